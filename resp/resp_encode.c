@@ -1,0 +1,97 @@
+/* Writes commands into a buffer of the caller's:  *2\r\n  $3\r\nGET\r\n  $4\r\ndoor\r\n
+ * A command is an array of bulk strings, whatever its arguments mean. Knows no command by name. */
+#include "resp.h"
+
+#include <string.h>
+
+enum { RESP_DIGITS_MAX = 20 }; /* UINT64_MAX has 20 digits, and so has INT64_MIN with its sign. */
+
+/* Once something did not fit nothing more is written, or a smaller thing behind it would leave a hole. */
+static void writer_put(struct resp_writer *w, const void *data, size_t size)
+{
+    if (size > w->size || w->used > w->size - size)
+        w->full = true;
+    if (w->full || size == 0) /* memcpy must not see a NULL, not even with size 0. */
+        return;
+    memcpy(w->data + w->used, data, size);
+    w->used += size;
+}
+
+/* Writes the digits so that they end where text ends; returns where they begin. */
+static size_t format_decimal(uint8_t text[RESP_DIGITS_MAX], uint64_t number)
+{
+    size_t begin = RESP_DIGITS_MAX;
+    do {
+        text[--begin] = (uint8_t)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    return begin;
+}
+
+/* "*2\r\n", "$4\r\n" */
+static void writer_put_head(struct resp_writer *w, char type, size_t number)
+{
+    uint8_t digits[RESP_DIGITS_MAX];
+    const size_t begin = format_decimal(digits, number);
+    writer_put(w, &type, 1);
+    writer_put(w, digits + begin, RESP_DIGITS_MAX - begin);
+    writer_put(w, "\r\n", 2);
+}
+
+RESP_API void resp_write_begin(struct resp_writer *w, void *data, size_t size, size_t used)
+{
+    memset(w, 0, sizeof *w);
+    w->data = data;
+    w->size = size;
+    w->used = used;
+    w->whole = used;
+}
+
+RESP_API void resp_command(struct resp_writer *w, unsigned arguments)
+{
+    w->used = w->whole;
+    w->missing = arguments;
+    w->full = false;
+    w->miscounted = arguments == 0;
+    writer_put_head(w, '*', arguments);
+}
+
+RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size)
+{
+    if (w->missing == 0) {
+        w->miscounted = true;
+        return;
+    }
+    w->missing--;
+    writer_put_head(w, '$', size);
+    writer_put(w, data, size);
+    writer_put(w, "\r\n", 2);
+}
+
+RESP_API void resp_text(struct resp_writer *w, const char *text)
+{
+    size_t size = 0;
+    while (text[size] != '\0') /* strlen is not among the functions that a freestanding compiler promises. */
+        size++;
+    resp_bytes(w, text, size);
+}
+
+RESP_API void resp_number(struct resp_writer *w, int64_t number)
+{
+    uint8_t text[RESP_DIGITS_MAX];
+    /* Subtracted as unsigned, because INT64_MIN has no positive twin. */
+    size_t begin = format_decimal(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+    if (number < 0)
+        text[--begin] = '-';
+    resp_bytes(w, text + begin, RESP_DIGITS_MAX - begin);
+}
+
+RESP_API bool resp_end(struct resp_writer *w)
+{
+    const bool good = !w->full && !w->miscounted && w->missing == 0 && w->used > w->whole;
+    if (good)
+        w->whole = w->used;
+    w->used = w->whole;
+    w->missing = 0;
+    return good;
+}

@@ -1,0 +1,298 @@
+/* Reads replies, one item at a time, from a window that slides over the stream. Strict: what Redis would not write is
+ * an error, at its first byte.
+ *
+ *     +OK\r\n                 -ERR text\r\n       :-12\r\n          lines
+ *     $5\r\nhello\r\n         $-1\r\n                               bulk string, null
+ *     *2\r\n<value><value>    *-1\r\n                               array, null
+ *
+ * The text of a string stays in the window until it is whole, and p->scanned remembers how far it was looked at. A
+ * number whose line is cut off is read anew from its type byte. That is never more than RESP_WINDOW_MIN bytes, and so
+ * nothing but strings and open arrays needs a memory. */
+#include "resp.h"
+
+#include <string.h>
+
+/* What is left of the caller's window. Bytes before "at" were found good, but are not taken yet. */
+struct resp_window {
+    const uint8_t *data;
+    size_t size;
+    size_t at;
+    size_t taken; /* Bytes in front of data that are done with. */
+    bool full;
+};
+
+/* What a number may be, and what to call one that is not. */
+struct resp_number_rule {
+    uint64_t max;
+    uint64_t min_magnitude; /* The least number allowed is -min_magnitude. */
+    enum resp_status bad;
+    enum resp_status over; /* Above max. (Below the least is bad.) */
+};
+
+/* ---- The window ---- */
+
+static bool window_ends(const struct resp_window *w)
+{
+    return w->at == w->size;
+}
+
+static bool window_shows(const struct resp_window *w, char byte)
+{
+    return w->at < w->size && w->data[w->at] == (uint8_t)byte;
+}
+
+static void window_take(struct resp_window *w)
+{
+    w->data += w->at;
+    w->size -= w->at;
+    w->taken += w->at;
+    w->at = 0;
+}
+
+/* Reads CR LF. no_cr and no_lf: the error when another byte is in its place. */
+static enum resp_status window_end_line(struct resp_window *w, enum resp_status no_cr, enum resp_status no_lf)
+{
+    if (window_ends(w))
+        return RESP_MORE;
+    if (!window_shows(w, '\r'))
+        return no_cr;
+    w->at++;
+    if (window_ends(w))
+        return RESP_MORE;
+    if (!window_shows(w, '\n'))
+        return no_lf;
+    w->at++;
+    return RESP_OK;
+}
+
+/* ---- Numbers ---- */
+
+/* Sets *sum to sum * 10 + digit; false where that is more than max. */
+static bool append_digit(uint64_t *sum, unsigned digit, uint64_t max)
+{
+    if (*sum > (UINT64_MAX - 9) / 10) /* The product itself would overflow. */
+        return false;
+    *sum = *sum * 10 + digit;
+    return *sum <= max;
+}
+
+/* Reads [-]digits CR LF as Redis writes them: one zero is not followed by digits, and is not negative. */
+static enum resp_status read_number(struct resp_window *w, const struct resp_number_rule *rule, int64_t *number)
+{
+    const bool negative = window_shows(w, '-');
+    uint64_t magnitude = 0;
+    size_t first;
+
+    if (negative)
+        w->at++;
+    for (first = w->at; !window_ends(w); w->at++) {
+        const unsigned digit = (unsigned)w->data[w->at] - '0'; /* A byte below '0' becomes a huge one. */
+        if (digit > 9)
+            break;
+        if (magnitude == 0 && (w->at > first || (negative && digit == 0)))
+            return rule->bad;
+        if (!append_digit(&magnitude, digit, negative ? rule->min_magnitude : rule->max))
+            return negative ? rule->bad : rule->over;
+    }
+    if (w->at == first)
+        return window_ends(w) ? RESP_MORE : rule->bad;
+    /* One less before the cast, because the magnitude of INT64_MIN is no int64_t. */
+    *number = negative ? -(int64_t)(magnitude - 1) - 1 : (int64_t)magnitude;
+    return window_end_line(w, rule->bad, RESP_BAD_LINE);
+}
+
+/* ---- Items ---- */
+
+/* A value is complete, and with it every array whose last element it was. True: so is the reply. */
+static bool close_value(struct resp_parser *p)
+{
+    while (p->depth > 0 && --p->open[p->depth - 1] == 0)
+        p->depth--;
+    return p->depth == 0;
+}
+
+/* Hands out a value that is no string. An array with elements stays open until the last of them is complete. */
+static enum resp_status give_value(struct resp_parser *p, struct resp_window *w, struct resp_item *item,
+                                   enum resp_type type, int64_t integer)
+{
+    memset(item, 0, sizeof *item);
+    item->type = type;
+    item->depth = p->depth;
+    item->first = true;
+    item->last = true;
+    item->integer = integer;
+    if (type == RESP_ARRAY && integer > 0)
+        p->open[p->depth++] = (uint32_t)integer;
+    else
+        item->ends_reply = close_value(p);
+    window_take(w);
+    return RESP_OK;
+}
+
+/* Hands out the first size bytes of the window, which belong to the current string. */
+static enum resp_status give_piece(struct resp_parser *p, struct resp_window *w, struct resp_item *item, size_t size,
+                                   bool last)
+{
+    item->type = (enum resp_type)p->string_type;
+    item->depth = p->depth;
+    item->first = p->done == 0;
+    item->last = last;
+    item->data = w->data;
+    item->size = size;
+    item->integer = (int64_t)p->total;
+    p->done += size;
+    p->scanned = 0;
+    p->in_string = !last;
+    if (!last)
+        w->at = size; /* A CR behind it waits for its LF. */
+    item->ends_reply = last && close_value(p);
+    window_take(w);
+    return RESP_OK;
+}
+
+/* ---- Strings ---- */
+
+/* Moves to the CR of a line, or as far as the window goes. */
+static enum resp_status scan_line(struct resp_parser *p, struct resp_window *w)
+{
+    w->at = p->scanned;
+    while (!window_ends(w) && !window_shows(w, '\r')) {
+        if (window_shows(w, '\n'))
+            return RESP_BAD_LINE;
+        if (p->done + w->at == p->limits.line_max)
+            return RESP_LINE_TOO_LONG;
+        w->at++;
+    }
+    p->scanned = w->at;
+    return RESP_OK;
+}
+
+/* Moves behind the last byte of a bulk string, or as far as the window goes. */
+static enum resp_status scan_bulk(const struct resp_parser *p, struct resp_window *w)
+{
+    const size_t left = p->total - p->done;
+    w->at = left < w->size ? left : w->size;
+    return RESP_OK;
+}
+
+static enum resp_status read_string(struct resp_parser *p, struct resp_window *w, struct resp_item *item)
+{
+    const bool bulk = p->string_type == RESP_BULK;
+    const enum resp_status bad_end = bulk ? RESP_BAD_BULK_END : RESP_BAD_LINE;
+    enum resp_status status = bulk ? scan_bulk(p, w) : scan_line(p, w);
+    const size_t size = w->at;
+
+    if (status == RESP_OK)
+        status = window_end_line(w, bad_end, bad_end);
+    if (status == RESP_OK || (status == RESP_MORE && w->full && size > 0))
+        return give_piece(p, w, item, size, status == RESP_OK);
+    return status;
+}
+
+/* The head of a string is read: what follows in the window is the string. */
+static enum resp_status begin_string(struct resp_parser *p, struct resp_window *w, struct resp_item *item,
+                                     enum resp_type type, size_t total)
+{
+    window_take(w);
+    p->in_string = true;
+    p->string_type = (uint8_t)type;
+    p->total = total;
+    p->done = 0;
+    return read_string(p, w, item);
+}
+
+/* ---- Heads: type byte and number ---- */
+
+static enum resp_status read_integer(struct resp_parser *p, struct resp_window *w, struct resp_item *item)
+{
+    const struct resp_number_rule rule = { INT64_MAX, (uint64_t)INT64_MAX + 1, RESP_BAD_INTEGER, RESP_BAD_INTEGER };
+    int64_t number;
+    const enum resp_status status = read_number(w, &rule, &number);
+    return status == RESP_OK ? give_value(p, w, item, RESP_INTEGER, number) : status;
+}
+
+static enum resp_status read_bulk(struct resp_parser *p, struct resp_window *w, struct resp_item *item)
+{
+    const struct resp_number_rule rule = { p->limits.bulk_max, 1, RESP_BAD_LENGTH, RESP_BULK_TOO_BIG };
+    int64_t size;
+    const enum resp_status status = read_number(w, &rule, &size);
+    if (status != RESP_OK)
+        return status;
+    if (size < 0)
+        return give_value(p, w, item, RESP_NULL_BULK, size);
+    return begin_string(p, w, item, RESP_BULK, (size_t)size);
+}
+
+static enum resp_status read_array(struct resp_parser *p, struct resp_window *w, struct resp_item *item)
+{
+    const struct resp_number_rule rule = { p->limits.elements_max, 1, RESP_BAD_LENGTH, RESP_TOO_MANY_ELEMENTS };
+    int64_t count;
+    const enum resp_status status = read_number(w, &rule, &count);
+    if (status != RESP_OK)
+        return status;
+    return give_value(p, w, item, count < 0 ? RESP_NULL_ARRAY : RESP_ARRAY, count);
+}
+
+static enum resp_status read_value(struct resp_parser *p, struct resp_window *w, struct resp_item *item)
+{
+    if (window_ends(w))
+        return RESP_MORE;
+    if (window_shows(w, '*') && p->depth == p->limits.depth_max)
+        return RESP_TOO_DEEP;
+    switch (w->data[w->at++]) {
+    case '+': return begin_string(p, w, item, RESP_SIMPLE, 0);
+    case '-': return begin_string(p, w, item, RESP_ERROR, 0);
+    case ':': return read_integer(p, w, item);
+    case '$': return read_bulk(p, w, item);
+    case '*': return read_array(p, w, item);
+    default:  w->at--; return RESP_BAD_TYPE;
+    }
+}
+
+/* ---- Public ---- */
+
+RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *limits)
+{
+    memset(p, 0, sizeof *p);
+    p->limits = *limits;
+    if (p->limits.bulk_max > RESP_BULK_MAX)
+        p->limits.bulk_max = RESP_BULK_MAX;
+    if (p->limits.depth_max > RESP_DEPTH_MAX)
+        p->limits.depth_max = RESP_DEPTH_MAX;
+}
+
+RESP_API enum resp_status resp_parse(struct resp_parser *p, const void *data, size_t size, bool buffer_full,
+                                     size_t *consumed, struct resp_item *item)
+{
+    struct resp_window w = { data, size, 0, 0, buffer_full };
+    enum resp_status status = (enum resp_status)p->error;
+
+    *consumed = 0;
+    if (status != RESP_OK)
+        return status;
+    status = p->in_string ? read_string(p, &w, item) : read_value(p, &w, item);
+    *consumed = w.taken;
+    if (status == RESP_OK || status == RESP_MORE)
+        return status;
+    *consumed += w.at; /* The good bytes before the bad one. */
+    p->error = (uint8_t)status;
+    return status;
+}
+
+RESP_API const char *resp_status_text(enum resp_status status)
+{
+    switch (status) {
+    case RESP_OK:                return "ok";
+    case RESP_MORE:              return "more bytes needed";
+    case RESP_BAD_TYPE:          return "not a RESP2 type byte";
+    case RESP_BAD_LINE:          return "CR without LF, or LF without CR";
+    case RESP_BAD_INTEGER:       return "malformed integer";
+    case RESP_BAD_LENGTH:        return "malformed length";
+    case RESP_BAD_BULK_END:      return "bulk string does not end with CR LF";
+    case RESP_LINE_TOO_LONG:     return "line too long";
+    case RESP_BULK_TOO_BIG:      return "bulk string too big";
+    case RESP_TOO_MANY_ELEMENTS: return "array has too many elements";
+    case RESP_TOO_DEEP:          return "arrays nested too deeply";
+    }
+    return "unknown status";
+}
