@@ -1,0 +1,311 @@
+/* Sockets that never block, and the one call that waits for them. Knows endpoints and descriptors, not what is said. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "redlock_net.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The kernel probes a silent connection after 15 s, then every 5 s, and gives it up after three: half a minute. This is
+ * for idle connections. Where an answer is owed, the caller's own timeout comes first. */
+enum { SOCKET_KEEP_IDLE_S = 15, SOCKET_KEEP_INTERVAL_S = 5, SOCKET_KEEP_COUNT = 3 };
+
+#if !defined(MSG_NOSIGNAL) && !defined(SO_NOSIGPIPE)
+#error "this system cannot send without SIGPIPE"
+#endif
+
+#ifdef MSG_NOSIGNAL
+enum { SOCKET_SEND_FLAGS = MSG_NOSIGNAL };
+#else
+enum { SOCKET_SEND_FLAGS = 0 };
+#endif
+
+_Static_assert(sizeof(struct sockaddr_un) <= NET_ENDPOINT_SIZE, "an endpoint holds a unix address");
+_Static_assert(sizeof(struct sockaddr_in6) <= NET_ENDPOINT_SIZE, "an endpoint holds an IPv6 address");
+_Static_assert(_Alignof(struct sockaddr_un) <= 8 && _Alignof(struct sockaddr_in6) <= 8, "and is aligned for them");
+_Static_assert(sizeof((struct sockaddr_un *)0)->sun_path > NET_PATH_MAX, "a path and its NUL fit");
+_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+               "the port is in the same place for both");
+
+/* --- Endpoints --- */
+
+static void endpoint_from_path(const char *path, struct net_endpoint *endpoint)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    size_t size = strlen(path) + 1;
+    assert(size <= sizeof address.sun_path);
+    memcpy(address.sun_path, path, size);
+    memcpy(endpoint->bytes, &address, sizeof address);
+    endpoint->size = (uint32_t)(offsetof(struct sockaddr_un, sun_path) + size);
+}
+
+/* False for an address of a family that has no ports. `port` in network order. */
+static bool endpoint_from_result(const struct addrinfo *result, uint16_t port, struct net_endpoint *endpoint)
+{
+    if (result->ai_family != AF_INET && result->ai_family != AF_INET6) return false;
+    assert(result->ai_addrlen <= sizeof endpoint->bytes);
+    memcpy(endpoint->bytes, result->ai_addr, result->ai_addrlen);
+    memcpy(endpoint->bytes + offsetof(struct sockaddr_in, sin_port), &port, sizeof port);
+    endpoint->size = (uint32_t)result->ai_addrlen;
+    return true;
+}
+
+static sa_family_t endpoint_family(const struct net_endpoint *endpoint)
+{
+    struct sockaddr head;
+    memcpy(&head, endpoint->bytes, sizeof head);
+    return head.sa_family;
+}
+
+NET_API int net_resolve_blocking(const struct net_address *address, struct net_endpoint *endpoints, size_t endpoint_max,
+                                 size_t *count)
+{
+    assert(endpoint_max >= 1);
+    *count = 0;
+    if (address->kind == NET_UNIX) {
+        endpoint_from_path(address->path, &endpoints[(*count)++]);
+        return 0;
+    }
+    struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP };
+    struct addrinfo *results;
+    int code = getaddrinfo(address->host, NULL, &wanted, &results);
+    if (code != 0) return code;
+    for (const struct addrinfo *result = results; result != NULL && *count < endpoint_max; result = result->ai_next)
+        if (endpoint_from_result(result, htons(address->port), &endpoints[*count])) ++*count;
+    freeaddrinfo(results);
+    return *count > 0 ? 0 : EAI_FAMILY;
+}
+
+NET_API const char *net_resolve_text(int code)
+{
+    switch (code) {
+    case 0:          return "resolved";
+    case EAI_AGAIN:  return "the name server does not answer now";
+    case EAI_NONAME: return "no such host";
+#if defined(EAI_NODATA) && EAI_NODATA != EAI_NONAME
+    case EAI_NODATA: return "the host has no address";
+#endif
+    case EAI_FAMILY: return "the host has no IPv4 or IPv6 address";
+    case EAI_FAIL:   return "the name server failed";
+    case EAI_MEMORY: return "out of memory in the resolver";
+    case EAI_SYSTEM: return "system error in the resolver";
+    default:         return "the host name cannot be resolved";
+    }
+}
+
+/* --- Opening --- */
+
+/* What cannot be set is done without: none of it changes what a connection means. */
+static void socket_set(int fd, int level, int option, int value)
+{
+    (void)setsockopt(fd, level, option, &value, sizeof value);
+}
+
+static void socket_tune_tcp(int fd)
+{
+    socket_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    socket_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+#if defined(TCP_KEEPIDLE)
+    socket_set(fd, IPPROTO_TCP, TCP_KEEPIDLE, SOCKET_KEEP_IDLE_S);
+#elif defined(__APPLE__)
+    socket_set(fd, IPPROTO_TCP, TCP_KEEPALIVE, SOCKET_KEEP_IDLE_S);
+#endif
+#if defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
+    socket_set(fd, IPPROTO_TCP, TCP_KEEPINTVL, SOCKET_KEEP_INTERVAL_S);
+    socket_set(fd, IPPROTO_TCP, TCP_KEEPCNT, SOCKET_KEEP_COUNT);
+#endif
+}
+
+/* Returns a nonblocking, close-on-exec socket, or -errno. macOS cannot do both at once: there, a fork of another thread
+ * between the two calls inherits the descriptor. */
+static int socket_open(int family)
+{
+#ifdef SOCK_CLOEXEC
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd < 0 ? -errno : fd;
+#else
+    int fd = socket(family, SOCK_STREAM, 0);
+    if (fd < 0) return -errno;
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0) return fd;
+    int error = errno;
+    net_close(fd);
+    return -error;
+#endif
+}
+
+/* Returns 0, EINPROGRESS, or the errno of the failure. */
+static int socket_begin(int fd, const struct net_endpoint *endpoint)
+{
+    const void *address = endpoint->bytes;    /* Aligned, as net_endpoint promises. */
+    if (connect(fd, (const struct sockaddr *)address, (socklen_t)endpoint->size) == 0) return net_connect_result(fd);
+    /* connect(): "If interrupted by a signal ... the connection shall be established asynchronously" */
+    return errno == EINTR ? EINPROGRESS : errno;
+}
+
+NET_API int net_connect(const struct net_endpoint *endpoint, bool *connected)
+{
+    sa_family_t family = endpoint_family(endpoint);
+    int fd = socket_open(family);
+    if (fd < 0) return fd;
+#ifdef SO_NOSIGPIPE
+    socket_set(fd, SOL_SOCKET, SO_NOSIGPIPE, 1);
+#endif
+    if (family != AF_UNIX) socket_tune_tcp(fd);
+    int error = socket_begin(fd, endpoint);
+    *connected = error == 0;
+    if (error == 0 || error == EINPROGRESS) return fd;
+    net_close(fd);
+    return -error;
+}
+
+/* TCP's simultaneous open lets a socket meet itself when its own port is the one it calls: on this machine, where
+ * nobody listens. It would answer us with our own words, and keep the server from starting. */
+static bool socket_is_own_peer(int fd, const struct sockaddr_storage *peer, socklen_t peer_size)
+{
+    struct sockaddr_storage own;
+    socklen_t own_size = sizeof own;
+    if (peer->ss_family == AF_UNIX || getsockname(fd, (struct sockaddr *)&own, &own_size) != 0) return false;
+    return own_size == peer_size && memcmp(&own, peer, peer_size) == 0;
+}
+
+NET_API int net_connect_result(int fd)
+{
+    int error = 0;
+    socklen_t error_size = sizeof error;
+    struct sockaddr_storage peer;
+    socklen_t peer_size = sizeof peer;
+    memset(&peer, 0, sizeof peer);
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_size) != 0) return errno;
+    if (error != 0) return error;
+    if (getpeername(fd, (struct sockaddr *)&peer, &peer_size) != 0) return errno == ENOTCONN ? NET_PENDING : errno;
+    return socket_is_own_peer(fd, &peer, peer_size) ? ECONNREFUSED : 0;
+}
+
+/* --- Bytes --- */
+
+static bool socket_would_block(int error)
+{
+    return error == EAGAIN || error == EWOULDBLOCK;
+}
+
+NET_API ptrdiff_t net_send(int fd, const void *data, size_t size)
+{
+    assert(size >= 1);
+    ssize_t taken;
+    do taken = send(fd, data, size, SOCKET_SEND_FLAGS);
+    while (taken < 0 && errno == EINTR);
+    if (taken >= 0) return taken;
+    return socket_would_block(errno) ? 0 : -errno;
+}
+
+NET_API ptrdiff_t net_receive(int fd, void *data, size_t size)
+{
+    assert(size >= 1);
+    ssize_t taken;
+    do taken = recv(fd, data, size, 0);
+    while (taken < 0 && errno == EINTR);
+    if (taken > 0) return taken;
+    if (taken == 0) return NET_END;
+    return socket_would_block(errno) ? 0 : -errno;
+}
+
+/* Not repeated after EINTR: on most systems the descriptor is gone by then, and may be another thread's already. */
+NET_API void net_close(int fd)
+{
+    if (fd >= 0) (void)close(fd);
+}
+
+NET_API const char *net_error_text(int error)
+{
+    switch (error) {
+    case 0:             return "no error";
+    case -NET_END:      return "connection closed by the server";
+    case ECONNREFUSED:  return "connection refused";
+    case ECONNRESET:    return "connection reset";
+    case ECONNABORTED:  return "connection aborted";
+    case EPIPE:         return "connection broken";
+    case ENOTCONN:      return "not connected";
+    case EINPROGRESS:   return "still connecting";
+    case ETIMEDOUT:     return "connection timed out";
+    case EHOSTUNREACH:  return "no route to host";
+    case ENETUNREACH:   return "network unreachable";
+    case ENETDOWN:      return "network down";
+    case EADDRNOTAVAIL: return "address or local port not available";
+    case EAFNOSUPPORT:  return "address family not supported here";
+    case EAGAIN:        return "too many connections wait to be accepted";
+    case EMFILE:        return "too many open files in this process";
+    case ENFILE:        return "too many open files in the system";
+    case ENOMEM:
+    case ENOBUFS:       return "out of memory for sockets";
+    case EACCES:
+    case EPERM:         return "permission denied";
+    case ENOENT:        return "no such file: does the server listen on this unix socket?";
+    case ENOTSOCK:      return "not a socket";
+    case EPROTOTYPE:    return "a socket of another type";
+    case EINTR:         return "interrupted by a signal";
+    case EBADF:         return "not an open descriptor";
+    default:            return "system error";
+    }
+}
+
+/* --- Waiting --- */
+
+/* For poll: rounded up, so that it does not wake too early and again and again; -1 is for ever. */
+static int wait_ms(uint64_t until_us)
+{
+    if (until_us == UINT64_MAX) return -1;
+    uint64_t now_us = net_now_us();
+    if (now_us >= until_us) return 0;
+    uint64_t left_ms = (until_us - now_us - 1) / 1000 + 1;
+    return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+}
+
+static struct pollfd wait_to_poll(const struct net_wait *wait)
+{
+    short events = 0;
+    if ((wait->events & NET_READ) != 0) events |= POLLIN;
+    if ((wait->events & NET_WRITE) != 0) events |= POLLOUT;
+    return (struct pollfd){ .fd = wait->fd, .events = events };
+}
+
+static uint8_t wait_ready(short events)
+{
+    unsigned ready = 0;
+    if ((events & POLLIN) != 0) ready |= NET_READ;
+    if ((events & POLLOUT) != 0) ready |= NET_WRITE;
+    if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) ready |= NET_BROKEN;
+    return (uint8_t)ready;
+}
+
+/* poll, but 0 only when the time has come: a wait may be longer than poll can count, or its clock a little ahead. */
+static int wait_poll(struct pollfd *polled, size_t count, uint64_t until_us)
+{
+    int ready;
+    do ready = poll(polled, (nfds_t)count, wait_ms(until_us));
+    while (ready == 0 && net_now_us() < until_us);
+    return ready < 0 ? -errno : ready;
+}
+
+NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us)
+{
+    assert(count <= NET_WAIT_MAX);
+    struct pollfd polled[NET_WAIT_MAX];
+    for (size_t i = 0; i < count; i++) polled[i] = wait_to_poll(&waits[i]);
+    int ready = wait_poll(polled, count, until_us);
+    for (size_t i = 0; i < count; i++) waits[i].ready = ready > 0 ? wait_ready(polled[i].revents) : 0;
+    return ready;
+}

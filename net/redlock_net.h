@@ -1,0 +1,165 @@
+/* What redlock asks of the operating system: addresses, sockets, waiting, the clock, random bytes, the process.
+ *
+ * The files behind this header are the only ones of the library that include POSIX headers; this header includes none.
+ * They know nothing of Redis but how its URLs are spelled.
+ *
+ * Memory   is the caller's; nothing is allocated (only the resolver does, and gives it back before it returns).
+ * Threads  may call everything at the same time; two threads may not share one object or one descriptor.
+ * Blocking only net_wait and net_resolve_blocking wait; the descriptors are all nonblocking.
+ * Errors   are negated errno values, or static English sentences. EINTR, EAGAIN and SIGPIPE end here, but for the one
+ *          EINTR that net_wait promises. */
+#ifndef REDLOCK_NET_H
+#define REDLOCK_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A file that includes all the .c files can define this as `static`. */
+#ifndef NET_API
+#define NET_API extern
+#endif
+
+/* --- Addresses: text only, nothing is looked up ----------------------------------------------------------------- */
+
+enum net_kind { NET_TCP, NET_UNIX };
+
+enum {
+    NET_HOST_MAX = 255,        /* The longest name of the DNS. */
+    NET_PATH_MAX = 103,        /* sun_path of macOS and the BSDs (Linux: 107): good here is good everywhere. */
+    NET_USER_MAX = 128,        /* Redis has no limit for these two (counted after percent-decoding). */
+    NET_PASSWORD_MAX = 256,    /* The server's own ACL GENPASS writes 64 bytes. */
+    NET_ADDRESS_TEXT_SIZE = NET_HOST_MAX + sizeof "[]:65535"    /* Any address as text, with its NUL. */
+};
+
+struct net_address {
+    enum net_kind kind;
+    uint16_t port;                         /* NET_TCP: 1..65535. NET_UNIX: 0. */
+    uint32_t database;                     /* 0..2^31-1; 0 where none is named. */
+    bool has_password;                     /* False: log in nowhere; user and password are empty. */
+    char host[NET_HOST_MAX + 1];           /* NET_TCP: a name or number, v6 without its brackets. NET_UNIX: empty. */
+    char path[NET_PATH_MAX + 1];           /* NET_UNIX: absolute. NET_TCP: empty. */
+    char user[NET_USER_MAX + 1];           /* Empty: the default user. */
+    char password[NET_PASSWORD_MAX + 1];   /* May be empty where there is a user (one that needs no password). */
+};
+
+struct net_error {
+    size_t at;           /* Offset of the first wrong byte; of a number or numeric address as a whole, its start. */
+    const char *text;    /* Static: what is wrong and what would be right. Never a part of the input. */
+};
+
+/* Reads one address of `size` bytes (no NUL needed). These are the forms; the schemes in either case:
+ *
+ *   host   host:port   [v6]   [v6]:port   [fe80::1%eth0]:port   unix:/path
+ *   redis://[[user]:password@]host[:port][/database]                    also valkey://
+ *   redis+unix://[[user]:password@]/path[?db=database]                  also valkey+unix:// and unix://
+ *
+ * In the URLs user, password, host and path are percent-decoded (so a scope is written [fe80::1%25eth0]); elsewhere '%'
+ * is itself. `default_port` (1..65535) is taken where none is given. Returns false with *error set and *address
+ * untouched when the text is not such an address. A password is copied: wipe the address (net_wipe) when done with it;
+ * no other copy is left behind. */
+NET_API bool net_parse_address(const char *text, size_t size, uint16_t default_port, struct net_address *address,
+                               struct net_error *error);
+
+/* Writes "127.0.0.1:6379", "[::1]:6379" or "unix:/path", never the user or the password, for people and logs.
+ * `size` >= 1. Always ends in NUL, cut short where it does not fit (NET_ADDRESS_TEXT_SIZE is always enough).
+ * Returns the length written, without the NUL. */
+NET_API size_t net_format_address(const struct net_address *address, char *text, size_t size);
+
+/* Overwrites with zeros in a way no compiler leaves out. */
+NET_API void net_wipe(void *data, size_t size);
+
+/* --- Endpoints: what can be connected to ------------------------------------------------------------------------ */
+
+/* A node is one server, so its name stands for a v4 and a v6 address, or two of each on two networks.
+ * A name with more of them is a pool of servers, and no node. */
+enum { NET_ENDPOINTS_MAX = 4 };
+
+enum { NET_ENDPOINT_SIZE = 112 };    /* sockaddr_un, the largest: 110 bytes on Linux, 106 elsewhere. */
+
+/* Complete so that it can be stored and copied; what is inside belongs to net_socket.c. */
+struct net_endpoint {
+    _Alignas(8) unsigned char bytes[NET_ENDPOINT_SIZE];
+    uint32_t size;
+};
+
+/* BLOCKS as long as the resolver does for a host name; not for a numeric address or a path. Fills at most
+ * `endpoint_max` (>= 1) endpoints, the best first, and sets *count >= 1. Returns 0, or a code for net_resolve_text with
+ * *count 0. A path need not exist yet. */
+NET_API int net_resolve_blocking(const struct net_address *address, struct net_endpoint *endpoints, size_t endpoint_max,
+                                 size_t *count);
+
+/* Static text, for any code. */
+NET_API const char *net_resolve_text(int code);
+
+/* --- Sockets ---------------------------------------------------------------------------------------------------- */
+
+/* What net_receive returns when the peer has closed: no errno is this large. */
+enum { NET_END = -0x7fff };
+
+/* Begins to connect. Returns a descriptor >= 0 that the caller owes a net_close; *connected says whether it is through
+ * already. If not, wait until it is writable and ask net_connect_result. The descriptor is nonblocking and
+ * close-on-exec; TCP sends at once (NODELAY) and finds a peer that died in silence within half a minute (keepalive),
+ * where the system can. Returns -errno with nothing left open; -EAGAIN: the backlog of a unix socket is full. */
+NET_API int net_connect(const struct net_endpoint *endpoint, bool *connected);
+
+enum { NET_PENDING = -1 };
+
+/* How a connection attempt ended: 0 connected, NET_PENDING not yet known, else the errno of its failure, told once: close
+ * it then. A TCP socket that was connected to itself (possible where nobody listens) counts as ECONNREFUSED. */
+NET_API int net_connect_result(int fd);
+
+/* Gives bytes to the kernel. `size` >= 1. Returns how many it took, 0 when it can take none now (wait for NET_WRITE),
+ * or -errno: the connection is of no more use. Zero never means disconnect. Raises no SIGPIPE. */
+NET_API ptrdiff_t net_send(int fd, const void *data, size_t size);
+
+/* Takes up to `size` >= 1 bytes. Returns how many, 0 when there are none now (wait for NET_READ), NET_END when the peer
+ * has closed, or -errno. Zero never means disconnect. */
+NET_API ptrdiff_t net_receive(int fd, void *data, size_t size);
+
+/* Closes, once and for all: what is not yet sent may still be sent. A negative descriptor is left alone. */
+NET_API void net_close(int fd);
+
+/* A few static words for an errno (positive) or for -NET_END; "system error" for those that say nothing to a user of
+ * sockets, so print the number too. Unlike strerror: safe in threads, the same in every locale. */
+NET_API const char *net_error_text(int error);
+
+/* --- Waiting ---------------------------------------------------------------------------------------------------- */
+
+enum {
+    NET_READ = 1,
+    NET_WRITE = 2,
+    NET_BROKEN = 4     /* Reported unasked: error, hang-up or not open. net_connect_result or net_receive says which. */
+};
+
+enum { NET_WAIT_MAX = 32 };    /* Twice the nodes there can be: room for the caller's own. 256 bytes of stack. */
+
+struct net_wait {
+    int fd;           /* Of any number; negative: skipped, never ready. */
+    uint8_t events;   /* In: NET_READ, NET_WRITE, both or none. */
+    uint8_t ready;    /* Out, set on every return: what is so of `events`, and NET_BROKEN. */
+};
+
+/* Waits until something is ready or net_now_us() >= `until_us` (UINT64_MAX: for ever; a time gone by: just looks).
+ * Returns how many of the `count` <= NET_WAIT_MAX entries are ready, 0 when the time has come and not before,
+ * -EINTR after a signal (look at your flags, then call again: the time is absolute, so nothing is stretched),
+ * or -errno. A machine that was suspended meanwhile may return late. */
+NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us);
+
+/* --- Clock and random bytes ------------------------------------------------------------------------------------- */
+
+/* Microseconds of a clock that never goes back, is never set, and counts the time the machine is suspended
+ * (net_system.c says which that is on each system, and where there is none). UINT64_MAX, later than every deadline, if
+ * the clock cannot be read: so everything has expired and nothing is held. */
+NET_API uint64_t net_now_us(void);
+
+/* Fills `data` with bytes fit for secrets. Waits only in the first seconds of a machine's life, until the kernel has
+ * gathered enough. False when the system gives none: then nothing in `data` may be used. */
+NET_API bool net_entropy(void *data, size_t size);
+
+/* --- The process ------------------------------------------------------------------------------------------------ */
+
+/* The number of this process: a child of fork() finds by it that a connection is its parent's. */
+NET_API int64_t net_process(void);
+
+#endif
