@@ -1,0 +1,528 @@
+/* The client: sockets under the engine. The event-loop face is one step that does whatever can be done without waiting; the
+ * blocking face is a loop of steps and waits. */
+#include "redlock_client.h"
+
+#include "../net/redlock_net.h"
+
+#include <limits.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct net_endpoint) <= sizeof(((struct redlock_socket *)0)->endpoints[0]), "an endpoint must fit");
+_Static_assert((int)REDLOCK_ENDPOINTS_MAX <= (int)NET_ENDPOINTS_MAX, "net/ says how many are sensible");
+_Static_assert((int)REDLOCK_ADDRESS_MAX >= (int)NET_ADDRESS_TEXT_SIZE, "an address in words must fit");
+_Static_assert(REDLOCK_NODES_MAX <= NET_WAIT_MAX, "all nodes are waited for at once");
+_Static_assert(sizeof(((struct redlock_socket *)0)->user) > NET_USER_MAX &&
+               sizeof(((struct redlock_socket *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
+
+enum { QUIET_US = 100000 };     /* After so long without a step, connections are looked at before they are used. */
+
+/* ---- One node's socket ---- */
+
+static void trace(struct redlock_client *c, unsigned k, enum redlock_traffic what, const void *data, size_t size)
+{
+    if (c->trace) c->trace(c->trace_context, redlock_now_us(), k, what, data, size);
+}
+
+/* Tells the engine, and whoever looks, that node k has no connection. why NULL: see redlock_disconnected. */
+static void lose(struct redlock_client *c, unsigned k, const char *why)
+{
+    struct redlock_socket *socket = &c->sockets[k];
+    char words[REDLOCK_ERROR_MAX + 32];
+    uint64_t now = redlock_now_us();
+
+    net_close(socket->fd);
+    socket->fd = -1;
+    socket->connecting = false;
+    redlock_disconnected(&c->engine, k, why, now);
+    if (!c->trace) return;
+    redlock_describe_node(&c->engine, k, now, words, sizeof words);
+    trace(c, k, REDLOCK_DISCONNECTED, words, strlen(words));
+}
+
+/* An error of the system, or of the node, in words. NULL: the node closed, as it may. */
+static const char *words_for(ptrdiff_t error)
+{
+    return error == NET_END ? NULL : net_error_text((int)-error);
+}
+
+static void greet(struct redlock_client *c, unsigned k)
+{
+    c->sockets[k].connecting = false;
+    redlock_connected(&c->engine, k, redlock_now_us());
+    trace(c, k, REDLOCK_CONNECTED, c->sockets[k].address, strlen(c->sockets[k].address));
+}
+
+/* Tries the addresses of the node's name in turn, each once, until one does not fail at once. error: of the last one. */
+static void connect_next(struct redlock_client *c, unsigned k, int error)
+{
+    struct redlock_socket *socket = &c->sockets[k];
+
+    while (socket->endpoints_failed < socket->endpoint_count) {
+        struct net_endpoint endpoint;
+        bool connected;
+
+        memcpy(&endpoint, socket->endpoints[socket->endpoint_next], sizeof endpoint);
+        socket->endpoint_next = (uint8_t)((socket->endpoint_next + 1) % socket->endpoint_count);
+        socket->endpoints_failed++;
+        socket->fd = net_connect(&endpoint, &connected);
+        if (socket->fd >= 0) {
+            socket->connecting = true;
+            if (connected) greet(c, k);
+            return;
+        }
+        error = -socket->fd;
+        socket->fd = -1;
+    }
+    lose(c, k, socket->unresolved ? socket->unresolved : net_error_text(error));
+}
+
+/* Has a connection that was begun come to something? */
+static void finish_connecting(struct redlock_client *c, unsigned k)
+{
+    struct redlock_socket *socket = &c->sockets[k];
+    int error = net_connect_result(socket->fd);
+
+    if (error == 0) {
+        greet(c, k);
+    } else if (error != NET_PENDING) {
+        net_close(socket->fd);
+        socket->fd = -1;
+        connect_next(c, k, error);
+    }
+}
+
+static void receive(struct redlock_client *c, unsigned k)
+{
+    struct redlock_socket *socket = &c->sockets[k];
+
+    while (redlock_wants(&c->engine, k) & REDLOCK_WANT_RECEIVE) {
+        size_t room;
+        uint8_t *data = redlock_input(&c->engine, k, &room);
+        ptrdiff_t size = net_receive(socket->fd, data, room);
+
+        if (size < 0) lose(c, k, words_for(size));
+        if (size <= 0) return;
+        redlock_received(&c->engine, k, (size_t)size, redlock_now_us());    /* S2: read after the bytes. */
+        trace(c, k, REDLOCK_RECEIVED, data, (size_t)size);
+        if ((size_t)size < room) return;    /* There is no more, or poll() will tell. */
+    }
+}
+
+static void transmit(struct redlock_client *c, unsigned k)
+{
+    struct redlock_socket *socket = &c->sockets[k];
+
+    while (redlock_wants(&c->engine, k) & REDLOCK_WANT_SEND) {
+        size_t size;
+        const uint8_t *data = redlock_output(&c->engine, k, &size);
+        ptrdiff_t taken = size > 0 ? net_send(socket->fd, data, size) : 0;
+
+        if (taken < 0) lose(c, k, words_for(taken));
+        if (taken <= 0) return;
+        trace(c, k, REDLOCK_SENT, data, (size_t)taken);
+        redlock_sent(&c->engine, k, (size_t)taken);
+        if ((size_t)taken < size) return;
+    }
+}
+
+/* Does for node k what the engine wants and what needs no waiting, but for receiving. */
+static void serve(struct redlock_client *c, unsigned k)
+{
+    struct redlock_socket *socket = &c->sockets[k];
+    unsigned wants = redlock_wants(&c->engine, k);
+
+    if (wants & REDLOCK_WANT_CLOSE) lose(c, k, NULL);
+    if ((wants & REDLOCK_WANT_CONNECT) && socket->fd < 0) {
+        socket->endpoints_failed = 0;
+        connect_next(c, k, 0);
+    }
+    if (socket->fd >= 0 && !socket->connecting) transmit(c, k);
+}
+
+/* ---- Event-loop face ---- */
+
+/* Gives the engine random bytes and the time, until no attempt waits for bytes. */
+static enum redlock_status tick(struct redlock_client *c)
+{
+    size_t wanted;
+
+    do {
+        uint8_t bytes[REDLOCK_ENTROPY_MAX];
+        wanted = redlock_entropy_wanted(&c->engine);
+        if (wanted > 0 && !net_entropy(bytes, wanted)) {
+            redlock_tick(&c->engine, redlock_now_us());
+            return REDLOCK_NO_ENTROPY;
+        }
+        redlock_add_entropy(&c->engine, bytes, wanted);
+        net_wipe(bytes, wanted);
+        redlock_tick(&c->engine, redlock_now_us());
+    } while (wanted > 0);
+    return REDLOCK_OK;
+}
+
+enum redlock_status redlock_step_ready(struct redlock_client *c, unsigned ready)
+{
+    enum redlock_status status;
+
+    if (net_process() != c->owner) return REDLOCK_FORKED;
+    /* First what has come, then what time demands: a client that slept finds the answers before the deadlines. */
+    for (unsigned k = 0; k < c->engine.node_count; k++) {
+        if (c->sockets[k].fd < 0 || !(ready >> k & 1)) continue;
+        if (c->sockets[k].connecting) finish_connecting(c, k);
+        else                          receive(c, k);
+    }
+    status = tick(c);
+    for (unsigned k = 0; k < c->engine.node_count; k++) serve(c, k);
+    c->stepped_at = c->engine.now_us;
+    return status;
+}
+
+enum redlock_status redlock_step(struct redlock_client *c)
+{
+    return redlock_step_ready(c, UINT_MAX);
+}
+
+struct redlock *redlock_engine(struct redlock_client *c)
+{
+    return &c->engine;
+}
+
+int redlock_fd(const struct redlock_client *c, unsigned k)
+{
+    return c->sockets[k].fd;
+}
+
+unsigned redlock_events(const struct redlock_client *c, unsigned k)
+{
+    unsigned wants = redlock_wants(&c->engine, k);
+
+    if (c->sockets[k].fd < 0) return 0;
+    if (c->sockets[k].connecting) return REDLOCK_WRITE;
+    return (wants & REDLOCK_WANT_RECEIVE ? REDLOCK_READ : 0u) | (wants & REDLOCK_WANT_SEND ? REDLOCK_WRITE : 0u);
+}
+
+uint64_t redlock_now_us(void)
+{
+    return net_now_us();
+}
+
+int redlock_poll_ms(const struct redlock_client *c)
+{
+    uint64_t at = redlock_wake_at(&c->engine), now = redlock_now_us();
+
+    if (at == REDLOCK_NEVER) return -1;
+    if (at <= now) return 0;
+    return (at - now) / 1000 >= INT_MAX ? INT_MAX : (int)((at - now + 999) / 1000);
+}
+
+/* ---- Opening and closing ---- */
+
+void redlock_options_init(struct redlock_options *options)
+{
+    *options = (struct redlock_options){ 0 };
+    redlock_config_init(&options->engine);
+}
+
+static bool is_separator(char byte)
+{
+    return byte == ',' || byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+/* The next entry of a list that begins at or behind *at; false at its end. */
+static bool next_entry(const char *list, size_t *at, size_t *size)
+{
+    while (is_separator(list[*at])) (*at)++;
+    for (*size = 0; list[*at + *size] != '\0' && !is_separator(list[*at + *size]); (*size)++) {}
+    return *size > 0;
+}
+
+static enum redlock_status explain(struct redlock_mistake *mistake, enum redlock_status status, unsigned k, size_t at,
+                                   const char *text)
+{
+    size_t size = strlen(text);
+
+    if (!mistake) return status;
+    *mistake = (struct redlock_mistake){ .node = k, .at = at };
+    memcpy(mistake->text, text, size < sizeof mistake->text ? size : sizeof mistake->text - 1);
+    return status;
+}
+
+/* A name that cannot be resolved leaves the node without an address: it is there, and has no vote (S1). */
+static void resolve(struct redlock_socket *socket, const struct net_address *address)
+{
+    struct net_endpoint endpoints[REDLOCK_ENDPOINTS_MAX];
+    size_t count = 0;
+    int code = net_resolve_blocking(address, endpoints, REDLOCK_ENDPOINTS_MAX, &count);
+
+    socket->unresolved = code == 0 ? NULL : net_resolve_text(code);
+    for (size_t i = 0; i < count; i++) memcpy(socket->endpoints[i], &endpoints[i], sizeof endpoints[i]);
+    socket->endpoint_count = (uint8_t)count;
+}
+
+/* Where node k is and how to log in there, from its address and, where that does not say, from the options. */
+static struct redlock_login place(struct redlock_socket *socket, const struct net_address *address,
+                                  const struct redlock_options *options)
+{
+    struct redlock_login login = { .user = options->user, .password = options->password, .database = address->database };
+
+    socket->fd = -1;
+    net_format_address(address, socket->address, sizeof socket->address);
+    resolve(socket, address);
+    if (address->has_password) {
+        memcpy(socket->user, address->user, sizeof address->user);
+        memcpy(socket->password, address->password, sizeof address->password);
+        login.user = socket->user[0] != '\0' ? socket->user : NULL;
+        login.password = socket->password;
+    }
+    return login;
+}
+
+static enum redlock_status read_nodes(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
+                                      struct redlock_login *logins, unsigned *count, struct redlock_mistake *mistake)
+{
+    size_t size;
+
+    *count = 0;
+    for (size_t at = 0; next_entry(nodes, &at, &size); at += size) {
+        struct net_address address;
+        struct net_error error;
+
+        if (*count == REDLOCK_NODES_MAX) return REDLOCK_BAD_NODE_COUNT;
+        if (!net_parse_address(nodes + at, size, REDLOCK_PORT, &address, &error))
+            return explain(mistake, REDLOCK_BAD_ADDRESS, *count, at + error.at, error.text);
+        logins[*count] = place(&c->sockets[*count], &address, options);
+        net_wipe(&address, sizeof address);
+        (*count)++;
+    }
+    return REDLOCK_OK;
+}
+
+/* Fewer names than a quorum: no lock can be had, and waiting cures nothing. */
+static enum redlock_status check_names(const struct redlock_client *c, unsigned count, struct redlock_mistake *mistake)
+{
+    unsigned resolved = 0, last = 0;
+
+    for (unsigned k = 0; k < count; k++) {
+        if (!c->sockets[k].unresolved) resolved++;
+        else last = k;
+    }
+    if (resolved >= redlock_quorum(count)) return REDLOCK_OK;
+    return explain(mistake, REDLOCK_NO_NAME, last, 0, c->sockets[last].unresolved);
+}
+
+static enum redlock_status set_logins(struct redlock_client *c, const struct redlock_login *logins,
+                                      struct redlock_mistake *mistake)
+{
+    for (unsigned k = 0; k < c->engine.node_count; k++)
+        if (redlock_set_login(&c->engine, k, &logins[k]) != REDLOCK_OK)
+            return explain(mistake, REDLOCK_BAD_CONFIG, k, 0,
+                           "a user needs a password, and both together have at most 512 bytes and fit in the send buffer");
+    return REDLOCK_OK;
+}
+
+enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
+                                 struct redlock_mistake *mistake)
+{
+    struct redlock_login logins[REDLOCK_NODES_MAX];
+    struct redlock_options defaults;
+    enum redlock_status status;
+    unsigned count;
+
+    redlock_options_init(&defaults);
+    if (!options) options = &defaults;
+    memset(c, 0, sizeof *c);
+    c->owner = net_process();
+    c->trace = options->trace;
+    c->trace_context = options->trace_context;
+    status = read_nodes(c, nodes, options, logins, &count, mistake);
+    if (status == REDLOCK_OK)
+        status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
+                              options->memory ? options->memory_size : sizeof c->memory, redlock_now_us());
+    if (status == REDLOCK_OK) status = check_names(c, count, mistake);
+    if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
+    if (status == REDLOCK_OK) status = tick(c);
+    if (status != REDLOCK_OK) net_wipe(c->sockets, sizeof c->sockets);
+    return status;
+}
+
+/* ---- Blocking face ---- */
+
+/* Waits for something to do until a time; says which nodes are ready. A signal ends the wait, which does no harm. */
+static unsigned wait_for(struct redlock_client *c, uint64_t until_us)
+{
+    struct net_wait waits[REDLOCK_NODES_MAX];
+    unsigned ready = 0;
+
+    for (unsigned k = 0; k < c->engine.node_count; k++) {
+        unsigned events = redlock_events(c, k);
+        waits[k] = (struct net_wait){
+            .fd = c->sockets[k].fd,
+            .events = (uint8_t)((events & REDLOCK_READ ? NET_READ : 0) | (events & REDLOCK_WRITE ? NET_WRITE : 0)),
+        };
+    }
+    net_wait(waits, c->engine.node_count, until_us);
+    for (unsigned k = 0; k < c->engine.node_count; k++)
+        if (waits[k].ready) ready |= 1u << k;
+    return ready;
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Before an operation begins: connections that were closed in a long silence are found now, not by its first command. */
+static enum redlock_status catch_up(struct redlock_client *c)
+{
+    if (redlock_now_us() - c->stepped_at < QUIET_US) return net_process() == c->owner ? REDLOCK_OK : REDLOCK_FORKED;
+    return redlock_step_ready(c, wait_for(c, 0));
+}
+
+/* Steps and waits until the operation on the lock has ended. */
+static enum redlock_status run(struct redlock_client *c, struct redlock_lock *lock)
+{
+    enum redlock_status status = redlock_step_ready(c, 0);
+
+    while (status == REDLOCK_OK && redlock_lock_status(lock) == REDLOCK_PENDING)
+        status = redlock_step_ready(c, wait_for(c, redlock_wake_at(&c->engine)));
+    if (redlock_lock_status(lock) != REDLOCK_PENDING) return redlock_lock_status(lock);
+    redlock_cancel(&c->engine, lock, redlock_now_us());
+    return status;
+}
+
+static void drop_if_idle(struct redlock_client *c, struct redlock_parted *parted)
+{
+    if (!parted->used || !redlock_idle(&parted->lock, redlock_now_us())) return;
+    redlock_forget(&c->engine, &parted->lock);
+    parted->used = false;
+}
+
+void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
+{
+    bool owes = !redlock_idle(lock, redlock_now_us());
+
+    for (unsigned i = 0; i < REDLOCK_PARTED_MAX; i++) {
+        struct redlock_parted *parted = &c->parted[i];
+        drop_if_idle(c, parted);
+        if (!owes || parted->used) continue;
+        memcpy(parted->resource, lock->resource, lock->resource_size);
+        redlock_move(&c->engine, &parted->lock, lock, parted->resource);
+        parted->used = true;
+        return;
+    }
+    if (owes) c->given_up++;
+    redlock_forget(&c->engine, lock);
+}
+
+enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
+{
+    uint64_t until = redlock_now_us() + (uint64_t)wait_ms * 1000;
+    enum redlock_status status = redlock_step(c);
+    unsigned n = c->engine.node_count;
+
+    while (status == REDLOCK_OK) {
+        unsigned settled = 0, votes = 0;
+        for (unsigned k = 0; k < n; k++) {
+            settled += redlock_node_settled(&c->engine, k);
+            votes += redlock_node_votes(&c->engine, k, redlock_now_us());
+        }
+        if (settled == n || redlock_now_us() >= until) return votes >= redlock_quorum(n) ? REDLOCK_OK : REDLOCK_NO_QUORUM;
+        status = redlock_step_ready(c, wait_for(c, sooner(until, redlock_wake_at(&c->engine))));
+    }
+    return status;
+}
+
+enum redlock_status redlock_acquire_request(struct redlock_client *c, struct redlock_lock *lock,
+                                            const struct redlock_request *request)
+{
+    enum redlock_status status = catch_up(c);
+
+    if (status == REDLOCK_OK) status = redlock_start_acquire(&c->engine, lock, request, redlock_now_us());
+    if (status != REDLOCK_OK) return status;
+    status = run(c, lock);
+    if (status != REDLOCK_OK) redlock_part(c, lock);
+    return status;
+}
+
+enum redlock_status redlock_acquire(struct redlock_client *c, struct redlock_lock *lock, const char *resource,
+                                    uint32_t ttl_ms, uint32_t wait_ms)
+{
+    struct redlock_request request = {
+        .resource = resource, .resource_size = strlen(resource), .ttl_ms = ttl_ms, .wait_ms = wait_ms
+    };
+
+    return redlock_acquire_request(c, lock, &request);
+}
+
+enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock *lock, uint32_t ttl_ms)
+{
+    enum redlock_status status = catch_up(c);
+
+    if (status == REDLOCK_OK) status = redlock_start_extend(&c->engine, lock, ttl_ms, redlock_now_us());
+    return status == REDLOCK_OK ? run(c, lock) : status;
+}
+
+enum redlock_status redlock_release(struct redlock_client *c, struct redlock_lock *lock, unsigned *confirmed)
+{
+    enum redlock_status status = catch_up(c);
+
+    if (confirmed) *confirmed = 0;
+    if (status == REDLOCK_OK || status == REDLOCK_NO_ENTROPY)
+        status = redlock_start_release(&c->engine, lock, redlock_now_us());
+    if (status != REDLOCK_OK) return status;
+    status = run(c, lock);
+    if (confirmed) *confirmed = redlock_confirmed(lock);
+    redlock_part(c, lock);
+    return status;
+}
+
+enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights)
+{
+    struct redlock_lock lock;
+    enum redlock_status status = catch_up(c);
+
+    redlock_lock_init(&lock);
+    if (status == REDLOCK_OK)
+        status = redlock_start_inspect(&c->engine, &lock, resource, strlen(resource), sights, redlock_now_us());
+    if (status != REDLOCK_OK) return status;
+    status = run(c, &lock);
+    redlock_forget(&c->engine, &lock);
+    return status;
+}
+
+uint32_t redlock_valid_ms(const struct redlock_lock *lock)
+{
+    return (uint32_t)(redlock_valid_us(lock, redlock_now_us()) / 1000);
+}
+
+/* Is there something to be sent to, or to be heard from, a node that is connected? */
+static bool is_busy(struct redlock_client *c)
+{
+    for (unsigned k = 0; k < c->engine.node_count; k++)
+        if (c->nodes[k].asked_count > 0 || (redlock_wants(&c->engine, k) & REDLOCK_WANT_SEND)) return true;
+    return false;
+}
+
+void redlock_close(struct redlock_client *c, uint32_t wait_ms)
+{
+    uint64_t until = redlock_now_us() + (uint64_t)wait_ms * 1000;
+    enum redlock_status status = redlock_step(c);
+
+    while (status != REDLOCK_FORKED && is_busy(c) && redlock_now_us() < until)
+        status = redlock_step_ready(c, wait_for(c, sooner(until, redlock_wake_at(&c->engine))));
+    for (unsigned k = 0; k < c->engine.node_count; k++) net_close(c->sockets[k].fd);
+    memset(c, 0, sizeof *c);
+    net_wipe(c->sockets, sizeof c->sockets);
+}
+
+/* ---- Questions ---- */
+
+unsigned redlock_node_count(const struct redlock_client *c)
+{
+    return c->engine.node_count;
+}
+
+const char *redlock_node_address(const struct redlock_client *c, unsigned k)
+{
+    return c->sockets[k].address;
+}

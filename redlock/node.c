@@ -1,0 +1,419 @@
+#include "node.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(struct resp_parser) <= sizeof(((struct redlock_node *)0)->parser), "REDLOCK_PARSER_WORDS is too small");
+
+/* S16: what a node may send at most. INFO server has some 1,500 bytes; ROLE lists a master's replicas, each in an array. */
+static const struct resp_limits limits = { .line_max = 16384, .bulk_max = 65536, .elements_max = 4096, .depth_max = 3 };
+
+static struct resp_parser *parser_of(struct redlock_node *node)
+{
+    return (struct resp_parser *)(void *)node->parser;
+}
+
+/* ---- Session ---- */
+
+static void set_state(struct redlock_node *node, enum node_state state)
+{
+    static const uint8_t may_follow[] = {   /* Of each state: the set of those that may come next. */
+        [NODE_WAITING] = 1 << NODE_CONNECTING,
+        [NODE_CONNECTING] = 1 << NODE_GREETING | 1 << NODE_CLOSING,
+        [NODE_GREETING] = 1 << NODE_READY | 1 << NODE_CLOSING,
+        [NODE_READY] = 1 << NODE_CLOSING,
+        [NODE_CLOSING] = 1 << NODE_WAITING,
+    };
+
+    REDLOCK_CHECK(may_follow[node->state] >> state & 1);
+    node->state = (uint8_t)state;
+}
+
+void node_init(struct redlock_node *node)
+{
+    node->state = NODE_WAITING;
+    node->trouble = REDLOCK_TROUBLE_NEW;
+}
+
+static uint64_t timeout_us(const struct redlock_config *config)
+{
+    return (uint64_t)config->node_timeout_ms * 1000;
+}
+
+static void say(struct redlock_node *node, enum redlock_trouble trouble, const char *text)
+{
+    size_t size = 0;
+
+    while (text[size] != '\0' && size < REDLOCK_ERROR_MAX) size++;
+    node_lose(node, trouble, text, size);
+}
+
+bool node_tick(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+{
+    bool overdue = now_us >= node->deadline_at;
+
+    switch (node->state) {
+    case NODE_WAITING:
+        if (now_us < node->reconnect_at) return false;
+        set_state(node, NODE_CONNECTING);
+        node->deadline_at = now_us + timeout_us(config);
+        return false;
+    case NODE_CONNECTING:
+        if (overdue) say(node, REDLOCK_TROUBLE_SILENT, "no connection within the node timeout");
+        return overdue;
+    case NODE_GREETING:
+        if (overdue) say(node, REDLOCK_TROUBLE_SILENT, "connected, but no answer to the handshake");
+        return overdue;
+    case NODE_READY:
+        overdue = overdue && node->asked_count > 0;
+        if (overdue) say(node, REDLOCK_TROUBLE_SILENT, "connected, but it does not answer");
+        return overdue;
+    default:
+        return false;
+    }
+}
+
+uint64_t node_wake_at(const struct redlock_node *node)
+{
+    switch (node->state) {
+    case NODE_WAITING:    return node->reconnect_at;
+    case NODE_CONNECTING:
+    case NODE_GREETING:   return node->deadline_at;
+    case NODE_READY:      return node->asked_count > 0 ? node->deadline_at : REDLOCK_NEVER;
+    default:              return REDLOCK_NEVER;
+    }
+}
+
+/* The next command of the handshake that is not left out with this login. */
+static void step_from(struct redlock_node *node, unsigned step)
+{
+    while (step != WIRE_READY && wire_is_left_out((enum wire_command)step, &node->login)) step++;
+    node->step = (uint8_t)step;
+}
+
+void node_connected(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+{
+    set_state(node, NODE_GREETING);
+    node->deadline_at = now_us + timeout_us(config);
+    node->identity = (struct redlock_identity){ 0 };
+    node->reply = (struct redlock_reply){ 0 };
+    node->send_start = node->send_end = node->receive_start = node->receive_end = 0;
+    resp_parser_init(parser_of(node), &limits);
+    step_from(node, WIRE_AUTH);
+    node_greet(node, config, now_us);
+}
+
+void node_note(struct redlock_node *node, enum redlock_trouble trouble, const char *text, size_t size)
+{
+    node->trouble = (uint8_t)trouble;
+    if (size > sizeof node->error - 1) size = sizeof node->error - 1;
+    if (size > 0 && text != node->error) memcpy(node->error, text, size);
+    node->error[size] = '\0';
+}
+
+void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const char *text, size_t size)
+{
+    /* One that was good and closed may be back at once; one that fell silent is not waited for. */
+    node->settled = node->state != NODE_READY || trouble == REDLOCK_TROUBLE_SILENT || node->failures > 0;
+    if (node->failures < 16) node->failures++;
+    set_state(node, NODE_CLOSING);
+    node_note(node, trouble, text, size);
+}
+
+void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us)
+{
+    set_state(node, NODE_WAITING);
+    node->reconnect_at = node->settled ? now_us + delay_us : now_us;
+}
+
+uint64_t node_delay_us(const struct redlock_node *node, uint64_t dice)
+{
+    uint64_t delay = (uint64_t)NODE_DELAY_FIRST_MS * 1000 << node->failures;
+
+    if (delay > (uint64_t)NODE_DELAY_LAST_MS * 1000) delay = (uint64_t)NODE_DELAY_LAST_MS * 1000;
+    return delay / 2 + dice % (delay / 2 + 1);
+}
+
+bool node_votes(const struct redlock_node *node, uint64_t now_us)
+{
+    return node->state == NODE_READY && now_us >= node->guard_until;
+}
+
+/* ---- Questions ---- */
+
+bool node_can_ask(const struct redlock_node *node, const struct redlock_config *config)
+{
+    return node->asked_count < config->pipeline;
+}
+
+struct redlock_asked *node_asked_at(struct redlock_node *node, const struct redlock_config *config, unsigned i)
+{
+    unsigned at = (unsigned)node->asked_first + i;
+
+    return &node->asked[at < config->pipeline ? at : at - config->pipeline];
+}
+
+void node_asked(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us, struct redlock_lock *lock,
+                uint32_t round, enum wire_command command)
+{
+    REDLOCK_CHECK(node_can_ask(node, config));
+    if (node->state == NODE_READY && node->asked_count == 0) node->deadline_at = now_us + NODE_HANG_FACTOR * timeout_us(config);
+    *node_asked_at(node, config, node->asked_count) =
+        (struct redlock_asked){ .lock = lock, .round = round, .command = (uint8_t)command };
+    node->asked_count++;
+}
+
+bool node_take_asked(struct redlock_node *node, const struct redlock_config *config, struct redlock_asked *asked)
+{
+    if (node->asked_count == 0) return false;
+    *asked = *node_asked_at(node, config, 0);
+    node->asked_count--;
+    node->asked_first = (uint16_t)(node->asked_first + 1 < config->pipeline ? node->asked_first + 1 : 0);
+    return true;
+}
+
+void node_greet(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+{
+    struct resp_writer w;
+
+    resp_write_begin(&w, node->send, config->send_size, node->send_end);
+    while (node->step != WIRE_READY && node_can_ask(node, config)) {
+        enum wire_command command = (enum wire_command)node->step;
+        if (!wire_put_greeting(&w, command, &node->login)) break;
+        node_asked(node, config, now_us, NULL, 0, command);
+        step_from(node, node->step + 1u);
+    }
+    node->send_end = (uint32_t)w.used;
+}
+
+/* ---- Answers ---- */
+
+/* INFO is too long to be kept: it is read line by line as it comes. */
+static void read_info(struct redlock_node *node, const uint8_t *data, size_t size)
+{
+    struct redlock_reply *reply = &node->reply;
+
+    for (size_t i = 0; i < size; i++) {
+        if (data[i] == '\n') {
+            if (!reply->text_cut) wire_read_info(reply->text, reply->text_size, &node->identity);
+            reply->text_size = 0;
+            reply->text_cut = false;
+        } else if (data[i] != '\r') {
+            if (reply->text_size == sizeof reply->text) reply->text_cut = true;
+            else reply->text[reply->text_size++] = (char)data[i];
+        }
+    }
+}
+
+/* Appends as much as fits; true when something had to be left away. */
+static bool append(char *text, size_t text_max, uint8_t *text_size, const uint8_t *data, size_t size)
+{
+    size_t room = text_max - *text_size;
+    size_t kept = size < room ? size : room;
+
+    if (kept > 0) memcpy(text + *text_size, data, kept);
+    *text_size = (uint8_t)(*text_size + kept);
+    return kept < size;
+}
+
+static void keep_item(struct redlock_node *node, const struct resp_item *item, enum wire_command command)
+{
+    struct redlock_reply *reply = &node->reply;
+
+    if (!reply->begun) *reply = (struct redlock_reply){ .begun = true, .type = (uint8_t)item->type, .integer = item->integer };
+    if (item->type == RESP_ERROR && item->depth == 0) {
+        append(node->error, sizeof node->error - 1, &reply->error_size, item->data, item->size);
+    } else if (item->type == RESP_BULK && item->depth == 0 && command == WIRE_INFO) {
+        read_info(node, item->data, item->size);
+    } else if ((item->type == RESP_BULK || item->type == RESP_SIMPLE) && !reply->text_done) {
+        if (append(reply->text, sizeof reply->text, &reply->text_size, item->data, item->size)) reply->text_cut = true;
+        reply->text_done = item->last;
+    }
+}
+
+static void hand_out(struct redlock_node *node, struct wire_reply *out)
+{
+    struct redlock_reply *reply = &node->reply;
+    bool is_error = reply->type == RESP_ERROR;
+
+    *out = (struct wire_reply){
+        .type = (enum resp_type)reply->type,
+        .integer = reply->integer,
+        .text = is_error ? node->error : reply->text,
+        .text_size = is_error ? reply->error_size : reply->text_size,
+        .text_cut = reply->text_cut,
+    };
+    if (is_error) node->error[reply->error_size] = '\0';
+    reply->begun = false;
+}
+
+bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
+                     struct redlock_asked *asked, struct wire_reply *reply)
+{
+    while (node->receive_start < node->receive_end && (node->state == NODE_GREETING || node->state == NODE_READY)) {
+        struct resp_item item;
+        size_t consumed;
+        /* The buffer is always called full, so that a string comes as soon as its bytes do, and none is too long. */
+        enum resp_status status = resp_parse(parser_of(node), node->receive + node->receive_start,
+                                             node->receive_end - node->receive_start, true, &consumed, &item);
+        node->receive_start += (uint32_t)consumed;
+        if (status == RESP_MORE) return false;
+        if (status != RESP_OK) {
+            say(node, REDLOCK_TROUBLE_PROTOCOL, resp_status_text(status));
+            return false;
+        }
+        if (node->asked_count == 0) {
+            say(node, REDLOCK_TROUBLE_PROTOCOL, "an answer that nobody asked for");
+            return false;
+        }
+        keep_item(node, &item, (enum wire_command)node_asked_at(node, config, 0)->command);
+        if (!item.ends_reply) continue;
+        node->deadline_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config) : node->deadline_at;
+        hand_out(node, reply);
+        return node_take_asked(node, config, asked);
+    }
+    return false;
+}
+
+/* May the session go on although this command was refused? Not knowing the server is allowed to those who say so (S12); a
+ * name is a courtesy; a script that was not loaded is sent when it is needed. */
+static bool is_tolerated(struct redlock_node *node, const struct redlock_config *config, enum wire_command command,
+                         enum redlock_trouble trouble)
+{
+    bool no_permission = trouble == REDLOCK_TROUBLE_NOPERM;
+
+    if (command == WIRE_SETNAME) return !wire_ends_session(trouble);
+    if (command == WIRE_LOAD_RELEASE || command == WIRE_LOAD_EXTEND) return no_permission;
+    if (command != WIRE_INFO && command != WIRE_ROLE) return false;
+    if (!no_permission || !config->trust_unknown) return false;
+    node->identity.unknown = true;
+    return true;
+}
+
+bool node_read_greeting(struct redlock_node *node, const struct redlock_config *config, enum wire_command command,
+                        const struct wire_reply *reply)
+{
+    enum redlock_trouble trouble;
+
+    switch (wire_read(command, reply)) {
+    case WIRE_GRANTED:
+        if (command == WIRE_ROLE) wire_read_role(reply, &node->identity);
+        return true;
+    case WIRE_ERROR:
+        trouble = wire_trouble(reply->text, reply->text_size);
+        if (is_tolerated(node, config, command, trouble)) return true;
+        node_lose(node, trouble, reply->text, reply->text_size);
+        return false;
+    default:
+        say(node, REDLOCK_TROUBLE_PROTOCOL, "an answer of the wrong type in the handshake");
+        return false;
+    }
+}
+
+bool node_is_greeted(const struct redlock_node *node)
+{
+    return node->state == NODE_GREETING && node->step == WIRE_READY && node->asked_count == 0;
+}
+
+/* S12: only a master that stands alone, and says who it is, has a vote. */
+static bool check_identity(struct redlock_node *node)
+{
+    const struct redlock_identity *identity = &node->identity;
+
+    if (identity->trouble != REDLOCK_TROUBLE_NONE) {
+        node_lose(node, (enum redlock_trouble)identity->trouble, NULL, 0);
+        return false;
+    }
+    if (identity->unknown) return true;
+    if (identity->has_run_id && identity->has_mode && identity->is_master) return true;
+    node_lose(node, REDLOCK_TROUBLE_NO_IDENTITY, NULL, 0);
+    return false;
+}
+
+/* S11: until when a server that we have not seen before has no vote. At the first contact of all there is nothing to compare
+ * with, so its uptime is believed, but for the second that it may be too much: whole seconds of a wall clock. */
+static void guard(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+{
+    const struct redlock_identity *identity = &node->identity;
+    uint64_t guard_us = (uint64_t)config->guard_ms * 1000, up_us = 0;
+
+    if (!node->has_run_id && identity->has_uptime && identity->uptime_s > 0) up_us = (uint64_t)(identity->uptime_s - 1) * 1000000;
+    node->restarted_at = now_us > up_us ? now_us - up_us : 0;
+    node->guard_until = up_us < guard_us ? now_us + (guard_us - up_us) : 0;
+}
+
+void node_settle(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+{
+    const struct redlock_identity *identity = &node->identity;
+
+    if (!check_identity(node)) return;
+    if (identity->has_run_id) {
+        bool seen = node->has_run_id && memcmp(node->run_id, identity->run_id, sizeof node->run_id) == 0;
+        if (!seen) guard(node, config, now_us);
+        memcpy(node->run_id, identity->run_id, sizeof node->run_id);
+        node->has_run_id = true;
+    }
+    set_state(node, NODE_READY);
+    node->settled = true;
+    node->trouble = REDLOCK_TROUBLE_NONE;
+}
+
+/* ---- In words ---- */
+
+enum redlock_trouble node_trouble(const struct redlock_node *node, uint64_t now_us)
+{
+    if (node->state == NODE_READY && now_us < node->guard_until) return REDLOCK_TROUBLE_RESTARTED;
+    return (enum redlock_trouble)node->trouble;
+}
+
+struct words {
+    char *text;
+    size_t size, used;
+};
+
+static void add_words(struct words *w, const char *text)
+{
+    while (*text != '\0' && w->used + 1 < w->size) w->text[w->used++] = *text++;
+    w->text[w->used] = '\0';
+}
+
+static void add_number(struct words *w, uint64_t number)
+{
+    char digits[21];
+    size_t at = sizeof digits - 1;
+
+    digits[at] = '\0';
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    add_words(w, digits + at);
+}
+
+static void describe_guard(const struct redlock_node *node, uint64_t now_us, struct words *w)
+{
+    add_words(w, "restarted ");
+    add_number(w, (now_us - node->restarted_at) / 1000000);
+    add_words(w, " s ago, no vote for another ");
+    add_number(w, (node->guard_until - now_us + 999999) / 1000000);
+    add_words(w, " s");
+}
+
+void node_describe(const struct redlock_node *node, uint64_t now_us, char *text, size_t size)
+{
+    struct words w = { .text = text, .size = size };
+
+    REDLOCK_CHECK(size > 0);
+    switch (node_trouble(node, now_us)) {
+    case REDLOCK_TROUBLE_NONE:        add_words(&w, "ok"); break;
+    case REDLOCK_TROUBLE_NEW:         add_words(&w, "not connected yet"); break;
+    case REDLOCK_TROUBLE_CLOSED:      add_words(&w, "it closed the connection"); break;
+    case REDLOCK_TROUBLE_PROTOCOL:    add_words(&w, "not a Redis server: "), add_words(&w, node->error); break;
+    case REDLOCK_TROUBLE_RESTARTED:   describe_guard(node, now_us, &w); break;
+    case REDLOCK_TROUBLE_SAME_SERVER: add_words(&w, "same server as node "), add_number(&w, node->twin); break;
+    case REDLOCK_TROUBLE_REPLICA:     add_words(&w, "a replica, not a master"); break;
+    case REDLOCK_TROUBLE_CLUSTER:     add_words(&w, "a member of a cluster, not an independent server"); break;
+    case REDLOCK_TROUBLE_SENTINEL:    add_words(&w, "a sentinel, not a server"); break;
+    case REDLOCK_TROUBLE_NO_IDENTITY: add_words(&w, "INFO server names no run_id, or no mode"); break;
+    default:                          add_words(&w, node->error); break;
+    }
+}

@@ -1,0 +1,84 @@
+/* One node's session: connection, handshake, guard, what was asked and is not answered. Knows no lock's state: it hands out
+ * answers with the question that they belong to. Writes and reads the buffers; does no I/O. */
+#ifndef REDLOCK_NODE_H
+#define REDLOCK_NODE_H
+
+#include "private.h"
+#include "redlock.h"
+#include "wire.h"
+
+/* NODE_WAITING -> NODE_CONNECTING -> NODE_GREETING -> NODE_READY; from each but the first to NODE_CLOSING, which lasts until
+ * the transport has closed, and back to NODE_WAITING. */
+enum node_state {
+    NODE_WAITING,       /* No connection; the next one at reconnect_at. */
+    NODE_CONNECTING,    /* The transport is at it. */
+    NODE_GREETING,      /* The handshake is under way. */
+    NODE_READY,         /* Commands of locks are sent. Votes once the guard is over. */
+    NODE_CLOSING        /* Given up by us; the transport has not confirmed yet. */
+};
+
+enum {
+    NODE_HANG_FACTOR = 4,           /* A node that has answered nothing for so many node timeouts is given up. */
+    NODE_DELAY_FIRST_MS = 20,       /* Reconnect delay, doubled after each failure up to the longest. */
+    NODE_DELAY_LAST_MS = 3000
+};
+
+/* Everything but the memory and the login is reset. */
+REDLOCK_PRIVATE void node_init(struct redlock_node *node);
+
+/* Begins to connect when the time has come, gives up what takes too long. True when the session was lost by that: the
+ * owner then clears up behind it, as after node_lose. */
+REDLOCK_PRIVATE bool node_tick(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
+REDLOCK_PRIVATE uint64_t node_wake_at(const struct redlock_node *node);
+
+REDLOCK_PRIVATE void node_connected(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
+
+/* Gives the session up: the transport has to close. text (of any length, or NULL) is kept for the description. */
+REDLOCK_PRIVATE void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const char *text, size_t size);
+
+/* The transport has no connection any more. delay_us: until the next one, see node_delay_us. */
+REDLOCK_PRIVATE void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us);
+
+/* How long to wait before the next connection: doubled after each failure, and somewhere in its upper half. */
+REDLOCK_PRIVATE uint64_t node_delay_us(const struct redlock_node *node, uint64_t dice);
+
+/* Has it a vote? Connected, past the handshake, not within the guard (S11, S12). */
+REDLOCK_PRIVATE bool node_votes(const struct redlock_node *node, uint64_t now_us);
+
+/* Appends as many commands of the handshake as fit. */
+REDLOCK_PRIVATE void node_greet(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
+
+/* Is there room for one more question? And: it was put into the send buffer, up to end. */
+REDLOCK_PRIVATE bool node_can_ask(const struct redlock_node *node, const struct redlock_config *config);
+REDLOCK_PRIVATE void node_asked(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
+                                struct redlock_lock *lock, uint32_t round, enum wire_command command);
+
+/* The question that was asked first and is not answered, taken out. False: there is none. */
+REDLOCK_PRIVATE bool node_take_asked(struct redlock_node *node, const struct redlock_config *config,
+                                     struct redlock_asked *asked);
+/* The i-th of them, in place. */
+REDLOCK_PRIVATE struct redlock_asked *node_asked_at(struct redlock_node *node, const struct redlock_config *config, unsigned i);
+
+/* Reads on in what was received. True: a reply is complete, in *reply (until the next call) and *asked. False: more bytes
+ * are needed, or what came breaks rule S16 and the session is lost. */
+REDLOCK_PRIVATE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
+                                     struct redlock_asked *asked, struct wire_reply *reply);
+
+/* Reads an answer to a command of the handshake. False: the session is lost. */
+REDLOCK_PRIVATE bool node_read_greeting(struct redlock_node *node, const struct redlock_config *config,
+                                        enum wire_command command, const struct wire_reply *reply);
+
+/* True when all of the handshake is answered and node_settle can be called. */
+REDLOCK_PRIVATE bool node_is_greeted(const struct redlock_node *node);
+
+/* The handshake is over and the server is no other node's: when will it have a vote? (S11) */
+REDLOCK_PRIVATE void node_settle(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
+
+/* Remembers an error reply, for the description. */
+REDLOCK_PRIVATE void node_note(struct redlock_node *node, enum redlock_trouble trouble, const char *text, size_t size);
+
+/* See redlock_node_trouble and redlock_describe_node. */
+REDLOCK_PRIVATE enum redlock_trouble node_trouble(const struct redlock_node *node, uint64_t now_us);
+REDLOCK_PRIVATE void node_describe(const struct redlock_node *node, uint64_t now_us, char *text, size_t size);
+
+#endif

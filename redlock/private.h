@@ -1,0 +1,20 @@
+/* What the files below the public headers share: linkage and checks. Knows no word of locks. */
+#ifndef REDLOCK_PRIVATE_H
+#define REDLOCK_PRIVATE_H
+
+/* Private functions are visible between files, for the unit tests; the unity files make them static. */
+#ifndef REDLOCK_PRIVATE
+#define REDLOCK_PRIVATE extern
+#endif
+
+/* A broken assumption stops the program at the spot: a lock that goes on with a wrong idea of itself is worse than none.
+ * What a network or a caller may do wrong is never checked this way. */
+#if defined(REDLOCK_NO_CHECKS)
+#define REDLOCK_CHECK(condition) ((void)sizeof(condition))
+#elif defined(__GNUC__)
+#define REDLOCK_CHECK(condition) ((condition) ? (void)0 : __builtin_trap())
+#else
+#define REDLOCK_CHECK(condition) do { while (!(condition)) { } } while (0)
+#endif
+
+#endif

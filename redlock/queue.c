@@ -1,0 +1,109 @@
+#include "queue.h"
+
+bool queue_holds(const struct redlock_lock *lock, unsigned slot)
+{
+    return (lock->queued >> slot) & 1;
+}
+
+void queue_add(struct redlock_queue *queue, struct redlock_lock *lock, unsigned slot)
+{
+    if (queue_holds(lock, slot)) return;
+    lock->queued |= (uint16_t)(1u << slot);
+    lock->links[slot] = (struct redlock_link){ .next = NULL, .previous = queue->last };
+    if (queue->last) queue->last->links[slot].next = lock;
+    else             queue->first = lock;
+    queue->last = lock;
+}
+
+void queue_remove(struct redlock_queue *queue, struct redlock_lock *lock, unsigned slot)
+{
+    struct redlock_link *link = &lock->links[slot];
+
+    if (!queue_holds(lock, slot)) return;
+    lock->queued &= (uint16_t)~(1u << slot);
+    if (link->previous) link->previous->links[slot].next = link->next;
+    else                queue->first = link->next;
+    if (link->next) link->next->links[slot].previous = link->previous;
+    else            queue->last = link->previous;
+}
+
+void queue_replace(struct redlock_queue *queue, struct redlock_lock *to, unsigned slot)
+{
+    struct redlock_link *link = &to->links[slot];
+
+    if (!queue_holds(to, slot)) return;
+    if (link->previous) link->previous->links[slot].next = to;
+    else                queue->first = to;
+    if (link->next) link->next->links[slot].previous = to;
+    else            queue->last = to;
+}
+
+/* A pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986): no lock wakes before the one above it. heap_child is the
+ * first of those below; heap_next the sibling to the right; heap_previous the one to the left, or the parent. */
+
+static struct redlock_lock *heap_join(struct redlock_lock *a, struct redlock_lock *b)
+{
+    if (!a) return b;
+    if (!b) return a;
+    if (b->wake_at < a->wake_at) {
+        struct redlock_lock *swap = a;
+        a = b;
+        b = swap;
+    }
+    b->heap_previous = a;
+    b->heap_next = a->heap_child;
+    if (b->heap_next) b->heap_next->heap_previous = b;
+    a->heap_child = b;
+    return a;
+}
+
+/* Joins siblings: two by two from the left, then what came of that from the right. */
+static struct redlock_lock *heap_join_all(struct redlock_lock *first)
+{
+    struct redlock_lock *pairs = NULL, *joined = NULL;
+
+    while (first) {
+        struct redlock_lock *a = first, *b = first->heap_next;
+        first = b ? b->heap_next : NULL;
+        a->heap_next = NULL;
+        if (b) b->heap_next = NULL;
+        a = heap_join(a, b);
+        a->heap_next = pairs;
+        pairs = a;
+    }
+    while (pairs) {
+        struct redlock_lock *rest = pairs->heap_next;
+        pairs->heap_next = NULL;
+        joined = heap_join(joined, pairs);
+        pairs = rest;
+    }
+    return joined;
+}
+
+static void heap_remove(struct redlock_lock **heap, struct redlock_lock *lock)
+{
+    struct redlock_lock *children = heap_join_all(lock->heap_child);
+
+    if (*heap == lock) {
+        *heap = children;
+    } else {
+        if (lock->heap_previous->heap_child == lock) lock->heap_previous->heap_child = lock->heap_next;
+        else                                         lock->heap_previous->heap_next = lock->heap_next;
+        if (lock->heap_next) lock->heap_next->heap_previous = lock->heap_previous;
+        *heap = heap_join(*heap, children);
+    }
+    if (*heap) (*heap)->heap_next = (*heap)->heap_previous = NULL;
+    lock->heap_child = lock->heap_next = lock->heap_previous = NULL;
+    lock->in_heap = false;
+}
+
+void heap_set(struct redlock_lock **heap, struct redlock_lock *lock, uint64_t wake_at)
+{
+    if (lock->in_heap && lock->wake_at == wake_at) return;
+    if (lock->in_heap) heap_remove(heap, lock);
+    lock->wake_at = wake_at;
+    if (wake_at == REDLOCK_NEVER) return;
+    lock->in_heap = true;
+    *heap = heap_join(*heap, lock);
+    (*heap)->heap_next = (*heap)->heap_previous = NULL;
+}

@@ -1,0 +1,23 @@
+/* Where locks wait: in queues, for a node or for the caller, and in a heap, for a time. Both hang on links within the
+ * locks, so that they need no memory and know no limit. Knows nothing of what a lock is for. */
+#ifndef REDLOCK_QUEUE_H
+#define REDLOCK_QUEUE_H
+
+#include "private.h"
+#include "redlock.h"
+
+/* Appends a lock to a queue by its link number slot; a lock that is in it stays where it is. */
+REDLOCK_PRIVATE void queue_add(struct redlock_queue *queue, struct redlock_lock *lock, unsigned slot);
+
+/* Takes a lock out; one that is not in the queue stays out. */
+REDLOCK_PRIVATE void queue_remove(struct redlock_queue *queue, struct redlock_lock *lock, unsigned slot);
+
+REDLOCK_PRIVATE bool queue_holds(const struct redlock_lock *lock, unsigned slot);
+
+/* Puts to, a copy of from, in its place. */
+REDLOCK_PRIVATE void queue_replace(struct redlock_queue *queue, struct redlock_lock *to, unsigned slot);
+
+/* Puts a lock into the heap to be woken at wake_at, or moves it there; REDLOCK_NEVER takes it out. */
+REDLOCK_PRIVATE void heap_set(struct redlock_lock **heap, struct redlock_lock *lock, uint64_t wake_at);
+
+#endif

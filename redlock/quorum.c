@@ -1,0 +1,20 @@
+#include "quorum.h"
+
+unsigned quorum_of(unsigned node_count)
+{
+    return node_count / 2 + 1;
+}
+
+uint64_t drift_us(uint32_t ttl_ms, uint32_t drift_ppm)
+{
+    /* ttl_ms * 1000 us * ppm / 10^6, and 2^32 * 10^6 fits in 64 bits. S2: rounded against us. */
+    return ((uint64_t)ttl_ms * drift_ppm + 999) / 1000 + DRIFT_FIXED_US;
+}
+
+uint64_t validity_us(uint32_t ttl_ms, uint64_t elapsed_us, uint64_t drift)
+{
+    uint64_t ttl_us = (uint64_t)ttl_ms * 1000;
+
+    if (drift >= ttl_us || elapsed_us >= ttl_us - drift) return 0;
+    return ttl_us - drift - elapsed_us;
+}

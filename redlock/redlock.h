@@ -1,0 +1,505 @@
+/* redlock: a distributed lock on N independent Redis or Valkey servers, by the Redlock algorithm. The engine.
+ *
+ * Memory:  the caller's, all of it. Nothing is allocated, nothing is global. Sizes of structures are public, their fields
+ *          are private: read them by the functions below.
+ * Threads: one engine with its locks belongs to one thread at a time; different engines know nothing of each other.
+ * Time:    a point in time is a uint64_t of microseconds of one monotonic clock that goes on during suspend (_us, _at);
+ *          a duration that a user gives is in milliseconds (_ms), as in PX. The clock, the random bytes and the bytes of
+ *          the network are arguments: the engine does no I/O and calls nothing back.
+ * Errors:  a status, defined once below. A caller's bug that no status is for trips an assert-like refusal, BAD_STATE.
+ *
+ * This header is for an event loop, a transport or a simulator of your own. For sockets see redlock_client.h.
+ *
+ * Driving the engine. For each node k, again and again: do what redlock_wants(r, k) says.
+ *
+ *     REDLOCK_WANT_CONNECT   begin a connection; then redlock_connected() or redlock_disconnected()
+ *     REDLOCK_WANT_SEND      send what redlock_output() gives, tell redlock_sent()
+ *     REDLOCK_WANT_RECEIVE   receive into what redlock_input() gives, read the clock AFTER that, tell redlock_received()
+ *     REDLOCK_WANT_CLOSE     close the connection, tell redlock_disconnected()
+ *
+ * Give redlock_add_entropy() what redlock_entropy_wanted() asks for, and call redlock_tick() at redlock_wake_at() at the
+ * latest. Whenever the caller gives a time, it is one read just now: a stale one costs safety, and one that goes back
+ * ends validity. */
+#ifndef REDLOCK_H
+#define REDLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define REDLOCK_VERSION "0.1.0"
+
+/* ---- Limits and defaults ---- */
+
+#ifndef REDLOCK_NODES_MAX
+#define REDLOCK_NODES_MAX 15 /* Seven of fifteen may be lost; more buys latency, not safety. May be set lower, 1..15, */
+#endif                       /* to save memory: then for every file that includes this header alike. */
+
+enum {
+    REDLOCK_RESOURCE_MAX = 512,         /* Bytes of a resource name. A configuration may set less. */
+    REDLOCK_TTL_MS_MAX = 2147483647,    /* 24.8 days: a lock is not a lease for ever, and 32 bits hold it on every system. */
+    REDLOCK_TOKEN_SIZE = 20,            /* Random bytes that sign one attempt (S6). */
+    REDLOCK_TOKEN_TEXT = 40,            /* The same in hex digits, as nodes store it. */
+    REDLOCK_LOGIN_MAX = 512,            /* Bytes of user and password together. */
+    REDLOCK_ENTROPY_MAX = 8 * 20,       /* Random bytes kept: tokens of eight attempts. */
+    REDLOCK_RUN_ID_SIZE = 20,           /* A server's run_id is 40 hex digits. */
+    REDLOCK_ERROR_MAX = 80,             /* What is kept of an error's text, with its NUL. */
+
+    REDLOCK_GUARD_MS = 30000,           /* S11: no vote for a node that restarted less than this ago. */
+    REDLOCK_DRIFT_PPM = 10000,          /* S2: 1 % of the TTL. Clocks slewed by chrony's default limit need 84,000. */
+    REDLOCK_DRIFT_PPM_MAX = 500000,
+    REDLOCK_NODE_TIMEOUT_MS = 500,      /* What one node may take to connect, or to answer, before a round goes without it. */
+    REDLOCK_RETRY_MS = 100,             /* Mean pause between attempts, beyond the time that the last one took (S14). */
+    REDLOCK_PIPELINE = 64,              /* Commands that one node may owe an answer to. */
+    REDLOCK_PIPELINE_MIN = 4,
+    REDLOCK_SEND_SIZE = 2048,           /* Bytes of one node's send buffer. */
+    REDLOCK_RECEIVE_SIZE = 512,         /* Bytes of one node's receive buffer. */
+    REDLOCK_RECEIVE_MIN = 32            /* The parser needs 23 to get through any reply, however large. */
+};
+
+#define REDLOCK_FOREVER UINT32_MAX      /* A time to wait that does not end. */
+#define REDLOCK_NEVER UINT64_MAX        /* A point in time that does not come. */
+
+/* ---- Statuses ---- */
+
+/* Number, name and text of each. The numbers are the command's exit codes and never change. */
+#define REDLOCK_STATUSES(X)                                                                      \
+    X(0, OK, "done")                                                                             \
+    X(1, TAKEN, "held by somebody else")                                                         \
+    X(2, NO_QUORUM, "no quorum: too few nodes can vote")                                         \
+    X(3, TIMEOUT, "not acquired within the time to wait")                                        \
+    X(4, TOO_LATE, "the answers came so late that nothing of the TTL was left")                  \
+    X(5, LOST, "not held: its validity has ended, or it was never acquired")                     \
+    X(6, EXTENSION_LIMIT, "the limit of extensions is reached")                                  \
+    X(7, CANCELLED, "cancelled by the caller")                                                   \
+    X(10, BAD_RESOURCE, "the resource must have 1 to 512 bytes (or the configured limit)")       \
+    X(11, BAD_TTL, "the TTL must be 1 to 2147483647 ms and leave something after the drift")     \
+    X(12, TTL_OVER_GUARD, "the TTL must not exceed the guard (--guard), or a restarted node could vote twice") \
+    X(13, BAD_NODE_COUNT, "the number of nodes must be 1 to 15")                                 \
+    X(14, BAD_ADDRESS, "a node's address is wrong")                                              \
+    X(15, BAD_CONFIG, "a value of the configuration is out of its range")                        \
+    X(16, BAD_MEMORY, "the memory given to the engine is too small or misaligned")               \
+    X(17, BAD_STATE, "the lock is in use: an operation on it has not ended")                     \
+    X(18, BAD_TOKEN, "a token is 40 lower-case hex digits")                                      \
+    X(20, NO_ENTROPY, "the system gives no random bytes")                                        \
+    X(21, NO_NAME, "a node's host name could not be resolved")                                   \
+    X(22, SYSTEM, "the operating system refused a call")                                         \
+    X(23, FORKED, "the client was opened by another process (open one after fork)")              \
+    X(30, PENDING, "not decided yet")
+
+enum redlock_status {
+#define REDLOCK_STATUS_ENUM(number, name, text) REDLOCK_##name = number,
+    REDLOCK_STATUSES(REDLOCK_STATUS_ENUM)
+#undef REDLOCK_STATUS_ENUM
+};
+
+/* The text above, of static lifetime; "unknown status" for a number that is none. */
+const char *redlock_status_text(enum redlock_status status);
+
+/* ---- Votes and troubles ---- */
+
+/* A node's answer in a round. */
+enum redlock_vote {
+    REDLOCK_VOTE_PENDING,   /* Asked or about to be, not answered. */
+    REDLOCK_VOTE_GRANTED,   /* It did what it was asked: our token is set, extended, removed. */
+    REDLOCK_VOTE_REFUSED,   /* It did not: another token holds the key, or ours is gone. */
+    REDLOCK_VOTE_UNKNOWN,   /* Timeout, reset, error: our token may be there. Released like a grant (S4). */
+    REDLOCK_VOTE_NOT_ASKED  /* It has no vote now (see redlock_node_trouble). Counts like UNKNOWN; nothing is there. */
+};
+
+/* "pending", "granted", "refused", "unknown", "not asked": static. */
+const char *redlock_vote_text(enum redlock_vote vote);
+
+/* Why a node has no vote, or what went wrong with it last. From NOAUTH on: the kinds of error reply. */
+enum redlock_trouble {
+    REDLOCK_TROUBLE_NONE,
+    REDLOCK_TROUBLE_NEW,            /* Not connected yet, or the handshake is under way. */
+    REDLOCK_TROUBLE_UNREACHABLE,    /* The transport says why. */
+    REDLOCK_TROUBLE_CLOSED,         /* The node closed the connection. */
+    REDLOCK_TROUBLE_SILENT,         /* No answer in time. */
+    REDLOCK_TROUBLE_PROTOCOL,       /* What it sends is not RESP2, or answers nothing that was asked (S16). */
+    REDLOCK_TROUBLE_RESTARTED,      /* Restarted within the guard (S11). */
+    REDLOCK_TROUBLE_SAME_SERVER,    /* Another node is the same server (S12). */
+    REDLOCK_TROUBLE_REPLICA,
+    REDLOCK_TROUBLE_CLUSTER,
+    REDLOCK_TROUBLE_SENTINEL,
+    REDLOCK_TROUBLE_NO_IDENTITY,    /* INFO names no run_id, or no mode. */
+    REDLOCK_TROUBLE_NOAUTH,
+    REDLOCK_TROUBLE_WRONGPASS,
+    REDLOCK_TROUBLE_NOPERM,
+    REDLOCK_TROUBLE_LOADING,
+    REDLOCK_TROUBLE_READONLY,
+    REDLOCK_TROUBLE_MOVED,
+    REDLOCK_TROUBLE_CLUSTERDOWN,
+    REDLOCK_TROUBLE_OOM,
+    REDLOCK_TROUBLE_MISCONF,
+    REDLOCK_TROUBLE_MASTERDOWN,
+    REDLOCK_TROUBLE_NOREPLICAS,
+    REDLOCK_TROUBLE_BUSY,
+    REDLOCK_TROUBLE_NOSCRIPT,
+    REDLOCK_TROUBLE_WRONGTYPE,
+    REDLOCK_TROUBLE_MAX_CLIENTS,
+    REDLOCK_TROUBLE_DENIED,         /* Protected mode. */
+    REDLOCK_TROUBLE_OTHER_ERROR
+};
+
+/* ---- Structures: complete, so that the caller can place them; fields are private ---- */
+
+struct redlock_lock;
+
+/* One command put to all nodes at once: the votes on it, as sets of node numbers. */
+struct redlock_round {
+    uint64_t started_at;        /* Before the first byte left (S2). */
+    uint64_t decided_at;        /* When the verdict fell; 0 until then. */
+    uint64_t deadline_at;       /* Until when votes are waited for. */
+    uint32_t ttl_ms;
+    uint64_t drift_us;          /* Of the TTL, as configured, rounded up, and 2 ms. */
+    uint32_t number;            /* Of this lock's rounds. A vote counts only for the round it was cast in (S8). */
+    uint16_t granted, refused, unknown, not_asked;
+    uint8_t node_count;
+};
+
+/* A place in a doubly linked queue of locks. */
+struct redlock_link {
+    struct redlock_lock *next, *previous;
+};
+
+struct redlock_queue {
+    struct redlock_lock *first, *last;
+};
+
+/* What one lock has, or may have, on one node. */
+struct redlock_stake {
+    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the last SET that was sent there: what a release of it must name (S6). */
+    uint32_t holder_ms;                 /* What PTTL said of the key that refused us; see redlock_free_in_ms. */
+    uint8_t state;                      /* Is something of ours there? enum stake in engine.c. */
+    uint8_t want;                       /* The command to be sent next: enum wire_command. */
+    bool eval;                          /* That one as EVAL, since the node does not know the script. */
+    bool stale;                         /* Its SET was sent on a connection that broke, and may be executed late. */
+};
+
+/* What a key looks like on one node: see redlock_start_inspect. */
+struct redlock_sight {
+    bool seen;                          /* The node answered. */
+    bool exists;
+    bool is_string;                     /* False: a key of another type, so no lock of this kind. */
+    bool has_ttl;
+    uint32_t ttl_ms;                    /* Left, when has_ttl; more than 32 bits hold is cut to UINT32_MAX. */
+    uint32_t value_size;                /* Of the whole value; only the beginning is kept. */
+    char value[REDLOCK_TOKEN_TEXT + 1]; /* NUL-terminated. May hold any bytes: somebody else wrote it. */
+};
+
+struct redlock_lock {
+    const uint8_t *resource;            /* The caller's bytes. */
+    uint16_t resource_size;
+    uint8_t phase;                      /* enum phase in engine.c. */
+    uint8_t status;                     /* Of the operation under way, or of the last one: enum redlock_status. */
+    uint8_t attempt_status;             /* Of the last attempt, when waiting longer than that. */
+    bool in_heap;
+    uint16_t queued;                    /* Of links[]: those in use. */
+    uint16_t owed, late, told;          /* Nodes: to which a release is owed; of these, to be tried at debt_at; from which
+                                         * PTTL or a sight is still to come. */
+    uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
+    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the current attempt, or of the lock that is held. */
+    uint32_t ttl_ms, min_validity_ms;
+    uint32_t extension_limit, extension_count;
+    uint64_t valid_from, valid_until;   /* Compared with the clock, not believed (S10). */
+    uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
+    uint64_t retry_at;
+    uint64_t owed_until, debt_at;       /* When the last TTL has run out on every node; when debts are tried again. */
+    struct redlock_round round;
+    struct redlock_sight *sights;
+    struct redlock_stake stakes[REDLOCK_NODES_MAX];
+    struct redlock_link links[REDLOCK_NODES_MAX + 1];   /* One queue a node, and one for what concerns none. */
+    uint64_t wake_at;                                   /* Heap of locks by time. */
+    struct redlock_lock *heap_child, *heap_next, *heap_previous;
+};
+
+/* A command that was put to a node and is not answered yet. */
+struct redlock_asked {
+    struct redlock_lock *lock;  /* NULL: of the handshake, or its lock was forgotten. */
+    uint32_t round;
+    uint8_t command;            /* enum wire_command. */
+};
+
+/* How to log in to a node. The texts are the caller's and must stay. NULL: none. */
+struct redlock_login {
+    const char *user;           /* NULL with a password: AUTH password, for servers without ACLs. */
+    const char *password;
+    uint32_t database;          /* SELECT, when not 0. */
+};
+
+enum { REDLOCK_PARSER_WORDS = 15, REDLOCK_LINE_MAX = 48 };
+
+/* The reply that is being read, and of a long one what matters. */
+struct redlock_reply {
+    int64_t integer;
+    uint8_t type;               /* enum resp_type of its outermost value */
+    bool begun;
+    bool text_done, text_cut;   /* The first string is complete; it was longer than what is kept of it. */
+    uint8_t text_size, error_size;
+    char text[REDLOCK_LINE_MAX];
+};
+
+/* What a server says of itself during the handshake. */
+struct redlock_identity {
+    uint8_t run_id[REDLOCK_RUN_ID_SIZE];
+    bool has_run_id, has_uptime, has_mode, is_master;
+    bool unknown;               /* It would not say, and is trusted. */
+    uint8_t trouble;            /* Why its mode or role rules out a vote: enum redlock_trouble. */
+    uint32_t uptime_s;
+};
+
+struct redlock_node {
+    uint8_t state;              /* enum node_state in node.h */
+    uint8_t trouble;            /* enum redlock_trouble */
+    uint8_t step;               /* Of the handshake: the next command to be sent, enum wire_command. */
+    uint8_t twin;               /* With TROUBLE_SAME_SERVER: which node. */
+    uint8_t failures;           /* Connections that came to nothing, in a row: the exponent of the reconnect delay. */
+    bool settled;               /* False while nobody can tell whether it is there: before the first connection has
+                                 * succeeded or failed, and after the loss of one that was good. */
+    bool has_run_id;
+    uint8_t run_id[REDLOCK_RUN_ID_SIZE];    /* Of the last server that had a vote there, or will have. */
+    struct redlock_login login;
+    struct redlock_identity identity;       /* Of the connection that is being made. */
+    uint64_t deadline_at;       /* Connecting, greeting: when to give up. Ready: when an answer is overdue. */
+    uint64_t reconnect_at;
+    uint64_t guard_until;       /* No vote before (S11). */
+    uint64_t restarted_at;      /* When the server started, as far as known: for the message. */
+    char error[REDLOCK_ERROR_MAX];
+
+    uint8_t *send, *receive;
+    uint32_t send_start, send_end, receive_start, receive_end;
+    struct redlock_asked *asked;                /* A ring: answers come in the order of the questions. */
+    uint16_t asked_first, asked_count;
+    struct redlock_queue queue;                 /* Locks that want to send to this node. */
+    struct redlock_reply reply;
+    uint64_t parser[REDLOCK_PARSER_WORDS];      /* struct resp_parser */
+};
+
+/* See redlock_config_init for the defaults. */
+struct redlock_config {
+    uint32_t guard_ms;          /* S11: longer than the longest TTL that anybody uses on these nodes. 0: off, for servers
+                                 * with appendfsync always, or when all is thrown away. */
+    uint32_t drift_ppm;         /* S2: how much faster a node's clock may run, in millionths; up to DRIFT_PPM_MAX. */
+    uint32_t node_timeout_ms;   /* 1 or more. */
+    uint32_t retry_ms;          /* 1 or more. */
+    uint16_t resource_max;      /* 1..REDLOCK_RESOURCE_MAX */
+    uint16_t pipeline;          /* PIPELINE_MIN or more: about 3 for each lock that is in flight at once. */
+    uint32_t send_size;         /* REDLOCK_SEND_MIN(resource_max) or more: the longest command must fit. */
+    uint32_t receive_size;      /* RECEIVE_MIN or more. */
+    bool trust_unknown;         /* S12: nodes whose ACL refuses INFO or ROLE vote nevertheless. Then nobody sees a restart,
+                                 * a replica or the same server twice. */
+};
+
+struct redlock {
+    struct redlock_config config;
+    struct redlock_node *nodes;
+    uint8_t node_count;
+    uint8_t entropy_size;
+    uint8_t entropy[REDLOCK_ENTROPY_MAX];
+    uint64_t dice;                      /* For delays, which need no secrecy. Tokens come from entropy alone. */
+    uint64_t now_us;                    /* Of the call under way, or the last one. */
+    struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
+    struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
+    struct redlock_queue hungry;        /* Locks whose attempt cannot begin without random bytes. */
+};
+
+#define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 320u)
+
+/* Bytes of memory that redlock_init needs, as a constant expression. */
+#define REDLOCK_MEMORY(node_count, pipeline, send_size, receive_size)                                             \
+    ((size_t)(node_count) * (((size_t)(pipeline) * sizeof(struct redlock_asked)) +                                \
+                             (((size_t)(send_size) + 7) & ~(size_t)7) + (((size_t)(receive_size) + 7) & ~(size_t)7)))
+#define REDLOCK_MEMORY_DEFAULT(node_count) \
+    REDLOCK_MEMORY(node_count, REDLOCK_PIPELINE, REDLOCK_SEND_SIZE, REDLOCK_RECEIVE_SIZE)
+
+/* ---- Setting up ---- */
+
+/* Sets every field to its default. */
+void redlock_config_init(struct redlock_config *config);
+
+/* Makes an engine of node_count nodes (1..REDLOCK_NODES_MAX, numbered from 0). r, nodes[0..node_count) and memory (aligned
+ * for a uint64_t, REDLOCK_MEMORY bytes or more) belong to the engine until the caller stops using it; there is nothing to
+ * destroy. config is copied; NULL means the defaults.
+ * BAD_NODE_COUNT, BAD_CONFIG, BAD_MEMORY: nothing was touched. */
+enum redlock_status redlock_init(struct redlock *r, const struct redlock_config *config, struct redlock_node *nodes,
+                                 unsigned node_count, void *memory, size_t memory_size, uint64_t now_us);
+
+/* How to log in to node k from its next connection on. The texts are not copied. BAD_CONFIG: longer than LOGIN_MAX, or it
+ * does not fit in the send buffer; nothing was changed. */
+enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struct redlock_login *login);
+
+/* ---- Random bytes and time ---- */
+
+/* How many random bytes the engine can take now; 0 when it has enough. They must be unpredictable and never be repeated,
+ * by this process or another (after a fork!): tokens are made of them. Without them no attempt begins. */
+size_t redlock_entropy_wanted(const struct redlock *r);
+
+/* Gives size bytes, at most as many as wanted (the rest is ignored). */
+void redlock_add_entropy(struct redlock *r, const void *bytes, size_t size);
+
+/* When redlock_tick must be called at the latest; REDLOCK_NEVER when nothing waits for time. */
+uint64_t redlock_wake_at(const struct redlock *r);
+
+/* Does what has become due: deadlines, retries, reconnects, debts. May be called at any time. */
+void redlock_tick(struct redlock *r, uint64_t now_us);
+
+/* ---- The transport of node k ---- */
+
+enum {
+    REDLOCK_WANT_CONNECT = 1,
+    REDLOCK_WANT_SEND = 2,
+    REDLOCK_WANT_RECEIVE = 4,
+    REDLOCK_WANT_CLOSE = 8
+};
+
+/* What is to be done for node k now: a set of REDLOCK_WANT_ bits. CONNECT lasts until it is answered. */
+unsigned redlock_wants(const struct redlock *r, unsigned k);
+
+/* A connection to node k stands. Only after WANT_CONNECT. */
+void redlock_connected(struct redlock *r, unsigned k, uint64_t now_us);
+
+/* The connection to node k is gone, or could not be made: why, in words for a person (copied; NULL after WANT_CLOSE, when
+ * the engine knows better, or when the node closed it). The next one is wanted after a growing, jittered delay. */
+void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64_t now_us);
+
+/* The bytes to be sent to node k: encodes as many commands as fit. *size may be 0. Valid until the next call for k. */
+const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size);
+
+/* The first size bytes of the output have left. */
+void redlock_sent(struct redlock *r, unsigned k, size_t size);
+
+/* Where to put received bytes: *room > 0 of them at most. Valid until the next call for k. */
+uint8_t *redlock_input(struct redlock *r, unsigned k, size_t *room);
+
+/* size bytes have been put there. now_us must have been read after that: it is the end of the elapsed time (S2). */
+void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_us);
+
+/* ---- Locks ---- */
+
+/* What to acquire. */
+struct redlock_request {
+    const void *resource;       /* Any bytes. Not copied: they must stay until the lock is idle or forgotten. */
+    size_t resource_size;
+    uint32_t ttl_ms;            /* 1..REDLOCK_TTL_MS_MAX, not over the guard. */
+    uint32_t wait_ms;           /* 0: one attempt. An attempt begun within this time may end after it, by a node timeout at
+                                 * most. REDLOCK_FOREVER. */
+    uint32_t min_validity_ms;   /* A lock with less left when it is won counts as lost. 0: anything above nothing. */
+    uint32_t extension_limit;   /* S13: how often the lock may be extended; 0: no limit. Without one a holder that never
+                                 * stops keeps all others out for ever. */
+};
+
+/* Makes a lock ready for its first use. */
+void redlock_lock_init(struct redlock_lock *lock);
+
+/* Begins to acquire, to extend, to release. OK: it has begun; it is under way until redlock_lock_status is not PENDING.
+ * Any other status: it has not begun, nothing has changed.
+ * From its first operation on the lock belongs to the engine and must stay where it is, until redlock_forget(): which loses
+ * nothing once redlock_idle() is true.
+ *
+ * Acquire: BAD_RESOURCE, BAD_TTL, TTL_OVER_GUARD; BAD_STATE while an operation is under way or it is held, or when it
+ * still owes something for another resource. Then OK, TAKEN, NO_QUORUM, TOO_LATE, or, when it could wait, TIMEOUT (see
+ * redlock_attempt_status), CANCELLED.
+ *
+ * Extend: the TTL begins anew with ttl_ms; what is left is never shortened (S7, S9). LOST when the validity has ended:
+ * refused, not tried. EXTENSION_LIMIT. Then OK, NO_QUORUM, TAKEN (a quorum answered and our token is gone), LOST (the
+ * validity ended meanwhile). Unless OK the old validity still stands until it ends.
+ *
+ * Release: removes our token wherever it may be. Held no longer from the call on. Then OK: confirmed by a quorum, or by
+ * fewer (redlock_confirmed) while the rest is owed and paid later (S5); or LOST: it was not held any more, at once when
+ * the own clock says so. */
+enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request,
+                                          uint64_t now_us);
+enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms, uint64_t now_us);
+enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
+
+/* Asks every node that answers, with a vote or without, what the key looks like. sights[0..node_count) is filled until the
+ * operation ends, then OK. The lock must be idle and is used for nothing else meanwhile. Reads only. */
+enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock *lock, const void *resource,
+                                          size_t resource_size, struct redlock_sight *sights, uint64_t now_us);
+
+/* Takes over a lock that another process acquired, by its token (40 hex digits), so that it can be extended or released
+ * here. Its validity is not known: it counts as held for one node timeout, within which an extension must be confirmed.
+ * That is no weaker than S9: a quorum that still holds our token shares a node with every quorum that a rival could have
+ * won since, so nobody has. BAD_RESOURCE, BAD_TOKEN, BAD_STATE. */
+enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
+                                  const char *token, uint64_t now_us);
+
+/* Ends the operation under way with CANCELLED: a waiting acquire is given up, and what it may have is released. Nothing
+ * else changes; without an operation under way it does nothing. */
+void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
+
+/* Unlinks the lock from the engine at any moment, without a byte sent: answers to it are dropped, debts are given up, keys
+ * stay on the nodes until their TTL ends. Its memory is the caller's again; the questions below about its last operation are
+ * still answered from it. */
+void redlock_forget(struct redlock *r, struct redlock_lock *lock);
+
+/* Moves a lock, with everything the engine knows of it, to other memory. to is not in use; from is as after redlock_forget.
+ * resource: where its name is from now on (the same bytes). */
+void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource);
+
+/* The next lock whose operation has ended since the last call, or NULL. Need not be used. */
+struct redlock_lock *redlock_next_done(struct redlock *r);
+
+/* ---- Questions about a lock ---- */
+
+/* PENDING, or how the last operation ended. */
+enum redlock_status redlock_lock_status(const struct redlock_lock *lock);
+
+/* How the last attempt ended; tells why there was a TIMEOUT, or what a pending acquire waits for. */
+enum redlock_status redlock_attempt_status(const struct redlock_lock *lock);
+
+/* The time in which mutual exclusion is promised from now_us on; 0: not held (S10). */
+uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us);
+
+/* True when the engine knows nothing more of the lock: not held by this clock, nothing under way, nothing owed, no answer
+ * outstanding. */
+bool redlock_idle(const struct redlock_lock *lock, uint64_t now_us);
+
+/* Nodes on which something of ours may be and whose answer to a release is still owed. */
+unsigned redlock_owed(const struct redlock_lock *lock);
+
+/* On how many nodes the last round (a release: its removal) was confirmed. */
+unsigned redlock_confirmed(const struct redlock_lock *lock);
+
+/* The last round: see struct redlock_round. Valid until the lock's next operation. */
+const struct redlock_round *redlock_last_round(const struct redlock_lock *lock);
+
+/* Node k's vote in the last round. */
+enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k);
+
+/* After TAKEN (or TIMEOUT because of it): in how many ms enough nodes are free for a quorum if the holder does nothing, as
+ * the nodes told (PTTL). REDLOCK_FOREVER: a quorum of keys has no TTL, so it is no lock. REDLOCK_UNTOLD: too few told. */
+#define REDLOCK_UNTOLD (UINT32_MAX - 1)
+uint32_t redlock_free_in_ms(const struct redlock_lock *lock);
+
+/* Writes the 40 hex digits of the token of the current or last attempt, and a NUL. */
+void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1]);
+
+/* ---- Questions about the nodes ---- */
+
+/* N/2 + 1 (S1). */
+unsigned redlock_quorum(unsigned node_count);
+
+/* True when node k has a vote now. */
+bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us);
+
+/* True when the first connection to node k has succeeded or failed: before that nothing is known of it. */
+bool redlock_node_settled(const struct redlock *r, unsigned k);
+
+/* Why node k has no vote, or what its last error was. */
+enum redlock_trouble redlock_node_trouble(const struct redlock *r, unsigned k, uint64_t now_us);
+
+/* The same in words: "connection refused", "NOAUTH Authentication required.", "restarted 4 s ago, no vote for another
+ * 27 s", "same server as node 2"; "ok". Cut to size, always NUL-terminated. size > 0. */
+void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

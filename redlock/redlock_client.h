@@ -1,0 +1,173 @@
+/* redlock_client: the lock over sockets. Two faces over one engine.
+ *
+ * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_release, redlock_close.
+ * Event loop:  redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each node wait for
+ *              redlock_events() on redlock_fd(), until redlock_wake_at(); then redlock_step(). No callbacks.
+ *
+ * Memory, threads, time and errors are those of redlock.h. redlock_open and no other call looks names up, and so may
+ * block for as long as the system's resolver does. The only other calls that block are those of the blocking face. */
+#ifndef REDLOCK_CLIENT_H
+#define REDLOCK_CLIENT_H
+
+#include "redlock.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    REDLOCK_ENDPOINTS_MAX = 4,  /* Addresses of one name that are tried in turn. */
+    REDLOCK_PARTED_MAX = 32,    /* Released locks that may still owe something; a hung node's pipeline holds 21 at most. */
+    REDLOCK_ADDRESS_MAX = 300,  /* Bytes of a node's address in words, with its NUL. */
+    REDLOCK_PORT = 6379
+};
+
+enum redlock_traffic {
+    REDLOCK_CONNECTED,          /* data: none */
+    REDLOCK_DISCONNECTED,       /* data: why, in words */
+    REDLOCK_SENT,               /* data: the bytes */
+    REDLOCK_RECEIVED            /* data: the bytes; reported after the engine has read them: votes are counted */
+};
+
+/* See redlock_options_init for the defaults. */
+struct redlock_options {
+    struct redlock_config engine;
+    const char *user;           /* For nodes whose address names none. Not copied. NULL: none. */
+    const char *password;
+    void *memory;               /* For the engine, REDLOCK_MEMORY(...) bytes; NULL: what is in the client, which is enough
+                                 * for the default sizes (about 20 locks in flight at once). */
+    size_t memory_size;
+
+    /* Sees what passes between the client and node k, in order, for a trace. Must not call the client. The bytes include
+     * AUTH with its password. NULL: nobody looks. */
+    void (*trace)(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size);
+    void *trace_context;
+};
+
+/* One node's socket and where it leads. Private. */
+struct redlock_socket {
+    int fd;                     /* -1: none. */
+    bool connecting;
+    uint8_t endpoint_count, endpoint_next, endpoints_failed;
+    uint64_t endpoints[REDLOCK_ENDPOINTS_MAX][15];  /* struct net_endpoint */
+    const char *unresolved;                         /* Why there is no endpoint. */
+    char address[REDLOCK_ADDRESS_MAX];              /* In words, without user and password. */
+    char user[129], password[257];
+};
+
+/* A released lock that is still owed to some node, with its name. Private. */
+struct redlock_parted {
+    struct redlock_lock lock;
+    bool used;
+    uint8_t resource[REDLOCK_RESOURCE_MAX];
+};
+
+/* About 130 KB: better static or in a structure of yours than on a small stack. Private. */
+struct redlock_client {
+    struct redlock engine;
+    struct redlock_node nodes[REDLOCK_NODES_MAX];
+    struct redlock_socket sockets[REDLOCK_NODES_MAX];
+    struct redlock_parted parted[REDLOCK_PARTED_MAX];
+    void (*trace)(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size);
+    void *trace_context;
+    int64_t owner;              /* The process that opened it. */
+    uint64_t stepped_at;
+    uint64_t given_up;          /* Locks whose debts were dropped because parted[] was full. */
+    uint64_t memory[REDLOCK_MEMORY_DEFAULT(REDLOCK_NODES_MAX) / sizeof(uint64_t) + 1];
+};
+
+/* What was wrong with a list of nodes. */
+struct redlock_mistake {
+    unsigned node;              /* Which entry of the list, from 0. */
+    size_t at;                  /* Which byte of the list, from 0. */
+    char text[160];             /* What is wrong, and what would be right. Never contains a password. */
+};
+
+/* Sets every field to its default. */
+void redlock_options_init(struct redlock_options *options);
+
+/* Opens a client for a list of nodes, separated by commas or white space:
+ *   host  host:port  [v6]:port  unix:/path  redis://[user[:password]@]host[:port][/db]  redis+unix://[user[:password]@]/path[?db=N]
+ * A comma within a user name, password or path is written %2C. Looks the names up (BLOCKING), connects to nothing yet: the
+ * first step does. options NULL: the defaults. mistake (may be NULL) is set when BAD_ADDRESS, NO_NAME or BAD_CONFIG comes back;
+ * other errors: BAD_NODE_COUNT, BAD_MEMORY, NO_ENTROPY. After any error there is nothing to close.
+ * A name that cannot be resolved is an error only when fewer than a quorum of names can be: else the node has no vote. */
+enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
+                                 struct redlock_mistake *mistake);
+
+/* Sends the releases that are still owed to nodes that answer, for up to wait_ms, and closes the connections. Locks that
+ * are held stay held until their TTL ends: release them first. */
+void redlock_close(struct redlock_client *c, uint32_t wait_ms);
+
+/* ---- Blocking face ---- */
+
+/* Connects ahead of need: returns when every node has a vote, or an error, or wait_ms are over. OK: a quorum has a vote.
+ * Need not be called: acquire connects by itself. */
+enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms);
+
+/* Acquires resource (a NUL-terminated text; not copied, it must stay until the release) for ttl_ms, trying for up to wait_ms
+ * (0: once; REDLOCK_FOREVER). lock: from redlock_lock_init or the end of an earlier use. It must stay where it is until it
+ * is released. For binary names and more settings: redlock_acquire_request.
+ * OK: held, for redlock_valid_us(). Anything else: not held, and the lock's memory is the caller's again. */
+enum redlock_status redlock_acquire(struct redlock_client *c, struct redlock_lock *lock, const char *resource,
+                                    uint32_t ttl_ms, uint32_t wait_ms);
+enum redlock_status redlock_acquire_request(struct redlock_client *c, struct redlock_lock *lock,
+                                            const struct redlock_request *request);
+
+/* As redlock_start_extend. */
+enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock *lock, uint32_t ttl_ms);
+
+/* As redlock_start_release. *confirmed (may be NULL): by how many nodes. On return the lock's memory is the caller's
+ * again; what is still owed is kept in the client and paid during later calls, redlock_close the last of them. */
+enum redlock_status redlock_release(struct redlock_client *c, struct redlock_lock *lock, unsigned *confirmed);
+
+/* As redlock_start_inspect. */
+enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights);
+
+/* Validity left now, in ms, rounded down; 0: not held. */
+uint32_t redlock_valid_ms(const struct redlock_lock *lock);
+
+/* ---- Event-loop face ---- */
+
+enum { REDLOCK_READ = 1, REDLOCK_WRITE = 2 };
+
+/* The engine, to start operations on and to ask. */
+struct redlock *redlock_engine(struct redlock_client *c);
+
+/* Node k's descriptor, or -1: changes at reconnects. (A loop that remembers descriptors, such as epoll, compares it after
+ * each step; the kernel forgets closed ones by itself.) */
+int redlock_fd(const struct redlock_client *c, unsigned k);
+
+/* What to wait for on it: REDLOCK_READ, REDLOCK_WRITE or both. */
+unsigned redlock_events(const struct redlock_client *c, unsigned k);
+
+/* Does whatever can be done without waiting, on all nodes, and what time demands. To be called when a descriptor is ready,
+ * when redlock_wake_at() is reached, and after each redlock_start_... so that it gets on its way at once.
+ * OK; NO_ENTROPY (no attempt can begin); FORKED. */
+enum redlock_status redlock_step(struct redlock_client *c);
+
+/* The same for a loop that knows which nodes' descriptors are ready: bit k of ready stands for node k, and only those are
+ * received from. */
+enum redlock_status redlock_step_ready(struct redlock_client *c, unsigned ready);
+
+/* The clock of all times above: microseconds, monotonic, counting suspend where the system can (Linux: CLOCK_BOOTTIME). */
+uint64_t redlock_now_us(void);
+
+/* How long a poll() or epoll_wait() may wait from now on: ms until redlock_wake_at(), rounded up; -1: for ever. */
+int redlock_poll_ms(const struct redlock_client *c);
+
+/* Hands a lock that is no longer held, and for which nothing is under way, over to the client, which pays what it still
+ * owes: its memory and its name are the caller's again. What redlock_release does when it returns. */
+void redlock_part(struct redlock_client *c, struct redlock_lock *lock);
+
+/* ---- Questions ---- */
+
+unsigned redlock_node_count(const struct redlock_client *c);
+
+/* Node k's address in words, without user and password. Of the client's lifetime. */
+const char *redlock_node_address(const struct redlock_client *c, unsigned k);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

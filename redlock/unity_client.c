@@ -1,0 +1,11 @@
+/* The client as one file: sockets, and the two faces over them. Only the functions of redlock_client.h are visible outside.
+ * tools/amalgamate makes the file for vendoring from this one. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE     /* Linux: CLOCK_BOOTTIME. It must come before the first header of the system. */
+#endif
+#define NET_API static
+
+#include "../net/net_address.c"
+#include "../net/net_socket.c"
+#include "../net/net_system.c"
+#include "client.c"

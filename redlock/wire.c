@@ -1,0 +1,313 @@
+#include "wire.h"
+
+#include <string.h>
+
+/* ---- Commands ---- */
+
+void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_TOKEN_TEXT])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (unsigned i = 0; i < REDLOCK_TOKEN_SIZE; i++) {
+        text[2 * i] = digits[token[i] >> 4];
+        text[2 * i + 1] = digits[token[i] & 15];
+    }
+}
+
+static int digit_value(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return -1;
+}
+
+bool wire_token_read(const char *text, size_t size, uint8_t token[REDLOCK_TOKEN_SIZE])
+{
+    uint8_t read[REDLOCK_TOKEN_SIZE];
+
+    if (size != REDLOCK_TOKEN_TEXT) return false;
+    for (unsigned i = 0; i < REDLOCK_TOKEN_SIZE; i++) {
+        int high = digit_value(text[2 * i]), low = digit_value(text[2 * i + 1]);
+        if (high < 0 || low < 0) return false;
+        read[i] = (uint8_t)(high << 4 | low);
+    }
+    memcpy(token, read, sizeof read);
+    return true;
+}
+
+static void put_resource(struct resp_writer *w, const struct wire_subject *s)
+{
+    resp_bytes(w, s->resource, s->resource_size);
+}
+
+static void put_token(struct resp_writer *w, const struct wire_subject *s)
+{
+    char text[REDLOCK_TOKEN_TEXT];
+
+    wire_token_text(s->token, text);
+    resp_bytes(w, text, sizeof text);
+}
+
+/* EVALSHA, or EVAL, of a script with one key, the token and so many more arguments. */
+static void put_script(struct resp_writer *w, const struct wire_subject *s, const char *sha1, const char *script, unsigned more)
+{
+    resp_command(w, 5 + more);
+    resp_text(w, s->eval ? "EVAL" : "EVALSHA");
+    resp_text(w, s->eval ? script : sha1);
+    resp_text(w, "1");
+    put_resource(w, s);
+    put_token(w, s);
+}
+
+static void put_acquire(struct resp_writer *w, const struct wire_subject *s)
+{
+    REDLOCK_CHECK(s->ttl_ms > 0);
+    resp_command(w, 6);
+    resp_text(w, "SET");
+    put_resource(w, s);
+    put_token(w, s);
+    resp_text(w, "NX");
+    resp_text(w, "PX");
+    resp_number(w, s->ttl_ms);
+}
+
+static void put_extend(struct resp_writer *w, const struct wire_subject *s)
+{
+    REDLOCK_CHECK(s->ttl_ms > 0);       /* S7: PEXPIRE with 0 would delete the key. */
+    put_script(w, s, WIRE_EXTEND_SHA1, WIRE_EXTEND_SCRIPT, 1);
+    resp_number(w, s->ttl_ms);
+}
+
+static void put_pttl(struct resp_writer *w, const struct wire_subject *s)
+{
+    resp_command(w, 2);
+    resp_text(w, "PTTL");
+    put_resource(w, s);
+}
+
+static void put_getrange(struct resp_writer *w, const struct wire_subject *s)
+{
+    resp_command(w, 4);
+    resp_text(w, "GETRANGE");
+    put_resource(w, s);
+    resp_number(w, 0);
+    resp_number(w, WIRE_VALUE_MAX - 1);
+}
+
+bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject)
+{
+    switch (command) {
+    case WIRE_ACQUIRE:  put_acquire(w, subject); break;
+    case WIRE_EXTEND:   put_extend(w, subject); break;
+    case WIRE_RELEASE:  put_script(w, subject, WIRE_RELEASE_SHA1, WIRE_RELEASE_SCRIPT, 0); break;
+    case WIRE_PTTL:     put_pttl(w, subject); break;
+    case WIRE_GETRANGE: put_getrange(w, subject); break;
+    default:            REDLOCK_CHECK(false);
+    }
+    return resp_end(w);
+}
+
+static void put_words(struct resp_writer *w, const char *first, const char *second, const char *third)
+{
+    resp_command(w, third ? 3 : second ? 2 : 1);
+    resp_text(w, first);
+    if (second) resp_text(w, second);
+    if (third)  resp_text(w, third);
+}
+
+static void put_select(struct resp_writer *w, uint32_t database)
+{
+    resp_command(w, 2);
+    resp_text(w, "SELECT");
+    resp_number(w, database);
+}
+
+static void put_auth(struct resp_writer *w, const struct redlock_login *login)
+{
+    if (login->user) put_words(w, "AUTH", login->user, login->password);
+    else             put_words(w, "AUTH", login->password, NULL);
+}
+
+bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login)
+{
+    switch (command) {
+    case WIRE_AUTH:         put_auth(w, login); break;
+    case WIRE_SELECT:       put_select(w, login->database); break;
+    case WIRE_SETNAME:      put_words(w, "CLIENT", "SETNAME", "redlock"); break;
+    case WIRE_INFO:         put_words(w, "INFO", "server", NULL); break;
+    case WIRE_ROLE:         put_words(w, "ROLE", NULL, NULL); break;
+    case WIRE_LOAD_RELEASE: put_words(w, "SCRIPT", "LOAD", WIRE_RELEASE_SCRIPT); break;
+    case WIRE_LOAD_EXTEND:  put_words(w, "SCRIPT", "LOAD", WIRE_EXTEND_SCRIPT); break;
+    default:                REDLOCK_CHECK(false);
+    }
+    return resp_end(w);
+}
+
+bool wire_is_left_out(enum wire_command command, const struct redlock_login *login)
+{
+    return (command == WIRE_AUTH && !login->password) || (command == WIRE_SELECT && login->database == 0);
+}
+
+/* ---- Answers ---- */
+
+size_t wire_begins(const char *text, size_t size, const char *expected)
+{
+    size_t i = 0;
+
+    while (expected[i] != '\0') {
+        if (i == size || text[i] != expected[i]) return 0;
+        i++;
+    }
+    return i;
+}
+
+static bool text_is(const struct wire_reply *reply, const char *text)
+{
+    size_t length = wire_begins(reply->text, reply->text_size, text);
+
+    return length > 0 && length == reply->text_size && !reply->text_cut;
+}
+
+static enum wire_answer read_ok(const struct wire_reply *reply)
+{
+    return reply->type == RESP_SIMPLE && text_is(reply, "OK") ? WIRE_GRANTED : WIRE_WRONG;
+}
+
+/* S3: only +OK is a grant. */
+static enum wire_answer read_acquire(const struct wire_reply *reply)
+{
+    return reply->type == RESP_NULL_BULK ? WIRE_REFUSED : read_ok(reply);
+}
+
+static enum wire_answer read_script(const struct wire_reply *reply, int64_t lowest)
+{
+    if (reply->type != RESP_INTEGER || reply->integer < lowest || reply->integer > 1) return WIRE_WRONG;
+    return reply->integer == 1 ? WIRE_GRANTED : WIRE_REFUSED;
+}
+
+static enum wire_answer read_loaded(const struct wire_reply *reply, const char *sha1)
+{
+    return reply->type == RESP_BULK && text_is(reply, sha1) ? WIRE_GRANTED : WIRE_WRONG;
+}
+
+static enum wire_answer granted_if(bool right)
+{
+    return right ? WIRE_GRANTED : WIRE_WRONG;
+}
+
+enum wire_answer wire_read(enum wire_command command, const struct wire_reply *reply)
+{
+    if (reply->type == RESP_ERROR) return WIRE_ERROR;
+    switch (command) {
+    case WIRE_AUTH:
+    case WIRE_SELECT:
+    case WIRE_SETNAME:      return read_ok(reply);
+    case WIRE_INFO:         return granted_if(reply->type == RESP_BULK);
+    case WIRE_ROLE:         return granted_if(reply->type == RESP_ARRAY && reply->text_size > 0);
+    case WIRE_LOAD_RELEASE: return read_loaded(reply, WIRE_RELEASE_SHA1);
+    case WIRE_LOAD_EXTEND:  return read_loaded(reply, WIRE_EXTEND_SHA1);
+    case WIRE_ACQUIRE:      return read_acquire(reply);
+    case WIRE_EXTEND:       return read_script(reply, 0);
+    case WIRE_RELEASE:      return read_script(reply, -1);
+    case WIRE_PTTL:         return granted_if(reply->type == RESP_INTEGER && reply->integer >= -2);
+    case WIRE_GETRANGE:     return granted_if(reply->type == RESP_BULK);
+    default:                return WIRE_WRONG;
+    }
+}
+
+/* Decimal digits, and nothing else, of a number up to max. */
+static bool read_decimal(const char *text, size_t size, uint64_t max, uint32_t *number)
+{
+    uint64_t sum = 0;
+
+    if (size == 0) return false;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] < '0' || text[i] > '9') return false;
+        sum = sum * 10 + (uint64_t)(text[i] - '0');
+        if (sum > max) return false;
+    }
+    *number = (uint32_t)sum;
+    return true;
+}
+
+static enum redlock_trouble read_mode(const char *mode, size_t size)
+{
+    if (size == 10 && wire_begins(mode, size, "standalone")) return REDLOCK_TROUBLE_NONE;
+    if (size == 8 && wire_begins(mode, size, "sentinel"))    return REDLOCK_TROUBLE_SENTINEL;
+    return REDLOCK_TROUBLE_CLUSTER;
+}
+
+void wire_read_info(const char *line, size_t size, struct redlock_identity *identity)
+{
+    /* What the three are called: Redis, and Valkey in its two namings. */
+    static const char modes[3][13] = { "redis_mode:", "server_mode:", "valkey_mode:" };
+    size_t key = wire_begins(line, size, "run_id:");
+
+    if (key) identity->has_run_id = wire_token_read(line + key, size - key, identity->run_id);
+    key = wire_begins(line, size, "uptime_in_seconds:");
+    /* S11: missing, negative or absurd is no uptime. */
+    if (key) identity->has_uptime = read_decimal(line + key, size - key, WIRE_UPTIME_MAX, &identity->uptime_s);
+    for (unsigned i = 0; i < 3; i++) {
+        key = wire_begins(line, size, modes[i]);
+        if (!key) continue;
+        identity->has_mode = true;
+        identity->trouble = (uint8_t)read_mode(line + key, size - key);
+    }
+}
+
+void wire_read_role(const struct wire_reply *reply, struct redlock_identity *identity)
+{
+    if (text_is(reply, "master")) identity->is_master = true;
+    else if (text_is(reply, "sentinel")) identity->trouble = REDLOCK_TROUBLE_SENTINEL;
+    else identity->trouble = REDLOCK_TROUBLE_REPLICA;
+}
+
+/* What errors begin with. Redis' own words; the first word is a code since 2.6, but for ERR. */
+static const struct {
+    char begins[23];        /* An array, not a pointer: nothing to relocate, so it stays in read-only memory. */
+    uint8_t trouble;
+} troubles[] = {
+    { "NOAUTH ", REDLOCK_TROUBLE_NOAUTH },
+    { "WRONGPASS ", REDLOCK_TROUBLE_WRONGPASS },
+    { "ERR invalid password", REDLOCK_TROUBLE_WRONGPASS },      /* before 6.0 */
+    { "NOPERM ", REDLOCK_TROUBLE_NOPERM },
+    { "LOADING ", REDLOCK_TROUBLE_LOADING },
+    { "READONLY ", REDLOCK_TROUBLE_READONLY },
+    { "MOVED ", REDLOCK_TROUBLE_MOVED },
+    { "ASK ", REDLOCK_TROUBLE_MOVED },
+    { "CLUSTERDOWN ", REDLOCK_TROUBLE_CLUSTERDOWN },
+    { "OOM ", REDLOCK_TROUBLE_OOM },
+    { "MISCONF ", REDLOCK_TROUBLE_MISCONF },
+    { "MASTERDOWN ", REDLOCK_TROUBLE_MASTERDOWN },
+    { "NOREPLICAS ", REDLOCK_TROUBLE_NOREPLICAS },
+    { "BUSY ", REDLOCK_TROUBLE_BUSY },
+    { "NOSCRIPT ", REDLOCK_TROUBLE_NOSCRIPT },
+    { "WRONGTYPE ", REDLOCK_TROUBLE_WRONGTYPE },
+    { "ERR max number of", REDLOCK_TROUBLE_MAX_CLIENTS },
+    { "DENIED ", REDLOCK_TROUBLE_DENIED },
+};
+
+enum redlock_trouble wire_trouble(const char *text, size_t size)
+{
+    for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++) {
+        if (wire_begins(text, size, troubles[i].begins)) return (enum redlock_trouble)troubles[i].trouble;
+    }
+    return REDLOCK_TROUBLE_OTHER_ERROR;
+}
+
+bool wire_ends_session(enum redlock_trouble trouble)
+{
+    switch (trouble) {
+    case REDLOCK_TROUBLE_NOAUTH:
+    case REDLOCK_TROUBLE_LOADING:
+    case REDLOCK_TROUBLE_READONLY:
+    case REDLOCK_TROUBLE_MOVED:
+    case REDLOCK_TROUBLE_CLUSTERDOWN:
+    case REDLOCK_TROUBLE_MASTERDOWN:
+    case REDLOCK_TROUBLE_MAX_CLIENTS:
+    case REDLOCK_TROUBLE_DENIED:
+        return true;
+    default:
+        return false;
+    }
+}
