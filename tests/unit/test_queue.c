@@ -1,0 +1,146 @@
+/* Queues and the heap of locks, held against plain arrays through random operations. */
+#include "../tap.h"
+
+#include "../../redlock/queue.h"
+
+#include <string.h>
+
+enum { LOCKS = 200, STEPS = 200000 };
+
+static struct redlock_lock locks[LOCKS];
+
+static uint32_t dice(uint32_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
+
+/* The model of a queue: numbers of locks in order. */
+struct model {
+    unsigned items[LOCKS], count;
+};
+
+static void model_remove(struct model *model, unsigned lock)
+{
+    for (unsigned i = 0; i < model->count; i++)
+        if (model->items[i] == lock) {
+            memmove(&model->items[i], &model->items[i + 1], (model->count - i - 1) * sizeof model->items[0]);
+            model->count--;
+            return;
+        }
+}
+
+static bool model_holds(const struct model *model, unsigned lock)
+{
+    for (unsigned i = 0; i < model->count; i++)
+        if (model->items[i] == lock) return true;
+    return false;
+}
+
+static void check_queue(const struct redlock_queue *queue, const struct model *model, unsigned slot)
+{
+    const struct redlock_lock *lock = queue->first, *previous = NULL;
+
+    for (unsigned i = 0; i < model->count; i++) {
+        CHECK(lock == &locks[model->items[i]]);
+        CHECK(lock->links[slot].previous == previous);
+        previous = lock;
+        lock = lock->links[slot].next;
+    }
+    CHECK(lock == NULL);
+    CHECK(queue->last == previous);
+}
+
+TEST(a_queue_keeps_the_order_whatever_is_taken_out_of_its_middle)
+{
+    struct redlock_queue queue = { 0 };
+    struct model model = { .count = 0 };
+    uint32_t seed = 1;
+
+    memset(locks, 0, sizeof locks);
+    for (unsigned step = 0; step < 20000; step++) {
+        unsigned i = dice(&seed) % LOCKS;
+        if (dice(&seed) % 2) {
+            if (!model_holds(&model, i)) model.items[model.count++] = i;
+            queue_add(&queue, &locks[i], REDLOCK_NODES_MAX);
+        } else {
+            model_remove(&model, i);
+            queue_remove(&queue, &locks[i], REDLOCK_NODES_MAX);
+        }
+        CHECK_INT(queue_holds(&locks[i], REDLOCK_NODES_MAX), model_holds(&model, i));
+        if (step % 64 == 0) check_queue(&queue, &model, REDLOCK_NODES_MAX);
+    }
+}
+
+TEST(a_lock_can_wait_in_the_queues_of_all_nodes_at_once)
+{
+    struct redlock_queue queues[REDLOCK_NODES_MAX + 1] = { { 0 } };
+
+    memset(locks, 0, sizeof locks);
+    for (unsigned slot = 0; slot <= REDLOCK_NODES_MAX; slot++)
+        for (unsigned i = 0; i < 3; i++) queue_add(&queues[slot], &locks[(i + slot) % 3], slot);
+    for (unsigned slot = 0; slot <= REDLOCK_NODES_MAX; slot++) {
+        queue_remove(&queues[slot], &locks[slot % 3], slot);
+        CHECK(queues[slot].first == &locks[(slot + 1) % 3]);
+        CHECK(queues[slot].last == &locks[(slot + 2) % 3]);
+    }
+}
+
+TEST(a_copy_takes_the_place_of_a_lock_in_a_queue)
+{
+    struct redlock_queue queue = { 0 };
+    struct redlock_lock copy;
+
+    memset(locks, 0, sizeof locks);
+    for (unsigned victim = 0; victim < 3; victim++) {
+        queue = (struct redlock_queue){ 0 };
+        memset(locks, 0, sizeof locks);
+        for (unsigned i = 0; i < 3; i++) queue_add(&queue, &locks[i], 2);
+        copy = locks[victim];
+        queue_replace(&queue, &copy, 2);
+        for (unsigned i = 0; i < 3; i++) {
+            CHECK(queue.first == (i == victim ? &copy : &locks[i]));
+            queue_remove(&queue, queue.first, 2);
+        }
+    }
+}
+
+TEST(the_heap_gives_the_earliest_whatever_was_put_moved_and_taken_out)
+{
+    struct redlock_lock *heap = NULL;
+    uint64_t at[LOCKS];
+    uint32_t seed = 7;
+
+    memset(locks, 0, sizeof locks);
+    for (unsigned i = 0; i < LOCKS; i++) at[i] = REDLOCK_NEVER;
+    for (unsigned step = 0; step < STEPS; step++) {
+        unsigned i = dice(&seed) % LOCKS;
+        uint64_t least = REDLOCK_NEVER;
+
+        at[i] = dice(&seed) % 3 == 0 ? REDLOCK_NEVER : dice(&seed) % 1000;
+        heap_set(&heap, &locks[i], at[i]);
+        CHECK_INT(locks[i].in_heap, at[i] != REDLOCK_NEVER);
+        for (unsigned j = 0; j < LOCKS; j++) least = at[j] < least ? at[j] : least;
+        CHECK_INT(heap ? heap->wake_at : REDLOCK_NEVER, least);
+    }
+}
+
+TEST(the_heap_sorts_many_locks)
+{
+    struct redlock_lock *heap = NULL;
+    uint64_t last = 0;
+    uint32_t seed = 3;
+
+    memset(locks, 0, sizeof locks);
+    for (unsigned i = 0; i < LOCKS; i++) heap_set(&heap, &locks[i], dice(&seed));
+    for (unsigned i = 0; i < LOCKS; i++) {
+        CHECK(heap != NULL && heap->wake_at >= last);
+        last = heap->wake_at;
+        heap_set(&heap, heap, REDLOCK_NEVER);
+    }
+    CHECK(heap == NULL);
+}
+
+TAP_MAIN

@@ -1,0 +1,273 @@
+/* The wire, byte for byte: what is sent, and what an answer means. */
+#include "../tap.h"
+
+#include "../../redlock/wire.h"
+
+#include <string.h>
+
+static const uint8_t token[REDLOCK_TOKEN_SIZE] = {
+    0x00, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0xff, 0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe, 0x80, 0x7f
+};
+#define TOKEN_TEXT "000123456789abcdefff1032547698badcfe807f"
+
+static struct wire_subject subject(bool eval)
+{
+    return (struct wire_subject){
+        .resource = (const uint8_t *)"a\r\nb", .resource_size = 4, .token = token, .ttl_ms = 10000, .eval = eval
+    };
+}
+
+static void check_bytes(enum wire_command command, bool eval, const char *expected)
+{
+    char buffer[600];
+    struct resp_writer w;
+    struct wire_subject s = subject(eval);
+
+    resp_write_begin(&w, buffer, sizeof buffer, 0);
+    CHECK(wire_put(&w, command, &s));
+    CHECK_MEM(buffer, w.used, expected, strlen(expected));
+}
+
+static void check_greeting(enum wire_command command, struct redlock_login login, const char *expected)
+{
+    char buffer[600];
+    struct resp_writer w;
+
+    resp_write_begin(&w, buffer, sizeof buffer, 0);
+    CHECK(wire_put_greeting(&w, command, &login));
+    CHECK_MEM(buffer, w.used, expected, strlen(expected));
+}
+
+TEST(acquire_is_set_nx_px_as_every_redlock_library_sends_it)
+{
+    check_bytes(WIRE_ACQUIRE, false,
+                "*6\r\n$3\r\nSET\r\n$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n10000\r\n");
+}
+
+TEST(s7_extend_and_release_are_scripts_that_compare_the_token)
+{
+    check_bytes(WIRE_RELEASE, false, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+                TOKEN_TEXT "\r\n");
+    check_bytes(WIRE_EXTEND, false, "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+                TOKEN_TEXT "\r\n$5\r\n10000\r\n");
+    check_bytes(WIRE_RELEASE, true, "*5\r\n$4\r\nEVAL\r\n$110\r\n" WIRE_RELEASE_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+                TOKEN_TEXT "\r\n");
+    check_bytes(WIRE_EXTEND, true, "*6\r\n$4\r\nEVAL\r\n$178\r\n" WIRE_EXTEND_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+                TOKEN_TEXT "\r\n$5\r\n10000\r\n");
+}
+
+TEST(questions_about_a_key_only_read)
+{
+    check_bytes(WIRE_PTTL, false, "*2\r\n$4\r\nPTTL\r\n$4\r\na\r\nb\r\n");
+    check_bytes(WIRE_GETRANGE, false, "*4\r\n$8\r\nGETRANGE\r\n$4\r\na\r\nb\r\n$1\r\n0\r\n$2\r\n40\r\n");
+}
+
+TEST(the_handshake_is_written_as_documented)
+{
+    struct redlock_login none = { 0 };
+
+    check_greeting(WIRE_AUTH, (struct redlock_login){ .password = "p" }, "*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n");
+    check_greeting(WIRE_AUTH, (struct redlock_login){ .user = "u", .password = "" },
+                   "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$0\r\n\r\n");
+    check_greeting(WIRE_SELECT, (struct redlock_login){ .database = 15 }, "*2\r\n$6\r\nSELECT\r\n$2\r\n15\r\n");
+    check_greeting(WIRE_SETNAME, none, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
+    check_greeting(WIRE_INFO, none, "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n");
+    check_greeting(WIRE_ROLE, none, "*1\r\n$4\r\nROLE\r\n");
+    check_greeting(WIRE_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$110\r\n" WIRE_RELEASE_SCRIPT "\r\n");
+    check_greeting(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$178\r\n" WIRE_EXTEND_SCRIPT "\r\n");
+}
+
+TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
+{
+    struct redlock_login none = { 0 }, all = { .user = "u", .password = "p", .database = 1 };
+
+    CHECK(wire_is_left_out(WIRE_AUTH, &none) && wire_is_left_out(WIRE_SELECT, &none));
+    CHECK(!wire_is_left_out(WIRE_AUTH, &all) && !wire_is_left_out(WIRE_SELECT, &all));
+    CHECK(!wire_is_left_out(WIRE_INFO, &none) && !wire_is_left_out(WIRE_ROLE, &none));
+}
+
+TEST(the_longest_command_fits_where_the_limit_says_so)
+{
+    uint8_t resource[REDLOCK_RESOURCE_MAX] = { 0 };
+    char buffer[REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX)];
+    struct wire_subject s = { resource, sizeof resource, token, REDLOCK_TTL_MS_MAX, true };
+    struct resp_writer w;
+    static const enum wire_command commands[] = { WIRE_ACQUIRE, WIRE_EXTEND, WIRE_RELEASE, WIRE_PTTL, WIRE_GETRANGE };
+
+    for (unsigned i = 0; i < 5; i++) {
+        resp_write_begin(&w, buffer, sizeof buffer, 0);
+        CHECK(wire_put(&w, commands[i], &s));
+        CHECK(w.used <= WIRE_COMMAND_MAX + sizeof resource);
+        resp_write_begin(&w, buffer, w.used - 1, 0);
+        CHECK(!wire_put(&w, commands[i], &s));
+        CHECK_INT(w.used, 0);
+    }
+}
+
+TEST(a_token_is_forty_lower_case_hex_digits_and_nothing_else)
+{
+    char text[REDLOCK_TOKEN_TEXT];
+    uint8_t back[REDLOCK_TOKEN_SIZE] = { 1 }, untouched[REDLOCK_TOKEN_SIZE] = { 1 };
+
+    wire_token_text(token, text);
+    CHECK_MEM(text, sizeof text, TOKEN_TEXT, 40);
+    CHECK(!wire_token_read(TOKEN_TEXT, 39, back));
+    CHECK(!wire_token_read(TOKEN_TEXT "0", 41, back));
+    CHECK(!wire_token_read("000123456789ABCDEFFF1032547698badcfe807f", 40, back));
+    CHECK(!wire_token_read("00012345678gabcdefff1032547698badcfe807f", 40, back));
+    CHECK(!wire_token_read("000123456789abcdefff1032547698badcfe807 ", 40, back));
+    CHECK_MEM(back, sizeof back, untouched, sizeof untouched);
+    CHECK(wire_token_read(TOKEN_TEXT, 40, back));
+    CHECK_MEM(back, sizeof back, token, sizeof token);
+}
+
+/* ---- Answers ---- */
+
+#define TEXT(kind, words) { .type = kind, .text = words, .text_size = sizeof words - 1 }
+#define NUMBER(value) { .type = RESP_INTEGER, .integer = value, .text = "" }
+#define BARE(kind) { .type = kind, .integer = -1, .text = "" }
+
+static const struct {
+    enum wire_command command;
+    struct wire_reply reply;
+    enum wire_answer answer;
+} answers[] = {
+    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, "OK"), WIRE_GRANTED },
+    { WIRE_ACQUIRE, BARE(RESP_NULL_BULK), WIRE_REFUSED },
+    { WIRE_ACQUIRE, TEXT(RESP_ERROR, "OK"), WIRE_ERROR },
+    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, ""), WIRE_WRONG },
+    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, "O"), WIRE_WRONG },
+    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, "ok"), WIRE_WRONG },
+    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, "OK "), WIRE_WRONG },
+    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, "OKAY"), WIRE_WRONG },
+    { WIRE_ACQUIRE, TEXT(RESP_SIMPLE, "QUEUED"), WIRE_WRONG },
+    { WIRE_ACQUIRE, TEXT(RESP_BULK, "OK"), WIRE_WRONG },
+    { WIRE_ACQUIRE, { .type = RESP_SIMPLE, .text = "OK", .text_size = 2, .text_cut = true }, WIRE_WRONG },
+    { WIRE_ACQUIRE, NUMBER(1), WIRE_WRONG },
+    { WIRE_ACQUIRE, BARE(RESP_NULL_ARRAY), WIRE_WRONG },
+    { WIRE_ACQUIRE, { .type = RESP_ARRAY, .text = "OK", .text_size = 2 }, WIRE_WRONG },
+    { WIRE_EXTEND, NUMBER(1), WIRE_GRANTED },
+    { WIRE_EXTEND, NUMBER(0), WIRE_REFUSED },
+    { WIRE_EXTEND, NUMBER(2), WIRE_WRONG },
+    { WIRE_EXTEND, NUMBER(-1), WIRE_WRONG },
+    { WIRE_EXTEND, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
+    { WIRE_EXTEND, TEXT(RESP_BULK, "1"), WIRE_WRONG },
+    { WIRE_EXTEND, BARE(RESP_NULL_BULK), WIRE_WRONG },
+    { WIRE_EXTEND, TEXT(RESP_ERROR, "NOSCRIPT "), WIRE_ERROR },
+    { WIRE_RELEASE, NUMBER(1), WIRE_GRANTED },
+    { WIRE_RELEASE, NUMBER(0), WIRE_REFUSED },
+    { WIRE_RELEASE, NUMBER(-1), WIRE_REFUSED },
+    { WIRE_RELEASE, NUMBER(-2), WIRE_WRONG },
+    { WIRE_RELEASE, NUMBER(2), WIRE_WRONG },
+    { WIRE_RELEASE, BARE(RESP_NULL_BULK), WIRE_WRONG },
+    { WIRE_PTTL, NUMBER(5000), WIRE_GRANTED },
+    { WIRE_PTTL, NUMBER(-1), WIRE_GRANTED },
+    { WIRE_PTTL, NUMBER(-2), WIRE_GRANTED },
+    { WIRE_PTTL, NUMBER(-3), WIRE_WRONG },
+    { WIRE_PTTL, TEXT(RESP_BULK, "1"), WIRE_WRONG },
+    { WIRE_GETRANGE, TEXT(RESP_BULK, ""), WIRE_GRANTED },
+    { WIRE_GETRANGE, BARE(RESP_NULL_BULK), WIRE_WRONG },
+    { WIRE_AUTH, TEXT(RESP_SIMPLE, "OK"), WIRE_GRANTED },
+    { WIRE_AUTH, NUMBER(1), WIRE_WRONG },
+    { WIRE_SELECT, TEXT(RESP_SIMPLE, "OK"), WIRE_GRANTED },
+    { WIRE_SETNAME, TEXT(RESP_SIMPLE, "OK"), WIRE_GRANTED },
+    { WIRE_INFO, TEXT(RESP_BULK, ""), WIRE_GRANTED },
+    { WIRE_INFO, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
+    { WIRE_ROLE, { .type = RESP_ARRAY, .text = "master", .text_size = 6 }, WIRE_GRANTED },
+    { WIRE_ROLE, { .type = RESP_ARRAY, .text = "", .text_size = 0 }, WIRE_WRONG },
+    { WIRE_ROLE, TEXT(RESP_BULK, "master"), WIRE_WRONG },
+    { WIRE_LOAD_RELEASE, TEXT(RESP_BULK, WIRE_RELEASE_SHA1), WIRE_GRANTED },
+    { WIRE_LOAD_RELEASE, TEXT(RESP_BULK, WIRE_EXTEND_SHA1), WIRE_WRONG },
+    { WIRE_LOAD_EXTEND, TEXT(RESP_BULK, WIRE_EXTEND_SHA1), WIRE_GRANTED },
+    { WIRE_LOAD_EXTEND, TEXT(RESP_SIMPLE, WIRE_EXTEND_SHA1), WIRE_WRONG },
+    { WIRE_NONE, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
+};
+
+TEST(s3_only_ok_to_the_acquire_and_one_from_a_script_are_grants)
+{
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        TAP_CONTEXT("row %zu", i);
+        CHECK_INT(wire_read(answers[i].command, &answers[i].reply), answers[i].answer);
+    }
+}
+
+static const struct {
+    const char *text;
+    enum redlock_trouble trouble;
+    bool ends_session;
+} errors[] = {     /* As redis-server 7.0.15 sends them. */
+    { "NOAUTH Authentication required.", REDLOCK_TROUBLE_NOAUTH, true },
+    { "WRONGPASS invalid username-password pair or user is disabled.", REDLOCK_TROUBLE_WRONGPASS, false },
+    { "ERR invalid password", REDLOCK_TROUBLE_WRONGPASS, false },
+    { "NOPERM this user has no permissions to run the 'info' command", REDLOCK_TROUBLE_NOPERM, false },
+    { "LOADING Redis is loading the dataset in memory", REDLOCK_TROUBLE_LOADING, true },
+    { "READONLY You can't write against a read only replica.", REDLOCK_TROUBLE_READONLY, true },
+    { "MOVED 3999 127.0.0.1:6381", REDLOCK_TROUBLE_MOVED, true },
+    { "ASK 3999 127.0.0.1:6381", REDLOCK_TROUBLE_MOVED, true },
+    { "CLUSTERDOWN Hash slot not served", REDLOCK_TROUBLE_CLUSTERDOWN, true },
+    { "OOM command not allowed when used memory > 'maxmemory'.", REDLOCK_TROUBLE_OOM, false },
+    { "MISCONF Redis is configured to save RDB snapshots, but ...", REDLOCK_TROUBLE_MISCONF, false },
+    { "MASTERDOWN Link with MASTER is down", REDLOCK_TROUBLE_MASTERDOWN, true },
+    { "NOREPLICAS Not enough good replicas to write.", REDLOCK_TROUBLE_NOREPLICAS, false },
+    { "BUSY Redis is busy running a script.", REDLOCK_TROUBLE_BUSY, false },
+    { "NOSCRIPT No matching script. Please use EVAL.", REDLOCK_TROUBLE_NOSCRIPT, false },
+    { "WRONGTYPE Operation against a key holding the wrong kind of value", REDLOCK_TROUBLE_WRONGTYPE, false },
+    { "ERR max number of clients reached", REDLOCK_TROUBLE_MAX_CLIENTS, true },
+    { "DENIED Redis is running in protected mode because ...", REDLOCK_TROUBLE_DENIED, true },
+    { "ERR unknown command 'SET'", REDLOCK_TROUBLE_OTHER_ERROR, false },
+    { "NOAUTHENTICATION", REDLOCK_TROUBLE_OTHER_ERROR, false },
+    { "OOM", REDLOCK_TROUBLE_OTHER_ERROR, false },
+    { "", REDLOCK_TROUBLE_OTHER_ERROR, false },
+};
+
+TEST(every_kind_of_error_reply_has_its_own_name)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        TAP_CONTEXT("%s", errors[i].text);
+        CHECK_INT(wire_trouble(errors[i].text, strlen(errors[i].text)), errors[i].trouble);
+        CHECK_INT(wire_ends_session(errors[i].trouble), errors[i].ends_session);
+    }
+}
+
+static struct redlock_identity info(const char *line)
+{
+    struct redlock_identity identity = { 0 };
+
+    wire_read_info(line, strlen(line), &identity);
+    return identity;
+}
+
+TEST(s11_an_uptime_that_is_missing_negative_or_absurd_is_none)
+{
+    CHECK(info("uptime_in_seconds:0").has_uptime);
+    CHECK_INT(info("uptime_in_seconds:86400").uptime_s, 86400);
+    CHECK(info("uptime_in_seconds:1576800000").has_uptime);     /* 50 years. */
+    CHECK(!info("uptime_in_seconds:1576800001").has_uptime);
+    CHECK(!info("uptime_in_seconds:-3600").has_uptime);
+    CHECK(!info("uptime_in_seconds:").has_uptime);
+    CHECK(!info("uptime_in_seconds:12s").has_uptime);
+    CHECK(!info("uptime_in_seconds:99999999999999999999999999").has_uptime);
+    CHECK(!info("uptime_in_days:3").has_uptime);
+}
+
+TEST(s12_what_a_server_is_comes_from_its_run_id_its_mode_and_its_role)
+{
+    struct wire_reply master = TEXT(RESP_ARRAY, "master"), slave = TEXT(RESP_ARRAY, "slave");
+    struct redlock_identity identity = { 0 };
+
+    CHECK(info("run_id:" TOKEN_TEXT).has_run_id);
+    CHECK_MEM(info("run_id:" TOKEN_TEXT).run_id, 20, token, 20);
+    CHECK(!info("run_id:0123").has_run_id);
+    CHECK(info("redis_mode:standalone").has_mode && !info("redis_mode:standalone").trouble);
+    CHECK(info("server_mode:standalone").has_mode && info("valkey_mode:standalone").has_mode);
+    CHECK_INT(info("redis_mode:cluster").trouble, REDLOCK_TROUBLE_CLUSTER);
+    CHECK_INT(info("redis_mode:sentinel").trouble, REDLOCK_TROUBLE_SENTINEL);
+    CHECK_INT(info("redis_mode:something new").trouble, REDLOCK_TROUBLE_CLUSTER);
+    wire_read_role(&slave, &identity);
+    CHECK(!identity.is_master && identity.trouble == REDLOCK_TROUBLE_REPLICA);
+    identity = (struct redlock_identity){ 0 };
+    wire_read_role(&master, &identity);
+    CHECK(identity.is_master && identity.trouble == REDLOCK_TROUBLE_NONE);
+}
+
+TAP_MAIN
