@@ -266,12 +266,17 @@ static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
     queue_add(&r->hungry, lock, SLOT_DONE);
 }
 
+static uint64_t min_validity_us(const struct redlock_lock *lock)
+{
+    return (uint64_t)lock->min_validity_ms * 1000;
+}
+
 /* Step 1 and 2 of the algorithm: "It gets the current time", "It tries to acquire the lock in all the N instances". The time
  * is that of the call, so from before the first byte leaves (S2). */
 static void begin_attempt(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t drift = drift_us(lock->ttl_ms, r->config.drift_ppm);
-    uint64_t latest = r->now_us + validity_us(lock->ttl_ms, 0, drift);
+    uint64_t latest = r->now_us + validity_us(lock->ttl_ms, 0, drift) - min_validity_us(lock);
 
     if (!draw_token(r, lock->token)) {
         if (lock->phase != PHASE_WAITING) wait_for_entropy(r, lock);
@@ -279,7 +284,7 @@ static void begin_attempt(struct redlock *r, struct redlock_lock *lock)
     }
     queue_remove(&r->hungry, lock, SLOT_DONE);
     set_phase(lock, PHASE_ACQUIRING);
-    round_begin(&lock->round, r->node_count, r->now_us, sooner(timeout_at(r), latest));
+    round_begin(&lock->round, WIRE_ACQUIRE, r->node_count, r->now_us, sooner(timeout_at(r), latest));
     round_set_ttl(&lock->round, lock->ttl_ms, drift);
     lock->told = 0;
     for (unsigned k = 0; k < r->node_count; k++) {
@@ -297,14 +302,15 @@ static void win(struct redlock *r, struct redlock_lock *lock)
     finish(r, lock, PHASE_HELD, REDLOCK_OK);
 }
 
-/* Why a round is lost: the answers came too late, or a quorum answered and refused, or there was none. */
-static enum redlock_status loss_of(const struct redlock_round *round)
+/* Why a round is lost: time ran out while a quorum granted or still might, or a quorum answered and refused, or there was
+ * none. */
+static enum redlock_status loss_of(const struct redlock_round *round, bool has_run_out)
 {
-    unsigned quorum = quorum_of(round->node_count);
+    unsigned quorum = quorum_of(round->node_count), granted = round_count(round->granted);
+    unsigned possible = granted + round_count(round->unknown) + round_pending(round);
 
-    if (round_count(round->granted) >= quorum)                                return REDLOCK_TOO_LATE;
-    if (round_count((uint16_t)(round->granted | round->refused)) >= quorum)   return REDLOCK_TAKEN;
-    return REDLOCK_NO_QUORUM;
+    if (has_run_out && possible >= quorum) return REDLOCK_TOO_LATE;
+    return granted + round_count(round->refused) >= quorum ? REDLOCK_TAKEN : REDLOCK_NO_QUORUM;
 }
 
 /* S14: at least as long as the round took, and a random time beyond. The last attempt comes when the time to wait ends. */
@@ -322,8 +328,10 @@ static bool schedule_retry(struct redlock *r, struct redlock_lock *lock)
 /* Step 5: "it will try to unlock all the instances (even the instances it believed it was not able to lock)" (S5). */
 static void lose(struct redlock *r, struct redlock_lock *lock)
 {
+    uint64_t validity = round_validity_us(&lock->round, r->now_us);
+
     lock->round.decided_at = r->now_us;
-    lock->attempt_status = (uint8_t)loss_of(&lock->round);
+    lock->attempt_status = (uint8_t)loss_of(&lock->round, validity == 0 || validity < min_validity_us(lock));
     let_go_everywhere(r, lock);
     set_phase(lock, schedule_retry(r, lock) ? PHASE_WAITING : PHASE_SETTLING);
 }
@@ -338,7 +346,7 @@ static void judge_settling(struct redlock *r, struct redlock_lock *lock)
 static void judge_acquiring(struct redlock *r, struct redlock_lock *lock)
 {
     if (r->now_us >= lock->round.deadline_at) round_close(&lock->round);
-    switch (round_verdict(&lock->round, r->now_us, (uint64_t)lock->min_validity_ms * 1000)) {
+    switch (round_verdict(&lock->round, r->now_us, min_validity_us(lock))) {
     case VERDICT_PENDING: return;
     case VERDICT_WON:     win(r, lock); return;
     case VERDICT_LOST:    lose(r, lock);
@@ -362,7 +370,7 @@ static void judge_extending(struct redlock *r, struct redlock_lock *lock)
     for (unsigned k = 0; k < r->node_count; k++)
         if (lock->stakes[k].want == WIRE_EXTEND) want_nothing(r, lock, k);
     if (verdict == VERDICT_LOST) {
-        finish(r, lock, PHASE_HELD, ended ? REDLOCK_LOST : loss_of(round));
+        finish(r, lock, PHASE_HELD, ended ? REDLOCK_LOST : loss_of(round, round_validity_us(round, r->now_us) == 0));
         return;
     }
     lock->valid_from = round->started_at;
@@ -416,9 +424,16 @@ struct answer {
     enum wire_command command;
     enum wire_answer meaning;
     enum redlock_trouble trouble;   /* With WIRE_ERROR. */
-    bool current;                   /* It is of the lock's last round (S8). */
+    bool current;                   /* It was asked in the lock's last round. */
     const struct wire_reply *reply;
 };
+
+/* S8: a vote counts for the round that it was cast in, and for what that round asks: a release that tidies up behind an older
+ * attempt may go out during the next one, and says nothing about it. */
+static bool is_vote(const struct redlock_lock *lock, bool current, enum wire_command command)
+{
+    return current && command == (enum wire_command)lock->round.command;
+}
 
 static void vote(const struct answer *a)
 {
@@ -426,7 +441,7 @@ static void vote(const struct answer *a)
                            : a->meaning == WIRE_REFUSED ? REDLOCK_VOTE_REFUSED
                                                         : REDLOCK_VOTE_UNKNOWN;     /* S4 */
 
-    if (a->current) round_vote(&a->lock->round, a->k, vote);
+    if (is_vote(a->lock, a->current, a->command)) round_vote(&a->lock->round, a->k, vote);
 }
 
 /* A refusal proves that nothing of ours is there: no release is needed. One that has been sent already is still answered. */
@@ -544,10 +559,9 @@ static void never_answered(struct redlock *r, unsigned k, const struct redlock_a
     if (!lock) return;
     stake = &lock->stakes[k];
     lock->outstanding--;
-    if (asked->round == lock->round.number) {
-        if (asked->command != WIRE_PTTL && asked->command != WIRE_GETRANGE) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
-        lock->told &= (uint16_t)~bit_of(k);
-    }
+    if (is_vote(lock, asked->round == lock->round.number, (enum wire_command)asked->command))
+        round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
+    lock->told &= (uint16_t)~bit_of(k);
     if (asked->command == WIRE_ACQUIRE) stake->stale = true;
     if (stake->state == STAKE_LEAVING) owe(r, lock, k);
     judge(r, lock);
@@ -966,7 +980,7 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;  /* S13 */
     start(r, lock);
     set_phase(lock, PHASE_EXTENDING);
-    round_begin(&lock->round, r->node_count, now_us, sooner(timeout_at(r), lock->valid_until));
+    round_begin(&lock->round, WIRE_EXTEND, r->node_count, now_us, sooner(timeout_at(r), lock->valid_until));
     round_set_ttl(&lock->round, ttl_ms, drift_us(ttl_ms, r->config.drift_ppm));
     lock->ttl_ms = ttl_ms;
     for (unsigned k = 0; k < r->node_count; k++) {
@@ -999,7 +1013,7 @@ enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock
     start(r, lock);
     lock->valid_until = 0;      /* Not held from now on, whatever the nodes will say. */
     set_phase(lock, PHASE_RELEASING);
-    round_begin(&lock->round, r->node_count, now_us, timeout_at(r));
+    round_begin(&lock->round, WIRE_RELEASE, r->node_count, now_us, timeout_at(r));
     for (unsigned k = 0; k < r->node_count; k++) ask_to_release(r, lock, k);
     if (held) {
         judge(r, lock);
@@ -1022,7 +1036,7 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
     start(r, lock);
     if (lock->phase == PHASE_HELD) set_phase(lock, PHASE_IDLE);
     set_phase(lock, PHASE_INSPECTING);
-    round_begin(&lock->round, r->node_count, now_us, timeout_at(r));
+    round_begin(&lock->round, WIRE_GETRANGE, r->node_count, now_us, timeout_at(r));
     lock->sights = sights;
     for (unsigned k = 0; k < r->node_count; k++) {
         sights[k] = (struct redlock_sight){ 0 };

@@ -301,6 +301,8 @@ bool node_read_greeting(struct redlock_node *node, const struct redlock_config *
     case WIRE_ERROR:
         trouble = wire_trouble(reply->text, reply->text_size);
         if (is_tolerated(node, config, command, trouble)) return true;
+        /* A sentinel knows no scripts: what it is tells more than what it refuses. */
+        if (node->identity.trouble) trouble = (enum redlock_trouble)node->identity.trouble;
         node_lose(node, trouble, reply->text, reply->text_size);
         return false;
     default:

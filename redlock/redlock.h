@@ -158,7 +158,8 @@ struct redlock_round {
     uint64_t deadline_at;       /* Until when votes are waited for. */
     uint32_t ttl_ms;
     uint64_t drift_us;          /* Of the TTL, as configured, rounded up, and 2 ms. */
-    uint32_t number;            /* Of this lock's rounds. A vote counts only for the round it was cast in (S8). */
+    uint32_t number;            /* Of this lock's rounds. A vote counts only for the round it was cast in (S8), */
+    uint8_t command;            /* and only as the answer to the command that the round is about. */
     uint16_t granted, refused, unknown, not_asked;
     uint8_t node_count;
 };

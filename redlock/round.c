@@ -4,11 +4,12 @@
 
 _Static_assert(REDLOCK_NODES_MAX >= 1 && REDLOCK_NODES_MAX <= 15, "votes, and links in use, are kept in a uint16_t");
 
-void round_begin(struct redlock_round *round, unsigned node_count, uint64_t now_us, uint64_t deadline_at)
+void round_begin(struct redlock_round *round, unsigned command, unsigned node_count, uint64_t now_us, uint64_t deadline_at)
 {
     REDLOCK_CHECK(node_count >= 1 && node_count <= REDLOCK_NODES_MAX);
     *round = (struct redlock_round){
         .number = round->number + 1,
+        .command = (uint8_t)command,
         .node_count = (uint8_t)node_count,
         .started_at = now_us,
         .deadline_at = deadline_at,

@@ -13,8 +13,10 @@ static inline uint16_t bit_of(unsigned k)
 
 enum verdict { VERDICT_PENDING, VERDICT_WON, VERDICT_LOST };
 
-/* Begins a round of node_count nodes, all votes pending. Its number is one more than that of the round before. */
-REDLOCK_PRIVATE void round_begin(struct redlock_round *round, unsigned node_count, uint64_t now_us, uint64_t deadline_at);
+/* Begins a round of node_count nodes, all votes pending, about a command (any number of the caller's). Its own number is one
+ * more than that of the round before. */
+REDLOCK_PRIVATE void round_begin(struct redlock_round *round, unsigned command, unsigned node_count, uint64_t now_us,
+                                 uint64_t deadline_at);
 
 /* Says for what TTL the round is. A release has none. */
 REDLOCK_PRIVATE void round_set_ttl(struct redlock_round *round, uint32_t ttl_ms, uint64_t drift);

@@ -203,7 +203,7 @@ enum wire_answer wire_read(enum wire_command command, const struct wire_reply *r
     case WIRE_SELECT:
     case WIRE_SETNAME:      return read_ok(reply);
     case WIRE_INFO:         return granted_if(reply->type == RESP_BULK);
-    case WIRE_ROLE:         return granted_if(reply->type == RESP_ARRAY && reply->text_size > 0);
+    case WIRE_ROLE:         return granted_if(reply->type == RESP_ARRAY && reply->integer >= 2 && reply->text_size > 0);
     case WIRE_LOAD_RELEASE: return read_loaded(reply, WIRE_RELEASE_SHA1);
     case WIRE_LOAD_EXTEND:  return read_loaded(reply, WIRE_EXTEND_SHA1);
     case WIRE_ACQUIRE:      return read_acquire(reply);

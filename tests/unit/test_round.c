@@ -10,7 +10,7 @@ static struct redlock_round begin(unsigned node_count)
 {
     struct redlock_round round = { 0 };
 
-    round_begin(&round, node_count, 1000, 1000 + 50000);
+    round_begin(&round, 7, node_count, 1000, 1000 + 50000);
     round_set_ttl(&round, TTL_MS, drift_us(TTL_MS, 10000));
     return round;
 }
@@ -156,11 +156,11 @@ TEST(a_round_has_one_more_than_the_number_of_the_one_before)
     uint32_t first = round.number;
 
     round_vote(&round, 0, REDLOCK_VOTE_GRANTED);
-    round_begin(&round, 5, 2000, 3000);
+    round_begin(&round, 7, 5, 2000, 3000);
     CHECK_INT(round.number, first + 1);
     CHECK_INT(round_pending(&round), 5);
     round.number = UINT32_MAX;
-    round_begin(&round, 5, 2000, 3000);
+    round_begin(&round, 7, 5, 2000, 3000);
     CHECK_INT(round.number, 0);
 }
 
