@@ -266,9 +266,10 @@ static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
     queue_add(&r->hungry, lock, SLOT_DONE);
 }
 
+/* With less left than this a win is none. */
 static uint64_t min_validity_us(const struct redlock_lock *lock)
 {
-    return (uint64_t)lock->min_validity_ms * 1000;
+    return later(1, (uint64_t)lock->min_validity_ms * 1000);
 }
 
 /* Step 1 and 2 of the algorithm: "It gets the current time", "It tries to acquire the lock in all the N instances". The time
@@ -276,7 +277,7 @@ static uint64_t min_validity_us(const struct redlock_lock *lock)
 static void begin_attempt(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t drift = drift_us(lock->ttl_ms, r->config.drift_ppm);
-    uint64_t latest = r->now_us + validity_us(lock->ttl_ms, 0, drift) - min_validity_us(lock);
+    uint64_t latest = r->now_us + validity_us(lock->ttl_ms, 0, drift) - min_validity_us(lock) + 1;
 
     if (!draw_token(r, lock->token)) {
         if (lock->phase != PHASE_WAITING) wait_for_entropy(r, lock);
@@ -328,10 +329,8 @@ static bool schedule_retry(struct redlock *r, struct redlock_lock *lock)
 /* Step 5: "it will try to unlock all the instances (even the instances it believed it was not able to lock)" (S5). */
 static void lose(struct redlock *r, struct redlock_lock *lock)
 {
-    uint64_t validity = round_validity_us(&lock->round, r->now_us);
-
     lock->round.decided_at = r->now_us;
-    lock->attempt_status = (uint8_t)loss_of(&lock->round, validity == 0 || validity < min_validity_us(lock));
+    lock->attempt_status = (uint8_t)loss_of(&lock->round, round_validity_us(&lock->round, r->now_us) < min_validity_us(lock));
     let_go_everywhere(r, lock);
     set_phase(lock, schedule_retry(r, lock) ? PHASE_WAITING : PHASE_SETTLING);
 }
