@@ -59,14 +59,21 @@ static uint64_t timeout_at(const struct redlock *r)
     return r->now_us + (uint64_t)r->config.node_timeout_ms * 1000;
 }
 
-/* Numbers for delays: splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t throw_dice(struct redlock *r)
+/* A number from 0 to less than range, for delays: xorshift32 (Marsaglia 2003), whose state is never 0. */
+static uint32_t throw_dice(struct redlock *r, uint32_t range)
 {
-    uint64_t z = r->dice += 0x9e3779b97f4a7c15u;
+    uint32_t x = r->dice;
 
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    r->dice = x;
+    return (uint32_t)((uint64_t)x * range >> 32);
+}
+
+static bool is_overdue(const struct redlock *r, const struct redlock_lock *lock)
+{
+    return r->now_us >= lock->round.deadline_at;
 }
 
 /* ---- Asking one node ---- */
@@ -164,7 +171,7 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
         .eval = stake->eval,
     };
 
-    if (command == WIRE_ACQUIRE && r->now_us >= lock->round.deadline_at) {   /* Won meanwhile without this node. */
+    if (command == WIRE_ACQUIRE && is_overdue(r, lock)) {   /* Won meanwhile without this node. */
         want_nothing(r, lock, k);
         return true;
     }
@@ -227,6 +234,12 @@ static void start(struct redlock *r, struct redlock_lock *lock)
     lock->status = REDLOCK_PENDING;
 }
 
+/* Begins a round about a command, which ends with the node timeout or at latest, whichever comes first. */
+static void begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint64_t latest)
+{
+    round_begin(&lock->round, command, r->node_count, r->now_us, sooner(timeout_at(r), latest));
+}
+
 /* The operation ends. */
 static void finish(struct redlock *r, struct redlock_lock *lock, enum phase phase, enum redlock_status status)
 {
@@ -285,7 +298,7 @@ static void begin_attempt(struct redlock *r, struct redlock_lock *lock)
     }
     queue_remove(&r->hungry, lock, SLOT_DONE);
     set_phase(lock, PHASE_ACQUIRING);
-    round_begin(&lock->round, WIRE_ACQUIRE, r->node_count, r->now_us, sooner(timeout_at(r), latest));
+    begin_round(r, lock, WIRE_ACQUIRE, latest);
     round_set_ttl(&lock->round, lock->ttl_ms, drift);
     lock->told = 0;
     for (unsigned k = 0; k < r->node_count; k++) {
@@ -318,11 +331,11 @@ static enum redlock_status loss_of(const struct redlock_round *round, bool has_r
 static bool schedule_retry(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t took = r->now_us - lock->round.started_at;
-    uint64_t retry_us = (uint64_t)r->config.retry_ms * 1000;
+    uint32_t retry_us = r->config.retry_ms * 1000;
     uint64_t earliest = r->now_us + took;
 
     if (earliest >= lock->wait_until) return false;
-    lock->retry_at = sooner(earliest + retry_us / 2 + throw_dice(r) % (retry_us + 1), lock->wait_until);
+    lock->retry_at = sooner(earliest + retry_us / 2 + throw_dice(r, retry_us), lock->wait_until);
     return true;
 }
 
@@ -337,14 +350,14 @@ static void lose(struct redlock *r, struct redlock_lock *lock)
 
 static void judge_settling(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->told != 0 && r->now_us < lock->round.deadline_at) return;
+    if (lock->told != 0 && !is_overdue(r, lock)) return;
     lock->told = 0;
     finish(r, lock, PHASE_IDLE, lock->wait_until == 0 ? (enum redlock_status)lock->attempt_status : REDLOCK_TIMEOUT);
 }
 
 static void judge_acquiring(struct redlock *r, struct redlock_lock *lock)
 {
-    if (r->now_us >= lock->round.deadline_at) round_close(&lock->round);
+    if (is_overdue(r, lock)) round_close(&lock->round);
     switch (round_verdict(&lock->round, r->now_us, min_validity_us(lock))) {
     case VERDICT_PENDING: return;
     case VERDICT_WON:     win(r, lock); return;
@@ -363,7 +376,7 @@ static void judge_extending(struct redlock *r, struct redlock_lock *lock)
     bool ended = r->now_us >= lock->valid_until || r->now_us < lock->valid_from;
     enum verdict verdict;
 
-    if (r->now_us >= round->deadline_at) round_close(&lock->round);
+    if (is_overdue(r, lock)) round_close(&lock->round);
     verdict = ended ? VERDICT_LOST : round_verdict(round, r->now_us, 0);
     if (verdict == VERDICT_PENDING) return;
     for (unsigned k = 0; k < r->node_count; k++)
@@ -385,13 +398,13 @@ static void judge_releasing(struct redlock *r, struct redlock_lock *lock)
     unsigned quorum = quorum_of(round->node_count);
     bool confirmed = round_count(round->granted) >= quorum;
 
-    if (!confirmed && round_pending(round) > 0 && r->now_us < round->deadline_at) return;
+    if (!confirmed && round_pending(round) > 0 && !is_overdue(r, lock)) return;
     finish(r, lock, PHASE_IDLE, !confirmed && round_count(round->refused) >= quorum ? REDLOCK_LOST : REDLOCK_OK);
 }
 
 static void judge_inspecting(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->told != 0 && r->now_us < lock->round.deadline_at) return;
+    if (lock->told != 0 && !is_overdue(r, lock)) return;
     for (unsigned k = 0; k < r->node_count; k++) want_nothing(r, lock, k);
     lock->told = 0;
     lock->sights = NULL;
@@ -678,6 +691,7 @@ void redlock_config_init(struct redlock_config *config)
 static bool is_in_range(const struct redlock_config *config)
 {
     return config->drift_ppm <= REDLOCK_DRIFT_PPM_MAX && config->node_timeout_ms > 0 && config->retry_ms > 0 &&
+           config->retry_ms <= REDLOCK_RETRY_MS_MAX &&
            config->resource_max > 0 && config->resource_max <= REDLOCK_RESOURCE_MAX &&
            config->pipeline >= REDLOCK_PIPELINE_MIN && config->send_size >= REDLOCK_SEND_MIN(config->resource_max) &&
            config->receive_size >= REDLOCK_RECEIVE_MIN;
@@ -705,7 +719,7 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
     if (!memory || (uintptr_t)memory % sizeof(uint64_t) != 0 ||
         memory_size < REDLOCK_MEMORY(node_count, config->pipeline, config->send_size, config->receive_size))
         return REDLOCK_BAD_MEMORY;
-    *r = (struct redlock){ .config = *config, .nodes = nodes, .node_count = (uint8_t)node_count, .now_us = now_us };
+    *r = (struct redlock){ .config = *config, .nodes = nodes, .node_count = (uint8_t)node_count, .dice = 1, .now_us = now_us };
     for (unsigned k = 0; k < node_count; k++) {
         nodes[k] = (struct redlock_node){ 0 };
         nodes[k].asked = cut(&rest, config->pipeline * sizeof *nodes[k].asked);
@@ -746,14 +760,15 @@ size_t redlock_entropy_wanted(const struct redlock *r)
 
 void redlock_add_entropy(struct redlock *r, const void *bytes, size_t size)
 {
+    const uint8_t *source = (const uint8_t *)bytes;
     size_t room = (size_t)REDLOCK_ENTROPY_MAX - r->entropy_size;
     size_t kept = size < room ? size : room;
 
     if (kept == 0) return;
-    memcpy(r->entropy + r->entropy_size, bytes, kept);
+    memcpy(r->entropy + r->entropy_size, source, kept);
     r->entropy_size = (uint8_t)(r->entropy_size + kept);
-    for (size_t i = 0; i < kept && i < sizeof r->dice; i++) r->dice = r->dice << 8 ^ r->entropy[i] ^ r->dice >> 56;
-    (void)throw_dice(r);    /* So that what delays show does not tell the bytes. */
+    for (size_t i = 0; i < kept; i++) r->dice = (r->dice ^ source[i]) * 16777619u;  /* FNV-1a: what delays show tells no byte. */
+    if (r->dice == 0) r->dice = 1;
 }
 
 uint64_t redlock_wake_at(const struct redlock *r)
@@ -846,7 +861,7 @@ void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64
         node_lose(node, why ? REDLOCK_TROUBLE_UNREACHABLE : REDLOCK_TROUBLE_CLOSED, why, size_of_text(why));
         abandon(r, k);
     }
-    node_disconnected(node, now_us, node_delay_us(node, throw_dice(r)));
+    node_disconnected(node, now_us, node_delay_us(node, throw_dice(r, UINT32_MAX)));
 }
 
 const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
@@ -979,7 +994,7 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;  /* S13 */
     start(r, lock);
     set_phase(lock, PHASE_EXTENDING);
-    round_begin(&lock->round, WIRE_EXTEND, r->node_count, now_us, sooner(timeout_at(r), lock->valid_until));
+    begin_round(r, lock, WIRE_EXTEND, lock->valid_until);
     round_set_ttl(&lock->round, ttl_ms, drift_us(ttl_ms, r->config.drift_ppm));
     lock->ttl_ms = ttl_ms;
     for (unsigned k = 0; k < r->node_count; k++) {
@@ -1012,7 +1027,7 @@ enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock
     start(r, lock);
     lock->valid_until = 0;      /* Not held from now on, whatever the nodes will say. */
     set_phase(lock, PHASE_RELEASING);
-    round_begin(&lock->round, WIRE_RELEASE, r->node_count, now_us, timeout_at(r));
+    begin_round(r, lock, WIRE_RELEASE, REDLOCK_NEVER);
     for (unsigned k = 0; k < r->node_count; k++) ask_to_release(r, lock, k);
     if (held) {
         judge(r, lock);
@@ -1035,7 +1050,7 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
     start(r, lock);
     if (lock->phase == PHASE_HELD) set_phase(lock, PHASE_IDLE);
     set_phase(lock, PHASE_INSPECTING);
-    round_begin(&lock->round, WIRE_GETRANGE, r->node_count, now_us, timeout_at(r));
+    begin_round(r, lock, WIRE_GETRANGE, REDLOCK_NEVER);
     lock->sights = sights;
     for (unsigned k = 0; k < r->node_count; k++) {
         sights[k] = (struct redlock_sight){ 0 };

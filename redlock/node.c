@@ -114,7 +114,7 @@ void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const ch
 {
     /* One that was good and closed may be back at once; one that fell silent is not waited for. */
     node->settled = node->state != NODE_READY || trouble == REDLOCK_TROUBLE_SILENT || node->failures > 0;
-    if (node->failures < 16) node->failures++;
+    if (node->failures < NODE_FAILURES_MAX) node->failures++;
     set_state(node, NODE_CLOSING);
     node_note(node, trouble, text, size);
 }
@@ -125,11 +125,11 @@ void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t dela
     node->reconnect_at = node->settled ? now_us + delay_us : now_us;
 }
 
-uint64_t node_delay_us(const struct redlock_node *node, uint64_t dice)
+uint64_t node_delay_us(const struct redlock_node *node, uint32_t dice)
 {
-    uint64_t delay = (uint64_t)NODE_DELAY_FIRST_MS * 1000 << node->failures;
+    uint32_t delay = NODE_DELAY_FIRST_MS * 1000u << node->failures;
 
-    if (delay > (uint64_t)NODE_DELAY_LAST_MS * 1000) delay = (uint64_t)NODE_DELAY_LAST_MS * 1000;
+    if (delay > NODE_DELAY_LAST_MS * 1000u) delay = NODE_DELAY_LAST_MS * 1000u;
     return delay / 2 + dice % (delay / 2 + 1);
 }
 

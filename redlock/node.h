@@ -20,7 +20,8 @@ enum node_state {
 enum {
     NODE_HANG_FACTOR = 4,           /* A node that has answered nothing for so many node timeouts is given up. */
     NODE_DELAY_FIRST_MS = 20,       /* Reconnect delay, doubled after each failure up to the longest. */
-    NODE_DELAY_LAST_MS = 3000
+    NODE_DELAY_LAST_MS = 3000,
+    NODE_FAILURES_MAX = 10          /* That many doublings are more than enough. */
 };
 
 /* Everything but the memory and the login is reset. */
@@ -40,7 +41,7 @@ REDLOCK_PRIVATE void node_lose(struct redlock_node *node, enum redlock_trouble t
 REDLOCK_PRIVATE void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us);
 
 /* How long to wait before the next connection: doubled after each failure, and somewhere in its upper half. */
-REDLOCK_PRIVATE uint64_t node_delay_us(const struct redlock_node *node, uint64_t dice);
+REDLOCK_PRIVATE uint64_t node_delay_us(const struct redlock_node *node, uint32_t dice);
 
 /* Has it a vote? Connected, past the handshake, not within the guard (S11, S12). */
 REDLOCK_PRIVATE bool node_votes(const struct redlock_node *node, uint64_t now_us);

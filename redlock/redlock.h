@@ -54,6 +54,7 @@ enum {
     REDLOCK_DRIFT_PPM_MAX = 500000,
     REDLOCK_NODE_TIMEOUT_MS = 500,      /* What one node may take to connect, or to answer, before a round goes without it. */
     REDLOCK_RETRY_MS = 100,             /* Mean pause between attempts, beyond the time that the last one took (S14). */
+    REDLOCK_RETRY_MS_MAX = 3600000,     /* An hour. */
     REDLOCK_PIPELINE = 64,              /* Commands that one node may owe an answer to. */
     REDLOCK_PIPELINE_MIN = 4,
     REDLOCK_SEND_SIZE = 2048,           /* Bytes of one node's send buffer. */
@@ -175,12 +176,12 @@ struct redlock_queue {
 
 /* What one lock has, or may have, on one node. */
 struct redlock_stake {
-    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the last SET that was sent there: what a release of it must name (S6). */
-    uint32_t holder_ms;                 /* What PTTL said of the key that refused us; see redlock_free_in_ms. */
     uint8_t state;                      /* Is something of ours there? enum stake in engine.c. */
     uint8_t want;                       /* The command to be sent next: enum wire_command. */
     bool eval;                          /* That one as EVAL, since the node does not know the script. */
     bool stale;                         /* Its SET was sent on a connection that broke, and may be executed late. */
+    uint32_t holder_ms;                 /* What PTTL said of the key that refused us; see redlock_free_in_ms. */
+    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the last SET that was sent there: what a release of it must name (S6). */
 };
 
 /* What a key looks like on one node: see redlock_start_inspect. */
@@ -194,9 +195,8 @@ struct redlock_sight {
     char value[REDLOCK_TOKEN_TEXT + 1]; /* NUL-terminated. May hold any bytes: somebody else wrote it. */
 };
 
+/* Fields that are used most come first: on small processors their offsets then fit in short instructions. */
 struct redlock_lock {
-    const uint8_t *resource;            /* The caller's bytes. */
-    uint16_t resource_size;
     uint8_t phase;                      /* enum phase in engine.c. */
     uint8_t status;                     /* Of the operation under way, or of the last one: enum redlock_status. */
     uint8_t attempt_status;             /* Of the last attempt, when waiting longer than that. */
@@ -204,20 +204,22 @@ struct redlock_lock {
     uint16_t queued;                    /* Of links[]: those in use. */
     uint16_t owed, late, told;          /* Nodes: to which a release is owed; of these, to be tried at debt_at; from which
                                          * PTTL or a sight is still to come. */
+    uint16_t resource_size;
+    const uint8_t *resource;            /* The caller's bytes. */
     uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
-    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the current attempt, or of the lock that is held. */
     uint32_t ttl_ms, min_validity_ms;
-    uint32_t extension_limit, extension_count;
+    struct redlock_sight *sights;
+    struct redlock_round round;
     uint64_t valid_from, valid_until;   /* Compared with the clock, not believed (S10). */
     uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
     uint64_t retry_at;
     uint64_t owed_until, debt_at;       /* When the last TTL has run out on every node; when debts are tried again. */
-    struct redlock_round round;
-    struct redlock_sight *sights;
+    uint64_t wake_at;                   /* Heap of locks by time. */
+    struct redlock_lock *heap_child, *heap_next, *heap_previous;
+    uint32_t extension_limit, extension_count;
+    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the current attempt, or of the lock that is held. */
     struct redlock_stake stakes[REDLOCK_NODES_MAX];
     struct redlock_link links[REDLOCK_NODES_MAX + 1];   /* One queue a node, and one for what concerns none. */
-    uint64_t wake_at;                                   /* Heap of locks by time. */
-    struct redlock_lock *heap_child, *heap_next, *heap_previous;
 };
 
 /* A command that was put to a node and is not answered yet. */
@@ -248,11 +250,11 @@ struct redlock_reply {
 
 /* What a server says of itself during the handshake. */
 struct redlock_identity {
-    uint8_t run_id[REDLOCK_RUN_ID_SIZE];
     bool has_run_id, has_uptime, has_mode, is_master;
     bool unknown;               /* It would not say, and is trusted. */
     uint8_t trouble;            /* Why its mode or role rules out a vote: enum redlock_trouble. */
     uint32_t uptime_s;
+    uint8_t run_id[REDLOCK_RUN_ID_SIZE];
 };
 
 struct redlock_node {
@@ -264,21 +266,20 @@ struct redlock_node {
     bool settled;               /* False while nobody can tell whether it is there: before the first connection has
                                  * succeeded or failed, and after the loss of one that was good. */
     bool has_run_id;
-    uint8_t run_id[REDLOCK_RUN_ID_SIZE];    /* Of the last server that had a vote there, or will have. */
-    struct redlock_login login;
-    struct redlock_identity identity;       /* Of the connection that is being made. */
+    uint16_t asked_first, asked_count;
+    struct redlock_asked *asked;                /* A ring: answers come in the order of the questions. */
+    uint8_t *send, *receive;
+    uint32_t send_start, send_end, receive_start, receive_end;
+    struct redlock_queue queue;                 /* Locks that want to send to this node. */
     uint64_t deadline_at;       /* Connecting, greeting: when to give up. Ready: when an answer is overdue. */
     uint64_t reconnect_at;
     uint64_t guard_until;       /* No vote before (S11). */
     uint64_t restarted_at;      /* When the server started, as far as known: for the message. */
-    char error[REDLOCK_ERROR_MAX];
-
-    uint8_t *send, *receive;
-    uint32_t send_start, send_end, receive_start, receive_end;
-    struct redlock_asked *asked;                /* A ring: answers come in the order of the questions. */
-    uint16_t asked_first, asked_count;
-    struct redlock_queue queue;                 /* Locks that want to send to this node. */
     struct redlock_reply reply;
+    struct redlock_login login;
+    struct redlock_identity identity;           /* Of the connection that is being made. */
+    uint8_t run_id[REDLOCK_RUN_ID_SIZE];        /* Of the last server that had a vote there, or will have. */
+    char error[REDLOCK_ERROR_MAX];
     uint64_t parser[REDLOCK_PARSER_WORDS];      /* struct resp_parser */
 };
 
@@ -288,7 +289,7 @@ struct redlock_config {
                                  * with appendfsync always, or when all is thrown away. */
     uint32_t drift_ppm;         /* S2: how much faster a node's clock may run, in millionths; up to DRIFT_PPM_MAX. */
     uint32_t node_timeout_ms;   /* 1 or more. */
-    uint32_t retry_ms;          /* 1 or more. */
+    uint32_t retry_ms;          /* 1..REDLOCK_RETRY_MS_MAX */
     uint16_t resource_max;      /* 1..REDLOCK_RESOURCE_MAX */
     uint16_t pipeline;          /* PIPELINE_MIN or more: about 3 for each lock that is in flight at once. */
     uint32_t send_size;         /* REDLOCK_SEND_MIN(resource_max) or more: the longest command must fit. */
@@ -298,16 +299,16 @@ struct redlock_config {
 };
 
 struct redlock {
-    struct redlock_config config;
-    struct redlock_node *nodes;
     uint8_t node_count;
     uint8_t entropy_size;
-    uint8_t entropy[REDLOCK_ENTROPY_MAX];
-    uint64_t dice;                      /* For delays, which need no secrecy. Tokens come from entropy alone. */
-    uint64_t now_us;                    /* Of the call under way, or the last one. */
+    struct redlock_node *nodes;
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
     struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
     struct redlock_queue hungry;        /* Locks whose attempt cannot begin without random bytes. */
+    uint64_t now_us;                    /* Of the call under way, or the last one. */
+    uint32_t dice;                      /* For delays, which need no secrecy. Tokens come from entropy alone. */
+    struct redlock_config config;
+    uint8_t entropy[REDLOCK_ENTROPY_MAX];
 };
 
 #define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 320u)
