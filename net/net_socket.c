@@ -36,7 +36,6 @@ enum { SOCKET_SEND_FLAGS = 0 };
 
 _Static_assert(sizeof(struct sockaddr_un) <= NET_ENDPOINT_SIZE, "an endpoint holds a unix address");
 _Static_assert(sizeof(struct sockaddr_in6) <= NET_ENDPOINT_SIZE, "an endpoint holds an IPv6 address");
-_Static_assert(_Alignof(struct sockaddr_un) <= 8 && _Alignof(struct sockaddr_in6) <= 8, "and is aligned for them");
 _Static_assert(sizeof((struct sockaddr_un *)0)->sun_path > NET_PATH_MAX, "a path and its NUL fit");
 _Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
                "the port is in the same place for both");
@@ -49,7 +48,7 @@ static void endpoint_from_path(const char *path, struct net_endpoint *endpoint)
     size_t size = strlen(path) + 1;
     assert(size <= sizeof address.sun_path);
     memcpy(address.sun_path, path, size);
-    memcpy(endpoint->bytes, &address, sizeof address);
+    memcpy(endpoint->words, &address, sizeof address);
     endpoint->size = (uint32_t)(offsetof(struct sockaddr_un, sun_path) + size);
 }
 
@@ -57,9 +56,9 @@ static void endpoint_from_path(const char *path, struct net_endpoint *endpoint)
 static bool endpoint_from_result(const struct addrinfo *result, uint16_t port, struct net_endpoint *endpoint)
 {
     if (result->ai_family != AF_INET && result->ai_family != AF_INET6) return false;
-    assert(result->ai_addrlen <= sizeof endpoint->bytes);
-    memcpy(endpoint->bytes, result->ai_addr, result->ai_addrlen);
-    memcpy(endpoint->bytes + offsetof(struct sockaddr_in, sin_port), &port, sizeof port);
+    assert(result->ai_addrlen <= sizeof endpoint->words);
+    memcpy(endpoint->words, result->ai_addr, result->ai_addrlen);
+    memcpy((unsigned char *)endpoint->words + offsetof(struct sockaddr_in, sin_port), &port, sizeof port);
     endpoint->size = (uint32_t)result->ai_addrlen;
     return true;
 }
@@ -67,7 +66,7 @@ static bool endpoint_from_result(const struct addrinfo *result, uint16_t port, s
 static sa_family_t endpoint_family(const struct net_endpoint *endpoint)
 {
     struct sockaddr head;
-    memcpy(&head, endpoint->bytes, sizeof head);
+    memcpy(&head, endpoint->words, sizeof head);
     return head.sa_family;
 }
 
@@ -150,7 +149,7 @@ static int socket_open(int family)
 /* Returns 0, EINPROGRESS, or the errno of the failure. */
 static int socket_begin(int fd, const struct net_endpoint *endpoint)
 {
-    const void *address = endpoint->bytes;    /* Aligned, as net_endpoint promises. */
+    const void *address = endpoint->words;    /* Aligned, as net_endpoint promises. */
     if (connect(fd, (const struct sockaddr *)address, (socklen_t)endpoint->size) == 0) return net_connect_result(fd);
     /* connect(): "If interrupted by a signal ... the connection shall be established asynchronously" */
     return errno == EINTR ? EINPROGRESS : errno;

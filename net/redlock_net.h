@@ -79,7 +79,7 @@ enum { NET_ENDPOINT_SIZE = 112 };    /* sockaddr_un, the largest: 110 bytes on L
 
 /* Complete so that it can be stored and copied; what is inside belongs to net_socket.c. */
 struct net_endpoint {
-    _Alignas(8) unsigned char bytes[NET_ENDPOINT_SIZE];
+    uint64_t words[NET_ENDPOINT_SIZE / 8];    /* Aligned for any address. */
     uint32_t size;
 };
 

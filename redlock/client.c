@@ -160,11 +160,10 @@ static enum redlock_status tick(struct redlock_client *c)
     return REDLOCK_OK;
 }
 
-enum redlock_status redlock_step_ready(struct redlock_client *c, unsigned ready)
+static enum redlock_status step(struct redlock_client *c, unsigned ready)
 {
     enum redlock_status status;
 
-    if (net_process() != c->owner) return REDLOCK_FORKED;
     /* First what has come, then what time demands: a client that slept finds the answers before the deadlines. */
     for (unsigned k = 0; k < c->engine.node_count; k++) {
         if (c->sockets[k].fd < 0 || !(ready >> k & 1)) continue;
@@ -175,6 +174,17 @@ enum redlock_status redlock_step_ready(struct redlock_client *c, unsigned ready)
     for (unsigned k = 0; k < c->engine.node_count; k++) serve(c, k);
     c->stepped_at = c->engine.now_us;
     return status;
+}
+
+/* After a fork the sockets are the parent's, and the random bytes at hand would make the same tokens twice (S6). */
+static bool is_forked(const struct redlock_client *c)
+{
+    return net_process() != c->owner;
+}
+
+enum redlock_status redlock_step_ready(struct redlock_client *c, unsigned ready)
+{
+    return is_forked(c) ? REDLOCK_FORKED : step(c, ready);
 }
 
 enum redlock_status redlock_step(struct redlock_client *c)
@@ -374,17 +384,17 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 /* Before an operation begins: connections that were closed in a long silence are found now, not by its first command. */
 static enum redlock_status catch_up(struct redlock_client *c)
 {
-    if (redlock_now_us() - c->stepped_at < QUIET_US) return net_process() == c->owner ? REDLOCK_OK : REDLOCK_FORKED;
-    return redlock_step_ready(c, wait_for(c, 0));
+    if (is_forked(c)) return REDLOCK_FORKED;
+    return redlock_now_us() - c->stepped_at < QUIET_US ? REDLOCK_OK : step(c, wait_for(c, 0));
 }
 
 /* Steps and waits until the operation on the lock has ended. */
 static enum redlock_status run(struct redlock_client *c, struct redlock_lock *lock)
 {
-    enum redlock_status status = redlock_step_ready(c, 0);
+    enum redlock_status status = step(c, 0);
 
     while (status == REDLOCK_OK && redlock_lock_status(lock) == REDLOCK_PENDING)
-        status = redlock_step_ready(c, wait_for(c, redlock_wake_at(&c->engine)));
+        status = step(c, wait_for(c, redlock_wake_at(&c->engine)));
     if (redlock_lock_status(lock) != REDLOCK_PENDING) return redlock_lock_status(lock);
     redlock_cancel(&c->engine, lock, redlock_now_us());
     return status;
@@ -427,7 +437,7 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
             votes += redlock_node_votes(&c->engine, k, redlock_now_us());
         }
         if (settled == n || redlock_now_us() >= until) return votes >= redlock_quorum(n) ? REDLOCK_OK : REDLOCK_NO_QUORUM;
-        status = redlock_step_ready(c, wait_for(c, sooner(until, redlock_wake_at(&c->engine))));
+        status = step(c, wait_for(c, sooner(until, redlock_wake_at(&c->engine))));
     }
     return status;
 }
@@ -508,8 +518,10 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
     uint64_t until = redlock_now_us() + (uint64_t)wait_ms * 1000;
     enum redlock_status status = redlock_step(c);
 
+    for (unsigned i = 0; i < REDLOCK_PARTED_MAX; i++)
+        if (c->parted[i].used) redlock_pay(&c->engine, &c->parted[i].lock, redlock_now_us());
     while (status != REDLOCK_FORKED && is_busy(c) && redlock_now_us() < until)
-        status = redlock_step_ready(c, wait_for(c, sooner(until, redlock_wake_at(&c->engine))));
+        status = step(c, wait_for(c, sooner(until, redlock_wake_at(&c->engine))));
     for (unsigned k = 0; k < c->engine.node_count; k++) net_close(c->sockets[k].fd);
     memset(c, 0, sizeof *c);
     net_wipe(c->sockets, sizeof c->sockets);

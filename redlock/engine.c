@@ -316,15 +316,15 @@ static void win(struct redlock *r, struct redlock_lock *lock)
     finish(r, lock, PHASE_HELD, REDLOCK_OK);
 }
 
-/* Why a round is lost: time ran out while a quorum granted or still might, or a quorum answered and refused, or there was
- * none. */
+/* Why a round is lost: time ran out while a quorum granted or still might; or enough nodes answer, and some refused; or too
+ * few answer. */
 static enum redlock_status loss_of(const struct redlock_round *round, bool has_run_out)
 {
-    unsigned quorum = quorum_of(round->node_count), granted = round_count(round->granted);
-    unsigned possible = granted + round_count(round->unknown) + round_pending(round);
+    unsigned quorum = quorum_of(round->node_count);
+    unsigned possible = round_count(round->granted) + round_pending(round);
 
-    if (has_run_out && possible >= quorum) return REDLOCK_TOO_LATE;
-    return granted + round_count(round->refused) >= quorum ? REDLOCK_TAKEN : REDLOCK_NO_QUORUM;
+    if (has_run_out && possible + round_count(round->unknown) >= quorum) return REDLOCK_TOO_LATE;
+    return possible + round_count(round->refused) >= quorum ? REDLOCK_TAKEN : REDLOCK_NO_QUORUM;
 }
 
 /* S14: at least as long as the round took, and a random time beyond. The last attempt comes when the time to wait ends. */
@@ -786,15 +786,12 @@ static void tick_debts(struct redlock *r, struct redlock_lock *lock)
     bool expired = r->now_us >= lock->owed_until;
     bool due = lock->late && r->now_us >= lock->debt_at;
 
-    for (unsigned k = 0; k < r->node_count && (expired || due); k++) {
+    for (unsigned k = 0; k < r->node_count && expired; k++) {
         if (lock->stakes[k].state != STAKE_OWED) continue;
-        if (expired) {
-            set_stake(lock, k, STAKE_NONE);
-            if (lock->stakes[k].want == WIRE_RELEASE) want_nothing(r, lock, k);
-        } else if (lock->late & bit_of(k)) {
-            owe(r, lock, k);
-        }
+        set_stake(lock, k, STAKE_NONE);
+        if (lock->stakes[k].want == WIRE_RELEASE) want_nothing(r, lock, k);
     }
+    if (due && !expired) redlock_pay(r, lock, r->now_us);
     /* What is left is on its way to a node that has not answered yet; that node's own deadline is the next to come. */
     if (expired) lock->owed_until = REDLOCK_NEVER;
 }
@@ -1000,8 +997,8 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
     for (unsigned k = 0; k < r->node_count; k++) {
         if (lock->stakes[k].state == STAKE_PLACED && node_votes(&r->nodes[k], now_us)) {
             want(r, lock, k, WIRE_EXTEND);
-        } else {
-            let_go(r, lock, k);
+        } else {    /* What may lie there is part of the old promise: it stays. */
+            if (lock->stakes[k].want == WIRE_ACQUIRE) want_nothing(r, lock, k);
             round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
         }
     }
@@ -1117,6 +1114,14 @@ static void readdress(struct redlock *r, const struct redlock_lock *from, struct
 static struct redlock_queue *last_queue(struct redlock *r, const struct redlock_lock *lock)
 {
     return lock->phase == PHASE_WAITING ? &r->hungry : &r->done;
+}
+
+void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
+{
+    r->now_us = now_us;
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->late & bit_of(k)) owe(r, lock, k);
+    reschedule(r, lock);
 }
 
 /* What is left of a lock that the engine does not know any more: the answers to questions about its last operation. */

@@ -55,7 +55,7 @@ enum {
     REDLOCK_NODE_TIMEOUT_MS = 500,      /* What one node may take to connect, or to answer, before a round goes without it. */
     REDLOCK_RETRY_MS = 100,             /* Mean pause between attempts, beyond the time that the last one took (S14). */
     REDLOCK_RETRY_MS_MAX = 3600000,     /* An hour. */
-    REDLOCK_PIPELINE = 64,              /* Commands that one node may owe an answer to. */
+    REDLOCK_PIPELINE = 32,              /* Commands that one node may owe an answer to. */
     REDLOCK_PIPELINE_MIN = 4,
     REDLOCK_SEND_SIZE = 2048,           /* Bytes of one node's send buffer. */
     REDLOCK_RECEIVE_SIZE = 512,         /* Bytes of one node's receive buffer. */
@@ -435,6 +435,9 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, 
 /* Ends the operation under way with CANCELLED: a waiting acquire is given up, and what it may have is released. Nothing
  * else changes; without an operation under way it does nothing. */
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
+
+/* Tries at once to pay what a node would not take when it was last tried, instead of when it is due (once a second). */
+void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
 /* Unlinks the lock from the engine at any moment, without a byte sent: answers to it are dropped, debts are given up, keys
  * stay on the nodes until their TTL ends. Its memory is the caller's again; the questions below about its last operation are

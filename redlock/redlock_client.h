@@ -16,9 +16,10 @@ extern "C" {
 #endif
 
 enum {
-    REDLOCK_ENDPOINTS_MAX = 4,  /* Addresses of one name that are tried in turn. */
-    REDLOCK_PARTED_MAX = 32,    /* Released locks that may still owe something; a hung node's pipeline holds 21 at most. */
-    REDLOCK_ADDRESS_MAX = 300,  /* Bytes of a node's address in words, with its NUL. */
+    REDLOCK_ENDPOINTS_MAX = 4,                  /* Addresses of one name that are tried in turn. */
+    REDLOCK_PARTED_MAX = 2 * REDLOCK_PIPELINE,  /* Released locks that still owe something: each has at least one command in
+                                                 * the pipeline of a slow node, and more than two are rarely slow at once. */
+    REDLOCK_ADDRESS_MAX = 300,                  /* Bytes of a node's address in words, with its NUL. */
     REDLOCK_PORT = 6379
 };
 
@@ -35,7 +36,7 @@ struct redlock_options {
     const char *user;           /* For nodes whose address names none. Not copied. NULL: none. */
     const char *password;
     void *memory;               /* For the engine, REDLOCK_MEMORY(...) bytes; NULL: what is in the client, which is enough
-                                 * for the default sizes (about 20 locks in flight at once). */
+                                 * for the default sizes (about 10 locks in flight at once). */
     size_t memory_size;
 
     /* Sees what passes between the client and node k, in order, for a trace. Must not call the client. The bytes include

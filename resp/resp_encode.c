@@ -71,7 +71,8 @@ RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size)
 RESP_API void resp_text(struct resp_writer *w, const char *text)
 {
     size_t size = 0;
-    while (text[size] != '\0') /* strlen is not among the functions that a freestanding compiler promises. */
+    /* Counted here, up to what a server would take: strlen is not among the functions that a freestanding libc promises. */
+    while (size < RESP_BULK_MAX && text[size] != '\0')
         size++;
     resp_bytes(w, text, size);
 }

@@ -327,7 +327,7 @@ NET_TEST(a_socket_connected_to_itself_counts_as_refused)
     struct net_endpoint endpoint;
     int fd = bind_tcp(AF_INET, &endpoint);
     CHECK(fd >= 0);
-    if (connect(fd, (struct sockaddr *)endpoint.bytes, endpoint.size) != 0) TAP_SKIP("no simultaneous open here");
+    if (connect(fd, (struct sockaddr *)endpoint.words, endpoint.size) != 0) TAP_SKIP("no simultaneous open here");
     CHECK_INT(net_connect_result(fd), ECONNREFUSED);
 }
 
