@@ -1,0 +1,168 @@
+# redlock: a distributed lock on N independent Redis servers. "make help" lists what can be made.
+#
+#   CC AR            the tools, for a cross build too: make CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar
+#   CFLAGS LDFLAGS   optimisation and the like; what the code needs is added to them
+#   BUILD            where everything made goes: make BUILD=/tmp/redlock
+#   PREFIX DESTDIR   where "install" puts things: $(DESTDIR)$(PREFIX)/include, lib, bin, share/man
+#   SANITIZE         for instance address,undefined
+#   V=1              shows the commands
+#
+# Tests, benchmarks and sources are found by their names: a new file needs no line here.
+
+CFLAGS ?= -O2 -g
+BUILD  ?= build
+PREFIX ?= /usr/local
+
+VERSION  := $(shell sed -n 's/^.define REDLOCK_VERSION "\(.*\)"/\1/p' redlock/redlock.h)
+WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+CHECKS   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# Each function has a section of its own, so that a program's --gc-sections drops what it does not call. clang would turn
+# memcmp into bcmp, which is one function more than the core may need.
+COMPILE   = $(CC) -std=c11 $(WARNINGS) -ffunction-sections -fdata-sections -fno-builtin-bcmp $(CPPFLAGS) $(CFLAGS) $(CHECKS)
+LINK      = $(CC) $(CFLAGS) $(CHECKS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
+Q         = $(if $(V),,@)
+
+# ---- What there is ----
+
+# The library is two objects: each unity file includes the sources of its half and makes their functions static.
+LIBRARY := redlock/unity_core.c redlock/unity_client.c
+PARTS   := $(wildcard resp/*.c net/*.c) $(filter-out redlock/unity_%,$(wildcard redlock/*.c))
+COMMAND := $(wildcard tools/redlock/*.c) $(wildcard resp/*.c)
+BENCH   := $(wildcard tools/bench/*.c)
+MANUALS := $(wildcard tools/man/*.[1-8])
+SCRIPTS  = $(shell grep -lE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/*) 2>/dev/null)
+
+# tests/unit/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the
+# library. Other .c files beside them, and those of tests/sim, are what the tests share. *.t are test scripts.
+UNIT_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c)) $(wildcard tests/unit/*.t)
+LIVE_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/live/test_*.c)) $(wildcard tests/live/*.t)
+UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c tests/sim/*.c))
+LIVE_SHARED := $(filter-out tests/live/test_%,$(wildcard tests/live/*.c))
+
+object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+# ---- Library, command, test programs ----
+
+.PHONY: all test test-unit test-live programs check-symbols mutants demo bench size amalgamation lint install uninstall \
+        clean help FORCE
+.SECONDARY:
+.DELETE_ON_ERROR:
+
+all: $(BUILD)/libredlock.a $(BUILD)/redlock
+
+# Everything compiled depends on this file, which changes when the compiler or its flags do.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMPILE) $(LDFLAGS) $(LDLIBS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS) $(LDLIBS)' >$@
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
+
+$(BUILD)/%.a:
+	@echo "  AR    $@"
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(BUILD)/libredlock.a:       $(call object,$(LIBRARY))
+$(BUILD)/libredlock_parts.a: $(call object,$(PARTS))
+$(BUILD)/libtests_unit.a:    $(call object,$(UNIT_SHARED))
+$(BUILD)/libtests_live.a:    $(call object,$(LIVE_SHARED))
+
+$(BUILD)/redlock:   $(call object,$(COMMAND)) $(BUILD)/libredlock.a
+$(BUILD)/bench:     $(call object,$(BENCH))   $(BUILD)/libredlock.a
+$(BUILD)/redlock $(BUILD)/bench:
+	@echo "  LINK  $@"
+	$(Q)$(LINK)
+
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libtests_unit.a $(BUILD)/libredlock_parts.a
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(LINK)
+
+$(BUILD)/tests/live/%: $(BUILD)/obj/tests/live/%.o $(BUILD)/libtests_live.a $(BUILD)/libredlock.a
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(LINK)
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+# ---- Tests. The last line is "N passed, N failed". ----
+
+RUN_TESTS = REDLOCK='$(abspath $(BUILD))/redlock' BUILD='$(abspath $(BUILD))' CC='$(CC)' AR='$(AR)' tests/run
+
+programs: all $(filter $(BUILD)/%,$(UNIT_TESTS) $(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
+
+test: programs
+	@tools/need prove redis-server
+	@$(RUN_TESTS) $(UNIT_TESTS) $(LIVE_TESTS)
+
+test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
+	@tools/need prove
+	@$(RUN_TESTS) $(UNIT_TESTS)
+
+test-live: all $(filter $(BUILD)/%,$(LIVE_TESTS))
+	@tools/need prove redis-server
+	@$(RUN_TESTS) $(LIVE_TESTS)
+
+check-symbols: all
+	@tools/need prove
+	@$(RUN_TESTS) tests/unit/symbols.t
+
+# Builds in which one rule of safety is broken on purpose: each must be caught.
+mutants:
+	@BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/mutants/run
+
+lint:
+	@tools/need clang-tidy shellcheck mandoc
+	printf '%s\n' $(sort $(PARTS) $(COMMAND) $(BENCH)) | xargs -P 4 -I{} sh -c 'clang-tidy --quiet {} -- -std=c11 2>/dev/null'
+	shellcheck -x $(SCRIPTS)
+	mandoc -T lint -W warning $(MANUALS) </dev/null
+
+# ---- Shown and measured ----
+
+demo: all
+	@tools/need redis-server
+	@tools/demo $(BUILD)/redlock
+
+bench: $(BUILD)/bench
+	@tools/need redis-server
+	@tools/bench/run $(BUILD)/bench
+
+size: all
+	@BUILD='$(abspath $(BUILD))' tools/size
+
+# ---- Handed out ----
+
+# The library as two .c and two .h files, to be copied into another project.
+amalgamation:
+	@tools/amalgamate $(BUILD)/amalgamation
+
+TO = $(DESTDIR)$(PREFIX)
+
+install: all
+	mkdir -p $(TO)/include $(TO)/lib/pkgconfig $(TO)/bin $(foreach m,$(MANUALS),$(TO)/share/man/man$(subst .,,$(suffix $(m))))
+	install -m 644 redlock/redlock.h redlock/redlock_client.h $(TO)/include
+	install -m 644 $(BUILD)/libredlock.a $(TO)/lib
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' redlock/redlock.pc.in >$(TO)/lib/pkgconfig/redlock.pc
+	install -m 755 $(BUILD)/redlock $(TO)/bin
+	$(foreach m,$(MANUALS),install -m 644 $(m) $(TO)/share/man/man$(subst .,,$(suffix $(m))) &&) true
+
+uninstall:
+	rm -f $(TO)/include/redlock.h $(TO)/include/redlock_client.h $(TO)/lib/libredlock.a $(TO)/lib/pkgconfig/redlock.pc \
+	    $(TO)/bin/redlock $(foreach m,$(MANUALS),$(TO)/share/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make                the library and the command, in $(BUILD)'
+	@echo 'make demo           a lock on five real servers, step by step, in half a minute'
+	@echo 'make test           all tests; also test-unit, test-live, check-symbols, mutants'
+	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
+	@echo 'make lint           clang-tidy, shellcheck, mandoc'
+	@echo 'make install        headers, library, command, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); also uninstall'
+	@echo 'make amalgamation   the library as four files to copy into a project'
+	@echo 'make clean          away with $(BUILD)'
+	@echo 'Variables: CC AR CFLAGS LDFLAGS BUILD PREFIX DESTDIR SANITIZE V (see the head of the Makefile)'

@@ -1,0 +1,66 @@
+#!/bin/sh
+# The four files that "make amalgamation" writes are all that another project needs.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/tap.sh
+
+warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
+made=$(mktemp -d) || exit 1
+trap 'rm -rf "$made"' EXIT
+trap 'exit 1' HUP INT TERM
+
+writes_four_files() {
+    [ "$(cd "$made" && echo *)" = 'redlock.c redlock.h redlock_client.c redlock_client.h' ]
+}
+
+# Only the four files are there, so nothing but them and the system's headers is used.
+# compiles COMPILER STANDARD FILE
+compiles() {
+    # shellcheck disable=SC2086    # The warnings are several words.
+    (cd "$made" && "$1" "-std=$2" $warnings -O2 -c -o "${3%.c}.o" "$3")
+}
+
+write_program() {
+    cat <<'END'
+#include "redlock_client.h"
+#include <stdio.h>
+#include <string.h>
+
+static struct redlock_client client;
+
+int main(void)
+{
+    static struct redlock_lock lock;
+    /* A unix socket that is not there refuses at once. */
+    if (redlock_open(&client, "unix:/nonexistent/redlock", NULL, NULL) != REDLOCK_OK)
+        return 1;
+    redlock_lock_init(&lock);
+    puts(redlock_status_text(redlock_acquire(&client, &lock, "door", 10000, 0)));
+    redlock_close(&client, 0);
+    return 0;
+}
+END
+}
+
+# program_runs COMPILER
+program_runs() {
+    write_program >"$made/program.c"
+    compiles "$1" c11 program.c &&
+        (cd "$made" && "$1" -o program program.o redlock.o redlock_client.o && ./program >said) &&
+        grep -q 'no quorum' "$made/said"
+}
+
+check 'it can be written' tools/amalgamate "$made"
+check 'it is four files' writes_four_files
+for compiler in gcc clang; do
+    if ! command -v $compiler >/dev/null; then
+        skip "it compiles with $compiler, and a program with it" "no $compiler here"
+        continue
+    fi
+    for standard in c99 c11; do
+        for file in redlock.c redlock_client.c; do
+            check "$file compiles as $standard with $compiler, without a warning" compiles $compiler $standard $file
+        done
+    done
+    check "a program of fifteen lines runs with it, built by $compiler" program_runs $compiler
+done
+finish

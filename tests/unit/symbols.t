@@ -1,0 +1,117 @@
+#!/bin/sh
+# What the library asks of its surroundings and what it leaves in them: symbols, memory, headers; and who may include whom.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/tap.sh
+
+: "${CC:=cc}"
+warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
+made=$(mktemp -d) || exit 1
+trap 'rm -rf "$made"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# The library as a user gets it: without sanitizers, whatever this run of the tests was built with.
+build_library() {
+    MAKEFLAGS='' "${MAKE:-make}" BUILD="$made" CC="$CC" CFLAGS=-O2 LDFLAGS= SANITIZE= "$made/libredlock.a"
+}
+
+# Succeeds when nothing comes in; shows what does.
+nothing() {
+    ! grep .
+}
+
+# list COMMAND...: its output goes to a file first, so that its failure is one.
+list() {
+    "$@" >"$made/list"
+}
+
+names() {
+    list nm "$@" "$made/libredlock.a"
+}
+
+has_two_objects() {
+    list ar t "$made/libredlock.a" && [ "$(grep -c '\.o$' "$made/list")" = 2 ]
+}
+
+exports_only_redlock() {
+    names -g --defined-only && awk 'NF == 3 && $3 !~ /^redlock_/' "$made/list" | nothing
+}
+
+allocates_nothing() {
+    names -u && grep -wE '(m|c|re)alloc|reallocarray|free|aligned_alloc|posix_memalign|strn?dup' "$made/list" | nothing
+}
+
+prints_nothing() {
+    names -u && grep -E 'printf|scanf|puts|putc|fwrite|fopen|std(out|err|in)$' "$made/list" | nothing
+}
+
+# Tables of constant pointers are in .data.rel.ro, which is read-only once the program has been loaded.
+has_no_writable_data() {
+    names -f sysv &&
+        awk -F'|' '$7 ~ /^\.(data|bss|tdata|tbss)|COM/ && $7 !~ /^\.data\.rel\.ro/' "$made/list" | nothing
+}
+
+# needs_memory_functions_only NM OBJECT. What begins with __aeabi_ is no library function: on ARM the compiler divides 64 bits
+# by calling its own run-time support.
+needs_memory_functions_only() {
+    list "$1" -u "$2" &&
+        awk 'NF == 2 && $2 !~ /^(memcpy|memmove|memset|memcmp|_GLOBAL_OFFSET_TABLE_|__aeabi_[a-z]+)$/' "$made/list" | nothing
+}
+
+# core_needs_memory_functions_only COMPILER NM FLAGS...
+core_needs_memory_functions_only() {
+    compiler=$1 names=$2
+    shift 2
+    "$compiler" -std=c11 -O2 -ffreestanding -fno-stack-protector "$@" -c -o "$made/core.o" redlock/unity_core.c &&
+        needs_memory_functions_only "$names" "$made/core.o"
+}
+
+# header_compiles COMPILER LANGUAGE STANDARD HEADER
+header_compiles() {
+    # shellcheck disable=SC2086    # The warnings are several words.
+    echo "#include \"$4\"" | "$1" -x "$2" "-std=$3" $warnings -I. -fsyntax-only -
+}
+
+core_includes_freestanding_headers_only() {
+    list sed -n 's/^# *include *<\(.*\)>.*/\1/p' resp/*.[ch] redlock/*.[ch] &&
+        sort -u "$made/list" | grep -vxE '(stdint|stddef|stdbool|limits|string)\.h' | nothing
+}
+
+# What lies beside the including file is its own business.
+tools_include_public_headers_only() {
+    list sed -n 's/^# *include *"\(.*\/.*\)".*/\1/p' tools/*/*.[ch] &&
+        sort -u "$made/list" | grep -vxE '(\.\./)*(redlock/redlock|redlock/redlock_client|resp/resp)\.h' | nothing
+}
+
+check 'the library can be built by make, elsewhere and without sanitizers' build_library
+check 'the library is two objects' has_two_objects
+check 'every external name of the library begins with redlock_' exports_only_redlock
+check 'the library allocates nothing' allocates_nothing
+check 'the library prints nothing' prints_nothing
+check 'the library has no writable data' has_no_writable_data
+check 'the core as built needs four memory functions and nothing else' \
+    needs_memory_functions_only nm "$made/obj/redlock/unity_core.o"
+check 'the freestanding core needs four memory functions and nothing else' core_needs_memory_functions_only "$CC" nm
+
+if command -v arm-none-eabi-gcc >/dev/null; then
+    check 'the core on a bare Cortex-M needs four memory functions and nothing else' \
+        core_needs_memory_functions_only arm-none-eabi-gcc arm-none-eabi-nm -mcpu=cortex-m4 -mthumb -Os
+else
+    skip 'the core on a bare Cortex-M needs four memory functions and nothing else' 'no arm-none-eabi-gcc here'
+fi
+
+for header in redlock/redlock.h redlock/redlock_client.h resp/resp.h; do
+    for standard in c99 c11 c17; do
+        check "$header alone compiles as $standard" header_compiles "$CC" c $standard $header
+    done
+    for compiler in g++ clang++; do
+        if command -v $compiler >/dev/null; then
+            check "$header alone compiles as C++17 with $compiler" header_compiles $compiler c++ c++17 $header
+        else
+            skip "$header alone compiles as C++17 with $compiler" "no $compiler here"
+        fi
+    done
+done
+
+check 'net/ is the only folder that includes a POSIX header' core_includes_freestanding_headers_only
+check 'the tools include public headers only' tools_include_public_headers_only
+finish
