@@ -1,0 +1,991 @@
+#include "cluster.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TRUE_START_US = 1000,
+    CLIENT_START_US = 5000000,          /* A machine that was booted a moment ago: times near 0 must be no trouble. */
+    CLIENT_SPREAD_US = 777777,          /* Clients' clocks have nothing to do with each other. */
+    NODE_UPTIME_US = 1000000000,
+    LOCKS_DEFAULT = 4,
+    SWEEP_LOCKS_MAX = 16,               /* More locks than these are looked at now and then, not after every call. */
+    SWEEP_EVERY = 64,
+    TALK_BYTES_MAX = 160
+};
+
+#define NODE_START_US UINT64_C(1790000000000000) /* A node's clock is the time of day. */
+
+/* ---- Telling ---- */
+
+__attribute__((format(printf, 2, 3)))
+static void break_rule(struct cluster *cluster, const char *format, ...)
+{
+    va_list arguments;
+    if (cluster->broken[0] != '\0')
+        return;
+    va_start(arguments, format);
+    vsnprintf(cluster->broken, sizeof cluster->broken, format, arguments);
+    va_end(arguments);
+}
+
+__attribute__((format(printf, 2, 3)))
+static void talk(const struct cluster *cluster, const char *format, ...)
+{
+    va_list arguments;
+    if (!cluster->talks)
+        return;
+    printf("# %9llu us: ", (unsigned long long)cluster->now_us);
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    putchar('\n');
+}
+
+static void talk_bytes(const struct cluster *cluster, const struct cluster_connection *connection, char arrow,
+                       const uint8_t *data, size_t size)
+{
+    if (!cluster->talks)
+        return;
+    printf("# %9llu us: client %u %c node %u: ", (unsigned long long)cluster->now_us, connection->client, arrow,
+           connection->node);
+    for (size_t i = 0; i < size && i < TALK_BYTES_MAX; i++)
+        if (data[i] >= ' ' && data[i] <= '~')
+            putchar(data[i]);
+        else
+            printf("\\x%02x", data[i]);
+    puts(size > TALK_BYTES_MAX ? "..." : "");
+}
+
+/* ---- Clocks and dice ---- */
+
+static uint64_t clock_read(const struct cluster_clock *clock, uint64_t true_us)
+{
+    const int64_t passed = (int64_t)(true_us - clock->true_us);
+    return clock->local_us + (uint64_t)(passed + passed / 1000000 * clock->fast_ppm + passed % 1000000 * clock->fast_ppm / 1000000);
+}
+
+/* The first moment at which the clock reads local_us or more. */
+static uint64_t clock_when(const struct cluster_clock *clock, uint64_t local_us)
+{
+    if (local_us <= clock->local_us)
+        return clock->true_us;
+    const uint64_t away = local_us - clock->local_us, pace = (uint64_t)(1000000 + clock->fast_ppm);
+    uint64_t true_us = clock->true_us + away / pace * 1000000 + away % pace * 1000000 / pace;
+    while (clock_read(clock, true_us) < local_us)
+        true_us++;
+    return true_us;
+}
+
+static void clock_set(struct cluster_clock *clock, uint64_t true_us, int64_t step_us, int32_t fast_ppm)
+{
+    const uint64_t local_us = clock_read(clock, true_us) + (uint64_t)step_us;
+    *clock = (struct cluster_clock){ true_us, local_us, fast_ppm };
+}
+
+uint64_t cluster_client_now(const struct cluster *cluster, unsigned client)
+{
+    return clock_read(&cluster->clients[client].clock, cluster->now_us);
+}
+
+uint64_t cluster_node_now(const struct cluster *cluster, unsigned node)
+{
+    return clock_read(&cluster->hosts[node].clock, cluster->now_us);
+}
+
+void cluster_step_client_clock(struct cluster *cluster, unsigned client, int64_t us)
+{
+    struct cluster_clock *clock = &cluster->clients[client].clock;
+    clock_set(clock, cluster->now_us, us, clock->fast_ppm);
+}
+
+void cluster_step_node_clock(struct cluster *cluster, unsigned node, int64_t us)
+{
+    struct cluster_clock *clock = &cluster->hosts[node].clock;
+    clock_set(clock, cluster->now_us, us, clock->fast_ppm);
+}
+
+void cluster_set_node_rate(struct cluster *cluster, unsigned node, int32_t fast_ppm)
+{
+    clock_set(&cluster->hosts[node].clock, cluster->now_us, 0, fast_ppm);
+}
+
+/* SplitMix64 */
+uint64_t cluster_random(struct cluster *cluster)
+{
+    uint64_t z = cluster->dice += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+uint64_t cluster_below(struct cluster *cluster, uint64_t limit)
+{
+    return cluster_random(cluster) % limit;
+}
+
+/* ---- Pipes and connections ---- */
+
+static void *need(void *memory)
+{
+    if (!memory)
+        abort();
+    return memory;
+}
+
+static struct cluster_link *link_of(struct cluster *cluster, const struct cluster_connection *connection)
+{
+    return &cluster->links[connection->client][connection->node];
+}
+
+/* Puts bytes on their way, or, with size 0, the end of all bytes. TCP keeps their order, whatever the delay. */
+static void pipe_put(struct cluster *cluster, const struct cluster_link *link, struct cluster_pipe *pipe, const void *data,
+                     size_t size)
+{
+    uint64_t at = cluster->now_us + link->delay_us + (link->jitter_us > 0 ? cluster_below(cluster, link->jitter_us + 1) : 0);
+    if (pipe->count > 0 && pipe->segments[pipe->count - 1].at > at)
+        at = pipe->segments[pipe->count - 1].at;
+    if (pipe->count == pipe->capacity) {
+        pipe->capacity = 2 * pipe->capacity + 8;
+        pipe->segments = need(realloc(pipe->segments, pipe->capacity * sizeof *pipe->segments));
+    }
+    pipe->segments[pipe->count++] = (struct cluster_segment){ at, size, size == 0 };
+    model_bytes_add(&pipe->bytes, data, size);
+}
+
+static void pipe_drop_first(struct cluster_pipe *pipe)
+{
+    model_bytes_drop(&pipe->bytes, pipe->segments[0].size);
+    memmove(pipe->segments, pipe->segments + 1, --pipe->count * sizeof *pipe->segments);
+}
+
+static void pipe_clear(struct cluster_pipe *pipe)
+{
+    model_bytes_free(&pipe->bytes);
+    free(pipe->segments);
+    *pipe = (struct cluster_pipe){ .count = 0 };
+}
+
+static struct cluster_connection *connection_of(struct cluster *cluster, unsigned client, unsigned node)
+{
+    for (size_t i = 0; i < cluster->connection_count; i++) {
+        struct cluster_connection *connection = cluster->connections[i];
+        if (connection->client == client && connection->node == node && !connection->client_left)
+            return connection;
+    }
+    return NULL;
+}
+
+static void connection_begin(struct cluster *cluster, unsigned client, unsigned node)
+{
+    struct cluster_connection *connection = need(calloc(1, sizeof *connection));
+    struct cluster_link *link = &cluster->links[client][node];
+    if (cluster->connection_count == cluster->connection_capacity) {
+        cluster->connection_capacity = 2 * cluster->connection_capacity + 8;
+        cluster->connections = need(realloc(cluster->connections, cluster->connection_capacity * sizeof *cluster->connections));
+    }
+    cluster->connections[cluster->connection_count++] = connection;
+    connection->client = client;
+    connection->node = node;
+    connection->node_left = true;
+    connection->connect_at = cluster->now_us + 2 * link->delay_us;
+    if (link->connect_count < CLUSTER_CONNECTS_MAX)
+        link->connected_at[link->connect_count] = cluster->now_us;
+    link->connect_count++;
+    talk(cluster, "client %u connects to node %u", client, node);
+}
+
+static void connection_free(struct cluster *cluster, size_t index)
+{
+    struct cluster_connection *connection = cluster->connections[index];
+    pipe_clear(&connection->to_node);
+    pipe_clear(&connection->to_client);
+    model_bytes_free(&connection->arrived);
+    model_session_end(&connection->session);
+    free(connection);
+    cluster->connections[index] = cluster->connections[--cluster->connection_count];
+}
+
+/* The node's end is gone: nothing arrives there any more. */
+static void node_leaves(struct cluster_connection *connection)
+{
+    if (!connection->node_left)
+        model_session_end(&connection->session);
+    connection->node_left = true;
+    pipe_clear(&connection->to_node);
+}
+
+/* The client has closed its end, or ended. What it sent arrives, and then the end. */
+static void client_leaves(struct cluster *cluster, struct cluster_connection *connection)
+{
+    connection->client_left = true;
+    pipe_clear(&connection->to_client);
+    model_bytes_free(&connection->arrived);
+    if (!connection->node_left)
+        pipe_put(cluster, link_of(cluster, connection), &connection->to_node, NULL, 0);
+}
+
+/* The client's end breaks: it reads what has arrived, and then learns why there is no more. */
+static void client_learns_end(struct cluster_connection *connection, const char *why)
+{
+    pipe_clear(&connection->to_client);
+    connection->ended = true;
+    connection->why = why;
+}
+
+/* The node's end is gone; the client learns of it at once, unless nothing gets through to it. */
+static void connection_breaks(struct cluster *cluster, struct cluster_connection *connection)
+{
+    const struct cluster_link *link = link_of(cluster, connection);
+    node_leaves(connection);
+    connection->why = "connection reset by peer";
+    if (connection->client_left)
+        return;
+    if (link->stalled || link->deaf)
+        pipe_put(cluster, link, &connection->to_client, NULL, 0);
+    else
+        client_learns_end(connection, connection->why);
+}
+
+/* ---- What a node does with its connections ---- */
+
+/* Sends what the session has to say; closes when it wants to. */
+static void session_flush(struct cluster *cluster, struct cluster_connection *connection)
+{
+    struct model_session *session = &connection->session;
+    const bool heard = !connection->client_left && !connection->ended;
+    const struct cluster_link *link = link_of(cluster, connection);
+    if (heard && session->out.size > 0) {
+        talk_bytes(cluster, connection, '<', session->out.data, session->out.size);
+        pipe_put(cluster, link, &connection->to_client, session->out.data, session->out.size);
+    }
+    session->out.size = 0;
+    if (!session->closing)
+        return;
+    if (heard)
+        pipe_put(cluster, link, &connection->to_client, NULL, 0);
+    node_leaves(connection);
+}
+
+static void session_feed(struct cluster *cluster, struct cluster_connection *connection, const void *data, size_t size)
+{
+    struct model_node *node = &cluster->hosts[connection->node].node;
+    model_session_receive(node, &connection->session, data, size, cluster_node_now(cluster, connection->node));
+    if (node->breach[0] != '\0')
+        break_rule(cluster, "node %u: %s", connection->node, node->breach);
+    session_flush(cluster, connection);
+}
+
+static void connection_opens(struct cluster *cluster, struct cluster_connection *connection)
+{
+    const struct cluster_host *host = &cluster->hosts[connection->node];
+    if (host->down || link_of(cluster, connection)->cut) {
+        connection->ended = true;
+        connection->why = host->down ? "connection refused" : "network is unreachable";
+        return;
+    }
+    connection->open = true;
+    connection->node_left = false;
+    model_session_begin(&cluster->hosts[connection->node].node, &connection->session);
+    session_flush(cluster, connection);
+}
+
+/* How many of the next size bytes still pass; the connection breaks behind them when *breaks. */
+static size_t sever_allows(struct cluster_sever *sever, size_t size, bool *breaks)
+{
+    *breaks = sever->armed && sever->after <= size;
+    if (!sever->armed)
+        return size;
+    const size_t allowed = *breaks ? sever->after : size;
+    sever->after -= allowed;
+    sever->armed = !*breaks;
+    return allowed;
+}
+
+static void arrive_at_node(struct cluster *cluster, struct cluster_connection *connection)
+{
+    const struct cluster_segment segment = connection->to_node.segments[0];
+    bool breaks;
+    if (segment.end) {
+        node_leaves(connection);
+        return;
+    }
+    const size_t size = sever_allows(&link_of(cluster, connection)->to_node, segment.size, &breaks);
+    session_feed(cluster, connection, connection->to_node.bytes.data, size);
+    if (!connection->node_left)
+        pipe_drop_first(&connection->to_node);
+    if (breaks) { /* What it answered before that still arrives. */
+        node_leaves(connection);
+        connection->why = "connection reset by peer";
+        pipe_put(cluster, link_of(cluster, connection), &connection->to_client, NULL, 0);
+    }
+}
+
+static void arrive_at_client(struct cluster *cluster, struct cluster_connection *connection)
+{
+    const struct cluster_segment segment = connection->to_client.segments[0];
+    bool breaks;
+    if (segment.end) {
+        client_learns_end(connection, connection->why);
+        return;
+    }
+    const size_t size = sever_allows(&link_of(cluster, connection)->to_client, segment.size, &breaks);
+    model_bytes_add(&connection->arrived, connection->to_client.bytes.data, size);
+    pipe_drop_first(&connection->to_client);
+    if (breaks)
+        connection_breaks(cluster, connection);
+}
+
+/* ---- Watching ---- */
+
+static void watch_exclusion(struct cluster *cluster, unsigned client, const struct cluster_lock *lock)
+{
+    for (unsigned c = 0; c < cluster->client_count; c++) {
+        const struct cluster_client *other = &cluster->clients[c];
+        for (unsigned i = 0; c != client && !other->dead && i < other->lock_count; i++) {
+            const struct cluster_lock *rival = &other->locks[i];
+            if (rival->in_use && rival->resource_size == lock->resource_size &&
+                memcmp(rival->resource, lock->resource, lock->resource_size) == 0 && cluster_valid_us(cluster, c, i) > 0)
+                break_rule(cluster, "exclusion: clients %u and %u both hold %.20s", client, c, (const char *)lock->resource);
+        }
+    }
+}
+
+/* The true time until which node k keeps the lock's token; 0: it has none. */
+static uint64_t kept_until(struct cluster *cluster, unsigned k, const struct cluster_lock *lock, const char *token)
+{
+    const struct cluster_host *host = &cluster->hosts[k];
+    for (size_t i = 0; i < host->node.key_count; i++) {
+        const struct model_key *key = &host->node.keys[i];
+        if (key->name_size == lock->resource_size && memcmp(key->name, lock->resource, key->name_size) == 0 &&
+            key->value_size == REDLOCK_TOKEN_TEXT && memcmp(key->value, token, REDLOCK_TOKEN_TEXT) == 0)
+            return clock_when(&host->clock, (key->expires_ms + 1) * 1000);
+    }
+    return 0;
+}
+
+/* Checked when the belief changes: a quorum of nodes will keep the token for as long as the holder believes. */
+static void watch_promise(struct cluster *cluster, unsigned client, const struct cluster_lock *lock)
+{
+    const uint64_t until = clock_when(&cluster->clients[client].clock, lock->believed_until);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+    unsigned kept = 0;
+    redlock_token(&lock->lock, token);
+    for (unsigned k = 0; k < cluster->node_count; k++)
+        kept += kept_until(cluster, k, lock, token) >= until;
+    if (kept < cluster->node_count / 2 + 1)
+        break_rule(cluster, "promise: client %u believes to hold %.20s for %llu us, which %u of %u nodes keep", client,
+                   (const char *)lock->resource, (unsigned long long)(until - cluster->now_us), kept, cluster->node_count);
+}
+
+static void watch_lock(struct cluster *cluster, unsigned client, unsigned index)
+{
+    struct cluster_lock *lock = &cluster->clients[client].locks[index];
+    const uint64_t valid_us = lock->in_use ? cluster_valid_us(cluster, client, index) : 0;
+    const uint64_t until = cluster_client_now(cluster, client) + valid_us;
+    if (valid_us == 0)
+        return;
+    if (!cluster->no_exclusion)
+        watch_exclusion(cluster, client, lock);
+    if (until == lock->believed_until)
+        return;
+    lock->believed_until = until;
+    talk(cluster, "client %u holds lock %u for %llu us", client, index, (unsigned long long)valid_us);
+    if (!cluster->no_promise)
+        watch_promise(cluster, client, lock);
+}
+
+static void feed_entropy(struct cluster *cluster, struct cluster_client *client)
+{
+    uint8_t bytes[8];
+    while (!client->starved && redlock_entropy_wanted(&client->engine) > 0) {
+        const uint64_t random = cluster_random(cluster);
+        memcpy(bytes, &random, sizeof bytes);
+        redlock_add_entropy(&client->engine, bytes, sizeof bytes);
+    }
+}
+
+/* What has to be done and looked at after each call of the engine. */
+static void after_call(struct cluster *cluster, unsigned c)
+{
+    struct cluster_client *client = &cluster->clients[c];
+    const struct redlock_lock *done;
+    feed_entropy(cluster, client);
+    while (!client->keeps_done && (done = redlock_next_done(&client->engine)))
+        if (redlock_lock_status(done) == REDLOCK_PENDING)
+            break_rule(cluster, "redlock_next_done gave a lock whose operation has not ended");
+    client->call_count++;
+    if (client->lock_count > SWEEP_LOCKS_MAX && client->call_count % SWEEP_EVERY != 0)
+        return;
+    for (unsigned i = 0; i < client->lock_count; i++)
+        watch_lock(cluster, c, i);
+}
+
+/* The wants that make sense with a connection in that state. */
+static void watch_wants(struct cluster *cluster, unsigned c, unsigned k, unsigned wants, const struct cluster_connection *connection)
+{
+    const unsigned busy = REDLOCK_WANT_SEND | REDLOCK_WANT_RECEIVE;
+    if (wants & ~(busy | REDLOCK_WANT_CONNECT | REDLOCK_WANT_CLOSE))
+        break_rule(cluster, "client %u wants what is not in the contract of node %u: %u", c, k, wants);
+    if (wants & REDLOCK_WANT_CONNECT && wants & busy)
+        break_rule(cluster, "client %u wants to use its connection to node %u before it has one", c, k);
+    if (!connection && wants & (busy | REDLOCK_WANT_CLOSE))
+        break_rule(cluster, "client %u wants %u of a connection to node %u that does not exist", c, wants, k);
+}
+
+/* ---- What a client owes its engine ---- */
+
+static void do_close(struct cluster *cluster, struct cluster_connection *connection)
+{
+    const unsigned c = connection->client, k = connection->node;
+    talk(cluster, "client %u closes the connection to node %u", c, k);
+    client_leaves(cluster, connection);
+    redlock_disconnected(&cluster->clients[c].engine, k, NULL, cluster_client_now(cluster, c));
+}
+
+static void do_tell_opened(struct cluster *cluster, struct cluster_connection *connection)
+{
+    connection->connect_at = 0;
+    redlock_connected(&cluster->clients[connection->client].engine, connection->node,
+                      cluster_client_now(cluster, connection->client));
+}
+
+static void do_tell_ended(struct cluster *cluster, struct cluster_connection *connection)
+{
+    const unsigned c = connection->client, k = connection->node;
+    const char *why = connection->why;
+    talk(cluster, "client %u learns that the connection to node %u ended: %s", c, k, why ? why : "closed");
+    client_leaves(cluster, connection);
+    redlock_disconnected(&cluster->clients[c].engine, k, why, cluster_client_now(cluster, c));
+}
+
+static size_t at_most(size_t size, size_t max)
+{
+    return max > 0 && size > max ? max : size;
+}
+
+static void do_receive(struct cluster *cluster, struct cluster_connection *connection)
+{
+    struct redlock *engine = &cluster->clients[connection->client].engine;
+    size_t room = 0;
+    uint8_t *input = redlock_input(engine, connection->node, &room);
+    if (!input || room == 0) {
+        break_rule(cluster, "redlock_input of node %u has no room", connection->node);
+        return;
+    }
+    size_t size = at_most(connection->arrived.size, link_of(cluster, connection)->receive_max);
+    size = at_most(size, room);
+    memcpy(input, connection->arrived.data, size);
+    model_bytes_drop(&connection->arrived, size);
+    redlock_received(engine, connection->node, size, cluster_client_now(cluster, connection->client));
+}
+
+/* True when bytes have left. */
+static bool do_send(struct cluster *cluster, struct cluster_connection *connection)
+{
+    struct redlock *engine = &cluster->clients[connection->client].engine;
+    const struct cluster_link *link = link_of(cluster, connection);
+    size_t size = 0;
+    const uint8_t *output = redlock_output(engine, connection->node, &size);
+    if (size > 0 && !output) {
+        break_rule(cluster, "redlock_output of node %u gives bytes that are nowhere", connection->node);
+        return false;
+    }
+    size = at_most(size, link->send_max);
+    if (link->window > 0)
+        size = at_most(size, link->window - connection->to_node.bytes.size);
+    if (size == 0)
+        return false;
+    talk_bytes(cluster, connection, '>', output, size);
+    if (!connection->node_left)
+        pipe_put(cluster, link, &connection->to_node, output, size);
+    redlock_sent(engine, connection->node, size);
+    return true;
+}
+
+static bool can_send(struct cluster *cluster, const struct cluster_connection *connection)
+{
+    const size_t window = link_of(cluster, connection)->window;
+    return window == 0 || connection->to_node.bytes.size < window;
+}
+
+enum deed { DEED_NONE, DEED_IDLE, DEED_DONE };
+
+/* Does one thing that client c owes its engine for node k, if there is any. */
+static enum deed serve_node(struct cluster *cluster, unsigned c, unsigned k)
+{
+    struct cluster_connection *connection = connection_of(cluster, c, k);
+    const unsigned wants = redlock_wants(&cluster->clients[c].engine, k);
+    watch_wants(cluster, c, k, wants, connection);
+    if (!connection) {
+        if (!(wants & REDLOCK_WANT_CONNECT))
+            return DEED_NONE;
+        connection_begin(cluster, c, k);
+        return DEED_DONE;
+    }
+    if (wants & REDLOCK_WANT_CLOSE)
+        do_close(cluster, connection);
+    else if (connection->open && connection->connect_at > 0)
+        do_tell_opened(cluster, connection);
+    else if (wants & REDLOCK_WANT_RECEIVE && connection->arrived.size > 0)
+        do_receive(cluster, connection);
+    else if (connection->ended)
+        do_tell_ended(cluster, connection);
+    else if (wants & REDLOCK_WANT_SEND && can_send(cluster, connection)) {
+        if (!do_send(cluster, connection)) {
+            after_call(cluster, c);
+            return DEED_IDLE;
+        }
+    } else {
+        return DEED_NONE;
+    }
+    after_call(cluster, c);
+    return DEED_DONE;
+}
+
+static void tick(struct cluster *cluster, unsigned c)
+{
+    struct cluster_client *client = &cluster->clients[c];
+    client->tick_count++;
+    redlock_tick(&client->engine, cluster_client_now(cluster, c));
+    after_call(cluster, c);
+}
+
+static bool is_asleep(const struct cluster_client *client)
+{
+    return client->frozen || client->dead;
+}
+
+static bool is_due(const struct cluster *cluster, unsigned c)
+{
+    return redlock_wake_at(&cluster->clients[c].engine) <= cluster_client_now(cluster, c);
+}
+
+/* Does the next thing that any client owes its engine. Whose turn it is, is random. */
+static enum deed serve(struct cluster *cluster)
+{
+    const unsigned count = cluster->client_count * cluster->node_count;
+    const unsigned start = (unsigned)cluster_below(cluster, count);
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned turn = (start + i) % count, c = turn / cluster->node_count, k = turn % cluster->node_count;
+        enum deed deed;
+        if (is_asleep(&cluster->clients[c]))
+            continue;
+        feed_entropy(cluster, &cluster->clients[c]);
+        if (cluster->clients[c].ticks_first && is_due(cluster, c)) {
+            tick(cluster, c);
+            return DEED_IDLE;
+        }
+        deed = serve_node(cluster, c, k);
+        if (deed != DEED_NONE)
+            return deed;
+    }
+    return DEED_NONE;
+}
+
+/* ---- Events ---- */
+
+struct event {
+    uint64_t at;
+    size_t connection;          /* Index; connection_count: none, but client's tick. */
+    unsigned client;
+    void (*happens)(struct cluster *cluster, struct cluster_connection *connection);
+};
+
+/* Of two events at the same time one is chosen at random. */
+static void offer(struct cluster *cluster, struct event *next, struct event event)
+{
+    if (event.at < cluster->now_us)
+        event.at = cluster->now_us; /* It was held up. */
+    if (event.at < next->at || (event.at == next->at && event.at != REDLOCK_NEVER && cluster_random(cluster) & 1))
+        *next = event;
+}
+
+static void offer_connection(struct cluster *cluster, struct event *next, size_t index)
+{
+    struct cluster_connection *connection = cluster->connections[index];
+    const struct cluster_link *link = link_of(cluster, connection);
+    const bool hung = cluster->hosts[connection->node].node.hung;
+    const struct cluster_pipe *to_node = &connection->to_node, *to_client = &connection->to_client;
+    if (link->stalled)
+        return;
+    if (!connection->open && !connection->ended)
+        offer(cluster, next, (struct event){ connection->connect_at, index, 0, connection_opens });
+    if (to_node->count > 0 && !(hung && to_node->segments[0].end))
+        offer(cluster, next, (struct event){ to_node->segments[0].at, index, 0, arrive_at_node });
+    if (to_client->count > 0 && !link->deaf)
+        offer(cluster, next, (struct event){ to_client->segments[0].at, index, 0, arrive_at_client });
+}
+
+static struct event next_event(struct cluster *cluster)
+{
+    struct event next = { .at = REDLOCK_NEVER };
+    for (size_t i = 0; i < cluster->connection_count; i++)
+        offer_connection(cluster, &next, i);
+    for (unsigned c = 0; c < cluster->client_count; c++) {
+        const struct cluster_client *client = &cluster->clients[c];
+        const uint64_t wake_at = is_asleep(client) ? REDLOCK_NEVER : redlock_wake_at(&client->engine);
+        if (wake_at != REDLOCK_NEVER)
+            offer(cluster, &next, (struct event){ clock_when(&client->clock, wake_at), 0, c, NULL });
+    }
+    return next;
+}
+
+static void bury_connections(struct cluster *cluster)
+{
+    for (size_t i = cluster->connection_count; i-- > 0;)
+        if (cluster->connections[i]->client_left && cluster->connections[i]->node_left)
+            connection_free(cluster, i);
+}
+
+static void count_idle(struct cluster *cluster)
+{
+    if (++cluster->idle_steps > CLUSTER_IDLE_STEPS_MAX)
+        break_rule(cluster, "busy loop: the engine calls for attention without end, and nothing moves");
+}
+
+static void happen(struct cluster *cluster, const struct event *event)
+{
+    if (event->at > cluster->now_us)
+        cluster->idle_steps = 0;
+    cluster->now_us = event->at;
+    if (event->happens) {
+        event->happens(cluster, cluster->connections[event->connection]);
+    } else {
+        tick(cluster, event->client);
+        count_idle(cluster);
+    }
+}
+
+static void be_restless(struct cluster *cluster)
+{
+    const unsigned c = (unsigned)cluster_below(cluster, cluster->client_count);
+    if (!is_asleep(&cluster->clients[c]) && cluster_below(cluster, 4) == 0)
+        tick(cluster, c);
+}
+
+bool cluster_step(struct cluster *cluster, uint64_t until_us)
+{
+    if (cluster_is_broken(cluster))
+        return false;
+    cluster->step_count++;
+    if (cluster->restless)
+        be_restless(cluster);
+    bury_connections(cluster);
+    switch (serve(cluster)) {
+    case DEED_DONE:
+        cluster->idle_steps = 0;
+        return true;
+    case DEED_IDLE:
+        count_idle(cluster);
+        return true;
+    case DEED_NONE:
+        break;
+    }
+    const struct event event = next_event(cluster);
+    if (event.at > until_us) {
+        cluster->now_us = until_us;
+        return false;
+    }
+    happen(cluster, &event);
+    return true;
+}
+
+void cluster_run_us(struct cluster *cluster, uint64_t us)
+{
+    const uint64_t until_us = cluster->now_us + us;
+    while (cluster_step(cluster, until_us)) { }
+}
+
+void cluster_run_ms(struct cluster *cluster, uint64_t ms)
+{
+    cluster_run_us(cluster, ms * 1000);
+}
+
+bool cluster_run_until_done(struct cluster *cluster, unsigned client, unsigned lock)
+{
+    const struct redlock_lock *waited = &cluster->clients[client].locks[lock].lock;
+    const uint64_t until_us = cluster->now_us + (uint64_t)CLUSTER_PATIENCE_MS * 1000;
+    while (redlock_lock_status(waited) == REDLOCK_PENDING)
+        if (!cluster_step(cluster, until_us))
+            return false;
+    return true;
+}
+
+/* ---- Locks ---- */
+
+void cluster_need_locks(struct cluster *cluster, unsigned client, unsigned count)
+{
+    struct cluster_client *owner = &cluster->clients[client];
+    free(owner->locks);
+    owner->locks = need(calloc(count, sizeof *owner->locks));
+    owner->lock_count = count;
+    for (unsigned i = 0; i < count; i++)
+        redlock_lock_init(&owner->locks[i].lock);
+}
+
+struct redlock_lock *cluster_lock(struct cluster *cluster, unsigned client, unsigned lock)
+{
+    return &cluster->clients[client].locks[lock].lock;
+}
+
+/* The copy of a resource's name that stays as long as the lock. */
+static const uint8_t *keep_name(struct cluster_lock *lock, const void *resource, size_t size)
+{
+    lock->in_use = true;
+    lock->resource_size = size;
+    if (size <= sizeof lock->resource)
+        memcpy(lock->resource, resource, size);
+    return lock->resource;
+}
+
+enum redlock_status cluster_acquire(struct cluster *cluster, unsigned client, unsigned lock,
+                                    const struct redlock_request *request)
+{
+    struct cluster_client *owner = &cluster->clients[client];
+    struct cluster_lock *taken = &owner->locks[lock];
+    struct redlock_request copy = *request;
+    copy.resource = keep_name(taken, request->resource, request->resource_size);
+    const enum redlock_status status = redlock_start_acquire(&owner->engine, &taken->lock, &copy, cluster_client_now(cluster, client));
+    after_call(cluster, client);
+    return status;
+}
+
+enum redlock_status cluster_extend(struct cluster *cluster, unsigned client, unsigned lock, uint32_t ttl_ms)
+{
+    const enum redlock_status status = redlock_start_extend(&cluster->clients[client].engine, cluster_lock(cluster, client, lock),
+                                                            ttl_ms, cluster_client_now(cluster, client));
+    after_call(cluster, client);
+    return status;
+}
+
+enum redlock_status cluster_release(struct cluster *cluster, unsigned client, unsigned lock)
+{
+    const enum redlock_status status = redlock_start_release(&cluster->clients[client].engine, cluster_lock(cluster, client, lock),
+                                                             cluster_client_now(cluster, client));
+    after_call(cluster, client);
+    return status;
+}
+
+enum redlock_status cluster_inspect(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
+                                    struct redlock_sight *sights)
+{
+    struct cluster_lock *looker = &cluster->clients[client].locks[lock];
+    const uint8_t *name = keep_name(looker, resource, strlen(resource));
+    const enum redlock_status status = redlock_start_inspect(&cluster->clients[client].engine, &looker->lock, name,
+                                                             strlen(resource), sights, cluster_client_now(cluster, client));
+    after_call(cluster, client);
+    return status;
+}
+
+enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
+                                  const char *token)
+{
+    struct cluster_lock *heir = &cluster->clients[client].locks[lock];
+    const uint8_t *name = keep_name(heir, resource, strlen(resource));
+    const enum redlock_status status = redlock_adopt(&cluster->clients[client].engine, &heir->lock, name, strlen(resource),
+                                                     token, cluster_client_now(cluster, client));
+    after_call(cluster, client);
+    return status;
+}
+
+void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock)
+{
+    redlock_cancel(&cluster->clients[client].engine, cluster_lock(cluster, client, lock), cluster_client_now(cluster, client));
+    after_call(cluster, client);
+}
+
+/* Its memory is overwritten: whoever still looks at it is found out. */
+void cluster_forget(struct cluster *cluster, unsigned client, unsigned lock)
+{
+    struct cluster_lock *forgotten = &cluster->clients[client].locks[lock];
+    redlock_forget(&cluster->clients[client].engine, &forgotten->lock);
+    memset(forgotten, 0xDD, sizeof *forgotten);
+    forgotten->in_use = false;
+    after_call(cluster, client);
+}
+
+void cluster_move(struct cluster *cluster, unsigned client, unsigned to, unsigned from)
+{
+    struct cluster_client *owner = &cluster->clients[client];
+    struct cluster_lock *source = &owner->locks[from], *target = &owner->locks[to];
+    keep_name(target, source->resource, source->resource_size);
+    target->believed_until = source->believed_until;
+    redlock_move(&owner->engine, &target->lock, &source->lock, target->resource);
+    memset(source, 0xDD, sizeof *source);
+    source->in_use = false;
+    after_call(cluster, client);
+}
+
+uint64_t cluster_valid_us(const struct cluster *cluster, unsigned client, unsigned lock)
+{
+    return redlock_valid_us(&cluster->clients[client].locks[lock].lock, cluster_client_now(cluster, client));
+}
+
+/* ---- Faults ---- */
+
+void cluster_node_down(struct cluster *cluster, unsigned node)
+{
+    cluster->hosts[node].down = true;
+    for (size_t i = 0; i < cluster->connection_count; i++)
+        if (cluster->connections[i]->node == node && cluster->connections[i]->open)
+            connection_breaks(cluster, cluster->connections[i]);
+}
+
+void cluster_node_up(struct cluster *cluster, unsigned node, bool keeps_keys)
+{
+    cluster->hosts[node].down = false;
+    model_node_restart(&cluster->hosts[node].node, ++cluster->process_count, keeps_keys, cluster_node_now(cluster, node));
+}
+
+void cluster_node_hang(struct cluster *cluster, unsigned node)
+{
+    cluster->hosts[node].node.hung = true;
+}
+
+void cluster_node_resume(struct cluster *cluster, unsigned node)
+{
+    cluster->hosts[node].node.hung = false;
+    for (size_t i = 0; i < cluster->connection_count; i++)
+        if (cluster->connections[i]->node == node && !cluster->connections[i]->node_left)
+            session_feed(cluster, cluster->connections[i], NULL, 0);
+}
+
+void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, size_t size)
+{
+    for (size_t i = 0; i < cluster->connection_count; i++) {
+        struct cluster_connection *connection = cluster->connections[i];
+        if (connection->node != node || connection->node_left)
+            continue;
+        model_bytes_add(&connection->session.out, bytes, size);
+        session_flush(cluster, connection);
+    }
+}
+
+void cluster_reset(struct cluster *cluster, unsigned client, unsigned node, bool arrives)
+{
+    struct cluster_connection *connection = connection_of(cluster, client, node);
+    if (!connection)
+        return;
+    client_learns_end(connection, "connection reset by peer");
+    if (!arrives)
+        node_leaves(connection);
+}
+
+void cluster_cut(struct cluster *cluster, unsigned client, unsigned node, bool arrives)
+{
+    cluster_reset(cluster, client, node, arrives);
+    cluster->links[client][node].cut = true;
+}
+
+void cluster_stall(struct cluster *cluster, unsigned client, unsigned node)
+{
+    cluster->links[client][node].stalled = true;
+}
+
+void cluster_heal(struct cluster *cluster, unsigned client, unsigned node)
+{
+    struct cluster_link *link = &cluster->links[client][node];
+    link->stalled = link->deaf = link->cut = false;
+    link->to_node.armed = link->to_client.armed = false;
+}
+
+void cluster_heal_all(struct cluster *cluster)
+{
+    for (unsigned k = 0; k < cluster->node_count; k++) {
+        for (unsigned c = 0; c < cluster->client_count; c++)
+            cluster_heal(cluster, c, k);
+        if (cluster->hosts[k].node.hung)
+            cluster_node_resume(cluster, k);
+        if (cluster->hosts[k].down)
+            cluster_node_up(cluster, k, false);
+    }
+}
+
+void cluster_client_dies(struct cluster *cluster, unsigned client)
+{
+    cluster->clients[client].dead = true;
+    for (size_t i = 0; i < cluster->connection_count; i++)
+        if (cluster->connections[i]->client == client && !cluster->connections[i]->client_left)
+            client_leaves(cluster, cluster->connections[i]);
+}
+
+/* ---- Questions ---- */
+
+const char *cluster_key(struct cluster *cluster, unsigned node, const char *name)
+{
+    const struct model_key *key = model_find(&cluster->hosts[node].node, 0, name, strlen(name), cluster_node_now(cluster, node));
+    return key ? (const char *)key->value : NULL;
+}
+
+unsigned cluster_count_keys(struct cluster *cluster, const char *name)
+{
+    unsigned count = 0;
+    for (unsigned k = 0; k < cluster->node_count; k++)
+        count += cluster_key(cluster, k, name) ? 1 : 0;
+    return count;
+}
+
+bool cluster_is_broken(struct cluster *cluster)
+{
+    return cluster->broken[0] != '\0';
+}
+
+/* ---- Setting up ---- */
+
+static void client_begin(struct cluster *cluster, unsigned c, const struct redlock_config *config)
+{
+    struct cluster_client *client = &cluster->clients[c];
+    const size_t size = REDLOCK_MEMORY(cluster->node_count, config->pipeline, config->send_size, config->receive_size);
+    client->clock = (struct cluster_clock){ cluster->now_us, CLIENT_START_US + c * CLIENT_SPREAD_US, 0 };
+    client->memory = need(malloc(size));
+    if (redlock_init(&client->engine, config, client->nodes, cluster->node_count, client->memory, size,
+                     cluster_client_now(cluster, c)) != REDLOCK_OK)
+        break_rule(cluster, "redlock_init refuses what it must take");
+    cluster_need_locks(cluster, c, LOCKS_DEFAULT);
+    for (unsigned k = 0; k < cluster->node_count; k++)
+        cluster->links[c][k].delay_us = CLUSTER_DELAY_US;
+}
+
+static void host_begin(struct cluster *cluster, unsigned k)
+{
+    struct cluster_host *host = &cluster->hosts[k];
+    host->clock = (struct cluster_clock){ cluster->now_us, NODE_START_US + 1000003 * k, 0 };
+    model_node_init(&host->node, ++cluster->process_count, cluster_node_now(cluster, k) - NODE_UPTIME_US);
+}
+
+struct cluster *cluster_new(unsigned node_count, unsigned client_count, const struct redlock_config *config, uint64_t seed)
+{
+    struct cluster *cluster = need(calloc(1, sizeof *cluster));
+    struct redlock_config defaults;
+    redlock_config_init(&defaults);
+    cluster->now_us = TRUE_START_US;
+    cluster->dice = seed;
+    cluster->node_count = node_count;
+    cluster->client_count = client_count;
+    for (unsigned k = 0; k < node_count; k++)
+        host_begin(cluster, k);
+    for (unsigned c = 0; c < client_count; c++) {
+        client_begin(cluster, c, config ? config : &defaults);
+        after_call(cluster, c);
+    }
+    return cluster;
+}
+
+void cluster_free(struct cluster *cluster)
+{
+    if (!cluster)
+        return;
+    while (cluster->connection_count > 0)
+        connection_free(cluster, 0);
+    free(cluster->connections);
+    for (unsigned k = 0; k < cluster->node_count; k++)
+        model_node_free(&cluster->hosts[k].node);
+    for (unsigned c = 0; c < cluster->client_count; c++) {
+        free(cluster->clients[c].locks);
+        free(cluster->clients[c].memory);
+    }
+    free(cluster);
+}

@@ -1,0 +1,194 @@
+/* A cluster in virtual time: N model nodes, C clients with an engine each, and the links between them.
+ *
+ * One step is one event: the arrival of some bytes, an engine call that a client owes, a deadline. Time stands still during
+ * a step and jumps from one to the next. Everything random comes from one seed, so a run can be repeated. Knows the engine
+ * by its public header only, and watches after every call that both sides keep the contract of that header:
+ *
+ *   - an engine that calls for attention without end while time stands still is stuck ("busy loop");
+ *   - two clients never hold one resource at once (exclusion);
+ *   - who holds a lock has a quorum of nodes with its token on them for as long as it believes (promise);
+ *   - nothing is done to a node that a lock may not do (see model_node's breach).
+ *
+ * The first of these that is broken is written into cluster->broken. Promise and exclusion can be switched off by tests of
+ * faults that no client can survive (a node that loses its memory, a clock beyond the drift). */
+#ifndef CLUSTER_H
+#define CLUSTER_H
+
+#include "../../redlock/redlock.h"
+#include "model_node.h"
+
+enum {
+    CLUSTER_DELAY_US = 100,         /* One way. */
+    CLUSTER_CLIENTS_MAX = 16,
+    CLUSTER_CONNECTS_MAX = 32,
+    CLUSTER_IDLE_STEPS_MAX = 200,   /* Steps in a row that move nothing while time stands still. */
+    CLUSTER_PATIENCE_MS = 120000    /* cluster_run_until_done gives up after this. */
+};
+
+/* A clock that may be stepped and may run fast or slow. */
+struct cluster_clock {
+    uint64_t true_us, local_us;     /* Read local_us at true_us... */
+    int32_t fast_ppm;               /* ...and runs this much faster since. */
+};
+
+struct cluster_lock {
+    struct redlock_lock lock;
+    uint8_t resource[REDLOCK_RESOURCE_MAX + 8];
+    size_t resource_size;
+    bool in_use;
+    uint64_t believed_until;        /* The end of validity that was last seen, by the client's clock. */
+};
+
+struct cluster_client {
+    struct redlock engine;
+    struct redlock_node nodes[REDLOCK_NODES_MAX];
+    void *memory;
+    struct cluster_clock clock;
+    struct cluster_lock *locks;
+    unsigned lock_count;
+    bool frozen;                    /* SIGSTOP: does nothing, bytes wait in its sockets. */
+    bool dead;                      /* Ended: its connections are closed, its locks are nobody's. */
+    bool starved;                   /* Gets no random bytes. */
+    bool ticks_first;               /* Prefers the clock to the bytes when both are due. */
+    bool keeps_done;                /* The test calls redlock_next_done itself. */
+    uint64_t tick_count, call_count;
+};
+
+/* What a connection must not survive: armed for the next connection or the one that stands. */
+struct cluster_sever {
+    bool armed;
+    size_t after;                   /* So many bytes still pass. */
+};
+
+/* Between one client and one node. */
+struct cluster_link {
+    uint64_t delay_us, jitter_us;   /* One way; up to jitter_us more, in order. */
+    bool stalled;                   /* Nothing passes, nothing is lost. */
+    bool deaf;                      /* The same, from the node to the client only. */
+    bool cut;                       /* Connections are refused. */
+    size_t send_max, receive_max;   /* Bytes that one send or receive moves; 0: any number. */
+    size_t window;                  /* Bytes on their way to the node at most; 0: any number. */
+    struct cluster_sever to_node, to_client;
+    unsigned connect_count;         /* How often the client has tried to connect, */
+    uint64_t connected_at[CLUSTER_CONNECTS_MAX]; /* and when, the first times. */
+};
+
+struct cluster_segment {
+    uint64_t at;                    /* When it arrives, if nothing holds it up. */
+    size_t size;
+    bool end;                       /* No bytes: the other side has closed or is gone. */
+};
+
+struct cluster_pipe {
+    struct model_bytes bytes;
+    struct cluster_segment *segments;
+    size_t count, capacity;
+};
+
+/* A connection; it outlives its client's end, since bytes may still be on their way to the node. */
+struct cluster_connection {
+    unsigned client, node;
+    bool open;                      /* Stands; before that connect_at is when it will. */
+    bool client_left, node_left;    /* Has closed its end, or never had it. */
+    uint64_t connect_at;
+    struct cluster_pipe to_node, to_client;
+    struct model_bytes arrived;     /* In the client's socket. */
+    bool ended;                     /* Behind them comes the end. */
+    const char *why;                /* In words; NULL: closed by the node in good order. */
+    struct model_session session;
+};
+
+struct cluster_host {
+    struct model_node node;
+    struct cluster_clock clock;
+    bool down;
+};
+
+struct cluster {
+    uint64_t now_us;
+    uint64_t dice;
+    unsigned node_count, client_count;
+    struct cluster_host hosts[REDLOCK_NODES_MAX];
+    struct cluster_client clients[CLUSTER_CLIENTS_MAX];
+    struct cluster_link links[CLUSTER_CLIENTS_MAX][REDLOCK_NODES_MAX];
+    struct cluster_connection **connections;
+    size_t connection_count, connection_capacity;
+    uint64_t process_count;         /* Numbers the run_ids. */
+    unsigned idle_steps;
+    uint64_t step_count;
+    bool no_promise, no_exclusion;  /* Do not watch these. */
+    bool restless;                  /* Calls redlock_tick also when nothing is due. */
+    bool talks;                     /* Prints every step as a TAP comment. */
+    char broken[200];               /* The first rule that was broken; "": none. */
+};
+
+/* ---- Setting up ---- */
+
+/* All nodes have run for 1000 s; config NULL: the defaults. Ends the program when there is no memory. */
+struct cluster *cluster_new(unsigned node_count, unsigned client_count, const struct redlock_config *config, uint64_t seed);
+void cluster_free(struct cluster *cluster);
+
+uint64_t cluster_random(struct cluster *cluster);               /* 64 random bits. */
+uint64_t cluster_below(struct cluster *cluster, uint64_t limit); /* 0..limit-1 */
+
+/* ---- Time ---- */
+
+/* Does the next event if there is one until then, or moves the clock there: false. */
+bool cluster_step(struct cluster *cluster, uint64_t until_us);
+void cluster_run_us(struct cluster *cluster, uint64_t us);
+void cluster_run_ms(struct cluster *cluster, uint64_t ms);
+
+/* Until the operation on the lock has ended; false: it has not within CLUSTER_PATIENCE_MS. */
+bool cluster_run_until_done(struct cluster *cluster, unsigned client, unsigned lock);
+
+uint64_t cluster_client_now(const struct cluster *cluster, unsigned client);
+uint64_t cluster_node_now(const struct cluster *cluster, unsigned node);
+void cluster_step_client_clock(struct cluster *cluster, unsigned client, int64_t us);
+void cluster_step_node_clock(struct cluster *cluster, unsigned node, int64_t us);
+void cluster_set_node_rate(struct cluster *cluster, unsigned node, int32_t fast_ppm);
+
+/* ---- Locks. They are made as they are named: lock 0, 1, ... of a client, up to cluster_need_locks. ---- */
+
+void cluster_need_locks(struct cluster *cluster, unsigned client, unsigned count); /* Before any is in use. Default: 4. */
+struct redlock_lock *cluster_lock(struct cluster *cluster, unsigned client, unsigned lock);
+enum redlock_status cluster_acquire(struct cluster *cluster, unsigned client, unsigned lock,
+                                    const struct redlock_request *request);
+enum redlock_status cluster_extend(struct cluster *cluster, unsigned client, unsigned lock, uint32_t ttl_ms);
+enum redlock_status cluster_release(struct cluster *cluster, unsigned client, unsigned lock);
+enum redlock_status cluster_inspect(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
+                                    struct redlock_sight *sights);
+enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
+                                  const char *token);
+void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock);
+void cluster_forget(struct cluster *cluster, unsigned client, unsigned lock);
+void cluster_move(struct cluster *cluster, unsigned client, unsigned to, unsigned from);
+uint64_t cluster_valid_us(const struct cluster *cluster, unsigned client, unsigned lock);
+
+/* ---- Faults ---- */
+
+void cluster_node_down(struct cluster *cluster, unsigned node);     /* Killed: connections are reset, new ones refused. */
+void cluster_node_up(struct cluster *cluster, unsigned node, bool keeps_keys);
+void cluster_node_hang(struct cluster *cluster, unsigned node);
+void cluster_node_resume(struct cluster *cluster, unsigned node);
+void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, size_t size); /* Nobody has asked for them. */
+
+/* Breaks the connection now. What is on its way to the node arrives nevertheless, or does not. */
+void cluster_reset(struct cluster *cluster, unsigned client, unsigned node, bool arrives);
+void cluster_cut(struct cluster *cluster, unsigned client, unsigned node, bool arrives);   /* And refuses new ones. */
+void cluster_stall(struct cluster *cluster, unsigned client, unsigned node);
+void cluster_heal(struct cluster *cluster, unsigned client, unsigned node);
+void cluster_heal_all(struct cluster *cluster);                     /* Links, hung nodes and dead nodes (empty). */
+
+/* The client's process ends: no farewell but that of the kernel. */
+void cluster_client_dies(struct cluster *cluster, unsigned client);
+
+/* ---- Questions ---- */
+
+/* The key as a text; NULL: it is not there. */
+const char *cluster_key(struct cluster *cluster, unsigned node, const char *name);
+unsigned cluster_count_keys(struct cluster *cluster, const char *name);
+
+/* True when cluster->broken, or a node's breach, says something; which is then in broken. */
+bool cluster_is_broken(struct cluster *cluster);
+
+#endif

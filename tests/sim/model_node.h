@@ -1,0 +1,140 @@
+/* A model of redis-server: bytes in, bytes out, in virtual time.
+ *
+ * Knows what a server does with the commands that locks need, and with nothing else: no network, no engine, no test. It
+ * executes no Lua: it knows the scripts of redlock by their text and does what they say. Everything that a server can be
+ * or suffer is a field that a test may set. Integers only; the same inputs give the same outputs. */
+#ifndef MODEL_NODE_H
+#define MODEL_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    MODEL_ARGUMENTS_MAX = 16,   /* Of one command. */
+    MODEL_ANSWERS_MAX = 8,      /* Planned answers of one node. */
+    MODEL_SCRIPTS_MAX = 16,
+    MODEL_SHA_TEXT = 40,
+    MODEL_RUN_ID_TEXT = 40,
+    MODEL_CALL_KEY_MAX = 24     /* Bytes of a key's name that the log keeps. */
+};
+
+/* Bytes that grow. All zero: none yet. */
+struct model_bytes {
+    uint8_t *data;
+    size_t size, capacity;
+};
+
+void model_bytes_add(struct model_bytes *bytes, const void *data, size_t size);
+void model_bytes_drop(struct model_bytes *bytes, size_t size); /* From the front. */
+void model_bytes_free(struct model_bytes *bytes);
+
+struct model_key {
+    uint32_t hash, database;
+    size_t name_size, value_size;
+    uint64_t expires_ms;        /* By the node's clock; 0: never. */
+    bool is_list;               /* Another kind of lock's: no string. */
+    uint8_t *name, *value;
+};
+
+/* One command as the node got it, for tests that look at what was sent. */
+struct model_call {
+    char name[12];              /* Upper case; of a script "RELEASE" or "EXTEND". */
+    char key[MODEL_CALL_KEY_MAX + 1];
+    char token[41];             /* The value of a SET, the first argument of a script. */
+    int64_t ttl_ms;
+    uint64_t at_us;             /* By the node's clock. */
+    bool did;                   /* It set, removed, extended. */
+};
+
+/* A planned answer: sent for a command of that name instead of executing it. */
+struct model_answer {
+    const char *command;        /* Upper case, a script's is EVAL or EVALSHA; "*": any. NULL: no plan. */
+    const void *bytes;
+    size_t size;
+    unsigned times;             /* How often yet; UINT32_MAX: always. */
+    bool executes;              /* Does it nevertheless, and answers this. */
+    bool closes;                /* Closes the connection behind it. */
+};
+
+enum model_role { MODEL_MASTER, MODEL_REPLICA, MODEL_SENTINEL };
+
+/* Why a server answers with errors: FAULTS.md, the answers of a node. */
+enum model_condition {
+    MODEL_WELL,
+    MODEL_LOADING,
+    MODEL_OUT_OF_MEMORY,        /* With noeviction: SET fails, scripts that free or expire do not. */
+    MODEL_MISCONF,              /* The last snapshot failed: no writes. */
+    MODEL_NO_REPLICAS,          /* min-replicas-to-write */
+    MODEL_BUSY,                 /* In somebody's long script. */
+    MODEL_CLUSTER_DOWN,
+    MODEL_MASTER_DOWN           /* A replica with replica-serve-stale-data no. */
+};
+
+struct model_node {
+    /* Who it is. */
+    char run_id[MODEL_RUN_ID_TEXT + 1];
+    const char *mode;           /* redis_mode: standalone, cluster, sentinel */
+    enum model_role role;
+    unsigned replica_count;     /* Of a master; they lengthen ROLE. */
+    const char *user;           /* NULL: default. */
+    const char *password;       /* NULL: none needed. */
+    uint64_t started_us;        /* By its own clock. */
+    const char *uptime_text;    /* What INFO says instead of the truth; NULL: the truth. "": the line is missing. */
+
+    /* What is wrong with it. */
+    enum model_condition condition;
+    const char *noperm;         /* Commands that the ACL refuses, in upper case: "INFO ROLE". NULL: none. */
+    const char *greeting;       /* Sent to a new connection before any request, which is then closed. NULL: none. */
+    bool hung;                  /* Takes bytes, executes nothing: SIGSTOP. */
+    struct model_answer answers[MODEL_ANSWERS_MAX];
+
+    /* What it has. */
+    struct model_key *keys;
+    size_t key_count, key_capacity;
+    char script_shas[MODEL_SCRIPTS_MAX][MODEL_SHA_TEXT + 1];
+    uint8_t script_kinds[MODEL_SCRIPTS_MAX];
+    unsigned script_count;
+
+    /* What it saw. */
+    struct model_call *calls;
+    size_t call_count, call_capacity;
+    char breach[160];           /* The first thing that no client of ours may do; "": nothing. */
+};
+
+/* A connection as the server sees it. */
+struct model_session {
+    struct model_bytes in;      /* Received, not executed. */
+    struct model_bytes out;     /* Answers, for the transport to take. */
+    uint32_t database;
+    bool logged_in;
+    bool closing;               /* The server closes when out has left. */
+};
+
+/* number makes the run_id. */
+void model_node_init(struct model_node *node, uint64_t number, uint64_t now_us);
+void model_node_free(struct model_node *node);
+
+/* A new process at the same address: its run_id changes, its keys are there only when kept; scripts are not. */
+void model_node_restart(struct model_node *node, uint64_t number, bool keeps_keys, uint64_t now_us);
+
+/* Plans an answer. The bytes must stay. */
+void model_node_plan(struct model_node *node, struct model_answer answer);
+void model_node_forget_plans(struct model_node *node);
+
+void model_session_begin(struct model_node *node, struct model_session *session);
+void model_session_end(struct model_session *session);
+
+/* Bytes have come in: executes every whole command, unless the node hangs. size may be 0: to go on after a hang. */
+void model_session_receive(struct model_node *node, struct model_session *session, const void *data, size_t size,
+                           uint64_t now_us);
+
+/* What the test looks at and does by itself. value is a text; a key that has run out is not there. */
+const struct model_key *model_find(struct model_node *node, uint32_t database, const void *name, size_t name_size,
+                                   uint64_t now_us);
+struct model_key *model_put(struct model_node *node, const char *name, const char *value, uint64_t ttl_ms, uint64_t now_us);
+void model_flush(struct model_node *node);
+void model_flush_scripts(struct model_node *node);
+unsigned model_count_calls(const struct model_node *node, const char *name);
+
+#endif
