@@ -1,0 +1,195 @@
+#!/bin/sh
+# The commands acquire, extend, release and status: what they print, their exit statuses, their JSON.
+# shellcheck disable=SC2016    # The expressions are perl's.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/lib.sh
+
+start_servers 5
+choose_refused_port
+other=0123456789abcdef0123456789abcdef01234567
+
+# ---- Acquire ----
+
+token_is_printed() {
+    is 0 acquire --guard 0 door && prints '^[0-9a-f]{40}$' && [ ! -s "$directory/err" ] &&
+    [ "$(everywhere GET door | sort -u)" = "$(cat "$directory/out")" ]
+}
+check 'acquire prints the token that is on the nodes, and nothing else' token_is_printed
+
+taken_is_told() {
+    is 1 acquire --guard 0 door && says 'door: held by somebody else \(free in [0-9.]+ m?s' && [ ! -s "$directory/out" ]
+}
+check 'a lock that is held is status 1, and the time left is told' taken_is_told
+
+waits() {
+    is 0 acquire --guard 0 -t 1s door-1 && is 0 acquire --guard 0 -w 10s door-1 && is 3 acquire --guard 0 -w 300ms door-1 &&
+    says 'not acquired within the time to wait: held by somebody else'
+}
+check 'acquire waits when told to, and says why in vain' waits
+
+waits_forever() {
+    is 0 acquire --guard 0 -t 1s door-2 && is 0 acquire --guard 0 --wait forever door-2 -v && says 'door-2: waiting'
+}
+check 'acquire waits for ever when told to' waits_forever
+
+json_of_acquire() {
+    is 0 acquire --guard 0 --json door-3 && [ "$(wc -l <"$directory/out")" -eq 1 ] &&
+    json out '$j->{status} eq "OK" && $j->{code} == 0 && $j->{token} =~ /^[0-9a-f]{40}$/ && $j->{resource} eq "door-3"' &&
+    json out '$j->{valid_ms} > 9000 && $j->{valid_ms} < 10000 && $j->{confirmed} == 5 && $j->{quorum} == 3' &&
+    json out '5 == grep { $_->{vote} eq "granted" && !defined $_->{trouble} && $_->{address} =~ /^127/ } @{$j->{nodes}}' &&
+    is 1 acquire --guard 0 --json door-3 && [ ! -s "$directory/err" ] &&
+    json out '$j->{status} eq "TAKEN" && $j->{code} == 1 && !exists $j->{token} && 5 == grep { $_->{vote} eq "refused" } @{$j->{nodes}}'
+}
+check 'acquire --json prints one line with the status, the token, the validity and the nodes' json_of_acquire
+
+json_escapes() {
+    name=$(printf 'a"b\\c\001\377\303\244\360\237\224\222')
+    is 0 acquire --guard 0 --json "$name" && json out '$j->{resource} eq qq{a"b\\c\x01\xff\xe4\x{1f512}}'
+}
+check 'JSON is right for any bytes of a resource' json_escapes
+
+people_are_spared() {
+    name=$(printf 'red\033[31mdoor')
+    is 0 acquire --guard 0 "$name" && is 1 acquire --guard 0 "$name" && says 'red\\x1b\[31mdoor: held' &&
+    is 1 status --guard 0 "$name" && prints 'red\\x1b\[31mdoor: held'
+}
+check 'control codes in a resource do not reach the terminal' people_are_spared
+
+unprinted_token() {
+    "$redlock" acquire --guard 0 door-4 >/dev/full 2>"$directory/err"
+    [ $? = 22 ] && says 'token could not be written, so the lock is released' && [ -z "$(everywhere GET door-4 | sort -u)" ]
+}
+if [ -c /dev/full ]; then check 'a token that cannot be printed is released' unprinted_token
+else skip 'a token that cannot be printed is released' 'there is no /dev/full'
+fi
+
+# ---- SIGINT ----
+
+# The lock is held on nodes 0 to 2 by somebody else, so every attempt gets 3 and 4 and gives them back.
+waits_in_vain() {
+    for k in 0 1 2; do ask $k SET "$2" other PX 60000; done >/dev/null
+    start "$@" --guard 0 --wait forever --retry 20ms
+    sleep 0.5
+}
+leaves_nothing() {
+    waits_in_vain "$@"
+    kill -INT $started
+    over $started
+    status=$?
+    [ $status = 130 ] && [ -z "$(ask 3 GET "$2")$(ask 4 GET "$2")" ] && [ "$(ask 0 GET "$2")" = other ]
+}
+check 'SIGINT while acquire waits: status 130, and no key is left' leaves_nothing acquire int-1
+check 'SIGINT while run waits: status 130, and no key is left' leaves_nothing run int-2 true
+
+leaves_nothing_where_nodes_hang() {
+    waits_in_vain acquire int-3
+    on 3 STOP && on 4 STOP
+    sleep 0.3
+    kill -TERM $started
+    over $started
+    status=$?
+    on 3 CONT && on 4 CONT
+    sleep 0.3
+    [ $status = 143 ] && [ -z "$(ask 3 GET int-3)$(ask 4 GET int-3)" ]
+}
+check 'SIGTERM while nodes hang: what they do later is undone behind it' leaves_nothing_where_nodes_hang
+
+# ---- Extend and release ----
+
+extends() {
+    is 0 acquire --guard 0 -t 3s door-5 && token=$(cat "$directory/out") || return 1
+    is 0 extend --guard 0 -t 60s door-5 "$token" && [ ! -s "$directory/out" ] && [ "$(ask 2 PTTL door-5)" -gt 50000 ] &&
+    is 0 extend --guard 0 -t 60s --json door-5 "$token" && json out '$j->{status} eq "OK" && $j->{valid_ms} > 50000 && $j->{confirmed} >= 3'
+}
+check 'extend lets the TTL begin anew' extends
+
+extends_only_ours() {
+    is 0 acquire --guard 0 -t 3s door-6 && is 1 extend --guard 0 -t 60s door-6 $other && says 'door-6: ' &&
+    [ "$(ask 2 PTTL door-6)" -le 3000 ] && is 1 extend --guard 0 door-none $other && [ -z "$(ask 0 GET door-none)" ]
+}
+check "extend leaves alone what is another's, and sets no key: status 1" extends_only_ours
+
+releases() {
+    is 0 acquire --guard 0 door-7 && token=$(cat "$directory/out") || return 1
+    is 0 release --guard 0 door-7 "$token" && says 'door-7: released on 5 of 5 nodes' && [ -z "$(everywhere GET door-7 | sort -u)" ] &&
+    is 5 release --guard 0 door-7 "$token" && says 'door-7: not held'
+}
+check 'release removes the key, and says on how many nodes; twice is status 5' releases
+
+releases_only_ours() {
+    is 0 acquire --guard 0 door-8 && token=$(cat "$directory/out") && is 5 release --guard 0 door-8 $other &&
+    [ "$(ask 4 GET door-8)" = "$token" ] &&
+    is 0 release --guard 0 --json door-8 "$token" && json out '$j->{status} eq "OK" && $j->{confirmed} == 5'
+}
+check "release leaves alone what is another's" releases_only_ours
+
+releases_on_few() {
+    is 0 acquire --guard 0 door-9 && token=$(cat "$directory/out") || return 1
+    for k in 0 1 2; do on $k STOP; done
+    is 2 release --guard 0 --node-timeout 200ms door-9 "$token"
+    good=$?
+    for k in 0 1 2; do on $k CONT; done
+    [ $good = 0 ] && says 'released on 2 of 5 nodes; the others may keep it' && says 'node 0 .*(--node-timeout|answer)'
+}
+check 'a release that no quorum confirmed is status 2, since nobody stays to repeat it' releases_on_few
+
+# ---- Too few nodes ----
+
+no_quorum() {
+    # shellcheck disable=SC2154    # Set by their numbers.
+    list=127.0.0.1:$port_0,127.0.0.1:$refused,127.0.0.1:$refused
+    is 2 acquire --guard 0 -n "$list" door-10 && says 'no quorum.*\(1 of 3, 2 are needed\)' && says 'node 1 .*: connection refused' &&
+    is 2 status --guard 0 -n "$list" door-10 && prints '^door-10: no quorum: only 1 of 3 nodes answered' &&
+    is 2 extend --guard 0 -n "$list" door-10 $other && is 2 release --guard 0 -n "$list" door-10 $other
+}
+check 'without a quorum every command has status 2' no_quorum
+
+# ---- Status ----
+
+status_free() {
+    is 0 status --guard 0 door-free && prints '^door-free: free on 5 of 5 nodes \(quorum 3\)' &&
+    prints 'node 4 +127.0.0.1:[0-9]+ +free$' && is 0 status --guard 0 --json door-free &&
+    json out '$j->{verdict} eq "free" && 5 == grep { $_->{state} eq "free" } @{$j->{nodes}}'
+}
+check 'status of a lock that nobody has: 0, free' status_free
+
+status_held() {
+    is 0 acquire --guard 0 -t 60s door-11 && token=$(cat "$directory/out") || return 1
+    ask 4 DEL door-11 >/dev/null
+    is 1 status --guard 0 door-11 && prints "^door-11: held by $token for another [0-9.]+ s on 4 of 5 nodes \(quorum 3\)" &&
+    prints "node 0 .* held by $token, [0-9.]+ s left" && prints 'node 4 .* free' && is 1 status --guard 0 --json door-11 &&
+    json out '$j->{verdict} eq "held" && $j->{agreeing} == 4 && $j->{value} eq "'"$token"'" && $j->{ttl_ms} > 50000' &&
+    json out '$j->{nodes}[0]{value} eq $j->{value} && $j->{nodes}[0]{ttl_ms} > 50000'
+}
+check 'status of a lock that is held: 1, by whom, for how long, on how many nodes' status_held
+
+status_end() {
+    for k in 0 1 2; do ask $k SET door-12 same PX $((k + 1))00000; done >/dev/null
+    ask 3 SET door-12 same >/dev/null
+    is 1 status --guard 0 --json door-12 && json out '$j->{agreeing} == 4 && $j->{ttl_ms} > 190000 && $j->{ttl_ms} <= 200000'
+}
+check 'a lock ends when fewer than a quorum have it' status_end
+
+status_odd() {
+    ask 0 RPUSH door-13 x >/dev/null
+    ask 1 SET door-13 foreign >/dev/null
+    ask 2 SET door-13 "$other$other" PX 60000 >/dev/null
+    is 1 status --guard 0 door-13 && prints '^door-13: split: neither free nor held' && prints 'node 0 .*key of another type' &&
+    prints 'node 1 .*held by foreign, no TTL: it does not end by itself' && prints "node 2 .*held by $other\.\.\., [0-9.]+ s left" &&
+    is 1 status --guard 0 --json door-13 && json out '$j->{verdict} eq "split" && $j->{nodes}[0]{state} eq "other type"' &&
+    json out '$j->{nodes}[1]{value} eq "foreign" && exists $j->{nodes}[1]{ttl_ms} && !defined $j->{nodes}[1]{ttl_ms}'
+}
+check 'status tells keys of another type, without a TTL, and of other programs' status_odd
+
+status_without_vote() {
+    is 0 status --guard 10m door-free && prints 'node 0 .*free \(no vote: restarted [0-9]+ s ago'
+}
+check 'status looks at nodes without a vote as well, and says so' status_without_vote
+
+no_ttl_is_told() {
+    for k in 0 1 2; do ask $k SET door-14 foreign; done >/dev/null
+    is 1 acquire --guard 0 door-14 && says 'its key has no TTL, so it is no lock'
+}
+check 'acquire says when a key without a TTL stands in the way' no_ttl_is_told
+
+finish

@@ -1,0 +1,179 @@
+#!/bin/sh
+# redlock run when the lock is lost: the command is ended before another client can have it.
+# shellcheck disable=SC2016    # The expressions are perl's, and those of the shells that are run.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/lib.sh
+
+start_servers 5
+
+stop_three() {
+    for k in 0 1 2; do on $k STOP; done
+}
+continue_three() {
+    for k in 0 1 2; do on $k CONT; done
+}
+
+# A command that writes down when it gets SIGTERM, and goes on; every 10 ms it writes down that it lives.
+cat >"$directory/stubborn" <<'END'
+#!/usr/bin/env perl
+use Time::HiRes qw(time sleep);
+open my $term, '>', "$ARGV[0]-term";
+open my $life, '>', "$ARGV[0]-life";
+select((select($term), $| = 1)[0]);
+select((select($life), $| = 1)[0]);
+$SIG{TERM} = sub { print $term time, "\n" };
+print "ready\n" if $| = 1;
+while (1) { print $life time, "\n"; sleep 0.01 }
+END
+chmod +x "$directory/stubborn"
+
+first_line() { head -n 1 "$directory/$1"; }
+last_line() { tail -n 1 "$directory/$1"; }
+
+# after A B: B - A in ms.
+after() {
+    perl -e 'printf "%d\n", 1000 * ($ARGV[1] - $ARGV[0])' "$1" "$2"
+}
+
+# A machine that is busy may lose a tenth of a second: what is right is right in one of three tries.
+in_one_of_three() {
+    "$@" || "$@" || "$@"
+}
+
+# ---- A quorum is gone ----
+
+# The TTL is 2 s, so it is valid for 1.978 s from the last extension; SIGTERM comes 0.54 s before the end of that, SIGKILL
+# 0.04 s before. What is measured: between both there is the grace, and both are before the end.
+quorum_dies() {
+    start run --guard 0 -t 2s --grace 500ms door-1 -- "$directory/stubborn" "$directory/one"
+    within 10 prints ready || return 1
+    stop_three
+    stopped=$(perl -MTime::HiRes=time -e 'print time')
+    over "$started"
+    status=$?
+    continue_three
+    term=$(first_line one-term) last=$(last_line one-life)
+    echo "status $status; SIGTERM after $(after "$stopped" "$term") ms, the end after $(after "$stopped" "$last") ms"
+    [ $status = 123 ] && [ "$(after "$stopped" "$last")" -lt 1978 ] && [ "$(after "$term" "$last")" -ge 400 ]
+}
+loss_is_told() {
+    says 'door-1: lost: no quorum of nodes extended it in time; the command is ended' && says 'node 0 \(127.0.0.1:[0-9]+\): .*answer' &&
+    says 'node 2 ' && ! says 'node [34] ' >/dev/null
+}
+check 'when a quorum dies the command gets SIGTERM, and SIGKILL before the validity ends: 123' in_one_of_three quorum_dies
+check 'the message says which nodes failed, and why' loss_is_told
+
+ends_on_term() {
+    start run --guard 0 -t 1s --json door-2 -- sh -c 'trap "exit 0" TERM; echo ready; while :; do sleep 0.02; done'
+    within 10 prints ready || return 1
+    stop_three
+    over "$started"
+    status=$?
+    continue_three
+    [ $status = 123 ] && json err '$j->{exit} == 123 && $j->{reason} eq "lock lost" && $j->{status} eq "LOST"' &&
+    ! says '^redlock:' >/dev/null
+}
+check 'a command that ends well on SIGTERM had lost its lock all the same: 123, and JSON says it' ends_on_term
+
+whole_group_ends() {
+    start run --guard 0 -t 1s door-3 -- sh -c '(trap "" TERM; echo ready; while :; do sleep 0.02; done) & echo $!; wait'
+    within 10 prints ready || return 1
+    child=$(grep '[0-9]' "$directory/out")
+    stop_three
+    over "$started"
+    status=$?
+    continue_three
+    [ $status = 123 ] && within 2 is_gone "$child"
+}
+check 'what the command has begun, and what ignores SIGTERM, is ended as well' whole_group_ends
+
+minority_dies() {
+    start run --guard 0 -t 1s door-4 -- sleep 2.5
+    sleep 0.5
+    on 0 STOP && on 1 STOP
+    over "$started"
+    status=$?
+    on 0 CONT && on 1 CONT
+    [ $status = 0 ]
+}
+check 'a minority that dies does no harm' minority_dies
+
+quorum_returns() {
+    start run --guard 0 -t 3s -v door-5 -- sleep 3.5
+    sleep 0.2
+    stop_three
+    sleep 1.5
+    continue_three
+    over "$started" && says 'not extended: no quorum'
+}
+check 'an extension that failed is tried again while there is time' quorum_returns
+
+# ---- The key is gone ----
+
+flushed() {
+    start run --guard 0 -t 3s door-6 -- "$directory/stubborn" "$directory/six"
+    within 10 prints ready || return 1
+    for k in 0 1 2; do ask $k FLUSHALL; done >/dev/null
+    over "$started"
+    [ $? = 123 ] && says 'door-6: lost: a quorum of nodes has our token no more' && says 'node 1 .* has our token no more'
+}
+check 'a lock that a quorum has forgotten is lost at the next extension' flushed
+
+gone_at_the_end() {
+    start run --guard 0 -t 30s door-7 -- sh -c 'echo ready; sleep 1'
+    within 10 prints ready || return 1
+    everywhere FLUSHALL >/dev/null
+    over "$started"
+    [ $? = 123 ] && says 'door-7: lost: it was gone when the command ended'
+}
+check 'a lock that was gone when the command ended is 123' gone_at_the_end
+
+# ---- redlock sleeps ----
+
+redlock_sleeps() {
+    start run --guard 0 -t 1s door-8 -- "$directory/stubborn" "$directory/eight"
+    within 10 prints ready || return 1
+    kill -STOP "$started"
+    sleep 1.5
+    continued=$(perl -MTime::HiRes=time -e 'print time')
+    kill -CONT "$started"
+    over "$started"
+    status=$? last=$(last_line eight-life)
+    echo "status $status; the end came $(after "$continued" "$last") ms after SIGCONT"
+    [ $status = 123 ] && says 'door-8: lost: its validity has ended' && [ "$(after "$continued" "$last")" -lt 1000 ]
+}
+check 'redlock that was stopped too long ends the command at once' redlock_sleeps
+
+end_comes_too_late() {
+    start run --guard 0 -t 1s door-9 -- sleep 1.2
+    sleep 0.3
+    kill -STOP "$started"
+    sleep 1.5
+    kill -CONT "$started"
+    over "$started"
+    [ $? = 123 ]
+}
+check 'a command that ended while nobody looked after the lock is 123' end_comes_too_late
+
+# ---- --max-hold ----
+
+held_too_long() {
+    start run --guard 0 -t 3s --grace 500ms --max-hold 700ms door-10 -- "$directory/stubborn" "$directory/ten"
+    over "$started"
+    status=$? term=$(first_line ten-term) begun=$(first_line ten-life) last=$(last_line ten-life)
+    echo "SIGTERM after $(after "$begun" "$term") ms, SIGKILL $(after "$term" "$last") ms later"
+    [ $status = 123 ] && says 'door-10: held for --max-hold; the command is ended' && [ "$(after "$term" "$last")" -ge 400 ] &&
+    [ "$(after "$begun" "$term")" -lt 1700 ] && [ -z "$(ask 3 GET door-10)" ] &&
+    is 123 run --guard 0 --max-hold 100ms --json door-10 -- sleep 100 && json err '$j->{reason} eq "max-hold" && $j->{exit} == 123' &&
+    is 6 run --guard 0 --max-hold 10s door-10 -- sh -c 'exit 6'
+}
+check '--max-hold ends the command in the same way, and says so: 123' in_one_of_three held_too_long
+
+no_grace() {
+    is 123 run --guard 0 --grace 0 --max-hold 300ms door-11 -- "$directory/stubborn" "$directory/eleven"
+    term=$(first_line eleven-term) last=$(last_line eleven-life)
+    [ -z "$term" ] || [ "$(after "$term" "$last")" -lt 400 ]
+}
+check 'without a grace SIGKILL follows at once' no_grace
+
+finish

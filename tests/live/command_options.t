@@ -1,0 +1,190 @@
+#!/bin/sh
+# The command redlock: its words, options and values, and what it says to those that are wrong.
+# shellcheck disable=SC2016    # The expressions are perl's.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/lib.sh
+
+start_servers 3
+choose_refused_port
+# shellcheck disable=SC2154    # The port is set by its number.
+first=127.0.0.1:$port_0
+
+# ---- Help ----
+
+help_names_the_options() {
+    is 0 "$1" --help || return 1
+    shift
+    for option; do prints "^ +(-., )?--$option" || return 1; done
+}
+help_is_shown() {
+    is 0 --help && prints '^Usage: redlock' && is 0 -h && is 0 --version && prints '^redlock [0-9]+\.[0-9]+\.[0-9]+$' || return 1
+    common='node guard node-timeout trust-unknown user password-file json trace verbose help version'
+    # shellcheck disable=SC2086    # Several words.
+    {
+        help_names_the_options run $common wait ttl grace max-hold drift retry &&
+        help_names_the_options acquire $common wait ttl drift retry &&
+        help_names_the_options extend $common ttl drift &&
+        help_names_the_options release $common &&
+        help_names_the_options status $common
+    }
+}
+help_fits_a_terminal() {
+    for command in run acquire extend release status; do
+        "$redlock" $command --help | awk -v c=$command 'length > 90 { print c ": " $0; bad = 1 } END { exit bad }' || return 1
+    done
+}
+check 'each command has a --help that names its options' help_is_shown
+check 'help fits a terminal' help_fits_a_terminal
+
+# ---- Wrong words ----
+
+is_refused() {
+    pattern=$1
+    shift
+    is 125 "$@" && says "$pattern" && says "^Try 'redlock ([a-z]+ )?--help'" && [ ! -s "$directory/out" ]
+}
+wrong_words() {
+    is_refused 'a command is missing' &&
+    is_refused "'frob' is none of run, acquire" frob &&
+    is_refused 'a RESOURCE is missing' acquire &&
+    is_refused 'a COMMAND to run is missing' run door &&
+    is_refused 'a COMMAND to run is missing' run door -- &&
+    is_refused 'TOKEN is missing' extend door &&
+    is_refused 'TOKEN is missing' release door &&
+    is_refused "'b' is one word too many" acquire a b &&
+    is_refused "unknown option '--frob'" acquire --frob door &&
+    is_refused "unknown option '--frob'" acquire --frob=secret door && ! grep secret "$directory/err" &&
+    is_refused "unknown option '-z'" acquire -z door &&
+    is_refused "unknown option '--grace'" acquire --grace 1s door &&
+    is_refused "argument is missing behind '--ttl'" acquire door --ttl &&
+    is_refused "argument is missing behind '-t'" acquire door -t
+}
+check 'words that are wrong are named, with the way to the help, and status 125' wrong_words
+
+wrong_values() {
+    is_refused "'10' has no unit: write 10ms, 10s" acquire -t 10 door &&
+    is_refused "unit of '10y' is none of ms, s, m, h, d" acquire -t 10y door &&
+    is_refused "'-1s' is no duration: write it as 500ms" acquire -t -1s door &&
+    is_refused "'' is no duration" acquire -t '' door &&
+    is_refused "'1\.\.5s' is no duration" acquire -t 1..5s door &&
+    is_refused "'s' is no duration" acquire -t s door &&
+    is_refused "'1\.0005s' is finer than a millisecond" acquire -t 1.0005s door &&
+    is_refused "'25d' is too long: at most 2147483647ms" acquire -t 25d door &&
+    is_refused "'99999999999999999999s' is too long" acquire -t 99999999999999999999s door &&
+    is_refused "'99999999999d' is too long" acquire --guard 99999999999d door &&
+    is_refused '--ttl: must be at least 1 ms' acquire -t 0 door &&
+    is_refused '--node-timeout: must be at least 1 ms' acquire --node-timeout 0 door &&
+    is_refused "--wait: 'ever' is no duration" acquire --wait ever door &&
+    is_refused "--ttl: 'forever' is no duration" acquire --ttl forever door &&
+    is_refused "--drift: '60%' is no ratio of at most 50%" acquire --drift 60% door &&
+    is_refused "--drift: '1' is no ratio" acquire --drift 1 door &&
+    is_refused '--grace: 6000 ms is more than half of the TTL' run --grace 6s door -- true
+}
+check 'values that are wrong are named, with what would be right' wrong_values
+
+no_nodes() {
+    unset REDLOCK_NODES
+    is_refused 'no nodes are named: give -n HOST:PORT' acquire door
+}
+check 'without nodes the ways to name them are told' no_nodes
+
+# ---- Values ----
+
+# has_ttl DURATION MS: a lock acquired for the duration is there for at most so many ms, and not much less.
+has_ttl() {
+    is 0 acquire --guard 0 -n "$first" -t "$1" "ttl-$1" || return 1
+    left=$(ask 0 PTTL "ttl-$1")
+    echo "$1: $left ms are left"
+    [ "$left" -le "$2" ] && [ "$left" -gt $(($2 - 900)) ]
+}
+durations() {
+    has_ttl 950ms 950 && has_ttl 10s 10000 && has_ttl 1.5s 1500 && has_ttl 2m 120000 && has_ttl 0.25m 15000 &&
+    has_ttl 1h 3600000 && has_ttl 2d 172800000 && has_ttl 2147483647ms 2147483647
+}
+check 'durations are written as 950ms, 10s, 1.5s, 2m, 1h, 2d' durations
+
+# has_drift RATIO MS: of a TTL of 10 s, with the 2 ms that always are.
+has_drift() {
+    is 0 acquire --guard 0 -n "$first" --trace --drift "$1" "drift-$1" && says "won 1/1 after .*: 10000 - .* - $2 = "
+}
+drifts() {
+    has_drift 1% 102 && has_drift 8.4% 842 && has_drift 84000ppm 842 && has_drift 0 2 && has_drift 50% 5002
+}
+check 'the drift is written as 8.4% or 84000ppm' drifts
+
+default_ttl() {
+    is 0 acquire --guard 0 -n "$first" default && left=$(ask 0 PTTL default) && [ "$left" -gt 9000 ] && [ "$left" -le 10000 ]
+}
+check 'the TTL is 10 s where none is given' default_ttl
+
+options_anywhere() {
+    is 0 acquire door-1 --guard 0 -t 5s && is 0 acquire --guard=0 -t5s --json door-2 && json out '$j->{resource} eq "door-2"' &&
+    is 0 acquire --guard 0 -- --json && is 1 status --guard 0 -- --json && prints '^--json: held by'
+}
+check 'options may stand before and behind the resource; behind -- there are none' options_anywhere
+
+commands_options() {
+    is 3 run --guard 0 door-3 -- sh -c 'exit 3' --json && is 4 run --guard 0 door-3 sh -c 'exit 4' &&
+    is 0 run --guard 0 -- door-3 printf '%s' --json -n && prints '^--json-n$'
+}
+check 'the options of a command that is run are its own, with -- before it and without' commands_options
+
+# ---- Nodes ----
+
+# acquires_on COUNT WORDS...
+acquires_on() {
+    number=$1 tried=$((tried + 1))
+    shift
+    is 0 acquire --guard 0 --json "$@" "nodes-$tried" && json out "@{\$j->{nodes}} == $number && \$j->{confirmed} == $number"
+}
+node_forms() {
+    tried=0
+    # shellcheck disable=SC2154
+    {
+        acquires_on 3 &&
+        acquires_on 1 -n "$first" &&
+        acquires_on 2 -n "$first" --node "127.0.0.1:$port_1" &&
+        acquires_on 3 -n "$first,127.0.0.1:$port_1" --node="redis://127.0.0.1:$port_2/3" &&
+        acquires_on 2 -n "$first 127.0.0.1:$port_1"
+    }
+    list=$REDLOCK_NODES
+    REDLOCK_NODES=$first acquires_on 1 && REDLOCK_NODES=nowhere.invalid acquires_on 3 -n "$list"
+}
+check 'nodes come from -n, repeated or separated, or else from REDLOCK_NODES' node_forms
+
+wrong_nodes() {
+    is 14 acquire -n "$first,127.0.0.1:99999" door && says 'node 1 of the list, byte [0-9]+: ' &&
+    is 14 acquire -n "rediss://$first" door && says 'TLS' &&
+    is 125 run -n "$first,127.0.0.1:99999" door true && says 'node 1 of the list' &&
+    is 21 acquire -n nowhere.invalid door && says 'node 0 of the list'
+}
+check 'a node that is written wrong is named, with its place in the list' wrong_nodes
+
+# ---- Statuses of the configuration ----
+
+config_statuses() {
+    is 12 acquire -t 31s door && says '--guard' && is 125 run -t 31s door true && says '--guard' &&
+    is 11 acquire --guard 0 -t 2ms door && says TTL &&
+    is 10 acquire --guard 0 '' && is 10 acquire --guard 0 "$(printf '%0513d' 0)" && is 0 acquire --guard 0 "$(printf '%0512d' 0)" &&
+    is 18 release --guard 0 door abc && is 18 extend --guard 0 door ABCDEF
+}
+check 'limits of the library have its statuses, and 125 with run' config_statuses
+
+restarted() {
+    is 2 acquire door && says 'no quorum' && says 'node 2 \(127.0.0.1:[0-9]+\): restarted [0-9]+ s ago, no vote for another [0-9]+ s' &&
+    says '--guard 0'
+}
+check 'servers that have just started have no vote, and the message says why, how long, and --guard 0' restarted
+
+refused_node() {
+    is 2 acquire --guard 0 -n "127.0.0.1:$refused" door && says "node 0 \(127.0.0.1:$refused\): connection refused \(is the server running" &&
+    is 0 acquire --guard 0 -n "$first,127.0.0.1:$refused,127.0.0.1:$port_1" -v door-4 && says 'node 1 .*connection refused'
+}
+check 'a node that cannot be reached is named, with what happened and what to look at' refused_node
+
+same_server() {
+    is 2 acquire --guard 0 -n "$first,$first" door && says 'same server as node' && says 'name each server once'
+}
+check 'the same server twice is told' same_server
+
+finish

@@ -1,0 +1,95 @@
+#!/bin/sh
+# redlock --trace: the wire, the votes, and an arithmetic that is right.
+# shellcheck disable=SC2016    # The expressions are perl's.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/lib.sh
+
+start_servers 5
+choose_refused_port
+
+traced() {
+    is 0 acquire --guard 0 --trace door && token=$(cat "$directory/out") || return 1
+    short=$(echo "$token" | cut -c 1-6)..$(echo "$token" | cut -c 39-40)
+    says '^ +0\.000 +=  acquire, round 1: to 5 nodes, quorum 3, TTL 10000 ms$' &&
+    says "^ +[0-9]+\.[0-9]{3} +4  >  SET door $short NX PX 10000 +acquire it" && says '^ +[0-9.]+ +2  <  \+OK +granted, [1-5]/5$' &&
+    says '^ +[0-9.]+ +=  won 3/5 after [0-9.]+ ms: 10000 - [0-9.]+ - 102 = [0-9.]+ ms valid$'
+}
+check 'it shows each SET, each vote, and the verdict' traced
+
+handshake() {
+    says '> +CLIENT SETNAME redlock' && says '> +INFO server' && says '> +ROLE' && says '> +SCRIPT LOAD ' &&
+    says '< +redis_mode: ?standalone, run_id: ?[0-9a-f]{6}\.\.[0-9a-f]{2}, uptime_in_seconds' && says '< +master' &&
+    says '=  connected to 127.0.0.1:'
+}
+check 'it shows the handshake' handshake
+
+# Every verdict of a file adds up; there are as many as said. Times never go back.
+adds_up() {
+    perl -e 'my ($verdicts, $last) = (0, 0);
+        while (<STDIN>) {
+            if (/^ *(\d+\.\d{3}) /) { die "time goes back: $_" if $1 < $last; $last = $1 }
+            next if !/: (\d+) - ([\d.]+) - ([\d.]+) = ([\d.]+) ms valid/;
+            die "it does not add up: $_" if abs($1 - $2 - $3 - $4) > 0.0001;
+            $verdicts++;
+        }
+        die "$verdicts verdicts, not $ARGV[0]\n" if $verdicts < $ARGV[0]' "$1" <"$directory/err"
+}
+check 'the arithmetic of the verdict adds up' adds_up 1
+
+refused() {
+    is 1 acquire --guard 0 --trace door && says '< +\(nil\) +refused: somebody has it$' && says '> +PTTL door' &&
+    says '< +:[0-9]+ +its holder has [0-9.]+ s left' && says '=  lost 0/5 after [0-9.]+ ms: [345] refused, '
+}
+check 'it shows refusals, and how long the holder has left' refused
+
+extended() {
+    is 0 extend --guard 0 -t 20s --trace door "$(ask 0 GET door)" && says '=  extend, round 1: to 5 nodes' &&
+    says '> +EVALSHA [0-9a-f]{6}\.\.[0-9a-f]{2} 1 door [0-9a-f]{6}\.\.[0-9a-f]{2} 20000 +extend it, if it is ours' &&
+    says '< +:1 +granted, [1-5]/5' && adds_up 1
+}
+check 'it shows an extension' extended
+
+released() {
+    is 0 release --guard 0 --trace door "$(ask 0 GET door)" && says '> +EVALSHA .* 1 door .* +release it, if it is ours' &&
+    says '< +:1 +it was ours, and is removed' && says '=  released [345]/5$'
+}
+check 'it shows a release' released
+
+looked() {
+    is 0 status --guard 0 --trace door && says '=  status, round 1' && says '> +GETRANGE door 0 ' && says '< +:-2 +there is no key'
+}
+check 'it shows how a status is found' looked
+
+whole_run() {
+    is 0 run --guard 0 -t 1s --trace door -- sleep 1.2 && adds_up 4 && says '=  acquire, round 1:' && says '=  extend, round 3:' &&
+    says '=  release, round ' && says '=  released [345]/5'
+}
+check 'it shows a run from the acquire to the release' whole_run
+
+unreachable() {
+    is 0 acquire --guard 0 --trace -n "$nodes,127.0.0.1:$refused" door-2 && says "=  127.0.0.1:$refused: connection refused"
+}
+check 'it shows a node that cannot be reached' unreachable
+
+odd_bytes() {
+    name=$(printf 'a\033[31m\001%0100d' 0)
+    is 0 acquire --guard 0 --trace "$name" && says 'SET a\\x1b\[31m\\x010+\.\. ' && ! grep "$(printf '\033')" "$directory/err"
+}
+check 'odd and long words are shortened and made printable' odd_bytes
+
+errors() {
+    for k in 0 1 2; do ask $k CONFIG SET maxmemory 1; done >/dev/null
+    is 2 acquire --guard 0 --trace door-3
+    good=$?
+    for k in 0 1 2; do ask $k CONFIG SET maxmemory 0; done >/dev/null
+    [ $good = 0 ] && says '< +-OOM .* unknown$' && says '=  lost [0-2]/5 after [0-9.]+ ms: 0 refused, 3 unknown' &&
+    says 'node 0 .*OOM .*maxmemory' && [ -z "$(ask 4 GET door-3)" ]
+}
+check 'it shows errors as the votes they are: unknown' errors
+
+json_beside() {
+    is 0 acquire --guard 0 --trace --json door-4 && json out '$j->{status} eq "OK"' && adds_up 1
+}
+check 'it stands beside --json' json_beside
+
+finish

@@ -1,0 +1,176 @@
+# shellcheck shell=sh disable=SC2016,SC2119,SC2120    # Perl has variables, too. Servers are started with options or without.
+# What the tests of the command share:  . tests/live/lib.sh;  start_servers 5;  check "a rule" ...;  finish
+#
+# Servers listen on free ports of the loopback and keep nothing. When a script ends, however it ends, they and all that was
+# told to begin() are gone, and so is $directory, in which a test may put what it needs.
+. tests/tap.sh
+
+redlock=${REDLOCK:-$PWD/build/redlock}
+[ -x "$redlock" ] || { echo "Bail out! there is no $redlock: run make, or set REDLOCK"; exit 1; }
+server=${REDIS_SERVER:-$(tools/need --print redis-server)} || exit 1
+tools/need perl || exit 1
+directory=$(mktemp -d "${TMPDIR:-/tmp}/redlock-test.XXXXXX") || exit 1
+: >"$directory/begun"
+unset REDLOCK_NODES REDLOCK_USER REDLOCK_PASSWORD REDLOCK_PASSWORD_FILE
+
+# A stopped process dies of SIGKILL as well.
+# shellcheck disable=SC2046    # The process ids are several words.
+clean_up() {
+    kill -KILL $(cat "$directory/begun") 2>/dev/null
+    wait 2>/dev/null
+    rm -rf "$directory"
+}
+trap clean_up EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# begin PID: is ended with the script, unless over() says that it has ended.
+begin() {
+    echo "$1" >>"$directory/begun"
+}
+
+# over PID: waits for it; its exit status.
+over() {
+    wait "$1" 2>/dev/null
+    set -- "$1" $?
+    sed -i.old "/^$1\$/d" "$directory/begun"
+    return "$2"
+}
+
+# ---- Servers: $nodes is the list of them, port_0 and pid_0 are of the first ----
+
+# Ports are tried from here on: below those that systems give to outgoing connections, and different in each run.
+port=$((20000 + $$ % 1000 * 10))
+count=0
+nodes=
+
+# It is ours, and ready, when its own log says so; it ends by itself when the port is taken.
+launch() {
+    port=$((port + 1))
+    : >"$directory/log-$port"
+    "$server" --bind 127.0.0.1 --port $port --dir "$directory" --logfile "$directory/log-$port" --save '' --appendonly no "$@" \
+        >/dev/null 2>&1 &
+    pid=$!
+    while kill -0 $pid 2>/dev/null; do
+        ! grep -q 'Ready to accept connections' "$directory/log-$port" || return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+# start_server OPTION...: of redis-server.
+start_server() {
+    tries=0
+    until launch "$@"; do
+        tries=$((tries + 1))
+        [ $tries -lt 50 ] || { echo "Bail out! $server does not start: $(tail -n 1 "$directory/log-$port")"; exit 1; }
+    done
+    begin $pid
+    eval "port_$count=$port pid_$count=$pid"
+    nodes=$nodes${nodes:+,}127.0.0.1:$port
+    count=$((count + 1))
+}
+
+# start_servers COUNT: whose data may be thrown away, so tests call redlock with --guard 0.
+start_servers() {
+    while [ $count -lt "$1" ]; do start_server; done
+    export REDLOCK_NODES="$nodes"
+}
+
+# A port on which nobody listens.
+choose_refused_port() {
+    start_server
+    count=$((count - 1))
+    nodes=${nodes%,*}
+    refused=$port
+    kill -KILL $pid
+    over $pid
+    export refused
+}
+
+# on NUMBER SIGNAL: sends it to a server.
+on() {
+    eval "kill -\$2 \"\$pid_$1\""
+}
+
+# ask NUMBER WORD...: a command to a server; prints the reply as redis-cli does without a terminal. (redis-cli is not on
+# every system that has a server.)
+ask() {
+    asked=$1
+    shift
+    eval "set -- \"\$port_$asked\" \"\$@\""
+    perl -MIO::Socket::INET -e '
+        my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => shift, Timeout => 5) or die "no server\n";
+        print $s "*", scalar @ARGV, "\r\n", map { "\$" . length($_) . "\r\n$_\r\n" } @ARGV;
+        my $line = <$s>;
+        $line = <$s> if $line =~ /^\$\d/;
+        $line =~ s/^[+:-]//;
+        $line =~ s/\r?\n//;
+        print $line eq "\$-1" ? "" : $line, "\n"' "$@"
+}
+
+# everywhere WORD...: the same of all servers.
+everywhere() {
+    for each in $(seq 0 $((count - 1))); do ask "$each" "$@"; done
+}
+
+# start WORDS...: redlock in the background; sets $started. (A shell lets what runs in the background ignore SIGINT.)
+start() {
+    : >"$directory/out" >"$directory/err"      # At once, not when the background comes to it.
+    perl -e '$SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec @ARGV or die' "$redlock" "$@" >"$directory/out" 2>"$directory/err" &
+    started=$!
+    begin $started
+}
+
+# ---- Looking ----
+
+# is STATUS WORDS...: runs redlock; what it writes is in $directory/out and $directory/err. True when it exits with STATUS.
+is() {
+    expected=$1
+    shift
+    "$redlock" "$@" >"$directory/out" 2>"$directory/err"
+    got=$?
+    [ $got = "$expected" ] || { echo "redlock $*: exit status $got, not $expected"; cat "$directory/out" "$directory/err"; return 1; }
+}
+
+# says PATTERN: on stderr. prints PATTERN: on stdout. Extended regular expressions, for one line.
+says() {
+    grep -Eq -e "$1" "$directory/err" || { echo "no line of stderr matches $1:"; cat "$directory/err"; return 1; }
+}
+prints() {
+    grep -Eq -e "$1" "$directory/out" || { echo "no line of stdout matches $1:"; cat "$directory/out"; return 1; }
+}
+
+# json FILE EXPRESSION: true of the JSON in the file's last line, which is $j in perl.
+json() {
+    tail -n 1 "$directory/$1" | perl -MJSON::PP -e '
+        my $j = decode_json(<STDIN>);
+        exit 0 if eval $ARGV[0];
+        print "$ARGV[0] is not so: ", JSON::PP->new->canonical->encode($j), "\n$@";
+        exit 1' "$2"
+}
+
+# within SECONDS COMMAND...: until it succeeds, which it must within that time.
+within() {
+    left=$(($1 * 20))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || { echo "it never came to be: $*"; return 1; }
+        sleep 0.05
+    done
+}
+
+# state_of PID: R, S, T (stopped), Z; nothing when it is gone.
+state_of() {
+    if [ -r /proc/self/stat ]; then sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2>/dev/null
+    else ps -o stat= -p "$1" | cut -c 1
+    fi
+}
+is_gone() {
+    case $(state_of "$1") in '' | Z) return 0 ;; *) return 1 ;; esac
+}
+is_stopped() {
+    [ "$(state_of "$1")" = T ]
+}

@@ -1,0 +1,111 @@
+/* Real redis-servers (or valkey-servers) for the live tests: started, frozen, crashed and restarted as a test demands.
+ *
+ * Knows servers and their protocol; knows nothing of locks. Each server has a free port on the loopback, a unix socket
+ * and a directory of its own within one temporary directory. The tests look at keys and make trouble over the unix socket:
+ * nobody else's server can answer there, and no password, port or protected mode is in the way.
+ *
+ * Nothing is left behind. A sweeper process learns of every process started here and, when the test program has ended,
+ * whether it returned, crashed or was killed, ends those that still run and removes the directory.
+ *
+ * The binary is $REDIS_SERVER, or redis-server, or valkey-server of the PATH; version 7.0 or newer. What goes wrong in
+ * here, a missing binary first of all, ends the whole program with "Bail out!" and the reason: it is no verdict on redlock. */
+#ifndef SERVERS_H
+#define SERVERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+    SERVERS_MAX = 32,           /* Of one test program. */
+    SERVER_PATH_SIZE = 104,     /* What a unix socket may be called on every system. */
+    SERVER_ANSWER_SIZE = 32768  /* An answer's text is cut there. The largest needed is that of INFO. */
+};
+
+struct server {
+    pid_t pid;                  /* 0: it does not run. */
+    unsigned number;            /* Names its files. */
+    uint16_t port;
+    const char *config;
+    char socket[SERVER_PATH_SIZE];
+    char directory[SERVER_PATH_SIZE];   /* Its working directory, where dumps and the append-only file go. */
+};
+
+/* ---- Running them ---- */
+
+/* Starts count servers side by side and returns when all answer. config: more lines of a redis.conf, a '\n' after each, or
+ * ""; it must stay. By default a server listens on 127.0.0.1 and writes nothing to disk. A config that begins with
+ * "sentinel " makes it one. */
+void servers_start(struct server *servers, unsigned count, const char *config);
+
+/* SIGKILL: what was not on disk is gone. Returns when the process is. */
+void server_crash(struct server *s);
+
+/* Starts it again, on the same port, with the same configuration, after a crash if it runs. Returns when it answers. */
+void server_restart(struct server *s);
+
+/* The same of one that has crashed, without waiting for an answer. */
+void server_launch(struct server *s);
+
+/* SIGSTOP and SIGCONT: the kernel goes on accepting connections and bytes for it, and nobody answers. */
+void server_freeze(struct server *s);
+void server_thaw(struct server *s);
+
+/* Crashes them for good. */
+void servers_end(struct server *servers, unsigned count);
+
+/* "127.0.0.1:4001,127.0.0.1:4002" of count servers. Static: until the next call. */
+const char *servers_list(const struct server *servers, unsigned count);
+
+/* Whether the machine has ::1. */
+bool servers_have_ipv6(void);
+
+/* A free port on the loopback, at this moment. */
+uint16_t free_port(void);
+
+/* ---- Talking to them ---- */
+
+/* Puts one command and gives the answer as a text: what a simple string, integer or bulk string holds; "-ERR ..." for an
+ * error; "(nil)"; the elements of an array with a space after each. Static: until the next call. */
+#define ASK(server, ...) server_ask((server), (const char *const[]){ __VA_ARGS__, NULL })
+const char *server_ask(const struct server *s, const char *const *words);
+
+/* Puts one command without waiting for its answer. Returns the connection, for the caller to close. */
+#define TELL(server, ...) server_tell((server), (const char *const[]){ __VA_ARGS__, NULL })
+int server_tell(const struct server *s, const char *const *words);
+
+/* ---- Processes of a test ---- */
+
+/* fork(). The child is ended with the test program, like a server. It leaves by _exit(). */
+pid_t process_fork(void);
+
+/* Waits for such a child. Returns its exit status, or 128 + signal. */
+int process_wait(pid_t pid);
+
+/* Answers TCP on a port of its own by connecting to s from 127.0.0.2, which a server does not take for itself, and handing
+ * on what s says. Returns the port, or 0 where the system has no such address. */
+uint16_t stranger_start(const struct server *s);
+
+/* Says this to everybody who has sent something, and hangs up. Returns its port. */
+uint16_t impostor_start(const char *says);
+
+void nap_ms(unsigned ms);
+
+/* Milliseconds of a monotonic clock. */
+uint64_t clock_ms(void);
+
+/* Ends the program: the reason is none that the library can be blamed for. */
+__attribute__((noreturn, format(printf, 1, 2)))
+void bail_out(const char *format, ...);
+
+/* What must become true, and soon, but not at once: servers are other processes. */
+enum { SOON_MS = 10000 };
+#define CHECK_SOON(condition)                                                                  \
+    do {                                                                                       \
+        const uint64_t soon_until = clock_ms() + SOON_MS;                                      \
+        bool soon_is_true;                                                                     \
+        while (!(soon_is_true = (condition)) && clock_ms() < soon_until) nap_ms(2);            \
+        TAP_CHECK(soon_is_true, "not even after %d s: %s", SOON_MS / 1000, #condition);         \
+    } while (0)
+
+#endif

@@ -1,0 +1,114 @@
+/* redlock-bench: how long acquiring and releasing takes, and how many cycles of both fit in a second.
+ *
+ *   bench_main.c      options, and the JSON line
+ *   bench_loop.c      the three modes: what is done with a client, and when the clock is read
+ *   bench_figures.c   samples, percentiles, CPU time and memory
+ *   bench_redlock.c   two clients with the library: its blocking face and its event-loop face. Public headers only
+ *   bench_raw.c       the reference without it: the same bytes, sent by hand
+ *
+ * The modes see every client through struct bench_client, so all are timed by the same lines of code. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    BENCH_NODES_MAX = 15,           /* What the algorithm's users use at most; redlock's limit as well. */
+    BENCH_CONCURRENCY_MAX = 4096,   /* So that three commands a lock are counted in 16 bits. */
+    BENCH_KEY_MAX = 512,
+    BENCH_CONNECT_MS = 2000,        /* What may pass until every node has answered or failed, before anything is timed. */
+    BENCH_CYCLES_MAX = 10000000,
+    BENCH_SECONDS_MAX = 600         /* Memory for the samples of so many cycles or seconds can be had. */
+};
+
+enum bench_mode { BENCH_LATENCY, BENCH_THROUGHPUT, BENCH_CONTEND };
+
+struct bench_options {
+    const char *client, *nodes, *key, *events, *id, *name;
+    enum bench_mode mode;
+    unsigned node_count;
+    unsigned concurrency;           /* Loops at once: 1 but in throughput mode. */
+    uint32_t ttl_ms, node_timeout_ms;
+    uint64_t hold_ns, think_ns, retry_ns, retry_jitter_ns;
+    double seconds, warmup;
+    uint64_t cycles;                /* 0: end after `seconds`. */
+};
+
+/* ---- Clients ---- */
+
+/* One loop of acquire and release. */
+struct bench_slot {
+    unsigned number;                /* From 0. */
+    char key[BENCH_KEY_MAX + 1];    /* What acquire is to acquire. Changed by the mode between two cycles. */
+    size_t key_size;
+    bool won;                       /* Set by the client: how the last acquire ended. */
+    bool is_held;                   /* The rest is the mode's. */
+    uint64_t acquire_at, acquired_at, release_at;   /* Nanoseconds of bench_now_ns. */
+};
+
+/* A way to lock. acquire and release begin; next says what has ended. */
+struct bench_client {
+    const char *name;
+
+    /* Connects to the nodes of the options. NULL: it was said on stderr why not. */
+    void *(*open)(const struct bench_options *options);
+
+    /* One attempt to get slot->key. At its end slot->won is set; what a lost attempt has left is cleaned up unasked. */
+    void (*acquire)(void *context, struct bench_slot *slot);
+
+    /* Of what was won. Ends when a quorum has confirmed it, or can no more. */
+    void (*release)(void *context, struct bench_slot *slot);
+
+    /* A slot whose operation has ended, each once; waits for it until until_ns. NULL: the time has come. */
+    struct bench_slot *(*next)(void *context, uint64_t until_ns);
+
+    /* Finishes what is still on its way, and disconnects. */
+    void (*close)(void *context);
+};
+
+extern const struct bench_client bench_raw, bench_redlock, bench_redlock_blocking;
+
+/* ---- Figures ---- */
+
+/* Samples are nanoseconds, up to 4.29 s each, all of them kept so that percentiles are exact. */
+struct bench_figures {
+    uint32_t *acquire, *release, *cycle;
+    size_t capacity, memory_size;   /* Of each kind, in samples; of all, in bytes. */
+    uint64_t cycles, fail, attempts;
+    uint64_t began_at, ended_at;
+    uint64_t user_us, system_us;    /* CPU time: the process's when the measured part began, its own when it has ended. */
+    long rss_kb, hwm_kb;            /* Without the memory of the samples. */
+};
+
+/* Takes memory for as many cycles as there can be, and touches it, so that no page fault falls into the measured part. */
+bool bench_figures_init(struct bench_figures *f, const struct bench_options *options);
+
+/* Encloses the measured part. */
+void bench_figures_begin(struct bench_figures *f);
+void bench_figures_end(struct bench_figures *f, uint64_t now_ns);
+
+/* Counts the slot's cycle, whose release ended at now_ns. */
+void bench_figures_add(struct bench_figures *f, const struct bench_slot *slot, uint64_t now_ns);
+
+/* The JSON line. Sorts the samples. */
+void bench_figures_print(struct bench_figures *f, const struct bench_options *options);
+
+void bench_figures_free(struct bench_figures *f);
+
+/* ---- The rest ---- */
+
+/* CLOCK_MONOTONIC. */
+uint64_t bench_now_ns(void);
+
+/* Sleeps in poll until something can be done with one of the descriptors or until_ns is reached. */
+struct pollfd;
+int bench_poll(struct pollfd *polled, unsigned count, uint64_t until_ns);
+
+/* Runs the mode and fills in the figures. events: where to, or NULL. */
+void bench_loop(const struct bench_client *client, void *context, const struct bench_options *options,
+                struct bench_figures *figures, FILE *events);
+
+#endif

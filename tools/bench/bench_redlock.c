@@ -1,0 +1,279 @@
+/* The library, by its public headers, as its users would use it: the event-loop face with a poll() of one's own, and the
+ * blocking face. */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include "../../redlock/redlock_client.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FACE_DEBT_MS = 5000,            /* What releases that are still owed may take at the end. */
+    FACE_PIPELINE_PER_LOCK = 4,
+    FACE_SEND_PER_LOCK = 256,       /* Bytes. A release with a key of the benchmark's has 150. */
+    FACE_RECEIVE_PER_LOCK = 16
+};
+
+/* A lock of the pool, with the name that it keeps until it is idle. */
+struct face_lock {
+    struct redlock_lock lock;       /* First: the library hands back its address. */
+    struct bench_slot *slot;
+    char key[BENCH_KEY_MAX + 1];
+};
+
+struct face {
+    struct redlock_client client;
+    const struct bench_options *options;
+    void *memory;
+    unsigned pipeline;
+
+    /* Event loop. A slot takes a new lock for every cycle, as the last answers to the old one are still to come. */
+    struct face_lock *locks;
+    unsigned lock_count, used_count;        /* There are; of these were ever used. */
+    struct face_lock **resting;             /* Ring of those not in use now, the longest one first. */
+    unsigned resting_first, resting_count;
+    struct face_lock **of_slot;
+
+    /* Blocking. */
+    struct redlock_lock lock;
+    struct bench_slot *done;
+};
+
+static _Noreturn void fail(const char *what, enum redlock_status status)
+{
+    fprintf(stderr, "redlock-bench: %s: %s\n", what, redlock_status_text(status));
+    exit(1);
+}
+
+static void *allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+    if (!memory) fail("calloc", REDLOCK_SYSTEM);
+    return memory;
+}
+
+/* ---- Opening and closing ---- */
+
+static uint32_t at_least(uint32_t value, uint32_t floor)
+{
+    return value > floor ? value : floor;
+}
+
+/* Room for every lock that is in flight. */
+static void set_sizes(struct face *f, struct redlock_options *o)
+{
+    const uint32_t locks = f->options->concurrency;
+    o->engine.pipeline = (uint16_t)at_least(locks * FACE_PIPELINE_PER_LOCK, o->engine.pipeline);
+    f->pipeline = o->engine.pipeline;
+    o->engine.send_size = at_least(locks * FACE_SEND_PER_LOCK, o->engine.send_size);
+    o->engine.receive_size = at_least(locks * FACE_RECEIVE_PER_LOCK, o->engine.receive_size);
+    o->memory_size = REDLOCK_MEMORY(f->options->node_count, o->engine.pipeline, o->engine.send_size, o->engine.receive_size);
+    o->memory = f->memory = allocate(1, o->memory_size);
+}
+
+static void complain_of_nodes(struct face *f, enum redlock_status status)
+{
+    fprintf(stderr, "redlock-bench: %s\n", redlock_status_text(status));
+    for (unsigned k = 0; k < redlock_node_count(&f->client); k++) {
+        char text[160];
+        redlock_describe_node(redlock_engine(&f->client), k, redlock_now_us(), text, sizeof text);
+        fprintf(stderr, "  %s: %s\n", redlock_node_address(&f->client, k), text);
+    }
+}
+
+static void face_close(void *context)
+{
+    struct face *f = context;
+    redlock_close(&f->client, FACE_DEBT_MS);
+    free(f->locks);
+    free(f->resting);
+    free(f->of_slot);
+    free(f->memory);
+    free(f);
+}
+
+static struct face *face_open(const struct bench_options *options)
+{
+    struct face *f = allocate(1, sizeof *f);
+    struct redlock_options o;
+    struct redlock_mistake mistake = { .text = "" };
+    enum redlock_status status;
+    f->options = options;
+    redlock_options_init(&o);
+    o.engine.guard_ms = 0;
+    o.engine.node_timeout_ms = options->node_timeout_ms;
+    set_sizes(f, &o);
+    status = redlock_open(&f->client, options->nodes, &o, &mistake);
+    if (status != REDLOCK_OK) fail(mistake.text[0] != '\0' ? mistake.text : "redlock_open", status);
+    status = redlock_connect(&f->client, BENCH_CONNECT_MS);
+    if (status == REDLOCK_OK) return f;
+    complain_of_nodes(f, status);
+    face_close(f);
+    return NULL;
+}
+
+/* ---- Event loop: the pool ---- */
+
+static void rest(struct face *f, struct face_lock *l)
+{
+    f->resting[(f->resting_first + f->resting_count++) % f->lock_count] = l;
+}
+
+static struct face_lock *take_oldest(struct face *f)
+{
+    struct face_lock *l = f->resting[f->resting_first];
+    f->resting_first = (f->resting_first + 1) % f->lock_count;
+    f->resting_count--;
+    return l;
+}
+
+/* An idle lock: the one that has rested longest, or one that was never used, or any that rests. Should none be idle, what the
+ * oldest still owes is left to its TTL. */
+static struct face_lock *take_lock(struct face *f)
+{
+    const uint64_t now = redlock_now_us();
+    if (f->resting_count > 0 && redlock_idle(&f->resting[f->resting_first]->lock, now)) return take_oldest(f);
+    if (f->used_count < f->lock_count) return &f->locks[f->used_count++];
+    for (unsigned i = 0; i < f->resting_count; i++) {
+        struct face_lock *l = take_oldest(f);
+        if (redlock_idle(&l->lock, now)) return l;
+        rest(f, l);
+    }
+    struct face_lock *l = take_oldest(f);
+    redlock_forget(redlock_engine(&f->client), &l->lock);
+    return l;
+}
+
+/* Enough that some are idle: a node that falls behind keeps as many waiting as its pipeline holds commands, and as long as
+ * locks are won a minority falls behind. Twice that, so that looking for an idle one does not take long. */
+static unsigned locks_needed(const struct face *f)
+{
+    const unsigned minority = (f->options->node_count - 1) / 2;
+    return 2 * (f->options->concurrency + minority * f->pipeline);
+}
+
+static void *loop_open(const struct bench_options *options)
+{
+    struct face *f = face_open(options);
+    if (!f) return NULL;
+    f->lock_count = locks_needed(f);
+    f->locks = allocate(f->lock_count, sizeof *f->locks);
+    f->resting = allocate(f->lock_count, sizeof *f->resting);
+    f->of_slot = allocate(options->concurrency, sizeof *f->of_slot);
+    for (unsigned i = 0; i < f->lock_count; i++) redlock_lock_init(&f->locks[i].lock);
+    return f;
+}
+
+/* ---- Event loop: operations ---- */
+
+static void loop_acquire(void *context, struct bench_slot *slot)
+{
+    struct face *f = context;
+    struct face_lock *l = take_lock(f);
+    memcpy(l->key, slot->key, slot->key_size);
+    l->slot = slot;
+    f->of_slot[slot->number] = l;
+    struct redlock_request request = { .resource = l->key, .resource_size = slot->key_size, .ttl_ms = f->options->ttl_ms };
+    enum redlock_status status = redlock_start_acquire(redlock_engine(&f->client), &l->lock, &request, redlock_now_us());
+    if (status != REDLOCK_OK) fail("redlock_start_acquire", status);
+}
+
+static void loop_release(void *context, struct bench_slot *slot)
+{
+    struct face *f = context;
+    struct face_lock *l = f->of_slot[slot->number];
+    enum redlock_status status = redlock_start_release(redlock_engine(&f->client), &l->lock, redlock_now_us());
+    if (status != REDLOCK_OK) fail("redlock_start_release", status);
+}
+
+/* What has ended: an acquire leaves the lock with its slot if it is won, anything else sends it to rest. */
+static struct bench_slot *take_done(struct face *f)
+{
+    struct face_lock *l = (struct face_lock *)redlock_next_done(redlock_engine(&f->client));
+    if (!l) return NULL;
+    bool is_won = !l->slot->is_held && redlock_lock_status(&l->lock) == REDLOCK_OK;
+    l->slot->won = is_won;
+    if (!is_won) rest(f, l);
+    return l->slot;
+}
+
+/* Says which nodes are ready: bit k for node k. */
+static unsigned wait_for_nodes(const struct face *f, uint64_t until_ns)
+{
+    struct pollfd polled[BENCH_NODES_MAX];
+    unsigned count = redlock_node_count(&f->client), ready = 0;
+    int ms = redlock_poll_ms(&f->client);
+    for (unsigned k = 0; k < count; k++) {
+        unsigned events = redlock_events(&f->client, k);
+        polled[k].fd = redlock_fd(&f->client, k);
+        polled[k].events = (short)((events & REDLOCK_READ ? POLLIN : 0) | (events & REDLOCK_WRITE ? POLLOUT : 0));
+    }
+    uint64_t wake_ns = ms < 0 ? until_ns : bench_now_ns() + (uint64_t)ms * 1000000;
+    if (bench_poll(polled, count, wake_ns < until_ns ? wake_ns : until_ns) <= 0) return 0;
+    for (unsigned k = 0; k < count; k++)
+        if (polled[k].revents != 0) ready |= 1u << k;
+    return ready;
+}
+
+static void step(struct face *f, unsigned ready)
+{
+    enum redlock_status status = redlock_step_ready(&f->client, ready);
+    if (status != REDLOCK_OK) fail("redlock_step_ready", status);
+}
+
+/* What was begun since the last call leaves in one step: many locks share one write per node. */
+static struct bench_slot *loop_next(void *context, uint64_t until_ns)
+{
+    struct face *f = context;
+    struct bench_slot *slot = take_done(f);
+    if (!slot) step(f, 0);
+    while (!slot && !(slot = take_done(f))) {
+        if (bench_now_ns() >= until_ns) return NULL;
+        step(f, wait_for_nodes(f, until_ns));
+    }
+    return slot;
+}
+
+const struct bench_client bench_redlock = { "redlock", loop_open, loop_acquire, loop_release, loop_next, face_close };
+
+/* ---- Blocking: every operation has ended when it returns ---- */
+
+static void *blocking_open(const struct bench_options *options)
+{
+    if (options->concurrency > 1) {
+        fprintf(stderr, "redlock-bench: redlock-blocking acquires one lock at a time\n");
+        return NULL;
+    }
+    struct face *f = face_open(options);
+    if (f) redlock_lock_init(&f->lock);
+    return f;
+}
+
+static void blocking_acquire(void *context, struct bench_slot *slot)
+{
+    struct face *f = context;
+    slot->won = redlock_acquire(&f->client, &f->lock, slot->key, f->options->ttl_ms, 0) == REDLOCK_OK;
+    f->done = slot;
+}
+
+static void blocking_release(void *context, struct bench_slot *slot)
+{
+    struct face *f = context;
+    (void)redlock_release(&f->client, &f->lock, NULL);
+    f->done = slot;
+}
+
+static struct bench_slot *blocking_next(void *context, uint64_t until_ns)
+{
+    struct face *f = context;
+    struct bench_slot *slot = f->done;
+    f->done = NULL;
+    if (!slot) (void)bench_poll(NULL, 0, until_ns);
+    return slot;
+}
+
+const struct bench_client bench_redlock_blocking = {
+    "redlock-blocking", blocking_open, blocking_acquire, blocking_release, blocking_next, face_close
+};

@@ -1,0 +1,150 @@
+# Makes tables of the results of tools/bench/run: lines "row round client json".
+#
+# What is printed of a client is the median of its rounds. A ratio is the median of the ratios within each round, whose
+# two runs were neighbours; behind it, in brackets, the smallest and the largest of them tell how much to believe it.
+
+{
+    row = $1; round = $2; client = $3
+    rounds = round > rounds ? round : rounds
+    take("acq_p50_us"); take("acq_p99_us"); take("rel_p50_us"); take("rel_p99_us"); take("cycles_per_s"); take("fail")
+    value[row, round, client, "cpu"] = field("cpu_user_us") + field("cpu_sys_us")
+}
+
+function field(name,    at) {
+    at = index($0, "\"" name "\":")
+    return at ? substr($0, at + length(name) + 3) + 0 : 0
+}
+
+function take(name) { value[row, round, client, name] = field(name) }
+
+function sort(a, n,    i, j, x) {
+    for (i = 2; i <= n; i++) {
+        x = a[i]
+        for (j = i - 1; j >= 1 && a[j] > x; j--) a[j + 1] = a[j]
+        a[j + 1] = x
+    }
+}
+
+function middle(a, n) {
+    sort(a, n)
+    return n % 2 ? a[(n + 1) / 2] : (a[n / 2] + a[n / 2 + 1]) / 2
+}
+
+# Median over the rounds.
+function median(row, client, name,    i, a) {
+    for (i = 1; i <= rounds; i++) a[i] = value[row, i, client, name]
+    return middle(a, rounds)
+}
+
+# Median, over the rounds, of one row's and client's value to another's. Sets low and high.
+function ratio(row, client, row2, client2, name,    i, a, below, middling) {
+    for (i = 1; i <= rounds; i++) {
+        below = value[row2, i, client2, name]
+        a[i] = below > 0 ? value[row, i, client, name] / below : 0
+    }
+    middling = middle(a, rounds)
+    low = a[1]; high = a[rounds]
+    return middling
+}
+
+function spread(r) { return sprintf("%.2f [%.2f %.2f]", r, low, high) }
+
+# A ratio that should not be above 1 + percent, and one that should not be below 1 - percent.
+function at_most(r, percent,    allowed) {
+    allowed = 1 + percent / 100
+    return r <= allowed ? "ok" : sprintf("missed by %.0f %%", (r / allowed - 1) * 100)
+}
+
+function at_least(r, percent,    allowed) {
+    allowed = 1 - percent / 100
+    return r >= allowed ? "ok" : sprintf("missed by %.0f %%", (1 - r / allowed) * 100)
+}
+
+function latency_row(label, row, client, kind,    p50, p99, r50, r99, text) {
+    p50 = kind "_p50_us"; p99 = kind "_p99_us"
+    r50 = ratio(row, client, row, "raw", p50); text = spread(r50)
+    r99 = ratio(row, client, row, "raw", p99)
+    printf "  %-22s %8.1f %8.1f  %-18s %8.1f %8.1f  %-18s %s\n", label, median(row, "raw", p50), median(row, client, p50),
+           text, median(row, "raw", p99), median(row, client, p99), spread(r99), at_most(r50, LATENCY_PERCENT)
+}
+
+function latency_table(    n, i, nodes) {
+    printf "\nOne lock at a time, microseconds. Budget: the median within %d %% of raw.\n", LATENCY_PERCENT
+    printf "  %-22s %8s %8s  %-18s %8s %8s  %-18s %s\n", "", "raw", "redlock", "ratio", "raw p99", "redlock", "ratio", "median"
+    n = split("1 3 5", nodes, " ")
+    for (i = 1; i <= n; i++) latency_row("acquire, N=" nodes[i], "latency/" nodes[i], "redlock", "acq")
+    for (i = 1; i <= n; i++) latency_row("release, N=" nodes[i], "latency/" nodes[i], "redlock", "rel")
+    latency_row("acquire, N=5, blocking", "latency/5", "redlock-blocking", "acq")
+    latency_row("release, N=5, blocking", "latency/5", "redlock-blocking", "rel")
+}
+
+function throughput_row(locks,    row, r) {
+    row = "throughput/" locks
+    r = ratio(row, "redlock", row, "raw", "cycles_per_s")
+    printf "  %22d %8.0f %8.0f  %-18s %8.2f %8.2f  %-18s %s\n", locks, median(row, "raw", "cycles_per_s"),
+           median(row, "redlock", "cycles_per_s"), spread(r), median(row, "raw", "cpu"), median(row, "redlock", "cpu"), "",
+           at_least(r, THROUGHPUT_PERCENT)
+}
+
+function throughput_table(    n, i, locks) {
+    printf "\nLocks in flight in one engine, N=5, cycles of acquire and release a second. Budget: within %d %% of raw.\n",
+           THROUGHPUT_PERCENT
+    printf "  %22s %8s %8s  %-18s %8s %8s  %-18s %s\n", "locks", "raw", "redlock", "ratio", "raw CPU", "redlock", "(us a cycle)", ""
+    n = split("1 16 64 256", locks, " ")
+    for (i = 1; i <= n; i++) throughput_row(locks[i])
+}
+
+# redlock with that trouble to redlock without; and the same of raw, which shows what fewer, or busier, servers do by
+# themselves.
+function trouble_row(label, row, well, name,    r, text, raw, raw_text) {
+    r = ratio(row, "redlock", well, "redlock", name); text = spread(r)
+    raw = ratio(row, "raw", well, "raw", name); raw_text = spread(raw)
+    printf "  %-30s %9.1f %9.1f  %-18s  %-18s %s\n", label, median(well, "redlock", name), median(row, "redlock", name), text,
+           raw_text, row ~ /^again/ ? "(what equals differ by)" : trouble_verdict(name, r, raw)
+}
+
+function trouble_verdict(name, r, raw,    verdict, of_raw) {
+    verdict = name == "cycles_per_s" ? at_least(r, SAME_PERCENT) : at_most(r, SAME_PERCENT)
+    of_raw = name == "cycles_per_s" ? at_least(raw, SAME_PERCENT) : at_most(raw, SAME_PERCENT)
+    return verdict == "ok" || of_raw == "ok" ? verdict : verdict " (raw " of_raw ")"
+}
+
+function trouble_rows(label, row) {
+    row = row "/1"
+    trouble_row(label ", acquire median", row, "latency/5", "acq_p50_us")
+    trouble_row(label ", acquire p99", row, "latency/5", "acq_p99_us")
+    trouble_row(label ", release median", row, "latency/5", "rel_p50_us")
+    trouble_row(label ", release p99", row, "latency/5", "rel_p99_us")
+}
+
+function trouble_table() {
+    printf "\nOne node of five in trouble, microseconds. Budget: no difference, that is within %d %%.\n", SAME_PERCENT
+    printf "  %-30s %9s %9s  %-18s  %-18s\n", "", "all well", "trouble", "ratio", "ratio of raw"
+    trouble_rows("none", "again")
+    trouble_rows("refused", "refused")
+    trouble_rows("hung", "hung")
+    trouble_rows("begins to hang", "hangs")
+    trouble_rows("slow", "slow")
+    trouble_row("refused, 64 locks, cycles/s", "refused/64", "throughput/64", "cycles_per_s")
+    trouble_row("begins to hang, 64 locks", "hangs/64", "throughput/64", "cycles_per_s")
+    trouble_row("slow, 64 locks", "slow/64", "throughput/64", "cycles_per_s")
+    print "  (hung: stopped before it is connected to. slow: stopped for 20 ms, again and again.)"
+}
+
+function failures(    key, part, sum) {
+    for (key in value) {
+        split(key, part, SUBSEP)
+        if (part[4] == "fail") sum[part[3]] += value[key]
+    }
+    printf "\nAcquisitions that failed, in all rounds: raw %d, redlock %d.\n", sum["raw"], sum["redlock"]
+}
+
+END {
+    LATENCY_PERCENT = 15        # Of raw, above.
+    THROUGHPUT_PERCENT = 25     # Of raw, below.
+    SAME_PERCENT = 10           # What two runs of the same differ by, at worst.
+    latency_table()
+    throughput_table()
+    trouble_table()
+    failures()
+}

@@ -1,0 +1,78 @@
+# shellcheck shell=sh
+# Redis servers for a script to measure or to test with:  . tools/bench/servers.sh;  start_servers 5
+#
+# They listen on free ports of the loopback and keep nothing. When the script ends, however it ends, they are gone, and so
+# is $directory, in which the script may put what it needs.
+# $ports and $pids are lists of words in the same order; word 3 "$ports" is the third.
+
+server=${REDIS_SERVER:-$(tools/need --print redis-server)} || exit 1
+directory=$(mktemp -d "${TMPDIR:-/tmp}/redlock-bench.XXXXXX") || exit 1
+ports='' pids=''
+
+# A stopped process dies of SIGKILL as well.
+# shellcheck disable=SC2086    # The process ids are several words.
+end_servers() {
+    [ -z "$pids" ] || kill -KILL $pids 2>/dev/null
+    wait 2>/dev/null
+    rm -rf "$directory"
+}
+trap end_servers EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+word() {
+    echo "$2" | awk -v which="$1" '{ print $which }'
+}
+
+# Ports are tried from here on: below those that systems give to outgoing connections, and different in each run.
+port=$((20000 + $$ % 1000 * 10))
+
+# Starts a server on the next port. It is ours, and ready, when its own log says so; it ends when the port is taken.
+launch_server() {
+    port=$((port + 1))
+    : >"$directory/log-$port"
+    "$server" --bind 127.0.0.1 --port $port --dir "$directory" --logfile "$directory/log-$port" --save '' --appendonly no \
+        >/dev/null 2>&1 &
+    pid=$!
+    while kill -0 $pid 2>/dev/null; do
+        ! grep -q 'Ready to accept connections' "$directory/log-$port" || return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+start_server() {
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        if launch_server; then
+            ports="$ports $port" pids="$pids $pid"
+            return
+        fi
+    done
+    echo "$0: $server does not start: $(tail -n 1 "$directory/log-$port")" >&2
+    exit 1
+}
+
+start_servers() {
+    while [ "$1" -gt 0 ]; do
+        start_server
+        set -- $(($1 - 1))
+    done
+}
+
+# Sets $refused: a port where nobody listens, since its server has gone.
+# shellcheck disable=SC2034    # It is for the script.
+choose_refused_port() {
+    start_server
+    refused=$port
+    kill -KILL $pid
+    wait $pid 2>/dev/null
+    pids=${pids% *} ports=${ports% *}
+}
+
+# "127.0.0.1:4001,127.0.0.1:4002" of these ports.
+nodes_of() {
+    list=
+    for one; do list=$list${list:+,}127.0.0.1:$one; done
+    echo "$list"
+}

@@ -1,0 +1,21 @@
+/* What redlock can be told to do. Each takes what was read from the command line, does it, and returns the exit status. */
+#ifndef COMMANDS_H
+#define COMMANDS_H
+
+#include "session.h"
+
+/* session: unused memory. */
+int run_command(struct session *session, struct settings *settings);
+int acquire_command(struct session *session, struct settings *settings);
+int extend_command(struct session *session, struct settings *settings);
+int release_command(struct session *session, struct settings *settings);
+int status_command(struct session *session, struct settings *settings);
+
+/* Acquires what the settings say, and says meanwhile what it waits for. min_validity_ms: with less left it is not won.
+ * A signal may end it: CANCELLED. */
+enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms);
+
+/* Releases what the lock has, and waits for as many confirmations as come soon. A signal does not end it. */
+enum redlock_status release_lock(struct session *session);
+
+#endif

@@ -1,0 +1,99 @@
+#include "help.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { HELP_COLUMN = 26 };      /* Where the explanations begin. */
+
+static const struct {
+    const char *usage, *purpose, *exits;
+} commands[COMMAND_COUNT] = {
+    [COMMAND_RUN] = {
+        "redlock run [OPTION]... RESOURCE [--] COMMAND [ARG]...",
+        "Wait for the lock on RESOURCE, run COMMAND while it is held, release it.\n"
+        "COMMAND finds REDLOCK_RESOURCE, REDLOCK_TOKEN and REDLOCK_VALID_MS in its environment.\n"
+        "When the lock is lost, COMMAND is ended before another client can get it.",
+        "Exit status: that of COMMAND (128+N if signal N ended it), or\n"
+        "  123  the lock was lost, or --max-hold is over, and COMMAND was ended\n"
+        "  124  the lock was not to be had within --wait\n"
+        "  125  redlock itself failed, or was called wrongly\n"
+        "  126  COMMAND cannot be executed\n"
+        "  127  COMMAND was not found\n"
+    },
+    [COMMAND_ACQUIRE] = {
+        "redlock acquire [OPTION]... RESOURCE",
+        "Acquire the lock on RESOURCE and print its token. It ends with the TTL, if it is\n"
+        "not extended or released by this token before.",
+        "Exit status: 0 acquired, 1 held by somebody else, 2 no quorum of nodes,\n"
+        "  3 not within --wait, 4 answers too late; more in redlock(1).\n"
+    },
+    [COMMAND_EXTEND] = {
+        "redlock extend [OPTION]... RESOURCE TOKEN",
+        "Let the TTL of the lock on RESOURCE that was acquired with TOKEN begin anew.",
+        "Exit status: 0 extended, 1 TOKEN holds it no more, 2 no quorum of nodes,\n"
+        "  5 no answer in time; more in redlock(1).\n"
+    },
+    [COMMAND_RELEASE] = {
+        "redlock release [OPTION]... RESOURCE TOKEN",
+        "Release the lock on RESOURCE that was acquired with TOKEN.",
+        "Exit status: 0 released on a quorum of nodes, 2 on fewer: they keep it until\n"
+        "  its TTL ends, 5 TOKEN did not hold it any more; more in redlock(1).\n"
+    },
+    [COMMAND_STATUS] = {
+        "redlock status [OPTION]... RESOURCE",
+        "Show what each node knows of the lock on RESOURCE, and what the majority says.",
+        "Exit status: 0 free, 1 not free, 2 no quorum of nodes answered; more in redlock(1).\n"
+    },
+};
+
+static const char nodes_help[] =
+    "Nodes: HOST  HOST:PORT  [V6]:PORT  unix:/PATH  redis://[USER[:PASSWORD]@]HOST[:PORT][/DB]\n"
+    "Durations: 500ms, 10s, 1.5m, 2h, 1d.  Passwords: better from a file than in NODE.\n";
+
+void version_print(void)
+{
+    (void)puts("redlock " REDLOCK_VERSION);
+}
+
+void help_print(void)
+{
+    (void)fputs("Usage: redlock COMMAND [OPTION]... RESOURCE ...\n"
+                "A lock on independent Redis or Valkey servers, by the Redlock algorithm.\n\n"
+                "  run RESOURCE -- COMMAND [ARG]...   run a command while the lock is held\n"
+                "  acquire RESOURCE                   acquire the lock, print its token\n"
+                "  extend RESOURCE TOKEN              let its TTL begin anew\n"
+                "  release RESOURCE TOKEN             release it\n"
+                "  status RESOURCE                    show who holds it, node by node\n\n"
+                "The nodes are named by -n or by REDLOCK_NODES, separated by commas:\n"
+                "  redlock run -n host1,host2,host3 backup -- ./backup.sh\n\n"
+                "'redlock COMMAND --help' shows the options; 'man redlock' tells all.\n", stdout);
+}
+
+/* "  -n, --node NODE         help", the later lines of help below its first. */
+static void print_row(const struct option_row *row)
+{
+    char letter[] = { '-', (char)row->letter, ',', '\0' };
+    int used = printf("  %3s --%s%s%s", row->letter < 256 ? letter : "", row->name,
+                      row->argument ? "=" : "", row->argument ? row->argument : "");
+    const char *line = row->help;
+
+    if (used >= HELP_COLUMN) {
+        (void)putchar('\n');
+        used = 0;
+    }
+    while (line) {
+        const char *end = strchr(line, '\n');
+        (void)printf("%*s%.*s\n", HELP_COLUMN - used, "", end ? (int)(end - line) : (int)strlen(line), line);
+        line = end ? end + 1 : NULL;
+        used = 0;
+    }
+}
+
+void help_print_command(enum command command)
+{
+    (void)printf("Usage: %s\n%s\n\n", commands[command].usage, commands[command].purpose);
+    for (const struct option_row *row = option_rows; row->name; row++) {
+        if (row->help && (row->commands & 1u << command)) print_row(row);
+    }
+    (void)printf("\n%s\n%s", nodes_help, commands[command].exits);
+}

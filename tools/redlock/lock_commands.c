@@ -1,0 +1,198 @@
+/* acquire, extend, release: a lock that is handed from one process to the next by its token. */
+#include "commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+#include "text.h"
+
+/* ---- Parts that run shares ---- */
+
+/* Says why it waits, when that has changed. That another holds the lock is what waiting is for, so it is told only to
+ * those who asked. */
+static void watch_attempts(struct session *session, enum redlock_status *last)
+{
+    enum redlock_status why = redlock_attempt_status(&session->lock);
+
+    bool is_untold = redlock_free_in_ms(&session->lock) == REDLOCK_UNTOLD;
+
+    if (why == REDLOCK_TAKEN && is_untold && redlock_last_round(&session->lock)->number == 1) return;   /* It is being asked. */
+    if (why == *last || (why != REDLOCK_TAKEN && why != REDLOCK_NO_QUORUM && why != REDLOCK_TOO_LATE)) return;
+    *last = why;
+    if (session->settings->json || (why == REDLOCK_TAKEN && !session->settings->verbose)) return;
+    report_status(session, why);
+    say("%s: waiting", session->settings->resource);
+}
+
+enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms)
+{
+    struct redlock *engine = redlock_engine(&session->client);
+    struct redlock_request request = session_request(session);
+    enum redlock_status status, last = REDLOCK_OK;
+
+    request.min_validity_ms = min_validity_ms;
+    session_operation(session, "acquire");
+    status = redlock_start_acquire(engine, &session->lock, &request, redlock_now_us());
+    if (status != REDLOCK_OK) return status;
+    session_step(session);
+    while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault) {
+        session_wait(session, REDLOCK_NEVER);
+        if (session_must_end(session)) redlock_cancel(engine, &session->lock, redlock_now_us());
+        else if (redlock_lock_status(&session->lock) == REDLOCK_PENDING) watch_attempts(session, &last);
+    }
+    if (session->fault) return session->fault;
+    if (redlock_lock_status(&session->lock) != REDLOCK_OK || !session->signal) return redlock_lock_status(&session->lock);
+    (void)release_lock(session);    /* Won in the very moment when the signal came. */
+    return REDLOCK_CANCELLED;
+}
+
+enum redlock_status release_lock(struct session *session)
+{
+    enum redlock_status status;
+
+    session_operation(session, "release");
+    status = redlock_start_release(redlock_engine(&session->client), &session->lock, redlock_now_us());
+
+    if (status != REDLOCK_OK) return status;
+    session_step(session);
+    while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault) session_wait(session, REDLOCK_NEVER);
+    session_linger(session);
+    return session->fault ? session->fault : redlock_lock_status(&session->lock);
+}
+
+/* ---- Ends ---- */
+
+/* A signal's status is the one by which shells know it. */
+static int exit_status(const struct session *session, enum redlock_status status)
+{
+    return session->signal ? EXIT_SIGNAL + session->signal : (int)status;
+}
+
+static bool open_or_say(struct session *session, struct settings *settings, int *exit)
+{
+    struct redlock_mistake mistake;
+    enum redlock_status status = session_open(session, settings, &mistake);
+
+    *exit = (int)status;
+    if (status != REDLOCK_OK) report_mistake(status, &mistake);
+    return status == REDLOCK_OK;
+}
+
+/* Members of the JSON that only a lock has that is held. */
+static void print_json(struct session *session, enum redlock_status status)
+{
+    char token[REDLOCK_TOKEN_TEXT + 1], more[128] = "";
+
+    redlock_token(&session->lock, token);
+    if (status == REDLOCK_OK)
+        (void)snprintf(more, sizeof more, "\"token\":\"%s\",\"valid_ms\":%u,\"confirmed\":%u,", token,
+                       (unsigned)redlock_valid_ms(&session->lock), redlock_confirmed(&session->lock));
+    report_json(stdout, session, status, more);
+}
+
+/* A token that nobody got is a lock that nobody can release: it is released again. */
+static enum redlock_status hand_over(struct session *session)
+{
+    char token[REDLOCK_TOKEN_TEXT + 1];
+
+    redlock_token(&session->lock, token);
+    if (session->settings->json) print_json(session, REDLOCK_OK);
+    else (void)puts(token);
+    if (fflush(stdout) == 0) return REDLOCK_OK;
+    say("%s: the token could not be written, so the lock is released", session->settings->resource);
+    (void)release_lock(session);
+    return REDLOCK_SYSTEM;
+}
+
+static void report_failure(struct session *session, enum redlock_status status)
+{
+    if (status == REDLOCK_NO_QUORUM) session_connect(session);     /* A loss is certain before all nodes are known. */
+    if (session->settings->json) print_json(session, status);
+    else if (session->signal == 0) report_status(session, status);
+}
+
+/* ---- Commands ---- */
+
+int acquire_command(struct session *session, struct settings *settings)
+{
+    enum redlock_status status;
+    int exit;
+
+    if (!open_or_say(session, settings, &exit)) return exit;
+    status = acquire_lock(session, 0);
+    if (status == REDLOCK_OK) {
+        session_linger(session);
+        if (settings->verbose) report_validity(session, "acquired");
+        status = hand_over(session);
+    } else report_failure(session, status);
+    session_close(session);
+    return exit_status(session, status);
+}
+
+/* Only nodes that are connected are asked to extend, or to release at once. */
+static enum redlock_status adopt(struct session *session)
+{
+    const struct settings *settings = session->settings;
+
+    session_connect(session);
+    return redlock_adopt(redlock_engine(&session->client), &session->lock, settings->resource, strlen(settings->resource),
+                         settings->token, redlock_now_us());
+}
+
+int extend_command(struct session *session, struct settings *settings)
+{
+    enum redlock_status status;
+    int exit;
+
+    if (!open_or_say(session, settings, &exit)) return exit;
+    status = adopt(session);
+    session_operation(session, "extend");
+    if (status == REDLOCK_OK)
+        status = redlock_start_extend(redlock_engine(&session->client), &session->lock, settings->ttl_ms, redlock_now_us());
+    if (status == REDLOCK_OK) status = session_finish(session);
+    if (status == REDLOCK_OK) {
+        if (settings->verbose) report_validity(session, "extended");
+        if (settings->json) print_json(session, status);
+    } else report_failure(session, status);
+    session_close(session);
+    return exit_status(session, status);
+}
+
+/* The library owes what is not confirmed, and pays it later. This process ends, so it must say that nobody will. */
+static enum redlock_status judge_release(struct session *session, enum redlock_status status)
+{
+    unsigned count = redlock_node_count(&session->client);
+
+    return status == REDLOCK_OK && redlock_confirmed(&session->lock) < redlock_quorum(count) ? REDLOCK_NO_QUORUM : status;
+}
+
+static void report_release(struct session *session, enum redlock_status status)
+{
+    if (session->settings->json) {
+        print_json(session, status);
+        return;
+    }
+    if (status != REDLOCK_OK && status != REDLOCK_NO_QUORUM) {
+        report_status(session, status);
+        return;
+    }
+    say("%s: released on %u of %u nodes%s", session->settings->resource, redlock_confirmed(&session->lock),
+        redlock_node_count(&session->client), status == REDLOCK_OK ? "" : "; the others may keep it until its TTL ends");
+    if (status != REDLOCK_OK || session->settings->verbose) report_nodes(session);
+}
+
+int release_command(struct session *session, struct settings *settings)
+{
+    enum redlock_status status;
+    int exit;
+
+    if (!open_or_say(session, settings, &exit)) return exit;
+    status = adopt(session);
+    if (status == REDLOCK_OK) status = release_lock(session);
+    status = judge_release(session, status);
+    report_release(session, status);
+    session_close(session);
+    return exit_status(session, status);
+}

@@ -1,0 +1,99 @@
+#define _GNU_SOURCE
+#include "login.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "text.h"
+
+void login_hide(char *word)
+{
+    char *begin = strstr(word, "://"), *end = strrchr(word, '@');
+
+    if (begin && end && end > begin + 3) memset(begin + 3, '*', (size_t)(end - begin - 3));
+}
+
+/* Takes a variable that holds a secret out of the environment: the child must not inherit it, and /proc must not show it. */
+static void forget_variable(const char *name, char *value)
+{
+    text_wipe(value, strlen(value));
+    (void)unsetenv(name);
+}
+
+/* Copies a text that a variable or an option gave, whose room is size bytes. */
+static void copy_text(const struct settings *settings, char *to, size_t size, const char *from, const char *what)
+{
+    size_t length = strlen(from);
+
+    if (length >= size) refuse(command_name(settings->command), "%s is too long", what);
+    memcpy(to, from, length + 1);
+}
+
+void login_read_nodes(struct settings *settings)
+{
+    char *value = getenv("REDLOCK_NODES");
+
+    if (!value) return;
+    if (settings->nodes[0] == '\0') copy_text(settings, settings->nodes, NODES_TEXT_MAX, value, "REDLOCK_NODES");
+    if (strchr(value, '@')) forget_variable("REDLOCK_NODES", value);
+}
+
+/* Fills text with what the file has, up to size bytes; returns how many. */
+static size_t read_file(const char *command, const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t taken = 1;
+    size_t used = 0;
+
+    if (fd < 0) refuse(command, "cannot open the password file %s: %s", path, strerror(errno));
+    while (taken > 0 && used < size) {
+        do taken = read(fd, text + used, size - used);
+        while (taken < 0 && errno == EINTR);
+        if (taken < 0) refuse(command, "cannot read the password file %s: %s", path, strerror(errno));
+        used += (size_t)taken;
+    }
+    (void)close(fd);
+    return used;
+}
+
+/* The password is the first line, without its end. */
+static void read_password_file(struct settings *settings, const char *path)
+{
+    const char *command = command_name(settings->command);
+    size_t size = read_file(command, path, settings->password, REDLOCK_LOGIN_MAX);
+
+    settings->password[size] = '\0';
+    settings->password[strcspn(settings->password, "\r\n")] = '\0';
+    if (settings->password[0] == '\0') refuse(command, "the password file %s begins with an empty line", path);
+    if (strlen(settings->password) == REDLOCK_LOGIN_MAX) refuse(command, "the password in %s is too long", path);
+}
+
+static void read_password_variable(struct settings *settings, bool is_wanted)
+{
+    char *value = getenv("REDLOCK_PASSWORD");
+
+    if (!value) return;
+    if (is_wanted) copy_text(settings, settings->password, sizeof settings->password, value, "REDLOCK_PASSWORD");
+    forget_variable("REDLOCK_PASSWORD", value);
+}
+
+static void set_user(struct settings *settings, const char *user)
+{
+    copy_text(settings, settings->user, sizeof settings->user, user, "the user's name");
+    settings->options.user = settings->user;
+    if (!settings->options.password && !strchr(settings->nodes, '@'))
+        refuse(command_name(settings->command), "user %s has no password: set REDLOCK_PASSWORD or give --password-file", user);
+}
+
+void login_read(struct settings *settings, const char *user, const char *password_file)
+{
+    if (!user) user = getenv("REDLOCK_USER");
+    if (!password_file) password_file = getenv("REDLOCK_PASSWORD_FILE");
+    read_password_variable(settings, !password_file);
+    if (password_file) read_password_file(settings, password_file);
+    if (settings->password[0] != '\0') settings->options.password = settings->password;
+    if (user && *user != '\0') set_user(settings, user);
+}

@@ -1,0 +1,308 @@
+#define _GNU_SOURCE
+#include "options.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "help.h"
+#include "login.h"
+#include "numbers.h"
+#include "text.h"
+
+/* Options without a short form. */
+enum {
+    OPTION_GRACE = 256, OPTION_MAX_HOLD, OPTION_GUARD, OPTION_DRIFT, OPTION_NODE_TIMEOUT, OPTION_RETRY, OPTION_TRUST_UNKNOWN,
+    OPTION_USER, OPTION_PASSWORD_FILE, OPTION_PASSWORD, OPTION_JSON, OPTION_TRACE, OPTION_VERSION
+};
+
+enum {
+    IN_RUN = 1 << COMMAND_RUN, IN_ACQUIRE = 1 << COMMAND_ACQUIRE, IN_EXTEND = 1 << COMMAND_EXTEND,
+    IN_ALL = (1 << COMMAND_COUNT) - 1
+};
+
+const struct option_row option_rows[] = {
+    { "node", 'n', IN_ALL, "NODE[,...]", "a server; repeat it, or separate them by commas\n(default: REDLOCK_NODES)" },
+    { "wait", 'w', IN_RUN, "DURATION", "how long to wait for the lock; 0: one attempt\n(default: forever)" },
+    { "wait", 'w', IN_ACQUIRE, "DURATION", "how long to wait for the lock, or \"forever\"\n(default: 0, one attempt)" },
+    { "ttl", 't', IN_RUN, "DURATION", "time to live; extended every third of it (default: 10s)" },
+    { "ttl", 't', IN_ACQUIRE | IN_EXTEND, "DURATION", "time to live (default: 10s)" },
+    { "grace", OPTION_GRACE, IN_RUN, "DURATION",
+      "between SIGTERM and SIGKILL when the lock is lost\n(default: 2s, at most half of the TTL)" },
+    { "max-hold", OPTION_MAX_HOLD, IN_RUN, "DURATION", "end COMMAND after this time (default: no limit)" },
+    { "guard", OPTION_GUARD, IN_ALL, "DURATION",
+      "no vote for servers that restarted less than this\nago (default: 30s; 0 for throw-away servers)" },
+    { "drift", OPTION_DRIFT, IN_RUN | IN_ACQUIRE | IN_EXTEND, "RATIO",
+      "how fast a server's clock may run, as 8.4% or\n84000ppm (default: 1%)" },
+    { "node-timeout", OPTION_NODE_TIMEOUT, IN_ALL, "DURATION", "how long one server may take (default: 500ms)" },
+    { "retry", OPTION_RETRY, IN_RUN | IN_ACQUIRE, "DURATION", "mean pause between attempts (default: 100ms)" },
+    { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_ALL, NULL, "servers that refuse INFO or ROLE may vote" },
+    { "user", OPTION_USER, IN_ALL, "NAME", "log in as NAME (default: REDLOCK_USER)" },
+    { "password-file", OPTION_PASSWORD_FILE, IN_ALL, "FILE",
+      "its first line is the password (default:\nREDLOCK_PASSWORD_FILE, then REDLOCK_PASSWORD)" },
+    { "password", OPTION_PASSWORD, IN_ALL, "", NULL },
+    { "json", OPTION_JSON, IN_RUN, NULL, "tell the result as a line of JSON on stderr" },
+    { "json", OPTION_JSON, IN_ALL & ~IN_RUN, NULL, "print the result as a line of JSON" },
+    { "trace", OPTION_TRACE, IN_ALL, NULL, "show the wire on stderr, vote by vote" },
+    { "verbose", 'v', IN_ALL, NULL, "say on stderr what is being done" },
+    { "help", 'h', IN_ALL, NULL, "show this help" },
+    { "version", OPTION_VERSION, IN_ALL, NULL, "show the version" },
+    { NULL, 0, 0, NULL, NULL }
+};
+
+enum { ROWS_MAX = sizeof option_rows / sizeof option_rows[0] };
+
+static const char *const names[COMMAND_COUNT] = { "run", "acquire", "extend", "release", "status" };
+
+const char *command_name(enum command command)
+{
+    return names[command];
+}
+
+enum command command_find(const char *word)
+{
+    enum command command = COMMAND_RUN;
+
+    while (command < COMMAND_COUNT && strcmp(names[command], word) != 0) command++;
+    return command;
+}
+
+void refuse(const char *command, const char *format, ...)
+{
+    va_list arguments;
+    char text[TEXT_MAX], printable[TEXT_MAX];
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    (void)fprintf(stderr, "redlock: %s\nTry 'redlock %s%s--help' for more information.\n",
+                  text_printable(printable, sizeof printable, text, strlen(text)), command ? command : "", command ? " " : "");
+    exit(EXIT_TROUBLE);
+}
+
+/* ---- Values ---- */
+
+/* What getopt_long needs, made from the rows of one command. */
+struct syntax {
+    const char *command;
+    bool has_ended;         /* "--" was read: there are no more options. */
+    struct option longs[ROWS_MAX];
+    char shorts[2 + 2 * ROWS_MAX + 1];
+};
+
+/* What was given and is used only when all has been read. */
+struct given {
+    const char *user, *password_file;
+    bool grace;
+};
+
+static void refuse_number(const struct syntax *syntax, const char *option, const char *text, enum number_error error)
+{
+    switch (error) {
+    case NUMBER_NO_UNIT:
+        refuse(syntax->command, "--%s: '%s' has no unit: write %sms, %ss, %sm, %sh or %sd", option,
+               text, text, text, text, text, text);
+    case NUMBER_BAD_UNIT:
+        refuse(syntax->command, "--%s: the unit of '%s' is none of ms, s, m, h, d", option, text);
+    case NUMBER_TOO_FINE:
+        refuse(syntax->command, "--%s: '%s' is finer than a millisecond", option, text);
+    case NUMBER_TOO_BIG:
+        refuse(syntax->command, "--%s: '%s' is too long: at most %dms (24 days)", option, text, REDLOCK_TTL_MS_MAX);
+    default:
+        refuse(syntax->command, "--%s: '%s' is no duration: write it as 500ms, 10s, 1.5m, 2h or 1d", option, text);
+    }
+}
+
+static uint32_t read_duration(const struct syntax *syntax, const char *option, uint32_t ms_min)
+{
+    uint32_t ms = 0;
+    enum number_error error = duration_read(optarg, REDLOCK_TTL_MS_MAX, &ms);
+
+    if (error) refuse_number(syntax, option, optarg, error);
+    if (ms < ms_min) refuse(syntax->command, "--%s: must be at least %u ms", option, ms_min);
+    return ms;
+}
+
+static uint32_t read_wait(const struct syntax *syntax)
+{
+    return strcmp(optarg, "forever") == 0 ? REDLOCK_FOREVER : read_duration(syntax, "wait", 0);
+}
+
+static uint32_t read_drift(const struct syntax *syntax)
+{
+    uint32_t ppm = 0;
+
+    if (ratio_read(optarg, REDLOCK_DRIFT_PPM_MAX, &ppm) != NUMBER_OK)
+        refuse(syntax->command, "--drift: '%s' is no ratio of at most %d%%: write it as 1%%, 8.4%% or 84000ppm", optarg,
+               REDLOCK_DRIFT_PPM_MAX / 10000);
+    return ppm;
+}
+
+static void add_nodes(struct settings *settings, char *list)
+{
+    size_t used = strlen(settings->nodes), size = strlen(list);
+
+    if (used + size + 2 > NODES_TEXT_MAX) refuse(command_name(settings->command), "the list of nodes is too long");
+    if (used > 0) settings->nodes[used++] = ',';
+    memcpy(settings->nodes + used, list, size + 1);
+    login_hide(list);
+}
+
+static void apply_limits(const struct syntax *syntax, struct settings *settings, int letter)
+{
+    struct redlock_config *engine = &settings->options.engine;
+
+    switch (letter) {
+    case OPTION_GUARD:         engine->guard_ms = read_duration(syntax, "guard", 0); break;
+    case OPTION_DRIFT:         engine->drift_ppm = read_drift(syntax); break;
+    case OPTION_NODE_TIMEOUT:  engine->node_timeout_ms = read_duration(syntax, "node-timeout", 1); break;
+    case OPTION_RETRY:         engine->retry_ms = read_duration(syntax, "retry", 1); break;
+    case OPTION_TRUST_UNKNOWN: engine->trust_unknown = true; break;
+    default: break;
+    }
+}
+
+static void show_and_exit(struct settings *settings, int letter)
+{
+    if (letter == 'h') help_print_command(settings->command);
+    else version_print();
+    exit(fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_TROUBLE);
+}
+
+static void apply(const struct syntax *syntax, struct settings *settings, struct given *given, int letter)
+{
+    switch (letter) {
+    case 'n':                  add_nodes(settings, optarg); break;
+    case 'w':                  settings->wait_ms = read_wait(syntax); break;
+    case 't':                  settings->ttl_ms = read_duration(syntax, "ttl", 1); break;
+    case OPTION_GRACE:         settings->grace_ms = read_duration(syntax, "grace", 0); given->grace = true; break;
+    case OPTION_MAX_HOLD:      settings->max_hold_ms = read_duration(syntax, "max-hold", 1); break;
+    case OPTION_USER:          given->user = optarg; break;
+    case OPTION_PASSWORD_FILE: given->password_file = optarg; break;
+    case OPTION_JSON:          settings->json = true; break;
+    case OPTION_TRACE:         settings->trace = true; break;
+    case 'v':                  settings->verbose = true; break;
+    case 'h':
+    case OPTION_VERSION:       show_and_exit(settings, letter); break;
+    default:                   apply_limits(syntax, settings, letter); break;
+    }
+}
+
+/* ---- Words ---- */
+
+static void make_syntax(struct syntax *syntax, enum command command)
+{
+    struct option *next = syntax->longs;
+    char *letter = syntax->shorts;
+
+    memset(syntax, 0, sizeof *syntax);
+    syntax->command = command_name(command);
+    *letter++ = '+';        /* Stop at the first operand: a program's options are its own. */
+    *letter++ = ':';        /* Tell a missing argument from an unknown option. */
+    for (const struct option_row *row = option_rows; row->name; row++) {
+        if (!(row->commands & 1u << command)) continue;
+        *next++ = (struct option){ row->name, row->argument ? required_argument : no_argument, NULL, row->letter };
+        if (row->letter > 255) continue;
+        *letter++ = (char)row->letter;
+        if (row->argument) *letter++ = ':';
+    }
+}
+
+/* The word as it was written, up to "=": what is behind it may be a secret. */
+static void refuse_word(const struct syntax *syntax, int problem, const char *word)
+{
+    const char *what = problem == ':' ? "an argument is missing behind" : "unknown option";
+    int size = (int)strcspn(word, "=");
+
+    if (word[0] == '-' && word[1] == '-')
+        refuse(syntax->command, "%s '%.*s'", what, size, word);
+    refuse(syntax->command, "%s '-%c'", what, optopt);
+}
+
+/* The next option's letter, or -1 before an operand. Once getopt_long() has seen "--" it cannot be called again, so that is
+ * found here. */
+static int next_option(struct syntax *syntax, int argc, char **argv)
+{
+    if (!syntax->has_ended && optind < argc && strcmp(argv[optind], "--") == 0) {
+        syntax->has_ended = true;
+        optind++;
+    }
+    return syntax->has_ended ? -1 : getopt_long(argc, argv, syntax->shorts, syntax->longs, NULL);
+}
+
+static void read_options(struct syntax *syntax, struct settings *settings, struct given *given, int argc, char **argv)
+{
+    int letter;
+
+    while ((letter = next_option(syntax, argc, argv)) != -1) {
+        if (letter == '?' || letter == ':') refuse_word(syntax, letter, argv[optind - 1]);
+        if (letter == OPTION_PASSWORD) {
+            memset(optarg, '*', strlen(optarg));
+            refuse(syntax->command, "everybody sees the command line: use --password-file or REDLOCK_PASSWORD");
+        }
+        apply(syntax, settings, given, letter);
+    }
+}
+
+static void read_words(struct syntax *syntax, struct settings *settings, struct given *given, int argc, char **argv)
+{
+    bool has_token = settings->command == COMMAND_EXTEND || settings->command == COMMAND_RELEASE;
+
+    opterr = 0;
+    read_options(syntax, settings, given, argc, argv);
+    if (optind >= argc) refuse(syntax->command, "a RESOURCE is missing");
+    settings->resource = argv[optind++];
+    if (settings->command == COMMAND_RUN) syntax->has_ended = false;    /* The "--" that counts is that before COMMAND. */
+    read_options(syntax, settings, given, argc, argv);
+    if (settings->command == COMMAND_RUN) {
+        if (optind >= argc) refuse(syntax->command, "a COMMAND to run is missing behind the RESOURCE");
+        settings->program = argv + optind;
+        return;
+    }
+    if (has_token) {
+        if (optind >= argc) refuse(syntax->command, "the TOKEN is missing that 'redlock acquire' printed");
+        settings->token = argv[optind++];
+        read_options(syntax, settings, given, argc, argv);
+    }
+    if (optind < argc) refuse(syntax->command, "'%s' is one word too many", argv[optind]);
+}
+
+/* ---- All of it ---- */
+
+static void set_defaults(struct settings *settings, enum command command)
+{
+    memset(settings, 0, sizeof *settings);
+    settings->command = command;
+    redlock_options_init(&settings->options);
+    settings->ttl_ms = DEFAULT_TTL_MS;
+    settings->wait_ms = command == COMMAND_RUN ? REDLOCK_FOREVER : 0;
+}
+
+static void settle_grace(struct settings *settings, bool was_given)
+{
+    uint64_t drift_ms = (uint64_t)settings->ttl_ms * settings->options.engine.drift_ppm / 1000000;
+    uint32_t valid_ms = settings->ttl_ms - (uint32_t)drift_ms, quarter = valid_ms / 4;
+
+    if (!was_given) settings->grace_ms = quarter < DEFAULT_GRACE_MS ? quarter : DEFAULT_GRACE_MS;
+    if (settings->grace_ms > valid_ms / GRACE_PART)
+        refuse(command_name(settings->command),
+               "--grace: %u ms is more than half of the TTL (%u ms, after the drift), which leaves no time to extend the lock: "
+               "make --grace shorter or --ttl longer", settings->grace_ms, valid_ms);
+}
+
+void settings_read(struct settings *settings, enum command command, int argc, char **argv)
+{
+    struct syntax syntax;
+    struct given given = { NULL, NULL, false };
+
+    set_defaults(settings, command);
+    make_syntax(&syntax, command);
+    read_words(&syntax, settings, &given, argc, argv);
+    login_read_nodes(settings);
+    if (settings->nodes[0] == '\0')
+        refuse(syntax.command, "no nodes are named: give -n HOST:PORT for each server, or set REDLOCK_NODES");
+    login_read(settings, given.user, given.password_file);
+    if (command == COMMAND_RUN) settle_grace(settings, given.grace);
+}

@@ -1,0 +1,60 @@
+/* What the command line and the environment ask for. Knows the syntax of both; acts on nothing.
+ *
+ * What is wrong with them is said on stderr, and ends the program with EXIT_TROUBLE: nothing has been begun by then. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "../../redlock/redlock_client.h"
+
+/* Exit statuses beside those of enum redlock_status, which the commands other than run use. */
+enum {
+    EXIT_LOST = 123,            /* run: the lock was lost, or held for --max-hold, and the command was ended. */
+    EXIT_NOT_ACQUIRED = 124,    /* run: the lock was not to be had in time. */
+    EXIT_TROUBLE = 125,         /* Bad usage; run: redlock itself failed. */
+    EXIT_NOT_EXECUTABLE = 126,
+    EXIT_NOT_FOUND = 127,
+    EXIT_SIGNAL = 128           /* And the signal's number. */
+};
+
+enum {
+    NODES_TEXT_MAX = 16 * 1024,     /* 15 nodes with the longest names, users and passwords. */
+    DEFAULT_TTL_MS = 10000,         /* A third of the default guard: a command that dies blocks the others for 10 s. */
+    DEFAULT_GRACE_MS = 2000,        /* Or a quarter of the TTL, if that is less. */
+    GRACE_PART = 2                  /* The grace is at most half of the TTL: the other half is for extending. */
+};
+
+enum command { COMMAND_RUN, COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE, COMMAND_STATUS, COMMAND_COUNT };
+
+struct settings {
+    enum command command;
+    struct redlock_options options;     /* For redlock_open; user and password included. */
+    uint32_t ttl_ms;
+    uint32_t wait_ms;                   /* REDLOCK_FOREVER */
+    uint32_t grace_ms;
+    uint32_t max_hold_ms;               /* 0: no limit. */
+    bool verbose, trace, json;
+    const char *resource, *token;       /* Point into argv. */
+    char **program;                     /* Of run, NULL-terminated: points into argv. */
+    char user[REDLOCK_LOGIN_MAX + 1];
+    char password[REDLOCK_LOGIN_MAX + 1];
+    char nodes[NODES_TEXT_MAX];         /* Separated by commas. May contain passwords: wiped when the client is open. */
+};
+
+/* "run", "acquire", ... */
+const char *command_name(enum command command);
+
+/* Which command the word names; COMMAND_COUNT: none. */
+enum command command_find(const char *word);
+
+/* Reads argv (of which argv[0] is the command's name) and the environment. Passwords are overwritten in both, and taken
+ * out of the environment. Returns only when all is well; --help and --version end the program as well. */
+void settings_read(struct settings *settings, enum command command, int argc, char **argv);
+
+/* Says what is wrong and where help is; ends the program with EXIT_TROUBLE. command NULL: of the program as a whole. */
+_Noreturn void refuse(const char *command, const char *format, ...)
+#ifdef __GNUC__
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+
+#endif

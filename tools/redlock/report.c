@@ -1,0 +1,200 @@
+#include "report.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "text.h"
+
+void say(const char *format, ...)
+{
+    char text[TEXT_MAX], printable[TEXT_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    (void)fprintf(stderr, "redlock: %s\n", text_printable(printable, sizeof printable, text, strlen(text)));
+}
+
+const char *status_name(enum redlock_status status)
+{
+    switch (status) {
+#define STATUS_NAME(number, name, text) case REDLOCK_##name: return #name;
+    REDLOCK_STATUSES(STATUS_NAME)
+#undef STATUS_NAME
+    }
+    return "UNKNOWN";
+}
+
+void report_mistake(enum redlock_status status, const struct redlock_mistake *mistake)
+{
+    if (mistake->text[0] == '\0') say("%s", redlock_status_text(status));
+    else say("node %u of the list, byte %zu: %s", mistake->node, mistake->at, mistake->text);
+}
+
+/* ---- Nodes ---- */
+
+const char *trouble_advice(enum redlock_trouble trouble)
+{
+    switch (trouble) {
+    case REDLOCK_TROUBLE_NONE:
+    case REDLOCK_TROUBLE_NEW:
+    case REDLOCK_TROUBLE_NOSCRIPT:
+    case REDLOCK_TROUBLE_OTHER_ERROR:  return NULL;
+    case REDLOCK_TROUBLE_UNREACHABLE:  return "is the server running there, and is the address right?";
+    case REDLOCK_TROUBLE_CLOSED:       return "the server's log may say why";
+    case REDLOCK_TROUBLE_SILENT:       return "it hangs, or the network does; if it is only slow: --node-timeout";
+    case REDLOCK_TROUBLE_PROTOCOL:     return "is it a Redis server, and without TLS?";
+    case REDLOCK_TROUBLE_RESTARTED:    return "wait; or, for throw-away servers: --guard 0";
+    case REDLOCK_TROUBLE_SAME_SERVER:  return "name each server once";
+    case REDLOCK_TROUBLE_REPLICA:
+    case REDLOCK_TROUBLE_READONLY:     return "name servers that are no replicas: they must be independent";
+    case REDLOCK_TROUBLE_CLUSTER:
+    case REDLOCK_TROUBLE_MOVED:
+    case REDLOCK_TROUBLE_CLUSTERDOWN:  return "name standalone servers: nodes of a cluster are not independent";
+    case REDLOCK_TROUBLE_SENTINEL:     return "name Redis servers, not their Sentinel";
+    case REDLOCK_TROUBLE_NO_IDENTITY:  return "INFO must tell run_id and redis_mode; or pass --trust-unknown";
+    case REDLOCK_TROUBLE_NOAUTH:       return "set REDLOCK_PASSWORD, or give --password-file";
+    case REDLOCK_TROUBLE_WRONGPASS:    return "check the password and --user";
+    case REDLOCK_TROUBLE_NOPERM:
+        return "allow it: ACL SETUSER <user> ~* +info +role +set +get +getrange +pttl +del +pexpire +eval +evalsha "
+               "+script|load; or without +info +role: --trust-unknown";
+    case REDLOCK_TROUBLE_LOADING:      return "wait until it has loaded its data";
+    case REDLOCK_TROUBLE_OOM:          return "raise its maxmemory; maxmemory-policy must be noeviction";
+    case REDLOCK_TROUBLE_MISCONF:      return "it cannot save its data: see its log, and whether its disk is full";
+    case REDLOCK_TROUBLE_MASTERDOWN:   return "it is a replica: name servers that are independent";
+    case REDLOCK_TROUBLE_NOREPLICAS:   return "its replicas are away: see min-replicas-to-write";
+    case REDLOCK_TROUBLE_BUSY:         return "a script keeps it busy: SCRIPT KILL";
+    case REDLOCK_TROUBLE_WRONGTYPE:    return "the key is no lock of this kind: choose another RESOURCE";
+    case REDLOCK_TROUBLE_MAX_CLIENTS:  return "raise its maxclients, or find who keeps connections open";
+    case REDLOCK_TROUBLE_DENIED:       return "protected mode: set a password there (requirepass), or protected-mode no";
+    }
+    return NULL;
+}
+
+static void say_node(struct session *session, unsigned k, const char *text, enum redlock_trouble trouble)
+{
+    const char *advice = trouble_advice(trouble);
+
+    say("node %u (%s): %s%s%s%s", k, redlock_node_address(&session->client, k), text, advice ? " (" : "",
+        advice ? advice : "", advice ? ")" : "");
+}
+
+static bool report_trouble(struct session *session, unsigned k)
+{
+    const struct session_note *note = &session->notes[k];
+
+    if (note->trouble != REDLOCK_TROUBLE_NONE) say_node(session, k, note->text, note->trouble);
+    return note->trouble != REDLOCK_TROUBLE_NONE;
+}
+
+void report_nodes(struct session *session)
+{
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+        enum redlock_vote vote = redlock_vote_of(&session->lock, k);
+        if (vote == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) continue;
+        if (vote == REDLOCK_VOTE_UNKNOWN) say_node(session, k, "no answer in time", REDLOCK_TROUBLE_SILENT);
+    }
+}
+
+void report_loss(struct session *session)
+{
+    bool is_decided = redlock_last_round(&session->lock)->decided_at != 0;     /* Else they had their time. */
+
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+        enum redlock_vote vote = redlock_vote_of(&session->lock, k);
+        if (vote == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) continue;
+        if (vote == REDLOCK_VOTE_PENDING && is_decided) continue;
+        if (vote == REDLOCK_VOTE_REFUSED) say_node(session, k, "it has our token no more", REDLOCK_TROUBLE_NONE);
+        else                              say_node(session, k, "no answer in time", REDLOCK_TROUBLE_SILENT);
+    }
+}
+
+/* ---- Results ---- */
+
+/* " (free in 8.1 s, if its holder does not extend it)" */
+static const char *describe_holder(struct session *session, char *text, size_t size)
+{
+    char duration[TEXT_DURATION_MAX];
+    uint32_t ms = redlock_free_in_ms(&session->lock);
+
+    if (ms == REDLOCK_FOREVER)
+        (void)snprintf(text, size, " (its key has no TTL, so it is no lock: choose another RESOURCE, or delete the key)");
+    else if (ms == REDLOCK_UNTOLD) text[0] = '\0';
+    else (void)snprintf(text, size, " (free in %s, if its holder does not extend it)", text_duration(duration, ms));
+    return text;
+}
+
+static unsigned count_voters(struct session *session)
+{
+    struct redlock *engine = redlock_engine(&session->client);
+    unsigned count = 0;
+
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+        bool answers = redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
+        count += answers && redlock_node_votes(engine, k, redlock_now_us());
+    }
+    return count;
+}
+
+static unsigned quorum_of(struct session *session)
+{
+    return redlock_quorum(redlock_node_count(&session->client));
+}
+
+static const char *describe_detail(struct session *session, enum redlock_status status, char *text, size_t size)
+{
+    unsigned count = redlock_node_count(&session->client);
+
+    text[0] = '\0';
+    if (status == REDLOCK_TAKEN) return describe_holder(session, text, size);
+    if (status == REDLOCK_NO_QUORUM)
+        (void)snprintf(text, size, " (%u of %u, %u are needed)", count_voters(session), count, quorum_of(session));
+    return text;
+}
+
+void report_status(struct session *session, enum redlock_status status)
+{
+    char detail[160];
+    enum redlock_status why = status == REDLOCK_TIMEOUT ? redlock_attempt_status(&session->lock) : status;
+    bool is_two = why != status && why != REDLOCK_PENDING && why != REDLOCK_OK;
+
+    say("%s: %s%s%s%s", session->settings->resource, redlock_status_text(status), is_two ? ": " : "",
+        is_two ? redlock_status_text(why) : "", describe_detail(session, why, detail, sizeof detail));
+    report_nodes(session);
+}
+
+void report_validity(struct session *session, const char *what)
+{
+    char duration[TEXT_DURATION_MAX];
+
+    say("%s: %s for %s, granted by %u of %u nodes so far", session->settings->resource, what,
+        text_duration(duration, redlock_valid_ms(&session->lock)), redlock_confirmed(&session->lock),
+        redlock_node_count(&session->client));
+    report_nodes(session);
+}
+
+/* ---- JSON ---- */
+
+static void json_node(FILE *file, struct session *session, unsigned k)
+{
+    const struct session_note *note = &session->notes[k];
+
+    (void)fprintf(file, "%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+    json_text(file, redlock_node_address(&session->client, k));
+    (void)fprintf(file, ",\"vote\":\"%s\",\"trouble\":", redlock_vote_text(redlock_vote_of(&session->lock, k)));
+    if (note->trouble == REDLOCK_TROUBLE_NONE) (void)fputs("null", file);
+    else                                       json_text(file, note->text);
+    (void)fputc('}', file);
+}
+
+void report_json(FILE *file, struct session *session, enum redlock_status status, const char *more)
+{
+    (void)fputs("{\"resource\":", file);
+    json_text(file, session->settings->resource);
+    (void)fprintf(file, ",\"status\":\"%s\",\"code\":%d,\"text\":", status_name(status), (int)status);
+    json_text(file, redlock_status_text(status));
+    (void)fprintf(file, ",%s\"quorum\":%u,\"nodes\":[", more, quorum_of(session));
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) json_node(file, session, k);
+    (void)fputs("]}\n", file);
+}

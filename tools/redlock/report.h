@@ -1,0 +1,41 @@
+/* Results in words, with advice, and as JSON. Decides nothing. */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include <stdio.h>
+
+#include "session.h"
+
+/* One line on stderr, "redlock: ..."; what a server or a user wrote in it is made printable. */
+void say(const char *format, ...)
+#ifdef __GNUC__
+    __attribute__((format(printf, 1, 2)))
+#endif
+    ;
+
+/* The client could not be opened: which entry of the list is wrong, and how. */
+void report_mistake(enum redlock_status status, const struct redlock_mistake *mistake);
+
+/* How the last operation ended, and which nodes are in trouble. */
+void report_status(struct session *session, enum redlock_status status);
+
+/* "acquired for 9.8 s, granted by 5 of 5 nodes so far", and which nodes are in trouble. */
+void report_validity(struct session *session, const char *what);
+
+/* A line for each node that is in trouble: which, what happened, what to do. */
+void report_nodes(struct session *session);
+
+/* A line for each node that did not grant the last extension: which, and why. */
+void report_loss(struct session *session);
+
+/* What can be done against it, or NULL. */
+const char *trouble_advice(enum redlock_trouble trouble);
+
+/* {"resource":...,"status":...,"code":...,"text":..., more, "nodes":[...]} and a line feed. more: members that the caller
+ * writes, each with a comma behind it. */
+void report_json(FILE *file, struct session *session, enum redlock_status status, const char *more);
+
+/* "OK", "TAKEN", ... */
+const char *status_name(enum redlock_status status);
+
+#endif

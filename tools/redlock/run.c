@@ -1,0 +1,369 @@
+/* run: a command that runs while the lock is held, and no longer.
+ *
+ * While it runs the lock is extended every third of its TTL; an extension that fails is tried again as long as there is
+ * time:
+ *
+ *      acquired                                                           end of the validity
+ *      |-------- extend -- again -- again --|---- grace ----|- margin -|
+ *                                        SIGTERM         SIGKILL
+ *
+ * so that the command is dead before another client can have the lock. If that is known too late (redlock was stopped, or
+ * the machine slept) both signals are sent at once. */
+#define _GNU_SOURCE
+#include "commands.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "child.h"
+#include "report.h"
+#include "signals.h"
+#include "text.h"
+
+enum {
+    EXTEND_PART = 3,            /* Extended when a third of the validity is over. */
+    RETRY_PART = 30,            /* After a failed extension: again after a thirtieth of it. */
+    MARGIN_PART = 50,           /* Between SIGKILL and the end of the validity: a fiftieth of the TTL, */
+    MARGIN_MS_MAX = 100,        /* at most this long. A kernel needs some time to end processes. */
+    GROUP_LOOK_US = 20 * 1000   /* How often to see whether the rest of an ending group is gone: nobody tells. */
+};
+
+enum ending { NOT_ENDING, LOCK_LOST, HELD_TOO_LONG };
+
+struct run {
+    struct session *session;
+    const struct settings *settings;
+    struct child child;
+    bool extending;
+    enum redlock_status extension;  /* How the last extension ended. */
+    uint64_t extend_at;             /* The next. */
+    uint64_t hold_until;            /* --max-hold; REDLOCK_NEVER. */
+    enum ending ending;
+    uint64_t kill_at;               /* When ending. */
+    bool killed;
+    bool is_gone;                   /* Its release found that the lock had been lost. */
+};
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t margin_ms(const struct settings *settings)
+{
+    uint32_t part = settings->ttl_ms / MARGIN_PART;
+
+    return part < MARGIN_MS_MAX ? part : MARGIN_MS_MAX;
+}
+
+static uint64_t valid_until(const struct run *run, uint64_t now_us)
+{
+    return now_us + redlock_valid_us(&run->session->lock, now_us);
+}
+
+/* When SIGKILL is due at the latest, and SIGTERM. */
+static uint64_t last_kill_at(const struct run *run, uint64_t now_us)
+{
+    uint64_t until = valid_until(run, now_us), margin_us = (uint64_t)margin_ms(run->settings) * 1000;
+
+    return until > margin_us ? until - margin_us : 0;
+}
+
+static uint64_t last_term_at(const struct run *run, uint64_t now_us)
+{
+    uint64_t kill_at = last_kill_at(run, now_us), grace_us = (uint64_t)run->settings->grace_ms * 1000;
+
+    return kill_at > grace_us ? kill_at - grace_us : 0;
+}
+
+/* ---- Ending the command ---- */
+
+static void send_signal(struct run *run, int number)
+{
+    int error = child_signal(&run->child, number);
+
+    if (error) say("%s: cannot send signal %d to the command: %s", run->settings->resource, number, strerror(error));
+}
+
+static const char *reason_of(const struct run *run, uint64_t now_us)
+{
+    if (run->ending == HELD_TOO_LONG)                         return "held for --max-hold";
+    if (run->extension == REDLOCK_TAKEN)                      return "lost: a quorum of nodes has our token no more (deleted, "
+                                                                     "flushed, evicted or overwritten)";
+    if (redlock_valid_us(&run->session->lock, now_us) == 0)   return "lost: its validity has ended (was redlock stopped, or "
+                                                                     "the machine asleep?)";
+    return "lost: no quorum of nodes extended it in time";
+}
+
+/* A stopped process takes SIGTERM when it goes on, not before. */
+static void end_command(struct run *run, enum ending ending, uint64_t now_us)
+{
+    run->ending = ending;
+    run->kill_at = sooner(now_us + (uint64_t)run->settings->grace_ms * 1000, last_kill_at(run, now_us));
+    send_signal(run, SIGTERM);
+    send_signal(run, SIGCONT);
+    if (run->settings->json) return;
+    say("%s: %s; the command is ended", run->settings->resource, reason_of(run, now_us));
+    if (ending == LOCK_LOST) report_loss(run->session);
+}
+
+static void kill_command(struct run *run)
+{
+    run->killed = true;
+    send_signal(run, SIGKILL);
+}
+
+/* ---- Keeping the lock ---- */
+
+/* When a third of the validity that a round gives is over. */
+static void schedule_extension(struct run *run, uint64_t now_us)
+{
+    const struct redlock_round *round = redlock_last_round(&run->session->lock);
+    uint64_t rest_us = ((uint64_t)round->ttl_ms * 1000 - round->drift_us) / EXTEND_PART * (EXTEND_PART - 1);
+    uint64_t until = valid_until(run, now_us);
+
+    run->extend_at = until > rest_us ? until - rest_us : 0;
+}
+
+static uint64_t retry_us(const struct run *run)
+{
+    return (uint64_t)run->settings->ttl_ms * 1000 / RETRY_PART;
+}
+
+static void begin_extension(struct run *run, uint64_t now_us)
+{
+    run->extend_at = now_us + retry_us(run);
+    session_operation(run->session, "extend");
+    run->extension = redlock_start_extend(redlock_engine(&run->session->client), &run->session->lock, run->settings->ttl_ms,
+                                          now_us);
+    run->extending = run->extension == REDLOCK_OK;
+    if (run->extending) session_step(run->session);
+}
+
+static void note_extension(struct run *run, uint64_t now_us)
+{
+    run->extension = redlock_lock_status(&run->session->lock);
+    run->extending = run->extension == REDLOCK_PENDING;
+    if (run->extending) return;
+    if (run->extension == REDLOCK_OK) {
+        schedule_extension(run, now_us);
+        if (run->settings->verbose) report_validity(run->session, "extended");
+        return;
+    }
+    run->extend_at = now_us + retry_us(run);
+    if (!run->settings->verbose || run->ending != NOT_ENDING) return;
+    say("%s: not extended: %s", run->settings->resource, redlock_status_text(run->extension));
+    report_nodes(run->session);
+}
+
+/* Does what time and the nodes' answers demand. */
+static void keep_lock(struct run *run)
+{
+    uint64_t now = redlock_now_us();
+
+    if (run->extending) note_extension(run, now);
+    if (run->ending != NOT_ENDING) {
+        if (!run->killed && now >= run->kill_at) kill_command(run);
+        return;
+    }
+    if (run->extension == REDLOCK_TAKEN || run->extension == REDLOCK_LOST || now >= last_term_at(run, now))
+        end_command(run, LOCK_LOST, now);
+    else if (now >= run->hold_until)
+        end_command(run, HELD_TOO_LONG, now);
+    else if (!run->extending && now >= run->extend_at)
+        begin_extension(run, now);
+    if (run->ending != NOT_ENDING && now >= run->kill_at) kill_command(run);
+}
+
+static uint64_t next_time(const struct run *run)
+{
+    uint64_t now = redlock_now_us(), at;
+
+    if (run->ending != NOT_ENDING) {
+        if (run->child.has_ended) return now + GROUP_LOOK_US;
+        return run->killed ? REDLOCK_NEVER : run->kill_at;
+    }
+    at = sooner(last_term_at(run, now), run->hold_until);
+    return run->extending ? at : sooner(at, run->extend_at);
+}
+
+/* ---- Signals and the terminal ---- */
+
+/* Continued, by a shell's fg or bg: keep_lock() has seen to it that the lock is still held. */
+static void continue_child(struct run *run)
+{
+    if (run->child.wants_terminal) (void)child_give_terminal(&run->child);
+    send_signal(run, SIGCONT);
+}
+
+static void pass_signals_on(struct run *run)
+{
+    int number;
+
+    while ((number = signals_next()) != 0) {
+        if (number == SIGCHLD) continue;
+        if (number == SIGCONT) continue_child(run);
+        else send_signal(run, number);
+    }
+}
+
+/* Stops as well, so that the shell sees it; it sends SIGCONT when both are to go on. */
+static void stop_with_child(struct run *run)
+{
+    char duration[TEXT_DURATION_MAX];
+
+    child_take_terminal(&run->child);
+    if (!run->settings->json)
+        say("%s: stopped; the lock is not extended meanwhile and ends in %s", run->settings->resource,
+            text_duration(duration, redlock_valid_ms(&run->session->lock)));
+    signals_obey(SIGTSTP);
+}
+
+/* Who was stopped by SIGSTOP was so on purpose: the lock is kept. A child that wants the terminal gets it. */
+static void child_stopped(struct run *run, int number)
+{
+    if (number == SIGSTOP || run->ending != NOT_ENDING) return;
+    if (number != SIGTSTP && child_give_terminal(&run->child)) send_signal(run, SIGCONT);
+    else stop_with_child(run);
+}
+
+/* Waits for the whole group when it is ended for want of the lock: what is left of it would go on without. */
+static bool is_over(const struct run *run)
+{
+    return run->child.has_ended && (run->ending == NOT_ENDING || run->killed || !child_group_lives(&run->child));
+}
+
+static void supervise(struct run *run)
+{
+    schedule_extension(run, redlock_now_us());
+    while (!is_over(run)) {
+        session_wait(run->session, next_time(run));
+        keep_lock(run);         /* First of all: nothing goes on, and no end counts, that comes after the validity. */
+        pass_signals_on(run);
+        child_look(&run->child);
+        if (run->child.stopped_by) child_stopped(run, run->child.stopped_by);
+    }
+}
+
+/* ---- All of it ---- */
+
+static void set_environment(const struct session *session)
+{
+    char token[REDLOCK_TOKEN_TEXT + 1], valid[16];
+
+    redlock_token(&session->lock, token);
+    (void)snprintf(valid, sizeof valid, "%" PRIu32, redlock_valid_ms(&session->lock));
+    (void)setenv("REDLOCK_RESOURCE", session->settings->resource, 1);
+    (void)setenv("REDLOCK_TOKEN", token, 1);
+    (void)setenv("REDLOCK_VALID_MS", valid, 1);
+}
+
+static int start_command(struct run *run)
+{
+    int error;
+
+    set_environment(run->session);
+    signals_catch_more();
+    error = child_start(&run->child, run->settings->program);
+    if (error) say("cannot run %s: %s", run->settings->program[0], strerror(error));
+    return error == 0 ? 0 : error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* The keyboard's signal was meant for the script around the command as well, but the command had the terminal. */
+static void pass_interrupt_back(const struct run *run)
+{
+    int number = WIFSIGNALED(run->child.status) ? WTERMSIG(run->child.status) : 0;
+
+    if (!run->child.has_terminal || (number != SIGINT && number != SIGQUIT)) return;
+    (void)signal(number, SIG_IGN);
+    (void)kill(0, number);
+}
+
+/* What the command did is worth nothing when the lock was gone at its end. */
+static int finish_run(struct run *run)
+{
+    enum redlock_status status;
+
+    pass_interrupt_back(run);
+    child_take_terminal(&run->child);
+    status = release_lock(run->session);
+    if (run->ending != NOT_ENDING) return EXIT_LOST;
+    run->is_gone = status == REDLOCK_LOST;
+    if (run->is_gone) {
+        if (!run->settings->json) say("%s: lost: it was gone when the command ended", run->settings->resource);
+        return EXIT_LOST;
+    }
+    if (run->settings->verbose)
+        say("%s: released on %u of %u nodes", run->settings->resource, redlock_confirmed(&run->session->lock),
+            redlock_node_count(&run->session->client));
+    return child_exit_status(&run->child);
+}
+
+static int run_with_lock(struct run *run)
+{
+    int exit = start_command(run);
+
+    if (exit) {
+        (void)release_lock(run->session);
+        return exit;
+    }
+    if (run->settings->max_hold_ms > 0)
+        run->hold_until = redlock_now_us() + (uint64_t)run->settings->max_hold_ms * 1000;
+    supervise(run);
+    return finish_run(run);
+}
+
+/* How a lock that was not acquired ends the program. */
+static int exit_without_lock(const struct session *session, enum redlock_status status)
+{
+    if (session->signal) return EXIT_SIGNAL + session->signal;
+    switch (status) {
+    case REDLOCK_TAKEN:
+    case REDLOCK_NO_QUORUM:
+    case REDLOCK_TIMEOUT:
+    case REDLOCK_TOO_LATE: return EXIT_NOT_ACQUIRED;
+    default:               return EXIT_TROUBLE;
+    }
+}
+
+static void tell_json(struct session *session, enum redlock_status status, const struct run *run, int exit)
+{
+    static const char *const endings[] = { "command ended", "lock lost", "max-hold" };   /* enum ending */
+    char more[128];
+    const char *reason = status != REDLOCK_OK ? "not acquired"
+                       : run->is_gone ? "lock lost" : run->child.has_ended ? endings[run->ending] : "command not run";
+
+    if (status == REDLOCK_OK && (run->is_gone || run->ending == LOCK_LOST)) status = REDLOCK_LOST;
+    (void)snprintf(more, sizeof more, "\"exit\":%d,\"reason\":\"%s\",", exit, reason);
+    report_json(stderr, session, status, more);
+}
+
+int run_command(struct session *session, struct settings *settings)
+{
+    struct run run = { .session = session, .settings = settings, .hold_until = REDLOCK_NEVER };
+    struct redlock_mistake mistake;
+    enum redlock_status status = session_open(session, settings, &mistake);
+    int exit;
+
+    if (status != REDLOCK_OK) {
+        report_mistake(status, &mistake);
+        return EXIT_TROUBLE;
+    }
+    status = acquire_lock(session, settings->grace_ms + margin_ms(settings));
+    if (status == REDLOCK_OK) {
+        if (settings->verbose) report_validity(session, "acquired");
+        exit = run_with_lock(&run);
+    } else {
+        exit = exit_without_lock(session, status);
+        if (status == REDLOCK_NO_QUORUM) session_connect(session);
+        if (!settings->json && session->signal == 0) report_status(session, status);
+    }
+    if (settings->json) tell_json(session, status, &run, exit);
+    session_close(session);
+    return exit;
+}

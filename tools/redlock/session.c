@@ -1,0 +1,185 @@
+#define _GNU_SOURCE
+#include "session.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+
+#include "signals.h"
+#include "text.h"
+
+enum { LINGER_US = 100 * 1000 };
+
+enum redlock_status session_open(struct session *session, struct settings *settings, struct redlock_mistake *mistake)
+{
+    enum redlock_status status;
+
+    memset(session, 0, sizeof *session);
+    memset(mistake, 0, sizeof *mistake);
+    session->settings = settings;
+    redlock_lock_init(&session->lock);
+    if (settings->trace) {
+        trace_init(&session->trace, &session->client, &session->lock);
+        settings->options.trace = trace_traffic;
+        settings->options.trace_context = &session->trace;
+    }
+    status = redlock_open(&session->client, settings->nodes, &settings->options, mistake);
+    text_wipe(settings->nodes, sizeof settings->nodes);
+    if (status != REDLOCK_OK) return status;
+    if (signals_open()) return REDLOCK_OK;
+    redlock_close(&session->client, 0);
+    return REDLOCK_SYSTEM;
+}
+
+struct redlock_request session_request(const struct session *session)
+{
+    const struct settings *settings = session->settings;
+
+    return (struct redlock_request){
+        .resource = settings->resource,
+        .resource_size = strlen(settings->resource),
+        .ttl_ms = settings->ttl_ms,
+        .wait_ms = settings->wait_ms,
+    };
+}
+
+static bool is_worth_a_note(enum redlock_trouble trouble)
+{
+    return trouble != REDLOCK_TROUBLE_NONE && trouble != REDLOCK_TROUBLE_NEW;
+}
+
+static void note_troubles(struct session *session)
+{
+    struct redlock *engine = redlock_engine(&session->client);
+    uint64_t now = redlock_now_us();
+
+    if (redlock_last_round(&session->lock)->number != session->noted_round) memset(session->notes, 0, sizeof session->notes);
+    session->noted_round = redlock_last_round(&session->lock)->number;
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+        struct session_note *note = &session->notes[k];
+        enum redlock_trouble trouble = redlock_node_trouble(engine, k, now);
+        if (!is_worth_a_note(trouble)) continue;
+        note->trouble = trouble;
+        redlock_describe_node(engine, k, now, note->text, sizeof note->text);
+        text_cut_echo(note->text);
+    }
+}
+
+void session_step(struct session *session)
+{
+    enum redlock_status status = redlock_step(&session->client);
+
+    note_troubles(session);
+    if (status != REDLOCK_OK) session->fault = status;
+    if (session->settings->trace) trace_flush(&session->trace);
+}
+
+/* ---- Waiting ---- */
+
+static struct pollfd watch_node(const struct redlock_client *client, unsigned k)
+{
+    unsigned events = redlock_events(client, k);
+
+    return (struct pollfd){
+        .fd = redlock_fd(client, k),
+        .events = (short)((events & REDLOCK_READ ? POLLIN : 0) | (events & REDLOCK_WRITE ? POLLOUT : 0)),
+    };
+}
+
+/* What poll() takes: rounded up, so that it does not wake just before the time. */
+static int timeout_ms(const struct session *session, uint64_t until_us)
+{
+    int node_ms = redlock_poll_ms(&session->client);
+    uint64_t now = redlock_now_us();
+    uint64_t ms = until_us <= now ? 0 : (until_us - now) / 1000 + 1;
+
+    if (until_us == REDLOCK_NEVER) return node_ms;
+    if (ms > INT_MAX) ms = INT_MAX;
+    return node_ms >= 0 && node_ms < (int)ms ? node_ms : (int)ms;
+}
+
+void session_wait(struct session *session, uint64_t until_us)
+{
+    struct pollfd fds[REDLOCK_NODES_MAX + 1];
+    unsigned count = redlock_node_count(&session->client);
+
+    for (unsigned k = 0; k < count; k++) fds[k] = watch_node(&session->client, k);
+    fds[count] = (struct pollfd){ .fd = signals_fd(), .events = POLLIN };
+    (void)poll(fds, count + 1, timeout_ms(session, until_us));     /* If it fails, what it would have told is found out. */
+    session_step(session);
+}
+
+bool session_must_end(struct session *session)
+{
+    int number;
+
+    while ((number = signals_next()) != 0) {
+        if (signal_ends(number) && session->signal == 0) session->signal = number;
+    }
+    return session->signal != 0;
+}
+
+enum redlock_status session_finish(struct session *session)
+{
+    session_step(session);
+    while (redlock_lock_status(&session->lock) == REDLOCK_PENDING) {
+        if (session->fault) return session->fault;
+        session_wait(session, REDLOCK_NEVER);
+        if (session_must_end(session)) redlock_cancel(redlock_engine(&session->client), &session->lock, redlock_now_us());
+    }
+    return redlock_lock_status(&session->lock);
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+void session_connect(struct session *session)
+{
+    struct redlock *engine = redlock_engine(&session->client);
+    unsigned count = redlock_node_count(&session->client), settled = 0, voting = 0;
+    uint64_t begin = redlock_now_us(), until = begin + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
+
+    session_step(session);
+    while (!session->fault && redlock_now_us() < until) {
+        settled = voting = 0;
+        for (unsigned k = 0; k < count; k++) {
+            settled += redlock_node_settled(engine, k);
+            voting += redlock_node_votes(engine, k, redlock_now_us());
+        }
+        if (settled == count || session_must_end(session)) return;
+        if (voting >= redlock_quorum(count)) until = sooner(until, begin + LINGER_US);
+        session_wait(session, until);
+    }
+}
+
+void session_operation(struct session *session, const char *name)
+{
+    session->trace.operation = name;
+}
+
+static bool is_vote_outstanding(const struct session *session)
+{
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+        if (redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_PENDING) return true;
+    }
+    return false;
+}
+
+void session_linger(struct session *session)
+{
+    uint64_t until = redlock_now_us() + LINGER_US;
+
+    while (is_vote_outstanding(session) && redlock_now_us() < until && !session->fault) session_wait(session, until);
+}
+
+void session_close(struct session *session)
+{
+    bool owes = redlock_owed(&session->lock) > 0;
+
+    if (redlock_valid_us(&session->lock, redlock_now_us()) == 0) redlock_part(&session->client, &session->lock);
+    redlock_close(&session->client, owes ? session->settings->options.engine.node_timeout_ms : 0);
+    if (session->settings->trace) trace_flush(&session->trace);
+}

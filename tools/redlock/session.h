@@ -1,0 +1,60 @@
+/* A client, one lock, and the loop that waits for nodes and signals at once. Knows no command and prints nothing, but for
+ * the trace. */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include "options.h"
+#include "trace.h"
+
+enum { TROUBLE_TEXT_MAX = 160 };
+
+/* What went wrong with a node in the last round. The engine tells a node's trouble as it is now, and forgets it with the next
+ * good answer, such as that to the release behind a lost attempt. */
+struct session_note {
+    enum redlock_trouble trouble;
+    char text[TROUBLE_TEXT_MAX];
+};
+
+struct session {
+    const struct settings *settings;
+    struct redlock_client client;
+    struct redlock_lock lock;
+    struct trace trace;
+    uint32_t noted_round;           /* Of which the notes are. */
+    struct session_note notes[REDLOCK_NODES_MAX];
+    enum redlock_status fault;      /* Of redlock_step: nothing works any more. OK: none. */
+    int signal;                     /* That asked the program to end, or 0. */
+};
+
+/* Opens the client and begins to catch signals. settings->nodes is wiped. The mistake is set for some statuses, as by
+ * redlock_open. After any status but OK there is nothing to close. */
+enum redlock_status session_open(struct session *session, struct settings *settings, struct redlock_mistake *mistake);
+
+/* What is to be acquired, from the settings. */
+struct redlock_request session_request(const struct session *session);
+
+/* Waits until something happens, or a signal comes, or until_us, and does what has become possible. */
+void session_wait(struct session *session, uint64_t until_us);
+
+/* Does at once what can be done; to be called after each redlock_start_... */
+void session_step(struct session *session);
+
+/* Reads the signals that have come; true when one of them asks the program to end: then session->signal is set. */
+bool session_must_end(struct session *session);
+
+/* Says what the next operation is called in the trace. */
+void session_operation(struct session *session, const char *name);
+
+/* Waits until each node has a vote or is known to have none; once a quorum has one, only a moment longer. */
+void session_connect(struct session *session);
+
+/* Waits until the operation under way has ended. A signal that asks to end cancels it: CANCELLED, and session->signal. */
+enum redlock_status session_finish(struct session *session);
+
+/* After a verdict: waits a moment for the nodes that have not voted yet, so that the lock is known on as many as can be. */
+void session_linger(struct session *session);
+
+/* Gives back what is not held, pays what is owed for up to a node timeout, and closes. */
+void session_close(struct session *session);
+
+#endif

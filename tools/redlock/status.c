@@ -1,0 +1,266 @@
+/* status: what each node knows of a lock, and what the majority says. Reads only. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "report.h"
+#include "text.h"
+
+enum verdict {
+    VERDICT_FREE,           /* On a quorum of nodes. */
+    VERDICT_HELD,           /* By one and the same value on a quorum. */
+    VERDICT_SPLIT,          /* Neither, though a quorum answered: clients are at it, or some nodes lost it. */
+    VERDICT_NO_QUORUM       /* Of answers. */
+};
+
+static const char *const verdict_names[] = { "free", "held", "split", "no quorum" };
+
+struct view {
+    struct session *session;
+    struct redlock_sight sights[REDLOCK_NODES_MAX];
+    unsigned count, quorum;
+    enum verdict verdict;
+    unsigned agreeing;      /* On how many nodes the verdict is true. */
+    unsigned holder;        /* VERDICT_HELD: one of them. */
+    bool has_end;           /* VERDICT_HELD: it ends by itself, */
+    uint32_t ends_in_ms;    /* as then fewer than a quorum have it. */
+};
+
+/* ---- The verdict ---- */
+
+static size_t kept_size(const struct redlock_sight *sight)
+{
+    return sight->value_size < REDLOCK_TOKEN_TEXT ? sight->value_size : REDLOCK_TOKEN_TEXT;
+}
+
+static bool is_same(const struct redlock_sight *a, const struct redlock_sight *b)
+{
+    return a->exists && b->exists && a->is_string && b->is_string && a->value_size == b->value_size &&
+           memcmp(a->value, b->value, kept_size(a)) == 0;
+}
+
+static unsigned count_same(const struct view *view, unsigned as)
+{
+    unsigned count = 0;
+
+    for (unsigned k = 0; k < view->count; k++) count += is_same(&view->sights[k], &view->sights[as]);
+    return count;
+}
+
+/* The longest time after which a quorum of its keys is still there: the quorum-th longest TTL. */
+static void find_end(struct view *view)
+{
+    view->has_end = false;
+    view->ends_in_ms = 0;
+    for (unsigned k = 0; k < view->count; k++) {
+        unsigned longer = 0;
+        if (!is_same(&view->sights[k], &view->sights[view->holder]) || !view->sights[k].has_ttl) continue;
+        for (unsigned j = 0; j < view->count; j++) {
+            if (!is_same(&view->sights[j], &view->sights[view->holder])) continue;
+            longer += !view->sights[j].has_ttl || view->sights[j].ttl_ms >= view->sights[k].ttl_ms;
+        }
+        if (longer < view->quorum || view->sights[k].ttl_ms < view->ends_in_ms) continue;
+        view->has_end = true;
+        view->ends_in_ms = view->sights[k].ttl_ms;
+    }
+}
+
+static void judge(struct view *view)
+{
+    unsigned seen = 0, absent = 0;
+
+    for (unsigned k = 0; k < view->count; k++) {
+        seen += view->sights[k].seen;
+        absent += view->sights[k].seen && !view->sights[k].exists;
+        if (count_same(view, k) > view->agreeing) {
+            view->agreeing = count_same(view, k);
+            view->holder = k;
+        }
+    }
+    if (view->agreeing >= view->quorum) {
+        view->verdict = VERDICT_HELD;
+        find_end(view);
+        return;
+    }
+    view->verdict = absent >= view->quorum ? VERDICT_FREE : seen >= view->quorum ? VERDICT_SPLIT : VERDICT_NO_QUORUM;
+    view->agreeing = view->verdict == VERDICT_FREE ? absent : seen;
+}
+
+/* ---- For people ---- */
+
+static const char *value_text(const struct redlock_sight *sight, char *text, size_t size)
+{
+    size_t kept = kept_size(sight);
+
+    (void)text_printable(text, size, sight->value, kept);
+    if (sight->value_size > kept) (void)snprintf(text + strlen(text), size - strlen(text), "...");
+    return text;
+}
+
+static void print_verdict(const struct view *view)
+{
+    char resource[TEXT_MAX], value[4 * REDLOCK_TOKEN_TEXT + 8], duration[TEXT_DURATION_MAX];
+
+    (void)text_printable(resource, sizeof resource, view->session->settings->resource,
+                         strlen(view->session->settings->resource));
+    (void)printf("%s: ", resource);
+    switch (view->verdict) {
+    case VERDICT_FREE:
+        (void)printf("free on %u of %u nodes", view->agreeing, view->count);
+        break;
+    case VERDICT_HELD:
+        (void)printf("held by %s %s%s on %u of %u nodes", value_text(&view->sights[view->holder], value, sizeof value),
+                     view->has_end ? "for another " : "for ever (no TTL)",
+                     view->has_end ? text_duration(duration, view->ends_in_ms) : "", view->agreeing, view->count);
+        break;
+    case VERDICT_SPLIT:
+        (void)printf("split: neither free nor held on a quorum; %u of %u nodes answered", view->agreeing, view->count);
+        break;
+    case VERDICT_NO_QUORUM:
+        (void)printf("no quorum: only %u of %u nodes answered", view->agreeing, view->count);
+        break;
+    }
+    (void)printf(" (quorum %u)\n", view->quorum);
+}
+
+static void print_sight(const struct redlock_sight *sight)
+{
+    char value[4 * REDLOCK_TOKEN_TEXT + 8], duration[TEXT_DURATION_MAX];
+
+    if (!sight->exists)         (void)fputs("free", stdout);
+    else if (!sight->is_string) (void)fputs("a key of another type, so no lock", stdout);
+    else                        (void)printf("held by %s", value_text(sight, value, sizeof value));
+    if (sight->exists && sight->has_ttl)       (void)printf(", %s left", text_duration(duration, sight->ttl_ms));
+    else if (sight->exists)                    (void)fputs(", no TTL: it does not end by itself", stdout);
+}
+
+/* What is wrong with a node, or NULL. That its key is of another type the sight says. */
+static const char *trouble_of(const struct view *view, unsigned k)
+{
+    const struct session_note *note = &view->session->notes[k];
+
+    if (note->trouble != REDLOCK_TROUBLE_NONE && note->trouble != REDLOCK_TROUBLE_WRONGTYPE) return note->text;
+    return view->sights[k].seen ? NULL : "no answer in time";
+}
+
+static void print_node(const struct view *view, unsigned k, int width)
+{
+    const char *trouble = trouble_of(view, k);
+    bool seen = view->sights[k].seen;
+
+    (void)printf("  node %-2u %-*s  ", k, width, redlock_node_address(&view->session->client, k));
+    if (seen) print_sight(&view->sights[k]);
+    if (trouble) (void)printf(seen ? " (no vote: %s)" : "%s", trouble);
+    (void)putchar('\n');
+}
+
+static void print_view(const struct view *view)
+{
+    int width = 0;
+
+    print_verdict(view);
+    for (unsigned k = 0; k < view->count; k++) {
+        int size = (int)strlen(redlock_node_address(&view->session->client, k));
+        if (size > width) width = size;
+    }
+    for (unsigned k = 0; k < view->count; k++) print_node(view, k, width);
+}
+
+/* ---- For machines ---- */
+
+static void json_ttl(bool has_ttl, uint32_t ttl_ms)
+{
+    if (has_ttl) (void)printf(",\"ttl_ms\":%" PRIu32, ttl_ms);
+    else         (void)fputs(",\"ttl_ms\":null", stdout);
+}
+
+static const char *state_name(const struct redlock_sight *sight)
+{
+    return !sight->seen ? "unknown" : !sight->exists ? "free" : sight->is_string ? "held" : "other type";
+}
+
+static void json_node(const struct view *view, unsigned k)
+{
+    const struct redlock_sight *sight = &view->sights[k];
+    const char *trouble = trouble_of(view, k);
+
+    (void)printf("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+    json_text(stdout, redlock_node_address(&view->session->client, k));
+    (void)printf(",\"state\":\"%s\"", state_name(sight));
+    if (sight->exists && sight->is_string) {
+        (void)fputs(",\"value\":", stdout);
+        json_string(stdout, sight->value, kept_size(sight));
+    }
+    if (sight->exists) json_ttl(sight->has_ttl, sight->ttl_ms);
+    (void)fputs(",\"trouble\":", stdout);
+    if (trouble) json_text(stdout, trouble);
+    else         (void)fputs("null", stdout);
+    (void)putchar('}');
+}
+
+static void json_view(const struct view *view)
+{
+    (void)fputs("{\"resource\":", stdout);
+    json_text(stdout, view->session->settings->resource);
+    (void)printf(",\"verdict\":\"%s\",\"agreeing\":%u,\"quorum\":%u", verdict_names[view->verdict], view->agreeing,
+                 view->quorum);
+    if (view->verdict == VERDICT_HELD) {
+        (void)fputs(",\"value\":", stdout);
+        json_string(stdout, view->sights[view->holder].value, kept_size(&view->sights[view->holder]));
+        json_ttl(view->has_end, view->ends_in_ms);
+    }
+    (void)fputs(",\"nodes\":[", stdout);
+    for (unsigned k = 0; k < view->count; k++) json_node(view, k);
+    (void)puts("]}");
+}
+
+/* ---- All of it ---- */
+
+static enum redlock_status look(struct session *session, struct view *view)
+{
+    const char *resource = session->settings->resource;
+    enum redlock_status status;
+
+    view->session = session;
+    view->count = redlock_node_count(&session->client);
+    view->quorum = redlock_quorum(view->count);
+    session_operation(session, "status");
+    status = redlock_start_inspect(redlock_engine(&session->client), &session->lock, resource, strlen(resource), view->sights,
+                                   redlock_now_us());
+    if (status == REDLOCK_OK) status = session_finish(session);
+    session_connect(session);       /* The round is over a moment before it is certain that a node hangs. */
+    return status;
+}
+
+static int exit_status(const struct view *view)
+{
+    switch (view->verdict) {
+    case VERDICT_FREE:      return REDLOCK_OK;
+    case VERDICT_NO_QUORUM: return REDLOCK_NO_QUORUM;
+    default:                return REDLOCK_TAKEN;
+    }
+}
+
+int status_command(struct session *session, struct settings *settings)
+{
+    struct redlock_mistake mistake;
+    struct view view = { 0 };
+    enum redlock_status status = session_open(session, settings, &mistake);
+
+    if (status != REDLOCK_OK) {
+        report_mistake(status, &mistake);
+        return (int)status;
+    }
+    status = look(session, &view);
+    if (status == REDLOCK_OK) {
+        judge(&view);
+        if (settings->json) json_view(&view);
+        else print_view(&view);
+        if (fflush(stdout) != 0) status = REDLOCK_SYSTEM;
+    } else if (!session->signal) say("%s: %s", settings->resource, redlock_status_text(status));
+    session_close(session);
+    if (session->signal) return EXIT_SIGNAL + session->signal;
+    return status == REDLOCK_OK ? exit_status(&view) : (int)status;
+}

@@ -1,0 +1,115 @@
+#include "text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- UTF-8 ---- */
+
+static bool is_tail(uint8_t byte)
+{
+    return (byte & 0xc0) == 0x80;
+}
+
+/* Overlong forms, surrogates and what lies behind U+10FFFF: to be told from the first two bytes. */
+static bool is_bad_pair(uint8_t first, uint8_t second)
+{
+    return (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+           (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+}
+
+/* How many bytes the valid UTF-8 character at the start of bytes has; 0 when there is none. size > 0. */
+static size_t utf8_size(const uint8_t *bytes, size_t size)
+{
+    uint8_t first = bytes[0];
+    size_t wanted = first < 0x80 ? 1 : first >= 0xc2 && first <= 0xdf ? 2 : (first & 0xf0) == 0xe0 ? 3
+                  : first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+
+    if (wanted == 0 || wanted > size) return 0;
+    for (size_t i = 1; i < wanted; i++) {
+        if (!is_tail(bytes[i])) return 0;
+    }
+    return wanted > 2 && is_bad_pair(first, bytes[1]) ? 0 : wanted;
+}
+
+/* Control codes are what a terminal would obey: C0, DEL, and C1, which UTF-8 writes as C2 80 to C2 9F. */
+static bool is_control(const uint8_t *character)
+{
+    return character[0] < 0x20 || character[0] == 0x7f || (character[0] == 0xc2 && character[1] < 0xa0);
+}
+
+/* ---- For people ---- */
+
+const char *text_printable(char *text, size_t text_size, const void *bytes, size_t size)
+{
+    const uint8_t *from = bytes, *end = from + size;
+    size_t used = 0;
+
+    while (from < end) {
+        size_t taken = utf8_size(from, (size_t)(end - from));
+        bool is_plain = taken > 0 && !is_control(from);
+        if (used + (is_plain ? taken : 4) >= text_size) break;
+        if (is_plain) memcpy(text + used, from, taken);
+        else          (void)snprintf(text + used, 5, "\\x%02x", *from);
+        used += is_plain ? taken : 4;
+        from += is_plain ? taken : 1;
+    }
+    text[used] = '\0';
+    return text;
+}
+
+const char *text_duration(char text[TEXT_DURATION_MAX], uint64_t ms)
+{
+    uint64_t s = ms / 1000;
+
+    if (ms < 1000)      (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 " ms", ms);
+    else if (s < 120)   (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 ".%" PRIu64 " s", s, ms % 1000 / 100);
+    else if (s < 7200)  (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+    else                (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s % 3600 / 60);
+    return text;
+}
+
+const char *text_ms(char text[TEXT_DURATION_MAX], uint64_t us)
+{
+    if (us % 1000 == 0) (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64, us / 1000);
+    else                (void)snprintf(text, TEXT_DURATION_MAX, "%" PRIu64 ".%03" PRIu64, us / 1000, us % 1000);
+    return text;
+}
+
+void text_cut_echo(char *text)
+{
+    char *echo = strstr(text, ", with args");
+
+    if (echo) *echo = '\0';
+}
+
+/* ---- For machines ---- */
+
+void json_string(FILE *file, const void *bytes, size_t size)
+{
+    const uint8_t *from = bytes, *end = from + size;
+
+    (void)fputc('"', file);
+    while (from < end) {
+        size_t taken = utf8_size(from, (size_t)(end - from));
+        if (taken == 0 || *from < 0x20 || *from == 0x7f) {
+            (void)fprintf(file, "\\u%04x", *from++);
+            continue;
+        }
+        if (*from == '"' || *from == '\\') (void)fputc('\\', file);
+        (void)fwrite(from, 1, taken, file);
+        from += taken;
+    }
+    (void)fputc('"', file);
+}
+
+void json_text(FILE *file, const char *text)
+{
+    json_string(file, text, strlen(text));
+}
+
+void text_wipe(void *data, size_t size)
+{
+    volatile unsigned char *bytes = data;
+
+    while (size-- > 0) bytes[size] = 0;
+}
