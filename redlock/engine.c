@@ -95,7 +95,7 @@ static void set_stake(struct redlock_lock *lock, unsigned k, enum stake state)
 {
     lock->stakes[k].state = (uint8_t)state;
     lock->late &= (uint16_t)~bit_of(k);
-    if (state == STAKE_OWED || state == STAKE_LEAVING) lock->owed |= bit_of(k);
+    if (state == STAKE_OWED) lock->owed |= bit_of(k);
     else lock->owed &= (uint16_t)~bit_of(k);
 }
 
@@ -270,6 +270,15 @@ static void ask_to_acquire(struct redlock *r, struct redlock_lock *lock, unsigne
 
     if (state == STAKE_NONE && (node_votes(node, r->now_us) || !node->settled)) want(r, lock, k, WIRE_ACQUIRE);
     else if (!leaves_soon || !node_votes(node, r->now_us)) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+}
+
+/* Nothing of ours is on node k any more. An attempt that waited for that goes on. */
+static void clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    set_stake(lock, k, STAKE_NONE);
+    want_nothing(r, lock, k);
+    if (lock->phase == PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING)
+        ask_to_acquire(r, lock, k);
 }
 
 static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
@@ -501,11 +510,9 @@ static void answer_release(struct redlock *r, const struct answer *a)
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
     if (send_script(r, a)) return;
     vote(a);
-    if (a->meaning == WIRE_GRANTED || (is_gone && !stake->stale)) set_stake(lock, a->k, STAKE_NONE);
+    if (a->meaning == WIRE_GRANTED || (is_gone && !stake->stale)) clear_stake(r, lock, a->k);
     else owe_later(r, lock, a->k);
     if (is_gone) stake->stale = false;
-    if (lock->phase == PHASE_ACQUIRING && round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_PENDING)
-        ask_to_acquire(r, lock, a->k);
 }
 
 static uint32_t as_ms(int64_t pttl)
@@ -616,7 +623,7 @@ static bool is_twin(struct redlock *r, unsigned k)
 
     for (unsigned j = 0; j < r->node_count; j++) {
         const struct redlock_node *other = &r->nodes[j];
-        if (j == k || !node->identity.has_run_id || !other->has_run_id) continue;
+        if (j == k || other->state != NODE_READY || !node->identity.has_run_id || !other->has_run_id) continue;
         if (memcmp(other->run_id, node->identity.run_id, sizeof other->run_id) != 0) continue;
         node_lose(node, REDLOCK_TROUBLE_SAME_SERVER, NULL, 0);
         node->twin = (uint8_t)j;
@@ -786,14 +793,9 @@ static void tick_debts(struct redlock *r, struct redlock_lock *lock)
     bool expired = r->now_us >= lock->owed_until;
     bool due = lock->late && r->now_us >= lock->debt_at;
 
-    for (unsigned k = 0; k < r->node_count && expired; k++) {
-        if (lock->stakes[k].state != STAKE_OWED) continue;
-        set_stake(lock, k, STAKE_NONE);
-        if (lock->stakes[k].want == WIRE_RELEASE) want_nothing(r, lock, k);
-    }
+    for (unsigned k = 0; k < r->node_count && expired; k++)
+        if (lock->stakes[k].state == STAKE_OWED) clear_stake(r, lock, k);
     if (due && !expired) redlock_pay(r, lock, r->now_us);
-    /* What is left is on its way to a node that has not answered yet; that node's own deadline is the next to come. */
-    if (expired) lock->owed_until = REDLOCK_NEVER;
 }
 
 static void tick_lock(struct redlock *r, struct redlock_lock *lock)
@@ -1195,7 +1197,11 @@ bool redlock_idle(const struct redlock_lock *lock, uint64_t now_us)
 
 unsigned redlock_owed(const struct redlock_lock *lock)
 {
-    return round_count(lock->owed);
+    unsigned count = 0;
+
+    for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++)
+        count += lock->stakes[k].state == STAKE_OWED || lock->stakes[k].state == STAKE_LEAVING;
+    return count;
 }
 
 unsigned redlock_confirmed(const struct redlock_lock *lock)

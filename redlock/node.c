@@ -49,13 +49,13 @@ static void say(struct redlock_node *node, enum redlock_trouble trouble, const c
 
 bool node_tick(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
-    bool overdue = now_us >= node->deadline_at;
+    bool overdue = now_us >= node->alarm_at;
 
     switch (node->state) {
     case NODE_WAITING:
-        if (now_us < node->reconnect_at) return false;
+        if (!overdue) return false;
         set_state(node, NODE_CONNECTING);
-        node->deadline_at = now_us + timeout_us(config);
+        node->alarm_at = now_us + timeout_us(config);
         return false;
     case NODE_CONNECTING:
         if (overdue) say(node, REDLOCK_TROUBLE_SILENT, "no connection within the node timeout");
@@ -75,10 +75,10 @@ bool node_tick(struct redlock_node *node, const struct redlock_config *config, u
 uint64_t node_wake_at(const struct redlock_node *node)
 {
     switch (node->state) {
-    case NODE_WAITING:    return node->reconnect_at;
+    case NODE_WAITING:
     case NODE_CONNECTING:
-    case NODE_GREETING:   return node->deadline_at;
-    case NODE_READY:      return node->asked_count > 0 ? node->deadline_at : REDLOCK_NEVER;
+    case NODE_GREETING:   return node->alarm_at;
+    case NODE_READY:      return node->asked_count > 0 ? node->alarm_at : REDLOCK_NEVER;
     default:              return REDLOCK_NEVER;
     }
 }
@@ -93,7 +93,7 @@ static void step_from(struct redlock_node *node, unsigned step)
 void node_connected(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
     set_state(node, NODE_GREETING);
-    node->deadline_at = now_us + timeout_us(config);
+    node->alarm_at = now_us + timeout_us(config);
     node->identity = (struct redlock_identity){ 0 };
     node->reply = (struct redlock_reply){ 0 };
     node->send_start = node->send_end = node->receive_start = node->receive_end = 0;
@@ -122,7 +122,7 @@ void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const ch
 void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us)
 {
     set_state(node, NODE_WAITING);
-    node->reconnect_at = node->settled ? now_us + delay_us : now_us;
+    node->alarm_at = node->settled ? now_us + delay_us : now_us;
 }
 
 uint64_t node_delay_us(const struct redlock_node *node, uint32_t dice)
@@ -156,7 +156,7 @@ void node_asked(struct redlock_node *node, const struct redlock_config *config, 
                 uint32_t round, enum wire_command command)
 {
     REDLOCK_CHECK(node_can_ask(node, config));
-    if (node->state == NODE_READY && node->asked_count == 0) node->deadline_at = now_us + NODE_HANG_FACTOR * timeout_us(config);
+    if (node->state == NODE_READY && node->asked_count == 0) node->alarm_at = now_us + NODE_HANG_FACTOR * timeout_us(config);
     *node_asked_at(node, config, node->asked_count) =
         (struct redlock_asked){ .lock = lock, .round = round, .command = (uint8_t)command };
     node->asked_count++;
@@ -267,7 +267,7 @@ bool node_next_reply(struct redlock_node *node, const struct redlock_config *con
         }
         keep_item(node, &item, (enum wire_command)node_asked_at(node, config, 0)->command);
         if (!item.ends_reply) continue;
-        node->deadline_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config) : node->deadline_at;
+        node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config) : node->alarm_at;
         hand_out(node, reply);
         return node_take_asked(node, config, asked);
     }

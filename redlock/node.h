@@ -10,7 +10,7 @@
 /* NODE_WAITING -> NODE_CONNECTING -> NODE_GREETING -> NODE_READY; from each but the first to NODE_CLOSING, which lasts until
  * the transport has closed, and back to NODE_WAITING. */
 enum node_state {
-    NODE_WAITING,       /* No connection; the next one at reconnect_at. */
+    NODE_WAITING,       /* No connection; the next one at alarm_at. */
     NODE_CONNECTING,    /* The transport is at it. */
     NODE_GREETING,      /* The handshake is under way. */
     NODE_READY,         /* Commands of locks are sent. Votes once the guard is over. */

@@ -45,9 +45,9 @@ enum {
     REDLOCK_TOKEN_SIZE = 20,            /* Random bytes that sign one attempt (S6). */
     REDLOCK_TOKEN_TEXT = 40,            /* The same in hex digits, as nodes store it. */
     REDLOCK_LOGIN_MAX = 512,            /* Bytes of user and password together. */
-    REDLOCK_ENTROPY_MAX = 8 * 20,       /* Random bytes kept: tokens of eight attempts. */
+    REDLOCK_ENTROPY_MAX = 4 * 20,       /* Random bytes kept: tokens of four attempts. */
     REDLOCK_RUN_ID_SIZE = 20,           /* A server's run_id is 40 hex digits. */
-    REDLOCK_ERROR_MAX = 80,             /* What is kept of an error's text, with its NUL. */
+    REDLOCK_ERROR_MAX = 64,             /* What is kept of an error's text, with its NUL. */
 
     REDLOCK_GUARD_MS = 30000,           /* S11: no vote for a node that restarted less than this ago. */
     REDLOCK_DRIFT_PPM = 10000,          /* S2: 1 % of the TTL. Clocks slewed by chrony's default limit need 84,000. */
@@ -202,8 +202,8 @@ struct redlock_lock {
     uint8_t attempt_status;             /* Of the last attempt, when waiting longer than that. */
     bool in_heap;
     uint16_t queued;                    /* Of links[]: those in use. */
-    uint16_t owed, late, told;          /* Nodes: to which a release is owed; of these, to be tried at debt_at; from which
-                                         * PTTL or a sight is still to come. */
+    uint16_t owed, late, told;          /* Nodes: to which a release is still to be sent; of these, to be tried at debt_at;
+                                         * from which PTTL or a sight is still to come. */
     uint16_t resource_size;
     const uint8_t *resource;            /* The caller's bytes. */
     uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
@@ -236,7 +236,7 @@ struct redlock_login {
     uint32_t database;          /* SELECT, when not 0. */
 };
 
-enum { REDLOCK_PARSER_WORDS = 15, REDLOCK_LINE_MAX = 48 };
+enum { REDLOCK_PARSER_WORDS = 16, REDLOCK_LINE_MAX = 48 };
 
 /* The reply that is being read, and of a long one what matters. */
 struct redlock_reply {
@@ -271,8 +271,8 @@ struct redlock_node {
     uint8_t *send, *receive;
     uint32_t send_start, send_end, receive_start, receive_end;
     struct redlock_queue queue;                 /* Locks that want to send to this node. */
-    uint64_t deadline_at;       /* Connecting, greeting: when to give up. Ready: when an answer is overdue. */
-    uint64_t reconnect_at;
+    uint64_t alarm_at;          /* Waiting: when to connect. Connecting, greeting: when to give up. Ready: when an answer
+                                 * is overdue. */
     uint64_t guard_until;       /* No vote before (S11). */
     uint64_t restarted_at;      /* When the server started, as far as known: for the message. */
     struct redlock_reply reply;
@@ -280,7 +280,7 @@ struct redlock_node {
     struct redlock_identity identity;           /* Of the connection that is being made. */
     uint8_t run_id[REDLOCK_RUN_ID_SIZE];        /* Of the last server that had a vote there, or will have. */
     char error[REDLOCK_ERROR_MAX];
-    uint64_t parser[REDLOCK_PARSER_WORDS];      /* struct resp_parser */
+    size_t parser[REDLOCK_PARSER_WORDS];        /* struct resp_parser */
 };
 
 /* See redlock_config_init for the defaults. */
@@ -311,7 +311,7 @@ struct redlock {
     uint8_t entropy[REDLOCK_ENTROPY_MAX];
 };
 
-#define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 320u)
+#define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 264u)
 
 /* Bytes of memory that redlock_init needs, as a constant expression. */
 #define REDLOCK_MEMORY(node_count, pipeline, send_size, receive_size)                                             \

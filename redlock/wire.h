@@ -45,17 +45,18 @@ enum wire_command {
 
 /* S7: it never shortens, or a short extension that reaches a minority would take from the holder what it was promised. */
 #define WIRE_EXTEND_SCRIPT                                              \
-    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "          \
-    "local p=redis.call('pttl',KEYS[1]) "                               \
-    "if p>=0 and p<tonumber(ARGV[2]) then redis.call('pexpire',KEYS[1],ARGV[2]) end " \
+    "local c,k=redis.call,KEYS[1] "                                     \
+    "if c('get',k)~=ARGV[1] then return 0 end "                         \
+    "local p=c('pttl',k) "                                              \
+    "if p>=0 and p<tonumber(ARGV[2]) then c('pexpire',k,ARGV[2]) end "  \
     "return 1"
-#define WIRE_EXTEND_SHA1 "5bfd492ed03a84a9db5bc1d1062560831453ebb5"
+#define WIRE_EXTEND_SHA1 "b23328c4e97b99c926354be9709aa6718b638504"
 
 enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */
     WIRE_UPTIME_MAX = 50 * 365 * 86400,    /* 50 years: a server that claims more has a wrong clock. */
     /* EVAL of the extend script is the longest command of a lock: so much without the resource. */
-    WIRE_COMMAND_MAX = sizeof WIRE_EXTEND_SCRIPT - 1 + sizeof "*6 $4 EVAL $178 $1 1 $512 $40 $10 2147483647" + 18 + 40
+    WIRE_COMMAND_MAX = sizeof WIRE_EXTEND_SCRIPT - 1 + sizeof "*6 $4 EVAL $162 $1 1 $512 $40 $10 2147483647" + 16 + 40
 };
 
 /* What a command of a lock is about. */

@@ -469,6 +469,27 @@ TEST(s5_a_debt_ends_with_the_ttl)
     CHECK_INT(CALLS(2, "RELEASE"), 0);
 }
 
+TEST(s5_each_debt_of_a_lock_ends_with_its_own_ttl)
+{
+    CLUSTER(3);
+    for (unsigned i = 0; i < 3; i++) {
+        START_ACQUIRE(0, "door", 2000, 0);
+        RUN_US(CLUSTER_DELAY_US);
+        cluster_cut(cluster, 0, 1, false);
+        cluster_cut(cluster, 0, 2, false);
+        UNTIL_DONE(0);
+        EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+        RUN_MS(1000);
+        CHECK_INT(redlock_owed(LOCK(0)), 2);
+        RUN_MS(1500);
+        TAP_CONTEXT("use %u of the lock", i + 1);
+        CHECK_INT(redlock_owed(LOCK(0)), 0);
+        CHECK(IDLE(0));
+        HEAL_ALL;
+        RUN_MS(5000);
+    }
+}
+
 TEST(s5_no_attempt_of_a_series_leaves_anything_behind)
 {
     CLUSTER(5);
@@ -951,6 +972,24 @@ TEST(s10_a_lock_that_ended_is_idle_and_can_be_acquired_again)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
+/* A caller ticks when it likes, so also between the start and the first byte. */
+TEST(s10_a_lock_that_ended_can_be_acquired_again_whenever_the_clock_ticks)
+{
+    for (unsigned after_ms = 985; after_ms <= 1100; after_ms++) {
+        CLUSTER(3);
+        TAP_CONTEXT("%u ms after the first acquire", after_ms);
+        ACQUIRE(0, "door", 1000);
+        RUN_MS(after_ms);
+        if (VALID_US(0) > 0)
+            continue;
+        START_ACQUIRE(0, "door", 1000, 0);
+        redlock_tick(ENGINE(0), CLIENT_NOW(0));
+        UNTIL_DONE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        EXPECT_KEYS("door", 3);
+    }
+}
+
 /* ---- S11: a node that has restarted within the guard gets no vote ---- */
 
 TEST(s11_a_restarted_node_has_no_vote_until_the_guard_is_over)
@@ -1216,6 +1255,23 @@ TEST(s12_two_addresses_that_come_to_lead_to_one_server_lose_a_vote)
     memcpy(NODE(2)->run_id, NODE(1)->run_id, sizeof NODE(1)->run_id);
     RUN_MS(3000);
     CHECK(VOTES(0, 1) + VOTES(0, 2) <= 1);
+}
+
+TEST(s12_servers_that_have_swapped_their_addresses_vote_again_after_the_guard)
+{
+    CLUSTER_OF(3, 1, config.guard_ms = 1000);
+    char run_id[MODEL_RUN_ID_TEXT + 1];
+    memcpy(run_id, NODE(1)->run_id, sizeof run_id);
+    memcpy(NODE(1)->run_id, NODE(2)->run_id, sizeof run_id);
+    memcpy(NODE(2)->run_id, run_id, sizeof run_id);
+    RESET(0, 1);
+    RESET(0, 2);
+    RUN_MS(900);
+    CHECK(!VOTES(0, 1));
+    CHECK(!VOTES(0, 2));
+    RUN_MS(20000);
+    CHECK(VOTES(0, 1));
+    CHECK(VOTES(0, 2));
 }
 
 TEST(s12_a_master_that_has_become_a_replica_loses_its_vote_and_gets_it_back)

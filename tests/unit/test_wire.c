@@ -52,7 +52,7 @@ TEST(s7_extend_and_release_are_scripts_that_compare_the_token)
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
     check_bytes(WIRE_RELEASE, true, "*5\r\n$4\r\nEVAL\r\n$110\r\n" WIRE_RELEASE_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
-    check_bytes(WIRE_EXTEND, true, "*6\r\n$4\r\nEVAL\r\n$178\r\n" WIRE_EXTEND_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(WIRE_EXTEND, true, "*6\r\n$4\r\nEVAL\r\n$162\r\n" WIRE_EXTEND_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
 }
 
@@ -74,7 +74,7 @@ TEST(the_handshake_is_written_as_documented)
     check_greeting(WIRE_INFO, none, "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n");
     check_greeting(WIRE_ROLE, none, "*1\r\n$4\r\nROLE\r\n");
     check_greeting(WIRE_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$110\r\n" WIRE_RELEASE_SCRIPT "\r\n");
-    check_greeting(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$178\r\n" WIRE_EXTEND_SCRIPT "\r\n");
+    check_greeting(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$162\r\n" WIRE_EXTEND_SCRIPT "\r\n");
 }
 
 TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
@@ -98,6 +98,7 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
         resp_write_begin(&w, buffer, sizeof buffer, 0);
         CHECK(wire_put(&w, commands[i], &s));
         CHECK(w.used <= WIRE_COMMAND_MAX + sizeof resource);
+        if (commands[i] == WIRE_EXTEND) CHECK_INT(w.used, WIRE_COMMAND_MAX + sizeof resource);
         resp_write_begin(&w, buffer, w.used - 1, 0);
         CHECK(!wire_put(&w, commands[i], &s));
         CHECK_INT(w.used, 0);
