@@ -17,7 +17,8 @@ help_names_the_options() {
     for option; do prints "^ +(-., )?--$option" || return 1; done
 }
 help_is_shown() {
-    is 0 --help && prints '^Usage: redlock' && is 0 -h && is 0 --version && prints '^redlock [0-9]+\.[0-9]+\.[0-9]+$' || return 1
+    is 0 --help && prints '^Usage: redlock' && is 0 -h && is 0 --version &&
+    prints '^redlock [0-9]+\.[0-9]+\.[0-9]+$' || return 1
     common='node guard node-timeout trust-unknown user password-file json trace verbose help version'
     # shellcheck disable=SC2086    # Several words.
     {
@@ -35,6 +36,18 @@ help_fits_a_terminal() {
 }
 check 'each command has a --help that names its options' help_is_shown
 check 'help fits a terminal' help_fits_a_terminal
+
+manuals() {
+    for command in run acquire extend release status; do
+        for option in $("$redlock" $command --help | sed -n 's/^ .*  *--\([a-z-]*\).*/\1/p'); do
+            grep -q "Fl -$option" tools/man/redlock.1 || { echo "redlock.1 lacks --$option"; return 1; }
+        done
+    done
+    for function in $(grep -hoE '\bredlock_[a-z_]+\(' redlock/redlock.h redlock/redlock_client.h | tr -d '(' | sort -u); do
+        grep -Eq "^\.F[no] $function( |$)" tools/man/redlock.3 || { echo "redlock.3 lacks $function()"; return 1; }
+    done
+}
+check 'the manuals name every option and every function' manuals
 
 # ---- Wrong words ----
 
@@ -113,12 +126,14 @@ drifts() {
 check 'the drift is written as 8.4% or 84000ppm' drifts
 
 default_ttl() {
-    is 0 acquire --guard 0 -n "$first" default && left=$(ask 0 PTTL default) && [ "$left" -gt 9000 ] && [ "$left" -le 10000 ]
+    is 0 acquire --guard 0 -n "$first" default && left=$(ask 0 PTTL default) && [ "$left" -gt 9000 ] &&
+    [ "$left" -le 10000 ]
 }
 check 'the TTL is 10 s where none is given' default_ttl
 
 options_anywhere() {
-    is 0 acquire door-1 --guard 0 -t 5s && is 0 acquire --guard=0 -t5s --json door-2 && json out '$j->{resource} eq "door-2"' &&
+    is 0 acquire door-1 --guard 0 -t 5s && is 0 acquire --guard=0 -t5s --json door-2 &&
+    json out '$j->{resource} eq "door-2"' &&
     is 0 acquire --guard 0 -- --json && is 1 status --guard 0 -- --json && prints '^--json: held by'
 }
 check 'options may stand before and behind the resource; behind -- there are none' options_anywhere
@@ -135,7 +150,8 @@ check 'the options of a command that is run are its own, with -- before it and w
 acquires_on() {
     number=$1 tried=$((tried + 1))
     shift
-    is 0 acquire --guard 0 --json "$@" "nodes-$tried" && json out "@{\$j->{nodes}} == $number && \$j->{confirmed} == $number"
+    is 0 acquire --guard 0 --json "$@" "nodes-$tried" &&
+    json out "@{\$j->{nodes}} == $number && \$j->{confirmed} == $number"
 }
 node_forms() {
     tried=0
@@ -165,20 +181,24 @@ check 'a node that is written wrong is named, with its place in the list' wrong_
 config_statuses() {
     is 12 acquire -t 31s door && says '--guard' && is 125 run -t 31s door true && says '--guard' &&
     is 11 acquire --guard 0 -t 2ms door && says TTL &&
-    is 10 acquire --guard 0 '' && is 10 acquire --guard 0 "$(printf '%0513d' 0)" && is 0 acquire --guard 0 "$(printf '%0512d' 0)" &&
+    is 10 acquire --guard 0 '' && is 10 acquire --guard 0 "$(printf '%0513d' 0)" &&
+    is 0 acquire --guard 0 "$(printf '%0512d' 0)" &&
     is 18 release --guard 0 door abc && is 18 extend --guard 0 door ABCDEF
 }
 check 'limits of the library have its statuses, and 125 with run' config_statuses
 
 restarted() {
-    is 2 acquire door && says 'no quorum' && says 'node 2 \(127.0.0.1:[0-9]+\): restarted [0-9]+ s ago, no vote for another [0-9]+ s' &&
+    is 2 acquire door && says 'no quorum' &&
+    says 'node 2 \(127.0.0.1:[0-9]+\): restarted [0-9]+ s ago, no vote for another [0-9]+ s' &&
     says '--guard 0'
 }
 check 'servers that have just started have no vote, and the message says why, how long, and --guard 0' restarted
 
 refused_node() {
-    is 2 acquire --guard 0 -n "127.0.0.1:$refused" door && says "node 0 \(127.0.0.1:$refused\): connection refused \(is the server running" &&
-    is 0 acquire --guard 0 -n "$first,127.0.0.1:$refused,127.0.0.1:$port_1" -v door-4 && says 'node 1 .*connection refused'
+    is 2 acquire --guard 0 -n "127.0.0.1:$refused" door &&
+    says "node 0 \(127.0.0.1:$refused\): connection refused \(is the server running" &&
+    is 0 acquire --guard 0 -n "$first,127.0.0.1:$refused,127.0.0.1:$port_1" -v door-4 &&
+    says 'node 1 .*connection refused'
 }
 check 'a node that cannot be reached is named, with what happened and what to look at' refused_node
 

@@ -10,7 +10,8 @@ start_servers 5
 # ---- Exit statuses ----
 
 exits() {
-    is 0 run --guard 0 door true && is 7 run --guard 0 door -- sh -c 'exit 7' && is 255 run --guard 0 door -- sh -c 'exit 255' &&
+    is 0 run --guard 0 door true && is 7 run --guard 0 door -- sh -c 'exit 7' &&
+    is 255 run --guard 0 door -- sh -c 'exit 255' &&
     is 143 run --guard 0 door -- sh -c 'kill -TERM $$' && is 137 run --guard 0 door -- sh -c 'kill -KILL $$'
 }
 check "the exit status is the command's, or 128 and its signal" exits
@@ -23,7 +24,8 @@ is_not_run() {
 check 'a command that is not found is 127, one that cannot be executed 126; the lock is released' is_not_run
 
 is_not_acquired() {
-    is 0 acquire --guard 0 -t 1h taken && is 124 run --guard 0 --wait 0 taken -- touch "$directory/ran" && says 'held by somebody else' &&
+    is 0 acquire --guard 0 -t 1h taken && is 124 run --guard 0 --wait 0 taken -- touch "$directory/ran" &&
+    says 'held by somebody else' &&
     is 124 run --guard 0 --wait 200ms taken -- touch "$directory/ran" && says 'not acquired within the time to wait' &&
     is 124 run --wait 0 --guard 10m door -- touch "$directory/ran" && says 'no quorum' && [ ! -e "$directory/ran" ]
 }
@@ -34,7 +36,7 @@ check 'a lock that is not to be had in time is 124, and nothing is run' is_not_a
 environment() {
     is 0 run --guard 0 door-env -- sh -c 'echo "$REDLOCK_RESOURCE $REDLOCK_TOKEN $REDLOCK_VALID_MS"' &&
     prints '^door-env [0-9a-f]{40} 9[0-9]{3}$' &&
-    is 0 run --guard 0 door-env -- sh -c 'exec "$0" status --guard 0 --json door-env | grep "\"value\":\"$REDLOCK_TOKEN\""' "$redlock"
+    is 0 run --guard 0 door-env -- sh -c '"$0" status --guard 0 door-env | grep "held by $REDLOCK_TOKEN"' "$redlock"
 }
 check 'the command is told resource, token and validity, and they are true' environment
 
@@ -54,7 +56,8 @@ fi
 
 signals_are_as_before() {
     is 0 run --guard 0 door -- perl -MPOSIX -e 'for (qw(PIPE HUP INT QUIT TERM USR1 USR2 CHLD CONT TSTP TTOU WINCH)) {
-        my $old = POSIX::SigAction->new; sigaction(eval("POSIX::SIG$_()") // next, undef, $old); die "$_" if $old->handler ne "DEFAULT" }
+        my $old = POSIX::SigAction->new; sigaction(eval("POSIX::SIG$_()") // next, undef, $old);
+        die "$_" if $old->handler ne "DEFAULT" }
         my $mask = POSIX::SigSet->new; sigprocmask(SIG_BLOCK, undef, $mask); die "mask" if grep { $mask->ismember($_) } 1 .. 30'
 }
 check 'no signal is ignored, caught or blocked in it' signals_are_as_before
@@ -139,7 +142,11 @@ job_control() {
     bash -c 'set -m; "$0" run --guard 0 -t 8s door-job -- sh -c "echo \$\$; sleep 1; echo went on" >"$1/out" 2>"$1/err" &
         job=$!
         until [ -s "$1/out" ]; do sleep 0.05; done
-        kill -TSTP -$job; sleep 0.5; cut -d" " -f3 /proc/$job/stat /proc/$(cat "$1/out")/stat >"$1/states"; kill -CONT -$job; wait $job' \
+        kill -TSTP -$job
+        sleep 0.5
+        cut -d" " -f3 /proc/$job/stat /proc/$(cat "$1/out")/stat >"$1/states"
+        kill -CONT -$job
+        wait $job' \
         "$redlock" "$directory" || return 1
     prints 'went on' && says 'stopped; the lock is not extended' && [ "$(sort -u "$directory/states")" = T ]
 }
@@ -183,9 +190,12 @@ check 'a command that does not read leaves the terminal to its pipeline' pipelin
 # ---- JSON ----
 
 json_of_run() {
-    is 3 run --guard 0 --json door -- sh -c 'exit 3' && json err '$j->{exit} == 3 && $j->{reason} eq "command ended" && $j->{status} eq "OK"' &&
-    is 127 run --guard 0 --json door -- no-such-command && json err '$j->{exit} == 127 && $j->{reason} eq "command not run"' &&
-    is 124 run --guard 0 --wait 0 --json taken -- true && json err '$j->{exit} == 124 && $j->{reason} eq "not acquired"' &&
+    is 3 run --guard 0 --json door -- sh -c 'exit 3' &&
+    json err '$j->{exit} == 3 && $j->{reason} eq "command ended" && $j->{status} eq "OK"' &&
+    is 127 run --guard 0 --json door -- no-such-command &&
+    json err '$j->{exit} == 127 && $j->{reason} eq "command not run"' &&
+    is 124 run --guard 0 --wait 0 --json taken -- true &&
+    json err '$j->{exit} == 124 && $j->{reason} eq "not acquired"' &&
     json err '$j->{status} eq "TAKEN" && $j->{resource} eq "taken" && 5 == @{$j->{nodes}}'
 }
 check '--json tells the result in a line on stderr' json_of_run

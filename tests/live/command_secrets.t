@@ -5,7 +5,8 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
 secret=Tr0ub4dor
-start_server --requirepass $secret --user alice on '>al1ce-secret' '~*' '+@all'
+start_server --requirepass $secret --user alice on '>al1ce-secret' '~*' '+@all' \
+    --user bob on '>bob-secret' '~*' +set +get +del +pttl +pexpire +eval +evalsha '+script|load'
 # shellcheck disable=SC2154    # Set by its number.
 node=127.0.0.1:$port_0
 export REDLOCK_NODES="$node"
@@ -33,7 +34,8 @@ from_environment() {
 check 'a password comes from the environment, a file before a variable' from_environment
 
 from_address() {
-    is 0 acquire --guard 0 -n "redis://:$secret@$node" url-1 && is 0 acquire --guard 0 -n "redis://alice:al1ce-secret@$node" url-2 &&
+    is 0 acquire --guard 0 -n "redis://:$secret@$node" url-1 &&
+    is 0 acquire --guard 0 -n "redis://alice:al1ce-secret@$node" url-2 &&
     REDLOCK_NODES=redis://:$secret@$node is 0 acquire --guard 0 url-3
 }
 check 'a password comes with the address' from_address
@@ -41,7 +43,8 @@ check 'a password comes with the address' from_address
 with_user() {
     is 0 acquire --guard 0 --user alice --password-file "$directory/alices" user-1 &&
     REDLOCK_USER=alice REDLOCK_PASSWORD=al1ce-secret is 0 acquire --guard 0 user-2 &&
-    REDLOCK_PASSWORD=$secret is 2 acquire --guard 0 --user alice user-3 && says 'WRONGPASS' && says 'check the password and --user'
+    REDLOCK_PASSWORD=$secret is 2 acquire --guard 0 --user alice user-3 && says 'WRONGPASS' &&
+    says 'check the password and --user'
 }
 check 'a user comes from --user or the environment' with_user
 
@@ -50,9 +53,12 @@ check 'a user comes from --user or the environment' with_user
 mistakes() {
     is 2 acquire --guard 0 door && says 'NOAUTH' && says 'set REDLOCK_PASSWORD, or give --password-file' &&
     is 125 acquire --password-file "$directory/none" door && says "cannot open the password file $directory/none" &&
-    is 125 acquire --password-file "$directory/begun-not" door && is 125 acquire --user alice door && says 'user alice has no password' &&
-    : >"$directory/empty" && is 125 acquire --password-file "$directory/empty" door && says 'begins with an empty line' &&
-    perl -e 'print "x" x 600' >"$directory/long" && is 125 acquire --password-file "$directory/long" door && says 'too long'
+    is 125 acquire --password-file "$directory/begun-not" door && is 125 acquire --user alice door &&
+    says 'user alice has no password' &&
+    : >"$directory/empty" && is 125 acquire --password-file "$directory/empty" door &&
+    says 'begins with an empty line' &&
+    perl -e 'print "x" x 600' >"$directory/long" && is 125 acquire --password-file "$directory/long" door &&
+    says 'too long'
 }
 check 'what is wrong with a password is told, and what to do' mistakes
 
@@ -61,6 +67,13 @@ refused_option() {
     is 125 acquire --password=$secret door && hidden && is 125 acquire --passwor=$secret door && hidden
 }
 check 'there is no --password: it would be seen' refused_option
+
+least_privilege() {
+    REDLOCK_PASSWORD=bob-secret is 2 acquire --guard 0 --user bob acl-1 && says 'NOPERM' &&
+    says 'ACL SETUSER <user> .*\+info \+role .*--trust-unknown' &&
+    REDLOCK_PASSWORD=bob-secret is 0 acquire --guard 0 --user bob --trust-unknown acl-1
+}
+check 'a user without INFO and ROLE is told what is missing; --trust-unknown does without' least_privilege
 
 # ---- Nobody sees them ----
 
@@ -85,8 +98,10 @@ else skip 'neither ps nor /proc shows them' 'there is no /proc'
 fi
 
 hidden_from_command() {
-    REDLOCK_PASSWORD=$secret is 0 run --guard 0 door -- env && ! prints 'REDLOCK_PASSWORD' >/dev/null && prints '^REDLOCK_NODES=' && hidden &&
-    REDLOCK_NODES=redis://:$secret@$node is 0 run --guard 0 door -- env && ! prints 'REDLOCK_NODES' >/dev/null && hidden &&
+    REDLOCK_PASSWORD=$secret is 0 run --guard 0 door -- env && ! prints 'REDLOCK_PASSWORD' >/dev/null &&
+    prints '^REDLOCK_NODES=' && hidden &&
+    REDLOCK_NODES=redis://:$secret@$node is 0 run --guard 0 door -- env && ! prints 'REDLOCK_NODES' >/dev/null &&
+    hidden &&
     REDLOCK_NODES=redis://:$secret@$node is 0 run --guard 0 -n "redis://:$secret@$node" door -- env && hidden &&
     REDLOCK_PASSWORD_FILE=$directory/password is 1 run --guard 0 door -- "$redlock" status --guard 0 door && hidden
 }
@@ -100,7 +115,8 @@ hidden_in_trace() {
 check 'the trace shows AUTH ***' hidden_in_trace
 
 hidden_in_errors() {
-    is 14 acquire -n "redis://:$secret@127.0.0.1:99999" door && hidden && is 14 acquire -n "redis://:$secret%zz@$node" door && hidden &&
+    is 14 acquire -n "redis://:$secret@127.0.0.1:99999" door && hidden &&
+    is 14 acquire -n "redis://:$secret%zz@$node" door && hidden &&
     is 2 acquire --guard 0 -n redis://:$secret@127.0.0.1:1 door && hidden &&
     is 2 acquire --guard 0 --json -n "redis://:x$secret@$node" door && hidden &&
     is 2 status --guard 0 -n "redis://:x$secret@$node" door && hidden

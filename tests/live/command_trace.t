@@ -11,7 +11,8 @@ traced() {
     is 0 acquire --guard 0 --trace door && token=$(cat "$directory/out") || return 1
     short=$(echo "$token" | cut -c 1-6)..$(echo "$token" | cut -c 39-40)
     says '^ +0\.000 +=  acquire, round 1: to 5 nodes, quorum 3, TTL 10000 ms$' &&
-    says "^ +[0-9]+\.[0-9]{3} +4  >  SET door $short NX PX 10000 +acquire it" && says '^ +[0-9.]+ +2  <  \+OK +granted, [1-5]/5$' &&
+    says "^ +[0-9]+\.[0-9]{3} +4  >  SET door $short NX PX 10000 +acquire it" &&
+    says '^ +[0-9.]+ +2  <  \+OK +granted, [1-5]/5$' &&
     says '^ +[0-9.]+ +=  won 3/5 after [0-9.]+ ms: 10000 - [0-9.]+ - 102 = [0-9.]+ ms valid$'
 }
 check 'it shows each SET, each vote, and the verdict' traced
@@ -50,30 +51,35 @@ extended() {
 check 'it shows an extension' extended
 
 released() {
-    is 0 release --guard 0 --trace door "$(ask 0 GET door)" && says '> +EVALSHA .* 1 door .* +release it, if it is ours' &&
+    is 0 release --guard 0 --trace door "$(ask 0 GET door)" &&
+    says '> +EVALSHA .* 1 door .* +release it, if it is ours' &&
     says '< +:1 +it was ours, and is removed' && says '=  released [345]/5$'
 }
 check 'it shows a release' released
 
 looked() {
-    is 0 status --guard 0 --trace door && says '=  status, round 1' && says '> +GETRANGE door 0 ' && says '< +:-2 +there is no key'
+    is 0 status --guard 0 --trace door && says '=  status, round 1' && says '> +GETRANGE door 0 ' &&
+    says '< +:-2 +there is no key'
 }
 check 'it shows how a status is found' looked
 
 whole_run() {
-    is 0 run --guard 0 -t 1s --trace door -- sleep 1.2 && adds_up 4 && says '=  acquire, round 1:' && says '=  extend, round 3:' &&
+    is 0 run --guard 0 -t 1s --trace door -- sleep 1.2 && adds_up 4 && says '=  acquire, round 1:' &&
+    says '=  extend, round 3:' &&
     says '=  release, round ' && says '=  released [345]/5'
 }
 check 'it shows a run from the acquire to the release' whole_run
 
 unreachable() {
-    is 0 acquire --guard 0 --trace -n "$nodes,127.0.0.1:$refused" door-2 && says "=  127.0.0.1:$refused: connection refused"
+    is 0 acquire --guard 0 --trace -n "$nodes,127.0.0.1:$refused" door-2 &&
+    says "=  127.0.0.1:$refused: connection refused"
 }
 check 'it shows a node that cannot be reached' unreachable
 
 odd_bytes() {
     name=$(printf 'a\033[31m\001%0100d' 0)
-    is 0 acquire --guard 0 --trace "$name" && says 'SET a\\x1b\[31m\\x010+\.\. ' && ! grep "$(printf '\033')" "$directory/err"
+    is 0 acquire --guard 0 --trace "$name" && says 'SET a\\x1b\[31m\\x010+\.\. ' &&
+    ! grep "$(printf '\033')" "$directory/err"
 }
 check 'odd and long words are shortened and made printable' odd_bytes
 

@@ -117,7 +117,8 @@ everywhere() {
 
 # start WORDS...: redlock in the background; sets $started. (A shell lets what runs in the background ignore SIGINT.)
 start() {
-    : >"$directory/out" >"$directory/err"      # At once, not when the background comes to it.
+    : >"$directory/out"    # At once, not when the background comes to it.
+    : >"$directory/err"
     perl -e '$SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec @ARGV or die' "$redlock" "$@" >"$directory/out" 2>"$directory/err" &
     started=$!
     begin $started
@@ -131,7 +132,10 @@ is() {
     shift
     "$redlock" "$@" >"$directory/out" 2>"$directory/err"
     got=$?
-    [ $got = "$expected" ] || { echo "redlock $*: exit status $got, not $expected"; cat "$directory/out" "$directory/err"; return 1; }
+    [ $got != "$expected" ] || return 0
+    echo "redlock $*: exit status $got, not $expected"
+    cat "$directory/out" "$directory/err"
+    return 1
 }
 
 # says PATTERN: on stderr. prints PATTERN: on stdout. Extended regular expressions, for one line.

@@ -195,6 +195,26 @@ int process_wait(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+void process_await_stop(pid_t pid)
+{
+    int status;
+    while (waitpid(pid, &status, WUNTRACED) < 0)
+        if (errno != EINTR) bail_out("waitpid: %s", strerror(errno));
+    if (!WIFSTOPPED(status)) bail_out("process %d has ended instead of stopping", (int)pid);
+}
+
+/* Returns when it has stopped, as a signal takes effect a little later than it is sent. */
+void process_stop(pid_t pid)
+{
+    kill(pid, SIGSTOP);
+    process_await_stop(pid);
+}
+
+void process_continue(pid_t pid)
+{
+    kill(pid, SIGCONT);
+}
+
 static bool process_has_ended(pid_t pid)
 {
     int status;
@@ -332,19 +352,14 @@ void server_restart(struct server *s)
     }
 }
 
-/* Returns when it has stopped, as a signal takes effect a little later than it is sent. */
 void server_freeze(struct server *s)
 {
-    int status;
-    kill(s->pid, SIGSTOP);
-    while (waitpid(s->pid, &status, WUNTRACED) < 0)
-        if (errno != EINTR) bail_out("waitpid: %s", strerror(errno));
-    if (!WIFSTOPPED(status)) bail_out("server %u has ended instead of stopping", s->number);
+    process_stop(s->pid);
 }
 
 void server_thaw(struct server *s)
 {
-    kill(s->pid, SIGCONT);
+    process_continue(s->pid);
 }
 
 void servers_end(struct server *servers, unsigned count)

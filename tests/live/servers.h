@@ -82,6 +82,11 @@ pid_t process_fork(void);
 /* Waits for such a child. Returns its exit status, or 128 + signal. */
 int process_wait(pid_t pid);
 
+/* Waits until a child has stopped itself by SIGSTOP; stops it; lets it go on. */
+void process_await_stop(pid_t pid);
+void process_stop(pid_t pid);
+void process_continue(pid_t pid);
+
 /* Answers TCP on a port of its own by connecting to s from 127.0.0.2, which a server does not take for itself, and handing
  * on what s says. Returns the port, or 0 where the system has no such address. */
 uint16_t stranger_start(const struct server *s);

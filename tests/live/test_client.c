@@ -1030,6 +1030,67 @@ TEST(parent_and_child_never_draw_the_same_token)
     redlock_close(&alice, CLOSE_MS);
 }
 
+/* Returns the number of the first call that did not go as it should, or 0. */
+static int hold_asleep(void)
+{
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    if (!join(&alice, node_list)) return 1;
+    if (redlock_acquire(&alice, &lock, "asleep", 1000, 0) != REDLOCK_OK) return 2;
+    raise(SIGSTOP);
+    if (redlock_valid_us(&lock, redlock_now_us()) != 0) return 3;
+    if (redlock_extend(&alice, &lock, TTL_MS) != REDLOCK_LOST) return 4;
+    if (redlock_release(&alice, &lock, NULL) != REDLOCK_LOST) return 5;
+    redlock_close(&alice, CLOSE_MS);
+    return 0;
+}
+
+TEST(a_client_that_was_stopped_past_its_validity_knows_that_it_holds_nothing)
+{
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    pid_t sleeper = process_fork();
+    if (sleeper == 0) _exit(hold_asleep());
+    process_await_stop(sleeper);
+    CHECK(join(&bob, node_list));
+    enum redlock_status status = redlock_acquire(&bob, &lock, "asleep", TTL_MS, PATIENCE_MS);
+    CHECK_SOON(key_is_on_all(nodes, NODES, "asleep", token_of(&lock)));
+    process_continue(sleeper);
+    CHECK_INT(process_wait(sleeper), 0);
+    CHECK_STATUS(status, REDLOCK_OK);
+    CHECK(key_is_on_all(nodes, NODES, "asleep", token_of(&lock)));
+    redlock_release(&bob, &lock, NULL);
+    redlock_close(&bob, CLOSE_MS);
+}
+
+static enum redlock_status acquire_when_continued(void)
+{
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    if (!join(&alice, node_list)) return REDLOCK_PENDING;
+    raise(SIGSTOP);
+    enum redlock_status status = redlock_acquire(&alice, &lock, "late", 1000, 0);
+    redlock_close(&alice, CLOSE_MS);
+    return status;
+}
+
+/* The nodes grant, and the answers lie in the client's kernel until nothing is left of the TTL. */
+TEST(answers_that_are_read_after_the_TTL_are_no_lock)
+{
+    pid_t sleeper = process_fork();
+    if (sleeper == 0) _exit((int)acquire_when_continued());
+    process_await_stop(sleeper);
+    for (unsigned k = 0; k < NODES; k++) server_freeze(&nodes[k]);
+    process_continue(sleeper);
+    nap_ms(300);                /* It sends, and waits for answers. */
+    process_stop(sleeper);
+    for (unsigned k = 0; k < NODES; k++) server_thaw(&nodes[k]);
+    for (unsigned k = 0; k < NODES; k++) CHECK_SOON(pttl(&nodes[k], "late") > 0);
+    CHECK_SOON(key_is_gone(nodes, NODES, "late"));
+    process_continue(sleeper);
+    CHECK_INT(process_wait(sleeper), REDLOCK_TOO_LATE);
+}
+
 int main(int argc, char **argv)
 {
     servers_start(nodes, NODES, "");

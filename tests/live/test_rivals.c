@@ -183,12 +183,12 @@ static int fight(unsigned rival, const char *resource)
 /* Never more than one node at a time is in trouble, for a moment that is short against the TTL. */
 static void make_trouble(unsigned turn)
 {
-    const struct server *s = &nodes[turn % NODES];
+    struct server *s = &nodes[turn % NODES];
     switch (turn / NODES % 3) {
     case 0:
-        server_freeze(&nodes[turn % NODES]);
+        server_freeze(s);
         nap_ms(15);
-        server_thaw(&nodes[turn % NODES]);
+        server_thaw(s);
         break;
     case 1:
         ASK(s, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
