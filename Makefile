@@ -5,7 +5,7 @@
 #   BUILD            where everything made goes: make BUILD=/tmp/redlock
 #   PREFIX DESTDIR   where "install" puts things: $(DESTDIR)$(PREFIX)/include, lib, bin, share/man
 #   SANITIZE         for instance address,undefined
-#   V=1              shows the commands
+#   V=1              shows the commands;  QUICK=1: a benchmark of half a minute
 #
 # Tests, benchmarks and sources are found by their names: a new file needs no line here.
 
@@ -128,7 +128,7 @@ demo: all
 
 bench: $(BUILD)/bench
 	@tools/need redis-server
-	@tools/bench/run $(BUILD)/bench
+	@tools/bench/run $(if $(QUICK),--quick) $(BUILD)/bench
 
 size: all
 	@BUILD='$(abspath $(BUILD))' tools/size

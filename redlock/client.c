@@ -141,23 +141,29 @@ static void serve(struct redlock_client *c, unsigned k)
 
 /* ---- Event-loop face ---- */
 
-/* Gives the engine random bytes and the time, until no attempt waits for bytes. */
+/* Gives the engine the random bytes that it wants. */
+static enum redlock_status feed(struct redlock_client *c)
+{
+    uint8_t bytes[REDLOCK_ENTROPY_MAX];
+    size_t wanted = redlock_entropy_wanted(&c->engine);
+
+    if (wanted == 0) return REDLOCK_OK;
+    if (!net_entropy(bytes, wanted)) return REDLOCK_NO_ENTROPY;
+    redlock_add_entropy(&c->engine, bytes, wanted);
+    net_wipe(bytes, wanted);
+    return REDLOCK_OK;
+}
+
+/* Does what is due, until no attempt waits for random bytes. */
 static enum redlock_status tick(struct redlock_client *c)
 {
-    size_t wanted;
+    enum redlock_status status;
 
     do {
-        uint8_t bytes[REDLOCK_ENTROPY_MAX];
-        wanted = redlock_entropy_wanted(&c->engine);
-        if (wanted > 0 && !net_entropy(bytes, wanted)) {
-            redlock_tick(&c->engine, redlock_now_us());
-            return REDLOCK_NO_ENTROPY;
-        }
-        redlock_add_entropy(&c->engine, bytes, wanted);
-        net_wipe(bytes, wanted);
+        status = feed(c);
         redlock_tick(&c->engine, redlock_now_us());
-    } while (wanted > 0);
-    return REDLOCK_OK;
+    } while (status == REDLOCK_OK && redlock_entropy_wanted(&c->engine) > 0);
+    return status;
 }
 
 static enum redlock_status step(struct redlock_client *c, unsigned ready)
@@ -216,10 +222,21 @@ uint64_t redlock_now_us(void)
     return net_now_us();
 }
 
+/* Is there something to be done that no descriptor will tell of? */
+static bool has_work(const struct redlock_client *c)
+{
+    for (unsigned k = 0; k < c->engine.node_count; k++) {
+        unsigned wants = redlock_wants(&c->engine, k);
+        if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && c->sockets[k].fd < 0)) return true;
+    }
+    return redlock_entropy_wanted(&c->engine) > 0;
+}
+
 int redlock_poll_ms(const struct redlock_client *c)
 {
     uint64_t at = redlock_wake_at(&c->engine), now = redlock_now_us();
 
+    if (has_work(c)) return 0;
     if (at == REDLOCK_NEVER) return -1;
     if (at <= now) return 0;
     return (at - now) / 1000 >= INT_MAX ? INT_MAX : (int)((at - now + 999) / 1000);
@@ -350,7 +367,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
                               options->memory ? options->memory_size : sizeof c->memory, redlock_now_us());
     if (status == REDLOCK_OK) status = check_names(c, count, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
-    if (status == REDLOCK_OK) status = tick(c);
+    if (status == REDLOCK_OK) status = feed(c);
     if (status != REDLOCK_OK) net_wipe(c->sockets, sizeof c->sockets);
     return status;
 }

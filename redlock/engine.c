@@ -261,6 +261,12 @@ static bool draw_token(struct redlock *r, uint8_t token[REDLOCK_TOKEN_SIZE])
     return true;
 }
 
+/* Has it a vote, or is it not yet known whether it has? Then the command waits for it in its queue. */
+static bool may_vote(const struct redlock_node *node, uint64_t now_us)
+{
+    return node_votes(node, now_us) || !node->settled;
+}
+
 /* Puts the SET to node k, now or when what went before is settled there. */
 static void ask_to_acquire(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
@@ -268,8 +274,8 @@ static void ask_to_acquire(struct redlock *r, struct redlock_lock *lock, unsigne
     uint8_t state = lock->stakes[k].state;
     bool leaves_soon = state == STAKE_LEAVING || (state == STAKE_OWED && !(lock->late & bit_of(k)));
 
-    if (state == STAKE_NONE && (node_votes(node, r->now_us) || !node->settled)) want(r, lock, k, WIRE_ACQUIRE);
-    else if (!leaves_soon || !node_votes(node, r->now_us)) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+    if (state == STAKE_NONE && may_vote(node, r->now_us)) want(r, lock, k, WIRE_ACQUIRE);
+    else if (!leaves_soon || !may_vote(node, r->now_us)) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
 }
 
 /* Nothing of ours is on node k any more. An attempt that waited for that goes on. */
@@ -458,9 +464,11 @@ static bool is_vote(const struct redlock_lock *lock, bool current, enum wire_com
 
 static void vote(const struct answer *a)
 {
-    enum redlock_vote vote = a->meaning == WIRE_GRANTED ? REDLOCK_VOTE_GRANTED
-                           : a->meaning == WIRE_REFUSED ? REDLOCK_VOTE_REFUSED
-                                                        : REDLOCK_VOTE_UNKNOWN;     /* S4 */
+    /* To a release, a key of another type is as good as "gone". */
+    bool is_gone = a->command == WIRE_RELEASE && a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
+    enum redlock_vote vote = a->meaning == WIRE_GRANTED            ? REDLOCK_VOTE_GRANTED
+                           : a->meaning == WIRE_REFUSED || is_gone ? REDLOCK_VOTE_REFUSED
+                                                                   : REDLOCK_VOTE_UNKNOWN;      /* S4 */
 
     if (is_vote(a->lock, a->current, a->command)) round_vote(&a->lock->round, a->k, vote);
 }
@@ -526,8 +534,9 @@ static void see_value(struct redlock_sight *sight, const struct answer *a)
 {
     size_t size = a->reply->text_size < REDLOCK_TOKEN_TEXT ? a->reply->text_size : REDLOCK_TOKEN_TEXT;
 
-    sight->is_string = a->meaning == WIRE_GRANTED;
-    if (!sight->is_string) return;
+    sight->is_string = a->trouble != REDLOCK_TROUBLE_WRONGTYPE;
+    sight->is_readable = a->meaning == WIRE_GRANTED;
+    if (!sight->is_readable) return;
     memcpy(sight->value, a->reply->text, size);
     sight->value[size] = '\0';
     sight->value_size = (uint32_t)a->reply->text_size;
@@ -642,7 +651,7 @@ static void settle(struct redlock *r, unsigned k)
     if (r->nodes[k].state != NODE_READY || node_votes(&r->nodes[k], r->now_us)) return;
     for (lock = r->nodes[k].queue.first; lock; lock = next) {
         next = lock->links[k].next;
-        if (lock->stakes[k].want == WIRE_ACQUIRE) turn_away(r, k, lock);
+        if (lock->stakes[k].want == WIRE_ACQUIRE || lock->stakes[k].want == WIRE_EXTEND) turn_away(r, k, lock);
     }
 }
 
@@ -997,7 +1006,7 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
     round_set_ttl(&lock->round, ttl_ms, drift_us(ttl_ms, r->config.drift_ppm));
     lock->ttl_ms = ttl_ms;
     for (unsigned k = 0; k < r->node_count; k++) {
-        if (lock->stakes[k].state == STAKE_PLACED && node_votes(&r->nodes[k], now_us)) {
+        if (lock->stakes[k].state == STAKE_PLACED && may_vote(&r->nodes[k], now_us)) {
             want(r, lock, k, WIRE_EXTEND);
         } else {    /* What may lie there is part of the old promise: it stays. */
             if (lock->stakes[k].want == WIRE_ACQUIRE) want_nothing(r, lock, k);
@@ -1013,7 +1022,7 @@ static void ask_to_release(struct redlock *r, struct redlock_lock *lock, unsigne
 {
     let_go(r, lock, k);
     if (lock->stakes[k].state == STAKE_NONE)        round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
-    else if (r->nodes[k].state != NODE_READY)       round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
+    else if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
 }
 
 enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)

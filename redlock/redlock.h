@@ -189,10 +189,11 @@ struct redlock_sight {
     bool seen;                          /* The node answered. */
     bool exists;
     bool is_string;                     /* False: a key of another type, so no lock of this kind. */
+    bool is_readable;                   /* False: not a string, or the node does not let us read it (ACL: +getrange). */
     bool has_ttl;
     uint32_t ttl_ms;                    /* Left, when has_ttl; more than 32 bits hold is cut to UINT32_MAX. */
-    uint32_t value_size;                /* Of the whole value; only the beginning is kept. */
-    char value[REDLOCK_TOKEN_TEXT + 1]; /* NUL-terminated. May hold any bytes: somebody else wrote it. */
+    uint32_t value_size;                /* Of the value, up to one more than a token has: 41 stands for any longer one. */
+    char value[REDLOCK_TOKEN_TEXT + 1]; /* The first 40 bytes of it, and a NUL. Any bytes: somebody else wrote it. */
 };
 
 /* Fields that are used most come first: on small processors their offsets then fit in short instructions. */

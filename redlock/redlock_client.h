@@ -2,7 +2,7 @@
  *
  * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_release, redlock_close.
  * Event loop:  redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each node wait for
- *              redlock_events() on redlock_fd(), until redlock_wake_at(); then redlock_step(). No callbacks.
+ *              redlock_events() on redlock_fd(), for redlock_poll_ms(); then redlock_step(). No callbacks.
  *
  * Memory, threads, time and errors are those of redlock.h. redlock_open and no other call looks names up, and so may
  * block for as long as the system's resolver does. The only other calls that block are those of the blocking face. */
@@ -125,7 +125,7 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
 /* As redlock_start_inspect. */
 enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights);
 
-/* Validity left now, in ms, rounded down; 0: not held. */
+/* Validity left now, in ms, rounded down. 0: not held, or for less than a millisecond. */
 uint32_t redlock_valid_ms(const struct redlock_lock *lock);
 
 /* ---- Event-loop face ---- */
@@ -142,8 +142,9 @@ int redlock_fd(const struct redlock_client *c, unsigned k);
 /* What to wait for on it: REDLOCK_READ, REDLOCK_WRITE or both. */
 unsigned redlock_events(const struct redlock_client *c, unsigned k);
 
-/* Does whatever can be done without waiting, on all nodes, and what time demands. To be called when a descriptor is ready,
- * when redlock_wake_at() is reached, and after each redlock_start_... so that it gets on its way at once.
+/* Does whatever can be done without waiting, on all nodes, and what time demands. To be called when a descriptor is ready and
+ * when redlock_poll_ms() are over; and, in a loop that is not about to wait, after redlock_start_..., so that it gets on its
+ * way at once.
  * OK; NO_ENTROPY (no attempt can begin); FORKED. */
 enum redlock_status redlock_step(struct redlock_client *c);
 
@@ -154,7 +155,7 @@ enum redlock_status redlock_step_ready(struct redlock_client *c, unsigned ready)
 /* The clock of all times above: microseconds, monotonic, counting suspend where the system can (Linux: CLOCK_BOOTTIME). */
 uint64_t redlock_now_us(void);
 
-/* How long a poll() or epoll_wait() may wait from now on: ms until redlock_wake_at(), rounded up; -1: for ever. */
+/* How long a poll() or epoll_wait() may wait from now on: ms, rounded up; 0: step at once; -1: for ever. */
 int redlock_poll_ms(const struct redlock_client *c);
 
 /* Hands a lock that is no longer held, and for which nothing is under way, over to the client, which pays what it still

@@ -1,0 +1,130 @@
+#!/bin/sh
+# shellcheck disable=SC1091,SC2016,SC2154    # What lib.sh defines. Sed and grep have dollars, too.
+# The README says nothing that is not so: its programs are compiled and run, its commands are run, and the commands that build
+# and measure are among those that decide whether a change may land.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/lib.sh
+
+start_servers 3
+library=${BUILD:-build}/libredlock.a
+: "${CC:=cc}"
+
+# block NAME: the code block behind <!-- NAME -->.
+block() {
+    awk -v mark="<!-- $1 -->" '
+        $0 == mark { found = 1; next }
+        found && /^```/ { if (inside) exit; inside = 1; next }
+        inside' README.md | grep . || echo "no block $1 in README.md"
+}
+
+# The programs take the defaults, with which servers that started just now have no vote. Here they have.
+cat >"$directory/fresh.h" <<'END'
+#include "redlock/redlock_client.h"
+static enum redlock_status open_fresh(struct redlock_client *c, const char *nodes)
+{
+    struct redlock_options options;
+    redlock_options_init(&options);
+    options.engine.guard_ms = 0;
+    return redlock_open(c, nodes, &options, NULL);
+}
+#define redlock_open(c, nodes, options, mistake) open_fresh(c, nodes)
+END
+
+# compiles NAME: as it stands, without a warning; and once more for fresh servers.
+compiles() {
+    block "program: $1" >"$directory/program.c"
+    # shellcheck disable=SC2086    # Flags are several words.
+    for include in '' "-include $directory/fresh.h"; do
+        "$CC" -std=c11 -Wall -Wextra -Wpedantic -Werror ${SANITIZE:+-fsanitize=$SANITIZE} -I. $include \
+            -o "$directory/program" "$directory/program.c" "$library" || return 1
+    done
+}
+
+# runs STATUS PATTERN ARGUMENT...: the program that was compiled last.
+runs() {
+    status=$1 pattern=$2
+    shift 2
+    "$directory/program" "$@" >"$directory/out" 2>"$directory/err"
+    [ $? = "$status" ] && prints "$pattern"
+}
+
+is_short() {
+    [ "$(block 'program: blocking' | sed -n '/^int main/,$p' | wc -l)" -le 15 ]
+}
+
+nothing_is_left() {
+    [ "$(everywhere KEYS '*' | grep -vc '^\*0$')" = 0 ]
+}
+
+check 'the blocking program compiles' compiles blocking
+check 'the blocking program is short' is_short
+check 'the blocking program acquires and releases the lock' runs 0 '^done: 98[0-9][0-9] ms$' "$nodes"
+check 'the blocking program leaves nothing behind' nothing_is_left
+check 'the blocking program says what is wrong with its argument' runs 14 '^a node.s address is wrong: 0 ms$' 'a:b'
+check 'the event loop program compiles' compiles 'event loop'
+check 'the event loop program acquires a hundred locks at once' runs 0 '^done: 100 held$' "$nodes"
+check 'the event loop program leaves nothing behind' nothing_is_left
+
+# The commands, with our servers for the hosts, and a guard of 0 for the reason above.
+cat >"$directory/backup.sh" <<'END'
+#!/bin/sh
+echo backed up
+END
+chmod +x "$directory/backup.sh"
+ln -s "$redlock" "$directory/redlock.real"
+cat >"$directory/redlock" <<'END'
+#!/bin/sh
+command=$1
+shift
+exec redlock.real "$command" --guard 0 "$@"
+END
+chmod +x "$directory/redlock"
+
+block run | sed -e "s/^export REDLOCK_NODES=.*/export REDLOCK_NODES=$nodes/" -e 's/^redlock status door/& || [ $? = 1 ]/' \
+    >"$directory/commands"
+
+# The last one meets a free door; what it acquires ends with its TTL.
+commands_run() {
+    (cd "$directory" && PATH=$directory:$PATH && sh -e ./commands) >"$directory/out" 2>"$directory/err" || {
+        cat "$directory/out" "$directory/err"
+        return 1
+    }
+}
+
+commands_are_all_there() {
+    [ "$(grep -c '^\(token=\$(\)\{0,1\}redlock ' "$directory/commands")" = 7 ]
+}
+
+check 'there are as many commands as this test knows of' commands_are_all_there
+check 'the commands run as they stand' commands_run
+cp "$directory/out" "$directory/ran"
+check 'the command under the lock has run twice' test "$(grep -c 'backed up' "$directory/ran")" = 2
+check 'the trace shows the arithmetic' says 'won [23]/3 after .* ms valid'
+
+# Each line that builds is a stage of .ci/run: the target, or the variables as they stand.
+is_in_ci() {
+    block ci | sed 's/ *#.*//' | while read -r make first rest; do
+        case $first in
+        '') pattern="'make test' make test" ;;
+        *=*) pattern="$make $first $rest" ;;
+        *) pattern=" $first" ;;
+        esac
+        grep -qF -e "$pattern" .ci/run || { echo "not in .ci/run: $make $first $rest"; exit 1; }
+    done
+}
+check 'what builds and measures is run before a change lands' is_in_ci
+check 'make demo and make test are, too' grep -q "'make test' make test" .ci/run
+
+# The ACL rules of the README suffice for acquire, extend, release and status.
+acl_suffices() {
+    # shellcheck disable=SC2046    # Rules are several words.
+    everywhere ACL SETUSER least on '>secret' $(block acl) >"$directory/acl" &&
+        [ "$(grep -c '^OK$' "$directory/acl")" = 3 ] &&
+        least=$(echo "$nodes" | sed 's|127|redis://least:secret@127|g') &&
+        token=$("$redlock" acquire --guard 0 -n "$least" lock:door) &&
+        is 0 extend --guard 0 -n "$least" lock:door "$token" &&
+        is 1 status --guard 0 -n "$least" lock:door && prints "held by $token" &&
+        is 0 release --guard 0 -n "$least" lock:door "$token" && ! grep -q NOPERM "$directory/err"
+}
+check 'the ACL rules suffice' acl_suffices
+finish
