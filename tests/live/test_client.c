@@ -649,7 +649,7 @@ static int come_far_without(const char *missing, unsigned database)
             && redlock_free_in_ms(&rival) <= TTL_MS)
             came = NOT_EXTENDED;
         if (came == NOT_EXTENDED && redlock_extend(&alice, &lock, 2 * TTL_MS) == REDLOCK_OK) came = NOT_SEEN;
-        if (came == NOT_SEEN && redlock_inspect(&alice, "lock:least", &sight) == REDLOCK_OK && sight.is_string)
+        if (came == NOT_SEEN && redlock_inspect(&alice, "lock:least", &sight) == REDLOCK_OK && sight.is_readable)
             came = NOT_RELEASED;
         unsigned confirmed = 0;
         redlock_release(&alice, &lock, &confirmed);
