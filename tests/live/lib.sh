@@ -115,11 +115,15 @@ everywhere() {
     for each in $(seq 0 $((count - 1))); do ask "$each" "$@"; done
 }
 
-# start WORDS...: redlock in the background; sets $started. (A shell lets what runs in the background ignore SIGINT.)
+# What hangs is ended by SIGALRM, since a shell acts upon a signal of its own only when that is over. And what runs in the
+# background would ignore SIGINT.
+limit='alarm 60; $SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec @ARGV or die'
+
+# start WORDS...: redlock in the background; sets $started.
 start() {
     : >"$directory/out"    # At once, not when the background comes to it.
     : >"$directory/err"
-    perl -e '$SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec @ARGV or die' "$redlock" "$@" >"$directory/out" 2>"$directory/err" &
+    perl -e "$limit" "$redlock" "$@" >"$directory/out" 2>"$directory/err" &
     started=$!
     begin $started
 }
@@ -130,7 +134,7 @@ start() {
 is() {
     expected=$1
     shift
-    "$redlock" "$@" >"$directory/out" 2>"$directory/err"
+    perl -e "$limit" "$redlock" "$@" >"$directory/out" 2>"$directory/err"
     got=$?
     [ $got != "$expected" ] || return 0
     echo "redlock $*: exit status $got, not $expected"

@@ -11,6 +11,9 @@ int extend_command(struct session *session, struct settings *settings);
 int release_command(struct session *session, struct settings *settings);
 int status_command(struct session *session, struct settings *settings);
 
+/* Opens the session, or says what is wrong. */
+enum redlock_status open_session(struct session *session, struct settings *settings);
+
 /* Acquires what the settings say, and says meanwhile what it waits for. min_validity_ms: with less left it is not won.
  * A signal may end it: CANCELLED. */
 enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms);

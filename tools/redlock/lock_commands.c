@@ -8,31 +8,64 @@
 #include "report.h"
 #include "text.h"
 
-/* ---- Parts that run shares ---- */
+/* ---- What the other commands share ---- */
 
-/* Says why it waits, when that has changed. That another holds the lock is what waiting is for, so it is told only to
- * those who asked. */
-static void watch_attempts(struct session *session, enum redlock_status *last)
+enum redlock_status open_session(struct session *session, struct settings *settings)
+{
+    struct redlock_mistake mistake;
+    enum redlock_status status = session_open(session, settings, &mistake);
+
+    if (status != REDLOCK_OK) report_mistake(status, &mistake);
+    return status;
+}
+
+/* That another holds the lock is what waiting is for, so it is told only to those who asked, and when it is known for how
+ * long: nodes are asked behind the first attempt. */
+static bool is_worth_telling(const struct session *session, enum redlock_status why)
+{
+    bool is_first = redlock_last_round(&session->lock)->number == 1;
+
+    if (session->settings->json) return false;
+    if (why == REDLOCK_NO_QUORUM || why == REDLOCK_TOO_LATE) return true;
+    return why == REDLOCK_TAKEN && session->settings->verbose &&
+           !(is_first && redlock_free_in_ms(&session->lock) == REDLOCK_UNTOLD);
+}
+
+/* Says why it waits, when that has changed. */
+static void watch_attempts(struct session *session, enum redlock_status *told)
 {
     enum redlock_status why = redlock_attempt_status(&session->lock);
 
-    bool is_untold = redlock_free_in_ms(&session->lock) == REDLOCK_UNTOLD;
-
-    if (why == REDLOCK_TAKEN && is_untold && redlock_last_round(&session->lock)->number == 1) return;   /* It is being asked. */
-    if (why == *last || (why != REDLOCK_TAKEN && why != REDLOCK_NO_QUORUM && why != REDLOCK_TOO_LATE)) return;
-    *last = why;
-    if (session->settings->json || (why == REDLOCK_TAKEN && !session->settings->verbose)) return;
+    if (why == *told || !is_worth_telling(session, why)) return;
+    *told = why;
     report_status(session, why);
     say("%s: waiting", session->settings->resource);
 }
 
+/* How an acquire ended. Was it won in the very moment when a signal came, it is released. */
+static enum redlock_status settle_acquire(struct session *session)
+{
+    enum redlock_status status = redlock_lock_status(&session->lock);
+
+    if (status == REDLOCK_PENDING) return session->fault;
+    if (status != REDLOCK_OK || !session->signal) return status;
+    (void)release_lock(session);
+    return REDLOCK_CANCELLED;
+}
+
 enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms)
 {
+    const struct settings *settings = session->settings;
     struct redlock *engine = redlock_engine(&session->client);
-    struct redlock_request request = session_request(session);
-    enum redlock_status status, last = REDLOCK_OK;
+    struct redlock_request request = {
+        .resource = settings->resource,
+        .resource_size = strlen(settings->resource),
+        .ttl_ms = settings->ttl_ms,
+        .wait_ms = settings->wait_ms,
+        .min_validity_ms = min_validity_ms,
+    };
+    enum redlock_status status, told = REDLOCK_OK;
 
-    request.min_validity_ms = min_validity_ms;
     session_operation(session, "acquire");
     status = redlock_start_acquire(engine, &session->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
@@ -40,12 +73,9 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
     while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault) {
         session_wait(session, REDLOCK_NEVER);
         if (session_must_end(session)) redlock_cancel(engine, &session->lock, redlock_now_us());
-        else if (redlock_lock_status(&session->lock) == REDLOCK_PENDING) watch_attempts(session, &last);
+        else if (redlock_lock_status(&session->lock) == REDLOCK_PENDING) watch_attempts(session, &told);
     }
-    if (session->fault) return session->fault;
-    if (redlock_lock_status(&session->lock) != REDLOCK_OK || !session->signal) return redlock_lock_status(&session->lock);
-    (void)release_lock(session);    /* Won in the very moment when the signal came. */
-    return REDLOCK_CANCELLED;
+    return settle_acquire(session);
 }
 
 enum redlock_status release_lock(struct session *session)
@@ -54,7 +84,6 @@ enum redlock_status release_lock(struct session *session)
 
     session_operation(session, "release");
     status = redlock_start_release(redlock_engine(&session->client), &session->lock, redlock_now_us());
-
     if (status != REDLOCK_OK) return status;
     session_step(session);
     while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault) session_wait(session, REDLOCK_NEVER);
@@ -68,16 +97,6 @@ enum redlock_status release_lock(struct session *session)
 static int exit_status(const struct session *session, enum redlock_status status)
 {
     return session->signal ? EXIT_SIGNAL + session->signal : (int)status;
-}
-
-static bool open_or_say(struct session *session, struct settings *settings, int *exit)
-{
-    struct redlock_mistake mistake;
-    enum redlock_status status = session_open(session, settings, &mistake);
-
-    *exit = (int)status;
-    if (status != REDLOCK_OK) report_mistake(status, &mistake);
-    return status == REDLOCK_OK;
 }
 
 /* Members of the JSON that only a lock has that is held. */
@@ -117,16 +136,17 @@ static void report_failure(struct session *session, enum redlock_status status)
 
 int acquire_command(struct session *session, struct settings *settings)
 {
-    enum redlock_status status;
-    int exit;
+    enum redlock_status status = open_session(session, settings);
 
-    if (!open_or_say(session, settings, &exit)) return exit;
+    if (status != REDLOCK_OK) return (int)status;
     status = acquire_lock(session, 0);
     if (status == REDLOCK_OK) {
         session_linger(session);
         if (settings->verbose) report_validity(session, "acquired");
         status = hand_over(session);
-    } else report_failure(session, status);
+    } else {
+        report_failure(session, status);
+    }
     session_close(session);
     return exit_status(session, status);
 }
@@ -141,21 +161,38 @@ static enum redlock_status adopt(struct session *session)
                          settings->token, redlock_now_us());
 }
 
-int extend_command(struct session *session, struct settings *settings)
+static enum redlock_status extend(struct session *session)
 {
-    enum redlock_status status;
-    int exit;
+    enum redlock_status status = adopt(session);
 
-    if (!open_or_say(session, settings, &exit)) return exit;
-    status = adopt(session);
     session_operation(session, "extend");
     if (status == REDLOCK_OK)
-        status = redlock_start_extend(redlock_engine(&session->client), &session->lock, settings->ttl_ms, redlock_now_us());
-    if (status == REDLOCK_OK) status = session_finish(session);
-    if (status == REDLOCK_OK) {
-        if (settings->verbose) report_validity(session, "extended");
-        if (settings->json) print_json(session, status);
-    } else report_failure(session, status);
+        status = redlock_start_extend(redlock_engine(&session->client), &session->lock, session->settings->ttl_ms,
+                                      redlock_now_us());
+    return status == REDLOCK_OK ? session_finish(session) : status;
+}
+
+static void report_extension(struct session *session, enum redlock_status status)
+{
+    if (session->settings->json) {
+        print_json(session, status);
+    } else if (status == REDLOCK_OK) {
+        if (session->settings->verbose) report_validity(session, "extended");
+    } else if (status == REDLOCK_TAKEN) {
+        say("%s: not extended: the token does not hold it on a quorum of nodes", session->settings->resource);
+        report_loss(session);
+    } else {
+        report_failure(session, status);
+    }
+}
+
+int extend_command(struct session *session, struct settings *settings)
+{
+    enum redlock_status status = open_session(session, settings);
+
+    if (status != REDLOCK_OK) return (int)status;
+    status = extend(session);
+    report_extension(session, status);
     session_close(session);
     return exit_status(session, status);
 }
@@ -185,10 +222,9 @@ static void report_release(struct session *session, enum redlock_status status)
 
 int release_command(struct session *session, struct settings *settings)
 {
-    enum redlock_status status;
-    int exit;
+    enum redlock_status status = open_session(session, settings);
 
-    if (!open_or_say(session, settings, &exit)) return exit;
+    if (status != REDLOCK_OK) return (int)status;
     status = adopt(session);
     if (status == REDLOCK_OK) status = release_lock(session);
     status = judge_release(session, status);

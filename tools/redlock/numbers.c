@@ -15,7 +15,12 @@ struct decimal {
     const char *rest;
 };
 
-enum { DIGITS_MAX = 11, DAY_MS = 24 * 60 * 60 * 1000 };       /* So many digits, in days, fit into 64 bits as ms. */
+enum {
+    DIGITS_MAX = 11,        /* So many digits, of days, fit into 64 bits as ms. */
+    MINUTE_MS = 60000,
+    HOUR_MS = 60 * MINUTE_MS,
+    DAY_MS = 24 * HOUR_MS
+};
 
 static bool is_digit(char c)
 {
@@ -73,7 +78,7 @@ static enum number_error number_read(const char *text, const struct unit *units,
 enum number_error duration_read(const char *text, uint32_t ms_max, uint32_t *ms)
 {
     static const struct unit units[] = {
-        { "ms", 1 }, { "s", 1000 }, { "m", 60 * 1000 }, { "h", 60 * 60 * 1000 }, { "d", DAY_MS }, { NULL, 0 }
+        { "ms", 1 }, { "s", 1000 }, { "m", MINUTE_MS }, { "h", HOUR_MS }, { "d", DAY_MS }, { NULL, 0 }
     };
 
     return number_read(text, units, ms_max, ms);

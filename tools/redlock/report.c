@@ -16,7 +16,7 @@ void say(const char *format, ...)
     (void)fprintf(stderr, "redlock: %s\n", text_printable(printable, sizeof printable, text, strlen(text)));
 }
 
-const char *status_name(enum redlock_status status)
+static const char *status_name(enum redlock_status status)
 {
     switch (status) {
 #define STATUS_NAME(number, name, text) case REDLOCK_##name: return #name;
@@ -34,7 +34,8 @@ void report_mistake(enum redlock_status status, const struct redlock_mistake *mi
 
 /* ---- Nodes ---- */
 
-const char *trouble_advice(enum redlock_trouble trouble)
+/* What can be done against it, or NULL. */
+static const char *trouble_advice(enum redlock_trouble trouble)
 {
     switch (trouble) {
     case REDLOCK_TROUBLE_NONE:
@@ -179,12 +180,13 @@ void report_validity(struct session *session, const char *what)
 static void json_node(FILE *file, struct session *session, unsigned k)
 {
     const struct session_note *note = &session->notes[k];
+    bool is_well = note->trouble == REDLOCK_TROUBLE_NONE || redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_GRANTED;
 
     (void)fprintf(file, "%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(file, redlock_node_address(&session->client, k));
     (void)fprintf(file, ",\"vote\":\"%s\",\"trouble\":", redlock_vote_text(redlock_vote_of(&session->lock, k)));
-    if (note->trouble == REDLOCK_TROUBLE_NONE) (void)fputs("null", file);
-    else                                       json_text(file, note->text);
+    if (is_well) (void)fputs("null", file);
+    else         json_text(file, note->text);
     (void)fputc('}', file);
 }
 

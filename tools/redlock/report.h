@@ -28,14 +28,8 @@ void report_nodes(struct session *session);
 /* A line for each node that did not grant the last extension: which, and why. */
 void report_loss(struct session *session);
 
-/* What can be done against it, or NULL. */
-const char *trouble_advice(enum redlock_trouble trouble);
-
 /* {"resource":...,"status":...,"code":...,"text":..., more, "nodes":[...]} and a line feed. more: members that the caller
  * writes, each with a comma behind it. */
 void report_json(FILE *file, struct session *session, enum redlock_status status, const char *more);
-
-/* "OK", "TAKEN", ... */
-const char *status_name(enum redlock_status status);
 
 #endif

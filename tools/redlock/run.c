@@ -90,13 +90,25 @@ static void send_signal(struct run *run, int number)
     if (error) say("%s: cannot send signal %d to the command: %s", run->settings->resource, number, strerror(error));
 }
 
+/* Has a quorum answered that our token is not there, so that no extension can succeed any more? (REDLOCK_TAKEN says less: too
+ * few of those that answered have it, and the others may yet answer.) */
+static bool is_forgotten(const struct run *run)
+{
+    unsigned count = redlock_node_count(&run->session->client), refused = 0;
+
+    if (run->extension != REDLOCK_TAKEN) return false;
+    for (unsigned k = 0; k < count; k++) refused += redlock_vote_of(&run->session->lock, k) == REDLOCK_VOTE_REFUSED;
+    return refused > count - redlock_quorum(count);
+}
+
 static const char *reason_of(const struct run *run, uint64_t now_us)
 {
-    if (run->ending == HELD_TOO_LONG)                         return "held for --max-hold";
-    if (run->extension == REDLOCK_TAKEN)                      return "lost: a quorum of nodes has our token no more (deleted, "
-                                                                     "flushed, evicted or overwritten)";
-    if (redlock_valid_us(&run->session->lock, now_us) == 0)   return "lost: its validity has ended (was redlock stopped, or "
-                                                                     "the machine asleep?)";
+    if (run->ending == HELD_TOO_LONG)
+        return "held for --max-hold";
+    if (is_forgotten(run))
+        return "lost: too few nodes have our token any more (deleted, flushed, evicted or overwritten)";
+    if (redlock_valid_us(&run->session->lock, now_us) == 0)
+        return "lost: its validity has ended (was redlock stopped, or the machine asleep?)";
     return "lost: no quorum of nodes extended it in time";
 }
 
@@ -171,7 +183,7 @@ static void keep_lock(struct run *run)
         if (!run->killed && now >= run->kill_at) kill_command(run);
         return;
     }
-    if (run->extension == REDLOCK_TAKEN || run->extension == REDLOCK_LOST || now >= last_term_at(run, now))
+    if (is_forgotten(run) || run->extension == REDLOCK_LOST || now >= last_term_at(run, now))
         end_command(run, LOCK_LOST, now);
     else if (now >= run->hold_until)
         end_command(run, HELD_TOO_LONG, now);
@@ -306,11 +318,11 @@ static int finish_run(struct run *run)
 
 static int run_with_lock(struct run *run)
 {
-    int exit = start_command(run);
+    int code = start_command(run);
 
-    if (exit) {
+    if (code) {
         (void)release_lock(run->session);
-        return exit;
+        return code;
     }
     if (run->settings->max_hold_ms > 0)
         run->hold_until = redlock_now_us() + (uint64_t)run->settings->max_hold_ms * 1000;
@@ -331,7 +343,7 @@ static int exit_without_lock(const struct session *session, enum redlock_status 
     }
 }
 
-static void tell_json(struct session *session, enum redlock_status status, const struct run *run, int exit)
+static void tell_json(struct session *session, enum redlock_status status, const struct run *run, int code)
 {
     static const char *const endings[] = { "command ended", "lock lost", "max-hold" };   /* enum ending */
     char more[128];
@@ -339,31 +351,27 @@ static void tell_json(struct session *session, enum redlock_status status, const
                        : run->is_gone ? "lock lost" : run->child.has_ended ? endings[run->ending] : "command not run";
 
     if (status == REDLOCK_OK && (run->is_gone || run->ending == LOCK_LOST)) status = REDLOCK_LOST;
-    (void)snprintf(more, sizeof more, "\"exit\":%d,\"reason\":\"%s\",", exit, reason);
+    (void)snprintf(more, sizeof more, "\"exit\":%d,\"reason\":\"%s\",", code, reason);
     report_json(stderr, session, status, more);
 }
 
 int run_command(struct session *session, struct settings *settings)
 {
     struct run run = { .session = session, .settings = settings, .hold_until = REDLOCK_NEVER };
-    struct redlock_mistake mistake;
-    enum redlock_status status = session_open(session, settings, &mistake);
-    int exit;
+    enum redlock_status status = open_session(session, settings);
+    int code;
 
-    if (status != REDLOCK_OK) {
-        report_mistake(status, &mistake);
-        return EXIT_TROUBLE;
-    }
+    if (status != REDLOCK_OK) return EXIT_TROUBLE;
     status = acquire_lock(session, settings->grace_ms + margin_ms(settings));
     if (status == REDLOCK_OK) {
         if (settings->verbose) report_validity(session, "acquired");
-        exit = run_with_lock(&run);
+        code = run_with_lock(&run);
     } else {
-        exit = exit_without_lock(session, status);
+        code = exit_without_lock(session, status);
         if (status == REDLOCK_NO_QUORUM) session_connect(session);
         if (!settings->json && session->signal == 0) report_status(session, status);
     }
-    if (settings->json) tell_json(session, status, &run, exit);
+    if (settings->json) tell_json(session, status, &run, code);
     session_close(session);
-    return exit;
+    return code;
 }

@@ -32,18 +32,6 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     return REDLOCK_SYSTEM;
 }
 
-struct redlock_request session_request(const struct session *session)
-{
-    const struct settings *settings = session->settings;
-
-    return (struct redlock_request){
-        .resource = settings->resource,
-        .resource_size = strlen(settings->resource),
-        .ttl_ms = settings->ttl_ms,
-        .wait_ms = settings->wait_ms,
-    };
-}
-
 static bool is_worth_a_note(enum redlock_trouble trouble)
 {
     return trouble != REDLOCK_TROUBLE_NONE && trouble != REDLOCK_TROUBLE_NEW;

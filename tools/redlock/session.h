@@ -30,9 +30,6 @@ struct session {
  * redlock_open. After any status but OK there is nothing to close. */
 enum redlock_status session_open(struct session *session, struct settings *settings, struct redlock_mistake *mistake);
 
-/* What is to be acquired, from the settings. */
-struct redlock_request session_request(const struct session *session);
-
 /* Waits until something happens, or a signal comes, or until_us, and does what has become possible. */
 void session_wait(struct session *session, uint64_t until_us);
 

@@ -139,10 +139,11 @@ static void print_sight(const struct redlock_sight *sight)
 /* What is wrong with a node, or NULL. That its key is of another type the sight says. */
 static const char *trouble_of(const struct view *view, unsigned k)
 {
-    const struct session_note *note = &view->session->notes[k];
+    enum redlock_trouble now = redlock_node_trouble(redlock_engine(&view->session->client), k, redlock_now_us());
+    bool is_well = now == REDLOCK_TROUBLE_NONE || now == REDLOCK_TROUBLE_WRONGTYPE;
 
-    if (note->trouble != REDLOCK_TROUBLE_NONE && note->trouble != REDLOCK_TROUBLE_WRONGTYPE) return note->text;
-    return view->sights[k].seen ? NULL : "no answer in time";
+    if (view->sights[k].seen && is_well) return NULL;
+    return is_well || now == REDLOCK_TROUBLE_NEW ? "no answer in time" : view->session->notes[k].text;
 }
 
 static void print_node(const struct view *view, unsigned k, int width)
@@ -245,21 +246,19 @@ static int exit_status(const struct view *view)
 
 int status_command(struct session *session, struct settings *settings)
 {
-    struct redlock_mistake mistake;
     struct view view = { 0 };
-    enum redlock_status status = session_open(session, settings, &mistake);
+    enum redlock_status status = open_session(session, settings);
 
-    if (status != REDLOCK_OK) {
-        report_mistake(status, &mistake);
-        return (int)status;
-    }
+    if (status != REDLOCK_OK) return (int)status;
     status = look(session, &view);
     if (status == REDLOCK_OK) {
         judge(&view);
         if (settings->json) json_view(&view);
-        else print_view(&view);
+        else                print_view(&view);
         if (fflush(stdout) != 0) status = REDLOCK_SYSTEM;
-    } else if (!session->signal) say("%s: %s", settings->resource, redlock_status_text(status));
+    } else if (!session->signal) {
+        say("%s: %s", settings->resource, redlock_status_text(status));
+    }
     session_close(session);
     if (session->signal) return EXIT_SIGNAL + session->signal;
     return status == REDLOCK_OK ? exit_status(&view) : (int)status;

@@ -335,7 +335,7 @@ static void describe_vote(const struct trace *trace, unsigned k, const struct tr
     const struct redlock_round *round = redlock_last_round(trace->lock);
     enum redlock_vote vote = redlock_vote_of(trace->lock, k);
 
-    if (asked->round != round->number) (void)snprintf(text, size, "too late to count");
+    if (asked->round != round->number || vote == REDLOCK_VOTE_PENDING) (void)snprintf(text, size, "after the verdict");
     else if (vote == REDLOCK_VOTE_GRANTED)
         (void)snprintf(text, size, "granted, %u/%u", count_votes(trace, vote), (unsigned)round->node_count);
     else (void)snprintf(text, size, "%s%s", redlock_vote_text(vote), vote == REDLOCK_VOTE_REFUSED ? why_refused(asked) : "");
