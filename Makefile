@@ -102,7 +102,7 @@ test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
 	@tools/need prove
 	@$(RUN_TESTS) $(UNIT_TESTS)
 
-test-live: all $(filter $(BUILD)/%,$(LIVE_TESTS))
+test-live: all $(filter $(BUILD)/%,$(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 	@tools/need prove redis-server
 	@$(RUN_TESTS) $(LIVE_TESTS)
 

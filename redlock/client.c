@@ -327,14 +327,13 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
 /* Fewer names than a quorum: no lock can be had, and waiting cures nothing. */
 static enum redlock_status check_names(const struct redlock_client *c, unsigned count, struct redlock_mistake *mistake)
 {
-    unsigned resolved = 0, last = 0;
+    enum redlock_status status = REDLOCK_OK;
+    unsigned resolved = 0;
 
-    for (unsigned k = 0; k < count; k++) {
-        if (!c->sockets[k].unresolved) resolved++;
-        else last = k;
-    }
-    if (resolved >= redlock_quorum(count)) return REDLOCK_OK;
-    return explain(mistake, REDLOCK_NO_NAME, last, 0, c->sockets[last].unresolved);
+    for (unsigned k = 0; k < count; k++) resolved += !c->sockets[k].unresolved;
+    for (unsigned k = 0; k < count && resolved < redlock_quorum(count); k++)
+        if (c->sockets[k].unresolved) status = explain(mistake, REDLOCK_NO_NAME, k, 0, c->sockets[k].unresolved);
+    return status;
 }
 
 static enum redlock_status set_logins(struct redlock_client *c, const struct redlock_login *logins,

@@ -503,8 +503,9 @@ static bool send_script(struct redlock *r, const struct answer *a)
 
 static void answer_extend(struct redlock *r, const struct answer *a)
 {
-    if (!a->current || a->lock->phase != PHASE_EXTENDING) return;
-    if (!send_script(r, a)) vote(a);
+    bool is_open = a->current && a->lock->phase == PHASE_EXTENDING;
+
+    if (!is_open || !send_script(r, a)) vote(a);
 }
 
 /* "Gone" is the end of it, unless the SET may still be on its way on a connection that broke: then once more, later. An
@@ -683,7 +684,8 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
     }
     node->failures = 0;
     if (a.meaning == WIRE_ERROR) a.trouble = wire_trouble(reply->text, reply->text_size);
-    node_note(node, a.trouble, reply->text, reply->type == RESP_ERROR ? reply->text_size : 0);
+    if (a.meaning == WIRE_ERROR)             node_note(node, a.command, a.trouble, reply->text, reply->text_size);
+    else if (node->noted == asked->command)  node->trouble = REDLOCK_TROUBLE_NONE;
     if (a.lock) answer_lock(r, &a);
     if (wire_ends_session(a.trouble)) node_lose(node, a.trouble, reply->text, reply->text_size);
 }
@@ -1286,7 +1288,7 @@ void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us,
 const char *redlock_status_text(enum redlock_status status)
 {
     switch (status) {
-#define REDLOCK_STATUS_CASE(number, name, text) case REDLOCK_##name: return text;
+#define REDLOCK_STATUS_CASE(number, name, text) case REDLOCK_##name: return (text);
     REDLOCK_STATUSES(REDLOCK_STATUS_CASE)
 #undef REDLOCK_STATUS_CASE
     }

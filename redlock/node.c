@@ -102,8 +102,9 @@ void node_connected(struct redlock_node *node, const struct redlock_config *conf
     node_greet(node, config, now_us);
 }
 
-void node_note(struct redlock_node *node, enum redlock_trouble trouble, const char *text, size_t size)
+void node_note(struct redlock_node *node, enum wire_command command, enum redlock_trouble trouble, const char *text, size_t size)
 {
+    node->noted = (uint8_t)command;
     node->trouble = (uint8_t)trouble;
     if (size > sizeof node->error - 1) size = sizeof node->error - 1;
     if (size > 0 && text != node->error) memcpy(node->error, text, size);
@@ -116,7 +117,7 @@ void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const ch
     node->settled = node->state != NODE_READY || trouble == REDLOCK_TROUBLE_SILENT || node->failures > 0;
     if (node->failures < NODE_FAILURES_MAX) node->failures++;
     set_state(node, NODE_CLOSING);
-    node_note(node, trouble, text, size);
+    node_note(node, WIRE_NONE, trouble, text, size);
 }
 
 void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us)
@@ -289,6 +290,15 @@ static bool is_tolerated(struct redlock_node *node, const struct redlock_config 
     return true;
 }
 
+/* A server that does not know AUTH says so together with what it was given: the password. */
+static size_t size_without_arguments(const struct wire_reply *reply)
+{
+    size_t size = 0;
+
+    while (size < reply->text_size && !wire_begins(reply->text + size, reply->text_size - size, ", with args")) size++;
+    return size;
+}
+
 bool node_read_greeting(struct redlock_node *node, const struct redlock_config *config, enum wire_command command,
                         const struct wire_reply *reply)
 {
@@ -303,7 +313,7 @@ bool node_read_greeting(struct redlock_node *node, const struct redlock_config *
         if (is_tolerated(node, config, command, trouble)) return true;
         /* A sentinel knows no scripts: what it is tells more than what it refuses. */
         if (node->identity.trouble) trouble = (enum redlock_trouble)node->identity.trouble;
-        node_lose(node, trouble, reply->text, reply->text_size);
+        node_lose(node, trouble, reply->text, size_without_arguments(reply));
         return false;
     default:
         say(node, REDLOCK_TROUBLE_PROTOCOL, "an answer of the wrong type in the handshake");

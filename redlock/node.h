@@ -75,8 +75,9 @@ REDLOCK_PRIVATE bool node_is_greeted(const struct redlock_node *node);
 /* The handshake is over and the server is no other node's: when will it have a vote? (S11) */
 REDLOCK_PRIVATE void node_settle(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
 
-/* Remembers an error reply, for the description. */
-REDLOCK_PRIVATE void node_note(struct redlock_node *node, enum redlock_trouble trouble, const char *text, size_t size);
+/* Remembers an error reply, for the description, and to which command it was: until that is answered better. */
+REDLOCK_PRIVATE void node_note(struct redlock_node *node, enum wire_command command, enum redlock_trouble trouble,
+                               const char *text, size_t size);
 
 /* See redlock_node_trouble and redlock_describe_node. */
 REDLOCK_PRIVATE enum redlock_trouble node_trouble(const struct redlock_node *node, uint64_t now_us);

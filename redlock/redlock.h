@@ -93,7 +93,7 @@ enum {
     X(30, PENDING, "not decided yet")
 
 enum redlock_status {
-#define REDLOCK_STATUS_ENUM(number, name, text) REDLOCK_##name = number,
+#define REDLOCK_STATUS_ENUM(number, name, text) REDLOCK_##name = (number),
     REDLOCK_STATUSES(REDLOCK_STATUS_ENUM)
 #undef REDLOCK_STATUS_ENUM
 };
@@ -261,6 +261,7 @@ struct redlock_identity {
 struct redlock_node {
     uint8_t state;              /* enum node_state in node.h */
     uint8_t trouble;            /* enum redlock_trouble */
+    uint8_t noted;              /* The command whose error reply that was, if it was one: enum wire_command. */
     uint8_t step;               /* Of the handshake: the next command to be sent, enum wire_command. */
     uint8_t twin;               /* With TROUBLE_SAME_SERVER: which node. */
     uint8_t failures;           /* Connections that came to nothing, in a row: the exponent of the reconnect delay. */
@@ -410,8 +411,8 @@ void redlock_lock_init(struct redlock_lock *lock);
  * redlock_attempt_status), CANCELLED.
  *
  * Extend: the TTL begins anew with ttl_ms; what is left is never shortened (S7, S9). LOST when the validity has ended:
- * refused, not tried. EXTENSION_LIMIT. Then OK, NO_QUORUM, TAKEN (a quorum answered and our token is gone), LOST (the
- * validity ended meanwhile). Unless OK the old validity still stands until it ends.
+ * refused, not tried. EXTENSION_LIMIT. Then OK, NO_QUORUM, TAKEN (enough nodes answer, but our token is gone from some), LOST
+ * (the validity ended meanwhile). Unless OK the old validity still stands until it ends.
  *
  * Release: removes our token wherever it may be. Held no longer from the call on. Then OK: confirmed by a quorum, or by
  * fewer (redlock_confirmed) while the rest is owed and paid later (S5); or LOST: it was not held any more, at once when

@@ -8,7 +8,7 @@ void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_
 {
     static const char digits[] = "0123456789abcdef";
 
-    for (unsigned i = 0; i < REDLOCK_TOKEN_SIZE; i++) {
+    for (size_t i = 0; i < REDLOCK_TOKEN_SIZE; i++) {
         text[2 * i] = digits[token[i] >> 4];
         text[2 * i + 1] = digits[token[i] & 15];
     }
@@ -26,7 +26,7 @@ bool wire_token_read(const char *text, size_t size, uint8_t token[REDLOCK_TOKEN_
     uint8_t read[REDLOCK_TOKEN_SIZE];
 
     if (size != REDLOCK_TOKEN_TEXT) return false;
-    for (unsigned i = 0; i < REDLOCK_TOKEN_SIZE; i++) {
+    for (size_t i = 0; i < REDLOCK_TOKEN_SIZE; i++) {
         int high = digit_value(text[2 * i]), low = digit_value(text[2 * i + 1]);
         if (high < 0 || low < 0) return false;
         read[i] = (uint8_t)(high << 4 | low);

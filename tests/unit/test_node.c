@@ -1,0 +1,134 @@
+/* One node's session, fed with bytes: what is told of it, and what is never told. The rest is in test_rules. */
+#include "../tap.h"
+
+#include "../../redlock/node.h"
+
+#include <string.h>
+
+static struct redlock r;
+static struct redlock_node node;
+static uint64_t memory[REDLOCK_MEMORY_DEFAULT(1) / sizeof(uint64_t) + 1];
+
+static void greet(const struct redlock_login *login)
+{
+    struct redlock_config config;
+    size_t size;
+
+    redlock_config_init(&config);
+    config.guard_ms = 0;
+    CHECK_INT(redlock_init(&r, &config, &node, 1, memory, sizeof memory, 0), REDLOCK_OK);
+    if (login) CHECK_INT(redlock_set_login(&r, 0, login), REDLOCK_OK);
+    redlock_tick(&r, 1);
+    CHECK_INT(redlock_wants(&r, 0), REDLOCK_WANT_CONNECT);
+    redlock_connected(&r, 0, 1);
+    redlock_output(&r, 0, &size);
+    redlock_sent(&r, 0, size);
+}
+
+static void hear(const char *bytes, uint64_t now_us)
+{
+    size_t room;
+    uint8_t *input = redlock_input(&r, 0, &room);
+
+    CHECK(strlen(bytes) <= room);
+    memcpy(input, bytes, strlen(bytes));
+    redlock_received(&r, 0, strlen(bytes), now_us);
+}
+
+static void check_words(enum redlock_trouble trouble, const char *expected)
+{
+    char words[200];
+
+    redlock_describe_node(&r, 0, 2, words, sizeof words);
+    CHECK_INT(redlock_node_trouble(&r, 0, 2), trouble);
+    CHECK_STR(words, expected);
+}
+
+static void become_ready(void)
+{
+    greet(NULL);
+    hear("+OK\r\n$78\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:standalone\r\nx:yz\r\n\r\n", 2);
+    hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_RELEASE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n", 2);
+    CHECK(redlock_node_votes(&r, 0, 2));
+}
+
+TEST(a_password_is_not_repeated_when_a_server_that_does_not_know_AUTH_repeats_it)
+{
+    static const struct redlock_login login = { .user = "joe", .password = "secret" };
+
+    greet(&login);
+    hear("-ERR unknown command 'AUTH', with args beginning with: 'joe' 'secret' \r\n", 2);
+    check_words(REDLOCK_TROUBLE_OTHER_ERROR, "ERR unknown command 'AUTH'");
+}
+
+TEST(an_errors_words_are_cut_where_the_room_ends)
+{
+    static const char text[] = "ERR 4567890123456789012345678901234567890123456789012345678901234567890123456789";
+    char reply[sizeof text + 4], kept[REDLOCK_ERROR_MAX] = "";
+
+    snprintf(reply, sizeof reply, "-%s\r\n", text);
+    memcpy(kept, text, sizeof kept - 1);
+    greet(NULL);
+    hear("+OK\r\n", 2);
+    hear(reply, 2);
+    check_words(REDLOCK_TROUBLE_OTHER_ERROR, kept);
+}
+
+TEST(what_a_node_refused_is_remembered_until_it_does_the_same_thing_well)
+{
+    struct redlock_lock lock;
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+    uint8_t entropy[REDLOCK_ENTROPY_MAX] = { 1, 2, 3 };
+    size_t size;
+
+    become_ready();
+    redlock_add_entropy(&r, entropy, sizeof entropy);
+    redlock_lock_init(&lock);
+    CHECK_INT(redlock_start_acquire(&r, &lock, &request, 3), REDLOCK_OK);
+    redlock_output(&r, 0, &size);
+    hear("-OOM command not allowed\r\n", 4);
+    CHECK_INT(redlock_lock_status(&lock), REDLOCK_NO_QUORUM);
+    redlock_output(&r, 0, &size);
+    hear(":0\r\n", 5);      /* The release that tidies up. */
+    CHECK(redlock_idle(&lock, 5));
+    check_words(REDLOCK_TROUBLE_OOM, "OOM command not allowed");
+    CHECK_INT(redlock_start_acquire(&r, &lock, &request, 6), REDLOCK_OK);
+    redlock_output(&r, 0, &size);
+    hear("+OK\r\n", 7);
+    check_words(REDLOCK_TROUBLE_NONE, "ok");
+}
+
+TEST(s9_answers_to_an_extension_that_come_after_the_end_do_not_count_even_when_nobody_looked_at_the_clock)
+{
+    struct redlock_lock lock;
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 100 };
+    uint8_t entropy[REDLOCK_ENTROPY_MAX] = { 1, 2, 3 };
+    uint64_t end;
+    size_t size;
+
+    become_ready();
+    redlock_add_entropy(&r, entropy, sizeof entropy);
+    redlock_lock_init(&lock);
+    CHECK_INT(redlock_start_acquire(&r, &lock, &request, 1000), REDLOCK_OK);
+    redlock_output(&r, 0, &size);
+    hear("+OK\r\n", 2000);
+    end = 2000 + redlock_valid_us(&lock, 2000);
+    CHECK_INT(redlock_start_extend(&r, &lock, 10000, end - 10), REDLOCK_OK);
+    redlock_output(&r, 0, &size);
+    hear(":1\r\n", end);    /* A process that was stopped reads first, before it ticks. */
+    CHECK_INT(redlock_lock_status(&lock), REDLOCK_LOST);
+    CHECK_INT(redlock_valid_us(&lock, end), 0);
+}
+
+TEST(s16_a_bulk_string_over_the_limit_ends_the_connection)
+{
+    greet(NULL);
+    hear("+OK\r\n$65536\r\n", 2);
+    CHECK(!(redlock_wants(&r, 0) & REDLOCK_WANT_CLOSE));
+    greet(NULL);
+    hear("+OK\r\n$65537\r\n", 2);
+    CHECK_INT(redlock_wants(&r, 0), REDLOCK_WANT_CLOSE);
+    check_words(REDLOCK_TROUBLE_PROTOCOL, "not a Redis server: bulk string too big");
+}
+
+TAP_MAIN
