@@ -14,7 +14,10 @@ _Static_assert(REDLOCK_NODES_MAX <= NET_WAIT_MAX, "all nodes are waited for at o
 _Static_assert(sizeof(((struct redlock_socket *)0)->user) > NET_USER_MAX &&
                sizeof(((struct redlock_socket *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
 
-enum { QUIET_US = 100000 };     /* After so long without a step, connections are looked at before they are used. */
+enum {
+    QUIET_US = 100000,      /* After so long without a step, connections are looked at before they are used. */
+    RECEIVES_MAX = 16       /* In one step from one node: a node that floods us must not keep us from the others (S16). */
+};
 
 /* ---- One node's socket ---- */
 
@@ -95,7 +98,7 @@ static void receive(struct redlock_client *c, unsigned k)
 {
     struct redlock_socket *socket = &c->sockets[k];
 
-    while (redlock_wants(&c->engine, k) & REDLOCK_WANT_RECEIVE) {
+    for (unsigned i = 0; i < RECEIVES_MAX && (redlock_wants(&c->engine, k) & REDLOCK_WANT_RECEIVE); i++) {
         size_t room;
         uint8_t *data = redlock_input(&c->engine, k, &room);
         ptrdiff_t size = net_receive(socket->fd, data, room);
@@ -548,6 +551,11 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
 unsigned redlock_node_count(const struct redlock_client *c)
 {
     return c->engine.node_count;
+}
+
+uint64_t redlock_given_up(const struct redlock_client *c)
+{
+    return c->given_up;
 }
 
 const char *redlock_node_address(const struct redlock_client *c, unsigned k)

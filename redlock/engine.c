@@ -106,12 +106,19 @@ static void owe(struct redlock *r, struct redlock_lock *lock, unsigned k)
     want(r, lock, k, WIRE_RELEASE);
 }
 
+/* An attempt that waited until an older stake on node k is settled goes on without that node. */
+static void give_up_waiting(struct redlock_lock *lock, unsigned k)
+{
+    if (lock->phase == PHASE_ACQUIRING) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+}
+
 /* To be released, but not now: the node would not do it, or a SET may still come behind the release. */
 static void owe_later(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     set_stake(lock, k, STAKE_OWED);
     lock->late |= bit_of(k);
     lock->debt_at = r->now_us + (uint64_t)DEBT_RETRY_MS * 1000;
+    give_up_waiting(lock, k);
 }
 
 /* Lets go of whatever may be on node k: grants, and what is unknown, alike (S4). */
@@ -128,20 +135,30 @@ static void let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
     for (unsigned k = 0; k < r->node_count; k++) let_go(r, lock, k);
 }
 
-/* Until when something that is sent now with this TTL may be there. */
+/* Until when a key may be there whose TTL begins now at the latest. */
 static void note_owed_until(struct redlock *r, struct redlock_lock *lock)
 {
-    const struct redlock_round *round = &lock->round;
+    uint64_t ttl_us = (uint64_t)lock->owed_ttl_ms * 1000 + drift_us(lock->owed_ttl_ms, r->config.drift_ppm);
 
-    lock->owed_until = later(lock->owed_until, r->now_us + (uint64_t)round->ttl_ms * 1000 + round->drift_us);
+    lock->owed_until = later(lock->owed_until, r->now_us + ttl_us);
+}
+
+/* A TTL goes out: to be noted now, and when the node has answered, since it begins there only then. */
+static void note_ttl(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock->round.ttl_ms > lock->owed_ttl_ms) lock->owed_ttl_ms = lock->round.ttl_ms;
+    note_owed_until(r, lock);
 }
 
 /* A lock's command has gone into the send buffer of node k. */
 static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command)
 {
     struct redlock_stake *stake = &lock->stakes[k];
+    struct redlock_asked asked = {
+        .lock = lock, .round = lock->round.number, .command = (uint8_t)command, .eval = stake->eval
+    };
 
-    node_asked(&r->nodes[k], &r->config, r->now_us, lock, lock->round.number, command);
+    node_asked(&r->nodes[k], &r->config, r->now_us, &asked);
     lock->outstanding++;
     want_nothing(r, lock, k);
     switch (command) {
@@ -149,9 +166,9 @@ static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k,
         memcpy(stake->token, lock->token, sizeof stake->token);
         stake->stale = false;
         set_stake(lock, k, STAKE_PLACED);
-        note_owed_until(r, lock);
+        note_ttl(r, lock);
         break;
-    case WIRE_EXTEND:   note_owed_until(r, lock); break;
+    case WIRE_EXTEND:   note_ttl(r, lock); break;
     case WIRE_RELEASE:  set_stake(lock, k, STAKE_LEAVING); break;
     case WIRE_GETRANGE: want(r, lock, k, WIRE_PTTL); break;
     default:            break;
@@ -289,7 +306,7 @@ static void clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k
 
 static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
 {
-    set_phase(lock, PHASE_WAITING);
+    if (lock->phase != PHASE_WAITING) set_phase(lock, PHASE_WAITING);
     lock->retry_at = timeout_at(r);
     queue_add(&r->hungry, lock, SLOT_DONE);
 }
@@ -308,7 +325,7 @@ static void begin_attempt(struct redlock *r, struct redlock_lock *lock)
     uint64_t latest = r->now_us + validity_us(lock->ttl_ms, 0, drift) - min_validity_us(lock) + 1;
 
     if (!draw_token(r, lock->token)) {
-        if (lock->phase != PHASE_WAITING) wait_for_entropy(r, lock);
+        wait_for_entropy(r, lock);
         return;
     }
     queue_remove(&r->hungry, lock, SLOT_DONE);
@@ -326,6 +343,7 @@ static void win(struct redlock *r, struct redlock_lock *lock)
 {
     lock->valid_from = lock->round.started_at;
     lock->valid_until = r->now_us + round_validity_us(&lock->round, r->now_us);
+    lock->is_unconfirmed = false;
     lock->extension_count = 0;
     lock->attempt_status = REDLOCK_OK;
     finish(r, lock, PHASE_HELD, REDLOCK_OK);
@@ -397,9 +415,12 @@ static void judge_extending(struct redlock *r, struct redlock_lock *lock)
     for (unsigned k = 0; k < r->node_count; k++)
         if (lock->stakes[k].want == WIRE_EXTEND) want_nothing(r, lock, k);
     if (verdict == VERDICT_LOST) {
+        if (lock->is_unconfirmed) lock->valid_until = 0;
         finish(r, lock, PHASE_HELD, ended ? REDLOCK_LOST : loss_of(round, round_validity_us(round, r->now_us) == 0));
         return;
     }
+    if (lock->is_unconfirmed) lock->valid_until = 0;    /* Nobody had promised that. */
+    lock->is_unconfirmed = false;
     lock->valid_from = round->started_at;
     lock->valid_until = later(lock->valid_until, r->now_us + round_validity_us(round, r->now_us));
     lock->extension_count++;
@@ -452,6 +473,7 @@ struct answer {
     enum wire_answer meaning;
     enum redlock_trouble trouble;   /* With WIRE_ERROR. */
     bool current;                   /* It was asked in the lock's last round. */
+    bool eval;                      /* It was asked by EVAL. */
     const struct wire_reply *reply;
 };
 
@@ -494,7 +516,7 @@ static void answer_acquire(struct redlock *r, const struct answer *a)
 /* NOSCRIPT (somebody ran SCRIPT FLUSH) is answered by EVAL at once, within the same round. */
 static bool send_script(struct redlock *r, const struct answer *a)
 {
-    if (a->meaning != WIRE_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT) return false;
+    if (a->meaning != WIRE_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->eval) return false;
     if (a->command == WIRE_RELEASE) set_stake(a->lock, a->k, STAKE_OWED);
     want(r, a->lock, a->k, a->command);
     a->lock->stakes[a->k].eval = true;
@@ -568,6 +590,7 @@ static void answer_question(const struct answer *a)
 static void answer_lock(struct redlock *r, const struct answer *a)
 {
     a->lock->outstanding--;
+    if (a->command == WIRE_ACQUIRE || a->command == WIRE_EXTEND) note_owed_until(r, a->lock);
     switch (a->command) {
     case WIRE_ACQUIRE: answer_acquire(r, a); break;
     case WIRE_EXTEND:  answer_extend(r, a); break;
@@ -591,18 +614,22 @@ static void never_answered(struct redlock *r, unsigned k, const struct redlock_a
     if (is_vote(lock, asked->round == lock->round.number, (enum wire_command)asked->command))
         round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
     lock->told &= (uint16_t)~bit_of(k);
+    if (asked->command == WIRE_ACQUIRE || asked->command == WIRE_EXTEND) note_owed_until(r, lock);
     if (asked->command == WIRE_ACQUIRE) stake->stale = true;
     if (stake->state == STAKE_LEAVING) owe(r, lock, k);
     judge(r, lock);
 }
 
-/* A command waits in the queue of a node that cannot take it now. Releases stay there: they are debts. */
+/* A command waits in the queue of a node that cannot take it now. Releases stay there: they are debts. So do others where the
+ * node may be back at once. */
 static void turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock)
 {
     struct redlock_stake *stake = &lock->stakes[k];
 
+    if (!r->nodes[k].settled) return;
     if (stake->want == WIRE_RELEASE) {
         if (lock->phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
+        give_up_waiting(lock, k);
     } else {
         if (stake->want == WIRE_ACQUIRE || stake->want == WIRE_EXTEND) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
         want_nothing(r, lock, k);
@@ -626,6 +653,11 @@ static void abandon(struct redlock *r, unsigned k)
 
 /* ---- The session of one node ---- */
 
+static bool is_same_server(const struct redlock_node *node, bool has_run_id, const uint8_t run_id[REDLOCK_RUN_ID_SIZE])
+{
+    return node->has_run_id && has_run_id && memcmp(node->run_id, run_id, REDLOCK_RUN_ID_SIZE) == 0;
+}
+
 /* S12: the same server twice would have two votes. */
 static bool is_twin(struct redlock *r, unsigned k)
 {
@@ -633,12 +665,20 @@ static bool is_twin(struct redlock *r, unsigned k)
 
     for (unsigned j = 0; j < r->node_count; j++) {
         const struct redlock_node *other = &r->nodes[j];
-        if (j == k || other->state != NODE_READY || !node->identity.has_run_id || !other->has_run_id) continue;
-        if (memcmp(other->run_id, node->identity.run_id, sizeof other->run_id) != 0) continue;
+        if (j == k || other->state != NODE_READY) continue;
+        if (!is_same_server(other, node->identity.has_run_id, node->identity.run_id)) continue;
         node_lose(node, REDLOCK_TROUBLE_SAME_SERVER, NULL, 0);
         node->twin = (uint8_t)j;
         return true;
     }
+    return false;
+}
+
+/* S12: has the server voted in this round already, when another node led to it? Then it counts from the next one on. */
+static bool was_elsewhere(const struct redlock *r, unsigned k)
+{
+    for (unsigned j = 0; j < r->node_count; j++)
+        if (j != k && is_same_server(&r->nodes[j], r->nodes[k].has_run_id, r->nodes[k].run_id)) return true;
     return false;
 }
 
@@ -649,7 +689,8 @@ static void settle(struct redlock *r, unsigned k)
 
     if (is_twin(r, k)) return;
     node_settle(&r->nodes[k], &r->config, r->now_us);
-    if (r->nodes[k].state != NODE_READY || node_votes(&r->nodes[k], r->now_us)) return;
+    if (r->nodes[k].state != NODE_READY) return;
+    if (node_votes(&r->nodes[k], r->now_us) && !was_elsewhere(r, k)) return;
     for (lock = r->nodes[k].queue.first; lock; lock = next) {
         next = lock->links[k].next;
         if (lock->stakes[k].want == WIRE_ACQUIRE || lock->stakes[k].want == WIRE_EXTEND) turn_away(r, k, lock);
@@ -673,6 +714,7 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
         .command = (enum wire_command)asked->command,
         .meaning = wire_read((enum wire_command)asked->command, reply),
         .current = asked->lock && asked->round == asked->lock->round.number,
+        .eval = asked->eval,
         .reply = reply,
     };
 
@@ -798,15 +840,19 @@ uint64_t redlock_wake_at(const struct redlock *r)
     return at;
 }
 
-/* S5: a debt is paid until the TTL has run out on the node. After that nothing of ours is there. */
+/* S5: a debt is paid until the TTL has run out on the node. After that nothing of ours is there; but while something is not
+ * answered, a SET may still be waiting there, and its TTL has not begun. */
 static void tick_debts(struct redlock *r, struct redlock_lock *lock)
 {
     bool expired = r->now_us >= lock->owed_until;
-    bool due = lock->late && r->now_us >= lock->debt_at;
 
+    if (expired && lock->outstanding > 0) {
+        lock->owed_until = timeout_at(r);
+        return;
+    }
     for (unsigned k = 0; k < r->node_count && expired; k++)
         if (lock->stakes[k].state == STAKE_OWED) clear_stake(r, lock, k);
-    if (due && !expired) redlock_pay(r, lock, r->now_us);
+    if (lock->late && r->now_us >= lock->debt_at) redlock_pay(r, lock, r->now_us);
 }
 
 static void tick_lock(struct redlock *r, struct redlock_lock *lock)
@@ -868,6 +914,8 @@ void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64
 
     r->now_us = now_us;
     if (node->state != NODE_CLOSING) {
+        /* One that was good and had long been silent was closed for its silence, as servers do: that is no failure. */
+        if (node->state == NODE_READY && node->asked_count == 0 && now_us >= node->alarm_at) node->failures = 0;
         node_lose(node, why ? REDLOCK_TROUBLE_UNREACHABLE : REDLOCK_TROUBLE_CLOSED, why, size_of_text(why));
         abandon(r, k);
     }
@@ -931,18 +979,32 @@ void redlock_lock_init(struct redlock_lock *lock)
     *lock = (struct redlock_lock){ .status = REDLOCK_LOST, .attempt_status = REDLOCK_LOST };
 }
 
+/* Held, or adopted and perhaps held. */
 static bool is_held(const struct redlock_lock *lock, uint64_t now_us)
 {
-    return redlock_valid_us(lock, now_us) > 0;
+    return now_us >= lock->valid_from && now_us < lock->valid_until;
 }
 
-/* May an operation on this resource begin? */
-static bool is_free_for(const struct redlock *r, const struct redlock_lock *lock, const void *resource, size_t size)
+/* Is nothing under way, and nothing held by this clock? */
+static bool has_ended(const struct redlock_lock *lock, uint64_t now_us)
 {
-    bool has_ended = lock->phase == PHASE_IDLE || (lock->phase == PHASE_HELD && !is_held(lock, r->now_us));
-    bool is_same = lock->resource && lock->resource_size == size && memcmp(lock->resource, resource, size) == 0;
+    return lock->phase == PHASE_IDLE || (lock->phase == PHASE_HELD && !is_held(lock, now_us));
+}
 
-    return has_ended && (is_same || (lock->phase == PHASE_IDLE && lock->owed == 0 && lock->outstanding == 0));
+static bool is_about(const struct redlock_lock *lock, const void *resource, size_t size)
+{
+    return lock->resource && lock->resource_size == size && memcmp(lock->resource, resource, size) == 0;
+}
+
+/* A lock whose validity has ended and that was not released ends now. Its keys will be gone at any moment, and are left to
+ * that, unless they are in the way of what comes next. */
+static void retire(struct redlock *r, struct redlock_lock *lock, bool are_in_the_way)
+{
+    for (unsigned k = 0; k < r->node_count; k++) {
+        if (are_in_the_way) let_go(r, lock, k);
+        else                clear_stake(r, lock, k);
+    }
+    set_phase(lock, PHASE_IDLE);
 }
 
 static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, uint32_t min_validity_ms)
@@ -955,10 +1017,20 @@ static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, u
     return REDLOCK_OK;
 }
 
-static enum redlock_status set_resource(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t size)
+/* Makes the lock ready for its next operation, on this resource. */
+static enum redlock_status set_resource(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t size,
+                                        bool acquires)
 {
+    bool is_same;
+
     if (!resource || size < 1 || size > r->config.resource_max) return REDLOCK_BAD_RESOURCE;
-    if (!is_free_for(r, lock, resource, size)) return REDLOCK_BAD_STATE;
+    is_same = is_about(lock, resource, size);
+    if (!has_ended(lock, r->now_us) || (!is_same && !redlock_idle(lock, r->now_us))) return REDLOCK_BAD_STATE;
+    if (lock->phase == PHASE_HELD) retire(r, lock, is_same && acquires);
+    if (redlock_idle(lock, r->now_us)) {
+        lock->owed_ttl_ms = 0;
+        lock->owed_until = 0;
+    }
     lock->resource = (const uint8_t *)resource;
     lock->resource_size = (uint16_t)size;
     return REDLOCK_OK;
@@ -976,12 +1048,8 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     enum redlock_status status = check_ttl(r, request->ttl_ms, request->min_validity_ms);
 
     r->now_us = now_us;
-    if (status == REDLOCK_OK) status = set_resource(r, lock, request->resource, request->resource_size);
+    if (status == REDLOCK_OK) status = set_resource(r, lock, request->resource, request->resource_size, true);
     if (status != REDLOCK_OK) return status;
-    if (lock->phase == PHASE_HELD) {    /* Its validity has ended, and it was not released. */
-        let_go_everywhere(r, lock);
-        set_phase(lock, PHASE_IDLE);
-    }
     start(r, lock);
     lock->ttl_ms = request->ttl_ms;
     lock->min_validity_ms = request->min_validity_ms;
@@ -1023,6 +1091,7 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
 static void ask_to_release(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     let_go(r, lock, k);
+    if (lock->late & bit_of(k)) owe(r, lock, k);
     if (lock->stakes[k].state == STAKE_NONE)        round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     else if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
 }
@@ -1055,10 +1124,9 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
 
     r->now_us = now_us;
     if (!redlock_idle(lock, now_us)) return REDLOCK_BAD_STATE;
-    status = set_resource(r, lock, resource, resource_size);
+    status = set_resource(r, lock, resource, resource_size, false);
     if (status != REDLOCK_OK) return status;
     start(r, lock);
-    if (lock->phase == PHASE_HELD) set_phase(lock, PHASE_IDLE);
     set_phase(lock, PHASE_INSPECTING);
     begin_round(r, lock, WIRE_GETRANGE, REDLOCK_NEVER);
     lock->sights = sights;
@@ -1081,17 +1149,20 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, 
     r->now_us = now_us;
     if (!wire_token_read(token, size_of_text(token), bytes)) return REDLOCK_BAD_TOKEN;
     if (!redlock_idle(lock, now_us)) return REDLOCK_BAD_STATE;
-    status = set_resource(r, lock, resource, resource_size);
+    status = set_resource(r, lock, resource, resource_size, false);
     if (status != REDLOCK_OK) return status;
     memcpy(lock->token, bytes, sizeof bytes);
-    if (lock->phase != PHASE_HELD) set_phase(lock, PHASE_HELD);
+    set_phase(lock, PHASE_HELD);
     for (unsigned k = 0; k < r->node_count; k++) {
         memcpy(lock->stakes[k].token, bytes, sizeof bytes);
         set_stake(lock, k, STAKE_PLACED);
     }
     lock->valid_from = now_us;
     lock->valid_until = timeout_at(r);
-    lock->owed_until = now_us + (uint64_t)REDLOCK_TTL_MS_MAX * 1000;    /* Nobody told its TTL. */
+    lock->is_unconfirmed = true;
+    /* Nobody told its TTL, but it is not over the guard (S11). */
+    lock->owed_ttl_ms = r->config.guard_ms > 0 ? r->config.guard_ms : REDLOCK_TTL_MS_MAX;
+    note_owed_until(r, lock);
     lock->extension_limit = 0;
     return REDLOCK_OK;
 }
@@ -1123,12 +1194,6 @@ static void readdress(struct redlock *r, const struct redlock_lock *from, struct
         }
 }
 
-/* The queue that its last link is in, if it is in any. */
-static struct redlock_queue *last_queue(struct redlock *r, const struct redlock_lock *lock)
-{
-    return lock->phase == PHASE_WAITING ? &r->hungry : &r->done;
-}
-
 void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
     r->now_us = now_us;
@@ -1155,7 +1220,7 @@ void redlock_forget(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->outstanding > 0) readdress(r, lock, NULL);
     for (unsigned k = 0; k < r->node_count; k++) want_nothing(r, lock, k);
-    queue_remove(last_queue(r, lock), lock, SLOT_DONE);
+    queue_remove(lock->phase == PHASE_WAITING ? &r->hungry : &r->done, lock, SLOT_DONE);
     heap_set(&r->heap, lock, REDLOCK_NEVER);
     clear(lock);
 }
@@ -1163,10 +1228,11 @@ void redlock_forget(struct redlock *r, struct redlock_lock *lock)
 void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource)
 {
     heap_set(&r->heap, from, REDLOCK_NEVER);
+    if (from->phase != PHASE_WAITING) queue_remove(&r->done, from, SLOT_DONE);
     *to = *from;
     to->resource = (const uint8_t *)resource;
     for (unsigned k = 0; k < r->node_count; k++) queue_replace(&r->nodes[k].queue, to, k);
-    queue_replace(last_queue(r, to), to, SLOT_DONE);
+    if (to->phase == PHASE_WAITING) queue_replace(&r->hungry, to, SLOT_DONE);
     if (to->outstanding > 0) readdress(r, from, to);
     reschedule(r, to);
     clear(from);
@@ -1195,15 +1261,12 @@ enum redlock_status redlock_attempt_status(const struct redlock_lock *lock)
 /* S10: computed at every question. A clock that went back is no clock: not held. */
 uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us)
 {
-    if (now_us < lock->valid_from || now_us >= lock->valid_until) return 0;
-    return lock->valid_until - now_us;
+    return is_held(lock, now_us) && !lock->is_unconfirmed ? lock->valid_until - now_us : 0;
 }
 
 bool redlock_idle(const struct redlock_lock *lock, uint64_t now_us)
 {
-    bool has_ended = lock->phase == PHASE_IDLE || (lock->phase == PHASE_HELD && !is_held(lock, now_us));
-
-    return has_ended && lock->owed == 0 && lock->outstanding == 0;
+    return has_ended(lock, now_us) && lock->owed == 0 && lock->outstanding == 0;
 }
 
 unsigned redlock_owed(const struct redlock_lock *lock)

@@ -4,8 +4,9 @@
 
 _Static_assert(sizeof(struct resp_parser) <= sizeof(((struct redlock_node *)0)->parser), "REDLOCK_PARSER_WORDS is too small");
 
-/* S16: what a node may send at most. INFO server has some 1,500 bytes; ROLE lists a master's replicas, each in an array. */
-static const struct resp_limits limits = { .line_max = 16384, .bulk_max = 65536, .elements_max = 4096, .depth_max = 3 };
+/* S16: what a node may send at most. INFO server has some 1,500 bytes; ROLE lists a master's replicas,
+ * each in an array. 64 x 64 x 64 short items are read in a fraction of a second. */
+static const struct resp_limits limits = { .line_max = 16384, .bulk_max = 65536, .elements_max = 64, .depth_max = 3 };
 
 static struct resp_parser *parser_of(struct redlock_node *node)
 {
@@ -153,13 +154,12 @@ struct redlock_asked *node_asked_at(struct redlock_node *node, const struct redl
     return &node->asked[at < config->pipeline ? at : at - config->pipeline];
 }
 
-void node_asked(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us, struct redlock_lock *lock,
-                uint32_t round, enum wire_command command)
+void node_asked(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
+                const struct redlock_asked *asked)
 {
     REDLOCK_CHECK(node_can_ask(node, config));
     if (node->state == NODE_READY && node->asked_count == 0) node->alarm_at = now_us + NODE_HANG_FACTOR * timeout_us(config);
-    *node_asked_at(node, config, node->asked_count) =
-        (struct redlock_asked){ .lock = lock, .round = round, .command = (uint8_t)command };
+    *node_asked_at(node, config, node->asked_count) = *asked;
     node->asked_count++;
 }
 
@@ -178,9 +178,9 @@ void node_greet(struct redlock_node *node, const struct redlock_config *config, 
 
     resp_write_begin(&w, node->send, config->send_size, node->send_end);
     while (node->step != WIRE_READY && node_can_ask(node, config)) {
-        enum wire_command command = (enum wire_command)node->step;
-        if (!wire_put_greeting(&w, command, &node->login)) break;
-        node_asked(node, config, now_us, NULL, 0, command);
+        struct redlock_asked asked = { .command = node->step };
+        if (!wire_put_greeting(&w, (enum wire_command)node->step, &node->login)) break;
+        node_asked(node, config, now_us, &asked);
         step_from(node, node->step + 1u);
     }
     node->send_end = (uint32_t)w.used;
@@ -365,6 +365,7 @@ void node_settle(struct redlock_node *node, const struct redlock_config *config,
         node->has_run_id = true;
     }
     set_state(node, NODE_READY);
+    node->alarm_at = now_us + NODE_HANG_FACTOR * timeout_us(config);
     node->settled = true;
     node->trouble = REDLOCK_TROUBLE_NONE;
 }

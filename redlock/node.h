@@ -52,7 +52,7 @@ REDLOCK_PRIVATE void node_greet(struct redlock_node *node, const struct redlock_
 /* Is there room for one more question? And: it was put into the send buffer, up to end. */
 REDLOCK_PRIVATE bool node_can_ask(const struct redlock_node *node, const struct redlock_config *config);
 REDLOCK_PRIVATE void node_asked(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
-                                struct redlock_lock *lock, uint32_t round, enum wire_command command);
+                                const struct redlock_asked *asked);
 
 /* The question that was asked first and is not answered, taken out. False: there is none. */
 REDLOCK_PRIVATE bool node_take_asked(struct redlock_node *node, const struct redlock_config *config,

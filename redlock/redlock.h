@@ -202,6 +202,7 @@ struct redlock_lock {
     uint8_t status;                     /* Of the operation under way, or of the last one: enum redlock_status. */
     uint8_t attempt_status;             /* Of the last attempt, when waiting longer than that. */
     bool in_heap;
+    bool is_unconfirmed;                /* Adopted: no node has said yet that it is held. */
     uint16_t queued;                    /* Of links[]: those in use. */
     uint16_t owed, late, told;          /* Nodes: to which a release is still to be sent; of these, to be tried at debt_at;
                                          * from which PTTL or a sight is still to come. */
@@ -215,6 +216,7 @@ struct redlock_lock {
     uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
     uint64_t retry_at;
     uint64_t owed_until, debt_at;       /* When the last TTL has run out on every node; when debts are tried again. */
+    uint32_t owed_ttl_ms;               /* The longest TTL that was sent and may be running on some node. */
     uint64_t wake_at;                   /* Heap of locks by time. */
     struct redlock_lock *heap_child, *heap_next, *heap_previous;
     uint32_t extension_limit, extension_count;
@@ -228,6 +230,7 @@ struct redlock_asked {
     struct redlock_lock *lock;  /* NULL: of the handshake, or its lock was forgotten. */
     uint32_t round;
     uint8_t command;            /* enum wire_command. */
+    bool eval;                  /* It was sent as EVAL. */
 };
 
 /* How to log in to a node. The texts are the caller's and must stay. NULL: none. */
@@ -316,9 +319,10 @@ struct redlock {
 #define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 264u)
 
 /* Bytes of memory that redlock_init needs, as a constant expression. */
-#define REDLOCK_MEMORY(node_count, pipeline, send_size, receive_size)                                             \
-    ((size_t)(node_count) * (((size_t)(pipeline) * sizeof(struct redlock_asked)) +                                \
-                             (((size_t)(send_size) + 7) & ~(size_t)7) + (((size_t)(receive_size) + 7) & ~(size_t)7)))
+#define REDLOCK_MEMORY(node_count, pipeline, send_size, receive_size)                          \
+    ((size_t)(node_count) * (REDLOCK_ALIGNED((pipeline) * sizeof(struct redlock_asked)) +      \
+                             REDLOCK_ALIGNED(send_size) + REDLOCK_ALIGNED(receive_size)))
+#define REDLOCK_ALIGNED(size) (((size_t)(size) + 7) & ~(size_t)7)
 #define REDLOCK_MEMORY_DEFAULT(node_count) \
     REDLOCK_MEMORY(node_count, REDLOCK_PIPELINE, REDLOCK_SEND_SIZE, REDLOCK_RECEIVE_SIZE)
 
@@ -428,9 +432,9 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
                                           size_t resource_size, struct redlock_sight *sights, uint64_t now_us);
 
 /* Takes over a lock that another process acquired, by its token (40 hex digits), so that it can be extended or released
- * here. Its validity is not known: it counts as held for one node timeout, within which an extension must be confirmed.
- * That is no weaker than S9: a quorum that still holds our token shares a node with every quorum that a rival could have
- * won since, so nobody has. BAD_RESOURCE, BAD_TOKEN, BAD_STATE. */
+ * here. Whether it is still held is not known: redlock_valid_us() is 0 until an extension, begun within one node timeout, is
+ * confirmed. That is no weaker than S9: a quorum that still holds our token shares a node with every quorum that a rival
+ * could have won since, so nobody has. BAD_RESOURCE, BAD_TOKEN, BAD_STATE. */
 enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
                                   const char *token, uint64_t now_us);
 
@@ -447,6 +451,7 @@ void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 void redlock_forget(struct redlock *r, struct redlock_lock *lock);
 
 /* Moves a lock, with everything the engine knows of it, to other memory. to is not in use; from is as after redlock_forget.
+ * redlock_next_done will not tell of it.
  * resource: where its name is from now on (the same bytes). */
 void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource);
 
@@ -496,7 +501,8 @@ unsigned redlock_quorum(unsigned node_count);
 /* True when node k has a vote now. */
 bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us);
 
-/* True when the first connection to node k has succeeded or failed: before that nothing is known of it. */
+/* False while nobody can tell whether node k is there: before the first connection has succeeded or failed, and while one that
+ * was good and broke is made anew. A round waits for such a node. */
 bool redlock_node_settled(const struct redlock *r, unsigned k);
 
 /* Why node k has no vote, or what its last error was. */

@@ -63,7 +63,7 @@ struct redlock_parted {
     uint8_t resource[REDLOCK_RESOURCE_MAX];
 };
 
-/* About 130 KB: better static or in a structure of yours than on a small stack. Private. */
+/* Some 200 KB: better static or in a structure of yours than on a small stack. Must stay where it was opened. Private. */
 struct redlock_client {
     struct redlock engine;
     struct redlock_node nodes[REDLOCK_NODES_MAX];
@@ -102,14 +102,15 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms);
 
 /* ---- Blocking face ---- */
 
-/* Connects ahead of need: returns when every node has a vote, or an error, or wait_ms are over. OK: a quorum has a vote.
+/* Connects ahead of need: returns when every node has a vote, or an error, and after wait_ms at the latest. OK: a quorum has a vote.
  * Need not be called: acquire connects by itself. */
 enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms);
 
 /* Acquires resource (a NUL-terminated text; not copied, it must stay until the release) for ttl_ms, trying for up to wait_ms
  * (0: once; REDLOCK_FOREVER). lock: from redlock_lock_init or the end of an earlier use. It must stay where it is until it
  * is released. For binary names and more settings: redlock_acquire_request.
- * OK: held, for redlock_valid_us(). Anything else: not held, and the lock's memory is the caller's again. */
+ * OK: held, for redlock_valid_us(). Anything else: not acquired, and the lock's memory is the caller's again; but after
+ * BAD_STATE and the other BAD_... nothing has changed, so a lock that was held still is. */
 enum redlock_status redlock_acquire(struct redlock_client *c, struct redlock_lock *lock, const char *resource,
                                     uint32_t ttl_ms, uint32_t wait_ms);
 enum redlock_status redlock_acquire_request(struct redlock_client *c, struct redlock_lock *lock,
@@ -165,6 +166,10 @@ void redlock_part(struct redlock_client *c, struct redlock_lock *lock);
 /* ---- Questions ---- */
 
 unsigned redlock_node_count(const struct redlock_client *c);
+
+/* How many released locks the client has given up on, because more than REDLOCK_PARTED_MAX owed something at once: their keys
+ * may have stayed on slow nodes until their TTL ended. */
+uint64_t redlock_given_up(const struct redlock_client *c);
 
 /* Node k's address in words, without user and password. Of the client's lifetime. */
 const char *redlock_node_address(const struct redlock_client *c, unsigned k);

@@ -63,8 +63,9 @@ static void talk_bytes(const struct cluster *cluster, const struct cluster_conne
 
 static uint64_t clock_read(const struct cluster_clock *clock, uint64_t true_us)
 {
-    const int64_t passed = (int64_t)(true_us - clock->true_us);
-    return clock->local_us + (uint64_t)(passed + passed / 1000000 * clock->fast_ppm + passed % 1000000 * clock->fast_ppm / 1000000);
+    const int64_t passed = (int64_t)(true_us - clock->true_us), second = 1000000;
+    const int64_t gained = passed / second * clock->fast_ppm + passed % second * clock->fast_ppm / second;
+    return clock->local_us + (uint64_t)(passed + gained);
 }
 
 /* The first moment at which the clock reads local_us or more. */
@@ -184,7 +185,8 @@ static void connection_begin(struct cluster *cluster, unsigned client, unsigned 
     struct cluster_link *link = &cluster->links[client][node];
     if (cluster->connection_count == cluster->connection_capacity) {
         cluster->connection_capacity = 2 * cluster->connection_capacity + 8;
-        cluster->connections = need(realloc(cluster->connections, cluster->connection_capacity * sizeof *cluster->connections));
+        cluster->connections =
+            need(realloc(cluster->connections, cluster->connection_capacity * sizeof *cluster->connections));
     }
     cluster->connections[cluster->connection_count++] = connection;
     connection->client = client;
@@ -424,7 +426,8 @@ static void after_call(struct cluster *cluster, unsigned c)
 }
 
 /* The wants that make sense with a connection in that state. */
-static void watch_wants(struct cluster *cluster, unsigned c, unsigned k, unsigned wants, const struct cluster_connection *connection)
+static void watch_wants(struct cluster *cluster, unsigned c, unsigned k, unsigned wants,
+                        const struct cluster_connection *connection)
 {
     const unsigned busy = REDLOCK_WANT_SEND | REDLOCK_WANT_RECEIVE;
     if (wants & ~(busy | REDLOCK_WANT_CONNECT | REDLOCK_WANT_CLOSE))
@@ -716,6 +719,11 @@ bool cluster_run_until_done(struct cluster *cluster, unsigned client, unsigned l
 
 /* ---- Locks ---- */
 
+static struct redlock *engine_of(struct cluster *cluster, unsigned client)
+{
+    return &cluster->clients[client].engine;
+}
+
 void cluster_need_locks(struct cluster *cluster, unsigned client, unsigned count)
 {
     struct cluster_client *owner = &cluster->clients[client];
@@ -748,23 +756,24 @@ enum redlock_status cluster_acquire(struct cluster *cluster, unsigned client, un
     struct cluster_lock *taken = &owner->locks[lock];
     struct redlock_request copy = *request;
     copy.resource = keep_name(taken, request->resource, request->resource_size);
-    const enum redlock_status status = redlock_start_acquire(&owner->engine, &taken->lock, &copy, cluster_client_now(cluster, client));
+    const enum redlock_status status =
+        redlock_start_acquire(&owner->engine, &taken->lock, &copy, cluster_client_now(cluster, client));
     after_call(cluster, client);
     return status;
 }
 
 enum redlock_status cluster_extend(struct cluster *cluster, unsigned client, unsigned lock, uint32_t ttl_ms)
 {
-    const enum redlock_status status = redlock_start_extend(&cluster->clients[client].engine, cluster_lock(cluster, client, lock),
-                                                            ttl_ms, cluster_client_now(cluster, client));
+    const enum redlock_status status = redlock_start_extend(
+        engine_of(cluster, client), cluster_lock(cluster, client, lock), ttl_ms, cluster_client_now(cluster, client));
     after_call(cluster, client);
     return status;
 }
 
 enum redlock_status cluster_release(struct cluster *cluster, unsigned client, unsigned lock)
 {
-    const enum redlock_status status = redlock_start_release(&cluster->clients[client].engine, cluster_lock(cluster, client, lock),
-                                                             cluster_client_now(cluster, client));
+    const enum redlock_status status = redlock_start_release(
+        engine_of(cluster, client), cluster_lock(cluster, client, lock), cluster_client_now(cluster, client));
     after_call(cluster, client);
     return status;
 }
@@ -774,8 +783,9 @@ enum redlock_status cluster_inspect(struct cluster *cluster, unsigned client, un
 {
     struct cluster_lock *looker = &cluster->clients[client].locks[lock];
     const uint8_t *name = keep_name(looker, resource, strlen(resource));
-    const enum redlock_status status = redlock_start_inspect(&cluster->clients[client].engine, &looker->lock, name,
-                                                             strlen(resource), sights, cluster_client_now(cluster, client));
+    const enum redlock_status status =
+        redlock_start_inspect(engine_of(cluster, client), &looker->lock, name, strlen(resource), sights,
+                              cluster_client_now(cluster, client));
     after_call(cluster, client);
     return status;
 }
@@ -785,15 +795,15 @@ enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsi
 {
     struct cluster_lock *heir = &cluster->clients[client].locks[lock];
     const uint8_t *name = keep_name(heir, resource, strlen(resource));
-    const enum redlock_status status = redlock_adopt(&cluster->clients[client].engine, &heir->lock, name, strlen(resource),
-                                                     token, cluster_client_now(cluster, client));
+    const enum redlock_status status = redlock_adopt(engine_of(cluster, client), &heir->lock, name, strlen(resource), token,
+                                                     cluster_client_now(cluster, client));
     after_call(cluster, client);
     return status;
 }
 
 void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock)
 {
-    redlock_cancel(&cluster->clients[client].engine, cluster_lock(cluster, client, lock), cluster_client_now(cluster, client));
+    redlock_cancel(engine_of(cluster, client), cluster_lock(cluster, client, lock), cluster_client_now(cluster, client));
     after_call(cluster, client);
 }
 
@@ -801,7 +811,7 @@ void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock)
 void cluster_forget(struct cluster *cluster, unsigned client, unsigned lock)
 {
     struct cluster_lock *forgotten = &cluster->clients[client].locks[lock];
-    redlock_forget(&cluster->clients[client].engine, &forgotten->lock);
+    redlock_forget(engine_of(cluster, client), &forgotten->lock);
     memset(forgotten, 0xDD, sizeof *forgotten);
     forgotten->in_use = false;
     after_call(cluster, client);
@@ -916,7 +926,8 @@ void cluster_client_dies(struct cluster *cluster, unsigned client)
 
 const char *cluster_key(struct cluster *cluster, unsigned node, const char *name)
 {
-    const struct model_key *key = model_find(&cluster->hosts[node].node, 0, name, strlen(name), cluster_node_now(cluster, node));
+    const uint64_t now_us = cluster_node_now(cluster, node);
+    const struct model_key *key = model_find(&cluster->hosts[node].node, 0, name, strlen(name), now_us);
     return key ? (const char *)key->value : NULL;
 }
 

@@ -112,11 +112,11 @@ static uint32_t rotate(uint32_t word, unsigned by)
     return word << by | word >> (32 - by);
 }
 
-static void sha1_block(uint32_t h[5], const uint8_t block[64])
+static void sha1_block(uint32_t h[5], const uint8_t *block)
 {
     uint32_t w[80], a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
-    for (unsigned i = 0; i < 16; i++)
-        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    for (unsigned i = 0; i < 16; i++, block += 4)
+        w[i] = (uint32_t)block[0] << 24 | (uint32_t)block[1] << 16 | (uint32_t)block[2] << 8 | block[3];
     for (unsigned i = 16; i < 80; i++)
         w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     for (unsigned i = 0; i < 80; i++) {
@@ -302,6 +302,12 @@ static const char *why_no_write(const struct model_node *node, bool frees)
 
 /* ---- Commands ---- */
 
+/* The key that an argument names; NULL: there is none. */
+static struct model_key *key_named(const struct scene *scene, unsigned argument)
+{
+    return key_find(scene->node, scene->session->database, scene->command->arguments[argument], scene->now_us);
+}
+
 static void do_auth(const struct scene *scene)
 {
     const struct model_node *node = scene->node;
@@ -401,7 +407,7 @@ static void do_set(const struct scene *scene)
         answer(scene, "-ERR value is not an integer or out of range\r\n");
     } else if (ttl_ms <= 0) {
         answer(scene, "-ERR invalid expire time in 'set' command\r\n");
-    } else if (key_find(scene->node, scene->session->database, a[1], scene->now_us)) {
+    } else if (key_named(scene, 1)) {
         answer(scene, "$-1\r\n");
     } else {
         struct model_key *key = key_put(scene->node, scene->session->database, a[1], a[2]);
@@ -414,7 +420,7 @@ static void do_set(const struct scene *scene)
 static void do_getrange(const struct scene *scene)
 {
     const struct slice *a = scene->command->arguments;
-    const struct model_key *key = key_find(scene->node, scene->session->database, a[1], scene->now_us);
+    const struct model_key *key = key_named(scene, 1);
     int64_t from, to;
     if (key && key->is_list) {
         answer_error(scene, wrong_type, NULL);
@@ -429,7 +435,7 @@ static void do_getrange(const struct scene *scene)
 
 static void do_get(const struct scene *scene)
 {
-    const struct model_key *key = key_find(scene->node, scene->session->database, scene->command->arguments[1], scene->now_us);
+    const struct model_key *key = key_named(scene, 1);
     if (!key)
         answer(scene, "$-1\r\n");
     else if (key->is_list)
@@ -440,7 +446,7 @@ static void do_get(const struct scene *scene)
 
 static void do_strlen(const struct scene *scene)
 {
-    const struct model_key *key = key_find(scene->node, scene->session->database, scene->command->arguments[1], scene->now_us);
+    const struct model_key *key = key_named(scene, 1);
     if (key && key->is_list)
         answer_error(scene, wrong_type, NULL);
     else
@@ -449,7 +455,7 @@ static void do_strlen(const struct scene *scene)
 
 static void do_pttl(const struct scene *scene)
 {
-    const struct model_key *key = key_find(scene->node, scene->session->database, scene->command->arguments[1], scene->now_us);
+    const struct model_key *key = key_named(scene, 1);
     answer_number(scene, key ? key_pttl(key, scene->now_us) : -2);
 }
 
@@ -561,7 +567,7 @@ static void run_script(const struct scene *scene, enum script script, const char
         answer(scene, "-ERR wrong arguments\r\n");
         return;
     }
-    struct model_key *key = key_find(scene->node, scene->session->database, command->arguments[3], scene->now_us);
+    struct model_key *key = key_named(scene, 3);
     if (script == SCRIPT_RELEASE)
         do_release(scene, key, command->arguments[4], sha);
     else

@@ -59,7 +59,7 @@ struct model_answer {
 
 enum model_role { MODEL_MASTER, MODEL_REPLICA, MODEL_SENTINEL };
 
-/* Why a server answers with errors: FAULTS.md, the answers of a node. */
+/* Why a server answers with errors. */
 enum model_condition {
     MODEL_WELL,
     MODEL_LOADING,

@@ -41,6 +41,14 @@ static inline enum redlock_status story_acquire(struct cluster *cluster, unsigne
     return cluster_acquire(cluster, client, lock, &request);
 }
 
+/* The node answers a command with these bytes, so many times; whether it executes it or not. */
+static inline void story_plan(struct model_node *node, const char *command, const void *bytes, size_t size, unsigned times,
+                              bool executes)
+{
+    model_node_plan(node, (struct model_answer){ .command = command, .bytes = bytes, .size = size, .times = times,
+                                                 .executes = executes });
+}
+
 /* ---- Beginning ---- */
 
 /* Nodes and clients that have not said a word to each other. What follows them may change the config. */
@@ -64,11 +72,12 @@ static inline enum redlock_status story_acquire(struct cluster *cluster, unsigne
 #define RUN_US(us) do { cluster_run_us(cluster, (us)); STORY_GOES_ON; } while (0)
 
 #define UNTIL_DONE(client) UNTIL_LOCK_DONE(client, 0)
-#define UNTIL_LOCK_DONE(client, lock)                                                                             \
-    do {                                                                                                          \
-        const bool story_done = cluster_run_until_done(cluster, (client), (lock));                                \
-        STORY_GOES_ON;                                                                                            \
-        TAP_CHECK(story_done, "the operation of lock %u of client %u does not end", (unsigned)(lock), (unsigned)(client)); \
+#define UNTIL_LOCK_DONE(client, lock)                                                         \
+    do {                                                                                      \
+        const bool story_done = cluster_run_until_done(cluster, (client), (lock));            \
+        STORY_GOES_ON;                                                                        \
+        TAP_CHECK(story_done, "the operation of lock %u of client %u does not end", (unsigned)(lock), \
+                  (unsigned)(client));                                                        \
     } while (0)
 
 /* ---- What a client does ---- */
@@ -89,20 +98,21 @@ static inline enum redlock_status story_acquire(struct cluster *cluster, unsigne
 
 #define NODE(k) (&cluster->hosts[k].node)
 #define LINK(client, k) (&cluster->links[client][k])
-#define STORY_LINKS(k, verb) do { for (unsigned story_c = 0; story_c < cluster->client_count; story_c++) verb(cluster, story_c, (k)); } while (0)
+#define STORY_CLIENTS for (unsigned story_c = 0; story_c < cluster->client_count; story_c++)
+#define STORY_NODES for (unsigned story_k = 0; story_k < cluster->node_count; story_k++)
 
 #define DOWN(k) cluster_node_down(cluster, (k))
 #define UP(k) cluster_node_up(cluster, (k), false)          /* With an empty memory. */
 #define UP_KEEPING(k) cluster_node_up(cluster, (k), true)
 #define HANG(k) cluster_node_hang(cluster, (k))
 #define RESUME(k) cluster_node_resume(cluster, (k))
-#define STALL(k) STORY_LINKS(k, cluster_stall)
-#define HEAL(k) STORY_LINKS(k, cluster_heal)
+#define STALL(k) do { STORY_CLIENTS cluster_stall(cluster, story_c, (k)); } while (0)
+#define HEAL(k) do { STORY_CLIENTS cluster_heal(cluster, story_c, (k)); } while (0)
 #define HEAL_ALL cluster_heal_all(cluster)
-#define DEAFEN(k) do { for (unsigned story_c = 0; story_c < cluster->client_count; story_c++) LINK(story_c, k)->deaf = true; } while (0)
+#define DEAFEN(k) do { STORY_CLIENTS LINK(story_c, k)->deaf = true; } while (0)
 #define RESET(client, k) cluster_reset(cluster, (client), (k), false)
-#define DELAY_US(k, us) do { for (unsigned story_c = 0; story_c < cluster->client_count; story_c++) LINK(story_c, k)->delay_us = (us); } while (0)
-#define DELAY_ALL_US(us) do { for (unsigned story_k = 0; story_k < cluster->node_count; story_k++) DELAY_US(story_k, us); } while (0)
+#define DELAY_US(k, us) do { STORY_CLIENTS LINK(story_c, k)->delay_us = (us); } while (0)
+#define DELAY_ALL_US(us) do { STORY_NODES DELAY_US(story_k, us); } while (0)
 #define FREEZE(client) (cluster->clients[client].frozen = true)
 #define THAW(client) (cluster->clients[client].frozen = false)
 #define CLIENT_CLOCK_STEPS_MS(client, ms) cluster_step_client_clock(cluster, (client), (int64_t)(ms) * 1000)
@@ -110,14 +120,16 @@ static inline enum redlock_status story_acquire(struct cluster *cluster, unsigne
 
 /* Somebody else sets a key; ttl_ms 0: for ever. */
 #define RIVAL(k, resource, ttl_ms) (void)model_put(NODE(k), (resource), "rival", (ttl_ms), cluster_node_now(cluster, (k)))
-#define RIVAL_ON_ALL(resource, ttl_ms) do { for (unsigned story_k = 0; story_k < cluster->node_count; story_k++) RIVAL(story_k, resource, ttl_ms); } while (0)
+#define RIVAL_ON_ALL(resource, ttl_ms) do { STORY_NODES RIVAL(story_k, resource, ttl_ms); } while (0)
 #define REMOVE_KEYS(k) model_flush(NODE(k))
 
-/* The node answers a command with that text (without CR LF) for so many times, and does not execute it. */
-#define ANSWERS(k, name, text) ANSWERS_TIMES(k, name, text, UINT32_MAX)
-#define ANSWERS_TIMES(k, name, text, count) \
-    model_node_plan(NODE(k), (struct model_answer){ .command = (name), .bytes = text "\r\n", .size = sizeof text + 1, .times = (count) })
+/* From now on the node answers a command with that reply and does not execute it. */
+#define ANSWERS(k, name, reply) story_plan(NODE(k), (name), (reply), strlen(reply), UINT32_MAX, false)
 #define ANSWERS_AS_EVER(k) model_node_forget_plans(NODE(k))
+
+/* Once; and it executes the command nevertheless, or does not. */
+#define DOES_BUT_ANSWERS(k, name, reply) story_plan(NODE(k), (name), (reply), strlen(reply), 1, true)
+#define ANSWERS_ONCE(k, name, reply) story_plan(NODE(k), (name), (reply), strlen(reply), 1, false)
 
 /* ---- What is expected ---- */
 
@@ -131,12 +143,15 @@ static inline enum redlock_status story_acquire(struct cluster *cluster, unsigne
 
 /* A status by its name, since a number says little when a test fails. */
 #define EXPECT_STATUS(client, status) EXPECT_LOCK_STATUS(client, 0, status)
-#define EXPECT_LOCK_STATUS(client, lock, status) \
-    CHECK_STR(redlock_status_text(redlock_lock_status(cluster_lock(cluster, (client), (lock)))), redlock_status_text(status))
+#define EXPECT_LOCK_STATUS(client, lock, status)                                                   \
+    CHECK_STR(redlock_status_text(redlock_lock_status(cluster_lock(cluster, (client), (lock)))),  \
+              redlock_status_text(status))
 #define EXPECT_HELD(client) CHECK(VALID_US(client) > 0)
 #define EXPECT_NOT_HELD(client) CHECK_INT(VALID_US(client), 0)
-#define EXPECT_VOTE(client, k, vote) CHECK_STR(redlock_vote_text(redlock_vote_of(LOCK(client), (k))), redlock_vote_text(vote))
-#define EXPECT_TROUBLE(client, k, trouble) CHECK_INT(redlock_node_trouble(ENGINE(client), (k), CLIENT_NOW(client)), (trouble))
+#define EXPECT_VOTE(client, k, vote) \
+    CHECK_STR(redlock_vote_text(redlock_vote_of(LOCK(client), (k))), redlock_vote_text(vote))
+#define EXPECT_TROUBLE(client, k, trouble) \
+    CHECK_INT(redlock_node_trouble(ENGINE(client), (k), CLIENT_NOW(client)), (trouble))
 #define EXPECT_KEY_ABSENT(k, resource) CHECK_STR(cluster_key(cluster, (k), (resource)), NULL)
 #define EXPECT_RIVAL_KEY(k, resource) CHECK_STR(cluster_key(cluster, (k), (resource)), "rival")
 #define EXPECT_KEYS(resource, count) CHECK_INT(cluster_count_keys(cluster, (resource)), (count))

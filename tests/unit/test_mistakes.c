@@ -269,7 +269,7 @@ TEST(an_error_of_one_node_never_releases_a_lock)
     CLUSTER(3);
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(1);
-    ANSWERS(2, "EVALSHA", "-ERR strange");
+    ANSWERS(2, "EVALSHA", "-ERR strange\r\n");
     for (unsigned i = 0; i < 5; i++) {
         EXTEND(0, DOOR_TTL);
         EXPECT_STATUS(0, REDLOCK_OK);
@@ -591,7 +591,7 @@ TEST(nothing_left_is_not_held)
     CHECK_INT(redlock_valid_us(LOCK(0), UINT64_MAX), 0);
 }
 
-/* pottery, redsync fail-fast: the release goes out on another connection while the SET is in flight, and the late SET wins. */
+/* pottery, redsync fail-fast: the release goes out on another connection while the SET is in flight: the late SET wins. */
 TEST(the_release_goes_behind_its_acquire_on_the_same_connection)
 {
     CLUSTER(3);

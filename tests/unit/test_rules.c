@@ -111,12 +111,15 @@ TEST(s1_two_halves_of_an_even_number_are_no_quorum)
 
 static void acquire_and_count(uint32_t ttl_ms, uint32_t drift_ppm, uint64_t delay_us, uint64_t expected_us)
 {
-    CLUSTER_OF(5, 1, config.drift_ppm = drift_ppm);
-    DELAY_ALL_US(delay_us);
-    TAP_CONTEXT("TTL %u ms, drift %u ppm, delay %u us", (unsigned)ttl_ms, (unsigned)drift_ppm, (unsigned)delay_us);
-    ACQUIRE(0, "door", ttl_ms);
-    EXPECT_STATUS(0, expected_us > 0 ? REDLOCK_OK : REDLOCK_TOO_LATE);
-    CHECK_INT(VALID_US(0), expected_us);
+    for (unsigned n = 1; n <= 5; n++) {
+        CLUSTER_OF(n, 1, config.drift_ppm = drift_ppm);
+        DELAY_ALL_US(delay_us);
+        TAP_CONTEXT("%u nodes, TTL %u ms, drift %u ppm, delay %u us", n, (unsigned)ttl_ms, (unsigned)drift_ppm,
+                    (unsigned)delay_us);
+        ACQUIRE(0, "door", ttl_ms);
+        EXPECT_STATUS(0, expected_us > 0 ? REDLOCK_OK : REDLOCK_TOO_LATE);
+        CHECK_INT(VALID_US(0), expected_us);
+    }
 }
 
 TEST(s2_validity_is_the_ttl_without_elapsed_time_and_drift)
@@ -152,9 +155,10 @@ TEST(s2_a_win_that_comes_too_late_is_lost_and_released)
     CHECK_INT(CALLS(0, "RELEASE"), 1);
 }
 
-TEST(s2_less_than_the_callers_minimum_is_lost_and_released)
+static void acquire_with_minimum(unsigned n)
 {
-    CLUSTER(5);
+    CLUSTER(n);
+    TAP_CONTEXT("%u nodes", n);
     struct redlock_request request = story_request("door", 100, 0);
     request.min_validity_ms = 90;
     DELAY_ALL_US(4000);
@@ -168,6 +172,12 @@ TEST(s2_less_than_the_callers_minimum_is_lost_and_released)
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK_INT(VALID_US(0), 91000);
+}
+
+TEST(s2_less_than_the_callers_minimum_is_lost_and_released)
+{
+    for (unsigned n = 1; n <= 5; n++)
+        acquire_with_minimum(n);
 }
 
 TEST(s2_a_clock_that_jumps_forward_while_answers_are_awaited_loses_the_attempt)
@@ -225,6 +235,51 @@ TEST(s2_answers_that_were_read_after_the_validity_are_no_win)
     sleep_before_reading(true);
 }
 
+TEST(s2_a_last_answer_that_was_read_after_the_validity_is_no_win)
+{
+    for (unsigned n = 1; n <= 7; n++) {
+        CLUSTER(n);
+        TAP_CONTEXT("%u nodes", n);
+        for (unsigned k = n / 2; k < n; k++)
+            DELAY_US(k, 2000);
+        START_ACQUIRE(0, "door", 100, 0);
+        RUN_MS(1);
+        FREEZE(0);
+        RUN_MS(97);
+        THAW(0);
+        UNTIL_DONE(0);
+        CHECK(redlock_lock_status(LOCK(0)) != REDLOCK_OK);
+        EXPECT_NOT_HELD(0);
+    }
+}
+
+/* 30 s on a clock that is 1 % fast are 29.703 s; of them 29.698 s are promised. */
+TEST(s2_nodes_whose_clocks_run_fast_by_the_drift_keep_what_is_promised)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    for (unsigned k = 0; k < 3; k++)
+        cluster_set_node_rate(cluster, k, REDLOCK_DRIFT_PPM);
+    ACQUIRE(0, "door", REDLOCK_GUARD_MS);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    ACQUIRE_WAIT(1, "door", 1000, REDLOCK_GUARD_MS);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    EXPECT_NOT_HELD(0);
+}
+
+TEST(s2_a_nodes_clock_that_goes_back_lengthens_no_validity)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    for (unsigned k = 0; k < 3; k++)
+        NODE_CLOCK_STEPS_MS(k, -3600000);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(VALID_US(0) < DOOR_TTL * 1000);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
 TEST(s2_each_attempt_counts_from_its_own_start)
 {
     CLUSTER(5);
@@ -241,7 +296,7 @@ static void acquire_answered(const char *reply)
 {
     CLUSTER(5);
     for (unsigned k = 0; k < 3; k++)
-        model_node_plan(NODE(k), (struct model_answer){ .command = "SET", .bytes = reply, .size = strlen(reply), .times = 1, .executes = true });
+        DOES_BUT_ANSWERS(k, "SET", reply);
     TAP_CONTEXT("%s", reply);
     ACQUIRE(0, "door", 2000);
     CHECK(redlock_lock_status(LOCK(0)) == REDLOCK_NO_QUORUM || redlock_lock_status(LOCK(0)) == REDLOCK_TAKEN);
@@ -256,9 +311,10 @@ static void acquire_answered(const char *reply)
 TEST(s3_only_the_exact_ok_is_a_grant)
 {
     static const char *const replies[] = {
-        "+QUEUED\r\n", "+ok\r\n", "+Ok\r\n", "+OK \r\n", "+ OK\r\n", "+OKAY\r\n", "+O\r\n", "+\r\n", "+PONG\r\n", "-OK\r\n",
-        "-ERR OK\r\n", "-\r\n", ":1\r\n", ":0\r\n", ":-1\r\n", "$2\r\nOK\r\n", "$1\r\n1\r\n", "$0\r\n\r\n", "$-1\r\n", "*0\r\n",
-        "*-1\r\n", "*1\r\n+OK\r\n", "*2\r\n+OK\r\n+OK\r\n", "_\r\n", "#t\r\n", ",1\r\n", "(1\r\n", "=6\r\ntxt:OK\r\n",
+        "+QUEUED\r\n", "+ok\r\n", "+Ok\r\n", "+OK \r\n", "+ OK\r\n", "+OKAY\r\n", "+O\r\n", "+\r\n", "+PONG\r\n",
+        "-OK\r\n", "-ERR OK\r\n", "-\r\n", ":1\r\n", ":0\r\n", ":-1\r\n", "$2\r\nOK\r\n", "$1\r\n1\r\n", "$0\r\n\r\n",
+        "$-1\r\n", "*0\r\n", "*-1\r\n", "*1\r\n+OK\r\n", "*2\r\n+OK\r\n+OK\r\n", "_\r\n", "#t\r\n", ",1\r\n", "(1\r\n",
+        "=6\r\ntxt:OK\r\n",
     };
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++)
         acquire_answered(replies[i]);
@@ -271,7 +327,7 @@ static void extend_answered(const char *reply)
     RUN_MS(1000);
     const uint64_t before = VALID_US(0) + CLIENT_NOW(0);
     for (unsigned k = 0; k < 3; k++)
-        model_node_plan(NODE(k), (struct model_answer){ .command = "EVALSHA", .bytes = reply, .size = strlen(reply), .times = 1 });
+        ANSWERS_ONCE(k, "EVALSHA", reply);
     TAP_CONTEXT("%s", reply);
     EXTEND(0, DOOR_TTL);
     CHECK(redlock_lock_status(LOCK(0)) != REDLOCK_OK);
@@ -296,7 +352,7 @@ static void release_answered(const char *reply)
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(1);
     for (unsigned k = 0; k < 3; k++)
-        model_node_plan(NODE(k), (struct model_answer){ .command = "EVALSHA", .bytes = reply, .size = strlen(reply), .times = 1 });
+        ANSWERS_ONCE(k, "EVALSHA", reply);
     TAP_CONTEXT("%s", reply);
     RELEASE(0);
     CHECK_INT(redlock_confirmed(LOCK(0)), 0);
@@ -305,7 +361,9 @@ static void release_answered(const char *reply)
 
 TEST(s3_only_the_exact_one_confirms_a_release)
 {
-    static const char *const replies[] = { "+OK\r\n", ":2\r\n", ":0\r\n", ":-1\r\n", "$1\r\n1\r\n", "*-1\r\n", "-ERR no\r\n" };
+    static const char *const replies[] = {
+        "+OK\r\n", ":2\r\n", ":0\r\n", ":-1\r\n", "$1\r\n1\r\n", "*-1\r\n", "-ERR no\r\n",
+    };
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++)
         release_answered(replies[i]);
 }
@@ -342,7 +400,7 @@ TEST(s4_an_error_is_unknown_and_released_like_a_grant)
 {
     CLUSTER(3);
     for (unsigned k = 1; k < 3; k++)
-        model_node_plan(NODE(k), (struct model_answer){ .command = "SET", .bytes = "-ERR strange\r\n", .size = 14, .times = 1, .executes = true });
+        DOES_BUT_ANSWERS(k, "SET", "-ERR strange\r\n");
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     EXPECT_VOTE(0, 1, REDLOCK_VOTE_UNKNOWN);
@@ -433,7 +491,7 @@ TEST(s5_a_debt_is_paid_when_the_node_is_reached_again)
 TEST(s5_a_debt_is_paid_once_more_for_an_acquire_that_arrives_after_its_release)
 {
     CLUSTER(3);
-    DELAY_US(1, 600000); DELAY_US(2, 600000); /* What leaves now is under way for long, also when the connection is gone. */
+    DELAY_US(1, 600000); DELAY_US(2, 600000); /* What leaves now is under way for long, even when the connection is gone. */
     START_ACQUIRE(0, "door", DOOR_TTL, 0);
     RUN_MS(100);
     DELAY_US(1, CLUSTER_DELAY_US); DELAY_US(2, CLUSTER_DELAY_US);
@@ -693,7 +751,7 @@ TEST(s8_a_second_answer_of_a_node_is_no_second_vote)
 {
     CLUSTER(3);
     RIVAL(1, "door", DOOR_TTL); RIVAL(2, "door", DOOR_TTL);
-    model_node_plan(NODE(0), (struct model_answer){ .command = "SET", .bytes = "+OK\r\n+OK\r\n", .size = 10, .times = 1, .executes = true });
+    DOES_BUT_ANSWERS(0, "SET", "+OK\r\n+OK\r\n");
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     EXPECT_NOT_HELD(0);
@@ -790,6 +848,35 @@ TEST(s9_an_extension_confirmed_after_the_old_end_does_not_count)
     EXTEND(0, 1000);
     EXPECT_STATUS(0, REDLOCK_LOST);
     EXPECT_NOT_HELD(0);
+}
+
+/* All but the last confirmation of the quorum come in time; the last waits in a socket until the old end is over. */
+static void extend_with_last_answer_late(unsigned n, bool ticks_first)
+{
+    CLUSTER(n);
+    TAP_CONTEXT("%u nodes", n);
+    cluster->clients[0].ticks_first = ticks_first;
+    ACQUIRE(0, "door", 1000);
+    RUN_US(VALID_US(0) - 10000);
+    for (unsigned k = n / 2; k < n; k++)
+        DELAY_US(k, 2000);
+    START_EXTEND(0, 1000);
+    RUN_MS(1);
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    FREEZE(0);
+    RUN_MS(11);
+    THAW(0);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_LOST);
+    EXPECT_NOT_HELD(0);
+}
+
+TEST(s9_an_extension_whose_last_confirmation_is_read_after_the_old_end_does_not_count)
+{
+    for (unsigned n = 1; n <= 7; n++) {
+        extend_with_last_answer_late(n, false);
+        extend_with_last_answer_late(n, true);
+    }
 }
 
 TEST(s9_an_extension_confirmed_just_before_the_old_end_counts)
@@ -1199,7 +1286,7 @@ TEST(s12_a_sentinel_has_no_vote)
 TEST(s12_a_node_that_does_not_say_who_it_is_has_no_vote)
 {
     CLUSTER_COLD(3, 1, (void)0);
-    ANSWERS(2, "INFO", "$20\r\n# Server\r\nhz:10\r\na:b");
+    ANSWERS(2, "INFO", "$20\r\n# Server\r\nhz:10\r\na:b\r\n");
     expect_no_vote(cluster, REDLOCK_TROUBLE_NO_IDENTITY, "run_id");
 }
 
@@ -1468,10 +1555,12 @@ static void answer_set_with(const char *bytes, size_t size)
 {
     CLUSTER(3);
     for (unsigned k = 0; k < 3; k++)
-        model_node_plan(NODE(k), (struct model_answer){ .command = "SET", .bytes = bytes, .size = size, .times = 1, .executes = true });
+        story_plan(NODE(k), "SET", bytes, size, 1, true);
     TAP_CONTEXT("%.*s", (int)(size < 40 ? size : 40), bytes);
+    const uint64_t before = CLIENT_NOW(0);
     ACQUIRE(0, "door", 2000);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    CHECK_INT(CLIENT_NOW(0) - before, ROUND_US); /* Found out at once, not by waiting for more. */
     RUN_US(0); /* The verdict needs two answers; here is the third. */
     for (unsigned k = 0; k < 3; k++) {
         EXPECT_VOTE(0, k, REDLOCK_VOTE_UNKNOWN);
@@ -1488,11 +1577,18 @@ static void answer_set_with(const char *bytes, size_t size)
 TEST(s16_bytes_that_are_not_resp2_end_the_connection_with_an_unknown_vote)
 {
     static const char *const hostile[] = {
+        /* Other languages: RESP3, HTTP, TLS, SSH, SMTP, silence made of line ends. */
         "%1\r\n+a\r\n:1\r\n", "#t\r\n", "_\r\n", ",1.5\r\n", "(12\r\n", "~1\r\n:1\r\n", ">1\r\n+a\r\n", "!3\r\nERR\r\n",
-        "HTTP/1.1 400 Bad Request\r\n\r\n", "\x15\x03\x01\x02\x02\x16", "SSH-2.0-OpenSSH_9.2\r\n", "220 smtp\r\n", "\r\n", "\n", " ",
-        ":\r\n", ":1 \r\n", ":+1\r\n", ":01\r\n", ":--1\r\n", ":1x\r\n", ":9223372036854775808\r\n", ":99999999999999999999999\r\n",
-        "$-2\r\n", "$01\r\na\r\n", "$2\r\nOKxx", "$536870913\r\n", "$18446744073709551615\r\n", "$18446744073709551618\r\n", "$\r\n",
-        "*-2\r\n", "*4294967296\r\n", "*18446744073709551617\r\n", "*2147483648\r\n", "*\r\n", "+OK\n", "+OK\rx", "+O\nK\r\n",
+        "HTTP/1.1 400 Bad Request\r\n\r\n", "\x15\x03\x01\x02\x02\x16", "SSH-2.0-OpenSSH_9.2\r\n", "220 smtp\r\n",
+        "\r\n", "\n", " ",
+        /* Numbers that are none, or too large. */
+        ":\r\n", ":1 \r\n", ":+1\r\n", ":01\r\n", ":--1\r\n", ":1x\r\n", ":9223372036854775808\r\n",
+        ":99999999999999999999999\r\n",
+        "$-2\r\n", "$01\r\na\r\n", "$\r\n", "$65537\r\n", "$536870913\r\n", "$18446744073709551615\r\n",
+        "$18446744073709551618\r\n",
+        "*-2\r\n", "*\r\n", "*4294967296\r\n", "*2147483648\r\n", "*18446744073709551617\r\n",
+        /* Broken ends, and too deep. */
+        "$2\r\nOKxx", "+OK\n", "+OK\rx", "+O\nK\r\n",
         "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
     };
     for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++)
@@ -1502,7 +1598,9 @@ TEST(s16_bytes_that_are_not_resp2_end_the_connection_with_an_unknown_vote)
 
 TEST(s16_an_answer_of_the_wrong_type_ends_the_connection_with_an_unknown_vote)
 {
-    static const char *const wrong[] = { "+QUEUED\r\n", ":1\r\n", "$2\r\nOK\r\n", "*0\r\n", "*-1\r\n", "*2\r\n+OK\r\n+OK\r\n" };
+    static const char *const wrong[] = {
+        "+QUEUED\r\n", ":1\r\n", "$2\r\nOK\r\n", "*0\r\n", "*-1\r\n", "*2\r\n+OK\r\n+OK\r\n",
+    };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         answer_set_with(wrong[i], strlen(wrong[i]));
 }
@@ -1533,7 +1631,7 @@ TEST(s16_an_endless_line_or_a_flood_ends_the_connection)
 TEST(s16_a_grant_before_a_flood_that_nobody_asked_for_is_no_lasting_harm)
 {
     CLUSTER(1);
-    model_node_plan(NODE(0), (struct model_answer){ .command = "SET", .bytes = "+OK\r\n%hostile", .size = 13, .times = 1, .executes = true });
+    DOES_BUT_ANSWERS(0, "SET", "+OK\r\n%hostile");
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(3000);
     CHECK_INT(LINK(0, 0)->connect_count, 2);
@@ -1595,7 +1693,7 @@ static void greet_with(const char *command, const char *bytes)
 {
     CLUSTER_COLD(3, 1, (void)0);
     TAP_CONTEXT("%s answered %.40s", command, bytes);
-    model_node_plan(NODE(2), (struct model_answer){ .command = command, .bytes = bytes, .size = strlen(bytes), .times = UINT32_MAX });
+    ANSWERS(2, command, bytes);
     DOWN(1);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
@@ -1610,8 +1708,10 @@ static void greet_with(const char *command, const char *bytes)
 TEST(s16_a_handshake_answered_with_nonsense_gives_no_vote)
 {
     static const char *const commands[] = { "INFO", "ROLE" };
-    static const char *const bytes[] = { "+OK\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "*0\r\n", "$0\r\n\r\n", "%0\r\n", "HTTP/1.1 400\r\n",
-                                         "$5\r\nabc\r\n\r\n", "*1\r\n:1\r\n", "*1\r\n*1\r\n$6\r\nmaster\r\n", "+master\r\n" };
+    static const char *const bytes[] = {
+        "+OK\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "*0\r\n", "$0\r\n\r\n", "%0\r\n", "HTTP/1.1 400\r\n",
+        "$5\r\nabc\r\n\r\n", "*1\r\n:1\r\n", "*1\r\n*1\r\n$6\r\nmaster\r\n", "+master\r\n",
+    };
     for (size_t c = 0; c < 2; c++)
         for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++)
             greet_with(commands[c], bytes[i]);
@@ -1624,7 +1724,7 @@ TEST(s16_a_long_error_is_skipped_and_costs_no_connection)
     memset(text, 'x', sizeof text);
     memcpy(text, "-ERR it is a long story ", 24);
     memcpy(text + sizeof text - 2, "\r\n", 2);
-    model_node_plan(NODE(0), (struct model_answer){ .command = "SET", .bytes = text, .size = sizeof text, .times = 1 });
+    story_plan(NODE(0), "SET", text, sizeof text, 1, false);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     EXPECT_VOTE(0, 0, REDLOCK_VOTE_UNKNOWN);

@@ -10,43 +10,62 @@ static const struct {
     enum redlock_trouble trouble;
     const char *words;
 } errors[] = {
-    { "-NOAUTH Authentication required.\r\n", REDLOCK_TROUBLE_NOAUTH, "NOAUTH Authentication required." },
-    { "-WRONGPASS invalid username-password pair or user is disabled.\r\n", REDLOCK_TROUBLE_WRONGPASS, "WRONGPASS invalid username" },
-    { "-NOPERM this user has no permissions to run the 'set' command\r\n", REDLOCK_TROUBLE_NOPERM, "NOPERM this user has no permissions to run the 'set'" },
-    { "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n", REDLOCK_TROUBLE_NOPERM, "NOPERM this user has no permissions to access one of the keys" },
-    { "-LOADING Redis is loading the dataset in memory\r\n", REDLOCK_TROUBLE_LOADING, "LOADING Redis is loading" },
-    { "-READONLY You can't write against a read only replica.\r\n", REDLOCK_TROUBLE_READONLY, "READONLY You can't write" },
-    { "-READONLY You can't write against a read only replica. script: 42d2860ed2467036b548ac930461d308bbbcebea, on @user_script:1.\r\n", REDLOCK_TROUBLE_READONLY, "READONLY You can't write" },
-    { "-MOVED 866 127.0.0.1:6381\r\n", REDLOCK_TROUBLE_MOVED, "MOVED 866 127.0.0.1:6381" },
-    { "-CLUSTERDOWN Hash slot not served\r\n", REDLOCK_TROUBLE_CLUSTERDOWN, "CLUSTERDOWN Hash slot not served" },
-    { "-OOM command not allowed when used memory > 'maxmemory'.\r\n", REDLOCK_TROUBLE_OOM, "OOM command not allowed" },
+    { "-NOAUTH Authentication required.\r\n",
+      REDLOCK_TROUBLE_NOAUTH, "NOAUTH Authentication required." },
+    { "-WRONGPASS invalid username-password pair or user is disabled.\r\n",
+      REDLOCK_TROUBLE_WRONGPASS, "WRONGPASS invalid username" },
+    { "-NOPERM this user has no permissions to run the 'set' command\r\n",
+      REDLOCK_TROUBLE_NOPERM, "NOPERM this user has no permissions to run the 'set'" },
+    { "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n",
+      REDLOCK_TROUBLE_NOPERM, "NOPERM this user has no permissions to access one of the keys" },
+    { "-LOADING Redis is loading the dataset in memory\r\n",
+      REDLOCK_TROUBLE_LOADING, "LOADING Redis is loading" },
+    { "-READONLY You can't write against a read only replica.\r\n",
+      REDLOCK_TROUBLE_READONLY, "READONLY You can't write" },
+    { "-READONLY You can't write against a read only replica. script: 42d2860ed2467036b548ac930461d308bbbcebea, on "
+      "@user_script:1.\r\n",
+      REDLOCK_TROUBLE_READONLY, "READONLY You can't write" },
+    { "-MOVED 866 127.0.0.1:6381\r\n",
+      REDLOCK_TROUBLE_MOVED, "MOVED 866 127.0.0.1:6381" },
+    { "-CLUSTERDOWN Hash slot not served\r\n",
+      REDLOCK_TROUBLE_CLUSTERDOWN, "CLUSTERDOWN Hash slot not served" },
+    { "-OOM command not allowed when used memory > 'maxmemory'.\r\n",
+      REDLOCK_TROUBLE_OOM, "OOM command not allowed" },
     { "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may "
       "modify the data set are disabled, because this instance is configured to report errors during writes if RDB "
       "snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB "
-      "error.\r\n", REDLOCK_TROUBLE_MISCONF, "MISCONF Redis is configured to save RDB snapshots" },
-    { "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n", REDLOCK_TROUBLE_MASTERDOWN, "MASTERDOWN Link with MASTER is down" },
-    { "-NOREPLICAS Not enough good replicas to write.\r\n", REDLOCK_TROUBLE_NOREPLICAS, "NOREPLICAS Not enough good replicas" },
-    { "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n", REDLOCK_TROUBLE_BUSY, "BUSY Redis is busy running a script." },
-    { "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", REDLOCK_TROUBLE_WRONGTYPE, "WRONGTYPE Operation against a key" },
-    { "-ERR max number of clients reached\r\n", REDLOCK_TROUBLE_MAX_CLIENTS, "ERR max number of clients reached" },
+      "error.\r\n",
+      REDLOCK_TROUBLE_MISCONF, "MISCONF Redis is configured to save RDB snapshots" },
+    { "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n",
+      REDLOCK_TROUBLE_MASTERDOWN, "MASTERDOWN Link with MASTER is down" },
+    { "-NOREPLICAS Not enough good replicas to write.\r\n",
+      REDLOCK_TROUBLE_NOREPLICAS, "NOREPLICAS Not enough good replicas" },
+    { "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n",
+      REDLOCK_TROUBLE_BUSY, "BUSY Redis is busy running a script." },
+    { "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
+      REDLOCK_TROUBLE_WRONGTYPE, "WRONGTYPE Operation against a key" },
+    { "-ERR max number of clients reached\r\n",
+      REDLOCK_TROUBLE_MAX_CLIENTS, "ERR max number of clients reached" },
     { "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default "
-      "user.\r\n", REDLOCK_TROUBLE_DENIED, "DENIED Redis is running in protected mode" },
-    { "-ERR value is not an integer or out of range\r\n", REDLOCK_TROUBLE_OTHER_ERROR, "ERR value is not an integer or out of range" },
-    { "-ERR unknown command 'SET', with args beginning with: 'door'\r\n", REDLOCK_TROUBLE_OTHER_ERROR, "ERR unknown command 'SET'" },
-    { "-UNKILLABLE Sorry the script already executed write commands\r\n", REDLOCK_TROUBLE_OTHER_ERROR, "UNKILLABLE Sorry" },
-    { "-EXECABORT Transaction discarded because of previous errors.\r\n", REDLOCK_TROUBLE_OTHER_ERROR, "EXECABORT" },
-    { "-OOMPH is no word of Redis\r\n", REDLOCK_TROUBLE_OTHER_ERROR, "OOMPH is no word of Redis" },
-    { "-noauth in lower case\r\n", REDLOCK_TROUBLE_OTHER_ERROR, "noauth in lower case" },
-    { "-ERR\r\n", REDLOCK_TROUBLE_OTHER_ERROR, "ERR" },
+      "user.\r\n",
+      REDLOCK_TROUBLE_DENIED, "DENIED Redis is running in protected mode" },
+    { "-ERR value is not an integer or out of range\r\n",
+      REDLOCK_TROUBLE_OTHER_ERROR, "ERR value is not an integer or out of range" },
+    { "-ERR unknown command 'SET', with args beginning with: 'door'\r\n",
+      REDLOCK_TROUBLE_OTHER_ERROR, "ERR unknown command 'SET'" },
+    { "-UNKILLABLE Sorry the script already executed write commands\r\n",
+      REDLOCK_TROUBLE_OTHER_ERROR, "UNKILLABLE Sorry" },
+    { "-EXECABORT Transaction discarded because of previous errors.\r\n",
+      REDLOCK_TROUBLE_OTHER_ERROR, "EXECABORT" },
+    { "-OOMPH is no word of Redis\r\n",
+      REDLOCK_TROUBLE_OTHER_ERROR, "OOMPH is no word of Redis" },
+    { "-noauth in lower case\r\n",
+      REDLOCK_TROUBLE_OTHER_ERROR, "noauth in lower case" },
+    { "-ERR\r\n",
+      REDLOCK_TROUBLE_OTHER_ERROR, "ERR" },
 };
 
 enum { ERROR_COUNT = sizeof errors / sizeof errors[0] };
-
-static void plan(struct cluster *cluster, unsigned k, const char *command, const char *reply, unsigned times, bool executes)
-{
-    model_node_plan(NODE(k), (struct model_answer){ .command = command, .bytes = reply, .size = strlen(reply), .times = times,
-                                                    .executes = executes });
-}
 
 /* ---- Acquire ---- */
 
@@ -56,7 +75,7 @@ static void answer_acquire_with(size_t i)
     CLUSTER(3);
     TAP_CONTEXT("%.60s", errors[i].reply);
     for (unsigned k = 1; k < 3; k++)
-        plan(cluster, k, "SET", errors[i].reply, 1, true);
+        DOES_BUT_ANSWERS(k, "SET", errors[i].reply);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     EXPECT_NOT_HELD(0);
@@ -80,7 +99,7 @@ static void answer_one_with(size_t i)
 {
     CLUSTER(3);
     TAP_CONTEXT("%.60s", errors[i].reply);
-    plan(cluster, 2, "SET", errors[i].reply, 1, false);
+    ANSWERS_ONCE(2, "SET", errors[i].reply);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(1000);
@@ -100,7 +119,7 @@ static void recover_from(size_t i)
 {
     CLUSTER(1);
     TAP_CONTEXT("%.60s", errors[i].reply);
-    plan(cluster, 0, "SET", errors[i].reply, 1, false);
+    ANSWERS_ONCE(0, "SET", errors[i].reply);
     ACQUIRE_WAIT(0, "door", DOOR_TTL, 30000);
     EXPECT_STATUS(0, REDLOCK_OK);
     EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_NONE);
@@ -123,7 +142,7 @@ static void answer_extend_with(size_t i)
     RUN_MS(100);
     const uint64_t until = CLIENT_NOW(0) + VALID_US(0);
     for (unsigned k = 1; k < 3; k++)
-        plan(cluster, k, "EVALSHA", errors[i].reply, 1, false);
+        ANSWERS_ONCE(k, "EVALSHA", errors[i].reply);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     for (unsigned k = 1; k < 3; k++) {
@@ -152,7 +171,7 @@ static void answer_release_with(size_t i)
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(1);
     for (unsigned k = 1; k < 3; k++)
-        plan(cluster, k, "EVALSHA", errors[i].reply, 1, false);
+        ANSWERS_ONCE(k, "EVALSHA", errors[i].reply);
     RELEASE(0);
     EXPECT_NOT_HELD(0);
     CHECK_INT(redlock_confirmed(LOCK(0)), 1);
@@ -207,7 +226,7 @@ static void greet_with(size_t i, const char *command, bool tolerated)
 {
     CLUSTER_COLD(3, 1, (void)0);
     TAP_CONTEXT("%s answered %.60s", command, errors[i].reply);
-    plan(cluster, 2, command, errors[i].reply, UINT32_MAX, false);
+    ANSWERS(2, command, errors[i].reply);
     RUN_MS(STORY_SETTLE_MS);
     CHECK_INT(VOTES(0, 2), tolerated);
     if (!tolerated) {
@@ -330,7 +349,8 @@ TEST(a_server_that_turns_us_away_before_any_request_is_understood)
     memcpy(denied, "-DENIED Redis is running in protected mode because", 50);
     memcpy(denied + sizeof denied - 3, "\r\n", 2);
     for (uint32_t size = REDLOCK_RECEIVE_MIN; size <= 4096; size *= 2) {
-        greeted("-ERR max number of clients reached\r\n", REDLOCK_TROUBLE_MAX_CLIENTS, "ERR max number of clients reached", size);
+        greeted("-ERR max number of clients reached\r\n", REDLOCK_TROUBLE_MAX_CLIENTS, "ERR max number of clients reached",
+                size);
         greeted(denied, REDLOCK_TROUBLE_DENIED, "DENIED Redis is running in protected mode", size);
     }
 }
@@ -471,7 +491,7 @@ TEST(when_too_few_nodes_tell_nothing_is_told)
     CLUSTER(3);
     RIVAL_ON_ALL("door", 2000);
     for (unsigned k = 0; k < 3; k++)
-        ANSWERS(k, "PTTL", "-NOPERM this user has no permissions to run the 'pttl' command");
+        ANSWERS(k, "PTTL", "-NOPERM this user has no permissions to run the 'pttl' command\r\n");
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     CHECK_INT(redlock_free_in_ms(LOCK(0)), REDLOCK_UNTOLD);

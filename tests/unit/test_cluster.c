@@ -1,0 +1,235 @@
+/* The tests' own ground: does the model node answer like redis-server, and does the cluster notice what it watches for?
+ * The answers are those of redis-server 7.0.15. */
+#include "../sim/story.h"
+
+#include "../../redlock/wire.h"
+
+enum { NOW_US = 1790000000 };
+
+struct talk {
+    struct model_node node;
+    struct model_session session;
+    uint64_t now_us;
+};
+
+static void talk_end(struct talk *talk)
+{
+    model_session_end(&talk->session);
+    model_node_free(&talk->node);
+}
+
+#define TALK                                                            \
+    struct talk talk __attribute__((cleanup(talk_end))) = { .now_us = NOW_US }; \
+    model_node_init(&talk.node, 1, NOW_US);                             \
+    model_session_begin(&talk.node, &talk.session)
+
+/* Says the words, parted by blanks, as a command, in pieces of that size, and reads the answer as a text. */
+static const char *say_in_pieces(struct talk *talk, const char *words, size_t piece)
+{
+    struct model_bytes bytes = { 0 };
+    char head[32];
+    unsigned count = 1;
+    for (const char *c = words; *c != '\0'; c++)
+        count += *c == ' ';
+    snprintf(head, sizeof head, "*%u\r\n", count);
+    model_bytes_add(&bytes, head, strlen(head));
+    for (const char *word = words; word; word = strchr(word, ' ') ? strchr(word, ' ') + 1 : NULL) {
+        const size_t size = strcspn(word, " ");
+        snprintf(head, sizeof head, "$%zu\r\n", size);
+        model_bytes_add(&bytes, head, strlen(head));
+        model_bytes_add(&bytes, word, size);
+        model_bytes_add(&bytes, "\r\n", 2);
+    }
+    model_bytes_drop(&talk->session.out, talk->session.out.size);
+    for (size_t at = 0; at < bytes.size; at += piece) {
+        const size_t size = piece < bytes.size - at ? piece : bytes.size - at;
+        model_session_receive(&talk->node, &talk->session, bytes.data + at, size, talk->now_us);
+    }
+    model_bytes_free(&bytes);
+    model_bytes_add(&talk->session.out, "", 1);
+    return (const char *)talk->session.out.data;
+}
+
+static const char *say(struct talk *talk, const char *words)
+{
+    return say_in_pieces(talk, words, 1000000);
+}
+
+#define TOKEN "0123456789abcdef0123456789abcdef01234567"
+#define OTHER "ffffffffffffffffffffffffffffffffffffffff"
+
+/* ---- The model node ---- */
+
+TEST(a_key_is_set_once_and_lives_for_its_ttl_in_whole_milliseconds)
+{
+    TALK;
+    CHECK_STR(say(&talk, "SET a x NX PX 100"), "+OK\r\n");
+    CHECK_STR(say(&talk, "SET a y NX PX 100"), "$-1\r\n");
+    CHECK_STR(say(&talk, "GET a"), "$1\r\nx\r\n");
+    CHECK_STR(say(&talk, "PTTL a"), ":100\r\n");
+    talk.now_us += 100000;
+    CHECK_STR(say(&talk, "PTTL a"), ":0\r\n");
+    talk.now_us += 1000;
+    CHECK_STR(say(&talk, "PTTL a"), ":-2\r\n");
+    CHECK_STR(say(&talk, "SET a y NX PX 100"), "+OK\r\n");
+    CHECK_STR(talk.node.breach, "");
+}
+
+TEST(a_ttl_that_is_none_is_refused_in_the_words_of_redis)
+{
+    TALK;
+    CHECK_STR(say(&talk, "SET a x NX PX 0"), "-ERR invalid expire time in 'set' command\r\n");
+    CHECK_STR(say(&talk, "SET a x NX PX -1"), "-ERR invalid expire time in 'set' command\r\n");
+    CHECK_STR(say(&talk, "SET a x NX PX 1.5"), "-ERR value is not an integer or out of range\r\n");
+    CHECK_STR(say(&talk, "GET a"), "$-1\r\n");
+}
+
+TEST(commands_in_pieces_of_any_size_are_the_same_commands)
+{
+    for (size_t piece = 1; piece < 40; piece++) {
+        TALK;
+        CHECK_STR(say_in_pieces(&talk, "SET a x NX PX 100", piece), "+OK\r\n");
+        CHECK_STR(say_in_pieces(&talk, "GETRANGE a 0 40", piece), "$1\r\nx\r\n");
+    }
+}
+
+TEST(the_scripts_of_the_wire_are_known_by_text_and_by_sha)
+{
+    TALK;
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_RELEASE_SHA1 " 1 a " TOKEN), "-NOSCRIPT No matching script. Please use EVAL.\r\n");
+    char sha[REDLOCK_TOKEN_TEXT + 9];
+    static const char *const texts[] = { WIRE_RELEASE_SCRIPT, WIRE_EXTEND_SCRIPT };
+    static const char *const shas[] = { WIRE_RELEASE_SHA1, WIRE_EXTEND_SHA1 };
+    for (unsigned i = 0; i < 2; i++) {
+        char command[1000];
+        const int size = snprintf(command, sizeof command, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
+                                  strlen(texts[i]), texts[i]);
+        model_bytes_drop(&talk.session.out, talk.session.out.size);
+        model_session_receive(&talk.node, &talk.session, command, (size_t)size, talk.now_us);
+        snprintf(sha, sizeof sha, "$40\r\n%s\r\n", shas[i]);
+        CHECK_MEM(talk.session.out.data, talk.session.out.size, sha, strlen(sha));
+    }
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_EXTEND_SHA1 " 1 a " TOKEN " 500"), ":0\r\n");
+    CHECK_STR(say(&talk, "SET a " TOKEN " NX PX 100"), "+OK\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_EXTEND_SHA1 " 1 a " OTHER " 500"), ":0\r\n");
+    CHECK_STR(say(&talk, "PTTL a"), ":100\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_EXTEND_SHA1 " 1 a " TOKEN " 500"), ":1\r\n");
+    CHECK_STR(say(&talk, "PTTL a"), ":500\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_EXTEND_SHA1 " 1 a " TOKEN " 100"), ":1\r\n");
+    CHECK_STR(say(&talk, "PTTL a"), ":500\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_RELEASE_SHA1 " 1 a " OTHER), ":-1\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_RELEASE_SHA1 " 1 a " TOKEN), ":1\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_RELEASE_SHA1 " 1 a " TOKEN), ":0\r\n");
+    CHECK_STR(talk.node.breach, "");
+}
+
+TEST(a_server_with_a_password_lets_nobody_in_without_it)
+{
+    TALK;
+    talk.node.password = "secret";
+    model_session_begin(&talk.node, &talk.session);
+    CHECK_STR(say(&talk, "INFO server"), "-NOAUTH Authentication required.\r\n");
+    CHECK_STR(say(&talk, "AUTH guess"), "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+    CHECK_STR(say(&talk, "AUTH default secret"), "+OK\r\n");
+    CHECK_STR(say(&talk, "PTTL a"), ":-2\r\n");
+}
+
+TEST(databases_are_kept_apart)
+{
+    TALK;
+    CHECK_STR(say(&talk, "SET a x NX PX 100"), "+OK\r\n");
+    CHECK_STR(say(&talk, "SELECT 1"), "+OK\r\n");
+    CHECK_STR(say(&talk, "PTTL a"), ":-2\r\n");
+    CHECK_STR(say(&talk, "SELECT 16"), "-ERR DB index is out of range\r\n");
+}
+
+static void expect_breach(const char *words)
+{
+    TALK;
+    TAP_CONTEXT("%s", words);
+    (void)say(&talk, words);
+    CHECK(talk.node.breach[0] != '\0');
+}
+
+TEST(what_a_lock_may_not_do_is_noticed)
+{
+    expect_breach("DEL a");
+    expect_breach("PEXPIRE a 100");
+    expect_breach("SET a x");
+    expect_breach("SET a x PX 100 NX");
+    expect_breach("SET a x XX PX 100");
+    expect_breach("FLUSHALL");
+    expect_breach("EVAL return 1 a");
+}
+
+TEST(bytes_that_are_no_command_are_noticed)
+{
+    static const char *const wrong[] = {
+        "GET a\r\n", "*1\r\n:1\r\n", "*0\r\n", "*1\r\n$-1\r\n", "*1\r\n$1\r\nab\r\n", "*99999999999\r\n",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        TALK;
+        TAP_CONTEXT("%s", wrong[i]);
+        model_session_receive(&talk.node, &talk.session, wrong[i], strlen(wrong[i]), NOW_US);
+        CHECK(talk.node.breach[0] != '\0');
+        CHECK(talk.session.closing);
+    }
+}
+
+/* ---- The cluster ---- */
+
+TEST(a_promise_that_the_nodes_do_not_keep_is_noticed)
+{
+    CLUSTER(3);
+    for (unsigned k = 0; k < 3; k++)
+        cluster_set_node_rate(cluster, k, 84000); /* Beyond the drift of 1 %. */
+    CHECK_INT(story_acquire(cluster, 0, 0, "door", 10000, 0), REDLOCK_OK);
+    cluster_run_ms(cluster, 1);
+    CHECK(strstr(cluster->broken, "promise"));
+}
+
+TEST(two_holders_are_noticed)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    ACQUIRE(0, "door", 10000);
+    for (unsigned k = 0; k < 3; k++)
+        REMOVE_KEYS(k); /* FLUSHALL: no client can know. */
+    CHECK_INT(story_acquire(cluster, 1, 0, "door", 10000, 0), REDLOCK_OK);
+    cluster_run_ms(cluster, 1);
+    CHECK(strstr(cluster->broken, "exclusion"));
+}
+
+TEST(time_runs_on_while_nothing_happens_and_clocks_go_their_own_way)
+{
+    CLUSTER_OF(1, 2, (void)0);
+    const uint64_t first = CLIENT_NOW(0), second = CLIENT_NOW(1), node = cluster_node_now(cluster, 0);
+    cluster_set_node_rate(cluster, 0, -100000);
+    CLIENT_CLOCK_STEPS_MS(1, 5000);
+    RUN_MS(1000);
+    CHECK_INT(CLIENT_NOW(0) - first, 1000000);
+    CHECK_INT(CLIENT_NOW(1) - second, 6000000);
+    CHECK_INT(cluster_node_now(cluster, 0) - node, 900000);
+}
+
+TEST(what_is_stalled_arrives_when_it_is_healed_and_what_is_cut_does_not)
+{
+    CLUSTER(2);
+    STALL(0);
+    START_ACQUIRE(0, "door", 10000, 0);
+    RUN_MS(10);
+    CHECK_INT(CALLS(0, "SET"), 0);
+    CHECK_INT(CALLS(1, "SET"), 1);
+    HEAL(0);
+    RUN_MS(10);
+    CHECK_INT(CALLS(0, "SET"), 1);
+    DELAY_ALL_US(1000);
+    START_RELEASE(0);
+    RUN_US(500);
+    cluster_cut(cluster, 0, 0, false);
+    cluster_cut(cluster, 0, 1, true);
+    RUN_MS(10);
+    CHECK_INT(CALLS(0, "RELEASE"), 0);
+    CHECK_INT(CALLS(1, "RELEASE"), 1);
+}
+
+TAP_MAIN
