@@ -42,10 +42,7 @@ static uint64_t timeout_us(const struct redlock_config *config)
 
 static void say(struct redlock_node *node, enum redlock_trouble trouble, const char *text)
 {
-    size_t size = 0;
-
-    while (text[size] != '\0' && size < REDLOCK_ERROR_MAX) size++;
-    node_lose(node, trouble, text, size);
+    node_lose(node, trouble, text, length_of(text, REDLOCK_ERROR_MAX));
 }
 
 bool node_tick(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)

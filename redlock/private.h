@@ -1,6 +1,8 @@
-/* What the files below the public headers share: linkage and checks. Knows no word of locks. */
+/* What the files below the public headers share: linkage, checks, the length of a text. Knows no word of locks. */
 #ifndef REDLOCK_PRIVATE_H
 #define REDLOCK_PRIVATE_H
+
+#include <stddef.h>
 
 /* Private functions are visible between files, for the unit tests; the unity files make them static. */
 #ifndef REDLOCK_PRIVATE
@@ -16,5 +18,14 @@
 #else
 #define REDLOCK_CHECK(condition) do { while (!(condition)) { } } while (0)
 #endif
+
+/* The length of a text, at most max. NULL has none. (strlen is not among the functions that a freestanding libc promises.) */
+static inline size_t length_of(const char *text, size_t max)
+{
+    size_t length = 0;
+
+    while (text && length < max && text[length] != '\0') length++;
+    return length;
+}
 
 #endif

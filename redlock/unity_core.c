@@ -10,4 +10,7 @@
 #include "queue.c"
 #include "wire.c"
 #include "node.c"
+#include "stake.c"
+#include "lock.c"
+#include "operations.c"
 #include "engine.c"

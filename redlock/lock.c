@@ -1,0 +1,469 @@
+/* One lock, all nodes: it puts a command to all nodes at once, counts the votes, and draws the consequences: held, tried
+ * again, released, owed. See lock.h.
+ *
+ * Reading order: phases, the acquire round, the other rounds, answers, lost connections, debts. */
+#include "lock.h"
+#include "queue.h"
+#include "quorum.h"
+
+#include <string.h>
+
+/* xorshift32 (Marsaglia 2003): its state is never 0. */
+uint32_t throw_dice(struct redlock *r, uint32_t range)
+{
+    uint32_t x = r->dice;
+
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    r->dice = x;
+    return (uint32_t)((uint64_t)x * range >> 32);
+}
+
+/* ---- Phases ---- */
+
+void lock_set_phase(struct redlock_lock *lock, enum phase phase)
+{
+    static const uint8_t may_follow[] = {   /* Of each phase: the set of those that may come next. */
+        [PHASE_IDLE] = 1 << PHASE_WAITING | 1 << PHASE_ACQUIRING | 1 << PHASE_HELD | 1 << PHASE_INSPECTING,
+        [PHASE_WAITING] = 1 << PHASE_IDLE | 1 << PHASE_ACQUIRING,
+        [PHASE_ACQUIRING] = 1 << PHASE_IDLE | 1 << PHASE_WAITING | 1 << PHASE_SETTLING | 1 << PHASE_HELD,
+        [PHASE_SETTLING] = 1 << PHASE_IDLE,
+        [PHASE_HELD] = 1 << PHASE_IDLE | 1 << PHASE_EXTENDING | 1 << PHASE_RELEASING,
+        [PHASE_EXTENDING] = 1 << PHASE_HELD | 1 << PHASE_RELEASING | 1 << PHASE_IDLE,
+        [PHASE_RELEASING] = 1 << PHASE_IDLE,
+        [PHASE_INSPECTING] = 1 << PHASE_IDLE,
+    };
+
+    REDLOCK_CHECK(may_follow[lock->phase] >> phase & 1);
+    lock->phase = (uint8_t)phase;
+}
+
+bool lock_is_in_round(const struct redlock_lock *lock)
+{
+    return lock->phase != PHASE_IDLE && lock->phase != PHASE_WAITING && lock->phase != PHASE_HELD;
+}
+
+bool lock_is_overdue(const struct redlock *r, const struct redlock_lock *lock)
+{
+    return r->now_us >= lock->round.deadline_at;
+}
+
+void lock_reschedule(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t at = REDLOCK_NEVER;
+
+    if (lock->phase == PHASE_WAITING) at = lock->retry_at;
+    if (lock_is_in_round(lock)) at = lock->round.deadline_at;
+    if (lock->late) at = sooner(at, lock->debt_at);
+    if (lock->owed) at = sooner(at, lock->owed_until);
+    heap_set(&r->heap, lock, at);
+}
+
+/* A status that nobody has fetched is forgotten. */
+void lock_start(struct redlock *r, struct redlock_lock *lock)
+{
+    queue_remove(&r->done, lock, SLOT_DONE);
+    lock->status = REDLOCK_PENDING;
+}
+
+void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint64_t latest)
+{
+    round_begin(&lock->round, command, r->node_count, r->now_us, sooner(timeout_at(r), latest));
+}
+
+void lock_finish(struct redlock *r, struct redlock_lock *lock, enum phase phase, enum redlock_status status)
+{
+    if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;
+    lock_set_phase(lock, phase);
+    lock->status = (uint8_t)status;
+    queue_add(&r->done, lock, SLOT_DONE);
+}
+
+/* ---- The acquire round ---- */
+
+/* The random bytes of a token are used once and gone (S6). */
+static bool draw_token(struct redlock *r, uint8_t token[REDLOCK_TOKEN_SIZE])
+{
+    if (r->entropy_size < REDLOCK_TOKEN_SIZE) return false;
+    r->entropy_size = (uint8_t)(r->entropy_size - REDLOCK_TOKEN_SIZE);
+    memcpy(token, r->entropy + r->entropy_size, REDLOCK_TOKEN_SIZE);
+    memset(r->entropy + r->entropy_size, 0, REDLOCK_TOKEN_SIZE);
+    return true;
+}
+
+bool lock_may_ask(const struct redlock_node *node, uint64_t now_us)
+{
+    return node_votes(node, now_us) || !node->settled;
+}
+
+/* Puts the SET to node k, now or when what went before is settled there. */
+static void ask_to_acquire(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    struct redlock_node *node = &r->nodes[k];
+    uint8_t state = lock->stakes[k].state;
+    bool leaves_soon = state == STAKE_LEAVING || (state == STAKE_OWED && !(lock->late & bit_of(k)));
+
+    if (state == STAKE_NONE && lock_may_ask(node, r->now_us)) stake_want(r, lock, k, WIRE_ACQUIRE);
+    else if (!leaves_soon || !lock_may_ask(node, r->now_us)) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+}
+
+void lock_clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    stake_set(lock, k, STAKE_NONE);
+    stake_want_nothing(r, lock, k);
+    if (lock->phase == PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING)
+        ask_to_acquire(r, lock, k);
+}
+
+static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock->phase != PHASE_WAITING) lock_set_phase(lock, PHASE_WAITING);
+    lock->retry_at = timeout_at(r);
+    queue_add(&r->hungry, lock, SLOT_DONE);
+}
+
+/* With less left than this a win is none. */
+static uint64_t min_validity_us(const struct redlock_lock *lock)
+{
+    return later(1, (uint64_t)lock->min_validity_ms * 1000);
+}
+
+/* Step 1 and 2 of the algorithm: "It gets the current time", "It tries to acquire the lock in all the N instances". The time
+ * is that of the call, so from before the first byte leaves (S2). */
+void lock_begin_attempt(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t drift = drift_us(lock->ttl_ms, r->config.drift_ppm);
+    uint64_t latest = r->now_us + validity_us(lock->ttl_ms, 0, drift) - min_validity_us(lock) + 1;
+
+    if (!draw_token(r, lock->token)) {
+        wait_for_entropy(r, lock);
+        return;
+    }
+    queue_remove(&r->hungry, lock, SLOT_DONE);
+    lock_set_phase(lock, PHASE_ACQUIRING);
+    lock_begin_round(r, lock, WIRE_ACQUIRE, latest);
+    round_set_ttl(&lock->round, lock->ttl_ms, drift);
+    lock->told = 0;
+    for (unsigned k = 0; k < r->node_count; k++) {
+        lock->stakes[k].holder_ms = REDLOCK_UNTOLD;
+        ask_to_acquire(r, lock, k);
+    }
+}
+
+static void win(struct redlock *r, struct redlock_lock *lock)
+{
+    lock->valid_from = lock->round.started_at;
+    lock->valid_until = r->now_us + round_validity_us(&lock->round, r->now_us);
+    lock->is_unconfirmed = false;
+    lock->extension_count = 0;
+    lock->attempt_status = REDLOCK_OK;
+    lock_finish(r, lock, PHASE_HELD, REDLOCK_OK);
+}
+
+/* Why a round is lost: time ran out while a quorum granted or still might; or enough nodes answer, and some refused; or too
+ * few answer. */
+static enum redlock_status loss_of(const struct redlock_round *round, bool has_run_out)
+{
+    unsigned quorum = quorum_of(round->node_count);
+    unsigned possible = round_count(round->granted) + round_pending(round);
+
+    if (has_run_out && possible + round_count(round->unknown) >= quorum) return REDLOCK_TOO_LATE;
+    return possible + round_count(round->refused) >= quorum ? REDLOCK_TAKEN : REDLOCK_NO_QUORUM;
+}
+
+/* S14: at least as long as the round took, and a random time beyond. The last attempt comes when the time to wait ends. */
+static bool schedule_retry(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t took = r->now_us - lock->round.started_at;
+    uint32_t retry_us = r->config.retry_ms * 1000;
+    uint64_t earliest = r->now_us + took;
+
+    if (earliest >= lock->wait_until) return false;
+    lock->retry_at = sooner(earliest + retry_us / 2 + throw_dice(r, retry_us), lock->wait_until);
+    return true;
+}
+
+/* Step 5: "it will try to unlock all the instances (even the instances it believed it was not able to lock)" (S5). */
+static void lose(struct redlock *r, struct redlock_lock *lock)
+{
+    lock->round.decided_at = r->now_us;
+    lock->attempt_status = (uint8_t)loss_of(&lock->round, round_validity_us(&lock->round, r->now_us) < min_validity_us(lock));
+    stake_let_go_everywhere(r, lock);
+    lock_set_phase(lock, schedule_retry(r, lock) ? PHASE_WAITING : PHASE_SETTLING);
+}
+
+static void judge_settling(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock->told != 0 && !lock_is_overdue(r, lock)) return;
+    lock->told = 0;
+    lock_finish(r, lock, PHASE_IDLE, lock->wait_until == 0 ? (enum redlock_status)lock->attempt_status : REDLOCK_TIMEOUT);
+}
+
+static void judge_acquiring(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock_is_overdue(r, lock)) round_close(&lock->round);
+    switch (round_verdict(&lock->round, r->now_us, min_validity_us(lock))) {
+    case VERDICT_PENDING: return;
+    case VERDICT_WON:     win(r, lock); return;
+    case VERDICT_LOST:    lose(r, lock);
+    }
+    if (lock->phase == PHASE_SETTLING) judge_settling(r, lock);
+}
+
+/* ---- The other rounds ---- */
+
+/* S9: counts only when a quorum confirms it before the old validity ends, and runs from the extension's start. What was
+ * promised before stands in any case: no key was shortened (S7). */
+static void judge_extending(struct redlock *r, struct redlock_lock *lock)
+{
+    const struct redlock_round *round = &lock->round;
+    bool ended = r->now_us >= lock->valid_until || r->now_us < lock->valid_from;
+    enum verdict verdict;
+
+    if (lock_is_overdue(r, lock)) round_close(&lock->round);
+    verdict = ended ? VERDICT_LOST : round_verdict(round, r->now_us, 0);
+    if (verdict == VERDICT_PENDING) return;
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->stakes[k].want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
+    if (verdict == VERDICT_LOST) {
+        if (lock->is_unconfirmed) lock->valid_until = 0;
+        lock_finish(r, lock, PHASE_HELD, ended ? REDLOCK_LOST : loss_of(round, round_validity_us(round, r->now_us) == 0));
+        return;
+    }
+    if (lock->is_unconfirmed) lock->valid_until = 0;    /* Nobody had promised that. */
+    lock->is_unconfirmed = false;
+    lock->valid_from = round->started_at;
+    lock->valid_until = later(lock->valid_until, r->now_us + round_validity_us(round, r->now_us));
+    lock->extension_count++;
+    lock_finish(r, lock, PHASE_HELD, REDLOCK_OK);
+}
+
+/* A quorum that confirms is enough; else all are waited for that can answer. What did not is owed. */
+static void judge_releasing(struct redlock *r, struct redlock_lock *lock)
+{
+    const struct redlock_round *round = &lock->round;
+    unsigned quorum = quorum_of(round->node_count);
+    bool confirmed = round_count(round->granted) >= quorum;
+
+    if (!confirmed && round_pending(round) > 0 && !lock_is_overdue(r, lock)) return;
+    lock_finish(r, lock, PHASE_IDLE, !confirmed && round_count(round->refused) >= quorum ? REDLOCK_LOST : REDLOCK_OK);
+}
+
+static void judge_inspecting(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock->told != 0 && !lock_is_overdue(r, lock)) return;
+    for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
+    lock->told = 0;
+    lock->sights = NULL;
+    lock_finish(r, lock, PHASE_IDLE, REDLOCK_OK);
+}
+
+void lock_judge(struct redlock *r, struct redlock_lock *lock)
+{
+    switch ((enum phase)lock->phase) {
+    case PHASE_ACQUIRING:  judge_acquiring(r, lock); break;
+    case PHASE_SETTLING:   judge_settling(r, lock); break;
+    case PHASE_EXTENDING:  judge_extending(r, lock); break;
+    case PHASE_RELEASING:  judge_releasing(r, lock); break;
+    case PHASE_INSPECTING: judge_inspecting(r, lock); break;
+    case PHASE_IDLE:
+    case PHASE_WAITING:
+    case PHASE_HELD:       break;
+    }
+    lock_reschedule(r, lock);
+}
+
+/* ---- Answers of one node ---- */
+
+/* S8: a vote counts for the round that it was cast in, and for what that round asks: a release that tidies up behind an older
+ * attempt may go out during the next one, and says nothing about it. */
+static bool is_vote(const struct redlock_lock *lock, bool current, enum wire_command command)
+{
+    return current && command == (enum wire_command)lock->round.command;
+}
+
+static void vote(const struct answer *a)
+{
+    /* To a release, a key of another type is as good as "gone". */
+    bool is_gone = a->command == WIRE_RELEASE && a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
+    enum redlock_vote vote = a->meaning == WIRE_GRANTED            ? REDLOCK_VOTE_GRANTED
+                           : a->meaning == WIRE_REFUSED || is_gone ? REDLOCK_VOTE_REFUSED
+                                                                   : REDLOCK_VOTE_UNKNOWN;      /* S4 */
+
+    if (is_vote(a->lock, a->current, a->command)) round_vote(&a->lock->round, a->k, vote);
+}
+
+/* A refusal proves that nothing of ours is there: no release is needed. One that has been sent already is still answered. */
+static void answer_acquire(struct redlock *r, const struct answer *a)
+{
+    struct redlock_lock *lock = a->lock;
+    uint8_t state = lock->stakes[a->k].state;
+
+    vote(a);
+    if (a->meaning != WIRE_REFUSED) return;
+    if (state == STAKE_PLACED || state == STAKE_OWED) {
+        stake_set(lock, a->k, STAKE_NONE);
+        stake_want_nothing(r, lock, a->k);
+    }
+    if (a->current && lock->phase == PHASE_ACQUIRING) {
+        lock->told |= bit_of(a->k);
+        stake_want(r, lock, a->k, WIRE_PTTL);
+    }
+}
+
+/* NOSCRIPT (somebody ran SCRIPT FLUSH) is answered by EVAL at once, within the same round. */
+static bool send_script(struct redlock *r, const struct answer *a)
+{
+    if (a->meaning != WIRE_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->eval) return false;
+    if (a->command == WIRE_RELEASE) stake_set(a->lock, a->k, STAKE_OWED);
+    stake_want(r, a->lock, a->k, a->command);
+    a->lock->stakes[a->k].eval = true;
+    return true;
+}
+
+static void answer_extend(struct redlock *r, const struct answer *a)
+{
+    bool is_open = a->current && a->lock->phase == PHASE_EXTENDING;
+
+    if (!is_open || !send_script(r, a)) vote(a);
+}
+
+/* "Gone" is the end of it, unless the SET may still be on its way on a connection that broke: then once more, later. An
+ * error leaves it owed, but for a key of another type, which is not ours. */
+static void answer_release(struct redlock *r, const struct answer *a)
+{
+    struct redlock_lock *lock = a->lock;
+    struct redlock_stake *stake = &lock->stakes[a->k];
+    bool is_gone = a->meaning == WIRE_REFUSED || a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
+
+    REDLOCK_CHECK(stake->state == STAKE_LEAVING);
+    if (send_script(r, a)) return;
+    vote(a);
+    if (a->meaning == WIRE_GRANTED || (is_gone && !stake->stale)) lock_clear_stake(r, lock, a->k);
+    else stake_owe_later(r, lock, a->k);
+    if (is_gone) stake->stale = false;
+}
+
+static uint32_t as_ms(int64_t pttl)
+{
+    if (pttl == -1) return REDLOCK_FOREVER;     /* No TTL. */
+    if (pttl < 0)   return 0;                   /* No key any more. */
+    return pttl < REDLOCK_UNTOLD ? (uint32_t)pttl : REDLOCK_UNTOLD - 1;
+}
+
+static void see_value(struct redlock_sight *sight, const struct answer *a)
+{
+    size_t size = a->reply->text_size < REDLOCK_TOKEN_TEXT ? a->reply->text_size : REDLOCK_TOKEN_TEXT;
+
+    sight->is_string = a->trouble != REDLOCK_TROUBLE_WRONGTYPE;
+    sight->is_readable = a->meaning == WIRE_GRANTED;
+    if (!sight->is_readable) return;
+    memcpy(sight->value, a->reply->text, size);
+    sight->value[size] = '\0';
+    sight->value_size = (uint32_t)a->reply->text_size;
+}
+
+static void see_ttl(struct redlock_sight *sight, const struct answer *a)
+{
+    sight->seen = a->meaning == WIRE_GRANTED;
+    sight->exists = sight->seen && a->reply->integer != -2;
+    sight->has_ttl = sight->exists && a->reply->integer != -1;
+    sight->ttl_ms = sight->has_ttl ? as_ms(a->reply->integer) : 0;
+}
+
+static void answer_question(const struct answer *a)
+{
+    struct redlock_lock *lock = a->lock;
+
+    if (!a->current) return;
+    if (a->command == WIRE_GETRANGE) {
+        if (lock->sights) see_value(&lock->sights[a->k], a);
+        return;
+    }
+    lock->told &= (uint16_t)~bit_of(a->k);
+    if (lock->sights) see_ttl(&lock->sights[a->k], a);
+    else if (a->meaning == WIRE_GRANTED) lock->stakes[a->k].holder_ms = as_ms(a->reply->integer);
+}
+
+void lock_answer(struct redlock *r, const struct answer *a)
+{
+    a->lock->outstanding--;
+    if (a->command == WIRE_ACQUIRE || a->command == WIRE_EXTEND) stake_note_end(r, a->lock);
+    switch (a->command) {
+    case WIRE_ACQUIRE: answer_acquire(r, a); break;
+    case WIRE_EXTEND:  answer_extend(r, a); break;
+    case WIRE_RELEASE: answer_release(r, a); break;
+    default:           answer_question(a); break;
+    }
+    lock_judge(r, a->lock);
+}
+
+/* ---- When a connection is lost ---- */
+
+/* A command will not be answered any more. Whatever it was about may have happened (S4). */
+void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_asked *asked)
+{
+    struct redlock_lock *lock = asked->lock;
+    struct redlock_stake *stake;
+
+    if (!lock) return;
+    stake = &lock->stakes[k];
+    lock->outstanding--;
+    if (is_vote(lock, asked->round == lock->round.number, (enum wire_command)asked->command))
+        round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
+    lock->told &= (uint16_t)~bit_of(k);
+    if (asked->command == WIRE_ACQUIRE || asked->command == WIRE_EXTEND) stake_note_end(r, lock);
+    if (asked->command == WIRE_ACQUIRE) stake->stale = true;
+    if (stake->state == STAKE_LEAVING) stake_owe(r, lock, k);
+    lock_judge(r, lock);
+}
+
+/* A command waits in the queue of a node that cannot take it now. Releases stay there: they are debts. So do others where the
+ * node may be back at once. */
+void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock)
+{
+    struct redlock_stake *stake = &lock->stakes[k];
+
+    if (!r->nodes[k].settled) return;
+    if (stake->want == WIRE_RELEASE) {
+        if (lock->phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
+        stake_give_up_waiting(lock, k);
+    } else {
+        if (stake->want == WIRE_ACQUIRE || stake->want == WIRE_EXTEND) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+        stake_want_nothing(r, lock, k);
+        lock->told &= (uint16_t)~bit_of(k);
+    }
+    lock_judge(r, lock);
+}
+
+/* ---- Debts and time ---- */
+
+/* S5: a debt is paid until the TTL has run out on the node. After that nothing of ours is there; but while something is not
+ * answered, a SET may still be waiting there, and its TTL has not begun. */
+static void tick_debts(struct redlock *r, struct redlock_lock *lock)
+{
+    bool expired = r->now_us >= lock->owed_until;
+
+    if (expired && lock->outstanding > 0) {
+        lock->owed_until = timeout_at(r);
+        return;
+    }
+    for (unsigned k = 0; k < r->node_count && expired; k++)
+        if (lock->stakes[k].state == STAKE_OWED) lock_clear_stake(r, lock, k);
+    if (lock->late && r->now_us >= lock->debt_at) redlock_pay(r, lock, r->now_us);
+}
+
+void lock_tick(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock->owed) tick_debts(r, lock);
+    if (lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at) {
+        if (queue_holds(lock, SLOT_DONE)) {
+            queue_remove(&r->hungry, lock, SLOT_DONE);
+            lock_finish(r, lock, PHASE_IDLE, REDLOCK_NO_ENTROPY);
+        } else {
+            lock_begin_attempt(r, lock);
+        }
+    }
+    lock_judge(r, lock);
+}

@@ -1,0 +1,144 @@
+/* One lock among the nodes: what of it lies where, what it goes through, and what it asks. Shared by the files that make up
+ * the engine:
+ *
+ *     stake.c       one lock x one node: what is there, and the next command
+ *     lock.c        one lock x all nodes: attempts, rounds, answers, debts
+ *     operations.c  the calls of redlock.h that are about a lock
+ *     engine.c      the calls that are about nodes and time
+ *
+ * For each lock and node there is a stake: what of ours may lie there, and the one command that is to be sent next.
+ *
+ *     STAKE_NONE --SET sent--> STAKE_PLACED --to be released--> STAKE_OWED --sent--> STAKE_LEAVING --answered--> STAKE_NONE
+ *
+ * A SET goes to a node only from STAKE_NONE, so that of one lock never more than one token is anywhere on one node; the
+ * stake remembers which (S6). What breaks on the way (connection, error) falls back to STAKE_OWED: a debt (S5). */
+#ifndef REDLOCK_LOCK_H
+#define REDLOCK_LOCK_H
+
+#include "node.h"
+#include "private.h"
+#include "redlock.h"
+#include "round.h"
+#include "wire.h"
+
+enum stake {
+    STAKE_NONE,         /* Nothing of ours is there. */
+    STAKE_PLACED,       /* A SET was sent: our token may be there, granted or not yet known. */
+    STAKE_OWED,         /* It is to be released. */
+    STAKE_LEAVING       /* The release is on its way. */
+};
+
+enum phase {
+    PHASE_IDLE,         /* Nothing is under way; something may be owed. */
+    PHASE_WAITING,      /* For the next attempt at retry_at, or for random bytes. */
+    PHASE_ACQUIRING,
+    PHASE_SETTLING,     /* The last attempt is lost; nodes are asked how long the holder has left. */
+    PHASE_HELD,         /* Won. Whether it is still held only the clock tells (S10). */
+    PHASE_EXTENDING,
+    PHASE_RELEASING,
+    PHASE_INSPECTING
+};
+
+enum {
+    DEBT_RETRY_MS = 1000,           /* When a node would not or could not take a release: how long until the next try. */
+    SLOT_DONE = REDLOCK_NODES_MAX   /* The link for a queue that is of no node: done, or hungry in PHASE_WAITING. */
+};
+
+static inline uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* When a round that begins now ends at the latest. */
+static inline uint64_t timeout_at(const struct redlock *r)
+{
+    return r->now_us + (uint64_t)r->config.node_timeout_ms * 1000;
+}
+
+/* A number from 0 to less than range, for delays: it need not be secret. */
+REDLOCK_PRIVATE uint32_t throw_dice(struct redlock *r, uint32_t range);
+
+/* ---- stake.c: one lock, one node ---- */
+
+/* The command goes out as soon as there is room for it on a connection; one that waited before is replaced. */
+REDLOCK_PRIVATE void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command);
+REDLOCK_PRIVATE void stake_want_nothing(struct redlock *r, struct redlock_lock *lock, unsigned k);
+
+REDLOCK_PRIVATE void stake_set(struct redlock_lock *lock, unsigned k, enum stake state);
+
+/* To be released at once, or as soon as there is a connection: a release waits in the node's queue (S5). */
+REDLOCK_PRIVATE void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k);
+
+/* To be released, but not now: the node would not do it, or a SET may still come behind the release. */
+REDLOCK_PRIVATE void stake_owe_later(struct redlock *r, struct redlock_lock *lock, unsigned k);
+
+/* An attempt that waited until an older stake on node k is settled goes on without that node. */
+REDLOCK_PRIVATE void stake_give_up_waiting(struct redlock_lock *lock, unsigned k);
+
+/* Lets go of whatever may be on node k, on all nodes: grants, and what is unknown, alike (S4). */
+REDLOCK_PRIVATE void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k);
+REDLOCK_PRIVATE void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock);
+
+/* A TTL of this lock begins on some node now at the latest: until then debts are not given up. */
+REDLOCK_PRIVATE void stake_note_end(struct redlock *r, struct redlock_lock *lock);
+
+/* Encodes for node k what the locks in its queue want, as much as there is room for. */
+REDLOCK_PRIVATE void stake_fill_send_buffer(struct redlock *r, unsigned k);
+
+/* ---- lock.c: one lock, all nodes ---- */
+
+/* The only one that changes the phase. */
+REDLOCK_PRIVATE void lock_set_phase(struct redlock_lock *lock, enum phase phase);
+REDLOCK_PRIVATE bool lock_is_in_round(const struct redlock_lock *lock);
+REDLOCK_PRIVATE bool lock_is_overdue(const struct redlock *r, const struct redlock_lock *lock);
+
+/* An operation begins; it ends, in a phase and with a status. After whatever may change when the lock must be looked at again,
+ * it is put into the heap for that time. */
+REDLOCK_PRIVATE void lock_start(struct redlock *r, struct redlock_lock *lock);
+REDLOCK_PRIVATE void lock_finish(struct redlock *r, struct redlock_lock *lock, enum phase phase, enum redlock_status status);
+REDLOCK_PRIVATE void lock_reschedule(struct redlock *r, struct redlock_lock *lock);
+
+/* Begins a round about a command, which ends with the node timeout or at latest, whichever comes first. */
+REDLOCK_PRIVATE void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint64_t latest);
+
+/* Begins an attempt to acquire, or waits for random bytes. */
+REDLOCK_PRIVATE void lock_begin_attempt(struct redlock *r, struct redlock_lock *lock);
+
+/* Has the node a vote, or is it not yet known whether it has? Then the command waits for it in its queue. */
+REDLOCK_PRIVATE bool lock_may_ask(const struct redlock_node *node, uint64_t now_us);
+
+/* Nothing of ours is on node k any more. An attempt that waited for that goes on. */
+REDLOCK_PRIVATE void lock_clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k);
+
+/* Has what just happened decided the round? */
+REDLOCK_PRIVATE void lock_judge(struct redlock *r, struct redlock_lock *lock);
+
+/* An answer that was read: of which lock and node, to what, and what it means. */
+struct answer {
+    struct redlock_lock *lock;
+    unsigned k;
+    enum wire_command command;
+    enum wire_answer meaning;
+    enum redlock_trouble trouble;   /* With WIRE_ERROR. */
+    bool current;                   /* It was asked in the lock's last round. */
+    bool eval;                      /* It was asked by EVAL. */
+    const struct wire_reply *reply;
+};
+
+REDLOCK_PRIVATE void lock_answer(struct redlock *r, const struct answer *a);
+
+/* A command will not be answered any more: its connection is lost. The lock may be NULL. */
+REDLOCK_PRIVATE void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_asked *asked);
+
+/* What the lock wants of node k waits in the queue of a node that cannot take it now. */
+REDLOCK_PRIVATE void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock);
+
+/* Its time has come: a deadline, a retry, a debt. */
+REDLOCK_PRIVATE void lock_tick(struct redlock *r, struct redlock_lock *lock);
+
+#endif

@@ -1,0 +1,355 @@
+/* The calls of redlock.h that are about a lock: beginning operations, moving it about, and asking it. See lock.h. */
+#include "lock.h"
+#include "queue.h"
+#include "quorum.h"
+
+#include <string.h>
+
+/* ---- Operations ---- */
+
+void redlock_lock_init(struct redlock_lock *lock)
+{
+    *lock = (struct redlock_lock){ .status = REDLOCK_LOST, .attempt_status = REDLOCK_LOST };
+}
+
+/* Held, or adopted and perhaps held. */
+static bool is_held(const struct redlock_lock *lock, uint64_t now_us)
+{
+    return now_us >= lock->valid_from && now_us < lock->valid_until;
+}
+
+/* Is nothing under way, and nothing held by this clock? */
+static bool has_ended(const struct redlock_lock *lock, uint64_t now_us)
+{
+    return lock->phase == PHASE_IDLE || (lock->phase == PHASE_HELD && !is_held(lock, now_us));
+}
+
+static bool is_about(const struct redlock_lock *lock, const void *resource, size_t size)
+{
+    return lock->resource && lock->resource_size == size && memcmp(lock->resource, resource, size) == 0;
+}
+
+/* A lock whose validity has ended and that was not released ends now. Its keys will be gone at any moment, and are left to
+ * that, unless they are in the way of what comes next. */
+static void retire(struct redlock *r, struct redlock_lock *lock, bool are_in_the_way)
+{
+    for (unsigned k = 0; k < r->node_count; k++) {
+        if (are_in_the_way) stake_let_go(r, lock, k);
+        else                lock_clear_stake(r, lock, k);
+    }
+    lock_set_phase(lock, PHASE_IDLE);
+}
+
+static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, uint32_t min_validity_ms)
+{
+    uint64_t validity = validity_us(ttl_ms, 0, drift_us(ttl_ms, r->config.drift_ppm));
+
+    if (ttl_ms < 1 || ttl_ms > REDLOCK_TTL_MS_MAX)                           return REDLOCK_BAD_TTL;
+    if (validity == 0 || validity <= (uint64_t)min_validity_ms * 1000)       return REDLOCK_BAD_TTL;
+    if (r->config.guard_ms > 0 && ttl_ms > r->config.guard_ms)               return REDLOCK_TTL_OVER_GUARD;   /* S11 */
+    return REDLOCK_OK;
+}
+
+/* Makes the lock ready for its next operation, on this resource. */
+static enum redlock_status set_resource(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t size,
+                                        bool acquires)
+{
+    bool is_same;
+
+    if (!resource || size < 1 || size > r->config.resource_max) return REDLOCK_BAD_RESOURCE;
+    is_same = is_about(lock, resource, size);
+    if (!has_ended(lock, r->now_us) || (!is_same && !redlock_idle(lock, r->now_us))) return REDLOCK_BAD_STATE;
+    if (lock->phase == PHASE_HELD) retire(r, lock, is_same && acquires);
+    if (redlock_idle(lock, r->now_us)) {
+        lock->owed_ttl_ms = 0;
+        lock->owed_until = 0;
+    }
+    lock->resource = (const uint8_t *)resource;
+    lock->resource_size = (uint16_t)size;
+    return REDLOCK_OK;
+}
+
+static uint64_t wait_until(uint64_t now_us, uint32_t wait_ms)
+{
+    if (wait_ms == 0) return 0;
+    return wait_ms == REDLOCK_FOREVER ? REDLOCK_NEVER : now_us + (uint64_t)wait_ms * 1000;
+}
+
+enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request,
+                                          uint64_t now_us)
+{
+    enum redlock_status status = check_ttl(r, request->ttl_ms, request->min_validity_ms);
+
+    r->now_us = now_us;
+    if (status == REDLOCK_OK) status = set_resource(r, lock, request->resource, request->resource_size, true);
+    if (status != REDLOCK_OK) return status;
+    lock_start(r, lock);
+    lock->ttl_ms = request->ttl_ms;
+    lock->min_validity_ms = request->min_validity_ms;
+    lock->extension_limit = request->extension_limit;
+    lock->wait_until = wait_until(now_us, request->wait_ms);
+    lock->valid_from = lock->valid_until = 0;
+    lock_begin_attempt(r, lock);
+    lock_judge(r, lock);
+    return REDLOCK_OK;
+}
+
+enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms, uint64_t now_us)
+{
+    enum redlock_status status = check_ttl(r, ttl_ms, 0);
+
+    r->now_us = now_us;
+    if (status != REDLOCK_OK)           return status;
+    if (lock_is_in_round(lock) || lock->phase == PHASE_WAITING) return REDLOCK_BAD_STATE;
+    if (!is_held(lock, now_us))         return REDLOCK_LOST;    /* S9: refused, not tried. */
+    if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;  /* S13 */
+    lock_start(r, lock);
+    lock_set_phase(lock, PHASE_EXTENDING);
+    lock_begin_round(r, lock, WIRE_EXTEND, lock->valid_until);
+    round_set_ttl(&lock->round, ttl_ms, drift_us(ttl_ms, r->config.drift_ppm));
+    lock->ttl_ms = ttl_ms;
+    for (unsigned k = 0; k < r->node_count; k++) {
+        if (lock->stakes[k].state == STAKE_PLACED && lock_may_ask(&r->nodes[k], now_us)) {
+            stake_want(r, lock, k, WIRE_EXTEND);
+        } else {    /* What may lie there is part of the old promise: it stays. */
+            if (lock->stakes[k].want == WIRE_ACQUIRE) stake_want_nothing(r, lock, k);
+            round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+        }
+    }
+    lock_judge(r, lock);
+    return REDLOCK_OK;
+}
+
+/* Puts the release to node k, or owes it. Where nothing of ours is there is nothing to remove. */
+static void ask_to_release(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    stake_let_go(r, lock, k);
+    if (lock->late & bit_of(k)) stake_owe(r, lock, k);
+    if (lock->stakes[k].state == STAKE_NONE)        round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
+    else if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
+}
+
+enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
+{
+    bool held = is_held(lock, now_us);
+
+    r->now_us = now_us;
+    if (lock->phase == PHASE_IDLE) return REDLOCK_LOST;
+    if (lock->phase != PHASE_HELD && lock->phase != PHASE_EXTENDING) return REDLOCK_BAD_STATE;
+    lock_start(r, lock);
+    lock->valid_until = 0;      /* Not held from now on, whatever the nodes will say. */
+    lock_set_phase(lock, PHASE_RELEASING);
+    lock_begin_round(r, lock, WIRE_RELEASE, REDLOCK_NEVER);
+    for (unsigned k = 0; k < r->node_count; k++) ask_to_release(r, lock, k);
+    if (held) {
+        lock_judge(r, lock);
+    } else {
+        lock_finish(r, lock, PHASE_IDLE, REDLOCK_LOST);
+        lock_reschedule(r, lock);
+    }
+    return REDLOCK_OK;
+}
+
+enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock *lock, const void *resource,
+                                          size_t resource_size, struct redlock_sight *sights, uint64_t now_us)
+{
+    enum redlock_status status;
+
+    r->now_us = now_us;
+    if (!redlock_idle(lock, now_us)) return REDLOCK_BAD_STATE;
+    status = set_resource(r, lock, resource, resource_size, false);
+    if (status != REDLOCK_OK) return status;
+    lock_start(r, lock);
+    lock_set_phase(lock, PHASE_INSPECTING);
+    lock_begin_round(r, lock, WIRE_GETRANGE, REDLOCK_NEVER);
+    lock->sights = sights;
+    for (unsigned k = 0; k < r->node_count; k++) {
+        sights[k] = (struct redlock_sight){ 0 };
+        if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) continue;
+        lock->told |= bit_of(k);
+        stake_want(r, lock, k, WIRE_GETRANGE);
+    }
+    lock_judge(r, lock);
+    return REDLOCK_OK;
+}
+
+enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
+                                  const char *token, uint64_t now_us)
+{
+    uint8_t bytes[REDLOCK_TOKEN_SIZE];
+    enum redlock_status status;
+
+    r->now_us = now_us;
+    if (!wire_token_read(token, length_of(token, REDLOCK_TOKEN_TEXT + 1), bytes)) return REDLOCK_BAD_TOKEN;
+    if (!redlock_idle(lock, now_us)) return REDLOCK_BAD_STATE;
+    status = set_resource(r, lock, resource, resource_size, false);
+    if (status != REDLOCK_OK) return status;
+    memcpy(lock->token, bytes, sizeof bytes);
+    lock_set_phase(lock, PHASE_HELD);
+    for (unsigned k = 0; k < r->node_count; k++) {
+        memcpy(lock->stakes[k].token, bytes, sizeof bytes);
+        stake_set(lock, k, STAKE_PLACED);
+    }
+    lock->valid_from = now_us;
+    lock->valid_until = timeout_at(r);
+    lock->is_unconfirmed = true;
+    /* Nobody told its TTL, but it is not over the guard (S11). */
+    lock->owed_ttl_ms = r->config.guard_ms > 0 ? r->config.guard_ms : REDLOCK_TTL_MS_MAX;
+    stake_note_end(r, lock);
+    lock->extension_limit = 0;
+    return REDLOCK_OK;
+}
+
+void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
+{
+    enum phase after = lock->phase == PHASE_EXTENDING ? PHASE_HELD : PHASE_IDLE;
+
+    r->now_us = now_us;
+    if (!lock_is_in_round(lock) && lock->phase != PHASE_WAITING) return;
+    if (lock->phase == PHASE_WAITING) queue_remove(&r->hungry, lock, SLOT_DONE);
+    for (unsigned k = 0; k < r->node_count; k++) {
+        if (after == PHASE_IDLE) stake_let_go(r, lock, k);
+        if (lock->stakes[k].want != WIRE_RELEASE) stake_want_nothing(r, lock, k);
+    }
+    lock->told = 0;
+    lock->sights = NULL;
+    lock_finish(r, lock, after, REDLOCK_CANCELLED);
+    lock_reschedule(r, lock);
+}
+
+/* Makes every question that was asked for one lock that of another, or of none. */
+static void readdress(struct redlock *r, const struct redlock_lock *from, struct redlock_lock *to)
+{
+    for (unsigned k = 0; k < r->node_count; k++)
+        for (unsigned i = 0; i < r->nodes[k].asked_count; i++) {
+            struct redlock_asked *asked = node_asked_at(&r->nodes[k], &r->config, i);
+            if (asked->lock == from) asked->lock = to;
+        }
+}
+
+void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
+{
+    r->now_us = now_us;
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->late & bit_of(k)) stake_owe(r, lock, k);
+    lock_reschedule(r, lock);
+}
+
+/* What is left of a lock that the engine does not know any more: the answers to questions about its last operation. */
+static void clear(struct redlock_lock *lock)
+{
+    struct redlock_lock rest;
+
+    redlock_lock_init(&rest);
+    rest.status = lock->status;
+    rest.attempt_status = lock->attempt_status;
+    rest.round = lock->round;
+    memcpy(rest.token, lock->token, sizeof rest.token);
+    for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++) rest.stakes[k].holder_ms = lock->stakes[k].holder_ms;
+    *lock = rest;
+}
+
+void redlock_forget(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock->outstanding > 0) readdress(r, lock, NULL);
+    for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
+    queue_remove(lock->phase == PHASE_WAITING ? &r->hungry : &r->done, lock, SLOT_DONE);
+    heap_set(&r->heap, lock, REDLOCK_NEVER);
+    clear(lock);
+}
+
+void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource)
+{
+    heap_set(&r->heap, from, REDLOCK_NEVER);
+    if (from->phase != PHASE_WAITING) queue_remove(&r->done, from, SLOT_DONE);
+    *to = *from;
+    to->resource = (const uint8_t *)resource;
+    for (unsigned k = 0; k < r->node_count; k++) queue_replace(&r->nodes[k].queue, to, k);
+    if (to->phase == PHASE_WAITING) queue_replace(&r->hungry, to, SLOT_DONE);
+    if (to->outstanding > 0) readdress(r, from, to);
+    lock_reschedule(r, to);
+    clear(from);
+}
+
+struct redlock_lock *redlock_next_done(struct redlock *r)
+{
+    struct redlock_lock *lock = r->done.first;
+
+    if (lock) queue_remove(&r->done, lock, SLOT_DONE);
+    return lock;
+}
+
+/* ---- Questions ---- */
+
+enum redlock_status redlock_lock_status(const struct redlock_lock *lock)
+{
+    return (enum redlock_status)lock->status;
+}
+
+enum redlock_status redlock_attempt_status(const struct redlock_lock *lock)
+{
+    return (enum redlock_status)lock->attempt_status;
+}
+
+/* S10: computed at every question. A clock that went back is no clock: not held. */
+uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us)
+{
+    return is_held(lock, now_us) && !lock->is_unconfirmed ? lock->valid_until - now_us : 0;
+}
+
+bool redlock_idle(const struct redlock_lock *lock, uint64_t now_us)
+{
+    return has_ended(lock, now_us) && lock->owed == 0 && lock->outstanding == 0;
+}
+
+unsigned redlock_owed(const struct redlock_lock *lock)
+{
+    unsigned count = 0;
+
+    for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++)
+        count += lock->stakes[k].state == STAKE_OWED || lock->stakes[k].state == STAKE_LEAVING;
+    return count;
+}
+
+unsigned redlock_confirmed(const struct redlock_lock *lock)
+{
+    return round_count(lock->round.granted);
+}
+
+const struct redlock_round *redlock_last_round(const struct redlock_lock *lock)
+{
+    return &lock->round;
+}
+
+enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k)
+{
+    return round_vote_of(&lock->round, k);
+}
+
+/* In how many ms node k is free for us: now, when it has granted; when the holder's key is gone, when it told. */
+static uint32_t free_in(const struct redlock_lock *lock, unsigned k)
+{
+    if (lock->round.granted & bit_of(k)) return 0;
+    return lock->round.refused & bit_of(k) ? lock->stakes[k].holder_ms : REDLOCK_UNTOLD;
+}
+
+uint32_t redlock_free_in_ms(const struct redlock_lock *lock)
+{
+    unsigned quorum = quorum_of(lock->round.node_count), n = lock->round.node_count;
+    uint32_t best = REDLOCK_UNTOLD;
+
+    for (unsigned k = 0; k < n; k++) {      /* The least time by which a quorum is free. */
+        uint32_t candidate = free_in(lock, k);
+        unsigned count = 0;
+        for (unsigned j = 0; j < n; j++) count += free_in(lock, j) != REDLOCK_UNTOLD && free_in(lock, j) <= candidate;
+        if (candidate == REDLOCK_UNTOLD || count < quorum) continue;
+        if (best == REDLOCK_UNTOLD || candidate < best) best = candidate;
+    }
+    return best;
+}
+
+void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1])
+{
+    wire_token_text(lock->token, text);
+    text[REDLOCK_TOKEN_TEXT] = '\0';
+}

@@ -1,0 +1,133 @@
+/* One lock, one node: what of ours may lie there, and the next command for it. See lock.h. */
+#include "lock.h"
+#include "queue.h"
+#include "quorum.h"
+
+#include <string.h>
+
+void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command)
+{
+    lock->stakes[k].want = (uint8_t)command;
+    lock->stakes[k].eval = false;
+    queue_add(&r->nodes[k].queue, lock, k);
+}
+
+void stake_want_nothing(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    lock->stakes[k].want = WIRE_NONE;
+    queue_remove(&r->nodes[k].queue, lock, k);
+}
+
+void stake_set(struct redlock_lock *lock, unsigned k, enum stake state)
+{
+    lock->stakes[k].state = (uint8_t)state;
+    lock->late &= (uint16_t)~bit_of(k);
+    if (state == STAKE_OWED) lock->owed |= bit_of(k);
+    else lock->owed &= (uint16_t)~bit_of(k);
+}
+
+/* S5 */
+void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    stake_set(lock, k, STAKE_OWED);
+    stake_want(r, lock, k, WIRE_RELEASE);
+}
+
+void stake_give_up_waiting(struct redlock_lock *lock, unsigned k)
+{
+    if (lock->phase == PHASE_ACQUIRING) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+}
+
+void stake_owe_later(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    stake_set(lock, k, STAKE_OWED);
+    lock->late |= bit_of(k);
+    lock->debt_at = r->now_us + (uint64_t)DEBT_RETRY_MS * 1000;
+    stake_give_up_waiting(lock, k);
+}
+
+/* S4 */
+void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    struct redlock_stake *stake = &lock->stakes[k];
+
+    if (stake->want == WIRE_ACQUIRE || stake->want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
+    if (stake->state == STAKE_PLACED) stake_owe(r, lock, k);
+}
+
+void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
+{
+    for (unsigned k = 0; k < r->node_count; k++) stake_let_go(r, lock, k);
+}
+
+void stake_note_end(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t ttl_us = (uint64_t)lock->owed_ttl_ms * 1000 + drift_us(lock->owed_ttl_ms, r->config.drift_ppm);
+
+    lock->owed_until = later(lock->owed_until, r->now_us + ttl_us);
+}
+
+/* A TTL goes out: to be noted now, and when the node has answered, since it begins there only then. */
+static void note_ttl(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock->round.ttl_ms > lock->owed_ttl_ms) lock->owed_ttl_ms = lock->round.ttl_ms;
+    stake_note_end(r, lock);
+}
+
+/* A lock's command has gone into the send buffer of node k. */
+static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command)
+{
+    struct redlock_stake *stake = &lock->stakes[k];
+    struct redlock_asked asked = {
+        .lock = lock, .round = lock->round.number, .command = (uint8_t)command, .eval = stake->eval
+    };
+
+    node_asked(&r->nodes[k], &r->config, r->now_us, &asked);
+    lock->outstanding++;
+    stake_want_nothing(r, lock, k);
+    switch (command) {
+    case WIRE_ACQUIRE:
+        memcpy(stake->token, lock->token, sizeof stake->token);
+        stake->stale = false;
+        stake_set(lock, k, STAKE_PLACED);
+        note_ttl(r, lock);
+        break;
+    case WIRE_EXTEND:   note_ttl(r, lock); break;
+    case WIRE_RELEASE:  stake_set(lock, k, STAKE_LEAVING); break;
+    case WIRE_GETRANGE: stake_want(r, lock, k, WIRE_PTTL); break;
+    default:            break;
+    }
+}
+
+/* Encodes what the lock wants of node k, from its own fields. False: it does not fit now. */
+static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct resp_writer *w)
+{
+    struct redlock_stake *stake = &lock->stakes[k];
+    enum wire_command command = (enum wire_command)stake->want;
+    struct wire_subject subject = {
+        .resource = lock->resource,
+        .resource_size = lock->resource_size,
+        .token = command == WIRE_RELEASE ? stake->token : lock->token,
+        .ttl_ms = lock->round.ttl_ms,
+        .eval = stake->eval,
+    };
+
+    if (command == WIRE_ACQUIRE && lock_is_overdue(r, lock)) {   /* Won meanwhile without this node. */
+        stake_want_nothing(r, lock, k);
+        return true;
+    }
+    if (!wire_put(w, command, &subject)) return false;
+    note_asked(r, lock, k, command);
+    return true;
+}
+
+void stake_fill_send_buffer(struct redlock *r, unsigned k)
+{
+    struct redlock_node *node = &r->nodes[k];
+    struct resp_writer w;
+
+    resp_write_begin(&w, node->send, r->config.send_size, node->send_end);
+    while (node->queue.first && node_can_ask(node, &r->config))
+        if (!put(r, node->queue.first, k, &w)) break;
+    node->send_end = (uint32_t)w.used;
+}
