@@ -164,7 +164,10 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
 
 enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struct redlock_login *login)
 {
-    enum { TEXT_MAX = REDLOCK_LOGIN_MAX + 1, AUTH_SIZE = sizeof "*3 $4 AUTH $512 $512" + 12 };     /* Without user and password; each blank is CR LF. */
+    enum {
+        TEXT_MAX = REDLOCK_LOGIN_MAX + 1,
+        AUTH_SIZE = sizeof "*3 $4 AUTH $512 $512" + 12      /* Without user and password; each blank is CR LF. */
+    };
     size_t size = length_of(login->user, TEXT_MAX) + length_of(login->password, TEXT_MAX);
 
     if (k >= r->node_count || size > REDLOCK_LOGIN_MAX || size + AUTH_SIZE > r->config.send_size) return REDLOCK_BAD_CONFIG;
@@ -191,7 +194,8 @@ void redlock_add_entropy(struct redlock *r, const void *bytes, size_t size)
     if (kept == 0) return;
     memcpy(r->entropy + r->entropy_size, source, kept);
     r->entropy_size = (uint8_t)(r->entropy_size + kept);
-    for (size_t i = 0; i < kept; i++) r->dice = (r->dice ^ source[i]) * 16777619u;  /* FNV-1a: what delays show tells no byte. */
+    /* FNV-1a: what delays show tells no byte. */
+    for (size_t i = 0; i < kept; i++) r->dice = (r->dice ^ source[i]) * 16777619u;
     if (r->dice == 0) r->dice = 1;
 }
 

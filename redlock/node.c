@@ -100,7 +100,8 @@ void node_connected(struct redlock_node *node, const struct redlock_config *conf
     node_greet(node, config, now_us);
 }
 
-void node_note(struct redlock_node *node, enum wire_command command, enum redlock_trouble trouble, const char *text, size_t size)
+void node_note(struct redlock_node *node, enum wire_command command, enum redlock_trouble trouble, const char *text,
+               size_t size)
 {
     node->noted = (uint8_t)command;
     node->trouble = (uint8_t)trouble;
@@ -345,7 +346,8 @@ static void guard(struct redlock_node *node, const struct redlock_config *config
     const struct redlock_identity *identity = &node->identity;
     uint64_t guard_us = (uint64_t)config->guard_ms * 1000, up_us = 0;
 
-    if (!node->has_run_id && identity->has_uptime && identity->uptime_s > 0) up_us = (uint64_t)(identity->uptime_s - 1) * 1000000;
+    if (!node->has_run_id && identity->has_uptime && identity->uptime_s > 0)
+        up_us = (uint64_t)(identity->uptime_s - 1) * 1000000;
     node->restarted_at = now_us > up_us ? now_us - up_us : 0;
     node->guard_until = up_us < guard_us ? now_us + (guard_us - up_us) : 0;
 }

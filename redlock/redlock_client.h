@@ -88,7 +88,8 @@ struct redlock_mistake {
 void redlock_options_init(struct redlock_options *options);
 
 /* Opens a client for a list of nodes, separated by commas or white space:
- *   host  host:port  [v6]:port  unix:/path  redis://[user[:password]@]host[:port][/db]  redis+unix://[user[:password]@]/path[?db=N]
+ *   host  host:port  [v6]:port  unix:/path
+ *   redis://[[user]:password@]host[:port][/db]  redis+unix://[[user]:password@]/path[?db=N]
  * A comma within a user name, password or path is written %2C. Looks the names up (BLOCKING), connects to nothing yet: the
  * first step does. options NULL: the defaults. mistake (may be NULL) is set when BAD_ADDRESS, NO_NAME or BAD_CONFIG comes back;
  * other errors: BAD_NODE_COUNT, BAD_MEMORY, NO_ENTROPY. After any error there is nothing to close.
@@ -102,8 +103,8 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms);
 
 /* ---- Blocking face ---- */
 
-/* Connects ahead of need: returns when every node has a vote, or an error, and after wait_ms at the latest. OK: a quorum has a vote.
- * Need not be called: acquire connects by itself. */
+/* Connects ahead of need: returns when every node has a vote, or an error, and after wait_ms at the latest. OK: a quorum has
+ * a vote. Need not be called: acquire connects by itself. */
 enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms);
 
 /* Acquires resource (a NUL-terminated text; not copied, it must stay until the release) for ttl_ms, trying for up to wait_ms

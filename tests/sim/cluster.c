@@ -73,6 +73,8 @@ static uint64_t clock_when(const struct cluster_clock *clock, uint64_t local_us)
 {
     if (local_us <= clock->local_us)
         return clock->true_us;
+    if (clock->fast_ppm <= -1000000)
+        return REDLOCK_NEVER;
     const uint64_t away = local_us - clock->local_us, pace = (uint64_t)(1000000 + clock->fast_ppm);
     uint64_t true_us = clock->true_us + away / pace * 1000000 + away % pace * 1000000 / pace;
     while (clock_read(clock, true_us) < local_us)
@@ -111,6 +113,11 @@ void cluster_step_node_clock(struct cluster *cluster, unsigned node, int64_t us)
 void cluster_set_node_rate(struct cluster *cluster, unsigned node, int32_t fast_ppm)
 {
     clock_set(&cluster->hosts[node].clock, cluster->now_us, 0, fast_ppm);
+}
+
+void cluster_set_client_rate(struct cluster *cluster, unsigned client, int32_t fast_ppm)
+{
+    clock_set(&cluster->clients[client].clock, cluster->now_us, 0, fast_ppm);
 }
 
 /* SplitMix64 */
@@ -271,12 +278,24 @@ static void session_flush(struct cluster *cluster, struct cluster_connection *co
     node_leaves(connection);
 }
 
+/* Tells the observer what the node has executed since its log was empty. */
+static void show_commands(struct cluster *cluster, const struct cluster_connection *connection)
+{
+    struct model_node *node = &cluster->hosts[connection->node].node;
+    if (!cluster->observer.saw_command)
+        return;
+    for (size_t i = 0; i < node->call_count; i++)
+        cluster->observer.saw_command(cluster->observer.context, connection, &node->calls[i]);
+    node->call_count = 0;
+}
+
 static void session_feed(struct cluster *cluster, struct cluster_connection *connection, const void *data, size_t size)
 {
     struct model_node *node = &cluster->hosts[connection->node].node;
     model_session_receive(node, &connection->session, data, size, cluster_node_now(cluster, connection->node));
     if (node->breach[0] != '\0')
         break_rule(cluster, "node %u: %s", connection->node, node->breach);
+    show_commands(cluster, connection);
     session_flush(cluster, connection);
 }
 
@@ -404,7 +423,8 @@ static void feed_entropy(struct cluster *cluster, struct cluster_client *client)
     uint8_t bytes[8];
     while (!client->starved && redlock_entropy_wanted(&client->engine) > 0) {
         const uint64_t random = cluster_random(cluster);
-        memcpy(bytes, &random, sizeof bytes);
+        for (unsigned i = 0; i < sizeof bytes; i++) /* The same on every machine. */
+            bytes[i] = (uint8_t)(random >> 8 * i);
         redlock_add_entropy(&client->engine, bytes, sizeof bytes);
     }
 }
@@ -419,6 +439,8 @@ static void after_call(struct cluster *cluster, unsigned c)
         if (redlock_lock_status(done) == REDLOCK_PENDING)
             break_rule(cluster, "redlock_next_done gave a lock whose operation has not ended");
     client->call_count++;
+    if (cluster->observer.saw_call)
+        cluster->observer.saw_call(cluster->observer.context, c);
     if (client->lock_count > SWEEP_LOCKS_MAX && client->call_count % SWEEP_EVERY != 0)
         return;
     for (unsigned i = 0; i < client->lock_count; i++)
@@ -850,6 +872,12 @@ void cluster_node_up(struct cluster *cluster, unsigned node, bool keeps_keys)
     model_node_restart(&cluster->hosts[node].node, ++cluster->process_count, keeps_keys, cluster_node_now(cluster, node));
 }
 
+void cluster_node_up_from_disk(struct cluster *cluster, unsigned node)
+{
+    cluster_node_up(cluster, node, false);
+    model_node_load(&cluster->hosts[node].node);
+}
+
 void cluster_node_hang(struct cluster *cluster, unsigned node)
 {
     cluster->hosts[node].node.hung = true;
@@ -946,16 +974,30 @@ bool cluster_is_broken(struct cluster *cluster)
 
 /* ---- Setting up ---- */
 
-static void client_begin(struct cluster *cluster, unsigned c, const struct redlock_config *config)
+static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_count)
 {
     struct cluster_client *client = &cluster->clients[c];
+    const struct redlock_config *config = &cluster->config;
     const size_t size = REDLOCK_MEMORY(cluster->node_count, config->pipeline, config->send_size, config->receive_size);
-    client->clock = (struct cluster_clock){ cluster->now_us, CLIENT_START_US + c * CLIENT_SPREAD_US, 0 };
+    free(client->memory);
     client->memory = need(malloc(size));
     if (redlock_init(&client->engine, config, client->nodes, cluster->node_count, client->memory, size,
                      cluster_client_now(cluster, c)) != REDLOCK_OK)
         break_rule(cluster, "redlock_init refuses what it must take");
-    cluster_need_locks(cluster, c, LOCKS_DEFAULT);
+    cluster_need_locks(cluster, c, lock_count);
+}
+
+void cluster_client_returns(struct cluster *cluster, unsigned client)
+{
+    cluster->clients[client].dead = false;
+    engine_begin(cluster, client, cluster->clients[client].lock_count);
+    after_call(cluster, client);
+}
+
+static void client_begin(struct cluster *cluster, unsigned c)
+{
+    cluster->clients[c].clock = (struct cluster_clock){ cluster->now_us, CLIENT_START_US + c * CLIENT_SPREAD_US, 0 };
+    engine_begin(cluster, c, LOCKS_DEFAULT);
     for (unsigned k = 0; k < cluster->node_count; k++)
         cluster->links[c][k].delay_us = CLUSTER_DELAY_US;
 }
@@ -974,12 +1016,13 @@ struct cluster *cluster_new(unsigned node_count, unsigned client_count, const st
     redlock_config_init(&defaults);
     cluster->now_us = TRUE_START_US;
     cluster->dice = seed;
+    cluster->config = config ? *config : defaults;
     cluster->node_count = node_count;
     cluster->client_count = client_count;
     for (unsigned k = 0; k < node_count; k++)
         host_begin(cluster, k);
     for (unsigned c = 0; c < client_count; c++) {
-        client_begin(cluster, c, config ? config : &defaults);
+        client_begin(cluster, c);
         after_call(cluster, c);
     }
     return cluster;

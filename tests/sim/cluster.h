@@ -104,6 +104,17 @@ struct cluster_host {
     bool down;
 };
 
+struct cluster;
+
+/* Somebody who wants to know what happens. Any of the functions may be NULL. */
+struct cluster_observer {
+    void *context;
+    /* The node has executed a command that came by the connection; the log of the node is emptied behind it. */
+    void (*saw_command)(void *context, const struct cluster_connection *connection, const struct model_call *call);
+    /* The client has called its engine. */
+    void (*saw_call)(void *context, unsigned client);
+};
+
 struct cluster {
     uint64_t now_us;
     uint64_t dice;
@@ -118,6 +129,8 @@ struct cluster {
     uint64_t step_count;
     bool no_promise, no_exclusion;  /* Do not watch these. */
     bool restless;                  /* Calls redlock_tick also when nothing is due. */
+    struct redlock_config config;   /* Of all clients. */
+    struct cluster_observer observer;
     bool talks;                     /* Prints every step as a TAP comment. */
     char broken[200];               /* The first rule that was broken; "": none. */
 };
@@ -146,6 +159,7 @@ uint64_t cluster_node_now(const struct cluster *cluster, unsigned node);
 void cluster_step_client_clock(struct cluster *cluster, unsigned client, int64_t us);
 void cluster_step_node_clock(struct cluster *cluster, unsigned node, int64_t us);
 void cluster_set_node_rate(struct cluster *cluster, unsigned node, int32_t fast_ppm);
+void cluster_set_client_rate(struct cluster *cluster, unsigned client, int32_t fast_ppm); /* -1000000: it stands still. */
 
 /* ---- Locks. They are made as they are named: lock 0, 1, ... of a client, up to cluster_need_locks. ---- */
 
@@ -168,6 +182,7 @@ uint64_t cluster_valid_us(const struct cluster *cluster, unsigned client, unsign
 
 void cluster_node_down(struct cluster *cluster, unsigned node);     /* Killed: connections are reset, new ones refused. */
 void cluster_node_up(struct cluster *cluster, unsigned node, bool keeps_keys);
+void cluster_node_up_from_disk(struct cluster *cluster, unsigned node); /* With the keys of model_node_save. */
 void cluster_node_hang(struct cluster *cluster, unsigned node);
 void cluster_node_resume(struct cluster *cluster, unsigned node);
 void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, size_t size); /* Nobody has asked for them. */
@@ -181,6 +196,9 @@ void cluster_heal_all(struct cluster *cluster);                     /* Links, hu
 
 /* The client's process ends: no farewell but that of the kernel. */
 void cluster_client_dies(struct cluster *cluster, unsigned client);
+
+/* It is started again: a new engine, which knows of no lock. */
+void cluster_client_returns(struct cluster *cluster, unsigned client);
 
 /* ---- Questions ---- */
 

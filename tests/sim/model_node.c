@@ -245,6 +245,51 @@ void model_flush_scripts(struct model_node *node)
     node->script_count = 0;
 }
 
+void model_evict(struct model_node *node, size_t index)
+{
+    key_remove(node, &node->keys[index]);
+}
+
+static void forget_saved(struct model_node *node)
+{
+    for (size_t i = 0; i < node->saved_count; i++) {
+        free(node->saved[i].name);
+        free(node->saved[i].value);
+    }
+    free(node->saved);
+    node->saved = NULL;
+    node->saved_count = 0;
+}
+
+static struct model_key key_copy(const struct model_key *key)
+{
+    struct model_key copy = *key;
+    copy.name = copy_of((struct slice){ key->name, key->name_size });
+    copy.value = copy_of((struct slice){ key->value, key->value_size });
+    return copy;
+}
+
+void model_node_save(struct model_node *node)
+{
+    forget_saved(node);
+    node->saved = grow(NULL, (node->key_count + 1) * sizeof *node->saved);
+    node->saved_count = node->key_count;
+    for (size_t i = 0; i < node->key_count; i++)
+        node->saved[i] = key_copy(&node->keys[i]);
+}
+
+void model_node_load(struct model_node *node)
+{
+    model_flush(node);
+    if (node->key_capacity < node->saved_count) {
+        node->key_capacity = node->saved_count;
+        node->keys = grow(node->keys, node->key_capacity * sizeof *node->keys);
+    }
+    node->key_count = node->saved_count;
+    for (size_t i = 0; i < node->saved_count; i++)
+        node->keys[i] = key_copy(&node->saved[i]);
+}
+
 /* ---- Answers ---- */
 
 static void answer(const struct scene *scene, const char *text)
@@ -718,6 +763,7 @@ static void log_script(struct model_call *call, const struct model_node *node, c
     char sha[MODEL_SHA_TEXT + 1];
     enum script script = script_of(command->arguments[1]);
     slice_text(command->arguments[1], sha, sizeof sha);
+    call->eval = script != SCRIPT_NONE;
     if (script == SCRIPT_NONE)
         script = script_loaded(node, sha);
     if (script != SCRIPT_NONE)
@@ -895,6 +941,7 @@ void model_node_restart(struct model_node *node, uint64_t number, bool keeps_key
 void model_node_free(struct model_node *node)
 {
     model_flush(node);
+    forget_saved(node);
     free(node->keys);
     free(node->calls);
 }

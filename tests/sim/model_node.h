@@ -45,6 +45,7 @@ struct model_call {
     int64_t ttl_ms;
     uint64_t at_us;             /* By the node's clock. */
     bool did;                   /* It set, removed, extended. */
+    bool eval;                  /* A script with its text. */
 };
 
 /* A planned answer: sent for a command of that name instead of executing it. */
@@ -92,6 +93,8 @@ struct model_node {
     /* What it has. */
     struct model_key *keys;
     size_t key_count, key_capacity;
+    struct model_key *saved;    /* A copy of the keys as they once were: see model_node_save. */
+    size_t saved_count;
     char script_shas[MODEL_SCRIPTS_MAX][MODEL_SHA_TEXT + 1];
     uint8_t script_kinds[MODEL_SCRIPTS_MAX];
     unsigned script_count;
@@ -135,6 +138,11 @@ const struct model_key *model_find(struct model_node *node, uint32_t database, c
 struct model_key *model_put(struct model_node *node, const char *name, const char *value, uint64_t ttl_ms, uint64_t now_us);
 void model_flush(struct model_node *node);
 void model_flush_scripts(struct model_node *node);
+void model_evict(struct model_node *node, size_t index);    /* Of keys. */
+
+/* Writes the keys to disk, or to a replica; and makes these the keys again. */
+void model_node_save(struct model_node *node);
+void model_node_load(struct model_node *node);
 unsigned model_count_calls(const struct model_node *node, const char *name);
 
 #endif
