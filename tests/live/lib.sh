@@ -9,14 +9,15 @@ redlock=${REDLOCK:-$PWD/build/redlock}
 [ -x "$redlock" ] || { echo "Bail out! there is no $redlock: run make, or set REDLOCK"; exit 1; }
 server=${REDIS_SERVER:-$(tools/need --print redis-server)} || exit 1
 tools/need perl || exit 1
-directory=$(mktemp -d "${TMPDIR:-/tmp}/redlock-test.XXXXXX") || exit 1
-: >"$directory/begun"
+directory=/nonexistent
 unset REDLOCK_NODES REDLOCK_USER REDLOCK_PASSWORD REDLOCK_PASSWORD_FILE
 
-# A stopped process dies of SIGKILL as well.
+# What the shell itself has begun is in its own list from the first moment on, so that no signal comes too early. A second
+# signal does not disturb the first one's work. A stopped process dies of SIGKILL as well.
 # shellcheck disable=SC2046    # The process ids are several words.
 clean_up() {
-    kill -KILL $(cat "$directory/begun") 2>/dev/null
+    trap '' HUP INT TERM
+    jobs -p >"$directory/jobs" 2>/dev/null && kill -KILL $(cat "$directory/jobs" "$directory/begun") 2>/dev/null
     wait 2>/dev/null
     rm -rf "$directory"
 }
@@ -24,6 +25,8 @@ trap clean_up EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
+directory=$(mktemp -d "${TMPDIR:-/tmp}/redlock-test.XXXXXX") || exit 1
+: >"$directory/begun"
 
 # begin PID: is ended with the script, unless over() says that it has ended.
 begin() {

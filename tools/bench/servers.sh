@@ -6,13 +6,15 @@
 # $ports and $pids are lists of words in the same order; word 3 "$ports" is the third.
 
 server=${REDIS_SERVER:-$(tools/need --print redis-server)} || exit 1
-directory=$(mktemp -d "${TMPDIR:-/tmp}/redlock-bench.XXXXXX") || exit 1
+directory=/nonexistent
 ports='' pids=''
 
-# A stopped process dies of SIGKILL as well.
-# shellcheck disable=SC2086    # The process ids are several words.
+# What the shell started in the background is its own list, so that a server is in it from its first moment on, and a second
+# signal does not disturb the first one's work. A stopped process dies of SIGKILL as well.
+# shellcheck disable=SC2046    # The process ids are several words.
 end_servers() {
-    [ -z "$pids" ] || kill -KILL $pids 2>/dev/null
+    trap '' HUP INT TERM
+    jobs -p >"$directory/jobs" 2>/dev/null && kill -KILL $(cat "$directory/jobs") 2>/dev/null
     wait 2>/dev/null
     rm -rf "$directory"
 }
@@ -20,6 +22,7 @@ trap end_servers EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
+directory=$(mktemp -d "${TMPDIR:-/tmp}/redlock-bench.XXXXXX") || exit 1
 
 word() {
     echo "$2" | awk -v which="$1" '{ print $which }'
