@@ -5,7 +5,6 @@
 
 #include "redlock_net.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include <arpa/inet.h>
@@ -375,7 +374,7 @@ static bool address_read(struct address_text *text, struct net_address *address)
 NET_API bool net_parse_address(const char *text, size_t size, uint16_t default_port, struct net_address *address,
                                struct net_error *error)
 {
-    assert(default_port != 0);
+    NET_CHECK(default_port != 0);
     struct net_address parsed = { .port = default_port };
     struct address_text all = { .bytes = text, .size = size, .error = error };
     bool is_good = address_read(&all, &parsed);
@@ -408,7 +407,7 @@ static void address_write_port(uint16_t port, char *text)
 
 NET_API size_t net_format_address(const struct net_address *address, char *text, size_t size)
 {
-    assert(size >= 1);
+    NET_CHECK(size >= 1);
     if (address->kind == NET_UNIX) {
         size_t length = address_append(text, size, 0, "unix:");
         return address_append(text, size, length, address->path);

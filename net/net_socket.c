@@ -5,7 +5,6 @@
 
 #include "redlock_net.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -46,7 +45,7 @@ static void endpoint_from_path(const char *path, struct net_endpoint *endpoint)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     size_t size = strlen(path) + 1;
-    assert(size <= sizeof address.sun_path);
+    NET_CHECK(size <= sizeof address.sun_path);
     memcpy(address.sun_path, path, size);
     memcpy(endpoint->words, &address, sizeof address);
     endpoint->size = (uint32_t)(offsetof(struct sockaddr_un, sun_path) + size);
@@ -56,7 +55,7 @@ static void endpoint_from_path(const char *path, struct net_endpoint *endpoint)
 static bool endpoint_from_result(const struct addrinfo *result, uint16_t port, struct net_endpoint *endpoint)
 {
     if (result->ai_family != AF_INET && result->ai_family != AF_INET6) return false;
-    assert(result->ai_addrlen <= sizeof endpoint->words);
+    NET_CHECK(result->ai_addrlen <= sizeof endpoint->words);
     memcpy(endpoint->words, result->ai_addr, result->ai_addrlen);
     memcpy((unsigned char *)endpoint->words + offsetof(struct sockaddr_in, sin_port), &port, sizeof port);
     endpoint->size = (uint32_t)result->ai_addrlen;
@@ -73,7 +72,7 @@ static sa_family_t endpoint_family(const struct net_endpoint *endpoint)
 NET_API int net_resolve_blocking(const struct net_address *address, struct net_endpoint *endpoints, size_t endpoint_max,
                                  size_t *count)
 {
-    assert(endpoint_max >= 1);
+    NET_CHECK(endpoint_max >= 1);
     *count = 0;
     if (address->kind == NET_UNIX) {
         endpoint_from_path(address->path, &endpoints[(*count)++]);
@@ -203,7 +202,7 @@ static bool socket_would_block(int error)
 
 NET_API ptrdiff_t net_send(int fd, const void *data, size_t size)
 {
-    assert(size >= 1);
+    NET_CHECK(size >= 1);
     ssize_t taken;
     do taken = send(fd, data, size, SOCKET_SEND_FLAGS);
     while (taken < 0 && errno == EINTR);
@@ -213,7 +212,7 @@ NET_API ptrdiff_t net_send(int fd, const void *data, size_t size)
 
 NET_API ptrdiff_t net_receive(int fd, void *data, size_t size)
 {
-    assert(size >= 1);
+    NET_CHECK(size >= 1);
     ssize_t taken;
     do taken = recv(fd, data, size, 0);
     while (taken < 0 && errno == EINTR);
@@ -301,7 +300,7 @@ static int wait_poll(struct pollfd *polled, size_t count, uint64_t until_us)
 
 NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us)
 {
-    assert(count <= NET_WAIT_MAX);
+    NET_CHECK(count <= NET_WAIT_MAX);
     struct pollfd polled[NET_WAIT_MAX];
     for (size_t i = 0; i < count; i++) polled[i] = wait_to_poll(&waits[i]);
     int ready = wait_poll(polled, count, until_us);
