@@ -151,8 +151,17 @@ void lock_begin_attempt(struct redlock *r, struct redlock_lock *lock)
     }
 }
 
+/* Nobody asks any more how long the holder has left. */
+static void stop_asking(struct redlock *r, struct redlock_lock *lock)
+{
+    lock->told = 0;
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->stakes[k].want == WIRE_PTTL) stake_want_nothing(r, lock, k);
+}
+
 static void win(struct redlock *r, struct redlock_lock *lock)
 {
+    stop_asking(r, lock);
     lock->valid_from = lock->round.started_at;
     lock->valid_until = r->now_us + round_validity_us(&lock->round, r->now_us);
     lock->is_unconfirmed = false;
@@ -196,7 +205,7 @@ static void lose(struct redlock *r, struct redlock_lock *lock)
 static void judge_settling(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->told != 0 && !lock_is_overdue(r, lock)) return;
-    lock->told = 0;
+    stop_asking(r, lock);
     lock_finish(r, lock, PHASE_IDLE, lock->wait_until == 0 ? (enum redlock_status)lock->attempt_status : REDLOCK_TIMEOUT);
 }
 

@@ -299,7 +299,9 @@ uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us)
 
 bool redlock_idle(const struct redlock_lock *lock, uint64_t now_us)
 {
-    return has_ended(lock, now_us) && lock->owed == 0 && lock->outstanding == 0;
+    bool is_queued = (lock->queued & ~bit_of(SLOT_DONE)) != 0;
+
+    return has_ended(lock, now_us) && lock->owed == 0 && lock->outstanding == 0 && !is_queued;
 }
 
 unsigned redlock_owed(const struct redlock_lock *lock)

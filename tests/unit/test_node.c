@@ -120,6 +120,30 @@ TEST(s9_answers_to_an_extension_that_come_after_the_end_do_not_count_even_when_n
     CHECK_INT(redlock_valid_us(&lock, end), 0);
 }
 
+TEST(nothing_is_sent_for_a_lock_that_is_idle)
+{
+    struct redlock_lock lock;
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+    uint8_t entropy[REDLOCK_ENTROPY_MAX] = { 1, 2, 3 };
+    size_t size;
+
+    become_ready();
+    redlock_add_entropy(&r, entropy, sizeof entropy);
+    redlock_lock_init(&lock);
+    CHECK_INT(redlock_start_acquire(&r, &lock, &request, 1000), REDLOCK_OK);
+    redlock_output(&r, 0, &size);
+    redlock_sent(&r, 0, size);
+    hear("$-1\r\n", 2000);     /* Refused: PTTL waits to be sent, but the transport takes nothing. */
+    CHECK_INT(redlock_lock_status(&lock), REDLOCK_PENDING);
+    CHECK(!redlock_idle(&lock, 2000));
+    redlock_tick(&r, 1000 + REDLOCK_NODE_TIMEOUT_MS * 1000);
+    CHECK_INT(redlock_lock_status(&lock), REDLOCK_TAKEN);
+    CHECK(redlock_idle(&lock, 1000 + REDLOCK_NODE_TIMEOUT_MS * 1000));
+    lock.resource = NULL;       /* As if its name were gone. */
+    redlock_output(&r, 0, &size);
+    CHECK_INT(size, 0);
+}
+
 TEST(s16_a_bulk_string_over_the_limit_ends_the_connection)
 {
     greet(NULL);
