@@ -43,7 +43,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-live programs check-symbols mutants demo bench size amalgamation lint install uninstall \
+.PHONY: all test test-unit test-live programs check-symbols mutants fuzz coverage demo bench size amalgamation lint install uninstall \
         clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -113,6 +113,14 @@ check-symbols: all
 # Builds in which one rule of safety is broken on purpose: each must be caught.
 mutants:
 	@BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/mutants/run
+
+# Random inputs, guided by coverage, for so many seconds a target; what they found is replayed by "make test".
+fuzz:
+	@tests/fuzz/run $(or $(SECONDS_PER_TARGET),60)
+
+# Which branches the unit tests take; SHOW=1 lists those that they do not.
+coverage:
+	@tests/coverage/run $(if $(SHOW),--show)
 
 lint:
 	@tools/need clang-tidy shellcheck mandoc

@@ -421,14 +421,17 @@ static enum redlock_status run(struct redlock_client *c, struct redlock_lock *lo
 
 static void drop_if_idle(struct redlock_client *c, struct redlock_parted *parted)
 {
-    if (!parted->used || !redlock_idle(&parted->lock, redlock_now_us())) return;
+    if (!parted->used || !redlock_idle(&parted->lock)) return;
     redlock_forget(&c->engine, &parted->lock);
     parted->used = false;
 }
 
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 {
-    bool owes = !redlock_idle(lock, redlock_now_us());
+    bool owes;
+
+    (void)redlock_start_release(&c->engine, lock, redlock_now_us());    /* One that has ended, and was not released. */
+    owes = !redlock_idle(lock);
 
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX; i++) {
         struct redlock_parted *parted = &c->parted[i];

@@ -122,7 +122,7 @@ void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const ch
 void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us)
 {
     set_state(node, NODE_WAITING);
-    node->alarm_at = node->settled ? now_us + delay_us : now_us;
+    node->alarm_at = node->settled ? now_us + delay_us : 0;     /* 0: at once. */
 }
 
 uint64_t node_delay_us(const struct redlock_node *node, uint32_t dice)
@@ -350,6 +350,7 @@ static void guard(struct redlock_node *node, const struct redlock_config *config
         up_us = (uint64_t)(identity->uptime_s - 1) * 1000000;
     node->restarted_at = now_us > up_us ? now_us - up_us : 0;
     node->guard_until = up_us < guard_us ? now_us + (guard_us - up_us) : 0;
+    if (node->guard_until != 0 && node->guard_until < now_us) node->guard_until = REDLOCK_NEVER;    /* No clock, no vote. */
 }
 
 void node_settle(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)

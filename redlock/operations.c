@@ -29,14 +29,11 @@ static bool is_about(const struct redlock_lock *lock, const void *resource, size
     return lock->resource && lock->resource_size == size && memcmp(lock->resource, resource, size) == 0;
 }
 
-/* A lock whose validity has ended and that was not released ends now. Its keys will be gone at any moment, and are left to
- * that, unless they are in the way of what comes next. */
-static void retire(struct redlock *r, struct redlock_lock *lock, bool are_in_the_way)
+/* A lock whose validity has ended and that was not released ends now, as its keys would be in the way. */
+static void retire(struct redlock *r, struct redlock_lock *lock)
 {
-    for (unsigned k = 0; k < r->node_count; k++) {
-        if (are_in_the_way) stake_let_go(r, lock, k);
-        else                lock_clear_stake(r, lock, k);
-    }
+    stake_let_go_everywhere(r, lock);
+    lock->valid_from = lock->valid_until = 0;
     lock_set_phase(lock, PHASE_IDLE);
 }
 
@@ -50,17 +47,16 @@ static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, u
     return REDLOCK_OK;
 }
 
-/* Makes the lock ready for its next operation, on this resource. */
-static enum redlock_status set_resource(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t size,
-                                        bool acquires)
+/* Makes the lock ready for its next operation, on this resource. The name of the last one is looked at only while the lock
+ * is not idle: after that it may be gone. */
+static enum redlock_status set_resource(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t size)
 {
-    bool is_same;
+    bool is_idle = redlock_idle(lock);
 
     if (!resource || size < 1 || size > r->config.resource_max) return REDLOCK_BAD_RESOURCE;
-    is_same = is_about(lock, resource, size);
-    if (!has_ended(lock, r->now_us) || (!is_same && !redlock_idle(lock, r->now_us))) return REDLOCK_BAD_STATE;
-    if (lock->phase == PHASE_HELD) retire(r, lock, is_same && acquires);
-    if (redlock_idle(lock, r->now_us)) {
+    if (!has_ended(lock, r->now_us) || (!is_idle && !is_about(lock, resource, size))) return REDLOCK_BAD_STATE;
+    if (lock->phase == PHASE_HELD) retire(r, lock);
+    if (is_idle) {
         lock->owed_ttl_ms = 0;
         lock->owed_until = 0;
     }
@@ -81,7 +77,7 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     enum redlock_status status = check_ttl(r, request->ttl_ms, request->min_validity_ms);
 
     r->now_us = now_us;
-    if (status == REDLOCK_OK) status = set_resource(r, lock, request->resource, request->resource_size, true);
+    if (status == REDLOCK_OK) status = set_resource(r, lock, request->resource, request->resource_size);
     if (status != REDLOCK_OK) return status;
     lock_start(r, lock);
     lock->ttl_ms = request->ttl_ms;
@@ -156,8 +152,8 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
     enum redlock_status status;
 
     r->now_us = now_us;
-    if (!redlock_idle(lock, now_us)) return REDLOCK_BAD_STATE;
-    status = set_resource(r, lock, resource, resource_size, false);
+    if (!redlock_idle(lock)) return REDLOCK_BAD_STATE;
+    status = set_resource(r, lock, resource, resource_size);
     if (status != REDLOCK_OK) return status;
     lock_start(r, lock);
     lock_set_phase(lock, PHASE_INSPECTING);
@@ -181,8 +177,8 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, 
 
     r->now_us = now_us;
     if (!wire_token_read(token, length_of(token, REDLOCK_TOKEN_TEXT + 1), bytes)) return REDLOCK_BAD_TOKEN;
-    if (!redlock_idle(lock, now_us)) return REDLOCK_BAD_STATE;
-    status = set_resource(r, lock, resource, resource_size, false);
+    if (!redlock_idle(lock)) return REDLOCK_BAD_STATE;
+    status = set_resource(r, lock, resource, resource_size);
     if (status != REDLOCK_OK) return status;
     memcpy(lock->token, bytes, sizeof bytes);
     lock_set_phase(lock, PHASE_HELD);
@@ -297,11 +293,11 @@ uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us)
     return is_held(lock, now_us) && !lock->is_unconfirmed ? lock->valid_until - now_us : 0;
 }
 
-bool redlock_idle(const struct redlock_lock *lock, uint64_t now_us)
+bool redlock_idle(const struct redlock_lock *lock)
 {
     bool is_queued = (lock->queued & ~bit_of(SLOT_DONE)) != 0;
 
-    return has_ended(lock, now_us) && lock->owed == 0 && lock->outstanding == 0 && !is_queued;
+    return lock->phase == PHASE_IDLE && lock->owed == 0 && lock->outstanding == 0 && !is_queued;
 }
 
 unsigned redlock_owed(const struct redlock_lock *lock)

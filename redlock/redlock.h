@@ -411,7 +411,7 @@ void redlock_lock_init(struct redlock_lock *lock);
  * nothing once redlock_idle() is true.
  *
  * Acquire: BAD_RESOURCE, BAD_TTL, TTL_OVER_GUARD; BAD_STATE while an operation is under way or it is held, or when it
- * still owes something for another resource. Then OK, TAKEN, NO_QUORUM, TOO_LATE, or, when it could wait, TIMEOUT (see
+ * is not idle and this is another resource. Then OK, TAKEN, NO_QUORUM, TOO_LATE, or, when it could wait, TIMEOUT (see
  * redlock_attempt_status), CANCELLED.
  *
  * Extend: the TTL begins anew with ttl_ms; what is left is never shortened (S7, S9). LOST when the validity has ended:
@@ -469,9 +469,9 @@ enum redlock_status redlock_attempt_status(const struct redlock_lock *lock);
 /* The time in which mutual exclusion is promised from now_us on; 0: not held (S10). */
 uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us);
 
-/* True when the engine knows nothing more of the lock: not held by this clock, nothing under way, nothing owed, no answer
- * outstanding. */
-bool redlock_idle(const struct redlock_lock *lock, uint64_t now_us);
+/* True when the engine knows nothing more of the lock: nothing is under way, nothing is owed, no answer is outstanding. One
+ * that was acquired is not idle before it is released, also when its validity has ended. */
+bool redlock_idle(const struct redlock_lock *lock);
 
 /* Nodes on which something of ours may be and whose answer to a release is still owed. */
 unsigned redlock_owed(const struct redlock_lock *lock);

@@ -116,8 +116,8 @@ static enum redlock_status release(struct redlock_client *c, struct redlock_lock
 static bool becomes_idle(struct redlock_client *c, const struct redlock_lock *lock)
 {
     uint64_t until = clock_ms() + PATIENCE_MS;
-    while (!redlock_idle(lock, redlock_now_us()) && clock_ms() < until) poll_turn(c, 10);
-    return redlock_idle(lock, redlock_now_us());
+    while (!redlock_idle(lock) && clock_ms() < until) poll_turn(c, 10);
+    return redlock_idle(lock);
 }
 
 /* --- One lock --------------------------------------------------------------------------------------------------- */

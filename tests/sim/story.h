@@ -137,7 +137,7 @@ static inline void story_plan(struct model_node *node, const char *command, cons
 #define ENGINE(client) (&cluster->clients[client].engine)
 #define CLIENT_NOW(client) cluster_client_now(cluster, (client))
 #define VALID_US(client) cluster_valid_us(cluster, (client), 0)
-#define IDLE(client) redlock_idle(LOCK(client), CLIENT_NOW(client))
+#define IDLE(client) redlock_idle(LOCK(client))
 #define VOTES(client, k) redlock_node_votes(ENGINE(client), (k), CLIENT_NOW(client))
 #define CALLS(k, name) model_count_calls(NODE(k), (name))
 

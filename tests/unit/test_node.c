@@ -90,7 +90,7 @@ TEST(what_a_node_refused_is_remembered_until_it_does_the_same_thing_well)
     CHECK_INT(redlock_lock_status(&lock), REDLOCK_NO_QUORUM);
     redlock_output(&r, 0, &size);
     hear(":0\r\n", 5);      /* The release that tidies up. */
-    CHECK(redlock_idle(&lock, 5));
+    CHECK(redlock_idle(&lock));
     check_words(REDLOCK_TROUBLE_OOM, "OOM command not allowed");
     CHECK_INT(redlock_start_acquire(&r, &lock, &request, 6), REDLOCK_OK);
     redlock_output(&r, 0, &size);
@@ -135,10 +135,10 @@ TEST(nothing_is_sent_for_a_lock_that_is_idle)
     redlock_sent(&r, 0, size);
     hear("$-1\r\n", 2000);     /* Refused: PTTL waits to be sent, but the transport takes nothing. */
     CHECK_INT(redlock_lock_status(&lock), REDLOCK_PENDING);
-    CHECK(!redlock_idle(&lock, 2000));
+    CHECK(!redlock_idle(&lock));
     redlock_tick(&r, 1000 + REDLOCK_NODE_TIMEOUT_MS * 1000);
     CHECK_INT(redlock_lock_status(&lock), REDLOCK_TAKEN);
-    CHECK(redlock_idle(&lock, 1000 + REDLOCK_NODE_TIMEOUT_MS * 1000));
+    CHECK(redlock_idle(&lock));
     lock.resource = NULL;       /* As if its name were gone. */
     redlock_output(&r, 0, &size);
     CHECK_INT(size, 0);

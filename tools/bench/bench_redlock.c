@@ -134,11 +134,11 @@ static struct face_lock *take_oldest(struct face *f)
 static struct face_lock *take_lock(struct face *f)
 {
     const uint64_t now = redlock_now_us();
-    if (f->resting_count > 0 && redlock_idle(&f->resting[f->resting_first]->lock, now)) return take_oldest(f);
+    if (f->resting_count > 0 && redlock_idle(&f->resting[f->resting_first]->lock)) return take_oldest(f);
     if (f->used_count < f->lock_count) return &f->locks[f->used_count++];
     for (unsigned i = 0; i < f->resting_count; i++) {
         struct face_lock *l = take_oldest(f);
-        if (redlock_idle(&l->lock, now)) return l;
+        if (redlock_idle(&l->lock)) return l;
         rest(f, l);
     }
     struct face_lock *l = take_oldest(f);
