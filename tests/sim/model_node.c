@@ -10,7 +10,8 @@ enum {
     LINE_MAX = 32,              /* "*3\r\n", "$12\r\n": longer ones are no command of ours. */
     BULK_MAX = 4096,
     DATABASES = 16,
-    TEXT_MAX = 2048             /* Of an answer that is made up here. */
+    TEXT_MAX = 2048,            /* Of an answer that is made up here. */
+    QUOTED_MAX = 128            /* Bytes of a name, and of arguments, that an error quotes. */
 };
 
 enum script { SCRIPT_NONE, SCRIPT_RELEASE, SCRIPT_EXTEND };
@@ -78,6 +79,11 @@ static struct slice slice_of(const char *text)
 static bool slice_is(struct slice a, const char *text)
 {
     return a.size == strlen(text) && memcmp(a.data, text, a.size) == 0;
+}
+
+static bool slices_equal(struct slice a, struct slice b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
 static void slice_text(struct slice slice, char *text, size_t size)
@@ -332,6 +338,9 @@ static const char *const misconf =
     "modify the data set are disabled, because this instance is configured to report errors during writes if RDB "
     "snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.";
 
+static const char *const master_down =
+    "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n";
+
 /* Why a write is refused; NULL: it is not. frees: it needs no memory. */
 static const char *why_no_write(const struct model_node *node, bool frees)
 {
@@ -364,10 +373,12 @@ static void do_auth(const struct scene *scene)
                       "Are you sure your configuration is correct?\r\n");
         return;
     }
-    scene->session->logged_in = slice_is(user, node->user ? node->user : "default") &&
-                                (!node->password || slice_is(password, node->password));
-    answer(scene, scene->session->logged_in ? "+OK\r\n"
-                                            : "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+    if (slice_is(user, node->user ? node->user : "default") && (!node->password || slice_is(password, node->password))) {
+        scene->session->logged_in = true;
+        answer(scene, "+OK\r\n");
+    } else {    /* Who was logged in stays so. */
+        answer(scene, "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+    }
 }
 
 static void do_select(const struct scene *scene)
@@ -375,6 +386,10 @@ static void do_select(const struct scene *scene)
     int64_t number;
     if (!slice_number(scene->command->arguments[1], &number)) {
         answer(scene, "-ERR value is not an integer or out of range\r\n");
+    } else if (number < INT32_MIN || number > INT32_MAX) {
+        answer(scene, "-ERR value is out of range, value must between -2147483648 and 2147483647\r\n");
+    } else if (number != 0 && strcmp(scene->node->mode, "cluster") == 0) {
+        answer(scene, "-ERR SELECT is not allowed in cluster mode\r\n");
     } else if (number < 0 || number >= DATABASES) {
         answer(scene, "-ERR DB index is out of range\r\n");
     } else {
@@ -383,9 +398,9 @@ static void do_select(const struct scene *scene)
     }
 }
 
-static void do_client(const struct scene *scene)
+static void do_setname(const struct scene *scene)
 {
-    answer(scene, slice_is(scene->command->arguments[1], "SETNAME") ? "+OK\r\n" : "-ERR unknown subcommand\r\n");
+    answer(scene, "+OK\r\n");
 }
 
 static void uptime_line(const struct scene *scene, char *text, size_t size)
@@ -513,6 +528,24 @@ static void do_unfit(const struct scene *scene)
 
 /* ---- Scripts ---- */
 
+static bool is_listed(const char *list, const char *name)
+{
+    const char *found = list ? strstr(list, name) : NULL;
+    const size_t size = strlen(name);
+    while (found && ((found > list && found[-1] != ' ') || (found[size] != ' ' && found[size] != '\0')))
+        found = strstr(found + 1, name);
+    return found;
+}
+
+/* True when the ACL keeps a script from that command, which is then told. */
+static bool is_forbidden(const struct scene *scene, const char *command, const char *sha)
+{
+    const bool forbidden = is_listed(scene->node->noperm, command);
+    if (forbidden)
+        answer_error(scene, "-ERR The user executing the script can't run this command or subcommand", sha);
+    return forbidden;
+}
+
 static enum script script_of(struct slice text)
 {
     if (slice_is(text, WIRE_RELEASE_SCRIPT))
@@ -544,16 +577,11 @@ static enum script script_loaded(const struct model_node *node, const char *sha)
     return SCRIPT_NONE;
 }
 
-static void do_script(const struct scene *scene)
+static void do_load(const struct scene *scene)
 {
     char sha[MODEL_SHA_TEXT + 1];
-    if (scene->command->count == 3 && slice_is(scene->command->arguments[1], "LOAD")) {
-        script_load(scene->node, scene->command->arguments[2], sha);
-        answer_bulk(scene, slice_of(sha));
-    } else {
-        breach(scene->node, "SCRIPT without LOAD");
-        answer(scene, "-ERR unknown subcommand\r\n");
-    }
+    script_load(scene->node, scene->command->arguments[2], sha);
+    answer_bulk(scene, slice_of(sha));
 }
 
 static bool key_has(const struct model_key *key, struct slice value)
@@ -565,10 +593,14 @@ static bool key_has(const struct model_key *key, struct slice value)
 static void do_release(const struct scene *scene, struct model_key *key, struct slice token, const char *sha)
 {
     const char *refusal = why_no_write(scene->node, true);
+    if (is_forbidden(scene, "GET", sha))
+        return;
     if (key && key->is_list) {
         answer_error(scene, wrong_type, sha);
     } else if (!key || !key_has(key, token)) {
         answer_number(scene, key ? -1 : 0);
+    } else if (is_forbidden(scene, "DEL", sha)) {
+        return;
     } else if (refusal) {
         answer_error(scene, refusal, sha);
     } else {
@@ -584,13 +616,17 @@ static void do_extend(const struct scene *scene, struct model_key *key, struct s
     const char *refusal = why_no_write(scene->node, true);
     if (ttl_ms <= 0)
         breach(scene->node, "a TTL of 0 or less in a script");
+    if (is_forbidden(scene, "GET", sha))
+        return;
     if (key && key->is_list) {
         answer_error(scene, wrong_type, sha);
     } else if (!key || !key_has(key, token)) {
         answer_number(scene, 0);
-    } else {
+    } else if (!is_forbidden(scene, "PTTL", sha)) {
         const int64_t left = key_pttl(key, scene->now_us);
         const bool lengthens = left >= 0 && left < ttl_ms;
+        if (lengthens && is_forbidden(scene, "PEXPIRE", sha))
+            return;
         if (lengthens && refusal) {
             answer_error(scene, refusal, sha);
             return;
@@ -602,6 +638,7 @@ static void do_extend(const struct scene *scene, struct model_key *key, struct s
     }
 }
 
+/* That no stale data will do is found out as late as here: EVAL has loaded the script, EVALSHA may not have found it. */
 static void run_script(const struct scene *scene, enum script script, const char *sha)
 {
     const struct command *command = scene->command;
@@ -610,6 +647,10 @@ static void run_script(const struct scene *scene, enum script script, const char
     if (!fits || (script == SCRIPT_EXTEND && !slice_number(command->arguments[5], &ttl_ms))) {
         breach(scene->node, "a script with the wrong arguments");
         answer(scene, "-ERR wrong arguments\r\n");
+        return;
+    }
+    if (scene->node->condition == MODEL_MASTER_DOWN) {
+        answer(scene, master_down);
         return;
     }
     struct model_key *key = key_named(scene, 3);
@@ -643,46 +684,66 @@ enum {
     EVEN_LOADING = 1,       /* Answered while the data set is loaded. */
     EVEN_STRANGER = 2,      /* Before the login. */
     EVEN_STALE = 4,         /* By a replica whose master is down. */
-    ON_KEYS = 8             /* Not by a cluster without its slots, not by a sentinel. */
+    ON_KEYS = 8,            /* Not by a cluster without its slots. */
+    OF_SENTINEL = 16        /* It knows no other. */
 };
 
 static const struct handler {
-    const char *name;
-    unsigned count_min, flags;
+    const char *name;       /* "COMMAND" or "COMMAND|SUBCOMMAND" */
+    int arity;              /* Words of it; negative: or more. */
+    unsigned flags;
     void (*run)(const struct scene *scene);
 } handlers[] = {
-    { "AUTH",     2, EVEN_LOADING | EVEN_STRANGER | EVEN_STALE, do_auth },
-    { "SELECT",   2, EVEN_LOADING | EVEN_STALE,                 do_select },
-    { "CLIENT",   3, EVEN_LOADING | EVEN_STALE,                 do_client },
-    { "INFO",     1, EVEN_LOADING | EVEN_STALE,                 do_info },
-    { "ROLE",     1, EVEN_LOADING | EVEN_STALE,                 do_role },
-    { "SCRIPT",   2, EVEN_STALE,                                do_script },
-    { "SET",      3, ON_KEYS,                                   do_set },
-    { "GET",      2, ON_KEYS,                                   do_get },
-    { "GETRANGE", 4, ON_KEYS,                                   do_getrange },
-    { "STRLEN",   2, ON_KEYS,                                   do_strlen },
-    { "PTTL",     2, ON_KEYS,                                   do_pttl },
-    { "EVAL",     4, ON_KEYS,                                   do_eval },
-    { "EVALSHA",  4, ON_KEYS,                                   do_evalsha },
-    { "DEL",      2, ON_KEYS,                                   do_unfit },
-    { "PEXPIRE",  3, ON_KEYS,                                   do_unfit },
+    { "AUTH",          -2, EVEN_LOADING | EVEN_STRANGER | EVEN_STALE | OF_SENTINEL, do_auth },
+    { "SELECT",         2, EVEN_LOADING | EVEN_STALE,                               do_select },
+    { "CLIENT|SETNAME", 3, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 do_setname },
+    { "INFO",          -1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 do_info },
+    { "ROLE",           1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 do_role },
+    { "SCRIPT|LOAD",    3, EVEN_STALE,                                              do_load },
+    { "SET",           -3, ON_KEYS,                                                 do_set },
+    { "GET",            2, ON_KEYS,                                                 do_get },
+    { "GETRANGE",       4, ON_KEYS,                                                 do_getrange },
+    { "STRLEN",         2, ON_KEYS,                                                 do_strlen },
+    { "PTTL",           2, ON_KEYS,                                                 do_pttl },
+    { "EVAL",          -3, ON_KEYS | EVEN_STALE,                                    do_eval },
+    { "EVALSHA",       -3, ON_KEYS | EVEN_STALE,                                    do_evalsha },
+    { "DEL",           -2, ON_KEYS,                                                 do_unfit },
+    { "PEXPIRE",       -3, ON_KEYS,                                                 do_unfit },
 };
 
-static const struct handler *handler_of(struct slice name)
+static const struct handler *handler_of(const struct command *command)
 {
-    for (size_t i = 0; i < sizeof handlers / sizeof handlers[0]; i++)
-        if (slice_is(name, handlers[i].name))
+    for (size_t i = 0; i < sizeof handlers / sizeof handlers[0]; i++) {
+        const char *name = handlers[i].name, *bar = strchr(name, '|');
+        const struct slice first = { (const uint8_t *)name, bar ? (size_t)(bar - name) : strlen(name) };
+        const bool second_fits = !bar || (command->count > 1 && slice_is(command->arguments[1], bar + 1));
+        if (second_fits && slices_equal(first, command->arguments[0]))
             return &handlers[i];
+    }
     return NULL;
 }
 
-static bool is_listed(const char *list, const char *name)
+/* What an error quotes of a word: not behind a NUL. */
+static int quoted_size(struct slice word, size_t most)
 {
-    const char *found = list ? strstr(list, name) : NULL;
-    const size_t size = strlen(name);
-    while (found && ((found > list && found[-1] != ' ') || (found[size] != ' ' && found[size] != '\0')))
-        found = strstr(found + 1, name);
-    return found;
+    return (int)(word.size < most ? word.size : most);
+}
+
+static void answer_unknown(const struct scene *scene)
+{
+    const struct slice *words = scene->command->arguments;
+    char quoted[QUOTED_MAX + 8] = "", text[2 * QUOTED_MAX + 80];
+    size_t used = 0;
+    for (unsigned i = 1; i < scene->command->count && used < QUOTED_MAX; i++)
+        used += (size_t)snprintf(quoted + used, sizeof quoted - used, "'%.*s' ", quoted_size(words[i], QUOTED_MAX - used),
+                                 (const char *)words[i].data);
+    snprintf(text, sizeof text, "-ERR unknown command '%.*s', with args beginning with: %s",
+             quoted_size(words[0], QUOTED_MAX), (const char *)words[0].data, quoted);
+    for (char *c = text; *c != '\0'; c++)
+        if (*c == '\r' || *c == '\n')
+            *c = ' ';
+    answer(scene, text);
+    answer(scene, "\r\n");
 }
 
 /* The reason for which a command is not even looked at; NULL: none. */
@@ -693,27 +754,31 @@ static const char *why_refused(const struct model_node *node, const struct handl
     if (node->condition == MODEL_BUSY && !(handler->flags & EVEN_STRANGER))
         return "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
     if (node->condition == MODEL_MASTER_DOWN && !(handler->flags & EVEN_STALE) && strcmp(handler->name, "SET") != 0)
-        return "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n";
+        return master_down;
     if (node->condition == MODEL_CLUSTER_DOWN && handler->flags & ON_KEYS)
         return "-CLUSTERDOWN Hash slot not served\r\n";
-    if (node->role == MODEL_SENTINEL && (handler->flags & ON_KEYS || strcmp(handler->name, "SCRIPT") == 0))
-        return "-ERR unknown command 'SET', with args beginning with: \r\n";
     return NULL;
+}
+
+static bool has_arity(const struct command *command, int arity)
+{
+    return arity < 0 ? command->count >= (unsigned)-arity : command->count == (unsigned)arity;
 }
 
 static void execute_known(const struct scene *scene, const struct handler *handler)
 {
     const struct model_node *node = scene->node;
     const char *refusal = why_refused(node, handler);
-    char text[160], lower[16] = "";
+    char text[160], lower[16] = "", first[16];
     for (size_t i = 0; handler->name[i] != '\0'; i++)
         lower[i] = (char)(handler->name[i] | 0x20);
-    if (scene->command->count < handler->count_min) {
+    slice_text(scene->command->arguments[0], first, sizeof first);
+    if (!has_arity(scene->command, handler->arity)) {
         snprintf(text, sizeof text, "-ERR wrong number of arguments for '%s' command\r\n", lower);
         answer(scene, text);
     } else if (!scene->session->logged_in && !(handler->flags & EVEN_STRANGER)) {
         answer(scene, "-NOAUTH Authentication required.\r\n");
-    } else if (is_listed(node->noperm, handler->name)) {
+    } else if (is_listed(node->noperm, first)) {
         snprintf(text, sizeof text, "-NOPERM this user has no permissions to run the '%s' command\r\n", lower);
         answer(scene, text);
     } else if (refusal) {
@@ -725,13 +790,13 @@ static void execute_known(const struct scene *scene, const struct handler *handl
 
 static void execute(const struct scene *scene)
 {
-    const struct handler *handler = handler_of(scene->command->arguments[0]);
-    if (handler) {
-        execute_known(scene, handler);
-    } else {
+    const struct handler *handler = handler_of(scene->command);
+    if (!handler)
         breach(scene->node, "a command that the model does not know");
-        answer(scene, "-ERR unknown command\r\n");
-    }
+    if (handler && (scene->node->role != MODEL_SENTINEL || handler->flags & OF_SENTINEL))
+        execute_known(scene, handler);
+    else
+        answer_unknown(scene);
 }
 
 /* ---- Planned answers and the log ---- */

@@ -1,0 +1,485 @@
+/* Torture: the blocking face on three real servers, again and again, and each time another system call of net/ fails, once,
+ * in a way in which it may: the first call, the second, ..., until an operation gets through before its turn comes.
+ *
+ * Whatever fails: no crash, no descriptor left open, no win without a quorum that holds the token, an end in bounded time,
+ * and words for what went wrong. What fails on one node's socket alone costs no operation its success, and no debt is
+ * left behind.
+ *
+ * The calls are put between by macros: this file is the client, with its own sockets. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <arpa/inet.h>
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- The shim ---- */
+
+enum call {
+    CALL_SOCKET, CALL_SETSOCKOPT, CALL_CONNECT, CALL_GETSOCKOPT, CALL_GETPEERNAME, CALL_GETSOCKNAME, CALL_SEND, CALL_RECV,
+    CALL_CLOSE, CALL_POLL, CALL_CLOCK, CALL_ENTROPY, CALL_OPEN, CALL_READ, CALL_COUNT
+};
+
+enum { ERRORS_MAX = 8, SHORT = -1, END = -2 };  /* No errno: a single byte is taken; the peer has closed. */
+
+/* How each may fail; a list ends with 0. In words for the context of a failed check. */
+static const struct {
+    const char *name;
+    int errors[ERRORS_MAX];
+    bool is_of_one_node;
+} call_table[CALL_COUNT] = {
+    [CALL_SOCKET] = { "socket", { EMFILE, ENFILE, ENOBUFS, ENOMEM, EACCES }, true },
+    [CALL_SETSOCKOPT] = { "setsockopt", { ENOBUFS, EINVAL, ENOPROTOOPT }, true },
+    [CALL_CONNECT] = { "connect", { EINTR, ECONNREFUSED, ETIMEDOUT, ENETUNREACH, EADDRNOTAVAIL, EAGAIN, EPERM }, true },
+    [CALL_GETSOCKOPT] = { "getsockopt", { ENOBUFS, EBADF }, true },
+    [CALL_GETPEERNAME] = { "getpeername", { ENOBUFS, ENOTCONN, EINVAL }, true },
+    [CALL_GETSOCKNAME] = { "getsockname", { ENOBUFS }, true },
+    [CALL_SEND] = { "send", { EAGAIN, ECONNRESET, EINTR, EPIPE, SHORT, ENOBUFS, ETIMEDOUT }, true },
+    [CALL_RECV] = { "recv", { EAGAIN, ECONNRESET, EINTR, END, SHORT, ETIMEDOUT, ENOMEM }, true },
+    [CALL_CLOSE] = { "close", { EINTR, EIO }, true },
+    [CALL_POLL] = { "poll", { EINTR, ENOMEM, EAGAIN }, false },
+    [CALL_CLOCK] = { "clock_gettime", { EINVAL }, false },
+    [CALL_ENTROPY] = { "getentropy", { ENOSYS, EIO }, false },
+    [CALL_OPEN] = { "open", { EMFILE, ENOENT, EINTR }, false },
+    [CALL_READ] = { "read", { EINTR, EIO }, false },
+};
+
+static struct {
+    unsigned seen;          /* Calls since the shim was armed. */
+    unsigned failing;       /* Number of the one that fails, from 1; 0: none. */
+    unsigned variant;       /* Which of its errors. */
+    bool no_entropy;        /* getentropy() always fails, so that the devices are read. */
+    enum call failed;       /* CALL_COUNT: none has yet. */
+    int error;
+    uint64_t failures[CALL_COUNT];
+} shim;
+
+static void shim_arm(unsigned failing, unsigned variant)
+{
+    shim.seen = 0;
+    shim.failing = failing;
+    shim.variant = variant;
+    shim.failed = CALL_COUNT;
+}
+
+/* Shall this call fail? Then how: an errno or SHORT or END. Otherwise 0. */
+static int shim_turn(enum call call)
+{
+    unsigned count = 0;
+
+    if (++shim.seen != shim.failing) return 0;
+    while (count < ERRORS_MAX && call_table[call].errors[count] != 0) count++;
+    shim.failed = call;
+    shim.failures[call]++;
+    shim.error = call_table[call].errors[shim.variant % count];
+    return shim.error;
+}
+
+/* The same for a call that fails by -1 and errno only. */
+static bool shim_fails(enum call call)
+{
+    int error = shim_turn(call);
+
+    if (error > 0) errno = error;
+    return error != 0;
+}
+
+static int torture_socket(int domain, int type, int protocol)
+{
+    return shim_fails(CALL_SOCKET) ? -1 : socket(domain, type, protocol);
+}
+
+static int torture_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+    return shim_fails(CALL_SETSOCKOPT) ? -1 : setsockopt(fd, level, name, value, size);
+}
+
+/* Interrupted, a connection is being made nevertheless. */
+static int torture_connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+    int error = shim_turn(CALL_CONNECT);
+    if (error == 0) return connect(fd, address, size);
+    if (error == EINTR) (void)connect(fd, address, size);
+    errno = error;
+    return -1;
+}
+
+static int torture_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+{
+    return shim_fails(CALL_GETSOCKOPT) ? -1 : getsockopt(fd, level, name, value, size);
+}
+
+static int torture_getpeername(int fd, struct sockaddr *address, socklen_t *size)
+{
+    return shim_fails(CALL_GETPEERNAME) ? -1 : getpeername(fd, address, size);
+}
+
+static int torture_getsockname(int fd, struct sockaddr *address, socklen_t *size)
+{
+    return shim_fails(CALL_GETSOCKNAME) ? -1 : getsockname(fd, address, size);
+}
+
+static ssize_t torture_send(int fd, const void *data, size_t size, int flags)
+{
+    int error = shim_turn(CALL_SEND);
+    if (error <= 0) return send(fd, data, error == SHORT ? 1 : size, flags);
+    errno = error;
+    return -1;
+}
+
+static ssize_t torture_recv(int fd, void *data, size_t size, int flags)
+{
+    int error = shim_turn(CALL_RECV);
+    if (error == END) return 0;
+    if (error <= 0) return recv(fd, data, error == SHORT ? 1 : size, flags);
+    errno = error;
+    return -1;
+}
+
+/* The descriptor is gone, whatever is said: so Linux does it. */
+static int torture_close(int fd)
+{
+    int result = close(fd);
+    return shim_fails(CALL_CLOSE) ? -1 : result;
+}
+
+static int torture_poll(struct pollfd *polled, nfds_t count, int timeout)
+{
+    return shim_fails(CALL_POLL) ? -1 : poll(polled, count, timeout);
+}
+
+static int torture_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    return shim_fails(CALL_CLOCK) ? -1 : clock_gettime(clock, now);
+}
+
+static int torture_getentropy(void *data, size_t size)
+{
+    if (shim_fails(CALL_ENTROPY)) return -1;
+    if (!shim.no_entropy) return getentropy(data, size);
+    errno = ENOSYS;
+    return -1;
+}
+
+static int torture_open(const char *path, int flags)
+{
+    return shim_fails(CALL_OPEN) ? -1 : open(path, flags);
+}
+
+static ssize_t torture_read(int fd, void *data, size_t size)
+{
+    return shim_fails(CALL_READ) ? -1 : read(fd, data, size);
+}
+
+#define socket(...) torture_socket(__VA_ARGS__)
+#define setsockopt(...) torture_setsockopt(__VA_ARGS__)
+#define connect(...) torture_connect(__VA_ARGS__)
+#define getsockopt(...) torture_getsockopt(__VA_ARGS__)
+#define getpeername(...) torture_getpeername(__VA_ARGS__)
+#define getsockname(...) torture_getsockname(__VA_ARGS__)
+#define send(...) torture_send(__VA_ARGS__)
+#define recv(...) torture_recv(__VA_ARGS__)
+#define close(...) torture_close(__VA_ARGS__)
+#define poll(...) torture_poll(__VA_ARGS__)
+#define clock_gettime(...) torture_clock_gettime(__VA_ARGS__)
+#define getentropy(...) torture_getentropy(__VA_ARGS__)
+#define open(...) torture_open(__VA_ARGS__)
+#define read(...) torture_read(__VA_ARGS__)
+
+#include "../../redlock/unity_client.c"
+
+#undef socket
+#undef setsockopt
+#undef connect
+#undef getsockopt
+#undef getpeername
+#undef getsockname
+#undef send
+#undef recv
+#undef close
+#undef poll
+#undef clock_gettime
+#undef getentropy
+#undef open
+#undef read
+
+#include "clients.h"
+
+/* ---- The operations ---- */
+
+enum {
+    NODES = 3,
+    QUORUM = 2,
+    HASTE_MS = 60,          /* The node timeout: a connection that comes to nothing is met with it. */
+    BOUND_MS = 5000,        /* No operation may take longer: far over what any should, on a busy machine. */
+    CALLS_MAX = 2000        /* An operation that makes more system calls does not end. */
+};
+
+static struct server servers[NODES];
+static struct redlock_client client;
+static struct redlock_lock lock;
+static char name[32];       /* Of the resource, another one each time: what one failure leaves behind disturbs no other. */
+
+/* What is done with the shim armed; what must be before is done without failures. */
+struct scene {
+    const char *name;
+    bool acquires_before;
+    bool connects_before;           /* So that all nodes are asked: a win by a bare quorum has none to spare afterwards. */
+    bool loses_a_node_before;       /* So that one more failure may cost the quorum. */
+    enum redlock_status (*operation)(void);
+};
+
+static enum redlock_status open_it(void)
+{
+    struct redlock_options options = throw_away_options();
+
+    options.engine.node_timeout_ms = HASTE_MS;
+    return redlock_open(&client, servers_list(servers, NODES), &options, NULL);
+}
+
+static enum redlock_status acquire(void)
+{
+    return redlock_acquire(&client, &lock, name, TTL_MS, 0);
+}
+
+static enum redlock_status acquire_with_patience(void)
+{
+    return redlock_acquire(&client, &lock, name, TTL_MS, 1000);
+}
+
+static enum redlock_status extend(void)
+{
+    return redlock_extend(&client, &lock, TTL_MS);
+}
+
+static enum redlock_status release(void)
+{
+    return redlock_release(&client, &lock, NULL);
+}
+
+/* What "redlock run" does. */
+static enum redlock_status run_it(void)
+{
+    enum redlock_status status = acquire();
+    if (status == REDLOCK_OK) status = extend();
+    return status == REDLOCK_OK ? release() : status;
+}
+
+/* What fails to open has nothing to close: that the descriptors show. */
+static enum redlock_status start_over(void)
+{
+    enum redlock_status status;
+
+    redlock_close(&client, 0);
+    status = open_it();
+    if (status == REDLOCK_OK) return acquire();
+    shim.failing = 0;
+    (void)open_it();
+    return status;
+}
+
+static enum redlock_status look(void)
+{
+    struct redlock_sight sights[NODES];
+    return redlock_inspect(&client, name, sights);
+}
+
+static unsigned open_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    unsigned count = 0;
+
+    if (!directory) return 0;       /* No Linux: nothing to compare. */
+    while (readdir(directory)) count++;
+    closedir(directory);
+    return count;
+}
+
+static unsigned held_on(const char *token)
+{
+    unsigned count = 0;
+
+    for (unsigned k = 0; k < NODES; k++) count += key_is(&servers[k], name, token);
+    return count;
+}
+
+static bool begin(const struct scene *scene)
+{
+    static unsigned number;
+
+    shim_arm(0, 0);
+    snprintf(name, sizeof name, "torture %u", number++);
+    redlock_lock_init(&lock);
+    if (open_it() != REDLOCK_OK) return false;
+    if (scene->connects_before && redlock_connect(&client, PATIENCE_MS) != REDLOCK_OK) return false;
+    if (scene->acquires_before && acquire_with_patience() != REDLOCK_OK) return false;
+    if (scene->loses_a_node_before) (void)ASK(&servers[0], "CLIENT", "KILL", "TYPE", "normal");
+    return true;
+}
+
+/* The words of a node that is well, or not: never none. */
+static void check_words(enum redlock_status status)
+{
+    unsigned troubled = 0;
+
+    for (unsigned k = 0; k < NODES; k++) {
+        CHECK(strlen(words(&client, k)) > 0);
+        troubled += strcmp(words(&client, k), "ok") != 0;
+    }
+    CHECK(strlen(redlock_status_text(status)) > 0);
+    if (status == REDLOCK_NO_QUORUM && shim.failed != CALL_CLOCK) CHECK(troubled > 0);
+}
+
+/* A win is one: a quorum holds the token. What of one node's socket alone fails, costs no success. */
+static void check_outcome(const struct scene *scene, enum redlock_status status)
+{
+    bool is_clock = shim.failed == CALL_CLOCK;
+
+    if (redlock_valid_ms(&lock) > 0) CHECK(held_on(token_of(&lock)) >= QUORUM);
+    if (status == REDLOCK_OK && (scene->operation == acquire || scene->operation == extend) && !is_clock)
+        CHECK(redlock_valid_ms(&lock) > 0);
+    if (scene->loses_a_node_before) return;
+    if (shim.failed == CALL_COUNT || call_table[shim.failed].is_of_one_node) CHECK_STATUS(status, REDLOCK_OK);
+}
+
+static bool all_vote(void)
+{
+    for (unsigned k = 0; k < NODES; k++)
+        if (!votes(&client, k)) return false;
+    return true;
+}
+
+/* Nothing fails any more: what is held is released, what is owed is paid, what is open is closed. */
+static void clean_up(unsigned descriptors)
+{
+    bool clock_is_good = shim.failed != CALL_CLOCK;     /* By a broken one all has expired, and nothing is owed. */
+
+    shim_arm(0, 0);
+    if (clock_is_good) CHECK_SOON(redlock_step(&client) == REDLOCK_OK && all_vote());     /* close does not wait for that. */
+    (void)redlock_release(&client, &lock, NULL);
+    redlock_close(&client, CLOSE_MS);
+    CHECK_INT(open_descriptors(), descriptors);
+    if (clock_is_good) CHECK(key_is_gone(servers, NODES, name));
+}
+
+/* Returns false when the operation made fewer calls than that, and so nothing failed. */
+static bool try_with(const struct scene *scene, unsigned failing, unsigned variant)
+{
+    unsigned descriptors = open_descriptors();
+    enum redlock_status status;
+    uint64_t began;
+
+    if (!begin(scene)) {
+        tap_complain(__FILE__, __LINE__, "cannot begin %s", scene->name);
+        return false;
+    }
+    began = clock_ms();
+    shim_arm(failing, variant);
+    status = scene->operation();
+    shim.failing = 0;
+    if (shim.failed == CALL_COUNT) TAP_CONTEXT("%s, nothing failing", scene->name);
+    else TAP_CONTEXT("%s, call %u (%s) failing with %d", scene->name, failing, call_table[shim.failed].name, shim.error);
+    if (clock_ms() - began >= BOUND_MS) tap_complain(__FILE__, __LINE__, "it took %u ms", (unsigned)(clock_ms() - began));
+    check_outcome(scene, status);
+    check_words(status);
+    failing = shim.failed != CALL_COUNT;
+    clean_up(descriptors);
+    return failing;
+}
+
+enum { VARIANTS = 2 };      /* Errors that are tried for each call: other ones for each, so that all have their turn. */
+
+static void torture(const struct scene *scene)
+{
+    bool fails = true;
+
+    if (servers[0].pid == 0) servers_start(servers, NODES, "");
+    for (unsigned k = 1; fails && tap.complaints == 0; k++) {
+        CHECK(k < CALLS_MAX);
+        for (unsigned i = 0; i < VARIANTS; i++) fails = try_with(scene, k, VARIANTS * k + i);
+    }
+}
+
+TEST(an_acquire_on_new_connections_survives_every_system_call_that_fails)
+{
+    torture(&(struct scene){ .name = "acquire", .operation = acquire });
+}
+
+TEST(closing_and_opening_survive_every_system_call_that_fails)
+{
+    torture(&(struct scene){ .name = "close, open, acquire", .operation = start_over, .connects_before = true });
+}
+
+TEST(an_acquire_on_connections_that_stand_survives_every_system_call_that_fails)
+{
+    torture(&(struct scene){ .name = "acquire, connected", .operation = acquire, .connects_before = true });
+}
+
+TEST(an_acquire_that_may_wait_survives_every_system_call_that_fails)
+{
+    torture(&(struct scene){ .name = "acquire, waiting", .operation = acquire_with_patience });
+}
+
+TEST(an_extension_survives_every_system_call_that_fails)
+{
+    torture(&(struct scene){ .name = "extend", .operation = extend, .connects_before = true, .acquires_before = true });
+}
+
+TEST(a_release_survives_every_system_call_that_fails)
+{
+    torture(&(struct scene){ .name = "release", .operation = release, .connects_before = true, .acquires_before = true });
+}
+
+TEST(an_extension_that_finds_a_connection_closed_survives_every_system_call_that_fails)
+{
+    torture(&(struct scene){ .name = "extend, one connection closed", .operation = extend, .connects_before = true,
+                             .acquires_before = true, .loses_a_node_before = true });
+}
+
+TEST(acquire_extend_and_release_in_a_row_survive_every_system_call_that_fails)
+{
+    torture(&(struct scene){ .name = "run", .operation = run_it, .connects_before = true });
+}
+
+TEST(an_inspection_survives_every_system_call_that_fails)
+{
+    torture(&(struct scene){ .name = "inspect", .operation = look });
+}
+
+TEST(without_the_system_call_for_random_bytes_the_devices_do_and_may_fail)
+{
+    shim.no_entropy = true;
+    torture(&(struct scene){ .name = "open, entropy from devices", .operation = start_over });
+    shim.no_entropy = false;
+}
+
+TEST(every_system_call_had_its_turn)
+{
+    for (unsigned i = 0; i < CALL_COUNT; i++) {
+        TAP_CONTEXT("%s", call_table[i].name);
+        CHECK(shim.failures[i] > 0);
+        printf("# %s failed %u times\n", call_table[i].name, (unsigned)shim.failures[i]);
+    }
+    servers_end(servers, NODES);
+}
+
+TAP_MAIN
