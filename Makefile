@@ -43,8 +43,8 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-live programs check-symbols mutants fuzz coverage demo bench size amalgamation lint install uninstall \
-        clean help FORCE
+.PHONY: all test test-unit test-live programs check-symbols mutants sim soak stories fuzz coverage demo bench size \
+        amalgamation lint install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -114,6 +114,16 @@ check-symbols: all
 mutants:
 	@BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/mutants/run
 
+# Thousands of faulty worlds in virtual time; for so many seconds; and the stories that the literature tells.
+sim:
+	@CC='$(CC)' tests/sim/run --ci
+
+soak:
+	@CC='$(CC)' tests/sim/run --soak $(or $(SECONDS),60)
+
+stories:
+	@CC='$(CC)' tests/sim/run --stories
+
 # Random inputs, guided by coverage, for so many seconds a target; what they found is replayed by "make test".
 fuzz:
 	@tests/fuzz/run $(or $(SECONDS_PER_TARGET),60)
@@ -167,7 +177,9 @@ clean:
 help:
 	@echo 'make                the library and the command, in $(BUILD)'
 	@echo 'make demo           a lock on five real servers, step by step, in half a minute'
-	@echo 'make test           all tests; also test-unit, test-live, check-symbols, mutants'
+	@echo 'make test           all tests; also test-unit, test-live, check-symbols'
+	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories: faulty worlds in virtual time'
+	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make lint           clang-tidy, shellcheck, mandoc'
 	@echo 'make install        headers, library, command, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); also uninstall'

@@ -198,6 +198,7 @@ static void connection_begin(struct cluster *cluster, unsigned client, unsigned 
     cluster->connections[cluster->connection_count++] = connection;
     connection->client = client;
     connection->node = node;
+    connection->number = ++cluster->connect_count;
     connection->node_left = true;
     connection->connect_at = cluster->now_us + 2 * link->delay_us;
     if (link->connect_count < CLUSTER_CONNECTS_MAX)
@@ -361,6 +362,12 @@ static void arrive_at_client(struct cluster *cluster, struct cluster_connection 
 
 /* ---- Watching ---- */
 
+/* As much of a resource's name as is told. */
+static int told_size(const struct cluster_lock *lock)
+{
+    return lock->resource_size < 20 ? (int)lock->resource_size : 20;
+}
+
 static void watch_exclusion(struct cluster *cluster, unsigned client, const struct cluster_lock *lock)
 {
     for (unsigned c = 0; c < cluster->client_count; c++) {
@@ -369,7 +376,8 @@ static void watch_exclusion(struct cluster *cluster, unsigned client, const stru
             const struct cluster_lock *rival = &other->locks[i];
             if (rival->in_use && rival->resource_size == lock->resource_size &&
                 memcmp(rival->resource, lock->resource, lock->resource_size) == 0 && cluster_valid_us(cluster, c, i) > 0)
-                break_rule(cluster, "exclusion: clients %u and %u both hold %.20s", client, c, (const char *)lock->resource);
+                break_rule(cluster, "exclusion: clients %u and %u both hold %.*s", client, c, told_size(lock),
+                           (const char *)lock->resource);
         }
     }
 }
@@ -397,8 +405,9 @@ static void watch_promise(struct cluster *cluster, unsigned client, const struct
     for (unsigned k = 0; k < cluster->node_count; k++)
         kept += kept_until(cluster, k, lock, token) >= until;
     if (kept < cluster->node_count / 2 + 1)
-        break_rule(cluster, "promise: client %u believes to hold %.20s for %llu us, which %u of %u nodes keep", client,
-                   (const char *)lock->resource, (unsigned long long)(until - cluster->now_us), kept, cluster->node_count);
+        break_rule(cluster, "promise: client %u believes to hold %.*s for %llu us, which %u of %u nodes keep", client,
+                   told_size(lock), (const char *)lock->resource, (unsigned long long)(until - cluster->now_us), kept,
+                   cluster->node_count);
 }
 
 static void watch_lock(struct cluster *cluster, unsigned client, unsigned index)

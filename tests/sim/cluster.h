@@ -88,6 +88,7 @@ struct cluster_pipe {
 /* A connection; it outlives its client's end, since bytes may still be on their way to the node. */
 struct cluster_connection {
     unsigned client, node;
+    uint64_t number;                /* No other connection has it. */
     bool open;                      /* Stands; before that connect_at is when it will. */
     bool client_left, node_left;    /* Has closed its end, or never had it. */
     uint64_t connect_at;
@@ -124,6 +125,7 @@ struct cluster {
     struct cluster_link links[CLUSTER_CLIENTS_MAX][REDLOCK_NODES_MAX];
     struct cluster_connection **connections;
     size_t connection_count, connection_capacity;
+    uint64_t connect_count;         /* Numbers the connections. */
     uint64_t process_count;         /* Numbers the run_ids. */
     unsigned idle_steps;
     uint64_t step_count;

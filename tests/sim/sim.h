@@ -1,0 +1,231 @@
+/* The simulator: worlds of clients, nodes and faults, each made from one number.
+ *
+ *     seed -> options (how many nodes, clients, locks; TTLs, guard, drift, network; the class of faults; how long)
+ *          -> schedule of faults      drawn from dice of its own, so that leaving one out changes none of the others
+ *          -> what the clients do     drawn from dice of each actor's own
+ *
+ * Knows the engine by its public header, through the cluster, which watches exclusion and promise after every event. Adds
+ * what only a whole world can tell: whose tokens are whose, that everything ends when the faults are over, how often the
+ * rare paths were taken. Integers only: a seed gives the same trace, hashed, on every machine. */
+#ifndef SIM_H
+#define SIM_H
+
+#include "cluster.h"
+
+enum {
+    SIM_NODES_MAX = 7,
+    SIM_CLIENTS_MAX = 5,
+    SIM_LOCKS_MAX = 4,          /* Of one client: one for each resource. */
+    SIM_ACTORS_MAX = SIM_CLIENTS_MAX * SIM_LOCKS_MAX,   /* An actor is what one client does with one lock. */
+    SIM_FAULTS_MAX = 64,
+    SIM_CLOCK_BACK_US = 2000000 /* How far a node's clock is stepped back in all. */
+};
+
+/* ---- Classes of faults ---- */
+
+/* X(name, promised, text): promised means that no fault of this class may ever break the exclusion. */
+#define SIM_CLASSES(X)                                                                        \
+    X(NONE,              true,  "none")                                                       \
+    X(DELAYS,            true,  "messages delayed, in pieces")                                \
+    X(LOSS,              true,  "connections reset, cut, stalled, partitioned; nodes hang")   \
+    X(CRASH_KEPT,        true,  "node crashes, memory kept")                                  \
+    X(CRASH_LOST,        true,  "node restarts empty, with the guard")                        \
+    X(CRASH_BACK,        true,  "node restarts with an old memory, with the guard")           \
+    X(DRIFT_WITHIN,      true,  "clock rates differ, within the drift factor")                \
+    X(CLOCK_BACK,        true,  "node's clock stepped back")                                  \
+    X(PAUSE,             true,  "client paused, asks before it acts")                         \
+    X(SUSPEND,           true,  "client suspended, clock goes on")                            \
+    X(CLIENT_CRASH,      true,  "client crashes and returns")                                 \
+    X(SCRIPTS_FLUSHED,   true,  "SCRIPT FLUSH")                                               \
+    X(NODE_TROUBLE,      true,  "nodes refuse (replica, loading, out of memory, same server, ...)") \
+    X(ALL,               true,  "all of the above at once")                                   \
+    X(CLOCK_FORWARD,     false, "node's clock stepped forward")                               \
+    X(NO_GUARD,          false, "node restarts empty, without the guard")                     \
+    X(ACTS_WITHOUT_ASKING, false, "holder paused past its validity acts without asking")      \
+    X(HIDDEN_FAILOVER,   false, "failover to a stale replica behind the same connection")     \
+    X(EVICTION,          false, "eviction")                                                   \
+    X(FLUSHALL,          false, "FLUSHALL")                                                   \
+    X(SUSPEND_UNCOUNTED, false, "client suspended, clock stands still")                       \
+    X(DRIFT_BEYOND,      false, "clock rates differ beyond the drift factor")
+
+enum sim_class {
+#define SIM_CLASS_ENUM(name, promised, text) SIM_CLASS_##name,
+    SIM_CLASSES(SIM_CLASS_ENUM)
+#undef SIM_CLASS_ENUM
+    SIM_CLASS_COUNT
+};
+
+const char *sim_class_text(enum sim_class class);
+bool sim_class_is_promised(enum sim_class class);
+
+/* X(name, classes it belongs to, text) */
+#define SIM_FAULTS(X)                                                                             \
+    X(DELAY,         IN(DELAYS),            "link slow")                                          \
+    X(PIECES,        IN(DELAYS),            "link in pieces of a few bytes")                      \
+    X(RESET,         IN(LOSS),              "connection reset")                                   \
+    X(LATE,          IN(LOSS),              "connection reset, what it carries arrives late")     \
+    X(CUT,           IN(LOSS),              "link cut")                                           \
+    X(STALL,         IN(LOSS),              "link stalled")                                       \
+    X(DEAF,          IN(LOSS),              "answers stalled")                                    \
+    X(PARTITION,     IN(LOSS),              "client parted from several nodes")                   \
+    X(HANG,          IN(LOSS),              "node hangs")                                         \
+    X(SEVER,         IN(LOSS),              "connection severed within the next bytes")           \
+    X(RESTART_KEPT,  IN(CRASH_KEPT),        "node down, memory kept")                             \
+    X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD), "node down, memory lost")                     \
+    X(RESTART_BACK,  IN(CRASH_BACK),        "node down, memory rolled back")                      \
+    X(RATE,          IN(DRIFT_WITHIN) | IN(DRIFT_BEYOND), "node's clock has another rate")        \
+    X(CLIENT_RATE,   IN(DRIFT_WITHIN),      "client's clock has another rate")                    \
+    X(STEP_BACK,     IN(CLOCK_BACK),        "node's clock stepped back")                          \
+    X(STEP_FORWARD,  IN(CLOCK_FORWARD),     "node's clock stepped forward")                       \
+    X(PAUSE,         IN(PAUSE) | IN(ACTS_WITHOUT_ASKING), "client paused")                        \
+    X(SUSPEND,       IN(SUSPEND) | IN(SUSPEND_UNCOUNTED), "client suspended")                     \
+    X(CLIENT_CRASH,  IN(CLIENT_CRASH),      "client crashes")                                     \
+    X(SCRIPT_FLUSH,  IN(SCRIPTS_FLUSHED),   "SCRIPT FLUSH")                                       \
+    X(TROUBLE,       IN(NODE_TROUBLE),      "node refuses")                                       \
+    X(TWIN,          IN(NODE_TROUBLE),      "node's address leads to another node's server")      \
+    X(FAILOVER,      IN(HIDDEN_FAILOVER),   "node replaced by its stale replica, unseen")         \
+    X(EVICTION,      IN(EVICTION),          "a key is evicted")                                   \
+    X(FLUSHALL,      IN(FLUSHALL),          "FLUSHALL")
+
+enum sim_fault_kind {
+#define SIM_FAULT_ENUM(name, classes, text) SIM_FAULT_##name,
+    SIM_FAULTS(SIM_FAULT_ENUM)
+#undef SIM_FAULT_ENUM
+    SIM_FAULT_COUNT
+};
+
+const char *sim_fault_text(enum sim_fault_kind kind);
+bool sim_fault_is_in(enum sim_fault_kind kind, enum sim_class class);
+
+struct sim_fault {
+    uint64_t at_us, lasts_us;   /* From the beginning of the world. */
+    enum sim_fault_kind kind;
+    unsigned client, node;
+    uint64_t amount;            /* What it means depends on the kind. */
+    bool is_on, is_past;        /* It has begun; it has ended, or something was in its way. */
+};
+
+/* ---- Rare paths, by what can be seen from outside ---- */
+
+#define SIM_PATHS(X)                                                                                \
+    X(WON_BY_ALL,            "won with the votes of all nodes")                                     \
+    X(WON_EXACTLY,           "won with not one vote more than a quorum")                            \
+    X(WON_WITHOUT_NODE,      "won although a node was not asked or did not answer")                 \
+    X(WON_AFTER_RETRY,       "won at a later attempt")                                              \
+    X(WON_EXPIRED,           "won after the holder had died or gone silent")                        \
+    X(TAKEN,                 "TAKEN")                                                               \
+    X(NO_QUORUM,             "NO_QUORUM")                                                           \
+    X(TIMEOUT,               "TIMEOUT")                                                             \
+    X(TOO_LATE,              "TOO_LATE")                                                            \
+    X(SPLIT_VOTE,            "split vote: several have tokens out, nobody a quorum")                \
+    X(CANCEL_WITH_GRANTS,    "cancelled with grants out")                                           \
+    X(CANCEL_BETWEEN,        "cancelled between two attempts")                                      \
+    X(EXTENDED,              "extended")                                                            \
+    X(EXTENSION_NO_QUORUM,   "extension without a quorum; the old validity stands")                 \
+    X(EXTENSION_TAKEN,       "extension refused: the token is gone from some nodes")                \
+    X(EXTENSION_TOO_LATE,    "extension confirmed only after the old validity had ended")           \
+    X(EXTENSION_AFTER_FAIL,  "an extension wins after one that failed")                             \
+    X(EXTENSION_LIMIT,       "EXTENSION_LIMIT")                                                     \
+    X(RELEASE_IN_EXTENSION,  "released while an extension was under way")                           \
+    X(RELEASED_PARTLY,       "released with debts left")                                            \
+    X(RELEASED_LOST,         "release found nothing any more")                                      \
+    X(RAN_OUT,               "a lock ran out in its holder's hands")                                \
+    X(WOKE_TOO_LATE,         "a client awoke past the end of its validity")                         \
+    X(LATE_GRANT,            "a node granted after the verdict")                                    \
+    X(LATE_GRANT_RELEASED,   "a late grant released")                                               \
+    X(STALE_COMMAND,         "a command of a closed connection was executed")                       \
+    X(STALE_SET,             "a SET of a closed connection set a key")                              \
+    X(DEBT_AFTER_RECONNECT,  "a debt paid after a reconnect")                                       \
+    X(RELEASED_TWICE,        "a second release removed what the first had not found")               \
+    X(DEBTS_GONE,            "all debts of a lock settled")                                         \
+    X(NOSCRIPT,              "NOSCRIPT")                                                            \
+    X(NOSCRIPT_EVAL,         "NOSCRIPT answered by EVAL in the same round")                         \
+    X(GUARDED,               "a node without a vote because of its restart")                        \
+    X(GUARD_ENDS_IN_WAIT,    "a guard ended in the middle of a wait, and the node's vote counted")  \
+    X(TWIN_REFUSED,          "the same server twice: refused")                                      \
+    X(REPLICA_REFUSED,       "a replica: no vote")                                                  \
+    X(READONLY,              "READONLY")                                                            \
+    X(LOADING,               "LOADING")                                                             \
+    X(OUT_OF_MEMORY,         "OOM")                                                                 \
+    X(MISCONF,               "MISCONF")                                                             \
+    X(BUSY,                  "BUSY")                                                                \
+    X(UNREACHABLE,           "a node unreachable")                                                  \
+    X(SILENT,                "a node silent")                                                       \
+    X(TOLD_WHEN_FREE,        "a loser was told when the lock will be free")                         \
+    X(ADOPTED,               "an adopted lock confirmed by an extension")                           \
+    X(ADOPTED_IN_VAIN,       "an adopted lock that was gone")                                       \
+    X(MOVED_IN_FLIGHT,       "a lock moved in memory while an operation was under way")             \
+    X(FORGOTTEN_IN_FLIGHT,   "a lock forgotten while an operation was under way")                   \
+    X(REUSED_WITH_DEBTS,     "acquired again while debts of the last time were left")
+
+enum sim_path {
+#define SIM_PATH_ENUM(name, text) SIM_PATH_##name,
+    SIM_PATHS(SIM_PATH_ENUM)
+#undef SIM_PATH_ENUM
+    SIM_PATH_COUNT
+};
+
+const char *sim_path_text(enum sim_path path);
+
+/* ---- Options ---- */
+
+struct sim_options {
+    uint64_t seed;
+    enum sim_class class;
+    unsigned node_count, client_count, lock_count;
+    unsigned pace;              /* All times of the world are multiples of this. */
+    uint32_t ttl_max_ms, guard_ms, drift_ppm, node_timeout_ms, retry_ms, receive_size;
+    uint32_t think_us;          /* Mean time between two deeds of an actor. */
+    uint64_t delay_us, jitter_us;
+    uint64_t duration_us;
+    unsigned fault_count;
+    uint32_t save_every_us;     /* A node's memory goes to its disk or replica. */
+    bool restless, in_pieces, ticks_first;
+};
+
+/* ---- Running ---- */
+
+/* What is to be run; masks leave out what the schedule or an actor would do. */
+struct sim_plan {
+    uint64_t seed;
+    enum sim_class class;       /* SIM_CLASS_COUNT: one of the promised, as the seed says. */
+    bool fault_masked[SIM_FAULTS_MAX], actor_masked[SIM_ACTORS_MAX];
+    uint64_t quiet_us;          /* The actors do nothing before that. */
+    uint64_t salt;              /* Other dice for jitter and turns, the same schedule and actors. */
+    bool tells;                 /* Keeps the end of the story, see sim_outcome. */
+};
+
+/* Sums over worlds: of uint64_t only, so that they can be added. */
+struct sim_totals {
+    uint64_t worlds, attempts, won, extended, released, commands, steps, simulated_us, violations, first_seed;
+    uint64_t faults[SIM_FAULT_COUNT];
+    uint64_t paths[SIM_PATH_COUNT];
+};
+
+void sim_totals_add(struct sim_totals *sum, const struct sim_totals *part);
+
+enum { SIM_STORY_LINES = 400, SIM_STORY_LINE = 160, SIM_STORY_TOLD = 60 };
+
+struct sim_outcome {
+    struct sim_options options;
+    uint64_t hash;              /* FNV-1a over everything that happened. */
+    uint64_t ended_us;          /* Since the world's beginning. */
+    unsigned fault_count, actor_count;
+    char broken[200];           /* "": no rule was broken. */
+    char story[SIM_STORY_LINES][SIM_STORY_LINE]; /* A ring of the last lines; line i at i % SIM_STORY_LINES. */
+    unsigned line_count;        /* Also when they are not kept. */
+};
+
+/* Adds what happened to the totals. */
+void sim_run(const struct sim_plan *plan, struct sim_totals *totals, struct sim_outcome *outcome);
+
+void sim_print_options(const struct sim_options *options);
+void sim_print_story(const struct sim_outcome *outcome);
+
+/* Makes the story shorter; returns how often the world was run. The plan must break a rule, and does so afterwards. */
+unsigned sim_shrink(struct sim_plan *plan);
+
+/* The stories that are told about distributed locks, each with its verdict; returns how many came out otherwise. */
+unsigned sim_tell_stories(void);
+
+#endif

@@ -1,0 +1,312 @@
+/* What each fault does when it begins and when it ends. */
+#include "sim_world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TROUBLES = 7 };
+
+static struct model_node *node_of(struct sim_world *world, const struct sim_fault *fault)
+{
+    return &world->cluster->hosts[fault->node].node;
+}
+
+static struct cluster_link *link_of(struct sim_world *world, const struct sim_fault *fault)
+{
+    return &world->cluster->links[fault->client][fault->node];
+}
+
+/* The same fault, of the node that comes i nodes later. */
+static struct sim_fault nth(const struct sim_world *world, const struct sim_fault *fault, unsigned i)
+{
+    struct sim_fault other = *fault;
+    other.node = (fault->node + i) % world->options.node_count;
+    return other;
+}
+
+static void reset_all(struct cluster *cluster, unsigned node)
+{
+    for (unsigned c = 0; c < cluster->client_count; c++)
+        cluster_reset(cluster, c, node, false);
+}
+
+/* Rates that differ by not more than the drift factor from each other: up to half of it on each side. */
+static int32_t rate_within(const struct sim_options *options, uint64_t amount)
+{
+    return (int32_t)(amount % (options->drift_ppm + 1)) - (int32_t)options->drift_ppm / 2;
+}
+
+static int32_t node_rate(const struct sim_options *options, uint64_t amount)
+{
+    if (options->class == SIM_CLASS_DRIFT_BEYOND)
+        return (int32_t)(2 * options->drift_ppm + amount % 500000);
+    return rate_within(options, amount);
+}
+
+/* ---- Nodes ---- */
+
+/* Half of these faults are of one node, half of a quorum. */
+static unsigned span_of(const struct sim_world *world, const struct sim_fault *fault)
+{
+    return fault->amount >> 40 & 1 ? redlock_quorum(world->options.node_count) : 1;
+}
+
+static void begin_trouble(struct sim_world *world, const struct sim_fault *fault)
+{
+    static const enum model_condition conditions[TROUBLES] = { MODEL_LOADING, MODEL_OUT_OF_MEMORY, MODEL_MISCONF,
+                                                               MODEL_NO_REPLICAS, MODEL_BUSY, MODEL_CLUSTER_DOWN, MODEL_WELL };
+    struct model_node *node = node_of(world, fault);
+    node->condition = conditions[fault->amount % TROUBLES];
+    if (node->condition == MODEL_WELL)
+        node->role = MODEL_REPLICA;
+    if (fault->amount / TROUBLES % 2 == 0)
+        reset_all(world->cluster, fault->node);
+}
+
+static void end_trouble(struct sim_world *world, const struct sim_fault *fault)
+{
+    struct model_node *node = node_of(world, fault);
+    if (node->role == MODEL_REPLICA)
+        reset_all(world->cluster, fault->node);
+    node->condition = MODEL_WELL;
+    node->role = MODEL_MASTER;
+}
+
+static void spread(struct sim_world *world, const struct sim_fault *fault,
+                   void (*happens)(struct sim_world *world, const struct sim_fault *fault))
+{
+    for (unsigned i = 0; i < span_of(world, fault); i++) {
+        const struct sim_fault one = nth(world, fault, i);
+        happens(world, &one);
+    }
+}
+
+/* The address leads to a server that says it is that of another node. Its keys are those of neither, but nobody can tell. */
+static void begin_twin(struct sim_world *world, const struct sim_fault *fault)
+{
+    const unsigned other = (fault->node + 1) % world->options.node_count;
+    struct model_node *node = node_of(world, fault);
+    memcpy(node->run_id, world->cluster->hosts[other].node.run_id, sizeof node->run_id);
+    reset_all(world->cluster, fault->node);
+}
+
+static void end_twin(struct sim_world *world, const struct sim_fault *fault)
+{
+    struct model_node *node = node_of(world, fault);
+    snprintf(node->run_id, sizeof node->run_id, "%040llx", (unsigned long long)(0xABCD000000000000u | fault->amount >> 16));
+    reset_all(world->cluster, fault->node);
+}
+
+static void node_returns(struct sim_world *world, const struct sim_fault *fault)
+{
+    if (fault->kind == SIM_FAULT_RESTART_BACK)
+        cluster_node_up_from_disk(world->cluster, fault->node);
+    else
+        cluster_node_up(world->cluster, fault->node, fault->kind == SIM_FAULT_RESTART_KEPT);
+}
+
+static void evict(struct sim_world *world, const struct sim_fault *fault)
+{
+    struct model_node *node = node_of(world, fault);
+    if (node->key_count > 0)
+        model_evict(node, fault->amount % node->key_count);
+}
+
+void sim_save_memories(struct sim_world *world)
+{
+    struct cluster *cluster = world->cluster;
+    world->saved_at = cluster->now_us;
+    for (unsigned k = 0; k < cluster->node_count; k++)
+        if (!cluster->hosts[k].down)
+            model_node_save(&cluster->hosts[k].node);
+}
+
+/* ---- Clients ---- */
+
+static void fall_asleep(struct sim_world *world, unsigned client)
+{
+    world->cluster->clients[client].frozen = true;
+    for (unsigned i = 0; i < world->options.lock_count; i++)
+        sim_actor_of(world, client, i)->slept_valid = cluster_valid_us(world->cluster, client, i) > 0;
+}
+
+/* A holder that asks finds out that it slept too long; one that does not ask writes to what is another's by now. */
+static void wake_up(struct sim_world *world, unsigned client)
+{
+    world->cluster->clients[client].frozen = false;
+    for (unsigned i = 0; i < world->options.lock_count; i++) {
+        struct sim_actor *actor = sim_actor_of(world, client, i);
+        if (!actor->slept_valid || cluster_valid_us(world->cluster, client, i) > 0)
+            continue;
+        sim_count(world, SIM_PATH_WOKE_TOO_LATE);
+        if (world->options.class == SIM_CLASS_ACTS_WITHOUT_ASKING && sim_others_hold(world, client, i))
+            sim_break(world, "client %u acts on %s without asking whether it still holds it: another client does", client,
+                      sim_resource(i));
+    }
+    sim_look_at(world, client);
+}
+
+static void die(struct sim_world *world, unsigned client)
+{
+    for (unsigned i = 0; i < world->options.lock_count; i++)
+        if (cluster_valid_us(world->cluster, client, i) > 0)
+            world->abandoned[i] = true;
+    cluster_client_dies(world->cluster, client);
+}
+
+static void come_back(struct sim_world *world, unsigned client)
+{
+    cluster_client_returns(world->cluster, client);
+    for (unsigned i = 0; i < world->options.lock_count; i++)
+        sim_actor_forgets(world, sim_actor_of(world, client, i));
+}
+
+/* ---- All of them ---- */
+
+static void part(struct sim_world *world, const struct sim_fault *fault, bool begins)
+{
+    for (unsigned k = 0; k < world->options.node_count; k++) {
+        if (!(fault->amount >> k & 1))
+            continue;
+        if (!begins)
+            cluster_heal(world->cluster, fault->client, k);
+        else if (fault->amount >> 20 & 1)
+            cluster_cut(world->cluster, fault->client, k, fault->amount >> 21 & 1);
+        else
+            cluster_stall(world->cluster, fault->client, k);
+    }
+}
+
+static void slow_down(struct sim_world *world, const struct sim_fault *fault)
+{
+    link_of(world, fault)->delay_us = fault->amount % ((uint64_t)world->options.node_timeout_ms * 1500);
+}
+
+static void speed_up(struct sim_world *world, const struct sim_fault *fault)
+{
+    link_of(world, fault)->delay_us = world->options.delay_us;
+}
+
+/* What was sent while the link was slow arrives when the next connection has long been used. */
+static void overtake(struct sim_world *world, const struct sim_fault *fault)
+{
+    speed_up(world, fault);
+    cluster_reset(world->cluster, fault->client, fault->node, true);
+}
+
+static void sever(struct cluster_link *link, uint64_t amount)
+{
+    struct cluster_sever *direction = amount & 1 ? &link->to_node : &link->to_client;
+    *direction = (struct cluster_sever){ true, (size_t)(amount >> 1 & 255) };
+}
+
+/* Does one like it last on the same thing? Then this one does not happen. */
+static bool is_in_the_way(const struct sim_world *world, const struct sim_fault *fault)
+{
+    const struct cluster_host *host = &world->cluster->hosts[fault->node];
+    const struct cluster_client *client = &world->cluster->clients[fault->client];
+    switch (fault->kind) {
+    case SIM_FAULT_RESTART_KEPT:
+    case SIM_FAULT_RESTART_EMPTY:
+    case SIM_FAULT_RESTART_BACK: return host->down;
+    case SIM_FAULT_HANG:         return host->node.hung;
+    case SIM_FAULT_TROUBLE:      return host->node.condition != MODEL_WELL || host->node.role != MODEL_MASTER;
+    case SIM_FAULT_TWIN:         return world->options.node_count < 2;
+    case SIM_FAULT_CLIENT_RATE:
+    case SIM_FAULT_PAUSE:
+    case SIM_FAULT_SUSPEND:
+    case SIM_FAULT_CLIENT_CRASH: return client->frozen || client->dead;
+    default:                     return false;
+    }
+}
+
+static void tell_fault(struct sim_world *world, const struct sim_fault *fault, const char *what)
+{
+    sim_tell(world, "%s: %s (client %u, node %u)", what, sim_fault_text(fault->kind), fault->client, fault->node);
+}
+
+void sim_fault_begin(struct sim_world *world, unsigned i)
+{
+    struct sim_fault *f = &world->faults[i];
+    struct cluster *cluster = world->cluster;
+    f->is_past = is_in_the_way(world, f);
+    f->is_on = !f->is_past;
+    if (f->is_past)
+        return;
+    world->totals->faults[f->kind]++;
+    sim_mix(world, i);
+    tell_fault(world, f, "fault begins");
+    switch (f->kind) {
+    case SIM_FAULT_LATE:
+    case SIM_FAULT_DELAY:        spread(world, f, slow_down); break;
+    case SIM_FAULT_PIECES:       link_of(world, f)->send_max = link_of(world, f)->receive_max = 1 + f->amount % 40; break;
+    case SIM_FAULT_RESET:        cluster_reset(cluster, f->client, f->node, f->amount & 1); break;
+    case SIM_FAULT_CUT:          cluster_cut(cluster, f->client, f->node, f->amount & 1); break;
+    case SIM_FAULT_STALL:        cluster_stall(cluster, f->client, f->node); break;
+    case SIM_FAULT_DEAF:         link_of(world, f)->deaf = true; break;
+    case SIM_FAULT_PARTITION:    part(world, f, true); break;
+    case SIM_FAULT_HANG:         cluster_node_hang(cluster, f->node); break;
+    case SIM_FAULT_SEVER:        sever(link_of(world, f), f->amount); break;
+    case SIM_FAULT_RESTART_KEPT:
+    case SIM_FAULT_RESTART_EMPTY:
+    case SIM_FAULT_RESTART_BACK: cluster_node_down(cluster, f->node); break;
+    case SIM_FAULT_RATE:         cluster_set_node_rate(cluster, f->node, node_rate(&world->options, f->amount)); break;
+    case SIM_FAULT_CLIENT_RATE:  cluster_set_client_rate(cluster, f->client, rate_within(&world->options, f->amount)); break;
+    case SIM_FAULT_STEP_BACK:
+        cluster_step_node_clock(cluster, f->node, -(int64_t)(f->amount % (SIM_CLOCK_BACK_US / SIM_FAULTS_MAX)));
+        break;
+    case SIM_FAULT_STEP_FORWARD:
+        cluster_step_node_clock(cluster, f->node, (int64_t)(f->amount % (2000 * (uint64_t)world->options.ttl_max_ms)));
+        break;
+    case SIM_FAULT_PAUSE:        fall_asleep(world, f->client); break;
+    case SIM_FAULT_SUSPEND:
+        fall_asleep(world, f->client);
+        if (world->options.class == SIM_CLASS_SUSPEND_UNCOUNTED)
+            cluster_set_client_rate(cluster, f->client, -1000000);
+        break;
+    case SIM_FAULT_CLIENT_CRASH: die(world, f->client); break;
+    case SIM_FAULT_SCRIPT_FLUSH: model_flush_scripts(node_of(world, f)); break;
+    case SIM_FAULT_TROUBLE:      spread(world, f, begin_trouble); break;
+    case SIM_FAULT_TWIN:         begin_twin(world, f); break;
+    case SIM_FAULT_FAILOVER:     model_node_load(node_of(world, f)); break;
+    case SIM_FAULT_EVICTION:     evict(world, f); break;
+    case SIM_FAULT_FLUSHALL:     model_flush(node_of(world, f)); break;
+    case SIM_FAULT_COUNT:        break;
+    }
+}
+
+void sim_fault_end(struct sim_world *world, unsigned i)
+{
+    struct sim_fault *f = &world->faults[i];
+    struct cluster *cluster = world->cluster;
+    f->is_on = false;
+    f->is_past = true;
+    sim_mix(world, i);
+    switch (f->kind) {
+    case SIM_FAULT_DELAY:        spread(world, f, speed_up); break;
+    case SIM_FAULT_LATE:         spread(world, f, overtake); break;
+    case SIM_FAULT_PIECES:       link_of(world, f)->send_max = link_of(world, f)->receive_max = 0; break;
+    case SIM_FAULT_CUT:
+    case SIM_FAULT_STALL:
+    case SIM_FAULT_DEAF:
+    case SIM_FAULT_SEVER:        cluster_heal(cluster, f->client, f->node); break;
+    case SIM_FAULT_PARTITION:    part(world, f, false); break;
+    case SIM_FAULT_HANG:         cluster_node_resume(cluster, f->node); break;
+    case SIM_FAULT_RESTART_KEPT:
+    case SIM_FAULT_RESTART_EMPTY:
+    case SIM_FAULT_RESTART_BACK: node_returns(world, f); break;
+    case SIM_FAULT_RATE:         cluster_set_node_rate(cluster, f->node, 0); break;
+    case SIM_FAULT_CLIENT_RATE:  cluster_set_client_rate(cluster, f->client, 0); break;
+    case SIM_FAULT_PAUSE:        wake_up(world, f->client); break;
+    case SIM_FAULT_SUSPEND:
+        if (world->options.class == SIM_CLASS_SUSPEND_UNCOUNTED)
+            cluster_set_client_rate(cluster, f->client, 0);
+        wake_up(world, f->client);
+        break;
+    case SIM_FAULT_CLIENT_CRASH: come_back(world, f->client); break;
+    case SIM_FAULT_TROUBLE:      spread(world, f, end_trouble); break;
+    case SIM_FAULT_TWIN:         end_twin(world, f); break;
+    default:                     return;     /* Over in a moment. */
+    }
+    tell_fault(world, f, "fault ends");
+}

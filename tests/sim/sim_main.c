@@ -1,0 +1,406 @@
+/* The program: runs worlds on all processors and says what happened. */
+#define _DEFAULT_SOURCE /* For mmap's MAP_ANONYMOUS. */
+
+#include "sim.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: sim [--seed S] [--worlds N] [--class NUMBER] [--jobs J]   worlds of the promised classes, or of one class\n"
+    "       sim --seed S --tell [--class NUMBER]                      one world: options, and its end as a story\n"
+    "       sim --hashes [--seed S] [--worlds N]                      the trace hash of each world\n"
+    "       sim --classes [--worlds N]                                the table of all classes, each with N worlds\n"
+    "       sim --ci [--jobs J]                                       all of it, with every rare path reached\n"
+    "       sim --soak SECONDS [--jobs J]                             fresh worlds for so long\n"
+    "       sim --canary                                              succeeds when worlds do break a rule\n"
+    "       sim --stories                                             the stories that are told about locks\n";
+
+enum {
+    JOBS_MAX = 256,
+    WORLDS = 200,               /* By default. */
+    CLASS_WORLDS = 60,          /* For a line of the table. */
+    CI_PINNED = 800, CI_FRESH = 400, CI_CLASS_WORLDS = 60,
+    CANARY_WORLDS = 400,
+    PATH_MIN = 100,             /* In CI each rare path is reached so often, or the worlds have become poor. */
+    FAULT_MIN = 100,
+    WON_PER_WORLD_MIN = 20
+};
+
+#define FOR_EVER UINT64_MAX
+#define FRESH_SEEDS 1000000u    /* Fresh seeds begin above the pinned ones. */
+
+/* What a worker tells its parent, in shared memory: also how far it came, should it crash. */
+struct worker {
+    struct sim_totals totals;
+    uint64_t seed;
+    enum sim_class class;
+    bool is_done;
+};
+
+struct batch {
+    enum sim_class class;       /* SIM_CLASS_COUNT: all of the promised. */
+    uint64_t first, count;
+    time_t until;               /* 0: no end but count. */
+};
+
+static unsigned jobs;
+static unsigned passed, failed;     /* Checks. */
+
+__attribute__((format(printf, 2, 3)))
+static void check(bool holds, const char *format, ...)
+{
+    va_list arguments;
+    printf("%s %u - ", holds ? "ok" : "not ok", passed + failed + 1);
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    putchar('\n');
+    fflush(stdout);
+    *(holds ? &passed : &failed) += 1;
+}
+
+/* ---- Worlds on all processors ---- */
+
+static void work(struct worker *worker, const struct batch *batch, unsigned index)
+{
+    static struct sim_outcome outcome;
+    for (uint64_t i = index; i < batch->count; i += jobs) {
+        const struct sim_plan plan = { .seed = batch->first + i, .class = batch->class };
+        if (batch->until != 0 && time(NULL) >= batch->until)
+            break;
+        worker->seed = plan.seed;
+        sim_run(&plan, &worker->totals, &outcome);
+    }
+    worker->is_done = true;
+}
+
+static pid_t start_worker(struct worker *worker, const struct batch *batch, unsigned index)
+{
+    fflush(stdout);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        work(worker, batch, index);
+        _exit(0);
+    }
+    if (pid < 0) {
+        perror("sim: fork");
+        exit(2);
+    }
+    return pid;
+}
+
+static void wait_for(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) { }
+}
+
+static struct worker *share_workers(void)
+{
+    struct worker *workers =
+        mmap(NULL, JOBS_MAX * sizeof *workers, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (workers == MAP_FAILED) {
+        perror("sim: mmap");
+        exit(2);
+    }
+    return workers;
+}
+
+/* Each worker has every jobs-th seed. One that does not come to its end is a violation, of the seed it was at. */
+static struct sim_totals run_batch(const struct batch *batch)
+{
+    struct worker *workers = share_workers();
+    struct sim_totals sum = { 0 };
+    pid_t pids[JOBS_MAX];
+    for (unsigned i = 0; i < jobs; i++)
+        pids[i] = start_worker(&workers[i], batch, i);
+    for (unsigned i = 0; i < jobs; i++) {
+        wait_for(pids[i]);
+        if (!workers[i].is_done) {
+            printf("the simulator or the engine stopped dead in the world of seed %llu\n",
+                   (unsigned long long)workers[i].seed);
+            workers[i].totals.first_seed = workers[i].totals.violations++ > 0 ? workers[i].totals.first_seed
+                                                                              : workers[i].seed;
+        }
+        sim_totals_add(&sum, &workers[i].totals);
+    }
+    munmap(workers, JOBS_MAX * sizeof *workers);
+    return sum;
+}
+
+/* ---- One world ---- */
+
+static bool tell_world(struct sim_plan *plan)
+{
+    static struct sim_outcome outcome;
+    struct sim_totals totals = { 0 };
+    plan->tells = true;
+    sim_run(plan, &totals, &outcome);
+    sim_print_options(&outcome.options);
+    sim_print_story(&outcome);
+    return outcome.broken[0] != '\0';
+}
+
+/* Runs the failing world again in a child, since the engine may stop dead in it; shrinks it, and tells what is left. */
+static void explain(uint64_t seed, enum sim_class class)
+{
+    fflush(stdout);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        struct sim_plan plan = { .seed = seed, .class = class };
+        const unsigned runs = sim_shrink(&plan);
+        printf("shrunk in %u runs; all of it: sim --tell --seed %llu --class %u\n", runs, (unsigned long long)seed, class);
+        (void)tell_world(&plan);
+        fflush(stdout);
+        _exit(0);
+    }
+    if (pid > 0)
+        wait_for(pid);
+}
+
+static int print_hashes(const struct batch *batch)
+{
+    static struct sim_outcome outcome;
+    struct sim_totals totals = { 0 };
+    for (uint64_t i = 0; i < batch->count; i++) {
+        const struct sim_plan plan = { .seed = batch->first + i, .class = batch->class };
+        sim_run(&plan, &totals, &outcome);
+        printf("%llu %016llx\n", (unsigned long long)plan.seed, (unsigned long long)outcome.hash);
+    }
+    return 0;
+}
+
+/* ---- What happened, in numbers ---- */
+
+static double cpu_seconds(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_CHILDREN, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
+static void print_totals(const struct sim_totals *totals, double seconds)
+{
+    const double hours = (double)totals->simulated_us / 3.6e9, cpu = cpu_seconds();
+    printf("%llu worlds, %llu rounds (%llu attempts, %llu extensions, %llu releases), %llu acquisitions won, "
+           "%llu commands executed, %llu steps\n",
+           (unsigned long long)totals->worlds,
+           (unsigned long long)(totals->attempts + totals->extended + totals->released), (unsigned long long)totals->attempts,
+           (unsigned long long)totals->extended, (unsigned long long)totals->released, (unsigned long long)totals->won,
+           (unsigned long long)totals->commands, (unsigned long long)totals->steps);
+    printf("%.1f simulated hours in %.0f s: %.1f worlds a second; %.0f simulated hours per CPU hour\n", hours, seconds,
+           (double)totals->worlds / (seconds > 0 ? seconds : 1), cpu > 0 ? hours * 3600 / cpu : 0);
+}
+
+static void print_counts(const struct sim_totals *totals)
+{
+    puts("faults injected:");
+    for (unsigned i = 0; i < SIM_FAULT_COUNT; i++)
+        printf("%10llu  %s\n", (unsigned long long)totals->faults[i], sim_fault_text((enum sim_fault_kind)i));
+    puts("rare paths:");
+    for (unsigned i = 0; i < SIM_PATH_COUNT; i++)
+        printf("%10llu  %s\n", (unsigned long long)totals->paths[i], sim_path_text((enum sim_path)i));
+}
+
+static void check_paths(const struct sim_totals *totals)
+{
+    for (unsigned i = 0; i < SIM_PATH_COUNT; i++)
+        check(totals->paths[i] >= PATH_MIN, "reached %llu times: %s", (unsigned long long)totals->paths[i],
+              sim_path_text((enum sim_path)i));
+}
+
+/* A run in which little happens means nothing. */
+static void check_traffic(const struct sim_totals *totals)
+{
+    unsigned rare = 0;
+    for (unsigned i = 0; i < SIM_FAULT_COUNT; i++)
+        rare += sim_fault_is_in((enum sim_fault_kind)i, SIM_CLASS_ALL) && totals->faults[i] < FAULT_MIN;
+    check(totals->won >= WON_PER_WORLD_MIN * totals->worlds, "%llu acquisitions were won in %llu worlds",
+          (unsigned long long)totals->won, (unsigned long long)totals->worlds);
+    check(rare == 0, "each kind of fault was injected %d times or more", FAULT_MIN);
+}
+
+static struct sim_totals run_promised(const char *which, const struct batch *batch)
+{
+    const struct sim_totals totals = run_batch(batch);
+    check(totals.violations == 0, "%s: no rule was broken in %llu worlds from seed %llu on", which,
+          (unsigned long long)totals.worlds, (unsigned long long)batch->first);
+    if (totals.violations > 0) {
+        printf("%llu violations, the first with seed %llu\n", (unsigned long long)totals.violations,
+               (unsigned long long)totals.first_seed);
+        explain(totals.first_seed, batch->class);
+    }
+    return totals;
+}
+
+/* ---- Modes ---- */
+
+/* A line of the table; the totals are added to the sum. */
+static void run_class(enum sim_class class, uint64_t worlds, struct sim_totals *sum)
+{
+    const struct batch batch = { .class = class, .first = 1, .count = worlds };
+    const struct sim_totals totals = run_batch(&batch);
+    char seed[24] = "";
+    if (totals.violations > 0)
+        snprintf(seed, sizeof seed, "%llu", (unsigned long long)totals.first_seed);
+    printf("| %s | %s | %llu | %llu | %s |\n", sim_class_text(class), sim_class_is_promised(class) ? "yes" : "no",
+           (unsigned long long)totals.worlds, (unsigned long long)totals.violations, seed);
+    if (sim_class_is_promised(class) != (totals.violations == 0)) {
+        check(false, "faults \"%s\": %s", sim_class_text(class),
+              totals.violations > 0 ? "promised, and yet a rule was broken" : "not promised, but no violation was found");
+        if (totals.violations > 0)
+            explain(totals.first_seed, class);
+    }
+    sim_totals_add(sum, &totals);
+}
+
+static void run_classes(uint64_t worlds, struct sim_totals *sum)
+{
+    const unsigned before = failed;
+    puts("| faults | promised | worlds | violations | example seed |\n|---|---|---|---|---|");
+    for (unsigned class = 0; class < SIM_CLASS_COUNT; class++)
+        run_class((enum sim_class)class, worlds, sum);
+    check(failed == before, "every class of faults has the verdict that is expected of it");
+}
+
+static void run_ci(struct sim_totals *sum)
+{
+    const struct batch pinned = { .class = SIM_CLASS_COUNT, .first = 1, .count = CI_PINNED };
+    const struct batch fresh = { .class = SIM_CLASS_COUNT, .first = (uint64_t)time(NULL) * FRESH_SEEDS, .count = CI_FRESH };
+    struct sim_totals totals = run_promised("pinned seeds", &pinned);
+    sim_totals_add(sum, &totals);
+    totals = run_promised("fresh seeds", &fresh);
+    sim_totals_add(sum, &totals);
+    check_traffic(sum);
+    run_classes(CI_CLASS_WORLDS, sum);
+    check_paths(sum);
+}
+
+static void run_soak(unsigned seconds, struct sim_totals *sum)
+{
+    const time_t now = time(NULL);
+    const struct batch batch = { .class = SIM_CLASS_COUNT, .first = (uint64_t)now * FRESH_SEEDS, .count = FOR_EVER / 2,
+                                 .until = now + (time_t)seconds };
+    *sum = run_promised("fresh seeds", &batch);
+    check_traffic(sum);
+}
+
+/* In a broken build: the story is shown, so that one can see what the simulator would say. */
+static void run_canary(void)
+{
+    const struct batch batch = { .class = SIM_CLASS_COUNT, .first = 1, .count = CANARY_WORLDS };
+    const struct sim_totals totals = run_batch(&batch);
+    check(totals.violations > 0, "the canary was caught: %llu of %llu worlds broke a rule",
+          (unsigned long long)totals.violations, (unsigned long long)totals.worlds);
+    if (totals.violations > 0)
+        explain(totals.first_seed, SIM_CLASS_COUNT);
+}
+
+/* ---- The command line ---- */
+
+struct wishes {
+    const char *mode;
+    unsigned seconds;
+    bool has_worlds;
+    struct batch batch;
+};
+
+static bool read_number(const char *text, uint64_t *number)
+{
+    char *end;
+    if (!text || *text < '0' || *text > '9')
+        return false;
+    *number = strtoull(text, &end, 10);
+    return *end == '\0';
+}
+
+static bool read_wish(struct wishes *wishes, const char *name, const char *value)
+{
+    uint64_t number;
+    if (!read_number(value, &number))
+        return false;
+    if (strcmp(name, "--seed") == 0)
+        wishes->batch.first = number;
+    else if (strcmp(name, "--worlds") == 0)
+        wishes->batch.count = number, wishes->has_worlds = true;
+    else if (strcmp(name, "--class") == 0 && number <= SIM_CLASS_COUNT)
+        wishes->batch.class = (enum sim_class)number;
+    else if (strcmp(name, "--jobs") == 0 && number > 0 && number <= JOBS_MAX)
+        jobs = (unsigned)number;
+    else if (strcmp(name, "--soak") == 0)
+        wishes->mode = name, wishes->seconds = (unsigned)number;
+    else
+        return false;
+    return true;
+}
+
+static bool is_mode(const char *name)
+{
+    static const char *const modes[] = { "--tell", "--hashes", "--classes", "--ci", "--canary", "--stories" };
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        if (strcmp(name, modes[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool read_wishes(struct wishes *wishes, char **arguments)
+{
+    for (char **next = arguments; *next; next++) {
+        if (is_mode(*next))
+            wishes->mode = *next;
+        else if (read_wish(wishes, next[0], next[1]))
+            next++;
+        else
+            return false;
+    }
+    return true;
+}
+
+static void run_mode(const struct wishes *wishes)
+{
+    const time_t begun = time(NULL);
+    struct sim_totals sum = { 0 };
+    printf("seeds from %llu on, %u at a time\n", (unsigned long long)wishes->batch.first, jobs);
+    if (strcmp(wishes->mode, "--classes") == 0)
+        run_classes(wishes->has_worlds ? wishes->batch.count : CLASS_WORLDS, &sum);
+    else if (strcmp(wishes->mode, "--ci") == 0)
+        run_ci(&sum);
+    else if (strcmp(wishes->mode, "--soak") == 0)
+        run_soak(wishes->seconds, &sum);
+    else
+        sum = run_promised("worlds", &wishes->batch);
+    print_counts(&sum);
+    print_totals(&sum, difftime(time(NULL), begun));
+}
+
+int main(int argc, char **argv)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    struct wishes wishes = { .mode = "", .batch = { .class = SIM_CLASS_COUNT, .first = 1, .count = WORLDS } };
+    jobs = processors < 1 ? 1 : processors > JOBS_MAX ? JOBS_MAX : (unsigned)processors;
+    if (argc < 1 || !read_wishes(&wishes, argv + 1)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    if (strcmp(wishes.mode, "--hashes") == 0)
+        return print_hashes(&wishes.batch);
+    if (strcmp(wishes.mode, "--tell") == 0)
+        return tell_world(&(struct sim_plan){ .seed = wishes.batch.first, .class = wishes.batch.class }) ? 1 : 0;
+    if (strcmp(wishes.mode, "--stories") == 0)
+        check(sim_tell_stories() == 0, "every story ends as it must");
+    else if (strcmp(wishes.mode, "--canary") == 0)
+        run_canary();
+    else
+        run_mode(&wishes);
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed > 0 ? 1 : 0;
+}

@@ -1,0 +1,176 @@
+/* What a world is like, and which faults come when: all from its seed. */
+#include "sim_world.h"
+
+#include <stdio.h>
+
+enum {
+    MS = 1000,
+    SECOND = 1000000,
+    OPTIONS_SALT = 1, FAULTS_SALT = 2   /* Dice that have nothing to do with each other. */
+};
+
+const char *sim_class_text(enum sim_class class)
+{
+    static const char *const texts[] = {
+#define SIM_CLASS_TEXT(name, promised, text) text,
+        SIM_CLASSES(SIM_CLASS_TEXT)
+    };
+    return texts[class];
+}
+
+bool sim_class_is_promised(enum sim_class class)
+{
+    static const bool promised[] = {
+#define SIM_CLASS_PROMISED(name, is_promised, text) is_promised,
+        SIM_CLASSES(SIM_CLASS_PROMISED)
+    };
+    return promised[class];
+}
+
+const char *sim_fault_text(enum sim_fault_kind kind)
+{
+    static const char *const texts[] = {
+#define SIM_FAULT_TEXT(name, classes, text) text,
+        SIM_FAULTS(SIM_FAULT_TEXT)
+    };
+    return texts[kind];
+}
+
+bool sim_fault_is_in(enum sim_fault_kind kind, enum sim_class class)
+{
+#define IN(name) (1u << SIM_CLASS_##name)
+    static const uint32_t sets[] = {
+#define SIM_FAULT_SET(name, classes, text) classes,
+        SIM_FAULTS(SIM_FAULT_SET)
+    };
+    const uint32_t unpromised = ~(IN(CLOCK_FORWARD) - 1);
+#undef IN
+    return class == SIM_CLASS_ALL ? (sets[kind] & ~unpromised) != 0 : (sets[kind] >> class & 1) != 0;
+}
+
+uint64_t sim_random(struct sim_dice *dice)
+{
+    uint64_t z = dice->state += 0x9E3779B97F4A7C15u; /* SplitMix64 */
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+uint64_t sim_below(struct sim_dice *dice, uint64_t limit)
+{
+    return sim_random(dice) % limit;
+}
+
+bool sim_one_in(struct sim_dice *dice, uint64_t count)
+{
+    return sim_below(dice, count) == 0;
+}
+
+static uint32_t one_of(struct sim_dice *dice, const uint32_t *choices, size_t count)
+{
+    return choices[sim_below(dice, count)];
+}
+
+#define ONE_OF(dice, ...) \
+    one_of(dice, (const uint32_t[]){ __VA_ARGS__ }, sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
+
+static struct sim_dice dice_of(uint64_t seed, unsigned salt)
+{
+    struct sim_dice dice = { seed * 0x9E3779B97F4A7C15u + salt };
+    dice.state = sim_random(&dice);
+    return dice;
+}
+
+/* Where exclusion needs more than one node to be told something, a world of one node shows little. */
+static unsigned node_count_of(struct sim_dice *dice, enum sim_class class)
+{
+    return sim_class_is_promised(class) ? ONE_OF(dice, 1, 2, 3, 3, 3, 4, 5, 5, 5, 6, 7) : ONE_OF(dice, 3, 3, 4, 5);
+}
+
+/* A question and its answer take half the node timeout at most, or a healthy node would count as dead. */
+static uint64_t at_most(uint64_t value, uint64_t max)
+{
+    return value < max ? value : max;
+}
+
+struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
+{
+    struct sim_dice dice = dice_of(seed, OPTIONS_SALT);
+    const enum sim_class drawn = (enum sim_class)sim_below(&dice, 2 * (SIM_CLASS_ALL + 1));
+    struct sim_options o = { .seed = seed, .class = class };
+    if (class == SIM_CLASS_COUNT) /* Half of all worlds have it all. */
+        o.class = drawn < SIM_CLASS_ALL ? drawn : SIM_CLASS_ALL;
+    o.node_count = node_count_of(&dice, o.class);
+    o.client_count = 2 + (unsigned)sim_below(&dice, SIM_CLIENTS_MAX - 1);
+    o.lock_count = ONE_OF(&dice, 1, 1, 2, 3, SIM_LOCKS_MAX);
+    o.pace = ONE_OF(&dice, 1, 2, 5, 10, 20);
+    o.ttl_max_ms = o.pace * ONE_OF(&dice, 300, 1000, 2000, 3000);
+    o.guard_ms = o.class == SIM_CLASS_NO_GUARD ? 0 : o.ttl_max_ms;
+    o.drift_ppm = ONE_OF(&dice, 10000, 10000, 50000, 84000);
+    o.node_timeout_ms = o.pace * ONE_OF(&dice, 20, 50, 200, 500);
+    o.retry_ms = o.pace * ONE_OF(&dice, 30, 100, 200);
+    o.receive_size = ONE_OF(&dice, REDLOCK_RECEIVE_MIN, REDLOCK_RECEIVE_SIZE);
+    o.think_us = o.pace * ONE_OF(&dice, 50, 200, 400, 800) * MS;
+    o.delay_us = at_most(ONE_OF(&dice, 50, 100, 1000, 5000), o.node_timeout_ms * MS / 8);
+    o.jitter_us = o.class == SIM_CLASS_NONE ? 0 : at_most(ONE_OF(&dice, 0, 100, 2000, 10000), o.node_timeout_ms * MS / 8);
+    o.duration_us = (uint64_t)o.pace * ONE_OF(&dice, 5, 10, 30) * SECOND;
+    o.fault_count = o.class == SIM_CLASS_NONE ? 0 : 4 + (unsigned)sim_below(&dice, SIM_FAULTS_MAX - 3);
+    o.save_every_us = o.pace * ONE_OF(&dice, 100, 300, 1000) * MS;
+    o.restless = sim_one_in(&dice, 4);
+    o.in_pieces = sim_one_in(&dice, 6);
+    o.ticks_first = sim_one_in(&dice, 4);
+    return o;
+}
+
+void sim_print_options(const struct sim_options *o)
+{
+    printf("seed %llu, faults \"%s\": %u nodes, %u clients, %u locks, pace %u, TTL up to %u ms, guard %u ms, drift %u ppm, "
+           "node timeout %u ms, retry %u ms, think %u us, delay %llu + %llu us, %llu ms, %u faults%s%s%s\n",
+           (unsigned long long)o->seed, sim_class_text(o->class), o->node_count, o->client_count, o->lock_count, o->pace,
+           o->ttl_max_ms, o->guard_ms, o->drift_ppm, o->node_timeout_ms, o->retry_ms, o->think_us,
+           (unsigned long long)o->delay_us, (unsigned long long)o->jitter_us, (unsigned long long)(o->duration_us / MS),
+           o->fault_count, o->restless ? ", restless" : "", o->in_pieces ? ", in pieces" : "",
+           o->ticks_first ? ", clock first" : "");
+}
+
+/* ---- The schedule of faults ---- */
+
+static enum sim_fault_kind draw_kind(struct sim_dice *dice, enum sim_class class)
+{
+    enum sim_fault_kind kind;
+    do
+        kind = (enum sim_fault_kind)sim_below(dice, SIM_FAULT_COUNT);
+    while (!sim_fault_is_in(kind, class));
+    return kind;
+}
+
+/* Mostly short, sometimes as long as a TTL or the guard, and longer. */
+static uint64_t draw_length(struct sim_dice *dice, const struct sim_options *o)
+{
+    const uint64_t ttl_us = (uint64_t)o->ttl_max_ms * MS;
+    switch (sim_below(dice, 4)) {
+    case 0:  return 1 + sim_below(dice, 20 * MS);
+    case 1:  return 1 + sim_below(dice, (uint64_t)o->node_timeout_ms * 4 * MS);
+    case 2:  return 1 + sim_below(dice, ttl_us);
+    default: return 1 + sim_below(dice, 2 * ttl_us);
+    }
+}
+
+/* All of a fault is drawn, whatever its kind makes of it, so that the dice go on alike. */
+static struct sim_fault draw_fault(struct sim_dice *dice, const struct sim_options *o)
+{
+    struct sim_fault fault = { .kind = draw_kind(dice, o->class) };
+    fault.at_us = sim_below(dice, o->duration_us);
+    fault.lasts_us = draw_length(dice, o);
+    fault.client = (unsigned)sim_below(dice, o->client_count);
+    fault.node = (unsigned)sim_below(dice, o->node_count);
+    fault.amount = sim_random(dice) >> 1;
+    return fault;
+}
+
+void sim_schedule(struct sim_world *world)
+{
+    struct sim_dice dice = dice_of(world->options.seed, FAULTS_SALT);
+    for (unsigned i = 0; i < world->options.fault_count; i++)
+        world->faults[i] = draw_fault(&dice, &world->options);
+}

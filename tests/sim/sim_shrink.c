@@ -1,0 +1,88 @@
+/* Makes a story shorter: leaves out faults and actors, in ever smaller pieces, begins later, and throws other dice for what
+ * is neither schedule nor actor, as long as a rule is still broken, and sooner told. Each fault is drawn whether it happens
+ * or not, so that those which stay are the same. */
+#include "sim.h"
+
+enum { SHRINK_RUNS_MAX = 400, SHRINK_PASSES = 3, SALTS = 40, ITEMS_MAX = SIM_FAULTS_MAX + SIM_ACTORS_MAX };
+
+struct shrinking {
+    struct sim_plan best;
+    unsigned line_count;                /* Of the best. */
+    uint64_t ended_us;
+    unsigned fault_count, item_count;   /* Items: first the faults, then the actors. */
+    unsigned runs;
+};
+
+/* Keeps the plan when it breaks a rule in no more words than the best. */
+static bool is_better(struct shrinking *shrinking, const struct sim_plan *plan)
+{
+    static struct sim_outcome outcome;
+    struct sim_totals ignored = { 0 };
+    shrinking->runs++;
+    sim_run(plan, &ignored, &outcome);
+    if (outcome.broken[0] == '\0' || outcome.line_count > shrinking->line_count)
+        return false;
+    shrinking->best = *plan;
+    shrinking->line_count = outcome.line_count;
+    shrinking->ended_us = outcome.ended_us;
+    shrinking->fault_count = outcome.fault_count;
+    shrinking->item_count = outcome.fault_count + outcome.actor_count;
+    return true;
+}
+
+static bool *mask_of(const struct shrinking *shrinking, struct sim_plan *plan, unsigned item)
+{
+    return item < shrinking->fault_count ? &plan->fault_masked[item] : &plan->actor_masked[item - shrinking->fault_count];
+}
+
+static void leave_out(struct shrinking *shrinking, unsigned first, unsigned count)
+{
+    struct sim_plan plan = shrinking->best;
+    bool changes = false;
+    for (unsigned i = first; i < first + count && i < shrinking->item_count; i++) {
+        bool *mask = mask_of(shrinking, &plan, i);
+        changes = changes || !*mask;
+        *mask = true;
+    }
+    if (changes)
+        (void)is_better(shrinking, &plan);
+}
+
+static void leave_out_pieces(struct shrinking *shrinking)
+{
+    for (unsigned size = (shrinking->item_count + 1) / 2; size > 0; size /= 2)
+        for (unsigned first = 0; first < shrinking->item_count && shrinking->runs < SHRINK_RUNS_MAX; first += size)
+            leave_out(shrinking, first, size);
+}
+
+/* Begins in the second half of the story, in its last quarter, and so on. */
+static void begin_later(struct shrinking *shrinking)
+{
+    for (unsigned part = 2; part <= 64 && shrinking->runs < SHRINK_RUNS_MAX; part *= 2) {
+        struct sim_plan plan = shrinking->best;
+        plan.quiet_us = shrinking->ended_us - shrinking->ended_us / part;
+        (void)is_better(shrinking, &plan);
+    }
+}
+
+static void throw_other_dice(struct shrinking *shrinking)
+{
+    for (unsigned i = 1; i <= SALTS && shrinking->runs < SHRINK_RUNS_MAX; i++) {
+        struct sim_plan plan = shrinking->best;
+        plan.salt = i;
+        (void)is_better(shrinking, &plan);
+    }
+}
+
+unsigned sim_shrink(struct sim_plan *plan)
+{
+    struct shrinking shrinking = { .best = *plan, .line_count = UINT32_MAX };
+    if (is_better(&shrinking, plan))
+        for (unsigned i = 0; i < SHRINK_PASSES; i++) {
+            leave_out_pieces(&shrinking);
+            begin_later(&shrinking);
+            throw_other_dice(&shrinking);
+        }
+    *plan = shrinking.best;
+    return shrinking.runs;
+}

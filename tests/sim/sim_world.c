@@ -1,0 +1,531 @@
+/* One world from its beginning to its end: first under faults, then, when all of them are over, until everything has ended. */
+#include "sim_world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MS = 1000,
+    SECOND = 1000000,
+    FLOOR_TTL_MS = 100,             /* Times the pace. */
+    SPARE_LOCK = SIM_LOCKS_MAX,     /* Memory to which a lock is moved and from which it comes back. */
+    CALM_STEP_US = 20 * MS,
+    CONNECTIONS_PER_LINK = 1,
+    ACTORS_SALT = 16
+};
+
+#define SIM_SALT_STEP 0xA0761D6478BD642Fu
+
+/* ---- Telling ---- */
+
+void sim_count(struct sim_world *world, enum sim_path path)
+{
+    world->totals->paths[path]++;
+}
+
+void sim_mix(struct sim_world *world, uint64_t number)
+{
+    for (unsigned i = 0; i < 8; i++) /* FNV-1a, byte by byte from the lowest: alike on every machine. */
+        world->hash = (world->hash ^ (number >> 8 * i & 255)) * 1099511628211u;
+}
+
+void sim_mix_text(struct sim_world *world, const char *text)
+{
+    for (; *text != '\0'; text++)
+        world->hash = (world->hash ^ (uint8_t)*text) * 1099511628211u;
+}
+
+void sim_break(struct sim_world *world, const char *format, ...)
+{
+    va_list arguments;
+    if (cluster_is_broken(world->cluster))
+        return;
+    va_start(arguments, format);
+    vsnprintf(world->cluster->broken, sizeof world->cluster->broken, format, arguments);
+    va_end(arguments);
+}
+
+void sim_tell(struct sim_world *world, const char *format, ...)
+{
+    struct sim_outcome *outcome = world->outcome;
+    char *line = outcome->story[outcome->line_count++ % SIM_STORY_LINES];
+    va_list arguments;
+    if (!world->tells)
+        return;
+    const int used = snprintf(line, SIM_STORY_LINE, "%12.3f ms  ",
+                              (double)(world->cluster->now_us - world->begun_us) / 1000);
+    va_start(arguments, format);
+    vsnprintf(line + used, SIM_STORY_LINE - (size_t)used, format, arguments);
+    va_end(arguments);
+}
+
+/* Does the line speak of a resource, and the broken rule of another one? */
+static bool is_beside_the_point(const struct sim_outcome *outcome, const char *line)
+{
+    bool names_other = false, names_same = false;
+    for (unsigned i = 0; i < SIM_LOCKS_MAX; i++) {
+        const bool is_named = strstr(line, sim_resource(i)) != NULL;
+        if (strstr(outcome->broken, sim_resource(i)))
+            names_same = names_same || is_named;
+        else
+            names_other = names_other || is_named;
+    }
+    return outcome->broken[0] != '\0' && names_other && !names_same;
+}
+
+void sim_print_story(const struct sim_outcome *outcome)
+{
+    const unsigned end = outcome->line_count;
+    unsigned first = end, told = 0;
+    while (first > 0 && end - first < SIM_STORY_LINES && told < SIM_STORY_TOLD)
+        told += !is_beside_the_point(outcome, outcome->story[--first % SIM_STORY_LINES]);
+    if (first > 0)
+        printf("  (%u lines before)\n", first);
+    for (unsigned i = first; i < end; i++)
+        if (!is_beside_the_point(outcome, outcome->story[i % SIM_STORY_LINES]))
+            printf("  %s\n", outcome->story[i % SIM_STORY_LINES]);
+    printf("  %12.3f ms  %s\n", (double)outcome->ended_us / 1000, outcome->broken[0] ? outcome->broken : "the end");
+}
+
+/* ---- Actors ---- */
+
+const char *sim_resource(unsigned lock)
+{
+    static const char *const names[SIM_LOCKS_MAX] = { "door", "gate", "hall", "attic" };
+    return names[lock];
+}
+
+struct sim_actor *sim_actor_of(struct sim_world *world, unsigned client, unsigned lock)
+{
+    return &world->actors[client * world->options.lock_count + lock];
+}
+
+bool sim_others_hold(const struct sim_world *world, unsigned client, unsigned lock)
+{
+    for (unsigned c = 0; c < world->options.client_count; c++)
+        if (c != client && !world->cluster->clients[c].dead && cluster_valid_us(world->cluster, c, lock) > 0)
+            return true;
+    return false;
+}
+
+static uint32_t draw_ttl(const struct sim_world *world, struct sim_dice *dice)
+{
+    const uint32_t floor = FLOOR_TTL_MS * world->options.pace;
+    return floor + (uint32_t)sim_below(dice, world->options.ttl_max_ms - floor + 1);
+}
+
+static uint32_t draw_wait(const struct sim_world *world, struct sim_dice *dice)
+{
+    switch (sim_below(dice, 3)) {
+    case 0:  return sim_one_in(dice, 4) ? REDLOCK_FOREVER : 0;
+    case 1:  return 0;
+    default: return (uint32_t)sim_below(dice, world->options.ttl_max_ms);
+    }
+}
+
+static void release(struct sim_world *world, struct sim_actor *actor)
+{
+    actor->deed = SIM_RELEASES;
+    (void)cluster_release(world->cluster, actor->client, actor->lock);
+}
+
+static void acquire(struct sim_world *world, struct sim_actor *actor)
+{
+    const char *name = sim_resource(actor->lock);
+    const uint32_t ttl_ms = draw_ttl(world, &actor->dice), wait_ms = draw_wait(world, &actor->dice);
+    const struct redlock_request request = {
+        .resource = name, .resource_size = strlen(name), .ttl_ms = ttl_ms, .wait_ms = wait_ms,
+        .min_validity_ms = sim_one_in(&actor->dice, 4) ? ttl_ms / 4 : 0,
+        .extension_limit = sim_one_in(&actor->dice, 4) ? 1 + (uint32_t)sim_below(&actor->dice, 3) : 0,
+    };
+    if (actor->owed > 0)
+        sim_count(world, SIM_PATH_REUSED_WITH_DEBTS);
+    actor->deed = SIM_ACQUIRES;
+    actor->attempts = 0;
+    actor->guarded = 0;
+    actor->round_at = 0;
+    actor->failed_to_extend = false;
+    const enum redlock_status status = cluster_acquire(world->cluster, actor->client, actor->lock, &request);
+    if (status == REDLOCK_BAD_STATE && actor->maybe_held)
+        release(world, actor);
+    else if (status != REDLOCK_OK)
+        sim_break(world, "client %u may not acquire %s", actor->client, name);
+    actor->maybe_held = false;
+}
+
+static void extend(struct sim_world *world, struct sim_actor *actor)
+{
+    const uint32_t ttl_ms = draw_ttl(world, &actor->dice);
+    actor->deed = SIM_EXTENDS;
+    if (cluster_extend(world->cluster, actor->client, actor->lock, ttl_ms) == REDLOCK_EXTENSION_LIMIT)
+        sim_count(world, SIM_PATH_EXTENSION_LIMIT);
+}
+
+static bool is_pending(const struct sim_world *world, const struct sim_actor *actor)
+{
+    return redlock_lock_status(cluster_lock(world->cluster, actor->client, actor->lock)) == REDLOCK_PENDING;
+}
+
+/* What may be done at any moment: to memory of its own and back. */
+static void move(struct sim_world *world, struct sim_actor *actor)
+{
+    if (is_pending(world, actor))
+        sim_count(world, SIM_PATH_MOVED_IN_FLIGHT);
+    cluster_move(world->cluster, actor->client, SPARE_LOCK, actor->lock);
+    cluster_move(world->cluster, actor->client, actor->lock, SPARE_LOCK);
+}
+
+static void forget(struct sim_world *world, struct sim_actor *actor)
+{
+    if (is_pending(world, actor))
+        sim_count(world, SIM_PATH_FORGOTTEN_IN_FLIGHT);
+    cluster_forget(world->cluster, actor->client, actor->lock);
+    redlock_lock_init(cluster_lock(world->cluster, actor->client, actor->lock));
+    sim_actor_forgets(world, actor);
+}
+
+/* A client that has crashed, or lost its memory of the lock, still knows the token that it had. */
+static void adopt(struct sim_world *world, struct sim_actor *actor)
+{
+    if (cluster_adopt(world->cluster, actor->client, actor->lock, sim_resource(actor->lock), actor->token) != REDLOCK_OK)
+        return;
+    actor->adopted = actor->maybe_held = true;
+    extend(world, actor);
+}
+
+static void cancel(struct sim_world *world, struct sim_actor *actor)
+{
+    cluster_cancel(world->cluster, actor->client, actor->lock);
+}
+
+static void act_pending(struct sim_world *world, struct sim_actor *actor)
+{
+    const uint64_t die = sim_below(&actor->dice, 40);
+    if (die < 2)
+        move(world, actor);
+    else if (die == 2)
+        forget(world, actor);
+    else if (die < 6)
+        cancel(world, actor);
+    else if (die < 12 && actor->deed == SIM_EXTENDS) {
+        sim_count(world, SIM_PATH_RELEASE_IN_EXTENSION);
+        release(world, actor);
+    }
+}
+
+static void act_held(struct sim_world *world, struct sim_actor *actor)
+{
+    const uint64_t die = sim_below(&actor->dice, 40);
+    if (die < 14)
+        release(world, actor);
+    else if (die < 28)
+        extend(world, actor);
+    else if (die == 28)
+        forget(world, actor);
+    else if (die == 29)
+        move(world, actor);
+}
+
+static void act_idle(struct sim_world *world, struct sim_actor *actor)
+{
+    const uint64_t die = sim_below(&actor->dice, 40);
+    if (die == 0 && actor->token[0] != '\0')
+        adopt(world, actor);
+    else if (die == 1)
+        forget(world, actor);
+    else if (die == 2)
+        release(world, actor);
+    else
+        acquire(world, actor);
+}
+
+static bool is_awake(const struct sim_world *world, const struct sim_actor *actor)
+{
+    const struct cluster_client *client = &world->cluster->clients[actor->client];
+    return !client->frozen && !client->dead;
+}
+
+/* Some deeds follow at once, so that they meet what is still under way. */
+static uint64_t draw_pause(const struct sim_world *world, struct sim_dice *dice)
+{
+    if (sim_one_in(dice, 4))
+        return 1 + sim_below(dice, 2 * world->options.delay_us + 1);
+    return 1 + sim_below(dice, 2 * (uint64_t)world->options.think_us);
+}
+
+static void act(struct sim_world *world, struct sim_actor *actor)
+{
+    actor->next_at = world->cluster->now_us + draw_pause(world, &actor->dice);
+    if (!is_awake(world, actor))
+        return;
+    if (is_pending(world, actor))
+        act_pending(world, actor);
+    else if (cluster_valid_us(world->cluster, actor->client, actor->lock) > 0)
+        act_held(world, actor);
+    else
+        act_idle(world, actor);
+}
+
+/* ---- Under faults ---- */
+
+/* What is next: an actor's deed, a fault's begin or end. */
+struct next {
+    uint64_t at;
+    struct sim_actor *actor;
+    unsigned fault;
+    bool ends;
+};
+
+static void consider_fault(struct sim_world *world, struct next *next, unsigned i)
+{
+    const struct sim_fault *fault = &world->faults[i];
+    const uint64_t begins_at = world->begun_us + fault->at_us;
+    const uint64_t at = fault->is_on ? begins_at + fault->lasts_us : begins_at;
+    if (world->fault_masked[i] || fault->is_past || at >= next->at)
+        return;
+    *next = (struct next){ at, NULL, i, fault->is_on };
+}
+
+static struct next find_next(struct sim_world *world, uint64_t until_us)
+{
+    struct next next = { until_us, NULL, SIM_FAULTS_MAX, false };
+    for (unsigned i = 0; i < world->options.fault_count; i++)
+        consider_fault(world, &next, i);
+    for (unsigned i = 0; i < world->actor_count; i++)
+        if (!world->actors[i].masked && world->actors[i].next_at < next.at)
+            next = (struct next){ world->actors[i].next_at, &world->actors[i], SIM_FAULTS_MAX, false };
+    return next;
+}
+
+static void run_until(struct sim_world *world, uint64_t until_us)
+{
+    while (cluster_step(world->cluster, until_us)) { }
+}
+
+static void save_in_time(struct sim_world *world)
+{
+    if (world->cluster->now_us >= world->saved_at + world->options.save_every_us)
+        sim_save_memories(world);
+}
+
+static void live(struct sim_world *world)
+{
+    const uint64_t end_us = world->begun_us + world->options.duration_us;
+    const bool saves = sim_fault_is_in(SIM_FAULT_RESTART_BACK, world->options.class) ||
+                       sim_fault_is_in(SIM_FAULT_FAILOVER, world->options.class);
+    while (!cluster_is_broken(world->cluster) && world->cluster->now_us < end_us) {
+        const struct next next = find_next(world, end_us);
+        run_until(world, next.at);
+        if (cluster_is_broken(world->cluster))
+            return;
+        if (saves)
+            save_in_time(world);
+        if (next.actor)
+            act(world, next.actor);
+        else if (next.fault < SIM_FAULTS_MAX && next.ends)
+            sim_fault_end(world, next.fault);
+        else if (next.fault < SIM_FAULTS_MAX)
+            sim_fault_begin(world, next.fault);
+    }
+}
+
+/* ---- When all faults are over ---- */
+
+static void end_faults(struct sim_world *world)
+{
+    struct cluster *cluster = world->cluster;
+    for (unsigned i = 0; i < world->options.fault_count; i++)
+        if (world->faults[i].is_on)
+            sim_fault_end(world, i);
+    cluster_heal_all(cluster);
+}
+
+static bool is_at_rest(struct sim_world *world)
+{
+    bool rests = true;
+    for (unsigned i = 0; i < world->actor_count; i++) {
+        struct sim_actor *actor = &world->actors[i];
+        if (is_pending(world, actor))
+            rests = false;
+        else if (cluster_valid_us(world->cluster, actor->client, actor->lock) > 0)
+            release(world, actor), rests = false;
+    }
+    return rests;
+}
+
+/* The longest that a key, a guard, or a pause between connections may last. */
+static uint64_t settling_us(const struct sim_options *options)
+{
+    return (uint64_t)(2 * options->ttl_max_ms + 2 * options->guard_ms + 20 * options->node_timeout_ms) * MS + 20 * SECOND +
+           SIM_CLOCK_BACK_US;
+}
+
+static void must_come_to_rest(struct sim_world *world)
+{
+    struct cluster *cluster = world->cluster;
+    const uint64_t until_us = cluster->now_us + settling_us(&world->options) + (uint64_t)world->options.pace * 60 * SECOND;
+    while (!is_at_rest(world) && !cluster_is_broken(cluster)) {
+        if (cluster->now_us >= until_us)
+            sim_break(world, "liveness: an operation does not end although all faults are over");
+        run_until(world, cluster->now_us + CALM_STEP_US * world->options.pace);
+    }
+}
+
+static void must_leave_nothing(struct sim_world *world)
+{
+    struct cluster *cluster = world->cluster;
+    for (unsigned i = 0; i < world->actor_count; i++)   /* What has ended was not yet released. */
+        (void)cluster_release(cluster, world->actors[i].client, world->actors[i].lock);
+    run_until(world, cluster->now_us + settling_us(&world->options));
+    for (unsigned i = 0; i < world->actor_count; i++) {
+        const struct sim_actor *actor = &world->actors[i];
+        if (!redlock_idle(cluster_lock(cluster, actor->client, actor->lock)))
+            sim_break(world, "client %u: the engine still knows something of %s", actor->client, sim_resource(actor->lock));
+        if (cluster_count_keys(cluster, sim_resource(actor->lock)) > 0)
+            sim_break(world, "a key of %s is left", sim_resource(actor->lock));
+    }
+    if (cluster->connection_count > (size_t)world->options.client_count * world->options.node_count * CONNECTIONS_PER_LINK)
+        sim_break(world, "%u connections are left", (unsigned)cluster->connection_count);
+}
+
+static void must_work_again(struct sim_world *world)
+{
+    struct cluster *cluster = world->cluster;
+    const struct redlock_request request = { .resource = sim_resource(0), .resource_size = strlen(sim_resource(0)),
+                                             .ttl_ms = world->options.ttl_max_ms };
+    for (unsigned c = 0; c < world->options.client_count && !cluster_is_broken(cluster); c++) {
+        struct sim_actor *actor = sim_actor_of(world, c, 0);
+        actor->deed = SIM_ACQUIRES;
+        actor->attempts = 0;
+        (void)cluster_acquire(cluster, c, 0, &request);
+        (void)cluster_run_until_done(cluster, c, 0);
+        if (cluster_valid_us(cluster, c, 0) == 0)
+            sim_break(world, "client %u cannot acquire although all is well: %s", c,
+                      redlock_status_text(redlock_lock_status(cluster_lock(cluster, c, 0))));
+        release(world, actor);
+        (void)cluster_run_until_done(cluster, c, 0);
+        run_until(world, cluster->now_us + 4 * (world->options.delay_us + world->options.jitter_us) + MS);
+    }
+}
+
+static void calm_down(struct sim_world *world)
+{
+    end_faults(world);
+    must_come_to_rest(world);
+    must_leave_nothing(world);
+    must_work_again(world);
+}
+
+/* ---- Beginning and end ---- */
+
+static struct redlock_config config_of(const struct sim_options *options)
+{
+    struct redlock_config config;
+    redlock_config_init(&config);
+    config.guard_ms = options->guard_ms;
+    config.drift_ppm = options->drift_ppm;
+    config.node_timeout_ms = options->node_timeout_ms;
+    config.retry_ms = options->retry_ms;
+    config.receive_size = options->receive_size;
+    config.pipeline = options->in_pieces ? REDLOCK_PIPELINE_MIN : REDLOCK_PIPELINE;
+    return config;
+}
+
+/* Where a node may lose or shorten what it has granted, a promise can be broken of which no client knows. */
+static bool keeps_memory(enum sim_class class)
+{
+    return sim_class_is_promised(class) && class != SIM_CLASS_CRASH_LOST && class != SIM_CLASS_CRASH_BACK &&
+           class != SIM_CLASS_ALL;
+}
+
+static void shape_network(struct sim_world *world)
+{
+    const struct sim_options *options = &world->options;
+    for (unsigned c = 0; c < options->client_count; c++)
+        for (unsigned k = 0; k < options->node_count; k++) {
+            struct cluster_link *link = &world->cluster->links[c][k];
+            link->delay_us = options->delay_us;
+            link->jitter_us = options->jitter_us;
+            link->send_max = link->receive_max = options->in_pieces ? 1 + cluster_below(world->cluster, 40) : 0;
+        }
+}
+
+static void place_actors(struct sim_world *world, const struct sim_plan *plan)
+{
+    world->actor_count = world->options.client_count * world->options.lock_count;
+    for (unsigned i = 0; i < world->actor_count; i++) {
+        struct sim_actor *actor = &world->actors[i];
+        actor->client = i / world->options.lock_count;
+        actor->lock = i % world->options.lock_count;
+        actor->dice.state = plan->seed * 0xD1342543DE82EF95u + ACTORS_SALT + i;
+        actor->masked = plan->actor_masked[i];
+        actor->status = REDLOCK_LOST;
+        actor->next_at = world->begun_us + plan->quiet_us + sim_below(&actor->dice, world->options.think_us);
+    }
+}
+
+static void begin(struct sim_world *world, const struct sim_plan *plan)
+{
+    const struct redlock_config config = config_of(&world->options);
+    struct cluster *cluster =
+        cluster_new(world->options.node_count, world->options.client_count, &config, plan->seed + plan->salt * SIM_SALT_STEP);
+    world->cluster = cluster;
+    world->begun_us = cluster->now_us;
+    cluster->restless = world->options.restless;
+    cluster->no_promise = !keeps_memory(world->options.class);
+    for (unsigned c = 0; c < cluster->client_count; c++) {
+        cluster->clients[c].ticks_first = world->options.ticks_first;
+        cluster_need_locks(cluster, c, SIM_LOCKS_MAX + 1);
+    }
+    shape_network(world);
+    place_actors(world, plan);
+    memcpy(world->fault_masked, plan->fault_masked, sizeof world->fault_masked);
+    sim_schedule(world);
+    cluster->observer = (struct cluster_observer){ world, sim_saw_command, sim_saw_call };
+}
+
+static void conclude(struct sim_world *world)
+{
+    struct sim_outcome *outcome = world->outcome;
+    struct sim_totals *totals = world->totals;
+    const bool is_broken = cluster_is_broken(world->cluster);
+    sim_mix(world, world->cluster->now_us);
+    outcome->options = world->options;
+    outcome->hash = world->hash;
+    outcome->ended_us = world->cluster->now_us - world->begun_us;
+    outcome->fault_count = world->options.fault_count;
+    outcome->actor_count = world->actor_count;
+    memcpy(outcome->broken, world->cluster->broken, sizeof outcome->broken);
+    totals->worlds++;
+    totals->simulated_us += outcome->ended_us;
+    totals->steps += world->cluster->step_count;
+    if (is_broken && totals->violations++ == 0)
+        totals->first_seed = world->options.seed;
+}
+
+void sim_run(const struct sim_plan *plan, struct sim_totals *totals, struct sim_outcome *outcome)
+{
+    static struct sim_world world; /* Too large for the stack; one at a time. */
+    memset(outcome, 0, sizeof *outcome);
+    world = (struct sim_world){ .options = sim_options_of(plan->seed, plan->class), .hash = 14695981039346656037u,
+                                .tells = plan->tells, .totals = totals, .outcome = outcome };
+    begin(&world, plan);
+    live(&world);
+    if (!cluster_is_broken(world.cluster) && sim_class_is_promised(world.options.class))
+        calm_down(&world);
+    conclude(&world);
+    cluster_free(world.cluster);
+    free(world.tokens);
+}
+
+void sim_totals_add(struct sim_totals *sum, const struct sim_totals *part)
+{
+    const uint64_t first = sum->violations > 0 ? sum->first_seed : part->first_seed;
+    const uint64_t *from = (const uint64_t *)(const void *)part;
+    uint64_t *to = (uint64_t *)(void *)sum;
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
+        to[i] += from[i];
+    sum->first_seed = first;
+}
