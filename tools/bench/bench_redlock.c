@@ -133,7 +133,6 @@ static struct face_lock *take_oldest(struct face *f)
  * oldest still owes is left to its TTL. */
 static struct face_lock *take_lock(struct face *f)
 {
-    const uint64_t now = redlock_now_us();
     if (f->resting_count > 0 && redlock_idle(&f->resting[f->resting_first]->lock)) return take_oldest(f);
     if (f->used_count < f->lock_count) return &f->locks[f->used_count++];
     for (unsigned i = 0; i < f->resting_count; i++) {
