@@ -43,7 +43,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-live programs check-symbols mutants sim soak stories fuzz coverage demo bench size \
+.PHONY: all test test-unit test-live programs check-symbols mutants sim soak stories explore fuzz coverage demo bench size \
         amalgamation lint install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -124,6 +124,10 @@ soak:
 stories:
 	@CC='$(CC)' tests/sim/run --stories
 
+# All states of small worlds, by the engine's own code. FULL=1: minutes, not half of one.
+explore:
+	@CC='$(CC)' tests/explore/run $(if $(FULL),--full,--quick)
+
 # Random inputs, guided by coverage, for so many seconds a target; what they found is replayed by "make test".
 fuzz:
 	@tests/fuzz/run $(or $(SECONDS_PER_TARGET),60)
@@ -178,7 +182,7 @@ help:
 	@echo 'make                the library and the command, in $(BUILD)'
 	@echo 'make demo           a lock on five real servers, step by step, in half a minute'
 	@echo 'make test           all tests; also test-unit, test-live, check-symbols'
-	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories: faulty worlds in virtual time'
+	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make lint           clang-tidy, shellcheck, mandoc'

@@ -1,0 +1,19 @@
+/* What two worlds must have in common to have the same future: a digest of 128 bits of that, and of nothing else. */
+#ifndef EXPLORE_DIGEST_H
+#define EXPLORE_DIGEST_H
+
+#include "world.h"
+
+struct digest {
+    uint64_t high, low;
+};
+
+/* The same for worlds that differ only in the names of nodes, in the names of clients, in the date, or in bytes that
+ * nothing will ever be decided by. */
+struct digest digest_of(const struct world *w, const struct bounds *bounds);
+
+/* Of a pair; of a set, whose order changes, and in which nothing counts twice. */
+struct digest digest_join(struct digest digest, struct digest other);
+struct digest digest_of_set(struct digest *digests, unsigned count);
+
+#endif

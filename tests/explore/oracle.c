@@ -1,0 +1,101 @@
+#include "oracle.h"
+
+#include "../../redlock/lock.h"
+#include "../../redlock/queue.h"
+
+static bool is_valid(const struct world *w, unsigned c)
+{
+    return redlock_valid_us(&w->clients[c].lock, world_now_us(w)) > 0;
+}
+
+/* ---- What is promised ---- */
+
+/* While a client is within its validity a quorum holds its key, those nodes counted that have lost it in a crash. */
+static const char *check_promise(const struct world *w, const struct bounds *bounds, unsigned c)
+{
+    const struct client *client = &w->clients[c];
+    unsigned count = 0;
+
+    if (!is_valid(w, c)) return NULL;
+    for (unsigned k = 0; k < bounds->nodes; k++)
+        count += w->nodes[k].token == token_number(client->lock.token) || (client->lost >> k & 1);
+    return count >= bounds->nodes / 2 + 1 ? NULL : "a client is within its validity, but no quorum holds its key";
+}
+
+/* ---- What the engine takes for granted ---- */
+
+static unsigned asked_count(const struct client *client, unsigned k, unsigned command)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < client->nodes[k].asked_count; i++) count += ring_at(client, k, i)->command == command;
+    return count;
+}
+
+static const char *check_stake(const struct world *w, unsigned c, unsigned k)
+{
+    const struct client *client = &w->clients[c];
+    const struct redlock_lock *lock = &client->lock;
+    const struct redlock_stake *stake = &lock->stakes[k];
+    const struct model *node = &w->nodes[k];
+    bool is_owed = lock->owed >> k & 1, is_late = lock->late >> k & 1;
+    unsigned releases = asked_count(client, k, WIRE_RELEASE), sets = asked_count(client, k, WIRE_ACQUIRE);
+
+    if (releases != (stake->state == STAKE_LEAVING)) return "a release is on its way exactly when a stake is leaving";
+    if (sets > 1)                                          return "two SETs of one lock are on their way to one node";
+    if (sets > 0 && stake->state == STAKE_NONE)            return "a SET is on its way where no stake is";
+    if (is_owed != (stake->state == STAKE_OWED))           return "a stake is owed, but not noted";
+    if (is_late && !is_owed)                               return "a debt is late, but not owed";
+    if (is_owed && !is_late && stake->want != WIRE_RELEASE) return "a debt is neither queued nor late";
+    if ((stake->want != WIRE_NONE) != queue_holds(lock, k)) return "what a lock wants of a node is not queued";
+    if (node->token != 0 && token_client(node->token) == c && node->is_prompt && stake->state == STAKE_NONE)
+        return "a node has a client's key, and the client knows nothing of it";
+    return NULL;
+}
+
+static const char *check_session(const struct world *w, unsigned c, unsigned k)
+{
+    const struct redlock_node *node = &w->clients[c].nodes[k];
+    const struct link *link = &w->links[c][k];
+
+    if (node->state == NODE_READY && !link->is_broken && node->asked_count != link->command_count + link->answer_count)
+        return "a node owes more or fewer answers than its session waits for";
+    return NULL;
+}
+
+static const char *check_lock(const struct world *w, const struct bounds *bounds, unsigned c)
+{
+    const struct client *client = &w->clients[c];
+    const struct redlock_lock *lock = &client->lock;
+    unsigned outstanding = 0;
+
+    for (unsigned k = 0; k < bounds->nodes; k++) outstanding += client->nodes[k].asked_count;
+    if (outstanding != lock->outstanding) return "a lock waits for more or fewer answers than were asked for";
+    if (lock->phase != PHASE_IDLE && lock->phase != PHASE_HELD && !lock->in_heap) return "nothing will ever end an operation";
+    if (lock->owed && !lock->in_heap) return "nothing will ever end a debt";
+    return NULL;
+}
+
+static const char *check_client(const struct world *w, const struct bounds *bounds, unsigned c)
+{
+    const char *breach;
+
+    if (w->clients[c].is_out) return NULL;
+    breach = check_promise(w, bounds, c);
+    if (!breach) breach = check_lock(w, bounds, c);
+    for (unsigned k = 0; k < bounds->nodes && !breach; k++) {
+        breach = check_stake(w, c, k);
+        if (!breach) breach = check_session(w, c, k);
+    }
+    return breach;
+}
+
+const char *oracle(const struct world *w, const struct bounds *bounds)
+{
+    const char *breach = w->breach;
+
+    if (is_valid(w, 0) && is_valid(w, 1)) return "two clients hold the lock";
+    if (bounds->only_exclusion) return NULL;
+    for (unsigned c = 0; c < CLIENTS && !breach; c++) breach = check_client(w, bounds, c);
+    return breach;
+}

@@ -1,0 +1,10 @@
+/* What must be so after every event. */
+#ifndef EXPLORE_ORACLE_H
+#define EXPLORE_ORACLE_H
+
+#include "world.h"
+
+/* NULL, or what is broken, in words. */
+const char *oracle(const struct world *w, const struct bounds *bounds);
+
+#endif

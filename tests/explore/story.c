@@ -1,0 +1,104 @@
+#include "story.h"
+
+#include <stdio.h>
+
+enum { SENTENCE_MAX = 120 };
+
+static const char *const command_names[] = {
+    [WIRE_ACQUIRE] = "SET", [WIRE_EXTEND] = "extend script", [WIRE_RELEASE] = "release script", [WIRE_PTTL] = "PTTL"
+};
+
+static const char *says(uint8_t kind, bool done)
+{
+    if (kind == WIRE_ACQUIRE) return done ? "OK" : "nil";
+    return done ? "1" : "0";
+}
+
+static char name(unsigned c)
+{
+    return (char)('A' + c);
+}
+
+static unsigned attempt_of(const struct bounds *bounds, unsigned token)
+{
+    return bounds->attempts[token_client(token)] - (token & 15);
+}
+
+static void tell_command(char *text, const struct bounds *bounds, const char *how, const struct world *before,
+                         const struct world *after, struct event e, const struct command *command)
+{
+    unsigned was = before->nodes[e.node].token, is = after->nodes[e.node].token;
+    bool did = was != is || before->nodes[e.node].expires_at != after->nodes[e.node].expires_at;
+
+    snprintf(text, SENTENCE_MAX, "node %u executes %c's %s of attempt %u%s: %s", e.node, name(e.client),
+             command_names[command->kind], attempt_of(bounds, command->token), how, did ? "done" : "nothing to do");
+}
+
+static void tell(char *text, const struct bounds *bounds, const struct world *before, struct event e,
+                 const struct world *after)
+{
+    const struct link *link = &before->links[e.client][e.node];
+
+    switch ((enum event_kind)e.kind) {
+    case EVENT_TIME:    snprintf(text, SENTENCE_MAX, "a tick passes"); break;
+    case EVENT_WAKE:    snprintf(text, SENTENCE_MAX, "%c looks at the clock", name(e.client)); break;
+    case EVENT_ACQUIRE: snprintf(text, SENTENCE_MAX, "%c begins to acquire", name(e.client)); break;
+    case EVENT_EXTEND:  snprintf(text, SENTENCE_MAX, "%c begins to extend", name(e.client)); break;
+    case EVENT_RELEASE: snprintf(text, SENTENCE_MAX, "%c begins to release", name(e.client)); break;
+    case EVENT_CANCEL:  snprintf(text, SENTENCE_MAX, "%c gives up", name(e.client)); break;
+    case EVENT_EXECUTE: tell_command(text, bounds, "", before, after, e, &link->commands[0]); break;
+    case EVENT_STALE:   tell_command(text, bounds, " (late)", before, after, e, &link->stale[e.which]); break;
+    case EVENT_ANSWER:
+        snprintf(text, SENTENCE_MAX, "%c reads node %u's answer to its %s: %s", name(e.client), e.node,
+                 command_names[link->answers[0].kind], says(link->answers[0].kind, link->answers[0].done));
+        break;
+    case EVENT_LOSE:    snprintf(text, SENTENCE_MAX, "%c's connection to node %u breaks", name(e.client), e.node); break;
+    case EVENT_CONNECT: snprintf(text, SENTENCE_MAX, "%c connects to node %u again", name(e.client), e.node); break;
+    case EVENT_CRASH:   snprintf(text, SENTENCE_MAX, "node %u crashes and is back, empty", e.node); break;
+    case EVENT_GAIN:    snprintf(text, SENTENCE_MAX, "the clock of node %u gains a tick", e.node); break;
+    case EVENT_VANISH:  snprintf(text, SENTENCE_MAX, "%c's key on node %u vanishes: released", name(e.client), e.node); break;
+    }
+}
+
+static bool is_valid(const struct world *w, unsigned c)
+{
+    return redlock_valid_us(&w->clients[c].lock, world_now_us(w)) > 0;
+}
+
+static bool is_pending(const struct world *w, unsigned c)
+{
+    return redlock_lock_status(&w->clients[c].lock) == REDLOCK_PENDING;
+}
+
+static void tell_keys(const struct world *w, const struct bounds *bounds)
+{
+    for (unsigned k = 0; k < bounds->nodes; k++) {
+        unsigned token = w->nodes[k].token;
+        if (token == 0) printf(" -   ");
+        else printf(" %c%u<%-2u", name(token_client(token)), attempt_of(bounds, token), w->nodes[k].expires_at);
+    }
+}
+
+static void tell_change(const struct world *before, const struct world *after, unsigned c)
+{
+    uint64_t left_us = redlock_valid_us(&after->clients[c].lock, world_now_us(after));
+
+    if (is_valid(after, c) && !is_valid(before, c))
+        printf(" [%c holds until %u]", name(c), after->now + (unsigned)((left_us - 1) / (TICK_MS * 1000)) + 1);
+    if (!is_valid(after, c) && is_valid(before, c)) printf(" [%c holds no more]", name(c));
+    if (!is_pending(after, c) && is_pending(before, c))
+        printf(" [%c: %s]", name(c), redlock_status_text(redlock_lock_status(&after->clients[c].lock)));
+}
+
+void story_tell(unsigned number, const struct world *before, struct event event, const struct world *after,
+                const struct bounds *bounds)
+{
+    char text[SENTENCE_MAX];
+
+    tell(text, bounds, before, event, after);
+    printf("  %3u  t=%-2u ", number, after->now);
+    tell_keys(after, bounds);
+    printf("  %s", text);
+    for (unsigned c = 0; c < CLIENTS; c++) tell_change(before, after, c);
+    printf("\n");
+}

@@ -1,0 +1,650 @@
+#include "world.h"
+
+#include "../../redlock/lock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS_MAX = 8, TICK_US = TICK_MS * 1000 };
+
+static const char resource[] = "r";
+
+static void fail(const char *why)
+{
+    fprintf(stderr, "explore: %s\n", why);
+    abort();
+}
+
+unsigned token_number(const uint8_t *token)
+{
+    return token[0];
+}
+
+/* ---- Commands, as they come out of an engine ---- */
+
+struct word {
+    const char *text;
+    size_t size;
+};
+
+/* Reads one command; returns its size, or 0 when there is none. */
+static size_t read_command(const uint8_t *data, size_t size, struct word words[WORDS_MAX])
+{
+    static const struct resp_limits limits = { .bulk_max = 4096, .elements_max = WORDS_MAX, .depth_max = 1 };
+    struct resp_parser parser;
+    struct resp_item item = { 0 };
+    size_t used = 0, consumed;
+
+    if (size == 0) return 0;
+    resp_parser_init(&parser, &limits);
+    for (unsigned i = 0; !item.ends_reply; i++) {
+        if (resp_parse(&parser, data + used, size - used, true, &consumed, &item) != RESP_OK) fail("not a command");
+        used += consumed;
+        if (i > 0) words[i - 1] = (struct word){ (const char *)item.data, item.size };
+    }
+    return used;
+}
+
+static bool is_word(struct word word, const char *text)
+{
+    return word.size == strlen(text) && memcmp(word.text, text, word.size) == 0;
+}
+
+static uint8_t read_ticks(struct word word)
+{
+    unsigned ms = 0;
+
+    for (size_t i = 0; i < word.size; i++) ms = ms * 10 + (unsigned)(word.text[i] - '0');
+    return (uint8_t)(ms / TICK_MS);
+}
+
+static uint8_t read_token(struct word word)
+{
+    uint8_t token[REDLOCK_TOKEN_SIZE];
+
+    if (!wire_token_read(word.text, word.size, token)) fail("not a token");
+    return (uint8_t)token_number(token);
+}
+
+static struct command understand(const struct word words[WORDS_MAX], uint16_t now)
+{
+    struct command command = { .sent_at = now };
+
+    if (is_word(words[0], "SET")) {
+        command.kind = WIRE_ACQUIRE;
+        command.token = read_token(words[2]);
+        command.ttl = read_ticks(words[5]);
+    } else if (is_word(words[0], "EVALSHA")) {
+        command.kind = is_word(words[1], WIRE_EXTEND_SHA1) ? WIRE_EXTEND : WIRE_RELEASE;
+        command.token = read_token(words[4]);
+        if (command.kind == WIRE_EXTEND) command.ttl = read_ticks(words[5]);
+    } else if (is_word(words[0], "PTTL")) {
+        command.kind = WIRE_PTTL;
+    } else {
+        fail("a command that no node of this world knows");
+    }
+    return command;
+}
+
+/* ---- Nodes ---- */
+
+/* What the scripts say is taken from their text, so that a broken script breaks the world. */
+static bool release_compares(void)
+{
+    return strstr(WIRE_RELEASE_SCRIPT, "if v==ARGV[1] then") != NULL;
+}
+
+static bool extend_compares(void)
+{
+    return strstr(WIRE_EXTEND_SCRIPT, "~=ARGV[1] then return 0") != NULL;
+}
+
+static bool extend_may_shorten(void)
+{
+    return strstr(WIRE_EXTEND_SCRIPT, "p<tonumber(ARGV[2])") == NULL;
+}
+
+static uint8_t execute_set(struct world *w, struct model *node, const struct command *command, bool is_prompt)
+{
+    if (node->token != 0) return 0;
+    node->token = command->token;
+    node->expires_at = (uint16_t)(w->now + command->ttl);
+    node->is_prompt = is_prompt;
+    return 1;
+}
+
+static uint8_t execute_release(struct world *w, struct model *node, const struct command *command)
+{
+    if (node->token == 0) return 0;
+    if (node->token != command->token && release_compares()) return 0;
+    if (token_client(node->token) != token_client(command->token)) w->breach = "a node's key was deleted by another client";
+    node->token = 0;
+    return 1;
+}
+
+static uint8_t execute_extend(struct world *w, struct model *node, const struct command *command, bool is_prompt)
+{
+    uint16_t expires_at = (uint16_t)(w->now + command->ttl);
+
+    if (node->token == 0 || (node->token != command->token && extend_compares())) return 0;
+    if (token_client(node->token) != token_client(command->token)) w->breach = "a node's key was extended by another client";
+    if (expires_at > node->expires_at || extend_may_shorten()) {
+        node->expires_at = expires_at;
+        node->is_prompt = node->is_prompt && is_prompt;
+    }
+    return 1;
+}
+
+/* What PTTL says plays no part in any decision of the engine, so that it may always be the same. */
+static uint8_t execute(struct world *w, unsigned k, const struct command *command, bool is_live)
+{
+    bool is_prompt = is_live && command->sent_at == w->now;
+
+    switch (command->kind) {
+    case WIRE_ACQUIRE: return execute_set(w, &w->nodes[k], command, is_prompt);
+    case WIRE_RELEASE: return execute_release(w, &w->nodes[k], command);
+    case WIRE_EXTEND:  return execute_extend(w, &w->nodes[k], command, is_prompt);
+    default:           return 1;
+    }
+}
+
+static void expire(struct world *w, unsigned nodes)
+{
+    for (unsigned k = 0; k < nodes; k++)
+        if (w->nodes[k].token != 0 && w->now >= w->nodes[k].expires_at) w->nodes[k].token = 0;
+}
+
+/* ---- Links ---- */
+
+static void take_first_command(struct link *link)
+{
+    link->command_count--;
+    memmove(link->commands, link->commands + 1, link->command_count * sizeof link->commands[0]);
+    memset(&link->commands[link->command_count], 0, sizeof link->commands[0]);
+}
+
+static struct reply take_first_answer(struct link *link)
+{
+    struct reply answer = link->answers[0];
+
+    link->answer_count--;
+    memmove(link->answers, link->answers + 1, link->answer_count * sizeof link->answers[0]);
+    memset(&link->answers[link->answer_count], 0, sizeof link->answers[0]);
+    return answer;
+}
+
+static void take_stale(struct link *link, unsigned i)
+{
+    link->stale_count--;
+    memmove(link->stale + i, link->stale + i + 1, (link->stale_count - i) * sizeof link->stale[0]);
+    memset(&link->stale[link->stale_count], 0, sizeof link->stale[0]);
+}
+
+static unsigned rank(const struct command *command)
+{
+    return (unsigned)command->token << 16 | (unsigned)command->kind << 8 | command->ttl;
+}
+
+/* Stale commands are executed in any order, or never, so they are kept sorted. Two releases of one token do no more than one:
+ * the one that comes before the SET, or second, does nothing. */
+static bool add_stale(struct link *link, const struct command *command)
+{
+    unsigned i = 0;
+
+    while (i < link->stale_count && rank(&link->stale[i]) < rank(command)) i++;
+    if (i < link->stale_count && command->kind == WIRE_RELEASE && rank(&link->stale[i]) == rank(command)) return true;
+    if (link->stale_count == STALE_MAX) return false;
+    memmove(link->stale + i + 1, link->stale + i, (link->stale_count - i) * sizeof link->stale[0]);
+    link->stale[i] = *command;
+    link->stale[i].sent_at = 0;     /* Long ago, whenever it was. */
+    link->stale_count++;
+    return true;
+}
+
+/* May a SET with this token still be executed? */
+static bool set_may_come(const struct link *link, unsigned token)
+{
+    for (unsigned i = 0; i < link->command_count; i++)
+        if (link->commands[i].kind == WIRE_ACQUIRE && link->commands[i].token == token) return true;
+    for (unsigned i = 0; i < link->stale_count; i++)
+        if (link->stale[i].kind == WIRE_ACQUIRE && link->stale[i].token == token) return true;
+    return false;
+}
+
+/* A command that could not do anything any more, whenever it is executed. With scripts that compare, that is one whose token
+ * is not there and cannot come. */
+static bool is_futile(const struct world *w, const struct bounds *bounds, unsigned c, unsigned k, const struct command *command)
+{
+    if (command->kind == WIRE_PTTL) return true;
+    if (bounds->distrust) return false;
+    if (command->kind == WIRE_ACQUIRE || !release_compares() || !extend_compares()) return false;
+    return w->nodes[k].token != command->token && !set_may_come(&w->links[c][k], command->token);
+}
+
+static void drop_futile(struct world *w, const struct bounds *bounds, unsigned c, unsigned k)
+{
+    struct link *link = &w->links[c][k];
+
+    for (unsigned i = 0; i < link->stale_count;) {
+        if (is_futile(w, bounds, c, k, &link->stale[i])) take_stale(link, i);
+        else i++;
+    }
+}
+
+/* The connection is gone: its answers will not be read, its commands may still be executed when they are kept. */
+static void break_link(struct world *w, const struct bounds *bounds, unsigned c, unsigned k, bool keeps)
+{
+    struct link *link = &w->links[c][k];
+
+    for (unsigned i = 0; keeps && i < link->command_count; i++)
+        if (!is_futile(w, bounds, c, k, &link->commands[i]) && !add_stale(link, &link->commands[i])) w->is_full = true;
+    memset(link->commands, 0, sizeof link->commands);
+    memset(link->answers, 0, sizeof link->answers);
+    link->command_count = link->answer_count = 0;
+    link->is_open = link->is_broken = false;
+}
+
+/* ---- Clients ---- */
+
+static void receive(struct world *w, unsigned c, unsigned k, const char *text)
+{
+    struct client *client = &w->clients[c];
+    size_t left = strlen(text), room;
+
+    while (left > 0) {
+        uint8_t *input = redlock_input(&client->engine, k, &room);
+        size_t size = left < room ? left : room;
+        memcpy(input, text, size);
+        text += size;
+        left -= size;
+        redlock_received(&client->engine, k, size, world_now_us(w));
+    }
+    memset(client->nodes[k].receive, 0, REDLOCK_RECEIVE_MIN);   /* Read bytes are no state. */
+}
+
+/* Puts into the link what the engine has to send. Bytes that have left are no state. */
+static bool transmit(struct world *w, unsigned c, unsigned k)
+{
+    struct client *client = &w->clients[c];
+    struct link *link = &w->links[c][k];
+    struct word words[WORDS_MAX];
+    size_t size, used, at = 0;
+    const uint8_t *bytes = redlock_output(&client->engine, k, &size);
+
+    while ((used = read_command(bytes + at, size - at, words)) > 0) {
+        if (link->command_count == COMMANDS_MAX) fail("more commands than the pipeline holds");
+        if (!link->is_broken) link->commands[link->command_count++] = understand(words, w->now);
+        at += used;
+    }
+    redlock_sent(&client->engine, k, size);
+    redlock_output(&client->engine, k, &used);
+    memset(client->nodes[k].send, 0, size);
+    return size > 0;
+}
+
+/* What has been answered is no state. */
+static void scrub(struct client *client, unsigned k)
+{
+    struct redlock_node *node = &client->nodes[k];
+
+    node->reply = (struct redlock_reply){ 0 };
+    for (unsigned i = node->asked_count; i < PIPELINE; i++)
+        node->asked[(node->asked_first + i) % PIPELINE] = (struct redlock_asked){ 0 };
+}
+
+/* What a transport does at once: close, send. And what a caller does: fetch what has ended, look at the clock. */
+static void serve(struct world *w, const struct bounds *bounds, unsigned c)
+{
+    struct client *client = &w->clients[c];
+    bool is_busy = true;
+
+    while (is_busy) {
+        is_busy = false;
+        for (unsigned k = 0; k < bounds->nodes; k++) {
+            unsigned wants = redlock_wants(&client->engine, k);
+            if (wants & REDLOCK_WANT_CLOSE) {
+                break_link(w, bounds, c, k, bounds->late >= 2);
+                redlock_disconnected(&client->engine, k, NULL, world_now_us(w));
+                is_busy = true;
+            }
+            if (wants & REDLOCK_WANT_SEND) is_busy |= transmit(w, c, k);
+        }
+        if (!bounds->pauses && redlock_wake_at(&client->engine) <= world_now_us(w)) {
+            redlock_tick(&client->engine, world_now_us(w));
+            is_busy = true;
+        }
+    }
+    while (redlock_next_done(&client->engine)) { }
+    for (unsigned k = 0; k < bounds->nodes; k++) scrub(client, k);
+    client->engine.dice = 1;    /* Delays are drawn anew from the same state; within a tick they are alike. */
+}
+
+static void deliver(struct world *w, const struct bounds *bounds, unsigned c, unsigned k)
+{
+    struct reply answer = take_first_answer(&w->links[c][k]);
+
+    if (answer.kind == WIRE_ACQUIRE) receive(w, c, k, answer.done ? "+OK\r\n" : "$-1\r\n");
+    else                             receive(w, c, k, answer.done ? ":1\r\n" : ":0\r\n");
+    serve(w, bounds, c);
+}
+
+static void execute_next(struct world *w, unsigned c, unsigned k)
+{
+    struct link *link = &w->links[c][k];
+    struct command command = link->commands[0];
+
+    take_first_command(link);
+    link->answers[link->answer_count++] = (struct reply){ .kind = command.kind, .done = execute(w, k, &command, true) };
+}
+
+/* PTTL reads only, and is asked behind a refusal, when nothing else is under way: it is answered in the same moment. */
+static void answer_questions(struct world *w, const struct bounds *bounds, unsigned c)
+{
+    for (unsigned k = 0; k < bounds->nodes; k++) {
+        struct link *link = &w->links[c][k];
+        while (link->command_count > 0 && link->commands[0].kind == WIRE_PTTL) execute_next(w, c, k);
+        while (link->answer_count > 0 && link->answers[0].kind == WIRE_PTTL) deliver(w, bounds, c, k);
+    }
+}
+
+/* ---- Clients that are out ---- */
+
+/* Can it never hold the lock again? */
+static bool is_past(const struct world *w, const struct client *client)
+{
+    const struct redlock_lock *lock = &client->lock;
+
+    if (client->attempts > 0 || lock->phase == PHASE_WAITING) return false;
+    if (lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_EXTENDING) return false;
+    return redlock_valid_us(lock, world_now_us(w)) == 0;
+}
+
+/* Of what was sent, only what could do harm stays. */
+static void take_out(struct world *w, const struct bounds *bounds, unsigned c)
+{
+    w->clients[c].is_out = true;
+    for (unsigned k = 0; k < bounds->nodes; k++) {
+        struct link *link = &w->links[c][k];
+        break_link(w, bounds, c, k, true);
+        for (unsigned i = 0; i < link->stale_count;) {
+            if (link->stale[i].kind == WIRE_RELEASE) take_stale(link, i);
+            else i++;
+        }
+    }
+}
+
+static void finish_step(struct world *w, const struct bounds *bounds, unsigned c)
+{
+    serve(w, bounds, c);
+    answer_questions(w, bounds, c);
+    if (bounds->brief && is_past(w, &w->clients[c])) take_out(w, bounds, c);
+}
+
+/* ---- The handshake ---- */
+
+static void answer_greeting(struct world *w, unsigned c, unsigned k, const struct word words[WORDS_MAX])
+{
+    char info[160], text[200];
+
+    snprintf(info, sizeof info, "run_id:%038x%02x\r\nuptime_in_seconds:1000000\r\nredis_mode:standalone\r\n", k + 1,
+             w->nodes[k].crashes);
+    if (is_word(words[0], "CLIENT"))    strcpy(text, "+OK\r\n");
+    else if (is_word(words[0], "INFO")) snprintf(text, sizeof text, "$%zu\r\n%s\r\n", strlen(info), info);
+    else if (is_word(words[0], "ROLE")) strcpy(text, "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n");
+    else if (is_word(words[2], WIRE_EXTEND_SCRIPT)) snprintf(text, sizeof text, "$40\r\n%s\r\n", WIRE_EXTEND_SHA1);
+    else snprintf(text, sizeof text, "$40\r\n%s\r\n", WIRE_RELEASE_SHA1);
+    receive(w, c, k, text);
+}
+
+/* The whole handshake is one event: during it nothing of a lock is on the connection. */
+static void greet(struct world *w, unsigned c, unsigned k)
+{
+    struct client *client = &w->clients[c];
+    struct link *link = &w->links[c][k];
+
+    redlock_connected(&client->engine, k, world_now_us(w));
+    while (client->nodes[k].state == NODE_GREETING) {
+        uint8_t bytes[REDLOCK_SEND_MIN(8)];
+        struct word words[WORDS_MAX];
+        size_t size, used;
+        const uint8_t *output = redlock_output(&client->engine, k, &size);
+        if (size == 0) fail("the handshake does not go on");
+        memcpy(bytes, output, size);
+        redlock_sent(&client->engine, k, size);
+        for (size_t at = 0; (used = read_command(bytes + at, size - at, words)) > 0; at += used)
+            answer_greeting(w, c, k, words);
+    }
+    memset(client->nodes[k].send, 0, REDLOCK_SEND_MIN(8));
+    link->is_open = true;
+}
+
+/* ---- Setting up ---- */
+
+/* Tokens are drawn from the end: the one of the last attempt has the number 0. They differ in one byte only, so that snapshots
+ * are small. */
+static void give_tokens(struct client *client, unsigned c, unsigned attempts)
+{
+    uint8_t token[REDLOCK_TOKEN_SIZE] = { 0 };
+
+    for (unsigned i = 0; i < attempts; i++) {
+        token[0] = (uint8_t)(16 * (c + 1) + i);
+        redlock_add_entropy(&client->engine, token, sizeof token);
+    }
+}
+
+static void init_client(struct world *w, const struct bounds *bounds, unsigned c)
+{
+    struct client *client = &w->clients[c];
+    struct redlock_config config;
+
+    redlock_config_init(&config);
+    config.guard_ms = bounds->guard * TICK_MS;
+    config.drift_ppm = bounds->drift_ppm;
+    config.node_timeout_ms = bounds->timeout_ms;
+    config.retry_ms = 1;
+    config.resource_max = 8;
+    config.pipeline = PIPELINE;
+    config.send_size = REDLOCK_SEND_MIN(8);
+    config.receive_size = REDLOCK_RECEIVE_MIN;
+    if (redlock_init(&client->engine, &config, client->nodes, bounds->nodes, client->memory, sizeof client->memory,
+                     world_now_us(w)) != REDLOCK_OK) fail("redlock_init");
+    redlock_lock_init(&client->lock);
+    give_tokens(client, c, bounds->attempts[c]);
+    client->attempts = (uint8_t)bounds->attempts[c];
+    client->extensions = (uint8_t)bounds->extensions[c];
+    redlock_tick(&client->engine, world_now_us(w));
+    for (unsigned k = 0; k < bounds->nodes; k++) greet(w, c, k);
+    serve(w, bounds, c);
+}
+
+void world_init(struct world *w, const struct bounds *bounds)
+{
+    memset(w, 0, sizeof *w);
+    w->losses = (uint8_t)bounds->losses;
+    w->crashes = (uint8_t)bounds->crashes;
+    w->cancels = (uint8_t)bounds->cancels;
+    for (unsigned k = 0; k < bounds->nodes; k++) w->nodes[k].gains = (uint8_t)bounds->gains;
+    for (unsigned c = 0; c < CLIENTS; c++) init_client(w, bounds, c);
+}
+
+/* ---- What may happen ---- */
+
+struct list {
+    struct event *events;
+    unsigned count;
+};
+
+static void list_add(struct list *list, enum event_kind kind, unsigned c, unsigned k, unsigned which)
+{
+    if (list->count == EVENTS_MAX) fail("too many events");
+    list->events[list->count++] = (struct event){ (uint8_t)kind, (uint8_t)c, (uint8_t)k, (uint8_t)which };
+}
+
+static void list_acts(struct list *list, const struct world *w, const struct bounds *bounds, unsigned c)
+{
+    const struct client *client = &w->clients[c];
+    bool is_valid = redlock_valid_us(&client->lock, world_now_us(w)) > 0;
+    bool is_pending = redlock_lock_status(&client->lock) == REDLOCK_PENDING;
+    bool was_won = client->lock.phase == PHASE_HELD || client->lock.phase == PHASE_EXTENDING;
+
+    if (bounds->pauses && redlock_wake_at(&client->engine) <= world_now_us(w)) list_add(list, EVENT_WAKE, c, 0, 0);
+    if (!is_pending && !is_valid && client->attempts > 0)                      list_add(list, EVENT_ACQUIRE, c, 0, 0);
+    if (!is_pending && is_valid && client->extensions > 0)                     list_add(list, EVENT_EXTEND, c, 0, 0);
+    if (was_won)                                                               list_add(list, EVENT_RELEASE, c, 0, 0);
+    if (is_pending && w->cancels > 0)                                          list_add(list, EVENT_CANCEL, c, 0, 0);
+}
+
+static void list_link(struct list *list, const struct world *w, unsigned c, unsigned k)
+{
+    const struct link *link = &w->links[c][k];
+
+    if (link->command_count > 0)                                   list_add(list, EVENT_EXECUTE, c, k, 0);
+    if (link->answer_count > 0)                                    list_add(list, EVENT_ANSWER, c, k, 0);
+    if (link->is_open && (link->is_broken || w->losses > 0))       list_add(list, EVENT_LOSE, c, k, 0);
+    if (redlock_wants(&w->clients[c].engine, k) & REDLOCK_WANT_CONNECT) list_add(list, EVENT_CONNECT, c, k, 0);
+}
+
+static bool has_key(const struct world *w, unsigned c, unsigned k)
+{
+    return w->nodes[k].token != 0 && token_client(w->nodes[k].token) == c;
+}
+
+unsigned world_events(const struct world *w, const struct bounds *bounds, struct event events[EVENTS_MAX])
+{
+    struct list list = { events, 0 };
+
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        if (!w->clients[c].is_out) list_acts(&list, w, bounds, c);
+        for (unsigned k = 0; k < bounds->nodes; k++) {
+            if (!w->clients[c].is_out)                       list_link(&list, w, c, k);
+            else if (has_key(w, c, k))                       list_add(&list, EVENT_VANISH, c, k, 0);
+            for (unsigned i = 0; i < w->links[c][k].stale_count; i++) list_add(&list, EVENT_STALE, c, k, i);
+        }
+    }
+    for (unsigned k = 0; k < bounds->nodes; k++) {
+        if (w->crashes > 0)                                     list_add(&list, EVENT_CRASH, 0, k, 0);
+        if (w->nodes[k].gains > 0 && w->nodes[k].token != 0)    list_add(&list, EVENT_GAIN, 0, k, 0);
+    }
+    list_add(&list, EVENT_TIME, 0, 0, 0);
+    return list.count;
+}
+
+/* ---- Letting it happen ---- */
+
+static void acquire(struct world *w, const struct bounds *bounds, unsigned c)
+{
+    struct client *client = &w->clients[c];
+    struct redlock_request request = {
+        .resource = resource,
+        .resource_size = sizeof resource - 1,
+        .ttl_ms = bounds->ttl * TICK_MS,
+        .wait_ms = bounds->wait * TICK_MS,
+    };
+
+    client->attempts = bounds->wait ? 0 : (uint8_t)(client->attempts - 1);
+    client->lost = 0;
+    if (redlock_start_acquire(&client->engine, &client->lock, &request, world_now_us(w)) != REDLOCK_OK)
+        w->breach = "redlock_start_acquire refuses an idle lock";
+}
+
+static void extend(struct world *w, const struct bounds *bounds, unsigned c)
+{
+    struct client *client = &w->clients[c];
+
+    client->extensions--;
+    if (redlock_start_extend(&client->engine, &client->lock, bounds->extend_ttl * TICK_MS, world_now_us(w)) != REDLOCK_OK)
+        w->breach = "redlock_start_extend refuses a lock that is held";
+}
+
+static void release(struct world *w, unsigned c)
+{
+    struct client *client = &w->clients[c];
+
+    if (redlock_start_release(&client->engine, &client->lock, world_now_us(w)) != REDLOCK_OK)
+        w->breach = "redlock_start_release refuses a lock that was won";
+}
+
+static void crash(struct world *w, unsigned k)
+{
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        struct link *link = &w->links[c][k];
+        struct client *client = &w->clients[c];
+        bool is_ours = w->nodes[k].token != 0 && w->nodes[k].token == token_number(client->lock.token);
+        if (is_ours) client->lost |= (uint16_t)(1u << k);
+        memset(link->commands, 0, sizeof link->commands);
+        memset(link->stale, 0, sizeof link->stale);
+        link->command_count = link->stale_count = 0;
+        link->is_broken = link->is_open;
+    }
+    w->crashes--;
+    w->nodes[k].token = 0;
+    w->nodes[k].crashes++;
+}
+
+static void lose(struct world *w, const struct bounds *bounds, unsigned c, unsigned k)
+{
+    if (!w->links[c][k].is_broken) w->losses--;
+    break_link(w, bounds, c, k, bounds->late >= 1);
+    redlock_disconnected(&w->clients[c].engine, k, NULL, world_now_us(w));
+}
+
+static void execute_stale(struct world *w, unsigned c, unsigned k, unsigned i)
+{
+    struct command command = w->links[c][k].stale[i];
+
+    take_stale(&w->links[c][k], i);
+    execute(w, k, &command, false);
+}
+
+static void pass_time(struct world *w, const struct bounds *bounds)
+{
+    w->now++;
+    expire(w, bounds->nodes);
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        if (w->clients[c].is_out) continue;
+        if (!bounds->pauses) redlock_tick(&w->clients[c].engine, world_now_us(w));
+        finish_step(w, bounds, c);
+    }
+}
+
+static void gain(struct world *w, const struct bounds *bounds, unsigned k)
+{
+    w->nodes[k].gains--;
+    w->nodes[k].expires_at--;
+    w->nodes[k].is_prompt = false;
+    expire(w, bounds->nodes);
+}
+
+static void apply_to_client(struct world *w, const struct bounds *bounds, struct event e)
+{
+    struct redlock *engine = &w->clients[e.client].engine;
+
+    switch ((enum event_kind)e.kind) {
+    case EVENT_WAKE:    redlock_tick(engine, world_now_us(w)); break;
+    case EVENT_ACQUIRE: acquire(w, bounds, e.client); break;
+    case EVENT_EXTEND:  extend(w, bounds, e.client); break;
+    case EVENT_RELEASE: release(w, e.client); break;
+    case EVENT_CANCEL:  w->cancels--; redlock_cancel(engine, &w->clients[e.client].lock, world_now_us(w)); break;
+    case EVENT_ANSWER:  deliver(w, bounds, e.client, e.node); break;
+    case EVENT_LOSE:    lose(w, bounds, e.client, e.node); break;
+    case EVENT_CONNECT: greet(w, e.client, e.node); break;
+    default:            fail("no such event");
+    }
+    finish_step(w, bounds, e.client);
+}
+
+void world_apply(struct world *w, const struct bounds *bounds, struct event e)
+{
+    switch ((enum event_kind)e.kind) {
+    case EVENT_TIME:    pass_time(w, bounds); break;
+    case EVENT_EXECUTE: execute_next(w, e.client, e.node); break;
+    case EVENT_STALE:   execute_stale(w, e.client, e.node, e.which); break;
+    case EVENT_CRASH:   crash(w, e.node); break;
+    case EVENT_GAIN:    gain(w, bounds, e.node); break;
+    case EVENT_VANISH:  w->nodes[e.node].token = 0; break;
+    default:            apply_to_client(w, bounds, e);
+    }
+    for (unsigned c = 0; c < CLIENTS; c++)
+        for (unsigned k = 0; k < bounds->nodes; k++) drop_futile(w, bounds, c, k);
+}

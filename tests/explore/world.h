@@ -1,0 +1,149 @@
+/* A small world for the explorer: two clients, each the real engine with one lock, and a few model nodes, which all want the
+ * same key. Everything that can change lies in one struct world, at one address, so that a copy of its bytes is a
+ * snapshot. Nothing happens by itself: what may happen next is a list of events, and the explorer tries each.
+ *
+ * Time goes in ticks, which are so long that every delay of the engine that is not set here (reconnecting, debts) ends within
+ * one. It has no end: only what is finite by itself, or by struct bounds, is counted. */
+#ifndef EXPLORE_WORLD_H
+#define EXPLORE_WORLD_H
+
+#include "../../redlock/node.h"
+#include "../../redlock/redlock.h"
+
+enum {
+    CLIENTS = 2,
+    NODES_MAX = 4,              /* REDLOCK_NODES_MAX is the same for this build: smaller locks are copied faster. */
+    TICK_MS = 4000,             /* Over NODE_DELAY_LAST_MS and the engine's pause between tries of a debt. */
+    PIPELINE = 6,
+    COMMANDS_MAX = PIPELINE,    /* On one connection, in one direction. */
+    STALE_MAX = 6,              /* Commands of broken connections between one client and one node. */
+    ATTEMPTS_MAX = REDLOCK_ENTROPY_MAX / REDLOCK_TOKEN_SIZE,
+    EVENTS_MAX = 96             /* That may be possible in one state. */
+};
+
+_Static_assert(REDLOCK_NODES_MAX == NODES_MAX, "to be compiled with -DREDLOCK_NODES_MAX=4");
+_Static_assert((int)TICK_MS > (int)NODE_DELAY_LAST_MS, "a reconnect delay must end within a tick");
+
+/* What may happen, and how often. Durations in ticks where no unit is named. */
+struct bounds {
+    unsigned nodes;
+    unsigned attempts[CLIENTS], extensions[CLIENTS];
+    unsigned losses;            /* Connections that break without a reason. */
+    unsigned crashes;           /* Of a node, which loses its memory and is back at once. */
+    unsigned cancels;
+    unsigned gains;             /* Ticks that the clock of each node may gain. */
+    unsigned ttl, extend_ttl, guard;
+    unsigned wait;              /* 0: each attempt is an act of its own; otherwise the engine tries again that long. */
+    unsigned timeout_ms;        /* Of a node. */
+    unsigned drift_ppm;
+    unsigned late;              /* 1: what was sent on a connection that broke may still be executed at any time, in any
+                                 * order; 2: also on one that a client has given up because it was silent. */
+    bool pauses;                /* A client need not look at the clock when something is due. */
+    bool only_exclusion;        /* Nothing else is a breach. */
+    bool distrust;              /* A token may be used again: for engines that are broken on purpose. */
+    bool brief;                 /* A client that can never hold the lock again is taken out of the world, and replaced by the
+                                 * most that it could still do to others: its keys vanish at any time (it releases with a
+                                 * script that compares), and what it has sent arrives at any time. Fewer worlds, no fewer
+                                 * breaches of exclusion; but its tidying up is not looked at. */
+};
+
+/* ---- What a world is made of ---- */
+
+/* A token is known by its client and by how many attempts that client has behind it: 16 * (client + 1) + those; 0 is none. */
+static inline unsigned token_client(unsigned token)
+{
+    return (token >> 4) - 1;
+}
+
+struct command {
+    uint8_t kind;               /* enum wire_command */
+    uint8_t token, ttl;
+    uint16_t sent_at;
+};
+
+struct reply {
+    uint8_t kind;               /* enum wire_command: to what */
+    uint8_t done;               /* 1: OK, or the script's 1. 0: nil, or the script's 0; its -1 means no more. */
+};
+
+/* Between one client and one node. */
+struct link {
+    bool is_open;               /* As the client sees it. */
+    bool is_broken;             /* The node has crashed behind it. Answers that have left may still arrive. */
+    uint8_t command_count, answer_count, stale_count;
+    struct command commands[COMMANDS_MAX], stale[STALE_MAX];
+    struct reply answers[COMMANDS_MAX];
+};
+
+struct model {
+    uint8_t token;              /* Of the key; 0: there is none. */
+    bool is_prompt;             /* The key was set, and extended, in the tick in which that was sent, by a live connection. */
+    uint8_t crashes, gains;     /* So far; left. */
+    uint16_t expires_at;
+};
+
+struct client {
+    struct redlock engine;
+    struct redlock_node nodes[NODES_MAX];
+    struct redlock_lock lock;
+    uint64_t memory[REDLOCK_MEMORY(NODES_MAX, PIPELINE, REDLOCK_SEND_MIN(8), REDLOCK_RECEIVE_MIN) / sizeof(uint64_t) + 1];
+    uint8_t attempts, extensions;   /* Left. */
+    bool is_out;                /* See brief. */
+    uint16_t lost;              /* Nodes that forgot the key of the current attempt in a crash. */
+};
+
+struct world {
+    uint16_t now;               /* In ticks. */
+    uint8_t losses, crashes, cancels;   /* Left. */
+    bool is_full;               /* Something of fixed size overflowed: what lies behind is not explored. */
+    const char *breach;         /* What was broken; NULL: nothing. */
+    struct model nodes[NODES_MAX];
+    struct link links[CLIENTS][NODES_MAX];
+    struct client clients[CLIENTS];
+};
+
+/* ---- What happens ---- */
+
+enum event_kind {
+    EVENT_TIME,                 /* A tick passes. */
+    EVENT_WAKE,                 /* A client does what has become due. */
+    EVENT_ACQUIRE, EVENT_EXTEND, EVENT_RELEASE, EVENT_CANCEL,
+    EVENT_EXECUTE,              /* A node executes the next command of a connection. */
+    EVENT_STALE,                /* ... of one that is broken. */
+    EVENT_ANSWER,               /* A client reads the next answer. */
+    EVENT_LOSE,                 /* A client's connection breaks. */
+    EVENT_CONNECT,              /* A client connects, and greets. */
+    EVENT_CRASH,                /* A node loses its memory. */
+    EVENT_GAIN,                 /* A node's clock gains a tick. */
+    EVENT_VANISH                /* A key of a client that is out. */
+};
+
+struct event {
+    uint8_t kind, client, node;
+    uint8_t which;              /* STALE: the index of the command. */
+};
+
+/* All connected and greeted, nothing asked. */
+void world_init(struct world *w, const struct bounds *bounds);
+
+/* Writes what may happen next; returns how much. */
+unsigned world_events(const struct world *w, const struct bounds *bounds, struct event events[EVENTS_MAX]);
+
+/* Lets it happen, and what follows at once: commands are sent, questions for the time left (PTTL) answered. */
+void world_apply(struct world *w, const struct bounds *bounds, struct event event);
+
+static inline uint64_t world_now_us(const struct world *w)
+{
+    return (1000u + (uint64_t)w->now) * TICK_MS * 1000;     /* Far from 0. */
+}
+
+/* The i-th question that node k has not answered yet. */
+static inline const struct redlock_asked *ring_at(const struct client *client, unsigned k, unsigned i)
+{
+    return &client->nodes[k].asked[(client->nodes[k].asked_first + i) % PIPELINE];
+}
+
+/* The number of a token of 20 bytes, or of the 40 digits on the wire. */
+unsigned token_number(const uint8_t *token);
+
+#endif
