@@ -43,7 +43,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-live programs check-symbols mutants sim soak stories explore fuzz coverage demo bench size \
+.PHONY: all test test-unit test-live programs check-symbols mutants sim soak stories explore chaos fuzz coverage demo bench size \
         amalgamation lint install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -128,6 +128,17 @@ stories:
 explore:
 	@CC='$(CC)' tests/explore/run $(if $(FULL),--full,--quick)
 
+# Real servers and clients, killed, stopped, cut off, for so many seconds; a checker reads what everybody believed.
+$(BUILD)/chaos_client: $(call object,tests/chaos/client.c tests/chaos/counter.c) $(BUILD)/libredlock.a
+$(BUILD)/chaos_driver: $(call object,$(addprefix tests/chaos/,driver.c faults.c world.c network.c) tests/live/servers.c)
+$(BUILD)/chaos_client $(BUILD)/chaos_driver:
+	@echo "  LINK  $@"
+	$(Q)$(LINK)
+
+chaos: $(BUILD)/chaos_client $(BUILD)/chaos_driver
+	@tools/need redis-server perl
+	@BUILD='$(abspath $(BUILD))' tests/chaos/run $(or $(SECONDS),60)
+
 # Random inputs, guided by coverage, for so many seconds a target; what they found is replayed by "make test".
 fuzz:
 	@tests/fuzz/run $(or $(SECONDS_PER_TARGET),60)
@@ -183,6 +194,7 @@ help:
 	@echo 'make demo           a lock on five real servers, step by step, in half a minute'
 	@echo 'make test           all tests; also test-unit, test-live, check-symbols'
 	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
+	@echo 'make chaos          real servers and clients under real faults, for a minute'
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make lint           clang-tidy, shellcheck, mandoc'

@@ -1,0 +1,170 @@
+/* See world.h. */
+#define _XOPEN_SOURCE 700
+
+#include "world.h"
+
+#include "moment.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/wait.h>
+
+void world_note(struct world *w, const char *format, ...)
+{
+    va_list arguments;
+    fprintf(w->events, "%" PRIu64 " ", moment_us());
+    va_start(arguments, format);
+    vfprintf(w->events, format, arguments);
+    va_end(arguments);
+    fputc('\n', w->events);
+    fflush(w->events);
+}
+
+/* ---- Places ---- */
+
+static unsigned place_of_house(unsigned house)
+{
+    return NODES + house;
+}
+
+static void enter(const struct world *w, unsigned place)
+{
+    if (w->no_network == NULL) network_enter(&w->network, place);
+}
+
+static void leave(const struct world *w)
+{
+    if (w->no_network == NULL) network_leave(&w->network);
+}
+
+void link_set(struct world *w, unsigned k, unsigned house, struct weather there, struct weather back)
+{
+    if (w->no_network) return;
+    network_set(&w->network, place_of_house(house), k, there);
+    network_set(&w->network, k, place_of_house(house), back);
+}
+
+/* ---- Servers ---- */
+
+static void address_of(const struct world *w, unsigned k, char text[NETWORK_ADDRESS_SIZE])
+{
+    if (w->no_network)
+        snprintf(text, NETWORK_ADDRESS_SIZE, "127.0.0.1");
+    else
+        network_address(k, text);
+}
+
+/* An append-only file of another name is the quickest way to forget. */
+static void configure(struct world *w, unsigned k)
+{
+    struct node *n = &w->nodes[k];
+    char address[NETWORK_ADDRESS_SIZE];
+    address_of(w, k, address);
+    snprintf(n->config, sizeof n->config,
+             "bind %s\nprotected-mode no\nappendonly yes\nappendfsync everysec\nauto-aof-rewrite-percentage 0\n"
+             "appenddirname life-%u\n", address, n->life);
+}
+
+static void start_node(struct world *w, unsigned k)
+{
+    struct node *n = &w->nodes[k];
+    char address[NETWORK_ADDRESS_SIZE];
+    configure(w, k);
+    enter(w, k);
+    servers_start(&n->server, 1, n->config);
+    leave(w);
+    address_of(w, k, address);
+    size_t size = strlen(w->list);
+    snprintf(w->list + size, sizeof w->list - size, "%s%s:%u", k > 0 ? "," : "", address, (unsigned)n->server.port);
+}
+
+void node_restart(struct world *w, unsigned k, bool empty)
+{
+    struct node *n = &w->nodes[k];
+    if (empty) n->life++;
+    configure(w, k);
+    enter(w, k);
+    server_restart(&n->server);
+    leave(w);
+}
+
+void world_open(struct world *w)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/events.log", w->directory);
+    w->events = fopen(path, "w");
+    if (w->events == NULL) bail_out("%s: %s", path, strerror(errno));
+    w->no_network = network_open(&w->network, NODES + HOUSES, dice_roll(&w->dice));
+    for (unsigned k = 0; k < NODES; k++) start_node(w, k);
+}
+
+/* ---- Clients ---- */
+
+static void become_client(const struct world *w, uint64_t seed)
+{
+    char number[16], seed_text[24], guard[16];
+    snprintf(number, sizeof number, "%u", w->client_count);
+    snprintf(seed_text, sizeof seed_text, "%" PRIu64, seed);
+    snprintf(guard, sizeof guard, "%" PRIu32, w->guard_ms);
+    execl(w->client, "chaos_client", w->list, w->directory, number, seed_text, guard, w->manner, (char *)NULL);
+    perror(w->client);
+    _exit(127);
+}
+
+void member_start(struct world *w, struct member *m)
+{
+    uint64_t seed = dice_roll(&w->dice);
+    w->client_count++;
+    enter(w, place_of_house(m->house));
+    m->pid = process_fork();
+    if (m->pid == 0) become_client(w, seed);
+    leave(w);
+}
+
+void member_kill(struct world *w, struct member *m)
+{
+    kill(m->pid, SIGKILL);
+    int status = process_wait(m->pid);
+    if (status != 128 + SIGKILL) world_note(w, "failure: a client had ended by itself with status %d", status);
+    m->pid = 0;
+}
+
+/* Looks without taking the news away from process_wait(). */
+static bool is_over(pid_t pid)
+{
+    siginfo_t info = { 0 };
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+bool member_has_ended(struct world *w, struct member *m)
+{
+    if (m->pid == 0 || !is_over(m->pid)) return false;
+    world_note(w, "failure: a client ended by itself with status %d", process_wait(m->pid));
+    m->pid = 0;
+    return true;
+}
+
+static void await_end(struct world *w, struct member *m, uint64_t until_ms)
+{
+    while (!is_over(m->pid) && clock_ms() < until_ms) nap_ms(5);
+    if (!is_over(m->pid)) {
+        world_note(w, "failure: a client did not end when it was told to");
+        kill(m->pid, SIGKILL);
+    }
+    int status = process_wait(m->pid);
+    if (status != 0) world_note(w, "failure: a client ended with status %d", status);
+}
+
+void crew_end(struct world *w)
+{
+    uint64_t until_ms = clock_ms() + GOODBYE_MS;
+    for (unsigned i = 0; i < CREW; i++)
+        if (w->crew[i].pid != 0) kill(w->crew[i].pid, SIGTERM);
+    for (unsigned i = 0; i < CREW; i++)
+        if (w->crew[i].pid != 0) await_end(w, &w->crew[i], until_ms);
+}

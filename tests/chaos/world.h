@@ -1,0 +1,79 @@
+/* The world of a chaos run: five redis-servers, each in a place of its own, and a crew of client processes that live in two
+ * houses, so that a server can be out of reach for some clients and not for others. Where the machine allows no network of
+ * our own, all are on the loopback instead and there are no links.
+ *
+ * Does what it is told, when it is told; what to do when is decided in faults.c. */
+#ifndef WORLD_H
+#define WORLD_H
+
+#include "../live/servers.h"
+#include "dice.h"
+#include "network.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum {
+    NODES = 5,
+    MINORITY = 2,
+    HOUSES = 2,
+    CREW = 12,
+    GUARD_MS = 2000,        /* Longer than the longest TTL of chaos_client. */
+    CONFIG_SIZE = 512,
+    LIST_SIZE = NODES * (NETWORK_ADDRESS_SIZE + sizeof ":65535,"),
+    GOODBYE_MS = 15000      /* What a client may take to end: a wait, a round, a close. Far more. */
+};
+
+_Static_assert(NODES + HOUSES <= PLACES_MAX, "each has a place");
+
+struct node {
+    struct server server;
+    unsigned life;          /* Counts how often it began with nothing. */
+    char config[CONFIG_SIZE];
+};
+
+struct member {
+    pid_t pid;              /* 0: there is none. */
+    unsigned house;
+};
+
+struct world {
+    const char *client;     /* The program. */
+    const char *directory;  /* Where everybody writes. */
+    uint32_t guard_ms;
+    const char *manner;     /* Of the clients: see client.c. */
+    const char *no_network; /* NULL, or why there are no links. */
+    FILE *events;
+    struct dice dice;
+    struct network network;
+    struct node nodes[NODES];
+    struct member crew[CREW];
+    unsigned client_count;  /* Ever started. */
+    char list[LIST_SIZE];   /* The nodes' addresses. */
+};
+
+/* Writes a line into DIRECTORY/events.log, with the time. */
+__attribute__((format(printf, 2, 3)))
+void world_note(struct world *w, const char *format, ...);
+
+/* Makes the network and starts the servers. client, directory, guard_ms, manner and dice are set. */
+void world_open(struct world *w);
+
+/* Starts a client in the place of a member that is no more, or was not yet. */
+void member_start(struct world *w, struct member *m);
+
+void member_kill(struct world *w, struct member *m);
+
+/* True once when it has ended without being told to, which is noted. */
+bool member_has_ended(struct world *w, struct member *m);
+
+/* Tells all to end, awaits it, and notes who did not end well. */
+void crew_end(struct world *w);
+
+/* Starts a server that was killed. empty: without what it knew; else with its append-only file. */
+void node_restart(struct world *w, unsigned k, bool empty);
+
+/* For packets between node k and a house, to the node and back. Nothing without a network. */
+void link_set(struct world *w, unsigned k, unsigned house, struct weather there, struct weather back);
+
+#endif
