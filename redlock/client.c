@@ -426,6 +426,20 @@ static void drop_if_idle(struct redlock_client *c, struct redlock_parted *parted
     parted->used = false;
 }
 
+/* Copies what the lock is about to where it may stay: one name, or a set and its names. */
+static const void *copy_names(struct redlock_parted *parted, const struct redlock_lock *lock)
+{
+    const struct redlock_name *names = lock->set ? lock->set : &lock->name;
+    uint8_t *to = parted->bytes;
+
+    for (unsigned i = 0; i < lock->name_count; i++) {
+        memcpy(to, names[i].bytes, names[i].size);
+        parted->set[i] = (struct redlock_name){ to, names[i].size };
+        to += names[i].size;
+    }
+    return lock->set ? (const void *)parted->set : parted->bytes;
+}
+
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 {
     bool owes;
@@ -437,8 +451,7 @@ void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
         struct redlock_parted *parted = &c->parted[i];
         drop_if_idle(c, parted);
         if (!owes || parted->used) continue;
-        memcpy(parted->resource, lock->resource, lock->resource_size);
-        redlock_move(&c->engine, &parted->lock, lock, parted->resource);
+        redlock_move(&c->engine, &parted->lock, lock, copy_names(parted, lock));
         parted->used = true;
         return;
     }

@@ -12,6 +12,17 @@ _Static_assert(REDLOCK_TOKEN_TEXT == 2 * REDLOCK_TOKEN_SIZE && REDLOCK_RUN_ID_SI
 
 /* ---- The session of one node ---- */
 
+static bool is_ear(const struct redlock *r, unsigned k)
+{
+    return k >= r->node_count;
+}
+
+/* An ear is, while somebody may be waiting. */
+static bool is_needed(const struct redlock *r, unsigned k)
+{
+    return !is_ear(r, k) || r->now_us < r->listen_until;
+}
+
 /* Clears up behind a session that has ended. */
 static void abandon(struct redlock *r, unsigned k)
 {
@@ -59,14 +70,30 @@ static void settle(struct redlock *r, unsigned k)
 {
     struct redlock_lock *lock, *next;
 
-    if (is_twin(r, k)) return;
+    if (!is_ear(r, k) && is_twin(r, k)) return;
     node_settle(&r->nodes[k], &r->config, r->now_us);
     if (r->nodes[k].state != NODE_READY) return;
-    if (node_votes(&r->nodes[k], r->now_us) && !was_elsewhere(r, k)) return;
-    for (lock = r->nodes[k].queue.first; lock; lock = next) {
-        next = lock->links[k].next;
-        if (lock->stakes[k].want == WIRE_ACQUIRE || lock->stakes[k].want == WIRE_EXTEND) lock_turn_away(r, k, lock);
+    if (is_ear(r, k)) {
+        waiter_ear_opens(r, k - r->node_count);
+        return;
     }
+    for (lock = r->nodes[k].queue.first; lock; lock = next) {
+        uint8_t want = lock->stakes[k].want;
+        bool for_ticket = want != WIRE_EXTEND && lock->has_ticket;
+        next = lock->links[k].next;
+        if (want != WIRE_ACQUIRE && want != WIRE_EXTEND && want != WIRE_RESTORE) continue;
+        if (!node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || was_elsewhere(r, k)) lock_turn_away(r, k, lock);
+    }
+}
+
+/* S16: an ear hears of places whose turn has come, and of nothing else. */
+static void hear(struct redlock *r, unsigned k, const struct wire_reply *reply)
+{
+    static const char text[] = "an ear heard what is no wake-up";
+    uint32_t wait_number;
+
+    if (wire_read_wake_up(reply, &wait_number)) waiter_hear(r, k - r->node_count, wait_number);
+    else node_lose(&r->nodes[k], REDLOCK_TROUBLE_PROTOCOL, text, sizeof text - 1);
 }
 
 static void answer_greeting(struct redlock *r, unsigned k, enum wire_command command, const struct wire_reply *reply)
@@ -84,9 +111,10 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
         .lock = asked->lock,
         .k = k,
         .command = (enum wire_command)asked->command,
-        .meaning = wire_read((enum wire_command)asked->command, reply),
+        .meaning = wire_read((enum wire_command)asked->command, asked->scripted, reply),
         .current = asked->lock && asked->round == asked->lock->round.number,
         .eval = asked->eval,
+        .scripted = asked->scripted,
         .reply = reply,
     };
 
@@ -117,6 +145,9 @@ void redlock_config_init(struct redlock_config *config)
         .pipeline = REDLOCK_PIPELINE,
         .send_size = REDLOCK_SEND_SIZE,
         .receive_size = REDLOCK_RECEIVE_SIZE,
+        .ticket_skew_ms = REDLOCK_SKEW_MS,
+        .ticket_life_ms = REDLOCK_TICKET_LIFE_MS,
+        .keep_percent = REDLOCK_KEEP_PERCENT,
     };
 }
 
@@ -126,7 +157,9 @@ static bool is_in_range(const struct redlock_config *config)
            config->retry_ms <= REDLOCK_RETRY_MS_MAX &&
            config->resource_max > 0 && config->resource_max <= REDLOCK_RESOURCE_MAX &&
            config->pipeline >= REDLOCK_PIPELINE_MIN && config->send_size >= REDLOCK_SEND_MIN(config->resource_max) &&
-           config->receive_size >= REDLOCK_RECEIVE_MIN;
+           config->receive_size >= REDLOCK_RECEIVE_MIN && config->keep_percent > 0 &&
+           config->keep_percent <= REDLOCK_KEEP_PERCENT_MAX && config->ticket_skew_ms > 0 &&
+           config->ticket_skew_ms <= REDLOCK_SKEW_MS_MAX && config->ticket_life_ms > 0;
 }
 
 /* Cuts a piece off the caller's memory. Sizes are rounded up, so that the next piece is aligned as well. */
@@ -143,21 +176,24 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
 {
     struct redlock_config defaults;
     uint8_t *rest = (uint8_t *)memory;
+    unsigned sessions;
 
     redlock_config_init(&defaults);
     if (!config) config = &defaults;
+    sessions = REDLOCK_SESSIONS(node_count, config->wake_ups);
     if (node_count < 1 || node_count > REDLOCK_NODES_MAX) return REDLOCK_BAD_NODE_COUNT;
     if (!is_in_range(config)) return REDLOCK_BAD_CONFIG;
     if (!memory || (uintptr_t)memory % sizeof(uint64_t) != 0 ||
-        memory_size < REDLOCK_MEMORY(node_count, config->pipeline, config->send_size, config->receive_size))
+        memory_size < REDLOCK_MEMORY(sessions, config->pipeline, config->send_size, config->receive_size))
         return REDLOCK_BAD_MEMORY;
-    *r = (struct redlock){ .config = *config, .nodes = nodes, .node_count = (uint8_t)node_count, .dice = 1, .now_us = now_us };
-    for (unsigned k = 0; k < node_count; k++) {
+    *r = (struct redlock){ .config = *config, .nodes = nodes, .node_count = (uint8_t)node_count,
+                           .session_count = (uint8_t)sessions, .dice = 1, .now_us = now_us };
+    for (unsigned k = 0; k < sessions; k++) {
         nodes[k] = (struct redlock_node){ 0 };
         nodes[k].asked = cut(&rest, config->pipeline * sizeof *nodes[k].asked);
         nodes[k].send = cut(&rest, config->send_size);
         nodes[k].receive = cut(&rest, config->receive_size);
-        node_init(&nodes[k]);
+        node_init(&nodes[k], is_ear(r, k));
     }
     return REDLOCK_OK;
 }
@@ -173,6 +209,7 @@ enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struc
     if (k >= r->node_count || size > REDLOCK_LOGIN_MAX || size + AUTH_SIZE > r->config.send_size) return REDLOCK_BAD_CONFIG;
     if (login->user && !login->password) return REDLOCK_BAD_CONFIG;
     r->nodes[k].login = *login;
+    if (r->config.wake_ups) r->nodes[r->node_count + k].login = *login;
     return REDLOCK_OK;
 }
 
@@ -204,15 +241,17 @@ uint64_t redlock_wake_at(const struct redlock *r)
     uint64_t at = r->heap ? r->heap->wake_at : REDLOCK_NEVER;
 
     if (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) return r->now_us;
-    for (unsigned k = 0; k < r->node_count; k++) at = sooner(at, node_wake_at(&r->nodes[k]));
+    for (unsigned k = 0; k < r->session_count; k++) at = sooner(at, node_wake_at(&r->nodes[k], is_needed(r, k)));
+    for (unsigned k = r->node_count; k < r->session_count; k++)
+        if (r->nodes[k].state != NODE_WAITING && r->nodes[k].state != NODE_CLOSING) at = sooner(at, r->listen_until);
     return at;
 }
 
 void redlock_tick(struct redlock *r, uint64_t now_us)
 {
     r->now_us = now_us;
-    for (unsigned k = 0; k < r->node_count; k++)
-        if (node_tick(&r->nodes[k], &r->config, now_us)) abandon(r, k);
+    for (unsigned k = 0; k < r->session_count; k++)
+        if (node_tick(&r->nodes[k], &r->config, is_needed(r, k), now_us)) abandon(r, k);
     while (r->heap && r->heap->wake_at <= now_us) lock_tick(r, r->heap);
     while (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) {
         struct redlock_lock *lock = r->hungry.first;
@@ -222,6 +261,11 @@ void redlock_tick(struct redlock *r, uint64_t now_us)
 }
 
 /* ---- The transport ---- */
+
+unsigned redlock_sessions(const struct redlock *r)
+{
+    return r->session_count;
+}
 
 unsigned redlock_wants(const struct redlock *r, unsigned k)
 {
@@ -264,24 +308,23 @@ void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64
 const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
 {
     struct redlock_node *node = &r->nodes[k];
+    bool is_open = node->state == NODE_GREETING || node->state == NODE_READY;
 
-    if (node->send_start > 0) {
+    *size = 0;
+    if (!is_open) return node->send;
+    if (!node->apart) {
         node->send_end -= node->send_start;
-        memmove(node->send, node->send + node->send_start, node->send_end);
+        if (node->send_start > 0) memmove(node->send, node->send + node->send_start, node->send_end);
         node->send_start = 0;
+        if (node->state == NODE_GREETING) node_greet(node, &r->config, r->name, r->now_us);
+        else if (!is_ear(r, k))           stake_fill_send_buffer(r, k);
     }
-    if (node->state == NODE_GREETING) node_greet(node, &r->config, r->now_us);
-    if (node->state == NODE_READY) stake_fill_send_buffer(r, k);
-    *size = node->state == NODE_GREETING || node->state == NODE_READY ? node->send_end : 0;
-    return node->send;
+    return node_output(node, size);
 }
 
 void redlock_sent(struct redlock *r, unsigned k, size_t size)
 {
-    struct redlock_node *node = &r->nodes[k];
-
-    REDLOCK_CHECK(size <= node->send_end - node->send_start);
-    node->send_start += (uint32_t)size;
+    node_sent(&r->nodes[k], size);
 }
 
 uint8_t *redlock_input(struct redlock *r, unsigned k, size_t *room)
@@ -305,7 +348,8 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
     r->now_us = now_us;
     node->receive_end += (uint32_t)size;
     while (node_next_reply(node, &r->config, now_us, &asked, &reply)) {
-        if (asked.command < WIRE_READY) answer_greeting(r, k, (enum wire_command)asked.command, &reply);
+        if (asked.command == WIRE_NONE)      hear(r, k, &reply);
+        else if (asked.command < WIRE_READY) answer_greeting(r, k, (enum wire_command)asked.command, &reply);
         else                            answer_command(r, k, &asked, &reply);
     }
     if (node->state == NODE_CLOSING) abandon(r, k);
@@ -320,7 +364,7 @@ unsigned redlock_quorum(unsigned node_count)
 
 bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us)
 {
-    return node_votes(&r->nodes[k], now_us);
+    return node_votes(&r->nodes[k], &r->config, false, now_us);
 }
 
 bool redlock_node_settled(const struct redlock *r, unsigned k)
@@ -330,12 +374,12 @@ bool redlock_node_settled(const struct redlock *r, unsigned k)
 
 enum redlock_trouble redlock_node_trouble(const struct redlock *r, unsigned k, uint64_t now_us)
 {
-    return node_trouble(&r->nodes[k], now_us);
+    return node_trouble(&r->nodes[k], &r->config, now_us);
 }
 
 void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us, char *text, size_t size)
 {
-    node_describe(&r->nodes[k], now_us, text, size);
+    node_describe(&r->nodes[k], &r->config, now_us, text, size);
 }
 
 /* ---- Texts ---- */

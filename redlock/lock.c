@@ -24,9 +24,10 @@ uint32_t throw_dice(struct redlock *r, uint32_t range)
 
 void lock_set_phase(struct redlock_lock *lock, enum phase phase)
 {
-    static const uint8_t may_follow[] = {   /* Of each phase: the set of those that may come next. */
-        [PHASE_IDLE] = 1 << PHASE_WAITING | 1 << PHASE_ACQUIRING | 1 << PHASE_HELD | 1 << PHASE_INSPECTING,
-        [PHASE_WAITING] = 1 << PHASE_IDLE | 1 << PHASE_ACQUIRING,
+    static const uint16_t may_follow[] = {   /* Of each phase: the set of those that may come next. */
+        [PHASE_IDLE] = 1 << PHASE_WAITING | 1 << PHASE_HUNGRY | 1 << PHASE_ACQUIRING | 1 << PHASE_HELD | 1 << PHASE_INSPECTING,
+        [PHASE_WAITING] = 1 << PHASE_IDLE | 1 << PHASE_HUNGRY | 1 << PHASE_ACQUIRING,
+        [PHASE_HUNGRY] = 1 << PHASE_IDLE | 1 << PHASE_ACQUIRING,
         [PHASE_ACQUIRING] = 1 << PHASE_IDLE | 1 << PHASE_WAITING | 1 << PHASE_SETTLING | 1 << PHASE_HELD,
         [PHASE_SETTLING] = 1 << PHASE_IDLE,
         [PHASE_HELD] = 1 << PHASE_IDLE | 1 << PHASE_EXTENDING | 1 << PHASE_RELEASING,
@@ -37,11 +38,27 @@ void lock_set_phase(struct redlock_lock *lock, enum phase phase)
 
     REDLOCK_CHECK(may_follow[lock->phase] >> phase & 1);
     lock->phase = (uint8_t)phase;
+    if (phase != PHASE_HELD && phase != PHASE_EXTENDING) lock->is_kept = lock->is_quiet = false;
 }
 
 bool lock_is_in_round(const struct redlock_lock *lock)
 {
-    return lock->phase != PHASE_IDLE && lock->phase != PHASE_WAITING && lock->phase != PHASE_HELD;
+    return lock->phase != PHASE_IDLE && lock->phase != PHASE_WAITING && lock->phase != PHASE_HUNGRY && lock->phase != PHASE_HELD;
+}
+
+bool lock_is_trying(const struct redlock_lock *lock)
+{
+    return lock->phase == PHASE_WAITING || lock->phase == PHASE_HUNGRY || lock->phase == PHASE_ACQUIRING;
+}
+
+struct redlock_queue *lock_queue(struct redlock *r, const struct redlock_lock *lock)
+{
+    return lock->phase == PHASE_WAITING ? &r->waiting : lock->phase == PHASE_HUNGRY ? &r->hungry : &r->done;
+}
+
+bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us)
+{
+    return now_us >= lock->valid_from && now_us < lock->valid_until;
 }
 
 bool lock_is_overdue(const struct redlock *r, const struct redlock_lock *lock)
@@ -53,7 +70,8 @@ void lock_reschedule(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t at = REDLOCK_NEVER;
 
-    if (lock->phase == PHASE_WAITING) at = lock->retry_at;
+    if (lock->phase == PHASE_WAITING || lock->phase == PHASE_HUNGRY) at = lock->retry_at;
+    if (lock->phase == PHASE_HELD) at = keeper_wake_at(lock);
     if (lock_is_in_round(lock)) at = lock->round.deadline_at;
     if (lock->late) at = sooner(at, lock->debt_at);
     if (lock->owed) at = sooner(at, lock->owed_until);
@@ -75,7 +93,9 @@ void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_co
 void lock_finish(struct redlock *r, struct redlock_lock *lock, enum phase phase, enum redlock_status status)
 {
     if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;
+    queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
     lock_set_phase(lock, phase);
+    if (phase == PHASE_IDLE) stake_leave_waiters(r, lock);
     lock->status = (uint8_t)status;
     queue_add(&r->done, lock, SLOT_DONE);
 }
@@ -92,33 +112,37 @@ static bool draw_token(struct redlock *r, uint8_t token[REDLOCK_TOKEN_SIZE])
     return true;
 }
 
-bool lock_may_ask(const struct redlock_node *node, uint64_t now_us)
+bool lock_may_ask(const struct redlock *r, unsigned k, bool for_ticket)
 {
-    return node_votes(node, now_us) || !node->settled;
+    return node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || !r->nodes[k].settled;
 }
 
 /* Puts the SET to node k, now or when what went before is settled there. */
 static void ask_to_acquire(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
-    struct redlock_node *node = &r->nodes[k];
     uint8_t state = lock->stakes[k].state;
     bool leaves_soon = state == STAKE_LEAVING || (state == STAKE_OWED && !(lock->late & bit_of(k)));
+    bool may_ask = lock_may_ask(r, k, lock->has_ticket);
 
-    if (state == STAKE_NONE && lock_may_ask(node, r->now_us)) stake_want(r, lock, k, WIRE_ACQUIRE);
-    else if (!leaves_soon || !lock_may_ask(node, r->now_us)) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+    if (state == STAKE_NONE && may_ask) stake_want(r, lock, k, WIRE_ACQUIRE);
+    else if (!leaves_soon || !may_ask)  round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
 }
 
 void lock_clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     stake_set(lock, k, STAKE_NONE);
     stake_want_nothing(r, lock, k);
+    if ((lock->waits & bit_of(k)) && !lock_is_trying(lock)) stake_owe(r, lock, k);
     if (lock->phase == PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING)
         ask_to_acquire(r, lock, k);
+    if (lock->phase == PHASE_WAITING) waiter_line_up(r, lock, k);
 }
 
 static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->phase != PHASE_WAITING) lock_set_phase(lock, PHASE_WAITING);
+    if (lock->phase == PHASE_HUNGRY) return;
+    queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
+    lock_set_phase(lock, PHASE_HUNGRY);
     lock->retry_at = timeout_at(r);
     queue_add(&r->hungry, lock, SLOT_DONE);
 }
@@ -129,6 +153,16 @@ static uint64_t min_validity_us(const struct redlock_lock *lock)
     return later(1, (uint64_t)lock->min_validity_ms * 1000);
 }
 
+/* S15: more than the wall clock, than every counter that a node told of, and than what was proposed before. */
+static bool propose_ticket(const struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t wall = r->now_us + lock->wall_offset_us;
+
+    if (!lock->has_ticket) return true;
+    lock->ticket = later(wall, later(lock->ticket, lock->ticket_seen) + 1);
+    return lock->ticket <= WIRE_TICKET_MAX;
+}
+
 /* Step 1 and 2 of the algorithm: "It gets the current time", "It tries to acquire the lock in all the N instances". The time
  * is that of the call, so from before the first byte leaves (S2). */
 void lock_begin_attempt(struct redlock *r, struct redlock_lock *lock)
@@ -136,15 +170,22 @@ void lock_begin_attempt(struct redlock *r, struct redlock_lock *lock)
     uint64_t drift = drift_us(lock->ttl_ms, r->config.drift_ppm);
     uint64_t latest = r->now_us + validity_us(lock->ttl_ms, 0, drift) - min_validity_us(lock) + 1;
 
+    if (!propose_ticket(r, lock)) {
+        lock_finish(r, lock, PHASE_IDLE, REDLOCK_BAD_CLOCK);
+        return;
+    }
     if (!draw_token(r, lock->token)) {
         wait_for_entropy(r, lock);
         return;
     }
-    queue_remove(&r->hungry, lock, SLOT_DONE);
+    queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
     lock_set_phase(lock, PHASE_ACQUIRING);
+    lock->wakes = false;
+    lock->yields_to = 0;
+    lock->woken = 0;
     lock_begin_round(r, lock, WIRE_ACQUIRE, latest);
     round_set_ttl(&lock->round, lock->ttl_ms, drift);
-    lock->told = 0;
+    lock->told = lock->taken = 0;
     for (unsigned k = 0; k < r->node_count; k++) {
         lock->stakes[k].holder_ms = REDLOCK_UNTOLD;
         ask_to_acquire(r, lock, k);
@@ -166,6 +207,7 @@ static void win(struct redlock *r, struct redlock_lock *lock)
     lock->valid_until = r->now_us + round_validity_us(&lock->round, r->now_us);
     lock->is_unconfirmed = false;
     lock->extension_count = 0;
+    lock->wakes = true;
     lock->attempt_status = REDLOCK_OK;
     lock_finish(r, lock, PHASE_HELD, REDLOCK_OK);
 }
@@ -181,16 +223,11 @@ static enum redlock_status loss_of(const struct redlock_round *round, bool has_r
     return possible + round_count(round->refused) >= quorum ? REDLOCK_TAKEN : REDLOCK_NO_QUORUM;
 }
 
-/* S14: at least as long as the round took, and a random time beyond. The last attempt comes when the time to wait ends. */
-static bool schedule_retry(struct redlock *r, struct redlock_lock *lock)
+/* A clock behind those of others proposes too small a ticket, and is told so by nodes where the resource is free: the next
+ * attempt may come at once, since nobody is in its way. Once: then somebody is. */
+static bool is_behind(const struct redlock_lock *lock)
 {
-    uint64_t took = r->now_us - lock->round.started_at;
-    uint32_t retry_us = r->config.retry_ms * 1000;
-    uint64_t earliest = r->now_us + took;
-
-    if (earliest >= lock->wait_until) return false;
-    lock->retry_at = sooner(earliest + retry_us / 2 + throw_dice(r, retry_us), lock->wait_until);
-    return true;
+    return lock->has_ticket && !lock->is_corrected && lock->ticket_seen >= lock->ticket && lock->taken == 0;
 }
 
 /* Step 5: "it will try to unlock all the instances (even the instances it believed it was not able to lock)" (S5). */
@@ -199,7 +236,14 @@ static void lose(struct redlock *r, struct redlock_lock *lock)
     lock->round.decided_at = r->now_us;
     lock->attempt_status = (uint8_t)loss_of(&lock->round, round_validity_us(&lock->round, r->now_us) < min_validity_us(lock));
     stake_let_go_everywhere(r, lock);
-    lock_set_phase(lock, schedule_retry(r, lock) ? PHASE_WAITING : PHASE_SETTLING);
+    if (is_behind(lock)) {
+        lock->is_corrected = true;
+        lock_set_phase(lock, PHASE_WAITING);
+        lock->retry_at = r->now_us;
+    } else {
+        lock->is_corrected = false;
+        if (!waiter_begin(r, lock)) lock_set_phase(lock, PHASE_SETTLING);
+    }
 }
 
 static void judge_settling(struct redlock *r, struct redlock_lock *lock)
@@ -222,6 +266,47 @@ static void judge_acquiring(struct redlock *r, struct redlock_lock *lock)
 
 /* ---- The other rounds ---- */
 
+void lock_begin_extension(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
+{
+    if (lock->phase != PHASE_EXTENDING) lock_set_phase(lock, PHASE_EXTENDING);
+    lock_begin_round(r, lock, WIRE_EXTEND, lock->valid_until);
+    round_set_ttl(&lock->round, ttl_ms, drift_us(ttl_ms, r->config.drift_ppm));
+    for (unsigned k = 0; k < r->node_count; k++) {
+        if (lock->stakes[k].state == STAKE_PLACED && lock_may_ask(r, k, false)) {
+            stake_want(r, lock, k, WIRE_EXTEND);
+        } else {    /* What may lie there is part of the old promise: it stays. */
+            if (lock->stakes[k].want != WIRE_RELEASE) stake_want_nothing(r, lock, k);
+            round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+        }
+    }
+}
+
+/* A node that has lost the key, or never had it, gets it while a quorum has just confirmed the lock: by SET NX with the same
+ * token, within the old validity, and without a vote in this round. So at no time has a rival, and the next extension has one
+ * node more to count on. Where a quorum has lost the key nothing is set: somebody may have meant it. */
+static void restore(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    enum redlock_vote vote = round_vote_of(&lock->round, k);
+    uint8_t state = lock->stakes[k].state;
+    bool is_missing = (vote == REDLOCK_VOTE_REFUSED && state == STAKE_PLACED) ||
+                      (vote == REDLOCK_VOTE_NOT_ASKED && state == STAKE_NONE);
+
+    if (is_missing && !lock_is_overdue(r, lock) && lock_may_ask(r, k, lock->has_ticket)) stake_want(r, lock, k, WIRE_RESTORE);
+}
+
+static void finish_extension(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
+{
+    if (lock->is_quiet) {
+        lock->is_quiet = false;
+        if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;
+        lock_set_phase(lock, PHASE_HELD);
+        keeper_extended(r, lock, status);
+    } else {
+        lock_finish(r, lock, PHASE_HELD, status);
+        if (lock->is_kept && status == REDLOCK_OK) keeper_schedule(r, lock);
+    }
+}
+
 /* S9: counts only when a quorum confirms it before the old validity ends, and runs from the extension's start. What was
  * promised before stands in any case: no key was shortened (S7). */
 static void judge_extending(struct redlock *r, struct redlock_lock *lock)
@@ -237,7 +322,7 @@ static void judge_extending(struct redlock *r, struct redlock_lock *lock)
         if (lock->stakes[k].want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
     if (verdict == VERDICT_LOST) {
         if (lock->is_unconfirmed) lock->valid_until = 0;
-        lock_finish(r, lock, PHASE_HELD, ended ? REDLOCK_LOST : loss_of(round, round_validity_us(round, r->now_us) == 0));
+        finish_extension(r, lock, ended ? REDLOCK_LOST : loss_of(round, round_validity_us(round, r->now_us) == 0));
         return;
     }
     if (lock->is_unconfirmed) lock->valid_until = 0;    /* Nobody had promised that. */
@@ -245,7 +330,8 @@ static void judge_extending(struct redlock *r, struct redlock_lock *lock)
     lock->valid_from = round->started_at;
     lock->valid_until = later(lock->valid_until, r->now_us + round_validity_us(round, r->now_us));
     lock->extension_count++;
-    lock_finish(r, lock, PHASE_HELD, REDLOCK_OK);
+    for (unsigned k = 0; k < r->node_count; k++) restore(r, lock, k);
+    finish_extension(r, lock, REDLOCK_OK);
 }
 
 /* A quorum that confirms is enough; else all are waited for that can answer. What did not is owed. */
@@ -278,6 +364,7 @@ void lock_judge(struct redlock *r, struct redlock_lock *lock)
     case PHASE_INSPECTING: judge_inspecting(r, lock); break;
     case PHASE_IDLE:
     case PHASE_WAITING:
+    case PHASE_HUNGRY:
     case PHASE_HELD:       break;
     }
     lock_reschedule(r, lock);
@@ -303,25 +390,32 @@ static void vote(const struct answer *a)
     if (is_vote(a->lock, a->current, a->command)) round_vote(&a->lock->round, a->k, vote);
 }
 
-/* A refusal proves that nothing of ours is there: no release is needed. One that has been sent already is still answered. */
-static void answer_acquire(struct redlock *r, const struct answer *a)
+static uint32_t as_ms(int64_t pttl)
+{
+    if (pttl == -1) return REDLOCK_FOREVER;     /* No TTL. */
+    if (pttl < 0)   return 0;                   /* No key any more. */
+    return pttl < REDLOCK_UNTOLD ? (uint32_t)pttl : REDLOCK_UNTOLD - 1;
+}
+
+/* Asks how long the holder has left; a script has said it with its refusal, and the largest ticket as well (S15). */
+static void learn_from_refusal(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
-    uint8_t state = lock->stakes[a->k].state;
+    uint64_t counter;
+    int64_t pttl;
 
-    vote(a);
-    if (a->meaning != WIRE_REFUSED) return;
-    if (state == STAKE_PLACED || state == STAKE_OWED) {
-        stake_set(lock, a->k, STAKE_NONE);
-        stake_want_nothing(r, lock, a->k);
-    }
-    if (a->current && lock->phase == PHASE_ACQUIRING) {
+    if (!a->scripted) {
         lock->told |= bit_of(a->k);
         stake_want(r, lock, a->k, WIRE_PTTL);
+    } else if (wire_read_refusal(a->reply, &counter, &pttl)) {
+        lock->ticket_seen = later(lock->ticket_seen, counter);
+        lock->stakes[a->k].holder_ms = as_ms(pttl);
+        if (pttl != -2) lock->taken |= bit_of(a->k);
     }
 }
 
-/* NOSCRIPT (somebody ran SCRIPT FLUSH) is answered by EVAL at once, within the same round. */
+/* NOSCRIPT (somebody ran SCRIPT FLUSH, or nobody has used the script there yet) is answered by EVAL at once, within the same
+ * round. */
 static bool send_script(struct redlock *r, const struct answer *a)
 {
     if (a->meaning != WIRE_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->eval) return false;
@@ -331,11 +425,44 @@ static bool send_script(struct redlock *r, const struct answer *a)
     return true;
 }
 
+/* A refusal proves that nothing of ours is there: no release is needed. One that has been sent already is still answered. */
+static void answer_acquire(struct redlock *r, const struct answer *a)
+{
+    struct redlock_lock *lock = a->lock;
+    uint8_t state = lock->stakes[a->k].state;
+    bool is_open = a->current && lock->phase == PHASE_ACQUIRING;
+
+    if (is_open && state == STAKE_PLACED && send_script(r, a)) {
+        stake_set(lock, a->k, STAKE_NONE);
+        return;
+    }
+    vote(a);
+    if (a->meaning != WIRE_REFUSED) return;
+    if (state == STAKE_PLACED || state == STAKE_OWED) {
+        stake_set(lock, a->k, STAKE_NONE);
+        stake_want_nothing(r, lock, a->k);
+    }
+    if (is_open) learn_from_refusal(r, a);
+    else if (a->current && lock->phase == PHASE_WAITING) waiter_line_up(r, lock, a->k);
+}
+
 static void answer_extend(struct redlock *r, const struct answer *a)
 {
-    bool is_open = a->current && a->lock->phase == PHASE_EXTENDING;
+    struct redlock_lock *lock = a->lock;
+    bool is_open = a->current && lock->phase == PHASE_EXTENDING;
+    bool is_won = a->current && lock->phase == PHASE_HELD && lock->valid_from == lock->round.started_at;
 
-    if (!is_open || !send_script(r, a)) vote(a);
+    if (is_open && send_script(r, a)) return;
+    vote(a);
+    if (is_won) restore(r, lock, a->k);
+}
+
+/* What was set again is there, or is not: both are known by the next extension. An error says nothing. */
+static void answer_restore(struct redlock *r, const struct answer *a)
+{
+    bool is_open = a->lock->phase == PHASE_HELD && a->lock->stakes[a->k].state == STAKE_PLACED && !lock_is_overdue(r, a->lock);
+
+    if (is_open) (void)send_script(r, a);
 }
 
 /* "Gone" is the end of it, unless the SET may still be on its way on a connection that broke: then once more, later. An
@@ -349,16 +476,10 @@ static void answer_release(struct redlock *r, const struct answer *a)
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
     if (send_script(r, a)) return;
     vote(a);
+    if (a->meaning == WIRE_GRANTED && a->reply->integer == 2) lock->yields_to = waiter_hash(lock);
     if (a->meaning == WIRE_GRANTED || (is_gone && !stake->stale)) lock_clear_stake(r, lock, a->k);
     else stake_owe_later(r, lock, a->k);
     if (is_gone) stake->stale = false;
-}
-
-static uint32_t as_ms(int64_t pttl)
-{
-    if (pttl == -1) return REDLOCK_FOREVER;     /* No TTL. */
-    if (pttl < 0)   return 0;                   /* No key any more. */
-    return pttl < REDLOCK_UNTOLD ? (uint32_t)pttl : REDLOCK_UNTOLD - 1;
 }
 
 static void see_value(struct redlock_sight *sight, const struct answer *a)
@@ -395,14 +516,26 @@ static void answer_question(const struct answer *a)
     else if (a->meaning == WIRE_GRANTED) lock->stakes[a->k].holder_ms = as_ms(a->reply->integer);
 }
 
+static bool is_with_ttl(enum wire_command command)
+{
+    return command == WIRE_ACQUIRE || command == WIRE_RESTORE || command == WIRE_EXTEND;
+}
+
+static bool is_in_wait(const struct answer *a)
+{
+    return a->current && a->lock->phase == PHASE_WAITING;
+}
+
 void lock_answer(struct redlock *r, const struct answer *a)
 {
     a->lock->outstanding--;
-    if (a->command == WIRE_ACQUIRE || a->command == WIRE_EXTEND) stake_note_end(r, a->lock);
+    if (is_with_ttl(a->command)) stake_note_end(r, a->lock);
     switch (a->command) {
     case WIRE_ACQUIRE: answer_acquire(r, a); break;
+    case WIRE_RESTORE: answer_restore(r, a); break;
     case WIRE_EXTEND:  answer_extend(r, a); break;
     case WIRE_RELEASE: answer_release(r, a); break;
+    case WIRE_WAIT:    if (!is_in_wait(a) || !send_script(r, a)) waiter_answer(r, a); break;
     default:           answer_question(a); break;
     }
     lock_judge(r, a->lock);
@@ -422,8 +555,8 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
     if (is_vote(lock, asked->round == lock->round.number, (enum wire_command)asked->command))
         round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
     lock->told &= (uint16_t)~bit_of(k);
-    if (asked->command == WIRE_ACQUIRE || asked->command == WIRE_EXTEND) stake_note_end(r, lock);
-    if (asked->command == WIRE_ACQUIRE) stake->stale = true;
+    if (is_with_ttl((enum wire_command)asked->command)) stake_note_end(r, lock);
+    if (asked->command == WIRE_ACQUIRE || asked->command == WIRE_RESTORE) stake->stale = true;
     if (stake->state == STAKE_LEAVING) stake_owe(r, lock, k);
     lock_judge(r, lock);
 }
@@ -458,6 +591,7 @@ static void tick_debts(struct redlock *r, struct redlock_lock *lock)
         lock->owed_until = timeout_at(r);
         return;
     }
+    if (expired) lock->waits = 0;
     for (unsigned k = 0; k < r->node_count && expired; k++)
         if (lock->stakes[k].state == STAKE_OWED) lock_clear_stake(r, lock, k);
     if (lock->late && r->now_us >= lock->debt_at) redlock_pay(r, lock, r->now_us);
@@ -466,13 +600,8 @@ static void tick_debts(struct redlock *r, struct redlock_lock *lock)
 void lock_tick(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->owed) tick_debts(r, lock);
-    if (lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at) {
-        if (queue_holds(lock, SLOT_DONE)) {
-            queue_remove(&r->hungry, lock, SLOT_DONE);
-            lock_finish(r, lock, PHASE_IDLE, REDLOCK_NO_ENTROPY);
-        } else {
-            lock_begin_attempt(r, lock);
-        }
-    }
+    if (lock->phase == PHASE_HUNGRY && r->now_us >= lock->retry_at) lock_finish(r, lock, PHASE_IDLE, REDLOCK_NO_ENTROPY);
+    if (lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at) lock_begin_attempt(r, lock);
+    if (lock->phase == PHASE_HELD) keeper_tick(r, lock);
     lock_judge(r, lock);
 }

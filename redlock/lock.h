@@ -3,6 +3,8 @@
  *
  *     stake.c       one lock x one node: what is there, and the next command
  *     lock.c        one lock x all nodes: attempts, rounds, answers, debts
+ *     keeper.c      a lock that is held and extended by itself
+ *     waiter.c      a lock between two attempts: its places among the waiters, and what wakes it
  *     operations.c  the calls of redlock.h that are about a lock
  *     engine.c      the calls that are about nodes and time
  *
@@ -30,7 +32,8 @@ enum stake {
 
 enum phase {
     PHASE_IDLE,         /* Nothing is under way; something may be owed. */
-    PHASE_WAITING,      /* For the next attempt at retry_at, or for random bytes. */
+    PHASE_WAITING,      /* For the next attempt at retry_at, or for a wake-up. */
+    PHASE_HUNGRY,       /* For random bytes, until retry_at. */
     PHASE_ACQUIRING,
     PHASE_SETTLING,     /* The last attempt is lost; nodes are asked how long the holder has left. */
     PHASE_HELD,         /* Won. Whether it is still held only the clock tells (S10). */
@@ -41,7 +44,7 @@ enum phase {
 
 enum {
     DEBT_RETRY_MS = 1000,           /* When a node would not or could not take a release: how long until the next try. */
-    SLOT_DONE = REDLOCK_NODES_MAX   /* The link for a queue that is of no node: done, or hungry in PHASE_WAITING. */
+    SLOT_DONE = REDLOCK_NODES_MAX   /* The link for a queue that is of no node: hungry, waiting, or else done. */
 };
 
 static inline uint64_t later(uint64_t a, uint64_t b)
@@ -58,6 +61,12 @@ static inline uint64_t sooner(uint64_t a, uint64_t b)
 static inline uint64_t timeout_at(const struct redlock *r)
 {
     return r->now_us + (uint64_t)r->config.node_timeout_ms * 1000;
+}
+
+/* What the lock is about. */
+static inline const struct redlock_name *names_of(const struct redlock_lock *lock)
+{
+    return lock->set ? lock->set : &lock->name;
 }
 
 /* A number from 0 to less than range, for delays: it need not be secret. */
@@ -84,6 +93,9 @@ REDLOCK_PRIVATE void stake_give_up_waiting(struct redlock_lock *lock, unsigned k
 REDLOCK_PRIVATE void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k);
 REDLOCK_PRIVATE void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock);
 
+/* Gives back its places among the waiters, as if they were keys. */
+REDLOCK_PRIVATE void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock);
+
 /* A TTL of this lock begins on some node now at the latest: until then debts are not given up. */
 REDLOCK_PRIVATE void stake_note_end(struct redlock *r, struct redlock_lock *lock);
 
@@ -95,6 +107,8 @@ REDLOCK_PRIVATE void stake_fill_send_buffer(struct redlock *r, unsigned k);
 /* The only one that changes the phase. */
 REDLOCK_PRIVATE void lock_set_phase(struct redlock_lock *lock, enum phase phase);
 REDLOCK_PRIVATE bool lock_is_in_round(const struct redlock_lock *lock);
+/* To be acquired: it has lost no more than single attempts. */
+REDLOCK_PRIVATE bool lock_is_trying(const struct redlock_lock *lock);
 REDLOCK_PRIVATE bool lock_is_overdue(const struct redlock *r, const struct redlock_lock *lock);
 
 /* An operation begins; it ends, in a phase and with a status. After whatever may change when the lock must be looked at again,
@@ -103,14 +117,23 @@ REDLOCK_PRIVATE void lock_start(struct redlock *r, struct redlock_lock *lock);
 REDLOCK_PRIVATE void lock_finish(struct redlock *r, struct redlock_lock *lock, enum phase phase, enum redlock_status status);
 REDLOCK_PRIVATE void lock_reschedule(struct redlock *r, struct redlock_lock *lock);
 
+/* Which of the three queues by SLOT_DONE is for locks in its phase. */
+REDLOCK_PRIVATE struct redlock_queue *lock_queue(struct redlock *r, const struct redlock_lock *lock);
+
+/* Held, or adopted and perhaps held. */
+REDLOCK_PRIVATE bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us);
+
 /* Begins a round about a command, which ends with the node timeout or at latest, whichever comes first. */
 REDLOCK_PRIVATE void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint64_t latest);
 
 /* Begins an attempt to acquire, or waits for random bytes. */
 REDLOCK_PRIVATE void lock_begin_attempt(struct redlock *r, struct redlock_lock *lock);
 
-/* Has the node a vote, or is it not yet known whether it has? Then the command waits for it in its queue. */
-REDLOCK_PRIVATE bool lock_may_ask(const struct redlock_node *node, uint64_t now_us);
+/* Begins to extend a lock that is held. */
+REDLOCK_PRIVATE void lock_begin_extension(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms);
+
+/* Has node k a vote, on a ticket or without, or is it not yet known whether it has? Then the command waits in its queue. */
+REDLOCK_PRIVATE bool lock_may_ask(const struct redlock *r, unsigned k, bool for_ticket);
 
 /* Nothing of ours is on node k any more. An attempt that waited for that goes on. */
 REDLOCK_PRIVATE void lock_clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k);
@@ -126,7 +149,7 @@ struct answer {
     enum wire_answer meaning;
     enum redlock_trouble trouble;   /* With WIRE_ERROR. */
     bool current;                   /* It was asked in the lock's last round. */
-    bool eval;                      /* It was asked by EVAL. */
+    bool eval, scripted;            /* It was asked by EVAL; to acquire, by the script. */
     const struct wire_reply *reply;
 };
 
@@ -140,5 +163,35 @@ REDLOCK_PRIVATE void lock_turn_away(struct redlock *r, unsigned k, struct redloc
 
 /* Its time has come: a deadline, a retry, a debt. */
 REDLOCK_PRIVATE void lock_tick(struct redlock *r, struct redlock_lock *lock);
+
+/* ---- keeper.c ---- */
+
+/* The keeper's next extension, after one that has just begun the lock's validity. */
+REDLOCK_PRIVATE void keeper_schedule(struct redlock *r, struct redlock_lock *lock);
+
+/* When it has something to do for the lock. */
+REDLOCK_PRIVATE uint64_t keeper_wake_at(const struct redlock_lock *lock);
+REDLOCK_PRIVATE void keeper_tick(struct redlock *r, struct redlock_lock *lock);
+
+/* An extension that the keeper began has ended. */
+REDLOCK_PRIVATE void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_status status);
+
+/* ---- waiter.c ---- */
+
+/* Between two attempts: when will the next one begin at the latest? False: there is no time for one. */
+REDLOCK_PRIVATE bool waiter_begin(struct redlock *r, struct redlock_lock *lock);
+
+/* After its release woke somebody: the lock lines up behind the others, instead of taking it from under their noses. False: it
+ * has no reason to, or cannot. */
+REDLOCK_PRIVATE bool waiter_yield(struct redlock *r, struct redlock_lock *lock);
+REDLOCK_PRIVATE uint32_t waiter_hash(const struct redlock_lock *lock);
+
+/* Takes a place among the waiters of node k, if the lock listens, and k's ear does. */
+REDLOCK_PRIVATE void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k);
+REDLOCK_PRIVATE void waiter_answer(struct redlock *r, const struct answer *a);
+
+/* Node k's ear has subscribed; it has heard that the turn of a place has come. */
+REDLOCK_PRIVATE void waiter_ear_opens(struct redlock *r, unsigned k);
+REDLOCK_PRIVATE void waiter_hear(struct redlock *r, unsigned k, uint32_t wait_number);
 
 #endif

@@ -29,8 +29,9 @@ static void set_state(struct redlock_node *node, enum node_state state)
     node->state = (uint8_t)state;
 }
 
-void node_init(struct redlock_node *node)
+void node_init(struct redlock_node *node, bool is_ear)
 {
+    node->is_ear = is_ear;
     node->state = NODE_WAITING;
     node->trouble = REDLOCK_TROUBLE_NEW;
 }
@@ -45,35 +46,37 @@ static void say(struct redlock_node *node, enum redlock_trouble trouble, const c
     node_lose(node, trouble, text, length_of(text, REDLOCK_ERROR_MAX));
 }
 
-bool node_tick(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+bool node_tick(struct redlock_node *node, const struct redlock_config *config, bool is_needed, uint64_t now_us)
 {
     bool overdue = now_us >= node->alarm_at;
 
     switch (node->state) {
     case NODE_WAITING:
-        if (!overdue) return false;
+        if (!overdue || !is_needed) return false;
         set_state(node, NODE_CONNECTING);
         node->alarm_at = now_us + timeout_us(config);
         return false;
     case NODE_CONNECTING:
         if (overdue) say(node, REDLOCK_TROUBLE_SILENT, "no connection within the node timeout");
-        return overdue;
+        break;
     case NODE_GREETING:
         if (overdue) say(node, REDLOCK_TROUBLE_SILENT, "connected, but no answer to the handshake");
-        return overdue;
+        break;
     case NODE_READY:
         overdue = overdue && node->asked_count > 0;
         if (overdue) say(node, REDLOCK_TROUBLE_SILENT, "connected, but it does not answer");
-        return overdue;
+        break;
     default:
         return false;
     }
+    if (!overdue && !is_needed) node_lose(node, REDLOCK_TROUBLE_NEW, NULL, 0);
+    return overdue || !is_needed;
 }
 
-uint64_t node_wake_at(const struct redlock_node *node)
+uint64_t node_wake_at(const struct redlock_node *node, bool is_needed)
 {
     switch (node->state) {
-    case NODE_WAITING:
+    case NODE_WAITING:    return is_needed ? node->alarm_at : REDLOCK_NEVER;
     case NODE_CONNECTING:
     case NODE_GREETING:   return node->alarm_at;
     case NODE_READY:      return node->asked_count > 0 ? node->alarm_at : REDLOCK_NEVER;
@@ -84,7 +87,7 @@ uint64_t node_wake_at(const struct redlock_node *node)
 /* The next command of the handshake that is not left out with this login. */
 static void step_from(struct redlock_node *node, unsigned step)
 {
-    while (step != WIRE_READY && wire_is_left_out((enum wire_command)step, &node->login)) step++;
+    while (step != WIRE_READY && wire_is_left_out((enum wire_command)step, &node->login, node->is_ear)) step++;
     node->step = (uint8_t)step;
 }
 
@@ -95,9 +98,9 @@ void node_connected(struct redlock_node *node, const struct redlock_config *conf
     node->identity = (struct redlock_identity){ 0 };
     node->reply = (struct redlock_reply){ 0 };
     node->send_start = node->send_end = node->receive_start = node->receive_end = 0;
+    node->apart = NULL;
     resp_parser_init(parser_of(node), &limits);
     step_from(node, WIRE_AUTH);
-    node_greet(node, config, now_us);
 }
 
 void node_note(struct redlock_node *node, enum wire_command command, enum redlock_trouble trouble, const char *text,
@@ -133,9 +136,29 @@ uint64_t node_delay_us(const struct redlock_node *node, uint32_t dice)
     return delay / 2 + dice % (delay / 2 + 1);
 }
 
-bool node_votes(const struct redlock_node *node, uint64_t now_us)
+/* How long after its start a server gets no vote. For tickets so much longer that every honest wall clock has by then passed
+ * every ticket of before the start (see wire.h). */
+static uint64_t guard_us(const struct redlock_config *config, bool for_ticket)
 {
-    return node->state == NODE_READY && now_us >= node->guard_until;
+    uint64_t guard_ms = config->guard_ms;
+
+    if (for_ticket && guard_ms > 0) guard_ms += 2 * (uint64_t)config->ticket_skew_ms;
+    return guard_ms * 1000;
+}
+
+/* How much of the guard is left. A clock that goes back is no clock: all of it. */
+static uint64_t guard_left_us(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket,
+                              uint64_t now_us)
+{
+    uint64_t guard = node->has_run_id ? guard_us(config, for_ticket) : 0;   /* Without: trusted, see know(). */
+    uint64_t up = now_us >= node->met_at ? now_us - node->met_at + node->uptime_us : 0;
+
+    return up < guard ? guard - up : 0;
+}
+
+bool node_votes(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket, uint64_t now_us)
+{
+    return node->state == NODE_READY && guard_left_us(node, config, for_ticket, now_us) == 0;
 }
 
 /* ---- Questions ---- */
@@ -170,18 +193,54 @@ bool node_take_asked(struct redlock_node *node, const struct redlock_config *con
     return true;
 }
 
-void node_greet(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+void node_greet(struct redlock_node *node, const struct redlock_config *config, const uint8_t engine[REDLOCK_NAME_SIZE],
+                uint64_t now_us)
 {
     struct resp_writer w;
 
     resp_write_begin(&w, node->send, config->send_size, node->send_end);
-    while (node->step != WIRE_READY && node_can_ask(node, config)) {
+    while (node->step != WIRE_READY && node_can_ask(node, config) && !w.apart) {
         struct redlock_asked asked = { .command = node->step };
-        if (!wire_put_greeting(&w, (enum wire_command)node->step, &node->login)) break;
+        if (!wire_put_greeting(&w, (enum wire_command)node->step, &node->login, engine)) break;
         node_asked(node, config, now_us, &asked);
         step_from(node, node->step + 1u);
     }
-    node->send_end = (uint32_t)w.used;
+    node_written(node, &w);
+}
+
+/* ---- What is sent ---- */
+
+void node_written(struct redlock_node *node, const struct resp_writer *w)
+{
+    node->send_end = (uint32_t)w->used;
+    node->apart = w->apart;
+    node->apart_at = (uint32_t)w->apart_at;
+    node->apart_left = (uint32_t)w->apart_size;
+}
+
+const uint8_t *node_output(const struct redlock_node *node, size_t *size)
+{
+    bool is_before = node->apart && node->send_start < node->apart_at;
+
+    if (node->apart && !is_before) {
+        *size = node->apart_left;
+        return (const uint8_t *)node->apart;
+    }
+    *size = (is_before ? node->apart_at : node->send_end) - node->send_start;
+    return node->send + node->send_start;
+}
+
+void node_sent(struct redlock_node *node, size_t size)
+{
+    if (node->apart && node->send_start == node->apart_at) {
+        REDLOCK_CHECK(size <= node->apart_left);
+        node->apart += size;
+        node->apart_left -= (uint32_t)size;
+        if (node->apart_left == 0) node->apart = NULL;
+    } else {
+        REDLOCK_CHECK(size <= (node->apart ? node->apart_at : node->send_end) - node->send_start);
+        node->send_start += (uint32_t)size;
+    }
 }
 
 /* ---- Answers ---- */
@@ -223,7 +282,9 @@ static void keep_item(struct redlock_node *node, const struct resp_item *item, e
         append(node->error, sizeof node->error - 1, &reply->error_size, item->data, item->size);
     } else if (item->type == RESP_BULK && item->depth == 0 && command == WIRE_INFO) {
         read_info(node, item->data, item->size);
-    } else if ((item->type == RESP_BULK || item->type == RESP_SIMPLE) && !reply->text_done) {
+    } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE) {
+        if (reply->text_done && !node->is_ear) return;
+        if (reply->text_done) reply->text_size = 0, reply->text_cut = false;
         if (append(reply->text, sizeof reply->text, &reply->text_size, item->data, item->size)) reply->text_cut = true;
         reply->text_done = item->last;
     }
@@ -245,6 +306,12 @@ static void hand_out(struct redlock_node *node, struct wire_reply *out)
     reply->begun = false;
 }
 
+/* What the next reply answers. */
+static enum wire_command command_of(struct redlock_node *node, const struct redlock_config *config)
+{
+    return node->asked_count > 0 ? (enum wire_command)node_asked_at(node, config, 0)->command : WIRE_NONE;
+}
+
 bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
                      struct redlock_asked *asked, struct wire_reply *reply)
 {
@@ -260,15 +327,17 @@ bool node_next_reply(struct redlock_node *node, const struct redlock_config *con
             say(node, REDLOCK_TROUBLE_PROTOCOL, resp_status_text(status));
             return false;
         }
-        if (node->asked_count == 0) {
+        if (node->asked_count == 0 && !node->is_ear) {
             say(node, REDLOCK_TROUBLE_PROTOCOL, "an answer that nobody asked for");
             return false;
         }
-        keep_item(node, &item, (enum wire_command)node_asked_at(node, config, 0)->command);
+        keep_item(node, &item, command_of(node, config));
         if (!item.ends_reply) continue;
         node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config) : node->alarm_at;
         hand_out(node, reply);
-        return node_take_asked(node, config, asked);
+        *asked = (struct redlock_asked){ .command = WIRE_NONE };
+        node_take_asked(node, config, asked);
+        return true;
     }
     return false;
 }
@@ -302,7 +371,7 @@ bool node_read_greeting(struct redlock_node *node, const struct redlock_config *
 {
     enum redlock_trouble trouble;
 
-    switch (wire_read(command, reply)) {
+    switch (wire_read(command, false, reply)) {
     case WIRE_GRANTED:
         if (command == WIRE_ROLE) wire_read_role(reply, &node->identity);
         return true;
@@ -339,31 +408,34 @@ static bool check_identity(struct redlock_node *node)
     return false;
 }
 
-/* S11: until when a server that we have not seen before has no vote. At the first contact of all there is nothing to compare
+/* S11: a server that we have not seen before begins its guard now. At the first contact of all there is nothing to compare
  * with, so its uptime is believed, but for the second that it may be too much: whole seconds of a wall clock. */
-static void guard(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+static void meet(struct redlock_node *node, uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
-    uint64_t guard_us = (uint64_t)config->guard_ms * 1000, up_us = 0;
 
+    node->met_at = now_us;
+    node->uptime_us = 0;
     if (!node->has_run_id && identity->has_uptime && identity->uptime_s > 0)
-        up_us = (uint64_t)(identity->uptime_s - 1) * 1000000;
-    node->restarted_at = now_us > up_us ? now_us - up_us : 0;
-    node->guard_until = up_us < guard_us ? now_us + (guard_us - up_us) : 0;
-    if (node->guard_until != 0 && node->guard_until < now_us) node->guard_until = REDLOCK_NEVER;    /* No clock, no vote. */
+        node->uptime_us = (uint64_t)(identity->uptime_s - 1) * 1000000;
+}
+
+/* A server that is not asked who it is votes at once: somebody said to trust it. An ear has no vote. */
+static void know(struct redlock_node *node, uint64_t now_us)
+{
+    const struct redlock_identity *identity = &node->identity;
+    bool seen = node->has_run_id && memcmp(node->run_id, identity->run_id, sizeof node->run_id) == 0;
+
+    if (!identity->has_run_id) return;
+    if (!seen) meet(node, now_us);
+    memcpy(node->run_id, identity->run_id, sizeof node->run_id);
+    node->has_run_id = true;
 }
 
 void node_settle(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
-    const struct redlock_identity *identity = &node->identity;
-
-    if (!check_identity(node)) return;
-    if (identity->has_run_id) {
-        bool seen = node->has_run_id && memcmp(node->run_id, identity->run_id, sizeof node->run_id) == 0;
-        if (!seen) guard(node, config, now_us);
-        memcpy(node->run_id, identity->run_id, sizeof node->run_id);
-        node->has_run_id = true;
-    }
+    if (!node->is_ear && !check_identity(node)) return;
+    know(node, now_us);
     set_state(node, NODE_READY);
     node->alarm_at = now_us + NODE_HANG_FACTOR * timeout_us(config);
     node->settled = true;
@@ -372,9 +444,9 @@ void node_settle(struct redlock_node *node, const struct redlock_config *config,
 
 /* ---- In words ---- */
 
-enum redlock_trouble node_trouble(const struct redlock_node *node, uint64_t now_us)
+enum redlock_trouble node_trouble(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
-    if (node->state == NODE_READY && now_us < node->guard_until) return REDLOCK_TROUBLE_RESTARTED;
+    if (node->state == NODE_READY && guard_left_us(node, config, false, now_us) > 0) return REDLOCK_TROUBLE_RESTARTED;
     return (enum redlock_trouble)node->trouble;
 }
 
@@ -402,26 +474,28 @@ static void add_number(struct words *w, uint64_t number)
     add_words(w, digits + at);
 }
 
-static void describe_guard(const struct redlock_node *node, uint64_t now_us, struct words *w)
+static void describe_guard(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
+                           struct words *w)
 {
     add_words(w, "restarted ");
-    add_number(w, (now_us - node->restarted_at) / 1000000);
+    add_number(w, (now_us - node->met_at + node->uptime_us) / 1000000);
     add_words(w, " s ago, no vote for another ");
-    add_number(w, (node->guard_until - now_us + 999999) / 1000000);
+    add_number(w, (guard_left_us(node, config, false, now_us) + 999999) / 1000000);
     add_words(w, " s");
 }
 
-void node_describe(const struct redlock_node *node, uint64_t now_us, char *text, size_t size)
+void node_describe(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us, char *text,
+                   size_t size)
 {
     struct words w = { .text = text, .size = size };
 
     REDLOCK_CHECK(size > 0);
-    switch (node_trouble(node, now_us)) {
+    switch (node_trouble(node, config, now_us)) {
     case REDLOCK_TROUBLE_NONE:        add_words(&w, "ok"); break;
     case REDLOCK_TROUBLE_NEW:         add_words(&w, "not connected yet"); break;
     case REDLOCK_TROUBLE_CLOSED:      add_words(&w, "it closed the connection"); break;
     case REDLOCK_TROUBLE_PROTOCOL:    add_words(&w, "not a Redis server: "), add_words(&w, node->error); break;
-    case REDLOCK_TROUBLE_RESTARTED:   describe_guard(node, now_us, &w); break;
+    case REDLOCK_TROUBLE_RESTARTED:   describe_guard(node, config, now_us, &w); break;
     case REDLOCK_TROUBLE_SAME_SERVER: add_words(&w, "same server as node "), add_number(&w, node->twin); break;
     case REDLOCK_TROUBLE_REPLICA:     add_words(&w, "a replica, not a master"); break;
     case REDLOCK_TROUBLE_CLUSTER:     add_words(&w, "a member of a cluster, not an independent server"); break;

@@ -25,12 +25,12 @@ enum {
 };
 
 /* Everything but the memory and the login is reset. */
-REDLOCK_PRIVATE void node_init(struct redlock_node *node);
+REDLOCK_PRIVATE void node_init(struct redlock_node *node, bool is_ear);
 
-/* Begins to connect when the time has come, gives up what takes too long. True when the session was lost by that: the
- * owner then clears up behind it, as after node_lose. */
-REDLOCK_PRIVATE bool node_tick(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
-REDLOCK_PRIVATE uint64_t node_wake_at(const struct redlock_node *node);
+/* Begins to connect when the time has come and the session is needed, gives up what takes too long. True when the session was
+ * lost by that: the owner then clears up behind it, as after node_lose. */
+REDLOCK_PRIVATE bool node_tick(struct redlock_node *node, const struct redlock_config *config, bool is_needed, uint64_t now_us);
+REDLOCK_PRIVATE uint64_t node_wake_at(const struct redlock_node *node, bool is_needed);
 
 REDLOCK_PRIVATE void node_connected(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
 
@@ -43,11 +43,20 @@ REDLOCK_PRIVATE void node_disconnected(struct redlock_node *node, uint64_t now_u
 /* How long to wait before the next connection: doubled after each failure, and somewhere in its upper half. */
 REDLOCK_PRIVATE uint64_t node_delay_us(const struct redlock_node *node, uint32_t dice);
 
-/* Has it a vote? Connected, past the handshake, not within the guard (S11, S12). */
-REDLOCK_PRIVATE bool node_votes(const struct redlock_node *node, uint64_t now_us);
+/* Has it a vote? Connected, past the handshake, not within the guard (S11, S12); that for tickets lasts longer (S15). */
+REDLOCK_PRIVATE bool node_votes(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket,
+                                uint64_t now_us);
 
 /* Appends as many commands of the handshake as fit. */
-REDLOCK_PRIVATE void node_greet(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
+REDLOCK_PRIVATE void node_greet(struct redlock_node *node, const struct redlock_config *config,
+                                const uint8_t engine[REDLOCK_NAME_SIZE], uint64_t now_us);
+
+/* The writer has filled the send buffer so far; what it left apart goes out in between. */
+REDLOCK_PRIVATE void node_written(struct redlock_node *node, const struct resp_writer *w);
+
+/* The next bytes to be sent, which are in one piece; *size may be 0. So many have left. */
+REDLOCK_PRIVATE const uint8_t *node_output(const struct redlock_node *node, size_t *size);
+REDLOCK_PRIVATE void node_sent(struct redlock_node *node, size_t size);
 
 /* Is there room for one more question? And: it was put into the send buffer, up to end. */
 REDLOCK_PRIVATE bool node_can_ask(const struct redlock_node *node, const struct redlock_config *config);
@@ -60,8 +69,9 @@ REDLOCK_PRIVATE bool node_take_asked(struct redlock_node *node, const struct red
 /* The i-th of them, in place. */
 REDLOCK_PRIVATE struct redlock_asked *node_asked_at(struct redlock_node *node, const struct redlock_config *config, unsigned i);
 
-/* Reads on in what was received. True: a reply is complete, in *reply (until the next call) and *asked. False: more bytes
- * are needed, or what came breaks rule S16 and the session is lost. */
+/* Reads on in what was received. True: a reply is complete, in *reply (until the next call) and *asked; what an ear hears
+ * without having asked has the command WIRE_NONE. False: more bytes are needed, or what came breaks rule S16 and the session
+ * is lost. */
 REDLOCK_PRIVATE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
                                      struct redlock_asked *asked, struct wire_reply *reply);
 
@@ -80,7 +90,9 @@ REDLOCK_PRIVATE void node_note(struct redlock_node *node, enum wire_command comm
                                const char *text, size_t size);
 
 /* See redlock_node_trouble and redlock_describe_node. */
-REDLOCK_PRIVATE enum redlock_trouble node_trouble(const struct redlock_node *node, uint64_t now_us);
-REDLOCK_PRIVATE void node_describe(const struct redlock_node *node, uint64_t now_us, char *text, size_t size);
+REDLOCK_PRIVATE enum redlock_trouble node_trouble(const struct redlock_node *node, const struct redlock_config *config,
+                                                  uint64_t now_us);
+REDLOCK_PRIVATE void node_describe(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
+                                   char *text, size_t size);
 
 #endif

@@ -12,27 +12,30 @@ void redlock_lock_init(struct redlock_lock *lock)
     *lock = (struct redlock_lock){ .status = REDLOCK_LOST, .attempt_status = REDLOCK_LOST };
 }
 
-/* Held, or adopted and perhaps held. */
-static bool is_held(const struct redlock_lock *lock, uint64_t now_us)
-{
-    return now_us >= lock->valid_from && now_us < lock->valid_until;
-}
-
 /* Is nothing under way, and nothing held by this clock? */
 static bool has_ended(const struct redlock_lock *lock, uint64_t now_us)
 {
-    return lock->phase == PHASE_IDLE || (lock->phase == PHASE_HELD && !is_held(lock, now_us));
+    return lock->phase == PHASE_IDLE || (lock->phase == PHASE_HELD && !lock_is_held(lock, now_us));
 }
 
-static bool is_about(const struct redlock_lock *lock, const void *resource, size_t size)
+static bool is_same(const struct redlock_name *a, const struct redlock_name *b)
 {
-    return lock->resource && lock->resource_size == size && memcmp(lock->resource, resource, size) == 0;
+    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+static bool is_about(const struct redlock_lock *lock, const struct redlock_name *names, unsigned count)
+{
+    bool same = lock->name_count == count;
+
+    for (unsigned i = 0; i < count && same; i++) same = is_same(&names_of(lock)[i], &names[i]);
+    return same;
 }
 
 /* A lock whose validity has ended and that was not released ends now, as its keys would be in the way. */
 static void retire(struct redlock *r, struct redlock_lock *lock)
 {
     stake_let_go_everywhere(r, lock);
+    stake_leave_waiters(r, lock);
     lock->valid_from = lock->valid_until = 0;
     lock_set_phase(lock, PHASE_IDLE);
 }
@@ -47,21 +50,65 @@ static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, u
     return REDLOCK_OK;
 }
 
-/* Makes the lock ready for its next operation, on this resource. The name of the last one is looked at only while the lock
- * is not idle: after that it may be gone. */
-static enum redlock_status set_resource(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t size)
+/* In the order of bytes; a name that begins with another comes after it. */
+static bool comes_after(const struct redlock_name *a, const struct redlock_name *b)
 {
-    bool is_idle = redlock_idle(lock);
+    size_t common = a->size < b->size ? a->size : b->size;
+    int order = memcmp(a->bytes, b->bytes, common);
 
-    if (!resource || size < 1 || size > r->config.resource_max) return REDLOCK_BAD_RESOURCE;
-    if (!has_ended(lock, r->now_us) || (!is_idle && !is_about(lock, resource, size))) return REDLOCK_BAD_STATE;
+    return order > 0 || (order == 0 && a->size > b->size);
+}
+
+/* In one order everywhere, whoever asks: a set has one form on the wire. */
+static void sort(struct redlock_name *set, unsigned count)
+{
+    for (unsigned i = 1; i < count; i++) {
+        struct redlock_name name = set[i];
+        unsigned at = i;
+        for (; at > 0 && comes_after(&set[at - 1], &name); at--) set[at] = set[at - 1];
+        set[at] = name;
+    }
+}
+
+static enum redlock_status check_names(const struct redlock *r, struct redlock_name *names, unsigned count)
+{
+    size_t room = r->config.resource_max;
+
+    if (count < 1 || count > REDLOCK_SET_MAX) return REDLOCK_BAD_SET;
+    for (unsigned i = 0; i < count; i++) {
+        size_t head = i > 0 ? WIRE_NAME_HEAD : 0;
+        if (!names[i].bytes || names[i].size < 1 || room < head || names[i].size > room - head) return REDLOCK_BAD_RESOURCE;
+        room -= names[i].size + head;
+    }
+    sort(names, count);
+    for (unsigned i = 1; i < count; i++)
+        if (is_same(&names[i - 1], &names[i])) return REDLOCK_BAD_SET;
+    return REDLOCK_OK;
+}
+
+/* Makes the lock ready for its next operation, on these resources; set NULL: on the one. The names of the last one are looked
+ * at only while the lock is not idle: after that they may be gone. */
+static enum redlock_status set_names(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t size,
+                                     struct redlock_name *set, unsigned count)
+{
+    struct redlock_name name = { resource, size };
+    struct redlock_name *names = set ? set : &name;
+    bool is_idle = redlock_idle(lock);
+    enum redlock_status status;
+
+    if (!set) count = 1;
+    status = check_names(r, names, count);
+    if (status != REDLOCK_OK) return status;
+    if (!has_ended(lock, r->now_us) || (!is_idle && !is_about(lock, names, count))) return REDLOCK_BAD_STATE;
     if (lock->phase == PHASE_HELD) retire(r, lock);
     if (is_idle) {
         lock->owed_ttl_ms = 0;
         lock->owed_until = 0;
+        lock->waits = 0;
     }
-    lock->resource = (const uint8_t *)resource;
-    lock->resource_size = (uint16_t)size;
+    lock->name = names[0];
+    lock->set = count > 1 ? set : NULL;
+    lock->name_count = (uint8_t)count;
     return REDLOCK_OK;
 }
 
@@ -71,13 +118,26 @@ static uint64_t wait_until(uint64_t now_us, uint32_t wait_ms)
     return wait_ms == REDLOCK_FOREVER ? REDLOCK_NEVER : now_us + (uint64_t)wait_ms * 1000;
 }
 
+/* S15: without a wall clock that is one there is no ticket; and a counter must outlive every attempt of before a restart by
+ * as much as wall clocks may differ, as a node's guard does. */
+static enum redlock_status check_ticket(const struct redlock *r, const struct redlock_request *request)
+{
+    uint64_t life_min_ms = (uint64_t)request->ttl_ms + r->config.guard_ms + 2 * (uint64_t)r->config.ticket_skew_ms;
+
+    if (!request->ticket) return REDLOCK_OK;
+    if (r->config.ticket_life_ms < life_min_ms) return REDLOCK_BAD_CONFIG;
+    return request->wall_us > 0 && request->wall_us <= WIRE_TICKET_MAX ? REDLOCK_OK : REDLOCK_BAD_CLOCK;
+}
+
 enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request,
                                           uint64_t now_us)
 {
     enum redlock_status status = check_ttl(r, request->ttl_ms, request->min_validity_ms);
 
     r->now_us = now_us;
-    if (status == REDLOCK_OK) status = set_resource(r, lock, request->resource, request->resource_size);
+    if (status == REDLOCK_OK) status = check_ticket(r, request);
+    if (status == REDLOCK_OK)
+        status = set_names(r, lock, request->resource, request->resource_size, request->set, request->set_count);
     if (status != REDLOCK_OK) return status;
     lock_start(r, lock);
     lock->ttl_ms = request->ttl_ms;
@@ -85,9 +145,21 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     lock->extension_limit = request->extension_limit;
     lock->wait_until = wait_until(now_us, request->wait_ms);
     lock->valid_from = lock->valid_until = 0;
-    lock_begin_attempt(r, lock);
+    lock->has_ticket = request->ticket;
+    lock->ticket = lock->ticket_seen = 0;
+    lock->is_corrected = false;
+    lock->wall_offset_us = request->wall_us - now_us;
+    lock->arrived_at = request->wall_us <= WIRE_TICKET_MAX && request->wait_ms > 0 ? request->wall_us : 0;
+    lock->refusals = 0;
+    if (!waiter_yield(r, lock)) lock_begin_attempt(r, lock);
     lock_judge(r, lock);
     return REDLOCK_OK;
+}
+
+/* Is an operation under way, the caller's or the keeper's? */
+static bool is_busy(const struct redlock_lock *lock)
+{
+    return lock->phase != PHASE_IDLE && lock->phase != PHASE_HELD;
 }
 
 enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms, uint64_t now_us)
@@ -96,22 +168,13 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
 
     r->now_us = now_us;
     if (status != REDLOCK_OK)           return status;
-    if (lock_is_in_round(lock) || lock->phase == PHASE_WAITING) return REDLOCK_BAD_STATE;
-    if (!is_held(lock, now_us))         return REDLOCK_LOST;    /* S9: refused, not tried. */
+    if (is_busy(lock) && !lock->is_quiet) return REDLOCK_BAD_STATE;
+    if (!lock_is_held(lock, now_us))    return REDLOCK_LOST;    /* S9: refused, not tried. */
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;  /* S13 */
     lock_start(r, lock);
-    lock_set_phase(lock, PHASE_EXTENDING);
-    lock_begin_round(r, lock, WIRE_EXTEND, lock->valid_until);
-    round_set_ttl(&lock->round, ttl_ms, drift_us(ttl_ms, r->config.drift_ppm));
+    lock->is_quiet = false;
     lock->ttl_ms = ttl_ms;
-    for (unsigned k = 0; k < r->node_count; k++) {
-        if (lock->stakes[k].state == STAKE_PLACED && lock_may_ask(&r->nodes[k], now_us)) {
-            stake_want(r, lock, k, WIRE_EXTEND);
-        } else {    /* What may lie there is part of the old promise: it stays. */
-            if (lock->stakes[k].want == WIRE_ACQUIRE) stake_want_nothing(r, lock, k);
-            round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
-        }
-    }
+    lock_begin_extension(r, lock, ttl_ms);
     lock_judge(r, lock);
     return REDLOCK_OK;
 }
@@ -121,13 +184,14 @@ static void ask_to_release(struct redlock *r, struct redlock_lock *lock, unsigne
 {
     stake_let_go(r, lock, k);
     if (lock->late & bit_of(k)) stake_owe(r, lock, k);
+    if ((lock->waits & bit_of(k)) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
     if (lock->stakes[k].state == STAKE_NONE)        round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     else if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
 }
 
 enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
-    bool held = is_held(lock, now_us);
+    bool held = lock_is_held(lock, now_us);
 
     r->now_us = now_us;
     if (lock->phase == PHASE_IDLE) return REDLOCK_LOST;
@@ -153,7 +217,7 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
 
     r->now_us = now_us;
     if (!redlock_idle(lock)) return REDLOCK_BAD_STATE;
-    status = set_resource(r, lock, resource, resource_size);
+    status = set_names(r, lock, resource, resource_size, NULL, 0);
     if (status != REDLOCK_OK) return status;
     lock_start(r, lock);
     lock_set_phase(lock, PHASE_INSPECTING);
@@ -169,8 +233,8 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
     return REDLOCK_OK;
 }
 
-enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
-                                  const char *token, uint64_t now_us)
+static enum redlock_status adopt(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *what,
+                                 const char *token, uint64_t now_us)
 {
     uint8_t bytes[REDLOCK_TOKEN_SIZE];
     enum redlock_status status;
@@ -178,7 +242,7 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, 
     r->now_us = now_us;
     if (!wire_token_read(token, length_of(token, REDLOCK_TOKEN_TEXT + 1), bytes)) return REDLOCK_BAD_TOKEN;
     if (!redlock_idle(lock)) return REDLOCK_BAD_STATE;
-    status = set_resource(r, lock, resource, resource_size);
+    status = set_names(r, lock, what->resource, what->resource_size, what->set, what->set_count);
     if (status != REDLOCK_OK) return status;
     memcpy(lock->token, bytes, sizeof bytes);
     lock_set_phase(lock, PHASE_HELD);
@@ -189,6 +253,8 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, 
     lock->valid_from = now_us;
     lock->valid_until = timeout_at(r);
     lock->is_unconfirmed = true;
+    lock->has_ticket = false;
+    lock->wakes = true;
     /* Nobody told its TTL, but it is not over the guard (S11). */
     lock->owed_ttl_ms = r->config.guard_ms > 0 ? r->config.guard_ms : REDLOCK_TTL_MS_MAX;
     stake_note_end(r, lock);
@@ -196,13 +262,28 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, 
     return REDLOCK_OK;
 }
 
+enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
+                                  const char *token, uint64_t now_us)
+{
+    struct redlock_request what = { .resource = resource, .resource_size = resource_size };
+
+    return adopt(r, lock, &what, token, now_us);
+}
+
+enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lock, struct redlock_name *set,
+                                      unsigned set_count, const char *token, uint64_t now_us)
+{
+    struct redlock_request what = { .set = set, .set_count = set_count };
+
+    return adopt(r, lock, &what, token, now_us);
+}
+
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
     enum phase after = lock->phase == PHASE_EXTENDING ? PHASE_HELD : PHASE_IDLE;
 
     r->now_us = now_us;
-    if (!lock_is_in_round(lock) && lock->phase != PHASE_WAITING) return;
-    if (lock->phase == PHASE_WAITING) queue_remove(&r->hungry, lock, SLOT_DONE);
+    if (!is_busy(lock) || lock->is_quiet) return;
     for (unsigned k = 0; k < r->node_count; k++) {
         if (after == PHASE_IDLE) stake_let_go(r, lock, k);
         if (lock->stakes[k].want != WIRE_RELEASE) stake_want_nothing(r, lock, k);
@@ -240,6 +321,7 @@ static void clear(struct redlock_lock *lock)
     rest.status = lock->status;
     rest.attempt_status = lock->attempt_status;
     rest.round = lock->round;
+    rest.yields_to = lock->yields_to;
     memcpy(rest.token, lock->token, sizeof rest.token);
     for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++) rest.stakes[k].holder_ms = lock->stakes[k].holder_ms;
     *lock = rest;
@@ -249,7 +331,7 @@ void redlock_forget(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->outstanding > 0) readdress(r, lock, NULL);
     for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
-    queue_remove(lock->phase == PHASE_WAITING ? &r->hungry : &r->done, lock, SLOT_DONE);
+    queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
     heap_set(&r->heap, lock, REDLOCK_NEVER);
     clear(lock);
 }
@@ -257,11 +339,12 @@ void redlock_forget(struct redlock *r, struct redlock_lock *lock)
 void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource)
 {
     heap_set(&r->heap, from, REDLOCK_NEVER);
-    if (from->phase != PHASE_WAITING) queue_remove(&r->done, from, SLOT_DONE);
+    if (lock_queue(r, from) == &r->done) queue_remove(&r->done, from, SLOT_DONE);
     *to = *from;
-    to->resource = (const uint8_t *)resource;
+    if (to->set) to->set = (const struct redlock_name *)resource;
+    else         to->name.bytes = resource;
     for (unsigned k = 0; k < r->node_count; k++) queue_replace(&r->nodes[k].queue, to, k);
-    if (to->phase == PHASE_WAITING) queue_replace(&r->hungry, to, SLOT_DONE);
+    queue_replace(lock_queue(r, to), to, SLOT_DONE);
     if (to->outstanding > 0) readdress(r, from, to);
     lock_reschedule(r, to);
     clear(from);
@@ -290,7 +373,7 @@ enum redlock_status redlock_attempt_status(const struct redlock_lock *lock)
 /* S10: computed at every question. A clock that went back is no clock: not held. */
 uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us)
 {
-    return is_held(lock, now_us) && !lock->is_unconfirmed ? lock->valid_until - now_us : 0;
+    return lock_is_held(lock, now_us) && !lock->is_unconfirmed ? lock->valid_until - now_us : 0;
 }
 
 bool redlock_idle(const struct redlock_lock *lock)
@@ -344,6 +427,13 @@ uint32_t redlock_free_in_ms(const struct redlock_lock *lock)
         if (best == REDLOCK_UNTOLD || candidate < best) best = candidate;
     }
     return best;
+}
+
+uint64_t redlock_ticket(const struct redlock_lock *lock)
+{
+    bool is_won = lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING || lock->phase == PHASE_RELEASING;
+
+    return is_won && lock->has_ticket ? lock->ticket : 0;
 }
 
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1])

@@ -10,7 +10,8 @@
  *
  * This header is for an event loop, a transport or a simulator of your own. For sockets see redlock_client.h.
  *
- * Driving the engine. For each node k, again and again: do what redlock_wants(r, k) says.
+ * Driving the engine. For each session k of redlock_sessions(r), again and again: do what redlock_wants(r, k) says. Session k
+ * is a connection to node k % N; those from N on are there for wake-ups only.
  *
  *     REDLOCK_WANT_CONNECT   begin a connection; then redlock_connected() or redlock_disconnected()
  *     REDLOCK_WANT_SEND      send what redlock_output() gives, tell redlock_sent()
@@ -40,12 +41,14 @@ extern "C" {
 #endif                       /* to save memory: then for every file that includes this header alike. */
 
 enum {
-    REDLOCK_RESOURCE_MAX = 512,         /* Bytes of a resource name. A configuration may set less. */
+    REDLOCK_RESOURCE_MAX = 512,         /* Bytes of a lock's resource names together. A configuration may set less. */
+    REDLOCK_SET_MAX = 16,               /* Resources of one lock. */
     REDLOCK_TTL_MS_MAX = 2147483647,    /* 24.8 days: a lock is not a lease for ever, and 32 bits hold it on every system. */
     REDLOCK_TOKEN_SIZE = 20,            /* Random bytes that sign one attempt (S6). */
     REDLOCK_TOKEN_TEXT = 40,            /* The same in hex digits, as nodes store it. */
     REDLOCK_LOGIN_MAX = 512,            /* Bytes of user and password together. */
     REDLOCK_ENTROPY_MAX = 4 * 20,       /* Random bytes kept: tokens of four attempts. */
+    REDLOCK_NAME_SIZE = 8,              /* Random bytes that name an engine to the nodes. */
     REDLOCK_RUN_ID_SIZE = 20,           /* A server's run_id is 40 hex digits. */
     REDLOCK_ERROR_MAX = 64,             /* What is kept of an error's text, with its NUL. */
 
@@ -55,6 +58,11 @@ enum {
     REDLOCK_NODE_TIMEOUT_MS = 500,      /* What one node may take to connect, or to answer, before a round goes without it. */
     REDLOCK_RETRY_MS = 100,             /* Mean pause between attempts, beyond the time that the last one took (S14). */
     REDLOCK_RETRY_MS_MAX = 3600000,     /* An hour. */
+    REDLOCK_KEEP_PERCENT = 33,          /* Of the TTL: when the keeper extends a lock. */
+    REDLOCK_KEEP_PERCENT_MAX = 90,
+    REDLOCK_SKEW_MS = 10000,            /* S15: how far any two wall clocks, of clients and nodes, may differ. */
+    REDLOCK_SKEW_MS_MAX = 3600000,
+    REDLOCK_TICKET_LIFE_MS = 86400000,  /* How long a node remembers the last ticket of a resource: a day. */
     REDLOCK_PIPELINE = 32,              /* Commands that one node may owe an answer to. */
     REDLOCK_PIPELINE_MIN = 4,
     REDLOCK_SEND_SIZE = 2048,           /* Bytes of one node's send buffer. */
@@ -75,7 +83,7 @@ enum {
     X(3, TIMEOUT, "not acquired within the time to wait")                                        \
     X(4, TOO_LATE, "the answers came so late that nothing of the TTL was left")                  \
     X(5, LOST, "not held: its validity has ended, or it was never acquired")                     \
-    X(6, EXTENSION_LIMIT, "the limit of extensions is reached")                                  \
+    X(6, EXTENSION_LIMIT, "the limit of extensions, or of the time it may be held, is reached")  \
     X(7, CANCELLED, "cancelled by the caller")                                                   \
     X(10, BAD_RESOURCE, "the resource must have 1 to 512 bytes (or the configured limit)")       \
     X(11, BAD_TTL, "the TTL must be 1 to 2147483647 ms and leave something after the drift")     \
@@ -86,10 +94,12 @@ enum {
     X(16, BAD_MEMORY, "the memory given to the engine is too small or misaligned")               \
     X(17, BAD_STATE, "the lock is in use: an operation on it has not ended")                     \
     X(18, BAD_TOKEN, "a token is 40 lower-case hex digits")                                      \
+    X(19, BAD_SET, "a lock takes 1 to 16 resources, no one of them twice")                       \
     X(20, NO_ENTROPY, "the system gives no random bytes")                                        \
     X(21, NO_NAME, "a node's host name could not be resolved")                                   \
     X(22, SYSTEM, "the operating system refused a call")                                         \
     X(23, FORKED, "the client was opened by another process (open one after fork)")              \
+    X(24, BAD_CLOCK, "a ticket needs the wall clock (microseconds since 1970), and that is wrong") \
     X(30, PENDING, "not decided yet")
 
 enum redlock_status {
@@ -145,12 +155,19 @@ enum redlock_trouble {
     REDLOCK_TROUBLE_WRONGTYPE,
     REDLOCK_TROUBLE_MAX_CLIENTS,
     REDLOCK_TROUBLE_DENIED,         /* Protected mode. */
+    REDLOCK_TROUBLE_AHEAD,          /* The ticket is further ahead of the node's clock than allowed: a wall clock is wrong. */
     REDLOCK_TROUBLE_OTHER_ERROR
 };
 
 /* ---- Structures: complete, so that the caller can place them; fields are private ---- */
 
 struct redlock_lock;
+
+/* The name of a resource: any bytes, the caller's. */
+struct redlock_name {
+    const void *bytes;
+    size_t size;
+};
 
 /* One command put to all nodes at once: the votes on it, as sets of node numbers. */
 struct redlock_round {
@@ -203,11 +220,19 @@ struct redlock_lock {
     uint8_t attempt_status;             /* Of the last attempt, when waiting longer than that. */
     bool in_heap;
     bool is_unconfirmed;                /* Adopted: no node has said yet that it is held. */
+    bool has_ticket;                    /* Each attempt is made with one. */
+    bool is_corrected;                  /* This attempt came at once, since the ticket of the last was too small. */
+    bool is_kept, is_quiet;             /* By the keeper; what is under way is the keeper's, not the caller's. */
+    bool wakes;                         /* Its release wakes a waiter, since it was held. */
+    uint8_t name_count;
+    uint8_t refusals;                   /* Attempts in a row that found waiters' places taken: the pause grows with them. */
     uint16_t queued;                    /* Of links[]: those in use. */
     uint16_t owed, late, told;          /* Nodes: to which a release is still to be sent; of these, to be tried at debt_at;
                                          * from which PTTL or a sight is still to come. */
-    uint16_t resource_size;
-    const uint8_t *resource;            /* The caller's bytes. */
+    uint16_t taken;                     /* Nodes that refused because a resource is taken, not because of the ticket. */
+    uint16_t waits, woken;              /* Nodes: where it has a place among the waiters; that have said: now. */
+    struct redlock_name name;           /* Of the only resource; */
+    const struct redlock_name *set;     /* of several: the caller's, sorted. */
     uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
     uint32_t ttl_ms, min_validity_ms;
     struct redlock_sight *sights;
@@ -220,6 +245,12 @@ struct redlock_lock {
     uint64_t wake_at;                   /* Heap of locks by time. */
     struct redlock_lock *heap_child, *heap_next, *heap_previous;
     uint32_t extension_limit, extension_count;
+    uint32_t wait_number;               /* Tells its places among the waiters from those of other locks; 0: waits for none. */
+    uint32_t yields_to;                 /* A hash of the name at whose release somebody was woken; 0: nobody was. */
+    uint64_t ticket, ticket_seen;       /* Of the current attempt or the lock; the largest that a node has told of. */
+    uint64_t wall_offset_us;            /* Wall clock minus this clock when the operation began. */
+    uint64_t arrived_at;                /* Wall clock when the operation began: its place among the waiters. 0: none. */
+    uint64_t keep_at, keep_until;       /* When the keeper extends it; and stops that. */
     uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the current attempt, or of the lock that is held. */
     struct redlock_stake stakes[REDLOCK_NODES_MAX];
     struct redlock_link links[REDLOCK_NODES_MAX + 1];   /* One queue a node, and one for what concerns none. */
@@ -231,6 +262,7 @@ struct redlock_asked {
     uint32_t round;
     uint8_t command;            /* enum wire_command. */
     bool eval;                  /* It was sent as EVAL. */
+    bool scripted;              /* To acquire by the script, not by SET. */
 };
 
 /* How to log in to a node. The texts are the caller's and must stay. NULL: none. */
@@ -268,6 +300,7 @@ struct redlock_node {
     uint8_t step;               /* Of the handshake: the next command to be sent, enum wire_command. */
     uint8_t twin;               /* With TROUBLE_SAME_SERVER: which node. */
     uint8_t failures;           /* Connections that came to nothing, in a row: the exponent of the reconnect delay. */
+    bool is_ear;                /* A session for wake-ups: subscribes, and asks nothing. */
     bool settled;               /* False while nobody can tell whether it is there: before the first connection has
                                  * succeeded or failed, and after the loss of one that was good. */
     bool has_run_id;
@@ -275,11 +308,13 @@ struct redlock_node {
     struct redlock_asked *asked;                /* A ring: answers come in the order of the questions. */
     uint8_t *send, *receive;
     uint32_t send_start, send_end, receive_start, receive_end;
+    const char *apart;                          /* A script on its way from where it lies, between the bytes of send: */
+    uint32_t apart_at, apart_left;              /* behind so many of them; so much of it is still to be sent. */
     struct redlock_queue queue;                 /* Locks that want to send to this node. */
     uint64_t alarm_at;          /* Waiting: when to connect. Connecting, greeting: when to give up. Ready: when an answer
                                  * is overdue. */
-    uint64_t guard_until;       /* No vote before (S11). */
-    uint64_t restarted_at;      /* When the server started, as far as known: for the message. */
+    uint64_t met_at;            /* When this server was seen for the first time, */
+    uint64_t uptime_us;         /* and how long it was believed to have been up then (S11). */
     struct redlock_reply reply;
     struct redlock_login login;
     struct redlock_identity identity;           /* Of the connection that is being made. */
@@ -299,17 +334,31 @@ struct redlock_config {
     uint16_t pipeline;          /* PIPELINE_MIN or more: about 3 for each lock that is in flight at once. */
     uint32_t send_size;         /* REDLOCK_SEND_MIN(resource_max) or more: the longest command must fit. */
     uint32_t receive_size;      /* RECEIVE_MIN or more. */
+    uint32_t ticket_skew_ms;    /* S15: the largest difference between any two wall clocks of clients and nodes. A node that has
+                                 * restarted gives no ticket for twice that beyond the guard, and refuses one that is
+                                 * further than that ahead of its own clock. 1..REDLOCK_SKEW_MS_MAX */
+    uint32_t ticket_life_ms;    /* How long a node remembers a resource's last ticket after it was given; then the wall clock
+                                 * is what makes the next one larger. At least the guard, the TTL and twice the skew. */
+    uint8_t keep_percent;       /* 1..REDLOCK_KEEP_PERCENT_MAX: see redlock_keep. */
+    bool wake_ups;              /* Waiters listen, on a second connection to each node, for releases: then there must be
+                                 * 2 x node_count nodes and memory for them. Needs the wall clock in redlock_request. */
+    bool silent;                /* Releases wake no waiter: for nodes whose ACL forbids it. */
     bool trust_unknown;         /* S12: nodes whose ACL refuses INFO or ROLE vote nevertheless. Then nobody sees a restart,
                                  * a replica or the same server twice. */
 };
 
 struct redlock {
     uint8_t node_count;
+    uint8_t session_count;
     uint8_t entropy_size;
-    struct redlock_node *nodes;
+    struct redlock_node *nodes;         /* node_count of them, and behind them their ears, if any. */
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
     struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
     struct redlock_queue hungry;        /* Locks whose attempt cannot begin without random bytes. */
+    struct redlock_queue waiting;       /* Locks between two attempts. */
+    uint32_t wait_count;                /* Numbers those that listen. */
+    uint64_t listen_until;              /* How long ears stay open when nobody waits. */
+    uint8_t name[REDLOCK_NAME_SIZE];    /* Random: what its ears are called. */
     uint64_t now_us;                    /* Of the call under way, or the last one. */
     uint32_t dice;                      /* For delays, which need no secrecy. Tokens come from entropy alone. */
     struct redlock_config config;
@@ -318,7 +367,10 @@ struct redlock {
 
 #define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 264u)
 
-/* Bytes of memory that redlock_init needs, as a constant expression. */
+/* Sessions of an engine, and struct redlock_node that it needs: with wake-ups two for each node. */
+#define REDLOCK_SESSIONS(node_count, wake_ups) ((node_count) * ((wake_ups) ? 2u : 1u))
+
+/* Bytes of memory that redlock_init needs for so many sessions, as a constant expression. */
 #define REDLOCK_MEMORY(node_count, pipeline, send_size, receive_size)                          \
     ((size_t)(node_count) * (REDLOCK_ALIGNED((pipeline) * sizeof(struct redlock_asked)) +      \
                              REDLOCK_ALIGNED(send_size) + REDLOCK_ALIGNED(receive_size)))
@@ -331,8 +383,8 @@ struct redlock {
 /* Sets every field to its default. */
 void redlock_config_init(struct redlock_config *config);
 
-/* Makes an engine of node_count nodes (1..REDLOCK_NODES_MAX, numbered from 0). r, nodes[0..node_count) and memory (aligned
- * for a uint64_t, REDLOCK_MEMORY bytes or more) belong to the engine until the caller stops using it; there is nothing to
+/* Makes an engine of node_count nodes (1..REDLOCK_NODES_MAX, numbered from 0). r, nodes[0..REDLOCK_SESSIONS) and memory
+ * (aligned for a uint64_t, REDLOCK_MEMORY bytes or more for all sessions) belong to the engine until the caller stops using it; there is nothing to
  * destroy. config is copied; NULL means the defaults.
  * BAD_NODE_COUNT, BAD_CONFIG, BAD_MEMORY: nothing was touched. */
 enum redlock_status redlock_init(struct redlock *r, const struct redlock_config *config, struct redlock_node *nodes,
@@ -357,7 +409,10 @@ uint64_t redlock_wake_at(const struct redlock *r);
 /* Does what has become due: deadlines, retries, reconnects, debts. May be called at any time. */
 void redlock_tick(struct redlock *r, uint64_t now_us);
 
-/* ---- The transport of node k ---- */
+/* ---- The transport of session k, which leads to node k % N ---- */
+
+/* How many there are: N, or 2 N with wake-ups. */
+unsigned redlock_sessions(const struct redlock *r);
 
 enum {
     REDLOCK_WANT_CONNECT = 1,
@@ -400,6 +455,14 @@ struct redlock_request {
     uint32_t min_validity_ms;   /* A lock with less left when it is won counts as lost. 0: anything above nothing. */
     uint32_t extension_limit;   /* S13: how often the lock may be extended; 0: no limit. Without one a holder that never
                                  * stops keeps all others out for ever. */
+    bool ticket;                /* With a ticket: see redlock_ticket. */
+    uint64_t wall_us;           /* The wall clock at now_us, in microseconds since 1970: for tickets, and for a place among
+                                 * those who wait. 0: neither. */
+    struct redlock_name *set;   /* Several resources, all or nothing, instead of the one above: set[0..set_count), up to
+                                 * REDLOCK_SET_MAX of them, each once, their names together not longer than one may be, when
+                                 * each but one counts 8 bytes more. They are sorted, and must stay as the names must. NULL:
+                                 * one. */
+    unsigned set_count;
 };
 
 /* Makes a lock ready for its first use. */
@@ -410,7 +473,7 @@ void redlock_lock_init(struct redlock_lock *lock);
  * From its first operation on the lock belongs to the engine and must stay where it is, until redlock_forget(): which loses
  * nothing once redlock_idle() is true.
  *
- * Acquire: BAD_RESOURCE, BAD_TTL, TTL_OVER_GUARD; BAD_STATE while an operation is under way or it is held, or when it
+ * Acquire: BAD_RESOURCE, BAD_SET, BAD_TTL, TTL_OVER_GUARD, BAD_CLOCK, BAD_CONFIG (ticket_life_ms); BAD_STATE while an operation is under way or it is held, or when it
  * is not idle and this is another resource. Then OK, TAKEN, NO_QUORUM, TOO_LATE, or, when it could wait, TIMEOUT (see
  * redlock_attempt_status), CANCELLED.
  *
@@ -426,6 +489,15 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
 enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms, uint64_t now_us);
 enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
+/* The keeper: from now on the engine extends the lock, which must be held, by its TTL when config.keep_percent of that has
+ * passed since the last extension began (spread, somewhat earlier, so that many locks do not beat together), and again and
+ * again within the validity left when that fails; until it is released, lost, or kept for hold_ms (0: no limit) or for the
+ * limit of extensions (S13). BAD_STATE, LOST: nothing has changed.
+ * redlock_lock_status stays OK while all is well. It tells of the first extension that fails, while redlock_valid_us() says
+ * what is left; of one that succeeds behind it (OK); of the end of keeping (EXTENSION_LIMIT); and of the end of validity
+ * (LOST). Each time redlock_next_done() names the lock. */
+enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us);
+
 /* Asks every node that answers, with a vote or without, what the key looks like. sights[0..node_count) is filled until the
  * operation ends, then OK. The lock must be idle and is used for nothing else meanwhile. Reads only. */
 enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock *lock, const void *resource,
@@ -434,9 +506,11 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
 /* Takes over a lock that another process acquired, by its token (40 hex digits), so that it can be extended or released
  * here. Whether it is still held is not known: redlock_valid_us() is 0 until an extension, begun within one node timeout, is
  * confirmed. That is no weaker than S9: a quorum that still holds our token shares a node with every quorum that a rival
- * could have won since, so nobody has. BAD_RESOURCE, BAD_TOKEN, BAD_STATE. */
+ * could have won since, so nobody has. BAD_RESOURCE, BAD_SET, BAD_TOKEN, BAD_STATE. */
 enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
                                   const char *token, uint64_t now_us);
+enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lock, struct redlock_name *set,
+                                      unsigned set_count, const char *token, uint64_t now_us);
 
 /* Ends the operation under way with CANCELLED: a waiting acquire is given up, and what it may have is released. Nothing
  * else changes; without an operation under way it does nothing. */
@@ -452,7 +526,7 @@ void redlock_forget(struct redlock *r, struct redlock_lock *lock);
 
 /* Moves a lock, with everything the engine knows of it, to other memory. to is not in use; from is as after redlock_forget.
  * redlock_next_done will not tell of it.
- * resource: where its name is from now on (the same bytes). */
+ * resource: where its name is from now on (the same bytes); of several resources: where the set is, with their names. */
 void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource);
 
 /* The next lock whose operation has ended since the last call, or NULL. Need not be used. */
@@ -489,6 +563,11 @@ enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k);
  * the nodes told (PTTL). REDLOCK_FOREVER: a quorum of keys has no TTL, so it is no lock. REDLOCK_UNTOLD: too few told. */
 #define REDLOCK_UNTOLD (UINT32_MAX - 1)
 uint32_t redlock_free_in_ms(const struct redlock_lock *lock);
+
+/* The ticket of a lock that was acquired with one: larger than that of every holder of any of its resources whose acquire had
+ * ended before this one began (S15; see wire.h for the protocol and its limits). 0: none. Give it to the resource, which
+ * must refuse smaller ones: see redlock_fence.h. */
+uint64_t redlock_ticket(const struct redlock_lock *lock);
 
 /* Writes the 40 hex digits of the token of the current or last attempt, and a NUL. */
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1]);

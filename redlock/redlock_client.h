@@ -56,11 +56,12 @@ struct redlock_socket {
     char user[129], password[257];
 };
 
-/* A released lock that is still owed to some node, with its name. Private. */
+/* A released lock that is still owed to some node, with its names. Private. */
 struct redlock_parted {
     struct redlock_lock lock;
     bool used;
-    uint8_t resource[REDLOCK_RESOURCE_MAX];
+    struct redlock_name set[REDLOCK_SET_MAX];
+    uint8_t bytes[REDLOCK_RESOURCE_MAX];
 };
 
 /* Some 200 KB: better static or in a structure of yours than on a small stack. Must stay where it was opened. Private. */

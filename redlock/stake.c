@@ -51,13 +51,20 @@ void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     struct redlock_stake *stake = &lock->stakes[k];
 
-    if (stake->want == WIRE_ACQUIRE || stake->want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
+    if (stake->want != WIRE_RELEASE && stake->want != WIRE_PTTL && stake->want != WIRE_WAIT) stake_want_nothing(r, lock, k);
     if (stake->state == STAKE_PLACED) stake_owe(r, lock, k);
 }
 
 void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count; k++) stake_let_go(r, lock, k);
+}
+
+void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock)
+{
+    for (unsigned k = 0; k < r->node_count; k++)
+        if ((lock->waits & bit_of(k)) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
+    if (lock->waits) lock->owed_until = later(lock->owed_until, timeout_at(r));
 }
 
 void stake_note_end(struct redlock *r, struct redlock_lock *lock)
@@ -74,12 +81,19 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
     stake_note_end(r, lock);
 }
 
+/* SET takes one resource, and no ticket. */
+static bool is_scripted(const struct redlock_lock *lock)
+{
+    return lock->has_ticket || lock->name_count > 1;
+}
+
 /* A lock's command has gone into the send buffer of node k. */
 static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command)
 {
     struct redlock_stake *stake = &lock->stakes[k];
     struct redlock_asked asked = {
-        .lock = lock, .round = lock->round.number, .command = (uint8_t)command, .eval = stake->eval
+        .lock = lock, .round = lock->round.number, .command = (uint8_t)command, .eval = stake->eval,
+        .scripted = is_scripted(lock)
     };
 
     node_asked(&r->nodes[k], &r->config, r->now_us, &asked);
@@ -87,13 +101,18 @@ static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k,
     stake_want_nothing(r, lock, k);
     switch (command) {
     case WIRE_ACQUIRE:
+    case WIRE_RESTORE:
         memcpy(stake->token, lock->token, sizeof stake->token);
         stake->stale = false;
         stake_set(lock, k, STAKE_PLACED);
         note_ttl(r, lock);
         break;
     case WIRE_EXTEND:   note_ttl(r, lock); break;
-    case WIRE_RELEASE:  stake_set(lock, k, STAKE_LEAVING); break;
+    case WIRE_RELEASE:
+        stake_set(lock, k, STAKE_LEAVING);
+        if (!lock_is_trying(lock)) lock->waits &= (uint16_t)~bit_of(k);
+        break;
+    case WIRE_WAIT:     lock->waits |= bit_of(k); break;
     case WIRE_GETRANGE: stake_want(r, lock, k, WIRE_PTTL); break;
     default:            break;
     }
@@ -104,15 +123,25 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
 {
     struct redlock_stake *stake = &lock->stakes[k];
     enum wire_command command = (enum wire_command)stake->want;
+    /* A lost attempt is released without losing its place among the waiters. */
+    bool has_place = command == WIRE_WAIT || ((lock->waits & bit_of(k)) && !lock_is_trying(lock));
     struct wire_subject subject = {
-        .resource = lock->resource,
-        .resource_size = lock->resource_size,
+        .names = names_of(lock),
+        .name_count = lock->name_count,
         .token = command == WIRE_RELEASE ? stake->token : lock->token,
         .ttl_ms = lock->round.ttl_ms,
         .eval = stake->eval,
+        .scripted = is_scripted(lock),
+        .ticket = lock->has_ticket ? lock->ticket : 0,
+        .life_ms = r->config.ticket_life_ms,
+        .skew_ms = r->config.ticket_skew_ms,
+        .wakes = lock->wakes && !r->config.silent,
+        .engine = r->name,
+        .wait_number = has_place ? lock->wait_number : 0,
+        .arrived_at = lock->arrived_at,
     };
 
-    if (command == WIRE_ACQUIRE && lock_is_overdue(r, lock)) {   /* Won meanwhile without this node. */
+    if ((command == WIRE_ACQUIRE || command == WIRE_RESTORE) && lock_is_overdue(r, lock)) {   /* Won meanwhile without this node. */
         stake_want_nothing(r, lock, k);
         return true;
     }
@@ -127,7 +156,7 @@ void stake_fill_send_buffer(struct redlock *r, unsigned k)
     struct resp_writer w;
 
     resp_write_begin(&w, node->send, r->config.send_size, node->send_end);
-    while (node->queue.first && node_can_ask(node, &r->config))
+    while (node->queue.first && node_can_ask(node, &r->config) && !w.apart)
         if (!put(r, node->queue.first, k, &w)) break;
-    node->send_end = (uint32_t)w.used;
+    node_written(node, &w);
 }

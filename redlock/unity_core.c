@@ -12,5 +12,7 @@
 #include "node.c"
 #include "stake.c"
 #include "lock.c"
+#include "keeper.c"
+#include "waiter.c"
 #include "operations.c"
 #include "engine.c"

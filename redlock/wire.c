@@ -4,14 +4,19 @@
 
 /* ---- Commands ---- */
 
-void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_TOKEN_TEXT])
+static void hex(const uint8_t *bytes, size_t size, char *text)
 {
     static const char digits[] = "0123456789abcdef";
 
-    for (size_t i = 0; i < REDLOCK_TOKEN_SIZE; i++) {
-        text[2 * i] = digits[token[i] >> 4];
-        text[2 * i + 1] = digits[token[i] & 15];
+    for (size_t i = 0; i < size; i++) {
+        text[2 * i] = digits[bytes[i] >> 4];
+        text[2 * i + 1] = digits[bytes[i] & 15];
     }
+}
+
+void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_TOKEN_TEXT])
+{
+    hex(token, REDLOCK_TOKEN_SIZE, text);
 }
 
 static int digit_value(char c)
@@ -35,9 +40,10 @@ bool wire_token_read(const char *text, size_t size, uint8_t token[REDLOCK_TOKEN_
     return true;
 }
 
+/* The only resource, or the first of several: what commands with one key are about. */
 static void put_resource(struct resp_writer *w, const struct wire_subject *s)
 {
-    resp_bytes(w, s->resource, s->resource_size);
+    resp_bytes(w, s->names[0].bytes, s->names[0].size);
 }
 
 static void put_token(struct resp_writer *w, const struct wire_subject *s)
@@ -48,20 +54,34 @@ static void put_token(struct resp_writer *w, const struct wire_subject *s)
     resp_bytes(w, text, sizeof text);
 }
 
-/* EVALSHA, or EVAL, of a script with one key, the token and so many more arguments. */
-static void put_script(struct resp_writer *w, const struct wire_subject *s, const char *sha1, const char *script, unsigned more)
+/* A lock's place among the waiters: see wire.h. */
+static void put_place(struct resp_writer *w, const struct wire_subject *s)
 {
-    resp_command(w, 5 + more);
-    resp_text(w, s->eval ? "EVAL" : "EVALSHA");
-    resp_text(w, s->eval ? script : sha1);
-    resp_text(w, "1");
-    put_resource(w, s);
-    put_token(w, s);
+    char text[WIRE_PLACE_MAX], digits[10];
+    size_t size = 2 * REDLOCK_NAME_SIZE, count = 0;
+
+    hex(s->engine, REDLOCK_NAME_SIZE, text);
+    text[size++] = ':';
+    for (uint32_t rest = s->wait_number; rest > 0; rest /= 10) digits[count++] = (char)('0' + rest % 10);
+    while (count > 0) text[size++] = digits[--count];
+    resp_bytes(w, text, size);
 }
 
-static void put_acquire(struct resp_writer *w, const struct wire_subject *s)
+/* EVALSHA, or EVAL, of a script with the resources as its keys and so many arguments. */
+static void put_script(struct resp_writer *w, const struct wire_subject *s, const char *sha1, const char *script,
+                       unsigned arguments)
 {
-    REDLOCK_CHECK(s->ttl_ms > 0);
+    resp_command(w, 3 + s->name_count + arguments);
+    resp_text(w, s->eval ? "EVAL" : "EVALSHA");
+    if (!s->eval)      resp_text(w, sha1);
+    else if (s->apart) resp_apart(w, script);
+    else               resp_text(w, script);
+    resp_number(w, s->name_count);
+    for (unsigned i = 0; i < s->name_count; i++) resp_bytes(w, s->names[i].bytes, s->names[i].size);
+}
+
+static void put_set(struct resp_writer *w, const struct wire_subject *s)
+{
     resp_command(w, 6);
     resp_text(w, "SET");
     put_resource(w, s);
@@ -71,11 +91,46 @@ static void put_acquire(struct resp_writer *w, const struct wire_subject *s)
     resp_number(w, s->ttl_ms);
 }
 
+static void put_acquire(struct resp_writer *w, const struct wire_subject *s)
+{
+    REDLOCK_CHECK(s->ttl_ms > 0 && s->ticket <= WIRE_TICKET_MAX);
+    if (!s->scripted) {
+        put_set(w, s);
+        return;
+    }
+    put_script(w, s, WIRE_ACQUIRE_SHA1, WIRE_ACQUIRE_SCRIPT, 5);
+    put_token(w, s);
+    resp_number(w, s->ttl_ms);
+    resp_number(w, (int64_t)s->ticket);
+    resp_number(w, s->life_ms);
+    resp_number(w, s->skew_ms);
+}
+
 static void put_extend(struct resp_writer *w, const struct wire_subject *s)
 {
     REDLOCK_CHECK(s->ttl_ms > 0);       /* S7: PEXPIRE with 0 would delete the key. */
-    put_script(w, s, WIRE_EXTEND_SHA1, WIRE_EXTEND_SCRIPT, 1);
+    put_script(w, s, WIRE_EXTEND_SHA1, WIRE_EXTEND_SCRIPT, 2);
+    put_token(w, s);
     resp_number(w, s->ttl_ms);
+}
+
+/* With a third argument it wakes a waiter; who has a place there gives it back. */
+static void put_release(struct resp_writer *w, const struct wire_subject *s)
+{
+    bool has_place = s->wait_number > 0;
+
+    put_script(w, s, WIRE_RELEASE_SHA1, WIRE_RELEASE_SCRIPT, s->wakes || has_place ? 2 : 1);
+    put_token(w, s);
+    if (has_place)     put_place(w, s);
+    else if (s->wakes) resp_text(w, "");
+}
+
+static void put_wait(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_script(w, s, WIRE_WAIT_SHA1, WIRE_WAIT_SCRIPT, 3);
+    put_place(w, s);
+    resp_number(w, (int64_t)s->arrived_at);
+    resp_number(w, WIRE_WAITERS_LIFE_MS);
 }
 
 static void put_pttl(struct resp_writer *w, const struct wire_subject *s)
@@ -94,17 +149,28 @@ static void put_getrange(struct resp_writer *w, const struct wire_subject *s)
     resp_number(w, WIRE_VALUE_MAX - 1);
 }
 
-bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject)
+static bool put_whole(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject)
 {
     switch (command) {
-    case WIRE_ACQUIRE:  put_acquire(w, subject); break;
+    case WIRE_ACQUIRE:
+    case WIRE_RESTORE:  put_acquire(w, subject); break;
     case WIRE_EXTEND:   put_extend(w, subject); break;
-    case WIRE_RELEASE:  put_script(w, subject, WIRE_RELEASE_SHA1, WIRE_RELEASE_SCRIPT, 0); break;
+    case WIRE_RELEASE:  put_release(w, subject); break;
+    case WIRE_WAIT:     put_wait(w, subject); break;
     case WIRE_PTTL:     put_pttl(w, subject); break;
     case WIRE_GETRANGE: put_getrange(w, subject); break;
     default:            REDLOCK_CHECK(false);
     }
     return resp_end(w);
+}
+
+bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject)
+{
+    struct wire_subject again = *subject;
+
+    if (put_whole(w, command, subject)) return true;
+    again.apart = w->used == 0;
+    return again.apart && put_whole(w, command, &again);
 }
 
 static void put_words(struct resp_writer *w, const char *first, const char *second, const char *third)
@@ -128,7 +194,27 @@ static void put_auth(struct resp_writer *w, const struct redlock_login *login)
     else             put_words(w, "AUTH", login->password, NULL);
 }
 
-bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login)
+static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])
+{
+    char channel[sizeof "redlock:" - 1 + 2 * REDLOCK_NAME_SIZE] = "redlock:";
+
+    hex(engine, REDLOCK_NAME_SIZE, channel + sizeof "redlock:" - 1);
+    resp_command(w, 2);
+    resp_text(w, "SUBSCRIBE");
+    resp_bytes(w, channel, sizeof channel);
+}
+
+static void put_load(struct resp_writer *w, const char *script, bool apart)
+{
+    resp_command(w, 3);
+    resp_text(w, "SCRIPT");
+    resp_text(w, "LOAD");
+    if (apart) resp_apart(w, script);
+    else       resp_text(w, script);
+}
+
+static bool greet(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
+                  const uint8_t engine[REDLOCK_NAME_SIZE], bool apart)
 {
     switch (command) {
     case WIRE_AUTH:         put_auth(w, login); break;
@@ -136,16 +222,29 @@ bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const s
     case WIRE_SETNAME:      put_words(w, "CLIENT", "SETNAME", "redlock"); break;
     case WIRE_INFO:         put_words(w, "INFO", "server", NULL); break;
     case WIRE_ROLE:         put_words(w, "ROLE", NULL, NULL); break;
-    case WIRE_LOAD_RELEASE: put_words(w, "SCRIPT", "LOAD", WIRE_RELEASE_SCRIPT); break;
-    case WIRE_LOAD_EXTEND:  put_words(w, "SCRIPT", "LOAD", WIRE_EXTEND_SCRIPT); break;
+    case WIRE_LOAD_RELEASE: put_load(w, WIRE_RELEASE_SCRIPT, apart); break;
+    case WIRE_LOAD_EXTEND:  put_load(w, WIRE_EXTEND_SCRIPT, apart); break;
+    case WIRE_SUBSCRIBE:    put_subscribe(w, engine); break;
     default:                REDLOCK_CHECK(false);
     }
     return resp_end(w);
 }
 
-bool wire_is_left_out(enum wire_command command, const struct redlock_login *login)
+bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
+                       const uint8_t engine[REDLOCK_NAME_SIZE])
 {
-    return (command == WIRE_AUTH && !login->password) || (command == WIRE_SELECT && login->database == 0);
+    return greet(w, command, login, engine, false) || (w->used == 0 && greet(w, command, login, engine, true));
+}
+
+bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, bool is_ear)
+{
+    switch (command) {
+    case WIRE_AUTH:      return !login->password;
+    case WIRE_SETNAME:   return false;
+    case WIRE_SUBSCRIBE: return !is_ear;
+    case WIRE_SELECT:    return is_ear || login->database == 0;
+    default:             return is_ear;
+    }
 }
 
 /* ---- Answers ---- */
@@ -174,15 +273,19 @@ static enum wire_answer read_ok(const struct wire_reply *reply)
 }
 
 /* S3: only +OK is a grant. */
-static enum wire_answer read_acquire(const struct wire_reply *reply)
+static enum wire_answer read_acquire(bool scripted, const struct wire_reply *reply)
 {
-    return reply->type == RESP_NULL_BULK ? WIRE_REFUSED : read_ok(reply);
+    uint64_t counter;
+    int64_t pttl;
+
+    if (scripted ? wire_read_refusal(reply, &counter, &pttl) : reply->type == RESP_NULL_BULK) return WIRE_REFUSED;
+    return read_ok(reply);
 }
 
-static enum wire_answer read_script(const struct wire_reply *reply, int64_t lowest)
+static enum wire_answer read_script(const struct wire_reply *reply, int64_t lowest, int64_t highest)
 {
-    if (reply->type != RESP_INTEGER || reply->integer < lowest || reply->integer > 1) return WIRE_WRONG;
-    return reply->integer == 1 ? WIRE_GRANTED : WIRE_REFUSED;
+    if (reply->type != RESP_INTEGER || reply->integer < lowest || reply->integer > highest) return WIRE_WRONG;
+    return reply->integer >= 1 ? WIRE_GRANTED : WIRE_REFUSED;
 }
 
 static enum wire_answer read_loaded(const struct wire_reply *reply, const char *sha1)
@@ -195,7 +298,7 @@ static enum wire_answer granted_if(bool right)
     return right ? WIRE_GRANTED : WIRE_WRONG;
 }
 
-enum wire_answer wire_read(enum wire_command command, const struct wire_reply *reply)
+enum wire_answer wire_read(enum wire_command command, bool scripted, const struct wire_reply *reply)
 {
     if (reply->type == RESP_ERROR) return WIRE_ERROR;
     switch (command) {
@@ -206,17 +309,20 @@ enum wire_answer wire_read(enum wire_command command, const struct wire_reply *r
     case WIRE_ROLE:         return granted_if(reply->type == RESP_ARRAY && reply->integer >= 2 && reply->text_size > 0);
     case WIRE_LOAD_RELEASE: return read_loaded(reply, WIRE_RELEASE_SHA1);
     case WIRE_LOAD_EXTEND:  return read_loaded(reply, WIRE_EXTEND_SHA1);
-    case WIRE_ACQUIRE:      return read_acquire(reply);
-    case WIRE_EXTEND:       return read_script(reply, 0);
-    case WIRE_RELEASE:      return read_script(reply, -1);
+    case WIRE_SUBSCRIBE:    return granted_if(reply->type == RESP_ARRAY && reply->integer == 3);
+    case WIRE_ACQUIRE:
+    case WIRE_RESTORE:      return read_acquire(scripted, reply);
+    case WIRE_EXTEND:       return read_script(reply, 0, 1);
+    case WIRE_RELEASE:      return read_script(reply, -1, 2);
+    case WIRE_WAIT:
     case WIRE_PTTL:         return granted_if(reply->type == RESP_INTEGER && reply->integer >= -2);
     case WIRE_GETRANGE:     return granted_if(reply->type == RESP_BULK);
     default:                return WIRE_WRONG;
     }
 }
 
-/* Decimal digits, and nothing else, of a number up to max. */
-static bool read_decimal(const char *text, size_t size, uint64_t max, uint32_t *number)
+/* Decimal digits, and nothing else, of a number up to max < 2^60. */
+static bool read_decimal(const char *text, size_t size, uint64_t max, uint64_t *number)
 {
     uint64_t sum = 0;
 
@@ -226,7 +332,35 @@ static bool read_decimal(const char *text, size_t size, uint64_t max, uint32_t *
         sum = sum * 10 + (uint64_t)(text[i] - '0');
         if (sum > max) return false;
     }
-    *number = (uint32_t)sum;
+    *number = sum;
+    return true;
+}
+
+bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl)
+{
+    const char *text = reply->text;
+    size_t size = reply->text_size, blank = 0;
+    bool is_negative;
+    uint64_t ms;
+
+    if (reply->type != RESP_BULK || reply->text_cut) return false;
+    while (blank < size && text[blank] != ' ') blank++;
+    if (blank == size || !read_decimal(text, blank, WIRE_TICKET_MAX, counter)) return false;
+    text += blank + 1;
+    size -= blank + 1;
+    is_negative = size > 0 && text[0] == '-';
+    if (!read_decimal(text + is_negative, size - is_negative, is_negative ? 2 : UINT32_MAX, &ms)) return false;
+    *pttl = is_negative ? -(int64_t)ms : (int64_t)ms;
+    return true;
+}
+
+bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number)
+{
+    uint64_t number;
+
+    if (reply->type != RESP_ARRAY || reply->integer != 3 || reply->text_cut) return false;
+    if (!read_decimal(reply->text, reply->text_size, UINT32_MAX, &number)) return false;
+    *wait_number = (uint32_t)number;
     return true;
 }
 
@@ -241,12 +375,14 @@ void wire_read_info(const char *line, size_t size, struct redlock_identity *iden
 {
     /* What the three are called: Redis, and Valkey in its two namings. */
     static const char modes[3][13] = { "redis_mode:", "server_mode:", "valkey_mode:" };
+    uint64_t uptime_s = 0;
     size_t key = wire_begins(line, size, "run_id:");
 
     if (key) identity->has_run_id = wire_token_read(line + key, size - key, identity->run_id);
     key = wire_begins(line, size, "uptime_in_seconds:");
     /* S11: missing, negative or absurd is no uptime. */
-    if (key) identity->has_uptime = read_decimal(line + key, size - key, WIRE_UPTIME_MAX, &identity->uptime_s);
+    if (key) identity->has_uptime = read_decimal(line + key, size - key, WIRE_UPTIME_MAX, &uptime_s);
+    if (key) identity->uptime_s = (uint32_t)uptime_s;
     for (unsigned i = 0; i < 3; i++) {
         key = wire_begins(line, size, modes[i]);
         if (!key) continue;
@@ -284,6 +420,7 @@ static const struct {
     { "NOSCRIPT ", REDLOCK_TROUBLE_NOSCRIPT },
     { "WRONGTYPE ", REDLOCK_TROUBLE_WRONGTYPE },
     { "ERR max number of", REDLOCK_TROUBLE_MAX_CLIENTS },
+    { "AHEAD ", REDLOCK_TROUBLE_AHEAD },
     { "DENIED ", REDLOCK_TROUBLE_DENIED },
 };
 

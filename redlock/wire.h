@@ -10,16 +10,47 @@
  *     SCRIPT LOAD release-script      $its SHA-1          or -NOPERM, ignored: EVAL will do
  *     SCRIPT LOAD extend-script       $its SHA-1
  *
- * Acquire:
+ * An ear (see below) says AUTH and CLIENT SETNAME, and then
+ *     SUBSCRIBE redlock:name-of-the-engine    *"subscribe" ...
+ *
+ * Acquire one resource without a ticket:
  *     SET resource token NX PX ttl    +OK granted         $-1 refused
  *     PTTL resource                   :ms                 behind a refusal: when will it be free? -1: no TTL, -2: it is
+ * Acquire with a ticket, or several resources, by a script, all or nothing:
+ *     EVALSHA acquire n resource... token ttl ticket life skew
+ *                                     +OK granted         $"counter ms" refused: the largest ticket there, and the PTTL
+ *                                                         -AHEAD: the ticket is too far ahead of the node's clock
  * Extend, release:
- *     EVALSHA extend 1 resource token ttl     :1 granted  :0 refused, the key is not ours
- *     EVALSHA release 1 resource token        :1 granted  :0 refused, no key there   :-1 refused, another's
+ *     EVALSHA extend n resource... token ttl      :1 granted  :0 refused, not all of the keys are ours
+ *     EVALSHA release n resource... token [place] :1 granted, :2 and a waiter was woken
+ *                                                 :0 refused, no key there   :-1 refused, another's
  *     EVAL in place of EVALSHA when the answer was -NOSCRIPT
+ * Wait:
+ *     EVALSHA wait n resource... place arrived life       :ms     as PTTL of what is free last
  * Inspect:
  *     GETRANGE resource 0 40          $value              41 bytes: longer than a token
  *     PTTL resource
+ *
+ * Tickets (S15). A ticket is a number below 2^53, so that Lua compares it exactly; its text is what is stored. The client
+ * proposes the same one to all nodes: the larger of its wall clock in microseconds and one more than the largest that it
+ * has seen. A node grants it when all resources are free and it is larger than the counter of each, "resource:ticket",
+ * which becomes the ticket, for a life of its own that is much longer than the lock's. Release and extend leave counters
+ * alone. Who is refused learns the largest counter and proposes more in its next attempt.
+ *   Two quorums have a node in common; it granted both tickets, so the later is larger: whoever begins to acquire after
+ * another has acquired gets more. (Who began before that may get less, and come back later: then the resource refuses it.)
+ * No clock is needed for that as long as the node does not forget.
+ *   A node that restarts empty has forgotten. It gives no ticket for the guard (no attempt from before is valid then) and
+ * twice the largest difference of two wall clocks: after that every honest clock has passed every ticket that was given
+ * before, since a node refuses one that is further than that difference ahead of its own clock, whoever's clock is wrong.
+ * The same holds when a counter's life is over. What is lost unseen (FLUSHALL, eviction, a step of a wall clock that is
+ * larger than the difference) may make a ticket that is not larger.
+ *   The counter's name begins with the resource's, since ACLs allow keys by what they begin with; where the resource has a
+ * hash tag both have it. A plain lock and one with a ticket exclude each other: both are the same key with a token.
+ *
+ * Waiters. A client that waits keeps a second connection to each node, its ear, which has subscribed to a channel of its own.
+ * It puts a place, "name-of-the-engine:number", into the sorted set "resource:waiters", ordered by when it arrived. A release
+ * takes the first place out and tells its channel the number; where nobody listens any more it takes the next. So one waiter
+ * is woken by a release, not all. What is heard is never a grant: it only makes the next attempt begin earlier.
  *
  * Every other answer is no grant (S3). An error is a vote of its own meaning; an answer of another type ends the
  * connection (S16). Keys and values are the plain ones of every Redlock library, so that they exclude each other. */
@@ -32,54 +63,115 @@
 
 enum wire_command {
     WIRE_NONE,
-    WIRE_AUTH, WIRE_SELECT, WIRE_SETNAME, WIRE_INFO, WIRE_ROLE, WIRE_LOAD_RELEASE, WIRE_LOAD_EXTEND,
+    WIRE_AUTH, WIRE_SELECT, WIRE_SETNAME, WIRE_INFO, WIRE_ROLE, WIRE_LOAD_RELEASE, WIRE_LOAD_EXTEND, WIRE_SUBSCRIBE,
     WIRE_READY,             /* No command: the end of the handshake. */
-    WIRE_ACQUIRE, WIRE_EXTEND, WIRE_RELEASE, WIRE_PTTL, WIRE_GETRANGE
+    WIRE_ACQUIRE,
+    WIRE_RESTORE,           /* The same, by the holder of the lock, where a node has lost it. */
+    WIRE_EXTEND, WIRE_RELEASE, WIRE_WAIT, WIRE_PTTL, WIRE_GETRANGE
 };
 
+/* S15: larger than every counter, not equal: a ticket is given once. 4294967295: what fits is written without an exponent. */
+#define WIRE_ACQUIRE_SCRIPT                                             \
+    "local c,t,m,p=redis.call,tonumber(ARGV[3]),'0',-2 "                                                \
+    "for _,k in ipairs(KEYS) do "                                                                       \
+    "local v=math.min(c('pttl',k),4294967295) if p~=-1 and (v==-1 or v>p) then p=v end "                \
+    "local x=t>0 and c('get',k..':ticket') if x and tonumber(x)>tonumber(m) then m=x end "              \
+    "end "                                                                                              \
+    "if p~=-2 or t>0 and t<=tonumber(m) then return m..' '..p end "                                     \
+    "local w=c('time') "                                                                                \
+    "if t>w[1]*1e6+w[2]+ARGV[5]*1e3 then return redis.error_reply('AHEAD of the clock of this node: '..w[1]) end " \
+    "for _,k in ipairs(KEYS) do "                                                                       \
+    "if t>0 then c('set',k..':ticket',ARGV[3],'px',ARGV[4]) end "                                       \
+    "c('set',k,ARGV[1],'px',ARGV[2]) "                                                                  \
+    "end "                                                                                              \
+    "return redis.status_reply('OK')"
+#define WIRE_ACQUIRE_SHA1 "7c4229a6d86784c58ae4b7b65d51dab3ca22e2c6"
+
+/* Only the keys that are ours go (S7), and only then is somebody woken. What an ACL refuses of the waiters' business is let
+ * be; what it refuses of the key's, or a key of another type, is told when all keys have been seen to. */
 #define WIRE_RELEASE_SCRIPT                                             \
-    "local v=redis.call('get',KEYS[1]) "                                \
-    "if v==ARGV[1] then return redis.call('del',KEYS[1]) end "          \
-    "return v and -1 or 0"
-#define WIRE_RELEASE_SHA1 "42d2860ed2467036b548ac930461d308bbbcebea"
+    "local n,w,e=1,0 "                                                                                  \
+    "for _,k in ipairs(KEYS) do "                                                                       \
+    "local v,q=redis.pcall('get',k),k..':waiters' "                                                     \
+    "if ARGV[2] and ARGV[2]~='' then redis.pcall('zrem',q,ARGV[2]) end "                                \
+    "if v==ARGV[1] then "                                                                               \
+    "redis.call('del',k) "                                                                              \
+    "while ARGV[2] do "                                                                                 \
+    "local m=redis.pcall('zpopmin',q)[1] "                                                              \
+    "if not m then break end "                                                                          \
+    "if redis.pcall('publish','redlock:'..m:sub(1,16),m:sub(18))~=0 then w=1 break end "                \
+    "end "                                                                                              \
+    "elseif type(v)=='table' then e=v elseif v then n=-1 elseif n>0 then n=0 end "                      \
+    "end "                                                                                              \
+    "return e or n>0 and n+w or n"
+#define WIRE_RELEASE_SHA1 "1a30d735158e834791cf550cb69f70bd58e76734"
 
 /* S7: it never shortens, or a short extension that reaches a minority would take from the holder what it was promised. */
 #define WIRE_EXTEND_SCRIPT                                              \
-    "local c,k=redis.call,KEYS[1] "                                     \
-    "if c('get',k)~=ARGV[1] then return 0 end "                         \
-    "local p=c('pttl',k) "                                              \
-    "if p>=0 and p<tonumber(ARGV[2]) then c('pexpire',k,ARGV[2]) end "  \
+    "local c=redis.call "                                                                               \
+    "for _,k in ipairs(KEYS) do if c('get',k)~=ARGV[1] then return 0 end end "                          \
+    "for _,k in ipairs(KEYS) do "                                                                       \
+    "local p=c('pttl',k) "                                                                              \
+    "if p>=0 and p<tonumber(ARGV[2]) then c('pexpire',k,ARGV[2]) end "                                  \
+    "end "                                                                                              \
     "return 1"
-#define WIRE_EXTEND_SHA1 "b23328c4e97b99c926354be9709aa6718b638504"
+#define WIRE_EXTEND_SHA1 "83e13c0a01039ba3e3edd3dbdc1b5d5649050f1e"
+
+#define WIRE_WAIT_SCRIPT                                                \
+    "local p=-2 "                                                                                       \
+    "for _,k in ipairs(KEYS) do "                                                                       \
+    "local v,q=math.min(redis.call('pttl',k),4294967295),k..':waiters' "                                \
+    "redis.pcall('zadd',q,ARGV[2],ARGV[1]) redis.pcall('pexpire',q,ARGV[3]) "                           \
+    "if p~=-1 and (v==-1 or v>p) then p=v end "                                                         \
+    "end "                                                                                              \
+    "return p"
+#define WIRE_WAIT_SHA1 "419590f1839b1f9ee61364871f2f2ddc5ecdd92e"
 
 enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */
     WIRE_UPTIME_MAX = 50 * 365 * 86400,    /* 50 years: a server that claims more has a wrong clock. */
-    /* EVAL of the extend script is the longest command of a lock: so much without the resource. */
-    WIRE_COMMAND_MAX = sizeof WIRE_EXTEND_SCRIPT - 1 + sizeof "*6 $4 EVAL $162 $1 1 $512 $40 $10 2147483647" + 16 + 40
+    WIRE_TICKET_MAX_DIGITS = 16,
+    WIRE_WAITERS_LIFE_MS = 60000,   /* A place among the waiters is renewed more often than that, or its waiter is gone. */
+    WIRE_PLACE_MAX = 2 * REDLOCK_NAME_SIZE + 1 + 10,    /* "0123456789abcdef:4294967295" */
+    /* The longest command of a lock, by EVALSHA or without the bytes of the script and of the resource. */
+    WIRE_COMMAND_MAX = sizeof "*9 $7 EVALSHA $40 $2 16 $512 $40 $10 2147483647 $16 9007199254740991 $10 4294967295 $7 3600000" +
+                       19 + 40 + 40,
+    WIRE_NAME_HEAD = sizeof "$512    " - 1      /* What each resource but the first adds to its bytes. */
 };
+
+#define WIRE_TICKET_MAX ((uint64_t)9007199254740991)    /* 2^53 - 1: Lua counts in doubles. */
 
 /* What a command of a lock is about. */
 struct wire_subject {
-    const uint8_t *resource;
-    size_t resource_size;
+    const struct redlock_name *names;
+    unsigned name_count;
     const uint8_t *token;           /* REDLOCK_TOKEN_SIZE bytes */
     uint32_t ttl_ms;
     bool eval;                      /* Send the script, not its SHA-1. */
+    bool scripted;                  /* Acquire by the script, not by SET. */
+    uint64_t ticket;                /* 0: without. */
+    uint32_t life_ms, skew_ms;      /* Of the counter; of wall clocks. */
+    bool wakes;                     /* A release that wakes a waiter. */
+    bool apart;                     /* The script stays where it lies: wire_put decides. */
+    const uint8_t *engine;          /* REDLOCK_NAME_SIZE bytes: whose place it is among the waiters, */
+    uint32_t wait_number;           /* and which; 0: it has none. */
+    uint64_t arrived_at;
 };
 
-/* Appends a command of a lock, or of the handshake, whole or not at all: then false. */
+/* Appends a command of a lock, or of the handshake, whole or not at all: then false. A script that is too long for the rest of
+ * an empty buffer stays where it lies: see resp_apart. */
 REDLOCK_PRIVATE bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject);
-REDLOCK_PRIVATE bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login);
+REDLOCK_PRIVATE bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
+                                       const uint8_t engine[REDLOCK_NAME_SIZE]);
 
-/* True when this step of the handshake has nothing to say with this login. */
-REDLOCK_PRIVATE bool wire_is_left_out(enum wire_command command, const struct redlock_login *login);
+/* True when this step of the handshake has nothing to say with this login, on an ear or on a connection for commands. */
+REDLOCK_PRIVATE bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, bool is_ear);
 
 /* A whole reply, as far as it matters. */
 struct wire_reply {
     enum resp_type type;
     int64_t integer;
-    const char *text;               /* The beginning of a string, or of the first string of an array. */
+    const char *text;               /* The beginning of a string, or of the first string of an array (on an ear: the last). */
     size_t text_size;
     bool text_cut;                  /* There was more of it. */
 };
@@ -91,8 +183,14 @@ enum wire_answer {
     WIRE_WRONG                      /* Of a type or a value that this command never answers (S16). */
 };
 
-/* What the reply means as the answer to that command. */
-REDLOCK_PRIVATE enum wire_answer wire_read(enum wire_command command, const struct wire_reply *reply);
+/* What the reply means as the answer to that command; scripted: see struct wire_subject. */
+REDLOCK_PRIVATE enum wire_answer wire_read(enum wire_command command, bool scripted, const struct wire_reply *reply);
+
+/* What the acquire script says when it refuses. False: it is not that. */
+REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
+
+/* What an ear hears: the number of the place whose turn it is. False: it is not that. */
+REDLOCK_PRIVATE bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number);
 
 /* Takes what matters from one line of INFO (without its end), and from the answer to ROLE. */
 REDLOCK_PRIVATE void wire_read_info(const char *line, size_t size, struct redlock_identity *identity);

@@ -42,6 +42,8 @@ struct resp_writer {
     unsigned missing;   /* Arguments announced and not yet written. */
     bool full;          /* The command, or after resp_end the last command, did not fit. */
     bool miscounted;    /* It has more arguments than announced, or none. */
+    const char *apart;  /* See resp_apart. NULL: nothing is apart. */
+    size_t apart_size, apart_at;
 };
 
 /* Writes into data, which holds size bytes, behind the first used ones (used <= size). The buffer must outlive the
@@ -57,6 +59,10 @@ RESP_API void resp_command(struct resp_writer *w, unsigned arguments);
 RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size);
 RESP_API void resp_text(struct resp_writer *w, const char *text);
 RESP_API void resp_number(struct resp_writer *w, int64_t number);
+
+/* As resp_text, but the text itself is not copied: it belongs between the bytes before and behind apart_at, and is for the
+ * caller to send from where it lies. For long constant texts and small buffers; once in a buffer. */
+RESP_API void resp_apart(struct resp_writer *w, const char *text);
 
 /* Ends the command. True: it is in the buffer, whole. False: w->used is what it was before resp_command, and the bytes
  * behind that mean nothing. It did not fit (w->full), or its arguments were not as many as announced, which is the

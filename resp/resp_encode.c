@@ -53,28 +53,52 @@ RESP_API void resp_command(struct resp_writer *w, unsigned arguments)
     w->missing = arguments;
     w->full = false;
     w->miscounted = arguments == 0;
+    w->apart = NULL;
     writer_put_head(w, '*', arguments);
+}
+
+/* False: one too many. */
+static bool writer_count(struct resp_writer *w)
+{
+    if (w->missing == 0)
+        w->miscounted = true;
+    else
+        w->missing--;
+    return !w->miscounted;
 }
 
 RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size)
 {
-    if (w->missing == 0) {
-        w->miscounted = true;
+    if (!writer_count(w))
         return;
-    }
-    w->missing--;
     writer_put_head(w, '$', size);
     writer_put(w, data, size);
     writer_put(w, "\r\n", 2);
 }
 
-RESP_API void resp_text(struct resp_writer *w, const char *text)
+/* Up to what a server would take. (strlen is not among the functions that a freestanding libc promises.) */
+static size_t text_size(const char *text)
 {
     size_t size = 0;
-    /* Counted here, up to what a server would take: strlen is not among the functions that a freestanding libc promises. */
     while (size < RESP_BULK_MAX && text[size] != '\0')
         size++;
-    resp_bytes(w, text, size);
+    return size;
+}
+
+RESP_API void resp_text(struct resp_writer *w, const char *text)
+{
+    resp_bytes(w, text, text_size(text));
+}
+
+RESP_API void resp_apart(struct resp_writer *w, const char *text)
+{
+    if (!writer_count(w))
+        return;
+    w->apart = text;
+    w->apart_size = text_size(text);
+    writer_put_head(w, '$', w->apart_size);
+    w->apart_at = w->used;
+    writer_put(w, "\r\n", 2);
 }
 
 RESP_API void resp_number(struct resp_writer *w, int64_t number)
@@ -92,6 +116,8 @@ RESP_API bool resp_end(struct resp_writer *w)
     const bool good = !w->full && !w->miscounted && w->missing == 0 && w->used > w->whole;
     if (good)
         w->whole = w->used;
+    else
+        w->apart = NULL;
     w->used = w->whole;
     w->missing = 0;
     return good;

@@ -319,8 +319,7 @@ static enum wire_command command_of(const struct word *words, size_t count, stru
     if (word_is(words[0], "PTTL"))     return WIRE_PTTL;
     if (word_is(words[0], "GETRANGE")) return WIRE_GETRANGE;
     FUZZ_CHECK(is_script && (count == 5 || count == 6) && words[4].size == REDLOCK_TOKEN_TEXT);
-    if (count == 6) {
-        FUZZ_CHECK(word_is(words[1], is_eval ? WIRE_EXTEND_SCRIPT : WIRE_EXTEND_SHA1));
+    if (word_is(words[1], is_eval ? WIRE_EXTEND_SCRIPT : WIRE_EXTEND_SHA1)) {
         note_extend(words, asked);
         return WIRE_EXTEND;
     }
@@ -741,7 +740,7 @@ static void move(struct slot *slot)
 
     if (slot->name_count > 0) {
         const struct redlock_lock *lock = slot->lock;
-        name = fuzz_copy(lock->resource, lock->resource_size);
+        name = fuzz_copy(lock->name.bytes, lock->name.size);
     }
     to = get_memory(sizeof *to);
     redlock_move(&w.engine, to, slot->lock, name);
@@ -852,7 +851,7 @@ static void configure(void)
     w.quorum = w.node_count / 2 + 1;
     redlock_config_init(&w.config);
     w.config.resource_max = 64;
-    w.config.send_size = REDLOCK_SEND_MIN(64) + (sizes & 16 ? 600u : 0u);
+    w.config.send_size = REDLOCK_SEND_MIN(64) + (sizes & 16 ? 1200u : 600u);
     w.config.receive_size = REDLOCK_RECEIVE_MIN + (sizes >> 5) * 17u;
     w.config.pipeline = (uint16_t)(REDLOCK_PIPELINE_MIN + (sizes & 8 ? 12 : 0));
     w.config.guard_ms = times & 1 ? 60000 : 0;

@@ -122,7 +122,9 @@ TEST(a_released_lock_cannot_be_released_or_extended_again)
 TEST(a_validity_is_asked_for_that_the_TTL_can_give)
 {
     struct redlock_lock lock;
-    struct redlock_request request = { "minimum", strlen("minimum"), TTL_MS, 0, .min_validity_ms = TTL_MS - 50 };
+    struct redlock_request request = {
+        .resource = "minimum", .resource_size = strlen("minimum"), .ttl_ms = TTL_MS, .min_validity_ms = TTL_MS - 50
+    };
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
     CHECK_STATUS(redlock_acquire_request(&alice, &lock, &request), REDLOCK_BAD_TTL);    /* Drift alone takes 102 ms. */
@@ -164,7 +166,9 @@ TEST(an_extension_never_shortens)
 TEST(extensions_end_at_their_limit)
 {
     struct redlock_lock lock;
-    const struct redlock_request request = { "limit", strlen("limit"), TTL_MS, 0, .extension_limit = 2 };
+    const struct redlock_request request = {
+        .resource = "limit", .resource_size = strlen("limit"), .ttl_ms = TTL_MS, .extension_limit = 2
+    };
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
     CHECK_STATUS(redlock_acquire_request(&alice, &lock, &request), REDLOCK_OK);
@@ -326,7 +330,7 @@ TEST(a_resource_may_have_any_bytes)
 {
     static const char name[] = "a\0b\r\n$5\r\n*\xff";
     struct redlock_lock lock;
-    const struct redlock_request request = { name, sizeof name - 1, TTL_MS, 0, 0, 0 };
+    const struct redlock_request request = { .resource = name, .resource_size = sizeof name - 1, .ttl_ms = TTL_MS };
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
     CHECK_STATUS(redlock_acquire_request(&alice, &lock, &request), REDLOCK_OK);
@@ -341,7 +345,7 @@ TEST(a_resource_has_1_to_512_bytes)
 {
     static char name[REDLOCK_RESOURCE_MAX + 1];
     struct redlock_lock lock;
-    struct redlock_request request = { name, sizeof name, TTL_MS, 0, 0, 0 };
+    struct redlock_request request = { .resource = name, .resource_size = sizeof name, .ttl_ms = TTL_MS };
     memset(name, 'n', sizeof name);
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));

@@ -96,7 +96,9 @@ static unsigned turn_for(struct redlock_client *c, unsigned ms)
 static enum redlock_status acquire(struct redlock_client *c, struct redlock_lock *lock, const char *resource,
                                    uint32_t ttl_ms, uint32_t wait_ms)
 {
-    const struct redlock_request request = { resource, strlen(resource), ttl_ms, wait_ms, 0, 0 };
+    const struct redlock_request request = {
+        .resource = resource, .resource_size = strlen(resource), .ttl_ms = ttl_ms, .wait_ms = wait_ms
+    };
     enum redlock_status status = redlock_start_acquire(redlock_engine(c), lock, &request, redlock_now_us());
     return status == REDLOCK_OK ? finish(c, lock) : status;
 }
@@ -152,7 +154,9 @@ TEST(an_epoll_loop_acquires_and_releases_across_reconnects)
 {
     struct watch w = { .epoll = epoll_create1(EPOLL_CLOEXEC) };
     struct redlock_lock lock;
-    const struct redlock_request request = { "epoll", strlen("epoll"), TTL_MS, PATIENCE_MS, 0, 0 };
+    const struct redlock_request request = {
+        .resource = "epoll", .resource_size = strlen("epoll"), .ttl_ms = TTL_MS, .wait_ms = PATIENCE_MS
+    };
     redlock_lock_init(&lock);
     memset(w.fds, -1, sizeof w.fds);
     CHECK(w.epoll >= 0 && open_client(&alice, node_list));
@@ -209,7 +213,7 @@ TEST(a_lock_that_is_moved_in_the_middle_of_everything_goes_on)
 {
     struct redlock_lock here, there;
     char name[] = "moved", other_name[] = "moved";
-    const struct redlock_request request = { name, strlen(name), TTL_MS, 0, 0, 0 };
+    const struct redlock_request request = { .resource = name, .resource_size = strlen(name), .ttl_ms = TTL_MS };
     redlock_lock_init(&here);
     redlock_lock_init(&there);
     CHECK(open_client(&alice, node_list));
@@ -246,7 +250,9 @@ TEST(inspect_goes_through_a_loop_too)
 TEST(a_waiting_acquire_gets_the_lock_in_the_same_loop_in_which_it_is_released)
 {
     struct redlock_lock first, second;
-    const struct redlock_request request = { "same-loop", strlen("same-loop"), TTL_MS, REDLOCK_FOREVER, 0, 0 };
+    const struct redlock_request request = {
+        .resource = "same-loop", .resource_size = strlen("same-loop"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER
+    };
     redlock_lock_init(&first);
     redlock_lock_init(&second);
     CHECK(open_client(&alice, node_list));
@@ -264,7 +270,9 @@ TEST(a_waiting_acquire_gets_the_lock_in_the_same_loop_in_which_it_is_released)
 TEST(a_cancelled_acquire_leaves_nothing)
 {
     struct redlock_lock lock;
-    const struct redlock_request request = { "cancelled", strlen("cancelled"), TTL_MS, REDLOCK_FOREVER, 0, 0 };
+    const struct redlock_request request = {
+        .resource = "cancelled", .resource_size = strlen("cancelled"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER
+    };
     redlock_lock_init(&lock);
     CHECK(join(&alice, node_list));
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "CONFIG", "RESETSTAT");
@@ -286,7 +294,9 @@ TEST(a_cancelled_acquire_leaves_nothing)
 TEST(a_waiting_acquire_that_is_cancelled_ends_at_once)
 {
     struct redlock_lock lock;
-    const struct redlock_request request = { "queue", strlen("queue"), TTL_MS, REDLOCK_FOREVER, 0, 0 };
+    const struct redlock_request request = {
+        .resource = "queue", .resource_size = strlen("queue"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER
+    };
     redlock_lock_init(&lock);
     CHECK(open_client(&alice, node_list));
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "SET", "queue", "stranger", "PX", "10000");
@@ -303,7 +313,7 @@ TEST(a_waiting_acquire_that_is_cancelled_ends_at_once)
 TEST(a_lock_forgotten_in_the_middle_does_not_disturb_the_next)
 {
     struct redlock_lock lock;
-    const struct redlock_request request = { "forgotten", strlen("forgotten"), 500, 0, 0, 0 };
+    const struct redlock_request request = { .resource = "forgotten", .resource_size = strlen("forgotten"), .ttl_ms = 500 };
     CHECK(join(&alice, node_list));
     for (unsigned i = 0; i < 10; i++) {
         redlock_lock_init(&lock);
@@ -356,7 +366,9 @@ TEST(a_loop_that_waits_for_a_lock_sleeps_between_its_attempts)
 {
     struct redlock_lock lock;
     struct redlock_options options = throw_away_options();
-    const struct redlock_request request = { "patience", strlen("patience"), TTL_MS, REDLOCK_FOREVER, 0, 0 };
+    const struct redlock_request request = {
+        .resource = "patience", .resource_size = strlen("patience"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER
+    };
     options.engine.retry_ms = 100;
     redlock_lock_init(&lock);
     CHECK_STATUS(redlock_open(&alice, node_list, &options, NULL), REDLOCK_OK);
@@ -392,7 +404,9 @@ static bool start_all(const char *prefix, uint32_t wait_ms)
     for (unsigned i = 0; i < MANY; i++) {
         snprintf(names[i], sizeof names[i], "%s-%u", prefix, i);
         redlock_lock_init(&many[i]);
-        const struct redlock_request request = { names[i], strlen(names[i]), TTL_MS, wait_ms, 0, 0 };
+        const struct redlock_request request = {
+            .resource = names[i], .resource_size = strlen(names[i]), .ttl_ms = TTL_MS, .wait_ms = wait_ms
+        };
         good &= redlock_start_acquire(redlock_engine(&alice), &many[i], &request, redlock_now_us()) == REDLOCK_OK;
     }
     return good;

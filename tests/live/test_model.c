@@ -375,7 +375,8 @@ static void lock_request(struct request *request, enum wire_command command, con
     const struct slice name = any_name();
     const struct model_key *key = key_seen(line->session.database, name);
     uint8_t token[REDLOCK_TOKEN_SIZE];
-    struct wire_subject subject = { .resource = name.data, .resource_size = name.size, .token = token };
+    const struct redlock_name resource = { name.data, name.size };
+    struct wire_subject subject = { .names = &resource, .name_count = 1, .token = token };
     if (!key || dice(2) == 0 || !wire_token_read((const char *)key->value, key->value_size, token))
         memcpy(token, any_token(), sizeof token);
     struct resp_writer writer = begin_request(request, label);
@@ -387,11 +388,13 @@ static void lock_request(struct request *request, enum wire_command command, con
     end_request(request, &writer);
 }
 
+static const uint8_t engine_name[REDLOCK_NAME_SIZE] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+
 static void greeting_request(struct request *request, enum wire_command command, const char *label,
                              const struct redlock_login *with)
 {
     struct resp_writer writer = begin_request(request, label);
-    (void)wire_put_greeting(&writer, command, with);
+    (void)wire_put_greeting(&writer, command, with, engine_name);
     end_request(request, &writer);
 }
 

@@ -596,7 +596,7 @@ static void do_release(const struct scene *scene, struct model_key *key, struct 
     if (is_forbidden(scene, "GET", sha))
         return;
     if (key && key->is_list) {
-        answer_error(scene, wrong_type, sha);
+        answer_error(scene, wrong_type, NULL);
     } else if (!key || !key_has(key, token)) {
         answer_number(scene, key ? -1 : 0);
     } else if (is_forbidden(scene, "DEL", sha)) {
@@ -642,7 +642,8 @@ static void do_extend(const struct scene *scene, struct model_key *key, struct s
 static void run_script(const struct scene *scene, enum script script, const char *sha)
 {
     const struct command *command = scene->command;
-    const bool fits = command->count == (script == SCRIPT_RELEASE ? 5 : 6) && slice_is(command->arguments[2], "1");
+    const bool fits = (command->count == 6 || (script == SCRIPT_RELEASE && command->count == 5)) &&
+                      slice_is(command->arguments[2], "1");
     int64_t ttl_ms = 0;
     if (!fits || (script == SCRIPT_EXTEND && !slice_number(command->arguments[5], &ttl_ms))) {
         breach(scene->node, "a script with the wrong arguments");

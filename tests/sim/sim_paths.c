@@ -81,14 +81,14 @@ static bool is_current(const struct sim_world *world, unsigned client, const str
     return false;
 }
 
-/* S6 and S8: a token is one client's, and goes to a node once. */
+/* S6 and S8: a token is one client's, and goes to a node once; again only when the lock was won, where a node has lost it. */
 static void saw_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
     struct sim_token *token = token_of(world, call->token, connection->client);
     const uint8_t bit = (uint8_t)(1 << connection->node);
     if (token->client != connection->client)
         sim_break(world, "clients %u and %u use the same token", token->client, connection->client);
-    if (token->seen & bit)
+    if ((token->seen & bit) && count_bits(token->did) < redlock_quorum(world->options.node_count))
         sim_break(world, "client %u sends a token to node %u twice", connection->client, connection->node);
     if (token->seen == 0)
         world->totals->attempts++;

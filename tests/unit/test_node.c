@@ -139,7 +139,7 @@ TEST(nothing_is_sent_for_a_lock_that_is_idle)
     redlock_tick(&r, 1000 + REDLOCK_NODE_TIMEOUT_MS * 1000);
     CHECK_INT(redlock_lock_status(&lock), REDLOCK_TAKEN);
     CHECK(redlock_idle(&lock));
-    lock.resource = NULL;       /* As if its name were gone. */
+    lock.name.bytes = NULL;       /* As if its name were gone. */
     redlock_output(&r, 0, &size);
     CHECK_INT(size, 0);
 }

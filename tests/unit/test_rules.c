@@ -362,7 +362,7 @@ static void release_answered(const char *reply)
 TEST(s3_only_the_exact_one_confirms_a_release)
 {
     static const char *const replies[] = {
-        "+OK\r\n", ":2\r\n", ":0\r\n", ":-1\r\n", "$1\r\n1\r\n", "*-1\r\n", "-ERR no\r\n",
+        "+OK\r\n", ":3\r\n", ":0\r\n", ":-1\r\n", "$1\r\n1\r\n", "*-1\r\n", "-ERR no\r\n",
     };
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++)
         release_answered(replies[i]);

@@ -12,14 +12,16 @@ static const uint8_t token[REDLOCK_TOKEN_SIZE] = {
 
 static struct wire_subject subject(bool eval)
 {
+    static const struct redlock_name name = { "a\r\nb", 4 };
+
     return (struct wire_subject){
-        .resource = (const uint8_t *)"a\r\nb", .resource_size = 4, .token = token, .ttl_ms = 10000, .eval = eval
+        .names = &name, .name_count = 1, .token = token, .ttl_ms = 10000, .eval = eval
     };
 }
 
 static void check_bytes(enum wire_command command, bool eval, const char *expected)
 {
-    char buffer[600];
+    char buffer[1200];
     struct resp_writer w;
     struct wire_subject s = subject(eval);
 
@@ -28,13 +30,15 @@ static void check_bytes(enum wire_command command, bool eval, const char *expect
     CHECK_MEM(buffer, w.used, expected, strlen(expected));
 }
 
+static const uint8_t engine_name[REDLOCK_NAME_SIZE] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef };
+
 static void check_greeting(enum wire_command command, struct redlock_login login, const char *expected)
 {
-    char buffer[600];
+    char buffer[1200];
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put_greeting(&w, command, &login));
+    CHECK(wire_put_greeting(&w, command, &login, engine_name));
     CHECK_MEM(buffer, w.used, expected, strlen(expected));
 }
 
@@ -50,9 +54,9 @@ TEST(s7_extend_and_release_are_scripts_that_compare_the_token)
                 TOKEN_TEXT "\r\n");
     check_bytes(WIRE_EXTEND, false, "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
-    check_bytes(WIRE_RELEASE, true, "*5\r\n$4\r\nEVAL\r\n$110\r\n" WIRE_RELEASE_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(WIRE_RELEASE, true, "*5\r\n$4\r\nEVAL\r\n$464\r\n" WIRE_RELEASE_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
-    check_bytes(WIRE_EXTEND, true, "*6\r\n$4\r\nEVAL\r\n$162\r\n" WIRE_EXTEND_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(WIRE_EXTEND, true, "*6\r\n$4\r\nEVAL\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
 }
 
@@ -73,32 +77,40 @@ TEST(the_handshake_is_written_as_documented)
     check_greeting(WIRE_SETNAME, none, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
     check_greeting(WIRE_INFO, none, "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n");
     check_greeting(WIRE_ROLE, none, "*1\r\n$4\r\nROLE\r\n");
-    check_greeting(WIRE_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$110\r\n" WIRE_RELEASE_SCRIPT "\r\n");
-    check_greeting(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$162\r\n" WIRE_EXTEND_SCRIPT "\r\n");
+    check_greeting(WIRE_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$464\r\n" WIRE_RELEASE_SCRIPT "\r\n");
+    check_greeting(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n");
 }
 
 TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
 {
     struct redlock_login none = { 0 }, all = { .user = "u", .password = "p", .database = 1 };
 
-    CHECK(wire_is_left_out(WIRE_AUTH, &none) && wire_is_left_out(WIRE_SELECT, &none));
-    CHECK(!wire_is_left_out(WIRE_AUTH, &all) && !wire_is_left_out(WIRE_SELECT, &all));
-    CHECK(!wire_is_left_out(WIRE_INFO, &none) && !wire_is_left_out(WIRE_ROLE, &none));
+    CHECK(wire_is_left_out(WIRE_AUTH, &none, false) && wire_is_left_out(WIRE_SELECT, &none, false));
+    CHECK(!wire_is_left_out(WIRE_AUTH, &all, false) && !wire_is_left_out(WIRE_SELECT, &all, false));
+    CHECK(!wire_is_left_out(WIRE_INFO, &none, false) && !wire_is_left_out(WIRE_ROLE, &none, false));
 }
 
 TEST(the_longest_command_fits_where_the_limit_says_so)
 {
-    uint8_t resource[REDLOCK_RESOURCE_MAX] = { 0 };
+    static const enum wire_command commands[] = {
+        WIRE_ACQUIRE, WIRE_RESTORE, WIRE_EXTEND, WIRE_RELEASE, WIRE_WAIT, WIRE_PTTL, WIRE_GETRANGE
+    };
+    uint8_t bytes[REDLOCK_RESOURCE_MAX] = { 0 };
     char buffer[REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX)];
-    struct wire_subject s = { resource, sizeof resource, token, REDLOCK_TTL_MS_MAX, true };
+    struct redlock_name names[REDLOCK_SET_MAX];
+    struct wire_subject s = {
+        .names = names, .name_count = REDLOCK_SET_MAX, .token = token, .ttl_ms = REDLOCK_TTL_MS_MAX, .eval = true,
+        .scripted = true, .ticket = WIRE_TICKET_MAX, .life_ms = UINT32_MAX, .skew_ms = REDLOCK_SKEW_MS_MAX, .wakes = true,
+        .engine = engine_name, .wait_number = UINT32_MAX, .arrived_at = WIRE_TICKET_MAX
+    };
     struct resp_writer w;
-    static const enum wire_command commands[] = { WIRE_ACQUIRE, WIRE_EXTEND, WIRE_RELEASE, WIRE_PTTL, WIRE_GETRANGE };
 
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < REDLOCK_SET_MAX; i++) names[i] = (struct redlock_name){ bytes, i > 0 ? 20 : sizeof bytes - 15 * (20 + WIRE_NAME_HEAD) };
+    for (unsigned i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        TAP_CONTEXT("command %u", i);
         resp_write_begin(&w, buffer, sizeof buffer, 0);
         CHECK(wire_put(&w, commands[i], &s));
-        CHECK(w.used <= WIRE_COMMAND_MAX + sizeof resource);
-        if (commands[i] == WIRE_EXTEND) CHECK_INT(w.used, WIRE_COMMAND_MAX + sizeof resource);
+        CHECK(w.used <= WIRE_COMMAND_MAX + sizeof bytes);
         resp_write_begin(&w, buffer, w.used - 1, 0);
         CHECK(!wire_put(&w, commands[i], &s));
         CHECK_INT(w.used, 0);
@@ -159,7 +171,8 @@ static const struct {
     { WIRE_RELEASE, NUMBER(0), WIRE_REFUSED },
     { WIRE_RELEASE, NUMBER(-1), WIRE_REFUSED },
     { WIRE_RELEASE, NUMBER(-2), WIRE_WRONG },
-    { WIRE_RELEASE, NUMBER(2), WIRE_WRONG },
+    { WIRE_RELEASE, NUMBER(2), WIRE_GRANTED },
+    { WIRE_RELEASE, NUMBER(3), WIRE_WRONG },
     { WIRE_RELEASE, BARE(RESP_NULL_BULK), WIRE_WRONG },
     { WIRE_PTTL, NUMBER(5000), WIRE_GRANTED },
     { WIRE_PTTL, NUMBER(-1), WIRE_GRANTED },
@@ -189,7 +202,7 @@ TEST(s3_only_ok_to_the_acquire_and_one_from_a_script_are_grants)
 {
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         TAP_CONTEXT("row %zu", i);
-        CHECK_INT(wire_read(answers[i].command, &answers[i].reply), answers[i].answer);
+        CHECK_INT(wire_read(answers[i].command, false, &answers[i].reply), answers[i].answer);
     }
 }
 

@@ -60,6 +60,7 @@ static const char *trouble_advice(enum redlock_trouble trouble)
     case REDLOCK_TROUBLE_NOPERM:
         return "allow it: ACL SETUSER <user> ~* +info +role +set +get +getrange +pttl +del +pexpire +eval +evalsha "
                "+script|load; or without +info +role: --trust-unknown";
+    case REDLOCK_TROUBLE_AHEAD:        return "a wall clock is wrong, here or there: set it, by NTP";
     case REDLOCK_TROUBLE_LOADING:      return "wait until it has loaded its data";
     case REDLOCK_TROUBLE_OOM:          return "raise its maxmemory; maxmemory-policy must be noeviction";
     case REDLOCK_TROUBLE_MISCONF:      return "it cannot save its data: see its log, and whether its disk is full";

@@ -1,0 +1,96 @@
+/* The keeper: extends a lock that is held, again and again, until it is released, lost, or kept for long enough (S13). An
+ * extension of its own is a round like any other, but quiet: the caller sees no operation under way, and is told only when
+ * something changes. See lock.h. */
+#include "lock.h"
+#include "queue.h"
+
+enum {
+    SPREAD = 8,             /* An extension begins up to an eighth of its interval early. */
+    PATIENCE = 4            /* After one that failed the next begins within a quarter of the validity that is left. */
+};
+
+static void tell(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
+{
+    lock->status = (uint8_t)status;
+    queue_add(&r->done, lock, SLOT_DONE);
+}
+
+static void end(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
+{
+    lock->is_kept = false;
+    tell(r, lock, status);
+}
+
+void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
+{
+    uint32_t interval_ms = (uint32_t)((uint64_t)lock->ttl_ms * r->config.keep_percent / 100);
+    uint32_t early_ms = throw_dice(r, interval_ms / SPREAD + 1);
+
+    lock->keep_at = lock->valid_from + (uint64_t)(interval_ms - early_ms) * 1000;
+}
+
+enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us)
+{
+    r->now_us = now_us;
+    if (lock->phase != PHASE_HELD && lock->phase != PHASE_EXTENDING) return REDLOCK_BAD_STATE;
+    if (redlock_valid_us(lock, now_us) == 0) return REDLOCK_LOST;
+    lock->is_kept = true;
+    lock->keep_until = hold_ms > 0 ? now_us + (uint64_t)hold_ms * 1000 : REDLOCK_NEVER;
+    keeper_schedule(r, lock);
+    lock_reschedule(r, lock);
+    return REDLOCK_OK;
+}
+
+uint64_t keeper_wake_at(const struct redlock_lock *lock)
+{
+    return lock->is_kept ? sooner(lock->keep_at, lock->valid_until) : REDLOCK_NEVER;
+}
+
+/* S13: it is not extended beyond the time that it may be kept for. 0: what is left is as long as it may be. */
+static uint32_t next_ttl_ms(const struct redlock_lock *lock, uint64_t now_us)
+{
+    uint64_t may_us = lock->keep_until > now_us ? lock->keep_until - now_us : 0;
+
+    if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return 0;
+    if (may_us / 1000 >= lock->ttl_ms)      return lock->ttl_ms;
+    return may_us > lock->valid_until - now_us ? (uint32_t)(may_us / 1000) : 0;
+}
+
+void keeper_tick(struct redlock *r, struct redlock_lock *lock)
+{
+    uint32_t ttl_ms;
+
+    if (!lock->is_kept || r->now_us < keeper_wake_at(lock)) return;
+    if (!lock_is_held(lock, r->now_us)) {
+        end(r, lock, REDLOCK_LOST);
+        return;
+    }
+    ttl_ms = next_ttl_ms(lock, r->now_us);
+    if (ttl_ms == 0) {
+        end(r, lock, REDLOCK_EXTENSION_LIMIT);
+        return;
+    }
+    lock->is_quiet = true;
+    lock_begin_extension(r, lock, ttl_ms);
+}
+
+/* Not too soon, or clients that fail together would fail again together; but within what is left. */
+static uint64_t pause_us(struct redlock *r, const struct redlock_lock *lock)
+{
+    uint32_t retry_us = r->config.retry_ms * 1000;
+
+    return sooner(retry_us / 2 + throw_dice(r, retry_us), (lock->valid_until - r->now_us) / PATIENCE);
+}
+
+void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
+{
+    bool is_news = status != (enum redlock_status)lock->status;
+
+    if (status == REDLOCK_LOST || !lock_is_held(lock, r->now_us)) {
+        end(r, lock, REDLOCK_LOST);
+        return;
+    }
+    if (status == REDLOCK_OK) keeper_schedule(r, lock);
+    else                      lock->keep_at = r->now_us + pause_us(r, lock);
+    if (is_news) tell(r, lock, status);
+}

@@ -1,0 +1,158 @@
+/* A lock that waits for its next attempt: it comes after a random time (S14), or earlier, when a quorum of nodes has said that
+ * its turn has come or the holder's TTL has run out. What is heard grants nothing; what is not heard costs time. See wire.h. */
+#include "lock.h"
+#include "queue.h"
+#include "quorum.h"
+
+#include <string.h>
+
+enum {
+    LISTEN_MS = 10000,      /* How long ears stay open after the last that lined up. */
+    PATIENCE_MAX = 5,       /* With places on a quorum the pause is doubled after each refusal, so often at most. */
+    YIELD_ROUNDS = 3        /* How many times the last round's duration somebody who was woken gets to take the lock. */
+};
+
+static bool has_name(const struct redlock *r)
+{
+    for (unsigned i = 0; i < REDLOCK_NAME_SIZE; i++)
+        if (r->name[i] != 0) return true;
+    return false;
+}
+
+/* Takes the engine's name from the random bytes, which are then gone (S6). */
+static bool draw_name(struct redlock *r)
+{
+    if (has_name(r)) return true;
+    if (r->entropy_size < REDLOCK_NAME_SIZE) return false;
+    r->entropy_size = (uint8_t)(r->entropy_size - REDLOCK_NAME_SIZE);
+    memcpy(r->name, r->entropy + r->entropy_size, REDLOCK_NAME_SIZE);
+    memset(r->entropy + r->entropy_size, 0, REDLOCK_NAME_SIZE);
+    return has_name(r);
+}
+
+static bool is_open(const struct redlock *r, unsigned k)
+{
+    return r->nodes[r->node_count + k].state == NODE_READY;
+}
+
+/* Opens the ears, or keeps them open, for a lock that can wait. */
+static bool listen(struct redlock *r, struct redlock_lock *lock)
+{
+    if (!r->config.wake_ups || lock->arrived_at == 0 || !draw_name(r)) return false;
+    r->listen_until = r->now_us + (uint64_t)LISTEN_MS * 1000;
+    if (lock->wait_number == 0) lock->wait_number = ++r->wait_count;
+    if (lock->wait_number == 0) lock->wait_number = ++r->wait_count;     /* After 2^32 of them. */
+    return true;
+}
+
+void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    bool is_free = lock->stakes[k].want == WIRE_NONE || lock->stakes[k].want == WIRE_PTTL;
+
+    if (lock->wait_number == 0 || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
+    lock->told &= (uint16_t)~bit_of(k);
+    stake_want(r, lock, k, WIRE_WAIT);
+}
+
+/* S14: at least as long as the round took, and a random time beyond; the last attempt comes when the time to wait ends. Who
+ * will be woken looks by himself ever more rarely. */
+static bool schedule(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t earliest = r->now_us + (r->now_us - lock->round.started_at);
+    bool has_places = round_count(lock->waits) >= quorum_of(r->node_count);
+    unsigned doublings = has_places ? lock->refusals : 0;
+    uint32_t retry_us = r->config.retry_ms * 1000;
+    uint64_t pause = (uint64_t)(retry_us / 2 + throw_dice(r, retry_us)) << doublings;
+
+    if (earliest >= lock->wait_until) return false;
+    if (lock->refusals < PATIENCE_MAX) lock->refusals++;
+    lock->retry_at = sooner(earliest + pause, lock->wait_until);
+    return true;
+}
+
+static void wait(struct redlock *r, struct redlock_lock *lock)
+{
+    lock_set_phase(lock, PHASE_WAITING);
+    queue_add(&r->waiting, lock, SLOT_DONE);
+    lock->woken = 0;
+    if (!listen(r, lock)) return;
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
+}
+
+bool waiter_begin(struct redlock *r, struct redlock_lock *lock)
+{
+    if (!schedule(r, lock)) return false;
+    wait(r, lock);
+    return true;
+}
+
+/* FNV-1a, never 0. */
+uint32_t waiter_hash(const struct redlock_lock *lock)
+{
+    const uint8_t *bytes = (const uint8_t *)names_of(lock)->bytes;
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < names_of(lock)->size; i++) hash = (hash ^ bytes[i]) * 16777619u;
+    return hash != 0 ? hash : 1;
+}
+
+bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t took = lock->round.decided_at - lock->round.started_at;
+    unsigned open = 0;
+
+    for (unsigned k = 0; k < r->node_count && r->config.wake_ups; k++) open += is_open(r, k);
+    if (lock->yields_to != waiter_hash(lock) || lock->wait_until == 0 || open < quorum_of(r->node_count)) return false;
+    if (!listen(r, lock)) return false;
+    lock->attempt_status = REDLOCK_TAKEN;
+    lock->retry_at = r->now_us + YIELD_ROUNDS * took + r->config.retry_ms * 500 + throw_dice(r, r->config.retry_ms * 1000);
+    lock->retry_at = sooner(lock->retry_at, lock->wait_until);
+    wait(r, lock);
+    return true;
+}
+
+/* Is it time for the next attempt earlier than by chance? Never before a round's time has passed (S14). */
+static void hurry(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t earliest = lock->round.decided_at + (lock->round.decided_at - lock->round.started_at);
+    uint32_t free_in_ms = redlock_free_in_ms(lock);
+
+    if (round_count(lock->woken) >= quorum_of(r->node_count)) {
+        lock->retry_at = sooner(lock->retry_at, later(earliest, r->now_us));
+    } else if (free_in_ms < REDLOCK_UNTOLD) {   /* All who wait are told the same time: they must not come at once. */
+        uint64_t expiry = r->now_us + (uint64_t)free_in_ms * 1000 + throw_dice(r, r->config.retry_ms * 1000);
+        lock->retry_at = sooner(lock->retry_at, later(earliest, expiry));
+    }
+}
+
+/* A place that was taken when the resource was free already: the release came before it. But for who yields. */
+void waiter_answer(struct redlock *r, const struct answer *a)
+{
+    struct redlock_lock *lock = a->lock;
+
+    if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
+    lock->stakes[a->k].holder_ms = a->reply->integer < 0 ? 0 : (uint32_t)a->reply->integer;
+    if (a->reply->integer == -1) lock->stakes[a->k].holder_ms = REDLOCK_FOREVER;
+    if (lock->yields_to != 0) return;
+    if (a->reply->integer == -2) lock->woken |= bit_of(a->k);
+    hurry(r, lock);
+}
+
+void waiter_ear_opens(struct redlock *r, unsigned k)
+{
+    for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next)
+        if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
+}
+
+void waiter_hear(struct redlock *r, unsigned k, uint32_t wait_number)
+{
+    for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
+        if (lock->wait_number != wait_number) continue;
+        lock->waits &= (uint16_t)~bit_of(k);
+        lock->woken |= bit_of(k);
+        hurry(r, lock);
+        lock_reschedule(r, lock);
+        return;
+    }
+}
