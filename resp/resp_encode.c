@@ -76,18 +76,18 @@ RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size)
     writer_put(w, "\r\n", 2);
 }
 
-/* Up to what a server would take. (strlen is not among the functions that a freestanding libc promises.) */
-static size_t text_size(const char *text)
+/* Counted here: strlen is not among the functions that a freestanding libc promises. */
+static size_t text_size(const char *text, size_t max)
 {
     size_t size = 0;
-    while (size < RESP_BULK_MAX && text[size] != '\0')
+    while (size < max && text[size] != '\0')
         size++;
     return size;
 }
 
 RESP_API void resp_text(struct resp_writer *w, const char *text)
 {
-    resp_bytes(w, text, text_size(text));
+    resp_bytes(w, text, text_size(text, w->size + 1)); /* What is longer cannot fit. */
 }
 
 RESP_API void resp_apart(struct resp_writer *w, const char *text)
@@ -95,7 +95,7 @@ RESP_API void resp_apart(struct resp_writer *w, const char *text)
     if (!writer_count(w))
         return;
     w->apart = text;
-    w->apart_size = text_size(text);
+    w->apart_size = text_size(text, SIZE_MAX);
     writer_put_head(w, '$', w->apart_size);
     w->apart_at = w->used;
     writer_put(w, "\r\n", 2);

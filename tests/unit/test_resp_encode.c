@@ -220,6 +220,20 @@ TEST(outside_a_command_nothing_is_written)
     CHECK_WRITTEN(&w, "*1\r\n$4\r\nPING\r\n");
 }
 
+/* An argument may come from where nobody has counted: a sanitizer sees a byte read beyond what could matter. */
+TEST(a_text_is_read_no_further_than_to_where_it_cannot_fit)
+{
+    uint8_t out[32];
+    char text[sizeof out + 1];
+    struct resp_writer w;
+    memset(text, 't', sizeof text); /* Without a NUL. */
+    resp_write_begin(&w, out, sizeof out, 0);
+    resp_command(&w, 1);
+    resp_text(&w, text);
+    CHECK(!resp_end(&w));
+    CHECK_INT(w.used, 0);
+}
+
 static void check_item(struct resp_parser *p, const struct resp_writer *w, size_t *at, const struct resp_item *expected)
 {
     struct resp_item item;
