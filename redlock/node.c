@@ -390,7 +390,8 @@ bool node_read_greeting(struct redlock_node *node, const struct redlock_config *
 
 bool node_is_greeted(const struct redlock_node *node)
 {
-    return node->state == NODE_GREETING && node->step == WIRE_READY && node->asked_count == 0;
+    REDLOCK_CHECK(node->state == NODE_GREETING);
+    return node->step == WIRE_READY && node->asked_count == 0;
 }
 
 /* S12: only a master that stands alone, and says who it is, has a vote. */
@@ -403,7 +404,8 @@ static bool check_identity(struct redlock_node *node)
         return false;
     }
     if (identity->unknown) return true;
-    if (identity->has_run_id && identity->has_mode && identity->is_master) return true;
+    REDLOCK_CHECK(identity->is_master);     /* Whatever else ROLE may say is a trouble. */
+    if (identity->has_run_id && identity->has_mode) return true;
     node_lose(node, REDLOCK_TROUBLE_NO_IDENTITY, NULL, 0);
     return false;
 }
