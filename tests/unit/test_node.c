@@ -9,10 +9,9 @@ static struct redlock r;
 static struct redlock_node node;
 static uint64_t memory[REDLOCK_MEMORY_DEFAULT(1) / sizeof(uint64_t) + 1];
 
-static void greet(const struct redlock_login *login)
+static void connect_to_it(const struct redlock_login *login)
 {
     struct redlock_config config;
-    size_t size;
 
     redlock_config_init(&config);
     config.guard_ms = 0;
@@ -21,6 +20,13 @@ static void greet(const struct redlock_login *login)
     redlock_tick(&r, 1);
     CHECK_INT(redlock_wants(&r, 0), REDLOCK_WANT_CONNECT);
     redlock_connected(&r, 0, 1);
+}
+
+static void greet(const struct redlock_login *login)
+{
+    size_t size;
+
+    connect_to_it(login);
     redlock_output(&r, 0, &size);
     redlock_sent(&r, 0, size);
 }
@@ -44,11 +50,16 @@ static void check_words(enum redlock_trouble trouble, const char *expected)
     CHECK_STR(words, expected);
 }
 
+static void introduce_itself(uint64_t now_us)
+{
+    hear("+OK\r\n$78\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:standalone\r\nx:yz\r\n\r\n", now_us);
+    hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_RELEASE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n", now_us);
+}
+
 static void become_ready(void)
 {
     greet(NULL);
-    hear("+OK\r\n$78\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:standalone\r\nx:yz\r\n\r\n", 2);
-    hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_RELEASE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n", 2);
+    introduce_itself(2);
     CHECK(redlock_node_votes(&r, 0, 2));
 }
 
@@ -72,6 +83,72 @@ TEST(an_errors_words_are_cut_where_the_room_ends)
     hear("+OK\r\n", 2);
     hear(reply, 2);
     check_words(REDLOCK_TROUBLE_OTHER_ERROR, kept);
+}
+
+TEST(what_a_transport_says_is_cut_where_the_room_ends)
+{
+    static const char why[] = "connection refused, and that is only the first of a great many words about it";
+    char kept[REDLOCK_ERROR_MAX] = "";
+
+    memcpy(kept, why, sizeof kept - 1);
+    greet(NULL);
+    redlock_disconnected(&r, 0, why, 2);
+    check_words(REDLOCK_TROUBLE_UNREACHABLE, kept);
+}
+
+TEST(an_error_inside_an_array_is_not_told_of_the_node)
+{
+    greet(NULL);
+    redlock_disconnected(&r, 0, "no route to host", 2);
+    redlock_tick(&r, 10000000);
+    redlock_connected(&r, 0, 10000000);
+    hear("+OK\r\n$5\r\nx:y\r\n\r\n*2\r\n-ERR boo\r\n", 10000000);
+    check_words(REDLOCK_TROUBLE_UNREACHABLE, "no route to host");
+    hear(":0\r\n", 10000000);
+    check_words(REDLOCK_TROUBLE_PROTOCOL, "not a Redis server: an answer of the wrong type in the handshake");
+}
+
+TEST(s12_a_server_that_names_no_mode_has_no_vote)
+{
+    greet(NULL);
+    hear("+OK\r\n$49\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\n\r\n", 2);
+    hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_RELEASE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n", 2);
+    CHECK(!redlock_node_votes(&r, 0, 2));
+    check_words(REDLOCK_TROUBLE_NO_IDENTITY, "INFO server names no run_id, or no mode");
+}
+
+TEST(s11_a_guard_that_would_end_after_the_end_of_time_does_not_end)
+{
+    const uint64_t late = REDLOCK_NEVER - 1000;
+
+    greet(NULL);
+    r.config.guard_ms = REDLOCK_GUARD_MS;
+    introduce_itself(late);
+    CHECK(redlock_wants(&r, 0) & REDLOCK_WANT_RECEIVE);
+    CHECK_INT(redlock_node_trouble(&r, 0, late), REDLOCK_TROUBLE_RESTARTED);
+    CHECK(!redlock_node_votes(&r, 0, late));
+}
+
+TEST(what_was_not_sent_when_a_connection_broke_is_not_sent_any_more)
+{
+    size_t size;
+
+    connect_to_it(NULL);
+    hear("what?\r\n", 2);
+    CHECK_INT(redlock_wants(&r, 0), REDLOCK_WANT_CLOSE);
+    redlock_output(&r, 0, &size);
+    CHECK_INT(size, 0);
+    redlock_disconnected(&r, 0, NULL, 3);
+    redlock_output(&r, 0, &size);
+    CHECK_INT(size, 0);
+}
+
+TEST(random_bytes_that_cancel_each_other_out_do_not_end_the_dice)
+{
+    greet(NULL);
+    CHECK_INT(r.dice, 1);
+    redlock_add_entropy(&r, "\1", 1);       /* Mixed into a 1 it gives 0, from which only zeros would follow. */
+    CHECK(r.dice != 0);
 }
 
 TEST(what_a_node_refused_is_remembered_until_it_does_the_same_thing_well)
@@ -118,6 +195,51 @@ TEST(s9_answers_to_an_extension_that_come_after_the_end_do_not_count_even_when_n
     hear(":1\r\n", end);    /* A process that was stopped reads first, before it ticks. */
     CHECK_INT(redlock_lock_status(&lock), REDLOCK_LOST);
     CHECK_INT(redlock_valid_us(&lock, end), 0);
+}
+
+TEST(s9_an_extension_during_which_the_clock_goes_back_does_not_count)
+{
+    struct redlock_lock lock;
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 100 };
+    uint8_t entropy[REDLOCK_ENTROPY_MAX] = { 1, 2, 3 };
+    size_t size;
+
+    become_ready();
+    redlock_add_entropy(&r, entropy, sizeof entropy);
+    redlock_lock_init(&lock);
+    CHECK_INT(redlock_start_acquire(&r, &lock, &request, 1000), REDLOCK_OK);
+    redlock_output(&r, 0, &size);
+    hear("+OK\r\n", 2000);
+    CHECK_INT(redlock_start_extend(&r, &lock, 10000, 3000), REDLOCK_OK);
+    redlock_output(&r, 0, &size);
+    hear(":1\r\n", 999);
+    CHECK_INT(redlock_lock_status(&lock), REDLOCK_LOST);
+    CHECK_INT(redlock_valid_us(&lock, 999), 0);
+}
+
+/* The transport takes nothing, so the question for the holder's time waits; and there are no random bytes to go on with. */
+TEST(a_lock_is_not_idle_while_a_question_about_it_waits_to_be_sent)
+{
+    struct redlock_lock lock;
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000, .wait_ms = 1000 };
+    uint8_t entropy[REDLOCK_TOKEN_SIZE] = { 1, 2, 3 };
+    size_t size;
+
+    become_ready();
+    redlock_add_entropy(&r, entropy, sizeof entropy);
+    redlock_lock_init(&lock);
+    CHECK_INT(redlock_start_acquire(&r, &lock, &request, 1000), REDLOCK_OK);
+    redlock_output(&r, 0, &size);
+    redlock_sent(&r, 0, size);
+    hear("$-1\r\n", 2000);
+    redlock_tick(&r, 1001000);
+    redlock_tick(&r, 1001000 + REDLOCK_NODE_TIMEOUT_MS * 1000);
+    CHECK_INT(redlock_lock_status(&lock), REDLOCK_NO_ENTROPY);
+    CHECK(!redlock_idle(&lock));
+    redlock_output(&r, 0, &size);
+    hear(":5000\r\n", 2000000);
+    CHECK(redlock_idle(&lock));
+    CHECK_INT(redlock_free_in_ms(&lock), 5000);
 }
 
 TEST(nothing_is_sent_for_a_lock_that_is_idle)

@@ -767,6 +767,16 @@ TEST(a_resource_may_hold_any_bytes)
     CHECK_INT(NODE(0)->key_count, 0);
 }
 
+TEST(no_resource_is_none_for_every_operation)
+{
+    CLUSTER(1);
+    struct redlock_sight sights[1];
+    const struct redlock_request request = { .resource = NULL, .resource_size = 4, .ttl_ms = DOOR_TTL };
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_RESOURCE);
+    CHECK_INT(cluster_inspect(cluster, 0, 0, "", sights), REDLOCK_BAD_RESOURCE);
+    CHECK(IDLE(0));
+}
+
 TEST(the_configured_limit_of_a_resource_holds)
 {
     CLUSTER_OF(1, 1, config.resource_max = 4; config.send_size = REDLOCK_SEND_MIN(4));
@@ -868,6 +878,8 @@ TEST(a_value_of_the_configuration_out_of_its_range_is_refused)
     EXPECT_GOOD(node_timeout_ms = 1);
     EXPECT_BAD(retry_ms = 0);
     EXPECT_GOOD(retry_ms = 1);
+    EXPECT_GOOD(retry_ms = REDLOCK_RETRY_MS_MAX);
+    EXPECT_BAD(retry_ms = REDLOCK_RETRY_MS_MAX + 1);
     EXPECT_BAD(resource_max = 0);
     EXPECT_GOOD(resource_max = 1);
     EXPECT_GOOD(resource_max = REDLOCK_RESOURCE_MAX);
@@ -909,6 +921,21 @@ TEST(a_user_and_a_password_have_512_bytes_together)
     NODE(0)->password = password;
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+TEST(a_login_is_for_a_node_that_there_is)
+{
+    CLUSTER_COLD(3, 1, (void)0);
+    const struct redlock_login login = { .password = "secret" };
+    CHECK_INT(redlock_set_login(ENGINE(0), 3, &login), REDLOCK_BAD_CONFIG);
+    CHECK_INT(redlock_set_login(ENGINE(0), 2, &login), REDLOCK_OK);
+}
+
+TEST(a_user_without_a_password_is_no_login)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    const struct redlock_login login = { .user = "joe" };
+    CHECK_INT(redlock_set_login(ENGINE(0), 0, &login), REDLOCK_BAD_CONFIG);
 }
 
 TEST(a_login_that_does_not_fit_in_the_send_buffer_is_refused)

@@ -109,6 +109,18 @@ TEST(s8_a_node_votes_once_whatever_it_says_later)
         }
 }
 
+TEST(a_vote_that_is_pending_changes_nothing_and_may_still_be_cast)
+{
+    struct redlock_round round = begin(3);
+
+    round_vote(&round, 1, REDLOCK_VOTE_PENDING);
+    CHECK_INT(round_vote_of(&round, 1), REDLOCK_VOTE_PENDING);
+    CHECK_INT(round_pending(&round), 3);
+    round_vote(&round, 1, REDLOCK_VOTE_GRANTED);
+    round_vote(&round, 1, REDLOCK_VOTE_PENDING);
+    CHECK_INT(round_vote_of(&round, 1), REDLOCK_VOTE_GRANTED);
+}
+
 TEST(s8_the_same_node_three_times_is_no_quorum_of_five)
 {
     struct redlock_round round = begin(5);

@@ -278,6 +278,8 @@ TEST(s12_what_a_server_is_comes_from_its_run_id_its_mode_and_its_role)
     CHECK_INT(info("redis_mode:cluster").trouble, REDLOCK_TROUBLE_CLUSTER);
     CHECK_INT(info("redis_mode:sentinel").trouble, REDLOCK_TROUBLE_SENTINEL);
     CHECK_INT(info("redis_mode:something new").trouble, REDLOCK_TROUBLE_CLUSTER);
+    CHECK_INT(info("redis_mode:standalonE").trouble, REDLOCK_TROUBLE_CLUSTER);      /* As long as a known one. */
+    CHECK_INT(info("redis_mode:sentineL").trouble, REDLOCK_TROUBLE_CLUSTER);
     wire_read_role(&slave, &identity);
     CHECK(!identity.is_master && identity.trouble == REDLOCK_TROUBLE_REPLICA);
     identity = (struct redlock_identity){ 0 };
