@@ -1,53 +1,72 @@
-# Reads lcov's format and prints a line for each file of resp/ and redlock/ below the client. See tests/coverage/run.
+# Reads llvm-cov's JSON and prints a line for each file of resp/ and redlock/ below the client. See tests/coverage/run.
 use strict;
 use warnings;
+use JSON::PP;
 
 my ($root, $broken, $show) = @ARGV;
-my (%lines, %branches, $file);
 
-while (<STDIN>) {
-    if    (/^SF:(.*)/)               { ($file = $1) =~ s/^\Q$root\E// }
-    elsif (/^DA:(\d+),(\d+)/)        { $lines{$file}{$1} += $2 }
-    elsif (/^BRDA:(\d+),(\d+),(\d+),(\d+|-)/) { $branches{$file}{$1}{"$2,$3"} += $4 eq '-' ? 0 : $4 }
-}
-
-# The branches that were never taken, as [line, "true" or "false"].
-sub missed {
+sub lines_of {
     my ($file) = @_;
-    my @missed;
-    for my $line (sort { $a <=> $b } keys %{ $branches{$file} }) {
-        my $text = source_line($file, $line);
-        # An assumption of the code; and the way past a switch that names every value.
-        if ($text =~ /REDLOCK_CHECK\(|^switch \(/) { delete $branches{$file}{$line}; next }
-        my $taken = $branches{$file}{$line};
-        for my $branch (sort keys %$taken) {
-            push @missed, [$line, $branch =~ /[02468]$/ ? 'true' : 'false'] if $taken->{$branch} == 0;
-        }
+    open my $source, '<', "$root$file" or die "$root$file: $!\n";
+    my @lines = map { s/^\s+|\s+$//gr } <$source>;
+    return @lines;
+}
+
+# The conditions of a file: where each stands, and how often it was true and false. What a header holds is compiled into
+# each file that uses it, and is counted together. What a macro writes stands where the macro is used.
+sub conditions_of {
+    my ($file) = @_;
+    my %conditions;
+    my $count = sub {
+        my ($line, $column, $inside, $true, $false) = @_;
+        my $condition = $conditions{"$line:$column:$inside"} //= { line => $line, column => $column, true => 0, false => 0 };
+        $condition->{true}  += $true;
+        $condition->{false} += $false;
+    };
+    $count->(@$_[0, 1], '', @$_[4, 5]) for @{ $file->{branches} };
+    for my $use (@{ $file->{expansions} }) {
+        $count->(@{ $use->{source_region} }[0, 1], "@$_[0, 1, 6]", @$_[4, 5]) for @{ $use->{branches} };
     }
-    return @missed;
+    return sort { $a->{line} <=> $b->{line} || $a->{column} <=> $b->{column} } values %conditions;
 }
 
-sub source_line {
-    my ($file, $number) = @_;
-    open my $source, '<', "$root$file" or return '';
-    while (my $text = <$source>) { return $text =~ s/^\s+|\s+$//gr if $. == $number }
-    return '';
+# Prints a file's line, and its branches that were never taken. Returns whether there are none.
+sub report {
+    my ($name, @conditions) = @_;
+    my @lines = lines_of($name);
+    my @missed;
+    for my $condition (@conditions) {
+        push @missed, map { [@$condition{qw(line column)}, $_] } grep { $condition->{$_} == 0 } qw(true false);
+    }
+    my $count = 2 * @conditions;
+    printf "%-24s %6d of %6d  %5.1f %%\n", $name, $count - @missed, $count, $count ? 100 * ($count - @missed) / $count : 100;
+    return !@missed if !$show;
+    printf "    %s:%d:%d: never %s: %s\n", $name, @$_, $lines[$_->[0] - 1] for @missed;
+    return !@missed;
 }
 
-my @files = grep { m{^(resp|redlock)/.*\.[ch]$} && !m{/(client|unity_\w+)\.c$} } sort keys %lines;
-my ($passed, $failed) = (0, $broken);
-printf "%-24s %16s %22s\n", 'file', 'lines', 'branches';
-for my $file (@files) {
-    my $line_count = keys %{ $lines{$file} };
-    my $lines_run = grep { $_ > 0 } values %{ $lines{$file} };
-    my @missed = missed($file);
-    my $branch_count = 0;
-    $branch_count += keys %$_ for values %{ $branches{$file} };
-    printf "%-24s %6d of %6d %6d of %6d  %5.1f %%\n", $file, $lines_run, $line_count, $branch_count - @missed, $branch_count,
-        $branch_count ? 100 * ($branch_count - @missed) / $branch_count : 100;
-    if ($show) { printf "    %s:%d: never %s: %s\n", $file, @$_, source_line($file, $_->[0]) for @missed }
-    @missed ? $failed++ : $passed++;
+# One that no test program holds is not in llvm-cov's list, and fails.
+sub files_below_the_client {
+    return grep { !m{/(client|unity_\w+)\.c$} } glob '{redlock,resp}/*.[ch]';
 }
-$failed++ if !@files;
+
+my %data = map { ($_->{filename} =~ s/^\Q$root\E//r => $_) } @{ decode_json(join '', <STDIN>)->{data}[0]{files} };
+my ($passed, $failed, $checks, $switches) = (0, $broken, 0, 0);
+
+printf "%-24s %16s\n", 'file', 'branches';
+for my $name (files_below_the_client()) {
+    my @lines = lines_of($name);
+    my @conditions;
+    $checks += grep { /^(default: +)?REDLOCK_CHECK\(/ } @lines;
+    for my $condition ($data{$name} ? conditions_of($data{$name}) : ()) {
+        my $line = $lines[$condition->{line} - 1];
+        if ($line =~ /^switch \(/) { $switches++ }
+        elsif ($line !~ /REDLOCK_CHECK\(/) { push @conditions, $condition }
+    }
+    next if $name =~ /\.h$/ && !@conditions;
+    $data{$name} && report($name, @conditions) ? $passed++ : $failed++;
+    print "$name: no test program holds it\n" if !$data{$name};
+}
+print "Left out: $checks checks, whose other outcome ends the program, and $switches ways past a switch that names every value.\n";
 print "$passed passed, $failed failed\n";
 exit($failed ? 1 : 0);
