@@ -371,14 +371,14 @@ static bool all_vote(void)
 /* Nothing fails any more: what is held is released, what is owed is paid, what is open is closed. */
 static void clean_up(unsigned descriptors)
 {
-    bool clock_is_good = shim.failed != CALL_CLOCK;     /* By a broken one all has expired, and nothing is owed. */
+    bool clock_was_good = shim.failed != CALL_CLOCK;    /* By a broken one all debts had expired: the keys wait for their TTL. */
 
     shim_arm(0, 0);
-    if (clock_is_good) CHECK_SOON(redlock_step(&client) == REDLOCK_OK && all_vote());     /* close does not wait for that. */
+    CHECK_SOON(redlock_step(&client) == REDLOCK_OK && all_vote());     /* close does not wait for that. */
     (void)redlock_release(&client, &lock, NULL);
     redlock_close(&client, CLOSE_MS);
     CHECK_INT(open_descriptors(), descriptors);
-    if (clock_is_good) CHECK(key_is_gone(servers, NODES, name));
+    if (clock_was_good) CHECK(key_is_gone(servers, NODES, name));
 }
 
 /* Returns false when the operation made fewer calls than that, and so nothing failed. */
