@@ -240,11 +240,12 @@ static bool address_read_path(const struct address_text *text, struct address_sp
     address->port = 0;
     if (span.at == span.end || text->bytes[span.at] != '/')
         return address_fail(text, span.at, "the path of a unix socket begins with '/'");
-    if (address_begins(text, span.at, "//"))
-        return address_fail(text, span.at + 1, "the path of a unix socket begins with one '/' only");
     if (!address_copy(text, span, address->path, NET_PATH_MAX,
                       "the path is too long: a unix socket's may have 103 bytes on every system"))
         return false;
+    /* However it is written: "unix:" and such a path would be a URL. */
+    if (address->path[1] == '/')
+        return address_fail(text, address_origin(text, span, 1), "the path of a unix socket begins with one '/' only");
     size_t index = 0;
     while (address->path[index] != '\0' && !address_is_control(address->path[index])) index++;
     if (address->path[index] == '\0') return true;

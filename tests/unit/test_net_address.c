@@ -166,6 +166,8 @@ static const struct row ROWS[] = {
     { "redis+unix://run/redis.sock", NULL, 13, "begins with '/'" },
     { "unix://run/redis.sock", NULL, 7, "begins with '/'" },
     { "redis+unix:////run", NULL, 14, "one '/'" },
+    { "redis+unix:///%2Frun", NULL, 14, "one '/'" },
+    { "redis+unix:///run/%2Fx", "unix /run//x db 0", 0, NULL },
     { "redis+unix://:secret@", NULL, 21, "begins with '/'" },
     { "redis+unix://:secret@?db=1", NULL, 21, "begins with '/'" },
     { "redis+unix://ann@/run", NULL, 13, ":password for the default user" },
