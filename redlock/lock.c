@@ -131,7 +131,7 @@ static void ask_to_acquire(struct redlock *r, struct redlock_lock *lock, unsigne
 void lock_clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     stake_set(lock, k, STAKE_NONE);
-    stake_want_nothing(r, lock, k);
+    if (lock->stakes[k].want == WIRE_RELEASE) stake_want_nothing(r, lock, k);
     if ((lock->waits & bit_of(k)) && !lock_is_trying(lock)) stake_owe(r, lock, k);
     if (lock->phase == PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING)
         ask_to_acquire(r, lock, k);
@@ -404,13 +404,13 @@ static void learn_from_refusal(struct redlock *r, const struct answer *a)
     uint64_t counter;
     int64_t pttl;
 
-    if (!a->scripted) {
-        lock->told |= bit_of(a->k);
-        stake_want(r, lock, a->k, WIRE_PTTL);
-    } else if (wire_read_refusal(a->reply, &counter, &pttl)) {
+    if (a->scripted && wire_read_refusal(a->reply, &counter, &pttl)) {
         lock->ticket_seen = later(lock->ticket_seen, counter);
         lock->stakes[a->k].holder_ms = as_ms(pttl);
         if (pttl != -2) lock->taken |= bit_of(a->k);
+    } else if (lock->phase != PHASE_WAITING) {
+        lock->told |= bit_of(a->k);
+        stake_want(r, lock, a->k, WIRE_PTTL);
     }
 }
 
@@ -430,9 +430,9 @@ static void answer_acquire(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
     uint8_t state = lock->stakes[a->k].state;
-    bool is_open = a->current && lock->phase == PHASE_ACQUIRING;
+    bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_SETTLING;
 
-    if (is_open && state == STAKE_PLACED && send_script(r, a)) {
+    if (a->current && lock->phase == PHASE_ACQUIRING && state == STAKE_PLACED && send_script(r, a)) {
         stake_set(lock, a->k, STAKE_NONE);
         return;
     }
@@ -442,8 +442,8 @@ static void answer_acquire(struct redlock *r, const struct answer *a)
         stake_set(lock, a->k, STAKE_NONE);
         stake_want_nothing(r, lock, a->k);
     }
-    if (is_open) learn_from_refusal(r, a);
-    else if (a->current && lock->phase == PHASE_WAITING) waiter_line_up(r, lock, a->k);
+    if (a->current && is_wanted) learn_from_refusal(r, a);
+    if (a->current && lock->phase == PHASE_WAITING) waiter_line_up(r, lock, a->k);
 }
 
 static void answer_extend(struct redlock *r, const struct answer *a)

@@ -24,6 +24,7 @@ void stake_set(struct redlock_lock *lock, unsigned k, enum stake state)
     lock->late &= (uint16_t)~bit_of(k);
     if (state == STAKE_OWED) lock->owed |= bit_of(k);
     else lock->owed &= (uint16_t)~bit_of(k);
+    if (state == STAKE_OWED) lock->told &= (uint16_t)~bit_of(k);    /* A question gives way to a release. */
 }
 
 /* S5 */
