@@ -98,10 +98,14 @@ TEST(what_a_transport_says_is_cut_where_the_room_ends)
 
 TEST(an_error_inside_an_array_is_not_told_of_the_node)
 {
+    size_t size;
+
     greet(NULL);
     redlock_disconnected(&r, 0, "no route to host", 2);
     redlock_tick(&r, 10000000);
     redlock_connected(&r, 0, 10000000);
+    redlock_output(&r, 0, &size);
+    redlock_sent(&r, 0, size);
     hear("+OK\r\n$5\r\nx:y\r\n\r\n*2\r\n-ERR boo\r\n", 10000000);
     check_words(REDLOCK_TROUBLE_UNREACHABLE, "no route to host");
     hear(":0\r\n", 10000000);
