@@ -90,6 +90,10 @@ void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_
         end(r, lock, REDLOCK_LOST);
         return;
     }
+    if (status == REDLOCK_OK && lock->round.ttl_ms < lock->ttl_ms) {
+        end(r, lock, REDLOCK_EXTENSION_LIMIT);      /* That was all of the time it may be kept for. */
+        return;
+    }
     if (status == REDLOCK_OK) keeper_schedule(r, lock);
     else                      lock->keep_at = r->now_us + pause_us(r, lock);
     if (is_news) tell(r, lock, status);

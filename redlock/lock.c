@@ -181,6 +181,7 @@ void lock_begin_attempt(struct redlock *r, struct redlock_lock *lock)
     queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
     lock_set_phase(lock, PHASE_ACQUIRING);
     lock->wakes = false;
+    lock->is_yielding = false;
     lock->yields_to = 0;
     lock->woken = 0;
     lock_begin_round(r, lock, WIRE_ACQUIRE, latest);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+_Static_assert(REDLOCK_ERROR_MAX >= 32 && REDLOCK_ERROR_MAX <= UINT8_MAX, "an error's size is kept in a byte");
 _Static_assert(sizeof(struct resp_parser) <= sizeof(((struct redlock_node *)0)->parser), "REDLOCK_PARSER_WORDS is too small");
 
 /* S16: what a node may send at most. INFO server has some 1,500 bytes; ROLE lists a master's replicas,
@@ -214,8 +215,8 @@ void node_written(struct redlock_node *node, const struct resp_writer *w)
 {
     node->send_end = (uint32_t)w->used;
     node->apart = w->apart;
-    node->apart_at = (uint32_t)w->apart_at;
-    node->apart_left = (uint32_t)w->apart_size;
+    node->apart_at = (uint16_t)w->apart_at;
+    node->apart_left = (uint16_t)w->apart_size;
 }
 
 const uint8_t *node_output(const struct redlock_node *node, size_t *size)
@@ -235,7 +236,7 @@ void node_sent(struct redlock_node *node, size_t size)
     if (node->apart && node->send_start == node->apart_at) {
         REDLOCK_CHECK(size <= node->apart_left);
         node->apart += size;
-        node->apart_left -= (uint32_t)size;
+        node->apart_left = (uint16_t)(node->apart_left - size);
         if (node->apart_left == 0) node->apart = NULL;
     } else {
         REDLOCK_CHECK(size <= (node->apart ? node->apart_at : node->send_end) - node->send_start);

@@ -39,6 +39,9 @@ extern "C" {
 #ifndef REDLOCK_NODES_MAX
 #define REDLOCK_NODES_MAX 15 /* Seven of fifteen may be lost; more buys latency, not safety. May be set lower, 1..15, */
 #endif                       /* to save memory: then for every file that includes this header alike. */
+#ifndef REDLOCK_ERROR_MAX
+#define REDLOCK_ERROR_MAX 64 /* What is kept of an error's text, with its NUL, for each session; may be set likewise, 32..255. */
+#endif
 
 enum {
     REDLOCK_RESOURCE_MAX = 512,         /* Bytes of a lock's resource names together. A configuration may set less. */
@@ -50,7 +53,6 @@ enum {
     REDLOCK_ENTROPY_MAX = 4 * 20,       /* Random bytes kept: tokens of four attempts. */
     REDLOCK_NAME_SIZE = 8,              /* Random bytes that name an engine to the nodes. */
     REDLOCK_RUN_ID_SIZE = 20,           /* A server's run_id is 40 hex digits. */
-    REDLOCK_ERROR_MAX = 64,             /* What is kept of an error's text, with its NUL. */
 
     REDLOCK_GUARD_MS = 30000,           /* S11: no vote for a node that restarted less than this ago. */
     REDLOCK_DRIFT_PPM = 10000,          /* S2: 1 % of the TTL. Clocks slewed by chrony's default limit need 84,000. */
@@ -221,6 +223,7 @@ struct redlock_lock {
     bool in_heap;
     bool is_unconfirmed;                /* Adopted: no node has said yet that it is held. */
     bool has_ticket;                    /* Each attempt is made with one. */
+    bool is_yielding;                   /* To those who were woken by its release; see yields_to. */
     bool is_corrected;                  /* This attempt came at once, since the ticket of the last was too small. */
     bool is_kept, is_quiet;             /* By the keeper; what is under way is the keeper's, not the caller's. */
     bool wakes;                         /* Its release wakes a waiter, since it was held. */
@@ -309,7 +312,7 @@ struct redlock_node {
     uint8_t *send, *receive;
     uint32_t send_start, send_end, receive_start, receive_end;
     const char *apart;                          /* A script on its way from where it lies, between the bytes of send: */
-    uint32_t apart_at, apart_left;              /* behind so many of them; so much of it is still to be sent. */
+    uint16_t apart_at, apart_left;              /* behind so many of them; so much of it is still to be sent. */
     struct redlock_queue queue;                 /* Locks that want to send to this node. */
     uint64_t alarm_at;          /* Waiting: when to connect. Connecting, greeting: when to give up. Ready: when an answer
                                  * is overdue. */

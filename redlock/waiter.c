@@ -105,6 +105,7 @@ bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
     for (unsigned k = 0; k < r->node_count && r->config.wake_ups; k++) open += is_open(r, k);
     if (lock->yields_to != waiter_hash(lock) || lock->wait_until == 0 || open < quorum_of(r->node_count)) return false;
     if (!listen(r, lock)) return false;
+    lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
     lock->retry_at = r->now_us + YIELD_ROUNDS * took + r->config.retry_ms * 500 + throw_dice(r, r->config.retry_ms * 1000);
     lock->retry_at = sooner(lock->retry_at, lock->wait_until);
@@ -134,7 +135,7 @@ void waiter_answer(struct redlock *r, const struct answer *a)
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
     lock->stakes[a->k].holder_ms = a->reply->integer < 0 ? 0 : (uint32_t)a->reply->integer;
     if (a->reply->integer == -1) lock->stakes[a->k].holder_ms = REDLOCK_FOREVER;
-    if (lock->yields_to != 0) return;
+    if (lock->is_yielding) return;
     if (a->reply->integer == -2) lock->woken |= bit_of(a->k);
     hurry(r, lock);
 }
