@@ -41,13 +41,17 @@
 
 enum {
     TTL_MS_MIN = 500, TTL_MS_MAX = 1500,        /* The guard of the run is longer. */
+    OVERRUN_TTL_MS = 300,       /* Short: so there can be many holds to the last moment, when a wrong promise shows. */
     WAIT_MS_MIN = 1000, WAIT_MS_MAX = 4000,
-    NODE_TIMEOUT_MS = 50,       /* Shorter than most faults last, so that rounds go on without the node. */
-    RETRY_MS = 10,
-    BRIEF_US_MAX = 3000,        /* A hold of the usual kind. */
-    LONG_US_MIN = 200000, LONG_US_MAX = 2000000,
-    ROAM_PER_CENT = 25,         /* Mostly it asks for one and the same, so that never all wait for one. */
-    PONDER_US_MAX = 1000,       /* Between reading a number and writing it. */
+    NODE_TIMEOUT_MS = 100,      /* Shorter than most faults last, so that rounds go on without the node. */
+    RETRY_MS = 5,
+    BRIEF_US_MAX = 1500,        /* A hold of the usual kind. */
+    WAITED_US_MIN = 20000,      /* Only who waited so long overruns: his round may have been a slow one, and must be counted. */
+    REST_US_MAX = 3000,         /* After a hold: who asks again at once would mostly hand over to himself. */
+    LONG_US_MIN = 200000, LONG_US_MAX = 4000000,
+    ROAM_PER_CENT = 10,         /* Mostly it asks for one and the same, so that never all wait for one. */
+    PONDER_US_MAX = 500,        /* Between reading a number and writing it; */
+    LONG_PONDER_US_MAX = 5000,  /* in a hold that is not brief, or the log would hold little else. */
     CLOSE_MS = 1000,
     LINE_SIZE = 256
 };
@@ -55,7 +59,7 @@ enum {
 static const char *const resources[] = { "door", "crane", "signal" };
 enum { RESOURCES = sizeof resources / sizeof resources[0] };
 
-/* How often a hold is a long one, which is extended, several times as a rule, or one that overruns its time. */
+/* How often a hold is a long one, which is extended, several times as a rule, or one that overruns its time if it may. */
 struct manner {
     const char *name;
     uint32_t long_per_mille, overrun_per_mille;
@@ -63,9 +67,9 @@ struct manner {
 };
 
 static const struct manner manners[] = {
-    { "usual", 3, 1, true },
+    { "usual", 1, 50, true },
     { "patient", 50, 0, true },
-    { "careless", 0, 50, false },
+    { "careless", 0, 300, false },
 };
 enum { MANNERS = sizeof manners / sizeof manners[0] };
 
@@ -83,6 +87,8 @@ struct holding {
     struct redlock_lock lock;
     unsigned which;             /* Of the resources. */
     uint32_t ttl_ms;
+    uint32_t time_us;           /* For which the resource is wanted. */
+    bool extends, overruns;
     char token[REDLOCK_TOKEN_TEXT + 1];
 };
 
@@ -145,7 +151,7 @@ static void increment(struct member *m, const struct holding *h)
     uint64_t value = counter_get(counter) + 1;
     counter_leave(counter);
 
-    nap_us(dice_between(&m->dice, 0, PONDER_US_MAX));
+    nap_us(dice_between(&m->dice, 0, h->time_us > BRIEF_US_MAX ? LONG_PONDER_US_MAX : PONDER_US_MAX));
 
     counter_enter(counter);
     uint64_t now = moment_us();
@@ -162,22 +168,11 @@ static void extend(struct member *m, struct holding *h)
     if (redlock_extend(&m->client, &h->lock, h->ttl_ms) == REDLOCK_OK) note_validity(m, h, "extends");
 }
 
-/* How long it wants to use the resource. */
-static uint32_t draw_time_us(struct member *m, const struct holding *h, bool *extends)
-{
-    uint32_t kind = dice_between(&m->dice, 1, 1000);
-    *extends = kind <= m->manner->long_per_mille;
-    if (*extends) return dice_between(&m->dice, LONG_US_MIN, LONG_US_MAX);
-    if (kind <= m->manner->long_per_mille + m->manner->overrun_per_mille) return 2000 * h->ttl_ms;
-    return dice_between(&m->dice, 0, BRIEF_US_MAX);
-}
-
 static void use(struct member *m, struct holding *h)
 {
-    bool extends;
-    uint64_t leave_at = moment_us() + draw_time_us(m, h, &extends);
+    uint64_t leave_at = moment_us() + h->time_us;
     while (may_act(m, h, moment_us()) && moment_us() < leave_at && !told_to_end) {
-        if (extends && redlock_valid_ms(&h->lock) < h->ttl_ms / 2) extend(m, h);
+        if (h->extends && redlock_valid_ms(&h->lock) < h->ttl_ms / 2) extend(m, h);
         increment(m, h);
     }
 }
@@ -216,16 +211,32 @@ static bool acquire(struct member *m, struct holding *h)
     return status == REDLOCK_OK;
 }
 
+/* What it wants, and for how long. */
+static void draw_plan(struct member *m, struct holding *h)
+{
+    const struct manner *manner = m->manner;
+    bool roams = dice_between(&m->dice, 1, 100) <= ROAM_PER_CENT;
+    uint32_t kind = dice_between(&m->dice, 1, 1000);
+    h->which = roams ? dice_between(&m->dice, 0, RESOURCES - 1) : m->home;
+    h->ttl_ms = dice_between(&m->dice, TTL_MS_MIN, TTL_MS_MAX);
+    h->extends = kind <= manner->long_per_mille;
+    h->overruns = !h->extends && kind <= manner->long_per_mille + manner->overrun_per_mille;
+    if (h->overruns) h->ttl_ms = OVERRUN_TTL_MS;
+    h->time_us = h->extends ? dice_between(&m->dice, LONG_US_MIN, LONG_US_MAX) : dice_between(&m->dice, 0, BRIEF_US_MAX);
+}
+
 static void acquire_use_release(struct member *m)
 {
-    bool roams = dice_between(&m->dice, 1, 100) <= ROAM_PER_CENT;
-    struct holding h = { .which = roams ? dice_between(&m->dice, 0, RESOURCES - 1) : m->home,
-                         .ttl_ms = dice_between(&m->dice, TTL_MS_MIN, TTL_MS_MAX) };
+    struct holding h = { 0 };
+    draw_plan(m, &h);
     redlock_lock_init(&h.lock);
+    uint64_t asked_at = moment_us();
     if (!acquire(m, &h)) return;
+    if (h.overruns && moment_us() - asked_at >= WAITED_US_MIN) h.time_us = 2000 * h.ttl_ms;
     use(m, &h);
     note(m, moment_us(), "ends %s %s", resources[h.which], h.token);
     insist_on_a_verdict(redlock_release(&m->client, &h.lock, NULL), "release");
+    nap_us(dice_between(&m->dice, 0, REST_US_MAX));
 }
 
 static const struct manner *manner_of(const char *name)

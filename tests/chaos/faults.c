@@ -14,8 +14,9 @@ enum {
     PAUSE_US_MIN = 100000, PAUSE_US_MAX = 600000,       /* From one fault to the next. */
     DOWN_US_MIN = 20000, DOWN_US_MAX = 1200000,         /* Killed, stopped, cut. */
     WEATHER_US_MIN = 300000, WEATHER_US_MAX = 1500000,  /* Slow, lossy. */
-    DELAY_US_MIN = 1000, DELAY_US_MAX = 30000,          /* One way. At its worst an answer comes after the node timeout, */
-    HOUSE_DELAY_US_MIN = 8000, HOUSE_DELAY_US_MAX = 20000,  /* and here it does not: rounds are won that took long. */
+    DELAY_US_MIN = 1000, DELAY_US_MAX = 60000,          /* One way. At its worst an answer comes after the node timeout, */
+    HOUSE_DELAY_US_MIN = 15000, HOUSE_DELAY_US_MAX = 40000, /* and here it does not: rounds are won that took long. */
+    HOUSE_US_MIN = 1000000, HOUSE_US_MAX = 3000000,     /* Long enough for many to hold a lock to its end meanwhile. */
     MAJORITY_US_MIN = 8000000, MAJORITY_US_MAX = 16000000,  /* From one loss of it to the next. */
     FIRST_MAJORITY_US = 3000000,
     LOSS_PPM_MIN = 50000, LOSS_PPM_MAX = 300000,
@@ -166,7 +167,7 @@ static bool slow_house(struct faults *f, uint64_t now)
 {
     unsigned house = draw(f, 0, HOUSES - 1);
     struct weather slow = { draw(f, HOUSE_DELAY_US_MIN, HOUSE_DELAY_US_MAX), 0 };
-    uint32_t time_us = draw(f, WEATHER_US_MIN, WEATHER_US_MAX);
+    uint32_t time_us = draw(f, HOUSE_US_MIN, HOUSE_US_MAX);
     if (f->fine_at[house] != 0) return false;
     world_note(f->world, "fault: %s: %u us for %u ms", facts[FAULT_HOUSE_SLOW].words, slow.delay_us, time_us / 1000);
     set_house_weather(f, house, slow);

@@ -17,7 +17,7 @@ enum {
     NODES = 5,
     MINORITY = 2,
     HOUSES = 2,
-    CREW = 12,
+    CREW = 18,
     GUARD_MS = 2000,        /* Longer than the longest TTL of chaos_client. */
     CONFIG_SIZE = 512,
     LIST_SIZE = NODES * (NETWORK_ADDRESS_SIZE + sizeof ":65535,"),
