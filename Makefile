@@ -135,7 +135,11 @@ $(BUILD)/chaos_client $(BUILD)/chaos_driver:
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
 
-chaos: $(BUILD)/chaos_client $(BUILD)/chaos_driver
+$(BUILD)/chaos_clock.so: tests/chaos/clock.c $(BUILD)/flags
+	@echo "  LINK  $@"
+	$(Q)$(COMPILE) -fPIC -shared -o $@ $<
+
+chaos: $(BUILD)/chaos_client $(BUILD)/chaos_driver $(BUILD)/chaos_clock.so
 	@tools/need redis-server perl
 	@BUILD='$(abspath $(BUILD))' tests/chaos/run $(or $(SECONDS),60)
 

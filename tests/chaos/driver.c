@@ -1,7 +1,7 @@
 /* The driver of a chaos run: builds the world, lets the clients fight and the faults rage for so long, ends the faults, and
  * then the clients. It judges nothing: what everybody wrote down is for tests/chaos/check.
  *
- *     chaos_driver CLIENT DIRECTORY SECONDS SEED MODE
+ *     chaos_driver CLIENT CLOCK DIRECTORY SECONDS SEED MODE
  *
  * MODE   faults     what is promised to be safe
  *        amnesia    no guard, while the servers are restarted empty, one after the other: they forget who holds what
@@ -99,6 +99,7 @@ static void run(struct world *w, uint32_t seconds, bool amnesia)
     nap_ms((unsigned)calm_ms);
     replace_the_fallen(w);
     world_note(w, "over: the clients are told to end");
+    clock_measure(w, 0);
     crew_end(w);
     note_links(w);
     world_note(w, "ends");
@@ -125,13 +126,14 @@ static const struct mode *mode_of(const char *name)
 int main(int argc, char **argv)
 {
     static struct world world;
-    if (argc != 6) bail_out("usage: chaos_driver CLIENT DIRECTORY SECONDS SEED MODE");
-    const struct mode *mode = mode_of(argv[5]);
+    if (argc != 7) bail_out("usage: chaos_driver CLIENT CLOCK DIRECTORY SECONDS SEED MODE");
+    const struct mode *mode = mode_of(argv[6]);
     world.client = argv[1];
-    world.directory = argv[2];
+    world.clock = argv[2];
+    world.directory = argv[3];
     world.guard_ms = mode->guard_ms;
     world.manner = mode->manner;
-    world.dice.state = whole_number(argv[4], "the seed");
-    run(&world, whole_number(argv[3], "the time in seconds"), mode->amnesia);
+    world.dice.state = whole_number(argv[5], "the seed");
+    run(&world, whole_number(argv[4], "the time in seconds"), mode->amnesia);
     return 0;
 }

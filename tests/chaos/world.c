@@ -9,7 +9,9 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sys/wait.h>
@@ -51,6 +53,13 @@ void link_set(struct world *w, unsigned k, unsigned house, struct weather there,
 
 /* ---- Servers ---- */
 
+static uint64_t wall_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 static void address_of(const struct world *w, unsigned k, char text[NETWORK_ADDRESS_SIZE])
 {
     if (w->no_network)
@@ -70,14 +79,48 @@ static void configure(struct world *w, unsigned k)
              "appenddirname life-%u\n", address, n->life);
 }
 
+static unsigned fast_ppm_of(unsigned k)
+{
+    return FAST_PPM_MAX - k * FAST_PPM_STEP;
+}
+
+/* What is started between these two runs in the place of node k, by its clock. */
+static void enter_node(const struct world *w, unsigned k)
+{
+    char setting[48];
+    snprintf(setting, sizeof setting, "%" PRIu64 ":%u", w->clock_origin_us, fast_ppm_of(k));
+    setenv("CHAOS_CLOCK", setting, 1);
+    setenv("LD_PRELOAD", w->clock, 1);
+    enter(w, k);
+}
+
+static void leave_node(const struct world *w)
+{
+    leave(w);
+    unsetenv("LD_PRELOAD");
+}
+
+void clock_measure(struct world *w, unsigned k)
+{
+    const char *answer = ASK(&w->nodes[k].server, "TIME");
+    double passed_us = (double)(wall_us() - w->clock_origin_us);
+    char *end;
+    double there_us = strtod(answer, &end) * 1e6;
+    there_us += strtod(end, NULL) - (double)w->clock_origin_us;
+    double fast_ppm = (there_us / passed_us - 1) * 1e6, meant = fast_ppm_of(k);
+    world_note(w, "clocks: the clock of server %u runs %.0f ppm fast", k, fast_ppm);
+    if (fast_ppm < meant / 2 || fast_ppm > FAST_PPM_MAX * 1.05)
+        world_note(w, "failure: the clock of server %u should be %.0f ppm fast", k, meant);
+}
+
 static void start_node(struct world *w, unsigned k)
 {
     struct node *n = &w->nodes[k];
     char address[NETWORK_ADDRESS_SIZE];
     configure(w, k);
-    enter(w, k);
+    enter_node(w, k);
     servers_start(&n->server, 1, n->config);
-    leave(w);
+    leave_node(w);
     address_of(w, k, address);
     size_t size = strlen(w->list);
     snprintf(w->list + size, sizeof w->list - size, "%s%s:%u", k > 0 ? "," : "", address, (unsigned)n->server.port);
@@ -88,9 +131,9 @@ void node_restart(struct world *w, unsigned k, bool empty)
     struct node *n = &w->nodes[k];
     if (empty) n->life++;
     configure(w, k);
-    enter(w, k);
+    enter_node(w, k);
     server_restart(&n->server);
-    leave(w);
+    leave_node(w);
 }
 
 void world_open(struct world *w)
@@ -100,6 +143,7 @@ void world_open(struct world *w)
     w->events = fopen(path, "w");
     if (w->events == NULL) bail_out("%s: %s", path, strerror(errno));
     w->no_network = network_open(&w->network, NODES + HOUSES, dice_roll(&w->dice));
+    w->clock_origin_us = wall_us();
     for (unsigned k = 0; k < NODES; k++) start_node(w, k);
 }
 

@@ -19,6 +19,8 @@ enum {
     HOUSES = 2,
     CREW = 18,
     GUARD_MS = 2000,        /* Longer than the longest TTL of chaos_client. */
+    FAST_PPM_MAX = 9000,    /* Of the servers' clocks. The library allows for 10,000 unless told otherwise. */
+    FAST_PPM_STEP = 500,    /* From each server to the next. */
     CONFIG_SIZE = 512,
     LIST_SIZE = NODES * (NETWORK_ADDRESS_SIZE + sizeof ":65535,"),
     GOODBYE_MS = 15000      /* What a client may take to end: a wait, a round, a close. Far more. */
@@ -39,6 +41,8 @@ struct member {
 
 struct world {
     const char *client;     /* The program. */
+    const char *clock;      /* What makes the servers' clocks run fast: see clock.c. */
+    uint64_t clock_origin_us;
     const char *directory;  /* Where everybody writes. */
     uint32_t guard_ms;
     const char *manner;     /* Of the clients: see client.c. */
@@ -56,7 +60,7 @@ struct world {
 __attribute__((format(printf, 2, 3)))
 void world_note(struct world *w, const char *format, ...);
 
-/* Makes the network and starts the servers. client, directory, guard_ms, manner and dice are set. */
+/* Makes the network and starts the servers. client, clock, directory, guard_ms, manner and dice are set. */
 void world_open(struct world *w);
 
 /* Starts a client in the place of a member that is no more, or was not yet. */
@@ -72,6 +76,9 @@ void crew_end(struct world *w);
 
 /* Starts a server that was killed. empty: without what it knew; else with its append-only file. */
 void node_restart(struct world *w, unsigned k, bool empty);
+
+/* How fast the clock of a server really runs, which is noted. A failure unless that is what it was told to. */
+void clock_measure(struct world *w, unsigned k);
 
 /* For packets between node k and a house, to the node and back. Nothing without a network. */
 void link_set(struct world *w, unsigned k, unsigned house, struct weather there, struct weather back);
