@@ -124,6 +124,11 @@ soak:
 stories:
 	@CC='$(CC)' tests/sim/run --stories
 
+# The simulator by itself; tests/sim/run and tests/mutants/run are how it is used.
+$(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c)) $(BUILD)/libredlock_parts.a
+	@echo "  LINK  $@"
+	$(Q)$(LINK)
+
 # All states of small worlds, by the engine's own code. FULL=1: minutes, not half of one.
 explore:
 	@CC='$(CC)' tests/explore/run $(if $(FULL),--full,--quick)

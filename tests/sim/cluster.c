@@ -662,7 +662,7 @@ static struct event next_event(struct cluster *cluster)
         const struct cluster_client *client = &cluster->clients[c];
         const uint64_t wake_at = is_asleep(client) ? REDLOCK_NEVER : redlock_wake_at(&client->engine);
         if (wake_at != REDLOCK_NEVER)
-            offer(cluster, &next, (struct event){ clock_when(&client->clock, wake_at), 0, c, NULL });
+            offer(cluster, &next, (struct event){ clock_when(&client->clock, wake_at) + client->lag_us, 0, c, NULL });
     }
     return next;
 }
@@ -700,11 +700,17 @@ static void be_restless(struct cluster *cluster)
         tick(cluster, c);
 }
 
+static void count_step(struct cluster *cluster)
+{
+    if (++cluster->step_count == cluster->step_max)
+        break_rule(cluster, "livelock: still at work after %llu steps", (unsigned long long)cluster->step_max);
+}
+
 bool cluster_step(struct cluster *cluster, uint64_t until_us)
 {
+    count_step(cluster);
     if (cluster_is_broken(cluster))
         return false;
-    cluster->step_count++;
     if (cluster->restless)
         be_restless(cluster);
     bury_connections(cluster);

@@ -5,6 +5,7 @@
  * by its public header only, and watches after every call that both sides keep the contract of that header:
  *
  *   - an engine that calls for attention without end while time stands still is stuck ("busy loop");
+ *   - one that goes on for ever while time passes runs into step_max ("livelock");
  *   - two clients never hold one resource at once (exclusion);
  *   - who holds a lock has a quorum of nodes with its token on them for as long as it believes (promise);
  *   - nothing is done to a node that a lock may not do (see model_node's breach).
@@ -51,6 +52,7 @@ struct cluster_client {
     bool starved;                   /* Gets no random bytes. */
     bool ticks_first;               /* Prefers the clock to the bytes when both are due. */
     bool keeps_done;                /* The test calls redlock_next_done itself. */
+    uint64_t lag_us;                /* Its alarms ring so much too late. */
     uint64_t tick_count, call_count;
 };
 
@@ -128,7 +130,7 @@ struct cluster {
     uint64_t connect_count;         /* Numbers the connections. */
     uint64_t process_count;         /* Numbers the run_ids. */
     unsigned idle_steps;
-    uint64_t step_count;
+    uint64_t step_count, step_max;  /* Steps so far; the most there may be: 0, any number. */
     bool no_promise, no_exclusion;  /* Do not watch these. */
     bool restless;                  /* Calls redlock_tick also when nothing is due. */
     struct redlock_config config;   /* Of all clients. */

@@ -584,6 +584,17 @@ static void do_load(const struct scene *scene)
     answer_bulk(scene, slice_of(sha));
 }
 
+/* No Lua is executed here, but a script that does not compare, or that may shorten, does as it says. */
+static bool release_compares(void)
+{
+    return strstr(WIRE_RELEASE_SCRIPT, "if v==ARGV[1] then") != NULL;
+}
+
+static bool extend_only_lengthens(void)
+{
+    return strstr(WIRE_EXTEND_SCRIPT, "p<tonumber(ARGV[2])") != NULL;
+}
+
 static bool key_has(const struct model_key *key, struct slice value)
 {
     return key->value_size == value.size && memcmp(key->value, value.data, value.size) == 0;
@@ -597,7 +608,7 @@ static void do_release(const struct scene *scene, struct model_key *key, struct 
         return;
     if (key && key->is_list) {
         answer_error(scene, wrong_type, NULL);
-    } else if (!key || !key_has(key, token)) {
+    } else if (!key || (release_compares() && !key_has(key, token))) {
         answer_number(scene, key ? -1 : 0);
     } else if (is_forbidden(scene, "DEL", sha)) {
         return;
@@ -624,7 +635,7 @@ static void do_extend(const struct scene *scene, struct model_key *key, struct s
         answer_number(scene, 0);
     } else if (!is_forbidden(scene, "PTTL", sha)) {
         const int64_t left = key_pttl(key, scene->now_us);
-        const bool lengthens = left >= 0 && left < ttl_ms;
+        const bool lengthens = left >= 0 && (left < ttl_ms || !extend_only_lengthens());
         if (lengthens && is_forbidden(scene, "PEXPIRE", sha))
             return;
         if (lengthens && refusal) {

@@ -18,7 +18,8 @@ enum {
     SIM_LOCKS_MAX = 4,          /* Of one client: one for each resource. */
     SIM_ACTORS_MAX = SIM_CLIENTS_MAX * SIM_LOCKS_MAX,   /* An actor is what one client does with one lock. */
     SIM_FAULTS_MAX = 64,
-    SIM_CLOCK_BACK_US = 2000000 /* How far a node's clock is stepped back in all. */
+    SIM_CLOCK_BACK_US = 2000000, /* How far a node's clock is stepped back in all. */
+    SIM_STEPS_MAX = 5000000     /* Of a world: the busiest of many thousands needs a quarter of it. */
 };
 
 /* ---- Classes of faults ---- */
@@ -38,6 +39,7 @@ enum {
     X(CLIENT_CRASH,      true,  "client crashes and returns")                                 \
     X(SCRIPTS_FLUSHED,   true,  "SCRIPT FLUSH")                                               \
     X(NODE_TROUBLE,      true,  "nodes refuse (replica, loading, out of memory, same server, ...)") \
+    X(NONSENSE,          true,  "answers that are none, or errors although it was done")       \
     X(ALL,               true,  "all of the above at once")                                   \
     X(CLOCK_FORWARD,     false, "node's clock stepped forward")                               \
     X(NO_GUARD,          false, "node restarts empty, without the guard")                     \
@@ -83,6 +85,7 @@ bool sim_class_is_promised(enum sim_class class);
     X(SCRIPT_FLUSH,  IN(SCRIPTS_FLUSHED),   "SCRIPT FLUSH")                                       \
     X(TROUBLE,       IN(NODE_TROUBLE),      "node refuses")                                       \
     X(TWIN,          IN(NODE_TROUBLE),      "node's address leads to another node's server")      \
+    X(NONSENSE,      IN(NONSENSE),          "node answers nonsense")                              \
     X(FAILOVER,      IN(HIDDEN_FAILOVER),   "node replaced by its stale replica, unseen")         \
     X(EVICTION,      IN(EVICTION),          "a key is evicted")                                   \
     X(FLUSHALL,      IN(FLUSHALL),          "FLUSHALL")
@@ -152,6 +155,7 @@ struct sim_fault {
     X(UNREACHABLE,           "a node unreachable")                                                  \
     X(SILENT,                "a node silent")                                                       \
     X(TOLD_WHEN_FREE,        "a loser was told when the lock will be free")                         \
+    X(NONSENSE,              "a connection closed because of nonsense")                             \
     X(ADOPTED,               "an adopted lock confirmed by an extension")                           \
     X(ADOPTED_IN_VAIN,       "an adopted lock that was gone")                                       \
     X(MOVED_IN_FLIGHT,       "a lock moved in memory while an operation was under way")             \
@@ -180,6 +184,7 @@ struct sim_options {
     uint64_t duration_us;
     unsigned fault_count;
     uint32_t save_every_us;     /* A node's memory goes to its disk or replica. */
+    uint32_t lag_us;            /* Clients wake so much too late, as those do that have more to do. */
     bool restless, in_pieces, ticks_first;
 };
 
@@ -222,8 +227,9 @@ void sim_run(const struct sim_plan *plan, struct sim_totals *totals, struct sim_
 void sim_print_options(const struct sim_options *options);
 void sim_print_story(const struct sim_outcome *outcome);
 
-/* Makes the story shorter; returns how often the world was run. The plan must break a rule, and does so afterwards. */
-unsigned sim_shrink(struct sim_plan *plan);
+/* Makes the story shorter, for so many seconds of CPU time at most and one world more; returns how often the world was run. The
+ * plan must break a rule, and breaks the same one afterwards. */
+unsigned sim_shrink(struct sim_plan *plan, unsigned cpu_s);
 
 /* The stories that are told about distributed locks, each with its verdict; returns how many came out otherwise. */
 unsigned sim_tell_stories(void);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TROUBLES = 7 };
+enum { TROUBLES = 10 };
 
 static struct model_node *node_of(struct sim_world *world, const struct sim_fault *fault)
 {
@@ -54,22 +54,34 @@ static unsigned span_of(const struct sim_world *world, const struct sim_fault *f
 static void begin_trouble(struct sim_world *world, const struct sim_fault *fault)
 {
     static const enum model_condition conditions[TROUBLES] = { MODEL_LOADING, MODEL_OUT_OF_MEMORY, MODEL_MISCONF,
-                                                               MODEL_NO_REPLICAS, MODEL_BUSY, MODEL_CLUSTER_DOWN, MODEL_WELL };
+                                                               MODEL_NO_REPLICAS, MODEL_BUSY, MODEL_CLUSTER_DOWN };
     struct model_node *node = node_of(world, fault);
-    node->condition = conditions[fault->amount % TROUBLES];
-    if (node->condition == MODEL_WELL)
-        node->role = MODEL_REPLICA;
+    switch (fault->amount % TROUBLES) {
+    case 6:  node->role = MODEL_REPLICA; break;
+    case 7:  node->mode = "cluster"; break;
+    case 8:  node->noperm = "INFO"; break;
+    case 9:  node->noperm = "ROLE"; break;
+    default: node->condition = conditions[fault->amount % TROUBLES];
+    }
     if (fault->amount / TROUBLES % 2 == 0)
         reset_all(world->cluster, fault->node);
+}
+
+/* Would it have no vote in a new handshake? */
+static bool is_unfit(const struct model_node *node)
+{
+    return node->role != MODEL_MASTER || node->noperm || strcmp(node->mode, "standalone") != 0;
 }
 
 static void end_trouble(struct sim_world *world, const struct sim_fault *fault)
 {
     struct model_node *node = node_of(world, fault);
-    if (node->role == MODEL_REPLICA)
+    if (is_unfit(node))
         reset_all(world->cluster, fault->node);
     node->condition = MODEL_WELL;
     node->role = MODEL_MASTER;
+    node->mode = "standalone";
+    node->noperm = NULL;
 }
 
 static void spread(struct sim_world *world, const struct sim_fault *fault,
@@ -81,12 +93,15 @@ static void spread(struct sim_world *world, const struct sim_fault *fault,
     }
 }
 
-/* The address leads to a server that says it is that of another node. Its keys are those of neither, but nobody can tell. */
+/* The address leads to a server that says it is that of another node. Its keys are those of neither, but nobody can tell. Half
+ * of them seem to have moved there: the connections to the other node break after a few answers. */
 static void begin_twin(struct sim_world *world, const struct sim_fault *fault)
 {
     const unsigned other = (fault->node + 1) % world->options.node_count;
     struct model_node *node = node_of(world, fault);
     memcpy(node->run_id, world->cluster->hosts[other].node.run_id, sizeof node->run_id);
+    for (unsigned c = 0; fault->amount & 1 && c < world->options.client_count; c++)
+        world->cluster->links[c][other].to_client = (struct cluster_sever){ true, (size_t)(fault->amount >> 1 & 63) };
     reset_all(world->cluster, fault->node);
 }
 
@@ -97,12 +112,104 @@ static void end_twin(struct sim_world *world, const struct sim_fault *fault)
     reset_all(world->cluster, fault->node);
 }
 
+/* A server has crashed, lost all, and its clock was set right: its uptime says nothing. There is no key yet that could expire
+ * too early; but a client that meets it for the first time has nothing else to go by. */
+static void step_newborn(struct sim_world *world, const struct sim_fault *fault)
+{
+    bool is_known = world->options.class == SIM_CLASS_CRASH_LOST && fault->amount & 1;
+    for (unsigned c = 0; c < world->options.client_count; c++)
+        is_known = is_known && world->said[c][fault->node].is_known;
+    const uint64_t step_us = fault->amount % (4000 * (uint64_t)world->options.guard_ms + 1);
+    if (is_known)
+        cluster_step_node_clock(world->cluster, fault->node, (int64_t)step_us);
+}
+
+/* X(command, bytes, it does what it was asked, no server may answer that) */
+#define NONSENSE(X)                                      \
+    X("SET",     "+OKAY\r\n",                false, true)  \
+    X("SET",     "+\r\n",                    false, true)  \
+    X("SET",     "$2\r\nOK\r\n",            false, true)  \
+    X("SET",     "*1\r\n+OK\r\n",           false, true)  \
+    X("SET",     "-ERR done, but\r\n",      true,  false) \
+    X("SET",     "-ERR not done\r\n",       false, false) \
+    X("EVALSHA", ":7\r\n",                   false, true)  \
+    X("EVALSHA", "+OK\r\n",                  false, true)  \
+    X("EVALSHA", "-ERR done, but\r\n",      true,  false) \
+    X("EVALSHA", "-ERR not done\r\n",       false, false) \
+    X("*",       "+HELLO\r\n",               false, true)  \
+    X("*",       "$70000\r\nendless",       false, true)  \
+    X("*",       "HTTP/1.1 400\r\n\r\n",    false, true)
+
+static const struct nonsense {
+    struct model_answer answer;
+    bool is_wrong;
+} nonsense[] = {
+#define NONSENSE_ROW(name, text, does, wrong) \
+    { { .command = (name), .bytes = (text), .size = sizeof(text) - 1, .times = 1, .executes = (does) }, wrong },
+    NONSENSE(NONSENSE_ROW)
+#undef NONSENSE_ROW
+};
+
+enum { NONSENSE_COUNT = sizeof nonsense / sizeof nonsense[0] };
+
+/* What nobody has asked for, to everybody. */
+static void push_nonsense(struct sim_world *world, unsigned node)
+{
+    static const char text[] = "+HELLO\r\n";
+    const struct cluster *cluster = world->cluster;
+    for (size_t i = 0; i < cluster->connection_count; i++) {
+        const struct cluster_connection *connection = cluster->connections[i];
+        if (connection->node == node && !connection->node_left && !connection->client_left)
+            world->nonsense[connection->client][node] = connection->number;
+    }
+    cluster_push(world->cluster, node, text, sizeof text - 1);
+}
+
+static void talk_nonsense(struct sim_world *world, const struct sim_fault *fault)
+{
+    const unsigned choice = (unsigned)(fault->amount % (NONSENSE_COUNT + 2));
+    if (choice >= NONSENSE_COUNT) {
+        push_nonsense(world, fault->node);
+        return;
+    }
+    model_node_plan(node_of(world, fault), nonsense[choice].answer);
+    world->plans_nonsense[fault->node] = true;
+}
+
+static void fall_silent(struct sim_world *world, unsigned node)
+{
+    model_node_forget_plans(&world->cluster->hosts[node].node);
+    world->plans_nonsense[node] = false;
+}
+
+static bool is_wrong(const void *bytes)
+{
+    for (unsigned i = 0; i < NONSENSE_COUNT; i++)
+        if (nonsense[i].answer.bytes == bytes)
+            return nonsense[i].is_wrong;
+    return false;
+}
+
+void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection)
+{
+    const unsigned k = connection->node;
+    const struct model_answer *plan = &world->cluster->hosts[k].node.answers[0];
+    if (!world->plans_nonsense[k] || plan->times > 0)
+        return;
+    if (is_wrong(plan->bytes))
+        world->nonsense[connection->client][k] = connection->number;
+    fall_silent(world, k);
+}
+
 static void node_returns(struct sim_world *world, const struct sim_fault *fault)
 {
     if (fault->kind == SIM_FAULT_RESTART_BACK)
         cluster_node_up_from_disk(world->cluster, fault->node);
     else
         cluster_node_up(world->cluster, fault->node, fault->kind == SIM_FAULT_RESTART_KEPT);
+    sim_rules_saw_restart(world, fault->node);
+    if (fault->kind == SIM_FAULT_RESTART_EMPTY)
+        step_newborn(world, fault);
 }
 
 static void evict(struct sim_world *world, const struct sim_fault *fault)
@@ -156,6 +263,7 @@ static void die(struct sim_world *world, unsigned client)
 
 static void come_back(struct sim_world *world, unsigned client)
 {
+    memset(world->said[client], 0, sizeof world->said[client]);
     cluster_client_returns(world->cluster, client);
     for (unsigned i = 0; i < world->options.lock_count; i++)
         sim_actor_forgets(world, sim_actor_of(world, client, i));
@@ -210,12 +318,13 @@ static bool is_in_the_way(const struct sim_world *world, const struct sim_fault 
     case SIM_FAULT_RESTART_EMPTY:
     case SIM_FAULT_RESTART_BACK: return host->down;
     case SIM_FAULT_HANG:         return host->node.hung;
-    case SIM_FAULT_TROUBLE:      return host->node.condition != MODEL_WELL || host->node.role != MODEL_MASTER;
+    case SIM_FAULT_TROUBLE:      return host->node.condition != MODEL_WELL || is_unfit(&host->node);
     case SIM_FAULT_TWIN:         return world->options.node_count < 2;
     case SIM_FAULT_CLIENT_RATE:
     case SIM_FAULT_PAUSE:
     case SIM_FAULT_SUSPEND:
     case SIM_FAULT_CLIENT_CRASH: return client->frozen || client->dead;
+    case SIM_FAULT_NONSENSE:     return host->down || world->plans_nonsense[fault->node];
     default:                     return false;
     }
 }
@@ -268,6 +377,7 @@ void sim_fault_begin(struct sim_world *world, unsigned i)
     case SIM_FAULT_SCRIPT_FLUSH: model_flush_scripts(node_of(world, f)); break;
     case SIM_FAULT_TROUBLE:      spread(world, f, begin_trouble); break;
     case SIM_FAULT_TWIN:         begin_twin(world, f); break;
+    case SIM_FAULT_NONSENSE:     talk_nonsense(world, f); break;
     case SIM_FAULT_FAILOVER:     model_node_load(node_of(world, f)); break;
     case SIM_FAULT_EVICTION:     evict(world, f); break;
     case SIM_FAULT_FLUSHALL:     model_flush(node_of(world, f)); break;
@@ -306,6 +416,7 @@ void sim_fault_end(struct sim_world *world, unsigned i)
     case SIM_FAULT_CLIENT_CRASH: come_back(world, f->client); break;
     case SIM_FAULT_TROUBLE:      spread(world, f, end_trouble); break;
     case SIM_FAULT_TWIN:         end_twin(world, f); break;
+    case SIM_FAULT_NONSENSE:     fall_silent(world, f->node); break;
     default:                     return;     /* Over in a moment. */
     }
     tell_fault(world, f, "fault ends");

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,7 +22,8 @@ static const char usage[] =
     "       sim --classes [--worlds N]                                the table of all classes, each with N worlds\n"
     "       sim --ci [--jobs J]                                       all of it, with every rare path reached\n"
     "       sim --soak SECONDS [--jobs J]                             fresh worlds for so long\n"
-    "       sim --canary                                              succeeds when worlds do break a rule\n"
+    "       sim --canary                                              succeeds when a world breaks a rule; tells it\n"
+    "       sim --mutant SECONDS [--seed S]                           the same, with so much CPU time; tells the rule only\n"
     "       sim --stories                                             the stories that are told about locks\n";
 
 enum {
@@ -29,7 +31,10 @@ enum {
     WORLDS = 200,               /* By default. */
     CLASS_WORLDS = 60,          /* For a line of the table. */
     CI_PINNED = 800, CI_FRESH = 400, CI_CLASS_WORLDS = 60,
-    CANARY_WORLDS = 400,
+    CANARY_CPU_S = 60,
+    SHRINK_CPU_S = 15,
+    WORLD_CPU_S = 20,           /* Of one world: many times what the longest needs. Only a call that never returns takes it. */
+    CANARY_WORLD_CPU_S = 5,     /* The first worlds are short ones. */
     PATH_MIN = 100,             /* In CI each rare path is reached so often, or the worlds have become poor. */
     FAULT_MIN = 100,
     WON_PER_WORLD_MIN = 20
@@ -44,16 +49,21 @@ struct worker {
     uint64_t seed;
     enum sim_class class;
     bool is_done;
+    char broken[200];           /* The first violation, in words. */
 };
 
 struct batch {
     enum sim_class class;       /* SIM_CLASS_COUNT: all of the promised. */
     uint64_t first, count;
     time_t until;               /* 0: no end but count. */
+    bool stops;                 /* At the first violation. */
+    unsigned cpu_s;             /* What a worker may use in all; 0: any time. */
+    unsigned world_cpu_s;       /* And for one world; 0: WORLD_CPU_S. */
 };
 
 static unsigned jobs;
 static unsigned passed, failed;     /* Checks. */
+static char broken[200];            /* The first violation of the last batch, in words. */
 
 __attribute__((format(printf, 2, 3)))
 static void check(bool holds, const char *format, ...)
@@ -70,15 +80,32 @@ static void check(bool holds, const char *format, ...)
 
 /* ---- Worlds on all processors ---- */
 
+/* A world that takes longer than that ends its process, by the signal of the timer. */
+static void limit_cpu(unsigned seconds)
+{
+    const struct itimerval limit = { .it_value = { .tv_sec = (time_t)seconds } };
+    (void)setitimer(ITIMER_PROF, &limit, NULL);
+}
+
+static bool has_time(const struct batch *batch)
+{
+    if (batch->cpu_s > 0 && clock() / CLOCKS_PER_SEC >= (clock_t)batch->cpu_s)
+        return false;
+    return batch->until == 0 || time(NULL) < batch->until;
+}
+
 static void work(struct worker *worker, const struct batch *batch, unsigned index)
 {
     static struct sim_outcome outcome;
-    for (uint64_t i = index; i < batch->count; i += jobs) {
+    for (uint64_t i = index; i < batch->count && has_time(batch); i += jobs) {
         const struct sim_plan plan = { .seed = batch->first + i, .class = batch->class };
-        if (batch->until != 0 && time(NULL) >= batch->until)
-            break;
         worker->seed = plan.seed;
+        limit_cpu(batch->world_cpu_s > 0 ? batch->world_cpu_s : WORLD_CPU_S);
         sim_run(&plan, &worker->totals, &outcome);
+        if (worker->totals.violations > 0 && worker->broken[0] == '\0')
+            memcpy(worker->broken, outcome.broken, sizeof worker->broken);
+        if (worker->totals.violations > 0 && batch->stops)
+            break;
     }
     worker->is_done = true;
 }
@@ -114,22 +141,30 @@ static struct worker *share_workers(void)
     return workers;
 }
 
+static void note_death(struct worker *worker)
+{
+    printf("the engine or the simulator crashed or hung in the world of seed %llu\n", (unsigned long long)worker->seed);
+    if (worker->totals.violations++ > 0)
+        return;
+    worker->totals.first_seed = worker->seed;
+    snprintf(worker->broken, sizeof worker->broken, "the engine or the simulator crashed or hung");
+}
+
 /* Each worker has every jobs-th seed. One that does not come to its end is a violation, of the seed it was at. */
 static struct sim_totals run_batch(const struct batch *batch)
 {
     struct worker *workers = share_workers();
     struct sim_totals sum = { 0 };
     pid_t pids[JOBS_MAX];
+    broken[0] = '\0';
     for (unsigned i = 0; i < jobs; i++)
         pids[i] = start_worker(&workers[i], batch, i);
     for (unsigned i = 0; i < jobs; i++) {
         wait_for(pids[i]);
-        if (!workers[i].is_done) {
-            printf("the simulator or the engine stopped dead in the world of seed %llu\n",
-                   (unsigned long long)workers[i].seed);
-            workers[i].totals.first_seed = workers[i].totals.violations++ > 0 ? workers[i].totals.first_seed
-                                                                              : workers[i].seed;
-        }
+        if (!workers[i].is_done)
+            note_death(&workers[i]);
+        if (broken[0] == '\0')
+            memcpy(broken, workers[i].broken, sizeof broken);
         sim_totals_add(&sum, &workers[i].totals);
     }
     munmap(workers, JOBS_MAX * sizeof *workers);
@@ -156,7 +191,8 @@ static void explain(uint64_t seed, enum sim_class class)
     const pid_t pid = fork();
     if (pid == 0) {
         struct sim_plan plan = { .seed = seed, .class = class };
-        const unsigned runs = sim_shrink(&plan);
+        limit_cpu(SHRINK_CPU_S + 2 * WORLD_CPU_S);
+        const unsigned runs = sim_shrink(&plan, SHRINK_CPU_S);
         printf("shrunk in %u runs; all of it: sim --tell --seed %llu --class %u\n", runs, (unsigned long long)seed, class);
         (void)tell_world(&plan);
         fflush(stdout);
@@ -294,14 +330,16 @@ static void run_soak(unsigned seconds, struct sim_totals *sum)
     check_traffic(sum);
 }
 
-/* In a broken build: the story is shown, so that one can see what the simulator would say. */
-static void run_canary(void)
+/* In a broken build: worlds, one after the other, until one breaks a rule. */
+static void run_canary(uint64_t first, unsigned cpu_s, bool tells)
 {
-    const struct batch batch = { .class = SIM_CLASS_COUNT, .first = 1, .count = CANARY_WORLDS };
+    const struct batch batch = { .class = SIM_CLASS_COUNT, .first = first, .count = FOR_EVER, .stops = true, .cpu_s = cpu_s,
+                                 .world_cpu_s = CANARY_WORLD_CPU_S };
+    jobs = 1;
     const struct sim_totals totals = run_batch(&batch);
-    check(totals.violations > 0, "the canary was caught: %llu of %llu worlds broke a rule",
-          (unsigned long long)totals.violations, (unsigned long long)totals.worlds);
-    if (totals.violations > 0)
+    check(totals.violations > 0, "%s after %llu worlds and %.1f s: %s", totals.violations > 0 ? "caught" : "not caught",
+          (unsigned long long)totals.worlds, cpu_seconds(), broken);
+    if (totals.violations > 0 && tells)
         explain(totals.first_seed, SIM_CLASS_COUNT);
 }
 
@@ -336,7 +374,7 @@ static bool read_wish(struct wishes *wishes, const char *name, const char *value
         wishes->batch.class = (enum sim_class)number;
     else if (strcmp(name, "--jobs") == 0 && number > 0 && number <= JOBS_MAX)
         jobs = (unsigned)number;
-    else if (strcmp(name, "--soak") == 0)
+    else if (strcmp(name, "--soak") == 0 || strcmp(name, "--mutant") == 0)
         wishes->mode = name, wishes->seconds = (unsigned)number;
     else
         return false;
@@ -398,7 +436,9 @@ int main(int argc, char **argv)
     if (strcmp(wishes.mode, "--stories") == 0)
         check(sim_tell_stories() == 0, "every story ends as it must");
     else if (strcmp(wishes.mode, "--canary") == 0)
-        run_canary();
+        run_canary(wishes.batch.first, CANARY_CPU_S, true);
+    else if (strcmp(wishes.mode, "--mutant") == 0)
+        run_canary(wishes.batch.first, wishes.seconds, false);
     else
         run_mode(&wishes);
     printf("%u passed, %u failed\n", passed, failed);

@@ -106,7 +106,7 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     o.pace = ONE_OF(&dice, 1, 2, 5, 10, 20);
     o.ttl_max_ms = o.pace * ONE_OF(&dice, 300, 1000, 2000, 3000);
     o.guard_ms = o.class == SIM_CLASS_NO_GUARD ? 0 : o.ttl_max_ms;
-    o.drift_ppm = ONE_OF(&dice, 10000, 10000, 50000, 84000);
+    o.drift_ppm = ONE_OF(&dice, 10000, 10000, 50001, 84000);
     o.node_timeout_ms = o.pace * ONE_OF(&dice, 20, 50, 200, 500);
     o.retry_ms = o.pace * ONE_OF(&dice, 30, 100, 200);
     o.receive_size = ONE_OF(&dice, REDLOCK_RECEIVE_MIN, REDLOCK_RECEIVE_SIZE);
@@ -119,17 +119,18 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     o.restless = sim_one_in(&dice, 4);
     o.in_pieces = sim_one_in(&dice, 6);
     o.ticks_first = sim_one_in(&dice, 4);
+    o.lag_us = ONE_OF(&dice, 0, 0, 100, 5 * MS);
     return o;
 }
 
 void sim_print_options(const struct sim_options *o)
 {
     printf("seed %llu, faults \"%s\": %u nodes, %u clients, %u locks, pace %u, TTL up to %u ms, guard %u ms, drift %u ppm, "
-           "node timeout %u ms, retry %u ms, think %u us, delay %llu + %llu us, %llu ms, %u faults%s%s%s\n",
+           "node timeout %u ms, retry %u ms, think %u us, delay %llu + %llu us, alarms %u us late, %llu ms, %u faults%s%s%s\n",
            (unsigned long long)o->seed, sim_class_text(o->class), o->node_count, o->client_count, o->lock_count, o->pace,
            o->ttl_max_ms, o->guard_ms, o->drift_ppm, o->node_timeout_ms, o->retry_ms, o->think_us,
-           (unsigned long long)o->delay_us, (unsigned long long)o->jitter_us, (unsigned long long)(o->duration_us / MS),
-           o->fault_count, o->restless ? ", restless" : "", o->in_pieces ? ", in pieces" : "",
+           (unsigned long long)o->delay_us, (unsigned long long)o->jitter_us, o->lag_us,
+           (unsigned long long)(o->duration_us / MS), o->fault_count, o->restless ? ", restless" : "", o->in_pieces ? ", in pieces" : "",
            o->ticks_first ? ", clock first" : "");
 }
 

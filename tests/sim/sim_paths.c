@@ -54,7 +54,13 @@ static void grow_tokens(struct sim_world *world)
     world->token_capacity = capacity;
 }
 
-static struct sim_token *token_of(struct sim_world *world, const char *text, unsigned client)
+struct sim_token *sim_find_token(struct sim_world *world, const char *text)
+{
+    struct sim_token *token = world->token_count > 0 ? place_of(world->tokens, world->token_capacity, key_of(text)) : NULL;
+    return token && token->key != 0 ? token : NULL;
+}
+
+struct sim_token *sim_token_of(struct sim_world *world, const char *text, unsigned client)
 {
     if (2 * world->token_count >= world->token_capacity)
         grow_tokens(world);
@@ -84,19 +90,21 @@ static bool is_current(const struct sim_world *world, unsigned client, const str
 /* S6 and S8: a token is one client's, and goes to a node once; again only when the lock was won, where a node has lost it. */
 static void saw_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
-    struct sim_token *token = token_of(world, call->token, connection->client);
+    struct sim_token *token = sim_token_of(world, call->token, connection->client);
     const uint8_t bit = (uint8_t)(1 << connection->node);
     if (token->client != connection->client)
-        sim_break(world, "clients %u and %u use the same token", token->client, connection->client);
+        sim_break(world, "S6: clients %u and %u use the same token", token->client, connection->client);
     if ((token->seen & bit) && count_bits(token->did) < redlock_quorum(world->options.node_count))
-        sim_break(world, "client %u sends a token to node %u twice", connection->client, connection->node);
+        sim_break(world, "S6: client %u sends a token to node %u twice", connection->client, connection->node);
     if (token->seen == 0)
         world->totals->attempts++;
     token->seen |= bit;
     token->connection[connection->node] = connection->number;
+    sim_rules_saw_set(world, connection, call, token);
     if (!call->did)
         return;
     token->did |= bit;
+    token->extended |= bit; /* An extension sets it anew where a node has lost it. */
     if (connection->client_left)
         sim_count(world, SIM_PATH_STALE_SET);
     if (is_current(world, connection->client, call))
@@ -109,10 +117,10 @@ static void saw_set(struct sim_world *world, const struct cluster_connection *co
 static struct sim_token *check_owner(struct sim_world *world, const struct cluster_connection *connection,
                                      const struct model_call *call)
 {
-    struct sim_token *token = token_of(world, call->token, connection->client);
+    struct sim_token *token = sim_token_of(world, call->token, connection->client);
     if (call->did && token->client != connection->client)
-        sim_break(world, "client %u does %s to the key of client %u on node %u", connection->client, call->name, token->client,
-                  connection->node);
+        sim_break(world, "S7: client %u does %s to the key of client %u on node %u", connection->client, call->name,
+                  token->client, connection->node);
     return token;
 }
 
@@ -120,6 +128,7 @@ static void saw_release(struct sim_world *world, const struct cluster_connection
 {
     struct sim_token *token = check_owner(world, connection, call);
     const uint8_t bit = (uint8_t)(1 << connection->node);
+    sim_rules_saw_release(world, connection, call, token);
     if (!call->did) {
         token->missed |= bit;
         return;
@@ -130,6 +139,13 @@ static void saw_release(struct sim_world *world, const struct cluster_connection
         sim_count(world, SIM_PATH_LATE_GRANT_RELEASED);
     if (token->connection[connection->node] != connection->number)
         sim_count(world, SIM_PATH_DEBT_AFTER_RECONNECT);
+}
+
+static void saw_extend(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+{
+    struct sim_token *token = check_owner(world, connection, call);
+    if (call->did)
+        token->extended |= (uint8_t)(1 << connection->node);
 }
 
 static void saw_script(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
@@ -157,6 +173,7 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
 {
     struct sim_world *world = context;
     world->totals->commands++;
+    sim_saw_plan(world, connection);
     note_command(world, connection, call);
     if (connection->client_left)
         sim_count(world, SIM_PATH_STALE_COMMAND);
@@ -165,7 +182,9 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
     else if (strcmp(call->name, "RELEASE") == 0)
         saw_script(world, connection, call), saw_release(world, connection, call);
     else if (strcmp(call->name, "EXTEND") == 0)
-        saw_script(world, connection, call), (void)check_owner(world, connection, call);
+        saw_script(world, connection, call), saw_extend(world, connection, call);
+    else if (strcmp(call->name, "INFO") == 0 || strcmp(call->name, "ROLE") == 0)
+        sim_rules_saw_greeting(world, connection, call);
     else if (strcmp(call->name, "EVALSHA") == 0)
         sim_count(world, SIM_PATH_NOSCRIPT), world->unknown_script[connection->client][connection->node]++;
 }
@@ -195,6 +214,7 @@ static void saw_won(struct sim_world *world, struct sim_actor *actor, const stru
     const unsigned granted = count_bits(round->granted), n = world->options.node_count;
     world->totals->won++;
     redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), actor->token);
+    sim_rules_saw_won(world, actor);
     if (granted == n)
         sim_count(world, SIM_PATH_WON_BY_ALL);
     if (granted == redlock_quorum(n))
@@ -239,6 +259,7 @@ static void saw_extended(struct sim_world *world, struct sim_actor *actor, const
     const bool is_held = cluster_valid_us(world->cluster, actor->client, actor->lock) > 0;
     if (status == REDLOCK_OK) {
         world->totals->extended++;
+        sim_rules_saw_extended(world, actor);
         sim_count(world, SIM_PATH_EXTENDED);
         if (actor->failed_to_extend)
             sim_count(world, SIM_PATH_EXTENSION_AFTER_FAIL);
@@ -288,6 +309,7 @@ static void watch_attempt(struct sim_world *world, struct sim_actor *actor, cons
     const struct redlock_round *round = redlock_last_round(lock);
     if (round->started_at == actor->round_at)
         return;
+    sim_rules_saw_attempt(world, actor);
     actor->round_at = round->started_at;
     actor->attempts++;
     for (unsigned k = 0; k < world->options.node_count; k++)
@@ -319,6 +341,7 @@ static void look_at_lock(struct sim_world *world, struct sim_actor *actor)
         saw_end(world, actor, lock);
     actor->status = status;
     watch_validity(world, actor);
+    sim_rules_look_at_lock(world, actor);
     if (owed == 0 && actor->owed > 0)
         sim_count(world, SIM_PATH_DEBTS_GONE);
     actor->owed = owed;
@@ -350,6 +373,7 @@ static void look_at_nodes(struct sim_world *world, unsigned client)
         if (trouble != world->troubles[client][k])
             count_trouble(world, trouble);
         world->troubles[client][k] = (uint8_t)trouble;
+        sim_rules_look_at_node(world, client, k);
     }
 }
 
@@ -372,4 +396,7 @@ void sim_actor_forgets(struct sim_world *world, struct sim_actor *actor)
     actor->status = redlock_lock_status(lock);
     actor->was_valid = actor->failed_to_extend = actor->adopted = actor->slept_valid = false;
     actor->owed = 0;
+    actor->life++;
+    actor->valid_until = 0;
+    actor->was_idle = true;
 }

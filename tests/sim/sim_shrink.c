@@ -1,19 +1,36 @@
 /* Makes a story shorter: leaves out faults and actors, in ever smaller pieces, begins later, and throws other dice for what
- * is neither schedule nor actor, as long as a rule is still broken, and sooner told. Each fault is drawn whether it happens
- * or not, so that those which stay are the same. */
+ * is neither schedule nor actor, as long as the same rule is still broken, and sooner told. Each fault is drawn whether it
+ * happens or not, so that those which stay are the same. */
 #include "sim.h"
+
+#include <string.h>
+#include <time.h>
 
 enum { SHRINK_RUNS_MAX = 400, SHRINK_PASSES = 3, SALTS = 40, ITEMS_MAX = SIM_FAULTS_MAX + SIM_ACTORS_MAX };
 
 struct shrinking {
     struct sim_plan best;
+    char rule[16];                      /* What is broken, up to the colon. */
+    clock_t until;                      /* Of CPU time. */
     unsigned line_count;                /* Of the best. */
     uint64_t ended_us;
     unsigned fault_count, item_count;   /* Items: first the faults, then the actors. */
     unsigned runs;
 };
 
-/* Keeps the plan when it breaks a rule in no more words than the best. */
+/* Its name, as "exclusion" or "S5". */
+static size_t rule_size(const char *broken)
+{
+    return strcspn(broken, ":");
+}
+
+static bool is_same_rule(const struct shrinking *shrinking, const char *broken)
+{
+    const size_t size = rule_size(broken);
+    return strlen(shrinking->rule) == size && memcmp(shrinking->rule, broken, size) == 0;
+}
+
+/* Keeps the plan when it breaks the rule in no more words than the best. */
 static bool is_better(struct shrinking *shrinking, const struct sim_plan *plan)
 {
     static struct sim_outcome outcome;
@@ -22,12 +39,21 @@ static bool is_better(struct shrinking *shrinking, const struct sim_plan *plan)
     sim_run(plan, &ignored, &outcome);
     if (outcome.broken[0] == '\0' || outcome.line_count > shrinking->line_count)
         return false;
+    if (shrinking->runs == 1 && rule_size(outcome.broken) < sizeof shrinking->rule)
+        memcpy(shrinking->rule, outcome.broken, rule_size(outcome.broken));
+    if (shrinking->rule[0] != '\0' && !is_same_rule(shrinking, outcome.broken))
+        return false;
     shrinking->best = *plan;
     shrinking->line_count = outcome.line_count;
     shrinking->ended_us = outcome.ended_us;
     shrinking->fault_count = outcome.fault_count;
     shrinking->item_count = outcome.fault_count + outcome.actor_count;
     return true;
+}
+
+static bool may_go_on(const struct shrinking *shrinking)
+{
+    return shrinking->runs < SHRINK_RUNS_MAX && clock() < shrinking->until;
 }
 
 static bool *mask_of(const struct shrinking *shrinking, struct sim_plan *plan, unsigned item)
@@ -51,14 +77,14 @@ static void leave_out(struct shrinking *shrinking, unsigned first, unsigned coun
 static void leave_out_pieces(struct shrinking *shrinking)
 {
     for (unsigned size = (shrinking->item_count + 1) / 2; size > 0; size /= 2)
-        for (unsigned first = 0; first < shrinking->item_count && shrinking->runs < SHRINK_RUNS_MAX; first += size)
+        for (unsigned first = 0; first < shrinking->item_count && may_go_on(shrinking); first += size)
             leave_out(shrinking, first, size);
 }
 
 /* Begins in the second half of the story, in its last quarter, and so on. */
 static void begin_later(struct shrinking *shrinking)
 {
-    for (unsigned part = 2; part <= 64 && shrinking->runs < SHRINK_RUNS_MAX; part *= 2) {
+    for (unsigned part = 2; part <= 64 && may_go_on(shrinking); part *= 2) {
         struct sim_plan plan = shrinking->best;
         plan.quiet_us = shrinking->ended_us - shrinking->ended_us / part;
         (void)is_better(shrinking, &plan);
@@ -67,16 +93,17 @@ static void begin_later(struct shrinking *shrinking)
 
 static void throw_other_dice(struct shrinking *shrinking)
 {
-    for (unsigned i = 1; i <= SALTS && shrinking->runs < SHRINK_RUNS_MAX; i++) {
+    for (unsigned i = 1; i <= SALTS && may_go_on(shrinking); i++) {
         struct sim_plan plan = shrinking->best;
         plan.salt = i;
         (void)is_better(shrinking, &plan);
     }
 }
 
-unsigned sim_shrink(struct sim_plan *plan)
+unsigned sim_shrink(struct sim_plan *plan, unsigned cpu_s)
 {
-    struct shrinking shrinking = { .best = *plan, .line_count = UINT32_MAX };
+    struct shrinking shrinking = { .best = *plan, .line_count = UINT32_MAX,
+                                   .until = clock() + (clock_t)cpu_s * CLOCKS_PER_SEC };
     if (is_better(&shrinking, plan))
         for (unsigned i = 0; i < SHRINK_PASSES; i++) {
             leave_out_pieces(&shrinking);

@@ -64,15 +64,15 @@ void sim_tell(struct sim_world *world, const char *format, ...)
 /* Does the line speak of a resource, and the broken rule of another one? */
 static bool is_beside_the_point(const struct sim_outcome *outcome, const char *line)
 {
-    bool names_other = false, names_same = false;
+    bool names_other = false, names_same = false, names_any = false;
     for (unsigned i = 0; i < SIM_LOCKS_MAX; i++) {
         const bool is_named = strstr(line, sim_resource(i)) != NULL;
-        if (strstr(outcome->broken, sim_resource(i)))
-            names_same = names_same || is_named;
-        else
-            names_other = names_other || is_named;
+        const bool is_meant = strstr(outcome->broken, sim_resource(i)) != NULL;
+        names_same = names_same || (is_meant && is_named);
+        names_other = names_other || (!is_meant && is_named);
+        names_any = names_any || is_meant;
     }
-    return outcome->broken[0] != '\0' && names_other && !names_same;
+    return names_any && names_other && !names_same;
 }
 
 void sim_print_story(const struct sim_outcome *outcome)
@@ -129,6 +129,21 @@ static void release(struct sim_world *world, struct sim_actor *actor)
 {
     actor->deed = SIM_RELEASES;
     (void)cluster_release(world->cluster, actor->client, actor->lock);
+    if (cluster_valid_us(world->cluster, actor->client, actor->lock) > 0)
+        sim_break(world, "S10: client %u still holds %s after it has released it", actor->client, sim_resource(actor->lock));
+}
+
+static void note_request(struct sim_actor *actor, const struct redlock_request *request)
+{
+    actor->deed = SIM_ACQUIRES;
+    actor->attempts = 0;
+    actor->guarded = 0;
+    actor->round_at = 0;
+    actor->failed_to_extend = actor->adopted = false;
+    actor->ttl_ms = request->ttl_ms;
+    actor->min_validity_ms = request->min_validity_ms;
+    actor->extension_limit = request->extension_limit;
+    actor->extension_count = 0;
 }
 
 static void acquire(struct sim_world *world, struct sim_actor *actor)
@@ -142,11 +157,7 @@ static void acquire(struct sim_world *world, struct sim_actor *actor)
     };
     if (actor->owed > 0)
         sim_count(world, SIM_PATH_REUSED_WITH_DEBTS);
-    actor->deed = SIM_ACQUIRES;
-    actor->attempts = 0;
-    actor->guarded = 0;
-    actor->round_at = 0;
-    actor->failed_to_extend = false;
+    note_request(actor, &request);
     const enum redlock_status status = cluster_acquire(world->cluster, actor->client, actor->lock, &request);
     if (status == REDLOCK_BAD_STATE && actor->maybe_held)
         release(world, actor);
@@ -155,10 +166,33 @@ static void acquire(struct sim_world *world, struct sim_actor *actor)
     actor->maybe_held = false;
 }
 
+/* S11: a TTL that the guard does not cover is refused. */
+static void ask_for_too_much(struct sim_world *world, struct sim_actor *actor)
+{
+    const char *name = sim_resource(actor->lock);
+    const struct redlock_request request = { .resource = name, .resource_size = strlen(name),
+                                             .ttl_ms = world->options.guard_ms + 1 };
+    if (world->options.guard_ms > 0 &&
+        cluster_acquire(world->cluster, actor->client, actor->lock, &request) != REDLOCK_TTL_OVER_GUARD)
+        sim_break(world, "S11: client %u gets %s for longer than the guard", actor->client, name);
+}
+
+/* S9: what has ended is not extended. */
+static void extend_too_late(struct sim_world *world, struct sim_actor *actor)
+{
+    if (!actor->maybe_held &&
+        cluster_extend(world->cluster, actor->client, actor->lock, world->options.ttl_max_ms) == REDLOCK_OK)
+        sim_break(world, "S9: client %u may extend %s, which it does not hold", actor->client, sim_resource(actor->lock));
+}
+
 static void extend(struct sim_world *world, struct sim_actor *actor)
 {
     const uint32_t ttl_ms = draw_ttl(world, &actor->dice);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+    redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), token);
+    sim_token_of(world, token, actor->client)->extended = 0;
     actor->deed = SIM_EXTENDS;
+    actor->ttl_ms = ttl_ms;
     if (cluster_extend(world->cluster, actor->client, actor->lock, ttl_ms) == REDLOCK_EXTENSION_LIMIT)
         sim_count(world, SIM_PATH_EXTENSION_LIMIT);
 }
@@ -192,6 +226,7 @@ static void adopt(struct sim_world *world, struct sim_actor *actor)
     if (cluster_adopt(world->cluster, actor->client, actor->lock, sim_resource(actor->lock), actor->token) != REDLOCK_OK)
         return;
     actor->adopted = actor->maybe_held = true;
+    actor->extension_limit = 0;
     extend(world, actor);
 }
 
@@ -237,6 +272,10 @@ static void act_idle(struct sim_world *world, struct sim_actor *actor)
         forget(world, actor);
     else if (die == 2)
         release(world, actor);
+    else if (die == 3)
+        ask_for_too_much(world, actor);
+    else if (die == 4)
+        extend_too_late(world, actor);
     else
         acquire(world, actor);
 }
@@ -397,8 +436,7 @@ static void must_work_again(struct sim_world *world)
                                              .ttl_ms = world->options.ttl_max_ms };
     for (unsigned c = 0; c < world->options.client_count && !cluster_is_broken(cluster); c++) {
         struct sim_actor *actor = sim_actor_of(world, c, 0);
-        actor->deed = SIM_ACQUIRES;
-        actor->attempts = 0;
+        note_request(actor, &request);
         (void)cluster_acquire(cluster, c, 0, &request);
         (void)cluster_run_until_done(cluster, c, 0);
         if (cluster_valid_us(cluster, c, 0) == 0)
@@ -473,9 +511,11 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
         cluster_new(world->options.node_count, world->options.client_count, &config, plan->seed + plan->salt * SIM_SALT_STEP);
     world->cluster = cluster;
     world->begun_us = cluster->now_us;
+    cluster->step_max = SIM_STEPS_MAX;
     cluster->restless = world->options.restless;
     cluster->no_promise = !keeps_memory(world->options.class);
     for (unsigned c = 0; c < cluster->client_count; c++) {
+        cluster->clients[c].lag_us = world->options.lag_us;
         cluster->clients[c].ticks_first = world->options.ticks_first;
         cluster_need_locks(cluster, c, SIM_LOCKS_MAX + 1);
     }

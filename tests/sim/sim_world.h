@@ -28,15 +28,37 @@ struct sim_actor {
     unsigned owed;
     bool was_valid, failed_to_extend, adopted, slept_valid;
     bool maybe_held;            /* Adopted, and nobody has confirmed it. */
+
+    /* What the rules are held against: see sim_rules.c. Times by the client's clock. */
+    unsigned life;              /* How often its lock was forgotten: tokens of an earlier life are nobody's. */
+    uint32_t ttl_ms, min_validity_ms, extension_limit, extension_count;
+    uint64_t valid_until;       /* As last seen; 0: not held. */
+    uint64_t round_decided_at, pause_us;
+    unsigned same_pauses;       /* In a row. */
+    bool was_idle;
     char token[REDLOCK_TOKEN_TEXT + 1]; /* Of the lock when it was last held, which a client finds again after a crash. */
 };
 
 /* One attempt's token and what became of it on each node. */
 struct sim_token {
     uint64_t key;               /* 0: this place is free. */
-    unsigned client;
+    unsigned client, lock, life;
     uint8_t seen, did, late, missed;        /* Sets of nodes: SET arrived; set; set after the verdict; release found nothing. */
+    uint8_t stale, extended;                /* Set by a closed connection; extended in the round under way. */
+    uint8_t misses[SIM_NODES_MAX];          /* How many releases found nothing. */
     uint64_t connection[SIM_NODES_MAX];     /* Which one brought the SET. */
+    uint64_t set_at[SIM_NODES_MAX];         /* True time. */
+    uint64_t first_at, started_at;          /* By the client's clock: the first SET arrived; the attempt began, 0: unknown. */
+    uint32_t ttl_ms;
+};
+
+/* What a node has said of itself to a client. */
+struct sim_said {
+    uint64_t connection;        /* On which one, the last time. */
+    char run_id[MODEL_RUN_ID_TEXT + 1];
+    bool is_unfit;              /* No master of its own, or it would not say. */
+    bool is_known;              /* The client has heard it. */
+    uint64_t changed_at;        /* Until then, by the client's clock, the client may not have known this run_id. */
 };
 
 struct sim_world {
@@ -52,6 +74,11 @@ struct sim_world {
     uint8_t unknown_script[SIM_CLIENTS_MAX][SIM_NODES_MAX];
     uint8_t troubles[SIM_CLIENTS_MAX][SIM_NODES_MAX];       /* The last one, so that each is counted once. */
     bool abandoned[SIM_LOCKS_MAX];      /* The last holder did not release it. */
+    struct sim_said said[SIM_CLIENTS_MAX][SIM_NODES_MAX];
+    uint64_t restarted_at[SIM_CLIENTS_MAX][SIM_NODES_MAX];  /* By the client's clock; 0: never. */
+    uint64_t reborn_at[SIM_NODES_MAX];  /* The same in true time. */
+    uint64_t nonsense[SIM_CLIENTS_MAX][SIM_NODES_MAX];      /* The connection on which it came; 0: none. */
+    bool plans_nonsense[SIM_NODES_MAX]; /* The node will send some. */
     uint64_t saved_at;          /* When the nodes' memories went to their disks. */
     uint64_t hash;
     bool tells;
@@ -66,6 +93,7 @@ void sim_schedule(struct sim_world *world);
 /* sim_faults.c: begins or ends fault i. */
 void sim_fault_begin(struct sim_world *world, unsigned i);
 void sim_fault_end(struct sim_world *world, unsigned i);
+void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection);    /* Was the nonsense sent? */
 void sim_save_memories(struct sim_world *world);
 
 /* sim_paths.c: the observer's two eyes. */
@@ -73,6 +101,22 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
 void sim_saw_call(void *context, unsigned client);
 void sim_look_at(struct sim_world *world, unsigned client);
 void sim_actor_forgets(struct sim_world *world, struct sim_actor *actor);    /* Its lock is as new. */
+
+struct sim_token *sim_token_of(struct sim_world *world, const char *text, unsigned client); /* Made when it is new. */
+struct sim_token *sim_find_token(struct sim_world *world, const char *text);                /* NULL: there is none. */
+
+/* sim_rules.c: the rules of safety, as far as they can be seen from outside. */
+void sim_rules_saw_greeting(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call);
+void sim_rules_saw_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
+                       struct sim_token *token);
+void sim_rules_saw_release(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
+                           struct sim_token *token);
+void sim_rules_saw_won(struct sim_world *world, const struct sim_actor *actor);
+void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor);
+void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor);
+void sim_rules_look_at_lock(struct sim_world *world, struct sim_actor *actor);
+void sim_rules_look_at_node(struct sim_world *world, unsigned client, unsigned node);
+void sim_rules_saw_restart(struct sim_world *world, unsigned node);
 
 /* sim_world.c */
 void sim_count(struct sim_world *world, enum sim_path path);

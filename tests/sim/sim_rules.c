@@ -1,0 +1,335 @@
+/* The rules of safety of the README, S1 to S16, held against what can be seen from outside: the commands that nodes execute
+ * and the answers that redlock.h gives to questions. Each is computed here once more, by no code of the engine. */
+#include "sim_world.h"
+
+#include <string.h>
+
+enum {
+    MS = 1000,
+    SECOND = 1000000,
+    DRIFT_FIXED_US = 2000,      /* S2 */
+    RELEASES_OF_STALE = 2,      /* S5: of a SET that may be executed late a release is tried so often. */
+    SAME_PAUSES_MAX = 6,        /* S14: so many alike in a row are no accident. */
+    SLOW_GREETING_TTLS = 5      /* A client that is paused in its handshake hears late who the node is. */
+};
+
+static const struct redlock_lock *lock_of(const struct sim_world *world, const struct sim_actor *actor)
+{
+    return &world->cluster->clients[actor->client].locks[actor->lock].lock;
+}
+
+static uint64_t now_of(const struct sim_world *world, unsigned client)
+{
+    return cluster_client_now(world->cluster, client);
+}
+
+static unsigned count_bits(unsigned set)
+{
+    unsigned count = 0;
+    for (; set != 0; set &= set - 1)
+        count++;
+    return count;
+}
+
+static bool has(unsigned set, unsigned node)
+{
+    return set >> node & 1;
+}
+
+/* ---- Where a token lies ---- */
+
+static bool stands(const struct cluster *cluster, uint64_t number)
+{
+    for (size_t i = 0; i < cluster->connection_count; i++)
+        if (cluster->connections[i]->number == number)
+            return !cluster->connections[i]->client_left && !cluster->connections[i]->ended;
+    return false;
+}
+
+/* Is the debt still good by which a token would be removed from the node? It is until the TTL has passed since the attempt
+ * began, by the client's clock; and since the SET was answered, as it was if nothing is under way on its connection. */
+static bool is_owed(struct sim_world *world, const struct sim_token *token, unsigned node, const struct model_key *key)
+{
+    const bool may_step = sim_fault_is_in(SIM_FAULT_STEP_BACK, world->options.class);
+    const uint64_t slack_us = 2 * MS + (may_step ? SIM_CLOCK_BACK_US : 0);
+    if (token->started_at == 0)
+        return false;
+    if (now_of(world, token->client) < token->started_at + (uint64_t)token->ttl_ms * MS)
+        return true;
+    return stands(world->cluster, token->connection[node]) &&
+           key->expires_ms * MS > cluster_node_now(world->cluster, node) + slack_us;
+}
+
+/* Is a token of this actor on the node that it must know of? A SET that came late, behind all releases, and one that came back
+ * from a node's disk, are not its fault. */
+static bool is_left(struct sim_world *world, const struct sim_actor *actor, unsigned node)
+{
+    const char *name = sim_resource(actor->lock);
+    struct model_node *model = &world->cluster->hosts[node].node;
+    const struct model_key *key = model_find(model, 0, name, strlen(name), cluster_node_now(world->cluster, node));
+    const struct sim_token *token = key ? sim_find_token(world, (const char *)key->value) : NULL;
+    if (!token || token->client != actor->client || token->lock != actor->lock || token->life != actor->life)
+        return false;
+    return is_owed(world, token, node, key) && has(token->did, node) && world->reborn_at[node] <= token->set_at[node] &&
+           !(has(token->stale, node) && token->misses[node] >= RELEASES_OF_STALE);
+}
+
+/* S5 */
+static void check_idle(struct sim_world *world, struct sim_actor *actor)
+{
+    const bool is_idle = redlock_idle(lock_of(world, actor));
+    for (unsigned k = 0; is_idle && !actor->was_idle && k < world->options.node_count; k++)
+        if (is_left(world, actor, k))
+            sim_break(world, "S5: client %u forgets its token on node %u, which keeps %s from others", actor->client, k,
+                      sim_resource(actor->lock));
+    actor->was_idle = is_idle;
+}
+
+/* ---- Who is asked ---- */
+
+/* S11: the node's uptime may count too fast by the drift. */
+static void check_guard(struct sim_world *world, unsigned client, unsigned node, const char *resource)
+{
+    const uint64_t guard_us = (uint64_t)world->options.guard_ms * MS, restarted_at = world->restarted_at[client][node];
+    const uint64_t slack_us = guard_us / 1000 * world->options.drift_ppm / 1000 + MS;
+    if (restarted_at > 0 && now_of(world, client) + slack_us < restarted_at + guard_us)
+        sim_break(world, "S11: client %u asks node %u for a vote on %s, which has restarted within the guard", client, node,
+                  resource);
+}
+
+void sim_rules_saw_restart(struct sim_world *world, unsigned node)
+{
+    world->reborn_at[node] = world->cluster->now_us;
+    for (unsigned c = 0; c < world->options.client_count; c++)
+        world->restarted_at[c][node] = now_of(world, c);
+}
+
+static void note_run_id(struct sim_world *world, const struct cluster_connection *connection)
+{
+    struct sim_said *said = &world->said[connection->client][connection->node];
+    const char *run_id = world->cluster->hosts[connection->node].node.run_id;
+    if (strcmp(said->run_id, run_id) != 0)
+        said->is_known = false;
+    memcpy(said->run_id, run_id, sizeof said->run_id);
+    if (!said->is_known)
+        said->changed_at = now_of(world, connection->client);
+}
+
+void sim_rules_saw_greeting(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+{
+    const struct model_node *node = &world->cluster->hosts[connection->node].node;
+    struct sim_said *said = &world->said[connection->client][connection->node];
+    if (said->connection != connection->number)
+        said->is_unfit = false;
+    said->connection = connection->number;
+    if (strcmp(call->name, "INFO") == 0)
+        note_run_id(world, connection);
+    if (node->role != MODEL_MASTER || strcmp(node->mode, "standalone") != 0 || node->noperm)
+        said->is_unfit = true;
+}
+
+/* S11: and one that has not restarted keeps its vote. */
+static void check_vote(struct sim_world *world, unsigned client, unsigned node)
+{
+    const struct redlock *engine = &world->cluster->clients[client].engine;
+    const uint64_t now_us = now_of(world, client), ttl_us = (uint64_t)world->options.ttl_max_ms * MS;
+    const enum redlock_trouble trouble = redlock_node_trouble(engine, node, now_us);
+    struct sim_said *said = &world->said[client][node];
+    if (trouble != REDLOCK_TROUBLE_RESTARTED && !redlock_node_votes(engine, node, now_us))
+        return;
+    said->is_known = true;
+    if (trouble == REDLOCK_TROUBLE_RESTARTED &&
+        now_us > said->changed_at + (uint64_t)world->options.guard_ms * MS + SLOW_GREETING_TTLS * ttl_us + SECOND)
+        sim_break(world, "S11: client %u gives node %u no vote, although it has not restarted", client, node);
+}
+
+/* S16: the connection is closed as soon as that has been read. */
+static void check_nonsense(struct sim_world *world, unsigned client, unsigned node)
+{
+    const uint64_t number = world->nonsense[client][node];
+    const struct cluster *cluster = world->cluster;
+    const struct cluster_connection *connection = NULL;
+    for (size_t i = 0; number > 0 && i < cluster->connection_count; i++)
+        if (cluster->connections[i]->number == number)
+            connection = cluster->connections[i];
+    if (connection && !connection->client_left && !connection->ended) {
+        if (connection->to_client.count > 0 || connection->arrived.size > 0)
+            return;
+        if (!(redlock_wants(&cluster->clients[client].engine, node) & REDLOCK_WANT_CLOSE))
+            sim_break(world, "S16: client %u keeps a connection to node %u by which nonsense came", client, node);
+        else
+            sim_count(world, SIM_PATH_NONSENSE);
+    }
+    world->nonsense[client][node] = 0;
+}
+
+void sim_rules_look_at_node(struct sim_world *world, unsigned client, unsigned node)
+{
+    check_vote(world, client, node);
+    check_nonsense(world, client, node);
+}
+
+/* ---- What is sent ---- */
+
+static void note_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
+                     struct sim_token *token, struct sim_actor *actor)
+{
+    const struct redlock_lock *lock = lock_of(world, actor);
+    char text[REDLOCK_TOKEN_TEXT + 1];
+    redlock_token(lock, text);
+    if (token->first_at == 0) {
+        token->first_at = now_of(world, actor->client);
+        token->lock = actor->lock;
+        token->life = actor->life;
+        token->ttl_ms = (uint32_t)call->ttl_ms;
+        token->started_at = strcmp(text, call->token) == 0 ? redlock_last_round(lock)->started_at : 0;
+    }
+    if (!call->did)
+        return;
+    token->set_at[connection->node] = world->cluster->now_us;
+    if (connection->client_left)
+        token->stale |= (uint8_t)(1 << connection->node);
+}
+
+void sim_rules_saw_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
+                       struct sim_token *token)
+{
+    const unsigned c = connection->client, k = connection->node;
+    for (unsigned i = 0; i < world->options.lock_count; i++)
+        if (strcmp(call->key, sim_resource(i)) == 0)
+            note_set(world, connection, call, token, sim_actor_of(world, c, i));
+    if (!sim_class_is_promised(world->options.class) || connection->client_left || connection->ended)
+        return; /* What comes late was right when it was sent. */
+    if (!call->did && is_left(world, sim_actor_of(world, c, token->lock), k))
+        sim_break(world, "S6: client %u sends a SET of %s to node %u, where an older token of the same lock may lie", c,
+                  call->key, k);
+    if (world->said[c][k].connection == connection->number && world->said[c][k].is_unfit)
+        sim_break(world, "S12: client %u asks node %u for a vote on %s, which is no master of its own, or does not say", c, k,
+                  call->key);
+    check_guard(world, c, k, call->key);
+}
+
+/* S9: what is held stays where it is. A token that was adopted may have been released by who had it before. */
+void sim_rules_saw_release(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
+                           struct sim_token *token)
+{
+    const struct sim_actor *actor = sim_actor_of(world, connection->client, token->lock);
+    char text[REDLOCK_TOKEN_TEXT + 1];
+    if (!call->did && token->misses[connection->node] < UINT8_MAX)
+        token->misses[connection->node]++;
+    redlock_token(lock_of(world, actor), text);
+    if (token->life == actor->life && strcmp(text, call->token) == 0 && actor->valid_until > now_of(world, actor->client))
+        sim_break(world, "S9: client %u removes its token from node %u although it holds %s", actor->client, connection->node,
+                  sim_resource(actor->lock));
+}
+
+/* ---- What is counted and promised ---- */
+
+/* S2, in whole microseconds and rounded against the holder: the end of what a round may promise. */
+static uint64_t promised_until(const struct sim_world *world, const struct redlock_round *round, uint32_t ttl_ms)
+{
+    const uint64_t ttl_us = (uint64_t)ttl_ms * MS, drift = (ttl_us * world->options.drift_ppm + SECOND - 1) / SECOND;
+    const uint64_t lost = drift + DRIFT_FIXED_US;
+    return round->started_at + (ttl_us > lost ? ttl_us - lost : 0);
+}
+
+/* S1, S3, S8: a quorum of nodes has done it, not merely answered. */
+static void check_grants(struct sim_world *world, const struct sim_actor *actor, unsigned granted, unsigned did)
+{
+    const unsigned n = world->options.node_count;
+    if (count_bits(granted) < n / 2 + 1)
+        sim_break(world, "S1: client %u takes %u votes of %u nodes on %s for a quorum", actor->client, count_bits(granted), n,
+                  sim_resource(actor->lock));
+    for (unsigned k = 0; k < n; k++)
+        if (has(granted, k) && !has(did, k))
+            sim_break(world, "S3: client %u counts a vote of node %u on %s, which has not done what it was asked",
+                      actor->client, k, sim_resource(actor->lock));
+}
+
+/* S12: looked at is what each of the two said on the connection by which it was asked. */
+static void check_servers(struct sim_world *world, const struct sim_actor *actor, const struct sim_token *token,
+                          unsigned granted)
+{
+    const struct sim_said *said = world->said[actor->client];
+    for (unsigned j = 0; j < world->options.node_count; j++)
+        for (unsigned k = 0; k < j; k++)
+            if (has(granted, j) && has(granted, k) && said[j].connection == token->connection[j] &&
+                said[k].connection == token->connection[k] && strcmp(said[j].run_id, said[k].run_id) == 0)
+                sim_break(world, "S12: client %u counts two votes of one server on %s, as nodes %u and %u", actor->client,
+                          sim_resource(actor->lock), k, j);
+}
+
+void sim_rules_saw_won(struct sim_world *world, const struct sim_actor *actor)
+{
+    const struct redlock_lock *lock = lock_of(world, actor);
+    const struct redlock_round *round = redlock_last_round(lock);
+    const uint64_t now_us = now_of(world, actor->client), valid_us = redlock_valid_us(lock, now_us);
+    char text[REDLOCK_TOKEN_TEXT + 1];
+    redlock_token(lock, text);
+    const struct sim_token *token = sim_token_of(world, text, actor->client);
+    check_grants(world, actor, round->granted, token->did);
+    check_servers(world, actor, token, round->granted);
+    if (token->first_at < round->started_at)
+        sim_break(world, "S2: client %u reads the clock for %s after it has sent", actor->client, sim_resource(actor->lock));
+    if (valid_us == 0 || valid_us < (uint64_t)actor->min_validity_ms * MS)
+        sim_break(world, "S2: client %u wins %s with too little left", actor->client, sim_resource(actor->lock));
+    if (now_us + valid_us > promised_until(world, round, actor->ttl_ms))
+        sim_break(world, "S2: client %u takes %s for longer than TTL, drift and elapsed time allow", actor->client,
+                  sim_resource(actor->lock));
+    if (redlock_valid_us(lock, round->started_at - 1) > 0 || redlock_valid_us(lock, now_us + valid_us) > 0)
+        sim_break(world, "S10: client %u holds %s before its beginning or after its end", actor->client,
+                  sim_resource(actor->lock));
+}
+
+void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor)
+{
+    const struct redlock_lock *lock = lock_of(world, actor);
+    const struct redlock_round *round = redlock_last_round(lock);
+    const uint64_t now_us = now_of(world, actor->client), until = now_us + redlock_valid_us(lock, now_us);
+    const uint64_t before = actor->adopted ? 0 : actor->valid_until, promised = promised_until(world, round, actor->ttl_ms);
+    char text[REDLOCK_TOKEN_TEXT + 1];
+    redlock_token(lock, text);
+    check_grants(world, actor, round->granted, sim_token_of(world, text, actor->client)->extended);
+    if (!actor->adopted && before <= now_us)
+        sim_break(world, "S9: client %u extends %s, which was not held any more", actor->client, sim_resource(actor->lock));
+    if (until < before)
+        sim_break(world, "S9: client %u loses by an extension of %s what it was promised", actor->client,
+                  sim_resource(actor->lock));
+    if (now_us >= promised || until > (before > promised ? before : promised))
+        sim_break(world, "S2: client %u extends %s for longer than TTL, drift and elapsed time allow", actor->client,
+                  sim_resource(actor->lock));
+    if (++actor->extension_count > actor->extension_limit && actor->extension_limit > 0)
+        sim_break(world, "S13: client %u extends %s more often than the limit", actor->client, sim_resource(actor->lock));
+}
+
+/* S14: a new attempt has begun; the one before it is known from the last look. */
+void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor)
+{
+    const struct redlock_round *round = redlock_last_round(lock_of(world, actor));
+    const uint64_t decided_at = actor->round_decided_at;
+    if (actor->attempts == 0 || decided_at == 0)
+        return;
+    const uint64_t took_us = decided_at - actor->round_at, pause_us = round->started_at - decided_at - took_us;
+    if (round->started_at - decided_at < took_us)
+        sim_break(world, "S14: client %u tries %s again sooner than the last round took", actor->client,
+                  sim_resource(actor->lock));
+    actor->same_pauses = pause_us == actor->pause_us ? actor->same_pauses + 1 : 0;
+    actor->pause_us = pause_us;
+    if (actor->same_pauses >= SAME_PAUSES_MAX)
+        sim_break(world, "S14: the pauses of client %u before %s are all alike", actor->client, sim_resource(actor->lock));
+}
+
+void sim_rules_look_at_lock(struct sim_world *world, struct sim_actor *actor)
+{
+    const struct redlock_lock *lock = lock_of(world, actor);
+    const struct redlock_round *round = redlock_last_round(lock);
+    const uint64_t now_us = now_of(world, actor->client), valid_us = redlock_valid_us(lock, now_us);
+    const unsigned votes = count_bits(round->granted) + count_bits(round->refused) + count_bits(round->unknown) +
+                           count_bits(round->not_asked);
+    if (votes != count_bits((unsigned)(round->granted | round->refused | round->unknown | round->not_asked)))
+        sim_break(world, "S8: client %u counts a node's vote on %s twice", actor->client, sim_resource(actor->lock));
+    actor->valid_until = valid_us > 0 ? now_us + valid_us : 0;
+    actor->round_decided_at = round->decided_at;
+    if (sim_class_is_promised(world->options.class))
+        check_idle(world, actor);
+}
