@@ -112,6 +112,20 @@ TEST(an_error_inside_an_array_is_not_told_of_the_node)
     check_words(REDLOCK_TROUBLE_PROTOCOL, "not a Redis server: an answer of the wrong type in the handshake");
 }
 
+TEST(s11_a_clock_that_goes_back_does_not_end_the_guard)
+{
+    size_t size;
+
+    connect_to_it(NULL);
+    r.config.guard_ms = REDLOCK_GUARD_MS;
+    redlock_output(&r, 0, &size);
+    redlock_sent(&r, 0, size);
+    introduce_itself(100000000);
+    CHECK(!redlock_node_votes(&r, 0, 100000000));
+    CHECK(!redlock_node_votes(&r, 0, 50000000));
+    CHECK(redlock_node_votes(&r, 0, 100000000 + (uint64_t)REDLOCK_GUARD_MS * 1000));
+}
+
 TEST(s12_a_server_that_names_no_mode_has_no_vote)
 {
     greet(NULL);
