@@ -6,7 +6,8 @@
 
 enum {
     SPREAD = 8,             /* An extension begins up to an eighth of its interval early. */
-    PATIENCE = 4            /* After one that failed the next begins within a quarter of the validity that is left. */
+    PATIENCE = 4,           /* After one that failed the next begins within a quarter of the validity that is left, */
+    PAUSE_MIN_US = 1000     /* but not at once: time stands still during a tick, which would never end. */
 };
 
 static void tell(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
@@ -79,7 +80,7 @@ static uint64_t pause_us(struct redlock *r, const struct redlock_lock *lock)
 {
     uint32_t retry_us = r->config.retry_ms * 1000;
 
-    return sooner(retry_us / 2 + throw_dice(r, retry_us), (lock->valid_until - r->now_us) / PATIENCE);
+    return later(PAUSE_MIN_US, sooner(retry_us / 2 + throw_dice(r, retry_us), (lock->valid_until - r->now_us) / PATIENCE));
 }
 
 void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
