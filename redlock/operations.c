@@ -12,10 +12,12 @@ void redlock_lock_init(struct redlock_lock *lock)
     *lock = (struct redlock_lock){ .status = REDLOCK_LOST, .attempt_status = REDLOCK_LOST };
 }
 
-/* Is nothing under way, and nothing held by this clock? */
+/* Is nothing under way that the caller began, and nothing held by this clock? */
 static bool has_ended(const struct redlock_lock *lock, uint64_t now_us)
 {
-    return lock->phase == PHASE_IDLE || (lock->phase == PHASE_HELD && !lock_is_held(lock, now_us));
+    bool was_won = lock->phase == PHASE_HELD || lock->is_quiet;
+
+    return lock->phase == PHASE_IDLE || (was_won && !lock_is_held(lock, now_us));
 }
 
 static bool is_same(const struct redlock_name *a, const struct redlock_name *b)
@@ -100,7 +102,7 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     status = check_names(r, names, count);
     if (status != REDLOCK_OK) return status;
     if (!has_ended(lock, r->now_us) || (!is_idle && !is_about(lock, names, count))) return REDLOCK_BAD_STATE;
-    if (lock->phase == PHASE_HELD) retire(r, lock);
+    if (lock->phase != PHASE_IDLE) retire(r, lock);
     if (is_idle) {
         lock->owed_ttl_ms = 0;
         lock->owed_until = 0;
