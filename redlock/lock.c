@@ -391,7 +391,7 @@ static void vote(const struct answer *a)
     if (is_vote(a->lock, a->current, a->command)) round_vote(&a->lock->round, a->k, vote);
 }
 
-static uint32_t as_ms(int64_t pttl)
+uint32_t lock_ms_of(int64_t pttl)
 {
     if (pttl == -1) return REDLOCK_FOREVER;     /* No TTL. */
     if (pttl < 0)   return 0;                   /* No key any more. */
@@ -407,7 +407,7 @@ static void learn_from_refusal(struct redlock *r, const struct answer *a)
 
     if (a->scripted && wire_read_refusal(a->reply, &counter, &pttl)) {
         lock->ticket_seen = later(lock->ticket_seen, counter);
-        lock->stakes[a->k].holder_ms = as_ms(pttl);
+        lock->stakes[a->k].holder_ms = lock_ms_of(pttl);
         if (pttl != -2) lock->taken |= bit_of(a->k);
     } else if (lock->phase != PHASE_WAITING) {
         lock->told |= bit_of(a->k);
@@ -466,6 +466,12 @@ static void answer_restore(struct redlock *r, const struct answer *a)
     if (is_open) (void)send_script(r, a);
 }
 
+/* A release that was not executed has not given back a place among the waiters either. */
+static void keep_place(struct redlock_lock *lock, unsigned k)
+{
+    if (lock->wait_number != 0 && !lock_is_trying(lock)) lock->waits |= bit_of(k);
+}
+
 /* "Gone" is the end of it, unless the SET may still be on its way on a connection that broke: then once more, later. An
  * error leaves it owed, but for a key of another type, which is not ours. */
 static void answer_release(struct redlock *r, const struct answer *a)
@@ -475,6 +481,7 @@ static void answer_release(struct redlock *r, const struct answer *a)
     bool is_gone = a->meaning == WIRE_REFUSED || a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
 
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
+    if (a->meaning == WIRE_ERROR && !is_gone) keep_place(lock, a->k);
     if (send_script(r, a)) return;
     vote(a);
     if (a->meaning == WIRE_GRANTED && a->reply->integer == 2) lock->yields_to = waiter_hash(lock);
@@ -500,7 +507,7 @@ static void see_ttl(struct redlock_sight *sight, const struct answer *a)
     sight->seen = a->meaning == WIRE_GRANTED;
     sight->exists = sight->seen && a->reply->integer != -2;
     sight->has_ttl = sight->exists && a->reply->integer != -1;
-    sight->ttl_ms = sight->has_ttl ? as_ms(a->reply->integer) : 0;
+    sight->ttl_ms = sight->has_ttl ? lock_ms_of(a->reply->integer) : 0;
 }
 
 static void answer_question(const struct answer *a)
@@ -514,7 +521,7 @@ static void answer_question(const struct answer *a)
     }
     lock->told &= (uint16_t)~bit_of(a->k);
     if (lock->sights) see_ttl(&lock->sights[a->k], a);
-    else if (a->meaning == WIRE_GRANTED) lock->stakes[a->k].holder_ms = as_ms(a->reply->integer);
+    else if (a->meaning == WIRE_GRANTED) lock->stakes[a->k].holder_ms = lock_ms_of(a->reply->integer);
 }
 
 static bool is_with_ttl(enum wire_command command)
@@ -522,9 +529,10 @@ static bool is_with_ttl(enum wire_command command)
     return command == WIRE_ACQUIRE || command == WIRE_RESTORE || command == WIRE_EXTEND;
 }
 
+/* A release that is owed meanwhile goes first. */
 static bool is_in_wait(const struct answer *a)
 {
-    return a->current && a->lock->phase == PHASE_WAITING;
+    return a->current && a->lock->phase == PHASE_WAITING && a->lock->stakes[a->k].want == WIRE_NONE;
 }
 
 void lock_answer(struct redlock *r, const struct answer *a)
@@ -558,6 +566,7 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
     lock->told &= (uint16_t)~bit_of(k);
     if (is_with_ttl((enum wire_command)asked->command)) stake_note_end(r, lock);
     if (asked->command == WIRE_ACQUIRE || asked->command == WIRE_RESTORE) stake->stale = true;
+    if (asked->command == WIRE_RELEASE) keep_place(lock, k);
     if (stake->state == STAKE_LEAVING) stake_owe(r, lock, k);
     lock_judge(r, lock);
 }
@@ -592,7 +601,7 @@ static void tick_debts(struct redlock *r, struct redlock_lock *lock)
         lock->owed_until = timeout_at(r);
         return;
     }
-    if (expired) lock->waits = 0;
+    if (expired) lock->waits &= (uint16_t)~lock->owed;      /* Those places are given up; there may be others. */
     for (unsigned k = 0; k < r->node_count && expired; k++)
         if (lock->stakes[k].state == STAKE_OWED) lock_clear_stake(r, lock, k);
     if (lock->late && r->now_us >= lock->debt_at) redlock_pay(r, lock, r->now_us);

@@ -153,6 +153,9 @@ struct answer {
     const struct wire_reply *reply;
 };
 
+/* What PTTL says, in ms: FOREVER, 0 for no key, and never more than what is told. */
+REDLOCK_PRIVATE uint32_t lock_ms_of(int64_t pttl);
+
 REDLOCK_PRIVATE void lock_answer(struct redlock *r, const struct answer *a);
 
 /* A command will not be answered any more: its connection is lost. The lock may be NULL. */

@@ -119,6 +119,13 @@ static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k,
     }
 }
 
+/* Has the lock been won meanwhile without this node, or does it wait no more? */
+static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock, enum wire_command command)
+{
+    if (command == WIRE_WAIT) return lock->phase != PHASE_WAITING;
+    return (command == WIRE_ACQUIRE || command == WIRE_RESTORE) && lock_is_overdue(r, lock);
+}
+
 /* Encodes what the lock wants of node k, from its own fields. False: it does not fit now. */
 static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct resp_writer *w)
 {
@@ -142,7 +149,7 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
         .arrived_at = lock->arrived_at,
     };
 
-    if ((command == WIRE_ACQUIRE || command == WIRE_RESTORE) && lock_is_overdue(r, lock)) {   /* Won meanwhile without this node. */
+    if (is_obsolete(r, lock, command)) {
         stake_want_nothing(r, lock, k);
         return true;
     }

@@ -8,7 +8,7 @@
 
 enum {
     LISTEN_MS = 10000,      /* How long ears stay open after the last that lined up. */
-    PATIENCE_MAX = 5,       /* With places on a quorum the pause is doubled after each refusal, so often at most. */
+    PATIENCE_MAX = 5,       /* So often is the pause doubled at most. */
     YIELD_ROUNDS = 3        /* How many times the last round's duration somebody who was woken gets to take the lock. */
 };
 
@@ -35,11 +35,11 @@ static bool is_open(const struct redlock *r, unsigned k)
     return r->nodes[r->node_count + k].state == NODE_READY;
 }
 
-/* Opens the ears, or keeps them open, for a lock that can wait. */
+/* Opens the ears, or keeps them open until its next attempt, for a lock that can wait. */
 static bool listen(struct redlock *r, struct redlock_lock *lock)
 {
     if (!r->config.wake_ups || lock->arrived_at == 0 || !draw_name(r)) return false;
-    r->listen_until = r->now_us + (uint64_t)LISTEN_MS * 1000;
+    r->listen_until = later(r->listen_until, later(lock->retry_at, r->now_us + (uint64_t)LISTEN_MS * 1000));
     if (lock->wait_number == 0) lock->wait_number = ++r->wait_count;
     if (lock->wait_number == 0) lock->wait_number = ++r->wait_count;     /* After 2^32 of them. */
     return true;
@@ -54,13 +54,21 @@ void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
     stake_want(r, lock, k, WIRE_WAIT);
 }
 
+/* With places on a quorum the pause is doubled after each refusal, but not beyond the life of those places. */
+static unsigned doublings_of(const struct redlock *r, const struct redlock_lock *lock)
+{
+    unsigned doublings = round_count(lock->waits) >= quorum_of(r->node_count) ? lock->refusals : 0;
+
+    while (doublings > 0 && (uint64_t)r->config.retry_ms << doublings > WIRE_WAITERS_LIFE_MS / 2) doublings--;
+    return doublings;
+}
+
 /* S14: at least as long as the round took, and a random time beyond; the last attempt comes when the time to wait ends. Who
  * will be woken looks by himself ever more rarely. */
 static bool schedule(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t earliest = r->now_us + (r->now_us - lock->round.started_at);
-    bool has_places = round_count(lock->waits) >= quorum_of(r->node_count);
-    unsigned doublings = has_places ? lock->refusals : 0;
+    unsigned doublings = doublings_of(r, lock);
     uint32_t retry_us = r->config.retry_ms * 1000;
     uint64_t pause = (uint64_t)(retry_us / 2 + throw_dice(r, retry_us)) << doublings;
 
@@ -133,8 +141,7 @@ void waiter_answer(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
 
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
-    lock->stakes[a->k].holder_ms = a->reply->integer < 0 ? 0 : (uint32_t)a->reply->integer;
-    if (a->reply->integer == -1) lock->stakes[a->k].holder_ms = REDLOCK_FOREVER;
+    lock->stakes[a->k].holder_ms = lock_ms_of(a->reply->integer);
     if (lock->is_yielding) return;
     if (a->reply->integer == -2) lock->woken |= bit_of(a->k);
     hurry(r, lock);
