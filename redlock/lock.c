@@ -153,13 +153,17 @@ static uint64_t min_validity_us(const struct redlock_lock *lock)
     return later(1, (uint64_t)lock->min_validity_ms * 1000);
 }
 
-/* S15: more than the wall clock, than every counter that a node told of, and than what was proposed before. */
+/* S15: more than the wall clock, than every counter that a node told of, and than what was proposed before. But a node with a
+ * wrong clock may tell of a counter that all others find too far ahead; then, for one attempt, by the wall clock alone. */
 static bool propose_ticket(const struct redlock *r, struct redlock_lock *lock)
 {
-    uint64_t wall = r->now_us + lock->wall_offset_us;
+    uint64_t wall = r->now_us + lock->wall_offset_us, seen = later(lock->ticket, lock->ticket_seen);
+    bool is_too_far = lock->is_ahead || seen >= WIRE_TICKET_MAX;
 
     if (!lock->has_ticket) return true;
-    lock->ticket = later(wall, later(lock->ticket, lock->ticket_seen) + 1);
+    if (is_too_far) lock->ticket_seen = 0;
+    lock->is_ahead = false;
+    lock->ticket = is_too_far ? wall : later(wall, seen + 1);
     return lock->ticket <= WIRE_TICKET_MAX;
 }
 
@@ -438,6 +442,8 @@ static void answer_acquire(struct redlock *r, const struct answer *a)
         return;
     }
     vote(a);
+    if (a->current && a->trouble == REDLOCK_TROUBLE_AHEAD)
+        lock->is_ahead = lock->ticket > lock->round.started_at + lock->wall_offset_us;
     if (a->meaning != WIRE_REFUSED) return;
     if (state == STAKE_PLACED || state == STAKE_OWED) {
         stake_set(lock, a->k, STAKE_NONE);

@@ -149,7 +149,7 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     lock->valid_from = lock->valid_until = 0;
     lock->has_ticket = request->ticket;
     lock->ticket = lock->ticket_seen = 0;
-    lock->is_corrected = lock->is_yielding = false;
+    lock->is_corrected = lock->is_ahead = lock->is_yielding = false;
     lock->wall_offset_us = request->wall_us - now_us;
     lock->arrived_at = request->wall_us <= WIRE_TICKET_MAX && request->wait_ms > 0 ? request->wall_us : 0;
     lock->refusals = 0;

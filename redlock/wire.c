@@ -272,13 +272,10 @@ static enum wire_answer read_ok(const struct wire_reply *reply)
     return reply->type == RESP_SIMPLE && text_is(reply, "OK") ? WIRE_GRANTED : WIRE_WRONG;
 }
 
-/* S3: only +OK is a grant. */
+/* S3: only +OK is a grant. A refusal that tells of no ticket is one as well: somebody uses the counter's key for what is his. */
 static enum wire_answer read_acquire(bool scripted, const struct wire_reply *reply)
 {
-    uint64_t counter;
-    int64_t pttl;
-
-    if (scripted ? wire_read_refusal(reply, &counter, &pttl) : reply->type == RESP_NULL_BULK) return WIRE_REFUSED;
+    if (reply->type == (scripted ? RESP_BULK : RESP_NULL_BULK)) return WIRE_REFUSED;
     return read_ok(reply);
 }
 
