@@ -4,14 +4,18 @@
  * The exceptions:
  *   PTTL           The two read their clocks one after the other: the same within "blur", the slowest exchange of the round.
  *   INFO           As the engine reads it: run_id and uptime are there, the uptime is the same, so is the mode.
+ *   ACQUIRE, WAIT  The PTTL that they tell, likewise; and of an AHEAD, the seconds of the clock.
  *   ROLE           Up to the name of the role. The offsets and addresses behind it are made up, and read by nobody.
  *   DEL, FLUSHALL, SCRIPT FLUSH, and what else others do: the model takes them for a bug of the engine. They are sent to the
  *                  server only, and done to the model by hand.
- * Left out: an ACL that hides keys by name; scripts and options of SET that the engine does not send.
+ * Left out: an ACL that hides keys or channels by name; a command of more than ten words before the login, at which a server
+ * hangs up; what else than SUBSCRIBE is sent by who has subscribed; scripts and options of SET that the engine does not send.
  *
  * Keys run out by the server's clock and by the model's: the model is told what the clock was when the command was sent. No
  * command about a key is sent while that key is about to end. Where a slow machine makes it uncertain all the same, the
  * round is cut short and another one begins.
+ *
+ * What is published is held against what ears of both have heard when the round ends.
  *
  * Each test names the kinds of replies that it must have seen, and how often: two that are silent agree as well. */
 #define _XOPEN_SOURCE 700
@@ -37,9 +41,12 @@ enum {
     TROUBLE_COMMANDS = 2500,    /* In each trouble. */
     ROUND_COMMANDS = 130,       /* Then the keys are others and the connections new. */
     LINES = 3,
-    NAMES = 12,
+    EARS = 2,
+    NAMES = 14,
+    SET_MAX = 4,                /* Names of one command, */
+    TOUCHED_MAX = 3 * SET_MAX,  /* and keys: of each the resource's, its counter, its waiters. */
     TOKENS = 4,
-    REQUEST_MAX = WIRE_COMMAND_MAX + REDLOCK_RESOURCE_MAX,
+    REQUEST_MAX = 4096,
     REPLY_MAX = 8192,
     KIND_MAX = 96,
     ANSWER_S = 20,
@@ -64,7 +71,8 @@ struct request {
     uint8_t bytes[REQUEST_MAX];
     size_t size;
     const char *label;
-    struct slice key;           /* That it is about; size 0 and data NULL: none. */
+    struct slice keys[TOUCHED_MAX]; /* That it is about. */
+    unsigned key_count;
     int64_t extends_ms;         /* 0: it does not. */
 };
 
@@ -80,7 +88,7 @@ struct trouble {
 
 static struct server server;
 static struct model_node node;
-static struct line lines[LINES], admin;
+static struct line lines[LINES], ears[EARS], admin;
 static struct redlock_login login;      /* The one that is right. */
 static const struct trouble *trouble;
 static struct kind *wanted;
@@ -114,16 +122,30 @@ static uint64_t fresh_seed(void)
 
 /* ---- What there is to talk about ---- */
 
-static struct slice any_name(void)
+static struct slice name_of(uint32_t number)
 {
-    static const char *const texts[] = { "a", "", "b c", "{door}:1", "'quoted'", "*3\r\n$3\r\n", "\xff\xfe\x80", "%s%n" };
+    static const char *const texts[] = { "a", "", "b c", "{door}:1", "'quoted'", "*3\r\n$3\r\n", "\xff\xfe\x80", "%s%n",
+                                         "a:ticket", "a:waiters" };
     enum { TEXTS = sizeof texts / sizeof texts[0] };
     static uint8_t longest[NAMES][REDLOCK_RESOURCE_MAX];
-    const uint32_t number = dice(NAMES);
     if (number < TEXTS) return slice_of(texts[number]);
     memset(longest[number], 'x', REDLOCK_RESOURCE_MAX);
     for (uint32_t i = 0; i <= number; i++) longest[number][i * 17] = (uint8_t)i;    /* Zeros among them. */
     return (struct slice){ longest[number], number == TEXTS ? REDLOCK_RESOURCE_MAX : number * 9 };
+}
+
+static struct slice any_name(void)
+{
+    return name_of(dice(NAMES));
+}
+
+/* The name and the suffix. Static, one for each number below TOUCHED_MAX. */
+static struct slice name_with_suffix(struct slice name, const char *suffix, unsigned number)
+{
+    static uint8_t bytes[TOUCHED_MAX][REDLOCK_RESOURCE_MAX + 16];
+    memcpy(bytes[number], name.data, name.size);
+    memcpy(bytes[number] + name.size, suffix, strlen(suffix));
+    return (struct slice){ bytes[number], name.size + strlen(suffix) };
 }
 
 static const uint8_t *any_token(void)
@@ -213,6 +235,29 @@ static bool is_close_call(const struct model_key *key, int64_t extends_ms, uint6
 {
     return key && key->expires_ms > 0 && trouble && extends_ms > 0 &&
            distance(key->expires_ms, ms_of(now_us) + (uint64_t)extends_ms) <= blur_ms;
+}
+
+static void touch(struct request *request, struct slice key)
+{
+    request->keys[request->key_count++] = key;
+}
+
+/* Whether any of the request's keys ends about that time. *awaited: one that does. */
+static bool any_ends_about(const struct line *line, const struct request *request, uint64_t from_us, uint64_t to_us,
+                           const struct model_key **awaited)
+{
+    for (unsigned i = 0; i < request->key_count; i++) {
+        *awaited = key_seen(line->session.database, request->keys[i]);
+        if (ends_about(*awaited, from_us, to_us)) return true;
+    }
+    return false;
+}
+
+static bool any_is_close_call(const struct line *line, const struct request *request, uint64_t now_us)
+{
+    for (unsigned i = 0; i < request->key_count; i++)
+        if (is_close_call(key_seen(line->session.database, request->keys[i]), request->extends_ms, now_us)) return true;
+    return false;
 }
 
 static void await_end(const struct model_key *key)
@@ -306,9 +351,40 @@ static bool same_identity(struct slice a, struct slice b)
            one.trouble == other.trouble && distance(one.uptime_s, other.uptime_s) <= 2 + blur_ms / 1000;
 }
 
+static const uint8_t *last_blank(const uint8_t *data, size_t size)
+{
+    while (size > 0 && data[size - 1] != ' ') size--;
+    return size > 0 ? data + size - 1 : NULL;
+}
+
+/* "$11\r\n1234 99999\r\n": the same counter; the PTTL may differ. */
+static bool same_refusal(struct slice a, struct slice b)
+{
+    const size_t head_a = first_lines(a, 1).size, head_b = first_lines(b, 1).size;
+    const uint8_t *blank_a = last_blank(a.data + head_a, a.size - head_a);
+    const uint8_t *blank_b = last_blank(b.data + head_b, b.size - head_b);
+    if (!blank_a || !blank_b) return false;
+    const struct slice counter_a = { a.data + head_a, (size_t)(blank_a - a.data) - head_a };
+    const struct slice counter_b = { b.data + head_b, (size_t)(blank_b - b.data) - head_b };
+    return slices_equal(counter_a, counter_b) &&
+           same_ttl((struct slice){ blank_a, (size_t)(a.data + a.size - blank_a) },
+                    (struct slice){ blank_b, (size_t)(b.data + b.size - blank_b) });
+}
+
+static bool same_ahead(struct slice a, struct slice b)
+{
+    static const char begins[] = "-AHEAD of the clock of this node: ";
+    const size_t size = sizeof begins - 1;
+    if (a.size < size || b.size < size || memcmp(a.data, begins, size) != 0 || memcmp(b.data, begins, size) != 0) return false;
+    return distance(strtoull((const char *)a.data + size, NULL, 10), strtoull((const char *)b.data + size, NULL, 10)) <=
+           1 + blur_ms / 1000;
+}
+
 /* Of two replies that are no errors. */
 static bool same_but_for_exceptions(const char *label, struct slice a, struct slice b)
 {
+    if (strstr(label, "acquire")) return same_refusal(a, b);
+    if (strstr(label, "wait")) return same_ttl(a, b);
     if (strcmp(label, "PTTL") == 0) return same_ttl(a, b);
     if (strcmp(label, "INFO") == 0) return same_identity(a, b);
     if (strcmp(label, "ROLE") == 0) return slices_equal(first_lines(a, 3), first_lines(b, 3));
@@ -317,7 +393,7 @@ static bool same_but_for_exceptions(const char *label, struct slice a, struct sl
 
 static bool same_reply(const char *label, struct slice real, struct slice model)
 {
-    if (slices_equal(real, model)) return true;
+    if (slices_equal(real, model) || same_ahead(real, model)) return true;
     return model.size > 0 && reply_size(model.data, model.size) == model.size && real.data[0] != '-' &&
            model.data[0] == real.data[0] && same_but_for_exceptions(label, real, model);
 }
@@ -326,7 +402,7 @@ static bool same_reply(const char *label, struct slice real, struct slice model)
 static void count_kind(const char *label, struct slice reply, bool ended)
 {
     char text[KIND_MAX];
-    const bool is_time = strcmp(label, "PTTL") == 0 && reply.data[0] == ':' && reply.data[1] != '-';
+    const bool is_time = (strcmp(label, "PTTL") == 0 || strstr(label, "wait")) && reply.data[0] == ':' && reply.data[1] != '-';
     const int line = (int)first_lines(reply, 1).size - 2;
     snprintf(text, sizeof text, "%s%s %.*s", ended ? "ended: " : "", label, is_time ? 3 : line,
              is_time ? ":ms" : (const char *)reply.data);
@@ -337,14 +413,15 @@ static void count_kind(const char *label, struct slice reply, bool ended)
 /* Where it is uncertain what is right, nothing is compared, and the round is over: the two may have different keys now. */
 static void exchange(struct line *line, const struct request *request)
 {
-    const struct model_key *key = request->key.data ? key_seen(line->session.database, request->key) : NULL;
-    if (ends_about(key, server_us(), server_us())) await_end(key);
+    const struct model_key *key;
+    while (any_ends_about(line, request, server_us(), server_us(), &key)) await_end(key);
     const uint64_t from_us = server_us();
     const struct slice real = ask_server(line->fd, request);
     const uint64_t to_us = server_us();
     note_duration(from_us, to_us);
-    round_over = ends_about(key, from_us, to_us) || is_close_call(key, request->extends_ms, from_us);
+    round_over = any_ends_about(line, request, from_us, to_us, &key) || any_is_close_call(line, request, from_us);
     if (round_over) return;
+    key = request->key_count > 0 ? key_seen(line->session.database, request->keys[0]) : NULL;
     const bool ended = key && key->expires_ms > 0 && key->expires_ms < ms_of(from_us);
     const struct slice model = ask_model(line, request, from_us);
     sent++;
@@ -369,32 +446,73 @@ static void end_request(struct request *request, const struct resp_writer *write
     if (request->size == 0) bail_out("%s does not fit", request->label);
 }
 
+/* Two have ears, the third has gone. */
+static const uint8_t engines[EARS + 1][REDLOCK_NAME_SIZE] = {
+    { 1, 2, 3, 4, 5, 6, 7, 8 }, { 0xff, 0, 0xaa, 9, 9, 9, 9, 0x10 }, { 7, 7, 7, 7, 7, 7, 7, 7 }
+};
+
+/* Some names, each once, and the keys that a command about them may touch. */
+static unsigned draw_names(struct request *request, struct redlock_name names[SET_MAX], unsigned count)
+{
+    const uint32_t first = dice(NAMES);
+    for (unsigned i = 0; i < count; i++) {
+        const struct slice name = name_of((first + i) % NAMES);
+        names[i] = (struct redlock_name){ name.data, name.size };
+        touch(request, name);
+        touch(request, name_with_suffix(name, ":ticket", request->key_count));
+        touch(request, name_with_suffix(name, ":waiters", request->key_count));
+    }
+    return count;
+}
+
+/* None; small ones; and such as are well before, within and beyond what a node's clock allows. */
+static uint64_t any_ticket(uint32_t skew_ms)
+{
+    const uint64_t now_us = server_us(), skew_us = (uint64_t)skew_ms * 1000;
+    switch (dice(6)) {
+    case 0:  return 0;
+    case 1:  return 1 + dice(9);
+    case 2:  return now_us - dice(1000000);
+    case 3:  return now_us + skew_us + 60000000;
+    case 4:  return WIRE_TICKET_MAX - dice(3);
+    default: return now_us + skew_us - 60000000;
+    }
+}
+
 /* A command of a lock, as the engine writes it; every other time with the token that is there. */
 static void lock_request(struct request *request, enum wire_command command, const char *label, const struct line *line)
 {
-    const struct slice name = any_name();
-    const struct model_key *key = key_seen(line->session.database, name);
+    static const uint32_t skews_ms[] = { 1, REDLOCK_SKEW_MS, REDLOCK_SKEW_MS_MAX };
+    const bool is_script = strncmp(label, "EVAL", 4) == 0;
     uint8_t token[REDLOCK_TOKEN_SIZE];
-    const struct redlock_name resource = { name.data, name.size };
-    struct wire_subject subject = { .names = &resource, .name_count = 1, .token = token };
+    struct redlock_name names[SET_MAX];
+    struct wire_subject subject = { .names = names, .token = token };
+    struct resp_writer writer = begin_request(request, label);
+    const bool is_set = is_script && line->session.logged_in && dice(3) == 0;
+    subject.name_count = draw_names(request, names, is_set ? 1 + dice(SET_MAX) : 1);
+    const struct model_key *key = key_seen(line->session.database, request->keys[0]);
     if (!key || dice(2) == 0 || !wire_token_read((const char *)key->value, key->value_size, token))
         memcpy(token, any_token(), sizeof token);
-    struct resp_writer writer = begin_request(request, label);
     subject.ttl_ms = command == WIRE_EXTEND ? any_extension_ms() : any_ttl_ms();
     subject.eval = strncmp(label, "EVAL ", 5) == 0;
+    subject.scripted = command == WIRE_ACQUIRE && is_script;
+    subject.skew_ms = skews_ms[dice(3)];
+    subject.ticket = any_ticket(subject.skew_ms);
+    subject.life_ms = any_ttl_ms();
+    subject.wakes = dice(2) == 0;
+    subject.engine = engines[dice(EARS + 1)];
+    subject.wait_number = command == WIRE_WAIT || dice(4) == 0 ? 1 + dice(12) : 0;
+    subject.arrived_at = dice(2) == 0 ? dice(3) : server_us();
     (void)wire_put(&writer, command, &subject);
-    request->key = name;
     request->extends_ms = command == WIRE_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }
-
-static const uint8_t engine_name[REDLOCK_NAME_SIZE] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 
 static void greeting_request(struct request *request, enum wire_command command, const char *label,
                              const struct redlock_login *with)
 {
     struct resp_writer writer = begin_request(request, label);
-    (void)wire_put_greeting(&writer, command, with, engine_name);
+    (void)wire_put_greeting(&writer, command, with, engines[0]);
     end_request(request, &writer);
 }
 
@@ -433,7 +551,7 @@ static void ttl_request(struct request *request)
     };
     const char *const words[] = { "SET", "a", "x", "NX", "PX", ttls[dice(sizeof ttls / sizeof ttls[0])] };
     words_request(request, "SET with a wrong TTL", words, 6);
-    request->key = slice_of("a");
+    touch(request, slice_of("a"));
 }
 
 /* Commands with too few or too many words, and such as there are none. */
@@ -463,7 +581,7 @@ static void unknown_sha_request(struct request *request)
 {
     static const char *const words[] = { "EVALSHA", "0123456789012345678901234567890123456789", "1", "a", "x" };
     words_request(request, "EVALSHA unknown", words, 5);
-    request->key = slice_of("a");
+    touch(request, slice_of("a"));
 }
 
 static void draw_greeting(struct request *request)
@@ -482,7 +600,11 @@ static void draw_greeting(struct request *request)
 
 static void draw_request(struct request *request, const struct line *line)
 {
-    switch (dice(20)) {
+    switch (dice(28)) {
+    case 20: case 21: lock_request(request, WIRE_ACQUIRE, "EVALSHA acquire", line); break;
+    case 22: case 23: lock_request(request, WIRE_ACQUIRE, "EVAL acquire", line); break;
+    case 24: case 25: lock_request(request, WIRE_WAIT, "EVALSHA wait", line); break;
+    case 26: case 27: lock_request(request, WIRE_WAIT, "EVAL wait", line); break;
     case 0: case 1: case 2: case 3: lock_request(request, WIRE_ACQUIRE, "SET", line); break;
     case 4: case 5: lock_request(request, WIRE_RELEASE, "EVALSHA release", line); break;
     case 6:         lock_request(request, WIRE_RELEASE, "EVAL release", line); break;
@@ -545,12 +667,24 @@ static void remove_key(uint32_t database, struct slice name)
     administer_key("DEL", name, (struct slice){ NULL, 0 }, 0);
 }
 
+/* Of an earlier ticket, or what is none. */
+static struct slice any_counter(char text[64])
+{
+    static const char *const others[] = { "", "x", "12 ", "0x10", "1e3", "-5", "9007199254740993" };
+    if (dice(8) == 0) return slice_of(others[dice(sizeof others / sizeof others[0])]);
+    snprintf(text, 64, "%llu", (unsigned long long)any_ticket(REDLOCK_SKEW_MS));
+    return slice_of(text);
+}
+
 /* Somebody's string or list. In trouble none runs out: nobody could put it back. */
 static void put_key(void)
 {
     static const uint32_t databases[] = { 0, 0, 0, 1, 15 };
     char text[64];
-    const struct slice name = any_name(), value = any_value(text);
+    const bool is_counter = dice(6) == 0;
+    const struct slice resource = any_name();
+    const struct slice name = is_counter ? name_with_suffix(resource, ":ticket", 0) : resource;
+    const struct slice value = is_counter ? any_counter(text) : any_value(text);
     const uint32_t database = databases[dice(5)], kind = dice(8);
     const uint32_t ttl_ms = kind < 2 ? 0 : kind < 5 && !trouble ? SHORT_MS / 2 + dice(SHORT_MS) : LONG_MS + dice(LONG_MS);
     select_as_admin(database);
@@ -621,6 +755,62 @@ static void open_lines(void)
     }
 }
 
+static void subscribe(struct line *ear, const uint8_t engine[REDLOCK_NAME_SIZE])
+{
+    struct request request;
+    struct resp_writer writer = begin_request(&request, "SUBSCRIBE");
+    ear->fd = connect_server();
+    model_session_begin(&node, &ear->session);
+    if (trouble && trouble->logs_in) {
+        struct request log_in;
+        greeting_request(&log_in, WIRE_AUTH, "AUTH", &login);
+        exchange(ear, &log_in);
+    }
+    (void)wire_put_greeting(&writer, WIRE_SUBSCRIBE, NULL, engine);
+    end_request(&request, &writer);
+    exchange(ear, &request);
+    ear->session.out.size = 0;
+}
+
+/* What the ear of the server has heard up to a PING must be what that of the model has. */
+static void check_heard(struct line *ear)
+{
+    static const char *const ping[] = { "PING" };
+    static uint8_t heard[REPLY_MAX * 4];
+    struct request request;
+    size_t have = 0, at = 0, size;
+    bool is_answer = false;
+    words_request(&request, "PING", ping, 1);
+    if (send(ear->fd, request.bytes, request.size, MSG_NOSIGNAL) != (ssize_t)request.size) bail_out("cannot send");
+    while (!is_answer) {
+        const ssize_t got = recv(ear->fd, heard + have, sizeof heard - have, 0);
+        if (got <= 0) bail_out("no answer to an ear's PING");
+        have += (size_t)got;
+        while (!is_answer && (size = reply_size(heard + at, have - at)) > 0) {
+            is_answer = memcmp(heard + at, "*3", 2) != 0;
+            at += is_answer ? 0 : size;
+        }
+    }
+    TAP_CONTEXT("%s", "what an ear has heard");
+    CHECK_MEM(ear->session.out.data, ear->session.out.size, heard, at);
+    for (size_t done = 0; done < at; done += reply_size(heard + done, at - done))
+        count_kind("heard", (struct slice){ heard + done, at - done }, false);
+}
+
+static void open_ears(void)
+{
+    for (unsigned i = 0; i < EARS; i++) subscribe(&ears[i], engines[i]);
+}
+
+static void close_ears(void)
+{
+    for (unsigned i = 0; i < EARS; i++) {
+        if (!round_over && tap.complaints == 0) check_heard(&ears[i]);
+        close(ears[i].fd);
+        model_session_end(&ears[i].session);
+    }
+}
+
 static void close_lines(void)
 {
     for (unsigned i = 0; i < LINES; i++) {
@@ -656,6 +846,7 @@ static void run_round(unsigned commands)
     prepare_round();
     if (trouble && trouble->begin) trouble->begin();
     open_lines();
+    open_ears();
     load_scripts();
     for (unsigned i = 0; i < commands && !round_over && tap.complaints == 0; i++) {
         struct line *line = &lines[dice(LINES)];
@@ -664,6 +855,7 @@ static void run_round(unsigned commands)
         if (!trouble && dice(12) == 0) draw_deed();
     }
     cut_rounds += round_over;
+    close_ears();
     close_lines();
     if (trouble && trouble->end) trouble->end();
 }
@@ -739,6 +931,13 @@ TEST(without_trouble_the_model_answers_like_a_server)
         { "EVALSHA extend -NOSCRIPT", 20, 0 }, { "EVALSHA extend -WRONGTYPE", 20, 0 },
         { "EVAL extend :1", 20, 0 }, { "EVAL extend :0", 100, 0 }, { "EVAL extend -WRONGTYPE", 10, 0 },
         { "EVALSHA unknown -NOSCRIPT", 200, 0 },
+        { "EVALSHA release :2", 5, 0 }, { "EVAL release :2", 5, 0 }, { "heard *3", 10, 0 }, { "SUBSCRIBE *3", 20, 0 },
+        { "EVALSHA acquire +OK", 50, 0 }, { "EVAL acquire +OK", 50, 0 }, { "EVALSHA acquire $", 200, 0 },
+        { "EVAL acquire $", 200, 0 }, { "EVALSHA acquire -AHEAD", 20, 0 }, { "EVAL acquire -AHEAD", 20, 0 },
+        { "EVALSHA acquire -WRONGTYPE", 1, 0 }, { "EVALSHA acquire -NOSCRIPT", 5, 0 },
+        { "EVAL acquire -ERR user_script:1: attempt to compare", 1, 0 },
+        { "EVALSHA wait :ms", 50, 0 }, { "EVALSHA wait :-1", 20, 0 }, { "EVALSHA wait :-2", 20, 0 }, { "EVAL wait :ms", 50, 0 },
+        { "EVALSHA wait -NOSCRIPT", 5, 0 },
         { "PTTL :ms", 200, 0 }, { "PTTL :-1", 50, 0 }, { "PTTL :-2", 50, 0 }, { "ended: PTTL :-2", 2, 0 },
         { "GETRANGE $40", 200, 0 }, { "GETRANGE $41", 20, 0 }, { "GETRANGE $0", 50, 0 }, { "GETRANGE $1", 10, 0 },
         { "GETRANGE -WRONGTYPE", 20, 0 }, { "ended: GETRANGE $0", 2, 0 },
@@ -804,9 +1003,10 @@ TEST(before_the_login_of_a_user_the_model_answers_like_a_server)
 static void forbid_some(void)
 {
     static const char *const commands[] = { "INFO", "ROLE", "SELECT", "SET", "PTTL", "GETRANGE", "EVAL", "EVALSHA", "SCRIPT",
-                                            "CLIENT", "GET", "DEL", "PEXPIRE" };
+                                            "CLIENT", "GET", "DEL", "PEXPIRE", "TIME", "PUBLISH", "ZADD", "ZREM", "ZPOPMIN",
+                                            "SUBSCRIBE" };
     enum { COUNT = sizeof commands / sizeof commands[0] };
-    static char forbidden[128];
+    static char forbidden[192];
     static unsigned turn;
     ask_for_user();
     forbidden[0] = '\0';
@@ -831,7 +1031,26 @@ TEST(where_an_acl_forbids_commands_the_model_answers_like_a_server)
         { "INFO -NOPERM", 1, 0 }, { "ROLE -NOPERM", 1, 0 }, { "SELECT -NOPERM", 1, 0 }, { "PTTL -NOPERM", 1, 0 },
         { "GETRANGE -NOPERM", 1, 0 }, { "EVALSHA release -NOPERM", 1, 0 }, { "EVAL release -NOPERM", 1, 0 },
         { "EVALSHA release -ERR The user executing the script", 1, 0 }, { "EVALSHA extend -ERR The user executing", 1, 0 },
+        { "EVAL acquire -ERR The user executing the script", 1, 0 }, { "EVAL wait -ERR The user executing", 1, 0 },
+        { "SUBSCRIBE -NOPERM", 1, 0 },
         { NULL, 0, 0 }
+    };
+    compare_in(&acl, kinds);
+}
+
+static void forbid_publish(void)
+{
+    ask_for_user();
+    ASK(&server, "ACL", "SETUSER", "joe", "-publish");
+    node.noperm = "PUBLISH";
+}
+
+/* The script takes an error for somebody who has heard. */
+TEST(where_an_acl_forbids_to_publish_the_model_answers_like_a_server)
+{
+    static const struct trouble acl = { .begin = forbid_publish, .logs_in = true };
+    static struct kind kinds[] = {
+        { "EVALSHA release :1", 1, 0 }, { "EVALSHA release :2", 1, 0 }, { "EVALSHA wait :ms", 20, 0 }, { NULL, 0, 0 }
     };
     compare_in(&acl, kinds);
 }
@@ -854,7 +1073,7 @@ TEST(out_of_memory_the_model_answers_like_a_server)
 {
     static const struct trouble memory = { .begin = fill_memory, .end = free_memory };
     static struct kind kinds[] = {
-        { "SET -OOM", 50, 0 }, { "EVALSHA release :1", 1, 0 }, { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :1", 1, 0 },
+        { "SET -OOM", 50, 0 }, { "EVAL acquire -OOM", 1, 0 }, { "EVAL wait :", 10, 0 }, { "EVALSHA release :1", 1, 0 }, { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :1", 1, 0 },
         { "EVALSHA release -WRONGTYPE", 1, 0 }, { "PTTL :ms", 10, 0 }, { "GETRANGE $40", 5, 0 }, { NULL, 0, 0 }
     };
     compare_in(&memory, kinds);
@@ -876,7 +1095,7 @@ TEST(without_its_replicas_the_model_answers_like_a_server)
 {
     static const struct trouble replicas = { .begin = lose_replicas, .end = need_no_replicas };
     static struct kind kinds[] = {
-        { "SET -NOREPLICAS", 50, 0 }, { "EVALSHA release -NOREPLICAS", 1, 0 }, { "EVALSHA extend -NOREPLICAS", 1, 0 },
+        { "SET -NOREPLICAS", 50, 0 }, { "EVAL acquire -NOREPLICAS", 1, 0 }, { "EVALSHA release -NOREPLICAS", 1, 0 }, { "EVALSHA extend -NOREPLICAS", 1, 0 },
         { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :0", 5, 0 }, { NULL, 0, 0 }
     };
     compare_in(&replicas, kinds);
@@ -907,7 +1126,7 @@ TEST(after_a_snapshot_that_failed_the_model_answers_like_a_server)
 {
     static const struct trouble snapshot = { .begin = fail_snapshot, .end = need_no_snapshot };
     static struct kind kinds[] = {
-        { "SET -MISCONF", 50, 0 }, { "EVALSHA release -MISCONF", 1, 0 }, { "EVALSHA extend -MISCONF", 1, 0 },
+        { "SET -MISCONF", 50, 0 }, { "EVAL acquire -MISCONF", 1, 0 }, { "EVALSHA release -MISCONF", 1, 0 }, { "EVALSHA extend -MISCONF", 1, 0 },
         { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :0", 5, 0 }, { NULL, 0, 0 }
     };
     compare_in(&snapshot, kinds);
@@ -931,7 +1150,8 @@ TEST(as_a_replica_the_model_answers_like_a_server)
 {
     static const struct trouble replica = { .begin = become_replica, .end = become_master };
     static struct kind kinds[] = {
-        { "SET -READONLY", 50, 0 }, { "EVALSHA release -READONLY", 1, 0 }, { "EVALSHA extend -READONLY", 1, 0 },
+        { "SET -READONLY", 50, 0 }, { "EVAL acquire -READONLY", 1, 0 }, { "EVAL wait :", 10, 0 },
+        { "EVALSHA release -READONLY", 1, 0 }, { "EVALSHA extend -READONLY", 1, 0 },
         { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :0", 5, 0 }, { "ROLE *5", 2, 0 }, { "PTTL :ms", 10, 0 },
         { NULL, 0, 0 }
     };

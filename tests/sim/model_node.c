@@ -10,11 +10,12 @@ enum {
     LINE_MAX = 32,              /* "*3\r\n", "$12\r\n": longer ones are no command of ours. */
     BULK_MAX = 4096,
     DATABASES = 16,
+    STRANGERS_WORDS_MAX = 10,   /* With a longer command before the login a server hangs up. */
     TEXT_MAX = 2048,            /* Of an answer that is made up here. */
     QUOTED_MAX = 128            /* Bytes of a name, and of arguments, that an error quotes. */
 };
 
-enum script { SCRIPT_NONE, SCRIPT_RELEASE, SCRIPT_EXTEND };
+enum script { SCRIPT_NONE, SCRIPT_ACQUIRE, SCRIPT_EXTEND, SCRIPT_RELEASE, SCRIPT_WAIT };
 
 /* A text of a command or a key, not NUL-terminated. */
 struct slice {
@@ -178,6 +179,7 @@ static void key_remove(struct model_node *node, struct model_key *key)
 {
     free(key->name);
     free(key->value);
+    free(key->places);
     *key = node->keys[--node->key_count];
 }
 
@@ -217,6 +219,11 @@ static struct model_key *key_put(struct model_node *node, uint32_t database, str
                                .name_size = name.size, .name = copy_of(name),
                                .value_size = value.size, .value = copy_of(value) };
     return key;
+}
+
+static bool is_string(const struct model_key *key)
+{
+    return !key->is_list && !key->is_sorted_set;
 }
 
 static int64_t key_pttl(const struct model_key *key, uint64_t now_us)
@@ -261,6 +268,7 @@ static void forget_saved(struct model_node *node)
     for (size_t i = 0; i < node->saved_count; i++) {
         free(node->saved[i].name);
         free(node->saved[i].value);
+        free(node->saved[i].places);
     }
     free(node->saved);
     node->saved = NULL;
@@ -272,6 +280,9 @@ static struct model_key key_copy(const struct model_key *key)
     struct model_key copy = *key;
     copy.name = copy_of((struct slice){ key->name, key->name_size });
     copy.value = copy_of((struct slice){ key->value, key->value_size });
+    copy.places = grow(NULL, (key->place_count + 1) * sizeof *copy.places);
+    if (key->place_count > 0)
+        memcpy(copy.places, key->places, key->place_count * sizeof *copy.places);
     return copy;
 }
 
@@ -482,7 +493,7 @@ static void do_getrange(const struct scene *scene)
     const struct slice *a = scene->command->arguments;
     const struct model_key *key = key_named(scene, 1);
     int64_t from, to;
-    if (key && key->is_list) {
+    if (key && !is_string(key)) {
         answer_error(scene, wrong_type, NULL);
     } else if (!slice_number(a[2], &from) || !slice_number(a[3], &to) || from < 0 || to < from) {
         answer(scene, "-ERR value is not an integer or out of range\r\n");
@@ -498,7 +509,7 @@ static void do_get(const struct scene *scene)
     const struct model_key *key = key_named(scene, 1);
     if (!key)
         answer(scene, "$-1\r\n");
-    else if (key->is_list)
+    else if (!is_string(key))
         answer_error(scene, wrong_type, NULL);
     else
         answer_bulk(scene, (struct slice){ key->value, key->value_size });
@@ -507,7 +518,7 @@ static void do_get(const struct scene *scene)
 static void do_strlen(const struct scene *scene)
 {
     const struct model_key *key = key_named(scene, 1);
-    if (key && key->is_list)
+    if (key && !is_string(key))
         answer_error(scene, wrong_type, NULL);
     else
         answer_number(scene, key ? (int64_t)key->value_size : 0);
@@ -537,21 +548,16 @@ static bool is_listed(const char *list, const char *name)
     return found;
 }
 
-/* True when the ACL keeps a script from that command, which is then told. */
-static bool is_forbidden(const struct scene *scene, const char *command, const char *sha)
-{
-    const bool forbidden = is_listed(scene->node->noperm, command);
-    if (forbidden)
-        answer_error(scene, "-ERR The user executing the script can't run this command or subcommand", sha);
-    return forbidden;
-}
-
 static enum script script_of(struct slice text)
 {
-    if (slice_is(text, WIRE_RELEASE_SCRIPT))
-        return SCRIPT_RELEASE;
+    if (slice_is(text, WIRE_ACQUIRE_SCRIPT))
+        return SCRIPT_ACQUIRE;
     if (slice_is(text, WIRE_EXTEND_SCRIPT))
         return SCRIPT_EXTEND;
+    if (slice_is(text, WIRE_RELEASE_SCRIPT))
+        return SCRIPT_RELEASE;
+    if (slice_is(text, WIRE_WAIT_SCRIPT))
+        return SCRIPT_WAIT;
     return SCRIPT_NONE;
 }
 
@@ -584,7 +590,290 @@ static void do_load(const struct scene *scene)
     answer_bulk(scene, slice_of(sha));
 }
 
-/* No Lua is executed here, but a script that does not compare, or that may shorten, does as it says. */
+/* A script that runs. It may be refused a write, but not after it has done one: it is not stopped halfway. */
+struct run {
+    const struct scene *scene;
+    const char *sha;
+    const struct slice *keys, *arguments;
+    unsigned key_count, argument_count;
+    bool has_written;
+    const char *error;          /* What its last call came to; NULL: no error. */
+};
+
+enum effect { READS, FREES, ADDS }; /* FREES: or writes what needs no memory. */
+
+/* redis.call() or redis.pcall() of that command: does it get as far as to be executed? */
+static bool may_call(struct run *run, const char *command, enum effect effect)
+{
+    const struct model_node *node = run->scene->node;
+    const bool is_write = effect != READS;
+    run->error = is_write && !run->has_written ? why_no_write(node, effect == FREES) : NULL;
+    if (is_listed(node->noperm, command))
+        run->error = "-ERR The user executing the script can't run this command or subcommand";
+    run->has_written = run->has_written || (is_write && !run->error);
+    return !run->error;
+}
+
+/* An error that redis.call() met ends the script. */
+static void raise_error(const struct run *run)
+{
+    answer_error(run->scene, run->error, run->sha);
+}
+
+static struct model_key *run_key(const struct run *run, struct slice name)
+{
+    return key_find(run->scene->node, run->scene->session->database, name, run->scene->now_us);
+}
+
+static void run_remove(const struct run *run, struct model_key *key)
+{
+    key_remove(run->scene->node, key);
+}
+
+/* value->data NULL: there is none. */
+static bool call_get(struct run *run, struct slice name, struct slice *value)
+{
+    const struct model_key *key = run_key(run, name);
+    if (!may_call(run, "GET", READS))
+        return false;
+    if (key && !is_string(key))
+        run->error = wrong_type;
+    *value = key ? (struct slice){ key->value, key->value_size } : (struct slice){ NULL, 0 };
+    return !run->error;
+}
+
+static bool call_pttl(struct run *run, struct slice name, int64_t *left_ms)
+{
+    const struct model_key *key = run_key(run, name);
+    *left_ms = key ? key_pttl(key, run->scene->now_us) : -2;
+    return may_call(run, "PTTL", READS);
+}
+
+static bool call_del(struct run *run, struct slice name)
+{
+    struct model_key *key = run_key(run, name);
+    if (!may_call(run, "DEL", FREES))
+        return false;
+    if (key)
+        run_remove(run, key);
+    return true;
+}
+
+static bool call_set(struct run *run, struct slice name, struct slice value, int64_t ttl_ms)
+{
+    struct model_key *key = run_key(run, name);
+    if (!may_call(run, "SET", ADDS))
+        return false;
+    if (key)
+        run_remove(run, key);
+    key = key_put(run->scene->node, run->scene->session->database, name, value);
+    key->expires_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
+    return true;
+}
+
+static bool call_pexpire(struct run *run, struct slice name, int64_t ttl_ms)
+{
+    struct model_key *key = run_key(run, name);
+    if (!may_call(run, "PEXPIRE", FREES))
+        return false;
+    if (key)
+        key->expires_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
+    return true;
+}
+
+/* ---- Scripts: the waiters ---- */
+
+/* "resource:ticket", "resource:waiters". The bytes are the caller's to free. */
+static struct slice name_with(struct slice resource, const char *suffix)
+{
+    uint8_t *bytes = grow(NULL, resource.size + strlen(suffix) + 1);
+    memcpy(bytes, resource.data, resource.size);
+    memcpy(bytes + resource.size, suffix, strlen(suffix) + 1);
+    return (struct slice){ bytes, resource.size + strlen(suffix) };
+}
+
+static void slice_free(struct slice slice)
+{
+    free((void *)(uintptr_t)slice.data);
+}
+
+static struct model_place *place_find(struct model_key *key, struct slice member)
+{
+    for (size_t i = 0; i < key->place_count; i++)
+        if (slices_equal((struct slice){ key->places[i].member, key->places[i].size }, member))
+            return &key->places[i];
+    return NULL;
+}
+
+/* A set without a member is none. */
+static void place_remove(const struct run *run, struct model_key *key, struct model_place *place)
+{
+    *place = key->places[--key->place_count];
+    if (key->place_count == 0)
+        run_remove(run, key);
+}
+
+static void place_put(struct model_key *key, struct slice member, uint64_t score)
+{
+    struct model_place *place = place_find(key, member);
+    if (!place) {
+        key->places = grow(key->places, (key->place_count + 1) * sizeof *key->places);
+        place = &key->places[key->place_count++];
+    }
+    place->score = score;
+    place->size = member.size;
+    memcpy(place->member, member.data, member.size);
+}
+
+/* By score, and then by the bytes. */
+static bool place_is_before(const struct model_place *a, const struct model_place *b)
+{
+    const int order = memcmp(a->member, b->member, a->size < b->size ? a->size : b->size);
+    if (a->score != b->score)
+        return a->score < b->score;
+    return order != 0 ? order < 0 : a->size < b->size;
+}
+
+/* The key of a sorted set, for a command that would be executed. NULL: there is none, or run->error. */
+static struct model_key *sorted_set(struct run *run, struct slice name)
+{
+    struct model_key *key = run_key(run, name);
+    if (!key || key->is_sorted_set)
+        return key;
+    run->error = wrong_type;
+    return NULL;
+}
+
+static void call_zadd(struct run *run, struct slice name, uint64_t score, struct slice member)
+{
+    if (!may_call(run, "ZADD", ADDS))
+        return;
+    struct model_key *key = sorted_set(run, name);
+    if (!key && !run->error) {
+        key = key_put(run->scene->node, run->scene->session->database, name, slice_of(""));
+        key->is_sorted_set = true;
+    }
+    if (key)
+        place_put(key, member, score);
+}
+
+static void call_zrem(struct run *run, struct slice name, struct slice member)
+{
+    struct model_key *key = may_call(run, "ZREM", FREES) ? sorted_set(run, name) : NULL;
+    struct model_place *place = key ? place_find(key, member) : NULL;
+    if (place)
+        place_remove(run, key, place);
+}
+
+/* False: there was none, or an error. */
+static bool call_zpopmin(struct run *run, struct slice name, struct model_place *first)
+{
+    struct model_key *key = may_call(run, "ZPOPMIN", FREES) ? sorted_set(run, name) : NULL;
+    if (!key)
+        return false;
+    struct model_place *least = &key->places[0];
+    for (size_t i = 1; i < key->place_count; i++)
+        if (place_is_before(&key->places[i], least))
+            least = &key->places[i];
+    *first = *least;
+    place_remove(run, key, least);
+    return true;
+}
+
+/* How many have heard it. */
+static unsigned publish(struct model_node *node, struct slice channel, struct slice message)
+{
+    unsigned heard = 0;
+    char head[96];
+    for (struct model_session *ear = node->ears; ear; ear = ear->next_ear) {
+        if (!slice_is(channel, ear->channel))
+            continue;
+        snprintf(head, sizeof head, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n", channel.size, ear->channel, message.size);
+        model_bytes_add(&ear->out, head, strlen(head));
+        model_bytes_add(&ear->out, message.data, message.size);
+        model_bytes_add(&ear->out, "\r\n", 2);
+        heard++;
+    }
+    return heard;
+}
+
+/* What is published of a place "0123456789abcdef:7" is "7", to "redlock:0123456789abcdef". An error counts as heard. */
+static bool call_publish(struct run *run, const struct model_place *place)
+{
+    char text[MODEL_PLACE_MAX + 1], channel[sizeof "redlock:" + 16];
+    slice_text((struct slice){ place->member, place->size }, text, sizeof text);
+    snprintf(channel, sizeof channel, "redlock:%.16s", text);
+    const struct slice message = slice_of(place->size > 17 ? text + 17 : "");
+    return !may_call(run, "PUBLISH", READS) || publish(run->scene->node, slice_of(channel), message) > 0;
+}
+
+/* ---- Scripts: what they do ---- */
+
+/* The larger of two PTTLs; none at all is the largest. */
+static int64_t longer_pttl(int64_t a, int64_t b)
+{
+    const int64_t cut = b < UINT32_MAX ? b : UINT32_MAX;
+    return a != -1 && (cut == -1 || cut > a) ? cut : a;
+}
+
+/* As Lua compares it. False: it is no number. */
+static bool lua_number(struct slice text, double *number)
+{
+    char *end;
+    *number = strtod((const char *)text.data, &end);
+    return end != (const char *)text.data && end[strspn(end, " \t\r\n\v\f")] == '\0';
+}
+
+/* Of all the keys: the largest counter, as the text that it is, and the longest PTTL. */
+static bool acquire_looks(struct run *run, bool has_ticket, struct slice *largest, double *counter, int64_t *left_ms)
+{
+    for (unsigned i = 0; i < run->key_count; i++) {
+        struct slice value = { NULL, 0 }, name = name_with(run->keys[i], ":ticket");
+        int64_t pttl;
+        double number = 0;
+        const bool done = call_pttl(run, run->keys[i], &pttl) && (!has_ticket || call_get(run, name, &value));
+        slice_free(name);
+        if (!done)
+            return false;
+        *left_ms = longer_pttl(*left_ms, pttl);
+        if (value.data && !lua_number(value, &number)) {
+            run->error = "-ERR user_script:1: attempt to compare number with nil";
+            return false;
+        }
+        if (value.data && number > *counter) {
+            *counter = number;
+            *largest = value;
+        }
+    }
+    return true;
+}
+
+static bool acquire_sets(struct run *run, bool has_ticket, int64_t ttl_ms, int64_t life_ms)
+{
+    for (unsigned i = 0; i < run->key_count; i++) {
+        const struct slice name = name_with(run->keys[i], ":ticket");
+        const bool done = (!has_ticket || call_set(run, name, run->arguments[2], life_ms)) &&
+                          call_set(run, run->keys[i], run->arguments[0], ttl_ms);
+        slice_free(name);
+        if (!done)
+            return false;
+    }
+    return true;
+}
+
+static void acquire_refuses(const struct run *run, struct slice largest, int64_t left_ms)
+{
+    char text[TEXT_MAX];
+    snprintf(text, sizeof text, "%.*s %lld", (int)largest.size, (const char *)largest.data, (long long)left_ms);
+    answer_bulk(run->scene, slice_of(text));
+}
+
+/* No Lua is executed here, but a script in which a rule is broken does as it says. */
+static bool acquire_wants_more(void)
+{
+    return strstr(WIRE_ACQUIRE_SCRIPT, "t<=tonumber(m)") != NULL;
+}
+
 static bool release_compares(void)
 {
     return strstr(WIRE_RELEASE_SCRIPT, "if v==ARGV[1] then") != NULL;
@@ -595,81 +884,194 @@ static bool extend_only_lengthens(void)
     return strstr(WIRE_EXTEND_SCRIPT, "p<tonumber(ARGV[2])") != NULL;
 }
 
-static bool key_has(const struct model_key *key, struct slice value)
+/* Is the ticket too small for the counter? */
+static bool is_outdated(int64_t ticket, double counter)
 {
-    return key->value_size == value.size && memcmp(key->value, value.data, value.size) == 0;
+    return ticket > 0 && (acquire_wants_more() ? (double)ticket <= counter : (double)ticket < counter);
+}
+
+/* WIRE_ACQUIRE_SCRIPT */
+static void do_acquire(struct run *run)
+{
+    const struct scene *scene = run->scene;
+    const uint64_t wall_us = scene->now_us + (uint64_t)scene->node->wall_offset_us;
+    int64_t ttl_ms = 0, ticket = 0, life_ms = 0, skew_ms = 0, left_ms = -2;
+    struct slice largest = slice_of("0");
+    double counter = 0;
+    if (!slice_number(run->arguments[1], &ttl_ms) || !slice_number(run->arguments[2], &ticket) || ttl_ms <= 0 ||
+        !slice_number(run->arguments[3], &life_ms) || !slice_number(run->arguments[4], &skew_ms) || ticket < 0)
+        breach(scene->node, "an acquire script with arguments out of range");
+    if (!acquire_looks(run, ticket > 0, &largest, &counter, &left_ms)) {
+        raise_error(run);
+    } else if (left_ms != -2 || is_outdated(ticket, counter)) {
+        acquire_refuses(run, largest, left_ms);
+    } else if (!may_call(run, "TIME", READS)) {
+        raise_error(run);
+    } else if ((uint64_t)ticket > wall_us + (uint64_t)skew_ms * 1000) {
+        char text[80];
+        snprintf(text, sizeof text, "-AHEAD of the clock of this node: %llu\r\n", (unsigned long long)(wall_us / 1000000));
+        answer(scene, text);
+    } else if (!acquire_sets(run, ticket > 0, ttl_ms, life_ms)) {
+        raise_error(run);
+    } else {
+        scene->call->did = true;
+        answer(scene, "+OK\r\n");
+    }
+}
+
+/* Takes the first place out, and the next where nobody listens. */
+static bool release_wakes(struct run *run, struct slice waiters)
+{
+    struct model_place first;
+    while (call_zpopmin(run, waiters, &first))
+        if (call_publish(run, &first))
+            return true;
+    return false;
+}
+
+/* What the release script does to one key. */
+enum release { RELEASE_DONE, RELEASE_NOTHING, RELEASE_OTHERS, RELEASE_ERROR, RELEASE_RAISED };
+
+static enum release release_key(struct run *run, struct slice name, struct slice waiters, bool *woke)
+{
+    struct slice value = { NULL, 0 };
+    const bool wakes = run->argument_count == 2;
+    const char *error = call_get(run, name, &value) ? NULL : run->error;
+    if (wakes && run->arguments[1].size > 0)
+        call_zrem(run, waiters, run->arguments[1]);
+    run->error = error;
+    if (error)
+        return RELEASE_ERROR;
+    if (!value.data)
+        return RELEASE_NOTHING;
+    if (release_compares() && !slices_equal(value, run->arguments[0]))
+        return RELEASE_OTHERS;
+    if (!call_del(run, name))
+        return RELEASE_RAISED;
+    run->scene->call->did = true;
+    *woke = (wakes && release_wakes(run, waiters)) || *woke;
+    return RELEASE_DONE;
 }
 
 /* WIRE_RELEASE_SCRIPT */
-static void do_release(const struct scene *scene, struct model_key *key, struct slice token, const char *sha)
+static void do_release(struct run *run)
 {
-    const char *refusal = why_no_write(scene->node, true);
-    if (is_forbidden(scene, "GET", sha))
-        return;
-    if (key && key->is_list) {
-        answer_error(scene, wrong_type, NULL);
-    } else if (!key || (release_compares() && !key_has(key, token))) {
-        answer_number(scene, key ? -1 : 0);
-    } else if (is_forbidden(scene, "DEL", sha)) {
-        return;
-    } else if (refusal) {
-        answer_error(scene, refusal, sha);
-    } else {
-        key_remove(scene->node, key);
-        scene->call->did = true;
-        answer_number(scene, 1);
+    const char *error = NULL;
+    int number = 1;
+    bool woke = false;
+    for (unsigned i = 0; i < run->key_count; i++) {
+        const struct slice waiters = name_with(run->keys[i], ":waiters");
+        const enum release release = release_key(run, run->keys[i], waiters, &woke);
+        slice_free(waiters);
+        if (release == RELEASE_RAISED) {
+            raise_error(run);
+            return;
+        }
+        if (release == RELEASE_ERROR)
+            error = run->error;
+        else if (release == RELEASE_OTHERS)
+            number = -1;
+        else if (release == RELEASE_NOTHING && number > 0)
+            number = 0;
     }
+    if (error) /* As it came from redis.pcall(). */
+        answer_error(run->scene, error, NULL);
+    else
+        answer_number(run->scene, number > 0 && woke ? number + 1 : number);
+}
+
+/* False: not all of the keys hold the token, or run->error. */
+static bool extend_holds_all(struct run *run)
+{
+    struct slice value;
+    for (unsigned i = 0; i < run->key_count; i++)
+        if (!call_get(run, run->keys[i], &value) || !value.data || !slices_equal(value, run->arguments[0]))
+            return false;
+    return true;
+}
+
+static bool extend_lengthens(struct run *run, int64_t ttl_ms)
+{
+    int64_t left_ms;
+    for (unsigned i = 0; i < run->key_count; i++) {
+        if (!call_pttl(run, run->keys[i], &left_ms))
+            return false;
+        if (left_ms >= 0 && (left_ms < ttl_ms || !extend_only_lengthens()) && !call_pexpire(run, run->keys[i], ttl_ms))
+            return false;
+    }
+    return true;
 }
 
 /* WIRE_EXTEND_SCRIPT */
-static void do_extend(const struct scene *scene, struct model_key *key, struct slice token, int64_t ttl_ms, const char *sha)
+static void do_extend(struct run *run)
 {
-    const char *refusal = why_no_write(scene->node, true);
-    if (ttl_ms <= 0)
-        breach(scene->node, "a TTL of 0 or less in a script");
-    if (is_forbidden(scene, "GET", sha))
+    int64_t ttl_ms = 0;
+    if (!slice_number(run->arguments[1], &ttl_ms) || ttl_ms <= 0)
+        breach(run->scene->node, "a TTL of 0 or less in a script");
+    const bool holds = extend_holds_all(run);
+    if (run->error || (holds && !extend_lengthens(run, ttl_ms))) {
+        raise_error(run);
         return;
-    if (key && key->is_list) {
-        answer_error(scene, wrong_type, sha);
-    } else if (!key || !key_has(key, token)) {
-        answer_number(scene, 0);
-    } else if (!is_forbidden(scene, "PTTL", sha)) {
-        const int64_t left = key_pttl(key, scene->now_us);
-        const bool lengthens = left >= 0 && (left < ttl_ms || !extend_only_lengthens());
-        if (lengthens && is_forbidden(scene, "PEXPIRE", sha))
-            return;
-        if (lengthens && refusal) {
-            answer_error(scene, refusal, sha);
+    }
+    run->scene->call->did = holds;
+    answer_number(run->scene, holds);
+}
+
+/* WIRE_WAIT_SCRIPT */
+static void do_wait(struct run *run)
+{
+    int64_t arrived_at = 0, life_ms = 0, longest_ms = -2, left_ms;
+    if (!slice_number(run->arguments[1], &arrived_at) || !slice_number(run->arguments[2], &life_ms) ||
+        run->arguments[0].size > MODEL_PLACE_MAX) {
+        breach(run->scene->node, "a wait script with arguments out of range");
+        return;
+    }
+    for (unsigned i = 0; i < run->key_count; i++) {
+        if (!call_pttl(run, run->keys[i], &left_ms)) {
+            raise_error(run);
             return;
         }
-        if (lengthens)
-            key->expires_ms = ms_of(scene->now_us) + (uint64_t)ttl_ms;
-        scene->call->did = true;
-        answer_number(scene, 1);
+        const struct slice waiters = name_with(run->keys[i], ":waiters");
+        call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]);
+        (void)call_pexpire(run, waiters, life_ms);
+        slice_free(waiters);
+        longest_ms = longer_pttl(longest_ms, left_ms);
     }
+    run->scene->call->did = true;
+    answer_number(run->scene, longest_ms);
 }
+
+static const struct {
+    unsigned least, most;       /* Arguments behind the keys. */
+    void (*run)(struct run *run);
+} scripts[] = {
+    [SCRIPT_ACQUIRE] = { 5, 5, do_acquire },
+    [SCRIPT_EXTEND] = { 2, 2, do_extend },
+    [SCRIPT_RELEASE] = { 1, 2, do_release },
+    [SCRIPT_WAIT] = { 3, 3, do_wait },
+};
 
 /* That no stale data will do is found out as late as here: EVAL has loaded the script, EVALSHA may not have found it. */
 static void run_script(const struct scene *scene, enum script script, const char *sha)
 {
     const struct command *command = scene->command;
-    const bool fits = (command->count == 6 || (script == SCRIPT_RELEASE && command->count == 5)) &&
-                      slice_is(command->arguments[2], "1");
-    int64_t ttl_ms = 0;
-    if (!fits || (script == SCRIPT_EXTEND && !slice_number(command->arguments[5], &ttl_ms))) {
+    struct run run = { .scene = scene, .sha = sha, .keys = command->arguments + 3 };
+    int64_t key_count = 0;
+    const bool is_number = slice_number(command->arguments[2], &key_count);
+    if (script != SCRIPT_NONE && is_number && key_count >= 1 && key_count + 3 <= (int64_t)command->count) {
+        run.key_count = (unsigned)key_count;
+        run.arguments = run.keys + key_count;
+        run.argument_count = command->count - 3 - run.key_count;
+    }
+    if (run.key_count == 0 || run.key_count > MODEL_KEYS_MAX || run.argument_count < scripts[script].least ||
+        run.argument_count > scripts[script].most) {
         breach(scene->node, "a script with the wrong arguments");
         answer(scene, "-ERR wrong arguments\r\n");
-        return;
-    }
-    if (scene->node->condition == MODEL_MASTER_DOWN) {
+    } else if (scene->node->condition == MODEL_MASTER_DOWN) {
         answer(scene, master_down);
-        return;
+    } else {
+        scripts[script].run(&run);
     }
-    struct model_key *key = key_named(scene, 3);
-    if (script == SCRIPT_RELEASE)
-        do_release(scene, key, command->arguments[4], sha);
-    else
-        do_extend(scene, key, command->arguments[4], ttl_ms, sha);
 }
 
 static void do_eval(const struct scene *scene)
@@ -688,6 +1090,35 @@ static void do_evalsha(const struct scene *scene)
         answer(scene, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
     else
         run_script(scene, script, sha);
+}
+
+/* ---- Ears ---- */
+
+static void do_subscribe(const struct scene *scene)
+{
+    struct model_session *session = scene->session;
+    const struct slice channel = scene->command->arguments[1];
+    if (scene->command->count != 2 || session->ear_of || channel.size > MODEL_CHANNEL_MAX) {
+        breach(scene->node, "a SUBSCRIBE to more than one channel");
+        return;
+    }
+    slice_text(channel, session->channel, sizeof session->channel);
+    session->ear_of = scene->node;
+    session->next_ear = scene->node->ears;
+    scene->node->ears = session;
+    answer(scene, "*3\r\n$9\r\nsubscribe\r\n");
+    answer_bulk(scene, channel);
+    answer(scene, ":1\r\n");
+}
+
+static void ear_closes(struct model_session *session)
+{
+    struct model_session **at;
+    if (!session->ear_of)
+        return;
+    for (at = &session->ear_of->ears; *at != session; at = &(*at)->next_ear) { }
+    *at = session->next_ear;
+    session->ear_of = NULL;
 }
 
 /* ---- Who may do what when ---- */
@@ -712,6 +1143,7 @@ static const struct handler {
     { "INFO",          -1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 do_info },
     { "ROLE",           1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 do_role },
     { "SCRIPT|LOAD",    3, EVEN_STALE,                                              do_load },
+    { "SUBSCRIBE",     -2, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 do_subscribe },
     { "SET",           -3, ON_KEYS,                                                 do_set },
     { "GET",            2, ON_KEYS,                                                 do_get },
     { "GETRANGE",       4, ON_KEYS,                                                 do_getrange },
@@ -789,12 +1221,16 @@ static void execute_known(const struct scene *scene, const struct handler *handl
         snprintf(text, sizeof text, "-ERR wrong number of arguments for '%s' command\r\n", lower);
         answer(scene, text);
     } else if (!scene->session->logged_in && !(handler->flags & EVEN_STRANGER)) {
+        if (scene->command->count > STRANGERS_WORDS_MAX)
+            breach(scene->node, "a command that is too long for one who has not logged in");
         answer(scene, "-NOAUTH Authentication required.\r\n");
     } else if (is_listed(node->noperm, first)) {
         snprintf(text, sizeof text, "-NOPERM this user has no permissions to run the '%s' command\r\n", lower);
         answer(scene, text);
     } else if (refusal) {
         answer(scene, refusal);
+    } else if (scene->session->ear_of && handler->run != do_subscribe) {
+        breach(scene->node, "a command on a connection that has subscribed");
     } else {
         handler->run(scene);
     }
@@ -835,21 +1271,37 @@ static void answer_as_planned(const struct scene *scene, struct model_answer *pl
         plan->times--;
 }
 
+static void log_keys(struct model_call *call, const struct command *command)
+{
+    int64_t count = 0;
+    (void)slice_number(command->arguments[2], &count);
+    while (call->key_count < MODEL_KEYS_MAX && (int64_t)call->key_count < count && call->key_count + 3 < command->count) {
+        slice_text(command->arguments[call->key_count + 3], call->keys[call->key_count], sizeof call->keys[0]);
+        call->key_count++;
+    }
+    memcpy(call->key, call->keys[0], sizeof call->key);
+}
+
 static void log_script(struct model_call *call, const struct model_node *node, const struct command *command)
 {
+    static const char *const names[] = { NULL, "ACQUIRE", "EXTEND", "RELEASE", "WAIT" };
     char sha[MODEL_SHA_TEXT + 1];
     enum script script = script_of(command->arguments[1]);
+    int64_t ticket = 0;
     slice_text(command->arguments[1], sha, sizeof sha);
     call->eval = script != SCRIPT_NONE;
     if (script == SCRIPT_NONE)
         script = script_loaded(node, sha);
     if (script != SCRIPT_NONE)
-        snprintf(call->name, sizeof call->name, "%s", script == SCRIPT_RELEASE ? "RELEASE" : "EXTEND");
-    slice_text(command->arguments[3], call->key, sizeof call->key);
-    if (command->count >= 5)
-        slice_text(command->arguments[4], call->token, sizeof call->token);
-    if (command->count >= 6)
-        (void)slice_number(command->arguments[5], &call->ttl_ms);
+        snprintf(call->name, sizeof call->name, "%s", names[script]);
+    log_keys(call, command);
+    const unsigned first = 3 + call->key_count;
+    if (command->count > first)
+        slice_text(command->arguments[first], call->token, sizeof call->token);
+    if (command->count > first + 1)
+        (void)slice_number(command->arguments[first + 1], &call->ttl_ms);
+    if (script == SCRIPT_ACQUIRE && command->count > first + 2 && slice_number(command->arguments[first + 2], &ticket))
+        call->ticket = (uint64_t)ticket;
 }
 
 static struct model_call *log_call(struct model_node *node, const struct command *command, uint64_t now_us)
@@ -990,6 +1442,7 @@ void model_session_begin(struct model_node *node, struct model_session *session)
 
 void model_session_end(struct model_session *session)
 {
+    ear_closes(session);
     model_bytes_free(&session->in);
     model_bytes_free(&session->out);
 }

@@ -11,7 +11,10 @@
 #include <stdint.h>
 
 enum {
-    MODEL_ARGUMENTS_MAX = 16,   /* Of one command. */
+    MODEL_ARGUMENTS_MAX = 32,   /* Of one command. */
+    MODEL_KEYS_MAX = 16,        /* Of one script. */
+    MODEL_PLACE_MAX = 32,       /* Bytes of a member of a sorted set, */
+    MODEL_CHANNEL_MAX = 32,     /* and of the name of a channel. */
     MODEL_ANSWERS_MAX = 8,      /* Planned answers of one node. */
     MODEL_SCRIPTS_MAX = 16,
     MODEL_SHA_TEXT = 40,
@@ -29,19 +32,32 @@ void model_bytes_add(struct model_bytes *bytes, const void *data, size_t size);
 void model_bytes_drop(struct model_bytes *bytes, size_t size); /* From the front. */
 void model_bytes_free(struct model_bytes *bytes);
 
+/* A member of a sorted set. */
+struct model_place {
+    uint64_t score;
+    size_t size;
+    uint8_t member[MODEL_PLACE_MAX];
+};
+
 struct model_key {
     uint32_t hash, database;
     size_t name_size, value_size;
     uint64_t expires_ms;        /* By the node's clock; 0: never. */
     bool is_list;               /* Another kind of lock's: no string. */
+    bool is_sorted_set;         /* Of places, in no order. */
     uint8_t *name, *value;
+    struct model_place *places;
+    size_t place_count;
 };
 
 /* One command as the node got it, for tests that look at what was sent. */
 struct model_call {
-    char name[12];              /* Upper case; of a script "RELEASE" or "EXTEND". */
-    char key[MODEL_CALL_KEY_MAX + 1];
+    char name[12];              /* Upper case; of a script "ACQUIRE", "EXTEND", "RELEASE" or "WAIT". */
+    char key[MODEL_CALL_KEY_MAX + 1];   /* The first of them. */
+    unsigned key_count;         /* Of a script: */
+    char keys[MODEL_KEYS_MAX][MODEL_CALL_KEY_MAX + 1];  /* all of them. */
     char token[41];             /* The value of a SET, the first argument of a script. */
+    uint64_t ticket;            /* Of an ACQUIRE. */
     int64_t ttl_ms;
     uint64_t at_us;             /* By the node's clock. */
     bool did;                   /* It set, removed, extended. */
@@ -81,6 +97,7 @@ struct model_node {
     const char *user;           /* NULL: default. */
     const char *password;       /* NULL: none needed. */
     uint64_t started_us;        /* By its own clock. */
+    int64_t wall_offset_us;     /* What TIME adds to the clock to tell the microseconds since 1970. */
     const char *uptime_text;    /* What INFO says instead of the truth; NULL: the truth. "": the line is missing. */
 
     /* What is wrong with it. */
@@ -98,6 +115,7 @@ struct model_node {
     char script_shas[MODEL_SCRIPTS_MAX][MODEL_SHA_TEXT + 1];
     uint8_t script_kinds[MODEL_SCRIPTS_MAX];
     unsigned script_count;
+    struct model_session *ears; /* Sessions that have subscribed. */
 
     /* What it saw. */
     struct model_call *calls;
@@ -112,6 +130,9 @@ struct model_session {
     uint32_t database;
     bool logged_in;
     bool closing;               /* The server closes when out has left. */
+    char channel[MODEL_CHANNEL_MAX + 1];    /* That it has subscribed to; "": none. What is published there is added to out */
+    struct model_node *ear_of;              /* while the node executes what another session has received. */
+    struct model_session *next_ear;
 };
 
 /* number makes the run_id. */
