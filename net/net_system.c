@@ -41,6 +41,13 @@ NET_API uint64_t net_now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+NET_API uint64_t net_wall_us(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0 || now.tv_sec < 0) return 0;
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 /* --- Random bytes --- */
 
 enum { SYSTEM_ENTROPY_MAX = 256 };    /* "shall not exceed {GETENTROPY_MAX}", which POSIX.1-2024 lets be no less. */

@@ -139,7 +139,7 @@ enum {
     NET_BROKEN = 4     /* Reported unasked: error, hang-up or not open. net_connect_result or net_receive says which. */
 };
 
-enum { NET_WAIT_MAX = 32 };    /* Twice the nodes there can be: room for the caller's own. 256 bytes of stack. */
+enum { NET_WAIT_MAX = 32 };    /* Two for each node that there can be, and two of the caller's own. 256 bytes of stack. */
 
 struct net_wait {
     int fd;           /* Of any number; negative: skipped, never ready. */
@@ -159,6 +159,10 @@ NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us);
  * (net_system.c says which that is on each system, and where there is none). UINT64_MAX, later than every deadline, if
  * the clock cannot be read: so everything has expired and nothing is held. */
 NET_API uint64_t net_now_us(void);
+
+/* Microseconds since 1970 by the wall clock, which people and daemons set at will. 0 if it cannot be read, or is wrong by
+ * so much that it shows a time before that. */
+NET_API uint64_t net_wall_us(void);
 
 /* Fills `data` with bytes fit for secrets. Waits only in the first seconds of a machine's life, until the kernel has
  * gathered enough. False when the system gives none: then nothing in `data` may be used. */

@@ -7,26 +7,35 @@
 #include <limits.h>
 #include <string.h>
 
-_Static_assert(sizeof(struct net_endpoint) <= sizeof(((struct redlock_socket *)0)->endpoints[0]), "an endpoint must fit");
+enum { SESSIONS_MAX = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) };
+
+_Static_assert(sizeof(struct net_endpoint) <= sizeof(((struct redlock_place *)0)->endpoints[0]), "an endpoint must fit");
 _Static_assert((int)REDLOCK_ENDPOINTS_MAX <= (int)NET_ENDPOINTS_MAX, "net/ says how many are sensible");
 _Static_assert((int)REDLOCK_ADDRESS_MAX >= (int)NET_ADDRESS_TEXT_SIZE, "an address in words must fit");
-_Static_assert(REDLOCK_NODES_MAX <= NET_WAIT_MAX, "all nodes are waited for at once");
-_Static_assert(sizeof(((struct redlock_socket *)0)->user) > NET_USER_MAX &&
-               sizeof(((struct redlock_socket *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
+_Static_assert((int)SESSIONS_MAX <= (int)NET_WAIT_MAX, "all sessions are waited for at once");
+_Static_assert((int)SESSIONS_MAX <= (int)sizeof(unsigned) * CHAR_BIT, "a bit says which session is ready");
+_Static_assert(sizeof(((struct redlock_place *)0)->user) > NET_USER_MAX &&
+               sizeof(((struct redlock_place *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
 
 enum {
     QUIET_US = 100000,      /* After so long without a step, connections are looked at before they are used. */
     RECEIVES_MAX = 16       /* In one step from one node: a node that floods us must not keep us from the others (S16). */
 };
 
-/* ---- One node's socket ---- */
+/* ---- The socket of one session ---- */
+
+/* Where session k leads. */
+static const struct redlock_place *place_of(const struct redlock_client *c, unsigned k)
+{
+    return &c->places[k % c->engine.node_count];
+}
 
 static void trace(struct redlock_client *c, unsigned k, enum redlock_traffic what, const void *data, size_t size)
 {
     if (c->trace) c->trace(c->trace_context, redlock_now_us(), k, what, data, size);
 }
 
-/* Tells the engine, and whoever looks, that node k has no connection. why NULL: see redlock_disconnected. */
+/* Tells the engine, and whoever looks, that session k has no connection. why NULL: see redlock_disconnected. */
 static void lose(struct redlock_client *c, unsigned k, const char *why)
 {
     struct redlock_socket *socket = &c->sockets[k];
@@ -52,20 +61,21 @@ static void greet(struct redlock_client *c, unsigned k)
 {
     c->sockets[k].connecting = false;
     redlock_connected(&c->engine, k, redlock_now_us());
-    trace(c, k, REDLOCK_CONNECTED, c->sockets[k].address, strlen(c->sockets[k].address));
+    trace(c, k, REDLOCK_CONNECTED, place_of(c, k)->address, strlen(place_of(c, k)->address));
 }
 
 /* Tries the addresses of the node's name in turn, each once, until one does not fail at once. error: of the last one. */
 static void connect_next(struct redlock_client *c, unsigned k, int error)
 {
     struct redlock_socket *socket = &c->sockets[k];
+    const struct redlock_place *place = place_of(c, k);
 
-    while (socket->endpoints_failed < socket->endpoint_count) {
+    while (socket->endpoints_failed < place->endpoint_count) {
         struct net_endpoint endpoint;
         bool connected;
 
-        memcpy(&endpoint, socket->endpoints[socket->endpoint_next], sizeof endpoint);
-        socket->endpoint_next = (uint8_t)((socket->endpoint_next + 1) % socket->endpoint_count);
+        memcpy(&endpoint, place->endpoints[socket->endpoint_next], sizeof endpoint);
+        socket->endpoint_next = (uint8_t)((socket->endpoint_next + 1) % place->endpoint_count);
         socket->endpoints_failed++;
         socket->fd = net_connect(&endpoint, &connected);
         if (socket->fd >= 0) {
@@ -76,7 +86,7 @@ static void connect_next(struct redlock_client *c, unsigned k, int error)
         error = -socket->fd;
         socket->fd = -1;
     }
-    lose(c, k, socket->unresolved ? socket->unresolved : net_error_text(error));
+    lose(c, k, place->unresolved ? place->unresolved : net_error_text(error));
 }
 
 /* Has a connection that was begun come to something? */
@@ -128,7 +138,7 @@ static void transmit(struct redlock_client *c, unsigned k)
     }
 }
 
-/* Does for node k what the engine wants and what needs no waiting, but for receiving. */
+/* Does for session k what the engine wants and what needs no waiting, but for receiving. */
 static void serve(struct redlock_client *c, unsigned k)
 {
     struct redlock_socket *socket = &c->sockets[k];
@@ -174,13 +184,13 @@ static enum redlock_status step(struct redlock_client *c, unsigned ready)
     enum redlock_status status;
 
     /* First what has come, then what time demands: a client that slept finds the answers before the deadlines. */
-    for (unsigned k = 0; k < c->engine.node_count; k++) {
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         if (c->sockets[k].fd < 0 || !(ready >> k & 1)) continue;
         if (c->sockets[k].connecting) finish_connecting(c, k);
         else                          receive(c, k);
     }
     status = tick(c);
-    for (unsigned k = 0; k < c->engine.node_count; k++) serve(c, k);
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve(c, k);
     c->stepped_at = c->engine.now_us;
     return status;
 }
@@ -225,10 +235,15 @@ uint64_t redlock_now_us(void)
     return net_now_us();
 }
 
+uint64_t redlock_wall_us(void)
+{
+    return net_wall_us();
+}
+
 /* Is there something to be done that no descriptor will tell of? */
 static bool has_work(const struct redlock_client *c)
 {
-    for (unsigned k = 0; k < c->engine.node_count; k++) {
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         unsigned wants = redlock_wants(&c->engine, k);
         if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && c->sockets[k].fd < 0)) return true;
     }
@@ -251,6 +266,7 @@ void redlock_options_init(struct redlock_options *options)
 {
     *options = (struct redlock_options){ 0 };
     redlock_config_init(&options->engine);
+    options->engine.wake_ups = true;
 }
 
 static bool is_separator(char byte)
@@ -278,31 +294,30 @@ static enum redlock_status explain(struct redlock_mistake *mistake, enum redlock
 }
 
 /* A name that cannot be resolved leaves the node without an address: it is there, and has no vote (S1). */
-static void resolve(struct redlock_socket *socket, const struct net_address *address)
+static void resolve(struct redlock_place *place, const struct net_address *address)
 {
     struct net_endpoint endpoints[REDLOCK_ENDPOINTS_MAX];
     size_t count = 0;
     int code = net_resolve_blocking(address, endpoints, REDLOCK_ENDPOINTS_MAX, &count);
 
-    socket->unresolved = code == 0 ? NULL : net_resolve_text(code);
-    for (size_t i = 0; i < count; i++) memcpy(socket->endpoints[i], &endpoints[i], sizeof endpoints[i]);
-    socket->endpoint_count = (uint8_t)count;
+    place->unresolved = code == 0 ? NULL : net_resolve_text(code);
+    for (size_t i = 0; i < count; i++) memcpy(place->endpoints[i], &endpoints[i], sizeof endpoints[i]);
+    place->endpoint_count = (uint8_t)count;
 }
 
 /* Where node k is and how to log in there, from its address and, where that does not say, from the options. */
-static struct redlock_login place(struct redlock_socket *socket, const struct net_address *address,
+static struct redlock_login locate(struct redlock_place *place, const struct net_address *address,
                                   const struct redlock_options *options)
 {
     struct redlock_login login = { .user = options->user, .password = options->password, .database = address->database };
 
-    socket->fd = -1;
-    net_format_address(address, socket->address, sizeof socket->address);
-    resolve(socket, address);
+    net_format_address(address, place->address, sizeof place->address);
+    resolve(place, address);
     if (address->has_password) {
-        memcpy(socket->user, address->user, sizeof address->user);
-        memcpy(socket->password, address->password, sizeof address->password);
-        login.user = socket->user[0] != '\0' ? socket->user : NULL;
-        login.password = socket->password;
+        memcpy(place->user, address->user, sizeof address->user);
+        memcpy(place->password, address->password, sizeof address->password);
+        login.user = place->user[0] != '\0' ? place->user : NULL;
+        login.password = place->password;
     }
     return login;
 }
@@ -320,7 +335,7 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
         if (*count == REDLOCK_NODES_MAX) return REDLOCK_BAD_NODE_COUNT;
         if (!net_parse_address(nodes + at, size, REDLOCK_PORT, &address, &error))
             return explain(mistake, REDLOCK_BAD_ADDRESS, *count, at + error.at, error.text);
-        logins[*count] = place(&c->sockets[*count], &address, options);
+        logins[*count] = locate(&c->places[*count], &address, options);
         net_wipe(&address, sizeof address);
         (*count)++;
     }
@@ -333,9 +348,9 @@ static enum redlock_status check_names(const struct redlock_client *c, unsigned 
     enum redlock_status status = REDLOCK_OK;
     unsigned resolved = 0;
 
-    for (unsigned k = 0; k < count; k++) resolved += !c->sockets[k].unresolved;
+    for (unsigned k = 0; k < count; k++) resolved += !c->places[k].unresolved;
     for (unsigned k = 0; k < count && resolved < redlock_quorum(count); k++)
-        if (c->sockets[k].unresolved) status = explain(mistake, REDLOCK_NO_NAME, k, 0, c->sockets[k].unresolved);
+        if (c->places[k].unresolved) status = explain(mistake, REDLOCK_NO_NAME, k, 0, c->places[k].unresolved);
     return status;
 }
 
@@ -360,6 +375,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     redlock_options_init(&defaults);
     if (!options) options = &defaults;
     memset(c, 0, sizeof *c);
+    for (unsigned k = 0; k < SESSIONS_MAX; k++) c->sockets[k].fd = -1;
     c->owner = net_process();
     c->trace = options->trace;
     c->trace_context = options->trace_context;
@@ -370,27 +386,27 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (status == REDLOCK_OK) status = check_names(c, count, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
     if (status == REDLOCK_OK) status = feed(c);
-    if (status != REDLOCK_OK) net_wipe(c->sockets, sizeof c->sockets);
+    if (status != REDLOCK_OK) net_wipe(c->places, sizeof c->places);
     return status;
 }
 
 /* ---- Blocking face ---- */
 
-/* Waits for something to do until a time; says which nodes are ready. A signal ends the wait, which does no harm. */
+/* Waits for something to do until a time; says which sessions are ready. A signal ends the wait, which does no harm. */
 static unsigned wait_for(struct redlock_client *c, uint64_t until_us)
 {
-    struct net_wait waits[REDLOCK_NODES_MAX];
-    unsigned ready = 0;
+    struct net_wait waits[SESSIONS_MAX];
+    unsigned count = redlock_sessions(&c->engine), ready = 0;
 
-    for (unsigned k = 0; k < c->engine.node_count; k++) {
+    for (unsigned k = 0; k < count; k++) {
         unsigned events = redlock_events(c, k);
         waits[k] = (struct net_wait){
             .fd = c->sockets[k].fd,
             .events = (uint8_t)((events & REDLOCK_READ ? NET_READ : 0) | (events & REDLOCK_WRITE ? NET_WRITE : 0)),
         };
     }
-    net_wait(waits, c->engine.node_count, until_us);
-    for (unsigned k = 0; k < c->engine.node_count; k++)
+    net_wait(waits, count, until_us);
+    for (unsigned k = 0; k < count; k++)
         if (waits[k].ready) ready |= 1u << k;
     return ready;
 }
@@ -481,8 +497,10 @@ enum redlock_status redlock_acquire_request(struct redlock_client *c, struct red
                                             const struct redlock_request *request)
 {
     enum redlock_status status = catch_up(c);
+    struct redlock_request dated = *request;
 
-    if (status == REDLOCK_OK) status = redlock_start_acquire(&c->engine, lock, request, redlock_now_us());
+    if (dated.wall_us == 0) dated.wall_us = redlock_wall_us();
+    if (status == REDLOCK_OK) status = redlock_start_acquire(&c->engine, lock, &dated, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     status = run(c, lock);
     if (status != REDLOCK_OK) redlock_part(c, lock);
@@ -557,9 +575,9 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
         if (c->parted[i].used) redlock_pay(&c->engine, &c->parted[i].lock, redlock_now_us());
     while (status != REDLOCK_FORKED && is_busy(c) && redlock_now_us() < until)
         status = step(c, wait_for(c, sooner(until, redlock_wake_at(&c->engine))));
-    for (unsigned k = 0; k < c->engine.node_count; k++) net_close(c->sockets[k].fd);
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) net_close(c->sockets[k].fd);
     memset(c, 0, sizeof *c);
-    net_wipe(c->sockets, sizeof c->sockets);
+    net_wipe(c->places, sizeof c->places);
 }
 
 /* ---- Questions ---- */
@@ -576,5 +594,5 @@ uint64_t redlock_given_up(const struct redlock_client *c)
 
 const char *redlock_node_address(const struct redlock_client *c, unsigned k)
 {
-    return c->sockets[k].address;
+    return c->places[k].address;
 }

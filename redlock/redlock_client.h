@@ -1,8 +1,8 @@
 /* redlock_client: the lock over sockets. Two faces over one engine.
  *
  * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_release, redlock_close.
- * Event loop:  redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each node wait for
- *              redlock_events() on redlock_fd(), for redlock_poll_ms(); then redlock_step(). No callbacks.
+ * Event loop:  redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each of redlock_sessions() wait
+ *              for redlock_events() on redlock_fd(), for redlock_poll_ms(); then redlock_step(). No callbacks.
  *
  * Memory, threads, time and errors are those of redlock.h. redlock_open and no other call looks names up, and so may
  * block for as long as the system's resolver does. The only other calls that block are those of the blocking face. */
@@ -35,25 +35,30 @@ struct redlock_options {
     struct redlock_config engine;
     const char *user;           /* For nodes whose address names none. Not copied. NULL: none. */
     const char *password;
-    void *memory;               /* For the engine, REDLOCK_MEMORY(...) bytes; NULL: what is in the client, which is enough
-                                 * for the default sizes (about 10 locks in flight at once). */
+    void *memory;               /* For the engine, REDLOCK_MEMORY(REDLOCK_SESSIONS(nodes, wake_ups), ...) bytes; NULL: what
+                                 * is in the client, which is enough for the default sizes (about 10 locks in flight). */
     size_t memory_size;
 
-    /* Sees what passes between the client and node k, in order, for a trace. Must not call the client. The bytes include
-     * AUTH with its password. NULL: nobody looks. */
+    /* Sees what passes in session k, in order, for a trace: from the number of nodes, N, on k is the ear of node k - N. Must
+     * not call the client. The bytes include AUTH with its password. NULL: nobody looks. */
     void (*trace)(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size);
     void *trace_context;
 };
 
-/* One node's socket and where it leads. Private. */
-struct redlock_socket {
-    int fd;                     /* -1: none. */
-    bool connecting;
-    uint8_t endpoint_count, endpoint_next, endpoints_failed;
+/* Where a node is. Private. */
+struct redlock_place {
+    uint8_t endpoint_count;
     uint64_t endpoints[REDLOCK_ENDPOINTS_MAX][15];  /* struct net_endpoint */
     const char *unresolved;                         /* Why there is no endpoint. */
     char address[REDLOCK_ADDRESS_MAX];              /* In words, without user and password. */
     char user[129], password[257];
+};
+
+/* The socket of one session with a node. Private. */
+struct redlock_socket {
+    int fd;                     /* -1: none. */
+    bool connecting;
+    uint8_t endpoint_next, endpoints_failed;
 };
 
 /* A released lock that is still owed to some node, with its names. Private. */
@@ -64,18 +69,19 @@ struct redlock_parted {
     uint8_t bytes[REDLOCK_RESOURCE_MAX];
 };
 
-/* Some 200 KB: better static or in a structure of yours than on a small stack. Must stay where it was opened. Private. */
+/* Some 240 KB: better static or in a structure of yours than on a small stack. Must stay where it was opened. Private. */
 struct redlock_client {
     struct redlock engine;
-    struct redlock_node nodes[REDLOCK_NODES_MAX];
-    struct redlock_socket sockets[REDLOCK_NODES_MAX];
+    struct redlock_node nodes[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];
+    struct redlock_socket sockets[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];
+    struct redlock_place places[REDLOCK_NODES_MAX];
     struct redlock_parted parted[REDLOCK_PARTED_MAX];
     void (*trace)(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size);
     void *trace_context;
     int64_t owner;              /* The process that opened it. */
     uint64_t stepped_at;
     uint64_t given_up;          /* Locks whose debts were dropped because parted[] was full. */
-    uint64_t memory[REDLOCK_MEMORY_DEFAULT(REDLOCK_NODES_MAX) / sizeof(uint64_t) + 1];
+    uint64_t memory[REDLOCK_MEMORY_DEFAULT(REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)) / sizeof(uint64_t) + 1];
 };
 
 /* What was wrong with a list of nodes. */
@@ -85,7 +91,7 @@ struct redlock_mistake {
     char text[160];             /* What is wrong, and what would be right. Never contains a password. */
 };
 
-/* Sets every field to its default. */
+/* Sets every field to its default. That of engine.wake_ups is true here, where the memory for it is at hand. */
 void redlock_options_init(struct redlock_options *options);
 
 /* Opens a client for a list of nodes, separated by commas or white space:
@@ -110,7 +116,7 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms);
 
 /* Acquires resource (a NUL-terminated text; not copied, it must stay until the release) for ttl_ms, trying for up to wait_ms
  * (0: once; REDLOCK_FOREVER). lock: from redlock_lock_init or the end of an earlier use. It must stay where it is until it
- * is released. For binary names and more settings: redlock_acquire_request.
+ * is released. For binary names and more settings: redlock_acquire_request, which fills in wall_us when that is 0.
  * OK: held, for redlock_valid_us(). Anything else: not acquired, and the lock's memory is the caller's again; but after
  * BAD_STATE and the other BAD_... nothing has changed, so a lock that was held still is. */
 enum redlock_status redlock_acquire(struct redlock_client *c, struct redlock_lock *lock, const char *resource,
@@ -135,28 +141,33 @@ uint32_t redlock_valid_ms(const struct redlock_lock *lock);
 
 enum { REDLOCK_READ = 1, REDLOCK_WRITE = 2 };
 
-/* The engine, to start operations on and to ask. */
+/* The engine, to start operations on and to ask. Its redlock_sessions() are those that a loop goes over: one for each node
+ * and, with engine.wake_ups, as many behind them that are used only while a lock waits that was started with wall_us. (A
+ * loop over redlock_node_count() that never gives wall_us misses nothing.) */
 struct redlock *redlock_engine(struct redlock_client *c);
 
-/* Node k's descriptor, or -1: changes at reconnects. (A loop that remembers descriptors, such as epoll, compares it after
+/* Session k's descriptor, or -1: changes at reconnects. (A loop that remembers descriptors, such as epoll, compares it after
  * each step; the kernel forgets closed ones by itself.) */
 int redlock_fd(const struct redlock_client *c, unsigned k);
 
 /* What to wait for on it: REDLOCK_READ, REDLOCK_WRITE or both. */
 unsigned redlock_events(const struct redlock_client *c, unsigned k);
 
-/* Does whatever can be done without waiting, on all nodes, and what time demands. To be called when a descriptor is ready and
+/* Does whatever can be done without waiting, in all sessions, and what time demands. To be called when a descriptor is ready and
  * when redlock_poll_ms() are over; and, in a loop that is not about to wait, after redlock_start_..., so that it gets on its
  * way at once.
  * OK; NO_ENTROPY (no attempt can begin); FORKED. */
 enum redlock_status redlock_step(struct redlock_client *c);
 
-/* The same for a loop that knows which nodes' descriptors are ready: bit k of ready stands for node k, and only those are
+/* The same for a loop that knows which descriptors are ready: bit k of ready stands for session k, and only those are
  * received from. */
 enum redlock_status redlock_step_ready(struct redlock_client *c, unsigned ready);
 
 /* The clock of all times above: microseconds, monotonic, counting suspend where the system can (Linux: CLOCK_BOOTTIME). */
 uint64_t redlock_now_us(void);
+
+/* The wall clock for redlock_request: microseconds since 1970; 0 when the system has none. */
+uint64_t redlock_wall_us(void);
 
 /* How long a poll() or epoll_wait() may wait from now on: ms, rounded up; 0: step at once; -1: for ever. */
 int redlock_poll_ms(const struct redlock_client *c);

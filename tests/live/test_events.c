@@ -16,6 +16,7 @@
 
 enum {
     NODES = 3,
+    SESSIONS_MAX = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true),
     MANY = 500,
     MANY_PIPELINE = 3 * MANY,
     MANY_SEND_SIZE = 65536,
@@ -35,8 +36,8 @@ static int shorter(int a, int b)
 
 static enum redlock_status poll_turn(struct redlock_client *c, int wait_ms)
 {
-    struct pollfd fds[REDLOCK_NODES_MAX];
-    unsigned count = redlock_node_count(c);
+    struct pollfd fds[SESSIONS_MAX];
+    unsigned count = redlock_sessions(redlock_engine(c));
     for (unsigned k = 0; k < count; k++) {
         unsigned events = redlock_events(c, k);
         fds[k].fd = redlock_fd(c, k);
@@ -50,11 +51,11 @@ static enum redlock_status poll_turn(struct redlock_client *c, int wait_ms)
 /* What the kernel was told to watch. */
 struct watch {
     int epoll;
-    int fds[REDLOCK_NODES_MAX];
-    unsigned events[REDLOCK_NODES_MAX];
+    int fds[SESSIONS_MAX];
+    unsigned events[SESSIONS_MAX];
 };
 
-static void watch_node(struct watch *w, struct redlock_client *c, unsigned k)
+static void watch_session(struct watch *w, struct redlock_client *c, unsigned k)
 {
     int fd = redlock_fd(c, k);
     unsigned events = redlock_events(c, k);
@@ -68,9 +69,9 @@ static void watch_node(struct watch *w, struct redlock_client *c, unsigned k)
 
 static enum redlock_status epoll_turn(struct watch *w, struct redlock_client *c, int wait_ms)
 {
-    struct epoll_event ready[REDLOCK_NODES_MAX];
-    for (unsigned k = 0; k < redlock_node_count(c); k++) watch_node(w, c, k);
-    epoll_wait(w->epoll, ready, REDLOCK_NODES_MAX, shorter(redlock_poll_ms(c), wait_ms));
+    struct epoll_event ready[SESSIONS_MAX];
+    for (unsigned k = 0; k < redlock_sessions(redlock_engine(c)); k++) watch_session(w, c, k);
+    epoll_wait(w->epoll, ready, SESSIONS_MAX, shorter(redlock_poll_ms(c), wait_ms));
     return redlock_step(c);
 }
 #endif
@@ -267,6 +268,49 @@ TEST(a_waiting_acquire_gets_the_lock_in_the_same_loop_in_which_it_is_released)
     redlock_close(&alice, CLOSE_MS);
 }
 
+/* Two clients in one loop: the waiter's own retries come too late to be what gave it the lock. */
+TEST(a_waiting_acquire_is_woken_in_a_loop_over_all_sessions)
+{
+    struct redlock_lock held, wanted;
+    struct redlock_options options = throw_away_options();
+    const struct redlock_request request = {
+        .resource = "woken", .resource_size = strlen("woken"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER,
+        .wall_us = redlock_wall_us()
+    };
+    options.engine.retry_ms = REDLOCK_RETRY_MS_MAX;
+    redlock_lock_init(&held);
+    redlock_lock_init(&wanted);
+    CHECK_STATUS(redlock_open(&alice, node_list, &options, NULL), REDLOCK_OK);
+    CHECK(open_client(&bob, node_list));
+    CHECK_INT(redlock_sessions(redlock_engine(&alice)), 2 * NODES);
+    CHECK_STATUS(acquire(&bob, &held, "woken", TTL_MS, 0), REDLOCK_OK);
+    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &wanted, &request, redlock_now_us()), REDLOCK_OK);
+    turn_for(&alice, 100);
+    CHECK_STATUS(redlock_lock_status(&wanted), REDLOCK_PENDING);
+    CHECK_STATUS(release(&bob, &held), REDLOCK_OK);
+    uint64_t released_at = clock_ms();
+    CHECK_STATUS(finish(&alice, &wanted), REDLOCK_OK);
+    CHECK(clock_ms() - released_at < TTL_MS / 2);
+    CHECK_STATUS(release(&alice, &wanted), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_close(&bob, CLOSE_MS);
+}
+
+/* As loops were before there were wake-ups: nobody waits for the descriptors behind those of the nodes, and they stay closed. */
+TEST(a_loop_over_the_nodes_alone_needs_no_wake_ups)
+{
+    struct redlock_lock held, wanted;
+    redlock_lock_init(&held);
+    redlock_lock_init(&wanted);
+    CHECK(open_client(&alice, node_list) && open_client(&bob, node_list));
+    CHECK_STATUS(acquire(&bob, &held, "nodes-alone", 500, 0), REDLOCK_OK);
+    CHECK_STATUS(acquire(&alice, &wanted, "nodes-alone", TTL_MS, PATIENCE_MS), REDLOCK_OK);
+    for (unsigned k = NODES; k < 2 * NODES; k++) CHECK_INT(redlock_fd(&alice, k), -1);
+    CHECK_STATUS(release(&alice, &wanted), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_close(&bob, CLOSE_MS);
+}
+
 TEST(a_cancelled_acquire_leaves_nothing)
 {
     struct redlock_lock lock;
@@ -385,7 +429,7 @@ TEST(a_loop_that_waits_for_a_lock_sleeps_between_its_attempts)
 
 static struct redlock_lock many[MANY];
 static char names[MANY][32];
-static uint64_t many_memory[REDLOCK_MEMORY(NODES, MANY_PIPELINE, MANY_SEND_SIZE, MANY_RECEIVE_SIZE) / 8 + 1];
+static uint64_t many_memory[REDLOCK_MEMORY(REDLOCK_SESSIONS(NODES, true), MANY_PIPELINE, MANY_SEND_SIZE, MANY_RECEIVE_SIZE) / 8 + 1];
 
 static struct redlock_options roomy_options(void)
 {

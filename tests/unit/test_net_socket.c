@@ -620,6 +620,15 @@ NET_TEST(the_clock_never_goes_back)
     }
 }
 
+NET_TEST(the_wall_clock_shows_microseconds_since_1970)
+{
+    time_t before = time(NULL);
+    uint64_t wall_us = net_wall_us();
+    time_t after = time(NULL);
+    CHECK(wall_us / 1000000 + 1 >= (uint64_t)before);    /* time() may lag by a tick. */
+    CHECK(wall_us / 1000000 <= (uint64_t)after + 1);
+}
+
 NET_TEST(the_clock_counts_microseconds)
 {
     struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };

@@ -69,7 +69,8 @@ static void set_sizes(struct face *f, struct redlock_options *o)
     f->pipeline = o->engine.pipeline;
     o->engine.send_size = at_least(locks * FACE_SEND_PER_LOCK, o->engine.send_size);
     o->engine.receive_size = at_least(locks * FACE_RECEIVE_PER_LOCK, o->engine.receive_size);
-    o->memory_size = REDLOCK_MEMORY(f->options->node_count, o->engine.pipeline, o->engine.send_size, o->engine.receive_size);
+    o->memory_size = REDLOCK_MEMORY(REDLOCK_SESSIONS(f->options->node_count, o->engine.wake_ups), o->engine.pipeline,
+                                    o->engine.send_size, o->engine.receive_size);
     o->memory = f->memory = allocate(1, o->memory_size);
 }
 

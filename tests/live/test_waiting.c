@@ -1,0 +1,235 @@
+/* Waiting for a lock that is held, against real servers: who waits is woken by the release, and whatever keeps him from hearing
+ * of it costs time, never the lock. And what else the nodes remember of a resource: tickets, and several held together. */
+#define _XOPEN_SOURCE 700
+
+#include "clients.h"
+
+#include <pthread.h>
+
+enum {
+    NODES = 3,
+    DURABLE = 3,
+    NEVER_MS = REDLOCK_RETRY_MS_MAX,    /* A waiter that looks so rarely has the lock from a wake-up, or not at all. */
+    OFTEN_MS = 50
+};
+
+static struct server nodes[NODES];
+static struct redlock_client alice, bob;
+static char node_list[128];
+
+/* --- Wake-ups --------------------------------------------------------------------------------------------------- */
+
+static bool open_waiter(struct redlock_client *c, const char *list, uint32_t retry_ms)
+{
+    struct redlock_options options = throw_away_options();
+    options.engine.retry_ms = retry_ms;
+    return redlock_open(c, list, &options, NULL) == REDLOCK_OK;
+}
+
+/* How bob lets go of the lock that he holds, in a thread of his own. */
+struct release {
+    void (*how)(struct redlock_lock *lock);
+    struct redlock_lock lock;
+};
+
+static void *let_go(void *release)
+{
+    struct release *r = release;
+    nap_ms(300);
+    r->how(&r->lock);
+    return NULL;
+}
+
+/* Alice waits for what bob holds until he lets go. Returns after how many ms she has it; more than PATIENCE_MS: not at all. */
+static uint64_t hand_over(const char *resource, void (*how)(struct redlock_lock *lock))
+{
+    struct release release = { .how = how };
+    struct redlock_lock wanted;
+    pthread_t thread;
+    uint64_t begun_at = clock_ms();
+
+    redlock_lock_init(&release.lock);
+    redlock_lock_init(&wanted);
+    if (redlock_acquire(&bob, &release.lock, resource, TTL_MS, 0) != REDLOCK_OK) return UINT64_MAX;
+    if (pthread_create(&thread, NULL, let_go, &release) != 0) bail_out("pthread_create");
+    enum redlock_status status = redlock_acquire(&alice, &wanted, resource, TTL_MS, PATIENCE_MS);
+    pthread_join(thread, NULL);
+    redlock_release(&alice, &wanted, NULL);
+    return status == REDLOCK_OK ? clock_ms() - begun_at : UINT64_MAX;
+}
+
+static void release_it(struct redlock_lock *lock)
+{
+    redlock_release(&bob, lock, NULL);
+}
+
+TEST(a_waiter_is_woken_by_the_release_and_needs_two_attempts)
+{
+    CHECK(open_waiter(&alice, node_list, NEVER_MS) && join(&bob, node_list));
+    for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "CONFIG", "RESETSTAT");
+    CHECK(hand_over("woken", release_it) < PATIENCE_MS);
+    for (unsigned k = 0; k < NODES; k++) CHECK(executed(&nodes[k], "set") <= 3);    /* Bob's, and two of alice's. */
+    redlock_close(&alice, CLOSE_MS);
+    redlock_close(&bob, CLOSE_MS);
+    CHECK(key_is_gone(nodes, NODES, "woken"));
+    CHECK(key_is_gone(nodes, NODES, "woken:waiters"));
+}
+
+TEST(without_wake_ups_a_client_has_one_connection_to_each_node_and_gets_the_lock_by_looking)
+{
+    struct redlock_options options = throw_away_options();
+    options.engine.wake_ups = false;
+    CHECK_STATUS(redlock_open(&alice, node_list, &options, NULL), REDLOCK_OK);
+    CHECK(join(&bob, node_list));
+    CHECK_INT(redlock_sessions(redlock_engine(&alice)), NODES);
+    CHECK(hand_over("not-woken", release_it) < PATIENCE_MS);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_close(&bob, CLOSE_MS);
+}
+
+/* As a library does that knows nothing of waiters. */
+static void delete_key(struct redlock_lock *lock)
+{
+    (void)lock;
+    for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "DEL", "foreign");
+}
+
+TEST(a_lock_that_another_library_releases_without_a_word_is_had_by_looking)
+{
+    CHECK(open_waiter(&alice, node_list, OFTEN_MS) && join(&bob, node_list));
+    CHECK(hand_over("foreign", delete_key) < PATIENCE_MS);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_close(&bob, CLOSE_MS);
+}
+
+static void deafen_and_release(struct redlock_lock *lock)
+{
+    for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "CLIENT", "KILL", "TYPE", "pubsub");
+    redlock_release(&bob, lock, NULL);
+}
+
+TEST(a_wake_up_that_is_lost_costs_time_and_not_the_lock)
+{
+    CHECK(open_waiter(&alice, node_list, OFTEN_MS) && join(&bob, node_list));
+    CHECK(hand_over("lost", deafen_and_release) < PATIENCE_MS);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_close(&bob, CLOSE_MS);
+}
+
+TEST(where_the_ACL_forbids_wake_ups_the_lock_is_had_by_looking)
+{
+    char list[256] = "";
+    for (unsigned k = 0; k < NODES; k++) {
+        size_t used = strlen(list);
+        ASK(&nodes[k], "ACL", "SETUSER", "deaf", "reset", "on", ">secret", "~*", "+@all", "-publish", "-subscribe", "-zadd",
+            "-zrem", "-zpopmin");
+        snprintf(list + used, sizeof list - used, "redis://deaf:secret@127.0.0.1:%d ", nodes[k].port);
+    }
+    CHECK(open_waiter(&alice, list, OFTEN_MS) && join(&bob, list));
+    CHECK(hand_over("forbidden", release_it) < PATIENCE_MS);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_close(&bob, CLOSE_MS);
+    CHECK(key_is_gone(nodes, NODES, "forbidden"));
+}
+
+/* --- Tickets ---------------------------------------------------------------------------------------------------- */
+
+/* The ticket of a lock that is acquired and released; 0: it was not to be had. wall_us 0: by the wall clock as it is. */
+static uint64_t draw_ticket(struct redlock_client *c, uint64_t wall_us)
+{
+    const struct redlock_request request = {
+        .resource = "numbered", .resource_size = strlen("numbered"), .ttl_ms = TTL_MS, .wait_ms = PATIENCE_MS, .ticket = true,
+        .wall_us = wall_us
+    };
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    if (redlock_acquire_request(c, &lock, &request) != REDLOCK_OK) return 0;
+    uint64_t ticket = redlock_ticket(&lock);
+    redlock_release(c, &lock, NULL);
+    return ticket;
+}
+
+TEST(tickets_increase_over_clients_whose_wall_clocks_differ_and_over_restarts_of_servers_that_remember)
+{
+    static struct server durable[DURABLE];
+    char list[128];
+    uint64_t ahead_us = redlock_wall_us() + REDLOCK_SKEW_MS / 2 * 1000, last = 0;
+    servers_start(durable, DURABLE, "appendonly yes\nappendfsync always\n");
+    snprintf(list, sizeof list, "%s", servers_list(durable, DURABLE));
+    for (unsigned i = 0; i < 3; i++) {
+        TAP_CONTEXT("turn %u", i);
+        CHECK(join(&alice, list) && join(&bob, list));
+        uint64_t first = draw_ticket(&alice, ahead_us), second = draw_ticket(&bob, 0), third = draw_ticket(&alice, 0);
+        CHECK(first > last && second > first && third > second);
+        CHECK(third > ahead_us);
+        last = third;
+        redlock_close(&alice, CLOSE_MS);
+        redlock_close(&bob, CLOSE_MS);
+        for (unsigned k = 0; k < DURABLE; k++) server_restart(&durable[k]);
+    }
+    servers_end(durable, DURABLE);
+}
+
+TEST(a_lock_with_a_ticket_and_one_without_exclude_each_other)
+{
+    const struct redlock_request request = { .resource = "mixed", .resource_size = strlen("mixed"), .ttl_ms = TTL_MS, .ticket = true };
+    struct redlock_lock numbered, plain;
+    redlock_lock_init(&numbered);
+    redlock_lock_init(&plain);
+    CHECK(join(&alice, node_list) && join(&bob, node_list));
+    CHECK_STATUS(redlock_acquire_request(&alice, &numbered, &request), REDLOCK_OK);
+    CHECK_STATUS(redlock_acquire(&bob, &plain, "mixed", TTL_MS, 0), REDLOCK_TAKEN);
+    CHECK_STATUS(redlock_release(&alice, &numbered, NULL), REDLOCK_OK);
+    CHECK_STATUS(redlock_acquire(&bob, &plain, "mixed", TTL_MS, PATIENCE_MS), REDLOCK_OK);
+    CHECK_INT(redlock_ticket(&plain), 0);
+    CHECK_STATUS(redlock_acquire_request(&alice, &numbered, &request), REDLOCK_TAKEN);
+    CHECK_STATUS(redlock_release(&bob, &plain, NULL), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_close(&bob, CLOSE_MS);
+}
+
+/* --- Sets ------------------------------------------------------------------------------------------------------- */
+
+TEST(several_resources_are_had_together_or_not_at_all)
+{
+    struct redlock_name set[] = { { "set:c", 5 }, { "set:a", 5 }, { "set:b", 5 } };
+    const struct redlock_request all = { .set = set, .set_count = 3, .ttl_ms = TTL_MS };
+    struct redlock_lock one, three;
+    redlock_lock_init(&one);
+    redlock_lock_init(&three);
+    CHECK(join(&alice, node_list) && join(&bob, node_list));
+    CHECK_STATUS(redlock_acquire(&alice, &one, "set:b", TTL_MS, 0), REDLOCK_OK);
+    CHECK_SOON(key_is_on_all(nodes, NODES, "set:b", token_of(&one)));
+    CHECK_STATUS(redlock_acquire_request(&bob, &three, &all), REDLOCK_TAKEN);
+    CHECK(key_is_gone(nodes, NODES, "set:a") && key_is_gone(nodes, NODES, "set:c"));
+    CHECK_STATUS(redlock_release(&alice, &one, NULL), REDLOCK_OK);
+    CHECK_SOON(key_is_gone(nodes, NODES, "set:b"));
+    CHECK_STATUS(redlock_acquire_request(&bob, &three, &all), REDLOCK_OK);
+    for (unsigned i = 0; i < 3; i++) CHECK_SOON(key_is_on_all(nodes, NODES, set[i].bytes, token_of(&three)));
+    CHECK_STATUS(redlock_acquire(&alice, &one, "set:c", TTL_MS, 0), REDLOCK_TAKEN);
+    CHECK_STATUS(redlock_extend(&bob, &three, 2 * TTL_MS), REDLOCK_OK);
+    CHECK_SOON(pttl(&nodes[0], "set:a") > TTL_MS && pttl(&nodes[0], "set:c") > TTL_MS);
+    CHECK_STATUS(redlock_release(&bob, &three, NULL), REDLOCK_OK);
+    redlock_close(&bob, CLOSE_MS);
+    for (unsigned i = 0; i < 3; i++) CHECK(key_is_gone(nodes, NODES, set[i].bytes));
+    redlock_close(&alice, CLOSE_MS);
+}
+
+TEST(the_same_resource_twice_is_no_set)
+{
+    struct redlock_name set[] = { { "twin", 4 }, { "other", 5 }, { "twin", 4 } };
+    const struct redlock_request request = { .set = set, .set_count = 3, .ttl_ms = TTL_MS };
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    CHECK(join(&alice, node_list));
+    CHECK_STATUS(redlock_acquire_request(&alice, &lock, &request), REDLOCK_BAD_SET);
+    redlock_close(&alice, CLOSE_MS);
+    CHECK(key_is_gone(nodes, NODES, "twin") && key_is_gone(nodes, NODES, "other"));
+}
+
+int main(int argc, char **argv)
+{
+    servers_start(nodes, NODES, "");
+    snprintf(node_list, sizeof node_list, "%s", servers_list(nodes, NODES));
+    return tap_run_all(argc, argv);
+}
