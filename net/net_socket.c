@@ -132,7 +132,7 @@ static void socket_tune_tcp(int fd)
  * between the two calls inherits the descriptor. */
 static int socket_open(int family)
 {
-#ifdef SOCK_CLOEXEC
+#ifdef SOCK_CLOEXEC    /* Where this is, there is pipe2 as well. */
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     return fd < 0 ? -errno : fd;
 #else
@@ -306,4 +306,53 @@ NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us)
     int ready = wait_poll(polled, count, until_us);
     for (size_t i = 0; i < count; i++) waits[i].ready = ready > 0 ? wait_ready(polled[i].revents) : 0;
     return ready;
+}
+
+/* --- Bells --- */
+
+static int bell_open(int bell[2])
+{
+#ifdef SOCK_CLOEXEC
+    return pipe2(bell, O_CLOEXEC | O_NONBLOCK) == 0 ? 0 : -errno;
+#else
+    if (pipe(bell) != 0) return -errno;
+    int error = 0;
+    for (int i = 0; i < 2; i++)
+        if (fcntl(bell[i], F_SETFD, FD_CLOEXEC) != 0 || fcntl(bell[i], F_SETFL, O_NONBLOCK) != 0) error = -errno;
+    if (error == 0) return 0;
+    net_close(bell[0]);
+    net_close(bell[1]);
+    return error;
+#endif
+}
+
+NET_API int net_bell_open(int bell[2])
+{
+    int error = bell_open(bell);
+    if (error != 0) bell[0] = bell[1] = -1;
+    return error;
+}
+
+NET_API void net_bell_ring(int fd)
+{
+    static const char stroke = 1;
+    int error = errno;
+    ssize_t taken = 0;
+    if (fd < 0) return;
+    do taken = write(fd, &stroke, sizeof stroke);
+    while (taken < 0 && errno == EINTR);    /* A full pipe has been rung. */
+    errno = error;
+}
+
+NET_API bool net_bell_heard(int fd)
+{
+    char strokes[64];
+    bool has_rung = false;
+    if (fd < 0) return false;
+    for (;;) {
+        ssize_t taken = read(fd, strokes, sizeof strokes);
+        if (taken < 0 && errno == EINTR) continue;
+        if (taken <= 0) return has_rung;
+        has_rung = true;
+    }
 }

@@ -153,6 +153,17 @@ struct net_wait {
  * or -errno. A machine that was suspended meanwhile may return late. */
 NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us);
 
+/* A bell wakes a thread out of net_wait, from another thread or from a signal handler. Opens one: bell[0] is to be waited
+ * for (NET_READ), bell[1] is rung; the caller owes both a net_close. Close-on-exec. Returns 0, or -errno with both -1. */
+NET_API int net_bell_open(int bell[2]);
+
+/* Rings bell[1], again and again if need be: nobody waits for room. Async-signal-safe; errno stays. A negative descriptor is
+ * left alone. */
+NET_API void net_bell_ring(int fd);
+
+/* Has bell[0] rung since the last call? A negative descriptor has not. */
+NET_API bool net_bell_heard(int fd);
+
 /* --- Clock and random bytes ------------------------------------------------------------------------------------- */
 
 /* Microseconds of a clock that never goes back, is never set, and counts the time the machine is suspended

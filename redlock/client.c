@@ -12,7 +12,7 @@ enum { SESSIONS_MAX = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) };
 _Static_assert(sizeof(struct net_endpoint) <= sizeof(((struct redlock_place *)0)->endpoints[0]), "an endpoint must fit");
 _Static_assert((int)REDLOCK_ENDPOINTS_MAX <= (int)NET_ENDPOINTS_MAX, "net/ says how many are sensible");
 _Static_assert((int)REDLOCK_ADDRESS_MAX >= (int)NET_ADDRESS_TEXT_SIZE, "an address in words must fit");
-_Static_assert((int)SESSIONS_MAX <= (int)NET_WAIT_MAX, "all sessions are waited for at once");
+_Static_assert((int)SESSIONS_MAX + 1 <= (int)NET_WAIT_MAX, "all sessions and the bell are waited for at once");
 _Static_assert((int)SESSIONS_MAX <= (int)sizeof(unsigned) * CHAR_BIT, "a bit says which session is ready");
 _Static_assert(sizeof(((struct redlock_place *)0)->user) > NET_USER_MAX &&
                sizeof(((struct redlock_place *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
@@ -196,14 +196,14 @@ static enum redlock_status step(struct redlock_client *c, unsigned ready)
 }
 
 /* After a fork the sockets are the parent's, and the random bytes at hand would make the same tokens twice (S6). */
-static bool is_forked(const struct redlock_client *c)
+bool redlock_is_forked(const struct redlock_client *c)
 {
     return net_process() != c->owner;
 }
 
 enum redlock_status redlock_step_ready(struct redlock_client *c, unsigned ready)
 {
-    return is_forked(c) ? REDLOCK_FORKED : step(c, ready);
+    return redlock_is_forked(c) ? REDLOCK_FORKED : step(c, ready);
 }
 
 enum redlock_status redlock_step(struct redlock_client *c)
@@ -379,6 +379,9 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     c->owner = net_process();
     c->trace = options->trace;
     c->trace_context = options->trace_context;
+    c->around_wait = options->around_wait;
+    c->wait_context = options->wait_context;
+    c->bell[0] = c->bell[1] = -1;
     status = read_nodes(c, nodes, options, logins, &count, mistake);
     if (status == REDLOCK_OK)
         status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
@@ -386,16 +389,20 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (status == REDLOCK_OK) status = check_names(c, count, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
     if (status == REDLOCK_OK) status = feed(c);
+    if (status == REDLOCK_OK && options->interruptible && net_bell_open(c->bell) != 0) status = REDLOCK_SYSTEM;
     if (status != REDLOCK_OK) net_wipe(c->places, sizeof c->places);
     return status;
 }
 
 /* ---- Blocking face ---- */
 
-/* Waits for something to do until a time; says which sessions are ready. A signal ends the wait, which does no harm. */
-static unsigned wait_for(struct redlock_client *c, uint64_t until_us)
+enum attention { HEEDS_NOTHING, HEEDS_BELL };
+
+/* Waits for something to do until a time, or for the bell; says which sessions are ready. A signal ends the wait, which does no
+ * harm. */
+static unsigned wait_for(struct redlock_client *c, uint64_t until_us, enum attention attention)
 {
-    struct net_wait waits[SESSIONS_MAX];
+    struct net_wait waits[SESSIONS_MAX + 1];
     unsigned count = redlock_sessions(&c->engine), ready = 0;
 
     for (unsigned k = 0; k < count; k++) {
@@ -405,7 +412,10 @@ static unsigned wait_for(struct redlock_client *c, uint64_t until_us)
             .events = (uint8_t)((events & REDLOCK_READ ? NET_READ : 0) | (events & REDLOCK_WRITE ? NET_WRITE : 0)),
         };
     }
-    net_wait(waits, count, until_us);
+    waits[count] = (struct net_wait){ .fd = attention == HEEDS_BELL ? c->bell[0] : -1, .events = NET_READ };
+    if (c->around_wait) c->around_wait(c->wait_context, true);
+    net_wait(waits, count + 1, until_us);
+    if (c->around_wait) c->around_wait(c->wait_context, false);
     for (unsigned k = 0; k < count; k++)
         if (waits[k].ready) ready |= 1u << k;
     return ready;
@@ -416,22 +426,42 @@ static uint64_t sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static uint64_t end_of(uint32_t wait_ms)
+{
+    return wait_ms == REDLOCK_FOREVER ? REDLOCK_NEVER : redlock_now_us() + (uint64_t)wait_ms * 1000;
+}
+
+/* Was the client interrupted? Says so once. */
+static bool is_interrupted(const struct redlock_client *c)
+{
+    return net_bell_heard(c->bell[0]);
+}
+
+/* One turn of a loop: waits until there is something to do, but no longer than until a time, and does it. */
+static enum redlock_status turn(struct redlock_client *c, uint64_t until_us, enum attention attention)
+{
+    return step(c, wait_for(c, sooner(until_us, redlock_wake_at(&c->engine)), attention));
+}
+
 /* Before an operation begins: connections that were closed in a long silence are found now, not by its first command. */
 static enum redlock_status catch_up(struct redlock_client *c)
 {
-    if (is_forked(c)) return REDLOCK_FORKED;
-    return redlock_now_us() - c->stepped_at < QUIET_US ? REDLOCK_OK : step(c, wait_for(c, 0));
+    if (redlock_is_forked(c)) return REDLOCK_FORKED;
+    return redlock_now_us() - c->stepped_at < QUIET_US ? REDLOCK_OK : turn(c, 0, HEEDS_NOTHING);
 }
 
 /* Steps and waits until the operation on the lock has ended. */
-static enum redlock_status run(struct redlock_client *c, struct redlock_lock *lock)
+static enum redlock_status run(struct redlock_client *c, struct redlock_lock *lock, enum attention attention)
 {
     enum redlock_status status = step(c, 0);
 
-    while (status == REDLOCK_OK && redlock_lock_status(lock) == REDLOCK_PENDING)
-        status = step(c, wait_for(c, redlock_wake_at(&c->engine)));
+    while (status == REDLOCK_OK && redlock_lock_status(lock) == REDLOCK_PENDING) {
+        if (attention == HEEDS_BELL && is_interrupted(c)) status = REDLOCK_CANCELLED;
+        else status = turn(c, REDLOCK_NEVER, attention);
+    }
     if (redlock_lock_status(lock) != REDLOCK_PENDING) return redlock_lock_status(lock);
     redlock_cancel(&c->engine, lock, redlock_now_us());
+    (void)step(c, 0);       /* What may be there is released at once. */
     return status;
 }
 
@@ -477,7 +507,7 @@ void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 
 enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
 {
-    uint64_t until = redlock_now_us() + (uint64_t)wait_ms * 1000;
+    uint64_t until = end_of(wait_ms);
     enum redlock_status status = redlock_step(c);
     unsigned n = c->engine.node_count;
 
@@ -488,7 +518,8 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
             votes += redlock_node_votes(&c->engine, k, redlock_now_us());
         }
         if (settled == n || redlock_now_us() >= until) return votes >= redlock_quorum(n) ? REDLOCK_OK : REDLOCK_NO_QUORUM;
-        status = step(c, wait_for(c, sooner(until, redlock_wake_at(&c->engine))));
+        if (is_interrupted(c)) return REDLOCK_CANCELLED;
+        status = turn(c, until, HEEDS_BELL);
     }
     return status;
 }
@@ -500,9 +531,10 @@ enum redlock_status redlock_acquire_request(struct redlock_client *c, struct red
     struct redlock_request dated = *request;
 
     if (dated.wall_us == 0) dated.wall_us = redlock_wall_us();
+    if (status == REDLOCK_OK && is_interrupted(c)) return REDLOCK_CANCELLED;
     if (status == REDLOCK_OK) status = redlock_start_acquire(&c->engine, lock, &dated, redlock_now_us());
     if (status != REDLOCK_OK) return status;
-    status = run(c, lock);
+    status = run(c, lock, HEEDS_BELL);
     if (status != REDLOCK_OK) redlock_part(c, lock);
     return status;
 }
@@ -522,7 +554,7 @@ enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock
     enum redlock_status status = catch_up(c);
 
     if (status == REDLOCK_OK) status = redlock_start_extend(&c->engine, lock, ttl_ms, redlock_now_us());
-    return status == REDLOCK_OK ? run(c, lock) : status;
+    return status == REDLOCK_OK ? run(c, lock, HEEDS_NOTHING) : status;
 }
 
 enum redlock_status redlock_release(struct redlock_client *c, struct redlock_lock *lock, unsigned *confirmed)
@@ -533,10 +565,83 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
     if (status == REDLOCK_OK || status == REDLOCK_NO_ENTROPY)
         status = redlock_start_release(&c->engine, lock, redlock_now_us());
     if (status != REDLOCK_OK) return status;
-    status = run(c, lock);
+    status = run(c, lock, HEEDS_NOTHING);
     if (confirmed) *confirmed = redlock_confirmed(lock);
     redlock_part(c, lock);
     return status;
+}
+
+/* Is there something to be sent to, or to be heard from, a node that is connected? */
+static bool is_busy(struct redlock_client *c)
+{
+    for (unsigned k = 0; k < c->engine.node_count; k++)
+        if (c->nodes[k].asked_count > 0 || (redlock_wants(&c->engine, k) & REDLOCK_WANT_SEND)) return true;
+    return false;
+}
+
+static bool is_any_pending(struct redlock_lock *const *locks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (redlock_lock_status(locks[i]) == REDLOCK_PENDING) return true;
+    return false;
+}
+
+/* The end of a release that was begun, however far it has come. Is nothing left that would keep others out? */
+static bool part_released(struct redlock_client *c, struct redlock_lock *lock)
+{
+    bool is_confirmed = redlock_lock_status(lock) == REDLOCK_OK &&
+                        redlock_confirmed(lock) >= redlock_quorum(c->engine.node_count);
+    bool is_gone = redlock_idle(lock) || is_confirmed || redlock_lock_status(lock) == REDLOCK_LOST;
+
+    redlock_cancel(&c->engine, lock, redlock_now_us());
+    redlock_part(c, lock);
+    return is_gone;
+}
+
+enum redlock_status redlock_release_all(struct redlock_client *c, struct redlock_lock *const *locks, size_t count,
+                                        uint32_t wait_ms)
+{
+    enum redlock_status status = catch_up(c);
+    uint64_t until = end_of(wait_ms);
+    bool are_gone = true;
+
+    if (status == REDLOCK_FORKED) return status;
+    for (size_t i = 0; i < count; i++) {
+        redlock_cancel(&c->engine, locks[i], redlock_now_us());
+        (void)redlock_start_release(&c->engine, locks[i], redlock_now_us());
+    }
+    (void)step(c, 0);
+    while ((is_any_pending(locks, count) || is_busy(c)) && redlock_now_us() < until) (void)turn(c, until, HEEDS_NOTHING);
+    for (size_t i = 0; i < count; i++) are_gone &= part_released(c, locks[i]);
+    return are_gone ? REDLOCK_OK : REDLOCK_NO_QUORUM;
+}
+
+/* What there is to tell of a lock. A lock that nobody keeps ends without a word. */
+static enum redlock_status news_of(const struct redlock_lock *lock)
+{
+    enum redlock_status status = lock ? redlock_lock_status(lock) : REDLOCK_OK;
+
+    if (!lock || status == REDLOCK_PENDING) return status;
+    return redlock_valid_us(lock, redlock_now_us()) > 0 ? status : REDLOCK_LOST;
+}
+
+enum redlock_status redlock_run_for(struct redlock_client *c, const struct redlock_lock *lock, uint32_t for_ms)
+{
+    uint64_t until = end_of(for_ms);
+    enum redlock_status before = news_of(lock), status = redlock_step(c);
+
+    while (status == REDLOCK_OK && news_of(lock) == before && before != REDLOCK_LOST && redlock_now_us() < until) {
+        uint64_t now = redlock_now_us();
+        uint64_t valid_us = lock ? redlock_valid_us(lock, now) : 0;
+        if (is_interrupted(c)) return REDLOCK_CANCELLED;
+        status = turn(c, valid_us > 0 ? sooner(until, now + valid_us) : until, HEEDS_BELL);
+    }
+    return status == REDLOCK_OK ? news_of(lock) : status;
+}
+
+void redlock_interrupt(struct redlock_client *c)
+{
+    if (!redlock_is_forked(c)) net_bell_ring(c->bell[1]);
 }
 
 enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights)
@@ -548,7 +653,7 @@ enum redlock_status redlock_inspect(struct redlock_client *c, const char *resour
     if (status == REDLOCK_OK)
         status = redlock_start_inspect(&c->engine, &lock, resource, strlen(resource), sights, redlock_now_us());
     if (status != REDLOCK_OK) return status;
-    status = run(c, &lock);
+    status = run(c, &lock, HEEDS_NOTHING);
     redlock_forget(&c->engine, &lock);
     return status;
 }
@@ -558,24 +663,18 @@ uint32_t redlock_valid_ms(const struct redlock_lock *lock)
     return (uint32_t)(redlock_valid_us(lock, redlock_now_us()) / 1000);
 }
 
-/* Is there something to be sent to, or to be heard from, a node that is connected? */
-static bool is_busy(struct redlock_client *c)
-{
-    for (unsigned k = 0; k < c->engine.node_count; k++)
-        if (c->nodes[k].asked_count > 0 || (redlock_wants(&c->engine, k) & REDLOCK_WANT_SEND)) return true;
-    return false;
-}
-
 void redlock_close(struct redlock_client *c, uint32_t wait_ms)
 {
-    uint64_t until = redlock_now_us() + (uint64_t)wait_ms * 1000;
+    uint64_t until = end_of(wait_ms);
     enum redlock_status status = redlock_step(c);
 
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX; i++)
         if (c->parted[i].used) redlock_pay(&c->engine, &c->parted[i].lock, redlock_now_us());
     while (status != REDLOCK_FORKED && is_busy(c) && redlock_now_us() < until)
-        status = step(c, wait_for(c, sooner(until, redlock_wake_at(&c->engine))));
+        status = turn(c, until, HEEDS_NOTHING);
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) net_close(c->sockets[k].fd);
+    net_close(c->bell[0]);
+    net_close(c->bell[1]);
     memset(c, 0, sizeof *c);
     net_wipe(c->places, sizeof c->places);
 }

@@ -1,6 +1,6 @@
 /* redlock_client: the lock over sockets. Two faces over one engine.
  *
- * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_release, redlock_close.
+ * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_run_for, redlock_release, redlock_close.
  * Event loop:  redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each of redlock_sessions() wait
  *              for redlock_events() on redlock_fd(), for redlock_poll_ms(); then redlock_step(). No callbacks.
  *
@@ -43,6 +43,13 @@ struct redlock_options {
      * not call the client. The bytes include AUTH with its password. NULL: nobody looks. */
     void (*trace)(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size);
     void *trace_context;
+
+    /* Called before (true) and after (false) each wait of the blocking face, between which the client is not touched: a program
+     * whose threads share it behind a mutex gives that up meanwhile (redlock_keeper.h does). NULL: nothing is called. */
+    void (*around_wait)(void *context, bool is_before);
+    void *wait_context;
+
+    bool interruptible;         /* redlock_interrupt() may be called. Costs two descriptors. */
 };
 
 /* Where a node is. Private. */
@@ -78,6 +85,9 @@ struct redlock_client {
     struct redlock_parted parted[REDLOCK_PARTED_MAX];
     void (*trace)(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size);
     void *trace_context;
+    void (*around_wait)(void *context, bool is_before);
+    void *wait_context;
+    int bell[2];                /* A pipe for redlock_interrupt, or -1. */
     int64_t owner;              /* The process that opened it. */
     uint64_t stepped_at;
     uint64_t given_up;          /* Locks whose debts were dropped because parted[] was full. */
@@ -99,14 +109,20 @@ void redlock_options_init(struct redlock_options *options);
  *   redis://[[user]:password@]host[:port][/db]  redis+unix://[[user]:password@]/path[?db=N]
  * A comma within a user name, password or path is written %2C. Looks the names up (BLOCKING), connects to nothing yet: the
  * first step does. options NULL: the defaults. mistake (may be NULL) is set when BAD_ADDRESS, NO_NAME or BAD_CONFIG comes back;
- * other errors: BAD_NODE_COUNT, BAD_MEMORY, NO_ENTROPY. After any error there is nothing to close.
+ * other errors: BAD_NODE_COUNT, BAD_MEMORY, NO_ENTROPY, SYSTEM (no descriptors for interrupts). After any error there is nothing to close.
  * A name that cannot be resolved is an error only when fewer than a quorum of names can be: else the node has no vote. */
 enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
                                  struct redlock_mistake *mistake);
 
 /* Sends the releases that are still owed to nodes that answer, for up to wait_ms, and closes the connections. Locks that
- * are held stay held until their TTL ends: release them first. */
+ * are held are abandoned, not released: they stay held until their TTL ends (redlock_release_all, to have it otherwise).
+ * In a child of fork() it closes the child's copies of the descriptors and sends nothing: the parent's locks and connections
+ * stay as they are. No descriptor outlives exec(). */
 void redlock_close(struct redlock_client *c, uint32_t wait_ms);
+
+/* True in a child of fork(): its parent opened the client, and may hold locks that are not the child's, whatever the copies
+ * say. Calls that do anything are refused with FORKED; what is left is to close it. */
+bool redlock_is_forked(const struct redlock_client *c);
 
 /* ---- Blocking face ---- */
 
@@ -130,6 +146,25 @@ enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock
 /* As redlock_start_release. *confirmed (may be NULL): by how many nodes. On return the lock's memory is the caller's
  * again; what is still owed is kept in the client and paid during later calls, redlock_close the last of them. */
 enum redlock_status redlock_release(struct redlock_client *c, struct redlock_lock *lock, unsigned *confirmed);
+
+/* Releases locks[0..count), all at once, in about the time of one: for up to wait_ms, and returns when the nodes that answer
+ * have confirmed it. What is under way on a lock is cancelled first; one that is not held is passed over. The memory of all of
+ * them is the caller's again; what is owed then is paid as after redlock_release.
+ * OK: each is gone from a quorum, or was not held any more. NO_QUORUM: some may stay until their TTL ends. FORKED. */
+enum redlock_status redlock_release_all(struct redlock_client *c, struct redlock_lock *const *locks, size_t count,
+                                        uint32_t wait_ms);
+
+/* Lets the client do its work for for_ms (0: what can be done at once; REDLOCK_FOREVER): locks that are kept (redlock_keep) are
+ * extended, others may be acquired or released, what is owed is paid. A program that works in pieces shorter than the TTL calls
+ * it between them. Returns early when the status of lock (NULL: of none) changes, or its validity ends.
+ * Then LOST: it is not held; else redlock_lock_status(lock), OK while all is well; or CANCELLED (redlock_interrupt), NO_ENTROPY,
+ * FORKED. */
+enum redlock_status redlock_run_for(struct redlock_client *c, const struct redlock_lock *lock, uint32_t for_ms);
+
+/* Ends the redlock_acquire, redlock_connect or redlock_run_for that waits, or else the next one, with CANCELLED, within a moment;
+ * what an acquire may have is released. May be called by a signal handler or another thread, while the client is open (and was
+ * opened with interruptible: otherwise it does nothing). In a child of fork() it does nothing. */
+void redlock_interrupt(struct redlock_client *c);
 
 /* As redlock_start_inspect. */
 enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights);

@@ -989,6 +989,10 @@ static int use_as_child(struct redlock_lock *lock)
     if (redlock_release(&alice, lock, NULL) != REDLOCK_FORKED) return 3;
     if (redlock_connect(&alice, 0) != REDLOCK_FORKED) return 4;
     if (redlock_step(&alice) != REDLOCK_FORKED) return 5;
+    if (redlock_run_for(&alice, lock, 0) != REDLOCK_FORKED) return 8;
+    if (redlock_release_all(&alice, &lock, 1, 0) != REDLOCK_FORKED) return 9;
+    if (!redlock_is_forked(&alice)) return 10;
+    redlock_interrupt(&alice);      /* Would be heard by the parent. */
     redlock_close(&alice, CLOSE_MS);
     if (!open_client(&bob, node_list)) return 6;
     if (redlock_acquire(&bob, &other, "forked", TTL_MS, 0) != REDLOCK_TAKEN) return 7;
