@@ -57,6 +57,23 @@ released() {
 }
 check 'it shows a release' released
 
+# A user who may load no scripts: each is unknown, and sent as text.
+texts() {
+    everywhere ACL SETUSER bob on '>bobs' '~*' '&*' +@all -script >/dev/null
+    is 0 acquire --guard 0 door && token=$(cat "$directory/out") || return 1
+    everywhere SCRIPT FLUSH >/dev/null
+    export REDLOCK_USER=bob REDLOCK_PASSWORD=bobs
+    is 0 extend --guard 0 --trace door "$token" && adds_up 1 && says '> +EVALSHA .* +extend it, if it is ours' &&
+    says '< +-NOSCRIPT .* +it does not know the script, and gets its text' &&
+    says '> +EVAL local .*\.\. 1 door .* 10000 +extend it, if it is ours' && says '< +:1 +granted, [1-5]/5' &&
+    is 0 release --guard 0 --trace door "$token" && says '> +EVAL local .*\.\. 1 door .* +release it, if it is ours' &&
+    says '< +:1 +it was ours, and is removed'
+    good=$?
+    unset REDLOCK_USER REDLOCK_PASSWORD
+    return $good
+}
+check 'it knows the scripts by their texts as well as by their SHA-1s' texts
+
 looked() {
     is 0 status --guard 0 --trace door && says '=  status, round 1' && says '> +GETRANGE door 0 ' &&
     says '< +:-2 +there is no key'

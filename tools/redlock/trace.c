@@ -13,10 +13,26 @@ enum kind {
     KIND_AUTH,          /* Its words, and what an error repeats of them, are secret. */
     KIND_INFO,          /* Its answer is long; some lines of it matter. */
     KIND_LOAD,
+    KIND_SCRIPT,        /* One that is not known yet; its next word tells. */
     KIND_SET,
+    KIND_ACQUIRE,       /* By the script: with a ticket, or several resources. */
+    KIND_RESTORE,       /* Set again by its holder, by either. */
     KIND_EXTEND,
     KIND_RELEASE,
-    KIND_PTTL
+    KIND_WAIT,
+    KIND_PTTL,
+    KIND_SUBSCRIBE      /* What an ear says. */
+};
+
+/* The scripts: their names on the nodes, and how their texts begin. */
+static const struct {
+    enum kind kind;
+    const char *sha1, *begins;
+} scripts[] = {
+    { KIND_ACQUIRE, "7c4229a6d86784c58ae4b7b65d51dab3ca22e2c6", "local c,t,m,p=" },
+    { KIND_RELEASE, "1a30d735158e834791cf550cb69f70bd58e76734", "local n,w,e=" },
+    { KIND_EXTEND, "83e13c0a01039ba3e3edd3dbdc1b5d5649050f1e", "local c=redis.call " },
+    { KIND_WAIT, "419590f1839b1f9ee61364871f2f2ddc5ecdd92e", "local p=-2 " },
 };
 
 enum {
@@ -25,8 +41,7 @@ enum {
     HEX_BEGIN = 6,
     HEX_END = 2,
     WIRE_WIDTH = 50,        /* Of the column for commands and replies. */
-    LINE_MAX_SIZE = 1024,
-    RELEASE_WORDS = 5       /* EVALSHA sha 1 resource token; the extend script has the TTL behind it. */
+    LINE_MAX_SIZE = 1024
 };
 
 static const struct resp_limits limits = {
@@ -52,7 +67,7 @@ void trace_init(struct trace *trace, struct redlock_client *client, const struct
     trace->client = client;
     trace->lock = lock;
     trace->operation = "";
-    for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++) reset_node(&trace->nodes[k]);
+    for (unsigned k = 0; k < TRACE_SESSIONS_MAX; k++) reset_node(&trace->nodes[k]);
 }
 
 /* ---- Lines ---- */
@@ -89,12 +104,19 @@ static void print_line(struct trace *trace, uint64_t now_us, const char *who, co
         *meaning ? "  " : "", meaning);
 }
 
+/* The second connection to a node, which hears of releases while somebody waits: "2e". */
+static bool is_ear(const struct trace *trace, unsigned k)
+{
+    return k >= redlock_node_count(trace->client);
+}
+
 static void print_node_line(struct trace *trace, uint64_t now_us, unsigned k, char direction, const char *text,
                             const char *meaning)
 {
+    bool ear = is_ear(trace, k);
     char who[16];
 
-    (void)snprintf(who, sizeof who, "%4u  %c", k, direction);
+    (void)snprintf(who, sizeof who, "%4u%c %c", k % redlock_node_count(trace->client), ear ? 'e' : ' ', direction);
     print_line(trace, now_us, who, text, meaning);
 }
 
@@ -120,6 +142,7 @@ static void print_beginning(struct trace *trace)
 
     if (round->number == trace->begun) return;
     trace->begun = round->number;
+    trace->begun_operation = trace->operation;
     if (round->ttl_ms > 0) (void)snprintf(ttl, sizeof ttl, ", TTL %" PRIu32 " ms", round->ttl_ms);
     (void)snprintf(text, sizeof text, "%s, round %" PRIu32 ": to %u nodes, quorum %u%s", trace->operation, round->number,
                    (unsigned)round->node_count, redlock_quorum(round->node_count), ttl);
@@ -202,19 +225,33 @@ static void add_word(struct trace_stream *stream, const uint8_t *data, size_t si
     if (hex) add_text(stream, text_printable(text, sizeof text, data + size - HEX_END, HEX_END));
 }
 
-static bool is_word(const struct resp_item *item, const char *word)
+static bool begins_with(const struct resp_item *item, const char *word)
 {
-    return item->size == strlen(word) && memcmp(item->data, word, item->size) == 0;
+    return item->size >= strlen(word) && memcmp(item->data, word, strlen(word)) == 0;
 }
 
-static enum kind kind_of(const struct resp_item *item, unsigned words)
+static bool is_word(const struct resp_item *item, const char *word)
+{
+    return item->size == strlen(word) && begins_with(item, word);
+}
+
+static enum kind kind_of_script(const struct resp_item *item)
+{
+    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+        if (is_word(item, scripts[i].sha1) || begins_with(item, scripts[i].begins)) return scripts[i].kind;
+    }
+    return KIND_OTHER;
+}
+
+static enum kind kind_of(const struct resp_item *item)
 {
     if (is_word(item, "AUTH"))                              return KIND_AUTH;
     if (is_word(item, "INFO"))                              return KIND_INFO;
     if (is_word(item, "SCRIPT"))                            return KIND_LOAD;
     if (is_word(item, "SET"))                               return KIND_SET;
     if (is_word(item, "PTTL"))                              return KIND_PTTL;
-    if (is_word(item, "EVAL") || is_word(item, "EVALSHA"))  return words == RELEASE_WORDS ? KIND_RELEASE : KIND_EXTEND;
+    if (is_word(item, "EVAL") || is_word(item, "EVALSHA"))  return KIND_SCRIPT;
+    if (is_word(item, "SUBSCRIBE"))                         return KIND_SUBSCRIBE;
     return KIND_OTHER;
 }
 
@@ -223,23 +260,24 @@ static enum kind kind_of(const struct resp_item *item, unsigned words)
 static const char *purpose_of(enum kind kind)
 {
     switch (kind) {
-    case KIND_SET:     return "acquire it, if nobody has it";
-    case KIND_EXTEND:  return "extend it, if it is ours";
-    case KIND_RELEASE: return "release it, if it is ours";
-    case KIND_PTTL:    return "how long will its holder have it?";
-    default:           return "";
+    case KIND_SET:       return "acquire it, if nobody has it";
+    case KIND_ACQUIRE:   return "acquire it, if nobody has it, by script: with a ticket, or all of several";
+    case KIND_RESTORE:   return "set it again, if it is missing";
+    case KIND_EXTEND:    return "extend it, if it is ours";
+    case KIND_RELEASE:   return "release it, if it is ours";
+    case KIND_WAIT:      return "stand in line for it";
+    case KIND_PTTL:      return "how long will its holder have it?";
+    case KIND_SUBSCRIBE: return "hear when our turn has come";
+    default:             return "";
     }
 }
 
 /* A command is an array of bulk strings. Only the first piece of a long one is shown. */
 static void read_command_item(struct trace_stream *stream, const struct resp_item *item)
 {
-    if (item->type == RESP_ARRAY) {
-        stream->words = (unsigned)item->integer;
-        return;
-    }
-    if (!item->first) return;
-    if (stream->items++ == 0) stream->kind = (uint8_t)kind_of(item, stream->words);
+    if (item->type == RESP_ARRAY || !item->first) return;
+    if (stream->items++ == 0)              stream->kind = (uint8_t)kind_of(item);
+    else if (stream->kind == KIND_SCRIPT)  stream->kind = (uint8_t)kind_of_script(item);
     if (stream->is_secret) return;
     add_word(stream, item->data, item->size, item->last);
     if (stream->kind != KIND_AUTH) return;
@@ -251,7 +289,9 @@ static void end_command(struct trace *trace, uint64_t now_us, unsigned k)
 {
     struct trace_node *node = &trace->nodes[k];
     enum kind kind = (enum kind)node->sent.kind;
+    bool is_held = trace->begun_operation && strcmp(trace->begun_operation, "extend") == 0;
 
+    if (is_held && (kind == KIND_SET || kind == KIND_ACQUIRE)) kind = KIND_RESTORE;
     print_node_line(trace, now_us, k, '>', node->sent.text, purpose_of(kind));
     node->asked[node->end++ % TRACE_ASKED_MAX] =
         (struct trace_asked){ .kind = (uint8_t)kind, .round = redlock_last_round(trace->lock)->number };
@@ -325,22 +365,6 @@ static void read_reply_item(struct trace_stream *stream, const struct resp_item 
     }
 }
 
-static const char *why_refused(const struct trace_asked *asked)
-{
-    return asked->kind == KIND_SET ? ": somebody has it" : ": it is not ours";
-}
-
-static void describe_vote(const struct trace *trace, unsigned k, const struct trace_asked *asked, char *text, size_t size)
-{
-    const struct redlock_round *round = redlock_last_round(trace->lock);
-    enum redlock_vote vote = redlock_vote_of(trace->lock, k);
-
-    if (asked->round != round->number || vote == REDLOCK_VOTE_PENDING) (void)snprintf(text, size, "after the verdict");
-    else if (vote == REDLOCK_VOTE_GRANTED)
-        (void)snprintf(text, size, "granted, %u/%u", count_votes(trace, vote), (unsigned)round->node_count);
-    else (void)snprintf(text, size, "%s%s", redlock_vote_text(vote), vote == REDLOCK_VOTE_REFUSED ? why_refused(asked) : "");
-}
-
 static void describe_pttl(int64_t ms, char *text, size_t size)
 {
     char duration[TEXT_DURATION_MAX];
@@ -350,21 +374,95 @@ static void describe_pttl(int64_t ms, char *text, size_t size)
     else               (void)snprintf(text, size, "there is no key");
 }
 
+/* "counter ms", by the script: the largest ticket there, and the PTTL. What it is not the engine does not accept either. */
+static void describe_refusal(const struct trace_asked *asked, const char *reply, char *text, size_t size)
+{
+    uint64_t counter;
+    int64_t ms;
+
+    if (asked->kind == KIND_SET)         (void)snprintf(text, size, "somebody has it");
+    else if (asked->kind == KIND_EXTEND) (void)snprintf(text, size, "it is not ours");
+    else if (sscanf(reply, "%" SCNu64 " %" SCNd64, &counter, &ms) != 2) text[0] = '\0';
+    else if (ms != -2)                   describe_pttl(ms, text, size);
+    else (void)snprintf(text, size, "it is free, but the ticket must be larger than %" PRIu64, counter);
+}
+
+static bool is_error(const char *reply, const char *word)
+{
+    return reply[0] == '-' && strncmp(reply + 1, word, strlen(word)) == 0;
+}
+
+static void describe_error(const char *reply, char *text, size_t size)
+{
+    if (is_error(reply, "NOSCRIPT "))   (void)snprintf(text, size, "it does not know the script, and gets its text");
+    else if (is_error(reply, "AHEAD ")) (void)snprintf(text, size, "unknown: the ticket is too far ahead of its clock");
+    else                                (void)snprintf(text, size, "unknown");
+}
+
+static void describe_vote(const struct trace *trace, unsigned k, const struct trace_asked *asked, const char *reply, char *text,
+                          size_t size)
+{
+    const struct redlock_round *round = redlock_last_round(trace->lock);
+    enum redlock_vote vote = redlock_vote_of(trace->lock, k);
+    bool is_late = asked->round != round->number || vote == REDLOCK_VOTE_PENDING;
+    char why[TRACE_TEXT_MAX];
+
+    if (is_error(reply, is_late ? "NOSCRIPT " : "")) {
+        describe_error(reply, text, size);
+    } else if (is_late) {
+        (void)snprintf(text, size, "after the verdict");
+    } else if (vote == REDLOCK_VOTE_GRANTED) {
+        (void)snprintf(text, size, "granted, %u/%u", count_votes(trace, vote), (unsigned)round->node_count);
+    } else if (vote == REDLOCK_VOTE_REFUSED) {
+        describe_refusal(asked, reply, why, sizeof why);
+        (void)snprintf(text, size, "refused%s%s", *why ? ": " : "", why);
+    } else {
+        (void)snprintf(text, size, "%s", redlock_vote_text(vote));
+    }
+}
+
+/* It has no vote. */
+static void describe_restored(const char *reply, char *text, size_t size)
+{
+    if (reply[0] == '-') describe_error(reply, text, size);
+    else                 (void)snprintf(text, size, "%s", reply[0] == '+' ? "it is there again" : "it is not missing");
+}
+
 static const char *describe_release(int64_t answer)
 {
-    return answer == 1 ? "it was ours, and is removed" : answer == 0 ? "nothing was there" : "another's, and left alone";
+    switch (answer) {
+    case 2:  return "it was ours, and is removed; who waits longest is told";
+    case 1:  return "it was ours, and is removed";
+    case 0:  return "nothing was there";
+    default: return "another's, and left alone";
+    }
 }
 
 static void describe_reply(const struct trace *trace, unsigned k, const struct trace_asked *asked,
                            const struct trace_stream *reply, char *text, size_t size)
 {
+    bool is_number = reply->text[0] == ':';
+
     text[0] = '\0';
     switch ((enum kind)asked->kind) {
     case KIND_SET:
-    case KIND_EXTEND:  describe_vote(trace, k, asked, text, size); break;
-    case KIND_RELEASE: if (reply->text[0] == ':') (void)snprintf(text, size, "%s", describe_release(reply->integer)); break;
-    case KIND_PTTL:    if (reply->text[0] == ':') describe_pttl(reply->integer, text, size); break;
-    case KIND_LOAD:    (void)snprintf(text, size, "a script's name: its SHA-1"); break;
+    case KIND_ACQUIRE:
+    case KIND_EXTEND:  describe_vote(trace, k, asked, reply->text, text, size); break;
+    case KIND_RESTORE: describe_restored(reply->text, text, size); break;
+    case KIND_RELEASE:
+    case KIND_WAIT:
+    case KIND_PTTL:
+        if (is_error(reply->text, ""))          describe_error(reply->text, text, size);
+        else if (!is_number)                    text[0] = '\0';
+        else if (asked->kind == KIND_RELEASE)   (void)snprintf(text, size, "%s", describe_release(reply->integer));
+        else                                    describe_pttl(reply->integer, text, size);
+        break;
+    case KIND_LOAD:
+        if (!is_error(reply->text, "")) (void)snprintf(text, size, "a script's name: its SHA-1");
+        break;
+    case KIND_OTHER:
+        if (is_ear(trace, k) && strncmp(reply->text, "message ", 8) == 0) (void)snprintf(text, size, "our turn has come");
+        break;
     default:           break;
     }
 }
@@ -373,7 +471,7 @@ static void end_reply(struct trace *trace, uint64_t now_us, unsigned k)
 {
     struct trace_node *node = &trace->nodes[k];
     struct trace_asked asked = { KIND_OTHER, 0 };
-    char meaning[80];
+    char meaning[TRACE_TEXT_MAX];
 
     if (node->first != node->end) asked = node->asked[node->first++ % TRACE_ASKED_MAX];
     describe_reply(trace, k, &asked, &node->received, meaning, sizeof meaning);
@@ -438,18 +536,19 @@ static void read_bytes(struct trace *trace, uint64_t now_us, unsigned k, bool is
 void trace_traffic(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size)
 {
     struct trace *trace = context;
+    const char *address = redlock_node_address(trace->client, k % redlock_node_count(trace->client));
     char text[REDLOCK_ADDRESS_MAX + TRACE_TEXT_MAX + 2], printable[TRACE_TEXT_MAX];
 
     if (redlock_last_round(trace->lock)->number > 0) print_beginning(trace);
     switch (what) {
     case REDLOCK_CONNECTED:
-        (void)snprintf(text, sizeof text, "connected to %s", redlock_node_address(trace->client, k));
+        (void)snprintf(text, sizeof text, "connected to %s%s", address, is_ear(trace, k) ? ", to hear of releases" : "");
         print_node_line(trace, now_us, k, '=', text, "");
         break;
     case REDLOCK_DISCONNECTED:
         (void)text_printable(printable, sizeof printable, data ? data : "", data ? size : 0);
         text_cut_echo(printable);
-        (void)snprintf(text, sizeof text, "%s: %s", redlock_node_address(trace->client, k), printable);
+        (void)snprintf(text, sizeof text, "%s: %s", address, printable);
         print_node_line(trace, now_us, k, '=', text, "");
         reset_node(&trace->nodes[k]);
         break;

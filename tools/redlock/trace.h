@@ -11,7 +11,8 @@ enum {
     TRACE_TEXT_MAX = 128,   /* A command or reply in words; what is longer is cut. */
     TRACE_LINE_MAX = 64,    /* "run_id:" and 40 digits, and more; longer lines of INFO are not shown. */
     TRACE_OUT_MAX = 64 * 1024,
-    TRACE_ASKED_MAX = 256   /* Commands of one node without an answer that are remembered; a power of two. */
+    TRACE_ASKED_MAX = 256,  /* Commands of one node without an answer that are remembered; a power of two. */
+    TRACE_SESSIONS_MAX = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)
 };
 
 /* One direction of one node: what has been read of it and not been printed. */
@@ -20,7 +21,6 @@ struct trace_stream {
     uint8_t window[TRACE_WINDOW];
     size_t have;
     unsigned items;         /* How many items of the command or reply under way have been read. */
-    unsigned words;         /* Of a command: how many it has. */
     bool is_secret;         /* The rest of it is not shown. */
     uint8_t kind;           /* Of a command: enum kind in trace.c. */
     int64_t integer;        /* Of a reply that is a number. */
@@ -36,6 +36,7 @@ struct trace_asked {
     uint32_t round;         /* In which round of the lock. */
 };
 
+/* One connection: to a node, or its ear. */
 struct trace_node {
     struct trace_stream sent, received;
     struct trace_asked asked[TRACE_ASKED_MAX];
@@ -49,9 +50,10 @@ struct trace {
     uint64_t began_at;      /* 0: nothing has happened. */
     uint64_t last_at;       /* Of the line printed last. */
     uint32_t begun, judged; /* The rounds whose beginning, and whose verdict, were printed last. */
+    const char *begun_operation;    /* What the first of them is about. */
     size_t out_used;
     char out[TRACE_OUT_MAX];    /* Lines that are written when the step is over: writing takes a round's time. */
-    struct trace_node nodes[REDLOCK_NODES_MAX];
+    struct trace_node nodes[TRACE_SESSIONS_MAX];
 };
 
 /* Begins. Both are looked at while there is traffic, and must stay. */
