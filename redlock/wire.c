@@ -404,6 +404,8 @@ static const struct {
     { "WRONGPASS ", REDLOCK_TROUBLE_WRONGPASS },
     { "ERR invalid password", REDLOCK_TROUBLE_WRONGPASS },      /* before 6.0 */
     { "NOPERM ", REDLOCK_TROUBLE_NOPERM },
+    { "ERR The user executing", REDLOCK_TROUBLE_NOPERM },       /* "... the script can't run this command", 7.0 */
+    { "ERR ACL failure in scr", REDLOCK_TROUBLE_NOPERM },       /* 7.2 and Valkey */
     { "LOADING ", REDLOCK_TROUBLE_LOADING },
     { "READONLY ", REDLOCK_TROUBLE_READONLY },
     { "MOVED ", REDLOCK_TROUBLE_MOVED },

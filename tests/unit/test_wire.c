@@ -215,6 +215,8 @@ static const struct {
     { "WRONGPASS invalid username-password pair or user is disabled.", REDLOCK_TROUBLE_WRONGPASS, false },
     { "ERR invalid password", REDLOCK_TROUBLE_WRONGPASS, false },
     { "NOPERM this user has no permissions to run the 'info' command", REDLOCK_TROUBLE_NOPERM, false },
+    { "ERR The user executing the script can't run this command or subcommand script: 1a8c", REDLOCK_TROUBLE_NOPERM, false },
+    { "ERR ACL failure in script: User bob has no permissions to run the 'time' command", REDLOCK_TROUBLE_NOPERM, false },
     { "LOADING Redis is loading the dataset in memory", REDLOCK_TROUBLE_LOADING, true },
     { "READONLY You can't write against a read only replica.", REDLOCK_TROUBLE_READONLY, true },
     { "MOVED 3999 127.0.0.1:6381", REDLOCK_TROUBLE_MOVED, true },
