@@ -367,6 +367,11 @@ bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us)
     return node_votes(&r->nodes[k], &r->config, false, now_us);
 }
 
+bool redlock_node_gives_tickets(const struct redlock *r, unsigned k, uint64_t now_us)
+{
+    return node_votes(&r->nodes[k], &r->config, true, now_us);
+}
+
 bool redlock_node_settled(const struct redlock *r, unsigned k)
 {
     return r->nodes[k].settled;

@@ -477,24 +477,36 @@ static void add_number(struct words *w, uint64_t number)
     add_words(w, digits + at);
 }
 
+static void describe_guard_left(uint64_t left_us, const char *text, struct words *w)
+{
+    if (left_us == 0) return;
+    add_words(w, text);
+    add_number(w, (left_us + 999999) / 1000000);
+    add_words(w, " s");
+}
+
 static void describe_guard(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
                            struct words *w)
 {
     add_words(w, "restarted ");
     add_number(w, (now_us - node->met_at + node->uptime_us) / 1000000);
-    add_words(w, " s ago, no vote for another ");
-    add_number(w, (guard_left_us(node, config, false, now_us) + 999999) / 1000000);
-    add_words(w, " s");
+    add_words(w, " s ago");
+    describe_guard_left(guard_left_us(node, config, false, now_us), ", no vote for another ", w);
+    describe_guard_left(guard_left_us(node, config, true, now_us), ", no ticket for another ", w);
 }
 
 void node_describe(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us, char *text,
                    size_t size)
 {
     struct words w = { .text = text, .size = size };
+    bool gives_tickets = node->state != NODE_READY || node_votes(node, config, true, now_us);
 
     REDLOCK_CHECK(size > 0);
     switch (node_trouble(node, config, now_us)) {
-    case REDLOCK_TROUBLE_NONE:        add_words(&w, "ok"); break;
+    case REDLOCK_TROUBLE_NONE:
+        if (gives_tickets) add_words(&w, "ok");
+        else               describe_guard(node, config, now_us, &w);
+        break;
     case REDLOCK_TROUBLE_NEW:         add_words(&w, "not connected yet"); break;
     case REDLOCK_TROUBLE_CLOSED:      add_words(&w, "it closed the connection"); break;
     case REDLOCK_TROUBLE_PROTOCOL:    add_words(&w, "not a Redis server: "), add_words(&w, node->error); break;

@@ -581,8 +581,9 @@ void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT
 /* N/2 + 1 (S1). */
 unsigned redlock_quorum(unsigned node_count);
 
-/* True when node k has a vote now. */
+/* True when node k has a vote now; and one on locks with a ticket, which after a restart comes later: see ticket_skew_ms. */
 bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us);
+bool redlock_node_gives_tickets(const struct redlock *r, unsigned k, uint64_t now_us);
 
 /* False while nobody can tell whether node k is there: before the first connection has succeeded or failed, and while one that
  * was good and broke is made anew. A round waits for such a node. */
@@ -592,7 +593,7 @@ bool redlock_node_settled(const struct redlock *r, unsigned k);
 enum redlock_trouble redlock_node_trouble(const struct redlock *r, unsigned k, uint64_t now_us);
 
 /* The same in words: "connection refused", "NOAUTH Authentication required.", "restarted 4 s ago, no vote for another
- * 27 s", "same server as node 2"; "ok". Cut to size, always NUL-terminated. size > 0. */
+ * 27 s, no ticket for another 47 s", "same server as node 2"; "ok". Cut to size, always NUL-terminated. size > 0. */
 void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us, char *text, size_t size);
 
 #ifdef __cplusplus

@@ -1102,6 +1102,25 @@ TEST(s11_a_restarted_node_has_no_vote_until_the_guard_is_over)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
+TEST(s15_a_restarted_node_gives_no_ticket_for_twice_the_skew_longer_and_says_so)
+{
+    CLUSTER(3);
+    DOWN(2);
+    RUN_MS(10);
+    UP(2);
+    RUN_MS(3000);
+    EXPECT_WORDS(0, 2, "no vote for another 2");
+    EXPECT_WORDS(0, 2, "no ticket for another 4");
+    RUN_MS(REDLOCK_GUARD_MS);
+    CHECK(VOTES(0, 2));
+    CHECK(!redlock_node_gives_tickets(ENGINE(0), 2, CLIENT_NOW(0)));
+    EXPECT_TROUBLE(0, 2, REDLOCK_TROUBLE_NONE);
+    EXPECT_WORDS(0, 2, "s ago, no ticket for another 1");
+    RUN_MS(2 * REDLOCK_SKEW_MS);
+    CHECK(redlock_node_gives_tickets(ENGINE(0), 2, CLIENT_NOW(0)));
+    EXPECT_WORDS(0, 2, "ok");
+}
+
 TEST(s11_a_restarted_node_does_not_vote_for_a_rival_of_the_holder)
 {
     CLUSTER_COLD(5, 2, (void)0);
