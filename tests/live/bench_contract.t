@@ -173,7 +173,8 @@ watch() {
 
 # With letters in place of the digits that are new in each cycle.
 watch_forms() {
-    watch "$@" | tr -d '\r' | sed -e 's/"bench:[0-9a-f]*:[0-9a-f]*"/KEY/' -e 's/"[0-9a-f]\{40\}" *\("NX"\|$\)/TOKEN \1/' | sort
+    watch "$@" | tr -d '\r' | sed -e 's/"bench:[0-9a-f]*:[0-9a-f]*"/KEY/' -e 's/KEY "[0-9a-f]\{40\}"/KEY TOKEN/' \
+        -e 's/\(TOKEN "[0-9]*"\) "[0-9]\{16\}"/\1 TICKET/' | sort
 }
 
 sees_the_same_commands() {
@@ -206,6 +207,8 @@ done
 for client in redlock raw; do
     check "$client leaves no key behind of many locks" leaves_no_key $client --mode throughput --concurrency 40
 done
+# Counters of tickets stay: so this comes last.
+check 'the nodes are told the same when locks have tickets' sees_the_same_commands --ttl 12345 --ticket
 
 # ---- Nodes in trouble ----
 

@@ -35,6 +35,7 @@ struct bench_options {
     uint64_t hold_ns, think_ns, retry_ns, retry_jitter_ns;
     double seconds, warmup;
     uint64_t cycles;                /* 0: end after `seconds`. */
+    bool ticket;                    /* Acquire with one. */
 };
 
 /* ---- Clients ---- */
@@ -100,8 +101,9 @@ void bench_figures_free(struct bench_figures *f);
 
 /* ---- The rest ---- */
 
-/* CLOCK_MONOTONIC. */
+/* CLOCK_MONOTONIC; and CLOCK_REALTIME in microseconds. */
 uint64_t bench_now_ns(void);
+uint64_t bench_wall_us(void);
 
 /* Sleeps in poll until something can be done with one of the descriptors or until_ns is reached. */
 struct pollfd;

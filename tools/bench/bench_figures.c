@@ -19,6 +19,13 @@ uint64_t bench_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+uint64_t bench_wall_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
 /* ---- Memory ---- */
 
 bool bench_figures_init(struct bench_figures *f, const struct bench_options *options)

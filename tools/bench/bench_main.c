@@ -21,6 +21,7 @@ static const char USAGE[] =
     "  --seconds S            measured part (1), after a part of --warmup S that is not counted (0.2)\n"
     "  --cycles K             instead of --seconds: end after K cycles\n"
     "  --ttl MS               lock time (10000)\n"
+    "  --ticket               acquire with a ticket\n"
     "  --node-timeout-ms MS   what one node may take (50)\n"
     "  --name NAME            what the JSON line calls the client\n"
     "\n"
@@ -29,7 +30,7 @@ static const char USAGE[] =
 enum {
     OPTION_CLIENT = 1, OPTION_NODES, OPTION_MODE, OPTION_CONCURRENCY, OPTION_KEY, OPTION_HOLD_US, OPTION_THINK_US,
     OPTION_RETRY_MS, OPTION_RETRY_JITTER, OPTION_EVENTS, OPTION_ID, OPTION_SECONDS, OPTION_WARMUP, OPTION_CYCLES, OPTION_TTL,
-    OPTION_NODE_TIMEOUT_MS, OPTION_NAME, OPTION_HELP
+    OPTION_TICKET, OPTION_NODE_TIMEOUT_MS, OPTION_NAME, OPTION_HELP
 };
 
 static const struct option OPTIONS[] = {
@@ -48,6 +49,7 @@ static const struct option OPTIONS[] = {
     { "warmup", required_argument, NULL, OPTION_WARMUP },
     { "cycles", required_argument, NULL, OPTION_CYCLES },
     { "ttl", required_argument, NULL, OPTION_TTL },
+    { "ticket", no_argument, NULL, OPTION_TICKET },
     { "node-timeout-ms", required_argument, NULL, OPTION_NODE_TIMEOUT_MS },
     { "name", required_argument, NULL, OPTION_NAME },
     { "help", no_argument, NULL, OPTION_HELP },
@@ -114,6 +116,7 @@ static void read_option(struct bench_options *o, int option, const char *value)
     case OPTION_WARMUP:          o->warmup = read_number(value, BENCH_SECONDS_MAX); break;
     case OPTION_CYCLES:          o->cycles = read_count(value, BENCH_CYCLES_MAX); break;
     case OPTION_TTL:             o->ttl_ms = (uint32_t)read_count(value, INT32_MAX); break;
+    case OPTION_TICKET:          o->ticket = true; break;
     case OPTION_NODE_TIMEOUT_MS: o->node_timeout_ms = (uint32_t)read_count(value, INT32_MAX); break;
     case OPTION_NAME:            o->name = value; break;
     case OPTION_HELP:            fputs(USAGE, stdout); exit(0);

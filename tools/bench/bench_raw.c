@@ -1,11 +1,13 @@
 /* The reference: what a program would do that knows its servers are well, without any library. Preformatted commands, in
- * which only the key and the token are written anew, go to all nodes over nonblocking sockets; poll waits for a quorum of
- * +OK or :1. Late answers are read, but not waited for. The commands are those of redlock, byte for byte.
+ * which only the key, the token and the ticket are written anew, go to all nodes over nonblocking sockets; poll waits for a quorum of
+ * +OK, :1 or :2. Late answers are read, but not waited for. The commands are those of redlock, byte for byte.
  *
  * Left out, and so what redlock costs: random tokens, the clock and the validity, reconnecting, the checks of what a server
  * is, answers of all kinds. Do not lock with it. */
 #define _GNU_SOURCE
 #include "bench.h"
+
+#include "../../redlock/wire.h"     /* For the text of the scripts alone: the nodes must have the same to do. */
 
 #include <errno.h>
 #include <netdb.h>
@@ -19,29 +21,28 @@
 
 enum {
     RAW_TOKEN = 40,
+    RAW_TICKET = 16,                /* Digits of the wall clock in microseconds. */
     RAW_SHA1 = 40,
+    RAW_SCRIPT_MAX = sizeof WIRE_ACQUIRE_SCRIPT + sizeof WIRE_RELEASE_SCRIPT,
     RAW_HOST_MAX = 255,
-    RAW_COMMAND_MAX = BENCH_KEY_MAX + 200,
+    RAW_COMMAND_MAX = BENCH_KEY_MAX + 256,
     RAW_OUT_MIN = 65536,            /* Bytes that wait to be sent to a node, beside two commands of each slot. */
     RAW_IN = 16384,
     RAW_ASKED_MAX = 16384           /* Commands that a node may owe an answer to. One that owes so many is not asked. */
 };
 
-static const char RAW_SCRIPT[] =
-    "local v=redis.call('get',KEYS[1]) "
-    "if v==ARGV[1] then return redis.call('del',KEYS[1]) end "
-    "return v and -1 or 0";
-
-/* A command with the two places that change. */
+/* A command with the places that change. */
 struct raw_command {
     char text[RAW_COMMAND_MAX];
     size_t size, key_at, token_at;
+    size_t ticket_at;               /* 0: none. */
 };
 
 /* What a slot is doing. */
 struct raw_operation {
     struct bench_slot *slot;
     struct raw_command acquire, release;
+    struct raw_command withdraw;    /* The release of an attempt that was lost: it wakes no waiter. */
     uint32_t number;                /* Of this slot's operations: answers to earlier ones do not count. */
     unsigned granted, open;         /* Votes for it; nodes that have not answered. */
     bool is_pending, is_acquire;
@@ -67,7 +68,7 @@ struct raw {
     unsigned quorum;
     size_t out_size;
     uint64_t token_count;
-    char sha1[RAW_SHA1 + 1];
+    uint64_t ticket;                /* The last one. Counted on from the wall clock: a node refuses what is far ahead of it. */
     struct raw_node *nodes;
     struct raw_operation *operations;
     struct bench_slot **done;       /* Ring of as many as there are slots. */
@@ -98,6 +99,21 @@ static void begin_command(struct raw_command *c, unsigned arguments)
 
 static const char NO_TOKEN[] = "----------------------------------------";
 
+static void format_acquire_with_ticket(const struct raw *r, struct raw_command *c, const struct bench_slot *slot)
+{
+    char ttl[16], life[16], skew[16];
+    (void)snprintf(ttl, sizeof ttl, "%u", (unsigned)r->options->ttl_ms);
+    (void)snprintf(life, sizeof life, "%u", (unsigned)REDLOCK_TICKET_LIFE_MS);
+    (void)snprintf(skew, sizeof skew, "%u", (unsigned)REDLOCK_SKEW_MS);
+    begin_command(c, 9);
+    put_words(c, 3, (const char *const[]){ "EVALSHA", WIRE_ACQUIRE_SHA1, "1" });
+    c->key_at = put_argument(c, slot->key, slot->key_size);
+    c->token_at = put_argument(c, NO_TOKEN, RAW_TOKEN);
+    put_words(c, 1, (const char *const[]){ ttl });
+    c->ticket_at = put_argument(c, NO_TOKEN, RAW_TICKET);
+    put_words(c, 2, (const char *const[]){ life, skew });
+}
+
 static void format_acquire(const struct raw *r, struct raw_command *c, const struct bench_slot *slot)
 {
     char ttl[16];
@@ -109,12 +125,13 @@ static void format_acquire(const struct raw *r, struct raw_command *c, const str
     put_words(c, 3, (const char *const[]){ "NX", "PX", ttl });
 }
 
-static void format_release(const struct raw *r, struct raw_command *c, const struct bench_slot *slot)
+static void format_release(struct raw_command *c, const struct bench_slot *slot, bool wakes)
 {
-    begin_command(c, 5);
-    put_words(c, 3, (const char *const[]){ "EVALSHA", r->sha1, "1" });
+    begin_command(c, wakes ? 6 : 5);
+    put_words(c, 3, (const char *const[]){ "EVALSHA", WIRE_RELEASE_SHA1, "1" });
     c->key_at = put_argument(c, slot->key, slot->key_size);
     c->token_at = put_argument(c, NO_TOKEN, RAW_TOKEN);
+    if (wakes) put_words(c, 1, (const char *const[]){ "" });
 }
 
 /* Not random: only new. Every process begins to count somewhere else, or it would release locks of the others. */
@@ -127,24 +144,44 @@ static void write_token(struct raw *r, char token[RAW_TOKEN])
     }
 }
 
-static void write_key_and_token(struct raw *r, struct raw_operation *o)
+static void write_ticket(struct raw *r, char ticket[RAW_TICKET])
+{
+    uint64_t rest = ++r->ticket;
+    for (int i = RAW_TICKET - 1; i >= 0; i--, rest /= 10) ticket[i] = (char)('0' + rest % 10);
+}
+
+static void write_key(const struct raw_operation *o, struct raw_command *c)
+{
+    memcpy(c->text + c->key_at, o->slot->key, o->slot->key_size);
+}
+
+/* Into the command that acquires and the one that releases. */
+static void write_all(struct raw *r, struct raw_operation *o)
 {
     write_token(r, o->acquire.text + o->acquire.token_at);
     memcpy(o->release.text + o->release.token_at, o->acquire.text + o->acquire.token_at, RAW_TOKEN);
-    memcpy(o->acquire.text + o->acquire.key_at, o->slot->key, o->slot->key_size);
-    memcpy(o->release.text + o->release.key_at, o->slot->key, o->slot->key_size);
+    write_key(o, &o->acquire);
+    write_key(o, &o->release);
+    if (o->acquire.ticket_at > 0) write_ticket(r, o->acquire.text + o->acquire.ticket_at);
 }
 
 /* ---- Operations ---- */
 
 static void send_all(struct raw *r, struct raw_operation *o, const struct raw_command *c);
 
+static void withdraw(struct raw *r, struct raw_operation *o)
+{
+    memcpy(o->withdraw.text + o->withdraw.token_at, o->release.text + o->release.token_at, RAW_TOKEN);
+    write_key(o, &o->withdraw);
+    send_all(r, o, &o->withdraw);
+}
+
 static void end_operation(struct raw *r, struct raw_operation *o, bool is_won)
 {
     o->is_pending = false;
     if (o->is_acquire) o->slot->won = is_won;
     r->done[(r->done_first + r->done_count++) % r->options->concurrency] = o->slot;
-    if (o->is_acquire && !is_won) send_all(r, o, &o->release);
+    if (o->is_acquire && !is_won) withdraw(r, o);
 }
 
 static void decide(struct raw *r, struct raw_operation *o)
@@ -230,15 +267,24 @@ static void flush_all(struct raw *r)
         if (r->nodes[k].out_end > 0) flush(r, &r->nodes[k]);
 }
 
-/* Every answer here is one line. Returns the bytes that whole lines took. */
-static size_t read_lines(struct raw *r, struct raw_node *n)
+/* The end of the answer that begins here: of one line, but for the text with which a ticket is refused. NULL: it is not all
+ * there. */
+static const char *end_of_answer(const char *answer, const char *end)
 {
-    const char *line = n->in, *end = n->in + n->in_size, *newline;
-    while (n->asked_count > 0 && (newline = memchr(line, '\n', (size_t)(end - line))) != NULL) {
-        take_vote(r, take_asked(n), line[0] == '+' || (line[0] == ':' && line[1] == '1'));
-        line = newline + 1;
+    const char *newline = memchr(answer, '\n', (size_t)(end - answer));
+    if (newline && answer[0] == '$' && answer[1] != '-') newline = memchr(newline + 1, '\n', (size_t)(end - newline - 1));
+    return newline ? newline + 1 : NULL;
+}
+
+/* Returns the bytes that whole answers took. */
+static size_t read_answers(struct raw *r, struct raw_node *n)
+{
+    const char *answer = n->in, *end = n->in + n->in_size, *next;
+    while (n->asked_count > 0 && (next = end_of_answer(answer, end)) != NULL) {
+        take_vote(r, take_asked(n), answer[0] == '+' || (answer[0] == ':' && (answer[1] == '1' || answer[1] == '2')));
+        answer = next;
     }
-    return (size_t)(line - n->in);
+    return (size_t)(answer - n->in);
 }
 
 static void receive(struct raw *r, struct raw_node *n)
@@ -250,7 +296,7 @@ static void receive(struct raw *r, struct raw_node *n)
         return;
     }
     n->in_size += (size_t)size;
-    size_t used = read_lines(r, n);
+    size_t used = read_answers(r, n);
     n->in_size -= used;
     memmove(n->in, n->in + used, n->in_size);
 }
@@ -278,18 +324,22 @@ static bool wait_for(int fd, short events, uint64_t until_ns)
     return bench_poll(&polled, 1, until_ns) == 1 && (polled.revents & events) != 0;
 }
 
-/* Puts the script there and keeps its SHA-1. */
-static bool load_script(struct raw *r, int fd)
+/* Puts a script there, which the node knows by its SHA-1 from then on. */
+static bool load_script(const struct raw *r, int fd, const char *script, const char *sha1)
 {
-    char text[sizeof RAW_SCRIPT + 64], answer[sizeof "$40\r\n" + RAW_SHA1 + 2];
+    char text[RAW_SCRIPT_MAX + 64], answer[sizeof "$40\r\n" + RAW_SHA1 + 2];
     uint64_t until_ns = bench_now_ns() + r->timeout_ns;
     size_t size = (size_t)snprintf(text, sizeof text, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
-                                   sizeof RAW_SCRIPT - 1, RAW_SCRIPT);
+                                   strlen(script), script);
     if (!wait_for(fd, POLLOUT, until_ns) || send(fd, text, size, MSG_NOSIGNAL) != (ssize_t)size) return false;
     if (!wait_for(fd, POLLIN, until_ns) || recv(fd, answer, sizeof answer, 0) < 5 + RAW_SHA1) return false;
-    if (memcmp(answer, "$40\r\n", 5) != 0) return false;
-    memcpy(r->sha1, answer + 5, RAW_SHA1);
-    return true;
+    return memcmp(answer, "$40\r\n", 5) == 0 && memcmp(answer + 5, sha1, RAW_SHA1) == 0;
+}
+
+static bool load_scripts(const struct raw *r, int fd)
+{
+    return load_script(r, fd, WIRE_RELEASE_SCRIPT, WIRE_RELEASE_SHA1) &&
+           load_script(r, fd, WIRE_ACQUIRE_SCRIPT, WIRE_ACQUIRE_SHA1);
 }
 
 /* Takes "host:port" off the list. Returns -1 when there is nobody. */
@@ -303,7 +353,7 @@ static int connect_next(struct raw *r, const char **list)
     if (!port) return -1;
     *port++ = '\0';
     int fd = begin_connect(node, port);
-    if (fd >= 0 && !load_script(r, fd)) {
+    if (fd >= 0 && !load_scripts(r, fd)) {
         (void)close(fd);
         fd = -1;
     }
@@ -339,10 +389,12 @@ static void raw_acquire(void *context, struct bench_slot *slot)
     struct raw_operation *o = &r->operations[slot->number];
     if (!o->slot) {
         o->slot = slot;
-        format_acquire(r, &o->acquire, slot);
-        format_release(r, &o->release, slot);
+        if (r->options->ticket) format_acquire_with_ticket(r, &o->acquire, slot);
+        else                    format_acquire(r, &o->acquire, slot);
+        format_release(&o->release, slot, true);
+        format_release(&o->withdraw, slot, false);
     }
-    write_key_and_token(r, o);
+    write_all(r, o);
     begin_operation(r, o, &o->acquire);
 }
 
@@ -417,6 +469,7 @@ static void *raw_open(const struct bench_options *options)
     r->timeout_ns = (uint64_t)options->node_timeout_ms * 1000000;
     r->quorum = options->node_count / 2 + 1;
     r->token_count = bench_now_ns() ^ (uint64_t)getpid() << 40;
+    r->ticket = bench_wall_us();
     r->out_size = RAW_OUT_MIN + (size_t)options->concurrency * 2 * RAW_COMMAND_MAX;
     r->nodes = allocate(options->node_count, sizeof *r->nodes);
     r->operations = allocate(options->concurrency, sizeof *r->operations);
