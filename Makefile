@@ -177,7 +177,7 @@ size: all
 
 # ---- Handed out ----
 
-# The library as two .c and two .h files, to be copied into another project.
+# The library as two .c files and their headers, to be copied into another project.
 amalgamation:
 	@tools/amalgamate $(BUILD)/amalgamation
 
@@ -185,15 +185,15 @@ TO = $(DESTDIR)$(PREFIX)
 
 install: all
 	mkdir -p $(TO)/include $(TO)/lib/pkgconfig $(TO)/bin $(foreach m,$(MANUALS),$(TO)/share/man/man$(subst .,,$(suffix $(m))))
-	install -m 644 redlock/redlock.h redlock/redlock_client.h $(TO)/include
+	install -m 644 redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h $(TO)/include
 	install -m 644 $(BUILD)/libredlock.a $(TO)/lib
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' redlock/redlock.pc.in >$(TO)/lib/pkgconfig/redlock.pc
 	install -m 755 $(BUILD)/redlock $(TO)/bin
 	$(foreach m,$(MANUALS),install -m 644 $(m) $(TO)/share/man/man$(subst .,,$(suffix $(m))) &&) true
 
 uninstall:
-	rm -f $(TO)/include/redlock.h $(TO)/include/redlock_client.h $(TO)/lib/libredlock.a $(TO)/lib/pkgconfig/redlock.pc \
-	    $(TO)/bin/redlock $(foreach m,$(MANUALS),$(TO)/share/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
+	rm -f $(TO)/include/redlock.h $(TO)/include/redlock_client.h $(TO)/include/redlock_fence.h \
+	    $(TO)/lib/libredlock.a $(TO)/lib/pkgconfig/redlock.pc $(TO)/bin/redlock $(foreach m,$(MANUALS),$(TO)/share/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 
 clean:
 	rm -rf $(BUILD)
@@ -208,6 +208,6 @@ help:
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make lint           clang-tidy, shellcheck, mandoc'
 	@echo 'make install        headers, library, command, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); also uninstall'
-	@echo 'make amalgamation   the library as four files to copy into a project'
+	@echo 'make amalgamation   the library as five files to copy into a project'
 	@echo 'make clean          away with $(BUILD)'
 	@echo 'Variables: CC AR CFLAGS LDFLAGS BUILD PREFIX DESTDIR SANITIZE V (see the head of the Makefile)'

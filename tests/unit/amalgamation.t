@@ -1,5 +1,5 @@
 #!/bin/sh
-# The four files that "make amalgamation" writes are all that another project needs.
+# The five files that "make amalgamation" writes are all that another project needs.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 
@@ -8,11 +8,11 @@ made=$(mktemp -d) || exit 1
 trap 'rm -rf "$made"' EXIT
 trap 'exit 1' HUP INT TERM
 
-writes_four_files() {
-    [ "$(cd "$made" && echo *)" = 'redlock.c redlock.h redlock_client.c redlock_client.h' ]
+writes_five_files() {
+    [ "$(cd "$made" && echo *)" = 'redlock.c redlock.h redlock_client.c redlock_client.h redlock_fence.h' ]
 }
 
-# Only the four files are there, so nothing but them and the system's headers is used.
+# Only those files are there, so nothing but them and the system's headers is used.
 # compiles COMPILER STANDARD FILE
 compiles() {
     # shellcheck disable=SC2086    # The warnings are several words.
@@ -50,7 +50,7 @@ program_runs() {
 }
 
 check 'it can be written' tools/amalgamate "$made"
-check 'it is four files' writes_four_files
+check 'it is five files' writes_five_files
 for compiler in gcc clang; do
     if ! command -v $compiler >/dev/null; then
         skip "it compiles with $compiler, and a program with it" "no $compiler here"
