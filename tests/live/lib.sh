@@ -133,6 +133,14 @@ start() {
 
 # ---- Looking ----
 
+# block NAME: the code block of the README behind <!-- NAME -->.
+block() {
+    awk -v mark="<!-- $1 -->" '
+        $0 == mark { found = 1; next }
+        found && /^```/ { if (inside) exit; inside = 1; next }
+        inside' README.md | grep . || echo "no block $1 in README.md"
+}
+
 # is STATUS WORDS...: runs redlock; what it writes is in $directory/out and $directory/err. True when it exits with STATUS.
 is() {
     expected=$1

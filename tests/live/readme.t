@@ -9,14 +9,6 @@ start_servers 3
 library=${BUILD:-build}/libredlock.a
 : "${CC:=cc}"
 
-# block NAME: the code block behind <!-- NAME -->.
-block() {
-    awk -v mark="<!-- $1 -->" '
-        $0 == mark { found = 1; next }
-        found && /^```/ { if (inside) exit; inside = 1; next }
-        inside' README.md | grep . || echo "no block $1 in README.md"
-}
-
 # The programs take the defaults, with which servers that started just now have no vote. Here they have.
 cat >"$directory/fresh.h" <<'END'
 #include "redlock/redlock_client.h"
