@@ -16,7 +16,9 @@ enum {
     TALK_BYTES_MAX = 160
 };
 
-#define NODE_START_US UINT64_C(1790000000000000) /* A node's clock is the time of day. */
+#define NODE_START_US UINT64_C(1790000000000000) /* A node's clock is the time of day, */
+#define NODE_SPREAD_US 1000003                   /* by which each lets its keys end differently; */
+#define WALL_START_US NODE_START_US              /* but what TIME tells is the same. */
 
 /* ---- Telling ---- */
 
@@ -120,6 +122,21 @@ void cluster_set_client_rate(struct cluster *cluster, unsigned client, int32_t f
     clock_set(&cluster->clients[client].clock, cluster->now_us, 0, fast_ppm);
 }
 
+uint64_t cluster_client_wall(const struct cluster *cluster, unsigned client)
+{
+    return cluster_client_now(cluster, client) + (uint64_t)cluster->clients[client].wall_offset_us;
+}
+
+static uint64_t client_start_us(unsigned client)
+{
+    return CLIENT_START_US + (uint64_t)client * CLIENT_SPREAD_US;
+}
+
+void cluster_set_client_wall(struct cluster *cluster, unsigned client, int64_t skew_us)
+{
+    cluster->clients[client].wall_offset_us = (int64_t)(WALL_START_US - client_start_us(client)) + skew_us;
+}
+
 /* SplitMix64 */
 uint64_t cluster_random(struct cluster *cluster)
 {
@@ -176,18 +193,19 @@ static void pipe_clear(struct cluster_pipe *pipe)
     *pipe = (struct cluster_pipe){ .count = 0 };
 }
 
-static struct cluster_connection *connection_of(struct cluster *cluster, unsigned client, unsigned node)
+static struct cluster_connection *connection_of(struct cluster *cluster, unsigned client, unsigned line)
 {
     for (size_t i = 0; i < cluster->connection_count; i++) {
         struct cluster_connection *connection = cluster->connections[i];
-        if (connection->client == client && connection->node == node && !connection->client_left)
+        if (connection->client == client && connection->line == line && !connection->client_left)
             return connection;
     }
     return NULL;
 }
 
-static void connection_begin(struct cluster *cluster, unsigned client, unsigned node)
+static void connection_begin(struct cluster *cluster, unsigned client, unsigned line)
 {
+    const unsigned node = line % cluster->node_count;
     struct cluster_connection *connection = need(calloc(1, sizeof *connection));
     struct cluster_link *link = &cluster->links[client][node];
     if (cluster->connection_count == cluster->connection_capacity) {
@@ -198,13 +216,14 @@ static void connection_begin(struct cluster *cluster, unsigned client, unsigned 
     cluster->connections[cluster->connection_count++] = connection;
     connection->client = client;
     connection->node = node;
+    connection->line = line;
     connection->number = ++cluster->connect_count;
     connection->node_left = true;
     connection->connect_at = cluster->now_us + 2 * link->delay_us;
     if (link->connect_count < CLUSTER_CONNECTS_MAX)
         link->connected_at[link->connect_count] = cluster->now_us;
     link->connect_count++;
-    talk(cluster, "client %u connects to node %u", client, node);
+    talk(cluster, "client %u connects to node %u%s", client, node, line == node ? "" : " with an ear");
 }
 
 static void connection_free(struct cluster *cluster, size_t index)
@@ -290,6 +309,16 @@ static void show_commands(struct cluster *cluster, const struct cluster_connecti
     node->call_count = 0;
 }
 
+/* What the node has published to others than who made it do so. */
+static void flush_ears(struct cluster *cluster, unsigned node)
+{
+    for (size_t i = 0; i < cluster->connection_count; i++) {
+        struct cluster_connection *connection = cluster->connections[i];
+        if (connection->node == node && !connection->node_left && connection->session.out.size > 0)
+            session_flush(cluster, connection);
+    }
+}
+
 static void session_feed(struct cluster *cluster, struct cluster_connection *connection, const void *data, size_t size)
 {
     struct model_node *node = &cluster->hosts[connection->node].node;
@@ -298,6 +327,8 @@ static void session_feed(struct cluster *cluster, struct cluster_connection *con
         break_rule(cluster, "node %u: %s", connection->node, node->breach);
     show_commands(cluster, connection);
     session_flush(cluster, connection);
+    if (node->ears)
+        flush_ears(cluster, connection->node);
 }
 
 static void connection_opens(struct cluster *cluster, struct cluster_connection *connection)
@@ -362,10 +393,35 @@ static void arrive_at_client(struct cluster *cluster, struct cluster_connection 
 
 /* ---- Watching ---- */
 
-/* As much of a resource's name as is told. */
+/* As much of a resource's name, or of those of a set, as is told. */
 static int told_size(const struct cluster_lock *lock)
 {
     return lock->resource_size < 20 ? (int)lock->resource_size : 20;
+}
+
+static unsigned name_count_of(const struct cluster_lock *lock)
+{
+    return lock->set_count > 0 ? lock->set_count : 1;
+}
+
+static struct redlock_name name_of(const struct cluster_lock *lock, unsigned number)
+{
+    return lock->set_count > 0 ? lock->set[number] : (struct redlock_name){ lock->resource, lock->resource_size };
+}
+
+static bool names_equal(struct redlock_name a, struct redlock_name b)
+{
+    return a.size == b.size && memcmp(a.bytes, b.bytes, a.size) == 0;
+}
+
+/* They are about one resource at least. */
+static bool locks_meet(const struct cluster_lock *a, const struct cluster_lock *b)
+{
+    for (unsigned i = 0; i < name_count_of(a); i++)
+        for (unsigned j = 0; j < name_count_of(b); j++)
+            if (names_equal(name_of(a, i), name_of(b, j)))
+                return true;
+    return false;
 }
 
 static void watch_exclusion(struct cluster *cluster, unsigned client, const struct cluster_lock *lock)
@@ -374,25 +430,35 @@ static void watch_exclusion(struct cluster *cluster, unsigned client, const stru
         const struct cluster_client *other = &cluster->clients[c];
         for (unsigned i = 0; c != client && !other->dead && i < other->lock_count; i++) {
             const struct cluster_lock *rival = &other->locks[i];
-            if (rival->in_use && rival->resource_size == lock->resource_size &&
-                memcmp(rival->resource, lock->resource, lock->resource_size) == 0 && cluster_valid_us(cluster, c, i) > 0)
+            if (rival->in_use && cluster_valid_us(cluster, c, i) > 0 && locks_meet(rival, lock))
                 break_rule(cluster, "exclusion: clients %u and %u both hold %.*s", client, c, told_size(lock),
                            (const char *)lock->resource);
         }
     }
 }
 
-/* The true time until which node k keeps the lock's token; 0: it has none. */
-static uint64_t kept_until(struct cluster *cluster, unsigned k, const struct cluster_lock *lock, const char *token)
+/* The true time until which the host keeps the token in the key of that name; 0: it does not. */
+static uint64_t name_kept_until(const struct cluster_host *host, struct redlock_name name, const char *token)
 {
-    const struct cluster_host *host = &cluster->hosts[k];
     for (size_t i = 0; i < host->node.key_count; i++) {
         const struct model_key *key = &host->node.keys[i];
-        if (key->name_size == lock->resource_size && memcmp(key->name, lock->resource, key->name_size) == 0 &&
+        if (key->name_size == name.size && memcmp(key->name, name.bytes, key->name_size) == 0 &&
             key->value_size == REDLOCK_TOKEN_TEXT && memcmp(key->value, token, REDLOCK_TOKEN_TEXT) == 0)
             return clock_when(&host->clock, (key->expires_ms + 1) * 1000);
     }
     return 0;
+}
+
+/* The true time until which node k keeps the lock's token for all of its resources; 0: it does not. */
+static uint64_t kept_until(struct cluster *cluster, unsigned k, const struct cluster_lock *lock, const char *token)
+{
+    uint64_t until = REDLOCK_NEVER;
+    for (unsigned i = 0; i < name_count_of(lock); i++) {
+        const uint64_t of_name = name_kept_until(&cluster->hosts[k], name_of(lock, i), token);
+        if (of_name < until)
+            until = of_name;
+    }
+    return until;
 }
 
 /* Checked when the belief changes: a quorum of nodes will keep the token for as long as the holder believes. */
@@ -462,7 +528,7 @@ static void watch_wants(struct cluster *cluster, unsigned c, unsigned k, unsigne
 {
     const unsigned busy = REDLOCK_WANT_SEND | REDLOCK_WANT_RECEIVE;
     if (wants & ~(busy | REDLOCK_WANT_CONNECT | REDLOCK_WANT_CLOSE))
-        break_rule(cluster, "client %u wants what is not in the contract of node %u: %u", c, k, wants);
+        break_rule(cluster, "client %u wants what is not in the contract of session %u: %u", c, k, wants);
     if (wants & REDLOCK_WANT_CONNECT && wants & busy)
         break_rule(cluster, "client %u wants to use its connection to node %u before it has one", c, k);
     if (!connection && wants & (busy | REDLOCK_WANT_CLOSE))
@@ -476,13 +542,13 @@ static void do_close(struct cluster *cluster, struct cluster_connection *connect
     const unsigned c = connection->client, k = connection->node;
     talk(cluster, "client %u closes the connection to node %u", c, k);
     client_leaves(cluster, connection);
-    redlock_disconnected(&cluster->clients[c].engine, k, NULL, cluster_client_now(cluster, c));
+    redlock_disconnected(&cluster->clients[c].engine, connection->line, NULL, cluster_client_now(cluster, c));
 }
 
 static void do_tell_opened(struct cluster *cluster, struct cluster_connection *connection)
 {
     connection->connect_at = 0;
-    redlock_connected(&cluster->clients[connection->client].engine, connection->node,
+    redlock_connected(&cluster->clients[connection->client].engine, connection->line,
                       cluster_client_now(cluster, connection->client));
 }
 
@@ -492,7 +558,7 @@ static void do_tell_ended(struct cluster *cluster, struct cluster_connection *co
     const char *why = connection->why;
     talk(cluster, "client %u learns that the connection to node %u ended: %s", c, k, why ? why : "closed");
     client_leaves(cluster, connection);
-    redlock_disconnected(&cluster->clients[c].engine, k, why, cluster_client_now(cluster, c));
+    redlock_disconnected(&cluster->clients[c].engine, connection->line, why, cluster_client_now(cluster, c));
 }
 
 static size_t at_most(size_t size, size_t max)
@@ -504,7 +570,7 @@ static void do_receive(struct cluster *cluster, struct cluster_connection *conne
 {
     struct redlock *engine = &cluster->clients[connection->client].engine;
     size_t room = 0;
-    uint8_t *input = redlock_input(engine, connection->node, &room);
+    uint8_t *input = redlock_input(engine, connection->line, &room);
     if (!input || room == 0) {
         break_rule(cluster, "redlock_input of node %u has no room", connection->node);
         return;
@@ -513,7 +579,7 @@ static void do_receive(struct cluster *cluster, struct cluster_connection *conne
     size = at_most(size, room);
     memcpy(input, connection->arrived.data, size);
     model_bytes_drop(&connection->arrived, size);
-    redlock_received(engine, connection->node, size, cluster_client_now(cluster, connection->client));
+    redlock_received(engine, connection->line, size, cluster_client_now(cluster, connection->client));
 }
 
 /* True when bytes have left. */
@@ -522,7 +588,7 @@ static bool do_send(struct cluster *cluster, struct cluster_connection *connecti
     struct redlock *engine = &cluster->clients[connection->client].engine;
     const struct cluster_link *link = link_of(cluster, connection);
     size_t size = 0;
-    const uint8_t *output = redlock_output(engine, connection->node, &size);
+    const uint8_t *output = redlock_output(engine, connection->line, &size);
     if (size > 0 && !output) {
         break_rule(cluster, "redlock_output of node %u gives bytes that are nowhere", connection->node);
         return false;
@@ -535,7 +601,7 @@ static bool do_send(struct cluster *cluster, struct cluster_connection *connecti
     talk_bytes(cluster, connection, '>', output, size);
     if (!connection->node_left)
         pipe_put(cluster, link, &connection->to_node, output, size);
-    redlock_sent(engine, connection->node, size);
+    redlock_sent(engine, connection->line, size);
     return true;
 }
 
@@ -547,8 +613,8 @@ static bool can_send(struct cluster *cluster, const struct cluster_connection *c
 
 enum deed { DEED_NONE, DEED_IDLE, DEED_DONE };
 
-/* Does one thing that client c owes its engine for node k, if there is any. */
-static enum deed serve_node(struct cluster *cluster, unsigned c, unsigned k)
+/* Does one thing that client c owes its engine for its session k, if there is any. */
+static enum deed serve_line(struct cluster *cluster, unsigned c, unsigned k)
 {
     struct cluster_connection *connection = connection_of(cluster, c, k);
     const unsigned wants = redlock_wants(&cluster->clients[c].engine, k);
@@ -600,10 +666,10 @@ static bool is_due(const struct cluster *cluster, unsigned c)
 /* Does the next thing that any client owes its engine. Whose turn it is, is random. */
 static enum deed serve(struct cluster *cluster)
 {
-    const unsigned count = cluster->client_count * cluster->node_count;
+    const unsigned count = cluster->client_count * cluster->line_count;
     const unsigned start = (unsigned)cluster_below(cluster, count);
     for (unsigned i = 0; i < count; i++) {
-        const unsigned turn = (start + i) % count, c = turn / cluster->node_count, k = turn % cluster->node_count;
+        const unsigned turn = (start + i) % count, c = turn / cluster->line_count, k = turn % cluster->line_count;
         enum deed deed;
         if (is_asleep(&cluster->clients[c]))
             continue;
@@ -612,7 +678,7 @@ static enum deed serve(struct cluster *cluster)
             tick(cluster, c);
             return DEED_IDLE;
         }
-        deed = serve_node(cluster, c, k);
+        deed = serve_line(cluster, c, k);
         if (deed != DEED_NONE)
             return deed;
     }
@@ -780,10 +846,29 @@ struct redlock_lock *cluster_lock(struct cluster *cluster, unsigned client, unsi
 static const uint8_t *keep_name(struct cluster_lock *lock, const void *resource, size_t size)
 {
     lock->in_use = true;
+    lock->set_count = 0;
     lock->resource_size = size;
     if (size <= sizeof lock->resource)
         memcpy(lock->resource, resource, size);
     return lock->resource;
+}
+
+/* The same of a set; one that is too large for any lock is the caller's own. */
+static struct redlock_name *keep_set(struct cluster_lock *lock, struct redlock_name *set, unsigned count)
+{
+    lock->in_use = true;
+    lock->set_count = 0;
+    lock->resource_size = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (i == REDLOCK_SET_MAX || set[i].size > sizeof lock->resource - lock->resource_size)
+            return set;
+        uint8_t *bytes = lock->resource + lock->resource_size;
+        memcpy(bytes, set[i].bytes, set[i].size);
+        lock->set[i] = (struct redlock_name){ bytes, set[i].size };
+        lock->resource_size += set[i].size;
+    }
+    lock->set_count = count;
+    return lock->set;
 }
 
 enum redlock_status cluster_acquire(struct cluster *cluster, unsigned client, unsigned lock,
@@ -792,7 +877,12 @@ enum redlock_status cluster_acquire(struct cluster *cluster, unsigned client, un
     struct cluster_client *owner = &cluster->clients[client];
     struct cluster_lock *taken = &owner->locks[lock];
     struct redlock_request copy = *request;
-    copy.resource = keep_name(taken, request->resource, request->resource_size);
+    if (request->set)
+        copy.set = keep_set(taken, request->set, request->set_count);
+    else
+        copy.resource = keep_name(taken, request->resource, request->resource_size);
+    if (copy.wall_us == 0 && (copy.ticket || cluster->config.wake_ups))
+        copy.wall_us = cluster_client_wall(cluster, client);
     const enum redlock_status status =
         redlock_start_acquire(&owner->engine, &taken->lock, &copy, cluster_client_now(cluster, client));
     after_call(cluster, client);
@@ -803,6 +893,14 @@ enum redlock_status cluster_extend(struct cluster *cluster, unsigned client, uns
 {
     const enum redlock_status status = redlock_start_extend(
         engine_of(cluster, client), cluster_lock(cluster, client, lock), ttl_ms, cluster_client_now(cluster, client));
+    after_call(cluster, client);
+    return status;
+}
+
+enum redlock_status cluster_keep(struct cluster *cluster, unsigned client, unsigned lock, uint32_t hold_ms)
+{
+    const enum redlock_status status = redlock_keep(
+        engine_of(cluster, client), cluster_lock(cluster, client, lock), hold_ms, cluster_client_now(cluster, client));
     after_call(cluster, client);
     return status;
 }
@@ -858,9 +956,13 @@ void cluster_move(struct cluster *cluster, unsigned client, unsigned to, unsigne
 {
     struct cluster_client *owner = &cluster->clients[client];
     struct cluster_lock *source = &owner->locks[from], *target = &owner->locks[to];
-    keep_name(target, source->resource, source->resource_size);
+    const bool is_set = source->set_count > 0;
+    if (is_set)
+        keep_set(target, source->set, source->set_count);
+    else
+        keep_name(target, source->resource, source->resource_size);
     target->believed_until = source->believed_until;
-    redlock_move(&owner->engine, &target->lock, &source->lock, target->resource);
+    redlock_move(&owner->engine, &target->lock, &source->lock, is_set ? (const void *)target->set : target->resource);
     memset(source, 0xDD, sizeof *source);
     source->in_use = false;
     after_call(cluster, client);
@@ -917,14 +1019,20 @@ void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, siz
     }
 }
 
-void cluster_reset(struct cluster *cluster, unsigned client, unsigned node, bool arrives)
+static void reset_line(struct cluster *cluster, unsigned client, unsigned line, bool arrives)
 {
-    struct cluster_connection *connection = connection_of(cluster, client, node);
+    struct cluster_connection *connection = connection_of(cluster, client, line);
     if (!connection)
         return;
     client_learns_end(connection, "connection reset by peer");
     if (!arrives)
         node_leaves(connection);
+}
+
+void cluster_reset(struct cluster *cluster, unsigned client, unsigned node, bool arrives)
+{
+    for (unsigned line = node; line < cluster->line_count; line += cluster->node_count)
+        reset_line(cluster, client, line, arrives);
 }
 
 void cluster_cut(struct cluster *cluster, unsigned client, unsigned node, bool arrives)
@@ -993,7 +1101,7 @@ static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_coun
 {
     struct cluster_client *client = &cluster->clients[c];
     const struct redlock_config *config = &cluster->config;
-    const size_t size = REDLOCK_MEMORY(cluster->node_count, config->pipeline, config->send_size, config->receive_size);
+    const size_t size = REDLOCK_MEMORY(cluster->line_count, config->pipeline, config->send_size, config->receive_size);
     free(client->memory);
     client->memory = need(malloc(size));
     if (redlock_init(&client->engine, config, client->nodes, cluster->node_count, client->memory, size,
@@ -1011,7 +1119,8 @@ void cluster_client_returns(struct cluster *cluster, unsigned client)
 
 static void client_begin(struct cluster *cluster, unsigned c)
 {
-    cluster->clients[c].clock = (struct cluster_clock){ cluster->now_us, CLIENT_START_US + c * CLIENT_SPREAD_US, 0 };
+    cluster->clients[c].clock = (struct cluster_clock){ cluster->now_us, client_start_us(c), 0 };
+    cluster_set_client_wall(cluster, c, 0);
     engine_begin(cluster, c, LOCKS_DEFAULT);
     for (unsigned k = 0; k < cluster->node_count; k++)
         cluster->links[c][k].delay_us = CLUSTER_DELAY_US;
@@ -1020,8 +1129,9 @@ static void client_begin(struct cluster *cluster, unsigned c)
 static void host_begin(struct cluster *cluster, unsigned k)
 {
     struct cluster_host *host = &cluster->hosts[k];
-    host->clock = (struct cluster_clock){ cluster->now_us, NODE_START_US + 1000003 * k, 0 };
+    host->clock = (struct cluster_clock){ cluster->now_us, NODE_START_US + NODE_SPREAD_US * (uint64_t)k, 0 };
     model_node_init(&host->node, ++cluster->process_count, cluster_node_now(cluster, k) - NODE_UPTIME_US);
+    host->node.wall_offset_us = -NODE_SPREAD_US * (int64_t)k;
 }
 
 struct cluster *cluster_new(unsigned node_count, unsigned client_count, const struct redlock_config *config, uint64_t seed)
@@ -1034,6 +1144,7 @@ struct cluster *cluster_new(unsigned node_count, unsigned client_count, const st
     cluster->config = config ? *config : defaults;
     cluster->node_count = node_count;
     cluster->client_count = client_count;
+    cluster->line_count = REDLOCK_SESSIONS(node_count, cluster->config.wake_ups);
     for (unsigned k = 0; k < node_count; k++)
         host_begin(cluster, k);
     for (unsigned c = 0; c < client_count; c++) {

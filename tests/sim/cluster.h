@@ -34,17 +34,20 @@ struct cluster_clock {
 
 struct cluster_lock {
     struct redlock_lock lock;
-    uint8_t resource[REDLOCK_RESOURCE_MAX + 8];
-    size_t resource_size;
+    uint8_t resource[REDLOCK_RESOURCE_MAX + 8]; /* Of a set: all names, */
+    size_t resource_size;                       /* one behind the other. */
+    struct redlock_name set[REDLOCK_SET_MAX];
+    unsigned set_count;                         /* 0: one resource. */
     bool in_use;
     uint64_t believed_until;        /* The end of validity that was last seen, by the client's clock. */
 };
 
 struct cluster_client {
     struct redlock engine;
-    struct redlock_node nodes[REDLOCK_NODES_MAX];
+    struct redlock_node nodes[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];
     void *memory;
     struct cluster_clock clock;
+    int64_t wall_offset_us;         /* Wall clock minus that one. */
     struct cluster_lock *locks;
     unsigned lock_count;
     bool frozen;                    /* SIGSTOP: does nothing, bytes wait in its sockets. */
@@ -62,7 +65,7 @@ struct cluster_sever {
     size_t after;                   /* So many bytes still pass. */
 };
 
-/* Between one client and one node. */
+/* Between one client and one node, ears included. */
 struct cluster_link {
     uint64_t delay_us, jitter_us;   /* One way; up to jitter_us more, in order. */
     bool stalled;                   /* Nothing passes, nothing is lost. */
@@ -90,6 +93,7 @@ struct cluster_pipe {
 /* A connection; it outlives its client's end, since bytes may still be on their way to the node. */
 struct cluster_connection {
     unsigned client, node;
+    unsigned line;                  /* The engine's session: the node, or its ear, node + node_count. */
     uint64_t number;                /* No other connection has it. */
     bool open;                      /* Stands; before that connect_at is when it will. */
     bool client_left, node_left;    /* Has closed its end, or never had it. */
@@ -122,6 +126,7 @@ struct cluster {
     uint64_t now_us;
     uint64_t dice;
     unsigned node_count, client_count;
+    unsigned line_count;            /* Sessions of an engine. */
     struct cluster_host hosts[REDLOCK_NODES_MAX];
     struct cluster_client clients[CLUSTER_CLIENTS_MAX];
     struct cluster_link links[CLUSTER_CLIENTS_MAX][REDLOCK_NODES_MAX];
@@ -163,15 +168,23 @@ uint64_t cluster_node_now(const struct cluster *cluster, unsigned node);
 void cluster_step_client_clock(struct cluster *cluster, unsigned client, int64_t us);
 void cluster_step_node_clock(struct cluster *cluster, unsigned node, int64_t us);
 void cluster_set_node_rate(struct cluster *cluster, unsigned node, int32_t fast_ppm);
+
+/* Wall clocks, in microseconds since 1970: all nodes and clients have the same until their clocks are stepped. From now on
+ * the client's is skew_us ahead of what it was in the beginning. */
+uint64_t cluster_client_wall(const struct cluster *cluster, unsigned client);
+void cluster_set_client_wall(struct cluster *cluster, unsigned client, int64_t skew_us);
 void cluster_set_client_rate(struct cluster *cluster, unsigned client, int32_t fast_ppm); /* -1000000: it stands still. */
 
 /* ---- Locks. They are made as they are named: lock 0, 1, ... of a client, up to cluster_need_locks. ---- */
 
 void cluster_need_locks(struct cluster *cluster, unsigned client, unsigned count); /* Before any is in use. Default: 4. */
 struct redlock_lock *cluster_lock(struct cluster *cluster, unsigned client, unsigned lock);
+
+/* The names, of a set too, are copied. wall_us 0: the client's wall clock, with a ticket or when its waiters listen. */
 enum redlock_status cluster_acquire(struct cluster *cluster, unsigned client, unsigned lock,
                                     const struct redlock_request *request);
 enum redlock_status cluster_extend(struct cluster *cluster, unsigned client, unsigned lock, uint32_t ttl_ms);
+enum redlock_status cluster_keep(struct cluster *cluster, unsigned client, unsigned lock, uint32_t hold_ms);
 enum redlock_status cluster_release(struct cluster *cluster, unsigned client, unsigned lock);
 enum redlock_status cluster_inspect(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
                                     struct redlock_sight *sights);

@@ -176,6 +176,32 @@ TEST(bytes_that_are_no_command_are_noticed)
     }
 }
 
+TEST(what_is_published_reaches_the_sessions_that_have_subscribed)
+{
+    static const char heard[] = "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0123456789abcdef\r\n$1\r\n7\r\n";
+    TALK;
+    static const char subscribe[] = "*2\r\n$9\r\nSUBSCRIBE\r\n$24\r\nredlock:0123456789abcdef\r\n";
+    struct model_session ear;
+    model_session_begin(&talk.node, &ear);
+    model_session_receive(&talk.node, &ear, subscribe, sizeof subscribe - 1, NOW_US);
+    model_bytes_drop(&ear.out, ear.out.size);
+    const char *const texts[] = { WIRE_WAIT_SCRIPT, WIRE_RELEASE_SCRIPT };
+    for (unsigned i = 0; i < 2; i++) {
+        char command[1500];
+        const int size = snprintf(command, sizeof command, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
+                                  strlen(texts[i]), texts[i]);
+        model_session_receive(&talk.node, &talk.session, command, (size_t)size, NOW_US);
+    }
+    CHECK_STR(say(&talk, "SET a " TOKEN " NX PX 100"), "+OK\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_WAIT_SHA1 " 1 a 0123456789abcdef:7 5 60000"), ":100\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_WAIT_SHA1 " 1 a fedcba9876543210:1 4 60000"), ":100\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_RELEASE_SHA1 " 1 a " TOKEN " x"), ":2\r\n");
+    CHECK_MEM(ear.out.data, ear.out.size, heard, strlen(heard));
+    model_session_end(&ear);
+    CHECK(!talk.node.ears);
+    CHECK_STR(talk.node.breach, "");
+}
+
 /* ---- The cluster ---- */
 
 TEST(a_promise_that_the_nodes_do_not_keep_is_noticed)
@@ -230,6 +256,75 @@ TEST(what_is_stalled_arrives_when_it_is_healed_and_what_is_cut_does_not)
     RUN_MS(10);
     CHECK_INT(CALLS(0, "RELEASE"), 0);
     CHECK_INT(CALLS(1, "RELEASE"), 1);
+}
+
+TEST(a_set_is_watched_in_each_of_its_resources)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    struct redlock_name names[] = { { "door", 4 }, { "attic", 5 } };
+    const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = 10000 };
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    RUN_MS(10);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(cluster_count_keys(cluster, "door") + cluster_count_keys(cluster, "attic"), 6);
+    for (unsigned k = 0; k < 3; k++)
+        REMOVE_KEYS(k);
+    CHECK_INT(story_acquire(cluster, 1, 0, "door", 10000, 0), REDLOCK_OK);
+    cluster_run_ms(cluster, 1);
+    CHECK(strstr(cluster->broken, "exclusion"));
+}
+
+TEST(a_promise_that_the_nodes_keep_for_some_resources_of_a_set_only_is_noticed)
+{
+    CLUSTER(3);
+    struct redlock_name names[] = { { "door", 4 }, { "attic", 5 } };
+    const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = 10000 };
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    RUN_MS(10);
+    for (unsigned k = 0; k < 3; k++)
+        model_put(NODE(k), "attic", "another's", 60000, cluster_node_now(cluster, k));
+    cluster->clients[0].locks[0].believed_until = 0; /* So that it is looked at again. */
+    CHECK_INT(cluster_extend(cluster, 0, 0, 10000), REDLOCK_OK);
+    CHECK(strstr(cluster->broken, "promise"));
+}
+
+TEST(a_ticket_beyond_the_clocks_of_the_nodes_is_refused)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    struct redlock_request request = story_request("door", 10000, 0);
+    request.ticket = true;
+    cluster_set_client_wall(cluster, 0, 11000000);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    RUN_MS(10);
+    CHECK_INT(redlock_node_trouble(&cluster->clients[0].engine, 0, CLIENT_NOW(0)), REDLOCK_TROUBLE_AHEAD);
+    cluster_set_client_wall(cluster, 1, 9000000);
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    RUN_MS(10);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    CHECK(redlock_ticket(cluster_lock(cluster, 1, 0)) > 0);
+}
+
+TEST(a_release_wakes_a_waiter_by_its_ear)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 5000);
+    ACQUIRE(0, "door", 30000);
+    START_ACQUIRE(1, "door", 30000, 20000);
+    RUN_MS(50);
+    const unsigned tries = CALLS(0, "SET");
+    CHECK(CALLS(0, "WAIT") > 0);
+    START_RELEASE(0);
+    RUN_MS(5);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    CHECK_INT(CALLS(0, "SET"), tries + 1);
+}
+
+TEST(a_kept_lock_is_held_beyond_its_TTL)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", 1000);
+    CHECK_INT(cluster_keep(cluster, 0, 0, 0), REDLOCK_OK);
+    RUN_MS(5000);
+    CHECK(cluster_valid_us(cluster, 0, 0) > 0);
 }
 
 TAP_MAIN
