@@ -247,17 +247,23 @@ uint64_t redlock_wake_at(const struct redlock *r)
     return at;
 }
 
+static void tick_sessions(struct redlock *r, unsigned first)
+{
+    for (unsigned k = first; k < r->session_count; k++)
+        if (node_tick(&r->nodes[k], &r->config, is_needed(r, k), r->now_us)) abandon(r, k);
+}
+
 void redlock_tick(struct redlock *r, uint64_t now_us)
 {
     r->now_us = now_us;
-    for (unsigned k = 0; k < r->session_count; k++)
-        if (node_tick(&r->nodes[k], &r->config, is_needed(r, k), now_us)) abandon(r, k);
+    tick_sessions(r, 0);
     while (r->heap && r->heap->wake_at <= now_us) lock_tick(r, r->heap);
     while (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) {
         struct redlock_lock *lock = r->hungry.first;
         lock_begin_attempt(r, lock);
         lock_judge(r, lock);
     }
+    tick_sessions(r, r->node_count);    /* Ears that a lock has just begun to need. */
 }
 
 /* ---- The transport ---- */

@@ -49,7 +49,7 @@ void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     bool is_free = lock->stakes[k].want == WIRE_NONE || lock->stakes[k].want == WIRE_PTTL;
 
-    if (lock->wait_number == 0 || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
+    if (lock->wait_number == 0 || lock->arrived_at == 0 || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
     lock->told &= (uint16_t)~bit_of(k);
     stake_want(r, lock, k, WIRE_WAIT);
 }
