@@ -21,14 +21,17 @@
 
 enum {
     NODES_MAX = 5,
+    SESSIONS_MAX = 2 * NODES_MAX,
     LOCKS = 3,
     INPUT_MAX = 2048,       /* A longer schedule teaches nothing and costs speed. */
     TOKENS_MAX = 512,       /* Attempts and adoptions of one schedule. Those that come later are not begun. */
     ASKED_MAX = 64,         /* Commands that one node owes an answer to: over every pipeline that is configured here. */
-    WIRE_MAX = 2048,        /* Bytes that are kept of one connection and direction. */
+    WIRE_MAX = 4096,        /* Bytes that are kept of one connection and direction. */
     REPLIES_MAX = 512,     /* Bytes of one reply of ours: INFO is the longest. */
-    NAMES_MAX = 8           /* Names of one lock that have not been given back. */
+    NAMES_MAX = 32          /* Names of one lock that have not been given back. */
 };
+
+#define WALL_US UINT64_C(1790000000000000)   /* When the engine's clock was 0. */
 
 /* ---- The judge's books ---- */
 
@@ -38,12 +41,16 @@ struct token {
     uint16_t set_by;            /* Nodes that said +OK to a SET of it. */
     uint64_t set_until;         /* Until when that is worth something, counted from the first SET that was written. */
     uint32_t ttl_ms;
+    uint64_t ticket;            /* 0: without. */
+    bool is_held;               /* Its lock was won, or adopted: what sets it from now on restores. */
 };
 
 struct asked {
     enum wire_command command;
     unsigned token;             /* Number in world.tokens. */
-    unsigned slot, extension;   /* Of an EXTEND: the lock, and which of its extensions. */
+    unsigned slot, extension;   /* Of an EXTEND: the lock, and the number of the round. */
+    bool scripted;              /* To acquire, by the script. */
+    bool restores;              /* An ACQUIRE of the holder's: no vote. */
 };
 
 /* A lock of the caller's. */
@@ -54,7 +61,8 @@ struct slot {
     unsigned name_count;
     struct redlock_sight *sights;
     bool released;              /* Not to be held any more: released, cancelled, lost or forgotten. */
-    unsigned extension;         /* Number of its last one. */
+    unsigned extension;         /* The round of its last one. */
+    bool kept;                  /* By the keeper: it may be extended at any time. */
     uint64_t adopted_until;     /* Until when an adopted lock may be confirmed by an extension. It promises nothing. */
     uint64_t extended_until;    /* By extensions that a quorum confirmed. */
     uint64_t extending_until;   /* If that of now is confirmed. 0: not one EXTEND of it was written yet. */
@@ -67,8 +75,7 @@ struct peer {
     struct asked asked[ASKED_MAX];
     unsigned asked_count;       /* Written to it and not answered. */
     unsigned said_count;        /* Of these: for how many we have put an answer on the wire. */
-    size_t read;                /* Bytes of the engine's output that the judge has read and that have not been sent. */
-    uint8_t out[WIRE_MAX];      /* The end of the output: a command that is not complete. */
+    uint8_t out[WIRE_MAX];      /* Commands that the judge has read and of which not every byte has been sent. */
     size_t out_size;
     uint8_t wire[WIRE_MAX];     /* On its way to the engine. */
     size_t wire_size;
@@ -84,11 +91,11 @@ static struct world {
     struct redlock_config config;
     struct redlock_node *nodes;
     void *memory;
-    unsigned node_count, quorum;
+    unsigned node_count, session_count, quorum;
     uint64_t now_us, dice;
     bool gives_names_back;
     bool went_back;             /* The clock did, so ends of validity cannot be compared with it any more. */
-    struct peer peers[NODES_MAX];
+    struct peer peers[SESSIONS_MAX];
     struct slot slots[LOCKS];
     struct token tokens[TOKENS_MAX];
     unsigned token_count, adopted_count;
@@ -165,6 +172,15 @@ static void check_slot(struct slot *slot)
     FUZZ_CHECK(!redlock_idle(slot->lock));
 }
 
+/* Its last round is one of the caller's or of the keeper's extensions. */
+static void begin_extension(struct slot *slot, uint32_t ttl_ms)
+{
+    slot->extension = redlock_last_round(slot->lock)->number;
+    slot->extend_ttl_ms = ttl_ms;
+    slot->extending_until = 0;
+    slot->extended_by = 0;
+}
+
 /* An operation that was under way may have ended: what its status claims must be so. */
 static void note_end(struct slot *slot)
 {
@@ -174,6 +190,8 @@ static void note_end(struct slot *slot)
     if (slot->operation == WIRE_ACQUIRE) {
         slot->released = status != REDLOCK_OK;
         FUZZ_CHECK(status != REDLOCK_OK || bits(token_of(slot)->set_by) >= w.quorum);
+        FUZZ_CHECK(status != REDLOCK_OK || redlock_ticket(slot->lock) == token_of(slot)->ticket);
+        token_of(slot)->is_held = status == REDLOCK_OK;
     }
     if (slot->operation == WIRE_EXTEND)
         FUZZ_CHECK(status != REDLOCK_OK || bits(slot->extended_by) >= w.quorum);
@@ -193,13 +211,13 @@ static void check_all(void)
         check_slot(&w.slots[i]);
         if (w.gives_names_back && redlock_idle(w.slots[i].lock)) give_names_back(&w.slots[i]);
     }
-    for (unsigned k = 0; k < w.node_count; k++) {
+    for (unsigned k = 0; k < w.session_count; k++) {
         unsigned wants = redlock_wants(&w.engine, k);
         FUZZ_CHECK(!(wants & REDLOCK_WANT_CLOSE) || wants == REDLOCK_WANT_CLOSE);
         FUZZ_CHECK(!(wants & REDLOCK_WANT_CONNECT) || wants == REDLOCK_WANT_CONNECT);
         FUZZ_CHECK(!(wants & REDLOCK_WANT_SEND) || (wants & REDLOCK_WANT_RECEIVE));
         FUZZ_CHECK(!(wants & REDLOCK_WANT_RECEIVE) || w.peers[k].connected);
-        FUZZ_CHECK(redlock_node_votes(&w.engine, k, w.now_us) <= w.peers[k].connected);
+        FUZZ_CHECK(k >= w.node_count || redlock_node_votes(&w.engine, k, w.now_us) <= w.peers[k].connected);
     }
 }
 
@@ -210,7 +228,7 @@ struct word {
     size_t size;
 };
 
-enum { WORDS_MAX = 8 };
+enum { WORDS_MAX = 3 + REDLOCK_SET_MAX + 5 };
 
 /* A number and CR LF. False: it is not complete. */
 static bool read_count(const uint8_t *data, size_t size, size_t *at, char type, size_t *count)
@@ -264,44 +282,101 @@ static uint32_t read_ttl(struct word word)
     return (uint32_t)ttl;
 }
 
-/* SET resource token NX PX ttl */
-static void note_set(const struct word *words, struct asked *asked)
+/* The slot whose lock has that token; NULL: none has. */
+static struct slot *slot_of(unsigned token)
 {
-    struct token *token;
-
-    FUZZ_CHECK(words[2].size == REDLOCK_TOKEN_TEXT && word_is(words[3], "NX") && word_is(words[4], "PX"));
-    asked->token = find_token(words[2].text);
-    token = &w.tokens[asked->token];
-    if (token->ttl_ms == 0) {
-        token->ttl_ms = read_ttl(words[5]);
-        token->set_until = w.now_us + validity_of(token->ttl_ms);
-    }
-    FUZZ_CHECK(token->ttl_ms == read_ttl(words[5]));
+    for (unsigned i = 0; i < LOCKS; i++)
+        if (token_of(&w.slots[i]) == &w.tokens[token]) return &w.slots[i];
+    return NULL;
 }
 
-/* EVALSHA|EVAL script 1 resource token ttl: of a lock whose extension is under way. */
-static void note_extend(const struct word *words, struct asked *asked)
+/* SET resource token NX PX ttl, or the script with the same. The holder may set its keys again where they are missing. */
+static void note_set(struct word token_word, struct word ttl_word, uint64_t ticket, struct asked *asked)
 {
-    asked->token = find_token(words[4].text);
-    for (asked->slot = 0; asked->slot < LOCKS; asked->slot++) {
-        struct slot *slot = &w.slots[asked->slot];
-        if (token_of(slot) != &w.tokens[asked->token] || slot->operation != WIRE_EXTEND) continue;
-        FUZZ_CHECK(!slot->released);
-        FUZZ_CHECK(read_ttl(words[5]) == slot->extend_ttl_ms);
-        if (slot->extending_until == 0) slot->extending_until = w.now_us + validity_of(slot->extend_ttl_ms);
-        asked->extension = slot->extension;
+    uint32_t ttl_ms = read_ttl(ttl_word);
+    struct token *token;
+
+    FUZZ_CHECK(token_word.size == REDLOCK_TOKEN_TEXT);
+    asked->token = find_token(token_word.text);
+    token = &w.tokens[asked->token];
+    asked->restores = token->is_held;
+    if (token->is_held) {
+        struct slot *slot = slot_of(asked->token);
+        FUZZ_CHECK(slot && !slot->released && ticket == token->ticket);
         return;
     }
-    FUZZ_CHECK(asked->slot < LOCKS);    /* Or it belongs to none. */
+    if (token->ttl_ms == 0) {
+        token->ttl_ms = ttl_ms;
+        token->ticket = ticket;
+        token->set_until = w.now_us + validity_of(ttl_ms);
+    }
+    FUZZ_CHECK(token->ttl_ms == ttl_ms && token->ticket == ticket);     /* S15: the same to all nodes. */
+}
+
+/* token ttl: of a lock that is being extended by its holder, or at any time by the keeper. */
+static void note_extend(const struct word *arguments, struct asked *asked)
+{
+    uint32_t ttl_ms = read_ttl(arguments[1]);
+    struct slot *slot;
+
+    asked->token = find_token(arguments[0].text);
+    slot = slot_of(asked->token);
+    FUZZ_CHECK(slot && !slot->released && (slot->operation == WIRE_EXTEND || slot->kept));
+    asked->slot = (unsigned)(slot - w.slots);
+    asked->extension = redlock_last_round(slot->lock)->number;
+    if (slot->extension != asked->extension) begin_extension(slot, ttl_ms);
+    FUZZ_CHECK(ttl_ms == slot->extend_ttl_ms);
+    if (slot->extending_until == 0) slot->extending_until = w.now_us + validity_of(ttl_ms);
+}
+
+static uint64_t read_number(struct word word)
+{
+    uint64_t number = 0;
+
+    FUZZ_CHECK(word.size >= 1 && word.size <= 16);
+    for (size_t i = 0; i < word.size; i++) {
+        FUZZ_CHECK(word.text[i] >= '0' && word.text[i] <= '9');
+        number = number * 10 + (uint64_t)(word.text[i] - '0');
+    }
+    return number;
+}
+
+/* EVALSHA|EVAL script n resource... argument... */
+static enum wire_command script_of(const struct word *words, size_t count, struct asked *asked)
+{
+    bool is_eval = word_is(words[0], "EVAL");
+    size_t names = count > 3 ? (size_t)read_number(words[2]) : 0, rest;
+    const struct word *arguments = words + 3 + names;
+
+    FUZZ_CHECK((is_eval || word_is(words[0], "EVALSHA")) && names >= 1 && names <= REDLOCK_SET_MAX && count > 3 + names);
+    rest = count - 3 - names;
+    for (size_t i = 0; i < names; i++) FUZZ_CHECK(is_resource(words[3 + i]));
+    if (word_is(words[1], is_eval ? WIRE_WAIT_SCRIPT : WIRE_WAIT_SHA1)) {
+        FUZZ_CHECK(rest == 3 && w.config.wake_ups && read_number(arguments[1]) > 0);
+        return WIRE_WAIT;
+    }
+    FUZZ_CHECK(arguments[0].size == REDLOCK_TOKEN_TEXT);
+    if (word_is(words[1], is_eval ? WIRE_ACQUIRE_SCRIPT : WIRE_ACQUIRE_SHA1)) {
+        FUZZ_CHECK(rest == 5);
+        asked->scripted = true;
+        note_set(arguments[0], arguments[1], read_number(arguments[2]), asked);
+        return WIRE_ACQUIRE;
+    }
+    if (word_is(words[1], is_eval ? WIRE_EXTEND_SCRIPT : WIRE_EXTEND_SHA1)) {
+        FUZZ_CHECK(rest == 2);
+        note_extend(arguments, asked);
+        return WIRE_EXTEND;
+    }
+    FUZZ_CHECK(word_is(words[1], is_eval ? WIRE_RELEASE_SCRIPT : WIRE_RELEASE_SHA1) && rest <= 2);
+    return WIRE_RELEASE;
 }
 
 static enum wire_command command_of(const struct word *words, size_t count, struct asked *asked)
 {
     static const struct { const char *first, *second; enum wire_command command; } greetings[] = {
         { "AUTH", NULL, WIRE_AUTH }, { "SELECT", NULL, WIRE_SELECT }, { "CLIENT", "SETNAME", WIRE_SETNAME },
-        { "INFO", "server", WIRE_INFO }, { "ROLE", NULL, WIRE_ROLE },
+        { "INFO", "server", WIRE_INFO }, { "ROLE", NULL, WIRE_ROLE }, { "SUBSCRIBE", NULL, WIRE_SUBSCRIBE },
     };
-    bool is_eval = word_is(words[0], "EVAL"), is_script = is_eval || word_is(words[0], "EVALSHA");
 
     for (size_t i = 0; i < sizeof greetings / sizeof greetings[0]; i++)
         if (word_is(words[0], greetings[i].first) && (!greetings[i].second || word_is(words[1], greetings[i].second)))
@@ -310,43 +385,52 @@ static enum wire_command command_of(const struct word *words, size_t count, stru
         FUZZ_CHECK(count == 3 && word_is(words[1], "LOAD"));
         return word_is(words[2], WIRE_RELEASE_SCRIPT) ? WIRE_LOAD_RELEASE : WIRE_LOAD_EXTEND;
     }
-    FUZZ_CHECK(is_resource(words[is_script ? 3 : 1]));
     if (word_is(words[0], "SET")) {
-        FUZZ_CHECK(count == 6);
-        note_set(words, asked);
+        FUZZ_CHECK(count == 6 && is_resource(words[1]) && word_is(words[3], "NX") && word_is(words[4], "PX"));
+        note_set(words[2], words[5], 0, asked);
         return WIRE_ACQUIRE;
     }
-    if (word_is(words[0], "PTTL"))     return WIRE_PTTL;
-    if (word_is(words[0], "GETRANGE")) return WIRE_GETRANGE;
-    FUZZ_CHECK(is_script && (count == 5 || count == 6) && words[4].size == REDLOCK_TOKEN_TEXT);
-    if (word_is(words[1], is_eval ? WIRE_EXTEND_SCRIPT : WIRE_EXTEND_SHA1)) {
-        note_extend(words, asked);
-        return WIRE_EXTEND;
-    }
-    FUZZ_CHECK(word_is(words[1], is_eval ? WIRE_RELEASE_SCRIPT : WIRE_RELEASE_SHA1));
-    return WIRE_RELEASE;
+    if (!word_is(words[0], "PTTL") && !word_is(words[0], "GETRANGE")) return script_of(words, count, asked);
+    FUZZ_CHECK(is_resource(words[1]));
+    return word_is(words[0], "PTTL") ? WIRE_PTTL : WIRE_GETRANGE;
 }
 
-/* Reads what was written for node k since the last time, and books the commands. */
-static void read_output(unsigned k, const uint8_t *data, size_t size)
+/* All that is written for session k and not sent, as far as the engine knows it: a script may lie apart, between two pieces of
+ * its send buffer. */
+static size_t look_at_output(unsigned k, uint8_t all[WIRE_MAX])
 {
+    const struct redlock_node *node = &w.nodes[k];
+    size_t end = node->apart ? node->apart_at : node->send_end, size = end - node->send_start;
+
+    FUZZ_CHECK(node->send_end - node->send_start + node->apart_left <= WIRE_MAX);
+    memcpy(all, node->send + node->send_start, size);
+    if (!node->apart) return size;
+    memcpy(all + size, node->apart, node->apart_left);
+    memcpy(all + size + node->apart_left, node->send + end, node->send_end - end);
+    return size + node->apart_left + node->send_end - end;
+}
+
+/* Reads what was written for session k since the last time, and books the commands: these are whole, but the piece that is to be
+ * sent now may be a part of them. */
+static void read_output(unsigned k, const uint8_t *piece, size_t size)
+{
+    static uint8_t all[WIRE_MAX];
     struct peer *peer = &w.peers[k];
     struct word words[WORDS_MAX];
-    size_t command_size, word_count;
+    size_t all_size = look_at_output(k, all), at = peer->out_size, word_count, command_size;
 
-    FUZZ_CHECK(peer->read <= size && peer->out_size + size - peer->read <= WIRE_MAX);
-    memcpy(peer->out + peer->out_size, data + peer->read, size - peer->read);
-    peer->out_size += size - peer->read;
-    peer->read = size;
-    while (peer->out_size > 0 && (command_size = read_command(peer->out, peer->out_size, words, &word_count)) > 0) {
+    FUZZ_CHECK(size <= all_size && memcmp(piece, all, size) == 0);
+    FUZZ_CHECK(at <= all_size && memcmp(peer->out, all, at) == 0);     /* What was written stays as it was. */
+    for (; at < all_size; at += command_size) {
         struct asked *asked = &peer->asked[peer->asked_count++];
-        FUZZ_CHECK(peer->asked_count <= w.config.pipeline);
+        command_size = read_command(all + at, all_size - at, words, &word_count);
+        FUZZ_CHECK(command_size > 0 && peer->asked_count <= w.config.pipeline);
         *asked = (struct asked){ 0 };
         asked->command = command_of(words, word_count, asked);
-        peer->out_size -= command_size;
-        memmove(peer->out, peer->out + command_size, peer->out_size);
+        FUZZ_CHECK(k < w.node_count ? asked->command != WIRE_SUBSCRIBE : asked->command < WIRE_READY);
     }
-    FUZZ_CHECK(peer->out_size == 0);    /* Commands are written whole. */
+    memcpy(peer->out, all, all_size);
+    peer->out_size = all_size;
 }
 
 /* ---- What the nodes say ---- */
@@ -387,8 +471,8 @@ static void note_extended(unsigned k, const struct asked *asked)
 {
     struct slot *slot = &w.slots[asked->slot];
 
-    if (slot->extension != asked->extension || slot->operation != WIRE_EXTEND) return;
-    if (!may_extend(slot)) return;
+    if (slot->released || slot->extension != asked->extension || token_of(slot) != &w.tokens[asked->token]) return;
+    if ((slot->operation != WIRE_EXTEND && !slot->kept) || !may_extend(slot)) return;
     slot->extended_by |= (uint16_t)(1u << k);
     if (bits(slot->extended_by) >= w.quorum && slot->extending_until > slot->extended_until)
         slot->extended_until = slot->extending_until;
@@ -406,12 +490,12 @@ static void note_answer(unsigned k, const uint8_t *reply, size_t size)
     struct asked asked = peer->asked[0];
 
     if (peer->asked_count == 0) {
-        peer->must_close = true;
+        peer->must_close = k < w.node_count;    /* An ear hears what it has not asked for. */
         return;
     }
     memmove(peer->asked, peer->asked + 1, --peer->asked_count * sizeof peer->asked[0]);
     if (peer->said_count > 0) peer->said_count--;
-    if (asked.command == WIRE_ACQUIRE && is_reply(reply, size, "+OK\r\n"))
+    if (asked.command == WIRE_ACQUIRE && !asked.restores && is_reply(reply, size, "+OK\r\n"))
         w.tokens[asked.token].set_by |= (uint16_t)(1u << k);
     if (asked.command == WIRE_EXTEND && is_reply(reply, size, ":1\r\n")) note_extended(k, &asked);
 }
@@ -450,8 +534,10 @@ static const char *right_answer(unsigned k, const struct asked *asked)
     case WIRE_ROLE:         return "*3\r\n$6\r\nmaster\r\n:100\r\n*1\r\n*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n";
     case WIRE_LOAD_RELEASE: return "$40\r\n" WIRE_RELEASE_SHA1 "\r\n";
     case WIRE_LOAD_EXTEND:  return "$40\r\n" WIRE_EXTEND_SHA1 "\r\n";
+    case WIRE_SUBSCRIBE:    return "*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n";
     case WIRE_EXTEND:
     case WIRE_RELEASE:      return ":1\r\n";
+    case WIRE_WAIT:
     case WIRE_PTTL:         return ":1234\r\n";
     case WIRE_GETRANGE:     return "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n";
     default:                return "+OK\r\n";
@@ -463,7 +549,7 @@ static const char *refusal(const struct asked *asked)
     switch (asked->command) {
     case WIRE_INFO:     return "$62\r\nredis_mode:standalone\r\nrun_id:too-short\r\nuptime_in_seconds:0\r\n\r\n";
     case WIRE_ROLE:     return "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:1\r\n$9\r\nconnected\r\n:1\r\n";
-    case WIRE_ACQUIRE:  return "$-1\r\n";
+    case WIRE_ACQUIRE:  return asked->scripted ? "$21\r\n1790000000000001 1000\r\n" : "$-1\r\n";
     case WIRE_PTTL:     return ":-2\r\n";
     case WIRE_GETRANGE: return "$0\r\n\r\n";
     default:            return ":0\r\n";
@@ -477,8 +563,20 @@ static const char *const other_answers[] = {
     "-LOADING Redis is loading\r\n", "-READONLY You can't write\r\n", "-ERR unknown command, with args beginning with: 'x'\r\n",
     "-OOM command not allowed\r\n", "-\r\n", "+QUEUED\r\n", "+OK \r\n", "$2\r\nOK\r\n", ":1\r\n", "*0\r\n", "*-1\r\n",
     "*2\r\n$8\r\nsentinel\r\n*0\r\n", "$66\r\nredis_mode:cluster\r\nrun_id:0123456789012345678901234567890123456789\r\n\r\n",
-    "$41\r\n01234567890123456789012345678901234567890\r\n", ":9223372036854775807\r\n", "$-1\r\n", "+OK\r\n+OK\r\n", "%1\r\n", "\n"
+    "$41\r\n01234567890123456789012345678901234567890\r\n", ":9223372036854775807\r\n", "$-1\r\n", "+OK\r\n+OK\r\n", "%1\r\n", "\n",
+    ":2\r\n", "-AHEAD of the clock of this node: 1\r\n", "$4\r\n0 -2\r\n", "$21\r\n9007199254740991 1000\r\n"
 };
+
+/* What a release tells an ear. */
+static void wake_up(struct peer *peer, unsigned number)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$1\r\n%u\r\n", number % 10);
+    if (peer->wire_size + strlen(text) > WIRE_MAX || !peer->connected) return;
+    memcpy(peer->wire + peer->wire_size, text, strlen(text));
+    peer->wire_size += strlen(text);
+}
 
 /* Puts on node k's wire its answer to the first command that it has not answered. */
 static void answer(unsigned k, unsigned choice)
@@ -489,6 +587,7 @@ static void answer(unsigned k, unsigned choice)
                      : choice == 1 ? refusal(asked)
                                    : other_answers[(choice - 2) % (sizeof other_answers / sizeof other_answers[0])];
 
+    if (k >= w.node_count && peer->asked_count == 0) wake_up(peer, choice);
     if (peer->said_count >= peer->asked_count || peer->wire_size + strlen(text) > WIRE_MAX) return;
     memcpy(peer->wire + peer->wire_size, text, strlen(text));
     peer->wire_size += strlen(text);
@@ -530,12 +629,12 @@ static void send_some(unsigned k, size_t max)
 
     if (!(wants & REDLOCK_WANT_SEND)) return;
     data = redlock_output(&w.engine, k, &size);
-    FUZZ_CHECK(size <= w.config.send_size);
     FUZZ_CHECK(size > 0 || !(redlock_wants(&w.engine, k) & REDLOCK_WANT_SEND));     /* Or a loop would spin. */
     read_output(k, data, size);
     if (size > max) size = max;
     redlock_sent(&w.engine, k, size);
-    w.peers[k].read -= size;
+    w.peers[k].out_size -= size;
+    memmove(w.peers[k].out, w.peers[k].out + size, w.peers[k].out_size);
 }
 
 /* Hands up to max bytes of node k's wire to the engine. */
@@ -643,6 +742,17 @@ static void *lend_name(struct slot *slot, unsigned choice, size_t *size)
     return slot->names[slot->name_count++] = fuzz_copy(name, *size);
 }
 
+/* The same of several: a block with the set, and one for each name. */
+static struct redlock_name *lend_set(struct slot *slot, unsigned first, unsigned count)
+{
+    struct redlock_name *set;
+
+    if (slot->name_count + count + 1 > NAMES_MAX) return NULL;
+    slot->names[slot->name_count++] = set = get_memory(count * sizeof *set);
+    for (unsigned i = 0; i < count; i++) set[i].bytes = lend_name(slot, first + i, &set[i].size);
+    return set;
+}
+
 static void acquire(struct slot *slot)
 {
     uint8_t how = fuzz_byte(&w.input), times = fuzz_byte(&w.input);
@@ -651,14 +761,18 @@ static void acquire(struct slot *slot)
         .wait_ms = some_ms((times >> 4) + 7),
         .min_validity_ms = how & 4 ? some_ms(how >> 4) : 0,
         .extension_limit = how & 8 ? 1 : 0,
+        .ticket = how & 64,
+        .wall_us = how & 128 ? 0 : WALL_US + w.now_us,
+        .set_count = 1 + (how >> 4 & 3),
     };
 
-    request.resource = lend_name(slot, how & 3, &request.resource_size);
-    if (!request.resource || w.token_count + 16 >= TOKENS_MAX) return;
+    if ((how & 3) == 3) request.set = lend_set(slot, times, request.set_count);
+    else                request.resource = lend_name(slot, how & 3, &request.resource_size);
+    if ((!request.resource && !request.set) || w.token_count + 16 >= TOKENS_MAX) return;
     if (redlock_start_acquire(&w.engine, slot->lock, &request, w.now_us) != REDLOCK_OK) return;
     FUZZ_CHECK(slot->operation == WIRE_NONE);
     slot->operation = WIRE_ACQUIRE;
-    slot->released = false;
+    slot->released = slot->kept = false;
     slot->adopted_until = slot->extended_until = 0;
 }
 
@@ -669,10 +783,16 @@ static void extend(struct slot *slot)
     if (redlock_start_extend(&w.engine, slot->lock, ttl_ms, w.now_us) != REDLOCK_OK) return;
     FUZZ_CHECK(may_extend(slot) && slot->operation == WIRE_NONE);
     slot->operation = WIRE_EXTEND;
-    slot->extension++;
-    slot->extend_ttl_ms = ttl_ms;
-    slot->extending_until = 0;
-    slot->extended_by = 0;
+    begin_extension(slot, ttl_ms);
+}
+
+static void keep(struct slot *slot)
+{
+    uint32_t hold_ms = some_ms(fuzz_byte(&w.input));
+
+    if (redlock_keep(&w.engine, slot->lock, hold_ms, w.now_us) != REDLOCK_OK) return;
+    FUZZ_CHECK(may_extend(slot) && !slot->released);
+    slot->kept = true;
 }
 
 static void release(struct slot *slot)
@@ -681,6 +801,7 @@ static void release(struct slot *slot)
     FUZZ_CHECK(slot->operation == WIRE_NONE || slot->operation == WIRE_EXTEND);
     slot->operation = WIRE_RELEASE;
     slot->released = true;
+    slot->kept = false;
 }
 
 static void inspect(struct slot *slot)
@@ -707,8 +828,9 @@ static void adopt(struct slot *slot)
     if (how & 8) text[how >> 4] = '!';
     if (redlock_adopt(&w.engine, slot->lock, name, size, text, w.now_us) != REDLOCK_OK) return;
     FUZZ_CHECK(!(how & 8) && slot->operation == WIRE_NONE);
-    slot->released = false;
+    slot->released = slot->kept = false;
     slot->extended_until = 0;
+    token_of(slot)->is_held = true;
     slot->adopted_until = w.now_us + (uint64_t)w.config.node_timeout_ms * 1000;
 }
 
@@ -735,19 +857,27 @@ static void forget(struct slot *slot)
 
 static void move(struct slot *slot)
 {
-    struct redlock_lock *to;
+    const struct redlock_lock *from = slot->lock;
+    struct redlock_lock *to = get_memory(sizeof *to);
+    struct slot lent = { .name_count = 0 };
     void *name = NULL;
 
-    if (slot->name_count > 0) {
-        const struct redlock_lock *lock = slot->lock;
-        name = fuzz_copy(lock->name.bytes, lock->name.size);
+    if (slot->name_count > 0 && from->set) {
+        struct redlock_name *set = get_memory(from->name_count * sizeof *set);
+        lent.names[lent.name_count++] = name = set;
+        for (unsigned i = 0; i < from->name_count; i++) {
+            set[i] = (struct redlock_name){ fuzz_copy(from->set[i].bytes, from->set[i].size), from->set[i].size };
+            lent.names[lent.name_count++] = (void *)(uintptr_t)set[i].bytes;
+        }
+    } else if (slot->name_count > 0) {
+        lent.names[lent.name_count++] = name = fuzz_copy(from->name.bytes, from->name.size);
     }
-    to = get_memory(sizeof *to);
     redlock_move(&w.engine, to, slot->lock, name);
     free(slot->lock);
     give_names_back(slot);
     slot->lock = to;
-    if (name) slot->names[slot->name_count++] = name;
+    memcpy(slot->names, lent.names, sizeof slot->names);
+    slot->name_count = lent.name_count;
 }
 
 static void next_done(void)
@@ -781,8 +911,8 @@ static void behave(unsigned nodes, unsigned choice)
     for (unsigned turn = 0; turn < 4; turn++) {
         pass(50);
         tick();
-        for (unsigned k = 0; k < w.node_count; k++) {
-            if (!(nodes >> k & 1)) continue;
+        for (unsigned k = 0; k < w.session_count; k++) {
+            if (!(nodes >> k % w.node_count & 1)) continue;
             connect_node(k);
             send_some(k, SIZE_MAX);
             while (w.peers[k].said_count < w.peers[k].asked_count) {
@@ -809,6 +939,7 @@ static void use_lock(struct slot *slot, unsigned what)
     case 5:  adopt(slot); break;
     case 6:  forget(slot); break;
     case 7:  move(slot); break;
+    case 10: keep(slot); break;
     case 8:  redlock_pay(&w.engine, slot->lock, w.now_us); break;
     default: next_done(); break;
     }
@@ -818,7 +949,7 @@ static void use_lock(struct slot *slot, unsigned what)
 static void do_operation(void)
 {
     uint8_t byte = fuzz_byte(&w.input);
-    unsigned k = (byte >> 4) % w.node_count;
+    unsigned k = (byte >> 4) % w.session_count;
 
     switch (byte & 15) {
     case 0:  pass((uint64_t)fuzz_byte(&w.input) << (byte >> 3 & 30)); tick(); break;
@@ -831,7 +962,7 @@ static void do_operation(void)
     case 7:  say_raw(k, fuzz_byte(&w.input) % 64); pass(0); deliver(k, SIZE_MAX); break;
     case 8:
     case 9:
-    case 10: pass(0); use_lock(&w.slots[(byte & 15) - 8], (byte >> 4) % 10); break;
+    case 10: pass(0); use_lock(&w.slots[(byte & 15) - 8], byte >> 4 == 10 ? 10 : (byte >> 4) % 10); break;
     case 11: behave(byte >> 4 | 1u, 0); break;
     case 12: behave((byte >> 3 | byte >> 4) & 31u, fuzz_byte(&w.input)); break;
     case 13: feed(); break;
@@ -851,7 +982,7 @@ static void configure(void)
     w.quorum = w.node_count / 2 + 1;
     redlock_config_init(&w.config);
     w.config.resource_max = 64;
-    w.config.send_size = REDLOCK_SEND_MIN(64) + (sizes & 16 ? 1200u : 600u);
+    w.config.send_size = REDLOCK_SEND_MIN(64) + (sizes & 16 ? 1200u : 0u);
     w.config.receive_size = REDLOCK_RECEIVE_MIN + (sizes >> 5) * 17u;
     w.config.pipeline = (uint16_t)(REDLOCK_PIPELINE_MIN + (sizes & 8 ? 12 : 0));
     w.config.guard_ms = times & 1 ? 60000 : 0;
@@ -859,6 +990,10 @@ static void configure(void)
     w.config.retry_ms = times & 4 ? 1 : 100;
     w.config.drift_ppm = times & 8 ? 84000 : times & 16 ? 0 : REDLOCK_DRIFT_PPM;
     w.config.trust_unknown = flags & 1;
+    w.config.wake_ups = flags & 8;
+    w.config.silent = flags & 16;
+    w.config.keep_percent = flags & 32 ? 90 : REDLOCK_KEEP_PERCENT;
+    w.session_count = REDLOCK_SESSIONS(w.node_count, w.config.wake_ups);
     w.gives_names_back = flags & 2;
     w.now_us = flags & 4 ? 0 : 1790000000000u;
     w.dice = flags | 1;
@@ -870,12 +1005,12 @@ static void begin(void)
     size_t size;
 
     configure();
-    size = REDLOCK_MEMORY(w.node_count, w.config.pipeline, w.config.send_size, w.config.receive_size);
+    size = REDLOCK_MEMORY(w.session_count, w.config.pipeline, w.config.send_size, w.config.receive_size);
     w.memory = get_memory(size);
-    w.nodes = get_memory(w.node_count * sizeof *w.nodes);
+    w.nodes = get_memory(w.session_count * sizeof *w.nodes);
     FUZZ_CHECK(redlock_init(&w.engine, &w.config, w.nodes, w.node_count, w.memory, size, w.now_us) == REDLOCK_OK);
     FUZZ_CHECK(redlock_set_login(&w.engine, 0, &login) == REDLOCK_OK);
-    for (unsigned k = 0; k < w.node_count; k++) w.peers[k].identity = (uint8_t)(k + 1);
+    for (unsigned k = 0; k < w.session_count; k++) w.peers[k].identity = (uint8_t)(k + 1);
     for (unsigned i = 0; i < LOCKS; i++) {
         w.slots[i].lock = get_memory(sizeof *w.slots[i].lock);
         w.slots[i].sights = get_memory(w.node_count * sizeof *w.slots[i].sights);
