@@ -140,6 +140,7 @@ void waiter_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
 
+    if (a->meaning == WIRE_ERROR) lock->waits &= (uint16_t)~bit_of(a->k);
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
     lock->stakes[a->k].holder_ms = lock_ms_of(a->reply->integer);
     if (lock->is_yielding) return;

@@ -117,15 +117,16 @@ enum wire_command {
     "return 1"
 #define WIRE_EXTEND_SHA1 "83e13c0a01039ba3e3edd3dbdc1b5d5649050f1e"
 
+/* Where there is no place to be had (ACL, memory) it must say so: who believes to have one tries ever more rarely. */
 #define WIRE_WAIT_SCRIPT                                                \
     "local p=-2 "                                                                                       \
     "for _,k in ipairs(KEYS) do "                                                                       \
     "local v,q=math.min(redis.call('pttl',k),4294967295),k..':waiters' "                                \
-    "redis.pcall('zadd',q,ARGV[2],ARGV[1]) redis.pcall('pexpire',q,ARGV[3]) "                           \
+    "redis.call('zadd',q,ARGV[2],ARGV[1]) redis.pcall('pexpire',q,ARGV[3]) "                            \
     "if p~=-1 and (v==-1 or v>p) then p=v end "                                                         \
     "end "                                                                                              \
     "return p"
-#define WIRE_WAIT_SHA1 "419590f1839b1f9ee61364871f2f2ddc5ecdd92e"
+#define WIRE_WAIT_SHA1 "01d725b8ccb75852feb0f704b5cb9c68f210b9f1"
 
 enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */

@@ -1073,7 +1073,7 @@ TEST(out_of_memory_the_model_answers_like_a_server)
 {
     static const struct trouble memory = { .begin = fill_memory, .end = free_memory };
     static struct kind kinds[] = {
-        { "SET -OOM", 50, 0 }, { "EVAL acquire -OOM", 1, 0 }, { "EVAL wait :", 10, 0 }, { "EVALSHA release :1", 1, 0 }, { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :1", 1, 0 },
+        { "SET -OOM", 50, 0 }, { "EVAL acquire -OOM", 1, 0 }, { "EVAL wait -OOM", 10, 0 }, { "EVALSHA release :1", 1, 0 }, { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :1", 1, 0 },
         { "EVALSHA release -WRONGTYPE", 1, 0 }, { "PTTL :ms", 10, 0 }, { "GETRANGE $40", 5, 0 }, { NULL, 0, 0 }
     };
     compare_in(&memory, kinds);
@@ -1150,7 +1150,7 @@ TEST(as_a_replica_the_model_answers_like_a_server)
 {
     static const struct trouble replica = { .begin = become_replica, .end = become_master };
     static struct kind kinds[] = {
-        { "SET -READONLY", 50, 0 }, { "EVAL acquire -READONLY", 1, 0 }, { "EVAL wait :", 10, 0 },
+        { "SET -READONLY", 50, 0 }, { "EVAL acquire -READONLY", 1, 0 }, { "EVAL wait -READONLY", 10, 0 },
         { "EVALSHA release -READONLY", 1, 0 }, { "EVALSHA extend -READONLY", 1, 0 },
         { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :0", 5, 0 }, { "ROLE *5", 2, 0 }, { "PTTL :ms", 10, 0 },
         { NULL, 0, 0 }

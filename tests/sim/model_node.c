@@ -744,10 +744,10 @@ static struct model_key *sorted_set(struct run *run, struct slice name)
     return NULL;
 }
 
-static void call_zadd(struct run *run, struct slice name, uint64_t score, struct slice member)
+static bool call_zadd(struct run *run, struct slice name, uint64_t score, struct slice member)
 {
     if (!may_call(run, "ZADD", ADDS))
-        return;
+        return false;
     struct model_key *key = sorted_set(run, name);
     if (!key && !run->error) {
         key = key_put(run->scene->node, run->scene->session->database, name, slice_of(""));
@@ -755,6 +755,7 @@ static void call_zadd(struct run *run, struct slice name, uint64_t score, struct
     }
     if (key)
         place_put(key, member, score);
+    return key != NULL;
 }
 
 static void call_zrem(struct run *run, struct slice name, struct slice member)
@@ -1032,9 +1033,14 @@ static void do_wait(struct run *run)
             return;
         }
         const struct slice waiters = name_with(run->keys[i], ":waiters");
-        call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]);
-        (void)call_pexpire(run, waiters, life_ms);
+        const bool has_place = call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]);
+        if (has_place)
+            (void)call_pexpire(run, waiters, life_ms);
         slice_free(waiters);
+        if (!has_place) {
+            raise_error(run);
+            return;
+        }
         longest_ms = longer_pttl(longest_ms, left_ms);
     }
     run->scene->call->did = true;

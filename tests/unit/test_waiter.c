@@ -210,6 +210,20 @@ TEST(who_waits_no_more_takes_no_place)
     EXPECT_UNSAID(NODE, WIRE_WAIT_SHA1);
 }
 
+/* Or it would try ever more rarely, and nobody would wake it. */
+TEST(where_the_node_gives_no_place_there_is_none)
+{
+    TALK((void)0);
+
+    start(talk, 100000);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    run_ms(talk, 2);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    answer(talk, NODE, "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n");
+    CHECK_INT(talk->lock.waits, 0);
+}
+
 TEST(a_ttl_that_no_lock_has_is_not_taken_for_another)
 {
     TALK((void)0);
