@@ -436,8 +436,9 @@ static void answer_acquire(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
     uint8_t state = lock->stakes[a->k].state;
     bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_SETTLING;
+    bool is_open = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_HELD;      /* Each node more is one that may be lost. */
 
-    if (a->current && lock->phase == PHASE_ACQUIRING && state == STAKE_PLACED && send_script(r, a)) {
+    if (a->current && is_open && state == STAKE_PLACED && send_script(r, a)) {
         stake_set(lock, a->k, STAKE_NONE);
         return;
     }

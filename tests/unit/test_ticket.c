@@ -19,6 +19,27 @@ static void start_beside(struct cluster *cluster, const char *refusal)
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
 }
 
+/* The first who ever uses the script there sends it twice to each node, to the slow ones behind the verdict. */
+TEST(a_slow_node_that_does_not_know_the_script_grants_it_behind_the_verdict)
+{
+    CLUSTER(3);
+    struct redlock_request request = story_request("door", 10000, 0);
+
+    request.ticket = true;
+    request.wall_us = CLIENT_NOW(0);       /* The nodes' clocks begin in 1970. */
+    DELAY_US(2, 20000);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_KEYS("door", 2);
+    RUN_MS(200);
+    EXPECT_KEYS("door", 3);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_GRANTED);
+    RELEASE(0);
+    RUN_MS(200);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
 /* A client and a node on one host with a wrong clock must not keep all others from waiting. */
 TEST(s15_a_counter_that_other_nodes_find_too_far_ahead_is_not_followed_for_ever)
 {
