@@ -11,10 +11,12 @@ other=0123456789abcdef0123456789abcdef01234567
 # ---- Acquire ----
 
 token_is_printed() {
-    is 0 acquire --guard 0 door && prints '^[0-9a-f]{40}$' && [ ! -s "$directory/err" ] &&
-    [ "$(everywhere GET door | sort -u)" = "$(cat "$directory/out")" ]
+    is 0 acquire --guard 0 --no-ticket door-0 && prints '^[0-9a-f]{40}$' && [ ! -s "$directory/err" ] &&
+    [ "$(everywhere GET door-0 | sort -u)" = "$(cat "$directory/out")" ] &&
+    is 0 acquire --guard 0 door && prints '^[0-9a-f]{40}:[0-9]+$' && [ ! -s "$directory/err" ] &&
+    [ "$(everywhere GET door | sort -u):$(everywhere GET door:ticket | sort -u)" = "$(cat "$directory/out")" ]
 }
-check 'acquire prints the token that is on the nodes, and nothing else' token_is_printed
+check 'acquire prints the token and the ticket that are on the nodes, and nothing else' token_is_printed
 
 taken_is_told() {
     is 1 acquire --guard 0 door && says 'door: held by somebody else \(free in [0-9.]+ m?s' && [ ! -s "$directory/out" ]
@@ -100,7 +102,7 @@ check 'SIGTERM while nodes hang: what they do later is undone behind it' leaves_
 # ---- Extend and release ----
 
 extends() {
-    is 0 acquire --guard 0 -t 3s door-5 && token=$(cat "$directory/out") || return 1
+    is 0 acquire --guard 0 -t 3s door-5 && token=$(token) || return 1
     is 0 extend --guard 0 -t 60s door-5 "$token" && [ ! -s "$directory/out" ] && [ "$(ask 2 PTTL door-5)" -gt 50000 ] &&
     is 0 extend --guard 0 -t 60s --json door-5 "$token" &&
     json out '$j->{status} eq "OK" && $j->{valid_ms} > 50000 && $j->{confirmed} >= 3'
@@ -115,7 +117,7 @@ extends_only_ours() {
 check "extend leaves alone what is another's, and sets no key: status 1" extends_only_ours
 
 releases() {
-    is 0 acquire --guard 0 door-7 && token=$(cat "$directory/out") || return 1
+    is 0 acquire --guard 0 door-7 && token=$(token) || return 1
     is 0 release --guard 0 door-7 "$token" && says 'door-7: released on 5 of 5 nodes' &&
     [ -z "$(everywhere GET door-7 | sort -u)" ] &&
     is 5 release --guard 0 door-7 "$token" && says 'door-7: not held'
@@ -123,14 +125,14 @@ releases() {
 check 'release removes the key, and says on how many nodes; twice is status 5' releases
 
 releases_only_ours() {
-    is 0 acquire --guard 0 door-8 && token=$(cat "$directory/out") && is 5 release --guard 0 door-8 $other &&
+    is 0 acquire --guard 0 door-8 && token=$(token) && is 5 release --guard 0 door-8 $other &&
     [ "$(ask 4 GET door-8)" = "$token" ] &&
     is 0 release --guard 0 --json door-8 "$token" && json out '$j->{status} eq "OK" && $j->{confirmed} == 5'
 }
 check "release leaves alone what is another's" releases_only_ours
 
 releases_on_few() {
-    is 0 acquire --guard 0 door-9 && token=$(cat "$directory/out") || return 1
+    is 0 acquire --guard 0 door-9 && token=$(token) || return 1
     for k in 0 1 2; do on $k STOP; done
     is 2 release --guard 0 --node-timeout 200ms door-9 "$token"
     good=$?
@@ -161,7 +163,7 @@ status_free() {
 check 'status of a lock that nobody has: 0, free' status_free
 
 status_held() {
-    is 0 acquire --guard 0 -t 60s door-11 && token=$(cat "$directory/out") || return 1
+    is 0 acquire --guard 0 -t 60s door-11 && token=$(token) || return 1
     ask 4 DEL door-11 >/dev/null
     is 1 status --guard 0 door-11 &&
     prints "^door-11: held by $token for another [0-9.]+ s on 4 of 5 nodes \(quorum 3\)" &&

@@ -19,14 +19,15 @@ help_names_the_options() {
 help_is_shown() {
     is 0 --help && prints '^Usage: redlock' && is 0 -h && is 0 --version &&
     prints '^redlock [0-9]+\.[0-9]+\.[0-9]+$' || return 1
+    ticket='no-ticket skew'
     common='node guard node-timeout trust-unknown user password-file json trace verbose help version'
     # shellcheck disable=SC2086    # Several words.
     {
-        help_names_the_options run $common wait ttl grace max-hold drift retry &&
-        help_names_the_options acquire $common wait ttl drift retry &&
+        help_names_the_options run $common wait ttl grace max-hold drift retry $ticket &&
+        help_names_the_options acquire $common wait ttl drift retry $ticket &&
         help_names_the_options extend $common ttl drift &&
         help_names_the_options release $common &&
-        help_names_the_options status $common
+        help_names_the_options status $common skew
     }
 }
 help_fits_a_terminal() {
@@ -91,6 +92,9 @@ wrong_values() {
     is_refused "--ttl: 'forever' is no duration" acquire --ttl forever door &&
     is_refused "--drift: '60%' is no ratio of at most 50%" acquire --drift 60% door &&
     is_refused "--drift: '1' is no ratio" acquire --drift 1 door &&
+    is_refused '--skew: must be at least 1 ms' acquire --skew 0 door &&
+    is_refused "--skew: '61m' is too long: at most 1h" status --skew 61m door &&
+    is_refused "unknown option '--no-ticket'" extend --no-ticket door &&
     is_refused '--grace: 6000 ms is more than half of the TTL' run --grace 6s door -- true
 }
 check 'values that are wrong are named, with what would be right' wrong_values

@@ -8,7 +8,7 @@ start_servers 5
 choose_refused_port
 
 traced() {
-    is 0 acquire --guard 0 --trace door && token=$(cat "$directory/out") || return 1
+    is 0 acquire --guard 0 --no-ticket --trace door && token=$(token) || return 1
     short=$(echo "$token" | cut -c 1-6)..$(echo "$token" | cut -c 39-40)
     says '^ +0\.000 +=  acquire, round 1: to 5 nodes, quorum 3, TTL 10000 ms$' &&
     says "^ +[0-9]+\.[0-9]{3} +4  >  SET door $short NX PX 10000 +acquire it" &&
@@ -38,10 +38,26 @@ adds_up() {
 check 'the arithmetic of the verdict adds up' adds_up 1
 
 refused() {
-    is 1 acquire --guard 0 --trace door && says '< +\(nil\) +refused: somebody has it$' && says '> +PTTL door' &&
+    is 1 acquire --guard 0 --no-ticket --trace door && says '< +\(nil\) +refused: somebody has it$' && says '> +PTTL door' &&
     says '< +:[0-9]+ +its holder has [0-9.]+ s left' && says '=  lost 0/5 after [0-9.]+ ms: [345] refused, '
 }
 check 'it shows refusals, and how long the holder has left' refused
+
+tickets() {
+    is 0 acquire --guard 0 --trace door-t && ticket=$(cut -d : -f 2 "$directory/out") || return 1
+    says "> +EVALSHA .* 1 door-t .* 10000 $ticket 86400000 10000 +acquire it, if nobody has it" &&
+    says '< +\+OK +granted, 2/5$' && says "=  won 3/5 after .* ms valid, ticket $ticket$" && adds_up 1 &&
+    is 1 acquire --guard 0 --trace door-t &&
+    says "< +$ticket [0-9]+ +refused: its holder has [0-9.]+ s left"
+}
+larger_tickets() {
+    everywhere SET door-s:ticket $(($(date +%s) + 5))000000 PX 60000 >/dev/null
+    is 0 acquire --guard 0 --trace door-s &&
+    says '< +[0-9]+ -2 +refused: it is free, but the ticket must be larger than [0-9]+$' &&
+    says '=  acquire, round 2' && says '=  won 3/5 .*, ticket [0-9]+1$'
+}
+check 'it shows tickets, and what refuses one' tickets
+check 'it shows a ticket that is too small, and the next' larger_tickets
 
 extended() {
     is 0 extend --guard 0 -t 20s --trace door "$(ask 0 GET door)" && says '=  extend, round 1: to 5 nodes' &&
@@ -60,7 +76,7 @@ check 'it shows a release' released
 # A user who may load no scripts: each is unknown, and sent as text.
 texts() {
     everywhere ACL SETUSER bob on '>bobs' '~*' '&*' +@all -script >/dev/null
-    is 0 acquire --guard 0 door && token=$(cat "$directory/out") || return 1
+    is 0 acquire --guard 0 door && token=$(token) || return 1
     everywhere SCRIPT FLUSH >/dev/null
     export REDLOCK_USER=bob REDLOCK_PASSWORD=bobs
     is 0 extend --guard 0 --trace door "$token" && adds_up 1 && says '> +EVALSHA .* +extend it, if it is ours' &&
@@ -95,7 +111,7 @@ check 'it shows a node that cannot be reached' unreachable
 
 odd_bytes() {
     name=$(printf 'a\033[31m\001%0100d' 0)
-    is 0 acquire --guard 0 --trace "$name" && says 'SET a\\x1b\[31m\\x010+\.\. ' &&
+    is 0 acquire --guard 0 --no-ticket --trace "$name" && says 'SET a\\x1b\[31m\\x010+\.\. ' &&
     ! grep "$(printf '\033')" "$directory/err"
 }
 check 'odd and long words are shortened and made printable' odd_bytes

@@ -153,6 +153,11 @@ is() {
     return 1
 }
 
+# The token that acquire has printed, without the ticket behind it.
+token() {
+    cut -d : -f 1 "$directory/out"
+}
+
 # says PATTERN: on stderr. prints PATTERN: on stdout. Extended regular expressions, for one line.
 says() {
     grep -Eq -e "$1" "$directory/err" || { echo "no line of stderr matches $1:"; cat "$directory/err"; return 1; }

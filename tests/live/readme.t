@@ -115,7 +115,7 @@ acl_suffices() {
         least=$(echo "$nodes" | sed 's|127|redis://least:secret@127|g') &&
         token=$("$redlock" acquire --guard 0 -n "$least" lock:door) &&
         is 0 extend --guard 0 -n "$least" lock:door "$token" &&
-        is 1 status --guard 0 -n "$least" lock:door && prints "held by $token" &&
+        is 1 status --guard 0 -n "$least" lock:door && prints "held by ${token%:*} " &&
         is 0 release --guard 0 -n "$least" lock:door "$token" && ! grep -q NOPERM "$directory/err"
 }
 check 'the ACL rules suffice' acl_suffices

@@ -11,7 +11,8 @@ static const struct {
     [COMMAND_RUN] = {
         "redlock run [OPTION]... RESOURCE [--] COMMAND [ARG]...",
         "Wait for the lock on RESOURCE, run COMMAND while it is held, release it.\n"
-        "COMMAND finds REDLOCK_RESOURCE, REDLOCK_TOKEN and REDLOCK_VALID_MS in its environment.\n"
+        "COMMAND finds REDLOCK_RESOURCE, REDLOCK_TOKEN, REDLOCK_TICKET and REDLOCK_VALID_MS in its\n"
+        "environment. Later holders have larger tickets: let what is locked refuse smaller ones.\n"
         "When the lock is lost, COMMAND is ended before another client can get it.",
         "Exit status: that of COMMAND (128+N if signal N ended it), or\n"
         "  123  the lock was lost, or --max-hold is over, and COMMAND was ended\n"
@@ -22,8 +23,8 @@ static const struct {
     },
     [COMMAND_ACQUIRE] = {
         "redlock acquire [OPTION]... RESOURCE",
-        "Acquire the lock on RESOURCE and print its token. It ends with the TTL, if it is\n"
-        "not extended or released by this token before.",
+        "Acquire the lock on RESOURCE and print TOKEN:TICKET, by which it can be extended or\n"
+        "released. Else it ends with the TTL. Later holders have larger tickets.",
         "Exit status: 0 acquired, 1 held by somebody else, 2 no quorum of nodes,\n"
         "  3 not within --wait, 4 answers too late; more in redlock(1).\n"
     },

@@ -1,6 +1,7 @@
 /* acquire, extend, release: a lock that is handed from one process to the next by its token. */
 #include "commands.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,8 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
         .ttl_ms = settings->ttl_ms,
         .wait_ms = settings->wait_ms,
         .min_validity_ms = min_validity_ms,
+        .ticket = settings->ticket,
+        .wall_us = redlock_wall_us(),
     };
     enum redlock_status status, told = REDLOCK_OK;
 
@@ -102,23 +105,32 @@ static int exit_status(const struct session *session, enum redlock_status status
 /* Members of the JSON that only a lock has that is held. */
 static void print_json(struct session *session, enum redlock_status status)
 {
-    char token[REDLOCK_TOKEN_TEXT + 1], more[128] = "";
+    char token[REDLOCK_TOKEN_TEXT + 1], ticket[48] = "", more[192] = "";
 
     redlock_token(&session->lock, token);
+    if (redlock_ticket(&session->lock) > 0)
+        (void)snprintf(ticket, sizeof ticket, "\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
     if (status == REDLOCK_OK)
-        (void)snprintf(more, sizeof more, "\"token\":\"%s\",\"valid_ms\":%u,\"confirmed\":%u,", token,
+        (void)snprintf(more, sizeof more, "\"token\":\"%s\",%s\"valid_ms\":%u,\"confirmed\":%u,", token, ticket,
                        (unsigned)redlock_valid_ms(&session->lock), redlock_confirmed(&session->lock));
     report_json(stdout, session, status, more);
+}
+
+/* One word, so that a script can keep it in a variable and hand it on as it is: extend and release read the token alone. */
+static void print_token(const struct redlock_lock *lock)
+{
+    char token[REDLOCK_TOKEN_TEXT + 1];
+
+    redlock_token(lock, token);
+    if (redlock_ticket(lock) > 0) (void)printf("%s:%" PRIu64 "\n", token, redlock_ticket(lock));
+    else                          (void)puts(token);
 }
 
 /* A token that nobody got is a lock that nobody can release: it is released again. */
 static enum redlock_status hand_over(struct session *session)
 {
-    char token[REDLOCK_TOKEN_TEXT + 1];
-
-    redlock_token(&session->lock, token);
     if (session->settings->json) print_json(session, REDLOCK_OK);
-    else (void)puts(token);
+    else                         print_token(&session->lock);
     if (fflush(stdout) == 0) return REDLOCK_OK;
     say("%s: the token could not be written, so the lock is released", session->settings->resource);
     (void)release_lock(session);

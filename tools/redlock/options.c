@@ -15,11 +15,13 @@
 /* Options without a short form. */
 enum {
     OPTION_GRACE = 256, OPTION_MAX_HOLD, OPTION_GUARD, OPTION_DRIFT, OPTION_NODE_TIMEOUT, OPTION_RETRY, OPTION_TRUST_UNKNOWN,
-    OPTION_USER, OPTION_PASSWORD_FILE, OPTION_PASSWORD, OPTION_JSON, OPTION_TRACE, OPTION_VERSION
+    OPTION_USER, OPTION_PASSWORD_FILE, OPTION_PASSWORD, OPTION_JSON, OPTION_TRACE, OPTION_VERSION,
+    OPTION_NO_TICKET, OPTION_SKEW
 };
 
 enum {
     IN_RUN = 1 << COMMAND_RUN, IN_ACQUIRE = 1 << COMMAND_ACQUIRE, IN_EXTEND = 1 << COMMAND_EXTEND,
+    IN_STATUS = 1 << COMMAND_STATUS,
     IN_ALL = (1 << COMMAND_COUNT) - 1
 };
 
@@ -32,6 +34,9 @@ const struct option_row option_rows[] = {
     { "grace", OPTION_GRACE, IN_RUN, "DURATION",
       "between SIGTERM and SIGKILL when the lock is lost\n(default: 2s, at most half of the TTL)" },
     { "max-hold", OPTION_MAX_HOLD, IN_RUN, "DURATION", "end COMMAND after this time (default: no limit)" },
+    { "no-ticket", OPTION_NO_TICKET, IN_RUN | IN_ACQUIRE, NULL, "without a ticket: clocks need not be right" },
+    { "skew", OPTION_SKEW, IN_RUN | IN_ACQUIRE | IN_STATUS, "DURATION",
+      "how far any two wall clocks may differ, for tickets\n(default: 10s)" },
     { "guard", OPTION_GUARD, IN_ALL, "DURATION",
       "no vote for servers that restarted less than this\nago (default: 30s; 0 for throw-away servers)" },
     { "drift", OPTION_DRIFT, IN_RUN | IN_ACQUIRE | IN_EXTEND, "RATIO",
@@ -125,6 +130,14 @@ static uint32_t read_duration(const struct syntax *syntax, const char *option, u
     return ms;
 }
 
+static uint32_t read_skew(const struct syntax *syntax)
+{
+    uint32_t ms = read_duration(syntax, "skew", 1);
+
+    if (ms > REDLOCK_SKEW_MS_MAX) refuse(syntax->command, "--skew: '%s' is too long: at most 1h", optarg);
+    return ms;
+}
+
 static uint32_t read_wait(const struct syntax *syntax)
 {
     return strcmp(optarg, "forever") == 0 ? REDLOCK_FOREVER : read_duration(syntax, "wait", 0);
@@ -160,6 +173,7 @@ static void apply_limits(const struct syntax *syntax, struct settings *settings,
     case OPTION_NODE_TIMEOUT:  engine->node_timeout_ms = read_duration(syntax, "node-timeout", 1); break;
     case OPTION_RETRY:         engine->retry_ms = read_duration(syntax, "retry", 1); break;
     case OPTION_TRUST_UNKNOWN: engine->trust_unknown = true; break;
+    case OPTION_SKEW:          engine->ticket_skew_ms = read_skew(syntax); break;
     default: break;
     }
 }
@@ -181,6 +195,7 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
     case OPTION_MAX_HOLD:      settings->max_hold_ms = read_duration(syntax, "max-hold", 1); break;
     case OPTION_USER:          given->user = optarg; break;
     case OPTION_PASSWORD_FILE: given->password_file = optarg; break;
+    case OPTION_NO_TICKET:     settings->ticket = false; break;
     case OPTION_JSON:          settings->json = true; break;
     case OPTION_TRACE:         settings->trace = true; break;
     case 'v':                  settings->verbose = true; break;
@@ -246,6 +261,15 @@ static void read_options(struct syntax *syntax, struct settings *settings, struc
     }
 }
 
+/* What acquire printed: the ticket behind the token is not asked for. */
+static char *read_token(char *word)
+{
+    char *colon = strchr(word, ':');
+
+    if (colon && colon[1] != '\0' && colon[1 + strspn(colon + 1, "0123456789")] == '\0') *colon = '\0';
+    return word;
+}
+
 static void read_words(struct syntax *syntax, struct settings *settings, struct given *given, int argc, char **argv)
 {
     bool has_token = settings->command == COMMAND_EXTEND || settings->command == COMMAND_RELEASE;
@@ -263,7 +287,7 @@ static void read_words(struct syntax *syntax, struct settings *settings, struct 
     }
     if (has_token) {
         if (optind >= argc) refuse(syntax->command, "the TOKEN is missing that 'redlock acquire' printed");
-        settings->token = argv[optind++];
+        settings->token = read_token(argv[optind++]);
         read_options(syntax, settings, given, argc, argv);
     }
     if (optind < argc) refuse(syntax->command, "'%s' is one word too many", argv[optind]);
@@ -278,6 +302,16 @@ static void set_defaults(struct settings *settings, enum command command)
     redlock_options_init(&settings->options);
     settings->ttl_ms = DEFAULT_TTL_MS;
     settings->wait_ms = command == COMMAND_RUN ? REDLOCK_FOREVER : 0;
+    settings->ticket = command == COMMAND_RUN || command == COMMAND_ACQUIRE || command == COMMAND_STATUS;
+}
+
+/* Nodes must remember a ticket for longer than its lock may be anywhere. */
+static void settle_ticket_life(struct settings *settings)
+{
+    struct redlock_config *engine = &settings->options.engine;
+    uint64_t ms = (uint64_t)settings->ttl_ms + engine->guard_ms + 2 * (uint64_t)engine->ticket_skew_ms;
+
+    if (ms > engine->ticket_life_ms) engine->ticket_life_ms = ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
 }
 
 static void settle_grace(struct settings *settings, bool was_given)
@@ -304,5 +338,6 @@ void settings_read(struct settings *settings, enum command command, int argc, ch
     if (settings->nodes[0] == '\0')
         refuse(syntax.command, "no nodes are named: give -n HOST:PORT for each server, or set REDLOCK_NODES");
     login_read(settings, given.user, given.password_file);
+    settle_ticket_life(settings);
     if (command == COMMAND_RUN) settle_grace(settings, given.grace);
 }

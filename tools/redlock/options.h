@@ -33,6 +33,7 @@ struct settings {
     uint32_t grace_ms;
     uint32_t max_hold_ms;               /* 0: no limit. */
     bool verbose, trace, json;
+    bool ticket;                        /* status: that a node gives none is worth telling. */
     const char *resource, *token;       /* Point into argv. */
     char **program;                     /* Of run, NULL-terminated: points into argv. */
     char user[REDLOCK_LOGIN_MAX + 1];

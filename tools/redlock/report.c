@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -58,9 +59,11 @@ static const char *trouble_advice(enum redlock_trouble trouble)
     case REDLOCK_TROUBLE_NOAUTH:       return "set REDLOCK_PASSWORD, or give --password-file";
     case REDLOCK_TROUBLE_WRONGPASS:    return "check the password and --user";
     case REDLOCK_TROUBLE_NOPERM:
-        return "allow it: ACL SETUSER <user> ~* +info +role +set +get +getrange +pttl +del +pexpire +eval +evalsha "
-               "+script|load; or without +info +role: --trust-unknown";
-    case REDLOCK_TROUBLE_AHEAD:        return "a wall clock is wrong, here or there: set it, by NTP";
+        return "allow it: ACL SETUSER <user> ~RESOURCE ~RESOURCE:ticket ~RESOURCE:waiters &redlock:* +info +role +set +get "
+               "+getrange +pttl +del +pexpire +time +eval +evalsha +script|load +zadd +zrem +zpopmin +publish +subscribe; "
+               "or, without +info +role: --trust-unknown; without +time and ~RESOURCE:ticket: --no-ticket; "
+               "without ~RESOURCE:waiters, &redlock:* and all behind it: --no-wake-ups";
+    case REDLOCK_TROUBLE_AHEAD:        return "set the clock that is wrong, by NTP; or, where no ticket is needed: --no-ticket";
     case REDLOCK_TROUBLE_LOADING:      return "wait until it has loaded its data";
     case REDLOCK_TROUBLE_OOM:          return "raise its maxmemory; maxmemory-policy must be noeviction";
     case REDLOCK_TROUBLE_MISCONF:      return "it cannot save its data: see its log, and whether its disk is full";
@@ -74,19 +77,25 @@ static const char *trouble_advice(enum redlock_trouble trouble)
     return NULL;
 }
 
-static void say_node(struct session *session, unsigned k, const char *text, enum redlock_trouble trouble)
+static void say_advice(struct session *session, unsigned k, const char *text, const char *advice)
 {
-    const char *advice = trouble_advice(trouble);
-
     say("node %u (%s): %s%s%s%s", k, redlock_node_address(&session->client, k), text, advice ? " (" : "",
         advice ? advice : "", advice ? ")" : "");
+}
+
+static void say_node(struct session *session, unsigned k, const char *text, enum redlock_trouble trouble)
+{
+    say_advice(session, k, text, trouble_advice(trouble));
 }
 
 static bool report_trouble(struct session *session, unsigned k)
 {
     const struct session_note *note = &session->notes[k];
 
-    if (note->trouble != REDLOCK_TROUBLE_NONE) say_node(session, k, note->text, note->trouble);
+    if (note->is_voting)
+        say_advice(session, k, note->text, "wait; or, where no ticket is needed: --no-ticket; for throw-away servers: --guard 0");
+    else if (note->trouble != REDLOCK_TROUBLE_NONE)
+        say_node(session, k, note->text, note->trouble);
     return note->trouble != REDLOCK_TROUBLE_NONE;
 }
 
@@ -131,10 +140,12 @@ static unsigned count_voters(struct session *session)
 {
     struct redlock *engine = redlock_engine(&session->client);
     unsigned count = 0;
+    uint64_t now = redlock_now_us();
 
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         bool answers = redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
-        count += answers && redlock_node_votes(engine, k, redlock_now_us());
+        bool votes = session->settings->ticket ? redlock_node_gives_tickets(engine, k, now) : redlock_node_votes(engine, k, now);
+        count += answers && votes;
     }
     return count;
 }
@@ -150,6 +161,8 @@ static const char *describe_detail(struct session *session, enum redlock_status 
 
     text[0] = '\0';
     if (status == REDLOCK_TAKEN) return describe_holder(session, text, size);
+    if (status == REDLOCK_BAD_CLOCK)
+        (void)snprintf(text, size, " (set this machine's clock; or, where no ticket is needed: --no-ticket)");
     if (status == REDLOCK_NO_QUORUM)
         (void)snprintf(text, size, " (%u of %u, %u are needed)", count_voters(session), count, quorum_of(session));
     return text;
@@ -168,11 +181,13 @@ void report_status(struct session *session, enum redlock_status status)
 
 void report_validity(struct session *session, const char *what)
 {
-    char duration[TEXT_DURATION_MAX];
+    char duration[TEXT_DURATION_MAX], ticket[48] = "";
 
-    say("%s: %s for %s, granted by %u of %u nodes so far", session->settings->resource, what,
+    if (redlock_ticket(&session->lock) > 0)
+        (void)snprintf(ticket, sizeof ticket, ", with ticket %" PRIu64, redlock_ticket(&session->lock));
+    say("%s: %s for %s, granted by %u of %u nodes so far%s", session->settings->resource, what,
         text_duration(duration, redlock_valid_ms(&session->lock)), redlock_confirmed(&session->lock),
-        redlock_node_count(&session->client));
+        redlock_node_count(&session->client), ticket);
     report_nodes(session);
 }
 

@@ -266,12 +266,15 @@ static void supervise(struct run *run)
 
 static void set_environment(const struct session *session)
 {
-    char token[REDLOCK_TOKEN_TEXT + 1], valid[16];
+    char token[REDLOCK_TOKEN_TEXT + 1], ticket[24], valid[16];
 
     redlock_token(&session->lock, token);
     (void)snprintf(valid, sizeof valid, "%" PRIu32, redlock_valid_ms(&session->lock));
     (void)setenv("REDLOCK_RESOURCE", session->settings->resource, 1);
     (void)setenv("REDLOCK_TOKEN", token, 1);
+    (void)snprintf(ticket, sizeof ticket, "%" PRIu64, redlock_ticket(&session->lock));
+    if (session->settings->ticket) (void)setenv("REDLOCK_TICKET", ticket, 1);
+    else                           (void)unsetenv("REDLOCK_TICKET");    /* That of a lock around this one. */
     (void)setenv("REDLOCK_VALID_MS", valid, 1);
 }
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "signals.h"
@@ -32,9 +34,46 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     return REDLOCK_SYSTEM;
 }
 
+/* ---- What went wrong with the nodes ---- */
+
 static bool is_worth_a_note(enum redlock_trouble trouble)
 {
     return trouble != REDLOCK_TROUBLE_NONE && trouble != REDLOCK_TROUBLE_NEW;
+}
+
+/* "AHEAD of the clock of this node: 1795262400", in seconds. By how much ours is ahead, or the ticket that others were given? */
+static void describe_ahead(struct session_note *note, uint32_t skew_ms)
+{
+    const char *colon = strrchr(note->text, ':');
+    int64_t ahead_ms = (int64_t)(redlock_wall_us() / 1000) - (colon ? strtoll(colon + 1, NULL, 10) : 0) * 1000;
+    char duration[TEXT_DURATION_MAX];
+
+    if (!colon) return;
+    if (ahead_ms > (int64_t)skew_ms)
+        (void)snprintf(note->text, sizeof note->text, "our wall clock is %s ahead of its, so it gives no ticket",
+                       text_duration(duration, (uint64_t)ahead_ms));
+    else
+        (void)snprintf(note->text, sizeof note->text, "the last ticket is too far ahead of its wall clock, so it gives no ticket");
+}
+
+static void note_trouble(struct session *session, unsigned k, enum redlock_trouble trouble, uint64_t now_us)
+{
+    struct session_note *note = &session->notes[k];
+    bool is_known = note->trouble == trouble;
+
+    if (is_known && trouble == REDLOCK_TROUBLE_AHEAD) return;      /* Its answer is of when it came. */
+    note->trouble = trouble;
+    redlock_describe_node(redlock_engine(&session->client), k, now_us, note->text, sizeof note->text);
+    text_cut_echo(note->text);
+    if (trouble == REDLOCK_TROUBLE_AHEAD) describe_ahead(note, session->settings->options.engine.ticket_skew_ms);
+}
+
+/* A node that has restarted votes on plain locks earlier than on those with a ticket. */
+static bool gives_no_ticket(struct session *session, unsigned k, uint64_t now_us)
+{
+    struct redlock *engine = redlock_engine(&session->client);
+
+    return session->settings->ticket && redlock_node_votes(engine, k, now_us) && !redlock_node_gives_tickets(engine, k, now_us);
 }
 
 static void note_troubles(struct session *session)
@@ -45,12 +84,11 @@ static void note_troubles(struct session *session)
     if (redlock_last_round(&session->lock)->number != session->noted_round) memset(session->notes, 0, sizeof session->notes);
     session->noted_round = redlock_last_round(&session->lock)->number;
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
-        struct session_note *note = &session->notes[k];
         enum redlock_trouble trouble = redlock_node_trouble(engine, k, now);
-        if (!is_worth_a_note(trouble)) continue;
-        note->trouble = trouble;
-        redlock_describe_node(engine, k, now, note->text, sizeof note->text);
-        text_cut_echo(note->text);
+        bool is_voting = trouble == REDLOCK_TROUBLE_NONE && gives_no_ticket(session, k, now);
+        if (!is_worth_a_note(trouble) && !is_voting) continue;
+        note_trouble(session, k, is_voting ? REDLOCK_TROUBLE_RESTARTED : trouble, now);
+        session->notes[k].is_voting = is_voting;
     }
 }
 
@@ -65,7 +103,7 @@ void session_step(struct session *session)
 
 /* ---- Waiting ---- */
 
-static struct pollfd watch_node(const struct redlock_client *client, unsigned k)
+static struct pollfd watch_session(const struct redlock_client *client, unsigned k)
 {
     unsigned events = redlock_events(client, k);
 
@@ -89,10 +127,10 @@ static int timeout_ms(const struct session *session, uint64_t until_us)
 
 void session_wait(struct session *session, uint64_t until_us)
 {
-    struct pollfd fds[REDLOCK_NODES_MAX + 1];
-    unsigned count = redlock_node_count(&session->client);
+    struct pollfd fds[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) + 1];
+    unsigned count = redlock_sessions(redlock_engine(&session->client));
 
-    for (unsigned k = 0; k < count; k++) fds[k] = watch_node(&session->client, k);
+    for (unsigned k = 0; k < count; k++) fds[k] = watch_session(&session->client, k);
     fds[count] = (struct pollfd){ .fd = signals_fd(), .events = POLLIN };
     (void)poll(fds, count + 1, timeout_ms(session, until_us));     /* If it fails, what it would have told is found out. */
     session_step(session);

@@ -12,6 +12,7 @@ enum { TROUBLE_TEXT_MAX = 160 };
  * good answer, such as that to the release behind a lost attempt. */
 struct session_note {
     enum redlock_trouble trouble;
+    bool is_voting;                 /* In trouble for tickets only. */
     char text[TROUBLE_TEXT_MAX];
 };
 

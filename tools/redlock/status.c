@@ -142,7 +142,7 @@ static const char *trouble_of(const struct view *view, unsigned k)
     enum redlock_trouble now = redlock_node_trouble(redlock_engine(&view->session->client), k, redlock_now_us());
     bool is_well = now == REDLOCK_TROUBLE_NONE || now == REDLOCK_TROUBLE_WRONGTYPE;
 
-    if (view->sights[k].seen && is_well) return NULL;
+    if (view->sights[k].seen && is_well) return view->session->notes[k].is_voting ? view->session->notes[k].text : NULL;
     return is_well || now == REDLOCK_TROUBLE_NEW ? "no answer in time" : view->session->notes[k].text;
 }
 
@@ -153,7 +153,7 @@ static void print_node(const struct view *view, unsigned k, int width)
 
     (void)printf("  node %-2u %-*s  ", k, width, redlock_node_address(&view->session->client, k));
     if (seen) print_sight(&view->sights[k]);
-    if (trouble) (void)printf(seen ? " (no vote: %s)" : "%s", trouble);
+    if (trouble) (void)printf(!seen ? "%s" : view->session->notes[k].is_voting ? " (%s)" : " (no vote: %s)", trouble);
     (void)putchar('\n');
 }
 

@@ -150,16 +150,19 @@ static void print_beginning(struct trace *trace)
 }
 
 /* The arithmetic of the algorithm: what is left of the TTL when the quorum has granted. */
-static void describe_won(char *text, size_t size, const struct redlock_round *round, unsigned granted)
+static void describe_won(char *text, size_t size, const struct trace *trace, const struct redlock_round *round,
+                         unsigned granted)
 {
-    char took[TEXT_DURATION_MAX], drift[TEXT_DURATION_MAX], left[TEXT_DURATION_MAX];
+    bool has_ticket = strcmp(trace->begun_operation, "acquire") == 0 && redlock_ticket(trace->lock) > 0;
+    char took[TEXT_DURATION_MAX], drift[TEXT_DURATION_MAX], left[TEXT_DURATION_MAX], ticket[32] = "";
     uint64_t took_us = round->decided_at - round->started_at, spent_us = took_us + round->drift_us;
     uint64_t ttl_us = (uint64_t)round->ttl_ms * 1000;
 
-    (void)snprintf(text, size, "%s %u/%u after %s ms: %" PRIu32 " - %s - %s = %s ms valid",
+    if (has_ticket) (void)snprintf(ticket, sizeof ticket, ", ticket %" PRIu64, redlock_ticket(trace->lock));
+    (void)snprintf(text, size, "%s %u/%u after %s ms: %" PRIu32 " - %s - %s = %s ms valid%s",
                    ttl_us > spent_us ? "won" : "too late,", granted, (unsigned)round->node_count, text_ms(took, took_us),
                    round->ttl_ms, took, text_ms(drift, round->drift_us),
-                   ttl_us > spent_us ? text_ms(left, ttl_us - spent_us) : "0");
+                   ttl_us > spent_us ? text_ms(left, ttl_us - spent_us) : "0", ticket);
 }
 
 static void describe_lost(char *text, size_t size, const struct trace *trace, const struct redlock_round *round,
@@ -189,7 +192,7 @@ static void print_verdict(struct trace *trace)
     if (round->ttl_ms == 0) {
         (void)snprintf(text, sizeof text, "released %u/%u", granted, (unsigned)round->node_count);
     } else if (granted >= redlock_quorum(round->node_count)) {
-        describe_won(text, sizeof text, round, granted);
+        describe_won(text, sizeof text, trace, round, granted);
     } else {
         describe_lost(text, sizeof text, trace, round, granted);
     }
@@ -260,8 +263,8 @@ static enum kind kind_of(const struct resp_item *item)
 static const char *purpose_of(enum kind kind)
 {
     switch (kind) {
-    case KIND_SET:       return "acquire it, if nobody has it";
-    case KIND_ACQUIRE:   return "acquire it, if nobody has it, by script: with a ticket, or all of several";
+    case KIND_SET:
+    case KIND_ACQUIRE:   return "acquire it, if nobody has it";
     case KIND_RESTORE:   return "set it again, if it is missing";
     case KIND_EXTEND:    return "extend it, if it is ours";
     case KIND_RELEASE:   return "release it, if it is ours";

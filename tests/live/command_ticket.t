@@ -1,0 +1,144 @@
+#!/bin/sh
+# Tickets: what the command does with them, and what it says when a clock or a restart stands in their way.
+# shellcheck disable=SC2016    # The expressions are perl's, and those of the shells that are run.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/lib.sh
+: "${CC:=cc}"
+tools/need "$CC" || exit 1
+
+start_servers 3
+
+ticket() { cut -d : -f 2 "$directory/out"; }
+
+# A wall clock that is wrong by CLOCK_AHEAD seconds. Where a sanitizer is used, it must not mind who is loaded first.
+cat >"$directory/clock.c" <<'END'
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    const char *ahead = getenv("CLOCK_AHEAD");
+    long result = syscall(SYS_clock_gettime, clock, time);
+    if (clock == CLOCK_REALTIME && ahead) time->tv_sec += atoll(ahead);
+    return (int)result;
+}
+END
+"$CC" -shared -fPIC -o "$directory/clock.so" "$directory/clock.c" || exit 1
+cat >"$directory/redlock" <<END
+#!/bin/sh
+export LD_PRELOAD="$directory/clock.so" ASAN_OPTIONS="verify_asan_link_order=0:\$ASAN_OPTIONS"
+exec "$redlock" "\$@"
+END
+chmod +x "$directory/redlock"
+right=$redlock
+
+# wrong_by SECONDS STATUS WORDS...: as is(), with that clock.
+wrong_by() {
+    redlock=$directory/redlock CLOCK_AHEAD=$1
+    export CLOCK_AHEAD
+    shift
+    is "$@"
+    set -- $?
+    redlock=$right
+    unset CLOCK_AHEAD
+    return "$1"
+}
+
+# ---- The ticket ----
+
+grows() {
+    last=$(date +%s)000000
+    for _ in 1 2 3; do
+        is 0 acquire --guard 0 door && [ "$(ticket)" -gt "$last" ] && [ "$(everywhere GET door:ticket | sort -u)" = "$(ticket)" ] &&
+        last=$(ticket) && is 0 release --guard 0 door "$(cat "$directory/out")" || return 1
+    done
+    [ "$last" -lt $(($(date +%s) + 1))000000 ]
+}
+check 'each holder has a larger ticket than the one before, near the wall clock in microseconds' grows
+
+handed_on() {
+    is 0 acquire --guard 0 door-1 && printed=$(cat "$directory/out") || return 1
+    is 0 extend --guard 0 door-1 "$printed" && is 0 extend --guard 0 door-1 "${printed%:*}" &&
+    is 18 extend --guard 0 door-1 "$printed:" && is 18 extend --guard 0 door-1 "${printed}x" &&
+    is 18 release --guard 0 door-1 "${printed%:*}:" && is 0 release --guard 0 door-1 "$printed"
+}
+check 'extend and release take what acquire has printed, or the token alone' handed_on
+
+in_json() {
+    is 0 acquire --guard 0 --json door-2 && json out '$j->{ticket} > time * 1e6 - 60e6 && $j->{token} =~ /^[0-9a-f]{40}$/' &&
+    is 0 acquire --guard 0 --json --no-ticket door-3 && json out '!exists $j->{ticket} && $j->{status} eq "OK"' &&
+    is 0 acquire --guard 0 -v door-4 && says "door-4: acquired for .*, with ticket $(ticket)\$"
+}
+check 'the ticket is in the JSON, and is said with --verbose' in_json
+
+in_environment() {
+    is 0 run --guard 0 door-5 -- sh -c 'echo "$REDLOCK_TOKEN:$REDLOCK_TICKET"' && prints '^[0-9a-f]{40}:[0-9]{16}$' &&
+    [ "$(everywhere GET door-5:ticket | sort -u)" = "$(ticket)" ]
+}
+check 'the command that is run finds its ticket in REDLOCK_TICKET' in_environment
+
+none() {
+    is 0 acquire --guard 0 --no-ticket --trace door-6 && prints '^[0-9a-f]{40}$' && says '> +SET door-6 .* NX PX 10000 ' &&
+    [ -z "$(everywhere GET door-6:ticket | sort -u)" ] &&
+    REDLOCK_TICKET=5 is 0 run --guard 0 --no-ticket door-7 -- sh -c 'echo "has ${REDLOCK_TICKET-none}"' && prints '^has none$'
+}
+check '--no-ticket is a plain SET, and the command does not take the ticket of a lock around it for its own' none
+
+both_exclude() {
+    is 0 acquire --guard 0 door-8 && is 1 acquire --guard 0 --no-ticket door-8 &&
+    is 0 acquire --guard 0 --no-ticket door-9 && is 1 acquire --guard 0 door-9
+}
+check 'a lock with a ticket and one without exclude each other' both_exclude
+
+# ---- A restart ----
+
+# The servers have been up for the guard, but not for the guard and twice the skew.
+up_for_the_guard() { "$redlock" acquire --guard 1s -t 900ms --no-ticket "door-$1"; }
+restarted() {
+    within 10 up_for_the_guard 10 || return 1
+    is 2 acquire --guard 1s -t 900ms --skew 30s door-11 && says 'no quorum: .*\(0 of 3, 2 are needed\)' &&
+    says 'node 2 \(127.0.0.1:[0-9]+\): restarted [0-9]+ s ago, no ticket for another [3-6][0-9] s \(wait; .*--no-ticket' &&
+    is 124 run --guard 1s -t 900ms --skew 30s --wait 0 door-11 -- true && says 'no ticket for another' &&
+    is 2 acquire --guard 1s -t 900ms --skew 30s --json door-11 &&
+    json out '2 <= grep { $_->{vote} eq "not asked" && $_->{trouble} =~ /no ticket for another/ } @{$j->{nodes}}' &&
+    is 0 acquire --guard 1s -t 900ms --skew 30s --no-ticket door-11
+}
+status_of_restarted() {
+    is 0 status --guard 1s --skew 30s door-12 && prints '^door-12: free on 3 of 3' &&
+    prints 'node 1 .* free \(restarted [0-9]+ s ago, no ticket for another [0-9]+ s\)$' &&
+    is 0 status --guard 1s --skew 30s --json door-12 && json out '$j->{nodes}[1]{trouble} =~ /no ticket for another/'
+}
+check 'after a restart tickets come later than votes, and the message says when' restarted
+check 'status says how long a node gives no ticket yet' status_of_restarted
+
+# ---- Wrong clocks ----
+
+too_far_ahead() {
+    wrong_by 60 2 acquire --guard 0 door-13 &&
+    says 'node 0 \(127.0.0.1:[0-9]+\): our wall clock is (59|60)\.[0-9] s ahead of its.* \(set the clock that is wrong, by NTP; .*--no-ticket' &&
+    wrong_by 60 0 acquire --guard 0 --no-ticket door-13 && wrong_by 60 0 acquire --guard 0 --skew 2m door-14
+}
+check 'a clock that is too far ahead gets no ticket, and the message says by how much and what to do' too_far_ahead
+
+behind() {
+    is 0 acquire --guard 0 -t 200ms door-15 && last=$(ticket) && sleep 0.3 &&
+    wrong_by -3600 0 acquire --guard 0 door-15 && [ "$(ticket)" -gt "$last" ]
+}
+check 'a clock that lags behind gets a ticket that is larger than the last all the same' behind
+
+poisoned() {
+    everywhere SET door-16:ticket $(($(date +%s) + 1000))000000 PX 60000 >/dev/null
+    is 2 acquire --guard 0 door-16 && says 'node [0-2] .*the last ticket is too far ahead of its wall clock' &&
+    is 0 acquire --guard 0 --no-ticket door-16
+}
+check 'a ticket that was given by a wrong clock is told from a clock of ours that is wrong' poisoned
+
+before_1970() {
+    wrong_by -9999999999 24 acquire --guard 0 door-17 && says "wall clock .*wrong \(set this machine's clock; .*--no-ticket" &&
+    wrong_by -9999999999 125 run --guard 0 door-17 -- true && wrong_by -9999999999 0 run --guard 0 --no-ticket door-17 -- true
+}
+check 'a clock that is none is told, and does no harm without a ticket' before_1970
+
+finish
