@@ -115,7 +115,8 @@ bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
     if (!listen(r, lock)) return false;
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
-    lock->retry_at = r->now_us + YIELD_ROUNDS * took + r->config.retry_ms * 500 + throw_dice(r, r->config.retry_ms * 1000);
+    lock->retry_at = r->now_us + YIELD_ROUNDS * took + (uint64_t)r->config.retry_ms * 500;
+    lock->retry_at += throw_dice(r, r->config.retry_ms * 1000);
     lock->retry_at = sooner(lock->retry_at, lock->wait_until);
     wait(r, lock);
     return true;

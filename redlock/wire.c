@@ -58,7 +58,7 @@ static void put_token(struct resp_writer *w, const struct wire_subject *s)
 static void put_place(struct resp_writer *w, const struct wire_subject *s)
 {
     char text[WIRE_PLACE_MAX], digits[10];
-    size_t size = 2 * REDLOCK_NAME_SIZE, count = 0;
+    size_t size = (size_t)2 * REDLOCK_NAME_SIZE, count = 0;
 
     hex(s->engine, REDLOCK_NAME_SIZE, text);
     text[size++] = ':';
@@ -196,7 +196,7 @@ static void put_auth(struct resp_writer *w, const struct redlock_login *login)
 
 static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
-    char channel[sizeof "redlock:" - 1 + 2 * REDLOCK_NAME_SIZE] = "redlock:";
+    char channel[sizeof "redlock:" - 1 + (size_t)2 * REDLOCK_NAME_SIZE] = "redlock:";
 
     hex(engine, REDLOCK_NAME_SIZE, channel + sizeof "redlock:" - 1);
     resp_command(w, 2);
