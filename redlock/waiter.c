@@ -9,6 +9,7 @@
 enum {
     LISTEN_MS = 10000,      /* How long ears stay open after the last that lined up. */
     PATIENCE_MAX = 5,       /* So often is the pause doubled at most. */
+    LATER_MS = 2,           /* A quorum is free first, and all nodes so much later: they were set within one round. */
     YIELD_ROUNDS = 3        /* How many times the last round's duration somebody who was woken gets to take the lock. */
 };
 
@@ -131,7 +132,7 @@ static void hurry(struct redlock *r, struct redlock_lock *lock)
     if (round_count(lock->woken) >= quorum_of(r->node_count)) {
         lock->retry_at = sooner(lock->retry_at, later(earliest, r->now_us));
     } else if (free_in_ms < REDLOCK_UNTOLD) {   /* All who wait are told the same time: they must not come at once. */
-        uint64_t expiry = r->now_us + (uint64_t)free_in_ms * 1000 + throw_dice(r, r->config.retry_ms * 1000);
+        uint64_t expiry = r->now_us + ((uint64_t)free_in_ms + LATER_MS) * 1000 + throw_dice(r, r->config.retry_ms * 1000);
         lock->retry_at = sooner(lock->retry_at, later(earliest, expiry));
     }
 }
