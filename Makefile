@@ -24,8 +24,8 @@ Q         = $(if $(V),,@)
 
 # ---- What there is ----
 
-# The library is two objects: each unity file includes the sources of its half and makes their functions static.
-LIBRARY := redlock/unity_core.c redlock/unity_client.c
+# The library is three objects: each unity file includes the sources of its part and makes their functions static.
+LIBRARY := redlock/unity_core.c redlock/unity_client.c redlock/unity_keeper.c
 PARTS   := $(wildcard resp/*.c net/*.c) $(filter-out redlock/unity_%,$(wildcard redlock/*.c))
 COMMAND := $(wildcard tools/redlock/*.c) $(wildcard resp/*.c)
 BENCH   := $(wildcard tools/bench/*.c)
@@ -177,7 +177,7 @@ size: all
 
 # ---- Handed out ----
 
-# The library as two .c files and their headers, to be copied into another project.
+# The library as .c and .h files to be copied into another project: two each, the fence, and two for the keeper.
 amalgamation:
 	@tools/amalgamate $(BUILD)/amalgamation
 
@@ -185,15 +185,15 @@ TO = $(DESTDIR)$(PREFIX)
 
 install: all
 	mkdir -p $(TO)/include $(TO)/lib/pkgconfig $(TO)/bin $(foreach m,$(MANUALS),$(TO)/share/man/man$(subst .,,$(suffix $(m))))
-	install -m 644 redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h $(TO)/include
+	install -m 644 redlock/redlock.h $(foreach h,client fence keeper,redlock/redlock_$(h).h) $(TO)/include
 	install -m 644 $(BUILD)/libredlock.a $(TO)/lib
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' redlock/redlock.pc.in >$(TO)/lib/pkgconfig/redlock.pc
 	install -m 755 $(BUILD)/redlock $(TO)/bin
 	$(foreach m,$(MANUALS),install -m 644 $(m) $(TO)/share/man/man$(subst .,,$(suffix $(m))) &&) true
 
 uninstall:
-	rm -f $(TO)/include/redlock.h $(TO)/include/redlock_client.h $(TO)/include/redlock_fence.h \
-	    $(TO)/lib/libredlock.a $(TO)/lib/pkgconfig/redlock.pc $(TO)/bin/redlock $(foreach m,$(MANUALS),$(TO)/share/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
+	rm -f $(TO)/include/redlock.h $(foreach h,client fence keeper,$(TO)/include/redlock_$(h).h) $(TO)/lib/libredlock.a \
+	    $(TO)/lib/pkgconfig/redlock.pc $(TO)/bin/redlock $(foreach m,$(MANUALS),$(TO)/share/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 
 clean:
 	rm -rf $(BUILD)
@@ -208,6 +208,6 @@ help:
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make lint           clang-tidy, shellcheck, mandoc'
 	@echo 'make install        headers, library, command, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); also uninstall'
-	@echo 'make amalgamation   the library as five files to copy into a project'
+	@echo 'make amalgamation   the library as a few files to copy into a project'
 	@echo 'make clean          away with $(BUILD)'
 	@echo 'Variables: CC AR CFLAGS LDFLAGS BUILD PREFIX DESTDIR SANITIZE V (see the head of the Makefile)'

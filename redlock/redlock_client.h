@@ -109,7 +109,8 @@ void redlock_options_init(struct redlock_options *options);
  *   redis://[[user]:password@]host[:port][/db]  redis+unix://[[user]:password@]/path[?db=N]
  * A comma within a user name, password or path is written %2C. Looks the names up (BLOCKING), connects to nothing yet: the
  * first step does. options NULL: the defaults. mistake (may be NULL) is set when BAD_ADDRESS, NO_NAME or BAD_CONFIG comes back;
- * other errors: BAD_NODE_COUNT, BAD_MEMORY, NO_ENTROPY, SYSTEM (no descriptors for interrupts). After any error there is nothing to close.
+ * other errors: BAD_NODE_COUNT, BAD_MEMORY, NO_ENTROPY, SYSTEM (no descriptors for interrupts). After any error there is
+ * nothing to close.
  * A name that cannot be resolved is an error only when fewer than a quorum of names can be: else the node has no vote. */
 enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
                                  struct redlock_mistake *mistake);
@@ -155,15 +156,15 @@ enum redlock_status redlock_release_all(struct redlock_client *c, struct redlock
                                         uint32_t wait_ms);
 
 /* Lets the client do its work for for_ms (0: what can be done at once; REDLOCK_FOREVER): locks that are kept (redlock_keep) are
- * extended, others may be acquired or released, what is owed is paid. A program that works in pieces shorter than the TTL calls
- * it between them. Returns early when the status of lock (NULL: of none) changes, or its validity ends.
- * Then LOST: it is not held; else redlock_lock_status(lock), OK while all is well; or CANCELLED (redlock_interrupt), NO_ENTROPY,
- * FORKED. */
+ * extended, what is owed is paid. A program that works in pieces shorter than the TTL calls it between them, with 0; one that
+ * sleeps, or waits for something else, sleeps in it. Returns early when the status of lock (NULL: of none) changes, or its
+ * validity ends. Then LOST: it is not held; else redlock_lock_status(lock), OK while all is well; or CANCELLED
+ * (redlock_interrupt), NO_ENTROPY, FORKED. */
 enum redlock_status redlock_run_for(struct redlock_client *c, const struct redlock_lock *lock, uint32_t for_ms);
 
-/* Ends the redlock_acquire, redlock_connect or redlock_run_for that waits, or else the next one, with CANCELLED, within a moment;
- * what an acquire may have is released. May be called by a signal handler or another thread, while the client is open (and was
- * opened with interruptible: otherwise it does nothing). In a child of fork() it does nothing. */
+/* Ends the redlock_acquire, redlock_connect or redlock_run_for that waits, or else the next one, with CANCELLED, within a
+ * moment; what an acquire may have is released. May be called by a signal handler or another thread, while the client is open
+ * (and was opened with interruptible: otherwise it does nothing). In a child of fork() it does nothing. */
 void redlock_interrupt(struct redlock_client *c);
 
 /* As redlock_start_inspect. */

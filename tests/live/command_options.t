@@ -44,7 +44,7 @@ manuals() {
             grep -q "Fl -$option" tools/man/redlock.1 || { echo "redlock.1 lacks --$option"; return 1; }
         done
     done
-    for function in $(grep -hoE '\bredlock_[a-z_]+\(' redlock/redlock.h redlock/redlock_client.h | tr -d '(' | sort -u); do
+    for function in $(grep -hoE '\bredlock_[a-z_]+\(' redlock/redlock*.h | tr -d '(' | sort -u); do
         grep -Eq "^\.F[no] $function( |$)" tools/man/redlock.3 || { echo "redlock.3 lacks $function()"; return 1; }
     done
 }

@@ -36,7 +36,7 @@
 
 enum call {
     CALL_SOCKET, CALL_SETSOCKOPT, CALL_CONNECT, CALL_GETSOCKOPT, CALL_GETPEERNAME, CALL_GETSOCKNAME, CALL_SEND, CALL_RECV,
-    CALL_CLOSE, CALL_POLL, CALL_CLOCK, CALL_ENTROPY, CALL_OPEN, CALL_READ, CALL_COUNT
+    CALL_CLOSE, CALL_POLL, CALL_CLOCK, CALL_ENTROPY, CALL_OPEN, CALL_READ, CALL_PIPE, CALL_COUNT
 };
 
 enum { ERRORS_MAX = 8, SHORT = -1, END = -2 };  /* No errno: a single byte is taken; the peer has closed. */
@@ -61,6 +61,7 @@ static const struct {
     [CALL_ENTROPY] = { "getentropy", { ENOSYS, EIO }, false },
     [CALL_OPEN] = { "open", { EMFILE, ENOENT, EINTR }, false },
     [CALL_READ] = { "read", { EINTR, EIO }, false },
+    [CALL_PIPE] = { "pipe2", { EMFILE, ENFILE }, false },
 };
 
 static struct {
@@ -185,6 +186,11 @@ static int torture_open(const char *path, int flags)
     return shim_fails(CALL_OPEN) ? -1 : open(path, flags);
 }
 
+static int torture_pipe2(int fds[2], int flags)
+{
+    return shim_fails(CALL_PIPE) ? -1 : pipe2(fds, flags);
+}
+
 static ssize_t torture_read(int fd, void *data, size_t size)
 {
     return shim_fails(CALL_READ) ? -1 : read(fd, data, size);
@@ -204,6 +210,7 @@ static ssize_t torture_read(int fd, void *data, size_t size)
 #define getentropy(...) torture_getentropy(__VA_ARGS__)
 #define open(...) torture_open(__VA_ARGS__)
 #define read(...) torture_read(__VA_ARGS__)
+#define pipe2(...) torture_pipe2(__VA_ARGS__)
 
 #include "../../redlock/unity_client.c"
 
@@ -221,6 +228,7 @@ static ssize_t torture_read(int fd, void *data, size_t size)
 #undef getentropy
 #undef open
 #undef read
+#undef pipe2
 
 #include "clients.h"
 
@@ -244,6 +252,7 @@ struct scene {
     const char *name;
     bool acquires_before;
     bool connects_before;           /* So that all nodes are asked: a win by a bare quorum has none to spare afterwards. */
+    bool is_taken_before;           /* For a moment, so that the acquire waits. */
     bool loses_a_node_before;       /* So that one more failure may cost the quorum. */
     enum redlock_status (*operation)(void);
 };
@@ -253,6 +262,7 @@ static enum redlock_status open_it(void)
     struct redlock_options options = throw_away_options();
 
     options.engine.node_timeout_ms = HASTE_MS;
+    options.interruptible = true;
     return redlock_open(&client, servers_list(servers, NODES), &options, NULL);
 }
 
@@ -274,6 +284,12 @@ static enum redlock_status extend(void)
 static enum redlock_status release(void)
 {
     return redlock_release(&client, &lock, NULL);
+}
+
+static enum redlock_status release_together(void)
+{
+    struct redlock_lock *only = &lock;
+    return redlock_release_all(&client, &only, 1, 1000);
 }
 
 /* What "redlock run" does. */
@@ -332,6 +348,7 @@ static bool begin(const struct scene *scene)
     if (open_it() != REDLOCK_OK) return false;
     if (scene->connects_before && redlock_connect(&client, PATIENCE_MS) != REDLOCK_OK) return false;
     if (scene->acquires_before && acquire_with_patience() != REDLOCK_OK) return false;
+    for (unsigned k = 0; scene->is_taken_before && k < NODES; k++) ASK(&servers[k], "SET", name, "rival", "PX", "40");
     if (scene->loses_a_node_before) (void)ASK(&servers[0], "CLIENT", "KILL", "TYPE", "normal");
     return true;
 }
@@ -439,6 +456,12 @@ TEST(an_acquire_that_may_wait_survives_every_system_call_that_fails)
     torture(&(struct scene){ .name = "acquire, waiting", .operation = acquire_with_patience });
 }
 
+TEST(an_acquire_that_waits_for_a_rival_and_listens_survives_every_system_call_that_fails)
+{
+    torture(&(struct scene){ .name = "acquire, taken", .operation = acquire_with_patience, .connects_before = true,
+                             .is_taken_before = true });
+}
+
 TEST(an_extension_survives_every_system_call_that_fails)
 {
     torture(&(struct scene){ .name = "extend", .operation = extend, .connects_before = true, .acquires_before = true });
@@ -447,6 +470,12 @@ TEST(an_extension_survives_every_system_call_that_fails)
 TEST(a_release_survives_every_system_call_that_fails)
 {
     torture(&(struct scene){ .name = "release", .operation = release, .connects_before = true, .acquires_before = true });
+}
+
+TEST(a_release_of_all_survives_every_system_call_that_fails)
+{
+    torture(&(struct scene){ .name = "release all", .operation = release_together, .connects_before = true,
+                             .acquires_before = true });
 }
 
 TEST(an_extension_that_finds_a_connection_closed_survives_every_system_call_that_fails)

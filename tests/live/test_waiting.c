@@ -172,7 +172,9 @@ TEST(tickets_increase_over_clients_whose_wall_clocks_differ_and_over_restarts_of
 
 TEST(a_lock_with_a_ticket_and_one_without_exclude_each_other)
 {
-    const struct redlock_request request = { .resource = "mixed", .resource_size = strlen("mixed"), .ttl_ms = TTL_MS, .ticket = true };
+    const struct redlock_request request = {
+        .resource = "mixed", .resource_size = strlen("mixed"), .ttl_ms = TTL_MS, .ticket = true
+    };
     struct redlock_lock numbered, plain;
     redlock_lock_init(&numbered);
     redlock_lock_init(&plain);

@@ -28,8 +28,20 @@ names() {
     list nm "$@" "$made/libredlock.a"
 }
 
-has_two_objects() {
-    list ar t "$made/libredlock.a" && [ "$(grep -c '\.o$' "$made/list")" = 2 ]
+has_three_objects() {
+    list ar t "$made/libredlock.a" && [ "$(grep -c '\.o$' "$made/list")" = 3 ]
+}
+
+# A program that calls nothing of the keeper does not get its object, and so needs no threads.
+only_the_keeper_needs_threads() {
+    list nm -u "$made/obj/redlock/unity_core.o" "$made/obj/redlock/unity_client.o" &&
+        grep -E 'pthread|redlock_keep(er|t)_' "$made/list" | nothing
+}
+
+keeper_can_be_left_out() {
+    # shellcheck disable=SC2086    # The warnings are several words.
+    "$CC" -std=c11 -O2 $warnings -DREDLOCK_NO_THREADS -c -o "$made/none.o" redlock/unity_keeper.c &&
+        list nm "$made/none.o" && nothing <"$made/list"
 }
 
 exports_only_redlock() {
@@ -79,11 +91,13 @@ core_includes_freestanding_headers_only() {
 # What lies beside the including file is its own business.
 tools_include_public_headers_only() {
     list sed -n 's/^# *include *"\(.*\/.*\)".*/\1/p' tools/*/*.[ch] &&
-        sort -u "$made/list" | grep -vxE '(\.\./)*(redlock/redlock|redlock/redlock_client|redlock/redlock_fence|resp/resp)\.h' | nothing
+        sort -u "$made/list" | grep -vxE '(\.\./)*(redlock/redlock(_client|_fence|_keeper)?|resp/resp)\.h' | nothing
 }
 
 check 'the library can be built by make, elsewhere and without sanitizers' build_library
-check 'the library is two objects' has_two_objects
+check 'the library is three objects' has_three_objects
+check 'only the keeper needs threads' only_the_keeper_needs_threads
+check 'the keeper can be left out' keeper_can_be_left_out
 check 'every external name of the library begins with redlock_' exports_only_redlock
 check 'the library allocates nothing' allocates_nothing
 check 'the library prints nothing' prints_nothing
@@ -99,7 +113,7 @@ else
     skip 'the core on a bare Cortex-M needs four memory functions and nothing else' 'no arm-none-eabi-gcc here'
 fi
 
-for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h resp/resp.h; do
+for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h redlock/redlock_keeper.h resp/resp.h; do
     for standard in c99 c11 c17; do
         check "$header alone compiles as $standard" header_compiles "$CC" c $standard $header
     done

@@ -1,0 +1,46 @@
+/* Threads, for redlock/keeper_thread.c and nothing else: a program that does without the keeper links none of this.
+ *
+ * A monitor is a lock and a signal in one: who has entered has the data behind it to himself; who waits leaves it meanwhile.
+ * The threads are POSIX threads. With REDLOCK_NO_THREADS defined there is nothing here. */
+#ifndef REDLOCK_THREAD_H
+#define REDLOCK_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifndef REDLOCK_NO_THREADS
+
+/* As in redlock_net.h. */
+#ifndef NET_API
+#define NET_API extern
+#endif
+
+/* Complete so that they can be placed; what is inside belongs to net_thread.c. They must stay where they were opened. */
+struct net_monitor {
+    uint64_t words[16];     /* A mutex and a condition, aligned as 64 bits are: 112 bytes on macOS, less elsewhere. */
+};
+
+struct net_thread {
+    uint64_t words[2];
+};
+
+/* False when the system has no room for one: then there is nothing to close. Closed when nobody is in it, or comes. */
+NET_API bool net_monitor_open(struct net_monitor *monitor);
+NET_API void net_monitor_close(struct net_monitor *monitor);
+
+NET_API void net_monitor_enter(struct net_monitor *monitor);
+NET_API void net_monitor_leave(struct net_monitor *monitor);
+
+/* Leaves, until somebody tells (or for no reason: look at what you wait for, and wait again), and enters. */
+NET_API void net_monitor_wait(struct net_monitor *monitor);
+
+/* To all who wait. By who has entered. */
+NET_API void net_monitor_tell(struct net_monitor *monitor);
+
+/* Runs body(context) in a thread of its own, which takes no signals: they are for the program's threads. False: it could not be
+ * begun. Who begins it owes a join, which waits until the body has returned. */
+NET_API bool net_thread_start(struct net_thread *thread, void *(*body)(void *context), void *context);
+NET_API void net_thread_join(struct net_thread *thread);
+
+#endif
+#endif

@@ -1,0 +1,301 @@
+/* The keeper for programs that block: a client of its own and a thread that runs its loop. The thread has the client to itself
+ * but while it waits; meanwhile others begin operations on the engine, or ask, and ring the client's bell, so that the thread
+ * looks again. They never touch a socket. */
+#include "redlock_keeper.h"
+
+#include "../net/redlock_thread.h"
+
+#ifndef REDLOCK_NO_THREADS
+
+#include <string.h>
+
+_Static_assert(sizeof(struct net_monitor) == sizeof(((struct redlock_keeper *)0)->monitor), "a monitor must fit");
+_Static_assert(sizeof(struct net_thread) == sizeof(((struct redlock_keeper *)0)->thread), "a thread must fit");
+
+enum { TOGETHER_MAX = REDLOCK_PARTED_MAX };     /* Locks that are released at once when the keeper is stopped. */
+
+static struct net_monitor *monitor_of(struct redlock_keeper *keeper)
+{
+    return (struct net_monitor *)(void *)keeper->monitor;
+}
+
+static struct net_thread *thread_of(struct redlock_keeper *keeper)
+{
+    return (struct net_thread *)(void *)keeper->thread;
+}
+
+/* False in a child, whose copy of the monitor may be taken for ever. */
+static bool enter(struct redlock_keeper *keeper)
+{
+    if (redlock_is_forked(&keeper->client)) return false;
+    net_monitor_enter(monitor_of(keeper));
+    return true;
+}
+
+static void leave(struct redlock_keeper *keeper)
+{
+    net_monitor_leave(monitor_of(keeper));
+}
+
+/* ---- The thread ---- */
+
+/* Each turn of the loop may be what somebody waits for. */
+static void around_wait(void *context, bool is_before)
+{
+    struct redlock_keeper *keeper = (struct redlock_keeper *)context;
+
+    if (!is_before) {
+        net_monitor_enter(monitor_of(keeper));
+        return;
+    }
+    net_monitor_tell(monitor_of(keeper));
+    leave(keeper);
+}
+
+static void *run(void *context)
+{
+    struct redlock_keeper *keeper = (struct redlock_keeper *)context;
+    enum redlock_status status = REDLOCK_CANCELLED;
+
+    net_monitor_enter(monitor_of(keeper));
+    while (status == REDLOCK_CANCELLED && !keeper->is_stopping)
+        status = redlock_run_for(&keeper->client, NULL, REDLOCK_FOREVER);
+    if (status != REDLOCK_CANCELLED) keeper->fault = (uint8_t)status;
+    net_monitor_tell(monitor_of(keeper));
+    leave(keeper);
+    return NULL;
+}
+
+/* ---- Locks ---- */
+
+static void list(struct redlock_keeper *keeper, struct redlock_kept *kept)
+{
+    if (kept->is_listed) return;
+    kept->is_listed = true;
+    kept->previous = NULL;
+    kept->next = keeper->first;
+    if (kept->next) kept->next->previous = kept;
+    keeper->first = kept;
+}
+
+static void unlist(struct redlock_keeper *keeper, struct redlock_kept *kept)
+{
+    if (!kept->is_listed) return;
+    kept->is_listed = false;
+    if (kept->next) kept->next->previous = kept->previous;
+    *(kept->previous ? &kept->previous->next : &keeper->first) = kept->next;
+}
+
+/* The lock's memory is the caller's again. */
+static void part(struct redlock_keeper *keeper, struct redlock_kept *kept)
+{
+    redlock_part(&keeper->client, &kept->lock);
+    unlist(keeper, kept);
+    redlock_interrupt(&keeper->client);
+}
+
+/* Waits until the operation that was just begun has ended. */
+static enum redlock_status await(struct redlock_keeper *keeper, struct redlock_kept *kept)
+{
+    keeper->caller_count++;
+    redlock_interrupt(&keeper->client);
+    while (redlock_lock_status(&kept->lock) == REDLOCK_PENDING && keeper->fault == REDLOCK_OK)
+        net_monitor_wait(monitor_of(keeper));
+    keeper->caller_count--;
+    net_monitor_tell(monitor_of(keeper));
+    if (redlock_lock_status(&kept->lock) != REDLOCK_PENDING) return redlock_lock_status(&kept->lock);
+    redlock_cancel(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
+    return (enum redlock_status)keeper->fault;
+}
+
+static enum redlock_status acquire(struct redlock_keeper *keeper, struct redlock_kept *kept,
+                                   const struct redlock_request *request, uint32_t hold_ms)
+{
+    struct redlock *engine = redlock_engine(&keeper->client);
+    enum redlock_status status = (enum redlock_status)keeper->fault;
+
+    if (keeper->is_closing) return REDLOCK_CANCELLED;
+    if (status == REDLOCK_OK) status = redlock_start_acquire(engine, &kept->lock, request, redlock_now_us());
+    if (status != REDLOCK_OK) return status;
+    list(keeper, kept);
+    kept->is_acquiring = true;
+    status = await(keeper, kept);
+    kept->is_acquiring = false;
+    if (status == REDLOCK_OK && redlock_keep(engine, &kept->lock, hold_ms, redlock_now_us()) != REDLOCK_OK)
+        status = REDLOCK_TOO_LATE;      /* It was won, and this thread learned of it when it was over. */
+    if (status != REDLOCK_OK) part(keeper, kept);
+    else redlock_interrupt(&keeper->client);
+    return status;
+}
+
+static enum redlock_status release(struct redlock_keeper *keeper, struct redlock_kept *kept, unsigned *confirmed)
+{
+    enum redlock_status status = redlock_start_release(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
+
+    if (status != REDLOCK_OK) return status;
+    status = await(keeper, kept);
+    if (confirmed) *confirmed = redlock_confirmed(&kept->lock);
+    part(keeper, kept);
+    return status;
+}
+
+void redlock_kept_init(struct redlock_kept *kept)
+{
+    memset(kept, 0, sizeof *kept);
+    redlock_lock_init(&kept->lock);
+}
+
+enum redlock_status redlock_keeper_acquire(struct redlock_keeper *keeper, struct redlock_kept *kept,
+                                           const struct redlock_request *request, uint32_t hold_ms)
+{
+    struct redlock_request dated = *request;
+    enum redlock_status status;
+
+    if (dated.wall_us == 0) dated.wall_us = redlock_wall_us();
+    if (!enter(keeper)) return REDLOCK_FORKED;
+    status = acquire(keeper, kept, &dated, hold_ms);
+    leave(keeper);
+    return status;
+}
+
+void redlock_keeper_cancel(struct redlock_keeper *keeper, struct redlock_kept *kept)
+{
+    if (!enter(keeper)) return;
+    if (kept->is_acquiring) redlock_cancel(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
+    redlock_interrupt(&keeper->client);
+    leave(keeper);
+}
+
+uint32_t redlock_keeper_valid_ms(struct redlock_keeper *keeper, struct redlock_kept *kept)
+{
+    uint32_t valid_ms;
+
+    if (!enter(keeper)) return 0;
+    valid_ms = redlock_valid_ms(&kept->lock);
+    leave(keeper);
+    return valid_ms;
+}
+
+enum redlock_status redlock_keeper_status(struct redlock_keeper *keeper, struct redlock_kept *kept)
+{
+    enum redlock_status status;
+
+    if (!enter(keeper)) return REDLOCK_FORKED;
+    status = redlock_lock_status(&kept->lock);
+    if (status != REDLOCK_PENDING && redlock_valid_us(&kept->lock, redlock_now_us()) == 0) status = REDLOCK_LOST;
+    leave(keeper);
+    return status;
+}
+
+uint64_t redlock_keeper_ticket(struct redlock_keeper *keeper, struct redlock_kept *kept)
+{
+    uint64_t ticket;
+
+    if (!enter(keeper)) return 0;
+    ticket = redlock_ticket(&kept->lock);
+    leave(keeper);
+    return ticket;
+}
+
+enum redlock_status redlock_keeper_release(struct redlock_keeper *keeper, struct redlock_kept *kept, unsigned *confirmed)
+{
+    enum redlock_status status;
+
+    if (confirmed) *confirmed = 0;
+    if (!enter(keeper)) return REDLOCK_FORKED;
+    status = release(keeper, kept, confirmed);
+    leave(keeper);
+    return status;
+}
+
+/* ---- Starting and stopping ---- */
+
+enum redlock_status redlock_keeper_start(struct redlock_keeper *keeper, const char *nodes,
+                                         const struct redlock_options *options, struct redlock_mistake *mistake)
+{
+    struct redlock_options own;
+    enum redlock_status status;
+
+    redlock_options_init(&own);
+    if (options) own = *options;
+    own.interruptible = true;
+    own.around_wait = around_wait;
+    own.wait_context = keeper;
+    memset(keeper, 0, sizeof *keeper);
+    status = redlock_open(&keeper->client, nodes, &own, mistake);
+    if (status != REDLOCK_OK) return status;
+    if (net_monitor_open(monitor_of(keeper))) {
+        if (net_thread_start(thread_of(keeper), run, keeper)) return REDLOCK_OK;
+        net_monitor_close(monitor_of(keeper));
+    }
+    keeper->client.around_wait = NULL;
+    redlock_close(&keeper->client, 0);
+    return REDLOCK_SYSTEM;
+}
+
+/* Sends away who waits, and ends the thread. */
+static void end_thread(struct redlock_keeper *keeper)
+{
+    net_monitor_enter(monitor_of(keeper));
+    keeper->is_closing = true;
+    for (struct redlock_kept *kept = keeper->first; kept; kept = kept->next)
+        if (kept->is_acquiring) redlock_cancel(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
+    net_monitor_tell(monitor_of(keeper));
+    while (keeper->caller_count > 0) net_monitor_wait(monitor_of(keeper));
+    keeper->is_stopping = true;
+    redlock_interrupt(&keeper->client);
+    leave(keeper);
+    net_thread_join(thread_of(keeper));
+    net_monitor_close(monitor_of(keeper));
+    keeper->client.around_wait = NULL;
+}
+
+/* Takes up to TOGETHER_MAX locks off the list. Returns how many. */
+static size_t take_off(struct redlock_keeper *keeper, struct redlock_lock *locks[TOGETHER_MAX])
+{
+    size_t count = 0;
+
+    while (keeper->first && count < TOGETHER_MAX) {
+        locks[count++] = &keeper->first->lock;
+        unlist(keeper, keeper->first);
+    }
+    return count;
+}
+
+static enum redlock_status release_all(struct redlock_keeper *keeper, uint64_t until_us)
+{
+    struct redlock_lock *locks[TOGETHER_MAX];
+    enum redlock_status status = REDLOCK_OK;
+    size_t count;
+
+    while ((count = take_off(keeper, locks)) > 0) {
+        uint64_t now = redlock_now_us();
+        uint32_t left_ms = now < until_us ? (uint32_t)((until_us - now) / 1000) : 0;
+        enum redlock_status now_is = redlock_release_all(&keeper->client, locks, count, left_ms);
+        if (now_is != REDLOCK_OK) status = now_is;
+    }
+    return status;
+}
+
+enum redlock_status redlock_keeper_stop(struct redlock_keeper *keeper, bool is_releasing, uint32_t wait_ms)
+{
+    uint64_t until = redlock_now_us() + (uint64_t)wait_ms * 1000, now;
+    enum redlock_status status = REDLOCK_OK;
+
+    if (redlock_is_forked(&keeper->client)) {
+        keeper->client.around_wait = NULL;
+        redlock_close(&keeper->client, 0);
+        return REDLOCK_FORKED;
+    }
+    end_thread(keeper);
+    if (is_releasing) status = release_all(keeper, until);
+    while (keeper->first) {
+        redlock_forget(redlock_engine(&keeper->client), &keeper->first->lock);
+        unlist(keeper, keeper->first);
+    }
+    now = redlock_now_us();
+    redlock_close(&keeper->client, now < until ? (uint32_t)((until - now) / 1000) : 0);
+    return status;
+}
+
+#endif

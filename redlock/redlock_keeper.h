@@ -1,0 +1,89 @@
+/* redlock_keeper: locks that are kept while the program does something else, by one thread for any number of them. For programs
+ * that block; an event loop needs no thread to keep a lock (redlock_keep). Optional: a program that does not call it links no
+ * threads, and with REDLOCK_NO_THREADS the library is built without it.
+ *
+ *     redlock_keeper_start(&keeper, nodes, NULL, NULL);
+ *     redlock_keeper_acquire(&keeper, &kept, &request, 0);      in any thread, and so is the rest
+ *     while (there is work and redlock_keeper_valid_ms(&keeper, &kept) > enough for a piece of it) do that piece;
+ *     redlock_keeper_release(&keeper, &kept, NULL);
+ *     redlock_keeper_stop(&keeper, true, 1000);
+ *
+ * A lock that is kept can be lost all the same: nodes go away, the program is stopped, the machine sleeps. Nobody calls back:
+ * ask for the validity before every step that must not be done by two.
+ *
+ * Memory:  the caller's, all of it. A struct redlock_kept and what its request names must stay from the acquire until it is
+ *          released (or the acquire has failed), or the keeper is stopped.
+ * Threads: any may call at any time, also about the same lock. The keeper's own thread takes no signals. It has its own
+ *          connections. No call but acquire, release and stop waits for the network.
+ * Forks:   in a child there is no keeper's thread, and no lock of the parent's is held: calls are refused with FORKED, or
+ *          say 0. redlock_keeper_stop() there closes the child's copies of the descriptors. */
+#ifndef REDLOCK_KEEPER_H
+#define REDLOCK_KEEPER_H
+
+#include "redlock_client.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A lock and its place in the keeper's list. Fields are private: no call of redlock.h or redlock_client.h may touch it. */
+struct redlock_kept {
+    struct redlock_lock lock;
+    struct redlock_kept *next, *previous;
+    bool is_listed, is_acquiring;
+};
+
+/* As large as a client, and a little more. Must stay where it was started. Private. */
+struct redlock_keeper {
+    struct redlock_client client;
+    struct redlock_kept *first;
+    uint8_t fault;              /* Why the thread has ended by itself: enum redlock_status. */
+    bool is_closing, is_stopping;
+    unsigned caller_count;      /* Threads that wait for an operation to end. */
+    uint64_t monitor[16];       /* struct net_monitor: all of the above is behind it. */
+    uint64_t thread[2];         /* struct net_thread */
+};
+
+/* Starts a keeper for a list of nodes: as redlock_open, with a thread behind it. Of the options, interruptible and around_wait
+ * are the keeper's own; trace is called by its thread. SYSTEM: no thread, or no descriptors. After any error there is nothing
+ * to stop. */
+enum redlock_status redlock_keeper_start(struct redlock_keeper *keeper, const char *nodes,
+                                         const struct redlock_options *options, struct redlock_mistake *mistake);
+
+/* Makes a lock ready for its first use. */
+void redlock_kept_init(struct redlock_kept *kept);
+
+/* Acquires as redlock_acquire_request, and keeps as redlock_keep: for hold_ms at most (0: no limit), and not beyond the limit
+ * of extensions of the request. OK: held and kept. Otherwise as redlock_acquire_request; CANCELLED also when the keeper is
+ * being stopped. */
+enum redlock_status redlock_keeper_acquire(struct redlock_keeper *keeper, struct redlock_kept *kept,
+                                           const struct redlock_request *request, uint32_t hold_ms);
+
+/* Ends an acquire that another thread waits for, with CANCELLED. Without one it does nothing. */
+void redlock_keeper_cancel(struct redlock_keeper *keeper, struct redlock_kept *kept);
+
+/* Validity left now, in ms, rounded down. 0: not held, or for less than a millisecond. By this thread's look at the clock, so
+ * it is right even when the keeper's thread was stopped or starves (S10). */
+uint32_t redlock_keeper_valid_ms(struct redlock_keeper *keeper, struct redlock_kept *kept);
+
+/* How it stands with keeping: OK while all is well; NO_QUORUM, TAKEN: the last extension failed, and the next is tried within
+ * the validity left; EXTENSION_LIMIT: it is not kept any longer, and held for the validity left; LOST: not held; PENDING: an
+ * operation is under way. */
+enum redlock_status redlock_keeper_status(struct redlock_keeper *keeper, struct redlock_kept *kept);
+
+/* As redlock_ticket. */
+uint64_t redlock_keeper_ticket(struct redlock_keeper *keeper, struct redlock_kept *kept);
+
+/* As redlock_release. Unless FORKED, or BAD_STATE (an acquire of it is under way), its memory is the caller's again. */
+enum redlock_status redlock_keeper_release(struct redlock_keeper *keeper, struct redlock_kept *kept, unsigned *confirmed);
+
+/* Ends the keeper: acquires that other threads wait for are cancelled, releases come to their end, the thread ends. Then the
+ * locks that it still has are released (is_releasing), or abandoned: out of reach for everybody until their TTL ends, as by
+ * redlock_close. wait_ms: how long to wait for nodes. No other call may follow, or be about to begin.
+ * OK, or what redlock_release_all says. */
+enum redlock_status redlock_keeper_stop(struct redlock_keeper *keeper, bool is_releasing, uint32_t wait_ms);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

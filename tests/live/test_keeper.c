@@ -1,0 +1,362 @@
+/* Locks that are kept, against real servers: by a loop that a blocking program runs now and then, and by the keeper's thread. */
+#define _XOPEN_SOURCE 700
+
+#include "clients.h"
+#include "../../redlock/redlock_keeper.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+enum {
+    NODES = 3,
+    SHORT_MS = 1500,        /* A TTL that is over several times in a test. */
+    LONG_MS = 3 * SHORT_MS,
+    THREADS = 4,
+    MANY = 20
+};
+
+static struct server nodes[NODES];
+static struct redlock_client alice, bob;
+static struct redlock_keeper keeper;
+static char node_list[128];
+
+static bool is_taken(const char *resource)
+{
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    return redlock_acquire(&bob, &lock, resource, TTL_MS, 0) == REDLOCK_TAKEN;
+}
+
+static void take_away(const char *resource)
+{
+    for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "SET", resource, "stranger", "PX", "60000");
+}
+
+/* --- In a blocking program without threads ---------------------------------------------------------------------- */
+
+static bool keep(struct redlock_client *c, struct redlock_lock *lock, uint32_t hold_ms)
+{
+    return redlock_keep(redlock_engine(c), lock, hold_ms, redlock_now_us()) == REDLOCK_OK;
+}
+
+TEST(a_lock_is_kept_over_many_TTLs_while_the_loop_runs)
+{
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    CHECK(join(&alice, node_list) && join(&bob, node_list));
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "kept", SHORT_MS, 0), REDLOCK_OK);
+    CHECK(keep(&alice, &lock, 0));
+    for (uint64_t until = clock_ms() + LONG_MS; clock_ms() < until;) {
+        CHECK_STATUS(redlock_run_for(&alice, &lock, SHORT_MS / 5), REDLOCK_OK);
+        CHECK(redlock_valid_ms(&lock) > 0);
+        CHECK(is_taken("kept"));
+    }
+    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_close(&bob, CLOSE_MS);
+    CHECK(key_is_gone(nodes, NODES, "kept"));
+}
+
+TEST(a_lock_that_is_not_kept_ends_the_run_when_its_validity_ends)
+{
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    CHECK(join(&alice, node_list));
+    CHECK_STATUS(redlock_run_for(&alice, &lock, TTL_MS), REDLOCK_LOST);     /* Never held. */
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "unkept", 500, 0), REDLOCK_OK);
+    CHECK_STATUS(redlock_run_for(&alice, &lock, TTL_MS), REDLOCK_LOST);
+    CHECK_INT(redlock_valid_ms(&lock), 0);
+    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_LOST);
+    redlock_close(&alice, CLOSE_MS);
+}
+
+TEST(a_run_tells_of_a_lock_that_was_taken_away_while_it_is_still_valid_and_then_that_it_is_lost)
+{
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    CHECK(join(&alice, node_list));
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "stolen", 2 * SHORT_MS, 0), REDLOCK_OK);
+    CHECK(keep(&alice, &lock, 0));
+    take_away("stolen");
+    CHECK_STATUS(redlock_run_for(&alice, &lock, TTL_MS), REDLOCK_TAKEN);
+    CHECK(redlock_valid_ms(&lock) > 0);
+    CHECK_STATUS(redlock_run_for(&alice, &lock, TTL_MS), REDLOCK_LOST);
+    redlock_release(&alice, &lock, NULL);
+    redlock_close(&alice, CLOSE_MS);
+    CHECK(key_is_on_all(nodes, NODES, "stolen", "stranger"));
+}
+
+TEST(keeping_ends_when_the_time_to_hold_is_over)
+{
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    CHECK(join(&alice, node_list));
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "limited", SHORT_MS, 0), REDLOCK_OK);
+    uint64_t begun_at = clock_ms();
+    CHECK(keep(&alice, &lock, 2 * SHORT_MS));
+    enum redlock_status status = REDLOCK_OK;
+    while (status == REDLOCK_OK || status == REDLOCK_EXTENSION_LIMIT) status = redlock_run_for(&alice, &lock, TTL_MS);
+    uint64_t took_ms = clock_ms() - begun_at;
+    CHECK_STATUS(status, REDLOCK_LOST);
+    CHECK(took_ms > SHORT_MS && took_ms < 3 * SHORT_MS);
+    redlock_release(&alice, &lock, NULL);
+    redlock_close(&alice, CLOSE_MS);
+}
+
+/* Returns the number of the first call that did not go as it should, or 0. */
+static int keep_asleep(void)
+{
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    if (!join(&alice, node_list)) return 1;
+    if (redlock_acquire(&alice, &lock, "asleep", SHORT_MS, 0) != REDLOCK_OK || !keep(&alice, &lock, 0)) return 2;
+    raise(SIGSTOP);
+    if (redlock_valid_ms(&lock) != 0) return 3;
+    if (redlock_run_for(&alice, &lock, TTL_MS) != REDLOCK_LOST) return 4;
+    if (redlock_release(&alice, &lock, NULL) != REDLOCK_LOST) return 5;
+    redlock_close(&alice, CLOSE_MS);
+    return 0;
+}
+
+TEST(a_holder_that_was_stopped_finds_its_kept_lock_not_held_and_leaves_that_of_the_next_alone)
+{
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    pid_t sleeper = process_fork();
+    if (sleeper == 0) _exit(keep_asleep());
+    process_await_stop(sleeper);
+    CHECK(join(&bob, node_list));
+    CHECK_STATUS(redlock_acquire(&bob, &lock, "asleep", TTL_MS, PATIENCE_MS), REDLOCK_OK);
+    process_continue(sleeper);
+    CHECK_INT(process_wait(sleeper), 0);
+    CHECK(key_is_on_all(nodes, NODES, "asleep", token_of(&lock)));
+    CHECK_STATUS(redlock_release(&bob, &lock, NULL), REDLOCK_OK);
+    redlock_close(&bob, CLOSE_MS);
+}
+
+/* --- By the keeper's thread ------------------------------------------------------------------------------------- */
+
+static bool start_keeper(void)
+{
+    const struct redlock_options options = throw_away_options();
+    return redlock_keeper_start(&keeper, node_list, &options, NULL) == REDLOCK_OK;
+}
+
+static enum redlock_status take(struct redlock_kept *kept, const char *resource, uint32_t ttl_ms, uint32_t wait_ms)
+{
+    const struct redlock_request request = {
+        .resource = resource, .resource_size = strlen(resource), .ttl_ms = ttl_ms, .wait_ms = wait_ms, .ticket = true
+    };
+    redlock_kept_init(kept);
+    return redlock_keeper_acquire(&keeper, kept, &request, 0);
+}
+
+TEST(the_keeper_keeps_many_locks_while_the_program_sleeps)
+{
+    static struct redlock_kept kept[MANY];
+    static char names[MANY][16];
+    unsigned confirmed = 0;
+    CHECK(start_keeper() && join(&bob, node_list));
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "kept-%u", i);
+        CHECK_STATUS(take(&kept[i], names[i], SHORT_MS, PATIENCE_MS), REDLOCK_OK);
+        CHECK(redlock_keeper_ticket(&keeper, &kept[i]) > 0);
+    }
+    nap_ms(LONG_MS);
+    for (unsigned i = 0; i < MANY; i++) {
+        CHECK(redlock_keeper_valid_ms(&keeper, &kept[i]) > 0);
+        CHECK_STATUS(redlock_keeper_status(&keeper, &kept[i]), REDLOCK_OK);
+        CHECK(is_taken(names[i]));
+    }
+    CHECK_STATUS(redlock_keeper_release(&keeper, &kept[0], &confirmed), REDLOCK_OK);
+    CHECK(confirmed >= redlock_quorum(NODES));
+    CHECK_INT(redlock_keeper_valid_ms(&keeper, &kept[0]), 0);
+    CHECK_STATUS(redlock_keeper_release(&keeper, &kept[0], NULL), REDLOCK_LOST);
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+    for (unsigned i = 0; i < MANY; i++) CHECK(key_is_gone(nodes, NODES, names[i]));
+    redlock_close(&bob, CLOSE_MS);
+}
+
+TEST(a_keeper_that_is_stopped_without_releasing_abandons_its_locks)
+{
+    struct redlock_kept kept;
+    CHECK(start_keeper() && join(&bob, node_list));
+    CHECK_STATUS(take(&kept, "abandoned", TTL_MS, PATIENCE_MS), REDLOCK_OK);
+    CHECK_STATUS(redlock_keeper_stop(&keeper, false, CLOSE_MS), REDLOCK_OK);
+    CHECK(is_taken("abandoned"));
+    redlock_close(&bob, CLOSE_MS);
+}
+
+TEST(the_keeper_learns_that_a_lock_is_lost)
+{
+    struct redlock_kept kept;
+    CHECK(start_keeper());
+    CHECK_STATUS(take(&kept, "robbed", SHORT_MS, PATIENCE_MS), REDLOCK_OK);
+    take_away("robbed");
+    CHECK_SOON(redlock_keeper_status(&keeper, &kept) == REDLOCK_LOST);
+    CHECK_INT(redlock_keeper_valid_ms(&keeper, &kept), 0);
+    CHECK_STATUS(redlock_keeper_release(&keeper, &kept, NULL), REDLOCK_LOST);
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+    CHECK(key_is_on_all(nodes, NODES, "robbed", "stranger"));
+}
+
+TEST(the_keeper_extends_in_the_gaps_of_a_node_that_fails)
+{
+    struct redlock_kept kept;
+    struct redlock_options options = throw_away_options();
+    options.engine.node_timeout_ms = 200;
+    CHECK_STATUS(redlock_keeper_start(&keeper, node_list, &options, NULL), REDLOCK_OK);
+    CHECK_STATUS(take(&kept, "gaps", SHORT_MS, PATIENCE_MS), REDLOCK_OK);
+    for (unsigned k = 0; k < NODES; k++) {
+        server_freeze(&nodes[k]);
+        nap_ms(SHORT_MS / 2);
+        server_thaw(&nodes[k]);
+    }
+    CHECK(redlock_keeper_valid_ms(&keeper, &kept) > 0);
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+    CHECK_SOON(key_is_gone(nodes, NODES, "gaps"));
+}
+
+struct errand {
+    unsigned wins;
+    struct redlock_kept kept;
+};
+
+static int inside;
+
+static void *run_errands(void *context)
+{
+    struct errand *errand = context;
+    for (unsigned i = 0; i < 25; i++) {
+        if (take(&errand->kept, "errands", TTL_MS, REDLOCK_FOREVER) != REDLOCK_OK) return NULL;
+        errand->wins += __atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) == 1;
+        __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+        if (redlock_keeper_release(&keeper, &errand->kept, NULL) != REDLOCK_OK) return NULL;
+    }
+    return NULL;
+}
+
+TEST(threads_that_share_a_keeper_exclude_each_other)
+{
+    static struct errand errands[THREADS];
+    pthread_t threads[THREADS];
+    CHECK(start_keeper());
+    for (unsigned i = 0; i < THREADS; i++) CHECK_INT(pthread_create(&threads[i], NULL, run_errands, &errands[i]), 0);
+    for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (unsigned i = 0; i < THREADS; i++) CHECK_INT(errands[i].wins, 25);
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+    CHECK(key_is_gone(nodes, NODES, "errands"));
+}
+
+struct waiter {
+    struct redlock_kept kept;
+    enum redlock_status status;
+};
+
+static void *wait_in_vain(void *context)
+{
+    struct waiter *waiter = context;
+    waiter->status = take(&waiter->kept, "in-vain", TTL_MS, REDLOCK_FOREVER);
+    return NULL;
+}
+
+static void check_wait_ends(void (*end)(struct waiter *waiter))
+{
+    struct waiter waiter;
+    pthread_t thread;
+    take_away("in-vain");
+    CHECK(start_keeper());
+    CHECK_INT(pthread_create(&thread, NULL, wait_in_vain, &waiter), 0);
+    nap_ms(300);
+    end(&waiter);
+    pthread_join(thread, NULL);
+    CHECK_STATUS(waiter.status, REDLOCK_CANCELLED);
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_FORKED);     /* It was stopped. */
+}
+
+static void cancel_and_stop(struct waiter *waiter)
+{
+    redlock_keeper_cancel(&keeper, &waiter->kept);
+    redlock_keeper_stop(&keeper, true, CLOSE_MS);
+}
+
+static void stop(struct waiter *waiter)
+{
+    (void)waiter;
+    redlock_keeper_stop(&keeper, true, CLOSE_MS);
+}
+
+TEST(a_wait_ends_when_another_thread_cancels_it) { check_wait_ends(cancel_and_stop); }
+
+TEST(a_wait_ends_when_the_keeper_is_stopped) { check_wait_ends(stop); }
+
+/* Returns the number of the first call that did not go as it should, or 0. */
+static int use_as_child(struct redlock_kept *kept)
+{
+    struct redlock_kept other;
+    if (take(&other, "child", TTL_MS, 0) != REDLOCK_FORKED) return 1;
+    if (redlock_keeper_valid_ms(&keeper, kept) != 0) return 2;
+    if (redlock_keeper_status(&keeper, kept) != REDLOCK_FORKED) return 3;
+    if (redlock_keeper_release(&keeper, kept, NULL) != REDLOCK_FORKED) return 4;
+    if (redlock_keeper_ticket(&keeper, kept) != 0) return 5;
+    redlock_keeper_cancel(&keeper, kept);
+    if (redlock_keeper_stop(&keeper, true, CLOSE_MS) != REDLOCK_FORKED) return 6;
+    return 0;
+}
+
+TEST(a_child_holds_none_of_its_parents_kept_locks_and_does_them_no_harm)
+{
+    struct redlock_kept kept;
+    CHECK(start_keeper());
+    CHECK_STATUS(take(&kept, "parents", SHORT_MS, PATIENCE_MS), REDLOCK_OK);
+    pid_t child = process_fork();
+    if (child == 0) _exit(use_as_child(&kept));
+    CHECK_INT(process_wait(child), 0);
+    nap_ms(2 * SHORT_MS);
+    CHECK(redlock_keeper_valid_ms(&keeper, &kept) > 0);
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+    CHECK(key_is_gone(nodes, NODES, "parents"));
+}
+
+static volatile sig_atomic_t handled;
+static pthread_t handled_by;
+
+static void note_thread(int number)
+{
+    (void)number;
+    handled_by = pthread_self();
+    handled = 1;
+}
+
+TEST(the_keepers_thread_takes_no_signals)
+{
+    sigset_t user, before;
+    struct sigaction action = { .sa_handler = note_thread };
+    sigemptyset(&user);
+    sigaddset(&user, SIGUSR1);
+    sigaction(SIGUSR1, &action, NULL);
+    CHECK(start_keeper());
+    pthread_sigmask(SIG_BLOCK, &user, &before);
+    kill(getpid(), SIGUSR1);        /* The only thread that might take it now is the keeper's. */
+    nap_ms(100);
+    CHECK_INT(handled, 0);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    CHECK_SOON(handled == 1);
+    CHECK(pthread_equal(handled_by, pthread_self()));
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+}
+
+TEST(a_wrong_list_of_nodes_starts_no_keeper)
+{
+    struct redlock_mistake mistake = { .node = 99 };
+    CHECK_STATUS(redlock_keeper_start(&keeper, "127.0.0.1:70000", NULL, &mistake), REDLOCK_BAD_ADDRESS);
+    CHECK_INT(mistake.node, 0);
+}
+
+int main(int argc, char **argv)
+{
+    servers_start(nodes, NODES, "");
+    snprintf(node_list, sizeof node_list, "%s", servers_list(nodes, NODES));
+    return tap_run_all(argc, argv);
+}
