@@ -55,6 +55,7 @@ static uint64_t hand_over(const char *resource, void (*how)(struct redlock_lock 
     enum redlock_status status = redlock_acquire(&alice, &wanted, resource, TTL_MS, PATIENCE_MS);
     pthread_join(thread, NULL);
     redlock_release(&alice, &wanted, NULL);
+    redlock_release(&bob, &release.lock, NULL);     /* If it was taken from him: its memory ends here. */
     return status == REDLOCK_OK ? clock_ms() - begun_at : UINT64_MAX;
 }
 
