@@ -23,10 +23,10 @@ help_is_shown() {
     common='node guard node-timeout trust-unknown user password-file json trace verbose help version'
     # shellcheck disable=SC2086    # Several words.
     {
-        help_names_the_options run $common wait ttl grace max-hold drift retry $ticket &&
-        help_names_the_options acquire $common wait ttl drift retry $ticket &&
+        help_names_the_options run $common wait ttl grace max-hold drift retry $ticket no-wake-ups &&
+        help_names_the_options acquire $common wait ttl drift retry $ticket no-wake-ups &&
         help_names_the_options extend $common ttl drift &&
-        help_names_the_options release $common &&
+        help_names_the_options release $common no-wake-ups &&
         help_names_the_options status $common skew
     }
 }

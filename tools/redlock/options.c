@@ -16,12 +16,12 @@
 enum {
     OPTION_GRACE = 256, OPTION_MAX_HOLD, OPTION_GUARD, OPTION_DRIFT, OPTION_NODE_TIMEOUT, OPTION_RETRY, OPTION_TRUST_UNKNOWN,
     OPTION_USER, OPTION_PASSWORD_FILE, OPTION_PASSWORD, OPTION_JSON, OPTION_TRACE, OPTION_VERSION,
-    OPTION_NO_TICKET, OPTION_SKEW
+    OPTION_NO_TICKET, OPTION_SKEW, OPTION_NO_WAKE_UPS
 };
 
 enum {
     IN_RUN = 1 << COMMAND_RUN, IN_ACQUIRE = 1 << COMMAND_ACQUIRE, IN_EXTEND = 1 << COMMAND_EXTEND,
-    IN_STATUS = 1 << COMMAND_STATUS,
+    IN_RELEASE = 1 << COMMAND_RELEASE, IN_STATUS = 1 << COMMAND_STATUS,
     IN_ALL = (1 << COMMAND_COUNT) - 1
 };
 
@@ -43,6 +43,8 @@ const struct option_row option_rows[] = {
       "how fast a server's clock may run, as 8.4% or\n84000ppm (default: 1%)" },
     { "node-timeout", OPTION_NODE_TIMEOUT, IN_ALL, "DURATION", "how long one server may take (default: 500ms)" },
     { "retry", OPTION_RETRY, IN_RUN | IN_ACQUIRE, "DURATION", "mean pause between attempts (default: 100ms)" },
+    { "no-wake-ups", OPTION_NO_WAKE_UPS, IN_RUN | IN_ACQUIRE | IN_RELEASE, NULL,
+      "neither hear of releases nor tell of them, for\nservers whose ACL forbids pub/sub" },
     { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_ALL, NULL, "servers that refuse INFO or ROLE may vote" },
     { "user", OPTION_USER, IN_ALL, "NAME", "log in as NAME (default: REDLOCK_USER)" },
     { "password-file", OPTION_PASSWORD_FILE, IN_ALL, "FILE",
@@ -173,6 +175,7 @@ static void apply_limits(const struct syntax *syntax, struct settings *settings,
     case OPTION_NODE_TIMEOUT:  engine->node_timeout_ms = read_duration(syntax, "node-timeout", 1); break;
     case OPTION_RETRY:         engine->retry_ms = read_duration(syntax, "retry", 1); break;
     case OPTION_TRUST_UNKNOWN: engine->trust_unknown = true; break;
+    case OPTION_NO_WAKE_UPS:   engine->wake_ups = false; engine->silent = true; break;
     case OPTION_SKEW:          engine->ticket_skew_ms = read_skew(syntax); break;
     default: break;
     }

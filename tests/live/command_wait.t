@@ -1,0 +1,119 @@
+#!/bin/sh
+# Waiting: who waits is woken by the release, and what an ACL must allow for all of that.
+# shellcheck disable=SC2016    # The expressions are perl's.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/lib.sh
+
+start_servers 3
+
+is_in_line() { [ -n "$(ask 0 ZRANGE "$1:waiters" 0 0)" ] && [ -n "$(ask 2 ZRANGE "$1:waiters" 0 0)" ]; }
+
+# It looks by itself only every 20 s or so.
+is_woken() {
+    is 0 acquire --guard 0 -t 60s door && printed=$(cat "$directory/out") || return 1
+    start acquire --guard 0 --wait 60s --retry 40s --trace door
+    within 10 is_in_line door || return 1
+    "$redlock" release --guard 0 --trace door "$printed" 2>"$directory/release" || return 1
+    begun=$(date +%s)
+    over "$started" && [ $(($(date +%s) - begun)) -lt 10 ]
+}
+trace_of_waiter() {
+    says ' 1e =  connected to 127.0.0.1:[0-9]+, to hear of releases' &&
+    says ' 1e > +SUBSCRIBE redlock:[0-9a-f]{16} +hear when our turn has come' &&
+    says ' 1  > +EVALSHA [0-9a-f.]+ 1 door [0-9a-f]{16}:[0-9]+ [0-9]{16} [0-9]+ +stand in line for it' &&
+    says ' [0-2]e < +message redlock:[0-9a-f]{16} [0-9]+ +our turn has come' &&
+    grep -Eq '< +:2 +it was ours, and is removed; who waits longest is told' "$directory/release"
+}
+check 'who waits is woken by the release' is_woken
+check 'the trace tells of it' trace_of_waiter
+
+run_is_woken() {
+    start run --guard 0 -t 60s door-1 -- sh -c 'echo $$; sleep 1'
+    within 10 prints '[0-9]' || return 1
+    first=$started
+    start run --guard 0 --retry 40s door-1 -- echo 'second is in'
+    within 10 is_in_line door-1 && within 10 prints 'second is in' && over "$first" && over "$started"
+}
+check 'redlock run is woken by the end of another' run_is_woken
+
+# ---- --no-wake-ups ----
+
+is_deaf() {
+    is 0 acquire --guard 0 -t 60s door-2 && printed=$(cat "$directory/out") || return 1
+    is 3 acquire --guard 0 --wait 500ms --no-wake-ups --trace door-2 && ! grep -e SUBSCRIBE -e 'in line' "$directory/err" &&
+    [ "$(ask 0 EXISTS door-2:waiters)" = 0 ] && is 0 release --guard 0 --no-wake-ups --trace door-2 "$printed" &&
+    says '> +EVALSHA [0-9a-f]+\.\.[0-9a-f]+ 1 door-2 [0-9a-f]+\.\.[0-9a-f]+ +release it'
+}
+is_dumb() {
+    is 0 acquire --guard 0 -t 60s door-3 && printed=$(cat "$directory/out") || return 1
+    start acquire --guard 0 --wait 60s --retry 40s door-3
+    within 10 is_in_line door-3 && is 0 release --guard 0 --no-wake-ups door-3 "$printed" && sleep 0.5 && kill -0 "$started" || return 1
+    kill -TERM "$started"
+    over "$started"
+    [ $? = 143 ] && [ "$(ask 0 EXISTS door-3:waiters)" = 0 ]
+}
+check '--no-wake-ups hears nothing, and leaves no place in line' is_deaf
+check '--no-wake-ups tells nobody' is_dumb
+
+# ---- ACLs: on one server, by a user who may do what the message says, and nothing else ----
+
+# shellcheck disable=SC2154    # Set by its number.
+one=127.0.0.1:$port_0
+secret=Tr0ub4dor
+
+# as WORDS...: redlock, by that user.
+as() {
+    command=$1
+    shift
+    "$redlock" "$command" --user least --password-file "$directory/password" --guard 0 -n "$one" "$@"
+}
+
+# Every command, with somebody who waits. Nothing is known to the server before.
+story() {
+    ask 0 DEL hut hut:waiters >/dev/null
+    ask 0 SCRIPT FLUSH >/dev/null
+    printed=$(as acquire -t 3s hut) || return 1
+    as extend -t 3s hut "$printed" || return 1
+    as run --wait 5s --retry "$1" hut -- true &
+    runner=$!
+    begin $runner
+    sleep 0.25
+    as status hut >/dev/null
+    as release hut "$printed" 2>/dev/null && over $runner || return 1
+    printed=$(as acquire -t 3s --no-ticket hut) || return 1
+    as acquire --no-ticket --wait 200ms --retry 50ms hut 2>/dev/null
+    as release hut "$printed" 2>/dev/null
+}
+log_is_empty() { [ "$(ask 0 ACL LOG)" = '*0' ]; }
+
+echo $secret >"$directory/password"
+ask 0 ACL SETUSER least on ">$secret" >/dev/null
+as acquire hut 2>"$directory/advice"
+rules=$(sed -n 's/.*NOPERM .*ACL SETUSER <user> \(~[^;]*\);.*/\1/p' "$directory/advice" | sed 's/RESOURCE/hut/g')
+
+# allow RULE...: these alone. The name in CLIENT LIST is a courtesy, and its refusal would be in the log.
+allow() {
+    [ "$(ask 0 ACL SETUSER least reset on ">$secret" '+client|setname' "$@")" = OK ] && ask 0 ACL LOG RESET >/dev/null
+}
+advice_suffices() {
+    cat "$directory/advice"
+    # shellcheck disable=SC2086    # Rules are several words.
+    allow $rules && story 40s && log_is_empty
+}
+check 'the rules that the message about NOPERM names suffice for everything' advice_suffices
+
+# Without one of them the server refuses something.
+each_is_needed() {
+    needed=0
+    for rule in $rules; do
+        # shellcheck disable=SC2046    # The other rules.
+        allow $(for other in $rules; do [ "$other" = "$rule" ] || echo "$other"; done) || return 1
+        story 100ms >"$directory/story" 2>&1
+        ! log_is_empty || { echo "nothing is refused without $rule"; return 1; }
+        needed=$((needed + 1))
+    done
+    [ $needed -ge 20 ]
+}
+check 'each of these rules is needed' each_is_needed
+
+finish
