@@ -169,6 +169,21 @@ end_comes_too_late() {
 }
 check 'a command that ended while nobody looked after the lock is 123' end_comes_too_late
 
+# Everything stops, as with the machine, and somebody else gets the lock meanwhile.
+whole_machine_sleeps() {
+    start run --guard 0 -t 1s door-s -- sh -c 'echo "$$ $REDLOCK_TICKET"; trap "" TERM; while :; do sleep 0.02; done'
+    within 10 prints '[0-9] ' || return 1
+    # shellcheck disable=SC2046    # Two words.
+    set -- $(cat "$directory/out")
+    kill -STOP "$started" && kill -STOP "-$1"
+    printed=$("$redlock" acquire --guard 0 --wait 10s -t 60s door-s)
+    kill -CONT "-$1" && kill -CONT "$started"
+    over "$started"
+    [ $? = 123 ] && says 'door-s: lost: its validity has ended' && is_gone "$1" &&
+    [ "${printed%:*}" = "$(ask 4 GET door-s)" ] && [ "${printed#*:}" -gt "$2" ]
+}
+check 'who slept finds the lock lost, ends the command, and leaves alone what another has' whole_machine_sleeps
+
 # ---- --max-hold ----
 
 held_too_long() {
@@ -191,5 +206,18 @@ no_grace() {
     [ -z "$term" ] || [ "$(after "$term" "$last")" -lt 400 ]
 }
 check 'without a grace SIGKILL follows at once' no_grace
+
+# ---- --max-extensions ----
+
+extended_too_often() {
+    start run --guard 0 -t 1s --grace 200ms --max-extensions 2 -v door-12 -- "$directory/stubborn" "$directory/twelve"
+    over "$started"
+    [ $? = 123 ] && says 'door-12: extended as often as --max-extensions allows; the command is ended' &&
+    [ "$(grep -c 'door-12: extended for' "$directory/err")" -eq 2 ] && [ -z "$(ask 3 GET door-12)" ] &&
+    is 123 run --guard 0 -t 500ms --max-extensions 0 --json door-12 -- sleep 100 &&
+    json err '$j->{reason} eq "max-extensions" && $j->{exit} == 123' &&
+    is 6 run --guard 0 -t 500ms --max-extensions 9 door-12 -- sh -c 'sleep 1; exit 6'
+}
+check '--max-extensions ends the command when the last of them is used up: 123' extended_too_often
 
 finish

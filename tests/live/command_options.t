@@ -23,7 +23,7 @@ help_is_shown() {
     common='node guard node-timeout trust-unknown user password-file json trace verbose help version'
     # shellcheck disable=SC2086    # Several words.
     {
-        help_names_the_options run $common wait ttl grace max-hold drift retry $ticket no-wake-ups &&
+        help_names_the_options run $common wait ttl grace max-hold max-extensions drift retry $ticket no-wake-ups &&
         help_names_the_options acquire $common wait ttl drift retry $ticket no-wake-ups &&
         help_names_the_options extend $common ttl drift &&
         help_names_the_options release $common no-wake-ups &&
@@ -92,6 +92,9 @@ wrong_values() {
     is_refused "--ttl: 'forever' is no duration" acquire --ttl forever door &&
     is_refused "--drift: '60%' is no ratio of at most 50%" acquire --drift 60% door &&
     is_refused "--drift: '1' is no ratio" acquire --drift 1 door &&
+    is_refused "--max-extensions: '-1' is no whole number of at most 2147483647" run --max-extensions -1 door true &&
+    is_refused "--max-extensions: '1.5' is no whole number" run --max-extensions 1.5 door true &&
+    is_refused "--max-extensions: '2147483648' is no whole number" run --max-extensions 2147483648 door true &&
     is_refused '--skew: must be at least 1 ms' acquire --skew 0 door &&
     is_refused "--skew: '61m' is too long: at most 1h" status --skew 61m door &&
     is_refused "unknown option '--no-ticket'" extend --no-ticket door &&

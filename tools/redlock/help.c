@@ -15,7 +15,7 @@ static const struct {
         "environment. Later holders have larger tickets: let what is locked refuse smaller ones.\n"
         "When the lock is lost, COMMAND is ended before another client can get it.",
         "Exit status: that of COMMAND (128+N if signal N ended it), or\n"
-        "  123  the lock was lost, or --max-hold is over, and COMMAND was ended\n"
+        "  123  the lock was lost, or is not to be held longer, and COMMAND was ended\n"
         "  124  the lock was not to be had within --wait\n"
         "  125  redlock itself failed, or was called wrongly\n"
         "  126  COMMAND cannot be executed\n"

@@ -64,6 +64,7 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
         .ttl_ms = settings->ttl_ms,
         .wait_ms = settings->wait_ms,
         .min_validity_ms = min_validity_ms,
+        .extension_limit = settings->max_extensions < UINT32_MAX ? settings->max_extensions : 0,
         .ticket = settings->ticket,
         .wall_us = redlock_wall_us(),
     };

@@ -84,6 +84,13 @@ enum number_error duration_read(const char *text, uint32_t ms_max, uint32_t *ms)
     return number_read(text, units, ms_max, ms);
 }
 
+enum number_error count_read(const char *text, uint32_t max, uint32_t *count)
+{
+    static const struct unit units[] = { { "", 1 }, { NULL, 0 } };
+
+    return number_read(text, units, max, count);
+}
+
 enum number_error ratio_read(const char *text, uint32_t ppm_max, uint32_t *ppm)
 {
     static const struct unit units[] = { { "ppm", 1 }, { "%", 10000 }, { NULL, 0 } };

@@ -1,4 +1,4 @@
-/* Durations and ratios as people write them. Knows no option. */
+/* Durations, counts and ratios as people write them. Knows no option. */
 #ifndef NUMBERS_H
 #define NUMBERS_H
 
@@ -16,6 +16,9 @@ enum number_error {
 
 /* "500ms", "10s", "1.5m", "2h", "1d", "0". *ms is set only with NUMBER_OK. */
 enum number_error duration_read(const char *text, uint32_t ms_max, uint32_t *ms);
+
+/* "0", "12": a number of times. */
+enum number_error count_read(const char *text, uint32_t max, uint32_t *count);
 
 /* "1%", "8.4%", "84000ppm", "0", in millionths. */
 enum number_error ratio_read(const char *text, uint32_t ppm_max, uint32_t *ppm);

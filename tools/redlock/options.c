@@ -16,7 +16,7 @@
 enum {
     OPTION_GRACE = 256, OPTION_MAX_HOLD, OPTION_GUARD, OPTION_DRIFT, OPTION_NODE_TIMEOUT, OPTION_RETRY, OPTION_TRUST_UNKNOWN,
     OPTION_USER, OPTION_PASSWORD_FILE, OPTION_PASSWORD, OPTION_JSON, OPTION_TRACE, OPTION_VERSION,
-    OPTION_NO_TICKET, OPTION_SKEW, OPTION_NO_WAKE_UPS
+    OPTION_NO_TICKET, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS
 };
 
 enum {
@@ -34,6 +34,8 @@ const struct option_row option_rows[] = {
     { "grace", OPTION_GRACE, IN_RUN, "DURATION",
       "between SIGTERM and SIGKILL when the lock is lost\n(default: 2s, at most half of the TTL)" },
     { "max-hold", OPTION_MAX_HOLD, IN_RUN, "DURATION", "end COMMAND after this time (default: no limit)" },
+    { "max-extensions", OPTION_MAX_EXTENSIONS, IN_RUN, "NUMBER",
+      "extend the lock so often at most, then end COMMAND\n(default: no limit)" },
     { "no-ticket", OPTION_NO_TICKET, IN_RUN | IN_ACQUIRE, NULL, "without a ticket: clocks need not be right" },
     { "skew", OPTION_SKEW, IN_RUN | IN_ACQUIRE | IN_STATUS, "DURATION",
       "how far any two wall clocks may differ, for tickets\n(default: 10s)" },
@@ -132,6 +134,15 @@ static uint32_t read_duration(const struct syntax *syntax, const char *option, u
     return ms;
 }
 
+static uint32_t read_number(const struct syntax *syntax, const char *option)
+{
+    uint32_t number = 0;
+
+    if (count_read(optarg, REDLOCK_TTL_MS_MAX, &number) != NUMBER_OK)
+        refuse(syntax->command, "--%s: '%s' is no whole number of at most %d", option, optarg, REDLOCK_TTL_MS_MAX);
+    return number;
+}
+
 static uint32_t read_skew(const struct syntax *syntax)
 {
     uint32_t ms = read_duration(syntax, "skew", 1);
@@ -196,6 +207,7 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
     case 't':                  settings->ttl_ms = read_duration(syntax, "ttl", 1); break;
     case OPTION_GRACE:         settings->grace_ms = read_duration(syntax, "grace", 0); given->grace = true; break;
     case OPTION_MAX_HOLD:      settings->max_hold_ms = read_duration(syntax, "max-hold", 1); break;
+    case OPTION_MAX_EXTENSIONS: settings->max_extensions = read_number(syntax, "max-extensions"); break;
     case OPTION_USER:          given->user = optarg; break;
     case OPTION_PASSWORD_FILE: given->password_file = optarg; break;
     case OPTION_NO_TICKET:     settings->ticket = false; break;
@@ -304,6 +316,7 @@ static void set_defaults(struct settings *settings, enum command command)
     settings->command = command;
     redlock_options_init(&settings->options);
     settings->ttl_ms = DEFAULT_TTL_MS;
+    settings->max_extensions = UINT32_MAX;
     settings->wait_ms = command == COMMAND_RUN ? REDLOCK_FOREVER : 0;
     settings->ticket = command == COMMAND_RUN || command == COMMAND_ACQUIRE || command == COMMAND_STATUS;
 }

@@ -32,6 +32,7 @@ struct settings {
     uint32_t wait_ms;                   /* REDLOCK_FOREVER */
     uint32_t grace_ms;
     uint32_t max_hold_ms;               /* 0: no limit. */
+    uint32_t max_extensions;            /* UINT32_MAX: no limit. */
     bool verbose, trace, json;
     bool ticket;                        /* status: that a node gives none is worth telling. */
     const char *resource, *token;       /* Point into argv. */

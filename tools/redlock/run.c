@@ -1,7 +1,7 @@
 /* run: a command that runs while the lock is held, and no longer.
  *
- * While it runs the lock is extended every third of its TTL; an extension that fails is tried again as long as there is
- * time:
+ * While it runs the library's keeper extends the lock every third of its TTL, and when that fails again and again as long as
+ * there is time:
  *
  *      acquired                                                           end of the validity
  *      |-------- extend -- again -- again --|---- grace ----|- margin -|
@@ -26,22 +26,19 @@
 #include "text.h"
 
 enum {
-    EXTEND_PART = 3,            /* Extended when a third of the validity is over. */
-    RETRY_PART = 30,            /* After a failed extension: again after a thirtieth of it. */
     MARGIN_PART = 50,           /* Between SIGKILL and the end of the validity: a fiftieth of the TTL, */
     MARGIN_MS_MAX = 100,        /* at most this long. A kernel needs some time to end processes. */
     GROUP_LOOK_US = 20 * 1000   /* How often to see whether the rest of an ending group is gone: nobody tells. */
 };
 
-enum ending { NOT_ENDING, LOCK_LOST, HELD_TOO_LONG };
+enum ending { NOT_ENDING, LOCK_LOST, HELD_TOO_LONG, EXTENDED_TOO_OFTEN };
 
 struct run {
     struct session *session;
     const struct settings *settings;
     struct child child;
-    bool extending;
-    enum redlock_status extension;  /* How the last extension ended. */
-    uint64_t extend_at;             /* The next. */
+    enum redlock_status kept;       /* What the keeper told last: OK, or why not. */
+    uint64_t valid_until;           /* Since the last extension that succeeded. */
     uint64_t hold_until;            /* --max-hold; REDLOCK_NEVER. */
     enum ending ending;
     uint64_t kill_at;               /* When ending. */
@@ -96,7 +93,7 @@ static bool is_forgotten(const struct run *run)
 {
     unsigned count = redlock_node_count(&run->session->client), refused = 0;
 
-    if (run->extension != REDLOCK_TAKEN) return false;
+    if (run->kept != REDLOCK_TAKEN) return false;
     for (unsigned k = 0; k < count; k++) refused += redlock_vote_of(&run->session->lock, k) == REDLOCK_VOTE_REFUSED;
     return refused > count - redlock_quorum(count);
 }
@@ -105,6 +102,8 @@ static const char *reason_of(const struct run *run, uint64_t now_us)
 {
     if (run->ending == HELD_TOO_LONG)
         return "held for --max-hold";
+    if (run->ending == EXTENDED_TOO_OFTEN)
+        return "extended as often as --max-extensions allows";
     if (is_forgotten(run))
         return "lost: too few nodes have our token any more (deleted, flushed, evicted or overwritten)";
     if (redlock_valid_us(&run->session->lock, now_us) == 0)
@@ -132,45 +131,47 @@ static void kill_command(struct run *run)
 
 /* ---- Keeping the lock ---- */
 
-/* When a third of the validity that a round gives is over. */
-static void schedule_extension(struct run *run, uint64_t now_us)
+/* The keeper's own limit (S13) lies a TTL beyond --max-hold, so that the command has all of its grace. */
+static void begin_keeping(struct run *run)
 {
-    const struct redlock_round *round = redlock_last_round(&run->session->lock);
-    uint64_t rest_us = ((uint64_t)round->ttl_ms * 1000 - round->drift_us) / EXTEND_PART * (EXTEND_PART - 1);
-    uint64_t until = valid_until(run, now_us);
+    const struct settings *settings = run->settings;
+    uint32_t hold_ms = settings->max_hold_ms > 0 ? settings->max_hold_ms + settings->ttl_ms : 0;
+    uint64_t now = redlock_now_us();
 
-    run->extend_at = until > rest_us ? until - rest_us : 0;
-}
-
-static uint64_t retry_us(const struct run *run)
-{
-    return (uint64_t)run->settings->ttl_ms * 1000 / RETRY_PART;
-}
-
-static void begin_extension(struct run *run, uint64_t now_us)
-{
-    run->extend_at = now_us + retry_us(run);
     session_operation(run->session, "extend");
-    run->extension = redlock_start_extend(redlock_engine(&run->session->client), &run->session->lock, run->settings->ttl_ms,
-                                          now_us);
-    run->extending = run->extension == REDLOCK_OK;
-    if (run->extending) session_step(run->session);
+    run->valid_until = valid_until(run, now);
+    if (settings->max_hold_ms > 0) run->hold_until = now + (uint64_t)settings->max_hold_ms * 1000;
+    if (settings->max_extensions > 0) (void)redlock_keep(redlock_engine(&run->session->client), &run->session->lock, hold_ms, now);
 }
 
-static void note_extension(struct run *run, uint64_t now_us)
+/* The keeper tells when something changes; that it has extended the lock can be seen by its validity. */
+static void watch_keeper(struct run *run, uint64_t now_us)
 {
-    run->extension = redlock_lock_status(&run->session->lock);
-    run->extending = run->extension == REDLOCK_PENDING;
-    if (run->extending) return;
-    if (run->extension == REDLOCK_OK) {
-        schedule_extension(run, now_us);
-        if (run->settings->verbose) report_validity(run->session, "extended");
-        return;
-    }
-    run->extend_at = now_us + retry_us(run);
+    enum redlock_status kept = redlock_lock_status(&run->session->lock);
+    bool is_extended = valid_until(run, now_us) > run->valid_until, is_news = kept != run->kept;
+
+    run->kept = kept;
+    if (is_extended) run->valid_until = valid_until(run, now_us);
     if (!run->settings->verbose || run->ending != NOT_ENDING) return;
-    say("%s: not extended: %s", run->settings->resource, redlock_status_text(run->extension));
-    report_nodes(run->session);
+    if (is_extended) report_validity(run->session, "extended");
+    if (!is_news || kept == REDLOCK_OK) return;
+    say("%s: not extended: %s", run->settings->resource, redlock_status_text(kept));
+    if (kept != REDLOCK_EXTENSION_LIMIT) report_nodes(run->session);
+}
+
+static bool is_extended_too_often(const struct run *run, uint64_t now_us)
+{
+    bool is_enough = run->kept == REDLOCK_EXTENSION_LIMIT || run->settings->max_extensions == 0;
+
+    return is_enough && redlock_valid_us(&run->session->lock, now_us) > 0;
+}
+
+/* Why the command must end now, if it must. */
+static enum ending ending_due(const struct run *run, uint64_t now_us)
+{
+    if (is_forgotten(run) || run->kept == REDLOCK_LOST) return LOCK_LOST;
+    if (now_us >= last_term_at(run, now_us))            return is_extended_too_often(run, now_us) ? EXTENDED_TOO_OFTEN : LOCK_LOST;
+    return now_us >= run->hold_until ? HELD_TOO_LONG : NOT_ENDING;
 }
 
 /* Does what time and the nodes' answers demand. */
@@ -178,30 +179,24 @@ static void keep_lock(struct run *run)
 {
     uint64_t now = redlock_now_us();
 
-    if (run->extending) note_extension(run, now);
+    watch_keeper(run, now);
     if (run->ending != NOT_ENDING) {
         if (!run->killed && now >= run->kill_at) kill_command(run);
         return;
     }
-    if (is_forgotten(run) || run->extension == REDLOCK_LOST || now >= last_term_at(run, now))
-        end_command(run, LOCK_LOST, now);
-    else if (now >= run->hold_until)
-        end_command(run, HELD_TOO_LONG, now);
-    else if (!run->extending && now >= run->extend_at)
-        begin_extension(run, now);
+    if (ending_due(run, now) != NOT_ENDING) end_command(run, ending_due(run, now), now);
     if (run->ending != NOT_ENDING && now >= run->kill_at) kill_command(run);
 }
 
 static uint64_t next_time(const struct run *run)
 {
-    uint64_t now = redlock_now_us(), at;
+    uint64_t now = redlock_now_us();
 
     if (run->ending != NOT_ENDING) {
         if (run->child.has_ended) return now + GROUP_LOOK_US;
         return run->killed ? REDLOCK_NEVER : run->kill_at;
     }
-    at = sooner(last_term_at(run, now), run->hold_until);
-    return run->extending ? at : sooner(at, run->extend_at);
+    return sooner(last_term_at(run, now), run->hold_until);
 }
 
 /* ---- Signals and the terminal ---- */
@@ -252,7 +247,7 @@ static bool is_over(const struct run *run)
 
 static void supervise(struct run *run)
 {
-    schedule_extension(run, redlock_now_us());
+    begin_keeping(run);
     while (!is_over(run)) {
         session_wait(run->session, next_time(run));
         keep_lock(run);         /* First of all: nothing goes on, and no end counts, that comes after the validity. */
@@ -327,8 +322,6 @@ static int run_with_lock(struct run *run)
         (void)release_lock(run->session);
         return code;
     }
-    if (run->settings->max_hold_ms > 0)
-        run->hold_until = redlock_now_us() + (uint64_t)run->settings->max_hold_ms * 1000;
     supervise(run);
     return finish_run(run);
 }
@@ -348,7 +341,7 @@ static int exit_without_lock(const struct session *session, enum redlock_status 
 
 static void tell_json(struct session *session, enum redlock_status status, const struct run *run, int code)
 {
-    static const char *const endings[] = { "command ended", "lock lost", "max-hold" };   /* enum ending */
+    static const char *const endings[] = { "command ended", "lock lost", "max-hold", "max-extensions" };   /* enum ending */
     char more[128];
     const char *reason = status != REDLOCK_OK ? "not acquired"
                        : run->is_gone ? "lock lost" : run->child.has_ended ? endings[run->ending] : "command not run";
