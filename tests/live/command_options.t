@@ -20,7 +20,7 @@ help_is_shown() {
     is 0 --help && prints '^Usage: redlock' && is 0 -h && is 0 --version &&
     prints '^redlock [0-9]+\.[0-9]+\.[0-9]+$' || return 1
     ticket='no-ticket skew'
-    common='node guard node-timeout trust-unknown user password-file json trace verbose help version'
+    common='node resource guard node-timeout trust-unknown user password-file json trace verbose help version'
     # shellcheck disable=SC2086    # Several words.
     {
         help_names_the_options run $common wait ttl grace max-hold max-extensions drift retry $ticket no-wake-ups &&
@@ -66,6 +66,11 @@ wrong_words() {
     is_refused 'TOKEN is missing' extend door &&
     is_refused 'TOKEN is missing' release door &&
     is_refused "'b' is one word too many" acquire a b &&
+    is_refused 'name all resources by it, or the only one by a word' acquire a -r b &&
+    is_refused "'c' is one word too many" acquire -r a -r b c &&
+    is_refused "'a' is named twice" status -r a -r b --resource=a &&
+    is_refused "TOKEN is missing" extend -r a -r b &&
+    is_refused 'a COMMAND to run is missing' run -r a -r b -- &&
     is_refused "unknown option '--frob'" acquire --frob door &&
     is_refused "unknown option '--frob'" acquire --frob=secret door && ! grep secret "$directory/err" &&
     is_refused "unknown option '-z'" acquire -z door &&

@@ -9,7 +9,8 @@ static const struct {
     const char *usage, *purpose, *exits;
 } commands[COMMAND_COUNT] = {
     [COMMAND_RUN] = {
-        "redlock run [OPTION]... RESOURCE [--] COMMAND [ARG]...",
+        "redlock run [OPTION]... RESOURCE [--] COMMAND [ARG]...\n"
+        "       redlock run [OPTION]... -r RESOURCE [-r RESOURCE]... [--] COMMAND [ARG]...",
         "Wait for the lock on RESOURCE, run COMMAND while it is held, release it.\n"
         "COMMAND finds REDLOCK_RESOURCE, REDLOCK_TOKEN, REDLOCK_TICKET and REDLOCK_VALID_MS in its\n"
         "environment. Later holders have larger tickets: let what is locked refuse smaller ones.\n"

@@ -59,8 +59,10 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
     const struct settings *settings = session->settings;
     struct redlock *engine = redlock_engine(&session->client);
     struct redlock_request request = {
-        .resource = settings->resource,
-        .resource_size = strlen(settings->resource),
+        .resource = session->set[0].bytes,
+        .resource_size = session->set[0].size,
+        .set = settings->name_count > 1 ? session->set : NULL,
+        .set_count = settings->name_count,
         .ttl_ms = settings->ttl_ms,
         .wait_ms = settings->wait_ms,
         .min_validity_ms = min_validity_ms,
@@ -167,11 +169,13 @@ int acquire_command(struct session *session, struct settings *settings)
 /* Only nodes that are connected are asked to extend, or to release at once. */
 static enum redlock_status adopt(struct session *session)
 {
+    struct redlock *engine = redlock_engine(&session->client);
     const struct settings *settings = session->settings;
 
     session_connect(session);
-    return redlock_adopt(redlock_engine(&session->client), &session->lock, settings->resource, strlen(settings->resource),
-                         settings->token, redlock_now_us());
+    if (settings->name_count > 1)
+        return redlock_adopt_set(engine, &session->lock, session->set, settings->name_count, settings->token, redlock_now_us());
+    return redlock_adopt(engine, &session->lock, session->set[0].bytes, session->set[0].size, settings->token, redlock_now_us());
 }
 
 static enum redlock_status extend(struct session *session)

@@ -27,6 +27,9 @@ enum {
 
 const struct option_row option_rows[] = {
     { "node", 'n', IN_ALL, "NODE[,...]", "a server; repeat it, or separate them by commas\n(default: REDLOCK_NODES)" },
+    { "resource", 'r', IN_ALL & ~IN_STATUS, "RESOURCE",
+      "instead of the word; repeated, up to 16 times: to be\nlocked all together or not at all" },
+    { "resource", 'r', IN_STATUS, "RESOURCE", "instead of the word; may be repeated up to 16 times" },
     { "wait", 'w', IN_RUN, "DURATION", "how long to wait for the lock; 0: one attempt\n(default: forever)" },
     { "wait", 'w', IN_ACQUIRE, "DURATION", "how long to wait for the lock, or \"forever\"\n(default: 0, one attempt)" },
     { "ttl", 't', IN_RUN, "DURATION", "time to live; extended every third of it (default: 10s)" },
@@ -105,6 +108,7 @@ struct syntax {
 struct given {
     const char *user, *password_file;
     bool grace;
+    bool resource;          /* As a word. */
 };
 
 static void refuse_number(const struct syntax *syntax, const char *option, const char *text, enum number_error error)
@@ -176,6 +180,16 @@ static void add_nodes(struct settings *settings, char *list)
     login_hide(list);
 }
 
+static void add_resource(const struct syntax *syntax, struct settings *settings, const struct given *given)
+{
+    if (given->resource) refuse(syntax->command, "--resource: name all resources by it, or the only one by a word");
+    if (settings->name_count == REDLOCK_SET_MAX)
+        refuse(syntax->command, "--resource: '%s' is one too many: at most %d", optarg, REDLOCK_SET_MAX);
+    for (unsigned i = 0; i < settings->name_count; i++)
+        if (strcmp(settings->names[i], optarg) == 0) refuse(syntax->command, "--resource: '%s' is named twice", optarg);
+    settings->names[settings->name_count++] = optarg;
+}
+
 static void apply_limits(const struct syntax *syntax, struct settings *settings, int letter)
 {
     struct redlock_config *engine = &settings->options.engine;
@@ -203,6 +217,7 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
 {
     switch (letter) {
     case 'n':                  add_nodes(settings, optarg); break;
+    case 'r':                  add_resource(syntax, settings, given); break;
     case 'w':                  settings->wait_ms = read_wait(syntax); break;
     case 't':                  settings->ttl_ms = read_duration(syntax, "ttl", 1); break;
     case OPTION_GRACE:         settings->grace_ms = read_duration(syntax, "grace", 0); given->grace = true; break;
@@ -285,16 +300,22 @@ static char *read_token(char *word)
     return word;
 }
 
+static void read_resource(struct syntax *syntax, struct settings *settings, struct given *given, int argc, char **argv)
+{
+    if (optind >= argc) refuse(syntax->command, "a RESOURCE is missing");
+    settings->names[settings->name_count++] = argv[optind++];
+    given->resource = true;
+    if (settings->command == COMMAND_RUN) syntax->has_ended = false;    /* The "--" that counts is that before COMMAND. */
+    read_options(syntax, settings, given, argc, argv);
+}
+
 static void read_words(struct syntax *syntax, struct settings *settings, struct given *given, int argc, char **argv)
 {
     bool has_token = settings->command == COMMAND_EXTEND || settings->command == COMMAND_RELEASE;
 
     opterr = 0;
     read_options(syntax, settings, given, argc, argv);
-    if (optind >= argc) refuse(syntax->command, "a RESOURCE is missing");
-    settings->resource = argv[optind++];
-    if (settings->command == COMMAND_RUN) syntax->has_ended = false;    /* The "--" that counts is that before COMMAND. */
-    read_options(syntax, settings, given, argc, argv);
+    if (settings->name_count == 0) read_resource(syntax, settings, given, argc, argv);
     if (settings->command == COMMAND_RUN) {
         if (optind >= argc) refuse(syntax->command, "a COMMAND to run is missing behind the RESOURCE");
         settings->program = argv + optind;
@@ -321,6 +342,16 @@ static void set_defaults(struct settings *settings, enum command command)
     settings->ticket = command == COMMAND_RUN || command == COMMAND_ACQUIRE || command == COMMAND_STATUS;
 }
 
+static void join_resources(struct settings *settings)
+{
+    size_t used = 0;
+
+    settings->resource = settings->name_count == 1 ? settings->names[0] : settings->resources;
+    for (unsigned i = 0; i < settings->name_count && used < sizeof settings->resources; i++)
+        used += (size_t)snprintf(settings->resources + used, sizeof settings->resources - used, "%s%s", i > 0 ? ", " : "",
+                                 settings->names[i]);
+}
+
 /* Nodes must remember a ticket for longer than its lock may be anywhere. */
 static void settle_ticket_life(struct settings *settings)
 {
@@ -345,7 +376,7 @@ static void settle_grace(struct settings *settings, bool was_given)
 void settings_read(struct settings *settings, enum command command, int argc, char **argv)
 {
     struct syntax syntax;
-    struct given given = { NULL, NULL, false };
+    struct given given = { 0 };
 
     set_defaults(settings, command);
     make_syntax(&syntax, command);
@@ -354,6 +385,7 @@ void settings_read(struct settings *settings, enum command command, int argc, ch
     if (settings->nodes[0] == '\0')
         refuse(syntax.command, "no nodes are named: give -n HOST:PORT for each server, or set REDLOCK_NODES");
     login_read(settings, given.user, given.password_file);
+    join_resources(settings);
     settle_ticket_life(settings);
     if (command == COMMAND_RUN) settle_grace(settings, given.grace);
 }

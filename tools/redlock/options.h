@@ -18,6 +18,7 @@ enum {
 
 enum {
     NODES_TEXT_MAX = 16 * 1024,     /* 15 nodes with the longest names, users and passwords. */
+    RESOURCES_TEXT_MAX = REDLOCK_RESOURCE_MAX + 2 * REDLOCK_SET_MAX + 1,
     DEFAULT_TTL_MS = 10000,         /* A third of the default guard: a command that dies blocks the others for 10 s. */
     DEFAULT_GRACE_MS = 2000,        /* Or a quarter of the TTL, if that is less. */
     GRACE_PART = 2                  /* The grace is at most half of the TTL: the other half is for extending. */
@@ -35,8 +36,12 @@ struct settings {
     uint32_t max_extensions;            /* UINT32_MAX: no limit. */
     bool verbose, trace, json;
     bool ticket;                        /* status: that a node gives none is worth telling. */
-    const char *resource, *token;       /* Point into argv. */
+    const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
+    unsigned name_count;
+    const char *resource;               /* All of them, for messages. */
+    const char *token;                  /* Points into argv. */
     char **program;                     /* Of run, NULL-terminated: points into argv. */
+    char resources[RESOURCES_TEXT_MAX]; /* "a, b": cut to this size. */
     char user[REDLOCK_LOGIN_MAX + 1];
     char password[REDLOCK_LOGIN_MAX + 1];
     char nodes[NODES_TEXT_MAX];         /* Separated by commas. May contain passwords: wiped when the client is open. */

@@ -161,6 +161,8 @@ static const char *describe_detail(struct session *session, enum redlock_status 
 
     text[0] = '\0';
     if (status == REDLOCK_TAKEN) return describe_holder(session, text, size);
+    if (status == REDLOCK_BAD_RESOURCE && session->settings->name_count > 1)
+        (void)snprintf(text, size, ": all names together, each but the first with 8 bytes more");
     if (status == REDLOCK_BAD_CLOCK)
         (void)snprintf(text, size, " (set this machine's clock; or, where no ticket is needed: --no-ticket)");
     if (status == REDLOCK_NO_QUORUM)
@@ -206,10 +208,20 @@ static void json_node(FILE *file, struct session *session, unsigned k)
     (void)fputc('}', file);
 }
 
+/* {"resource":"a"  or  {"resources":["a","b"] */
+static void json_resources(FILE *file, const struct settings *settings)
+{
+    (void)fputs(settings->name_count > 1 ? "{\"resources\":[" : "{\"resource\":", file);
+    for (unsigned i = 0; i < settings->name_count; i++) {
+        if (i > 0) (void)fputc(',', file);
+        json_text(file, settings->names[i]);
+    }
+    if (settings->name_count > 1) (void)fputc(']', file);
+}
+
 void report_json(FILE *file, struct session *session, enum redlock_status status, const char *more)
 {
-    (void)fputs("{\"resource\":", file);
-    json_text(file, session->settings->resource);
+    json_resources(file, session->settings);
     (void)fprintf(file, ",\"status\":\"%s\",\"code\":%d,\"text\":", status_name(status), (int)status);
     json_text(file, redlock_status_text(status));
     (void)fprintf(file, ",%s\"quorum\":%u,\"nodes\":[", more, quorum_of(session));

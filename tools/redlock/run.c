@@ -178,13 +178,15 @@ static enum ending ending_due(const struct run *run, uint64_t now_us)
 static void keep_lock(struct run *run)
 {
     uint64_t now = redlock_now_us();
+    enum ending due;
 
     watch_keeper(run, now);
     if (run->ending != NOT_ENDING) {
         if (!run->killed && now >= run->kill_at) kill_command(run);
         return;
     }
-    if (ending_due(run, now) != NOT_ENDING) end_command(run, ending_due(run, now), now);
+    due = ending_due(run, now);
+    if (due != NOT_ENDING) end_command(run, due, now);
     if (run->ending != NOT_ENDING && now >= run->kill_at) kill_command(run);
 }
 
@@ -259,13 +261,24 @@ static void supervise(struct run *run)
 
 /* ---- All of it ---- */
 
+/* Several: each on a line of its own. */
+static void set_resources(const struct settings *settings)
+{
+    char lines[REDLOCK_RESOURCE_MAX + 1];
+    size_t used = 0;
+
+    for (unsigned i = 0; i < settings->name_count && used < sizeof lines; i++)
+        used += (size_t)snprintf(lines + used, sizeof lines - used, "%s%s", i > 0 ? "\n" : "", settings->names[i]);
+    (void)setenv("REDLOCK_RESOURCE", lines, 1);
+}
+
 static void set_environment(const struct session *session)
 {
     char token[REDLOCK_TOKEN_TEXT + 1], ticket[24], valid[16];
 
     redlock_token(&session->lock, token);
     (void)snprintf(valid, sizeof valid, "%" PRIu32, redlock_valid_ms(&session->lock));
-    (void)setenv("REDLOCK_RESOURCE", session->settings->resource, 1);
+    set_resources(session->settings);
     (void)setenv("REDLOCK_TOKEN", token, 1);
     (void)snprintf(ticket, sizeof ticket, "%" PRIu64, redlock_ticket(&session->lock));
     if (session->settings->ticket) (void)setenv("REDLOCK_TICKET", ticket, 1);

@@ -21,6 +21,8 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     memset(mistake, 0, sizeof *mistake);
     session->settings = settings;
     redlock_lock_init(&session->lock);
+    for (unsigned i = 0; i < settings->name_count; i++)
+        session->set[i] = (struct redlock_name){ settings->names[i], strlen(settings->names[i]) };
     if (settings->trace) {
         trace_init(&session->trace, &session->client, &session->lock);
         settings->options.trace = trace_traffic;

@@ -20,6 +20,7 @@ struct session {
     const struct settings *settings;
     struct redlock_client client;
     struct redlock_lock lock;
+    struct redlock_name set[REDLOCK_SET_MAX];   /* What it is about. The library puts them in order. */
     struct trace trace;
     uint32_t noted_round;           /* Of which the notes are. */
     struct session_note notes[REDLOCK_NODES_MAX];

@@ -19,6 +19,7 @@ static const char *const verdict_names[] = { "free", "held", "split", "no quorum
 
 struct view {
     struct session *session;
+    const char *resource;
     struct redlock_sight sights[REDLOCK_NODES_MAX];
     unsigned count, quorum;
     enum verdict verdict;
@@ -103,8 +104,7 @@ static void print_verdict(const struct view *view)
 {
     char resource[TEXT_MAX], value[4 * REDLOCK_TOKEN_TEXT + 8], duration[TEXT_DURATION_MAX];
 
-    (void)text_printable(resource, sizeof resource, view->session->settings->resource,
-                         strlen(view->session->settings->resource));
+    (void)text_printable(resource, sizeof resource, view->resource, strlen(view->resource));
     (void)printf("%s: ", resource);
     switch (view->verdict) {
     case VERDICT_FREE:
@@ -204,7 +204,7 @@ static void json_node(const struct view *view, unsigned k)
 static void json_view(const struct view *view)
 {
     (void)fputs("{\"resource\":", stdout);
-    json_text(stdout, view->session->settings->resource);
+    json_text(stdout, view->resource);
     (void)printf(",\"verdict\":\"%s\",\"agreeing\":%u,\"quorum\":%u", verdict_names[view->verdict], view->agreeing,
                  view->quorum);
     if (view->verdict == VERDICT_HELD) {
@@ -221,21 +221,17 @@ static void json_view(const struct view *view)
 
 static enum redlock_status look(struct session *session, struct view *view)
 {
-    const char *resource = session->settings->resource;
     enum redlock_status status;
 
-    view->session = session;
-    view->count = redlock_node_count(&session->client);
-    view->quorum = redlock_quorum(view->count);
     session_operation(session, "status");
-    status = redlock_start_inspect(redlock_engine(&session->client), &session->lock, resource, strlen(resource), view->sights,
-                                   redlock_now_us());
+    status = redlock_start_inspect(redlock_engine(&session->client), &session->lock, view->resource, strlen(view->resource),
+                                   view->sights, redlock_now_us());
     if (status == REDLOCK_OK) status = session_finish(session);
     session_connect(session);       /* The round is over a moment before it is certain that a node hangs. */
     return status;
 }
 
-static int exit_status(const struct view *view)
+static enum redlock_status status_of(const struct view *view)
 {
     switch (view->verdict) {
     case VERDICT_FREE:      return REDLOCK_OK;
@@ -244,22 +240,35 @@ static int exit_status(const struct view *view)
     }
 }
 
-int status_command(struct session *session, struct settings *settings)
+/* Looks at one resource and tells what is seen: its exit status, or what went wrong. */
+static enum redlock_status show(struct session *session, const char *resource)
 {
-    struct view view = { 0 };
-    enum redlock_status status = open_session(session, settings);
+    unsigned count = redlock_node_count(&session->client);
+    struct view view = { .session = session, .resource = resource, .count = count, .quorum = redlock_quorum(count) };
+    enum redlock_status status = look(session, &view);
 
-    if (status != REDLOCK_OK) return (int)status;
-    status = look(session, &view);
     if (status == REDLOCK_OK) {
         judge(&view);
-        if (settings->json) json_view(&view);
-        else                print_view(&view);
-        if (fflush(stdout) != 0) status = REDLOCK_SYSTEM;
+        if (session->settings->json) json_view(&view);
+        else                         print_view(&view);
+        status = fflush(stdout) == 0 ? status_of(&view) : REDLOCK_SYSTEM;
     } else if (!session->signal) {
-        say("%s: %s", settings->resource, redlock_status_text(status));
+        say("%s: %s", resource, redlock_status_text(status));
+    }
+    redlock_forget(redlock_engine(&session->client), &session->lock);
+    return status;
+}
+
+/* One after the other. The worst is the exit status: not free, no quorum, something wrong. */
+int status_command(struct session *session, struct settings *settings)
+{
+    enum redlock_status worst = open_session(session, settings), status;
+
+    if (worst != REDLOCK_OK) return (int)worst;
+    for (unsigned i = 0; i < settings->name_count && worst <= REDLOCK_NO_QUORUM && !session->signal; i++) {
+        status = show(session, settings->names[i]);
+        if (status > worst) worst = status;
     }
     session_close(session);
-    if (session->signal) return EXIT_SIGNAL + session->signal;
-    return status == REDLOCK_OK ? exit_status(&view) : (int)status;
+    return session->signal ? EXIT_SIGNAL + session->signal : (int)worst;
 }

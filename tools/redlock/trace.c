@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
@@ -380,14 +381,14 @@ static void describe_pttl(int64_t ms, char *text, size_t size)
 /* "counter ms", by the script: the largest ticket there, and the PTTL. What it is not the engine does not accept either. */
 static void describe_refusal(const struct trace_asked *asked, const char *reply, char *text, size_t size)
 {
-    uint64_t counter;
-    int64_t ms;
+    char *behind;
+    unsigned long long counter = strtoull(reply, &behind, 10);
+    long long ms = strtoll(behind, NULL, 10);
 
     if (asked->kind == KIND_SET)         (void)snprintf(text, size, "somebody has it");
     else if (asked->kind == KIND_EXTEND) (void)snprintf(text, size, "it is not ours");
-    else if (sscanf(reply, "%" SCNu64 " %" SCNd64, &counter, &ms) != 2) text[0] = '\0';
     else if (ms != -2)                   describe_pttl(ms, text, size);
-    else (void)snprintf(text, size, "it is free, but the ticket must be larger than %" PRIu64, counter);
+    else (void)snprintf(text, size, "it is free, but the ticket must be larger than %llu", counter);
 }
 
 static bool is_error(const char *reply, const char *word)
