@@ -80,17 +80,29 @@ static uint64_t ticks_since(const struct world *w, const struct bounds *bounds, 
     return ticks < most ? ticks : most;
 }
 
+/* How long the guard still lasts after the restart of a server that this client has met (S11). */
+static uint64_t ticks_of_guard(const struct world *w, const struct bounds *bounds, const struct redlock_node *node)
+{
+    uint64_t up_us = world_now_us(w) - node->met_at + node->uptime_us;
+    uint64_t guard_us = (uint64_t)bounds->guard * TICK_MS * 1000;
+
+    return up_us < guard_us ? ticks_until(w, world_now_us(w) + guard_us - up_us) : 0;
+}
+
 /* ---- A client, but for what it has with one node ---- */
 
-static void add_round(struct part *part, const struct world *w, const struct bounds *bounds, const struct redlock_lock *lock)
+static void add_round(struct part *part, const struct world *w, const struct bounds *bounds, const struct client *client)
 {
+    const struct redlock_lock *lock = &client->lock;
     const struct redlock_round *round = &lock->round;
+    unsigned promised_until = client->promised_until;
 
     if (lock->phase == PHASE_IDLE || lock->phase == PHASE_WAITING) return;
     add(part, round->command);
     add(part, ticks_until(w, round->deadline_at));
     if (lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_EXTENDING) add(part, ticks_since(w, bounds, round->started_at));
     if (lock->phase != PHASE_RELEASING) add(part, token_number(lock->token) & 15);
+    if (round->command == WIRE_EXTEND) add(part, promised_until > w->now ? promised_until - w->now : 0u);
     add(part, round->ttl_ms / TICK_MS);
 }
 
@@ -101,6 +113,8 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
     bool has_stake = false;
     struct part part = { 0 };
 
+    /* Nobody here has a keeper, or listens: the fields for that never change. When somebody has, they must go in. */
+    REDLOCK_CHECK(!lock->is_kept && !lock->is_yielding && lock->waits == 0 && lock->woken == 0);
     add(&part, client->is_out);
     if (client->is_out) return digest_part(&part);
     for (unsigned k = 0; k < bounds->nodes; k++) has_stake |= lock->stakes[k].state != STAKE_NONE;
@@ -119,11 +133,20 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
     add(&part, lock->wait_until ? 1 + ticks_until(w, lock->wait_until) : 0);
     add(&part, lock->phase == PHASE_WAITING ? 1 + ticks_until(w, lock->retry_at) : 0);
     add(&part, client->engine.hungry.first != NULL);
-    add_round(&part, w, bounds, lock);
+    add_round(&part, w, bounds, client);
     return digest_part(&part);
 }
 
 /* ---- What a client has with one node ---- */
+
+/* Can an answer in its last round still change something? A late one to an extension that was won may have the key set
+ * again; all votes before it are then no matter. */
+static bool heeds_answers(const struct redlock_lock *lock)
+{
+    bool is_extended = lock->round.command == WIRE_EXTEND && lock->valid_from == lock->round.started_at;
+
+    return lock_is_in_round(lock) || (lock->phase == PHASE_HELD && is_extended);
+}
 
 static void add_stake(struct part *part, const struct redlock_lock *lock, unsigned k)
 {
@@ -136,7 +159,8 @@ static void add_stake(struct part *part, const struct redlock_lock *lock, unsign
     add(part, lock_is_in_round(lock) ? 1u + redlock_vote_of(lock, k) : 0);
 }
 
-static void add_session(struct part *part, const struct world *w, const struct client *client, unsigned k)
+static void add_session(struct part *part, const struct world *w, const struct bounds *bounds, const struct client *client,
+                        unsigned k)
 {
     const struct redlock_node *node = &client->nodes[k];
     bool has_alarm = node->state != NODE_READY || node->asked_count > 0 || node->failures > 0;
@@ -144,7 +168,7 @@ static void add_session(struct part *part, const struct world *w, const struct c
     add(part, node->state);
     add(part, (uint64_t)node->settled | (uint64_t)(node->failures > 0) << 1 |
                   (uint64_t)(node->run_id[REDLOCK_RUN_ID_SIZE - 1] == w->nodes[k].crashes) << 2);
-    add(part, ticks_until(w, node->guard_until));
+    add(part, ticks_of_guard(w, bounds, node));
     add(part, has_alarm ? ticks_until(w, node->alarm_at) : 0);
 }
 
@@ -155,7 +179,7 @@ static void add_ring(struct part *part, const struct client *client, unsigned k)
     add(part, count);
     for (unsigned i = 0; i < count; i++) {
         const struct redlock_asked *asked = ring_at(client, k, i);
-        bool is_current = lock_is_in_round(&client->lock) && asked->round == client->lock.round.number;
+        bool is_current = heeds_answers(&client->lock) && asked->round == client->lock.round.number;
         add(part, asked->command | (uint64_t)is_current << 7);
     }
 }
@@ -180,7 +204,7 @@ static void add_link(struct part *part, const struct world *w, const struct link
     for (unsigned i = 0; i < link->stale_count; i++) add_command(part, &link->stale[i]);
 }
 
-static struct digest digest_pair(const struct world *w, unsigned c, unsigned k)
+static struct digest digest_pair(const struct world *w, const struct bounds *bounds, unsigned c, unsigned k)
 {
     const struct client *client = &w->clients[c];
     bool promises = client->lock.phase == PHASE_ACQUIRING || redlock_valid_us(&client->lock, world_now_us(w)) > 0;
@@ -192,7 +216,7 @@ static struct digest digest_pair(const struct world *w, unsigned c, unsigned k)
     }
     add(&part, promises && (client->lost >> k & 1));
     add_stake(&part, &client->lock, k);
-    add_session(&part, w, client, k);
+    add_session(&part, w, bounds, client, k);
     add_ring(&part, client, k);
     add_link(&part, w, &w->links[c][k]);
     return digest_part(&part);
@@ -242,7 +266,7 @@ struct digest digest_of(const struct world *w, const struct bounds *bounds)
 
     for (unsigned c = 0; c < CLIENTS; c++) {
         clients[c] = digest_client(w, bounds, c);
-        for (unsigned k = 0; k < bounds->nodes; k++) pairs[c][k] = digest_pair(w, c, k);
+        for (unsigned k = 0; k < bounds->nodes; k++) pairs[c][k] = digest_pair(w, bounds, c, k);
     }
     for (unsigned first = 0; first < CLIENTS; first++) {
         struct digest nodes[NODES_MAX], sum = { w->losses, (uint64_t)w->crashes << 8 | w->cancels };

@@ -32,6 +32,20 @@ static unsigned asked_count(const struct client *client, unsigned k, unsigned co
     return count;
 }
 
+/* S9: a key is set again only for a lock that a quorum has just confirmed. */
+static bool restores_unconfirmed(const struct world *w, const struct bounds *bounds, unsigned c, unsigned k)
+{
+    const struct client *client = &w->clients[c];
+    const struct redlock_round *round = &client->lock.round;
+    bool is_confirmed = round_count(round->granted) >= bounds->nodes / 2 + 1;
+
+    for (unsigned i = 0; i < client->nodes[k].asked_count; i++) {
+        const struct redlock_asked *asked = ring_at(client, k, i);
+        if (asked->command == WIRE_RESTORE && asked->round == round->number && !is_confirmed) return true;
+    }
+    return false;
+}
+
 static const char *check_stake(const struct world *w, unsigned c, unsigned k)
 {
     const struct client *client = &w->clients[c];
@@ -39,7 +53,8 @@ static const char *check_stake(const struct world *w, unsigned c, unsigned k)
     const struct redlock_stake *stake = &lock->stakes[k];
     const struct model *node = &w->nodes[k];
     bool is_owed = lock->owed >> k & 1, is_late = lock->late >> k & 1;
-    unsigned releases = asked_count(client, k, WIRE_RELEASE), sets = asked_count(client, k, WIRE_ACQUIRE);
+    unsigned releases = asked_count(client, k, WIRE_RELEASE);
+    unsigned sets = asked_count(client, k, WIRE_ACQUIRE) + asked_count(client, k, WIRE_RESTORE);
 
     if (releases != (stake->state == STAKE_LEAVING)) return "a release is on its way exactly when a stake is leaving";
     if (sets > 1)                                          return "two SETs of one lock are on their way to one node";
@@ -85,6 +100,7 @@ static const char *check_client(const struct world *w, const struct bounds *boun
     if (!breach) breach = check_lock(w, bounds, c);
     for (unsigned k = 0; k < bounds->nodes && !breach; k++) {
         breach = check_stake(w, c, k);
+        if (!breach && restores_unconfirmed(w, bounds, c, k)) breach = "a key is set again that no quorum has confirmed";
         if (!breach) breach = check_session(w, c, k);
     }
     return breach;

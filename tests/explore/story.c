@@ -81,10 +81,7 @@ static void tell_keys(const struct world *w, const struct bounds *bounds)
 
 static void tell_change(const struct world *before, const struct world *after, unsigned c)
 {
-    uint64_t left_us = redlock_valid_us(&after->clients[c].lock, world_now_us(after));
-
-    if (is_valid(after, c) && !is_valid(before, c))
-        printf(" [%c holds until %u]", name(c), after->now + (unsigned)((left_us - 1) / (TICK_MS * 1000)) + 1);
+    if (is_valid(after, c) && !is_valid(before, c)) printf(" [%c holds until %u]", name(c), after->now + world_valid_ticks(after, c));
     if (!is_valid(after, c) && is_valid(before, c)) printf(" [%c holds no more]", name(c));
     if (!is_pending(after, c) && is_pending(before, c))
         printf(" [%c: %s]", name(c), redlock_status_text(redlock_lock_status(&after->clients[c].lock)));

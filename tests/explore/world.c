@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 8, TICK_US = TICK_MS * 1000 };
+enum { WORDS_MAX = 10, GREETING_MAX = 4096, TICK_US = TICK_MS * 1000 };
 
 static const char resource[] = "r";
 
@@ -28,18 +28,19 @@ struct word {
     size_t size;
 };
 
-/* Reads one command; returns its size, or 0 when there is none. */
+/* Reads one command; returns its size, or 0 when there is none, or not all of it. */
 static size_t read_command(const uint8_t *data, size_t size, struct word words[WORDS_MAX])
 {
-    static const struct resp_limits limits = { .bulk_max = 4096, .elements_max = WORDS_MAX, .depth_max = 1 };
+    static const struct resp_limits limits = { .bulk_max = GREETING_MAX, .elements_max = WORDS_MAX, .depth_max = 1 };
     struct resp_parser parser;
     struct resp_item item = { 0 };
     size_t used = 0, consumed;
 
-    if (size == 0) return 0;
     resp_parser_init(&parser, &limits);
     for (unsigned i = 0; !item.ends_reply; i++) {
-        if (resp_parse(&parser, data + used, size - used, true, &consumed, &item) != RESP_OK) fail("not a command");
+        enum resp_status status = resp_parse(&parser, data + used, size - used, true, &consumed, &item);
+        if (status == RESP_MORE) return 0;
+        if (status != RESP_OK) fail("not a command");
         used += consumed;
         if (i > 0) words[i - 1] = (struct word){ (const char *)item.data, item.size };
     }
@@ -263,6 +264,13 @@ static void receive(struct world *w, unsigned c, unsigned k, const char *text)
     memset(client->nodes[k].receive, 0, REDLOCK_RECEIVE_MIN);   /* Read bytes are no state. */
 }
 
+/* A SET that belongs to no attempt: an extension was won, and a key is set again. That must be before the old validity ends. */
+static void check_restore(struct world *w, const struct client *client, const struct command *command)
+{
+    if (command->kind != WIRE_ACQUIRE || client->lock.round.command != WIRE_EXTEND) return;
+    if (w->now >= client->promised_until) w->breach = "a key was set again when the old validity had ended";
+}
+
 /* Puts into the link what the engine has to send. Bytes that have left are no state. */
 static bool transmit(struct world *w, unsigned c, unsigned k)
 {
@@ -273,8 +281,10 @@ static bool transmit(struct world *w, unsigned c, unsigned k)
     const uint8_t *bytes = redlock_output(&client->engine, k, &size);
 
     while ((used = read_command(bytes + at, size - at, words)) > 0) {
+        struct command command = understand(words, w->now);
         if (link->command_count == COMMANDS_MAX) fail("more commands than the pipeline holds");
-        if (!link->is_broken) link->commands[link->command_count++] = understand(words, w->now);
+        check_restore(w, client, &command);
+        if (!link->is_broken) link->commands[link->command_count++] = command;
         at += used;
     }
     redlock_sent(&client->engine, k, size);
@@ -397,6 +407,21 @@ static void answer_greeting(struct world *w, unsigned c, unsigned k, const struc
     receive(w, c, k, text);
 }
 
+/* Takes all that the engine has to send now, which may come in pieces: a script is sent from where it lies. */
+static size_t take_output(struct redlock *engine, unsigned k, uint8_t bytes[GREETING_MAX])
+{
+    size_t size, total = 0;
+    const uint8_t *output;
+
+    while (output = redlock_output(engine, k, &size), size > 0) {
+        if (size > GREETING_MAX - total) fail("a greeting that is too long");
+        memcpy(bytes + total, output, size);
+        total += size;
+        redlock_sent(engine, k, size);
+    }
+    return total;
+}
+
 /* The whole handshake is one event: during it nothing of a lock is on the connection. */
 static void greet(struct world *w, unsigned c, unsigned k)
 {
@@ -405,13 +430,10 @@ static void greet(struct world *w, unsigned c, unsigned k)
 
     redlock_connected(&client->engine, k, world_now_us(w));
     while (client->nodes[k].state == NODE_GREETING) {
-        uint8_t bytes[REDLOCK_SEND_MIN(8)];
+        uint8_t bytes[GREETING_MAX];
         struct word words[WORDS_MAX];
-        size_t size, used;
-        const uint8_t *output = redlock_output(&client->engine, k, &size);
+        size_t used, size = take_output(&client->engine, k, bytes);
         if (size == 0) fail("the handshake does not go on");
-        memcpy(bytes, output, size);
-        redlock_sent(&client->engine, k, size);
         for (size_t at = 0; (used = read_command(bytes + at, size - at, words)) > 0; at += used)
             answer_greeting(w, c, k, words);
     }
@@ -553,6 +575,7 @@ static void extend(struct world *w, const struct bounds *bounds, unsigned c)
     struct client *client = &w->clients[c];
 
     client->extensions--;
+    client->promised_until = (uint16_t)(w->now + world_valid_ticks(w, c));
     if (redlock_start_extend(&client->engine, &client->lock, bounds->extend_ttl * TICK_MS, world_now_us(w)) != REDLOCK_OK)
         w->breach = "redlock_start_extend refuses a lock that is held";
 }

@@ -89,6 +89,7 @@ struct client {
     uint64_t memory[REDLOCK_MEMORY(NODES_MAX, PIPELINE, REDLOCK_SEND_MIN(8), REDLOCK_RECEIVE_MIN) / sizeof(uint64_t) + 1];
     uint8_t attempts, extensions;   /* Left. */
     bool is_out;                /* See brief. */
+    uint16_t promised_until;    /* In ticks: the end of its validity when its extension began. */
     uint16_t lost;              /* Nodes that forgot the key of the current attempt in a crash. */
 };
 
@@ -135,6 +136,14 @@ void world_apply(struct world *w, const struct bounds *bounds, struct event even
 static inline uint64_t world_now_us(const struct world *w)
 {
     return (1000u + (uint64_t)w->now) * TICK_MS * 1000;     /* Far from 0. */
+}
+
+/* For so many ticks, the one under way counted, a client is within its validity. */
+static inline unsigned world_valid_ticks(const struct world *w, unsigned c)
+{
+    uint64_t tick_us = TICK_MS * 1000;
+
+    return (unsigned)((redlock_valid_us(&w->clients[c].lock, world_now_us(w)) + tick_us - 1) / tick_us);
 }
 
 /* The i-th question that node k has not answered yet. */
