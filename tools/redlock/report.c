@@ -61,8 +61,8 @@ static const char *trouble_advice(enum redlock_trouble trouble)
     case REDLOCK_TROUBLE_NOPERM:
         return "allow it: ACL SETUSER <user> ~RESOURCE ~RESOURCE:ticket ~RESOURCE:waiters &redlock:* +info +role +set +get "
                "+getrange +pttl +del +pexpire +time +eval +evalsha +script|load +zadd +zrem +zpopmin +publish +subscribe; "
-               "or, without +info +role: --trust-unknown; without +time and ~RESOURCE:ticket: --no-ticket; "
-               "without ~RESOURCE:waiters, &redlock:* and all behind it: --no-wake-ups";
+               "without +info +role: --trust-unknown; without +time ~RESOURCE:ticket: --no-ticket; "
+               "without ~RESOURCE:waiters &redlock:* +zadd +zrem +zpopmin +publish +subscribe: --no-wake-ups";
     case REDLOCK_TROUBLE_AHEAD:        return "set the clock that is wrong, by NTP; or, where no ticket is needed: --no-ticket";
     case REDLOCK_TROUBLE_LOADING:      return "wait until it has loaded its data";
     case REDLOCK_TROUBLE_OOM:          return "raise its maxmemory; maxmemory-policy must be noeviction";
