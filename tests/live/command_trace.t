@@ -90,6 +90,17 @@ texts() {
 }
 check 'it knows the scripts by their texts as well as by their SHA-1s' texts
 
+all_scripts() {
+    known=0
+    sha1s=$(sed -n 's/^#define WIRE_[A-Z]*_SHA1 "\(.*\)"/\1/p' redlock/wire.h)
+    for sha1 in $sha1s; do
+        grep -q "$sha1" tools/redlock/trace.c || { echo "trace.c lacks $sha1"; return 1; }
+        known=$((known + 1))
+    done
+    [ $known -ge 4 ]
+}
+check 'it knows all scripts that are sent' all_scripts
+
 looked() {
     is 0 status --guard 0 --trace door && says '=  status, round 1' && says '> +GETRANGE door 0 ' &&
     says '< +:-2 +there is no key'

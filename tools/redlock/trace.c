@@ -409,7 +409,7 @@ static void describe_vote(const struct trace *trace, unsigned k, const struct tr
     const struct redlock_round *round = redlock_last_round(trace->lock);
     enum redlock_vote vote = redlock_vote_of(trace->lock, k);
     bool is_late = asked->round != round->number || vote == REDLOCK_VOTE_PENDING;
-    char why[TRACE_TEXT_MAX];
+    char why[TRACE_TEXT_MAX / 4 * 3];
 
     if (is_error(reply, is_late ? "NOSCRIPT " : "")) {
         describe_error(reply, text, size);
