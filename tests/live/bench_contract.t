@@ -143,6 +143,32 @@ check 'redlock and raw exclude each other' contend_without_overlap redlock raw
 check 'an acquisition that failed is counted, and is an attempt' counts_refusals
 check 'redlock-blocking and redlock exclude each other' contend_without_overlap redlock-blocking redlock
 
+# ---- Waiters and kept locks ----
+
+# In a process each, or several in each: a win is counted once.
+# shellcheck disable=SC2016
+counts_waiters() {
+    count=$1
+    shift
+    run_bench redlock --mode waiters --concurrency "$count" --hold-us 500 --cycles 60 "$@" || return 1
+    is_true '$f{cycles} == 60 && $f{concurrency} == '"$count"' && $f{attempts} > 0 && abs($f{rounds} - $f{attempts} / 60) < 0.001' &&
+    is_true '0 < $f{round_trip_us} && 0 < $f{handover_p50_us} && $f{handover_p50_us} <= $f{handover_p99_us}' &&
+    is_true '0 <= $f{least_share} && $f{least_share} <= 1'
+}
+
+# Each is extended three times in its TTL, or somewhat more often.
+# shellcheck disable=SC2016
+keeps_locks() {
+    run_bench redlock --mode keeper --concurrency 50 --ttl 3000 --seconds 4 || return 1
+    is_true '$f{lost} == 0 && $f{cycles} >= 50 && $f{cycles} <= 50 * 6 && $f{most_in_10_ms} >= 1 && $f{most_in_10_ms} <= 50'
+}
+
+leaves_nothing() {
+    for port in $ports; do
+        ask "$port" 'DBSIZE' | grep -q '^:0' || { ask "$port" 'KEYS *'; return 1; }
+    done
+}
+
 # ---- What the nodes see ----
 
 # ask PORT WORDS: puts one command and prints the first line of the answer.
@@ -191,12 +217,15 @@ sees_new_names() {
 }
 
 leaves_no_key() {
-    run_bench "$@" --seconds 0.1 || return 1
-    for port in $ports; do
-        ask "$port" 'DBSIZE' | grep -q '^:0' || { ask "$port" 'KEYS *'; return 1; }
-    done
+    run_bench "$@" --seconds 0.1 && leaves_nothing
 }
 
+for waiters in 2 20; do
+    check "$waiters waiters that listen are counted" counts_waiters $waiters --wake-ups
+    check "$waiters waiters that poll are counted" counts_waiters $waiters
+done
+check 'kept locks are counted, and none is lost' keeps_locks
+check 'of all that nothing is left behind' leaves_nothing
 check 'the nodes are told the same by the library and by raw sockets' sees_the_same_commands --ttl 12345
 for client in $clients; do
     check "$client acquires a fresh key in each cycle" sees_new_names "$client" 2

@@ -1,7 +1,9 @@
 /* redlock-bench: how long acquiring and releasing takes, and how many cycles of both fit in a second.
  *
  *   bench_main.c      options, and the JSON line
- *   bench_loop.c      the three modes: what is done with a client, and when the clock is read
+ *   bench_loop.c      latency, throughput, contend: what is done with a client, and when the clock is read
+ *   bench_waiters.c   many waiters on one resource, with wake-ups and without
+ *   bench_keeper.c    many locks that are kept
  *   bench_figures.c   samples, percentiles, CPU time and memory
  *   bench_redlock.c   two clients with the library: its blocking face and its event-loop face. Public headers only
  *   bench_raw.c       the reference without it: the same bytes, sent by hand
@@ -24,18 +26,19 @@ enum {
     BENCH_SECONDS_MAX = 600         /* Memory for the samples of so many cycles or seconds can be had. */
 };
 
-enum bench_mode { BENCH_LATENCY, BENCH_THROUGHPUT, BENCH_CONTEND };
+enum bench_mode { BENCH_LATENCY, BENCH_THROUGHPUT, BENCH_CONTEND, BENCH_WAITERS, BENCH_KEEPER };
 
 struct bench_options {
     const char *client, *nodes, *key, *events, *id, *name;
     enum bench_mode mode;
     unsigned node_count;
-    unsigned concurrency;           /* Loops at once: 1 but in throughput mode. */
+    unsigned concurrency;           /* Loops, waiters, kept locks at once: 1 in the other modes. */
     uint32_t ttl_ms, node_timeout_ms;
     uint64_t hold_ns, think_ns, retry_ns, retry_jitter_ns;
     double seconds, warmup;
     uint64_t cycles;                /* 0: end after `seconds`. */
     bool ticket;                    /* Acquire with one. */
+    bool wake_ups;                  /* Waiters listen, and do not only ask now and then. */
 };
 
 /* ---- Clients ---- */
@@ -99,6 +102,10 @@ void bench_figures_print(struct bench_figures *f, const struct bench_options *op
 
 void bench_figures_free(struct bench_figures *f);
 
+/* Sorts samples; and finds the smallest of sorted ones that at least percent of 100 are not above. count > 0 */
+void bench_sort(uint32_t *samples, uint64_t count);
+double bench_percentile_us(const uint32_t *sorted, uint64_t count, unsigned percent);
+
 /* ---- The rest ---- */
 
 /* CLOCK_MONOTONIC; and CLOCK_REALTIME in microseconds. */
@@ -112,5 +119,9 @@ int bench_poll(struct pollfd *polled, unsigned count, uint64_t until_ns);
 /* Runs the mode and fills in the figures. events: where to, or NULL. */
 void bench_loop(const struct bench_client *client, void *context, const struct bench_options *options,
                 struct bench_figures *figures, FILE *events);
+
+/* These two run a mode that no client but redlock has, and print its line. */
+void bench_waiters(const struct bench_options *options);
+void bench_keeper(const struct bench_options *options, struct bench_figures *figures);
 
 #endif

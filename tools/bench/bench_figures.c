@@ -117,8 +117,13 @@ static int compare_samples(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Nearest rank: the smallest sample that at least `percent` of 100 are not above. */
-static double percentile_us(const uint32_t *sorted, uint64_t count, unsigned percent)
+void bench_sort(uint32_t *samples, uint64_t count)
+{
+    qsort(samples, (size_t)count, sizeof *samples, compare_samples);
+}
+
+/* By nearest rank. */
+double bench_percentile_us(const uint32_t *sorted, uint64_t count, unsigned percent)
 {
     uint64_t rank = (count * percent + 99) / 100;
     return sorted[rank - 1] / 1000.0;
@@ -126,9 +131,9 @@ static double percentile_us(const uint32_t *sorted, uint64_t count, unsigned per
 
 static void print_samples(const char *kind, uint32_t *samples, uint64_t count)
 {
-    qsort(samples, (size_t)count, sizeof *samples, compare_samples);
-    printf(",\"%s_p50_us\":%.3f,\"%s_p99_us\":%.3f,\"%s_max_us\":%.3f", kind, percentile_us(samples, count, 50), kind,
-           percentile_us(samples, count, 99), kind, percentile_us(samples, count, 100));
+    bench_sort(samples, count);
+    printf(",\"%s_p50_us\":%.3f,\"%s_p99_us\":%.3f,\"%s_max_us\":%.3f", kind, bench_percentile_us(samples, count, 50), kind,
+           bench_percentile_us(samples, count, 99), kind, bench_percentile_us(samples, count, 100));
 }
 
 /* Quotes what a user chose as a name. */
@@ -153,7 +158,7 @@ static void print_per_cycle(struct bench_figures *f)
 
 void bench_figures_print(struct bench_figures *f, const struct bench_options *options)
 {
-    static const char *const modes[] = { "latency", "throughput", "contend" };
+    static const char *const modes[] = { "latency", "throughput", "contend", "waiters", "keeper" };
     double seconds = (double)(f->ended_at - f->began_at) / 1e9;
     print_text("{\"client\":", options->name ? options->name : options->client);
     print_text(",\"mode\":", modes[options->mode]);

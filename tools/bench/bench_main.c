@@ -16,6 +16,9 @@ static const char USAGE[] =
     "  --mode throughput      --concurrency W such loops at once, in one thread and over one connection a node\n"
     "  --mode contend         one contender on --key: hold --hold-us, release, wait --think-us, again;\n"
     "                         after a refusal wait --retry-ms, give or take --retry-jitter ms\n"
+    "  --mode waiters         --concurrency W clients wait for --key: each holds it for --hold-us, and waits again;\n"
+    "                         --wake-ups: they listen for releases, and do not only ask every --retry-ms\n"
+    "  --mode keeper          --concurrency W locks are kept by one client\n"
     "  --events FILE          contend: a line \"id acquired release_began release_done\" for every lock,\n"
     "                         in nanoseconds of CLOCK_MONOTONIC; the id is --id\n"
     "  --seconds S            measured part (1), after a part of --warmup S that is not counted (0.2)\n"
@@ -30,7 +33,7 @@ static const char USAGE[] =
 enum {
     OPTION_CLIENT = 1, OPTION_NODES, OPTION_MODE, OPTION_CONCURRENCY, OPTION_KEY, OPTION_HOLD_US, OPTION_THINK_US,
     OPTION_RETRY_MS, OPTION_RETRY_JITTER, OPTION_EVENTS, OPTION_ID, OPTION_SECONDS, OPTION_WARMUP, OPTION_CYCLES, OPTION_TTL,
-    OPTION_TICKET, OPTION_NODE_TIMEOUT_MS, OPTION_NAME, OPTION_HELP
+    OPTION_TICKET, OPTION_WAKE_UPS, OPTION_NODE_TIMEOUT_MS, OPTION_NAME, OPTION_HELP
 };
 
 static const struct option OPTIONS[] = {
@@ -50,6 +53,7 @@ static const struct option OPTIONS[] = {
     { "cycles", required_argument, NULL, OPTION_CYCLES },
     { "ttl", required_argument, NULL, OPTION_TTL },
     { "ticket", no_argument, NULL, OPTION_TICKET },
+    { "wake-ups", no_argument, NULL, OPTION_WAKE_UPS },
     { "node-timeout-ms", required_argument, NULL, OPTION_NODE_TIMEOUT_MS },
     { "name", required_argument, NULL, OPTION_NAME },
     { "help", no_argument, NULL, OPTION_HELP },
@@ -87,6 +91,8 @@ static enum bench_mode read_mode(const char *text)
     if (strcmp(text, "latency") == 0) return BENCH_LATENCY;
     if (strcmp(text, "throughput") == 0) return BENCH_THROUGHPUT;
     if (strcmp(text, "contend") == 0) return BENCH_CONTEND;
+    if (strcmp(text, "waiters") == 0) return BENCH_WAITERS;
+    if (strcmp(text, "keeper") == 0) return BENCH_KEEPER;
     refuse("no such mode", text);
 }
 
@@ -117,6 +123,7 @@ static void read_option(struct bench_options *o, int option, const char *value)
     case OPTION_CYCLES:          o->cycles = read_count(value, BENCH_CYCLES_MAX); break;
     case OPTION_TTL:             o->ttl_ms = (uint32_t)read_count(value, INT32_MAX); break;
     case OPTION_TICKET:          o->ticket = true; break;
+    case OPTION_WAKE_UPS:        o->wake_ups = true; break;
     case OPTION_NODE_TIMEOUT_MS: o->node_timeout_ms = (uint32_t)read_count(value, INT32_MAX); break;
     case OPTION_NAME:            o->name = value; break;
     case OPTION_HELP:            fputs(USAGE, stdout); exit(0);
@@ -140,7 +147,7 @@ static void read_options(struct bench_options *o, int argc, char **argv)
     if (*o->key == '\0' || strlen(o->key) > BENCH_KEY_MAX) refuse("a key has 1 to 512 bytes", o->key);
     o->node_count = count_nodes(o->nodes);
     if (o->node_count > BENCH_NODES_MAX) refuse("more than 15 nodes", o->nodes);
-    if (o->mode != BENCH_THROUGHPUT) o->concurrency = 1;
+    if (o->mode == BENCH_LATENCY || o->mode == BENCH_CONTEND) o->concurrency = 1;
 }
 
 /* Opened ahead of time, so that a run is not wasted. NULL without --events. */
@@ -155,6 +162,23 @@ static FILE *open_events(const struct bench_options *o)
     return events;
 }
 
+/* One of the modes that every client has. */
+static int run_client(const struct bench_options *options, struct bench_figures *figures)
+{
+    const struct bench_client *client = find_client(options->client);
+    FILE *events = open_events(options);
+    void *context = client->open(options);
+    if (!context) return 1;
+    bench_loop(client, context, options, figures, events);
+    client->close(context);
+    if (events && fclose(events) != 0) {
+        perror(options->events);
+        return 1;
+    }
+    bench_figures_print(figures, options);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct bench_options options = {
@@ -162,22 +186,17 @@ int main(int argc, char **argv)
         .retry_ns = 100000000, .retry_jitter_ns = 50000000, .seconds = 1, .warmup = 0.2,
     };
     struct bench_figures figures;
+    int status = 0;
     read_options(&options, argc, argv);
-    const struct bench_client *client = find_client(options.client);
-    FILE *events = open_events(&options);
     if (!bench_figures_init(&figures, &options)) {
         fprintf(stderr, "redlock-bench: no memory for that many samples\n");
         return 1;
     }
-    void *context = client->open(&options);
-    if (!context) return 1;
-    bench_loop(client, context, &options, &figures, events);
-    client->close(context);
-    if (events && fclose(events) != 0) {
-        perror(options.events);
-        return 1;
+    switch (options.mode) {
+    case BENCH_WAITERS: bench_waiters(&options); break;
+    case BENCH_KEEPER:  bench_keeper(&options, &figures); break;
+    default:            status = run_client(&options, &figures);
     }
-    bench_figures_print(&figures, &options);
     bench_figures_free(&figures);
-    return 0;
+    return status;
 }

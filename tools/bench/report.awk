@@ -8,6 +8,8 @@
     rounds = round > rounds ? round : rounds
     take("acq_p50_us"); take("acq_p99_us"); take("rel_p50_us"); take("rel_p99_us"); take("cycles_per_s"); take("fail")
     value[row, round, client, "cpu"] = field("cpu_user_us") + field("cpu_sys_us")
+    if (row ~ /^(waiters|shares)/) take_waiters()
+    if (row ~ /^keeper/) keeper = $0
 }
 
 function field(name,    at) {
@@ -16,6 +18,18 @@ function field(name,    at) {
 }
 
 function take(name) { value[row, round, client, name] = field(name) }
+
+# In round trips, too: those of the same run.
+function take_waiters(    trip) {
+    trip = field("round_trip_us")
+    value[row, round, client, "trip"] = trip
+    value[row, round, client, "handover"] = field("handover_p50_us")
+    value[row, round, client, "attempt"] = field("attempt_p50_us")
+    value[row, round, client, "trips"] = field("handover_p50_us") / trip
+    value[row, round, client, "trips_p99"] = field("handover_p99_us") / trip
+    take("rounds"); take("least_share"); take("cycles")
+    runs[row] = round
+}
 
 function sort(a, n,    i, j, x) {
     for (i = 2; i <= n; i++) {
@@ -78,6 +92,19 @@ function latency_table(    n, i, nodes) {
     latency_row("release, N=5, blocking", "latency/5", "redlock-blocking", "rel")
 }
 
+function ticket_table(    n, i, nodes) {
+    printf "\nThe same with a ticket, beside raw sockets that send the same. Budget: the median within %d %% of raw.\n", LATENCY_PERCENT
+    printf "  %-22s %8s %8s  %-18s %8s %8s  %-18s %s\n", "", "raw", "redlock", "ratio", "raw p99", "redlock", "ratio", "median"
+    n = split("1 3 5", nodes, " ")
+    for (i = 1; i <= n; i++) latency_row("acquire, N=" nodes[i], "ticket/" nodes[i], "redlock", "acq")
+    for (i = 1; i <= n; i++) latency_row("release, N=" nodes[i], "ticket/" nodes[i], "redlock", "rel")
+    printf "  What a ticket costs, redlock with it to redlock without:"
+    for (i = 1; i <= n; i++)
+        printf "%s acquire, N=%d: %s", (i > 1 ? ";" : ""), nodes[i],
+               spread(ratio("ticket/" nodes[i], "redlock", "latency/" nodes[i], "redlock", "acq_p50_us"))
+    print ""
+}
+
 function throughput_row(locks,    row, r) {
     row = "throughput/" locks
     r = ratio(row, "redlock", row, "raw", "cycles_per_s")
@@ -131,6 +158,52 @@ function trouble_table() {
     print "  (hung: stopped before it is connected to. slow: stopped for 20 ms, again and again.)"
 }
 
+# The median of so many rounds as there were of this row.
+function run_median(row, client, name,    all, m) {
+    all = rounds
+    rounds = runs[row]
+    m = median(row, client, name)
+    rounds = all
+    return m
+}
+
+function goal(is_met) { return is_met ? "ok" : "missed" }
+
+function waiters_row(count, kind,    row, trips, spent) {
+    row = "waiters/" count
+    trips = run_median(row, kind, "trips")
+    spent = run_median(row, kind, "rounds")
+    printf "  %7d  %-9s %10.0f %10.0f %10.0f %10.2f %8.2f %8.2f %7.2f  %s\n", count, kind, run_median(row, kind, "trip"),
+           run_median(row, kind, "attempt"), run_median(row, kind, "handover"), trips, run_median(row, kind, "trips_p99"), spent,
+           run_median(row, kind, "least_share"),
+           kind == "polling" ? "" : (count == 8 ? "hand-over " goal(trips <= 3) ", " : "") "attempts " goal(spent <= 2)
+}
+
+function waiters_table(    n, i, counts) {
+    print "\nWaiters on one resource, N=3, held for 5 ms, all but one waiting. Goals, when they listen: 3 round trips at the median"
+    print "with 8 waiters from the call that releases to the next holder, 2 attempts an acquisition."
+    printf "  %7s  %-9s %10s %10s %10s %10s %8s %8s %7s\n", "waiters", "", "round trip", "last round", "hand-over", "in trips", "p99",
+           "attempts", "least"
+    n = split("2 8 64 512", counts, " ")
+    for (i = 1; i <= n; i++) {
+        waiters_row(counts[i], "listening")
+        waiters_row(counts[i], "polling")
+    }
+    print "  (microseconds. round trip: an acquire of one client alone, before. last round: of those who won. least: the smallest"
+    print "  part that one got of a fair share.)"
+    printf "  Of %d acquisitions by 8 waiters the smallest share is %.2f of a fair one when they listen (goal: 0.50), %s;\n",
+           value["shares/8", 1, "listening", "cycles"], value["shares/8", 1, "listening", "least_share"],
+           goal(value["shares/8", 1, "listening", "least_share"] >= 0.5)
+    printf "  %.2f when they poll.\n", value["shares/8", 1, "polling", "least_share"]
+}
+
+function keeper_row() {
+    $0 = keeper
+    printf "\n%d locks with a TTL of %d ms kept by one engine, N=5: %.0f extensions a second, %.1f %% of one core, at most %d of\n",
+           field("concurrency"), field("ttl_ms"), field("extensions_per_s"), 100 * field("cpu_share"), field("most_in_10_ms")
+    printf "them begun within 10 ms (evenly it would be %.0f); %d lost.\n", field("extensions_per_s") / 100, field("lost")
+}
+
 function failures(    key, part, sum) {
     for (key in value) {
         split(key, part, SUBSEP)
@@ -144,7 +217,10 @@ END {
     THROUGHPUT_PERCENT = 25     # Of raw, below.
     SAME_PERCENT = 10           # What two runs of the same differ by, at worst.
     latency_table()
+    ticket_table()
     throughput_table()
     trouble_table()
+    waiters_table()
+    keeper_row()
     failures()
 }

@@ -1,0 +1,425 @@
+/* Many waiters on one resource: how long a hand-over takes, from a holder's release to the next one's start; how many
+ * attempts an acquisition costs; and how evenly the waiters get their turn.
+ *
+ * Each waiter is a client of its own, with its own connections. Eight waiters are eight processes; more of them share these,
+ * in an event loop each. Each holds the lock for --hold-us, releases it, and waits for it again at once: all but one of them
+ * are waiting at any time. What they find out is put into memory that they share.
+ *
+ * The unit is a round trip in the same rhythm, just before: what one client needs to acquire, behind a pause as long as the
+ * lock is held later. */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include "../../redlock/redlock_client.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    WAITERS_SESSIONS_MAX = REDLOCK_SESSIONS(BENCH_NODES_MAX, true),
+    WAITERS_PROCESSES = 8,
+    WAITERS_EVENTS = 256,           /* Taken from the kernel at once. */
+    WAITERS_GLANCE_MS = 50,         /* So often a process looks whether the others have come to an end. */
+    WAITERS_ALONE = 60,             /* Round trips that are measured. */
+    WAITERS_SESSION_BITS = 5,
+    WAITERS_RATE_MAX = 100000,      /* Wins a second that there is memory for. */
+    WAITERS_CLOSE_MS = 1000
+};
+
+_Static_assert(WAITERS_SESSIONS_MAX <= 1 << WAITERS_SESSION_BITS, "an event names a waiter and a session");
+
+static const uint64_t WAITERS_NEVER = UINT64_MAX;
+
+/* One waiter. Times are of bench_now_ns. */
+struct waiter {
+    unsigned number;                /* Of all. */
+    struct redlock_client client;
+    struct redlock_lock lock;
+    struct { int fd; unsigned events; } watched[WAITERS_SESSIONS_MAX];     /* As epoll knows them. */
+    unsigned ready;                 /* Sessions with something to receive. */
+    uint64_t step_at;               /* When its engine must be called. */
+    uint64_t think_until;           /* Until when it holds, or pauses; NEVER: neither. */
+    uint64_t acquire_at;
+    bool is_holder;
+    uint32_t round;                 /* The last one before it began to acquire. */
+};
+
+/* What all processes know. */
+struct findings {
+    _Atomic uint64_t measure_from, measure_until;   /* 0: not yet known. */
+    _Atomic uint64_t release_at;    /* When the last release began. */
+    _Atomic uint64_t won, attempts; /* In the measured part. */
+    uint64_t capacity;
+    _Atomic uint64_t shares[BENCH_CONCURRENCY_MAX];
+    uint32_t *handovers, *rounds;   /* Of each win: nanoseconds since the release, and of its own round. */
+};
+
+/* Those of one process. */
+struct waiters {
+    const struct bench_options *options;
+    struct findings *findings;
+    int epoll;
+    unsigned first, count;          /* Of all waiters, those from `first` on. */
+    struct waiter **all;
+    bool is_alone;
+    unsigned alone_count;
+    uint32_t alone[WAITERS_ALONE];  /* Nanoseconds. */
+};
+
+static _Noreturn void fail(const char *what, const char *why)
+{
+    fprintf(stderr, "redlock-bench: %s: %s\n", what, why);
+    exit(1);
+}
+
+/* ---- One waiter's connections ---- */
+
+static void open_waiter(const struct waiters *w, struct waiter *one)
+{
+    struct redlock_options o;
+    struct redlock_mistake mistake = { .text = "" };
+    enum redlock_status status;
+
+    redlock_options_init(&o);
+    o.engine.guard_ms = 0;
+    o.engine.node_timeout_ms = w->options->node_timeout_ms;
+    o.engine.wake_ups = w->options->wake_ups;
+    o.engine.retry_ms = (uint32_t)(w->options->retry_ns / 1000000);
+    status = redlock_open(&one->client, w->options->nodes, &o, &mistake);
+    if (status == REDLOCK_OK) status = redlock_connect(&one->client, BENCH_CONNECT_MS);
+    if (status != REDLOCK_OK) fail("a waiter does not connect", redlock_status_text(status));
+    redlock_lock_init(&one->lock);
+    one->think_until = WAITERS_NEVER;
+    for (unsigned k = 0; k < WAITERS_SESSIONS_MAX; k++) one->watched[k].fd = -1;
+}
+
+static void watch(const struct waiters *w, unsigned number, unsigned k)
+{
+    struct waiter *one = w->all[number];
+    int fd = redlock_fd(&one->client, k);
+    unsigned events = redlock_events(&one->client, k);
+    struct epoll_event event = {
+        .events = (events & REDLOCK_READ ? EPOLLIN : 0u) | (events & REDLOCK_WRITE ? EPOLLOUT : 0u),
+        .data = { .u32 = number << WAITERS_SESSION_BITS | k },
+    };
+
+    if (fd == one->watched[k].fd && events == one->watched[k].events) return;
+    if (fd >= 0 && epoll_ctl(w->epoll, EPOLL_CTL_MOD, fd, &event) != 0 && epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+        fail("epoll_ctl", "refused");
+    one->watched[k].fd = fd;
+    one->watched[k].events = events;
+}
+
+/* Lets the waiter's client do what it can, and learns when it must be called again. */
+static void step(const struct waiters *w, unsigned number)
+{
+    struct waiter *one = w->all[number];
+    struct redlock *r = redlock_engine(&one->client);
+    enum redlock_status status = redlock_step_ready(&one->client, one->ready);
+    uint64_t at, now;
+
+    if (status != REDLOCK_OK) fail("redlock_step_ready", redlock_status_text(status));
+    one->ready = 0;
+    for (unsigned k = 0; k < redlock_sessions(r); k++) watch(w, number, k);
+    at = redlock_poll_ms(&one->client) == 0 ? 0 : redlock_wake_at(r);
+    now = redlock_now_us();
+    one->step_at = at == REDLOCK_NEVER ? WAITERS_NEVER : bench_now_ns() + (at > now ? at - now : 0) * 1000;
+}
+
+/* ---- What it does ---- */
+
+static void acquire(struct waiters *w, struct waiter *one)
+{
+    struct redlock_request request = {
+        .resource = w->options->key, .resource_size = strlen(w->options->key), .ttl_ms = w->options->ttl_ms,
+        .wait_ms = REDLOCK_FOREVER, .wall_us = bench_wall_us(),
+    };
+    enum redlock_status status;
+
+    one->acquire_at = bench_now_ns();
+    one->round = redlock_last_round(&one->lock)->number;
+    status = redlock_start_acquire(redlock_engine(&one->client), &one->lock, &request, redlock_now_us());
+    if (status != REDLOCK_OK) fail("redlock_start_acquire", redlock_status_text(status));
+}
+
+static void release(struct waiters *w, struct waiter *one)
+{
+    w->findings->release_at = bench_now_ns();
+    enum redlock_status status = redlock_start_release(redlock_engine(&one->client), &one->lock, redlock_now_us());
+    if (status != REDLOCK_OK) fail("redlock_start_release", redlock_status_text(status));
+}
+
+static bool is_measured(const struct waiters *w, uint64_t now)
+{
+    return !w->is_alone && now >= w->findings->measure_from && now < w->findings->measure_until;
+}
+
+/* Attempts since it last began: those that are lost count when they are made, whoever wins. */
+static void count_attempts(struct waiters *w, struct waiter *one)
+{
+    uint32_t round = redlock_last_round(&one->lock)->number;
+
+    if (is_measured(w, bench_now_ns())) w->findings->attempts += round - one->round;
+    one->round = round;
+}
+
+static void count_win(struct waiters *w, struct waiter *one, uint64_t now)
+{
+    const struct redlock_round *round = redlock_last_round(&one->lock);
+    struct findings *f = w->findings;
+    uint64_t took = now - f->release_at, sample = f->won++;
+
+    if (sample >= f->capacity) return;
+    f->handovers[sample] = took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
+    f->rounds[sample] = (uint32_t)(round->decided_at - round->started_at) * 1000;
+    f->shares[one->number]++;
+}
+
+static void take(struct waiters *w, struct waiter *one, uint64_t now)
+{
+    one->is_holder = true;
+    one->think_until = now + (w->is_alone ? 0 : w->options->hold_ns);
+    if (w->is_alone && w->alone_count < WAITERS_ALONE) w->alone[w->alone_count++] = (uint32_t)(now - one->acquire_at);
+    if (is_measured(w, now)) count_win(w, one, now);
+}
+
+/* Something has ended: an acquire or a release. */
+static void advance(struct waiters *w, struct waiter *one)
+{
+    uint64_t now = bench_now_ns();
+
+    if (!one->is_holder) count_attempts(w, one);
+    if (!redlock_next_done(redlock_engine(&one->client))) return;
+    if (one->is_holder) {
+        one->is_holder = false;
+        if (w->is_alone) one->think_until = now + w->options->hold_ns;
+        else             acquire(w, one);
+    } else if (redlock_lock_status(&one->lock) == REDLOCK_OK) {
+        take(w, one, now);
+    } else {
+        fail("a waiter gets nothing", redlock_status_text(redlock_lock_status(&one->lock)));
+    }
+    one->step_at = 0;
+}
+
+/* A hold, or a pause, is over. */
+static void resume(struct waiters *w, struct waiter *one)
+{
+    one->think_until = WAITERS_NEVER;
+    if (one->is_holder) release(w, one);
+    else                acquire(w, one);
+    one->step_at = 0;
+}
+
+/* ---- The loop ---- */
+
+static uint64_t next_time(const struct waiters *w, uint64_t until_ns)
+{
+    for (unsigned i = 0; i < w->count; i++) {
+        if (w->all[i]->step_at < until_ns) until_ns = w->all[i]->step_at;
+        if (w->all[i]->think_until < until_ns) until_ns = w->all[i]->think_until;
+    }
+    return until_ns;
+}
+
+/* Whoever has something to receive is served at once, in the order in which the kernel tells. */
+static void serve_ready(struct waiters *w)
+{
+    struct epoll_event events[WAITERS_EVENTS];
+    int count = epoll_wait(w->epoll, events, WAITERS_EVENTS, 0);
+
+    for (int i = 0; i < count; i++) {
+        unsigned number = events[i].data.u32 >> WAITERS_SESSION_BITS;
+        w->all[number]->ready |= 1u << (events[i].data.u32 & ((1u << WAITERS_SESSION_BITS) - 1));
+        step(w, number);
+        advance(w, w->all[number]);
+    }
+}
+
+static void serve_due(struct waiters *w)
+{
+    uint64_t now = bench_now_ns();
+
+    for (unsigned i = 0; i < w->count; i++) {
+        if (w->all[i]->think_until <= now) resume(w, w->all[i]);
+        if (w->all[i]->step_at > now) continue;
+        step(w, i);
+        advance(w, w->all[i]);
+    }
+}
+
+static bool is_complete(const struct waiters *w)
+{
+    return w->is_alone ? w->alone_count == WAITERS_ALONE : w->findings->won >= w->findings->capacity;
+}
+
+static void run(struct waiters *w, uint64_t until_ns)
+{
+    for (uint64_t now; (now = bench_now_ns()) < until_ns && !is_complete(w);) {
+        struct pollfd polled = { .fd = w->epoll, .events = POLLIN };
+        uint64_t glance = now + (uint64_t)WAITERS_GLANCE_MS * 1000000;
+        serve_due(w);
+        if (bench_poll(&polled, 1, next_time(w, glance < until_ns ? glance : until_ns)) > 0) serve_ready(w);
+    }
+}
+
+/* ---- One process ---- */
+
+static void open_all(struct waiters *w)
+{
+    w->all = calloc(w->count, sizeof(struct waiter *));
+    w->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (!w->all || w->epoll < 0) fail("waiters", "no memory or descriptors");
+    for (unsigned i = 0; i < w->count; i++) {
+        w->all[i] = calloc(1, sizeof *w->all[i]);
+        if (!w->all[i]) fail("waiters", "no memory");
+        w->all[i]->number = w->first + i;
+        open_waiter(w, w->all[i]);
+    }
+}
+
+/* What is held, or waited for, is given back. */
+static void close_all(struct waiters *w)
+{
+    for (unsigned i = 0; i < w->count; i++) {
+        struct waiter *one = w->all[i];
+        redlock_cancel(redlock_engine(&one->client), &one->lock, redlock_now_us());
+        (void)redlock_start_release(redlock_engine(&one->client), &one->lock, redlock_now_us());
+        redlock_close(&one->client, WAITERS_CLOSE_MS);
+        free(one);
+    }
+    free(w->all);
+    (void)close(w->epoll);
+}
+
+/* In the parent, before there are others. */
+static double round_trip_us(const struct bench_options *options, struct findings *findings)
+{
+    struct waiters w = { .options = options, .findings = findings, .count = 1, .is_alone = true };
+
+    open_all(&w);
+    resume(&w, w.all[0]);
+    run(&w, bench_now_ns() + UINT64_C(60) * 1000000000);
+    close_all(&w);
+    if (w.alone_count < WAITERS_ALONE) fail("one waiter", "has not acquired a free lock often enough in a minute");
+    bench_sort(w.alone, w.alone_count);
+    return bench_percentile_us(w.alone, w.alone_count, 50);
+}
+
+/* Tells by `opened` that it is ready; begins when `begin` is closed at the other end. */
+static _Noreturn void be_child(struct waiters *w, int opened, int begin)
+{
+    char byte = 0;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    open_all(w);
+    if (write(opened, &byte, 1) != 1 || read(begin, &byte, 1) != 0) fail("a process", "has no parent");
+    for (unsigned i = 0; i < w->count; i++) resume(w, w->all[i]);
+    run(w, w->findings->measure_until);
+    close_all(w);
+    exit(0);
+}
+
+/* ---- All processes ---- */
+
+static unsigned begin_children(const struct bench_options *options, struct findings *findings, const int opened[2],
+                               const int begin[2])
+{
+    unsigned count = options->concurrency < WAITERS_PROCESSES ? options->concurrency : WAITERS_PROCESSES;
+
+    for (unsigned i = 0; i < count; i++) {
+        unsigned first = options->concurrency * i / count, next = options->concurrency * (i + 1) / count;
+        struct waiters w = { .options = options, .findings = findings, .first = first, .count = next - first };
+        pid_t pid = fork();
+        if (pid < 0) fail("fork", "refused");
+        if (pid > 0) continue;
+        (void)close(begin[1]);
+        be_child(&w, opened[1], begin[0]);
+    }
+    return count;
+}
+
+/* All children have opened their clients: now they begin, all at once. */
+static void let_begin(const struct bench_options *options, struct findings *findings, unsigned count, int opened,
+                      const int begin[2])
+{
+    double seconds = options->cycles > 0 ? BENCH_SECONDS_MAX : options->seconds;
+    char byte;
+
+    for (unsigned i = 0; i < count; i++)
+        if (read(opened, &byte, 1) != 1) fail("a process of waiters", "has failed");
+    findings->measure_from = bench_now_ns() + (uint64_t)(options->warmup * 1e9);
+    findings->measure_until = findings->measure_from + (uint64_t)(seconds * 1e9);
+    (void)close(begin[0]);
+    (void)close(begin[1]);
+}
+
+/* False: some child has failed. */
+static bool wait_for_children(unsigned count)
+{
+    bool is_well = true;
+    int status;
+
+    for (unsigned i = 0; i < count; i++) is_well &= wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return is_well;
+}
+
+static void print(const struct bench_options *options, struct findings *f, double round_trip_us)
+{
+    uint64_t won = f->won < f->capacity ? f->won : f->capacity, least = UINT64_MAX, now = bench_now_ns();
+    uint64_t until = now < f->measure_until ? now : f->measure_until;
+    double seconds = (double)(until - f->measure_from) / 1e9;
+
+    for (unsigned i = 0; i < options->concurrency; i++) least = f->shares[i] < least ? f->shares[i] : least;
+    bench_sort(f->handovers, won);
+    bench_sort(f->rounds, won);
+    printf("{\"client\":\"redlock\",\"mode\":\"waiters\",\"n\":%u,\"concurrency\":%u,\"wake_ups\":%d,\"seconds\":%.6f",
+           options->node_count, options->concurrency, options->wake_ups, seconds);
+    printf(",\"cycles\":%" PRIu64 ",\"cycles_per_s\":%.1f,\"round_trip_us\":%.3f,\"attempts\":%" PRIu64, won,
+           (double)won / seconds, round_trip_us, f->attempts);
+    if (won > 0)
+        printf(",\"handover_p50_us\":%.3f,\"handover_p99_us\":%.3f,\"attempt_p50_us\":%.3f,\"rounds\":%.3f,\"least_share\":%.3f",
+               bench_percentile_us(f->handovers, won, 50), bench_percentile_us(f->handovers, won, 99),
+               bench_percentile_us(f->rounds, won, 50),
+               (double)f->attempts / (double)won, (double)least * options->concurrency / (double)won);
+    printf("}\n");
+}
+
+/* As many wins as there can be, or as are asked for, fit. */
+static struct findings *share_findings(const struct bench_options *o)
+{
+    uint64_t capacity = o->cycles > 0 ? o->cycles : (uint64_t)(o->seconds * WAITERS_RATE_MAX) + 1;
+    size_t size = sizeof(struct findings) + 2 * capacity * sizeof(uint32_t);
+    struct findings *findings = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (findings == MAP_FAILED) fail("waiters", "no memory");
+    findings->capacity = capacity;
+    findings->handovers = (uint32_t *)(findings + 1);       /* The same address in every child. */
+    findings->rounds = findings->handovers + capacity;
+    return findings;
+}
+
+void bench_waiters(const struct bench_options *options)
+{
+    struct findings *findings = share_findings(options);
+    double unit_us = round_trip_us(options, findings);
+    int opened[2], begin[2];
+    unsigned count;
+
+    if (pipe(opened) != 0 || pipe(begin) != 0) fail("pipe", "refused");
+    count = begin_children(options, findings, opened, begin);
+    (void)close(opened[1]);
+    let_begin(options, findings, count, opened[0], begin);
+    (void)close(opened[0]);
+    if (!wait_for_children(count)) fail("a process of waiters", "has failed");
+    print(options, findings, unit_us);
+}
