@@ -109,11 +109,9 @@ uint32_t waiter_hash(const struct redlock_lock *lock)
 bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t took = lock->round.decided_at - lock->round.started_at;
-    unsigned open = 0;
 
-    for (unsigned k = 0; k < r->node_count && r->config.wake_ups; k++) open += is_open(r, k);
-    if (lock->yields_to != waiter_hash(lock) || lock->wait_until == 0 || open < quorum_of(r->node_count)) return false;
-    if (!listen(r, lock)) return false;
+    if (lock->yields_to != waiter_hash(lock) || lock->wait_until == 0) return false;
+    if (!listen(r, lock)) return false;     /* Ears that are closed, since it has never waited, open meanwhile. */
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
     lock->retry_at = r->now_us + YIELD_ROUNDS * took + (uint64_t)r->config.retry_ms * 500;

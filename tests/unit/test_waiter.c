@@ -224,6 +224,29 @@ TEST(where_the_node_gives_no_place_there_is_none)
     CHECK_INT(talk->lock.waits, 0);
 }
 
+static void release_and_wake(struct talk *talk)
+{
+    CHECK_INT(redlock_start_release(&talk->engine, &talk->lock, talk->now_us), REDLOCK_OK);
+    EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);
+    answer(talk, NODE, ":2\r\n");
+}
+
+/* Or it would be faster than who was woken, again and again. */
+TEST(who_woke_another_lines_up_behind_him_although_he_has_never_waited)
+{
+    TALK((void)0);
+
+    start(talk, 100000);
+    said(talk, NODE);
+    answer(talk, NODE, "+OK\r\n");
+    release_and_wake(talk);
+    start(talk, 100000);
+    run_ms(talk, 2);
+    EXPECT_UNSAID(NODE, "SET\r\n");
+    CHECK_INT(talk->lock.phase, PHASE_WAITING);
+    CHECK_INT(talk->lock.waits, 1);
+}
+
 TEST(a_ttl_that_no_lock_has_is_not_taken_for_another)
 {
     TALK((void)0);
