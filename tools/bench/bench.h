@@ -6,7 +6,7 @@
  *   bench_keeper.c    many locks that are kept
  *   bench_figures.c   samples, percentiles, CPU time and memory
  *   bench_redlock.c   two clients with the library: its blocking face and its event-loop face. Public headers only
- *   bench_raw.c       the reference without it: the same bytes, sent by hand
+ *   bench_raw.c       the reference without it: the same bytes, sent by hand; bench_scripts.h: those of the scripts
  *
  * The modes see every client through struct bench_client, so all are timed by the same lines of code. */
 #ifndef BENCH_H

@@ -6,8 +6,7 @@
  * is, answers of all kinds. Do not lock with it. */
 #define _GNU_SOURCE
 #include "bench.h"
-
-#include "../../redlock/wire.h"     /* For the text of the scripts alone: the nodes must have the same to do. */
+#include "bench_scripts.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -22,8 +21,9 @@
 enum {
     RAW_TOKEN = 40,
     RAW_TICKET = 16,                /* Digits of the wall clock in microseconds. */
+    RAW_TICKET_LIFE_MS = 86400000, RAW_SKEW_MS = 10000,     /* redlock's defaults. */
     RAW_SHA1 = 40,
-    RAW_SCRIPT_MAX = sizeof WIRE_ACQUIRE_SCRIPT + sizeof WIRE_RELEASE_SCRIPT,
+    RAW_SCRIPT_MAX = sizeof RAW_ACQUIRE_SCRIPT + sizeof RAW_RELEASE_SCRIPT,
     RAW_HOST_MAX = 255,
     RAW_COMMAND_MAX = BENCH_KEY_MAX + 256,
     RAW_OUT_MIN = 65536,            /* Bytes that wait to be sent to a node, beside two commands of each slot. */
@@ -69,6 +69,7 @@ struct raw {
     size_t out_size;
     uint64_t token_count;
     uint64_t ticket;                /* The last one. Counted on from the wall clock: a node refuses what is far ahead of it. */
+    char acquire_sha1[RAW_SHA1 + 1], release_sha1[RAW_SHA1 + 1];
     struct raw_node *nodes;
     struct raw_operation *operations;
     struct bench_slot **done;       /* Ring of as many as there are slots. */
@@ -103,10 +104,10 @@ static void format_acquire_with_ticket(const struct raw *r, struct raw_command *
 {
     char ttl[16], life[16], skew[16];
     (void)snprintf(ttl, sizeof ttl, "%u", (unsigned)r->options->ttl_ms);
-    (void)snprintf(life, sizeof life, "%u", (unsigned)REDLOCK_TICKET_LIFE_MS);
-    (void)snprintf(skew, sizeof skew, "%u", (unsigned)REDLOCK_SKEW_MS);
+    (void)snprintf(life, sizeof life, "%u", (unsigned)RAW_TICKET_LIFE_MS);
+    (void)snprintf(skew, sizeof skew, "%u", (unsigned)RAW_SKEW_MS);
     begin_command(c, 9);
-    put_words(c, 3, (const char *const[]){ "EVALSHA", WIRE_ACQUIRE_SHA1, "1" });
+    put_words(c, 3, (const char *const[]){ "EVALSHA", r->acquire_sha1, "1" });
     c->key_at = put_argument(c, slot->key, slot->key_size);
     c->token_at = put_argument(c, NO_TOKEN, RAW_TOKEN);
     put_words(c, 1, (const char *const[]){ ttl });
@@ -125,10 +126,10 @@ static void format_acquire(const struct raw *r, struct raw_command *c, const str
     put_words(c, 3, (const char *const[]){ "NX", "PX", ttl });
 }
 
-static void format_release(struct raw_command *c, const struct bench_slot *slot, bool wakes)
+static void format_release(const struct raw *r, struct raw_command *c, const struct bench_slot *slot, bool wakes)
 {
     begin_command(c, wakes ? 6 : 5);
-    put_words(c, 3, (const char *const[]){ "EVALSHA", WIRE_RELEASE_SHA1, "1" });
+    put_words(c, 3, (const char *const[]){ "EVALSHA", r->release_sha1, "1" });
     c->key_at = put_argument(c, slot->key, slot->key_size);
     c->token_at = put_argument(c, NO_TOKEN, RAW_TOKEN);
     if (wakes) put_words(c, 1, (const char *const[]){ "" });
@@ -324,8 +325,8 @@ static bool wait_for(int fd, short events, uint64_t until_ns)
     return bench_poll(&polled, 1, until_ns) == 1 && (polled.revents & events) != 0;
 }
 
-/* Puts a script there, which the node knows by its SHA-1 from then on. */
-static bool load_script(const struct raw *r, int fd, const char *script, const char *sha1)
+/* Puts a script there, and keeps the SHA-1 by which the node knows it. */
+static bool load_script(const struct raw *r, int fd, const char *script, char sha1[RAW_SHA1 + 1])
 {
     char text[RAW_SCRIPT_MAX + 64], answer[sizeof "$40\r\n" + RAW_SHA1 + 2];
     uint64_t until_ns = bench_now_ns() + r->timeout_ns;
@@ -333,13 +334,15 @@ static bool load_script(const struct raw *r, int fd, const char *script, const c
                                    strlen(script), script);
     if (!wait_for(fd, POLLOUT, until_ns) || send(fd, text, size, MSG_NOSIGNAL) != (ssize_t)size) return false;
     if (!wait_for(fd, POLLIN, until_ns) || recv(fd, answer, sizeof answer, 0) < 5 + RAW_SHA1) return false;
-    return memcmp(answer, "$40\r\n", 5) == 0 && memcmp(answer + 5, sha1, RAW_SHA1) == 0;
+    if (memcmp(answer, "$40\r\n", 5) != 0) return false;
+    memcpy(sha1, answer + 5, RAW_SHA1);
+    return true;
 }
 
-static bool load_scripts(const struct raw *r, int fd)
+static bool load_scripts(struct raw *r, int fd)
 {
-    return load_script(r, fd, WIRE_RELEASE_SCRIPT, WIRE_RELEASE_SHA1) &&
-           load_script(r, fd, WIRE_ACQUIRE_SCRIPT, WIRE_ACQUIRE_SHA1);
+    return load_script(r, fd, RAW_RELEASE_SCRIPT, r->release_sha1) &&
+           load_script(r, fd, RAW_ACQUIRE_SCRIPT, r->acquire_sha1);
 }
 
 /* Takes "host:port" off the list. Returns -1 when there is nobody. */
@@ -391,8 +394,8 @@ static void raw_acquire(void *context, struct bench_slot *slot)
         o->slot = slot;
         if (r->options->ticket) format_acquire_with_ticket(r, &o->acquire, slot);
         else                    format_acquire(r, &o->acquire, slot);
-        format_release(&o->release, slot, true);
-        format_release(&o->withdraw, slot, false);
+        format_release(r, &o->release, slot, true);
+        format_release(r, &o->withdraw, slot, false);
     }
     write_all(r, o);
     begin_operation(r, o, &o->acquire);

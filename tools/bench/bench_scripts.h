@@ -1,0 +1,37 @@
+/* The scripts of redlock/wire.h, as the reference sends them: with others the nodes would not have the same to do. A test of
+ * the contract compares what the nodes are told. */
+#ifndef BENCH_SCRIPTS_H
+#define BENCH_SCRIPTS_H
+
+static const char RAW_ACQUIRE_SCRIPT[] =
+    "local c,t,m,p=redis.call,tonumber(ARGV[3]),'0',-2 "
+    "for _,k in ipairs(KEYS) do "
+    "local v=math.min(c('pttl',k),4294967295) if p~=-1 and (v==-1 or v>p) then p=v end "
+    "local x=t>0 and c('get',k..':ticket') if x and tonumber(x)>tonumber(m) then m=x end "
+    "end "
+    "if p~=-2 or t>0 and t<=tonumber(m) then return m..' '..p end "
+    "local w=c('time') "
+    "if t>w[1]*1e6+w[2]+ARGV[5]*1e3 then return redis.error_reply('AHEAD of the clock of this node: '..w[1]) end "
+    "for _,k in ipairs(KEYS) do "
+    "if t>0 then c('set',k..':ticket',ARGV[3],'px',ARGV[4]) end "
+    "c('set',k,ARGV[1],'px',ARGV[2]) "
+    "end "
+    "return redis.status_reply('OK')";
+
+static const char RAW_RELEASE_SCRIPT[] =
+    "local n,w,e=1,0 "
+    "for _,k in ipairs(KEYS) do "
+    "local v,q=redis.pcall('get',k),k..':waiters' "
+    "if ARGV[2] and ARGV[2]~='' then redis.pcall('zrem',q,ARGV[2]) end "
+    "if v==ARGV[1] then "
+    "redis.call('del',k) "
+    "while ARGV[2] do "
+    "local m=redis.pcall('zpopmin',q)[1] "
+    "if not m then break end "
+    "if redis.pcall('publish','redlock:'..m:sub(1,16),m:sub(18))~=0 then w=1 break end "
+    "end "
+    "elseif type(v)=='table' then e=v elseif v then n=-1 elseif n>0 then n=0 end "
+    "end "
+    "return e or n>0 and n+w or n";
+
+#endif
