@@ -279,4 +279,25 @@ TEST(what_was_written_is_read_back)
     }
 }
 
+TEST(a_text_may_stay_apart_from_its_head_and_end)
+{
+    char out[64];
+    struct resp_writer w;
+
+    resp_write_begin(&w, out, sizeof out, 0);
+    resp_command(&w, 2);
+    resp_text(&w, "ECHO");
+    resp_apart(&w, "far away");
+    CHECK(resp_end(&w));
+    CHECK_STR(w.apart, "far away");
+    CHECK_INT(w.apart_size, 8);
+    CHECK_MEM(out, w.used, "*2\r\n$4\r\nECHO\r\n$8\r\n\r\n", 20);
+    CHECK_INT(w.apart_at, 18);
+    resp_command(&w, 1);
+    resp_text(&w, "PING");
+    resp_apart(&w, "one argument too many");
+    CHECK(!resp_end(&w));
+    CHECK(!w.apart);
+}
+
 TAP_MAIN

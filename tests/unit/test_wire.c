@@ -195,6 +195,9 @@ static const struct {
     { WIRE_LOAD_RELEASE, TEXT(RESP_BULK, WIRE_EXTEND_SHA1), WIRE_WRONG },
     { WIRE_LOAD_EXTEND, TEXT(RESP_BULK, WIRE_EXTEND_SHA1), WIRE_GRANTED },
     { WIRE_LOAD_EXTEND, TEXT(RESP_SIMPLE, WIRE_EXTEND_SHA1), WIRE_WRONG },
+    { WIRE_SUBSCRIBE, { .type = RESP_ARRAY, .integer = 3, .text = "redlock:", .text_size = 8 }, WIRE_GRANTED },
+    { WIRE_SUBSCRIBE, { .type = RESP_ARRAY, .integer = 2, .text = "redlock:", .text_size = 8 }, WIRE_WRONG },
+    { WIRE_SUBSCRIBE, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
     { WIRE_NONE, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
 };
 
@@ -204,6 +207,89 @@ TEST(s3_only_ok_to_the_acquire_and_one_from_a_script_are_grants)
         TAP_CONTEXT("row %zu", i);
         CHECK_INT(wire_read(answers[i].command, false, &answers[i].reply), answers[i].answer);
     }
+}
+
+TEST(s15_the_acquire_script_refuses_with_the_largest_ticket_and_the_time_that_is_left)
+{
+    static const struct {
+        struct wire_reply reply;
+        bool right;
+        uint64_t counter;
+        int64_t pttl;
+    } refusals[] = {
+        { TEXT(RESP_BULK, "0 -2"), true, 0, -2 },
+        { TEXT(RESP_BULK, "1763721234567890 -1"), true, 1763721234567890, -1 },
+        { TEXT(RESP_BULK, "9007199254740991 4294967295"), true, WIRE_TICKET_MAX, UINT32_MAX },
+        { TEXT(RESP_SIMPLE, "0 -2"), false, 0, 0 },
+        { { .type = RESP_BULK, .text = "0 -2", .text_size = 4, .text_cut = true }, false, 0, 0 },
+        { TEXT(RESP_BULK, "0"), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 "), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 -"), false, 0, 0 },
+        { TEXT(RESP_BULK, " 0"), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 -3"), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 4294967296"), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 1e9"), false, 0, 0 },
+    };
+
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        uint64_t counter = 0;
+        int64_t pttl = 0;
+        TAP_CONTEXT("row %zu", i);
+        CHECK_INT(wire_read_refusal(&refusals[i].reply, &counter, &pttl), refusals[i].right);
+        /* One that tells of no ticket is a refusal as well: somebody uses the counter's key for what is his. */
+        CHECK_INT(wire_read(WIRE_ACQUIRE, true, &refusals[i].reply),
+                  refusals[i].reply.type == RESP_BULK ? WIRE_REFUSED : WIRE_WRONG);
+        CHECK_INT(wire_read(WIRE_ACQUIRE, false, &refusals[i].reply), WIRE_WRONG);
+        if (!refusals[i].right) continue;
+        CHECK_INT(counter, refusals[i].counter);
+        CHECK_INT(pttl, refusals[i].pttl);
+    }
+}
+
+TEST(s16_an_ear_hears_numbers_and_nothing_else)
+{
+    static const struct wire_reply nonsense[] = {
+        TEXT(RESP_BULK, "7"),
+        { .type = RESP_ARRAY, .integer = 2, .text = "7", .text_size = 1 },
+        { .type = RESP_ARRAY, .integer = 3, .text = "7", .text_size = 1, .text_cut = true },
+        { .type = RESP_ARRAY, .integer = 3, .text = "", .text_size = 0 },
+        { .type = RESP_ARRAY, .integer = 3, .text = "-7", .text_size = 2 },
+        { .type = RESP_ARRAY, .integer = 3, .text = "4294967296", .text_size = 10 },
+    };
+    static const struct wire_reply right = { .type = RESP_ARRAY, .integer = 3, .text = "4294967295", .text_size = 10 };
+    uint32_t number = 0;
+
+    CHECK(wire_read_wake_up(&right, &number));
+    CHECK_INT(number, UINT32_MAX);
+    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
+        TAP_CONTEXT("row %zu", i);
+        CHECK(!wire_read_wake_up(&nonsense[i], &number));
+    }
+    CHECK_INT(number, UINT32_MAX);
+}
+
+TEST(a_script_that_is_longer_than_the_buffer_is_sent_from_where_it_lies)
+{
+    struct redlock_login none = { 0 };
+    struct wire_subject s = subject(true);
+    char buffer[200];
+    struct resp_writer w;
+
+    resp_write_begin(&w, buffer, sizeof buffer, 0);
+    CHECK(wire_put(&w, WIRE_RELEASE, &s));
+    CHECK_STR(w.apart, WIRE_RELEASE_SCRIPT);
+    CHECK_INT(w.apart_size, sizeof WIRE_RELEASE_SCRIPT - 1);
+    CHECK_MEM(buffer, w.apart_at, "*5\r\n$4\r\nEVAL\r\n$464\r\n", 20);
+    resp_write_begin(&w, buffer, sizeof buffer, 1);         /* Something is to be sent before it: it waits. */
+    CHECK(!wire_put(&w, WIRE_RELEASE, &s));
+    CHECK(!wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, engine_name));
+    resp_write_begin(&w, buffer, sizeof buffer, 0);
+    CHECK(wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, engine_name));
+    CHECK_STR(w.apart, WIRE_RELEASE_SCRIPT);
+    resp_write_begin(&w, buffer, 20, 0);                    /* What is around it does not fit either. */
+    CHECK(!wire_put(&w, WIRE_RELEASE, &s));
+    CHECK(!wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, engine_name));
+    CHECK(!w.apart);
 }
 
 static const struct {
