@@ -187,7 +187,6 @@ void lock_begin_attempt(struct redlock *r, struct redlock_lock *lock)
     lock->wakes = false;
     lock->is_yielding = false;
     lock->yields_to = 0;
-    lock->woken = 0;
     lock_begin_round(r, lock, WIRE_ACQUIRE, latest);
     round_set_ttl(&lock->round, lock->ttl_ms, drift);
     lock->told = lock->taken = 0;
@@ -213,6 +212,7 @@ static void win(struct redlock *r, struct redlock_lock *lock)
     lock->is_unconfirmed = false;
     lock->extension_count = 0;
     lock->wakes = true;
+    if (!waiter_is_woken(r, lock)) lock->refusals = 0;
     lock->attempt_status = REDLOCK_OK;
     lock_finish(r, lock, PHASE_HELD, REDLOCK_OK);
 }

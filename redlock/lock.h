@@ -189,6 +189,10 @@ REDLOCK_PRIVATE bool waiter_begin(struct redlock *r, struct redlock_lock *lock);
 REDLOCK_PRIVATE bool waiter_yield(struct redlock *r, struct redlock_lock *lock);
 REDLOCK_PRIVATE uint32_t waiter_hash(const struct redlock_lock *lock);
 
+/* A quorum has said that its turn has come. Who wins so stays patient when he waits for the same again: of many waiters each
+ * would otherwise look by himself several times until his turn. */
+REDLOCK_PRIVATE bool waiter_is_woken(const struct redlock *r, const struct redlock_lock *lock);
+
 /* Takes a place among the waiters of node k, if the lock listens, and k's ear does. */
 REDLOCK_PRIVATE void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k);
 REDLOCK_PRIVATE void waiter_answer(struct redlock *r, const struct answer *a);

@@ -152,7 +152,8 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     lock->is_corrected = lock->is_ahead = lock->is_yielding = false;
     lock->wall_offset_us = request->wall_us - now_us;
     lock->arrived_at = request->wall_us <= WIRE_TICKET_MAX && request->wait_ms > 0 ? request->wall_us : 0;
-    lock->refusals = 0;
+    lock->woken = 0;
+    if (lock->yields_to != waiter_hash(lock)) lock->refusals = 0;
     if (!waiter_yield(r, lock)) lock_begin_attempt(r, lock);
     lock_judge(r, lock);
     return REDLOCK_OK;

@@ -229,7 +229,7 @@ struct redlock_lock {
     bool is_kept, is_quiet;             /* By the keeper; what is under way is the keeper's, not the caller's. */
     bool wakes;                         /* Its release wakes a waiter, since it was held. */
     uint8_t name_count;
-    uint8_t refusals;                   /* Attempts in a row that found waiters' places taken: the pause grows with them. */
+    uint8_t refusals;                   /* Since it last won without being woken: the pause grows with them. */
     uint16_t queued;                    /* Of links[]: those in use. */
     uint16_t owed, late, told;          /* Nodes: to which a release is still to be sent; of these, to be tried at debt_at;
                                          * from which PTTL or a sight is still to come. */

@@ -55,23 +55,27 @@ void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
     stake_want(r, lock, k, WIRE_WAIT);
 }
 
-/* With places on a quorum the pause is doubled after each refusal, but not beyond the life of those places. */
-static unsigned doublings_of(const struct redlock *r, const struct redlock_lock *lock)
+/* A random time, doubled so often, but not beyond the life of places. */
+static uint64_t pause_us(struct redlock *r, unsigned doublings)
 {
-    unsigned doublings = round_count(lock->waits) >= quorum_of(r->node_count) ? lock->refusals : 0;
+    uint32_t retry_us = r->config.retry_ms * 1000;
 
     while (doublings > 0 && (uint64_t)r->config.retry_ms << doublings > WIRE_WAITERS_LIFE_MS / 2) doublings--;
-    return doublings;
+    return ((uint64_t)(retry_us / 2) + throw_dice(r, retry_us)) << doublings;
+}
+
+bool waiter_is_woken(const struct redlock *r, const struct redlock_lock *lock)
+{
+    return round_count(lock->woken) >= quorum_of(r->node_count);
 }
 
 /* S14: at least as long as the round took, and a random time beyond; the last attempt comes when the time to wait ends. Who
- * will be woken looks by himself ever more rarely. */
+ * will be woken, having places on a quorum, looks by himself ever more rarely. */
 static bool schedule(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t earliest = r->now_us + (r->now_us - lock->round.started_at);
-    unsigned doublings = doublings_of(r, lock);
-    uint32_t retry_us = r->config.retry_ms * 1000;
-    uint64_t pause = (uint64_t)(retry_us / 2 + throw_dice(r, retry_us)) << doublings;
+    bool has_places = round_count(lock->waits) >= quorum_of(r->node_count);
+    uint64_t pause = pause_us(r, has_places ? lock->refusals : 0);
 
     if (earliest >= lock->wait_until) return false;
     if (lock->refusals < PATIENCE_MAX) lock->refusals++;
@@ -114,8 +118,7 @@ bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
     if (!listen(r, lock)) return false;     /* Ears that are closed, since it has never waited, open meanwhile. */
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
-    lock->retry_at = r->now_us + YIELD_ROUNDS * took + (uint64_t)r->config.retry_ms * 500;
-    lock->retry_at += throw_dice(r, r->config.retry_ms * 1000);
+    lock->retry_at = r->now_us + YIELD_ROUNDS * took + pause_us(r, lock->refusals);
     lock->retry_at = sooner(lock->retry_at, lock->wait_until);
     wait(r, lock);
     return true;
@@ -127,7 +130,7 @@ static void hurry(struct redlock *r, struct redlock_lock *lock)
     uint64_t earliest = lock->round.decided_at + (lock->round.decided_at - lock->round.started_at);
     uint32_t free_in_ms = redlock_free_in_ms(lock);
 
-    if (round_count(lock->woken) >= quorum_of(r->node_count)) {
+    if (waiter_is_woken(r, lock)) {
         lock->retry_at = sooner(lock->retry_at, later(earliest, r->now_us));
     } else if (free_in_ms < REDLOCK_UNTOLD) {   /* All who wait are told the same time: they must not come at once. */
         uint64_t expiry = r->now_us + ((uint64_t)free_in_ms + LATER_MS) * 1000 + throw_dice(r, r->config.retry_ms * 1000);

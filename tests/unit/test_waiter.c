@@ -247,6 +247,56 @@ TEST(who_woke_another_lines_up_behind_him_although_he_has_never_waited)
     CHECK_INT(talk->lock.waits, 1);
 }
 
+/* Looks by itself until it has been refused so often. */
+static void be_refused(struct talk *talk, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+        EXPECT_SAID(NODE, "SET\r\n");
+        answer(talk, NODE, "$-1\r\n");
+        EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+        answer(talk, NODE, ":-1\r\n");
+    }
+}
+
+/* Wins, wakes another, and waits again: so many milliseconds pass until it looks by itself. */
+static void win_and_wait(struct talk *talk, unsigned *ms)
+{
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, "SET\r\n");
+    answer(talk, NODE, "+OK\r\n");
+    release_and_wake(talk);
+    start(talk, 100000);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    answer(talk, NODE, ":-2\r\n");
+    for (*ms = 0; talk->lock.phase == PHASE_WAITING; ++*ms) run_ms(talk, 1);
+}
+
+/* Or each of many waiters would spend several attempts until it is his turn. */
+TEST(who_is_woken_stays_patient)
+{
+    unsigned ms;
+    TALK((void)0);
+
+    line_up(talk, 100000);
+    be_refused(talk, 3);
+    answer(talk, EAR, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
+    win_and_wait(talk, &ms);
+    TAP_CHECK(ms >= 800, "it looks after %u ms", ms);   /* Half of 100 ms, doubled four times. */
+}
+
+TEST(who_wins_by_chance_is_impatient_again)
+{
+    unsigned ms;
+    TALK((void)0);
+
+    line_up(talk, 100000);
+    be_refused(talk, 3);
+    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    win_and_wait(talk, &ms);
+    TAP_CHECK(ms <= 200, "it looks after %u ms", ms);
+}
+
 TEST(a_ttl_that_no_lock_has_is_not_taken_for_another)
 {
     TALK((void)0);
