@@ -76,7 +76,7 @@ void keeper_tick(struct redlock *r, struct redlock_lock *lock)
 }
 
 /* Not too soon, or clients that fail together would fail again together; but within what is left. */
-static uint64_t pause_us(struct redlock *r, const struct redlock_lock *lock)
+static uint64_t retry_in_us(struct redlock *r, const struct redlock_lock *lock)
 {
     uint32_t retry_us = r->config.retry_ms * 1000;
 
@@ -96,6 +96,6 @@ void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_
         return;
     }
     if (status == REDLOCK_OK) keeper_schedule(r, lock);
-    else                      lock->keep_at = r->now_us + pause_us(r, lock);
+    else                      lock->keep_at = r->now_us + retry_in_us(r, lock);
     if (is_news) tell(r, lock, status);
 }
