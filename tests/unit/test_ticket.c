@@ -148,7 +148,9 @@ TEST(s15_the_ticket_is_corrected_once_without_a_pause)
     CLUSTER(1);
     struct redlock_request request = with_ticket("door", 0);
     request.wall_us = 1000;
-    ANSWERS(0, "EVALSHA", "$7\r\n5000 -2\r\n");
+    ANSWERS_ONCE(0, "EVALSHA", "$7\r\n5000 -2\r\n");
+    ANSWERS_ONCE(0, "EVALSHA", "$7\r\n8000 -2\r\n");
+    ANSWERS_ONCE(0, "EVALSHA", "$7\r\n9000 -2\r\n");
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
@@ -162,6 +164,32 @@ TEST(s15_a_taken_resource_is_not_tried_again_at_once)
     TAKE_TICKET(1, 0);
     EXPECT_STATUS(1, REDLOCK_TAKEN);
     CHECK(CALLS(0, "EVALSHA") + CALLS(0, "EVAL") <= 2);
+}
+
+TEST(s15_a_ticket_is_given_once)
+{
+    struct redlock_request request = with_ticket("door", 0);
+    CLUSTER_OF(3, 2, (void)0);
+    TAKE_TICKET(0, 0);
+    request.wall_us = TICKET(0);
+    RELEASE(0);
+    RUN_MS(10);
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    CHECK(TICKET(1) > request.wall_us);
+}
+
+/* Some node may have granted it, and refuses it the second time. */
+TEST(s15_every_attempt_proposes_more_than_the_last)
+{
+    CLUSTER(1);
+    struct redlock_request request = with_ticket("door", 20000);
+    request.wall_us = 1000;
+    ANSWERS(0, "EVALSHA", "$10\r\n50000000 5\r\n");
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    for (unsigned ms = 0; ms < 5000 && CALLS(0, "EVALSHA") < 3; ms++) RUN_MS(1);
+    CHECK_INT(LOCK(0)->ticket, 50000002);
 }
 
 TEST(s15_the_ticket_is_at_least_the_wall_clock)
@@ -194,14 +222,13 @@ TEST(s15_a_restarted_node_gives_tickets_later_than_votes)
     DOWN(0);
     RUN_MS(10);
     UP(0);
-    RUN_MS(10000);
-    RUN_MS(1000);
+    RUN_MS(12500);
     ACQUIRE(0, "door", 1000);
     EXPECT_STATUS(0, REDLOCK_OK);
     RELEASE(0);
     TAKE_TICKET(0, 0);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
-    RUN_MS(4000);
+    RUN_MS(2500);
     TAKE_TICKET(0, 0);
     EXPECT_STATUS(0, REDLOCK_OK);
 }
