@@ -87,7 +87,7 @@ void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_
 {
     bool is_news = status != (enum redlock_status)lock->status;
 
-    if (status == REDLOCK_LOST || !lock_is_held(lock, r->now_us)) {
+    if (status == REDLOCK_LOST) {
         end(r, lock, REDLOCK_LOST);
         return;
     }

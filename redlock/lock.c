@@ -140,7 +140,6 @@ void lock_clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k)
 
 static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->phase == PHASE_HUNGRY) return;
     queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
     lock_set_phase(lock, PHASE_HUNGRY);
     lock->retry_at = timeout_at(r);
@@ -303,7 +302,7 @@ static void finish_extension(struct redlock *r, struct redlock_lock *lock, enum 
 {
     if (lock->is_quiet) {
         lock->is_quiet = false;
-        if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;
+        lock->round.decided_at = r->now_us;
         lock_set_phase(lock, PHASE_HELD);
         keeper_extended(r, lock, status);
     } else {
@@ -438,7 +437,7 @@ static void answer_acquire(struct redlock *r, const struct answer *a)
     bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_SETTLING;
     bool is_open = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_HELD;      /* Each node more is one that may be lost. */
 
-    if (a->current && is_open && state == STAKE_PLACED && send_script(r, a)) {
+    if (a->current && is_open && send_script(r, a)) {
         stake_set(lock, a->k, STAKE_NONE);
         return;
     }
