@@ -1,0 +1,475 @@
+/* The keeper: when it extends, what it tells, when it ends; and the keys that an extension sets again. */
+#include "../sim/story.h"
+
+enum {
+    DOOR_TTL = 10000,
+    THIRD_MS = 3300,            /* Of it: when the keeper extends at the latest, */
+    SPREAD_MS = 412,            /* and so much earlier at most. */
+    EXTENSIONS = 20,
+    SHORT_TTL = 700,            /* With 1 percent: extended after 7 ms, without a spread. */
+    SHORT_INTERVAL_MS = 7,
+    SHORT_DRIFT_MS = 9
+};
+
+static enum redlock_status acquire_limited(struct cluster *cluster, uint32_t limit)
+{
+    struct redlock_request request = story_request("door", DOOR_TTL, 0);
+
+    request.extension_limit = limit;
+    return cluster_acquire(cluster, 0, 0, &request);
+}
+
+/* When the node got its i-th extension; 0: there was none. */
+static uint64_t extended_at(const struct model_node *node, unsigned i)
+{
+    for (size_t j = 0; j < node->call_count; j++)
+        if (strcmp(node->calls[j].name, "EXTEND") == 0 && i-- == 0) return node->calls[j].at_us;
+    return 0;
+}
+
+static int64_t last_extension_ms(const struct model_node *node)
+{
+    int64_t ttl_ms = 0;
+
+    for (size_t j = 0; j < node->call_count; j++)
+        if (strcmp(node->calls[j].name, "EXTEND") == 0) ttl_ms = node->calls[j].ttl_ms;
+    return ttl_ms;
+}
+
+#define KEEP(client, hold_ms) CHECK_INT(cluster_keep(cluster, (client), 0, (hold_ms)), REDLOCK_OK)
+
+/* ---- When it extends ---- */
+
+TEST(a_third_of_the_TTL_is_counted_from_where_the_last_extension_began_and_spread)
+{
+    CLUSTER(3);
+    uint64_t least = UINT64_MAX, most = 0;
+
+    ACQUIRE(0, "door", DOOR_TTL);
+    KEEP(0, 0);
+    DELAY_ALL_US(200000);           /* Each extension takes 0.4 s: from its end would be too late. */
+    RUN_MS((EXTENSIONS + 2) * THIRD_MS);
+    for (unsigned i = 1; i < EXTENSIONS; i++) {
+        const uint64_t gap = extended_at(NODE(0), i) - extended_at(NODE(0), i - 1);
+        if (gap < least) least = gap;
+        if (i > 1 && gap > most) most = gap;
+    }
+    TAP_CHECK(most <= THIRD_MS * 1000 + 1000, "the longest pause is %llu us", (unsigned long long)most);
+    TAP_CHECK(least >= (THIRD_MS - SPREAD_MS - 1) * 1000, "the shortest pause is %llu us", (unsigned long long)least);
+    TAP_CHECK(most - least > SPREAD_MS * 1000 / 2, "the pauses differ by %llu us", (unsigned long long)(most - least));
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_HELD(0);
+}
+
+TEST(the_part_of_the_TTL_can_be_set_from_1_to_90_percent)
+{
+    static const uint8_t percents[] = { 1, 50, REDLOCK_KEEP_PERCENT_MAX };
+
+    for (unsigned i = 0; i < 3; i++) {
+        TAP_CONTEXT("%u percent", percents[i]);
+        CLUSTER_OF(3, 1, config.keep_percent = percents[i]);
+        ACQUIRE(0, "door", DOOR_TTL);
+        KEEP(0, 0);
+        const uint64_t interval_ms = (uint64_t)percents[i] * DOOR_TTL / 100;
+        RUN_MS(interval_ms * 7 / 8 - 2);
+        CHECK_INT(CALLS(0, "EXTEND"), 0);
+        RUN_MS(interval_ms / 8 + 3);
+        CHECK(CALLS(0, "EXTEND") > 0);
+        RUN_MS(3 * DOOR_TTL);
+        EXPECT_HELD(0);
+    }
+}
+
+TEST(an_extension_by_the_caller_makes_the_keepers_next_one_later)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    KEEP(0, 0);
+    RUN_MS(2500);
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(2500);
+    CHECK_INT(CALLS(0, "EXTEND"), 1);
+    RUN_MS(1000);
+    CHECK_INT(CALLS(0, "EXTEND"), 2);
+}
+
+TEST(an_extension_by_the_caller_that_fails_leaves_the_lock_to_the_keeper)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    KEEP(0, 0);
+    RUN_MS(2000);
+    HANG(0); HANG(1);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    RESUME(0); RESUME(1);
+    RUN_MS(3 * DOOR_TTL);
+    EXPECT_HELD(0);
+}
+
+TEST(the_callers_extension_takes_the_place_of_the_keepers)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    KEEP(0, 0);
+    DELAY_ALL_US(200000);
+    while (CALLS(0, "EXTEND") == 0) RUN_MS(1);
+    EXPECT_STATUS(0, REDLOCK_OK);       /* The keeper's is under way, and quiet. */
+    START_EXTEND(0, 20000);
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(VALID_US(0) > 15000000);
+}
+
+TEST(a_lock_can_be_given_to_the_keeper_while_it_is_extended)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    START_EXTEND(0, DOOR_TTL);
+    KEEP(0, 0);
+    UNTIL_DONE(0);
+    RUN_MS(3 * DOOR_TTL);
+    EXPECT_HELD(0);
+}
+
+TEST(a_cancel_does_not_end_what_the_keeper_does)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    KEEP(0, 0);
+    DELAY_ALL_US(200000);
+    while (CALLS(0, "EXTEND") == 0) RUN_MS(1);
+    cluster_cancel(cluster, 0, 0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(500);
+    CHECK_INT(redlock_confirmed(LOCK(0)), 3);
+    CHECK(VALID_US(0) > 9000000);
+}
+
+TEST(a_debt_that_comes_due_is_no_reason_to_extend)
+{
+    CLUSTER(3);
+    RIVAL(0, "door", 200); RIVAL(1, "door", 200);
+    ANSWERS_ONCE(2, "EVALSHA", "-MISCONF Redis is configured to save RDB snapshots, but ...\r\n");
+    ACQUIRE_WAIT(0, "door", DOOR_TTL, 1000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    KEEP(0, 0);
+    RUN_MS(1500);
+    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    EXPECT_KEYS("door", 2);
+    CHECK_INT(CALLS(0, "EXTEND"), 0);
+    RUN_MS(3000);                       /* The extension sets it again where the debt was. */
+    EXPECT_KEYS("door", 3);
+}
+
+/* ---- What it keeps, and what it tells ---- */
+
+TEST(only_a_lock_that_is_held_can_be_kept)
+{
+    CLUSTER(3);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+
+    CHECK_INT(redlock_keep(ENGINE(0), LOCK(0), 0, CLIENT_NOW(0)), REDLOCK_BAD_STATE);
+    START_ACQUIRE(0, "door", DOOR_TTL, 0);
+    CHECK_INT(cluster_keep(cluster, 0, 0, 0), REDLOCK_BAD_STATE);
+    UNTIL_DONE(0);
+    redlock_token(LOCK(0), token);
+    CHECK_INT(cluster_adopt(cluster, 0, 1, "door", token), REDLOCK_OK);
+    CHECK_INT(cluster_keep(cluster, 0, 1, 0), REDLOCK_LOST);       /* Nobody has confirmed it yet. */
+    cluster_forget(cluster, 0, 1);
+    RUN_MS(DOOR_TTL);
+    EXPECT_NOT_HELD(0);
+    CHECK_INT(cluster_keep(cluster, 0, 0, 0), REDLOCK_LOST);
+    RUN_MS(DOOR_TTL);
+    CHECK_INT(CALLS(0, "EXTEND"), 0);
+}
+
+TEST(the_first_extension_that_fails_is_told_and_so_is_the_next_that_does_not)
+{
+    CLUSTER(3);
+    cluster->clients[0].keeps_done = true;
+    ACQUIRE(0, "door", DOOR_TTL);
+    CHECK(redlock_next_done(ENGINE(0)) == LOCK(0));
+    KEEP(0, 0);
+    RUN_MS(2 * THIRD_MS);
+    CHECK(!redlock_next_done(ENGINE(0)));       /* All is well: that is no news. */
+    HANG(0); HANG(1);
+    RUN_MS(THIRD_MS + 600);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    CHECK(redlock_next_done(ENGINE(0)) == LOCK(0));
+    EXPECT_HELD(0);
+    RUN_MS(1000);
+    CHECK(!redlock_next_done(ENGINE(0)));       /* The second that fails is none either. */
+    RESUME(0); RESUME(1);
+    RUN_MS(2000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(redlock_next_done(ENGINE(0)) == LOCK(0));
+    EXPECT_HELD(0);
+}
+
+TEST(s9_the_keeper_extends_nothing_whose_validity_has_ended_and_says_so)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    KEEP(0, 0);
+    for (unsigned k = 0; k < 3; k++) HANG(k);
+    RUN_MS(DOOR_TTL - 103);
+    EXPECT_HELD(0);
+    RUN_MS(3);
+    EXPECT_NOT_HELD(0);
+    EXPECT_STATUS(0, REDLOCK_LOST);
+    RUN_MS(1000);
+    for (unsigned k = 0; k < 3; k++) RESUME(k);
+    RUN_MS(2000);
+    EXPECT_NOT_HELD(0);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
+TEST(s10_a_process_that_was_stopped_beyond_the_end_finds_its_lock_lost)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    ACQUIRE(0, "door", DOOR_TTL);
+    KEEP(0, 0);
+    RUN_MS(1000);
+    FREEZE(0);
+    RUN_MS(DOOR_TTL);
+    ACQUIRE(1, "door", DOOR_TTL);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    THAW(0);
+    RUN_MS(100);
+    EXPECT_NOT_HELD(0);
+    EXPECT_STATUS(0, REDLOCK_LOST);
+    CHECK_INT(CALLS(0, "EXTEND"), 0);
+}
+
+TEST(s9_an_extension_that_is_answered_beyond_the_end_is_lost)
+{
+    CLUSTER_OF(3, 1, config.keep_percent = REDLOCK_KEEP_PERCENT_MAX);
+    ACQUIRE(0, "door", 1000);
+    KEEP(0, 0);
+    RUN_MS(780);
+    for (unsigned k = 0; k < 3; k++) DEAFEN(k);
+    RUN_MS(210);
+    CHECK_INT(CALLS(0, "EXTEND"), 1);
+    EXPECT_STATUS(0, REDLOCK_LOST);
+    EXPECT_NOT_HELD(0);
+    CHECK(!LOCK(0)->is_kept);
+}
+
+/* Or many clients would come back to a node in the same moment; and time stands still during a tick. */
+TEST(s14_after_an_extension_that_failed_the_next_one_waits)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    KEEP(0, 0);
+    for (unsigned k = 0; k < 3; k++) ANSWERS(k, "EVALSHA", "-BUSY Redis is busy running a script.\r\n");
+    RUN_MS(DOOR_TTL - 110);
+    EXPECT_HELD(0);
+    const uint64_t calls = ENGINE(0)->nodes[0].asked_count, rounds = LOCK(0)->round.number;
+    CHECK(calls <= 1);
+    TAP_CHECK(rounds > 30 && rounds < 150, "%llu rounds", (unsigned long long)rounds);
+}
+
+TEST(a_released_lock_is_kept_no_more)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    KEEP(0, 0);
+    RELEASE(0);
+    RUN_MS(3 * DOOR_TTL);
+    CHECK_INT(CALLS(0, "EXTEND"), 0);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK(IDLE(0));
+}
+
+/* ---- S13: for how long ---- */
+
+TEST(s13_the_keeper_stops_at_the_limit_of_extensions_and_says_so)
+{
+    CLUSTER(3);
+    CHECK_INT(acquire_limited(cluster, 2), REDLOCK_OK);
+    UNTIL_DONE(0);
+    KEEP(0, 0);
+    RUN_MS(2 * THIRD_MS + 100);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(CALLS(0, "EXTEND"), 2);
+    RUN_MS(THIRD_MS);
+    EXPECT_STATUS(0, REDLOCK_EXTENSION_LIMIT);
+    EXPECT_HELD(0);                     /* For what is left. */
+    RUN_MS(DOOR_TTL);
+    EXPECT_NOT_HELD(0);
+    CHECK_INT(CALLS(0, "EXTEND"), 2);
+}
+
+TEST(s13_no_validity_reaches_beyond_the_time_that_a_lock_may_be_kept_for)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    const uint64_t end = CLIENT_NOW(0) + 25000000;
+    uint64_t last = 0;
+
+    KEEP(0, 25000);
+    for (unsigned i = 0; i < 3000; i++) {
+        const uint64_t until = CLIENT_NOW(0) + VALID_US(0);
+        TAP_CHECK(VALID_US(0) == 0 || until <= end, "%llu us too long", (unsigned long long)(until - end));
+        if (VALID_US(0) > 0) last = until;
+        RUN_MS(10);
+    }
+    CHECK(last > end - 200000);         /* All but the drift of the last extension. */
+    EXPECT_STATUS(0, REDLOCK_EXTENSION_LIMIT);
+    EXPECT_NOT_HELD(0);
+}
+
+/* At 7 ms the TTL that may still be given is hold_ms - 6, and 684 ms are left. */
+static void hold_for(uint32_t hold_ms, int64_t extension_ms, enum redlock_status status)
+{
+    CLUSTER_OF(3, 1, config.keep_percent = 1);
+    TAP_CONTEXT("kept for %u ms", hold_ms);
+    ACQUIRE(0, "door", SHORT_TTL);
+    RUN_US(1000 - 2 * CLUSTER_DELAY_US);
+    KEEP(0, hold_ms);
+    CHECK_INT(LOCK(0)->keep_at, LOCK(0)->valid_from + SHORT_INTERVAL_MS * 1000);
+    RUN_US(SHORT_INTERVAL_MS * 1000);
+    CHECK_INT(last_extension_ms(NODE(0)), extension_ms);
+    EXPECT_STATUS(0, status);
+}
+
+TEST(s13_the_last_extension_is_as_long_as_may_be_to_the_millisecond)
+{
+    enum { LEFT_MS = SHORT_TTL - SHORT_DRIFT_MS - SHORT_INTERVAL_MS, GONE_MS = SHORT_INTERVAL_MS - 1 };
+
+    hold_for(SHORT_TTL + GONE_MS, SHORT_TTL, REDLOCK_OK);
+    hold_for(SHORT_TTL + GONE_MS - 1, SHORT_TTL - 1, REDLOCK_EXTENSION_LIMIT);
+    hold_for(LEFT_MS + GONE_MS + 1, LEFT_MS + 1, REDLOCK_EXTENSION_LIMIT);
+    hold_for(LEFT_MS + GONE_MS, 0, REDLOCK_EXTENSION_LIMIT);     /* That much is left already. */
+    hold_for(1, 0, REDLOCK_EXTENSION_LIMIT);
+    hold_for(0, SHORT_TTL, REDLOCK_OK);                          /* For ever. */
+    hold_for(UINT32_MAX, SHORT_TTL, REDLOCK_OK);
+}
+
+/* ---- Keys that are set again ---- */
+
+TEST(a_node_that_has_lost_the_key_gets_it_again_with_the_next_extension)
+{
+    CLUSTER(3);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+
+    ACQUIRE(0, "door", DOOR_TTL);
+    redlock_token(LOCK(0), token);
+    REMOVE_KEYS(2);
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(5);
+    CHECK_STR(cluster_key(cluster, 2, "door"), token);
+    REMOVE_KEYS(0);
+    EXTEND(0, DOOR_TTL);                /* Node 2 counts again. */
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(5);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
+TEST(a_key_that_is_set_again_takes_nobody_elses_place)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    REMOVE_KEYS(2);
+    RIVAL(2, "door", 60000);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    EXPECT_RIVAL_KEY(2, "door");
+    RELEASE(0);
+    RUN_MS(5);
+    EXPECT_RIVAL_KEY(2, "door");
+}
+
+TEST(s8_that_a_key_was_set_again_is_no_vote)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    REMOVE_KEYS(2);
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(5);
+    EXPECT_KEYS("door", 3);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_REFUSED);
+    CHECK_INT(redlock_confirmed(LOCK(0)), 2);
+}
+
+/* Somebody may have meant it: an administrator, or who was told to break the lock. */
+TEST(where_a_quorum_has_lost_the_key_nothing_is_set_again)
+{
+    CLUSTER(3);
+    cluster->no_promise = true;
+    ACQUIRE(0, "door", DOOR_TTL);
+    REMOVE_KEYS(0); REMOVE_KEYS(1);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    RUN_MS(100);
+    EXPECT_KEYS("door", 1);
+}
+
+/* The round's time is over before the node has told that the key is missing. */
+TEST(a_key_is_not_set_again_later_than_its_round)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    REMOVE_KEYS(2);
+    DELAY_US(2, 400000);                /* 0.8 s for an answer, 0.5 s for a round. */
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(3000);
+    EXPECT_KEY_ABSENT(2, "door");
+}
+
+/* A node that is slow to tell, but not too slow, is told behind the verdict. */
+TEST(a_slow_node_gets_its_key_again_behind_the_verdict)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    REMOVE_KEYS(2);
+    DELAY_US(2, 20000);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_KEY_ABSENT(2, "door");
+    RUN_MS(100);
+    EXPECT_KEYS("door", 3);
+}
+
+/* It is queued for a node that does not take bytes when the lock is released: then it must not go out behind the release. */
+TEST(a_key_that_waits_to_be_set_again_is_not_set_after_the_release)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    REMOVE_KEYS(2);
+    LINK(0, 2)->window = 1;             /* It crawls. */
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(20);
+    RELEASE(0);
+    LINK(0, 2)->window = 0;
+    RUN_MS(2000);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK(IDLE(0));
+}
+
+TEST(a_node_that_does_not_know_the_script_gets_a_set_again_all_the_same)
+{
+    CLUSTER(3);
+    struct redlock_name names[] = { { "door", 4 }, { "attic", 5 } };
+    const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
+
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    RUN_MS(5);
+    EXPECT_KEYS("attic", 3);
+    REMOVE_KEYS(2);
+    EXTEND(0, DOOR_TTL);
+    model_flush_scripts(NODE(2));
+    RUN_MS(5);
+    EXPECT_KEYS("attic", 3);
+    EXPECT_KEYS("door", 3);
+    RELEASE(0);
+    RUN_MS(5);
+    EXPECT_KEY_ABSENT_ON_ALL("attic");
+}
+
+TAP_MAIN
