@@ -318,6 +318,23 @@ TEST(a_release_wakes_a_waiter_by_its_ear)
     CHECK_INT(CALLS(0, "SET"), tries + 1);
 }
 
+/* To the nodes and from them to the ear; and the attempt. A round trip takes 2 ms here. */
+TEST(a_hand_over_takes_two_round_trips)
+{
+    CLUSTER_OF(5, 3, config.wake_ups = true; config.retry_ms = 5000);
+    DELAY_ALL_US(1000);
+    ACQUIRE(0, "door", 30000);
+    START_ACQUIRE(1, "door", 30000, 20000);
+    START_ACQUIRE(2, "door", 30000, 20000);
+    RUN_MS(50);
+    START_RELEASE(0);
+    RUN_MS(3);
+    EXPECT_STATUS(1, REDLOCK_PENDING);
+    EXPECT_STATUS(2, REDLOCK_PENDING);
+    RUN_MS(2);
+    CHECK(redlock_lock_status(cluster_lock(cluster, 1, 0)) == REDLOCK_OK || redlock_lock_status(cluster_lock(cluster, 2, 0)) == REDLOCK_OK);
+}
+
 TEST(a_kept_lock_is_held_beyond_its_TTL)
 {
     CLUSTER(3);
