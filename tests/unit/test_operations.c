@@ -72,6 +72,36 @@ TEST(a_send_buffer_of_the_least_size_holds_every_command)
     EXPECT_KEY_ABSENT_ON_ALL(name);
 }
 
+/* A script that does not fit is sent from where it lies; meanwhile nothing else goes out. */
+TEST(a_long_script_goes_through_a_small_buffer_in_pieces_of_any_size)
+{
+    static const size_t pieces[] = { 0, 1, 2, 7, 463, 464, 465 };
+
+    for (unsigned i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        TAP_CONTEXT("pieces of %zu", pieces[i]);
+        CLUSTER_COLD(3, 1, config.resource_max = 8; config.send_size = REDLOCK_SEND_MIN(8));
+        for (unsigned k = 0; k < 3; k++) {
+            LINK(0, k)->send_max = pieces[i];
+            NODE(k)->noperm = "SCRIPT";         /* So that each script is sent with its first use. */
+        }
+        START_ACQUIRE_LOCK(0, 0, "door", DOOR_TTL, 0);
+        START_ACQUIRE_LOCK(0, 1, "gate", DOOR_TTL, 0);
+        UNTIL_LOCK_DONE(0, 0);
+        UNTIL_LOCK_DONE(0, 1);
+        RUN_MS(5);
+        CHECK_INT(cluster_release(cluster, 0, 0), REDLOCK_OK);
+        CHECK_INT(cluster_release(cluster, 0, 1), REDLOCK_OK);
+        UNTIL_LOCK_DONE(0, 0);
+        UNTIL_LOCK_DONE(0, 1);
+        RUN_MS(5);
+        EXPECT_LOCK_STATUS(0, 0, REDLOCK_OK);
+        EXPECT_LOCK_STATUS(0, 1, REDLOCK_OK);
+        EXPECT_KEY_ABSENT_ON_ALL("door");
+        EXPECT_KEY_ABSENT_ON_ALL("gate");
+        CHECK(CALLS(0, "RELEASE") >= 2);
+    }
+}
+
 TEST(a_socket_that_takes_little_at_a_time_is_waited_for)
 {
     CLUSTER_COLD(3, 1, (void)0);
@@ -893,6 +923,17 @@ TEST(a_value_of_the_configuration_out_of_its_range_is_refused)
     EXPECT_GOOD(send_size = REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX));
     EXPECT_GOOD(guard_ms = 0);
     EXPECT_GOOD(guard_ms = UINT32_MAX);
+    EXPECT_BAD(keep_percent = 0);
+    EXPECT_GOOD(keep_percent = 1);
+    EXPECT_GOOD(keep_percent = REDLOCK_KEEP_PERCENT_MAX);
+    EXPECT_BAD(keep_percent = REDLOCK_KEEP_PERCENT_MAX + 1);
+    EXPECT_BAD(ticket_skew_ms = 0);
+    EXPECT_GOOD(ticket_skew_ms = 1);
+    EXPECT_GOOD(ticket_skew_ms = REDLOCK_SKEW_MS_MAX);
+    EXPECT_BAD(ticket_skew_ms = REDLOCK_SKEW_MS_MAX + 1);
+    EXPECT_BAD(ticket_life_ms = 0);
+    EXPECT_GOOD(ticket_life_ms = 1);
+    EXPECT_GOOD(ticket_life_ms = UINT32_MAX);
 }
 
 TEST(the_largest_values_of_the_configuration_make_no_time_wrap)

@@ -221,6 +221,26 @@ TEST(outside_a_command_nothing_is_written)
 }
 
 /* An argument may come from where nobody has counted: a sanitizer sees a byte read beyond what could matter. */
+TEST(a_text_that_stays_apart_counts_as_one_argument)
+{
+    uint8_t out[64];
+    struct resp_writer w;
+    resp_write_begin(&w, out, sizeof out, 0);
+    resp_command(&w, 2);
+    resp_text(&w, "EVAL");
+    resp_apart(&w, "return 1");
+    CHECK(resp_end(&w));
+    CHECK_STR(w.apart, "return 1");
+    CHECK_INT(w.apart_size, 8);
+    CHECK_WRITTEN(&w, "*2\r\n$4\r\nEVAL\r\n$8\r\n\r\n");
+    CHECK_INT(w.apart_at, w.used - 2);
+    resp_command(&w, 1);
+    resp_text(&w, "PING");
+    resp_apart(&w, "one too many");
+    CHECK(!resp_end(&w));
+    CHECK(w.miscounted);
+}
+
 TEST(a_text_is_read_no_further_than_to_where_it_cannot_fit)
 {
     uint8_t out[32];

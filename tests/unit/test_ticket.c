@@ -86,67 +86,272 @@ TEST(s15_a_counter_that_is_no_ticket_refuses_and_does_not_cost_the_connection)
     }
 }
 
-/* ---- S15 among nodes that answer ---- */
+/* ---- Among nodes that keep their counters ---- */
 
-/* By the clock of the node's and client's one wall, which begins in 1970. */
-static struct redlock_request with_ticket(const char *resource, uint32_t wait_ms)
+enum { DOOR_TTL = 10000, SKEW_US = REDLOCK_SKEW_MS * 1000, FAR_US = 9000000 };
+
+static enum redlock_status start_with_ticket(struct cluster *cluster, unsigned client, uint32_t wait_ms)
 {
-    struct redlock_request request = story_request(resource, 10000, wait_ms);
+    struct redlock_request request = story_request("door", DOOR_TTL, wait_ms);
 
     request.ticket = true;
-    return request;
+    return cluster_acquire(cluster, client, 0, &request);
 }
 
-#define TAKE_TICKET(client, wait_ms) do {                                          \
-        struct redlock_request request_ = with_ticket("door", (wait_ms));           \
-        CHECK_INT(cluster_acquire(cluster, (client), 0, &request_), REDLOCK_OK);    \
-        UNTIL_DONE(client);                                                         \
-    } while (0)
-#define TICKET(client) redlock_ticket(LOCK(client))
+#define ACQUIRE_TICKET(client, wait_ms) \
+    do { CHECK_INT(start_with_ticket(cluster, (client), (wait_ms)), REDLOCK_OK); UNTIL_DONE(client); } while (0)
 
-TEST(s15_a_later_holder_has_a_larger_ticket)
+TEST(s15_every_holder_has_a_larger_ticket_than_the_one_before)
 {
-    uint64_t first;
     CLUSTER_OF(3, 2, (void)0);
-    CHECK_INT(TICKET(0), 0);
-    TAKE_TICKET(0, 0);
-    EXPECT_STATUS(0, REDLOCK_OK);
-    first = TICKET(0);
-    CHECK(first > 0);
-    EXTEND(0, 10000);
-    CHECK_INT(TICKET(0), first);
-    START_RELEASE(0);
-    CHECK_INT(TICKET(0), first);
+    uint64_t last = 0;
+
+    cluster_set_client_wall(cluster, 1, -FAR_US);      /* One of them lags behind. */
+    for (unsigned i = 0; i < 10; i++) {
+        ACQUIRE_TICKET(i % 2, 1000);
+        EXPECT_STATUS(i % 2, REDLOCK_OK);
+        TAP_CHECK(redlock_ticket(LOCK(i % 2)) > last, "holder %u has not more", i);
+        last = redlock_ticket(LOCK(i % 2));
+        RELEASE(i % 2);
+        RUN_MS(1);
+    }
+}
+
+TEST(s15_the_same_ticket_is_given_once)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    struct redlock_request request = story_request("door", DOOR_TTL, 0);
+
+    request.ticket = true;
+    request.wall_us = cluster_client_wall(cluster, 0);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
-    CHECK_INT(TICKET(0), 0);
-    RUN_MS(10);
-    TAKE_TICKET(1, 0);
-    EXPECT_STATUS(1, REDLOCK_OK);
-    CHECK(TICKET(1) > first);
-}
-
-/* Its wall clock is 5 s behind: the first attempt is refused where nobody is, the second comes at once. */
-TEST(s15_a_client_whose_clock_lags_gets_its_ticket_without_a_pause)
-{
-    uint64_t first, started_at;
-    CLUSTER_OF(3, 2, (void)0);
-    TAKE_TICKET(0, 0);
-    first = TICKET(0);
+    CHECK_INT(redlock_ticket(LOCK(0)), request.wall_us);
     RELEASE(0);
-    RUN_MS(10);
-    cluster_set_client_wall(cluster, 1, -5000000);
-    started_at = cluster->now_us;
-    TAKE_TICKET(1, 0);
+    RUN_MS(1);
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(1);
     EXPECT_STATUS(1, REDLOCK_OK);
-    CHECK_INT(TICKET(1), first + 1);
-    CHECK(cluster->now_us - started_at < 10000);
+    CHECK(redlock_ticket(LOCK(1)) > request.wall_us);
 }
 
-/* Two that lag: what others take meanwhile must not make it try again and again. */
-TEST(s15_the_ticket_is_corrected_once_without_a_pause)
+/* Where a counter is all that is in the way, the client comes again at once, though it was to try once only; but not twice. */
+TEST(a_clock_that_lags_behind_costs_one_more_round_and_no_wait)
+{
+    CLUSTER_OF(3, 2, config.retry_ms = 10000);
+    ACQUIRE_TICKET(0, 0);
+    RELEASE(0);
+    RUN_MS(5);
+    cluster_set_client_wall(cluster, 1, -FAR_US);
+    const uint64_t began = CLIENT_NOW(1);
+    ACQUIRE_TICKET(1, 0);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    CHECK(CLIENT_NOW(1) - began < 5000);
+    CHECK_INT(CALLS(0, "ACQUIRE"), 3);      /* The first client's, and two of the second. */
+}
+
+TEST(a_second_refusal_for_the_counter_waits_like_any_other)
+{
+    CLUSTER(3);
+    for (unsigned k = 0; k < 3; k++) ANSWERS(k, "EVALSHA", "$19\r\n9007199254740990 -2\r\n");
+    CHECK_INT(start_with_ticket(cluster, 0, 0), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    CHECK_INT(CALLS(0, "ACQUIRE") + CALLS(0, "EVALSHA"), 2);
+}
+
+TEST(where_somebody_holds_the_lock_a_small_ticket_is_no_reason_to_come_at_once)
+{
+    CLUSTER_OF(3, 2, config.retry_ms = 10000);
+    ACQUIRE_TICKET(0, 0);
+    RUN_MS(5);
+    cluster_set_client_wall(cluster, 1, -FAR_US);
+    const unsigned before = CALLS(0, "ACQUIRE");
+    ACQUIRE_TICKET(1, 0);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    CHECK_INT(CALLS(0, "ACQUIRE"), before + 1);
+}
+
+TEST(s15_no_two_attempts_propose_the_same_ticket)
+{
+    CLUSTER_OF(3, 1, config.retry_ms = 10);
+    uint64_t last = 0;
+
+    RIVAL_ON_ALL("door", 60000);
+    cluster_set_client_wall(cluster, 0, 1);
+    cluster_set_client_rate(cluster, 0, 0);
+    CHECK_INT(start_with_ticket(cluster, 0, 500), REDLOCK_OK);
+    LOCK(0)->wall_offset_us -= 1000000000;              /* Its wall clock steps back: more than the last one it is still. */
+    UNTIL_DONE(0);
+    for (size_t i = 0; i < NODE(0)->call_count; i++) {
+        const struct model_call *call = &NODE(0)->calls[i];
+        if (strcmp(call->name, "ACQUIRE") != 0 || call->eval) continue;
+        TAP_CHECK(call->ticket > last, "%llu is proposed behind %llu", (unsigned long long)call->ticket, (unsigned long long)last);
+        last = call->ticket;
+    }
+}
+
+/* When a counter's life is over, or its node has forgotten it, the clock is what makes the next ticket larger. */
+TEST(s15_the_wall_clock_is_the_least_of_a_ticket)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    ACQUIRE_TICKET(0, 0);
+    CHECK(redlock_ticket(LOCK(0)) <= cluster_client_wall(cluster, 0));
+    CHECK(redlock_ticket(LOCK(0)) + 10000 > cluster_client_wall(cluster, 0));
+    const uint64_t last = redlock_ticket(LOCK(0));
+    RELEASE(0);
+    RUN_MS(100);
+    for (unsigned k = 0; k < 3; k++) REMOVE_KEYS(k);
+    ACQUIRE_TICKET(1, 0);
+    CHECK(redlock_ticket(LOCK(1)) > last + 90000);
+}
+
+TEST(a_ticket_is_there_for_as_long_as_the_lock_is)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "gate", DOOR_TTL);
+    CHECK_INT(redlock_ticket(LOCK(0)), 0);              /* A plain lock has none. */
+    RELEASE(0);
+    RUN_MS(5);
+    CHECK_INT(start_with_ticket(cluster, 0, 0), REDLOCK_OK);
+    CHECK_INT(redlock_ticket(LOCK(0)), 0);
+    UNTIL_DONE(0);
+    const uint64_t ticket = redlock_ticket(LOCK(0));
+    CHECK(ticket > 0);
+    START_EXTEND(0, DOOR_TTL);
+    CHECK_INT(redlock_ticket(LOCK(0)), ticket);
+    UNTIL_DONE(0);
+    START_RELEASE(0);
+    CHECK_INT(redlock_ticket(LOCK(0)), ticket);
+    UNTIL_DONE(0);
+    CHECK_INT(redlock_ticket(LOCK(0)), 0);
+}
+
+/* ---- S15: a node that has restarted ---- */
+
+static bool gives_tickets(struct cluster *cluster, unsigned k)
+{
+    return redlock_node_gives_tickets(ENGINE(0), k, CLIENT_NOW(0));
+}
+
+TEST(s15_a_node_that_has_restarted_gives_no_ticket_for_the_guard_and_twice_the_skew)
+{
+    enum { LONGER_MS = 2 * REDLOCK_SKEW_MS };
+    CLUSTER(3);
+    cluster->no_promise = true;
+    DOWN(0); DOWN(1);
+    UP(0); UP(1);
+    RUN_MS(1000);
+    while (!VOTES(0, 0)) RUN_MS(10);
+    CHECK(!gives_tickets(cluster, 0) && gives_tickets(cluster, 2));
+    ACQUIRE_TICKET(0, 0);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    RUN_MS(100);
+    ACQUIRE(0, "door", DOOR_TTL);                       /* A plain lock it gives. */
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(LONGER_MS - 1000);
+    CHECK(!gives_tickets(cluster, 0));
+    ACQUIRE_TICKET(0, 0);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    RUN_MS(1000);
+    CHECK(gives_tickets(cluster, 0));
+    ACQUIRE_TICKET(0, 0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* Without a guard for locks it has none for tickets: it keeps its memory, or nobody cares. */
+TEST(s15_without_a_guard_every_node_gives_tickets)
+{
+    CLUSTER_OF(3, 1, config.guard_ms = 0);
+    for (unsigned k = 0; k < 3; k++) { DOWN(k); UP(k); }
+    RUN_MS(5000);
+    CHECK(gives_tickets(cluster, 0));
+    ACQUIRE_TICKET(0, 0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* ---- Limits ---- */
+
+TEST(a_node_takes_a_ticket_that_is_ahead_of_its_clock_by_the_skew_and_no_more)
+{
+    for (unsigned ahead = 0; ahead < 2; ahead++) {
+        TAP_CONTEXT("%u us more", ahead);
+        CLUSTER_OF(1, 1, (void)0);
+        for (unsigned i = 0; i < 2; i++) {              /* The first time the script is not there yet. */
+            cluster_set_client_wall(cluster, 0, SKEW_US + CLUSTER_DELAY_US + (int64_t)ahead);
+            ACQUIRE_TICKET(0, 0);
+            if (i == 0 && redlock_lock_status(LOCK(0)) == REDLOCK_OK) RELEASE(0);
+            RUN_MS(5);
+        }
+        if (ahead > 0) EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_AHEAD);
+        CHECK_INT(redlock_ticket(LOCK(0)) > 0, ahead == 0);
+    }
+}
+
+static enum redlock_status start_at_wall(struct cluster *cluster, uint64_t wall_us, uint32_t wait_ms)
+{
+    struct redlock_request request = story_request("door", DOOR_TTL, wait_ms);
+
+    request.ticket = true;
+    request.wall_us = wall_us;
+    return redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0));
+}
+
+TEST(a_ticket_needs_a_wall_clock_from_1_to_the_last_number_that_lua_counts_to)
+{
+    static const struct { uint64_t wall_us; enum redlock_status status; } cases[] = {
+        { 0, REDLOCK_BAD_CLOCK }, { 1, REDLOCK_OK }, { 9007199254740990, REDLOCK_OK }, { 9007199254740991, REDLOCK_OK },
+        { 9007199254740992, REDLOCK_BAD_CLOCK }, { UINT64_MAX, REDLOCK_BAD_CLOCK },
+    };
+
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        TAP_CONTEXT("%llu", (unsigned long long)cases[i].wall_us);
+        CLUSTER(3);
+        CHECK_INT(start_at_wall(cluster, cases[i].wall_us, 0), cases[i].status);
+        CHECK_INT(redlock_lock_status(LOCK(0)) == REDLOCK_PENDING, cases[i].status == REDLOCK_OK);
+        if (cases[i].status == REDLOCK_OK) CHECK_INT(LOCK(0)->ticket, cases[i].wall_us);
+    }
+}
+
+TEST(a_clock_that_comes_to_its_end_while_a_lock_waits_ends_the_wait)
+{
+    CLUSTER(3);
+    RIVAL_ON_ALL("door", 60000);
+    CHECK_INT(start_at_wall(cluster, 9007199254740991, WAIT_MS), REDLOCK_OK);
+    for (unsigned ms = 0; ms < 2000 && redlock_lock_status(LOCK(0)) == REDLOCK_PENDING; ms++) RUN_MS(1);
+    EXPECT_STATUS(0, REDLOCK_BAD_CLOCK);
+    RUN_MS(100);
+    CHECK(IDLE(0));
+}
+
+TEST(a_counter_lives_at_least_as_long_as_the_TTL_the_guard_and_twice_the_skew)
+{
+    CLUSTER_OF(3, 1, config.ticket_life_ms = DOOR_TTL + REDLOCK_GUARD_MS + 2 * REDLOCK_SKEW_MS);
+    struct redlock_request request = story_request("door", DOOR_TTL + 1, 0);
+
+    request.ticket = true;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_CONFIG);
+    request.ticket = false;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    RELEASE(0);
+    RUN_MS(5);
+    ACQUIRE_TICKET(0, 0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(DOOR_TTL + REDLOCK_GUARD_MS + 2 * REDLOCK_SKEW_MS - 100);
+    EXPECT_KEYS("door:ticket", 3);
+    RUN_MS(100);
+    EXPECT_KEYS("door:ticket", 0);
+}
+
+/* Every answer tells of a larger one: what others take meanwhile must not make it try again and again. */
+TEST(s15_a_ticket_is_corrected_once_without_a_pause)
 {
     CLUSTER(1);
-    struct redlock_request request = with_ticket("door", 0);
+    struct redlock_request request = story_request("door", 10000, 0);
+    request.ticket = true;
     request.wall_us = 1000;
     ANSWERS_ONCE(0, "EVALSHA", "$7\r\n5000 -2\r\n");
     ANSWERS_ONCE(0, "EVALSHA", "$7\r\n8000 -2\r\n");
@@ -157,126 +362,17 @@ TEST(s15_the_ticket_is_corrected_once_without_a_pause)
     CHECK_INT(CALLS(0, "EVALSHA"), 2);
 }
 
-TEST(s15_a_taken_resource_is_not_tried_again_at_once)
-{
-    CLUSTER_OF(3, 2, (void)0);
-    ACQUIRE(0, "door", 10000);
-    TAKE_TICKET(1, 0);
-    EXPECT_STATUS(1, REDLOCK_TAKEN);
-    CHECK(CALLS(0, "EVALSHA") + CALLS(0, "EVAL") <= 2);
-}
-
-TEST(s15_a_ticket_is_given_once)
-{
-    struct redlock_request request = with_ticket("door", 0);
-    CLUSTER_OF(3, 2, (void)0);
-    TAKE_TICKET(0, 0);
-    request.wall_us = TICKET(0);
-    RELEASE(0);
-    RUN_MS(10);
-    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
-    UNTIL_DONE(1);
-    EXPECT_STATUS(1, REDLOCK_OK);
-    CHECK(TICKET(1) > request.wall_us);
-}
-
-/* Some node may have granted it, and refuses it the second time. */
-TEST(s15_every_attempt_proposes_more_than_the_last)
+/* Some node may have granted it, and would refuse it the second time. */
+TEST(s15_every_attempt_proposes_more_than_the_last_though_nothing_new_was_seen)
 {
     CLUSTER(1);
-    struct redlock_request request = with_ticket("door", 20000);
+    struct redlock_request request = story_request("door", 10000, 20000);
+    request.ticket = true;
     request.wall_us = 1000;
     ANSWERS(0, "EVALSHA", "$10\r\n50000000 5\r\n");
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     for (unsigned ms = 0; ms < 5000 && CALLS(0, "EVALSHA") < 3; ms++) RUN_MS(1);
     CHECK_INT(LOCK(0)->ticket, 50000002);
-}
-
-TEST(s15_the_ticket_is_at_least_the_wall_clock)
-{
-    CLUSTER(3);
-    uint64_t wall = cluster_client_wall(cluster, 0);
-    TAKE_TICKET(0, 0);
-    CHECK(TICKET(0) >= wall);
-}
-
-TEST(s15_a_clock_ahead_beyond_the_skew_gets_no_ticket_and_spoils_no_counter)
-{
-    CLUSTER_OF(3, 2, config.ticket_skew_ms = 1000);
-    cluster_set_client_wall(cluster, 0, 1500000);
-    TAKE_TICKET(0, 0);
-    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
-    EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_AHEAD);
-    RUN_MS(10);
-    EXPECT_KEY_ABSENT_ON_ALL("door");
-    EXPECT_KEY_ABSENT_ON_ALL("door:ticket");
-    cluster_set_client_wall(cluster, 0, 900000);
-    RUN_MS(10);
-    TAKE_TICKET(1, 0);
-    EXPECT_STATUS(1, REDLOCK_OK);
-}
-
-TEST(s15_a_restarted_node_gives_tickets_later_than_votes)
-{
-    CLUSTER_OF(1, 1, config.guard_ms = 10000; config.ticket_skew_ms = 2000);
-    DOWN(0);
-    RUN_MS(10);
-    UP(0);
-    RUN_MS(12500);
-    ACQUIRE(0, "door", 1000);
-    EXPECT_STATUS(0, REDLOCK_OK);
-    RELEASE(0);
-    TAKE_TICKET(0, 0);
-    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
-    RUN_MS(2500);
-    TAKE_TICKET(0, 0);
-    EXPECT_STATUS(0, REDLOCK_OK);
-}
-
-TEST(s15_without_a_wall_clock_there_is_no_ticket)
-{
-    CLUSTER(1);
-    struct redlock_request request = with_ticket("door", 0);
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_CLOCK);
-    request.wall_us = 9007199254740992;         /* 2^53: Lua would count it like its neighbour. */
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_CLOCK);
-    request.wall_us--;
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
-    CHECK_INT(LOCK(0)->ticket, 9007199254740991);
-    redlock_forget(ENGINE(0), LOCK(0));
-}
-
-/* The wall clock passes 2^53 between two attempts. */
-TEST(s15_tickets_end_below_2_to_the_53)
-{
-    CLUSTER_OF(1, 1, (void)0);
-    struct redlock_request request = with_ticket("door", 20000);
-    RIVAL(0, "door", 60000);
-    request.wall_us = 9007199254740991;
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
-    UNTIL_DONE(0);
-    EXPECT_STATUS(0, REDLOCK_BAD_CLOCK);
-    CHECK(IDLE(0));
-}
-
-TEST(s15_a_counter_outlives_the_guard_and_what_clocks_may_differ)
-{
-    CLUSTER_OF(1, 1, config.ticket_life_ms = 10000 + 30000 + 20000 - 1);
-    struct redlock_request request = with_ticket("door", 0);
-    request.wall_us = 1;
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_CONFIG);
-    request.ttl_ms--;
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
-    redlock_forget(ENGINE(0), LOCK(0));
-}
-
-TEST(a_lock_with_a_ticket_and_a_plain_one_exclude_each_other)
-{
-    CLUSTER_OF(3, 2, (void)0);
-    TAKE_TICKET(0, 0);
-    ACQUIRE(1, "door", 10000);
-    EXPECT_STATUS(1, REDLOCK_TAKEN);
-    CHECK_INT(TICKET(1), 0);
 }
 
 TAP_MAIN

@@ -81,6 +81,30 @@ TEST(the_handshake_is_written_as_documented)
     check_greeting(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n");
 }
 
+/* Behind other bytes it is not sent apart: one that is must be alone in the buffer. */
+TEST(a_script_is_sent_from_where_it_lies_when_an_empty_buffer_is_too_small)
+{
+    char buffer[100];
+    struct redlock_login none = { 0 };
+    struct wire_subject s = subject(true);
+    struct resp_writer w;
+
+    resp_write_begin(&w, buffer, sizeof buffer, 0);
+    CHECK(wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, engine_name));
+    CHECK(w.apart != NULL && w.apart_size == strlen(WIRE_RELEASE_SCRIPT));
+    CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$464\r\n", w.apart_at);
+    CHECK_MEM(buffer + w.apart_at, w.used - w.apart_at, "\r\n", 2);
+    resp_write_begin(&w, buffer, sizeof buffer, 1);
+    CHECK(!wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, engine_name));
+    CHECK(!w.apart && w.used == 1);
+    resp_write_begin(&w, buffer, sizeof buffer, 0);
+    CHECK(wire_put(&w, WIRE_RELEASE, &s));
+    CHECK(w.apart != NULL);
+    resp_write_begin(&w, buffer, sizeof buffer, 1);
+    CHECK(!wire_put(&w, WIRE_RELEASE, &s));
+    CHECK(w.used == 1);
+}
+
 TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
 {
     struct redlock_login none = { 0 }, all = { .user = "u", .password = "p", .database = 1 };
@@ -195,9 +219,12 @@ static const struct {
     { WIRE_LOAD_RELEASE, TEXT(RESP_BULK, WIRE_EXTEND_SHA1), WIRE_WRONG },
     { WIRE_LOAD_EXTEND, TEXT(RESP_BULK, WIRE_EXTEND_SHA1), WIRE_GRANTED },
     { WIRE_LOAD_EXTEND, TEXT(RESP_SIMPLE, WIRE_EXTEND_SHA1), WIRE_WRONG },
-    { WIRE_SUBSCRIBE, { .type = RESP_ARRAY, .integer = 3, .text = "redlock:", .text_size = 8 }, WIRE_GRANTED },
-    { WIRE_SUBSCRIBE, { .type = RESP_ARRAY, .integer = 2, .text = "redlock:", .text_size = 8 }, WIRE_WRONG },
-    { WIRE_SUBSCRIBE, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
+    { WIRE_SUBSCRIBE, { .type = RESP_ARRAY, .integer = 3, .text = "" }, WIRE_GRANTED },
+    { WIRE_SUBSCRIBE, { .type = RESP_ARRAY, .integer = 2, .text = "" }, WIRE_WRONG },
+    { WIRE_SUBSCRIBE, { .type = RESP_BULK, .integer = 3, .text = "" }, WIRE_WRONG },
+    { WIRE_WAIT, NUMBER(-2), WIRE_GRANTED },
+    { WIRE_WAIT, NUMBER(-3), WIRE_WRONG },
+    { WIRE_WAIT, TEXT(RESP_BULK, "1"), WIRE_WRONG },
     { WIRE_NONE, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
 };
 
@@ -209,87 +236,82 @@ TEST(s3_only_ok_to_the_acquire_and_one_from_a_script_are_grants)
     }
 }
 
-TEST(s15_the_acquire_script_refuses_with_the_largest_ticket_and_the_time_that_is_left)
+TEST(s3_the_acquire_script_refuses_with_a_text_and_grants_with_ok_alone)
 {
-    static const struct {
-        struct wire_reply reply;
-        bool right;
-        uint64_t counter;
-        int64_t pttl;
-    } refusals[] = {
-        { TEXT(RESP_BULK, "0 -2"), true, 0, -2 },
-        { TEXT(RESP_BULK, "1763721234567890 -1"), true, 1763721234567890, -1 },
-        { TEXT(RESP_BULK, "9007199254740991 4294967295"), true, WIRE_TICKET_MAX, UINT32_MAX },
-        { TEXT(RESP_SIMPLE, "0 -2"), false, 0, 0 },
-        { { .type = RESP_BULK, .text = "0 -2", .text_size = 4, .text_cut = true }, false, 0, 0 },
-        { TEXT(RESP_BULK, "0"), false, 0, 0 },
-        { TEXT(RESP_BULK, "0 "), false, 0, 0 },
-        { TEXT(RESP_BULK, "0 -"), false, 0, 0 },
-        { TEXT(RESP_BULK, " 0"), false, 0, 0 },
-        { TEXT(RESP_BULK, "0 -3"), false, 0, 0 },
-        { TEXT(RESP_BULK, "0 4294967296"), false, 0, 0 },
-        { TEXT(RESP_BULK, "0 1e9"), false, 0, 0 },
-    };
+    const struct wire_reply refusal = TEXT(RESP_BULK, "5 1000"), ok = TEXT(RESP_SIMPLE, "OK"), null = BARE(RESP_NULL_BULK);
+    const struct wire_reply bulk_ok = TEXT(RESP_BULK, "OK"), one = NUMBER(1);
 
+    for (enum wire_command command = WIRE_ACQUIRE; command <= WIRE_RESTORE; command++) {
+        CHECK_INT(wire_read(command, true, &ok), WIRE_GRANTED);
+        CHECK_INT(wire_read(command, true, &refusal), WIRE_REFUSED);
+        CHECK_INT(wire_read(command, true, &bulk_ok), WIRE_REFUSED);
+        CHECK_INT(wire_read(command, true, &null), WIRE_WRONG);
+        CHECK_INT(wire_read(command, true, &one), WIRE_WRONG);
+        CHECK_INT(wire_read(command, false, &refusal), WIRE_WRONG);
+    }
+}
+
+static const struct {
+    struct wire_reply reply;
+    bool is_refusal;
+    uint64_t counter;
+    int64_t pttl;
+} refusals[] = {
+    { TEXT(RESP_BULK, "0 -2"), true, 0, -2 },
+    { TEXT(RESP_BULK, "9007199254740991 4294967295"), true, 9007199254740991, 4294967295 },
+    { TEXT(RESP_BULK, "1 -1"), true, 1, -1 },
+    { TEXT(RESP_BULK, "1 0"), true, 1, 0 },
+    { TEXT(RESP_BULK, "9007199254740992 0"), false, 0, 0 },
+    { TEXT(RESP_BULK, "1 4294967296"), false, 0, 0 },
+    { TEXT(RESP_BULK, "1 -3"), false, 0, 0 },
+    { TEXT(RESP_BULK, "1 -"), false, 0, 0 },
+    { TEXT(RESP_BULK, "1 "), false, 0, 0 },
+    { TEXT(RESP_BULK, "1"), false, 0, 0 },
+    { TEXT(RESP_BULK, " 1"), false, 0, 0 },
+    { TEXT(RESP_BULK, ""), false, 0, 0 },
+    { TEXT(RESP_BULK, "1 2 3"), false, 0, 0 },
+    { TEXT(RESP_BULK, "-1 2"), false, 0, 0 },
+    { TEXT(RESP_BULK, "1e3 2"), false, 0, 0 },
+    { TEXT(RESP_SIMPLE, "1 2"), false, 0, 0 },
+    { { .type = RESP_BULK, .text = "1 2", .text_size = 3, .text_cut = true }, false, 0, 0 },
+};
+
+TEST(a_refusal_tells_a_ticket_below_2_to_the_53_and_a_PTTL_or_nothing)
+{
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
-        uint64_t counter = 0;
-        int64_t pttl = 0;
-        TAP_CONTEXT("row %zu", i);
-        CHECK_INT(wire_read_refusal(&refusals[i].reply, &counter, &pttl), refusals[i].right);
-        /* One that tells of no ticket is a refusal as well: somebody uses the counter's key for what is his. */
-        CHECK_INT(wire_read(WIRE_ACQUIRE, true, &refusals[i].reply),
-                  refusals[i].reply.type == RESP_BULK ? WIRE_REFUSED : WIRE_WRONG);
-        CHECK_INT(wire_read(WIRE_ACQUIRE, false, &refusals[i].reply), WIRE_WRONG);
-        if (!refusals[i].right) continue;
+        uint64_t counter = 7;
+        int64_t pttl = 7;
+        TAP_CONTEXT("%s", refusals[i].reply.text);
+        CHECK_INT(wire_read_refusal(&refusals[i].reply, &counter, &pttl), refusals[i].is_refusal);
+        if (!refusals[i].is_refusal) continue;
         CHECK_INT(counter, refusals[i].counter);
         CHECK_INT(pttl, refusals[i].pttl);
     }
 }
 
-TEST(s16_an_ear_hears_numbers_and_nothing_else)
+#define HEARD(words, items, cut) \
+    { .type = RESP_ARRAY, .integer = (items), .text = (words), .text_size = sizeof(words) - 1, .text_cut = (cut) }
+
+TEST(s16_a_wake_up_is_a_message_with_a_number_and_nothing_else)
 {
-    static const struct wire_reply nonsense[] = {
-        TEXT(RESP_BULK, "7"),
-        { .type = RESP_ARRAY, .integer = 2, .text = "7", .text_size = 1 },
-        { .type = RESP_ARRAY, .integer = 3, .text = "7", .text_size = 1, .text_cut = true },
-        { .type = RESP_ARRAY, .integer = 3, .text = "", .text_size = 0 },
-        { .type = RESP_ARRAY, .integer = 3, .text = "-7", .text_size = 2 },
-        { .type = RESP_ARRAY, .integer = 3, .text = "4294967296", .text_size = 10 },
+    static const struct wire_reply good[] = { HEARD("1", 3, false), HEARD("4294967295", 3, false), HEARD("0", 3, false) };
+    static const struct wire_reply bad[] = {
+        HEARD("4294967296", 3, false), HEARD("", 3, false), HEARD("-1", 3, false), HEARD("1 ", 3, false),
+        HEARD("1", 2, false), HEARD("1", 4, false), HEARD("1", 3, true), TEXT(RESP_BULK, "1"), NUMBER(1)
     };
-    static const struct wire_reply right = { .type = RESP_ARRAY, .integer = 3, .text = "4294967295", .text_size = 10 };
-    uint32_t number = 0;
+    static const uint32_t numbers[] = { 1, UINT32_MAX, 0 };
+    uint32_t number;
 
-    CHECK(wire_read_wake_up(&right, &number));
-    CHECK_INT(number, UINT32_MAX);
-    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
-        TAP_CONTEXT("row %zu", i);
-        CHECK(!wire_read_wake_up(&nonsense[i], &number));
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(wire_read_wake_up(&good[i], &number));
+        CHECK_INT(number, numbers[i]);
     }
-    CHECK_INT(number, UINT32_MAX);
-}
-
-TEST(a_script_that_is_longer_than_the_buffer_is_sent_from_where_it_lies)
-{
-    struct redlock_login none = { 0 };
-    struct wire_subject s = subject(true);
-    char buffer[200];
-    struct resp_writer w;
-
-    resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put(&w, WIRE_RELEASE, &s));
-    CHECK_STR(w.apart, WIRE_RELEASE_SCRIPT);
-    CHECK_INT(w.apart_size, sizeof WIRE_RELEASE_SCRIPT - 1);
-    CHECK_MEM(buffer, w.apart_at, "*5\r\n$4\r\nEVAL\r\n$464\r\n", 20);
-    resp_write_begin(&w, buffer, sizeof buffer, 1);         /* Something is to be sent before it: it waits. */
-    CHECK(!wire_put(&w, WIRE_RELEASE, &s));
-    CHECK(!wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, engine_name));
-    resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, engine_name));
-    CHECK_STR(w.apart, WIRE_RELEASE_SCRIPT);
-    resp_write_begin(&w, buffer, 20, 0);                    /* What is around it does not fit either. */
-    CHECK(!wire_put(&w, WIRE_RELEASE, &s));
-    CHECK(!wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, engine_name));
-    CHECK(!w.apart);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        TAP_CONTEXT("row %zu", i);
+        number = 7;
+        CHECK(!wire_read_wake_up(&bad[i], &number));
+        CHECK_INT(number, 7);
+    }
 }
 
 static const struct {
