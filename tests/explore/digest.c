@@ -4,6 +4,7 @@
 #include "digest.h"
 
 #include "../../redlock/lock.h"
+#include "ticket.h"
 
 #include <string.h>
 
@@ -80,12 +81,14 @@ static uint64_t ticks_since(const struct world *w, const struct bounds *bounds, 
     return ticks < most ? ticks : most;
 }
 
-/* How long the guard still lasts after the restart of a server that this client has met (S11). */
+/* How long the guard still lasts after the restart of a server that this client has met (S11); that for tickets, if there are
+ * any, from which the other follows. */
 static uint64_t ticks_of_guard(const struct world *w, const struct bounds *bounds, const struct redlock_node *node)
 {
     uint64_t up_us = world_now_us(w) - node->met_at + node->uptime_us;
     uint64_t guard_us = (uint64_t)bounds->guard * TICK_MS * 1000;
 
+    if (bounds->tickets && guard_us > 0) guard_us += 2000u * (uint64_t)(bounds->skew > 0 ? bounds->skew * TICK_MS : 1);
     return up_us < guard_us ? ticks_until(w, world_now_us(w) + guard_us - up_us) : 0;
 }
 
@@ -97,7 +100,7 @@ static void add_round(struct part *part, const struct world *w, const struct bou
     const struct redlock_round *round = &lock->round;
     unsigned promised_until = client->promised_until;
 
-    if (lock->phase == PHASE_IDLE || lock->phase == PHASE_WAITING) return;
+    if (lock->phase == PHASE_IDLE || lock->phase == PHASE_WAITING || lock->phase == PHASE_HUNGRY) return;
     add(part, round->command);
     add(part, ticks_until(w, round->deadline_at));
     if (lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_EXTENDING) add(part, ticks_since(w, bounds, round->started_at));
@@ -106,7 +109,35 @@ static void add_round(struct part *part, const struct world *w, const struct bou
     add(part, round->ttl_ms / TICK_MS);
 }
 
-static struct digest digest_client(const struct world *w, const struct bounds *bounds, unsigned c)
+static void add_ticket(struct part *part, const struct ticket_order *order, uint16_t number)
+{
+    uint16_t place = ticket_place(order, number);
+
+    add(part, place >> 8);
+    add(part, place & 255u);
+}
+
+/* With tickets: what the engine, and what its judge, knows of them. */
+static void add_tickets(struct part *part, const struct ticket_order *order, const struct bounds *bounds, unsigned c,
+                        const struct client *client)
+{
+    const struct redlock_lock *lock = &client->lock;
+
+    add(part, bounds->walls[c]);
+    if (ticket_is_live(client)) add_ticket(part, order, ticket_number(lock->ticket));
+    add(part, client->is_acquiring);
+    if (!client->is_acquiring) return;
+    add_ticket(part, order, ticket_number(lock->ticket_seen));
+    add_ticket(part, order, client->known);
+    add_ticket(part, order, client->floor);
+    for (unsigned i = 0; i < ATTEMPTS_MAX; i++) add_ticket(part, order, client->rivals[i]);
+    add(part, lock->is_corrected | (uint64_t)lock->is_ahead << 1 | (uint64_t)client->was_ahead << 2);
+    add(part, lock->taken != 0);    /* Which nodes, does not matter. */
+    add(part, client->proposed_by & 15);
+}
+
+static struct digest digest_client(const struct world *w, const struct bounds *bounds, const struct ticket_order *order,
+                                   unsigned c)
 {
     const struct client *client = &w->clients[c];
     const struct redlock_lock *lock = &client->lock;
@@ -131,9 +162,10 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
     add(&part, has_stake ? lock->owed_ttl_ms / TICK_MS : 0);
     add(&part, lock->late ? ticks_until(w, lock->debt_at) : 0);
     add(&part, lock->wait_until ? 1 + ticks_until(w, lock->wait_until) : 0);
-    add(&part, lock->phase == PHASE_WAITING ? 1 + ticks_until(w, lock->retry_at) : 0);
+    add(&part, lock->phase == PHASE_WAITING || lock->phase == PHASE_HUNGRY ? 1 + ticks_until(w, lock->retry_at) : 0);
     add(&part, client->engine.hungry.first != NULL);
     add_round(&part, w, bounds, client);
+    if (bounds->tickets) add_tickets(&part, order, bounds, c, client);
     return digest_part(&part);
 }
 
@@ -184,54 +216,65 @@ static void add_ring(struct part *part, const struct client *client, unsigned k)
     }
 }
 
-static void add_command(struct part *part, const struct command *command)
+static void add_command(struct part *part, const struct ticket_order *order, const struct command *command)
 {
     add(part, command->kind);
     add(part, (uint64_t)(command->token & 15) << 4 | command->ttl);
+    if (command->ticket) add_ticket(part, order, command->ticket);
 }
 
-static void add_link(struct part *part, const struct world *w, const struct link *link)
+static void add_answer(struct part *part, const struct ticket_order *order, const struct reply *answer)
+{
+    add(part, answer->kind | (uint64_t)answer->done << 5 | (uint64_t)answer->is_taken << 6 | (uint64_t)answer->is_ahead << 7);
+    if (answer->counter) add_ticket(part, order, answer->counter);
+}
+
+static void add_link(struct part *part, const struct world *w, const struct ticket_order *order, const struct link *link)
 {
     add(part, (uint64_t)link->is_open << 7 | (uint64_t)link->is_broken << 6 | link->command_count);
     for (unsigned i = 0; i < link->command_count; i++) {
-        add_command(part, &link->commands[i]);
+        add_command(part, order, &link->commands[i]);
         add(part, link->commands[i].sent_at == w->now);
     }
     add(part, link->answer_count);
-    for (unsigned i = 0; i < link->answer_count; i++)
-        add(part, link->answers[i].kind | (uint64_t)link->answers[i].done << 5);
+    for (unsigned i = 0; i < link->answer_count; i++) add_answer(part, order, &link->answers[i]);
     add(part, link->stale_count);
-    for (unsigned i = 0; i < link->stale_count; i++) add_command(part, &link->stale[i]);
+    for (unsigned i = 0; i < link->stale_count; i++) add_command(part, order, &link->stale[i]);
 }
 
-static struct digest digest_pair(const struct world *w, const struct bounds *bounds, unsigned c, unsigned k)
+static struct digest digest_pair(const struct world *w, const struct bounds *bounds, const struct ticket_order *order,
+                                 unsigned c, unsigned k)
 {
     const struct client *client = &w->clients[c];
     bool promises = client->lock.phase == PHASE_ACQUIRING || redlock_valid_us(&client->lock, world_now_us(w)) > 0;
     struct part part = { 0 };
 
     if (client->is_out) {
-        add_link(&part, w, &w->links[c][k]);
+        add_link(&part, w, order, &w->links[c][k]);
         return digest_part(&part);
     }
     add(&part, promises && (client->lost >> k & 1));
     add_stake(&part, &client->lock, k);
     add_session(&part, w, bounds, client, k);
     add_ring(&part, client, k);
-    add_link(&part, w, &w->links[c][k]);
+    add_link(&part, w, order, &w->links[c][k]);
     return digest_part(&part);
 }
 
 /* ---- All of it ---- */
 
 /* The key of a node, seen when client first is called the first. */
-static struct digest digest_node(const struct world *w, struct digest pairs[CLIENTS][NODES_MAX], unsigned k,
-                                 unsigned first)
+static struct digest digest_node(const struct world *w, const struct bounds *bounds, const struct ticket_order *order,
+                                 struct digest pairs[CLIENTS][NODES_MAX], unsigned k, unsigned first)
 {
     const struct model *node = &w->nodes[k];
     struct part part = { 0 };
 
     add(&part, node->gains);
+    if (bounds->tickets) {
+        add(&part, bounds->node_walls[k]);
+        add_ticket(&part, order, node->counter);
+    }
     if (node->token != 0) {
         add(&part, 1 + (token_client(node->token) ^ first));
         add(&part, node->token & 15);
@@ -263,15 +306,18 @@ struct digest digest_of_set(struct digest *digests, unsigned count)
 struct digest digest_of(const struct world *w, const struct bounds *bounds)
 {
     struct digest pairs[CLIENTS][NODES_MAX], clients[CLIENTS], best = { UINT64_MAX, UINT64_MAX };
+    struct ticket_order order;
 
+    ticket_order(&order, w, bounds);
     for (unsigned c = 0; c < CLIENTS; c++) {
-        clients[c] = digest_client(w, bounds, c);
-        for (unsigned k = 0; k < bounds->nodes; k++) pairs[c][k] = digest_pair(w, bounds, c, k);
+        clients[c] = digest_client(w, bounds, &order, c);
+        for (unsigned k = 0; k < bounds->nodes; k++) pairs[c][k] = digest_pair(w, bounds, &order, c, k);
     }
     for (unsigned first = 0; first < CLIENTS; first++) {
         struct digest nodes[NODES_MAX], sum = { w->losses, (uint64_t)w->crashes << 8 | w->cancels };
         sum = digest_join(digest_join(sum, clients[first]), clients[1 - first]);
-        for (unsigned k = 0; k < bounds->nodes; k++) nodes[k] = digest_node(w, pairs, k, first);
+        if (ticket_last_matters(w)) sum = digest_join(sum, (struct digest){ 0, ticket_place(&order, w->last_ticket) });
+        for (unsigned k = 0; k < bounds->nodes; k++) nodes[k] = digest_node(w, bounds, &order, pairs, k, first);
         sort(nodes, bounds->nodes);
         for (unsigned k = 0; k < bounds->nodes; k++) sum = digest_join(sum, nodes[k]);
         if (is_less(sum, best)) best = sum;

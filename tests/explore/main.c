@@ -33,8 +33,7 @@ static bool set(const struct setting *settings, const char *argument)
 
 static bool is_sensible(const struct bounds *b)
 {
-    return b->nodes >= 1 && b->nodes <= NODES_MAX && b->attempts[0] <= ATTEMPTS_MAX && b->attempts[1] <= ATTEMPTS_MAX &&
-           b->ttl >= 1 && b->ttl <= 8 && b->extend_ttl <= 8 && b->guard <= 16;
+    return b->nodes >= 1 && b->nodes <= NODES_MAX && attempts_of(b, 0) <= ATTEMPTS_MAX && attempts_of(b, 1) <= ATTEMPTS_MAX && b->ttl >= 1 && b->ttl <= 8 && b->extend_ttl <= 8 && b->guard <= 16;
 }
 
 static void report(enum outcome outcome, const struct figures *f)
@@ -60,6 +59,9 @@ int main(int count, char **arguments)
         { "ttl", &b.ttl, NULL }, { "extend-ttl", &b.extend_ttl, NULL }, { "guard", &b.guard, NULL },
         { "wait", &b.wait, NULL }, { "timeout-ms", &b.timeout_ms, NULL }, { "drift-ppm", &b.drift_ppm, NULL },
         { "late", &b.late, NULL }, { "pauses", NULL, &b.pauses }, { "brief", NULL, &b.brief },
+        { "wall-a", &b.walls[0], NULL }, { "wall-b", &b.walls[1], NULL }, { "wall-0", &b.node_walls[0], NULL },
+        { "wall-1", &b.node_walls[1], NULL }, { "wall-2", &b.node_walls[2], NULL }, { "skew", &b.skew, NULL },
+        { "tickets", NULL, &b.tickets }, { "keeps", NULL, &b.keeps }, { "only-tickets", NULL, &b.only_tickets },
         { "distrust", NULL, &b.distrust }, { "only-exclusion", NULL, &b.only_exclusion }, { "memory-mb", &megabytes, NULL },
         { "seconds", &limits.seconds, NULL }, { "depth", &limits.depth, NULL }, { "talk", NULL, &limits.talks },
         { "compare", NULL, &limits.compares }, { NULL, NULL, NULL }

@@ -110,8 +110,10 @@ const char *oracle(const struct world *w, const struct bounds *bounds)
 {
     const char *breach = w->breach;
 
+    if (bounds->only_tickets) return w->ticket_breach;
     if (is_valid(w, 0) && is_valid(w, 1)) return "two clients hold the lock";
     if (bounds->only_exclusion) return NULL;
+    if (!breach) breach = w->ticket_breach;
     for (unsigned c = 0; c < CLIENTS && !breach; c++) breach = check_client(w, bounds, c);
     return breach;
 }

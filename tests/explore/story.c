@@ -1,17 +1,36 @@
 #include "story.h"
 
+#include "ticket.h"
+
 #include <stdio.h>
 
-enum { SENTENCE_MAX = 120 };
+enum { SENTENCE_MAX = 160, ANSWER_MAX = 64, TICKET_TEXT = 16 };
 
 static const char *const command_names[] = {
     [WIRE_ACQUIRE] = "SET", [WIRE_EXTEND] = "extend script", [WIRE_RELEASE] = "release script", [WIRE_PTTL] = "PTTL"
 };
 
-static const char *says(uint8_t kind, bool done)
+/* The tick that a wall clock showed, counted from the beginning of the story, and what was added to it. */
+static const char *ticket_text(char text[TICKET_TEXT], uint16_t number)
 {
-    if (kind == WIRE_ACQUIRE) return done ? "OK" : "nil";
-    return done ? "1" : "0";
+    int tick = number / TICKET_STEPS - WORLD_FIRST_TICK, more = number % TICKET_STEPS;
+
+    if (more > 0) snprintf(text, TICKET_TEXT, "%d+%d", tick, more);
+    else          snprintf(text, TICKET_TEXT, "%d", tick);
+    return text;
+}
+
+static const char *says(const struct reply *reply, char text[ANSWER_MAX])
+{
+    char ticket[TICKET_TEXT];
+
+    if (reply->kind != WIRE_ACQUIRE) return reply->done ? "1" : "0";
+    if (reply->done)                 return "OK";
+    if (reply->is_ahead)             return "that ticket is ahead of the clock";
+    if (reply->counter == 0)         return "nil";
+    snprintf(text, ANSWER_MAX, "%s, ticket %s was given", reply->is_taken ? "taken" : "too small",
+             ticket_text(ticket, reply->counter));
+    return text;
 }
 
 static char name(unsigned c)
@@ -21,7 +40,7 @@ static char name(unsigned c)
 
 static unsigned attempt_of(const struct bounds *bounds, unsigned token)
 {
-    return bounds->attempts[token_client(token)] - (token & 15);
+    return attempts_of(bounds, token_client(token)) - (token & 15);
 }
 
 static void tell_command(char *text, const struct bounds *bounds, const char *how, const struct world *before,
@@ -29,15 +48,18 @@ static void tell_command(char *text, const struct bounds *bounds, const char *ho
 {
     unsigned was = before->nodes[e.node].token, is = after->nodes[e.node].token;
     bool did = was != is || before->nodes[e.node].expires_at != after->nodes[e.node].expires_at;
+    char with[TICKET_TEXT + 16] = "", ticket[TICKET_TEXT];
 
-    snprintf(text, SENTENCE_MAX, "node %u executes %c's %s of attempt %u%s: %s", e.node, name(e.client),
-             command_names[command->kind], attempt_of(bounds, command->token), how, did ? "done" : "nothing to do");
+    if (command->ticket) snprintf(with, sizeof with, " with ticket %s", ticket_text(ticket, command->ticket));
+    snprintf(text, SENTENCE_MAX, "node %u executes %c's %s of attempt %u%s%s: %s", e.node, name(e.client),
+             command_names[command->kind], attempt_of(bounds, command->token), with, how, did ? "done" : "nothing to do");
 }
 
 static void tell(char *text, const struct bounds *bounds, const struct world *before, struct event e,
                  const struct world *after)
 {
     const struct link *link = &before->links[e.client][e.node];
+    char said[ANSWER_MAX];
 
     switch ((enum event_kind)e.kind) {
     case EVENT_TIME:    snprintf(text, SENTENCE_MAX, "a tick passes"); break;
@@ -50,11 +72,13 @@ static void tell(char *text, const struct bounds *bounds, const struct world *be
     case EVENT_STALE:   tell_command(text, bounds, " (late)", before, after, e, &link->stale[e.which]); break;
     case EVENT_ANSWER:
         snprintf(text, SENTENCE_MAX, "%c reads node %u's answer to its %s: %s", name(e.client), e.node,
-                 command_names[link->answers[0].kind], says(link->answers[0].kind, link->answers[0].done));
+                 command_names[link->answers[0].kind], says(&link->answers[0], said));
         break;
     case EVENT_LOSE:    snprintf(text, SENTENCE_MAX, "%c's connection to node %u breaks", name(e.client), e.node); break;
     case EVENT_CONNECT: snprintf(text, SENTENCE_MAX, "%c connects to node %u again", name(e.client), e.node); break;
-    case EVENT_CRASH:   snprintf(text, SENTENCE_MAX, "node %u crashes and is back, empty", e.node); break;
+    case EVENT_CRASH:
+        snprintf(text, SENTENCE_MAX, "node %u crashes and is back, %s", e.node, bounds->keeps ? "with its memory" : "empty");
+        break;
     case EVENT_GAIN:    snprintf(text, SENTENCE_MAX, "the clock of node %u gains a tick", e.node); break;
     case EVENT_VANISH:  snprintf(text, SENTENCE_MAX, "%c's key on node %u vanishes: released", name(e.client), e.node); break;
     }
@@ -74,14 +98,23 @@ static void tell_keys(const struct world *w, const struct bounds *bounds)
 {
     for (unsigned k = 0; k < bounds->nodes; k++) {
         unsigned token = w->nodes[k].token;
+        char ticket[TICKET_TEXT];
         if (token == 0) printf(" -   ");
         else printf(" %c%u<%-2u", name(token_client(token)), attempt_of(bounds, token), w->nodes[k].expires_at);
+        if (bounds->tickets) printf(" #%-4s", w->nodes[k].counter ? ticket_text(ticket, w->nodes[k].counter) : "-");
     }
 }
 
 static void tell_change(const struct world *before, const struct world *after, unsigned c)
 {
-    if (is_valid(after, c) && !is_valid(before, c)) printf(" [%c holds until %u]", name(c), after->now + world_valid_ticks(after, c));
+    uint64_t ticket = redlock_ticket(&after->clients[c].lock);
+    char text[TICKET_TEXT];
+
+    if (is_valid(after, c) && !is_valid(before, c)) {
+        printf(" [%c holds until %u", name(c), after->now + world_valid_ticks(after, c));
+        if (ticket) printf(" with ticket %s", ticket_text(text, ticket_number(ticket)));
+        printf("]");
+    }
     if (!is_valid(after, c) && is_valid(before, c)) printf(" [%c holds no more]", name(c));
     if (!is_pending(after, c) && is_pending(before, c))
         printf(" [%c: %s]", name(c), redlock_status_text(redlock_lock_status(&after->clients[c].lock)));

@@ -1,6 +1,7 @@
 #include "world.h"
 
 #include "../../redlock/lock.h"
+#include "ticket.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,12 +53,17 @@ static bool is_word(struct word word, const char *text)
     return word.size == strlen(text) && memcmp(word.text, text, word.size) == 0;
 }
 
+static uint64_t read_number(struct word word)
+{
+    uint64_t number = 0;
+
+    for (size_t i = 0; i < word.size; i++) number = number * 10 + (uint64_t)(word.text[i] - '0');
+    return number;
+}
+
 static uint8_t read_ticks(struct word word)
 {
-    unsigned ms = 0;
-
-    for (size_t i = 0; i < word.size; i++) ms = ms * 10 + (unsigned)(word.text[i] - '0');
-    return (uint8_t)(ms / TICK_MS);
+    return (uint8_t)(read_number(word) / TICK_MS);
 }
 
 static uint8_t read_token(struct word word)
@@ -76,6 +82,11 @@ static struct command understand(const struct word words[WORDS_MAX], uint16_t no
         command.kind = WIRE_ACQUIRE;
         command.token = read_token(words[2]);
         command.ttl = read_ticks(words[5]);
+    } else if (is_word(words[0], "EVALSHA") && is_word(words[1], WIRE_ACQUIRE_SHA1)) {
+        command.kind = WIRE_ACQUIRE;
+        command.token = read_token(words[4]);
+        command.ttl = read_ticks(words[5]);
+        command.ticket = ticket_number(read_number(words[6]));
     } else if (is_word(words[0], "EVALSHA")) {
         command.kind = is_word(words[1], WIRE_EXTEND_SHA1) ? WIRE_EXTEND : WIRE_RELEASE;
         command.token = read_token(words[4]);
@@ -109,6 +120,7 @@ static bool extend_may_shorten(void)
 static uint8_t execute_set(struct world *w, struct model *node, const struct command *command, bool is_prompt)
 {
     if (node->token != 0) return 0;
+    if (command->ticket != 0) node->counter = command->ticket;
     node->token = command->token;
     node->expires_at = (uint16_t)(w->now + command->ttl);
     node->is_prompt = is_prompt;
@@ -138,16 +150,21 @@ static uint8_t execute_extend(struct world *w, struct model *node, const struct 
 }
 
 /* What PTTL says plays no part in any decision of the engine, so that it may always be the same. */
-static uint8_t execute(struct world *w, unsigned k, const struct command *command, bool is_live)
+static struct reply execute(struct world *w, const struct bounds *bounds, unsigned k, const struct command *command, bool is_live)
 {
     bool is_prompt = is_live && command->sent_at == w->now;
+    struct reply reply = { .kind = command->kind, .done = 1 };
 
     switch (command->kind) {
-    case WIRE_ACQUIRE: return execute_set(w, &w->nodes[k], command, is_prompt);
-    case WIRE_RELEASE: return execute_release(w, &w->nodes[k], command);
-    case WIRE_EXTEND:  return execute_extend(w, &w->nodes[k], command, is_prompt);
-    default:           return 1;
+    case WIRE_ACQUIRE:
+        if (command->ticket != 0) reply.done = ticket_grant(w, bounds, k, command->ticket, &reply);
+        if (reply.done)           reply.done = execute_set(w, &w->nodes[k], command, is_prompt);
+        break;
+    case WIRE_RELEASE: reply.done = execute_release(w, &w->nodes[k], command); break;
+    case WIRE_EXTEND:  reply.done = execute_extend(w, &w->nodes[k], command, is_prompt); break;
+    default:           break;
     }
+    return reply;
 }
 
 static void expire(struct world *w, unsigned nodes)
@@ -284,6 +301,7 @@ static bool transmit(struct world *w, unsigned c, unsigned k)
         struct command command = understand(words, w->now);
         if (link->command_count == COMMANDS_MAX) fail("more commands than the pipeline holds");
         check_restore(w, client, &command);
+        ticket_propose(w, c, &command);
         if (!link->is_broken) link->commands[link->command_count++] = command;
         at += used;
     }
@@ -333,19 +351,30 @@ static void serve(struct world *w, const struct bounds *bounds, unsigned c)
 static void deliver(struct world *w, const struct bounds *bounds, unsigned c, unsigned k)
 {
     struct reply answer = take_first_answer(&w->links[c][k]);
+    struct client *client = &w->clients[c];
+    char text[64];
 
-    if (answer.kind == WIRE_ACQUIRE) receive(w, c, k, answer.done ? "+OK\r\n" : "$-1\r\n");
-    else                             receive(w, c, k, answer.done ? ":1\r\n" : ":0\r\n");
+    if (answer.kind == WIRE_ACQUIRE && bounds->tickets) {
+        bool is_current = ring_at(client, k, 0)->round == client->lock.round.number;
+        if (client->is_acquiring && is_current && answer.counter > client->known) client->known = answer.counter;
+        if (client->is_acquiring && is_current && answer.is_ahead) client->was_ahead = true;
+        ticket_say(&answer, text, sizeof text);
+        receive(w, c, k, text);
+    } else if (answer.kind == WIRE_ACQUIRE) {
+        receive(w, c, k, answer.done ? "+OK\r\n" : "$-1\r\n");
+    } else {
+        receive(w, c, k, answer.done ? ":1\r\n" : ":0\r\n");
+    }
     serve(w, bounds, c);
 }
 
-static void execute_next(struct world *w, unsigned c, unsigned k)
+static void execute_next(struct world *w, const struct bounds *bounds, unsigned c, unsigned k)
 {
     struct link *link = &w->links[c][k];
     struct command command = link->commands[0];
 
     take_first_command(link);
-    link->answers[link->answer_count++] = (struct reply){ .kind = command.kind, .done = execute(w, k, &command, true) };
+    link->answers[link->answer_count++] = execute(w, bounds, k, &command, true);
 }
 
 /* PTTL reads only, and is asked behind a refusal, when nothing else is under way: it is answered in the same moment. */
@@ -353,7 +382,7 @@ static void answer_questions(struct world *w, const struct bounds *bounds, unsig
 {
     for (unsigned k = 0; k < bounds->nodes; k++) {
         struct link *link = &w->links[c][k];
-        while (link->command_count > 0 && link->commands[0].kind == WIRE_PTTL) execute_next(w, c, k);
+        while (link->command_count > 0 && link->commands[0].kind == WIRE_PTTL) execute_next(w, bounds, c, k);
         while (link->answer_count > 0 && link->answers[0].kind == WIRE_PTTL) deliver(w, bounds, c, k);
     }
 }
@@ -374,6 +403,7 @@ static bool is_past(const struct world *w, const struct client *client)
 static void take_out(struct world *w, const struct bounds *bounds, unsigned c)
 {
     w->clients[c].is_out = true;
+    w->clients[c].is_acquiring = false;     /* It may have waited for random bytes, which do not come. */
     for (unsigned k = 0; k < bounds->nodes; k++) {
         struct link *link = &w->links[c][k];
         break_link(w, bounds, c, k, true);
@@ -386,8 +416,16 @@ static void take_out(struct world *w, const struct bounds *bounds, unsigned c)
 
 static void finish_step(struct world *w, const struct bounds *bounds, unsigned c)
 {
+    struct client *client = &w->clients[c];
+    enum redlock_status status;
+
     serve(w, bounds, c);
     answer_questions(w, bounds, c);
+    status = redlock_lock_status(&client->lock);
+    if (client->is_acquiring && status != REDLOCK_PENDING) {
+        client->is_acquiring = false;
+        if (status == REDLOCK_OK) ticket_win(w, c);
+    }
     if (bounds->brief && is_past(w, &w->clients[c])) take_out(w, bounds, c);
 }
 
@@ -465,6 +503,7 @@ static void init_client(struct world *w, const struct bounds *bounds, unsigned c
     config.drift_ppm = bounds->drift_ppm;
     config.node_timeout_ms = bounds->timeout_ms;
     config.retry_ms = 1;
+    config.ticket_skew_ms = bounds->skew > 0 ? bounds->skew * TICK_MS : 1;
     config.resource_max = 8;
     config.pipeline = PIPELINE;
     config.send_size = REDLOCK_SEND_MIN(8);
@@ -472,7 +511,7 @@ static void init_client(struct world *w, const struct bounds *bounds, unsigned c
     if (redlock_init(&client->engine, &config, client->nodes, bounds->nodes, client->memory, sizeof client->memory,
                      world_now_us(w)) != REDLOCK_OK) fail("redlock_init");
     redlock_lock_init(&client->lock);
-    give_tokens(client, c, bounds->attempts[c]);
+    give_tokens(client, c, attempts_of(bounds, c));
     client->attempts = (uint8_t)bounds->attempts[c];
     client->extensions = (uint8_t)bounds->extensions[c];
     redlock_tick(&client->engine, world_now_us(w));
@@ -562,10 +601,13 @@ static void acquire(struct world *w, const struct bounds *bounds, unsigned c)
         .resource_size = sizeof resource - 1,
         .ttl_ms = bounds->ttl * TICK_MS,
         .wait_ms = bounds->wait * TICK_MS,
+        .ticket = bounds->tickets,
+        .wall_us = (uint64_t)ticket_clock(w, bounds->walls[c]) * TICK_US,
     };
 
     client->attempts = bounds->wait ? 0 : (uint8_t)(client->attempts - 1);
     client->lost = 0;
+    if (bounds->tickets) ticket_begin(w, c);
     if (redlock_start_acquire(&client->engine, &client->lock, &request, world_now_us(w)) != REDLOCK_OK)
         w->breach = "redlock_start_acquire refuses an idle lock";
 }
@@ -588,21 +630,23 @@ static void release(struct world *w, unsigned c)
         w->breach = "redlock_start_release refuses a lock that was won";
 }
 
-static void crash(struct world *w, unsigned k)
+static void crash(struct world *w, const struct bounds *bounds, unsigned k)
 {
     for (unsigned c = 0; c < CLIENTS; c++) {
         struct link *link = &w->links[c][k];
         struct client *client = &w->clients[c];
         bool is_ours = w->nodes[k].token != 0 && w->nodes[k].token == token_number(client->lock.token);
-        if (is_ours) client->lost |= (uint16_t)(1u << k);
+        if (is_ours && !bounds->keeps) client->lost |= (uint16_t)(1u << k);
         memset(link->commands, 0, sizeof link->commands);
         memset(link->stale, 0, sizeof link->stale);
         link->command_count = link->stale_count = 0;
         link->is_broken = link->is_open;
     }
     w->crashes--;
-    w->nodes[k].token = 0;
     w->nodes[k].crashes++;
+    if (bounds->keeps) return;
+    w->nodes[k].token = 0;
+    w->nodes[k].counter = 0;
 }
 
 static void lose(struct world *w, const struct bounds *bounds, unsigned c, unsigned k)
@@ -612,12 +656,12 @@ static void lose(struct world *w, const struct bounds *bounds, unsigned c, unsig
     redlock_disconnected(&w->clients[c].engine, k, NULL, world_now_us(w));
 }
 
-static void execute_stale(struct world *w, unsigned c, unsigned k, unsigned i)
+static void execute_stale(struct world *w, const struct bounds *bounds, unsigned c, unsigned k, unsigned i)
 {
     struct command command = w->links[c][k].stale[i];
 
     take_stale(&w->links[c][k], i);
-    execute(w, k, &command, false);
+    execute(w, bounds, k, &command, false);
 }
 
 static void pass_time(struct world *w, const struct bounds *bounds)
@@ -661,9 +705,9 @@ void world_apply(struct world *w, const struct bounds *bounds, struct event e)
 {
     switch ((enum event_kind)e.kind) {
     case EVENT_TIME:    pass_time(w, bounds); break;
-    case EVENT_EXECUTE: execute_next(w, e.client, e.node); break;
-    case EVENT_STALE:   execute_stale(w, e.client, e.node, e.which); break;
-    case EVENT_CRASH:   crash(w, e.node); break;
+    case EVENT_EXECUTE: execute_next(w, bounds, e.client, e.node); break;
+    case EVENT_STALE:   execute_stale(w, bounds, e.client, e.node, e.which); break;
+    case EVENT_CRASH:   crash(w, bounds, e.node); break;
     case EVENT_GAIN:    gain(w, bounds, e.node); break;
     case EVENT_VANISH:  w->nodes[e.node].token = 0; break;
     default:            apply_to_client(w, bounds, e);

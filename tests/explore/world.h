@@ -13,6 +13,7 @@
 enum {
     CLIENTS = 2,
     NODES_MAX = 4,              /* REDLOCK_NODES_MAX is the same for this build: smaller locks are copied faster. */
+    WORLD_FIRST_TICK = 1000,    /* Far from 0. */
     TICK_MS = 4000,             /* Over NODE_DELAY_LAST_MS and the engine's pause between tries of a debt. */
     PIPELINE = 6,
     COMMANDS_MAX = PIPELINE,    /* On one connection, in one direction. */
@@ -36,10 +37,15 @@ struct bounds {
     unsigned wait;              /* 0: each attempt is an act of its own; otherwise the engine tries again that long. */
     unsigned timeout_ms;        /* Of a node. */
     unsigned drift_ppm;
+    unsigned walls[CLIENTS], node_walls[NODES_MAX];     /* How far wall clocks are ahead of the slowest one. */
+    unsigned skew;              /* How far the engine believes that they differ at most. */
     unsigned late;              /* 1: what was sent on a connection that broke may still be executed at any time, in any
                                  * order; 2: also on one that a client has given up because it was silent. */
     bool pauses;                /* A client need not look at the clock when something is due. */
+    bool tickets;               /* Clients acquire with tickets (S15). */
+    bool keeps;                 /* A crash loses no memory: appendfsync always. */
     bool only_exclusion;        /* Nothing else is a breach. */
+    bool only_tickets;          /* Nothing but a ticket that is not larger is. */
     bool distrust;              /* A token may be used again: for engines that are broken on purpose. */
     bool brief;                 /* A client that can never hold the lock again is taken out of the world, and replaced by the
                                  * most that it could still do to others: its keys vanish at any time (it releases with a
@@ -58,12 +64,15 @@ static inline unsigned token_client(unsigned token)
 struct command {
     uint8_t kind;               /* enum wire_command */
     uint8_t token, ttl;
+    uint16_t ticket;            /* See ticket.h. */
     uint16_t sent_at;
 };
 
 struct reply {
     uint8_t kind;               /* enum wire_command: to what */
     uint8_t done;               /* 1: OK, or the script's 1. 0: nil, or the script's 0; its -1 means no more. */
+    bool is_taken, is_ahead;    /* Of a refused ticket: why; none of the two: it is too small. */
+    uint16_t counter;           /* Of a refused ticket: the largest that the node knows. */
 };
 
 /* Between one client and one node. */
@@ -79,6 +88,7 @@ struct model {
     uint8_t token;              /* Of the key; 0: there is none. */
     bool is_prompt;             /* The key was set, and extended, in the tick in which that was sent, by a live connection. */
     uint8_t crashes, gains;     /* So far; left. */
+    uint16_t counter;           /* The largest ticket that it has given and not forgotten. */
     uint16_t expires_at;
 };
 
@@ -89,6 +99,13 @@ struct client {
     uint64_t memory[REDLOCK_MEMORY(NODES_MAX, PIPELINE, REDLOCK_SEND_MIN(8), REDLOCK_RECEIVE_MIN) / sizeof(uint64_t) + 1];
     uint8_t attempts, extensions;   /* Left. */
     bool is_out;                /* See brief. */
+    bool is_acquiring;          /* With a ticket. Then: */
+    uint8_t proposed_by;        /* The token of the last attempt; */
+    uint16_t proposed;          /* its ticket; */
+    uint16_t known;             /* the largest ticket that it proposed, or was told of; */
+    bool was_ahead;             /* a node refused that as too far ahead: then the next one may be smaller; */
+    uint16_t floor;             /* the largest with which somebody had acquired when it began; */
+    uint16_t rivals[ATTEMPTS_MAX];  /* with which somebody has since. */
     uint16_t promised_until;    /* In ticks: the end of its validity when its extension began. */
     uint16_t lost;              /* Nodes that forgot the key of the current attempt in a crash. */
 };
@@ -97,7 +114,8 @@ struct world {
     uint16_t now;               /* In ticks. */
     uint8_t losses, crashes, cancels;   /* Left. */
     bool is_full;               /* Something of fixed size overflowed: what lies behind is not explored. */
-    const char *breach;         /* What was broken; NULL: nothing. */
+    uint16_t last_ticket;       /* The largest with which somebody has acquired. */
+    const char *breach, *ticket_breach;     /* What was broken; NULL: nothing. */
     struct model nodes[NODES_MAX];
     struct link links[CLIENTS][NODES_MAX];
     struct client clients[CLIENTS];
@@ -114,7 +132,7 @@ enum event_kind {
     EVENT_ANSWER,               /* A client reads the next answer. */
     EVENT_LOSE,                 /* A client's connection breaks. */
     EVENT_CONNECT,              /* A client connects, and greets. */
-    EVENT_CRASH,                /* A node loses its memory. */
+    EVENT_CRASH,                /* A node loses its memory, unless it keeps it. */
     EVENT_GAIN,                 /* A node's clock gains a tick. */
     EVENT_VANISH                /* A key of a client that is out. */
 };
@@ -135,7 +153,7 @@ void world_apply(struct world *w, const struct bounds *bounds, struct event even
 
 static inline uint64_t world_now_us(const struct world *w)
 {
-    return (1000u + (uint64_t)w->now) * TICK_MS * 1000;     /* Far from 0. */
+    return (WORLD_FIRST_TICK + (uint64_t)w->now) * TICK_MS * 1000;
 }
 
 /* For so many ticks, the one under way counted, a client is within its validity. */
@@ -150,6 +168,12 @@ static inline unsigned world_valid_ticks(const struct world *w, unsigned c)
 static inline const struct redlock_asked *ring_at(const struct client *client, unsigned k, unsigned i)
 {
     return &client->nodes[k].asked[(client->nodes[k].asked_first + i) % PIPELINE];
+}
+
+/* How many attempts the engine of a client may make: with a ticket one that was too small is corrected once at once. */
+static inline unsigned attempts_of(const struct bounds *bounds, unsigned c)
+{
+    return bounds->attempts[c] * (bounds->tickets ? 2 : 1);
 }
 
 /* The number of a token of 20 bytes, or of the 40 digits on the wire. */
