@@ -326,6 +326,7 @@ static void judge_extending(struct redlock *r, struct redlock_lock *lock)
         if (lock->stakes[k].want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
     if (verdict == VERDICT_LOST) {
         if (lock->is_unconfirmed) lock->valid_until = 0;
+        lock->round.deadline_at = r->now_us;    /* Nothing is restored behind it, even if the acquire began just now. */
         finish_extension(r, lock, ended ? REDLOCK_LOST : loss_of(round, round_validity_us(round, r->now_us) == 0));
         return;
     }
