@@ -16,13 +16,14 @@ struct talk {
     uint64_t now_us;
     uint64_t memory[REDLOCK_MEMORY_DEFAULT(SESSIONS) / sizeof(uint64_t)];
     char output[SESSIONS][OUTPUT_MAX];
-    bool is_down[SESSIONS];
+    bool starves;                       /* Nobody gives it random bytes. */
 };
 
 static void feed(struct talk *talk)
 {
     uint8_t bytes[REDLOCK_ENTROPY_MAX];
 
+    if (talk->starves) return;
     memset(bytes, 1, sizeof bytes);
     redlock_add_entropy(&talk->engine, bytes, redlock_entropy_wanted(&talk->engine));
 }
@@ -308,6 +309,416 @@ TEST(a_ttl_that_no_lock_has_is_not_taken_for_another)
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     answer(talk, NODE, ":4294967296\r\n");
     CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD - 1);
+}
+
+/* ---- What an ear hears ---- */
+
+enum { RARELY_MS = 60000 };     /* A pause between attempts that is longer than each of the following stories. */
+
+#define MESSAGE(number, size) "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$" size "\r\n" number "\r\n"
+
+TEST(a_wake_up_makes_the_next_attempt_begin_and_grants_nothing)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    line_up(talk, REDLOCK_FOREVER);
+    run_ms(talk, 100);
+    EXPECT_UNSAID(NODE, "SET\r\n");
+    answer(talk, EAR, MESSAGE("1", "1"));
+    CHECK_INT(redlock_valid_us(&talk->lock, talk->now_us), 0);
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, "SET\r\n");
+    CHECK_INT(redlock_valid_us(&talk->lock, talk->now_us), 0);
+    answer(talk, NODE, "$-1\r\n");
+    CHECK_INT(redlock_lock_status(&talk->lock), REDLOCK_PENDING);
+}
+
+TEST(a_wake_up_of_another_place_wakes_nobody_here)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    line_up(talk, REDLOCK_FOREVER);
+    answer(talk, EAR, MESSAGE("2", "1") MESSAGE("0", "1") MESSAGE("4294967295", "10"));
+    run_ms(talk, 100);
+    EXPECT_UNSAID(NODE, "SET\r\n");
+    CHECK_INT(talk->nodes[EAR].state, NODE_READY);
+    CHECK_INT(talk->lock.waits, 1);
+}
+
+TEST(s16_an_ear_that_hears_what_is_no_wake_up_is_closed)
+{
+    static const char *const nonsense[] = {
+        "+PONG\r\n", ":1\r\n", "$1\r\n1\r\n", "*2\r\n$7\r\nmessage\r\n$1\r\n1\r\n", MESSAGE("x", "1"), MESSAGE("", "0"),
+        MESSAGE("4294967296", "10"), "*0\r\n", "-ERR no\r\n",
+    };
+
+    for (unsigned i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
+        TAP_CONTEXT("%s", nonsense[i]);
+        TALK(config.retry_ms = RARELY_MS);
+        line_up(talk, REDLOCK_FOREVER);
+        answer(talk, EAR, nonsense[i]);
+        CHECK_INT(redlock_wants(&talk->engine, EAR), REDLOCK_WANT_CLOSE);
+        CHECK_INT(talk->nodes[EAR].trouble, REDLOCK_TROUBLE_PROTOCOL);
+        CHECK_INT(redlock_lock_status(&talk->lock), REDLOCK_PENDING);
+        run_ms(talk, 5000);
+        CHECK_INT(talk->nodes[EAR].state, NODE_READY);
+    }
+}
+
+TEST(an_ear_that_has_subscribed_says_nothing_more)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    line_up(talk, REDLOCK_FOREVER);
+    CHECK_STR(said(talk, EAR), "");
+}
+
+TEST(an_ear_is_closed_ten_seconds_after_the_last_that_waited)
+{
+    TALK((void)0);
+
+    line_up(talk, 100000);
+    redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
+    said(talk, NODE);
+    answer(talk, NODE, ":0\r\n");
+    run_ms(talk, 9900);
+    CHECK_INT(talk->nodes[EAR].state, NODE_READY);
+    run_ms(talk, 200);
+    CHECK_INT(talk->nodes[EAR].state, NODE_WAITING);
+    CHECK_INT(redlock_wake_at(&talk->engine), REDLOCK_NEVER);
+}
+
+/* ---- Places ---- */
+
+TEST(a_place_that_is_taken_when_the_lock_is_free_already_wakes_at_once)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    start(talk, REDLOCK_FOREVER);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    run_ms(talk, 2);
+    said(talk, NODE);
+    answer(talk, NODE, ":-2\r\n");
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, "SET\r\n");
+}
+
+TEST(who_was_told_when_the_holder_runs_out_comes_then)
+{
+    TALK(config.retry_ms = 1000);
+
+    start(talk, REDLOCK_FOREVER);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    run_ms(talk, 2);
+    said(talk, NODE);
+    answer(talk, NODE, ":100\r\n");
+    const uint64_t free_at = talk->now_us + 100000;
+    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    EXPECT_SAID(NODE, "SET\r\n");
+    CHECK(talk->now_us >= free_at + 2000 && talk->now_us <= free_at + 2000 + 1000000);
+}
+
+static unsigned count_of(const char *text, const char *words)
+{
+    unsigned count = 0;
+
+    while ((text = strstr(text, words)) != NULL) count++, text++;
+    return count;
+}
+
+TEST(a_place_that_waits_to_be_taken_is_taken_once)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    start(talk, REDLOCK_FOREVER);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    run_ms(talk, 2);
+    redlock_disconnected(&talk->engine, EAR, "reset", talk->now_us);
+    run_ms(talk, 5000);
+    CHECK_INT(talk->nodes[EAR].state, NODE_READY);
+    CHECK_INT(count_of(said(talk, NODE), WIRE_WAIT_SHA1), 1);
+}
+
+TEST(who_is_cancelled_before_he_has_a_place_takes_none)
+{
+    TALK((void)0);
+
+    start(talk, 100000);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    run_ms(talk, 2);
+    CHECK_INT(talk->lock.stakes[NODE].want, WIRE_WAIT);
+    redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
+    CHECK_STR(said(talk, NODE), "");
+    CHECK(redlock_idle(&talk->lock));
+}
+
+TEST(the_answer_to_a_place_that_nobody_wants_any_more_changes_nothing)
+{
+    static const char *const answers[] = { ":-2\r\n", ":5\r\n", "-NOSCRIPT No matching script.\r\n" };
+
+    for (unsigned i = 0; i < 3; i++) {
+        TAP_CONTEXT("%s", answers[i]);
+        TALK((void)0);
+        start(talk, 100000);
+        said(talk, NODE);
+        answer(talk, NODE, "$-1\r\n");
+        run_ms(talk, 2);
+        EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+        redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
+        answer(talk, NODE, answers[i]);
+        EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);       /* It is given back all the same. */
+        EXPECT_UNSAID(NODE, "EVAL\r\n");
+        answer(talk, NODE, ":0\r\n");
+        CHECK(redlock_idle(&talk->lock));
+        CHECK_INT(redlock_lock_status(&talk->lock), REDLOCK_CANCELLED);
+    }
+}
+
+TEST(s8_what_a_place_of_an_earlier_round_was_told_says_nothing_of_this_one)
+{
+    static const char *const answers[] = { ":-2\r\n", "-NOSCRIPT No matching script.\r\n" };
+
+    for (unsigned i = 0; i < 2; i++) {
+        TAP_CONTEXT("%s", answers[i]);
+        TALK((void)0);
+        start(talk, 100000);
+        said(talk, NODE);
+        answer(talk, NODE, "$-1\r\n");
+        run_ms(talk, 2);
+        EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+        while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+        EXPECT_SAID(NODE, "SET\r\n");
+        answer(talk, NODE, answers[i]);
+        CHECK_INT(talk->lock.phase, PHASE_ACQUIRING);
+        CHECK_INT(talk->lock.woken, 0);
+        EXPECT_UNSAID(NODE, WIRE_WAIT_SCRIPT);
+    }
+}
+
+TEST(a_place_is_given_back_although_the_wait_ended_behind_a_release)
+{
+    TALK((void)0);
+
+    line_up(talk, 100000);
+    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    EXPECT_SAID(NODE, "SET\r\n");
+    run_ms(talk, 500);
+    EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);           /* Of the attempt alone. */
+    redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
+    CHECK_STR(said(talk, NODE), "");
+    answer(talk, NODE, "$-1\r\n:-1\r\n");
+    EXPECT_SAID(NODE, "0101010101010101:1\r\n");
+    answer(talk, NODE, ":-1\r\n");
+    CHECK(redlock_idle(&talk->lock));
+    CHECK_INT(talk->lock.waits, 0);
+}
+
+/* While it waits for random bytes as well. */
+TEST(an_attempt_is_released_without_the_place)
+{
+    TALK(config.node_timeout_ms = 5000);
+
+    line_up(talk, 100000);
+    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    EXPECT_SAID(NODE, "SET\r\n");
+    run_ms(talk, 4900);
+    talk->starves = true;
+    talk->engine.entropy_size = 0;
+    run_ms(talk, 105);
+    CHECK_INT(talk->lock.phase, PHASE_WAITING);
+    EXPECT_SAID(NODE, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1);
+    answer(talk, NODE, "-BUSY Redis is busy running a script.\r\n-MISCONF Redis is configured to save ...\r\n");
+    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    for (unsigned i = 0; i < 3; i++) {              /* The debt comes due again and again. */
+        CHECK_INT(talk->lock.phase, PHASE_HUNGRY);
+        EXPECT_SAID(NODE, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1);
+        answer(talk, NODE, "-MISCONF Redis is configured to save ...\r\n");
+        CHECK_STR(said(talk, NODE), "");
+        run_ms(talk, 1001);
+    }
+    CHECK_INT(talk->lock.waits, 1);
+}
+
+TEST(numbers_of_places_begin_anew_without_the_one_that_means_none)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    talk->engine.wait_count = UINT32_MAX;
+    start(talk, REDLOCK_FOREVER);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    run_ms(talk, 2);
+    EXPECT_SAID(NODE, "$18\r\n0101010101010101:1\r\n");
+}
+
+TEST(without_random_bytes_for_a_name_nobody_listens_yet)
+{
+    TALK((void)0);
+
+    talk->starves = true;
+    talk->engine.entropy_size = REDLOCK_TOKEN_SIZE;
+    start(talk, 100000);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    CHECK_INT(talk->lock.wait_number, 0);
+    talk->starves = false;
+    run_ms(talk, 300);
+    EXPECT_SAID(NODE, "SET\r\n");
+    answer(talk, NODE, "$-1\r\n");
+    run_ms(talk, 2);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+}
+
+/* ---- Pauses ---- */
+
+/* Refused again and again, with a place: between which limits is the pause of the n-th time? */
+static void expect_pauses(uint32_t retry_ms, const unsigned doublings[], unsigned count)
+{
+    TALK(config.retry_ms = retry_ms);
+
+    line_up(talk, REDLOCK_FOREVER);
+    for (unsigned i = 0; i < count; i++) {
+        TAP_CONTEXT("retry_ms %u, refusal %u", retry_ms, i + 2);
+        while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+        EXPECT_SAID(NODE, "SET\r\n");
+        answer(talk, NODE, "$-1\r\n");
+        const uint64_t pause_ms = (talk->lock.retry_at - talk->now_us) / 1000, mean_ms = (uint64_t)retry_ms << doublings[i];
+        TAP_CHECK(pause_ms >= mean_ms / 2 && pause_ms <= mean_ms * 3 / 2, "the pause is %llu ms", (unsigned long long)pause_ms);
+        said(talk, NODE);
+        answer(talk, NODE, ":-1\r\n");
+    }
+}
+
+TEST(who_has_a_place_comes_by_himself_ever_more_rarely_up_to_a_limit)
+{
+    static const unsigned up_to_32_times[] = { 1, 2, 3, 4, 5, 5, 5 }, within_the_places_life[] = { 1, 2, 3, 3, 3 }, never[] = { 0, 0 };
+
+    expect_pauses(100, up_to_32_times, 7);
+    expect_pauses(WIRE_WAITERS_LIFE_MS / 2 / 8, within_the_places_life, 5);
+    expect_pauses(WIRE_WAITERS_LIFE_MS / 2 / 8 + 1, up_to_32_times, 2);
+    expect_pauses(WIRE_WAITERS_LIFE_MS / 2 + 1, never, 2);
+}
+
+/* ---- Yielding ---- */
+
+/* Holds the lock after waiting for it, so that its ear is open, and releases it; somebody is woken by that. */
+static void wake_somebody(struct talk *talk)
+{
+    line_up(talk, 100000);
+    answer(talk, EAR, MESSAGE("1", "1"));
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, "SET\r\n");
+    answer(talk, NODE, "+OK\r\n");
+    CHECK(redlock_valid_us(&talk->lock, talk->now_us) > 0);
+    CHECK_INT(redlock_start_release(&talk->engine, &talk->lock, talk->now_us), REDLOCK_OK);
+    EXPECT_SAID(NODE, "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1);
+    answer(talk, NODE, ":2\r\n");
+    CHECK_INT(redlock_lock_status(&talk->lock), REDLOCK_OK);
+}
+
+TEST(who_has_just_woken_somebody_lines_up_behind_him)
+{
+    TALK((void)0);
+
+    wake_somebody(talk);
+    start(talk, 100000);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    CHECK_INT(talk->lock.phase, PHASE_WAITING);
+    CHECK_INT(redlock_attempt_status(&talk->lock), REDLOCK_TAKEN);
+    answer(talk, NODE, ":-2\r\n");      /* Free it is: for him who was woken. */
+    run_ms(talk, 49);
+    EXPECT_UNSAID(NODE, "SET\r\n");
+    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    EXPECT_SAID(NODE, "SET\r\n");       /* Who does not come has had his time. */
+    CHECK(!talk->lock.is_yielding);     /* From now on as anybody. */
+}
+
+TEST(who_yields_is_woken_like_anybody)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    wake_somebody(talk);
+    start(talk, REDLOCK_FOREVER);
+    said(talk, NODE);
+    answer(talk, NODE, ":5000\r\n");
+    run_ms(talk, 1);
+    answer(talk, EAR, MESSAGE("1", "1"));
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, "SET\r\n");
+}
+
+static void start_about(struct talk *talk, const char *resource, uint32_t wait_ms, uint64_t wall_us)
+{
+    const struct redlock_request request = { .resource = resource, .resource_size = strlen(resource), .ttl_ms = 30000,
+                                             .wait_ms = wait_ms, .wall_us = wall_us };
+
+    CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us), REDLOCK_OK);
+}
+
+TEST(nobody_yields_who_has_no_reason_or_can_have_no_place)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        TALK((void)0);
+        TAP_CONTEXT("case %u", i);
+        wake_somebody(talk);
+        if (i == 0) start_about(talk, "gate", 100000, 1800000000000000);           /* Another resource. */
+        if (i == 1) start_about(talk, "door", 0, 1800000000000000);                /* It does not wait. */
+        if (i == 2) start_about(talk, "door", 100000, 0);                          /* Without a wall clock there is no place. */
+        if (i == 3) start_about(talk, "door", 100000, WIRE_TICKET_MAX + 1);        /* Nor with one that is none. */
+        EXPECT_SAID(NODE, "SET\r\n");
+        answer(talk, NODE, "+OK\r\n");
+        CHECK(redlock_valid_us(&talk->lock, talk->now_us) > 0);
+    }
+}
+
+TEST(the_last_wall_clock_that_is_one_gives_a_place)
+{
+    TALK((void)0);
+
+    wake_somebody(talk);
+    start_about(talk, "door", 100000, WIRE_TICKET_MAX);
+    EXPECT_SAID(NODE, "$16\r\n9007199254740991\r\n");
+}
+
+TEST(a_release_that_woke_nobody_is_no_reason_to_yield)
+{
+    TALK((void)0);
+
+    start(talk, 0);
+    said(talk, NODE);
+    answer(talk, NODE, "+OK\r\n");
+    CHECK_INT(redlock_start_release(&talk->engine, &talk->lock, talk->now_us), REDLOCK_OK);
+    EXPECT_SAID(NODE, "$0\r\n\r\n");    /* It was to wake somebody. */
+    answer(talk, NODE, ":1\r\n");
+    start(talk, 100000);
+    EXPECT_SAID(NODE, "SET\r\n");
+}
+
+TEST(an_engine_that_is_silent_wakes_nobody)
+{
+    TALK(config.silent = true);
+
+    start(talk, 0);
+    said(talk, NODE);
+    answer(talk, NODE, "+OK\r\n");
+    CHECK_INT(redlock_start_release(&talk->engine, &talk->lock, talk->now_us), REDLOCK_OK);
+    EXPECT_SAID(NODE, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1);
+}
+
+TEST(every_name_has_a_hash_that_does_not_mean_none)
+{
+    struct redlock_lock lock;
+
+    redlock_lock_init(&lock);
+    lock.name = (struct redlock_name){ "\xcc\x24\x31\xc4", 4 };     /* FNV-1a makes 0 of it. */
+    CHECK(waiter_hash(&lock) != 0);
+    lock.name.bytes = "door";
+    CHECK_INT(waiter_hash(&lock), waiter_hash(&lock));
+    CHECK(waiter_hash(&lock) != 1);
 }
 
 TAP_MAIN

@@ -1,0 +1,84 @@
+/* Several that wait for one lock on several nodes: places, wake-ups, and whom they are for. */
+#include "../sim/story.h"
+
+static unsigned places_on(struct cluster *cluster, unsigned k)
+{
+    const struct model_key *key = model_find(NODE(k), 0, "door:waiters", 12, cluster_node_now(cluster, k));
+
+    return key ? (unsigned)key->place_count : 0;
+}
+
+TEST(one_node_of_three_wakes_nobody_two_do)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
+    ACQUIRE(0, "door", 30000);
+    START_ACQUIRE(1, "door", 30000, 200000);
+    RUN_MS(50);
+    const unsigned tries = CALLS(0, "SET");
+    cluster_stall(cluster, 0, 1);
+    cluster_stall(cluster, 0, 2);
+    START_RELEASE(0);
+    RUN_MS(300);
+    CHECK_INT(places_on(cluster, 0), 0);
+    CHECK_INT(CALLS(0, "SET"), tries);
+    cluster_heal(cluster, 0, 1);
+    RUN_MS(2);
+    CHECK_INT(CALLS(0, "SET"), tries + 1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    cluster_heal(cluster, 0, 2);
+}
+
+/* On the third node the place is all that there is of it. */
+TEST(who_has_won_gives_back_all_places)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true);
+    RIVAL_ON_ALL("door", 200);
+    RIVAL(2, "door", 60000);
+    START_ACQUIRE(1, "door", 10000, 20000);
+    RUN_MS(100);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 1);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    RUN_MS(10);
+    RELEASE(1);
+    RUN_MS(10);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 0);
+    EXPECT_RIVAL_KEY(2, "door");
+    CHECK(IDLE(1));
+}
+
+TEST(who_has_waited_in_vain_or_was_cancelled_gives_back_all_places)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        CLUSTER_OF(3, 1, config.wake_ups = true);
+        RIVAL_ON_ALL("door", 60000);
+        START_ACQUIRE(0, "door", 10000, 1000);
+        RUN_MS(100);
+        for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 1);
+        if (i == 0) cluster_cancel(cluster, 0, 0);
+        UNTIL_DONE(0);
+        RUN_MS(10);
+        for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 0);
+        CHECK(IDLE(0));
+    }
+}
+
+/* Or a crowd that loses would wake each other without end. */
+TEST(the_release_of_a_lost_attempt_wakes_nobody)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
+    RIVAL_ON_ALL("door", 60000);
+    START_ACQUIRE(0, "door", 30000, 200000);
+    RUN_MS(50);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 1);
+    (void)model_put(NODE(2), "door", "rival", 1, cluster_node_now(cluster, 2));
+    RUN_MS(5);
+    const unsigned releases = CALLS(2, "RELEASE");
+    ACQUIRE(1, "door", 30000);          /* It gets node 2 only, and lets go of it. */
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    RUN_MS(50);
+    CHECK_INT(CALLS(2, "RELEASE"), releases + 1);
+    CHECK_INT(places_on(cluster, 2), 1);
+}
+
+TAP_MAIN
