@@ -435,6 +435,27 @@ TEST(a_slow_node_gets_its_key_again_behind_the_verdict)
     EXPECT_KEYS("door", 3);
 }
 
+/* Its refusals of the acquire and of the extension come one behind the other, when both have been won long ago. */
+TEST(a_slow_node_that_never_had_the_key_gets_it_with_the_extension_after_that)
+{
+    CLUSTER(3);
+    RIVAL(2, "door", 60000);
+    DELAY_US(2, 20000);
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(100);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_REFUSED);
+    EXPECT_RIVAL_KEY(2, "door");
+    CHECK_INT(CALLS(2, "SET"), 1);
+    REMOVE_KEYS(2);
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(100);
+    EXPECT_KEYS("door", 3);
+    RELEASE(0);
+    RUN_MS(100);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
 /* It is queued for a node that does not take bytes when the lock is released: then it must not go out behind the release. */
 TEST(a_key_that_waits_to_be_set_again_is_not_set_after_the_release)
 {

@@ -97,6 +97,9 @@ TEST(a_script_is_sent_from_where_it_lies_when_an_empty_buffer_is_too_small)
     resp_write_begin(&w, buffer, sizeof buffer, 1);
     CHECK(!wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, engine_name));
     CHECK(!w.apart && w.used == 1);
+    resp_write_begin(&w, buffer, 10, 0);    /* Too small for what is around it. */
+    CHECK(!wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, engine_name));
+    CHECK(!w.apart && w.used == 0);
     resp_write_begin(&w, buffer, sizeof buffer, 0);
     CHECK(wire_put(&w, WIRE_RELEASE, &s));
     CHECK(w.apart != NULL);
