@@ -472,6 +472,49 @@ TEST(a_key_that_waits_to_be_set_again_is_not_set_after_the_release)
     CHECK(IDLE(0));
 }
 
+/* Held by nodes 0 and 1; node 2 has nothing of it and is being connected to anew, which takes two round trips. */
+static void extend_while_connecting(struct cluster *cluster, uint64_t delay_us)
+{
+    RIVAL(2, "door", 60000);
+    ACQUIRE(0, "door", DOOR_TTL);
+    RUN_MS(5);
+    REMOVE_KEYS(2);
+    DELAY_US(2, delay_us);
+    RESET(0, 2);
+    RUN_MS(1);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(CALLS(2, "SET"), 1);
+}
+
+TEST(a_key_that_waits_for_a_connection_is_set_again_when_it_stands)
+{
+    CLUSTER(3);
+    extend_while_connecting(cluster, 50000);
+    RUN_MS(400);
+    EXPECT_KEYS("door", 3);
+}
+
+TEST(a_key_that_waited_for_a_connection_is_not_set_again_later_than_its_round)
+{
+    CLUSTER(3);
+    extend_while_connecting(cluster, 150000);
+    RUN_MS(2000);
+    CHECK(VOTES(0, 2));
+    EXPECT_KEY_ABSENT(2, "door");
+}
+
+TEST(a_key_that_waits_for_a_connection_is_not_set_again_after_the_release)
+{
+    CLUSTER(3);
+    extend_while_connecting(cluster, 50000);
+    RELEASE(0);
+    RUN_MS(2000);
+    CHECK(VOTES(0, 2));
+    CHECK_INT(CALLS(2, "SET"), 1);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
 TEST(a_node_that_does_not_know_the_script_gets_a_set_again_all_the_same)
 {
     CLUSTER(3);
