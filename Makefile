@@ -140,7 +140,7 @@ $(BUILD)/chaos_client $(BUILD)/chaos_driver:
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
 
-$(BUILD)/chaos_clock.so: tests/chaos/clock.c $(BUILD)/flags
+$(BUILD)/chaos_clock.so: tests/chaos/clock.c tests/chaos/clock.h $(BUILD)/flags
 	@echo "  LINK  $@"
 	$(Q)$(COMPILE) -fPIC -shared -o $@ $<
 

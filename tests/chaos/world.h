@@ -77,7 +77,8 @@ void crew_end(struct world *w);
 /* Starts a server that was killed. empty: without what it knew; else with its append-only file. */
 void node_restart(struct world *w, unsigned k, bool empty);
 
-/* How fast the clock of a server really runs, which is noted. A failure unless that is what it was told to. */
+/* How fast the clock of a server really runs, which is noted. A failure unless that is what it was told to. To be called
+ * seconds after the beginning, but before it goes back. */
 void clock_measure(struct world *w, unsigned k);
 
 /* For packets between node k and a house, to the node and back. Nothing without a network. */
