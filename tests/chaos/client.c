@@ -1,23 +1,35 @@
-/* A client of the chaos run: acquires one of a few resources again and again, does a guarded increment of the number that
- * belongs to it for as long as it may, and writes down what it believes. It may be killed or stopped at any moment.
+/* A client of the chaos run: acquires one or two of a few resources again and again, does a guarded increment of the numbers
+ * that belong to them for as long as it may, and writes down what it believes. It may be killed or stopped at any moment.
  *
- *     chaos_client NODES DIRECTORY NUMBER SEED GUARD_MS MANNER
+ *     chaos_client NODES DIRECTORY NUMBER SEED GUARD_MS SKEW_MS BEHIND_MS MANNER
  *
- * MANNER   usual      most holds are brief
- *          patient    many are long: while somebody makes the nodes forget, he does not have to be lucky
- *          careless   it does not ask whether its validity has ended, and often it has: a holder as the README warns of
+ * BEHIND_MS  its wall clock is so much slow; the nodes and the other clients are within SKEW_MS of it
+ * MANNER     usual      most holds are brief
+ *            patient    many are long: while somebody makes the nodes forget, he does not have to be lucky
+ *            careless   it does not ask whether its validity has ended, and often it has: a holder as the README warns of
  *
- * Knows the library by its public header.
+ * A long hold is kept by the library (redlock_keep). Some holds have a ticket: then it writes that at first and at last,
+ * without asking whether it still may, and now and then it oversleeps in between. It writes where a fence refuses who is late
+ * (DIRECTORY/NAME.fence), and where nothing does (DIRECTORY/NAME.open). One client in a few has no wake-ups and polls.
  *
- * DIRECTORY/client.NUMBER.log has a line for each event, written at once by one write(), each beginning with the time:
+ * Knows the library by its public headers.
  *
- *     TIME asks RESOURCE               it begins to acquire
- *     TIME loses RESOURCE STATUS       it gave up
- *     TIME wins RESOURCE TOKEN UNTIL   it believes from TIME on that it is alone, until UNTIL
- *     TIME extends RESOURCE TOKEN UNTIL
- *     TIME tries RESOURCE TOKEN VALUE  still valid at TIME, it will write VALUE to DIRECTORY/RESOURCE.counter
- *     TIME wrote RESOURCE TOKEN VALUE  it has
- *     TIME ends RESOURCE TOKEN         it stopped using the resource; only then does it release the lock
+ * DIRECTORY/client.NUMBER.log has a line for each event, written at once by one write(), each beginning with the time. NAMES
+ * is a resource, or two with a comma between them; TICKET is 0 when there is none:
+ *
+ *     TIME listens | polls             it begins, with wake-ups or without
+ *     TIME asks NAMES plain | ticketed it begins to acquire
+ *     TIME loses NAMES STATUS          it gave up
+ *     TIME wins NAMES TOKEN UNTIL TICKET   it believes from TIME on that it is alone, until UNTIL
+ *     TIME keeps NAMES TOKEN           from now on the library is to extend the lock
+ *     TIME looks NAMES TOKEN BEGUN STATUS  it let the library work from BEGUN to TIME, and was told what became of the lock
+ *     TIME extends NAMES TOKEN UNTIL   that has been done
+ *     TIME tries NAME TOKEN VALUE      still valid at TIME, it will write VALUE to DIRECTORY/NAME.counter
+ *     TIME wrote NAME TOKEN VALUE      it has
+ *     TIME shows NAME TOKEN TICKET     it asks the fence of the resource whether it may write
+ *     TIME admitted | refused NAME TOKEN TICKET    that is the answer; admitted: and it has
+ *     TIME puts NAME TOKEN TICKET      it writes where there is no fence
+ *     TIME ends NAMES TOKEN            it stopped using the resources; only then does it release the lock
  *     TIME goes                        it was told to end, and does
  *
  * A client that can go on no longer says why on stderr and exits with status 2. */
@@ -25,6 +37,7 @@
 #define _XOPEN_SOURCE 700
 
 #include "../../redlock/redlock_client.h"
+#include "../../redlock/redlock_fence.h"
 #include "counter.h"
 #include "dice.h"
 #include "moment.h"
@@ -41,15 +54,23 @@
 
 enum {
     TTL_MS_MIN = 500, TTL_MS_MAX = 1500,        /* The guard of the run is longer. */
-    OVERRUN_TTL_MS = 300,       /* Short: so there can be many holds to the last moment, when a wrong promise shows. */
+    SHORT_TTL_MS = 300,         /* So there can be many holds to the last moment, when a wrong promise shows, and beyond. */
+    KEPT_TTL_MS = 500,          /* Shorter than most of these holds, or no loss would be told of. */
+    OVERSLEEP_US_MIN = 100000, OVERSLEEP_US_MAX = 500000,   /* Beyond the TTL: meanwhile others have their turns. */
     WAIT_MS_MIN = 1000, WAIT_MS_MAX = 4000,
     NODE_TIMEOUT_MS = 100,      /* Shorter than most faults last, so that rounds go on without the node. */
     RETRY_MS = 5,
     BRIEF_US_MAX = 1500,        /* A hold of the usual kind. */
     WAITED_US_MIN = 20000,      /* Only who waited so long overruns: his round may have been a slow one, and must be counted. */
     REST_US_MAX = 3000,         /* After a hold: who asks again at once would mostly hand over to himself. */
-    LONG_US_MIN = 200000, LONG_US_MAX = 4000000,
+    LONG_US_MIN = 200000, LONG_US_MAX = 2000000,
+    LOOK_MS_MAX = 20,           /* How long the library works between two increments of a kept lock; */
+    SLEEP_PER_CENT = 30,        /* or about as long as it lasts: then nobody but the library looks at the time. */
     ROAM_PER_CENT = 10,         /* Mostly it asks for one and the same, so that never all wait for one. */
+    PAIR_PER_CENT = 5,          /* Of the holds: of two resources. */
+    TICKET_PER_CENT = 30,
+    POLLERS = 5,                /* One client of so many has no wake-ups. */
+    NAMES_SIZE = 32,
     PONDER_US_MAX = 500,        /* Between reading a number and writing it; */
     LONG_PONDER_US_MAX = 5000,  /* in a hold that is not brief, or the log would hold little else. */
     CLOSE_MS = 1000,
@@ -59,36 +80,41 @@ enum {
 static const char *const resources[] = { "door", "crane", "signal" };
 enum { RESOURCES = sizeof resources / sizeof resources[0] };
 
-/* How often a hold is a long one, which is extended, several times as a rule, or one that overruns its time if it may. */
+/* How often a hold is a long one, which is kept; one that overruns its time if it may; one with a ticket that is slept away. */
 struct manner {
     const char *name;
-    uint32_t long_per_mille, overrun_per_mille;
+    uint32_t long_per_mille, overrun_per_mille, oversleep_per_mille;
     bool asks_the_time;
 };
 
 static const struct manner manners[] = {
-    { "usual", 1, 50, true },
-    { "patient", 50, 0, true },
-    { "careless", 0, 300, false },
+    { "usual", 2, 20, 3, true },
+    { "patient", 50, 0, 0, true },
+    { "careless", 0, 300, 0, false },
 };
 enum { MANNERS = sizeof manners / sizeof manners[0] };
 
 struct member {
     int log;
     const struct manner *manner;
+    uint64_t behind_us;         /* Its wall clock is slow: only what the nodes remember makes its tickets large enough. */
     unsigned home;              /* The resource that it asks for most. */
     struct dice dice;
     struct counter counters[RESOURCES];
+    struct counter fences[RESOURCES], opens[RESOURCES];     /* These hold the ticket of who wrote last. */
     struct redlock_client client;
 };
 
 /* One acquired lock. */
 struct holding {
     struct redlock_lock lock;
-    unsigned which;             /* Of the resources. */
+    unsigned which, count;      /* Of the resources so many, from this one on. */
+    struct redlock_name set[2];
+    char names[NAMES_SIZE];
     uint32_t ttl_ms;
     uint32_t time_us;           /* For which the resource is wanted. */
-    bool extends, overruns;
+    bool is_kept, overruns, oversleeps, has_ticket;
+    uint64_t until;             /* What was written down last. */
     char token[REDLOCK_TOKEN_TEXT + 1];
 };
 
@@ -131,54 +157,6 @@ static void nap_us(uint32_t us)
     nanosleep(&time, NULL);
 }
 
-/* ---- While it holds a lock ---- */
-
-static bool may_act(const struct member *m, const struct holding *h, uint64_t now)
-{
-    return !m->manner->asks_the_time || redlock_valid_us(&h->lock, now) > 0;
-}
-
-static void note_validity(const struct member *m, const struct holding *h, const char *verb)
-{
-    uint64_t now = moment_us();
-    note(m, now, "%s %s %s %" PRIu64, verb, resources[h->which], h->token, now + redlock_valid_us(&h->lock, now));
-}
-
-static void increment(struct member *m, const struct holding *h)
-{
-    struct counter counter = m->counters[h->which];
-    counter_enter(counter);
-    uint64_t value = counter_get(counter) + 1;
-    counter_leave(counter);
-
-    nap_us(dice_between(&m->dice, 0, h->time_us > BRIEF_US_MAX ? LONG_PONDER_US_MAX : PONDER_US_MAX));
-
-    counter_enter(counter);
-    uint64_t now = moment_us();
-    if (may_act(m, h, now)) {
-        note(m, now, "tries %s %s %" PRIu64, resources[h->which], h->token, value);
-        counter_set(counter, value);
-        note(m, moment_us(), "wrote %s %s %" PRIu64, resources[h->which], h->token, value);
-    }
-    counter_leave(counter);
-}
-
-static void extend(struct member *m, struct holding *h)
-{
-    if (redlock_extend(&m->client, &h->lock, h->ttl_ms) == REDLOCK_OK) note_validity(m, h, "extends");
-}
-
-static void use(struct member *m, struct holding *h)
-{
-    uint64_t leave_at = moment_us() + h->time_us;
-    while (may_act(m, h, moment_us()) && moment_us() < leave_at && !told_to_end) {
-        if (h->extends && redlock_valid_ms(&h->lock) < h->ttl_ms / 2) extend(m, h);
-        increment(m, h);
-    }
-}
-
-/* ---- Its life ---- */
-
 /* What a healthy library answers, whatever becomes of the nodes. */
 static void insist_on_a_verdict(enum redlock_status status, const char *what)
 {
@@ -195,34 +173,181 @@ static void insist_on_a_verdict(enum redlock_status status, const char *what)
     }
 }
 
+/* ---- While it holds a lock ---- */
+
+static bool may_act(const struct member *m, const struct holding *h, uint64_t now)
+{
+    return !m->manner->asks_the_time || redlock_valid_us(&h->lock, now) > 0;
+}
+
+/* The number of the i-th of its resources. */
+static unsigned resource_of(const struct holding *h, unsigned i)
+{
+    return (h->which + i) % RESOURCES;
+}
+
+static void increment_one(struct member *m, const struct holding *h, unsigned which)
+{
+    struct counter counter = m->counters[which];
+    counter_enter(counter);
+    uint64_t value = counter_get(counter) + 1;
+    counter_leave(counter);
+
+    nap_us(dice_between(&m->dice, 0, h->time_us > BRIEF_US_MAX ? LONG_PONDER_US_MAX : PONDER_US_MAX));
+
+    counter_enter(counter);
+    uint64_t now = moment_us();
+    if (may_act(m, h, now)) {
+        note(m, now, "tries %s %s %" PRIu64, resources[which], h->token, value);
+        counter_set(counter, value);
+        note(m, moment_us(), "wrote %s %s %" PRIu64, resources[which], h->token, value);
+    }
+    counter_leave(counter);
+}
+
+static void increment(struct member *m, const struct holding *h)
+{
+    for (unsigned i = 0; i < h->count; i++) increment_one(m, h, resource_of(h, i));
+}
+
+static void use(struct member *m, const struct holding *h)
+{
+    uint64_t leave_at = moment_us() + h->time_us;
+    while (may_act(m, h, moment_us()) && moment_us() < leave_at && !told_to_end) increment(m, h);
+}
+
+/* ---- While the library keeps it ---- */
+
+/* If the library has extended it. */
+static void note_extension(const struct member *m, struct holding *h)
+{
+    uint64_t now = moment_us(), left_us = redlock_valid_us(&h->lock, now);
+    if (left_us == 0 || now + left_us == h->until) return;
+    h->until = now + left_us;
+    note(m, now, "extends %s %s %" PRIu64, h->names, h->token, h->until);
+}
+
+static enum redlock_status look(struct member *m, struct holding *h, uint32_t for_ms)
+{
+    uint64_t begun_at = moment_us();
+    enum redlock_status status = redlock_run_for(&m->client, &h->lock, for_ms);
+    insist_on_a_verdict(status, "keep");
+    note(m, moment_us(), "looks %s %s %" PRIu64 " %d", h->names, h->token, begun_at, (int)status);
+    note_extension(m, h);
+    return status;
+}
+
+/* It goes on until the library tells that the lock is lost, and does not ask. (Only an increment asks, as always.) */
+static void use_kept(struct member *m, struct holding *h)
+{
+    uint64_t now = moment_us(), leave_at = now + h->time_us;
+    bool sleeps = dice_between(&m->dice, 1, 100) <= SLEEP_PER_CENT;
+    enum redlock_status status = redlock_keep(redlock_engine(&m->client), &h->lock, 0, now);
+    insist_on_a_verdict(status, "keep");
+    if (status == REDLOCK_OK) note(m, moment_us(), "keeps %s %s", h->names, h->token);
+    while (status != REDLOCK_LOST && now < leave_at && !told_to_end) {
+        status = look(m, h, sleeps ? h->ttl_ms : dice_between(&m->dice, 0, LOOK_MS_MAX));
+        increment(m, h);
+        now = moment_us();
+    }
+}
+
+/* ---- With a ticket ---- */
+
+/* What is written is the ticket: so the file is fence and content in one, and the one is stored with the other. */
+static void write_behind_fence(const struct member *m, const struct holding *h, unsigned which)
+{
+    struct counter file = m->fences[which];
+    uint64_t ticket = redlock_ticket(&h->lock);
+    counter_enter(file);
+    struct redlock_fence fence = { counter_get(file) };
+    note(m, moment_us(), "shows %s %s %" PRIu64, resources[which], h->token, ticket);
+    bool is_admitted = redlock_fence_admit(&fence, ticket);
+    if (is_admitted) counter_set(file, fence.largest);
+    note(m, moment_us(), "%s %s %s %" PRIu64, is_admitted ? "admitted" : "refused", resources[which], h->token, ticket);
+    counter_leave(file);
+}
+
+static void write_in_the_open(const struct member *m, const struct holding *h, unsigned which)
+{
+    struct counter file = m->opens[which];
+    uint64_t ticket = redlock_ticket(&h->lock);
+    counter_enter(file);
+    note(m, moment_us(), "puts %s %s %" PRIu64, resources[which], h->token, ticket);
+    counter_set(file, ticket);
+    counter_leave(file);
+}
+
+/* Whether the lock is still held is not asked. */
+static void write_with_ticket(const struct member *m, const struct holding *h)
+{
+    for (unsigned i = 0; h->has_ticket && i < h->count; i++) {
+        write_behind_fence(m, h, resource_of(h, i));
+        write_in_the_open(m, h, resource_of(h, i));
+    }
+}
+
+/* ---- Its life ---- */
+
+static void note_win(const struct member *m, struct holding *h)
+{
+    uint64_t now = moment_us();
+    redlock_token(&h->lock, h->token);
+    h->until = now + redlock_valid_us(&h->lock, now);
+    note(m, now, "wins %s %s %" PRIu64 " %" PRIu64, h->names, h->token, h->until, redlock_ticket(&h->lock));
+}
+
 static bool acquire(struct member *m, struct holding *h)
 {
-    const char *resource = resources[h->which];
-    uint32_t wait_ms = dice_between(&m->dice, WAIT_MS_MIN, WAIT_MS_MAX);
-    note(m, moment_us(), "asks %s", resource);
-    enum redlock_status status = redlock_acquire(&m->client, &h->lock, resource, h->ttl_ms, wait_ms);
+    const struct redlock_request request = {
+        .resource = h->set[0].bytes, .resource_size = h->set[0].size,
+        .set = h->count > 1 ? h->set : NULL, .set_count = h->count > 1 ? h->count : 0,
+        .ttl_ms = h->ttl_ms, .wait_ms = dice_between(&m->dice, WAIT_MS_MIN, WAIT_MS_MAX), .ticket = h->has_ticket,
+        .wall_us = redlock_wall_us() - m->behind_us
+    };
+    note(m, moment_us(), "asks %s %s", h->names, h->has_ticket ? "ticketed" : "plain");
+    enum redlock_status status = redlock_acquire_request(&m->client, &h->lock, &request);
     insist_on_a_verdict(status, "acquire");
-    if (status == REDLOCK_OK) {
-        redlock_token(&h->lock, h->token);
-        note_validity(m, h, "wins");
-    } else {
-        note(m, moment_us(), "loses %s %d", resource, (int)status);
-    }
+    if (status == REDLOCK_OK)
+        note_win(m, h);
+    else
+        note(m, moment_us(), "loses %s %d", h->names, (int)status);
     return status == REDLOCK_OK;
+}
+
+/* Of three resources any two pairs have one in common. */
+static void draw_resources(struct member *m, struct holding *h)
+{
+    bool roams = dice_between(&m->dice, 1, 100) <= ROAM_PER_CENT;
+    h->which = roams ? dice_between(&m->dice, 0, RESOURCES - 1) : m->home;
+    h->count = dice_between(&m->dice, 1, 100) <= PAIR_PER_CENT ? 2 : 1;
+    for (unsigned i = 0; i < h->count; i++) {
+        const char *name = resources[resource_of(h, i)];
+        size_t size = strlen(h->names);
+        h->set[i] = (struct redlock_name){ name, strlen(name) };
+        snprintf(h->names + size, sizeof h->names - size, "%s%s", i > 0 ? "," : "", name);
+    }
 }
 
 /* What it wants, and for how long. */
 static void draw_plan(struct member *m, struct holding *h)
 {
     const struct manner *manner = m->manner;
-    bool roams = dice_between(&m->dice, 1, 100) <= ROAM_PER_CENT;
     uint32_t kind = dice_between(&m->dice, 1, 1000);
-    h->which = roams ? dice_between(&m->dice, 0, RESOURCES - 1) : m->home;
-    h->ttl_ms = dice_between(&m->dice, TTL_MS_MIN, TTL_MS_MAX);
-    h->extends = kind <= manner->long_per_mille;
-    h->overruns = !h->extends && kind <= manner->long_per_mille + manner->overrun_per_mille;
-    if (h->overruns) h->ttl_ms = OVERRUN_TTL_MS;
-    h->time_us = h->extends ? dice_between(&m->dice, LONG_US_MIN, LONG_US_MAX) : dice_between(&m->dice, 0, BRIEF_US_MAX);
+    uint32_t kept = manner->long_per_mille, overrun = kept + manner->overrun_per_mille;
+    draw_resources(m, h);
+    h->is_kept = kind <= kept;
+    h->overruns = kind > kept && kind <= overrun;
+    h->oversleeps = kind > overrun && kind <= overrun + manner->oversleep_per_mille;
+    h->has_ticket = h->oversleeps || dice_between(&m->dice, 1, 100) <= TICKET_PER_CENT;
+    h->ttl_ms = h->overruns || h->oversleeps ? SHORT_TTL_MS :
+                h->is_kept                   ? KEPT_TTL_MS  : dice_between(&m->dice, TTL_MS_MIN, TTL_MS_MAX);
+    h->time_us = h->is_kept ? dice_between(&m->dice, LONG_US_MIN, LONG_US_MAX) : dice_between(&m->dice, 0, BRIEF_US_MAX);
+}
+
+static void oversleep(struct member *m, const struct holding *h)
+{
+    nap_us(1000 * h->ttl_ms + dice_between(&m->dice, OVERSLEEP_US_MIN, OVERSLEEP_US_MAX));
 }
 
 static void acquire_use_release(struct member *m)
@@ -233,8 +358,12 @@ static void acquire_use_release(struct member *m)
     uint64_t asked_at = moment_us();
     if (!acquire(m, &h)) return;
     if (h.overruns && moment_us() - asked_at >= WAITED_US_MIN) h.time_us = 2000 * h.ttl_ms;
-    use(m, &h);
-    note(m, moment_us(), "ends %s %s", resources[h.which], h.token);
+    write_with_ticket(m, &h);
+    if (h.oversleeps)   oversleep(m, &h);
+    else if (h.is_kept) use_kept(m, &h);
+    else                use(m, &h);
+    write_with_ticket(m, &h);
+    note(m, moment_us(), "ends %s %s", h.names, h.token);
     insist_on_a_verdict(redlock_release(&m->client, &h.lock, NULL), "release");
     nap_us(dice_between(&m->dice, 0, REST_US_MAX));
 }
@@ -246,6 +375,15 @@ static const struct manner *manner_of(const char *name)
     give_up("there is no manner \"%s\"", name);
 }
 
+static struct counter open_counter(const char *directory, const char *resource, const char *kind)
+{
+    char path[LINE_SIZE];
+    snprintf(path, sizeof path, "%s/%s.%s", directory, resource, kind);
+    struct counter counter = counter_open(path);
+    if (counter.fd < 0) give_up("%s: %s", path, strerror(errno));
+    return counter;
+}
+
 static void open_files(struct member *m, const char *directory, const char *number)
 {
     char path[LINE_SIZE];
@@ -253,20 +391,27 @@ static void open_files(struct member *m, const char *directory, const char *numb
     m->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (m->log < 0) give_up("%s: %s", path, strerror(errno));
     for (unsigned i = 0; i < RESOURCES; i++) {
-        snprintf(path, sizeof path, "%s/%s.counter", directory, resources[i]);
-        m->counters[i] = counter_open(path);
-        if (m->counters[i].fd < 0) give_up("%s: %s", path, strerror(errno));
+        m->counters[i] = open_counter(directory, resources[i], "counter");
+        m->fences[i] = open_counter(directory, resources[i], "fence");
+        m->opens[i] = open_counter(directory, resources[i], "open");
     }
 }
 
-static void open_client(struct member *m, const char *nodes, const char *guard_ms)
+static uint32_t number_of(const char *text)
+{
+    return (uint32_t)strtoul(text, NULL, 10);
+}
+
+static void open_client(struct member *m, const char *nodes, const char *guard_ms, const char *skew_ms, bool wake_ups)
 {
     struct redlock_options options;
     struct redlock_mistake mistake;
     redlock_options_init(&options);
-    options.engine.guard_ms = (uint32_t)strtoul(guard_ms, NULL, 10);
+    options.engine.guard_ms = number_of(guard_ms);
+    options.engine.ticket_skew_ms = number_of(skew_ms);
     options.engine.node_timeout_ms = NODE_TIMEOUT_MS;
     options.engine.retry_ms = RETRY_MS;
+    options.engine.wake_ups = wake_ups;
     enum redlock_status status = redlock_open(&m->client, nodes, &options, &mistake);
     if (status != REDLOCK_OK) give_up("%s: %s", nodes, redlock_status_text(status));
 }
@@ -275,13 +420,16 @@ int main(int argc, char **argv)
 {
     static struct member member;    /* Large. */
     const struct sigaction end = { .sa_handler = on_signal };
-    if (argc != 7) give_up("usage: chaos_client NODES DIRECTORY NUMBER SEED GUARD_MS MANNER");
+    if (argc != 9) give_up("usage: chaos_client NODES DIRECTORY NUMBER SEED GUARD_MS SKEW_MS BEHIND_MS MANNER");
     sigaction(SIGTERM, &end, NULL);
-    member.manner = manner_of(argv[6]);
+    bool listens = number_of(argv[3]) % POLLERS != 0;
+    member.manner = manner_of(argv[8]);
+    member.behind_us = 1000 * (uint64_t)number_of(argv[7]);
     member.dice.state = strtoull(argv[4], NULL, 10);
-    member.home = (unsigned)strtoul(argv[3], NULL, 10) % RESOURCES;
+    member.home = number_of(argv[3]) % RESOURCES;
     open_files(&member, argv[2], argv[3]);
-    open_client(&member, argv[1], argv[5]);
+    open_client(&member, argv[1], argv[5], argv[6], listens);
+    note(&member, moment_us(), listens ? "listens" : "polls");
     while (!told_to_end) acquire_use_release(&member);
     redlock_close(&member.client, CLOSE_MS);
     note(&member, moment_us(), "goes");

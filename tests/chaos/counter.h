@@ -3,7 +3,9 @@
  *
  * The file is locked (flock) while it is read and again while it is written, but never from the one to the other: so it
  * protects no increment. It does make a look at the clock one with the write that follows it, since nobody can read in
- * between. A real resource has the ticket for this, or a late writer could not be told from a broken lock. */
+ * between. A real resource has the ticket for this, or a late writer could not be told from a broken lock.
+ *
+ * Files of the same kind hold the ticket of who wrote last: see client.c. */
 #ifndef COUNTER_H
 #define COUNTER_H
 

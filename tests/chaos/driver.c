@@ -43,7 +43,7 @@ static uint32_t whole_number(const char *text, const char *what)
 
 static void start_crew(struct world *w)
 {
-    nap_ms(w->guard_ms + UPTIME_SLACK_MS);
+    nap_ms(w->guard_ms + 2u * SKEW_MS + UPTIME_SLACK_MS);
     clock_measure(w, 0);
     for (unsigned i = 0; i < CREW; i++) {
         w->crew[i].house = i % HOUSES;
@@ -94,7 +94,8 @@ static void run(struct world *w, uint32_t seconds, bool amnesia)
     prctl(PR_SET_PDEATHSIG, SIGTERM);   /* So that nothing rages on when whoever started it is killed. */
     if (w->no_network) world_note(w, "no links: %s", w->no_network);
     start_crew(w);
-    world_note(w, "begins: %d servers, %d clients, guard %" PRIu32 " ms", NODES, CREW, w->guard_ms);
+    world_note(w, "begins: %d servers, %d clients, guard %" PRIu32 " ms, clocks within %d ms",
+               NODES, CREW, w->guard_ms, (int)SKEW_MS);
     uint64_t until_ms = clock_ms() + run_ms - calm_ms;
     (amnesia ? forget_in_turn : rage)(w, until_ms);
     world_note(w, "calm: no more faults");

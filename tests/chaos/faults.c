@@ -126,7 +126,7 @@ static bool begin_trouble(struct faults *f, enum fault fault, uint64_t now)
 
 static void set_guarded(struct faults *f, unsigned k)
 {
-    f->troubles[k].well_at = moment_us() + 1000 * (uint64_t)f->world->guard_ms + GUARD_SLACK_US;
+    f->troubles[k].well_at = moment_us() + 1000 * ((uint64_t)f->world->guard_ms + 2u * SKEW_MS) + GUARD_SLACK_US;
 }
 
 static void heal(struct faults *f, unsigned k)
@@ -205,7 +205,7 @@ static bool kill_member(struct faults *f)
 {
     unsigned i = draw(f, 0, CREW - 1);
     if (f->wakes_at[i] != 0) return false;
-    world_note(f->world, "fault: %s: process %d", facts[FAULT_MEMBER_KILLED].words, (int)f->world->crew[i].pid);
+    world_note(f->world, "fault: %s: client %u", facts[FAULT_MEMBER_KILLED].words, f->world->crew[i].number);
     member_kill(f->world, &f->world->crew[i]);
     member_start(f->world, &f->world->crew[i]);
     return true;
@@ -216,8 +216,8 @@ static bool stop_member(struct faults *f, uint64_t now)
     unsigned i = draw(f, 0, CREW - 1);
     uint32_t time_us = draw(f, STOP_US_MIN, STOP_US_MAX);
     if (f->wakes_at[i] != 0 || count_stopped(f) >= STOPPED_MAX) return false;
-    world_note(f->world, "fault: %s: process %d for %u ms", facts[FAULT_MEMBER_STOPPED].words,
-               (int)f->world->crew[i].pid, time_us / 1000);
+    world_note(f->world, "fault: %s: client %u for %u ms", facts[FAULT_MEMBER_STOPPED].words,
+               f->world->crew[i].number, time_us / 1000);
     process_stop(f->world->crew[i].pid);
     f->wakes_at[i] = now + time_us;
     return true;

@@ -151,11 +151,13 @@ void world_open(struct world *w)
 
 static void become_client(const struct world *w, uint64_t seed)
 {
-    char number[16], seed_text[24], guard[16];
+    char number[16], seed_text[24], guard[16], skew[16], behind[16];
     snprintf(number, sizeof number, "%u", w->client_count);
     snprintf(seed_text, sizeof seed_text, "%" PRIu64, seed);
     snprintf(guard, sizeof guard, "%" PRIu32, w->guard_ms);
-    execl(w->client, "chaos_client", w->list, w->directory, number, seed_text, guard, w->manner, (char *)NULL);
+    snprintf(skew, sizeof skew, "%d", (int)SKEW_MS);
+    snprintf(behind, sizeof behind, "%u", (unsigned)(seed % (BEHIND_MS_MAX + 1)));
+    execl(w->client, "chaos_client", w->list, w->directory, number, seed_text, guard, skew, behind, w->manner, (char *)NULL);
     perror(w->client);
     _exit(127);
 }
@@ -163,7 +165,7 @@ static void become_client(const struct world *w, uint64_t seed)
 void member_start(struct world *w, struct member *m)
 {
     uint64_t seed = dice_roll(&w->dice);
-    w->client_count++;
+    m->number = ++w->client_count;
     enter(w, place_of_house(m->house));
     m->pid = process_fork();
     if (m->pid == 0) become_client(w, seed);

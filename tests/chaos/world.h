@@ -7,6 +7,7 @@
 #define WORLD_H
 
 #include "../live/servers.h"
+#include "clock.h"
 #include "dice.h"
 #include "network.h"
 
@@ -19,6 +20,8 @@ enum {
     HOUSES = 2,
     CREW = 18,
     GUARD_MS = 2000,        /* Longer than the longest TTL of chaos_client. */
+    BEHIND_MS_MAX = 50,     /* The wall clocks of the clients are slow: each by another amount, up to this. */
+    SKEW_MS = 250,          /* So no two wall clocks differ by more. After a restart no ticket for the guard and twice this. */
     FAST_PPM_MAX = 9000,    /* Of the servers' clocks. The library allows for 10,000 unless told otherwise. */
     FAST_PPM_STEP = 500,    /* From each server to the next. */
     CONFIG_SIZE = 512,
@@ -27,6 +30,7 @@ enum {
 };
 
 _Static_assert(NODES + HOUSES <= PLACES_MAX, "each has a place");
+_Static_assert(SKEW_MS * 1000 > CLOCK_AHEAD_US(FAST_PPM_MAX) + BEHIND_MS_MAX * 1000, "two clocks differ by no more");
 
 struct node {
     struct server server;
@@ -36,6 +40,7 @@ struct node {
 
 struct member {
     pid_t pid;              /* 0: there is none. */
+    unsigned number;        /* Of the client. */
     unsigned house;
 };
 
