@@ -138,6 +138,13 @@ static void hurry(struct redlock *r, struct redlock_lock *lock)
     }
 }
 
+/* Did node k refuse the last attempt since somebody had the resource? If not, it is no news that nobody has: the next attempt
+ * would fail for the same reason (no vote, an error, the ticket), and, begun at once, so would the one after that. */
+static bool was_taken(const struct redlock_lock *lock, const struct answer *a)
+{
+    return round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_REFUSED && (!a->scripted || (lock->taken & bit_of(a->k)));
+}
+
 /* A place that was taken when the resource was free already: the release came before it. But for who yields. */
 void waiter_answer(struct redlock *r, const struct answer *a)
 {
@@ -147,7 +154,7 @@ void waiter_answer(struct redlock *r, const struct answer *a)
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
     lock->stakes[a->k].holder_ms = lock_ms_of(a->reply->integer);
     if (lock->is_yielding) return;
-    if (a->reply->integer == -2) lock->woken |= bit_of(a->k);
+    if (a->reply->integer == -2 && was_taken(lock, a)) lock->woken |= bit_of(a->k);
     hurry(r, lock);
 }
 

@@ -225,6 +225,24 @@ TEST(where_the_node_gives_no_place_there_is_none)
     CHECK_INT(talk->lock.waits, 0);
 }
 
+/* It was free all the time: an attempt as soon as a round has passed would fail for the same reason, and so on without end. */
+TEST(that_the_resource_is_free_is_no_news_where_the_node_would_not_grant_it)
+{
+    TALK((void)0);
+
+    start(talk, 100000);
+    EXPECT_SAID(NODE, "SET\r\n");
+    run_ms(talk, 1);
+    answer(talk, NODE, "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);
+    run_ms(talk, 1);
+    answer(talk, NODE, ":0\r\n");
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    answer(talk, NODE, ":-2\r\n");
+    run_ms(talk, 40);
+    EXPECT_UNSAID(NODE, "SET\r\n");
+}
+
 static void release_and_wake(struct talk *talk)
 {
     CHECK_INT(redlock_start_release(&talk->engine, &talk->lock, talk->now_us), REDLOCK_OK);
