@@ -242,7 +242,8 @@ TEST(s15_a_node_that_has_restarted_gives_no_ticket_for_the_guard_and_twice_the_s
     DOWN(0); DOWN(1);
     UP(0); UP(1);
     RUN_MS(1000);
-    while (!VOTES(0, 0)) RUN_MS(10);
+    for (unsigned i = 0; i < 10000 && !VOTES(0, 0); i++) RUN_MS(10);
+    CHECK(VOTES(0, 0));
     CHECK(!gives_tickets(cluster, 0) && gives_tickets(cluster, 2));
     ACQUIRE_TICKET(0, 0);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
