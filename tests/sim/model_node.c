@@ -825,6 +825,27 @@ static bool lua_number(struct slice text, double *number)
     return end != (const char *)text.data && end[strspn(end, " \t\r\n\v\f")] == '\0';
 }
 
+/* No Lua is executed here, but a script in which a rule is broken does as it says. */
+static bool acquire_looks_at_each(void)
+{
+    return strstr(WIRE_ACQUIRE_SCRIPT, "if p~=-1 and (v==-1 or v>p) then p=v end") != NULL;
+}
+
+static bool acquire_wants_more(void)
+{
+    return strstr(WIRE_ACQUIRE_SCRIPT, "t<=tonumber(m)") != NULL;
+}
+
+static bool release_compares(void)
+{
+    return strstr(WIRE_RELEASE_SCRIPT, "if v==ARGV[1] then") != NULL;
+}
+
+static bool extend_only_lengthens(void)
+{
+    return strstr(WIRE_EXTEND_SCRIPT, "p<tonumber(ARGV[2])") != NULL;
+}
+
 /* Of all the keys: the largest counter, as the text that it is, and the longest PTTL. */
 static bool acquire_looks(struct run *run, bool has_ticket, struct slice *largest, double *counter, int64_t *left_ms)
 {
@@ -836,7 +857,7 @@ static bool acquire_looks(struct run *run, bool has_ticket, struct slice *larges
         slice_free(name);
         if (!done)
             return false;
-        *left_ms = longer_pttl(*left_ms, pttl);
+        *left_ms = acquire_looks_at_each() ? longer_pttl(*left_ms, pttl) : pttl;
         if (value.data && !lua_number(value, &number)) {
             run->error = "-ERR user_script:1: attempt to compare number with nil";
             return false;
@@ -867,22 +888,6 @@ static void acquire_refuses(const struct run *run, struct slice largest, int64_t
     char text[TEXT_MAX];
     snprintf(text, sizeof text, "%.*s %lld", (int)largest.size, (const char *)largest.data, (long long)left_ms);
     answer_bulk(run->scene, slice_of(text));
-}
-
-/* No Lua is executed here, but a script in which a rule is broken does as it says. */
-static bool acquire_wants_more(void)
-{
-    return strstr(WIRE_ACQUIRE_SCRIPT, "t<=tonumber(m)") != NULL;
-}
-
-static bool release_compares(void)
-{
-    return strstr(WIRE_RELEASE_SCRIPT, "if v==ARGV[1] then") != NULL;
-}
-
-static bool extend_only_lengthens(void)
-{
-    return strstr(WIRE_EXTEND_SCRIPT, "p<tonumber(ARGV[2])") != NULL;
 }
 
 /* Is the ticket too small for the counter? */
