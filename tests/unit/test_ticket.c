@@ -176,19 +176,21 @@ TEST(s15_no_two_attempts_propose_the_same_ticket)
 {
     CLUSTER_OF(3, 1, config.retry_ms = 10);
     uint64_t last = 0;
+    unsigned count = 0;
 
     RIVAL_ON_ALL("door", 60000);
-    cluster_set_client_wall(cluster, 0, 1);
-    cluster_set_client_rate(cluster, 0, 0);
     CHECK_INT(start_with_ticket(cluster, 0, 500), REDLOCK_OK);
     LOCK(0)->wall_offset_us -= 1000000000;              /* Its wall clock steps back: more than the last one it is still. */
     UNTIL_DONE(0);
     for (size_t i = 0; i < NODE(0)->call_count; i++) {
         const struct model_call *call = &NODE(0)->calls[i];
-        if (strcmp(call->name, "ACQUIRE") != 0 || call->eval) continue;
-        TAP_CHECK(call->ticket > last, "%llu is proposed behind %llu", (unsigned long long)call->ticket, (unsigned long long)last);
+        if (strcmp(call->name, "ACQUIRE") != 0) continue;
+        TAP_CHECK(call->ticket > last, "%llu is proposed behind %llu", (unsigned long long)call->ticket,
+                  (unsigned long long)last);
         last = call->ticket;
+        count++;
     }
+    CHECK(count > 10);
 }
 
 /* When a counter's life is over, or its node has forgotten it, the clock is what makes the next ticket larger. */

@@ -593,7 +593,7 @@ TEST(without_random_bytes_for_a_name_nobody_listens_yet)
 
 /* ---- Pauses ---- */
 
-/* Refused again and again, with a place: between which limits is the pause of the n-th time? */
+/* Refused again and again, with a place: the n-th pause is the configured one, doubled so often. */
 static void expect_pauses(uint32_t retry_ms, const unsigned doublings[], unsigned count)
 {
     TALK(config.retry_ms = retry_ms);
@@ -613,7 +613,8 @@ static void expect_pauses(uint32_t retry_ms, const unsigned doublings[], unsigne
 
 TEST(who_has_a_place_comes_by_himself_ever_more_rarely_up_to_a_limit)
 {
-    static const unsigned up_to_32_times[] = { 1, 2, 3, 4, 5, 5, 5 }, within_the_places_life[] = { 1, 2, 3, 3, 3 }, never[] = { 0, 0 };
+    static const unsigned up_to_32_times[] = { 1, 2, 3, 4, 5, 5, 5 }, within_the_places_life[] = { 1, 2, 3, 3, 3 };
+    static const unsigned never[] = { 0, 0 };
 
     expect_pauses(100, up_to_32_times, 7);
     expect_pauses(WIRE_WAITERS_LIFE_MS / 2 / 8, within_the_places_life, 5);
