@@ -243,6 +243,41 @@ TEST(that_the_resource_is_free_is_no_news_where_the_node_would_not_grant_it)
     EXPECT_UNSAID(NODE, "SET\r\n");
 }
 
+/* The same with a ticket; and the node refuses like that, until the lock waits. */
+static void wait_with_ticket(struct talk *talk, const char *refusals[], unsigned count)
+{
+    const struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 30000, .wait_ms = 100000,
+                                             .ticket = true, .wall_us = 1800000000000000 };
+
+    CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us), REDLOCK_OK);
+    for (unsigned i = 0; i < count; i++) {
+        EXPECT_SAID(NODE, WIRE_ACQUIRE_SHA1);
+        answer(talk, NODE, refusals[i]);
+        run_ms(talk, 2);
+    }
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    answer(talk, NODE, ":-2\r\n");
+    run_ms(talk, 40);
+}
+
+TEST(that_the_resource_is_free_is_no_news_to_whose_ticket_was_too_small)
+{
+    const char *refusals[] = { "$19\r\n1900000000000000 -2\r\n", "$19\r\n1950000000000000 -2\r\n" };
+    TALK((void)0);
+
+    wait_with_ticket(talk, refusals, 2);
+    EXPECT_UNSAID(NODE, WIRE_ACQUIRE_SHA1);
+}
+
+TEST(that_the_resource_is_free_is_news_to_who_found_it_taken)
+{
+    const char *refusals[] = { "$21\r\n1700000000000000 5000\r\n" };
+    TALK((void)0);
+
+    wait_with_ticket(talk, refusals, 1);
+    EXPECT_SAID(NODE, WIRE_ACQUIRE_SHA1);
+}
+
 static void release_and_wake(struct talk *talk)
 {
     CHECK_INT(redlock_start_release(&talk->engine, &talk->lock, talk->now_us), REDLOCK_OK);
