@@ -417,6 +417,25 @@ TEST(where_a_quorum_has_lost_the_key_nothing_is_set_again)
     EXPECT_KEYS("door", 1);
 }
 
+/* An adopted lock begins in the microsecond of its first extension, which made one that was lost look won. */
+TEST(behind_an_extension_of_an_adopted_lock_that_is_lost_nothing_is_set_again)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    cluster->no_promise = true;
+    char token[REDLOCK_TOKEN_TEXT + 1];
+
+    ACQUIRE(0, "door", DOOR_TTL);
+    redlock_token(LOCK(0), token);
+    for (unsigned k = 0; k < 3; k++) REMOVE_KEYS(k);
+    DELAY_US(2, 20000);
+    CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
+    EXTEND(1, DOOR_TTL);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    RUN_MS(200);
+    CHECK_INT(CALLS(2, "EXTEND"), 1);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
 /* The round's time is over before the node has told that the key is missing. */
 TEST(a_key_is_not_set_again_later_than_its_round)
 {
