@@ -168,7 +168,7 @@ void waiter_hear(struct redlock *r, unsigned k, uint32_t wait_number)
 {
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
         if (lock->wait_number != wait_number) continue;
-        lock->waits &= (uint16_t)~bit_of(k);
+        if (lock->name_count == 1) lock->waits &= (uint16_t)~bit_of(k);     /* Of several, another may still have its place. */
         lock->woken |= bit_of(k);
         hurry(r, lock);
         lock_reschedule(r, lock);

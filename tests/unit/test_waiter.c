@@ -285,6 +285,28 @@ static void release_and_wake(struct talk *talk)
     answer(talk, NODE, ":2\r\n");
 }
 
+/* The release of one resource takes the place out there, and nowhere else. Left there it would be woken in place of another. */
+TEST(who_was_woken_for_one_resource_of_several_gives_back_its_place_for_the_others)
+{
+    TALK((void)0);
+    struct redlock_name set[] = { { "door", 4 }, { "gate", 4 } };
+    const struct redlock_request request = { .set = set, .set_count = 2, .ttl_ms = 30000, .wait_ms = 100000,
+                                             .wall_us = 1800000000000000 + talk->now_us };
+
+    CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us), REDLOCK_OK);
+    EXPECT_SAID(NODE, WIRE_ACQUIRE_SHA1);
+    answer(talk, NODE, "$4\r\n0 -1\r\n");
+    run_ms(talk, 2);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    answer(talk, NODE, ":-1\r\n");
+    answer(talk, EAR, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, WIRE_ACQUIRE_SHA1);
+    answer(talk, NODE, "+OK\r\n");
+    CHECK_INT(redlock_start_release(&talk->engine, &talk->lock, talk->now_us), REDLOCK_OK);
+    EXPECT_SAID(NODE, "0101010101010101:1\r\n");
+}
+
 /* Or it would be faster than who was woken, again and again. */
 TEST(who_woke_another_lines_up_behind_him_although_he_has_never_waited)
 {
