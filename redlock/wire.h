@@ -44,6 +44,8 @@
  * before, since a node refuses one that is further than that difference ahead of its own clock, whoever's clock is wrong.
  * The same holds when a counter's life is over. What is lost unseen (FLUSHALL, eviction, a step of a wall clock that is
  * larger than the difference) may make a ticket that is not larger.
+ *   A node that has lost the key of a lock with a ticket, but not the counter, is not given the key again by an extension: to
+ * the script the ticket is not a new one.
  *   The counter's name begins with the resource's, since ACLs allow keys by what they begin with; where the resource has a
  * hash tag both have it. A plain lock and one with a ticket exclude each other: both are the same key with a token.
  *
