@@ -164,11 +164,11 @@ void waiter_ear_opens(struct redlock *r, unsigned k)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
 }
 
+/* Its place is gone, but another one may be there, of another of its resources or taken since: all of them will be given back. */
 void waiter_hear(struct redlock *r, unsigned k, uint32_t wait_number)
 {
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
         if (lock->wait_number != wait_number) continue;
-        if (lock->name_count == 1) lock->waits &= (uint16_t)~bit_of(k);     /* Of several, another may still have its place. */
         lock->woken |= bit_of(k);
         hurry(r, lock);
         lock_reschedule(r, lock);

@@ -285,6 +285,31 @@ static void release_and_wake(struct talk *talk)
     answer(talk, NODE, ":2\r\n");
 }
 
+/* Has been woken, won, and releases: its place goes as well. */
+static void win_and_give_back(struct talk *talk, const char *acquire)
+{
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, acquire);
+    answer(talk, NODE, "+OK\r\n");
+    CHECK_INT(redlock_start_release(&talk->engine, &talk->lock, talk->now_us), REDLOCK_OK);
+    EXPECT_SAID(NODE, "0101010101010101:1\r\n");
+}
+
+/* The two may cross, and then the place that was taken out is taken anew. */
+TEST(a_place_that_is_taken_when_the_wake_up_comes_is_given_back)
+{
+    TALK((void)0);
+
+    start(talk, 100000);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    run_ms(talk, 2);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    answer(talk, EAR, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
+    answer(talk, NODE, ":-2\r\n");
+    win_and_give_back(talk, "SET\r\n");
+}
+
 /* The release of one resource takes the place out there, and nowhere else. Left there it would be woken in place of another. */
 TEST(who_was_woken_for_one_resource_of_several_gives_back_its_place_for_the_others)
 {
@@ -300,11 +325,7 @@ TEST(who_was_woken_for_one_resource_of_several_gives_back_its_place_for_the_othe
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     answer(talk, NODE, ":-1\r\n");
     answer(talk, EAR, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
-    run_ms(talk, 1);
-    EXPECT_SAID(NODE, WIRE_ACQUIRE_SHA1);
-    answer(talk, NODE, "+OK\r\n");
-    CHECK_INT(redlock_start_release(&talk->engine, &talk->lock, talk->now_us), REDLOCK_OK);
-    EXPECT_SAID(NODE, "0101010101010101:1\r\n");
+    win_and_give_back(talk, WIRE_ACQUIRE_SHA1);
 }
 
 /* Or it would be faster than who was woken, again and again. */
