@@ -334,7 +334,8 @@ static void session_feed(struct cluster *cluster, struct cluster_connection *con
 static void connection_opens(struct cluster *cluster, struct cluster_connection *connection)
 {
     const struct cluster_host *host = &cluster->hosts[connection->node];
-    if (host->down || link_of(cluster, connection)->cut) {
+    const struct cluster_link *link = link_of(cluster, connection);
+    if (host->down || link->cut || (link->ears_cut && connection->line >= cluster->node_count)) {
         connection->ended = true;
         connection->why = host->down ? "connection refused" : "network is unreachable";
         return;
@@ -673,8 +674,10 @@ static enum deed serve(struct cluster *cluster)
         enum deed deed;
         if (is_asleep(&cluster->clients[c]))
             continue;
-        feed_entropy(cluster, &cluster->clients[c]);
-        if (cluster->clients[c].ticks_first && is_due(cluster, c)) {
+        const bool is_first = i == 0 || k == 0; /* Of this client's. */
+        if (is_first)
+            feed_entropy(cluster, &cluster->clients[c]);
+        if (is_first && cluster->clients[c].ticks_first && is_due(cluster, c)) {
             tick(cluster, c);
             return DEED_IDLE;
         }
@@ -936,6 +939,17 @@ enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsi
     return status;
 }
 
+enum redlock_status cluster_adopt_set(struct cluster *cluster, unsigned client, unsigned lock, struct redlock_name *set,
+                                      unsigned count, const char *token)
+{
+    struct cluster_lock *heir = &cluster->clients[client].locks[lock];
+    const enum redlock_status status =
+        redlock_adopt_set(engine_of(cluster, client), &heir->lock, keep_set(heir, set, count), count, token,
+                          cluster_client_now(cluster, client));
+    after_call(cluster, client);
+    return status;
+}
+
 void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock)
 {
     redlock_cancel(engine_of(cluster, client), cluster_lock(cluster, client, lock), cluster_client_now(cluster, client));
@@ -1041,6 +1055,13 @@ void cluster_cut(struct cluster *cluster, unsigned client, unsigned node, bool a
     cluster->links[client][node].cut = true;
 }
 
+void cluster_cut_ear(struct cluster *cluster, unsigned client, unsigned node)
+{
+    if (cluster->line_count > cluster->node_count)
+        reset_line(cluster, client, cluster->node_count + node, false);
+    cluster->links[client][node].ears_cut = true;
+}
+
 void cluster_stall(struct cluster *cluster, unsigned client, unsigned node)
 {
     cluster->links[client][node].stalled = true;
@@ -1049,7 +1070,7 @@ void cluster_stall(struct cluster *cluster, unsigned client, unsigned node)
 void cluster_heal(struct cluster *cluster, unsigned client, unsigned node)
 {
     struct cluster_link *link = &cluster->links[client][node];
-    link->stalled = link->deaf = link->cut = false;
+    link->stalled = link->deaf = link->cut = link->ears_cut = false;
     link->to_node.armed = link->to_client.armed = false;
 }
 

@@ -71,6 +71,7 @@ struct cluster_link {
     bool stalled;                   /* Nothing passes, nothing is lost. */
     bool deaf;                      /* The same, from the node to the client only. */
     bool cut;                       /* Connections are refused. */
+    bool ears_cut;                  /* Those of ears. */
     size_t send_max, receive_max;   /* Bytes that one send or receive moves; 0: any number. */
     size_t window;                  /* Bytes on their way to the node at most; 0: any number. */
     struct cluster_sever to_node, to_client;
@@ -190,6 +191,8 @@ enum redlock_status cluster_inspect(struct cluster *cluster, unsigned client, un
                                     struct redlock_sight *sights);
 enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
                                   const char *token);
+enum redlock_status cluster_adopt_set(struct cluster *cluster, unsigned client, unsigned lock, struct redlock_name *set,
+                                      unsigned count, const char *token);
 void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock);
 void cluster_forget(struct cluster *cluster, unsigned client, unsigned lock);
 void cluster_move(struct cluster *cluster, unsigned client, unsigned to, unsigned from);
@@ -207,6 +210,7 @@ void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, siz
 /* Breaks the connection now. What is on its way to the node arrives nevertheless, or does not. */
 void cluster_reset(struct cluster *cluster, unsigned client, unsigned node, bool arrives);
 void cluster_cut(struct cluster *cluster, unsigned client, unsigned node, bool arrives);   /* And refuses new ones. */
+void cluster_cut_ear(struct cluster *cluster, unsigned client, unsigned node);             /* The client's ear alone. */
 void cluster_stall(struct cluster *cluster, unsigned client, unsigned node);
 void cluster_heal(struct cluster *cluster, unsigned client, unsigned node);
 void cluster_heal_all(struct cluster *cluster);                     /* Links, hung nodes and dead nodes (empty). */

@@ -929,9 +929,12 @@ static void do_acquire(struct run *run)
 static bool release_wakes(struct run *run, struct slice waiters)
 {
     struct model_place first;
-    while (call_zpopmin(run, waiters, &first))
-        if (call_publish(run, &first))
-            return true;
+    while (call_zpopmin(run, waiters, &first)) {
+        if (!call_publish(run, &first))
+            continue;
+        slice_text((struct slice){ first.member, first.size }, run->scene->call->woken, sizeof run->scene->call->woken);
+        return true;
+    }
     return false;
 }
 
@@ -1311,6 +1314,8 @@ static void log_script(struct model_call *call, const struct model_node *node, c
         slice_text(command->arguments[first], call->token, sizeof call->token);
     if (command->count > first + 1)
         (void)slice_number(command->arguments[first + 1], &call->ttl_ms);
+    if (command->count > first + 1 && script == SCRIPT_RELEASE)
+        slice_text(command->arguments[first + 1], call->place, sizeof call->place);
     if (script == SCRIPT_ACQUIRE && command->count > first + 2 && slice_number(command->arguments[first + 2], &ticket))
         call->ticket = (uint64_t)ticket;
 }

@@ -58,6 +58,8 @@ struct model_call {
     char keys[MODEL_KEYS_MAX][MODEL_CALL_KEY_MAX + 1];  /* all of them. */
     char token[41];             /* The value of a SET, the first argument of a script. */
     uint64_t ticket;            /* Of an ACQUIRE. */
+    char place[MODEL_PLACE_MAX + 1];    /* Among the waiters, that a RELEASE gives back; "": none. */
+    char woken[MODEL_PLACE_MAX + 1];    /* The last one that a RELEASE has woken. */
     int64_t ttl_ms;
     uint64_t at_us;             /* By the node's clock. */
     bool did;                   /* It set, removed, extended. */
