@@ -15,7 +15,7 @@
 enum {
     SIM_NODES_MAX = 7,
     SIM_CLIENTS_MAX = 5,
-    SIM_LOCKS_MAX = 4,          /* Of one client: one for each resource. */
+    SIM_LOCKS_MAX = 4,          /* Of one client, and resources: lock i is about resource i, alone or with others. */
     SIM_ACTORS_MAX = SIM_CLIENTS_MAX * SIM_LOCKS_MAX,   /* An actor is what one client does with one lock. */
     SIM_FAULTS_MAX = 64,
     SIM_CLOCK_BACK_US = 2000000, /* How far a node's clock is stepped back in all. */
@@ -24,7 +24,9 @@ enum {
 
 /* ---- Classes of faults ---- */
 
-/* X(name, promised, text): promised means that no fault of this class may ever break the exclusion. */
+/* X(name, promised, text): promised means that no fault of this class may ever break the exclusion, or the order of tickets.
+ * Wall clocks differ in all of them, by no more than the configured skew unless the class says so. From TICKETS_SKEWED on it
+ * is only the tickets that are looked at. */
 #define SIM_CLASSES(X)                                                                        \
     X(NONE,              true,  "none")                                                       \
     X(DELAYS,            true,  "messages delayed, in pieces")                                \
@@ -40,6 +42,8 @@ enum {
     X(SCRIPTS_FLUSHED,   true,  "SCRIPT FLUSH")                                               \
     X(NODE_TROUBLE,      true,  "nodes refuse (replica, loading, out of memory, same server, ...)") \
     X(NONSENSE,          true,  "answers that are none, or errors although it was done")       \
+    X(WALL_AHEAD,        true,  "client's wall clock ahead by more than the skew")             \
+    X(FENCED,            true,  "holder paused past its validity acts without asking, with a ticket") \
     X(ALL,               true,  "all of the above at once")                                   \
     X(CLOCK_FORWARD,     false, "node's clock stepped forward")                               \
     X(NO_GUARD,          false, "node restarts empty, without the guard")                     \
@@ -48,7 +52,11 @@ enum {
     X(EVICTION,          false, "eviction")                                                   \
     X(FLUSHALL,          false, "FLUSHALL")                                                   \
     X(SUSPEND_UNCOUNTED, false, "client suspended, clock stands still")                       \
-    X(DRIFT_BEYOND,      false, "clock rates differ beyond the drift factor")
+    X(DRIFT_BEYOND,      false, "clock rates differ beyond the drift factor")                 \
+    X(TICKETS_SKEWED,    false, "tickets: nodes restart empty, wall clocks differ by more than the skew") \
+    X(TICKETS_NO_GUARD,  false, "tickets: nodes restart empty, without the guard")             \
+    X(TICKETS_FAILOVER,  false, "tickets: failover to stale replicas behind the same connections") \
+    X(TICKETS_FLUSHALL,  false, "tickets: FLUSHALL")
 
 enum sim_class {
 #define SIM_CLASS_ENUM(name, promised, text) SIM_CLASS_##name,
@@ -59,6 +67,7 @@ enum sim_class {
 
 const char *sim_class_text(enum sim_class class);
 bool sim_class_is_promised(enum sim_class class);
+bool sim_class_is_about_tickets(enum sim_class class);  /* And about nothing else. */
 
 /* X(name, classes it belongs to, text) */
 #define SIM_FAULTS(X)                                                                             \
@@ -72,23 +81,26 @@ bool sim_class_is_promised(enum sim_class class);
     X(PARTITION,     IN(LOSS),              "client parted from several nodes")                   \
     X(HANG,          IN(LOSS),              "node hangs")                                         \
     X(SEVER,         IN(LOSS),              "connection severed within the next bytes")           \
+    X(EAR_CUT,       IN(LOSS),              "link for wake-ups cut")                              \
     X(RESTART_KEPT,  IN(CRASH_KEPT),        "node down, memory kept")                             \
-    X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD), "node down, memory lost")                     \
+    X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD), "node down, memory lost") \
     X(RESTART_BACK,  IN(CRASH_BACK),        "node down, memory rolled back")                      \
     X(RATE,          IN(DRIFT_WITHIN) | IN(DRIFT_BEYOND), "node's clock has another rate")        \
     X(CLIENT_RATE,   IN(DRIFT_WITHIN),      "client's clock has another rate")                    \
     X(STEP_BACK,     IN(CLOCK_BACK),        "node's clock stepped back")                          \
     X(STEP_FORWARD,  IN(CLOCK_FORWARD),     "node's clock stepped forward")                       \
-    X(PAUSE,         IN(PAUSE) | IN(ACTS_WITHOUT_ASKING), "client paused")                        \
+    X(PAUSE,         IN(PAUSE) | IN(FENCED) | IN(ACTS_WITHOUT_ASKING), "client paused")           \
     X(SUSPEND,       IN(SUSPEND) | IN(SUSPEND_UNCOUNTED), "client suspended")                     \
     X(CLIENT_CRASH,  IN(CLIENT_CRASH),      "client crashes")                                     \
     X(SCRIPT_FLUSH,  IN(SCRIPTS_FLUSHED),   "SCRIPT FLUSH")                                       \
     X(TROUBLE,       IN(NODE_TROUBLE),      "node refuses")                                       \
     X(TWIN,          IN(NODE_TROUBLE),      "node's address leads to another node's server")      \
     X(NONSENSE,      IN(NONSENSE),          "node answers nonsense")                              \
-    X(FAILOVER,      IN(HIDDEN_FAILOVER),   "node replaced by its stale replica, unseen")         \
+    X(WALL_AHEAD,    IN(WALL_AHEAD),        "client's wall clock far ahead")                      \
+    X(WALL_WRONG,    IN(TICKETS_SKEWED),    "client's wall clock wrong")                          \
+    X(FAILOVER,      IN(HIDDEN_FAILOVER) | IN(TICKETS_FAILOVER), "node replaced by its stale replica, unseen") \
     X(EVICTION,      IN(EVICTION),          "a key is evicted")                                   \
-    X(FLUSHALL,      IN(FLUSHALL),          "FLUSHALL")
+    X(FLUSHALL,      IN(FLUSHALL) | IN(TICKETS_FLUSHALL), "FLUSHALL")
 
 enum sim_fault_kind {
 #define SIM_FAULT_ENUM(name, classes, text) SIM_FAULT_##name,
@@ -160,7 +172,31 @@ struct sim_fault {
     X(ADOPTED_IN_VAIN,       "an adopted lock that was gone")                                       \
     X(MOVED_IN_FLIGHT,       "a lock moved in memory while an operation was under way")             \
     X(FORGOTTEN_IN_FLIGHT,   "a lock forgotten while an operation was under way")                   \
-    X(REUSED_WITH_DEBTS,     "acquired again while debts of the last time were left")
+    X(REUSED_WITH_DEBTS,     "acquired again while debts of the last time were left")               \
+    X(WON_WITH_TICKET,       "won with a ticket")                                                   \
+    X(TICKET_OUTDATED,       "a ticket refused because of a node's counter alone")                  \
+    X(TICKET_CORRECTED,      "a ticket that was too small, corrected at once")                      \
+    X(WON_CORRECTED,         "won with a ticket that was corrected at once")                        \
+    X(AHEAD,                 "AHEAD: a ticket too far ahead of a node's clock")                     \
+    X(TICKET_GUARDED,        "a node that votes again, but gives no ticket yet")                    \
+    X(ACQUIRE_BY_EVAL,       "NOSCRIPT to the acquire script answered by EVAL in the same round")   \
+    X(LATE_WRITE_REFUSED,    "a late write refused by the resource")                                \
+    X(WON_SET,               "won several resources at once")                                       \
+    X(SET_LOST_BY_ONE,       "a set refused because of one of its resources")                       \
+    X(RESTORED,              "a key restored")                                                      \
+    X(RESTORED_COUNTS,       "a restored key counted in a later extension")                         \
+    X(KEPT,                  "extended by the keeper")                                              \
+    X(KEEPER_FAILED,         "the keeper told of an extension that failed")                         \
+    X(KEEPER_RECOVERED,      "the keeper told that an extension has succeeded again")               \
+    X(KEEPER_LIMIT,          "keeping ended by its limit")                                          \
+    X(KEEPER_LOST,           "the keeper told of a lock that was lost")                             \
+    X(LINED_UP,              "a place among the waiters taken")                                     \
+    X(PLACE_GIVEN_BACK,      "a place given back")                                                  \
+    X(WOKEN,                 "a waiter woken")                                                      \
+    X(WOKEN_IN_ATTEMPT,      "a wake-up that came while the attempt was under way")                 \
+    X(WON_WOKEN,             "won after a wake-up")                                                 \
+    X(WOKEN_IN_VAIN,         "an attempt lost after a wake-up")                                     \
+    X(YIELDED,               "stood back behind those whom the last release woke")
 
 enum sim_path {
 #define SIM_PATH_ENUM(name, text) SIM_PATH_##name,
@@ -185,6 +221,11 @@ struct sim_options {
     unsigned fault_count;
     uint32_t save_every_us;     /* A node's memory goes to its disk or replica. */
     uint32_t lag_us;            /* Clients wake so much too late, as those do that have more to do. */
+    uint32_t skew_ms, wall_spread_ms, ticket_life_ms;   /* Wall clocks differ by as much as the spread from the beginning. */
+    unsigned ticket_share, set_share, keep_share;       /* One in so many has a ticket, is a set, is kept; 0: none. */
+    unsigned keep_percent;
+    bool wake_ups, silent;
+    const char *noperm;         /* What all nodes refuse the waiters; NULL: nothing. */
     bool restless, in_pieces, ticks_first;
 };
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TROUBLES = 10 };
+enum { MS = 1000, TROUBLES = 16 };
 
 static struct model_node *node_of(struct sim_world *world, const struct sim_fault *fault)
 {
@@ -57,31 +57,37 @@ static void begin_trouble(struct sim_world *world, const struct sim_fault *fault
                                                                MODEL_NO_REPLICAS, MODEL_BUSY, MODEL_CLUSTER_DOWN };
     struct model_node *node = node_of(world, fault);
     switch (fault->amount % TROUBLES) {
-    case 6:  node->role = MODEL_REPLICA; break;
+    case 6:
+    case 14:
+    case 15: node->role = MODEL_REPLICA; break;
     case 7:  node->mode = "cluster"; break;
     case 8:  node->noperm = "INFO"; break;
     case 9:  node->noperm = "ROLE"; break;
+    case 10: node->noperm = "PUBLISH"; break;
+    case 11: node->noperm = "SUBSCRIBE"; break;
+    case 12: node->noperm = "ZADD ZPOPMIN ZREM"; break;
+    case 13: node->noperm = "TIME"; break;
     default: node->condition = conditions[fault->amount % TROUBLES];
     }
     if (fault->amount / TROUBLES % 2 == 0)
         reset_all(world->cluster, fault->node);
 }
 
-/* Would it have no vote in a new handshake? */
-static bool is_unfit(const struct model_node *node)
+bool sim_is_unfit(const struct model_node *node)
 {
-    return node->role != MODEL_MASTER || node->noperm || strcmp(node->mode, "standalone") != 0;
+    const bool is_secret = node->noperm && (strcmp(node->noperm, "INFO") == 0 || strcmp(node->noperm, "ROLE") == 0);
+    return node->role != MODEL_MASTER || is_secret || strcmp(node->mode, "standalone") != 0;
 }
 
 static void end_trouble(struct sim_world *world, const struct sim_fault *fault)
 {
     struct model_node *node = node_of(world, fault);
-    if (is_unfit(node))
+    if (sim_is_unfit(node))
         reset_all(world->cluster, fault->node);
     node->condition = MODEL_WELL;
     node->role = MODEL_MASTER;
     node->mode = "standalone";
-    node->noperm = NULL;
+    node->noperm = world->options.noperm;
 }
 
 static void spread(struct sim_world *world, const struct sim_fault *fault,
@@ -120,8 +126,10 @@ static void step_newborn(struct sim_world *world, const struct sim_fault *fault)
     for (unsigned c = 0; c < world->options.client_count; c++)
         is_known = is_known && world->said[c][fault->node].is_known;
     const uint64_t step_us = fault->amount % (4000 * (uint64_t)world->options.guard_ms + 1);
-    if (is_known)
-        cluster_step_node_clock(world->cluster, fault->node, (int64_t)step_us);
+    if (!is_known)
+        return;
+    cluster_step_node_clock(world->cluster, fault->node, (int64_t)step_us);
+    node_of(world, fault)->wall_offset_us -= (int64_t)step_us;  /* It tells the right time now. */
 }
 
 /* X(command, bytes, it does what it was asked, no server may answer that) */
@@ -132,8 +140,8 @@ static void step_newborn(struct sim_world *world, const struct sim_fault *fault)
     X("SET",     "*1\r\n+OK\r\n",           false, true)  \
     X("SET",     "-ERR done, but\r\n",      true,  false) \
     X("SET",     "-ERR not done\r\n",       false, false) \
-    X("EVALSHA", ":7\r\n",                   false, true)  \
-    X("EVALSHA", "+OK\r\n",                  false, true)  \
+    X("EVALSHA", ":-7\r\n",                  false, true)  \
+    X("EVALSHA", "+OKAY\r\n",                false, true)  \
     X("EVALSHA", "-ERR done, but\r\n",      true,  false) \
     X("EVALSHA", "-ERR not done\r\n",       false, false) \
     X("*",       "+HELLO\r\n",               false, true)  \
@@ -160,7 +168,7 @@ static void push_nonsense(struct sim_world *world, unsigned node)
     for (size_t i = 0; i < cluster->connection_count; i++) {
         const struct cluster_connection *connection = cluster->connections[i];
         if (connection->node == node && !connection->node_left && !connection->client_left)
-            world->nonsense[connection->client][node] = connection->number;
+            world->nonsense[connection->client][connection->line] = connection->number;
     }
     cluster_push(world->cluster, node, text, sizeof text - 1);
 }
@@ -197,7 +205,7 @@ void sim_saw_plan(struct sim_world *world, const struct cluster_connection *conn
     if (!world->plans_nonsense[k] || plan->times > 0)
         return;
     if (is_wrong(plan->bytes))
-        world->nonsense[connection->client][k] = connection->number;
+        world->nonsense[connection->client][connection->line] = connection->number;
     fall_silent(world, k);
 }
 
@@ -217,6 +225,32 @@ static void evict(struct sim_world *world, const struct sim_fault *fault)
     struct model_node *node = node_of(world, fault);
     if (node->key_count > 0)
         model_evict(node, fault->amount % node->key_count);
+}
+
+static void flush(struct sim_world *world, const struct sim_fault *fault)
+{
+    model_flush(node_of(world, fault));
+}
+
+static void crash(struct sim_world *world, const struct sim_fault *fault)
+{
+    cluster_node_down(world->cluster, fault->node);
+}
+
+static void fail_over(struct sim_world *world, const struct sim_fault *fault)
+{
+    model_node_load(node_of(world, fault));
+}
+
+/* A key that one node has lost breaks the exclusion; a ticket is forgotten when all nodes have done so. */
+static void forget_on(struct sim_world *world, const struct sim_fault *fault,
+                      void (*happens)(struct sim_world *world, const struct sim_fault *fault))
+{
+    const unsigned count = sim_class_is_about_tickets(world->options.class) ? world->options.node_count : 1;
+    for (unsigned i = 0; i < count; i++) {
+        const struct sim_fault one = nth(world, fault, i);
+        happens(world, &one);
+    }
 }
 
 void sim_save_memories(struct sim_world *world)
@@ -246,7 +280,8 @@ static void wake_up(struct sim_world *world, unsigned client)
         if (!actor->slept_valid || cluster_valid_us(world->cluster, client, i) > 0)
             continue;
         sim_count(world, SIM_PATH_WOKE_TOO_LATE);
-        if (world->options.class == SIM_CLASS_ACTS_WITHOUT_ASKING && sim_others_hold(world, client, i))
+        sim_holding_writes(world, actor);   /* Without asking: the resource itself must refuse it. */
+        if (world->options.class == SIM_CLASS_ACTS_WITHOUT_ASKING && sim_others_hold(world, actor))
             sim_break(world, "client %u acts on %s without asking whether it still holds it: another client does", client,
                       sim_resource(i));
     }
@@ -267,6 +302,33 @@ static void come_back(struct sim_world *world, unsigned client)
     cluster_client_returns(world->cluster, client);
     for (unsigned i = 0; i < world->options.lock_count; i++)
         sim_actor_forgets(world, sim_actor_of(world, client, i));
+}
+
+/* What is always wrong with a client's wall clock, and that it is so much ahead beyond it. */
+static void set_wall(struct sim_world *world, unsigned client, int64_t ahead_us)
+{
+    world->has_wild_wall[client] = ahead_us != 0;
+    cluster_set_client_wall(world->cluster, client, world->wall_skew_us[client] + ahead_us);
+}
+
+static void begin_wild_wall(struct sim_world *world, const struct sim_fault *fault)
+{
+    const uint64_t skew_us = (uint64_t)world->options.skew_ms * MS, guard_us = (uint64_t)world->options.guard_ms * MS;
+    int64_t ahead_us = (int64_t)(2 * skew_us + fault->amount % (10 * skew_us));
+    if (fault->kind == SIM_FAULT_WALL_WRONG && fault->amount >> 41 & 1)
+        ahead_us = -ahead_us - (int64_t)(4 * guard_us);
+    set_wall(world, fault->client, ahead_us);
+}
+
+/* The clock is right again. An acquire that has begun with the wrong one goes on with it, so whoever sets it begins anew. */
+static void end_wild_wall(struct sim_world *world, unsigned client)
+{
+    set_wall(world, client, 0);
+    for (unsigned i = 0; !world->cluster->clients[client].dead && i < world->options.lock_count; i++) {
+        const struct sim_actor *actor = sim_actor_of(world, client, i);
+        if (actor->has_ticket && actor->deed == SIM_ACQUIRES)
+            cluster_cancel(world->cluster, client, i);
+    }
 }
 
 /* ---- All of them ---- */
@@ -318,12 +380,14 @@ static bool is_in_the_way(const struct sim_world *world, const struct sim_fault 
     case SIM_FAULT_RESTART_EMPTY:
     case SIM_FAULT_RESTART_BACK: return host->down;
     case SIM_FAULT_HANG:         return host->node.hung;
-    case SIM_FAULT_TROUBLE:      return host->node.condition != MODEL_WELL || is_unfit(&host->node);
+    case SIM_FAULT_TROUBLE:      return host->node.condition != MODEL_WELL || sim_is_unfit(&host->node);
     case SIM_FAULT_TWIN:         return world->options.node_count < 2;
     case SIM_FAULT_CLIENT_RATE:
     case SIM_FAULT_PAUSE:
     case SIM_FAULT_SUSPEND:
     case SIM_FAULT_CLIENT_CRASH: return client->frozen || client->dead;
+    case SIM_FAULT_WALL_AHEAD:
+    case SIM_FAULT_WALL_WRONG:   return world->has_wild_wall[fault->client];
     case SIM_FAULT_NONSENSE:     return host->down || world->plans_nonsense[fault->node];
     default:                     return false;
     }
@@ -358,7 +422,7 @@ void sim_fault_begin(struct sim_world *world, unsigned i)
     case SIM_FAULT_SEVER:        sever(link_of(world, f), f->amount); break;
     case SIM_FAULT_RESTART_KEPT:
     case SIM_FAULT_RESTART_EMPTY:
-    case SIM_FAULT_RESTART_BACK: cluster_node_down(cluster, f->node); break;
+    case SIM_FAULT_RESTART_BACK: forget_on(world, f, crash); break;
     case SIM_FAULT_RATE:         cluster_set_node_rate(cluster, f->node, node_rate(&world->options, f->amount)); break;
     case SIM_FAULT_CLIENT_RATE:  cluster_set_client_rate(cluster, f->client, rate_within(&world->options, f->amount)); break;
     case SIM_FAULT_STEP_BACK:
@@ -378,9 +442,12 @@ void sim_fault_begin(struct sim_world *world, unsigned i)
     case SIM_FAULT_TROUBLE:      spread(world, f, begin_trouble); break;
     case SIM_FAULT_TWIN:         begin_twin(world, f); break;
     case SIM_FAULT_NONSENSE:     talk_nonsense(world, f); break;
-    case SIM_FAULT_FAILOVER:     model_node_load(node_of(world, f)); break;
+    case SIM_FAULT_EAR_CUT:      cluster_cut_ear(cluster, f->client, f->node); break;
+    case SIM_FAULT_WALL_AHEAD:
+    case SIM_FAULT_WALL_WRONG:   begin_wild_wall(world, f); break;
+    case SIM_FAULT_FAILOVER:     forget_on(world, f, fail_over); break;
     case SIM_FAULT_EVICTION:     evict(world, f); break;
-    case SIM_FAULT_FLUSHALL:     model_flush(node_of(world, f)); break;
+    case SIM_FAULT_FLUSHALL:     forget_on(world, f, flush); break;
     case SIM_FAULT_COUNT:        break;
     }
 }
@@ -399,12 +466,13 @@ void sim_fault_end(struct sim_world *world, unsigned i)
     case SIM_FAULT_CUT:
     case SIM_FAULT_STALL:
     case SIM_FAULT_DEAF:
+    case SIM_FAULT_EAR_CUT:
     case SIM_FAULT_SEVER:        cluster_heal(cluster, f->client, f->node); break;
     case SIM_FAULT_PARTITION:    part(world, f, false); break;
     case SIM_FAULT_HANG:         cluster_node_resume(cluster, f->node); break;
     case SIM_FAULT_RESTART_KEPT:
     case SIM_FAULT_RESTART_EMPTY:
-    case SIM_FAULT_RESTART_BACK: node_returns(world, f); break;
+    case SIM_FAULT_RESTART_BACK: forget_on(world, f, node_returns); break;
     case SIM_FAULT_RATE:         cluster_set_node_rate(cluster, f->node, 0); break;
     case SIM_FAULT_CLIENT_RATE:  cluster_set_client_rate(cluster, f->client, 0); break;
     case SIM_FAULT_PAUSE:        wake_up(world, f->client); break;
@@ -417,6 +485,8 @@ void sim_fault_end(struct sim_world *world, unsigned i)
     case SIM_FAULT_TROUBLE:      spread(world, f, end_trouble); break;
     case SIM_FAULT_TWIN:         end_twin(world, f); break;
     case SIM_FAULT_NONSENSE:     fall_silent(world, f->node); break;
+    case SIM_FAULT_WALL_AHEAD:
+    case SIM_FAULT_WALL_WRONG:   end_wild_wall(world, f->client); break;
     default:                     return;     /* Over in a moment. */
     }
     tell_fault(world, f, "fault ends");

@@ -30,7 +30,7 @@ enum {
     JOBS_MAX = 256,
     WORLDS = 200,               /* By default. */
     CLASS_WORLDS = 60,          /* For a line of the table. */
-    CI_PINNED = 800, CI_FRESH = 400, CI_CLASS_WORLDS = 60,
+    CI_PINNED = 560, CI_FRESH = 280, CI_CLASS_WORLDS = 20,
     CANARY_CPU_S = 60,
     SHRINK_CPU_S = 15,
     WORLD_CPU_S = 20,           /* Of one world: many times what the longest needs. Only a call that never returns takes it. */

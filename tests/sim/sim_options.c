@@ -27,6 +27,11 @@ bool sim_class_is_promised(enum sim_class class)
     return promised[class];
 }
 
+bool sim_class_is_about_tickets(enum sim_class class)
+{
+    return class >= SIM_CLASS_TICKETS_SKEWED;
+}
+
 const char *sim_fault_text(enum sim_fault_kind kind)
 {
     static const char *const texts[] = {
@@ -93,6 +98,47 @@ static uint64_t at_most(uint64_t value, uint64_t max)
     return value < max ? value : max;
 }
 
+static bool has_fault(const struct sim_options *o, enum sim_fault_kind kind)
+{
+    return o->fault_count > 0 && sim_fault_is_in(kind, o->class);
+}
+
+/* Wall clocks differ in the beginning, and by what clocks gain or lose while faults last: all that within the skew. */
+static uint32_t skew_of(const struct sim_options *o)
+{
+    uint64_t skew_ms = o->wall_spread_ms + 1;
+    if (has_fault(o, SIM_FAULT_RATE))
+        skew_ms += o->duration_us / SECOND * o->drift_ppm / 1000;
+    if (has_fault(o, SIM_FAULT_STEP_BACK))
+        skew_ms += SIM_CLOCK_BACK_US / MS;
+    return (uint32_t)skew_ms;
+}
+
+/* What keeps wake-ups from those who wait: nothing, that nobody sends them, or what an ACL refuses. */
+static void draw_waiters(struct sim_dice *dice, struct sim_options *o)
+{
+    static const char *const refused[] = { "PUBLISH", "SUBSCRIBE", "ZADD" };
+    const uint64_t die = sim_below(dice, 10);
+    o->wake_ups = sim_one_in(dice, 3);
+    o->silent = die == 0;
+    o->noperm = die >= 1 && die <= 3 ? refused[die - 1] : NULL;
+}
+
+static void draw_holding(struct sim_dice *dice, struct sim_options *o)
+{
+    const bool all_with_ticket = sim_class_is_about_tickets(o->class) || o->class == SIM_CLASS_FENCED;
+    o->wall_spread_ms = o->pace * ONE_OF(dice, 1, 20, 200, 500);
+    o->skew_ms = skew_of(o);
+    o->ticket_life_ms = o->ttl_max_ms + o->guard_ms + 2 * o->skew_ms + o->pace * ONE_OF(dice, 0, 1000, 100000);
+    o->ticket_share = ONE_OF(dice, 0, 1, 2, 2, 4);
+    if (all_with_ticket)
+        o->ticket_share = 1;
+    o->set_share = ONE_OF(dice, 0, 0, 2, 4);
+    o->keep_share = ONE_OF(dice, 0, 0, 2, 4);
+    o->keep_percent = ONE_OF(dice, REDLOCK_KEEP_PERCENT, REDLOCK_KEEP_PERCENT, 10, 60, REDLOCK_KEEP_PERCENT_MAX);
+    draw_waiters(dice, o);
+}
+
 struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
 {
     struct sim_dice dice = dice_of(seed, OPTIONS_SALT);
@@ -105,7 +151,7 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     o.lock_count = ONE_OF(&dice, 1, 1, 2, 3, SIM_LOCKS_MAX);
     o.pace = ONE_OF(&dice, 1, 2, 5, 10, 20);
     o.ttl_max_ms = o.pace * ONE_OF(&dice, 300, 1000, 2000, 3000);
-    o.guard_ms = o.class == SIM_CLASS_NO_GUARD ? 0 : o.ttl_max_ms;
+    o.guard_ms = o.class == SIM_CLASS_NO_GUARD || o.class == SIM_CLASS_TICKETS_NO_GUARD ? 0 : o.ttl_max_ms;
     o.drift_ppm = ONE_OF(&dice, 10000, 10000, 50001, 84000);
     o.node_timeout_ms = o.pace * ONE_OF(&dice, 20, 50, 200, 500);
     o.retry_ms = o.pace * ONE_OF(&dice, 30, 100, 200);
@@ -115,11 +161,14 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     o.jitter_us = o.class == SIM_CLASS_NONE ? 0 : at_most(ONE_OF(&dice, 0, 100, 2000, 10000), o.node_timeout_ms * MS / 8);
     o.duration_us = (uint64_t)o.pace * ONE_OF(&dice, 5, 10, 30) * SECOND;
     o.fault_count = o.class == SIM_CLASS_NONE ? 0 : 4 + (unsigned)sim_below(&dice, SIM_FAULTS_MAX - 3);
+    if (o.class == SIM_CLASS_TICKETS_SKEWED) /* Between two restarts there must be time for a ticket. */
+        o.fault_count = 4 + o.fault_count % 8;
     o.save_every_us = o.pace * ONE_OF(&dice, 100, 300, 1000) * MS;
     o.restless = sim_one_in(&dice, 4);
     o.in_pieces = sim_one_in(&dice, 6);
     o.ticks_first = sim_one_in(&dice, 4);
     o.lag_us = ONE_OF(&dice, 0, 0, 100, 5 * MS);
+    draw_holding(&dice, &o);
     return o;
 }
 
@@ -132,6 +181,10 @@ void sim_print_options(const struct sim_options *o)
            (unsigned long long)o->delay_us, (unsigned long long)o->jitter_us, o->lag_us,
            (unsigned long long)(o->duration_us / MS), o->fault_count, o->restless ? ", restless" : "", o->in_pieces ? ", in pieces" : "",
            o->ticks_first ? ", clock first" : "");
+    printf("one in %u with a ticket, %u a set, %u kept (0: none), at %u %% of the TTL; wall clocks differ by %u of %u ms, counters "
+           "live %u ms; wake-ups%s%s%s\n",
+           o->ticket_share, o->set_share, o->keep_share, o->keep_percent, o->wall_spread_ms, o->skew_ms, o->ticket_life_ms,
+           o->wake_ups ? "" : " off", o->silent ? ", releases silent, refused " : ", refused ", o->noperm ? o->noperm : "nothing");
 }
 
 /* ---- The schedule of faults ---- */
@@ -160,9 +213,10 @@ static uint64_t draw_length(struct sim_dice *dice, const struct sim_options *o)
 /* All of a fault is drawn, whatever its kind makes of it, so that the dice go on alike. */
 static struct sim_fault draw_fault(struct sim_dice *dice, const struct sim_options *o)
 {
+    enum { WRONG_FOR = 8 };     /* A clock is not soon set right that nobody looks at. */
     struct sim_fault fault = { .kind = draw_kind(dice, o->class) };
     fault.at_us = sim_below(dice, o->duration_us);
-    fault.lasts_us = draw_length(dice, o);
+    fault.lasts_us = draw_length(dice, o) * (fault.kind == SIM_FAULT_WALL_WRONG ? WRONG_FOR : 1);
     fault.client = (unsigned)sim_below(dice, o->client_count);
     fault.node = (unsigned)sim_below(dice, o->node_count);
     fault.amount = sim_random(dice) >> 1;

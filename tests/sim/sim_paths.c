@@ -92,22 +92,28 @@ static void saw_set(struct sim_world *world, const struct cluster_connection *co
 {
     struct sim_token *token = sim_token_of(world, call->token, connection->client);
     const uint8_t bit = (uint8_t)(1 << connection->node);
+    const bool was_seen = token->seen & bit;
     if (token->client != connection->client)
         sim_break(world, "S6: clients %u and %u use the same token", token->client, connection->client);
-    if ((token->seen & bit) && count_bits(token->did) < redlock_quorum(world->options.node_count))
+    if (was_seen && count_bits(token->did) < redlock_quorum(world->options.node_count))
         sim_break(world, "S6: client %u sends a token to node %u twice", connection->client, connection->node);
     if (token->seen == 0)
         world->totals->attempts++;
     token->seen |= bit;
     token->connection[connection->node] = connection->number;
     sim_rules_saw_set(world, connection, call, token);
+    if (strcmp(call->name, "ACQUIRE") == 0)
+        sim_holding_saw_acquire(world, connection, call, token);
     if (!call->did)
         return;
+    if (was_seen) { /* An extension has found it missing. */
+        token->restored |= bit;
+        sim_count(world, SIM_PATH_RESTORED);
+    }
     token->did |= bit;
-    token->extended |= bit; /* An extension sets it anew where a node has lost it. */
     if (connection->client_left)
         sim_count(world, SIM_PATH_STALE_SET);
-    if (is_current(world, connection->client, call))
+    if (was_seen || is_current(world, connection->client, call))
         return;
     token->late |= bit;
     sim_count(world, SIM_PATH_LATE_GRANT);
@@ -129,6 +135,7 @@ static void saw_release(struct sim_world *world, const struct cluster_connection
     struct sim_token *token = check_owner(world, connection, call);
     const uint8_t bit = (uint8_t)(1 << connection->node);
     sim_rules_saw_release(world, connection, call, token);
+    sim_holding_saw_release(world, connection, call, token);
     if (!call->did) {
         token->missed |= bit;
         return;
@@ -143,9 +150,7 @@ static void saw_release(struct sim_world *world, const struct cluster_connection
 
 static void saw_extend(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
-    struct sim_token *token = check_owner(world, connection, call);
-    if (call->did)
-        token->extended |= (uint8_t)(1 << connection->node);
+    sim_holding_saw_extend(world, connection, call, check_owner(world, connection, call));
 }
 
 static void saw_script(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
@@ -153,6 +158,8 @@ static void saw_script(struct sim_world *world, const struct cluster_connection 
     uint8_t *unknown = &world->unknown_script[connection->client][connection->node];
     if (call->eval && *unknown > 0) {
         sim_count(world, SIM_PATH_NOSCRIPT_EVAL);
+        if (strcmp(call->name, "ACQUIRE") == 0 && is_current(world, connection->client, call))
+            sim_count(world, SIM_PATH_ACQUIRE_BY_EVAL);
         --*unknown;
     }
 }
@@ -164,8 +171,9 @@ static void note_command(struct sim_world *world, const struct cluster_connectio
     sim_mix_text(world, call->name);
     sim_mix_text(world, call->token);
     if (call->token[0] != '\0')
-        sim_tell(world, "node %u: %s of client %u, %s, token %.6s, %lld ms: %s%s", connection->node, call->name,
-                 connection->client, call->key, call->token, (long long)call->ttl_ms, call->did ? "done" : "not done",
+        sim_tell(world, "node %u: %s of client %u, %s, token %.6s%s, %lld ms: %s%s", connection->node, call->name,
+                 connection->client, call->key, call->token,
+                 call->place, (long long)call->ttl_ms, call->did ? "done" : "not done",
                  connection->client_left ? " (its connection is closed)" : "");
 }
 
@@ -179,6 +187,10 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
         sim_count(world, SIM_PATH_STALE_COMMAND);
     if (strcmp(call->name, "SET") == 0)
         saw_set(world, connection, call);
+    else if (strcmp(call->name, "ACQUIRE") == 0)
+        saw_script(world, connection, call), saw_set(world, connection, call);
+    else if (strcmp(call->name, "WAIT") == 0)
+        saw_script(world, connection, call), sim_holding_saw_wait(world, connection, call);
     else if (strcmp(call->name, "RELEASE") == 0)
         saw_script(world, connection, call), saw_release(world, connection, call);
     else if (strcmp(call->name, "EXTEND") == 0)
@@ -214,7 +226,9 @@ static void saw_won(struct sim_world *world, struct sim_actor *actor, const stru
     const unsigned granted = count_bits(round->granted), n = world->options.node_count;
     world->totals->won++;
     redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), actor->token);
+    actor->token_names = actor->names;
     sim_rules_saw_won(world, actor);
+    sim_holding_saw_won(world, actor);
     if (granted == n)
         sim_count(world, SIM_PATH_WON_BY_ALL);
     if (granted == redlock_quorum(n))
@@ -245,6 +259,7 @@ static void saw_acquired(struct sim_world *world, struct sim_actor *actor, const
     default:
         break;
     }
+    sim_holding_saw_loss(world, actor);
     if (redlock_attempt_status(lock) == REDLOCK_TOO_LATE && redlock_lock_status(lock) == REDLOCK_TIMEOUT)
         sim_count(world, SIM_PATH_TOO_LATE);
     if (is_split(world, actor->lock))
@@ -259,7 +274,7 @@ static void saw_extended(struct sim_world *world, struct sim_actor *actor, const
     const bool is_held = cluster_valid_us(world->cluster, actor->client, actor->lock) > 0;
     if (status == REDLOCK_OK) {
         world->totals->extended++;
-        sim_rules_saw_extended(world, actor);
+        sim_rules_saw_extended(world, actor, false);
         sim_count(world, SIM_PATH_EXTENDED);
         if (actor->failed_to_extend)
             sim_count(world, SIM_PATH_EXTENSION_AFTER_FAIL);
@@ -310,6 +325,7 @@ static void watch_attempt(struct sim_world *world, struct sim_actor *actor, cons
     if (round->started_at == actor->round_at)
         return;
     sim_rules_saw_attempt(world, actor);
+    sim_holding_saw_attempt(world, actor);
     actor->round_at = round->started_at;
     actor->attempts++;
     for (unsigned k = 0; k < world->options.node_count; k++)
@@ -330,11 +346,25 @@ static void watch_validity(struct sim_world *world, struct sim_actor *actor)
     actor->was_valid = is_valid;
 }
 
+/* What nobody has asked for, and yet the lock is valid for longer. */
+static void watch_keeper(struct sim_world *world, struct sim_actor *actor)
+{
+    const uint64_t now_us = cluster_client_now(world->cluster, actor->client);
+    const uint64_t valid_us = cluster_valid_us(world->cluster, actor->client, actor->lock);
+    if (valid_us == 0 || now_us + valid_us <= actor->valid_until)
+        return;
+    world->totals->extended++;
+    sim_rules_saw_extended(world, actor, true);
+}
+
 static void look_at_lock(struct sim_world *world, struct sim_actor *actor)
 {
     const struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
     const enum redlock_status status = redlock_lock_status(lock);
     const unsigned owed = redlock_owed(lock);
+    if (status != REDLOCK_PENDING && actor->status != REDLOCK_PENDING)
+        watch_keeper(world, actor);
+    sim_holding_look_at_lock(world, actor);
     if (status == REDLOCK_PENDING && actor->deed == SIM_ACQUIRES)
         watch_attempt(world, actor, lock);
     if (status != REDLOCK_PENDING && actor->status == REDLOCK_PENDING)
@@ -359,6 +389,7 @@ static void count_trouble(struct sim_world *world, enum redlock_trouble trouble)
     case REDLOCK_TROUBLE_MISCONF:     sim_count(world, SIM_PATH_MISCONF); break;
     case REDLOCK_TROUBLE_BUSY:        sim_count(world, SIM_PATH_BUSY); break;
     case REDLOCK_TROUBLE_UNREACHABLE: sim_count(world, SIM_PATH_UNREACHABLE); break;
+    case REDLOCK_TROUBLE_AHEAD:       sim_count(world, SIM_PATH_AHEAD); break;
     case REDLOCK_TROUBLE_SILENT:      sim_count(world, SIM_PATH_SILENT); break;
     default:                          break;
     }
@@ -374,6 +405,7 @@ static void look_at_nodes(struct sim_world *world, unsigned client)
             count_trouble(world, trouble);
         world->troubles[client][k] = (uint8_t)trouble;
         sim_rules_look_at_node(world, client, k);
+        sim_holding_look_at_node(world, client, k);
     }
 }
 
@@ -385,8 +417,19 @@ void sim_look_at(struct sim_world *world, unsigned client)
     look_at_nodes(world, client);
 }
 
+/* Which locks have ended since the last call? */
+static void note_done(struct sim_world *world, unsigned client)
+{
+    const struct redlock_lock *done;
+    while ((done = redlock_next_done(&world->cluster->clients[client].engine)))
+        for (unsigned i = 0; i < world->options.lock_count; i++)
+            if (done == cluster_lock(world->cluster, client, i))
+                sim_actor_of(world, client, i)->is_named = true;
+}
+
 void sim_saw_call(void *context, unsigned client)
 {
+    note_done(context, client);
     sim_look_at(context, client);
 }
 
@@ -395,6 +438,10 @@ void sim_actor_forgets(struct sim_world *world, struct sim_actor *actor)
     const struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
     actor->status = redlock_lock_status(lock);
     actor->was_valid = actor->failed_to_extend = actor->adopted = actor->slept_valid = false;
+    sim_holding_ends(actor);
+    sim_holding_forgets(world, actor);
+    actor->is_named = false;
+    actor->ticket = 0;
     actor->owed = 0;
     actor->life++;
     actor->valid_until = 0;

@@ -60,18 +60,29 @@ static bool is_owed(struct sim_world *world, const struct sim_token *token, unsi
            key->expires_ms * MS > cluster_node_now(world->cluster, node) + slack_us;
 }
 
-/* Is a token of this actor on the node that it must know of? A SET that came late, behind all releases, and one that came back
- * from a node's disk, are not its fault. */
-static bool is_left(struct sim_world *world, const struct sim_actor *actor, unsigned node)
+/* A token of this actor in the resource's key that it must know of; NULL: there is none. A SET that came late, behind all
+ * releases, and one that came back from a node's disk, are not its fault. */
+static const struct sim_token *left_in(struct sim_world *world, const struct sim_actor *actor, unsigned node, unsigned resource)
 {
-    const char *name = sim_resource(actor->lock);
+    const char *name = sim_resource(resource);
     struct model_node *model = &world->cluster->hosts[node].node;
     const struct model_key *key = model_find(model, 0, name, strlen(name), cluster_node_now(world->cluster, node));
     const struct sim_token *token = key ? sim_find_token(world, (const char *)key->value) : NULL;
     if (!token || token->client != actor->client || token->lock != actor->lock || token->life != actor->life)
-        return false;
-    return is_owed(world, token, node, key) && has(token->did, node) && world->reborn_at[node] <= token->set_at[node] &&
-           !(has(token->stale, node) && token->misses[node] >= RELEASES_OF_STALE);
+        return NULL;
+    const bool is_known = is_owed(world, token, node, key) && has(token->did, node) &&
+                          world->reborn_at[node] <= token->set_at[node] &&
+                          !(has(token->stale, node) && token->misses[node] >= RELEASES_OF_STALE);
+    return is_known ? token : NULL;
+}
+
+/* In any of the resources that it may have been about. */
+static const struct sim_token *token_left(struct sim_world *world, const struct sim_actor *actor, unsigned node)
+{
+    const struct sim_token *token = NULL;
+    for (unsigned i = 0; i < SIM_LOCKS_MAX && !token; i++)
+        token = left_in(world, actor, node, i);
+    return token;
 }
 
 /* S5 */
@@ -79,22 +90,25 @@ static void check_idle(struct sim_world *world, struct sim_actor *actor)
 {
     const bool is_idle = redlock_idle(lock_of(world, actor));
     for (unsigned k = 0; is_idle && !actor->was_idle && k < world->options.node_count; k++)
-        if (is_left(world, actor, k))
+        if (token_left(world, actor, k))
             sim_break(world, "S5: client %u forgets its token on node %u, which keeps %s from others", actor->client, k,
                       sim_resource(actor->lock));
+    if (is_idle && !actor->was_idle)
+        sim_holding_saw_idle(world, actor->client);
     actor->was_idle = is_idle;
 }
 
 /* ---- Who is asked ---- */
 
-/* S11: the node's uptime may count too fast by the drift. */
-static void check_guard(struct sim_world *world, unsigned client, unsigned node, const char *resource)
+/* S11, and for tickets S15: the node's uptime may count too fast by the drift. */
+static void check_guard(struct sim_world *world, unsigned client, unsigned node, const struct model_call *call)
 {
-    const uint64_t guard_us = (uint64_t)world->options.guard_ms * MS, restarted_at = world->restarted_at[client][node];
+    const uint64_t for_ticket_ms = call->ticket > 0 && world->options.guard_ms > 0 ? 2 * (uint64_t)world->options.skew_ms : 0;
+    const uint64_t guard_us = (world->options.guard_ms + for_ticket_ms) * MS, restarted_at = world->restarted_at[client][node];
     const uint64_t slack_us = guard_us / 1000 * world->options.drift_ppm / 1000 + MS;
     if (restarted_at > 0 && now_of(world, client) + slack_us < restarted_at + guard_us)
         sim_break(world, "S11: client %u asks node %u for a vote on %s, which has restarted within the guard", client, node,
-                  resource);
+                  call->key);
 }
 
 void sim_rules_saw_restart(struct sim_world *world, unsigned node)
@@ -124,7 +138,7 @@ void sim_rules_saw_greeting(struct sim_world *world, const struct cluster_connec
     said->connection = connection->number;
     if (strcmp(call->name, "INFO") == 0)
         note_run_id(world, connection);
-    if (node->role != MODEL_MASTER || strcmp(node->mode, "standalone") != 0 || node->noperm)
+    if (sim_is_unfit(node))
         said->is_unfit = true;
 }
 
@@ -144,9 +158,9 @@ static void check_vote(struct sim_world *world, unsigned client, unsigned node)
 }
 
 /* S16: the connection is closed as soon as that has been read. */
-static void check_nonsense(struct sim_world *world, unsigned client, unsigned node)
+static void check_nonsense(struct sim_world *world, unsigned client, unsigned line)
 {
-    const uint64_t number = world->nonsense[client][node];
+    const uint64_t number = world->nonsense[client][line];
     const struct cluster *cluster = world->cluster;
     const struct cluster_connection *connection = NULL;
     for (size_t i = 0; number > 0 && i < cluster->connection_count; i++)
@@ -155,34 +169,42 @@ static void check_nonsense(struct sim_world *world, unsigned client, unsigned no
     if (connection && !connection->client_left && !connection->ended) {
         if (connection->to_client.count > 0 || connection->arrived.size > 0)
             return;
-        if (!(redlock_wants(&cluster->clients[client].engine, node) & REDLOCK_WANT_CLOSE))
-            sim_break(world, "S16: client %u keeps a connection to node %u by which nonsense came", client, node);
+        if (!(redlock_wants(&cluster->clients[client].engine, line) & REDLOCK_WANT_CLOSE))
+            sim_break(world, "S16: client %u keeps a connection to node %u by which nonsense came", client, connection->node);
         else
             sim_count(world, SIM_PATH_NONSENSE);
     }
-    world->nonsense[client][node] = 0;
+    world->nonsense[client][line] = 0;
 }
 
 void sim_rules_look_at_node(struct sim_world *world, unsigned client, unsigned node)
 {
     check_vote(world, client, node);
-    check_nonsense(world, client, node);
+    for (unsigned line = node; line < world->cluster->line_count; line += world->options.node_count)
+        check_nonsense(world, client, line);
 }
 
 /* ---- What is sent ---- */
 
-static void note_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
-                     struct sim_token *token, struct sim_actor *actor)
+/* An attempt has begun, and none of its bytes has left. */
+static void note_attempt(struct sim_world *world, struct sim_actor *actor)
 {
     const struct redlock_lock *lock = lock_of(world, actor);
     char text[REDLOCK_TOKEN_TEXT + 1];
     redlock_token(lock, text);
+    struct sim_token *token = sim_token_of(world, text, actor->client);
+    memcpy(actor->attempt, text, sizeof actor->attempt);
+    token->lock = actor->lock;
+    token->life = actor->life;
+    token->started_at = redlock_last_round(lock)->started_at;
+}
+
+static void note_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
+                     struct sim_token *token)
+{
     if (token->first_at == 0) {
-        token->first_at = now_of(world, actor->client);
-        token->lock = actor->lock;
-        token->life = actor->life;
+        token->first_at = now_of(world, token->client);
         token->ttl_ms = (uint32_t)call->ttl_ms;
-        token->started_at = strcmp(text, call->token) == 0 ? redlock_last_round(lock)->started_at : 0;
     }
     if (!call->did)
         return;
@@ -195,18 +217,17 @@ void sim_rules_saw_set(struct sim_world *world, const struct cluster_connection 
                        struct sim_token *token)
 {
     const unsigned c = connection->client, k = connection->node;
-    for (unsigned i = 0; i < world->options.lock_count; i++)
-        if (strcmp(call->key, sim_resource(i)) == 0)
-            note_set(world, connection, call, token, sim_actor_of(world, c, i));
+    note_set(world, connection, call, token);
     if (!sim_class_is_promised(world->options.class) || connection->client_left || connection->ended)
         return; /* What comes late was right when it was sent. */
-    if (!call->did && is_left(world, sim_actor_of(world, c, token->lock), k))
+    const struct sim_token *left = call->did ? NULL : token_left(world, sim_actor_of(world, c, token->lock), k);
+    if (left && left != token)
         sim_break(world, "S6: client %u sends a SET of %s to node %u, where an older token of the same lock may lie", c,
                   call->key, k);
     if (world->said[c][k].connection == connection->number && world->said[c][k].is_unfit)
         sim_break(world, "S12: client %u asks node %u for a vote on %s, which is no master of its own, or does not say", c, k,
                   call->key);
-    check_guard(world, c, k, call->key);
+    check_guard(world, c, k, call);
 }
 
 /* S9: what is held stays where it is. A token that was adopted may have been released by who had it before. */
@@ -281,15 +302,32 @@ void sim_rules_saw_won(struct sim_world *world, const struct sim_actor *actor)
                   sim_resource(actor->lock));
 }
 
-void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor)
+/* Which nodes have extended it since the round began? */
+static unsigned extended_since(const struct sim_world *world, const struct sim_token *token, uint64_t started_at)
+{
+    unsigned extended = 0;
+    for (unsigned k = 0; k < world->options.node_count; k++)
+        extended |= token->extended_at[k] >= started_at ? 1u << k : 0;
+    return extended;
+}
+
+void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor, bool by_keeper)
 {
     const struct redlock_lock *lock = lock_of(world, actor);
     const struct redlock_round *round = redlock_last_round(lock);
     const uint64_t now_us = now_of(world, actor->client), until = now_us + redlock_valid_us(lock, now_us);
-    const uint64_t before = actor->adopted ? 0 : actor->valid_until, promised = promised_until(world, round, actor->ttl_ms);
+    const uint32_t ttl_ms = by_keeper ? round->ttl_ms : actor->ttl_ms;  /* The keeper's last one may be shorter. */
+    const uint64_t before = actor->adopted ? 0 : actor->valid_until, promised = promised_until(world, round, ttl_ms);
     char text[REDLOCK_TOKEN_TEXT + 1];
     redlock_token(lock, text);
-    check_grants(world, actor, round->granted, sim_token_of(world, text, actor->client)->extended);
+    const struct sim_token *token = sim_token_of(world, text, actor->client);
+    check_grants(world, actor, round->granted, extended_since(world, token, round->started_at));
+    if (round->granted & token->restored)
+        sim_count(world, SIM_PATH_RESTORED_COUNTS);
+    if (by_keeper)
+        sim_holding_saw_extended(world, actor, before, until);
+    if (ttl_ms > actor->ttl_ms)
+        sim_break(world, "S13: client %u keeps %s with a longer TTL than it has", actor->client, sim_resource(actor->lock));
     if (!actor->adopted && before <= now_us)
         sim_break(world, "S9: client %u extends %s, which was not held any more", actor->client, sim_resource(actor->lock));
     if (until < before)
@@ -302,18 +340,35 @@ void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor)
         sim_break(world, "S13: client %u extends %s more often than the limit", actor->client, sim_resource(actor->lock));
 }
 
+/* A ticket that was too small is corrected at once, but not twice in a row. */
+static bool is_correction(struct sim_world *world, const struct sim_actor *actor)
+{
+    const struct redlock_round *round = redlock_last_round(lock_of(world, actor));
+    const struct sim_token *token = sim_find_token(world, actor->attempt);
+    if (actor->attempts == 0 || !token || token->outdated == 0 || actor->is_corrected)
+        return false;
+    if (round->started_at > actor->round_decided_at + 2 * (uint64_t)world->options.lag_us)
+        return false;
+    sim_count(world, SIM_PATH_TICKET_CORRECTED);
+    return true;
+}
+
 /* S14: a new attempt has begun; the one before it is known from the last look. */
 void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor)
 {
     const struct redlock_round *round = redlock_last_round(lock_of(world, actor));
     const uint64_t decided_at = actor->round_decided_at;
-    if (actor->attempts == 0 || decided_at == 0)
+    const bool is_corrected = is_correction(world, actor);
+    note_attempt(world, actor);
+    actor->is_corrected = is_corrected;
+    if (actor->attempts == 0 || decided_at == 0 || is_corrected)
         return;
     const uint64_t took_us = decided_at - actor->round_at, pause_us = round->started_at - decided_at - took_us;
     if (round->started_at - decided_at < took_us)
         sim_break(world, "S14: client %u tries %s again sooner than the last round took", actor->client,
                   sim_resource(actor->lock));
-    actor->same_pauses = pause_us == actor->pause_us ? actor->same_pauses + 1 : 0;
+    /* Who is woken comes as soon as he may. */
+    actor->same_pauses = pause_us == actor->pause_us && !actor->is_woken ? actor->same_pauses + 1 : 0;
     actor->pause_us = pause_us;
     if (actor->same_pauses >= SAME_PAUSES_MAX)
         sim_break(world, "S14: the pauses of client %u before %s are all alike", actor->client, sim_resource(actor->lock));

@@ -2,6 +2,8 @@
  * verdict that is expected: does the exclusion hold, or is it one of the known limits? */
 #include "sim.h"
 
+#include "../../redlock/redlock_fence.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +19,7 @@ struct stage {
     struct cluster *cluster;
     uint64_t begun_us;
     bool acted_blindly;         /* Somebody wrote although another held the lock. */
+    bool has_tickets;
 };
 
 static const char names[] = "ABC";  /* Of the clients. */
@@ -32,16 +35,22 @@ static void say(const struct stage *stage, const char *format, ...)
     putchar('\n');
 }
 
-static struct stage open_stage(unsigned nodes, unsigned clients, uint32_t guard_ms)
+static struct stage open_stage_with(unsigned nodes, unsigned clients, uint32_t guard_ms, bool wake_ups)
 {
     struct redlock_config config;
     redlock_config_init(&config);
     config.guard_ms = guard_ms;
+    config.wake_ups = wake_ups;
     struct stage stage = { .cluster = cluster_new(nodes, clients, &config, STORY_SEED) };
     stage.cluster->no_promise = true; /* The story says who holds what; what counts is that no two do. */
     cluster_run_ms(stage.cluster, SETTLE_MS);
     stage.begun_us = stage.cluster->now_us;
     return stage;
+}
+
+static struct stage open_stage(unsigned nodes, unsigned clients, uint32_t guard_ms)
+{
+    return open_stage_with(nodes, clients, guard_ms, false);
 }
 
 /* ---- What happens ---- */
@@ -62,7 +71,8 @@ static void say_holds(const struct stage *stage, unsigned client)
 
 static void start(const struct stage *stage, unsigned client, uint32_t wait_ms)
 {
-    const struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = TTL_MS, .wait_ms = wait_ms };
+    const struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = TTL_MS, .wait_ms = wait_ms,
+                                             .ticket = stage->has_tickets };
     (void)cluster_acquire(stage->cluster, client, 0, &request);
     say(stage, "%c asks all nodes for the lock, for %d ms", names[client], TTL_MS);
 }
@@ -88,6 +98,17 @@ static void part(const struct stage *stage, unsigned client, unsigned node)
     say(stage, "the link from %c to node %u is cut", names[client], node);
     cluster_cut(stage->cluster, client, node, false);
     pass(stage, SETTLE_MS);
+}
+
+/* Says what became of it instead of the exclusion; 1: not what should. */
+static unsigned close_on(const struct stage *stage, const char *verdict, bool is_right)
+{
+    if (cluster_is_broken(stage->cluster))
+        say(stage, "%s", stage->cluster->broken);
+    is_right = is_right && !cluster_is_broken(stage->cluster);
+    printf("    => %s; %s\n\n", verdict, is_right ? "as expected" : "NOT AS EXPECTED");
+    cluster_free(stage->cluster);
+    return !is_right;
 }
 
 /* Ends the story: was the exclusion kept, as it should? 1: no. */
@@ -189,6 +210,83 @@ static unsigned long_pause(bool asks)
     return close_stage(&stage, asks);
 }
 
+static bool is_admitted(const struct stage *stage, struct redlock_fence *fence, unsigned client, uint64_t ticket)
+{
+    const bool admits = redlock_fence_admit(fence, ticket);
+    say(stage, "%c writes with the ticket %llu: %s", names[client], (unsigned long long)ticket,
+        admits ? "the resource admits it" : "the resource refuses it, for it has seen a larger one");
+    return admits;
+}
+
+static unsigned long_pause_at_a_fence(void)
+{
+    struct stage stage = open_stage(5, 2, REDLOCK_GUARD_MS);
+    struct redlock_fence fence = { 0 };
+    title("The long pause, and the holder acts without asking, on a resource that checks tickets");
+    stage.has_tickets = true;
+    acquire(&stage, 0, 0);
+    const uint64_t ticket = redlock_ticket(cluster_lock(stage.cluster, 0, 0));
+    const bool writes_first = is_admitted(&stage, &fence, 0, ticket);
+    say(&stage, "A is stopped, by a garbage collector or SIGSTOP");
+    stage.cluster->clients[0].frozen = true;
+    pass(&stage, TTL_MS + 1000);
+    acquire(&stage, 1, 0);
+    const bool writes_then = is_admitted(&stage, &fence, 1, redlock_ticket(cluster_lock(stage.cluster, 1, 0)));
+    stage.cluster->clients[0].frozen = false;
+    say(&stage, "A goes on, and knows nothing of the pause");
+    const bool writes_late = is_admitted(&stage, &fence, 0, ticket);
+    return close_on(&stage, "the late write is kept out", writes_first && writes_then && !writes_late);
+}
+
+/* ---- The keeper that cannot go on ---- */
+
+static unsigned keeper_loses_quorum(void)
+{
+    struct stage stage = open_stage(5, 2, REDLOCK_GUARD_MS);
+    struct redlock_lock *lock = cluster_lock(stage.cluster, 0, 0);
+    title("The keeper that loses its quorum, and says so before the end");
+    acquire(&stage, 0, 0);
+    (void)cluster_keep(stage.cluster, 0, 0, 0);
+    say(&stage, "A keeps it");
+    pass(&stage, 2 * TTL_MS);
+    say_holds(&stage, 0);
+    for (unsigned k = 0; k < 3; k++)
+        part(&stage, 0, k);
+    while (redlock_lock_status(lock) == REDLOCK_OK)
+        pass(&stage, 1);
+    say(&stage, "A is told: %s", redlock_status_text(redlock_lock_status(lock)));
+    const uint64_t left_us = cluster_valid_us(stage.cluster, 0, 0);
+    say_holds(&stage, 0);
+    while (redlock_lock_status(lock) != REDLOCK_LOST)
+        pass(&stage, 1);
+    say(&stage, "A is told: %s", redlock_status_text(redlock_lock_status(lock)));
+    acquire(&stage, 1, TTL_MS);
+    return close_on(&stage, "A had time to stop its work before B began", left_us > (uint64_t)TTL_MS * MS / 4 &&
+                    cluster_valid_us(stage.cluster, 0, 0) == 0 && cluster_valid_us(stage.cluster, 1, 0) > 0);
+}
+
+/* ---- The hand-over ---- */
+
+static unsigned hand_over(void)
+{
+    struct stage stage = open_stage_with(5, 2, REDLOCK_GUARD_MS, true);
+    title("The hand-over: a release wakes who waits");
+    acquire(&stage, 0, 0);
+    start(&stage, 1, TTL_MS);
+    pass(&stage, SETTLE_MS);
+    say(&stage, "B: %s; it takes a place among the waiters of each node, and listens",
+        redlock_status_text(redlock_attempt_status(cluster_lock(stage.cluster, 1, 0))));
+    const uint64_t released_at = stage.cluster->now_us;
+    (void)cluster_release(stage.cluster, 0, 0);
+    say(&stage, "A releases the lock: each node tells the first who waits there");
+    (void)cluster_run_until_done(stage.cluster, 1, 0);
+    say_verdict(&stage, 1);
+    const uint64_t took_us = stage.cluster->now_us - released_at;
+    say(&stage, "that took %.1f ms, and a round trip takes %.1f ms", (double)took_us / 1000, 2.0 * CLUSTER_DELAY_US / 1000);
+    return close_on(&stage, "handed over within three round trips",
+                    took_us <= 6 * CLUSTER_DELAY_US && cluster_valid_us(stage.cluster, 1, 0) > 0);
+}
+
 static unsigned pause_before_the_answers(void)
 {
     struct stage stage = open_stage(5, 2, REDLOCK_GUARD_MS);
@@ -268,9 +366,12 @@ unsigned sim_tell_stories(void)
     wrong += clock_jumps(-TTL_MS);
     wrong += long_pause(false);
     wrong += long_pause(true);
+    wrong += long_pause_at_a_fence();
     wrong += pause_before_the_answers();
     wrong += suspended(false);
     wrong += suspended(true);
     wrong += split_vote();
+    wrong += keeper_loses_quorum();
+    wrong += hand_over();
     return wrong;
 }

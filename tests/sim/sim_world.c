@@ -102,12 +102,25 @@ struct sim_actor *sim_actor_of(struct sim_world *world, unsigned client, unsigne
     return &world->actors[client * world->options.lock_count + lock];
 }
 
-bool sim_others_hold(const struct sim_world *world, unsigned client, unsigned lock)
+bool sim_others_hold(const struct sim_world *world, const struct sim_actor *actor)
 {
-    for (unsigned c = 0; c < world->options.client_count; c++)
-        if (c != client && !world->cluster->clients[c].dead && cluster_valid_us(world->cluster, c, lock) > 0)
+    for (unsigned i = 0; i < world->actor_count; i++) {
+        const struct sim_actor *other = &world->actors[i];
+        if (other != actor && (other->names & actor->names) && !world->cluster->clients[other->client].dead &&
+            cluster_valid_us(world->cluster, other->client, other->lock) > 0)
             return true;
+    }
     return false;
+}
+
+/* Names of the resources, in no particular order: the engine sorts them. Returns how many. */
+static unsigned list_names(unsigned names, struct redlock_name list[SIM_LOCKS_MAX])
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
+        if (names >> i & 1)
+            list[count++] = (struct redlock_name){ sim_resource(i), strlen(sim_resource(i)) };
+    return count;
 }
 
 static uint32_t draw_ttl(const struct sim_world *world, struct sim_dice *dice)
@@ -128,41 +141,78 @@ static uint32_t draw_wait(const struct sim_world *world, struct sim_dice *dice)
 static void release(struct sim_world *world, struct sim_actor *actor)
 {
     actor->deed = SIM_RELEASES;
+    sim_holding_ends(actor);
     (void)cluster_release(world->cluster, actor->client, actor->lock);
     if (cluster_valid_us(world->cluster, actor->client, actor->lock) > 0)
         sim_break(world, "S10: client %u still holds %s after it has released it", actor->client, sim_resource(actor->lock));
 }
 
-static void note_request(struct sim_actor *actor, const struct redlock_request *request)
+static void note_request(struct sim_world *world, struct sim_actor *actor, const struct redlock_request *request)
 {
+    const struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
     actor->deed = SIM_ACQUIRES;
     actor->attempts = 0;
     actor->guarded = 0;
-    actor->round_at = 0;
+    actor->round_at = redlock_last_round(lock)->started_at; /* That was another one's. */
     actor->failed_to_extend = actor->adopted = false;
     actor->ttl_ms = request->ttl_ms;
     actor->min_validity_ms = request->min_validity_ms;
     actor->extension_limit = request->extension_limit;
     actor->extension_count = 0;
+    actor->has_ticket = request->ticket;
+    actor->is_corrected = actor->is_woken = actor->came_woken = false;
+    actor->ticket = 0;
+    sim_holding_ends(actor);
+}
+
+static bool draw_share(struct sim_dice *dice, unsigned share)
+{
+    const bool is_one = sim_one_in(dice, share > 0 ? share : 1);
+    return share > 0 && is_one;
+}
+
+/* The lock's own resource, and with it some others. What is not yet settled of the last time is about the same ones. */
+static unsigned draw_names(const struct sim_world *world, struct sim_actor *actor)
+{
+    const bool is_set = draw_share(&actor->dice, world->options.set_share);
+    const unsigned others = (unsigned)sim_below(&actor->dice, 1u << SIM_LOCKS_MAX);
+    if (!redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)))
+        return actor->names;
+    return 1u << actor->lock | (is_set ? others : 0);
+}
+
+/* Does the engine wait, without having tried? */
+static bool is_yielding(const struct sim_world *world, const struct sim_actor *actor)
+{
+    const struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
+    return redlock_lock_status(lock) == REDLOCK_PENDING && redlock_attempt_status(lock) == REDLOCK_TAKEN &&
+           redlock_last_round(lock)->started_at != cluster_client_now(world->cluster, actor->client);
 }
 
 static void acquire(struct sim_world *world, struct sim_actor *actor)
 {
     const char *name = sim_resource(actor->lock);
     const uint32_t ttl_ms = draw_ttl(world, &actor->dice), wait_ms = draw_wait(world, &actor->dice);
+    struct redlock_name list[SIM_LOCKS_MAX];
+    actor->names = draw_names(world, actor);
+    const unsigned count = list_names(actor->names, list);
     const struct redlock_request request = {
         .resource = name, .resource_size = strlen(name), .ttl_ms = ttl_ms, .wait_ms = wait_ms,
+        .set = count > 1 ? list : NULL, .set_count = count,
+        .ticket = draw_share(&actor->dice, world->options.ticket_share),
         .min_validity_ms = sim_one_in(&actor->dice, 4) ? ttl_ms / 4 : 0,
         .extension_limit = sim_one_in(&actor->dice, 4) ? 1 + (uint32_t)sim_below(&actor->dice, 3) : 0,
     };
     if (actor->owed > 0)
         sim_count(world, SIM_PATH_REUSED_WITH_DEBTS);
-    note_request(actor, &request);
+    note_request(world, actor, &request);
     const enum redlock_status status = cluster_acquire(world->cluster, actor->client, actor->lock, &request);
     if (status == REDLOCK_BAD_STATE && actor->maybe_held)
         release(world, actor);
     else if (status != REDLOCK_OK)
-        sim_break(world, "client %u may not acquire %s", actor->client, name);
+        sim_break(world, "client %u may not acquire %s: %s", actor->client, name, redlock_status_text(status));
+    else if (is_yielding(world, actor))
+        sim_count(world, SIM_PATH_YIELDED);
     actor->maybe_held = false;
 }
 
@@ -172,7 +222,8 @@ static void ask_for_too_much(struct sim_world *world, struct sim_actor *actor)
     const char *name = sim_resource(actor->lock);
     const struct redlock_request request = { .resource = name, .resource_size = strlen(name),
                                              .ttl_ms = world->options.guard_ms + 1 };
-    if (world->options.guard_ms > 0 &&
+    const bool is_idle = redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)); /* Needs no name any more. */
+    if (world->options.guard_ms > 0 && is_idle &&
         cluster_acquire(world->cluster, actor->client, actor->lock, &request) != REDLOCK_TTL_OVER_GUARD)
         sim_break(world, "S11: client %u gets %s for longer than the guard", actor->client, name);
 }
@@ -190,9 +241,10 @@ static void extend(struct sim_world *world, struct sim_actor *actor)
     const uint32_t ttl_ms = draw_ttl(world, &actor->dice);
     char token[REDLOCK_TOKEN_TEXT + 1];
     redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), token);
-    sim_token_of(world, token, actor->client)->extended = 0;
+    sim_token_of(world, token, actor->client)->is_adopted |= actor->adopted;
     actor->deed = SIM_EXTENDS;
     actor->ttl_ms = ttl_ms;
+    actor->keep_is_safe = false;    /* With that TTL it may not be. */
     if (cluster_extend(world->cluster, actor->client, actor->lock, ttl_ms) == REDLOCK_EXTENSION_LIMIT)
         sim_count(world, SIM_PATH_EXTENSION_LIMIT);
 }
@@ -223,9 +275,19 @@ static void forget(struct sim_world *world, struct sim_actor *actor)
 /* A client that has crashed, or lost its memory of the lock, still knows the token that it had. */
 static void adopt(struct sim_world *world, struct sim_actor *actor)
 {
-    if (cluster_adopt(world->cluster, actor->client, actor->lock, sim_resource(actor->lock), actor->token) != REDLOCK_OK)
+    struct redlock_name list[SIM_LOCKS_MAX];
+    const unsigned count = list_names(actor->token_names, list);
+    if (!redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)))
+        return;     /* Its names are still needed. */
+    const enum redlock_status status =
+        count > 1 ? cluster_adopt_set(world->cluster, actor->client, actor->lock, list, count, actor->token)
+                  : cluster_adopt(world->cluster, actor->client, actor->lock, sim_resource(actor->lock), actor->token);
+    if (status != REDLOCK_OK)
         return;
+    actor->names = actor->token_names;
     actor->adopted = actor->maybe_held = true;
+    actor->has_ticket = false;
+    actor->ticket = 0;
     actor->extension_limit = 0;
     extend(world, actor);
 }
@@ -250,10 +312,23 @@ static void act_pending(struct sim_world *world, struct sim_actor *actor)
     }
 }
 
+/* With a limit of time, or without. */
+static void keep(struct sim_world *world, struct sim_actor *actor)
+{
+    const bool is_limited = sim_one_in(&actor->dice, 3);
+    const uint32_t hold_ms = 1 + (uint32_t)sim_below(&actor->dice, 4 * (uint64_t)world->options.ttl_max_ms);
+    sim_holding_begins(world, actor, is_limited ? hold_ms : 0);
+    if (cluster_keep(world->cluster, actor->client, actor->lock, is_limited ? hold_ms : 0) != REDLOCK_OK)
+        sim_break(world, "client %u may not keep %s, which it holds", actor->client, sim_resource(actor->lock));
+}
+
 static void act_held(struct sim_world *world, struct sim_actor *actor)
 {
-    const uint64_t die = sim_below(&actor->dice, 40);
-    if (die < 14)
+    const uint64_t die = sim_below(&actor->dice, actor->is_kept ? 80 : 40);    /* What is kept is held for longer. */
+    sim_holding_writes(world, actor);
+    if (!actor->is_kept && draw_share(&actor->dice, world->options.keep_share))
+        keep(world, actor);
+    else if (die < 14)
         release(world, actor);
     else if (die < 28)
         extend(world, actor);
@@ -394,11 +469,11 @@ static bool is_at_rest(struct sim_world *world)
     return rests;
 }
 
-/* The longest that a key, a guard, or a pause between connections may last. */
+/* The longest that a key, a place among the waiters, a guard, or a pause between connections may last. */
 static uint64_t settling_us(const struct sim_options *options)
 {
-    return (uint64_t)(2 * options->ttl_max_ms + 2 * options->guard_ms + 20 * options->node_timeout_ms) * MS + 20 * SECOND +
-           SIM_CLOCK_BACK_US;
+    return (uint64_t)(2 * options->ttl_max_ms + 2 * options->guard_ms + 20 * options->node_timeout_ms + 4 * options->skew_ms) *
+               MS + 20 * SECOND + 70 * SECOND + SIM_CLOCK_BACK_US;
 }
 
 static void must_come_to_rest(struct sim_world *world)
@@ -422,9 +497,11 @@ static void must_leave_nothing(struct sim_world *world)
         const struct sim_actor *actor = &world->actors[i];
         if (!redlock_idle(cluster_lock(cluster, actor->client, actor->lock)))
             sim_break(world, "client %u: the engine still knows something of %s", actor->client, sim_resource(actor->lock));
-        if (cluster_count_keys(cluster, sim_resource(actor->lock)) > 0)
-            sim_break(world, "a key of %s is left", sim_resource(actor->lock));
     }
+    for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
+        if (cluster_count_keys(cluster, sim_resource(i)) > 0)
+            sim_break(world, "a key of %s is left", sim_resource(i));
+    sim_holding_must_leave_no_place(world);
     if (cluster->connection_count > (size_t)world->options.client_count * world->options.node_count * CONNECTIONS_PER_LINK)
         sim_break(world, "%u connections are left", (unsigned)cluster->connection_count);
 }
@@ -433,10 +510,12 @@ static void must_work_again(struct sim_world *world)
 {
     struct cluster *cluster = world->cluster;
     const struct redlock_request request = { .resource = sim_resource(0), .resource_size = strlen(sim_resource(0)),
-                                             .ttl_ms = world->options.ttl_max_ms };
+                                             .ttl_ms = world->options.ttl_max_ms,
+                                             .ticket = world->options.ticket_share > 0 };
     for (unsigned c = 0; c < world->options.client_count && !cluster_is_broken(cluster); c++) {
         struct sim_actor *actor = sim_actor_of(world, c, 0);
-        note_request(actor, &request);
+        note_request(world, actor, &request);
+        actor->names = 1;
         (void)cluster_acquire(cluster, c, 0, &request);
         (void)cluster_run_until_done(cluster, c, 0);
         if (cluster_valid_us(cluster, c, 0) == 0)
@@ -468,6 +547,11 @@ static struct redlock_config config_of(const struct sim_options *options)
     config.retry_ms = options->retry_ms;
     config.receive_size = options->receive_size;
     config.pipeline = options->in_pieces ? REDLOCK_PIPELINE_MIN : REDLOCK_PIPELINE;
+    config.ticket_skew_ms = options->skew_ms;
+    config.ticket_life_ms = options->ticket_life_ms;
+    config.keep_percent = (uint8_t)options->keep_percent;
+    config.wake_ups = options->wake_ups;
+    config.silent = options->silent;
     return config;
 }
 
@@ -476,6 +560,26 @@ static bool keeps_memory(enum sim_class class)
 {
     return sim_class_is_promised(class) && class != SIM_CLASS_CRASH_LOST && class != SIM_CLASS_CRASH_BACK &&
            class != SIM_CLASS_ALL;
+}
+
+/* Up to the spread between any two. */
+static int64_t draw_wall_skew(struct cluster *cluster, const struct sim_options *options)
+{
+    const uint64_t spread_us = (uint64_t)options->wall_spread_ms * MS;
+    return (int64_t)cluster_below(cluster, spread_us + 1) - (int64_t)(spread_us / 2);
+}
+
+static void set_walls(struct sim_world *world)
+{
+    struct cluster *cluster = world->cluster;
+    for (unsigned c = 0; c < cluster->client_count; c++) {
+        world->wall_skew_us[c] = draw_wall_skew(cluster, &world->options);
+        cluster_set_client_wall(cluster, c, world->wall_skew_us[c]);
+    }
+    for (unsigned k = 0; k < cluster->node_count; k++) {
+        cluster->hosts[k].node.wall_offset_us += draw_wall_skew(cluster, &world->options);
+        cluster->hosts[k].node.noperm = world->options.noperm;
+    }
 }
 
 static void shape_network(struct sim_world *world)
@@ -514,12 +618,15 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
     cluster->step_max = SIM_STEPS_MAX;
     cluster->restless = world->options.restless;
     cluster->no_promise = !keeps_memory(world->options.class);
+    cluster->no_exclusion = sim_class_is_about_tickets(world->options.class);
     for (unsigned c = 0; c < cluster->client_count; c++) {
         cluster->clients[c].lag_us = world->options.lag_us;
         cluster->clients[c].ticks_first = world->options.ticks_first;
+        cluster->clients[c].keeps_done = true;
         cluster_need_locks(cluster, c, SIM_LOCKS_MAX + 1);
     }
     shape_network(world);
+    set_walls(world);
     place_actors(world, plan);
     memcpy(world->fault_masked, plan->fault_masked, sizeof world->fault_masked);
     sim_schedule(world);
@@ -562,7 +669,8 @@ void sim_run(const struct sim_plan *plan, struct sim_totals *totals, struct sim_
 
 void sim_totals_add(struct sim_totals *sum, const struct sim_totals *part)
 {
-    const uint64_t first = sum->violations > 0 ? sum->first_seed : part->first_seed;
+    const bool is_earlier = sum->violations == 0 || (part->violations > 0 && part->first_seed < sum->first_seed);
+    const uint64_t first = is_earlier ? part->first_seed : sum->first_seed;
     const uint64_t *from = (const uint64_t *)(const void *)part;
     uint64_t *to = (uint64_t *)(void *)sum;
     for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)

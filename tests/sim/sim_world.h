@@ -4,6 +4,10 @@
 
 #include "sim.h"
 
+#include "../../redlock/redlock_fence.h"
+
+enum { SIM_PLACES = 256 };  /* Numbers of places, modulo this. */
+
 struct sim_dice {
     uint64_t state;
 };
@@ -26,6 +30,7 @@ struct sim_actor {
     uint64_t round_at;          /* When its last round began. */
     uint16_t guarded;           /* Nodes that had no vote because of a restart, in this acquire. */
     unsigned owed;
+    unsigned names;             /* The resources that its lock is about: a set of their numbers. */
     bool was_valid, failed_to_extend, adopted, slept_valid;
     bool maybe_held;            /* Adopted, and nobody has confirmed it. */
 
@@ -37,6 +42,16 @@ struct sim_actor {
     unsigned same_pauses;       /* In a row. */
     bool was_idle;
     char token[REDLOCK_TOKEN_TEXT + 1]; /* Of the lock when it was last held, which a client finds again after a crash. */
+    unsigned token_names;
+    char attempt[REDLOCK_TOKEN_TEXT + 1];   /* The token of the last attempt. */
+
+    /* Tickets, keeper, waiters: see sim_holding.c. */
+    bool has_ticket, is_corrected, is_named;
+    bool is_woken, came_woken;          /* Since its last attempt began; before that. */
+    uint64_t ticket, holding;           /* Of the lock when it was last held; the how manieth it was of all. */
+    bool is_kept, keep_is_safe;
+    uint64_t keep_until;                /* By the client's clock; 0: no limit. */
+    uint64_t ended_tick;                /* How often the client had ticked when a kept lock was first seen to have ended. */
 };
 
 /* One attempt's token and what became of it on each node. */
@@ -44,7 +59,10 @@ struct sim_token {
     uint64_t key;               /* 0: this place is free. */
     unsigned client, lock, life;
     uint8_t seen, did, late, missed;        /* Sets of nodes: SET arrived; set; set after the verdict; release found nothing. */
-    uint8_t stale, extended;                /* Set by a closed connection; extended in the round under way. */
+    uint8_t stale, restored, outdated;      /* Set by a closed connection; set again; refused because of the counter alone. */
+    uint64_t extended_at[SIM_NODES_MAX];    /* By the client's clock. */
+    uint64_t released_on[SIM_NODES_MAX];    /* By which connection. */
+    bool is_adopted;
     uint8_t misses[SIM_NODES_MAX];          /* How many releases found nothing. */
     uint64_t connection[SIM_NODES_MAX];     /* Which one brought the SET. */
     uint64_t set_at[SIM_NODES_MAX];         /* True time. */
@@ -77,8 +95,18 @@ struct sim_world {
     struct sim_said said[SIM_CLIENTS_MAX][SIM_NODES_MAX];
     uint64_t restarted_at[SIM_CLIENTS_MAX][SIM_NODES_MAX];  /* By the client's clock; 0: never. */
     uint64_t reborn_at[SIM_NODES_MAX];  /* The same in true time. */
-    uint64_t nonsense[SIM_CLIENTS_MAX][SIM_NODES_MAX];      /* The connection on which it came; 0: none. */
+    uint64_t nonsense[SIM_CLIENTS_MAX][2 * SIM_NODES_MAX];  /* The connection on which it came, ears included; 0: none. */
     bool plans_nonsense[SIM_NODES_MAX]; /* The node will send some. */
+    uint64_t win_count;
+    struct sim_store {          /* What a resource remembers of those who wrote to it. */
+        struct redlock_fence fence;
+        uint64_t ticket, holding;       /* The last ticket that was won; the latest holding that has written. */
+    } stores[SIM_LOCKS_MAX];
+    char ears[SIM_CLIENTS_MAX][17];     /* What a client's ears are called, */
+    uint8_t places[SIM_CLIENTS_MAX][SIM_PLACES];    /* and which lock has the place of a number. */
+    bool gives_no_tickets[SIM_CLIENTS_MAX][SIM_NODES_MAX];
+    bool has_wild_wall[SIM_CLIENTS_MAX];
+    int64_t wall_skew_us[SIM_CLIENTS_MAX];
     uint64_t saved_at;          /* When the nodes' memories went to their disks. */
     uint64_t hash;
     bool tells;
@@ -93,6 +121,7 @@ void sim_schedule(struct sim_world *world);
 /* sim_faults.c: begins or ends fault i. */
 void sim_fault_begin(struct sim_world *world, unsigned i);
 void sim_fault_end(struct sim_world *world, unsigned i);
+bool sim_is_unfit(const struct model_node *node);    /* Would it have no vote in a new handshake? */
 void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection);    /* Was the nonsense sent? */
 void sim_save_memories(struct sim_world *world);
 
@@ -112,11 +141,32 @@ void sim_rules_saw_set(struct sim_world *world, const struct cluster_connection 
 void sim_rules_saw_release(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
                            struct sim_token *token);
 void sim_rules_saw_won(struct sim_world *world, const struct sim_actor *actor);
-void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor);
+void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor, bool by_keeper);
 void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor);
 void sim_rules_look_at_lock(struct sim_world *world, struct sim_actor *actor);
 void sim_rules_look_at_node(struct sim_world *world, unsigned client, unsigned node);
 void sim_rules_saw_restart(struct sim_world *world, unsigned node);
+
+/* sim_holding.c: tickets, sets, the keeper, waiters. */
+void sim_holding_saw_acquire(struct sim_world *world, const struct cluster_connection *connection,
+                             const struct model_call *call, struct sim_token *token);
+void sim_holding_saw_extend(struct sim_world *world, const struct cluster_connection *connection,
+                            const struct model_call *call, struct sim_token *token);
+void sim_holding_saw_release(struct sim_world *world, const struct cluster_connection *connection,
+                             const struct model_call *call, struct sim_token *token);
+void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call);
+void sim_holding_saw_won(struct sim_world *world, struct sim_actor *actor);
+void sim_holding_saw_attempt(struct sim_world *world, struct sim_actor *actor);
+void sim_holding_saw_loss(struct sim_world *world, struct sim_actor *actor);
+void sim_holding_saw_extended(struct sim_world *world, const struct sim_actor *actor, uint64_t before, uint64_t until);
+void sim_holding_look_at_lock(struct sim_world *world, struct sim_actor *actor);    /* Before its status is noted. */
+void sim_holding_look_at_node(struct sim_world *world, unsigned client, unsigned node);
+void sim_holding_saw_idle(struct sim_world *world, unsigned client);
+void sim_holding_begins(struct sim_world *world, struct sim_actor *actor, uint32_t hold_ms);   /* To be kept. */
+void sim_holding_ends(struct sim_actor *actor);
+void sim_holding_forgets(struct sim_world *world, const struct sim_actor *actor);
+void sim_holding_writes(struct sim_world *world, struct sim_actor *actor);  /* To its resources, whether it still holds them or not. */
+void sim_holding_must_leave_no_place(struct sim_world *world);
 
 /* sim_world.c */
 void sim_count(struct sim_world *world, enum sim_path path);
@@ -125,7 +175,7 @@ void sim_mix_text(struct sim_world *world, const char *text);
 void sim_break(struct sim_world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sim_tell(struct sim_world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct sim_actor *sim_actor_of(struct sim_world *world, unsigned client, unsigned lock);
-bool sim_others_hold(const struct sim_world *world, unsigned client, unsigned lock);
+bool sim_others_hold(const struct sim_world *world, const struct sim_actor *actor);   /* One of its resources. */
 const char *sim_resource(unsigned lock);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { SEEDS = 8 };
+enum { SEEDS = 8, SEEDS_OF_TABLE = 60 };
 
 static struct sim_outcome outcome;
 
@@ -26,14 +26,14 @@ TEST(no_promised_fault_breaks_a_rule_and_afterwards_everything_ends)
 }
 
 /* The seeds are those of the table that "sim --classes" prints. */
-TEST(each_fault_that_is_not_promised_breaks_the_exclusion)
+TEST(each_fault_that_is_not_promised_breaks_the_exclusion_or_the_order_of_tickets)
 {
     for (unsigned class = 0; class < SIM_CLASS_COUNT; class++) {
         struct sim_totals totals = { 0 };
         if (sim_class_is_promised((enum sim_class)class))
             continue;
         TAP_CONTEXT("faults \"%s\"", sim_class_text((enum sim_class)class));
-        for (uint64_t seed = 1; seed <= SEEDS && totals.violations == 0; seed++)
+        for (uint64_t seed = 1; seed <= SEEDS_OF_TABLE && totals.violations == 0; seed++)
             run_world(seed, (enum sim_class)class, &totals);
         CHECK(totals.violations > 0);
     }
@@ -58,10 +58,10 @@ TEST(the_same_seed_gives_the_same_trace_on_every_machine)
         uint64_t seed, hash;
         enum sim_class class;
     } pins[] = {
-        { 1, 0x73d8f3ea8148ec5d, SIM_CLASS_COUNT },
-        { 2, 0xe6fa890043d09807, SIM_CLASS_COUNT },
-        { 3, 0x1814f0e96ede3166, SIM_CLASS_COUNT },
-        { 2, 0x8e99fa52a7809cf2, SIM_CLASS_ALL },
+        { 1, 0x7ae6e1b0724db39c, SIM_CLASS_COUNT },
+        { 2, 0x28a80d685e178bb8, SIM_CLASS_COUNT },
+        { 3, 0x2370f7f0333c74f8, SIM_CLASS_COUNT },
+        { 5, 0x0be6d8537db44931, SIM_CLASS_ALL },
     };
     struct sim_totals totals = { 0 };
     for (size_t i = 0; i < sizeof pins / sizeof pins[0]; i++) {

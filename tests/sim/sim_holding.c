@@ -1,0 +1,419 @@
+/* What holding on adds to the rules: tickets (S15), what a resource does with them, sets, the keeper, and waiters. Held against
+ * what can be seen from outside, as in sim_rules.c. */
+#include "sim_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MS = 1000,
+    SAFE_HOPS = 12,             /* An extension may have to wait for other commands' answers, and for EVAL. */
+    SAFE_PERCENT = 60,          /* With a later beginning the drift leaves nothing of a short TTL. */
+    NOBODY = UINT8_MAX
+};
+
+static const struct redlock_lock *lock_of(const struct sim_world *world, const struct sim_actor *actor)
+{
+    return &world->cluster->clients[actor->client].locks[actor->lock].lock;
+}
+
+static uint64_t now_of(const struct sim_world *world, unsigned client)
+{
+    return cluster_client_now(world->cluster, client);
+}
+
+static bool has(unsigned set, unsigned number)
+{
+    return set >> number & 1;
+}
+
+static const struct model_key *key_of(struct sim_world *world, unsigned node, const char *name)
+{
+    return model_find(&world->cluster->hosts[node].node, 0, name, strlen(name), cluster_node_now(world->cluster, node));
+}
+
+static const struct model_key *key_beside(struct sim_world *world, unsigned node, unsigned resource, const char *suffix)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "%s%s", sim_resource(resource), suffix);
+    return key_of(world, node, name);
+}
+
+/* ---- S15: tickets ---- */
+
+/* Each is larger than those of all who held one of the resources before. Quorums meet in a node that granted both, and the
+ * later one after the earlier: so that is the order of holding as well, also where attempts overlapped. */
+static void check_ticket(struct sim_world *world, const struct sim_actor *actor, struct sim_store *store, unsigned resource)
+{
+    if (actor->ticket <= store->ticket)
+        sim_break(world, "S15: client %u wins %s with the ticket %llu after one with %llu", actor->client,
+                  sim_resource(resource), (unsigned long long)actor->ticket, (unsigned long long)store->ticket);
+    store->ticket = actor->ticket;
+}
+
+/* Two locks of one client are as much in each other's way as those of two. */
+static void check_alone(struct sim_world *world, const struct sim_actor *actor)
+{
+    for (unsigned i = 0; i < world->options.lock_count; i++) {
+        const struct sim_actor *other = sim_actor_of(world, actor->client, i);
+        if (other != actor && (other->names & actor->names) && cluster_valid_us(world->cluster, actor->client, i) > 0)
+            sim_break(world, "exclusion: client %u wins %s with two locks", actor->client, sim_resource(actor->lock));
+    }
+}
+
+void sim_holding_saw_won(struct sim_world *world, struct sim_actor *actor)
+{
+    actor->ticket = redlock_ticket(lock_of(world, actor));
+    actor->holding = ++world->win_count;
+    if ((actor->ticket > 0) != actor->has_ticket)
+        sim_break(world, "S15: client %u wins %s %s a ticket", actor->client, sim_resource(actor->lock),
+                  actor->has_ticket ? "without" : "with");
+    for (unsigned i = 0; actor->has_ticket && i < SIM_LOCKS_MAX; i++)
+        if (has(actor->names, i))
+            check_ticket(world, actor, &world->stores[i], i);
+    if (!world->cluster->no_exclusion)
+        check_alone(world, actor);
+    if (actor->has_ticket)
+        sim_count(world, SIM_PATH_WON_WITH_TICKET);
+    if (actor->names & (actor->names - 1))
+        sim_count(world, SIM_PATH_WON_SET);
+    if (actor->is_corrected)
+        sim_count(world, SIM_PATH_WON_CORRECTED);
+    if (actor->came_woken)
+        sim_count(world, SIM_PATH_WON_WOKEN);
+    sim_holding_writes(world, actor);
+}
+
+void sim_holding_saw_loss(struct sim_world *world, struct sim_actor *actor)
+{
+    if (actor->came_woken)
+        sim_count(world, SIM_PATH_WOKEN_IN_VAIN);
+    actor->came_woken = false;
+}
+
+/* Before it began the last one was lost. */
+void sim_holding_saw_attempt(struct sim_world *world, struct sim_actor *actor)
+{
+    sim_holding_saw_loss(world, actor);
+    actor->came_woken = actor->is_woken;
+    actor->is_woken = false;
+}
+
+/* How many of the resources are taken on the node, and is a counter too large for the ticket? */
+static unsigned count_taken(struct sim_world *world, unsigned node, const struct model_call *call)
+{
+    unsigned taken = 0;
+    for (unsigned i = 0; i < call->key_count; i++)
+        taken += key_of(world, node, call->keys[i]) != NULL;
+    return taken;
+}
+
+static bool is_outdated(struct sim_world *world, unsigned node, const struct model_call *call)
+{
+    for (unsigned i = 0; i < SIM_LOCKS_MAX; i++) {
+        const struct model_key *counter = key_beside(world, node, i, ":ticket");
+        for (unsigned j = 0; counter && j < call->key_count; j++)
+            if (strcmp(call->keys[j], sim_resource(i)) == 0 && strtoull((const char *)counter->value, NULL, 10) >= call->ticket)
+                return true;
+    }
+    return false;
+}
+
+/* Whoever's clock is wrong: no node remembers a ticket that is further ahead of its own clock than clocks may differ. */
+static void check_ahead(struct sim_world *world, unsigned client, unsigned node, const struct model_call *call)
+{
+    const uint64_t wall_us = call->at_us + (uint64_t)world->cluster->hosts[node].node.wall_offset_us;
+    if (call->ticket > wall_us + (uint64_t)world->options.skew_ms * MS)
+        sim_break(world, "S15: node %u takes a ticket of client %u that is too far ahead", node, client);
+}
+
+void sim_holding_saw_acquire(struct sim_world *world, const struct cluster_connection *connection,
+                             const struct model_call *call, struct sim_token *token)
+{
+    const unsigned k = connection->node, taken = count_taken(world, k, call);
+    if (call->did) {
+        check_ahead(world, connection->client, k, call);
+        return;
+    }
+    if (call->key_count > 1 && taken == 1)
+        sim_count(world, SIM_PATH_SET_LOST_BY_ONE);
+    if (taken > 0 || call->ticket == 0 || !is_outdated(world, k, call))
+        return;
+    token->outdated |= (uint8_t)(1 << k);
+    sim_count(world, SIM_PATH_TICKET_OUTDATED);
+}
+
+/* ---- The resource's side of tickets ---- */
+
+static void write_to(struct sim_world *world, const struct sim_actor *actor, unsigned resource)
+{
+    struct sim_store *store = &world->stores[resource];
+    const bool holds = cluster_valid_us(world->cluster, actor->client, actor->lock) > 0;
+    if (!redlock_fence_admit(&store->fence, actor->ticket)) {
+        sim_count(world, SIM_PATH_LATE_WRITE_REFUSED);
+        if (holds)
+            sim_break(world, "S15: %s refuses client %u, which holds it", sim_resource(resource), actor->client);
+        return;
+    }
+    if (actor->holding < store->holding)
+        sim_break(world, "S15: %s admits client %u, although a later holder has written to it", sim_resource(resource),
+                  actor->client);
+    store->holding = actor->holding;
+}
+
+void sim_holding_writes(struct sim_world *world, struct sim_actor *actor)
+{
+    for (unsigned i = 0; actor->ticket > 0 && i < SIM_LOCKS_MAX; i++)
+        if (has(actor->names, i))
+            write_to(world, actor, i);
+}
+
+/* ---- The keeper ---- */
+
+/* Do all nodes answer, and soon enough? Then what is kept is not lost. */
+static bool answers_in_time(const struct sim_world *world, const struct sim_actor *actor)
+{
+    const struct sim_options *o = &world->options;
+    const bool all_well =
+        o->class == SIM_CLASS_NONE || o->class == SIM_CLASS_SCRIPTS_FLUSHED || o->class == SIM_CLASS_WALL_AHEAD;
+    const uint64_t ttl_us = (uint64_t)actor->ttl_ms * MS, needed_us = SAFE_HOPS * (o->delay_us + o->jitter_us) + 2 * (uint64_t)o->lag_us;
+    const uint64_t lost_us = ttl_us / 1000 * o->drift_ppm / 1000 + 3 * MS + ttl_us / 100 * o->keep_percent;
+    return all_well && o->keep_percent <= SAFE_PERCENT && ttl_us > lost_us + needed_us &&
+           cluster_valid_us(world->cluster, actor->client, actor->lock) > needed_us;
+}
+
+void sim_holding_begins(struct sim_world *world, struct sim_actor *actor, uint32_t hold_ms)
+{
+    actor->is_kept = true;
+    actor->keep_until = hold_ms > 0 ? now_of(world, actor->client) + (uint64_t)hold_ms * MS : 0;
+    actor->keep_is_safe = hold_ms == 0 && actor->extension_limit == 0 && answers_in_time(world, actor);
+    actor->ended_tick = UINT64_MAX;
+}
+
+void sim_holding_ends(struct sim_actor *actor)
+{
+    actor->is_kept = actor->keep_is_safe = false;
+}
+
+/* S13 */
+void sim_holding_saw_extended(struct sim_world *world, const struct sim_actor *actor, uint64_t before, uint64_t until)
+{
+    sim_count(world, SIM_PATH_KEPT);
+    if (!actor->is_kept)
+        sim_break(world, "S13: client %u extends %s although nobody told it to", actor->client, sim_resource(actor->lock));
+    if (actor->keep_until > 0 && until > before && until > actor->keep_until)
+        sim_break(world, "S13: client %u keeps %s for longer than it may", actor->client, sim_resource(actor->lock));
+}
+
+/* Is said what has become of it, when nobody asked? */
+static void saw_news(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
+{
+    if (status == REDLOCK_TAKEN)
+        sim_count(world, SIM_PATH_EXTENSION_TAKEN);
+    if (status == REDLOCK_NO_QUORUM)
+        sim_count(world, SIM_PATH_EXTENSION_NO_QUORUM);
+    switch (status) {
+    case REDLOCK_OK:              sim_count(world, SIM_PATH_KEEPER_RECOVERED); break;
+    case REDLOCK_EXTENSION_LIMIT: sim_count(world, SIM_PATH_KEEPER_LIMIT); break;
+    case REDLOCK_LOST:            sim_count(world, SIM_PATH_KEEPER_LOST); break;
+    default:                      sim_count(world, SIM_PATH_KEEPER_FAILED); break;
+    }
+    sim_mix(world, status);
+    sim_tell(world, "client %u keeps %s: %s", actor->client, sim_resource(actor->lock), redlock_status_text(status));
+    if (status == REDLOCK_EXTENSION_LIMIT || status == REDLOCK_LOST)
+        sim_holding_ends(actor);
+}
+
+/* At the first tick behind the end of validity at the latest. */
+static void must_tell_of_end(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
+{
+    const uint64_t ticks = world->cluster->clients[actor->client].tick_count;
+    if (actor->keep_is_safe)
+        sim_break(world, "client %u loses %s, which it keeps, although all nodes answer in time", actor->client,
+                  sim_resource(actor->lock));
+    if (status == REDLOCK_LOST)
+        return;
+    if (actor->ended_tick == UINT64_MAX)
+        actor->ended_tick = ticks;
+    if (ticks > actor->ended_tick)
+        sim_break(world, "client %u does not say that it has lost %s, which it kept", actor->client,
+                  sim_resource(actor->lock));
+}
+
+static void look_at_kept(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
+{
+    const struct cluster_client *client = &world->cluster->clients[actor->client];
+    const uint64_t now_us = now_of(world, actor->client), valid_us = redlock_valid_us(lock_of(world, actor), now_us);
+    if (actor->is_named && status != REDLOCK_PENDING && actor->status != REDLOCK_PENDING)
+        saw_news(world, actor, status);
+    if (!actor->is_kept)
+        return;
+    if (valid_us == 0)
+        must_tell_of_end(world, actor, status);
+    else if (redlock_wake_at(&client->engine) > now_us + valid_us)
+        sim_break(world, "client %u would not be called before the end of %s, which it keeps", actor->client,
+                  sim_resource(actor->lock));
+}
+
+/* Whatever ends, redlock_next_done names it. */
+static void look_at_done(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
+{
+    const bool has_changed = status != actor->status && status != REDLOCK_PENDING;
+    if (has_changed && !actor->is_named)
+        sim_break(world, "client %u is not told what became of %s: %s", actor->client, sim_resource(actor->lock),
+                  redlock_status_text(status));
+}
+
+void sim_holding_look_at_lock(struct sim_world *world, struct sim_actor *actor)
+{
+    const enum redlock_status status = redlock_lock_status(lock_of(world, actor));
+    look_at_done(world, actor, status);
+    if (actor->is_kept)
+        look_at_kept(world, actor, status);
+    actor->is_named = false;
+}
+
+void sim_holding_saw_extend(struct sim_world *world, const struct cluster_connection *connection,
+                            const struct model_call *call, struct sim_token *token)
+{
+    const unsigned k = connection->node;
+    if (!connection->client_left && !token->is_adopted && token->released_on[k] > 0 &&
+        connection->number >= token->released_on[k])
+        sim_break(world, "client %u extends %s on node %u behind its release", connection->client, call->key, k);
+    if (call->did)
+        token->extended_at[k] = now_of(world, connection->client);
+}
+
+/* ---- Waiters ---- */
+
+/* Of a place "name-of-the-ears:number": the number of the lock, or NOBODY. */
+static uint8_t *place_owner(struct sim_world *world, unsigned client, const char *place)
+{
+    return &world->places[client][strtoul(place + 17, NULL, 10) % SIM_PLACES];
+}
+
+static struct sim_actor *waiter_of(struct sim_world *world, const char *place)
+{
+    for (unsigned c = 0; c < world->options.client_count; c++)
+        if (world->ears[c][0] != '\0' && strncmp(place, world->ears[c], 16) == 0)
+            return *place_owner(world, c, place) != NOBODY ? sim_actor_of(world, c, *place_owner(world, c, place)) : NULL;
+    return NULL;
+}
+
+static unsigned names_of(const struct model_call *call)
+{
+    unsigned names = 0;
+    for (unsigned i = 0; i < call->key_count; i++)
+        for (unsigned j = 0; j < SIM_LOCKS_MAX; j++)
+            names |= strcmp(call->keys[i], sim_resource(j)) == 0 ? 1u << j : 0;
+    return names;
+}
+
+/* Which of the client's locks waits for these? Where two do, either may be meant. */
+static uint8_t lock_that_waits(struct sim_world *world, unsigned client, unsigned names)
+{
+    uint8_t lock = NOBODY;
+    for (unsigned i = 0; i < world->options.lock_count; i++) {
+        const struct sim_actor *actor = sim_actor_of(world, client, i);
+        if (actor->names != names || actor->status != REDLOCK_PENDING)
+            continue;
+        if (lock != NOBODY)
+            return NOBODY;
+        lock = (uint8_t)i;
+    }
+    return lock;
+}
+
+void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+{
+    const unsigned c = connection->client;
+    if (!call->did || connection->client_left)
+        return;
+    sim_count(world, SIM_PATH_LINED_UP);
+    memcpy(world->ears[c], call->token, 16);
+    *place_owner(world, c, call->token) = lock_that_waits(world, c, names_of(call));
+}
+
+/* Whose lock is forgotten cannot give its places back. */
+void sim_holding_forgets(struct sim_world *world, const struct sim_actor *actor)
+{
+    for (unsigned i = 0; i < SIM_PLACES; i++)
+        if (world->places[actor->client][i] == actor->lock)
+            world->places[actor->client][i] = NOBODY;
+}
+
+/* A wake-up is no grant: that is seen when the lock is won, by the votes that it has. */
+static void saw_woken(struct sim_world *world, const struct model_call *call)
+{
+    struct sim_actor *actor = waiter_of(world, call->woken);
+    if (!actor || actor->status != REDLOCK_PENDING || actor->deed != SIM_ACQUIRES)
+        return;
+    sim_count(world, SIM_PATH_WOKEN);
+    actor->is_woken = true;
+    if (redlock_last_round(lock_of(world, actor))->decided_at == 0)
+        sim_count(world, SIM_PATH_WOKEN_IN_ATTEMPT);
+}
+
+void sim_holding_saw_release(struct sim_world *world, const struct cluster_connection *connection,
+                             const struct model_call *call, struct sim_token *token)
+{
+    if (!connection->client_left)
+        token->released_on[connection->node] = connection->number;
+    if (call->place[0] != '\0')
+        sim_count(world, SIM_PATH_PLACE_GIVEN_BACK);
+    if (call->woken[0] != '\0')
+        saw_woken(world, call);
+}
+
+static bool is_idle(const struct sim_world *world, unsigned client)
+{
+    for (unsigned i = 0; i < world->options.lock_count; i++)
+        if (!redlock_idle(&world->cluster->clients[client].locks[i].lock))
+            return false;
+    return true;
+}
+
+static bool has_place(struct sim_world *world, const struct model_key *waiters, unsigned client)
+{
+    for (size_t i = 0; waiters && i < waiters->place_count; i++) {
+        const struct model_place *place = &waiters->places[i];
+        char text[MODEL_PLACE_MAX + 1] = "";
+        memcpy(text, place->member, place->size);
+        if (strncmp(text, world->ears[client], 16) == 0 && *place_owner(world, client, text) != NOBODY)
+            return true;
+    }
+    return false;
+}
+
+/* Where nothing is lost every place is given back by the time that the engine knows of no lock any more. */
+void sim_holding_saw_idle(struct sim_world *world, unsigned client)
+{
+    if (world->options.class != SIM_CLASS_NONE || world->ears[client][0] == '\0' || !is_idle(world, client))
+        return;
+    for (unsigned k = 0; k < world->options.node_count; k++)
+        for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
+            if (has_place(world, key_beside(world, k, i, ":waiters"), client))
+                sim_break(world, "client %u keeps a place among the waiters for %s on node %u", client, sim_resource(i), k);
+}
+
+/* Elsewhere they run out. */
+void sim_holding_must_leave_no_place(struct sim_world *world)
+{
+    for (unsigned k = 0; k < world->options.node_count; k++)
+        for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
+            if (key_beside(world, k, i, ":waiters"))
+                sim_break(world, "a place among the waiters for %s is left on node %u", sim_resource(i), k);
+}
+
+/* ---- Nodes ---- */
+
+void sim_holding_look_at_node(struct sim_world *world, unsigned client, unsigned node)
+{
+    const struct redlock *engine = &world->cluster->clients[client].engine;
+    const uint64_t now_us = now_of(world, client);
+    const bool is_guarded = redlock_node_votes(engine, node, now_us) && !redlock_node_gives_tickets(engine, node, now_us);
+    if (is_guarded && !world->gives_no_tickets[client][node])
+        sim_count(world, SIM_PATH_TICKET_GUARDED);
+    world->gives_no_tickets[client][node] = is_guarded;
+}
