@@ -461,7 +461,7 @@ struct redlock_request {
                                  * stops keeps all others out for ever. */
     bool ticket;                /* With a ticket: see redlock_ticket. */
     uint64_t wall_us;           /* The wall clock at now_us, in microseconds since 1970: for tickets, and for a place among
-                                 * those who wait. 0: neither. */
+                                 * those who wait. 0: neither. It is taken once: after a step of it begin the acquire anew. */
     struct redlock_name *set;   /* Several resources, all or nothing, instead of the one above: set[0..set_count), up to
                                  * REDLOCK_SET_MAX of them, each once, their names together not longer than one may be, when
                                  * each but one counts 8 bytes more. They are sorted, and must stay as the names must. NULL:

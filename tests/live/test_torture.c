@@ -237,7 +237,7 @@ static ssize_t torture_read(int fd, void *data, size_t size)
 enum {
     NODES = 3,
     QUORUM = 2,
-    HASTE_MS = 60,          /* The node timeout: a connection that comes to nothing is met with it. */
+    HASTE_MS = 200,         /* The node timeout: a connection that comes to nothing is met with it. */
     BOUND_MS = 5000,        /* No operation may take longer: far over what any should, on a busy machine. */
     CALLS_MAX = 2000        /* An operation that makes more system calls does not end. */
 };
