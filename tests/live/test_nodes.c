@@ -383,9 +383,9 @@ TEST(a_restart_with_an_append_only_file_keeps_the_lock)
 TEST(the_same_server_twice_has_one_vote_and_both_are_named)
 {
     struct redlock_lock lock;
-    char list[128];
+    char list[256];
     redlock_lock_init(&lock);
-    snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,localhost:%d", nodes[0].port, nodes[1].port, nodes[0].port);
+    snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,unix:%s", nodes[0].port, nodes[1].port, nodes[0].socket);
     CHECK(open_client(&alice, list));
     redlock_connect(&alice, HASTE_MS);
     CHECK(!(votes(&alice, 0) && votes(&alice, 2)));
