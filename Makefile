@@ -90,12 +90,15 @@ $(BUILD)/tests/live/%: $(BUILD)/obj/tests/live/%.o $(BUILD)/libtests_live.a $(BU
 
 # ---- Tests. The last line is "N passed, N failed". ----
 
+# What the live tests use: servers, and stores that refuse late writers.
+LIVE_TOOLS = prove redis-server sqlite3 psql initdb script
+
 RUN_TESTS = REDLOCK='$(abspath $(BUILD))/redlock' BUILD='$(abspath $(BUILD))' CC='$(CC)' AR='$(AR)' tests/run
 
 programs: all $(filter $(BUILD)/%,$(UNIT_TESTS) $(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 
 test: programs
-	@tools/need prove redis-server
+	@tools/need $(LIVE_TOOLS)
 	@$(RUN_TESTS) $(UNIT_TESTS) $(LIVE_TESTS)
 
 test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
@@ -103,7 +106,7 @@ test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
 	@$(RUN_TESTS) $(UNIT_TESTS)
 
 test-live: all $(filter $(BUILD)/%,$(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
-	@tools/need prove redis-server
+	@tools/need $(LIVE_TOOLS)
 	@$(RUN_TESTS) $(LIVE_TESTS)
 
 check-symbols: all

@@ -1,0 +1,65 @@
+#!/bin/sh
+# shellcheck disable=SC1091    # tap.sh
+# tools/need, on machines that are made up: a folder that is all of PATH, and in it a package manager and a user.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/tap.sh
+
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# machine MANAGER USER-ID: with what every system has, without a sudo. The manager installs nothing but a command "sqlite3".
+machine() {
+    rm -rf "${scratch:?}/bin"
+    mkdir "$scratch/bin"
+    for tool in sh grep mktemp rm cat chmod env; do ln -s "$(command -v $tool)" "$scratch/bin/$tool"; done
+    put id "echo $2"
+    [ "$1" = none ] || put "$1" "echo $1 \"\$@\" >>$scratch/installed
+        case \"\$*\" in *sqlite*) printf '#!/bin/sh\n' >$scratch/bin/sqlite3; chmod 755 $scratch/bin/sqlite3; exit ;; esac
+        echo 'E: no such package'; exit 1"
+    : >"$scratch/installed"
+}
+
+put() {
+    printf '#!/bin/sh\n%s\n' "$2" >"$scratch/bin/$1"
+    chmod 755 "$scratch/bin/$1"
+}
+
+# says STATUS TEXT COMMAND...: tools/need ends with this status, and with these words on stderr and nothing else.
+says() {
+    expected="$1: $2"
+    shift 2
+    said=$(PATH="$scratch/bin" tools/need "$@" 2>&1)
+    said="$?: $said"
+    [ "$said" = "$expected" ] || { printf 'said      %s\nexpected  %s\n' "$said" "$expected"; return 1; }
+}
+
+installed() { [ "$(cat "$scratch/installed")" = "$1" ] || { cat "$scratch/installed"; return 1; }; }
+
+machine apt-get 1000
+check 'nothing is said when nothing is missing' says 0 '' sh grep
+check 'who may not install reads one line, with one command for all that is missing' says 1 \
+    'tools/need: missing: redis-server psql arm-none-eabi-gcc; to install them, say as root: apt-get install redis-server postgresql-client gcc-arm-none-eabi libnewlib-arm-none-eabi' \
+    sh redis-server psql grep arm-none-eabi-gcc
+check 'and nothing was tried' installed ''
+
+machine apk 1000
+check "the command is the manager's own: apk" says 1 \
+    'tools/need: missing: sqlite3; to install them, say as root: apk add sqlite' sqlite3
+machine pacman 1000
+check "the command is the manager's own: pacman, and it names a package once" says 1 \
+    'tools/need: missing: nm strip; to install them, say as root: pacman -S binutils' nm strip
+
+machine none 0
+check 'without a package manager it says what to install' says 1 \
+    'tools/need: missing: psql sqlite3, and a package manager that is known here: please install them' psql sqlite3
+
+machine apk 0
+check 'root gets what is missing' says 0 'tools/need: sqlite3 is missing: apk installs it' sh sqlite3
+check 'with one call of the manager' installed 'apk add --no-cache sqlite'
+check 'and once' says 0 '' sqlite3
+check 'it tells the name of what it found' says 0 sqlite3 --print sqlite3
+check 'what cannot be installed is named, with the reason' says 1 'tools/need: shellcheck is missing: apk installs it
+tools/need: missing: shellcheck, and apk could not install it (E: no such package); please try: apk add shellcheck' shellcheck
+finish
