@@ -162,6 +162,12 @@ static bool is_in_range(const struct redlock_config *config)
            config->ticket_skew_ms <= REDLOCK_SKEW_MS_MAX && config->ticket_life_ms > 0;
 }
 
+/* What a uint64_t within a structure is aligned to, which on 32 bits of x86 is less than its size. */
+struct alignment {
+    char before;
+    uint64_t member;
+};
+
 /* Cuts a piece off the caller's memory. Sizes are rounded up, so that the next piece is aligned as well. */
 static void *cut(uint8_t **memory, size_t size)
 {
@@ -183,7 +189,7 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
     sessions = REDLOCK_SESSIONS(node_count, config->wake_ups);
     if (node_count < 1 || node_count > REDLOCK_NODES_MAX) return REDLOCK_BAD_NODE_COUNT;
     if (!is_in_range(config)) return REDLOCK_BAD_CONFIG;
-    if (!memory || (uintptr_t)memory % sizeof(uint64_t) != 0 ||
+    if (!memory || (uintptr_t)memory % offsetof(struct alignment, member) != 0 ||
         memory_size < REDLOCK_MEMORY(sessions, config->pipeline, config->send_size, config->receive_size))
         return REDLOCK_BAD_MEMORY;
     *r = (struct redlock){ .config = *config, .nodes = nodes, .node_count = (uint8_t)node_count,
