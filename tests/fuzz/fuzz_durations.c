@@ -8,7 +8,12 @@
 
 enum { TEXT_MAX = 64 };
 
+/* The numbers are compared as they are where there are 128 bits, and modulo 2^64 elsewhere. */
+#ifdef __SIZEOF_INT128__
 __extension__ typedef unsigned __int128 wide;
+#else
+typedef uint64_t wide;
+#endif
 
 /* The text as a number of quadrillionths, exactly: digits, a point and digits. Returns how long it is; 0: not a number. */
 static size_t read_slowly(const char *text, wide *number)

@@ -63,7 +63,7 @@ END_OF_C
 
 compile_holder() {
     # shellcheck disable=SC2086    # Flags are several words.
-    "$CC" -std=c11 -Wall -Wextra -Werror ${SANITIZE:+-fsanitize=$SANITIZE} -I. -o "$directory/holder" "$directory/holder.c" \
+    $CC -std=c11 -Wall -Wextra -Werror ${SANITIZE:+-fsanitize=$SANITIZE} -I. -o "$directory/holder" "$directory/holder.c" \
         "$library"
 }
 

@@ -65,7 +65,7 @@ END
 # It needs the header and nothing else of redlock.
 compiles() {
     # shellcheck disable=SC2086    # Flags are several words.
-    "$CC" -std=c11 -Wall -Wextra -Wpedantic -Werror ${SANITIZE:+-fsanitize=$SANITIZE} -I. -o "$directory/write" \
+    $CC -std=c11 -Wall -Wextra -Wpedantic -Werror ${SANITIZE:+-fsanitize=$SANITIZE} -I. -o "$directory/write" \
         "$directory/write.c"
 }
 

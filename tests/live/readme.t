@@ -27,7 +27,7 @@ compiles() {
     block "program: $1" >"$directory/program.c"
     # shellcheck disable=SC2086    # Flags are several words.
     for include in '' "-include $directory/fresh.h"; do
-        "$CC" -std=c11 -Wall -Wextra -Wpedantic -Werror ${SANITIZE:+-fsanitize=$SANITIZE} -I. $include \
+        $CC -std=c11 -Wall -Wextra -Wpedantic -Werror ${SANITIZE:+-fsanitize=$SANITIZE} -I. $include \
             -o "$directory/program" "$directory/program.c" "$library" || return 1
     done
 }

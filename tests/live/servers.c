@@ -59,7 +59,7 @@ void bail_out(const char *format, ...)
 
 void nap_ms(unsigned ms)
 {
-    struct timespec left = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+    struct timespec left = { .tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000 };
     while (nanosleep(&left, &left) < 0 && errno == EINTR) {}
 }
 

@@ -71,7 +71,7 @@ static void interrupt_alice(int number)
 static void set_alarm_ms(unsigned ms)
 {
     struct sigaction action = { .sa_handler = interrupt_alice, .sa_flags = SA_RESTART };
-    struct itimerval timer = { { 0, 0 }, { ms / 1000, ms % 1000 * 1000 } };
+    struct itimerval timer = { { 0, 0 }, { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) } };
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &timer, NULL);
 }

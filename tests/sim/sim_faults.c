@@ -224,7 +224,7 @@ static void evict(struct sim_world *world, const struct sim_fault *fault)
 {
     struct model_node *node = node_of(world, fault);
     if (node->key_count > 0)
-        model_evict(node, fault->amount % node->key_count);
+        model_evict(node, (size_t)(fault->amount % node->key_count));
 }
 
 static void flush(struct sim_world *world, const struct sim_fault *fault)
@@ -412,7 +412,7 @@ void sim_fault_begin(struct sim_world *world, unsigned i)
     switch (f->kind) {
     case SIM_FAULT_LATE:
     case SIM_FAULT_DELAY:        spread(world, f, slow_down); break;
-    case SIM_FAULT_PIECES:       link_of(world, f)->send_max = link_of(world, f)->receive_max = 1 + f->amount % 40; break;
+    case SIM_FAULT_PIECES:       link_of(world, f)->send_max = link_of(world, f)->receive_max = 1 + (size_t)(f->amount % 40); break;
     case SIM_FAULT_RESET:        cluster_reset(cluster, f->client, f->node, f->amount & 1); break;
     case SIM_FAULT_CUT:          cluster_cut(cluster, f->client, f->node, f->amount & 1); break;
     case SIM_FAULT_STALL:        cluster_stall(cluster, f->client, f->node); break;

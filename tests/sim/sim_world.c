@@ -590,7 +590,7 @@ static void shape_network(struct sim_world *world)
             struct cluster_link *link = &world->cluster->links[c][k];
             link->delay_us = options->delay_us;
             link->jitter_us = options->jitter_us;
-            link->send_max = link->receive_max = options->in_pieces ? 1 + cluster_below(world->cluster, 40) : 0;
+            link->send_max = link->receive_max = options->in_pieces ? 1 + (size_t)cluster_below(world->cluster, 40) : 0;
         }
 }
 

@@ -39,13 +39,14 @@ only_the_keeper_needs_threads() {
 }
 
 keeper_can_be_left_out() {
-    # shellcheck disable=SC2086    # The warnings are several words.
-    "$CC" -std=c11 -O2 $warnings -DREDLOCK_NO_THREADS -c -o "$made/none.o" redlock/unity_keeper.c &&
+    # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
+    $CC -std=c11 -O2 $warnings -DREDLOCK_NO_THREADS -c -o "$made/none.o" redlock/unity_keeper.c &&
         list nm "$made/none.o" && nothing <"$made/list"
 }
 
+# On 32 bits of x86 the compiler adds to each object the functions by which code finds where it lies.
 exports_only_redlock() {
-    names -g --defined-only && awk 'NF == 3 && $3 !~ /^redlock_/' "$made/list" | nothing
+    names -g --defined-only && awk 'NF == 3 && $3 !~ /^(redlock_|__x86\.get_pc_thunk\.)/' "$made/list" | nothing
 }
 
 allocates_nothing() {
@@ -62,25 +63,27 @@ has_no_writable_data() {
         awk -F'|' '$7 ~ /^\.(data|bss|tdata|tbss)|COM/ && $7 !~ /^\.data\.rel\.ro/' "$made/list" | nothing
 }
 
-# needs_memory_functions_only NM OBJECT. What begins with __aeabi_ is no library function: on ARM the compiler divides 64 bits
+# needs_memory_functions_only NM OBJECT. __aeabi_ and __udivdi3 are no library functions: on 32 bits the compiler divides 64
 # by calling its own run-time support.
 needs_memory_functions_only() {
     list "$1" -u "$2" &&
-        awk 'NF == 2 && $2 !~ /^(memcpy|memmove|memset|memcmp|_GLOBAL_OFFSET_TABLE_|__aeabi_[a-z]+)$/' "$made/list" | nothing
+        awk 'NF == 2 && $2 !~ /^(memcpy|memmove|memset|memcmp|_GLOBAL_OFFSET_TABLE_|__aeabi_[a-z]+|__u?(div|mod|divmod)di[34])$/' \
+            "$made/list" | nothing
 }
 
 # core_needs_memory_functions_only COMPILER NM FLAGS...
 core_needs_memory_functions_only() {
     compiler=$1 names=$2
     shift 2
-    "$compiler" -std=c11 -O2 -ffreestanding -fno-stack-protector "$@" -c -o "$made/core.o" redlock/unity_core.c &&
+    # shellcheck disable=SC2086    # The compiler may be several words.
+    $compiler -std=c11 -O2 -ffreestanding -fno-stack-protector "$@" -c -o "$made/core.o" redlock/unity_core.c &&
         needs_memory_functions_only "$names" "$made/core.o"
 }
 
 # header_compiles COMPILER LANGUAGE STANDARD HEADER
 header_compiles() {
-    # shellcheck disable=SC2086    # The warnings are several words.
-    echo "#include \"$4\"" | "$1" -x "$2" "-std=$3" $warnings -I. -fsyntax-only -
+    # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
+    echo "#include \"$4\"" | $1 -x "$2" "-std=$3" $warnings -I. -fsyntax-only -
 }
 
 core_includes_freestanding_headers_only() {

@@ -713,7 +713,7 @@ static size_t make_mutant(uint8_t stream[STREAM_MAX], uint64_t *random)
     static const char bytes[] = "\r\n\r\n+-:$*0123456789a";
     size_t size = 0;
     for (uint64_t i = 0; i < 1 + next_random(random) % 2; i++) {
-        const size_t reply = next_random(random) % COUNT(replies);
+        const size_t reply = (size_t)(next_random(random) % COUNT(replies));
         if (replies[reply].size > STREAM_MAX - size)
             break;
         memcpy(stream + size, replies[reply].stream, replies[reply].size);

@@ -398,7 +398,7 @@ static void print(const struct bench_options *options, struct findings *f, doubl
 static struct findings *share_findings(const struct bench_options *o)
 {
     uint64_t capacity = o->cycles > 0 ? o->cycles : (uint64_t)(o->seconds * WAITERS_RATE_MAX) + 1;
-    size_t size = sizeof(struct findings) + 2 * capacity * sizeof(uint32_t);
+    size_t size = sizeof(struct findings) + (size_t)(2 * capacity) * sizeof(uint32_t);
     struct findings *findings = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (findings == MAP_FAILED) fail("waiters", "no memory");
