@@ -1064,6 +1064,7 @@ TEST(a_client_that_was_stopped_past_its_validity_knows_that_it_holds_nothing)
     pid_t sleeper = process_fork();
     if (sleeper == 0) _exit(hold_asleep());
     process_await_stop(sleeper);
+    CHECK_SOON(key_is_gone(nodes, NODES, "asleep"));    /* From two nodes first, and Bob would have it on these alone. */
     CHECK(join(&bob, node_list));
     enum redlock_status status = redlock_acquire(&bob, &lock, "asleep", TTL_MS, PATIENCE_MS);
     CHECK_SOON(key_is_on_all(nodes, NODES, "asleep", token_of(&lock)));
