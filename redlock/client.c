@@ -35,16 +35,23 @@ static void trace(struct redlock_client *c, unsigned k, enum redlock_traffic wha
     if (c->trace) c->trace(c->trace_context, redlock_now_us(), k, what, data, size);
 }
 
+/* Takes session k's descriptor away. It stays open until the step ends, so that no new one gets its number: a loop that compares
+ * numbers would go on waiting for the old connection. A second one within a step was seen by no loop. */
+static void drop(struct redlock_socket *socket)
+{
+    if (socket->dropped >= 0) net_close(socket->fd);
+    else                      socket->dropped = socket->fd;
+    socket->fd = -1;
+    socket->connecting = false;
+}
+
 /* Tells the engine, and whoever looks, that session k has no connection. why NULL: see redlock_disconnected. */
 static void lose(struct redlock_client *c, unsigned k, const char *why)
 {
-    struct redlock_socket *socket = &c->sockets[k];
     char words[REDLOCK_ERROR_MAX + 32];
     uint64_t now = redlock_now_us();
 
-    net_close(socket->fd);
-    socket->fd = -1;
-    socket->connecting = false;
+    drop(&c->sockets[k]);
     redlock_disconnected(&c->engine, k, why, now);
     if (!c->trace) return;
     redlock_describe_node(&c->engine, k, now, words, sizeof words);
@@ -98,8 +105,7 @@ static void finish_connecting(struct redlock_client *c, unsigned k)
     if (error == 0) {
         greet(c, k);
     } else if (error != NET_PENDING) {
-        net_close(socket->fd);
-        socket->fd = -1;
+        drop(socket);
         connect_next(c, k, error);
     }
 }
@@ -191,6 +197,10 @@ static enum redlock_status step(struct redlock_client *c, unsigned ready)
     }
     status = tick(c);
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve(c, k);
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+        net_close(c->sockets[k].dropped);
+        c->sockets[k].dropped = -1;
+    }
     c->stepped_at = c->engine.now_us;
     return status;
 }
@@ -375,7 +385,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     redlock_options_init(&defaults);
     if (!options) options = &defaults;
     memset(c, 0, sizeof *c);
-    for (unsigned k = 0; k < SESSIONS_MAX; k++) c->sockets[k].fd = -1;
+    for (unsigned k = 0; k < SESSIONS_MAX; k++) c->sockets[k].fd = c->sockets[k].dropped = -1;
     c->owner = net_process();
     c->trace = options->trace;
     c->trace_context = options->trace_context;

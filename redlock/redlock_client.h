@@ -64,6 +64,7 @@ struct redlock_place {
 /* The socket of one session with a node. Private. */
 struct redlock_socket {
     int fd;                     /* -1: none. */
+    int dropped;                /* The one before, within a step; -1: none. */
     bool connecting;
     uint8_t endpoint_next, endpoints_failed;
 };
@@ -182,8 +183,9 @@ enum { REDLOCK_READ = 1, REDLOCK_WRITE = 2 };
  * loop over redlock_node_count() that never gives wall_us misses nothing.) */
 struct redlock *redlock_engine(struct redlock_client *c);
 
-/* Session k's descriptor, or -1: changes at reconnects. (A loop that remembers descriptors, such as epoll, compares it after
- * each step; the kernel forgets closed ones by itself.) */
+/* Session k's descriptor, or -1. It changes in steps and nowhere else, and another connection has another number than the one
+ * before the step: a loop that remembers descriptors compares it after each step. Closed ones epoll forgets by itself; with
+ * libuv and libev stop their watchers before starting those of new ones, which may have the number of another's closed one. */
 int redlock_fd(const struct redlock_client *c, unsigned k);
 
 /* What to wait for on it: REDLOCK_READ, REDLOCK_WRITE or both. */

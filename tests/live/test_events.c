@@ -48,31 +48,34 @@ static enum redlock_status poll_turn(struct redlock_client *c, int wait_ms)
 }
 
 #ifdef __linux__
-/* What the kernel was told to watch. */
+/* What the kernel was told to watch. It forgets by itself what is closed. */
 struct watch {
     int epoll;
     int fds[SESSIONS_MAX];
     unsigned events[SESSIONS_MAX];
+    unsigned refused;           /* How often the kernel knew better: a descriptor was not the one it looked like. */
 };
 
 static void watch_session(struct watch *w, struct redlock_client *c, unsigned k)
 {
     int fd = redlock_fd(c, k);
     unsigned events = redlock_events(c, k);
-    if (fd == w->fds[k] && events == w->events[k]) return;
     struct epoll_event event = { (events & REDLOCK_READ ? (uint32_t)EPOLLIN : 0u)
                                | (events & REDLOCK_WRITE ? (uint32_t)EPOLLOUT : 0u), { .u32 = k } };
-    if (fd >= 0 && epoll_ctl(w->epoll, EPOLL_CTL_MOD, fd, &event) < 0) epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &event);
+    if (fd >= 0 && epoll_ctl(w->epoll, fd == w->fds[k] ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) < 0) w->refused++;
     w->fds[k] = fd;
     w->events[k] = events;
 }
 
 static enum redlock_status epoll_turn(struct watch *w, struct redlock_client *c, int wait_ms)
 {
-    struct epoll_event ready[SESSIONS_MAX];
-    for (unsigned k = 0; k < redlock_sessions(redlock_engine(c)); k++) watch_session(w, c, k);
-    epoll_wait(w->epoll, ready, SESSIONS_MAX, shorter(redlock_poll_ms(c), wait_ms));
-    return redlock_step(c);
+    struct epoll_event events[SESSIONS_MAX];
+    unsigned ready = 0;
+    for (unsigned k = 0; k < redlock_sessions(redlock_engine(c)); k++)
+        if (redlock_fd(c, k) != w->fds[k] || redlock_events(c, k) != w->events[k]) watch_session(w, c, k);
+    int count = epoll_wait(w->epoll, events, SESSIONS_MAX, shorter(redlock_poll_ms(c), wait_ms));
+    for (int i = 0; i < count; i++) ready |= 1u << events[i].data.u32;
+    return redlock_step_ready(c, ready);
 }
 #endif
 
@@ -168,10 +171,45 @@ TEST(an_epoll_loop_acquires_and_releases_across_reconnects)
         CHECK_STATUS(finish_with_epoll(&w, &alice, &lock), REDLOCK_OK);
         for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
     }
+    CHECK_INT(w.refused, 0);
+    redlock_close(&alice, CLOSE_MS);
+    close(w.epoll);
+}
+
+/* Gives node k of a client another address that is tried first, and where nobody listens: as a name has that leads to ::1 and
+ * 127.0.0.1. */
+static bool put_dead_address_first(struct redlock_client *c, unsigned k)
+{
+    char address[32];
+    struct redlock_place *place = &c->places[k];
+    snprintf(address, sizeof address, "127.0.0.1:%u", free_port());
+    if (!open_client(&bob, address)) return false;
+    memcpy(place->endpoints[1], place->endpoints[0], sizeof place->endpoints[0]);
+    memcpy(place->endpoints[0], bob.places[0].endpoints[0], sizeof place->endpoints[0]);
+    place->endpoint_count = 2;
+    redlock_close(&bob, CLOSE_MS);
+    return true;
+}
+
+TEST(an_epoll_loop_gets_from_one_address_of_a_name_to_the_next)
+{
+    struct watch w = { .epoll = epoll_create1(EPOLL_CLOEXEC) };
+    struct redlock_lock lock;
+    const struct redlock_request request = { .resource = "next", .resource_size = strlen("next"), .ttl_ms = TTL_MS };
+    redlock_lock_init(&lock);
+    memset(w.fds, -1, sizeof w.fds);
+    CHECK(w.epoll >= 0 && open_client(&alice, node_list));
+    for (unsigned k = 0; k < NODES; k++) CHECK(put_dead_address_first(&alice, k));
+    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(finish_with_epoll(&w, &alice, &lock), REDLOCK_OK);
+    CHECK_INT(w.refused, 0);
+    CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &lock, redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(finish_with_epoll(&w, &alice, &lock), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
     close(w.epoll);
 }
 #else
+TEST(an_epoll_loop_gets_from_one_address_of_a_name_to_the_next) { TAP_SKIP("this system has no epoll"); }
 TEST(an_epoll_loop_acquires_and_releases_across_reconnects) { TAP_SKIP("this system has no epoll"); }
 #endif
 
