@@ -292,14 +292,19 @@ static bool next_entry(const char *list, size_t *at, size_t *size)
     return *size > 0;
 }
 
+static void append(struct redlock_mistake *mistake, const char *text)
+{
+    size_t used = strlen(mistake->text), room = sizeof mistake->text - 1 - used, size = strlen(text);
+
+    memcpy(mistake->text + used, text, size < room ? size : room);
+}
+
 static enum redlock_status explain(struct redlock_mistake *mistake, enum redlock_status status, unsigned k, size_t at,
                                    const char *text)
 {
-    size_t size = strlen(text);
-
     if (!mistake) return status;
     *mistake = (struct redlock_mistake){ .node = k, .at = at };
-    memcpy(mistake->text, text, size < sizeof mistake->text ? size : sizeof mistake->text - 1);
+    append(mistake, text);
     return status;
 }
 
@@ -352,16 +357,20 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
     return REDLOCK_OK;
 }
 
-/* Fewer names than a quorum: no lock can be had, and waiting cures nothing. */
+/* Fewer names than a quorum: no lock can be had, and waiting cures nothing. Tells of the first that has no address. */
 static enum redlock_status check_names(const struct redlock_client *c, unsigned count, struct redlock_mistake *mistake)
 {
-    enum redlock_status status = REDLOCK_OK;
-    unsigned resolved = 0;
+    unsigned resolved = 0, k = 0;
 
-    for (unsigned k = 0; k < count; k++) resolved += !c->places[k].unresolved;
-    for (unsigned k = 0; k < count && resolved < redlock_quorum(count); k++)
-        if (c->places[k].unresolved) status = explain(mistake, REDLOCK_NO_NAME, k, 0, c->places[k].unresolved);
-    return status;
+    for (unsigned i = 0; i < count; i++) resolved += !c->places[i].unresolved;
+    if (resolved >= redlock_quorum(count)) return REDLOCK_OK;
+    while (!c->places[k].unresolved) k++;
+    (void)explain(mistake, REDLOCK_NO_NAME, k, 0, c->places[k].address);
+    if (mistake) {
+        append(mistake, ": ");
+        append(mistake, c->places[k].unresolved);
+    }
+    return REDLOCK_NO_NAME;
 }
 
 static enum redlock_status set_logins(struct redlock_client *c, const struct redlock_login *logins,

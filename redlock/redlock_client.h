@@ -98,7 +98,7 @@ struct redlock_client {
 /* What was wrong with a list of nodes. */
 struct redlock_mistake {
     unsigned node;              /* Which entry of the list, from 0. */
-    size_t at;                  /* Which byte of the list, from 0. */
+    size_t at;                  /* Which byte of the list, from 0: of BAD_ADDRESS. */
     char text[160];             /* What is wrong, and what would be right. Never contains a password. */
 };
 

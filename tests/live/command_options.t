@@ -184,7 +184,9 @@ wrong_nodes() {
     is 14 acquire -n "$first,127.0.0.1:99999" door && says 'node 1 of the list, byte [0-9]+: ' &&
     is 14 acquire -n "rediss://$first" door && says 'TLS' &&
     is 125 run -n "$first,127.0.0.1:99999" door true && says 'node 1 of the list' &&
-    is 21 acquire -n nowhere.invalid door && says 'node 0 of the list'
+    is 21 acquire -n "$first,nowhere.invalid:7000,gone.invalid" door &&
+    says 'node 1 of the list: nowhere\.invalid:7000: [a-z]+' && is 125 run -n redis://u:s3cret@gone.invalid door true &&
+    says 'node 0 of the list: gone\.invalid:6379: [a-z]+' && ! says s3cret
 }
 check 'a node that is written wrong is named, with its place in the list' wrong_nodes
 

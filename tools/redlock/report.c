@@ -30,7 +30,8 @@ static const char *status_name(enum redlock_status status)
 void report_mistake(enum redlock_status status, const struct redlock_mistake *mistake)
 {
     if (mistake->text[0] == '\0') say("%s", redlock_status_text(status));
-    else say("node %u of the list, byte %zu: %s", mistake->node, mistake->at, mistake->text);
+    else if (status == REDLOCK_BAD_ADDRESS) say("node %u of the list, byte %zu: %s", mistake->node, mistake->at, mistake->text);
+    else say("node %u of the list: %s", mistake->node, mistake->text);
 }
 
 /* ---- Nodes ---- */
