@@ -181,6 +181,7 @@ node_forms() {
 check 'nodes come from -n, repeated or separated, or else from REDLOCK_NODES' node_forms
 
 wrong_nodes() {
+    is 125 acquire -n '' door && says '^redlock: --node: .*empty' &&
     is 14 acquire -n "$first,127.0.0.1:99999" door && says 'node 1 of the list, byte [0-9]+: ' &&
     is 14 acquire -n "rediss://$first" door && says 'TLS' &&
     is 125 run -n "$first,127.0.0.1:99999" door true && says 'node 1 of the list' &&

@@ -174,6 +174,7 @@ static void add_nodes(struct settings *settings, char *list)
 {
     size_t used = strlen(settings->nodes), size = strlen(list);
 
+    if (size == 0) refuse(command_name(settings->command), "--node: the list is empty");    /* Of an unset variable, for one. */
     if (used + size + 2 > NODES_TEXT_MAX) refuse(command_name(settings->command), "the list of nodes is too long");
     if (used > 0) settings->nodes[used++] = ',';
     memcpy(settings->nodes + used, list, size + 1);
