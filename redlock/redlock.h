@@ -195,7 +195,7 @@ struct redlock_queue {
 
 /* What one lock has, or may have, on one node. */
 struct redlock_stake {
-    uint8_t state;                      /* Is something of ours there? enum stake in engine.c. */
+    uint8_t state;                      /* Is something of ours there? enum stake in lock.h. */
     uint8_t want;                       /* The command to be sent next: enum wire_command. */
     bool eval;                          /* That one as EVAL, since the node does not know the script. */
     bool stale;                         /* Its SET was sent on a connection that broke, and may be executed late. */
@@ -217,7 +217,7 @@ struct redlock_sight {
 
 /* Fields that are used most come first: on small processors their offsets then fit in short instructions. */
 struct redlock_lock {
-    uint8_t phase;                      /* enum phase in engine.c. */
+    uint8_t phase;                      /* enum phase in lock.h. */
     uint8_t status;                     /* Of the operation under way, or of the last one: enum redlock_status. */
     uint8_t attempt_status;             /* Of the last attempt, when waiting longer than that. */
     bool in_heap;

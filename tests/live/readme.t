@@ -11,7 +11,7 @@ library=${BUILD:-build}/libredlock.a
 
 # The programs take the defaults, with which servers that started just now have no vote. Here they have.
 cat >"$directory/fresh.h" <<'END'
-#include "redlock/redlock_client.h"
+#include "redlock_client.h"
 static enum redlock_status open_fresh(struct redlock_client *c, const char *nodes)
 {
     struct redlock_options options;
@@ -27,7 +27,7 @@ compiles() {
     block "program: $1" >"$directory/program.c"
     # shellcheck disable=SC2086    # Flags are several words.
     for include in '' "-include $directory/fresh.h"; do
-        $CC -std=c11 -Wall -Wextra -Wpedantic -Werror ${SANITIZE:+-fsanitize=$SANITIZE} -I. $include \
+        $CC -std=c11 -Wall -Wextra -Wpedantic -Werror ${SANITIZE:+-fsanitize=$SANITIZE} -Iredlock $include \
             -o "$directory/program" "$directory/program.c" "$library" || return 1
     done
 }
