@@ -910,6 +910,7 @@ static void do_acquire(struct run *run)
     if (!acquire_looks(run, ticket > 0, &largest, &counter, &left_ms)) {
         raise_error(run);
     } else if (left_ms != -2 || is_outdated(ticket, counter)) {
+        scene->call->outdated = left_ms == -2;
         acquire_refuses(run, largest, left_ms);
     } else if (!may_call(run, "TIME", READS)) {
         raise_error(run);

@@ -63,6 +63,7 @@ struct model_call {
     int64_t ttl_ms;
     uint64_t at_us;             /* By the node's clock. */
     bool did;                   /* It set, removed, extended. */
+    bool outdated;              /* An ACQUIRE that was refused because of a counter alone. */
     bool eval;                  /* A script with its text. */
 };
 

@@ -100,24 +100,13 @@ void sim_holding_saw_attempt(struct sim_world *world, struct sim_actor *actor)
     actor->is_woken = false;
 }
 
-/* How many of the resources are taken on the node, and is a counter too large for the ticket? */
+/* How many of the resources are taken on the node? (After all that came in one piece was executed.) */
 static unsigned count_taken(struct sim_world *world, unsigned node, const struct model_call *call)
 {
     unsigned taken = 0;
     for (unsigned i = 0; i < call->key_count; i++)
         taken += key_of(world, node, call->keys[i]) != NULL;
     return taken;
-}
-
-static bool is_outdated(struct sim_world *world, unsigned node, const struct model_call *call)
-{
-    for (unsigned i = 0; i < SIM_LOCKS_MAX; i++) {
-        const struct model_key *counter = key_beside(world, node, i, ":ticket");
-        for (unsigned j = 0; counter && j < call->key_count; j++)
-            if (strcmp(call->keys[j], sim_resource(i)) == 0 && strtoull((const char *)counter->value, NULL, 10) >= call->ticket)
-                return true;
-    }
-    return false;
 }
 
 /* Whoever's clock is wrong: no node remembers a ticket that is further ahead of its own clock than clocks may differ. */
@@ -138,7 +127,7 @@ void sim_holding_saw_acquire(struct sim_world *world, const struct cluster_conne
     }
     if (call->key_count > 1 && taken == 1)
         sim_count(world, SIM_PATH_SET_LOST_BY_ONE);
-    if (taken > 0 || call->ticket == 0 || !is_outdated(world, k, call))
+    if (!call->outdated)
         return;
     token->outdated |= (uint8_t)(1 << k);
     sim_count(world, SIM_PATH_TICKET_OUTDATED);

@@ -335,6 +335,40 @@ TEST(a_hand_over_takes_two_round_trips)
     CHECK(redlock_lock_status(cluster_lock(cluster, 1, 0)) == REDLOCK_OK || redlock_lock_status(cluster_lock(cluster, 2, 0)) == REDLOCK_OK);
 }
 
+static void acquire_with_ticket(struct cluster *cluster, unsigned client, uint64_t wall_us)
+{
+    struct redlock_request request = story_request("door", 10000, 0);
+
+    request.ticket = true;
+    request.wall_us = wall_us;
+    CHECK_INT(cluster_acquire(cluster, client, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(client);
+}
+
+/* Whether it was the key or the counter: when several commands come in one piece nobody can tell by looking afterwards. */
+TEST(an_acquire_that_a_counter_alone_refused_is_told_from_others)
+{
+    CLUSTER_OF(1, 2, (void)0);
+    acquire_with_ticket(cluster, 0, 2000000);
+    acquire_with_ticket(cluster, 1, 1000000);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    RELEASE(0);
+    acquire_with_ticket(cluster, 1, 1000000);
+    EXPECT_STATUS(1, REDLOCK_OK);
+
+    const struct model_call *last[2] = { NULL, NULL };
+    unsigned outdated = 0;
+    for (size_t i = 0; i < NODE(0)->call_count; i++) {
+        if (strcmp(NODE(0)->calls[i].name, "ACQUIRE") != 0)
+            continue;
+        outdated += NODE(0)->calls[i].outdated;
+        last[0] = last[1];
+        last[1] = &NODE(0)->calls[i];
+    }
+    CHECK_INT(outdated, 1);
+    CHECK(last[0] && last[0]->outdated && last[1]->did);
+}
+
 TEST(a_kept_lock_is_held_beyond_its_TTL)
 {
     CLUSTER(3);
