@@ -312,7 +312,8 @@ static void finish_extension(struct redlock *r, struct redlock_lock *lock, enum 
 }
 
 /* S9: counts only when a quorum confirms it before the old validity ends, and runs from the extension's start. What was
- * promised before stands in any case: no key was shortened (S7). */
+ * promised before stands in any case: no key was shortened (S7). Nodes that could not be asked yet when it is won are asked
+ * nevertheless. */
 static void judge_extending(struct redlock *r, struct redlock_lock *lock)
 {
     const struct redlock_round *round = &lock->round;
@@ -322,11 +323,9 @@ static void judge_extending(struct redlock *r, struct redlock_lock *lock)
     if (lock_is_overdue(r, lock)) round_close(&lock->round);
     verdict = ended ? VERDICT_LOST : round_verdict(round, r->now_us, 0);
     if (verdict == VERDICT_PENDING) return;
-    for (unsigned k = 0; k < r->node_count; k++)
-        if (lock->stakes[k].want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
     if (verdict == VERDICT_LOST) {
         if (lock->is_unconfirmed) lock->valid_until = 0;
-        lock->round.deadline_at = r->now_us;    /* Nothing is restored behind it, even if the acquire began just now. */
+        lock->round.deadline_at = r->now_us;    /* Nothing is sent for it any more, even if the acquire began just now. */
         finish_extension(r, lock, ended ? REDLOCK_LOST : loss_of(round, round_validity_us(round, r->now_us) == 0));
         return;
     }
@@ -459,8 +458,9 @@ static void answer_extend(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
     bool is_open = a->current && lock->phase == PHASE_EXTENDING;
     bool is_won = a->current && lock->phase == PHASE_HELD && lock->valid_from == lock->round.started_at;
+    bool is_in_time = is_won && !lock_is_overdue(r, lock);      /* Each node more is one that may be lost. */
 
-    if (is_open && send_script(r, a)) return;
+    if ((is_open || is_in_time) && send_script(r, a)) return;
     vote(a);
     if (is_won) restore(r, lock, a->k);
 }
@@ -529,11 +529,6 @@ static void answer_question(const struct answer *a)
     lock->told &= (uint16_t)~bit_of(a->k);
     if (lock->sights) see_ttl(&lock->sights[a->k], a);
     else if (a->meaning == WIRE_GRANTED) lock->stakes[a->k].holder_ms = lock_ms_of(a->reply->integer);
-}
-
-static bool is_with_ttl(enum wire_command command)
-{
-    return command == WIRE_ACQUIRE || command == WIRE_RESTORE || command == WIRE_EXTEND;
 }
 
 /* A release that is owed meanwhile goes first. */

@@ -63,6 +63,12 @@ static inline uint64_t timeout_at(const struct redlock *r)
     return r->now_us + (uint64_t)r->config.node_timeout_ms * 1000;
 }
 
+/* Does a TTL go out with it? */
+static inline bool is_with_ttl(enum wire_command command)
+{
+    return command == WIRE_ACQUIRE || command == WIRE_RESTORE || command == WIRE_EXTEND;
+}
+
 /* What the lock is about. */
 static inline const struct redlock_name *names_of(const struct redlock_lock *lock)
 {

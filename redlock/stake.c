@@ -119,11 +119,11 @@ static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k,
     }
 }
 
-/* Has the lock been won meanwhile without this node, or does it wait no more? */
+/* Has its round ended meanwhile without this node, or does the lock wait no more? */
 static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock, enum wire_command command)
 {
     if (command == WIRE_WAIT) return lock->phase != PHASE_WAITING;
-    return (command == WIRE_ACQUIRE || command == WIRE_RESTORE) && lock_is_overdue(r, lock);
+    return is_with_ttl(command) && lock_is_overdue(r, lock);
 }
 
 /* Encodes what the lock wants of node k, from its own fields. False: it does not fit now. */

@@ -475,6 +475,86 @@ TEST(a_slow_node_gets_its_key_again_behind_the_verdict)
     EXPECT_KEYS("door", 3);
 }
 
+/* Or its key would run out there, though all is well: each node more is one that may be lost. */
+TEST(a_slow_node_that_has_lost_its_scripts_is_extended_behind_the_verdict)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    RUN_MS(5);
+    DELAY_US(2, 20000);
+    model_flush_scripts(NODE(2));
+    EXTEND(0, 2 * DOOR_TTL);
+    RUN_MS(DOOR_TTL + 1000);
+    EXPECT_KEYS("door", 3);
+}
+
+/* Locks 0..count-1 of client 0, more than a pipeline holds. Node 2 has them, too, and then stands still. */
+static void acquire_more_than_a_pipeline(struct cluster *cluster, unsigned count)
+{
+    char name[] = "door 0";
+
+    cluster_need_locks(cluster, 0, count);
+    for (unsigned i = 0; i < count; i++, name[5]++) START_ACQUIRE_LOCK(0, i, name, DOOR_TTL, 0);
+    RUN_MS(400);
+    CHECK_INT(CALLS(2, "SET"), count);
+    STALL(2);
+}
+
+/* The first one last. */
+static void extend_more_than_a_pipeline(struct cluster *cluster, unsigned count)
+{
+    acquire_more_than_a_pipeline(cluster, count);
+    for (unsigned i = count; i-- > 0;) CHECK_INT(cluster_extend(cluster, 0, i, DOOR_TTL), REDLOCK_OK);
+    RUN_MS(100);
+    for (unsigned i = 0; i < count; i++) EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
+}
+
+TEST(a_slow_node_whose_pipeline_is_full_is_extended_behind_the_verdict)
+{
+    CLUSTER_COLD(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN);
+    extend_more_than_a_pipeline(cluster, 10);
+    HEAL(2);
+    RUN_MS(100);
+    CHECK_INT(CALLS(2, "EXTEND"), 10);
+}
+
+TEST(s9_an_extension_that_could_not_be_sent_is_not_sent_later_than_its_round)
+{
+    CLUSTER_COLD(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN);
+    extend_more_than_a_pipeline(cluster, REDLOCK_PIPELINE_MIN + 1);
+    RUN_MS(500);
+    HEAL(2);
+    RUN_MS(100);
+    CHECK_INT(CALLS(2, "EXTEND"), REDLOCK_PIPELINE_MIN);
+}
+
+TEST(an_extension_that_could_not_be_sent_is_not_sent_when_it_is_lost)
+{
+    CLUSTER_COLD(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN);
+    acquire_more_than_a_pipeline(cluster, REDLOCK_PIPELINE_MIN + 1);
+    for (unsigned i = REDLOCK_PIPELINE_MIN; i > 0; i--) CHECK_INT(cluster_extend(cluster, 0, i, DOOR_TTL), REDLOCK_OK);
+    RUN_MS(5);
+    REMOVE_KEYS(0); REMOVE_KEYS(1);
+    cluster->no_promise = true;
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    HEAL(2);
+    RUN_MS(100);
+    CHECK_INT(CALLS(2, "EXTEND"), REDLOCK_PIPELINE_MIN);
+}
+
+TEST(an_extension_that_could_not_be_sent_is_not_sent_behind_the_release)
+{
+    CLUSTER_COLD(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN);
+    extend_more_than_a_pipeline(cluster, REDLOCK_PIPELINE_MIN + 1);
+    START_RELEASE(0);
+    HEAL(2);
+    RUN_MS(100);
+    CHECK_INT(CALLS(2, "EXTEND"), REDLOCK_PIPELINE_MIN);
+    EXPECT_KEY_ABSENT_ON_ALL("door 0");
+    EXPECT_KEYS("door 1", 3);
+}
+
 /* Its refusals of the acquire and of the extension come one behind the other, when both have been won long ago. */
 TEST(a_slow_node_that_never_had_the_key_gets_it_with_the_extension_after_that)
 {
