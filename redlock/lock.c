@@ -133,6 +133,7 @@ void lock_clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k)
     stake_set(lock, k, STAKE_NONE);
     if (lock->stakes[k].want == WIRE_RELEASE) stake_want_nothing(r, lock, k);
     if ((lock->waits & bit_of(k)) && !lock_is_trying(lock)) stake_owe(r, lock, k);
+    if (lock->phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     if (lock->phase == PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING)
         ask_to_acquire(r, lock, k);
     if (lock->phase == PHASE_WAITING) waiter_line_up(r, lock, k);
@@ -581,7 +582,6 @@ void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock)
 
     if (!r->nodes[k].settled) return;
     if (stake->want == WIRE_RELEASE) {
-        if (lock->phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
         stake_give_up_waiting(lock, k);
     } else {
         if (stake->want == WIRE_ACQUIRE || stake->want == WIRE_EXTEND) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);

@@ -92,7 +92,7 @@ REDLOCK_PRIVATE void stake_owe(struct redlock *r, struct redlock_lock *lock, uns
 /* To be released, but not now: the node would not do it, or a SET may still come behind the release. */
 REDLOCK_PRIVATE void stake_owe_later(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
-/* An attempt that waited until an older stake on node k is settled goes on without that node. */
+/* An attempt, or a release, that waited until an older stake on node k is settled goes on without that node. */
 REDLOCK_PRIVATE void stake_give_up_waiting(struct redlock_lock *lock, unsigned k);
 
 /* Lets go of whatever may be on node k, on all nodes: grants, and what is unknown, alike (S4). */
@@ -141,7 +141,7 @@ REDLOCK_PRIVATE void lock_begin_extension(struct redlock *r, struct redlock_lock
 /* Has node k a vote, on a ticket or without, or is it not yet known whether it has? Then the command waits in its queue. */
 REDLOCK_PRIVATE bool lock_may_ask(const struct redlock *r, unsigned k, bool for_ticket);
 
-/* Nothing of ours is on node k any more. An attempt that waited for that goes on. */
+/* Nothing of ours is on node k any more. An attempt, or a release, that waited for that goes on. */
 REDLOCK_PRIVATE void lock_clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
 /* Has what just happened decided the round? */

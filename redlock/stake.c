@@ -37,6 +37,7 @@ void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k)
 void stake_give_up_waiting(struct redlock_lock *lock, unsigned k)
 {
     if (lock->phase == PHASE_ACQUIRING) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+    if (lock->phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
 }
 
 void stake_owe_later(struct redlock *r, struct redlock_lock *lock, unsigned k)

@@ -188,6 +188,34 @@ TEST(an_attempt_does_not_wait_for_a_node_that_will_not_release)
     CHECK(cluster->now_us - t < 100000);
 }
 
+/* Node 2 is slow: the release of the first attempt is on its way to it when the second is won, and soon released, by the others;
+ * one of which has died. What node 2 answers says that there is nothing to wait for. */
+static void release_behind_an_older_one(const char *reply, enum redlock_vote vote)
+{
+    CLUSTER(3);
+    RIVAL(0, "door", 20);
+    RIVAL(1, "door", 20);
+    DELAY_US(2, 150000);
+    if (reply) ANSWERS(2, "EVALSHA", reply);
+    ACQUIRE_WAIT(0, "door", 10000, 1000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_PENDING);
+    DOWN(1);
+    RUN_MS(1);
+    START_RELEASE(0);
+    uint64_t t = cluster->now_us;
+    UNTIL_DONE(0);
+    CHECK(cluster->now_us - t < 300000);
+    EXPECT_VOTE(0, 2, vote);
+    CHECK_INT(redlock_confirmed(LOCK(0)), 1);
+}
+
+TEST(a_release_waits_for_no_more_than_an_older_one_to_be_answered)
+{
+    release_behind_an_older_one(NULL, REDLOCK_VOTE_REFUSED);
+    release_behind_an_older_one("-MISCONF no\r\n", REDLOCK_VOTE_UNKNOWN);
+}
+
 TEST(an_attempt_does_not_wait_for_a_dead_node_with_a_debt)
 {
     CLUSTER(3);
