@@ -19,7 +19,7 @@ check 'it shows each SET, each vote, and the verdict' traced
 
 handshake() {
     says '> +CLIENT SETNAME redlock' && says '> +INFO server' && says '> +ROLE' && says '> +SCRIPT LOAD ' &&
-    says '< +redis_mode: ?standalone, run_id: ?[0-9a-f]{6}\.\.[0-9a-f]{2}, uptime_in_seconds' && says '< +master' &&
+    says '< +(redis|server)_mode: ?standalone, run_id: ?[0-9a-f]{6}\.\.[0-9a-f]{2}, uptime_in_seconds' && says '< +master' &&
     says '=  connected to 127.0.0.1:'
 }
 check 'it shows the handshake' handshake

@@ -306,7 +306,7 @@ static void end_command(struct trace *trace, uint64_t now_us, unsigned k)
 /* Of INFO's lines those that say who the server is. */
 static void end_info_line(struct trace_stream *stream)
 {
-    static const char *const wanted[] = { "redis_mode:", "run_id:", "uptime_in_seconds:" };
+    static const char *const wanted[] = { "redis_mode:", "server_mode:", "run_id:", "uptime_in_seconds:" };
 
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         size_t size = strlen(wanted[i]);
