@@ -150,11 +150,12 @@ static bool find_in_path(const char *name)
 static void find_binary(void)
 {
     const char *named = getenv("REDIS_SERVER");
-    if (named && *named != '\0')
+    bool is_named = named && *named != '\0';
+    if (is_named && strchr(named, '/'))
         snprintf(here.binary, sizeof here.binary, "%s", named);
-    else if (!find_in_path("redis-server") && !find_in_path("valkey-server"))
-        bail_out("there is no redis-server: install the package redis-server (Debian, Ubuntu), redis (Alpine, Arch, "
-                 "Fedora, Homebrew) or valkey, or name a binary in REDIS_SERVER");
+    else if (is_named ? !find_in_path(named) : !find_in_path("redis-server") && !find_in_path("valkey-server"))
+        bail_out("there is no %s: install the package redis-server (Debian, Ubuntu), redis (Alpine, Arch, Fedora, "
+                 "Homebrew) or valkey, or name a binary in REDIS_SERVER", is_named ? named : "redis-server");
     if (access(here.binary, X_OK) < 0) bail_out("%s: %s", here.binary, strerror(errno));
 }
 
@@ -536,12 +537,19 @@ static void be_stranger(int listener, uint16_t port)
     }
 }
 
+static bool is_denied_as_stranger(uint16_t port)
+{
+    char first = '\0';
+    int fd = connect_as_stranger(port);
+    if (fd >= 0 && send(fd, "PING\r\n", 6, MSG_NOSIGNAL) == 6) (void)!read(fd, &first, 1);
+    close(fd);
+    return first == '-';
+}
+
 uint16_t stranger_start(const struct server *s)
 {
     uint16_t port;
-    int probe = connect_as_stranger(s->port);
-    if (probe < 0) return 0;
-    close(probe);
+    if (!is_denied_as_stranger(s->port)) return 0;
     int listener = listen_somewhere(&port);
     if (process_fork() == 0) be_stranger(listener, s->port);
     close(listener);

@@ -7,8 +7,9 @@
  * Nothing is left behind. A sweeper process learns of every process started here and, when the test program has ended,
  * whether it returned, crashed or was killed, ends those that still run and removes the directory.
  *
- * The binary is $REDIS_SERVER, or redis-server, or valkey-server of the PATH; version 7.0 or newer. What goes wrong in
- * here, a missing binary first of all, ends the whole program with "Bail out!" and the reason: it is no verdict on redlock. */
+ * The binary is $REDIS_SERVER (a path, or a name in the PATH), or redis-server, or valkey-server of the PATH; version 7.0 or
+ * newer. What goes wrong in here, a missing binary first of all, ends the whole program with "Bail out!" and the reason: it is
+ * no verdict on redlock. */
 #ifndef SERVERS_H
 #define SERVERS_H
 
@@ -87,8 +88,9 @@ void process_await_stop(pid_t pid);
 void process_stop(pid_t pid);
 void process_continue(pid_t pid);
 
-/* Answers TCP on a port of its own by connecting to s from 127.0.0.2, which a server does not take for itself, and handing
- * on what s says. Returns the port, or 0 where the system has no such address. */
+/* Answers TCP on a port of its own by connecting to s, which is in protected mode, from 127.0.0.2, and handing on what s says.
+ * Returns the port, or 0 where it would not be denied: the system has no such address, or the server takes all of 127/8 for
+ * its own machine, as those after Redis 7.0 do. */
 uint16_t stranger_start(const struct server *s);
 
 /* Says this to everybody who has sent something, and hangs up. Returns its port. */
