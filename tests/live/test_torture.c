@@ -395,7 +395,7 @@ static void clean_up(unsigned descriptors)
     (void)redlock_release(&client, &lock, NULL);
     redlock_close(&client, CLOSE_MS);
     CHECK_INT(open_descriptors(), descriptors);
-    if (clock_was_good) CHECK(key_is_gone(servers, NODES, name));
+    if (clock_was_good) CHECK_SOON(key_is_gone(servers, NODES, name));  /* The rival has it a moment longer, here or there. */
 }
 
 /* Returns false when the operation made fewer calls than that, and so nothing failed. */
