@@ -405,7 +405,7 @@ TEST(s8_that_a_key_was_set_again_is_no_vote)
 }
 
 /* Somebody may have meant it: an administrator, or who was told to break the lock. */
-TEST(where_a_quorum_has_lost_the_key_nothing_is_set_again)
+TEST(s9_where_a_quorum_has_lost_the_key_nothing_is_set_again)
 {
     CLUSTER(3);
     cluster->no_promise = true;
@@ -418,7 +418,7 @@ TEST(where_a_quorum_has_lost_the_key_nothing_is_set_again)
 }
 
 /* An adopted lock begins in the microsecond of its first extension, which made one that was lost look won. */
-TEST(behind_an_extension_of_an_adopted_lock_that_is_lost_nothing_is_set_again)
+TEST(s9_behind_an_extension_of_an_adopted_lock_that_is_lost_nothing_is_set_again)
 {
     CLUSTER_OF(3, 2, (void)0);
     cluster->no_promise = true;
@@ -615,7 +615,7 @@ TEST(a_key_that_waits_for_a_connection_is_set_again_when_it_stands)
     EXPECT_KEYS("door", 3);
 }
 
-TEST(a_key_that_waited_for_a_connection_is_not_set_again_later_than_its_round)
+TEST(s9_a_key_that_waited_for_a_connection_is_not_set_again_later_than_its_round)
 {
     CLUSTER(3);
     extend_while_connecting(cluster, 150000);
@@ -624,7 +624,7 @@ TEST(a_key_that_waited_for_a_connection_is_not_set_again_later_than_its_round)
     EXPECT_KEY_ABSENT(2, "door");
 }
 
-TEST(a_key_that_waits_for_a_connection_is_not_set_again_after_the_release)
+TEST(s9_a_key_that_waits_for_a_connection_is_not_set_again_after_the_release)
 {
     CLUSTER(3);
     extend_while_connecting(cluster, 50000);

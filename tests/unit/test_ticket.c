@@ -301,7 +301,7 @@ static enum redlock_status start_at_wall(struct cluster *cluster, uint64_t wall_
     return redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0));
 }
 
-TEST(a_ticket_needs_a_wall_clock_from_1_to_the_last_number_that_lua_counts_to)
+TEST(s15_a_ticket_needs_a_wall_clock_from_1_to_the_last_number_that_lua_counts_to)
 {
     static const struct { uint64_t wall_us; enum redlock_status status; } cases[] = {
         { 0, REDLOCK_BAD_CLOCK }, { 1, REDLOCK_OK }, { 9007199254740990, REDLOCK_OK }, { 9007199254740991, REDLOCK_OK },
@@ -328,7 +328,7 @@ TEST(a_clock_that_comes_to_its_end_while_a_lock_waits_ends_the_wait)
     CHECK(IDLE(0));
 }
 
-TEST(a_counter_lives_at_least_as_long_as_the_TTL_the_guard_and_twice_the_skew)
+TEST(s15_a_counter_lives_at_least_as_long_as_the_TTL_the_guard_and_twice_the_skew)
 {
     CLUSTER_OF(3, 1, config.ticket_life_ms = DOOR_TTL + REDLOCK_GUARD_MS + 2 * REDLOCK_SKEW_MS);
     struct redlock_request request = story_request("door", DOOR_TTL + 1, 0);

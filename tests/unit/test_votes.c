@@ -89,7 +89,7 @@ static void answer_acquire_with(size_t i)
     CHECK_INT(redlock_owed(LOCK(0)), 0);
 }
 
-TEST(every_error_in_answer_to_an_acquire_is_unknown_named_and_released)
+TEST(s4_every_error_in_answer_to_an_acquire_is_unknown_named_and_released)
 {
     for (size_t i = 0; i < ERROR_COUNT; i++)
         answer_acquire_with(i);

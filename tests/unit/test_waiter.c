@@ -413,7 +413,7 @@ enum { RARELY_MS = 60000 };     /* A pause between attempts that is longer than 
 
 #define MESSAGE(number, size) "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$" size "\r\n" number "\r\n"
 
-TEST(a_wake_up_makes_the_next_attempt_begin_and_grants_nothing)
+TEST(s3_a_wake_up_makes_the_next_attempt_begin_and_grants_nothing)
 {
     TALK(config.retry_ms = RARELY_MS);
 
