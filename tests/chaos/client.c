@@ -77,7 +77,7 @@ enum {
     LINE_SIZE = 256
 };
 
-static const char *const resources[] = { "door", "crane", "signal" };
+static const char *const resources[] = { "door", "crane", "signal", "lathe", "mill" };
 enum { RESOURCES = sizeof resources / sizeof resources[0] };
 
 /* How often a hold is a long one, which is kept; one that overruns its time if it may; one with a ticket that is slept away. */
@@ -315,7 +315,7 @@ static bool acquire(struct member *m, struct holding *h)
     return status == REDLOCK_OK;
 }
 
-/* Of three resources any two pairs have one in common. */
+/* Two that are neighbours in a circle: so each pair has a resource in common with two others. */
 static void draw_resources(struct member *m, struct holding *h)
 {
     bool roams = dice_between(&m->dice, 1, 100) <= ROAM_PER_CENT;
