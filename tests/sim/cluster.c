@@ -431,7 +431,10 @@ static void watch_exclusion(struct cluster *cluster, unsigned client, const stru
         const struct cluster_client *other = &cluster->clients[c];
         for (unsigned i = 0; c != client && !other->dead && i < other->lock_count; i++) {
             const struct cluster_lock *rival = &other->locks[i];
-            if (rival->in_use && cluster_valid_us(cluster, c, i) > 0 && locks_meet(rival, lock))
+            if (!rival->in_use || !locks_meet(rival, lock))
+                continue;
+            cluster->exclusion_count++;
+            if (cluster_valid_us(cluster, c, i) > 0)
                 break_rule(cluster, "exclusion: clients %u and %u both hold %.*s", client, c, told_size(lock),
                            (const char *)lock->resource);
         }
@@ -468,6 +471,7 @@ static void watch_promise(struct cluster *cluster, unsigned client, const struct
     const uint64_t until = clock_when(&cluster->clients[client].clock, lock->believed_until);
     char token[REDLOCK_TOKEN_TEXT + 1];
     unsigned kept = 0;
+    cluster->promise_count++;
     redlock_token(&lock->lock, token);
     for (unsigned k = 0; k < cluster->node_count; k++)
         kept += kept_until(cluster, k, lock, token) >= until;

@@ -138,6 +138,8 @@ struct cluster {
     unsigned idle_steps;
     uint64_t step_count, step_max;  /* Steps so far; the most there may be: 0, any number. */
     bool no_promise, no_exclusion;  /* Do not watch these. */
+    uint64_t promise_count;         /* How often there was one to watch; */
+    uint64_t exclusion_count;       /* and a lock of another client about the same resource, held or not. */
     bool restless;                  /* Calls redlock_tick also when nothing is due. */
     struct redlock_config config;   /* Of all clients. */
     struct cluster_observer observer;

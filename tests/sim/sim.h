@@ -207,6 +207,70 @@ enum sim_path {
 
 const char *sim_path_text(enum sim_path path);
 
+/* ---- What must hold ---- */
+
+/* Each time that there is a case to judge is counted: a rule that never has one would keep silent for the wrong reason. */
+#define SIM_RULES(X)                                                                                  \
+    X(EXCLUSION,         "two clients do not hold one resource")                                      \
+    X(EXCLUSION_ALONE,   "nor does one client with two locks")                                        \
+    X(PROMISE,           "a quorum keeps the token for as long as the holder believes")               \
+    X(S1,                "S1: a win or an extension has a quorum of all nodes")                       \
+    X(S2_CLOCK,          "S2: the clock is read before the first byte leaves")                        \
+    X(S2_LEFT,           "S2: what is won has validity left, and as much as was asked for")           \
+    X(S2_WON,            "S2: validity of a win: TTL without elapsed time and drift at most")         \
+    X(S2_EXTENDED,       "S2: the same for an extension")                                             \
+    X(S3,                "S3: a node that is counted has done it")                                    \
+    X(S5,                "S5: who forgets a lock has left no token behind")                           \
+    X(S6_OWN,            "S6: a token that is seen again is the same client's")                       \
+    X(S6_ONCE,           "S6: a node that gets a token again has lost one that was won")              \
+    X(S6_OLDER,          "S6: a SET that is refused was not refused because of the lock's own token") \
+    X(S7,                "S7: who releases or extends does so to a token of his own")                 \
+    X(S8,                "S8: no node is counted twice in a round")                                   \
+    X(S9_HELD,           "S9: what is extended was held until then")                                  \
+    X(S9_KEEPS,          "S9: no extension takes away what was promised")                             \
+    X(S9_LEAVES,         "S9: who holds a lock and releases something else leaves the lock's token")  \
+    X(S9_ENDED,          "S9: what has ended cannot be extended")                                     \
+    X(S10_ENDS,          "S10: nothing is held before the beginning or from the end on")              \
+    X(S10_RELEASED,      "S10: nothing is held once it is released")                                  \
+    X(S11_GUARD,         "S11: of nodes that have ever restarted, none is asked within the guard")    \
+    X(S11_VOTE,          "S11: a node that is taken for restarted is so no longer than the guard")    \
+    X(S11_TTL,           "S11: a TTL over the guard is refused")                                      \
+    X(S12_UNFIT,         "S12: a node that is asked has said that it is a master of its own")         \
+    X(S12_TWIN,          "S12: two addresses of one server have one vote")                            \
+    X(S13_TTL,           "S13: the keeper asks for no longer TTL than the lock's")                    \
+    X(S13_LIMIT,         "S13: a limited lock is extended no more often than that")                   \
+    X(S13_TOLD,          "S13: what is extended by itself was to be kept")                            \
+    X(S13_TIME,          "S13: what is kept for a time is kept no longer")                            \
+    X(S14_PAUSE,         "S14: the pause after a lost attempt is as long as the round")               \
+    X(S14_DICE,          "S14: and not always the same")                                              \
+    X(S15_ORDER,         "S15: a ticket is larger than the last one")                                 \
+    X(S15_GIVEN,         "S15: who asks for a ticket gets one, and nobody else")                      \
+    X(S15_AHEAD,         "S15: no node takes a ticket that is too far ahead")                         \
+    X(S15_REFUSED,       "S15: who is refused by the resource does not hold it")                      \
+    X(S15_ADMITTED,      "S15: who is admitted after another is no earlier holder")                   \
+    X(S16,               "S16: a connection by which nonsense came is closed")                        \
+    X(TOLD,              "what has ended is named")                                                   \
+    X(KEEPER_KEEPS,      "what is kept stays while all nodes answer in time")                         \
+    X(KEEPER_TELLS,      "the loss of what is kept is told")                                          \
+    X(KEEPER_WAKES,      "who keeps wants to be called before the end")                               \
+    X(EXTENDS_FIRST,     "no extension is sent behind the release")                                   \
+    X(PLACE_GIVEN_BACK,  "where nothing is lost, who is idle has no place among the waiters")         \
+    X(LIVENESS,          "when the faults are over everything ends")                                  \
+    X(IDLE,              "and the engine knows of no lock")                                           \
+    X(NO_KEY_LEFT,       "and no key is left")                                                        \
+    X(NO_PLACE_LEFT,     "nor a place among the waiters")                                             \
+    X(FEW_CONNECTIONS,   "nor too many connections")                                                  \
+    X(WORKS_AGAIN,       "and each client can acquire")
+
+enum sim_rule {
+#define SIM_RULE_ENUM(name, text) SIM_RULE_##name,
+    SIM_RULES(SIM_RULE_ENUM)
+#undef SIM_RULE_ENUM
+    SIM_RULE_COUNT
+};
+
+const char *sim_rule_text(enum sim_rule rule);
+
 /* ---- Options ---- */
 
 struct sim_options {
@@ -244,8 +308,10 @@ struct sim_plan {
 /* Sums over worlds: of uint64_t only, so that they can be added. */
 struct sim_totals {
     uint64_t worlds, attempts, won, extended, released, commands, steps, simulated_us, violations, first_seed;
+    uint64_t unexpected;    /* Violations of something else than what the class is known to break. */
     uint64_t faults[SIM_FAULT_COUNT];
     uint64_t paths[SIM_PATH_COUNT];
+    uint64_t judged[SIM_RULE_COUNT];
 };
 
 void sim_totals_add(struct sim_totals *sum, const struct sim_totals *part);

@@ -282,8 +282,8 @@ static void wake_up(struct sim_world *world, unsigned client)
         sim_count(world, SIM_PATH_WOKE_TOO_LATE);
         sim_holding_writes(world, actor);   /* Without asking: the resource itself must refuse it. */
         if (world->options.class == SIM_CLASS_ACTS_WITHOUT_ASKING && sim_others_hold(world, actor))
-            sim_break(world, "client %u acts on %s without asking whether it still holds it: another client does", client,
-                      sim_resource(i));
+            sim_break(world, "exclusion: client %u acts on %s without asking whether it still holds it: another client does",
+                      client, sim_resource(i));
     }
     sim_look_at(world, client);
 }

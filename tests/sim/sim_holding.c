@@ -46,9 +46,10 @@ static const struct model_key *key_beside(struct sim_world *world, unsigned node
  * later one after the earlier: so that is the order of holding as well, also where attempts overlapped. */
 static void check_ticket(struct sim_world *world, const struct sim_actor *actor, struct sim_store *store, unsigned resource)
 {
-    if (actor->ticket <= store->ticket)
-        sim_break(world, "S15: client %u wins %s with the ticket %llu after one with %llu", actor->client,
-                  sim_resource(resource), (unsigned long long)actor->ticket, (unsigned long long)store->ticket);
+    if (store->ticket > 0)
+        sim_demand(world, SIM_RULE_S15_ORDER, actor->ticket > store->ticket,
+                   "S15: client %u wins %s with the ticket %llu after one with %llu", actor->client, sim_resource(resource),
+                   (unsigned long long)actor->ticket, (unsigned long long)store->ticket);
     store->ticket = actor->ticket;
 }
 
@@ -57,8 +58,9 @@ static void check_alone(struct sim_world *world, const struct sim_actor *actor)
 {
     for (unsigned i = 0; i < world->options.lock_count; i++) {
         const struct sim_actor *other = sim_actor_of(world, actor->client, i);
-        if (other != actor && (other->names & actor->names) && cluster_valid_us(world->cluster, actor->client, i) > 0)
-            sim_break(world, "exclusion: client %u wins %s with two locks", actor->client, sim_resource(actor->lock));
+        if (other != actor && (other->names & actor->names))
+            sim_demand(world, SIM_RULE_EXCLUSION_ALONE, cluster_valid_us(world->cluster, actor->client, i) == 0,
+                       "exclusion: client %u wins %s with two locks", actor->client, sim_resource(actor->lock));
     }
 }
 
@@ -66,9 +68,8 @@ void sim_holding_saw_won(struct sim_world *world, struct sim_actor *actor)
 {
     actor->ticket = redlock_ticket(lock_of(world, actor));
     actor->holding = ++world->win_count;
-    if ((actor->ticket > 0) != actor->has_ticket)
-        sim_break(world, "S15: client %u wins %s %s a ticket", actor->client, sim_resource(actor->lock),
-                  actor->has_ticket ? "without" : "with");
+    sim_demand(world, SIM_RULE_S15_GIVEN, (actor->ticket > 0) == actor->has_ticket, "S15: client %u wins %s %s a ticket",
+               actor->client, sim_resource(actor->lock), actor->has_ticket ? "without" : "with");
     for (unsigned i = 0; actor->has_ticket && i < SIM_LOCKS_MAX; i++)
         if (has(actor->names, i))
             check_ticket(world, actor, &world->stores[i], i);
@@ -113,8 +114,9 @@ static unsigned count_taken(struct sim_world *world, unsigned node, const struct
 static void check_ahead(struct sim_world *world, unsigned client, unsigned node, const struct model_call *call)
 {
     const uint64_t wall_us = call->at_us + (uint64_t)world->cluster->hosts[node].node.wall_offset_us;
-    if (call->ticket > wall_us + (uint64_t)world->options.skew_ms * MS)
-        sim_break(world, "S15: node %u takes a ticket of client %u that is too far ahead", node, client);
+    if (call->ticket > 0)
+        sim_demand(world, SIM_RULE_S15_AHEAD, call->ticket <= wall_us + (uint64_t)world->options.skew_ms * MS,
+                   "S15: node %u takes a ticket of client %u that is too far ahead", node, client);
 }
 
 void sim_holding_saw_acquire(struct sim_world *world, const struct cluster_connection *connection,
@@ -141,13 +143,14 @@ static void write_to(struct sim_world *world, const struct sim_actor *actor, uns
     const bool holds = cluster_valid_us(world->cluster, actor->client, actor->lock) > 0;
     if (!redlock_fence_admit(&store->fence, actor->ticket)) {
         sim_count(world, SIM_PATH_LATE_WRITE_REFUSED);
-        if (holds)
-            sim_break(world, "S15: %s refuses client %u, which holds it", sim_resource(resource), actor->client);
+        sim_demand(world, SIM_RULE_S15_REFUSED, !holds, "S15: %s refuses client %u, which holds it", sim_resource(resource),
+                   actor->client);
         return;
     }
-    if (actor->holding < store->holding)
-        sim_break(world, "S15: %s admits client %u, although a later holder has written to it", sim_resource(resource),
-                  actor->client);
+    if (store->holding > 0)
+        sim_demand(world, SIM_RULE_S15_ADMITTED, actor->holding >= store->holding,
+                   "S15: %s admits client %u, although a later holder has written to it", sim_resource(resource),
+                   actor->client);
     store->holding = actor->holding;
 }
 
@@ -189,10 +192,11 @@ void sim_holding_ends(struct sim_actor *actor)
 void sim_holding_saw_extended(struct sim_world *world, const struct sim_actor *actor, uint64_t before, uint64_t until)
 {
     sim_count(world, SIM_PATH_KEPT);
-    if (!actor->is_kept)
-        sim_break(world, "S13: client %u extends %s although nobody told it to", actor->client, sim_resource(actor->lock));
-    if (actor->keep_until > 0 && until > before && until > actor->keep_until)
-        sim_break(world, "S13: client %u keeps %s for longer than it may", actor->client, sim_resource(actor->lock));
+    sim_demand(world, SIM_RULE_S13_TOLD, actor->is_kept, "S13: client %u extends %s although nobody told it to", actor->client,
+               sim_resource(actor->lock));
+    if (actor->keep_until > 0)
+        sim_demand(world, SIM_RULE_S13_TIME, until <= before || until <= actor->keep_until,
+                   "S13: client %u keeps %s for longer than it may", actor->client, sim_resource(actor->lock));
 }
 
 /* Is said what has become of it, when nobody asked? */
@@ -218,16 +222,10 @@ static void saw_news(struct sim_world *world, struct sim_actor *actor, enum redl
 static void must_tell_of_end(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
 {
     const uint64_t ticks = world->cluster->clients[actor->client].tick_count;
-    if (actor->keep_is_safe)
-        sim_break(world, "client %u loses %s, which it keeps, although all nodes answer in time", actor->client,
-                  sim_resource(actor->lock));
-    if (status == REDLOCK_LOST)
-        return;
     if (actor->ended_tick == UINT64_MAX)
         actor->ended_tick = ticks;
-    if (ticks > actor->ended_tick)
-        sim_break(world, "client %u does not say that it has lost %s, which it kept", actor->client,
-                  sim_resource(actor->lock));
+    sim_demand(world, SIM_RULE_KEEPER_TELLS, status == REDLOCK_LOST || ticks <= actor->ended_tick,
+               "client %u does not say that it has lost %s, which it kept", actor->client, sim_resource(actor->lock));
 }
 
 static void look_at_kept(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
@@ -236,22 +234,27 @@ static void look_at_kept(struct sim_world *world, struct sim_actor *actor, enum 
     const uint64_t now_us = now_of(world, actor->client), valid_us = redlock_valid_us(lock_of(world, actor), now_us);
     if (actor->is_named && status != REDLOCK_PENDING && actor->status != REDLOCK_PENDING)
         saw_news(world, actor, status);
+    if (actor->keep_is_safe)
+        sim_demand(world, SIM_RULE_KEEPER_KEEPS, valid_us > 0,
+                   "client %u loses %s, which it keeps, although all nodes answer in time", actor->client,
+                   sim_resource(actor->lock));
     if (!actor->is_kept)
         return;
     if (valid_us == 0)
         must_tell_of_end(world, actor, status);
-    else if (redlock_wake_at(&client->engine) > now_us + valid_us)
-        sim_break(world, "client %u would not be called before the end of %s, which it keeps", actor->client,
-                  sim_resource(actor->lock));
+    else
+        sim_demand(world, SIM_RULE_KEEPER_WAKES, redlock_wake_at(&client->engine) <= now_us + valid_us,
+                   "client %u would not be called before the end of %s, which it keeps", actor->client,
+                   sim_resource(actor->lock));
 }
 
 /* Whatever ends, redlock_next_done names it. */
 static void look_at_done(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
 {
     const bool has_changed = status != actor->status && status != REDLOCK_PENDING;
-    if (has_changed && !actor->is_named)
-        sim_break(world, "client %u is not told what became of %s: %s", actor->client, sim_resource(actor->lock),
-                  redlock_status_text(status));
+    if (has_changed)
+        sim_demand(world, SIM_RULE_TOLD, actor->is_named, "client %u is not told what became of %s: %s", actor->client,
+                   sim_resource(actor->lock), redlock_status_text(status));
 }
 
 void sim_holding_look_at_lock(struct sim_world *world, struct sim_actor *actor)
@@ -267,9 +270,9 @@ void sim_holding_saw_extend(struct sim_world *world, const struct cluster_connec
                             const struct model_call *call, struct sim_token *token)
 {
     const unsigned k = connection->node;
-    if (!connection->client_left && !token->is_adopted && token->released_on[k] > 0 &&
-        connection->number >= token->released_on[k])
-        sim_break(world, "client %u extends %s on node %u behind its release", connection->client, call->key, k);
+    if (!connection->client_left && !token->is_adopted)
+        sim_demand(world, SIM_RULE_EXTENDS_FIRST, token->released_on[k] == 0 || connection->number < token->released_on[k],
+                   "client %u extends %s on node %u behind its release", connection->client, call->key, k);
     if (call->did)
         token->extended_at[k] = now_of(world, connection->client);
 }
@@ -382,8 +385,8 @@ void sim_holding_saw_idle(struct sim_world *world, unsigned client)
         return;
     for (unsigned k = 0; k < world->options.node_count; k++)
         for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
-            if (has_place(world, key_beside(world, k, i, ":waiters"), client))
-                sim_break(world, "client %u keeps a place among the waiters for %s on node %u", client, sim_resource(i), k);
+            sim_demand(world, SIM_RULE_PLACE_GIVEN_BACK, !has_place(world, key_beside(world, k, i, ":waiters"), client),
+                       "client %u keeps a place among the waiters for %s on node %u", client, sim_resource(i), k);
 }
 
 /* Elsewhere they run out. */
@@ -391,8 +394,8 @@ void sim_holding_must_leave_no_place(struct sim_world *world)
 {
     for (unsigned k = 0; k < world->options.node_count; k++)
         for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
-            if (key_beside(world, k, i, ":waiters"))
-                sim_break(world, "a place among the waiters for %s is left on node %u", sim_resource(i), k);
+            sim_demand(world, SIM_RULE_NO_PLACE_LEFT, !key_beside(world, k, i, ":waiters"),
+                       "a place among the waiters for %s is left on node %u", sim_resource(i), k);
 }
 
 /* ---- Nodes ---- */

@@ -36,7 +36,9 @@ enum {
     WORLD_CPU_S = 20,           /* Of one world: many times what the longest needs. Only a call that never returns takes it. */
     CANARY_WORLD_CPU_S = 5,     /* The first worlds are short ones. */
     PATH_MIN = 100,             /* In CI each rare path is reached so often, or the worlds have become poor. */
-    FAULT_MIN = 100,
+    JUDGED_MIN = 100,           /* The same for each rule, */
+    FAULT_MIN = 100,            /* and each fault. */
+    CLASS_FAULT_MIN = 10,       /* Of each kind in a line of the table, however few worlds it has. */
     WON_PER_WORLD_MIN = 20
 };
 
@@ -242,6 +244,9 @@ static void print_counts(const struct sim_totals *totals)
     puts("faults injected:");
     for (unsigned i = 0; i < SIM_FAULT_COUNT; i++)
         printf("%10llu  %s\n", (unsigned long long)totals->faults[i], sim_fault_text((enum sim_fault_kind)i));
+    puts("cases judged:");
+    for (unsigned i = 0; i < SIM_RULE_COUNT; i++)
+        printf("%10llu  %s\n", (unsigned long long)totals->judged[i], sim_rule_text((enum sim_rule)i));
     puts("rare paths:");
     for (unsigned i = 0; i < SIM_PATH_COUNT; i++)
         printf("%10llu  %s\n", (unsigned long long)totals->paths[i], sim_path_text((enum sim_path)i));
@@ -252,6 +257,14 @@ static void check_paths(const struct sim_totals *totals)
     for (unsigned i = 0; i < SIM_PATH_COUNT; i++)
         check(totals->paths[i] >= PATH_MIN, "reached %llu times: %s", (unsigned long long)totals->paths[i],
               sim_path_text((enum sim_path)i));
+}
+
+/* A rule that has no case holds in any engine. */
+static void check_rules(const struct sim_totals *totals)
+{
+    for (unsigned i = 0; i < SIM_RULE_COUNT; i++)
+        check(totals->judged[i] >= JUDGED_MIN, "judged %llu times: %s", (unsigned long long)totals->judged[i],
+              sim_rule_text((enum sim_rule)i));
 }
 
 /* A run in which little happens means nothing. */
@@ -268,7 +281,7 @@ static void check_traffic(const struct sim_totals *totals)
 static struct sim_totals run_promised(const char *which, const struct batch *batch)
 {
     const struct sim_totals totals = run_batch(batch);
-    check(totals.violations == 0, "%s: no rule was broken in %llu worlds from seed %llu on", which,
+    check(totals.violations == 0 && totals.worlds > 0, "%s: no rule was broken in %llu worlds from seed %llu on", which,
           (unsigned long long)totals.worlds, (unsigned long long)batch->first);
     if (totals.violations > 0) {
         printf("%llu violations, the first with seed %llu\n", (unsigned long long)totals.violations,
@@ -279,6 +292,18 @@ static struct sim_totals run_promised(const char *which, const struct batch *bat
 }
 
 /* ---- Modes ---- */
+
+/* Was there nothing in the worlds of a class that could have broken a rule? In those that are not promised a world ends with
+ * the first that is broken. */
+static void check_class_traffic(enum sim_class class, const struct sim_totals *totals)
+{
+    if (sim_class_is_promised(class) && totals->won < WON_PER_WORLD_MIN * totals->worlds)
+        check(false, "faults \"%s\": only %llu acquisitions were won", sim_class_text(class), (unsigned long long)totals->won);
+    for (unsigned i = 0; i < SIM_FAULT_COUNT; i++)
+        if (sim_fault_is_in((enum sim_fault_kind)i, class) && totals->faults[i] < CLASS_FAULT_MIN)
+            check(false, "faults \"%s\": only %llu times: %s", sim_class_text(class), (unsigned long long)totals->faults[i],
+                  sim_fault_text((enum sim_fault_kind)i));
+}
 
 /* A line of the table; the totals are added to the sum. */
 static void run_class(enum sim_class class, uint64_t worlds, struct sim_totals *sum)
@@ -296,6 +321,10 @@ static void run_class(enum sim_class class, uint64_t worlds, struct sim_totals *
         if (totals.violations > 0)
             explain(totals.first_seed, class);
     }
+    if (totals.unexpected > 0)
+        check(false, "faults \"%s\": %llu worlds broke another rule than it does", sim_class_text(class),
+              (unsigned long long)totals.unexpected);
+    check_class_traffic(class, &totals);
     sim_totals_add(sum, &totals);
 }
 
@@ -319,6 +348,7 @@ static void run_ci(struct sim_totals *sum)
     check_traffic(sum);
     run_classes(CI_CLASS_WORLDS, sum);
     check_paths(sum);
+    check_rules(sum);
 }
 
 static void run_soak(unsigned seconds, struct sim_totals *sum)
@@ -328,6 +358,7 @@ static void run_soak(unsigned seconds, struct sim_totals *sum)
                                  .until = now + (time_t)seconds };
     *sum = run_promised("fresh seeds", &batch);
     check_traffic(sum);
+    check_rules(sum);
 }
 
 /* In a broken build: worlds, one after the other, until one breaks a rule. */

@@ -14,6 +14,15 @@ const char *sim_path_text(enum sim_path path)
     return texts[path];
 }
 
+const char *sim_rule_text(enum sim_rule rule)
+{
+    static const char *const texts[] = {
+#define SIM_RULE_TEXT(name, text) text,
+        SIM_RULES(SIM_RULE_TEXT)
+    };
+    return texts[rule];
+}
+
 static unsigned count_bits(unsigned set)
 {
     unsigned count = 0;
@@ -93,10 +102,12 @@ static void saw_set(struct sim_world *world, const struct cluster_connection *co
     struct sim_token *token = sim_token_of(world, call->token, connection->client);
     const uint8_t bit = (uint8_t)(1 << connection->node);
     const bool was_seen = token->seen & bit;
-    if (token->client != connection->client)
-        sim_break(world, "S6: clients %u and %u use the same token", token->client, connection->client);
-    if (was_seen && count_bits(token->did) < redlock_quorum(world->options.node_count))
-        sim_break(world, "S6: client %u sends a token to node %u twice", connection->client, connection->node);
+    if (token->seen > 0)
+        sim_demand(world, SIM_RULE_S6_OWN, token->client == connection->client, "S6: clients %u and %u use the same token",
+                   token->client, connection->client);
+    if (was_seen)
+        sim_demand(world, SIM_RULE_S6_ONCE, count_bits(token->did) >= redlock_quorum(world->options.node_count),
+                   "S6: client %u sends a token to node %u twice", connection->client, connection->node);
     if (token->seen == 0)
         world->totals->attempts++;
     token->seen |= bit;
@@ -124,9 +135,10 @@ static struct sim_token *check_owner(struct sim_world *world, const struct clust
                                      const struct model_call *call)
 {
     struct sim_token *token = sim_token_of(world, call->token, connection->client);
-    if (call->did && token->client != connection->client)
-        sim_break(world, "S7: client %u does %s to the key of client %u on node %u", connection->client, call->name,
-                  token->client, connection->node);
+    if (call->did)
+        sim_demand(world, SIM_RULE_S7, token->client == connection->client,
+                   "S7: client %u does %s to the key of client %u on node %u", connection->client, call->name, token->client,
+                   connection->node);
     return token;
 }
 

@@ -90,9 +90,9 @@ static void check_idle(struct sim_world *world, struct sim_actor *actor)
 {
     const bool is_idle = redlock_idle(lock_of(world, actor));
     for (unsigned k = 0; is_idle && !actor->was_idle && k < world->options.node_count; k++)
-        if (token_left(world, actor, k))
-            sim_break(world, "S5: client %u forgets its token on node %u, which keeps %s from others", actor->client, k,
-                      sim_resource(actor->lock));
+        sim_demand(world, SIM_RULE_S5, !token_left(world, actor, k),
+                   "S5: client %u forgets its token on node %u, which keeps %s from others", actor->client, k,
+                   sim_resource(actor->lock));
     if (is_idle && !actor->was_idle)
         sim_holding_saw_idle(world, actor->client);
     actor->was_idle = is_idle;
@@ -106,9 +106,10 @@ static void check_guard(struct sim_world *world, unsigned client, unsigned node,
     const uint64_t for_ticket_ms = call->ticket > 0 && world->options.guard_ms > 0 ? 2 * (uint64_t)world->options.skew_ms : 0;
     const uint64_t guard_us = (world->options.guard_ms + for_ticket_ms) * MS, restarted_at = world->restarted_at[client][node];
     const uint64_t slack_us = guard_us / 1000 * world->options.drift_ppm / 1000 + MS;
-    if (restarted_at > 0 && now_of(world, client) + slack_us < restarted_at + guard_us)
-        sim_break(world, "S11: client %u asks node %u for a vote on %s, which has restarted within the guard", client, node,
-                  call->key);
+    if (restarted_at > 0)
+        sim_demand(world, SIM_RULE_S11_GUARD, now_of(world, client) + slack_us >= restarted_at + guard_us,
+                   "S11: client %u asks node %u for a vote on %s, which has restarted within the guard", client, node,
+                   call->key);
 }
 
 void sim_rules_saw_restart(struct sim_world *world, unsigned node)
@@ -152,9 +153,10 @@ static void check_vote(struct sim_world *world, unsigned client, unsigned node)
     if (trouble != REDLOCK_TROUBLE_RESTARTED && !redlock_node_votes(engine, node, now_us))
         return;
     said->is_known = true;
-    if (trouble == REDLOCK_TROUBLE_RESTARTED &&
-        now_us > said->changed_at + (uint64_t)world->options.guard_ms * MS + SLOW_GREETING_TTLS * ttl_us + SECOND)
-        sim_break(world, "S11: client %u gives node %u no vote, although it has not restarted", client, node);
+    if (trouble == REDLOCK_TROUBLE_RESTARTED)
+        sim_demand(world, SIM_RULE_S11_VOTE,
+                   now_us <= said->changed_at + (uint64_t)world->options.guard_ms * MS + SLOW_GREETING_TTLS * ttl_us + SECOND,
+                   "S11: client %u gives node %u no vote, although it has not restarted", client, node);
 }
 
 /* S16: the connection is closed as soon as that has been read. */
@@ -169,10 +171,10 @@ static void check_nonsense(struct sim_world *world, unsigned client, unsigned li
     if (connection && !connection->client_left && !connection->ended) {
         if (connection->to_client.count > 0 || connection->arrived.size > 0)
             return;
-        if (!(redlock_wants(&cluster->clients[client].engine, line) & REDLOCK_WANT_CLOSE))
-            sim_break(world, "S16: client %u keeps a connection to node %u by which nonsense came", client, connection->node);
-        else
-            sim_count(world, SIM_PATH_NONSENSE);
+        const bool closes = redlock_wants(&cluster->clients[client].engine, line) & REDLOCK_WANT_CLOSE;
+        sim_demand(world, SIM_RULE_S16, closes, "S16: client %u keeps a connection to node %u by which nonsense came", client,
+                   connection->node);
+        sim_count(world, SIM_PATH_NONSENSE);
     }
     world->nonsense[client][line] = 0;
 }
@@ -221,12 +223,14 @@ void sim_rules_saw_set(struct sim_world *world, const struct cluster_connection 
     if (!sim_class_is_promised(world->options.class) || connection->client_left || connection->ended)
         return; /* What comes late was right when it was sent. */
     const struct sim_token *left = call->did ? NULL : token_left(world, sim_actor_of(world, c, token->lock), k);
-    if (left && left != token)
-        sim_break(world, "S6: client %u sends a SET of %s to node %u, where an older token of the same lock may lie", c,
-                  call->key, k);
-    if (world->said[c][k].connection == connection->number && world->said[c][k].is_unfit)
-        sim_break(world, "S12: client %u asks node %u for a vote on %s, which is no master of its own, or does not say", c, k,
-                  call->key);
+    if (!call->did)
+        sim_demand(world, SIM_RULE_S6_OLDER, !left || left == token,
+                   "S6: client %u sends a SET of %s to node %u, where an older token of the same lock may lie", c,
+                   call->key, k);
+    if (world->said[c][k].connection == connection->number)
+        sim_demand(world, SIM_RULE_S12_UNFIT, !world->said[c][k].is_unfit,
+                   "S12: client %u asks node %u for a vote on %s, which is no master of its own, or does not say", c, k,
+                   call->key);
     check_guard(world, c, k, call);
 }
 
@@ -239,9 +243,10 @@ void sim_rules_saw_release(struct sim_world *world, const struct cluster_connect
     if (!call->did && token->misses[connection->node] < UINT8_MAX)
         token->misses[connection->node]++;
     redlock_token(lock_of(world, actor), text);
-    if (token->life == actor->life && strcmp(text, call->token) == 0 && actor->valid_until > now_of(world, actor->client))
-        sim_break(world, "S9: client %u removes its token from node %u although it holds %s", actor->client, connection->node,
-                  sim_resource(actor->lock));
+    if (actor->valid_until > now_of(world, actor->client))
+        sim_demand(world, SIM_RULE_S9_LEAVES, token->life != actor->life || strcmp(text, call->token) != 0,
+                   "S9: client %u removes its token from node %u although it holds %s", actor->client, connection->node,
+                   sim_resource(actor->lock));
 }
 
 /* ---- What is counted and promised ---- */
@@ -258,13 +263,13 @@ static uint64_t promised_until(const struct sim_world *world, const struct redlo
 static void check_grants(struct sim_world *world, const struct sim_actor *actor, unsigned granted, unsigned did)
 {
     const unsigned n = world->options.node_count;
-    if (count_bits(granted) < n / 2 + 1)
-        sim_break(world, "S1: client %u takes %u votes of %u nodes on %s for a quorum", actor->client, count_bits(granted), n,
-                  sim_resource(actor->lock));
+    sim_demand(world, SIM_RULE_S1, count_bits(granted) >= n / 2 + 1,
+               "S1: client %u takes %u votes of %u nodes on %s for a quorum", actor->client, count_bits(granted), n, sim_resource(actor->lock));
     for (unsigned k = 0; k < n; k++)
-        if (has(granted, k) && !has(did, k))
-            sim_break(world, "S3: client %u counts a vote of node %u on %s, which has not done what it was asked",
-                      actor->client, k, sim_resource(actor->lock));
+        if (has(granted, k))
+            sim_demand(world, SIM_RULE_S3, has(did, k),
+                       "S3: client %u counts a vote of node %u on %s, which has not done what it was asked", actor->client, k,
+                       sim_resource(actor->lock));
 }
 
 /* S12: looked at is what each of the two said on the connection by which it was asked. */
@@ -274,10 +279,12 @@ static void check_servers(struct sim_world *world, const struct sim_actor *actor
     const struct sim_said *said = world->said[actor->client];
     for (unsigned j = 0; j < world->options.node_count; j++)
         for (unsigned k = 0; k < j; k++)
-            if (has(granted, j) && has(granted, k) && said[j].connection == token->connection[j] &&
-                said[k].connection == token->connection[k] && strcmp(said[j].run_id, said[k].run_id) == 0)
-                sim_break(world, "S12: client %u counts two votes of one server on %s, as nodes %u and %u", actor->client,
-                          sim_resource(actor->lock), k, j);
+            if (said[j].run_id[0] != '\0' && strcmp(said[j].run_id, said[k].run_id) == 0)
+                sim_demand(world, SIM_RULE_S12_TWIN,
+                           !has(granted, j) || !has(granted, k) || said[j].connection != token->connection[j] ||
+                               said[k].connection != token->connection[k],
+                           "S12: client %u counts two votes of one server on %s, as nodes %u and %u", actor->client,
+                           sim_resource(actor->lock), k, j);
 }
 
 void sim_rules_saw_won(struct sim_world *world, const struct sim_actor *actor)
@@ -290,16 +297,16 @@ void sim_rules_saw_won(struct sim_world *world, const struct sim_actor *actor)
     const struct sim_token *token = sim_token_of(world, text, actor->client);
     check_grants(world, actor, round->granted, token->did);
     check_servers(world, actor, token, round->granted);
-    if (token->first_at < round->started_at)
-        sim_break(world, "S2: client %u reads the clock for %s after it has sent", actor->client, sim_resource(actor->lock));
-    if (valid_us == 0 || valid_us < (uint64_t)actor->min_validity_ms * MS)
-        sim_break(world, "S2: client %u wins %s with too little left", actor->client, sim_resource(actor->lock));
-    if (now_us + valid_us > promised_until(world, round, actor->ttl_ms))
-        sim_break(world, "S2: client %u takes %s for longer than TTL, drift and elapsed time allow", actor->client,
-                  sim_resource(actor->lock));
-    if (redlock_valid_us(lock, round->started_at - 1) > 0 || redlock_valid_us(lock, now_us + valid_us) > 0)
-        sim_break(world, "S10: client %u holds %s before its beginning or after its end", actor->client,
-                  sim_resource(actor->lock));
+    sim_demand(world, SIM_RULE_S2_CLOCK, token->first_at >= round->started_at,
+               "S2: client %u reads the clock for %s after it has sent", actor->client, sim_resource(actor->lock));
+    sim_demand(world, SIM_RULE_S2_LEFT, valid_us > 0 && valid_us >= (uint64_t)actor->min_validity_ms * MS,
+               "S2: client %u wins %s with too little left", actor->client, sim_resource(actor->lock));
+    sim_demand(world, SIM_RULE_S2_WON, now_us + valid_us <= promised_until(world, round, actor->ttl_ms),
+               "S2: client %u takes %s for longer than TTL, drift and elapsed time allow", actor->client,
+               sim_resource(actor->lock));
+    sim_demand(world, SIM_RULE_S10_ENDS,
+               redlock_valid_us(lock, round->started_at - 1) == 0 && redlock_valid_us(lock, now_us + valid_us) == 0,
+               "S10: client %u holds %s before its beginning or after its end", actor->client, sim_resource(actor->lock));
 }
 
 /* Which nodes have extended it since the round began? */
@@ -326,18 +333,22 @@ void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor, bo
         sim_count(world, SIM_PATH_RESTORED_COUNTS);
     if (by_keeper)
         sim_holding_saw_extended(world, actor, before, until);
-    if (ttl_ms > actor->ttl_ms)
-        sim_break(world, "S13: client %u keeps %s with a longer TTL than it has", actor->client, sim_resource(actor->lock));
-    if (!actor->adopted && before <= now_us)
-        sim_break(world, "S9: client %u extends %s, which was not held any more", actor->client, sim_resource(actor->lock));
-    if (until < before)
-        sim_break(world, "S9: client %u loses by an extension of %s what it was promised", actor->client,
-                  sim_resource(actor->lock));
-    if (now_us >= promised || until > (before > promised ? before : promised))
-        sim_break(world, "S2: client %u extends %s for longer than TTL, drift and elapsed time allow", actor->client,
-                  sim_resource(actor->lock));
-    if (++actor->extension_count > actor->extension_limit && actor->extension_limit > 0)
-        sim_break(world, "S13: client %u extends %s more often than the limit", actor->client, sim_resource(actor->lock));
+    if (by_keeper)
+        sim_demand(world, SIM_RULE_S13_TTL, ttl_ms <= actor->ttl_ms, "S13: client %u keeps %s with a longer TTL than it has",
+                   actor->client, sim_resource(actor->lock));
+    if (!actor->adopted) {
+        sim_demand(world, SIM_RULE_S9_HELD, before > now_us, "S9: client %u extends %s, which was not held any more",
+                   actor->client, sim_resource(actor->lock));
+        sim_demand(world, SIM_RULE_S9_KEEPS, until >= before, "S9: client %u loses by an extension of %s what it was promised",
+                   actor->client, sim_resource(actor->lock));
+    }
+    sim_demand(world, SIM_RULE_S2_EXTENDED, now_us < promised && until <= (before > promised ? before : promised),
+               "S2: client %u extends %s for longer than TTL, drift and elapsed time allow", actor->client,
+               sim_resource(actor->lock));
+    actor->extension_count++;
+    if (actor->extension_limit > 0)
+        sim_demand(world, SIM_RULE_S13_LIMIT, actor->extension_count <= actor->extension_limit,
+                   "S13: client %u extends %s more often than the limit", actor->client, sim_resource(actor->lock));
 }
 
 /* A ticket that was too small is corrected at once, but not twice in a row. */
@@ -364,14 +375,14 @@ void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor)
     if (actor->attempts == 0 || decided_at == 0 || is_corrected)
         return;
     const uint64_t took_us = decided_at - actor->round_at, pause_us = round->started_at - decided_at - took_us;
-    if (round->started_at - decided_at < took_us)
-        sim_break(world, "S14: client %u tries %s again sooner than the last round took", actor->client,
-                  sim_resource(actor->lock));
+    sim_demand(world, SIM_RULE_S14_PAUSE, round->started_at - decided_at >= took_us,
+               "S14: client %u tries %s again sooner than the last round took", actor->client, sim_resource(actor->lock));
     /* Who is woken comes as soon as he may. */
     actor->same_pauses = pause_us == actor->pause_us && !actor->is_woken ? actor->same_pauses + 1 : 0;
     actor->pause_us = pause_us;
-    if (actor->same_pauses >= SAME_PAUSES_MAX)
-        sim_break(world, "S14: the pauses of client %u before %s are all alike", actor->client, sim_resource(actor->lock));
+    if (!actor->is_woken)
+        sim_demand(world, SIM_RULE_S14_DICE, actor->same_pauses < SAME_PAUSES_MAX,
+                   "S14: the pauses of client %u before %s are all alike", actor->client, sim_resource(actor->lock));
 }
 
 void sim_rules_look_at_lock(struct sim_world *world, struct sim_actor *actor)
@@ -381,8 +392,10 @@ void sim_rules_look_at_lock(struct sim_world *world, struct sim_actor *actor)
     const uint64_t now_us = now_of(world, actor->client), valid_us = redlock_valid_us(lock, now_us);
     const unsigned votes = count_bits(round->granted) + count_bits(round->refused) + count_bits(round->unknown) +
                            count_bits(round->not_asked);
-    if (votes != count_bits((unsigned)(round->granted | round->refused | round->unknown | round->not_asked)))
-        sim_break(world, "S8: client %u counts a node's vote on %s twice", actor->client, sim_resource(actor->lock));
+    if (votes > 0)
+        sim_demand(world, SIM_RULE_S8,
+                   votes == count_bits((unsigned)(round->granted | round->refused | round->unknown | round->not_asked)),
+                   "S8: client %u counts a node's vote on %s twice", actor->client, sim_resource(actor->lock));
     actor->valid_until = valid_us > 0 ? now_us + valid_us : 0;
     actor->round_decided_at = round->decided_at;
     if (sim_class_is_promised(world->options.class))

@@ -37,13 +37,28 @@ void sim_mix_text(struct sim_world *world, const char *text)
         world->hash = (world->hash ^ (uint8_t)*text) * 1099511628211u;
 }
 
+static void break_rule(struct sim_world *world, const char *format, va_list arguments)
+{
+    if (!cluster_is_broken(world->cluster))
+        vsnprintf(world->cluster->broken, sizeof world->cluster->broken, format, arguments);
+}
+
 void sim_break(struct sim_world *world, const char *format, ...)
 {
     va_list arguments;
-    if (cluster_is_broken(world->cluster))
+    va_start(arguments, format);
+    break_rule(world, format, arguments);
+    va_end(arguments);
+}
+
+void sim_demand(struct sim_world *world, enum sim_rule rule, bool holds, const char *format, ...)
+{
+    va_list arguments;
+    world->totals->judged[rule]++;
+    if (holds)
         return;
     va_start(arguments, format);
-    vsnprintf(world->cluster->broken, sizeof world->cluster->broken, format, arguments);
+    break_rule(world, format, arguments);
     va_end(arguments);
 }
 
@@ -143,8 +158,8 @@ static void release(struct sim_world *world, struct sim_actor *actor)
     actor->deed = SIM_RELEASES;
     sim_holding_ends(actor);
     (void)cluster_release(world->cluster, actor->client, actor->lock);
-    if (cluster_valid_us(world->cluster, actor->client, actor->lock) > 0)
-        sim_break(world, "S10: client %u still holds %s after it has released it", actor->client, sim_resource(actor->lock));
+    sim_demand(world, SIM_RULE_S10_RELEASED, cluster_valid_us(world->cluster, actor->client, actor->lock) == 0,
+               "S10: client %u still holds %s after it has released it", actor->client, sim_resource(actor->lock));
 }
 
 static void note_request(struct sim_world *world, struct sim_actor *actor, const struct redlock_request *request)
@@ -223,17 +238,22 @@ static void ask_for_too_much(struct sim_world *world, struct sim_actor *actor)
     const struct redlock_request request = { .resource = name, .resource_size = strlen(name),
                                              .ttl_ms = world->options.guard_ms + 1 };
     const bool is_idle = redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)); /* Needs no name any more. */
-    if (world->options.guard_ms > 0 && is_idle &&
-        cluster_acquire(world->cluster, actor->client, actor->lock, &request) != REDLOCK_TTL_OVER_GUARD)
-        sim_break(world, "S11: client %u gets %s for longer than the guard", actor->client, name);
+    if (world->options.guard_ms == 0 || !is_idle)
+        return;
+    const enum redlock_status status = cluster_acquire(world->cluster, actor->client, actor->lock, &request);
+    sim_demand(world, SIM_RULE_S11_TTL, status == REDLOCK_TTL_OVER_GUARD, "S11: client %u gets %s for longer than the guard",
+               actor->client, name);
 }
 
 /* S9: what has ended is not extended. */
 static void extend_too_late(struct sim_world *world, struct sim_actor *actor)
 {
-    if (!actor->maybe_held &&
-        cluster_extend(world->cluster, actor->client, actor->lock, world->options.ttl_max_ms) == REDLOCK_OK)
-        sim_break(world, "S9: client %u may extend %s, which it does not hold", actor->client, sim_resource(actor->lock));
+    if (actor->maybe_held)
+        return;
+    const enum redlock_status status =
+        cluster_extend(world->cluster, actor->client, actor->lock, world->options.ttl_max_ms);
+    sim_demand(world, SIM_RULE_S9_ENDED, status != REDLOCK_OK, "S9: client %u may extend %s, which it does not hold",
+               actor->client, sim_resource(actor->lock));
 }
 
 static void extend(struct sim_world *world, struct sim_actor *actor)
@@ -481,8 +501,8 @@ static void must_come_to_rest(struct sim_world *world)
     struct cluster *cluster = world->cluster;
     const uint64_t until_us = cluster->now_us + settling_us(&world->options) + (uint64_t)world->options.pace * 60 * SECOND;
     while (!is_at_rest(world) && !cluster_is_broken(cluster)) {
-        if (cluster->now_us >= until_us)
-            sim_break(world, "liveness: an operation does not end although all faults are over");
+        sim_demand(world, SIM_RULE_LIVENESS, cluster->now_us < until_us,
+                   "liveness: an operation does not end although all faults are over");
         run_until(world, cluster->now_us + CALM_STEP_US * world->options.pace);
     }
 }
@@ -495,15 +515,17 @@ static void must_leave_nothing(struct sim_world *world)
     run_until(world, cluster->now_us + settling_us(&world->options));
     for (unsigned i = 0; i < world->actor_count; i++) {
         const struct sim_actor *actor = &world->actors[i];
-        if (!redlock_idle(cluster_lock(cluster, actor->client, actor->lock)))
-            sim_break(world, "client %u: the engine still knows something of %s", actor->client, sim_resource(actor->lock));
+        sim_demand(world, SIM_RULE_IDLE, redlock_idle(cluster_lock(cluster, actor->client, actor->lock)),
+                   "client %u: the engine still knows something of %s", actor->client, sim_resource(actor->lock));
     }
     for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
-        if (cluster_count_keys(cluster, sim_resource(i)) > 0)
-            sim_break(world, "a key of %s is left", sim_resource(i));
+        sim_demand(world, SIM_RULE_NO_KEY_LEFT, cluster_count_keys(cluster, sim_resource(i)) == 0, "a key of %s is left",
+                   sim_resource(i));
     sim_holding_must_leave_no_place(world);
-    if (cluster->connection_count > (size_t)world->options.client_count * world->options.node_count * CONNECTIONS_PER_LINK)
-        sim_break(world, "%u connections are left", (unsigned)cluster->connection_count);
+    sim_demand(world, SIM_RULE_FEW_CONNECTIONS,
+               cluster->connection_count <=
+                   (size_t)world->options.client_count * world->options.node_count * CONNECTIONS_PER_LINK,
+               "%u connections are left", (unsigned)cluster->connection_count);
 }
 
 static void must_work_again(struct sim_world *world)
@@ -518,9 +540,9 @@ static void must_work_again(struct sim_world *world)
         actor->names = 1;
         (void)cluster_acquire(cluster, c, 0, &request);
         (void)cluster_run_until_done(cluster, c, 0);
-        if (cluster_valid_us(cluster, c, 0) == 0)
-            sim_break(world, "client %u cannot acquire although all is well: %s", c,
-                      redlock_status_text(redlock_lock_status(cluster_lock(cluster, c, 0))));
+        sim_demand(world, SIM_RULE_WORKS_AGAIN, cluster_valid_us(cluster, c, 0) > 0,
+                   "client %u cannot acquire although all is well: %s", c,
+                   redlock_status_text(redlock_lock_status(cluster_lock(cluster, c, 0))));
         release(world, actor);
         (void)cluster_run_until_done(cluster, c, 0);
         run_until(world, cluster->now_us + 4 * (world->options.delay_us + world->options.jitter_us) + MS);
@@ -633,6 +655,16 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
     cluster->observer = (struct cluster_observer){ world, sim_saw_command, sim_saw_call };
 }
 
+/* Faults that are not promised to be safe break the exclusion or the order of tickets, and nothing else. */
+static bool is_expected(const struct sim_world *world)
+{
+    const char *broken = world->cluster->broken;
+    const bool is_order = strncmp(broken, "S15: ", 5) == 0, is_exclusion = strncmp(broken, "exclusion: ", 11) == 0;
+    if (sim_class_is_promised(world->options.class))
+        return false;
+    return is_order || (is_exclusion && !sim_class_is_about_tickets(world->options.class));
+}
+
 static void conclude(struct sim_world *world)
 {
     struct sim_outcome *outcome = world->outcome;
@@ -648,6 +680,9 @@ static void conclude(struct sim_world *world)
     totals->worlds++;
     totals->simulated_us += outcome->ended_us;
     totals->steps += world->cluster->step_count;
+    totals->judged[SIM_RULE_EXCLUSION] += world->cluster->exclusion_count;
+    totals->judged[SIM_RULE_PROMISE] += world->cluster->promise_count;
+    totals->unexpected += is_broken && !is_expected(world);
     if (is_broken && totals->violations++ == 0)
         totals->first_seed = world->options.seed;
 }

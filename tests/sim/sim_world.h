@@ -173,6 +173,9 @@ void sim_count(struct sim_world *world, enum sim_path path);
 void sim_mix(struct sim_world *world, uint64_t number);         /* Into the hash. */
 void sim_mix_text(struct sim_world *world, const char *text);
 void sim_break(struct sim_world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same unless it holds; that there was a case is counted. */
+void sim_demand(struct sim_world *world, enum sim_rule rule, bool holds, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 void sim_tell(struct sim_world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct sim_actor *sim_actor_of(struct sim_world *world, unsigned client, unsigned lock);
 bool sim_others_hold(const struct sim_world *world, const struct sim_actor *actor);   /* One of its resources. */
