@@ -37,7 +37,7 @@ static bool is_open(const struct redlock *r, unsigned k)
 }
 
 /* Opens the ears, or keeps them open until its next attempt, for a lock that can wait. */
-static bool listen(struct redlock *r, struct redlock_lock *lock)
+static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 {
     if (!r->config.wake_ups || lock->arrived_at == 0 || !draw_name(r)) return false;
     r->listen_until = later(r->listen_until, later(lock->retry_at, r->now_us + (uint64_t)LISTEN_MS * 1000));
@@ -83,12 +83,12 @@ static bool schedule(struct redlock *r, struct redlock_lock *lock)
     return true;
 }
 
-static void wait(struct redlock *r, struct redlock_lock *lock)
+static void begin_waiting(struct redlock *r, struct redlock_lock *lock)
 {
     lock_set_phase(lock, PHASE_WAITING);
     queue_add(&r->waiting, lock, SLOT_DONE);
     lock->woken = 0;
-    if (!listen(r, lock)) return;
+    if (!begin_listening(r, lock)) return;
     for (unsigned k = 0; k < r->node_count; k++)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
 }
@@ -96,7 +96,7 @@ static void wait(struct redlock *r, struct redlock_lock *lock)
 bool waiter_begin(struct redlock *r, struct redlock_lock *lock)
 {
     if (!schedule(r, lock)) return false;
-    wait(r, lock);
+    begin_waiting(r, lock);
     return true;
 }
 
@@ -115,12 +115,12 @@ bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
     uint64_t took = lock->round.decided_at - lock->round.started_at;
 
     if (lock->yields_to != waiter_hash(lock) || lock->wait_until == 0) return false;
-    if (!listen(r, lock)) return false;     /* Ears that are closed, since it has never waited, open meanwhile. */
+    if (!begin_listening(r, lock)) return false;     /* Ears that are closed, since it has never waited, open meanwhile. */
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
     lock->retry_at = r->now_us + YIELD_ROUNDS * took + pause_us(r, lock->refusals);
     lock->retry_at = sooner(lock->retry_at, lock->wait_until);
-    wait(r, lock);
+    begin_waiting(r, lock);
     return true;
 }
 

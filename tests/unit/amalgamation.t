@@ -20,6 +20,18 @@ compiles() {
     (cd "$made" && "$1" "-std=$2" $warnings -O2 -c -o "${3%.c}.o" "$3")
 }
 
+# With the names of the system's headers before ours, as a forced include or a precompiled header has it.
+compiles_behind_system_headers() {
+    for header in arpa/inet ctype dirent errno fcntl inttypes math netdb netinet/in poll pthread sched search signal stdio stdlib \
+        string strings sys/mman sys/select sys/socket sys/stat sys/time sys/uio sys/wait syslog termios time unistd wchar; do
+        echo "#include <$header.h>"
+    done >"$made/system.h"
+    for file in redlock redlock_client redlock_keeper; do
+        # shellcheck disable=SC2086    # The warnings are several words.
+        (cd "$made" && "$1" -D_GNU_SOURCE -include ./system.h $warnings -fsyntax-only $file.c) || return 1
+    done
+}
+
 write_program() {
     cat <<'END'
 #include "redlock_client.h"
@@ -57,6 +69,7 @@ for compiler in gcc clang; do
         skip "it compiles with $compiler, and a program with it" "no $compiler here"
         continue
     fi
+    check "it compiles behind the headers of the system with $compiler" compiles_behind_system_headers $compiler
     for standard in c99 c11; do
         for file in redlock.c redlock_client.c redlock_keeper.c; do
             check "$file compiles as $standard with $compiler, without a warning" compiles $compiler $standard $file
