@@ -130,10 +130,13 @@ static void ask_to_acquire(struct redlock *r, struct redlock_lock *lock, unsigne
 
 void lock_clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
+    struct redlock_stake *stake = &lock->stakes[k];
+    bool is_over = lock->phase == PHASE_IDLE || lock->phase == PHASE_RELEASING;     /* So that it needs no place any more. */
+
     stake_set(lock, k, STAKE_NONE);
-    if (lock->stakes[k].want == WIRE_RELEASE) stake_want_nothing(r, lock, k);
-    if ((lock->waits & bit_of(k)) && !lock_is_trying(lock)) stake_owe(r, lock, k);
-    if (lock->phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
+    if (stake->want == WIRE_RELEASE || stake->want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
+    if ((lock->waits & bit_of(k)) && is_over) stake_owe(r, lock, k);
+    if (lock->phase == PHASE_EXTENDING || lock->phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     if (lock->phase == PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING)
         ask_to_acquire(r, lock, k);
     if (lock->phase == PHASE_WAITING) waiter_line_up(r, lock, k);
@@ -446,10 +449,7 @@ static void answer_acquire(struct redlock *r, const struct answer *a)
     if (a->current && a->trouble == REDLOCK_TROUBLE_AHEAD)
         lock->is_ahead = lock->ticket > lock->round.started_at + lock->wall_offset_us;
     if (a->meaning != WIRE_REFUSED) return;
-    if (state == STAKE_PLACED || state == STAKE_OWED) {
-        stake_set(lock, a->k, STAKE_NONE);
-        stake_want_nothing(r, lock, a->k);
-    }
+    if (state == STAKE_PLACED || state == STAKE_OWED) lock_clear_stake(r, lock, a->k);
     if (a->current && is_wanted) learn_from_refusal(r, a);
     if (a->current && lock->phase == PHASE_WAITING) waiter_line_up(r, lock, a->k);
 }

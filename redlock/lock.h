@@ -141,7 +141,7 @@ REDLOCK_PRIVATE void lock_begin_extension(struct redlock *r, struct redlock_lock
 /* Has node k a vote, on a ticket or without, or is it not yet known whether it has? Then the command waits in its queue. */
 REDLOCK_PRIVATE bool lock_may_ask(const struct redlock *r, unsigned k, bool for_ticket);
 
-/* Nothing of ours is on node k any more. An attempt, or a release, that waited for that goes on. */
+/* Nothing of ours is on node k any more. What waited for that goes on; what was to be done to it there is not. */
 REDLOCK_PRIVATE void lock_clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
 /* Has what just happened decided the round? */

@@ -216,6 +216,55 @@ TEST(a_release_waits_for_no_more_than_an_older_one_to_be_answered)
     release_behind_an_older_one("-MISCONF no\r\n", REDLOCK_VOTE_UNKNOWN);
 }
 
+/* Node 2 is slow. Its pipeline is full with the acquires of lock 0, which a rival there has, and of others: what more is wanted
+ * of it waits, while it is already on its way that there is nothing of lock 0. */
+static void acquire_through_a_full_pipeline(struct cluster *cluster, uint32_t wait_ms)
+{
+    char name[] = "gate 0";
+
+    DELAY_US(2, 150000);
+    RIVAL(2, "door", 200);
+    START_ACQUIRE(0, "door", 10000, wait_ms);
+    for (unsigned i = 1; i < REDLOCK_PIPELINE_MIN; i++, name[5]++) START_ACQUIRE_LOCK(0, i, name, 10000, 0);
+}
+
+TEST(a_release_does_not_wait_for_a_node_that_refused_meanwhile)
+{
+    CLUSTER_OF(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN);
+    acquire_through_a_full_pipeline(cluster, 0);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    DOWN(1);
+    RUN_MS(1);
+    START_RELEASE(0);
+    RUN_MS(310);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+TEST(an_extension_does_not_wait_for_a_node_that_refused_meanwhile)
+{
+    CLUSTER_OF(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN; config.node_timeout_ms = 2000);
+    cluster->no_promise = true;
+    acquire_through_a_full_pipeline(cluster, 0);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    REMOVE_KEYS(1);
+    START_EXTEND(0, 10000);
+    RUN_MS(700);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+}
+
+TEST(an_attempt_asks_a_node_again_that_refused_the_last_one_late)
+{
+    CLUSTER_OF(3, 1, config.pipeline = REDLOCK_PIPELINE_MIN; config.node_timeout_ms = 2000);
+    RIVAL(0, "door", 20);
+    RIVAL(1, "door", 60000);
+    acquire_through_a_full_pipeline(cluster, 1000);
+    RUN_MS(700);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_GRANTED);
+}
+
 TEST(an_attempt_does_not_wait_for_a_dead_node_with_a_debt)
 {
     CLUSTER(3);

@@ -63,6 +63,29 @@ TEST(who_has_waited_in_vain_or_was_cancelled_gives_back_all_places)
     }
 }
 
+/* Node 2 is slow and its pipeline full: the release, which would give back the place, waits while the refusal is on its way. */
+TEST(a_place_is_given_back_although_a_late_refusal_made_the_release_needless)
+{
+    char name[] = "gate 0";
+
+    CLUSTER_OF(3, 1, config.wake_ups = true; config.pipeline = REDLOCK_PIPELINE_MIN; config.retry_ms = 20);
+    RIVAL_ON_ALL("door", 60000);
+    START_ACQUIRE(0, "door", 10000, 20000);
+    RUN_MS(100);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 1);
+    DELAY_ALL_US(5000);
+    DELAY_US(2, 200000);
+    const unsigned tries = LOCK(0)->round.number;
+    for (unsigned ms = 0; ms < 1000 && LOCK(0)->round.number == tries; ms++) RUN_MS(1);
+    for (unsigned i = 1; i < REDLOCK_PIPELINE_MIN; i++, name[5]++) START_ACQUIRE_LOCK(0, i, name, 10000, 0);
+    RUN_MS(50);
+    cluster_cancel(cluster, 0, 0);
+    RUN_MS(2000);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 0);
+    EXPECT_RIVAL_KEY(2, "door");
+    CHECK(IDLE(0));
+}
+
 /* Or a crowd that loses would wake each other without end. */
 TEST(the_release_of_a_lost_attempt_wakes_nobody)
 {
