@@ -47,6 +47,13 @@ static void say(struct redlock_node *node, enum redlock_trouble trouble, const c
     node_lose(node, trouble, text, length_of(text, REDLOCK_ERROR_MAX));
 }
 
+/* One that was good has not failed when it is needed no more, and may be back at once. */
+static void part(struct redlock_node *node)
+{
+    if (node->state == NODE_READY) node->failures = 0;
+    node_lose(node, REDLOCK_TROUBLE_NEW, NULL, 0);
+}
+
 bool node_tick(struct redlock_node *node, const struct redlock_config *config, bool is_needed, uint64_t now_us)
 {
     bool overdue = now_us >= node->alarm_at;
@@ -70,7 +77,7 @@ bool node_tick(struct redlock_node *node, const struct redlock_config *config, b
     default:
         return false;
     }
-    if (!overdue && !is_needed) node_lose(node, REDLOCK_TROUBLE_NEW, NULL, 0);
+    if (!overdue && !is_needed) part(node);
     return overdue || !is_needed;
 }
 

@@ -86,6 +86,21 @@ TEST(a_place_is_given_back_although_a_late_refusal_made_the_release_needless)
     CHECK(IDLE(0));
 }
 
+/* It was closed because nobody waited any more, again and again: it has not failed so often. */
+TEST(an_ear_that_was_needed_no_more_opens_at_once_when_it_is_needed)
+{
+    CLUSTER_OF(3, 1, config.wake_ups = true; config.retry_ms = 60000);
+    RIVAL_ON_ALL("door", 1000000);
+    for (unsigned i = 0; i < 12; i++) {
+        TAP_CONTEXT("the time before that: %u", i);
+        START_ACQUIRE(0, "door", 10000, 5000);
+        RUN_MS(10);
+        for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 1);
+        cluster_cancel(cluster, 0, 0);
+        RUN_MS(10100);
+    }
+}
+
 /* Or a crowd that loses would wake each other without end. */
 TEST(the_release_of_a_lost_attempt_wakes_nobody)
 {
