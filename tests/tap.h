@@ -29,7 +29,8 @@ struct tap_test {
 
 static struct {
     struct tap_test *first, **end;
-    int complaints;      /* Of the running test. */
+    int checks;          /* That the running test has made. */
+    int complaints;      /* Of them. */
     const char *skipped; /* Why it was. */
     char context[160];   /* See TAP_CONTEXT. */
 } tap;
@@ -45,6 +46,7 @@ static struct {
 
 #define TAP_CHECK(good, ...)                               \
     do {                                                   \
+        tap.checks++;                                      \
         if (!(good)) {                                     \
             tap_complain(__FILE__, __LINE__, __VA_ARGS__); \
             return;                                        \
@@ -129,6 +131,7 @@ static inline void tap_show(const char *label, const void *data, size_t size)
 static inline bool tap_same(const char *file, int line, const char *complaint, const void *actual, size_t actual_size,
                             const void *expected, size_t expected_size)
 {
+    tap.checks++;
     if (actual_size == expected_size && (actual_size == 0 || memcmp(actual, expected, actual_size) == 0))
         return true;
     tap_complain(file, line, "%s", complaint);
@@ -160,10 +163,12 @@ static inline bool tap_run(const struct tap_test *test, int number)
 {
     char title[TAP_NAME_MAX];
     tap_title(title, test->name);
-    tap.complaints = 0;
+    tap.checks = tap.complaints = 0;
     tap.skipped = NULL;
     tap.context[0] = '\0';
     test->run();
+    if (tap.checks == 0 && !tap.skipped)
+        tap_complain(__FILE__, __LINE__, "this test has checked nothing, so it could not fail");
     if (tap.complaints > TAP_COMPLAINTS_MAX)
         printf("# ... and %d more\n", tap.complaints - TAP_COMPLAINTS_MAX);
     printf("%s %d - %s", tap.complaints > 0 ? "not ok" : "ok", number, title);
