@@ -59,6 +59,17 @@ people_are_spared() {
 }
 check 'control codes in a resource do not reach the terminal' people_are_spared
 
+# DEL; CSI as C1; forms that are too long; a surrogate; numbers that are too large; two that are well; one that is cut off.
+no_ill_formed_character() {
+    name=$(printf 'x\177 \302\233 \300\200 \340\200\200 \355\240\200 \360\200\200\200 \364\220\200\200 \365\200 \342\202\254 \302\251 \342\202')
+    shown='x\x7f \xc2\x9b \xc0\x80 \xe0\x80\x80 \xed\xa0\x80 \xf0\x80\x80\x80 \xf4\x90\x80\x80 \xf5\x80 € © \xe2\x82: held'
+    is 0 acquire --guard 0 "$name" && is 1 acquire --guard 0 "$name" && grep -qF "$shown" "$directory/err" &&
+    is 1 acquire --guard 0 --json "$name" &&
+    json out '$j->{resource} eq "x\x7f \x9b \xc0\x80 \xe0\x80\x80 \xed\xa0\x80 \xf0\x80\x80\x80 " .
+        "\xf4\x90\x80\x80 \xf5\x80 \x{20ac} \xa9 \xe2\x82"'
+}
+check 'nor do characters that are none, or are one in disguise, and JSON is still right' no_ill_formed_character
+
 unprinted_token() {
     "$redlock" acquire --guard 0 door-4 >/dev/full 2>"$directory/err"
     [ $? = 22 ] && says 'token could not be written, so the lock is released' &&
@@ -108,6 +119,17 @@ extends() {
     json out '$j->{status} eq "OK" && $j->{valid_ms} > 50000 && $j->{confirmed} >= 3'
 }
 check 'extend lets the TTL begin anew' extends
+
+tells_more() {
+    is 0 acquire --guard 0 -t 3s door-v && token=$(token) || return 1
+    is 0 extend --guard 0 -v -t 60s door-v "$token" && says 'door-v: extended.* 5[0-9]\.[0-9] s' || return 1
+    on 4 STOP
+    is 0 release --guard 0 -v --node-timeout 200ms door-v "$token"
+    good=$?
+    on 4 CONT
+    [ $good = 0 ] && says 'door-v: released on 4 of 5 nodes' && says 'node 4 '
+}
+check 'extend -v tells for how long, release -v which node did not release' tells_more
 
 extends_only_ours() {
     is 0 acquire --guard 0 -t 3s door-6 && is 1 extend --guard 0 -t 60s door-6 $other &&
@@ -195,6 +217,22 @@ status_odd() {
     json out '$j->{nodes}[1]{value} eq "foreign" && exists $j->{nodes}[1]{ttl_ms} && !defined $j->{nodes}[1]{ttl_ms}'
 }
 check 'status tells keys of another type, without a TTL, and of other programs' status_odd
+
+status_for_ever() {
+    everywhere SET door-15 foreign >/dev/null
+    is 1 status --guard 0 door-15 && prints '^door-15: held by foreign for ever \(no TTL\) on 5 of 5 nodes' &&
+    is 1 status --guard 0 --json door-15 && json out 'exists $j->{ttl_ms} && !defined $j->{ttl_ms}'
+}
+check 'status of a key without a TTL: held for ever' status_for_ever
+
+status_of_the_silent() {
+    on 4 STOP
+    is 0 status --guard 0 --node-timeout 300ms door-free && is 0 status --guard 0 --node-timeout 300ms --json door-free
+    good=$?
+    on 4 CONT
+    [ $good = 0 ] && json out '$j->{verdict} eq "free" && $j->{nodes}[4]{state} eq "unknown"'
+}
+check 'status does without a node that does not answer, and says that it knows nothing of it' status_of_the_silent
 
 status_without_vote() {
     is 0 status --guard 10m door-free && prints 'node 0 .*free \(no vote: restarted [0-9]+ s ago'

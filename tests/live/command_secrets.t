@@ -57,6 +57,7 @@ mistakes() {
     says 'user alice has no password' &&
     : >"$directory/empty" && is 125 acquire --password-file "$directory/empty" door &&
     says 'begins with an empty line' &&
+    is 125 acquire --password-file "$directory" door && says "cannot read the password file $directory" &&
     perl -e 'print "x" x 600' >"$directory/long" && is 125 acquire --password-file "$directory/long" door &&
     says 'too long'
 }

@@ -409,6 +409,32 @@ TEST(a_bad_address_is_named_with_its_place_in_the_list)
     }
 }
 
+TEST(what_is_wrong_with_an_address_need_not_be_told_and_is_cut_when_it_is_long)
+{
+    struct redlock_mistake mistake;
+    char list[2 * sizeof mistake.text + 8] = "unix:";
+    CHECK_STATUS(redlock_open(&alice, "a,127.0.0.1:70000", NULL, NULL), REDLOCK_BAD_ADDRESS);
+    memset(list + 5, 'x', sizeof list - 6);
+    memset(&mistake, 'x', sizeof mistake);
+    CHECK_STATUS(redlock_open(&alice, list, NULL, &mistake), REDLOCK_BAD_ADDRESS);
+    CHECK(memchr(mistake.text, '\0', sizeof mistake.text) != NULL);
+}
+
+TEST(the_nodes_of_a_list_are_parted_by_commas_and_white_space_of_any_kind)
+{
+    char list[128];
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    snprintf(list, sizeof list, "\r\n\t127.0.0.1:%d,\n\t 127.0.0.1:%d\r\n127.0.0.1:%d\n", nodes[0].port, nodes[1].port,
+             nodes[2].port);
+    CHECK(join(&alice, list));
+    CHECK_INT(redlock_node_count(&alice), 3);
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "parted", TTL_MS, 0), REDLOCK_OK);
+    for (unsigned k = 0; k < 3; k++) CHECK(key_is(&nodes[k], "parted", token_of(&lock)));
+    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+}
+
 TEST(a_list_has_1_to_15_nodes)
 {
     CHECK_STATUS(redlock_open(&alice, "", NULL, NULL), REDLOCK_BAD_NODE_COUNT);
@@ -805,6 +831,20 @@ TEST(connecting_ahead_tells_whether_a_quorum_has_a_vote)
     snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", nodes[0].port, free_port(), free_port());
     CHECK(open_client(&alice, list));
     CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_NO_QUORUM);
+    redlock_close(&alice, CLOSE_MS);
+}
+
+TEST(connecting_ahead_ends_in_its_time_where_nodes_hang)
+{
+    CHECK(open_client(&alice, node_list));
+    for (unsigned k = 0; k < NODES; k++) server_freeze(&nodes[k]);
+    uint64_t begun_at = clock_ms();
+    enum redlock_status status = redlock_connect(&alice, 300);
+    uint64_t took_ms = clock_ms() - begun_at;
+    for (unsigned k = 0; k < NODES; k++) server_thaw(&nodes[k]);
+    CHECK_STATUS(status, REDLOCK_NO_QUORUM);
+    CHECK(took_ms >= 300 && took_ms < PATIENCE_MS);
+    CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
 }
 

@@ -414,6 +414,22 @@ TEST(a_lock_forgotten_in_the_middle_does_not_disturb_the_next)
 
 enum { TURNS_OF_A_SLEEPER = 40 };    /* In 300 ms. One that spins takes thousands. */
 
+TEST(a_loop_that_has_just_begun_something_does_not_sleep_before_it_has_connected)
+{
+    struct redlock_lock lock;
+    const struct redlock_request request = { .resource = "begun", .resource_size = strlen("begun"), .ttl_ms = TTL_MS };
+    redlock_lock_init(&lock);
+    CHECK(open_client(&alice, node_list));
+    CHECK_STATUS(redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us()), REDLOCK_OK);
+    CHECK_INT(redlock_poll_ms(&alice), 0);
+    CHECK_INT(redlock_fd(&alice, 0), -1);
+    CHECK_STATUS(finish(&alice, &lock), REDLOCK_OK);
+    CHECK(redlock_poll_ms(&alice) != 0);
+    CHECK_STATUS(release(&alice, &lock), REDLOCK_OK);
+    CHECK(becomes_idle(&alice, &lock));
+    redlock_close(&alice, CLOSE_MS);
+}
+
 TEST(a_loop_with_nothing_to_do_sleeps)
 {
     struct redlock_lock lock;

@@ -61,6 +61,23 @@ TEST(another_thread_ends_a_wait_and_nothing_is_left_of_it)
     CHECK(key_is_gone(nodes, NODES, "waited-for:waiters"));
 }
 
+TEST(another_thread_ends_the_wait_for_connections)
+{
+    struct redlock_options options = throw_away_options();
+    pthread_t thread;
+    options.interruptible = true;
+    CHECK_STATUS(redlock_open(&alice, node_list, &options, NULL), REDLOCK_OK);
+    for (unsigned k = 0; k < NODES; k++) server_freeze(&nodes[k]);
+    bool is_begun = pthread_create(&thread, NULL, interrupt_a_little_later, &alice) == 0;
+    enum redlock_status status = redlock_connect(&alice, PATIENCE_MS);
+    if (is_begun) pthread_join(thread, NULL);
+    for (unsigned k = 0; k < NODES; k++) server_thaw(&nodes[k]);
+    CHECK(is_begun);
+    CHECK_STATUS(status, REDLOCK_CANCELLED);
+    CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+}
+
 static void interrupt_alice(int number)
 {
     (void)number;

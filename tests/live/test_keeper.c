@@ -188,6 +188,55 @@ TEST(a_keeper_that_is_stopped_without_releasing_abandons_its_locks)
     redlock_close(&bob, CLOSE_MS);
 }
 
+TEST(a_keeper_that_is_stopped_releases_more_locks_than_a_client_keeps_the_debts_of)
+{
+    enum { COUNT = REDLOCK_PARTED_MAX + 1 };
+    static struct redlock_kept kept[COUNT];
+    static char names[COUNT][16];
+    CHECK(start_keeper());
+    for (unsigned i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "one-of-%u", i);
+        CHECK_STATUS(take(&kept[i], names[i], TTL_MS, PATIENCE_MS), REDLOCK_OK);
+    }
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+    for (unsigned i = 0; i < COUNT; i++) CHECK(key_is_gone(nodes, NODES, names[i]));
+}
+
+TEST(a_keeper_that_cannot_release_in_time_says_so_when_it_is_stopped)
+{
+    struct redlock_kept kept;
+    CHECK(start_keeper());
+    CHECK_STATUS(take(&kept, "unreleased", SHORT_MS, PATIENCE_MS), REDLOCK_OK);
+    for (unsigned k = 0; k < NODES; k++) server_freeze(&nodes[k]);
+    uint64_t begun_at = clock_ms();
+    enum redlock_status status = redlock_keeper_stop(&keeper, true, 100);
+    uint64_t took_ms = clock_ms() - begun_at;
+    for (unsigned k = 0; k < NODES; k++) server_thaw(&nodes[k]);
+    CHECK_STATUS(status, REDLOCK_NO_QUORUM);
+    CHECK(took_ms < PATIENCE_MS);
+    CHECK_SOON(key_is_gone(nodes, NODES, "unreleased"));
+}
+
+TEST(a_lock_that_a_keeper_holds_or_a_request_that_is_wrong_is_refused_at_once)
+{
+    struct redlock_request request = { .resource = "twice", .resource_size = strlen("twice"), .ttl_ms = TTL_MS, .ticket = true,
+                                       .wall_us = redlock_wall_us() };
+    struct redlock_kept kept;
+    CHECK(start_keeper());
+    redlock_kept_init(&kept);
+    CHECK_STATUS(redlock_keeper_acquire(&keeper, &kept, &request, 0), REDLOCK_OK);
+    CHECK_INT(redlock_keeper_ticket(&keeper, &kept), request.wall_us);
+    CHECK_STATUS(redlock_keeper_acquire(&keeper, &kept, &request, 0), REDLOCK_BAD_STATE);
+    redlock_keeper_cancel(&keeper, &kept);  /* There is nothing to be cancelled. */
+    CHECK_STATUS(redlock_keeper_status(&keeper, &kept), REDLOCK_OK);
+    CHECK_STATUS(redlock_keeper_release(&keeper, &kept, NULL), REDLOCK_OK);
+    request.ttl_ms = 0;
+    CHECK_STATUS(redlock_keeper_acquire(&keeper, &kept, &request, 0), REDLOCK_BAD_TTL);
+    CHECK_INT(redlock_keeper_valid_ms(&keeper, &kept), 0);
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+    CHECK(key_is_gone(nodes, NODES, "twice"));
+}
+
 TEST(the_keeper_learns_that_a_lock_is_lost)
 {
     struct redlock_kept kept;
@@ -257,8 +306,18 @@ struct waiter {
 static void *wait_in_vain(void *context)
 {
     struct waiter *waiter = context;
-    waiter->status = take(&waiter->kept, "in-vain", TTL_MS, REDLOCK_FOREVER);
+    const struct redlock_request request = {
+        .resource = "in-vain", .resource_size = strlen("in-vain"), .ttl_ms = TTL_MS, .wait_ms = REDLOCK_FOREVER
+    };
+    waiter->status = redlock_keeper_acquire(&keeper, &waiter->kept, &request, 0);
     return NULL;
+}
+
+static bool begins_to_wait(struct waiter *waiter)
+{
+    uint64_t until = clock_ms() + PATIENCE_MS;
+    while (redlock_keeper_status(&keeper, &waiter->kept) != REDLOCK_PENDING && clock_ms() < until) nap_ms(10);
+    return redlock_keeper_status(&keeper, &waiter->kept) == REDLOCK_PENDING;
 }
 
 static void check_wait_ends(void (*end)(struct waiter *waiter))
@@ -266,12 +325,17 @@ static void check_wait_ends(void (*end)(struct waiter *waiter))
     struct waiter waiter;
     pthread_t thread;
     take_away("in-vain");
+    redlock_kept_init(&waiter.kept);
     CHECK(start_keeper());
     CHECK_INT(pthread_create(&thread, NULL, wait_in_vain, &waiter), 0);
+    bool has_waited = begins_to_wait(&waiter);
     nap_ms(300);
+    uint32_t valid_ms = redlock_keeper_valid_ms(&keeper, &waiter.kept);
     end(&waiter);
     pthread_join(thread, NULL);
     CHECK_STATUS(waiter.status, REDLOCK_CANCELLED);
+    CHECK(has_waited);
+    CHECK_INT(valid_ms, 0);
     CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_FORKED);     /* It was stopped. */
 }
 
