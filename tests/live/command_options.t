@@ -23,8 +23,8 @@ help_is_shown() {
     common='node resource guard node-timeout trust-unknown user password-file json trace verbose help version'
     # shellcheck disable=SC2086    # Several words.
     {
-        help_names_the_options run $common wait ttl grace max-hold max-extensions drift retry $ticket no-wake-ups &&
-        help_names_the_options acquire $common wait ttl drift retry $ticket no-wake-ups &&
+        help_names_the_options run $common wait ttl grace max-hold max-extensions drift retry $ticket no-wake-ups quiet &&
+        help_names_the_options acquire $common wait ttl drift retry $ticket no-wake-ups quiet &&
         help_names_the_options extend $common ttl drift &&
         help_names_the_options release $common no-wake-ups &&
         help_names_the_options status $common skew
@@ -47,8 +47,11 @@ manuals() {
     for function in $(grep -hoE '\bredlock_[a-z_]+\(' redlock/redlock*.h | tr -d '(' | sort -u); do
         grep -Eq "^\.F[no] $function( |$)" tools/man/redlock.3 || { echo "redlock.3 lacks $function()"; return 1; }
     done
+    awk -F '[ ,(]+' '/^ *X\([0-9]/ { print "REDLOCK_" $4 }' redlock/redlock.h | while read -r status; do
+        grep -qw "$status" tools/man/redlock.3 || { echo "redlock.3 lacks $status"; exit 1; }
+    done
 }
-check 'the manuals name every option and every function' manuals
+check 'the manuals name every option, every function and every status' manuals
 
 # ---- Wrong words ----
 

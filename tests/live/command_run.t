@@ -31,6 +31,16 @@ is_not_acquired() {
 }
 check 'a lock that is not to be had in time is 124, and nothing is run' is_not_acquired
 
+says_nothing() { [ ! -s "$directory/err" ] || { cat "$directory/err"; return 1; }; }
+is_quiet() {
+    is 124 run --guard 0 --quiet --wait 0 taken -- true && says_nothing &&
+    is 124 run --guard 0 -q --wait 200ms taken -- true && says_nothing && is 1 acquire --guard 0 -q taken && says_nothing &&
+    is 124 run --guard 0 -q -v --wait 0 taken -- true && says 'held by somebody else' &&
+    is 124 run -q --wait 0 --guard 10m taken -- true && says 'no quorum' &&
+    is 127 run -q --guard 0 door -- no-such-command && says 'cannot run'
+}
+check '--quiet is silent about a lock that somebody else holds, and about nothing else' is_quiet
+
 # ---- What the command gets ----
 
 environment() {

@@ -97,16 +97,6 @@ tools_include_public_headers_only() {
         sort -u "$made/list" | grep -vxE '(\.\./)*(redlock/redlock(_client|_fence|_keeper)?|resp/resp)\.h' | nothing
 }
 
-# The macro that lists the statuses, and what is declared REDLOCK_ or redlock_ something at the start of a line.
-manual_tells_every_status_and_function() {
-    {
-        sed -n 's/^ *X([0-9]*, *\([A-Z_]*\),.*/REDLOCK_\1/p' redlock/redlock.h
-        sed -n 's/^[a-z].*[ *]\(redlock_[a-z_]*\)(.*/\1/p' redlock/redlock*.h
-    } >"$made/list"
-    [ "$(wc -l <"$made/list")" -gt 80 ] && grep -oE 'redlock_[a-z_]+|REDLOCK_[A-Z_]+' tools/man/redlock.3 | sort -u >"$made/told" &&
-        sort -u "$made/list" | grep -vxFf "$made/told" | nothing
-}
-
 check 'the library can be built by make, elsewhere and without sanitizers' build_library
 check 'the library is three objects' has_three_objects
 check 'only the keeper needs threads' only_the_keeper_needs_threads
@@ -139,7 +129,6 @@ for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h
     done
 done
 
-check 'the manual tells every status and every function' manual_tells_every_status_and_function
 check 'net/ is the only folder that includes a POSIX header' core_includes_freestanding_headers_only
 check 'the tools include public headers only' tools_include_public_headers_only
 finish

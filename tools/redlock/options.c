@@ -58,6 +58,7 @@ const struct option_row option_rows[] = {
     { "json", OPTION_JSON, IN_RUN, NULL, "tell the result as a line of JSON on stderr" },
     { "json", OPTION_JSON, IN_ALL & ~IN_RUN, NULL, "print the result as a line of JSON" },
     { "trace", OPTION_TRACE, IN_ALL, NULL, "show the wire on stderr, vote by vote" },
+    { "quiet", 'q', IN_RUN | IN_ACQUIRE, NULL, "say nothing when somebody else holds the lock" },
     { "verbose", 'v', IN_ALL, NULL, "say on stderr what is being done" },
     { "help", 'h', IN_ALL, NULL, "show this help" },
     { "version", OPTION_VERSION, IN_ALL, NULL, "show the version" },
@@ -229,6 +230,7 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
     case OPTION_NO_TICKET:     settings->ticket = false; break;
     case OPTION_JSON:          settings->json = true; break;
     case OPTION_TRACE:         settings->trace = true; break;
+    case 'q':                  settings->quiet = true; break;
     case 'v':                  settings->verbose = true; break;
     case 'h':
     case OPTION_VERSION:       show_and_exit(settings, letter); break;

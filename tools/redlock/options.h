@@ -34,7 +34,7 @@ struct settings {
     uint32_t grace_ms;
     uint32_t max_hold_ms;               /* 0: no limit. */
     uint32_t max_extensions;            /* UINT32_MAX: no limit. */
-    bool verbose, trace, json;
+    bool quiet, verbose, trace, json;
     bool ticket;                        /* status: that a node gives none is worth telling. */
     const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
     unsigned name_count;

@@ -177,6 +177,7 @@ void report_status(struct session *session, enum redlock_status status)
     enum redlock_status why = status == REDLOCK_TIMEOUT ? redlock_attempt_status(&session->lock) : status;
     bool is_two = why != status && why != REDLOCK_PENDING && why != REDLOCK_OK;
 
+    if (why == REDLOCK_TAKEN && session->settings->quiet && !session->settings->verbose) return;
     say("%s: %s%s%s%s", session->settings->resource, redlock_status_text(status), is_two ? ": " : "",
         is_two ? redlock_status_text(why) : "", describe_detail(session, why, detail, sizeof detail));
     report_nodes(session);

@@ -16,7 +16,7 @@ void say(const char *format, ...)
 /* The client could not be opened: which entry of the list is wrong, and how. */
 void report_mistake(enum redlock_status status, const struct redlock_mistake *mistake);
 
-/* How the last operation ended, and which nodes are in trouble. */
+/* How the last operation ended, and which nodes are in trouble; with --quiet not that another holds the lock. */
 void report_status(struct session *session, enum redlock_status status);
 
 /* "acquired for 9.8 s, granted by 5 of 5 nodes so far", and which nodes are in trouble. */
