@@ -43,7 +43,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-live programs check-symbols mutants sim soak stories explore chaos fuzz coverage demo bench size \
+.PHONY: all test test-unit test-live programs check-symbols mutants sim soak stories explore chaos interop fuzz coverage demo bench size \
         amalgamation lint install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -151,6 +151,16 @@ chaos: $(BUILD)/chaos_client $(BUILD)/chaos_driver $(BUILD)/chaos_clock.so
 	@tools/need redis-server perl
 	@BUILD='$(abspath $(BUILD))' tests/chaos/run $(or $(SECONDS),60)
 
+# Redlock libraries of others and ours on the same servers. Those of the npm registry are fetched into $(BUILD)/interop.
+$(BUILD)/interop_ours: $(call object,tests/interop/ours.c) $(BUILD)/libredlock.a
+	@echo "  LINK  $@"
+	$(Q)$(LINK)
+
+interop: all $(BUILD)/interop_ours
+	@tools/need prove redis-server node npm python3-redis
+	@tests/interop/fetch '$(abspath $(BUILD))/interop'
+	@$(RUN_TESTS) $(wildcard tests/interop/*.t)
+
 # Random inputs, guided by coverage, for so many seconds a target; what they found is replayed by "make test".
 fuzz:
 	@tests/fuzz/run $(or $(SECONDS_PER_TARGET),60)
@@ -207,6 +217,7 @@ help:
 	@echo 'make test           all tests; also test-unit, test-live, check-symbols'
 	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
+	@echo 'make interop        other Redlock libraries and this one exclude each other'
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make lint           clang-tidy, shellcheck, mandoc'
