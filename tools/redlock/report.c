@@ -71,7 +71,7 @@ static const char *trouble_advice(enum redlock_trouble trouble)
     case REDLOCK_TROUBLE_MASTERDOWN:   return "it is a replica: name servers that are independent";
     case REDLOCK_TROUBLE_NOREPLICAS:   return "its replicas are away: see min-replicas-to-write";
     case REDLOCK_TROUBLE_BUSY:         return "a script keeps it busy: SCRIPT KILL";
-    case REDLOCK_TROUBLE_WRONGTYPE:    return "the key is no lock of this kind: choose another RESOURCE";
+    case REDLOCK_TROUBLE_WRONGTYPE:    return "held by a lock of another kind, or no lock at all: choose another RESOURCE";
     case REDLOCK_TROUBLE_MAX_CLIENTS:  return "raise its maxclients, or find who keeps connections open";
     case REDLOCK_TROUBLE_DENIED:       return "protected mode: set a password there (requirepass), or protected-mode no";
     }

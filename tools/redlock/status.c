@@ -11,11 +11,12 @@
 enum verdict {
     VERDICT_FREE,           /* On a quorum of nodes. */
     VERDICT_HELD,           /* By one and the same value on a quorum. */
-    VERDICT_SPLIT,          /* Neither, though a quorum answered: clients are at it, or some nodes lost it. */
+    VERDICT_OTHER_TYPE,     /* By a key that is no string on a quorum: a lock of another kind, or none. */
+    VERDICT_SPLIT,          /* None of these, though a quorum answered: clients are at it, or some nodes lost it. */
     VERDICT_NO_QUORUM       /* Of answers. */
 };
 
-static const char *const verdict_names[] = { "free", "held", "split", "no quorum" };
+static const char *const verdict_names[] = { "free", "held", "other type", "split", "no quorum" };
 
 struct view {
     struct session *session;
@@ -70,11 +71,12 @@ static void find_end(struct view *view)
 
 static void judge(struct view *view)
 {
-    unsigned seen = 0, absent = 0;
+    unsigned seen = 0, absent = 0, others = 0;
 
     for (unsigned k = 0; k < view->count; k++) {
         seen += view->sights[k].seen;
         absent += view->sights[k].seen && !view->sights[k].exists;
+        others += view->sights[k].exists && !view->sights[k].is_string;
         if (count_same(view, k) > view->agreeing) {
             view->agreeing = count_same(view, k);
             view->holder = k;
@@ -85,8 +87,9 @@ static void judge(struct view *view)
         find_end(view);
         return;
     }
-    view->verdict = absent >= view->quorum ? VERDICT_FREE : seen >= view->quorum ? VERDICT_SPLIT : VERDICT_NO_QUORUM;
-    view->agreeing = view->verdict == VERDICT_FREE ? absent : seen;
+    view->verdict = absent >= view->quorum ? VERDICT_FREE : others >= view->quorum ? VERDICT_OTHER_TYPE
+                  : seen >= view->quorum   ? VERDICT_SPLIT : VERDICT_NO_QUORUM;
+    view->agreeing = view->verdict == VERDICT_FREE ? absent : view->verdict == VERDICT_OTHER_TYPE ? others : seen;
 }
 
 /* ---- For people ---- */
@@ -115,6 +118,9 @@ static void print_verdict(const struct view *view)
                      view->has_end ? "for another " : "for ever (no TTL)",
                      view->has_end ? text_duration(duration, view->ends_in_ms) : "", view->agreeing, view->count);
         break;
+    case VERDICT_OTHER_TYPE:
+        (void)printf("held on %u of %u nodes by a key of another type: a lock of another kind, or none", view->agreeing, view->count);
+        break;
     case VERDICT_SPLIT:
         (void)printf("split: neither free nor held on a quorum; %u of %u nodes answered", view->agreeing, view->count);
         break;
@@ -130,7 +136,7 @@ static void print_sight(const struct redlock_sight *sight)
     char value[4 * REDLOCK_TOKEN_TEXT + 8], duration[TEXT_DURATION_MAX];
 
     if (!sight->exists)         (void)fputs("free", stdout);
-    else if (!sight->is_string) (void)fputs("a key of another type, so no lock", stdout);
+    else if (!sight->is_string) (void)fputs("a key of another type", stdout);
     else                        (void)printf("held by %s", value_text(sight, value, sizeof value));
     if (sight->exists && sight->has_ttl)       (void)printf(", %s left", text_duration(duration, sight->ttl_ms));
     else if (sight->exists)                    (void)fputs(", no TTL: it does not end by itself", stdout);
