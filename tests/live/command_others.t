@@ -118,6 +118,21 @@ redisson_is_refused() {
     done
 }
 
+# ---- A server that does not know our scripts yet, as where all others use other libraries ----
+
+is_no_trouble() {
+    door=mutex:scripts
+    answers OK SET "$door" "$value" NX PX 8000 || return 1
+    for _ in 1 2 3 4 5; do
+        everywhere SCRIPT FLUSH >/dev/null
+        is 1 acquire --guard 0 "$door" && says 'held by somebody else' && ! says NOSCRIPT >/dev/null &&
+        ! says 'no answer' >/dev/null || return 1
+        everywhere SCRIPT FLUSH >/dev/null
+        is 1 acquire --guard 0 --json "$door" &&
+        json out '3 == grep { !defined $_->{trouble} } @{$j->{nodes}}' || return 1
+    done
+}
+
 check 'redsync holds: ours is refused, and touches nothing' redsync_holds
 check 'ours holds: redsync is refused, and touches nothing' redsync_is_refused
 check 'redlock-rb holds: ours is refused, and touches nothing' redlock_rb_holds
@@ -125,4 +140,5 @@ check 'ours holds: redlock-rb is refused, and touches nothing' redlock_rb_is_ref
 check 'Redisson holds: ours is refused, and touches nothing' redisson_holds
 check 'a lock of another kind is told' another_kind_is_told
 check 'ours holds: Redisson has an error, and touches nothing' redisson_is_refused
+check 'that a script had to be sent is not told as a trouble' is_no_trouble
 finish

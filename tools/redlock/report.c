@@ -89,15 +89,21 @@ static void say_node(struct session *session, unsigned k, const char *text, enum
     say_advice(session, k, text, trouble_advice(trouble));
 }
 
+/* That a node did not know a script is none: it got the text, or the round was over. */
+static bool is_trouble(const struct session_note *note)
+{
+    return note->trouble != REDLOCK_TROUBLE_NONE && note->trouble != REDLOCK_TROUBLE_NOSCRIPT;
+}
+
 static bool report_trouble(struct session *session, unsigned k)
 {
     const struct session_note *note = &session->notes[k];
 
     if (note->is_voting)
         say_advice(session, k, note->text, "wait; or, where no ticket is needed: --no-ticket; for throw-away servers: --guard 0");
-    else if (note->trouble != REDLOCK_TROUBLE_NONE)
+    else if (is_trouble(note))
         say_node(session, k, note->text, note->trouble);
-    return note->trouble != REDLOCK_TROUBLE_NONE;
+    return is_trouble(note);
 }
 
 void report_nodes(struct session *session)
@@ -105,7 +111,8 @@ void report_nodes(struct session *session)
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         enum redlock_vote vote = redlock_vote_of(&session->lock, k);
         if (vote == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) continue;
-        if (vote == REDLOCK_VOTE_UNKNOWN) say_node(session, k, "no answer in time", REDLOCK_TROUBLE_SILENT);
+        if (vote == REDLOCK_VOTE_UNKNOWN && session->notes[k].trouble == REDLOCK_TROUBLE_NONE)
+            say_node(session, k, "no answer in time", REDLOCK_TROUBLE_SILENT);
     }
 }
 
@@ -200,7 +207,7 @@ void report_validity(struct session *session, const char *what)
 static void json_node(FILE *file, struct session *session, unsigned k)
 {
     const struct session_note *note = &session->notes[k];
-    bool is_well = note->trouble == REDLOCK_TROUBLE_NONE || redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_GRANTED;
+    bool is_well = !is_trouble(note) || redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_GRANTED;
 
     (void)fprintf(file, "%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(file, redlock_node_address(&session->client, k));
