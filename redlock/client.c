@@ -590,11 +590,13 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
     return status;
 }
 
-/* Is there something to be sent to, or to be heard from, a node that is connected? */
+/* Is there something to be sent to, or to be heard from, a node that is connected, or may be at once? */
 static bool is_busy(struct redlock_client *c)
 {
-    for (unsigned k = 0; k < c->engine.node_count; k++)
-        if (c->nodes[k].asked_count > 0 || (redlock_wants(&c->engine, k) & REDLOCK_WANT_SEND)) return true;
+    for (unsigned k = 0; k < c->engine.node_count; k++) {
+        bool is_expected = c->nodes[k].queue.first && !redlock_node_settled(&c->engine, k);
+        if (is_expected || c->nodes[k].asked_count > 0 || (redlock_wants(&c->engine, k) & REDLOCK_WANT_SEND)) return true;
+    }
     return false;
 }
 

@@ -5,9 +5,12 @@
 #include "clients.h"
 #include "../../redlock/wire.h"
 
+#include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -808,6 +811,38 @@ TEST(a_release_into_killed_connections_is_owed_and_paid)
     redlock_release(&alice, &lock, NULL);
     redlock_close(&alice, CLOSE_MS);
     CHECK(key_is_gone(nodes, NODES, "owed"));
+}
+
+/* The new connection takes a second: until then the queue of the server, which is frozen, is full. */
+TEST(a_client_that_is_closed_waits_for_a_new_connection_to_pay_what_it_owes)
+{
+    enum { FILLERS = 2 };
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    struct server slow;
+    struct redlock_lock lock;
+    int fillers[FILLERS];
+    redlock_lock_init(&lock);
+    servers_start(&slow, 1, "tcp-backlog 1\n");
+    address.sin_port = htons(slow.port);
+    CHECK(open_hasty_client(&alice, servers_list(&slow, 1), PATIENCE_MS));
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "owed", TTL_MS, 0), REDLOCK_OK);
+    ASK(&slow, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    server_freeze(&slow);
+    for (unsigned i = 0; i < FILLERS; i++) {
+        fillers[i] = socket(AF_INET, SOCK_STREAM, 0);
+        fcntl(fillers[i], F_SETFL, O_NONBLOCK);
+        (void)connect(fillers[i], (struct sockaddr *)&address, sizeof address);
+    }
+    CHECK_STATUS(redlock_start_release(redlock_engine(&alice), &lock, redlock_now_us()), REDLOCK_OK);
+    redlock_cancel(redlock_engine(&alice), &lock, redlock_now_us());
+    redlock_part(&alice, &lock);
+    CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
+    CHECK_INT(redlock_events(&alice, 0), REDLOCK_WRITE);
+    server_thaw(&slow);
+    redlock_close(&alice, PATIENCE_MS);
+    CHECK(key_is_gone(&slow, 1, "owed"));
+    for (unsigned i = 0; i < FILLERS; i++) close(fillers[i]);
+    servers_end(&slow, 1);
 }
 
 TEST(an_acquire_into_killed_connections_that_may_wait_succeeds)
