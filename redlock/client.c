@@ -96,12 +96,13 @@ static void connect_next(struct redlock_client *c, unsigned k, int error)
     lose(c, k, place->unresolved ? place->unresolved : net_error_text(error));
 }
 
-/* Has a connection that was begun come to something? */
+/* Has a connection that was begun come to something? Unless the engine has given it up meanwhile, in a tick of the caller's. */
 static void finish_connecting(struct redlock_client *c, unsigned k)
 {
     struct redlock_socket *socket = &c->sockets[k];
     int error = net_connect_result(socket->fd);
 
+    if (!(redlock_wants(&c->engine, k) & REDLOCK_WANT_CONNECT)) return;
     if (error == 0) {
         greet(c, k);
     } else if (error != NET_PENDING) {

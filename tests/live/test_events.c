@@ -5,10 +5,12 @@
 #include "clients.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/epoll.h>
@@ -212,6 +214,37 @@ TEST(an_epoll_loop_gets_from_one_address_of_a_name_to_the_next)
 TEST(an_epoll_loop_gets_from_one_address_of_a_name_to_the_next) { TAP_SKIP("this system has no epoll"); }
 TEST(an_epoll_loop_acquires_and_releases_across_reconnects) { TAP_SKIP("this system has no epoll"); }
 #endif
+
+/* By a tick of the program's own. The connection stands only when a place in the queue of the listener is free again. */
+TEST(a_connection_that_the_engine_gave_up_between_two_steps_does_no_harm)
+{
+    enum { NODE_TIMEOUT_MS = 500 };
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), others[2];
+    char list[32];
+    CHECK(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 0) == 0);
+    CHECK(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
+    for (unsigned i = 0; i < 2; i++) {
+        others[i] = socket(AF_INET, SOCK_STREAM, 0);
+        fcntl(others[i], F_SETFL, O_NONBLOCK);
+        (void)connect(others[i], (struct sockaddr *)&address, size);
+    }
+    snprintf(list, sizeof list, "127.0.0.1:%u", ntohs(address.sin_port));
+    CHECK(open_hasty_client(&alice, list, NODE_TIMEOUT_MS));
+    CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
+    CHECK_INT(redlock_events(&alice, 0), REDLOCK_WRITE);
+    nap_ms(NODE_TIMEOUT_MS + 100);
+    close(accept(listener, NULL, NULL));
+    struct pollfd fd = { .fd = redlock_fd(&alice, 0), .events = POLLOUT };
+    CHECK_INT(poll(&fd, 1, 2 * PATIENCE_MS), 1);
+    redlock_tick(redlock_engine(&alice), redlock_now_us());
+    CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
+    CHECK(!redlock_node_votes(redlock_engine(&alice), 0, redlock_now_us()));
+    redlock_close(&alice, 0);
+    for (unsigned i = 0; i < 2; i++) close(others[i]);
+    close(listener);
+}
 
 TEST(an_operation_that_has_ended_is_told_once)
 {
