@@ -313,17 +313,21 @@ static void note_set(struct word token_word, struct word ttl_word, uint64_t tick
     FUZZ_CHECK(token->ttl_ms == ttl_ms && token->ticket == ticket);     /* S15: the same to all nodes. */
 }
 
-/* token ttl: of a lock that is being extended by its holder, or at any time by the keeper. */
+/* token ttl: of a lock that is being extended by its holder, or at any time by the keeper; or to a slow node behind the verdict,
+ * within the round. */
 static void note_extend(const struct word *arguments, struct asked *asked)
 {
     uint32_t ttl_ms = read_ttl(arguments[1]);
     struct slot *slot;
+    bool is_late;
 
     asked->token = find_token(arguments[0].text);
     slot = slot_of(asked->token);
-    FUZZ_CHECK(slot && !slot->released && (slot->operation == WIRE_EXTEND || slot->kept));
+    FUZZ_CHECK(slot && !slot->released);
     asked->slot = (unsigned)(slot - w.slots);
     asked->extension = redlock_last_round(slot->lock)->number;
+    is_late = slot->extension == asked->extension && w.now_us < redlock_last_round(slot->lock)->deadline_at;
+    FUZZ_CHECK(slot->operation == WIRE_EXTEND || slot->kept || is_late);
     if (slot->extension != asked->extension) begin_extension(slot, ttl_ms);
     FUZZ_CHECK(ttl_ms == slot->extend_ttl_ms);
     if (slot->extending_until == 0) slot->extending_until = w.now_us + validity_of(ttl_ms);
