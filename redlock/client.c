@@ -384,6 +384,14 @@ static enum redlock_status set_logins(struct redlock_client *c, const struct red
     return REDLOCK_OK;
 }
 
+/* A client that is not open has no descriptors; 0 would be one. */
+static void clear(struct redlock_client *c)
+{
+    memset(c, 0, sizeof *c);
+    for (unsigned k = 0; k < SESSIONS_MAX; k++) c->sockets[k].fd = c->sockets[k].dropped = -1;
+    c->bell[0] = c->bell[1] = -1;
+}
+
 enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
                                  struct redlock_mistake *mistake)
 {
@@ -394,14 +402,12 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
 
     redlock_options_init(&defaults);
     if (!options) options = &defaults;
-    memset(c, 0, sizeof *c);
-    for (unsigned k = 0; k < SESSIONS_MAX; k++) c->sockets[k].fd = c->sockets[k].dropped = -1;
+    clear(c);
     c->owner = net_process();
     c->trace = options->trace;
     c->trace_context = options->trace_context;
     c->around_wait = options->around_wait;
     c->wait_context = options->wait_context;
-    c->bell[0] = c->bell[1] = -1;
     status = read_nodes(c, nodes, options, logins, &count, mistake);
     if (status == REDLOCK_OK)
         status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
@@ -697,8 +703,8 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) net_close(c->sockets[k].fd);
     net_close(c->bell[0]);
     net_close(c->bell[1]);
-    memset(c, 0, sizeof *c);
     net_wipe(c->places, sizeof c->places);
+    clear(c);
 }
 
 /* ---- Questions ---- */

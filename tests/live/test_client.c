@@ -1079,6 +1079,18 @@ static int use_as_child(struct redlock_lock *lock)
     return 0;
 }
 
+/* Nothing is what is left of it, but not descriptor 0, which is standard input. */
+TEST(a_client_that_is_closed_twice_closes_nobody_elses_descriptor)
+{
+    int fd = fcntl(0, F_GETFD) >= 0 ? -1 : open("/dev/null", O_RDONLY);
+    CHECK(open_client(&alice, node_list));
+    redlock_close(&alice, CLOSE_MS);
+    redlock_close(&alice, CLOSE_MS);
+    CHECK(fcntl(0, F_GETFD) >= 0);
+    CHECK_INT(redlock_fd(&alice, 0), -1);
+    if (fd >= 0) close(fd);
+}
+
 TEST(a_child_cannot_use_its_parents_client_and_does_it_no_harm)
 {
     struct redlock_lock lock;
