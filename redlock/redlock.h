@@ -19,8 +19,8 @@
  *     REDLOCK_WANT_CLOSE     close the connection, tell redlock_disconnected()
  *
  * Give redlock_add_entropy() what redlock_entropy_wanted() asks for, and call redlock_tick() at redlock_wake_at() at the
- * latest. Whenever the caller gives a time, it is one read just now: a stale one costs safety, and one that goes back
- * ends validity. */
+ * latest. Whenever the caller gives a time, it is one read just now, and the clock does not go back: a stale time costs safety;
+ * while a clock has gone back nothing is held, but when it has come so far again, what has run out meanwhile may seem to be. */
 #ifndef REDLOCK_H
 #define REDLOCK_H
 
