@@ -388,8 +388,8 @@ struct redlock {
 void redlock_config_init(struct redlock_config *config);
 
 /* Makes an engine of node_count nodes (1..REDLOCK_NODES_MAX, numbered from 0). r, nodes[0..REDLOCK_SESSIONS) and memory
- * (aligned for a uint64_t, REDLOCK_MEMORY bytes or more for all sessions) belong to the engine until the caller stops using it; there is nothing to
- * destroy. config is copied; NULL means the defaults.
+ * (aligned for a uint64_t, REDLOCK_MEMORY bytes or more for all sessions) belong to the engine until the caller stops using it;
+ * there is nothing to destroy. config is copied; NULL means the defaults.
  * BAD_NODE_COUNT, BAD_CONFIG, BAD_MEMORY: nothing was touched. */
 enum redlock_status redlock_init(struct redlock *r, const struct redlock_config *config, struct redlock_node *nodes,
                                  unsigned node_count, void *memory, size_t memory_size, uint64_t now_us);
@@ -477,9 +477,9 @@ void redlock_lock_init(struct redlock_lock *lock);
  * From its first operation on the lock belongs to the engine and must stay where it is, until redlock_forget(): which loses
  * nothing once redlock_idle() is true.
  *
- * Acquire: BAD_RESOURCE, BAD_SET, BAD_TTL, TTL_OVER_GUARD, BAD_CLOCK, BAD_CONFIG (ticket_life_ms); BAD_STATE while an operation is under way or it is held, or when it
- * is not idle and this is another resource. Then OK, TAKEN, NO_QUORUM, TOO_LATE, or, when it could wait, TIMEOUT (see
- * redlock_attempt_status), CANCELLED.
+ * Acquire: BAD_RESOURCE, BAD_SET, BAD_TTL, TTL_OVER_GUARD, BAD_CLOCK, BAD_CONFIG (ticket_life_ms); BAD_STATE while an
+ * operation is under way or it is held, or when it is not idle and this is another resource. Then OK, TAKEN, NO_QUORUM,
+ * TOO_LATE, or, when it could wait, TIMEOUT (see redlock_attempt_status), CANCELLED.
  *
  * Extend: the TTL begins anew with ttl_ms; what is left is never shortened (S7, S9). LOST when the validity has ended:
  * refused, not tried. EXTENSION_LIMIT. Then OK, NO_QUORUM, TAKEN (enough nodes answer, but our token is gone from some), LOST
