@@ -395,17 +395,17 @@ void wire_read_role(const struct wire_reply *reply, struct redlock_identity *ide
     else identity->trouble = REDLOCK_TROUBLE_REPLICA;
 }
 
-/* What errors begin with. Redis' own words; the first word is a code since 2.6, but for ERR. */
+/* What errors begin with, in Redis' own words: the first is a code since 2.6, but for ERR; then as much as tells them apart. */
 static const struct {
-    char begins[23];        /* An array, not a pointer: nothing to relocate, so it stays in read-only memory. */
+    char begins[15];        /* An array, not a pointer: nothing to relocate, so it stays in read-only memory. */
     uint8_t trouble;
 } troubles[] = {
     { "NOAUTH ", REDLOCK_TROUBLE_NOAUTH },
     { "WRONGPASS ", REDLOCK_TROUBLE_WRONGPASS },
-    { "ERR invalid password", REDLOCK_TROUBLE_WRONGPASS },      /* before 6.0 */
+    { "ERR invalid pa", REDLOCK_TROUBLE_WRONGPASS },    /* "... password", before 6.0 */
     { "NOPERM ", REDLOCK_TROUBLE_NOPERM },
-    { "ERR The user executing", REDLOCK_TROUBLE_NOPERM },       /* "... the script can't run this command", 7.0 */
-    { "ERR ACL failure in scr", REDLOCK_TROUBLE_NOPERM },       /* 7.2 and Valkey */
+    { "ERR The user e", REDLOCK_TROUBLE_NOPERM },       /* "... executing the script can't run this command", 7.0 */
+    { "ERR ACL failur", REDLOCK_TROUBLE_NOPERM },       /* "... failure in script", 7.2 and Valkey */
     { "LOADING ", REDLOCK_TROUBLE_LOADING },
     { "READONLY ", REDLOCK_TROUBLE_READONLY },
     { "MOVED ", REDLOCK_TROUBLE_MOVED },
@@ -418,7 +418,7 @@ static const struct {
     { "BUSY ", REDLOCK_TROUBLE_BUSY },
     { "NOSCRIPT ", REDLOCK_TROUBLE_NOSCRIPT },
     { "WRONGTYPE ", REDLOCK_TROUBLE_WRONGTYPE },
-    { "ERR max number of", REDLOCK_TROUBLE_MAX_CLIENTS },
+    { "ERR max number", REDLOCK_TROUBLE_MAX_CLIENTS },
     { "AHEAD ", REDLOCK_TROUBLE_AHEAD },
     { "DENIED ", REDLOCK_TROUBLE_DENIED },
 };
