@@ -7,8 +7,8 @@ unsigned quorum_of(unsigned node_count)
 
 uint64_t drift_us(uint32_t ttl_ms, uint32_t drift_ppm)
 {
-    /* ttl_ms * 1000 us * ppm / 10^6, and 2^32 * 10^6 fits in 64 bits. S2: rounded against us. */
-    return ((uint64_t)ttl_ms * drift_ppm + 999) / 1000 + DRIFT_FIXED_US;
+    /* ttl_ms * 1000 us * ppm / 10^6, rounded against us (S2). Thousands and rest apart: no division of 64 bits is needed. */
+    return (uint64_t)(ttl_ms / 1000) * drift_ppm + (ttl_ms % 1000 * drift_ppm + 999) / 1000 + DRIFT_FIXED_US;
 }
 
 uint64_t validity_us(uint32_t ttl_ms, uint64_t elapsed_us, uint64_t drift)
