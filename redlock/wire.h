@@ -81,32 +81,32 @@ enum wire_command {
     "end "                                                                                              \
     "if p~=-2 or t>0 and t<=tonumber(m) then return m..' '..p end "                                     \
     "local w=c('time') "                                                                                \
-    "if t>w[1]*1e6+w[2]+ARGV[5]*1e3 then return redis.error_reply('AHEAD of the clock of this node: '..w[1]) end " \
+    "if t>w[1]*1e6+w[2]+ARGV[5]*1e3 then return {err='AHEAD of the clock of this node: '..w[1]} end "   \
     "for _,k in ipairs(KEYS) do "                                                                       \
     "if t>0 then c('set',k..':ticket',ARGV[3],'px',ARGV[4]) end "                                       \
     "c('set',k,ARGV[1],'px',ARGV[2]) "                                                                  \
     "end "                                                                                              \
-    "return redis.status_reply('OK')"
-#define WIRE_ACQUIRE_SHA1 "7c4229a6d86784c58ae4b7b65d51dab3ca22e2c6"
+    "return {ok='OK'}"
+#define WIRE_ACQUIRE_SHA1 "28b1f766fb96636590fc03c41c82fca42f47d637"
 
 /* Only the keys that are ours go (S7), and only then is somebody woken. What an ACL refuses of the waiters' business is let
  * be; what it refuses of the key's, or a key of another type, is told when all keys have been seen to. */
 #define WIRE_RELEASE_SCRIPT                                             \
-    "local n,w,e=1,0 "                                                                                  \
+    "local c,p,n,w,e=redis.pcall,ARGV[2],1,0 "                                                          \
     "for _,k in ipairs(KEYS) do "                                                                       \
-    "local v,q=redis.pcall('get',k),k..':waiters' "                                                     \
-    "if ARGV[2] and ARGV[2]~='' then redis.pcall('zrem',q,ARGV[2]) end "                                \
+    "local v,q=c('get',k),k..':waiters' "                                                               \
+    "if p and p~='' then c('zrem',q,p) end "                                                            \
     "if v==ARGV[1] then "                                                                               \
     "redis.call('del',k) "                                                                              \
-    "while ARGV[2] do "                                                                                 \
-    "local m=redis.pcall('zpopmin',q)[1] "                                                              \
+    "while p do "                                                                                       \
+    "local m=c('zpopmin',q)[1] "                                                                        \
     "if not m then break end "                                                                          \
-    "if redis.pcall('publish','redlock:'..m:sub(1,16),m:sub(18))~=0 then w=1 break end "                \
+    "if c('publish','redlock:'..m:sub(1,16),m:sub(18))~=0 then w=1 break end "                          \
     "end "                                                                                              \
     "elseif type(v)=='table' then e=v elseif v then n=-1 elseif n>0 then n=0 end "                      \
     "end "                                                                                              \
     "return e or n>0 and n+w or n"
-#define WIRE_RELEASE_SHA1 "1a30d735158e834791cf550cb69f70bd58e76734"
+#define WIRE_RELEASE_SHA1 "29221d653fc1bd73b8657bc6e3a89e27f469e731"
 
 /* S7: it never shortens, or a short extension that reaches a minority would take from the holder what it was promised. */
 #define WIRE_EXTEND_SCRIPT                                              \

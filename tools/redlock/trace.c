@@ -30,8 +30,8 @@ static const struct {
     enum kind kind;
     const char *sha1, *begins;
 } scripts[] = {
-    { KIND_ACQUIRE, "7c4229a6d86784c58ae4b7b65d51dab3ca22e2c6", "local c,t,m,p=" },
-    { KIND_RELEASE, "1a30d735158e834791cf550cb69f70bd58e76734", "local n,w,e=" },
+    { KIND_ACQUIRE, "28b1f766fb96636590fc03c41c82fca42f47d637", "local c,t,m,p=" },
+    { KIND_RELEASE, "29221d653fc1bd73b8657bc6e3a89e27f469e731", "local c,p,n,w,e=" },
     { KIND_EXTEND, "83e13c0a01039ba3e3edd3dbdc1b5d5649050f1e", "local c=redis.call " },
     { KIND_WAIT, "01d725b8ccb75852feb0f704b5cb9c68f210b9f1", "local p=-2 " },
 };
