@@ -222,7 +222,7 @@ void node_written(struct redlock_node *node, const struct resp_writer *w)
 {
     node->send_end = (uint32_t)w->used;
     node->apart = w->apart;
-    node->apart_at = (uint16_t)w->apart_at;
+    node->apart_at = (uint32_t)w->apart_at;
     node->apart_left = (uint16_t)w->apart_size;
 }
 

@@ -313,7 +313,8 @@ struct redlock_node {
     uint8_t *send, *receive;
     uint32_t send_start, send_end, receive_start, receive_end;
     const char *apart;                          /* A script on its way from where it lies, between the bytes of send: */
-    uint16_t apart_at, apart_left;              /* behind so many of them; so much of it is still to be sent. */
+    uint32_t apart_at;                          /* behind so many of them; */
+    uint16_t apart_left;                        /* so much of it is still to be sent. */
     struct redlock_queue queue;                 /* Locks that want to send to this node. */
     uint64_t alarm_at;          /* Waiting: when to connect. Connecting, greeting: when to give up. Ready: when an answer
                                  * is overdue. */

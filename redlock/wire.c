@@ -73,9 +73,8 @@ static void put_script(struct resp_writer *w, const struct wire_subject *s, cons
 {
     resp_command(w, 3 + s->name_count + arguments);
     resp_text(w, s->eval ? "EVAL" : "EVALSHA");
-    if (!s->eval)      resp_text(w, sha1);
-    else if (s->apart) resp_apart(w, script);
-    else               resp_text(w, script);
+    if (s->eval) resp_apart(w, script);
+    else         resp_text(w, sha1);
     resp_number(w, s->name_count);
     for (unsigned i = 0; i < s->name_count; i++) resp_bytes(w, s->names[i].bytes, s->names[i].size);
 }
@@ -149,7 +148,7 @@ static void put_getrange(struct resp_writer *w, const struct wire_subject *s)
     resp_number(w, WIRE_VALUE_MAX - 1);
 }
 
-static bool put_whole(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject)
+bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject)
 {
     switch (command) {
     case WIRE_ACQUIRE:
@@ -162,15 +161,6 @@ static bool put_whole(struct resp_writer *w, enum wire_command command, const st
     default:            REDLOCK_CHECK(false);
     }
     return resp_end(w);
-}
-
-bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject)
-{
-    struct wire_subject again = *subject;
-
-    if (put_whole(w, command, subject)) return true;
-    again.apart = w->used == 0;
-    return again.apart && put_whole(w, command, &again);
 }
 
 static void put_words(struct resp_writer *w, const char *first, const char *second, const char *third)
@@ -204,17 +194,16 @@ static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NA
     resp_bytes(w, channel, sizeof channel);
 }
 
-static void put_load(struct resp_writer *w, const char *script, bool apart)
+static void put_load(struct resp_writer *w, const char *script)
 {
     resp_command(w, 3);
     resp_text(w, "SCRIPT");
     resp_text(w, "LOAD");
-    if (apart) resp_apart(w, script);
-    else       resp_text(w, script);
+    resp_apart(w, script);
 }
 
-static bool greet(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
-                  const uint8_t engine[REDLOCK_NAME_SIZE], bool apart)
+bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
+                       const uint8_t engine[REDLOCK_NAME_SIZE])
 {
     switch (command) {
     case WIRE_AUTH:         put_auth(w, login); break;
@@ -222,18 +211,12 @@ static bool greet(struct resp_writer *w, enum wire_command command, const struct
     case WIRE_SETNAME:      put_words(w, "CLIENT", "SETNAME", "redlock"); break;
     case WIRE_INFO:         put_words(w, "INFO", "server", NULL); break;
     case WIRE_ROLE:         put_words(w, "ROLE", NULL, NULL); break;
-    case WIRE_LOAD_RELEASE: put_load(w, WIRE_RELEASE_SCRIPT, apart); break;
-    case WIRE_LOAD_EXTEND:  put_load(w, WIRE_EXTEND_SCRIPT, apart); break;
+    case WIRE_LOAD_RELEASE: put_load(w, WIRE_RELEASE_SCRIPT); break;
+    case WIRE_LOAD_EXTEND:  put_load(w, WIRE_EXTEND_SCRIPT); break;
     case WIRE_SUBSCRIBE:    put_subscribe(w, engine); break;
     default:                REDLOCK_CHECK(false);
     }
     return resp_end(w);
-}
-
-bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
-                       const uint8_t engine[REDLOCK_NAME_SIZE])
-{
-    return greet(w, command, login, engine, false) || (w->used == 0 && greet(w, command, login, engine, true));
 }
 
 bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, bool is_ear)

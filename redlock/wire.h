@@ -155,14 +155,13 @@ struct wire_subject {
     uint64_t ticket;                /* 0: without. */
     uint32_t life_ms, skew_ms;      /* Of the counter; of wall clocks. */
     bool wakes;                     /* A release that wakes a waiter. */
-    bool apart;                     /* The script stays where it lies: wire_put decides. */
     const uint8_t *engine;          /* REDLOCK_NAME_SIZE bytes: whose place it is among the waiters, */
     uint32_t wait_number;           /* and which; 0: it has none. */
     uint64_t arrived_at;
 };
 
-/* Appends a command of a lock, or of the handshake, whole or not at all: then false. A script that is too long for the rest of
- * an empty buffer stays where it lies: see resp_apart. */
+/* Appends a command of a lock, or of the handshake, whole or not at all: then false. A script stays where it lies, see
+ * resp_apart. */
 REDLOCK_PRIVATE bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject);
 REDLOCK_PRIVATE bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
                                        const uint8_t engine[REDLOCK_NAME_SIZE]);

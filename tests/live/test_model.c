@@ -440,10 +440,15 @@ static struct resp_writer begin_request(struct request *request, const char *lab
     return writer;
 }
 
+/* A script that lies apart is put between the bytes where it belongs. */
 static void end_request(struct request *request, const struct resp_writer *writer)
 {
-    request->size = writer->used;
-    if (request->size == 0) bail_out("%s does not fit", request->label);
+    request->size = writer->used + (writer->apart ? writer->apart_size : 0);
+    if (request->size == 0 || request->size > sizeof request->bytes) bail_out("%s does not fit", request->label);
+    if (!writer->apart) return;
+    memmove(request->bytes + writer->apart_at + writer->apart_size, request->bytes + writer->apart_at,
+            writer->used - writer->apart_at);
+    memcpy(request->bytes + writer->apart_at, writer->apart, writer->apart_size);
 }
 
 /* Two have ears, the third has gone. */

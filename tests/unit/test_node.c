@@ -22,13 +22,20 @@ static void connect_to_it(const struct redlock_login *login)
     redlock_connected(&r, 0, 1);
 }
 
-static void greet(const struct redlock_login *login)
+static void send_all(void)
 {
     size_t size;
 
+    do {
+        redlock_output(&r, 0, &size);
+        redlock_sent(&r, 0, size);
+    } while (size > 0);
+}
+
+static void greet(const struct redlock_login *login)
+{
     connect_to_it(login);
-    redlock_output(&r, 0, &size);
-    redlock_sent(&r, 0, size);
+    send_all();
 }
 
 static void hear(const char *bytes, uint64_t now_us)
@@ -98,14 +105,11 @@ TEST(what_a_transport_says_is_cut_where_the_room_ends)
 
 TEST(an_error_inside_an_array_is_not_told_of_the_node)
 {
-    size_t size;
-
     greet(NULL);
     redlock_disconnected(&r, 0, "no route to host", 2);
     redlock_tick(&r, 10000000);
     redlock_connected(&r, 0, 10000000);
-    redlock_output(&r, 0, &size);
-    redlock_sent(&r, 0, size);
+    send_all();
     hear("+OK\r\n$5\r\nx:y\r\n\r\n*2\r\n-ERR boo\r\n", 10000000);
     check_words(REDLOCK_TROUBLE_UNREACHABLE, "no route to host");
     hear(":0\r\n", 10000000);
@@ -114,12 +118,8 @@ TEST(an_error_inside_an_array_is_not_told_of_the_node)
 
 TEST(s11_a_clock_that_goes_back_does_not_end_the_guard)
 {
-    size_t size;
-
-    connect_to_it(NULL);
+    greet(NULL);
     r.config.guard_ms = REDLOCK_GUARD_MS;
-    redlock_output(&r, 0, &size);
-    redlock_sent(&r, 0, size);
     introduce_itself(100000000);
     CHECK(!redlock_node_votes(&r, 0, 100000000));
     CHECK(!redlock_node_votes(&r, 0, 50000000));

@@ -147,7 +147,7 @@ TEST(a_clock_that_lags_behind_costs_one_more_round_and_no_wait)
     ACQUIRE_TICKET(1, 0);
     EXPECT_STATUS(1, REDLOCK_OK);
     CHECK(CLIENT_NOW(1) - began < 5000);
-    CHECK_INT(CALLS(0, "ACQUIRE"), 3);      /* The first client's, and two of the second. */
+    CHECK_INT(redlock_last_round(LOCK(1))->number, 2);
 }
 
 TEST(a_second_refusal_for_the_counter_waits_like_any_other)
@@ -157,7 +157,7 @@ TEST(a_second_refusal_for_the_counter_waits_like_any_other)
     CHECK_INT(start_with_ticket(cluster, 0, 0), REDLOCK_OK);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    CHECK_INT(CALLS(0, "ACQUIRE") + CALLS(0, "EVALSHA"), 2);
+    CHECK_INT(redlock_last_round(LOCK(0))->number, 2);
 }
 
 TEST(where_somebody_holds_the_lock_a_small_ticket_is_no_reason_to_come_at_once)
