@@ -20,6 +20,16 @@ uint32_t throw_dice(struct redlock *r, uint32_t range)
     return (uint32_t)((uint64_t)x * range >> 32);
 }
 
+/* S6: what is given away is overwritten. */
+bool draw_random(struct redlock *r, uint8_t *bytes, size_t size)
+{
+    if (r->entropy_size < size) return false;
+    r->entropy_size = (uint8_t)(r->entropy_size - size);
+    memcpy(bytes, r->entropy + r->entropy_size, size);
+    memset(r->entropy + r->entropy_size, 0, size);
+    return true;
+}
+
 /* ---- Phases ---- */
 
 void lock_set_phase(struct redlock_lock *lock, enum phase phase)
@@ -102,16 +112,6 @@ void lock_finish(struct redlock *r, struct redlock_lock *lock, enum phase phase,
 
 /* ---- The acquire round ---- */
 
-/* The random bytes of a token are used once and gone (S6). */
-static bool draw_token(struct redlock *r, uint8_t token[REDLOCK_TOKEN_SIZE])
-{
-    if (r->entropy_size < REDLOCK_TOKEN_SIZE) return false;
-    r->entropy_size = (uint8_t)(r->entropy_size - REDLOCK_TOKEN_SIZE);
-    memcpy(token, r->entropy + r->entropy_size, REDLOCK_TOKEN_SIZE);
-    memset(r->entropy + r->entropy_size, 0, REDLOCK_TOKEN_SIZE);
-    return true;
-}
-
 bool lock_may_ask(const struct redlock *r, unsigned k, bool for_ticket)
 {
     return node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || !r->nodes[k].settled;
@@ -181,7 +181,7 @@ void lock_begin_attempt(struct redlock *r, struct redlock_lock *lock)
         lock_finish(r, lock, PHASE_IDLE, REDLOCK_BAD_CLOCK);
         return;
     }
-    if (!draw_token(r, lock->token)) {
+    if (!draw_random(r, lock->token, sizeof lock->token)) {
         wait_for_entropy(r, lock);
         return;
     }

@@ -78,6 +78,9 @@ static inline const struct redlock_name *names_of(const struct redlock_lock *loc
 /* A number from 0 to less than range, for delays: it need not be secret. */
 REDLOCK_PRIVATE uint32_t throw_dice(struct redlock *r, uint32_t range);
 
+/* Takes random bytes, which are used once and gone (S6). False: there are not so many. */
+REDLOCK_PRIVATE bool draw_random(struct redlock *r, uint8_t *bytes, size_t size);
+
 /* ---- stake.c: one lock, one node ---- */
 
 /* The command goes out as soon as there is room for it on a connection; one that waited before is replaced. */

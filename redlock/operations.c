@@ -204,12 +204,8 @@ enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock
     lock_set_phase(lock, PHASE_RELEASING);
     lock_begin_round(r, lock, WIRE_RELEASE, REDLOCK_NEVER);
     for (unsigned k = 0; k < r->node_count; k++) ask_to_release(r, lock, k);
-    if (held) {
-        lock_judge(r, lock);
-    } else {
-        lock_finish(r, lock, PHASE_IDLE, REDLOCK_LOST);
-        lock_reschedule(r, lock);
-    }
+    if (!held) lock_finish(r, lock, PHASE_IDLE, REDLOCK_LOST);
+    lock_judge(r, lock);
     return REDLOCK_OK;
 }
 

@@ -4,8 +4,6 @@
 #include "queue.h"
 #include "quorum.h"
 
-#include <string.h>
-
 enum {
     LISTEN_MS = 10000,      /* How long ears stay open after the last that lined up. */
     PATIENCE_MAX = 5,       /* So often is the pause doubled at most. */
@@ -20,15 +18,9 @@ static bool has_name(const struct redlock *r)
     return false;
 }
 
-/* Takes the engine's name from the random bytes, which are then gone (S6). */
 static bool draw_name(struct redlock *r)
 {
-    if (has_name(r)) return true;
-    if (r->entropy_size < REDLOCK_NAME_SIZE) return false;
-    r->entropy_size = (uint8_t)(r->entropy_size - REDLOCK_NAME_SIZE);
-    memcpy(r->name, r->entropy + r->entropy_size, REDLOCK_NAME_SIZE);
-    memset(r->entropy + r->entropy_size, 0, REDLOCK_NAME_SIZE);
-    return has_name(r);
+    return has_name(r) || (draw_random(r, r->name, sizeof r->name) && has_name(r));
 }
 
 static bool is_open(const struct redlock *r, unsigned k)
@@ -41,8 +33,7 @@ static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 {
     if (!r->config.wake_ups || lock->arrived_at == 0 || !draw_name(r)) return false;
     r->listen_until = later(r->listen_until, later(lock->retry_at, r->now_us + (uint64_t)LISTEN_MS * 1000));
-    if (lock->wait_number == 0) lock->wait_number = ++r->wait_count;
-    if (lock->wait_number == 0) lock->wait_number = ++r->wait_count;     /* After 2^32 of them. */
+    while (lock->wait_number == 0) lock->wait_number = ++r->wait_count;     /* Once more after 2^32 of them. */
     return true;
 }
 
@@ -60,7 +51,7 @@ static uint64_t pause_us(struct redlock *r, unsigned doublings)
 {
     uint32_t retry_us = r->config.retry_ms * 1000;
 
-    while (doublings > 0 && (uint64_t)r->config.retry_ms << doublings > WIRE_WAITERS_LIFE_MS / 2) doublings--;
+    while (doublings > 0 && r->config.retry_ms << doublings > WIRE_WAITERS_LIFE_MS / 2) doublings--;
     return ((uint64_t)(retry_us / 2) + throw_dice(r, retry_us)) << doublings;
 }
 
