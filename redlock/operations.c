@@ -88,18 +88,16 @@ static enum redlock_status check_names(const struct redlock *r, struct redlock_n
     return REDLOCK_OK;
 }
 
-/* Makes the lock ready for its next operation, on these resources; set NULL: on the one. The names of the last one are looked
- * at only while the lock is not idle: after that they may be gone. */
-static enum redlock_status set_names(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t size,
-                                     struct redlock_name *set, unsigned count)
+/* Makes the lock ready for its next operation, on the resources of a request. The names of the last one are looked at only
+ * while the lock is not idle: after that they may be gone. */
+static enum redlock_status set_names(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
 {
-    struct redlock_name name = { resource, size };
-    struct redlock_name *names = set ? set : &name;
+    struct redlock_name name = { request->resource, request->resource_size };
+    struct redlock_name *names = request->set ? request->set : &name;
+    unsigned count = request->set ? request->set_count : 1;
     bool is_idle = redlock_idle(lock);
-    enum redlock_status status;
+    enum redlock_status status = check_names(r, names, count);
 
-    if (!set) count = 1;
-    status = check_names(r, names, count);
     if (status != REDLOCK_OK) return status;
     if (!has_ended(lock, r->now_us) || (!is_idle && !is_about(lock, names, count))) return REDLOCK_BAD_STATE;
     if (lock->phase != PHASE_IDLE) retire(r, lock);
@@ -109,7 +107,7 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
         lock->waits = 0;
     }
     lock->name = names[0];
-    lock->set = count > 1 ? set : NULL;
+    lock->set = count > 1 ? names : NULL;
     lock->name_count = (uint8_t)count;
     return REDLOCK_OK;
 }
@@ -138,8 +136,7 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
 
     r->now_us = now_us;
     if (status == REDLOCK_OK) status = check_ticket(r, request);
-    if (status == REDLOCK_OK)
-        status = set_names(r, lock, request->resource, request->resource_size, request->set, request->set_count);
+    if (status == REDLOCK_OK) status = set_names(r, lock, request);
     if (status != REDLOCK_OK) return status;
     lock_start(r, lock);
     lock->ttl_ms = request->ttl_ms;
@@ -212,11 +209,12 @@ enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock
 enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock *lock, const void *resource,
                                           size_t resource_size, struct redlock_sight *sights, uint64_t now_us)
 {
+    struct redlock_request what = { .resource = resource, .resource_size = resource_size };
     enum redlock_status status;
 
     r->now_us = now_us;
     if (!redlock_idle(lock)) return REDLOCK_BAD_STATE;
-    status = set_names(r, lock, resource, resource_size, NULL, 0);
+    status = set_names(r, lock, &what);
     if (status != REDLOCK_OK) return status;
     lock_start(r, lock);
     lock_set_phase(lock, PHASE_INSPECTING);
@@ -241,7 +239,7 @@ static enum redlock_status adopt(struct redlock *r, struct redlock_lock *lock, c
     r->now_us = now_us;
     if (!wire_token_read(token, length_of(token, REDLOCK_TOKEN_TEXT + 1), bytes)) return REDLOCK_BAD_TOKEN;
     if (!redlock_idle(lock)) return REDLOCK_BAD_STATE;
-    status = set_names(r, lock, what->resource, what->resource_size, what->set, what->set_count);
+    status = set_names(r, lock, what);
     if (status != REDLOCK_OK) return status;
     memcpy(lock->token, bytes, sizeof bytes);
     lock_set_phase(lock, PHASE_HELD);
