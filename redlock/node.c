@@ -473,15 +473,9 @@ static void add_words(struct words *w, const char *text)
 
 static void add_number(struct words *w, uint64_t number)
 {
-    char digits[21];
-    size_t at = sizeof digits - 1;
+    char text[RESP_DIGITS_MAX + 1] = { 0 };
 
-    digits[at] = '\0';
-    do {
-        digits[--at] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    add_words(w, digits + at);
+    add_words(w, text + resp_decimal(text, number));
 }
 
 static void describe_guard_left(uint64_t left_us, const char *text, struct words *w)

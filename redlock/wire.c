@@ -57,14 +57,14 @@ static void put_token(struct resp_writer *w, const struct wire_subject *s)
 /* A lock's place among the waiters: see wire.h. */
 static void put_place(struct resp_writer *w, const struct wire_subject *s)
 {
-    char text[WIRE_PLACE_MAX], digits[10];
-    size_t size = (size_t)2 * REDLOCK_NAME_SIZE, count = 0;
+    enum { NAME = 2 * REDLOCK_NAME_SIZE };
+    char text[NAME + 1 + RESP_DIGITS_MAX];
+    size_t at = NAME + 1 + resp_decimal(text + NAME + 1, s->wait_number);      /* From the end. */
 
-    hex(s->engine, REDLOCK_NAME_SIZE, text);
-    text[size++] = ':';
-    for (uint32_t rest = s->wait_number; rest > 0; rest /= 10) digits[count++] = (char)('0' + rest % 10);
-    while (count > 0) text[size++] = digits[--count];
-    resp_bytes(w, text, size);
+    text[--at] = ':';
+    at -= NAME;
+    hex(s->engine, REDLOCK_NAME_SIZE, text + at);
+    resp_bytes(w, text + at, sizeof text - at);
 }
 
 /* EVALSHA, or EVAL, of a script with the resources as its keys and so many arguments. */

@@ -135,7 +135,6 @@ enum {
     WIRE_UPTIME_MAX = 50 * 365 * 86400,    /* 50 years: a server that claims more has a wrong clock. */
     WIRE_TICKET_MAX_DIGITS = 16,
     WIRE_WAITERS_LIFE_MS = 60000,   /* A place among the waiters is renewed more often than that, or its waiter is gone. */
-    WIRE_PLACE_MAX = 2 * REDLOCK_NAME_SIZE + 1 + 10,    /* "0123456789abcdef:4294967295" */
     /* The longest command of a lock, by EVALSHA or without the bytes of the script and of the resource. */
     WIRE_COMMAND_MAX = sizeof "*9 $7 EVALSHA $40 $2 16 $512 $40 $10 2147483647 $16 9007199254740991 $10 4294967295 $7 3600000" +
                        19 + 40 + 40,

@@ -33,6 +33,11 @@
 
 /* ---- Commands ---- */
 
+enum { RESP_DIGITS_MAX = 20 }; /* UINT64_MAX has 20 digits, and so has INT64_MIN with its sign. */
+
+/* Writes a number in decimal so that it ends where text ends; returns where it begins. */
+RESP_API size_t resp_decimal(char text[RESP_DIGITS_MAX], uint64_t number);
+
 /* Appends commands to a buffer of the caller's, each whole or not at all. To be read, not written, by the caller. */
 struct resp_writer {
     uint8_t *data;

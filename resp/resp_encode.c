@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { RESP_DIGITS_MAX = 20 }; /* UINT64_MAX has 20 digits, and so has INT64_MIN with its sign. */
-
 /* Once something did not fit nothing more is written, or a smaller thing behind it would leave a hole. */
 static void writer_put(struct resp_writer *w, const void *data, size_t size)
 {
@@ -17,12 +15,11 @@ static void writer_put(struct resp_writer *w, const void *data, size_t size)
     w->used += size;
 }
 
-/* Writes the digits so that they end where text ends; returns where they begin. */
-static size_t format_decimal(uint8_t text[RESP_DIGITS_MAX], uint64_t number)
+RESP_API size_t resp_decimal(char text[RESP_DIGITS_MAX], uint64_t number)
 {
     size_t begin = RESP_DIGITS_MAX;
     do {
-        text[--begin] = (uint8_t)('0' + number % 10);
+        text[--begin] = (char)('0' + number % 10);
         number /= 10;
     } while (number > 0);
     return begin;
@@ -31,8 +28,8 @@ static size_t format_decimal(uint8_t text[RESP_DIGITS_MAX], uint64_t number)
 /* "*2\r\n", "$4\r\n" */
 static void writer_put_head(struct resp_writer *w, char type, size_t number)
 {
-    uint8_t digits[RESP_DIGITS_MAX];
-    const size_t begin = format_decimal(digits, number);
+    char digits[RESP_DIGITS_MAX];
+    const size_t begin = resp_decimal(digits, number);
     writer_put(w, &type, 1);
     writer_put(w, digits + begin, RESP_DIGITS_MAX - begin);
     writer_put(w, "\r\n", 2);
@@ -103,9 +100,9 @@ RESP_API void resp_apart(struct resp_writer *w, const char *text)
 
 RESP_API void resp_number(struct resp_writer *w, int64_t number)
 {
-    uint8_t text[RESP_DIGITS_MAX];
+    char text[RESP_DIGITS_MAX];
     /* Subtracted as unsigned, because INT64_MIN has no positive twin. */
-    size_t begin = format_decimal(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+    size_t begin = resp_decimal(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
     if (number < 0)
         text[--begin] = '-';
     resp_bytes(w, text + begin, RESP_DIGITS_MAX - begin);
