@@ -635,6 +635,31 @@ TEST(s9_a_key_that_waits_for_a_connection_is_not_set_again_after_the_release)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
+TEST(s5_a_debt_is_paid_once_more_for_a_key_that_is_set_again_after_its_release)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    RUN_MS(5);
+    REMOVE_KEYS(2);
+    DELAY_US(2, 50000);
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(80);                                 /* Node 2 has said that the key is gone. */
+    DELAY_US(2, 600000);
+    RUN_MS(40);                                 /* The key is on its way, for long, even when the connection is gone. */
+    DELAY_US(2, CLUSTER_DELAY_US);
+    cluster_reset(cluster, 0, 2, true);
+    RUN_MS(100);
+    RELEASE(0);
+    RUN_MS(100);
+    CHECK_INT(CALLS(2, "RELEASE"), 1);          /* Paid, */
+    EXPECT_KEY_ABSENT(2, "door");
+    RUN_MS(400);
+    CHECK(cluster_key(cluster, 2, "door") != NULL);     /* but too early. */
+    RUN_MS(2000);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK(IDLE(0));
+}
+
 TEST(a_node_that_does_not_know_the_script_gets_a_set_again_all_the_same)
 {
     CLUSTER(3);
