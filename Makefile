@@ -43,8 +43,8 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-live programs check-symbols mutants sim soak stories explore chaos interop fuzz coverage demo bench size \
-        amalgamation lint install uninstall clean help FORCE
+.PHONY: all test test-unit test-plain test-live programs check-symbols mutants sim soak stories explore chaos interop fuzz coverage \
+        demo bench size amalgamation lint install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -104,6 +104,15 @@ test: programs
 test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
 	@tools/need prove
 	@$(RUN_TESTS) $(UNIT_TESTS)
+
+# The same with a core that is built with REDLOCK_PLAIN, but for those about what it has not. Helpers that they share name it
+# nevertheless, in functions that are not called: the linker drops them.
+NOT_PLAIN   := $(patsubst %,tests/unit/test_%.c,cluster corpus_engine keeper kept sets sim ticket waiter waiters wire)
+PLAIN_TESTS := $(filter-out $(NOT_PLAIN),$(wildcard tests/unit/test_*.c))
+
+test-plain:
+	@$(MAKE) test-unit BUILD='$(BUILD)/plain' CPPFLAGS='$(CPPFLAGS) -DREDLOCK_PLAIN' LDFLAGS='$(LDFLAGS) -Wl,--gc-sections' \
+	    UNIT_TESTS='$(patsubst %.c,$(BUILD)/plain/%,$(PLAIN_TESTS))'
 
 test-live: all $(filter $(BUILD)/%,$(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 	@tools/need $(LIVE_TOOLS)
@@ -214,7 +223,7 @@ clean:
 help:
 	@echo 'make                the library and the command, in $(BUILD)'
 	@echo 'make demo           a lock on five real servers, step by step, in half a minute'
-	@echo 'make test           all tests; also test-unit, test-live, check-symbols'
+	@echo 'make test           all tests; also test-unit, test-plain, test-live, check-symbols'
 	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
 	@echo 'make interop        other Redlock libraries and this one exclude each other'

@@ -14,7 +14,7 @@ _Static_assert(REDLOCK_TOKEN_TEXT == 2 * REDLOCK_TOKEN_SIZE && REDLOCK_RUN_ID_SI
 
 static bool is_ear(const struct redlock *r, unsigned k)
 {
-    return k >= r->node_count;
+    return WITH_WAITERS && k >= r->node_count;
 }
 
 /* An ear is, while somebody may be waiting. */
@@ -79,7 +79,7 @@ static void settle(struct redlock *r, unsigned k)
     }
     for (lock = r->nodes[k].queue.first; lock; lock = next) {
         uint8_t want = lock->stakes[k].want;
-        bool for_ticket = want != WIRE_EXTEND && lock->has_ticket;
+        bool for_ticket = want != WIRE_EXTEND && has_ticket(lock);
         next = lock->links[k].next;
         if (want != WIRE_ACQUIRE && want != WIRE_EXTEND && want != WIRE_RESTORE) continue;
         if (!node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || was_elsewhere(r, k)) lock_turn_away(r, k, lock);
@@ -92,6 +92,7 @@ static void hear(struct redlock *r, unsigned k, const struct wire_reply *reply)
     static const char text[] = "an ear heard what is no wake-up";
     uint32_t wait_number;
 
+    REDLOCK_CHECK(WITH_WAITERS);
     if (wire_read_wake_up(reply, &wait_number)) waiter_hear(r, k - r->node_count, wait_number);
     else node_lose(&r->nodes[k], REDLOCK_TROUBLE_PROTOCOL, text, sizeof text - 1);
 }
@@ -159,7 +160,7 @@ static bool is_in_range(const struct redlock_config *config)
            config->pipeline >= REDLOCK_PIPELINE_MIN && config->send_size >= REDLOCK_SEND_MIN(config->resource_max) &&
            config->receive_size >= REDLOCK_RECEIVE_MIN && config->keep_percent > 0 &&
            config->keep_percent <= REDLOCK_KEEP_PERCENT_MAX && config->ticket_skew_ms > 0 &&
-           config->ticket_skew_ms <= REDLOCK_SKEW_MS_MAX && config->ticket_life_ms > 0;
+           config->ticket_skew_ms <= REDLOCK_SKEW_MS_MAX && config->ticket_life_ms > 0 && (!config->wake_ups || WITH_WAITERS);
 }
 
 /* What a uint64_t within a structure is aligned to, which on 32 bits of x86 is less than its size. */
@@ -248,7 +249,7 @@ uint64_t redlock_wake_at(const struct redlock *r)
 
     if (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) return r->now_us;
     for (unsigned k = 0; k < r->session_count; k++) at = sooner(at, node_wake_at(&r->nodes[k], is_needed(r, k)));
-    for (unsigned k = r->node_count; k < r->session_count; k++)
+    for (unsigned k = r->node_count; WITH_WAITERS && k < r->session_count; k++)
         if (r->nodes[k].state != NODE_WAITING && r->nodes[k].state != NODE_CLOSING) at = sooner(at, r->listen_until);
     return at;
 }

@@ -30,6 +30,7 @@ void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
     lock->keep_at = lock->valid_from + (uint64_t)(interval_ms - early_ms) * 1000;
 }
 
+#ifndef REDLOCK_PLAIN
 enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us)
 {
     r->now_us = now_us;
@@ -41,10 +42,11 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
     lock_reschedule(r, lock);
     return REDLOCK_OK;
 }
+#endif
 
 uint64_t keeper_wake_at(const struct redlock_lock *lock)
 {
-    return lock->is_kept ? sooner(lock->keep_at, lock->valid_until) : REDLOCK_NEVER;
+    return is_kept(lock) ? sooner(lock->keep_at, lock->valid_until) : REDLOCK_NEVER;
 }
 
 /* S13: it is not extended beyond the time that it may be kept for. 0: what is left is as long as it may be. */
@@ -61,7 +63,7 @@ void keeper_tick(struct redlock *r, struct redlock_lock *lock)
 {
     uint32_t ttl_ms;
 
-    if (!lock->is_kept || r->now_us < keeper_wake_at(lock)) return;
+    if (!is_kept(lock) || r->now_us < keeper_wake_at(lock)) return;
     if (!lock_is_held(lock, r->now_us)) {
         end(r, lock, REDLOCK_LOST);
         return;

@@ -122,7 +122,7 @@ static void ask_to_acquire(struct redlock *r, struct redlock_lock *lock, unsigne
 {
     uint8_t state = lock->stakes[k].state;
     bool leaves_soon = state == STAKE_LEAVING || (state == STAKE_OWED && !(lock->late & bit_of(k)));
-    bool may_ask = lock_may_ask(r, k, lock->has_ticket);
+    bool may_ask = lock_may_ask(r, k, has_ticket(lock));
 
     if (state == STAKE_NONE && may_ask) stake_want(r, lock, k, WIRE_ACQUIRE);
     else if (!leaves_soon || !may_ask)  round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
@@ -135,7 +135,7 @@ void lock_clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k)
 
     stake_set(lock, k, STAKE_NONE);
     if (stake->want == WIRE_RELEASE || stake->want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
-    if ((lock->waits & bit_of(k)) && is_over) stake_owe(r, lock, k);
+    if (has_place(lock, k) && is_over) stake_owe(r, lock, k);
     if (lock->phase == PHASE_EXTENDING || lock->phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     if (lock->phase == PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING)
         ask_to_acquire(r, lock, k);
@@ -163,7 +163,7 @@ static bool propose_ticket(const struct redlock *r, struct redlock_lock *lock)
     uint64_t wall = r->now_us + lock->wall_offset_us, seen = later(lock->ticket, lock->ticket_seen);
     bool is_too_far = lock->is_ahead || seen >= WIRE_TICKET_MAX;
 
-    if (!lock->has_ticket) return true;
+    if (!has_ticket(lock)) return true;
     if (is_too_far) lock->ticket_seen = 0;
     lock->is_ahead = false;
     lock->ticket = is_too_far ? wall : later(wall, seen + 1);
@@ -235,7 +235,7 @@ static enum redlock_status loss_of(const struct redlock_round *round, bool has_r
  * attempt may come at once, since nobody is in its way. Once: then somebody is. */
 static bool is_behind(const struct redlock_lock *lock)
 {
-    return lock->has_ticket && !lock->is_corrected && lock->ticket_seen >= lock->ticket && lock->taken == 0;
+    return has_ticket(lock) && !lock->is_corrected && lock->ticket_seen >= lock->ticket && lock->taken == 0;
 }
 
 /* Step 5: "it will try to unlock all the instances (even the instances it believed it was not able to lock)" (S5). */
@@ -299,19 +299,19 @@ static void restore(struct redlock *r, struct redlock_lock *lock, unsigned k)
     bool is_missing = (vote == REDLOCK_VOTE_REFUSED && state == STAKE_PLACED) ||
                       (vote == REDLOCK_VOTE_NOT_ASKED && state == STAKE_NONE);
 
-    if (is_missing && !lock_is_overdue(r, lock) && lock_may_ask(r, k, lock->has_ticket)) stake_want(r, lock, k, WIRE_RESTORE);
+    if (is_missing && !lock_is_overdue(r, lock) && lock_may_ask(r, k, has_ticket(lock))) stake_want(r, lock, k, WIRE_RESTORE);
 }
 
 static void finish_extension(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
 {
-    if (lock->is_quiet) {
+    if (is_quiet(lock)) {
         lock->is_quiet = false;
         lock->round.decided_at = r->now_us;
         lock_set_phase(lock, PHASE_HELD);
         keeper_extended(r, lock, status);
     } else {
         lock_finish(r, lock, PHASE_HELD, status);
-        if (lock->is_kept && status == REDLOCK_OK) keeper_schedule(r, lock);
+        if (is_kept(lock) && status == REDLOCK_OK) keeper_schedule(r, lock);
     }
 }
 
@@ -412,7 +412,7 @@ static void learn_from_refusal(struct redlock *r, const struct answer *a)
     uint64_t counter;
     int64_t pttl;
 
-    if (a->scripted && wire_read_refusal(a->reply, &counter, &pttl)) {
+    if (WITH_TICKETS && a->scripted && wire_read_refusal(a->reply, &counter, &pttl)) {
         lock->ticket_seen = later(lock->ticket_seen, counter);
         lock->stakes[a->k].holder_ms = lock_ms_of(pttl);
         if (pttl != -2) lock->taken |= bit_of(a->k);
@@ -477,7 +477,7 @@ static void answer_restore(struct redlock *r, const struct answer *a)
 /* A release that was not executed has not given back a place among the waiters either. */
 static void keep_place(struct redlock_lock *lock, unsigned k)
 {
-    if (lock->wait_number != 0 && !lock_is_trying(lock)) lock->waits |= bit_of(k);
+    if (WITH_WAITERS && lock->wait_number != 0 && !lock_is_trying(lock)) lock->waits |= bit_of(k);
 }
 
 /* "Gone" is the end of it, unless the SET may still be on its way on a connection that broke: then once more, later. An

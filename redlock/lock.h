@@ -75,6 +75,34 @@ static inline const struct redlock_name *names_of(const struct redlock_lock *loc
     return lock->set ? lock->set : &lock->name;
 }
 
+static inline bool has_ticket(const struct redlock_lock *lock)
+{
+    return WITH_TICKETS && lock->has_ticket;
+}
+
+/* Is it acquired by the script? SET takes one resource, and no ticket. */
+static inline bool is_scripted(const struct redlock_lock *lock)
+{
+    return WITH_TICKETS && (lock->has_ticket || lock->name_count > 1);
+}
+
+/* Has it a place among the waiters of node k? */
+static inline bool has_place(const struct redlock_lock *lock, unsigned k)
+{
+    return WITH_WAITERS && (lock->waits & bit_of(k));
+}
+
+/* Does the keeper extend it, and is it at that now? */
+static inline bool is_kept(const struct redlock_lock *lock)
+{
+    return WITH_KEEPER && lock->is_kept;
+}
+
+static inline bool is_quiet(const struct redlock_lock *lock)
+{
+    return WITH_KEEPER && lock->is_quiet;
+}
+
 /* A number from 0 to less than range, for delays: it need not be secret. */
 REDLOCK_PRIVATE uint32_t throw_dice(struct redlock *r, uint32_t range);
 

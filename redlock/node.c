@@ -14,6 +14,12 @@ static struct resp_parser *parser_of(struct redlock_node *node)
     return (struct resp_parser *)(void *)node->parser;
 }
 
+/* Is it an ear? */
+static bool hears(const struct redlock_node *node)
+{
+    return WITH_WAITERS && node->is_ear;
+}
+
 /* ---- Session ---- */
 
 static void set_state(struct redlock_node *node, enum node_state state)
@@ -95,7 +101,7 @@ uint64_t node_wake_at(const struct redlock_node *node, bool is_needed)
 /* The next command of the handshake that is not left out with this login. */
 static void step_from(struct redlock_node *node, unsigned step)
 {
-    while (step != WIRE_READY && wire_is_left_out((enum wire_command)step, &node->login, node->is_ear)) step++;
+    while (step != WIRE_READY && wire_is_left_out((enum wire_command)step, &node->login, hears(node))) step++;
     node->step = (uint8_t)step;
 }
 
@@ -291,7 +297,7 @@ static void keep_item(struct redlock_node *node, const struct resp_item *item, e
     } else if (item->type == RESP_BULK && item->depth == 0 && command == WIRE_INFO) {
         read_info(node, item->data, item->size);
     } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE) {
-        if (reply->text_done && !node->is_ear) return;
+        if (reply->text_done && !hears(node)) return;
         if (reply->text_done) reply->text_size = 0, reply->text_cut = false;
         if (append(reply->text, sizeof reply->text, &reply->text_size, item->data, item->size)) reply->text_cut = true;
         reply->text_done = item->last;
@@ -335,7 +341,7 @@ bool node_next_reply(struct redlock_node *node, const struct redlock_config *con
             say(node, REDLOCK_TROUBLE_PROTOCOL, resp_status_text(status));
             return false;
         }
-        if (node->asked_count == 0 && !node->is_ear) {
+        if (node->asked_count == 0 && !hears(node)) {
             say(node, REDLOCK_TROUBLE_PROTOCOL, "an answer that nobody asked for");
             return false;
         }
@@ -444,7 +450,7 @@ static void know(struct redlock_node *node, uint64_t now_us)
 
 void node_settle(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
-    if (!node->is_ear && !check_identity(node)) return;
+    if (!hears(node) && !check_identity(node)) return;
     know(node, now_us);
     set_state(node, NODE_READY);
     node->alarm_at = now_us + NODE_HANG_FACTOR * timeout_us(config);

@@ -15,7 +15,7 @@ void redlock_lock_init(struct redlock_lock *lock)
 /* Is nothing under way that the caller began, and nothing held by this clock? */
 static bool has_ended(const struct redlock_lock *lock, uint64_t now_us)
 {
-    bool was_won = lock->phase == PHASE_HELD || lock->is_quiet;
+    bool was_won = lock->phase == PHASE_HELD || is_quiet(lock);
 
     return lock->phase == PHASE_IDLE || (was_won && !lock_is_held(lock, now_us));
 }
@@ -74,9 +74,10 @@ static void sort(struct redlock_name *set, unsigned count)
 
 static enum redlock_status check_names(const struct redlock *r, struct redlock_name *names, unsigned count)
 {
+    enum { SET_MAX = WITH_TICKETS ? REDLOCK_SET_MAX : 1 };
     size_t room = r->config.resource_max;
 
-    if (count < 1 || count > REDLOCK_SET_MAX) return REDLOCK_BAD_SET;
+    if (count < 1 || count > SET_MAX) return REDLOCK_BAD_SET;
     for (unsigned i = 0; i < count; i++) {
         size_t head = i > 0 ? WIRE_NAME_HEAD : 0;
         if (!names[i].bytes || names[i].size < 1 || room < head || names[i].size > room - head) return REDLOCK_BAD_RESOURCE;
@@ -125,7 +126,7 @@ static enum redlock_status check_ticket(const struct redlock *r, const struct re
     uint64_t life_min_ms = (uint64_t)request->ttl_ms + r->config.guard_ms + 2 * (uint64_t)r->config.ticket_skew_ms;
 
     if (!request->ticket) return REDLOCK_OK;
-    if (r->config.ticket_life_ms < life_min_ms) return REDLOCK_BAD_CONFIG;
+    if (!WITH_TICKETS || r->config.ticket_life_ms < life_min_ms) return REDLOCK_BAD_CONFIG;
     return request->wall_us > 0 && request->wall_us <= WIRE_TICKET_MAX ? REDLOCK_OK : REDLOCK_BAD_CLOCK;
 }
 
@@ -168,7 +169,7 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
 
     r->now_us = now_us;
     if (status != REDLOCK_OK)           return status;
-    if (is_busy(lock) && !lock->is_quiet) return REDLOCK_BAD_STATE;
+    if (is_busy(lock) && !is_quiet(lock)) return REDLOCK_BAD_STATE;
     if (!lock_is_held(lock, now_us))    return REDLOCK_LOST;    /* S9: refused, not tried. */
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;  /* S13 */
     lock_start(r, lock);
@@ -184,7 +185,7 @@ static void ask_to_release(struct redlock *r, struct redlock_lock *lock, unsigne
 {
     stake_let_go(r, lock, k);
     if (lock->late & bit_of(k)) stake_owe(r, lock, k);
-    if ((lock->waits & bit_of(k)) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
+    if (has_place(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
     if (lock->stakes[k].state == STAKE_NONE)        round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     else if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
 }
@@ -280,7 +281,7 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
     enum phase after = lock->phase == PHASE_EXTENDING ? PHASE_HELD : PHASE_IDLE;
 
     r->now_us = now_us;
-    if (!is_busy(lock) || lock->is_quiet) return;
+    if (!is_busy(lock) || is_quiet(lock)) return;
     for (unsigned k = 0; k < r->node_count; k++) {
         if (after == PHASE_IDLE) stake_let_go(r, lock, k);
         if (lock->stakes[k].want != WIRE_RELEASE) stake_want_nothing(r, lock, k);
@@ -430,7 +431,7 @@ uint64_t redlock_ticket(const struct redlock_lock *lock)
 {
     bool is_won = lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING || lock->phase == PHASE_RELEASING;
 
-    return is_won && lock->has_ticket ? lock->ticket : 0;
+    return is_won && has_ticket(lock) ? lock->ticket : 0;
 }
 
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1])

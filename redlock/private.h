@@ -2,6 +2,7 @@
 #ifndef REDLOCK_PRIVATE_H
 #define REDLOCK_PRIVATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Private functions are visible between files, for the unit tests; the unity files make them static. */
@@ -17,6 +18,14 @@
 #define REDLOCK_CHECK(condition) ((condition) ? (void)0 : __builtin_trap())
 #else
 #define REDLOCK_CHECK(condition) do { while (!(condition)) { } } while (0)
+#endif
+
+/* What a plain core is built without (see REDLOCK_PLAIN in redlock.h). These are constants, so the compiler drops what asks for
+ * one that is false. Tickets stand for sets as well: both are acquired by a script. */
+#ifdef REDLOCK_PLAIN
+enum { WITH_KEEPER = false, WITH_WAITERS = false, WITH_TICKETS = false };
+#else
+enum { WITH_KEEPER = true, WITH_WAITERS = true, WITH_TICKETS = true };
 #endif
 
 /* The length of a text, at most max. NULL has none. (strlen is not among the functions that a freestanding libc promises.) */

@@ -8,6 +8,10 @@
  *          the network are arguments: the engine does no I/O and calls nothing back.
  * Errors:  a status, defined once below. A caller's bug that no status is for trips an assert-like refusal, BAD_STATE.
  *
+ * Size:    where a plain lock is enough, compile the core (redlock/unity_core.c, or redlock.c of the amalgamation) with
+ *          REDLOCK_PLAIN: without tickets, sets, wake-ups and the keeper it is a fifth smaller. Who asks for them all the same
+ *          gets BAD_CONFIG (for a set BAD_SET), and redlock_keep() is not there to be linked. For this header nothing changes.
+ *
  * This header is for an event loop, a transport or a simulator of your own. For sockets see redlock_client.h.
  *
  * Driving the engine. For each session k of redlock_sessions(r), again and again: do what redlock_wants(r, k) says. Session k

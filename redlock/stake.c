@@ -65,8 +65,8 @@ void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
 void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count; k++)
-        if ((lock->waits & bit_of(k)) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
-    if (lock->waits) lock->owed_until = later(lock->owed_until, timeout_at(r));
+        if (has_place(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
+    if (WITH_WAITERS && lock->waits) lock->owed_until = later(lock->owed_until, timeout_at(r));
 }
 
 void stake_note_end(struct redlock *r, struct redlock_lock *lock)
@@ -81,12 +81,6 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->round.ttl_ms > lock->owed_ttl_ms) lock->owed_ttl_ms = lock->round.ttl_ms;
     stake_note_end(r, lock);
-}
-
-/* SET takes one resource, and no ticket. */
-static bool is_scripted(const struct redlock_lock *lock)
-{
-    return lock->has_ticket || lock->name_count > 1;
 }
 
 /* A lock's command has gone into the send buffer of node k. */
@@ -133,7 +127,7 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
     struct redlock_stake *stake = &lock->stakes[k];
     enum wire_command command = (enum wire_command)stake->want;
     /* A lost attempt is released without losing its place among the waiters. */
-    bool has_place = command == WIRE_WAIT || ((lock->waits & bit_of(k)) && !lock_is_trying(lock));
+    bool of_place = command == WIRE_WAIT || (has_place(lock, k) && !lock_is_trying(lock));
     struct wire_subject subject = {
         .names = names_of(lock),
         .name_count = lock->name_count,
@@ -141,12 +135,12 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
         .ttl_ms = lock->round.ttl_ms,
         .eval = stake->eval,
         .scripted = is_scripted(lock),
-        .ticket = lock->has_ticket ? lock->ticket : 0,
+        .ticket = has_ticket(lock) ? lock->ticket : 0,
         .life_ms = r->config.ticket_life_ms,
         .skew_ms = r->config.ticket_skew_ms,
         .wakes = lock->wakes && !r->config.silent,
         .engine = r->name,
-        .wait_number = has_place ? lock->wait_number : 0,
+        .wait_number = of_place ? lock->wait_number : 0,
         .arrived_at = lock->arrived_at,
     };
 

@@ -20,7 +20,8 @@ static bool has_name(const struct redlock *r)
 
 static bool draw_name(struct redlock *r)
 {
-    return has_name(r) || (draw_random(r, r->name, sizeof r->name) && has_name(r));
+    if (!has_name(r) && !draw_random(r, r->name, sizeof r->name)) return false;
+    return has_name(r);
 }
 
 static bool is_open(const struct redlock *r, unsigned k)
@@ -31,7 +32,7 @@ static bool is_open(const struct redlock *r, unsigned k)
 /* Opens the ears, or keeps them open until its next attempt, for a lock that can wait. */
 static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 {
-    if (!r->config.wake_ups || lock->arrived_at == 0 || !draw_name(r)) return false;
+    if (!WITH_WAITERS || !r->config.wake_ups || lock->arrived_at == 0 || !draw_name(r)) return false;
     r->listen_until = later(r->listen_until, later(lock->retry_at, r->now_us + (uint64_t)LISTEN_MS * 1000));
     while (lock->wait_number == 0) lock->wait_number = ++r->wait_count;     /* Once more after 2^32 of them. */
     return true;
@@ -41,7 +42,7 @@ void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     bool is_free = lock->stakes[k].want == WIRE_NONE || lock->stakes[k].want == WIRE_PTTL;
 
-    if (lock->wait_number == 0 || lock->arrived_at == 0 || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
+    if (!WITH_WAITERS || lock->wait_number == 0 || lock->arrived_at == 0 || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
     lock->told &= (uint16_t)~bit_of(k);
     stake_want(r, lock, k, WIRE_WAIT);
 }
@@ -57,7 +58,7 @@ static uint64_t pause_us(struct redlock *r, unsigned doublings)
 
 bool waiter_is_woken(const struct redlock *r, const struct redlock_lock *lock)
 {
-    return round_count(lock->woken) >= quorum_of(r->node_count);
+    return WITH_WAITERS && round_count(lock->woken) >= quorum_of(r->node_count);
 }
 
 /* S14: at least as long as the round took, and a random time beyond; the last attempt comes when the time to wait ends. Who
@@ -65,7 +66,7 @@ bool waiter_is_woken(const struct redlock *r, const struct redlock_lock *lock)
 static bool schedule(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t earliest = r->now_us + (r->now_us - lock->round.started_at);
-    bool has_places = round_count(lock->waits) >= quorum_of(r->node_count);
+    bool has_places = WITH_WAITERS && round_count(lock->waits) >= quorum_of(r->node_count);
     uint64_t pause = pause_us(r, has_places ? lock->refusals : 0);
 
     if (earliest >= lock->wait_until) return false;
@@ -105,7 +106,7 @@ bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t took = lock->round.decided_at - lock->round.started_at;
 
-    if (lock->yields_to != waiter_hash(lock) || lock->wait_until == 0) return false;
+    if (!WITH_WAITERS || lock->yields_to != waiter_hash(lock) || lock->wait_until == 0) return false;
     if (!begin_listening(r, lock)) return false;     /* Ears that are closed, since it has never waited, open meanwhile. */
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
@@ -141,6 +142,7 @@ void waiter_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
 
+    REDLOCK_CHECK(WITH_WAITERS);
     if (a->meaning == WIRE_ERROR) lock->waits &= (uint16_t)~bit_of(a->k);
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
     lock->stakes[a->k].holder_ms = lock_ms_of(a->reply->integer);

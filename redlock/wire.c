@@ -93,7 +93,7 @@ static void put_set(struct resp_writer *w, const struct wire_subject *s)
 static void put_acquire(struct resp_writer *w, const struct wire_subject *s)
 {
     REDLOCK_CHECK(s->ttl_ms > 0 && s->ticket <= WIRE_TICKET_MAX);
-    if (!s->scripted) {
+    if (!WITH_TICKETS || !s->scripted) {
         put_set(w, s);
         return;
     }
@@ -116,7 +116,7 @@ static void put_extend(struct resp_writer *w, const struct wire_subject *s)
 /* With a third argument it wakes a waiter; who has a place there gives it back. */
 static void put_release(struct resp_writer *w, const struct wire_subject *s)
 {
-    bool has_place = s->wait_number > 0;
+    bool has_place = WITH_WAITERS && s->wait_number > 0;
 
     put_script(w, s, WIRE_RELEASE_SHA1, WIRE_RELEASE_SCRIPT, s->wakes || has_place ? 2 : 1);
     put_token(w, s);
@@ -155,7 +155,7 @@ bool wire_put(struct resp_writer *w, enum wire_command command, const struct wir
     case WIRE_RESTORE:  put_acquire(w, subject); break;
     case WIRE_EXTEND:   put_extend(w, subject); break;
     case WIRE_RELEASE:  put_release(w, subject); break;
-    case WIRE_WAIT:     put_wait(w, subject); break;
+    case WIRE_WAIT:     REDLOCK_CHECK(WITH_WAITERS); put_wait(w, subject); break;
     case WIRE_PTTL:     put_pttl(w, subject); break;
     case WIRE_GETRANGE: put_getrange(w, subject); break;
     default:            REDLOCK_CHECK(false);
@@ -213,7 +213,7 @@ bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const s
     case WIRE_ROLE:         put_words(w, "ROLE", NULL, NULL); break;
     case WIRE_LOAD_RELEASE: put_load(w, WIRE_RELEASE_SCRIPT); break;
     case WIRE_LOAD_EXTEND:  put_load(w, WIRE_EXTEND_SCRIPT); break;
-    case WIRE_SUBSCRIBE:    put_subscribe(w, engine); break;
+    case WIRE_SUBSCRIBE:    REDLOCK_CHECK(WITH_WAITERS); put_subscribe(w, engine); break;
     default:                REDLOCK_CHECK(false);
     }
     return resp_end(w);

@@ -8,7 +8,7 @@ my ($root, $broken, $show) = @ARGV;
 sub lines_of {
     my ($file) = @_;
     open my $source, '<', "$root$file" or die "$root$file: $!\n";
-    my @lines = map { s/^\s+|\s+$//gr } <$source>;
+    chomp(my @lines = <$source>);
     return @lines;
 }
 
@@ -41,7 +41,7 @@ sub report {
     my $count = 2 * @conditions;
     printf "%-24s %6d of %6d  %5.1f %%\n", $name, $count - @missed, $count, $count ? 100 * ($count - @missed) / $count : 100;
     return !@missed if !$show;
-    printf "    %s:%d:%d: never %s: %s\n", $name, @$_, $lines[$_->[0] - 1] for @missed;
+    printf "    %s:%d:%d: never %s: %s\n", $name, @$_, $lines[$_->[0] - 1] =~ s/^\s+//r for @missed;
     return !@missed;
 }
 
@@ -51,22 +51,24 @@ sub files_below_the_client {
 }
 
 my %data = map { ($_->{filename} =~ s/^\Q$root\E//r => $_) } @{ decode_json(join '', <STDIN>)->{data}[0]{files} };
-my ($passed, $failed, $checks, $switches) = (0, $broken, 0, 0);
+my ($passed, $failed, $checks, $switches, $constants) = (0, $broken, 0, 0, 0);
 
 printf "%-24s %16s\n", 'file', 'branches';
 for my $name (files_below_the_client()) {
     my @lines = lines_of($name);
     my @conditions;
-    $checks += grep { /^(default: +)?REDLOCK_CHECK\(/ } @lines;
+    $checks += grep { /REDLOCK_CHECK\(/ && !/^#/ } @lines;
     for my $condition ($data{$name} ? conditions_of($data{$name}) : ()) {
         my $line = $lines[$condition->{line} - 1];
-        if ($line =~ /^switch \(/) { $switches++ }
+        if ($line =~ /^\s*switch \(/) { $switches++ }
+        elsif (substr($line, $condition->{column} - 1) =~ /^[!(]*WITH_[A-Z]+\b/) { $constants++ }
         elsif ($line !~ /REDLOCK_CHECK\(/) { push @conditions, $condition }
     }
     next if $name =~ /\.h$/ && !@conditions;
     $data{$name} && report($name, @conditions) ? $passed++ : $failed++;
     print "$name: no test program holds it\n" if !$data{$name};
 }
-print "Left out: $checks checks, whose other outcome ends the program, and $switches ways past a switch that names every value.\n";
+print "Left out: $checks checks, whose other outcome ends the program, $switches ways past a switch that names every value, and ",
+      "$constants constants that say what the core is built with.\n";
 print "$passed passed, $failed failed\n";
 exit($failed ? 1 : 0);

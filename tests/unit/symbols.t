@@ -80,6 +80,11 @@ core_needs_memory_functions_only() {
         needs_memory_functions_only "$names" "$made/core.o"
 }
 
+plain_core_has_no_keeper() {
+    core_needs_memory_functions_only "$CC" nm -DREDLOCK_PLAIN && list nm -g --defined-only "$made/core.o" &&
+        grep -w redlock_start_acquire "$made/list" && grep -w redlock_keep "$made/list" | nothing
+}
+
 # header_compiles COMPILER LANGUAGE STANDARD HEADER
 header_compiles() {
     # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
@@ -108,6 +113,8 @@ check 'the library has no writable data' has_no_writable_data
 check 'the core as built needs four memory functions and nothing else' \
     needs_memory_functions_only nm "$made/obj/redlock/unity_core.o"
 check 'the freestanding core needs four memory functions and nothing else' core_needs_memory_functions_only "$CC" nm
+
+check 'a plain core has no redlock_keep' plain_core_has_no_keeper
 
 if command -v arm-none-eabi-gcc >/dev/null; then
     check 'the core on a bare Cortex-M needs four memory functions and nothing else' \
