@@ -203,34 +203,23 @@ static enum resp_status begin_string(struct resp_parser *p, struct resp_window *
 
 /* ---- Heads: type byte and number ---- */
 
-static enum resp_status read_integer(struct resp_parser *p, struct resp_window *w, struct resp_item *item)
+/* The number behind a type byte: an integer, or the size of what follows, at most max. */
+static enum resp_status read_counted(struct resp_parser *p, struct resp_window *w, struct resp_item *item, enum resp_type type,
+                                     uint64_t max, enum resp_status over)
 {
-    const struct resp_number_rule rule = { INT64_MAX, (uint64_t)INT64_MAX + 1, RESP_BAD_INTEGER, RESP_BAD_INTEGER };
+    const bool integer = type == RESP_INTEGER;
+    const struct resp_number_rule rule = {
+        max, integer ? (uint64_t)INT64_MAX + 1 : 1, integer ? RESP_BAD_INTEGER : RESP_BAD_LENGTH, over
+    };
     int64_t number;
     const enum resp_status status = read_number(w, &rule, &number);
-    return status == RESP_OK ? give_value(p, w, item, RESP_INTEGER, number) : status;
-}
-
-static enum resp_status read_bulk(struct resp_parser *p, struct resp_window *w, struct resp_item *item)
-{
-    const struct resp_number_rule rule = { p->limits.bulk_max, 1, RESP_BAD_LENGTH, RESP_BULK_TOO_BIG };
-    int64_t size;
-    const enum resp_status status = read_number(w, &rule, &size);
     if (status != RESP_OK)
         return status;
-    if (size < 0)
-        return give_value(p, w, item, RESP_NULL_BULK, size);
-    return begin_string(p, w, item, RESP_BULK, (size_t)size);
-}
-
-static enum resp_status read_array(struct resp_parser *p, struct resp_window *w, struct resp_item *item)
-{
-    const struct resp_number_rule rule = { p->limits.elements_max, 1, RESP_BAD_LENGTH, RESP_TOO_MANY_ELEMENTS };
-    int64_t count;
-    const enum resp_status status = read_number(w, &rule, &count);
-    if (status != RESP_OK)
-        return status;
-    return give_value(p, w, item, count < 0 ? RESP_NULL_ARRAY : RESP_ARRAY, count);
+    if (type == RESP_BULK && number >= 0)
+        return begin_string(p, w, item, RESP_BULK, (size_t)number);
+    if (!integer && number < 0)
+        type = type == RESP_BULK ? RESP_NULL_BULK : RESP_NULL_ARRAY;
+    return give_value(p, w, item, type, number);
 }
 
 static enum resp_status read_value(struct resp_parser *p, struct resp_window *w, struct resp_item *item)
@@ -242,9 +231,9 @@ static enum resp_status read_value(struct resp_parser *p, struct resp_window *w,
     switch (w->data[w->at++]) {
     case '+': return begin_string(p, w, item, RESP_SIMPLE, 0);
     case '-': return begin_string(p, w, item, RESP_ERROR, 0);
-    case ':': return read_integer(p, w, item);
-    case '$': return read_bulk(p, w, item);
-    case '*': return read_array(p, w, item);
+    case ':': return read_counted(p, w, item, RESP_INTEGER, INT64_MAX, RESP_BAD_INTEGER);
+    case '$': return read_counted(p, w, item, RESP_BULK, p->limits.bulk_max, RESP_BULK_TOO_BIG);
+    case '*': return read_counted(p, w, item, RESP_ARRAY, p->limits.elements_max, RESP_TOO_MANY_ELEMENTS);
     default:  w->at--; return RESP_BAD_TYPE;
     }
 }
