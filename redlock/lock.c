@@ -66,6 +66,11 @@ struct redlock_queue *lock_queue(struct redlock *r, const struct redlock_lock *l
     return lock->phase == PHASE_WAITING ? &r->waiting : lock->phase == PHASE_HUNGRY ? &r->hungry : &r->done;
 }
 
+void lock_leave_queue(struct redlock *r, struct redlock_lock *lock)
+{
+    queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
+}
+
 bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us)
 {
     return now_us >= lock->valid_from && now_us < lock->valid_until;
@@ -103,7 +108,7 @@ void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_co
 void lock_finish(struct redlock *r, struct redlock_lock *lock, enum phase phase, enum redlock_status status)
 {
     if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;
-    queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
+    lock_leave_queue(r, lock);
     lock_set_phase(lock, phase);
     if (phase == PHASE_IDLE) stake_leave_waiters(r, lock);
     lock->status = (uint8_t)status;
@@ -144,7 +149,7 @@ void lock_clear_stake(struct redlock *r, struct redlock_lock *lock, unsigned k)
 
 static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
 {
-    queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
+    lock_leave_queue(r, lock);
     lock_set_phase(lock, PHASE_HUNGRY);
     lock->retry_at = timeout_at(r);
     queue_add(&r->hungry, lock, SLOT_DONE);
@@ -185,7 +190,7 @@ void lock_begin_attempt(struct redlock *r, struct redlock_lock *lock)
         wait_for_entropy(r, lock);
         return;
     }
-    queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
+    lock_leave_queue(r, lock);
     lock_set_phase(lock, PHASE_ACQUIRING);
     lock->wakes = false;
     lock->is_yielding = false;

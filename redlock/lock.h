@@ -80,12 +80,6 @@ static inline bool has_ticket(const struct redlock_lock *lock)
     return WITH_TICKETS && lock->has_ticket;
 }
 
-/* Is it acquired by the script? SET takes one resource, and no ticket. */
-static inline bool is_scripted(const struct redlock_lock *lock)
-{
-    return WITH_TICKETS && (lock->has_ticket || lock->name_count > 1);
-}
-
 /* Has it a place among the waiters of node k? */
 static inline bool has_place(const struct redlock_lock *lock, unsigned k)
 {
@@ -154,8 +148,9 @@ REDLOCK_PRIVATE void lock_start(struct redlock *r, struct redlock_lock *lock);
 REDLOCK_PRIVATE void lock_finish(struct redlock *r, struct redlock_lock *lock, enum phase phase, enum redlock_status status);
 REDLOCK_PRIVATE void lock_reschedule(struct redlock *r, struct redlock_lock *lock);
 
-/* Which of the three queues by SLOT_DONE is for locks in its phase. */
+/* Which of the three queues by SLOT_DONE is for locks in its phase; to be taken out of it before the phase changes. */
 REDLOCK_PRIVATE struct redlock_queue *lock_queue(struct redlock *r, const struct redlock_lock *lock);
+REDLOCK_PRIVATE void lock_leave_queue(struct redlock *r, struct redlock_lock *lock);
 
 /* Held, or adopted and perhaps held. */
 REDLOCK_PRIVATE bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us);

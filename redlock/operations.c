@@ -329,7 +329,7 @@ void redlock_forget(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->outstanding > 0) readdress(r, lock, NULL);
     for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
-    queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
+    lock_leave_queue(r, lock);
     heap_set(&r->heap, lock, REDLOCK_NEVER);
     clear(lock);
 }

@@ -83,6 +83,12 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
     stake_note_end(r, lock);
 }
 
+/* SET takes one resource, and no ticket. */
+static bool is_scripted(const struct redlock_lock *lock)
+{
+    return WITH_TICKETS && (lock->has_ticket || lock->name_count > 1);
+}
+
 /* A lock's command has gone into the send buffer of node k. */
 static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command)
 {
