@@ -50,7 +50,7 @@ static bool is_twin(struct redlock *r, unsigned k)
         const struct redlock_node *other = &r->nodes[j];
         if (j == k || other->state != NODE_READY) continue;
         if (!is_same_server(other, node->identity.has_run_id, node->identity.run_id)) continue;
-        node_lose(node, REDLOCK_TROUBLE_SAME_SERVER, NULL, 0);
+        node_lose(node, REDLOCK_TROUBLE_SAME_SERVER, NULL);
         node->twin = (uint8_t)j;
         return true;
     }
@@ -89,12 +89,11 @@ static void settle(struct redlock *r, unsigned k)
 /* S16: an ear hears of places whose turn has come, and of nothing else. */
 static void hear(struct redlock *r, unsigned k, const struct wire_reply *reply)
 {
-    static const char text[] = "an ear heard what is no wake-up";
     uint32_t wait_number;
 
     REDLOCK_CHECK(WITH_WAITERS);
     if (wire_read_wake_up(reply, &wait_number)) waiter_hear(r, k - r->node_count, wait_number);
-    else node_lose(&r->nodes[k], REDLOCK_TROUBLE_PROTOCOL, text, sizeof text - 1);
+    else node_lose(&r->nodes[k], REDLOCK_TROUBLE_PROTOCOL, "an ear heard what is no wake-up");
 }
 
 static void answer_greeting(struct redlock *r, unsigned k, enum wire_command command, const struct wire_reply *reply)
@@ -120,17 +119,16 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
     };
 
     if (a.meaning == WIRE_WRONG) {      /* S16 */
-        static const char text[] = "an answer of the wrong type";
-        node_lose(node, REDLOCK_TROUBLE_PROTOCOL, text, sizeof text - 1);
+        node_lose(node, REDLOCK_TROUBLE_PROTOCOL, "an answer of the wrong type");
         lock_never_answered(r, k, asked);
         return;
     }
     node->failures = 0;
     if (a.meaning == WIRE_ERROR) a.trouble = wire_trouble(reply->text, reply->text_size);
-    if (a.meaning == WIRE_ERROR)             node_note(node, a.command, a.trouble, reply->text, reply->text_size);
+    if (a.meaning == WIRE_ERROR)             node_note(node, a.command, a.trouble, reply->text);
     else if (node->noted == asked->command)  node->trouble = REDLOCK_TROUBLE_NONE;
     if (a.lock) lock_answer(r, &a);
-    if (wire_ends_session(a.trouble)) node_lose(node, a.trouble, reply->text, reply->text_size);
+    if (wire_ends_session(a.trouble)) node_lose(node, a.trouble, reply->text);
 }
 
 /* ---- Setting up ---- */
@@ -312,7 +310,7 @@ void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64
     if (node->state != NODE_CLOSING) {
         /* One that was good and had long been silent was closed for its silence, as servers do: that is no failure. */
         if (node->state == NODE_READY && node->asked_count == 0 && now_us >= node->alarm_at) node->failures = 0;
-        node_lose(node, why ? REDLOCK_TROUBLE_UNREACHABLE : REDLOCK_TROUBLE_CLOSED, why, length_of(why, REDLOCK_ERROR_MAX));
+        node_lose(node, why ? REDLOCK_TROUBLE_UNREACHABLE : REDLOCK_TROUBLE_CLOSED, why);
         abandon(r, k);
     }
     node_disconnected(node, now_us, node_delay_us(node, throw_dice(r, UINT32_MAX)));

@@ -48,16 +48,11 @@ static uint64_t timeout_us(const struct redlock_config *config)
     return (uint64_t)config->node_timeout_ms * 1000;
 }
 
-static void say(struct redlock_node *node, enum redlock_trouble trouble, const char *text)
-{
-    node_lose(node, trouble, text, length_of(text, REDLOCK_ERROR_MAX));
-}
-
 /* One that was good has not failed when it is needed no more, and may be back at once. */
 static void part(struct redlock_node *node)
 {
     if (node->state == NODE_READY) node->failures = 0;
-    node_lose(node, REDLOCK_TROUBLE_NEW, NULL, 0);
+    node_lose(node, REDLOCK_TROUBLE_NEW, NULL);
 }
 
 bool node_tick(struct redlock_node *node, const struct redlock_config *config, bool is_needed, uint64_t now_us)
@@ -71,14 +66,14 @@ bool node_tick(struct redlock_node *node, const struct redlock_config *config, b
         node->alarm_at = now_us + timeout_us(config);
         return false;
     case NODE_CONNECTING:
-        if (overdue) say(node, REDLOCK_TROUBLE_SILENT, "no connection within the node timeout");
+        if (overdue) node_lose(node, REDLOCK_TROUBLE_SILENT, "no connection within the node timeout");
         break;
     case NODE_GREETING:
-        if (overdue) say(node, REDLOCK_TROUBLE_SILENT, "connected, but no answer to the handshake");
+        if (overdue) node_lose(node, REDLOCK_TROUBLE_SILENT, "connected, but no answer to the handshake");
         break;
     case NODE_READY:
         overdue = overdue && node->asked_count > 0;
-        if (overdue) say(node, REDLOCK_TROUBLE_SILENT, "connected, but it does not answer");
+        if (overdue) node_lose(node, REDLOCK_TROUBLE_SILENT, "connected, but it does not answer");
         break;
     default:
         return false;
@@ -117,23 +112,23 @@ void node_connected(struct redlock_node *node, const struct redlock_config *conf
     step_from(node, WIRE_AUTH);
 }
 
-void node_note(struct redlock_node *node, enum wire_command command, enum redlock_trouble trouble, const char *text,
-               size_t size)
+void node_note(struct redlock_node *node, enum wire_command command, enum redlock_trouble trouble, const char *text)
 {
+    size_t size = length_of(text, sizeof node->error - 1);
+
     node->noted = (uint8_t)command;
     node->trouble = (uint8_t)trouble;
-    if (size > sizeof node->error - 1) size = sizeof node->error - 1;
-    if (size > 0 && text != node->error) memcpy(node->error, text, size);
+    if (size > 0) memmove(node->error, text, size);     /* It may be there already. */
     node->error[size] = '\0';
 }
 
-void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const char *text, size_t size)
+void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const char *text)
 {
     /* One that was good and closed may be back at once; one that fell silent is not waited for. */
     node->settled = node->state != NODE_READY || trouble == REDLOCK_TROUBLE_SILENT || node->failures > 0;
     if (node->failures < NODE_FAILURES_MAX) node->failures++;
     set_state(node, NODE_CLOSING);
-    node_note(node, WIRE_NONE, trouble, text, size);
+    node_note(node, WIRE_NONE, trouble, text);
 }
 
 void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us)
@@ -338,11 +333,11 @@ bool node_next_reply(struct redlock_node *node, const struct redlock_config *con
         node->receive_start += (uint32_t)consumed;
         if (status == RESP_MORE) return false;
         if (status != RESP_OK) {
-            say(node, REDLOCK_TROUBLE_PROTOCOL, resp_status_text(status));
+            node_lose(node, REDLOCK_TROUBLE_PROTOCOL, resp_status_text(status));
             return false;
         }
         if (node->asked_count == 0 && !hears(node)) {
-            say(node, REDLOCK_TROUBLE_PROTOCOL, "an answer that nobody asked for");
+            node_lose(node, REDLOCK_TROUBLE_PROTOCOL, "an answer that nobody asked for");
             return false;
         }
         keep_item(node, &item, command_of(node, config));
@@ -372,12 +367,12 @@ static bool is_tolerated(struct redlock_node *node, const struct redlock_config 
 }
 
 /* A server that does not know AUTH says so together with what it was given: the password. */
-static size_t size_without_arguments(const struct wire_reply *reply)
+static void cut_arguments(struct redlock_node *node)
 {
-    size_t size = 0;
+    char *at = node->error;
 
-    while (size < reply->text_size && !wire_begins(reply->text + size, reply->text_size - size, ", with args")) size++;
-    return size;
+    while (*at != '\0' && !wire_begins(at, SIZE_MAX, ", with args")) at++;
+    *at = '\0';
 }
 
 bool node_read_greeting(struct redlock_node *node, const struct redlock_config *config, enum wire_command command,
@@ -394,10 +389,11 @@ bool node_read_greeting(struct redlock_node *node, const struct redlock_config *
         if (is_tolerated(node, config, command, trouble)) return true;
         /* A sentinel knows no scripts: what it is tells more than what it refuses. */
         if (node->identity.trouble) trouble = (enum redlock_trouble)node->identity.trouble;
-        node_lose(node, trouble, reply->text, size_without_arguments(reply));
+        cut_arguments(node);
+        node_lose(node, trouble, node->error);
         return false;
     default:
-        say(node, REDLOCK_TROUBLE_PROTOCOL, "an answer of the wrong type in the handshake");
+        node_lose(node, REDLOCK_TROUBLE_PROTOCOL, "an answer of the wrong type in the handshake");
         return false;
     }
 }
@@ -414,13 +410,13 @@ static bool check_identity(struct redlock_node *node)
     const struct redlock_identity *identity = &node->identity;
 
     if (identity->trouble != REDLOCK_TROUBLE_NONE) {
-        node_lose(node, (enum redlock_trouble)identity->trouble, NULL, 0);
+        node_lose(node, (enum redlock_trouble)identity->trouble, NULL);
         return false;
     }
     if (identity->unknown) return true;
     REDLOCK_CHECK(identity->is_master);     /* Whatever else ROLE may say is a trouble. */
     if (identity->has_run_id && identity->has_mode) return true;
-    node_lose(node, REDLOCK_TROUBLE_NO_IDENTITY, NULL, 0);
+    node_lose(node, REDLOCK_TROUBLE_NO_IDENTITY, NULL);
     return false;
 }
 

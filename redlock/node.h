@@ -35,7 +35,7 @@ REDLOCK_PRIVATE uint64_t node_wake_at(const struct redlock_node *node, bool is_n
 REDLOCK_PRIVATE void node_connected(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
 
 /* Gives the session up: the transport has to close. text (of any length, or NULL) is kept for the description. */
-REDLOCK_PRIVATE void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const char *text, size_t size);
+REDLOCK_PRIVATE void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const char *text);
 
 /* The transport has no connection any more. delay_us: until the next one, see node_delay_us. */
 REDLOCK_PRIVATE void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us);
@@ -87,7 +87,7 @@ REDLOCK_PRIVATE void node_settle(struct redlock_node *node, const struct redlock
 
 /* Remembers an error reply, for the description, and to which command it was: until that is answered better. */
 REDLOCK_PRIVATE void node_note(struct redlock_node *node, enum wire_command command, enum redlock_trouble trouble,
-                               const char *text, size_t size);
+                               const char *text);
 
 /* See redlock_node_trouble and redlock_describe_node. */
 REDLOCK_PRIVATE enum redlock_trouble node_trouble(const struct redlock_node *node, const struct redlock_config *config,
