@@ -660,6 +660,24 @@ TEST(s5_a_debt_is_paid_once_more_for_a_key_that_is_set_again_after_its_release)
     CHECK(IDLE(0));
 }
 
+TEST(what_a_node_says_of_a_key_that_was_set_again_is_nothing_to_the_next_lock)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    RUN_MS(5);
+    REMOVE_KEYS(2);
+    DELAY_US(2, 50000);
+    ANSWERS_ONCE(2, "SET", "-NOSCRIPT No matching script.\r\n");
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(120);                        /* The key is on its way. */
+    RELEASE(0);
+    ACQUIRE(0, "door", DOOR_TTL);       /* Behind the release, so not from node 2. */
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(400);
+    EXPECT_KEYS("door", 2);
+    EXPECT_KEY_ABSENT(2, "door");
+}
+
 TEST(a_node_that_does_not_know_the_script_gets_a_set_again_all_the_same)
 {
     CLUSTER(3);
