@@ -78,7 +78,7 @@ story() {
     ask 0 DEL hut hut:waiters >/dev/null
     ask 0 SCRIPT FLUSH >/dev/null
     printed=$(as acquire -t 3s hut) || return 1
-    as extend -t 3s hut "$printed" || return 1
+    as extend -t 4s hut "$printed" || return 1
     as run --wait 5s --retry "$1" hut -- true &
     runner=$!
     begin $runner
@@ -119,7 +119,7 @@ each_is_needed() {
         # shellcheck disable=SC2046    # The other rules.
         allow $(for other in $rules; do [ "$other" = "$rule" ] || echo "$other"; done) || return 1
         story 100ms >"$directory/story" 2>&1
-        ! log_is_empty || { echo "nothing is refused without $rule"; return 1; }
+        ! log_is_empty || { echo "nothing is refused without $rule:"; cat "$directory/story"; return 1; }
         needed=$((needed + 1))
     done
     [ $needed -ge 20 ]
