@@ -484,6 +484,25 @@ TEST(an_ear_is_closed_ten_seconds_after_the_last_that_waited)
     CHECK_INT(redlock_wake_at(&talk->engine), REDLOCK_NEVER);
 }
 
+/* Had it been good, that would be no failure. */
+TEST(an_ear_that_has_not_come_about_when_nobody_waits_any_more_has_failed)
+{
+    TALK(config.node_timeout_ms = 20000);
+
+    start(talk, 5000);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    redlock_tick(&talk->engine, talk->now_us);
+    CHECK_INT(redlock_wants(&talk->engine, EAR), REDLOCK_WANT_CONNECT);
+    redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
+    talk->now_us += 10100000;
+    redlock_tick(&talk->engine, talk->now_us);
+    CHECK_INT(redlock_wants(&talk->engine, EAR), REDLOCK_WANT_CLOSE);
+    CHECK_INT(talk->nodes[EAR].failures, 1);
+    redlock_disconnected(&talk->engine, EAR, NULL, talk->now_us);
+    CHECK(talk->nodes[EAR].alarm_at > talk->now_us);
+}
+
 /* ---- Places ---- */
 
 TEST(a_place_that_is_taken_when_the_lock_is_free_already_wakes_at_once)
