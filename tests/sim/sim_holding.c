@@ -232,7 +232,9 @@ static void look_at_kept(struct sim_world *world, struct sim_actor *actor, enum 
 {
     const struct cluster_client *client = &world->cluster->clients[actor->client];
     const uint64_t now_us = now_of(world, actor->client), valid_us = redlock_valid_us(lock_of(world, actor), now_us);
-    if (actor->is_named && status != REDLOCK_PENDING && actor->status != REDLOCK_PENDING)
+    /* That keeping has ended is news also when, within one tick, the caller's own extension failed and the keeper's came due. */
+    const bool is_news = actor->status != REDLOCK_PENDING || status == REDLOCK_EXTENSION_LIMIT;
+    if (actor->is_named && status != REDLOCK_PENDING && is_news)
         saw_news(world, actor, status);
     if (actor->keep_is_safe)
         sim_demand(world, SIM_RULE_KEEPER_KEEPS, valid_us > 0,
