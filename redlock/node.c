@@ -118,7 +118,7 @@ void node_note(struct redlock_node *node, enum wire_command command, enum redloc
 
     node->noted = (uint8_t)command;
     node->trouble = (uint8_t)trouble;
-    if (size > 0) memmove(node->error, text, size);     /* It may be there already. */
+    if (text) memmove(node->error, text, size);     /* It may be there already. */
     node->error[size] = '\0';
 }
 
