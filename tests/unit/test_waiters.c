@@ -86,6 +86,22 @@ TEST(a_place_is_given_back_although_a_late_refusal_made_the_release_needless)
     CHECK(IDLE(0));
 }
 
+TEST(an_ear_that_does_not_come_to_stand_is_given_up_when_it_is_needed_no_more)
+{
+    CLUSTER_OF(3, 1, config.wake_ups = true; config.node_timeout_ms = 60000);
+    enum { EAR = 3 };       /* Of node 0. */
+
+    RIVAL_ON_ALL("door", 1000000);
+    START_ACQUIRE(0, "door", 10000, 5000);
+    for (unsigned us = 0; us < 1000 && !(redlock_wants(ENGINE(0), EAR) & REDLOCK_WANT_RECEIVE); us++) RUN_US(1);
+    STALL(0);
+    RUN_MS(9000);
+    CHECK_INT(redlock_wants(ENGINE(0), EAR), REDLOCK_WANT_RECEIVE);     /* It says who it is, to nobody. */
+    cluster_cancel(cluster, 0, 0);
+    RUN_MS(11000);
+    CHECK_INT(redlock_wants(ENGINE(0), EAR), 0);
+}
+
 /* It was closed because nobody waited any more, again and again: it has not failed so often. */
 TEST(an_ear_that_was_needed_no_more_opens_at_once_when_it_is_needed)
 {
