@@ -1,5 +1,6 @@
 /* What the calls of redlock.h promise besides the rules of safety: cancel, forget, move, inspect, adopt; many locks at once;
  * limits; random bytes; reconnecting; small buffers. */
+#include "../../redlock/private.h"
 #include "../sim/story.h"
 
 enum { DOOR_TTL = 10000, ROUND_US = 2 * CLUSTER_DELAY_US, MANY = 1000 };
@@ -72,12 +73,13 @@ TEST(a_send_buffer_of_the_least_size_holds_every_command)
     EXPECT_KEY_ABSENT_ON_ALL(name);
 }
 
-/* Two locks at once, one with a ticket, through a send buffer of that size and sockets that take so much at a time (0: all).
- * Nothing is loaded ahead, so that each script is sent with its first use. */
+/* Two locks at once, one with a ticket where the core has them, through a send buffer of that size and sockets that take so
+ * much at a time (0: all). Nothing is loaded ahead, so that each script is sent with its first use. */
 static void live_twice(uint32_t send_size, size_t piece)
 {
     CLUSTER_COLD(3, 1, config.resource_max = 8; config.send_size = send_size);
-    const struct redlock_request ticketed = { .resource = "gate", .resource_size = 4, .ttl_ms = DOOR_TTL, .ticket = true };
+    const struct redlock_request ticketed = { .resource = "gate", .resource_size = 4, .ttl_ms = DOOR_TTL,
+                                              .ticket = WITH_TICKETS };
     for (unsigned k = 0; k < 3; k++) {
         LINK(0, k)->send_max = piece;
         NODE(k)->noperm = "SCRIPT";
