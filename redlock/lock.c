@@ -618,7 +618,7 @@ void lock_tick(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->owed) tick_debts(r, lock);
     if (lock->phase == PHASE_HUNGRY && r->now_us >= lock->retry_at) lock_finish(r, lock, PHASE_IDLE, REDLOCK_NO_ENTROPY);
-    if (lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at) lock_begin_attempt(r, lock);
+    if (lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at) waiter_tick(r, lock);
     if (lock->phase == PHASE_HELD) keeper_tick(r, lock);
     lock_judge(r, lock);
 }

@@ -216,9 +216,13 @@ REDLOCK_PRIVATE void keeper_extended(struct redlock *r, struct redlock_lock *loc
 /* Between two attempts: when will the next one begin at the latest? False: there is no time for one. */
 REDLOCK_PRIVATE bool waiter_begin(struct redlock *r, struct redlock_lock *lock);
 
-/* After its release woke somebody: the lock lines up behind the others, instead of taking it from under their noses. False: it
- * has no reason to, or cannot. */
+/* After its release woke somebody: the lock stands aside for a while, and lines up then, instead of taking it from under their
+ * noses. False: it has no reason to, or cannot. */
 REDLOCK_PRIVATE bool waiter_yield(struct redlock *r, struct redlock_lock *lock);
+
+/* The time that it waited for has come. */
+REDLOCK_PRIVATE void waiter_tick(struct redlock *r, struct redlock_lock *lock);
+
 REDLOCK_PRIVATE uint32_t waiter_hash(const struct redlock_lock *lock);
 
 /* A quorum has said that its turn has come. Who wins so stays patient when he waits for the same again: of many waiters each

@@ -405,11 +405,14 @@ enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k)
     return round_vote_of(&lock->round, k);
 }
 
-/* In how many ms node k is free for us: now, when it has granted; when the holder's key is gone, when it told. */
+/* In how many ms node k is free for us: now, when it has granted; when the holder's key is gone, when it told. What it did in
+ * another round than to acquire (a release, behind which the lock waits again) says nothing about that. */
 static uint32_t free_in(const struct redlock_lock *lock, unsigned k)
 {
-    if (lock->round.granted & bit_of(k)) return 0;
-    return lock->round.refused & bit_of(k) ? lock->stakes[k].holder_ms : REDLOCK_UNTOLD;
+    const struct redlock_round *round = &lock->round;
+
+    if (round->command == WIRE_ACQUIRE && (round->granted & bit_of(k))) return 0;
+    return (round->granted | round->refused) & bit_of(k) ? lock->stakes[k].holder_ms : REDLOCK_UNTOLD;
 }
 
 uint32_t redlock_free_in_ms(const struct redlock_lock *lock)

@@ -227,7 +227,7 @@ struct redlock_lock {
     bool in_heap;
     bool is_unconfirmed;                /* Adopted: no node has said yet that it is held. */
     bool has_ticket;                    /* Each attempt is made with one. */
-    bool is_yielding;                   /* To those who were woken by its release; see yields_to. */
+    bool is_yielding;                   /* Stands aside for those who were woken by its release; see yields_to. */
     bool is_corrected;                  /* This attempt came at once, since the ticket of the last was too small. */
     bool is_ahead;                      /* A node found the ticket too far ahead, which others had told of. */
     bool is_kept, is_quiet;             /* By the keeper; what is under way is the keeper's, not the caller's. */

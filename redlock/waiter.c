@@ -41,8 +41,9 @@ static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     bool is_free = lock->stakes[k].want == WIRE_NONE || lock->stakes[k].want == WIRE_PTTL;
+    bool wants_places = lock->wait_number != 0 && lock->arrived_at != 0 && !lock->is_yielding;
 
-    if (!WITH_WAITERS || lock->wait_number == 0 || lock->arrived_at == 0 || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
+    if (!WITH_WAITERS || !wants_places || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
     lock->told &= (uint16_t)~bit_of(k);
     stake_want(r, lock, k, WIRE_WAIT);
 }
@@ -75,14 +76,18 @@ static bool schedule(struct redlock *r, struct redlock_lock *lock)
     return true;
 }
 
+static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
+{
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
+}
+
 static void begin_waiting(struct redlock *r, struct redlock_lock *lock)
 {
     lock_set_phase(lock, PHASE_WAITING);
     queue_add(&r->waiting, lock, SLOT_DONE);
     lock->woken = 0;
-    if (!begin_listening(r, lock)) return;
-    for (unsigned k = 0; k < r->node_count; k++)
-        if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
+    if (begin_listening(r, lock)) line_up_everywhere(r, lock);
 }
 
 bool waiter_begin(struct redlock *r, struct redlock_lock *lock)
@@ -102,24 +107,43 @@ uint32_t waiter_hash(const struct redlock_lock *lock)
     return hash != 0 ? hash : 1;
 }
 
+/* How long the last round took: a round trip, of the nodes that decided. */
+static uint64_t round_us(const struct redlock_lock *lock)
+{
+    return lock->round.decided_at - lock->round.started_at;
+}
+
+/* For one round it says nothing: in that time somebody who was woken asks for the lock, of nodes and on a machine that have
+ * nothing else to do then. */
 bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 {
-    uint64_t took = lock->round.decided_at - lock->round.started_at;
-
     if (!WITH_WAITERS || lock->yields_to != waiter_hash(lock) || lock->wait_until == 0) return false;
     if (!begin_listening(r, lock)) return false;     /* Ears that are closed, since it has never waited, open meanwhile. */
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
-    lock->retry_at = r->now_us + YIELD_ROUNDS * took + pause_us(r, lock->refusals);
-    lock->retry_at = sooner(lock->retry_at, lock->wait_until);
+    lock->retry_at = sooner(r->now_us + round_us(lock), lock->wait_until);
+    for (unsigned k = 0; k < r->node_count; k++) lock->stakes[k].holder_ms = REDLOCK_UNTOLD;
     begin_waiting(r, lock);
     return true;
+}
+
+static void stop_yielding(struct redlock *r, struct redlock_lock *lock)
+{
+    lock->is_yielding = false;
+    lock->retry_at = sooner(r->now_us + YIELD_ROUNDS * round_us(lock) + pause_us(r, lock->refusals), lock->wait_until);
+    line_up_everywhere(r, lock);
+}
+
+void waiter_tick(struct redlock *r, struct redlock_lock *lock)
+{
+    if (WITH_WAITERS && lock->is_yielding && !waiter_is_woken(r, lock)) stop_yielding(r, lock);
+    else                                                                lock_begin_attempt(r, lock);
 }
 
 /* Is it time for the next attempt earlier than by chance? Never before a round's time has passed (S14). */
 static void hurry(struct redlock *r, struct redlock_lock *lock)
 {
-    uint64_t earliest = lock->round.decided_at + (lock->round.decided_at - lock->round.started_at);
+    uint64_t earliest = lock->round.decided_at + round_us(lock);
     uint32_t free_in_ms = redlock_free_in_ms(lock);
 
     if (waiter_is_woken(r, lock)) {
@@ -137,7 +161,7 @@ static bool was_taken(const struct redlock_lock *lock, const struct answer *a)
     return round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_REFUSED && (!a->scripted || (lock->taken & bit_of(a->k)));
 }
 
-/* A place that was taken when the resource was free already: the release came before it. But for who yields. */
+/* A place that was taken when the resource was free already: the release came before it. */
 void waiter_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
@@ -146,7 +170,6 @@ void waiter_answer(struct redlock *r, const struct answer *a)
     if (a->meaning == WIRE_ERROR) lock->waits &= (uint16_t)~bit_of(a->k);
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
     lock->stakes[a->k].holder_ms = lock_ms_of(a->reply->integer);
-    if (lock->is_yielding) return;
     if (a->reply->integer == -2 && was_taken(lock, a)) lock->woken |= bit_of(a->k);
     hurry(r, lock);
 }

@@ -278,11 +278,19 @@ TEST(that_the_resource_is_free_is_news_to_who_found_it_taken)
     EXPECT_SAID(NODE, WIRE_ACQUIRE_SHA1);
 }
 
-static void release_and_wake(struct talk *talk)
+/* The answer takes so long. */
+static void release_and_wake_in(struct talk *talk, unsigned ms)
 {
     CHECK_INT(redlock_start_release(&talk->engine, &talk->lock, talk->now_us), REDLOCK_OK);
-    EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);
+    EXPECT_SAID(NODE, "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1);
+    run_ms(talk, ms);
     answer(talk, NODE, ":2\r\n");
+    CHECK_INT(redlock_lock_status(&talk->lock), REDLOCK_OK);
+}
+
+static void release_and_wake(struct talk *talk)
+{
+    release_and_wake_in(talk, 0);
 }
 
 /* Has been woken, won, and releases: its place goes as well. */
@@ -364,8 +372,9 @@ static void win_and_wait(struct talk *talk, unsigned *ms)
     answer(talk, NODE, "+OK\r\n");
     release_and_wake(talk);
     start(talk, 100000);
+    run_ms(talk, 1);
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
-    answer(talk, NODE, ":-2\r\n");
+    answer(talk, NODE, ":30000\r\n");
     for (*ms = 0; talk->lock.phase == PHASE_WAITING; ++*ms) run_ms(talk, 1);
 }
 
@@ -722,7 +731,7 @@ TEST(who_has_a_place_comes_by_himself_ever_more_rarely_up_to_a_limit)
 /* ---- Yielding ---- */
 
 /* Holds the lock after waiting for it, so that its ear is open, and releases it; somebody is woken by that. */
-static void wake_somebody(struct talk *talk)
+static void wake_somebody_in(struct talk *talk, unsigned ms)
 {
     line_up(talk, 100000);
     answer(talk, EAR, MESSAGE("1", "1"));
@@ -730,10 +739,12 @@ static void wake_somebody(struct talk *talk)
     EXPECT_SAID(NODE, "SET\r\n");
     answer(talk, NODE, "+OK\r\n");
     CHECK(redlock_valid_us(&talk->lock, talk->now_us) > 0);
-    CHECK_INT(redlock_start_release(&talk->engine, &talk->lock, talk->now_us), REDLOCK_OK);
-    EXPECT_SAID(NODE, "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1);
-    answer(talk, NODE, ":2\r\n");
-    CHECK_INT(redlock_lock_status(&talk->lock), REDLOCK_OK);
+    release_and_wake_in(talk, ms);
+}
+
+static void wake_somebody(struct talk *talk)
+{
+    wake_somebody_in(talk, 0);
 }
 
 TEST(who_has_just_woken_somebody_lines_up_behind_him)
@@ -742,15 +753,87 @@ TEST(who_has_just_woken_somebody_lines_up_behind_him)
 
     wake_somebody(talk);
     start(talk, 100000);
-    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     CHECK_INT(talk->lock.phase, PHASE_WAITING);
     CHECK_INT(redlock_attempt_status(&talk->lock), REDLOCK_TAKEN);
-    answer(talk, NODE, ":-2\r\n");      /* Free it is: for him who was woken. */
-    run_ms(talk, 49);
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    answer(talk, NODE, ":30000\r\n");
+    run_ms(talk, 48);
     EXPECT_UNSAID(NODE, "SET\r\n");
     while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
-    EXPECT_SAID(NODE, "SET\r\n");       /* Who does not come has had his time. */
-    CHECK(!talk->lock.is_yielding);     /* From now on as anybody. */
+    EXPECT_SAID(NODE, "SET\r\n");
+}
+
+/* Each command would be one more in front of what he asks. */
+TEST(who_has_just_woken_somebody_says_nothing_until_a_round_has_passed)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    wake_somebody_in(talk, 20);
+    start(talk, REDLOCK_FOREVER);
+    run_ms(talk, 19);
+    CHECK_STR(said(talk, NODE), "");
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+}
+
+/* An ear that opens meanwhile is no reason to line up, and the time to wait ends as it always does. */
+TEST(who_stands_aside_opens_his_ears_and_tries_once_more_when_his_time_ends)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    start(talk, 100000);
+    said(talk, NODE);
+    answer(talk, NODE, "+OK\r\n");
+    release_and_wake_in(talk, 20);
+    start(talk, 10);
+    run_ms(talk, 9);
+    CHECK_INT(talk->nodes[EAR].state, NODE_READY);
+    CHECK_STR(said(talk, NODE), "");
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, "SET\r\n");
+}
+
+/* He was told by its release only that somebody was woken: not that he has come. */
+TEST(who_finds_it_free_after_standing_aside_comes_after_a_random_time)
+{
+    TALK(config.retry_ms = 1000);
+
+    wake_somebody(talk);
+    start(talk, REDLOCK_FOREVER);
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD);     /* That a release was granted tells nothing. */
+    answer(talk, NODE, ":-2\r\n");
+    CHECK_INT(redlock_free_in_ms(&talk->lock), 0);
+    const uint64_t told_at = talk->now_us;
+    while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
+    CHECK(talk->now_us >= told_at + 2000 && talk->now_us <= told_at + 1003000);
+}
+
+TEST(what_a_node_told_before_the_lock_was_held_says_nothing_behind_its_release)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    talk->lock.stakes[NODE].holder_ms = 5;
+    CHECK_INT(redlock_adopt(&talk->engine, &talk->lock, "door", 4, "0123456789012345678901234567890123456789", talk->now_us),
+              REDLOCK_OK);
+    release_and_wake(talk);
+    start(talk, REDLOCK_FOREVER);
+    CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD);
+}
+
+TEST(who_stands_aside_is_woken_like_anybody)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    wake_somebody_in(talk, 20);
+    start(talk, REDLOCK_FOREVER);
+    answer(talk, EAR, MESSAGE("1", "1"));
+    run_ms(talk, 19);
+    CHECK_STR(said(talk, NODE), "");
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, "SET\r\n");
 }
 
 TEST(who_yields_is_woken_like_anybody)
@@ -759,7 +842,8 @@ TEST(who_yields_is_woken_like_anybody)
 
     wake_somebody(talk);
     start(talk, REDLOCK_FOREVER);
-    said(talk, NODE);
+    run_ms(talk, 1);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     answer(talk, NODE, ":5000\r\n");
     run_ms(talk, 1);
     answer(talk, EAR, MESSAGE("1", "1"));
@@ -797,6 +881,7 @@ TEST(the_last_wall_clock_that_is_one_gives_a_place)
 
     wake_somebody(talk);
     start_about(talk, "door", 100000, WIRE_TICKET_MAX);
+    run_ms(talk, 1);
     EXPECT_SAID(NODE, "$16\r\n9007199254740991\r\n");
 }
 

@@ -135,4 +135,29 @@ TEST(the_release_of_a_lost_attempt_wakes_nobody)
     CHECK_INT(places_on(cluster, 2), 1);
 }
 
+static unsigned places_taken(struct cluster *cluster)
+{
+    return CALLS(0, "WAIT") + CALLS(1, "WAIT") + CALLS(2, "WAIT");
+}
+
+/* Two take turns: who releases waits again at once, but takes its places when the other has the lock. A round trip takes 2 ms. */
+TEST(who_is_woken_finds_the_nodes_at_leisure)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
+    DELAY_ALL_US(1000);
+    ACQUIRE(0, "door", 30000);
+    START_ACQUIRE(1, "door", 30000, 200000);
+    RUN_MS(50);
+    for (unsigned turn = 0; turn < 4; turn++) {
+        const unsigned holder = turn % 2, next = 1 - holder, taken = places_taken(cluster);
+        RELEASE(holder);
+        START_ACQUIRE(holder, "door", 30000, 200000);
+        UNTIL_DONE(next);
+        EXPECT_STATUS(next, REDLOCK_OK);
+        CHECK_INT(places_taken(cluster), taken);
+        RUN_MS(turn == 0 ? 50 : 2);     /* The first opens its ears before. */
+        CHECK_INT(places_taken(cluster), taken + 3);
+    }
+}
+
 TAP_MAIN
