@@ -153,7 +153,7 @@ counts_waiters() {
     run_bench redlock --mode waiters --concurrency "$count" --hold-us 500 --cycles 60 "$@" || return 1
     is_true '$f{cycles} == 60 && $f{concurrency} == '"$count"' && $f{attempts} > 0 && abs($f{rounds} - $f{attempts} / 60) < 0.001' &&
     is_true '0 < $f{round_trip_us} && 0 < $f{handover_p50_us} && $f{handover_p50_us} <= $f{handover_p99_us}' &&
-    is_true '0 <= $f{least_share} && $f{least_share} <= 1'
+    is_true '0 <= $f{least_share} && $f{least_share} <= 1 && 0 < $f{cpu_us}'
 }
 
 # Each is extended three times in its TTL, or somewhat more often.
@@ -224,6 +224,7 @@ for waiters in 2 20; do
     check "$waiters waiters that listen are counted" counts_waiters $waiters --wake-ups
     check "$waiters waiters that poll are counted" counts_waiters $waiters
 done
+check 'waiters in one process are counted' counts_waiters 3 --wake-ups --processes 1
 check 'kept locks are counted, and none is lost' keeps_locks
 check 'of all that nothing is left behind' leaves_nothing
 check 'the nodes are told the same by the library and by raw sockets' sees_the_same_commands --ttl 12345

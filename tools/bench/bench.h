@@ -33,6 +33,7 @@ struct bench_options {
     enum bench_mode mode;
     unsigned node_count;
     unsigned concurrency;           /* Loops, waiters, kept locks at once: 1 in the other modes. */
+    unsigned processes;             /* That waiters are spread over. */
     uint32_t ttl_ms, node_timeout_ms;
     uint64_t hold_ns, think_ns, retry_ns, retry_jitter_ns;
     double seconds, warmup;

@@ -17,7 +17,8 @@ static const char USAGE[] =
     "  --mode contend         one contender on --key: hold --hold-us, release, wait --think-us, again;\n"
     "                         after a refusal wait --retry-ms, give or take --retry-jitter ms\n"
     "  --mode waiters         --concurrency W clients wait for --key: each holds it for --hold-us, and waits again;\n"
-    "                         --wake-ups: they listen for releases, and do not only ask every --retry-ms\n"
+    "                         --wake-ups: they listen for releases, and do not only ask every --retry-ms;\n"
+    "                         in as many processes, but not more than --processes P (8)\n"
     "  --mode keeper          --concurrency W locks are kept by one client\n"
     "  --events FILE          contend: a line \"id acquired release_began release_done\" for every lock,\n"
     "                         in nanoseconds of CLOCK_MONOTONIC; the id is --id\n"
@@ -33,7 +34,7 @@ static const char USAGE[] =
 enum {
     OPTION_CLIENT = 1, OPTION_NODES, OPTION_MODE, OPTION_CONCURRENCY, OPTION_KEY, OPTION_HOLD_US, OPTION_THINK_US,
     OPTION_RETRY_MS, OPTION_RETRY_JITTER, OPTION_EVENTS, OPTION_ID, OPTION_SECONDS, OPTION_WARMUP, OPTION_CYCLES, OPTION_TTL,
-    OPTION_TICKET, OPTION_WAKE_UPS, OPTION_NODE_TIMEOUT_MS, OPTION_NAME, OPTION_HELP
+    OPTION_TICKET, OPTION_WAKE_UPS, OPTION_PROCESSES, OPTION_NODE_TIMEOUT_MS, OPTION_NAME, OPTION_HELP
 };
 
 static const struct option OPTIONS[] = {
@@ -54,6 +55,7 @@ static const struct option OPTIONS[] = {
     { "ttl", required_argument, NULL, OPTION_TTL },
     { "ticket", no_argument, NULL, OPTION_TICKET },
     { "wake-ups", no_argument, NULL, OPTION_WAKE_UPS },
+    { "processes", required_argument, NULL, OPTION_PROCESSES },
     { "node-timeout-ms", required_argument, NULL, OPTION_NODE_TIMEOUT_MS },
     { "name", required_argument, NULL, OPTION_NAME },
     { "help", no_argument, NULL, OPTION_HELP },
@@ -124,6 +126,7 @@ static void read_option(struct bench_options *o, int option, const char *value)
     case OPTION_TTL:             o->ttl_ms = (uint32_t)read_count(value, INT32_MAX); break;
     case OPTION_TICKET:          o->ticket = true; break;
     case OPTION_WAKE_UPS:        o->wake_ups = true; break;
+    case OPTION_PROCESSES:       o->processes = (unsigned)read_count(value, BENCH_CONCURRENCY_MAX); break;
     case OPTION_NODE_TIMEOUT_MS: o->node_timeout_ms = (uint32_t)read_count(value, INT32_MAX); break;
     case OPTION_NAME:            o->name = value; break;
     case OPTION_HELP:            fputs(USAGE, stdout); exit(0);
@@ -182,7 +185,7 @@ static int run_client(const struct bench_options *options, struct bench_figures 
 int main(int argc, char **argv)
 {
     struct bench_options options = {
-        .client = "redlock", .key = "bench", .id = "0", .concurrency = 1, .ttl_ms = 10000, .node_timeout_ms = 50,
+        .client = "redlock", .key = "bench", .id = "0", .concurrency = 1, .processes = 8, .ttl_ms = 10000, .node_timeout_ms = 50,
         .retry_ns = 100000000, .retry_jitter_ns = 50000000, .seconds = 1, .warmup = 0.2,
     };
     struct bench_figures figures;

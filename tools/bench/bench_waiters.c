@@ -1,12 +1,12 @@
 /* Many waiters on one resource: how long a hand-over takes, from a holder's release to the next one's start; how many
  * attempts an acquisition costs; and how evenly the waiters get their turn.
  *
- * Each waiter is a client of its own, with its own connections. Eight waiters are eight processes; more of them share these,
- * in an event loop each. Each holds the lock for --hold-us, releases it, and waits for it again at once: all but one of them
- * are waiting at any time. What they find out is put into memory that they share.
+ * Each waiter is a client of its own, with its own connections. Eight waiters are eight processes, or --processes; more of
+ * them share these, in an event loop each. Each holds the lock for --hold-us, releases it, and waits for it again at once: all
+ * but one of them are waiting at any time. What they find out is put into memory that they share.
  *
- * The unit is a round trip in the same rhythm, just before: what one client needs to acquire, behind a pause as long as the
- * lock is held later. */
+ * The unit is a round trip in the same rhythm, just before and just after: what one client needs to acquire, behind a pause as
+ * long as the lock is held by the others. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -21,15 +21,16 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
     WAITERS_SESSIONS_MAX = REDLOCK_SESSIONS(BENCH_NODES_MAX, true),
-    WAITERS_PROCESSES = 8,
     WAITERS_EVENTS = 256,           /* Taken from the kernel at once. */
     WAITERS_GLANCE_MS = 50,         /* So often a process looks whether the others have come to an end. */
-    WAITERS_ALONE = 60,             /* Round trips that are measured. */
+    WAITERS_ALONE = 100,            /* Round trips that are measured before, */
+    WAITERS_ALONE_ALL = 200,        /* and after as well. */
     WAITERS_SESSION_BITS = 5,
     WAITERS_RATE_MAX = 100000,      /* Wins a second that there is memory for. */
     WAITERS_CLOSE_MS = 1000
@@ -57,7 +58,8 @@ struct waiter {
 struct findings {
     _Atomic uint64_t measure_from, measure_until;   /* 0: not yet known. */
     _Atomic uint64_t release_at;    /* When the last release began. */
-    _Atomic uint64_t won, attempts; /* In the measured part. */
+    _Atomic uint64_t won, attempts; /* In the measured part; */
+    _Atomic uint64_t cpu_us;        /* CPU time of all waiters in it. */
     uint64_t capacity;
     _Atomic uint64_t shares[BENCH_CONCURRENCY_MAX];
     uint32_t *handovers, *rounds;   /* Of each win: nanoseconds since the release, and of its own round. */
@@ -72,7 +74,8 @@ struct waiters {
     struct waiter **all;
     bool is_alone;
     unsigned alone_count;
-    uint32_t alone[WAITERS_ALONE];  /* Nanoseconds. */
+    uint32_t *alone;                /* WAITERS_ALONE round trips, in nanoseconds. */
+    uint64_t cpu_us;                /* CPU time before the measured part; NEVER until that has begun. */
 };
 
 static _Noreturn void fail(const char *what, const char *why)
@@ -257,6 +260,15 @@ static void serve_due(struct waiters *w)
     }
 }
 
+static uint64_t cpu_time_us(void)
+{
+    struct rusage usage;
+
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
 static bool is_complete(const struct waiters *w)
 {
     return w->is_alone ? w->alone_count == WAITERS_ALONE : w->findings->won >= w->findings->capacity;
@@ -267,6 +279,7 @@ static void run(struct waiters *w, uint64_t until_ns)
     for (uint64_t now; (now = bench_now_ns()) < until_ns && !is_complete(w);) {
         struct pollfd polled = { .fd = w->epoll, .events = POLLIN };
         uint64_t glance = now + (uint64_t)WAITERS_GLANCE_MS * 1000000;
+        if (w->cpu_us == WAITERS_NEVER && is_measured(w, now)) w->cpu_us = cpu_time_us();
         serve_due(w);
         if (bench_poll(&polled, 1, next_time(w, glance < until_ns ? glance : until_ns)) > 0) serve_ready(w);
     }
@@ -301,18 +314,16 @@ static void close_all(struct waiters *w)
     (void)close(w->epoll);
 }
 
-/* In the parent, before there are others. */
-static double round_trip_us(const struct bench_options *options, struct findings *findings)
+/* In the parent, while there are no others. */
+static void measure_alone(const struct bench_options *options, struct findings *findings, uint32_t *alone)
 {
-    struct waiters w = { .options = options, .findings = findings, .count = 1, .is_alone = true };
+    struct waiters w = { .options = options, .findings = findings, .count = 1, .is_alone = true, .alone = alone };
 
     open_all(&w);
     resume(&w, w.all[0]);
     run(&w, bench_now_ns() + UINT64_C(60) * 1000000000);
     close_all(&w);
     if (w.alone_count < WAITERS_ALONE) fail("one waiter", "has not acquired a free lock often enough in a minute");
-    bench_sort(w.alone, w.alone_count);
-    return bench_percentile_us(w.alone, w.alone_count, 50);
 }
 
 /* Tells by `opened` that it is ready; begins when `begin` is closed at the other end. */
@@ -325,6 +336,7 @@ static _Noreturn void be_child(struct waiters *w, int opened, int begin)
     if (write(opened, &byte, 1) != 1 || read(begin, &byte, 1) != 0) fail("a process", "has no parent");
     for (unsigned i = 0; i < w->count; i++) resume(w, w->all[i]);
     run(w, w->findings->measure_until);
+    if (w->cpu_us != WAITERS_NEVER) w->findings->cpu_us += cpu_time_us() - w->cpu_us;
     close_all(w);
     exit(0);
 }
@@ -334,11 +346,12 @@ static _Noreturn void be_child(struct waiters *w, int opened, int begin)
 static unsigned begin_children(const struct bench_options *options, struct findings *findings, const int opened[2],
                                const int begin[2])
 {
-    unsigned count = options->concurrency < WAITERS_PROCESSES ? options->concurrency : WAITERS_PROCESSES;
+    unsigned count = options->concurrency < options->processes ? options->concurrency : options->processes;
 
     for (unsigned i = 0; i < count; i++) {
         unsigned first = options->concurrency * i / count, next = options->concurrency * (i + 1) / count;
-        struct waiters w = { .options = options, .findings = findings, .first = first, .count = next - first };
+        struct waiters w = { .options = options, .findings = findings, .first = first, .count = next - first,
+                             .cpu_us = WAITERS_NEVER };
         pid_t pid = fork();
         if (pid < 0) fail("fork", "refused");
         if (pid > 0) continue;
@@ -373,10 +386,10 @@ static bool wait_for_children(unsigned count)
     return is_well;
 }
 
-static void print(const struct bench_options *options, struct findings *f, double round_trip_us)
+static void print(const struct bench_options *options, struct findings *f, uint64_t ended_at, double round_trip_us)
 {
-    uint64_t won = f->won < f->capacity ? f->won : f->capacity, least = UINT64_MAX, now = bench_now_ns();
-    uint64_t until = now < f->measure_until ? now : f->measure_until;
+    uint64_t won = f->won < f->capacity ? f->won : f->capacity, least = UINT64_MAX;
+    uint64_t until = ended_at < f->measure_until ? ended_at : f->measure_until;
     double seconds = (double)(until - f->measure_from) / 1e9;
 
     for (unsigned i = 0; i < options->concurrency; i++) least = f->shares[i] < least ? f->shares[i] : least;
@@ -387,10 +400,12 @@ static void print(const struct bench_options *options, struct findings *f, doubl
     printf(",\"cycles\":%" PRIu64 ",\"cycles_per_s\":%.1f,\"round_trip_us\":%.3f,\"attempts\":%" PRIu64, won,
            (double)won / seconds, round_trip_us, f->attempts);
     if (won > 0)
-        printf(",\"handover_p50_us\":%.3f,\"handover_p99_us\":%.3f,\"attempt_p50_us\":%.3f,\"rounds\":%.3f,\"least_share\":%.3f",
+        printf(",\"handover_p50_us\":%.3f,\"handover_p99_us\":%.3f,\"attempt_p50_us\":%.3f,\"rounds\":%.3f,\"least_share\":%.3f,"
+               "\"cpu_us\":%.3f",
                bench_percentile_us(f->handovers, won, 50), bench_percentile_us(f->handovers, won, 99),
                bench_percentile_us(f->rounds, won, 50),
-               (double)f->attempts / (double)won, (double)least * options->concurrency / (double)won);
+               (double)f->attempts / (double)won, (double)least * options->concurrency / (double)won,
+               (double)f->cpu_us / (double)won);
     printf("}\n");
 }
 
@@ -411,15 +426,20 @@ static struct findings *share_findings(const struct bench_options *o)
 void bench_waiters(const struct bench_options *options)
 {
     struct findings *findings = share_findings(options);
-    double unit_us = round_trip_us(options, findings);
+    uint32_t alone[WAITERS_ALONE_ALL];
     int opened[2], begin[2];
+    uint64_t ended_at;
     unsigned count;
 
+    measure_alone(options, findings, alone);
     if (pipe(opened) != 0 || pipe(begin) != 0) fail("pipe", "refused");
     count = begin_children(options, findings, opened, begin);
     (void)close(opened[1]);
     let_begin(options, findings, count, opened[0], begin);
     (void)close(opened[0]);
     if (!wait_for_children(count)) fail("a process of waiters", "has failed");
-    print(options, findings, unit_us);
+    ended_at = bench_now_ns();
+    measure_alone(options, findings, alone + WAITERS_ALONE);
+    bench_sort(alone, WAITERS_ALONE_ALL);
+    print(options, findings, ended_at, bench_percentile_us(alone, WAITERS_ALONE_ALL, 50));
 }
