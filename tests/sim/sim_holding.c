@@ -295,28 +295,13 @@ static struct sim_actor *waiter_of(struct sim_world *world, const char *place)
     return NULL;
 }
 
-static unsigned names_of(const struct model_call *call)
+/* Whose place is that? Nobody's, when its lock was forgotten while it was on the way. */
+static uint8_t lock_with(struct sim_world *world, unsigned client, const char *place)
 {
-    unsigned names = 0;
-    for (unsigned i = 0; i < call->key_count; i++)
-        for (unsigned j = 0; j < SIM_LOCKS_MAX; j++)
-            names |= strcmp(call->keys[i], sim_resource(j)) == 0 ? 1u << j : 0;
-    return names;
-}
-
-/* Which of the client's locks waits for these? Where two do, either may be meant. */
-static uint8_t lock_that_waits(struct sim_world *world, unsigned client, unsigned names)
-{
-    uint8_t lock = NOBODY;
-    for (unsigned i = 0; i < world->options.lock_count; i++) {
-        const struct sim_actor *actor = sim_actor_of(world, client, i);
-        if (actor->names != names || actor->status != REDLOCK_PENDING)
-            continue;
-        if (lock != NOBODY)
-            return NOBODY;
-        lock = (uint8_t)i;
-    }
-    return lock;
+    for (unsigned i = 0; i < world->options.lock_count; i++)
+        if (lock_of(world, sim_actor_of(world, client, i))->wait_number == strtoul(place + 17, NULL, 10))
+            return (uint8_t)i;
+    return NOBODY;
 }
 
 void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
@@ -326,7 +311,7 @@ void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connecti
         return;
     sim_count(world, SIM_PATH_LINED_UP);
     memcpy(world->ears[c], call->token, 16);
-    *place_owner(world, c, call->token) = lock_that_waits(world, c, names_of(call));
+    *place_owner(world, c, call->token) = lock_with(world, c, call->token);
 }
 
 /* Whose lock is forgotten cannot give its places back. */
