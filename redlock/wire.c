@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+_Static_assert(WIRE_WAITERS_LIFE_MS == 60000, "the release script says it in digits");
+
 /* ---- Commands ---- */
 
 static void hex(const uint8_t *bytes, size_t size, char *text)

@@ -90,7 +90,8 @@ enum wire_command {
 #define WIRE_ACQUIRE_SHA1 "28b1f766fb96636590fc03c41c82fca42f47d637"
 
 /* Only the keys that are ours go (S7), and only then is somebody woken. What an ACL refuses of the waiters' business is let
- * be; what it refuses of the key's, or a key of another type, is told when all keys have been seen to. */
+ * be, and a place that it keeps from being published goes back; what it refuses of the key's, or a key of another type, is told
+ * when all keys have been seen to. */
 #define WIRE_RELEASE_SCRIPT                                             \
     "local c,p,n,w,e=redis.pcall,ARGV[2],1,0 "                                                          \
     "for _,k in ipairs(KEYS) do "                                                                       \
@@ -99,14 +100,16 @@ enum wire_command {
     "if v==ARGV[1] then "                                                                               \
     "redis.call('del',k) "                                                                              \
     "while p do "                                                                                       \
-    "local m=c('zpopmin',q)[1] "                                                                        \
-    "if not m then break end "                                                                          \
-    "if c('publish','redlock:'..m:sub(1,16),m:sub(18))~=0 then w=1 break end "                          \
+    "local m=c('zpopmin',q) "                                                                           \
+    "if not m[1] then break end "                                                                       \
+    "local h=c('publish','redlock:'..m[1]:sub(1,16),m[1]:sub(18)) "                                     \
+    "if type(h)=='table' then c('zadd',q,m[2],m[1]) c('pexpire',q,60000) break end "                    \
+    "if h~=0 then w=1 break end "                                                                       \
     "end "                                                                                              \
     "elseif type(v)=='table' then e=v elseif v then n=-1 elseif n>0 then n=0 end "                      \
     "end "                                                                                              \
     "return e or n>0 and n+w or n"
-#define WIRE_RELEASE_SHA1 "29221d653fc1bd73b8657bc6e3a89e27f469e731"
+#define WIRE_RELEASE_SHA1 "c8d49b7dc395996655a9c5f21d2c8ffa5ca9b06a"
 
 /* S7: it never shortens, or a short extension that reaches a minority would take from the holder what it was promised. */
 #define WIRE_EXTEND_SCRIPT                                              \

@@ -117,20 +117,53 @@ TEST(a_wake_up_that_is_lost_costs_time_and_not_the_lock)
     redlock_close(&bob, CLOSE_MS);
 }
 
-TEST(where_the_ACL_forbids_wake_ups_the_lock_is_had_by_looking)
+/* The list of nodes, for that user. */
+static void list_for(const char *user, char list[256])
 {
-    char list[256] = "";
+    list[0] = '\0';
     for (unsigned k = 0; k < NODES; k++) {
         size_t used = strlen(list);
+        snprintf(list + used, 256 - used, "redis://%s:secret@127.0.0.1:%d ", user, nodes[k].port);
+    }
+}
+
+TEST(where_the_ACL_forbids_wake_ups_the_lock_is_had_by_looking)
+{
+    char list[256];
+    for (unsigned k = 0; k < NODES; k++)
         ASK(&nodes[k], "ACL", "SETUSER", "deaf", "reset", "on", ">secret", "~*", "+@all", "-publish", "-subscribe", "-zadd",
             "-zrem", "-zpopmin");
-        snprintf(list + used, sizeof list - used, "redis://deaf:secret@127.0.0.1:%d ", nodes[k].port);
-    }
+    list_for("deaf", list);
     CHECK(open_waiter(&alice, list, OFTEN_MS) && join(&bob, list));
     CHECK(hand_over("forbidden", release_it) < PATIENCE_MS);
     redlock_close(&alice, CLOSE_MS);
     redlock_close(&bob, CLOSE_MS);
     CHECK(key_is_gone(nodes, NODES, "forbidden"));
+}
+
+/* The next holder, who may, wakes him. */
+TEST(who_may_not_publish_takes_no_place_from_those_who_wait)
+{
+    char list[256];
+    struct redlock_lock lock;
+    for (unsigned k = 0; k < NODES; k++) {
+        ASK(&nodes[k], "ACL", "SETUSER", "mute", "reset", "on", ">secret", "~*", "+@all", "-publish");
+        ASK(&nodes[k], "ZADD", "silent:waiters", "1790000000000001", "0123456789abcdef:7");
+    }
+    list_for("mute", list);
+    CHECK(open_waiter(&alice, list, OFTEN_MS) && join(&bob, node_list));
+    redlock_lock_init(&lock);
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "silent", TTL_MS, 0), REDLOCK_OK);
+    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+    for (unsigned k = 0; k < NODES; k++) {
+        CHECK_STR(ASK(&nodes[k], "ZSCORE", "silent:waiters", "0123456789abcdef:7"), "1790000000000001");
+        CHECK(strcmp(ASK(&nodes[k], "PTTL", "silent:waiters"), ":-1") != 0);    /* Nor does it stay for ever. */
+    }
+    CHECK_STATUS(redlock_acquire(&bob, &lock, "silent", TTL_MS, PATIENCE_MS), REDLOCK_OK);
+    CHECK_STATUS(redlock_release(&bob, &lock, NULL), REDLOCK_OK);
+    redlock_close(&bob, CLOSE_MS);
+    CHECK(key_is_gone(nodes, NODES, "silent:waiters"));
 }
 
 /* --- Tickets ---------------------------------------------------------------------------------------------------- */

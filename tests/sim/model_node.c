@@ -798,14 +798,15 @@ static unsigned publish(struct model_node *node, struct slice channel, struct sl
     return heard;
 }
 
-/* What is published of a place "0123456789abcdef:7" is "7", to "redlock:0123456789abcdef". An error counts as heard. */
-static bool call_publish(struct run *run, const struct model_place *place)
+/* What is published of a place "0123456789abcdef:7" is "7", to "redlock:0123456789abcdef". Who hears it, 0: nobody, or an
+ * error. */
+static unsigned call_publish(struct run *run, const struct model_place *place)
 {
     char text[MODEL_PLACE_MAX + 1], channel[sizeof "redlock:" + 16];
     slice_text((struct slice){ place->member, place->size }, text, sizeof text);
     snprintf(channel, sizeof channel, "redlock:%.16s", text);
     const struct slice message = slice_of(place->size > 17 ? text + 17 : "");
-    return !may_call(run, "PUBLISH", READS) || publish(run->scene->node, slice_of(channel), message) > 0;
+    return may_call(run, "PUBLISH", READS) ? publish(run->scene->node, slice_of(channel), message) : 0;
 }
 
 /* ---- Scripts: what they do ---- */
@@ -926,15 +927,21 @@ static void do_acquire(struct run *run)
     }
 }
 
-/* Takes the first place out, and the next where nobody listens. */
+/* Takes the first place out, and the next where nobody listens. What may not be published goes back. */
 static bool release_wakes(struct run *run, struct slice waiters)
 {
     struct model_place first;
     while (call_zpopmin(run, waiters, &first)) {
-        if (!call_publish(run, &first))
-            continue;
-        slice_text((struct slice){ first.member, first.size }, run->scene->call->woken, sizeof run->scene->call->woken);
-        return true;
+        const struct slice member = { first.member, first.size };
+        if (call_publish(run, &first)) {
+            slice_text(member, run->scene->call->woken, sizeof run->scene->call->woken);
+            return true;
+        }
+        if (run->error) {
+            (void)call_zadd(run, waiters, first.score, member);
+            (void)call_pexpire(run, waiters, WIRE_WAITERS_LIFE_MS);
+            return false;
+        }
     }
     return false;
 }

@@ -31,7 +31,7 @@ static const struct {
     const char *sha1, *begins;
 } scripts[] = {
     { KIND_ACQUIRE, "28b1f766fb96636590fc03c41c82fca42f47d637", "local c,t,m,p=" },
-    { KIND_RELEASE, "29221d653fc1bd73b8657bc6e3a89e27f469e731", "local c,p,n,w,e=" },
+    { KIND_RELEASE, "c8d49b7dc395996655a9c5f21d2c8ffa5ca9b06a", "local c,p,n,w,e=" },
     { KIND_EXTEND, "83e13c0a01039ba3e3edd3dbdc1b5d5649050f1e", "local c=redis.call " },
     { KIND_WAIT, "01d725b8ccb75852feb0f704b5cb9c68f210b9f1", "local p=-2 " },
 };
