@@ -438,7 +438,8 @@ static bool send_script(struct redlock *r, const struct answer *a)
     return true;
 }
 
-/* A refusal proves that nothing of ours is there: no release is needed. One that has been sent already is still answered. */
+/* A refusal proves that nothing of ours is there: no release is needed. One that has been sent already is still answered, and
+ * only then the lock lines up. */
 static void answer_acquire(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
@@ -456,7 +457,6 @@ static void answer_acquire(struct redlock *r, const struct answer *a)
     if (a->meaning != WIRE_REFUSED) return;
     if (state == STAKE_PLACED || state == STAKE_OWED) lock_clear_stake(r, lock, a->k);
     if (a->current && is_wanted) learn_from_refusal(r, a);
-    if (a->current && lock->phase == PHASE_WAITING) waiter_line_up(r, lock, a->k);
 }
 
 static void answer_extend(struct redlock *r, const struct answer *a)
@@ -537,7 +537,7 @@ static void answer_question(const struct answer *a)
     else if (a->meaning == WIRE_GRANTED) lock->stakes[a->k].holder_ms = lock_ms_of(a->reply->integer);
 }
 
-/* A release that is owed meanwhile goes first. */
+/* A place that is to be taken anew is asked for without the script first. */
 static bool is_in_wait(const struct answer *a)
 {
     return a->current && a->lock->phase == PHASE_WAITING && a->lock->stakes[a->k].want == WIRE_NONE;

@@ -3,6 +3,7 @@
 #include "../tap.h"
 
 enum { NODE, EAR, SESSIONS, OUTPUT_MAX = 8192 };
+enum { RARELY_MS = 60000 };     /* A pause between attempts that is longer than the stories in which it is set. */
 
 static const char greeting[] = "+OK\r\n$71\r\nrun_id:0123456789012345678901234567890123456789\nredis_mode:standalone"
                                "\r\n\r\n*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"
@@ -179,8 +180,8 @@ TEST(an_ear_stays_open_for_as_long_as_somebody_waits)
     redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
 }
 
-/* An attempt that is not answered in time is released, and refused only then; behind the refusal it lines up. */
-static void line_up_behind_a_release(struct talk *talk)
+/* An attempt that is not answered in time is released, and refused only then. */
+static void be_refused_behind_a_release(struct talk *talk)
 {
     start(talk, 100000);
     said(talk, NODE);
@@ -189,13 +190,24 @@ static void line_up_behind_a_release(struct talk *talk)
     answer(talk, NODE, "$-1\r\n");
 }
 
+TEST(behind_a_release_a_place_is_taken_once)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    be_refused_behind_a_release(talk);
+    CHECK_STR(said(talk, NODE), "");
+    answer(talk, NODE, ":-1\r\n");
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    answer(talk, NODE, ":5000\r\n");
+    CHECK_STR(said(talk, NODE), "");
+}
+
 TEST(a_release_is_not_forgotten_over_a_place)
 {
     TALK((void)0);
 
-    line_up_behind_a_release(talk);
-    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
-    answer(talk, NODE, "-NOSCRIPT No matching script.\r\n-NOSCRIPT No matching script.\r\n");
+    be_refused_behind_a_release(talk);
+    answer(talk, NODE, "-NOSCRIPT No matching script.\r\n");
     EXPECT_SAID(NODE, WIRE_RELEASE_SCRIPT);
     answer(talk, NODE, ":0\r\n");
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
@@ -205,10 +217,31 @@ TEST(who_waits_no_more_takes_no_place)
 {
     TALK((void)0);
 
-    line_up_behind_a_release(talk);
+    be_refused_behind_a_release(talk);
+    answer(talk, NODE, ":-1\r\n");
+    CHECK_INT(talk->lock.stakes[NODE].want, WIRE_WAIT);
     while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
     CHECK_INT(talk->lock.phase, PHASE_ACQUIRING);
     EXPECT_UNSAID(NODE, WIRE_WAIT_SHA1);
+}
+
+/* It may have been taken out for an ear that was closed. The answer to the first one is of no use then. */
+TEST(a_place_is_taken_anew_when_the_ear_has_opened_again)
+{
+    TALK(config.retry_ms = RARELY_MS);
+
+    start(talk, REDLOCK_FOREVER);
+    said(talk, NODE);
+    answer(talk, NODE, "$-1\r\n");
+    run_ms(talk, 2);
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    redlock_disconnected(&talk->engine, EAR, "reset", talk->now_us);
+    run_ms(talk, 100);
+    CHECK_INT(talk->nodes[EAR].state, NODE_READY);
+    answer(talk, NODE, "-NOSCRIPT No matching script.\r\n");
+    EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+    answer(talk, NODE, "-NOSCRIPT No matching script.\r\n");
+    EXPECT_SAID(NODE, WIRE_WAIT_SCRIPT);
 }
 
 /* Or it would try ever more rarely, and nobody would wake it. */
@@ -417,8 +450,6 @@ TEST(a_ttl_that_no_lock_has_is_not_taken_for_another)
 }
 
 /* ---- What an ear hears ---- */
-
-enum { RARELY_MS = 60000 };     /* A pause between attempts that is longer than each of the following stories. */
 
 #define MESSAGE(number, size) "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$" size "\r\n" number "\r\n"
 
