@@ -128,6 +128,7 @@ static void receive(struct redlock_client *c, unsigned k)
     }
 }
 
+/* A server that turns us away says why and closes, so that what we send fails: its words count, if there are any. */
 static void transmit(struct redlock_client *c, unsigned k)
 {
     struct redlock_socket *socket = &c->sockets[k];
@@ -137,7 +138,8 @@ static void transmit(struct redlock_client *c, unsigned k)
         const uint8_t *data = redlock_output(&c->engine, k, &size);
         ptrdiff_t taken = size > 0 ? net_send(socket->fd, data, size) : 0;
 
-        if (taken < 0) lose(c, k, words_for(taken));
+        if (taken < 0) receive(c, k);
+        if (taken < 0 && socket->fd >= 0) lose(c, k, words_for(taken));
         if (taken <= 0) return;
         trace(c, k, REDLOCK_SENT, data, (size_t)taken);
         redlock_sent(&c->engine, k, (size_t)taken);

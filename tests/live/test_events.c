@@ -215,35 +215,74 @@ TEST(an_epoll_loop_gets_from_one_address_of_a_name_to_the_next) { TAP_SKIP("this
 TEST(an_epoll_loop_acquires_and_releases_across_reconnects) { TAP_SKIP("this system has no epoll"); }
 #endif
 
-/* By a tick of the program's own. The connection stands only when a place in the queue of the listener is free again. */
+/* A listener with a queue for one, who is there: who connects next gets through when he is gone. */
+struct crowd {
+    int listener, other;
+    char address[32];
+};
+
+static bool gather(struct crowd *crowd)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    socklen_t size = sizeof address;
+    crowd->listener = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(crowd->listener, (struct sockaddr *)&address, size) < 0 || listen(crowd->listener, 0) < 0) return false;
+    if (getsockname(crowd->listener, (struct sockaddr *)&address, &size) < 0) return false;
+    crowd->other = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(crowd->other, (struct sockaddr *)&address, size) < 0) return false;
+    snprintf(crowd->address, sizeof crowd->address, "127.0.0.1:%u", ntohs(address.sin_port));
+    return true;
+}
+
+/* Waits until the client's connection stands. */
+static bool let_through(const struct crowd *crowd, struct redlock_client *c)
+{
+    struct pollfd fd = { .fd = redlock_fd(c, 0), .events = POLLOUT };
+    close(accept(crowd->listener, NULL, NULL));
+    return poll(&fd, 1, 2 * PATIENCE_MS) == 1;
+}
+
+static void disperse(const struct crowd *crowd)
+{
+    close(crowd->other);
+    close(crowd->listener);
+}
+
+/* By a tick of the program's own. */
 TEST(a_connection_that_the_engine_gave_up_between_two_steps_does_no_harm)
 {
     enum { NODE_TIMEOUT_MS = 500 };
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-    socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM, 0), others[2];
-    char list[32];
-    CHECK(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 0) == 0);
-    CHECK(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
-    for (unsigned i = 0; i < 2; i++) {
-        others[i] = socket(AF_INET, SOCK_STREAM, 0);
-        fcntl(others[i], F_SETFL, O_NONBLOCK);
-        (void)connect(others[i], (struct sockaddr *)&address, size);
-    }
-    snprintf(list, sizeof list, "127.0.0.1:%u", ntohs(address.sin_port));
-    CHECK(open_hasty_client(&alice, list, NODE_TIMEOUT_MS));
+    struct crowd crowd;
+    CHECK(gather(&crowd));
+    CHECK(open_hasty_client(&alice, crowd.address, NODE_TIMEOUT_MS));
     CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
     CHECK_INT(redlock_events(&alice, 0), REDLOCK_WRITE);
     nap_ms(NODE_TIMEOUT_MS + 100);
-    close(accept(listener, NULL, NULL));
-    struct pollfd fd = { .fd = redlock_fd(&alice, 0), .events = POLLOUT };
-    CHECK_INT(poll(&fd, 1, 2 * PATIENCE_MS), 1);
+    CHECK(let_through(&crowd, &alice));
     redlock_tick(redlock_engine(&alice), redlock_now_us());
     CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
     CHECK(!redlock_node_votes(redlock_engine(&alice), 0, redlock_now_us()));
     redlock_close(&alice, 0);
-    for (unsigned i = 0; i < 2; i++) close(others[i]);
-    close(listener);
+    disperse(&crowd);
+}
+
+/* The first piece of the handshake is answered by a reset, which the second meets. What was said before is there to be read. */
+TEST(a_server_that_turns_us_away_before_we_have_said_all_is_quoted)
+{
+    static const char words[] = "-ERR max number of clients reached\r\n";
+    struct crowd crowd;
+    CHECK(gather(&crowd));
+    CHECK(open_client(&alice, crowd.address));
+    CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
+    CHECK(let_through(&crowd, &alice));
+    int server = accept(crowd.listener, NULL, NULL);
+    CHECK(send(server, words, strlen(words), MSG_NOSIGNAL) == (ssize_t)strlen(words));
+    close(server);
+    CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
+    CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
+    CHECK_INT(trouble(&alice, 0), REDLOCK_TROUBLE_MAX_CLIENTS);
+    redlock_close(&alice, 0);
+    disperse(&crowd);
 }
 
 TEST(an_operation_that_has_ended_is_told_once)
