@@ -19,7 +19,7 @@ enum {
     SIM_ACTORS_MAX = SIM_CLIENTS_MAX * SIM_LOCKS_MAX,   /* An actor is what one client does with one lock. */
     SIM_FAULTS_MAX = 64,
     SIM_CLOCK_BACK_US = 2000000, /* How far a node's clock is stepped back in all. */
-    SIM_STEPS_MAX = 5000000     /* Of a world: the busiest of many thousands needs a quarter of it. */
+    SIM_STEPS_MAX = 20000000    /* Of a world: the busiest of many thousands needs a quarter of it. */
 };
 
 /* ---- Classes of faults ---- */
