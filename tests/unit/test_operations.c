@@ -127,6 +127,34 @@ TEST(a_send_buffer_of_every_size_from_the_least_on_will_do)
     }
 }
 
+/* The script for one lock behind the names of many others, none of which have gone out. */
+TEST(a_script_waits_behind_more_than_65535_bytes)
+{
+    enum { OTHERS = 150, LONG = REDLOCK_RESOURCE_MAX, WINDOW = 1000, PATIENCE_US = 20000 };
+    static char names[OTHERS][LONG + 1];
+
+    CLUSTER_COLD(1, 1, config.resource_max = LONG; config.pipeline = OTHERS + 1; config.send_size = 2 * OTHERS * LONG);
+    const struct redlock_node *node = &cluster->clients[0].nodes[0];
+    cluster_need_locks(cluster, 0, OTHERS + 1);
+    ACQUIRE(0, "door", DOOR_TTL);
+    model_flush_scripts(NODE(0));
+    LINK(0, 0)->window = WINDOW;
+    START_EXTEND(0, DOOR_TTL);
+    for (unsigned i = 0; i < OTHERS; i++) {
+        memset(names[i], 'a' + (int)(i % 26), LONG);
+        names[i][0] = (char)('A' + i / 26);
+        START_ACQUIRE_LOCK(0, i + 1, names[i], DOOR_TTL, 0);
+    }
+    for (unsigned us = 0; us < PATIENCE_US && !node->apart; us++) RUN_US(1);
+    CHECK(node->apart_at > UINT16_MAX);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    for (unsigned i = 1; i <= OTHERS; i++) {
+        UNTIL_LOCK_DONE(0, i);
+        EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
+    }
+}
+
 TEST(a_socket_that_takes_little_at_a_time_is_waited_for)
 {
     CLUSTER_COLD(3, 1, (void)0);
