@@ -1,0 +1,60 @@
+/* The kinds of lock that differ on the wire, for tests that try each operation with each of them. All are about "door". */
+#ifndef KINDS_H
+#define KINDS_H
+
+#include "../sim/story.h"
+
+#include "../../redlock/private.h"
+#include "../../redlock/wire.h"
+
+enum kind {
+    KIND_PLAIN,         /* Acquired by SET. */
+    KIND_TICKET,        /* By a script. */
+    KIND_SET,           /* With "gate", by the same script. */
+    KIND_COUNT = WITH_TICKETS ? KIND_SET + 1 : KIND_PLAIN + 1
+};
+
+static const char *const kind_names[] = { "a plain lock", "a lock with a ticket", "a set" };
+
+static inline enum redlock_status kind_acquire(struct cluster *cluster, unsigned client, enum kind kind, uint32_t ttl_ms,
+                                               uint32_t wait_ms)
+{
+    struct redlock_name set[] = { { "door", 4 }, { "gate", 4 } };
+    struct redlock_request request = story_request("door", ttl_ms, wait_ms);
+
+    request.ticket = kind == KIND_TICKET;
+    request.set = kind == KIND_SET ? set : NULL;
+    request.set_count = kind == KIND_SET ? 2 : 0;
+    return cluster_acquire(cluster, client, 0, &request);
+}
+
+#define ACQUIRE_KIND(client, kind, ttl_ms) \
+    do { CHECK_INT(kind_acquire(cluster, (client), (kind), (ttl_ms), 0), REDLOCK_OK); UNTIL_DONE(client); } while (0)
+
+/* Somebody has used every script on every node: none is answered with NOSCRIPT. */
+static inline void kind_teach_scripts(struct cluster *cluster)
+{
+    static const char *const scripts[] = { WIRE_ACQUIRE_SCRIPT, WIRE_RELEASE_SCRIPT, WIRE_EXTEND_SCRIPT, WIRE_WAIT_SCRIPT };
+    struct model_session session = { .closing = false };
+    char command[2048];
+
+    model_session_begin(NODE(0), &session);
+    for (unsigned i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+        const int size = snprintf(command, sizeof command, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
+                                  strlen(scripts[i]), scripts[i]);
+        model_session_receive(NODE(0), &session, command, (size_t)size, cluster_node_now(cluster, 0));
+    }
+    model_session_end(&session);
+    for (unsigned k = 1; k < cluster->node_count; k++) {
+        memcpy(NODE(k)->script_shas, NODE(0)->script_shas, sizeof NODE(k)->script_shas);
+        memcpy(NODE(k)->script_kinds, NODE(0)->script_kinds, sizeof NODE(k)->script_kinds);
+        NODE(k)->script_count = NODE(0)->script_count;
+    }
+}
+
+static inline void kind_flush_scripts(struct cluster *cluster)
+{
+    for (unsigned k = 0; k < cluster->node_count; k++) model_flush_scripts(NODE(k));
+}
+
+#endif
