@@ -1,4 +1,5 @@
 #include "cluster.h"
+#include "invariants.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -481,6 +482,17 @@ static void watch_promise(struct cluster *cluster, unsigned client, const struct
                    cluster->node_count);
 }
 
+static void watch_books(struct cluster *cluster, unsigned client, unsigned index)
+{
+    const struct cluster_client *owner = &cluster->clients[client];
+    char text[160];
+    if (!owner->locks[index].in_use)
+        return;
+    cluster->invariant_count++;
+    if (!invariants_hold(&owner->engine, &owner->locks[index].lock, text, sizeof text))
+        break_rule(cluster, "invariant: client %u, lock %u, %s", client, index, text);
+}
+
 static void watch_lock(struct cluster *cluster, unsigned client, unsigned index)
 {
     struct cluster_lock *lock = &cluster->clients[client].locks[index];
@@ -523,8 +535,10 @@ static void after_call(struct cluster *cluster, unsigned c)
         cluster->observer.saw_call(cluster->observer.context, c);
     if (client->lock_count > SWEEP_LOCKS_MAX && client->call_count % SWEEP_EVERY != 0)
         return;
-    for (unsigned i = 0; i < client->lock_count; i++)
+    for (unsigned i = 0; i < client->lock_count; i++) {
+        watch_books(cluster, c, i);
         watch_lock(cluster, c, i);
+    }
 }
 
 /* The wants that make sense with a connection in that state. */

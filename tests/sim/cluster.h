@@ -8,7 +8,8 @@
  *   - one that goes on for ever while time passes runs into step_max ("livelock");
  *   - two clients never hold one resource at once (exclusion);
  *   - who holds a lock has a quorum of nodes with its token on them for as long as it believes (promise);
- *   - nothing is done to a node that a lock may not do (see model_node's breach).
+ *   - nothing is done to a node that a lock may not do (see model_node's breach);
+ *   - the engine's own books agree with what is under way (see invariants.h, which alone looks inside).
  *
  * The first of these that is broken is written into cluster->broken. Promise and exclusion can be switched off by tests of
  * faults that no client can survive (a node that loses its memory, a clock beyond the drift). */
@@ -140,6 +141,7 @@ struct cluster {
     bool no_promise, no_exclusion;  /* Do not watch these. */
     uint64_t promise_count;         /* How often there was one to watch; */
     uint64_t exclusion_count;       /* and a lock of another client about the same resource, held or not. */
+    uint64_t invariant_count;       /* How often a lock's books were looked at. */
     bool restless;                  /* Calls redlock_tick also when nothing is due. */
     struct redlock_config config;   /* Of all clients. */
     struct cluster_observer observer;

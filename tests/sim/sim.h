@@ -214,6 +214,7 @@ const char *sim_path_text(enum sim_path path);
     X(EXCLUSION,         "two clients do not hold one resource")                                      \
     X(EXCLUSION_ALONE,   "nor does one client with two locks")                                        \
     X(PROMISE,           "a quorum keeps the token for as long as the holder believes")               \
+    X(INVARIANTS,        "the engine's own books agree with what is under way")                       \
     X(S1,                "S1: a win or an extension has a quorum of all nodes")                       \
     X(S2_CLOCK,          "S2: the clock is read before the first byte leaves")                        \
     X(S2_LEFT,           "S2: what is won has validity left, and as much as was asked for")           \

@@ -682,6 +682,7 @@ static void conclude(struct sim_world *world)
     totals->steps += world->cluster->step_count;
     totals->judged[SIM_RULE_EXCLUSION] += world->cluster->exclusion_count;
     totals->judged[SIM_RULE_PROMISE] += world->cluster->promise_count;
+    totals->judged[SIM_RULE_INVARIANTS] += world->cluster->invariant_count;
     totals->unexpected += is_broken && !is_expected(world);
     if (is_broken && totals->violations++ == 0)
         totals->first_seed = world->options.seed;

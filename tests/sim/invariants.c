@@ -1,0 +1,246 @@
+#include "invariants.h"
+
+#include "../../redlock/lock.h"
+
+#include <stdio.h>
+
+/* One lock: what it has asked, of all nodes and of each. */
+struct books {
+    const struct redlock *engine;
+    const struct redlock_lock *lock;
+    unsigned asked_count;           /* Commands that are not answered, of all nodes. */
+};
+
+/* One lock on one node. */
+struct page {
+    const struct redlock *engine;
+    const struct redlock_lock *lock;
+    const struct redlock_stake *stake;
+    unsigned node;
+    unsigned release_count;         /* Releases that are not answered. */
+    unsigned asked_now;             /* The commands of the last round that are not: a set, see set_of(). */
+};
+
+static unsigned set_of(unsigned command)
+{
+    return 1u << command;
+}
+
+static bool has(unsigned set, unsigned number)
+{
+    return set >> number & 1;
+}
+
+/* ---- One lock, one node ---- */
+
+/* And never more than one at a time: the answer to the first would be taken for that to the second. */
+static bool a_release_is_under_way_where_the_stake_leaves(const struct page *page)
+{
+    return page->release_count == (page->stake->state == STAKE_LEAVING ? 1 : 0);
+}
+
+static bool the_mask_of_debts_agrees_with_the_stakes(const struct page *page)
+{
+    const bool is_owed = has(page->lock->owed, page->node), is_late = has(page->lock->late, page->node);
+    return is_owed == (page->stake->state == STAKE_OWED) && (is_owed || !is_late);
+}
+
+/* The alarm is debt_at: see it_wakes_in_time(). */
+static bool a_debt_has_a_command_or_an_alarm(const struct page *page)
+{
+    return page->stake->state != STAKE_OWED || has(page->lock->late, page->node) || page->stake->want == WIRE_RELEASE;
+}
+
+static bool who_wants_something_of_a_node_stands_in_its_queue(const struct page *page)
+{
+    return has(page->lock->queued, page->node) == (page->stake->want != WIRE_NONE);
+}
+
+/* What may be placed at any other time is owed. */
+static bool only_who_tries_or_holds_has_something_placed(const struct page *page)
+{
+    const unsigned phases = set_of(PHASE_ACQUIRING) | set_of(PHASE_HELD) | set_of(PHASE_EXTENDING);
+    return page->stake->state != STAKE_PLACED || has(phases, page->lock->phase);
+}
+
+/* Two may be in the queue longer than the lock has a use for them: a WAIT, which is dropped when its turn comes unless the lock
+ * waits then; and a PTTL of the last attempt, whose answer is overwritten or not looked at. A release is wanted at any time; the
+ * holder's ACQUIRE is for a node that votes no more, but may be lost the later. */
+static bool what_is_wanted_fits_the_phase(const struct page *page)
+{
+    static const unsigned may_want[] = {
+        [PHASE_IDLE] = 1u << WIRE_WAIT,
+        [PHASE_WAITING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
+        [PHASE_HUNGRY] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
+        [PHASE_ACQUIRING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL | 1u << WIRE_ACQUIRE,
+        [PHASE_SETTLING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
+        [PHASE_HELD] = 1u << WIRE_WAIT | 1u << WIRE_ACQUIRE | 1u << WIRE_RESTORE | 1u << WIRE_EXTEND,
+        [PHASE_EXTENDING] = 1u << WIRE_EXTEND,
+        [PHASE_RELEASING] = 1u << WIRE_WAIT,
+        [PHASE_INSPECTING] = 1u << WIRE_GETRANGE | 1u << WIRE_PTTL,
+    };
+    return has(may_want[page->lock->phase] | set_of(WIRE_NONE) | set_of(WIRE_RELEASE), page->stake->want);
+}
+
+/* It is given back by the release that is owed; or, when the release under way is one of before that leaves the place alone,
+ * by another behind it. */
+static bool who_has_ended_gives_back_his_place_among_the_waiters(const struct page *page)
+{
+    const bool gives_back = page->stake->state == STAKE_OWED || page->stake->state == STAKE_LEAVING;
+    return page->lock->phase != PHASE_IDLE || !has(page->lock->waits, page->node) || gives_back;
+}
+
+/* An older release goes first: a SET is sent when it has been answered. */
+static bool will_vote_on_acquire(const struct page *page)
+{
+    const bool is_behind_a_release = page->stake->state == STAKE_LEAVING ||
+                                     (page->stake->state == STAKE_OWED && !has(page->lock->late, page->node));
+    return page->stake->want == WIRE_ACQUIRE || has(page->asked_now, WIRE_ACQUIRE) || is_behind_a_release;
+}
+
+static bool will_vote(const struct page *page)
+{
+    switch (page->lock->phase) {
+    case PHASE_ACQUIRING: return will_vote_on_acquire(page);
+    case PHASE_EXTENDING: return page->stake->want == WIRE_EXTEND || has(page->asked_now, WIRE_EXTEND);
+    case PHASE_RELEASING: return page->stake->want == WIRE_RELEASE || page->release_count > 0;
+    default:              return true;      /* Votes are not waited for. */
+    }
+}
+
+/* When its time is over it waits for the tick, and what it could not ask in time is asked no more. */
+static bool the_round_waits_only_for_what_is_under_way(const struct page *page)
+{
+    const bool is_over = page->engine->now_us >= page->lock->round.deadline_at;
+    return will_vote(page) || is_over || redlock_vote_of(page->lock, page->node) != REDLOCK_VOTE_PENDING;
+}
+
+static bool a_question_that_is_waited_for_is_under_way(const struct page *page)
+{
+    const unsigned questions = set_of(WIRE_PTTL) | set_of(WIRE_GETRANGE);
+    return !has(page->lock->told, page->node) || has(questions, page->stake->want) || (page->asked_now & questions) != 0;
+}
+
+/* ---- One lock, all nodes ---- */
+
+static bool outstanding_is_what_was_asked(const struct books *books)
+{
+    return books->lock->outstanding == books->asked_count;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* When the lock has something to do though nothing comes by the network. */
+static uint64_t due_at(const struct redlock_lock *lock)
+{
+    uint64_t at = REDLOCK_NEVER;
+    switch (lock->phase) {
+    case PHASE_IDLE:    break;
+    case PHASE_WAITING:
+    case PHASE_HUNGRY:  at = lock->retry_at; break;
+    case PHASE_HELD:    at = lock->is_kept ? earlier(lock->keep_at, lock->valid_until) : REDLOCK_NEVER; break;
+    default:            at = lock->round.deadline_at;
+    }
+    if (lock->late != 0)
+        at = earlier(at, lock->debt_at);
+    return lock->owed != 0 ? earlier(at, lock->owed_until) : at;
+}
+
+/* It may wake too early: then it looks at itself and goes on sleeping. That a point in time has passed is no breach: nobody
+ * has called for the tick yet, which may come late. */
+static bool it_wakes_in_time(const struct books *books)
+{
+    const uint64_t at = due_at(books->lock);
+    return at == REDLOCK_NEVER || (books->lock->in_heap && books->lock->wake_at <= at);
+}
+
+static bool the_first_alarm_is_on_top(const struct books *books)
+{
+    return !books->lock->in_heap || books->engine->heap->wake_at <= books->lock->wake_at;
+}
+
+/* But for one whose ticket was too small: that one tries again at once, and listens to nobody. */
+static bool who_waits_stands_in_line(const struct books *books)
+{
+    const bool waits = books->lock->phase == PHASE_WAITING && !books->lock->is_corrected;
+    return !(waits || books->lock->phase == PHASE_HUNGRY) || has(books->lock->queued, SLOT_DONE);
+}
+
+/* ---- All of them ---- */
+
+/* The name of the first that is broken; NULL: none is. */
+#define DEMAND(name, subject) do { if (!name(subject)) return #name; } while (0)
+
+static const char *broken_on(const struct page *page)
+{
+    DEMAND(a_release_is_under_way_where_the_stake_leaves, page);
+    DEMAND(the_mask_of_debts_agrees_with_the_stakes, page);
+    DEMAND(a_debt_has_a_command_or_an_alarm, page);
+    DEMAND(who_wants_something_of_a_node_stands_in_its_queue, page);
+    DEMAND(only_who_tries_or_holds_has_something_placed, page);
+    DEMAND(what_is_wanted_fits_the_phase, page);
+    DEMAND(who_has_ended_gives_back_his_place_among_the_waiters, page);
+    DEMAND(the_round_waits_only_for_what_is_under_way, page);
+    DEMAND(a_question_that_is_waited_for_is_under_way, page);
+    return NULL;
+}
+
+static const char *broken_in(const struct books *books)
+{
+    DEMAND(outstanding_is_what_was_asked, books);
+    DEMAND(it_wakes_in_time, books);
+    DEMAND(the_first_alarm_is_on_top, books);
+    DEMAND(who_waits_stands_in_line, books);
+    return NULL;
+}
+
+static const char *phase_text(unsigned phase)
+{
+    static const char *const texts[] = { "idle", "waiting", "hungry", "acquiring", "settling", "held", "extending", "releasing",
+                                         "inspecting" };
+    return texts[phase];
+}
+
+static void note_asked(struct page *page, const struct redlock_asked *asked)
+{
+    if (asked->round == page->lock->round.number)
+        page->asked_now |= set_of(asked->command);
+    page->release_count += asked->command == WIRE_RELEASE;
+}
+
+/* Reads the ring of what the node owes answers to. */
+static struct page page_of(struct books *books, unsigned k)
+{
+    const struct redlock_node *node = &books->engine->nodes[k];
+    struct page page = { .engine = books->engine, .lock = books->lock, .stake = &books->lock->stakes[k], .node = k };
+    unsigned at = node->asked_first;
+    for (unsigned i = 0; i < node->asked_count; i++) {
+        if (node->asked[at].lock == books->lock) {
+            note_asked(&page, &node->asked[at]);
+            books->asked_count++;
+        }
+        at = at + 1 < books->engine->config.pipeline ? at + 1 : 0;
+    }
+    return page;
+}
+
+bool invariants_hold(const struct redlock *engine, const struct redlock_lock *lock, char *text, size_t size)
+{
+    struct books books = { .engine = engine, .lock = lock };
+    const char *phase = phase_text(lock->phase), *broken;
+    for (unsigned k = 0; k < engine->node_count; k++) {
+        const struct page page = page_of(&books, k);
+        broken = broken_on(&page);
+        if (!broken)
+            continue;
+        snprintf(text, size, "node %u, %s, state %u, want %u: not so: %s", k, phase, page.stake->state, page.stake->want, broken);
+        return false;
+    }
+    broken = broken_in(&books);
+    if (broken)
+        snprintf(text, size, "%s: not so: %s", phase, broken);
+    return !broken;
+}

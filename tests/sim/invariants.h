@@ -1,0 +1,15 @@
+/* The engine's own books: what must be true of them between any two calls, whatever was called and whatever the nodes said.
+ * A book that is wrong need not break a rule of safety at once: a round that waits for nothing ends by its deadline, a debt
+ * that nobody pays ends with its TTL. Nobody outside would see more than that it takes long.
+ *
+ * Looks inside the engine, where everything else in this folder knows it by its public header, but uses none of its code. */
+#ifndef INVARIANTS_H
+#define INVARIANTS_H
+
+#include "../../redlock/redlock.h"
+
+/* True when all of them hold of a lock that the engine knows, or that nobody has used yet. If not, text tells where, and what
+ * is wrong. size > 0 */
+bool invariants_hold(const struct redlock *engine, const struct redlock_lock *lock, char *text, size_t size);
+
+#endif
