@@ -25,11 +25,19 @@ static bool is_same(const struct redlock_name *a, const struct redlock_name *b)
     return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
 }
 
+static bool is_among(const struct redlock_name *name, const struct redlock_name *names, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (is_same(name, &names[i])) return true;
+    return false;
+}
+
+/* In whatever order, and each once. */
 static bool is_about(const struct redlock_lock *lock, const struct redlock_name *names, unsigned count)
 {
     bool same = lock->name_count == count;
 
-    for (unsigned i = 0; i < count && same; i++) same = is_same(&names_of(lock)[i], &names[i]);
+    for (unsigned i = 0; i < count && same; i++) same = is_among(&names_of(lock)[i], names, count);
     return same;
 }
 
@@ -72,7 +80,7 @@ static void sort(struct redlock_name *set, unsigned count)
     }
 }
 
-static enum redlock_status check_names(const struct redlock *r, struct redlock_name *names, unsigned count)
+static enum redlock_status check_names(const struct redlock *r, const struct redlock_name *names, unsigned count)
 {
     enum { SET_MAX = WITH_TICKETS ? REDLOCK_SET_MAX : 1 };
     size_t room = r->config.resource_max;
@@ -81,11 +89,9 @@ static enum redlock_status check_names(const struct redlock *r, struct redlock_n
     for (unsigned i = 0; i < count; i++) {
         size_t head = i > 0 ? WIRE_NAME_HEAD : 0;
         if (!names[i].bytes || names[i].size < 1 || room < head || names[i].size > room - head) return REDLOCK_BAD_RESOURCE;
+        if (is_among(&names[i], names, i)) return REDLOCK_BAD_SET;
         room -= names[i].size + head;
     }
-    sort(names, count);
-    for (unsigned i = 1; i < count; i++)
-        if (is_same(&names[i - 1], &names[i])) return REDLOCK_BAD_SET;
     return REDLOCK_OK;
 }
 
@@ -101,6 +107,7 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
 
     if (status != REDLOCK_OK) return status;
     if (!has_ended(lock, r->now_us) || (!is_idle && !is_about(lock, names, count))) return REDLOCK_BAD_STATE;
+    sort(names, count);
     if (lock->phase != PHASE_IDLE) retire(r, lock);
     if (is_idle) {
         lock->owed_ttl_ms = 0;

@@ -278,6 +278,26 @@ TEST(a_set_that_is_moved_is_released_from_where_it_is_now)
     CHECK(redlock_idle(cluster_lock(cluster, 0, 1)));
 }
 
+/* "Nothing has changed", the caller's set included: another lock may be about it. */
+TEST(a_set_that_is_refused_is_left_in_its_order)
+{
+    CLUSTER(3);
+    struct redlock_name names[] = { NAME("door"), NAME("attic") }, twice[] = { NAME("door"), NAME("attic"), NAME("door") };
+    const struct redlock_request request = request_of(names, 2, 0), doubled = request_of(twice, 3, 0);
+
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &doubled, CLIENT_NOW(0)), REDLOCK_BAD_SET);
+    CHECK_STR(twice[0].bytes, "door"); CHECK_STR(twice[1].bytes, "attic"); CHECK_STR(twice[2].bytes, "door");
+    START_ACQUIRE(0, "cellar", DOOR_TTL, 0);
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_STATE);
+    CHECK_STR(names[0].bytes, "door"); CHECK_STR(names[1].bytes, "attic");
+    UNTIL_DONE(0);
+    HANG(2);
+    RELEASE(0);
+    CHECK(!IDLE(0));
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_STATE);
+    CHECK_STR(names[0].bytes, "door"); CHECK_STR(names[1].bytes, "attic");
+}
+
 /* Until it is idle, a lock is about what it was about. */
 TEST(a_lock_that_owes_for_a_set_is_not_used_for_another)
 {
