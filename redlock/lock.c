@@ -505,14 +505,15 @@ static void answer_release(struct redlock *r, const struct answer *a)
 
 static void see_value(struct redlock_sight *sight, const struct answer *a)
 {
-    size_t size = a->reply->text_size < REDLOCK_TOKEN_TEXT ? a->reply->text_size : REDLOCK_TOKEN_TEXT;
+    bool is_longer = a->reply->text_size > REDLOCK_TOKEN_TEXT;      /* By one byte, or by more where the node is no Redis. */
+    size_t size = is_longer ? REDLOCK_TOKEN_TEXT : a->reply->text_size;
 
     sight->is_string = a->trouble != REDLOCK_TROUBLE_WRONGTYPE;
     sight->is_readable = a->meaning == WIRE_GRANTED;
     if (!sight->is_readable) return;
     memcpy(sight->value, a->reply->text, size);
     sight->value[size] = '\0';
-    sight->value_size = (uint32_t)a->reply->text_size;
+    sight->value_size = (uint32_t)size + is_longer;
 }
 
 static void see_ttl(struct redlock_sight *sight, const struct answer *a)

@@ -642,6 +642,22 @@ TEST(no_lock_starves_behind_the_others)
 
 /* ---- Inspect ---- */
 
+/* No Redis gives more than it was asked for. */
+TEST(inspect_tells_of_no_longer_value_than_it_asked_for)
+{
+    CLUSTER(3);
+    struct redlock_sight sights[3];
+    ANSWERS(0, "GETRANGE", "$48\r\n0123456789012345678901234567890123456789abcdefgh\r\n");
+    ANSWERS(1, "GETRANGE", "$41\r\n0123456789012345678901234567890123456789a\r\n");
+    ANSWERS(2, "GETRANGE", "$40\r\n0123456789012345678901234567890123456789\r\n");
+    CHECK_INT(cluster_inspect(cluster, 0, 0, "door", sights), REDLOCK_OK);
+    UNTIL_DONE(0);
+    for (unsigned k = 0; k < 3; k++) {
+        CHECK_INT(sights[k].value_size, REDLOCK_TOKEN_TEXT + (k < 2));
+        CHECK_STR(sights[k].value, "0123456789012345678901234567890123456789");
+    }
+}
+
 TEST(inspect_tells_what_the_key_looks_like_on_every_node)
 {
     CLUSTER_COLD(6, 1, (void)0);
