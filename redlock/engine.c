@@ -7,6 +7,9 @@
 #include <string.h>
 
 _Static_assert(WIRE_COMMAND_MAX <= REDLOCK_SEND_MIN(0), "REDLOCK_SEND_MIN must hold the longest command");
+_Static_assert(REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) *
+               (UINT16_MAX * (uint64_t)sizeof(struct redlock_asked) + 8 + 2 * (uint64_t)REDLOCK_BUFFER_MAX) <= UINT32_MAX,
+               "REDLOCK_MEMORY must not overflow on 32 bits");
 _Static_assert(REDLOCK_TOKEN_TEXT == 2 * REDLOCK_TOKEN_SIZE && REDLOCK_RUN_ID_SIZE == REDLOCK_TOKEN_SIZE,
                "a run_id is read like a token");
 
@@ -156,7 +159,8 @@ static bool is_in_range(const struct redlock_config *config)
            config->retry_ms <= REDLOCK_RETRY_MS_MAX &&
            config->resource_max > 0 && config->resource_max <= REDLOCK_RESOURCE_MAX &&
            config->pipeline >= REDLOCK_PIPELINE_MIN && config->send_size >= REDLOCK_SEND_MIN(config->resource_max) &&
-           config->receive_size >= REDLOCK_RECEIVE_MIN && config->keep_percent > 0 &&
+           config->send_size <= REDLOCK_BUFFER_MAX && config->receive_size >= REDLOCK_RECEIVE_MIN &&
+           config->receive_size <= REDLOCK_BUFFER_MAX && config->keep_percent > 0 &&
            config->keep_percent <= REDLOCK_KEEP_PERCENT_MAX && config->ticket_skew_ms > 0 &&
            config->ticket_skew_ms <= REDLOCK_SKEW_MS_MAX && config->ticket_life_ms > 0 && (!config->wake_ups || WITH_WAITERS);
 }

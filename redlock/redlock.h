@@ -73,7 +73,8 @@ enum {
     REDLOCK_PIPELINE_MIN = 4,
     REDLOCK_SEND_SIZE = 2048,           /* Bytes of one node's send buffer. */
     REDLOCK_RECEIVE_SIZE = 512,         /* Bytes of one node's receive buffer. */
-    REDLOCK_RECEIVE_MIN = 32            /* The parser needs 23 to get through any reply, however large. */
+    REDLOCK_RECEIVE_MIN = 32,           /* The parser needs 23 to get through any reply, however large. */
+    REDLOCK_BUFFER_MAX = 16777216       /* Bytes of one buffer: no more could be used, and 32 bits count those of all sessions. */
 };
 
 #define REDLOCK_FOREVER UINT32_MAX      /* A time to wait that does not end. */
@@ -341,8 +342,8 @@ struct redlock_config {
     uint32_t retry_ms;          /* 1..REDLOCK_RETRY_MS_MAX */
     uint16_t resource_max;      /* 1..REDLOCK_RESOURCE_MAX */
     uint16_t pipeline;          /* PIPELINE_MIN or more: about 3 for each lock that is in flight at once. */
-    uint32_t send_size;         /* REDLOCK_SEND_MIN(resource_max) or more: the longest command must fit. */
-    uint32_t receive_size;      /* RECEIVE_MIN or more. */
+    uint32_t send_size;         /* REDLOCK_SEND_MIN(resource_max), so that the longest command fits, to BUFFER_MAX. */
+    uint32_t receive_size;      /* RECEIVE_MIN to BUFFER_MAX. */
     uint32_t ticket_skew_ms;    /* S15: the largest difference between any two wall clocks of clients and nodes. A node that has
                                  * restarted gives no ticket for twice that beyond the guard, and refuses one that is
                                  * further than that ahead of its own clock. 1..REDLOCK_SKEW_MS_MAX */

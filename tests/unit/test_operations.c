@@ -990,6 +990,12 @@ TEST(a_value_of_the_configuration_out_of_its_range_is_refused)
     EXPECT_GOOD(receive_size = REDLOCK_RECEIVE_MIN);
     EXPECT_BAD(send_size = REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX) - 1);
     EXPECT_GOOD(send_size = REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX));
+    EXPECT_BAD(send_size = REDLOCK_BUFFER_MAX + 1);
+    EXPECT_BAD(send_size = UINT32_MAX);
+    EXPECT_GOOD(send_size = REDLOCK_BUFFER_MAX);
+    EXPECT_BAD(receive_size = REDLOCK_BUFFER_MAX + 1);
+    EXPECT_BAD(receive_size = UINT32_MAX);
+    EXPECT_GOOD(receive_size = REDLOCK_BUFFER_MAX);
     EXPECT_GOOD(guard_ms = 0);
     EXPECT_GOOD(guard_ms = UINT32_MAX);
     EXPECT_BAD(keep_percent = 0);
