@@ -262,6 +262,8 @@ NET_API const char *net_error_text(int error)
 
 /* --- Waiting --- */
 
+enum { WAIT_BLINDLY_MS = 10 };  /* Often enough for a lock, seldom enough for the processor. */
+
 /* For poll: rounded up, so that it does not wake too early and again and again; -1 is for ever. */
 static int wait_ms(uint64_t until_us)
 {
@@ -298,12 +300,28 @@ static int wait_poll(struct pollfd *polled, size_t count, uint64_t until_us)
     return ready < 0 ? -errno : ready;
 }
 
+/* Without poll: after a short pause all may be ready, which harms nobody, since they are nonblocking. */
+static int wait_blindly(struct net_wait *waits, size_t count, uint64_t until_us)
+{
+    int ready = 0;
+    for (size_t i = 0; i < count; i++) {
+        waits[i].ready = waits[i].fd >= 0 ? waits[i].events : 0;
+        if (waits[i].ready != 0) ready++;
+    }
+    do {
+        int ms = wait_ms(until_us);
+        if (poll(NULL, 0, ms >= 0 && ms < WAIT_BLINDLY_MS ? ms : WAIT_BLINDLY_MS) < 0) return -errno;
+    } while (ready == 0 && net_now_us() < until_us);
+    return ready;
+}
+
 NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us)
 {
     NET_CHECK(count <= NET_WAIT_MAX);
     struct pollfd polled[NET_WAIT_MAX];
     for (size_t i = 0; i < count; i++) polled[i] = wait_to_poll(&waits[i]);
     int ready = wait_poll(polled, count, until_us);
+    if (ready < 0 && ready != -EINTR) return wait_blindly(waits, count, until_us);
     for (size_t i = 0; i < count; i++) waits[i].ready = ready > 0 ? wait_ready(polled[i].revents) : 0;
     return ready;
 }

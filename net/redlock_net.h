@@ -150,7 +150,8 @@ struct net_wait {
 /* Waits until something is ready or net_now_us() >= `until_us` (UINT64_MAX: for ever; a time gone by: just looks).
  * Returns how many of the `count` <= NET_WAIT_MAX entries are ready, 0 when the time has come and not before,
  * -EINTR after a signal (look at your flags, then call again: the time is absolute, so nothing is stretched),
- * or -errno. A machine that was suspended meanwhile may return late. */
+ * or -errno. A machine that was suspended meanwhile may return late. Where the system refuses to wait (it has no memory, or
+ * takes no more descriptors than the process may open by now), all are said to be ready after 10 ms: each is to be tried. */
 NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us);
 
 /* A bell wakes a thread out of net_wait, from another thread or from a signal handler. Opens one: bell[0] is to be waited

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -326,6 +327,41 @@ TEST(a_storm_of_signals_neither_cuts_nor_stretches_the_wait)
     CHECK_STATUS(status, REDLOCK_TIMEOUT);
     CHECK(took_ms > 500 && took_ms < 3000);
     redlock_close(&alice, CLOSE_MS);
+}
+
+static void count_wait(void *count, bool is_before)
+{
+    *(unsigned *)count += is_before;
+}
+
+/* poll() takes no more descriptors than a process may open, whatever it has open. */
+TEST(who_may_open_no_more_descriptors_still_gets_locks_and_does_not_spin)
+{
+    enum { WAIT_MS = 500 };
+    struct redlock_options options = throw_away_options();
+    struct redlock_lock held, wanted;
+    struct rlimit before;
+    unsigned wait_count = 0;
+    redlock_lock_init(&held);
+    redlock_lock_init(&wanted);
+    options.around_wait = count_wait;
+    options.wait_context = &wait_count;
+    CHECK_STATUS(redlock_open(&alice, node_list, &options, NULL), REDLOCK_OK);
+    CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    struct rlimit few = { .rlim_cur = 3, .rlim_max = before.rlim_max };
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    const enum redlock_status won = redlock_acquire(&alice, &held, "crowded", TTL_MS, 0);
+    const unsigned before_wait = wait_count;
+    const enum redlock_status refused = redlock_acquire(&alice, &wanted, "crowded", TTL_MS, WAIT_MS);
+    const unsigned waits = wait_count - before_wait;
+    redlock_release(&alice, &held, NULL);
+    redlock_close(&alice, CLOSE_MS);
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK_STATUS(won, REDLOCK_OK);
+    CHECK_STATUS(refused, REDLOCK_TIMEOUT);
+    CHECK(waits > 1 && waits < 2 * WAIT_MS);
+    CHECK_SOON(key_is_gone(nodes, NODES, "crowded"));
 }
 
 /* --- Names and limits ------------------------------------------------------------------------------------------- */

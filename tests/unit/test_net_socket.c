@@ -496,6 +496,33 @@ NET_TEST(every_error_has_a_text)
 
 /* --- Waiting --- */
 
+/* poll() takes no more descriptors than the process may open, though these were opened before the limit was lowered. */
+NET_TEST(a_wait_that_the_system_refuses_takes_its_time_and_lets_all_be_tried)
+{
+    struct rlimit before;
+    struct pair pair;
+    CHECK(connect_pair(AF_INET, &pair));
+    struct net_wait waits[] = { { pair.ours, NET_READ, 0 }, { -1, NET_READ, 0 }, { pair.ours, NET_READ | NET_WRITE, 0 } };
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    struct rlimit few = { .rlim_cur = 2, .rlim_max = before.rlim_max };
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    const uint64_t start = net_now_us();
+    int calls = 0, ready = 0;
+    while (net_now_us() - start < 200000 && ready >= 0) calls++, ready = net_wait(waits, 3, UINT64_MAX);
+    const int looked = net_wait(waits, 3, 0), nobody = net_wait(waits + 1, 1, 0);
+    const uint64_t until = net_now_us() + 50000;
+    struct net_wait skipped[3] = { { -1, NET_READ, 7 }, { pair.ours, 0, 7 }, { -1, 0, 7 } };
+    const int late = net_wait(skipped, 3, until);
+    const bool was_patient = net_now_us() >= until;
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK_INT(ready, 2);
+    CHECK(calls > 1 && calls <= 25);
+    CHECK(waits[0].ready == NET_READ && waits[1].ready == 0 && waits[2].ready == (NET_READ | NET_WRITE));
+    CHECK_INT(looked, 2);
+    CHECK_INT(nobody, 0);
+    CHECK(late == 0 && was_patient && skipped[0].ready == 0 && skipped[1].ready == 0);
+}
+
 NET_TEST(a_wait_says_who_is_ready_for_what)
 {
     struct pair pair;
