@@ -10,6 +10,7 @@
  *   - Only what the contract names is written: known commands about known resources, with a token (S7).
  *   - After a tick, nothing is due before some later time; a node that wants to send has something to send, or stops wanting.
  *   - There is room to receive; a reply that is no RESP2 closes the connection.
+ *   - The engine's own books agree with what is under way (see tests/sim/invariants.h): for once the judge looks inside.
  *   - No access beyond, or after the end of, the memory that the caller gave: locks, names and buffers are blocks of the
  *     heap with nothing to spare, given back as soon as the contract allows. (Sanitizer or valgrind.)
  *
@@ -18,6 +19,7 @@
 
 #include "../../redlock/redlock.h"
 #include "../../redlock/wire.h"
+#include "../sim/invariants.h"
 
 enum {
     NODES_MAX = 5,
@@ -160,10 +162,20 @@ static bool may_extend(struct slot *slot)
     return w.went_back || w.now_us < promised_until(slot) || w.now_us < slot->adopted_until;
 }
 
+static void check_books(const struct redlock_lock *lock)
+{
+    char text[160];
+
+    if (invariants_hold(&w.engine, lock, text, sizeof text)) return;
+    fprintf(stderr, "invariant: %s\n", text);
+    abort();
+}
+
 static void check_slot(struct slot *slot)
 {
     uint64_t valid = redlock_valid_us(slot->lock, w.now_us), until;
 
+    check_books(slot->lock);
     FUZZ_CHECK(redlock_owed(slot->lock) <= w.node_count && redlock_confirmed(slot->lock) <= w.node_count);
     if (valid == 0) return;
     until = promised_until(slot);
