@@ -514,6 +514,7 @@ static const void *copy_names(struct redlock_parted *parted, const struct redloc
     return lock->set ? (const void *)parted->set : parted->bytes;
 }
 
+/* S5: what the lock owes outlives it, in the client's own memory; where that is full, keys stay until their TTL ends. */
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 {
     bool owes;
@@ -599,7 +600,8 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
     return status;
 }
 
-/* Is there something to be sent to, or to be heard from, a node that is connected, or may be at once? */
+/* Is there something to be sent to, or to be heard from, a node that is connected, or may be at once? S5: a debt to any other
+ * is not waited for, since the node may be away for good. */
 static bool is_busy(struct redlock_client *c)
 {
     for (unsigned k = 0; k < c->engine.node_count; k++) {
@@ -693,6 +695,7 @@ uint32_t redlock_valid_ms(const struct redlock_lock *lock)
     return (uint32_t)(redlock_valid_us(lock, redlock_now_us()) / 1000);
 }
 
+/* S5: pays what can be paid in that time. */
 void redlock_close(struct redlock_client *c, uint32_t wait_ms)
 {
     uint64_t until = end_of(wait_ms);

@@ -64,7 +64,7 @@ void keeper_tick(struct redlock *r, struct redlock_lock *lock)
     uint32_t ttl_ms;
 
     if (!is_kept(lock) || r->now_us < keeper_wake_at(lock)) return;
-    if (!lock_is_held(lock, r->now_us)) {
+    if (!lock_is_held(lock, r->now_us)) {   /* S10 */
         end(r, lock, REDLOCK_LOST);
         return;
     }

@@ -71,6 +71,7 @@ void lock_leave_queue(struct redlock *r, struct redlock_lock *lock)
     queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
 }
 
+/* S10: by the clock, at every question. */
 bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us)
 {
     return now_us >= lock->valid_from && now_us < lock->valid_until;
@@ -117,6 +118,7 @@ void lock_finish(struct redlock *r, struct redlock_lock *lock, enum phase phase,
 
 /* ---- The acquire round ---- */
 
+/* S11: within the guard a node is not even asked. */
 bool lock_may_ask(const struct redlock *r, unsigned k, bool for_ticket)
 {
     return node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || !r->nodes[k].settled;
@@ -237,7 +239,8 @@ static enum redlock_status loss_of(const struct redlock_round *round, bool has_r
 }
 
 /* A clock behind those of others proposes too small a ticket, and is told so by nodes where the resource is free: the next
- * attempt may come at once, since nobody is in its way. Once: then somebody is. */
+ * attempt may come at once, since nobody is in its way: the one exception from S14, which keeps rivals from meeting again and
+ * again. Once: then somebody is. */
 static bool is_behind(const struct redlock_lock *lock)
 {
     return has_ticket(lock) && !lock->is_corrected && lock->ticket_seen >= lock->ticket && lock->taken == 0;

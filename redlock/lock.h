@@ -223,6 +223,8 @@ REDLOCK_PRIVATE bool waiter_yield(struct redlock *r, struct redlock_lock *lock);
 /* The time that it waited for has come. */
 REDLOCK_PRIVATE void waiter_tick(struct redlock *r, struct redlock_lock *lock);
 
+/* Of its name, of a set the first one: that tells well enough whether the next acquire is about what somebody was woken for, since
+ * a mistake costs one of the two a pause, and nobody the lock. */
 REDLOCK_PRIVATE uint32_t waiter_hash(const struct redlock_lock *lock);
 
 /* A quorum has said that its turn has come. Who wins so stays patient when he waits for the same again: of many waiters each

@@ -311,7 +311,8 @@ struct redlock_node {
     uint8_t failures;           /* Connections that came to nothing, in a row: the exponent of the reconnect delay. */
     bool is_ear;                /* A session for wake-ups: subscribes, and asks nothing. */
     bool settled;               /* False while nobody can tell whether it is there: before the first connection has
-                                 * succeeded or failed, and after the loss of one that was good. */
+                                 * succeeded or failed, and after the loss of one that was good. Nobody waits for an ear: of it
+                                 * this says only that it is to be connected again after a pause, not at once. */
     bool has_run_id;
     uint16_t asked_first, asked_count;
     struct redlock_asked *asked;                /* A ring: answers come in the order of the questions. */
