@@ -60,20 +60,35 @@ static bool is_twin(struct redlock *r, unsigned k)
     return false;
 }
 
-/* S12: has the server voted in this round already, when another node led to it? Then it counts from the next one on. */
-static bool was_elsewhere(const struct redlock *r, unsigned k)
+/* S12: may the server that node k leads to now have voted in this round already, by another node? That can be one that is new
+ * here, or that another node has led to since it was seen here. A node which has led to it before learns that it does now. */
+static bool has_moved(struct redlock *r, unsigned k)
 {
-    for (unsigned j = 0; j < r->node_count; j++)
-        if (j != k && is_same_server(&r->nodes[j], r->nodes[k].has_run_id, r->nodes[k].run_id)) return true;
-    return false;
+    struct redlock_node *node = &r->nodes[k];
+    const struct redlock_identity *identity = &node->identity;
+    bool moved = node->is_bereft || (node->has_run_id && !is_same_server(node, identity->has_run_id, identity->run_id));
+
+    node->is_bereft = false;
+    for (unsigned j = 0; j < r->node_count; j++) {
+        if (j == k || !is_same_server(&r->nodes[j], identity->has_run_id, identity->run_id)) continue;
+        r->nodes[j].is_bereft = true;
+        moved = true;
+    }
+    return moved;
 }
 
-/* The handshake is over. Who waited for this node to vote learns whether it does (S11, S12). */
+/* The handshake is over. Who waited for this node to vote learns whether it does (S11).
+ *
+ * S12: a server that has moved counts from the next round on. (At the very first contact nobody can tell where it was. A SET is
+ * refused by a server that has executed it; but an adopted lock that is extended before the first contact could be confirmed twice
+ * by one server, where no guard keeps it from that.) */
 static void settle(struct redlock *r, unsigned k)
 {
     struct redlock_lock *lock, *next;
+    bool moved;
 
     if (!is_ear(r, k) && is_twin(r, k)) return;
+    moved = !is_ear(r, k) && has_moved(r, k);
     node_settle(&r->nodes[k], &r->config, r->now_us);
     if (r->nodes[k].state != NODE_READY) return;
     if (is_ear(r, k)) {
@@ -85,7 +100,7 @@ static void settle(struct redlock *r, unsigned k)
         bool for_ticket = want != WIRE_EXTEND && has_ticket(lock);
         next = lock->links[k].next;
         if (want != WIRE_ACQUIRE && want != WIRE_EXTEND && want != WIRE_RESTORE) continue;
-        if (!node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || was_elsewhere(r, k)) lock_turn_away(r, k, lock);
+        if (!node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || moved) lock_turn_away(r, k, lock);
     }
 }
 

@@ -314,6 +314,7 @@ struct redlock_node {
                                  * succeeded or failed, and after the loss of one that was good. Nobody waits for an ear: of it
                                  * this says only that it is to be connected again after a pause, not at once. */
     bool has_run_id;
+    bool is_bereft;             /* Another node has led to its server since (S12). */
     uint16_t asked_first, asked_count;
     struct redlock_asked *asked;                /* A ring: answers come in the order of the questions. */
     uint8_t *send, *receive;

@@ -171,6 +171,64 @@ TEST(s12_a_server_votes_once_in_a_round_even_when_another_node_leads_to_it)
     CHECK(redlock_lock_status(LOCK(0)) != REDLOCK_OK);
 }
 
+/* Its address leads to another server from then on. */
+static void move_server(struct cluster *cluster, unsigned from, unsigned to)
+{
+    memcpy(NODE(to)->run_id, NODE(from)->run_id, sizeof NODE(to)->run_id);
+    NODE(from)->run_id[0] = NODE(from)->run_id[0] == 'f' ? '0' : 'f';
+}
+
+/* Node 1 hears nothing, and node 2 is just being connected anew, when the server behind node 0 votes on an extension; then it
+ * moves to node 2's address. No guard keeps it from voting there, too. */
+static void extend_while_the_server_moves(struct cluster *cluster)
+{
+    START_EXTEND(0, 10000);
+    RUN_MS(2);
+    EXPECT_VOTE(0, 0, REDLOCK_VOTE_GRANTED);
+    RESET(0, 0);
+    move_server(cluster, 0, 2);
+    UNTIL_DONE(0);
+    CHECK(VOTES(0, 0) && VOTES(0, 2));
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_NOT_ASKED);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    HEAL(1);
+    RUN_MS(10);
+    EXTEND(0, 10000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* Held, with node 2 slow and node 1 silent. */
+static void hold_with_one_node(struct cluster *cluster)
+{
+    cluster->no_promise = true;
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(5);
+    STALL(1);
+    DELAY_US(2, 20000);
+}
+
+TEST(s12_a_server_votes_once_in_a_round_even_when_it_has_moved_to_another_node)
+{
+    CLUSTER_OF(3, 1, config.guard_ms = 0);
+    hold_with_one_node(cluster);
+    RESET(0, 2);
+    RUN_MS(1);
+    extend_while_the_server_moves(cluster);
+}
+
+/* It was behind node 2 when that was connected last, and behind node 0 meanwhile. */
+TEST(s12_a_server_votes_once_in_a_round_even_when_it_has_moved_back)
+{
+    CLUSTER_OF(3, 1, config.guard_ms = 0);
+    hold_with_one_node(cluster);
+    move_server(cluster, 2, 0);
+    RESET(0, 0);
+    RESET(0, 2);
+    RUN_MS(2);
+    CHECK(VOTES(0, 0) && !VOTES(0, 2));
+    extend_while_the_server_moves(cluster);
+}
+
 /* What cannot come any more is not waited for. */
 TEST(an_attempt_does_not_wait_for_a_node_that_will_not_release)
 {
