@@ -39,9 +39,10 @@ static void abandon(struct redlock *r, unsigned k)
     }
 }
 
-static bool is_same_server(const struct redlock_node *node, bool has_run_id, const uint8_t run_id[REDLOCK_RUN_ID_SIZE])
+/* Is it the server that was last behind the node? */
+static bool is_known(const struct redlock_node *node, const struct redlock_identity *identity)
 {
-    return node->has_run_id && has_run_id && memcmp(node->run_id, run_id, REDLOCK_RUN_ID_SIZE) == 0;
+    return node->has_run_id && identity->has_run_id && memcmp(node->run_id, identity->run_id, sizeof node->run_id) == 0;
 }
 
 /* S12: the same server twice would have two votes. */
@@ -52,7 +53,7 @@ static bool is_twin(struct redlock *r, unsigned k)
     for (unsigned j = 0; j < r->node_count; j++) {
         const struct redlock_node *other = &r->nodes[j];
         if (j == k || other->state != NODE_READY) continue;
-        if (!is_same_server(other, node->identity.has_run_id, node->identity.run_id)) continue;
+        if (!is_known(other, &node->identity)) continue;
         node_lose(node, REDLOCK_TROUBLE_SAME_SERVER, NULL);
         node->twin = (uint8_t)j;
         return true;
@@ -65,15 +66,14 @@ static bool is_twin(struct redlock *r, unsigned k)
 static bool has_moved(struct redlock *r, unsigned k)
 {
     struct redlock_node *node = &r->nodes[k];
-    const struct redlock_identity *identity = &node->identity;
-    bool moved = node->is_bereft || (node->has_run_id && !is_same_server(node, identity->has_run_id, identity->run_id));
+    bool moved = node->is_bereft || (node->has_run_id && !is_known(node, &node->identity));
 
-    node->is_bereft = false;
     for (unsigned j = 0; j < r->node_count; j++) {
-        if (j == k || !is_same_server(&r->nodes[j], identity->has_run_id, identity->run_id)) continue;
+        if (j == k || !is_known(&r->nodes[j], &node->identity)) continue;
         r->nodes[j].is_bereft = true;
         moved = true;
     }
+    node->is_bereft = false;
     return moved;
 }
 
@@ -88,7 +88,7 @@ static void settle(struct redlock *r, unsigned k)
     bool moved;
 
     if (!is_ear(r, k) && is_twin(r, k)) return;
-    moved = !is_ear(r, k) && has_moved(r, k);
+    moved = has_moved(r, k);
     node_settle(&r->nodes[k], &r->config, r->now_us);
     if (r->nodes[k].state != NODE_READY) return;
     if (is_ear(r, k)) {

@@ -89,7 +89,7 @@ static enum redlock_status check_names(const struct redlock *r, const struct red
     for (unsigned i = 0; i < count; i++) {
         size_t head = i > 0 ? WIRE_NAME_HEAD : 0;
         if (!names[i].bytes || names[i].size < 1 || room < head || names[i].size > room - head) return REDLOCK_BAD_RESOURCE;
-        if (is_among(&names[i], names, i)) return REDLOCK_BAD_SET;
+        if (WITH_TICKETS && is_among(&names[i], names, i)) return REDLOCK_BAD_SET;
         room -= names[i].size + head;
     }
     return REDLOCK_OK;
@@ -107,7 +107,7 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
 
     if (status != REDLOCK_OK) return status;
     if (!has_ended(lock, r->now_us) || (!is_idle && !is_about(lock, names, count))) return REDLOCK_BAD_STATE;
-    sort(names, count);
+    if (WITH_TICKETS) sort(names, count);
     if (lock->phase != PHASE_IDLE) retire(r, lock);
     if (is_idle) {
         lock->owed_ttl_ms = 0;
