@@ -145,7 +145,7 @@ $(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c)) $(BUILD)/libredlock_parts
 explore:
 	@CC='$(CC)' tests/explore/run $(if $(FULL),--full,--quick)
 
-# Real servers and clients, killed, stopped, cut off, for so many seconds; a checker reads what everybody believed.
+# Real servers and clients, killed, stopped, cut off, for so many seconds (20 or more); a checker reads what everybody believed.
 $(BUILD)/chaos_client: $(call object,tests/chaos/client.c tests/chaos/counter.c) $(BUILD)/libredlock.a
 $(BUILD)/chaos_driver: $(call object,$(addprefix tests/chaos/,driver.c faults.c world.c network.c) tests/live/servers.c)
 $(BUILD)/chaos_client $(BUILD)/chaos_driver:
