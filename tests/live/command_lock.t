@@ -124,7 +124,7 @@ tells_more() {
     is 0 acquire --guard 0 -t 3s door-v && token=$(token) || return 1
     is 0 extend --guard 0 -v -t 60s door-v "$token" && says 'door-v: extended.* 5[0-9]\.[0-9] s' || return 1
     on 4 STOP
-    is 0 release --guard 0 -v --node-timeout 200ms door-v "$token"
+    is 0 release --guard 0 -v --node-timeout 2s door-v "$token"
     good=$?
     on 4 CONT
     [ $good = 0 ] && says 'door-v: released on 4 of 5 nodes' && says 'node 4 '

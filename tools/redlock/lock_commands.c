@@ -234,7 +234,7 @@ static void report_release(struct session *session, enum redlock_status status)
     }
     say("%s: released on %u of %u nodes%s", session->settings->resource, redlock_confirmed(&session->lock),
         redlock_node_count(&session->client), status == REDLOCK_OK ? "" : "; the others may keep it until its TTL ends");
-    if (status != REDLOCK_OK || session->settings->verbose) report_nodes(session);
+    if (status != REDLOCK_OK || session->settings->verbose) report_unreleased(session);
 }
 
 int release_command(struct session *session, struct settings *settings)

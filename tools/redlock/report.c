@@ -106,13 +106,24 @@ static bool report_trouble(struct session *session, unsigned k)
     return is_trouble(note);
 }
 
+static void report_node(struct session *session, unsigned k, bool owes_answer)
+{
+    if (redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) return;
+    if (owes_answer && session->notes[k].trouble == REDLOCK_TROUBLE_NONE)
+        say_node(session, k, "no answer in time", REDLOCK_TROUBLE_SILENT);
+}
+
 void report_nodes(struct session *session)
+{
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
+        report_node(session, k, redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_UNKNOWN);
+}
+
+void report_unreleased(struct session *session)
 {
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         enum redlock_vote vote = redlock_vote_of(&session->lock, k);
-        if (vote == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) continue;
-        if (vote == REDLOCK_VOTE_UNKNOWN && session->notes[k].trouble == REDLOCK_TROUBLE_NONE)
-            say_node(session, k, "no answer in time", REDLOCK_TROUBLE_SILENT);
+        report_node(session, k, vote == REDLOCK_VOTE_UNKNOWN || vote == REDLOCK_VOTE_PENDING);
     }
 }
 

@@ -25,6 +25,9 @@ void report_validity(struct session *session, const char *what);
 /* A line for each node that is in trouble: which, what happened, what to do. */
 void report_nodes(struct session *session);
 
+/* The same after a release that has been waited for: who has not answered yet is among them. */
+void report_unreleased(struct session *session);
+
 /* A line for each node that did not grant the last extension: which, and why. */
 void report_loss(struct session *session);
 
