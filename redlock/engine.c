@@ -7,7 +7,7 @@
 #include <string.h>
 
 _Static_assert(WIRE_COMMAND_MAX <= REDLOCK_SEND_MIN(0), "REDLOCK_SEND_MIN must hold the longest command");
-_Static_assert(REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) *
+_Static_assert((uint64_t)REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) *
                (UINT16_MAX * (uint64_t)sizeof(struct redlock_asked) + 8 + 2 * (uint64_t)REDLOCK_BUFFER_MAX) <= UINT32_MAX,
                "REDLOCK_MEMORY must not overflow on 32 bits");
 _Static_assert(REDLOCK_TOKEN_TEXT == 2 * REDLOCK_TOKEN_SIZE && REDLOCK_RUN_ID_SIZE == REDLOCK_TOKEN_SIZE,
