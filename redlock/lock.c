@@ -488,22 +488,25 @@ static void keep_place(struct redlock_lock *lock, unsigned k)
     if (WITH_WAITERS && lock->wait_number != 0 && !lock_is_trying(lock)) lock->waits |= bit_of(k);
 }
 
-/* "Gone" is the end of it, unless the SET may still be on its way on a connection that broke: then once more, later. An
- * error leaves it owed, but for a key of another type, which is not ours. */
+/* "Gone" is the end of it, unless the SET may still be on its way on a connection that broke: then once more, later. So it is
+ * with a key that was there, if it may have been that of another SET. An error leaves it owed, but for a key of another type,
+ * which is not ours. */
 static void answer_release(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
     struct redlock_stake *stake = &lock->stakes[a->k];
     bool is_gone = a->meaning == WIRE_REFUSED || a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
+    bool is_settled = (is_gone && stake->strays == 0) || (a->meaning == WIRE_GRANTED && stake->strays < 2);
 
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
     if (a->meaning == WIRE_ERROR && !is_gone) keep_place(lock, a->k);
     if (send_script(r, a)) return;
     vote(a);
     if (a->meaning == WIRE_GRANTED && a->reply->integer == 2) lock->yields_to = waiter_hash(lock);
-    if (a->meaning == WIRE_GRANTED || (is_gone && !stake->stale)) lock_clear_stake(r, lock, a->k);
-    else stake_owe_later(r, lock, a->k);
-    if (is_gone) stake->stale = false;
+    if (is_settled) lock_clear_stake(r, lock, a->k);
+    else            stake_owe_later(r, lock, a->k);
+    if (is_gone || is_settled)             stake->strays = 0;
+    else if (a->meaning == WIRE_GRANTED)   stake->strays = 1;
 }
 
 static void see_value(struct redlock_sight *sight, const struct answer *a)
@@ -577,7 +580,7 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
         round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
     lock->told &= (uint16_t)~bit_of(k);
     if (is_with_ttl((enum wire_command)asked->command)) stake_note_end(r, lock);
-    if (asked->command == WIRE_ACQUIRE || asked->command == WIRE_RESTORE) stake->stale = true;
+    if ((asked->command == WIRE_ACQUIRE || asked->command == WIRE_RESTORE) && stake->strays == 0) stake->strays = 1;
     if (asked->command == WIRE_RELEASE) keep_place(lock, k);
     if (stake->state == STAKE_LEAVING) stake_owe(r, lock, k);
     lock_judge(r, lock);

@@ -203,7 +203,8 @@ struct redlock_stake {
     uint8_t state;                      /* Is something of ours there? enum stake in lock.h. */
     uint8_t want;                       /* The command to be sent next: enum wire_command. */
     bool eval;                          /* That one as EVAL, since the node does not know the script. */
-    bool stale;                         /* Its SET was sent on a connection that broke, and may be executed late. */
+    uint8_t strays;                     /* SETs that were sent on a connection that broke, and may be executed late. 2: that,
+                                         * and one that was sent behind it. */
     uint32_t holder_ms;                 /* What PTTL said of the key that refused us; see redlock_free_in_ms. */
     uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the last SET that was sent there: what a release of it must name (S6). */
 };

@@ -105,7 +105,7 @@ static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k,
     case WIRE_ACQUIRE:
     case WIRE_RESTORE:
         memcpy(stake->token, lock->token, sizeof stake->token);
-        stake->stale = false;
+        stake->strays = command == WIRE_RESTORE && stake->strays > 0 ? 2 : 0;
         stake_set(lock, k, STAKE_PLACED);
         note_ttl(r, lock);
         break;

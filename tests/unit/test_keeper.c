@@ -475,6 +475,38 @@ TEST(a_slow_node_gets_its_key_again_behind_the_verdict)
     EXPECT_KEYS("door", 3);
 }
 
+/* The key that was set again is gone with the release, and then the first SET comes, from a connection that broke long ago. */
+static void release_before_the_first_set_comes(bool loses_restore)
+{
+    CLUSTER(3);
+    DELAY_US(2, 600000);
+    START_ACQUIRE(0, "door", 10000, 0);
+    RUN_MS(100);
+    DELAY_US(2, 1000);
+    cluster_reset(cluster, 0, 2, true);
+    RUN_MS(100);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXTEND(0, 10000);
+    RUN_US(2500);
+    if (loses_restore) cluster_reset(cluster, 0, 2, true);
+    RUN_MS(20);
+    CHECK(cluster_key(cluster, 2, "door") != NULL);
+    RELEASE(0);
+    RUN_MS(20);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    RUN_MS(500);
+    CHECK(cluster_key(cluster, 2, "door") != NULL);
+    RUN_MS(1500);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK(IDLE(0));
+}
+
+TEST(s5_a_key_set_again_is_released_once_more_for_a_first_one_that_arrives_late)
+{
+    release_before_the_first_set_comes(false);
+    release_before_the_first_set_comes(true);
+}
+
 /* Or its key would run out there, though all is well: each node more is one that may be lost. */
 TEST(a_slow_node_that_has_lost_its_scripts_is_extended_behind_the_verdict)
 {
