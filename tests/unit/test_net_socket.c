@@ -11,6 +11,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -506,6 +507,10 @@ NET_TEST(a_wait_that_the_system_refuses_takes_its_time_and_lets_all_be_tried)
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
     struct rlimit few = { .rlim_cur = 2, .rlim_max = before.rlim_max };
     CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    if (poll((struct pollfd[3]){ { .fd = -1 }, { .fd = -1 }, { .fd = -1 } }, 3, 0) == 0) {
+        CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+        TAP_SKIP("here poll takes any number of descriptors, as under valgrind");
+    }
     const uint64_t start = net_now_us();
     int calls = 0, ready = 0;
     while (net_now_us() - start < 200000 && ready >= 0) calls++, ready = net_wait(waits, 3, UINT64_MAX);
