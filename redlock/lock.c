@@ -505,8 +505,8 @@ static void answer_release(struct redlock *r, const struct answer *a)
     if (a->meaning == WIRE_GRANTED && a->reply->integer == 2) lock->yields_to = waiter_hash(lock);
     if (is_settled) lock_clear_stake(r, lock, a->k);
     else            stake_owe_later(r, lock, a->k);
-    if (is_gone || is_settled)             stake->strays = 0;
-    else if (a->meaning == WIRE_GRANTED)   stake->strays = 1;
+    if (is_gone || is_settled)           stake->strays = 0;
+    else if (a->meaning == WIRE_GRANTED) stake->strays = 1;
 }
 
 static void see_value(struct redlock_sight *sight, const struct answer *a)
