@@ -80,6 +80,19 @@ static void sort(struct redlock_name *set, unsigned count)
     }
 }
 
+static bool ends_in(const struct redlock_name *name, const char *suffix)
+{
+    size_t size = length_of(suffix, REDLOCK_RESOURCE_MAX);
+
+    return name->size >= size && memcmp((const char *)name->bytes + name->size - size, suffix, size) == 0;
+}
+
+/* Would a lock of that name overwrite what another lock keeps beside its own key? */
+static bool is_reserved(const struct redlock_name *name)
+{
+    return ends_in(name, WIRE_TICKET_SUFFIX) || ends_in(name, WIRE_WAITERS_SUFFIX);
+}
+
 static enum redlock_status check_names(const struct redlock *r, const struct redlock_name *names, unsigned count)
 {
     enum { SET_MAX = WITH_TICKETS ? REDLOCK_SET_MAX : 1 };
@@ -89,6 +102,7 @@ static enum redlock_status check_names(const struct redlock *r, const struct red
     for (unsigned i = 0; i < count; i++) {
         size_t head = i > 0 ? WIRE_NAME_HEAD : 0;
         if (!names[i].bytes || names[i].size < 1 || room < head || names[i].size > room - head) return REDLOCK_BAD_RESOURCE;
+        if (is_reserved(&names[i])) return REDLOCK_BAD_RESOURCE;
         if (WITH_TICKETS && is_among(&names[i], names, i)) return REDLOCK_BAD_SET;
         room -= names[i].size + head;
     }

@@ -92,7 +92,7 @@ enum {
     X(5, LOST, "not held: its validity has ended, or it was never acquired")                     \
     X(6, EXTENSION_LIMIT, "the limit of extensions, or of the time it may be held, is reached")  \
     X(7, CANCELLED, "cancelled by the caller")                                                   \
-    X(10, BAD_RESOURCE, "the resource must have 1 to 512 bytes (or the configured limit)")       \
+    X(10, BAD_RESOURCE, "the resource must have 1 to 512 bytes (or the configured limit) and not end in #ticket or #waiters") \
     X(11, BAD_TTL, "the TTL must be 1 to 2147483647 ms and leave something after the drift")     \
     X(12, TTL_OVER_GUARD, "the TTL must not exceed the guard (--guard), or a restarted node could vote twice") \
     X(13, BAD_NODE_COUNT, "the number of nodes must be 1 to 15")                                 \
@@ -460,7 +460,8 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
 
 /* What to acquire. */
 struct redlock_request {
-    const void *resource;       /* Any bytes. Not copied: they must stay until the lock is idle or forgotten. */
+    const void *resource;       /* Any bytes, but not "#ticket" or "#waiters" at the end: such keys are the engine's own. Not
+                                 * copied: they must stay until the lock is idle or forgotten. */
     size_t resource_size;
     uint32_t ttl_ms;            /* 1..REDLOCK_TTL_MS_MAX, not over the guard. */
     uint32_t wait_ms;           /* 0: one attempt. An attempt begun within this time may end after it, by a node timeout at

@@ -33,7 +33,7 @@
  *
  * Tickets (S15). A ticket is a number below 2^53, so that Lua compares it exactly; its text is what is stored. The client
  * proposes the same one to all nodes: the larger of its wall clock in microseconds and one more than the largest that it
- * has seen. A node grants it when all resources are free and it is larger than the counter of each, "resource:ticket",
+ * has seen. A node grants it when all resources are free and it is larger than the counter of each, "resource#ticket",
  * which becomes the ticket, for a life of its own that is much longer than the lock's. Release and extend leave counters
  * alone. Who is refused learns the largest counter and proposes more in its next attempt.
  *   Two quorums have a node in common; it granted both tickets, so the later is larger: whoever begins to acquire after
@@ -50,7 +50,7 @@
  * hash tag both have it. A plain lock and one with a ticket exclude each other: both are the same key with a token.
  *
  * Waiters. A client that waits keeps a second connection to each node, its ear, which has subscribed to a channel of its own.
- * It puts a place, "name-of-the-engine:number", into the sorted set "resource:waiters", ordered by when it arrived. A release
+ * It puts a place, "name-of-the-engine:number", into the sorted set "resource#waiters", ordered by when it arrived. A release
  * takes the first place out and tells its channel the number; where nobody listens any more it takes the next. So one waiter
  * is woken by a release, not all. What is heard is never a grant: it only makes the next attempt begin earlier.
  *
@@ -72,22 +72,26 @@ enum wire_command {
     WIRE_EXTEND, WIRE_RELEASE, WIRE_WAIT, WIRE_PTTL, WIRE_GETRANGE
 };
 
+/* What stands behind a resource's name in the names of the keys beside it. No resource may end so (BAD_RESOURCE). */
+#define WIRE_TICKET_SUFFIX "#ticket"
+#define WIRE_WAITERS_SUFFIX "#waiters"
+
 /* S15: larger than every counter, not equal: a ticket is given once. 4294967295: what fits is written without an exponent. */
 #define WIRE_ACQUIRE_SCRIPT                                             \
     "local c,t,m,p=redis.call,tonumber(ARGV[3]),'0',-2 "                                                \
     "for _,k in ipairs(KEYS) do "                                                                       \
     "local v=math.min(c('pttl',k),4294967295) if p~=-1 and (v==-1 or v>p) then p=v end "                \
-    "local x=t>0 and c('get',k..':ticket') if x and tonumber(x)>tonumber(m) then m=x end "              \
+    "local x=t>0 and c('get',k..'#ticket') if x and tonumber(x)>tonumber(m) then m=x end "              \
     "end "                                                                                              \
     "if p~=-2 or t>0 and t<=tonumber(m) then return m..' '..p end "                                     \
     "local w=c('time') "                                                                                \
     "if t>w[1]*1e6+w[2]+ARGV[5]*1e3 then return {err='AHEAD of the clock of this node: '..w[1]} end "   \
     "for _,k in ipairs(KEYS) do "                                                                       \
-    "if t>0 then c('set',k..':ticket',ARGV[3],'px',ARGV[4]) end "                                       \
+    "if t>0 then c('set',k..'#ticket',ARGV[3],'px',ARGV[4]) end "                                       \
     "c('set',k,ARGV[1],'px',ARGV[2]) "                                                                  \
     "end "                                                                                              \
     "return {ok='OK'}"
-#define WIRE_ACQUIRE_SHA1 "28b1f766fb96636590fc03c41c82fca42f47d637"
+#define WIRE_ACQUIRE_SHA1 "9aae8ee2ecfb3d7ac272f186836eb30de2fc1901"
 
 /* Only the keys that are ours go (S7), and only then is somebody woken. What an ACL refuses of the waiters' business is let
  * be, and a place that it keeps from being published goes back; what it refuses of the key's, or a key of another type, is told
@@ -95,7 +99,7 @@ enum wire_command {
 #define WIRE_RELEASE_SCRIPT                                             \
     "local c,p,n,w,e=redis.pcall,ARGV[2],1,0 "                                                          \
     "for _,k in ipairs(KEYS) do "                                                                       \
-    "local v,q=c('get',k),k..':waiters' "                                                               \
+    "local v,q=c('get',k),k..'#waiters' "                                                               \
     "if p and p~='' then c('zrem',q,p) end "                                                            \
     "if v==ARGV[1] then "                                                                               \
     "redis.call('del',k) "                                                                              \
@@ -109,7 +113,7 @@ enum wire_command {
     "elseif type(v)=='table' then e=v elseif v then n=-1 elseif n>0 then n=0 end "                      \
     "end "                                                                                              \
     "return e or n>0 and n+w or n"
-#define WIRE_RELEASE_SHA1 "c8d49b7dc395996655a9c5f21d2c8ffa5ca9b06a"
+#define WIRE_RELEASE_SHA1 "706100ef6203a7ced40b7fb570a5ee6ad715704d"
 
 /* S7: it never shortens, or a short extension that reaches a minority would take from the holder what it was promised. */
 #define WIRE_EXTEND_SCRIPT                                              \
@@ -126,12 +130,12 @@ enum wire_command {
 #define WIRE_WAIT_SCRIPT                                                \
     "local p=-2 "                                                                                       \
     "for _,k in ipairs(KEYS) do "                                                                       \
-    "local v,q=math.min(redis.call('pttl',k),4294967295),k..':waiters' "                                \
+    "local v,q=math.min(redis.call('pttl',k),4294967295),k..'#waiters' "                                \
     "redis.call('zadd',q,ARGV[2],ARGV[1]) redis.pcall('pexpire',q,ARGV[3]) "                            \
     "if p~=-1 and (v==-1 or v>p) then p=v end "                                                         \
     "end "                                                                                              \
     "return p"
-#define WIRE_WAIT_SHA1 "01d725b8ccb75852feb0f704b5cb9c68f210b9f1"
+#define WIRE_WAIT_SHA1 "0f8bb4b45c783820bad9115c6d6799fa49af7468"
 
 enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */

@@ -14,7 +14,7 @@ token_is_printed() {
     is 0 acquire --guard 0 --no-ticket door-0 && prints '^[0-9a-f]{40}$' && [ ! -s "$directory/err" ] &&
     [ "$(everywhere GET door-0 | sort -u)" = "$(cat "$directory/out")" ] &&
     is 0 acquire --guard 0 door && prints '^[0-9a-f]{40}:[0-9]+$' && [ ! -s "$directory/err" ] &&
-    [ "$(everywhere GET door | sort -u):$(everywhere GET door:ticket | sort -u)" = "$(cat "$directory/out")" ]
+    [ "$(everywhere GET door | sort -u):$(everywhere GET door#ticket | sort -u)" = "$(cat "$directory/out")" ]
 }
 check 'acquire prints the token and the ticket that are on the nodes, and nothing else' token_is_printed
 

@@ -11,7 +11,7 @@ value() { everywhere GET "$1" | sort -u; }
 whole_set() {
     is 0 acquire --guard 0 -r b -r a -r c && printed=$(cat "$directory/out") || return 1
     for name in a b c; do
-        [ "$(value $name):$(value $name:ticket)" = "$printed" ] || return 1
+        [ "$(value $name):$(value $name#ticket)" = "$printed" ] || return 1
     done
     is 0 extend --guard 0 -t 60s -r a -r c -r b "$printed" && [ "$(ask 1 PTTL a)" -gt 50000 ] && [ "$(ask 1 PTTL c)" -gt 50000 ] &&
     is 0 release --guard 0 -r c -r b -r a "$printed" && says '^redlock: c, b, a: released on 3 of 3 nodes$' &&
@@ -28,13 +28,13 @@ check 'where one is taken none is acquired' nothing
 
 without_ticket() {
     is 0 acquire --guard 0 --no-ticket -r g -r h && prints '^[0-9a-f]{40}$' && [ "$(value g)" = "$(cat "$directory/out")" ] &&
-    [ "$(value h)" = "$(value g)" ] && [ -z "$(value g:ticket)$(value h:ticket)" ]
+    [ "$(value h)" = "$(value g)" ] && [ -z "$(value g#ticket)$(value h#ticket)" ]
 }
 check 'without a ticket as well' without_ticket
 
 environment() {
     is 0 run --guard 0 -r 'i j' -r k -- sh -c 'echo "$REDLOCK_RESOURCE"; echo "$REDLOCK_TOKEN:$REDLOCK_TICKET"' &&
-    [ "$(head -n 2 "$directory/out")" = "$(printf 'i j\nk')" ] && [ "$(tail -n 1 "$directory/out" | cut -d : -f 2)" = "$(value k:ticket)" ] &&
+    [ "$(head -n 2 "$directory/out")" = "$(printf 'i j\nk')" ] && [ "$(tail -n 1 "$directory/out" | cut -d : -f 2)" = "$(value k#ticket)" ] &&
     is 4 run --guard 0 -r k sh -c 'exit 4' --json && is 5 run -r k --guard 0 -r l -- sh -c 'exit 5' && [ -z "$(value k)$(value l)" ]
 }
 check 'the command that is run finds each on a line of REDLOCK_RESOURCE, and its options are its own' environment

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 start_servers 3
 
-is_in_line() { [ -n "$(ask 0 ZRANGE "$1:waiters" 0 0)" ] && [ -n "$(ask 2 ZRANGE "$1:waiters" 0 0)" ]; }
+is_in_line() { [ -n "$(ask 0 ZRANGE "$1#waiters" 0 0)" ] && [ -n "$(ask 2 ZRANGE "$1#waiters" 0 0)" ]; }
 
 # It looks by itself only every 20 s or so.
 is_woken() {
@@ -41,7 +41,7 @@ check 'redlock run is woken by the end of another' run_is_woken
 is_deaf() {
     is 0 acquire --guard 0 -t 60s door-2 && printed=$(cat "$directory/out") || return 1
     is 3 acquire --guard 0 --wait 500ms --no-wake-ups --trace door-2 && ! grep -e SUBSCRIBE -e 'in line' "$directory/err" &&
-    [ "$(ask 0 EXISTS door-2:waiters)" = 0 ] && is 0 release --guard 0 --no-wake-ups --trace door-2 "$printed" &&
+    [ "$(ask 0 EXISTS door-2#waiters)" = 0 ] && is 0 release --guard 0 --no-wake-ups --trace door-2 "$printed" &&
     says '> +EVALSHA [0-9a-f]+\.\.[0-9a-f]+ 1 door-2 [0-9a-f]+\.\.[0-9a-f]+ +release it'
 }
 is_dumb() {
@@ -50,7 +50,7 @@ is_dumb() {
     within 10 is_in_line door-3 && is 0 release --guard 0 --no-wake-ups door-3 "$printed" && sleep 0.5 && kill -0 "$started" || return 1
     kill -TERM "$started"
     over "$started"
-    [ $? = 143 ] && [ "$(ask 0 EXISTS door-3:waiters)" = 0 ]
+    [ $? = 143 ] && [ "$(ask 0 EXISTS door-3#waiters)" = 0 ]
 }
 check '--no-wake-ups hears nothing, and leaves no place in line' is_deaf
 check '--no-wake-ups tells nobody' is_dumb
@@ -75,7 +75,7 @@ as() {
 
 # Every command, with somebody who waits. Nothing is known to the server before.
 story() {
-    ask 0 DEL hut hut:waiters >/dev/null
+    ask 0 DEL hut hut#waiters >/dev/null
     ask 0 SCRIPT FLUSH >/dev/null
     printed=$(as acquire -t 3s hut) || return 1
     as extend -t 4s hut "$printed" || return 1

@@ -125,7 +125,7 @@ static uint64_t fresh_seed(void)
 static struct slice name_of(uint32_t number)
 {
     static const char *const texts[] = { "a", "", "b c", "{door}:1", "'quoted'", "*3\r\n$3\r\n", "\xff\xfe\x80", "%s%n",
-                                         "a:ticket", "a:waiters" };
+                                         "a#ticket", "a#waiters" };
     enum { TEXTS = sizeof texts / sizeof texts[0] };
     static uint8_t longest[NAMES][REDLOCK_RESOURCE_MAX];
     if (number < TEXTS) return slice_of(texts[number]);
@@ -464,8 +464,8 @@ static unsigned draw_names(struct request *request, struct redlock_name names[SE
         const struct slice name = name_of((first + i) % NAMES);
         names[i] = (struct redlock_name){ name.data, name.size };
         touch(request, name);
-        touch(request, name_with_suffix(name, ":ticket", request->key_count));
-        touch(request, name_with_suffix(name, ":waiters", request->key_count));
+        touch(request, name_with_suffix(name, "#ticket", request->key_count));
+        touch(request, name_with_suffix(name, "#waiters", request->key_count));
     }
     return count;
 }
@@ -688,7 +688,7 @@ static void put_key(void)
     char text[64];
     const bool is_counter = dice(6) == 0;
     const struct slice resource = any_name();
-    const struct slice name = is_counter ? name_with_suffix(resource, ":ticket", 0) : resource;
+    const struct slice name = is_counter ? name_with_suffix(resource, "#ticket", 0) : resource;
     const struct slice value = is_counter ? any_counter(text) : any_value(text);
     const uint32_t database = databases[dice(5)], kind = dice(8);
     const uint32_t ttl_ms = kind < 2 ? 0 : kind < 5 && !trouble ? SHORT_MS / 2 + dice(SHORT_MS) : LONG_MS + dice(LONG_MS);

@@ -73,7 +73,7 @@ TEST(a_waiter_is_woken_by_the_release_and_needs_two_attempts)
     redlock_close(&alice, CLOSE_MS);
     redlock_close(&bob, CLOSE_MS);
     CHECK(key_is_gone(nodes, NODES, "woken"));
-    CHECK(key_is_gone(nodes, NODES, "woken:waiters"));
+    CHECK(key_is_gone(nodes, NODES, "woken#waiters"));
 }
 
 TEST(without_wake_ups_a_client_has_one_connection_to_each_node_and_gets_the_lock_by_looking)
@@ -148,7 +148,7 @@ TEST(who_may_not_publish_takes_no_place_from_those_who_wait)
     struct redlock_lock lock;
     for (unsigned k = 0; k < NODES; k++) {
         ASK(&nodes[k], "ACL", "SETUSER", "mute", "reset", "on", ">secret", "~*", "+@all", "-publish");
-        ASK(&nodes[k], "ZADD", "silent:waiters", "1790000000000001", "0123456789abcdef:7");
+        ASK(&nodes[k], "ZADD", "silent#waiters", "1790000000000001", "0123456789abcdef:7");
     }
     list_for("mute", list);
     CHECK(open_waiter(&alice, list, OFTEN_MS) && join(&bob, node_list));
@@ -157,13 +157,13 @@ TEST(who_may_not_publish_takes_no_place_from_those_who_wait)
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
     for (unsigned k = 0; k < NODES; k++) {
-        CHECK_STR(ASK(&nodes[k], "ZSCORE", "silent:waiters", "0123456789abcdef:7"), "1790000000000001");
-        CHECK(strcmp(ASK(&nodes[k], "PTTL", "silent:waiters"), ":-1") != 0);    /* Nor does it stay for ever. */
+        CHECK_STR(ASK(&nodes[k], "ZSCORE", "silent#waiters", "0123456789abcdef:7"), "1790000000000001");
+        CHECK(strcmp(ASK(&nodes[k], "PTTL", "silent#waiters"), ":-1") != 0);    /* Nor does it stay for ever. */
     }
     CHECK_STATUS(redlock_acquire(&bob, &lock, "silent", TTL_MS, PATIENCE_MS), REDLOCK_OK);
     CHECK_STATUS(redlock_release(&bob, &lock, NULL), REDLOCK_OK);
     redlock_close(&bob, CLOSE_MS);
-    CHECK(key_is_gone(nodes, NODES, "silent:waiters"));
+    CHECK(key_is_gone(nodes, NODES, "silent#waiters"));
 }
 
 /* --- Tickets ---------------------------------------------------------------------------------------------------- */

@@ -687,7 +687,7 @@ static bool call_pexpire(struct run *run, struct slice name, int64_t ttl_ms)
 
 /* ---- Scripts: the waiters ---- */
 
-/* "resource:ticket", "resource:waiters". The bytes are the caller's to free. */
+/* "resource#ticket", "resource#waiters". The bytes are the caller's to free. */
 static struct slice name_with(struct slice resource, const char *suffix)
 {
     uint8_t *bytes = grow(NULL, resource.size + strlen(suffix) + 1);
@@ -855,7 +855,7 @@ static bool extend_only_lengthens(void)
 static bool acquire_looks(struct run *run, bool has_ticket, struct slice *largest, double *counter, int64_t *left_ms)
 {
     for (unsigned i = 0; i < run->key_count; i++) {
-        struct slice value = { NULL, 0 }, name = name_with(run->keys[i], ":ticket");
+        struct slice value = { NULL, 0 }, name = name_with(run->keys[i], "#ticket");
         int64_t pttl;
         double number = 0;
         const bool done = call_pttl(run, run->keys[i], &pttl) && (!has_ticket || call_get(run, name, &value));
@@ -878,7 +878,7 @@ static bool acquire_looks(struct run *run, bool has_ticket, struct slice *larges
 static bool acquire_sets(struct run *run, bool has_ticket, int64_t ttl_ms, int64_t life_ms)
 {
     for (unsigned i = 0; i < run->key_count; i++) {
-        const struct slice name = name_with(run->keys[i], ":ticket");
+        const struct slice name = name_with(run->keys[i], "#ticket");
         const bool done = (!has_ticket || call_set(run, name, run->arguments[2], life_ms)) &&
                           call_set(run, run->keys[i], run->arguments[0], ttl_ms);
         slice_free(name);
@@ -981,7 +981,7 @@ static void do_release(struct run *run)
     int number = 1;
     bool woke = false;
     for (unsigned i = 0; i < run->key_count; i++) {
-        const struct slice waiters = name_with(run->keys[i], ":waiters");
+        const struct slice waiters = name_with(run->keys[i], "#waiters");
         const enum release release = release_key(run, run->keys[i], waiters, &woke);
         slice_free(waiters);
         if (release == RELEASE_RAISED) {
@@ -1052,7 +1052,7 @@ static void do_wait(struct run *run)
             raise_error(run);
             return;
         }
-        const struct slice waiters = name_with(run->keys[i], ":waiters");
+        const struct slice waiters = name_with(run->keys[i], "#waiters");
         const bool has_place = call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]);
         if (has_place)
             (void)call_pexpire(run, waiters, life_ms);

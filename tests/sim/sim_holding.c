@@ -372,7 +372,7 @@ void sim_holding_saw_idle(struct sim_world *world, unsigned client)
         return;
     for (unsigned k = 0; k < world->options.node_count; k++)
         for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
-            sim_demand(world, SIM_RULE_PLACE_GIVEN_BACK, !has_place(world, key_beside(world, k, i, ":waiters"), client),
+            sim_demand(world, SIM_RULE_PLACE_GIVEN_BACK, !has_place(world, key_beside(world, k, i, "#waiters"), client),
                        "client %u keeps a place among the waiters for %s on node %u", client, sim_resource(i), k);
 }
 
@@ -381,7 +381,7 @@ void sim_holding_must_leave_no_place(struct sim_world *world)
 {
     for (unsigned k = 0; k < world->options.node_count; k++)
         for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
-            sim_demand(world, SIM_RULE_NO_PLACE_LEFT, !key_beside(world, k, i, ":waiters"),
+            sim_demand(world, SIM_RULE_NO_PLACE_LEFT, !key_beside(world, k, i, "#waiters"),
                        "a place among the waiters for %s is left on node %u", sim_resource(i), k);
 }
 

@@ -90,8 +90,8 @@ static inline void sever(const struct cut *cut, bool *was_cut)
     EXPECT_RIVAL_KEY(0, "door");
     EXPECT_KEYS("door", 1);
     EXPECT_KEY_ABSENT_ON_ALL("gate");
-    EXPECT_KEY_ABSENT_ON_ALL("door:waiters");
-    EXPECT_KEY_ABSENT_ON_ALL("gate:waiters");
+    EXPECT_KEY_ABSENT_ON_ALL("door#waiters");
+    EXPECT_KEY_ABSENT_ON_ALL("gate#waiters");
     for (unsigned c = 0; c < cluster->client_count; c++) {
         CHECK_INT(redlock_owed(LOCK(c)), 0);
         CHECK(IDLE(c));

@@ -851,6 +851,28 @@ TEST(a_resource_has_1_to_512_bytes)
     acquire_name_of(REDLOCK_RESOURCE_MAX + 1, REDLOCK_BAD_RESOURCE);
 }
 
+static void use_name(const char *name, enum redlock_status expected)
+{
+    CLUSTER(1);
+    struct redlock_sight sights[1];
+    const struct redlock_request request = story_request(name, DOOR_TTL, 0);
+    TAP_CONTEXT("%s", name);
+    CHECK_INT(cluster_adopt(cluster, 0, 0, name, "0123456789abcdef0123456789abcdef01234567"), expected);
+    CHECK_INT(cluster_inspect(cluster, 0, 1, name, sights), expected);
+    CHECK_INT(cluster_acquire(cluster, 0, 2, &request), expected);
+}
+
+TEST(no_resource_has_the_name_of_a_key_that_lies_beside_another)
+{
+    use_name("door#ticket", REDLOCK_BAD_RESOURCE);
+    use_name("door#waiters", REDLOCK_BAD_RESOURCE);
+    use_name("#ticket", REDLOCK_BAD_RESOURCE);
+    use_name("door#tickets", REDLOCK_OK);
+    use_name("ticket", REDLOCK_OK);
+    use_name("door#waiter", REDLOCK_OK);
+    use_name("door:ticket", REDLOCK_OK);
+}
+
 TEST(a_resource_may_hold_any_bytes)
 {
     CLUSTER(1);

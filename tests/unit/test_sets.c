@@ -221,7 +221,7 @@ TEST(a_set_has_one_ticket_for_all_of_its_resources)
     RUN_MS(5);
     const uint64_t ticket = redlock_ticket(LOCK(0));
     CHECK(ticket > 0);
-    EXPECT_KEYS("door:ticket", 3); EXPECT_KEYS("attic:ticket", 3);
+    EXPECT_KEYS("door#ticket", 3); EXPECT_KEYS("attic#ticket", 3);
     RELEASE(0);
     cluster_set_client_wall(cluster, 1, -9000000);
     CHECK_INT(cluster_acquire(cluster, 1, 0, &attic), REDLOCK_OK);

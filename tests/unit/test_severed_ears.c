@@ -50,7 +50,7 @@ static void give_up_severed(struct cluster *cluster, const struct cut *cut)
 static void leave_it(struct cluster *cluster)
 {
     RUN_MS(SEVERED_RECONNECT_MS);
-    EXPECT_KEY_ABSENT_ON_ALL("door:waiters");
+    EXPECT_KEY_ABSENT_ON_ALL("door#waiters");
     EXPECT_HELD(1);
     RELEASE(1);
 }

@@ -344,9 +344,9 @@ TEST(s15_a_counter_lives_at_least_as_long_as_the_TTL_the_guard_and_twice_the_ske
     EXPECT_STATUS(0, REDLOCK_OK);
     RELEASE(0);
     RUN_MS(DOOR_TTL + REDLOCK_GUARD_MS + 2 * REDLOCK_SKEW_MS - 100);
-    EXPECT_KEYS("door:ticket", 3);
+    EXPECT_KEYS("door#ticket", 3);
     RUN_MS(100);
-    EXPECT_KEYS("door:ticket", 0);
+    EXPECT_KEYS("door#ticket", 0);
 }
 
 /* Every answer tells of a larger one: what others take meanwhile must not make it try again and again. */

@@ -3,7 +3,7 @@
 
 static unsigned places_on(struct cluster *cluster, unsigned k)
 {
-    const struct model_key *key = model_find(NODE(k), 0, "door:waiters", 12, cluster_node_now(cluster, k));
+    const struct model_key *key = model_find(NODE(k), 0, "door#waiters", 12, cluster_node_now(cluster, k));
 
     return key ? (unsigned)key->place_count : 0;
 }

@@ -30,10 +30,10 @@ static const struct {
     enum kind kind;
     const char *sha1, *begins;
 } scripts[] = {
-    { KIND_ACQUIRE, "28b1f766fb96636590fc03c41c82fca42f47d637", "local c,t,m,p=" },
-    { KIND_RELEASE, "c8d49b7dc395996655a9c5f21d2c8ffa5ca9b06a", "local c,p,n,w,e=" },
+    { KIND_ACQUIRE, "9aae8ee2ecfb3d7ac272f186836eb30de2fc1901", "local c,t,m,p=" },
+    { KIND_RELEASE, "706100ef6203a7ced40b7fb570a5ee6ad715704d", "local c,p,n,w,e=" },
     { KIND_EXTEND, "83e13c0a01039ba3e3edd3dbdc1b5d5649050f1e", "local c=redis.call " },
-    { KIND_WAIT, "01d725b8ccb75852feb0f704b5cb9c68f210b9f1", "local p=-2 " },
+    { KIND_WAIT, "0f8bb4b45c783820bad9115c6d6799fa49af7468", "local p=-2 " },
 };
 
 enum {
