@@ -108,6 +108,12 @@ static enum redlock_status await(struct redlock_keeper *keeper, struct redlock_k
     return (enum redlock_status)keeper->fault;
 }
 
+/* Has some thread begun an operation on it and not yet seen how that ended? Until then its memory is nobody else's. */
+static bool is_awaited(const struct redlock_kept *kept)
+{
+    return kept->is_acquiring || kept->is_releasing;
+}
+
 static enum redlock_status acquire(struct redlock_keeper *keeper, struct redlock_kept *kept,
                                    const struct redlock_request *request, uint32_t hold_ms)
 {
@@ -115,6 +121,7 @@ static enum redlock_status acquire(struct redlock_keeper *keeper, struct redlock
     enum redlock_status status = (enum redlock_status)keeper->fault;
 
     if (keeper->is_closing) return REDLOCK_CANCELLED;
+    if (is_awaited(kept)) return REDLOCK_BAD_STATE;
     if (status == REDLOCK_OK) status = redlock_start_acquire(engine, &kept->lock, request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     list(keeper, kept);
@@ -130,10 +137,14 @@ static enum redlock_status acquire(struct redlock_keeper *keeper, struct redlock
 
 static enum redlock_status release(struct redlock_keeper *keeper, struct redlock_kept *kept, unsigned *confirmed)
 {
-    enum redlock_status status = redlock_start_release(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
+    enum redlock_status status;
 
+    if (is_awaited(kept)) return REDLOCK_BAD_STATE;
+    status = redlock_start_release(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
     if (status != REDLOCK_OK) return status;
+    kept->is_releasing = true;
     status = await(keeper, kept);
+    kept->is_releasing = false;
     if (confirmed) *confirmed = redlock_confirmed(&kept->lock);
     part(keeper, kept);
     return status;

@@ -30,7 +30,8 @@ extern "C" {
 struct redlock_kept {
     struct redlock_lock lock;
     struct redlock_kept *next, *previous;
-    bool is_listed, is_acquiring;
+    bool is_listed;
+    bool is_acquiring, is_releasing;    /* Until the thread that does so has learned how it ended. */
 };
 
 /* As large as a client, and a little more. Must stay where it was started. Private. */
@@ -74,7 +75,8 @@ enum redlock_status redlock_keeper_status(struct redlock_keeper *keeper, struct 
 /* As redlock_ticket. */
 uint64_t redlock_keeper_ticket(struct redlock_keeper *keeper, struct redlock_kept *kept);
 
-/* As redlock_release. Unless FORKED, or BAD_STATE (an acquire of it is under way), its memory is the caller's again. */
+/* As redlock_release. Unless FORKED, or BAD_STATE (another thread acquires or releases it, and has not learned yet how that
+ * ended), its memory is the caller's again. */
 enum redlock_status redlock_keeper_release(struct redlock_keeper *keeper, struct redlock_kept *kept, unsigned *confirmed);
 
 /* Ends the keeper: acquires that other threads wait for are cancelled, releases come to their end, the thread ends. Then the

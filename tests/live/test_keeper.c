@@ -298,6 +298,82 @@ TEST(threads_that_share_a_keeper_exclude_each_other)
     CHECK(key_is_gone(nodes, NODES, "errands"));
 }
 
+/* A lock that one thread acquires, and that another takes from it. */
+struct hand_over {
+    struct redlock_kept kept;
+    enum redlock_status status;
+};
+
+static void *acquire_for_another(void *context)
+{
+    struct hand_over *over = context;
+    const struct redlock_request request = { .resource = "handed", .resource_size = strlen("handed"), .ttl_ms = TTL_MS,
+                                             .wait_ms = PATIENCE_MS };
+    over->status = redlock_keeper_acquire(&keeper, &over->kept, &request, 0);
+    return NULL;
+}
+
+static void *release_at_last(void *context)
+{
+    struct hand_over *over = context;
+    enum redlock_status status;
+    do status = redlock_keeper_release(&keeper, &over->kept, NULL);
+    while (status == REDLOCK_BAD_STATE);
+    return NULL;
+}
+
+static bool is_overwritten(const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != 0xa5) return false;
+    return true;
+}
+
+/* The lock's memory is this thread's from its release on: the other one, woken but not there yet, must not look at it. */
+static bool is_left_alone_after_release(struct hand_over *over)
+{
+    pthread_t thread;
+    enum redlock_status status;
+    redlock_kept_init(&over->kept);
+    if (pthread_create(&thread, NULL, acquire_for_another, over) != 0) return false;
+    do status = redlock_keeper_release(&keeper, &over->kept, NULL);
+    while (status == REDLOCK_BAD_STATE || status == REDLOCK_LOST);
+    memset(&over->kept, 0xa5, sizeof over->kept);
+    pthread_join(thread, NULL);
+    return status == REDLOCK_OK && over->status == REDLOCK_OK && is_overwritten(&over->kept, sizeof over->kept);
+}
+
+TEST(a_lock_is_not_released_before_the_thread_that_acquires_it_knows)
+{
+    static struct hand_over over;
+    CHECK(start_keeper());
+    for (unsigned i = 0; i < 1000; i++) {
+        bool is_left_alone = is_left_alone_after_release(&over);
+        CHECK(is_left_alone);
+        if (!is_left_alone) break;
+    }
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+    CHECK(key_is_gone(nodes, NODES, "handed"));
+}
+
+/* Of two that release the same lock one does, and until it has returned the other one is refused. */
+TEST(a_lock_that_two_threads_release_is_not_the_callers_before_both_have_done_with_it)
+{
+    static struct hand_over over;
+    pthread_t thread;
+    CHECK(start_keeper());
+    for (unsigned i = 0; i < 1000; i++) {
+        CHECK_STATUS(take(&over.kept, "handed", TTL_MS, PATIENCE_MS), REDLOCK_OK);
+        CHECK_INT(pthread_create(&thread, NULL, release_at_last, &over), 0);
+        release_at_last(&over);
+        CHECK(!over.kept.is_listed && redlock_idle(&over.kept.lock));
+        pthread_join(thread, NULL);
+    }
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+    CHECK(key_is_gone(nodes, NODES, "handed"));
+}
+
 struct waiter {
     struct redlock_kept kept;
     enum redlock_status status;
