@@ -705,9 +705,10 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
         if (c->parted[i].used) redlock_pay(&c->engine, &c->parted[i].lock, redlock_now_us());
     while (status != REDLOCK_FORKED && is_busy(c) && redlock_now_us() < until)
         status = turn(c, until, HEEDS_NOTHING);
+    c->owner = 0;       /* A signal handler's redlock_interrupt finds a client that is not open from here on. */
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) net_close(c->sockets[k].fd);
+    net_close(c->bell[1]);      /* First: without a reader the pipe would be a broken one. */
     net_close(c->bell[0]);
-    net_close(c->bell[1]);
     net_wipe(c->places, sizeof c->places);
     clear(c);
 }

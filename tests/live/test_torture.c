@@ -19,6 +19,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,6 +70,7 @@ static struct {
     unsigned failing;       /* Number of the one that fails, from 1; 0: none. */
     unsigned variant;       /* Which of its errors. */
     bool no_entropy;        /* getentropy() always fails, so that the devices are read. */
+    void (*closed)(void);   /* Called when a descriptor has been closed. NULL: nothing is. */
     enum call failed;       /* CALL_COUNT: none has yet. */
     int error;
     uint64_t failures[CALL_COUNT];
@@ -160,6 +162,7 @@ static ssize_t torture_recv(int fd, void *data, size_t size, int flags)
 static int torture_close(int fd)
 {
     int result = close(fd);
+    if (shim.closed) shim.closed();
     return shim_fails(CALL_CLOSE) ? -1 : result;
 }
 
@@ -499,6 +502,43 @@ TEST(without_the_system_call_for_random_bytes_the_devices_do_and_may_fail)
     shim.no_entropy = true;
     torture(&(struct scene){ .name = "open, entropy from devices", .operation = start_over });
     shim.no_entropy = false;
+}
+
+static unsigned misplaced_strokes, broken_pipes;
+
+static void note_broken_pipe(int number)
+{
+    (void)number;
+    broken_pipes++;
+}
+
+/* Another descriptor may have the number of the one that was closed by now. */
+static void interrupt_beside_another_pair(void)
+{
+    int pair[2];
+    char byte;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0) bail_out("no pair of sockets");
+    redlock_interrupt(&client);
+    for (unsigned i = 0; i < 2; i++) misplaced_strokes += recv(pair[i], &byte, sizeof byte, 0) > 0;
+    for (unsigned i = 0; i < 2; i++) close(pair[i]);
+}
+
+TEST(an_interrupt_between_any_two_steps_of_closing_kills_nobody_and_writes_to_no_other_descriptor)
+{
+    struct redlock_options options = throw_away_options();
+    struct sigaction action = { .sa_handler = note_broken_pipe }, before;
+    options.interruptible = true;
+    if (servers[0].pid == 0) servers_start(servers, NODES, "");
+    shim_arm(0, 0);
+    sigaction(SIGPIPE, &action, &before);
+    CHECK_STATUS(redlock_open(&client, servers_list(servers, NODES), &options, NULL), REDLOCK_OK);
+    CHECK_STATUS(redlock_connect(&client, PATIENCE_MS), REDLOCK_OK);
+    shim.closed = interrupt_beside_another_pair;
+    redlock_close(&client, CLOSE_MS);
+    shim.closed = NULL;
+    sigaction(SIGPIPE, &before, NULL);
+    CHECK_INT(broken_pipes, 0);
+    CHECK_INT(misplaced_strokes, 0);
 }
 
 TEST(every_system_call_had_its_turn)
