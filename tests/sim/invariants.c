@@ -56,6 +56,18 @@ static bool who_wants_something_of_a_node_stands_in_its_queue(const struct page 
     return has(page->lock->queued, page->node) == (page->stake->want != WIRE_NONE);
 }
 
+/* The queue's ends are among its locks, and neighbours know each other. */
+static bool its_neighbours_in_the_queue_know_it(const struct page *page)
+{
+    const struct redlock_queue *queue = &page->engine->nodes[page->node].queue;
+    const struct redlock_link *link = &page->lock->links[page->node];
+    if (!has(page->lock->queued, page->node))
+        return true;
+    const struct redlock_lock *before = link->previous ? link->previous->links[page->node].next : queue->first;
+    const struct redlock_lock *behind = link->next ? link->next->links[page->node].previous : queue->last;
+    return before == page->lock && behind == page->lock;
+}
+
 /* What may be placed at any other time is owed. */
 static bool only_who_tries_or_holds_has_something_placed(const struct page *page)
 {
@@ -185,6 +197,7 @@ static const char *broken_on(const struct page *page)
     DEMAND(who_has_ended_gives_back_his_place_among_the_waiters, page);
     DEMAND(the_round_waits_only_for_what_is_under_way, page);
     DEMAND(a_question_that_is_waited_for_is_under_way, page);
+    DEMAND(its_neighbours_in_the_queue_know_it, page);
     return NULL;
 }
 

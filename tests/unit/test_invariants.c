@@ -66,6 +66,20 @@ TEST(who_wants_something_of_a_node_stands_in_its_queue)
     EXPECT_BROKEN("who_wants_something_of_a_node_stands_in_its_queue");
 }
 
+TEST(its_neighbours_in_the_queue_know_it)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(1);
+    cluster_cut(cluster, 0, 2, false);
+    RUN_MS(1);
+    RELEASE(0);
+    CHECK(ENGINE(0)->nodes[2].queue.last == LOCK(0));
+    CHECK(hold(cluster));
+    ENGINE(0)->nodes[2].queue.last = NULL;
+    EXPECT_BROKEN("its_neighbours_in_the_queue_know_it");
+}
+
 TEST(only_who_tries_or_holds_has_something_placed)
 {
     HELD_BY_TWO_OF_THREE;

@@ -518,6 +518,41 @@ TEST(a_waiting_lock_a_debt_and_a_done_lock_can_be_moved)
     CHECK(redlock_next_done(ENGINE(0)) == NULL);
 }
 
+/* Nobody moves back: what a lock has left is the caller's, who may overwrite it. All wait in the queue of a node that is away;
+ * the last of them moves, and one more comes behind it. */
+static void move_last_of_three(bool moves_all)
+{
+    static const char *const names[] = { "a", "b", "c", "d" };
+    CLUSTER(3);
+    TAP_CONTEXT("%s", moves_all ? "all move" : "the last one moves");
+    cluster_need_locks(cluster, 0, 8);
+    for (unsigned i = 0; i < 4; i++) {
+        START_ACQUIRE_LOCK(0, i, names[i], DOOR_TTL, 0);
+        UNTIL_LOCK_DONE(0, i);
+    }
+    RUN_MS(1);
+    cluster_cut(cluster, 0, 2, false);
+    RUN_MS(1);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_INT(cluster_release(cluster, 0, i), REDLOCK_OK);
+        UNTIL_LOCK_DONE(0, i);
+    }
+    for (unsigned i = moves_all ? 0 : 2; i < 3; i++) cluster_move(cluster, 0, 4 + i, i);
+    CHECK_INT(cluster_release(cluster, 0, 3), REDLOCK_OK);
+    UNTIL_LOCK_DONE(0, 3);
+    HEAL_ALL;
+    RUN_MS(5000);
+    EXPECT_KEY_ABSENT_ON_ALL("a"); EXPECT_KEY_ABSENT_ON_ALL("b");
+    EXPECT_KEY_ABSENT_ON_ALL("c"); EXPECT_KEY_ABSENT_ON_ALL("d");
+    CHECK(redlock_idle(cluster_lock(cluster, 0, 6)) && redlock_idle(cluster_lock(cluster, 0, 3)));
+}
+
+TEST(a_lock_that_has_moved_for_good_is_the_last_of_a_queue_like_any_other)
+{
+    move_last_of_three(false);
+    move_last_of_three(true);
+}
+
 /* ---- Many locks ---- */
 
 static void name_of(unsigned i, char name[16])

@@ -88,23 +88,47 @@ TEST(a_lock_can_wait_in_the_queues_of_all_nodes_at_once)
     }
 }
 
+/* Three locks, of which one has moved: from both ends, and with another that comes behind them. What the moved one left is
+ * overwritten, as its memory is the caller's again. */
+static void check_copy(unsigned victim)
+{
+    struct redlock_queue queue = { 0 };
+    struct redlock_lock copy, *expected[4];
+
+    memset(locks, 0, sizeof locks);
+    for (unsigned i = 0; i < 3; i++) queue_add(&queue, &locks[i], 2);
+    copy = locks[victim];
+    queue_replace(&queue, &copy, 2);
+    memset(&locks[victim], 0xDD, sizeof locks[victim]);
+    queue_add(&queue, &locks[3], 2);
+    for (unsigned i = 0; i < 4; i++) expected[i] = i == victim ? &copy : &locks[i];
+    CHECK(queue.first == expected[0] && queue.last == expected[3]);
+    for (unsigned i = 0; i < 4; i++) {
+        CHECK(expected[i]->links[2].next == (i < 3 ? expected[i + 1] : NULL));
+        CHECK(expected[i]->links[2].previous == (i > 0 ? expected[i - 1] : NULL));
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        CHECK(queue.first == expected[i] && queue.last == expected[3]);
+        queue_remove(&queue, expected[i], 2);
+    }
+    CHECK(!queue.first && !queue.last);
+}
+
 TEST(a_copy_takes_the_place_of_a_lock_in_a_queue)
+{
+    for (unsigned victim = 0; victim < 3; victim++) check_copy(victim);
+}
+
+TEST(the_copy_of_the_only_lock_is_first_and_last)
 {
     struct redlock_queue queue = { 0 };
     struct redlock_lock copy;
 
     memset(locks, 0, sizeof locks);
-    for (unsigned victim = 0; victim < 3; victim++) {
-        queue = (struct redlock_queue){ 0 };
-        memset(locks, 0, sizeof locks);
-        for (unsigned i = 0; i < 3; i++) queue_add(&queue, &locks[i], 2);
-        copy = locks[victim];
-        queue_replace(&queue, &copy, 2);
-        for (unsigned i = 0; i < 3; i++) {
-            CHECK(queue.first == (i == victim ? &copy : &locks[i]));
-            queue_remove(&queue, queue.first, 2);
-        }
-    }
+    queue_add(&queue, &locks[0], 2);
+    copy = locks[0];
+    queue_replace(&queue, &copy, 2);
+    CHECK(queue.first == &copy && queue.last == &copy);
 }
 
 TEST(the_heap_gives_the_earliest_whatever_was_put_moved_and_taken_out)
