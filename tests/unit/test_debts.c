@@ -1,0 +1,125 @@
+/* What is owed to a node that cannot be reached (S5): how much, how long, and that nobody waits for it. */
+#include "../sim/story.h"
+
+#define TOKEN "0123456789abcdef0123456789abcdef01234567"
+
+/* ---- How long ---- */
+
+/* Another process has acquired it. Its TTL is told by nobody; so the debt lasts as long as any TTL may. */
+static void adopt_and_release(uint32_t guard_ms, uint32_t ttl_ms)
+{
+    CLUSTER_OF(3, 2, config.guard_ms = guard_ms);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+    TAP_CONTEXT("a guard of %u ms", (unsigned)guard_ms);
+    cluster->no_promise = cluster->no_exclusion = true;
+    ACQUIRE(0, "door", ttl_ms);
+    RUN_MS(1);
+    redlock_token(LOCK(0), token);
+    cluster_client_dies(cluster, 0);
+    cluster_cut(cluster, 1, 2, false);
+    RUN_MS(1);
+    CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
+    RELEASE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    CHECK_INT(redlock_owed(LOCK(1)), 1);
+    RUN_MS(ttl_ms - 5000);
+    CHECK_INT(redlock_owed(LOCK(1)), 1);
+    EXPECT_KEYS("door", 1);
+    HEAL_ALL;
+    RUN_MS(4000);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK(IDLE(1));
+}
+
+TEST(s5_the_release_of_an_adopted_lock_is_owed_to_a_node_that_is_away_for_as_long_as_its_key_may_stay)
+{
+    adopt_and_release(30000, 30000);
+    adopt_and_release(60000, 60000);
+    adopt_and_release(0, 3600000);
+}
+
+/* A TTL begins at the node, which may be long after the SET was sent. */
+static void set_late(bool is_answered)
+{
+    CLUSTER_OF(3, 1, config.node_timeout_ms = 1000);
+    TAP_CONTEXT("the SET is%s answered", is_answered ? "" : " not");
+    DELAY_US(2, 600000);
+    ACQUIRE(0, "door", 1500);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(is_answered ? 1250 : 900);
+    CHECK(cluster_key(cluster, 2, "door") != NULL);     /* Until 2100 ms after the beginning. */
+    cluster_cut(cluster, 0, 2, true);
+    RUN_MS(1);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    while (cluster_key(cluster, 2, "door")) {
+        CHECK_INT(redlock_owed(LOCK(0)), 1);
+        RUN_MS(1);
+    }
+    RUN_MS(2000);
+    CHECK_INT(redlock_owed(LOCK(0)), 0);
+}
+
+TEST(s5_a_debt_lasts_for_a_ttl_from_the_answer_on)
+{
+    set_late(true);
+}
+
+TEST(s5_a_debt_lasts_for_a_ttl_from_the_loss_of_the_connection_on)
+{
+    set_late(false);
+}
+
+/* ---- How much ---- */
+
+TEST(a_release_that_is_not_answered_is_owed)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(1);
+    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    STALL(2);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK(!IDLE(0));
+    HEAL(2);
+    RUN_MS(5);
+    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK(IDLE(0));
+}
+
+/* ---- Nobody waits for it ---- */
+
+/* All that can answer have; those that are away and those that refuse later are owed. */
+static void release_with_dead(unsigned n, unsigned dead_count, bool adopts)
+{
+    CLUSTER(n);
+    TAP_CONTEXT("%u of %u nodes are away%s", dead_count, n, adopts ? ", adopted" : "");
+    cluster->no_promise = true;
+    if (!adopts)
+        ACQUIRE(0, "door", 10000);
+    RUN_MS(1);
+    for (unsigned k = 0; k < dead_count; k++)
+        cluster_cut(cluster, 0, k, false);
+    RUN_MS(200);
+    if (adopts)
+        CHECK_INT(cluster_adopt(cluster, 0, 0, "door", TOKEN), REDLOCK_OK);
+    const uint64_t before = cluster->now_us;
+    RELEASE(0);
+    TAP_CHECK(cluster->now_us - before <= 10000, "it takes %u us", (unsigned)(cluster->now_us - before));
+    RUN_MS(1);
+    CHECK_INT(redlock_owed(LOCK(0)), dead_count);
+    EXPECT_NOT_HELD(0);
+}
+
+TEST(s5_a_release_waits_for_no_node_that_is_away)
+{
+    for (unsigned n = 1; n <= 5; n++)
+        for (unsigned dead_count = 0; dead_count <= n; dead_count++) {
+            release_with_dead(n, dead_count, false);
+            release_with_dead(n, dead_count, true);
+        }
+}
+
+TAP_MAIN
