@@ -56,6 +56,25 @@ TEST(s15_a_counter_that_other_nodes_find_too_far_ahead_is_not_followed_for_ever)
     TAP_CHECK(LOCK(0)->ticket < WALL_US + CLIENT_NOW(0) + 1, "the ticket is still %llu", (unsigned long long)LOCK(0)->ticket);
 }
 
+/* By the wall clock alone for one attempt: the next one proposes more than nodes tell of, though that is ahead of the wall clock. */
+TEST(s15_a_client_that_found_a_counter_too_far_ahead_follows_the_next_one_that_is_not)
+{
+    CLUSTER(3);
+    char refusal[40];
+    cluster->no_promise = cluster->no_exclusion = true;
+    start_beside(cluster, "$19\r\n1900000000000000 -2\r\n");
+    RUN_MS(5);
+    for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVALSHA", "-AHEAD of the clock of this node: 1800000000\r\n");
+    for (unsigned ms = 0; ms < 2000 && LOCK(0)->ticket != 1900000000000001; ms++) RUN_MS(1);
+    CHECK_INT(LOCK(0)->ticket, 1900000000000001);
+    RUN_US(500);
+    const uint64_t counter = WALL_US + CLIENT_NOW(0) + 20000000;
+    snprintf(refusal, sizeof refusal, "$19\r\n%llu -2\r\n", (unsigned long long)counter);
+    for (unsigned k = 0; k < 3; k++) ANSWERS_AS_EVER(k), ANSWERS(k, "EVALSHA", refusal);
+    for (unsigned ms = 0; ms < 2000 && LOCK(0)->ticket != counter + 1; ms++) RUN_MS(1);
+    CHECK_INT(LOCK(0)->ticket, counter + 1);
+}
+
 TEST(s15_one_node_that_tells_of_the_last_ticket_of_all_stops_nobody)
 {
     CLUSTER(3);
@@ -260,6 +279,22 @@ TEST(s15_a_node_that_has_restarted_gives_no_ticket_for_the_guard_and_twice_the_s
     RUN_MS(1000);
     CHECK(gives_tickets(cluster, 0));
     ACQUIRE_TICKET(0, 0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* The first acquire of all is begun before anything is known of the nodes: it waits until it is. Their uptime is beyond the
+ * guard, and within that for tickets. */
+TEST(s15_a_client_that_knows_no_node_yet_asks_none_for_a_ticket_within_its_guard)
+{
+    CLUSTER_COLD(3, 1, config.ticket_skew_ms = 500000);
+    ACQUIRE_TICKET(0, 0);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    RUN_MS(STORY_SETTLE_MS);
+    for (unsigned k = 0; k < 3; k++) {
+        CHECK(VOTES(0, k) && !gives_tickets(cluster, k));
+        CHECK_INT(CALLS(k, "EVALSHA") + CALLS(k, "EVAL") + CALLS(k, "SET"), 0);
+    }
+    ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 

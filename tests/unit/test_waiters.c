@@ -160,4 +160,24 @@ TEST(who_is_woken_finds_the_nodes_at_leisure)
     }
 }
 
+/* An ear is a connection of its own, and says who it is as the other one does. */
+TEST(who_waits_at_nodes_with_a_login_is_woken_like_anybody)
+{
+    CLUSTER_COLD(3, 2, config.wake_ups = true; config.retry_ms = 60000);
+    const struct redlock_login login = { .user = "alice", .password = "secret" };
+    for (unsigned k = 0; k < 3; k++) {
+        NODE(k)->user = login.user;
+        NODE(k)->password = login.password;
+        for (unsigned c = 0; c < 2; c++) CHECK_INT(redlock_set_login(ENGINE(c), k, &login), REDLOCK_OK);
+    }
+    RUN_MS(STORY_SETTLE_MS);
+    ACQUIRE(0, "door", 30000);
+    START_ACQUIRE(1, "door", 30000, 25000);
+    RUN_MS(50);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 1);
+    RELEASE(0);
+    RUN_MS(5);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
 TAP_MAIN

@@ -406,4 +406,44 @@ TEST(s12_what_a_server_is_comes_from_its_run_id_its_mode_and_its_role)
     CHECK(identity.is_master && identity.trouble == REDLOCK_TROUBLE_NONE);
 }
 
+TEST(s12_a_mode_is_a_whole_word)
+{
+    static const char *const modes[] = { "standalones", "standalone ", "standalone-sentinel", "standalon", "standalone\tx" };
+
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        char line[64];
+        TAP_CONTEXT("%s", modes[i]);
+        snprintf(line, sizeof line, "redis_mode:%s", modes[i]);
+        CHECK_INT(info(line).trouble, REDLOCK_TROUBLE_CLUSTER);
+    }
+    CHECK_INT(info("redis_mode:sentinels").trouble, REDLOCK_TROUBLE_CLUSTER);
+}
+
+/* Each is the small number behind it, modulo 2^64, or comes to it when single digits wrap. */
+TEST(s16_no_number_begins_anew_behind_2_to_the_64)
+{
+    static const char *const numbers[] = { "18446744073709551616", "18446744073709551617", "184467440737095516170",
+                                           "36893488147419103233", "340282366920938463463374607431768211457" };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        const size_t size = strlen(numbers[i]);
+        char uptime[64], refusal[64];
+        uint32_t wait_number = 0;
+        uint64_t counter;
+        int64_t pttl;
+
+        TAP_CONTEXT("%s", numbers[i]);
+        snprintf(uptime, sizeof uptime, "uptime_in_seconds:%s", numbers[i]);
+        CHECK(!info(uptime).has_uptime);
+        CHECK(!wire_read_wake_up(&(struct wire_reply){ .type = RESP_ARRAY, .integer = 3, .text = numbers[i], .text_size = size },
+                                 &wait_number));
+        snprintf(refusal, sizeof refusal, "%s 5", numbers[i]);
+        CHECK(!wire_read_refusal(&(struct wire_reply){ .type = RESP_BULK, .text = refusal, .text_size = size + 2 }, &counter,
+                                 &pttl));
+        snprintf(refusal, sizeof refusal, "5 %s", numbers[i]);
+        CHECK(!wire_read_refusal(&(struct wire_reply){ .type = RESP_BULK, .text = refusal, .text_size = size + 2 }, &counter,
+                                 &pttl));
+    }
+}
+
 TAP_MAIN
