@@ -471,21 +471,27 @@ static enum redlock_status turn(struct redlock_client *c, uint64_t until_us, enu
     return step(c, wait_for(c, sooner(until_us, redlock_wake_at(&c->engine)), attention));
 }
 
+/* Only an attempt needs random bytes, and the engine says so of the lock that waits for them: everything else goes on. */
+static enum redlock_status without_entropy(enum redlock_status status)
+{
+    return status == REDLOCK_NO_ENTROPY ? REDLOCK_OK : status;
+}
+
 /* Before an operation begins: connections that were closed in a long silence are found now, not by its first command. */
 static enum redlock_status catch_up(struct redlock_client *c)
 {
     if (redlock_is_forked(c)) return REDLOCK_FORKED;
-    return redlock_now_us() - c->stepped_at < QUIET_US ? REDLOCK_OK : turn(c, 0, HEEDS_NOTHING);
+    return redlock_now_us() - c->stepped_at < QUIET_US ? REDLOCK_OK : without_entropy(turn(c, 0, HEEDS_NOTHING));
 }
 
 /* Steps and waits until the operation on the lock has ended. */
 static enum redlock_status run(struct redlock_client *c, struct redlock_lock *lock, enum attention attention)
 {
-    enum redlock_status status = step(c, 0);
+    enum redlock_status status = without_entropy(step(c, 0));
 
     while (status == REDLOCK_OK && redlock_lock_status(lock) == REDLOCK_PENDING) {
         if (attention == HEEDS_BELL && is_interrupted(c)) status = REDLOCK_CANCELLED;
-        else status = turn(c, REDLOCK_NEVER, attention);
+        else status = without_entropy(turn(c, REDLOCK_NEVER, attention));
     }
     if (redlock_lock_status(lock) != REDLOCK_PENDING) return redlock_lock_status(lock);
     redlock_cancel(&c->engine, lock, redlock_now_us());
@@ -591,8 +597,7 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
     enum redlock_status status = catch_up(c);
 
     if (confirmed) *confirmed = 0;
-    if (status == REDLOCK_OK || status == REDLOCK_NO_ENTROPY)
-        status = redlock_start_release(&c->engine, lock, redlock_now_us());
+    if (status == REDLOCK_OK) status = redlock_start_release(&c->engine, lock, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     status = run(c, lock, HEEDS_NOTHING);
     if (confirmed) *confirmed = redlock_confirmed(lock);

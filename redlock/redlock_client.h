@@ -194,7 +194,7 @@ unsigned redlock_events(const struct redlock_client *c, unsigned k);
 /* Does whatever can be done without waiting, in all sessions, and what time demands. To be called when a descriptor is ready and
  * when redlock_poll_ms() are over; and, in a loop that is not about to wait, after redlock_start_..., so that it gets on its
  * way at once.
- * OK; NO_ENTROPY (no attempt can begin); FORKED. */
+ * OK; NO_ENTROPY (no attempt can begin; all else has been done); FORKED. */
 enum redlock_status redlock_step(struct redlock_client *c);
 
 /* The same for a loop that knows which descriptors are ready: bit k of ready stands for session k, and only those are

@@ -71,6 +71,7 @@ static struct {
     unsigned variant;       /* Which of its errors. */
     bool no_entropy;        /* getentropy() always fails, so that the devices are read. */
     void (*closed)(void);   /* Called when a descriptor has been closed. NULL: nothing is. */
+    bool no_devices;        /* No file can be opened either. */
     enum call failed;       /* CALL_COUNT: none has yet. */
     int error;
     uint64_t failures[CALL_COUNT];
@@ -186,7 +187,10 @@ static int torture_getentropy(void *data, size_t size)
 
 static int torture_open(const char *path, int flags)
 {
-    return shim_fails(CALL_OPEN) ? -1 : open(path, flags);
+    if (shim_fails(CALL_OPEN)) return -1;
+    if (!shim.no_devices) return open(path, flags);
+    errno = ENOENT;
+    return -1;
 }
 
 static int torture_pipe2(int fds[2], int flags)
@@ -539,6 +543,42 @@ TEST(an_interrupt_between_any_two_steps_of_closing_kills_nobody_and_writes_to_no
     sigaction(SIGPIPE, &before, NULL);
     CHECK_INT(broken_pipes, 0);
     CHECK_INT(misplaced_strokes, 0);
+}
+
+/* The client has none left, and no source gives any. */
+static void run_dry(void)
+{
+    client.engine.entropy_size = 0;
+    shim.no_entropy = shim.no_devices = true;
+}
+
+static void end_drought(void)
+{
+    shim.no_entropy = shim.no_devices = false;
+}
+
+TEST(extending_releasing_and_looking_need_no_random_bytes_and_an_acquire_says_that_it_does)
+{
+    struct redlock_sight sights[REDLOCK_NODES_MAX];
+    unsigned confirmed = 0;
+    if (servers[0].pid == 0) servers_start(servers, NODES, "");
+    shim_arm(0, 0);
+    CHECK(join(&client, servers_list(servers, NODES)));
+    redlock_lock_init(&lock);
+    CHECK_STATUS(redlock_acquire(&client, &lock, name, TTL_MS, 0), REDLOCK_OK);
+    run_dry();
+    CHECK_STATUS(redlock_extend(&client, &lock, TTL_MS), REDLOCK_OK);
+    CHECK_STATUS(redlock_inspect(&client, name, sights), REDLOCK_OK);
+    nap_ms(150);    /* The client has been silent for long enough to look at its connections first. */
+    CHECK_STATUS(redlock_extend(&client, &lock, TTL_MS), REDLOCK_OK);
+    CHECK_STATUS(redlock_release(&client, &lock, &confirmed), REDLOCK_OK);
+    CHECK(confirmed >= redlock_quorum(NODES));
+    CHECK_STATUS(redlock_acquire(&client, &lock, name, TTL_MS, 0), REDLOCK_NO_ENTROPY);
+    end_drought();
+    CHECK_STATUS(redlock_acquire(&client, &lock, name, TTL_MS, 0), REDLOCK_OK);
+    CHECK_STATUS(redlock_release(&client, &lock, &confirmed), REDLOCK_OK);
+    redlock_close(&client, CLOSE_MS);
+    CHECK_SOON(key_is_gone(servers, NODES, name));
 }
 
 TEST(every_system_call_had_its_turn)
