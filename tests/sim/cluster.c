@@ -513,6 +513,8 @@ static void watch_lock(struct cluster *cluster, unsigned client, unsigned index)
 static void feed_entropy(struct cluster *cluster, struct cluster_client *client)
 {
     uint8_t bytes[8];
+    if (redlock_entropy_wanted(&client->engine) > REDLOCK_ENTROPY_MAX - REDLOCK_TOKEN_SIZE)
+        client->hindered_at = cluster_client_now(cluster, (unsigned)(client - cluster->clients));
     while (!client->starved && redlock_entropy_wanted(&client->engine) > 0) {
         const uint64_t random = cluster_random(cluster);
         for (unsigned i = 0; i < sizeof bytes; i++) /* The same on every machine. */

@@ -57,6 +57,8 @@ struct cluster_client {
     bool ticks_first;               /* Prefers the clock to the bytes when both are due. */
     bool keeps_done;                /* The test calls redlock_next_done itself. */
     uint64_t lag_us;                /* Its alarms ring so much too late. */
+    uint64_t hindered_at;           /* By its clock: when it last had no random bytes left, or was frozen; so that what was
+                                     * due then came late. */
     uint64_t tick_count, call_count;
 };
 

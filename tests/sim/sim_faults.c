@@ -275,6 +275,7 @@ static void fall_asleep(struct sim_world *world, unsigned client)
 static void wake_up(struct sim_world *world, unsigned client)
 {
     world->cluster->clients[client].frozen = false;
+    world->cluster->clients[client].hindered_at = cluster_client_now(world->cluster, client);
     for (unsigned i = 0; i < world->options.lock_count; i++) {
         struct sim_actor *actor = sim_actor_of(world, client, i);
         if (!actor->slept_valid || cluster_valid_us(world->cluster, client, i) > 0)

@@ -351,14 +351,16 @@ void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor, bo
                    "S13: client %u extends %s more often than the limit", actor->client, sim_resource(actor->lock));
 }
 
-/* A ticket that was too small is corrected at once, but not twice in a row. */
+/* A ticket that was too small is corrected at once, but not twice in a row. At once: unless the client was kept from it, which
+ * makes the pause no shorter. */
 static bool is_correction(struct sim_world *world, const struct sim_actor *actor)
 {
     const struct redlock_round *round = redlock_last_round(lock_of(world, actor));
     const struct sim_token *token = sim_find_token(world, actor->attempt);
     if (actor->attempts == 0 || !token || token->outdated == 0 || actor->is_corrected)
         return false;
-    if (round->started_at > actor->round_decided_at + 2 * (uint64_t)world->options.lag_us)
+    const bool is_late = round->started_at > actor->round_decided_at + 2 * (uint64_t)world->options.lag_us;
+    if (is_late && world->cluster->clients[actor->client].hindered_at < actor->round_decided_at)
         return false;
     sim_count(world, SIM_PATH_TICKET_CORRECTED);
     return true;
