@@ -1,0 +1,908 @@
+/* redlock/client.c over a net/ that a script plays: see scripted_net.h. First the contract of redlock_client.h call by call, then
+ * thousands of short worlds with random faults, in which an oracle knows what the nodes have. */
+#include "scripted_net.h"
+
+enum { MS = 1000, NODE_TIMEOUT = REDLOCK_NODE_TIMEOUT_MS };
+
+static struct redlock_client client;
+static struct redlock_options options;
+static struct redlock_lock door, gate;
+
+/* ---- The world and what is always asked of it ---- */
+
+static void take_options(void)
+{
+    redlock_options_init(&options);
+    options.engine.wake_ups = false;
+    options.trace = net_trace;
+    options.around_wait = net_around_wait;
+    options.interruptible = true;
+    net.has_trace = net.has_around_wait = true;
+}
+
+static enum redlock_status open_client(void)
+{
+    char names[] = "n0,n1,n2,n3,n4";
+    names[3 * net.node_count - 1] = '\0';
+    redlock_lock_init(&door);
+    redlock_lock_init(&gate);
+    net.connected_sessions = 0;
+    return redlock_open(&client, names, &options, NULL);
+}
+
+/* A call that would never return comes back here, and the test fails with what is in net.breach. */
+#define WORLD(nodes)                                     \
+    net_begin_world((nodes), 1);                         \
+    take_options();                                      \
+    if (setjmp(net.escape) != 0) {                       \
+        CHECK_STR(net.breach, "");                       \
+        return;                                          \
+    }
+
+#define OPEN CHECK_INT(open_client(), REDLOCK_OK)
+#define CLIENT(nodes) WORLD(nodes) OPEN
+
+#define CLOSE(wait_ms)                                   \
+    redlock_close(&client, (wait_ms));                   \
+    CHECK_INT(net.open_count, 0);                        \
+    CHECK_STR(net.breach, "")
+
+#define ACQUIRE(lock, wait_ms) redlock_acquire(&client, (lock), (lock) == &door ? "door" : "gate", 10000, (wait_ms))
+
+/* What was begun at `since` has taken so long by now, in whole milliseconds, without the time that the machine slept. */
+static uint64_t taken_ms(uint64_t since)
+{
+    return (net.now_us - since) / MS;
+}
+
+/* On how many nodes does the key hold the lock's token, for as long as the lock is believed to be valid? */
+static unsigned held_on(const struct redlock_lock *lock, const char *name)
+{
+    const uint64_t until = net.now_us + redlock_valid_us(lock, net.now_us);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+    unsigned count = 0;
+    redlock_token(lock, token);
+    for (unsigned k = 0; k < net.node_count; k++) {
+        const struct model_key *key = model_find(&net.hosts[k].node, 0, name, strlen(name), net.now_us);
+        if (!key || key->value_size < REDLOCK_TOKEN_TEXT || memcmp(key->value, token, REDLOCK_TOKEN_TEXT) != 0) continue;
+        count += key->expires_ms * MS >= until;
+    }
+    return count;
+}
+
+static unsigned keys(void)
+{
+    unsigned count = 0;
+    for (unsigned k = 0; k < net.node_count; k++)
+        for (size_t i = 0; i < net.hosts[k].node.key_count; i++)
+            count += net.hosts[k].node.keys[i].expires_ms * MS > net.now_us;
+    return count;
+}
+
+static bool is_quorum(unsigned count)
+{
+    return count >= redlock_quorum(net.node_count);
+}
+
+static void for_all(void (*does)(unsigned k))
+{
+    for (unsigned k = 0; k < net.node_count; k++) does(k);
+}
+
+static void all_welcome(enum net_welcome welcome)
+{
+    for (unsigned k = 0; k < net.node_count; k++) net.hosts[k].welcome = welcome;
+}
+
+/* ---- Opening ---- */
+
+TEST(opening_connects_to_nothing_and_closing_leaves_nothing_open)
+{
+    CLIENT(3);
+    CHECK_INT(net.opened, 2);       /* The bell. */
+    CHECK_INT(net.wait_count, 0);
+    CLOSE(1000);
+}
+
+TEST(an_open_that_fails_leaves_no_descriptor_open)
+{
+    WORLD(3);
+    net.is_full = true;
+    CHECK_INT(open_client(), REDLOCK_SYSTEM);
+    CHECK_INT(net.open_count, 0);
+    net.is_full = false;
+    net.is_starved = true;
+    CHECK_INT(open_client(), REDLOCK_NO_ENTROPY);
+    CHECK_INT(net.open_count, 0);
+    net.is_starved = false;
+    net.hosts[0].unresolved = net.hosts[2].unresolved = 1;
+    CHECK_INT(open_client(), REDLOCK_NO_NAME);
+    CHECK_INT(net.open_count, 0);
+    CHECK_STR(net.breach, "");
+}
+
+TEST(a_name_without_an_address_is_a_node_without_a_vote_and_says_why)
+{
+    char words[REDLOCK_ERROR_MAX];
+    WORLD(3);
+    net.hosts[1].unresolved = 1;
+    OPEN;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    redlock_describe_node(redlock_engine(&client), 1, net.now_us, words, sizeof words);
+    CHECK_STR(words, "no such host");
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(held_on(&door, "door"), 2);
+    CLOSE(0);
+}
+
+/* ---- Connecting ---- */
+
+TEST(a_connect_returns_as_soon_as_every_node_has_a_vote)
+{
+    CLIENT(5);
+    const uint64_t began = net.now_us;
+    CHECK_INT(redlock_connect(&client, 60000), REDLOCK_OK);
+    CHECK(taken_ms(began) <= 1);
+    CLOSE(0);
+}
+
+TEST(a_connect_does_not_wait_for_nodes_that_refuse)
+{
+    for (enum net_welcome welcome = NET_REFUSES_AT_ONCE; welcome <= NET_REFUSES_LATER; welcome++) {
+        CLIENT(3);
+        all_welcome(welcome);
+        const uint64_t began = net.now_us;
+        CHECK_INT(redlock_connect(&client, 60000), REDLOCK_NO_QUORUM);
+        CHECK(taken_ms(began) <= 1);
+        CLOSE(0);
+    }
+}
+
+TEST(a_connect_ends_with_its_wait_or_with_the_nodes_timeout)
+{
+    CLIENT(3);
+    all_welcome(NET_NEVER);
+    uint64_t began = net.now_us;
+    CHECK_INT(redlock_connect(&client, 200), REDLOCK_NO_QUORUM);
+    CHECK_INT(taken_ms(began), 200);
+    began = net.now_us;
+    CHECK_INT(redlock_connect(&client, 60000), REDLOCK_NO_QUORUM);
+    CHECK(taken_ms(began) <= NODE_TIMEOUT);
+    began = net.now_us;
+    CHECK_INT(redlock_connect(&client, 0), REDLOCK_NO_QUORUM);
+    CHECK_INT(taken_ms(began), 0);
+    CLOSE(60000);
+}
+
+TEST(a_connection_that_stands_at_once_is_used_at_once)
+{
+    CLIENT(3);
+    all_welcome(NET_AT_ONCE);
+    const uint64_t began = net.now_us;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(net.now_us - began, 4 * 100);     /* The greeting and the SET, there and back. */
+    CLOSE(0);
+}
+
+TEST(the_next_address_of_a_name_is_tried_when_one_refuses)
+{
+    WORLD(3);
+    for (unsigned k = 0; k < 3; k++) net.hosts[k].endpoint_count = k + 2;
+    OPEN;
+    const uint64_t began = net.now_us;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    CHECK(taken_ms(began) <= 2);
+    for (unsigned k = 0; k < 3; k++) {
+        CHECK(redlock_node_votes(redlock_engine(&client), k, net.now_us));
+        CHECK_INT(net.hosts[k].connects, k + 2);
+    }
+    CLOSE(0);
+}
+
+TEST(each_address_of_a_name_is_tried_once_before_the_pause)
+{
+    WORLD(1);
+    net.hosts[0].endpoint_count = 4;
+    net.hosts[0].welcome = NET_REFUSES_AT_ONCE;
+    OPEN;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_NO_QUORUM);
+    CHECK_INT(net.hosts[0].connects, 4);
+    CLOSE(0);
+}
+
+TEST(without_descriptors_no_node_has_a_vote_and_with_them_they_have)
+{
+    char words[REDLOCK_ERROR_MAX];
+    CLIENT(3);
+    net.is_full = true;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    redlock_describe_node(redlock_engine(&client), 0, net.now_us, words, sizeof words);
+    CHECK_STR(words, "too many open files in this process");
+    net.is_full = false;
+    CHECK_INT(ACQUIRE(&door, 5000), REDLOCK_OK);
+    CHECK(is_quorum(held_on(&door, "door")));
+    CLOSE(0);
+}
+
+/* The words come before the end of the connection, and sending fails by then. */
+TEST(a_server_that_turns_us_away_is_quoted)
+{
+    char words[REDLOCK_ERROR_MAX];
+    CLIENT(1);
+    net.hosts[0].node.greeting = "-ERR max number of clients reached\r\n";
+    net.hosts[0].delay_us = 0;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_NO_QUORUM);
+    redlock_describe_node(redlock_engine(&client), 0, net.now_us, words, sizeof words);
+    CHECK_STR(words, "ERR max number of clients reached");
+    CLOSE(0);
+}
+
+/* ---- Acquiring ---- */
+
+TEST(an_acquire_is_ok_when_a_quorum_holds_the_token_for_longer_than_it_is_valid)
+{
+    for (volatile unsigned nodes = 1; nodes <= NET_NODES_MAX; nodes++) {
+        CLIENT(nodes);
+        const uint64_t began = net.now_us;
+        CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+        CHECK(is_quorum(held_on(&door, "door")));
+        CHECK(redlock_valid_us(&door, net.now_us) <= 10000 * MS - 102 * MS);
+        CHECK(redlock_valid_us(&door, net.now_us) >= 10000 * MS - 102 * MS - (net.now_us - began));
+        CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+        CLOSE(1000);
+        CHECK_INT(keys(), 0);
+    }
+}
+
+TEST(bytes_may_come_and_go_one_by_one)
+{
+    for (unsigned again = 0; again <= 700; again += 700) {
+        CLIENT(3);
+        net.send_max = net.receive_max = 1;
+        net.window = again > 0 ? 7 : 65536;
+        net.again = again;
+        CHECK_INT(ACQUIRE(&door, 10000), REDLOCK_OK);
+        CHECK(is_quorum(held_on(&door, "door")));
+        CHECK_INT(redlock_extend(&client, &door, 20000), REDLOCK_OK);
+        CHECK(is_quorum(held_on(&door, "door")));
+        CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+        CLOSE(5000);
+        CHECK_INT(keys(), 0);
+    }
+}
+
+TEST(an_acquire_that_may_not_wait_takes_a_node_timeout_at_most)
+{
+    static void (*const faults[])(unsigned) = { node_hang, node_kill };
+    for (unsigned i = 0; i < 2; i++) {
+        CLIENT(3);
+        CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+        for_all(faults[i]);
+        const uint64_t began = net.now_us;
+        CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+        CHECK(taken_ms(began) <= NODE_TIMEOUT);
+        CHECK_INT(redlock_valid_us(&door, net.now_us), 0);
+        CLOSE(0);
+    }
+}
+
+TEST(a_lost_attempts_memory_is_the_callers_again)
+{
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    node_hang(0);
+    node_hang(1);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    memset(&door, 0xa5, sizeof door);
+    for_all(node_wake);
+    CHECK_INT(redlock_run_for(&client, NULL, 3000), REDLOCK_OK);
+    CHECK_INT(keys(), 0);
+    for (size_t i = 0; i < sizeof door; i++) CHECK_INT(((const uint8_t *)&door)[i], 0xa5);
+    CLOSE(0);
+}
+
+TEST(a_taken_lock_is_waited_for_and_had_when_it_is_free)
+{
+    CLIENT(3);
+    for (unsigned k = 0; k < 3; k++) model_put(&net.hosts[k].node, "door", "rival", 3000, net.now_us);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_TAKEN);
+    uint64_t began = net.now_us;
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_TIMEOUT);
+    CHECK(taken_ms(began) >= 900 && taken_ms(began) <= 1000 + NODE_TIMEOUT);
+    began = net.now_us;
+    CHECK_INT(ACQUIRE(&door, REDLOCK_FOREVER), REDLOCK_OK);
+    CHECK(taken_ms(began) >= 1000 && taken_ms(began) <= 5000);
+    CLOSE(0);
+}
+
+/* The machine sleeps from the moment when the answers are there: they are read before the deadlines are looked at. */
+TEST(answers_that_are_there_count_before_the_deadlines_that_have_passed)
+{
+    CLIENT(1);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    net_pass(2000 * MS);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
+    CHECK_INT(held_on(&door, "door"), 1);
+    CLOSE(0);
+}
+
+TEST(a_sleep_longer_than_the_ttl_is_too_late_and_nothing_is_held)
+{
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 1000 };
+    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    net_pass(2000 * MS);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    CHECK_INT(redlock_lock_status(&door), REDLOCK_TOO_LATE);
+    CHECK_INT(redlock_valid_ms(&door), 0);
+    CLOSE(0);
+}
+
+/* The first command of an operation must not be what finds it out: its vote would be unknown. */
+TEST(connections_that_broke_in_a_long_silence_are_made_anew_before_they_are_used)
+{
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    for_all(node_cut);
+    net_pass(200 * MS);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(held_on(&door, "door"), 3);
+    CLOSE(0);
+}
+
+TEST(without_random_bytes_nothing_is_acquired_and_the_lock_is_as_before)
+{
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    for (unsigned i = 0; i < 4; i++) {      /* What the engine has at hand is for four attempts. */
+        CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
+        CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
+    }
+    net.is_starved = true;
+    for (unsigned i = 0; i < 6; i++) {
+        const enum redlock_status status = ACQUIRE(&gate, 5000);
+        CHECK(status == REDLOCK_OK || status == REDLOCK_NO_ENTROPY);
+        if (status == REDLOCK_OK) (void)redlock_release(&client, &gate, NULL);
+    }
+    CHECK_INT(ACQUIRE(&door, 5000), REDLOCK_NO_ENTROPY);
+    CHECK(redlock_idle(&door));
+    net.is_starved = false;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK(is_quorum(held_on(&door, "door")));
+    CLOSE(1000);
+}
+
+/* ---- Interrupting ---- */
+
+static void interrupt(unsigned argument)
+{
+    (void)argument;
+    redlock_interrupt(&client);
+}
+
+TEST(an_interrupt_ends_an_acquire_within_a_moment_and_what_it_had_is_released)
+{
+    CLIENT(3);
+    model_put(&net.hosts[0].node, "door", "rival", 60000, net.now_us);
+    model_put(&net.hosts[1].node, "door", "rival", 60000, net.now_us);
+    net_plan(net.now_us + 700 * MS, interrupt, 0);
+    const uint64_t began = net.now_us;
+    CHECK_INT(ACQUIRE(&door, REDLOCK_FOREVER), REDLOCK_CANCELLED);
+    CHECK_INT(taken_ms(began), 700);
+    CHECK_INT(redlock_run_for(&client, NULL, 100), REDLOCK_OK);
+    CHECK_INT(keys(), 2);
+    CLOSE(0);
+}
+
+TEST(an_interrupt_before_the_call_ends_the_next_one_once)
+{
+    CLIENT(3);
+    redlock_interrupt(&client);
+    redlock_interrupt(&client);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_CANCELLED);
+    CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+    redlock_interrupt(&client);
+    CHECK_INT(redlock_run_for(&client, &door, 1000), REDLOCK_CANCELLED);
+    redlock_interrupt(&client);
+    node_kill(0);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_CANCELLED);
+    CLOSE(0);
+}
+
+TEST(an_interrupt_ends_no_extension_and_no_release_and_waits_for_the_next_call)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    redlock_interrupt(&client);
+    CHECK_INT(redlock_extend(&client, &door, 20000), REDLOCK_OK);
+    unsigned confirmed;
+    CHECK_INT(redlock_release(&client, &door, &confirmed), REDLOCK_OK);
+    CHECK(is_quorum(confirmed));
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_CANCELLED);
+    CLOSE(0);
+}
+
+TEST(a_client_that_is_not_interruptible_has_no_bell)
+{
+    WORLD(3);
+    options.interruptible = false;
+    OPEN;
+    CHECK_INT(net.opened, 0);
+    redlock_interrupt(&client);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CLOSE(0);
+}
+
+TEST(signals_stretch_and_shorten_nothing)
+{
+    CLIENT(3);
+    net.signals = 500;
+    for_all(node_hang);
+    uint64_t began = net.now_us;
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_NO_QUORUM);
+    CHECK(taken_ms(began) >= NODE_TIMEOUT - 1 && taken_ms(began) <= NODE_TIMEOUT);
+    for_all(node_wake);
+    CHECK_INT(ACQUIRE(&door, 5000), REDLOCK_OK);
+    began = net.now_us;
+    CHECK_INT(redlock_run_for(&client, NULL, 300), REDLOCK_OK);
+    CHECK_INT(taken_ms(began), 300);
+    CLOSE(0);
+}
+
+/* ---- Extending and releasing ---- */
+
+TEST(an_extension_of_a_lock_that_has_ended_sends_nothing)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    net_pass(10000 * MS);
+    CHECK_INT(redlock_extend(&client, &door, 20000), REDLOCK_LOST);
+    CHECK_INT(model_count_calls(&net.hosts[0].node, "EXTEND"), 0);
+    CLOSE(0);
+}
+
+TEST(an_extension_takes_a_node_timeout_at_most_and_leaves_the_old_validity)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    node_hang(0);
+    node_hang(2);
+    const uint64_t began = net.now_us, valid_us = redlock_valid_us(&door, net.now_us);
+    CHECK_INT(redlock_extend(&client, &door, 20000), REDLOCK_NO_QUORUM);
+    CHECK(taken_ms(began) <= NODE_TIMEOUT);
+    CHECK_INT(redlock_valid_us(&door, net.now_us), valid_us - (net.now_us - began));
+    CLOSE(0);
+}
+
+TEST(a_release_is_confirmed_by_a_quorum_and_the_rest_is_owed_in_the_client)
+{
+    unsigned confirmed = 99;
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+    CHECK_INT(held_on(&door, "door"), 3);
+    node_hang(1);
+    CHECK_INT(redlock_release(&client, &door, &confirmed), REDLOCK_OK);
+    CHECK_INT(confirmed, 2);
+    CHECK_INT(redlock_valid_us(&door, net.now_us), 0);
+    memset(&door, 0xa5, sizeof door);
+    node_wake(1);
+    CHECK_INT(redlock_run_for(&client, NULL, 2000), REDLOCK_OK);
+    CHECK_INT(keys(), 0);
+    CLOSE(0);
+}
+
+TEST(a_release_that_nobody_answers_ends_within_a_node_timeout)
+{
+    unsigned confirmed = 99;
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    for_all(node_hang);
+    const uint64_t began = net.now_us;
+    (void)redlock_release(&client, &door, &confirmed);
+    CHECK_INT(confirmed, 0);
+    CHECK(taken_ms(began) <= NODE_TIMEOUT);
+    CLOSE(0);
+}
+
+TEST(a_release_of_what_is_not_held_says_lost_and_confirms_nothing)
+{
+    unsigned confirmed = 99;
+    CLIENT(3);
+    CHECK_INT(redlock_release(&client, &door, &confirmed), REDLOCK_LOST);
+    CHECK_INT(confirmed, 0);
+    CLOSE(0);
+}
+
+TEST(all_locks_are_released_in_about_the_time_of_one)
+{
+    CLIENT(5);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+    struct redlock_lock *const both[] = { &door, &gate };
+    const uint64_t began = net.now_us;
+    CHECK_INT(redlock_release_all(&client, both, 2, 60000), REDLOCK_OK);
+    CHECK_INT(net.now_us - began, 200);
+    CHECK_INT(keys(), 0);
+    CLOSE(0);
+}
+
+TEST(a_release_of_all_ends_with_its_wait_and_says_that_some_may_stay)
+{
+    for (uint32_t wait_ms = 0; wait_ms <= 300; wait_ms += 150) {
+        CLIENT(3);
+        CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+        CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
+        node_hang(0);
+        node_hang(1);
+        struct redlock_lock *const both[] = { &door, &gate };
+        const uint64_t began = net.now_us;
+        CHECK_INT(redlock_release_all(&client, both, 2, wait_ms), REDLOCK_NO_QUORUM);
+        CHECK_INT(taken_ms(began), wait_ms);
+        memset(&door, 0xa5, sizeof door);
+        memset(&gate, 0xa5, sizeof gate);
+        for_all(node_wake);
+        CHECK_INT(redlock_run_for(&client, NULL, 3000), REDLOCK_OK);
+        CHECK_INT(keys(), 0);
+        CLOSE(0);
+    }
+}
+
+/* ---- Running ---- */
+
+TEST(a_run_lasts_as_long_as_it_was_told)
+{
+    static const uint32_t durations[] = { 0, 1, 77, 5000 };
+    CLIENT(3);
+    for (unsigned i = 0; i < 4; i++) {
+        const uint64_t began = net.now_us;
+        CHECK_INT(redlock_run_for(&client, NULL, durations[i]), REDLOCK_OK);
+        CHECK_INT(net.now_us - began, durations[i] * MS);
+    }
+    CLOSE(0);
+}
+
+TEST(a_run_returns_when_the_validity_ends_and_not_before)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    const uint64_t until = net.now_us + redlock_valid_us(&door, net.now_us);
+    CHECK_INT(redlock_run_for(&client, &door, REDLOCK_FOREVER), REDLOCK_LOST);
+    CHECK_INT(net.now_us, until);
+    const uint64_t began = net.now_us;
+    CHECK_INT(redlock_run_for(&client, &door, 5000), REDLOCK_LOST);
+    CHECK_INT(net.now_us, began);
+    CLOSE(0);
+}
+
+TEST(a_run_keeps_what_is_kept_and_returns_when_its_status_changes)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_keep(redlock_engine(&client), &door, 0, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, &door, 60000), REDLOCK_OK);
+    CHECK(is_quorum(held_on(&door, "door")));
+    for_all(node_kill);
+    CHECK_INT(redlock_run_for(&client, &door, 60000), REDLOCK_NO_QUORUM);
+    CHECK(redlock_valid_ms(&door) > 1000);
+    for_all(node_start);
+    CHECK_INT(redlock_run_for(&client, &door, 60000), REDLOCK_OK);
+    CHECK(redlock_valid_ms(&door) > 1000);
+    CLOSE(0);
+}
+
+/* ---- Looking ---- */
+
+TEST(an_inspection_tells_what_each_node_has_and_waits_for_none_beyond_its_timeout)
+{
+    struct redlock_sight sights[NET_NODES_MAX];
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+    model_flush(&net.hosts[1].node);
+    node_hang(2);
+    const uint64_t began = net.now_us;
+    CHECK_INT(redlock_inspect(&client, "door", sights), REDLOCK_OK);
+    CHECK(taken_ms(began) <= NODE_TIMEOUT);
+    CHECK(sights[0].seen && sights[0].exists);
+    CHECK(sights[1].seen && !sights[1].exists);
+    CHECK(!sights[2].seen);
+    CLOSE(0);
+}
+
+/* ---- Closing ---- */
+
+TEST(a_close_pays_what_is_owed_to_nodes_that_answer_in_time)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+    net.hosts[1].delay_us = 200 * MS;
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    const uint64_t began = net.now_us;
+    CLOSE(5000);
+    CHECK(taken_ms(began) <= 400);
+    net_pass(200 * MS);
+    CHECK_INT(keys(), 0);
+}
+
+TEST(a_close_ends_with_its_wait_and_waits_for_no_node_that_is_away)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+    node_hang(1);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    uint64_t began = net.now_us;
+    CLOSE(300);
+    CHECK(taken_ms(began) <= 300);
+    OPEN;
+    CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+    node_kill(2);
+    CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 1000), REDLOCK_OK);
+    began = net.now_us;
+    CLOSE(60000);
+    CHECK(taken_ms(began) <= NODE_TIMEOUT);
+}
+
+TEST(a_close_leaves_what_is_held_and_forgets_the_password)
+{
+    WORLD(3);
+    options.password = "swordfish";
+    CHECK_INT(redlock_open(&client, "redis://:swordfish@n0,n1,n2", &options, NULL), REDLOCK_OK);
+    for (unsigned k = 0; k < 3; k++) net.hosts[k].node.password = "swordfish";
+    redlock_lock_init(&door);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+    CLOSE(1000);
+    CHECK_INT(keys(), 3);
+    const char *bytes = (const char *)&client;
+    for (size_t i = 0; i + 9 <= sizeof client; i++) CHECK(memcmp(bytes + i, "swordfish", 9) != 0);
+}
+
+TEST(a_client_may_be_closed_twice)
+{
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    CLOSE(100);
+    CLOSE(100);
+}
+
+TEST(the_child_of_a_fork_sends_nothing_and_closes_what_it_has)
+{
+    struct redlock_sight sights[NET_NODES_MAX];
+    struct redlock_lock *const locks[] = { &door };
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    net.process++;
+    const unsigned sent = net.sent_count;
+    CHECK(redlock_is_forked(&client));
+    CHECK_INT(redlock_connect(&client, 100), REDLOCK_FORKED);
+    CHECK_INT(ACQUIRE(&gate, 100), REDLOCK_FORKED);
+    CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_FORKED);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_FORKED);
+    CHECK_INT(redlock_release_all(&client, locks, 1, 100), REDLOCK_FORKED);
+    CHECK_INT(redlock_run_for(&client, NULL, 100), REDLOCK_FORKED);
+    CHECK_INT(redlock_inspect(&client, "door", sights), REDLOCK_FORKED);
+    CHECK_INT(redlock_step(&client), REDLOCK_FORKED);
+    CHECK_INT(redlock_step_ready(&client, 7), REDLOCK_FORKED);
+    redlock_interrupt(&client);
+    CHECK(!net.has_rung);
+    CLOSE(60000);
+    CHECK_INT(net.sent_count, sent);
+    CHECK_INT(keys(), 3);
+}
+
+/* ---- A loop of the caller's ---- */
+
+struct loop {
+    unsigned zeros;                 /* Turns in a row that did not wait, */
+    unsigned zeros_max;             /* and the most there were. */
+    bool steps_ready;               /* By redlock_step_ready, otherwise redlock_step. */
+};
+
+/* Between steps no descriptor changes; in a step another connection gets another number. */
+static void check_descriptors(const int fds[], const uint64_t numbers[], unsigned count, bool has_stepped)
+{
+    for (unsigned k = 0; k < count; k++) {
+        const int fd = redlock_fd(&client, k);
+        if (!has_stepped && fd != fds[k]) net_break("descriptor %u changed where no step was", k);
+        if (fd >= 0 && net_number_of(fd) == 0) net_break("descriptor %u is not open", k);
+        if (fd >= 0 && fd == fds[k] && net_number_of(fd) != numbers[k])
+            net_break("descriptor %u is another connection's by now, and has the old one's number", k);
+        if ((fd >= 0) != (redlock_events(&client, k) != 0)) net_break("session %u waits for nothing", k);
+    }
+}
+
+/* As poll() would, but no longer than until a time. */
+static enum redlock_status loop_turn(struct loop *loop, uint64_t until_us)
+{
+    const unsigned count = redlock_sessions(redlock_engine(&client));
+    struct net_wait waits[NET_WAIT_MAX];
+    int fds[NET_WAIT_MAX];
+    uint64_t numbers[NET_WAIT_MAX], wake_at = redlock_wake_at(redlock_engine(&client));
+    unsigned ready = 0;
+    for (unsigned k = 0; k < count; k++) {
+        const unsigned events = redlock_events(&client, k);
+        fds[k] = redlock_fd(&client, k);
+        numbers[k] = net_number_of(fds[k]);
+        waits[k] = (struct net_wait){ .fd = fds[k] };
+        waits[k].events = (uint8_t)((events & REDLOCK_READ ? NET_READ : 0) | (events & REDLOCK_WRITE ? NET_WRITE : 0));
+    }
+    const int ms = redlock_poll_ms(&client);
+    const uint64_t poll_until = ms < 0 ? UINT64_MAX : net.now_us + (uint64_t)ms * MS;
+    if (ms < 0 && wake_at != REDLOCK_NEVER) net_break("the loop sleeps for ever, and something is due");
+    if (ms > 0 && poll_until >= wake_at + MS) net_break("the loop sleeps over what is due");
+    loop->zeros = ms == 0 ? loop->zeros + 1 : 0;
+    if (loop->zeros > loop->zeros_max) loop->zeros_max = loop->zeros;
+    net.has_around_wait = false;
+    net_wait(waits, count, net_sooner(poll_until, until_us));
+    check_descriptors(fds, numbers, count, false);
+    for (unsigned k = 0; k < count; k++) ready |= (waits[k].ready != 0 ? 1u : 0u) << k;
+    const enum redlock_status status = loop->steps_ready ? redlock_step_ready(&client, ready) : redlock_step(&client);
+    check_descriptors(fds, numbers, count, true);
+    return status;
+}
+
+static void loop_until(struct loop *loop, const struct redlock_lock *lock, uint64_t until_us)
+{
+    while (net.now_us < until_us && (!lock || redlock_lock_status(lock) == REDLOCK_PENDING)) (void)loop_turn(loop, until_us);
+}
+
+#define START(lock, name, wait)                                                                                       \
+    do {                                                                                                              \
+        const struct redlock_request start_request = { .resource = (name), .resource_size = strlen(name),             \
+                                                       .ttl_ms = 10000, .wait_ms = (wait), .wall_us = net_wall_us() }; \
+        CHECK_INT(redlock_start_acquire(redlock_engine(&client), (lock), &start_request, net.now_us), REDLOCK_OK);     \
+    } while (0)
+
+TEST(a_loop_that_polls_acquires_and_releases_and_never_spins)
+{
+    for (volatile unsigned i = 0; i < 4; i++) {
+        WORLD(3);
+        options.engine.wake_ups = i >= 2;
+        OPEN;
+        struct loop loop = { .steps_ready = i % 2 == 1 };
+        START(&door, "door", 1000);
+        loop_until(&loop, &door, net.now_us + 2000 * MS);
+        CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
+        CHECK(is_quorum(held_on(&door, "door")));
+        CHECK_INT(redlock_start_release(redlock_engine(&client), &door, net.now_us), REDLOCK_OK);
+        loop_until(&loop, &door, net.now_us + 2000 * MS);
+        CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
+        loop_until(&loop, NULL, net.now_us + 10 * MS);
+        CHECK(redlock_idle(&door));
+        CHECK_INT(keys(), 0);
+        CHECK(loop.zeros_max <= 2);
+        CLOSE(0);
+    }
+}
+
+TEST(a_loop_with_nothing_to_do_sleeps)
+{
+    CLIENT(3);
+    struct loop loop = { 0 };
+    loop_until(&loop, NULL, net.now_us + 100 * MS);
+    const uint64_t waits = net.wait_count;
+    loop_until(&loop, NULL, net.now_us + 60000 * MS);
+    CHECK(net.wait_count - waits <= 2);
+    CLOSE(0);
+}
+
+/* Numbers of closed descriptors are given anew at once, as the system does: the loop must not take one for the other. */
+TEST(a_connection_that_replaces_another_within_a_step_has_another_number)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        CLIENT(3);
+        struct loop loop = { .steps_ready = i == 1 };
+        loop_until(&loop, NULL, net.now_us + 100 * MS);
+        for (unsigned n = 0; n < 20; n++) {
+            for (unsigned k = 0; k < 3; k++) net.hosts[k].welcome = n % 2 == 0 ? NET_AT_ONCE : NET_LATER;
+            for_all(node_cut);
+            loop_until(&loop, NULL, net.now_us + 500 * MS);
+        }
+        CHECK(net.hosts[0].connects > 5);
+        CLOSE(0);
+    }
+}
+
+TEST(steps_send_at_once_what_was_begun)
+{
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    START(&door, "door", 0);
+    const unsigned sent = net.sent_count;
+    CHECK_INT(redlock_step_ready(&client, 0), REDLOCK_OK);
+    CHECK_INT(net.sent_count, sent + 3);
+    CLOSE(0);
+}
+
+TEST(a_step_that_knows_what_is_ready_receives_from_nothing_else)
+{
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    START(&door, "door", 0);
+    CHECK_INT(redlock_step_ready(&client, 0), REDLOCK_OK);
+    net_pass(1 * MS);
+    CHECK_INT(redlock_step_ready(&client, 1), REDLOCK_OK);
+    CHECK_INT(redlock_vote_of(&door, 0), REDLOCK_VOTE_GRANTED);
+    CHECK_INT(redlock_vote_of(&door, 1), REDLOCK_VOTE_PENDING);
+    CHECK_INT(redlock_step_ready(&client, 4), REDLOCK_OK);
+    CHECK_INT(redlock_vote_of(&door, 1), REDLOCK_VOTE_PENDING);
+    CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
+    CLOSE(0);
+}
+
+/* ---- Debts that find no room ---- */
+
+TEST(a_lock_whose_debts_find_no_room_is_counted)
+{
+    static struct redlock_lock locks[REDLOCK_PARTED_MAX + 3];
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    for_all(node_hang);
+    for (unsigned i = 0; i < REDLOCK_PARTED_MAX + 3; i++) {
+        redlock_lock_init(&locks[i]);
+        CHECK_INT(redlock_adopt(redlock_engine(&client), &locks[i], "door", 4, "0123456789012345678901234567890123456789",
+                                net.now_us), REDLOCK_OK);
+        CHECK_INT(redlock_start_release(redlock_engine(&client), &locks[i], net.now_us), REDLOCK_OK);
+    }
+    CHECK_INT(redlock_run_for(&client, NULL, NODE_TIMEOUT), REDLOCK_OK);
+    for (unsigned i = 0; i < REDLOCK_PARTED_MAX + 3; i++) redlock_part(&client, &locks[i]);
+    CHECK_INT(redlock_given_up(&client), 3);
+    memset(locks, 0xa5, sizeof locks);
+    for_all(node_wake);
+    CHECK_INT(redlock_run_for(&client, NULL, 3000), REDLOCK_OK);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    CHECK_INT(redlock_given_up(&client), 3);
+    CLOSE(1000);
+}
+
+/* ---- Severed behind every byte ---- */
+
+static void sever_everywhere(size_t to_node, size_t to_client, unsigned mask)
+{
+    for (unsigned k = 0; k < net.node_count; k++) {
+        net.hosts[k].sever_to_node = mask >> k & 1 ? to_node : SIZE_MAX;
+        net.hosts[k].sever_to_client = mask >> k & 1 ? to_client : SIZE_MAX;
+    }
+}
+
+/* Each first connection breaks; the next ones hold. */
+static void acquire_severed(size_t after, bool to_node, unsigned mask)
+{
+    CLIENT(3);
+    sever_everywhere(to_node ? after : SIZE_MAX, to_node ? SIZE_MAX : after, mask);
+    TAP_CONTEXT("severed after %zu bytes to the %s of nodes %u", after, to_node ? "node" : "client", mask);
+    (void)redlock_step(&client);
+    sever_everywhere(SIZE_MAX, SIZE_MAX, 0);
+    const uint64_t began = net.now_us;
+    const enum redlock_status status = ACQUIRE(&door, 0);
+    CHECK(taken_ms(began) <= 2 * NODE_TIMEOUT);
+    CHECK(status == REDLOCK_OK || status == REDLOCK_NO_QUORUM);
+    if (mask == 1) CHECK_INT(status, REDLOCK_OK);
+    if (status == REDLOCK_OK) CHECK(is_quorum(held_on(&door, "door")));
+    if (status == REDLOCK_OK) (void)redlock_release(&client, &door, NULL);
+    memset(&door, 0xa5, sizeof door);
+    CHECK_INT(redlock_run_for(&client, NULL, 3000), REDLOCK_OK);
+    CHECK_INT(keys(), 0);
+    CLOSE(0);
+}
+
+TEST(connections_that_break_behind_any_byte_leave_nothing_behind)
+{
+    for (size_t after = 0; after < 1400; after += after < 600 ? 3 : 7)
+        for (unsigned i = 0; i < 4; i++) acquire_severed(after, i % 2 == 0, i < 2 ? 1 : 3);
+}
+
+TAP_MAIN
