@@ -18,6 +18,7 @@ _Static_assert(sizeof(((struct redlock_place *)0)->user) > NET_USER_MAX &&
                sizeof(((struct redlock_place *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
 
 enum {
+    FEED_PAUSE_US = 100000, /* When the system gave no random bytes: how long until it is asked again. */
     QUIET_US = 100000,      /* After so long without a step, connections are looked at before they are used. */
     RECEIVES_MAX = 16       /* In one step from one node: a node that floods us must not keep us from the others (S16). */
 };
@@ -163,14 +164,25 @@ static void serve(struct redlock_client *c, unsigned k)
 
 /* ---- Event-loop face ---- */
 
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Gives the engine the random bytes that it wants. */
 static enum redlock_status feed(struct redlock_client *c)
 {
     uint8_t bytes[REDLOCK_ENTROPY_MAX];
     size_t wanted = redlock_entropy_wanted(&c->engine);
+    uint64_t now;
 
     if (wanted == 0) return REDLOCK_OK;
-    if (!net_entropy(bytes, wanted)) return REDLOCK_NO_ENTROPY;
+    now = redlock_now_us();
+    if (now < c->feed_at) return REDLOCK_NO_ENTROPY;
+    if (!net_entropy(bytes, wanted)) {
+        c->feed_at = now + FEED_PAUSE_US;
+        return REDLOCK_NO_ENTROPY;
+    }
     redlock_add_entropy(&c->engine, bytes, wanted);
     net_wipe(bytes, wanted);
     return REDLOCK_OK;
@@ -253,19 +265,27 @@ uint64_t redlock_wall_us(void)
     return net_wall_us();
 }
 
-/* Is there something to be done that no descriptor will tell of? */
+/* When there is something to be done that no descriptor will tell of. */
+static uint64_t wake_at(const struct redlock_client *c)
+{
+    uint64_t at = redlock_wake_at(&c->engine);
+
+    return redlock_entropy_wanted(&c->engine) > 0 ? sooner(at, c->feed_at) : at;
+}
+
+/* Is there such a thing now? */
 static bool has_work(const struct redlock_client *c)
 {
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         unsigned wants = redlock_wants(&c->engine, k);
         if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && c->sockets[k].fd < 0)) return true;
     }
-    return redlock_entropy_wanted(&c->engine) > 0;
+    return false;
 }
 
 int redlock_poll_ms(const struct redlock_client *c)
 {
-    uint64_t at = redlock_wake_at(&c->engine), now = redlock_now_us();
+    uint64_t at = wake_at(c), now = redlock_now_us();
 
     if (has_work(c)) return 0;
     if (at == REDLOCK_NEVER) return -1;
@@ -449,11 +469,6 @@ static unsigned wait_for(struct redlock_client *c, uint64_t until_us, enum atten
     return ready;
 }
 
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t end_of(uint32_t wait_ms)
 {
     return wait_ms == REDLOCK_FOREVER ? REDLOCK_NEVER : redlock_now_us() + (uint64_t)wait_ms * 1000;
@@ -468,7 +483,7 @@ static bool is_interrupted(const struct redlock_client *c)
 /* One turn of a loop: waits until there is something to do, but no longer than until a time, and does it. */
 static enum redlock_status turn(struct redlock_client *c, uint64_t until_us, enum attention attention)
 {
-    return step(c, wait_for(c, sooner(until_us, redlock_wake_at(&c->engine)), attention));
+    return step(c, wait_for(c, sooner(until_us, wake_at(c)), attention));
 }
 
 /* Only an attempt needs random bytes, and the engine says so of the lock that waits for them: everything else goes on. */
@@ -543,10 +558,10 @@ void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
 {
     uint64_t until = end_of(wait_ms);
-    enum redlock_status status = redlock_step(c);
     unsigned n = c->engine.node_count;
 
-    while (status == REDLOCK_OK) {
+    if (redlock_step(c) == REDLOCK_FORKED) return REDLOCK_FORKED;
+    for (;;) {
         unsigned settled = 0, votes = 0;
         for (unsigned k = 0; k < n; k++) {
             settled += redlock_node_settled(&c->engine, k);
@@ -554,9 +569,8 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
         }
         if (settled == n || redlock_now_us() >= until) return votes >= redlock_quorum(n) ? REDLOCK_OK : REDLOCK_NO_QUORUM;
         if (is_interrupted(c)) return REDLOCK_CANCELLED;
-        status = turn(c, until, HEEDS_BELL);
+        (void)turn(c, until, HEEDS_BELL);
     }
-    return status;
 }
 
 enum redlock_status redlock_acquire_request(struct redlock_client *c, struct redlock_lock *lock,
@@ -665,15 +679,16 @@ static enum redlock_status news_of(const struct redlock_lock *lock)
 enum redlock_status redlock_run_for(struct redlock_client *c, const struct redlock_lock *lock, uint32_t for_ms)
 {
     uint64_t until = end_of(for_ms);
-    enum redlock_status before = news_of(lock), status = redlock_step(c);
+    enum redlock_status before = news_of(lock);
 
-    while (status == REDLOCK_OK && news_of(lock) == before && before != REDLOCK_LOST && redlock_now_us() < until) {
+    if (redlock_step(c) == REDLOCK_FORKED) return REDLOCK_FORKED;
+    while (news_of(lock) == before && before != REDLOCK_LOST && redlock_now_us() < until) {
         uint64_t now = redlock_now_us();
         uint64_t valid_us = lock ? redlock_valid_us(lock, now) : 0;
         if (is_interrupted(c)) return REDLOCK_CANCELLED;
-        status = turn(c, valid_us > 0 ? sooner(until, now + valid_us) : until, HEEDS_BELL);
+        (void)turn(c, valid_us > 0 ? sooner(until, now + valid_us) : until, HEEDS_BELL);
     }
-    return status == REDLOCK_OK ? news_of(lock) : status;
+    return news_of(lock);
 }
 
 void redlock_interrupt(struct redlock_client *c)

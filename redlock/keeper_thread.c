@@ -39,7 +39,7 @@ static void leave(struct redlock_keeper *keeper)
 
 /* ---- The thread ---- */
 
-/* Each turn of the loop may be what somebody waits for. */
+/* Each turn of the loop may be what another thread waits for. */
 static void around_wait(void *context, bool is_before)
 {
     struct redlock_keeper *keeper = (struct redlock_keeper *)context;
@@ -55,13 +55,9 @@ static void around_wait(void *context, bool is_before)
 static void *run(void *context)
 {
     struct redlock_keeper *keeper = (struct redlock_keeper *)context;
-    enum redlock_status status = REDLOCK_CANCELLED;
 
     net_monitor_enter(monitor_of(keeper));
-    while (status == REDLOCK_CANCELLED && !keeper->is_stopping)
-        status = redlock_run_for(&keeper->client, NULL, REDLOCK_FOREVER);
-    if (status != REDLOCK_CANCELLED) keeper->fault = (uint8_t)status;
-    net_monitor_tell(monitor_of(keeper));
+    while (!keeper->is_stopping) (void)redlock_run_for(&keeper->client, NULL, REDLOCK_FOREVER);
     leave(keeper);
     return NULL;
 }
@@ -99,13 +95,10 @@ static enum redlock_status await(struct redlock_keeper *keeper, struct redlock_k
 {
     keeper->caller_count++;
     redlock_interrupt(&keeper->client);
-    while (redlock_lock_status(&kept->lock) == REDLOCK_PENDING && keeper->fault == REDLOCK_OK)
-        net_monitor_wait(monitor_of(keeper));
+    while (redlock_lock_status(&kept->lock) == REDLOCK_PENDING) net_monitor_wait(monitor_of(keeper));
     keeper->caller_count--;
     net_monitor_tell(monitor_of(keeper));
-    if (redlock_lock_status(&kept->lock) != REDLOCK_PENDING) return redlock_lock_status(&kept->lock);
-    redlock_cancel(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
-    return (enum redlock_status)keeper->fault;
+    return redlock_lock_status(&kept->lock);
 }
 
 /* Has some thread begun an operation on it and not yet seen how that ended? Until then its memory is nobody else's. */
@@ -118,11 +111,11 @@ static enum redlock_status acquire(struct redlock_keeper *keeper, struct redlock
                                    const struct redlock_request *request, uint32_t hold_ms)
 {
     struct redlock *engine = redlock_engine(&keeper->client);
-    enum redlock_status status = (enum redlock_status)keeper->fault;
+    enum redlock_status status;
 
     if (keeper->is_closing) return REDLOCK_CANCELLED;
     if (is_awaited(kept)) return REDLOCK_BAD_STATE;
-    if (status == REDLOCK_OK) status = redlock_start_acquire(engine, &kept->lock, request, redlock_now_us());
+    status = redlock_start_acquire(engine, &kept->lock, request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     list(keeper, kept);
     kept->is_acquiring = true;

@@ -91,6 +91,7 @@ struct redlock_client {
     int bell[2];                /* A pipe for redlock_interrupt, or -1. */
     int64_t owner;              /* The process that opened it. */
     uint64_t stepped_at;
+    uint64_t feed_at;           /* When the system is asked for random bytes again, after it gave none. */
     uint64_t given_up;          /* Locks whose debts were dropped because parted[] was full. */
     uint64_t memory[REDLOCK_MEMORY_DEFAULT(REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)) / sizeof(uint64_t) + 1];
 };
@@ -160,7 +161,7 @@ enum redlock_status redlock_release_all(struct redlock_client *c, struct redlock
  * extended, what is owed is paid. A program that works in pieces shorter than the TTL calls it between them, with 0; one that
  * sleeps, or waits for something else, sleeps in it. Returns early when the status of lock (NULL: of none) changes, or its
  * validity ends. Then LOST: it is not held; else redlock_lock_status(lock), OK while all is well; or CANCELLED
- * (redlock_interrupt), NO_ENTROPY, FORKED. */
+ * (redlock_interrupt), FORKED. */
 enum redlock_status redlock_run_for(struct redlock_client *c, const struct redlock_lock *lock, uint32_t for_ms);
 
 /* Ends the redlock_acquire, redlock_connect or redlock_run_for that waits, or else the next one, with CANCELLED, within a
@@ -194,7 +195,8 @@ unsigned redlock_events(const struct redlock_client *c, unsigned k);
 /* Does whatever can be done without waiting, in all sessions, and what time demands. To be called when a descriptor is ready and
  * when redlock_poll_ms() are over; and, in a loop that is not about to wait, after redlock_start_..., so that it gets on its
  * way at once.
- * OK; NO_ENTROPY (no attempt can begin; all else has been done); FORKED. */
+ * OK; NO_ENTROPY (the system gave no random bytes: soon no attempt can begin, but all else has been done; it is asked again
+ * after a tenth of a second); FORKED. */
 enum redlock_status redlock_step(struct redlock_client *c);
 
 /* The same for a loop that knows which descriptors are ready: bit k of ready stands for session k, and only those are

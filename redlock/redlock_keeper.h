@@ -38,7 +38,6 @@ struct redlock_kept {
 struct redlock_keeper {
     struct redlock_client client;
     struct redlock_kept *first;
-    uint8_t fault;              /* Why the thread has ended by itself: enum redlock_status. */
     bool is_closing, is_stopping;
     unsigned caller_count;      /* Threads that wait for an operation to end. */
     uint64_t monitor[16];       /* struct net_monitor: all of the above is behind it. */
@@ -56,7 +55,7 @@ void redlock_kept_init(struct redlock_kept *kept);
 
 /* Acquires as redlock_acquire_request, and keeps as redlock_keep: for hold_ms at most (0: no limit), and not beyond the limit
  * of extensions of the request. OK: held and kept. Otherwise as redlock_acquire_request; CANCELLED also when the keeper is
- * being stopped. */
+ * being stopped; NO_ENTROPY ends this acquire, while the keeper goes on with what is held, and asks for random bytes again. */
 enum redlock_status redlock_keeper_acquire(struct redlock_keeper *keeper, struct redlock_kept *kept,
                                            const struct redlock_request *request, uint32_t hold_ms);
 

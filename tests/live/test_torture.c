@@ -238,12 +238,14 @@ static ssize_t torture_read(int fd, void *data, size_t size)
 #undef pipe2
 
 #include "clients.h"
+#include "../../redlock/redlock_keeper.h"
 
 /* ---- The operations ---- */
 
 enum {
     NODES = 3,
     QUORUM = 2,
+    SHORT_MS = 1500,        /* A TTL that is over several times in a test. */
     HASTE_MS = 200,         /* The node timeout: a connection that comes to nothing is met with it. */
     BOUND_MS = 5000,        /* No operation may take longer: far over what any should, on a busy machine. */
     CALLS_MAX = 2000        /* An operation that makes more system calls does not end. */
@@ -579,6 +581,55 @@ TEST(extending_releasing_and_looking_need_no_random_bytes_and_an_acquire_says_th
     CHECK_STATUS(redlock_release(&client, &lock, &confirmed), REDLOCK_OK);
     redlock_close(&client, CLOSE_MS);
     CHECK_SOON(key_is_gone(servers, NODES, name));
+}
+
+TEST(a_loop_that_gets_no_random_bytes_asks_again_after_a_pause)
+{
+    if (servers[0].pid == 0) servers_start(servers, NODES, "");
+    shim_arm(0, 0);
+    CHECK(join(&client, servers_list(servers, NODES)));
+    run_dry();
+    CHECK_STATUS(redlock_step(&client), REDLOCK_NO_ENTROPY);
+    CHECK(redlock_poll_ms(&client) > 0);
+    CHECK_STATUS(redlock_step(&client), REDLOCK_NO_ENTROPY);
+    CHECK_STATUS(redlock_connect(&client, 0), REDLOCK_OK);
+    end_drought();
+    CHECK_STATUS(redlock_run_for(&client, NULL, 200), REDLOCK_OK);
+    CHECK_STATUS(redlock_step(&client), REDLOCK_OK);
+    redlock_close(&client, CLOSE_MS);
+}
+
+static struct redlock_keeper keeper;
+
+static enum redlock_status take(struct redlock_kept *kept, const char *resource)
+{
+    const struct redlock_request request = { .resource = resource, .resource_size = strlen(resource), .ttl_ms = SHORT_MS };
+    redlock_kept_init(kept);
+    return redlock_keeper_acquire(&keeper, kept, &request, 0);
+}
+
+TEST(a_keeper_extends_its_locks_while_there_are_no_random_bytes_and_acquires_when_there_are_again)
+{
+    static struct redlock_kept held, other;
+    struct redlock_options options = throw_away_options();
+    options.engine.node_timeout_ms = HASTE_MS;
+    if (servers[0].pid == 0) servers_start(servers, NODES, "");
+    shim_arm(0, 0);
+    CHECK_STATUS(redlock_keeper_start(&keeper, servers_list(servers, NODES), &options, NULL), REDLOCK_OK);
+    CHECK_STATUS(take(&held, "held-in-a-drought"), REDLOCK_OK);
+    shim.no_entropy = shim.no_devices = true;
+    for (unsigned i = 0; i < 2 * SHORT_MS / 100; i++) {
+        enum redlock_status status = take(&other, "wanted-in-a-drought");       /* Some bytes were at hand. */
+        if (status == REDLOCK_OK) redlock_keeper_release(&keeper, &other, NULL);
+        nap_ms(100);
+    }
+    CHECK_STATUS(take(&other, "wanted-in-a-drought"), REDLOCK_NO_ENTROPY);
+    CHECK_STATUS(redlock_keeper_status(&keeper, &held), REDLOCK_OK);
+    CHECK(redlock_keeper_valid_ms(&keeper, &held) > 0);
+    end_drought();
+    CHECK_SOON(take(&other, "wanted-in-a-drought") == REDLOCK_OK);
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+    CHECK(key_is_gone(servers, NODES, "held-in-a-drought"));
 }
 
 TEST(every_system_call_had_its_turn)
