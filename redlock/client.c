@@ -535,13 +535,14 @@ static const void *copy_names(struct redlock_parted *parted, const struct redloc
     return lock->set ? (const void *)parted->set : parted->bytes;
 }
 
-/* S5: what the lock owes outlives it, in the client's own memory; where that is full, keys stay until their TTL ends. */
+/* S5: what the lock owes outlives it, in the client's own memory; where that is full, keys stay until their TTL ends. One that has
+ * ended and was not released is released now, unless it was adopted (S17). */
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 {
     bool owes;
 
-    (void)redlock_start_release(&c->engine, lock, redlock_now_us());    /* One that has ended, and was not released. */
-    owes = !redlock_idle(lock);
+    if (!lock->is_adopted) (void)redlock_start_release(&c->engine, lock, redlock_now_us());
+    owes = !lock->is_adopted && !redlock_idle(lock);
 
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX; i++) {
         struct redlock_parted *parted = &c->parted[i];

@@ -41,9 +41,14 @@ static bool is_about(const struct redlock_lock *lock, const struct redlock_name 
     return same;
 }
 
-/* A lock whose validity has ended and that was not released ends now, as its keys would be in the way. */
+/* A lock whose validity has ended and that was not released ends now, as its keys would be in the way. Those of an adopted one
+ * stay (S17): whoever handed it over may still hold it. */
 static void retire(struct redlock *r, struct redlock_lock *lock)
 {
+    if (lock->is_adopted) {
+        redlock_forget(r, lock);
+        return;
+    }
     stake_let_go_everywhere(r, lock);
     stake_leave_waiters(r, lock);
     lock->valid_from = lock->valid_until = 0;
@@ -219,6 +224,7 @@ enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock
     if (lock->phase == PHASE_IDLE) return REDLOCK_LOST;
     if (lock->phase != PHASE_HELD && lock->phase != PHASE_EXTENDING) return REDLOCK_BAD_STATE;
     lock_start(r, lock);
+    lock->is_adopted = false;
     lock->valid_until = 0;      /* Not held from now on, whatever the nodes will say. */
     lock_set_phase(lock, PHASE_RELEASING);
     lock_begin_round(r, lock, WIRE_RELEASE, REDLOCK_NEVER);
@@ -271,7 +277,7 @@ static enum redlock_status adopt(struct redlock *r, struct redlock_lock *lock, c
     }
     lock->valid_from = now_us;
     lock->valid_until = timeout_at(r);
-    lock->is_unconfirmed = true;
+    lock->is_adopted = lock->is_unconfirmed = true;
     lock->has_ticket = false;
     lock->wakes = true;
     /* Nobody told its TTL, but it is not over the guard (S11). */

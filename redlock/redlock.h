@@ -252,6 +252,7 @@ struct redlock_lock {
     uint64_t retry_at;
     uint64_t owed_until, debt_at;       /* When the last TTL has run out on every node; when debts are tried again. */
     uint32_t owed_ttl_ms;               /* The longest TTL that was sent and may be running on some node. */
+    bool is_adopted;                    /* Another process acquired it, and it has not been released here (S17). */
     uint64_t wake_at;                   /* Heap of locks by time. */
     struct redlock_lock *heap_child, *heap_next, *heap_previous;
     uint32_t extension_limit, extension_count;
@@ -520,7 +521,11 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
 /* Takes over a lock that another process acquired, by its token (40 hex digits), so that it can be extended or released
  * here. Whether it is still held is not known: redlock_valid_us() is 0 until an extension, begun within one node timeout, is
  * confirmed. That is no weaker than S9: a quorum that still holds our token shares a node with every quorum that a rival
- * could have won since, so nobody has. BAD_RESOURCE, BAD_SET, BAD_TOKEN, BAD_STATE. */
+ * could have won since, so nobody has.
+ * S17: its keys are removed by redlock_start_release() and by nothing else. However its extensions end, to forget it, to part
+ * from it, to close the client or to acquire with the same lock again leaves every key as it is, since the process that handed
+ * the token over may hold the lock still. BAD_RESOURCE, BAD_SET, BAD_TOKEN; BAD_STATE unless the lock is idle, so one that was
+ * adopted in vain is forgotten first. */
 enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
                                   const char *token, uint64_t now_us);
 enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lock, struct redlock_name *set,

@@ -213,7 +213,8 @@ uint64_t redlock_wall_us(void);
 int redlock_poll_ms(const struct redlock_client *c);
 
 /* Hands a lock that is no longer held, and for which nothing is under way, over to the client, which pays what it still
- * owes: its memory and its name are the caller's again. What redlock_release does when it returns. */
+ * owes: its memory and its name are the caller's again. What redlock_release does when it returns. One that was acquired and not
+ * released is released by that; one that was adopted stays on the nodes as it is (S17). */
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock);
 
 /* ---- Questions ---- */

@@ -131,6 +131,47 @@ tells_more() {
 }
 check 'extend -v tells for how long, release -v which node did not release' tells_more
 
+# S17. Whatever becomes of the extension, the holder may go by what acquire told it.
+fails_and_leaves() {
+    is 0 acquire --guard 0 --no-ticket -t 30s "$1" && token=$(token) && is "$2" extend "$1" "$token" "$3" "$4" "$5" "$6" &&
+    is_at "$1" "$token" 0 1 2 3 4
+}
+refused_extensions_leave() {
+    fails_and_leaves left-1 12 -t 31s --guard 30s && fails_and_leaves left-2 11 -t 1ms --guard 0 &&
+    fails_and_leaves left-3 2 -t 30s --guard 1h && fails_and_leaves left-4 0 -t 20ms --guard 0
+}
+hung_extension_leaves() {
+    is 0 acquire --guard 0 --no-ticket -t 30s left-6 && token=$(token) || return 1
+    on 0 STOP && on 1 STOP && on 2 STOP
+    is 2 extend --guard 0 --node-timeout 200ms -t 30s left-6 "$token"
+    good=$?
+    on 0 CONT && on 1 CONT && on 2 CONT
+    sleep 0.3
+    [ $good = 0 ] && is_at left-6 "$token" 0 1 2 3 4
+}
+ended_extension_leaves() {
+    is 0 acquire --guard 0 --no-ticket -t 30s left-7 && token=$(token) || return 1
+    on 0 STOP && on 1 STOP && on 2 STOP
+    start extend --guard 0 --node-timeout 20s -t 30s left-7 "$token"
+    sleep 0.5
+    kill -TERM $started
+    over $started
+    status=$?
+    on 0 CONT && on 1 CONT && on 2 CONT
+    sleep 0.3
+    [ $status = 143 ] && is_at left-7 "$token" 0 1 2 3 4
+}
+extension_of_a_minority_leaves() {
+    is 0 acquire --guard 0 --no-ticket -t 30s left-8 && token=$(token) || return 1
+    for k in 0 1 2; do ask $k DEL left-8; done >/dev/null
+    is 1 extend --guard 0 -t 30s left-8 "$token" && is_at left-8 "$token" 3 4 && is_at left-8 '' 0 1 2 &&
+    is 5 release --guard 0 left-8 "$token" && is_at left-8 '' 0 1 2 3 4
+}
+check 's17 an extension that is refused leaves the lock as it was' refused_extensions_leave
+check 's17 so does one to which a majority does not answer' hung_extension_leaves
+check 's17 so does one that SIGTERM ends' ended_extension_leaves
+check 's17 so does one that finds too few keys, on the nodes that have them; a release removes those' extension_of_a_minority_leaves
+
 extends_only_ours() {
     is 0 acquire --guard 0 -t 3s door-6 && is 1 extend --guard 0 -t 60s door-6 $other &&
     says 'door-6: not extended: the token does not hold it' &&

@@ -186,6 +186,15 @@ within() {
     done
 }
 
+# is_at NAME VALUE NUMBER...: the key has that value on each of these servers.
+is_at() {
+    where=$1 what=$2
+    shift 2
+    for each; do
+        [ "$(ask "$each" GET "$where")" = "$what" ] || { echo "$where is not $what on $each"; return 1; }
+    done
+}
+
 # state_of PID: R, S, T (stopped), Z; nothing when it is gone.
 state_of() {
     if [ -r /proc/self/stat ]; then sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2>/dev/null

@@ -1043,6 +1043,28 @@ TEST(a_lock_goes_over_to_another_client_by_its_token)
     redlock_close(&alice, CLOSE_MS);
 }
 
+TEST(s17_a_lock_that_was_adopted_and_not_extended_is_there_when_it_was_parted_from)
+{
+    struct redlock_lock lock, adopted;
+    redlock_lock_init(&lock);
+    redlock_lock_init(&adopted);
+    CHECK(join(&alice, node_list) && open_hasty_client(&bob, node_list, 500));
+    CHECK_STATUS(redlock_connect(&bob, PATIENCE_MS), REDLOCK_OK);
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "left", TTL_MS, 0), REDLOCK_OK);
+    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted, "left", strlen("left"), token_of(&lock), redlock_now_us()),
+                 REDLOCK_OK);
+    for (unsigned k = 0; k <= NODES / 2; k++) server_freeze(&nodes[k]);
+    enum redlock_status extended = redlock_extend(&bob, &adopted, TTL_MS);
+    for (unsigned k = 0; k <= NODES / 2; k++) server_thaw(&nodes[k]);
+    CHECK(extended != REDLOCK_OK);
+    redlock_part(&bob, &adopted);
+    redlock_close(&bob, CLOSE_MS);
+    CHECK(redlock_valid_ms(&lock) > 0);
+    CHECK(key_is_on_all(nodes, NODES, "left", token_of(&lock)));
+    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+}
+
 TEST(a_wrong_token_adopts_nothing_that_is_there)
 {
     struct redlock_lock adopted;

@@ -102,6 +102,13 @@ static bool who_has_ended_gives_back_his_place_among_the_waiters(const struct pa
     return page->lock->phase != PHASE_IDLE || !has(page->lock->waits, page->node) || gives_back;
 }
 
+/* S17: until its release is called. Then it is the caller's like any other. */
+static bool what_was_adopted_is_not_removed(const struct page *page)
+{
+    const bool is_left_alone = page->stake->state == STAKE_NONE || page->stake->state == STAKE_PLACED;
+    return !page->lock->is_adopted || (is_left_alone && page->stake->want != WIRE_RELEASE);
+}
+
 /* An older release goes first: a SET is sent when it has been answered. */
 static bool will_vote_on_acquire(const struct page *page)
 {
@@ -195,6 +202,7 @@ static const char *broken_on(const struct page *page)
     DEMAND(only_who_tries_or_holds_has_something_placed, page);
     DEMAND(what_is_wanted_fits_the_phase, page);
     DEMAND(who_has_ended_gives_back_his_place_among_the_waiters, page);
+    DEMAND(what_was_adopted_is_not_removed, page);
     DEMAND(the_round_waits_only_for_what_is_under_way, page);
     DEMAND(a_question_that_is_waited_for_is_under_way, page);
     DEMAND(its_neighbours_in_the_queue_know_it, page);

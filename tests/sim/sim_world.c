@@ -220,6 +220,8 @@ static void acquire(struct sim_world *world, struct sim_actor *actor)
     };
     if (actor->owed > 0)
         sim_count(world, SIM_PATH_REUSED_WITH_DEBTS);
+    if (cluster_lock(world->cluster, actor->client, actor->lock)->is_adopted)
+        actor->life++;      /* S17: what was adopted in vain is left behind. */
     note_request(world, actor, &request);
     const enum redlock_status status = cluster_acquire(world->cluster, actor->client, actor->lock, &request);
     if (status == REDLOCK_BAD_STATE && actor->maybe_held)

@@ -38,6 +38,17 @@ TEST(a_release_is_under_way_where_the_stake_leaves)
     EXPECT_BROKEN("a_release_is_under_way_where_the_stake_leaves");
 }
 
+TEST(s17_what_was_adopted_is_not_removed)
+{
+    HELD_BY_TWO_OF_THREE;
+    LOCK(0)->is_adopted = true;
+    CHECK(hold(cluster));
+    START_RELEASE(0);
+    CHECK(hold(cluster));
+    LOCK(0)->is_adopted = true;
+    EXPECT_BROKEN("what_was_adopted_is_not_removed");
+}
+
 TEST(the_mask_of_debts_agrees_with_the_stakes)
 {
     HELD_BY_TWO_OF_THREE;

@@ -841,6 +841,92 @@ TEST(an_adopted_lock_can_be_released_before_anything_is_connected)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
+/* Ways in which nothing comes of an adopted lock. */
+enum vain { TOO_LONG, TOO_SHORT, REFUSED_BY_ONE, NODES_HANG, CANCELLED, CONFIRMED_FOR_A_MOMENT, NOT_TRIED, VAIN_COUNT };
+
+static void extend_in_vain(struct cluster *cluster, enum vain vain)
+{
+    switch (vain) {
+    case TOO_LONG:       CHECK_INT(cluster_extend(cluster, 1, 0, cluster->config.guard_ms + 1), REDLOCK_TTL_OVER_GUARD); break;
+    case TOO_SHORT:      CHECK_INT(cluster_extend(cluster, 1, 0, 1), REDLOCK_BAD_TTL); break;
+    case REFUSED_BY_ONE: ANSWERS(0, "EVALSHA", "-OOM no\r\n"); HANG(1); EXTEND(1, DOOR_TTL); break;
+    case NODES_HANG:     HANG(0); HANG(1); EXTEND(1, DOOR_TTL); break;
+    case CANCELLED:
+        CHECK_INT(cluster_extend(cluster, 1, 0, DOOR_TTL), REDLOCK_OK);
+        cluster_cancel(cluster, 1, 0);
+        break;
+    case CONFIRMED_FOR_A_MOMENT:
+        EXTEND(1, 20);
+        EXPECT_STATUS(1, REDLOCK_OK);
+        break;
+    default: break;
+    }
+}
+
+/* Who handed it over may hold it still: here client 0 does. */
+static void adopt_in_vain_and_acquire(enum vain vain)
+{
+    CLUSTER_OF(3, 3, (void)0);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+    TAP_CONTEXT("vain %d", (int)vain);
+    cluster->no_promise = cluster->no_exclusion = true;     /* Both are the same holder. */
+    ACQUIRE(0, "door", DOOR_TTL);
+    RUN_MS(1);
+    redlock_token(LOCK(0), token);
+    CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
+    extend_in_vain(cluster, vain);
+    ANSWERS_AS_EVER(0); HEAL_ALL; RUN_MS(1000);
+    EXPECT_NOT_HELD(1);
+    ACQUIRE(1, "door", DOOR_TTL);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    ACQUIRE(2, "door", DOOR_TTL);
+    EXPECT_STATUS(2, REDLOCK_TAKEN);
+    for (unsigned k = 0; k < 3; k++) CHECK_STR(cluster_key(cluster, k, "door"), token);
+    EXPECT_HELD(0);
+}
+
+TEST(s17_an_adopted_lock_that_could_not_be_extended_stays_when_the_same_is_acquired)
+{
+    for (enum vain vain = TOO_LONG; vain < VAIN_COUNT; vain++) adopt_in_vain_and_acquire(vain);
+}
+
+TEST(s17_an_adopted_lock_that_could_not_be_extended_is_released_when_that_is_said)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+    cluster->no_promise = cluster->no_exclusion = true;
+    ACQUIRE(0, "door", DOOR_TTL);
+    redlock_token(LOCK(0), token);
+    CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
+    CHECK_INT(cluster_extend(cluster, 1, 0, 1), REDLOCK_BAD_TTL);
+    RUN_MS(1000);
+    RELEASE(1);
+    RUN_MS(STORY_SETTLE_MS);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK(IDLE(1));
+}
+
+/* What is under way for it is answered when its lock has long become another. */
+TEST(s17_a_lock_that_was_adopted_in_vain_is_forgotten_and_adopted_again)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+    cluster->no_promise = cluster->no_exclusion = true;
+    ACQUIRE(0, "door", DOOR_TTL);
+    RUN_MS(1);
+    redlock_token(LOCK(0), token);
+    CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
+    CHECK_INT(cluster_extend(cluster, 1, 0, DOOR_TTL), REDLOCK_OK);
+    cluster_cancel(cluster, 1, 0);
+    CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_BAD_STATE);
+    cluster_forget(cluster, 1, 0);
+    redlock_lock_init(LOCK(1));
+    CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
+    EXTEND(1, DOOR_TTL);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    EXPECT_KEYS("door", 3);
+}
+
 TEST(adopt_refuses_what_is_no_token)
 {
     static const char *const bad[] = {

@@ -58,10 +58,10 @@ TEST(the_same_seed_gives_the_same_trace_on_every_machine)
         uint64_t seed, hash;
         enum sim_class class;
     } pins[] = {
-        { 1, 0xc6c70f0317ce9e3b, SIM_CLASS_COUNT },
+        { 1, 0x1a1072495a157249, SIM_CLASS_COUNT },
         { 2, 0x609dee2957a89451, SIM_CLASS_COUNT },
-        { 3, 0xfcd707e63aaf8f3d, SIM_CLASS_COUNT },
-        { 5, 0xfe5539c2e8747f0e, SIM_CLASS_ALL },
+        { 3, 0x8039dea672eb2ba0, SIM_CLASS_COUNT },
+        { 5, 0x1d1e0007f5a90fac, SIM_CLASS_ALL },
     };
     struct sim_totals totals = { 0 };
     for (size_t i = 0; i < sizeof pins / sizeof pins[0]; i++) {
