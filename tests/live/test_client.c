@@ -881,6 +881,71 @@ TEST(a_client_that_is_closed_waits_for_a_new_connection_to_pay_what_it_owes)
     servers_end(&slow, 1);
 }
 
+/* A node that would not release is asked again a second later; but who closes does not wait so long. */
+TEST(s5_a_client_that_is_closed_pays_what_was_put_off)
+{
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    CHECK(join(&alice, node_list));
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "put off", TTL_MS, 0), REDLOCK_OK);
+    CHECK_SOON(redlock_step(&alice) == REDLOCK_OK && redlock_confirmed(&lock) == NODES);
+    CHECK_STR(ASK(&nodes[2], "ACL", "SETUSER", "default", "-evalsha", "-eval"), "OK");
+    enum redlock_status status = redlock_release(&alice, &lock, NULL);
+    (void)redlock_run_for(&alice, NULL, 200);
+    CHECK_STR(ASK(&nodes[2], "ACL", "SETUSER", "default", "+evalsha", "+eval"), "OK");
+    redlock_close(&alice, CLOSE_MS);
+    CHECK_STATUS(status, REDLOCK_OK);
+    CHECK(key_is_gone(nodes, NODES, "put off"));
+}
+
+/* S5: what is owed there may be owed for good. */
+TEST(nobody_who_releases_or_closes_waits_for_a_node_that_is_away)
+{
+    enum { FOR_EVER_MS = 60000 };
+    struct server own[NODES];
+    struct redlock_lock locks[2], *both[2] = { &locks[0], &locks[1] };
+    servers_start(own, NODES, "");
+    CHECK(join(&alice, servers_list(own, NODES)));
+    for (unsigned i = 0; i < 2; i++) {
+        redlock_lock_init(&locks[i]);
+        CHECK_STATUS(redlock_acquire(&alice, &locks[i], i == 0 ? "one" : "two", TTL_MS, 0), REDLOCK_OK);
+    }
+    server_crash(&own[2]);
+    uint64_t begun_at = clock_ms();
+    CHECK_STATUS(redlock_release_all(&alice, both, 2, FOR_EVER_MS), REDLOCK_OK);
+    redlock_close(&alice, FOR_EVER_MS);
+    CHECK(clock_ms() - begun_at < FOR_EVER_MS / 2);
+    CHECK(key_is_gone(own, 2, "one") && key_is_gone(own, 2, "two"));
+    servers_end(own, 2);
+}
+
+/* A process that slept finds the vote that was missing before the deadline that it was meant for, however late it is. */
+TEST(what_has_come_counts_before_the_time_that_has_passed)
+{
+    enum { TIMEOUT_MS = 3000 };
+    struct redlock_request request = { .resource = "slept", .resource_size = 5, .ttl_ms = TTL_MS };
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    CHECK(open_hasty_client(&alice, node_list, TIMEOUT_MS));
+    CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
+    server_freeze(&nodes[1]);
+    server_freeze(&nodes[2]);
+    enum redlock_status begun = redlock_start_acquire(redlock_engine(&alice), &lock, &request, redlock_now_us());
+    while (redlock_step(&alice) == REDLOCK_OK && redlock_confirmed(&lock) == 0 &&
+           redlock_lock_status(&lock) == REDLOCK_PENDING) nap_ms(1);
+    const unsigned confirmed = redlock_confirmed(&lock);
+    server_thaw(&nodes[1]);
+    server_thaw(&nodes[2]);
+    CHECK_STATUS(begun, REDLOCK_OK);
+    CHECK_INT(confirmed, 1);
+    CHECK_SOON(!key_is_gone(nodes + 1, 1, "slept") && !key_is_gone(nodes + 2, 1, "slept"));
+    nap_ms(TIMEOUT_MS);
+    CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
+    CHECK_STATUS(redlock_lock_status(&lock), REDLOCK_OK);
+    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+}
+
 TEST(an_acquire_into_killed_connections_that_may_wait_succeeds)
 {
     struct redlock_lock lock;

@@ -1,11 +1,15 @@
 /* Locks that are kept, against real servers: by a loop that a blocking program runs now and then, and by the keeper's thread. */
-#define _XOPEN_SOURCE 700
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 
 #include "clients.h"
 #include "../../redlock/redlock_keeper.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -236,6 +240,40 @@ TEST(a_lock_that_a_keeper_holds_or_a_request_that_is_wrong_is_refused_at_once)
     CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
     CHECK(key_is_gone(nodes, NODES, "twice"));
 }
+
+#if defined(__linux__) && defined(__LP64__)     /* Elsewhere the call has another name, or the kernel another structure. */
+
+/* To this thread so much time has passed when it learns that the lock is won. */
+static _Thread_local struct {
+    const struct redlock_lock *lock;
+    time_t seconds;
+} sleeps_through;
+
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+    int result = (int)syscall(SYS_clock_gettime, id, now);
+    if (sleeps_through.lock && redlock_lock_status(sleeps_through.lock) == REDLOCK_OK) now->tv_sec += sleeps_through.seconds;
+    return result;
+}
+
+/* S10: a lock that was won, and has ended before its holder knew, is none. */
+TEST(s10_a_lock_that_a_thread_learns_of_when_it_is_over_was_won_too_late)
+{
+    struct redlock_request request = { .resource = "overslept", .resource_size = 9, .ttl_ms = TTL_MS };
+    struct redlock_kept kept;
+    redlock_kept_init(&kept);
+    CHECK(start_keeper());
+    sleeps_through.lock = &kept.lock;
+    sleeps_through.seconds = TTL_MS / 1000;
+    enum redlock_status status = redlock_keeper_acquire(&keeper, &kept, &request, 0);
+    sleeps_through.lock = NULL;
+    CHECK_STATUS(status, REDLOCK_TOO_LATE);
+    CHECK_INT(redlock_keeper_valid_ms(&keeper, &kept), 0);
+    CHECK_SOON(key_is_gone(nodes, NODES, "overslept"));
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+}
+
+#endif
 
 TEST(the_keeper_learns_that_a_lock_is_lost)
 {
