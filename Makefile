@@ -43,7 +43,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-plain test-live programs check-symbols mutants sim soak stories explore chaos interop fuzz coverage \
+.PHONY: all test test-unit test-plain test-live programs check-symbols compilers mutants sim soak stories explore chaos interop fuzz coverage \
         demo bench size amalgamation lint install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -121,6 +121,10 @@ test-live: all $(filter $(BUILD)/%,$(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 check-symbols: all
 	@tools/need prove
 	@$(RUN_TESTS) tests/unit/symbols.t
+
+# What is handed out, by every compiler that a vendor has.
+compilers:
+	@tests/compilers/run
 
 # Builds in which one rule of safety is broken on purpose: each must be caught.
 mutants:
@@ -224,6 +228,7 @@ help:
 	@echo 'make                the library and the command, in $(BUILD)'
 	@echo 'make demo           a lock on five real servers, step by step, in half a minute'
 	@echo 'make test           all tests; also test-unit, test-plain, test-live, check-symbols'
+	@echo 'make compilers      what is handed out, by five compilers, in all standards, without a warning; as C++; with sanitizers'
 	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
 	@echo 'make interop        other Redlock libraries and this one exclude each other'

@@ -40,8 +40,8 @@ static const struct {
     { "unix", ADDRESS_SCHEME_UNIX },
 };
 
-_Static_assert(NET_HOST_MAX == 255 && NET_PATH_MAX == 103 && NET_USER_MAX == 128 && NET_PASSWORD_MAX == 256,
-               "the sentences below name these numbers");
+NET_STATIC_ASSERT(NET_HOST_MAX == 255 && NET_PATH_MAX == 103 && NET_USER_MAX == 128 && NET_PASSWORD_MAX == 256,
+                  "the sentences below name these numbers");
 
 /* Always false, so that what finds a mistake can say so and return in one. */
 static bool address_fail(const struct address_text *text, size_t at, const char *sentence)
@@ -144,7 +144,7 @@ static bool address_copy(const struct address_text *text, struct address_span sp
 static size_t address_origin(const struct address_text *text, struct address_span span, size_t index)
 {
     size_t at = span.at;
-    while (index-- > 0) at += text->is_url && text->bytes[at] == '%' ? 3 : 1;
+    for (; index > 0; index--) at += text->is_url && text->bytes[at] == '%' ? 3 : 1;
     return at;
 }
 
@@ -425,5 +425,5 @@ NET_API size_t net_format_address(const struct net_address *address, char *text,
 NET_API void net_wipe(void *data, size_t size)
 {
     volatile unsigned char *bytes = data;
-    while (size-- > 0) *bytes++ = 0;
+    for (; size > 0; size--) *bytes++ = 0;
 }

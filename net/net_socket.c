@@ -33,11 +33,11 @@ enum { SOCKET_SEND_FLAGS = MSG_NOSIGNAL };
 enum { SOCKET_SEND_FLAGS = 0 };
 #endif
 
-_Static_assert(sizeof(struct sockaddr_un) <= NET_ENDPOINT_SIZE, "an endpoint holds a unix address");
-_Static_assert(sizeof(struct sockaddr_in6) <= NET_ENDPOINT_SIZE, "an endpoint holds an IPv6 address");
-_Static_assert(sizeof((struct sockaddr_un *)0)->sun_path > NET_PATH_MAX, "a path and its NUL fit");
-_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
-               "the port is in the same place for both");
+NET_STATIC_ASSERT(sizeof(struct sockaddr_un) <= NET_ENDPOINT_SIZE, "an endpoint holds a unix address");
+NET_STATIC_ASSERT(sizeof(struct sockaddr_in6) <= NET_ENDPOINT_SIZE, "an endpoint holds an IPv6 address");
+NET_STATIC_ASSERT(sizeof((struct sockaddr_un *)0)->sun_path > NET_PATH_MAX, "a path and its NUL fit");
+NET_STATIC_ASSERT(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+                  "the port is in the same place for both");
 
 /* --- Endpoints --- */
 
@@ -158,6 +158,7 @@ NET_API int net_connect(const struct net_endpoint *endpoint, bool *connected)
 {
     sa_family_t family = endpoint_family(endpoint);
     int fd = socket_open(family);
+    *connected = false;
     if (fd < 0) return fd;
 #ifdef SO_NOSIGPIPE
     socket_set(fd, SOL_SOCKET, SO_NOSIGPIPE, 1);

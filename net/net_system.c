@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -102,6 +103,7 @@ static bool system_entropy_from_device(unsigned char *data, size_t size)
 NET_API bool net_entropy(void *data, size_t size)
 {
     unsigned char *bytes = data;
+    memset(data, 0, size);    /* MSan does not know that getentropy writes. */
     while (size > 0) {
         size_t part = size < SYSTEM_ENTROPY_MAX ? size : SYSTEM_ENTROPY_MAX;
         if (getentropy(bytes, part) != 0) return system_entropy_from_device(bytes, size);

@@ -16,8 +16,8 @@ struct thread_monitor {
     pthread_cond_t told;
 };
 
-_Static_assert(sizeof(struct thread_monitor) <= sizeof(struct net_monitor), "a monitor must fit");
-_Static_assert(sizeof(pthread_t) <= sizeof(struct net_thread), "a thread must fit");
+NET_STATIC_ASSERT(sizeof(struct thread_monitor) <= sizeof(struct net_monitor), "a monitor must fit");
+NET_STATIC_ASSERT(sizeof(pthread_t) <= sizeof(struct net_thread), "a thread must fit");
 
 static struct thread_monitor *inside(struct net_monitor *monitor)
 {

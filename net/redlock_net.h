@@ -27,6 +27,13 @@
 #define NET_CHECK(condition) do { while (!(condition)) { } } while (0)
 #endif
 
+/* What must be so when it is compiled. C99 has no word for it, and compilers that are asked for C99 warn of that of C11. */
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define NET_STATIC_ASSERT(condition, words) _Static_assert(condition, words)
+#else
+#define NET_STATIC_ASSERT(condition, words) extern char net_static_assert[(condition) ? 1 : -1]
+#endif
+
 /* --- Addresses: text only, nothing is looked up ----------------------------------------------------------------- */
 
 enum net_kind { NET_TCP, NET_UNIX };

@@ -14,6 +14,11 @@
 #ifndef NET_API
 #define NET_API extern
 #endif
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define NET_STATIC_ASSERT(condition, words) _Static_assert(condition, words)
+#else
+#define NET_STATIC_ASSERT(condition, words) extern char net_static_assert[(condition) ? 1 : -1]
+#endif
 
 /* Complete so that they can be placed; what is inside belongs to net_thread.c. They must stay where they were opened. */
 struct net_monitor {

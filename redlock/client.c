@@ -9,13 +9,13 @@
 
 enum { SESSIONS_MAX = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) };
 
-_Static_assert(sizeof(struct net_endpoint) <= sizeof(((struct redlock_place *)0)->endpoints[0]), "an endpoint must fit");
-_Static_assert((int)REDLOCK_ENDPOINTS_MAX <= (int)NET_ENDPOINTS_MAX, "net/ says how many are sensible");
-_Static_assert((int)REDLOCK_ADDRESS_MAX >= (int)NET_ADDRESS_TEXT_SIZE, "an address in words must fit");
-_Static_assert((int)SESSIONS_MAX + 1 <= (int)NET_WAIT_MAX, "all sessions and the bell are waited for at once");
-_Static_assert((int)SESSIONS_MAX <= (int)sizeof(unsigned) * CHAR_BIT, "a bit says which session is ready");
-_Static_assert(sizeof(((struct redlock_place *)0)->user) > NET_USER_MAX &&
-               sizeof(((struct redlock_place *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
+NET_STATIC_ASSERT(sizeof(struct net_endpoint) <= sizeof(((struct redlock_place *)0)->endpoints[0]), "an endpoint must fit");
+NET_STATIC_ASSERT((int)REDLOCK_ENDPOINTS_MAX <= (int)NET_ENDPOINTS_MAX, "net/ says how many are sensible");
+NET_STATIC_ASSERT((int)REDLOCK_ADDRESS_MAX >= (int)NET_ADDRESS_TEXT_SIZE, "an address in words must fit");
+NET_STATIC_ASSERT((int)SESSIONS_MAX + 1 <= (int)NET_WAIT_MAX, "all sessions and the bell are waited for at once");
+NET_STATIC_ASSERT((int)SESSIONS_MAX <= (int)sizeof(unsigned) * CHAR_BIT, "a bit says which session is ready");
+NET_STATIC_ASSERT(sizeof(((struct redlock_place *)0)->user) > NET_USER_MAX &&
+                  sizeof(((struct redlock_place *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
 
 enum {
     FEED_PAUSE_US = 100000, /* When the system gave no random bytes: how long until it is asked again. */

@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-_Static_assert(WIRE_COMMAND_MAX <= REDLOCK_SEND_MIN(0), "REDLOCK_SEND_MIN must hold the longest command");
-_Static_assert((uint64_t)REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) *
-               (UINT16_MAX * (uint64_t)sizeof(struct redlock_asked) + 8 + 2 * (uint64_t)REDLOCK_BUFFER_MAX) <= UINT32_MAX,
-               "REDLOCK_MEMORY must not overflow on 32 bits");
-_Static_assert(REDLOCK_TOKEN_TEXT == 2 * REDLOCK_TOKEN_SIZE && REDLOCK_RUN_ID_SIZE == REDLOCK_TOKEN_SIZE,
-               "a run_id is read like a token");
+REDLOCK_STATIC_ASSERT(WIRE_COMMAND_MAX <= REDLOCK_SEND_MIN(0), "REDLOCK_SEND_MIN must hold the longest command");
+REDLOCK_STATIC_ASSERT((uint64_t)REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) *
+                      (UINT16_MAX * (uint64_t)sizeof(struct redlock_asked) + 8 + 2 * (uint64_t)REDLOCK_BUFFER_MAX) <= UINT32_MAX,
+                      "REDLOCK_MEMORY must not overflow on 32 bits");
+REDLOCK_STATIC_ASSERT(REDLOCK_TOKEN_TEXT == 2 * REDLOCK_TOKEN_SIZE && REDLOCK_RUN_ID_SIZE == REDLOCK_TOKEN_SIZE,
+                      "a run_id is read like a token");
 
 /* ---- The session of one node ---- */
 
@@ -246,7 +246,7 @@ size_t redlock_entropy_wanted(const struct redlock *r)
     return is_enough ? 0 : (size_t)REDLOCK_ENTROPY_MAX - r->entropy_size;
 }
 
-void redlock_add_entropy(struct redlock *r, const void *bytes, size_t size)
+REDLOCK_WRAPS void redlock_add_entropy(struct redlock *r, const void *bytes, size_t size)
 {
     const uint8_t *source = (const uint8_t *)bytes;
     size_t room = (size_t)REDLOCK_ENTROPY_MAX - r->entropy_size;

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-_Static_assert(sizeof(struct net_monitor) == sizeof(((struct redlock_keeper *)0)->monitor), "a monitor must fit");
-_Static_assert(sizeof(struct net_thread) == sizeof(((struct redlock_keeper *)0)->thread), "a thread must fit");
+NET_STATIC_ASSERT(sizeof(struct net_monitor) == sizeof(((struct redlock_keeper *)0)->monitor), "a monitor must fit");
+NET_STATIC_ASSERT(sizeof(struct net_thread) == sizeof(((struct redlock_keeper *)0)->thread), "a thread must fit");
 
 enum { TOGETHER_MAX = REDLOCK_PARTED_MAX };     /* Locks that are released at once when the keeper is stopped. */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* xorshift32 (Marsaglia 2003): its state is never 0. */
-uint32_t throw_dice(struct redlock *r, uint32_t range)
+REDLOCK_WRAPS uint32_t throw_dice(struct redlock *r, uint32_t range)
 {
     uint32_t x = r->dice;
 
@@ -165,7 +165,7 @@ static uint64_t min_validity_us(const struct redlock_lock *lock)
 
 /* S15: more than the wall clock, than every counter that a node told of, and than what was proposed before. But a node with a
  * wrong clock may tell of a counter that all others find too far ahead; then, for one attempt, by the wall clock alone. */
-static bool propose_ticket(const struct redlock *r, struct redlock_lock *lock)
+REDLOCK_WRAPS static bool propose_ticket(const struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t wall = r->now_us + lock->wall_offset_us, seen = later(lock->ticket, lock->ticket_seen);
     bool is_too_far = lock->is_ahead || seen >= WIRE_TICKET_MAX;

@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-_Static_assert(REDLOCK_ERROR_MAX >= 32 && REDLOCK_ERROR_MAX <= UINT8_MAX, "an error's size is kept in a byte");
-_Static_assert(sizeof(struct resp_parser) <= sizeof(((struct redlock_node *)0)->parser), "REDLOCK_PARSER_WORDS is too small");
+REDLOCK_STATIC_ASSERT(REDLOCK_ERROR_MAX >= 32 && REDLOCK_ERROR_MAX <= UINT8_MAX, "an error's size is kept in a byte");
+REDLOCK_STATIC_ASSERT(sizeof(struct resp_parser) <= sizeof(((struct redlock_node *)0)->parser),
+                      "REDLOCK_PARSER_WORDS is too small");
 
 /* S16: what a node may send at most. INFO server has some 1,500 bytes; ROLE lists a master's replicas,
  * each in an array. 64 x 64 x 64 short items are read in a fraction of a second. */
@@ -444,7 +445,7 @@ static void know(struct redlock_node *node, uint64_t now_us)
     node->has_run_id = true;
 }
 
-void node_settle(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+REDLOCK_WRAPS void node_settle(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
     if (!hears(node) && !check_identity(node)) return;
     know(node, now_us);

@@ -156,8 +156,9 @@ static enum redlock_status check_ticket(const struct redlock *r, const struct re
     return request->wall_us > 0 && request->wall_us <= WIRE_TICKET_MAX ? REDLOCK_OK : REDLOCK_BAD_CLOCK;
 }
 
-enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request,
-                                          uint64_t now_us)
+/* The offset of the wall clock wraps where there is none. */
+REDLOCK_WRAPS enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock *lock,
+                                                        const struct redlock_request *request, uint64_t now_us)
 {
     enum redlock_status status = check_ttl(r, request->ttl_ms, request->min_validity_ms);
 

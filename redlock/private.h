@@ -20,6 +20,21 @@
 #define REDLOCK_CHECK(condition) do { while (!(condition)) { } } while (0)
 #endif
 
+/* What must be so when it is compiled. C99 has no word for it, and compilers that are asked for C99 warn of that of C11. */
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define REDLOCK_STATIC_ASSERT(condition, words) _Static_assert(condition, words)
+#else
+#define REDLOCK_STATIC_ASSERT(condition, words) extern char redlock_static_assert[(condition) ? 1 : -1]
+#endif
+
+/* A function whose unsigned arithmetic may wrap: a hash, dice, or a time when the clock goes back or cannot be read. clang's
+ * -fsanitize=integer, which takes every wrap for a mistake, lets it. */
+#if defined(__clang__)
+#define REDLOCK_WRAPS __attribute__((no_sanitize("integer")))
+#else
+#define REDLOCK_WRAPS
+#endif
+
 /* What a plain core is built without (see REDLOCK_PLAIN in redlock.h). These are constants, so the compiler drops what asks for
  * one that is false. Tickets stand for sets as well: both are acquired by a script. */
 #ifdef REDLOCK_PLAIN

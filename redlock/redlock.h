@@ -386,9 +386,9 @@ struct redlock {
 
 /* Bytes of memory that redlock_init needs for so many sessions, as a constant expression. */
 #define REDLOCK_MEMORY(node_count, pipeline, send_size, receive_size)                          \
-    ((size_t)(node_count) * (REDLOCK_ALIGNED((pipeline) * sizeof(struct redlock_asked)) +      \
-                             REDLOCK_ALIGNED(send_size) + REDLOCK_ALIGNED(receive_size)))
-#define REDLOCK_ALIGNED(size) (((size_t)(size) + 7) & ~(size_t)7)
+    ((node_count) * (REDLOCK_ALIGNED((pipeline) * sizeof(struct redlock_asked)) +              \
+                     REDLOCK_ALIGNED(send_size) + REDLOCK_ALIGNED(receive_size)))
+#define REDLOCK_ALIGNED(size) (((size) + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1)) /* A size_t, without a cast for C++. */
 #define REDLOCK_MEMORY_DEFAULT(node_count) \
     REDLOCK_MEMORY(node_count, REDLOCK_PIPELINE, REDLOCK_SEND_SIZE, REDLOCK_RECEIVE_SIZE)
 

@@ -2,7 +2,7 @@
 
 #include "quorum.h"
 
-_Static_assert(REDLOCK_NODES_MAX >= 1 && REDLOCK_NODES_MAX <= 15, "votes, and links in use, are kept in a uint16_t");
+REDLOCK_STATIC_ASSERT(REDLOCK_NODES_MAX >= 1 && REDLOCK_NODES_MAX <= 15, "votes, and links in use, are kept in a uint16_t");
 
 void round_begin(struct redlock_round *round, unsigned command, unsigned node_count, uint64_t now_us, uint64_t deadline_at)
 {
@@ -73,7 +73,8 @@ unsigned round_pending(const struct redlock_round *round)
     return round->node_count - round_count(voted(round));
 }
 
-uint64_t round_validity_us(const struct redlock_round *round, uint64_t now_us)
+/* A clock that went back wraps to an elapsed time that leaves nothing. */
+REDLOCK_WRAPS uint64_t round_validity_us(const struct redlock_round *round, uint64_t now_us)
 {
     return validity_us(round->ttl_ms, now_us - round->started_at, round->drift_us);
 }

@@ -64,7 +64,7 @@ bool waiter_is_woken(const struct redlock *r, const struct redlock_lock *lock)
 
 /* S14: at least as long as the round took, and a random time beyond; the last attempt comes when the time to wait ends. Who
  * will be woken, having places on a quorum, looks by himself ever more rarely. */
-static bool schedule(struct redlock *r, struct redlock_lock *lock)
+REDLOCK_WRAPS static bool schedule(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t earliest = r->now_us + (r->now_us - lock->round.started_at);
     bool has_places = WITH_WAITERS && round_count(lock->waits) >= quorum_of(r->node_count);
@@ -98,7 +98,7 @@ bool waiter_begin(struct redlock *r, struct redlock_lock *lock)
 }
 
 /* FNV-1a, never 0. */
-uint32_t waiter_hash(const struct redlock_lock *lock)
+REDLOCK_WRAPS uint32_t waiter_hash(const struct redlock_lock *lock)
 {
     const uint8_t *bytes = (const uint8_t *)names_of(lock)->bytes;
     uint32_t hash = 2166136261u;

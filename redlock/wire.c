@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-_Static_assert(WIRE_WAITERS_LIFE_MS == 60000, "the release script says it in digits");
+REDLOCK_STATIC_ASSERT(WIRE_WAITERS_LIFE_MS == 60000, "the release script says it in digits");
 
 /* ---- Commands ---- */
 

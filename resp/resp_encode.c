@@ -101,8 +101,8 @@ RESP_API void resp_apart(struct resp_writer *w, const char *text)
 RESP_API void resp_number(struct resp_writer *w, int64_t number)
 {
     char text[RESP_DIGITS_MAX];
-    /* Subtracted as unsigned, because INT64_MIN has no positive twin. */
-    size_t begin = resp_decimal(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+    /* One more before the minus, because INT64_MIN has no positive twin. */
+    size_t begin = resp_decimal(text, number < 0 ? (uint64_t)-(number + 1) + 1 : (uint64_t)number);
     if (number < 0)
         text[--begin] = '-';
     resp_bytes(w, text + begin, RESP_DIGITS_MAX - begin);

@@ -86,7 +86,7 @@ static enum resp_status read_number(struct resp_window *w, const struct resp_num
     if (negative)
         w->at++;
     for (first = w->at; !window_ends(w); w->at++) {
-        const unsigned digit = (unsigned)w->data[w->at] - '0'; /* A byte below '0' becomes a huge one. */
+        const unsigned digit = (unsigned)(w->data[w->at] - '0'); /* A byte below '0' becomes a huge one. */
         if (digit > 9)
             break;
         if (magnitude == 0 && (w->at > first || (negative && digit == 0)))
@@ -211,7 +211,7 @@ static enum resp_status read_counted(struct resp_parser *p, struct resp_window *
     const struct resp_number_rule rule = {
         max, integer ? (uint64_t)INT64_MAX + 1 : 1, integer ? RESP_BAD_INTEGER : RESP_BAD_LENGTH, over
     };
-    int64_t number;
+    int64_t number = 0;
     const enum resp_status status = read_number(w, &rule, &number);
     if (status != RESP_OK)
         return status;

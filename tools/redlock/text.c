@@ -111,5 +111,5 @@ void text_wipe(void *data, size_t size)
 {
     volatile unsigned char *bytes = data;
 
-    while (size-- > 0) bytes[size] = 0;
+    for (; size > 0; size--) bytes[size - 1] = 0;
 }
