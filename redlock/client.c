@@ -302,17 +302,21 @@ void redlock_options_init(struct redlock_options *options)
     options->engine.wake_ups = true;
 }
 
-static bool is_separator(char byte)
+static size_t skip_blanks(const char *list, size_t at)
 {
-    return byte == ',' || byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+    return at + strspn(list + at, " \t\n\r");
 }
 
-/* The next entry of a list that begins at or behind *at; false at its end. */
+/* The next entry of a list that begins behind the one that ended at *at (0: the first); false at the end of the list. Its size is
+ * 0 where a comma has nothing before or behind it: an entry that got lost would make the quorum smaller (S1). */
 static bool next_entry(const char *list, size_t *at, size_t *size)
 {
-    while (is_separator(list[*at])) (*at)++;
-    for (*size = 0; list[*at + *size] != '\0' && !is_separator(list[*at + *size]); (*size)++) {}
-    return *size > 0;
+    size_t begin = skip_blanks(list, *at);
+    bool has_comma = *at > 0 && list[begin] == ',';
+
+    *at = has_comma ? skip_blanks(list, begin + 1) : begin;
+    *size = strcspn(list + *at, ", \t\n\r");
+    return *size > 0 || has_comma || list[*at] == ',';
 }
 
 static void append(struct redlock_mistake *mistake, const char *text)
@@ -370,9 +374,12 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
         struct net_address address;
         struct net_error error;
 
-        if (*count == REDLOCK_NODES_MAX) return REDLOCK_BAD_NODE_COUNT;
         if (!net_parse_address(nodes + at, size, REDLOCK_PORT, &address, &error))
             return explain(mistake, REDLOCK_BAD_ADDRESS, *count, at + error.at, error.text);
+        if (*count == REDLOCK_NODES_MAX) {
+            net_wipe(&address, sizeof address);
+            return REDLOCK_BAD_NODE_COUNT;
+        }
         logins[*count] = locate(&c->places[*count], &address, options);
         net_wipe(&address, sizeof address);
         (*count)++;

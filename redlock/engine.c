@@ -402,6 +402,11 @@ bool redlock_node_gives_tickets(const struct redlock *r, unsigned k, uint64_t no
     return node_votes(&r->nodes[k], &r->config, true, now_us);
 }
 
+const uint8_t *redlock_node_run_id(const struct redlock *r, unsigned k)
+{
+    return r->nodes[k].has_run_id ? r->nodes[k].run_id : NULL;
+}
+
 bool redlock_node_settled(const struct redlock *r, unsigned k)
 {
     return r->nodes[k].settled;

@@ -600,6 +600,10 @@ unsigned redlock_quorum(unsigned node_count);
 bool redlock_node_votes(const struct redlock *r, unsigned k, uint64_t now_us);
 bool redlock_node_gives_tickets(const struct redlock *r, unsigned k, uint64_t now_us);
 
+/* The run_id that the server gave that has a vote as node k, had the last one, or will have one when its guard is over: its
+ * REDLOCK_RUN_ID_SIZE bytes, in memory of the engine. It is another after each restart of the server. NULL: none was told. */
+const uint8_t *redlock_node_run_id(const struct redlock *r, unsigned k);
+
 /* False while nobody can tell whether node k is there: before the first connection has succeeded or failed, and while one that
  * was good and broke is made anew. A round waits for such a node. */
 bool redlock_node_settled(const struct redlock *r, unsigned k);

@@ -99,14 +99,15 @@ struct redlock_client {
 /* What was wrong with a list of nodes. */
 struct redlock_mistake {
     unsigned node;              /* Which entry of the list, from 0. */
-    size_t at;                  /* Which byte of the list, from 0: of BAD_ADDRESS. */
+    size_t at;                  /* Which byte of the list, from 0: of BAD_ADDRESS. Of an empty entry, where it should be. */
     char text[160];             /* What is wrong, and what would be right. Never contains a password. */
 };
 
 /* Sets every field to its default. That of engine.wake_ups is true here, where the memory for it is at hand. */
 void redlock_options_init(struct redlock_options *options);
 
-/* Opens a client for a list of nodes, separated by commas or white space:
+/* Opens a client for a list of nodes, separated by commas, with white space around them or without, or by white space alone. An
+ * empty entry (a comma at either end, or two in a row) is a BAD_ADDRESS, since a list that lost one has a smaller quorum.
  *   host  host:port  [v6]:port  unix:/path
  *   redis://[[user]:password@]host[:port][/db]  redis+unix://[[user]:password@]/path[?db=N]
  * A comma within a user name, password or path is written %2C. Looks the names up (BLOCKING), connects to nothing yet: the

@@ -280,6 +280,33 @@ status_without_vote() {
 }
 check 'status looks at nodes without a vote as well, and says so' status_without_vote
 
+# fingerprint LIST: as status tells it.
+fingerprint() {
+    "$redlock" status --guard 0 -n "$1" door-free | sed -n 's/^fingerprint of .*: \([0-9a-f]*\).*/\1/p'
+}
+# shellcheck disable=SC2154    # Ports are set by their numbers.
+same_fingerprint() {
+    print=$(fingerprint "$nodes")
+    echo "$print" | grep -Eq '^[0-9a-f]{8}$' &&
+    [ "$print" = "$(fingerprint "localhost:$port_4,127.0.0.1:$port_1,127.0.0.1:$port_3,127.0.0.1:$port_0,127.0.0.1:$port_2")" ] &&
+    is 0 status --guard 0 door-free && prints "^fingerprint of the nodes, all 5: $print\$" &&
+    is 0 status --guard 0 --json door-free && json out '$j->{fingerprint} eq "'"$print"'" && $j->{fingerprint_of} == 5' &&
+    is 0 acquire --guard 0 -t 1s -v door-fingerprint && says '^redlock: fingerprint of .*: [0-9a-f]{8}( |$)' && token=$(token) &&
+    is 0 extend --guard 0 -v -t 5s door-fingerprint "$token" && says '^redlock: fingerprint of .*: [0-9a-f]{8}( |$)' &&
+    is 0 release --guard 0 -v door-fingerprint "$token" && says '^redlock: fingerprint of .*: [0-9a-f]{8}( |$)' &&
+    is 0 run --guard 0 -v door-fingerprint true && says '^redlock: fingerprint of .*: [0-9a-f]{8}( |$)'
+}
+# Three of five make a quorum of two: with other lists two clients may each have one.
+other_fingerprint() {
+    [ "$(fingerprint "$nodes")" != "$(fingerprint "${nodes%,*}")" ] &&
+    is 0 status --guard 0 -n "$nodes,127.0.0.1:$refused" door-free &&
+    prints '^fingerprint of 5 of the 6 nodes: [0-9a-f]{8} \(the others have not said who they are\)$' &&
+    [ "$(fingerprint "$nodes")" != "$(fingerprint "$nodes,127.0.0.1:$refused")" ] &&
+    is 0 status --guard 0 --json -n "$nodes,127.0.0.1:$refused" door-free && json out '$j->{fingerprint_of} == 5 && @{$j->{nodes}} == 6'
+}
+check 's1 a fingerprint of the nodes is the same in whatever order and by whatever names they are listed' same_fingerprint
+check 's1 it is another for other nodes, and says when some of them are not in it' other_fingerprint
+
 no_ttl_is_told() {
     for k in 0 1 2; do ask $k SET door-14 foreign; done >/dev/null
     is 1 acquire --guard 0 door-14 && says 'its key has no TTL, so it is no lock'

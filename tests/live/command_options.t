@@ -83,6 +83,16 @@ wrong_words() {
 }
 check 'words that are wrong are named, with the way to the help, and status 125' wrong_words
 
+# s1: "$a,$b,$c" of which one is not set.
+lost_entries() {
+    is 14 acquire -n "$first,,$first" door && says 'node 1 of the list, byte [0-9]+: .*empty \(a variable that is not set' &&
+    is 14 acquire -n ",$first" door && says 'node 0 of the list, byte 0: ' && is 14 status -n "$first," door &&
+    is 14 release -n "$first" -n ' ' door 0123456789abcdef0123456789abcdef01234567 && is 125 run -n "$first," door true &&
+    says 'node 1 of the list, byte [0-9]+: ' && is 125 acquire -n "$first" -n '' door && says 'list is empty' || return 1
+    REDLOCK_NODES="$first,," is 14 acquire door && says 'node 1 of the list'
+}
+check 's1 an empty entry in the list of nodes is refused, and its place told' lost_entries
+
 wrong_values() {
     is_refused "'10' has no unit: write 10ms, 10s" acquire -t 10 door &&
     is_refused "unit of '10y' is none of ms, s, m, h, d" acquire -t 10y door &&

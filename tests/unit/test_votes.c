@@ -570,4 +570,25 @@ TEST(a_release_that_meets_a_lock_of_another_kind_owes_nothing)
     CHECK(IDLE(0));
 }
 
+/* Whoever wants to know whether two clients name the same servers compares these. */
+TEST(the_run_id_of_each_server_is_told_and_changes_when_it_restarts)
+{
+    CLUSTER_COLD(3, 2, (void)0);
+    uint8_t before[REDLOCK_RUN_ID_SIZE];
+    CHECK(redlock_node_run_id(ENGINE(0), 0) == NULL);
+    RUN_MS(STORY_SETTLE_MS);
+    for (unsigned k = 0; k < 3; k++) {
+        const uint8_t *id = redlock_node_run_id(ENGINE(0), k), *next = redlock_node_run_id(ENGINE(0), (k + 1) % 3);
+        CHECK(id != NULL && next != NULL && memcmp(id, next, REDLOCK_RUN_ID_SIZE) != 0);
+        CHECK(memcmp(id, redlock_node_run_id(ENGINE(1), k), REDLOCK_RUN_ID_SIZE) == 0);
+    }
+    memcpy(before, redlock_node_run_id(ENGINE(0), 1), sizeof before);
+    RESET(0, 1); RUN_MS(RECOVERY_MS);
+    CHECK(memcmp(before, redlock_node_run_id(ENGINE(0), 1), sizeof before) == 0);
+    DOWN(1); RUN_MS(100);
+    CHECK(memcmp(before, redlock_node_run_id(ENGINE(0), 1), sizeof before) == 0);
+    UP(1); RUN_MS(RECOVERY_MS);
+    CHECK(memcmp(before, redlock_node_run_id(ENGINE(0), 1), sizeof before) != 0);
+}
+
 TAP_MAIN

@@ -14,6 +14,9 @@ int status_command(struct session *session, struct settings *settings);
 /* Opens the session, or says what is wrong. */
 enum redlock_status open_session(struct session *session, struct settings *settings);
 
+/* With --verbose it tells first which nodes these are: by then most of them have said it. */
+void close_session(struct session *session);
+
 /* Acquires what the settings say, and says meanwhile what it waits for. min_validity_ms: with less left it is not won.
  * A signal may end it: CANCELLED. */
 enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms);

@@ -20,6 +20,15 @@ enum redlock_status open_session(struct session *session, struct settings *setti
     return status;
 }
 
+void close_session(struct session *session)
+{
+    if (session->settings->verbose) {
+        session_connect(session);       /* The fingerprint is of all nodes that answer. */
+        report_fingerprint(session);
+    }
+    session_close(session);
+}
+
 /* That another holds the lock is what waiting is for, so it is told only to those who asked, and when it is known for how
  * long: nodes are asked behind the first attempt. */
 static bool is_worth_telling(const struct session *session, enum redlock_status why)
@@ -162,7 +171,7 @@ int acquire_command(struct session *session, struct settings *settings)
     } else {
         report_failure(session, status);
     }
-    session_close(session);
+    close_session(session);
     return exit_status(session, status);
 }
 
@@ -210,7 +219,7 @@ int extend_command(struct session *session, struct settings *settings)
     if (status != REDLOCK_OK) return (int)status;
     status = extend(session);
     report_extension(session, status);
-    session_close(session);
+    close_session(session);
     return exit_status(session, status);
 }
 
@@ -246,6 +255,6 @@ int release_command(struct session *session, struct settings *settings)
     if (status == REDLOCK_OK) status = release_lock(session);
     status = judge_release(session, status);
     report_release(session, status);
-    session_close(session);
+    close_session(session);
     return exit_status(session, status);
 }

@@ -388,6 +388,7 @@ void settings_read(struct settings *settings, enum command command, int argc, ch
     if (settings->nodes[0] == '\0')
         refuse(syntax.command, "no nodes are named: give -n HOST:PORT for each server, or set REDLOCK_NODES");
     login_read(settings, given.user, given.password_file);
+    if (settings->json) settings->verbose = false;      /* Nothing is said in words then. */
     join_resources(settings);
     settle_ticket_life(settings);
     if (command == COMMAND_RUN) settle_grace(settings, given.grace);

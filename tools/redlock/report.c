@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "fingerprint.h"
 #include "text.h"
 
 void say(const char *format, ...)
@@ -211,6 +212,14 @@ void report_validity(struct session *session, const char *what)
         text_duration(duration, redlock_valid_ms(&session->lock)), redlock_confirmed(&session->lock),
         redlock_node_count(&session->client), ticket);
     report_nodes(session);
+}
+
+void report_fingerprint(struct session *session)
+{
+    struct fingerprint fingerprint = fingerprint_take(&session->client);
+    char text[FINGERPRINT_WORDS_MAX];
+
+    say("%s", fingerprint_describe(&fingerprint, text));
 }
 
 /* ---- JSON ---- */

@@ -22,6 +22,9 @@ void report_status(struct session *session, enum redlock_status status);
 /* "acquired for 9.8 s, granted by 5 of 5 nodes so far", and which nodes are in trouble. */
 void report_validity(struct session *session, const char *what);
 
+/* By which two people see whether they name the same servers. */
+void report_fingerprint(struct session *session);
+
 /* A line for each node that is in trouble: which, what happened, what to do. */
 void report_nodes(struct session *session);
 

@@ -381,6 +381,6 @@ int run_command(struct session *session, struct settings *settings)
         if (!settings->json && session->signal == 0) report_status(session, status);
     }
     if (settings->json) tell_json(session, status, &run, code);
-    session_close(session);
+    close_session(session);
     return code;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "fingerprint.h"
 #include "report.h"
 #include "text.h"
 
@@ -163,6 +164,15 @@ static void print_node(const struct view *view, unsigned k, int width)
     (void)putchar('\n');
 }
 
+/* Once, behind all resources. */
+static void print_fingerprint(struct session *session)
+{
+    struct fingerprint fingerprint = fingerprint_take(&session->client);
+    char text[FINGERPRINT_WORDS_MAX];
+
+    (void)puts(fingerprint_describe(&fingerprint, text));
+}
+
 static void print_view(const struct view *view)
 {
     int width = 0;
@@ -209,6 +219,8 @@ static void json_node(const struct view *view, unsigned k)
 
 static void json_view(const struct view *view)
 {
+    struct fingerprint fingerprint = fingerprint_take(&view->session->client);
+
     (void)fputs("{\"resource\":", stdout);
     json_text(stdout, view->resource);
     (void)printf(",\"verdict\":\"%s\",\"agreeing\":%u,\"quorum\":%u", verdict_names[view->verdict], view->agreeing,
@@ -218,7 +230,7 @@ static void json_view(const struct view *view)
         json_string(stdout, view->sights[view->holder].value, kept_size(&view->sights[view->holder]));
         json_ttl(view->has_end, view->ends_in_ms);
     }
-    (void)fputs(",\"nodes\":[", stdout);
+    (void)printf(",\"fingerprint\":\"%s\",\"fingerprint_of\":%u,\"nodes\":[", fingerprint.text, fingerprint.known);
     for (unsigned k = 0; k < view->count; k++) json_node(view, k);
     (void)puts("]}");
 }
@@ -275,6 +287,7 @@ int status_command(struct session *session, struct settings *settings)
         status = show(session, settings->names[i]);
         if (status > worst) worst = status;
     }
+    if (!settings->json && !session->signal && worst <= REDLOCK_NO_QUORUM) print_fingerprint(session);
     session_close(session);
     return session->signal ? EXIT_SIGNAL + session->signal : (int)worst;
 }

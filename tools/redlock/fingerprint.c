@@ -1,0 +1,45 @@
+#include "fingerprint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* FNV-1a. It tells mistakes, not forgeries. */
+static uint32_t hash_bytes(uint32_t hash, const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * 16777619u;
+    return hash;
+}
+
+/* Into ids[0..known), which are sorted. */
+static void insert(const uint8_t *ids[], unsigned known, const uint8_t *id)
+{
+    for (; known > 0 && memcmp(ids[known - 1], id, REDLOCK_RUN_ID_SIZE) > 0; known--) ids[known] = ids[known - 1];
+    ids[known] = id;
+}
+
+struct fingerprint fingerprint_take(struct redlock_client *client)
+{
+    struct fingerprint fingerprint = { .count = redlock_node_count(client) };
+    const uint8_t *ids[REDLOCK_NODES_MAX];
+    uint8_t count = (uint8_t)fingerprint.count;
+    uint32_t hash = hash_bytes(2166136261u, &count, 1);
+
+    for (unsigned k = 0; k < fingerprint.count; k++) {
+        const uint8_t *id = redlock_node_run_id(redlock_engine(client), k);
+        if (id) insert(ids, fingerprint.known++, id);
+    }
+    for (unsigned i = 0; i < fingerprint.known; i++) hash = hash_bytes(hash, ids[i], REDLOCK_RUN_ID_SIZE);
+    (void)snprintf(fingerprint.text, sizeof fingerprint.text, "%08" PRIx32, hash);
+    return fingerprint;
+}
+
+const char *fingerprint_describe(const struct fingerprint *fingerprint, char text[FINGERPRINT_WORDS_MAX])
+{
+    if (fingerprint->known == fingerprint->count)
+        (void)snprintf(text, FINGERPRINT_WORDS_MAX, "fingerprint of the nodes, all %u: %s", fingerprint->count, fingerprint->text);
+    else
+        (void)snprintf(text, FINGERPRINT_WORDS_MAX, "fingerprint of %u of the %u nodes: %s (the others have not said who they are)",
+                       fingerprint->known, fingerprint->count, fingerprint->text);
+    return text;
+}
