@@ -506,10 +506,11 @@ static enum redlock_status catch_up(struct redlock_client *c)
     return redlock_now_us() - c->stepped_at < QUIET_US ? REDLOCK_OK : without_entropy(turn(c, 0, HEEDS_NOTHING));
 }
 
-/* Steps and waits until the operation on the lock has ended. */
+/* Steps and waits until the operation on the lock has ended. One that was interrupted before sends nothing. */
 static enum redlock_status run(struct redlock_client *c, struct redlock_lock *lock, enum attention attention)
 {
-    enum redlock_status status = without_entropy(step(c, 0));
+    bool is_over = attention == HEEDS_BELL && is_interrupted(c);
+    enum redlock_status status = is_over ? REDLOCK_CANCELLED : without_entropy(step(c, 0));
 
     while (status == REDLOCK_OK && redlock_lock_status(lock) == REDLOCK_PENDING) {
         if (attention == HEEDS_BELL && is_interrupted(c)) status = REDLOCK_CANCELLED;
@@ -588,7 +589,6 @@ enum redlock_status redlock_acquire_request(struct redlock_client *c, struct red
     struct redlock_request dated = *request;
 
     if (dated.wall_us == 0) dated.wall_us = redlock_wall_us();
-    if (status == REDLOCK_OK && is_interrupted(c)) return REDLOCK_CANCELLED;
     if (status == REDLOCK_OK) status = redlock_start_acquire(&c->engine, lock, &dated, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     status = run(c, lock, HEEDS_BELL);
@@ -620,10 +620,13 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
 
     if (confirmed) *confirmed = 0;
     if (status == REDLOCK_OK) status = redlock_start_release(&c->engine, lock, redlock_now_us());
-    if (status != REDLOCK_OK) return status;
-    status = run(c, lock, HEEDS_NOTHING);
-    if (confirmed) *confirmed = redlock_confirmed(lock);
-    redlock_part(c, lock);
+    if (status == REDLOCK_OK) {
+        status = run(c, lock, HEEDS_NOTHING);
+        if (confirmed) *confirmed = redlock_confirmed(lock);
+    } else if (status != REDLOCK_LOST) {
+        return status;
+    }
+    redlock_part(c, lock);      /* It may owe something even if it was never held. */
     return status;
 }
 

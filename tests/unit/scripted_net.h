@@ -94,6 +94,7 @@ static struct {
     unsigned node_count;
     struct net_host hosts[NET_NODES_MAX];
     struct net_line lines[NET_LINES_MAX];
+    unsigned line_count;            /* Behind so many none was ever used. */
     struct net_descriptor descriptors[NET_DESCRIPTORS_MAX];
     int next_descriptor;            /* With new_numbers. */
     struct net_action actions[NET_ACTIONS_MAX];
@@ -232,7 +233,7 @@ static inline void line_reset(struct net_line *line)
 /* Answers of the node to any of its sessions set out. */
 static inline void host_flush(unsigned k)
 {
-    for (unsigned i = 0; i < NET_LINES_MAX; i++) {
+    for (unsigned i = 0; i < net.line_count; i++) {
         struct net_line *line = &net.lines[i];
         const uint64_t at = net.now_us + net.hosts[k].delay_us;
         if (line->state != NET_OPEN || line->node != k || line->node_left) continue;
@@ -318,7 +319,7 @@ static inline uint64_t net_sooner(uint64_t a, uint64_t b)
 static inline uint64_t net_next_event(void)
 {
     uint64_t at = UINT64_MAX;
-    for (unsigned i = 0; i < NET_LINES_MAX; i++) {
+    for (unsigned i = 0; i < net.line_count; i++) {
         const struct net_line *line = &net.lines[i];
         if (line->state == NET_CONNECTING) at = net_sooner(at, line->settles_at);
         if (line->to_node.count > 0) at = net_sooner(at, line->to_node.pieces[0].at);
@@ -344,7 +345,7 @@ static inline void net_happen(void)
 {
     while (net_next_event() <= net.now_us) {
         actions_happen();
-        for (unsigned i = 0; i < NET_LINES_MAX; i++) {
+        for (unsigned i = 0; i < net.line_count; i++) {
             struct net_line *line = &net.lines[i];
             if (line->state == NET_CONNECTING && line->settles_at <= net.now_us) line_settles(line);
             if (line->to_node.count > 0 && line->to_node.pieces[0].at <= net.now_us) node_gets(line);
@@ -454,6 +455,7 @@ static inline struct net_line *line_begin(unsigned k, unsigned *index)
         struct net_line *line = &net.lines[*index];
         if (line->state != NET_FREE) continue;
         *line = (struct net_line){ .state = NET_CONNECTING, .node = k, .node_left = false };
+        if (*index >= net.line_count) net.line_count = *index + 1;
         line->settles_at = net.now_us + 2 * host->delay_us;
         line->to_node.sever_after = host->sever_to_node;
         line->to_client.sever_after = host->sever_to_client;
@@ -770,7 +772,7 @@ static inline void net_around_wait(void *context, bool is_before)
 
 static inline void net_end_world(void)
 {
-    for (unsigned i = 0; i < NET_LINES_MAX; i++) {
+    for (unsigned i = 0; i < net.line_count; i++) {
         struct net_line *line = &net.lines[i];
         if (line->state == NET_OPEN) line_end_of_node(line);
         line->client_left = line->node_left = true;
@@ -809,7 +811,7 @@ static inline void node_hang(unsigned k)
 static inline void node_wake(unsigned k)
 {
     net.hosts[k].node.hung = false;
-    for (unsigned i = 0; i < NET_LINES_MAX; i++) {
+    for (unsigned i = 0; i < net.line_count; i++) {
         struct net_line *line = &net.lines[i];
         if (line->state != NET_OPEN || line->node != k || line->node_left) continue;
         node_reads(line, NULL, 0);
@@ -823,7 +825,7 @@ static inline void node_wake(unsigned k)
 static inline void node_kill(unsigned k)
 {
     net.hosts[k].is_down = true;
-    for (unsigned i = 0; i < NET_LINES_MAX; i++) {
+    for (unsigned i = 0; i < net.line_count; i++) {
         struct net_line *line = &net.lines[i];
         if (line->node != k || line->state != NET_OPEN) continue;
         line_reset(line);

@@ -1,98 +1,5 @@
-/* redlock/client.c over a net/ that a script plays: see scripted_net.h. First the contract of redlock_client.h call by call, then
- * thousands of short worlds with random faults, in which an oracle knows what the nodes have. */
-#include "scripted_net.h"
-
-enum { MS = 1000, NODE_TIMEOUT = REDLOCK_NODE_TIMEOUT_MS };
-
-static struct redlock_client client;
-static struct redlock_options options;
-static struct redlock_lock door, gate;
-
-/* ---- The world and what is always asked of it ---- */
-
-static void take_options(void)
-{
-    redlock_options_init(&options);
-    options.engine.wake_ups = false;
-    options.trace = net_trace;
-    options.around_wait = net_around_wait;
-    options.interruptible = true;
-    net.has_trace = net.has_around_wait = true;
-}
-
-static enum redlock_status open_client(void)
-{
-    char names[] = "n0,n1,n2,n3,n4";
-    names[3 * net.node_count - 1] = '\0';
-    redlock_lock_init(&door);
-    redlock_lock_init(&gate);
-    net.connected_sessions = 0;
-    return redlock_open(&client, names, &options, NULL);
-}
-
-/* A call that would never return comes back here, and the test fails with what is in net.breach. */
-#define WORLD(nodes)                                     \
-    net_begin_world((nodes), 1);                         \
-    take_options();                                      \
-    if (setjmp(net.escape) != 0) {                       \
-        CHECK_STR(net.breach, "");                       \
-        return;                                          \
-    }
-
-#define OPEN CHECK_INT(open_client(), REDLOCK_OK)
-#define CLIENT(nodes) WORLD(nodes) OPEN
-
-#define CLOSE(wait_ms)                                   \
-    redlock_close(&client, (wait_ms));                   \
-    CHECK_INT(net.open_count, 0);                        \
-    CHECK_STR(net.breach, "")
-
-#define ACQUIRE(lock, wait_ms) redlock_acquire(&client, (lock), (lock) == &door ? "door" : "gate", 10000, (wait_ms))
-
-/* What was begun at `since` has taken so long by now, in whole milliseconds, without the time that the machine slept. */
-static uint64_t taken_ms(uint64_t since)
-{
-    return (net.now_us - since) / MS;
-}
-
-/* On how many nodes does the key hold the lock's token, for as long as the lock is believed to be valid? */
-static unsigned held_on(const struct redlock_lock *lock, const char *name)
-{
-    const uint64_t until = net.now_us + redlock_valid_us(lock, net.now_us);
-    char token[REDLOCK_TOKEN_TEXT + 1];
-    unsigned count = 0;
-    redlock_token(lock, token);
-    for (unsigned k = 0; k < net.node_count; k++) {
-        const struct model_key *key = model_find(&net.hosts[k].node, 0, name, strlen(name), net.now_us);
-        if (!key || key->value_size < REDLOCK_TOKEN_TEXT || memcmp(key->value, token, REDLOCK_TOKEN_TEXT) != 0) continue;
-        count += key->expires_ms * MS >= until;
-    }
-    return count;
-}
-
-static unsigned keys(void)
-{
-    unsigned count = 0;
-    for (unsigned k = 0; k < net.node_count; k++)
-        for (size_t i = 0; i < net.hosts[k].node.key_count; i++)
-            count += net.hosts[k].node.keys[i].expires_ms * MS > net.now_us;
-    return count;
-}
-
-static bool is_quorum(unsigned count)
-{
-    return count >= redlock_quorum(net.node_count);
-}
-
-static void for_all(void (*does)(unsigned k))
-{
-    for (unsigned k = 0; k < net.node_count; k++) does(k);
-}
-
-static void all_welcome(enum net_welcome welcome)
-{
-    for (unsigned k = 0; k < net.node_count; k++) net.hosts[k].welcome = welcome;
-}
+/* redlock/client.c over a net/ that a script plays: the contract of redlock_client.h, call by call. */
+#include "scripted_client.h"
 
 /* ---- Opening ---- */
 
@@ -415,6 +322,33 @@ TEST(an_interrupt_before_the_call_ends_the_next_one_once)
     CLOSE(0);
 }
 
+TEST(a_lock_that_has_ended_is_the_callers_again_when_its_next_acquire_is_cancelled_before_it_begins)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    CHECK_INT(redlock_keep(redlock_engine(&client), &door, 0, net.now_us), REDLOCK_OK);
+    net_pass(20000 * MS);
+    CHECK_INT(redlock_run_for(&client, &door, 0), REDLOCK_LOST);
+    redlock_interrupt(&client);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_CANCELLED);
+    memset(&door, 0xa5, sizeof door);
+    CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
+    for (size_t i = 0; i < sizeof door; i++) CHECK_INT(((const uint8_t *)&door)[i], 0xa5);
+    CLOSE(0);
+}
+
+TEST(an_interrupt_does_not_hide_that_a_lock_is_held)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    redlock_interrupt(&client);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_BAD_STATE);
+    CHECK(redlock_valid_ms(&door) > 0);
+    CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_CANCELLED);
+    CLOSE(0);
+}
+
 TEST(an_interrupt_ends_no_extension_and_no_release_and_waits_for_the_next_call)
 {
     CLIENT(3);
@@ -517,6 +451,24 @@ TEST(a_release_of_what_is_not_held_says_lost_and_confirms_nothing)
     CLIENT(3);
     CHECK_INT(redlock_release(&client, &door, &confirmed), REDLOCK_LOST);
     CHECK_INT(confirmed, 0);
+    CLOSE(0);
+}
+
+TEST(a_release_of_an_attempt_that_was_lost_in_a_loop_takes_over_what_it_owes)
+{
+    const struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    for_all(node_hang);
+    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_run_for(&client, NULL, NODE_TIMEOUT), REDLOCK_OK);
+    CHECK_INT(redlock_lock_status(&door), REDLOCK_NO_QUORUM);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_LOST);
+    memset(&door, 0xa5, sizeof door);
+    for_all(node_wake);
+    CHECK_INT(redlock_run_for(&client, NULL, 3000), REDLOCK_OK);
+    CHECK_INT(keys(), 0);
+    for (size_t i = 0; i < sizeof door; i++) CHECK_INT(((const uint8_t *)&door)[i], 0xa5);
     CLOSE(0);
 }
 
@@ -703,60 +655,6 @@ TEST(the_child_of_a_fork_sends_nothing_and_closes_what_it_has)
 }
 
 /* ---- A loop of the caller's ---- */
-
-struct loop {
-    unsigned zeros;                 /* Turns in a row that did not wait, */
-    unsigned zeros_max;             /* and the most there were. */
-    bool steps_ready;               /* By redlock_step_ready, otherwise redlock_step. */
-};
-
-/* Between steps no descriptor changes; in a step another connection gets another number. */
-static void check_descriptors(const int fds[], const uint64_t numbers[], unsigned count, bool has_stepped)
-{
-    for (unsigned k = 0; k < count; k++) {
-        const int fd = redlock_fd(&client, k);
-        if (!has_stepped && fd != fds[k]) net_break("descriptor %u changed where no step was", k);
-        if (fd >= 0 && net_number_of(fd) == 0) net_break("descriptor %u is not open", k);
-        if (fd >= 0 && fd == fds[k] && net_number_of(fd) != numbers[k])
-            net_break("descriptor %u is another connection's by now, and has the old one's number", k);
-        if ((fd >= 0) != (redlock_events(&client, k) != 0)) net_break("session %u waits for nothing", k);
-    }
-}
-
-/* As poll() would, but no longer than until a time. */
-static enum redlock_status loop_turn(struct loop *loop, uint64_t until_us)
-{
-    const unsigned count = redlock_sessions(redlock_engine(&client));
-    struct net_wait waits[NET_WAIT_MAX];
-    int fds[NET_WAIT_MAX];
-    uint64_t numbers[NET_WAIT_MAX], wake_at = redlock_wake_at(redlock_engine(&client));
-    unsigned ready = 0;
-    for (unsigned k = 0; k < count; k++) {
-        const unsigned events = redlock_events(&client, k);
-        fds[k] = redlock_fd(&client, k);
-        numbers[k] = net_number_of(fds[k]);
-        waits[k] = (struct net_wait){ .fd = fds[k] };
-        waits[k].events = (uint8_t)((events & REDLOCK_READ ? NET_READ : 0) | (events & REDLOCK_WRITE ? NET_WRITE : 0));
-    }
-    const int ms = redlock_poll_ms(&client);
-    const uint64_t poll_until = ms < 0 ? UINT64_MAX : net.now_us + (uint64_t)ms * MS;
-    if (ms < 0 && wake_at != REDLOCK_NEVER) net_break("the loop sleeps for ever, and something is due");
-    if (ms > 0 && poll_until >= wake_at + MS) net_break("the loop sleeps over what is due");
-    loop->zeros = ms == 0 ? loop->zeros + 1 : 0;
-    if (loop->zeros > loop->zeros_max) loop->zeros_max = loop->zeros;
-    net.has_around_wait = false;
-    net_wait(waits, count, net_sooner(poll_until, until_us));
-    check_descriptors(fds, numbers, count, false);
-    for (unsigned k = 0; k < count; k++) ready |= (waits[k].ready != 0 ? 1u : 0u) << k;
-    const enum redlock_status status = loop->steps_ready ? redlock_step_ready(&client, ready) : redlock_step(&client);
-    check_descriptors(fds, numbers, count, true);
-    return status;
-}
-
-static void loop_until(struct loop *loop, const struct redlock_lock *lock, uint64_t until_us)
-{
-    while (net.now_us < until_us && (!lock || redlock_lock_status(lock) == REDLOCK_PENDING)) (void)loop_turn(loop, until_us);
-}
 
 #define START(lock, name, wait)                                                                                       \
     do {                                                                                                              \
