@@ -81,8 +81,9 @@ void keeper_tick(struct redlock *r, struct redlock_lock *lock)
 static uint64_t retry_in_us(struct redlock *r, const struct redlock_lock *lock)
 {
     uint32_t retry_us = r->config.retry_ms * 1000;
+    uint64_t pause_us = (uint64_t)(retry_us / 2) + throw_dice(r, retry_us);     /* More than 32 bits hold. */
 
-    return later(PAUSE_MIN_US, sooner(retry_us / 2 + throw_dice(r, retry_us), (lock->valid_until - r->now_us) / PATIENCE));
+    return later(PAUSE_MIN_US, sooner(pause_us, (lock->valid_until - r->now_us) / PATIENCE));
 }
 
 void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)

@@ -52,6 +52,7 @@ static void retire(struct redlock *r, struct redlock_lock *lock)
     stake_let_go_everywhere(r, lock);
     stake_leave_waiters(r, lock);
     lock->valid_from = lock->valid_until = 0;
+    if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;    /* An extension of the keeper's was under way. */
     lock_set_phase(lock, PHASE_IDLE);
 }
 

@@ -1,5 +1,6 @@
 /* The keeper: when it extends, what it tells, when it ends; and the keys that an extension sets again. */
 #include "../sim/story.h"
+#include "../../redlock/wire.h"
 
 enum {
     DOOR_TTL = 10000,
@@ -138,6 +139,45 @@ TEST(a_lock_can_be_given_to_the_keeper_while_it_is_extended)
     UNTIL_DONE(0);
     RUN_MS(3 * DOOR_TTL);
     EXPECT_HELD(0);
+}
+
+/* In microseconds the longest pause does not fit in 32 bits. */
+TEST(behind_an_extension_that_failed_the_keeper_pauses_for_half_of_retry_ms_or_more_however_large_that_is)
+{
+    enum { DAY_MS = 86400000, HALF_MS = REDLOCK_RETRY_MS_MAX / 2, TRIES = 20 };
+    CLUSTER_OF(3, 1, config.retry_ms = REDLOCK_RETRY_MS_MAX; config.guard_ms = 0; config.keep_percent = 1);
+
+    ACQUIRE(0, "door", 20 * DAY_MS);
+    KEEP(0, 0);
+    for (unsigned k = 0; k < 3; k++) ANSWERS(k, "EVALSHA", "-BUSY\r\n");
+    for (unsigned i = 0; i < TRIES; i++) {
+        const size_t count = CALLS(0, "EXTEND");
+        for (unsigned s = 0; s < DAY_MS / 1000 && CALLS(0, "EXTEND") == count; s++) RUN_MS(1000);
+        RUN_MS(1000);
+        CHECK_INT(CALLS(0, "EXTEND"), count + 1);
+        RUN_MS(HALF_MS - 2000);
+        CHECK_INT(CALLS(0, "EXTEND"), count + 1);
+    }
+}
+
+/* The next operation reads from it how long a round takes. */
+TEST(an_extension_of_the_keepers_that_ends_with_the_lock_is_decided)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    KEEP(0, 0);
+    HANG(0); HANG(1); HANG(2);
+    for (unsigned ms = 0; ms < DOOR_TTL && redlock_last_round(LOCK(0))->command != WIRE_EXTEND; ms++) RUN_MS(1);
+    CHECK_INT(redlock_last_round(LOCK(0))->decided_at, 0);
+    FREEZE(0);
+    RUN_MS(2 * DOOR_TTL);
+    THAW(0);
+    cluster->clients[0].starved = true;
+    memset(ENGINE(0)->entropy, 0, sizeof ENGINE(0)->entropy);
+    ENGINE(0)->entropy_size = 0;        /* So that no attempt begins, whose round would be another one. */
+    START_ACQUIRE(0, "door", DOOR_TTL, 0);
+    CHECK_INT(redlock_last_round(LOCK(0))->command, WIRE_EXTEND);
+    CHECK_INT(redlock_last_round(LOCK(0))->decided_at, CLIENT_NOW(0));
 }
 
 TEST(a_cancel_does_not_end_what_the_keeper_does)
