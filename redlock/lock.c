@@ -240,10 +240,12 @@ static enum redlock_status loss_of(const struct redlock_round *round, bool has_r
 
 /* A clock behind those of others proposes too small a ticket, and is told so by nodes where the resource is free: the next
  * attempt may come at once, since nobody is in its way: the one exception from S14, which keeps rivals from meeting again and
- * again. Once: then somebody is. */
-static bool is_behind(const struct redlock_lock *lock)
+ * again. Once: then somebody is. And only within the time to wait, like every other attempt but the first. */
+static bool is_behind(const struct redlock *r, const struct redlock_lock *lock)
 {
-    return has_ticket(lock) && !lock->is_corrected && lock->ticket_seen >= lock->ticket && lock->taken == 0;
+    bool is_outdated = has_ticket(lock) && lock->ticket_seen >= lock->ticket && lock->taken == 0;
+
+    return is_outdated && !lock->is_corrected && r->now_us < lock->wait_until;
 }
 
 /* Step 5: "it will try to unlock all the instances (even the instances it believed it was not able to lock)" (S5). */
@@ -252,7 +254,7 @@ static void lose(struct redlock *r, struct redlock_lock *lock)
     lock->round.decided_at = r->now_us;
     lock->attempt_status = (uint8_t)loss_of(&lock->round, round_validity_us(&lock->round, r->now_us) < min_validity_us(lock));
     stake_let_go_everywhere(r, lock);
-    if (is_behind(lock)) {
+    if (is_behind(r, lock)) {
         lock->is_corrected = true;
         lock_set_phase(lock, PHASE_WAITING);
         lock->retry_at = r->now_us;

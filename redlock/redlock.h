@@ -274,6 +274,7 @@ struct redlock_asked {
     uint8_t command;            /* enum wire_command. */
     bool eval;                  /* It was sent as EVAL. */
     bool scripted;              /* To acquire by the script, not by SET. */
+    bool may_wake;              /* A release that wakes a waiter, if there is one. */
 };
 
 /* How to log in to a node. The texts are the caller's and must stay. NULL: none. */
@@ -466,7 +467,8 @@ struct redlock_request {
     size_t resource_size;
     uint32_t ttl_ms;            /* 1..REDLOCK_TTL_MS_MAX, not over the guard. */
     uint32_t wait_ms;           /* 0: one attempt. An attempt begun within this time may end after it, by a node timeout at
-                                 * most. REDLOCK_FOREVER. */
+                                 * most. REDLOCK_FOREVER. With a ticket one attempt may fail, TAKEN, because the last holder's
+                                 * wall clock is ahead: with a time to wait a second one follows at once. */
     uint32_t min_validity_ms;   /* A lock with less left when it is won counts as lost. 0: anything above nothing. */
     uint32_t extension_limit;   /* S13: how often the lock may be extended; 0: no limit. Without one a holder that never
                                  * stops keeps all others out for ever. */

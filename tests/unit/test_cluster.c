@@ -335,9 +335,9 @@ TEST(a_hand_over_takes_two_round_trips)
     CHECK(redlock_lock_status(cluster_lock(cluster, 1, 0)) == REDLOCK_OK || redlock_lock_status(cluster_lock(cluster, 2, 0)) == REDLOCK_OK);
 }
 
-static void acquire_with_ticket(struct cluster *cluster, unsigned client, uint64_t wall_us)
+static void acquire_with_ticket(struct cluster *cluster, unsigned client, uint64_t wall_us, uint32_t wait_ms)
 {
-    struct redlock_request request = story_request("door", 10000, 0);
+    struct redlock_request request = story_request("door", 10000, wait_ms);
 
     request.ticket = true;
     request.wall_us = wall_us;
@@ -349,11 +349,11 @@ static void acquire_with_ticket(struct cluster *cluster, unsigned client, uint64
 TEST(an_acquire_that_a_counter_alone_refused_is_told_from_others)
 {
     CLUSTER_OF(1, 2, (void)0);
-    acquire_with_ticket(cluster, 0, 2000000);
-    acquire_with_ticket(cluster, 1, 1000000);
+    acquire_with_ticket(cluster, 0, 2000000, 0);
+    acquire_with_ticket(cluster, 1, 1000000, 0);
     EXPECT_STATUS(1, REDLOCK_TAKEN);
     RELEASE(0);
-    acquire_with_ticket(cluster, 1, 1000000);
+    acquire_with_ticket(cluster, 1, 1000000, 1000);
     EXPECT_STATUS(1, REDLOCK_OK);
 
     const struct model_call *last[2] = { NULL, NULL };
