@@ -129,7 +129,7 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
         .lock = asked->lock,
         .k = k,
         .command = (enum wire_command)asked->command,
-        .meaning = wire_read((enum wire_command)asked->command, asked->scripted, reply),
+        .meaning = wire_read(asked, reply),
         .current = asked->lock && asked->round == asked->lock->round.number,
         .eval = asked->eval,
         .scripted = asked->scripted,

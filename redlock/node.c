@@ -379,9 +379,10 @@ static void cut_arguments(struct redlock_node *node)
 bool node_read_greeting(struct redlock_node *node, const struct redlock_config *config, enum wire_command command,
                         const struct wire_reply *reply)
 {
+    struct redlock_asked asked = { .command = (uint8_t)command };
     enum redlock_trouble trouble;
 
-    switch (wire_read(command, false, reply)) {
+    switch (wire_read(&asked, reply)) {
     case WIRE_GRANTED:
         if (command == WIRE_ROLE) wire_read_role(reply, &node->identity);
         return true;
@@ -520,6 +521,8 @@ void node_describe(const struct redlock_node *node, const struct redlock_config 
     case REDLOCK_TROUBLE_CLUSTER:     add_words(&w, "a member of a cluster, not an independent server"); break;
     case REDLOCK_TROUBLE_SENTINEL:    add_words(&w, "a sentinel, not a server"); break;
     case REDLOCK_TROUBLE_NO_IDENTITY: add_words(&w, "INFO server names no run_id, or no mode"); break;
-    default:                          add_words(&w, node->error); break;
+    default:
+        add_words(&w, node->error[0] != '\0' ? node->error : "an error reply without a word");
+        break;
     }
 }

@@ -90,12 +90,13 @@ static bool is_scripted(const struct redlock_lock *lock)
 }
 
 /* A lock's command has gone into the send buffer of node k. */
-static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command)
+static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k, const struct wire_subject *subject)
 {
     struct redlock_stake *stake = &lock->stakes[k];
+    enum wire_command command = (enum wire_command)stake->want;
     struct redlock_asked asked = {
         .lock = lock, .round = lock->round.number, .command = (uint8_t)command, .eval = stake->eval,
-        .scripted = is_scripted(lock)
+        .scripted = subject->scripted, .may_wake = wire_may_wake(subject)
     };
 
     node_asked(&r->nodes[k], &r->config, r->now_us, &asked);
@@ -155,7 +156,7 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
         return true;
     }
     if (!wire_put(w, command, &subject)) return false;
-    note_asked(r, lock, k, command);
+    note_asked(r, lock, k, &subject);
     return true;
 }
 

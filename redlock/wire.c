@@ -116,14 +116,22 @@ static void put_extend(struct resp_writer *w, const struct wire_subject *s)
 }
 
 /* With a third argument it wakes a waiter; who has a place there gives it back. */
+static bool names_place(const struct wire_subject *s)
+{
+    return WITH_WAITERS && s->wait_number > 0;
+}
+
+bool wire_may_wake(const struct wire_subject *subject)
+{
+    return subject->wakes || names_place(subject);
+}
+
 static void put_release(struct resp_writer *w, const struct wire_subject *s)
 {
-    bool has_place = WITH_WAITERS && s->wait_number > 0;
-
-    put_script(w, s, WIRE_RELEASE_SHA1, WIRE_RELEASE_SCRIPT, s->wakes || has_place ? 2 : 1);
+    put_script(w, s, WIRE_RELEASE_SHA1, WIRE_RELEASE_SCRIPT, wire_may_wake(s) ? 2 : 1);
     put_token(w, s);
-    if (has_place)     put_place(w, s);
-    else if (s->wakes) resp_text(w, "");
+    if (names_place(s)) put_place(w, s);
+    else if (s->wakes)  resp_text(w, "");
 }
 
 static void put_wait(struct resp_writer *w, const struct wire_subject *s)
@@ -280,10 +288,10 @@ static enum wire_answer granted_if(bool right)
     return right ? WIRE_GRANTED : WIRE_WRONG;
 }
 
-enum wire_answer wire_read(enum wire_command command, bool scripted, const struct wire_reply *reply)
+enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_reply *reply)
 {
     if (reply->type == RESP_ERROR) return WIRE_ERROR;
-    switch (command) {
+    switch (asked->command) {
     case WIRE_AUTH:
     case WIRE_SELECT:
     case WIRE_SETNAME:      return read_ok(reply);
@@ -293,9 +301,9 @@ enum wire_answer wire_read(enum wire_command command, bool scripted, const struc
     case WIRE_LOAD_EXTEND:  return read_loaded(reply, WIRE_EXTEND_SHA1);
     case WIRE_SUBSCRIBE:    return granted_if(reply->type == RESP_ARRAY && reply->integer == 3);
     case WIRE_ACQUIRE:
-    case WIRE_RESTORE:      return read_acquire(scripted, reply);
+    case WIRE_RESTORE:      return read_acquire(asked->scripted, reply);
     case WIRE_EXTEND:       return read_script(reply, 0, 1);
-    case WIRE_RELEASE:      return read_script(reply, -1, 2);
+    case WIRE_RELEASE:      return read_script(reply, -1, asked->may_wake ? 2 : 1);
     case WIRE_WAIT:
     case WIRE_PTTL:         return granted_if(reply->type == RESP_INTEGER && reply->integer >= -2);
     case WIRE_GETRANGE:     return granted_if(reply->type == RESP_BULK);

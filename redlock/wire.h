@@ -22,7 +22,7 @@
  *                                                         -AHEAD: the ticket is too far ahead of the node's clock
  * Extend, release:
  *     EVALSHA extend n resource... token ttl      :1 granted  :0 refused, not all of the keys are ours
- *     EVALSHA release n resource... token [place] :1 granted, :2 and a waiter was woken
+ *     EVALSHA release n resource... token [place] :1 granted, :2 and a waiter was woken, if a place or "" was given
  *                                                 :0 refused, no key there   :-1 refused, another's
  *     EVAL in place of EVALSHA when the answer was -NOSCRIPT
  * Wait:
@@ -35,7 +35,8 @@
  * proposes the same one to all nodes: the larger of its wall clock in microseconds and one more than the largest that it
  * has seen. A node grants it when all resources are free and it is larger than the counter of each, "resource#ticket",
  * which becomes the ticket, for a life of its own that is much longer than the lock's. Release and extend leave counters
- * alone. Who is refused learns the largest counter and proposes more in its next attempt.
+ * alone. Who is refused learns the largest counter and proposes more in its next attempt: at once, if nothing else is in
+ * the way and there is time to wait left.
  *   Two quorums have a node in common; it granted both tickets, so the later is larger: whoever begins to acquire after
  * another has acquired gets more. (Who began before that may get less, and come back later: then the resource refuses it.)
  * No clock is needed for that as long as the node does not forget.
@@ -191,8 +192,11 @@ enum wire_answer {
     WIRE_WRONG                      /* Of a type or a value that this command never answers (S16). */
 };
 
-/* What the reply means as the answer to that command; scripted: see struct wire_subject. */
-REDLOCK_PRIVATE enum wire_answer wire_read(enum wire_command command, bool scripted, const struct wire_reply *reply);
+/* Is a release about this subject to wake a waiter? */
+REDLOCK_PRIVATE bool wire_may_wake(const struct wire_subject *subject);
+
+/* What the reply means as the answer to that. Of asked it looks at the command, scripted and may_wake. */
+REDLOCK_PRIVATE enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_reply *reply);
 
 /* What the acquire script says when it refuses. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);

@@ -346,9 +346,9 @@ TEST(s3_only_the_exact_one_confirms_an_extension)
         extend_answered(replies[i]);
 }
 
-static void release_answered(const char *reply)
+static void release_answered(const char *reply, bool silent)
 {
-    CLUSTER(3);
+    CLUSTER_OF(3, 1, config.silent = silent);
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(1);
     for (unsigned k = 0; k < 3; k++)
@@ -365,7 +365,12 @@ TEST(s3_only_the_exact_one_confirms_a_release)
         "+OK\r\n", ":3\r\n", ":0\r\n", ":-1\r\n", "$1\r\n1\r\n", "*-1\r\n", "-ERR no\r\n",
     };
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++)
-        release_answered(replies[i]);
+        release_answered(replies[i], false);
+}
+
+TEST(s3_that_a_waiter_was_woken_confirms_no_release_that_was_to_wake_nobody)
+{
+    release_answered(":2\r\n", true);
 }
 
 /* ---- S4: a timeout, a lost connection, an error is unknown ---- */

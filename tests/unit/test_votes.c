@@ -63,6 +63,8 @@ static const struct {
       REDLOCK_TROUBLE_OTHER_ERROR, "noauth in lower case" },
     { "-ERR\r\n",
       REDLOCK_TROUBLE_OTHER_ERROR, "ERR" },
+    { "-\r\n",
+      REDLOCK_TROUBLE_OTHER_ERROR, "an error reply without a word" },
 };
 
 enum { ERROR_COUNT = sizeof errors / sizeof errors[0] };

@@ -237,12 +237,29 @@ static const struct {
     { WIRE_NONE, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
 };
 
+static enum wire_answer read_answer(enum wire_command command, bool scripted, bool may_wake, const struct wire_reply *reply)
+{
+    const struct redlock_asked asked = { .command = (uint8_t)command, .scripted = scripted, .may_wake = may_wake };
+
+    return wire_read(&asked, reply);
+}
+
 TEST(s3_only_ok_to_the_acquire_and_one_from_a_script_are_grants)
 {
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         TAP_CONTEXT("row %zu", i);
-        CHECK_INT(wire_read(answers[i].command, false, &answers[i].reply), answers[i].answer);
+        CHECK_INT(read_answer(answers[i].command, false, true, &answers[i].reply), answers[i].answer);
     }
+}
+
+TEST(s16_a_release_that_was_not_to_wake_anybody_cannot_have_done_so)
+{
+    const struct wire_reply one = NUMBER(1), two = NUMBER(2);
+
+    CHECK_INT(read_answer(WIRE_RELEASE, false, true, &two), WIRE_GRANTED);
+    CHECK_INT(read_answer(WIRE_RELEASE, false, false, &two), WIRE_WRONG);
+    CHECK_INT(read_answer(WIRE_RELEASE, true, false, &two), WIRE_WRONG);
+    CHECK_INT(read_answer(WIRE_RELEASE, false, false, &one), WIRE_GRANTED);
 }
 
 TEST(s3_the_acquire_script_refuses_with_a_text_and_grants_with_ok_alone)
@@ -251,12 +268,12 @@ TEST(s3_the_acquire_script_refuses_with_a_text_and_grants_with_ok_alone)
     const struct wire_reply bulk_ok = TEXT(RESP_BULK, "OK"), one = NUMBER(1);
 
     for (enum wire_command command = WIRE_ACQUIRE; command <= WIRE_RESTORE; command++) {
-        CHECK_INT(wire_read(command, true, &ok), WIRE_GRANTED);
-        CHECK_INT(wire_read(command, true, &refusal), WIRE_REFUSED);
-        CHECK_INT(wire_read(command, true, &bulk_ok), WIRE_REFUSED);
-        CHECK_INT(wire_read(command, true, &null), WIRE_WRONG);
-        CHECK_INT(wire_read(command, true, &one), WIRE_WRONG);
-        CHECK_INT(wire_read(command, false, &refusal), WIRE_WRONG);
+        CHECK_INT(read_answer(command, true, false, &ok), WIRE_GRANTED);
+        CHECK_INT(read_answer(command, true, false, &refusal), WIRE_REFUSED);
+        CHECK_INT(read_answer(command, true, false, &bulk_ok), WIRE_REFUSED);
+        CHECK_INT(read_answer(command, true, false, &null), WIRE_WRONG);
+        CHECK_INT(read_answer(command, true, false, &one), WIRE_WRONG);
+        CHECK_INT(read_answer(command, false, false, &refusal), WIRE_WRONG);
     }
 }
 
