@@ -151,6 +151,11 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
 
 /* ---- Setting up ---- */
 
+const char *redlock_version(void)
+{
+    return REDLOCK_VERSION;
+}
+
 void redlock_config_init(struct redlock_config *config)
 {
     *config = (struct redlock_config){

@@ -7,6 +7,11 @@
 
 /* ---- Operations ---- */
 
+void redlock_request_init(struct redlock_request *request)
+{
+    *request = (struct redlock_request){ 0 };
+}
+
 void redlock_lock_init(struct redlock_lock *lock)
 {
     *lock = (struct redlock_lock){ .status = REDLOCK_LOST, .attempt_status = REDLOCK_LOST };

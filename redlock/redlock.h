@@ -36,7 +36,22 @@
 extern "C" {
 #endif
 
-#define REDLOCK_VERSION "0.1.0"
+#define REDLOCK_VERSION "0.2.0"
+#define REDLOCK_VERSION_MAJOR 0
+#define REDLOCK_VERSION_MINOR 2
+#define REDLOCK_VERSION_PATCH 0
+#define REDLOCK_VERSION_NUMBER (REDLOCK_VERSION_MAJOR * 10000 + REDLOCK_VERSION_MINOR * 100 + REDLOCK_VERSION_PATCH)
+
+/* What a call marked so returns must be looked at: the compiler warns where it is not. May be defined as nothing. */
+#ifndef REDLOCK_MUST_CHECK
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define REDLOCK_MUST_CHECK [[nodiscard]]
+#elif defined(__GNUC__)
+#define REDLOCK_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define REDLOCK_MUST_CHECK
+#endif
+#endif
 
 /* ---- Limits and defaults ---- */
 
@@ -46,6 +61,19 @@ extern "C" {
 #ifndef REDLOCK_ERROR_MAX
 #define REDLOCK_ERROR_MAX 64 /* What is kept of an error's text, with its NUL, for each session; may be set likewise, 32..255. */
 #endif
+
+/* ABI: the caller places the structures, so header and library must agree on them. They may change whenever MAJOR or MINOR do,
+ * and with the two numbers above; PATCH changes none. The calls that a program must make first carry all four in the names by
+ * which they are linked, so that a program and a library which do not agree do not link, instead of overwriting memory:
+ *     undefined reference to `redlock_init_0_2_3_64'
+ * is a call of 0.2 with REDLOCK_NODES_MAX 3 and REDLOCK_ERROR_MAX 64, and the library was built with others. (So the two are
+ * plain decimal numbers.) dlsym() and debuggers know these functions by the long names; the others have none. */
+#define REDLOCK_NAMED(name, a, b, c, d) name##_##a##_##b##_##c##_##d
+#define REDLOCK_NAME(name, a, b, c, d) REDLOCK_NAMED(name, a, b, c, d)
+#define REDLOCK_WITH_LAYOUT(name) \
+    REDLOCK_NAME(name, REDLOCK_VERSION_MAJOR, REDLOCK_VERSION_MINOR, REDLOCK_NODES_MAX, REDLOCK_ERROR_MAX)
+#define redlock_init REDLOCK_WITH_LAYOUT(redlock_init)
+#define redlock_lock_init REDLOCK_WITH_LAYOUT(redlock_lock_init)
 
 enum {
     REDLOCK_RESOURCE_MAX = 512,         /* Bytes of a lock's resource names together. A configuration may set less. */
@@ -395,6 +423,9 @@ struct redlock {
 
 /* ---- Setting up ---- */
 
+/* REDLOCK_VERSION of the library, static: to be compared with that of the header. */
+const char *redlock_version(void);
+
 /* Sets every field to its default. */
 void redlock_config_init(struct redlock_config *config);
 
@@ -402,11 +433,13 @@ void redlock_config_init(struct redlock_config *config);
  * (aligned for a uint64_t, REDLOCK_MEMORY bytes or more for all sessions) belong to the engine until the caller stops using it;
  * there is nothing to destroy. config is copied; NULL means the defaults.
  * BAD_NODE_COUNT, BAD_CONFIG, BAD_MEMORY: nothing was touched. */
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_init(struct redlock *r, const struct redlock_config *config, struct redlock_node *nodes,
                                  unsigned node_count, void *memory, size_t memory_size, uint64_t now_us);
 
 /* How to log in to node k from its next connection on. The texts are not copied. BAD_CONFIG: longer than LOGIN_MAX, or it
  * does not fit in the send buffer; nothing was changed. */
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struct redlock_login *login);
 
 /* ---- Random bytes and time ---- */
@@ -482,6 +515,9 @@ struct redlock_request {
     unsigned set_count;
 };
 
+/* Sets every field to its default: one attempt, no limit, no ticket. resource or set, and ttl_ms, have none. */
+void redlock_request_init(struct redlock_request *request);
+
 /* Makes a lock ready for its first use. */
 void redlock_lock_init(struct redlock_lock *lock);
 
@@ -501,8 +537,10 @@ void redlock_lock_init(struct redlock_lock *lock);
  * Release: removes our token wherever it may be. Held no longer from the call on. Then OK: confirmed by a quorum, or by
  * fewer (redlock_confirmed) while the rest is owed and paid later (S5); or LOST: it was not held any more, at once when
  * the own clock says so. */
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request,
                                           uint64_t now_us);
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms, uint64_t now_us);
 enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
@@ -513,10 +551,12 @@ enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock
  * redlock_lock_status stays OK while all is well. It tells of the first extension that fails, while redlock_valid_us() says
  * what is left; of one that succeeds behind it (OK); of the end of keeping (EXTENSION_LIMIT); and of the end of validity
  * (LOST). Each time redlock_next_done() names the lock. */
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us);
 
 /* Asks every node that answers, with a vote or without, what the key looks like. sights[0..node_count) is filled until the
  * operation ends, then OK. The lock must be idle and is used for nothing else meanwhile. Reads only. */
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock *lock, const void *resource,
                                           size_t resource_size, struct redlock_sight *sights, uint64_t now_us);
 
@@ -528,8 +568,10 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
  * from it, to close the client or to acquire with the same lock again leaves every key as it is, since the process that handed
  * the token over may hold the lock still. BAD_RESOURCE, BAD_SET, BAD_TOKEN; BAD_STATE unless the lock is idle, so one that was
  * adopted in vain is forgotten first. */
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
                                   const char *token, uint64_t now_us);
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lock, struct redlock_name *set,
                                       unsigned set_count, const char *token, uint64_t now_us);
 

@@ -15,6 +15,8 @@
 extern "C" {
 #endif
 
+#define redlock_open REDLOCK_WITH_LAYOUT(redlock_open)      /* See ABI in redlock.h. */
+
 enum {
     REDLOCK_ENDPOINTS_MAX = 4,                  /* Addresses of one name that are tried in turn. */
     REDLOCK_PARTED_MAX = 2 * REDLOCK_PIPELINE,  /* Released locks that still owe something: each has at least one command in
@@ -115,6 +117,7 @@ void redlock_options_init(struct redlock_options *options);
  * other errors: BAD_NODE_COUNT, BAD_MEMORY, NO_ENTROPY, SYSTEM (no descriptors for interrupts). After any error there is
  * nothing to close.
  * A name that cannot be resolved is an error only when fewer than a quorum of names can be: else the node has no vote. */
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
                                  struct redlock_mistake *mistake);
 
@@ -139,12 +142,15 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms);
  * is released. For binary names and more settings: redlock_acquire_request, which fills in wall_us when that is 0.
  * OK: held, for redlock_valid_us(). Anything else: not acquired, and the lock's memory is the caller's again; but after
  * BAD_STATE and the other BAD_... nothing has changed, so a lock that was held still is. */
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_acquire(struct redlock_client *c, struct redlock_lock *lock, const char *resource,
                                     uint32_t ttl_ms, uint32_t wait_ms);
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_acquire_request(struct redlock_client *c, struct redlock_lock *lock,
                                             const struct redlock_request *request);
 
 /* As redlock_start_extend. */
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock *lock, uint32_t ttl_ms);
 
 /* As redlock_start_release. *confirmed (may be NULL): by how many nodes. On return the lock's memory is the caller's
@@ -171,6 +177,7 @@ enum redlock_status redlock_run_for(struct redlock_client *c, const struct redlo
 void redlock_interrupt(struct redlock_client *c);
 
 /* As redlock_start_inspect. */
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights);
 
 /* Validity left now, in ms, rounded down. 0: not held, or for less than a millisecond. */

@@ -26,6 +26,9 @@
 extern "C" {
 #endif
 
+#define redlock_keeper_start REDLOCK_WITH_LAYOUT(redlock_keeper_start)      /* See ABI in redlock.h. */
+#define redlock_kept_init REDLOCK_WITH_LAYOUT(redlock_kept_init)
+
 /* A lock and its place in the keeper's list. Fields are private: no call of redlock.h or redlock_client.h may touch it. */
 struct redlock_kept {
     struct redlock_lock lock;
@@ -47,6 +50,7 @@ struct redlock_keeper {
 /* Starts a keeper for a list of nodes: as redlock_open, with a thread behind it. Of the options, interruptible and around_wait
  * are the keeper's own; trace is called by its thread. SYSTEM: no thread, or no descriptors. After any error there is nothing
  * to stop. */
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_keeper_start(struct redlock_keeper *keeper, const char *nodes,
                                          const struct redlock_options *options, struct redlock_mistake *mistake);
 
@@ -56,6 +60,7 @@ void redlock_kept_init(struct redlock_kept *kept);
 /* Acquires as redlock_acquire_request, and keeps as redlock_keep: for hold_ms at most (0: no limit), and not beyond the limit
  * of extensions of the request. OK: held and kept. Otherwise as redlock_acquire_request; CANCELLED also when the keeper is
  * being stopped; NO_ENTROPY ends this acquire, while the keeper goes on with what is held, and asks for random bytes again. */
+REDLOCK_MUST_CHECK
 enum redlock_status redlock_keeper_acquire(struct redlock_keeper *keeper, struct redlock_kept *kept,
                                            const struct redlock_request *request, uint32_t hold_ms);
 

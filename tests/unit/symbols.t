@@ -97,6 +97,39 @@ core_includes_freestanding_headers_only() {
 }
 
 # What lies beside the including file is its own business.
+# program_links FLAGS...: a program that takes a lock, with the library as built.
+program_links() {
+    cat >"$made/program.c" <<'END'
+#include "redlock/redlock_keeper.h"
+#ifdef WITH_KEEPER
+static struct redlock_keeper keeper;
+int main(void) { return redlock_keeper_start(&keeper, "", NULL, NULL); }
+#elif defined(WITH_CLIENT)
+static struct redlock_client client;
+int main(void) { return redlock_open(&client, "", NULL, NULL); }
+#else
+static struct redlock_lock lock;
+int main(void) { redlock_lock_init(&lock); return redlock_version()[0] == 0; }
+#endif
+END
+    # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
+    $CC -std=c11 $warnings "$@" -I. -o "$made/program" "$made/program.c" "$made/libredlock.a" -lpthread >"$made/output" 2>&1 ||
+        { cat "$made/output"; return 1; }
+}
+
+# other_layout_does_not_link NAME FLAGS...: and it is NAME that is missing.
+other_layout_does_not_link() {
+    name=$1
+    shift
+    ! program_links "$@" && grep -w "$name" "$made/output"
+}
+
+other_version_does_not_link() {
+    mkdir -p "$made/other/redlock" && cp redlock/*.h "$made/other/redlock" &&
+        sed 's/^\(#define REDLOCK_VERSION_MINOR\) .*/\1 99/' redlock/redlock.h >"$made/other/redlock/redlock.h" &&
+        other_layout_does_not_link redlock_lock_init_0_99_15_64 "-I$made/other"
+}
+
 tools_include_public_headers_only() {
     list sed -n 's/^# *include *"\(.*\/.*\)".*/\1/p' tools/*/*.[ch] &&
         sort -u "$made/list" | grep -vxE '(\.\./)*(redlock/redlock(_client|_fence|_keeper)?|resp/resp)\.h' | nothing
@@ -135,6 +168,17 @@ for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h
         fi
     done
 done
+
+check 'a program of the same layout links' program_links
+check 'a program for another number of nodes does not link' other_layout_does_not_link \
+    redlock_lock_init_0_2_3_64 -DREDLOCK_NODES_MAX=3
+check 'a program for other error texts does not link' other_layout_does_not_link \
+    redlock_lock_init_0_2_15_32 -DREDLOCK_ERROR_MAX=32
+check 'a program for another version does not link' other_version_does_not_link
+check 'a client for another number of nodes does not link' other_layout_does_not_link \
+    redlock_open_0_2_3_64 -DREDLOCK_NODES_MAX=3 -DWITH_CLIENT
+check 'a keeper for another number of nodes does not link' other_layout_does_not_link \
+    redlock_keeper_start_0_2_3_64 -DREDLOCK_NODES_MAX=3 -DWITH_KEEPER
 
 check 'net/ is the only folder that includes a POSIX header' core_includes_freestanding_headers_only
 check 'the tools include public headers only' tools_include_public_headers_only

@@ -200,7 +200,7 @@ static void release_all(uint32_t wait_ms)
 static void keep(struct place *place)
 {
     if (valid_us(place) == 0 || is_pending(place)) return;
-    (void)redlock_keep(redlock_engine(&client), &place->lock, net_below(2) == 0 ? 0 : 3000, net.now_us);
+    CHECK(redlock_keep(redlock_engine(&client), &place->lock, net_below(2) == 0 ? 0 : 3000, net.now_us) == REDLOCK_OK);
 }
 
 static void run(const struct place *place)
@@ -241,8 +241,8 @@ static void start(struct place *place)
     if (is_pending(place)) {
         redlock_cancel(redlock_engine(&client), &place->lock, now);
     } else if (valid_us(place) > 0) {
-        (void)(net_below(2) == 0 ? redlock_start_release(redlock_engine(&client), &place->lock, now)
-                                 : redlock_start_extend(redlock_engine(&client), &place->lock, 8000, now));
+        CHECK((net_below(2) == 0 ? redlock_start_release(redlock_engine(&client), &place->lock, now)
+                                 : redlock_start_extend(redlock_engine(&client), &place->lock, 8000, now)) == REDLOCK_OK);
     } else if (!place->in_use) {
         take(place);
         request.wait_ms = some_ms();

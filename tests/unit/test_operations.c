@@ -5,6 +5,28 @@
 
 enum { DOOR_TTL = 10000, ROUND_US = 2 * CLUSTER_DELAY_US, MANY = 1000 };
 
+/* ---- Versions and defaults ---- */
+
+TEST(the_numbers_of_the_version_are_those_of_its_text)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d.%d", REDLOCK_VERSION_MAJOR, REDLOCK_VERSION_MINOR, REDLOCK_VERSION_PATCH);
+    CHECK_STR(REDLOCK_VERSION, text);
+    CHECK_STR(redlock_version(), REDLOCK_VERSION);
+    CHECK_INT(REDLOCK_VERSION_NUMBER,
+              REDLOCK_VERSION_MAJOR * 10000 + REDLOCK_VERSION_MINOR * 100 + REDLOCK_VERSION_PATCH);
+}
+
+TEST(a_request_begins_as_one_attempt_without_limit_and_ticket)
+{
+    struct redlock_request request;
+    memset(&request, 0xa5, sizeof request);
+    redlock_request_init(&request);
+    CHECK(!request.resource && request.resource_size == 0 && !request.set && request.set_count == 0);
+    CHECK(request.ttl_ms == 0 && request.wait_ms == 0 && request.min_validity_ms == 0 && request.extension_limit == 0);
+    CHECK(!request.ticket && request.wall_us == 0);
+}
+
 /* ---- Small buffers: every operation with the smallest ones, byte by byte ---- */
 
 static void whole_life(struct cluster *cluster)

@@ -141,7 +141,9 @@ static void begin_keeping(struct run *run)
     session_operation(run->session, "extend");
     run->valid_until = valid_until(run, now);
     if (settings->max_hold_ms > 0) run->hold_until = now + (uint64_t)settings->max_hold_ms * 1000;
-    if (settings->max_extensions > 0) (void)redlock_keep(redlock_engine(&run->session->client), &run->session->lock, hold_ms, now);
+    if (settings->max_extensions > 0 &&
+        redlock_keep(redlock_engine(&run->session->client), &run->session->lock, hold_ms, now) != REDLOCK_OK)
+        run->valid_until = now;     /* It has ended meanwhile. */
 }
 
 /* The keeper tells when something changes; that it has extended the lock can be seen by its validity. */
