@@ -429,10 +429,21 @@ void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us,
 
 /* ---- Texts ---- */
 
+/* One object, not literals: those that a switch returns lie, with gcc, where --gc-sections cannot tell who uses them. */
+static const struct {
+#define REDLOCK_STATUS_FIELD(number, name, text) char name[sizeof text];
+    REDLOCK_STATUSES(REDLOCK_STATUS_FIELD)
+#undef REDLOCK_STATUS_FIELD
+} status_texts = {
+#define REDLOCK_STATUS_FIELD(number, name, text) text,
+    REDLOCK_STATUSES(REDLOCK_STATUS_FIELD)
+#undef REDLOCK_STATUS_FIELD
+};
+
 const char *redlock_status_text(enum redlock_status status)
 {
     switch (status) {
-#define REDLOCK_STATUS_CASE(number, name, text) case REDLOCK_##name: return (text);
+#define REDLOCK_STATUS_CASE(number, name, text) case REDLOCK_##name: return status_texts.name;
     REDLOCK_STATUSES(REDLOCK_STATUS_CASE)
 #undef REDLOCK_STATUS_CASE
     }

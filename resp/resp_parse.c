@@ -268,20 +268,36 @@ RESP_API enum resp_status resp_parse(struct resp_parser *p, const void *data, si
     return status;
 }
 
+#define RESP_TEXTS(X)                                                                           \
+    X(RESP_OK, "ok")                                                                            \
+    X(RESP_MORE, "more bytes needed")                                                           \
+    X(RESP_BAD_TYPE, "not a RESP2 type byte")                                                   \
+    X(RESP_BAD_LINE, "CR without LF, or LF without CR")                                         \
+    X(RESP_BAD_INTEGER, "malformed integer")                                                    \
+    X(RESP_BAD_LENGTH, "malformed length")                                                      \
+    X(RESP_BAD_BULK_END, "bulk string does not end with CR LF")                                 \
+    X(RESP_LINE_TOO_LONG, "line too long")                                                      \
+    X(RESP_BULK_TOO_BIG, "bulk string too big")                                                 \
+    X(RESP_TOO_MANY_ELEMENTS, "array has too many elements")                                    \
+    X(RESP_TOO_DEEP, "arrays nested too deeply")
+
+/* One object, not literals: those that a switch returns lie, with gcc, where --gc-sections cannot tell who uses them. */
+static const struct {
+#define RESP_FIELD(name, text) char of_##name[sizeof text];
+    RESP_TEXTS(RESP_FIELD)
+#undef RESP_FIELD
+} resp_texts = {
+#define RESP_FIELD(name, text) text,
+    RESP_TEXTS(RESP_FIELD)
+#undef RESP_FIELD
+};
+
 RESP_API const char *resp_status_text(enum resp_status status)
 {
     switch (status) {
-    case RESP_OK:                return "ok";
-    case RESP_MORE:              return "more bytes needed";
-    case RESP_BAD_TYPE:          return "not a RESP2 type byte";
-    case RESP_BAD_LINE:          return "CR without LF, or LF without CR";
-    case RESP_BAD_INTEGER:       return "malformed integer";
-    case RESP_BAD_LENGTH:        return "malformed length";
-    case RESP_BAD_BULK_END:      return "bulk string does not end with CR LF";
-    case RESP_LINE_TOO_LONG:     return "line too long";
-    case RESP_BULK_TOO_BIG:      return "bulk string too big";
-    case RESP_TOO_MANY_ELEMENTS: return "array has too many elements";
-    case RESP_TOO_DEEP:          return "arrays nested too deeply";
+#define RESP_CASE(name, text) case name: return resp_texts.of_##name;
+    RESP_TEXTS(RESP_CASE)
+#undef RESP_CASE
     }
     return "unknown status";
 }

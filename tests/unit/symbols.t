@@ -85,6 +85,17 @@ plain_core_has_no_keeper() {
         grep -w redlock_start_acquire "$made/list" && grep -w redlock_keep "$made/list" | nothing
 }
 
+# firmware_has_no_text PATTERN COMPILER FLAGS...: a linker that drops what is not called drops the texts of statuses with their
+# function; as literals of a table gcc would keep them. (Those of nodes clang keeps, in one section with all other literals.)
+firmware_has_no_text() {
+    text=$1 compiler=$2
+    shift 2
+    # shellcheck disable=SC2086    # The compiler may be several words.
+    $compiler -std=c11 -ffunction-sections -fdata-sections -Wl,--gc-sections -Iredlock "$@" -o "$made/firmware" \
+        tests/compilers/firmware.c redlock/unity_core.c && grep -q 'SCRIPT' "$made/firmware" &&
+        grep -a -o -E "$text" "$made/firmware" | nothing
+}
+
 # header_compiles COMPILER LANGUAGE STANDARD HEADER
 header_compiles() {
     # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
@@ -155,6 +166,16 @@ if command -v arm-none-eabi-gcc >/dev/null; then
 else
     skip 'the core on a bare Cortex-M needs four memory functions and nothing else' 'no arm-none-eabi-gcc here'
 fi
+
+for level in -Os -O2; do
+    check "firmware that asks for no text carries none, at $level" firmware_has_no_text 'held by somebody' "$CC" $level
+    if command -v arm-none-eabi-gcc >/dev/null; then
+        check "firmware for a bare Cortex-M that asks for no text carries none, at $level" \
+            firmware_has_no_text 'held by somebody|a replica' arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -ffreestanding --specs=nosys.specs $level
+    else
+        skip "firmware for a bare Cortex-M that asks for no text carries none, at $level" 'no arm-none-eabi-gcc here'
+    fi
+done
 
 for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h redlock/redlock_keeper.h resp/resp.h; do
     for standard in c99 c11 c17; do
