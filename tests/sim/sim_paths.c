@@ -162,6 +162,7 @@ static void saw_release(struct sim_world *world, const struct cluster_connection
 
 static void saw_extend(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
+    sim_rules_saw_extend(world, connection, call);
     sim_holding_saw_extend(world, connection, call, check_owner(world, connection, call));
 }
 

@@ -215,6 +215,17 @@ static void note_set(struct sim_world *world, const struct cluster_connection *c
         token->stale |= (uint8_t)(1 << connection->node);
 }
 
+/* Has the node a vote, by which the lock is acquired or extended? */
+static void check_asked(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+{
+    const unsigned c = connection->client, k = connection->node;
+    if (world->said[c][k].connection == connection->number)
+        sim_demand(world, SIM_RULE_S12_UNFIT, !world->said[c][k].is_unfit,
+                   "S12: client %u asks node %u for a vote on %s, which is no master of its own, or does not say", c, k,
+                   call->key);
+    check_guard(world, c, k, call);
+}
+
 void sim_rules_saw_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
                        struct sim_token *token)
 {
@@ -227,11 +238,14 @@ void sim_rules_saw_set(struct sim_world *world, const struct cluster_connection 
         sim_demand(world, SIM_RULE_S6_OLDER, !left || left == token,
                    "S6: client %u sends a SET of %s to node %u, where an older token of the same lock may lie", c,
                    call->key, k);
-    if (world->said[c][k].connection == connection->number)
-        sim_demand(world, SIM_RULE_S12_UNFIT, !world->said[c][k].is_unfit,
-                   "S12: client %u asks node %u for a vote on %s, which is no master of its own, or does not say", c, k,
-                   call->key);
-    check_guard(world, c, k, call);
+    check_asked(world, connection, call);
+}
+
+/* An extension needs votes as well. */
+void sim_rules_saw_extend(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+{
+    if (sim_class_is_promised(world->options.class) && !connection->client_left && !connection->ended)
+        check_asked(world, connection, call);
 }
 
 /* S9: what is held stays where it is. A token that was adopted may have been released by who had it before. */

@@ -138,6 +138,7 @@ struct sim_token *sim_find_token(struct sim_world *world, const char *text);    
 void sim_rules_saw_greeting(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call);
 void sim_rules_saw_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
                        struct sim_token *token);
+void sim_rules_saw_extend(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call);
 void sim_rules_saw_release(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
                            struct sim_token *token);
 void sim_rules_saw_won(struct sim_world *world, const struct sim_actor *actor);
