@@ -493,6 +493,39 @@ static void watch_books(struct cluster *cluster, unsigned client, unsigned index
         break_rule(cluster, "invariant: client %u, lock %u, %s", client, index, text);
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* When the engine must be awake for the lock at the latest, as the public header has it: a round lasts for a node timeout, a wait
+ * as long as it was asked for, and a lock that is kept is extended, or told of as lost, before it ends. */
+static uint64_t due_at(struct cluster *cluster, unsigned client, struct cluster_lock *lock)
+{
+    const struct redlock_round *round = redlock_last_round(&lock->lock);
+    const uint64_t round_ends_at = round->started_at + (uint64_t)cluster->config.node_timeout_ms * 1000;
+    const uint64_t now_us = cluster_client_now(cluster, client), valid_us = redlock_valid_us(&lock->lock, now_us);
+    if (redlock_lock_status(&lock->lock) == REDLOCK_PENDING)
+        return round->decided_at == 0 ? round_ends_at : later(lock->waits_until, later(round_ends_at, round->decided_at));
+    lock->is_kept = lock->is_kept && valid_us > 0 && redlock_lock_status(&lock->lock) != REDLOCK_EXTENSION_LIMIT;
+    return lock->is_kept ? now_us + valid_us : REDLOCK_NEVER;
+}
+
+/* By the alarm that the client is told of. One that waits for random bytes is not judged: nobody tells when that began. */
+static void watch_alarm(struct cluster *cluster, unsigned client, unsigned index)
+{
+    struct cluster_client *owner = &cluster->clients[client];
+    struct cluster_lock *lock = &owner->locks[index];
+    const uint64_t wakes_at = redlock_wake_at(&owner->engine);
+    if (!lock->in_use || owner->starved || redlock_entropy_wanted(&owner->engine) > 0)
+        return;
+    const uint64_t at = due_at(cluster, client, lock);
+    if (wakes_at > later(at, cluster_client_now(cluster, client)))
+        break_rule(cluster, "alarm: client %u sleeps for %llu us, and lock %u needs it in %lld us", client,
+                   (unsigned long long)(wakes_at - cluster_client_now(cluster, client)), index,
+                   (long long)(at - cluster_client_now(cluster, client)));
+}
+
 static void watch_lock(struct cluster *cluster, unsigned client, unsigned index)
 {
     struct cluster_lock *lock = &cluster->clients[client].locks[index];
@@ -539,6 +572,7 @@ static void after_call(struct cluster *cluster, unsigned c)
         return;
     for (unsigned i = 0; i < client->lock_count; i++) {
         watch_books(cluster, c, i);
+        watch_alarm(cluster, c, i);
         watch_lock(cluster, c, i);
     }
 }
@@ -908,6 +942,11 @@ enum redlock_status cluster_acquire(struct cluster *cluster, unsigned client, un
         copy.wall_us = cluster_client_wall(cluster, client);
     const enum redlock_status status =
         redlock_start_acquire(&owner->engine, &taken->lock, &copy, cluster_client_now(cluster, client));
+    if (status == REDLOCK_OK) {
+        taken->is_kept = false;
+        taken->waits_until = request->wait_ms == REDLOCK_FOREVER
+                                 ? REDLOCK_NEVER : cluster_client_now(cluster, client) + (uint64_t)request->wait_ms * 1000;
+    }
     after_call(cluster, client);
     return status;
 }
@@ -924,6 +963,8 @@ enum redlock_status cluster_keep(struct cluster *cluster, unsigned client, unsig
 {
     const enum redlock_status status = redlock_keep(
         engine_of(cluster, client), cluster_lock(cluster, client, lock), hold_ms, cluster_client_now(cluster, client));
+    if (status == REDLOCK_OK)
+        cluster->clients[client].locks[lock].is_kept = true;
     after_call(cluster, client);
     return status;
 }
@@ -996,6 +1037,8 @@ void cluster_move(struct cluster *cluster, unsigned client, unsigned to, unsigne
     else
         keep_name(target, source->resource, source->resource_size);
     target->believed_until = source->believed_until;
+    target->waits_until = source->waits_until;
+    target->is_kept = source->is_kept;
     redlock_move(&owner->engine, &target->lock, &source->lock, is_set ? (const void *)target->set : target->resource);
     memset(source, 0xDD, sizeof *source);
     source->in_use = false;

@@ -9,6 +9,7 @@
  *   - two clients never hold one resource at once (exclusion);
  *   - who holds a lock has a quorum of nodes with its token on them for as long as it believes (promise);
  *   - nothing is done to a node that a lock may not do (see model_node's breach);
+ *   - one that sleeps wakes in time for what it was asked to do (alarm);
  *   - the engine's own books agree with what is under way (see invariants.h, which alone looks inside).
  *
  * The first of these that is broken is written into cluster->broken. Promise and exclusion can be switched off by tests of
@@ -41,6 +42,8 @@ struct cluster_lock {
     unsigned set_count;                         /* 0: one resource. */
     bool in_use;
     uint64_t believed_until;        /* The end of validity that was last seen, by the client's clock. */
+    uint64_t waits_until;           /* When its last acquire has waited for as long as it may. */
+    bool is_kept;                   /* By the engine, until it says that this is over. */
 };
 
 struct cluster_client {

@@ -147,32 +147,29 @@ static bool outstanding_is_what_was_asked(const struct books *books)
     return books->lock->outstanding == books->asked_count;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* When the lock has something to do though nothing comes by the network. */
-static uint64_t due_at(const struct redlock_lock *lock)
+/* When it must have been woken though nothing comes by the network, by what it was asked for and not by the alarm that it has
+ * set: a round lasts for a node timeout, a wait as long as the caller said (a ticket is corrected at once), and that a kept lock
+ * has ended is told when it has. Debts are held against their own books, and their times by test_debts. */
+static uint64_t due_at(const struct redlock *engine, const struct redlock_lock *lock)
 {
     uint64_t at = REDLOCK_NEVER;
     switch (lock->phase) {
     case PHASE_IDLE:    break;
-    case PHASE_WAITING:
+    case PHASE_WAITING: at = later(lock->wait_until, lock->is_corrected ? lock->round.decided_at : 0); break;
     case PHASE_HUNGRY:  at = lock->retry_at; break;
-    case PHASE_HELD:    at = lock->is_kept ? earlier(lock->keep_at, lock->valid_until) : REDLOCK_NEVER; break;
-    default:            at = lock->round.deadline_at;
+    case PHASE_HELD:    at = lock->is_kept ? lock->valid_until : REDLOCK_NEVER; break;
+    default:            at = lock->round.started_at + (uint64_t)engine->config.node_timeout_ms * 1000;
     }
     if (lock->late != 0)
-        at = earlier(at, lock->debt_at);
-    return lock->owed != 0 ? earlier(at, lock->owed_until) : at;
+        at = sooner(at, lock->debt_at);
+    return lock->owed != 0 ? sooner(at, lock->owed_until) : at;
 }
 
 /* It may wake too early: then it looks at itself and goes on sleeping. That a point in time has passed is no breach: nobody
  * has called for the tick yet, which may come late. */
 static bool it_wakes_in_time(const struct books *books)
 {
-    const uint64_t at = due_at(books->lock);
+    const uint64_t at = due_at(books->engine, books->lock);
     return at == REDLOCK_NEVER || (books->lock->in_heap && books->lock->wake_at <= at);
 }
 

@@ -378,4 +378,26 @@ TEST(a_kept_lock_is_held_beyond_its_TTL)
     CHECK(cluster_valid_us(cluster, 0, 0) > 0);
 }
 
+/* The caller is made to have asked for less than the engine believes. */
+TEST(an_engine_that_sleeps_through_what_it_was_asked_for_is_found_out)
+{
+    CLUSTER_OF(3, 1, config.retry_ms = 5000);
+    RIVAL_ON_ALL("door", 60000);
+    START_ACQUIRE(0, "door", 10000, 10000);
+    RUN_MS(100);
+    cluster->clients[0].locks[0].waits_until = 0;
+    cluster_cancel(cluster, 0, 1);
+    TAP_CHECK(strstr(cluster->broken, "alarm: client 0"), "%s", cluster->broken);
+}
+
+TEST(a_kept_lock_that_nobody_wakes_for_is_found_out)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(5);
+    cluster->clients[0].locks[0].is_kept = true;
+    cluster_cancel(cluster, 0, 1);
+    TAP_CHECK(strstr(cluster->broken, "alarm: client 0"), "%s", cluster->broken);
+}
+
 TAP_MAIN

@@ -179,10 +179,34 @@ TEST(who_has_something_to_do_wakes_in_time)
     RUN_MS(5);
     CHECK_INT(cluster_keep(cluster, 0, 0, 0), REDLOCK_OK);
     CHECK(hold(cluster));
-    LOCK(0)->keep_at--;
+    const uint64_t until = LOCK(0)->valid_until;
+    LOCK(0)->valid_until = LOCK(0)->wake_at - 1;
     EXPECT_BROKEN("it_wakes_in_time");
-    LOCK(0)->keep_at++;
+    LOCK(0)->valid_until = until;
+    CHECK(hold(cluster));
     LOCK(0)->in_heap = false;
+    EXPECT_BROKEN("it_wakes_in_time");
+}
+
+TEST(a_round_wakes_within_a_node_timeout)
+{
+    CLUSTER(3);
+    STALL(1); STALL(2);
+    START_ACQUIRE(0, "door", 10000, 0);
+    RUN_MS(5);
+    CHECK(hold(cluster));
+    LOCK(0)->round.started_at--;
+    EXPECT_BROKEN("it_wakes_in_time");
+}
+
+TEST(a_wait_wakes_within_its_time)
+{
+    CLUSTER(3);
+    RIVAL_ON_ALL("door", 60000);
+    START_ACQUIRE(0, "door", 10000, 10000);
+    RUN_MS(20);
+    CHECK(hold(cluster));
+    LOCK(0)->wait_until = LOCK(0)->wake_at - 1;
     EXPECT_BROKEN("it_wakes_in_time");
 }
 
