@@ -43,7 +43,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-plain test-live programs check-symbols compilers mutants sim soak stories explore chaos interop fuzz coverage \
+.PHONY: all test test-unit test-plain test-live programs check-symbols check-floors compilers mutants sim soak stories explore chaos interop fuzz coverage \
         demo bench size amalgamation lint install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -121,6 +121,11 @@ test-live: all $(filter $(BUILD)/%,$(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 check-symbols: all
 	@tools/need prove
 	@$(RUN_TESTS) tests/unit/symbols.t
+
+# Who may know whom: the README's table of files, held against the includes and against the symbols of the objects.
+check-floors: $(call object,$(PARTS))
+	@tools/need perl nm
+	@tests/floors/check README.md '$(BUILD)/obj' $(PARTS) $(sort $(wildcard resp/*.h net/*.h redlock/*.h))
 
 # What is handed out, by every compiler that a vendor has.
 compilers:
@@ -227,7 +232,7 @@ clean:
 help:
 	@echo 'make                the library and the command, in $(BUILD)'
 	@echo 'make demo           a lock on five real servers, step by step, in half a minute'
-	@echo 'make test           all tests; also test-unit, test-plain, test-live, check-symbols'
+	@echo 'make test           all tests; also test-unit, test-plain, test-live, check-symbols, check-floors'
 	@echo 'make compilers      what is handed out, by five compilers, in all standards, without a warning; as C++; with sanitizers'
 	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'

@@ -1,8 +1,10 @@
-/* The engine: nodes and time. It hands answers to the locks that asked, tells them of connections that are lost, and wakes
- * them when their time has come. No I/O, no clock, no dice: all of that comes in by arguments. See lock.h for the locks. */
+/* The calls of redlock.h that are about nodes and time. They hand answers to the locks that asked, tell them of connections that
+ * are lost, and wake them when their time has come. No I/O, no clock, no dice: all of that comes in by arguments. */
 #include "lock.h"
 #include "queue.h"
 #include "quorum.h"
+#include "random.h"
+#include "waiter.h"
 
 #include <string.h>
 
@@ -251,18 +253,9 @@ size_t redlock_entropy_wanted(const struct redlock *r)
     return is_enough ? 0 : (size_t)REDLOCK_ENTROPY_MAX - r->entropy_size;
 }
 
-REDLOCK_WRAPS void redlock_add_entropy(struct redlock *r, const void *bytes, size_t size)
+void redlock_add_entropy(struct redlock *r, const void *bytes, size_t size)
 {
-    const uint8_t *source = (const uint8_t *)bytes;
-    size_t room = (size_t)REDLOCK_ENTROPY_MAX - r->entropy_size;
-    size_t kept = size < room ? size : room;
-
-    if (kept == 0) return;
-    memcpy(r->entropy + r->entropy_size, source, kept);
-    r->entropy_size = (uint8_t)(r->entropy_size + kept);
-    /* FNV-1a: what delays show tells no byte. */
-    for (size_t i = 0; i < kept; i++) r->dice = (r->dice ^ source[i]) * 16777619u;
-    if (r->dice == 0) r->dice = 1;
+    store_random(r, (const uint8_t *)bytes, size);
 }
 
 uint64_t redlock_wake_at(const struct redlock *r)
@@ -287,11 +280,7 @@ void redlock_tick(struct redlock *r, uint64_t now_us)
     r->now_us = now_us;
     tick_sessions(r, 0);
     while (r->heap && r->heap->wake_at <= now_us) lock_tick(r, r->heap);
-    while (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) {
-        struct redlock_lock *lock = r->hungry.first;
-        lock_begin_attempt(r, lock);
-        lock_judge(r, lock);
-    }
+    while (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) lock_feed(r, r->hungry.first);
     tick_sessions(r, r->node_count);    /* Ears that a lock has just begun to need. */
 }
 

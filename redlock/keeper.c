@@ -1,8 +1,7 @@
-/* The keeper: extends a lock that is held, again and again, until it is released, lost, or kept for long enough (S13). An
- * extension of its own is a round like any other, but quiet: the caller sees no operation under way, and is told only when
- * something changes. See lock.h. */
-#include "lock.h"
-#include "queue.h"
+#include "keeper.h"
+
+#include "extend.h"
+#include "random.h"
 
 enum {
     SPREAD = 8,             /* An extension begins up to an eighth of its interval early. */
@@ -10,16 +9,10 @@ enum {
     PAUSE_MIN_US = 1000     /* but not at once: time stands still during a tick, which would never end. */
 };
 
-static void tell(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
-{
-    lock->status = (uint8_t)status;
-    queue_add(&r->done, lock, SLOT_DONE);
-}
-
-static void end(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
+static void end_keeping(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
 {
     lock->is_kept = false;
-    tell(r, lock, status);
+    lock_tell(r, lock, status);
 }
 
 void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
@@ -30,23 +23,12 @@ void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
     lock->keep_at = lock->valid_from + (uint64_t)(interval_ms - early_ms) * 1000;
 }
 
-#ifndef REDLOCK_PLAIN
-enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us)
+void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms)
 {
-    r->now_us = now_us;
-    if (lock->phase != PHASE_HELD && lock->phase != PHASE_EXTENDING) return REDLOCK_BAD_STATE;
-    if (redlock_valid_us(lock, now_us) == 0) return REDLOCK_LOST;
+    REDLOCK_CHECK(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
     lock->is_kept = true;
-    lock->keep_until = hold_ms > 0 ? now_us + (uint64_t)hold_ms * 1000 : REDLOCK_NEVER;
+    lock->keep_until = hold_ms > 0 ? r->now_us + (uint64_t)hold_ms * 1000 : REDLOCK_NEVER;
     keeper_schedule(r, lock);
-    lock_reschedule(r, lock);
-    return REDLOCK_OK;
-}
-#endif
-
-uint64_t keeper_wake_at(const struct redlock_lock *lock)
-{
-    return is_kept(lock) ? sooner(lock->keep_at, lock->valid_until) : REDLOCK_NEVER;
 }
 
 /* S13: it is not extended beyond the time that it may be kept for. 0: what is left is as long as it may be. */
@@ -63,18 +45,18 @@ void keeper_tick(struct redlock *r, struct redlock_lock *lock)
 {
     uint32_t ttl_ms;
 
-    if (!is_kept(lock) || r->now_us < keeper_wake_at(lock)) return;
+    if (!is_kept(lock) || r->now_us < lock_keep_at(lock)) return;
     if (!lock_is_held(lock, r->now_us)) {   /* S10 */
-        end(r, lock, REDLOCK_LOST);
+        end_keeping(r, lock, REDLOCK_LOST);
         return;
     }
     ttl_ms = next_ttl_ms(lock, r->now_us);
     if (ttl_ms == 0) {
-        end(r, lock, REDLOCK_EXTENSION_LIMIT);
+        end_keeping(r, lock, REDLOCK_EXTENSION_LIMIT);
         return;
     }
     lock->is_quiet = true;
-    lock_begin_extension(r, lock, ttl_ms);
+    extend_begin(r, lock, ttl_ms);
 }
 
 /* Not too soon, or clients that fail together would fail again together; but within what is left. */
@@ -90,15 +72,19 @@ void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_
 {
     bool is_news = status != (enum redlock_status)lock->status;
 
+    REDLOCK_CHECK(is_quiet(lock) && status != REDLOCK_PENDING);
+    lock->is_quiet = false;
+    lock->round.decided_at = r->now_us;
+    lock_set_phase(lock, PHASE_HELD);
     if (status == REDLOCK_LOST) {
-        end(r, lock, REDLOCK_LOST);
+        end_keeping(r, lock, REDLOCK_LOST);
         return;
     }
     if (status == REDLOCK_OK && lock->round.ttl_ms < lock->ttl_ms) {
-        end(r, lock, REDLOCK_EXTENSION_LIMIT);      /* That was all of the time it may be kept for. */
+        end_keeping(r, lock, REDLOCK_EXTENSION_LIMIT);      /* That was all of the time it may be kept for. */
         return;
     }
     if (status == REDLOCK_OK) keeper_schedule(r, lock);
     else                      lock->keep_at = r->now_us + retry_in_us(r, lock);
-    if (is_news) tell(r, lock, status);
+    if (is_news) lock_tell(r, lock, status);
 }

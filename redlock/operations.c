@@ -1,7 +1,18 @@
-/* The calls of redlock.h that are about a lock: beginning operations, moving it about, and asking it. See lock.h. */
+/* The calls of redlock.h that are about a lock: they check what a caller may do wrong, and begin an operation. No other file
+ * calls them. */
+#include "acquire.h"
+#include "extend.h"
+#include "inspect.h"
+#include "keeper.h"
 #include "lock.h"
+#include "names.h"
+#include "outcome.h"
 #include "queue.h"
 #include "quorum.h"
+#include "release.h"
+#include "retry.h"
+#include "ticket.h"
+#include "waiter.h"
 
 #include <string.h>
 
@@ -25,40 +36,46 @@ static bool has_ended(const struct redlock_lock *lock, uint64_t now_us)
     return lock->phase == PHASE_IDLE || (was_won && !lock_is_held(lock, now_us));
 }
 
-static bool is_same(const struct redlock_name *a, const struct redlock_name *b)
+/* Makes every question that was asked for one lock that of another, or of none. */
+static void readdress(struct redlock *r, const struct redlock_lock *from, struct redlock_lock *to)
 {
-    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+    for (unsigned k = 0; k < r->node_count; k++)
+        for (unsigned i = 0; i < r->nodes[k].asked_count; i++) {
+            struct redlock_asked *asked = node_asked_at(&r->nodes[k], &r->config, i);
+            if (asked->lock == from) asked->lock = to;
+        }
 }
 
-static bool is_among(const struct redlock_name *name, const struct redlock_name *names, unsigned count)
+/* What is left of a lock that the engine does not know any more: the answers to questions about its last operation. */
+static void clear_lock(struct redlock_lock *lock)
 {
-    for (unsigned i = 0; i < count; i++)
-        if (is_same(name, &names[i])) return true;
-    return false;
+    struct redlock_lock rest;
+
+    redlock_lock_init(&rest);
+    rest.status = lock->status;
+    rest.attempt_status = lock->attempt_status;
+    rest.round = lock->round;
+    rest.yields_to = lock->yields_to;
+    memcpy(rest.token, lock->token, sizeof rest.token);
+    for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++) rest.stakes[k].holder_ms = lock->stakes[k].holder_ms;
+    *lock = rest;
 }
 
-/* In whatever order, and each once. */
-static bool is_about(const struct redlock_lock *lock, const struct redlock_name *names, unsigned count)
+static void forget_lock(struct redlock *r, struct redlock_lock *lock)
 {
-    bool same = lock->name_count == count;
-
-    for (unsigned i = 0; i < count && same; i++) same = is_among(&names_of(lock)[i], names, count);
-    return same;
+    if (lock->outstanding > 0) readdress(r, lock, NULL);
+    for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
+    lock_leave_queue(r, lock);
+    heap_set(&r->heap, lock, REDLOCK_NEVER);
+    clear_lock(lock);
 }
 
-/* A lock whose validity has ended and that was not released ends now, as its keys would be in the way. Those of an adopted one
- * stay (S17): whoever handed it over may still hold it. */
-static void retire(struct redlock *r, struct redlock_lock *lock)
+/* The last use of the lock, which has ended and was not released, is over. What was adopted stays on the nodes (S17): whoever handed
+ * it over may still hold it. */
+static void end_last_use(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->is_adopted) {
-        redlock_forget(r, lock);
-        return;
-    }
-    stake_let_go_everywhere(r, lock);
-    stake_leave_waiters(r, lock);
-    lock->valid_from = lock->valid_until = 0;
-    if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;    /* An extension of the keeper's was under way. */
-    lock_set_phase(lock, PHASE_IDLE);
+    if (lock->is_adopted) forget_lock(r, lock);
+    else                  release_retire(r, lock);
 }
 
 static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, uint32_t min_validity_ms)
@@ -71,55 +88,6 @@ static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, u
     return REDLOCK_OK;
 }
 
-/* In the order of bytes; a name that begins with another comes after it. */
-static bool comes_after(const struct redlock_name *a, const struct redlock_name *b)
-{
-    size_t common = a->size < b->size ? a->size : b->size;
-    int order = memcmp(a->bytes, b->bytes, common);
-
-    return order > 0 || (order == 0 && a->size > b->size);
-}
-
-/* In one order everywhere, whoever asks: a set has one form on the wire. */
-static void sort(struct redlock_name *set, unsigned count)
-{
-    for (unsigned i = 1; i < count; i++) {
-        struct redlock_name name = set[i];
-        unsigned at = i;
-        for (; at > 0 && comes_after(&set[at - 1], &name); at--) set[at] = set[at - 1];
-        set[at] = name;
-    }
-}
-
-static bool ends_in(const struct redlock_name *name, const char *suffix)
-{
-    size_t size = length_of(suffix, REDLOCK_RESOURCE_MAX);
-
-    return name->size >= size && memcmp((const char *)name->bytes + name->size - size, suffix, size) == 0;
-}
-
-/* Would a lock of that name overwrite what another lock keeps beside its own key? */
-static bool is_reserved(const struct redlock_name *name)
-{
-    return ends_in(name, WIRE_TICKET_SUFFIX) || ends_in(name, WIRE_WAITERS_SUFFIX);
-}
-
-static enum redlock_status check_names(const struct redlock *r, const struct redlock_name *names, unsigned count)
-{
-    enum { SET_MAX = WITH_TICKETS ? REDLOCK_SET_MAX : 1 };
-    size_t room = r->config.resource_max;
-
-    if (count < 1 || count > SET_MAX) return REDLOCK_BAD_SET;
-    for (unsigned i = 0; i < count; i++) {
-        size_t head = i > 0 ? WIRE_NAME_HEAD : 0;
-        if (!names[i].bytes || names[i].size < 1 || room < head || names[i].size > room - head) return REDLOCK_BAD_RESOURCE;
-        if (is_reserved(&names[i])) return REDLOCK_BAD_RESOURCE;
-        if (WITH_TICKETS && is_among(&names[i], names, i)) return REDLOCK_BAD_SET;
-        room -= names[i].size + head;
-    }
-    return REDLOCK_OK;
-}
-
 /* Makes the lock ready for its next operation, on the resources of a request. The names of the last one are looked at only
  * while the lock is not idle: after that they may be gone. */
 static enum redlock_status set_names(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
@@ -128,12 +96,12 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     struct redlock_name *names = request->set ? request->set : &name;
     unsigned count = request->set ? request->set_count : 1;
     bool is_idle = redlock_idle(lock);
-    enum redlock_status status = check_names(r, names, count);
+    enum redlock_status status = names_check(names, count, r->config.resource_max);
 
     if (status != REDLOCK_OK) return status;
-    if (!has_ended(lock, r->now_us) || (!is_idle && !is_about(lock, names, count))) return REDLOCK_BAD_STATE;
-    if (WITH_TICKETS) sort(names, count);
-    if (lock->phase != PHASE_IDLE) retire(r, lock);
+    if (!has_ended(lock, r->now_us) || (!is_idle && !names_are_of(lock, names, count))) return REDLOCK_BAD_STATE;
+    if (WITH_TICKETS) names_sort(names, count);
+    if (lock->phase != PHASE_IDLE) end_last_use(r, lock);
     if (is_idle) {
         lock->owed_ttl_ms = 0;
         lock->owed_until = 0;
@@ -151,25 +119,13 @@ static uint64_t wait_until(uint64_t now_us, uint32_t wait_ms)
     return wait_ms == REDLOCK_FOREVER ? REDLOCK_NEVER : now_us + (uint64_t)wait_ms * 1000;
 }
 
-/* S15: without a wall clock that is one there is no ticket; and a counter must outlive every attempt of before a restart by
- * as much as wall clocks may differ, as a node's guard does. */
-static enum redlock_status check_ticket(const struct redlock *r, const struct redlock_request *request)
-{
-    uint64_t life_min_ms = (uint64_t)request->ttl_ms + r->config.guard_ms + 2 * (uint64_t)r->config.ticket_skew_ms;
-
-    if (!request->ticket) return REDLOCK_OK;
-    if (!WITH_TICKETS || r->config.ticket_life_ms < life_min_ms) return REDLOCK_BAD_CONFIG;
-    return request->wall_us > 0 && request->wall_us <= WIRE_TICKET_MAX ? REDLOCK_OK : REDLOCK_BAD_CLOCK;
-}
-
-/* The offset of the wall clock wraps where there is none. */
-REDLOCK_WRAPS enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock *lock,
-                                                        const struct redlock_request *request, uint64_t now_us)
+enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request,
+                                          uint64_t now_us)
 {
     enum redlock_status status = check_ttl(r, request->ttl_ms, request->min_validity_ms);
 
     r->now_us = now_us;
-    if (status == REDLOCK_OK) status = check_ticket(r, request);
+    if (status == REDLOCK_OK) status = ticket_check(r, request);
     if (status == REDLOCK_OK) status = set_names(r, lock, request);
     if (status != REDLOCK_OK) return status;
     lock_start(r, lock);
@@ -178,14 +134,12 @@ REDLOCK_WRAPS enum redlock_status redlock_start_acquire(struct redlock *r, struc
     lock->extension_limit = request->extension_limit;
     lock->wait_until = wait_until(now_us, request->wait_ms);
     lock->valid_from = lock->valid_until = 0;
-    lock->has_ticket = request->ticket;
-    lock->ticket = lock->ticket_seen = 0;
-    lock->is_corrected = lock->is_ahead = lock->is_yielding = false;
-    lock->wall_offset_us = request->wall_us - now_us;
+    ticket_start(lock, request, now_us);
+    lock->is_yielding = false;
     lock->arrived_at = request->wall_us <= WIRE_TICKET_MAX && request->wait_ms > 0 ? request->wall_us : 0;
     lock->woken = 0;
-    if (lock->yields_to != waiter_hash(lock)) lock->refusals = 0;
-    if (!waiter_yield(r, lock)) lock_begin_attempt(r, lock);
+    if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
+    if (!waiter_yield(r, lock)) acquire_begin(r, lock);
     lock_judge(r, lock);
     return REDLOCK_OK;
 }
@@ -208,35 +162,18 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
     lock_start(r, lock);
     lock->is_quiet = false;
     lock->ttl_ms = ttl_ms;
-    lock_begin_extension(r, lock, ttl_ms);
+    extend_begin(r, lock, ttl_ms);
     lock_judge(r, lock);
     return REDLOCK_OK;
 }
 
-/* Puts the release to node k, or owes it. Where nothing of ours is there is nothing to remove. */
-static void ask_to_release(struct redlock *r, struct redlock_lock *lock, unsigned k)
-{
-    stake_let_go(r, lock, k);
-    if (lock->late & bit_of(k)) stake_owe(r, lock, k);
-    if (has_place(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
-    if (lock->stakes[k].state == STAKE_NONE)        round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
-    else if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
-}
-
 enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
-    bool held = lock_is_held(lock, now_us);
-
     r->now_us = now_us;
     if (lock->phase == PHASE_IDLE) return REDLOCK_LOST;
     if (lock->phase != PHASE_HELD && lock->phase != PHASE_EXTENDING) return REDLOCK_BAD_STATE;
     lock_start(r, lock);
-    lock->is_adopted = false;
-    lock->valid_until = 0;      /* Not held from now on, whatever the nodes will say. */
-    lock_set_phase(lock, PHASE_RELEASING);
-    lock_begin_round(r, lock, WIRE_RELEASE, REDLOCK_NEVER);
-    for (unsigned k = 0; k < r->node_count; k++) ask_to_release(r, lock, k);
-    if (!held) lock_finish(r, lock, PHASE_IDLE, REDLOCK_LOST);
+    release_begin(r, lock);
     lock_judge(r, lock);
     return REDLOCK_OK;
 }
@@ -252,15 +189,7 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
     status = set_names(r, lock, &what);
     if (status != REDLOCK_OK) return status;
     lock_start(r, lock);
-    lock_set_phase(lock, PHASE_INSPECTING);
-    lock_begin_round(r, lock, WIRE_GETRANGE, REDLOCK_NEVER);
-    lock->sights = sights;
-    for (unsigned k = 0; k < r->node_count; k++) {
-        sights[k] = (struct redlock_sight){ 0 };
-        if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) continue;
-        lock->told |= bit_of(k);
-        stake_want(r, lock, k, WIRE_GETRANGE);
-    }
+    inspect_begin(r, lock, sights);
     lock_judge(r, lock);
     return REDLOCK_OK;
 }
@@ -310,6 +239,18 @@ enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lo
     return adopt(r, lock, &what, token, now_us);
 }
 
+#ifndef REDLOCK_PLAIN
+enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us)
+{
+    r->now_us = now_us;
+    if (lock->phase != PHASE_HELD && lock->phase != PHASE_EXTENDING) return REDLOCK_BAD_STATE;
+    if (lock_valid_us(lock, now_us) == 0) return REDLOCK_LOST;
+    keeper_begin(r, lock, hold_ms);
+    lock_reschedule(r, lock);
+    return REDLOCK_OK;
+}
+#endif
+
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
     enum phase after = lock->phase == PHASE_EXTENDING ? PHASE_HELD : PHASE_IDLE;
@@ -322,50 +263,20 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
     }
     lock->told = 0;
     lock->sights = NULL;
-    lock_finish(r, lock, after, REDLOCK_CANCELLED);
+    outcome_set(r, lock, after, REDLOCK_CANCELLED);
     lock_reschedule(r, lock);
-}
-
-/* Makes every question that was asked for one lock that of another, or of none. */
-static void readdress(struct redlock *r, const struct redlock_lock *from, struct redlock_lock *to)
-{
-    for (unsigned k = 0; k < r->node_count; k++)
-        for (unsigned i = 0; i < r->nodes[k].asked_count; i++) {
-            struct redlock_asked *asked = node_asked_at(&r->nodes[k], &r->config, i);
-            if (asked->lock == from) asked->lock = to;
-        }
 }
 
 void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
     r->now_us = now_us;
-    for (unsigned k = 0; k < r->node_count; k++)
-        if (lock->late & bit_of(k)) stake_owe(r, lock, k);
+    stake_pay(r, lock);
     lock_reschedule(r, lock);
-}
-
-/* What is left of a lock that the engine does not know any more: the answers to questions about its last operation. */
-static void clear(struct redlock_lock *lock)
-{
-    struct redlock_lock rest;
-
-    redlock_lock_init(&rest);
-    rest.status = lock->status;
-    rest.attempt_status = lock->attempt_status;
-    rest.round = lock->round;
-    rest.yields_to = lock->yields_to;
-    memcpy(rest.token, lock->token, sizeof rest.token);
-    for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++) rest.stakes[k].holder_ms = lock->stakes[k].holder_ms;
-    *lock = rest;
 }
 
 void redlock_forget(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->outstanding > 0) readdress(r, lock, NULL);
-    for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
-    lock_leave_queue(r, lock);
-    heap_set(&r->heap, lock, REDLOCK_NEVER);
-    clear(lock);
+    forget_lock(r, lock);
 }
 
 void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource)
@@ -379,7 +290,7 @@ void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_loc
     queue_replace(lock_queue(r, to), to, SLOT_DONE);
     if (to->outstanding > 0) readdress(r, from, to);
     lock_reschedule(r, to);
-    clear(from);
+    clear_lock(from);
 }
 
 struct redlock_lock *redlock_next_done(struct redlock *r)
@@ -405,7 +316,7 @@ enum redlock_status redlock_attempt_status(const struct redlock_lock *lock)
 /* S10: computed at every question. A clock that went back is no clock: not held. */
 uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us)
 {
-    return lock_is_held(lock, now_us) && !lock->is_unconfirmed ? lock->valid_until - now_us : 0;
+    return lock_valid_us(lock, now_us);
 }
 
 bool redlock_idle(const struct redlock_lock *lock)
@@ -439,29 +350,9 @@ enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k)
     return round_vote_of(&lock->round, k);
 }
 
-/* In how many ms node k is free for us: now, when it has granted; when the holder's key is gone, when it told. What it did in
- * another round than to acquire (a release, behind which the lock waits again) says nothing about that. */
-static uint32_t free_in(const struct redlock_lock *lock, unsigned k)
-{
-    const struct redlock_round *round = &lock->round;
-
-    if (round->command == WIRE_ACQUIRE && (round->granted & bit_of(k))) return 0;
-    return (round->granted | round->refused) & bit_of(k) ? lock->stakes[k].holder_ms : REDLOCK_UNTOLD;
-}
-
 uint32_t redlock_free_in_ms(const struct redlock_lock *lock)
 {
-    unsigned quorum = quorum_of(lock->round.node_count), n = lock->round.node_count;
-    uint32_t best = REDLOCK_UNTOLD;
-
-    for (unsigned k = 0; k < n; k++) {      /* The least time by which a quorum is free. */
-        uint32_t candidate = free_in(lock, k);
-        unsigned count = 0;
-        for (unsigned j = 0; j < n; j++) count += free_in(lock, j) != REDLOCK_UNTOLD && free_in(lock, j) <= candidate;
-        if (candidate == REDLOCK_UNTOLD || count < quorum) continue;
-        if (best == REDLOCK_UNTOLD || candidate < best) best = candidate;
-    }
-    return best;
+    return retry_free_in_ms(lock);
 }
 
 uint64_t redlock_ticket(const struct redlock_lock *lock)

@@ -1,5 +1,6 @@
-/* One lock, one node: what of ours may lie there, and the next command for it. See lock.h. */
-#include "lock.h"
+#include "stake.h"
+
+#include "names.h"
 #include "queue.h"
 #include "quorum.h"
 
@@ -27,6 +28,14 @@ void stake_set(struct redlock_lock *lock, unsigned k, enum stake state)
     if (state == STAKE_OWED) lock->told &= (uint16_t)~bit_of(k);    /* A question gives way to a release. */
 }
 
+void stake_clear(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    uint8_t want = lock->stakes[k].want;
+
+    stake_set(lock, k, STAKE_NONE);
+    if (want == WIRE_RELEASE || want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
+}
+
 /* S5 */
 void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
@@ -48,6 +57,12 @@ void stake_owe_later(struct redlock *r, struct redlock_lock *lock, unsigned k)
     stake_give_up_waiting(lock, k);
 }
 
+void stake_pay(struct redlock *r, struct redlock_lock *lock)
+{
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->late & bit_of(k)) stake_owe(r, lock, k);
+}
+
 /* S4 */
 void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
@@ -67,6 +82,11 @@ void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock)
     for (unsigned k = 0; k < r->node_count; k++)
         if (has_place(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
     if (WITH_WAITERS && lock->waits) lock->owed_until = later(lock->owed_until, timeout_at(r));
+}
+
+void stake_keep_place(struct redlock_lock *lock, unsigned k)
+{
+    if (WITH_WAITERS && lock->wait_number != 0 && !lock_is_trying(lock)) lock->waits |= bit_of(k);
 }
 
 void stake_note_end(struct redlock *r, struct redlock_lock *lock)
@@ -169,4 +189,40 @@ void stake_fill_send_buffer(struct redlock *r, unsigned k)
     while (node->queue.first && node_can_ask(node, &r->config) && !w.apart)
         if (!put(r, node->queue.first, k, &w)) break;
     node_written(node, &w);
+}
+
+/* ---- Answers ---- */
+
+/* S11: within the guard a node is not even asked. */
+bool stake_may_ask(const struct redlock *r, unsigned k, bool for_ticket)
+{
+    return node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || !r->nodes[k].settled;
+}
+
+/* S8: a vote counts for the round that it was cast in, and for what that round asks: a release that tidies up behind an older
+ * attempt may go out during the next one, and says nothing about it. */
+bool stake_is_vote(const struct redlock_lock *lock, bool current, enum wire_command command)
+{
+    return current && command == (enum wire_command)lock->round.command;
+}
+
+void stake_vote(const struct answer *a)
+{
+    /* To a release, a key of another type is as good as "gone". */
+    bool is_gone = a->command == WIRE_RELEASE && a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
+    enum redlock_vote vote = a->meaning == WIRE_GRANTED            ? REDLOCK_VOTE_GRANTED
+                           : a->meaning == WIRE_REFUSED || is_gone ? REDLOCK_VOTE_REFUSED
+                                                                   : REDLOCK_VOTE_UNKNOWN;      /* S4 */
+
+    if (stake_is_vote(a->lock, a->current, a->command)) round_vote(&a->lock->round, a->k, vote);
+}
+
+/* NOSCRIPT: somebody ran SCRIPT FLUSH, or nobody has used the script there yet. */
+bool stake_send_script(struct redlock *r, const struct answer *a)
+{
+    if (a->meaning != WIRE_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->eval) return false;
+    if (a->command == WIRE_RELEASE) stake_set(a->lock, a->k, STAKE_OWED);
+    stake_want(r, a->lock, a->k, a->command);
+    a->lock->stakes[a->k].eval = true;
+    return true;
 }

@@ -33,7 +33,7 @@ void ticket_begin(struct world *w, unsigned c)
     memset(client->rivals, 0, sizeof client->rivals);
 }
 
-void ticket_propose(struct world *w, unsigned c, const struct command *command)
+void ticket_sent(struct world *w, unsigned c, const struct command *command)
 {
     struct client *client = &w->clients[c];
     bool is_known = command->ticket <= client->known;

@@ -18,7 +18,7 @@ uint64_t ticket_of(uint16_t number);
 
 /* A client begins to acquire; sends a command; has acquired. Notes in the world what is broken by that. */
 void ticket_begin(struct world *w, unsigned c);
-void ticket_propose(struct world *w, unsigned c, const struct command *command);
+void ticket_sent(struct world *w, unsigned c, const struct command *command);
 void ticket_win(struct world *w, unsigned c);
 
 /* A node executes the acquire script, with a ticket, where the key is free or not: grants, or has written into the reply why

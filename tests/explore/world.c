@@ -301,7 +301,7 @@ static bool transmit(struct world *w, unsigned c, unsigned k)
         struct command command = understand(words, w->now);
         if (link->command_count == COMMANDS_MAX) fail("more commands than the pipeline holds");
         check_restore(w, client, &command);
-        ticket_propose(w, c, &command);
+        ticket_sent(w, c, &command);
         if (!link->is_broken) link->commands[link->command_count++] = command;
         at += used;
     }

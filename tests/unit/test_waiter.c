@@ -1,5 +1,6 @@
 /* Who waits with ears: what is said to one node and its ear, byte for byte. One node is a quorum of one. */
 #include "../../redlock/lock.h"
+#include "../../redlock/names.h"
 #include "../tap.h"
 
 enum { NODE, EAR, SESSIONS, OUTPUT_MAX = 8192 };
@@ -947,10 +948,10 @@ TEST(every_name_has_a_hash_that_does_not_mean_none)
 
     redlock_lock_init(&lock);
     lock.name = (struct redlock_name){ "\xcc\x24\x31\xc4", 4 };     /* FNV-1a makes 0 of it. */
-    CHECK(waiter_hash(&lock) != 0);
+    CHECK(names_hash(&lock) != 0);
     lock.name.bytes = "door";
-    CHECK_INT(waiter_hash(&lock), waiter_hash(&lock));
-    CHECK(waiter_hash(&lock) != 1);
+    CHECK_INT(names_hash(&lock), names_hash(&lock));
+    CHECK(names_hash(&lock) != 1);
 }
 
 TAP_MAIN

@@ -1,0 +1,179 @@
+#include "acquire.h"
+
+#include "outcome.h"
+#include "queue.h"
+#include "quorum.h"
+#include "random.h"
+#include "retry.h"
+#include "ticket.h"
+
+/* ---- An attempt begins ---- */
+
+/* Puts the SET to node k, now or when what went before is settled there. */
+void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    uint8_t state = lock->stakes[k].state;
+    bool leaves_soon = state == STAKE_LEAVING || (state == STAKE_OWED && !(lock->late & bit_of(k)));
+    bool may_ask = stake_may_ask(r, k, has_ticket(lock));
+
+    REDLOCK_CHECK(lock->phase == PHASE_ACQUIRING);
+    if (state == STAKE_NONE && may_ask) stake_want(r, lock, k, WIRE_ACQUIRE);
+    else if (!leaves_soon || !may_ask)  round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+}
+
+static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
+{
+    lock_leave_queue(r, lock);
+    lock_set_phase(lock, PHASE_HUNGRY);
+    lock->retry_at = timeout_at(r);
+    queue_add(&r->hungry, lock, SLOT_DONE);
+}
+
+void acquire_starve(struct redlock *r, struct redlock_lock *lock)
+{
+    outcome_set(r, lock, PHASE_IDLE, REDLOCK_NO_ENTROPY);
+}
+
+/* A win with less validity than this counts as lost. */
+static uint64_t min_validity_us(const struct redlock_lock *lock)
+{
+    return later(1, (uint64_t)lock->min_validity_ms * 1000);
+}
+
+/* Step 1 and 2 of the algorithm: "It gets the current time", "It tries to acquire the lock in all the N instances". The time
+ * is that of the call, so from before the first byte leaves (S2). */
+void acquire_begin(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t drift = drift_us(lock->ttl_ms, r->config.drift_ppm);
+    uint64_t latest = r->now_us + validity_us(lock->ttl_ms, 0, drift) - min_validity_us(lock) + 1;
+
+    if (!ticket_propose(r, lock)) {
+        outcome_set(r, lock, PHASE_IDLE, REDLOCK_BAD_CLOCK);
+        return;
+    }
+    if (!draw_random(r, lock->token, sizeof lock->token)) {
+        wait_for_entropy(r, lock);
+        return;
+    }
+    lock_leave_queue(r, lock);
+    lock_set_phase(lock, PHASE_ACQUIRING);
+    lock->wakes = false;
+    lock->is_yielding = false;
+    lock->yields_to = 0;
+    lock_begin_round(r, lock, WIRE_ACQUIRE, latest);
+    round_set_ttl(&lock->round, lock->ttl_ms, drift);
+    lock->told = lock->taken = 0;
+    for (unsigned k = 0; k < r->node_count; k++) {
+        lock->stakes[k].holder_ms = REDLOCK_UNTOLD;
+        acquire_ask(r, lock, k);
+    }
+}
+
+/* ---- It is decided ---- */
+
+/* Nobody asks any longer how long the holder has left. */
+static void stop_asking(struct redlock *r, struct redlock_lock *lock)
+{
+    lock->told = 0;
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->stakes[k].want == WIRE_PTTL) stake_want_nothing(r, lock, k);
+}
+
+static void win_attempt(struct redlock *r, struct redlock_lock *lock)
+{
+    stop_asking(r, lock);
+    lock->valid_from = lock->round.started_at;
+    lock->valid_until = r->now_us + round_validity_us(&lock->round, r->now_us);
+    lock->is_unconfirmed = false;
+    lock->extension_count = 0;
+    lock->wakes = true;
+    /* A client woken this way keeps its long poll interval; otherwise every waiter would poll several times before its turn. */
+    if (!lock_is_woken(r, lock)) lock->refusals = 0;
+    lock->attempt_status = REDLOCK_OK;
+    outcome_set(r, lock, PHASE_HELD, REDLOCK_OK);
+}
+
+/* Step 5: "it will try to unlock all the instances (even the instances it believed it was not able to lock)" (S5).
+ *
+ * A clock behind those of others proposes too small a ticket, and is told so by nodes where the resource is free: the next
+ * attempt may come at once, since nobody is in its way: the one exception from S14, which keeps rivals from meeting again and
+ * again. Once: then somebody is. And only within the time to wait, like every other attempt but the first. */
+static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
+{
+    lock->round.decided_at = r->now_us;
+    lock->attempt_status =
+        (uint8_t)outcome_of_loss(&lock->round, round_validity_us(&lock->round, r->now_us) < min_validity_us(lock));
+    stake_let_go_everywhere(r, lock);
+    if (ticket_is_behind(r, lock)) {
+        lock->is_corrected = true;
+        lock_set_phase(lock, PHASE_WAITING);
+        lock->retry_at = r->now_us;
+    } else {
+        lock->is_corrected = false;
+        if (!retry_begin(r, lock)) lock_set_phase(lock, PHASE_SETTLING);
+    }
+}
+
+void acquire_judge_settling(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock->told != 0 && !lock_is_overdue(r, lock)) return;
+    stop_asking(r, lock);
+    outcome_set(r, lock, PHASE_IDLE, lock->wait_until == 0 ? (enum redlock_status)lock->attempt_status : REDLOCK_TIMEOUT);
+}
+
+void acquire_judge(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock_is_overdue(r, lock)) round_close(&lock->round);
+    switch (round_verdict(&lock->round, r->now_us, min_validity_us(lock))) {
+    case VERDICT_PENDING: return;
+    case VERDICT_WON:     win_attempt(r, lock); return;
+    case VERDICT_LOST:    lose_attempt(r, lock);
+    }
+    if (lock->phase == PHASE_SETTLING) acquire_judge_settling(r, lock);
+}
+
+/* ---- Answers ---- */
+
+/* Asks how long the holder has left; a script has said it with its refusal, and the largest ticket as well (S15). */
+static void learn_from_refusal(struct redlock *r, const struct answer *a)
+{
+    struct redlock_lock *lock = a->lock;
+    uint64_t counter;
+    int64_t pttl;
+
+    if (WITH_TICKETS && a->scripted && wire_read_refusal(a->reply, &counter, &pttl)) {
+        ticket_seen(lock, counter);
+        lock->stakes[a->k].holder_ms = retry_ms_of(pttl);
+        if (pttl != -2) lock->taken |= bit_of(a->k);
+    } else if (lock->phase != PHASE_WAITING) {
+        lock->told |= bit_of(a->k);
+        stake_want(r, lock, a->k, WIRE_PTTL);
+    }
+}
+
+/* A refusal proves that nothing of ours is there: no release is needed. One that has been sent already is still answered, and
+ * only then the lock lines up. */
+void acquire_answer(struct redlock *r, const struct answer *a)
+{
+    struct redlock_lock *lock = a->lock;
+    uint8_t state = lock->stakes[a->k].state;
+    bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_SETTLING;
+    bool is_open = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_HELD;     /* Every extra node may be the one that counts. */
+
+    if (a->current && is_open && stake_send_script(r, a)) {
+        stake_set(lock, a->k, STAKE_NONE);
+        return;
+    }
+    stake_vote(a);
+    if (a->current && a->trouble == REDLOCK_TROUBLE_AHEAD) ticket_found_ahead(lock);
+    if (a->meaning != WIRE_REFUSED) return;
+    if (state == STAKE_PLACED || state == STAKE_OWED) stake_clear(r, lock, a->k);
+    if (a->current && is_wanted) learn_from_refusal(r, a);
+}
+
+void acquire_answer_pttl(const struct answer *a)
+{
+    if (!a->current) return;
+    a->lock->told &= (uint16_t)~bit_of(a->k);
+    if (a->meaning == WIRE_GRANTED) a->lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
+}

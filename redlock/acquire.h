@@ -1,0 +1,24 @@
+/* To acquire: attempt after attempt, each a round of SETs (or of the script), until one is won, or time runs out. */
+#ifndef REDLOCK_ACQUIRE_H
+#define REDLOCK_ACQUIRE_H
+
+#include "stake.h"
+
+/* Begins an attempt, or waits for random bytes. */
+REDLOCK_PRIVATE void acquire_begin(struct redlock *r, struct redlock_lock *lock);
+
+/* Node k, which is asked by the attempt under way, has nothing of an older one any longer: now it can be asked. */
+REDLOCK_PRIVATE void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k);
+
+/* Is the attempt decided? Is the question behind the last one answered, how long the holder has left? */
+REDLOCK_PRIVATE void acquire_judge(struct redlock *r, struct redlock_lock *lock);
+REDLOCK_PRIVATE void acquire_judge_settling(struct redlock *r, struct redlock_lock *lock);
+
+/* An answer to ACQUIRE, and to PTTL behind a refusal. */
+REDLOCK_PRIVATE void acquire_answer(struct redlock *r, const struct answer *a);
+REDLOCK_PRIVATE void acquire_answer_pttl(const struct answer *a);
+
+/* The time to wait for random bytes is over. */
+REDLOCK_PRIVATE void acquire_starve(struct redlock *r, struct redlock_lock *lock);
+
+#endif

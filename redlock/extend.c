@@ -1,0 +1,90 @@
+#include "extend.h"
+
+#include "outcome.h"
+#include "quorum.h"
+
+void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
+{
+    REDLOCK_CHECK(lock_is_held(lock, r->now_us));
+    if (lock->phase != PHASE_EXTENDING) lock_set_phase(lock, PHASE_EXTENDING);
+    lock_begin_round(r, lock, WIRE_EXTEND, lock->valid_until);
+    round_set_ttl(&lock->round, ttl_ms, drift_us(ttl_ms, r->config.drift_ppm));
+    for (unsigned k = 0; k < r->node_count; k++) {
+        if (lock->stakes[k].state == STAKE_PLACED && stake_may_ask(r, k, false)) {
+            stake_want(r, lock, k, WIRE_EXTEND);
+        } else {    /* What may lie there is part of the old promise: it stays. */
+            if (lock->stakes[k].want != WIRE_RELEASE) stake_want_nothing(r, lock, k);
+            round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+        }
+    }
+}
+
+/* A node that has lost the key, or never had it, gets it while a quorum has just confirmed the lock: by SET NX with the same
+ * token, within the old validity, and without a vote in this round. So at no time has a rival, and the next extension has one
+ * node more to count on. If a quorum has lost the key we restore nothing: somebody may have deleted it on purpose. */
+static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    enum redlock_vote vote = round_vote_of(&lock->round, k);
+    uint8_t state = lock->stakes[k].state;
+    bool is_missing = (vote == REDLOCK_VOTE_REFUSED && state == STAKE_PLACED) ||
+                      (vote == REDLOCK_VOTE_NOT_ASKED && state == STAKE_NONE);
+
+    if (is_missing && !lock_is_overdue(r, lock) && stake_may_ask(r, k, has_ticket(lock))) stake_want(r, lock, k, WIRE_RESTORE);
+}
+
+/* What was promised before stands in any case: no key was shortened (S7). An adopted lock had no promise. */
+static enum redlock_status lose_extension(struct redlock *r, struct redlock_lock *lock, bool ended)
+{
+    const struct redlock_round *round = &lock->round;
+
+    if (lock->is_unconfirmed) lock->valid_until = 0;
+    lock->round.deadline_at = r->now_us;    /* Nothing is sent for it any longer, even if the acquire began just now. */
+    return ended ? REDLOCK_LOST : outcome_of_loss(round, round_validity_us(round, r->now_us) == 0);
+}
+
+/* Nodes that could not be asked yet when it is won are asked nevertheless. */
+static enum redlock_status win_extension(struct redlock *r, struct redlock_lock *lock)
+{
+    const struct redlock_round *round = &lock->round;
+
+    if (lock->is_unconfirmed) lock->valid_until = 0;    /* Nobody had promised that. */
+    lock->is_unconfirmed = false;
+    lock->valid_from = round->started_at;
+    lock->valid_until = later(lock->valid_until, r->now_us + round_validity_us(round, r->now_us));
+    lock->extension_count++;
+    for (unsigned k = 0; k < r->node_count; k++) restore_key(r, lock, k);
+    return REDLOCK_OK;
+}
+
+/* S9: counts only when a quorum confirms it before the old validity ends, and runs from the extension's start. */
+enum redlock_status extend_judge(struct redlock *r, struct redlock_lock *lock)
+{
+    bool ended = r->now_us >= lock->valid_until || r->now_us < lock->valid_from;
+    enum verdict verdict;
+
+    REDLOCK_CHECK(lock->phase == PHASE_EXTENDING);
+    if (lock_is_overdue(r, lock)) round_close(&lock->round);
+    verdict = ended ? VERDICT_LOST : round_verdict(&lock->round, r->now_us, 0);
+    if (verdict == VERDICT_PENDING) return REDLOCK_PENDING;
+    return verdict == VERDICT_WON ? win_extension(r, lock) : lose_extension(r, lock, ended);
+}
+
+void extend_answer(struct redlock *r, const struct answer *a)
+{
+    struct redlock_lock *lock = a->lock;
+    bool is_open = a->current && lock->phase == PHASE_EXTENDING;
+    bool is_won = a->current && lock->phase == PHASE_HELD && lock->valid_from == lock->round.started_at;
+    bool is_in_time = is_won && !lock_is_overdue(r, lock);      /* Every extra node that holds the key is one more that may fail. */
+
+    if ((is_open || is_in_time) && stake_send_script(r, a)) return;
+    stake_vote(a);
+    if (is_won) restore_key(r, lock, a->k);
+}
+
+/* What was set again is there, or is not: both are known by the next extension. An error says nothing. */
+void extend_answer_restore(struct redlock *r, const struct answer *a)
+{
+    bool is_open = a->lock->phase == PHASE_HELD && a->lock->stakes[a->k].state == STAKE_PLACED && !lock_is_overdue(r, a->lock);
+
+    if (is_open) (void)stake_send_script(r, a);
+}

@@ -1,0 +1,60 @@
+#include "inspect.h"
+
+#include "outcome.h"
+#include "retry.h"
+
+#include <string.h>
+
+void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_sight *sights)
+{
+    lock_set_phase(lock, PHASE_INSPECTING);
+    lock_begin_round(r, lock, WIRE_GETRANGE, REDLOCK_NEVER);
+    lock->sights = sights;
+    for (unsigned k = 0; k < r->node_count; k++) {
+        sights[k] = (struct redlock_sight){ 0 };
+        if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) continue;
+        lock->told |= bit_of(k);
+        stake_want(r, lock, k, WIRE_GETRANGE);
+    }
+}
+
+void inspect_judge(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock->told != 0 && !lock_is_overdue(r, lock)) return;
+    for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
+    lock->told = 0;
+    lock->sights = NULL;
+    outcome_set(r, lock, PHASE_IDLE, REDLOCK_OK);
+}
+
+static void see_value(struct redlock_sight *sight, const struct answer *a)
+{
+    bool is_longer = a->reply->text_size > REDLOCK_TOKEN_TEXT;      /* By one byte, or by more where the node is no Redis. */
+    size_t size = is_longer ? REDLOCK_TOKEN_TEXT : a->reply->text_size;
+
+    sight->is_string = a->trouble != REDLOCK_TROUBLE_WRONGTYPE;
+    sight->is_readable = a->meaning == WIRE_GRANTED;
+    if (!sight->is_readable) return;
+    memcpy(sight->value, a->reply->text, size);
+    sight->value[size] = '\0';
+    sight->value_size = (uint32_t)size + is_longer;
+}
+
+static void see_ttl(struct redlock_sight *sight, const struct answer *a)
+{
+    sight->seen = a->meaning == WIRE_GRANTED;
+    sight->exists = sight->seen && a->reply->integer != -2;
+    sight->has_ttl = sight->exists && a->reply->integer != -1;
+    sight->ttl_ms = sight->has_ttl ? retry_ms_of(a->reply->integer) : 0;
+}
+
+void inspect_answer(const struct answer *a)
+{
+    struct redlock_lock *lock = a->lock;
+
+    if (!a->current) return;
+    if (a->command == WIRE_PTTL) lock->told &= (uint16_t)~bit_of(a->k);
+    if (!lock->sights) return;
+    if (a->command == WIRE_PTTL) see_ttl(&lock->sights[a->k], a);
+    else                         see_value(&lock->sights[a->k], a);
+}

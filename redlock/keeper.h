@@ -1,0 +1,21 @@
+/* The keeper: extends a lock that is held, again and again, until it is released, lost, or kept for long enough (S13). An
+ * extension of its own is a round like any other, but quiet: the caller sees no operation under way, and is told only when
+ * something changes. */
+#ifndef REDLOCK_KEEPING_H
+#define REDLOCK_KEEPING_H
+
+#include "lock_state.h"
+
+/* From now on it is kept, for hold_ms (0: no limit). */
+REDLOCK_PRIVATE void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms);
+
+/* The keeper's next extension, after one that has just begun the lock's validity. */
+REDLOCK_PRIVATE void keeper_schedule(struct redlock *r, struct redlock_lock *lock);
+
+/* Its time may have come. */
+REDLOCK_PRIVATE void keeper_tick(struct redlock *r, struct redlock_lock *lock);
+
+/* An extension that the keeper began has ended. */
+REDLOCK_PRIVATE void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_status status);
+
+#endif

@@ -1,0 +1,99 @@
+#include "lock_state.h"
+
+#include "queue.h"
+#include "quorum.h"
+
+void lock_set_phase(struct redlock_lock *lock, enum phase phase)
+{
+    static const uint16_t may_follow[] = {   /* Of each phase: the set of those that may come next. */
+        [PHASE_IDLE] = 1 << PHASE_WAITING | 1 << PHASE_HUNGRY | 1 << PHASE_ACQUIRING | 1 << PHASE_HELD | 1 << PHASE_INSPECTING,
+        [PHASE_WAITING] = 1 << PHASE_IDLE | 1 << PHASE_HUNGRY | 1 << PHASE_ACQUIRING,
+        [PHASE_HUNGRY] = 1 << PHASE_IDLE | 1 << PHASE_ACQUIRING,
+        [PHASE_ACQUIRING] = 1 << PHASE_IDLE | 1 << PHASE_WAITING | 1 << PHASE_SETTLING | 1 << PHASE_HELD,
+        [PHASE_SETTLING] = 1 << PHASE_IDLE,
+        [PHASE_HELD] = 1 << PHASE_IDLE | 1 << PHASE_EXTENDING | 1 << PHASE_RELEASING,
+        [PHASE_EXTENDING] = 1 << PHASE_HELD | 1 << PHASE_RELEASING | 1 << PHASE_IDLE,
+        [PHASE_RELEASING] = 1 << PHASE_IDLE,
+        [PHASE_INSPECTING] = 1 << PHASE_IDLE,
+    };
+
+    REDLOCK_CHECK(may_follow[lock->phase] >> phase & 1);
+    lock->phase = (uint8_t)phase;
+    if (phase != PHASE_HELD && phase != PHASE_EXTENDING) lock->is_kept = lock->is_quiet = false;
+}
+
+bool lock_is_in_round(const struct redlock_lock *lock)
+{
+    return lock->phase != PHASE_IDLE && lock->phase != PHASE_WAITING && lock->phase != PHASE_HUNGRY && lock->phase != PHASE_HELD;
+}
+
+bool lock_is_trying(const struct redlock_lock *lock)
+{
+    return lock->phase == PHASE_WAITING || lock->phase == PHASE_HUNGRY || lock->phase == PHASE_ACQUIRING;
+}
+
+bool lock_is_overdue(const struct redlock *r, const struct redlock_lock *lock)
+{
+    return r->now_us >= lock->round.deadline_at;
+}
+
+/* S10: by the clock, at every question. */
+bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us)
+{
+    return now_us >= lock->valid_from && now_us < lock->valid_until;
+}
+
+uint64_t lock_valid_us(const struct redlock_lock *lock, uint64_t now_us)
+{
+    return lock_is_held(lock, now_us) && !lock->is_unconfirmed ? lock->valid_until - now_us : 0;
+}
+
+bool lock_is_woken(const struct redlock *r, const struct redlock_lock *lock)
+{
+    return WITH_WAITERS && round_count(lock->woken) >= quorum_of(r->node_count);
+}
+
+uint64_t lock_keep_at(const struct redlock_lock *lock)
+{
+    return is_kept(lock) ? sooner(lock->keep_at, lock->valid_until) : REDLOCK_NEVER;
+}
+
+struct redlock_queue *lock_queue(struct redlock *r, const struct redlock_lock *lock)
+{
+    return lock->phase == PHASE_WAITING ? &r->waiting : lock->phase == PHASE_HUNGRY ? &r->hungry : &r->done;
+}
+
+void lock_leave_queue(struct redlock *r, struct redlock_lock *lock)
+{
+    queue_remove(lock_queue(r, lock), lock, SLOT_DONE);
+}
+
+void lock_start(struct redlock *r, struct redlock_lock *lock)
+{
+    queue_remove(&r->done, lock, SLOT_DONE);
+    lock->status = REDLOCK_PENDING;
+}
+
+void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint64_t latest)
+{
+    round_begin(&lock->round, command, r->node_count, r->now_us, sooner(timeout_at(r), latest));
+}
+
+void lock_reschedule(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t at = REDLOCK_NEVER;
+
+    if (lock->phase == PHASE_WAITING || lock->phase == PHASE_HUNGRY) at = lock->retry_at;
+    if (lock->phase == PHASE_HELD) at = lock_keep_at(lock);
+    if (lock_is_in_round(lock)) at = lock->round.deadline_at;
+    if (lock->late) at = sooner(at, lock->debt_at);
+    if (lock->owed) at = sooner(at, lock->owed_until);
+    heap_set(&r->heap, lock, at);
+}
+
+void lock_tell(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
+{
+    REDLOCK_CHECK(status != REDLOCK_PENDING);
+    lock->status = (uint8_t)status;
+    queue_add(&r->done, lock, SLOT_DONE);
+}

@@ -1,0 +1,117 @@
+/* The state of one lock: its phase, what of it may lie on each node, and when it must be looked at again. The words that all
+ * operations share. Knows no command and no answer.
+ *
+ * For each lock and node there is a stake: what of ours may lie there, and the one command that is to be sent next.
+ *
+ *     STAKE_NONE --SET sent--> STAKE_PLACED --to be released--> STAKE_OWED --sent--> STAKE_LEAVING --answered--> STAKE_NONE
+ *
+ * A SET goes to a node only from STAKE_NONE, so that of one lock never more than one token is anywhere on one node; the
+ * stake remembers which (S6). What breaks on the way (connection, error) falls back to STAKE_OWED: a debt (S5). */
+#ifndef REDLOCK_LOCK_STATE_H
+#define REDLOCK_LOCK_STATE_H
+
+#include "private.h"
+#include "redlock.h"
+#include "round.h"
+#include "wire.h"
+
+enum stake {
+    STAKE_NONE,         /* Nothing of ours is there. */
+    STAKE_PLACED,       /* A SET was sent: our token may be there, granted or not yet known. */
+    STAKE_OWED,         /* It is to be released. */
+    STAKE_LEAVING       /* The release is on its way. */
+};
+
+enum phase {
+    PHASE_IDLE,         /* Nothing is under way; something may be owed. */
+    PHASE_WAITING,      /* For the next attempt at retry_at, or for a wake-up. */
+    PHASE_HUNGRY,       /* For random bytes, until retry_at. */
+    PHASE_ACQUIRING,
+    PHASE_SETTLING,     /* The last attempt is lost; nodes are asked how long the holder has left. */
+    PHASE_HELD,         /* Won. Whether it is still held only the clock tells (S10). */
+    PHASE_EXTENDING,
+    PHASE_RELEASING,
+    PHASE_INSPECTING
+};
+
+enum { SLOT_DONE = REDLOCK_NODES_MAX };     /* The link for a queue that is of no node: hungry, waiting, or else done. */
+
+static inline uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* When a round that begins now ends at the latest. */
+static inline uint64_t timeout_at(const struct redlock *r)
+{
+    return r->now_us + (uint64_t)r->config.node_timeout_ms * 1000;
+}
+
+/* Does a TTL go out with it? */
+static inline bool is_with_ttl(enum wire_command command)
+{
+    return command == WIRE_ACQUIRE || command == WIRE_RESTORE || command == WIRE_EXTEND;
+}
+
+static inline bool has_ticket(const struct redlock_lock *lock)
+{
+    return WITH_TICKETS && lock->has_ticket;
+}
+
+/* Has it a place among the waiters of node k? */
+static inline bool has_place(const struct redlock_lock *lock, unsigned k)
+{
+    return WITH_WAITERS && (lock->waits & bit_of(k));
+}
+
+/* Does the keeper extend it, and is it at that now? */
+static inline bool is_kept(const struct redlock_lock *lock)
+{
+    return WITH_KEEPER && lock->is_kept;
+}
+
+static inline bool is_quiet(const struct redlock_lock *lock)
+{
+    return WITH_KEEPER && lock->is_quiet;
+}
+
+/* The only one that changes the phase. */
+REDLOCK_PRIVATE void lock_set_phase(struct redlock_lock *lock, enum phase phase);
+REDLOCK_PRIVATE bool lock_is_in_round(const struct redlock_lock *lock);
+/* To be acquired: it has lost no more than single attempts. */
+REDLOCK_PRIVATE bool lock_is_trying(const struct redlock_lock *lock);
+/* Is the time of its round over? */
+REDLOCK_PRIVATE bool lock_is_overdue(const struct redlock *r, const struct redlock_lock *lock);
+
+/* Held, or adopted and perhaps held. And for how long; 0: it is not, or nobody has confirmed it (S10). */
+REDLOCK_PRIVATE bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us);
+REDLOCK_PRIVATE uint64_t lock_valid_us(const struct redlock_lock *lock, uint64_t now_us);
+
+/* Has a quorum said that its turn has come? */
+REDLOCK_PRIVATE bool lock_is_woken(const struct redlock *r, const struct redlock_lock *lock);
+
+/* When the keeper has something to do for it. */
+REDLOCK_PRIVATE uint64_t lock_keep_at(const struct redlock_lock *lock);
+
+/* Which of the three queues by SLOT_DONE is for locks in its phase; to be taken out of it before the phase changes. */
+REDLOCK_PRIVATE struct redlock_queue *lock_queue(struct redlock *r, const struct redlock_lock *lock);
+REDLOCK_PRIVATE void lock_leave_queue(struct redlock *r, struct redlock_lock *lock);
+
+/* Begins an operation. A status that nobody has fetched is forgotten. */
+REDLOCK_PRIVATE void lock_start(struct redlock *r, struct redlock_lock *lock);
+
+/* Begins a round about a command, which ends with the node timeout or at latest, whichever comes first. */
+REDLOCK_PRIVATE void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint64_t latest);
+
+/* After whatever may change when the lock must be looked at again: puts it into the heap for that time. */
+REDLOCK_PRIVATE void lock_reschedule(struct redlock *r, struct redlock_lock *lock);
+
+/* Tells the caller of a status, by redlock_next_done. */
+REDLOCK_PRIVATE void lock_tell(struct redlock *r, struct redlock_lock *lock, enum redlock_status status);
+
+#endif

@@ -1,0 +1,39 @@
+#include "random.h"
+
+#include <string.h>
+
+/* xorshift32 (Marsaglia 2003): its state is never 0. */
+REDLOCK_WRAPS uint32_t throw_dice(struct redlock *r, uint32_t range)
+{
+    uint32_t x = r->dice;
+
+    REDLOCK_CHECK(x != 0);
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    r->dice = x;
+    return (uint32_t)((uint64_t)x * range >> 32);
+}
+
+/* S6: what is given away is overwritten. */
+bool draw_random(struct redlock *r, uint8_t *bytes, size_t size)
+{
+    if (r->entropy_size < size) return false;
+    r->entropy_size = (uint8_t)(r->entropy_size - size);
+    memcpy(bytes, r->entropy + r->entropy_size, size);
+    memset(r->entropy + r->entropy_size, 0, size);
+    return true;
+}
+
+REDLOCK_WRAPS void store_random(struct redlock *r, const uint8_t *bytes, size_t size)
+{
+    size_t room = (size_t)REDLOCK_ENTROPY_MAX - r->entropy_size;
+    size_t kept = size < room ? size : room;
+
+    if (kept == 0) return;
+    memcpy(r->entropy + r->entropy_size, bytes, kept);
+    r->entropy_size = (uint8_t)(r->entropy_size + kept);
+    /* FNV-1a: what delays show tells no byte. */
+    for (size_t i = 0; i < kept; i++) r->dice = (r->dice ^ bytes[i]) * 16777619u;
+    if (r->dice == 0) r->dice = 1;
+}

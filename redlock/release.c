@@ -1,0 +1,68 @@
+#include "release.h"
+
+#include "names.h"
+#include "outcome.h"
+#include "quorum.h"
+
+/* Puts the release to node k, or owes it. Where nothing of ours is there is nothing to remove. */
+static void ask_to_release(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    stake_let_go(r, lock, k);
+    if (lock->late & bit_of(k)) stake_owe(r, lock, k);
+    if (has_place(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
+    if (lock->stakes[k].state == STAKE_NONE)        round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
+    else if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
+}
+
+void release_begin(struct redlock *r, struct redlock_lock *lock)
+{
+    bool held = lock_is_held(lock, r->now_us);
+
+    lock->is_adopted = false;
+    lock->valid_until = 0;      /* Not held from now on, whatever the nodes will say. */
+    lock_set_phase(lock, PHASE_RELEASING);
+    lock_begin_round(r, lock, WIRE_RELEASE, REDLOCK_NEVER);
+    for (unsigned k = 0; k < r->node_count; k++) ask_to_release(r, lock, k);
+    if (!held) outcome_set(r, lock, PHASE_IDLE, REDLOCK_LOST);
+}
+
+/* A quorum that confirms is enough; else all are waited for that can answer. What did not is owed. */
+void release_judge(struct redlock *r, struct redlock_lock *lock)
+{
+    const struct redlock_round *round = &lock->round;
+    unsigned quorum = quorum_of(round->node_count);
+    bool confirmed = round_count(round->granted) >= quorum;
+
+    if (!confirmed && round_pending(round) > 0 && !lock_is_overdue(r, lock)) return;
+    outcome_set(r, lock, PHASE_IDLE, !confirmed && round_count(round->refused) >= quorum ? REDLOCK_LOST : REDLOCK_OK);
+}
+
+/* "Gone" is the end of it, unless the SET may still be on its way on a connection that broke: then once more, later. So it is
+ * with a key that was there, if it may have been that of another SET. An error leaves it owed, but for a key of another type,
+ * which is not ours. */
+void release_answer(struct redlock *r, const struct answer *a)
+{
+    struct redlock_lock *lock = a->lock;
+    struct redlock_stake *stake = &lock->stakes[a->k];
+    bool is_gone = a->meaning == WIRE_REFUSED || a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
+    bool is_settled = (is_gone && stake->strays == 0) || (a->meaning == WIRE_GRANTED && stake->strays < 2);
+
+    REDLOCK_CHECK(stake->state == STAKE_LEAVING);
+    if (a->meaning == WIRE_ERROR && !is_gone) stake_keep_place(lock, a->k);
+    if (stake_send_script(r, a)) return;
+    stake_vote(a);
+    if (a->meaning == WIRE_GRANTED && a->reply->integer == 2) lock->yields_to = names_hash(lock);
+    if (is_settled) stake_clear(r, lock, a->k);
+    else            stake_owe_later(r, lock, a->k);
+    if (is_gone || is_settled)           stake->strays = 0;
+    else if (a->meaning == WIRE_GRANTED) stake->strays = 1;
+}
+
+void release_retire(struct redlock *r, struct redlock_lock *lock)
+{
+    stake_let_go_everywhere(r, lock);
+    stake_leave_waiters(r, lock);
+    lock->valid_from = lock->valid_until = 0;
+    if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;    /* An extension of the keeper's was under way. */
+    lock_set_phase(lock, PHASE_IDLE);
+}

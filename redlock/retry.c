@@ -1,0 +1,91 @@
+#include "retry.h"
+
+#include "queue.h"
+#include "quorum.h"
+#include "random.h"
+
+enum {
+    PATIENCE_MAX = 5,       /* So often is the pause doubled at most. */
+    LATER_MS = 2            /* A quorum is free first, and all nodes so much later: they were set within one round. */
+};
+
+uint32_t retry_ms_of(int64_t pttl)
+{
+    if (pttl == -1) return REDLOCK_FOREVER;     /* No TTL. */
+    if (pttl < 0)   return 0;                   /* No key any more. */
+    return pttl < REDLOCK_UNTOLD ? (uint32_t)pttl : REDLOCK_UNTOLD - 1;
+}
+
+uint64_t retry_pause_us(struct redlock *r, unsigned doublings)
+{
+    uint32_t retry_us = r->config.retry_ms * 1000;
+
+    while (doublings > 0 && r->config.retry_ms << doublings > WIRE_WAITERS_LIFE_MS / 2) doublings--;
+    return ((uint64_t)(retry_us / 2) + throw_dice(r, retry_us)) << doublings;
+}
+
+uint64_t retry_round_us(const struct redlock_lock *lock)
+{
+    return lock->round.decided_at - lock->round.started_at;
+}
+
+void retry_wait(struct redlock *r, struct redlock_lock *lock)
+{
+    lock_set_phase(lock, PHASE_WAITING);
+    queue_add(&r->waiting, lock, SLOT_DONE);
+    lock->woken = 0;
+}
+
+/* S14: at least as long as the round took, and a random time beyond; the last attempt comes when the time to wait ends. A client
+ * that will be woken, having places on a quorum, looks ever more rarely by itself. */
+REDLOCK_WRAPS bool retry_begin(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t earliest = r->now_us + (r->now_us - lock->round.started_at);
+    bool has_places = WITH_WAITERS && round_count(lock->waits) >= quorum_of(r->node_count);
+    uint64_t pause = retry_pause_us(r, has_places ? lock->refusals : 0);
+
+    if (earliest >= lock->wait_until) return false;
+    if (lock->refusals < PATIENCE_MAX) lock->refusals++;
+    lock->retry_at = sooner(earliest + pause, lock->wait_until);
+    retry_wait(r, lock);
+    return true;
+}
+
+void retry_hurry(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t earliest = lock->round.decided_at + retry_round_us(lock);
+    uint32_t free_in_ms = retry_free_in_ms(lock);
+
+    if (lock_is_woken(r, lock)) {
+        lock->retry_at = sooner(lock->retry_at, later(earliest, r->now_us));
+    } else if (free_in_ms < REDLOCK_UNTOLD) {   /* All waiting clients are told the same time: they must not come at once. */
+        uint64_t expiry = r->now_us + ((uint64_t)free_in_ms + LATER_MS) * 1000 + throw_dice(r, r->config.retry_ms * 1000);
+        lock->retry_at = sooner(lock->retry_at, later(earliest, expiry));
+    }
+}
+
+/* In how many ms node k is free for us: now, when it has granted; when the holder's key is gone, when it told. What it did in
+ * another round than to acquire (a release, behind which the lock waits again) says nothing about that. */
+static uint32_t free_in(const struct redlock_lock *lock, unsigned k)
+{
+    const struct redlock_round *round = &lock->round;
+
+    if (round->command == WIRE_ACQUIRE && (round->granted & bit_of(k))) return 0;
+    return (round->granted | round->refused) & bit_of(k) ? lock->stakes[k].holder_ms : REDLOCK_UNTOLD;
+}
+
+/* The least time by which a quorum is free. */
+uint32_t retry_free_in_ms(const struct redlock_lock *lock)
+{
+    unsigned quorum = quorum_of(lock->round.node_count), n = lock->round.node_count;
+    uint32_t best = REDLOCK_UNTOLD;
+
+    for (unsigned k = 0; k < n; k++) {
+        uint32_t candidate = free_in(lock, k);
+        unsigned count = 0;
+        for (unsigned j = 0; j < n; j++) count += free_in(lock, j) != REDLOCK_UNTOLD && free_in(lock, j) <= candidate;
+        if (candidate == REDLOCK_UNTOLD || count < quorum) continue;
+        if (best == REDLOCK_UNTOLD || candidate < best) best = candidate;
+    }
+    return best;
+}

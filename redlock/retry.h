@@ -1,0 +1,29 @@
+/* Between two attempts to acquire (S14): when the next one begins. Knows no waiters' places, only what is said of them. */
+#ifndef REDLOCK_RETRY_H
+#define REDLOCK_RETRY_H
+
+#include "lock_state.h"
+
+/* After a lost attempt: the lock waits for the next one. False: there is no time for one. */
+REDLOCK_PRIVATE bool retry_begin(struct redlock *r, struct redlock_lock *lock);
+
+/* The lock waits until retry_at, which has been set. */
+REDLOCK_PRIVATE void retry_wait(struct redlock *r, struct redlock_lock *lock);
+
+/* A random time, doubled so often, but not beyond the life of places among the waiters. */
+REDLOCK_PRIVATE uint64_t retry_pause_us(struct redlock *r, unsigned doublings);
+
+/* How long the last round took: a round trip, of the nodes that decided. */
+REDLOCK_PRIVATE uint64_t retry_round_us(const struct redlock_lock *lock);
+
+/* Moves the next attempt forward if more is known than the random pause knew: that its turn has come, or when the holder's TTL
+ * ends. Never before a round's time has passed. */
+REDLOCK_PRIVATE void retry_hurry(struct redlock *r, struct redlock_lock *lock);
+
+/* In how many ms a quorum is free, from what nodes told of the holder's TTL; REDLOCK_UNTOLD. */
+REDLOCK_PRIVATE uint32_t retry_free_in_ms(const struct redlock_lock *lock);
+
+/* What PTTL says, in ms: FOREVER, 0 for no key, and never more than what is told. */
+REDLOCK_PRIVATE uint32_t retry_ms_of(int64_t pttl);
+
+#endif

@@ -1,0 +1,72 @@
+/* One lock, one node: what of ours may lie there, and the next command for it. Says what goes out, and what an answer leaves
+ * behind there; knows no operation. */
+#ifndef REDLOCK_STAKE_H
+#define REDLOCK_STAKE_H
+
+#include "lock_state.h"
+#include "node.h"
+
+enum { DEBT_RETRY_MS = 1000 };  /* When a node would not or could not take a release: how long until the next try. */
+
+/* An answer that was read: of which lock and node, to what, and what it means. */
+struct answer {
+    struct redlock_lock *lock;
+    unsigned k;
+    enum wire_command command;
+    enum wire_answer meaning;
+    enum redlock_trouble trouble;   /* With WIRE_ERROR. */
+    bool current;                   /* It was asked in the lock's last round. */
+    bool eval, scripted;            /* It was asked by EVAL; to acquire, by the script. */
+    const struct wire_reply *reply;
+};
+
+/* The command goes out as soon as there is room for it on a connection; one that waited before is replaced. */
+REDLOCK_PRIVATE void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command);
+REDLOCK_PRIVATE void stake_want_nothing(struct redlock *r, struct redlock_lock *lock, unsigned k);
+
+/* The only one that changes the state of a stake. */
+REDLOCK_PRIVATE void stake_set(struct redlock_lock *lock, unsigned k, enum stake state);
+
+/* Nothing of ours is on node k any longer: what was to be done to it there is dropped. What waited for that is the
+ * dispatcher's business, see lock.c. */
+REDLOCK_PRIVATE void stake_clear(struct redlock *r, struct redlock_lock *lock, unsigned k);
+
+/* To be released at once, or as soon as there is a connection: a release waits in the node's queue (S5). */
+REDLOCK_PRIVATE void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k);
+
+/* To be released, but not now: the node would not do it, or a SET may still come behind the release. */
+REDLOCK_PRIVATE void stake_owe_later(struct redlock *r, struct redlock_lock *lock, unsigned k);
+
+/* The debts that were put off are tried again now. */
+REDLOCK_PRIVATE void stake_pay(struct redlock *r, struct redlock_lock *lock);
+
+/* An attempt, or a release, that waited until an older stake on node k is settled goes on without that node. */
+REDLOCK_PRIVATE void stake_give_up_waiting(struct redlock_lock *lock, unsigned k);
+
+/* Lets go of whatever may be on node k, on all nodes: grants, and what is unknown, alike (S4). */
+REDLOCK_PRIVATE void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k);
+REDLOCK_PRIVATE void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock);
+
+/* Gives back its places among the waiters, as if they were keys. A release that was not executed has not given back one. */
+REDLOCK_PRIVATE void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock);
+REDLOCK_PRIVATE void stake_keep_place(struct redlock_lock *lock, unsigned k);
+
+/* A TTL of this lock begins on some node now at the latest: until then debts are not given up. */
+REDLOCK_PRIVATE void stake_note_end(struct redlock *r, struct redlock_lock *lock);
+
+/* Has node k a vote, on a ticket or without, or is it not yet known whether it has? Then the command waits in its queue. */
+REDLOCK_PRIVATE bool stake_may_ask(const struct redlock *r, unsigned k, bool for_ticket);
+
+/* S8: is an answer to a command, asked in the current round or not, a vote on that round? */
+REDLOCK_PRIVATE bool stake_is_vote(const struct redlock_lock *lock, bool current, enum wire_command command);
+
+/* Counts an answer as a vote, if it is one. */
+REDLOCK_PRIVATE void stake_vote(const struct answer *a);
+
+/* NOSCRIPT is answered by EVAL at once, within the same round. False: the answer was another. */
+REDLOCK_PRIVATE bool stake_send_script(struct redlock *r, const struct answer *a);
+
+/* Encodes for node k what the locks in its queue want, as much as there is room for. */
+REDLOCK_PRIVATE void stake_fill_send_buffer(struct redlock *r, unsigned k);
+
+#endif

@@ -1,0 +1,28 @@
+/* A lock that waits, and its places among the waiters of the nodes: what is heard there makes the next attempt begin earlier.
+ * What is heard grants nothing; what is not heard costs time. See wire.h. */
+#ifndef REDLOCK_WAITER_H
+#define REDLOCK_WAITER_H
+
+#include "stake.h"
+
+/* An attempt was lost and the lock waits for the next one: it takes places, if it may listen. */
+REDLOCK_PRIVATE void waiter_begin(struct redlock *r, struct redlock_lock *lock);
+
+/* After its release woke another client: the lock stands aside for a while, and takes places then, so that the woken client can
+ * take it. False: it has no reason to, or cannot. */
+REDLOCK_PRIVATE bool waiter_yield(struct redlock *r, struct redlock_lock *lock);
+
+/* The time that it waited for has come. False: not yet for an attempt. */
+REDLOCK_PRIVATE bool waiter_tick(struct redlock *r, struct redlock_lock *lock);
+
+/* Takes a place among the waiters of node k, if the lock listens, and k's subscription stands. */
+REDLOCK_PRIVATE void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k);
+
+/* An answer to WAIT. */
+REDLOCK_PRIVATE void waiter_answer(struct redlock *r, const struct answer *a);
+
+/* Node k's ear has subscribed; it has heard that the turn of a place has come. */
+REDLOCK_PRIVATE void waiter_ear_opens(struct redlock *r, unsigned k);
+REDLOCK_PRIVATE void waiter_hear(struct redlock *r, unsigned k, uint32_t wait_number);
+
+#endif
