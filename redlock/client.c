@@ -223,12 +223,21 @@ static enum redlock_status step(struct redlock_client *c, unsigned ready)
 /* After a fork the sockets are the parent's, and the random bytes at hand would make the same tokens twice (S6). */
 bool redlock_is_forked(const struct redlock_client *c)
 {
-    return net_process() != c->owner;
+    return c->owner != 0 && net_process() != c->owner;
+}
+
+/* NOT_OPEN, FORKED, or OK. */
+static enum redlock_status check_open(const struct redlock_client *c)
+{
+    if (c->owner == 0) return REDLOCK_NOT_OPEN;
+    return redlock_is_forked(c) ? REDLOCK_FORKED : REDLOCK_OK;
 }
 
 enum redlock_status redlock_step_ready(struct redlock_client *c, unsigned ready)
 {
-    return redlock_is_forked(c) ? REDLOCK_FORKED : step(c, ready);
+    enum redlock_status status = check_open(c);
+
+    return status == REDLOCK_OK ? step(c, ready) : status;
 }
 
 enum redlock_status redlock_step(struct redlock_client *c)
@@ -431,6 +440,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
 
     redlock_options_init(&defaults);
     if (!options) options = &defaults;
+    if (c->owner != 0 && !redlock_is_forked(c)) return REDLOCK_ALREADY_OPEN;
     clear(c);
     c->owner = net_process();
     c->trace = options->trace;
@@ -445,7 +455,10 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
     if (status == REDLOCK_OK) status = feed(c);
     if (status == REDLOCK_OK && options->interruptible && net_bell_open(c->bell) != 0) status = REDLOCK_SYSTEM;
-    if (status != REDLOCK_OK) net_wipe(c->places, sizeof c->places);
+    if (status != REDLOCK_OK) {
+        net_wipe(c->places, sizeof c->places);
+        c->owner = 0;
+    }
     return status;
 }
 
@@ -502,8 +515,10 @@ static enum redlock_status without_entropy(enum redlock_status status)
 /* Before an operation begins: connections that were closed in a long silence are found now, not by its first command. */
 static enum redlock_status catch_up(struct redlock_client *c)
 {
-    if (redlock_is_forked(c)) return REDLOCK_FORKED;
-    return redlock_now_us() - c->stepped_at < QUIET_US ? REDLOCK_OK : without_entropy(turn(c, 0, HEEDS_NOTHING));
+    enum redlock_status status = check_open(c);
+
+    if (status != REDLOCK_OK || redlock_now_us() - c->stepped_at < QUIET_US) return status;
+    return without_entropy(turn(c, 0, HEEDS_NOTHING));
 }
 
 /* Steps and waits until the operation on the lock has ended. One that was interrupted before sends nothing. */
@@ -543,12 +558,14 @@ static const void *copy_names(struct redlock_parted *parted, const struct redloc
     return lock->set ? (const void *)parted->set : parted->bytes;
 }
 
-/* S5: what the lock owes outlives it, in the client's own memory; where that is full, keys stay until their TTL ends. One that has
+/* What is under way is given up, or a lock would stay that nobody holds.
+ * S5: what the lock owes outlives it, in the client's own memory; where that is full, keys stay until their TTL ends. One that has
  * ended and was not released is released now, unless it was adopted (S17). */
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 {
     bool owes;
 
+    redlock_cancel(&c->engine, lock, redlock_now_us());
     if (!lock->is_adopted) (void)redlock_start_release(&c->engine, lock, redlock_now_us());
     owes = !lock->is_adopted && !redlock_idle(lock);
 
@@ -568,8 +585,9 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
 {
     uint64_t until = end_of(wait_ms);
     unsigned n = c->engine.node_count;
+    enum redlock_status status = without_entropy(redlock_step(c));
 
-    if (redlock_step(c) == REDLOCK_FORKED) return REDLOCK_FORKED;
+    if (status != REDLOCK_OK) return status;
     for (;;) {
         unsigned settled = 0, votes = 0;
         for (unsigned k = 0; k < n; k++) {
@@ -611,7 +629,9 @@ enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock
     enum redlock_status status = catch_up(c);
 
     if (status == REDLOCK_OK) status = redlock_start_extend(&c->engine, lock, ttl_ms, redlock_now_us());
-    return status == REDLOCK_OK ? run(c, lock, HEEDS_NOTHING) : status;
+    if (status == REDLOCK_OK) status = run(c, lock, HEEDS_NOTHING);
+    if (status == REDLOCK_LOST) redlock_part(c, lock);
+    return status;
 }
 
 enum redlock_status redlock_release(struct redlock_client *c, struct redlock_lock *lock, unsigned *confirmed)
@@ -655,7 +675,6 @@ static bool part_released(struct redlock_client *c, struct redlock_lock *lock)
                         redlock_confirmed(lock) >= redlock_quorum(c->engine.node_count);
     bool is_gone = redlock_idle(lock) || is_confirmed || redlock_lock_status(lock) == REDLOCK_LOST;
 
-    redlock_cancel(&c->engine, lock, redlock_now_us());
     redlock_part(c, lock);
     return is_gone;
 }
@@ -667,7 +686,7 @@ enum redlock_status redlock_release_all(struct redlock_client *c, struct redlock
     uint64_t until = end_of(wait_ms);
     bool are_gone = true;
 
-    if (status == REDLOCK_FORKED) return status;
+    if (status != REDLOCK_OK) return status;
     for (size_t i = 0; i < count; i++) {
         redlock_cancel(&c->engine, locks[i], redlock_now_us());
         (void)redlock_start_release(&c->engine, locks[i], redlock_now_us());
@@ -690,9 +709,9 @@ static enum redlock_status news_of(const struct redlock_lock *lock)
 enum redlock_status redlock_run_for(struct redlock_client *c, const struct redlock_lock *lock, uint32_t for_ms)
 {
     uint64_t until = end_of(for_ms);
-    enum redlock_status before = news_of(lock);
+    enum redlock_status before = news_of(lock), status = without_entropy(redlock_step(c));
 
-    if (redlock_step(c) == REDLOCK_FORKED) return REDLOCK_FORKED;
+    if (status != REDLOCK_OK) return status;
     while (news_of(lock) == before && before != REDLOCK_LOST && redlock_now_us() < until) {
         uint64_t now = redlock_now_us();
         uint64_t valid_us = lock ? redlock_valid_us(lock, now) : 0;
@@ -704,7 +723,7 @@ enum redlock_status redlock_run_for(struct redlock_client *c, const struct redlo
 
 void redlock_interrupt(struct redlock_client *c)
 {
-    if (!redlock_is_forked(c)) net_bell_ring(c->bell[1]);
+    if (check_open(c) == REDLOCK_OK) net_bell_ring(c->bell[1]);
 }
 
 enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights)
@@ -732,6 +751,7 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
     uint64_t until = end_of(wait_ms);
     enum redlock_status status = redlock_step(c);
 
+    if (status == REDLOCK_NOT_OPEN) return;
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX; i++)
         if (c->parted[i].used) redlock_pay(&c->engine, &c->parted[i].lock, redlock_now_us());
     while (status != REDLOCK_FORKED && is_busy(c) && redlock_now_us() < until)

@@ -24,12 +24,13 @@ static struct net_thread *thread_of(struct redlock_keeper *keeper)
     return (struct net_thread *)(void *)keeper->thread;
 }
 
-/* False in a child, whose copy of the monitor may be taken for ever. */
-static bool enter(struct redlock_keeper *keeper)
+/* Refused in a child, whose copy of the monitor may be taken for ever, and where no keeper runs. */
+static enum redlock_status enter(struct redlock_keeper *keeper)
 {
-    if (redlock_is_forked(&keeper->client)) return false;
+    if (keeper->client.owner == 0)          return REDLOCK_NOT_OPEN;
+    if (redlock_is_forked(&keeper->client)) return REDLOCK_FORKED;
     net_monitor_enter(monitor_of(keeper));
-    return true;
+    return REDLOCK_OK;
 }
 
 static void leave(struct redlock_keeper *keeper)
@@ -156,7 +157,8 @@ enum redlock_status redlock_keeper_acquire(struct redlock_keeper *keeper, struct
     enum redlock_status status;
 
     if (dated.wall_us == 0) dated.wall_us = redlock_wall_us();
-    if (!enter(keeper)) return REDLOCK_FORKED;
+    status = enter(keeper);
+    if (status != REDLOCK_OK) return status;
     status = acquire(keeper, kept, &dated, hold_ms);
     leave(keeper);
     return status;
@@ -164,7 +166,7 @@ enum redlock_status redlock_keeper_acquire(struct redlock_keeper *keeper, struct
 
 void redlock_keeper_cancel(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
-    if (!enter(keeper)) return;
+    if (enter(keeper) != REDLOCK_OK) return;
     if (kept->is_acquiring) redlock_cancel(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
     redlock_interrupt(&keeper->client);
     leave(keeper);
@@ -174,7 +176,7 @@ uint32_t redlock_keeper_valid_ms(struct redlock_keeper *keeper, struct redlock_k
 {
     uint32_t valid_ms;
 
-    if (!enter(keeper)) return 0;
+    if (enter(keeper) != REDLOCK_OK) return 0;
     valid_ms = redlock_valid_ms(&kept->lock);
     leave(keeper);
     return valid_ms;
@@ -184,7 +186,8 @@ enum redlock_status redlock_keeper_status(struct redlock_keeper *keeper, struct 
 {
     enum redlock_status status;
 
-    if (!enter(keeper)) return REDLOCK_FORKED;
+    status = enter(keeper);
+    if (status != REDLOCK_OK) return status;
     status = redlock_lock_status(&kept->lock);
     if (status != REDLOCK_PENDING && redlock_valid_us(&kept->lock, redlock_now_us()) == 0) status = REDLOCK_LOST;
     leave(keeper);
@@ -195,7 +198,7 @@ uint64_t redlock_keeper_ticket(struct redlock_keeper *keeper, struct redlock_kep
 {
     uint64_t ticket;
 
-    if (!enter(keeper)) return 0;
+    if (enter(keeper) != REDLOCK_OK) return 0;
     ticket = redlock_ticket(&kept->lock);
     leave(keeper);
     return ticket;
@@ -206,7 +209,8 @@ enum redlock_status redlock_keeper_release(struct redlock_keeper *keeper, struct
     enum redlock_status status;
 
     if (confirmed) *confirmed = 0;
-    if (!enter(keeper)) return REDLOCK_FORKED;
+    status = enter(keeper);
+    if (status != REDLOCK_OK) return status;
     status = release(keeper, kept, confirmed);
     leave(keeper);
     return status;
@@ -220,6 +224,7 @@ enum redlock_status redlock_keeper_start(struct redlock_keeper *keeper, const ch
     struct redlock_options own;
     enum redlock_status status;
 
+    if (keeper->client.owner != 0 && !redlock_is_forked(&keeper->client)) return REDLOCK_ALREADY_OPEN;
     redlock_options_init(&own);
     if (options) own = *options;
     own.interruptible = true;
@@ -286,6 +291,7 @@ enum redlock_status redlock_keeper_stop(struct redlock_keeper *keeper, bool is_r
     uint64_t until = redlock_now_us() + (uint64_t)wait_ms * 1000, now;
     enum redlock_status status = REDLOCK_OK;
 
+    if (keeper->client.owner == 0) return REDLOCK_NOT_OPEN;
     if (redlock_is_forked(&keeper->client)) {
         keeper->client.around_wait = NULL;
         redlock_close(&keeper->client, 0);

@@ -127,7 +127,7 @@ enum {
     X(14, BAD_ADDRESS, "a node's address is wrong")                                              \
     X(15, BAD_CONFIG, "a value of the configuration is out of its range")                        \
     X(16, BAD_MEMORY, "the memory given to the engine is too small or misaligned")               \
-    X(17, BAD_STATE, "the lock is in use: an operation on it has not ended")                     \
+    X(17, BAD_STATE, "the lock is in use: it is held, or an operation on it has not ended")      \
     X(18, BAD_TOKEN, "a token is 40 lower-case hex digits")                                      \
     X(19, BAD_SET, "a lock takes 1 to 16 resources, no one of them twice")                       \
     X(20, NO_ENTROPY, "the system gives no random bytes")                                        \
@@ -135,6 +135,8 @@ enum {
     X(22, SYSTEM, "the operating system refused a call")                                         \
     X(23, FORKED, "the client was opened by another process (open one after fork)")              \
     X(24, BAD_CLOCK, "a ticket needs the wall clock (microseconds since 1970), and that is wrong") \
+    X(25, NOT_OPEN, "the client is not open")                                                    \
+    X(26, ALREADY_OPEN, "the client is open already")                                            \
     X(30, PENDING, "not decided yet")
 
 enum redlock_status {
@@ -607,7 +609,8 @@ enum redlock_status redlock_attempt_status(const struct redlock_lock *lock);
 uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us);
 
 /* True when the engine knows nothing more of the lock: nothing is under way, nothing is owed, no answer is outstanding. One
- * that was acquired is not idle before it is released, also when its validity has ended. */
+ * that was acquired is not idle before it is released, also when its validity has ended. This, not redlock_lock_status(), says
+ * when the memory may be freed: after redlock_forget() then. */
 bool redlock_idle(const struct redlock_lock *lock);
 
 /* Nodes on which something of ours may be and whose answer to a release is still owed. */

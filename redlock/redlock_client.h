@@ -113,7 +113,8 @@ void redlock_options_init(struct redlock_options *options);
  *   host  host:port  [v6]:port  unix:/path
  *   redis://[[user]:password@]host[:port][/db]  redis+unix://[[user]:password@]/path[?db=N]
  * A comma within a user name, password or path is written %2C. Looks the names up (BLOCKING), connects to nothing yet: the
- * first step does. options NULL: the defaults. mistake (may be NULL) is set when BAD_ADDRESS, NO_NAME or BAD_CONFIG comes back;
+ * first step does. c: zeroed memory, or a client that was closed; ALREADY_OPEN: it is open, and nothing has changed.
+ * options NULL: the defaults. mistake (may be NULL) is set when BAD_ADDRESS, NO_NAME or BAD_CONFIG comes back;
  * other errors: BAD_NODE_COUNT, BAD_MEMORY, NO_ENTROPY, SYSTEM (no descriptors for interrupts). After any error there is
  * nothing to close.
  * A name that cannot be resolved is an error only when fewer than a quorum of names can be: else the node has no vote. */
@@ -124,7 +125,8 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
 /* Sends the releases that are still owed to nodes that answer, for up to wait_ms, and closes the connections. Locks that
  * are held are abandoned, not released: they stay held until their TTL ends (redlock_release_all, to have it otherwise).
  * In a child of fork() it closes the child's copies of the descriptors and sends nothing: the parent's locks and connections
- * stay as they are. No descriptor outlives exec(). */
+ * stay as they are. No descriptor outlives exec(). A client that is not open is left alone; all other calls about one, but for
+ * redlock_open, say NOT_OPEN. */
 void redlock_close(struct redlock_client *c, uint32_t wait_ms);
 
 /* True in a child of fork(): its parent opened the client, and may hold locks that are not the child's, whatever the copies
@@ -149,12 +151,13 @@ REDLOCK_MUST_CHECK
 enum redlock_status redlock_acquire_request(struct redlock_client *c, struct redlock_lock *lock,
                                             const struct redlock_request *request);
 
-/* As redlock_start_extend. */
+/* As redlock_start_extend. LOST: it is not held, and the lock's memory is the caller's again. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock *lock, uint32_t ttl_ms);
 
-/* As redlock_start_release. *confirmed (may be NULL): by how many nodes. On return the lock's memory is the caller's
- * again; what is still owed is kept in the client and paid during later calls, redlock_close the last of them. */
+/* As redlock_start_release. *confirmed (may be NULL): by how many nodes. On return, unless with BAD_STATE, FORKED or NOT_OPEN,
+ * the lock's memory is the caller's again, and so is its name; not sooner: a lock whose validity has ended without a word still
+ * belongs to the client, which writes to it. What is still owed is kept in the client and paid during later calls, redlock_close the last of them. */
 enum redlock_status redlock_release(struct redlock_client *c, struct redlock_lock *lock, unsigned *confirmed);
 
 /* Releases locks[0..count), all at once, in about the time of one: for up to wait_ms, and returns when the nodes that answer
@@ -220,9 +223,9 @@ uint64_t redlock_wall_us(void);
 /* How long a poll() or epoll_wait() may wait from now on: ms, rounded up; 0: step at once; -1: for ever. */
 int redlock_poll_ms(const struct redlock_client *c);
 
-/* Hands a lock that is no longer held, and for which nothing is under way, over to the client, which pays what it still
- * owes: its memory and its name are the caller's again. What redlock_release does when it returns. One that was acquired and not
- * released is released by that; one that was adopted stays on the nodes as it is (S17). */
+/* Hands a lock over to the client, which pays what it owes: its memory and its name are the caller's again. What redlock_release
+ * does when it returns. What is under way is cancelled, and a lock that is held is released, without waiting for that; but of one
+ * that was adopted every key is left (S17). */
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock);
 
 /* ---- Questions ---- */

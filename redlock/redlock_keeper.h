@@ -16,7 +16,7 @@
  * Threads: any may call at any time, also about the same lock. The keeper's own thread takes no signals. It has its own
  *          connections. No call but acquire, release and stop waits for the network.
  * Forks:   in a child there is no keeper's thread, and no lock of the parent's is held: calls are refused with FORKED, or
- *          say 0. redlock_keeper_stop() there closes the child's copies of the descriptors. */
+ *          say 0. redlock_keeper_stop() there closes the child's copies of the descriptors. After it calls say NOT_OPEN. */
 #ifndef REDLOCK_KEEPER_H
 #define REDLOCK_KEEPER_H
 
@@ -49,7 +49,7 @@ struct redlock_keeper {
 
 /* Starts a keeper for a list of nodes: as redlock_open, with a thread behind it. Of the options, interruptible and around_wait
  * are the keeper's own; trace is called by its thread. SYSTEM: no thread, or no descriptors. After any error there is nothing
- * to stop. */
+ * to stop, but for ALREADY_OPEN: it runs. keeper: zeroed memory, or one that was stopped. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_keeper_start(struct redlock_keeper *keeper, const char *nodes,
                                          const struct redlock_options *options, struct redlock_mistake *mistake);

@@ -450,7 +450,8 @@ static void check_wait_ends(void (*end)(struct waiter *waiter))
     CHECK_STATUS(waiter.status, REDLOCK_CANCELLED);
     CHECK(has_waited);
     CHECK_INT(valid_ms, 0);
-    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_FORKED);     /* It was stopped. */
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_NOT_OPEN);   /* It was stopped. */
+    CHECK_STATUS(redlock_keeper_status(&keeper, &waiter.kept), REDLOCK_NOT_OPEN);
 }
 
 static void cancel_and_stop(struct waiter *waiter)
@@ -522,6 +523,16 @@ TEST(the_keepers_thread_takes_no_signals)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     CHECK_SOON(handled == 1);
     CHECK(pthread_equal(handled_by, pthread_self()));
+    CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
+}
+
+TEST(a_keeper_that_runs_is_not_started_again)
+{
+    struct redlock_kept kept;
+    CHECK(start_keeper());
+    CHECK_STATUS(take(&kept, "once", TTL_MS, PATIENCE_MS), REDLOCK_OK);
+    CHECK_STATUS(redlock_keeper_start(&keeper, node_list, NULL, NULL), REDLOCK_ALREADY_OPEN);
+    CHECK_STATUS(redlock_keeper_release(&keeper, &kept, NULL), REDLOCK_OK);
     CHECK_STATUS(redlock_keeper_stop(&keeper, true, CLOSE_MS), REDLOCK_OK);
 }
 

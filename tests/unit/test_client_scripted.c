@@ -629,6 +629,78 @@ TEST(a_client_may_be_closed_twice)
     CLOSE(100);
 }
 
+TEST(a_client_that_was_closed_says_so_and_not_that_another_process_opened_it)
+{
+    struct redlock_lock *locks[] = { &door };
+    struct redlock_sight sights[REDLOCK_NODES_MAX];
+    CLIENT(3);
+    CLOSE(0);
+    CHECK(!redlock_is_forked(&client));
+    CHECK_INT(redlock_connect(&client, 100), REDLOCK_NOT_OPEN);
+    CHECK_INT(ACQUIRE(&door, 100), REDLOCK_NOT_OPEN);
+    CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_NOT_OPEN);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_NOT_OPEN);
+    CHECK_INT(redlock_release_all(&client, locks, 1, 100), REDLOCK_NOT_OPEN);
+    CHECK_INT(redlock_run_for(&client, NULL, 100), REDLOCK_NOT_OPEN);
+    CHECK_INT(redlock_inspect(&client, "door", sights), REDLOCK_NOT_OPEN);
+    CHECK_INT(redlock_step(&client), REDLOCK_NOT_OPEN);
+    redlock_interrupt(&client);
+    CHECK_STR(net.breach, "");
+}
+
+TEST(a_client_that_was_never_opened_closes_no_descriptor)
+{
+    static struct redlock_client never;
+    WORLD(3);
+    redlock_close(&never, 0);
+    CHECK_INT(redlock_step(&never), REDLOCK_NOT_OPEN);
+    CHECK_STR(net.breach, "");
+}
+
+TEST(an_open_client_is_not_opened_again_and_goes_on)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
+    CHECK_INT(redlock_open(&client, "n0,n1,n2", &options, NULL), REDLOCK_ALREADY_OPEN);
+    CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
+    CHECK_INT(keys(), 0);
+    CLOSE(1000);
+    OPEN;
+    CLOSE(0);
+}
+
+TEST(a_lock_that_is_parted_from_while_it_is_acquired_is_given_up_and_released)
+{
+    struct loop loop = { 0 };
+    struct redlock_request request;
+    CLIENT(3);
+    redlock_request_init(&request);
+    request.resource = "door";
+    request.resource_size = 4;
+    request.ttl_ms = 10000;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    redlock_part(&client, &door);
+    memset(&door, 0xa5, sizeof door);
+    loop_until(&loop, NULL, net.now_us + 100 * MS);
+    CHECK_INT(keys(), 0);
+    CLOSE(1000);
+}
+
+TEST(a_lock_whose_extension_says_lost_is_the_callers_again)
+{
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    net.now_us += 10000 * MS;
+    CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_LOST);
+    CHECK(redlock_idle(&door));
+    memset(&door, 0xa5, sizeof door);
+    CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
+    CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
+    CLOSE(1000);
+}
+
 TEST(the_child_of_a_fork_sends_nothing_and_closes_what_it_has)
 {
     struct redlock_sight sights[NET_NODES_MAX];
