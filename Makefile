@@ -107,7 +107,7 @@ test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
 
 # The same with a core that is built with REDLOCK_PLAIN, but for those about what it has not. Helpers that they share name it
 # nevertheless, in functions that are not called: the linker drops them.
-NOT_PLAIN   := $(patsubst %,tests/unit/test_%.c,client_scripted client_worlds cluster corpus_engine invariants keeper kept sets severed_ears sim ticket waiter waiters wire)
+NOT_PLAIN   := $(patsubst %,tests/unit/test_%.c,client_scripted client_worlds cluster corpus_engine invariants keeper keeper_scripted kept sets severed_ears sim ticket waiter waiters wire)
 PLAIN_TESTS := $(filter-out $(NOT_PLAIN),$(wildcard tests/unit/test_*.c))
 
 test-plain:

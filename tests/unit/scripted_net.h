@@ -102,6 +102,11 @@ static struct {
     int64_t process;
     uint64_t wall_offset_us;
 
+    /* Where several threads are played: see scripted_thread.h. NULL: there is one. */
+    void (*sleeps)(struct net_wait *waits, size_t count, uint64_t until_us);   /* Instead of letting time pass. */
+    void (*watches)(const char *what);                                         /* At each call that is about a descriptor. */
+    void (*leaves)(void);                                                      /* Instead of jumping to `escape`. */
+
     /* Faults. Chances are of 1000. */
     bool new_numbers;               /* No number of a descriptor comes again: what is used after its end is always noticed. */
     size_t send_max, receive_max;   /* Bytes that one call moves; 0: any number. */
@@ -162,6 +167,7 @@ static inline void net_moves(void)
 static inline void net_check_turn(const char *what)
 {
     if (net.is_given_up) net_break("%s while the client is given up for a wait", what);
+    if (net.watches) net.watches(what);
 }
 
 /* ---- Bytes on their way ---- */
@@ -631,6 +637,7 @@ static inline void net_escape(const char *why)
 {
     net_break("%s", why);
     net.is_given_up = false;
+    if (net.leaves) net.leaves();
     longjmp(net.escape, 1);
 }
 
@@ -662,6 +669,10 @@ static inline int wait_for_events(struct net_wait *waits, size_t count, uint64_t
         ready = waits_ready(waits, count);
         if (ready > 0 || net.now_us >= until_us) return ready;
         next = net_sooner(net_next_event(), until_us);
+        if (net.sleeps) {
+            net.sleeps(waits, count, until_us);
+            continue;
+        }
         if (next == UINT64_MAX) net_escape("a wait that nothing can end");
         net.now_us = next;
     }
@@ -800,6 +811,14 @@ static inline void net_begin_world(unsigned node_count, uint64_t seed)
         host->endpoint_count = 1;
         host->sever_to_node = host->sever_to_client = SIZE_MAX;
     }
+}
+
+/* SEVER_EVERY=7: for runs in which each world takes long. */
+static inline unsigned net_world_every(void)
+{
+    const char *every = getenv("SEVER_EVERY");
+    const int number = every ? atoi(every) : 1;
+    return number > 1 ? (unsigned)number : 1;
 }
 
 /* SIGSTOP and SIGCONT. */
