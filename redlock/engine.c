@@ -321,8 +321,7 @@ void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64
 
     r->now_us = now_us;
     if (node->state != NODE_CLOSING) {
-        /* One that was good and had long been silent was closed for its silence, as servers do: that is no failure. */
-        if (node->state == NODE_READY && node->asked_count == 0 && now_us >= node->alarm_at) node->failures = 0;
+        node_forgive(node, now_us);
         node_lose(node, why ? REDLOCK_TROUBLE_UNREACHABLE : REDLOCK_TROUBLE_CLOSED, why);
         abandon(r, k);
     }

@@ -132,6 +132,19 @@ void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const ch
     node_note(node, WIRE_NONE, trouble, text);
 }
 
+/* In units of 1024 us. Modulo 2^32: after 51 days it is 0 again, for a moment. */
+static uint32_t ticks_of(uint64_t now_us)
+{
+    return (uint32_t)(now_us >> 10);
+}
+
+void node_forgive(struct redlock_node *node, uint64_t now_us)
+{
+    bool is_young = ticks_of(now_us) - node->ready_at < NODE_YOUNG_MS;
+
+    if (node->state == NODE_READY) node->failures = is_young && node->failures > 0;
+}
+
 void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us)
 {
     set_state(node, NODE_WAITING);
@@ -451,6 +464,7 @@ REDLOCK_WRAPS void node_settle(struct redlock_node *node, const struct redlock_c
     if (!hears(node) && !check_identity(node)) return;
     know(node, now_us);
     set_state(node, NODE_READY);
+    node->ready_at = ticks_of(now_us);
     node->alarm_at = now_us + NODE_HANG_FACTOR * timeout_us(config);
     node->settled = true;
     node->trouble = REDLOCK_TROUBLE_NONE;

@@ -21,6 +21,7 @@ enum {
     NODE_HANG_FACTOR = 4,           /* A node that has answered nothing for so many node timeouts is given up. */
     NODE_DELAY_FIRST_MS = 20,       /* Reconnect delay, doubled after each failure up to the longest. */
     NODE_DELAY_LAST_MS = 3000,
+    NODE_YOUNG_MS = 10,             /* Connections that stand for less and are closed are not made anew at once twice in a row. */
     NODE_FAILURES_MAX = 10          /* That many doublings are more than enough. */
 };
 
@@ -36,6 +37,10 @@ REDLOCK_PRIVATE void node_connected(struct redlock_node *node, const struct redl
 
 /* Gives the session up: the transport has to close. text (of any length, or NULL) is kept for the description. */
 REDLOCK_PRIVATE void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const char *text);
+
+/* A connection was closed, by the node or on the way. If it stood, that is no failure: it is made again at once. But of those that
+ * do not stand for long only the first is: a server that closes whatever it has greeted is asked some 15 times a second. */
+REDLOCK_PRIVATE void node_forgive(struct redlock_node *node, uint64_t now_us);
 
 /* The transport has no connection any more. delay_us: until the next one, see node_delay_us. */
 REDLOCK_PRIVATE void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us);

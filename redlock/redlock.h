@@ -341,7 +341,7 @@ struct redlock_node {
     uint8_t noted;              /* The command whose error reply that was, if it was one: enum wire_command. */
     uint8_t step;               /* Of the handshake: the next command to be sent, enum wire_command. */
     uint8_t twin;               /* With TROUBLE_SAME_SERVER: which node. */
-    uint8_t failures;           /* Connections that came to nothing, in a row: the exponent of the reconnect delay. */
+    uint8_t failures;           /* Connections in a row that came to nothing: the exponent of the reconnect delay. */
     bool is_ear;                /* A session for wake-ups: subscribes, and asks nothing. */
     bool settled;               /* False while nobody can tell whether it is there: before the first connection has
                                  * succeeded or failed, and after the loss of one that was good. Nobody waits for an ear: of it
@@ -349,12 +349,13 @@ struct redlock_node {
     bool has_run_id;
     bool is_bereft;             /* Another node has led to its server since (S12). */
     uint16_t asked_first, asked_count;
+    uint16_t apart_left;                        /* See apart. */
     struct redlock_asked *asked;                /* A ring: answers come in the order of the questions. */
     uint8_t *send, *receive;
     uint32_t send_start, send_end, receive_start, receive_end;
     const char *apart;                          /* A script on its way from where it lies, between the bytes of send: */
-    uint32_t apart_at;                          /* behind so many of them; */
-    uint16_t apart_left;                        /* so much of it is still to be sent. */
+    uint32_t apart_at;                          /* behind so many of them; so much of it, apart_left, is still to be sent. */
+    uint32_t ready_at;                          /* When the handshake was over, in units of 1024 us: its lower 32 bits. */
     struct redlock_queue queue;                 /* Locks that want to send to this node. */
     uint64_t alarm_at;          /* Waiting: when to connect. Connecting, greeting: when to give up. Ready: when an answer
                                  * is overdue. */
@@ -478,7 +479,8 @@ unsigned redlock_wants(const struct redlock *r, unsigned k);
 void redlock_connected(struct redlock *r, unsigned k, uint64_t now_us);
 
 /* The connection to node k is gone, or could not be made: why, in words for a person (copied; NULL after WANT_CLOSE, when
- * the engine knows better, or when the node closed it). The next one is wanted after a growing, jittered delay. */
+ * the engine knows better, or when the node closed it). The next one is wanted at once if this one had stood for 10 ms, or
+ * those before had; else after a jittered delay, which grows with each failure to connect or to greet. */
 void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64_t now_us);
 
 /* The bytes to be sent to node k: encodes as many commands as fit. *size may be 0. Valid until the next call for k. */

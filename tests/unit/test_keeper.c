@@ -180,6 +180,32 @@ TEST(an_extension_of_the_keepers_that_ends_with_the_lock_is_decided)
     CHECK_INT(redlock_last_round(LOCK(0))->decided_at, CLIENT_NOW(0));
 }
 
+/* Somebody kills all connections to all nodes, again and again, within a shorter time than that between two extensions. */
+TEST(connections_that_break_twenty_times_a_second_cost_no_lock_and_no_waiter)
+{
+    enum { TTL_MS = 2000, EVERY_MS = 50, HOLDS = 200 };
+    CLUSTER_OF(3, 2, config.wake_ups = true);
+
+    DELAY_ALL_US(1000);
+    ACQUIRE(0, "held", TTL_MS);
+    KEEP(0, 0);
+    for (unsigned i = 0; i < HOLDS; i++) {
+        ACQUIRE_WAIT(1, "door", TTL_MS, 20000);
+        EXPECT_STATUS(1, REDLOCK_OK);
+        RELEASE(1);
+        for (unsigned k = 0; k < 3; k++) {
+            RESET(0, k);
+            RESET(1, k);
+            cluster_cut_ear(cluster, 1, k);
+            HEAL(k);
+        }
+        RUN_MS(EVERY_MS);
+        TAP_CONTEXT("hold %u", i);
+        EXPECT_HELD(0);
+    }
+    for (unsigned k = 0; k < 3; k++) CHECK(LINK(0, k)->connect_count >= HOLDS);     /* Each time at once. */
+}
+
 TEST(a_cancel_does_not_end_what_the_keeper_does)
 {
     CLUSTER(3);

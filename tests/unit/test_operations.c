@@ -1462,6 +1462,34 @@ TEST(random_bytes_come_one_by_one_as_well)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
+/* ---- Connecting anew ---- */
+
+/* Node 0 closes each connection so long after the handshake: how often does the client connect within ten seconds? */
+static void count_connections(unsigned lived_us, unsigned least, unsigned most)
+{
+    CLUSTER(1);
+    const unsigned before = LINK(0, 0)->connect_count;
+    const uint64_t end = CLIENT_NOW(0) + 10000000;
+
+    TAP_CONTEXT("each lives for %u us", lived_us);
+    while (CLIENT_NOW(0) < end) {
+        for (unsigned i = 0; i < 100000 && !VOTES(0, 0); i++) RUN_US(50);
+        RUN_US(lived_us);
+        RESET(0, 0);
+        RUN_US(CLUSTER_DELAY_US);
+    }
+    CHECK(LINK(0, 0)->connect_count - before >= least);
+    CHECK(LINK(0, 0)->connect_count - before <= most);
+}
+
+TEST(a_connection_that_had_worked_is_made_anew_at_once_and_one_that_ends_as_soon_as_it_stands_is_not)
+{
+    count_connections(50000, 190, 200);
+    count_connections(12000, 750, 850);
+    count_connections(8000, 100, 250);
+    count_connections(0, 100, 250);
+}
+
 /* ---- Paying at once ---- */
 
 TEST(what_a_node_would_not_take_can_be_tried_again_at_once)
