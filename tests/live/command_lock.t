@@ -72,12 +72,108 @@ check 'nor do characters that are none, or are one in disguise, and JSON is stil
 
 unprinted_token() {
     "$redlock" acquire --guard 0 door-4 >/dev/full 2>"$directory/err"
-    [ $? = 22 ] && says 'token could not be written, so the lock is released' &&
+    [ $? = 22 ] && says 'the token could not be written: No space left' && says 'door-4: released, since nobody has the token' &&
     [ -z "$(everywhere GET door-4 | sort -u)" ]
 }
+unprinted_results() {
+    token=$("$redlock" acquire --guard 0 -t 30s door-unprinted) || return 1
+    for words in "extend --json door-unprinted $token" "release --json door-unprinted $token" 'status door-unprinted'; do
+        # shellcheck disable=SC2086    # Several words.
+        "$redlock" $words --guard 0 >/dev/full 2>"$directory/err"
+        [ $? = 22 ] && says 'the result could not be written: No space left' || return 1
+    done
+    "$redlock" --help >/dev/full 2>"$directory/err"
+    [ $? = 125 ] && says 'the help could not be written'
+}
 if [ -c /dev/full ]; then check 'a token that cannot be printed is released' unprinted_token
-else skip 'a token that cannot be printed is released' 'there is no /dev/full'
+    check 'a result that cannot be printed is status 22, and the reason is told' unprinted_results
+else
+    skip 'a token that cannot be printed is released' 'there is no /dev/full'
+    skip 'a result that cannot be printed is status 22, and the reason is told' 'there is no /dev/full'
 fi
+
+# What is opened then must not get their numbers: a server would read our messages, and our own pipe the token.
+closed_descriptors() {
+    "$redlock" acquire --guard 0 closed-1 >&- 2>"$directory/err"
+    [ $? = 22 ] && says 'the token could not be written: ' && says 'closed-1: released' || return 1
+    "$redlock" acquire --guard 0 closed-2 <&- >&- 2>&-
+    [ $? = 22 ] && [ -z "$(everywhere GET closed-1 | sort -u)$(everywhere GET closed-2 | sort -u)" ] || return 1
+    "$redlock" acquire --guard 0 --no-ticket closed-3 <&- >"$directory/out" 2>&- && is_at closed-3 "$(token)" 0 1 2 3 4 || return 1
+    "$redlock" acquire --guard 0 closed-3 <&- >&- 2>&-
+    [ $? = 1 ] || return 1
+    "$redlock" run --guard 0 closed-4 -- sh -c 'echo lost; echo said >&2; exit 5' <&- >&- 2>&-
+    [ $? = 5 ]
+}
+check 'without descriptors 0 to 2 nothing goes astray, and a token that nobody can read is released' closed_descriptors
+
+# Nobody reads the full pipe before the lock has run out.
+late_reader() {
+    perl -MFcntl -e 'pipe(my $out, my $in); fcntl($in, F_SETFL, O_NONBLOCK); 1 while syswrite($in, "x" x 4096);
+        1 while syswrite($in, "x"); fcntl($in, F_SETFL, 0);
+        my $pid = fork; if ($pid == 0) { open(STDOUT, ">&", $in); close($in); close($out); exec @ARGV or die }
+        close($in); sleep 2; 1 while sysread($out, my $x, 65536); waitpid($pid, 0); exit($? >> 8)' \
+        "$redlock" acquire --guard 0 -t 1s late 2>"$directory/err"
+    [ $? = 4 ] && says 'late: released, since its validity had ended' && is 0 status --guard 0 late
+}
+check 'a lock whose token is read too late is released: status 4' late_reader
+
+few_files() {
+    # shellcheck disable=SC3045    # Where the shell has no limit of files the test says nothing.
+    (ulimit -n 4 2>/dev/null || exit 22; exec "$redlock" acquire --guard 0 files-1) 2>"$directory/err"
+    [ $? = 22 ] && { says 'too many open files in this process .*ulimit -n' || [ ! -s "$directory/err" ]; } || return 1
+    # shellcheck disable=SC3045
+    (ulimit -n 7 2>/dev/null || exit 2; exec "$redlock" acquire --guard 0 files-2) 2>"$directory/err"
+    [ $? = 2 ] && { says 'node 4 .*: too many open files in this process \(raise the limit' || [ ! -s "$directory/err" ]; }
+}
+check 'too few descriptors are told as that' few_files
+
+# Of a node that hangs nobody knows whether it is slow.
+short_ttl_where_nodes_hang() {
+    on 3 STOP && on 4 STOP
+    bad=0
+    for try in 1 2 3; do
+        "$redlock" acquire --guard 0 --json -t 100ms "short-$try" >"$directory/out" 2>"$directory/err"
+        case $? in
+        0) json out '$j->{valid_ms} > 0' || bad=1 ;;
+        4) json out '$j->{status} eq "TOO_LATE"' || bad=1 ;;
+        *) cat "$directory/out"; bad=1 ;;
+        esac
+    done
+    on 3 CONT && on 4 CONT
+    return $bad
+}
+check 'acquire hands out no lock that has ended while it waited for nodes that hang' short_ttl_where_nodes_hang
+
+# Ended by the signal that its parent had left blocked.
+blocked='use POSIX; sigprocmask(SIG_BLOCK, POSIX::SigSet->new(SIGTERM, SIGUSR1, SIGCHLD)) or die; exec @ARGV or die'
+deaf_parent() {
+    is 0 acquire --guard 0 -t 1h blocked-1 || return 1
+    perl -e "$blocked" "$redlock" acquire --guard 0 --wait forever blocked-1 2>/dev/null &
+    started=$!
+    begin $started
+    sleep 0.5
+    kill -TERM $started
+    within 10 is_gone $started
+    good=$?
+    kill -KILL $started 2>/dev/null
+    over $started
+    [ $? = 143 ] && [ $good = 0 ] &&
+    perl -e "$blocked" "$redlock" run --guard 0 blocked-2 -- perl -MPOSIX -e 'my $mask = POSIX::SigSet->new;
+        sigprocmask(SIG_BLOCK, undef, $mask);
+        exit(join(" ", grep { $mask->ismember($_) } 1 .. 30) eq join(" ", sort { $a <=> $b } SIGTERM, SIGUSR1, SIGCHLD) ? 0 : 1)'
+}
+check 'a signal that the parent has blocked ends redlock; the command has the mask that redlock was given' deaf_parent
+
+long_words() {
+    long=$(perl -e 'print "x" x 65536')
+    is 10 acquire --guard 0 "$long" && says 'x \.\.\. x+: the resource must have 1 to 512 bytes' &&
+    is 10 acquire --guard 0 -r "$long" -r b && says ': the resource must have 1 to 512 bytes' &&
+    is 125 acquire --guard 0 a "$long" && says "x' is one word too many" &&
+    is 125 acquire --ttl "$long" a && says "x' is no duration" || return 1
+    escaped=$(perl -e 'print "\x01" x 512')
+    is 0 acquire --guard 0 "$escaped" && is 1 acquire --guard 0 "$escaped" && says 'x01: held by somebody else \(free in'
+}
+check 'a message about a long word keeps its reason' long_words
 
 # ---- SIGINT ----
 

@@ -138,15 +138,34 @@ static void print_token(const struct redlock_lock *lock)
     else                          (void)puts(token);
 }
 
-/* A token that nobody got is a lock that nobody can release: it is released again. */
+static enum redlock_status give_back(struct session *session, enum redlock_status why)
+{
+    (void)release_lock(session);
+    return why;
+}
+
+/* A token that nobody got is a lock that nobody can release: it is released again. So it is when who reads was so slow that nothing
+ * is left of it. */
 static enum redlock_status hand_over(struct session *session)
 {
+    const char *resource = session->settings->resource;
+
     if (session->settings->json) print_json(session, REDLOCK_OK);
     else                         print_token(&session->lock);
-    if (fflush(stdout) == 0) return REDLOCK_OK;
-    say("%s: the token could not be written, so the lock is released", session->settings->resource);
-    (void)release_lock(session);
-    return REDLOCK_SYSTEM;
+    if (!report_written("the token")) {
+        say("%s: released, since nobody has the token", resource);
+        return give_back(session, REDLOCK_SYSTEM);
+    }
+    if (redlock_valid_ms(&session->lock) > 0) return REDLOCK_OK;
+    say("%s: released, since its validity had ended when the token was written", resource);
+    return give_back(session, REDLOCK_TOO_LATE);
+}
+
+/* Waits for the other nodes, within the validity; but nodes, or this process, may have been slow. */
+static enum redlock_status complete(struct session *session)
+{
+    session_linger(session);
+    return redlock_valid_ms(&session->lock) > 0 ? REDLOCK_OK : give_back(session, REDLOCK_TOO_LATE);
 }
 
 static void report_failure(struct session *session, enum redlock_status status)
@@ -154,6 +173,14 @@ static void report_failure(struct session *session, enum redlock_status status)
     if (status == REDLOCK_NO_QUORUM) session_connect(session);     /* A loss is certain before all nodes are known. */
     if (session->settings->json) print_json(session, status);
     else if (session->signal == 0) report_status(session, status);
+}
+
+/* What was done is done, but who asked for JSON does not know it. */
+static enum redlock_status judge_output(const struct session *session, enum redlock_status status)
+{
+    bool is_lost = session->settings->json && !report_written("the result");
+
+    return is_lost && status == REDLOCK_OK ? REDLOCK_SYSTEM : status;
 }
 
 /* ---- Commands ---- */
@@ -164,12 +191,13 @@ int acquire_command(struct session *session, struct settings *settings)
 
     if (status != REDLOCK_OK) return (int)status;
     status = acquire_lock(session, 0);
+    if (status == REDLOCK_OK) status = complete(session);
     if (status == REDLOCK_OK) {
-        session_linger(session);
         if (settings->verbose) report_validity(session, "acquired");
         status = hand_over(session);
     } else {
         report_failure(session, status);
+        status = judge_output(session, status);
     }
     close_session(session);
     return exit_status(session, status);
@@ -219,6 +247,7 @@ int extend_command(struct session *session, struct settings *settings)
     if (status != REDLOCK_OK) return (int)status;
     status = extend(session);
     report_extension(session, status);
+    status = judge_output(session, status);
     close_session(session);
     return exit_status(session, status);
 }
@@ -255,6 +284,7 @@ int release_command(struct session *session, struct settings *settings)
     if (status == REDLOCK_OK) status = release_lock(session);
     status = judge_release(session, status);
     report_release(session, status);
+    status = judge_output(session, status);
     close_session(session);
     return exit_status(session, status);
 }

@@ -48,11 +48,11 @@ static size_t read_file(const char *command, const char *path, char *text, size_
     ssize_t taken = 1;
     size_t used = 0;
 
-    if (fd < 0) refuse(command, "cannot open the password file %s: %s", path, strerror(errno));
+    if (fd < 0) refuse(command, "cannot open the password file %s: %s", path, text_system_error(errno));
     while (taken > 0 && used < size) {
         do taken = read(fd, text + used, size - used);
         while (taken < 0 && errno == EINTR);
-        if (taken < 0) refuse(command, "cannot read the password file %s: %s", path, strerror(errno));
+        if (taken < 0) refuse(command, "cannot read the password file %s: %s", path, text_system_error(errno));
         used += (size_t)taken;
     }
     (void)close(fd);

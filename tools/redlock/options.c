@@ -10,6 +10,7 @@
 #include "help.h"
 #include "login.h"
 #include "numbers.h"
+#include "report.h"
 #include "text.h"
 
 /* Options without a short form. */
@@ -85,13 +86,11 @@ enum command command_find(const char *word)
 void refuse(const char *command, const char *format, ...)
 {
     va_list arguments;
-    char text[TEXT_MAX], printable[TEXT_MAX];
 
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
+    text_say(format, arguments);
     va_end(arguments);
-    (void)fprintf(stderr, "redlock: %s\nTry 'redlock %s%s--help' for more information.\n",
-                  text_printable(printable, sizeof printable, text, strlen(text)), command ? command : "", command ? " " : "");
+    (void)fprintf(stderr, "Try 'redlock %s%s--help' for more information.\n", command ? command : "", command ? " " : "");
     exit(EXIT_TROUBLE);
 }
 
@@ -212,7 +211,7 @@ static void show_and_exit(struct settings *settings, int letter)
 {
     if (letter == 'h') help_print_command(settings->command);
     else version_print();
-    exit(fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_TROUBLE);
+    exit(report_written(letter == 'h' ? "the help" : "the version") ? EXIT_SUCCESS : EXIT_TROUBLE);
 }
 
 static void apply(const struct syntax *syntax, struct settings *settings, struct given *given, int letter)

@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -9,13 +10,19 @@
 
 void say(const char *format, ...)
 {
-    char text[TEXT_MAX], printable[TEXT_MAX];
     va_list arguments;
 
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
+    text_say(format, arguments);
     va_end(arguments);
-    (void)fprintf(stderr, "redlock: %s\n", text_printable(printable, sizeof printable, text, strlen(text)));
+}
+
+bool report_written(const char *what)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return true;
+    say("%s could not be written%s%s", what, errno ? ": " : "", errno ? text_system_error(errno) : "");
+    return false;
 }
 
 static const char *status_name(enum redlock_status status)
@@ -31,6 +38,7 @@ static const char *status_name(enum redlock_status status)
 void report_mistake(enum redlock_status status, const struct redlock_mistake *mistake)
 {
     if (mistake->text[0] == '\0') say("%s", redlock_status_text(status));
+    else if (status == REDLOCK_SYSTEM) say("%s", mistake->text);
     else if (status == REDLOCK_BAD_ADDRESS) say("node %u of the list, byte %zu: %s", mistake->node, mistake->at, mistake->text);
     else say("node %u of the list: %s", mistake->node, mistake->text);
 }
@@ -85,9 +93,15 @@ static void say_advice(struct session *session, unsigned k, const char *text, co
         advice ? advice : "", advice ? ")" : "");
 }
 
+/* That no socket could be had is not the node's fault. */
+static bool is_for_want_of_files(const char *text)
+{
+    return strncmp(text, "too many open files", 19) == 0;
+}
+
 static void say_node(struct session *session, unsigned k, const char *text, enum redlock_trouble trouble)
 {
-    say_advice(session, k, text, trouble_advice(trouble));
+    say_advice(session, k, text, is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n" : trouble_advice(trouble));
 }
 
 /* That a node did not know a script is none: it got the text, or the round was over. */

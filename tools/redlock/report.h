@@ -13,6 +13,9 @@ void say(const char *format, ...)
 #endif
     ;
 
+/* Writes out what was printed on stdout. False: that was not possible, which is said: what, and why. */
+bool report_written(const char *what);
+
 /* The client could not be opened: which entry of the list is wrong, and how. */
 void report_mistake(enum redlock_status status, const struct redlock_mistake *mistake);
 

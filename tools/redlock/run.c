@@ -295,7 +295,7 @@ static int start_command(struct run *run)
     set_environment(run->session);
     signals_catch_more();
     error = child_start(&run->child, run->settings->program);
-    if (error) say("cannot run %s: %s", run->settings->program[0], strerror(error));
+    if (error) say("cannot run %s: %s", run->settings->program[0], text_system_error(error));
     return error == 0 ? 0 : error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 

@@ -11,7 +11,12 @@
 #include "signals.h"
 #include "text.h"
 
-enum { LINGER_US = 100 * 1000 };
+enum {
+    LINGER_US = 100 * 1000,
+    LINGER_US_MIN = 20 * 1000,      /* Behind a verdict, and */
+    LINGER_ROUNDS = 4,              /* so many times as long as it took, if that is more. */
+    LINGER_PART = 10                /* But at most so much of the validity. */
+};
 
 enum redlock_status session_open(struct session *session, struct settings *settings, struct redlock_mistake *mistake)
 {
@@ -32,6 +37,7 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     text_wipe(settings->nodes, sizeof settings->nodes);
     if (status != REDLOCK_OK) return status;
     if (signals_open()) return REDLOCK_OK;
+    (void)snprintf(mistake->text, sizeof mistake->text, "%s", text_system_error(errno));
     redlock_close(&session->client, 0);
     return REDLOCK_SYSTEM;
 }
@@ -196,9 +202,19 @@ static bool is_vote_outstanding(const struct session *session)
     return false;
 }
 
+/* A node that hangs must not cost more than one that answers: those that do answer about as soon as the quorum did. */
+static uint64_t patience_us(const struct session *session, uint64_t now_us)
+{
+    const struct redlock_round *round = redlock_last_round(&session->lock);
+    uint64_t us = LINGER_ROUNDS * (round->decided_at - round->started_at), valid_us = redlock_valid_us(&session->lock, now_us);
+
+    us = sooner(us < LINGER_US_MIN ? LINGER_US_MIN : us, LINGER_US);
+    return valid_us > 0 ? sooner(us, valid_us / LINGER_PART) : us;
+}
+
 void session_linger(struct session *session)
 {
-    uint64_t until = redlock_now_us() + LINGER_US;
+    uint64_t now = redlock_now_us(), until = now + patience_us(session, now);
 
     while (is_vote_outstanding(session) && redlock_now_us() < until && !session->fault) session_wait(session, until);
 }

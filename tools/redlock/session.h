@@ -29,7 +29,7 @@ struct session {
 };
 
 /* Opens the client and begins to catch signals. settings->nodes is wiped. The mistake is set for some statuses, as by
- * redlock_open. After any status but OK there is nothing to close. */
+ * redlock_open, and for SYSTEM says what was refused. After any status but OK there is nothing to close. */
 enum redlock_status session_open(struct session *session, struct settings *settings, struct redlock_mistake *mistake);
 
 /* Waits until something happens, or a signal comes, or until_us, and does what has become possible. */

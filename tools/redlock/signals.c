@@ -12,7 +12,7 @@ static const int more[] = { SIGCHLD, SIGCONT, SIGTSTP, SIGWINCH };
 
 /* A handler has no argument of ours, so these are the program's only global variables. */
 static int pipe_ends[2] = { -1, -1 };
-static sigset_t mask_before;
+static sigset_t mask_given, mask_before;
 static struct {
     int number;
     bool was_ignored;
@@ -33,12 +33,17 @@ static void put_in_pipe(int number)
     errno = error;
 }
 
+/* Also when a parent has left it blocked: who is deaf to SIGTERM is ended by SIGKILL, which leaves the lock behind. */
 static void catch(int number)
 {
     struct sigaction action = { .sa_handler = put_in_pipe, .sa_flags = SA_RESTART };
+    sigset_t caught;
 
     (void)sigfillset(&action.sa_mask);
     (void)sigaction(number, &action, NULL);
+    (void)sigemptyset(&caught);
+    (void)sigaddset(&caught, number);
+    (void)sigprocmask(SIG_UNBLOCK, &caught, NULL);
 }
 
 static bool is_ignored(int number)
@@ -56,6 +61,7 @@ static bool prepare_pipe_end(int fd)
 bool signals_open(void)
 {
     if (pipe(pipe_ends) != 0 || !prepare_pipe_end(pipe_ends[0]) || !prepare_pipe_end(pipe_ends[1])) return false;
+    (void)sigprocmask(SIG_BLOCK, NULL, &mask_given);
     for (size_t i = 0; i < ENDING_COUNT; i++) {
         if (!is_ignored(ending[i])) catch(ending[i]);
     }
@@ -68,14 +74,9 @@ bool signals_open(void)
 
 void signals_catch_more(void)
 {
-    sigset_t children;
-
     for (size_t i = 0; i < MORE_COUNT; i++) {
         if (more[i] == SIGCHLD || !is_ignored(more[i])) catch(more[i]);
     }
-    (void)sigemptyset(&children);
-    (void)sigaddset(&children, SIGCHLD);
-    (void)sigprocmask(SIG_UNBLOCK, &children, NULL);
 }
 
 int signals_fd(void)
@@ -123,7 +124,7 @@ void signals_restore(void)
     for (size_t i = 0; i < IGNORED_COUNT; i++) {
         if (!ignored[i].was_ignored) (void)signal(ignored[i].number, SIG_DFL);
     }
-    signals_unblock();
+    (void)sigprocmask(SIG_SETMASK, &mask_given, NULL);
 }
 
 void signals_obey(int number)

@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* Makes the pipe, catches what asks a program to end (those of them that were not ignored before, as nohup(1) does), and
+/* Makes the pipe, catches what asks a program to end (those of them that were not ignored before, as nohup(1) does), also where
+ * it was blocked, and
  * ignores SIGPIPE and SIGTTOU: a stderr that nobody reads, or a terminal that is another's, must not end or stop a program
  * that holds a lock. False: errno says why. */
 bool signals_open(void);
@@ -25,7 +26,7 @@ bool signal_ends(int number);
 void signals_block(void);
 void signals_unblock(void);
 
-/* In the child: everything as it was when the program began. */
+/* In the child: everything as it was when the program began, what was blocked then included. */
 void signals_restore(void);
 
 /* Does to this process what the signal does when nobody catches it. */

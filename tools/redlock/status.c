@@ -269,7 +269,7 @@ static enum redlock_status show(struct session *session, const char *resource)
         judge(&view);
         if (session->settings->json) json_view(&view);
         else                         print_view(&view);
-        status = fflush(stdout) == 0 ? status_of(&view) : REDLOCK_SYSTEM;
+        status = report_written("the result") ? status_of(&view) : REDLOCK_SYSTEM;
     } else if (!session->signal) {
         say("%s: %s", resource, redlock_status_text(status));
     }
@@ -288,6 +288,7 @@ int status_command(struct session *session, struct settings *settings)
         if (status > worst) worst = status;
     }
     if (!settings->json && !session->signal && worst <= REDLOCK_NO_QUORUM) print_fingerprint(session);
+    if (worst != REDLOCK_SYSTEM && !report_written("the result")) worst = REDLOCK_SYSTEM;
     session_close(session);
     return session->signal ? EXIT_SIGNAL + session->signal : (int)worst;
 }

@@ -1,6 +1,8 @@
 #include "text.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- UTF-8 ---- */
@@ -55,6 +57,46 @@ const char *text_printable(char *text, size_t text_size, const void *bytes, size
     }
     text[used] = '\0';
     return text;
+}
+
+enum { SAID_PART = 1024 };      /* Of a long message so much is said from each end: names and advice fit. */
+
+static void cut_middle(char *text, size_t size)
+{
+    static const char gap[] = " ... ";
+
+    if (size <= 2 * SAID_PART) return;
+    memmove(text + SAID_PART + sizeof gap - 1, text + size - SAID_PART, SAID_PART + 1);
+    memcpy(text + SAID_PART, gap, sizeof gap - 1);
+}
+
+void text_say(const char *format, va_list arguments)
+{
+    char printable[4 * (2 * SAID_PART + 8)];
+    va_list again;
+    int size;
+    char *text;
+
+    va_copy(again, arguments);
+    size = vsnprintf(NULL, 0, format, arguments);
+    text = size >= 0 ? malloc((size_t)size + 8) : NULL;
+    if (text) {
+        (void)vsnprintf(text, (size_t)size + 1, format, again);
+        cut_middle(text, (size_t)size);
+    }
+    va_end(again);
+    (void)fprintf(stderr, "redlock: %s\n",
+                  text_printable(printable, sizeof printable, text ? text : "out of memory", text ? strlen(text) : 13));
+    free(text);
+}
+
+const char *text_system_error(int error)
+{
+    switch (error) {
+    case EMFILE: return "too many open files in this process (raise its limit: ulimit -n)";
+    case ENFILE: return "too many open files in the system (raise its limit, or find out what keeps so many open)";
+    default:     return strerror(error);
+    }
 }
 
 const char *text_duration(char text[TEXT_DURATION_MAX], uint64_t ms)

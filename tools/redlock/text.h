@@ -3,6 +3,7 @@
 #ifndef TEXT_H
 #define TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +17,13 @@ enum {
 /* Writes bytes for a person into text, cut to its size, always NUL-terminated: printable UTF-8 as it is, any other byte as
  * \xNN. size > 0. Returns text. */
 const char *text_printable(char *text, size_t text_size, const void *bytes, size_t size);
+
+/* Writes "redlock: ..." and a line feed on stderr, as text_printable does. Of one that is too long, as by a word of the user's,
+ * the middle is left out: what is wrong stands at the end. */
+void text_say(const char *format, va_list arguments);
+
+/* The system's words for an errno; with what to do where files are too many. */
+const char *text_system_error(int error);
 
 /* "1.5 s", "250 ms", "2 min 5 s": rounded down. Returns text. */
 const char *text_duration(char text[TEXT_DURATION_MAX], uint64_t ms);
