@@ -1,24 +1,38 @@
-# redlock: a distributed lock on N independent Redis servers. "make help" lists what can be made.
+# redlock: a distributed lock on N independent Redis servers. "make help" lists what can be made. For GNU make, 3.81 or newer.
 #
 #   CC AR            the tools, for a cross build too: make CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar
 #   CFLAGS LDFLAGS   optimisation and the like; what the code needs is added to them
 #   BUILD            where everything made goes: make BUILD=/tmp/redlock
-#   PREFIX DESTDIR   where "install" puts things: $(DESTDIR)$(PREFIX)/include, lib, bin, share/man
+#   PREFIX DESTDIR   where "install" puts things: $(DESTDIR)$(PREFIX)/include, lib, bin, share/man; or, below DESTDIR:
+#   INCLUDEDIR LIBDIR BINDIR MANDIR     for instance LIBDIR=/usr/lib64;  INSTALL: a program that takes the options of install
+#   NEED_INSTALL     yes: what a target needs and the system has not, tools/need installs;  no: never. Unless set, only the tests
+#                    and the demo may install; all others say what to install.
 #   SANITIZE         for instance address,undefined
 #   V=1              shows the commands;  QUICK=1: a benchmark of half a minute
 #
 # Tests, benchmarks and sources are found by their names: a new file needs no line here.
 
-CFLAGS ?= -O2 -g
-BUILD  ?= build
-PREFIX ?= /usr/local
+# A BSD make ends here, with these words. For GNU make the line is a rule that is never used.
+.DEFAULT_GOAL := all
+.error ${:UThis Makefile is for GNU make, so say}: gmake
+
+CFLAGS  ?= -O2 -g
+BUILD   ?= build
+PREFIX  ?= /usr/local
+INSTALL ?= install
+INCLUDEDIR ?= $(PREFIX)/include
+LIBDIR     ?= $(PREFIX)/lib
+BINDIR     ?= $(PREFIX)/bin
+MANDIR     ?= $(PREFIX)/share/man
 
 VERSION  := $(shell sed -n 's/^.define REDLOCK_VERSION "\(.*\)"/\1/p' redlock/redlock.h)
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 CHECKS   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# So that what is built does not depend on where; a compiler that does not know the option does without.
+PREFIX_MAP := $(shell $(CC) -ffile-prefix-map=a=b -E -x c /dev/null >/dev/null 2>&1 && echo '"-ffile-prefix-map=$(CURDIR)=."')
 # Each function has a section of its own, so that a program's --gc-sections drops what it does not call. clang would turn
 # memcmp into bcmp, which is one function more than the core may need.
-COMPILE   = $(CC) -std=c11 $(WARNINGS) -ffunction-sections -fdata-sections -fno-builtin-bcmp $(CPPFLAGS) $(CFLAGS) $(CHECKS)
+COMPILE   = $(CC) -std=c11 $(WARNINGS) $(PREFIX_MAP) -ffunction-sections -fdata-sections -fno-builtin-bcmp $(CPPFLAGS) $(CFLAGS) $(CHECKS)
 LINK      = $(CC) $(CFLAGS) $(CHECKS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 Q         = $(if $(V),,@)
 
@@ -43,8 +57,8 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-plain test-live programs check-symbols check-floors compilers mutants sim soak stories explore chaos interop fuzz coverage \
-        demo bench size amalgamation lint install uninstall clean help FORCE
+.PHONY: all test test-unit test-plain test-live programs check-symbols check-floors compilers mutants sim soak stories explore \
+        chaos interop fuzz coverage demo bench size amalgamation lint install install-lib install-bin uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -89,6 +103,11 @@ $(BUILD)/tests/live/%: $(BUILD)/obj/tests/live/%.o $(BUILD)/libtests_live.a $(BU
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
 # ---- Tests. The last line is "N passed, N failed". ----
+
+# Nothing else installs a package unasked.
+test test-unit test-plain test-live check-symbols check-floors compilers chaos interop demo: NEED_INSTALL ?= yes
+NEED_INSTALL ?= no
+export NEED_INSTALL
 
 # What the live tests use: servers, and stores that refuse late writers.
 LIVE_TOOLS = prove redis-server sqlite3 psql initdb script
@@ -212,19 +231,31 @@ size: all
 amalgamation:
 	@tools/amalgamate $(BUILD)/amalgamation
 
-TO = $(DESTDIR)$(PREFIX)
+# Below $(DESTDIR), which may have blanks: section N of the manual, and what is installed.
+man      = $(MANDIR)/man$(1)
+HEADERS := redlock.h $(foreach part,client fence keeper,redlock_$(part).h)
+# In the file for pkg-config what lies below the prefix is said to, so that the tree can be moved.
+below    = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
-install: all
-	mkdir -p $(TO)/include $(TO)/lib/pkgconfig $(TO)/bin $(foreach m,$(MANUALS),$(TO)/share/man/man$(subst .,,$(suffix $(m))))
-	install -m 644 redlock/redlock.h $(foreach h,client fence keeper,redlock/redlock_$(h).h) $(TO)/include
-	install -m 644 $(BUILD)/libredlock.a $(TO)/lib
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' redlock/redlock.pc.in >$(TO)/lib/pkgconfig/redlock.pc
-	install -m 755 $(BUILD)/redlock $(TO)/bin
-	$(foreach m,$(MANUALS),install -m 644 $(m) $(TO)/share/man/man$(subst .,,$(suffix $(m))) &&) true
+install: install-lib install-bin
+
+install-lib: $(BUILD)/libredlock.a
+	mkdir -p '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(call man,3)'
+	$(INSTALL) -m 644 $(addprefix redlock/,$(HEADERS)) '$(DESTDIR)$(INCLUDEDIR)'
+	$(INSTALL) -m 644 '$(BUILD)/libredlock.a' '$(DESTDIR)$(LIBDIR)'
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@INCLUDEDIR@|$(call below,$(INCLUDEDIR))|' -e 's|@LIBDIR@|$(call below,$(LIBDIR))|' \
+	    -e 's|@VERSION@|$(VERSION)|' redlock/redlock.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc'
+	$(INSTALL) -m 644 $(filter %.3,$(MANUALS)) '$(DESTDIR)$(call man,3)'
+
+install-bin: $(BUILD)/redlock
+	mkdir -p '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(call man,1)'
+	$(INSTALL) -m 755 '$(BUILD)/redlock' '$(DESTDIR)$(BINDIR)'
+	$(INSTALL) -m 644 $(filter %.1,$(MANUALS)) '$(DESTDIR)$(call man,1)'
 
 uninstall:
-	rm -f $(TO)/include/redlock.h $(foreach h,client fence keeper,$(TO)/include/redlock_$(h).h) $(TO)/lib/libredlock.a \
-	    $(TO)/lib/pkgconfig/redlock.pc $(TO)/bin/redlock $(foreach m,$(MANUALS),$(TO)/share/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
+	rm -f $(foreach h,$(HEADERS),'$(DESTDIR)$(INCLUDEDIR)/$(h)') '$(DESTDIR)$(LIBDIR)/libredlock.a' \
+	    '$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc' '$(DESTDIR)$(BINDIR)/redlock' \
+	    $(foreach m,$(MANUALS),'$(DESTDIR)$(call man,$(subst .,,$(suffix $(m))))/$(notdir $(m))')
 
 clean:
 	rm -rf $(BUILD)
@@ -240,7 +271,9 @@ help:
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make lint           clang-tidy, shellcheck, mandoc'
-	@echo 'make install        headers, library, command, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); also uninstall'
+	@echo 'make install        headers, library, command, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo '                    also install-lib, install-bin, uninstall'
 	@echo 'make amalgamation   the library as a few files to copy into a project'
 	@echo 'make clean          away with $(BUILD)'
-	@echo 'Variables: CC AR CFLAGS LDFLAGS BUILD PREFIX DESTDIR SANITIZE V (see the head of the Makefile)'
+	@echo 'Variables: CC AR CFLAGS LDFLAGS BUILD PREFIX DESTDIR INCLUDEDIR LIBDIR BINDIR MANDIR INSTALL NEED_INSTALL SANITIZE V'
+	@echo '           (see the head of the Makefile)'

@@ -26,11 +26,12 @@ put() {
     chmod 755 "$scratch/bin/$1"
 }
 
+allowed=yes
 # says STATUS TEXT COMMAND...: tools/need ends with this status, and with these words on stderr and nothing else.
 says() {
     expected="$1: $2"
     shift 2
-    said=$(PATH="$scratch/bin" tools/need "$@" 2>&1)
+    said=$(PATH="$scratch/bin" NEED_INSTALL=$allowed tools/need "$@" 2>&1)
     said="$?: $said"
     [ "$said" = "$expected" ] || { printf 'said      %s\nexpected  %s\n' "$said" "$expected"; return 1; }
 }
@@ -56,6 +57,12 @@ check 'without a package manager it says what to install' says 1 \
     'tools/need: missing: psql sqlite3, and a package manager that is known here: please install them' psql sqlite3
 
 machine apk 0
+for allowed in no ''; do
+    check "nobody gets what is missing unasked (NEED_INSTALL=$allowed), not even root" says 1 \
+        'tools/need: missing: sqlite3; to install them, say as root: apk add sqlite (or set NEED_INSTALL=yes)' sqlite3
+done
+check 'and nothing was tried' installed ''
+allowed=yes
 check 'root gets what is missing' says 0 'tools/need: sqlite3 is missing: apk installs it' sh sqlite3
 check 'with one call of the manager' installed 'apk add --no-cache sqlite'
 check 'and once' says 0 '' sqlite3

@@ -1,0 +1,129 @@
+#!/bin/sh
+# shellcheck disable=SC1091    # tap.sh
+# The Makefile, in a copy of the tree, in a folder with a blank in its name: what it makes, where it puts it, and what it leaves alone.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/tap.sh
+
+: "${CC:=cc}" "${MAKE:=make}"
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+unset MAKEFLAGS MFLAGS MAKELEVEL BUILD CPPFLAGS V PREFIX DESTDIR INCLUDEDIR LIBDIR BINDIR MANDIR INSTALL NEED_INSTALL
+
+tree="$scratch/a tree"
+other="$scratch/another tree, of a longer name"
+root="$scratch/dest dir"
+
+copy_trees() {
+    for copy in "$tree" "$other"; do
+        mkdir "$copy" && cp -R Makefile redlock resp net "$copy" && mkdir "$copy/tests" "$copy/tools" &&
+            cp -R tools/redlock tools/man tools/bench tools/size "$copy/tools" && cp -R tests/compilers "$copy/tests" || return 1
+        # shellcheck disable=SC2016    # The script is to expand it.
+        printf '#!/bin/sh\necho "need: ${NEED_INSTALL-}"\nexit 1\n' >"$copy/tools/need"
+        chmod 755 "$copy/tools/need"
+    done
+}
+
+makes() {
+    "$MAKE" -s -C "$tree" CC="$CC" CFLAGS='-O1 -g' LDFLAGS= SANITIZE= "$@"
+}
+
+says_to_use_gnu_make() {
+    said=$(cd "$tree" && bmake "$@" 2>&1) && return 1
+    echo "$said"
+    [ "$(echo "$said" | grep -c 'This Makefile is for GNU make, so say: gmake$')" = 1 ]
+}
+
+# installed FILE...: these files are below the root, and no others.
+installed() {
+    (cd "$root" && find . ! -type d | sort) >"$scratch/found"
+    printf './%s\n' "$@" | sort | diff - "$scratch/found"
+}
+
+installs_all_below_a_blank() {
+    makes DESTDIR="$root" PREFIX=/usr install &&
+        installed usr/include/redlock.h usr/include/redlock_client.h usr/include/redlock_fence.h usr/include/redlock_keeper.h \
+            usr/lib/libredlock.a usr/lib/pkgconfig/redlock.pc usr/bin/redlock usr/share/man/man1/redlock.1 usr/share/man/man3/redlock.3
+}
+
+# As make install leaves it, for its group and others too.
+can_be_used_by_all() {
+    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 9 ] && [ "$(find "$root" ! -type d -perm -111)" = "$root/usr/bin/redlock" ]
+}
+
+nothing_is_left() {
+    makes DESTDIR="$root" "$@" uninstall && [ -z "$(find "$root" ! -type d)" ]
+}
+
+installs_the_library_alone() {
+    makes DESTDIR="$root" INCLUDEDIR=/opt/inc LIBDIR=/usr/lib64 MANDIR=/opt/man PREFIX=/usr install-lib &&
+        installed opt/inc/redlock.h opt/inc/redlock_client.h opt/inc/redlock_fence.h opt/inc/redlock_keeper.h \
+            usr/lib64/libredlock.a usr/lib64/pkgconfig/redlock.pc opt/man/man3/redlock.3
+}
+
+pkg_config_names_the_folders() {
+    file="$root/usr/lib64/pkgconfig/redlock.pc"
+    # shellcheck disable=SC2016    # That is for pkg-config.
+    grep -qx 'prefix=/usr' "$file" && grep -qx 'includedir=/opt/inc' "$file" && grep -qx 'libdir=${prefix}/lib64' "$file" &&
+        ! grep '@' "$file"
+}
+
+installs_the_command_alone() {
+    makes DESTDIR="$root" PREFIX=/usr BINDIR=/usr/sbin install-bin && installed usr/sbin/redlock usr/share/man/man1/redlock.1
+}
+
+installs_with_another_program() {
+    printf '#!/bin/sh\necho "$@" >>"%s"\n' "$scratch/asked" >"$scratch/install"
+    chmod 755 "$scratch/install"
+    makes DESTDIR="$root" INSTALL="$scratch/install" install && [ "$(grep -c '^-m ' "$scratch/asked")" = 5 ]
+}
+
+# What a compiler writes into objects for debuggers would name the folder.
+is_the_same_from_another_path() {
+    "$MAKE" -s -C "$other" CC="$CC" CFLAGS='-O1 -g' LDFLAGS= SANITIZE= >/dev/null || return 1
+    for file in $(cd "$tree/build" && find . -name '*.o') libredlock.a redlock; do
+        cmp "$tree/build/$file" "$other/build/$file" || return 1
+    done
+}
+
+# may_install YES-OR-NO TARGET [NAME=VALUE]: that is what the target tells tools/need.
+may_install() {
+    expected="need: $1"
+    shift
+    said=$(makes "$@" 2>&1)
+    echo "$said"
+    echo "$said" | grep -qxF "$expected"
+}
+
+check 'the tree can be copied' copy_trees
+if command -v bmake >/dev/null; then
+    check 'BSD make makes nothing, and says to use GNU make' says_to_use_gnu_make
+    check 'BSD make installs nothing either' says_to_use_gnu_make install
+else
+    skip 'BSD make makes nothing, and says to use GNU make' 'no bmake here'
+    skip 'BSD make installs nothing either' 'no bmake here'
+fi
+check 'all can be installed below a folder with a blank in its name' installs_all_below_a_blank
+check 'everybody may read what was installed, and run the command' can_be_used_by_all
+check 'uninstall removes all of it' nothing_is_left PREFIX=/usr
+check 'the library can be installed alone, in other folders' installs_the_library_alone
+check "pkg-config's file names these folders" pkg_config_names_the_folders
+check 'uninstall finds them there' nothing_is_left INCLUDEDIR=/opt/inc LIBDIR=/usr/lib64 MANDIR=/opt/man PREFIX=/usr
+check 'the command can be installed alone' installs_the_command_alone
+check 'uninstall finds that, too' nothing_is_left PREFIX=/usr BINDIR=/usr/sbin
+check 'another program can install' installs_with_another_program
+if echo 'int x;' | $CC -ffile-prefix-map=a=b -E -x c - >/dev/null 2>&1; then
+    check 'what is built does not depend on where' is_the_same_from_another_path
+else
+    skip 'what is built does not depend on where' "$CC does not know -ffile-prefix-map"
+fi
+for target in size bench lint; do
+    check "make $target does not install a package unasked" may_install no $target
+done
+check 'make size does where it is asked to' may_install yes size NEED_INSTALL=yes
+check 'the demo may install what it needs' may_install yes demo
+check 'but not where that is forbidden' may_install no demo NEED_INSTALL=no
+export NEED_INSTALL=no
+check 'nor where the environment forbids it' may_install no demo
+finish
