@@ -12,9 +12,9 @@ other=0123456789abcdef0123456789abcdef01234567
 
 token_is_printed() {
     is 0 acquire --guard 0 --no-ticket door-0 && prints '^[0-9a-f]{40}$' && [ ! -s "$directory/err" ] &&
-    [ "$(everywhere GET door-0 | sort -u)" = "$(cat "$directory/out")" ] &&
+    [ "$(most GET door-0)" = "$(cat "$directory/out")" ] &&
     is 0 acquire --guard 0 door && prints '^[0-9a-f]{40}:[0-9]+$' && [ ! -s "$directory/err" ] &&
-    [ "$(everywhere GET door | sort -u):$(everywhere GET door#ticket | sort -u)" = "$(cat "$directory/out")" ]
+    [ "$(most GET door):$(most GET door#ticket)" = "$(cat "$directory/out")" ]
 }
 check 'acquire prints the token and the ticket that are on the nodes, and nothing else' token_is_printed
 
@@ -38,8 +38,9 @@ check 'acquire waits for ever when told to' waits_forever
 json_of_acquire() {
     is 0 acquire --guard 0 --json door-3 && [ "$(wc -l <"$directory/out")" -eq 1 ] &&
     json out '$j->{status} eq "OK" && $j->{code} == 0 && $j->{token} =~ /^[0-9a-f]{40}$/ && $j->{resource} eq "door-3"' &&
-    json out '$j->{valid_ms} > 9000 && $j->{valid_ms} < 10000 && $j->{confirmed} == 5 && $j->{quorum} == 3' &&
-    json out '5 == grep { $_->{vote} eq "granted" && !defined $_->{trouble} && $_->{address} =~ /^127/ } @{$j->{nodes}}' &&
+    json out '$j->{valid_ms} > 5000 && $j->{valid_ms} < 10000 && $j->{confirmed} >= 3 && $j->{quorum} == 3' &&
+    json out '$j->{confirmed} == grep { $_->{vote} eq "granted" && !defined $_->{trouble} } @{$j->{nodes}}' &&
+    json out '5 == grep { $_->{address} =~ /^127/ } @{$j->{nodes}}' &&
     is 1 acquire --guard 0 --json door-3 && [ ! -s "$directory/err" ] &&
     json out '$j->{status} eq "TAKEN" && $j->{code} == 1 && !exists $j->{token}' &&
     json out '3 <= grep { $_->{vote} eq "refused" } @{$j->{nodes}}'
@@ -71,9 +72,9 @@ no_ill_formed_character() {
 check 'nor do characters that are none, or are one in disguise, and JSON is still right' no_ill_formed_character
 
 unprinted_token() {
-    "$redlock" acquire --guard 0 door-4 >/dev/full 2>"$directory/err"
+    "$redlock" acquire --node-timeout $patience --guard 0 door-4 >/dev/full 2>"$directory/err"
     [ $? = 22 ] && says 'the token could not be written: No space left' && says 'door-4: released, since nobody has the token' &&
-    [ -z "$(everywhere GET door-4 | sort -u)" ]
+    gone door-4
 }
 unprinted_results() {
     token=$("$redlock" acquire --guard 0 -t 30s door-unprinted) || return 1
@@ -94,14 +95,14 @@ fi
 
 # What is opened then must not get their numbers: a server would read our messages, and our own pipe the token.
 closed_descriptors() {
-    "$redlock" acquire --guard 0 closed-1 >&- 2>"$directory/err"
+    "$redlock" acquire --node-timeout $patience --guard 0 closed-1 >&- 2>"$directory/err"
     [ $? = 22 ] && says 'the token could not be written: ' && says 'closed-1: released' || return 1
-    "$redlock" acquire --guard 0 closed-2 <&- >&- 2>&-
-    [ $? = 22 ] && [ -z "$(everywhere GET closed-1 | sort -u)$(everywhere GET closed-2 | sort -u)" ] || return 1
-    "$redlock" acquire --guard 0 --no-ticket closed-3 <&- >"$directory/out" 2>&- && is_at closed-3 "$(token)" 0 1 2 3 4 || return 1
-    "$redlock" acquire --guard 0 closed-3 <&- >&- 2>&-
+    "$redlock" acquire --node-timeout $patience --guard 0 closed-2 <&- >&- 2>&-
+    [ $? = 22 ] && gone closed-1 closed-2 || return 1
+    "$redlock" acquire --node-timeout $patience --guard 0 --no-ticket closed-3 <&- >"$directory/out" 2>&- && [ "$(most GET closed-3)" = "$(token)" ] || return 1
+    "$redlock" acquire --node-timeout $patience --guard 0 closed-3 <&- >&- 2>&-
     [ $? = 1 ] || return 1
-    "$redlock" run --guard 0 closed-4 -- sh -c 'echo lost; echo said >&2; exit 5' <&- >&- 2>&-
+    "$redlock" run --node-timeout $patience --guard 0 closed-4 -- sh -c 'echo lost; echo said >&2; exit 5' <&- >&- 2>&-
     [ $? = 5 ]
 }
 check 'without descriptors 0 to 2 nothing goes astray, and a token that nobody can read is released' closed_descriptors
@@ -188,36 +189,35 @@ leaves_nothing() {
     kill -INT $started
     over $started
     status=$?
-    [ $status = 130 ] && [ -z "$(ask 3 GET "$2")$(ask 4 GET "$2")" ] && [ "$(ask 0 GET "$2")" = other ]
+    [ $status = 130 ] && within 10 is_at "$2" '' 3 4 && [ "$(ask 0 GET "$2")" = other ]
 }
 check 'SIGINT while acquire waits: status 130, and no key is left' leaves_nothing acquire int-1
 check 'SIGINT while run waits: status 130, and no key is left' leaves_nothing run int-2 true
 
 leaves_nothing_where_nodes_hang() {
-    waits_in_vain acquire int-3
+    waits_in_vain acquire int-3 --node-timeout 500ms
     on 3 STOP && on 4 STOP
     sleep 0.3
     kill -TERM $started
     over $started
     status=$?
     on 3 CONT && on 4 CONT
-    sleep 0.3
-    [ $status = 143 ] && [ -z "$(ask 3 GET int-3)$(ask 4 GET int-3)" ]
+    [ $status = 143 ] && within 10 is_at int-3 '' 3 4
 }
 check 'SIGTERM while nodes hang: what they do later is undone behind it' leaves_nothing_where_nodes_hang
 
 # ---- Extend and release ----
 
 extends() {
-    is 0 acquire --guard 0 -t 3s door-5 && token=$(token) || return 1
-    is 0 extend --guard 0 -t 60s door-5 "$token" && [ ! -s "$directory/out" ] && [ "$(ask 2 PTTL door-5)" -gt 50000 ] &&
+    is 0 acquire --guard 0 -t 10s door-5 && token=$(token) || return 1
+    is 0 extend --guard 0 -t 60s door-5 "$token" && [ ! -s "$directory/out" ] && [ "$(lasts door-5)" -gt 50000 ] &&
     is 0 extend --guard 0 -t 60s --json door-5 "$token" &&
     json out '$j->{status} eq "OK" && $j->{valid_ms} > 50000 && $j->{confirmed} >= 3'
 }
 check 'extend lets the TTL begin anew' extends
 
 tells_more() {
-    is 0 acquire --guard 0 -t 3s door-v && token=$(token) || return 1
+    is 0 acquire --guard 0 -t 10s door-v && token=$(token) || return 1
     is 0 extend --guard 0 -v -t 60s door-v "$token" && says 'door-v: extended.* 5[0-9]\.[0-9] s' || return 1
     on 4 STOP
     is 0 release --guard 0 -v --node-timeout 2s door-v "$token"
@@ -269,24 +269,24 @@ check 's17 so does one that SIGTERM ends' ended_extension_leaves
 check 's17 so does one that finds too few keys, on the nodes that have them; a release removes those' extension_of_a_minority_leaves
 
 extends_only_ours() {
-    is 0 acquire --guard 0 -t 3s door-6 && is 1 extend --guard 0 -t 60s door-6 $other &&
+    is 0 acquire --guard 0 -t 10s door-6 && is 1 extend --guard 0 -t 60s door-6 $other &&
     says 'door-6: not extended: the token does not hold it' &&
-    [ "$(ask 2 PTTL door-6)" -le 3000 ] && is 1 extend --guard 0 door-none $other && [ -z "$(ask 0 GET door-none)" ]
+    [ "$(everywhere PTTL door-6 | sort -n | tail -n 1)" -le 10000 ] && is 1 extend --guard 0 door-none $other && [ -z "$(ask 0 GET door-none)" ]
 }
 check "extend leaves alone what is another's, and sets no key: status 1" extends_only_ours
 
 releases() {
     is 0 acquire --guard 0 door-7 && token=$(token) || return 1
-    is 0 release --guard 0 door-7 "$token" && says 'door-7: released on 5 of 5 nodes' &&
-    [ -z "$(everywhere GET door-7 | sort -u)" ] &&
+    is 0 release --guard 0 door-7 "$token" && says 'door-7: released on [345] of 5 nodes' &&
+    gone door-7 &&
     is 5 release --guard 0 door-7 "$token" && says 'door-7: not held'
 }
 check 'release removes the key, and says on how many nodes; twice is status 5' releases
 
 releases_only_ours() {
     is 0 acquire --guard 0 door-8 && token=$(token) && is 5 release --guard 0 door-8 $other &&
-    [ "$(ask 4 GET door-8)" = "$token" ] &&
-    is 0 release --guard 0 --json door-8 "$token" && json out '$j->{status} eq "OK" && $j->{confirmed} == 5'
+    [ "$(most GET door-8)" = "$token" ] &&
+    is 0 release --guard 0 --json door-8 "$token" && json out '$j->{status} eq "OK" && $j->{confirmed} >= 3'
 }
 check "release leaves alone what is another's" releases_only_ours
 

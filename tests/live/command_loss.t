@@ -5,6 +5,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
 start_servers 5
+patience=500ms      # Nodes hang here, and that is to be noticed.
 
 stop_three() {
     for k in 0 1 2; do on $k STOP; done
@@ -84,13 +85,13 @@ whole_group_ends() {
     over "$started"
     status=$?
     continue_three
-    [ $status = 123 ] && within 2 is_gone "$child"
+    [ $status = 123 ] && within 10 is_gone "$child"
 }
 check 'what the command has begun, and what ignores SIGTERM, is ended as well' whole_group_ends
 
 minority_dies() {
-    start run --guard 0 -t 1s door-4 -- sleep 2.5
-    sleep 0.5
+    start run --guard 0 -t 4s -v door-4 -- sleep 7
+    within 10 says 'acquired' || return 1
     on 0 STOP && on 1 STOP
     over "$started"
     status=$?
@@ -100,10 +101,10 @@ minority_dies() {
 check 'a minority that dies does no harm' minority_dies
 
 quorum_returns() {
-    start run --guard 0 -t 3s -v door-5 -- sleep 3.5
-    sleep 0.2
+    start run --guard 0 -t 6s -v door-5 -- sleep 7
+    within 10 says 'acquired' || return 1
     stop_three
-    sleep 1.5
+    within 10 says 'not extended: no quorum'
     continue_three
     over "$started" && says 'not extended: no quorum'
 }
@@ -111,11 +112,11 @@ check 'an extension that failed is tried again while there is time' quorum_retur
 
 # Of five nodes one says no and two say nothing: three of four could still say yes.
 forgotten_by_one() {
-    start run --guard 0 -t 3s -v door-f -- sleep 3.5
+    start run --guard 0 -t 6s -v door-f -- sleep 7
     within 10 says 'acquired' || return 1
     ask 4 DEL door-f >/dev/null
     on 0 STOP && on 1 STOP
-    sleep 1.5
+    within 10 says 'not extended: '
     on 0 CONT && on 1 CONT
     over "$started" && says 'not extended: '
 }
@@ -154,7 +155,7 @@ redlock_sleeps() {
     over "$started"
     status=$? last=$(last_line eight-life)
     echo "status $status; the end came $(after "$continued" "$last") ms after SIGCONT"
-    [ $status = 123 ] && says 'door-8: lost: its validity has ended' && [ "$(after "$continued" "$last")" -lt 1000 ]
+    [ $status = 123 ] && says 'door-8: lost: its validity has ended' && [ "$(after "$continued" "$last")" -lt 5000 ]
 }
 check 'redlock that was stopped too long ends the command at once' redlock_sleeps
 
@@ -180,7 +181,7 @@ whole_machine_sleeps() {
     kill -CONT "-$1" && kill -CONT "$started"
     over "$started"
     [ $? = 123 ] && says 'door-s: lost: its validity has ended' && is_gone "$1" &&
-    [ "${printed%:*}" = "$(ask 4 GET door-s)" ] && [ "${printed#*:}" -gt "$2" ]
+    [ "${printed%:*}" = "$(most GET door-s)" ] && [ "${printed#*:}" -gt "$2" ]
 }
 check 'who slept finds the lock lost, ends the command, and leaves alone what another has' whole_machine_sleeps
 
@@ -193,7 +194,7 @@ held_too_long() {
     echo "SIGTERM after $(after "$begun" "$term") ms, SIGKILL $(after "$term" "$last") ms later"
     [ $status = 123 ] && says 'door-10: held for --max-hold; the command is ended' &&
     [ "$(after "$term" "$last")" -ge 400 ] &&
-    [ "$(after "$begun" "$term")" -lt 1700 ] && [ -z "$(ask 3 GET door-10)" ] &&
+    [ "$(after "$begun" "$term")" -lt 1700 ] && gone door-10 &&
     is 123 run --guard 0 --max-hold 100ms --json door-10 -- sleep 100 &&
     json err '$j->{reason} eq "max-hold" && $j->{exit} == 123' &&
     is 6 run --guard 0 --max-hold 10s door-10 -- sh -c 'exit 6'
@@ -210,13 +211,13 @@ check 'without a grace SIGKILL follows at once' no_grace
 # ---- --max-extensions ----
 
 extended_too_often() {
-    start run --guard 0 -t 1s --grace 200ms --max-extensions 2 -v door-12 -- "$directory/stubborn" "$directory/twelve"
+    start run --guard 0 -t 3s --grace 200ms --max-extensions 2 -v door-12 -- "$directory/stubborn" "$directory/twelve"
     over "$started"
     [ $? = 123 ] && says 'door-12: extended as often as --max-extensions allows; the command is ended' &&
-    [ "$(grep -c 'door-12: extended for' "$directory/err")" -eq 2 ] && [ -z "$(ask 3 GET door-12)" ] &&
+    [ "$(grep -c 'door-12: extended for' "$directory/err")" -eq 2 ] && gone door-12 &&
     is 123 run --guard 0 -t 500ms --max-extensions 0 --json door-12 -- sleep 100 &&
     json err '$j->{reason} eq "max-extensions" && $j->{exit} == 123' &&
-    is 6 run --guard 0 -t 500ms --max-extensions 9 door-12 -- sh -c 'sleep 1; exit 6'
+    is 6 run --guard 0 -t 3s --max-extensions 9 door-12 -- sh -c 'sleep 4; exit 6'
 }
 check '--max-extensions ends the command when the last of them is used up: 123' extended_too_often
 

