@@ -52,7 +52,7 @@ tickets() {
 }
 larger_tickets() {
     everywhere SET door-s#ticket $(($(date +%s) + 5))000000 PX 60000 >/dev/null
-    is 0 acquire --guard 0 --trace door-s &&
+    is 0 acquire --guard 0 --wait 10s --trace door-s &&
     says '< +[0-9]+ -2 +refused: it is free, but the ticket must be larger than [0-9]+$' &&
     says '=  acquire, round 2' && says '=  won 3/5 .*, ticket [0-9]+1$'
 }
