@@ -378,25 +378,27 @@ check 'status looks at nodes without a vote as well, and says so' status_without
 
 # fingerprint LIST: as status tells it.
 fingerprint() {
-    "$redlock" status --guard 0 -n "$1" door-free | sed -n 's/^fingerprint of .*: \([0-9a-f]*\).*/\1/p'
+    "$redlock" status --guard 0 -n "$1" door-free | sed -n 's/^fingerprint of the nodes: \([0-9a-f]*\) .*/\1/p'
 }
 # shellcheck disable=SC2154    # Ports are set by their numbers.
 same_fingerprint() {
     print=$(fingerprint "$nodes")
     echo "$print" | grep -Eq '^[0-9a-f]{8}$' &&
     [ "$print" = "$(fingerprint "localhost:$port_4,127.0.0.1:$port_1,127.0.0.1:$port_3,127.0.0.1:$port_0,127.0.0.1:$port_2")" ] &&
-    is 0 status --guard 0 door-free && prints "^fingerprint of the nodes, all 5: $print\$" &&
+    is 0 status --guard 0 door-free && prints "^fingerprint of the nodes: $print \(5 of 5\)\$" &&
     is 0 status --guard 0 --json door-free && json out '$j->{fingerprint} eq "'"$print"'" && $j->{fingerprint_of} == 5' &&
-    is 0 acquire --guard 0 -t 1s -v door-fingerprint && says '^redlock: fingerprint of .*: [0-9a-f]{8}( |$)' && token=$(token) &&
-    is 0 extend --guard 0 -v -t 5s door-fingerprint "$token" && says '^redlock: fingerprint of .*: [0-9a-f]{8}( |$)' &&
-    is 0 release --guard 0 -v door-fingerprint "$token" && says '^redlock: fingerprint of .*: [0-9a-f]{8}( |$)' &&
-    is 0 run --guard 0 -v door-fingerprint true && says '^redlock: fingerprint of .*: [0-9a-f]{8}( |$)'
+    is 0 acquire --guard 0 -t 1s -v door-fingerprint && says '^redlock: fingerprint of the nodes: [0-9a-f]{8} ' && token=$(token) &&
+    is 0 extend --guard 0 -v -t 5s door-fingerprint "$token" && says '^redlock: fingerprint of the nodes: [0-9a-f]{8} ' &&
+    is 0 release --guard 0 -v door-fingerprint "$token" && says '^redlock: fingerprint of the nodes: [0-9a-f]{8} ' &&
+    is 0 run --guard 0 -v door-fingerprint true && says '^redlock: fingerprint of the nodes: [0-9a-f]{8} '
 }
 # Three of five make a quorum of two: with other lists two clients may each have one.
 other_fingerprint() {
     [ "$(fingerprint "$nodes")" != "$(fingerprint "${nodes%,*}")" ] &&
     is 0 status --guard 0 -n "$nodes,127.0.0.1:$refused" door-free &&
-    prints '^fingerprint of 5 of the 6 nodes: [0-9a-f]{8} \(the others have not said who they are\)$' &&
+    prints '^fingerprint of the nodes: [0-9a-f]{8} \(5 of 6; the others have not said who they are\)$' &&
+    is 2 status -n "127.0.0.1:$refused" door-free && prints '^fingerprint of the nodes: none \(0 of 1; ' &&
+    is 2 status -n "127.0.0.1:$refused" --json door-free && json out '!defined $j->{fingerprint} && $j->{fingerprint_of} == 0' &&
     [ "$(fingerprint "$nodes")" != "$(fingerprint "$nodes,127.0.0.1:$refused")" ] &&
     is 0 status --guard 0 --json -n "$nodes,127.0.0.1:$refused" door-free && json out '$j->{fingerprint_of} == 5 && @{$j->{nodes}} == 6'
 }

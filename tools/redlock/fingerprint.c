@@ -36,10 +36,10 @@ struct fingerprint fingerprint_take(struct redlock_client *client)
 
 const char *fingerprint_describe(const struct fingerprint *fingerprint, char text[FINGERPRINT_WORDS_MAX])
 {
-    if (fingerprint->known == fingerprint->count)
-        (void)snprintf(text, FINGERPRINT_WORDS_MAX, "fingerprint of the nodes, all %u: %s", fingerprint->count, fingerprint->text);
-    else
-        (void)snprintf(text, FINGERPRINT_WORDS_MAX, "fingerprint of %u of the %u nodes: %s (the others have not said who they are)",
-                       fingerprint->known, fingerprint->count, fingerprint->text);
+    bool is_whole = fingerprint->known == fingerprint->count;
+
+    (void)snprintf(text, FINGERPRINT_WORDS_MAX, "fingerprint of the nodes: %s (%u of %u%s)",
+                   fingerprint->known > 0 ? fingerprint->text : "none", fingerprint->known, fingerprint->count,
+                   is_whole ? "" : "; the others have not said who they are");
     return text;
 }

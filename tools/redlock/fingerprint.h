@@ -16,7 +16,8 @@ struct fingerprint {
 /* Made of the number of nodes and the run_ids known by now, in whatever order. A server has another one after a restart. */
 struct fingerprint fingerprint_take(struct redlock_client *client);
 
-/* "fingerprint of the 5 nodes: 1a2b3c4d", or of how many of them it is. Returns text. */
+/* "fingerprint of the nodes: 1a2b3c4d (5 of 5)"; of fewer, that the others are missing; of 0, none: nothing has no print. Returns
+ * text. */
 enum { FINGERPRINT_WORDS_MAX = 128 };
 const char *fingerprint_describe(const struct fingerprint *fingerprint, char text[FINGERPRINT_WORDS_MAX]);
 

@@ -230,7 +230,10 @@ static void json_view(const struct view *view)
         json_string(stdout, view->sights[view->holder].value, kept_size(&view->sights[view->holder]));
         json_ttl(view->has_end, view->ends_in_ms);
     }
-    (void)printf(",\"fingerprint\":\"%s\",\"fingerprint_of\":%u,\"nodes\":[", fingerprint.text, fingerprint.known);
+    (void)fputs(",\"fingerprint\":", stdout);
+    if (fingerprint.known > 0) json_text(stdout, fingerprint.text);
+    else                       (void)fputs("null", stdout);
+    (void)printf(",\"fingerprint_of\":%u,\"nodes\":[", fingerprint.known);
     for (unsigned k = 0; k < view->count; k++) json_node(view, k);
     (void)puts("]}");
 }
