@@ -4,6 +4,7 @@
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
+#include "retry.h"
 #include "waiter.h"
 
 #include <string.h>
@@ -103,6 +104,10 @@ static void settle(struct redlock *r, unsigned k)
         next = lock->links[k].next;
         if (want != WIRE_ACQUIRE && want != WIRE_EXTEND && want != WIRE_RESTORE) continue;
         if (!node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || moved) lock_turn_away(r, k, lock);
+    }
+    for (lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
+        retry_expect_votes(r, lock);
+        lock_reschedule(r, lock);
     }
 }
 

@@ -184,6 +184,11 @@ bool node_votes(const struct redlock_node *node, const struct redlock_config *co
     return node->state == NODE_READY && guard_left_us(node, config, for_ticket, now_us) == 0;
 }
 
+uint64_t node_votes_at(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket, uint64_t now_us)
+{
+    return node->state == NODE_READY ? now_us + guard_left_us(node, config, for_ticket, now_us) : REDLOCK_NEVER;
+}
+
 /* ---- Questions ---- */
 
 bool node_can_ask(const struct redlock_node *node, const struct redlock_config *config)

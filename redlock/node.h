@@ -52,6 +52,10 @@ REDLOCK_PRIVATE uint64_t node_delay_us(const struct redlock_node *node, uint32_t
 REDLOCK_PRIVATE bool node_votes(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket,
                                 uint64_t now_us);
 
+/* When that will be, if nothing happens to it; REDLOCK_NEVER: it is not connected. */
+REDLOCK_PRIVATE uint64_t node_votes_at(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket,
+                                       uint64_t now_us);
+
 /* Appends as many commands of the handshake as fit. */
 REDLOCK_PRIVATE void node_greet(struct redlock_node *node, const struct redlock_config *config,
                                 const uint8_t engine[REDLOCK_NAME_SIZE], uint64_t now_us);

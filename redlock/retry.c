@@ -1,5 +1,6 @@
 #include "retry.h"
 
+#include "node.h"
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
@@ -36,6 +37,29 @@ void retry_wait(struct redlock *r, struct redlock_lock *lock)
     lock->woken = 0;
 }
 
+/* When a quorum has a vote: the least of the times by which as many have one. */
+static uint64_t quorum_at(const struct redlock *r, bool for_ticket)
+{
+    uint64_t best = REDLOCK_NEVER;
+
+    for (unsigned k = 0; k < r->node_count; k++) {
+        uint64_t at = node_votes_at(&r->nodes[k], &r->config, for_ticket, r->now_us);
+        unsigned count = 0;
+        for (unsigned j = 0; j < r->node_count; j++)
+            count += node_votes_at(&r->nodes[j], &r->config, for_ticket, r->now_us) <= at;
+        if (count >= quorum_of(r->node_count)) best = sooner(best, at);
+    }
+    return best;
+}
+
+void retry_expect_votes(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t earliest = lock->round.decided_at + retry_round_us(lock), at = quorum_at(r, has_ticket(lock));
+
+    if (at == REDLOCK_NEVER || (at == r->now_us && lock->attempt_status != REDLOCK_NO_QUORUM)) return;
+    lock->retry_at = sooner(lock->retry_at, later(at, earliest) + retry_pause_us(r, 0));
+}
+
 /* S14: at least as long as the round took, and a random time beyond; the last attempt comes when the time to wait ends. A client
  * that will be woken, having places on a quorum, looks ever more rarely by itself. */
 REDLOCK_WRAPS bool retry_begin(struct redlock *r, struct redlock_lock *lock)
@@ -47,6 +71,7 @@ REDLOCK_WRAPS bool retry_begin(struct redlock *r, struct redlock_lock *lock)
     if (earliest >= lock->wait_until) return false;
     if (lock->refusals < PATIENCE_MAX) lock->refusals++;
     lock->retry_at = sooner(earliest + pause, lock->wait_until);
+    retry_expect_votes(r, lock);
     retry_wait(r, lock);
     return true;
 }

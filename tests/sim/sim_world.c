@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum {
+    WORKS_AGAIN_MS = 30000,     /* In which, all being well, a lock with a ticket is acquired. */
     MS = 1000,
     SECOND = 1000000,
     FLOOR_TTL_MS = 100,             /* Times the pace. */
@@ -530,14 +531,14 @@ static void must_leave_nothing(struct sim_world *world)
                "%u connections are left", (unsigned)cluster->connection_count);
 }
 
-/* In one attempt; with a ticket in two, since the clock may be behind that of the last holder. */
+/* In one attempt; with a ticket in some, since the clock may be behind that of the last holder, whose release may be under way. */
 static void must_work_again(struct sim_world *world)
 {
     struct cluster *cluster = world->cluster;
     const bool ticket = world->options.ticket_share > 0;
     const struct redlock_request request = { .resource = sim_resource(0), .resource_size = strlen(sim_resource(0)),
                                              .ttl_ms = world->options.ttl_max_ms,
-                                             .wait_ms = ticket ? world->options.node_timeout_ms : 0, .ticket = ticket };
+                                             .wait_ms = ticket ? WORKS_AGAIN_MS : 0, .ticket = ticket };
     for (unsigned c = 0; c < world->options.client_count && !cluster_is_broken(cluster); c++) {
         struct sim_actor *actor = sim_actor_of(world, c, 0);
         note_request(world, actor, &request);

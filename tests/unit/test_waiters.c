@@ -180,4 +180,45 @@ TEST(who_waits_at_nodes_with_a_login_is_woken_like_anybody)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
+/* All nodes have restarted empty: no release wakes anybody, and who has waited for long looks rarely. */
+TEST(when_the_guard_ends_by_which_a_quorum_may_vote_again_who_waits_tries_within_two_pauses)
+{
+    enum { GUARD_MS = 6000, HOLD_TTL = 5000 };
+
+    for (unsigned i = 0; i < 10; i++) {
+        TAP_CONTEXT("restart %u", i);
+        CLUSTER_OF(3, 2, config.wake_ups = true; config.guard_ms = GUARD_MS);
+        cluster->no_promise = true;
+        ACQUIRE(0, "door", HOLD_TTL);
+        CHECK_INT(cluster_keep(cluster, 0, 0, 0), REDLOCK_OK);
+        START_ACQUIRE(1, "door", HOLD_TTL, 60000);
+        RUN_MS(8000 + 137 * i);
+        EXPECT_STATUS(1, REDLOCK_PENDING);
+        DOWN(0); DOWN(1); DOWN(2);
+        RUN_MS(10);
+        UP(0); UP(1); UP(2);
+        for (unsigned ms = 0; ms < 10000 && !(VOTES(1, 0) + VOTES(1, 1) + VOTES(1, 2) >= 2); ms++) RUN_MS(1);
+        RUN_MS(2 * (REDLOCK_RETRY_MS + REDLOCK_RETRY_MS / 2));
+        EXPECT_STATUS(1, REDLOCK_OK);
+    }
+}
+
+/* The key that it waited for has run out meanwhile. */
+TEST(when_a_quorum_is_back_that_was_cut_off_who_waits_tries_within_two_pauses)
+{
+    for (unsigned i = 0; i < 10; i++) {
+        TAP_CONTEXT("cut %u", i);
+        CLUSTER_OF(3, 1, config.wake_ups = true);
+        RIVAL_ON_ALL("door", 12000);
+        START_ACQUIRE(0, "door", 10000, 100000);
+        RUN_MS(8000 + 137 * i);
+        for (unsigned k = 0; k < 3; k++) cluster_cut(cluster, 0, k, false);
+        RUN_MS(20000);
+        HEAL_ALL;
+        for (unsigned ms = 0; ms < 10000 && !(VOTES(0, 0) + VOTES(0, 1) + VOTES(0, 2) >= 2); ms++) RUN_MS(1);
+        RUN_MS(2 * (REDLOCK_RETRY_MS + REDLOCK_RETRY_MS / 2));
+        EXPECT_STATUS(0, REDLOCK_OK);
+    }
+}
+
 TAP_MAIN
