@@ -144,6 +144,41 @@ TEST(a_server_that_turns_us_away_is_quoted)
     CLOSE(0);
 }
 
+/* The first address refuses late, the second connects at once and breaks with the first byte. */
+TEST(a_connection_that_is_lost_in_the_step_in_which_it_replaced_another_is_closed)
+{
+    WORLD(3);
+    for (unsigned k = 0; k < 3; k++) net.hosts[k].endpoint_count = 2;
+    all_welcome(NET_AT_ONCE);
+    net.breaks = 1000;
+    OPEN;
+    for (unsigned i = 0; i < 20; i++) {
+        CHECK_INT(redlock_run_for(&client, NULL, 1000), REDLOCK_OK);
+        CHECK(net.open_count <= 2 + 3);
+    }
+    CLOSE(0);
+}
+
+/* S16: the others come first. */
+TEST(a_step_takes_no_more_than_so_much_from_one_node)
+{
+    static char flood[40011];
+    CLIENT(3);
+    memset(flood, 'x', sizeof flood);
+    memcpy(flood, "$40000\r\n", 8);
+    memcpy(flood + 40008, "\r\n", 2);
+    model_node_plan(&net.hosts[0].node, (struct model_answer){ .command = "INFO", .bytes = flood, .size = 40010, .times = 1 });
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    net_pass(1 * MS);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    net_pass(1 * MS);
+    const size_t before = net.lines[0].arrived.size;
+    CHECK(before > 40000);
+    CHECK_INT(redlock_step(&client), REDLOCK_OK);
+    CHECK(net.lines[0].arrived.size < before && net.lines[0].arrived.size > before / 2);
+    CLOSE(0);
+}
+
 /* ---- Acquiring ---- */
 
 TEST(an_acquire_is_ok_when_a_quorum_holds_the_token_for_longer_than_it_is_valid)
@@ -304,6 +339,21 @@ TEST(an_interrupt_ends_an_acquire_within_a_moment_and_what_it_had_is_released)
     CHECK_INT(taken_ms(began), 700);
     CHECK_INT(redlock_run_for(&client, NULL, 100), REDLOCK_OK);
     CHECK_INT(keys(), 2);
+    CLOSE(0);
+}
+
+/* By nobody else: the program may not call the client again. */
+TEST(what_a_cancelled_acquire_had_is_released_before_it_returns)
+{
+    CLIENT(3);
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    node_hang(0);
+    node_hang(1);
+    net_plan(net.now_us + 200 * MS, interrupt, 0);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_CANCELLED);
+    CHECK_INT(keys(), 1);
+    net_pass(1 * MS);
+    CHECK_INT(keys(), 0);
     CLOSE(0);
 }
 
@@ -836,6 +886,43 @@ TEST(a_lock_whose_debts_find_no_room_is_counted)
     CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
     CHECK_INT(redlock_given_up(&client), 3);
     CLOSE(1000);
+}
+
+TEST(a_debt_that_is_paid_makes_room_for_another)
+{
+    CLIENT(3);
+    net.hosts[2].delay_us = 5 * MS;
+    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+    for (unsigned i = 0; i < REDLOCK_PARTED_MAX + 5; i++) {
+        CHECK_INT(ACQUIRE(&door, 1000), REDLOCK_OK);
+        CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+        CHECK_INT(redlock_run_for(&client, NULL, 30), REDLOCK_OK);
+    }
+    CHECK_INT(redlock_given_up(&client), 0);
+    CLOSE(1000);
+}
+
+/* The set is sorted in place: its names are the caller's too. */
+TEST(a_debts_names_are_the_clients_own)
+{
+    for (volatile unsigned i = 0; i < 2; i++) {
+        char name[] = "door", names[2][5] = { "hall", "gate" };
+        struct redlock_name set[] = { { names[0], 4 }, { names[1], 4 } };
+        struct redlock_request request = { .resource = name, .resource_size = 4, .ttl_ms = 10000 };
+        CLIENT(3);
+        if (i == 1) request.set = set, request.set_count = 2;
+        CHECK_INT(redlock_acquire_request(&client, &door, &request), REDLOCK_OK);
+        CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+        node_kill(1);
+        CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+        memset(name, 'x', 4);
+        memset(names, 'x', sizeof names);
+        memset(set, 0, sizeof set);
+        node_start(1);
+        CHECK_INT(redlock_run_for(&client, NULL, 3000), REDLOCK_OK);
+        CHECK_INT(keys(), 0);
+        CLOSE(0);
+    }
 }
 
 /* ---- Severed behind every byte ---- */

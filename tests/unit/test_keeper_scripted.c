@@ -331,6 +331,64 @@ TEST(a_stop_that_does_not_release_leaves_the_keys)
     CHECK_INT(tokens(), 3);
 }
 
+static enum redlock_status acquired_late;
+
+static void *releases_slowly(void *unused)
+{
+    (void)redlock_keeper_release(&keeper, &kept, NULL);
+    return unused;
+}
+
+static void *acquires_late(void *unused)
+{
+    crew_sleep_ms(200);
+    acquired_late = acquire_for(&other, "gate", 10000, REDLOCK_FOREVER);
+    return unused;
+}
+
+/* The stop waits for a release, and meanwhile somebody comes. */
+static void *is_stopped_while_one_comes(void *unused)
+{
+    start_keeper();
+    need(acquire_for(&kept, "door", 10000, 0) == REDLOCK_OK, "not held");
+    crew_sleep_ms(5);
+    for_all(node_hang);
+    (void)crew_add(releases_slowly, NULL);
+    (void)crew_add(acquires_late, NULL);
+    crew_sleep_ms(5);
+    (void)redlock_keeper_stop(&keeper, true, 100);
+    return unused;
+}
+
+TEST(a_keeper_that_is_being_stopped_takes_nothing_new)
+{
+    begin_crew(3, 1);
+    crew_run(is_stopped_while_one_comes);
+    CHECK_END;
+    CHECK_INT(acquired_late, REDLOCK_CANCELLED);
+}
+
+/* Node 1 is slow, and has forgotten the script: it is to be sent once more, when the release has long returned. */
+static void *stops_with_a_debt(void *unused)
+{
+    start_keeper();
+    need(acquire_for(&kept, "door", 10000, 0) == REDLOCK_OK, "not held");
+    crew_sleep_ms(5);
+    net.hosts[1].delay_us = 100 * MS;
+    model_flush_scripts(&net.hosts[1].node);
+    need(redlock_keeper_release(&keeper, &kept, NULL) == REDLOCK_OK, "not released");
+    need(redlock_keeper_stop(&keeper, false, 1000) == REDLOCK_OK, "not stopped");
+    return unused;
+}
+
+TEST(a_stop_pays_what_is_owed_within_its_wait)
+{
+    begin_crew(3, 1);
+    crew_run(stops_with_a_debt);
+    CHECK_END;
+    CHECK_INT(tokens(), 0);
+}
+
 /* ---- Time ---- */
 
 static void *keeps(void *unused)
