@@ -58,7 +58,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-plain test-live programs check-symbols check-floors compilers mutants sim soak stories explore \
-        chaos interop fuzz coverage demo bench size amalgamation lint install install-lib install-bin uninstall clean help FORCE
+        chaos interop fuzz coverage prove demo bench size amalgamation lint install install-lib install-bin uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -206,6 +206,10 @@ fuzz:
 coverage:
 	@tests/coverage/run $(if $(SHOW),--show)
 
+# For all inputs, not for many: Frama-C looks at parser, encoder, arithmetic, rounds and what is read from the wire.
+prove:
+	@tests/prove/run
+
 lint:
 	@tools/need clang-tidy shellcheck mandoc
 	printf '%s\n' $(sort $(PARTS) $(COMMAND) $(BENCH)) | xargs -P 4 -I{} sh -c 'clang-tidy --quiet {} -- -std=c11 2>/dev/null'
@@ -269,6 +273,7 @@ help:
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
 	@echo 'make interop        other Redlock libraries and this one exclude each other'
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
+	@echo 'make prove          all inputs of parser, encoder, arithmetic and replies, by Frama-C'
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make lint           clang-tidy, shellcheck, mandoc'
 	@echo 'make install        headers, library, command, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'

@@ -14,8 +14,9 @@ uint64_t drift_us(uint32_t ttl_ms, uint32_t drift_ppm)
 
 uint64_t validity_us(uint32_t ttl_ms, uint64_t elapsed_us, uint64_t drift)
 {
-    uint64_t ttl_us = (uint64_t)ttl_ms * 1000;
+    uint64_t ttl_us = (uint64_t)ttl_ms * 1000, promised_us;
 
-    if (drift >= ttl_us || elapsed_us >= ttl_us - drift) return 0;
-    return ttl_us - drift - elapsed_us;
+    if (drift >= ttl_us) return 0;
+    promised_us = ttl_us - drift;
+    return elapsed_us < promised_us ? promised_us - elapsed_us : 0;
 }

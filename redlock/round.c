@@ -64,7 +64,7 @@ unsigned round_count(uint16_t votes)
 {
     unsigned count = 0;
 
-    for (; votes != 0; votes &= (uint16_t)(votes - 1)) count++;
+    for (; votes != 0; votes >>= 1) count += votes & 1;
     return count;
 }
 

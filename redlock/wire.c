@@ -317,9 +317,11 @@ static bool read_decimal(const char *text, size_t size, uint64_t max, uint64_t *
     uint64_t sum = 0;
 
     if (size == 0) return false;
+    //@ loop invariant sum <= max;
     for (size_t i = 0; i < size; i++) {
-        if (text[i] < '0' || text[i] > '9') return false;
-        sum = sum * 10 + (uint64_t)(text[i] - '0');
+        uint8_t digit = (uint8_t)(text[i] - '0');       /* A byte below '0' becomes a large one. */
+        if (digit > 9) return false;
+        sum = sum * 10 + digit;
         if (sum > max) return false;
     }
     *number = sum;
@@ -331,11 +333,12 @@ bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_
     const char *text = reply->text;
     size_t size = reply->text_size, blank = 0;
     bool is_negative;
-    uint64_t ms;
+    uint64_t ms = 0;
 
     if (reply->type != RESP_BULK || reply->text_cut) return false;
     while (blank < size && text[blank] != ' ') blank++;
     if (blank == size || !read_decimal(text, blank, WIRE_TICKET_MAX, counter)) return false;
+    //@ split blank;
     text += blank + 1;
     size -= blank + 1;
     is_negative = size > 0 && text[0] == '-';

@@ -130,8 +130,8 @@ struct resp_item {
 struct resp_parser {
     struct resp_limits limits;
     uint32_t open[RESP_DEPTH_MAX];  /* Of each array that is not complete, outermost first: elements still to come. */
-    size_t total;                   /* Within a bulk string: its size. */
-    size_t done;                    /* Within a string: bytes handed out already. */
+    size_t total;                   /* Within a string: its size. Of a line it is not known yet: line_max. */
+    size_t left;                    /* Within a string: total without the bytes that were handed out. */
     size_t scanned;                 /* Within a line: bytes at the window's start that need no second look. */
     uint8_t depth;                  /* How many of open[] are in use. */
     uint8_t string_type;            /* Within a string: its enum resp_type. */

@@ -67,31 +67,32 @@ static enum resp_status window_end_line(struct resp_window *w, enum resp_status 
 
 /* ---- Numbers ---- */
 
-/* Sets *sum to sum * 10 + digit; false where that is more than max. */
-static bool append_digit(uint64_t *sum, unsigned digit, uint64_t max)
+/* Sets *sum to sum * 10 + digit; false, and *sum as it was, if that might overflow. */
+static bool append_digit(uint64_t *sum, unsigned digit)
 {
-    if (*sum > (UINT64_MAX - 9) / 10) /* The product itself would overflow. */
+    if (*sum > (UINT64_MAX - 9) / 10)
         return false;
     *sum = *sum * 10 + digit;
-    return *sum <= max;
+    return true;
 }
 
 /* Reads [-]digits CR LF as Redis writes them: one zero is not followed by digits, and is not negative. */
 static enum resp_status read_number(struct resp_window *w, const struct resp_number_rule *rule, int64_t *number)
 {
     const bool negative = window_shows(w, '-');
+    const uint64_t max = negative ? rule->min_magnitude : rule->max;
     uint64_t magnitude = 0;
     size_t first;
 
     if (negative)
         w->at++;
     for (first = w->at; !window_ends(w); w->at++) {
-        const unsigned digit = (unsigned)(w->data[w->at] - '0'); /* A byte below '0' becomes a huge one. */
+        const uint8_t digit = (uint8_t)(w->data[w->at] - '0'); /* A byte below '0' becomes one over 200. */
         if (digit > 9)
             break;
         if (magnitude == 0 && (w->at > first || (negative && digit == 0)))
             return rule->bad;
-        if (!append_digit(&magnitude, digit, negative ? rule->min_magnitude : rule->max))
+        if (!append_digit(&magnitude, digit) || magnitude > max)
             return negative ? rule->bad : rule->over;
     }
     if (w->at == first)
@@ -135,12 +136,12 @@ static enum resp_status give_piece(struct resp_parser *p, struct resp_window *w,
 {
     item->type = (enum resp_type)p->string_type;
     item->depth = p->depth;
-    item->first = p->done == 0;
+    item->first = p->left == p->total;
     item->last = last;
     item->data = w->data;
     item->size = size;
-    item->integer = (int64_t)p->total;
-    p->done += size;
+    item->integer = p->string_type == RESP_BULK ? (int64_t)p->total : 0;
+    p->left -= size;
     p->scanned = 0;
     p->in_string = !last;
     if (!last)
@@ -155,13 +156,12 @@ static enum resp_status give_piece(struct resp_parser *p, struct resp_window *w,
 /* Moves to the CR of a line, or as far as the window goes. */
 static enum resp_status scan_line(struct resp_parser *p, struct resp_window *w)
 {
-    w->at = p->scanned;
-    while (!window_ends(w) && !window_shows(w, '\r')) {
+    //@ loop invariant w->at <= w->size;
+    for (w->at = p->scanned; w->at < w->size && !window_shows(w, '\r'); w->at++) {
         if (window_shows(w, '\n'))
             return RESP_BAD_LINE;
-        if (p->done + w->at == p->limits.line_max)
+        if (w->at == p->left)
             return RESP_LINE_TOO_LONG;
-        w->at++;
     }
     p->scanned = w->at;
     return RESP_OK;
@@ -170,8 +170,7 @@ static enum resp_status scan_line(struct resp_parser *p, struct resp_window *w)
 /* Moves behind the last byte of a bulk string, or as far as the window goes. */
 static enum resp_status scan_bulk(const struct resp_parser *p, struct resp_window *w)
 {
-    const size_t left = p->total - p->done;
-    w->at = left < w->size ? left : w->size;
+    w->at = p->left < w->size ? p->left : w->size;
     return RESP_OK;
 }
 
@@ -193,11 +192,12 @@ static enum resp_status read_string(struct resp_parser *p, struct resp_window *w
 static enum resp_status begin_string(struct resp_parser *p, struct resp_window *w, struct resp_item *item,
                                      enum resp_type type, size_t total)
 {
+    //@ split w->at;
     window_take(w);
     p->in_string = true;
     p->string_type = (uint8_t)type;
     p->total = total;
-    p->done = 0;
+    p->left = total;
     return read_string(p, w, item);
 }
 
@@ -226,20 +226,28 @@ static enum resp_status read_value(struct resp_parser *p, struct resp_window *w,
 {
     if (window_ends(w))
         return RESP_MORE;
-    if (window_shows(w, '*') && p->depth == p->limits.depth_max)
-        return RESP_TOO_DEEP;
     switch (w->data[w->at++]) {
-    case '+': return begin_string(p, w, item, RESP_SIMPLE, 0);
-    case '-': return begin_string(p, w, item, RESP_ERROR, 0);
+    case '+': return begin_string(p, w, item, RESP_SIMPLE, p->limits.line_max);
+    case '-': return begin_string(p, w, item, RESP_ERROR, p->limits.line_max);
     case ':': return read_counted(p, w, item, RESP_INTEGER, INT64_MAX, RESP_BAD_INTEGER);
     case '$': return read_counted(p, w, item, RESP_BULK, p->limits.bulk_max, RESP_BULK_TOO_BIG);
-    case '*': return read_counted(p, w, item, RESP_ARRAY, p->limits.elements_max, RESP_TOO_MANY_ELEMENTS);
-    default:  w->at--; return RESP_BAD_TYPE;
+    case '*':
+        if (p->depth < p->limits.depth_max)
+            return read_counted(p, w, item, RESP_ARRAY, p->limits.elements_max, RESP_TOO_MANY_ELEMENTS);
+        w->at--;
+        return RESP_TOO_DEEP;
+    default: w->at--; return RESP_BAD_TYPE;
     }
 }
 
 /* ---- Public ---- */
 
+/* What holds between two calls. (Of open[], that the arrays in use have elements to come: tests/prove/parse.c.) */
+/*@ predicate is_sound(struct resp_parser *p) =
+      p->depth <= RESP_DEPTH_MAX && p->limits.depth_max <= RESP_DEPTH_MAX && p->limits.bulk_max <= RESP_BULK_MAX &&
+      p->string_type <= RESP_BULK && p->string_type != RESP_INTEGER; */
+
+//@ ensures is_sound(p);
 RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *limits)
 {
     memset(p, 0, sizeof *p);
@@ -250,6 +258,9 @@ RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *
         p->limits.depth_max = RESP_DEPTH_MAX;
 }
 
+/*@ requires is_sound(p) && p->scanned <= size && \valid_read((uint8_t *)data + (0 .. size - 1));
+    ensures is_sound(p);
+    ensures *consumed <= size; */
 RESP_API enum resp_status resp_parse(struct resp_parser *p, const void *data, size_t size, bool buffer_full,
                                      size_t *consumed, struct resp_item *item)
 {
