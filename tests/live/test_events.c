@@ -521,7 +521,7 @@ TEST(a_loop_with_a_dead_node_and_a_frozen_one_sleeps)
     char list[160];
     redlock_lock_init(&lock);
     snprintf(list, sizeof list, "127.0.0.1:%d,%s", free_port(), node_list);
-    CHECK(open_hasty_client(&alice, list, 300));
+    CHECK(open_hasty_client(&alice, list, 1500));
     CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
     server_freeze(&nodes[2]);
     enum redlock_status status = acquire(&alice, &lock, "troubled-sleep", TTL_MS, 0);

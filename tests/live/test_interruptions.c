@@ -277,7 +277,7 @@ TEST(a_child_that_closes_its_copy_ends_neither_connections_nor_locks_of_its_pare
     CHECK_STATUS(redlock_extend(&alice, &lock, 2 * TTL_MS), REDLOCK_OK);
     CHECK_STATUS(redlock_run_for(&alice, &lock, 50), REDLOCK_OK);
     CHECK_INT(connections_of(&nodes[0]), before + 1);
-    CHECK(key_is_on_all(nodes, NODES, "parents", token_of(&lock)));
+    CHECK_SOON(key_is_on_all(nodes, NODES, "parents", token_of(&lock)));
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
 }
