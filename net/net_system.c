@@ -9,6 +9,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64     /* On 32 bits fstat refuses a file whose number has more, /dev/urandom's for one. */
+#endif
 
 #include "redlock_net.h"
 

@@ -3,6 +3,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE     /* Linux: CLOCK_BOOTTIME. It must come before the first header of the system. */
 #endif
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64    /* On 32 bits fstat refuses a file whose number has more, /dev/urandom's for one. */
+#endif
 #define NET_API static
 
 #include "../net/net_address.c"
