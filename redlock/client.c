@@ -547,7 +547,8 @@ static void drop_if_idle(struct redlock_client *c, struct redlock_parted *parted
 /* Copies what the lock is about to where it may stay: one name, or a set and its names. */
 static const void *copy_names(struct redlock_parted *parted, const struct redlock_lock *lock)
 {
-    const struct redlock_name *names = lock->set ? lock->set : &lock->name;
+    bool is_set = lock->name_count > 1;
+    const struct redlock_name *names = is_set ? (const struct redlock_name *)lock->name.bytes : &lock->name;
     uint8_t *to = parted->bytes;
 
     for (unsigned i = 0; i < lock->name_count; i++) {
@@ -555,7 +556,7 @@ static const void *copy_names(struct redlock_parted *parted, const struct redloc
         parted->set[i] = (struct redlock_name){ to, names[i].size };
         to += names[i].size;
     }
-    return lock->set ? (const void *)parted->set : parted->bytes;
+    return is_set ? (const void *)parted->set : parted->bytes;
 }
 
 /* What is under way is given up, or a lock would stay that nobody holds.

@@ -284,7 +284,10 @@ void redlock_tick(struct redlock *r, uint64_t now_us)
 {
     r->now_us = now_us;
     tick_sessions(r, 0);
-    while (r->heap && r->heap->wake_at <= now_us) lock_tick(r, r->heap);
+    while (r->heap && r->heap->wake_at <= now_us) {
+        REDLOCK_CHECK(r->heap->in_heap);    /* Or it was made ready anew, or overwritten, while it was in use. */
+        lock_tick(r, r->heap);
+    }
     while (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) lock_feed(r, r->hungry.first);
     tick_sessions(r, r->node_count);    /* Ears that a lock has just begun to need. */
 }

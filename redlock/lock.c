@@ -89,6 +89,7 @@ void lock_answer(struct redlock *r, const struct answer *a)
     struct redlock_stake *stake = &a->lock->stakes[a->k];
     bool was_there = stake->state != STAKE_NONE;
 
+    REDLOCK_CHECK(a->lock->outstanding > 0);    /* Or it was made ready anew, or overwritten, while it was in use. */
     a->lock->outstanding--;
     if (is_with_ttl(a->command)) stake_note_end(r, a->lock);
     hand_to_operation(r, a);

@@ -8,7 +8,19 @@
 /* What the lock is about. */
 static inline const struct redlock_name *names_of(const struct redlock_lock *lock)
 {
-    return lock->set ? lock->set : &lock->name;
+    return lock->name_count > 1 ? (const struct redlock_name *)lock->name.bytes : &lock->name;
+}
+
+/* Is the lock, in this place, the engine's, or nobody's yet? A copy is not, nor is one that was never made ready: links that
+ * are another lock's, or none, would be written through. */
+static inline uintptr_t bond_of(const struct redlock *r, const struct redlock_lock *lock)
+{
+    return (uintptr_t)r ^ (uintptr_t)lock;
+}
+
+static inline bool is_ours(const struct redlock *r, const struct redlock_lock *lock)
+{
+    return lock->bond == 0 || lock->bond == bond_of(r, lock);
 }
 
 /* OK; BAD_SET, BAD_RESOURCE. size_max: of all names together, each but the first with a head of its own. */

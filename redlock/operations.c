@@ -98,6 +98,7 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     bool is_idle = redlock_idle(lock);
     enum redlock_status status = names_check(names, count, r->config.resource_max);
 
+    if (!is_ours(r, lock)) return REDLOCK_BAD_LOCK;
     if (status != REDLOCK_OK) return status;
     if (!has_ended(lock, r->now_us) || (!is_idle && !names_are_of(lock, names, count))) return REDLOCK_BAD_STATE;
     if (WITH_TICKETS) names_sort(names, count);
@@ -108,8 +109,9 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
         lock->waits = 0;
     }
     lock->name = names[0];
-    lock->set = count > 1 ? names : NULL;
+    if (count > 1) lock->name.bytes = names;
     lock->name_count = (uint8_t)count;
+    lock->bond = bond_of(r, lock);
     return REDLOCK_OK;
 }
 
@@ -156,6 +158,7 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
 
     r->now_us = now_us;
     if (status != REDLOCK_OK)           return status;
+    if (!is_ours(r, lock))              return REDLOCK_BAD_LOCK;
     if (is_busy(lock) && !is_quiet(lock)) return REDLOCK_BAD_STATE;
     if (!lock_is_held(lock, now_us))    return REDLOCK_LOST;    /* S9: refused, not tried. */
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;  /* S13 */
@@ -170,6 +173,7 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
 enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
     r->now_us = now_us;
+    if (!is_ours(r, lock))         return REDLOCK_BAD_LOCK;
     if (lock->phase == PHASE_IDLE) return REDLOCK_LOST;
     if (lock->phase != PHASE_HELD && lock->phase != PHASE_EXTENDING) return REDLOCK_BAD_STATE;
     lock_start(r, lock);
@@ -243,6 +247,7 @@ enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lo
 enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us)
 {
     r->now_us = now_us;
+    if (!is_ours(r, lock)) return REDLOCK_BAD_LOCK;
     if (lock->phase != PHASE_HELD && lock->phase != PHASE_EXTENDING) return REDLOCK_BAD_STATE;
     if (lock_valid_us(lock, now_us) == 0) return REDLOCK_LOST;
     keeper_begin(r, lock, hold_ms);
@@ -255,6 +260,7 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
 {
     enum phase after = lock->phase == PHASE_EXTENDING ? PHASE_HELD : PHASE_IDLE;
 
+    REDLOCK_CHECK(is_ours(r, lock));
     r->now_us = now_us;
     if (!is_busy(lock) || is_quiet(lock)) return;
     for (unsigned k = 0; k < r->node_count; k++) {
@@ -276,16 +282,18 @@ void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 
 void redlock_forget(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_CHECK(is_ours(r, lock));
     forget_lock(r, lock);
 }
 
 void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource)
 {
+    REDLOCK_CHECK(is_ours(r, from));
     heap_set(&r->heap, from, REDLOCK_NEVER);
     if (lock_queue(r, from) == &r->done) queue_remove(&r->done, from, SLOT_DONE);
     *to = *from;
-    if (to->set) to->set = (const struct redlock_name *)resource;
-    else         to->name.bytes = resource;
+    to->name.bytes = resource;
+    to->bond = bond_of(r, to);
     for (unsigned k = 0; k < r->node_count; k++) queue_replace(&r->nodes[k].queue, to, k);
     queue_replace(lock_queue(r, to), to, SLOT_DONE);
     if (to->outstanding > 0) readdress(r, from, to);

@@ -137,6 +137,7 @@ enum {
     X(24, BAD_CLOCK, "a ticket needs the wall clock (microseconds since 1970), and that is wrong") \
     X(25, NOT_OPEN, "the client is not open")                                                    \
     X(26, ALREADY_OPEN, "the client is open already")                                            \
+    X(27, BAD_LOCK, "the lock is a copy, or another client's, or was not made ready")            \
     X(30, PENDING, "not decided yet")
 
 enum redlock_status {
@@ -271,8 +272,8 @@ struct redlock_lock {
                                          * from which PTTL or a sight is still to come. */
     uint16_t taken;                     /* Nodes that refused because a resource is taken, not because of the ticket. */
     uint16_t waits, woken;              /* Nodes: where it has a place among the waiters; that have said: now. */
-    struct redlock_name name;           /* Of the only resource; */
-    const struct redlock_name *set;     /* of several: the caller's, sorted. */
+    struct redlock_name name;           /* Of the only resource; of several, bytes is the caller's set, sorted. */
+    uintptr_t bond;                     /* The addresses of lock and engine, combined: a copy has not this one. 0: no engine's. */
     uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
     uint32_t ttl_ms, min_validity_ms;
     struct redlock_sight *sights;
@@ -522,7 +523,9 @@ struct redlock_request {
 /* Sets every field to its default: one attempt, no limit, no ticket. resource or set, and ttl_ms, have none. */
 void redlock_request_init(struct redlock_request *request);
 
-/* Makes a lock ready for its first use. */
+/* Makes a lock ready for its first use. Not one that is in use: the engine goes on writing to it, and traps when it finds that out.
+ * Nor may it be copied (redlock_move moves one), freed before it is idle and forgotten, or used with another engine before that:
+ * what begins an operation on such a lock is refused with BAD_LOCK, where that can be seen; other calls trap. */
 void redlock_lock_init(struct redlock_lock *lock);
 
 /* Begins to acquire, to extend, to release. OK: it has begun; it is under way until redlock_lock_status is not PENDING.

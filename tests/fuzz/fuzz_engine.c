@@ -878,11 +878,13 @@ static void move(struct slot *slot)
     struct slot lent = { .name_count = 0 };
     void *name = NULL;
 
-    if (slot->name_count > 0 && from->set) {
+    const struct redlock_name *from_set = (const struct redlock_name *)from->name.bytes;
+
+    if (slot->name_count > 0 && from->name_count > 1) {
         struct redlock_name *set = get_memory(from->name_count * sizeof *set);
         lent.names[lent.name_count++] = name = set;
         for (unsigned i = 0; i < from->name_count; i++) {
-            set[i] = (struct redlock_name){ fuzz_copy(from->set[i].bytes, from->set[i].size), from->set[i].size };
+            set[i] = (struct redlock_name){ fuzz_copy(from_set[i].bytes, from_set[i].size), from_set[i].size };
             lent.names[lent.name_count++] = (void *)(uintptr_t)set[i].bytes;
         }
     } else if (slot->name_count > 0) {

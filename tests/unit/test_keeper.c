@@ -48,6 +48,16 @@ static void run_until_extended(struct cluster *cluster)
 
 /* ---- When it extends ---- */
 
+TEST(a_copy_of_a_lock_is_not_kept)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", 10000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    struct redlock_lock copy = *LOCK(0);
+    CHECK_INT(redlock_keep(ENGINE(0), &copy, 0, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
+    CHECK_INT(redlock_keep(ENGINE(0), LOCK(0), 0, CLIENT_NOW(0)), REDLOCK_OK);
+}
+
 TEST(a_third_of_the_TTL_is_counted_from_where_the_last_extension_began_and_spread)
 {
     CLUSTER(3);

@@ -27,6 +27,54 @@ TEST(a_request_begins_as_one_attempt_without_limit_and_ticket)
     CHECK(!request.ticket && request.wall_us == 0);
 }
 
+/* ---- Locks in the wrong hands ---- */
+
+TEST(a_copy_of_a_lock_is_refused_and_the_lock_goes_on)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    struct redlock_lock copy = *LOCK(0);
+    struct redlock_request request;
+    redlock_request_init(&request);
+    request.resource = "door";
+    request.resource_size = 4;
+    request.ttl_ms = DOOR_TTL;
+    CHECK_INT(redlock_start_extend(ENGINE(0), &copy, DOOR_TTL, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
+    CHECK_INT(redlock_start_release(ENGINE(0), &copy, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
+    CHECK_INT(redlock_start_acquire(ENGINE(0), &copy, &request, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(10);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
+TEST(a_lock_of_another_engine_is_refused_until_it_is_forgotten_there)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(redlock_start_release(ENGINE(1), LOCK(0), CLIENT_NOW(1)), REDLOCK_BAD_LOCK);
+    CHECK_INT(redlock_start_extend(ENGINE(1), LOCK(0), DOOR_TTL, CLIENT_NOW(1)), REDLOCK_BAD_LOCK);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+TEST(a_lock_that_was_never_made_ready_is_refused)
+{
+    CLUSTER(3);
+    struct redlock_lock lock;
+    struct redlock_request request;
+    memset(&lock, 0xa5, sizeof lock);
+    redlock_request_init(&request);
+    request.resource = "door";
+    request.resource_size = 4;
+    request.ttl_ms = DOOR_TTL;
+    CHECK_INT(redlock_start_acquire(ENGINE(0), &lock, &request, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
+}
+
 /* ---- Small buffers: every operation with the smallest ones, byte by byte ---- */
 
 static void whole_life(struct cluster *cluster)
