@@ -195,11 +195,13 @@ static void add_session(struct part *part, const struct world *w, const struct b
                         unsigned k)
 {
     const struct redlock_node *node = &client->nodes[k];
-    bool has_alarm = node->state != NODE_READY || node->asked_count > 0 || node->failures > 0;
+    bool has_alarm = node->state != NODE_READY || node->asked_count > 0;
+    bool is_young = node->state == NODE_READY && (uint32_t)(world_now_us(w) >> 10) - node->ready_at < NODE_YOUNG_MS;
 
     add(part, node->state);
     add(part, (uint64_t)node->settled | (uint64_t)(node->failures > 0) << 1 |
-                  (uint64_t)(node->run_id[REDLOCK_RUN_ID_SIZE - 1] == w->nodes[k].crashes) << 2);
+                  (uint64_t)(node->run_id[REDLOCK_RUN_ID_SIZE - 1] == w->nodes[k].crashes) << 2 |
+                  (uint64_t)(is_young && node->failures > 0) << 3);
     add(part, ticks_of_guard(w, bounds, node));
     add(part, has_alarm ? ticks_until(w, node->alarm_at) : 0);
 }
