@@ -209,7 +209,7 @@ fuzz:
 coverage:
 	@tests/coverage/run $(if $(SHOW),--show)
 
-# For all inputs, not for many: Frama-C looks at parser, encoder, arithmetic, rounds and what is read from the wire.
+# For all inputs, not for many: Frama-C looks at parser, encoder, arithmetic, rounds, replies and addresses.
 prove:
 	@tests/prove/run
 
@@ -276,7 +276,7 @@ help:
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
 	@echo 'make interop        other Redlock libraries and this one exclude each other'
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
-	@echo 'make prove          all inputs of parser, encoder, arithmetic and replies, by Frama-C'
+	@echo 'make prove          all inputs of parser, encoder, arithmetic, replies and addresses, by Frama-C'
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make lint           clang-tidy, shellcheck, mandoc'
 	@echo 'make install        headers, library, command, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'

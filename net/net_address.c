@@ -54,6 +54,7 @@ static bool address_fail(const struct address_text *text, size_t at, const char 
 static size_t address_find(const struct address_text *text, struct address_span span, const char *bytes)
 {
     size_t at = span.at;
+    //@ loop invariant at <= text->size;
     while (at < span.end && strchr(bytes, text->bytes[at]) == NULL) at++;
     return at;
 }
@@ -61,7 +62,7 @@ static size_t address_find(const struct address_text *text, struct address_span 
 static bool address_begins(const struct address_text *text, size_t at, const char *start)
 {
     size_t size = strlen(start);
-    return text->size - at >= size && memcmp(text->bytes + at, start, size) == 0;
+    return at + size <= text->size && memcmp(text->bytes + at, start, size) == 0;
 }
 
 /* --- Bytes and numbers --- */
@@ -96,12 +97,14 @@ static bool address_read_number(const struct address_text *text, struct address_
                                 const char *sentence, uint32_t *number)
 {
     uint64_t sum = 0;
+    //@ loop invariant sum <= max;
     for (size_t at = span.at; at < span.end; at++) {
-        if (!address_is_digit(text->bytes[at])) return address_fail(text, at, sentence);
-        sum = sum * 10 + (uint64_t)(text->bytes[at] - '0');
+        unsigned char digit = (unsigned char)(text->bytes[at] - '0');
+        if (digit > 9) return address_fail(text, at, sentence);
+        sum = sum * 10 + digit;
         if (sum > max) return address_fail(text, span.at, sentence);
     }
-    if (span.at == span.end || sum < min) return address_fail(text, span.at, sentence);
+    if (span.at >= span.end || sum < min) return address_fail(text, span.at, sentence);
     *number = (uint32_t)sum;
     return true;
 }
@@ -114,7 +117,7 @@ static bool address_read_database(const struct address_text *text, struct addres
 /* The byte that the three bytes of an escape at `at` stand for, or -1. */
 static int address_escaped_byte(const struct address_text *text, size_t at, size_t end)
 {
-    if (end - at < 3) return -1;
+    if (at + 2 >= end) return -1;
     int high = address_hex_value(text->bytes[at + 1]);
     int low = address_hex_value(text->bytes[at + 2]);
     return high < 0 || low < 0 ? -1 : high * 16 + low;
@@ -125,9 +128,10 @@ static bool address_copy(const struct address_text *text, struct address_span sp
                          const char *too_long)
 {
     size_t size = 0;
+    //@ loop invariant size <= max;
     for (size_t at = span.at; at < span.end; at++) {
         int byte = (unsigned char)text->bytes[at];
-        if (size == max) return address_fail(text, at, too_long);
+        if (size >= max) return address_fail(text, at, too_long);
         if (byte == '%' && text->is_url) {
             byte = address_escaped_byte(text, at, span.end);
             if (byte < 0) return address_fail(text, at, "'%' comes before two hex digits; write %25 for '%' itself");
@@ -144,7 +148,8 @@ static bool address_copy(const struct address_text *text, struct address_span sp
 static size_t address_origin(const struct address_text *text, struct address_span span, size_t index)
 {
     size_t at = span.at;
-    for (; index > 0; index--) at += text->is_url && text->bytes[at] == '%' ? 3 : 1;
+    //@ loop invariant at <= text->size + 2;
+    for (; index > 0 && at < span.end; index--) at += text->is_url && text->bytes[at] == '%' ? 3 : 1;
     return at;
 }
 
@@ -174,7 +179,7 @@ static bool address_copy_host(const struct address_text *text, struct address_sp
 
 static bool address_read_name(const struct address_text *text, struct address_span span, char *host)
 {
-    if (span.at == span.end) return address_fail(text, span.at, "the host is missing");
+    if (span.at >= span.end) return address_fail(text, span.at, "the host is missing");
     return address_copy_host(text, span, host)
         && address_check_name_bytes(text, span, host, 0)
         && address_check_v4(text, span, host);
@@ -198,7 +203,7 @@ static bool address_read_v6(const struct address_text *text, struct address_span
 /* Nothing, or a colon and a port. */
 static bool address_read_port(const struct address_text *text, struct address_span span, uint16_t *port)
 {
-    if (span.at == span.end) return true;
+    if (span.at >= span.end) return true;
     if (text->bytes[span.at] != ':') return address_fail(text, span.at, "after ']' comes ':' and the port, or nothing");
     struct address_span digits = { span.at + 1, span.end };
     uint32_t number;
@@ -211,7 +216,7 @@ static bool address_read_bracketed(const struct address_text *text, struct addre
                                    struct net_address *address)
 {
     size_t bracket = address_find(text, span, "]");
-    if (bracket == span.end) return address_fail(text, bracket, "the closing ']' is missing");
+    if (bracket >= span.end) return address_fail(text, bracket, "the closing ']' is missing");
     return address_read_v6(text, (struct address_span){ span.at + 1, bracket }, address->host)
         && address_read_port(text, (struct address_span){ bracket + 1, span.end }, &address->port);
 }
@@ -238,7 +243,7 @@ static bool address_read_path(const struct address_text *text, struct address_sp
 {
     address->kind = NET_UNIX;
     address->port = 0;
-    if (span.at == span.end || text->bytes[span.at] != '/')
+    if (span.at >= span.end || text->bytes[span.at] != '/')
         return address_fail(text, span.at, "the path of a unix socket begins with '/'");
     if (!address_copy(text, span, address->path, NET_PATH_MAX,
                       "the path is too long: a unix socket's may have 103 bytes on every system"))
@@ -258,9 +263,9 @@ static bool address_read_path(const struct address_text *text, struct address_sp
 static bool address_read_login(const struct address_text *text, struct address_span span, struct net_address *address)
 {
     size_t colon = address_find(text, span, ":");
-    if (colon == span.end)
+    if (colon >= span.end)
         return address_fail(text, span.at, "before '@' goes user:password, or :password for the default user");
-    if (span.end - span.at == 1) return address_fail(text, span.end, "the password is missing");
+    if (span.at + 1 == span.end) return address_fail(text, span.end, "the password is missing");
     address->has_password = true;
     return address_copy(text, (struct address_span){ span.at, colon }, address->user, NET_USER_MAX,
                         "the user is too long: 128 bytes at most")
@@ -272,7 +277,7 @@ static bool address_read_login(const struct address_text *text, struct address_s
 static bool address_take_login(const struct address_text *text, struct address_span *span, struct net_address *address)
 {
     size_t sign = address_find(text, *span, "@");
-    if (sign == span->end) return true;
+    if (sign >= span->end) return true;
     struct address_span login = { span->at, sign };
     span->at = sign + 1;
     return address_read_login(text, login, address);
@@ -287,10 +292,10 @@ static bool address_read_tcp_url(const struct address_text *text, struct address
     if (!has_login && address_find(text, rest, "@") < rest.end)
         return address_fail(text, rest.at, "in a user or password '/', '?' and '#' are written %2F, %3F and %23");
     if (!address_take_login(text, &host, address) || !address_read_host(text, host, address)) return false;
-    if (rest.at == rest.end) return true;
+    if (rest.at >= rest.end) return true;
     if (text->bytes[rest.at] != '/') return address_fail(text, rest.at, "after the host comes /database, or nothing");
     rest.at++;
-    return rest.at == rest.end || address_read_database(text, rest, &address->database);
+    return rest.at >= rest.end || address_read_database(text, rest, &address->database);
 }
 
 /* [login@]/path[?db=database] */
@@ -302,7 +307,7 @@ static bool address_read_unix_url(const struct address_text *text, struct addres
     struct address_span path = { login.at, address_find(text, span, "?#") };
     struct address_span query = { path.end, span.end };
     if (!address_read_path(text, path, address)) return false;
-    if (query.at == query.end) return true;
+    if (query.at >= query.end) return true;
     if (!address_begins(text, query.at, "?db="))
         return address_fail(text, query.at, "after the path comes ?db=database, or nothing");
     query.at += strlen("?db=");
@@ -425,5 +430,5 @@ NET_API size_t net_format_address(const struct net_address *address, char *text,
 NET_API void net_wipe(void *data, size_t size)
 {
     volatile unsigned char *bytes = data;
-    for (; size > 0; size--) *bytes++ = 0;
+    for (size_t i = 0; i < size; i++) bytes[i] = 0;
 }
