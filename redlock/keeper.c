@@ -23,6 +23,7 @@ void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
     lock->keep_at = lock->valid_from + (uint64_t)(interval_ms - early_ms) * 1000;
 }
 
+#ifndef REDLOCK_PLAIN   /* redlock_keep() is not there to call it. */
 void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms)
 {
     REDLOCK_CHECK(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
@@ -30,6 +31,7 @@ void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms
     lock->keep_until = hold_ms > 0 ? r->now_us + (uint64_t)hold_ms * 1000 : REDLOCK_NEVER;
     keeper_schedule(r, lock);
 }
+#endif
 
 /* S13: it is not extended beyond the time that it may be kept for. 0: what is left is as long as it may be. */
 static uint32_t next_ttl_ms(const struct redlock_lock *lock, uint64_t now_us)

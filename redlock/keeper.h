@@ -7,7 +7,9 @@
 #include "lock_state.h"
 
 /* From now on it is kept, for hold_ms (0: no limit). */
+#ifndef REDLOCK_PLAIN
 REDLOCK_PRIVATE void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms);
+#endif
 
 /* The keeper's next extension, after one that has just begun the lock's validity. */
 REDLOCK_PRIVATE void keeper_schedule(struct redlock *r, struct redlock_lock *lock);
