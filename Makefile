@@ -57,7 +57,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-plain test-live programs check-symbols check-floors compilers mutants sim soak stories explore \
+.PHONY: all test test-unit test-live programs check-symbols check-floors compilers mutants sim soak stories explore \
         chaos interop fuzz coverage prove demo bench size amalgamation lint install install-lib install-bin uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -108,7 +108,7 @@ $(BUILD)/tests/live/%: $(BUILD)/obj/tests/live/%.o $(BUILD)/libtests_live.a $(BU
 # ---- Tests. The last line is "N passed, N failed". ----
 
 # Nothing else installs a package unasked.
-test test-unit test-plain test-live check-symbols check-floors compilers chaos interop demo: NEED_INSTALL ?= yes
+test test-unit test-live check-symbols check-floors compilers chaos interop demo: NEED_INSTALL ?= yes
 NEED_INSTALL ?= no
 export NEED_INSTALL
 
@@ -126,15 +126,6 @@ test: programs
 test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
 	@tools/need prove
 	@$(RUN_TESTS) $(UNIT_TESTS)
-
-# The same with a core that is built with REDLOCK_PLAIN, but for those about what it has not. Helpers that they share name it
-# nevertheless, in functions that are not called: the linker drops them.
-NOT_PLAIN   := $(patsubst %,tests/unit/test_%.c,client_scripted client_worlds cluster corpus_engine invariants keeper keeper_scripted kept sets severed_ears sim ticket waiter waiters wire)
-PLAIN_TESTS := $(filter-out $(NOT_PLAIN),$(wildcard tests/unit/test_*.c))
-
-test-plain:
-	@$(MAKE) test-unit BUILD='$(BUILD)/plain' CPPFLAGS='$(CPPFLAGS) -DREDLOCK_PLAIN' LDFLAGS='$(LDFLAGS) -Wl,--gc-sections' \
-	    UNIT_TESTS='$(patsubst %.c,$(BUILD)/plain/%,$(PLAIN_TESTS))'
 
 test-live: all $(filter $(BUILD)/%,$(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 	@tools/need $(LIVE_TOOLS)
@@ -270,7 +261,7 @@ clean:
 help:
 	@echo 'make                the library and the command, in $(BUILD)'
 	@echo 'make demo           a lock on five real servers, step by step, in half a minute'
-	@echo 'make test           all tests; also test-unit, test-plain, test-live, check-symbols, check-floors'
+	@echo 'make test           all tests; also test-unit,, test-live, check-symbols, check-floors'
 	@echo 'make compilers      what is handed out, by five compilers, in all standards, without a warning; as C++; with sanitizers'
 	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'

@@ -47,7 +47,7 @@ void acquire_begin(struct redlock *r, struct redlock_lock *lock)
     uint64_t drift = drift_us(lock->ttl_ms, r->config.drift_ppm);
     uint64_t latest = r->now_us + validity_us(lock->ttl_ms, 0, drift) - min_validity_us(lock) + 1;
 
-    if (!ticket_propose(r, lock)) {
+    if (has_ticket(lock) && !r->ticketing->propose(r, lock)) {
         outcome_set(r, lock, PHASE_IDLE, REDLOCK_BAD_CLOCK);
         return;
     }
@@ -104,7 +104,7 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
     lock->attempt_status =
         (uint8_t)outcome_of_loss(&lock->round, round_validity_us(&lock->round, r->now_us) < min_validity_us(lock));
     stake_let_go_everywhere(r, lock);
-    if (ticket_is_behind(r, lock)) {
+    if (has_ticket(lock) && r->ticketing->is_behind(r, lock)) {
         lock->is_corrected = true;
         lock_set_phase(lock, PHASE_WAITING);
         lock->retry_at = r->now_us;
@@ -141,8 +141,8 @@ static void learn_from_refusal(struct redlock *r, const struct answer *a)
     uint64_t counter;
     int64_t pttl;
 
-    if (WITH_TICKETS && a->scripted && wire_read_refusal(a->reply, &counter, &pttl)) {
-        ticket_seen(lock, counter);
+    if (a->scripted && r->acquire->read_refusal(a->reply, &counter, &pttl)) {
+        lock->ticket_seen = later(lock->ticket_seen, counter);
         lock->stakes[a->k].holder_ms = retry_ms_of(pttl);
         if (pttl != -2) lock->taken |= bit_of(a->k);
     } else if (lock->phase != PHASE_WAITING) {

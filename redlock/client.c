@@ -430,6 +430,13 @@ static void clear(struct redlock_client *c)
     c->bell[0] = c->bell[1] = -1;
 }
 
+static void use_all_parts(struct redlock *engine)
+{
+    redlock_use_tickets(engine);
+    redlock_use_sets(engine);
+    redlock_use_wake_ups(engine);
+}
+
 enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
                                  struct redlock_mistake *mistake)
 {
@@ -451,6 +458,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (status == REDLOCK_OK)
         status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
                               options->memory ? options->memory_size : sizeof c->memory, redlock_now_us());
+    if (status == REDLOCK_OK) use_all_parts(&c->engine);
     if (status == REDLOCK_OK) status = check_names(c, count, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
     if (status == REDLOCK_OK) status = feed(c);

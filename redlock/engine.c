@@ -1,10 +1,12 @@
 /* The calls of redlock.h that are about nodes and time. They hand answers to the locks that asked, tell them of connections that
  * are lost, and wake them when their time has come. No I/O, no clock, no dice: all of that comes in by arguments. */
 #include "lock.h"
+#include "names.h"
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
 #include "retry.h"
+#include "ticket.h"
 #include "waiter.h"
 
 #include <string.h>
@@ -20,7 +22,7 @@ REDLOCK_STATIC_ASSERT(REDLOCK_TOKEN_TEXT == 2 * REDLOCK_TOKEN_SIZE && REDLOCK_RU
 
 static bool is_ear(const struct redlock *r, unsigned k)
 {
-    return WITH_WAITERS && k >= r->node_count;
+    return k >= r->node_count;
 }
 
 /* An ear is, while somebody may be waiting. */
@@ -95,7 +97,7 @@ static void settle(struct redlock *r, unsigned k)
     node_settle(&r->nodes[k], &r->config, r->now_us);
     if (r->nodes[k].state != NODE_READY) return;
     if (is_ear(r, k)) {
-        waiter_ear_opens(r, k - r->node_count);
+        r->waiting_part->ear_opens(r, k - r->node_count);
         return;
     }
     for (lock = r->nodes[k].queue.first; lock; lock = next) {
@@ -111,21 +113,11 @@ static void settle(struct redlock *r, unsigned k)
     }
 }
 
-/* S16: an ear hears of places whose turn has come, and of nothing else. */
-static void hear(struct redlock *r, unsigned k, const struct wire_reply *reply)
-{
-    uint32_t wait_number;
-
-    REDLOCK_CHECK(WITH_WAITERS);
-    if (wire_read_wake_up(reply, &wait_number)) waiter_hear(r, k - r->node_count, wait_number);
-    else node_lose(&r->nodes[k], REDLOCK_TROUBLE_PROTOCOL, "an ear heard what is no wake-up");
-}
-
 static void answer_greeting(struct redlock *r, unsigned k, enum wire_command command, const struct wire_reply *reply)
 {
     struct redlock_node *node = &r->nodes[k];
 
-    if (node_read_greeting(node, &r->config, command, reply) && node_is_greeted(node)) settle(r, k);
+    if (node_read_greeting(node, &r->config, r->scripts, command, reply) && node_is_greeted(node)) settle(r, k);
 }
 
 /* An answer to a command of a lock; its lock may be forgotten. */
@@ -189,7 +181,7 @@ static bool is_in_range(const struct redlock_config *config)
            config->send_size <= REDLOCK_BUFFER_MAX && config->receive_size >= REDLOCK_RECEIVE_MIN &&
            config->receive_size <= REDLOCK_BUFFER_MAX && config->keep_percent > 0 &&
            config->keep_percent <= REDLOCK_KEEP_PERCENT_MAX && config->ticket_skew_ms > 0 &&
-           config->ticket_skew_ms <= REDLOCK_SKEW_MS_MAX && config->ticket_life_ms > 0 && (!config->wake_ups || WITH_WAITERS);
+           config->ticket_skew_ms <= REDLOCK_SKEW_MS_MAX && config->ticket_life_ms > 0;
 }
 
 /* What a uint64_t within a structure is aligned to, which on 32 bits of x86 is less than its size. */
@@ -223,7 +215,7 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
         memory_size < REDLOCK_MEMORY(sessions, config->pipeline, config->send_size, config->receive_size))
         return REDLOCK_BAD_MEMORY;
     *r = (struct redlock){ .config = *config, .nodes = nodes, .node_count = (uint8_t)node_count,
-                           .session_count = (uint8_t)sessions, .dice = 1, .now_us = now_us };
+                           .session_count = (uint8_t)sessions, .scripts = wire_scripts_for_one(), .dice = 1, .now_us = now_us };
     for (unsigned k = 0; k < sessions; k++) {
         nodes[k] = (struct redlock_node){ 0 };
         nodes[k].asked = cut(&rest, config->pipeline * sizeof *nodes[k].asked);
@@ -232,6 +224,26 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
         node_init(&nodes[k], is_ear(r, k));
     }
     return REDLOCK_OK;
+}
+
+void redlock_use_tickets(struct redlock *r)
+{
+    r->ticketing = ticket_part();
+    r->acquire = wire_scripted_acquire();
+}
+
+void redlock_use_sets(struct redlock *r)
+{
+    r->sets = names_part();
+    r->acquire = wire_scripted_acquire();
+    r->scripts = wire_scripts_for_all();
+}
+
+void redlock_use_wake_ups(struct redlock *r)
+{
+    r->waiting_part = waiter_part();
+    r->wait = wire_wait();
+    r->scripts = wire_scripts_for_all();
 }
 
 enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struct redlock_login *login)
@@ -269,7 +281,7 @@ uint64_t redlock_wake_at(const struct redlock *r)
 
     if (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) return r->now_us;
     for (unsigned k = 0; k < r->session_count; k++) at = sooner(at, node_wake_at(&r->nodes[k], is_needed(r, k)));
-    for (unsigned k = r->node_count; WITH_WAITERS && k < r->session_count; k++)
+    for (unsigned k = r->node_count; k < r->session_count; k++)
         if (r->nodes[k].state != NODE_WAITING && r->nodes[k].state != NODE_CLOSING) at = sooner(at, r->listen_until);
     return at;
 }
@@ -347,7 +359,7 @@ const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
         node->send_end -= node->send_start;
         if (node->send_start > 0) memmove(node->send, node->send + node->send_start, node->send_end);
         node->send_start = 0;
-        if (node->state == NODE_GREETING) node_greet(node, &r->config, r->name, r->now_us);
+        if (node->state == NODE_GREETING) node_greet(node, &r->config, r->scripts, r->name, r->now_us);
         else if (!is_ear(r, k))           stake_fill_send_buffer(r, k);
     }
     return node_output(node, size);
@@ -379,7 +391,7 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
     r->now_us = now_us;
     node->receive_end += (uint32_t)size;
     while (node_next_reply(node, &r->config, now_us, &asked, &reply)) {
-        if (asked.command == WIRE_NONE)      hear(r, k, &reply);
+        if (asked.command == WIRE_NONE)      r->waiting_part->hear(r, k - r->node_count, &reply);
         else if (asked.command < WIRE_READY) answer_greeting(r, k, (enum wire_command)asked.command, &reply);
         else                            answer_command(r, k, &asked, &reply);
     }

@@ -5,20 +5,7 @@
 
 #include <string.h>
 
-void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_sight *sights)
-{
-    lock_set_phase(lock, PHASE_INSPECTING);
-    lock_begin_round(r, lock, WIRE_GETRANGE, REDLOCK_NEVER);
-    lock->sights = sights;
-    for (unsigned k = 0; k < r->node_count; k++) {
-        sights[k] = (struct redlock_sight){ 0 };
-        if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) continue;
-        lock->told |= bit_of(k);
-        stake_want(r, lock, k, WIRE_GETRANGE);
-    }
-}
-
-void inspect_judge(struct redlock *r, struct redlock_lock *lock)
+static void inspect_judge(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->told != 0 && !lock_is_overdue(r, lock)) return;
     for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
@@ -48,7 +35,7 @@ static void see_ttl(struct redlock_sight *sight, const struct answer *a)
     sight->ttl_ms = sight->has_ttl ? retry_ms_of(a->reply->integer) : 0;
 }
 
-void inspect_answer(const struct answer *a)
+static void inspect_answer(const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
 
@@ -57,4 +44,21 @@ void inspect_answer(const struct answer *a)
     if (!lock->sights) return;
     if (a->command == WIRE_PTTL) see_ttl(&lock->sights[a->k], a);
     else                         see_value(&lock->sights[a->k], a);
+}
+
+void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_sight *sights)
+{
+    static const struct redlock_inspecting part = { .judge = inspect_judge, .answer = inspect_answer };
+
+    r->inspecting = &part;
+    r->getrange = wire_getrange();
+    lock_set_phase(lock, PHASE_INSPECTING);
+    lock_begin_round(r, lock, WIRE_GETRANGE, REDLOCK_NEVER);
+    lock->sights = sights;
+    for (unsigned k = 0; k < r->node_count; k++) {
+        sights[k] = (struct redlock_sight){ 0 };
+        if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) continue;
+        lock->told |= bit_of(k);
+        stake_want(r, lock, k, WIRE_GETRANGE);
+    }
 }

@@ -15,7 +15,7 @@ static void end_keeping(struct redlock *r, struct redlock_lock *lock, enum redlo
     lock_tell(r, lock, status);
 }
 
-void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
+static void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
 {
     uint32_t interval_ms = (uint32_t)((uint64_t)lock->ttl_ms * r->config.keep_percent / 100);
     uint32_t early_ms = throw_dice(r, interval_ms / SPREAD + 1);
@@ -27,6 +27,7 @@ void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
 void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms)
 {
     REDLOCK_CHECK(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
+    r->keeping = keeper_part();
     lock->is_kept = true;
     lock->keep_until = hold_ms > 0 ? r->now_us + (uint64_t)hold_ms * 1000 : REDLOCK_NEVER;
     keeper_schedule(r, lock);
@@ -43,11 +44,11 @@ static uint32_t next_ttl_ms(const struct redlock_lock *lock, uint64_t now_us)
     return may_us > lock->valid_until - now_us ? (uint32_t)(may_us / 1000) : 0;
 }
 
-void keeper_tick(struct redlock *r, struct redlock_lock *lock)
+static void keeper_tick(struct redlock *r, struct redlock_lock *lock)
 {
     uint32_t ttl_ms;
 
-    if (!is_kept(lock) || r->now_us < lock_keep_at(lock)) return;
+    if (r->now_us < lock_keep_at(lock)) return;
     if (!lock_is_held(lock, r->now_us)) {   /* S10 */
         end_keeping(r, lock, REDLOCK_LOST);
         return;
@@ -70,7 +71,7 @@ static uint64_t retry_in_us(struct redlock *r, const struct redlock_lock *lock)
     return later(PAUSE_MIN_US, sooner(pause_us, (lock->valid_until - r->now_us) / PATIENCE));
 }
 
-void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
+static void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
 {
     bool is_news = status != (enum redlock_status)lock->status;
 
@@ -89,4 +90,11 @@ void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_
     if (status == REDLOCK_OK) keeper_schedule(r, lock);
     else                      lock->keep_at = r->now_us + retry_in_us(r, lock);
     if (is_news) lock_tell(r, lock, status);
+}
+
+const struct redlock_keeping *keeper_part(void)
+{
+    static const struct redlock_keeping part = { .schedule = keeper_schedule, .tick = keeper_tick, .extended = keeper_extended };
+
+    return &part;
 }

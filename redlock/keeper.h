@@ -6,18 +6,22 @@
 
 #include "lock_state.h"
 
+/* What keeping adds. */
+struct redlock_keeping {
+    /* The keeper's next extension, after one that has just begun the lock's validity. */
+    void (*schedule)(struct redlock *r, struct redlock_lock *lock);
+
+    /* The lock is held, and its time may have come. */
+    void (*tick)(struct redlock *r, struct redlock_lock *lock);
+
+    /* An extension that the keeper began has ended. */
+    void (*extended)(struct redlock *r, struct redlock_lock *lock, enum redlock_status status);
+};
+REDLOCK_PRIVATE const struct redlock_keeping *keeper_part(void);
+
 /* From now on it is kept, for hold_ms (0: no limit). */
 #ifndef REDLOCK_PLAIN
 REDLOCK_PRIVATE void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms);
 #endif
-
-/* The keeper's next extension, after one that has just begun the lock's validity. */
-REDLOCK_PRIVATE void keeper_schedule(struct redlock *r, struct redlock_lock *lock);
-
-/* Its time may have come. */
-REDLOCK_PRIVATE void keeper_tick(struct redlock *r, struct redlock_lock *lock);
-
-/* An extension that the keeper began has ended. */
-REDLOCK_PRIVATE void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum redlock_status status);
 
 #endif

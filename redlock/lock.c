@@ -13,7 +13,7 @@
 static void judge_acquiring(struct redlock *r, struct redlock_lock *lock)
 {
     acquire_judge(r, lock);
-    if (lock->phase == PHASE_WAITING && !lock->is_corrected) waiter_begin(r, lock);
+    if (r->waiting_part && lock->phase == PHASE_WAITING && !lock->is_corrected) r->waiting_part->begin(r, lock);
 }
 
 static void judge_extending(struct redlock *r, struct redlock_lock *lock)
@@ -22,11 +22,11 @@ static void judge_extending(struct redlock *r, struct redlock_lock *lock)
 
     if (status == REDLOCK_PENDING) return;
     if (is_quiet(lock)) {
-        keeper_extended(r, lock, status);
+        r->keeping->extended(r, lock, status);
         return;
     }
     outcome_set(r, lock, PHASE_HELD, status);
-    if (is_kept(lock) && status == REDLOCK_OK) keeper_schedule(r, lock);
+    if (is_kept(lock) && status == REDLOCK_OK) r->keeping->schedule(r, lock);
 }
 
 void lock_judge(struct redlock *r, struct redlock_lock *lock)
@@ -36,7 +36,7 @@ void lock_judge(struct redlock *r, struct redlock_lock *lock)
     case PHASE_SETTLING:   acquire_judge_settling(r, lock); break;
     case PHASE_EXTENDING:  judge_extending(r, lock); break;
     case PHASE_RELEASING:  release_judge(r, lock); break;
-    case PHASE_INSPECTING: inspect_judge(r, lock); break;
+    case PHASE_INSPECTING: r->inspecting->judge(r, lock); break;
     case PHASE_IDLE:
     case PHASE_WAITING:
     case PHASE_HUNGRY:
@@ -55,7 +55,7 @@ static void stake_was_cleared(struct redlock *r, struct redlock_lock *lock, unsi
     if (has_place(lock, k) && (phase == PHASE_IDLE || phase == PHASE_RELEASING)) stake_owe(r, lock, k);
     if (phase == PHASE_EXTENDING || phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     if (phase == PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING) acquire_ask(r, lock, k);
-    if (phase == PHASE_WAITING) waiter_line_up(r, lock, k);
+    if (phase == PHASE_WAITING && r->waiting_part) r->waiting_part->line_up(r, lock, k);
 }
 
 /* A place that is to be taken anew is asked for without the script first. */
@@ -63,12 +63,12 @@ static void answer_wait(struct redlock *r, const struct answer *a)
 {
     bool is_waiting = a->current && a->lock->phase == PHASE_WAITING && a->lock->stakes[a->k].want == WIRE_NONE;
 
-    if (!is_waiting || !stake_send_script(r, a)) waiter_answer(r, a);
+    if (!is_waiting || !stake_send_script(r, a)) r->waiting_part->answer(r, a);
 }
 
-static void answer_question(const struct answer *a)
+static void answer_question(struct redlock *r, const struct answer *a)
 {
-    if (a->command == WIRE_GETRANGE || a->lock->sights) inspect_answer(a);
+    if (a->command == WIRE_GETRANGE || a->lock->sights) r->inspecting->answer(a);
     else                                                acquire_answer_pttl(a);
 }
 
@@ -80,7 +80,7 @@ static void hand_to_operation(struct redlock *r, const struct answer *a)
     case WIRE_EXTEND:  extend_answer(r, a); break;
     case WIRE_RELEASE: release_answer(r, a); break;
     case WIRE_WAIT:    answer_wait(r, a); break;
-    default:           answer_question(a); break;
+    default:           answer_question(r, a); break;
     }
 }
 
@@ -167,11 +167,16 @@ void lock_feed(struct redlock *r, struct redlock_lock *lock)
     lock_judge(r, lock);
 }
 
+static void tick_waiting(struct redlock *r, struct redlock_lock *lock)
+{
+    if (!r->waiting_part || r->waiting_part->tick(r, lock)) acquire_begin(r, lock);
+}
+
 void lock_tick(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->owed) tick_debts(r, lock);
     if (lock->phase == PHASE_HUNGRY && r->now_us >= lock->retry_at) acquire_starve(r, lock);
-    if (lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at && waiter_tick(r, lock)) acquire_begin(r, lock);
-    if (lock->phase == PHASE_HELD) keeper_tick(r, lock);
+    if (lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at) tick_waiting(r, lock);
+    if (lock->phase == PHASE_HELD && is_kept(lock)) r->keeping->tick(r, lock);
     lock_judge(r, lock);
 }

@@ -50,7 +50,7 @@ uint64_t lock_valid_us(const struct redlock_lock *lock, uint64_t now_us)
 
 bool lock_is_woken(const struct redlock *r, const struct redlock_lock *lock)
 {
-    return WITH_WAITERS && round_count(lock->woken) >= quorum_of(r->node_count);
+    return round_count(lock->woken) >= quorum_of(r->node_count);
 }
 
 uint64_t lock_keep_at(const struct redlock_lock *lock)

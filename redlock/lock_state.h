@@ -60,24 +60,24 @@ static inline bool is_with_ttl(enum wire_command command)
 
 static inline bool has_ticket(const struct redlock_lock *lock)
 {
-    return WITH_TICKETS && lock->has_ticket;
+    return lock->has_ticket;
 }
 
 /* Has it a place among the waiters of node k? */
 static inline bool has_place(const struct redlock_lock *lock, unsigned k)
 {
-    return WITH_WAITERS && (lock->waits & bit_of(k));
+    return (lock->waits & bit_of(k)) != 0;
 }
 
 /* Does the keeper extend it, and is it at that now? */
 static inline bool is_kept(const struct redlock_lock *lock)
 {
-    return WITH_KEEPER && lock->is_kept;
+    return lock->is_kept;
 }
 
 static inline bool is_quiet(const struct redlock_lock *lock)
 {
-    return WITH_KEEPER && lock->is_quiet;
+    return lock->is_quiet;
 }
 
 /* The only one that changes the phase. */

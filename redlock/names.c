@@ -24,25 +24,6 @@ bool names_are_of(const struct redlock_lock *lock, const struct redlock_name *na
     return same;
 }
 
-/* In the order of bytes; a name that begins with another comes after it. */
-static bool comes_after(const struct redlock_name *a, const struct redlock_name *b)
-{
-    size_t common = a->size < b->size ? a->size : b->size;
-    int order = memcmp(a->bytes, b->bytes, common);
-
-    return order > 0 || (order == 0 && a->size > b->size);
-}
-
-void names_sort(struct redlock_name *set, unsigned count)
-{
-    for (unsigned i = 1; i < count; i++) {
-        struct redlock_name name = set[i];
-        unsigned at = i;
-        for (; at > 0 && comes_after(&set[at - 1], &name); at--) set[at] = set[at - 1];
-        set[at] = name;
-    }
-}
-
 static bool ends_in(const struct redlock_name *name, const char *suffix)
 {
     size_t size = length_of(suffix, REDLOCK_RESOURCE_MAX);
@@ -58,15 +39,13 @@ static bool is_reserved(const struct redlock_name *name)
 
 enum redlock_status names_check(const struct redlock_name *names, unsigned count, size_t size_max)
 {
-    enum { SET_MAX = WITH_TICKETS ? REDLOCK_SET_MAX : 1 };
     size_t room = size_max;
 
-    if (count < 1 || count > SET_MAX) return REDLOCK_BAD_SET;
+    if (count < 1 || count > REDLOCK_SET_MAX) return REDLOCK_BAD_SET;
     for (unsigned i = 0; i < count; i++) {
         size_t head = i > 0 ? WIRE_NAME_HEAD : 0;
         if (!names[i].bytes || names[i].size < 1 || room < head || names[i].size > room - head) return REDLOCK_BAD_RESOURCE;
         if (is_reserved(&names[i])) return REDLOCK_BAD_RESOURCE;
-        if (WITH_TICKETS && is_among(&names[i], names, i)) return REDLOCK_BAD_SET;
         room -= names[i].size + head;
     }
     return REDLOCK_OK;
@@ -80,4 +59,37 @@ REDLOCK_WRAPS uint32_t names_hash(const struct redlock_lock *lock)
 
     for (size_t i = 0; i < names_of(lock)->size; i++) hash = (hash ^ bytes[i]) * 16777619u;
     return hash != 0 ? hash : 1;
+}
+
+/* In the order of bytes; a name that begins with another comes after it. */
+static bool comes_after(const struct redlock_name *a, const struct redlock_name *b)
+{
+    size_t common = a->size < b->size ? a->size : b->size;
+    int order = memcmp(a->bytes, b->bytes, common);
+
+    return order > 0 || (order == 0 && a->size > b->size);
+}
+
+static bool names_are_proper(const struct redlock_name *names, unsigned count)
+{
+    for (unsigned i = 1; i < count; i++)
+        if (is_among(&names[i], names, i)) return false;
+    return true;
+}
+
+static void names_sort(struct redlock_name *set, unsigned count)
+{
+    for (unsigned i = 1; i < count; i++) {
+        struct redlock_name name = set[i];
+        unsigned at = i;
+        for (; at > 0 && comes_after(&set[at - 1], &name); at--) set[at] = set[at - 1];
+        set[at] = name;
+    }
+}
+
+const struct redlock_sets *names_part(void)
+{
+    static const struct redlock_sets part = { .is_proper = names_are_proper, .sort = names_sort };
+
+    return &part;
 }

@@ -18,7 +18,7 @@ static struct resp_parser *parser_of(struct redlock_node *node)
 /* Is it an ear? */
 static bool hears(const struct redlock_node *node)
 {
-    return WITH_WAITERS && node->is_ear;
+    return node->is_ear;
 }
 
 /* ---- Session ---- */
@@ -221,15 +221,15 @@ bool node_take_asked(struct redlock_node *node, const struct redlock_config *con
     return true;
 }
 
-void node_greet(struct redlock_node *node, const struct redlock_config *config, const uint8_t engine[REDLOCK_NAME_SIZE],
-                uint64_t now_us)
+void node_greet(struct redlock_node *node, const struct redlock_config *config, const struct redlock_scripts *scripts,
+                const uint8_t engine[REDLOCK_NAME_SIZE], uint64_t now_us)
 {
     struct resp_writer w;
 
     resp_write_begin(&w, node->send, config->send_size, node->send_end);
     while (node->step != WIRE_READY && node_can_ask(node, config) && !w.apart) {
         struct redlock_asked asked = { .command = node->step };
-        if (!wire_put_greeting(&w, (enum wire_command)node->step, &node->login, engine)) break;
+        if (!wire_put_greeting(&w, (enum wire_command)node->step, &node->login, scripts, engine)) break;
         node_asked(node, config, now_us, &asked);
         step_from(node, node->step + 1u);
     }
@@ -394,13 +394,23 @@ static void cut_arguments(struct redlock_node *node)
     *at = '\0';
 }
 
-bool node_read_greeting(struct redlock_node *node, const struct redlock_config *config, enum wire_command command,
-                        const struct wire_reply *reply)
+/* Is what was loaded the script that we know? */
+static bool is_right(enum wire_command command, const struct redlock_scripts *scripts, const struct wire_reply *reply)
+{
+    if (command == WIRE_LOAD_RELEASE) return wire_is_loaded(reply, &scripts->release);
+    if (command == WIRE_LOAD_EXTEND)  return wire_is_loaded(reply, &scripts->extend);
+    return true;
+}
+
+bool node_read_greeting(struct redlock_node *node, const struct redlock_config *config, const struct redlock_scripts *scripts,
+                        enum wire_command command, const struct wire_reply *reply)
 {
     struct redlock_asked asked = { .command = (uint8_t)command };
+    enum wire_answer meaning = wire_read(&asked, reply);
     enum redlock_trouble trouble;
 
-    switch (wire_read(&asked, reply)) {
+    if (meaning == WIRE_GRANTED && !is_right(command, scripts, reply)) meaning = WIRE_WRONG;
+    switch (meaning) {
     case WIRE_GRANTED:
         if (command == WIRE_ROLE) wire_read_role(reply, &node->identity);
         return true;

@@ -58,7 +58,8 @@ REDLOCK_PRIVATE uint64_t node_votes_at(const struct redlock_node *node, const st
 
 /* Appends as many commands of the handshake as fit. */
 REDLOCK_PRIVATE void node_greet(struct redlock_node *node, const struct redlock_config *config,
-                                const uint8_t engine[REDLOCK_NAME_SIZE], uint64_t now_us);
+                                const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE],
+                                uint64_t now_us);
 
 /* The writer has filled the send buffer so far; what it left apart goes out in between. */
 REDLOCK_PRIVATE void node_written(struct redlock_node *node, const struct resp_writer *w);
@@ -86,7 +87,8 @@ REDLOCK_PRIVATE bool node_next_reply(struct redlock_node *node, const struct red
 
 /* Reads an answer to a command of the handshake. False: the session is lost. */
 REDLOCK_PRIVATE bool node_read_greeting(struct redlock_node *node, const struct redlock_config *config,
-                                        enum wire_command command, const struct wire_reply *reply);
+                                        const struct redlock_scripts *scripts, enum wire_command command,
+                                        const struct wire_reply *reply);
 
 /* True when all of the handshake is answered and node_settle can be called. */
 REDLOCK_PRIVATE bool node_is_greeted(const struct redlock_node *node);

@@ -100,8 +100,9 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
 
     if (!is_ours(r, lock)) return REDLOCK_BAD_LOCK;
     if (status != REDLOCK_OK) return status;
+    if (count > 1 && (!r->sets || !r->sets->is_proper(names, count))) return REDLOCK_BAD_SET;
     if (!has_ended(lock, r->now_us) || (!is_idle && !names_are_of(lock, names, count))) return REDLOCK_BAD_STATE;
-    if (WITH_TICKETS) names_sort(names, count);
+    if (count > 1) r->sets->sort(names, count);
     if (lock->phase != PHASE_IDLE) end_last_use(r, lock);
     if (is_idle) {
         lock->owed_ttl_ms = 0;
@@ -127,7 +128,7 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     enum redlock_status status = check_ttl(r, request->ttl_ms, request->min_validity_ms);
 
     r->now_us = now_us;
-    if (status == REDLOCK_OK) status = ticket_check(r, request);
+    if (status == REDLOCK_OK && request->ticket) status = r->ticketing ? r->ticketing->check(r, request) : REDLOCK_BAD_CONFIG;
     if (status == REDLOCK_OK) status = set_names(r, lock, request);
     if (status != REDLOCK_OK) return status;
     lock_start(r, lock);
@@ -141,7 +142,7 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     lock->arrived_at = request->wall_us <= WIRE_TICKET_MAX && request->wait_ms > 0 ? request->wall_us : 0;
     lock->woken = 0;
     if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
-    if (!waiter_yield(r, lock)) acquire_begin(r, lock);
+    if (!r->waiting_part || !r->waiting_part->yield(r, lock)) acquire_begin(r, lock);
     lock_judge(r, lock);
     return REDLOCK_OK;
 }
@@ -243,7 +244,6 @@ enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lo
     return adopt(r, lock, &what, token, now_us);
 }
 
-#ifndef REDLOCK_PLAIN
 enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us)
 {
     r->now_us = now_us;
@@ -254,7 +254,6 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
     lock_reschedule(r, lock);
     return REDLOCK_OK;
 }
-#endif
 
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {

@@ -35,14 +35,6 @@
 #define REDLOCK_WRAPS
 #endif
 
-/* What a plain core is built without (see REDLOCK_PLAIN in redlock.h). These are constants, so the compiler drops what asks for
- * one that is false. Tickets stand for sets as well: both are acquired by a script. */
-#ifdef REDLOCK_PLAIN
-enum { WITH_KEEPER = false, WITH_WAITERS = false, WITH_TICKETS = false };
-#else
-enum { WITH_KEEPER = true, WITH_WAITERS = true, WITH_TICKETS = true };
-#endif
-
 /* The length of a text, at most max. NULL has none. (strlen is not among the functions that a freestanding libc promises.) */
 static inline size_t length_of(const char *text, size_t max)
 {

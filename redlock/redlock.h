@@ -8,9 +8,8 @@
  *          the network are arguments: the engine does no I/O and calls nothing back.
  * Errors:  a status, defined once below. A caller's bug that no status is for trips an assert-like refusal, BAD_STATE.
  *
- * Size:    where a plain lock is enough, compile the core (redlock/unity_core.c, or redlock.c of the amalgamation) with
- *          REDLOCK_PLAIN: without tickets, sets, wake-ups and the keeper it is a fifth smaller. Who asks for them all the same
- *          gets BAD_CONFIG (for a set BAD_SET), and redlock_keep() is not there to be linked. For this header nothing changes.
+ * Size:    what a program does not call is not linked, if sections are dropped (-ffunction-sections, --gc-sections). Tickets, sets
+ *          and wake-ups are reached by calls that ask for them: see redlock_use_tickets.
  *
  * This header is for an event loop, a transport or a simulator of your own. For sockets see redlock_client.h.
  *
@@ -200,6 +199,13 @@ enum redlock_trouble {
 /* ---- Structures: complete, so that the caller can place them; fields are private ---- */
 
 struct redlock_lock;
+struct redlock_scripts;     /* Private, as the other five are: what parts of the engine add. */
+struct redlock_added;
+struct redlock_ticketing;
+struct redlock_sets;
+struct redlock_waiting;
+struct redlock_keeping;
+struct redlock_inspecting;
 
 /* The name of a resource: any bytes, the caller's. */
 struct redlock_name {
@@ -315,7 +321,7 @@ struct redlock_login {
     uint32_t database;          /* SELECT, when not 0. */
 };
 
-enum { REDLOCK_PARSER_WORDS = 16, REDLOCK_LINE_MAX = 48 };
+enum { REDLOCK_PARSER_WORDS = 14, REDLOCK_LINE_MAX = 48 };
 
 /* The reply that is being read, and of a long one what matters. */
 struct redlock_reply {
@@ -399,6 +405,13 @@ struct redlock {
     uint8_t session_count;
     uint8_t entropy_size;
     struct redlock_node *nodes;         /* node_count of them, and behind them their ears, if any. */
+    const struct redlock_scripts *scripts;              /* In the form that suits the parts in use, of which are there: */
+    const struct redlock_added *acquire, *wait, *getrange;      /* commands that they add, NULL: not; */
+    const struct redlock_ticketing *ticketing;          /* and what they do. */
+    const struct redlock_sets *sets;
+    const struct redlock_waiting *waiting_part;
+    const struct redlock_keeping *keeping;
+    const struct redlock_inspecting *inspecting;
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
     struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
     struct redlock_queue hungry;        /* Locks whose attempt cannot begin without random bytes. */
@@ -440,6 +453,17 @@ void redlock_config_init(struct redlock_config *config);
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_init(struct redlock *r, const struct redlock_config *config, struct redlock_node *nodes,
                                  unsigned node_count, void *memory, size_t memory_size, uint64_t now_us);
+
+/* Parts: what a lock can do beyond the plain one is linked only where the program asks for it, by calling one of these between
+ * redlock_init and the first redlock_tick. The client (redlock_client.h) calls all of them. To keep a lock, or to inspect one, needs
+ * no such call.
+ *
+ *     redlock_use_tickets    request.ticket     else refused with BAD_CONFIG
+ *     redlock_use_sets       request.set, of several resources     else refused with BAD_SET
+ *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody, unless sets are in use */
+void redlock_use_tickets(struct redlock *r);
+void redlock_use_sets(struct redlock *r);
+void redlock_use_wake_ups(struct redlock *r);
 
 /* How to log in to node k from its next connection on. The texts are not copied. BAD_CONFIG: longer than LOGIN_MAX, or it
  * does not fit in the send buffer; nothing was changed. */

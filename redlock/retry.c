@@ -65,7 +65,7 @@ void retry_expect_votes(struct redlock *r, struct redlock_lock *lock)
 REDLOCK_WRAPS bool retry_begin(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t earliest = r->now_us + (r->now_us - lock->round.started_at);
-    bool has_places = WITH_WAITERS && round_count(lock->waits) >= quorum_of(r->node_count);
+    bool has_places = round_count(lock->waits) >= quorum_of(r->node_count);
     uint64_t pause = retry_pause_us(r, has_places ? lock->refusals : 0);
 
     if (earliest >= lock->wait_until) return false;

@@ -81,12 +81,12 @@ void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count; k++)
         if (has_place(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
-    if (WITH_WAITERS && lock->waits) lock->owed_until = later(lock->owed_until, timeout_at(r));
+    if (lock->waits) lock->owed_until = later(lock->owed_until, timeout_at(r));
 }
 
 void stake_keep_place(struct redlock_lock *lock, unsigned k)
 {
-    if (WITH_WAITERS && lock->wait_number != 0 && !lock_is_trying(lock)) lock->waits |= bit_of(k);
+    if (lock->wait_number != 0 && !lock_is_trying(lock)) lock->waits |= bit_of(k);
 }
 
 void stake_note_end(struct redlock *r, struct redlock_lock *lock)
@@ -106,7 +106,7 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
 /* SET takes one resource, and no ticket. */
 static bool is_scripted(const struct redlock_lock *lock)
 {
-    return WITH_TICKETS && (lock->has_ticket || lock->name_count > 1);
+    return lock->has_ticket || lock->name_count > 1;
 }
 
 /* A lock's command has gone into the send buffer of node k. */
@@ -148,6 +148,18 @@ static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock
     return is_with_ttl(command) && lock_is_overdue(r, lock);
 }
 
+/* What a part adds for the command; NULL: it is a plain one. */
+static const struct redlock_added *added_for(const struct redlock *r, enum wire_command command, bool scripted)
+{
+    switch (command) {
+    case WIRE_ACQUIRE:
+    case WIRE_RESTORE:  return scripted ? r->acquire : NULL;
+    case WIRE_WAIT:     return r->wait;
+    case WIRE_GETRANGE: return r->getrange;
+    default:            return NULL;
+    }
+}
+
 /* Encodes what the lock wants of node k, from its own fields. False: it does not fit now. */
 static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct resp_writer *w)
 {
@@ -165,10 +177,12 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
         .ticket = has_ticket(lock) ? lock->ticket : 0,
         .life_ms = r->config.ticket_life_ms,
         .skew_ms = r->config.ticket_skew_ms,
-        .wakes = lock->wakes && !r->config.silent,
+        .wakes = lock->wakes && r->scripts->wakes && !r->config.silent,
         .engine = r->name,
         .wait_number = of_place ? lock->wait_number : 0,
         .arrived_at = lock->arrived_at,
+        .scripts = r->scripts,
+        .added = added_for(r, command, is_scripted(lock)),
     };
 
     if (is_obsolete(r, lock, command)) {

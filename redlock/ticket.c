@@ -2,12 +2,11 @@
 
 /* S15: without a wall clock that is one there is no ticket; and a counter must outlive every attempt of before a restart by
  * as much as wall clocks may differ, as a node's guard does. */
-enum redlock_status ticket_check(const struct redlock *r, const struct redlock_request *request)
+static enum redlock_status ticket_check(const struct redlock *r, const struct redlock_request *request)
 {
     uint64_t life_min_ms = (uint64_t)request->ttl_ms + r->config.guard_ms + 2 * (uint64_t)r->config.ticket_skew_ms;
 
-    if (!request->ticket) return REDLOCK_OK;
-    if (!WITH_TICKETS || r->config.ticket_life_ms < life_min_ms) return REDLOCK_BAD_CONFIG;
+    if (r->config.ticket_life_ms < life_min_ms) return REDLOCK_BAD_CONFIG;
     return request->wall_us > 0 && request->wall_us <= WIRE_TICKET_MAX ? REDLOCK_OK : REDLOCK_BAD_CLOCK;
 }
 
@@ -22,21 +21,16 @@ REDLOCK_WRAPS void ticket_start(struct redlock_lock *lock, const struct redlock_
 
 /* S15: more than the wall clock, than every counter that a node told of, and than what was proposed before. But a node with a
  * wrong clock may tell of a counter that all others find too far ahead; then, for one attempt, by the wall clock alone. */
-REDLOCK_WRAPS bool ticket_propose(const struct redlock *r, struct redlock_lock *lock)
+REDLOCK_WRAPS static bool ticket_propose(const struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t wall = r->now_us + lock->wall_offset_us, seen = later(lock->ticket, lock->ticket_seen);
     bool is_too_far = lock->is_ahead || seen >= WIRE_TICKET_MAX;
 
-    if (!has_ticket(lock)) return true;
+    REDLOCK_CHECK(has_ticket(lock));
     if (is_too_far) lock->ticket_seen = 0;
     lock->is_ahead = false;
     lock->ticket = is_too_far ? wall : later(wall, seen + 1);
     return lock->ticket <= WIRE_TICKET_MAX;
-}
-
-void ticket_seen(struct redlock_lock *lock, uint64_t counter)
-{
-    lock->ticket_seen = later(lock->ticket_seen, counter);
 }
 
 void ticket_found_ahead(struct redlock_lock *lock)
@@ -44,9 +38,16 @@ void ticket_found_ahead(struct redlock_lock *lock)
     lock->is_ahead = lock->ticket > lock->round.started_at + lock->wall_offset_us;
 }
 
-bool ticket_is_behind(const struct redlock *r, const struct redlock_lock *lock)
+static bool ticket_is_behind(const struct redlock *r, const struct redlock_lock *lock)
 {
-    bool is_outdated = has_ticket(lock) && lock->ticket_seen >= lock->ticket && lock->taken == 0;
+    bool is_outdated = lock->ticket_seen >= lock->ticket && lock->taken == 0;
 
     return is_outdated && !lock->is_corrected && r->now_us < lock->wait_until;
+}
+
+const struct redlock_ticketing *ticket_part(void)
+{
+    static const struct redlock_ticketing part = { .check = ticket_check, .propose = ticket_propose, .is_behind = ticket_is_behind };
+
+    return &part;
 }

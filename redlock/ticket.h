@@ -4,20 +4,24 @@
 
 #include "lock_state.h"
 
-/* Can tickets be asked for as the request says? OK, BAD_CONFIG, BAD_CLOCK. */
-REDLOCK_PRIVATE enum redlock_status ticket_check(const struct redlock *r, const struct redlock_request *request);
+/* What tickets add. */
+struct redlock_ticketing {
+    /* Can a ticket be asked for as the request says? OK, BAD_CONFIG, BAD_CLOCK. */
+    enum redlock_status (*check)(const struct redlock *r, const struct redlock_request *request);
+
+    /* Chooses the ticket of the next attempt. False: there is no number left. */
+    bool (*propose)(const struct redlock *r, struct redlock_lock *lock);
+
+    /* Was the last attempt lost for no other reason than a ticket that was too small, for the first time, and is there time to
+     * wait? */
+    bool (*is_behind)(const struct redlock *r, const struct redlock_lock *lock);
+};
+REDLOCK_PRIVATE const struct redlock_ticketing *ticket_part(void);
 
 /* Forgets what earlier operations have seen. */
 REDLOCK_PRIVATE void ticket_start(struct redlock_lock *lock, const struct redlock_request *request, uint64_t now_us);
 
-/* Chooses the ticket of the next attempt; a lock without one needs none. False: there is no number left. */
-REDLOCK_PRIVATE bool ticket_propose(const struct redlock *r, struct redlock_lock *lock);
-
-/* A node has refused: it told of its largest ticket; it found ours too far ahead of its clock. */
-REDLOCK_PRIVATE void ticket_seen(struct redlock_lock *lock, uint64_t counter);
+/* A node has refused: it found our ticket too far ahead of its clock. */
 REDLOCK_PRIVATE void ticket_found_ahead(struct redlock_lock *lock);
-
-/* Was the last attempt lost for no other reason than a ticket that was too small, for the first time, and is there time to wait? */
-REDLOCK_PRIVATE bool ticket_is_behind(const struct redlock *r, const struct redlock_lock *lock);
 
 #endif

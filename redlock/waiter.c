@@ -31,18 +31,18 @@ static bool is_open(const struct redlock *r, unsigned k)
 /* Opens the ears, or keeps them open until its next attempt, for a lock that can wait. */
 static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 {
-    if (!WITH_WAITERS || !r->config.wake_ups || lock->arrived_at == 0 || !draw_name(r)) return false;
+    if (!r->config.wake_ups || lock->arrived_at == 0 || !draw_name(r)) return false;
     r->listen_until = later(r->listen_until, later(lock->retry_at, r->now_us + (uint64_t)LISTEN_MS * 1000));
     while (lock->wait_number == 0) lock->wait_number = ++r->wait_count;     /* Once more after 2^32 of them. */
     return true;
 }
 
-void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
+static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     bool is_free = lock->stakes[k].want == WIRE_NONE || lock->stakes[k].want == WIRE_PTTL;
     bool wants_places = lock->wait_number != 0 && lock->arrived_at != 0 && !lock->is_yielding;
 
-    if (!WITH_WAITERS || !wants_places || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
+    if (!wants_places || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
     lock->told &= (uint16_t)~bit_of(k);
     stake_want(r, lock, k, WIRE_WAIT);
 }
@@ -53,16 +53,16 @@ static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
 }
 
-void waiter_begin(struct redlock *r, struct redlock_lock *lock)
+static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
 {
     if (begin_listening(r, lock)) line_up_everywhere(r, lock);
 }
 
 /* Stays silent for one round, so that the woken client can take the lock, from nodes and on a machine that have nothing else to
  * do then. */
-bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
+static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 {
-    if (!WITH_WAITERS || lock->yields_to != names_hash(lock) || lock->wait_until == 0) return false;
+    if (lock->yields_to != names_hash(lock) || lock->wait_until == 0) return false;
     if (!begin_listening(r, lock)) return false;     /* Ears that are closed, since it has never waited, open meanwhile. */
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
@@ -80,9 +80,9 @@ static void stop_yielding(struct redlock *r, struct redlock_lock *lock)
     line_up_everywhere(r, lock);
 }
 
-bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
+static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
 {
-    if (!WITH_WAITERS || !lock->is_yielding || lock_is_woken(r, lock)) return true;
+    if (!lock->is_yielding || lock_is_woken(r, lock)) return true;
     stop_yielding(r, lock);
     return false;
 }
@@ -95,11 +95,10 @@ static bool was_taken(const struct redlock_lock *lock, const struct answer *a)
 }
 
 /* A place that was taken when the resource was free already: the release came before it. */
-void waiter_answer(struct redlock *r, const struct answer *a)
+static void waiter_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
 
-    REDLOCK_CHECK(WITH_WAITERS);
     if (a->meaning == WIRE_ERROR) lock->waits &= (uint16_t)~bit_of(a->k);
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
     lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
@@ -107,14 +106,14 @@ void waiter_answer(struct redlock *r, const struct answer *a)
     retry_hurry(r, lock);
 }
 
-void waiter_ear_opens(struct redlock *r, unsigned k)
+static void waiter_ear_opens(struct redlock *r, unsigned k)
 {
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
 }
 
 /* Its place is gone, but another one may be there, of another of its resources or taken since: all of them will be given back. */
-void waiter_hear(struct redlock *r, unsigned k, uint32_t wait_number)
+static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number)
 {
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
         if (lock->wait_number != wait_number) continue;
@@ -123,4 +122,22 @@ void waiter_hear(struct redlock *r, unsigned k, uint32_t wait_number)
         lock_reschedule(r, lock);
         return;
     }
+}
+
+/* S16: an ear hears of places whose turn has come, and of nothing else. */
+static void waiter_hear(struct redlock *r, unsigned k, const struct wire_reply *reply)
+{
+    uint32_t wait_number;
+
+    if (wire_read_wake_up(reply, &wait_number)) hear_turn(r, k, wait_number);
+    else node_lose(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, "an ear heard what is no wake-up");
+}
+
+const struct redlock_waiting *waiter_part(void)
+{
+    static const struct redlock_waiting part = {
+        .begin = waiter_begin, .yield = waiter_yield, .tick = waiter_tick, .line_up = waiter_line_up, .answer = waiter_answer, .ear_opens = waiter_ear_opens, .hear = waiter_hear
+    };
+
+    return &part;
 }

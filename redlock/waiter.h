@@ -5,24 +5,28 @@
 
 #include "stake.h"
 
-/* An attempt was lost and the lock waits for the next one: it takes places, if it may listen. */
-REDLOCK_PRIVATE void waiter_begin(struct redlock *r, struct redlock_lock *lock);
+/* What waiting adds. */
+struct redlock_waiting {
+    /* An attempt was lost and the lock waits for the next one: it takes places, if it may listen. */
+    void (*begin)(struct redlock *r, struct redlock_lock *lock);
 
-/* After its release woke another client: the lock stands aside for a while, and takes places then, so that the woken client can
- * take it. False: it has no reason to, or cannot. */
-REDLOCK_PRIVATE bool waiter_yield(struct redlock *r, struct redlock_lock *lock);
+    /* After its release woke another client: the lock stands aside for a while, and takes places then, so that the woken client
+     * can take it. False: it has no reason to, or cannot. */
+    bool (*yield)(struct redlock *r, struct redlock_lock *lock);
 
-/* The time that it waited for has come. False: not yet for an attempt. */
-REDLOCK_PRIVATE bool waiter_tick(struct redlock *r, struct redlock_lock *lock);
+    /* The time that it waited for has come. False: not yet for an attempt. */
+    bool (*tick)(struct redlock *r, struct redlock_lock *lock);
 
-/* Takes a place among the waiters of node k, if the lock listens, and k's subscription stands. */
-REDLOCK_PRIVATE void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k);
+    /* Takes a place among the waiters of node k, if the lock listens, and k's subscription stands. */
+    void (*line_up)(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
-/* An answer to WAIT. */
-REDLOCK_PRIVATE void waiter_answer(struct redlock *r, const struct answer *a);
+    /* An answer to WAIT. */
+    void (*answer)(struct redlock *r, const struct answer *a);
 
-/* Node k's ear has subscribed; it has heard that the turn of a place has come. */
-REDLOCK_PRIVATE void waiter_ear_opens(struct redlock *r, unsigned k);
-REDLOCK_PRIVATE void waiter_hear(struct redlock *r, unsigned k, uint32_t wait_number);
+    /* Node k's ear has subscribed; it has heard something. */
+    void (*ear_opens)(struct redlock *r, unsigned k);
+    void (*hear)(struct redlock *r, unsigned k, const struct wire_reply *reply);
+};
+REDLOCK_PRIVATE const struct redlock_waiting *waiter_part(void);
 
 #endif

@@ -70,19 +70,19 @@ static void put_place(struct resp_writer *w, const struct wire_subject *s)
 }
 
 /* EVALSHA, or EVAL, of a script with the resources as its keys and so many arguments. */
-static void put_script(struct resp_writer *w, const struct wire_subject *s, const char *sha1, const char *script,
-                       unsigned arguments)
+static void put_script(struct resp_writer *w, const struct wire_subject *s, const struct wire_script *script, unsigned arguments)
 {
     resp_command(w, 3 + s->name_count + arguments);
     resp_text(w, s->eval ? "EVAL" : "EVALSHA");
-    if (s->eval) resp_apart(w, script);
-    else         resp_text(w, sha1);
+    if (s->eval) resp_apart(w, script->text);
+    else         resp_text(w, script->sha1);
     resp_number(w, s->name_count);
     for (unsigned i = 0; i < s->name_count; i++) resp_bytes(w, s->names[i].bytes, s->names[i].size);
 }
 
 static void put_set(struct resp_writer *w, const struct wire_subject *s)
 {
+    REDLOCK_CHECK(s->ttl_ms > 0 && s->name_count == 1);
     resp_command(w, 6);
     resp_text(w, "SET");
     put_resource(w, s);
@@ -92,54 +92,59 @@ static void put_set(struct resp_writer *w, const struct wire_subject *s)
     resp_number(w, s->ttl_ms);
 }
 
-static void put_acquire(struct resp_writer *w, const struct wire_subject *s)
-{
-    REDLOCK_CHECK(s->ttl_ms > 0 && s->ticket <= WIRE_TICKET_MAX);
-    if (!WITH_TICKETS || !s->scripted) {
-        put_set(w, s);
-        return;
-    }
-    put_script(w, s, WIRE_ACQUIRE_SHA1, WIRE_ACQUIRE_SCRIPT, 5);
-    put_token(w, s);
-    resp_number(w, s->ttl_ms);
-    resp_number(w, (int64_t)s->ticket);
-    resp_number(w, s->life_ms);
-    resp_number(w, s->skew_ms);
-}
-
 static void put_extend(struct resp_writer *w, const struct wire_subject *s)
 {
     REDLOCK_CHECK(s->ttl_ms > 0);       /* S7: PEXPIRE with 0 would delete the key. */
-    put_script(w, s, WIRE_EXTEND_SHA1, WIRE_EXTEND_SCRIPT, 2);
+    put_script(w, s, &s->scripts->extend, 2);
     put_token(w, s);
     resp_number(w, s->ttl_ms);
-}
-
-/* With a third argument it wakes a waiter; who has a place there gives it back. */
-static bool names_place(const struct wire_subject *s)
-{
-    return WITH_WAITERS && s->wait_number > 0;
 }
 
 bool wire_may_wake(const struct wire_subject *subject)
 {
-    return subject->wakes || names_place(subject);
+    return subject->wakes || subject->wait_number > 0;
 }
 
-static void put_release(struct resp_writer *w, const struct wire_subject *s)
+static void put_release_for_one(struct resp_writer *w, const struct wire_subject *s)
 {
-    put_script(w, s, WIRE_RELEASE_SHA1, WIRE_RELEASE_SCRIPT, wire_may_wake(s) ? 2 : 1);
+    REDLOCK_CHECK(s->name_count == 1 && !wire_may_wake(s));
+    put_script(w, s, &s->scripts->release, 1);
     put_token(w, s);
-    if (names_place(s)) put_place(w, s);
-    else if (s->wakes)  resp_text(w, "");
 }
 
-static void put_wait(struct resp_writer *w, const struct wire_subject *s)
+/* With a third argument it wakes a waiter; a client that has a place there gives it back. */
+static void put_release_for_all(struct resp_writer *w, const struct wire_subject *s)
 {
-    put_script(w, s, WIRE_WAIT_SHA1, WIRE_WAIT_SCRIPT, 3);
-    put_place(w, s);
-    resp_number(w, (int64_t)s->arrived_at);
-    resp_number(w, WIRE_WAITERS_LIFE_MS);
+    put_script(w, s, &s->scripts->release, wire_may_wake(s) ? 2 : 1);
+    put_token(w, s);
+    if (s->wait_number > 0) put_place(w, s);
+    else if (s->wakes)      resp_text(w, "");
+}
+
+const struct redlock_scripts *wire_scripts_for_one(void)
+{
+    /* Arrays, not literals: those of all functions are in one section, which a linker keeps whole. */
+    static const char release[] = WIRE_RELEASE_ONE_SCRIPT, extend[] = WIRE_EXTEND_ONE_SCRIPT;
+    static const struct redlock_scripts form = {
+        .release = { release, WIRE_RELEASE_ONE_SHA1 },
+        .extend = { extend, WIRE_EXTEND_ONE_SHA1 },
+        .put_release = put_release_for_one,
+    };
+
+    return &form;
+}
+
+const struct redlock_scripts *wire_scripts_for_all(void)
+{
+    static const char release[] = WIRE_RELEASE_SCRIPT, extend[] = WIRE_EXTEND_SCRIPT;
+    static const struct redlock_scripts form = {
+        .release = { release, WIRE_RELEASE_SHA1 },
+        .extend = { extend, WIRE_EXTEND_SHA1 },
+        .put_release = put_release_for_all,
+        .wakes = true,
+    };
+
+    return &form;
 }
 
 static void put_pttl(struct resp_writer *w, const struct wire_subject *s)
@@ -147,6 +152,64 @@ static void put_pttl(struct resp_writer *w, const struct wire_subject *s)
     resp_command(w, 2);
     resp_text(w, "PTTL");
     put_resource(w, s);
+}
+
+bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject)
+{
+    if (subject->added) {
+        subject->added->put(w, subject);
+        return resp_end(w);
+    }
+    switch (command) {
+    case WIRE_ACQUIRE:
+    case WIRE_RESTORE:  put_set(w, subject); break;
+    case WIRE_EXTEND:   put_extend(w, subject); break;
+    case WIRE_RELEASE:  subject->scripts->put_release(w, subject); break;
+    case WIRE_PTTL:     put_pttl(w, subject); break;
+    default:            REDLOCK_CHECK(false);
+    }
+    return resp_end(w);
+}
+
+/* ---- Commands that parts add ---- */
+
+static void put_scripted_acquire(struct resp_writer *w, const struct wire_subject *s)
+{
+    static const char text[] = WIRE_ACQUIRE_SCRIPT, sha1[] = WIRE_ACQUIRE_SHA1;
+    static const struct wire_script script = { text, sha1 };
+
+    REDLOCK_CHECK(s->ttl_ms > 0 && s->ticket <= WIRE_TICKET_MAX);
+    put_script(w, s, &script, 5);
+    put_token(w, s);
+    resp_number(w, s->ttl_ms);
+    resp_number(w, (int64_t)s->ticket);
+    resp_number(w, s->life_ms);
+    resp_number(w, s->skew_ms);
+}
+
+const struct redlock_added *wire_scripted_acquire(void)
+{
+    static const struct redlock_added added = { put_scripted_acquire, wire_read_refusal };
+
+    return &added;
+}
+
+static void put_wait(struct resp_writer *w, const struct wire_subject *s)
+{
+    static const char text[] = WIRE_WAIT_SCRIPT, sha1[] = WIRE_WAIT_SHA1;
+    static const struct wire_script script = { text, sha1 };
+
+    put_script(w, s, &script, 3);
+    put_place(w, s);
+    resp_number(w, (int64_t)s->arrived_at);
+    resp_number(w, WIRE_WAITERS_LIFE_MS);
+}
+
+const struct redlock_added *wire_wait(void)
+{
+    static const struct redlock_added added = { put_wait, NULL };
+
+    return &added;
 }
 
 static void put_getrange(struct resp_writer *w, const struct wire_subject *s)
@@ -158,20 +221,14 @@ static void put_getrange(struct resp_writer *w, const struct wire_subject *s)
     resp_number(w, WIRE_VALUE_MAX - 1);
 }
 
-bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject)
+const struct redlock_added *wire_getrange(void)
 {
-    switch (command) {
-    case WIRE_ACQUIRE:
-    case WIRE_RESTORE:  put_acquire(w, subject); break;
-    case WIRE_EXTEND:   put_extend(w, subject); break;
-    case WIRE_RELEASE:  put_release(w, subject); break;
-    case WIRE_WAIT:     REDLOCK_CHECK(WITH_WAITERS); put_wait(w, subject); break;
-    case WIRE_PTTL:     put_pttl(w, subject); break;
-    case WIRE_GETRANGE: put_getrange(w, subject); break;
-    default:            REDLOCK_CHECK(false);
-    }
-    return resp_end(w);
+    static const struct redlock_added added = { put_getrange, NULL };
+
+    return &added;
 }
+
+/* ---- The handshake ---- */
 
 static void put_words(struct resp_writer *w, const char *first, const char *second, const char *third)
 {
@@ -213,7 +270,7 @@ static void put_load(struct resp_writer *w, const char *script)
 }
 
 bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
-                       const uint8_t engine[REDLOCK_NAME_SIZE])
+                       const struct redlock_scripts *form, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
     switch (command) {
     case WIRE_AUTH:         put_auth(w, login); break;
@@ -221,9 +278,9 @@ bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const s
     case WIRE_SETNAME:      put_words(w, "CLIENT", "SETNAME", "redlock"); break;
     case WIRE_INFO:         put_words(w, "INFO", "server", NULL); break;
     case WIRE_ROLE:         put_words(w, "ROLE", NULL, NULL); break;
-    case WIRE_LOAD_RELEASE: put_load(w, WIRE_RELEASE_SCRIPT); break;
-    case WIRE_LOAD_EXTEND:  put_load(w, WIRE_EXTEND_SCRIPT); break;
-    case WIRE_SUBSCRIBE:    REDLOCK_CHECK(WITH_WAITERS); put_subscribe(w, engine); break;
+    case WIRE_LOAD_RELEASE: put_load(w, form->release.text); break;
+    case WIRE_LOAD_EXTEND:  put_load(w, form->extend.text); break;
+    case WIRE_SUBSCRIBE:    put_subscribe(w, engine); break;
     default:                REDLOCK_CHECK(false);
     }
     return resp_end(w);
@@ -278,9 +335,9 @@ static enum wire_answer read_script(const struct wire_reply *reply, int64_t lowe
     return reply->integer >= 1 ? WIRE_GRANTED : WIRE_REFUSED;
 }
 
-static enum wire_answer read_loaded(const struct wire_reply *reply, const char *sha1)
+bool wire_is_loaded(const struct wire_reply *reply, const struct wire_script *script)
 {
-    return reply->type == RESP_BULK && text_is(reply, sha1) ? WIRE_GRANTED : WIRE_WRONG;
+    return text_is(reply, script->sha1);
 }
 
 static enum wire_answer granted_if(bool right)
@@ -297,8 +354,8 @@ enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_
     case WIRE_SETNAME:      return read_ok(reply);
     case WIRE_INFO:         return granted_if(reply->type == RESP_BULK);
     case WIRE_ROLE:         return granted_if(reply->type == RESP_ARRAY && reply->integer >= 2 && reply->text_size > 0);
-    case WIRE_LOAD_RELEASE: return read_loaded(reply, WIRE_RELEASE_SHA1);
-    case WIRE_LOAD_EXTEND:  return read_loaded(reply, WIRE_EXTEND_SHA1);
+    case WIRE_LOAD_RELEASE:
+    case WIRE_LOAD_EXTEND:  return granted_if(reply->type == RESP_BULK);
     case WIRE_SUBSCRIBE:    return granted_if(reply->type == RESP_ARRAY && reply->integer == 3);
     case WIRE_ACQUIRE:
     case WIRE_RESTORE:      return read_acquire(asked->scripted, reply);

@@ -116,6 +116,13 @@ enum wire_command {
     "return e or n>0 and n+w or n"
 #define WIRE_RELEASE_SHA1 "706100ef6203a7ced40b7fb570a5ee6ad715704d"
 
+/* The same for one resource, without the waiters' business: what firmware needs. */
+#define WIRE_RELEASE_ONE_SCRIPT                                         \
+    "local v=redis.call('get',KEYS[1]) "                                                                \
+    "if v==ARGV[1] then return redis.call('del',KEYS[1]) end "                                          \
+    "return v and -1 or 0"
+#define WIRE_RELEASE_ONE_SHA1 "42d2860ed2467036b548ac930461d308bbbcebea"
+
 /* S7: it never shortens, or a short extension that reaches a minority would take from the holder what it was promised. */
 #define WIRE_EXTEND_SCRIPT                                              \
     "local c=redis.call "                                                                               \
@@ -126,6 +133,14 @@ enum wire_command {
     "end "                                                                                              \
     "return 1"
 #define WIRE_EXTEND_SHA1 "83e13c0a01039ba3e3edd3dbdc1b5d5649050f1e"
+
+#define WIRE_EXTEND_ONE_SCRIPT                                          \
+    "local c,k=redis.call,KEYS[1] "                                                                     \
+    "if c('get',k)~=ARGV[1] then return 0 end "                                                         \
+    "local p=c('pttl',k) "                                                                              \
+    "if p>=0 and p<tonumber(ARGV[2]) then c('pexpire',k,ARGV[2]) end "                                  \
+    "return 1"
+#define WIRE_EXTEND_ONE_SHA1 "b23328c4e97b99c926354be9709aa6718b638504"
 
 /* Where there is no place to be had (ACL, memory) it must say so: who believes to have one tries ever more rarely. */
 #define WIRE_WAIT_SCRIPT                                                \
@@ -151,6 +166,15 @@ enum {
 
 #define WIRE_TICKET_MAX ((uint64_t)9007199254740991)    /* 2^53 - 1: Lua counts in doubles. */
 
+/* A whole reply, as far as it matters. */
+struct wire_reply {
+    enum resp_type type;
+    int64_t integer;
+    const char *text;               /* The beginning of a string, or of the first string of an array (on an ear: the last). */
+    size_t text_size;
+    bool text_cut;                  /* There was more of it. */
+};
+
 /* What a command of a lock is about. */
 struct wire_subject {
     const struct redlock_name *names;
@@ -165,25 +189,44 @@ struct wire_subject {
     const uint8_t *engine;          /* REDLOCK_NAME_SIZE bytes: whose place it is among the waiters, */
     uint32_t wait_number;           /* and which; 0: it has none. */
     uint64_t arrived_at;
+    const struct redlock_scripts *scripts;      /* Those that the engine uses; */
+    const struct redlock_added *added;          /* and what a part adds for this command; NULL: nothing. */
 };
+
+/* A script: its text, and the SHA-1 by which a node knows it when it has been loaded. */
+struct wire_script {
+    const char *text, *sha1;
+};
+
+/* The scripts that every engine needs, in the form that suits its parts: for one resource, or for several and with wake-ups. */
+struct redlock_scripts {
+    struct wire_script release, extend;
+    void (*put_release)(struct resp_writer *w, const struct wire_subject *subject);
+    bool wakes;
+};
+REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one(void);
+REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_all(void);
+
+/* Commands that only parts send. read_refusal: of the acquire script, what it says when it refuses; false: it is not that. */
+struct redlock_added {
+    void (*put)(struct resp_writer *w, const struct wire_subject *subject);
+    bool (*read_refusal)(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
+};
+REDLOCK_PRIVATE const struct redlock_added *wire_scripted_acquire(void);
+REDLOCK_PRIVATE const struct redlock_added *wire_wait(void);
+REDLOCK_PRIVATE const struct redlock_added *wire_getrange(void);
 
 /* Appends a command of a lock, or of the handshake, whole or not at all: then false. A script stays where it lies, see
  * resp_apart. */
 REDLOCK_PRIVATE bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject);
 REDLOCK_PRIVATE bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
-                                       const uint8_t engine[REDLOCK_NAME_SIZE]);
+                                       const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE]);
+
+/* Is this the answer to the loading of that script? */
+REDLOCK_PRIVATE bool wire_is_loaded(const struct wire_reply *reply, const struct wire_script *script);
 
 /* True when this step of the handshake has nothing to say with this login, on an ear or on a connection for commands. */
 REDLOCK_PRIVATE bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, bool is_ear);
-
-/* A whole reply, as far as it matters. */
-struct wire_reply {
-    enum resp_type type;
-    int64_t integer;
-    const char *text;               /* The beginning of a string, or of the first string of an array (on an ear: the last). */
-    size_t text_size;
-    bool text_cut;                  /* There was more of it. */
-};
 
 enum wire_answer {
     WIRE_GRANTED,

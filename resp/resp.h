@@ -77,7 +77,7 @@ RESP_API bool resp_end(struct resp_writer *w);
 /* ---- Replies ---- */
 
 enum {
-    RESP_DEPTH_MAX = 8,                 /* Arrays within arrays. Each costs 4 bytes in every parser. */
+    RESP_DEPTH_MAX = 6,                 /* Arrays within arrays. Each costs 4 bytes in every parser. */
     RESP_BULK_MAX = 512 * 1024 * 1024,  /* What Redis itself allows by default, and fits a size_t of 32 bits. */
     RESP_WINDOW_MIN = 23                /* ":-9223372036854775808\r\n", the longest thing that never comes in pieces. */
 };

@@ -510,6 +510,9 @@ static void init_client(struct world *w, const struct bounds *bounds, unsigned c
     config.receive_size = REDLOCK_RECEIVE_MIN;
     if (redlock_init(&client->engine, &config, client->nodes, bounds->nodes, client->memory, sizeof client->memory,
                      world_now_us(w)) != REDLOCK_OK) fail("redlock_init");
+    redlock_use_tickets(&client->engine);
+    redlock_use_sets(&client->engine);
+    redlock_use_wake_ups(&client->engine);
     redlock_lock_init(&client->lock);
     give_tokens(client, c, attempts_of(bounds, c));
     client->attempts = (uint8_t)bounds->attempts[c];

@@ -798,6 +798,8 @@ TEST(the_SHA_1_constants_are_what_the_server_says)
 {
     check_sha1(WIRE_RELEASE_SCRIPT, WIRE_RELEASE_SHA1);
     check_sha1(WIRE_EXTEND_SCRIPT, WIRE_EXTEND_SHA1);
+    check_sha1(WIRE_RELEASE_ONE_SCRIPT, WIRE_RELEASE_ONE_SHA1);
+    check_sha1(WIRE_EXTEND_ONE_SCRIPT, WIRE_EXTEND_ONE_SHA1);
 }
 
 TEST(after_SCRIPT_FLUSH_extend_and_release_still_work_in_the_same_round)

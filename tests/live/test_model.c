@@ -484,6 +484,13 @@ static uint64_t any_ticket(uint32_t skew_ms)
     }
 }
 
+static const struct redlock_added *added_for(enum wire_command command, bool scripted)
+{
+    if (command == WIRE_ACQUIRE && scripted) return wire_scripted_acquire();
+    if (command == WIRE_WAIT)                return wire_wait();
+    return command == WIRE_GETRANGE ? wire_getrange() : NULL;
+}
+
 /* A command of a lock, as the engine writes it; every other time with the token that is there. */
 static void lock_request(struct request *request, enum wire_command command, const char *label, const struct line *line)
 {
@@ -508,6 +515,13 @@ static void lock_request(struct request *request, enum wire_command command, con
     subject.engine = engines[dice(EARS + 1)];
     subject.wait_number = command == WIRE_WAIT || dice(4) == 0 ? 1 + dice(12) : 0;
     subject.arrived_at = dice(2) == 0 ? dice(3) : server_us();
+    subject.scripts = wire_scripts_for_all();
+    if (subject.name_count == 1 && dice(4) == 0) {
+        subject.scripts = wire_scripts_for_one();
+        subject.wakes = false;
+        if (command == WIRE_RELEASE) subject.wait_number = 0;
+    }
+    subject.added = added_for(command, subject.scripted);
     (void)wire_put(&writer, command, &subject);
     request->extends_ms = command == WIRE_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
@@ -517,7 +531,7 @@ static void greeting_request(struct request *request, enum wire_command command,
                              const struct redlock_login *with)
 {
     struct resp_writer writer = begin_request(request, label);
-    (void)wire_put_greeting(&writer, command, with, engines[0]);
+    (void)wire_put_greeting(&writer, command, with, dice(4) == 0 ? wire_scripts_for_one() : wire_scripts_for_all(), engines[0]);
     end_request(request, &writer);
 }
 
@@ -771,7 +785,7 @@ static void subscribe(struct line *ear, const uint8_t engine[REDLOCK_NAME_SIZE])
         greeting_request(&log_in, WIRE_AUTH, "AUTH", &login);
         exchange(ear, &log_in);
     }
-    (void)wire_put_greeting(&writer, WIRE_SUBSCRIBE, NULL, engine);
+    (void)wire_put_greeting(&writer, WIRE_SUBSCRIBE, NULL, wire_scripts_for_all(), engine);
     end_request(&request, &writer);
     exchange(ear, &request);
     ear->session.out.size = 0;

@@ -1181,6 +1181,13 @@ bool cluster_is_broken(struct cluster *cluster)
 
 /* ---- Setting up ---- */
 
+static void use_all_parts(struct redlock *engine)
+{
+    redlock_use_tickets(engine);
+    redlock_use_sets(engine);
+    redlock_use_wake_ups(engine);
+}
+
 static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_count)
 {
     struct cluster_client *client = &cluster->clients[c];
@@ -1191,6 +1198,7 @@ static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_coun
     if (redlock_init(&client->engine, config, client->nodes, cluster->node_count, client->memory, size,
                      cluster_client_now(cluster, c)) != REDLOCK_OK)
         break_rule(cluster, "redlock_init refuses what it must take");
+    if (!client->plain) use_all_parts(&client->engine);
     cluster_need_locks(cluster, c, lock_count);
 }
 
@@ -1199,6 +1207,12 @@ void cluster_client_returns(struct cluster *cluster, unsigned client)
     cluster->clients[client].dead = false;
     engine_begin(cluster, client, cluster->clients[client].lock_count);
     after_call(cluster, client);
+}
+
+void cluster_client_is_plain(struct cluster *cluster, unsigned client)
+{
+    cluster->clients[client].plain = true;
+    engine_begin(cluster, client, cluster->clients[client].lock_count);
 }
 
 static void client_begin(struct cluster *cluster, unsigned c)

@@ -56,6 +56,7 @@ struct cluster_client {
     unsigned lock_count;
     bool frozen;                    /* SIGSTOP: does nothing, bytes wait in its sockets. */
     bool dead;                      /* Ended: its connections are closed, its locks are nobody's. */
+    bool plain;                     /* Uses no part of the engine: no tickets, sets, wake-ups. */
     bool starved;                   /* Gets no random bytes. */
     bool ticks_first;               /* Prefers the clock to the bytes when both are due. */
     bool keeps_done;                /* The test calls redlock_next_done itself. */
@@ -229,6 +230,9 @@ void cluster_client_dies(struct cluster *cluster, unsigned client);
 
 /* It is started again: a new engine, which knows of no lock. */
 void cluster_client_returns(struct cluster *cluster, unsigned client);
+
+/* It begins anew, as firmware would: without tickets, sets and wake-ups. */
+void cluster_client_is_plain(struct cluster *cluster, unsigned client);
 
 /* ---- Questions ---- */
 

@@ -15,7 +15,7 @@ enum {
     QUOTED_MAX = 128            /* Bytes of a name, and of arguments, that an error quotes. */
 };
 
-enum script { SCRIPT_NONE, SCRIPT_ACQUIRE, SCRIPT_EXTEND, SCRIPT_RELEASE, SCRIPT_WAIT };
+enum script { SCRIPT_NONE, SCRIPT_ACQUIRE, SCRIPT_EXTEND, SCRIPT_EXTEND_ONE, SCRIPT_RELEASE, SCRIPT_RELEASE_ONE, SCRIPT_WAIT };
 
 /* A text of a command or a key, not NUL-terminated. */
 struct slice {
@@ -558,6 +558,10 @@ static enum script script_of(struct slice text)
         return SCRIPT_RELEASE;
     if (slice_is(text, WIRE_WAIT_SCRIPT))
         return SCRIPT_WAIT;
+    if (slice_is(text, WIRE_EXTEND_ONE_SCRIPT))
+        return SCRIPT_EXTEND_ONE;
+    if (slice_is(text, WIRE_RELEASE_ONE_SCRIPT))
+        return SCRIPT_RELEASE_ONE;
     return SCRIPT_NONE;
 }
 
@@ -1001,6 +1005,26 @@ static void do_release(struct run *run)
         answer_number(run->scene, number > 0 && woke ? number + 1 : number);
 }
 
+/* WIRE_RELEASE_ONE_SCRIPT */
+static void do_release_one(struct run *run)
+{
+    struct slice value = { NULL, 0 };
+    if (!call_get(run, run->keys[0], &value)) {
+        raise_error(run);
+        return;
+    }
+    if (!value.data || !slices_equal(value, run->arguments[0])) {
+        answer_number(run->scene, value.data ? -1 : 0);
+        return;
+    }
+    if (!call_del(run, run->keys[0])) {
+        raise_error(run);
+        return;
+    }
+    run->scene->call->did = true;
+    answer_number(run->scene, 1);
+}
+
 /* False: not all of the keys hold the token, or run->error. */
 static bool extend_holds_all(struct run *run)
 {
@@ -1073,7 +1097,9 @@ static const struct {
 } scripts[] = {
     [SCRIPT_ACQUIRE] = { 5, 5, do_acquire },
     [SCRIPT_EXTEND] = { 2, 2, do_extend },
+    [SCRIPT_EXTEND_ONE] = { 2, 2, do_extend },
     [SCRIPT_RELEASE] = { 1, 2, do_release },
+    [SCRIPT_RELEASE_ONE] = { 1, 1, do_release_one },
     [SCRIPT_WAIT] = { 3, 3, do_wait },
 };
 
@@ -1310,7 +1336,7 @@ static void log_keys(struct model_call *call, const struct command *command)
 
 static void log_script(struct model_call *call, const struct model_node *node, const struct command *command)
 {
-    static const char *const names[] = { NULL, "ACQUIRE", "EXTEND", "RELEASE", "WAIT" };
+    static const char *const names[] = { NULL, "ACQUIRE", "EXTEND", "EXTEND", "RELEASE", "RELEASE", "WAIT" };
     char sha[MODEL_SHA_TEXT + 1];
     enum script script = script_of(command->arguments[1]);
     int64_t ticket = 0;

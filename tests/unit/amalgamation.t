@@ -21,11 +21,6 @@ compiles() {
 }
 
 # A function that only tickets, sets, wake-ups or the keeper call would be one too many there.
-plain_core_compiles() {
-    # shellcheck disable=SC2086    # The warnings are several words.
-    (cd "$made" && "$1" -std=c99 $warnings -DREDLOCK_PLAIN -c -o plain.o redlock.c)
-}
-
 # With the names of the system's headers before ours, as a forced include or a precompiled header has it.
 compiles_behind_system_headers() {
     for header in arpa/inet ctype dirent errno fcntl inttypes math netdb netinet/in poll pthread sched search signal stdio stdlib \
@@ -81,7 +76,6 @@ for compiler in gcc clang; do
             check "$file compiles as $standard with $compiler, without a warning" compiles $compiler $standard $file
         done
     done
-    check "a plain core compiles with $compiler, without a warning" plain_core_compiles $compiler
     check "a program of fifteen lines runs with it, built by $compiler" program_runs $compiler
 done
 finish

@@ -11,7 +11,7 @@ enum kind {
     KIND_PLAIN,         /* Acquired by SET. */
     KIND_TICKET,        /* By a script. */
     KIND_SET,           /* With "gate", by the same script. */
-    KIND_COUNT = WITH_TICKETS ? KIND_SET + 1 : KIND_PLAIN + 1
+    KIND_COUNT
 };
 
 static const char *const kind_names[] = { "a plain lock", "a lock with a ticket", "a set" };

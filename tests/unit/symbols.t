@@ -80,9 +80,14 @@ core_needs_memory_functions_only() {
         needs_memory_functions_only "$names" "$made/core.o"
 }
 
-plain_core_has_no_keeper() {
-    core_needs_memory_functions_only "$CC" nm -DREDLOCK_PLAIN && list nm -g --defined-only "$made/core.o" &&
-        grep -w redlock_start_acquire "$made/list" && grep -w redlock_keep "$made/list" | nothing
+# Of firmware that asks for no part no function of a part is linked.
+unused_parts_are_not_linked() {
+    # shellcheck disable=SC2086    # The compiler may be several words.
+    $CC -std=c11 -O1 -fno-inline -ffunction-sections -fdata-sections -Iredlock -c -o "$made/firmware.o" tests/compilers/firmware.c &&
+        $CC -std=c11 -O1 -fno-inline -ffunction-sections -fdata-sections -c -o "$made/parts.o" redlock/unity_core.c &&
+        $CC -Wl,--gc-sections -o "$made/firmware" "$made/firmware.o" "$made/parts.o" &&
+        list nm "$made/firmware" && grep -w acquire_begin "$made/list" &&
+        grep -E ' (keeper|waiter|inspect|names_sort|ticket_(check|propose)|put_(scripted|wait|getrange)|redlock_(keep|describe))' "$made/list" | nothing
 }
 
 # firmware_has_no_text PATTERN COMPILER FLAGS...: a linker that drops what is not called drops the texts of statuses with their
@@ -158,7 +163,7 @@ check 'the core as built needs four memory functions and nothing else' \
     needs_memory_functions_only nm "$made/obj/redlock/unity_core.o"
 check 'the freestanding core needs four memory functions and nothing else' core_needs_memory_functions_only "$CC" nm
 
-check 'a plain core has no redlock_keep' plain_core_has_no_keeper
+check 'parts that a program does not use are not linked' unused_parts_are_not_linked
 
 if command -v arm-none-eabi-gcc >/dev/null; then
     check 'the core on a bare Cortex-M needs four memory functions and nothing else' \

@@ -67,8 +67,6 @@ TEST(a_wait_that_is_shorter_than_a_pause_ends_when_it_should)
             wait_in_vain(retry_ms, wait_ms, false);
 }
 
-#ifndef REDLOCK_PLAIN
-
 TEST(a_wait_for_a_wake_up_that_does_not_come_ends_when_it_should)
 {
     for (uint32_t wait_ms = 250; wait_ms <= 64000; wait_ms *= 2) {
@@ -101,7 +99,5 @@ TEST(who_stands_aside_waits_no_longer_for_it)
         stand_aside(300, wait_ms);
     }
 }
-
-#endif
 
 TAP_MAIN

@@ -138,7 +138,7 @@ static void take_turns(unsigned links, enum kind kind)
     bool had_it[CLIENTS] = { false };
     unsigned waiting = 0;
     uint64_t last_ticket = 0;
-    CLUSTER_COLD(NODES, CLIENTS, config.wake_ups = WITH_WAITERS);
+    CLUSTER_COLD(NODES, CLIENTS, config.wake_ups = true);
     TAP_CONTEXT("%s, links %03o", kind_names[kind], links);
     for (unsigned i = 0; i < LINKS; i++)
         LINK(i / NODES, i % NODES)->cut = !(links >> i & 1);

@@ -202,8 +202,6 @@ TEST(what_a_loop_may_sleep_is_rounded_up)
 
 /* ---- A lock whose keeper has not looked at the clock ---- */
 
-#ifndef REDLOCK_PLAIN
-
 TEST(s10_a_kept_lock_is_lost_when_its_time_is_over_though_nobody_has_said_so)
 {
     static struct redlock_keeper keeper;
@@ -228,8 +226,6 @@ TEST(s10_a_kept_lock_is_lost_when_its_time_is_over_though_nobody_has_said_so)
     CHECK_INT(ended, REDLOCK_LOST);
     CHECK_INT(unknown, REDLOCK_LOST);
 }
-
-#endif
 
 #else
 

@@ -60,7 +60,7 @@ static void check_words(enum redlock_trouble trouble, const char *expected)
 static void introduce_itself(uint64_t now_us)
 {
     hear("+OK\r\n$78\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:standalone\r\nx:yz\r\n\r\n", now_us);
-    hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_RELEASE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n", now_us);
+    hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_RELEASE_ONE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", now_us);
 }
 
 static void become_ready(void)
@@ -130,7 +130,7 @@ TEST(s12_a_server_that_names_no_mode_has_no_vote)
 {
     greet(NULL);
     hear("+OK\r\n$49\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\n\r\n", 2);
-    hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_RELEASE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n", 2);
+    hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_RELEASE_ONE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", 2);
     CHECK(!redlock_node_votes(&r, 0, 2));
     check_words(REDLOCK_TROUBLE_NO_IDENTITY, "INFO server names no run_id, or no mode");
 }

@@ -149,7 +149,7 @@ static void live_twice(uint32_t send_size, size_t piece)
 {
     CLUSTER_COLD(3, 1, config.resource_max = 8; config.send_size = send_size);
     const struct redlock_request ticketed = { .resource = "gate", .resource_size = 4, .ttl_ms = DOOR_TTL,
-                                              .ticket = WITH_TICKETS };
+                                              .ticket = true };
     for (unsigned k = 0; k < 3; k++) {
         LINK(0, k)->send_max = piece;
         NODE(k)->noperm = "SCRIPT";

@@ -1,58 +1,113 @@
-/* What a core says that is built without tickets, sets, wake-ups and the keeper (REDLOCK_PLAIN); and one that has them. */
-#include "../tap.h"
+/* An engine whose program has asked for no part: no tickets, no sets, no wake-ups. What it refuses, and that it is a lock. */
+#include "../sim/story.h"
 
-#include "../../redlock/private.h"
-#include "../../redlock/redlock.h"
+#include "../../redlock/wire.h"
 
-enum { WALL_S = 1800000000, SESSIONS = REDLOCK_SESSIONS(1, true) };
+#define CLUSTER_PLAIN(nodes, clients, ...)                                                                  \
+    CLUSTER_COLD(nodes, clients, __VA_ARGS__);                                                              \
+    for (unsigned c = 0; c < (clients); c++) cluster_client_is_plain(cluster, c);                           \
+    RUN_MS(STORY_SETTLE_MS)
 
-static struct redlock r;
-static struct redlock_node nodes[SESSIONS];
-static struct redlock_lock lock;
-static uint64_t memory[REDLOCK_MEMORY_DEFAULT(SESSIONS) / sizeof(uint64_t)];
+enum { DOOR_TTL = 10000 };
 
-static enum redlock_status init(bool wake_ups)
+TEST(a_plain_engine_refuses_a_ticket)
 {
-    struct redlock_config config;
-
-    redlock_config_init(&config);
-    config.wake_ups = wake_ups;
-    return redlock_init(&r, &config, nodes, 1, memory, sizeof memory, 0);
+    CLUSTER_PLAIN(3, 1, (void)0);
+    struct redlock_request request = story_request("door", DOOR_TTL, 0);
+    request.ticket = true;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_CONFIG);
 }
 
-static enum redlock_status start(struct redlock_request request)
+TEST(a_plain_engine_refuses_several_resources_and_takes_one_in_a_set)
 {
-    (void)init(false);
-    redlock_lock_init(&lock);
-    request.ttl_ms = 10000;
-    request.wall_us = (uint64_t)WALL_S * 1000000;
-    return redlock_start_acquire(&r, &lock, &request, 0);
-}
-
-TEST(one_resource_without_a_ticket_is_for_every_core)
-{
-    struct redlock_name name = { "door", 4 };
-
-    CHECK_INT(start((struct redlock_request){ .resource = "door", .resource_size = 4 }), REDLOCK_OK);
-    CHECK_INT(start((struct redlock_request){ .set = &name, .set_count = 1 }), REDLOCK_OK);
-}
-
-TEST(a_plain_core_refuses_a_ticket)
-{
-    CHECK_INT(start((struct redlock_request){ .resource = "door", .resource_size = 4, .ticket = true }),
-              WITH_TICKETS ? REDLOCK_OK : REDLOCK_BAD_CONFIG);
-}
-
-TEST(a_plain_core_refuses_several_resources)
-{
+    CLUSTER_PLAIN(3, 1, (void)0);
     struct redlock_name names[] = { { "door", 4 }, { "gate", 4 } };
-
-    CHECK_INT(start((struct redlock_request){ .set = names, .set_count = 2 }), WITH_TICKETS ? REDLOCK_OK : REDLOCK_BAD_SET);
+    struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_SET);
+    request.set_count = 1;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-TEST(a_plain_core_refuses_wake_ups)
+TEST(a_plain_engine_acquires_extends_and_releases)
 {
-    CHECK_INT(init(true), WITH_WAITERS ? REDLOCK_OK : REDLOCK_BAD_CONFIG);
+    CLUSTER_PLAIN(5, 2, (void)0);
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_KEYS("door", 5);
+    ACQUIRE(1, "door", DOOR_TTL);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    ACQUIRE(1, "door", DOOR_TTL);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+TEST(s7_a_plain_engine_extends_and_releases_its_own_token_only)
+{
+    CLUSTER_PLAIN(3, 1, (void)0);
+    ACQUIRE(0, "door", DOOR_TTL);
+    for (unsigned k = 0; k < 3; k++) RIVAL(k, "door", DOOR_TTL);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_LOST);
+    EXPECT_KEYS("door", 3);
+}
+
+TEST(a_plain_engine_answers_NOSCRIPT_with_the_script_for_one_resource)
+{
+    CLUSTER_PLAIN(3, 1, (void)0);
+    ACQUIRE(0, "door", DOOR_TTL);
+    for (unsigned k = 0; k < 3; k++) NODE(k)->script_count = 0;
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    for (unsigned k = 0; k < 3; k++) NODE(k)->script_count = 0;
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
+TEST(a_plain_engine_and_one_with_all_parts_exclude_each_other)
+{
+    CLUSTER_COLD(3, 2, (void)0);
+    cluster_client_is_plain(cluster, 0);
+    RUN_MS(STORY_SETTLE_MS);
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    ACQUIRE(1, "door", DOOR_TTL);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    RELEASE(0);
+    ACQUIRE(1, "door", DOOR_TTL);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+}
+
+TEST(s5_a_plain_engine_pays_its_debts)
+{
+    CLUSTER_PLAIN(5, 1, (void)0);
+    STALL(2); STALL(3); STALL(4);
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    HEAL_ALL;
+    RUN_MS(5000);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
+TEST(a_plain_engine_opens_no_second_connections_though_there_are_sessions_for_them)
+{
+    CLUSTER_PLAIN(3, 2, config.wake_ups = true);
+    ACQUIRE(0, "door", DOOR_TTL);
+    struct redlock_request request = story_request("door", DOOR_TTL, 1000);
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_TIMEOUT);
+    for (unsigned k = 3; k < 6; k++) CHECK_INT(redlock_wants(ENGINE(1), k), 0);
 }
 
 TAP_MAIN

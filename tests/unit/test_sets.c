@@ -192,6 +192,7 @@ static enum redlock_status acquire_two(size_t first, size_t second, uint16_t res
     config.resource_max = resource_max;
     redlock_lock_init(&lock);
     if (redlock_init(&r, &config, &node, 1, memory, sizeof memory, 1000) != REDLOCK_OK) return REDLOCK_PENDING;
+    redlock_use_sets(&r);
     return redlock_start_acquire(&r, &lock, &request, 1000);
 }
 

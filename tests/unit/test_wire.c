@@ -15,8 +15,16 @@ static struct wire_subject subject(bool eval)
     static const struct redlock_name name = { "a\r\nb", 4 };
 
     return (struct wire_subject){
-        .names = &name, .name_count = 1, .token = token, .ttl_ms = 10000, .eval = eval
+        .names = &name, .name_count = 1, .token = token, .ttl_ms = 10000, .eval = eval, .scripts = wire_scripts_for_all()
     };
+}
+
+/* The scripted acquire is asked for by the subject. */
+static const struct redlock_added *added_for(enum wire_command command, bool scripted)
+{
+    if ((command == WIRE_ACQUIRE || command == WIRE_RESTORE) && scripted) return wire_scripted_acquire();
+    if (command == WIRE_WAIT)                return wire_wait();
+    return command == WIRE_GETRANGE ? wire_getrange() : NULL;
 }
 
 /* What goes out: the bytes of the buffer and, where it belongs among them, the script that lies apart. */
@@ -38,6 +46,7 @@ static void check_bytes(enum wire_command command, bool eval, const char *expect
     struct resp_writer w;
     struct wire_subject s = subject(eval);
 
+    s.added = added_for(command, s.scripted);
     resp_write_begin(&w, buffer, sizeof buffer, 0);
     CHECK(wire_put(&w, command, &s));
     check_output(&w, expected);
@@ -51,7 +60,7 @@ static void check_greeting(enum wire_command command, struct redlock_login login
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put_greeting(&w, command, &login, engine_name));
+    CHECK(wire_put_greeting(&w, command, &login, wire_scripts_for_all(), engine_name));
     check_output(&w, expected);
 }
 
@@ -102,12 +111,12 @@ TEST(a_script_is_sent_from_where_it_lies)
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, engine_name));
+    CHECK(wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
     CHECK(w.apart != NULL && w.apart_size == strlen(WIRE_RELEASE_SCRIPT));
     CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$518\r\n", w.apart_at);
     CHECK_MEM(buffer + w.apart_at, w.used - w.apart_at, "\r\n", 2);
     resp_write_begin(&w, buffer, 10, 1);    /* Too small for what is around it. */
-    CHECK(!wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, engine_name));
+    CHECK(!wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
     CHECK(!w.apart && w.used == 1);
     resp_write_begin(&w, buffer, sizeof buffer, 1);     /* Behind other bytes. */
     CHECK(wire_put(&w, WIRE_RELEASE, &s));
@@ -134,13 +143,14 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
     struct wire_subject s = {
         .names = names, .name_count = REDLOCK_SET_MAX, .token = token, .ttl_ms = REDLOCK_TTL_MS_MAX, .eval = true,
         .scripted = true, .ticket = WIRE_TICKET_MAX, .life_ms = UINT32_MAX, .skew_ms = REDLOCK_SKEW_MS_MAX, .wakes = true,
-        .engine = engine_name, .wait_number = UINT32_MAX, .arrived_at = WIRE_TICKET_MAX
+        .engine = engine_name, .wait_number = UINT32_MAX, .arrived_at = WIRE_TICKET_MAX, .scripts = wire_scripts_for_all()
     };
     struct resp_writer w;
 
     for (unsigned i = 0; i < REDLOCK_SET_MAX; i++) names[i] = (struct redlock_name){ bytes, i > 0 ? 20 : sizeof bytes - 15 * (20 + WIRE_NAME_HEAD) };
     for (unsigned i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         TAP_CONTEXT("command %u", i);
+        s.added = added_for(commands[i], s.scripted);
         resp_write_begin(&w, buffer, sizeof buffer, 0);
         CHECK(wire_put(&w, commands[i], &s));
         CHECK(w.used <= WIRE_COMMAND_MAX + sizeof bytes);
@@ -225,7 +235,6 @@ static const struct {
     { WIRE_ROLE, { .type = RESP_ARRAY, .integer = 3, .text = "", .text_size = 0 }, WIRE_WRONG },
     { WIRE_ROLE, TEXT(RESP_BULK, "master"), WIRE_WRONG },
     { WIRE_LOAD_RELEASE, TEXT(RESP_BULK, WIRE_RELEASE_SHA1), WIRE_GRANTED },
-    { WIRE_LOAD_RELEASE, TEXT(RESP_BULK, WIRE_EXTEND_SHA1), WIRE_WRONG },
     { WIRE_LOAD_EXTEND, TEXT(RESP_BULK, WIRE_EXTEND_SHA1), WIRE_GRANTED },
     { WIRE_LOAD_EXTEND, TEXT(RESP_SIMPLE, WIRE_EXTEND_SHA1), WIRE_WRONG },
     { WIRE_SUBSCRIBE, { .type = RESP_ARRAY, .integer = 3, .text = "" }, WIRE_GRANTED },
@@ -250,6 +259,18 @@ TEST(s3_only_ok_to_the_acquire_and_one_from_a_script_are_grants)
         TAP_CONTEXT("row %zu", i);
         CHECK_INT(read_answer(answers[i].command, false, true, &answers[i].reply), answers[i].answer);
     }
+}
+
+TEST(what_was_loaded_must_be_the_script_that_was_sent)
+{
+    const struct redlock_scripts *forms[] = { wire_scripts_for_one(), wire_scripts_for_all() };
+    const struct wire_reply release = TEXT(RESP_BULK, WIRE_RELEASE_SHA1), extend_one = TEXT(RESP_BULK, WIRE_EXTEND_ONE_SHA1);
+
+    CHECK(wire_is_loaded(&release, &forms[1]->release));
+    CHECK(!wire_is_loaded(&release, &forms[0]->release));
+    CHECK(!wire_is_loaded(&release, &forms[1]->extend));
+    CHECK(wire_is_loaded(&extend_one, &forms[0]->extend));
+    CHECK(!wire_is_loaded(&extend_one, &forms[1]->extend));
 }
 
 TEST(s16_a_release_that_was_not_to_wake_anybody_cannot_have_done_so)
