@@ -618,6 +618,7 @@ enum redlock_status redlock_acquire_request(struct redlock_client *c, struct red
     if (dated.wall_us == 0) dated.wall_us = redlock_wall_us();
     if (status == REDLOCK_OK) status = redlock_start_acquire(&c->engine, lock, &dated, redlock_now_us());
     if (status != REDLOCK_OK) return status;
+    (void)redlock_copy_name(lock);
     status = run(c, lock, HEEDS_BELL);
     if (status != REDLOCK_OK) redlock_part(c, lock);
     return status;
@@ -638,7 +639,10 @@ enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock
     enum redlock_status status = catch_up(c);
 
     if (status == REDLOCK_OK) status = redlock_start_extend(&c->engine, lock, ttl_ms, redlock_now_us());
-    if (status == REDLOCK_OK) status = run(c, lock, HEEDS_NOTHING);
+    if (status == REDLOCK_OK) {
+        (void)redlock_copy_name(lock);      /* One that was adopted, or acquired in an event loop, has none yet. */
+        status = run(c, lock, HEEDS_NOTHING);
+    }
     if (status == REDLOCK_LOST) redlock_part(c, lock);
     return status;
 }

@@ -118,6 +118,7 @@ static enum redlock_status acquire(struct redlock_keeper *keeper, struct redlock
     if (is_awaited(kept)) return REDLOCK_BAD_STATE;
     status = redlock_start_acquire(engine, &kept->lock, request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
+    (void)redlock_copy_name(&kept->lock);
     list(keeper, kept);
     kept->is_acquiring = true;
     status = await(keeper, kept);

@@ -255,6 +255,17 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
     return REDLOCK_OK;
 }
 
+REDLOCK_STATIC_ASSERT(REDLOCK_NAME_COPY_MAX >= 0 && REDLOCK_NAME_COPY_MAX <= REDLOCK_RESOURCE_MAX, "no name is longer");
+
+/* The names of an idle lock may be gone. */
+bool redlock_copy_name(struct redlock_lock *lock)
+{
+    if (redlock_idle(lock) || lock->name_count != 1 || lock->name.size > REDLOCK_NAME_COPY_MAX) return false;
+    memmove(lock->copy, lock->name.bytes, lock->name.size);
+    lock->name.bytes = lock->copy;
+    return true;
+}
+
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
     enum phase after = lock->phase == PHASE_EXTENDING ? PHASE_HELD : PHASE_IDLE;
@@ -291,7 +302,7 @@ void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_loc
     heap_set(&r->heap, from, REDLOCK_NEVER);
     if (lock_queue(r, from) == &r->done) queue_remove(&r->done, from, SLOT_DONE);
     *to = *from;
-    to->name.bytes = resource;
+    to->name.bytes = from->name.bytes == from->copy ? to->copy : resource;
     to->bond = bond_of(r, to);
     for (unsigned k = 0; k < r->node_count; k++) queue_replace(&r->nodes[k].queue, to, k);
     queue_replace(lock_queue(r, to), to, SLOT_DONE);

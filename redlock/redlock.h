@@ -60,17 +60,21 @@ extern "C" {
 #ifndef REDLOCK_ERROR_MAX
 #define REDLOCK_ERROR_MAX 64 /* What is kept of an error's text, with its NUL, for each session; may be set likewise, 32..255. */
 #endif
+#ifndef REDLOCK_NAME_COPY_MAX
+#define REDLOCK_NAME_COPY_MAX 64 /* Names up to this size can be copied into the lock (redlock_copy_name); likewise, 0..512. */
+#endif
 
 /* ABI: the caller places the structures, so header and library must agree on them. They may change whenever MAJOR or MINOR do,
- * and with the two numbers above; PATCH changes none. The calls that a program must make first carry all four in the names by
+ * and with the three numbers above; PATCH changes none. The calls that a program must make first carry all five in the names by
  * which they are linked, so that a program and a library which do not agree do not link, instead of overwriting memory:
- *     undefined reference to `redlock_init_0_2_3_64'
- * is a call of 0.2 with REDLOCK_NODES_MAX 3 and REDLOCK_ERROR_MAX 64, and the library was built with others. (So the two are
- * plain decimal numbers.) dlsym() and debuggers know these functions by the long names; the others have none. */
-#define REDLOCK_NAMED(name, a, b, c, d) name##_##a##_##b##_##c##_##d
-#define REDLOCK_NAME(name, a, b, c, d) REDLOCK_NAMED(name, a, b, c, d)
-#define REDLOCK_WITH_LAYOUT(name) \
-    REDLOCK_NAME(name, REDLOCK_VERSION_MAJOR, REDLOCK_VERSION_MINOR, REDLOCK_NODES_MAX, REDLOCK_ERROR_MAX)
+ *     undefined reference to `redlock_init_0_2_3_64_0'
+ * is a call of 0.2 with REDLOCK_NODES_MAX 3, REDLOCK_ERROR_MAX 64 and REDLOCK_NAME_COPY_MAX 0, and the library was built with
+ * others. (So the three are plain decimal numbers.) dlsym() and debuggers know these functions by the long names; the others have
+ * none. */
+#define REDLOCK_NAMED(name, a, b, c, d, e) name##_##a##_##b##_##c##_##d##_##e
+#define REDLOCK_NAME(name, a, b, c, d, e) REDLOCK_NAMED(name, a, b, c, d, e)
+#define REDLOCK_WITH_LAYOUT(name)                                                                                        \
+    REDLOCK_NAME(name, REDLOCK_VERSION_MAJOR, REDLOCK_VERSION_MINOR, REDLOCK_NODES_MAX, REDLOCK_ERROR_MAX, REDLOCK_NAME_COPY_MAX)
 #define redlock_init REDLOCK_WITH_LAYOUT(redlock_init)
 #define redlock_lock_init REDLOCK_WITH_LAYOUT(redlock_lock_init)
 
@@ -290,6 +294,7 @@ struct redlock_lock {
     uint64_t owed_until, debt_at;       /* When the last TTL has run out on every node; when debts are tried again. */
     uint32_t owed_ttl_ms;               /* The longest TTL that was sent and may be running on some node. */
     bool is_adopted;                    /* Another process acquired it, and it has not been released here (S17). */
+    uint8_t copy[REDLOCK_NAME_COPY_MAX + 1];    /* Of the name, if it was asked for; C has no array of nothing. */
     uint64_t wake_at;                   /* Heap of locks by time. */
     struct redlock_lock *heap_child, *heap_next, *heap_previous;
     uint32_t extension_limit, extension_count;
@@ -525,7 +530,8 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
 /* What to acquire. */
 struct redlock_request {
     const void *resource;       /* Any bytes, but not "#ticket" or "#waiters" at the end: such keys are the engine's own. Not
-                                 * copied: they must stay until the lock is idle or forgotten. */
+                                 * copied by the engine: they must stay until the lock is idle or forgotten, or until
+                                 * redlock_copy_name(). */
     size_t resource_size;
     uint32_t ttl_ms;            /* 1..REDLOCK_TTL_MS_MAX, not over the guard. */
     uint32_t wait_ms;           /* 0: one attempt. An attempt begun within this time may end after it, by a node timeout at
@@ -606,6 +612,11 @@ REDLOCK_MUST_CHECK
 enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lock, struct redlock_name *set,
                                       unsigned set_count, const char *token, uint64_t now_us);
 
+/* Copies the lock's name into the lock, so that the caller's bytes may be reused. The lock is one on which an operation has begun,
+ * or that was adopted, and is not idle; else, and if it is a set or the name is longer than REDLOCK_NAME_COPY_MAX, false: nothing
+ * has changed. The copy serves until the next redlock_start_acquire, redlock_start_inspect or redlock_adopt. */
+bool redlock_copy_name(struct redlock_lock *lock);
+
 /* Ends the operation under way with CANCELLED: a waiting acquire is given up, and what it may have is released. Nothing
  * else changes; without an operation under way it does nothing. */
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
@@ -620,7 +631,8 @@ void redlock_forget(struct redlock *r, struct redlock_lock *lock);
 
 /* Moves a lock, with everything the engine knows of it, to other memory. to is not in use; from is as after redlock_forget.
  * redlock_next_done will not tell of it.
- * resource: where its name is from now on (the same bytes); of several resources: where the set is, with their names. */
+ * resource: where its name is from now on (the same bytes); of several resources: where the set is, with their names. A name that
+ * was copied into the lock (redlock_copy_name) moves with it, whatever resource says. */
 void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource);
 
 /* The next lock whose operation has ended since the last call, or NULL. Need not be used. */

@@ -139,9 +139,12 @@ bool redlock_is_forked(const struct redlock_client *c);
  * a vote. Need not be called: acquire connects by itself. */
 enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms);
 
-/* Acquires resource (a NUL-terminated text; not copied, it must stay until the release) for ttl_ms, trying for up to wait_ms
- * (0: once; REDLOCK_FOREVER). lock: from redlock_lock_init or the end of an earlier use. It must stay where it is until it
- * is released. For binary names and more settings: redlock_acquire_request, which fills in wall_us when that is 0.
+/* Acquires resource (a NUL-terminated text) for ttl_ms, trying for up to wait_ms (0: once; REDLOCK_FOREVER). lock: from
+ * redlock_lock_init or the end of an earlier use. It must stay where it is until it is released. For binary names and more
+ * settings: redlock_acquire_request, which fills in wall_us when that is 0.
+ * A name of up to REDLOCK_NAME_COPY_MAX bytes (64) is copied into the lock: its bytes may be reused on return. A longer one, and a
+ * set with its names, are not: they must stay, unchanged, until the release. A lock that was adopted, or acquired by
+ * redlock_start_acquire, has its name copied likewise by redlock_extend, if not by redlock_copy_name before.
  * OK: held, for redlock_valid_us(). Anything else: not acquired, and the lock's memory is the caller's again; but after
  * BAD_STATE and the other BAD_... nothing has changed, so a lock that was held still is. */
 REDLOCK_MUST_CHECK

@@ -11,8 +11,9 @@
  * A lock that is kept can be lost all the same: nodes go away, the program is stopped, the machine sleeps. Nobody calls back:
  * ask for the validity before every step that must not be done by two.
  *
- * Memory:  the caller's, all of it. A struct redlock_kept and what its request names must stay from the acquire until it is
- *          released (or the acquire has failed), or the keeper is stopped.
+ * Memory:  the caller's, all of it. A struct redlock_kept must stay from the acquire until it is released (or the acquire has
+ *          failed), or the keeper is stopped; so must what its request names, but for a name of up to REDLOCK_NAME_COPY_MAX bytes,
+ *          which is copied.
  * Threads: any may call at any time, also about the same lock. The keeper's own thread takes no signals. It has its own
  *          connections. No call but acquire, release and stop waits for the network.
  * Forks:   in a child there is no keeper's thread, and no lock of the parent's is held: calls are refused with FORKED, or

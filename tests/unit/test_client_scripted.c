@@ -925,6 +925,105 @@ TEST(a_debts_names_are_the_clients_own)
     }
 }
 
+/* ---- Copies of names ---- */
+
+/* The key of that name, by a request, for bytes that are not a text. */
+static enum redlock_status acquire_bytes(const void *name, size_t size)
+{
+    const struct redlock_request request = { .resource = name, .resource_size = size, .ttl_ms = 10000 };
+    return redlock_acquire_request(&client, &door, &request);
+}
+
+TEST(the_bytes_of_a_short_name_may_be_reused_as_soon_as_it_is_acquired)
+{
+    static const size_t sizes[] = { 1, 4, REDLOCK_NAME_COPY_MAX - 1, REDLOCK_NAME_COPY_MAX };
+    for (volatile unsigned i = 0; i < 4; i++) {
+        char name[REDLOCK_NAME_COPY_MAX];
+        unsigned confirmed = 0;
+        CLIENT(3);
+        memset(name, 'n', sizeof name);
+        CHECK_INT(acquire_bytes(name, sizes[i]), REDLOCK_OK);
+        memset(name, 'x', sizeof name);
+        CHECK_INT(redlock_extend(&client, &door, 20000), REDLOCK_OK);
+        memset(name, 'n', sizeof name);
+        CHECK_INT(model_find(&net.hosts[0].node, 0, name, sizes[i], net.now_us) != NULL, 1);
+        memset(name, 'x', sizeof name);
+        CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
+        CHECK_INT(redlock_release(&client, &door, &confirmed), REDLOCK_OK);
+        CHECK(is_quorum(confirmed));
+        CLOSE(1000);
+        CHECK_INT(keys(), 0);
+    }
+}
+
+TEST(a_longer_name_and_a_set_are_the_callers_and_not_copied)
+{
+    char name[REDLOCK_NAME_COPY_MAX + 1];
+    struct redlock_name set[] = { { "gate", 4 }, { "hall", 4 } };
+    const struct redlock_request request = { .set = set, .set_count = 2, .ttl_ms = 10000 };
+    CLIENT(3);
+    memset(name, 'n', sizeof name);
+    CHECK_INT(acquire_bytes(name, sizeof name), REDLOCK_OK);
+    CHECK(!redlock_copy_name(&door));
+    CHECK(door.name.bytes == name);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    CHECK(!redlock_copy_name(&door));       /* Idle: its name may be gone. */
+    CHECK_INT(redlock_acquire_request(&client, &door, &request), REDLOCK_OK);
+    CHECK(!redlock_copy_name(&door));
+    CHECK(door.name.bytes == set);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    CLOSE(1000);
+    CHECK_INT(keys(), 0);
+}
+
+TEST(a_copied_name_moves_with_its_lock)
+{
+    char name[] = "door";
+    CLIENT(3);
+    CHECK_INT(redlock_acquire(&client, &door, name, 10000, 0), REDLOCK_OK);
+    redlock_move(redlock_engine(&client), &gate, &door, name);
+    memset(name, 'x', 4);
+    memset(&door, 0xa5, sizeof door);
+    CHECK_INT(redlock_extend(&client, &gate, 20000), REDLOCK_OK);
+    CHECK(is_quorum(held_on(&gate, "door")));
+    CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
+    CLOSE(1000);
+    CHECK_INT(keys(), 0);
+}
+
+TEST(the_name_of_an_adopted_lock_is_copied_when_it_is_extended)
+{
+    char name[] = "door", token[REDLOCK_TOKEN_TEXT + 1];
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    redlock_token(&door, token);
+    redlock_forget(redlock_engine(&client), &door);
+    CHECK_INT(redlock_adopt(redlock_engine(&client), &gate, name, 4, token, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_extend(&client, &gate, 20000), REDLOCK_OK);
+    memset(name, 'x', 4);
+    CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
+    CLOSE(1000);
+    CHECK_INT(keys(), 0);
+}
+
+/* Nor does the engine copy unless it is asked: a lock there may be one of 100,000. */
+TEST(the_engine_copies_a_name_when_it_is_asked)
+{
+    char name[] = "door";
+    const struct redlock_request request = { .resource = name, .resource_size = 4, .ttl_ms = 10000 };
+    struct loop loop = { 0 };
+    CLIENT(3);
+    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+    CHECK(door.name.bytes == name);
+    CHECK(redlock_copy_name(&door));
+    memset(name, 'x', 4);
+    loop_until(&loop, &door, net.now_us + 1000 * MS);
+    CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
+    CHECK(is_quorum(held_on(&door, "door")));
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    CLOSE(1000);
+}
+
 /* ---- Severed behind every byte ---- */
 
 static void sever_everywhere(size_t to_node, size_t to_client, unsigned mask)

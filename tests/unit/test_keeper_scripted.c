@@ -432,6 +432,27 @@ static void *sleeps_too_long(void *unused)
     return unused;
 }
 
+static void *reuses_the_name(void *unused)
+{
+    char name[] = "door";
+    unsigned confirmed = 0;
+    start_keeper();
+    need(acquire_for(&kept, name, 3000, 0) == REDLOCK_OK, "not held");
+    memset(name, 'x', 4);
+    crew_sleep_ms(6000);
+    need(redlock_keeper_status(&keeper, &kept) == REDLOCK_OK, "not kept");
+    need(redlock_keeper_release(&keeper, &kept, &confirmed) == REDLOCK_OK && confirmed >= 2, "not released");
+    need(redlock_keeper_stop(&keeper, false, 1000) == REDLOCK_OK && tokens() == 0, "a key is left");
+    return unused;
+}
+
+TEST(the_bytes_of_a_short_name_may_be_reused_while_it_is_kept)
+{
+    begin_crew(3, 1);
+    crew_run(reuses_the_name);
+    CHECK_END;
+}
+
 TEST(the_end_of_validity_is_told_by_the_clock_of_the_thread_that_asks)
 {
     begin_crew(3, 1);
