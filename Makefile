@@ -75,7 +75,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
 
 # Tests that read directories do so on 32 bits, too, whatever numbers the files have.
-$(BUILD)/obj/tests/%.o: override CPPFLAGS += -D_FILE_OFFSET_BITS=64
+$(BUILD)/obj/tests/unit/test_corpus_%.o $(BUILD)/obj/tests/live/test_torture.o: override CPPFLAGS += -D_FILE_OFFSET_BITS=64
 
 $(BUILD)/%.a:
 	@echo "  AR    $@"
