@@ -47,10 +47,10 @@ MANUALS := $(wildcard tools/man/*.[1-8])
 SCRIPTS  = $(shell grep -lE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/*) 2>/dev/null)
 
 # tests/unit/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the
-# library. Other .c files beside them, and those of tests/sim, are what the tests share. *.t are test scripts.
+# library. Other .c files beside them, and those of tests/world and tests/sim, are what the tests share. *.t are test scripts.
 UNIT_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c)) $(wildcard tests/unit/*.t)
 LIVE_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/live/test_*.c)) $(wildcard tests/live/*.t)
-UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c tests/sim/*.c))
+UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c tests/world/*.c tests/sim/*.c))
 LIVE_SHARED := $(filter-out tests/live/test_%,$(wildcard tests/live/*.c))
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -159,7 +159,7 @@ stories:
 	@CC='$(CC)' tests/sim/run --stories
 
 # The simulator by itself; tests/sim/run and tests/mutants/run are how it is used.
-$(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c)) $(BUILD)/libredlock_parts.a
+$(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c tests/world/*.c)) $(BUILD)/libredlock_parts.a
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
 

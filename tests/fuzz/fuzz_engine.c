@@ -10,7 +10,7 @@
  *   - Only what the contract names is written: known commands about known resources, with a token (S7).
  *   - After a tick, nothing is due before some later time; a node that wants to send has something to send, or stops wanting.
  *   - There is room to receive; a reply that is no RESP2 closes the connection.
- *   - The engine's own books agree with what is under way (see tests/sim/invariants.h): for once the judge looks inside.
+ *   - The engine's own books agree with what is under way (see tests/world/invariants.h): for once the judge looks inside.
  *   - No access beyond, or after the end of, the memory that the caller gave: locks, names and buffers are blocks of the
  *     heap with nothing to spare, given back as soon as the contract allows. (Sanitizer or valgrind.)
  *
@@ -19,7 +19,7 @@
 
 #include "../../redlock/redlock.h"
 #include "../../redlock/wire.h"
-#include "../sim/invariants.h"
+#include "../world/invariants.h"
 
 enum {
     NODES_MAX = 5,

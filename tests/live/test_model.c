@@ -20,7 +20,7 @@
  * Each test names the kinds of replies that it must have seen, and how often: two that are silent agree as well. */
 #define _XOPEN_SOURCE 700
 
-#include "../sim/model_node.c"
+#include "../world/model_node.c"
 #include "../../redlock/wire.c"
 #include "../../resp/resp_encode.c"
 #include "../../resp/resp_parse.c"

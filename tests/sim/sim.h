@@ -10,7 +10,7 @@
 #ifndef SIM_H
 #define SIM_H
 
-#include "cluster.h"
+#include "../world/cluster.h"
 
 enum {
     SIM_NODES_MAX = 7,

@@ -2,7 +2,7 @@
 #ifndef KINDS_H
 #define KINDS_H
 
-#include "../sim/story.h"
+#include "../world/story.h"
 
 #include "../../redlock/private.h"
 #include "../../redlock/wire.h"

@@ -13,7 +13,7 @@
 
 #include "../../net/redlock_net.h"
 #include "../../redlock/redlock_client.h"
-#include "../sim/model_node.h"
+#include "../world/model_node.h"
 #include "../tap.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* The tests' own ground: does the model node answer like redis-server, and does the cluster notice what it watches for?
  * The answers are those of redis-server 7.0.15. */
-#include "../sim/story.h"
+#include "../world/story.h"
 
 #include "../../redlock/wire.h"
 

@@ -1,5 +1,5 @@
 /* Corners: rare schedules that once broke a rule, or wasted time. Each was found by reading or by random faults. */
-#include "../sim/story.h"
+#include "../world/story.h"
 
 /* More retries are due at once than there are random bytes for: all get their turn, and the tick ends. */
 TEST(s6_more_retries_than_random_bytes_do_not_hang_the_tick)

@@ -1,6 +1,6 @@
 /* When the engine must act though nothing comes by the network: hung nodes are left in time, busy ones are not, and nobody waits
  * longer than he wanted to. Judged by the story's own figures. */
-#include "../sim/story.h"
+#include "../world/story.h"
 
 enum {
     DOOR_TTL = 10000,

@@ -1,5 +1,5 @@
 /* What is owed to a node that cannot be reached (S5): how much, how long, and that nobody waits for it. */
-#include "../sim/story.h"
+#include "../world/story.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef01234567"
 

@@ -1,7 +1,7 @@
 /* The engine's own books, falsified one entry at a time: each invariant notices what breaks it, and names it. */
 #include "../tap.h"
-#include "../sim/invariants.h"
-#include "../sim/story.h"
+#include "../world/invariants.h"
+#include "../world/story.h"
 
 #include "../../redlock/lock.h"
 

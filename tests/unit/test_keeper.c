@@ -1,5 +1,5 @@
 /* The keeper: when it extends, what it tells, when it ends; and the keys that an extension sets again. */
-#include "../sim/story.h"
+#include "../world/story.h"
 #include "../../redlock/wire.h"
 
 enum {

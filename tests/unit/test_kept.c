@@ -1,5 +1,5 @@
 /* A lock that is kept: what the keeper does when nodes, time or the caller are in its way. */
-#include "../sim/story.h"
+#include "../world/story.h"
 
 #define KEEP(client, hold_ms) CHECK_INT(redlock_keep(ENGINE(client), LOCK(client), (hold_ms), CLIENT_NOW(client)), REDLOCK_OK)
 

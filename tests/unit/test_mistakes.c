@@ -1,6 +1,6 @@
 /* What other libraries got wrong, one test each, named after the rule that we keep; in the comment, who broke it. Here are
  * those that show without real servers and without the command. */
-#include "../sim/story.h"
+#include "../world/story.h"
 
 enum { DOOR_TTL = 10000, ROUND_US = 2 * CLUSTER_DELAY_US };
 

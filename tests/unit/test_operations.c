@@ -1,7 +1,7 @@
 /* What the calls of redlock.h promise besides the rules of safety: cancel, forget, move, inspect, adopt; many locks at once;
  * limits; random bytes; reconnecting; small buffers. */
 #include "../../redlock/private.h"
-#include "../sim/story.h"
+#include "../world/story.h"
 
 enum { DOOR_TTL = 10000, ROUND_US = 2 * CLUSTER_DELAY_US, MANY = 1000 };
 

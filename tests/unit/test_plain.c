@@ -1,5 +1,5 @@
 /* An engine whose program has asked for no part: no tickets, no sets, no wake-ups. What it refuses, and that it is a lock. */
-#include "../sim/story.h"
+#include "../world/story.h"
 
 #include "../../redlock/wire.h"
 

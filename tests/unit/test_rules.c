@@ -1,5 +1,5 @@
 /* The rules of safety, S1 to S16 without S15, each told as stories of virtual time. Known only from redlock.h. */
-#include "../sim/story.h"
+#include "../world/story.h"
 
 enum { DOOR_TTL = 10000, ROUND_US = 2 * CLUSTER_DELAY_US };
 

@@ -1,5 +1,5 @@
 /* Several resources, all or nothing; and the limits of what a lock may be about. */
-#include "../sim/story.h"
+#include "../world/story.h"
 
 enum { DOOR_TTL = 10000, HEAD = 8 };    /* What each name but the first adds to its bytes. */
 

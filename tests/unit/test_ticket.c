@@ -1,5 +1,5 @@
 /* A lock with a ticket among nodes that tell of strange counters. */
-#include "../sim/story.h"
+#include "../world/story.h"
 
 enum { WAIT_MS = 20000 };
 

@@ -1,6 +1,6 @@
 /* Every kind of answer in which a node can tell of its trouble: what vote it is, what it is called, what is done about it.
  * The texts are those of redis-server 7.0. */
-#include "../sim/story.h"
+#include "../world/story.h"
 
 enum { DOOR_TTL = 10000, RECOVERY_MS = 6000 };
 

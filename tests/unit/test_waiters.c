@@ -1,5 +1,5 @@
 /* Several that wait for one lock on several nodes: places, wake-ups, and whom they are for. */
-#include "../sim/story.h"
+#include "../world/story.h"
 
 static unsigned places_on(struct cluster *cluster, unsigned k)
 {
