@@ -33,6 +33,15 @@ is_true() {
         exit 1' "$1"
 }
 
+# ask PORT WORDS: puts one command and prints the first line of the answer.
+ask() {
+    perl -MIO::Socket::INET -e '
+        my ($port, $command) = @ARGV;
+        my $node = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $port) or die "no node at $port: $@\n";
+        print $node "$command\r\n";
+        print scalar <$node>;' "$@"
+}
+
 # ---- Options and the line ----
 
 is_refused() {
@@ -110,6 +119,21 @@ writes_events() {
          END { if (NR != 25 || bad) { print NR " lines, wrong: " bad; exit 1 } }' "$directory/events"
 }
 
+# Nothing of the warm-up is told.
+writes_counted_events() {
+    run_bench "$1" --warmup 0.2 --mode contend --cycles 5 --events "$directory/events" || return 1
+    [ "$(wc -l <"$directory/events")" = 5 ] || { wc -l "$directory/events"; return 1; }
+}
+
+# Each refusal is followed by a pause of 20 ms, and all of it is the time of one acquisition.
+# shellcheck disable=SC2016
+times_whole_acquisitions() {
+    for port in $ports; do ask "$port" "SET $2 other PX 1500" >/dev/null; done
+    run_bench "$1" --mode contend --cycles 1 --key "$2" --retry-ms 20 --retry-jitter 0 || return 1
+    is_true '$f{fail} > 0 && $f{attempts} == $f{fail} + 1 && $f{acq_max_us} >= 20000 * $f{fail}' &&
+    is_true '$f{cyc_max_us} >= $f{acq_max_us}'
+}
+
 contend() {
     "$bench" --client "$1" --nodes "$nodes" --warmup 0 --node-timeout-ms $patience --mode contend --key fought-for \
         --cycles 60 --hold-us 2000 --think-us 10 --retry-ms 1 --retry-jitter 1 --id "$2" --events "$directory/events-$2" \
@@ -138,6 +162,8 @@ counts_refusals() {
 
 for client in $clients; do
     check "$client writes an event for every lock" writes_events "$client"
+    check "$client writes no event during the warm-up" writes_counted_events "$client"
+    check "$client times an acquisition from its first attempt" times_whole_acquisitions "$client" "held-before-$client"
 done
 check 'redlock and raw exclude each other' contend_without_overlap redlock raw
 check 'an acquisition that failed is counted, and is an attempt' counts_refusals
@@ -170,15 +196,6 @@ leaves_nothing() {
 }
 
 # ---- What the nodes see ----
-
-# ask PORT WORDS: puts one command and prints the first line of the answer.
-ask() {
-    perl -MIO::Socket::INET -e '
-        my ($port, $command) = @ARGV;
-        my $node = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $port) or die "no node at $port: $@\n";
-        print $node "$command\r\n";
-        print scalar <$node>;' "$@"
-}
 
 # watch CLIENT OPTION...: what the first node is told meanwhile to lock and to unlock, as MONITOR sees it.
 watch() {
@@ -216,6 +233,11 @@ sees_new_names() {
     [ "$(wc -l <"$directory/names")" -ge 6 ] && [ -z "$(uniq -d "$directory/names")" ]
 }
 
+runs_one_cycle() {
+    watch "$1" --cycles 1 >"$directory/commands"
+    [ "$(grep -c '"SET"' "$directory/commands")" = 1 ] || { cat "$directory/commands"; return 1; }
+}
+
 leaves_no_key() {
     run_bench "$@" --seconds 0.1 && leaves_nothing
 }
@@ -231,6 +253,7 @@ check 'the nodes are told the same by the library and by raw sockets' sees_the_s
 for client in $clients; do
     check "$client acquires a fresh key in each cycle" sees_new_names "$client" 2
     check "$client writes a fresh token in each cycle" sees_new_names "$client" 3
+    check "$client runs as many cycles as it is told" runs_one_cycle "$client"
     check "$client leaves no key behind" leaves_no_key "$client"
     check "$client leaves no key behind when it contends" leaves_no_key "$client" --mode contend
 done

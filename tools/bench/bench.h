@@ -50,7 +50,7 @@ struct bench_slot {
     char key[BENCH_KEY_MAX + 1];    /* What acquire is to acquire. Changed by the mode between two cycles. */
     size_t key_size;
     bool won;                       /* Set by the client: how the last acquire ended. */
-    bool is_held;                   /* The rest is the mode's. */
+    bool is_held, is_wanted;        /* The rest is the mode's. Wanted: since acquire_at, be it held or not. */
     uint64_t acquire_at, acquired_at, release_at;   /* Nanoseconds of bench_now_ns. */
 };
 

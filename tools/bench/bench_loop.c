@@ -65,8 +65,8 @@ static void write_fresh_key(struct loop *l, struct bench_slot *slot)
 static void begin_acquire(struct loop *l, struct bench_slot *slot)
 {
     if (l->options->mode != BENCH_CONTEND) write_fresh_key(l, slot);
-    l->figures->attempts += l->is_counting;
-    slot->acquire_at = bench_now_ns();
+    if (!slot->is_wanted) slot->acquire_at = bench_now_ns();
+    slot->is_wanted = true;
     l->client->acquire(l->context, slot);
 }
 
@@ -82,19 +82,28 @@ static void write_event(const struct loop *l, const struct bench_slot *slot)
             l->now_ns);
 }
 
+static void note_released(struct loop *l, struct bench_slot *slot)
+{
+    slot->is_held = slot->is_wanted = false;
+    if (l->is_counting) bench_figures_add(l->figures, slot, l->now_ns);
+    if (l->is_counting && l->events) write_event(l, slot);
+}
+
+/* A contender that was refused goes on wanting the same lock: its time runs until it has it. */
+static void note_attempt(struct loop *l, struct bench_slot *slot)
+{
+    slot->is_held = slot->won;
+    slot->is_wanted = slot->won || l->options->mode == BENCH_CONTEND;
+    slot->acquired_at = l->now_ns;
+    l->figures->attempts += l->is_counting;
+    l->figures->fail += l->is_counting && !slot->won;
+}
+
 /* Takes note of what has ended on a slot, at l->now_ns. */
 static void note_end(struct loop *l, struct bench_slot *slot)
 {
-    if (slot->is_held) {
-        slot->is_held = false;
-        if (l->is_counting) bench_figures_add(l->figures, slot, l->now_ns);
-        if (l->events) write_event(l, slot);
-    } else if (slot->won) {
-        slot->is_held = true;
-        slot->acquired_at = l->now_ns;
-    } else {
-        l->figures->fail += l->is_counting;
-    }
+    if (slot->is_held) note_released(l, slot);
+    else               note_attempt(l, slot);
 }
 
 /* All cycles that were asked for, or that there is memory for, are counted. */
@@ -111,7 +120,7 @@ static void advance(struct loop *l, struct bench_slot *slot)
     note_end(l, slot);
     if (slot->is_held)
         begin_release(l, slot);
-    else if (!l->is_ending)
+    else if (!l->is_ending && !is_complete(l))
         begin_acquire(l, slot);
     else
         l->busy--;
