@@ -19,6 +19,7 @@ static enum redlock_status open_fresh(struct redlock_client *c, const char *node
     options.engine.guard_ms = 0;
     return redlock_open(c, nodes, &options, NULL);
 }
+#undef redlock_open
 #define redlock_open(c, nodes, options, mistake) open_fresh(c, nodes)
 END
 
