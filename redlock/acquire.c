@@ -116,14 +116,14 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
 
 void acquire_judge_settling(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->told != 0 && !lock_is_overdue(r, lock)) return;
+    if (lock->told != 0 && !lock->is_overdue) return;
     stop_asking(r, lock);
     outcome_set(r, lock, PHASE_IDLE, lock->wait_until == 0 ? (enum redlock_status)lock->attempt_status : REDLOCK_TIMEOUT);
 }
 
 void acquire_judge(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock_is_overdue(r, lock)) round_close(&lock->round);
+    if (lock->is_overdue) round_close(&lock->round);
     switch (round_verdict(&lock->round, r->now_us, min_validity_us(lock))) {
     case VERDICT_PENDING: return;
     case VERDICT_WON:     win_attempt(r, lock); return;

@@ -63,7 +63,7 @@ enum redlock_status extend_judge(struct redlock *r, struct redlock_lock *lock)
     enum verdict verdict;
 
     REDLOCK_CHECK(lock->phase == PHASE_EXTENDING);
-    if (lock_is_overdue(r, lock)) round_close(&lock->round);
+    if (lock->is_overdue) round_close(&lock->round);
     verdict = ended ? VERDICT_LOST : round_verdict(&lock->round, r->now_us, 0);
     if (verdict == VERDICT_PENDING) return REDLOCK_PENDING;
     return verdict == VERDICT_WON ? win_extension(r, lock) : lose_extension(r, lock, ended);

@@ -7,7 +7,7 @@
 
 static void inspect_judge(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->told != 0 && !lock_is_overdue(r, lock)) return;
+    if (lock->told != 0 && !lock->is_overdue) return;
     for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
     lock->told = 0;
     lock->sights = NULL;

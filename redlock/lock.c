@@ -178,5 +178,6 @@ void lock_tick(struct redlock *r, struct redlock_lock *lock)
     if (lock->phase == PHASE_HUNGRY && r->now_us >= lock->retry_at) acquire_starve(r, lock);
     if (lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at) tick_waiting(r, lock);
     if (lock->phase == PHASE_HELD && is_kept(lock)) r->keeping->tick(r, lock);
+    lock->is_overdue = lock_is_overdue(r, lock);
     lock_judge(r, lock);
 }

@@ -76,6 +76,7 @@ void lock_start(struct redlock *r, struct redlock_lock *lock)
 
 void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint64_t latest)
 {
+    lock->is_overdue = false;
     round_begin(&lock->round, command, r->node_count, r->now_us, sooner(timeout_at(r), latest));
 }
 

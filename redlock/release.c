@@ -33,7 +33,7 @@ void release_judge(struct redlock *r, struct redlock_lock *lock)
     unsigned quorum = quorum_of(round->node_count);
     bool confirmed = round_count(round->granted) >= quorum;
 
-    if (!confirmed && round_pending(round) > 0 && !lock_is_overdue(r, lock)) return;
+    if (!confirmed && round_pending(round) > 0 && !lock->is_overdue) return;
     outcome_set(r, lock, PHASE_IDLE, !confirmed && round_count(round->refused) >= quorum ? REDLOCK_LOST : REDLOCK_OK);
 }
 

@@ -260,16 +260,22 @@ TEST(a_taken_lock_is_waited_for_and_had_when_it_is_free)
 /* The machine sleeps from the moment when the answers are there: they are read before the deadlines are looked at. */
 TEST(answers_that_are_there_count_before_the_deadlines_that_have_passed)
 {
-    CLIENT(1);
-    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
-    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
-    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
-    CHECK_INT(redlock_step(&client), REDLOCK_OK);
-    net_pass(2000 * MS);
-    CHECK_INT(redlock_step(&client), REDLOCK_OK);
-    CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
-    CHECK_INT(held_on(&door, "door"), 1);
-    CLOSE(0);
+    for (volatile unsigned n = 1; n <= 5; n++) {
+        struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+        struct redlock_sight sights[NET_NODES_MAX];
+        CLIENT(n);
+        CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+        CHECK_INT(redlock_start_inspect(redlock_engine(&client), &gate, "gate", 4, sights, net.now_us), REDLOCK_OK);
+        CHECK_INT(redlock_step(&client), REDLOCK_OK);
+        net_pass(2000 * MS);
+        CHECK_INT(redlock_step(&client), REDLOCK_OK);
+        CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
+        CHECK_INT(held_on(&door, "door"), n);
+        CHECK_INT(redlock_lock_status(&gate), REDLOCK_OK);
+        for (unsigned k = 0; k < n; k++) CHECK(sights[k].seen);
+        CLOSE(0);
+    }
 }
 
 TEST(a_sleep_longer_than_the_ttl_is_too_late_and_nothing_is_held)
@@ -906,16 +912,17 @@ TEST(a_debt_that_is_paid_makes_room_for_another)
 TEST(a_debts_names_are_the_clients_own)
 {
     for (volatile unsigned i = 0; i < 2; i++) {
-        char name[] = "door", names[2][5] = { "hall", "gate" };
+        char name[REDLOCK_NAME_COPY_MAX + 1], names[2][5] = { "hall", "gate" };     /* No copy of it is in the lock. */
         struct redlock_name set[] = { { names[0], 4 }, { names[1], 4 } };
-        struct redlock_request request = { .resource = name, .resource_size = 4, .ttl_ms = 10000 };
+        struct redlock_request request = { .resource = name, .resource_size = sizeof name, .ttl_ms = 10000 };
         CLIENT(3);
+        memset(name, 'n', sizeof name);
         if (i == 1) request.set = set, request.set_count = 2;
         CHECK_INT(redlock_acquire_request(&client, &door, &request), REDLOCK_OK);
         CHECK_INT(redlock_run_for(&client, NULL, 10), REDLOCK_OK);
         node_kill(1);
         CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
-        memset(name, 'x', 4);
+        memset(name, 'x', sizeof name);
         memset(names, 'x', sizeof names);
         memset(set, 0, sizeof set);
         node_start(1);
