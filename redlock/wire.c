@@ -76,7 +76,7 @@ static void put_script(struct resp_writer *w, const struct wire_subject *s, cons
     resp_text(w, s->eval ? "EVAL" : "EVALSHA");
     if (s->eval) resp_apart(w, script->text);
     else         resp_text(w, script->sha1);
-    resp_number(w, s->name_count);
+    resp_size(w, s->name_count);
     for (unsigned i = 0; i < s->name_count; i++) resp_bytes(w, s->names[i].bytes, s->names[i].size);
 }
 
@@ -89,7 +89,7 @@ static void put_set(struct resp_writer *w, const struct wire_subject *s)
     put_token(w, s);
     resp_text(w, "NX");
     resp_text(w, "PX");
-    resp_number(w, s->ttl_ms);
+    resp_size(w, s->ttl_ms);
 }
 
 static void put_extend(struct resp_writer *w, const struct wire_subject *s)
@@ -97,7 +97,7 @@ static void put_extend(struct resp_writer *w, const struct wire_subject *s)
     REDLOCK_CHECK(s->ttl_ms > 0);       /* S7: PEXPIRE with 0 would delete the key. */
     put_script(w, s, &s->scripts->extend, 2);
     put_token(w, s);
-    resp_number(w, s->ttl_ms);
+    resp_size(w, s->ttl_ms);
 }
 
 bool wire_may_wake(const struct wire_subject *subject)
@@ -181,10 +181,10 @@ static void put_scripted_acquire(struct resp_writer *w, const struct wire_subjec
     REDLOCK_CHECK(s->ttl_ms > 0 && s->ticket <= WIRE_TICKET_MAX);
     put_script(w, s, &script, 5);
     put_token(w, s);
-    resp_number(w, s->ttl_ms);
+    resp_size(w, s->ttl_ms);
     resp_number(w, (int64_t)s->ticket);
-    resp_number(w, s->life_ms);
-    resp_number(w, s->skew_ms);
+    resp_size(w, s->life_ms);
+    resp_size(w, s->skew_ms);
 }
 
 const struct redlock_added *wire_scripted_acquire(void)
@@ -202,7 +202,7 @@ static void put_wait(struct resp_writer *w, const struct wire_subject *s)
     put_script(w, s, &script, 3);
     put_place(w, s);
     resp_number(w, (int64_t)s->arrived_at);
-    resp_number(w, WIRE_WAITERS_LIFE_MS);
+    resp_size(w, WIRE_WAITERS_LIFE_MS);
 }
 
 const struct redlock_added *wire_wait(void)
@@ -217,8 +217,8 @@ static void put_getrange(struct resp_writer *w, const struct wire_subject *s)
     resp_command(w, 4);
     resp_text(w, "GETRANGE");
     put_resource(w, s);
-    resp_number(w, 0);
-    resp_number(w, WIRE_VALUE_MAX - 1);
+    resp_size(w, 0);
+    resp_size(w, WIRE_VALUE_MAX - 1);
 }
 
 const struct redlock_added *wire_getrange(void)
@@ -242,7 +242,7 @@ static void put_select(struct resp_writer *w, uint32_t database)
 {
     resp_command(w, 2);
     resp_text(w, "SELECT");
-    resp_number(w, database);
+    resp_size(w, database);
 }
 
 static void put_auth(struct resp_writer *w, const struct redlock_login *login)

@@ -64,6 +64,7 @@ RESP_API void resp_command(struct resp_writer *w, unsigned arguments);
 RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size);
 RESP_API void resp_text(struct resp_writer *w, const char *text);
 RESP_API void resp_number(struct resp_writer *w, int64_t number);
+RESP_API void resp_size(struct resp_writer *w, size_t number); /* Needs no division of 64 bits where a size has 32. */
 
 /* As resp_text, but the text itself is not copied: it belongs between the bytes before and behind apart_at, and is for the
  * caller to send from where it lies. For long constant texts and small buffers; once in a buffer. */

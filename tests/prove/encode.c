@@ -82,6 +82,15 @@ void prove_number(void)
     //@ assert writer.used <= size;
 }
 
+void prove_size(void)
+{
+    size_t size = any_size(SIZE_TOP);
+    //@ split size;
+    any_writer(size);
+    resp_size(&writer, any_size(SIZE_MAX));
+    //@ assert writer.used <= size;
+}
+
 void prove_end(void)
 {
     size_t size = any_size(SIZE_TOP);

@@ -68,6 +68,24 @@ TEST(a_number_is_written_in_decimal_up_to_both_edges)
     }
 }
 
+TEST(a_size_is_written_as_the_same_number_is)
+{
+    static const size_t cases[] = { 0, 9, 10, 99, 100, 4294967295u, SIZE_MAX / 2 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t out[64], expected[64];
+        struct resp_writer w, other;
+        resp_write_begin(&w, out, sizeof out, 0);
+        resp_command(&w, 1);
+        resp_size(&w, cases[i]);
+        CHECK(resp_end(&w));
+        resp_write_begin(&other, expected, sizeof expected, 0);
+        resp_command(&other, 1);
+        resp_number(&other, (int64_t)cases[i]);
+        CHECK(resp_end(&other));
+        CHECK_MEM(out, w.used, expected, other.used);
+    }
+}
+
 TEST(commands_are_appended_to_what_is_there)
 {
     uint8_t out[64] = "earlier";
