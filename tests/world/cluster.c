@@ -1023,7 +1023,7 @@ void cluster_forget(struct cluster *cluster, unsigned client, unsigned lock)
     struct cluster_lock *forgotten = &cluster->clients[client].locks[lock];
     redlock_forget(engine_of(cluster, client), &forgotten->lock);
     memset(forgotten, 0xDD, sizeof *forgotten);
-    forgotten->in_use = false;
+    forgotten->in_use = forgotten->is_kept = false;
     after_call(cluster, client);
 }
 
@@ -1041,7 +1041,7 @@ void cluster_move(struct cluster *cluster, unsigned client, unsigned to, unsigne
     target->is_kept = source->is_kept;
     redlock_move(&owner->engine, &target->lock, &source->lock, is_set ? (const void *)target->set : target->resource);
     memset(source, 0xDD, sizeof *source);
-    source->in_use = false;
+    source->in_use = source->is_kept = false;
     after_call(cluster, client);
 }
 
