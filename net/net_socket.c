@@ -69,6 +69,17 @@ static sa_family_t endpoint_family(const struct net_endpoint *endpoint)
     return head.sa_family;
 }
 
+/* A code beyond all that <netdb.h> has, which are small, and negative or not: an errno and this. */
+enum { RESOLVE_ERRNO = 1000 };
+
+/* Some resolvers say of any trouble with the system that there is no such host: glibc does when it has no descriptor left to read
+ * its configuration with. */
+static int resolve_error(int code, int error)
+{
+    bool is_systems = code == EAI_SYSTEM || error == EMFILE || error == ENFILE;
+    return is_systems && error > 0 ? RESOLVE_ERRNO + error : code;
+}
+
 NET_API int net_resolve_blocking(const struct net_address *address, struct net_endpoint *endpoints, size_t endpoint_max,
                                  size_t *count)
 {
@@ -80,8 +91,9 @@ NET_API int net_resolve_blocking(const struct net_address *address, struct net_e
     }
     struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP };
     struct addrinfo *results;
+    errno = 0;
     int code = getaddrinfo(address->host, NULL, &wanted, &results);
-    if (code != 0) return code;
+    if (code != 0) return resolve_error(code, errno);
     for (const struct addrinfo *result = results; result != NULL && *count < endpoint_max; result = result->ai_next)
         if (endpoint_from_result(result, htons(address->port), &endpoints[*count])) ++*count;
     freeaddrinfo(results);
@@ -90,6 +102,7 @@ NET_API int net_resolve_blocking(const struct net_address *address, struct net_e
 
 NET_API const char *net_resolve_text(int code)
 {
+    if (code > RESOLVE_ERRNO) return net_error_text(code - RESOLVE_ERRNO);
     switch (code) {
     case 0:          return "resolved";
     case EAI_AGAIN:  return "the name server does not answer now";

@@ -222,6 +222,20 @@ NET_TEST(what_does_not_resolve_has_no_endpoints_and_a_code_with_a_text)
     CHECK_STR(net_resolve_text(EAI_NONAME), "no such host");
 }
 
+NET_TEST(a_name_that_is_not_resolved_for_want_of_descriptors_is_not_called_unknown)
+{
+    struct rlimit before;
+    size_t count;
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    struct rlimit none = { .rlim_cur = 3, .rlim_max = before.rlim_max };
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    int code = resolve_code("localhost", NET_ENDPOINTS_MAX, &count);
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    if (code == 0) TAP_SKIP("localhost is resolved without a descriptor here");
+    CHECK_INT(count, 0);
+    CHECK_STR(net_resolve_text(code), net_error_text(EMFILE));
+}
+
 NET_TEST(the_longest_path_fits_an_endpoint)
 {
     struct net_address address = { .kind = NET_UNIX };
