@@ -58,7 +58,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-live programs check-symbols check-floors compilers mutants sim soak stories explore \
-        chaos interop fuzz coverage prove demo bench size amalgamation lint install install-lib install-bin uninstall clean help FORCE
+        chaos interop fuzz coverage prove demo bench cost size amalgamation lint install install-lib install-bin uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -220,6 +220,14 @@ bench: $(BUILD)/bench
 	@tools/need redis-server
 	@tools/bench/run $(if $(QUICK),--quick) $(BUILD)/bench
 
+# What the engine costs without network and clock, in instructions: exact, so two versions can be compared.
+$(BUILD)/cost: $(call object,tests/cost/cost.c) $(BUILD)/libredlock.a
+	@echo "  LINK  $@"
+	$(Q)$(LINK)
+
+cost: $(BUILD)/cost
+	@BUILD='$(abspath $(BUILD))' tests/cost/run
+
 size: all
 	@BUILD='$(abspath $(BUILD))' tools/size
 
@@ -269,6 +277,7 @@ help:
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make prove          all inputs of parser, encoder, arithmetic, replies and addresses, by Frama-C'
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
+	@echo 'make cost           instructions of a cycle and of a wake-up, counted by callgrind'
 	@echo 'make lint           clang-tidy, shellcheck, mandoc'
 	@echo 'make install        headers, library, command, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo '                    also install-lib, install-bin, uninstall'

@@ -20,7 +20,7 @@ static void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
     uint32_t interval_ms = (uint32_t)((uint64_t)lock->ttl_ms * r->config.keep_percent / 100);
     uint32_t early_ms = throw_dice(r, interval_ms / SPREAD + 1);
 
-    lock->keep_at = lock->valid_from + (uint64_t)(interval_ms - early_ms) * 1000;
+    lock->use.keep.at = lock->valid_from + (uint64_t)(interval_ms - early_ms) * 1000;
 }
 
 #ifndef REDLOCK_PLAIN   /* redlock_keep() is not there to call it. */
@@ -29,7 +29,7 @@ void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms
     REDLOCK_CHECK(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
     r->keeping = keeper_part();
     lock->is_kept = true;
-    lock->keep_until = hold_ms > 0 ? r->now_us + (uint64_t)hold_ms * 1000 : REDLOCK_NEVER;
+    lock->use.keep.until = hold_ms > 0 ? r->now_us + (uint64_t)hold_ms * 1000 : REDLOCK_NEVER;
     keeper_schedule(r, lock);
 }
 #endif
@@ -37,7 +37,7 @@ void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms
 /* S13: it is not extended beyond the time that it may be kept for. 0: what is left is as long as it may be. */
 static uint32_t next_ttl_ms(const struct redlock_lock *lock, uint64_t now_us)
 {
-    uint64_t may_us = lock->keep_until > now_us ? lock->keep_until - now_us : 0;
+    uint64_t may_us = lock->use.keep.until > now_us ? lock->use.keep.until - now_us : 0;
 
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return 0;
     if (may_us / 1000 >= lock->ttl_ms)      return lock->ttl_ms;
@@ -88,7 +88,7 @@ static void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum r
         return;
     }
     if (status == REDLOCK_OK) keeper_schedule(r, lock);
-    else                      lock->keep_at = r->now_us + retry_in_us(r, lock);
+    else                      lock->use.keep.at = r->now_us + retry_in_us(r, lock);
     if (is_news) lock_tell(r, lock, status);
 }
 

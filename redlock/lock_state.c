@@ -55,7 +55,7 @@ bool lock_is_woken(const struct redlock *r, const struct redlock_lock *lock)
 
 uint64_t lock_keep_at(const struct redlock_lock *lock)
 {
-    return is_kept(lock) ? sooner(lock->keep_at, lock->valid_until) : REDLOCK_NEVER;
+    return is_kept(lock) ? sooner(lock->use.keep.at, lock->valid_until) : REDLOCK_NEVER;
 }
 
 struct redlock_queue *lock_queue(struct redlock *r, const struct redlock_lock *lock)

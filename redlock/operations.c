@@ -61,8 +61,15 @@ static void clear_lock(struct redlock_lock *lock)
     *lock = rest;
 }
 
+/* A lock that waits is called by its number no longer. */
+static void stop_waiting(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock->phase == PHASE_WAITING && r->waiting_part) r->waiting_part->leave(r, lock);
+}
+
 static void forget_lock(struct redlock *r, struct redlock_lock *lock)
 {
+    stop_waiting(r, lock);
     if (lock->outstanding > 0) readdress(r, lock, NULL);
     for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
     lock_leave_queue(r, lock);
@@ -279,6 +286,7 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
     }
     lock->told = 0;
     lock->sights = NULL;
+    stop_waiting(r, lock);
     outcome_set(r, lock, after, REDLOCK_CANCELLED);
     lock_reschedule(r, lock);
 }
@@ -299,6 +307,7 @@ void redlock_forget(struct redlock *r, struct redlock_lock *lock)
 void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource)
 {
     REDLOCK_CHECK(is_ours(r, from));
+    stop_waiting(r, from);
     heap_set(&r->heap, from, REDLOCK_NEVER);
     if (lock_queue(r, from) == &r->done) queue_remove(&r->done, from, SLOT_DONE);
     *to = *from;
@@ -306,6 +315,7 @@ void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_loc
     to->bond = bond_of(r, to);
     for (unsigned k = 0; k < r->node_count; k++) queue_replace(&r->nodes[k].queue, to, k);
     queue_replace(lock_queue(r, to), to, SLOT_DONE);
+    if (to->phase == PHASE_WAITING && r->waiting_part) r->waiting_part->move(r, to);
     if (to->outstanding > 0) readdress(r, from, to);
     lock_reschedule(r, to);
     clear_lock(from);

@@ -107,3 +107,42 @@ void heap_set(struct redlock_lock **heap, struct redlock_lock *lock, uint64_t wa
     *heap = heap_join(*heap, lock);
     (*heap)->heap_next = (*heap)->heap_previous = NULL;
 }
+
+/* A digital search tree (Coffman, Eve 1970): from each lock the way down is given by one bit of the number that is looked for,
+ * from the lowest on. Numbers are given one after the other, so the tree is balanced without any care; and no way is longer than
+ * a number has bits. */
+
+/* Where the lock with the number hangs, or would. */
+static struct redlock_lock **number_place(struct redlock_lock **at, uint32_t number)
+{
+    for (uint32_t bits = number; *at && (*at)->wait_number != number; bits >>= 1) at = &(*at)->use.below[bits & 1];
+    return at;
+}
+
+struct redlock_lock *number_find(struct redlock_lock *first, uint32_t number)
+{
+    return *number_place(&first, number);
+}
+
+void number_add(struct redlock_lock **first, struct redlock_lock *lock)
+{
+    struct redlock_lock **place = number_place(first, lock->wait_number);
+
+    if (*place) return;
+    lock->use.below[0] = lock->use.below[1] = NULL;
+    *place = lock;
+}
+
+/* Any lock below may take its place: all of them share the bits that lead there. */
+void number_remove(struct redlock_lock **first, struct redlock_lock *lock)
+{
+    struct redlock_lock **place = number_place(first, lock->wait_number), **leaf = place, *heir;
+
+    if (*place != lock) return;
+    while ((*leaf)->use.below[0] || (*leaf)->use.below[1]) leaf = &(*leaf)->use.below[(*leaf)->use.below[0] == NULL];
+    heir = *leaf;
+    *leaf = NULL;
+    if (heir == lock) return;
+    heir->use = lock->use;
+    *place = heir;
+}

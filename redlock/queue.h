@@ -1,5 +1,5 @@
-/* Where locks wait: in queues, for a node or for the caller, and in a heap, for a time. Both hang on links within the
- * locks, so that they need no memory and know no limit. Knows nothing of what a lock is for. */
+/* Where locks wait: in queues, for a node or for the caller; in a heap, for a time; in a tree, for their number to be called.
+ * All hang on links within the locks, so that they need no memory and know no limit. Knows nothing of what a lock is for. */
 #ifndef REDLOCK_QUEUE_H
 #define REDLOCK_QUEUE_H
 
@@ -19,5 +19,12 @@ REDLOCK_PRIVATE void queue_replace(struct redlock_queue *queue, struct redlock_l
 
 /* Puts a lock into the heap to be woken at wake_at, or moves it there; REDLOCK_NEVER takes it out. */
 REDLOCK_PRIVATE void heap_set(struct redlock_lock **heap, struct redlock_lock *lock, uint64_t wake_at);
+
+/* The lock with that wait_number in the tree whose first lock is first; NULL: there is none. */
+REDLOCK_PRIVATE struct redlock_lock *number_find(struct redlock_lock *first, uint32_t number);
+
+/* Puts a lock into the tree by its wait_number, unless that number is there. Takes a lock out; one that is not there stays out. */
+REDLOCK_PRIVATE void number_add(struct redlock_lock **first, struct redlock_lock *lock);
+REDLOCK_PRIVATE void number_remove(struct redlock_lock **first, struct redlock_lock *lock);
 
 #endif

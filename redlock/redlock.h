@@ -262,6 +262,12 @@ struct redlock_sight {
     char value[REDLOCK_TOKEN_TEXT + 1]; /* The first 40 bytes of it, and a NUL. Any bytes: somebody else wrote it. */
 };
 
+/* What a lock needs in one phase alone. */
+union redlock_use {
+    struct { uint64_t at, until; } keep;        /* Kept: when the keeper extends it; and stops that. */
+    struct redlock_lock *below[2];              /* Waiting: of those that listen, found by number; see queue.h. */
+};
+
 /* Fields that are used most come first: on small processors their offsets then fit in short instructions. */
 struct redlock_lock {
     uint8_t phase;                      /* enum phase in lock.h. */
@@ -304,7 +310,7 @@ struct redlock_lock {
     uint64_t ticket, ticket_seen;       /* Of the current attempt or the lock; the largest that a node has told of. */
     uint64_t wall_offset_us;            /* Wall clock minus this clock when the operation began. */
     uint64_t arrived_at;                /* Wall clock when the operation began: its place among the waiters. 0: none. */
-    uint64_t keep_at, keep_until;       /* When the keeper extends it; and stops that. */
+    union redlock_use use;
     uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the current attempt, or of the lock that is held. */
     struct redlock_stake stakes[REDLOCK_NODES_MAX];
     struct redlock_link links[REDLOCK_NODES_MAX + 1];   /* One queue a node, and one for what concerns none. */
@@ -422,7 +428,8 @@ struct redlock {
     struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
     struct redlock_queue hungry;        /* Locks whose attempt cannot begin without random bytes. */
     struct redlock_queue waiting;       /* Locks between two attempts. */
-    uint32_t wait_count;                /* Numbers those that listen. */
+    struct redlock_lock *listening;     /* Those of them that listen, found by number; */
+    uint32_t wait_count;                /* the last number that was given. */
     uint64_t listen_until;              /* How long ears stay open when nobody waits. */
     uint8_t name[REDLOCK_NAME_SIZE];    /* Random: what its ears are called. */
     uint64_t now_us;                    /* Of the call under way, or the last one. */

@@ -1,6 +1,7 @@
 #include "waiter.h"
 
 #include "names.h"
+#include "queue.h"
 #include "quorum.h"
 #include "random.h"
 #include "retry.h"
@@ -53,9 +54,23 @@ static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
 }
 
+/* Those that wait and have a number are found by it. */
+static void waiter_enlist(struct redlock *r, struct redlock_lock *lock)
+{
+    if (lock->wait_number != 0 && queue_holds(lock, SLOT_DONE)) number_add(&r->listening, lock);
+}
+
+static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
+{
+    number_remove(&r->listening, lock);
+}
+
 static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
 {
-    if (begin_listening(r, lock)) line_up_everywhere(r, lock);
+    bool listens = begin_listening(r, lock);
+
+    waiter_enlist(r, lock);
+    if (listens) line_up_everywhere(r, lock);
 }
 
 /* Stays silent for one round, so that the woken client can take the lock, from nodes and on a machine that have nothing else to
@@ -82,9 +97,11 @@ static void stop_yielding(struct redlock *r, struct redlock_lock *lock)
 
 static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
 {
-    if (!lock->is_yielding || lock_is_woken(r, lock)) return true;
-    stop_yielding(r, lock);
-    return false;
+    bool begins = !lock->is_yielding || lock_is_woken(r, lock);
+
+    if (begins) waiter_leave(r, lock);
+    else        stop_yielding(r, lock);
+    return begins;
 }
 
 /* Did node k refuse the last attempt since somebody had the resource? If not, it is no news that nobody has: the next attempt
@@ -115,13 +132,12 @@ static void waiter_ear_opens(struct redlock *r, unsigned k)
 /* Its place is gone, but another one may be there, of another of its resources or taken since: all of them will be given back. */
 static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number)
 {
-    for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
-        if (lock->wait_number != wait_number) continue;
-        lock->woken |= bit_of(k);
-        retry_hurry(r, lock);
-        lock_reschedule(r, lock);
-        return;
-    }
+    struct redlock_lock *lock = number_find(r->listening, wait_number);
+
+    if (!lock) return;
+    lock->woken |= bit_of(k);
+    retry_hurry(r, lock);
+    lock_reschedule(r, lock);
 }
 
 /* S16: an ear hears of places whose turn has come, and of nothing else. */
@@ -136,7 +152,9 @@ static void waiter_hear(struct redlock *r, unsigned k, const struct wire_reply *
 const struct redlock_waiting *waiter_part(void)
 {
     static const struct redlock_waiting part = {
-        .begin = waiter_begin, .yield = waiter_yield, .tick = waiter_tick, .line_up = waiter_line_up, .answer = waiter_answer, .ear_opens = waiter_ear_opens, .hear = waiter_hear
+        .begin = waiter_begin, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
+        .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
+        .ear_opens = waiter_ear_opens, .hear = waiter_hear
     };
 
     return &part;

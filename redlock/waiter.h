@@ -17,6 +17,12 @@ struct redlock_waiting {
     /* The time that it waited for has come. False: not yet for an attempt. */
     bool (*tick)(struct redlock *r, struct redlock_lock *lock);
 
+    /* A lock that waited no longer does, or not here: its number is nobody's. */
+    void (*leave)(struct redlock *r, struct redlock_lock *lock);
+
+    /* It waits in other memory: to is a copy of what has left. */
+    void (*move)(struct redlock *r, struct redlock_lock *to);
+
     /* Takes a place among the waiters of node k, if the lock listens, and k's subscription stands. */
     void (*line_up)(struct redlock *r, struct redlock_lock *lock, unsigned k);
 

@@ -413,7 +413,7 @@ static void hold_for(uint32_t hold_ms, int64_t extension_ms, enum redlock_status
     ACQUIRE(0, "door", SHORT_TTL);
     RUN_US(1000 - 2 * CLUSTER_DELAY_US);
     KEEP(0, hold_ms);
-    CHECK_INT(LOCK(0)->keep_at, LOCK(0)->valid_from + SHORT_INTERVAL_MS * 1000);
+    CHECK_INT(LOCK(0)->use.keep.at, LOCK(0)->valid_from + SHORT_INTERVAL_MS * 1000);
     RUN_US(SHORT_INTERVAL_MS * 1000);
     CHECK_INT(last_extension_ms(NODE(0)), extension_ms);
     EXPECT_STATUS(0, status);

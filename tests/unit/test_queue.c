@@ -1,4 +1,4 @@
-/* Queues and the heap of locks, held against plain arrays through random operations. */
+/* Queues, the heap and the tree of locks, held against plain arrays through random operations. */
 #include "../tap.h"
 
 #include "../../redlock/queue.h"
@@ -165,6 +165,59 @@ TEST(the_heap_sorts_many_locks)
         heap_set(&heap, heap, REDLOCK_NEVER);
     }
     CHECK(heap == NULL);
+}
+
+static unsigned depth_of(const struct redlock_lock *lock)
+{
+    unsigned left = lock ? depth_of(lock->use.below[0]) : 0, right = lock ? depth_of(lock->use.below[1]) : 0;
+
+    return lock ? 1 + (left > right ? left : right) : 0;
+}
+
+TEST(a_lock_is_found_by_its_number_whoever_came_and_went)
+{
+    struct redlock_lock *first = NULL;
+    bool is_there[LOCKS] = { false };
+    uint32_t seed = 5;
+
+    memset(locks, 0, sizeof locks);
+    for (unsigned i = 0; i < LOCKS; i++) locks[i].wait_number = i % 2 ? i : UINT32_MAX - i * 65536;
+    for (unsigned step = 0; step < STEPS; step++) {
+        unsigned i = 1 + dice(&seed) % (LOCKS - 1), j = 1 + dice(&seed) % (LOCKS - 1);
+        is_there[i] = dice(&seed) % 2;
+        if (is_there[i]) number_add(&first, &locks[i]);
+        else             number_remove(&first, &locks[i]);
+        CHECK(number_find(first, locks[j].wait_number) == (is_there[j] ? &locks[j] : NULL));
+        CHECK(number_find(first, 0) == NULL);
+    }
+    CHECK(depth_of(first) <= 33);
+    for (unsigned i = 1; i < LOCKS; i++) number_remove(&first, &locks[i]);
+    CHECK(first == NULL);
+}
+
+TEST(a_number_is_found_in_few_steps_among_many_given_in_a_row)
+{
+    struct redlock_lock *first = NULL;
+
+    memset(locks, 0, sizeof locks);
+    for (unsigned i = 0; i < LOCKS; i++) {
+        locks[i].wait_number = 1000 + i;
+        number_add(&first, &locks[i]);
+    }
+    CHECK(depth_of(first) <= 10);       /* 2^8 > LOCKS, and a way is uneven by little. */
+}
+
+TEST(a_number_that_is_taken_stays_with_the_lock_that_had_it)
+{
+    struct redlock_lock *first = NULL;
+
+    memset(locks, 0, sizeof locks);
+    locks[0].wait_number = locks[1].wait_number = 7;
+    number_add(&first, &locks[0]);
+    number_add(&first, &locks[1]);
+    CHECK(number_find(first, 7) == &locks[0]);
+    number_remove(&first, &locks[1]);
+    CHECK(number_find(first, 7) == &locks[0]);
 }
 
 TAP_MAIN

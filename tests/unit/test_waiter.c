@@ -485,6 +485,54 @@ TEST(a_wake_up_of_another_place_wakes_nobody_here)
     CHECK_INT(talk->lock.waits, 1);
 }
 
+/* Of many that wait for one resource, some of which cancel, are forgotten, or move; what they leave is overwritten. */
+enum { CROWD = 24 };
+
+static void gather(struct talk *talk, struct redlock_lock *crowd)
+{
+    for (unsigned i = 0; i < CROWD; i++) {
+        struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 30000, .wait_ms = REDLOCK_FOREVER,
+                                           .wall_us = 1800000000000000 + talk->now_us };
+        redlock_lock_init(&crowd[i]);
+        CHECK_INT(redlock_start_acquire(&talk->engine, &crowd[i], &request, talk->now_us), REDLOCK_OK);
+        EXPECT_SAID(NODE, "SET\r\n");
+        answer(talk, NODE, "$-1\r\n");
+        run_ms(talk, 2);
+        EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
+        answer(talk, NODE, ":-1\r\n");
+    }
+}
+
+static void call(struct talk *talk, unsigned number)
+{
+    char text[96];
+
+    snprintf(text, sizeof text, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$%d\r\n%u\r\n", number > 9 ? 2 : 1, number);
+    answer(talk, EAR, text);
+}
+
+TEST(a_wake_up_finds_its_lock_among_many_and_none_that_waits_no_longer)
+{
+    TALK(config.retry_ms = RARELY_MS);
+    static struct redlock_lock crowd[CROWD], moved[CROWD];
+
+    gather(talk, crowd);
+    for (unsigned i = 0; i < CROWD; i++) {
+        if (i % 4 == 1) redlock_cancel(&talk->engine, &crowd[i], talk->now_us);
+        if (i % 4 == 2) redlock_forget(&talk->engine, &crowd[i]);
+        if (i % 4 == 3) redlock_move(&talk->engine, &moved[i], &crowd[i], "door");
+        if (i % 4 >= 2) memset(&crowd[i], 0xDD, sizeof crowd[i]);
+    }
+    for (unsigned i = CROWD; i-- > 0;) {
+        struct redlock_lock *lock = i % 4 == 3 ? &moved[i] : &crowd[i];
+        call(talk, i + 1);
+        run_ms(talk, 1);
+        if (i % 4 == 0 || i % 4 == 3) CHECK_INT(lock->phase, PHASE_ACQUIRING);
+        if (i % 4 == 1)               CHECK_INT(lock->phase, PHASE_IDLE);
+    }
+    CHECK(talk->engine.listening == NULL);
+}
+
 TEST(s16_an_ear_that_hears_what_is_no_wake_up_is_closed)
 {
     static const char *const nonsense[] = {

@@ -1,5 +1,6 @@
 #include "invariants.h"
 
+#include "../../redlock/queue.h"
 #include "../../redlock/lock.h"
 
 #include <stdio.h>
@@ -185,6 +186,13 @@ static bool who_waits_stands_in_line(const struct books *books)
     return !(waits || books->lock->phase == PHASE_HUNGRY) || has(books->lock->queued, SLOT_DONE);
 }
 
+static bool it_is_found_by_its_number_while_it_waits(const struct books *books)
+{
+    const struct redlock_lock *lock = books->lock;
+    const bool waits = lock->phase == PHASE_WAITING && !lock->is_corrected && lock->wait_number != 0;
+    return waits == (number_find(books->engine->listening, lock->wait_number) == lock);
+}
+
 /* ---- All of them ---- */
 
 /* The name of the first that is broken; NULL: none is. */
@@ -212,6 +220,7 @@ static const char *broken_in(const struct books *books)
     DEMAND(it_wakes_in_time, books);
     DEMAND(the_first_alarm_is_on_top, books);
     DEMAND(who_waits_stands_in_line, books);
+    DEMAND(it_is_found_by_its_number_while_it_waits, books);
     return NULL;
 }
 
