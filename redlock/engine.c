@@ -59,8 +59,7 @@ static bool is_twin(struct redlock *r, unsigned k)
         const struct redlock_node *other = &r->nodes[j];
         if (j == k || other->state != NODE_READY) continue;
         if (!is_known(other, &node->identity)) continue;
-        node_lose(node, REDLOCK_TROUBLE_SAME_SERVER, NULL);
-        node->twin = (uint8_t)j;
+        node_lose_for(node, REDLOCK_TROUBLE_SAME_SERVER, j);
         return true;
     }
     return false;
@@ -136,7 +135,7 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
     };
 
     if (a.meaning == WIRE_WRONG) {      /* S16 */
-        node_lose(node, REDLOCK_TROUBLE_PROTOCOL, "an answer of the wrong type");
+        node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_WRONG_TYPE);
         lock_never_answered(r, k, asked);
         return;
     }
@@ -348,6 +347,16 @@ void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64
     node_disconnected(node, now_us, node_delay_us(node, throw_dice(r, UINT32_MAX)));
 }
 
+/* Mostly nothing is left. A loop, since memmove would be one more function that firmware has to link. */
+static void move_to_front(uint8_t *buffer, uint32_t *start, uint32_t *end)
+{
+    uint32_t size = *end - *start;
+
+    for (uint32_t i = 0; i < size && *start > 0; i++) buffer[i] = buffer[*start + i];
+    *start = 0;
+    *end = size;
+}
+
 const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
 {
     struct redlock_node *node = &r->nodes[k];
@@ -356,9 +365,7 @@ const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
     *size = 0;
     if (!is_open) return node->send;
     if (!node->apart) {
-        node->send_end -= node->send_start;
-        if (node->send_start > 0) memmove(node->send, node->send + node->send_start, node->send_end);
-        node->send_start = 0;
+        move_to_front(node->send, &node->send_start, &node->send_end);
         if (node->state == NODE_GREETING) node_greet(node, &r->config, r->scripts, r->name, r->now_us);
         else if (!is_ear(r, k))           stake_fill_send_buffer(r, k);
     }
@@ -374,9 +381,7 @@ uint8_t *redlock_input(struct redlock *r, unsigned k, size_t *room)
 {
     struct redlock_node *node = &r->nodes[k];
 
-    node->receive_end -= node->receive_start;
-    memmove(node->receive, node->receive + node->receive_start, node->receive_end);
-    node->receive_start = 0;
+    move_to_front(node->receive, &node->receive_start, &node->receive_end);
     *room = r->config.receive_size - node->receive_end;
     return node->receive + node->receive_end;
 }
@@ -460,12 +465,8 @@ const char *redlock_status_text(enum redlock_status status)
 
 const char *redlock_vote_text(enum redlock_vote vote)
 {
-    switch (vote) {
-    case REDLOCK_VOTE_PENDING:   return "pending";
-    case REDLOCK_VOTE_GRANTED:   return "granted";
-    case REDLOCK_VOTE_REFUSED:   return "refused";
-    case REDLOCK_VOTE_UNKNOWN:   return "unknown";
-    case REDLOCK_VOTE_NOT_ASKED: return "not asked";
-    }
-    return "unknown vote";
+    /* In the order of enum redlock_vote. */
+    static const char texts[][sizeof "not asked"] = { "pending", "granted", "refused", "unknown", "not asked" };
+
+    return (unsigned)vote < sizeof texts / sizeof texts[0] ? texts[vote] : "unknown vote";
 }

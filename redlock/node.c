@@ -67,14 +67,14 @@ bool node_tick(struct redlock_node *node, const struct redlock_config *config, b
         node->alarm_at = now_us + timeout_us(config);
         return false;
     case NODE_CONNECTING:
-        if (overdue) node_lose(node, REDLOCK_TROUBLE_SILENT, "no connection within the node timeout");
+        if (overdue) node_lose_for(node, REDLOCK_TROUBLE_SILENT, REASON_NOT_CONNECTED);
         break;
     case NODE_GREETING:
-        if (overdue) node_lose(node, REDLOCK_TROUBLE_SILENT, "connected, but no answer to the handshake");
+        if (overdue) node_lose_for(node, REDLOCK_TROUBLE_SILENT, REASON_NOT_GREETED);
         break;
     case NODE_READY:
         overdue = overdue && node->asked_count > 0;
-        if (overdue) node_lose(node, REDLOCK_TROUBLE_SILENT, "connected, but it does not answer");
+        if (overdue) node_lose_for(node, REDLOCK_TROUBLE_SILENT, REASON_NOT_ANSWERED);
         break;
     default:
         return false;
@@ -119,7 +119,7 @@ void node_note(struct redlock_node *node, enum wire_command command, enum redloc
 
     node->noted = (uint8_t)command;
     node->trouble = (uint8_t)trouble;
-    if (text) memmove(node->error, text, size);     /* It may be there already. */
+    for (size_t i = 0; i < size; i++) node->error[i] = text[i];     /* It may be there already. */
     node->error[size] = '\0';
 }
 
@@ -130,6 +130,12 @@ void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const ch
     if (node->failures < NODE_FAILURES_MAX) node->failures++;
     set_state(node, NODE_CLOSING);
     node_note(node, WIRE_NONE, trouble, text);
+}
+
+void node_lose_for(struct redlock_node *node, enum redlock_trouble trouble, unsigned detail)
+{
+    node_lose(node, trouble, NULL);
+    node->detail = (uint8_t)detail;
 }
 
 /* In units of 1024 us. Modulo 2^32: after 51 days it is 0 again, for a moment. */
@@ -352,11 +358,11 @@ bool node_next_reply(struct redlock_node *node, const struct redlock_config *con
         node->receive_start += (uint32_t)consumed;
         if (status == RESP_MORE) return false;
         if (status != RESP_OK) {
-            node_lose(node, REDLOCK_TROUBLE_PROTOCOL, resp_status_text(status));
+            node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, status);
             return false;
         }
         if (node->asked_count == 0 && !hears(node)) {
-            node_lose(node, REDLOCK_TROUBLE_PROTOCOL, "an answer that nobody asked for");
+            node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_NOT_ASKED);
             return false;
         }
         keep_item(node, &item, command_of(node, config));
@@ -423,7 +429,7 @@ bool node_read_greeting(struct redlock_node *node, const struct redlock_config *
         node_lose(node, trouble, node->error);
         return false;
     default:
-        node_lose(node, REDLOCK_TROUBLE_PROTOCOL, "an answer of the wrong type in the handshake");
+        node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_WRONG_GREETING);
         return false;
     }
 }
@@ -529,6 +535,22 @@ static void describe_guard(const struct redlock_node *node, const struct redlock
     describe_guard_left(guard_left_us(node, config, true, now_us), ", no ticket for another ", w);
 }
 
+static const char *reason_text(unsigned reason)
+{
+    /* In the order of enum node_reason. Arrays, not pointers to literals: a linker can leave these away. */
+    static const char texts[][sizeof "an answer of the wrong type in the handshake"] = {
+        "no connection within the node timeout",
+        "connected, but no answer to the handshake",
+        "connected, but it does not answer",
+        "an answer that nobody asked for",
+        "an answer of the wrong type",
+        "an answer of the wrong type in the handshake",
+        "an ear heard what is no wake-up",
+    };
+
+    return reason < REASON_NOT_CONNECTED ? resp_status_text((enum resp_status)reason) : texts[reason - REASON_NOT_CONNECTED];
+}
+
 void node_describe(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us, char *text,
                    size_t size)
 {
@@ -543,9 +565,10 @@ void node_describe(const struct redlock_node *node, const struct redlock_config 
         break;
     case REDLOCK_TROUBLE_NEW:         add_words(&w, "not connected yet"); break;
     case REDLOCK_TROUBLE_CLOSED:      add_words(&w, "it closed the connection"); break;
-    case REDLOCK_TROUBLE_PROTOCOL:    add_words(&w, "not a Redis server: "), add_words(&w, node->error); break;
+    case REDLOCK_TROUBLE_PROTOCOL:    add_words(&w, "not a Redis server: "), add_words(&w, reason_text(node->detail)); break;
+    case REDLOCK_TROUBLE_SILENT:      add_words(&w, reason_text(node->detail)); break;
     case REDLOCK_TROUBLE_RESTARTED:   describe_guard(node, config, now_us, &w); break;
-    case REDLOCK_TROUBLE_SAME_SERVER: add_words(&w, "same server as node "), add_number(&w, node->twin); break;
+    case REDLOCK_TROUBLE_SAME_SERVER: add_words(&w, "same server as node "), add_number(&w, node->detail); break;
     case REDLOCK_TROUBLE_REPLICA:     add_words(&w, "a replica, not a master"); break;
     case REDLOCK_TROUBLE_CLUSTER:     add_words(&w, "a member of a cluster, not an independent server"); break;
     case REDLOCK_TROUBLE_SENTINEL:    add_words(&w, "a sentinel, not a server"); break;

@@ -25,6 +25,12 @@ enum {
     NODE_FAILURES_MAX = 10          /* That many doublings are more than enough. */
 };
 
+/* Why a node is given up, where no text says it: one of enum resp_status, or of these. The words are linked with node_describe. */
+enum node_reason {
+    REASON_NOT_CONNECTED = RESP_TOO_DEEP + 1,
+    REASON_NOT_GREETED, REASON_NOT_ANSWERED, REASON_NOT_ASKED, REASON_WRONG_TYPE, REASON_WRONG_GREETING, REASON_NO_WAKE_UP
+};
+
 /* Everything but the memory and the login is reset. */
 REDLOCK_PRIVATE void node_init(struct redlock_node *node, bool is_ear);
 
@@ -37,6 +43,9 @@ REDLOCK_PRIVATE void node_connected(struct redlock_node *node, const struct redl
 
 /* Gives the session up: the transport has to close. text (of any length, or NULL) is kept for the description. */
 REDLOCK_PRIVATE void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const char *text);
+
+/* The same for a trouble with a detail: see struct redlock_node. */
+REDLOCK_PRIVATE void node_lose_for(struct redlock_node *node, enum redlock_trouble trouble, unsigned detail);
 
 /* A connection was closed, by the node or on the way. If it stood, that is no failure: it is made again at once. But of those that
  * do not stand for long only the first is: a server that closes whatever it has greeted is asked some 15 times a second. */

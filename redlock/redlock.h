@@ -359,7 +359,7 @@ struct redlock_node {
     uint8_t trouble;            /* enum redlock_trouble */
     uint8_t noted;              /* The command whose error reply that was, if it was one: enum wire_command. */
     uint8_t step;               /* Of the handshake: the next command to be sent, enum wire_command. */
-    uint8_t twin;               /* With TROUBLE_SAME_SERVER: which node. */
+    uint8_t detail;             /* Of the trouble. SAME_SERVER: which node; SILENT and PROTOCOL: enum node_reason. */
     uint8_t failures;           /* Connections in a row that came to nothing: the exponent of the reconnect delay. */
     bool is_ear;                /* A session for wake-ups: subscribes, and asks nothing. */
     bool settled;               /* False while nobody can tell whether it is there: before the first connection has

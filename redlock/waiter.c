@@ -146,7 +146,7 @@ static void waiter_hear(struct redlock *r, unsigned k, const struct wire_reply *
     uint32_t wait_number;
 
     if (wire_read_wake_up(reply, &wait_number)) hear_turn(r, k, wait_number);
-    else node_lose(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, "an ear heard what is no wake-up");
+    else node_lose_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
 }
 
 const struct redlock_waiting *waiter_part(void)

@@ -124,10 +124,11 @@ static void put_release_for_all(struct resp_writer *w, const struct wire_subject
 const struct redlock_scripts *wire_scripts_for_one(void)
 {
     /* Arrays, not literals: those of all functions are in one section, which a linker keeps whole. */
-    static const char release[] = WIRE_RELEASE_ONE_SCRIPT, extend[] = WIRE_EXTEND_ONE_SCRIPT;
+    static const char release[] = WIRE_RELEASE_ONE_SCRIPT, release_sha1[] = WIRE_RELEASE_ONE_SHA1;
+    static const char extend[] = WIRE_EXTEND_ONE_SCRIPT, extend_sha1[] = WIRE_EXTEND_ONE_SHA1;
     static const struct redlock_scripts form = {
-        .release = { release, WIRE_RELEASE_ONE_SHA1 },
-        .extend = { extend, WIRE_EXTEND_ONE_SHA1 },
+        .release = { release, release_sha1 },
+        .extend = { extend, extend_sha1 },
         .put_release = put_release_for_one,
     };
 
@@ -136,10 +137,11 @@ const struct redlock_scripts *wire_scripts_for_one(void)
 
 const struct redlock_scripts *wire_scripts_for_all(void)
 {
-    static const char release[] = WIRE_RELEASE_SCRIPT, extend[] = WIRE_EXTEND_SCRIPT;
+    static const char release[] = WIRE_RELEASE_SCRIPT, release_sha1[] = WIRE_RELEASE_SHA1;
+    static const char extend[] = WIRE_EXTEND_SCRIPT, extend_sha1[] = WIRE_EXTEND_SHA1;
     static const struct redlock_scripts form = {
-        .release = { release, WIRE_RELEASE_SHA1 },
-        .extend = { extend, WIRE_EXTEND_SHA1 },
+        .release = { release, release_sha1 },
+        .extend = { extend, extend_sha1 },
         .put_release = put_release_for_all,
         .wakes = true,
     };
