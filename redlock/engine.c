@@ -140,7 +140,7 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
         return;
     }
     node->failures = 0;
-    if (a.meaning == WIRE_ERROR) a.trouble = wire_trouble(reply->text, reply->text_size);
+    if (a.meaning == WIRE_ERROR) a.trouble = wire_class(reply->text, reply->text_size);
     if (a.meaning == WIRE_ERROR)             node_note(node, a.command, a.trouble, reply->text);
     else if (node->noted == asked->command)  node->trouble = REDLOCK_TROUBLE_NONE;
     if (a.lock) lock_answer(r, &a);

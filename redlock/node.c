@@ -119,7 +119,7 @@ void node_note(struct redlock_node *node, enum wire_command command, enum redloc
 
     node->noted = (uint8_t)command;
     node->trouble = (uint8_t)trouble;
-    for (size_t i = 0; i < size; i++) node->error[i] = text[i];     /* It may be there already. */
+    if (text) memcpy(node->error, text, size);
     node->error[size] = '\0';
 }
 
@@ -290,21 +290,21 @@ static void read_info(struct redlock_node *node, const uint8_t *data, size_t siz
             reply->text_size = 0;
             reply->text_cut = false;
         } else if (data[i] != '\r') {
-            if (reply->text_size == sizeof reply->text) reply->text_cut = true;
+            if (reply->text_size == REDLOCK_LINE_MAX) reply->text_cut = true;
             else reply->text[reply->text_size++] = (char)data[i];
         }
     }
 }
 
-/* Appends as much as fits; true when something had to be left away. */
-static bool append(char *text, size_t text_max, uint8_t *text_size, const uint8_t *data, size_t size)
+/* Appends as much as fits. */
+static void append(struct redlock_reply *reply, const uint8_t *data, size_t size)
 {
-    size_t room = text_max - *text_size;
+    size_t room = REDLOCK_LINE_MAX - (size_t)reply->text_size;
     size_t kept = size < room ? size : room;
 
-    if (kept > 0) memcpy(text + *text_size, data, kept);
-    *text_size = (uint8_t)(*text_size + kept);
-    return kept < size;
+    if (kept > 0) memcpy(reply->text + reply->text_size, data, kept);
+    reply->text_size = (uint8_t)(reply->text_size + kept);
+    if (kept < size) reply->text_cut = true;
 }
 
 static void keep_item(struct redlock_node *node, const struct resp_item *item, enum wire_command command)
@@ -312,14 +312,12 @@ static void keep_item(struct redlock_node *node, const struct resp_item *item, e
     struct redlock_reply *reply = &node->reply;
 
     if (!reply->begun) *reply = (struct redlock_reply){ .begun = true, .type = (uint8_t)item->type, .integer = item->integer };
-    if (item->type == RESP_ERROR && item->depth == 0) {
-        append(node->error, sizeof node->error - 1, &reply->error_size, item->data, item->size);
-    } else if (item->type == RESP_BULK && item->depth == 0 && command == WIRE_INFO) {
+    if (item->type == RESP_BULK && item->depth == 0 && command == WIRE_INFO) {
         read_info(node, item->data, item->size);
-    } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE) {
+    } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE || (item->type == RESP_ERROR && item->depth == 0)) {
         if (reply->text_done && !hears(node)) return;
         if (reply->text_done) reply->text_size = 0, reply->text_cut = false;
-        if (append(reply->text, sizeof reply->text, &reply->text_size, item->data, item->size)) reply->text_cut = true;
+        append(reply, item->data, item->size);
         reply->text_done = item->last;
     }
 }
@@ -327,16 +325,15 @@ static void keep_item(struct redlock_node *node, const struct resp_item *item, e
 static void hand_out(struct redlock_node *node, struct wire_reply *out)
 {
     struct redlock_reply *reply = &node->reply;
-    bool is_error = reply->type == RESP_ERROR;
 
     *out = (struct wire_reply){
         .type = (enum resp_type)reply->type,
         .integer = reply->integer,
-        .text = is_error ? node->error : reply->text,
-        .text_size = is_error ? reply->error_size : reply->text_size,
+        .text = reply->text,
+        .text_size = reply->text_size,
         .text_cut = reply->text_cut,
     };
-    if (is_error) node->error[reply->error_size] = '\0';
+    reply->text[reply->text_size] = '\0';
     reply->begun = false;
 }
 
@@ -421,12 +418,12 @@ bool node_read_greeting(struct redlock_node *node, const struct redlock_config *
         if (command == WIRE_ROLE) wire_read_role(reply, &node->identity);
         return true;
     case WIRE_ERROR:
-        trouble = wire_trouble(reply->text, reply->text_size);
+        trouble = wire_class(reply->text, reply->text_size);
         if (is_tolerated(node, config, command, trouble)) return true;
         /* A sentinel knows no scripts: what it is tells more than what it refuses. */
         if (node->identity.trouble) trouble = (enum redlock_trouble)node->identity.trouble;
+        node_lose(node, trouble, reply->text);
         cut_arguments(node);
-        node_lose(node, trouble, node->error);
         return false;
     default:
         node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_WRONG_GREETING);
@@ -496,6 +493,7 @@ REDLOCK_WRAPS void node_settle(struct redlock_node *node, const struct redlock_c
 enum redlock_trouble node_trouble(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
     if (node->state == NODE_READY && guard_left_us(node, config, false, now_us) > 0) return REDLOCK_TROUBLE_RESTARTED;
+    if (node->trouble >= REDLOCK_TROUBLE_NOAUTH) return wire_trouble(node->error, sizeof node->error);
     return (enum redlock_trouble)node->trouble;
 }
 

@@ -333,7 +333,7 @@ struct redlock_login {
     uint32_t database;          /* SELECT, when not 0. */
 };
 
-enum { REDLOCK_PARSER_WORDS = 14, REDLOCK_LINE_MAX = 48 };
+enum { REDLOCK_PARSER_WORDS = 14, REDLOCK_LINE_MAX = REDLOCK_ERROR_MAX > 48 ? REDLOCK_ERROR_MAX : 48 };
 
 /* The reply that is being read, and of a long one what matters. */
 struct redlock_reply {
@@ -341,8 +341,8 @@ struct redlock_reply {
     uint8_t type;               /* enum resp_type of its outermost value */
     bool begun;
     bool text_done, text_cut;   /* The first string is complete; it was longer than what is kept of it. */
-    uint8_t text_size, error_size;
-    char text[REDLOCK_LINE_MAX];
+    uint8_t text_size;
+    char text[REDLOCK_LINE_MAX + 1];
 };
 
 /* What a server says of itself during the handshake. */
@@ -356,7 +356,7 @@ struct redlock_identity {
 
 struct redlock_node {
     uint8_t state;              /* enum node_state in node.h */
-    uint8_t trouble;            /* enum redlock_trouble */
+    uint8_t trouble;            /* enum redlock_trouble; of error replies wire_class. */
     uint8_t noted;              /* The command whose error reply that was, if it was one: enum wire_command. */
     uint8_t step;               /* Of the handshake: the next command to be sent, enum wire_command. */
     uint8_t detail;             /* Of the trouble. SAME_SERVER: which node; SILENT and PROTOCOL: enum node_reason. */

@@ -14,7 +14,7 @@ struct answer {
     unsigned k;
     enum wire_command command;
     enum wire_answer meaning;
-    enum redlock_trouble trouble;   /* With WIRE_ERROR. */
+    enum redlock_trouble trouble;   /* With WIRE_ERROR: see wire_class. */
     bool current;                   /* It was asked in the lock's last round. */
     bool eval, scripted;            /* It was asked by EVAL; to acquire, by the script. */
     const struct wire_reply *reply;

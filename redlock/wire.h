@@ -254,8 +254,15 @@ REDLOCK_PRIVATE void wire_read_role(const struct wire_reply *reply, struct redlo
 /* What kind of trouble the text of an error reply tells of. */
 REDLOCK_PRIVATE enum redlock_trouble wire_trouble(const char *text, size_t size);
 
+/* The same as far as an engine must know it: NOPERM, NOSCRIPT, WRONGTYPE, AHEAD; NOAUTH for whatever ends the session, and
+ * OTHER_ERROR. The other kinds are linked with redlock_node_trouble alone. */
+REDLOCK_PRIVATE enum redlock_trouble wire_class(const char *text, size_t size);
+
 /* True when the node will not vote on this connection any more, so that a new handshake has to find out why. */
-REDLOCK_PRIVATE bool wire_ends_session(enum redlock_trouble trouble);
+static inline bool wire_ends_session(enum redlock_trouble class_of_error)
+{
+    return class_of_error == REDLOCK_TROUBLE_NOAUTH;
+}
 
 /* The hex digits of a token, without a NUL; and the way back: false when they are not 40 of 0-9 a-f. */
 REDLOCK_PRIVATE void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_TOKEN_TEXT]);

@@ -89,5 +89,6 @@ void prove_trouble(void)
     const char *error = any_text(size);
     enum redlock_trouble trouble = wire_trouble(error, size);
     //@ assert REDLOCK_TROUBLE_NONE < trouble <= UINT8_MAX;
-    for (unsigned i = 0; i <= UINT8_MAX; i++) wire_ends_session((enum redlock_trouble)i);
+    trouble = wire_class(error, size);
+    //@ assert REDLOCK_TROUBLE_NOAUTH <= trouble <= REDLOCK_TROUBLE_OTHER_ERROR;
 }
