@@ -108,14 +108,22 @@ static bool is_awaited(const struct redlock_kept *kept)
     return kept->is_acquiring || kept->is_releasing;
 }
 
+/* The keeper takes nothing new. Nothing else is hidden by that: what is held stays, and of what has ended the memory is given back. */
+static enum redlock_status turn_away(struct redlock_keeper *keeper, struct redlock_kept *kept)
+{
+    if (redlock_valid_us(&kept->lock, redlock_now_us()) > 0) return REDLOCK_BAD_STATE;
+    part(keeper, kept);
+    return REDLOCK_CANCELLED;
+}
+
 static enum redlock_status acquire(struct redlock_keeper *keeper, struct redlock_kept *kept,
                                    const struct redlock_request *request, uint32_t hold_ms)
 {
     struct redlock *engine = redlock_engine(&keeper->client);
     enum redlock_status status;
 
-    if (keeper->is_closing) return REDLOCK_CANCELLED;
     if (is_awaited(kept)) return REDLOCK_BAD_STATE;
+    if (keeper->is_closing) return turn_away(keeper, kept);
     status = redlock_start_acquire(engine, &kept->lock, request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     (void)redlock_copy_name(&kept->lock);

@@ -368,6 +368,71 @@ TEST(a_keeper_that_is_being_stopped_takes_nothing_new)
     CHECK_INT(acquired_late, REDLOCK_CANCELLED);
 }
 
+static void *releases_the_other_slowly(void *unused)
+{
+    (void)redlock_keeper_release(&keeper, &other, NULL);
+    return unused;
+}
+
+static void *acquires_what_has_ended(void *unused)
+{
+    crew_sleep_ms(10);
+    acquired_late = acquire_for(&kept, "door", 10000, REDLOCK_FOREVER);
+    poison(&kept);
+    return unused;
+}
+
+/* Its validity has ended, without a word from anybody: the keeper still has it in its list. */
+static void *is_stopped_while_one_tries_anew(void *unused)
+{
+    start_keeper();
+    need(acquire_for(&kept, "door", 300, 0) == REDLOCK_OK && acquire_for(&other, "gate", 10000, 0) == REDLOCK_OK, "not held");
+    for_all(node_hang);
+    crew_sleep_ms(350);
+    need(redlock_keeper_valid_ms(&keeper, &kept) == 0, "held for longer than its TTL");
+    (void)crew_add(releases_the_other_slowly, NULL);
+    (void)crew_add(acquires_what_has_ended, NULL);
+    crew_sleep_ms(5);
+    (void)redlock_keeper_stop(&keeper, true, 100);
+    need(is_poison(&kept), "the keeper wrote to memory that it had given back");
+    return unused;
+}
+
+TEST(an_acquire_that_a_stop_cancels_gives_the_memory_of_a_lock_that_has_ended_back)
+{
+    begin_crew(3, 1);
+    crew_run(is_stopped_while_one_tries_anew);
+    CHECK_END;
+    CHECK_INT(acquired_late, REDLOCK_CANCELLED);
+}
+
+static void *acquires_what_is_held(void *unused)
+{
+    crew_sleep_ms(10);
+    acquired_late = acquire_for(&kept, "door", 10000, 0);
+    return unused;
+}
+
+static void *is_stopped_while_one_takes_twice(void *unused)
+{
+    start_keeper();
+    need(acquire_for(&kept, "door", 10000, 0) == REDLOCK_OK && acquire_for(&other, "gate", 10000, 0) == REDLOCK_OK, "not held");
+    for_all(node_hang);
+    (void)crew_add(releases_the_other_slowly, NULL);
+    (void)crew_add(acquires_what_is_held, NULL);
+    crew_sleep_ms(5);
+    (void)redlock_keeper_stop(&keeper, true, 1000);
+    return unused;
+}
+
+TEST(a_stop_does_not_hide_that_a_lock_is_held)
+{
+    begin_crew(3, 1);
+    crew_run(is_stopped_while_one_takes_twice);
+    CHECK_END;
+    CHECK_INT(acquired_late, REDLOCK_BAD_STATE);
+}
+
 /* Node 1 is slow, and has forgotten the script: it is to be sent once more, when the release has long returned. */
 static void *stops_with_a_debt(void *unused)
 {
