@@ -9,8 +9,6 @@
 #include "ticket.h"
 #include "waiter.h"
 
-#include <string.h>
-
 REDLOCK_STATIC_ASSERT(WIRE_COMMAND_MAX <= REDLOCK_SEND_MIN(0), "REDLOCK_SEND_MIN must hold the longest command");
 REDLOCK_STATIC_ASSERT((uint64_t)REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) *
                       (UINT16_MAX * (uint64_t)sizeof(struct redlock_asked) + 8 + 2 * (uint64_t)REDLOCK_BUFFER_MAX) <= UINT32_MAX,
@@ -47,7 +45,7 @@ static void abandon(struct redlock *r, unsigned k)
 /* Is it the server that was last behind the node? */
 static bool is_known(const struct redlock_node *node, const struct redlock_identity *identity)
 {
-    return node->has_run_id && identity->has_run_id && memcmp(node->run_id, identity->run_id, sizeof node->run_id) == 0;
+    return node->has_run_id && identity->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
 }
 
 /* S12: the same server twice would have two votes. */

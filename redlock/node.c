@@ -1,7 +1,5 @@
 #include "node.h"
 
-#include <string.h>
-
 REDLOCK_STATIC_ASSERT(REDLOCK_ERROR_MAX >= 32 && REDLOCK_ERROR_MAX <= UINT8_MAX, "an error's size is kept in a byte");
 REDLOCK_STATIC_ASSERT(sizeof(struct resp_parser) <= sizeof(((struct redlock_node *)0)->parser),
                       "REDLOCK_PARSER_WORDS is too small");
@@ -119,7 +117,7 @@ void node_note(struct redlock_node *node, enum wire_command command, enum redloc
 
     node->noted = (uint8_t)command;
     node->trouble = (uint8_t)trouble;
-    if (text) memcpy(node->error, text, size);
+    if (text) copy_bytes(node->error, text, size);
     node->error[size] = '\0';
 }
 
@@ -302,7 +300,7 @@ static void append(struct redlock_reply *reply, const uint8_t *data, size_t size
     size_t room = REDLOCK_LINE_MAX - (size_t)reply->text_size;
     size_t kept = size < room ? size : room;
 
-    if (kept > 0) memcpy(reply->text + reply->text_size, data, kept);
+    if (kept > 0) copy_bytes(reply->text + reply->text_size, data, kept);
     reply->text_size = (uint8_t)(reply->text_size + kept);
     if (kept < size) reply->text_cut = true;
 }
@@ -469,11 +467,11 @@ static void meet(struct redlock_node *node, uint64_t now_us)
 static void know(struct redlock_node *node, uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
-    bool seen = node->has_run_id && memcmp(node->run_id, identity->run_id, sizeof node->run_id) == 0;
+    bool seen = node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
 
     if (!identity->has_run_id) return;
     if (!seen) meet(node, now_us);
-    memcpy(node->run_id, identity->run_id, sizeof node->run_id);
+    copy_bytes(node->run_id, identity->run_id, sizeof node->run_id);
     node->has_run_id = true;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Private functions are visible between files, for the unit tests; the unity files make them static. */
 #ifndef REDLOCK_PRIVATE
@@ -34,6 +35,25 @@
 #else
 #define REDLOCK_WRAPS
 #endif
+
+/* As memcpy and memcmp() == 0. Loops, which compilers make calls of where they optimize for speed: for firmware that has no other use
+ * for these functions they would be 400 bytes, and what is copied and compared is short. */
+static inline void copy_bytes(void *restrict to, const void *restrict from, size_t size)
+{
+    uint8_t *restrict bytes = (uint8_t *)to;
+    const uint8_t *restrict source = (const uint8_t *)from;
+
+    for (size_t i = 0; i < size; i++) bytes[i] = source[i];
+}
+
+static inline bool are_same_bytes(const void *a, const void *b, size_t size)
+{
+    const uint8_t *left = (const uint8_t *)a, *right = (const uint8_t *)b;
+    size_t i = 0;
+
+    while (i < size && left[i] == right[i]) i++;
+    return i == size;
+}
 
 /* The length of a text, at most max. NULL has none. (strlen is not among the functions that a freestanding libc promises.) */
 static inline size_t length_of(const char *text, size_t max)

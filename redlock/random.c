@@ -20,7 +20,7 @@ bool draw_random(struct redlock *r, uint8_t *bytes, size_t size)
 {
     if (r->entropy_size < size) return false;
     r->entropy_size = (uint8_t)(r->entropy_size - size);
-    memcpy(bytes, r->entropy + r->entropy_size, size);
+    copy_bytes(bytes, r->entropy + r->entropy_size, size);
     memset(r->entropy + r->entropy_size, 0, size);
     return true;
 }
@@ -31,7 +31,7 @@ REDLOCK_WRAPS void store_random(struct redlock *r, const uint8_t *bytes, size_t 
     size_t kept = size < room ? size : room;
 
     if (kept == 0) return;
-    memcpy(r->entropy + r->entropy_size, bytes, kept);
+    copy_bytes(r->entropy + r->entropy_size, bytes, kept);
     r->entropy_size = (uint8_t)(r->entropy_size + kept);
     /* FNV-1a: what delays show tells no byte. */
     for (size_t i = 0; i < kept; i++) r->dice = (r->dice ^ bytes[i]) * 16777619u;

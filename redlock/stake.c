@@ -4,8 +4,6 @@
 #include "queue.h"
 #include "quorum.h"
 
-#include <string.h>
-
 void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command)
 {
     lock->stakes[k].want = (uint8_t)command;
@@ -125,7 +123,7 @@ static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k,
     switch (command) {
     case WIRE_ACQUIRE:
     case WIRE_RESTORE:
-        memcpy(stake->token, lock->token, sizeof stake->token);
+        copy_bytes(stake->token, lock->token, sizeof stake->token);
         stake->strays = command == WIRE_RESTORE && stake->strays > 0 ? 2 : 0;
         stake_set(lock, k, STAKE_PLACED);
         note_ttl(r, lock);
