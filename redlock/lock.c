@@ -58,14 +58,6 @@ static void stake_was_cleared(struct redlock *r, struct redlock_lock *lock, unsi
     if (phase == PHASE_WAITING && r->waiting_part) r->waiting_part->line_up(r, lock, k);
 }
 
-/* A place that is to be taken anew is asked for without the script first. */
-static void answer_wait(struct redlock *r, const struct answer *a)
-{
-    bool is_waiting = a->current && a->lock->phase == PHASE_WAITING && a->lock->stakes[a->k].want == WIRE_NONE;
-
-    if (!is_waiting || !stake_send_script(r, a)) r->waiting_part->answer(r, a);
-}
-
 static void answer_question(struct redlock *r, const struct answer *a)
 {
     if (a->command == WIRE_GETRANGE || a->lock->sights) r->inspecting->answer(a);
@@ -79,7 +71,7 @@ static void hand_to_operation(struct redlock *r, const struct answer *a)
     case WIRE_RESTORE: extend_answer_restore(r, a); break;
     case WIRE_EXTEND:  extend_answer(r, a); break;
     case WIRE_RELEASE: release_answer(r, a); break;
-    case WIRE_WAIT:    answer_wait(r, a); break;
+    case WIRE_WAIT:    r->waiting_part->answer(r, a); break;
     default:           answer_question(r, a); break;
     }
 }

@@ -6,7 +6,13 @@
 
 static bool is_same(const struct redlock_name *a, const struct redlock_name *b)
 {
-    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+    return a->size == b->size && are_same_bytes(a->bytes, b->bytes, a->size);
+}
+
+bool names_are_of(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_name *names, unsigned count)
+{
+    if (lock->name_count != count) return false;
+    return count > 1 ? r->sets->are_same(names_of(lock), names, count) : is_same(&lock->name, names);
 }
 
 static bool is_among(const struct redlock_name *name, const struct redlock_name *names, unsigned count)
@@ -16,11 +22,11 @@ static bool is_among(const struct redlock_name *name, const struct redlock_name 
     return false;
 }
 
-bool names_are_of(const struct redlock_lock *lock, const struct redlock_name *names, unsigned count)
+static bool names_are_same(const struct redlock_name *set, const struct redlock_name *names, unsigned count)
 {
-    bool same = lock->name_count == count;
+    bool same = true;
 
-    for (unsigned i = 0; i < count && same; i++) same = is_among(&names_of(lock)[i], names, count);
+    for (unsigned i = 0; i < count && same; i++) same = is_among(&set[i], names, count);
     return same;
 }
 
@@ -28,7 +34,7 @@ static bool ends_in(const struct redlock_name *name, const char *suffix)
 {
     size_t size = length_of(suffix, REDLOCK_RESOURCE_MAX);
 
-    return name->size >= size && memcmp((const char *)name->bytes + name->size - size, suffix, size) == 0;
+    return name->size >= size && are_same_bytes((const char *)name->bytes + name->size - size, suffix, size);
 }
 
 /* Would a lock of that name overwrite what another lock keeps beside its own key? */
@@ -89,7 +95,7 @@ static void names_sort(struct redlock_name *set, unsigned count)
 
 const struct redlock_sets *names_part(void)
 {
-    static const struct redlock_sets part = { .is_proper = names_are_proper, .sort = names_sort };
+    static const struct redlock_sets part = { .is_proper = names_are_proper, .are_same = names_are_same, .sort = names_sort };
 
     return &part;
 }

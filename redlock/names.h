@@ -26,16 +26,17 @@ static inline bool is_ours(const struct redlock *r, const struct redlock_lock *l
 /* OK; BAD_SET, BAD_RESOURCE. size_max: of all names together, each but the first with a head of its own. */
 REDLOCK_PRIVATE enum redlock_status names_check(const struct redlock_name *names, unsigned count, size_t size_max);
 
-/* What sets add: no name stands twice in one; and they are sorted, in one order everywhere, whoever asks, so that a set has one
+/* What sets add: no name stands twice in one; two are the same whatever their order; and they are sorted, in one order everywhere, whoever asks, so that a set has one
  * form on the wire. */
 struct redlock_sets {
     bool (*is_proper)(const struct redlock_name *names, unsigned count);
+    bool (*are_same)(const struct redlock_name *set, const struct redlock_name *names, unsigned count);
     void (*sort)(struct redlock_name *set, unsigned count);
 };
 REDLOCK_PRIVATE const struct redlock_sets *names_part(void);
 
 /* Is the lock about these, in whatever order, each once? */
-REDLOCK_PRIVATE bool names_are_of(const struct redlock_lock *lock, const struct redlock_name *names, unsigned count);
+REDLOCK_PRIVATE bool names_are_of(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_name *names, unsigned count);
 
 /* Of a set the first one. Never 0. */
 REDLOCK_PRIVATE uint32_t names_hash(const struct redlock_lock *lock);

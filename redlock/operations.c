@@ -56,7 +56,7 @@ static void clear_lock(struct redlock_lock *lock)
     rest.attempt_status = lock->attempt_status;
     rest.round = lock->round;
     rest.yields_to = lock->yields_to;
-    memcpy(rest.token, lock->token, sizeof rest.token);
+    copy_bytes(rest.token, lock->token, sizeof rest.token);
     for (unsigned k = 0; k < REDLOCK_NODES_MAX; k++) rest.stakes[k].holder_ms = lock->stakes[k].holder_ms;
     *lock = rest;
 }
@@ -81,7 +81,7 @@ static void forget_lock(struct redlock *r, struct redlock_lock *lock)
  * it over may still hold it. */
 static void end_last_use(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->is_adopted) forget_lock(r, lock);
+    if (lock->is_adopted) r->leave_adopted(r, lock);
     else                  release_retire(r, lock);
 }
 
@@ -108,7 +108,7 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     if (!is_ours(r, lock)) return REDLOCK_BAD_LOCK;
     if (status != REDLOCK_OK) return status;
     if (count > 1 && (!r->sets || !r->sets->is_proper(names, count))) return REDLOCK_BAD_SET;
-    if (!has_ended(lock, r->now_us) || (!is_idle && !names_are_of(lock, names, count))) return REDLOCK_BAD_STATE;
+    if (!has_ended(lock, r->now_us) || (!is_idle && !names_are_of(r, lock, names, count))) return REDLOCK_BAD_STATE;
     if (count > 1) r->sets->sort(names, count);
     if (lock->phase != PHASE_IDLE) end_last_use(r, lock);
     if (is_idle) {
@@ -217,10 +217,11 @@ static enum redlock_status adopt(struct redlock *r, struct redlock_lock *lock, c
     if (!redlock_idle(lock)) return REDLOCK_BAD_STATE;
     status = set_names(r, lock, what);
     if (status != REDLOCK_OK) return status;
-    memcpy(lock->token, bytes, sizeof bytes);
+    r->leave_adopted = forget_lock;
+    copy_bytes(lock->token, bytes, sizeof bytes);
     lock_set_phase(lock, PHASE_HELD);
     for (unsigned k = 0; k < r->node_count; k++) {
-        memcpy(lock->stakes[k].token, bytes, sizeof bytes);
+        copy_bytes(lock->stakes[k].token, bytes, sizeof bytes);
         stake_set(lock, k, STAKE_PLACED);
     }
     lock->valid_from = now_us;

@@ -424,6 +424,7 @@ struct redlock {
     const struct redlock_waiting *waiting_part;
     const struct redlock_keeping *keeping;
     const struct redlock_inspecting *inspecting;
+    void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* What ends the last use of a lock that was adopted. */
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
     struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
     struct redlock_queue hungry;        /* Locks whose attempt cannot begin without random bytes. */

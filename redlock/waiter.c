@@ -111,11 +111,14 @@ static bool was_taken(const struct redlock_lock *lock, const struct answer *a)
     return round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_REFUSED && (!a->scripted || (lock->taken & bit_of(a->k)));
 }
 
-/* A place that was taken when the resource was free already: the release came before it. */
+/* A place that was taken when the resource was free already: the release came before it. One that is to be taken anew is asked for
+ * without the script first. */
 static void waiter_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
+    bool is_waiting = a->current && lock->phase == PHASE_WAITING && lock->stakes[a->k].want == WIRE_NONE;
 
+    if (is_waiting && stake_send_script(r, a)) return;
     if (a->meaning == WIRE_ERROR) lock->waits &= (uint16_t)~bit_of(a->k);
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
     lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);

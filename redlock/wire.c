@@ -1,7 +1,5 @@
 #include "wire.h"
 
-#include <string.h>
-
 REDLOCK_STATIC_ASSERT(WIRE_WAITERS_LIFE_MS == 60000, "the release script says it in digits");
 
 /* ---- Commands ---- */
@@ -38,7 +36,7 @@ bool wire_token_read(const char *text, size_t size, uint8_t token[REDLOCK_TOKEN_
         if (high < 0 || low < 0) return false;
         read[i] = (uint8_t)(high << 4 | low);
     }
-    memcpy(token, read, sizeof read);
+    copy_bytes(token, read, sizeof read);
     return true;
 }
 
@@ -121,6 +119,16 @@ static void put_release_for_all(struct resp_writer *w, const struct wire_subject
     else if (s->wakes)      resp_text(w, "");
 }
 
+static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])
+{
+    char channel[sizeof "redlock:" - 1 + (size_t)2 * REDLOCK_NAME_SIZE] = "redlock:";
+
+    hex(engine, REDLOCK_NAME_SIZE, channel + sizeof "redlock:" - 1);
+    resp_command(w, 2);
+    resp_text(w, "SUBSCRIBE");
+    resp_bytes(w, channel, sizeof channel);
+}
+
 const struct redlock_scripts *wire_scripts_for_one(void)
 {
     /* Arrays, not literals: those of all functions are in one section, which a linker keeps whole. */
@@ -143,6 +151,7 @@ const struct redlock_scripts *wire_scripts_for_all(void)
         .release = { release, release_sha1 },
         .extend = { extend, extend_sha1 },
         .put_release = put_release_for_all,
+        .put_subscribe = put_subscribe,
         .wakes = true,
     };
 
@@ -253,16 +262,6 @@ static void put_auth(struct resp_writer *w, const struct redlock_login *login)
     else             put_words(w, "AUTH", login->password, NULL);
 }
 
-static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])
-{
-    char channel[sizeof "redlock:" - 1 + (size_t)2 * REDLOCK_NAME_SIZE] = "redlock:";
-
-    hex(engine, REDLOCK_NAME_SIZE, channel + sizeof "redlock:" - 1);
-    resp_command(w, 2);
-    resp_text(w, "SUBSCRIBE");
-    resp_bytes(w, channel, sizeof channel);
-}
-
 static void put_load(struct resp_writer *w, const char *script)
 {
     resp_command(w, 3);
@@ -282,7 +281,7 @@ bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const s
     case WIRE_ROLE:         put_words(w, "ROLE", NULL, NULL); break;
     case WIRE_LOAD_RELEASE: put_load(w, form->release.text); break;
     case WIRE_LOAD_EXTEND:  put_load(w, form->extend.text); break;
-    case WIRE_SUBSCRIBE:    put_subscribe(w, engine); break;
+    case WIRE_SUBSCRIBE:    form->put_subscribe(w, engine); break;
     default:                REDLOCK_CHECK(false);
     }
     return resp_end(w);

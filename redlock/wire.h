@@ -202,6 +202,7 @@ struct wire_script {
 struct redlock_scripts {
     struct wire_script release, extend;
     void (*put_release)(struct resp_writer *w, const struct wire_subject *subject);
+    void (*put_subscribe)(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE]);     /* NULL: it has no ears. */
     bool wakes;
 };
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one(void);
