@@ -64,13 +64,20 @@ static void answer_question(struct redlock *r, const struct answer *a)
     else                                                acquire_answer_pttl(a);
 }
 
+/* 2: another client was woken by it. */
+static void answer_release(struct redlock *r, const struct answer *a)
+{
+    if (a->meaning == WIRE_GRANTED && a->reply->integer == 2 && r->waiting_part) r->waiting_part->has_woken(a->lock);
+    release_answer(r, a);
+}
+
 static void hand_to_operation(struct redlock *r, const struct answer *a)
 {
     switch (a->command) {
     case WIRE_ACQUIRE: acquire_answer(r, a); break;
     case WIRE_RESTORE: extend_answer_restore(r, a); break;
     case WIRE_EXTEND:  extend_answer(r, a); break;
-    case WIRE_RELEASE: release_answer(r, a); break;
+    case WIRE_RELEASE: answer_release(r, a); break;
     case WIRE_WAIT:    r->waiting_part->answer(r, a); break;
     default:           answer_question(r, a); break;
     }

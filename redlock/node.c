@@ -386,15 +386,6 @@ static bool is_tolerated(struct redlock_node *node, const struct redlock_config 
     return true;
 }
 
-/* A server that does not know AUTH says so together with what it was given: the password. */
-static void cut_arguments(struct redlock_node *node)
-{
-    char *at = node->error;
-
-    while (*at != '\0' && !wire_begins(at, SIZE_MAX, ", with args")) at++;
-    *at = '\0';
-}
-
 /* Is what was loaded the script that we know? */
 static bool is_right(enum wire_command command, const struct redlock_scripts *scripts, const struct wire_reply *reply)
 {
@@ -421,7 +412,6 @@ bool node_read_greeting(struct redlock_node *node, const struct redlock_config *
         /* A sentinel knows no scripts: what it is tells more than what it refuses. */
         if (node->identity.trouble) trouble = (enum redlock_trouble)node->identity.trouble;
         node_lose(node, trouble, reply->text);
-        cut_arguments(node);
         return false;
     default:
         node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_WRONG_GREETING);
@@ -513,6 +503,18 @@ static void add_number(struct words *w, uint64_t number)
     add_words(w, text + resp_decimal(text, number));
 }
 
+/* A server that does not know AUTH says so together with what it was given: the password. */
+static void add_error(struct words *w, const struct redlock_node *node)
+{
+    const char *at = node->error;
+
+    if (*at == '\0') add_words(w, "an error reply without a word");
+    while (*at != '\0' && (node->noted != WIRE_NONE || !wire_begins(at, SIZE_MAX, ", with args"))) {
+        const char character[] = { *at++, '\0' };
+        add_words(w, character);
+    }
+}
+
 static void describe_guard_left(uint64_t left_us, const char *text, struct words *w)
 {
     if (left_us == 0) return;
@@ -570,7 +572,7 @@ void node_describe(const struct redlock_node *node, const struct redlock_config 
     case REDLOCK_TROUBLE_SENTINEL:    add_words(&w, "a sentinel, not a server"); break;
     case REDLOCK_TROUBLE_NO_IDENTITY: add_words(&w, "INFO server names no run_id, or no mode"); break;
     default:
-        add_words(&w, node->error[0] != '\0' ? node->error : "an error reply without a word");
+        add_error(&w, node);
         break;
     }
 }

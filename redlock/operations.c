@@ -148,7 +148,6 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     lock->is_yielding = false;
     lock->arrived_at = request->wall_us <= WIRE_TICKET_MAX && request->wait_ms > 0 ? request->wall_us : 0;
     lock->woken = 0;
-    if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
     if (!r->waiting_part || !r->waiting_part->yield(r, lock)) acquire_begin(r, lock);
     lock_judge(r, lock);
     return REDLOCK_OK;

@@ -1,6 +1,5 @@
 #include "release.h"
 
-#include "names.h"
 #include "outcome.h"
 #include "quorum.h"
 
@@ -51,7 +50,6 @@ void release_answer(struct redlock *r, const struct answer *a)
     if (a->meaning == WIRE_ERROR && !is_gone) stake_keep_place(lock, a->k);
     if (stake_send_script(r, a)) return;
     stake_vote(a);
-    if (a->meaning == WIRE_GRANTED && a->reply->integer == 2) lock->yields_to = names_hash(lock);
     if (is_settled) stake_clear(r, lock, a->k);
     else            stake_owe_later(r, lock, a->k);
     if (is_gone || is_settled)           stake->strays = 0;

@@ -73,10 +73,16 @@ static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
     if (listens) line_up_everywhere(r, lock);
 }
 
+static void waiter_has_woken(struct redlock_lock *lock)
+{
+    lock->yields_to = names_hash(lock);
+}
+
 /* Stays silent for one round, so that the woken client can take the lock, from nodes and on a machine that have nothing else to
  * do then. */
 static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 {
+    if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
     if (lock->yields_to != names_hash(lock) || lock->wait_until == 0) return false;
     if (!begin_listening(r, lock)) return false;     /* Ears that are closed, since it has never waited, open meanwhile. */
     lock->is_yielding = true;
@@ -155,7 +161,7 @@ static void waiter_hear(struct redlock *r, unsigned k, const struct wire_reply *
 const struct redlock_waiting *waiter_part(void)
 {
     static const struct redlock_waiting part = {
-        .begin = waiter_begin, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
+        .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
         .ear_opens = waiter_ear_opens, .hear = waiter_hear
     };

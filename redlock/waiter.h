@@ -10,7 +10,10 @@ struct redlock_waiting {
     /* An attempt was lost and the lock waits for the next one: it takes places, if it may listen. */
     void (*begin)(struct redlock *r, struct redlock_lock *lock);
 
-    /* After its release woke another client: the lock stands aside for a while, and takes places then, so that the woken client
+    /* The lock's release has woken another client. */
+    void (*has_woken)(struct redlock_lock *lock);
+
+    /* The lock is to be acquired. After its release woke another client it stands aside for a while, and takes places then, so that the woken client
      * can take it. False: it has no reason to, or cannot. */
     bool (*yield)(struct redlock *r, struct redlock_lock *lock);
 
