@@ -431,10 +431,10 @@ struct redlock {
     struct redlock_queue waiting;       /* Locks between two attempts. */
     struct redlock_lock *listening;     /* Those of them that listen, found by number; */
     uint32_t wait_count;                /* the last number that was given. */
+    uint32_t dice;                      /* For delays, which need no secrecy. Tokens come from entropy alone. */
     uint64_t listen_until;              /* How long ears stay open when nobody waits. */
     uint8_t name[REDLOCK_NAME_SIZE];    /* Random: what its ears are called. */
     uint64_t now_us;                    /* Of the call under way, or the last one. */
-    uint32_t dice;                      /* For delays, which need no secrecy. Tokens come from entropy alone. */
     struct redlock_config config;
     uint8_t entropy[REDLOCK_ENTROPY_MAX];
 };
