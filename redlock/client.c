@@ -753,6 +753,20 @@ enum redlock_status redlock_inspect(struct redlock_client *c, const char *resour
     return status;
 }
 
+enum redlock_status redlock_ask_node(struct redlock_client *c, struct redlock_question *question, unsigned k,
+                                     const struct redlock_name *arguments, unsigned count, void *buffer, size_t size)
+{
+    enum redlock_status status = catch_up(c);
+
+    if (status == REDLOCK_OK) status = redlock_ask(&c->engine, question, k, arguments, count, buffer, size, redlock_now_us());
+    if (status != REDLOCK_OK) return status;
+    status = without_entropy(step(c, 0));
+    while (status == REDLOCK_OK && redlock_question_status(question) == REDLOCK_PENDING)
+        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(turn(c, REDLOCK_NEVER, HEEDS_BELL));
+    redlock_forget_question(&c->engine, question);
+    return status == REDLOCK_OK ? redlock_question_status(question) : status;
+}
+
 uint32_t redlock_valid_ms(const struct redlock_lock *lock)
 {
     return (uint32_t)(redlock_valid_us(lock, redlock_now_us()) / 1000);

@@ -40,6 +40,7 @@ static void abandon(struct redlock *r, unsigned k)
         next = lock->links[k].next;
         lock_turn_away(r, k, lock);
     }
+    if (r->questions) r->questions->part->lose(r, k);
 }
 
 /* Is it the server that was last behind the node? */
@@ -308,6 +309,12 @@ unsigned redlock_sessions(const struct redlock *r)
     return r->session_count;
 }
 
+/* Is there something to be asked of the node? */
+static bool has_to_ask(const struct redlock *r, unsigned k)
+{
+    return r->nodes[k].queue.first || (r->questions && r->questions->part->waits(r->questions, k));
+}
+
 unsigned redlock_wants(const struct redlock *r, unsigned k)
 {
     const struct redlock_node *node = &r->nodes[k];
@@ -320,7 +327,7 @@ unsigned redlock_wants(const struct redlock *r, unsigned k)
     case NODE_GREETING:
         return REDLOCK_WANT_RECEIVE | (has_bytes || (can_ask && node->step != WIRE_READY) ? REDLOCK_WANT_SEND : 0u);
     case NODE_READY:
-        return REDLOCK_WANT_RECEIVE | (has_bytes || (can_ask && node->queue.first) ? REDLOCK_WANT_SEND : 0u);
+        return REDLOCK_WANT_RECEIVE | (has_bytes || (can_ask && has_to_ask(r, k)) ? REDLOCK_WANT_SEND : 0u);
     case NODE_WAITING:    break;
     }
     return 0;
@@ -355,6 +362,13 @@ static void move_to_front(uint8_t *buffer, uint32_t *start, uint32_t *end)
     *end = size;
 }
 
+/* What locks want to say comes before what belongs to none. */
+static void fill_send_buffer(struct redlock *r, unsigned k)
+{
+    stake_fill_send_buffer(r, k);
+    if (r->questions) r->questions->part->put(r, k);
+}
+
 const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
 {
     struct redlock_node *node = &r->nodes[k];
@@ -365,7 +379,7 @@ const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
     if (!node->apart) {
         move_to_front(node->send, &node->send_start, &node->send_end);
         if (node->state == NODE_GREETING) node_greet(node, &r->config, r->scripts, r->name, r->now_us);
-        else if (!is_ear(r, k))           stake_fill_send_buffer(r, k);
+        else if (!is_ear(r, k))           fill_send_buffer(r, k);
     }
     return node_output(node, size);
 }
@@ -393,10 +407,10 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
     REDLOCK_CHECK(size <= r->config.receive_size - node->receive_end);
     r->now_us = now_us;
     node->receive_end += (uint32_t)size;
-    while (node_next_reply(node, &r->config, now_us, &asked, &reply)) {
+    while (node_next_reply(node, &r->config, now_us, &r->questions, &asked, &reply)) {
         if (asked.command == WIRE_NONE)      r->waiting_part->hear(r, k - r->node_count, &reply);
         else if (asked.command < WIRE_READY) answer_greeting(r, k, (enum wire_command)asked.command, &reply);
-        else                            answer_command(r, k, &asked, &reply);
+        else if (asked.command != WIRE_QUESTION) answer_command(r, k, &asked, &reply);
     }
     if (node->state == NODE_CLOSING) abandon(r, k);
 }

@@ -48,10 +48,9 @@ static void inspect_answer(const struct answer *a)
 
 void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_sight *sights)
 {
-    static const struct redlock_inspecting part = { .judge = inspect_judge, .answer = inspect_answer };
+    static const struct redlock_inspecting part = { .judge = inspect_judge, .answer = inspect_answer, .getrange = wire_getrange };
 
     r->inspecting = &part;
-    r->getrange = wire_getrange();
     lock_set_phase(lock, PHASE_INSPECTING);
     lock_begin_round(r, lock, WIRE_GETRANGE, REDLOCK_NEVER);
     lock->sights = sights;

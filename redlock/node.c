@@ -342,10 +342,11 @@ static enum wire_command command_of(struct redlock_node *node, const struct redl
 }
 
 bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
-                     struct redlock_asked *asked, struct wire_reply *reply)
+                     struct redlock_question **questions, struct redlock_asked *asked, struct wire_reply *reply)
 {
     while (node->receive_start < node->receive_end && (node->state == NODE_GREETING || node->state == NODE_READY)) {
         struct resp_item item;
+        enum wire_command command;
         size_t consumed;
         /* The buffer is always called full, so that a string comes as soon as its bytes do, and none is too long. */
         enum resp_status status = resp_parse(parser_of(node), node->receive + node->receive_start,
@@ -360,10 +361,12 @@ bool node_next_reply(struct redlock_node *node, const struct redlock_config *con
             node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_NOT_ASKED);
             return false;
         }
-        keep_item(node, &item, command_of(node, config));
+        command = command_of(node, config);
+        if (command != WIRE_QUESTION) keep_item(node, &item, command);
+        else if (*questions)          (*questions)->part->read(questions, node_asked_at(node, config, 0)->round, &item);
         if (!item.ends_reply) continue;
         node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config) : node->alarm_at;
-        hand_out(node, reply);
+        if (command != WIRE_QUESTION) hand_out(node, reply);
         *asked = (struct redlock_asked){ .command = WIRE_NONE };
         node_take_asked(node, config, asked);
         return true;

@@ -31,6 +31,14 @@ enum node_reason {
     REASON_NOT_GREETED, REASON_NOT_ANSWERED, REASON_NOT_ASKED, REASON_WRONG_TYPE, REASON_WRONG_GREETING, REASON_NO_WAKE_UP
 };
 
+/* What questions of no lock add, once one has been asked: see ask.c. */
+struct redlock_asking {
+    bool (*waits)(struct redlock_question *questions, unsigned k);    /* Is there one to be sent to node k? */
+    void (*put)(struct redlock *r, unsigned k);
+    void (*read)(struct redlock_question **questions, uint32_t number, const struct resp_item *item);
+    void (*lose)(struct redlock *r, unsigned k);        /* Its session has ended. */
+};
+
 /* Everything but the memory and the login is reset. */
 REDLOCK_PRIVATE void node_init(struct redlock_node *node, bool is_ear);
 
@@ -89,10 +97,10 @@ REDLOCK_PRIVATE bool node_take_asked(struct redlock_node *node, const struct red
 REDLOCK_PRIVATE struct redlock_asked *node_asked_at(struct redlock_node *node, const struct redlock_config *config, unsigned i);
 
 /* Reads on in what was received. True: a reply is complete, in *reply (until the next call) and *asked; what an ear hears
- * without having asked has the command WIRE_NONE. False: more bytes are needed, or what came breaks rule S16 and the session
+ * without having asked has the command WIRE_NONE; that to a WIRE_QUESTION went to the question, and *reply is not set. False: more bytes are needed, or what came breaks rule S16 and the session
  * is lost. */
 REDLOCK_PRIVATE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
-                                     struct redlock_asked *asked, struct wire_reply *reply);
+                                     struct redlock_question **questions, struct redlock_asked *asked, struct wire_reply *reply);
 
 /* Reads an answer to a command of the handshake. False: the session is lost. */
 REDLOCK_PRIVATE bool node_read_greeting(struct redlock_node *node, const struct redlock_config *config,

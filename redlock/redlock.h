@@ -84,6 +84,7 @@ enum {
     REDLOCK_TTL_MS_MAX = 2147483647,    /* 24.8 days: a lock is not a lease for ever, and 32 bits hold it on every system. */
     REDLOCK_TOKEN_SIZE = 20,            /* Random bytes that sign one attempt (S6). */
     REDLOCK_TOKEN_TEXT = 40,            /* The same in hex digits, as nodes store it. */
+    REDLOCK_ARGUMENTS_MAX = 8,          /* Of a question to a node, the command's name included. */
     REDLOCK_LOGIN_MAX = 512,            /* Bytes of user and password together. */
     REDLOCK_ENTROPY_MAX = 4 * 20,       /* Random bytes kept: tokens of four attempts. */
     REDLOCK_NAME_SIZE = 8,              /* Random bytes that name an engine to the nodes. */
@@ -141,6 +142,8 @@ enum {
     X(25, NOT_OPEN, "the client is not open")                                                    \
     X(26, ALREADY_OPEN, "the client is open already")                                            \
     X(27, BAD_LOCK, "the lock is a copy, or another client's, or was not made ready")            \
+    X(28, NO_ANSWER, "the node gives no answer")                                                 \
+    X(29, BAD_QUESTION, "a question has 1 to 8 arguments that fit in the send buffer, and does not change the connection") \
     X(30, PENDING, "not decided yet")
 
 enum redlock_status {
@@ -203,13 +206,15 @@ enum redlock_trouble {
 /* ---- Structures: complete, so that the caller can place them; fields are private ---- */
 
 struct redlock_lock;
-struct redlock_scripts;     /* Private, as the other five are: what parts of the engine add. */
+struct redlock_scripts;     /* Private, as the other six are: what parts of the engine add. */
 struct redlock_added;
 struct redlock_ticketing;
 struct redlock_sets;
 struct redlock_waiting;
 struct redlock_keeping;
 struct redlock_inspecting;
+struct redlock_asking;
+struct redlock_question;
 
 /* The name of a resource: any bytes, the caller's. */
 struct redlock_name {
@@ -388,6 +393,18 @@ struct redlock_node {
     size_t parser[REDLOCK_PARSER_WORDS];        /* struct resp_parser */
 };
 
+/* A command to a node that belongs to no lock: see redlock_ask. */
+struct redlock_question {
+    struct redlock_question *next;
+    const struct redlock_asking *part;
+    const struct redlock_name *arguments;
+    uint8_t *buffer;
+    size_t size, read, written;                 /* Of the buffer. */
+    uint32_t number;                            /* Of those that are not answered, each has another. */
+    uint8_t argument_count, node, status;
+    bool is_sent, is_cut;
+};
+
 /* See redlock_config_init for the defaults. */
 struct redlock_config {
     uint32_t guard_ms;          /* S11: longer than the longest TTL that anybody uses on these nodes. 0: off, for servers
@@ -418,7 +435,7 @@ struct redlock {
     uint8_t entropy_size;
     struct redlock_node *nodes;         /* node_count of them, and behind them their ears, if any. */
     const struct redlock_scripts *scripts;              /* In the form that suits the parts in use, of which are there: */
-    const struct redlock_added *acquire, *wait, *getrange;      /* commands that they add, NULL: not; */
+    const struct redlock_added *acquire, *wait;     /* commands that they add, NULL: not; */
     const struct redlock_ticketing *ticketing;          /* and what they do. */
     const struct redlock_sets *sets;
     const struct redlock_waiting *waiting_part;
@@ -437,6 +454,7 @@ struct redlock {
     uint64_t now_us;                    /* Of the call under way, or the last one. */
     struct redlock_config config;
     uint8_t entropy[REDLOCK_ENTROPY_MAX];
+    struct redlock_question *questions; /* Of no lock, to any node, that are not answered; see redlock_ask. */
 };
 
 #define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 264u)
@@ -687,6 +705,58 @@ uint64_t redlock_ticket(const struct redlock_lock *lock);
 
 /* Writes the 40 hex digits of the token of the current or last attempt, and a NUL. */
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1]);
+
+/* ---- Questions to a node, which belong to no lock ---- */
+
+enum redlock_item_type {
+    REDLOCK_ITEM_SIMPLE,        /* +text */
+    REDLOCK_ITEM_ERROR,         /* -text */
+    REDLOCK_ITEM_INTEGER,
+    REDLOCK_ITEM_BULK,          /* A string of any bytes. */
+    REDLOCK_ITEM_NULL_BULK,     /* None. */
+    REDLOCK_ITEM_ARRAY,         /* Its elements follow as items of their own. */
+    REDLOCK_ITEM_NULL_ARRAY
+};
+
+/* One value of a reply, or a piece of one. */
+struct redlock_item {
+    enum redlock_item_type type;
+    uint8_t depth;              /* 0: the reply itself; 1: an element of it; 2: an element of such an element; ... */
+    bool first, last;           /* Which piece of a string this is. Both: the whole. Always both for what is no string. */
+    const uint8_t *bytes;       /* SIMPLE, ERROR, BULK: size bytes in the buffer of the question, without a NUL. */
+    size_t size;
+    int64_t integer;            /* INTEGER: it. ARRAY: its elements. BULK: the size of the whole string. Nulls: -1. */
+};
+
+/* Asks node k < N any command of count arguments (1..REDLOCK_ARGUMENTS_MAX), the command's name first, on the connection that
+ * locks use, behind their commands. It has no vote and no part in any lock; but a command that keeps the node busy keeps it from
+ * voting, and a node that does not answer within four node timeouts loses its connection, as with any command.
+ * The reply is parsed into buffer (size bytes; any alignment) as it comes: fetch it by redlock_next_item, all of it at the end, or
+ * in between to have long replies pass through a small buffer. Each item takes its own bytes and 24 at most. A node may send no
+ * more than it may in answer to a lock (S16): 64 KiB in a string, 64 elements in an array, arrays three deep; a longer reply ends the
+ * connection.
+ * question: memory that no other question uses. It, arguments, their bytes and the buffer belong to the engine until
+ * redlock_question_status is not PENDING, or redlock_forget_question.
+ * OK: it has been asked. BAD_QUESTION: no such node, too many or too large arguments, or one of SELECT, AUTH, HELLO, RESET, QUIT,
+ * MULTI, EXEC, DISCARD, MONITOR, SYNC, PSYNC, REPLCONF, CLIENT REPLY, SUBSCRIBE and its kind, which would change what locks say on
+ * this connection. NO_ANSWER: there is no connection to the node now (see redlock_node_trouble). After an error nothing has changed. */
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *question, unsigned k,
+                                const struct redlock_name *arguments, unsigned count, void *buffer, size_t size, uint64_t now_us);
+
+/* PENDING; OK: the reply is complete, though it may be an error; NO_ANSWER: the connection is gone, and the node may have executed
+ * the command; CANCELLED: forgotten. */
+enum redlock_status redlock_question_status(const struct redlock_question *question);
+
+/* The next item of the reply, as far as it has come. False: there is none now. *item is valid until the next call for this engine. */
+bool redlock_next_item(struct redlock_question *question, struct redlock_item *item);
+
+/* True: there was more of the reply than fitted in the buffer. The items before that are complete, those behind it are lost. */
+bool redlock_question_is_cut(const struct redlock_question *question);
+
+/* The answer is no longer waited for; when it comes it is dropped. The command may be executed. The memory is the caller's again.
+ * Does nothing when the question has ended. */
+void redlock_forget_question(struct redlock *r, struct redlock_question *question);
 
 /* ---- Questions about the nodes ---- */
 

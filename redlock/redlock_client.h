@@ -186,6 +186,13 @@ void redlock_interrupt(struct redlock_client *c);
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights);
 
+/* As redlock_ask, and waits until the question has ended: then nothing of it is the client's any more, and redlock_next_item gives
+ * the reply. Its status; NO_ANSWER as soon as it is known that none will come, after four node timeouts at the latest; CANCELLED
+ * (redlock_interrupt), FORKED, NOT_OPEN; BAD_QUESTION. */
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_ask_node(struct redlock_client *c, struct redlock_question *question, unsigned k,
+                                     const struct redlock_name *arguments, unsigned count, void *buffer, size_t size);
+
 /* Validity left now, in ms, rounded down. 0: not held, or for less than a millisecond. */
 uint32_t redlock_valid_ms(const struct redlock_lock *lock);
 

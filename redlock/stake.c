@@ -153,7 +153,7 @@ static const struct redlock_added *added_for(const struct redlock *r, enum wire_
     case WIRE_ACQUIRE:
     case WIRE_RESTORE:  return scripted ? r->acquire : NULL;
     case WIRE_WAIT:     return r->wait;
-    case WIRE_GETRANGE: return r->getrange;
+    case WIRE_GETRANGE: return r->inspecting->getrange();
     default:            return NULL;
     }
 }

@@ -20,6 +20,18 @@ struct answer {
     const struct wire_reply *reply;
 };
 
+/* What inspection adds. */
+struct redlock_inspecting {
+    /* Have all nodes answered that can? */
+    void (*judge)(struct redlock *r, struct redlock_lock *lock);
+
+    /* An answer to GETRANGE, and to PTTL, of a lock that is inspected, or was until it was cancelled. */
+    void (*answer)(const struct answer *a);
+
+    /* Its command. */
+    const struct redlock_added *(*getrange)(void);
+};
+
 /* The command goes out as soon as there is room for it on a connection; one that waited before is replaced. */
 REDLOCK_PRIVATE void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command);
 REDLOCK_PRIVATE void stake_want_nothing(struct redlock *r, struct redlock_lock *lock, unsigned k);

@@ -26,3 +26,4 @@
 #include "lock.c"
 #include "operations.c"
 #include "engine.c"
+#include "ask.c"

@@ -70,7 +70,8 @@ enum wire_command {
     WIRE_READY,             /* No command: the end of the handshake. */
     WIRE_ACQUIRE,
     WIRE_RESTORE,           /* The same, by the holder of the lock, where a node has lost it. */
-    WIRE_EXTEND, WIRE_RELEASE, WIRE_WAIT, WIRE_PTTL, WIRE_GETRANGE
+    WIRE_EXTEND, WIRE_RELEASE, WIRE_WAIT, WIRE_PTTL, WIRE_GETRANGE,
+    WIRE_QUESTION           /* Of no lock: whatever the caller asks. */
 };
 
 /* What stands behind a resource's name in the names of the keys beside it. No resource may end so (BAD_RESOURCE). */

@@ -1317,6 +1317,30 @@ TEST(answers_that_are_read_after_the_TTL_are_no_lock)
     CHECK_INT(process_wait(sleeper), REDLOCK_TOO_LATE);
 }
 
+/* --- Questions of no lock -------------------------------------------------------------------------------------- */
+
+TEST(a_node_is_asked_any_command_and_its_reply_comes_piece_by_piece)
+{
+    static uint8_t buffer[65536];
+    const struct redlock_name script = { "return {1,'two',{'three'},redis.error_reply('four')}", 52 };
+    const struct redlock_name eval[] = { { "EVAL", 4 }, script, { "0", 1 } }, list[] = { { "COMMAND", 7 } };
+    struct redlock_question question;
+    struct redlock_item item;
+    CHECK(join(&alice, node_list));
+    CHECK_STATUS(redlock_ask_node(&alice, &question, 1, eval, 3, buffer, sizeof buffer), REDLOCK_OK);
+    CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_ARRAY && item.integer == 4);
+    CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_INTEGER && item.integer == 1 && item.depth == 1);
+    CHECK(redlock_next_item(&question, &item) && item.size == 3 && memcmp(item.bytes, "two", 3) == 0);
+    CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_ARRAY && item.integer == 1);
+    CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_BULK && item.depth == 2);
+    CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_ERROR);
+    CHECK(!redlock_next_item(&question, &item));
+    CHECK_STATUS(redlock_ask_node(&alice, &question, 1, list, 1, buffer, sizeof buffer), REDLOCK_NO_ANSWER);   /* S16: too many elements. */
+    CHECK_STATUS(redlock_ask_node(&alice, &question, NODES, eval, 3, buffer, sizeof buffer), REDLOCK_BAD_QUESTION);
+    redlock_close(&alice, CLOSE_MS);
+    CHECK_STATUS(redlock_ask_node(&alice, &question, 1, eval, 3, buffer, sizeof buffer), REDLOCK_NOT_OPEN);
+}
+
 int main(int argc, char **argv)
 {
     servers_start(nodes, NODES, "");
