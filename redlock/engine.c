@@ -456,7 +456,7 @@ void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us,
 
 /* One object, not literals: those that a switch returns lie, with gcc, where --gc-sections cannot tell who uses them. */
 static const struct {
-#define REDLOCK_STATUS_FIELD(number, name, text) char name[sizeof text];
+#define REDLOCK_STATUS_FIELD(number, name, text) char name[sizeof(text)];
     REDLOCK_STATUSES(REDLOCK_STATUS_FIELD)
 #undef REDLOCK_STATUS_FIELD
 } status_texts = {

@@ -460,7 +460,7 @@ struct redlock {
 #define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 264u)
 
 /* Sessions of an engine, and struct redlock_node that it needs: with wake-ups two for each node. */
-#define REDLOCK_SESSIONS(node_count, wake_ups) ((node_count) * ((wake_ups) ? 2u : 1u))
+#define REDLOCK_SESSIONS(node_count, wake_ups) ((node_count) + ((wake_ups) ? (node_count) : 0u))
 
 /* Bytes of memory that redlock_init needs for so many sessions, as a constant expression. */
 #define REDLOCK_MEMORY(node_count, pipeline, send_size, receive_size)                          \

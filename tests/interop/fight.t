@@ -10,7 +10,7 @@ need_packages
 python=$(tools/need --print python3-redis) || exit 1
 
 times=12        # That each has held it before the fight is over,
-patience=90     # which must be within so many seconds.
+limit_s=90     # which must be within so many seconds.
 resource=mutex:prize
 
 # ---- The checker ----
@@ -72,7 +72,7 @@ run_once() {
     is 0 run --guard 0 -n "$list" --wait 30s --retry 5ms $resource -- "$build/interop_ours" inside run "$arena"
 }
 run_on() {
-    until=$(($(date +%s) + patience))
+    until=$(($(date +%s) + limit_s))
     until all_had_enough; do
         [ "$(date +%s)" -lt $until ] || { echo "not all have had enough:"; shares; return 1; }
         run_once || return 1

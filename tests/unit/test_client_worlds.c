@@ -307,8 +307,8 @@ static void fault(void)
     case 5:  restart(k); break;
     case 6:  host->welcome = (enum net_welcome)net_below(5); break;
     case 7:  host->delay_us = delays[net_below(5)]; break;
-    case 8:  host->sever_to_node = net_below(2) == 0 ? SIZE_MAX : 1 + net_below(3000); break;
-    case 9:  host->sever_to_client = net_below(2) == 0 ? SIZE_MAX : 1 + net_below(6000); break;
+    case 8:  host->sever_to_node = net_below(2) == 0 ? SIZE_MAX : (size_t)(1 + net_below(3000)); break;
+    case 9:  host->sever_to_client = net_below(2) == 0 ? SIZE_MAX : (size_t)(1 + net_below(6000)); break;
     default: rival(k); break;
     }
 }
@@ -316,9 +316,9 @@ static void fault(void)
 /* Faults of our own machine. Most worlds have few of them. */
 static void own_faults(void)
 {
-    if (net_below(3) == 0) net.send_max = 1 + net_below(60);
-    if (net_below(3) == 0) net.receive_max = 1 + net_below(60);
-    if (net_below(4) == 0) net.window = 100 + net_below(2000);
+    if (net_below(3) == 0) net.send_max = (size_t)(1 + net_below(60));
+    if (net_below(3) == 0) net.receive_max = (size_t)(1 + net_below(60));
+    if (net_below(4) == 0) net.window = (size_t)(100 + net_below(2000));
     if (net_below(3) == 0) net.again = (unsigned)net_below(300);
     if (net_below(4) == 0) net.breaks = (unsigned)net_below(20);
     if (net_below(4) == 0) net.signals = (unsigned)net_below(300);
