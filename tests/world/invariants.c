@@ -186,11 +186,19 @@ static bool who_waits_stands_in_line(const struct books *books)
     return !(waits || books->lock->phase == PHASE_HUNGRY) || has(books->lock->queued, SLOT_DONE);
 }
 
+/* The way down that the bits of its number say, see redlock/queue.c. */
+static bool is_found(const struct redlock_lock *at, const struct redlock_lock *lock)
+{
+    for (uint32_t bits = lock->wait_number; at && at != lock; bits >>= 1)
+        at = at->use.below[bits & 1];
+    return at == lock;
+}
+
 static bool it_is_found_by_its_number_while_it_waits(const struct books *books)
 {
     const struct redlock_lock *lock = books->lock;
     const bool waits = lock->phase == PHASE_WAITING && !lock->is_corrected && lock->wait_number != 0;
-    return waits == (number_find(books->engine->listening, lock->wait_number) == lock);
+    return waits == is_found(books->engine->listening, lock);
 }
 
 /* ---- All of them ---- */
