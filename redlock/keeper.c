@@ -17,7 +17,8 @@ static void end_keeping(struct redlock *r, struct redlock_lock *lock, enum redlo
 
 static void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
 {
-    uint32_t interval_ms = (uint32_t)((uint64_t)lock->ttl_ms * r->config.keep_percent / 100);
+    uint32_t percent = r->config.keep_percent, ttl_ms = lock->ttl_ms;
+    uint32_t interval_ms = ttl_ms / 100 * percent + ttl_ms % 100 * percent / 100;   /* In 32 bits. */
     uint32_t early_ms = throw_dice(r, interval_ms / SPREAD + 1);
 
     lock->use.keep.at = lock->valid_from + (uint64_t)(interval_ms - early_ms) * 1000;
@@ -34,14 +35,22 @@ void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms
 }
 #endif
 
+/* Whole milliseconds of less than 2^32 of them, in two steps: a division of 64 bits would be 700 bytes of code on a small processor. */
+static uint32_t whole_ms(uint64_t us)
+{
+    uint32_t high = (uint32_t)(us >> 16), low = (uint32_t)us & 0xffff;
+
+    return (high / 1000 << 16) + (high % 1000 << 16 | low) / 1000;
+}
+
 /* S13: it is not extended beyond the time that it may be kept for. 0: what is left is as long as it may be. */
 static uint32_t next_ttl_ms(const struct redlock_lock *lock, uint64_t now_us)
 {
     uint64_t may_us = lock->use.keep.until > now_us ? lock->use.keep.until - now_us : 0;
 
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return 0;
-    if (may_us / 1000 >= lock->ttl_ms)      return lock->ttl_ms;
-    return may_us > lock->valid_until - now_us ? (uint32_t)(may_us / 1000) : 0;
+    if (may_us >= (uint64_t)lock->ttl_ms * 1000) return lock->ttl_ms;
+    return may_us > lock->valid_until - now_us ? whole_ms(may_us) : 0;
 }
 
 static void keeper_tick(struct redlock *r, struct redlock_lock *lock)

@@ -241,12 +241,14 @@ const struct redlock_added *wire_getrange(void)
 
 /* ---- The handshake ---- */
 
-static void put_words(struct resp_writer *w, const char *first, const char *second, const char *third)
+/* A command of words without blanks. */
+static void put_words(struct resp_writer *w, unsigned count, const char *words)
 {
-    resp_command(w, third ? 3 : second ? 2 : 1);
-    resp_text(w, first);
-    if (second) resp_text(w, second);
-    if (third)  resp_text(w, third);
+    resp_command(w, count);
+    for (size_t size; count > 0; count--, words += size + 1) {
+        for (size = 0; words[size] > ' ';) size++;
+        resp_bytes(w, words, size);
+    }
 }
 
 static void put_select(struct resp_writer *w, uint32_t database)
@@ -258,8 +260,10 @@ static void put_select(struct resp_writer *w, uint32_t database)
 
 static void put_auth(struct resp_writer *w, const struct redlock_login *login)
 {
-    if (login->user) put_words(w, "AUTH", login->user, login->password);
-    else             put_words(w, "AUTH", login->password, NULL);
+    resp_command(w, login->user ? 3 : 2);
+    resp_text(w, "AUTH");
+    if (login->user) resp_text(w, login->user);
+    resp_text(w, login->password);
 }
 
 static void put_load(struct resp_writer *w, const char *script)
@@ -276,9 +280,9 @@ bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const s
     switch (command) {
     case WIRE_AUTH:         put_auth(w, login); break;
     case WIRE_SELECT:       put_select(w, login->database); break;
-    case WIRE_SETNAME:      put_words(w, "CLIENT", "SETNAME", "redlock"); break;
-    case WIRE_INFO:         put_words(w, "INFO", "server", NULL); break;
-    case WIRE_ROLE:         put_words(w, "ROLE", NULL, NULL); break;
+    case WIRE_SETNAME:      put_words(w, 3, "CLIENT SETNAME redlock"); break;
+    case WIRE_INFO:         put_words(w, 2, "INFO server"); break;
+    case WIRE_ROLE:         put_words(w, 1, "ROLE"); break;
     case WIRE_LOAD_RELEASE: put_load(w, form->release.text); break;
     case WIRE_LOAD_EXTEND:  put_load(w, form->extend.text); break;
     case WIRE_SUBSCRIBE:    form->put_subscribe(w, engine); break;
