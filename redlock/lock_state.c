@@ -38,7 +38,7 @@ bool lock_is_overdue(const struct redlock *r, const struct redlock_lock *lock)
 }
 
 /* S10: by the clock, at every question. */
-bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us)
+REDLOCK_OUTLINE bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us)
 {
     return now_us >= lock->valid_from && now_us < lock->valid_until;
 }

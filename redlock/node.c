@@ -165,7 +165,7 @@ uint64_t node_delay_us(const struct redlock_node *node, uint32_t dice)
 
 /* How long after its start a server gets no vote. For tickets so much longer that every honest wall clock has by then passed
  * every ticket of before the start (see wire.h). */
-static uint64_t guard_us(const struct redlock_config *config, bool for_ticket)
+REDLOCK_OUTLINE static uint64_t guard_us(const struct redlock_config *config, bool for_ticket)
 {
     uint64_t guard_ms = config->guard_ms;
 
@@ -305,7 +305,7 @@ static void append(struct redlock_reply *reply, const uint8_t *data, size_t size
     if (kept < size) reply->text_cut = true;
 }
 
-static void keep_item(struct redlock_node *node, const struct resp_item *item, enum wire_command command)
+REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct resp_item *item, enum wire_command command)
 {
     struct redlock_reply *reply = &node->reply;
 
@@ -341,8 +341,8 @@ static enum wire_command command_of(struct redlock_node *node, const struct redl
     return node->asked_count > 0 ? (enum wire_command)node_asked_at(node, config, 0)->command : WIRE_NONE;
 }
 
-bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
-                     struct redlock_question **questions, struct redlock_asked *asked, struct wire_reply *reply)
+REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
+                                     struct redlock_question **questions, struct redlock_asked *asked, struct wire_reply *reply)
 {
     while (node->receive_start < node->receive_end && (node->state == NODE_GREETING || node->state == NODE_READY)) {
         struct resp_item item;

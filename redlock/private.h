@@ -36,8 +36,16 @@
 #define REDLOCK_WRAPS
 #endif
 
-/* As memcpy and memcmp() == 0. Loops, which compilers make calls of where they optimize for speed: for firmware that has no other use
- * for these functions they would be 400 bytes, and what is copied and compared is short. */
+/* A function that stays one although it is short, or called from one place: where it is merged with its caller the whole is larger.
+ * Measured one by one with tools/size. */
+#if defined(__GNUC__)
+#define REDLOCK_OUTLINE __attribute__((noinline))
+#else
+#define REDLOCK_OUTLINE
+#endif
+
+/* As memcpy and memcmp() == 0. Loops, which compilers make calls of where they optimize for speed: for firmware that does not use
+ * these functions otherwise they would be 400 bytes, and what is copied and compared is short. */
 static inline void copy_bytes(void *restrict to, const void *restrict from, size_t size)
 {
     uint8_t *restrict bytes = (uint8_t *)to;

@@ -10,7 +10,7 @@ enum {
     LATER_MS = 2            /* A quorum is free first, and all nodes so much later: they were set within one round. */
 };
 
-uint32_t retry_ms_of(int64_t pttl)
+REDLOCK_OUTLINE uint32_t retry_ms_of(int64_t pttl)
 {
     if (pttl == -1) return REDLOCK_FOREVER;     /* No TTL. */
     if (pttl < 0)   return 0;                   /* No key any more. */

@@ -165,7 +165,7 @@ static void put_pttl(struct resp_writer *w, const struct wire_subject *s)
     put_resource(w, s);
 }
 
-bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject)
+REDLOCK_OUTLINE bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject)
 {
     if (subject->added) {
         subject->added->put(w, subject);
