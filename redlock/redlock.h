@@ -443,6 +443,7 @@ struct redlock {
     const struct redlock_inspecting *inspecting;
     void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* What ends the last use of a lock that was adopted. */
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
+    struct redlock_question *questions; /* Of no lock, to any node, that are not answered; see redlock_ask. */
     struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
     struct redlock_queue hungry;        /* Locks whose attempt cannot begin without random bytes. */
     struct redlock_queue waiting;       /* Locks between two attempts. */
@@ -454,7 +455,6 @@ struct redlock {
     uint64_t now_us;                    /* Of the call under way, or the last one. */
     struct redlock_config config;
     uint8_t entropy[REDLOCK_ENTROPY_MAX];
-    struct redlock_question *questions; /* Of no lock, to any node, that are not answered; see redlock_ask. */
 };
 
 #define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 264u)
