@@ -112,9 +112,11 @@ static void finish_connecting(struct redlock_client *c, unsigned k)
     }
 }
 
-static void receive(struct redlock_client *c, unsigned k)
+/* True: the engine has read what came, so it knows what time it is. */
+static bool receive(struct redlock_client *c, unsigned k)
 {
     struct redlock_socket *socket = &c->sockets[k];
+    bool came = false;
 
     for (unsigned i = 0; i < RECEIVES_MAX && (redlock_wants(&c->engine, k) & REDLOCK_WANT_RECEIVE); i++) {
         size_t room;
@@ -122,11 +124,13 @@ static void receive(struct redlock_client *c, unsigned k)
         ptrdiff_t size = net_receive(socket->fd, data, room);
 
         if (size < 0) lose(c, k, words_for(size));
-        if (size <= 0) return;
+        if (size <= 0) break;
         redlock_received(&c->engine, k, (size_t)size, redlock_now_us());    /* S2: read after the bytes. */
+        came = true;
         trace(c, k, REDLOCK_RECEIVED, data, (size_t)size);
-        if ((size_t)size < room) return;    /* There is no more, or poll() will tell. */
+        if ((size_t)size < room) break;     /* There is no more, or poll() will tell. */
     }
+    return came;
 }
 
 /* A server that turns us away says why and closes, so that what we send fails: its words count, if there are any. */
@@ -139,7 +143,7 @@ static void transmit(struct redlock_client *c, unsigned k)
         const uint8_t *data = redlock_output(&c->engine, k, &size);
         ptrdiff_t taken = size > 0 ? net_send(socket->fd, data, size) : 0;
 
-        if (taken < 0) receive(c, k);
+        if (taken < 0) (void)receive(c, k);
         if (taken < 0 && socket->fd >= 0) lose(c, k, words_for(taken));
         if (taken <= 0) return;
         trace(c, k, REDLOCK_SENT, data, (size_t)taken);
@@ -189,13 +193,13 @@ static enum redlock_status feed(struct redlock_client *c)
 }
 
 /* Does what is due, until no attempt waits for random bytes. */
-static enum redlock_status tick(struct redlock_client *c)
+static enum redlock_status tick(struct redlock_client *c, uint64_t now_us)
 {
     enum redlock_status status;
 
     do {
         status = feed(c);
-        redlock_tick(&c->engine, redlock_now_us());
+        redlock_tick(&c->engine, now_us);
     } while (status == REDLOCK_OK && redlock_entropy_wanted(&c->engine) > 0);
     return status;
 }
@@ -203,14 +207,15 @@ static enum redlock_status tick(struct redlock_client *c)
 static enum redlock_status step(struct redlock_client *c, unsigned ready)
 {
     enum redlock_status status;
+    bool came = false;
 
     /* First what has come, then what time demands: a client that slept finds the answers before the deadlines. */
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         if (c->sockets[k].fd < 0 || !(ready >> k & 1)) continue;
         if (c->sockets[k].connecting) finish_connecting(c, k);
-        else                          receive(c, k);
+        else                          came |= receive(c, k);
     }
-    status = tick(c);
+    status = tick(c, came ? c->engine.now_us : redlock_now_us());
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve(c, k);
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         net_close(c->sockets[k].dropped);

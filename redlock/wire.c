@@ -67,12 +67,24 @@ static void put_place(struct resp_writer *w, const struct wire_subject *s)
     resp_bytes(w, text + at, sizeof text - at);
 }
 
+/* A script goes out in one write with what is around it where the buffer has room for it and for the rest of any command; else it
+ * is sent from where it lies. */
+static void put_script_text(struct resp_writer *w, const char *text)
+{
+    size_t room = w->size - w->used;
+
+    if (room > REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX) && length_of(text, room) <= room - REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX))
+        resp_text(w, text);
+    else
+        resp_apart(w, text);
+}
+
 /* EVALSHA, or EVAL, of a script with the resources as its keys and so many arguments. */
 static void put_script(struct resp_writer *w, const struct wire_subject *s, const struct wire_script *script, unsigned arguments)
 {
     resp_command(w, 3 + s->name_count + arguments);
     resp_text(w, s->eval ? "EVAL" : "EVALSHA");
-    if (s->eval) resp_apart(w, script->text);
+    if (s->eval) put_script_text(w, script->text);
     else         resp_text(w, script->sha1);
     resp_size(w, s->name_count);
     for (unsigned i = 0; i < s->name_count; i++) resp_bytes(w, s->names[i].bytes, s->names[i].size);
@@ -271,7 +283,7 @@ static void put_load(struct resp_writer *w, const char *script)
     resp_command(w, 3);
     resp_text(w, "SCRIPT");
     resp_text(w, "LOAD");
-    resp_apart(w, script);
+    put_script_text(w, script);
 }
 
 bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,

@@ -218,8 +218,8 @@ REDLOCK_PRIVATE const struct redlock_added *wire_scripted_acquire(void);
 REDLOCK_PRIVATE const struct redlock_added *wire_wait(void);
 REDLOCK_PRIVATE const struct redlock_added *wire_getrange(void);
 
-/* Appends a command of a lock, or of the handshake, whole or not at all: then false. A script stays where it lies, see
- * resp_apart. */
+/* Appends a command of a lock, or of the handshake, whole or not at all: then false. A script for which there
+ * is little room stays where it lies, see resp_apart. */
 REDLOCK_PRIVATE bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject);
 REDLOCK_PRIVATE bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
                                        const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE]);

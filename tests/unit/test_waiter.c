@@ -171,6 +171,21 @@ TEST(a_place_is_given_back_although_the_connection_was_lost_behind_the_release)
     EXPECT_SAID(NODE, ":1\r\n");
 }
 
+TEST(the_handshake_leaves_in_one_piece_where_the_buffer_has_room)
+{
+    TALK((void)0);
+    size_t size;
+
+    redlock_disconnected(&talk->engine, NODE, "reset", talk->now_us);
+    redlock_tick(&talk->engine, talk->now_us);
+    redlock_connected(&talk->engine, NODE, talk->now_us);
+    (void)redlock_output(&talk->engine, NODE, &size);
+    redlock_sent(&talk->engine, NODE, size);
+    CHECK_INT(redlock_wants(&talk->engine, NODE), REDLOCK_WANT_RECEIVE);
+    answer(talk, NODE, greeting);
+    CHECK(redlock_node_votes(&talk->engine, NODE, talk->now_us));
+}
+
 /* The ear has to be open when the turn comes, however rarely the waiter looks by himself. */
 TEST(an_ear_stays_open_for_as_long_as_somebody_waits)
 {

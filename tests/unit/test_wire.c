@@ -103,6 +103,20 @@ TEST(the_handshake_is_written_as_documented)
     check_greeting(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n");
 }
 
+TEST(a_script_goes_with_what_is_around_it_where_there_is_room)
+{
+    char buffer[2048];
+    struct redlock_login none = { 0 };
+    struct resp_writer w;
+
+    resp_write_begin(&w, buffer, sizeof buffer, 0);
+    for (enum wire_command command = WIRE_SETNAME; command <= WIRE_LOAD_EXTEND; command++) {
+        if (wire_is_left_out(command, &none, false)) continue;
+        CHECK(wire_put_greeting(&w, command, &none, wire_scripts_for_all(), engine_name));
+        CHECK(!w.apart);
+    }
+}
+
 TEST(a_script_is_sent_from_where_it_lies)
 {
     char buffer[100];
