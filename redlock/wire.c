@@ -73,11 +73,11 @@ static void put_script_text(struct resp_writer *w, const char *text)
 {
     size_t room = w->size - w->used;
 
-    if (room > REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX) && length_of(text, room) <= room - REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX))
-        resp_text(w, text);
-    else
-        resp_apart(w, text);
+    if (length_of(text, room) + REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX) <= room) resp_text(w, text);
+    else                                                                       resp_apart(w, text);
 }
+
+enum { SHA1_TEXT = 40 };    /* Hex digits. */
 
 /* EVALSHA, or EVAL, of a script with the resources as its keys and so many arguments. */
 static void put_script(struct resp_writer *w, const struct wire_subject *s, const struct wire_script *script, unsigned arguments)
@@ -85,7 +85,7 @@ static void put_script(struct resp_writer *w, const struct wire_subject *s, cons
     resp_command(w, 3 + s->name_count + arguments);
     resp_text(w, s->eval ? "EVAL" : "EVALSHA");
     if (s->eval) put_script_text(w, script->text);
-    else         resp_text(w, script->sha1);
+    else         resp_bytes(w, script->sha1, SHA1_TEXT);
     resp_size(w, s->name_count);
     for (unsigned i = 0; i < s->name_count; i++) resp_bytes(w, s->names[i].bytes, s->names[i].size);
 }

@@ -43,14 +43,15 @@ static size_t decimal_of_size(char text[RESP_DIGITS_MAX], size_t number)
     return begin;
 }
 
-/* "*2\r\n", "$4\r\n" */
+/* "*2\r\n", "$4\r\n": put in one piece, since a command has one for each argument. */
 static void writer_put_head(struct resp_writer *w, char type, size_t number)
 {
-    char digits[RESP_DIGITS_MAX];
-    const size_t begin = decimal_of_size(digits, number);
-    writer_put(w, &type, 1);
-    writer_put(w, digits + begin, RESP_DIGITS_MAX - begin);
-    writer_put(w, "\r\n", 2);
+    char head[1 + RESP_DIGITS_MAX + 2];
+    const size_t begin = decimal_of_size(head + 1, number); /* One before the digits. */
+    head[begin] = type;
+    head[RESP_DIGITS_MAX + 1] = '\r';
+    head[RESP_DIGITS_MAX + 2] = '\n';
+    writer_put(w, head + begin, sizeof head - begin);
 }
 
 RESP_API void resp_write_begin(struct resp_writer *w, void *data, size_t size, size_t used)
