@@ -1,5 +1,6 @@
 #include "acquire.h"
 
+#include "events.h"
 #include "outcome.h"
 #include "queue.h"
 #include "quorum.h"
@@ -24,7 +25,7 @@ void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
 static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
 {
     lock_leave_queue(r, lock);
-    lock_set_phase(lock, PHASE_HUNGRY);
+    lock_set_phase(r, lock, PHASE_HUNGRY);
     lock->retry_at = timeout_at(r);
     queue_add(&r->hungry, lock, SLOT_DONE);
 }
@@ -56,7 +57,7 @@ void acquire_begin(struct redlock *r, struct redlock_lock *lock)
         return;
     }
     lock_leave_queue(r, lock);
-    lock_set_phase(lock, PHASE_ACQUIRING);
+    lock_set_phase(r, lock, PHASE_ACQUIRING);
     lock->wakes = false;
     lock->is_yielding = false;
     lock->yields_to = 0;
@@ -90,6 +91,7 @@ static void win_attempt(struct redlock *r, struct redlock_lock *lock)
     /* A client woken this way keeps its long poll interval; otherwise every waiter would poll several times before its turn. */
     if (!lock_is_woken(r, lock)) lock->refusals = 0;
     lock->attempt_status = REDLOCK_OK;
+    event_note(r, lock, REDLOCK_EVENT_VERDICT, REDLOCK_OK);
     outcome_set(r, lock, PHASE_HELD, REDLOCK_OK);
 }
 
@@ -103,14 +105,15 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
     lock->round.decided_at = r->now_us;
     lock->attempt_status =
         (uint8_t)outcome_of_loss(&lock->round, round_validity_us(&lock->round, r->now_us) < min_validity_us(lock));
+    event_note(r, lock, REDLOCK_EVENT_VERDICT, lock->attempt_status);
     stake_let_go_everywhere(r, lock);
     if (has_ticket(lock) && r->ticketing->is_behind(r, lock)) {
         lock->is_corrected = true;
-        lock_set_phase(lock, PHASE_WAITING);
+        lock_set_phase(r, lock, PHASE_WAITING);
         lock->retry_at = r->now_us;
     } else {
         lock->is_corrected = false;
-        if (!retry_begin(r, lock)) lock_set_phase(lock, PHASE_SETTLING);
+        if (!retry_begin(r, lock)) lock_set_phase(r, lock, PHASE_SETTLING);
     }
 }
 

@@ -1,5 +1,6 @@
 /* The calls of redlock.h that are about nodes and time. They hand answers to the locks that asked, tell them of connections that
  * are lost, and wake them when their time has come. No I/O, no clock, no dice: all of that comes in by arguments. */
+#include "events.h"
 #include "lock.h"
 #include "names.h"
 #include "queue.h"
@@ -35,7 +36,11 @@ static void abandon(struct redlock *r, unsigned k)
     struct redlock_asked asked;
     struct redlock_lock *lock, *next;
 
-    while (node_take_asked(&r->nodes[k], &r->config, &asked)) lock_never_answered(r, k, &asked);
+    event_note(r, NULL, REDLOCK_EVENT_DISCONNECTED, k);
+    while (node_take_asked(&r->nodes[k], &r->config, &asked)) {
+        if (r->events) r->events->part->heard(r, k, &asked, NULL);
+        lock_never_answered(r, k, &asked);
+    }
     for (lock = r->nodes[k].queue.first; lock; lock = next) {
         next = lock->links[k].next;
         lock_turn_away(r, k, lock);
@@ -94,6 +99,7 @@ static void settle(struct redlock *r, unsigned k)
     moved = has_moved(r, k);
     node_settle(&r->nodes[k], &r->config, r->now_us);
     if (r->nodes[k].state != NODE_READY) return;
+    event_note(r, NULL, REDLOCK_EVENT_READY, k);
     if (is_ear(r, k)) {
         r->waiting_part->ear_opens(r, k - r->node_count);
         return;
@@ -240,7 +246,6 @@ void redlock_use_sets(struct redlock *r)
 void redlock_use_wake_ups(struct redlock *r)
 {
     r->waiting_part = waiter_part();
-    r->wait = wire_wait();
     r->scripts = wire_scripts_for_all();
 }
 
@@ -337,6 +342,7 @@ void redlock_connected(struct redlock *r, unsigned k, uint64_t now_us)
 {
     r->now_us = now_us;
     node_connected(&r->nodes[k], &r->config, now_us);
+    event_note(r, NULL, REDLOCK_EVENT_CONNECTED, k);
 }
 
 void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64_t now_us)
@@ -372,6 +378,7 @@ static void fill_send_buffer(struct redlock *r, unsigned k)
 const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
 {
     struct redlock_node *node = &r->nodes[k];
+    unsigned before = node->asked_count;
     bool is_open = node->state == NODE_GREETING || node->state == NODE_READY;
 
     *size = 0;
@@ -381,6 +388,7 @@ const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
         if (node->state == NODE_GREETING) node_greet(node, &r->config, r->scripts, r->name, r->now_us);
         else if (!is_ear(r, k))           fill_send_buffer(r, k);
     }
+    if (r->events) r->events->part->sent(r, k, before);
     return node_output(node, size);
 }
 
@@ -408,6 +416,7 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
     r->now_us = now_us;
     node->receive_end += (uint32_t)size;
     while (node_next_reply(node, &r->config, now_us, &r->questions, &asked, &reply)) {
+        if (r->events) r->events->part->heard(r, k, &asked, &reply);
         if (asked.command == WIRE_NONE)      r->waiting_part->hear(r, k - r->node_count, &reply);
         else if (asked.command < WIRE_READY) answer_greeting(r, k, (enum wire_command)asked.command, &reply);
         else if (asked.command != WIRE_QUESTION) answer_command(r, k, &asked, &reply);

@@ -6,7 +6,7 @@
 void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
 {
     REDLOCK_CHECK(lock_is_held(lock, r->now_us));
-    if (lock->phase != PHASE_EXTENDING) lock_set_phase(lock, PHASE_EXTENDING);
+    if (lock->phase != PHASE_EXTENDING) lock_set_phase(r, lock, PHASE_EXTENDING);
     lock_begin_round(r, lock, WIRE_EXTEND, lock->valid_until);
     round_set_ttl(&lock->round, ttl_ms, drift_us(ttl_ms, r->config.drift_ppm));
     for (unsigned k = 0; k < r->node_count; k++) {

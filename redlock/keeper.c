@@ -87,7 +87,7 @@ static void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum r
     REDLOCK_CHECK(is_quiet(lock) && status != REDLOCK_PENDING);
     lock->is_quiet = false;
     lock->round.decided_at = r->now_us;
-    lock_set_phase(lock, PHASE_HELD);
+    lock_set_phase(r, lock, PHASE_HELD);
     if (status == REDLOCK_LOST) {
         end_keeping(r, lock, REDLOCK_LOST);
         return;

@@ -1,6 +1,7 @@
 #include "lock.h"
 
 #include "acquire.h"
+#include "events.h"
 #include "extend.h"
 #include "inspect.h"
 #include "keeper.h"
@@ -21,6 +22,7 @@ static void judge_extending(struct redlock *r, struct redlock_lock *lock)
     enum redlock_status status = extend_judge(r, lock);
 
     if (status == REDLOCK_PENDING) return;
+    event_note(r, lock, REDLOCK_EVENT_VERDICT, status);
     if (is_quiet(lock)) {
         r->keeping->extended(r, lock, status);
         return;
@@ -52,6 +54,7 @@ static void stake_was_cleared(struct redlock *r, struct redlock_lock *lock, unsi
 {
     enum phase phase = (enum phase)lock->phase;
 
+    event_note(r, lock, REDLOCK_EVENT_CLEARED, k);
     if (has_place(lock, k) && (phase == PHASE_IDLE || phase == PHASE_RELEASING)) stake_owe(r, lock, k);
     if (phase == PHASE_EXTENDING || phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     if (phase == PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING) acquire_ask(r, lock, k);

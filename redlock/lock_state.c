@@ -1,9 +1,14 @@
 #include "lock_state.h"
 
+#include "events.h"
 #include "queue.h"
 #include "quorum.h"
 
-void lock_set_phase(struct redlock_lock *lock, enum phase phase)
+REDLOCK_STATIC_ASSERT((int)REDLOCK_PHASE_IDLE == (int)PHASE_IDLE && (int)REDLOCK_PHASE_STARVED == (int)PHASE_HUNGRY &&
+                      (int)REDLOCK_PHASE_ENDING == (int)PHASE_SETTLING && (int)REDLOCK_PHASE_HELD == (int)PHASE_HELD &&
+                      (int)REDLOCK_PHASE_INSPECTING == (int)PHASE_INSPECTING, "an event's phase is that of a lock");
+
+void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase phase)
 {
     static const uint16_t may_follow[] = {   /* Of each phase: the set of those that may come next. */
         [PHASE_IDLE] = 1 << PHASE_WAITING | 1 << PHASE_HUNGRY | 1 << PHASE_ACQUIRING | 1 << PHASE_HELD | 1 << PHASE_INSPECTING,
@@ -19,6 +24,7 @@ void lock_set_phase(struct redlock_lock *lock, enum phase phase)
 
     REDLOCK_CHECK(may_follow[lock->phase] >> phase & 1);
     lock->phase = (uint8_t)phase;
+    event_note(r, lock, REDLOCK_EVENT_PHASE, phase);
     if (phase != PHASE_HELD && phase != PHASE_EXTENDING) lock->is_kept = lock->is_quiet = false;
 }
 
@@ -97,4 +103,5 @@ void lock_tell(struct redlock *r, struct redlock_lock *lock, enum redlock_status
     REDLOCK_CHECK(status != REDLOCK_PENDING);
     lock->status = (uint8_t)status;
     queue_add(&r->done, lock, SLOT_DONE);
+    event_note(r, lock, REDLOCK_EVENT_ENDED, status);
 }

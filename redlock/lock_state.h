@@ -81,7 +81,7 @@ static inline bool is_quiet(const struct redlock_lock *lock)
 }
 
 /* The only one that changes the phase. */
-REDLOCK_PRIVATE void lock_set_phase(struct redlock_lock *lock, enum phase phase);
+REDLOCK_PRIVATE void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase phase);
 REDLOCK_PRIVATE bool lock_is_in_round(const struct redlock_lock *lock);
 /* To be acquired: it has lost no more than single attempts. */
 REDLOCK_PRIVATE bool lock_is_trying(const struct redlock_lock *lock);

@@ -218,7 +218,7 @@ static enum redlock_status adopt(struct redlock *r, struct redlock_lock *lock, c
     if (status != REDLOCK_OK) return status;
     r->leave_adopted = forget_lock;
     copy_bytes(lock->token, bytes, sizeof bytes);
-    lock_set_phase(lock, PHASE_HELD);
+    lock_set_phase(r, lock, PHASE_HELD);
     for (unsigned k = 0; k < r->node_count; k++) {
         copy_bytes(lock->stakes[k].token, bytes, sizeof bytes);
         stake_set(lock, k, STAKE_PLACED);

@@ -215,6 +215,8 @@ struct redlock_keeping;
 struct redlock_inspecting;
 struct redlock_asking;
 struct redlock_question;
+struct redlock_eventing;
+struct redlock_event_ring;
 
 /* The name of a resource: any bytes, the caller's. */
 struct redlock_name {
@@ -435,7 +437,7 @@ struct redlock {
     uint8_t entropy_size;
     struct redlock_node *nodes;         /* node_count of them, and behind them their ears, if any. */
     const struct redlock_scripts *scripts;              /* In the form that suits the parts in use, of which are there: */
-    const struct redlock_added *acquire, *wait;     /* commands that they add, NULL: not; */
+    const struct redlock_added *acquire;           /* what acquires by script, NULL: not; */
     const struct redlock_ticketing *ticketing;          /* and what they do. */
     const struct redlock_sets *sets;
     const struct redlock_waiting *waiting_part;
@@ -444,6 +446,7 @@ struct redlock {
     void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* What ends the last use of a lock that was adopted. */
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
     struct redlock_question *questions; /* Of no lock, to any node, that are not answered; see redlock_ask. */
+    struct redlock_event_ring *events;      /* The caller's. NULL: none. */
     struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
     struct redlock_queue hungry;        /* Locks whose attempt cannot begin without random bytes. */
     struct redlock_queue waiting;       /* Locks between two attempts. */
@@ -705,6 +708,93 @@ uint64_t redlock_ticket(const struct redlock_lock *lock);
 
 /* Writes the 40 hex digits of the token of the current or last attempt, and a NUL. */
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1]);
+
+/* ---- Events: what the engine does and finds out, as it happens ---- */
+
+enum redlock_event_kind {
+    REDLOCK_EVENT_CONNECTED,    /* A connection stands: session. */
+    REDLOCK_EVENT_READY,        /* The handshake is over: session; is_new_server. */
+    REDLOCK_EVENT_DISCONNECTED, /* The connection is lost, or could not be made: session, trouble. */
+    REDLOCK_EVENT_SENT,         /* A command went into the send buffer: session, lock, command, with_text. */
+    REDLOCK_EVENT_HEARD,        /* An answer: session, lock, command, with_text, answer, trouble, vote. */
+    REDLOCK_EVENT_UNANSWERED,   /* The connection was lost before the answer came: session, lock, command, vote. */
+    REDLOCK_EVENT_PHASE,        /* lock, phase. */
+    REDLOCK_EVENT_VERDICT,      /* A round to acquire or to extend is decided: lock, command, status, the votes and the arithmetic. */
+    REDLOCK_EVENT_OWED,         /* A release is to be sent: lock, session. */
+    REDLOCK_EVENT_CLEARED,      /* Nothing of the lock is on the node any longer: lock, session. */
+    REDLOCK_EVENT_WOKEN,        /* A node says that the lock's turn has come: lock, session (of the node, not the ear). */
+    REDLOCK_EVENT_ENDED         /* The status of the lock is told: lock, status. */
+};
+
+enum redlock_command {
+    REDLOCK_COMMAND_NONE,       /* On an ear: what was published. */
+    REDLOCK_COMMAND_AUTH, REDLOCK_COMMAND_SELECT, REDLOCK_COMMAND_SETNAME, REDLOCK_COMMAND_INFO, REDLOCK_COMMAND_ROLE,
+    REDLOCK_COMMAND_LOAD_RELEASE, REDLOCK_COMMAND_LOAD_EXTEND, REDLOCK_COMMAND_SUBSCRIBE,
+    REDLOCK_COMMAND_ACQUIRE = REDLOCK_COMMAND_SUBSCRIBE + 2,
+    REDLOCK_COMMAND_RESTORE,    /* To acquire, by the holder, where a node has lost the key. */
+    REDLOCK_COMMAND_EXTEND, REDLOCK_COMMAND_RELEASE, REDLOCK_COMMAND_WAIT, REDLOCK_COMMAND_PTTL, REDLOCK_COMMAND_GETRANGE,
+    REDLOCK_COMMAND_QUESTION    /* redlock_ask. */
+};
+
+enum redlock_answer {
+    REDLOCK_ANSWER_GRANTED,     /* Done; of a question, and on an ear: whatever it is. */
+    REDLOCK_ANSWER_REFUSED,
+    REDLOCK_ANSWER_ERROR,       /* An error reply: see trouble. */
+    REDLOCK_ANSWER_WRONG        /* None that this command may get (S16). */
+};
+
+enum redlock_phase {
+    REDLOCK_PHASE_IDLE,
+    REDLOCK_PHASE_WAITING,      /* For the next attempt. */
+    REDLOCK_PHASE_STARVED,      /* For random bytes. */
+    REDLOCK_PHASE_ACQUIRING,
+    REDLOCK_PHASE_ENDING,       /* The last attempt is lost; nodes are asked how long the holder has left. */
+    REDLOCK_PHASE_HELD,
+    REDLOCK_PHASE_EXTENDING,
+    REDLOCK_PHASE_RELEASING,
+    REDLOCK_PHASE_INSPECTING
+};
+
+enum { REDLOCK_NO_SESSION = 255 };
+
+/* What is not named with its kind above is 0, session NO_SESSION where the event is about a lock alone. */
+struct redlock_event {
+    uint64_t at_us;                     /* The time of the call in which it happened. */
+    const struct redlock_lock *lock;    /* To tell locks apart: it may be gone by now. NULL: it is about none. */
+    enum redlock_event_kind kind;
+    enum redlock_command command;
+    enum redlock_answer answer;
+    enum redlock_vote vote;             /* PENDING: it was no vote on the last round. */
+    enum redlock_trouble trouble;
+    enum redlock_status status;
+    enum redlock_phase phase;
+    uint8_t session;
+    bool with_text;                     /* A script went out as EVAL. */
+    bool is_new_server;                 /* Another server than the last one there, or it has restarted: its guard begins. */
+    uint32_t round;                     /* Of the lock: its rounds are numbered. */
+    uint32_t ttl_ms;
+    uint64_t elapsed_us, drift_us;      /* Of VERDICT: validity = ttl - elapsed - drift. elapsed UINT64_MAX: the clock went back. */
+    uint64_t validity_us;
+    uint16_t granted, refused, unknown, not_asked;      /* Of VERDICT: sets of nodes; the rest had not answered. */
+};
+
+/* A ring of events. Private. */
+struct redlock_event_ring {
+    const struct redlock_eventing *part;
+    struct redlock_event *ring;
+    size_t size, first, count;
+    uint64_t lost;
+};
+
+/* From now on the engine writes what happens into a ring of count > 0 events. events and ring are the caller's memory, and belong to
+ * the engine until this is called with NULL for events, which ends it. It changes nothing else. */
+void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count);
+
+/* Takes the oldest event out. False: there is none. */
+bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event *event);
+
+/* How many were lost because the ring was full: always the newest. */
+uint64_t redlock_lost_events(const struct redlock_event_ring *events);
 
 /* ---- Questions to a node, which belong to no lock ---- */
 

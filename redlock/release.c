@@ -19,7 +19,7 @@ void release_begin(struct redlock *r, struct redlock_lock *lock)
 
     lock->is_adopted = false;
     lock->valid_until = 0;      /* Not held from now on, whatever the nodes will say. */
-    lock_set_phase(lock, PHASE_RELEASING);
+    lock_set_phase(r, lock, PHASE_RELEASING);
     lock_begin_round(r, lock, WIRE_RELEASE, REDLOCK_NEVER);
     for (unsigned k = 0; k < r->node_count; k++) ask_to_release(r, lock, k);
     if (!held) outcome_set(r, lock, PHASE_IDLE, REDLOCK_LOST);
@@ -62,5 +62,5 @@ void release_retire(struct redlock *r, struct redlock_lock *lock)
     stake_leave_waiters(r, lock);
     lock->valid_from = lock->valid_until = 0;
     if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;    /* An extension of the keeper's was under way. */
-    lock_set_phase(lock, PHASE_IDLE);
+    lock_set_phase(r, lock, PHASE_IDLE);
 }

@@ -32,7 +32,7 @@ uint64_t retry_round_us(const struct redlock_lock *lock)
 
 void retry_wait(struct redlock *r, struct redlock_lock *lock)
 {
-    lock_set_phase(lock, PHASE_WAITING);
+    lock_set_phase(r, lock, PHASE_WAITING);
     queue_add(&r->waiting, lock, SLOT_DONE);
     lock->woken = 0;
 }

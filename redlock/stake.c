@@ -1,5 +1,6 @@
 #include "stake.h"
 
+#include "events.h"
 #include "names.h"
 #include "queue.h"
 #include "quorum.h"
@@ -39,6 +40,7 @@ void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     stake_set(lock, k, STAKE_OWED);
     stake_want(r, lock, k, WIRE_RELEASE);
+    event_note(r, lock, REDLOCK_EVENT_OWED, k);
 }
 
 void stake_give_up_waiting(struct redlock_lock *lock, unsigned k)
@@ -152,7 +154,7 @@ static const struct redlock_added *added_for(const struct redlock *r, enum wire_
     switch (command) {
     case WIRE_ACQUIRE:
     case WIRE_RESTORE:  return scripted ? r->acquire : NULL;
-    case WIRE_WAIT:     return r->wait;
+    case WIRE_WAIT:     return r->waiting_part->command();
     case WIRE_GETRANGE: return r->inspecting->getrange();
     default:            return NULL;
     }

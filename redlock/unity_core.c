@@ -10,6 +10,7 @@
 #include "queue.c"
 #include "random.c"
 #include "wire.c"
+#include "events.c"
 #include "names.c"
 #include "node.c"
 #include "lock_state.c"

@@ -1,5 +1,6 @@
 #include "waiter.h"
 
+#include "events.h"
 #include "names.h"
 #include "queue.h"
 #include "quorum.h"
@@ -145,6 +146,7 @@ static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number)
 
     if (!lock) return;
     lock->woken |= bit_of(k);
+    event_note(r, lock, REDLOCK_EVENT_WOKEN, k);
     retry_hurry(r, lock);
     lock_reschedule(r, lock);
 }
@@ -163,7 +165,7 @@ const struct redlock_waiting *waiter_part(void)
     static const struct redlock_waiting part = {
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
-        .ear_opens = waiter_ear_opens, .hear = waiter_hear
+        .ear_opens = waiter_ear_opens, .hear = waiter_hear, .command = wire_wait
     };
 
     return &part;
