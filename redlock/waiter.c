@@ -58,7 +58,7 @@ static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
 /* Those that wait and have a number are found by it. */
 static void waiter_enlist(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->wait_number != 0 && queue_holds(lock, SLOT_DONE)) number_add(&r->listening, lock);
+    if (lock->wait_number != 0) number_add(&r->listening, lock);
 }
 
 static void waiter_leave(struct redlock *r, struct redlock_lock *lock)

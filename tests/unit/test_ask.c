@@ -165,6 +165,26 @@ TEST(the_answer_to_a_forgotten_question_is_dropped)
     EXPECT_QUESTION(&second, REDLOCK_OK);
 }
 
+TEST(the_answer_to_the_only_question_is_dropped_when_it_is_forgotten)
+{
+    struct redlock_question first, second;
+    CLUSTER(N);
+    ANSWERS_ONCE(0, "PING", "+first\r\n");
+    ANSWERS_ONCE(0, "PING", "+second\r\n");
+    ACQUIRE(0, "door", 10000);
+    ASK(&first, 0, WORD("PING"));
+    ASK(&second, 0, WORD("PING"));
+    START_RELEASE(0);
+    RUN_US(1);
+    redlock_forget_question(ENGINE(0), &second);
+    redlock_forget_question(ENGINE(0), &first);
+    RUN_MS(100);
+    EXPECT_QUESTION(&first, REDLOCK_CANCELLED);
+    EXPECT_QUESTION(&second, REDLOCK_CANCELLED);
+    ACQUIRE(0, "door", 10000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
 TEST(a_question_that_is_forgotten_before_it_is_sent_is_not_sent)
 {
     struct redlock_question question;

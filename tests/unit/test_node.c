@@ -135,6 +135,14 @@ TEST(s12_a_server_that_names_no_mode_has_no_vote)
     check_words(REDLOCK_TROUBLE_NO_IDENTITY, "INFO server names no run_id, or no mode");
 }
 
+TEST(s16_a_server_that_loads_another_script_than_was_sent_has_no_vote)
+{
+    greet(NULL);
+    hear("+OK\r\n$78\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:standalone\r\nx:yz\r\n\r\n", 2);
+    hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", 2);
+    CHECK_INT(redlock_node_trouble(&r, 0, 2), REDLOCK_TROUBLE_PROTOCOL);
+}
+
 TEST(s11_a_guard_that_would_end_after_the_end_of_time_does_not_end)
 {
     const uint64_t late = REDLOCK_NEVER - 1000;

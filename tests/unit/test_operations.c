@@ -998,6 +998,19 @@ TEST(s17_a_lock_that_was_adopted_in_vain_is_forgotten_and_adopted_again)
     EXPECT_KEYS("door", 3);
 }
 
+TEST(what_comes_late_to_a_cancelled_inspection_says_nothing_to_the_next_operation)
+{
+    CLUSTER(3);
+    struct redlock_sight sights[3];
+    CHECK_INT(cluster_inspect(cluster, 0, 0, "door", sights), REDLOCK_OK);
+    RUN_US(1);
+    cluster_cancel(cluster, 0, 0);
+    START_ACQUIRE(0, "door", DOOR_TTL, 0);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_STR(redlock_vote_text((enum redlock_vote)99), "unknown vote");
+}
+
 TEST(adopt_refuses_what_is_no_token)
 {
     static const char *const bad[] = {

@@ -99,6 +99,37 @@ TEST(s5_a_plain_engine_pays_its_debts)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
+TEST(a_plain_engine_that_waits_can_be_forgotten_and_moved)
+{
+    CLUSTER_PLAIN(3, 2, (void)0);
+    ACQUIRE(0, "door", 300);
+    struct redlock_request request = story_request("door", DOOR_TTL, 5000);
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    CHECK_INT(cluster_acquire(cluster, 1, 1, &request), REDLOCK_OK);
+    RUN_MS(20);
+    cluster_forget(cluster, 1, 1);
+    cluster_move(cluster, 1, 2, 0);
+    RUN_MS(2000);
+    CHECK_INT(redlock_lock_status(&cluster->clients[1].locks[2].lock), REDLOCK_OK);
+}
+
+TEST(an_engine_with_sets_alone_wakes_others_and_does_not_stand_aside)
+{
+    CLUSTER_COLD(3, 2, config.wake_ups = true; config.retry_ms = 60000);
+    cluster_client_is_plain(cluster, 0);
+    redlock_use_sets(ENGINE(0));
+    RUN_MS(STORY_SETTLE_MS);
+    ACQUIRE(0, "door", DOOR_TTL);
+    struct redlock_request request = story_request("door", DOOR_TTL, 30000);
+    request.wall_us = 1800000000000000;
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    RUN_MS(1000);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(1000);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
 TEST(a_plain_engine_opens_no_second_connections_though_there_are_sessions_for_them)
 {
     CLUSTER_PLAIN(3, 2, config.wake_ups = true);

@@ -194,11 +194,12 @@ static bool is_found(const struct redlock_lock *at, const struct redlock_lock *l
     return at == lock;
 }
 
+/* Nor does it matter of one that tries again at once. */
 static bool it_is_found_by_its_number_while_it_waits(const struct books *books)
 {
     const struct redlock_lock *lock = books->lock;
-    const bool waits = lock->phase == PHASE_WAITING && !lock->is_corrected && lock->wait_number != 0;
-    return waits == is_found(books->engine->listening, lock);
+    const bool waits = lock->phase == PHASE_WAITING && lock->wait_number != 0;
+    return waits == is_found(books->engine->listening, lock) || lock->is_corrected;
 }
 
 /* ---- All of them ---- */
