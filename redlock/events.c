@@ -66,6 +66,7 @@ static void write_note(const struct redlock *r, const struct redlock_lock *lock,
     case REDLOCK_EVENT_READY:        event.is_new_server = r->nodes[detail].has_run_id && r->nodes[detail].met_at == r->now_us; break;
     case REDLOCK_EVENT_PHASE:        event.phase = (enum redlock_phase)detail; break;
     case REDLOCK_EVENT_VERDICT:
+        REDLOCK_CHECK(lock);
         add_arithmetic(&event, &lock->round, r->now_us);
         event.status = (enum redlock_status)detail;
         break;

@@ -294,7 +294,7 @@ RESP_API enum resp_status resp_parse(struct resp_parser *p, const void *data, si
 
 /* One object, not literals: those that a switch returns lie, with gcc, where --gc-sections cannot tell who uses them. */
 static const struct {
-#define RESP_FIELD(name, text) char of_##name[sizeof text];
+#define RESP_FIELD(name, text) char of_##name[sizeof(text)];
     RESP_TEXTS(RESP_FIELD)
 #undef RESP_FIELD
 } resp_texts = {

@@ -186,8 +186,8 @@ waits_in_vain() {
 }
 leaves_nothing() {
     waits_in_vain "$@"
-    kill -INT $started
-    over $started
+    kill -INT "$started"
+    over "$started"
     status=$?
     [ $status = 130 ] && within 10 is_at "$2" '' 3 4 && [ "$(ask 0 GET "$2")" = other ]
 }
@@ -198,8 +198,8 @@ leaves_nothing_where_nodes_hang() {
     waits_in_vain acquire int-3 --node-timeout 500ms
     on 3 STOP && on 4 STOP
     sleep 0.3
-    kill -TERM $started
-    over $started
+    kill -TERM "$started"
+    over "$started"
     status=$?
     on 3 CONT && on 4 CONT
     [ $status = 143 ] && within 10 is_at int-3 '' 3 4
@@ -250,8 +250,8 @@ ended_extension_leaves() {
     on 0 STOP && on 1 STOP && on 2 STOP
     start extend --guard 0 --node-timeout 20s -t 30s left-7 "$token"
     sleep 0.5
-    kill -TERM $started
-    over $started
+    kill -TERM "$started"
+    over "$started"
     status=$?
     on 0 CONT && on 1 CONT && on 2 CONT
     sleep 0.3

@@ -83,7 +83,7 @@ is_held_throughout() {
     sleep 4
     is 1 acquire --guard 0 door-long
     good=$?
-    over $started && [ $good = 0 ] && gone door-long
+    over "$started" && [ $good = 0 ] && gone door-long
 }
 check 'the lock is extended every third of its TTL' extends_itself
 check 'the lock is held as long as the command runs, and released then' is_held_throughout

@@ -65,7 +65,7 @@ static void cut_middle(char *text, size_t size)
 {
     static const char gap[] = " ... ";
 
-    if (size <= 2 * SAID_PART) return;
+    if (size <= SAID_PART + SAID_PART) return;
     memmove(text + SAID_PART + sizeof gap - 1, text + size - SAID_PART, SAID_PART + 1);
     memcpy(text + SAID_PART, gap, sizeof gap - 1);
 }
