@@ -32,11 +32,16 @@ static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k
     if (is_missing && !lock_is_overdue(r, lock) && stake_may_ask(r, k, has_ticket(lock))) stake_want(r, lock, k, WIRE_RESTORE);
 }
 
-/* What was promised before stands in any case: no key was shortened (S7). An adopted lock had no promise. */
+/* What was promised before stands in any case: no key was shortened (S7). An adopted lock had no promise whose end could be known:
+ * if its time is over, too few nodes have answered. */
 static enum redlock_status lose_extension(struct redlock *r, struct redlock_lock *lock, bool ended)
 {
     const struct redlock_round *round = &lock->round;
 
+    if (lock->is_unconfirmed && ended) {
+        round_close(&lock->round);
+        ended = false;
+    }
     if (lock->is_unconfirmed) lock->valid_until = 0;
     lock->round.deadline_at = r->now_us;    /* Nothing is sent for it any longer, even if the acquire began just now. */
     return ended ? REDLOCK_LOST : outcome_of_loss(round, round_validity_us(round, r->now_us) == 0);

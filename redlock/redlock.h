@@ -6,7 +6,8 @@
  * Time:    a point in time is a uint64_t of microseconds of one monotonic clock that goes on during suspend (_us, _at);
  *          a duration that a user gives is in milliseconds (_ms), as in PX. The clock, the random bytes and the bytes of
  *          the network are arguments: the engine does no I/O and calls nothing back.
- * Errors:  a status, defined once below. A caller's bug that no status is for trips an assert-like refusal, BAD_STATE.
+ * Errors:  a status, defined once below. A caller's bug that no status is for is refused with BAD_STATE or BAD_LOCK, or traps; NULL
+ *          is not looked for where it makes no sense.
  *
  * Size:    what a program does not call is not linked, if sections are dropped (-ffunction-sections, --gc-sections). Tickets, sets
  *          and wake-ups are reached by calls that ask for them: see redlock_use_tickets.
@@ -585,7 +586,8 @@ void redlock_request_init(struct redlock_request *request);
 
 /* Makes a lock ready for its first use. Not one that is in use: the engine goes on writing to it, and traps when it finds that out.
  * Nor may it be copied (redlock_move moves one), freed before it is idle and forgotten, or used with another engine before that:
- * what begins an operation on such a lock is refused with BAD_LOCK, where that can be seen; other calls trap. */
+ * what begins an operation on such a lock is refused with BAD_LOCK, where that can be seen; other calls trap. What only asks a lock
+ * (redlock_valid_us, redlock_lock_status and their kind) cannot tell a copy, and says what was so when it was made. */
 void redlock_lock_init(struct redlock_lock *lock);
 
 /* Begins to acquire, to extend, to release. OK: it has begun; it is under way until redlock_lock_status is not PENDING.

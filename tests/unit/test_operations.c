@@ -884,6 +884,20 @@ TEST(an_adopted_lock_that_is_gone_is_not_extended)
     CHECK_INT(cluster_extend(cluster, 0, 0, DOOR_TTL), REDLOCK_LOST);
 }
 
+TEST(an_adopted_lock_of_which_too_few_nodes_answer_is_not_said_to_be_lost)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+    ACQUIRE(0, "door", DOOR_TTL);
+    redlock_token(LOCK(0), token);
+    STALL(0); STALL(1);
+    CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
+    EXTEND(1, DOOR_TTL);
+    EXPECT_STATUS(1, REDLOCK_NO_QUORUM);
+    HEAL_ALL;
+    EXPECT_KEYS("door", 3);
+}
+
 TEST(the_release_of_an_adopted_lock_takes_no_rivals_key)
 {
     CLUSTER(3);
