@@ -41,11 +41,11 @@ static struct redlock_event begin_event(const struct redlock *r, const struct re
 }
 
 /* The arithmetic of a verdict: validity = ttl - elapsed - drift, and who voted how. */
-static void add_arithmetic(struct redlock_event *event, const struct redlock_round *round, uint64_t now_us)
+REDLOCK_WRAPS static void add_arithmetic(struct redlock_event *event, const struct redlock_round *round, uint64_t now_us)
 {
     event->command = (enum redlock_command)round->command;
     event->ttl_ms = round->ttl_ms;
-    event->elapsed_us = now_us >= round->started_at ? now_us - round->started_at : UINT64_MAX;
+    event->elapsed_us = now_us - round->started_at;
     event->drift_us = round->drift_us;
     event->validity_us = round_validity_us(round, now_us);
     event->granted = round->granted;

@@ -775,7 +775,7 @@ struct redlock_event {
     bool is_new_server;                 /* Another server than the last one there, or it has restarted: its guard begins. */
     uint32_t round;                     /* Of the lock: its rounds are numbered. */
     uint32_t ttl_ms;
-    uint64_t elapsed_us, drift_us;      /* Of VERDICT: validity = ttl - elapsed - drift. elapsed UINT64_MAX: the clock went back. */
+    uint64_t elapsed_us, drift_us;      /* Of VERDICT: validity = ttl - elapsed - drift. elapsed is enormous if the clock went back. */
     uint64_t validity_us;
     uint16_t granted, refused, unknown, not_asked;      /* Of VERDICT: sets of nodes; the rest had not answered. */
 };

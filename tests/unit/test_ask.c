@@ -1,6 +1,8 @@
 /* Questions to a node that belong to no lock. */
 #include "../world/story.h"
 
+#include "../../redlock/node.h"
+
 enum { N = 5, BUFFER_SIZE = 4096, MANY = 100, TIMEOUTS_MS = 4 * REDLOCK_NODE_TIMEOUT_MS };
 
 static uint8_t buffer[BUFFER_SIZE];
@@ -277,6 +279,71 @@ TEST(a_question_that_cannot_be_sent_is_refused)
     CHECK_INT(ask(cluster, &question, 0, large, 2), REDLOCK_BAD_QUESTION);
     large[1].size = SIZE_MAX;
     CHECK_INT(ask(cluster, &question, 0, large, 2), REDLOCK_BAD_QUESTION);
+}
+
+TEST(a_word_that_is_like_a_refused_one_is_asked)
+{
+    static const struct redlock_name words[] = { WORD("EXE\x7f"), WORD("EXE~") };
+    struct redlock_question question;
+    CLUSTER(N);
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK_INT(ask(cluster, &question, 0, &words[i], 1), REDLOCK_OK);
+        redlock_forget_question(ENGINE(0), &question);
+    }
+}
+
+TEST(arguments_that_leave_no_room_for_the_next_are_refused)
+{
+    static uint8_t bytes[REDLOCK_SEND_SIZE];
+    struct redlock_name large[] = { WORD("ECHO"), { bytes, sizeof bytes }, WORD("x") };
+    struct redlock_question question;
+    unsigned refused = 0;
+    CLUSTER(N);
+    for (; ask(cluster, &question, 0, large, 3) != REDLOCK_OK; large[1].size--)
+        refused++;
+    CHECK(refused > 20 && refused < 200);
+    redlock_forget_question(ENGINE(0), &question);
+}
+
+TEST(the_numbers_of_questions_begin_anew_when_they_are_used_up)
+{
+    struct redlock_question first, second;
+    CLUSTER_COLD(N, 1, (void)0);
+    ASK(&first, 0, WORD("PING"));
+    first.number = UINT32_MAX;
+    ASK(&second, 0, WORD("PING"));
+    CHECK_INT(second.number, 1);
+    redlock_forget_question(ENGINE(0), &second);
+    redlock_forget_question(ENGINE(0), &first);
+}
+
+TEST(a_question_waits_while_a_script_is_on_its_way_from_where_it_lies)
+{
+    static const char script[] = "return 1";
+    struct redlock_question question;
+    CLUSTER(N);
+    struct redlock_node *node = &ENGINE(0)->nodes[0];
+    const uint32_t end = node->send_end;
+    ASK(&question, 0, WORD("PING"));
+    node->apart = script;
+    question.part->put(ENGINE(0), 0);
+    CHECK_INT(node->send_end, end);
+    CHECK(!question.is_sent);
+    node->apart = NULL;
+    redlock_forget_question(ENGINE(0), &question);
+}
+
+TEST(a_question_goes_on_when_another_nodes_connection_ends)
+{
+    struct redlock_question first, second;
+    CLUSTER(N);
+    ANSWERS_ONCE(0, "PING", "+first\r\n");
+    ASK(&first, 0, WORD("PING"));
+    ASK(&second, 1, WORD("PING"));
+    cluster_cut(cluster, 0, 1, false);
+    RUN_MS(100);
+    EXPECT_QUESTION(&first, REDLOCK_OK);
+    EXPECT_QUESTION(&second, REDLOCK_NO_ANSWER);
 }
 
 /* The largest that is taken is sent, whatever else is in the buffer. */
