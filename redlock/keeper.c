@@ -24,7 +24,6 @@ static void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
     lock->use.keep.at = lock->valid_from + (uint64_t)(interval_ms - early_ms) * 1000;
 }
 
-#ifndef REDLOCK_PLAIN   /* redlock_keep() is not there to call it. */
 void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms)
 {
     REDLOCK_CHECK(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
@@ -33,7 +32,6 @@ void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms
     lock->use.keep.until = hold_ms > 0 ? r->now_us + (uint64_t)hold_ms * 1000 : REDLOCK_NEVER;
     keeper_schedule(r, lock);
 }
-#endif
 
 /* Whole milliseconds of less than 2^32 of them, in two steps: a division of 64 bits would be 700 bytes of code on a small processor. */
 static uint32_t whole_ms(uint64_t us)

@@ -20,8 +20,6 @@ struct redlock_keeping {
 REDLOCK_PRIVATE const struct redlock_keeping *keeper_part(void);
 
 /* From now on it is kept, for hold_ms (0: no limit). */
-#ifndef REDLOCK_PLAIN
 REDLOCK_PRIVATE void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms);
-#endif
 
 #endif
