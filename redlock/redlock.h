@@ -1,7 +1,7 @@
 /* redlock: a distributed lock on N independent Redis or Valkey servers, by the Redlock algorithm. The engine.
  *
- * Memory:  the caller's, all of it. Nothing is allocated, nothing is global. Sizes of structures are public, their fields
- *          are private: read them by the functions below.
+ * Memory:  the caller's, all of it. Nothing is allocated, nothing is global. Sizes of structures are public, the fields of those at
+ *          the end of this header are private: read them by the functions before.
  * Threads: one engine with its locks belongs to one thread at a time; different engines know nothing of each other.
  * Time:    a point in time is a uint64_t of microseconds of one monotonic clock that goes on during suspend (_us, _at);
  *          a duration that a user gives is in milliseconds (_ms), as in PX. The clock, the random bytes and the bytes of
@@ -204,19 +204,13 @@ enum redlock_trouble {
     REDLOCK_TROUBLE_OTHER_ERROR
 };
 
-/* ---- Structures: complete, so that the caller can place them; fields are private ---- */
+/* ---- What the calls are about ---- */
 
+/* The caller places these, and the last part of this header completes them; their fields are private. */
+struct redlock;             /* An engine: it serves one set of nodes, and any number of locks. */
+struct redlock_node;        /* What it knows of one node. */
 struct redlock_lock;
-struct redlock_scripts;     /* Private, as the other six are: what parts of the engine add. */
-struct redlock_added;
-struct redlock_ticketing;
-struct redlock_sets;
-struct redlock_waiting;
-struct redlock_keeping;
-struct redlock_inspecting;
-struct redlock_asking;
-struct redlock_question;
-struct redlock_eventing;
+struct redlock_question;    /* To a node: see redlock_ask. */
 struct redlock_event_ring;
 
 /* The name of a resource: any bytes, the caller's. */
@@ -225,188 +219,7 @@ struct redlock_name {
     size_t size;
 };
 
-/* One command put to all nodes at once: the votes on it, as sets of node numbers. */
-struct redlock_round {
-    uint64_t started_at;        /* Before the first byte left (S2). */
-    uint64_t decided_at;        /* When the verdict fell; 0 until then. */
-    uint64_t deadline_at;       /* Until when votes are waited for. */
-    uint32_t ttl_ms;
-    uint64_t drift_us;          /* Of the TTL, as configured, rounded up, and 2 ms. */
-    uint32_t number;            /* Of this lock's rounds. A vote counts only for the round it was cast in (S8), */
-    uint8_t command;            /* and only as the answer to the command that the round is about. */
-    uint16_t granted, refused, unknown, not_asked;
-    uint8_t node_count;
-};
-
-/* A place in a doubly linked queue of locks. */
-struct redlock_link {
-    struct redlock_lock *next, *previous;
-};
-
-struct redlock_queue {
-    struct redlock_lock *first, *last;
-};
-
-/* What one lock has, or may have, on one node. */
-struct redlock_stake {
-    uint8_t state;                      /* Is something of ours there? enum stake in lock.h. */
-    uint8_t want;                       /* The command to be sent next: enum wire_command. */
-    bool eval;                          /* That one as EVAL, since the node does not know the script. */
-    uint8_t strays;                     /* SETs that were sent on a connection that broke, and may be executed late. 2: that,
-                                         * and one that was sent behind it. */
-    uint32_t holder_ms;                 /* What PTTL said of the key that refused us; see redlock_free_in_ms. */
-    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the last SET that was sent there: what a release of it must name (S6). */
-};
-
-/* What a key looks like on one node: see redlock_start_inspect. */
-struct redlock_sight {
-    bool seen;                          /* The node answered. */
-    bool exists;
-    bool is_string;                     /* False: a key of another type, so no lock of this kind. */
-    bool is_readable;                   /* False: not a string, or the node does not let us read it (ACL: +getrange). */
-    bool has_ttl;
-    uint32_t ttl_ms;                    /* Left, when has_ttl; more than 32 bits hold is cut to UINT32_MAX. */
-    uint32_t value_size;                /* Of the value, up to one more than a token has: 41 stands for any longer one. */
-    char value[REDLOCK_TOKEN_TEXT + 1]; /* The first 40 bytes of it, and a NUL. Any bytes: somebody else wrote it. */
-};
-
-/* What a lock needs in one phase alone. */
-union redlock_use {
-    struct { uint64_t at, until; } keep;        /* Kept: when the keeper extends it; and stops that. */
-    struct redlock_lock *below[2];              /* Waiting: of those that listen, found by number; see queue.h. */
-};
-
-/* Fields that are used most come first: on small processors their offsets then fit in short instructions. */
-struct redlock_lock {
-    uint8_t phase;                      /* enum phase in lock.h. */
-    uint8_t status;                     /* Of the operation under way, or of the last one: enum redlock_status. */
-    uint8_t attempt_status;             /* Of the last attempt, when waiting longer than that. */
-    bool in_heap;
-    bool is_unconfirmed;                /* Adopted: no node has said yet that it is held. */
-    bool has_ticket;                    /* Each attempt is made with one. */
-    bool is_yielding;                   /* Stands aside for those who were woken by its release; see yields_to. */
-    bool is_corrected;                  /* This attempt came at once, since the ticket of the last was too small. */
-    bool is_ahead;                      /* A node found the ticket too far ahead, which others had told of. */
-    bool is_kept, is_quiet;             /* By the keeper; what is under way is the keeper's, not the caller's. */
-    bool wakes;                         /* Its release wakes a waiter, since it was held. */
-    uint8_t name_count;
-    uint8_t refusals;                   /* Since it last won without being woken: the pause grows with them. */
-    uint16_t queued;                    /* Of links[]: those in use. */
-    uint16_t owed, late, told;          /* Nodes: to which a release is still to be sent; of these, to be tried at debt_at;
-                                         * from which PTTL or a sight is still to come. */
-    uint16_t taken;                     /* Nodes that refused because a resource is taken, not because of the ticket. */
-    uint16_t waits, woken;              /* Nodes: where it has a place among the waiters; that have said: now. */
-    struct redlock_name name;           /* Of the only resource; of several, bytes is the caller's set, sorted. */
-    uintptr_t bond;                     /* The addresses of lock and engine, combined: a copy has not this one. 0: no engine's. */
-    uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
-    uint32_t ttl_ms, min_validity_ms;
-    struct redlock_sight *sights;
-    struct redlock_round round;
-    uint64_t valid_from, valid_until;   /* Compared with the clock, not believed (S10). */
-    uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
-    uint64_t retry_at;
-    uint64_t owed_until, debt_at;       /* When the last TTL has run out on every node; when debts are tried again. */
-    uint32_t owed_ttl_ms;               /* The longest TTL that was sent and may be running on some node. */
-    bool is_adopted;                    /* Another process acquired it, and it has not been released here (S17). */
-    bool is_overdue;                    /* A tick found that the time of its round was over. */
-    uint8_t copy[REDLOCK_NAME_COPY_MAX + 1];    /* Of the name, if it was asked for; C has no array of nothing. */
-    uint64_t wake_at;                   /* Heap of locks by time. */
-    struct redlock_lock *heap_child, *heap_next, *heap_previous;
-    uint32_t extension_limit, extension_count;
-    uint32_t wait_number;               /* Tells its places among the waiters from those of other locks; 0: waits for none. */
-    uint32_t yields_to;                 /* A hash of the name at whose release somebody was woken; 0: nobody was. */
-    uint64_t ticket, ticket_seen;       /* Of the current attempt or the lock; the largest that a node has told of. */
-    uint64_t wall_offset_us;            /* Wall clock minus this clock when the operation began. */
-    uint64_t arrived_at;                /* Wall clock when the operation began: its place among the waiters. 0: none. */
-    union redlock_use use;
-    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the current attempt, or of the lock that is held. */
-    struct redlock_stake stakes[REDLOCK_NODES_MAX];
-    struct redlock_link links[REDLOCK_NODES_MAX + 1];   /* One queue a node, and one for what concerns none. */
-};
-
-/* A command that was put to a node and is not answered yet. */
-struct redlock_asked {
-    struct redlock_lock *lock;  /* NULL: of the handshake, or its lock was forgotten. */
-    uint32_t round;
-    uint8_t command;            /* enum wire_command. */
-    bool eval;                  /* It was sent as EVAL. */
-    bool scripted;              /* To acquire by the script, not by SET. */
-    bool may_wake;              /* A release that wakes a waiter, if there is one. */
-};
-
-/* How to log in to a node. The texts are the caller's and must stay. NULL: none. */
-struct redlock_login {
-    const char *user;           /* NULL with a password: AUTH password, for servers without ACLs. */
-    const char *password;
-    uint32_t database;          /* SELECT, when not 0. */
-};
-
-enum { REDLOCK_PARSER_WORDS = 14, REDLOCK_LINE_MAX = REDLOCK_ERROR_MAX > 48 ? REDLOCK_ERROR_MAX : 48 };
-
-/* The reply that is being read, and of a long one what matters. */
-struct redlock_reply {
-    int64_t integer;
-    uint8_t type;               /* enum resp_type of its outermost value */
-    bool begun;
-    bool text_done, text_cut;   /* The first string is complete; it was longer than what is kept of it. */
-    uint8_t text_size;
-    char text[REDLOCK_LINE_MAX + 1];
-};
-
-/* What a server says of itself during the handshake. */
-struct redlock_identity {
-    bool has_run_id, has_uptime, has_mode, is_master;
-    bool unknown;               /* It would not say, and is trusted. */
-    uint8_t trouble;            /* Why its mode or role rules out a vote: enum redlock_trouble. */
-    uint32_t uptime_s;
-    uint8_t run_id[REDLOCK_RUN_ID_SIZE];
-};
-
-struct redlock_node {
-    uint8_t state;              /* enum node_state in node.h */
-    uint8_t trouble;            /* enum redlock_trouble; of error replies wire_class. */
-    uint8_t noted;              /* The command whose error reply that was, if it was one: enum wire_command. */
-    uint8_t step;               /* Of the handshake: the next command to be sent, enum wire_command. */
-    uint8_t detail;             /* Of the trouble. SAME_SERVER: which node; SILENT and PROTOCOL: enum node_reason. */
-    uint8_t failures;           /* Connections in a row that came to nothing: the exponent of the reconnect delay. */
-    bool is_ear;                /* A session for wake-ups: subscribes, and asks nothing. */
-    bool settled;               /* False while nobody can tell whether it is there: before the first connection has
-                                 * succeeded or failed, and after the loss of one that was good. Nobody waits for an ear: of it
-                                 * this says only that it is to be connected again after a pause, not at once. */
-    bool has_run_id;
-    bool is_bereft;             /* Another node has led to its server since (S12). */
-    uint16_t asked_first, asked_count;
-    uint16_t apart_left;                        /* See apart. */
-    struct redlock_asked *asked;                /* A ring: answers come in the order of the questions. */
-    uint8_t *send, *receive;
-    uint32_t send_start, send_end, receive_start, receive_end;
-    const char *apart;                          /* A script on its way from where it lies, between the bytes of send: */
-    uint32_t apart_at;                          /* behind so many of them; so much of it, apart_left, is still to be sent. */
-    uint32_t ready_at;                          /* When the handshake was over, in units of 1024 us: its lower 32 bits. */
-    struct redlock_queue queue;                 /* Locks that want to send to this node. */
-    uint64_t alarm_at;          /* Waiting: when to connect. Connecting, greeting: when to give up. Ready: when an answer
-                                 * is overdue. */
-    uint64_t met_at;            /* When this server was seen for the first time, */
-    uint64_t uptime_us;         /* and how long it was believed to have been up then (S11). */
-    struct redlock_reply reply;
-    struct redlock_login login;
-    struct redlock_identity identity;           /* Of the connection that is being made. */
-    uint8_t run_id[REDLOCK_RUN_ID_SIZE];        /* Of the last server that had a vote there, or will have. */
-    char error[REDLOCK_ERROR_MAX];
-    size_t parser[REDLOCK_PARSER_WORDS];        /* struct resp_parser */
-};
-
-/* A command to a node that belongs to no lock: see redlock_ask. */
-struct redlock_question {
-    struct redlock_question *next;
-    const struct redlock_asking *part;
-    const struct redlock_name *arguments;
-    uint8_t *buffer;
-    size_t size, read, written;                 /* Of the buffer. */
-    uint32_t number;                            /* Of those that are not answered, each has another. */
-    uint8_t argument_count, node, status;
-    bool is_sent, is_cut;
-};
+/* ---- Setting up ---- */
 
 /* See redlock_config_init for the defaults. */
 struct redlock_config {
@@ -432,33 +245,11 @@ struct redlock_config {
                                  * a replica or the same server twice. */
 };
 
-struct redlock {
-    uint8_t node_count;
-    uint8_t session_count;
-    uint8_t entropy_size;
-    struct redlock_node *nodes;         /* node_count of them, and behind them their ears, if any. */
-    const struct redlock_scripts *scripts;              /* In the form that suits the parts in use, of which are there: */
-    const struct redlock_added *acquire;           /* what acquires by script, NULL: not; */
-    const struct redlock_ticketing *ticketing;          /* and what they do. */
-    const struct redlock_sets *sets;
-    const struct redlock_waiting *waiting_part;
-    const struct redlock_keeping *keeping;
-    const struct redlock_inspecting *inspecting;
-    void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* What ends the last use of a lock that was adopted. */
-    struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
-    struct redlock_question *questions; /* Of no lock, to any node, that are not answered; see redlock_ask. */
-    struct redlock_event_ring *events;      /* The caller's. NULL: none. */
-    struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
-    struct redlock_queue hungry;        /* Locks whose attempt cannot begin without random bytes. */
-    struct redlock_queue waiting;       /* Locks between two attempts. */
-    struct redlock_lock *listening;     /* Those of them that listen, found by number; */
-    uint32_t wait_count;                /* the last number that was given. */
-    uint32_t dice;                      /* For delays, which need no secrecy. Tokens come from entropy alone. */
-    uint64_t listen_until;              /* How long ears stay open when nobody waits. */
-    uint8_t name[REDLOCK_NAME_SIZE];    /* Random: what its ears are called. */
-    uint64_t now_us;                    /* Of the call under way, or the last one. */
-    struct redlock_config config;
-    uint8_t entropy[REDLOCK_ENTROPY_MAX];
+/* How to log in to a node. The texts are the caller's and must stay. NULL: none. */
+struct redlock_login {
+    const char *user;           /* NULL with a password: AUTH password, for servers without ACLs. */
+    const char *password;
+    uint32_t database;          /* SELECT, when not 0. */
 };
 
 #define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 264u)
@@ -473,8 +264,6 @@ struct redlock {
 #define REDLOCK_ALIGNED(size) (((size) + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1)) /* A size_t, without a cast for C++. */
 #define REDLOCK_MEMORY_DEFAULT(node_count) \
     REDLOCK_MEMORY(node_count, REDLOCK_PIPELINE, REDLOCK_SEND_SIZE, REDLOCK_RECEIVE_SIZE)
-
-/* ---- Setting up ---- */
 
 /* REDLOCK_VERSION of the library, static: to be compared with that of the header. */
 const char *redlock_version(void);
@@ -623,6 +412,18 @@ enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us);
 
+/* What a key looks like on one node: see redlock_start_inspect. */
+struct redlock_sight {
+    bool seen;                          /* The node answered. */
+    bool exists;
+    bool is_string;                     /* False: a key of another type, so no lock of this kind. */
+    bool is_readable;                   /* False: not a string, or the node does not let us read it (ACL: +getrange). */
+    bool has_ttl;
+    uint32_t ttl_ms;                    /* Left, when has_ttl; more than 32 bits hold is cut to UINT32_MAX. */
+    uint32_t value_size;                /* Of the value, up to one more than a token has: 41 stands for any longer one. */
+    char value[REDLOCK_TOKEN_TEXT + 1]; /* The first 40 bytes of it, and a NUL. Any bytes: somebody else wrote it. */
+};
+
 /* Asks every node that answers, with a vote or without, what the key looks like. sights[0..node_count) is filled until the
  * operation ends, then OK. The lock must be idle and is used for nothing else meanwhile. Reads only. */
 REDLOCK_MUST_CHECK
@@ -691,6 +492,19 @@ unsigned redlock_owed(const struct redlock_lock *lock);
 
 /* On how many nodes the last round (a release: its removal) was confirmed. */
 unsigned redlock_confirmed(const struct redlock_lock *lock);
+
+/* One command put to all nodes at once: the votes on it, as sets of node numbers. */
+struct redlock_round {
+    uint64_t started_at;        /* Before the first byte left (S2). */
+    uint64_t decided_at;        /* When the verdict fell; 0 until then. */
+    uint64_t deadline_at;       /* Until when votes are waited for. */
+    uint32_t ttl_ms;
+    uint64_t drift_us;          /* Of the TTL, as configured, rounded up, and 2 ms. */
+    uint32_t number;            /* Of this lock's rounds. A vote counts only for the round it was cast in (S8), */
+    uint8_t command;            /* and only as the answer to the command that the round is about. */
+    uint16_t granted, refused, unknown, not_asked;
+    uint8_t node_count;
+};
 
 /* The last round: see struct redlock_round. Valid until the lock's next operation. */
 const struct redlock_round *redlock_last_round(const struct redlock_lock *lock);
@@ -780,14 +594,6 @@ struct redlock_event {
     uint16_t granted, refused, unknown, not_asked;      /* Of VERDICT: sets of nodes; the rest had not answered. */
 };
 
-/* A ring of events. Private. */
-struct redlock_event_ring {
-    const struct redlock_eventing *part;
-    struct redlock_event *ring;
-    size_t size, first, count;
-    uint64_t lost;
-};
-
 /* From now on the engine writes what happens into a ring of count > 0 events. events and ring are the caller's memory, and belong to
  * the engine until this is called with NULL for events, which ends it. It changes nothing else. */
 void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count);
@@ -873,6 +679,206 @@ enum redlock_trouble redlock_node_trouble(const struct redlock *r, unsigned k, u
 /* The same in words: "connection refused", "NOAUTH Authentication required.", "restarted 4 s ago, no vote for another
  * 27 s, no ticket for another 47 s", "same server as node 2"; "ok". Cut to size, always NUL-terminated. size > 0. */
 void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us, char *text, size_t size);
+
+/* ---- Private from here on: the structures are complete so that the caller can place them; their fields may change ---- */
+
+struct redlock_scripts;     /* What parts of the engine add. */
+struct redlock_added;
+struct redlock_ticketing;
+struct redlock_sets;
+struct redlock_waiting;
+struct redlock_keeping;
+struct redlock_inspecting;
+struct redlock_asking;
+struct redlock_eventing;
+
+/* A place in a doubly linked queue of locks. */
+struct redlock_link {
+    struct redlock_lock *next, *previous;
+};
+
+struct redlock_queue {
+    struct redlock_lock *first, *last;
+};
+
+/* What one lock has, or may have, on one node. */
+struct redlock_stake {
+    uint8_t state;                      /* Is something of ours there? enum stake in lock_state.h. */
+    uint8_t want;                       /* The command to be sent next: enum wire_command. */
+    bool eval;                          /* That one as EVAL, since the node does not know the script. */
+    uint8_t strays;                     /* SETs that were sent on a connection that broke, and may be executed late. 2: that,
+                                         * and one that was sent behind it. */
+    uint32_t holder_ms;                 /* What PTTL said of the key that refused us; see redlock_free_in_ms. */
+    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the last SET that was sent there: what a release of it must name (S6). */
+};
+
+/* What a lock needs in one phase alone. */
+union redlock_use {
+    struct { uint64_t at, until; } keep;        /* Kept: when the keeper extends it; and stops that. */
+    struct redlock_lock *below[2];              /* Waiting: of those that listen, found by number; see queue.h. */
+};
+
+/* Fields that are used most come first: on small processors their offsets then fit in short instructions. */
+struct redlock_lock {
+    uint8_t phase;                      /* enum phase in lock_state.h. */
+    uint8_t status;                     /* Of the operation under way, or of the last one: enum redlock_status. */
+    uint8_t attempt_status;             /* Of the last attempt, when waiting longer than that. */
+    bool in_heap;
+    bool is_unconfirmed;                /* Adopted: no node has said yet that it is held. */
+    bool has_ticket;                    /* Each attempt is made with one. */
+    bool is_yielding;                   /* Stands aside for those who were woken by its release; see yields_to. */
+    bool is_corrected;                  /* This attempt came at once, since the ticket of the last was too small. */
+    bool is_ahead;                      /* A node found the ticket too far ahead, which others had told of. */
+    bool is_kept, is_quiet;             /* By the keeper; what is under way is the keeper's, not the caller's. */
+    bool wakes;                         /* Its release wakes a waiter, since it was held. */
+    uint8_t name_count;
+    uint8_t refusals;                   /* Since it last won without being woken: the pause grows with them. */
+    uint16_t queued;                    /* Of links[]: those in use. */
+    uint16_t owed, late, told;          /* Nodes: to which a release is still to be sent; of these, to be tried at debt_at;
+                                         * from which PTTL or a sight is still to come. */
+    uint16_t taken;                     /* Nodes that refused because a resource is taken, not because of the ticket. */
+    uint16_t waits, woken;              /* Nodes: where it has a place among the waiters; that have said: now. */
+    struct redlock_name name;           /* Of the only resource; of several, bytes is the caller's set, sorted. */
+    uintptr_t bond;                     /* The addresses of lock and engine, combined: a copy has not this one. 0: no engine's. */
+    uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
+    uint32_t ttl_ms, min_validity_ms;
+    struct redlock_sight *sights;
+    struct redlock_round round;
+    uint64_t valid_from, valid_until;   /* Compared with the clock, not believed (S10). */
+    uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
+    uint64_t retry_at;
+    uint64_t owed_until, debt_at;       /* When the last TTL has run out on every node; when debts are tried again. */
+    uint32_t owed_ttl_ms;               /* The longest TTL that was sent and may be running on some node. */
+    bool is_adopted;                    /* Another process acquired it, and it has not been released here (S17). */
+    bool is_overdue;                    /* A tick found that the time of its round was over. */
+    uint8_t copy[REDLOCK_NAME_COPY_MAX + 1];    /* Of the name, if it was asked for; C has no array of nothing. */
+    uint64_t wake_at;                   /* Heap of locks by time. */
+    struct redlock_lock *heap_child, *heap_next, *heap_previous;
+    uint32_t extension_limit, extension_count;
+    uint32_t wait_number;               /* Tells its places among the waiters from those of other locks; 0: waits for none. */
+    uint32_t yields_to;                 /* A hash of the name at whose release somebody was woken; 0: nobody was. */
+    uint64_t ticket, ticket_seen;       /* Of the current attempt or the lock; the largest that a node has told of. */
+    uint64_t wall_offset_us;            /* Wall clock minus this clock when the operation began. */
+    uint64_t arrived_at;                /* Wall clock when the operation began: its place among the waiters. 0: none. */
+    union redlock_use use;
+    uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the current attempt, or of the lock that is held. */
+    struct redlock_stake stakes[REDLOCK_NODES_MAX];
+    struct redlock_link links[REDLOCK_NODES_MAX + 1];   /* One queue a node, and one for what concerns none. */
+};
+
+/* A command that was put to a node and is not answered yet. */
+struct redlock_asked {
+    struct redlock_lock *lock;  /* NULL: of the handshake, or its lock was forgotten. */
+    uint32_t round;
+    uint8_t command;            /* enum wire_command. */
+    bool eval;                  /* It was sent as EVAL. */
+    bool scripted;              /* To acquire by the script, not by SET. */
+    bool may_wake;              /* A release that wakes a waiter, if there is one. */
+};
+
+enum { REDLOCK_PARSER_WORDS = 14, REDLOCK_LINE_MAX = REDLOCK_ERROR_MAX > 48 ? REDLOCK_ERROR_MAX : 48 };
+
+/* The reply that is being read, and of a long one what matters. */
+struct redlock_reply {
+    int64_t integer;
+    uint8_t type;               /* enum resp_type of its outermost value */
+    bool begun;
+    bool text_done, text_cut;   /* The first string is complete; it was longer than what is kept of it. */
+    uint8_t text_size;
+    char text[REDLOCK_LINE_MAX + 1];
+};
+
+/* What a server says of itself during the handshake. */
+struct redlock_identity {
+    bool has_run_id, has_uptime, has_mode, is_master;
+    bool unknown;               /* It would not say, and is trusted. */
+    uint8_t trouble;            /* Why its mode or role rules out a vote: enum redlock_trouble. */
+    uint32_t uptime_s;
+    uint8_t run_id[REDLOCK_RUN_ID_SIZE];
+};
+
+struct redlock_node {
+    uint8_t state;              /* enum node_state in node.h */
+    uint8_t trouble;            /* enum redlock_trouble; of error replies wire_class. */
+    uint8_t noted;              /* The command whose error reply that was, if it was one: enum wire_command. */
+    uint8_t step;               /* Of the handshake: the next command to be sent, enum wire_command. */
+    uint8_t detail;             /* Of the trouble. SAME_SERVER: which node; SILENT and PROTOCOL: enum node_reason. */
+    uint8_t failures;           /* Connections in a row that came to nothing: the exponent of the reconnect delay. */
+    bool is_ear;                /* A session for wake-ups: subscribes, and asks nothing. */
+    bool settled;               /* False while nobody can tell whether it is there: before the first connection has
+                                 * succeeded or failed, and after the loss of one that was good. Nobody waits for an ear: of it
+                                 * this says only that it is to be connected again after a pause, not at once. */
+    bool has_run_id;
+    bool is_bereft;             /* Another node has led to its server since (S12). */
+    uint16_t asked_first, asked_count;
+    uint16_t apart_left;                        /* See apart. */
+    struct redlock_asked *asked;                /* A ring: answers come in the order of the questions. */
+    uint8_t *send, *receive;
+    uint32_t send_start, send_end, receive_start, receive_end;
+    const char *apart;                          /* A script on its way from where it lies, between the bytes of send: */
+    uint32_t apart_at;                          /* behind so many of them; so much of it, apart_left, is still to be sent. */
+    uint32_t ready_at;                          /* When the handshake was over, in units of 1024 us: its lower 32 bits. */
+    struct redlock_queue queue;                 /* Locks that want to send to this node. */
+    uint64_t alarm_at;          /* Waiting: when to connect. Connecting, greeting: when to give up. Ready: when an answer
+                                 * is overdue. */
+    uint64_t met_at;            /* When this server was seen for the first time, */
+    uint64_t uptime_us;         /* and how long it was believed to have been up then (S11). */
+    struct redlock_reply reply;
+    struct redlock_login login;
+    struct redlock_identity identity;           /* Of the connection that is being made. */
+    uint8_t run_id[REDLOCK_RUN_ID_SIZE];        /* Of the last server that had a vote there, or will have. */
+    char error[REDLOCK_ERROR_MAX];
+    size_t parser[REDLOCK_PARSER_WORDS];        /* struct resp_parser */
+};
+
+/* A command to a node that belongs to no lock: see redlock_ask. */
+struct redlock_question {
+    struct redlock_question *next;
+    const struct redlock_asking *part;
+    const struct redlock_name *arguments;
+    uint8_t *buffer;
+    size_t size, read, written;                 /* Of the buffer. */
+    uint32_t number;                            /* Of those that are not answered, each has another. */
+    uint8_t argument_count, node, status;
+    bool is_sent, is_cut;
+};
+
+/* A ring of events. */
+struct redlock_event_ring {
+    const struct redlock_eventing *part;
+    struct redlock_event *ring;
+    size_t size, first, count;
+    uint64_t lost;
+};
+
+struct redlock {
+    uint8_t node_count;
+    uint8_t session_count;
+    uint8_t entropy_size;
+    struct redlock_node *nodes;         /* node_count of them, and behind them their ears, if any. */
+    const struct redlock_scripts *scripts;              /* In the form that suits the parts in use, of which are there: */
+    const struct redlock_added *acquire;           /* what acquires by script, NULL: not; */
+    const struct redlock_ticketing *ticketing;          /* and what they do. */
+    const struct redlock_sets *sets;
+    const struct redlock_waiting *waiting_part;
+    const struct redlock_keeping *keeping;
+    const struct redlock_inspecting *inspecting;
+    void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* What ends the last use of a lock that was adopted. */
+    struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
+    struct redlock_question *questions; /* Of no lock, to any node, that are not answered; see redlock_ask. */
+    struct redlock_event_ring *events;      /* The caller's. NULL: none. */
+    struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
+    struct redlock_queue hungry;        /* Locks whose attempt cannot begin without random bytes. */
+    struct redlock_queue waiting;       /* Locks between two attempts. */
+    struct redlock_lock *listening;     /* Those of them that listen, found by number; */
+    uint32_t wait_count;                /* the last number that was given. */
+    uint32_t dice;                      /* For delays, which need no secrecy. Tokens come from entropy alone. */
+    uint64_t listen_until;              /* How long ears stay open when nobody waits. */
+    uint8_t name[REDLOCK_NAME_SIZE];    /* Random: what its ears are called. */
+    uint64_t now_us;                    /* Of the call under way, or the last one. */
+    struct redlock_config config;
+    uint8_t entropy[REDLOCK_ENTROPY_MAX];
+};
 
 #ifdef __cplusplus
 }
