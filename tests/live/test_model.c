@@ -20,7 +20,11 @@
  * Each test names the kinds of replies that it must have seen, and how often: two that are silent agree as well. */
 #define _XOPEN_SOURCE 700
 
-#include "../world/model_node.c"
+#include "../world/model_bytes.c"
+#include "../world/model_commands.c"
+#include "../world/model_keys.c"
+#include "../world/model_scripts.c"
+#include "../world/model_session.c"
 #include "../../redlock/wire.c"
 #include "../../resp/resp_encode.c"
 #include "../../resp/resp_parse.c"

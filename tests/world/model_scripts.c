@@ -1,0 +1,605 @@
+#include "model_inside.h"
+
+#include "../../redlock/wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Scripts ---- */
+
+enum model_script model_script_of(struct slice text)
+{
+    if (slice_is(text, WIRE_ACQUIRE_SCRIPT))
+        return MODEL_SCRIPT_ACQUIRE;
+    if (slice_is(text, WIRE_EXTEND_SCRIPT))
+        return MODEL_SCRIPT_EXTEND;
+    if (slice_is(text, WIRE_RELEASE_SCRIPT))
+        return MODEL_SCRIPT_RELEASE;
+    if (slice_is(text, WIRE_WAIT_SCRIPT))
+        return MODEL_SCRIPT_WAIT;
+    if (slice_is(text, WIRE_EXTEND_ONE_SCRIPT))
+        return MODEL_SCRIPT_EXTEND_ONE;
+    if (slice_is(text, WIRE_RELEASE_ONE_SCRIPT))
+        return MODEL_SCRIPT_RELEASE_ONE;
+    return MODEL_SCRIPT_NONE;
+}
+
+/* Knows by its text what it has: that is faster than its SHA-1. */
+static void script_load(struct model_node *node, struct slice text, char sha[MODEL_SHA_TEXT + 1])
+{
+    const enum model_script kind = model_script_of(text);
+    for (unsigned i = 0; i < node->script_count; i++)
+        if (node->script_kinds[i] == kind) {
+            memcpy(sha, node->script_shas[i], MODEL_SHA_TEXT + 1);
+            return;
+        }
+    sha1_text(text, sha);
+    if (kind == MODEL_SCRIPT_NONE || node->script_count == MODEL_SCRIPTS_MAX) {
+        model_breach(node, "a script that the model does not know");
+        return;
+    }
+    node->script_kinds[node->script_count] = (uint8_t)kind;
+    memcpy(node->script_shas[node->script_count++], sha, MODEL_SHA_TEXT + 1);
+}
+
+enum model_script model_script_loaded(const struct model_node *node, const char *sha)
+{
+    for (unsigned i = 0; i < node->script_count; i++)
+        if (strcmp(node->script_shas[i], sha) == 0)
+            return node->script_kinds[i];
+    return MODEL_SCRIPT_NONE;
+}
+
+void model_do_load(const struct scene *scene)
+{
+    char sha[MODEL_SHA_TEXT + 1];
+    script_load(scene->node, scene->command->arguments[2], sha);
+    model_answer_bulk(scene, slice_of(sha));
+}
+
+/* A script that runs. It may be refused a write, but not after it has done one: it is not stopped halfway. */
+struct run {
+    const struct scene *scene;
+    const char *sha;
+    const struct slice *keys, *arguments;
+    unsigned key_count, argument_count;
+    bool has_written;
+    const char *error;          /* What its last call came to; NULL: no error. */
+};
+
+enum effect { READS, FREES, ADDS }; /* FREES: or writes what needs no memory. */
+
+/* redis.call() or redis.pcall() of that command: does it get as far as to be executed? */
+static bool may_call(struct run *run, const char *command, enum effect effect)
+{
+    const struct model_node *node = run->scene->node;
+    const bool is_write = effect != READS;
+    run->error = is_write && !run->has_written ? model_why_no_write(node, effect == FREES) : NULL;
+    if (model_is_listed(node->noperm, command))
+        run->error = "-ERR The user executing the script can't run this command or subcommand";
+    run->has_written = run->has_written || (is_write && !run->error);
+    return !run->error;
+}
+
+/* An error that redis.call() met ends the script. */
+static void raise_error(const struct run *run)
+{
+    model_answer_error(run->scene, run->error, run->sha);
+}
+
+static struct model_key *run_key(const struct run *run, struct slice name)
+{
+    return key_find(run->scene->node, run->scene->session->database, name, run->scene->now_us);
+}
+
+static void run_remove(const struct run *run, struct model_key *key)
+{
+    key_remove(run->scene->node, key);
+}
+
+/* value->data NULL: there is none. */
+static bool call_get(struct run *run, struct slice name, struct slice *value)
+{
+    const struct model_key *key = run_key(run, name);
+    if (!may_call(run, "GET", READS))
+        return false;
+    if (key && !key_is_string(key))
+        run->error = model_wrong_type;
+    *value = key ? (struct slice){ key->value, key->value_size } : (struct slice){ NULL, 0 };
+    return !run->error;
+}
+
+static bool call_pttl(struct run *run, struct slice name, int64_t *left_ms)
+{
+    const struct model_key *key = run_key(run, name);
+    *left_ms = key ? key_pttl(key, run->scene->now_us) : -2;
+    return may_call(run, "PTTL", READS);
+}
+
+static bool call_del(struct run *run, struct slice name)
+{
+    struct model_key *key = run_key(run, name);
+    if (!may_call(run, "DEL", FREES))
+        return false;
+    if (key)
+        run_remove(run, key);
+    return true;
+}
+
+static bool call_set(struct run *run, struct slice name, struct slice value, int64_t ttl_ms)
+{
+    struct model_key *key = run_key(run, name);
+    if (!may_call(run, "SET", ADDS))
+        return false;
+    if (key)
+        run_remove(run, key);
+    key = key_put(run->scene->node, run->scene->session->database, name, value);
+    key->expires_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
+    return true;
+}
+
+static bool call_pexpire(struct run *run, struct slice name, int64_t ttl_ms)
+{
+    struct model_key *key = run_key(run, name);
+    if (!may_call(run, "PEXPIRE", FREES))
+        return false;
+    if (key)
+        key->expires_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
+    return true;
+}
+
+/* ---- Scripts: the waiters ---- */
+
+/* "resource#ticket", "resource#waiters". The bytes are the caller's to free. */
+static struct slice name_with(struct slice resource, const char *suffix)
+{
+    uint8_t *bytes = model_grow(NULL, resource.size + strlen(suffix) + 1);
+    memcpy(bytes, resource.data, resource.size);
+    memcpy(bytes + resource.size, suffix, strlen(suffix) + 1);
+    return (struct slice){ bytes, resource.size + strlen(suffix) };
+}
+
+static void slice_free(struct slice slice)
+{
+    free((void *)(uintptr_t)slice.data);
+}
+
+static struct model_place *place_find(struct model_key *key, struct slice member)
+{
+    for (size_t i = 0; i < key->place_count; i++)
+        if (slices_equal((struct slice){ key->places[i].member, key->places[i].size }, member))
+            return &key->places[i];
+    return NULL;
+}
+
+/* A set without a member is none. */
+static void place_remove(const struct run *run, struct model_key *key, struct model_place *place)
+{
+    *place = key->places[--key->place_count];
+    if (key->place_count == 0)
+        run_remove(run, key);
+}
+
+static void place_put(struct model_key *key, struct slice member, uint64_t score)
+{
+    struct model_place *place = place_find(key, member);
+    if (!place) {
+        key->places = model_grow(key->places, (key->place_count + 1) * sizeof *key->places);
+        place = &key->places[key->place_count++];
+    }
+    place->score = score;
+    place->size = member.size;
+    memcpy(place->member, member.data, member.size);
+}
+
+/* By score, and then by the bytes. */
+static bool place_is_before(const struct model_place *a, const struct model_place *b)
+{
+    const int order = memcmp(a->member, b->member, a->size < b->size ? a->size : b->size);
+    if (a->score != b->score)
+        return a->score < b->score;
+    return order != 0 ? order < 0 : a->size < b->size;
+}
+
+/* The key of a sorted set, for a command that would be executed. NULL: there is none, or run->error. */
+static struct model_key *sorted_set(struct run *run, struct slice name)
+{
+    struct model_key *key = run_key(run, name);
+    if (!key || key->is_sorted_set)
+        return key;
+    run->error = model_wrong_type;
+    return NULL;
+}
+
+static bool call_zadd(struct run *run, struct slice name, uint64_t score, struct slice member)
+{
+    if (!may_call(run, "ZADD", ADDS))
+        return false;
+    struct model_key *key = sorted_set(run, name);
+    if (!key && !run->error) {
+        key = key_put(run->scene->node, run->scene->session->database, name, slice_of(""));
+        key->is_sorted_set = true;
+    }
+    if (key)
+        place_put(key, member, score);
+    return key != NULL;
+}
+
+static void call_zrem(struct run *run, struct slice name, struct slice member)
+{
+    struct model_key *key = may_call(run, "ZREM", FREES) ? sorted_set(run, name) : NULL;
+    struct model_place *place = key ? place_find(key, member) : NULL;
+    if (place)
+        place_remove(run, key, place);
+}
+
+/* False: there was none, or an error. */
+static bool call_zpopmin(struct run *run, struct slice name, struct model_place *first)
+{
+    struct model_key *key = may_call(run, "ZPOPMIN", FREES) ? sorted_set(run, name) : NULL;
+    if (!key)
+        return false;
+    struct model_place *least = &key->places[0];
+    for (size_t i = 1; i < key->place_count; i++)
+        if (place_is_before(&key->places[i], least))
+            least = &key->places[i];
+    *first = *least;
+    place_remove(run, key, least);
+    return true;
+}
+
+/* How many have heard it. */
+static unsigned publish(struct model_node *node, struct slice channel, struct slice message)
+{
+    unsigned heard = 0;
+    char head[96];
+    for (struct model_session *ear = node->ears; ear; ear = ear->next_ear) {
+        if (!slice_is(channel, ear->channel))
+            continue;
+        snprintf(head, sizeof head, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n", channel.size, ear->channel, message.size);
+        model_bytes_add(&ear->out, head, strlen(head));
+        model_bytes_add(&ear->out, message.data, message.size);
+        model_bytes_add(&ear->out, "\r\n", 2);
+        heard++;
+    }
+    return heard;
+}
+
+/* What is published of a place "0123456789abcdef:7" is "7", to "redlock:0123456789abcdef". Who hears it, 0: nobody, or an
+ * error. */
+static unsigned call_publish(struct run *run, const struct model_place *place)
+{
+    char text[MODEL_PLACE_MAX + 1], channel[sizeof "redlock:" + 16];
+    slice_text((struct slice){ place->member, place->size }, text, sizeof text);
+    snprintf(channel, sizeof channel, "redlock:%.16s", text);
+    const struct slice message = slice_of(place->size > 17 ? text + 17 : "");
+    return may_call(run, "PUBLISH", READS) ? publish(run->scene->node, slice_of(channel), message) : 0;
+}
+
+/* ---- Scripts: what they do ---- */
+
+/* The larger of two PTTLs; none at all is the largest. */
+static int64_t longer_pttl(int64_t a, int64_t b)
+{
+    const int64_t cut = b < UINT32_MAX ? b : UINT32_MAX;
+    return a != -1 && (cut == -1 || cut > a) ? cut : a;
+}
+
+/* As Lua compares it. False: it is no number. */
+static bool lua_number(struct slice text, double *number)
+{
+    char *end;
+    *number = strtod((const char *)text.data, &end);
+    return end != (const char *)text.data && end[strspn(end, " \t\r\n\v\f")] == '\0';
+}
+
+/* No Lua is executed here, but a script in which a rule is broken does as it says. */
+static bool acquire_looks_at_each(void)
+{
+    return strstr(WIRE_ACQUIRE_SCRIPT, "if p~=-1 and (v==-1 or v>p) then p=v end") != NULL;
+}
+
+static bool acquire_wants_more(void)
+{
+    return strstr(WIRE_ACQUIRE_SCRIPT, "t<=tonumber(m)") != NULL;
+}
+
+static bool release_compares(void)
+{
+    return strstr(WIRE_RELEASE_SCRIPT, "if v==ARGV[1] then") != NULL;
+}
+
+static bool extend_only_lengthens(void)
+{
+    return strstr(WIRE_EXTEND_SCRIPT, "p<tonumber(ARGV[2])") != NULL;
+}
+
+/* Of all the keys: the largest counter, as the text that it is, and the longest PTTL. */
+static bool acquire_looks(struct run *run, bool has_ticket, struct slice *largest, double *counter, int64_t *left_ms)
+{
+    for (unsigned i = 0; i < run->key_count; i++) {
+        struct slice value = { NULL, 0 }, name = name_with(run->keys[i], "#ticket");
+        int64_t pttl;
+        double number = 0;
+        const bool done = call_pttl(run, run->keys[i], &pttl) && (!has_ticket || call_get(run, name, &value));
+        slice_free(name);
+        if (!done)
+            return false;
+        *left_ms = acquire_looks_at_each() ? longer_pttl(*left_ms, pttl) : pttl;
+        if (value.data && !lua_number(value, &number)) {
+            run->error = "-ERR user_script:1: attempt to compare number with nil";
+            return false;
+        }
+        if (value.data && number > *counter) {
+            *counter = number;
+            *largest = value;
+        }
+    }
+    return true;
+}
+
+static bool acquire_sets(struct run *run, bool has_ticket, int64_t ttl_ms, int64_t life_ms)
+{
+    for (unsigned i = 0; i < run->key_count; i++) {
+        const struct slice name = name_with(run->keys[i], "#ticket");
+        const bool done = (!has_ticket || call_set(run, name, run->arguments[2], life_ms)) &&
+                          call_set(run, run->keys[i], run->arguments[0], ttl_ms);
+        slice_free(name);
+        if (!done)
+            return false;
+    }
+    return true;
+}
+
+static void acquire_refuses(const struct run *run, struct slice largest, int64_t left_ms)
+{
+    char text[MODEL_TEXT_MAX];
+    snprintf(text, sizeof text, "%.*s %lld", (int)largest.size, (const char *)largest.data, (long long)left_ms);
+    model_answer_bulk(run->scene, slice_of(text));
+}
+
+/* Is the ticket too small for the counter? */
+static bool is_outdated(int64_t ticket, double counter)
+{
+    return ticket > 0 && (acquire_wants_more() ? (double)ticket <= counter : (double)ticket < counter);
+}
+
+/* WIRE_ACQUIRE_SCRIPT */
+static void do_acquire(struct run *run)
+{
+    const struct scene *scene = run->scene;
+    const uint64_t wall_us = scene->now_us + (uint64_t)scene->node->wall_offset_us;
+    int64_t ttl_ms = 0, ticket = 0, life_ms = 0, skew_ms = 0, left_ms = -2;
+    struct slice largest = slice_of("0");
+    double counter = 0;
+    if (!slice_number(run->arguments[1], &ttl_ms) || !slice_number(run->arguments[2], &ticket) || ttl_ms <= 0 ||
+        !slice_number(run->arguments[3], &life_ms) || !slice_number(run->arguments[4], &skew_ms) || ticket < 0)
+        model_breach(scene->node, "an acquire script with arguments out of range");
+    if (!acquire_looks(run, ticket > 0, &largest, &counter, &left_ms)) {
+        raise_error(run);
+    } else if (left_ms != -2 || is_outdated(ticket, counter)) {
+        scene->call->outdated = left_ms == -2;
+        acquire_refuses(run, largest, left_ms);
+    } else if (!may_call(run, "TIME", READS)) {
+        raise_error(run);
+    } else if ((uint64_t)ticket > wall_us + (uint64_t)skew_ms * 1000) {
+        char text[80];
+        snprintf(text, sizeof text, "-AHEAD of the clock of this node: %llu\r\n", (unsigned long long)(wall_us / 1000000));
+        model_answer(scene, text);
+    } else if (!acquire_sets(run, ticket > 0, ttl_ms, life_ms)) {
+        raise_error(run);
+    } else {
+        scene->call->did = true;
+        model_answer(scene, "+OK\r\n");
+    }
+}
+
+/* Takes the first place out, and the next where nobody listens. What may not be published goes back. */
+static bool release_wakes(struct run *run, struct slice waiters)
+{
+    struct model_place first;
+    while (call_zpopmin(run, waiters, &first)) {
+        const struct slice member = { first.member, first.size };
+        if (call_publish(run, &first)) {
+            slice_text(member, run->scene->call->woken, sizeof run->scene->call->woken);
+            return true;
+        }
+        if (run->error) {
+            (void)call_zadd(run, waiters, first.score, member);
+            (void)call_pexpire(run, waiters, WIRE_WAITERS_LIFE_MS);
+            return false;
+        }
+    }
+    return false;
+}
+
+/* What the release script does to one key. */
+enum release { RELEASE_DONE, RELEASE_NOTHING, RELEASE_OTHERS, RELEASE_ERROR, RELEASE_RAISED };
+
+static enum release release_key(struct run *run, struct slice name, struct slice waiters, bool *woke)
+{
+    struct slice value = { NULL, 0 };
+    const bool wakes = run->argument_count == 2;
+    const char *error = call_get(run, name, &value) ? NULL : run->error;
+    if (wakes && run->arguments[1].size > 0)
+        call_zrem(run, waiters, run->arguments[1]);
+    run->error = error;
+    if (error)
+        return RELEASE_ERROR;
+    if (!value.data)
+        return RELEASE_NOTHING;
+    if (release_compares() && !slices_equal(value, run->arguments[0]))
+        return RELEASE_OTHERS;
+    if (!call_del(run, name))
+        return RELEASE_RAISED;
+    run->scene->call->did = true;
+    *woke = (wakes && release_wakes(run, waiters)) || *woke;
+    return RELEASE_DONE;
+}
+
+/* WIRE_RELEASE_SCRIPT */
+static void do_release(struct run *run)
+{
+    const char *error = NULL;
+    int number = 1;
+    bool woke = false;
+    for (unsigned i = 0; i < run->key_count; i++) {
+        const struct slice waiters = name_with(run->keys[i], "#waiters");
+        const enum release release = release_key(run, run->keys[i], waiters, &woke);
+        slice_free(waiters);
+        if (release == RELEASE_RAISED) {
+            raise_error(run);
+            return;
+        }
+        if (release == RELEASE_ERROR)
+            error = run->error;
+        else if (release == RELEASE_OTHERS)
+            number = -1;
+        else if (release == RELEASE_NOTHING && number > 0)
+            number = 0;
+    }
+    if (error) /* As it came from redis.pcall(). */
+        model_answer_error(run->scene, error, NULL);
+    else
+        model_answer_number(run->scene, number > 0 && woke ? number + 1 : number);
+}
+
+/* WIRE_RELEASE_ONE_SCRIPT */
+static void do_release_one(struct run *run)
+{
+    struct slice value = { NULL, 0 };
+    if (!call_get(run, run->keys[0], &value)) {
+        raise_error(run);
+        return;
+    }
+    if (!value.data || !slices_equal(value, run->arguments[0])) {
+        model_answer_number(run->scene, value.data ? -1 : 0);
+        return;
+    }
+    if (!call_del(run, run->keys[0])) {
+        raise_error(run);
+        return;
+    }
+    run->scene->call->did = true;
+    model_answer_number(run->scene, 1);
+}
+
+/* False: not all of the keys hold the token, or run->error. */
+static bool extend_holds_all(struct run *run)
+{
+    struct slice value;
+    for (unsigned i = 0; i < run->key_count; i++)
+        if (!call_get(run, run->keys[i], &value) || !value.data || !slices_equal(value, run->arguments[0]))
+            return false;
+    return true;
+}
+
+static bool extend_lengthens(struct run *run, int64_t ttl_ms)
+{
+    int64_t left_ms;
+    for (unsigned i = 0; i < run->key_count; i++) {
+        if (!call_pttl(run, run->keys[i], &left_ms))
+            return false;
+        if (left_ms >= 0 && (left_ms < ttl_ms || !extend_only_lengthens()) && !call_pexpire(run, run->keys[i], ttl_ms))
+            return false;
+    }
+    return true;
+}
+
+/* WIRE_EXTEND_SCRIPT */
+static void do_extend(struct run *run)
+{
+    int64_t ttl_ms = 0;
+    if (!slice_number(run->arguments[1], &ttl_ms) || ttl_ms <= 0)
+        model_breach(run->scene->node, "a TTL of 0 or less in a script");
+    const bool holds = extend_holds_all(run);
+    if (run->error || (holds && !extend_lengthens(run, ttl_ms))) {
+        raise_error(run);
+        return;
+    }
+    run->scene->call->did = holds;
+    model_answer_number(run->scene, holds);
+}
+
+/* WIRE_WAIT_SCRIPT */
+static void do_wait(struct run *run)
+{
+    int64_t arrived_at = 0, life_ms = 0, longest_ms = -2, left_ms;
+    if (!slice_number(run->arguments[1], &arrived_at) || !slice_number(run->arguments[2], &life_ms) ||
+        run->arguments[0].size > MODEL_PLACE_MAX) {
+        model_breach(run->scene->node, "a wait script with arguments out of range");
+        return;
+    }
+    for (unsigned i = 0; i < run->key_count; i++) {
+        if (!call_pttl(run, run->keys[i], &left_ms)) {
+            raise_error(run);
+            return;
+        }
+        const struct slice waiters = name_with(run->keys[i], "#waiters");
+        const bool has_place = call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]);
+        if (has_place)
+            (void)call_pexpire(run, waiters, life_ms);
+        slice_free(waiters);
+        if (!has_place) {
+            raise_error(run);
+            return;
+        }
+        longest_ms = longer_pttl(longest_ms, left_ms);
+    }
+    run->scene->call->did = true;
+    model_answer_number(run->scene, longest_ms);
+}
+
+static const struct {
+    unsigned least, most;       /* Arguments behind the keys. */
+    void (*run)(struct run *run);
+} scripts[] = {
+    [MODEL_SCRIPT_ACQUIRE] = { 5, 5, do_acquire },
+    [MODEL_SCRIPT_EXTEND] = { 2, 2, do_extend },
+    [MODEL_SCRIPT_EXTEND_ONE] = { 2, 2, do_extend },
+    [MODEL_SCRIPT_RELEASE] = { 1, 2, do_release },
+    [MODEL_SCRIPT_RELEASE_ONE] = { 1, 1, do_release_one },
+    [MODEL_SCRIPT_WAIT] = { 3, 3, do_wait },
+};
+
+/* That no stale data will do is found out as late as here: EVAL has loaded the script, EVALSHA may not have found it. */
+static void run_script(const struct scene *scene, enum model_script script, const char *sha)
+{
+    const struct command *command = scene->command;
+    struct run run = { .scene = scene, .sha = sha, .keys = command->arguments + 3 };
+    int64_t key_count = 0;
+    const bool is_number = slice_number(command->arguments[2], &key_count);
+    if (script != MODEL_SCRIPT_NONE && is_number && key_count >= 1 && key_count + 3 <= (int64_t)command->count) {
+        run.key_count = (unsigned)key_count;
+        run.arguments = run.keys + key_count;
+        run.argument_count = command->count - 3 - run.key_count;
+    }
+    if (run.key_count == 0 || run.key_count > MODEL_KEYS_MAX || run.argument_count < scripts[script].least ||
+        run.argument_count > scripts[script].most) {
+        model_breach(scene->node, "a script with the wrong arguments");
+        model_answer(scene, "-ERR wrong arguments\r\n");
+    } else if (scene->node->condition == MODEL_MASTER_DOWN) {
+        model_answer(scene, model_master_down);
+    } else {
+        scripts[script].run(&run);
+    }
+}
+
+void model_do_eval(const struct scene *scene)
+{
+    char sha[MODEL_SHA_TEXT + 1];
+    script_load(scene->node, scene->command->arguments[1], sha);
+    run_script(scene, model_script_of(scene->command->arguments[1]), sha);
+}
+
+void model_do_evalsha(const struct scene *scene)
+{
+    char sha[MODEL_SHA_TEXT + 1];
+    slice_text(scene->command->arguments[1], sha, sizeof sha);
+    const enum model_script script = model_script_loaded(scene->node, sha);
+    if (script == MODEL_SCRIPT_NONE)
+        model_answer(scene, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
+    else
+        run_script(scene, script, sha);
+}

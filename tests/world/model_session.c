@@ -1,0 +1,276 @@
+#include "model_inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINE_MAX = 32,              /* "*3\r\n", "$12\r\n": longer ones are no command of ours. */
+    BULK_MAX = 4096
+};
+
+/* ---- Ears ---- */
+
+void model_do_subscribe(const struct scene *scene)
+{
+    struct model_session *session = scene->session;
+    const struct slice channel = scene->command->arguments[1];
+    if (scene->command->count != 2 || session->ear_of || channel.size > MODEL_CHANNEL_MAX) {
+        model_breach(scene->node, "a SUBSCRIBE to more than one channel");
+        return;
+    }
+    slice_text(channel, session->channel, sizeof session->channel);
+    session->ear_of = scene->node;
+    session->next_ear = scene->node->ears;
+    scene->node->ears = session;
+    model_answer(scene, "*3\r\n$9\r\nsubscribe\r\n");
+    model_answer_bulk(scene, channel);
+    model_answer(scene, ":1\r\n");
+}
+
+static void ear_closes(struct model_session *session)
+{
+    struct model_session **at;
+    if (!session->ear_of)
+        return;
+    for (at = &session->ear_of->ears; *at != session; at = &(*at)->next_ear) { }
+    *at = session->next_ear;
+    session->ear_of = NULL;
+}
+
+/* ---- Planned answers and the log ---- */
+
+static struct model_answer *plan_for(struct model_node *node, struct slice name)
+{
+    for (unsigned i = 0; i < MODEL_ANSWERS_MAX; i++) {
+        struct model_answer *plan = &node->answers[i];
+        if (plan->command && plan->times > 0 && (slice_is(name, plan->command) || strcmp(plan->command, "*") == 0))
+            return plan;
+    }
+    return NULL;
+}
+
+static void answer_as_planned(const struct scene *scene, struct model_answer *plan)
+{
+    const size_t before = scene->session->out.size;
+    if (plan->executes)
+        model_execute(scene);
+    scene->session->out.size = before;
+    model_bytes_add(&scene->session->out, plan->bytes, plan->size);
+    scene->session->closing = scene->session->closing || plan->closes;
+    if (plan->times != UINT32_MAX)
+        plan->times--;
+}
+
+static void log_keys(struct model_call *call, const struct command *command)
+{
+    int64_t count = 0;
+    (void)slice_number(command->arguments[2], &count);
+    while (call->key_count < MODEL_KEYS_MAX && (int64_t)call->key_count < count && call->key_count + 3 < command->count) {
+        slice_text(command->arguments[call->key_count + 3], call->keys[call->key_count], sizeof call->keys[0]);
+        call->key_count++;
+    }
+    memcpy(call->key, call->keys[0], sizeof call->key);
+}
+
+static void log_script(struct model_call *call, const struct model_node *node, const struct command *command)
+{
+    static const char *const names[] = { NULL, "ACQUIRE", "EXTEND", "EXTEND", "RELEASE", "RELEASE", "WAIT" };
+    char sha[MODEL_SHA_TEXT + 1];
+    enum model_script script = model_script_of(command->arguments[1]);
+    int64_t ticket = 0;
+    slice_text(command->arguments[1], sha, sizeof sha);
+    call->eval = script != MODEL_SCRIPT_NONE;
+    if (script == MODEL_SCRIPT_NONE)
+        script = model_script_loaded(node, sha);
+    if (script != MODEL_SCRIPT_NONE)
+        snprintf(call->name, sizeof call->name, "%s", names[script]);
+    log_keys(call, command);
+    const unsigned first = 3 + call->key_count;
+    if (command->count > first)
+        slice_text(command->arguments[first], call->token, sizeof call->token);
+    if (command->count > first + 1)
+        (void)slice_number(command->arguments[first + 1], &call->ttl_ms);
+    if (command->count > first + 1 && script == MODEL_SCRIPT_RELEASE)
+        slice_text(command->arguments[first + 1], call->place, sizeof call->place);
+    if (script == MODEL_SCRIPT_ACQUIRE && command->count > first + 2 && slice_number(command->arguments[first + 2], &ticket))
+        call->ticket = (uint64_t)ticket;
+}
+
+static struct model_call *log_call(struct model_node *node, const struct command *command, uint64_t now_us)
+{
+    if (node->call_count == node->call_capacity) {
+        node->call_capacity = 2 * node->call_capacity + 32;
+        node->calls = model_grow(node->calls, node->call_capacity * sizeof *node->calls);
+    }
+    struct model_call *call = &node->calls[node->call_count++];
+    *call = (struct model_call){ .at_us = now_us };
+    slice_text(command->arguments[0], call->name, sizeof call->name);
+    if (command->count >= 4 && strncmp(call->name, "EVAL", 4) == 0)
+        log_script(call, node, command);
+    else if (command->count >= 2)
+        slice_text(command->arguments[1], call->key, sizeof call->key);
+    if (command->count == 6 && strcmp(call->name, "SET") == 0) {
+        slice_text(command->arguments[2], call->token, sizeof call->token);
+        (void)slice_number(command->arguments[5], &call->ttl_ms);
+    }
+    return call;
+}
+
+unsigned model_count_calls(const struct model_node *node, const char *name)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < node->call_count; i++)
+        count += strcmp(node->calls[i].name, name) == 0;
+    return count;
+}
+
+void model_node_plan(struct model_node *node, struct model_answer answer)
+{
+    for (unsigned i = 0; i < MODEL_ANSWERS_MAX; i++) {
+        if (node->answers[i].command && node->answers[i].times > 0)
+            continue;
+        node->answers[i] = answer;
+        return;
+    }
+    abort();
+}
+
+void model_node_forget_plans(struct model_node *node)
+{
+    memset(node->answers, 0, sizeof node->answers);
+}
+
+/* ---- From bytes to commands ---- */
+
+enum reading { READ_WHOLE, READ_MORE, READ_WRONG };
+
+/* "*3\r\n" or "$5\r\n" at *at, which is moved behind it. */
+static enum reading read_head(const struct model_bytes *in, size_t *at, char type, int64_t *number)
+{
+    size_t end = *at;
+    while (end < in->size && in->data[end] != '\r' && end - *at < LINE_MAX)
+        end++;
+    if (end > *at && in->data[*at] != (uint8_t)type)
+        return READ_WRONG;
+    if (end - *at == LINE_MAX)
+        return READ_WRONG;
+    if (end + 1 >= in->size)
+        return READ_MORE;
+    if (in->data[end + 1] != '\n' || !slice_number((struct slice){ in->data + *at + 1, end - *at - 1 }, number))
+        return READ_WRONG;
+    *at = end + 2;
+    return READ_WHOLE;
+}
+
+static enum reading read_argument(const struct model_bytes *in, size_t *at, struct slice *argument)
+{
+    int64_t size;
+    const enum reading head = read_head(in, at, '$', &size);
+    if (head != READ_WHOLE)
+        return head;
+    if (size < 0 || size > BULK_MAX)
+        return READ_WRONG;
+    if (in->size - *at < (size_t)size + 2)
+        return READ_MORE;
+    *argument = (struct slice){ in->data + *at, (size_t)size };
+    *at += (size_t)size + 2;
+    return memcmp(argument->data + size, "\r\n", 2) == 0 ? READ_WHOLE : READ_WRONG;
+}
+
+/* Reads one command; *used is what it took. */
+static enum reading read_command(const struct model_bytes *in, struct command *command, size_t *used)
+{
+    int64_t count;
+    *used = 0;
+    enum reading reading = read_head(in, used, '*', &count);
+    if (reading == READ_WHOLE && (count < 1 || count > MODEL_ARGUMENTS_MAX))
+        return READ_WRONG;
+    for (command->count = 0; reading == READ_WHOLE && command->count < (unsigned)count; command->count++)
+        reading = read_argument(in, used, &command->arguments[command->count]);
+    return reading;
+}
+
+static void take_command(struct model_node *node, struct model_session *session, const struct command *command,
+                         uint64_t now_us)
+{
+    struct scene scene = { node, session, command, log_call(node, command, now_us), now_us };
+    struct model_answer *plan = plan_for(node, command->arguments[0]);
+    if (plan)
+        answer_as_planned(&scene, plan);
+    else
+        model_execute(&scene);
+}
+
+void model_session_receive(struct model_node *node, struct model_session *session, const void *data, size_t size,
+                           uint64_t now_us)
+{
+    struct command command;
+    enum reading reading = READ_WHOLE;
+    size_t used;
+    model_bytes_add(&session->in, data, size);
+    while (!node->hung && !session->closing && reading == READ_WHOLE && session->in.size > 0) {
+        reading = read_command(&session->in, &command, &used);
+        if (reading == READ_WHOLE) {
+            take_command(node, session, &command, now_us);
+            model_bytes_drop(&session->in, used);
+        }
+    }
+    if (reading == READ_WRONG) {
+        model_breach(node, "bytes that are no command");
+        session->closing = true;
+    }
+}
+
+/* ---- Life ---- */
+
+void model_breach(struct model_node *node, const char *what)
+{
+    if (node->breach[0] == '\0')
+        snprintf(node->breach, sizeof node->breach, "%s", what);
+}
+
+void model_session_begin(struct model_node *node, struct model_session *session)
+{
+    *session = (struct model_session){ .logged_in = !node->password };
+    if (node->greeting) {
+        model_bytes_add(&session->out, node->greeting, strlen(node->greeting));
+        session->closing = true;
+    }
+}
+
+void model_session_end(struct model_session *session)
+{
+    ear_closes(session);
+    model_bytes_free(&session->in);
+    model_bytes_free(&session->out);
+}
+
+static void name_process(struct model_node *node, uint64_t number, uint64_t now_us)
+{
+    snprintf(node->run_id, sizeof node->run_id, "%016llx%024llx", (unsigned long long)(number * 0x9E3779B97F4A7C15u),
+             (unsigned long long)number);
+    node->started_us = now_us;
+}
+
+void model_node_init(struct model_node *node, uint64_t number, uint64_t now_us)
+{
+    *node = (struct model_node){ .mode = "standalone" };
+    name_process(node, number, now_us);
+}
+
+void model_node_restart(struct model_node *node, uint64_t number, bool keeps_keys, uint64_t now_us)
+{
+    if (!keeps_keys)
+        model_flush(node);
+    model_flush_scripts(node);
+    name_process(node, number, now_us);
+}
+
+void model_node_free(struct model_node *node)
+{
+    model_flush(node);
+    model_forget_saved(node);
+    free(node->keys);
+    free(node->calls);
+}
