@@ -135,10 +135,10 @@ check-symbols: all
 	@tools/need prove
 	@$(RUN_TESTS) tests/unit/symbols.t
 
-# Who may know whom: the README's table of files, held against the includes and against the symbols of the objects.
+# Who may know whom: the table of files in redlock/README.md, held against the includes and against the symbols of the objects.
 check-floors: $(call object,$(PARTS))
 	@tools/need perl nm
-	@tests/floors/check README.md '$(BUILD)/obj' $(PARTS) $(sort $(wildcard resp/*.h net/*.h redlock/*.h))
+	@tests/floors/check redlock/README.md '$(BUILD)/obj' $(PARTS) $(sort $(wildcard resp/*.h net/*.h redlock/*.h))
 
 # What is handed out, by every compiler that a vendor has.
 compilers:
@@ -246,17 +246,19 @@ below    = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 install: install-lib install-bin
 
 install-lib: $(BUILD)/libredlock.a
-	mkdir -p '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(call man,3)'
+	mkdir -p '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(call man,3)' '$(DESTDIR)$(call man,7)'
 	$(INSTALL) -m 644 $(addprefix redlock/,$(HEADERS)) '$(DESTDIR)$(INCLUDEDIR)'
 	$(INSTALL) -m 644 '$(BUILD)/libredlock.a' '$(DESTDIR)$(LIBDIR)'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@INCLUDEDIR@|$(call below,$(INCLUDEDIR))|' -e 's|@LIBDIR@|$(call below,$(LIBDIR))|' \
 	    -e 's|@VERSION@|$(VERSION)|' redlock/redlock.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc'
 	$(INSTALL) -m 644 $(filter %.3,$(MANUALS)) '$(DESTDIR)$(call man,3)'
+	$(INSTALL) -m 644 $(filter %.7,$(MANUALS)) '$(DESTDIR)$(call man,7)'
 
 install-bin: $(BUILD)/redlock
-	mkdir -p '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(call man,1)'
+	mkdir -p '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(call man,1)' '$(DESTDIR)$(call man,7)'
 	$(INSTALL) -m 755 '$(BUILD)/redlock' '$(DESTDIR)$(BINDIR)'
 	$(INSTALL) -m 644 $(filter %.1,$(MANUALS)) '$(DESTDIR)$(call man,1)'
+	$(INSTALL) -m 644 $(filter %.7,$(MANUALS)) '$(DESTDIR)$(call man,7)'
 
 uninstall:
 	rm -f $(foreach h,$(HEADERS),'$(DESTDIR)$(INCLUDEDIR)/$(h)') '$(DESTDIR)$(LIBDIR)/libredlock.a' \

@@ -68,7 +68,7 @@ END
 
 check_the_store
 
-# ---- The program of the README ----
+# ---- The program of the guide, and the row lock that it compares with ----
 
 block 'program: withdraw' | program withdraw
 
@@ -121,6 +121,12 @@ reading_shuts_out() {
     ! wake_up "$earlier" && balance_is 100 && wake_up "$asleep" && balance_is 90
 }
 
+# The later of two transactions waits for the row, and reads what the earlier one wrote.
+row_lock_works() {
+    set_balance 100 && block 'row lock' >"$directory/row" && psql -Xq -f "$directory/row" >/dev/null &&
+        psql -Xq -f "$directory/row" >/dev/null && balance_is 80
+}
+
 forget_tickets() {
     for speed in quick slow; do
         sed -e 's/UPDATE account SET last_ticket = :ticket\(.*\) RETURNING balance/SELECT balance FROM account\1/' \
@@ -132,7 +138,8 @@ late_write_gets_through() {
     overtaken "$directory/slow" && wake_up "$asleep" && balance_is 80
 }
 
-check 'the program of the README has at most fifteen lines' is_short
+check 'the program of the guide has at most fifteen lines' is_short
+check 'a row lock of the database does as the guide says' row_lock_works
 check 'its work can be put to sleep' works
 check 'it withdraws' withdraws_alone
 check 'its late write is refused' late_write_is_refused

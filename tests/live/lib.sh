@@ -166,12 +166,22 @@ gone() {
 }
 is_nowhere() { [ -z "$(everywhere GET "$1" | tr -d '\n')" ]; }
 
-# block NAME: the code block of the README behind <!-- NAME -->.
+# block NAME: the code block of the README behind <!-- NAME -->, or of the guide behind .\" NAME, there without what mdoc needs.
 block() {
+    block_of_readme "$1" | grep . || block_of_guide "$1" | grep . || echo "no block $1 in README.md or redlock.7"
+}
+block_of_readme() {
     awk -v mark="<!-- $1 -->" '
         $0 == mark { found = 1; next }
         found && /^```/ { if (inside) exit; inside = 1; next }
-        inside' README.md | grep . || echo "no block $1 in README.md"
+        inside' README.md
+}
+block_of_guide() {
+    awk -v mark=".\\\\\" $1" '
+        $0 == mark { found = 1; next }
+        found && /^\.Ed/ { exit }
+        found && /^\.Bd/ { inside = 1; next }
+        inside' tools/man/redlock.7 | sed -e 's/\\&//g' -e 's/\\e/\\/g'
 }
 
 in_foreground() {

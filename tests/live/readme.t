@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2016,SC2154    # What lib.sh defines. Sed and grep have dollars, too.
-# The README says nothing that is not so: its programs are compiled and run, its commands are run, and the commands that build
-# and measure are among those that decide whether a change may land.
+# The README and the guide, redlock.7, say nothing that is not so: their programs are compiled and run, their commands are run, and
+# the commands that build and measure are among those that decide whether a change may land.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
@@ -54,6 +54,7 @@ nothing_is_left() {
     [ "$(everywhere KEYS '*' | grep -vc '^\*0$')" = 0 ]
 }
 
+check 'the README has at most 150 lines' test "$(wc -l <README.md)" -le 150
 check 'the blocking program compiles' compiles blocking
 check 'the blocking program is short' is_short
 check 'the blocking program acquires and releases the lock' runs 0 '^done: 98[0-9][0-9] ms$' "$nodes"
@@ -93,6 +94,11 @@ commands_are_all_there() {
     [ "$(grep -c '^\(token=\$(\)\{0,1\}redlock ' "$directory/commands")" = 8 ]
 }
 
+first_command_runs() {
+    block first | sed "s/host1,host2,host3/$nodes/" >"$directory/first"
+    grep -q "$nodes" "$directory/first" && PATH=$(dirname "$redlock"):$PATH sh -e "$directory/first" | grep -x mine
+}
+check 'the first command runs as it stands, on servers that started just now' first_command_runs
 check 'there are as many commands as this test knows of' commands_are_all_there
 check 'the commands run as they stand' commands_run
 cp "$directory/out" "$directory/ran"
@@ -113,7 +119,7 @@ is_in_ci() {
 check 'what builds and measures is run before a change lands' is_in_ci
 check 'make demo and make test are, too' grep -q "'make test' make test" .ci/run
 
-# The ACL rules of the README suffice for acquire, extend, release and status.
+# The ACL rules of the guide suffice for acquire, extend, release and status.
 acl_suffices() {
     # shellcheck disable=SC2046    # Rules are several words.
     everywhere ACL SETUSER least on '>secret' $(block acl) >"$directory/acl" &&

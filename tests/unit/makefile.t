@@ -44,12 +44,13 @@ installed() {
 installs_all_below_a_blank() {
     makes DESTDIR="$root" PREFIX=/usr install &&
         installed usr/include/redlock.h usr/include/redlock_client.h usr/include/redlock_fence.h usr/include/redlock_keeper.h \
-            usr/lib/libredlock.a usr/lib/pkgconfig/redlock.pc usr/bin/redlock usr/share/man/man1/redlock.1 usr/share/man/man3/redlock.3
+            usr/lib/libredlock.a usr/lib/pkgconfig/redlock.pc usr/bin/redlock usr/share/man/man1/redlock.1 usr/share/man/man3/redlock.3 \
+            usr/share/man/man7/redlock.7
 }
 
 # As make install leaves it, for its group and others too.
 can_be_used_by_all() {
-    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 9 ] && [ "$(find "$root" ! -type d -perm -111)" = "$root/usr/bin/redlock" ]
+    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 10 ] && [ "$(find "$root" ! -type d -perm -111)" = "$root/usr/bin/redlock" ]
 }
 
 nothing_is_left() {
@@ -59,7 +60,7 @@ nothing_is_left() {
 installs_the_library_alone() {
     makes DESTDIR="$root" INCLUDEDIR=/opt/inc LIBDIR=/usr/lib64 MANDIR=/opt/man PREFIX=/usr install-lib &&
         installed opt/inc/redlock.h opt/inc/redlock_client.h opt/inc/redlock_fence.h opt/inc/redlock_keeper.h \
-            usr/lib64/libredlock.a usr/lib64/pkgconfig/redlock.pc opt/man/man3/redlock.3
+            usr/lib64/libredlock.a usr/lib64/pkgconfig/redlock.pc opt/man/man3/redlock.3 opt/man/man7/redlock.7
 }
 
 pkg_config_names_the_folders() {
@@ -70,13 +71,14 @@ pkg_config_names_the_folders() {
 }
 
 installs_the_command_alone() {
-    makes DESTDIR="$root" PREFIX=/usr BINDIR=/usr/sbin install-bin && installed usr/sbin/redlock usr/share/man/man1/redlock.1
+    makes DESTDIR="$root" PREFIX=/usr BINDIR=/usr/sbin install-bin && 
+        installed usr/sbin/redlock usr/share/man/man1/redlock.1 usr/share/man/man7/redlock.7
 }
 
 installs_with_another_program() {
     printf '#!/bin/sh\necho "$@" >>"%s"\n' "$scratch/asked" >"$scratch/install"
     chmod 755 "$scratch/install"
-    makes DESTDIR="$root" INSTALL="$scratch/install" install && [ "$(grep -c '^-m ' "$scratch/asked")" = 5 ]
+    makes DESTDIR="$root" INSTALL="$scratch/install" install && [ "$(grep -c '^-m ' "$scratch/asked")" = 7 ]
 }
 
 # What a compiler writes into objects for debuggers would name the folder.
