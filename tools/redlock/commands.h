@@ -24,4 +24,11 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
 /* Releases what the lock has, and waits for as many confirmations as come soon. A signal does not end it. */
 enum redlock_status release_lock(struct session *session);
 
+/* Has a quorum answered to the last extension that our token is not there, so that none can succeed any more? */
+bool lock_is_refused(const struct session *session);
+
+/* Sees to it that the lock, which is held, stays so until then, and leaves it to the nodes: nobody releases it. OK; else why not:
+ * it has tried until the validity ended or a signal came. */
+enum redlock_status leave_lock(struct session *session, uint64_t until_us);
+
 #endif

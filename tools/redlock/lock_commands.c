@@ -9,6 +9,8 @@
 #include "report.h"
 #include "text.h"
 
+enum { HOLD_SPARE_MS = 10 };    /* What drift has beside its share, and a round of extensions may take. */
+
 /* ---- What the other commands share ---- */
 
 enum redlock_status open_session(struct session *session, struct settings *settings)
@@ -104,6 +106,59 @@ enum redlock_status release_lock(struct session *session)
     while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault) session_wait(session, REDLOCK_NEVER);
     session_linger(session);
     return session->fault ? session->fault : redlock_lock_status(&session->lock);
+}
+
+/* The TTL by which the lock is held for so long, after the drift: at most the guard, and what a TTL can be (S11). */
+static uint32_t ttl_to_hold(const struct settings *settings, uint64_t hold_us)
+{
+    const struct redlock_config *engine = &settings->options.engine;
+    uint64_t longest_ms = engine->guard_ms > 0 && engine->guard_ms < REDLOCK_TTL_MS_MAX ? engine->guard_ms : REDLOCK_TTL_MS_MAX;
+    uint64_t ms = hold_us / 1000 * 1000000 / (1000000 - engine->drift_ppm) + HOLD_SPARE_MS;
+
+    return (uint32_t)(ms < longest_ms ? ms : longest_ms);
+}
+
+static enum redlock_status extend_once(struct session *session, uint32_t ttl_ms)
+{
+    enum redlock_status status = redlock_start_extend(redlock_engine(&session->client), &session->lock, ttl_ms, redlock_now_us());
+
+    if (status != REDLOCK_OK) return status;
+    session_step(session);
+    while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault) session_wait(session, REDLOCK_NEVER);
+    return session->fault ? session->fault : redlock_lock_status(&session->lock);
+}
+
+bool lock_is_refused(const struct session *session)
+{
+    unsigned count = redlock_node_count(&session->client), refused = 0;
+
+    for (unsigned k = 0; k < count; k++) refused += redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_REFUSED;
+    return refused > count - redlock_quorum(count);
+}
+
+/* Can another extension do what this one did not? */
+static bool is_worth_another(struct session *session, enum redlock_status status)
+{
+    bool may_change = status == REDLOCK_NO_QUORUM || status == REDLOCK_TOO_LATE ||
+                      (status == REDLOCK_TAKEN && !lock_is_refused(session));
+
+    return may_change && !session_must_end(session);
+}
+
+/* An extension never shortens, so a lock that is held for longer already stays so. */
+enum redlock_status leave_lock(struct session *session, uint64_t until_us)
+{
+    uint64_t pause_us = (uint64_t)session->settings->options.engine.retry_ms * 1000;
+    enum redlock_status status = REDLOCK_OK;
+
+    session_operation(session, "extend");
+    for (uint64_t now = redlock_now_us(); now + redlock_valid_us(&session->lock, now) < until_us; now = redlock_now_us()) {
+        status = extend_once(session, ttl_to_hold(session->settings, until_us - now));
+        if (!is_worth_another(session, status)) break;
+        for (uint64_t next = redlock_now_us() + pause_us; redlock_now_us() < next && !session->fault;) session_wait(session, next);
+    }
+    session_linger(session);
+    return status;
 }
 
 /* ---- Ends ---- */

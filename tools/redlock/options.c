@@ -17,7 +17,7 @@
 enum {
     OPTION_GRACE = 256, OPTION_MAX_HOLD, OPTION_GUARD, OPTION_DRIFT, OPTION_NODE_TIMEOUT, OPTION_RETRY, OPTION_TRUST_UNKNOWN,
     OPTION_USER, OPTION_PASSWORD_FILE, OPTION_PASSWORD, OPTION_JSON, OPTION_TRACE, OPTION_VERSION,
-    OPTION_NO_TICKET, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS
+    OPTION_NO_TICKET, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS, OPTION_HOLD_AT_LEAST
 };
 
 enum {
@@ -40,6 +40,8 @@ const struct option_row option_rows[] = {
     { "max-hold", OPTION_MAX_HOLD, IN_RUN, "DURATION", "end COMMAND after this time (default: no limit)" },
     { "max-extensions", OPTION_MAX_EXTENSIONS, IN_RUN, "NUMBER",
       "extend the lock so often at most, then end COMMAND\n(default: no limit)" },
+    { "hold-at-least", OPTION_HOLD_AT_LEAST, IN_RUN, "DURATION",
+      "leave the lock held when COMMAND has ended, until it\nhas been held for so long" },
     { "no-ticket", OPTION_NO_TICKET, IN_RUN | IN_ACQUIRE, NULL, "without a ticket: clocks need not be right" },
     { "skew", OPTION_SKEW, IN_RUN | IN_ACQUIRE | IN_STATUS, "DURATION",
       "how far any two wall clocks may differ, for tickets\n(default: 10s)" },
@@ -224,6 +226,7 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
     case OPTION_GRACE:         settings->grace_ms = read_duration(syntax, "grace", 0); given->grace = true; break;
     case OPTION_MAX_HOLD:      settings->max_hold_ms = read_duration(syntax, "max-hold", 1); break;
     case OPTION_MAX_EXTENSIONS: settings->max_extensions = read_number(syntax, "max-extensions"); break;
+    case OPTION_HOLD_AT_LEAST: settings->hold_at_least_ms = read_duration(syntax, "hold-at-least", 1); break;
     case OPTION_USER:          given->user = optarg; break;
     case OPTION_PASSWORD_FILE: given->password_file = optarg; break;
     case OPTION_NO_TICKET:     settings->ticket = false; break;
@@ -375,6 +378,17 @@ static void settle_grace(struct settings *settings, bool was_given)
                "make --grace shorter or --ttl longer", settings->grace_ms, valid_ms);
 }
 
+/* S11: what is left of it may be all of it, and goes out as a TTL. */
+static void check_hold(const struct settings *settings)
+{
+    uint32_t guard_ms = settings->options.engine.guard_ms;
+
+    if (guard_ms > 0 && settings->hold_at_least_ms > guard_ms)
+        refuse(command_name(settings->command),
+               "--hold-at-least: %u ms is more than the guard (%u ms), which every holder on these nodes must share: raise --guard",
+               settings->hold_at_least_ms, guard_ms);
+}
+
 void settings_read(struct settings *settings, enum command command, int argc, char **argv)
 {
     struct syntax syntax;
@@ -391,4 +405,5 @@ void settings_read(struct settings *settings, enum command command, int argc, ch
     join_resources(settings);
     settle_ticket_life(settings);
     if (command == COMMAND_RUN) settle_grace(settings, given.grace);
+    check_hold(settings);
 }

@@ -33,6 +33,7 @@ struct settings {
     uint32_t wait_ms;                   /* REDLOCK_FOREVER */
     uint32_t grace_ms;
     uint32_t max_hold_ms;               /* 0: no limit. */
+    uint32_t hold_at_least_ms;          /* 0: the lock is released when the command has ended. */
     uint32_t max_extensions;            /* UINT32_MAX: no limit. */
     bool quiet, verbose, trace, json;
     bool ticket;                        /* status: that a node gives none is worth telling. */

@@ -40,6 +40,7 @@ struct run {
     enum redlock_status kept;       /* What the keeper told last: OK, or why not. */
     uint64_t valid_until;           /* Since the last extension that succeeded. */
     uint64_t hold_until;            /* --max-hold; REDLOCK_NEVER. */
+    uint64_t leave_until;           /* --hold-at-least; 0. */
     enum ending ending;
     uint64_t kill_at;               /* When ending. */
     bool killed;
@@ -91,11 +92,7 @@ static void send_signal(struct run *run, int number)
  * few of those that answered have it, and the others may yet answer.) */
 static bool is_forgotten(const struct run *run)
 {
-    unsigned count = redlock_node_count(&run->session->client), refused = 0;
-
-    if (run->kept != REDLOCK_TAKEN) return false;
-    for (unsigned k = 0; k < count; k++) refused += redlock_vote_of(&run->session->lock, k) == REDLOCK_VOTE_REFUSED;
-    return refused > count - redlock_quorum(count);
+    return run->kept == REDLOCK_TAKEN && lock_is_refused(run->session);
 }
 
 static const char *reason_of(const struct run *run, uint64_t now_us)
@@ -140,6 +137,7 @@ static void begin_keeping(struct run *run)
 
     session_operation(run->session, "extend");
     run->valid_until = valid_until(run, now);
+    if (settings->hold_at_least_ms > 0) run->leave_until = now + (uint64_t)settings->hold_at_least_ms * 1000;
     if (settings->max_hold_ms > 0) run->hold_until = now + (uint64_t)settings->max_hold_ms * 1000;
     if (settings->max_extensions > 0 &&
         redlock_keep(redlock_engine(&run->session->client), &run->session->lock, hold_ms, now) != REDLOCK_OK)
@@ -309,24 +307,51 @@ static void pass_interrupt_back(const struct run *run)
     (void)kill(0, number);
 }
 
+/* Is the lock to be held longer than the command took? */
+static bool is_to_be_left(const struct run *run)
+{
+    uint64_t now = redlock_now_us();
+
+    return run->ending == NOT_ENDING && now < run->leave_until && redlock_valid_us(&run->session->lock, now) > 0;
+}
+
+/* The lock stays behind, held by nobody, until --hold-at-least is over. */
+static void leave_held(struct run *run)
+{
+    enum redlock_status status = leave_lock(run->session, run->leave_until);
+    char duration[TEXT_DURATION_MAX];
+
+    run->kept = status;
+    run->is_gone = is_forgotten(run);
+    if (run->is_gone || run->settings->json) return;
+    if (status != REDLOCK_OK) {
+        say("%s: not held for all of --hold-at-least: %s", run->settings->resource, redlock_status_text(status));
+        report_loss(run->session);
+    } else if (run->settings->verbose) {
+        say("%s: left held for another %s", run->settings->resource,
+            text_duration(duration, redlock_valid_ms(&run->session->lock)));
+    }
+}
+
+static void release_held(struct run *run)
+{
+    run->is_gone = release_lock(run->session) == REDLOCK_LOST;
+    if (!run->is_gone && run->ending == NOT_ENDING && run->settings->verbose)
+        say("%s: released on %u of %u nodes", run->settings->resource, redlock_confirmed(&run->session->lock),
+            redlock_node_count(&run->session->client));
+}
+
 /* What the command did is worth nothing when the lock was gone at its end. */
 static int finish_run(struct run *run)
 {
-    enum redlock_status status;
-
     pass_interrupt_back(run);
     child_take_terminal(&run->child);
-    status = release_lock(run->session);
+    if (is_to_be_left(run)) leave_held(run);
+    else                    release_held(run);
     if (run->ending != NOT_ENDING) return EXIT_LOST;
-    run->is_gone = status == REDLOCK_LOST;
-    if (run->is_gone) {
-        if (!run->settings->json) say("%s: lost: it was gone when the command ended", run->settings->resource);
-        return EXIT_LOST;
-    }
-    if (run->settings->verbose)
-        say("%s: released on %u of %u nodes", run->settings->resource, redlock_confirmed(&run->session->lock),
-            redlock_node_count(&run->session->client));
-    return child_exit_status(&run->child);
+    if (!run->is_gone) return child_exit_status(&run->child);
+    if (!run->settings->json) say("%s: lost: it was gone when the command ended", run->settings->resource);
+    return EXIT_LOST;
 }
 
 static int run_with_lock(struct run *run)
