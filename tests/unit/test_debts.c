@@ -122,4 +122,35 @@ TEST(s5_a_release_waits_for_no_node_that_is_away)
         }
 }
 
+/* ---- Paying at once ---- */
+
+TEST(what_a_node_would_not_take_can_be_tried_again_at_once)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(1);
+    NODE(0)->condition = NODE(1)->condition = NODE(2)->condition = MODEL_MISCONF;
+    RELEASE(0);
+    RUN_MS(1);
+    CHECK_INT(redlock_owed(LOCK(0)), 3);
+    NODE(0)->condition = NODE(1)->condition = NODE(2)->condition = MODEL_WELL;
+    redlock_pay(ENGINE(0), LOCK(0), CLIENT_NOW(0));
+    RUN_MS(1);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK(IDLE(0));
+}
+
+TEST(to_pay_when_nothing_is_owed_does_nothing)
+{
+    CLUSTER(3);
+    redlock_pay(ENGINE(0), LOCK(0), CLIENT_NOW(0));
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(1);
+    redlock_pay(ENGINE(0), LOCK(0), CLIENT_NOW(0));
+    RUN_MS(100);
+    EXPECT_HELD(0);
+    EXPECT_KEYS("door", 3);
+    CHECK_INT(CALLS(0, "RELEASE"), 0);
+}
+
 TAP_MAIN

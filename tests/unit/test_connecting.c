@@ -1,0 +1,159 @@
+/* The first connection to a node, the pauses before the next, and what is told of one that fails. */
+#include "../world/story.h"
+
+enum { DOOR_TTL = 10000 };
+
+/* ---- Beginning ---- */
+
+TEST(the_first_acquire_of_all_connects_by_itself)
+{
+    CLUSTER_COLD(5, 1, (void)0);
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(1);
+    EXPECT_KEYS("door", 5);
+}
+
+TEST(a_node_is_settled_once_the_first_connection_has_succeeded_or_failed)
+{
+    CLUSTER_COLD(2, 1, (void)0);
+    DOWN(1);
+    CHECK(!redlock_node_settled(ENGINE(0), 0));
+    CHECK(!redlock_node_settled(ENGINE(0), 1));
+    EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_NEW);
+    RUN_MS(STORY_SETTLE_MS);
+    CHECK(redlock_node_settled(ENGINE(0), 0));
+    CHECK(redlock_node_settled(ENGINE(0), 1));
+    EXPECT_TROUBLE(0, 1, REDLOCK_TROUBLE_UNREACHABLE);
+    EXPECT_WORDS(0, 1, "connection refused");
+}
+
+TEST(nothing_is_settled_before_the_handshake_is_over)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    DELAY_ALL_US(10000);
+    RUN_MS(25);
+    CHECK(!redlock_node_settled(ENGINE(0), 0));
+    RUN_MS(50);
+    CHECK(redlock_node_settled(ENGINE(0), 0));
+}
+
+TEST(a_connection_that_does_not_come_about_is_given_up_in_time_and_tried_again)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    STALL(0);
+    RUN_MS(REDLOCK_NODE_TIMEOUT_MS + 1);
+    CHECK(redlock_node_settled(ENGINE(0), 0));
+    EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_SILENT);
+    HEAL(0);
+    RUN_MS(5000);
+    CHECK(VOTES(0, 0));
+}
+
+TEST(a_handshake_that_is_not_answered_is_given_up_in_time_and_tried_again)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    HANG(0);
+    RUN_MS(2 * REDLOCK_NODE_TIMEOUT_MS);
+    CHECK(redlock_node_settled(ENGINE(0), 0));
+    EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_SILENT);
+    RESUME(0);
+    RUN_MS(5000);
+    CHECK(VOTES(0, 0));
+}
+
+/* ---- Connecting anew ---- */
+
+/* Node 0 closes each connection so long after the handshake: how often does the client connect within ten seconds? */
+static void count_connections(unsigned lived_us, unsigned least, unsigned most)
+{
+    CLUSTER(1);
+    const unsigned before = LINK(0, 0)->connect_count;
+    const uint64_t end = CLIENT_NOW(0) + 10000000;
+
+    TAP_CONTEXT("each lives for %u us", lived_us);
+    while (CLIENT_NOW(0) < end) {
+        for (unsigned i = 0; i < 100000 && !VOTES(0, 0); i++) RUN_US(50);
+        RUN_US(lived_us);
+        RESET(0, 0);
+        RUN_US(CLUSTER_DELAY_US);
+    }
+    CHECK(LINK(0, 0)->connect_count - before >= least);
+    CHECK(LINK(0, 0)->connect_count - before <= most);
+}
+
+TEST(a_connection_that_had_worked_is_made_anew_at_once_and_one_that_ends_as_soon_as_it_stands_is_not)
+{
+    count_connections(50000, 190, 200);
+    count_connections(12000, 750, 850);
+    count_connections(8000, 100, 250);
+    count_connections(0, 100, 250);
+}
+
+/* ---- Reconnecting ---- */
+
+TEST(the_pause_between_connections_grows_to_a_limit_and_is_jittered)
+{
+    CLUSTER_OF(1, 2, (void)0);
+    DOWN(0);
+    RUN_MS(60000);
+    const struct cluster_link *link = LINK(0, 0);
+    CHECK(link->connect_count > 10 && link->connect_count < 100);
+    uint64_t first = link->connected_at[2] - link->connected_at[1], longest = 0;
+    for (unsigned i = 2; i < CLUSTER_CONNECTS_MAX && i < link->connect_count; i++) {
+        const uint64_t gap = link->connected_at[i] - link->connected_at[i - 1];
+        longest = gap > longest ? gap : longest;
+    }
+    CHECK(first < 500000);
+    CHECK(longest > 4 * first && longest < 10000000);
+    unsigned same = 0;
+    for (unsigned i = 1; i < CLUSTER_CONNECTS_MAX; i++)
+        same += link->connected_at[i] == LINK(1, 0)->connected_at[i];
+    CHECK(same < 4); /* Two clients do not come back in step. */
+}
+
+TEST(a_connection_that_worked_makes_the_pause_short_again)
+{
+    CLUSTER_OF(1, 1, config.guard_ms = 0);
+    DOWN(0);
+    RUN_MS(30000);
+    UP(0);
+    RUN_MS(10000);
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RESET(0, 0);
+    RUN_MS(500);
+    CHECK(VOTES(0, 0));
+}
+
+TEST(a_dead_node_is_not_asked)
+{
+    CLUSTER(3);
+    DOWN(2);
+    RUN_MS(1000);
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_VOTE(0, 2, REDLOCK_VOTE_NOT_ASKED);
+}
+
+TEST(what_became_of_the_connection_is_told_in_the_words_of_the_transport)
+{
+    CLUSTER(3);
+    cluster_cut(cluster, 0, 1, false);
+    RUN_MS(2000);
+    EXPECT_TROUBLE(0, 1, REDLOCK_TROUBLE_UNREACHABLE);
+    EXPECT_WORDS(0, 1, "network is unreachable");
+    EXPECT_WORDS(0, 0, "ok");
+}
+
+TEST(a_node_that_closes_the_connection_is_named_as_such)
+{
+    CLUSTER(1);
+    model_node_plan(NODE(0), (struct model_answer){ .command = "SET", .times = 1, .closes = true });
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    EXPECT_VOTE(0, 0, REDLOCK_VOTE_UNKNOWN);
+    EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_CLOSED);
+}
+
+TAP_MAIN
