@@ -57,12 +57,11 @@ void acquire_begin(struct redlock *r, struct redlock_lock *lock)
         return;
     }
     lock_leave_queue(r, lock);
-    lock_set_phase(r, lock, PHASE_ACQUIRING);
     lock->wakes = false;
     lock->is_yielding = false;
     lock->yields_to = 0;
-    lock_begin_round(r, lock, WIRE_ACQUIRE, latest);
-    round_set_ttl(&lock->round, lock->ttl_ms, drift);
+    lock_begin_round(r, lock, WIRE_ACQUIRE, lock->ttl_ms, latest);
+    lock_set_phase(r, lock, PHASE_ACQUIRING);
     lock->told = lock->taken = 0;
     for (unsigned k = 0; k < r->node_count; k++) {
         lock->stakes[k].holder_ms = REDLOCK_UNTOLD;

@@ -40,46 +40,72 @@ static struct redlock_event begin_event(const struct redlock *r, const struct re
                                    .round = lock ? lock->round.number : 0 };
 }
 
-/* The arithmetic of a verdict: validity = ttl - elapsed - drift, and who voted how. */
-REDLOCK_WRAPS static void add_arithmetic(struct redlock_event *event, const struct redlock_round *round, uint64_t now_us)
+static void add_round(struct redlock_event *event, const struct redlock_round *round)
 {
     event->command = (enum redlock_command)round->command;
     event->ttl_ms = round->ttl_ms;
-    event->elapsed_us = now_us - round->started_at;
     event->drift_us = round->drift_us;
-    event->validity_us = round_validity_us(round, now_us);
+}
+
+static void add_votes(struct redlock_event *event, const struct redlock_round *round)
+{
     event->granted = round->granted;
     event->refused = round->refused;
     event->unknown = round->unknown;
     event->not_asked = round->not_asked;
 }
 
+/* The arithmetic of a verdict: validity = ttl - elapsed - drift, and who voted how. */
+REDLOCK_WRAPS static void add_verdict(struct redlock_event *event, const struct redlock_lock *lock, uint64_t now_us)
+{
+    add_round(event, &lock->round);
+    add_votes(event, &lock->round);
+    event->elapsed_us = now_us - lock->round.started_at;
+    event->validity_us = round_validity_us(&lock->round, now_us);
+    event->ticket = lock->has_ticket && event->status == REDLOCK_OK ? lock->ticket : 0;
+}
+
+static bool begins_round(enum redlock_phase phase)
+{
+    return phase == REDLOCK_PHASE_ACQUIRING || phase == REDLOCK_PHASE_EXTENDING || phase == REDLOCK_PHASE_RELEASING ||
+           phase == REDLOCK_PHASE_INSPECTING;
+}
+
+/* What is told of a lock. */
+static void add_note(struct redlock_event *event, const struct redlock_lock *lock, unsigned detail, uint64_t now_us)
+{
+    switch (event->kind) {
+    case REDLOCK_EVENT_PHASE:
+        event->phase = (enum redlock_phase)detail;
+        if (begins_round(event->phase)) add_round(event, &lock->round);
+        break;
+    case REDLOCK_EVENT_VERDICT:
+        event->status = (enum redlock_status)detail;
+        add_verdict(event, lock, now_us);
+        break;
+    case REDLOCK_EVENT_ENDED:
+        event->status = (enum redlock_status)detail;
+        event->command = (enum redlock_command)lock->round.command;
+        add_votes(event, &lock->round);
+        break;
+    case REDLOCK_EVENT_FORGOTTEN: break;
+    default:                    event->session = (uint8_t)detail; break;
+    }
+}
+
+static void add_session(struct redlock_event *event, const struct redlock_node *node, uint64_t now_us)
+{
+    if (event->kind == REDLOCK_EVENT_DISCONNECTED) event->trouble = (enum redlock_trouble)node->trouble;
+    if (event->kind == REDLOCK_EVENT_READY)        event->is_new_server = node->has_run_id && node->met_at == now_us;
+}
+
 static void write_note(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind, unsigned detail)
 {
     struct redlock_event event = begin_event(r, lock, kind, lock ? REDLOCK_NO_SESSION : detail);
 
-    switch (kind) {
-    case REDLOCK_EVENT_OWED:
-    case REDLOCK_EVENT_CLEARED:
-    case REDLOCK_EVENT_WOKEN:        event.session = (uint8_t)detail; break;
-    case REDLOCK_EVENT_DISCONNECTED: event.trouble = (enum redlock_trouble)r->nodes[detail].trouble; break;
-    case REDLOCK_EVENT_READY:        event.is_new_server = r->nodes[detail].has_run_id && r->nodes[detail].met_at == r->now_us; break;
-    case REDLOCK_EVENT_PHASE:        event.phase = (enum redlock_phase)detail; break;
-    case REDLOCK_EVENT_VERDICT:
-        REDLOCK_CHECK(lock);
-        add_arithmetic(&event, &lock->round, r->now_us);
-        event.status = (enum redlock_status)detail;
-        break;
-    case REDLOCK_EVENT_ENDED:        event.status = (enum redlock_status)detail; break;
-    default:                         break;
-    }
+    if (lock) add_note(&event, lock, detail, r->now_us);
+    else      add_session(&event, &r->nodes[detail], r->now_us);
     write_event(r->events, &event);
-}
-
-/* Is an answer to that a vote on the round under way, or the last one (S8)? */
-static bool is_voting(const struct redlock_asked *asked)
-{
-    return asked->lock && asked->round == asked->lock->round.number && asked->command == asked->lock->round.command;
 }
 
 static void write_sent(const struct redlock *r, unsigned k, unsigned before)
@@ -91,22 +117,49 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
         struct redlock_event event = begin_event(r, node->asked[at].lock, REDLOCK_EVENT_SENT, k);
         event.command = (enum redlock_command)node->asked[at].command;
         event.with_text = node->asked[at].eval;
+        if (event.lock) add_votes(&event, &event.lock->round);
         write_event(r->events, &event);
     }
 }
 
-static enum redlock_vote vote_by(enum redlock_answer answer)
+/* A refusal by the script that acquires tells of the holder, and of its ticket. */
+static void read_detail(const struct redlock *r, struct redlock_event *event, const struct wire_reply *reply)
 {
-    return answer == REDLOCK_ANSWER_GRANTED   ? REDLOCK_VOTE_GRANTED
-           : answer == REDLOCK_ANSWER_REFUSED ? REDLOCK_VOTE_REFUSED
-                                              : REDLOCK_VOTE_UNKNOWN;
+    bool may_tell = event->command == REDLOCK_COMMAND_ACQUIRE && event->answer == REDLOCK_ANSWER_REFUSED && r->acquire;
+
+    if (reply->type == RESP_INTEGER) event->number = reply->integer;
+    else if (may_tell)               (void)r->acquire->read_refusal(reply, &event->ticket, &event->number);
 }
 
-static void read_answer(struct redlock_event *event, const struct redlock_asked *asked, const struct wire_reply *reply)
+static void read_answer(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
+                        const struct wire_reply *reply)
 {
     if (asked->command == WIRE_QUESTION || asked->command == WIRE_NONE) return;
     event->answer = (enum redlock_answer)wire_read(asked, reply);
     if (event->answer == REDLOCK_ANSWER_ERROR) event->trouble = wire_trouble(reply->text, reply->text_size);
+    read_detail(r, event, reply);
+}
+
+/* As stake_vote counts it. A node that does not know the script is asked again; a key of another type is not ours. */
+static enum redlock_vote vote_by(const struct redlock_event *event)
+{
+    if (event->kind == REDLOCK_EVENT_UNANSWERED)                                    return REDLOCK_VOTE_UNKNOWN;
+    if (event->answer == REDLOCK_ANSWER_GRANTED)                                    return REDLOCK_VOTE_GRANTED;
+    if (event->answer == REDLOCK_ANSWER_REFUSED)                                    return REDLOCK_VOTE_REFUSED;
+    if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && !event->with_text)            return REDLOCK_VOTE_PENDING;
+    if (event->trouble == REDLOCK_TROUBLE_WRONGTYPE && event->command == REDLOCK_COMMAND_RELEASE) return REDLOCK_VOTE_REFUSED;
+    return REDLOCK_VOTE_UNKNOWN;
+}
+
+/* S8: a vote is one on the round under way, or the last one, as the answer to what that is about, if the node has not voted. */
+static void add_vote(struct redlock_event *event, const struct redlock_asked *asked)
+{
+    struct redlock_round round = asked->lock->round;
+
+    if (asked->round != round.number || asked->command != round.command) return;
+    if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING) event->vote = vote_by(event);
+    round_vote(&round, event->session, event->vote);
+    add_votes(event, &round);
 }
 
 static void write_heard(const struct redlock *r, unsigned k, const struct redlock_asked *asked, const struct wire_reply *reply)
@@ -115,14 +168,22 @@ static void write_heard(const struct redlock *r, unsigned k, const struct redloc
 
     event.command = (enum redlock_command)asked->command;
     event.with_text = asked->eval;
-    if (reply) read_answer(&event, asked, reply);
-    if (is_voting(asked)) event.vote = reply ? vote_by(event.answer) : REDLOCK_VOTE_UNKNOWN;
+    if (reply) read_answer(r, &event, asked, reply);
+    if (asked->lock) add_vote(&event, asked);
+    write_event(r->events, &event);
+}
+
+static void write_moved(const struct redlock *r, const struct redlock_lock *to, const struct redlock_lock *from)
+{
+    struct redlock_event event = begin_event(r, to, REDLOCK_EVENT_MOVED, REDLOCK_NO_SESSION);
+
+    event.was = from;
     write_event(r->events, &event);
 }
 
 void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count)
 {
-    static const struct redlock_eventing part = { .note = write_note, .sent = write_sent, .heard = write_heard };
+    static const struct redlock_eventing part = { .note = write_note, .sent = write_sent, .heard = write_heard, .moved = write_moved };
 
     if (events) *events = (struct redlock_event_ring){ .part = &part, .ring = ring, .size = count };
     r->events = events;

@@ -16,6 +16,9 @@ struct redlock_eventing {
 
     /* The answer to that; reply NULL: there will be none. */
     void (*heard)(const struct redlock *r, unsigned k, const struct redlock_asked *asked, const struct wire_reply *reply);
+
+    /* A lock is in other memory from now on. */
+    void (*moved)(const struct redlock *r, const struct redlock_lock *to, const struct redlock_lock *from);
 };
 
 REDLOCK_PRIVATE void event_note(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind,

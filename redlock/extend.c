@@ -6,9 +6,8 @@
 void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
 {
     REDLOCK_CHECK(lock_is_held(lock, r->now_us));
-    if (lock->phase != PHASE_EXTENDING) lock_set_phase(r, lock, PHASE_EXTENDING);
-    lock_begin_round(r, lock, WIRE_EXTEND, lock->valid_until);
-    round_set_ttl(&lock->round, ttl_ms, drift_us(ttl_ms, r->config.drift_ppm));
+    lock_begin_round(r, lock, WIRE_EXTEND, ttl_ms, lock->valid_until);
+    lock_set_phase(r, lock, PHASE_EXTENDING);
     for (unsigned k = 0; k < r->node_count; k++) {
         if (lock->stakes[k].state == STAKE_PLACED && stake_may_ask(r, k, false)) {
             stake_want(r, lock, k, WIRE_EXTEND);

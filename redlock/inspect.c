@@ -51,8 +51,8 @@ void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_
     static const struct redlock_inspecting part = { .judge = inspect_judge, .answer = inspect_answer, .getrange = wire_getrange };
 
     r->inspecting = &part;
+    lock_begin_round(r, lock, WIRE_GETRANGE, 0, REDLOCK_NEVER);
     lock_set_phase(r, lock, PHASE_INSPECTING);
-    lock_begin_round(r, lock, WIRE_GETRANGE, REDLOCK_NEVER);
     lock->sights = sights;
     for (unsigned k = 0; k < r->node_count; k++) {
         sights[k] = (struct redlock_sight){ 0 };

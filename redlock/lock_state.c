@@ -17,7 +17,7 @@ void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase pha
         [PHASE_ACQUIRING] = 1 << PHASE_IDLE | 1 << PHASE_WAITING | 1 << PHASE_SETTLING | 1 << PHASE_HELD,
         [PHASE_SETTLING] = 1 << PHASE_IDLE,
         [PHASE_HELD] = 1 << PHASE_IDLE | 1 << PHASE_EXTENDING | 1 << PHASE_RELEASING,
-        [PHASE_EXTENDING] = 1 << PHASE_HELD | 1 << PHASE_RELEASING | 1 << PHASE_IDLE,
+        [PHASE_EXTENDING] = 1 << PHASE_HELD | 1 << PHASE_EXTENDING | 1 << PHASE_RELEASING | 1 << PHASE_IDLE,
         [PHASE_RELEASING] = 1 << PHASE_IDLE,
         [PHASE_INSPECTING] = 1 << PHASE_IDLE,
     };
@@ -80,10 +80,11 @@ void lock_start(struct redlock *r, struct redlock_lock *lock)
     lock->status = REDLOCK_PENDING;
 }
 
-void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint64_t latest)
+void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint32_t ttl_ms, uint64_t latest)
 {
     lock->is_overdue = false;
     round_begin(&lock->round, command, r->node_count, r->now_us, sooner(timeout_at(r), latest));
+    round_set_ttl(&lock->round, ttl_ms, drift_us(ttl_ms, r->config.drift_ppm));
 }
 
 void lock_reschedule(struct redlock *r, struct redlock_lock *lock)

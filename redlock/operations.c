@@ -1,6 +1,7 @@
 /* The calls of redlock.h that are about a lock: they check what a caller may do wrong, and begin an operation. No other file
  * calls them. */
 #include "acquire.h"
+#include "events.h"
 #include "extend.h"
 #include "inspect.h"
 #include "keeper.h"
@@ -301,6 +302,7 @@ void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 void redlock_forget(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_CHECK(is_ours(r, lock));
+    event_note(r, lock, REDLOCK_EVENT_FORGOTTEN, 0);
     forget_lock(r, lock);
 }
 
@@ -319,6 +321,7 @@ void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_loc
     if (to->outstanding > 0) readdress(r, from, to);
     lock_reschedule(r, to);
     clear_lock(from);
+    if (r->events) r->events->part->moved(r, to, from);
 }
 
 struct redlock_lock *redlock_next_done(struct redlock *r)

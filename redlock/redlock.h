@@ -531,15 +531,19 @@ enum redlock_event_kind {
     REDLOCK_EVENT_CONNECTED,    /* A connection stands: session. */
     REDLOCK_EVENT_READY,        /* The handshake is over: session; is_new_server. */
     REDLOCK_EVENT_DISCONNECTED, /* The connection is lost, or could not be made: session, trouble. */
-    REDLOCK_EVENT_SENT,         /* A command went into the send buffer: session, lock, command, with_text. */
-    REDLOCK_EVENT_HEARD,        /* An answer: session, lock, command, with_text, answer, trouble, vote. */
-    REDLOCK_EVENT_UNANSWERED,   /* The connection was lost before the answer came: session, lock, command, vote. */
-    REDLOCK_EVENT_PHASE,        /* lock, phase. */
-    REDLOCK_EVENT_VERDICT,      /* A round to acquire or to extend is decided: lock, command, status, the votes and the arithmetic. */
+    REDLOCK_EVENT_SENT,         /* A command went into the send buffer: session, lock, command, with_text; of a lock, the votes. */
+    REDLOCK_EVENT_HEARD,        /* An answer: session, lock, command, with_text, answer, trouble, number, ticket, vote, the votes. */
+    REDLOCK_EVENT_UNANSWERED,   /* The connection was lost before the answer came: session, lock, command, vote, the votes. */
+    REDLOCK_EVENT_PHASE,        /* lock, phase. ACQUIRING, EXTENDING, RELEASING and INSPECTING begin a round, told by round, command and,
+                                 * of the first two, ttl_ms and drift_us. */
+    REDLOCK_EVENT_VERDICT,      /* A round to acquire or to extend is decided: lock, command, status, the votes and the arithmetic;
+                                 * ticket, of a lock that was won with one. */
     REDLOCK_EVENT_OWED,         /* A release is to be sent: lock, session. */
     REDLOCK_EVENT_CLEARED,      /* Nothing of the lock is on the node any longer: lock, session. */
     REDLOCK_EVENT_WOKEN,        /* A node says that the lock's turn has come: lock, session (of the node, not the ear). */
-    REDLOCK_EVENT_ENDED         /* The status of the lock is told: lock, status. */
+    REDLOCK_EVENT_ENDED,        /* The status of the lock is told: lock, status; command and the votes are those of its last round. */
+    REDLOCK_EVENT_MOVED,        /* redlock_move, which redlock_part and redlock_release use: lock, where it is now; was. */
+    REDLOCK_EVENT_FORGOTTEN     /* redlock_forget: lock. Its address may soon be another's. */
 };
 
 enum redlock_command {
@@ -577,10 +581,11 @@ enum { REDLOCK_NO_SESSION = 255 };
 struct redlock_event {
     uint64_t at_us;                     /* The time of the call in which it happened. */
     const struct redlock_lock *lock;    /* To tell locks apart: it may be gone by now. NULL: it is about none. */
+    const struct redlock_lock *was;     /* Of MOVED: by which address earlier events have named it. */
     enum redlock_event_kind kind;
     enum redlock_command command;
     enum redlock_answer answer;
-    enum redlock_vote vote;             /* PENDING: it was no vote on the last round. */
+    enum redlock_vote vote;             /* PENDING: it was no vote on the last round, or came after its end. */
     enum redlock_trouble trouble;
     enum redlock_status status;
     enum redlock_phase phase;
@@ -591,7 +596,10 @@ struct redlock_event {
     uint32_t ttl_ms;
     uint64_t elapsed_us, drift_us;      /* Of VERDICT: validity = ttl - elapsed - drift. elapsed is enormous if the clock went back. */
     uint64_t validity_us;
-    uint16_t granted, refused, unknown, not_asked;      /* Of VERDICT: sets of nodes; the rest had not answered. */
+    uint16_t granted, refused, unknown, not_asked;      /* The votes so far, this one included: sets of nodes; the rest has not voted. */
+    int64_t number;                     /* Of HEARD: the reply, if it is an integer. Of a refusal by a script that acquires: how long
+                                         * the holder has left, as by PTTL: in ms; -1: for ever; -2: there is none. */
+    uint64_t ticket;                    /* Of such a refusal: the largest ticket that the node has seen. 0: none. */
 };
 
 /* From now on the engine writes what happens into a ring of count > 0 events. events and ring are the caller's memory, and belong to

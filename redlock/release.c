@@ -19,8 +19,8 @@ void release_begin(struct redlock *r, struct redlock_lock *lock)
 
     lock->is_adopted = false;
     lock->valid_until = 0;      /* Not held from now on, whatever the nodes will say. */
+    lock_begin_round(r, lock, WIRE_RELEASE, 0, REDLOCK_NEVER);
     lock_set_phase(r, lock, PHASE_RELEASING);
-    lock_begin_round(r, lock, WIRE_RELEASE, REDLOCK_NEVER);
     for (unsigned k = 0; k < r->node_count; k++) ask_to_release(r, lock, k);
     if (!held) outcome_set(r, lock, PHASE_IDLE, REDLOCK_LOST);
 }

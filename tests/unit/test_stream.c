@@ -176,6 +176,222 @@ TEST(what_does_not_fit_in_the_ring_is_counted_and_the_oldest_stay)
     CHECK(!redlock_next_event(&events, &event) && redlock_lost_events(&events) == lost);
 }
 
+TEST(a_round_is_told_with_its_number_and_ttl_before_anything_is_sent)
+{
+    CLUSTER(N);
+    WATCH;
+    ACQUIRE(0, "door", 10000);
+    EXTEND(0, 20000);
+    RELEASE(0);
+    look();
+    unsigned rounds = 0;
+    for (unsigned i = 0; i < seen_count; i++) {
+        if (seen[i].kind != REDLOCK_EVENT_PHASE || seen[i].command == REDLOCK_COMMAND_NONE)
+            continue;
+        CHECK_INT(seen[i].round, ++rounds);
+        CHECK_INT(seen[i].phase, rounds == 1 ? REDLOCK_PHASE_ACQUIRING : rounds == 2 ? REDLOCK_PHASE_EXTENDING : REDLOCK_PHASE_RELEASING);
+        CHECK_INT(seen[i].command, rounds == 1 ? REDLOCK_COMMAND_ACQUIRE : rounds == 2 ? REDLOCK_COMMAND_EXTEND : REDLOCK_COMMAND_RELEASE);
+        CHECK_INT(seen[i].ttl_ms, rounds == 1 ? 10000 : rounds == 2 ? 20000 : 0);
+        CHECK(rounds == 3 || seen[i].drift_us == (rounds == 1 ? 102000 : 202000));
+    }
+    CHECK_INT(rounds, 3);
+}
+
+TEST(an_extension_that_replaces_one_under_way_is_told_as_a_round_of_its_own)
+{
+    CLUSTER(N);
+    ACQUIRE(0, "door", 10000);
+    CHECK_INT(redlock_keep(ENGINE(0), LOCK(0), 0, CLIENT_NOW(0)), REDLOCK_OK);
+    for (unsigned k = 0; k < N; k++)
+        STALL(k);
+    RUN_MS(3400);               /* The keeper's extension is under way. */
+    WATCH;
+    START_EXTEND(0, 20000);
+    look();
+    CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->phase, REDLOCK_PHASE_EXTENDING);
+    CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->ttl_ms, 20000);
+    CHECK_INT(first_of(REDLOCK_EVENT_PHASE, 0)->round, 3);
+}
+
+TEST(the_votes_so_far_are_told_with_each_vote_and_who_is_not_asked_with_the_first_command)
+{
+    CLUSTER(N);
+    DOWN(4);
+    RUN_MS(2000);
+    WATCH;
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(5);
+    look();
+    CHECK_INT(first_of(REDLOCK_EVENT_SENT, 0)->not_asked, 1 << 4);
+    unsigned granted = 0;
+    for (unsigned i = 0; i < seen_count; i++) {
+        if (seen[i].kind != REDLOCK_EVENT_HEARD)
+            continue;
+        CHECK_INT(__builtin_popcount(seen[i].granted), ++granted);
+        CHECK(seen[i].granted >> seen[i].session & 1);
+        CHECK_INT(seen[i].not_asked, 1 << 4);
+    }
+    CHECK_INT(granted, 4);
+}
+
+TEST(the_end_of_a_release_is_told_with_its_votes)
+{
+    CLUSTER(N);
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(5);
+    REMOVE_KEYS(0);
+    WATCH;
+    RELEASE(0);
+    look();
+    const struct redlock_event *ended = first_of(REDLOCK_EVENT_ENDED, 0);
+    CHECK(ended && ended->command == REDLOCK_COMMAND_RELEASE && ended->status == REDLOCK_OK);
+    CHECK_INT(__builtin_popcount(ended->granted), 3);
+    CHECK_INT(ended->refused & ~1, 0);
+}
+
+/* The first answer to that command. */
+static const struct redlock_event *answer_to(enum redlock_command command)
+{
+    for (unsigned i = 0; i < seen_count; i++)
+        if (seen[i].kind == REDLOCK_EVENT_HEARD && seen[i].command == command)
+            return &seen[i];
+    return NULL;
+}
+
+TEST(a_node_that_is_to_get_the_text_of_a_script_has_not_voted)
+{
+    CLUSTER(1);
+    ACQUIRE(0, "door", 10000);
+    WATCH;
+    ANSWERS_ONCE(0, "EVALSHA", "-NOSCRIPT No matching script. Please use EVAL.\r\n");
+    EXTEND(0, 10000);
+    look();
+    const struct redlock_event *unknown = answer_to(REDLOCK_COMMAND_EXTEND);
+    CHECK(unknown && unknown->trouble == REDLOCK_TROUBLE_NOSCRIPT && unknown->vote == REDLOCK_VOTE_PENDING && !unknown->unknown);
+    const struct redlock_event *sent = first_of(REDLOCK_EVENT_SENT, (unsigned)(unknown - seen));
+    CHECK(sent && sent->with_text);
+    const struct redlock_event *known = first_of(REDLOCK_EVENT_HEARD, (unsigned)(sent - seen));
+    CHECK(known && known->with_text && known->vote == REDLOCK_VOTE_GRANTED && known->granted == 1);
+}
+
+TEST(a_node_that_does_not_know_the_text_of_a_script_votes_unknown)
+{
+    CLUSTER(1);
+    ACQUIRE(0, "door", 10000);
+    WATCH;
+    ANSWERS(0, "EVALSHA", "-NOSCRIPT No matching script. Please use EVAL.\r\n");
+    ANSWERS(0, "EVAL", "-NOSCRIPT There are no scripts here.\r\n");
+    EXTEND(0, 10000);
+    look();
+    const struct redlock_event *last = answer_to(REDLOCK_COMMAND_EXTEND);
+    last = first_of(REDLOCK_EVENT_HEARD, (unsigned)(last + 1 - seen));
+    CHECK(last && last->with_text && last->vote == REDLOCK_VOTE_UNKNOWN && last->unknown == 1);
+}
+
+TEST(a_key_of_another_type_is_told_as_a_release_refused)
+{
+    CLUSTER(1);
+    ACQUIRE(0, "door", 10000);
+    WATCH;
+    ANSWERS_ONCE(0, "EVALSHA", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
+    RELEASE(0);
+    look();
+    const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_RELEASE);
+    CHECK(heard && heard->answer == REDLOCK_ANSWER_ERROR && heard->vote == REDLOCK_VOTE_REFUSED && heard->refused == 1);
+}
+
+TEST(s8_an_answer_behind_the_end_of_its_round_is_told_as_no_vote)
+{
+    CLUSTER(N);
+    for (unsigned k = 2; k < N; k++)
+        DELAY_US(k, 600000);        /* Longer than a round. */
+    WATCH;
+    ACQUIRE(0, "door", 10000);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    RUN_MS(3000);
+    look();
+    unsigned late = 0;
+    for (unsigned i = 0; i < seen_count; i++) {
+        if (seen[i].kind != REDLOCK_EVENT_HEARD || seen[i].session < 2 || seen[i].command != REDLOCK_COMMAND_ACQUIRE)
+            continue;
+        CHECK_INT(seen[i].vote, REDLOCK_VOTE_PENDING);
+        CHECK_INT(seen[i].answer, REDLOCK_ANSWER_GRANTED);
+        CHECK_INT(__builtin_popcount(seen[i].unknown), 3);
+        late++;
+    }
+    CHECK_INT(late, 3);
+}
+
+TEST(what_a_refusal_says_of_the_holder_is_told)
+{
+    CLUSTER_OF(1, 2, (void)0);
+    ACQUIRE(1, "door", 10000);
+    WATCH;
+    ACQUIRE(0, "door", 10000);
+    look();
+    const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_PTTL);
+    CHECK(heard && heard->number > 9000 && heard->number <= 10000);
+    RELEASE(1);
+    look();
+}
+
+TEST(what_a_refusal_by_a_script_says_of_holder_and_ticket_is_told)
+{
+    CLUSTER_OF(1, 2, (void)0);
+    struct redlock_request request = story_request("door", 10000, 0);
+    request.ticket = true;
+    request.wall_us = 1000000000;
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(1);
+    WATCH;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    look();
+    const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_ACQUIRE);
+    CHECK(heard && heard->answer == REDLOCK_ANSWER_REFUSED && heard->number > 9000 && heard->number <= 10000);
+    CHECK(heard->ticket == redlock_ticket(LOCK(1)) && heard->ticket > 0);
+    CHECK_INT(first_of(REDLOCK_EVENT_VERDICT, 0)->ticket, 0);
+}
+
+TEST(a_ticket_is_told_with_the_verdict)
+{
+    CLUSTER(N);
+    struct redlock_request request = story_request("door", 10000, 0);
+    request.ticket = true;
+    request.wall_us = 1000000000;
+    WATCH;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    look();
+    CHECK(first_of(REDLOCK_EVENT_VERDICT, 0)->ticket == redlock_ticket(LOCK(0)) && redlock_ticket(LOCK(0)) > 0);
+}
+
+TEST(a_lock_that_is_moved_is_told_by_both_addresses_and_then_by_the_new_one)
+{
+    static struct redlock_lock elsewhere;
+    CLUSTER(N);
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(5);
+    WATCH;
+    redlock_lock_init(&elsewhere);
+    redlock_move(ENGINE(0), &elsewhere, LOCK(0), "door");
+    look();
+    CHECK_INT(seen_count, 1);
+    CHECK_INT(seen[0].kind, REDLOCK_EVENT_MOVED);
+    CHECK(seen[0].lock == &elsewhere && seen[0].was == LOCK(0));
+    CHECK_INT(seen[0].session, REDLOCK_NO_SESSION);
+    CHECK_INT(redlock_start_release(ENGINE(0), &elsewhere, CLIENT_NOW(0)), REDLOCK_OK);
+    RUN_MS(5);
+    look();
+    CHECK(first_of(REDLOCK_EVENT_ENDED, 0) && first_of(REDLOCK_EVENT_ENDED, 0)->lock == &elsewhere);
+    redlock_forget(ENGINE(0), &elsewhere);
+    look();
+    CHECK_INT(seen_count, 1);
+    CHECK_INT(seen[0].kind, REDLOCK_EVENT_FORGOTTEN);
+    CHECK(seen[0].lock == &elsewhere);
+    redlock_move(ENGINE(0), LOCK(0), &elsewhere, "door");
+}
+
 static void tell_story(bool is_watched, uint64_t *steps, uint64_t *dice, uint64_t *until, size_t *calls)
 {
     CLUSTER_COLD(N, 2, config.wake_ups = true);
