@@ -143,7 +143,7 @@ static void learn_from_refusal(struct redlock *r, const struct answer *a)
     uint64_t counter;
     int64_t pttl;
 
-    if (a->scripted && r->acquire->read_refusal(a->reply, &counter, &pttl)) {
+    if (a->form != WIRE_PLAIN && r->acquire->read_refusal(a->reply, &counter, &pttl)) {
         lock->ticket_seen = later(lock->ticket_seen, counter);
         lock->stakes[a->k].holder_ms = retry_ms_of(pttl);
         if (pttl != -2) lock->taken |= bit_of(a->k);

@@ -134,8 +134,7 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
         .command = (enum wire_command)asked->command,
         .meaning = wire_read(asked, reply),
         .current = asked->lock && asked->round == asked->lock->round.number,
-        .eval = asked->eval,
-        .scripted = asked->scripted,
+        .form = (enum wire_form)asked->form,
         .reply = reply,
     };
 
@@ -233,13 +232,13 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
 void redlock_use_tickets(struct redlock *r)
 {
     r->ticketing = ticket_part();
-    r->acquire = wire_scripted_acquire();
+    r->acquire = wire_acquire();
 }
 
 void redlock_use_sets(struct redlock *r)
 {
     r->sets = names_part();
-    r->acquire = wire_scripted_acquire();
+    r->acquire = wire_acquire();
     r->scripts = wire_scripts_for_all();
 }
 

@@ -116,7 +116,7 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
         unsigned at = (node->asked_first + i) % r->config.pipeline;
         struct redlock_event event = begin_event(r, node->asked[at].lock, REDLOCK_EVENT_SENT, k);
         event.command = (enum redlock_command)node->asked[at].command;
-        event.with_text = node->asked[at].eval;
+        event.with_text = node->asked[at].form == WIRE_BY_TEXT;
         if (event.lock) add_votes(&event, &event.lock->round);
         write_event(r->events, &event);
     }
@@ -141,12 +141,12 @@ static void read_answer(const struct redlock *r, struct redlock_event *event, co
 }
 
 /* As stake_vote counts it. A node that does not know the script is asked again; a key of another type is not ours. */
-static enum redlock_vote vote_by(const struct redlock_event *event)
+static enum redlock_vote vote_by(const struct redlock_event *event, const struct redlock_asked *asked)
 {
     if (event->kind == REDLOCK_EVENT_UNANSWERED)                                    return REDLOCK_VOTE_UNKNOWN;
     if (event->answer == REDLOCK_ANSWER_GRANTED)                                    return REDLOCK_VOTE_GRANTED;
     if (event->answer == REDLOCK_ANSWER_REFUSED)                                    return REDLOCK_VOTE_REFUSED;
-    if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && !event->with_text)            return REDLOCK_VOTE_PENDING;
+    if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && asked->form == WIRE_BY_SHA1)  return REDLOCK_VOTE_PENDING;
     if (event->trouble == REDLOCK_TROUBLE_WRONGTYPE && event->command == REDLOCK_COMMAND_RELEASE) return REDLOCK_VOTE_REFUSED;
     return REDLOCK_VOTE_UNKNOWN;
 }
@@ -157,7 +157,7 @@ static void add_vote(struct redlock_event *event, const struct redlock_asked *as
     struct redlock_round round = asked->lock->round;
 
     if (asked->round != round.number || asked->command != round.command) return;
-    if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING) event->vote = vote_by(event);
+    if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING) event->vote = vote_by(event, asked);
     round_vote(&round, event->session, event->vote);
     add_votes(event, &round);
 }
@@ -167,7 +167,7 @@ static void write_heard(const struct redlock *r, unsigned k, const struct redloc
     struct redlock_event event = begin_event(r, asked->lock, reply ? REDLOCK_EVENT_HEARD : REDLOCK_EVENT_UNANSWERED, k);
 
     event.command = (enum redlock_command)asked->command;
-    event.with_text = asked->eval;
+    event.with_text = asked->form == WIRE_BY_TEXT;
     if (reply) read_answer(r, &event, asked, reply);
     if (asked->lock) add_vote(&event, asked);
     write_event(r->events, &event);

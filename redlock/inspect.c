@@ -48,7 +48,7 @@ static void inspect_answer(const struct answer *a)
 
 void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_sight *sights)
 {
-    static const struct redlock_inspecting part = { .judge = inspect_judge, .answer = inspect_answer, .getrange = wire_getrange };
+    static const struct redlock_inspecting part = { .judge = inspect_judge, .answer = inspect_answer, .row = wire_getrange };
 
     r->inspecting = &part;
     lock_begin_round(r, lock, WIRE_GETRANGE, 0, REDLOCK_NEVER);

@@ -691,7 +691,7 @@ void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us,
 /* ---- Private from here on: the structures are complete so that the caller can place them; their fields may change ---- */
 
 struct redlock_scripts;     /* What parts of the engine add. */
-struct redlock_added;
+struct wire_row;
 struct redlock_ticketing;
 struct redlock_sets;
 struct redlock_waiting;
@@ -713,7 +713,7 @@ struct redlock_queue {
 struct redlock_stake {
     uint8_t state;                      /* Is something of ours there? enum stake in lock_state.h. */
     uint8_t want;                       /* The command to be sent next: enum wire_command. */
-    bool eval;                          /* That one as EVAL, since the node does not know the script. */
+    uint8_t form;                       /* In which that one goes out, if it is a script: enum wire_form. */
     uint8_t strays;                     /* SETs that were sent on a connection that broke, and may be executed late. 2: that,
                                          * and one that was sent behind it. */
     uint32_t holder_ms;                 /* What PTTL said of the key that refused us; see redlock_free_in_ms. */
@@ -779,9 +779,8 @@ struct redlock_asked {
     struct redlock_lock *lock;  /* NULL: of the handshake, or its lock was forgotten. */
     uint32_t round;
     uint8_t command;            /* enum wire_command. */
-    bool eval;                  /* It was sent as EVAL. */
-    bool scripted;              /* To acquire by the script, not by SET. */
-    bool may_wake;              /* A release that wakes a waiter, if there is one. */
+    uint8_t form;               /* enum wire_form. */
+    int8_t lowest, highest;     /* Of a script that answers with a number: what it may say. */
 };
 
 enum { REDLOCK_PARSER_WORDS = 14, REDLOCK_LINE_MAX = REDLOCK_ERROR_MAX > 48 ? REDLOCK_ERROR_MAX : 48 };
@@ -865,7 +864,7 @@ struct redlock {
     uint8_t entropy_size;
     struct redlock_node *nodes;         /* node_count of them, and behind them their ears, if any. */
     const struct redlock_scripts *scripts;              /* In the form that suits the parts in use, of which are there: */
-    const struct redlock_added *acquire;           /* what acquires by script, NULL: not; */
+    const struct wire_row *acquire;           /* what acquires by script, NULL: not; */
     const struct redlock_ticketing *ticketing;          /* and what they do. */
     const struct redlock_sets *sets;
     const struct redlock_waiting *waiting_part;

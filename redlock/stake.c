@@ -8,7 +8,7 @@
 void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command)
 {
     lock->stakes[k].want = (uint8_t)command;
-    lock->stakes[k].eval = false;
+    lock->stakes[k].form = WIRE_BY_SHA1;
     queue_add(&r->nodes[k].queue, lock, k);
 }
 
@@ -103,20 +103,14 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
     stake_note_end(r, lock);
 }
 
-/* SET takes one resource, and no ticket. */
-static bool is_scripted(const struct redlock_lock *lock)
-{
-    return lock->has_ticket || lock->name_count > 1;
-}
-
 /* A lock's command has gone into the send buffer of node k. */
-static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k, const struct wire_subject *subject)
+static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k, const struct wire_row *row, enum wire_form form)
 {
     struct redlock_stake *stake = &lock->stakes[k];
     enum wire_command command = (enum wire_command)stake->want;
     struct redlock_asked asked = {
-        .lock = lock, .round = lock->round.number, .command = (uint8_t)command, .eval = stake->eval,
-        .scripted = subject->scripted, .may_wake = wire_may_wake(subject)
+        .lock = lock, .round = lock->round.number, .command = (uint8_t)command, .form = (uint8_t)form,
+        .lowest = row->lowest, .highest = row->highest
     };
 
     node_asked(&r->nodes[k], &r->config, r->now_us, &asked);
@@ -148,15 +142,28 @@ static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock
     return is_with_ttl(command) && lock_is_overdue(r, lock);
 }
 
-/* What a part adds for the command; NULL: it is a plain one. */
-static const struct redlock_added *added_for(const struct redlock *r, enum wire_command command, bool scripted)
+/* A lost attempt is released without losing its place among the waiters. */
+static bool gives_place_back(const struct redlock_lock *lock, unsigned k)
 {
-    switch (command) {
+    return has_place(lock, k) && !lock_is_trying(lock);
+}
+
+/* The release of a lock that was held wakes a waiter, and so does one that gives a place back. */
+static bool may_wake(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
+{
+    return gives_place_back(lock, k) || (lock->wakes && r->scripts->wake && !r->config.silent);
+}
+
+static const struct wire_row *row_of(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
+{
+    switch (lock->stakes[k].want) {
     case WIRE_ACQUIRE:
-    case WIRE_RESTORE:  return scripted ? r->acquire : NULL;
-    case WIRE_WAIT:     return r->waiting_part->command();
-    case WIRE_GETRANGE: return r->inspecting->getrange();
-    default:            return NULL;
+    case WIRE_RESTORE:  return is_by_script(lock) ? r->acquire : wire_set();
+    case WIRE_EXTEND:   return r->scripts->extend;
+    case WIRE_RELEASE:  return may_wake(r, lock, k) ? r->scripts->wake : r->scripts->release;
+    case WIRE_WAIT:     return r->waiting_part->row();
+    case WIRE_GETRANGE: return r->inspecting->row();
+    default:            return wire_pttl();
     }
 }
 
@@ -165,32 +172,27 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
 {
     struct redlock_stake *stake = &lock->stakes[k];
     enum wire_command command = (enum wire_command)stake->want;
-    /* A lost attempt is released without losing its place among the waiters. */
-    bool of_place = command == WIRE_WAIT || (has_place(lock, k) && !lock_is_trying(lock));
+    const struct wire_row *row = row_of(r, lock, k);
+    enum wire_form form = wire_form_of(row, (enum wire_form)stake->form);
     struct wire_subject subject = {
         .names = names_of(lock),
         .name_count = lock->name_count,
         .token = command == WIRE_RELEASE ? stake->token : lock->token,
         .ttl_ms = lock->round.ttl_ms,
-        .eval = stake->eval,
-        .scripted = is_scripted(lock),
         .ticket = has_ticket(lock) ? lock->ticket : 0,
         .life_ms = r->config.ticket_life_ms,
         .skew_ms = r->config.ticket_skew_ms,
-        .wakes = lock->wakes && r->scripts->wakes && !r->config.silent,
         .engine = r->name,
-        .wait_number = of_place ? lock->wait_number : 0,
+        .wait_number = command == WIRE_WAIT || gives_place_back(lock, k) ? lock->wait_number : 0,
         .arrived_at = lock->arrived_at,
-        .scripts = r->scripts,
-        .added = added_for(r, command, is_scripted(lock)),
     };
 
     if (is_obsolete(r, lock, command)) {
         stake_want_nothing(r, lock, k);
         return true;
     }
-    if (!wire_put(w, command, &subject)) return false;
-    note_asked(r, lock, k, &subject);
+    if (!wire_put(w, row, form, &subject)) return false;
+    note_asked(r, lock, k, row, form);
     return true;
 }
 
@@ -234,9 +236,9 @@ void stake_vote(const struct answer *a)
 /* NOSCRIPT: somebody ran SCRIPT FLUSH, or nobody has used the script there yet. */
 bool stake_send_script(struct redlock *r, const struct answer *a)
 {
-    if (a->meaning != WIRE_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->eval) return false;
+    if (a->meaning != WIRE_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->form != WIRE_BY_SHA1) return false;
     if (a->command == WIRE_RELEASE) stake_set(a->lock, a->k, STAKE_OWED);
     stake_want(r, a->lock, a->k, a->command);
-    a->lock->stakes[a->k].eval = true;
+    a->lock->stakes[a->k].form = WIRE_BY_TEXT;
     return true;
 }

@@ -16,7 +16,7 @@ struct answer {
     enum wire_answer meaning;
     enum redlock_trouble trouble;   /* With WIRE_ERROR: see wire_class. */
     bool current;                   /* It was asked in the lock's last round. */
-    bool eval, scripted;            /* It was asked by EVAL; to acquire, by the script. */
+    enum wire_form form;            /* In which it was asked. */
     const struct wire_reply *reply;
 };
 
@@ -52,7 +52,7 @@ struct redlock_waiting {
     void (*hear)(struct redlock *r, unsigned k, const struct wire_reply *reply);
 
     /* Its command. */
-    const struct redlock_added *(*command)(void);
+    const struct wire_row *(*row)(void);
 };
 
 /* What inspection adds. */
@@ -64,7 +64,7 @@ struct redlock_inspecting {
     void (*answer)(const struct answer *a);
 
     /* Its command. */
-    const struct redlock_added *(*getrange)(void);
+    const struct wire_row *(*row)(void);
 };
 
 /* The command goes out as soon as there is room for it on a connection; one that waited before is replaced. */

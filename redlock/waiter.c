@@ -115,7 +115,7 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
  * would fail for the same reason (no vote, an error, the ticket), and, begun at once, so would the one after that. */
 static bool was_taken(const struct redlock_lock *lock, const struct answer *a)
 {
-    return round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_REFUSED && (!a->scripted || (lock->taken & bit_of(a->k)));
+    return round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_REFUSED && (!is_by_script(lock) || (lock->taken & bit_of(a->k)));
 }
 
 /* A place that was taken when the resource was free already: the release came before it. One that is to be taken anew is asked for
@@ -165,7 +165,7 @@ const struct redlock_waiting *waiter_part(void)
     static const struct redlock_waiting part = {
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
-        .ear_opens = waiter_ear_opens, .hear = waiter_hear, .command = wire_wait
+        .ear_opens = waiter_ear_opens, .hear = waiter_hear, .row = wire_wait
     };
 
     return &part;

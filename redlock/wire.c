@@ -79,16 +79,30 @@ static void put_script_text(struct resp_writer *w, const char *text)
 
 enum { SHA1_TEXT = 40 };    /* Hex digits. */
 
-/* EVALSHA, or EVAL, of a script with the resources as its keys and so many arguments. */
-static void put_script(struct resp_writer *w, const struct wire_subject *s, const struct wire_script *script, unsigned arguments)
+/* EVALSHA, or EVAL, of a script with the resources as its keys; its arguments come behind them. */
+static void put_script(struct resp_writer *w, const struct wire_row *script, enum wire_form form, const struct wire_subject *s)
 {
-    resp_command(w, 3 + s->name_count + arguments);
-    resp_text(w, s->eval ? "EVAL" : "EVALSHA");
-    if (s->eval) put_script_text(w, script->text);
+    bool by_text = form == WIRE_BY_TEXT;
+
+    resp_command(w, 3 + s->name_count + script->argument_count);
+    resp_text(w, by_text ? "EVAL" : "EVALSHA");
+    if (by_text) put_script_text(w, script->text);
     else         resp_bytes(w, script->sha1, SHA1_TEXT);
     resp_size(w, s->name_count);
     for (unsigned i = 0; i < s->name_count; i++) resp_bytes(w, s->names[i].bytes, s->names[i].size);
 }
+
+REDLOCK_OUTLINE bool wire_put(struct resp_writer *w, const struct wire_row *row, enum wire_form form,
+                              const struct wire_subject *subject)
+{
+    if (row->text) put_script(w, row, form, subject);
+    row->put(w, subject);
+    return resp_end(w);
+}
+
+/* ---- The table: a row for each command of a lock ---- */
+
+/* Texts are arrays, not literals: those of all functions are in one section, which a linker keeps whole. */
 
 static void put_set(struct resp_writer *w, const struct wire_subject *s)
 {
@@ -102,33 +116,46 @@ static void put_set(struct resp_writer *w, const struct wire_subject *s)
     resp_size(w, s->ttl_ms);
 }
 
+const struct wire_row *wire_set(void)
+{
+    static const struct wire_row row = { .put = put_set };
+
+    return &row;
+}
+
+static void put_acquire(struct resp_writer *w, const struct wire_subject *s)
+{
+    REDLOCK_CHECK(s->ttl_ms > 0 && s->ticket <= WIRE_TICKET_MAX);
+    put_token(w, s);
+    resp_size(w, s->ttl_ms);
+    resp_number(w, (int64_t)s->ticket);
+    resp_size(w, s->life_ms);
+    resp_size(w, s->skew_ms);
+}
+
+const struct wire_row *wire_acquire(void)
+{
+    static const char text[] = WIRE_ACQUIRE_SCRIPT, sha1[] = WIRE_ACQUIRE_SHA1;
+    static const struct wire_row row = {
+        .text = text, .sha1 = sha1, .put = put_acquire, .argument_count = 5, .read_refusal = wire_read_refusal
+    };
+
+    return &row;
+}
+
 static void put_extend(struct resp_writer *w, const struct wire_subject *s)
 {
     REDLOCK_CHECK(s->ttl_ms > 0);       /* S7: PEXPIRE with 0 would delete the key. */
-    put_script(w, s, &s->scripts->extend, 2);
     put_token(w, s);
     resp_size(w, s->ttl_ms);
 }
 
-bool wire_may_wake(const struct wire_subject *subject)
+/* A client that has a place among the waiters gives it back. */
+static void put_wake(struct resp_writer *w, const struct wire_subject *s)
 {
-    return subject->wakes || subject->wait_number > 0;
-}
-
-static void put_release_for_one(struct resp_writer *w, const struct wire_subject *s)
-{
-    REDLOCK_CHECK(s->name_count == 1 && !wire_may_wake(s));
-    put_script(w, s, &s->scripts->release, 1);
-    put_token(w, s);
-}
-
-/* With a third argument it wakes a waiter; a client that has a place there gives it back. */
-static void put_release_for_all(struct resp_writer *w, const struct wire_subject *s)
-{
-    put_script(w, s, &s->scripts->release, wire_may_wake(s) ? 2 : 1);
     put_token(w, s);
     if (s->wait_number > 0) put_place(w, s);
-    else if (s->wakes)      resp_text(w, "");
+    else                    resp_text(w, "");
 }
 
 static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])
@@ -143,31 +170,52 @@ static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NA
 
 const struct redlock_scripts *wire_scripts_for_one(void)
 {
-    /* Arrays, not literals: those of all functions are in one section, which a linker keeps whole. */
-    static const char release[] = WIRE_RELEASE_ONE_SCRIPT, release_sha1[] = WIRE_RELEASE_ONE_SHA1;
-    static const char extend[] = WIRE_EXTEND_ONE_SCRIPT, extend_sha1[] = WIRE_EXTEND_ONE_SHA1;
-    static const struct redlock_scripts form = {
-        .release = { release, release_sha1 },
-        .extend = { extend, extend_sha1 },
-        .put_release = put_release_for_one,
+    static const char extend_text[] = WIRE_EXTEND_ONE_SCRIPT, extend_sha1[] = WIRE_EXTEND_ONE_SHA1;
+    static const char release_text[] = WIRE_RELEASE_ONE_SCRIPT, release_sha1[] = WIRE_RELEASE_ONE_SHA1;
+    static const struct wire_row extend = {
+        .text = extend_text, .sha1 = extend_sha1, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
     };
+    static const struct wire_row release = {
+        .text = release_text, .sha1 = release_sha1, .put = put_token, .argument_count = 1, .lowest = -1, .highest = 1
+    };
+    static const struct redlock_scripts scripts = { .extend = &extend, .release = &release };
 
-    return &form;
+    return &scripts;
 }
 
 const struct redlock_scripts *wire_scripts_for_all(void)
 {
-    static const char release[] = WIRE_RELEASE_SCRIPT, release_sha1[] = WIRE_RELEASE_SHA1;
-    static const char extend[] = WIRE_EXTEND_SCRIPT, extend_sha1[] = WIRE_EXTEND_SHA1;
-    static const struct redlock_scripts form = {
-        .release = { release, release_sha1 },
-        .extend = { extend, extend_sha1 },
-        .put_release = put_release_for_all,
-        .put_subscribe = put_subscribe,
-        .wakes = true,
+    static const char extend_text[] = WIRE_EXTEND_SCRIPT, extend_sha1[] = WIRE_EXTEND_SHA1;
+    static const char release_text[] = WIRE_RELEASE_SCRIPT, release_sha1[] = WIRE_RELEASE_SHA1;
+    static const struct wire_row extend = {
+        .text = extend_text, .sha1 = extend_sha1, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+    };
+    static const struct wire_row release = {
+        .text = release_text, .sha1 = release_sha1, .put = put_token, .argument_count = 1, .lowest = -1, .highest = 1
+    };
+    static const struct wire_row wake = {
+        .text = release_text, .sha1 = release_sha1, .put = put_wake, .argument_count = 2, .lowest = -1, .highest = 2
+    };
+    static const struct redlock_scripts scripts = {
+        .extend = &extend, .release = &release, .wake = &wake, .put_subscribe = put_subscribe
     };
 
-    return &form;
+    return &scripts;
+}
+
+static void put_wait(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_place(w, s);
+    resp_number(w, (int64_t)s->arrived_at);
+    resp_size(w, WIRE_WAITERS_LIFE_MS);
+}
+
+const struct wire_row *wire_wait(void)
+{
+    static const char text[] = WIRE_WAIT_SCRIPT, sha1[] = WIRE_WAIT_SHA1;
+    static const struct wire_row row = { .text = text, .sha1 = sha1, .put = put_wait, .argument_count = 3 };
+
+    return &row;
 }
 
 static void put_pttl(struct resp_writer *w, const struct wire_subject *s)
@@ -177,62 +225,11 @@ static void put_pttl(struct resp_writer *w, const struct wire_subject *s)
     put_resource(w, s);
 }
 
-REDLOCK_OUTLINE bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject)
+const struct wire_row *wire_pttl(void)
 {
-    if (subject->added) {
-        subject->added->put(w, subject);
-        return resp_end(w);
-    }
-    switch (command) {
-    case WIRE_ACQUIRE:
-    case WIRE_RESTORE:  put_set(w, subject); break;
-    case WIRE_EXTEND:   put_extend(w, subject); break;
-    case WIRE_RELEASE:  subject->scripts->put_release(w, subject); break;
-    case WIRE_PTTL:     put_pttl(w, subject); break;
-    default:            REDLOCK_CHECK(false);
-    }
-    return resp_end(w);
-}
+    static const struct wire_row row = { .put = put_pttl };
 
-/* ---- Commands that parts add ---- */
-
-static void put_scripted_acquire(struct resp_writer *w, const struct wire_subject *s)
-{
-    static const char text[] = WIRE_ACQUIRE_SCRIPT, sha1[] = WIRE_ACQUIRE_SHA1;
-    static const struct wire_script script = { text, sha1 };
-
-    REDLOCK_CHECK(s->ttl_ms > 0 && s->ticket <= WIRE_TICKET_MAX);
-    put_script(w, s, &script, 5);
-    put_token(w, s);
-    resp_size(w, s->ttl_ms);
-    resp_number(w, (int64_t)s->ticket);
-    resp_size(w, s->life_ms);
-    resp_size(w, s->skew_ms);
-}
-
-const struct redlock_added *wire_scripted_acquire(void)
-{
-    static const struct redlock_added added = { put_scripted_acquire, wire_read_refusal };
-
-    return &added;
-}
-
-static void put_wait(struct resp_writer *w, const struct wire_subject *s)
-{
-    static const char text[] = WIRE_WAIT_SCRIPT, sha1[] = WIRE_WAIT_SHA1;
-    static const struct wire_script script = { text, sha1 };
-
-    put_script(w, s, &script, 3);
-    put_place(w, s);
-    resp_number(w, (int64_t)s->arrived_at);
-    resp_size(w, WIRE_WAITERS_LIFE_MS);
-}
-
-const struct redlock_added *wire_wait(void)
-{
-    static const struct redlock_added added = { put_wait, NULL };
-
-    return &added;
+    return &row;
 }
 
 static void put_getrange(struct resp_writer *w, const struct wire_subject *s)
@@ -244,11 +241,11 @@ static void put_getrange(struct resp_writer *w, const struct wire_subject *s)
     resp_size(w, WIRE_VALUE_MAX - 1);
 }
 
-const struct redlock_added *wire_getrange(void)
+const struct wire_row *wire_getrange(void)
 {
-    static const struct redlock_added added = { put_getrange, NULL };
+    static const struct wire_row row = { .put = put_getrange };
 
-    return &added;
+    return &row;
 }
 
 /* ---- The handshake ---- */
@@ -287,7 +284,7 @@ static void put_load(struct resp_writer *w, const char *script)
 }
 
 bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
-                       const struct redlock_scripts *form, const uint8_t engine[REDLOCK_NAME_SIZE])
+                       const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
     switch (command) {
     case WIRE_AUTH:         put_auth(w, login); break;
@@ -295,9 +292,9 @@ bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const s
     case WIRE_SETNAME:      put_words(w, 3, "CLIENT SETNAME redlock"); break;
     case WIRE_INFO:         put_words(w, 2, "INFO server"); break;
     case WIRE_ROLE:         put_words(w, 1, "ROLE"); break;
-    case WIRE_LOAD_RELEASE: put_load(w, form->release.text); break;
-    case WIRE_LOAD_EXTEND:  put_load(w, form->extend.text); break;
-    case WIRE_SUBSCRIBE:    form->put_subscribe(w, engine); break;
+    case WIRE_LOAD_RELEASE: put_load(w, scripts->release->text); break;
+    case WIRE_LOAD_EXTEND:  put_load(w, scripts->extend->text); break;
+    case WIRE_SUBSCRIBE:    scripts->put_subscribe(w, engine); break;
     default:                REDLOCK_CHECK(false);
     }
     return resp_end(w);
@@ -340,9 +337,9 @@ static enum wire_answer read_ok(const struct wire_reply *reply)
 }
 
 /* S3: only +OK is a grant. A refusal that tells of no ticket is one as well: somebody uses the counter's key for what is his. */
-static enum wire_answer read_acquire(bool scripted, const struct wire_reply *reply)
+static enum wire_answer read_acquire(enum wire_form form, const struct wire_reply *reply)
 {
-    if (reply->type == (scripted ? RESP_BULK : RESP_NULL_BULK)) return WIRE_REFUSED;
+    if (reply->type == (form != WIRE_PLAIN ? RESP_BULK : RESP_NULL_BULK)) return WIRE_REFUSED;
     return read_ok(reply);
 }
 
@@ -352,7 +349,7 @@ static enum wire_answer read_script(const struct wire_reply *reply, int64_t lowe
     return reply->integer >= 1 ? WIRE_GRANTED : WIRE_REFUSED;
 }
 
-bool wire_is_loaded(const struct wire_reply *reply, const struct wire_script *script)
+bool wire_is_loaded(const struct wire_reply *reply, const struct wire_row *script)
 {
     return text_is(reply, script->sha1);
 }
@@ -375,13 +372,11 @@ enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_
     case WIRE_LOAD_EXTEND:  return granted_if(reply->type == RESP_BULK);
     case WIRE_SUBSCRIBE:    return granted_if(reply->type == RESP_ARRAY && reply->integer == 3);
     case WIRE_ACQUIRE:
-    case WIRE_RESTORE:      return read_acquire(asked->scripted, reply);
-    case WIRE_EXTEND:       return read_script(reply, 0, 1);
-    case WIRE_RELEASE:      return read_script(reply, -1, asked->may_wake ? 2 : 1);
+    case WIRE_RESTORE:      return read_acquire((enum wire_form)asked->form, reply);
     case WIRE_WAIT:
     case WIRE_PTTL:         return granted_if(reply->type == RESP_INTEGER && reply->integer >= -2);
     case WIRE_GETRANGE:     return granted_if(reply->type == RESP_BULK);
-    default:                return WIRE_WRONG;
+    default:                return read_script(reply, asked->lowest, asked->highest);
     }
 }
 

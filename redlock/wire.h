@@ -176,56 +176,66 @@ struct wire_reply {
     bool text_cut;                  /* There was more of it. */
 };
 
+/* The form in which a command goes out. */
+enum wire_form {
+    WIRE_PLAIN,                     /* A command of the server's own. */
+    WIRE_BY_SHA1,                   /* A script that the node is believed to know. */
+    WIRE_BY_TEXT                    /* A script that it does not know. */
+};
+
 /* What a command of a lock is about. */
 struct wire_subject {
     const struct redlock_name *names;
     unsigned name_count;
     const uint8_t *token;           /* REDLOCK_TOKEN_SIZE bytes */
     uint32_t ttl_ms;
-    bool eval;                      /* Send the script, not its SHA-1. */
-    bool scripted;                  /* Acquire by the script, not by SET. */
     uint64_t ticket;                /* 0: without. */
     uint32_t life_ms, skew_ms;      /* Of the counter; of wall clocks. */
-    bool wakes;                     /* A release that wakes a waiter. */
     const uint8_t *engine;          /* REDLOCK_NAME_SIZE bytes: whose place it is among the waiters, */
     uint32_t wait_number;           /* and which; 0: it has none. */
     uint64_t arrived_at;
-    const struct redlock_scripts *scripts;      /* Those that the engine uses; */
-    const struct redlock_added *added;          /* and what a part adds for this command; NULL: nothing. */
 };
 
-/* A script: its text, and the SHA-1 by which a node knows it when it has been loaded. */
-struct wire_script {
-    const char *text, *sha1;
+/* A command of a lock is a row: what goes out, and what may come back. An engine reaches the rows that its parts use, so that a linker
+ * drops all others; tests/world/decoder.c lists them. */
+struct wire_row {
+    const char *text, *sha1;        /* Of a script, and by which a node knows it when it has been loaded; NULL: it is none. */
+    void (*put)(struct resp_writer *w, const struct wire_subject *subject);     /* The script's arguments; or all of the command. */
+    bool (*read_refusal)(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);     /* NULL: it says nothing more. */
+    uint8_t argument_count;         /* Of a script, behind its keys. */
+    int8_t lowest, highest;         /* Of a script that answers with a number: from 1 on it is a grant. */
 };
 
-/* The scripts that every engine needs, in the form that suits its parts: for one resource, or for several and with wake-ups. */
+REDLOCK_PRIVATE const struct wire_row *wire_set(void);              /* WIRE_ACQUIRE and WIRE_RESTORE: one resource, no ticket; */
+REDLOCK_PRIVATE const struct wire_row *wire_acquire(void);          /* or any. */
+REDLOCK_PRIVATE const struct wire_row *wire_wait(void);
+REDLOCK_PRIVATE const struct wire_row *wire_pttl(void);
+REDLOCK_PRIVATE const struct wire_row *wire_getrange(void);
+
+/* What extends and releases, in the form that suits an engine's parts: for one resource, or for several and with wake-ups. */
 struct redlock_scripts {
-    struct wire_script release, extend;
-    void (*put_release)(struct resp_writer *w, const struct wire_subject *subject);
+    const struct wire_row *extend, *release;
+    const struct wire_row *wake;    /* A release that wakes a waiter, or gives a place back. NULL: it wakes nobody. */
     void (*put_subscribe)(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE]);     /* NULL: it has no ears. */
-    bool wakes;
 };
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one(void);
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_all(void);
 
-/* Commands that only parts send. read_refusal: of the acquire script, what it says when it refuses; false: it is not that. */
-struct redlock_added {
-    void (*put)(struct resp_writer *w, const struct wire_subject *subject);
-    bool (*read_refusal)(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
-};
-REDLOCK_PRIVATE const struct redlock_added *wire_scripted_acquire(void);
-REDLOCK_PRIVATE const struct redlock_added *wire_wait(void);
-REDLOCK_PRIVATE const struct redlock_added *wire_getrange(void);
+/* The form of a command, if a script is to go out in this one. */
+static inline enum wire_form wire_form_of(const struct wire_row *row, enum wire_form of_script)
+{
+    return row->text ? of_script : WIRE_PLAIN;
+}
 
 /* Appends a command of a lock, or of the handshake, whole or not at all: then false. A script for which there
  * is little room stays where it lies, see resp_apart. */
-REDLOCK_PRIVATE bool wire_put(struct resp_writer *w, enum wire_command command, const struct wire_subject *subject);
+REDLOCK_PRIVATE bool wire_put(struct resp_writer *w, const struct wire_row *row, enum wire_form form,
+                              const struct wire_subject *subject);
 REDLOCK_PRIVATE bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
                                        const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE]);
 
 /* Is this the answer to the loading of that script? */
-REDLOCK_PRIVATE bool wire_is_loaded(const struct wire_reply *reply, const struct wire_script *script);
+REDLOCK_PRIVATE bool wire_is_loaded(const struct wire_reply *reply, const struct wire_row *script);
 
 /* True when this step of the handshake has nothing to say with this login, on an ear or on a connection for commands. */
 REDLOCK_PRIVATE bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, bool is_ear);
@@ -237,10 +247,7 @@ enum wire_answer {
     WIRE_WRONG                      /* Of a type or a value that this command never answers (S16). */
 };
 
-/* Is a release about this subject to wake a waiter? */
-REDLOCK_PRIVATE bool wire_may_wake(const struct wire_subject *subject);
-
-/* What the reply means as the answer to that. Of asked it looks at the command, scripted and may_wake. */
+/* What the reply means as the answer to that. Of asked it looks at the command, the form and the range of numbers. */
 REDLOCK_PRIVATE enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_reply *reply);
 
 /* What the acquire script says when it refuses. False: it is not that. */

@@ -20,6 +20,7 @@
  * Each test names the kinds of replies that it must have seen, and how often: two that are silent agree as well. */
 #define _XOPEN_SOURCE 700
 
+#include "../world/decoder.c"
 #include "../world/model_bytes.c"
 #include "../world/model_commands.c"
 #include "../world/model_keys.c"
@@ -488,11 +489,17 @@ static uint64_t any_ticket(uint32_t skew_ms)
     }
 }
 
-static const struct redlock_added *added_for(enum wire_command command, bool scripted)
+/* One of the rows for a command; those for one resource alone where there is one. */
+static enum row any_row(enum wire_command command, bool is_script, bool is_one)
 {
-    if (command == WIRE_ACQUIRE && scripted) return wire_scripted_acquire();
-    if (command == WIRE_WAIT)                return wire_wait();
-    return command == WIRE_GETRANGE ? wire_getrange() : NULL;
+    switch (command) {
+    case WIRE_ACQUIRE:  return is_script ? ROW_ACQUIRE : ROW_SET;
+    case WIRE_EXTEND:   return is_one && dice(4) == 0 ? ROW_EXTEND_ONE : ROW_EXTEND;
+    case WIRE_RELEASE:  return dice(2) == 0 ? ROW_WAKE : is_one && dice(3) == 0 ? ROW_RELEASE_ONE : ROW_RELEASE;
+    case WIRE_WAIT:     return ROW_WAIT;
+    case WIRE_GETRANGE: return ROW_GETRANGE;
+    default:            return ROW_PTTL;
+    }
 }
 
 /* A command of a lock, as the engine writes it; every other time with the token that is there. */
@@ -510,23 +517,14 @@ static void lock_request(struct request *request, enum wire_command command, con
     if (!key || dice(2) == 0 || !wire_token_read((const char *)key->value, key->value_size, token))
         memcpy(token, any_token(), sizeof token);
     subject.ttl_ms = command == WIRE_EXTEND ? any_extension_ms() : any_ttl_ms();
-    subject.eval = strncmp(label, "EVAL ", 5) == 0;
-    subject.scripted = command == WIRE_ACQUIRE && is_script;
     subject.skew_ms = skews_ms[dice(3)];
     subject.ticket = any_ticket(subject.skew_ms);
     subject.life_ms = any_ttl_ms();
-    subject.wakes = dice(2) == 0;
     subject.engine = engines[dice(EARS + 1)];
     subject.wait_number = command == WIRE_WAIT || dice(4) == 0 ? 1 + dice(12) : 0;
     subject.arrived_at = dice(2) == 0 ? dice(3) : server_us();
-    subject.scripts = wire_scripts_for_all();
-    if (subject.name_count == 1 && dice(4) == 0) {
-        subject.scripts = wire_scripts_for_one();
-        subject.wakes = false;
-        if (command == WIRE_RELEASE) subject.wait_number = 0;
-    }
-    subject.added = added_for(command, subject.scripted);
-    (void)wire_put(&writer, command, &subject);
+    const struct wire_row *row = row_at(any_row(command, is_script, subject.name_count == 1)).row;
+    (void)wire_put(&writer, row, wire_form_of(row, strncmp(label, "EVAL ", 5) == 0 ? WIRE_BY_TEXT : WIRE_BY_SHA1), &subject);
     request->extends_ms = command == WIRE_EXTEND ? subject.ttl_ms : 0;
     end_request(request, &writer);
 }

@@ -2,6 +2,7 @@
 #include "../tap.h"
 
 #include "../../redlock/wire.h"
+#include "../world/decoder.h"
 
 #include <string.h>
 
@@ -10,21 +11,13 @@ static const uint8_t token[REDLOCK_TOKEN_SIZE] = {
 };
 #define TOKEN_TEXT "000123456789abcdefff1032547698badcfe807f"
 
-static struct wire_subject subject(bool eval)
+static struct wire_subject subject(void)
 {
     static const struct redlock_name name = { "a\r\nb", 4 };
 
     return (struct wire_subject){
-        .names = &name, .name_count = 1, .token = token, .ttl_ms = 10000, .eval = eval, .scripts = wire_scripts_for_all()
+        .names = &name, .name_count = 1, .token = token, .ttl_ms = 10000
     };
-}
-
-/* The scripted acquire is asked for by the subject. */
-static const struct redlock_added *added_for(enum wire_command command, bool scripted)
-{
-    if ((command == WIRE_ACQUIRE || command == WIRE_RESTORE) && scripted) return wire_scripted_acquire();
-    if (command == WIRE_WAIT)                return wire_wait();
-    return command == WIRE_GETRANGE ? wire_getrange() : NULL;
 }
 
 /* What goes out: the bytes of the buffer and, where it belongs among them, the script that lies apart. */
@@ -40,15 +33,14 @@ static void check_output(const struct resp_writer *w, const char *expected)
     CHECK_MEM(whole, size, expected, strlen(expected));
 }
 
-static void check_bytes(enum wire_command command, bool eval, const char *expected)
+static void check_bytes(const struct wire_row *row, enum wire_form form, const char *expected)
 {
     char buffer[200];
     struct resp_writer w;
-    struct wire_subject s = subject(eval);
+    struct wire_subject s = subject();
 
-    s.added = added_for(command, s.scripted);
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put(&w, command, &s));
+    CHECK(wire_put(&w, row, wire_form_of(row, form), &s));
     check_output(&w, expected);
 }
 
@@ -66,26 +58,26 @@ static void check_greeting(enum wire_command command, struct redlock_login login
 
 TEST(acquire_is_set_nx_px_as_every_redlock_library_sends_it)
 {
-    check_bytes(WIRE_ACQUIRE, false,
+    check_bytes(wire_set(), WIRE_BY_SHA1,
                 "*6\r\n$3\r\nSET\r\n$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n10000\r\n");
 }
 
 TEST(s7_extend_and_release_are_scripts_that_compare_the_token)
 {
-    check_bytes(WIRE_RELEASE, false, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(wire_scripts_for_all()->release, WIRE_BY_SHA1, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
-    check_bytes(WIRE_EXTEND, false, "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(wire_scripts_for_all()->extend, WIRE_BY_SHA1, "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
-    check_bytes(WIRE_RELEASE, true, "*5\r\n$4\r\nEVAL\r\n$518\r\n" WIRE_RELEASE_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(wire_scripts_for_all()->release, WIRE_BY_TEXT, "*5\r\n$4\r\nEVAL\r\n$518\r\n" WIRE_RELEASE_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
-    check_bytes(WIRE_EXTEND, true, "*6\r\n$4\r\nEVAL\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(wire_scripts_for_all()->extend, WIRE_BY_TEXT, "*6\r\n$4\r\nEVAL\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
 }
 
 TEST(questions_about_a_key_only_read)
 {
-    check_bytes(WIRE_PTTL, false, "*2\r\n$4\r\nPTTL\r\n$4\r\na\r\nb\r\n");
-    check_bytes(WIRE_GETRANGE, false, "*4\r\n$8\r\nGETRANGE\r\n$4\r\na\r\nb\r\n$1\r\n0\r\n$2\r\n40\r\n");
+    check_bytes(wire_pttl(), WIRE_BY_SHA1, "*2\r\n$4\r\nPTTL\r\n$4\r\na\r\nb\r\n");
+    check_bytes(wire_getrange(), WIRE_BY_SHA1, "*4\r\n$8\r\nGETRANGE\r\n$4\r\na\r\nb\r\n$1\r\n0\r\n$2\r\n40\r\n");
 }
 
 TEST(the_handshake_is_written_as_documented)
@@ -121,7 +113,7 @@ TEST(a_script_is_sent_from_where_it_lies)
 {
     char buffer[100];
     struct redlock_login none = { 0 };
-    struct wire_subject s = subject(true);
+    struct wire_subject s = subject();
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
@@ -133,7 +125,7 @@ TEST(a_script_is_sent_from_where_it_lies)
     CHECK(!wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
     CHECK(!w.apart && w.used == 1);
     resp_write_begin(&w, buffer, sizeof buffer, 1);     /* Behind other bytes. */
-    CHECK(wire_put(&w, WIRE_RELEASE, &s));
+    CHECK(wire_put(&w, wire_scripts_for_all()->release, WIRE_BY_TEXT, &s));
     CHECK(w.apart != NULL && w.apart_at > 1);
 }
 
@@ -148,28 +140,28 @@ TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
 
 TEST(the_longest_command_fits_where_the_limit_says_so)
 {
-    static const enum wire_command commands[] = {
-        WIRE_ACQUIRE, WIRE_RESTORE, WIRE_EXTEND, WIRE_RELEASE, WIRE_WAIT, WIRE_PTTL, WIRE_GETRANGE
-    };
     uint8_t bytes[REDLOCK_RESOURCE_MAX] = { 0 };
     char buffer[REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX)];
     struct redlock_name names[REDLOCK_SET_MAX];
     struct wire_subject s = {
-        .names = names, .name_count = REDLOCK_SET_MAX, .token = token, .ttl_ms = REDLOCK_TTL_MS_MAX, .eval = true,
-        .scripted = true, .ticket = WIRE_TICKET_MAX, .life_ms = UINT32_MAX, .skew_ms = REDLOCK_SKEW_MS_MAX, .wakes = true,
-        .engine = engine_name, .wait_number = UINT32_MAX, .arrived_at = WIRE_TICKET_MAX, .scripts = wire_scripts_for_all()
+        .names = names, .name_count = REDLOCK_SET_MAX, .token = token, .ttl_ms = REDLOCK_TTL_MS_MAX,
+        .ticket = WIRE_TICKET_MAX, .life_ms = UINT32_MAX, .skew_ms = REDLOCK_SKEW_MS_MAX,
+        .engine = engine_name, .wait_number = UINT32_MAX, .arrived_at = WIRE_TICKET_MAX
     };
     struct resp_writer w;
 
     for (unsigned i = 0; i < REDLOCK_SET_MAX; i++) names[i] = (struct redlock_name){ bytes, i > 0 ? 20 : sizeof bytes - 15 * (20 + WIRE_NAME_HEAD) };
-    for (unsigned i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        TAP_CONTEXT("command %u", i);
-        s.added = added_for(commands[i], s.scripted);
+    for (unsigned i = 0; i < ROW_COUNT; i++) {
+        const struct listed_row listed = row_at((enum row)i);
+        const struct wire_row *row = listed.row;
+        enum wire_form form = wire_form_of(row, WIRE_BY_TEXT);
+        TAP_CONTEXT("%s", listed.name);
+        s.name_count = listed.takes_sets ? REDLOCK_SET_MAX : 1;
         resp_write_begin(&w, buffer, sizeof buffer, 0);
-        CHECK(wire_put(&w, commands[i], &s));
+        CHECK(wire_put(&w, row, form, &s));
         CHECK(w.used <= WIRE_COMMAND_MAX + sizeof bytes);
         resp_write_begin(&w, buffer, w.used - 1, 0);
-        CHECK(!wire_put(&w, commands[i], &s));
+        CHECK(!wire_put(&w, row, form, &s));
         CHECK_INT(w.used, 0);
     }
 }
@@ -260,18 +252,28 @@ static const struct {
     { WIRE_NONE, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
 };
 
-static enum wire_answer read_answer(enum wire_command command, bool scripted, bool may_wake, const struct wire_reply *reply)
+/* What a reply means to a command that was asked as one of these rows. */
+static enum wire_answer read_answer(enum wire_command command, const struct wire_row *row, const struct wire_reply *reply)
 {
-    const struct redlock_asked asked = { .command = (uint8_t)command, .scripted = scripted, .may_wake = may_wake };
+    const struct redlock_asked asked = {
+        .command = (uint8_t)command, .form = (uint8_t)wire_form_of(row, WIRE_BY_SHA1), .lowest = row->lowest, .highest = row->highest
+    };
 
     return wire_read(&asked, reply);
+}
+
+/* The handshake has no rows. */
+static const struct wire_row *row_for(enum wire_command command)
+{
+    if (command == WIRE_RELEASE) return wire_scripts_for_all()->wake;
+    return command == WIRE_EXTEND ? wire_scripts_for_all()->extend : wire_set();
 }
 
 TEST(s3_only_ok_to_the_acquire_and_one_from_a_script_are_grants)
 {
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         TAP_CONTEXT("row %zu", i);
-        CHECK_INT(read_answer(answers[i].command, false, true, &answers[i].reply), answers[i].answer);
+        CHECK_INT(read_answer(answers[i].command, row_for(answers[i].command), &answers[i].reply), answers[i].answer);
     }
 }
 
@@ -280,21 +282,21 @@ TEST(what_was_loaded_must_be_the_script_that_was_sent)
     const struct redlock_scripts *forms[] = { wire_scripts_for_one(), wire_scripts_for_all() };
     const struct wire_reply release = TEXT(RESP_BULK, WIRE_RELEASE_SHA1), extend_one = TEXT(RESP_BULK, WIRE_EXTEND_ONE_SHA1);
 
-    CHECK(wire_is_loaded(&release, &forms[1]->release));
-    CHECK(!wire_is_loaded(&release, &forms[0]->release));
-    CHECK(!wire_is_loaded(&release, &forms[1]->extend));
-    CHECK(wire_is_loaded(&extend_one, &forms[0]->extend));
-    CHECK(!wire_is_loaded(&extend_one, &forms[1]->extend));
+    CHECK(wire_is_loaded(&release, forms[1]->release));
+    CHECK(!wire_is_loaded(&release, forms[0]->release));
+    CHECK(!wire_is_loaded(&release, forms[1]->extend));
+    CHECK(wire_is_loaded(&extend_one, forms[0]->extend));
+    CHECK(!wire_is_loaded(&extend_one, forms[1]->extend));
 }
 
 TEST(s16_a_release_that_was_not_to_wake_anybody_cannot_have_done_so)
 {
     const struct wire_reply one = NUMBER(1), two = NUMBER(2);
 
-    CHECK_INT(read_answer(WIRE_RELEASE, false, true, &two), WIRE_GRANTED);
-    CHECK_INT(read_answer(WIRE_RELEASE, false, false, &two), WIRE_WRONG);
-    CHECK_INT(read_answer(WIRE_RELEASE, true, false, &two), WIRE_WRONG);
-    CHECK_INT(read_answer(WIRE_RELEASE, false, false, &one), WIRE_GRANTED);
+    CHECK_INT(read_answer(WIRE_RELEASE, row_at(ROW_WAKE).row, &two), WIRE_GRANTED);
+    CHECK_INT(read_answer(WIRE_RELEASE, row_at(ROW_RELEASE).row, &two), WIRE_WRONG);
+    CHECK_INT(read_answer(WIRE_RELEASE, row_at(ROW_RELEASE_ONE).row, &two), WIRE_WRONG);
+    CHECK_INT(read_answer(WIRE_RELEASE, row_at(ROW_RELEASE_ONE).row, &one), WIRE_GRANTED);
 }
 
 TEST(s3_the_acquire_script_refuses_with_a_text_and_grants_with_ok_alone)
@@ -303,12 +305,12 @@ TEST(s3_the_acquire_script_refuses_with_a_text_and_grants_with_ok_alone)
     const struct wire_reply bulk_ok = TEXT(RESP_BULK, "OK"), one = NUMBER(1);
 
     for (enum wire_command command = WIRE_ACQUIRE; command <= WIRE_RESTORE; command++) {
-        CHECK_INT(read_answer(command, true, false, &ok), WIRE_GRANTED);
-        CHECK_INT(read_answer(command, true, false, &refusal), WIRE_REFUSED);
-        CHECK_INT(read_answer(command, true, false, &bulk_ok), WIRE_REFUSED);
-        CHECK_INT(read_answer(command, true, false, &null), WIRE_WRONG);
-        CHECK_INT(read_answer(command, true, false, &one), WIRE_WRONG);
-        CHECK_INT(read_answer(command, false, false, &refusal), WIRE_WRONG);
+        CHECK_INT(read_answer(command, wire_acquire(), &ok), WIRE_GRANTED);
+        CHECK_INT(read_answer(command, wire_acquire(), &refusal), WIRE_REFUSED);
+        CHECK_INT(read_answer(command, wire_acquire(), &bulk_ok), WIRE_REFUSED);
+        CHECK_INT(read_answer(command, wire_acquire(), &null), WIRE_WRONG);
+        CHECK_INT(read_answer(command, wire_acquire(), &one), WIRE_WRONG);
+        CHECK_INT(read_answer(command, wire_set(), &refusal), WIRE_WRONG);
     }
 }
 

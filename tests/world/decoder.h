@@ -1,0 +1,23 @@
+/* The commands that an engine sends, read back from their words: one decoder for all tests, by the table of redlock/wire.c, which it
+ * lists. What a command does is the model server's business, and whether it was right to send it the test's. */
+#ifndef DECODER_H
+#define DECODER_H
+
+#include "../../redlock/wire.h"
+
+/* All rows of the table. Two of them are one script, which may be called with an argument more. */
+enum row {
+    ROW_SET, ROW_ACQUIRE, ROW_EXTEND, ROW_EXTEND_ONE, ROW_RELEASE, ROW_WAKE, ROW_RELEASE_ONE, ROW_WAIT, ROW_PTTL, ROW_GETRANGE,
+    ROW_COUNT
+};
+
+/* Their names, what they are sent for, whether they take several resources; and the row itself. */
+struct listed_row {
+    const char *name;
+    enum wire_command command;
+    bool takes_sets;
+    const struct wire_row *row;
+};
+struct listed_row row_at(enum row number);
+
+#endif
