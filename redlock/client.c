@@ -28,7 +28,7 @@ enum {
 /* Where session k leads. */
 static const struct redlock_place *place_of(const struct redlock_client *c, unsigned k)
 {
-    return &c->places[k % c->engine.node_count];
+    return &c->places[k % redlock_nodes(&c->engine)];
 }
 
 static void trace(struct redlock_client *c, unsigned k, enum redlock_traffic what, const void *data, size_t size)
@@ -215,13 +215,13 @@ static enum redlock_status step(struct redlock_client *c, unsigned ready)
         if (c->sockets[k].connecting) finish_connecting(c, k);
         else                          came |= receive(c, k);
     }
-    status = tick(c, came ? c->engine.now_us : redlock_now_us());
+    status = tick(c, came ? redlock_time_us(&c->engine) : redlock_now_us());
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve(c, k);
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         net_close(c->sockets[k].dropped);
         c->sockets[k].dropped = -1;
     }
-    c->stepped_at = c->engine.now_us;
+    c->stepped_at = redlock_time_us(&c->engine);
     return status;
 }
 
@@ -420,7 +420,7 @@ static enum redlock_status check_names(const struct redlock_client *c, unsigned 
 static enum redlock_status set_logins(struct redlock_client *c, const struct redlock_login *logins,
                                       struct redlock_mistake *mistake)
 {
-    for (unsigned k = 0; k < c->engine.node_count; k++)
+    for (unsigned k = 0; k < redlock_nodes(&c->engine); k++)
         if (redlock_set_login(&c->engine, k, &logins[k]) != REDLOCK_OK)
             return explain(mistake, REDLOCK_BAD_CONFIG, k, 0,
                            "a user needs a password, and both together have at most 512 bytes and fit in the send buffer");
@@ -560,28 +560,22 @@ static void drop_if_idle(struct redlock_client *c, struct redlock_parted *parted
 /* Copies what the lock is about to where it may stay: one name, or a set and its names. */
 static const void *copy_names(struct redlock_parted *parted, const struct redlock_lock *lock)
 {
-    bool is_set = lock->name_count > 1;
-    const struct redlock_name *names = is_set ? (const struct redlock_name *)lock->name.bytes : &lock->name;
+    unsigned count;
+    const struct redlock_name *names = redlock_lock_names(lock, &count);
     uint8_t *to = parted->bytes;
 
-    for (unsigned i = 0; i < lock->name_count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         memcpy(to, names[i].bytes, names[i].size);
         parted->set[i] = (struct redlock_name){ to, names[i].size };
         to += names[i].size;
     }
-    return is_set ? (const void *)parted->set : parted->bytes;
+    return count > 1 ? (const void *)parted->set : parted->bytes;
 }
 
-/* What is under way is given up, or a lock would stay that nobody holds.
- * S5: what the lock owes outlives it, in the client's own memory; where that is full, keys stay until their TTL ends. One that has
- * ended and was not released is released now, unless it was adopted (S17). */
+/* S5: what the lock owes outlives it, in the client's own memory; where that is full, keys stay until their TTL ends. */
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 {
-    bool owes;
-
-    redlock_cancel(&c->engine, lock, redlock_now_us());
-    if (!lock->is_adopted) (void)redlock_start_release(&c->engine, lock, redlock_now_us());
-    owes = !lock->is_adopted && !redlock_idle(lock);
+    bool owes = redlock_let_go(&c->engine, lock, redlock_now_us());
 
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX; i++) {
         struct redlock_parted *parted = &c->parted[i];
@@ -598,7 +592,7 @@ void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
 {
     uint64_t until = end_of(wait_ms);
-    unsigned n = c->engine.node_count;
+    unsigned n = redlock_nodes(&c->engine);
     enum redlock_status status = without_entropy(redlock_step(c));
 
     if (status != REDLOCK_OK) return status;
@@ -668,14 +662,11 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
     return status;
 }
 
-/* Is there something to be sent to, or to be heard from, a node that is connected, or may be at once? S5: a debt to any other
- * is not waited for, since the node may be away for good. */
-static bool is_busy(struct redlock_client *c)
+/* S5: a debt to a node that is away is not waited for, since it may be away for good. */
+static bool is_busy(const struct redlock_client *c)
 {
-    for (unsigned k = 0; k < c->engine.node_count; k++) {
-        bool is_expected = c->nodes[k].queue.first && !redlock_node_settled(&c->engine, k);
-        if (is_expected || c->nodes[k].asked_count > 0 || (redlock_wants(&c->engine, k) & REDLOCK_WANT_SEND)) return true;
-    }
+    for (unsigned k = 0; k < redlock_nodes(&c->engine); k++)
+        if (redlock_node_is_busy(&c->engine, k)) return true;
     return false;
 }
 
@@ -690,7 +681,7 @@ static bool is_any_pending(struct redlock_lock *const *locks, size_t count)
 static bool part_released(struct redlock_client *c, struct redlock_lock *lock)
 {
     bool is_confirmed = redlock_lock_status(lock) == REDLOCK_OK &&
-                        redlock_confirmed(lock) >= redlock_quorum(c->engine.node_count);
+                        redlock_confirmed(lock) >= redlock_quorum(redlock_nodes(&c->engine));
     bool is_gone = redlock_idle(lock) || is_confirmed || redlock_lock_status(lock) == REDLOCK_LOST;
 
     redlock_part(c, lock);
@@ -800,7 +791,7 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
 
 unsigned redlock_node_count(const struct redlock_client *c)
 {
-    return c->engine.node_count;
+    return redlock_nodes(&c->engine);
 }
 
 uint64_t redlock_given_up(const struct redlock_client *c)

@@ -306,11 +306,21 @@ void redlock_tick(struct redlock *r, uint64_t now_us)
     tick_sessions(r, r->node_count);    /* Ears that a lock has just begun to need. */
 }
 
+uint64_t redlock_time_us(const struct redlock *r)
+{
+    return r->now_us;
+}
+
 /* ---- The transport ---- */
 
 unsigned redlock_sessions(const struct redlock *r)
 {
     return r->session_count;
+}
+
+unsigned redlock_nodes(const struct redlock *r)
+{
+    return r->node_count;
 }
 
 /* Is there something to be asked of the node? */
@@ -335,6 +345,14 @@ unsigned redlock_wants(const struct redlock *r, unsigned k)
     case NODE_WAITING:    break;
     }
     return 0;
+}
+
+bool redlock_node_is_busy(const struct redlock *r, unsigned k)
+{
+    const struct redlock_node *node = &r->nodes[k];
+    bool is_expected = node->queue.first && !node->settled;
+
+    return is_expected || node->asked_count > 0 || (redlock_wants(r, k) & REDLOCK_WANT_SEND) != 0;
 }
 
 void redlock_connected(struct redlock *r, unsigned k, uint64_t now_us)

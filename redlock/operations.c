@@ -292,6 +292,14 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
     lock_reschedule(r, lock);
 }
 
+bool redlock_let_go(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
+{
+    redlock_cancel(r, lock, now_us);
+    if (lock->is_adopted) return false;     /* S17 */
+    (void)redlock_start_release(r, lock, now_us);
+    return !redlock_idle(lock);
+}
+
 void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
     r->now_us = now_us;
@@ -337,6 +345,12 @@ struct redlock_lock *redlock_next_done(struct redlock *r)
 enum redlock_status redlock_lock_status(const struct redlock_lock *lock)
 {
     return (enum redlock_status)lock->status;
+}
+
+const struct redlock_name *redlock_lock_names(const struct redlock_lock *lock, unsigned *count)
+{
+    *count = lock->name_count;
+    return names_of(lock);
 }
 
 enum redlock_status redlock_attempt_status(const struct redlock_lock *lock)

@@ -310,10 +310,16 @@ uint64_t redlock_wake_at(const struct redlock *r);
 /* Does what has become due: deadlines, retries, reconnects, debts. May be called at any time. */
 void redlock_tick(struct redlock *r, uint64_t now_us);
 
+/* The time that the engine was given last. A loop that has just received need not read the clock again for redlock_tick. */
+uint64_t redlock_time_us(const struct redlock *r);
+
 /* ---- The transport of session k, which leads to node k % N ---- */
 
 /* How many there are: N, or 2 N with wake-ups. */
 unsigned redlock_sessions(const struct redlock *r);
+
+/* N; 0 of zeroed memory. */
+unsigned redlock_nodes(const struct redlock *r);
 
 enum {
     REDLOCK_WANT_CONNECT = 1,
@@ -335,6 +341,11 @@ void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64
 
 /* The bytes to be sent to node k: encodes as many commands as fit. *size may be 0. Valid until the next call for k. */
 const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size);
+
+/* True while something is to be sent to node k < N, or to be heard from it, that it can be expected to take and to answer soon: it
+ * is connected, or nobody can tell yet whether it is there. False also while debts to a node that is away wait for its return (S5).
+ * What is worth waiting for before the connections are closed. */
+bool redlock_node_is_busy(const struct redlock *r, unsigned k);
 
 /* The first size bytes of the output have left. */
 void redlock_sent(struct redlock *r, unsigned k, size_t size);
@@ -454,6 +465,12 @@ bool redlock_copy_name(struct redlock_lock *lock);
  * else changes; without an operation under way it does nothing. */
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
+/* Ends whatever the caller has with the lock, without waiting: an operation is cancelled, and what was acquired is released, unless
+ * it was adopted and no release of it has begun (S17). True: it owes something now, so it must stay, with its name, until
+ * redlock_idle(), or be moved to where both may stay (redlock_move, redlock_lock_names). False: redlock_forget() loses nothing. */
+REDLOCK_MUST_CHECK
+bool redlock_let_go(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
+
 /* Tries at once to pay what a node would not take when it was last tried, instead of when it is due (once a second). */
 void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
@@ -475,6 +492,10 @@ struct redlock_lock *redlock_next_done(struct redlock *r);
 
 /* PENDING, or how the last operation ended. */
 enum redlock_status redlock_lock_status(const struct redlock_lock *lock);
+
+/* What the lock is about: *count names (one, or those of the set, sorted; 0: none yet). They are those that the caller gave, in its
+ * memory or the lock's (redlock_copy_name), and no longer there when the lock is idle and that memory was reused. */
+const struct redlock_name *redlock_lock_names(const struct redlock_lock *lock, unsigned *count);
 
 /* How the last attempt ended; tells why there was a TIMEOUT, or what a pending acquire waits for. */
 enum redlock_status redlock_attempt_status(const struct redlock_lock *lock);
