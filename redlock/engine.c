@@ -6,7 +6,6 @@
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
-#include "retry.h"
 #include "ticket.h"
 #include "waiter.h"
 
@@ -111,10 +110,7 @@ static void settle(struct redlock *r, unsigned k)
         if (want != WIRE_ACQUIRE && want != WIRE_EXTEND && want != WIRE_RESTORE) continue;
         if (!node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || moved) lock_turn_away(r, k, lock);
     }
-    for (lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
-        retry_expect_votes(r, lock);
-        lock_reschedule(r, lock);
-    }
+    if (r->waiting_part) r->waiting_part->votes_change(r);
 }
 
 static void answer_greeting(struct redlock *r, unsigned k, enum wire_command command, const struct wire_reply *reply)

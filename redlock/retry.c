@@ -71,7 +71,6 @@ REDLOCK_WRAPS bool retry_begin(struct redlock *r, struct redlock_lock *lock)
     if (earliest >= lock->wait_until) return false;
     if (lock->refusals < PATIENCE_MAX) lock->refusals++;
     lock->retry_at = sooner(earliest + pause, lock->wait_until);
-    retry_expect_votes(r, lock);
     retry_wait(r, lock);
     return true;
 }

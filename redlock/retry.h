@@ -20,7 +20,8 @@ REDLOCK_PRIVATE uint64_t retry_round_us(const struct redlock_lock *lock);
  * ends. Never before a round's time has passed. */
 REDLOCK_PRIVATE void retry_hurry(struct redlock *r, struct redlock_lock *lock);
 
-/* Moves it forward to when enough nodes will have a vote, if they were, or are, too few: no release would wake it then. */
+/* Moves it forward to when enough nodes will have a vote, if they were, or are, too few: no release would wake it then. (A lock
+ * that nothing wakes tries so often by itself that it needs no such care.) */
 REDLOCK_PRIVATE void retry_expect_votes(struct redlock *r, struct redlock_lock *lock);
 
 /* In how many ms a quorum is free, from what nodes told of the holder's TTL; REDLOCK_UNTOLD. */

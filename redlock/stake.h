@@ -47,6 +47,9 @@ struct redlock_waiting {
     /* An answer to WAIT. */
     void (*answer)(struct redlock *r, const struct answer *a);
 
+    /* A node has come to stand: locks that wait may have a quorum that can vote. */
+    void (*votes_change)(struct redlock *r);
+
     /* Node k's ear has subscribed; it has heard something. */
     void (*ear_opens)(struct redlock *r, unsigned k);
     void (*hear)(struct redlock *r, unsigned k, const struct wire_reply *reply);

@@ -66,12 +66,26 @@ static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
     number_remove(&r->listening, lock);
 }
 
-static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
+static void listen(struct redlock *r, struct redlock_lock *lock)
 {
     bool listens = begin_listening(r, lock);
 
     waiter_enlist(r, lock);
     if (listens) line_up_everywhere(r, lock);
+}
+
+static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
+{
+    retry_expect_votes(r, lock);
+    listen(r, lock);
+}
+
+static void waiter_votes_change(struct redlock *r)
+{
+    for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
+        retry_expect_votes(r, lock);
+        lock_reschedule(r, lock);
+    }
 }
 
 static void waiter_has_woken(struct redlock_lock *lock)
@@ -91,7 +105,7 @@ static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
     lock->retry_at = sooner(r->now_us + retry_round_us(lock), lock->wait_until);
     for (unsigned k = 0; k < r->node_count; k++) lock->stakes[k].holder_ms = REDLOCK_UNTOLD;
     retry_wait(r, lock);
-    waiter_begin(r, lock);
+    listen(r, lock);
     return true;
 }
 
@@ -165,7 +179,7 @@ const struct redlock_waiting *waiter_part(void)
     static const struct redlock_waiting part = {
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
-        .ear_opens = waiter_ear_opens, .hear = waiter_hear, .row = wire_wait
+        .votes_change = waiter_votes_change, .ear_opens = waiter_ear_opens, .hear = waiter_hear, .row = wire_wait
     };
 
     return &part;
