@@ -43,18 +43,9 @@ static bool is_reserved(const struct redlock_name *name)
     return ends_in(name, WIRE_TICKET_SUFFIX) || ends_in(name, WIRE_WAITERS_SUFFIX);
 }
 
-enum redlock_status names_check(const struct redlock_name *names, unsigned count, size_t size_max)
+bool name_is_proper(const struct redlock_name *name, size_t size_max)
 {
-    size_t room = size_max;
-
-    if (count < 1 || count > REDLOCK_SET_MAX) return REDLOCK_BAD_SET;
-    for (unsigned i = 0; i < count; i++) {
-        size_t head = i > 0 ? WIRE_NAME_HEAD : 0;
-        if (!names[i].bytes || names[i].size < 1 || room < head || names[i].size > room - head) return REDLOCK_BAD_RESOURCE;
-        if (is_reserved(&names[i])) return REDLOCK_BAD_RESOURCE;
-        room -= names[i].size + head;
-    }
-    return REDLOCK_OK;
+    return name->bytes && name->size >= 1 && name->size <= size_max && !is_reserved(name);
 }
 
 /* FNV-1a. */
@@ -76,11 +67,19 @@ static bool comes_after(const struct redlock_name *a, const struct redlock_name 
     return order > 0 || (order == 0 && a->size > b->size);
 }
 
-static bool names_are_proper(const struct redlock_name *names, unsigned count)
+static enum redlock_status names_check(const struct redlock_name *names, unsigned count, size_t size_max)
 {
+    size_t room = size_max;
+
+    if (count < 1 || count > REDLOCK_SET_MAX) return REDLOCK_BAD_SET;
+    for (unsigned i = 0; i < count; i++) {
+        size_t head = i > 0 ? WIRE_NAME_HEAD : 0;
+        if (room < head || !name_is_proper(&names[i], room - head)) return REDLOCK_BAD_RESOURCE;
+        room -= names[i].size + head;
+    }
     for (unsigned i = 1; i < count; i++)
-        if (is_among(&names[i], names, i)) return false;
-    return true;
+        if (is_among(&names[i], names, i)) return REDLOCK_BAD_SET;
+    return REDLOCK_OK;
 }
 
 static void names_sort(struct redlock_name *set, unsigned count)
@@ -95,7 +94,7 @@ static void names_sort(struct redlock_name *set, unsigned count)
 
 const struct redlock_sets *names_part(void)
 {
-    static const struct redlock_sets part = { .is_proper = names_are_proper, .are_same = names_are_same, .sort = names_sort };
+    static const struct redlock_sets part = { .check = names_check, .are_same = names_are_same, .sort = names_sort };
 
     return &part;
 }

@@ -96,6 +96,13 @@ static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, u
     return REDLOCK_OK;
 }
 
+/* A set of one is a resource, whatever the engine can do. */
+static enum redlock_status check_names(const struct redlock *r, const struct redlock_name *names, unsigned count)
+{
+    if (count == 1) return name_is_proper(names, r->config.resource_max) ? REDLOCK_OK : REDLOCK_BAD_RESOURCE;
+    return r->sets ? r->sets->check(names, count, r->config.resource_max) : REDLOCK_BAD_SET;
+}
+
 /* Makes the lock ready for its next operation, on the resources of a request. The names of the last one are looked at only
  * while the lock is not idle: after that they may be gone. */
 static enum redlock_status set_names(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
@@ -104,11 +111,10 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     struct redlock_name *names = request->set ? request->set : &name;
     unsigned count = request->set ? request->set_count : 1;
     bool is_idle = redlock_idle(lock);
-    enum redlock_status status = names_check(names, count, r->config.resource_max);
+    enum redlock_status status = check_names(r, names, count);
 
     if (!is_ours(r, lock)) return REDLOCK_BAD_LOCK;
     if (status != REDLOCK_OK) return status;
-    if (count > 1 && (!r->sets || !r->sets->is_proper(names, count))) return REDLOCK_BAD_SET;
     if (!has_ended(lock, r->now_us) || (!is_idle && !names_are_of(r, lock, names, count))) return REDLOCK_BAD_STATE;
     if (count > 1) r->sets->sort(names, count);
     if (lock->phase != PHASE_IDLE) end_last_use(r, lock);
