@@ -213,10 +213,16 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
     if (!memory || (uintptr_t)memory % offsetof(struct alignment, member) != 0 ||
         memory_size < REDLOCK_MEMORY(sessions, config->pipeline, config->send_size, config->receive_size))
         return REDLOCK_BAD_MEMORY;
-    *r = (struct redlock){ .config = *config, .nodes = nodes, .node_count = (uint8_t)node_count,
-                           .session_count = (uint8_t)sessions, .scripts = wire_scripts_for_one(), .dice = 1, .now_us = now_us };
+    clear_bytes(r, sizeof *r);
+    r->config = *config;
+    r->nodes = nodes;
+    r->node_count = (uint8_t)node_count;
+    r->session_count = (uint8_t)sessions;
+    r->scripts = wire_scripts_for_one();
+    r->dice = 1;
+    r->now_us = now_us;
     for (unsigned k = 0; k < sessions; k++) {
-        nodes[k] = (struct redlock_node){ 0 };
+        clear_bytes(&nodes[k], sizeof nodes[k]);
         nodes[k].asked = cut(&rest, config->pipeline * sizeof *nodes[k].asked);
         nodes[k].send = cut(&rest, config->send_size);
         nodes[k].receive = cut(&rest, config->receive_size);

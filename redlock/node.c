@@ -103,8 +103,8 @@ void node_connected(struct redlock_node *node, const struct redlock_config *conf
 {
     set_state(node, NODE_GREETING);
     node->alarm_at = now_us + timeout_us(config);
-    node->identity = (struct redlock_identity){ 0 };
-    node->reply = (struct redlock_reply){ 0 };
+    clear_bytes(&node->identity, sizeof node->identity);
+    node->reply.begun = false;
     node->send_start = node->send_end = node->receive_start = node->receive_end = 0;
     node->apart = NULL;
     resp_parser_init(parser_of(node), &limits);
@@ -305,11 +305,20 @@ static void append(struct redlock_reply *reply, const uint8_t *data, size_t size
     if (kept < size) reply->text_cut = true;
 }
 
+static void begin_reply(struct redlock_reply *reply, const struct resp_item *item)
+{
+    reply->begun = true;
+    reply->type = (uint8_t)item->type;
+    reply->integer = item->integer;
+    reply->text_done = reply->text_cut = false;
+    reply->text_size = 0;
+}
+
 REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct resp_item *item, enum wire_command command)
 {
     struct redlock_reply *reply = &node->reply;
 
-    if (!reply->begun) *reply = (struct redlock_reply){ .begun = true, .type = (uint8_t)item->type, .integer = item->integer };
+    if (!reply->begun) begin_reply(reply, item);
     if (item->type == RESP_BULK && item->depth == 0 && command == WIRE_INFO) {
         read_info(node, item->data, item->size);
     } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE || (item->type == RESP_ERROR && item->depth == 0)) {

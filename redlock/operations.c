@@ -21,12 +21,13 @@
 
 void redlock_request_init(struct redlock_request *request)
 {
-    *request = (struct redlock_request){ 0 };
+    clear_bytes(request, sizeof *request);
 }
 
 void redlock_lock_init(struct redlock_lock *lock)
 {
-    *lock = (struct redlock_lock){ .status = REDLOCK_LOST, .attempt_status = REDLOCK_LOST };
+    clear_bytes(lock, sizeof *lock);
+    lock->status = lock->attempt_status = REDLOCK_LOST;
 }
 
 /* Is nothing under way that the caller began, and nothing held by this clock? */

@@ -44,14 +44,19 @@
 #define REDLOCK_OUTLINE
 #endif
 
-/* As memcpy and memcmp() == 0. Loops, which compilers make calls of where they optimize for speed: for firmware that does not use
- * these functions otherwise they would be 400 bytes, and what is copied and compared is short. */
+/* As memcpy, memset to 0 and memcmp() == 0. Loops, which compilers make calls of where they optimize for speed: for firmware that does not use
+ * these functions otherwise they would be 560 bytes, and what is copied and compared is short. */
 static inline void copy_bytes(void *restrict to, const void *restrict from, size_t size)
 {
     uint8_t *restrict bytes = (uint8_t *)to;
     const uint8_t *restrict source = (const uint8_t *)from;
 
     for (size_t i = 0; i < size; i++) bytes[i] = source[i];
+}
+
+static inline void clear_bytes(void *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) ((uint8_t *)bytes)[i] = 0;
 }
 
 static inline bool are_same_bytes(const void *a, const void *b, size_t size)

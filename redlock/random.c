@@ -1,7 +1,5 @@
 #include "random.h"
 
-#include <string.h>
-
 /* xorshift32 (Marsaglia 2003): its state is never 0. */
 REDLOCK_WRAPS uint32_t throw_dice(struct redlock *r, uint32_t range)
 {
@@ -21,7 +19,7 @@ bool draw_random(struct redlock *r, uint8_t *bytes, size_t size)
     if (r->entropy_size < size) return false;
     r->entropy_size = (uint8_t)(r->entropy_size - size);
     copy_bytes(bytes, r->entropy + r->entropy_size, size);
-    memset(r->entropy + r->entropy_size, 0, size);
+    clear_bytes(r->entropy + r->entropy_size, size);
     return true;
 }
 

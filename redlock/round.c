@@ -6,14 +6,15 @@ REDLOCK_STATIC_ASSERT(REDLOCK_NODES_MAX >= 1 && REDLOCK_NODES_MAX <= 15, "votes,
 
 void round_begin(struct redlock_round *round, unsigned command, unsigned node_count, uint64_t now_us, uint64_t deadline_at)
 {
+    uint32_t number = round->number + 1;
+
     REDLOCK_CHECK(node_count >= 1 && node_count <= REDLOCK_NODES_MAX);
-    *round = (struct redlock_round){
-        .number = round->number + 1,
-        .command = (uint8_t)command,
-        .node_count = (uint8_t)node_count,
-        .started_at = now_us,
-        .deadline_at = deadline_at,
-    };
+    clear_bytes(round, sizeof *round);
+    round->number = number;
+    round->command = (uint8_t)command;
+    round->node_count = (uint8_t)node_count;
+    round->started_at = now_us;
+    round->deadline_at = deadline_at;
 }
 
 void round_set_ttl(struct redlock_round *round, uint32_t ttl_ms, uint64_t drift)

@@ -2,8 +2,6 @@
  * A command is an array of bulk strings, whatever its arguments mean. Knows no command by name. */
 #include "resp.h"
 
-#include <string.h>
-
 /* As memcpy, and no larger than its call for firmware that does not use that otherwise: compilers that optimize for speed call it. */
 static void writer_copy(struct resp_writer *w, const uint8_t *restrict from, size_t size)
 {
@@ -56,11 +54,16 @@ static void writer_put_head(struct resp_writer *w, char type, size_t number)
 
 RESP_API void resp_write_begin(struct resp_writer *w, void *data, size_t size, size_t used)
 {
-    memset(w, 0, sizeof *w);
     w->data = data;
     w->size = size;
     w->used = used;
     w->whole = used;
+    w->missing = 0;
+    w->full = false;
+    w->miscounted = false;
+    w->apart = NULL;
+    w->apart_size = 0;
+    w->apart_at = 0;
 }
 
 RESP_API void resp_command(struct resp_writer *w, unsigned arguments)

@@ -10,8 +10,6 @@
  * nothing but strings and open arrays needs a memory. */
 #include "resp.h"
 
-#include <string.h>
-
 /* What is left of the caller's window. Bytes before "at" were found good, but are not taken yet. */
 struct resp_window {
     const uint8_t *data;
@@ -116,11 +114,13 @@ static bool close_value(struct resp_parser *p)
 static enum resp_status give_value(struct resp_parser *p, struct resp_window *w, struct resp_item *item,
                                    enum resp_type type, int64_t integer)
 {
-    memset(item, 0, sizeof *item);
     item->type = type;
     item->depth = p->depth;
     item->first = true;
     item->last = true;
+    item->ends_reply = false;
+    item->data = NULL;
+    item->size = 0;
     item->integer = integer;
     if (type == RESP_ARRAY && integer > 0)
         p->open[p->depth++] = (uint32_t)integer;
@@ -250,8 +250,14 @@ static enum resp_status read_value(struct resp_parser *p, struct resp_window *w,
 //@ ensures is_sound(p);
 RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *limits)
 {
-    memset(p, 0, sizeof *p);
     p->limits = *limits;
+    p->total = 0;
+    p->left = 0;
+    p->scanned = 0;
+    p->depth = 0;
+    p->string_type = RESP_SIMPLE;
+    p->in_string = false;
+    p->error = RESP_OK;
     if (p->limits.bulk_max > RESP_BULK_MAX)
         p->limits.bulk_max = RESP_BULK_MAX;
     if (p->limits.depth_max > RESP_DEPTH_MAX)

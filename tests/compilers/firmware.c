@@ -60,9 +60,14 @@ static bool has_ended_well(void)
 
 int main(void)
 {
-    struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000, .wait_ms = 2000 };
+    struct redlock_request request;
     struct redlock_config config;
 
+    redlock_request_init(&request);
+    request.resource = "door";
+    request.resource_size = 4;
+    request.ttl_ms = 10000;
+    request.wait_ms = 2000;
     redlock_config_init(&config);
     config.wake_ups = false;
     config.resource_max = RESOURCE;
