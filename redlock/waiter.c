@@ -66,7 +66,7 @@ static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
     number_remove(&r->listening, lock);
 }
 
-static void listen(struct redlock *r, struct redlock_lock *lock)
+static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
 {
     bool listens = begin_listening(r, lock);
 
@@ -77,7 +77,7 @@ static void listen(struct redlock *r, struct redlock_lock *lock)
 static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
 {
     retry_expect_votes(r, lock);
-    listen(r, lock);
+    wait_for_turn(r, lock);
 }
 
 static void waiter_votes_change(struct redlock *r)
@@ -105,7 +105,7 @@ static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
     lock->retry_at = sooner(r->now_us + retry_round_us(lock), lock->wait_until);
     for (unsigned k = 0; k < r->node_count; k++) lock->stakes[k].holder_ms = REDLOCK_UNTOLD;
     retry_wait(r, lock);
-    listen(r, lock);
+    wait_for_turn(r, lock);
     return true;
 }
 
