@@ -19,7 +19,7 @@ check 'it shows each SET, each vote, and the verdict' traced
 
 handshake() {
     says '> +CLIENT SETNAME redlock' && says '> +INFO server' && says '> +ROLE' && says '> +SCRIPT LOAD ' &&
-    says '< +(redis|server)_mode: ?standalone, run_id: ?[0-9a-f]{6}\.\.[0-9a-f]{2}, uptime_in_seconds' && says '< +master' &&
+    says '=  ready: ok, run_id [0-9a-f]{6}\.\.[0-9a-f]{2}$' && says '< +master' &&
     says '=  connected to 127.0.0.1:'
 }
 check 'it shows the handshake' handshake
@@ -45,7 +45,7 @@ check 'it shows refusals, and how long the holder has left' refused
 
 tickets() {
     is 0 acquire --guard 0 --trace door-t && ticket=$(cut -d : -f 2 "$directory/out") || return 1
-    says "> +EVALSHA .* 1 door-t .* 10000 $ticket 86400000 10000 +acquire it, if nobody has it" &&
+    says "> +EVALSHA .* 1 door-t .* 10000 $ticket 86400000 10000 +acquire it, if it is free" &&
     says '< +\+OK +granted, 2/5$' && says "=  won 3/5 after .* ms valid, ticket $ticket$" && adds_up 1 &&
     is 1 acquire --guard 0 --trace door-t &&
     says "< +$ticket [0-9]+ +refused: its holder has [0-9.]+ s left"
@@ -90,16 +90,27 @@ texts() {
 }
 check 'it knows the scripts by their texts as well as by their SHA-1s' texts
 
-all_scripts() {
-    known=0
-    sha1s=$(sed -n 's/^#define WIRE_[A-Z]*_SHA1 "\(.*\)"/\1/p' redlock/wire.h)
-    for sha1 in $sha1s; do
-        grep -q "$sha1" tools/redlock/trace.c || { echo "trace.c lacks $sha1"; return 1; }
-        known=$((known + 1))
-    done
-    [ $known -ge 4 ]
+# The handshakes are left out, and a wire that is short stands on a screen of 80 columns and 24 lines, the prompt included.
+only_votes() {
+    is 0 acquire --guard 0 --no-ticket --trace=votes door-v && says '^ +0\.000 +=  acquire, round 1: to 5 nodes, quorum 3, TTL 10000 ms$' &&
+    says '^ +[0-9.]+ +4  >  SET door-v ' && says '=  won 3/5 after ' && adds_up 1 || return 1
+    ! grep -E 'INFO|ROLE|SCRIPT|SETNAME|connected|ready' "$directory/err" || return 1
+    rows=$(awk '{ rows += length == 0 ? 1 : int((length + 79) / 80) } END { print rows }' "$directory/err")
+    echo "$rows rows"
+    [ "$rows" -lt 22 ] || { cat "$directory/err"; return 1; }
+    is 0 acquire --guard 0 door-w0 && is 0 acquire --guard 0 --trace=votes door-w &&
+    rows=$(awk '{ rows += int((length + 79) / 80) } END { print rows }' "$directory/err") && echo "$rows rows with a ticket" &&
+    [ "$rows" -lt 22 ] &&
+    is 0 acquire --guard 0 --no-ticket --trace=all door-x && says '> +INFO server' &&
+    is 125 acquire --trace=loud door && says "^redlock: --trace: 'loud' is neither 'all' nor 'votes'$"
 }
-check 'it knows all scripts that are sent' all_scripts
+check 'with =votes it shows no handshake, and fits on a screen' only_votes
+
+votes_unreachable() {
+    is 0 acquire --guard 0 --no-ticket --trace=votes -n "$nodes,127.0.0.1:$refused" door-2v &&
+    says "^ +[0-9.]+ +5  =  127.0.0.1:$refused: connection refused" && says '^ +[0-9.]+ +5  =  not asked: connection refused'
+}
+check 'with =votes it shows which nodes are not asked, and why' votes_unreachable
 
 looked() {
     is 0 status --guard 0 --trace door && says '=  status, round 1' && says '> +GETRANGE door 0 ' &&

@@ -21,7 +21,7 @@ trace_of_waiter() {
     says ' 1e =  connected to 127.0.0.1:[0-9]+, to hear of releases' &&
     says ' 1e > +SUBSCRIBE redlock:[0-9a-f]{16} +hear when our turn has come' &&
     says ' 1  > +EVALSHA [0-9a-f.]+ 1 door [0-9a-f]{16}:[0-9]+ [0-9]{16} [0-9]+ +stand in line for it' &&
-    says ' [0-2]e < +message redlock:[0-9a-f]{16} [0-9]+ +our turn has come' &&
+    says ' [0-2]e < +message redlock:[0-9a-f]{16} [0-9]+$' && says ' [0-2]  = +our turn has come$' &&
     grep -Eq '< +:2 +it was ours, and is removed; who waits longest is told' "$directory/release"
 }
 check 'who waits is woken by the release' is_woken

@@ -75,8 +75,9 @@ void help_print(void)
 static void print_row(const struct option_row *row)
 {
     char letter[] = { '-', (char)row->letter, ',', '\0' };
+    bool is_optional = row->argument && row->argument[0] == '[';
     int used = printf("  %3s --%s%s%s", row->letter < 256 ? letter : "", row->name,
-                      row->argument ? "=" : "", row->argument ? row->argument : "");
+                      is_optional ? "[=" : row->argument ? "=" : "", row->argument ? row->argument + is_optional : "");
     const char *line = row->help;
 
     if (used >= HELP_COLUMN) {

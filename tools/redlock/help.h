@@ -9,7 +9,7 @@ struct option_row {
     const char *name;
     int letter;             /* The short option's character, or a number over 255 for those without one. */
     unsigned commands;
-    const char *argument;   /* What its argument is called; NULL: it has none. */
+    const char *argument;   /* What its argument is called; NULL: it has none; in brackets: it may be left out. */
     const char *help;       /* NULL: not shown. A line of it is at most 54 characters long. */
 };
 

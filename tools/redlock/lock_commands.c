@@ -83,7 +83,6 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
     };
     enum redlock_status status, told = REDLOCK_OK;
 
-    session_operation(session, "acquire");
     status = redlock_start_acquire(engine, &session->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     session_step(session);
@@ -99,7 +98,6 @@ enum redlock_status release_lock(struct session *session)
 {
     enum redlock_status status;
 
-    session_operation(session, "release");
     status = redlock_start_release(redlock_engine(&session->client), &session->lock, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     session_step(session);
@@ -151,7 +149,6 @@ enum redlock_status leave_lock(struct session *session, uint64_t until_us)
     uint64_t pause_us = (uint64_t)session->settings->options.engine.retry_ms * 1000;
     enum redlock_status status = REDLOCK_OK;
 
-    session_operation(session, "extend");
     for (uint64_t now = redlock_now_us(); now + redlock_valid_us(&session->lock, now) < until_us; now = redlock_now_us()) {
         status = extend_once(session, ttl_to_hold(session->settings, until_us - now));
         if (!is_worth_another(session, status)) break;
@@ -274,7 +271,6 @@ static enum redlock_status extend(struct session *session)
 {
     enum redlock_status status = adopt(session);
 
-    session_operation(session, "extend");
     if (status == REDLOCK_OK)
         status = redlock_start_extend(redlock_engine(&session->client), &session->lock, session->settings->ttl_ms,
                                       redlock_now_us());

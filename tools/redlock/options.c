@@ -60,7 +60,7 @@ const struct option_row option_rows[] = {
     { "password", OPTION_PASSWORD, IN_ALL, "", NULL },
     { "json", OPTION_JSON, IN_RUN, NULL, "tell the result as a line of JSON on stderr" },
     { "json", OPTION_JSON, IN_ALL & ~IN_RUN, NULL, "print the result as a line of JSON" },
-    { "trace", OPTION_TRACE, IN_ALL, NULL, "show the wire on stderr, vote by vote" },
+    { "trace", OPTION_TRACE, IN_ALL, "[votes]", "show what passes on stderr, vote by vote; with\n=votes without the handshakes" },
     { "quiet", 'q', IN_RUN | IN_ACQUIRE, NULL, "say nothing when somebody else holds the lock" },
     { "verbose", 'v', IN_ALL, NULL, "say on stderr what is being done" },
     { "help", 'h', IN_ALL, NULL, "show this help" },
@@ -172,6 +172,13 @@ static uint32_t read_drift(const struct syntax *syntax)
     return ppm;
 }
 
+static enum trace_mode read_trace(const struct syntax *syntax)
+{
+    if (!optarg || strcmp(optarg, "all") == 0) return TRACE_ALL;
+    if (strcmp(optarg, "votes") != 0) refuse(syntax->command, "--trace: '%s' is neither 'all' nor 'votes'", optarg);
+    return TRACE_VOTES;
+}
+
 static void add_nodes(struct settings *settings, char *list)
 {
     size_t used = strlen(settings->nodes), size = strlen(list);
@@ -231,7 +238,7 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
     case OPTION_PASSWORD_FILE: given->password_file = optarg; break;
     case OPTION_NO_TICKET:     settings->ticket = false; break;
     case OPTION_JSON:          settings->json = true; break;
-    case OPTION_TRACE:         settings->trace = true; break;
+    case OPTION_TRACE:         settings->trace = read_trace(syntax); break;
     case 'q':                  settings->quiet = true; break;
     case 'v':                  settings->verbose = true; break;
     case 'h':
@@ -241,6 +248,12 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
 }
 
 /* ---- Words ---- */
+
+/* As getopt_long has it. An argument in brackets need not be given. */
+static int argument_of(const struct option_row *row)
+{
+    return !row->argument ? no_argument : row->argument[0] == '[' ? optional_argument : required_argument;
+}
 
 static void make_syntax(struct syntax *syntax, enum command command)
 {
@@ -253,7 +266,7 @@ static void make_syntax(struct syntax *syntax, enum command command)
     *letter++ = ':';        /* Tell a missing argument from an unknown option. */
     for (const struct option_row *row = option_rows; row->name; row++) {
         if (!(row->commands & 1u << command)) continue;
-        *next++ = (struct option){ row->name, row->argument ? required_argument : no_argument, NULL, row->letter };
+        *next++ = (struct option){ row->name, argument_of(row), NULL, row->letter };
         if (row->letter > 255) continue;
         *letter++ = (char)row->letter;
         if (row->argument) *letter++ = ':';

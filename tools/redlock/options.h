@@ -5,6 +5,7 @@
 #define OPTIONS_H
 
 #include "../../redlock/redlock_client.h"
+#include "trace.h"
 
 /* Exit statuses beside those of enum redlock_status, which the commands other than run use. */
 enum {
@@ -35,7 +36,8 @@ struct settings {
     uint32_t max_hold_ms;               /* 0: no limit. */
     uint32_t hold_at_least_ms;          /* 0: the lock is released when the command has ended. */
     uint32_t max_extensions;            /* UINT32_MAX: no limit. */
-    bool quiet, verbose, trace, json;
+    bool quiet, verbose, json;
+    enum trace_mode trace;
     bool ticket;                        /* status: that a node gives none is worth telling. */
     const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
     unsigned name_count;

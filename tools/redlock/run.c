@@ -135,7 +135,6 @@ static void begin_keeping(struct run *run)
     uint32_t hold_ms = settings->max_hold_ms > 0 ? settings->max_hold_ms + settings->ttl_ms : 0;
     uint64_t now = redlock_now_us();
 
-    session_operation(run->session, "extend");
     run->valid_until = valid_until(run, now);
     if (settings->hold_at_least_ms > 0) run->leave_until = now + (uint64_t)settings->hold_at_least_ms * 1000;
     if (settings->max_hold_ms > 0) run->hold_until = now + (uint64_t)settings->max_hold_ms * 1000;

@@ -29,13 +29,13 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     for (unsigned i = 0; i < settings->name_count; i++)
         session->set[i] = (struct redlock_name){ settings->names[i], strlen(settings->names[i]) };
     if (settings->trace) {
-        trace_init(&session->trace, &session->client, &session->lock);
         settings->options.trace = trace_traffic;
         settings->options.trace_context = &session->trace;
     }
     status = redlock_open(&session->client, settings->nodes, &settings->options, mistake);
     text_wipe(settings->nodes, sizeof settings->nodes);
     if (status != REDLOCK_OK) return status;
+    if (settings->trace) trace_begin(&session->trace, &session->client, settings->trace);
     if (signals_open()) return REDLOCK_OK;
     (void)snprintf(mistake->text, sizeof mistake->text, "%s", text_system_error(errno));
     redlock_close(&session->client, 0);
@@ -189,11 +189,6 @@ void session_connect(struct session *session)
     }
 }
 
-void session_operation(struct session *session, const char *name)
-{
-    session->trace.operation = name;
-}
-
 static bool is_vote_outstanding(const struct session *session)
 {
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
@@ -225,5 +220,5 @@ void session_close(struct session *session)
 
     if (redlock_valid_us(&session->lock, redlock_now_us()) == 0) redlock_part(&session->client, &session->lock);
     redlock_close(&session->client, owes ? session->settings->options.engine.node_timeout_ms : 0);
-    if (session->settings->trace) trace_flush(&session->trace);
+    if (session->settings->trace) trace_end(&session->trace);
 }

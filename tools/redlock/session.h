@@ -41,9 +41,6 @@ void session_step(struct session *session);
 /* Reads the signals that have come; true when one of them asks the program to end: then session->signal is set. */
 bool session_must_end(struct session *session);
 
-/* Says what the next operation is called in the trace. */
-void session_operation(struct session *session, const char *name);
-
 /* Waits until each node has a vote or is known to have none; once a quorum has one, only a moment longer. */
 void session_connect(struct session *session);
 

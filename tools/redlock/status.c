@@ -244,7 +244,6 @@ static enum redlock_status look(struct session *session, struct view *view)
 {
     enum redlock_status status;
 
-    session_operation(session, "status");
     status = redlock_start_inspect(redlock_engine(&session->client), &session->lock, view->resource, strlen(view->resource),
                                    view->sights, redlock_now_us());
     if (status == REDLOCK_OK) status = session_finish(session);

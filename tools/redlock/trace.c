@@ -3,45 +3,16 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
-
-/* What a command is about, and so what its answer means. */
-enum kind {
-    KIND_OTHER,         /* Its answer is shown and not explained. */
-    KIND_AUTH,          /* Its words, and what an error repeats of them, are secret. */
-    KIND_INFO,          /* Its answer is long; some lines of it matter. */
-    KIND_LOAD,
-    KIND_SCRIPT,        /* One that is not known yet; its next word tells. */
-    KIND_SET,
-    KIND_ACQUIRE,       /* By the script: with a ticket, or several resources. */
-    KIND_RESTORE,       /* Set again by its holder, by either. */
-    KIND_EXTEND,
-    KIND_RELEASE,
-    KIND_WAIT,
-    KIND_PTTL,
-    KIND_SUBSCRIBE      /* What an ear says. */
-};
-
-/* The scripts: their names on the nodes, and how their texts begin. */
-static const struct {
-    enum kind kind;
-    const char *sha1, *begins;
-} scripts[] = {
-    { KIND_ACQUIRE, "9aae8ee2ecfb3d7ac272f186836eb30de2fc1901", "local c,t,m,p=" },
-    { KIND_RELEASE, "706100ef6203a7ced40b7fb570a5ee6ad715704d", "local c,p,n,w,e=" },
-    { KIND_EXTEND, "83e13c0a01039ba3e3edd3dbdc1b5d5649050f1e", "local c=redis.call " },
-    { KIND_WAIT, "0f8bb4b45c783820bad9115c6d6799fa49af7468", "local p=-2 " },
-};
 
 enum {
     SHOWN_MAX = 24,         /* Bytes of a word that are shown, but for ... */
     HEX_SIZE = 40,          /* tokens, run_ids and SHA-1s: long and alike, so their two ends are enough. */
     HEX_BEGIN = 6,
     HEX_END = 2,
-    WIRE_WIDTH = 50,        /* Of the column for commands and replies. */
+    WIRE_WIDTH = 40,        /* Of the column for commands and replies. */
     LINE_MAX_SIZE = 1024
 };
 
@@ -55,20 +26,23 @@ static void reset_stream(struct trace_stream *stream)
     resp_parser_init(&stream->parser, &limits);
 }
 
-static void reset_node(struct trace_node *node)
+static void reset_session(struct trace_session *session, bool is_blind)
 {
-    reset_stream(&node->sent);
-    reset_stream(&node->received);
-    node->first = node->end;
+    reset_stream(&session->sent);
+    reset_stream(&session->received);
+    session->first = session->end;
+    session->is_blind = is_blind;
 }
 
-void trace_init(struct trace *trace, struct redlock_client *client, const struct redlock_lock *lock)
+void trace_begin(struct trace *trace, struct redlock_client *client, enum trace_mode mode)
 {
     memset(trace, 0, sizeof *trace);
     trace->client = client;
-    trace->lock = lock;
-    trace->operation = "";
-    for (unsigned k = 0; k < TRACE_SESSIONS_MAX; k++) reset_node(&trace->nodes[k]);
+    trace->node_count = redlock_node_count(client);
+    trace->mode = mode;
+    trace->receiving = TRACE_SESSIONS_MAX;
+    for (unsigned k = 0; k < TRACE_SESSIONS_MAX; k++) reset_session(&trace->sessions[k], false);
+    redlock_use_events(redlock_engine(client), &trace->events, trace->ring, TRACE_EVENTS);
 }
 
 /* ---- Lines ---- */
@@ -91,113 +65,190 @@ static void put(struct trace *trace, const char *format, ...)
     trace->out_used += strlen(trace->out + trace->out_used);
 }
 
-static void print_line(struct trace *trace, uint64_t now_us, const char *who, const char *text, const char *meaning)
+static void print_line(struct trace *trace, uint64_t at_us, const char *origin, const char *text, const char *meaning)
 {
     uint64_t since;
 
     if (trace->began_at == 0) {
-        trace->began_at = now_us;
+        trace->began_at = at_us;
         put(trace, "      ms  node     (> sent, < received, = what came of it)\n");
     }
-    if (now_us > trace->last_at) trace->last_at = now_us;   /* Bytes are told a moment after they came. */
+    if (at_us > trace->last_at) trace->last_at = at_us;     /* Bytes are told a moment after they left. */
     since = trace->last_at - trace->began_at;
-    put(trace, "%4" PRIu64 ".%03" PRIu64 "  %s  %-*s%s%s\n", since / 1000, since % 1000, who, *meaning ? WIRE_WIDTH : 0, text,
+    put(trace, "%4" PRIu64 ".%03" PRIu64 "  %s  %-*s%s%s\n", since / 1000, since % 1000, origin, *meaning ? WIRE_WIDTH : 0, text,
         *meaning ? "  " : "", meaning);
 }
 
 /* The second connection to a node, which hears of releases while somebody waits: "2e". */
 static bool is_ear(const struct trace *trace, unsigned k)
 {
-    return k >= redlock_node_count(trace->client);
+    return k >= trace->node_count;
 }
 
-static void print_node_line(struct trace *trace, uint64_t now_us, unsigned k, char direction, const char *text,
-                            const char *meaning)
+static void print_node_line(struct trace *trace, uint64_t at_us, unsigned k, char direction, const char *text, const char *meaning)
 {
-    bool ear = is_ear(trace, k);
-    char who[16];
+    char origin[16];
 
-    (void)snprintf(who, sizeof who, "%4u%c %c", k % redlock_node_count(trace->client), ear ? 'e' : ' ', direction);
-    print_line(trace, now_us, who, text, meaning);
+    (void)snprintf(origin, sizeof origin, "%4u%c %c", k % trace->node_count, is_ear(trace, k) ? 'e' : ' ', direction);
+    print_line(trace, at_us, origin, text, meaning);
 }
 
-static unsigned count_votes(const struct trace *trace, enum redlock_vote vote)
+static void print_decided(struct trace *trace, uint64_t at_us, const char *text)
+{
+    print_line(trace, at_us, "      =", text, "");
+}
+
+static unsigned count_of(uint16_t nodes)
 {
     unsigned count = 0;
 
-    for (unsigned k = 0; k < redlock_node_count(trace->client); k++) count += redlock_vote_of(trace->lock, k) == vote;
+    for (; nodes != 0; nodes >>= 1) count += nodes & 1;
     return count;
 }
 
-static void print_decided(struct trace *trace, uint64_t now_us, const char *text)
+/* ---- Sessions ---- */
+
+/* Why session k is in trouble, without what an error repeats of a command. */
+static const char *describe_session(const struct trace *trace, unsigned k, uint64_t at_us, char text[TRACE_TEXT_MAX])
 {
-    print_line(trace, now_us, "      =", text, "");
+    char words[TRACE_TEXT_MAX / 2] = "";
+
+    if (trace->client) redlock_describe_node(redlock_engine(trace->client), k, at_us, words, sizeof words);
+    (void)text_printable(text, TRACE_TEXT_MAX, words, strlen(words));
+    text_cut_echo(text);
+    return text;
+}
+
+static const char *address_of(const struct trace *trace, unsigned k)
+{
+    return trace->client ? redlock_node_address(trace->client, k % trace->node_count) : "";
+}
+
+static void print_connected(struct trace *trace, const struct redlock_event *event)
+{
+    char text[REDLOCK_ADDRESS_MAX + TRACE_TEXT_MAX];
+
+    reset_session(&trace->sessions[event->session], false);
+    if (trace->mode == TRACE_VOTES) return;
+    (void)snprintf(text, sizeof text, "connected to %s%s", address_of(trace, event->session),
+                   is_ear(trace, event->session) ? ", to hear of releases" : "");
+    print_node_line(trace, event->at_us, event->session, '=', text, "");
+}
+
+static void print_disconnected(struct trace *trace, const struct redlock_event *event)
+{
+    char text[REDLOCK_ADDRESS_MAX + TRACE_TEXT_MAX + 2], why[TRACE_TEXT_MAX];
+    bool was_needed = event->trouble != REDLOCK_TROUBLE_NEW;
+
+    (void)snprintf(text, sizeof text, "%s: %s", address_of(trace, event->session),
+                   was_needed ? describe_session(trace, event->session, event->at_us, why) : "no longer needed");
+    if (was_needed || trace->mode == TRACE_ALL) print_node_line(trace, event->at_us, event->session, '=', text, "");
+    reset_session(&trace->sessions[event->session], false);
+}
+
+/* The handshake of a node, not of a subscription, says who it is. */
+static void print_ready(struct trace *trace, const struct redlock_event *event)
+{
+    const uint8_t *run_id = trace->client ? redlock_node_run_id(redlock_engine(trace->client), event->session) : NULL;
+    char text[2 * TRACE_TEXT_MAX], state[TRACE_TEXT_MAX], id[48] = "";
+
+    if (is_ear(trace, event->session) || trace->mode == TRACE_VOTES) return;
+    if (run_id) (void)snprintf(id, sizeof id, ", run_id %02x%02x%02x..%02x", run_id[0], run_id[1], run_id[2],
+                               run_id[REDLOCK_RUN_ID_SIZE - 1]);
+    (void)snprintf(text, sizeof text, "ready: %s%s%s", describe_session(trace, event->session, event->at_us, state), id,
+                   event->is_new_server || !run_id ? "" : " as before");
+    print_node_line(trace, event->at_us, event->session, '=', text, "");
 }
 
 /* ---- Rounds ---- */
 
-static void print_beginning(struct trace *trace)
+static const char *name_of(enum redlock_phase phase)
 {
-    const struct redlock_round *round = redlock_last_round(trace->lock);
+    switch (phase) {
+    case REDLOCK_PHASE_ACQUIRING:  return "acquire";
+    case REDLOCK_PHASE_EXTENDING:  return "extend";
+    case REDLOCK_PHASE_RELEASING:  return "release";
+    case REDLOCK_PHASE_INSPECTING: return "status";
+    default:                       return NULL;
+    }
+}
+
+static void print_beginning(struct trace *trace, const struct redlock_event *event)
+{
+    const char *name = name_of(event->phase);
     char text[TRACE_TEXT_MAX], ttl[48] = "";
 
-    if (round->number == trace->begun) return;
-    trace->begun = round->number;
-    trace->begun_operation = trace->operation;
-    if (round->ttl_ms > 0) (void)snprintf(ttl, sizeof ttl, ", TTL %" PRIu32 " ms", round->ttl_ms);
-    (void)snprintf(text, sizeof text, "%s, round %" PRIu32 ": to %u nodes, quorum %u%s", trace->operation, round->number,
-                   (unsigned)round->node_count, redlock_quorum(round->node_count), ttl);
-    print_decided(trace, round->started_at, text);
+    if (!name) return;
+    trace->round = event->round;
+    trace->not_asked = 0;
+    if (event->ttl_ms > 0) (void)snprintf(ttl, sizeof ttl, ", TTL %" PRIu32 " ms", event->ttl_ms);
+    (void)snprintf(text, sizeof text, "%s, round %" PRIu32 ": to %u nodes, quorum %u%s", name, event->round, trace->node_count,
+                   redlock_quorum(trace->node_count), ttl);
+    print_decided(trace, event->at_us, text);
+}
+
+/* Nodes that have no vote in the round are told once. */
+static void print_not_asked(struct trace *trace, const struct redlock_event *event)
+{
+    uint16_t news = event->round == trace->round ? (uint16_t)(event->not_asked & ~trace->not_asked) : 0;
+    char text[2 * TRACE_TEXT_MAX], why[TRACE_TEXT_MAX];
+
+    trace->not_asked |= news;
+    for (unsigned k = 0; k < trace->node_count; k++) {
+        if (!(news >> k & 1)) continue;
+        (void)snprintf(text, sizeof text, "not asked: %s", describe_session(trace, k, event->at_us, why));
+        print_node_line(trace, event->at_us, k, '=', text, "");
+    }
 }
 
 /* The arithmetic of the algorithm: what is left of the TTL when the quorum has granted. */
-static void describe_won(char *text, size_t size, const struct trace *trace, const struct redlock_round *round,
-                         unsigned granted)
+static void describe_won(char *text, size_t size, const struct trace *trace, const struct redlock_event *event)
 {
-    bool has_ticket = strcmp(trace->begun_operation, "acquire") == 0 && redlock_ticket(trace->lock) > 0;
     char took[TEXT_DURATION_MAX], drift[TEXT_DURATION_MAX], left[TEXT_DURATION_MAX], ticket[32] = "";
-    uint64_t took_us = round->decided_at - round->started_at, spent_us = took_us + round->drift_us;
-    uint64_t ttl_us = (uint64_t)round->ttl_ms * 1000;
 
-    if (has_ticket) (void)snprintf(ticket, sizeof ticket, ", ticket %" PRIu64, redlock_ticket(trace->lock));
+    if (event->ticket > 0 && event->command == REDLOCK_COMMAND_ACQUIRE)
+        (void)snprintf(ticket, sizeof ticket, ", ticket %" PRIu64, event->ticket);
     (void)snprintf(text, size, "%s %u/%u after %s ms: %" PRIu32 " - %s - %s = %s ms valid%s",
-                   ttl_us > spent_us ? "won" : "too late,", granted, (unsigned)round->node_count, text_ms(took, took_us),
-                   round->ttl_ms, took, text_ms(drift, round->drift_us),
-                   ttl_us > spent_us ? text_ms(left, ttl_us - spent_us) : "0", ticket);
+                   event->status == REDLOCK_OK ? "won" : "too late,", count_of(event->granted), trace->node_count,
+                   text_ms(took, event->elapsed_us), event->ttl_ms, took, text_ms(drift, event->drift_us),
+                   text_ms(left, event->validity_us), ticket);
 }
 
-static void describe_lost(char *text, size_t size, const struct trace *trace, const struct redlock_round *round,
-                          unsigned granted)
+static void describe_lost(char *text, size_t size, const struct trace *trace, const struct redlock_event *event)
 {
+    unsigned refused = count_of(event->refused), unknown = count_of(event->unknown), not_asked = count_of(event->not_asked);
+    unsigned granted = count_of(event->granted);
     char took[TEXT_DURATION_MAX];
 
     (void)snprintf(text, size, "lost %u/%u after %s ms: %u refused, %u unknown, %u not asked, %u pending; quorum %u", granted,
-                   (unsigned)round->node_count, text_ms(took, round->decided_at - round->started_at),
-                   count_votes(trace, REDLOCK_VOTE_REFUSED), count_votes(trace, REDLOCK_VOTE_UNKNOWN),
-                   count_votes(trace, REDLOCK_VOTE_NOT_ASKED), count_votes(trace, REDLOCK_VOTE_PENDING),
-                   redlock_quorum(round->node_count));
+                   trace->node_count, text_ms(took, event->elapsed_us), refused, unknown, not_asked,
+                   trace->node_count - granted - refused - unknown - not_asked, redlock_quorum(trace->node_count));
 }
 
-/* Prints the verdict of the lock's last round, once. */
-static void print_verdict(struct trace *trace)
+static void print_verdict(struct trace *trace, const struct redlock_event *event)
 {
-    const struct redlock_round *round = redlock_last_round(trace->lock);
-    unsigned granted = count_votes(trace, REDLOCK_VOTE_GRANTED);
+    bool has_quorum = count_of(event->granted) >= redlock_quorum(trace->node_count);
     char text[TRACE_TEXT_MAX];
 
-    if (round->number == 0) return;
-    print_beginning(trace);
-    if (round->number == trace->judged || round->decided_at == 0) return;
-    trace->judged = round->number;
-    if (strcmp(trace->operation, "status") == 0) return;
-    if (round->ttl_ms == 0) {
-        (void)snprintf(text, sizeof text, "released %u/%u", granted, (unsigned)round->node_count);
-    } else if (granted >= redlock_quorum(round->node_count)) {
-        describe_won(text, sizeof text, trace, round, granted);
-    } else {
-        describe_lost(text, sizeof text, trace, round, granted);
-    }
-    print_decided(trace, round->decided_at, text);
+    print_not_asked(trace, event);
+    if (has_quorum) describe_won(text, sizeof text, trace, event);
+    else            describe_lost(text, sizeof text, trace, event);
+    print_decided(trace, event->at_us, text);
+    trace->verdict = event->status;
+}
+
+/* How a release ended; and an acquire, when it ended otherwise than its last round. */
+static void print_ended(struct trace *trace, const struct redlock_event *event)
+{
+    char text[TRACE_TEXT_MAX];
+
+    if (event->command == REDLOCK_COMMAND_RELEASE)
+        (void)snprintf(text, sizeof text, "released %u/%u", count_of(event->granted), trace->node_count);
+    else if (event->command == REDLOCK_COMMAND_ACQUIRE && event->status != REDLOCK_OK && event->status != trace->verdict)
+        (void)snprintf(text, sizeof text, "%s", redlock_status_text(event->status));
+    else
+        return;
+    print_decided(trace, event->at_us, text);
 }
 
 /* ---- Words ---- */
@@ -216,10 +267,20 @@ static bool is_hex(const uint8_t *data, size_t size)
     return size == HEX_SIZE;
 }
 
+static size_t line_size(const uint8_t *data, size_t size)
+{
+    size_t line = 0;
+
+    while (line < size && !(data[line] == '\r' && line + 1 < size && data[line + 1] == '\n')) line++;
+    return line;
+}
+
+/* Of a long word the beginning; of several lines the first. */
 static void add_word(struct trace_stream *stream, const uint8_t *data, size_t size, bool is_whole)
 {
-    bool is_short = size <= SHOWN_MAX && is_whole, hex = is_hex(data, size);
-    size_t begin = is_short ? size : hex ? HEX_BEGIN : size < SHOWN_MAX ? size : SHOWN_MAX;
+    size_t line = line_size(data, size);
+    bool is_short = line <= SHOWN_MAX && line == size && is_whole, hex = is_hex(data, size);
+    size_t begin = is_short ? size : hex ? HEX_BEGIN : line < SHOWN_MAX ? line : SHOWN_MAX;
     char text[4 * SHOWN_MAX + 1];
 
     if (stream->used > 0) add_text(stream, " ");
@@ -227,103 +288,6 @@ static void add_word(struct trace_stream *stream, const uint8_t *data, size_t si
     if (is_short) return;
     add_text(stream, "..");
     if (hex) add_text(stream, text_printable(text, sizeof text, data + size - HEX_END, HEX_END));
-}
-
-static bool begins_with(const struct resp_item *item, const char *word)
-{
-    return item->size >= strlen(word) && memcmp(item->data, word, strlen(word)) == 0;
-}
-
-static bool is_word(const struct resp_item *item, const char *word)
-{
-    return item->size == strlen(word) && begins_with(item, word);
-}
-
-static enum kind kind_of_script(const struct resp_item *item)
-{
-    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
-        if (is_word(item, scripts[i].sha1) || begins_with(item, scripts[i].begins)) return scripts[i].kind;
-    }
-    return KIND_OTHER;
-}
-
-static enum kind kind_of(const struct resp_item *item)
-{
-    if (is_word(item, "AUTH"))                              return KIND_AUTH;
-    if (is_word(item, "INFO"))                              return KIND_INFO;
-    if (is_word(item, "SCRIPT"))                            return KIND_LOAD;
-    if (is_word(item, "SET"))                               return KIND_SET;
-    if (is_word(item, "PTTL"))                              return KIND_PTTL;
-    if (is_word(item, "EVAL") || is_word(item, "EVALSHA"))  return KIND_SCRIPT;
-    if (is_word(item, "SUBSCRIBE"))                         return KIND_SUBSCRIBE;
-    return KIND_OTHER;
-}
-
-/* ---- Sent ---- */
-
-static const char *purpose_of(enum kind kind)
-{
-    switch (kind) {
-    case KIND_SET:
-    case KIND_ACQUIRE:   return "acquire it, if nobody has it";
-    case KIND_RESTORE:   return "set it again, if it is missing";
-    case KIND_EXTEND:    return "extend it, if it is ours";
-    case KIND_RELEASE:   return "release it, if it is ours";
-    case KIND_WAIT:      return "stand in line for it";
-    case KIND_PTTL:      return "how long will its holder have it?";
-    case KIND_SUBSCRIBE: return "hear when our turn has come";
-    default:             return "";
-    }
-}
-
-/* A command is an array of bulk strings. Only the first piece of a long one is shown. */
-static void read_command_item(struct trace_stream *stream, const struct resp_item *item)
-{
-    if (item->type == RESP_ARRAY || !item->first) return;
-    if (stream->items++ == 0)              stream->kind = (uint8_t)kind_of(item);
-    else if (stream->kind == KIND_SCRIPT)  stream->kind = (uint8_t)kind_of_script(item);
-    if (stream->is_secret) return;
-    add_word(stream, item->data, item->size, item->last);
-    if (stream->kind != KIND_AUTH) return;
-    add_text(stream, " ***");
-    stream->is_secret = true;
-}
-
-static void end_command(struct trace *trace, uint64_t now_us, unsigned k)
-{
-    struct trace_node *node = &trace->nodes[k];
-    enum kind kind = (enum kind)node->sent.kind;
-    bool is_held = trace->begun_operation && strcmp(trace->begun_operation, "extend") == 0;
-
-    if (is_held && (kind == KIND_SET || kind == KIND_ACQUIRE)) kind = KIND_RESTORE;
-    print_node_line(trace, now_us, k, '>', node->sent.text, purpose_of(kind));
-    node->asked[node->end++ % TRACE_ASKED_MAX] =
-        (struct trace_asked){ .kind = (uint8_t)kind, .round = redlock_last_round(trace->lock)->number };
-}
-
-/* ---- Received ---- */
-
-/* Of INFO's lines those that say who the server is. */
-static void end_info_line(struct trace_stream *stream)
-{
-    static const char *const wanted[] = { "redis_mode:", "server_mode:", "run_id:", "uptime_in_seconds:" };
-
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        size_t size = strlen(wanted[i]);
-        if (stream->line_used < size || memcmp(stream->line, wanted[i], size) != 0) continue;
-        if (stream->used > 0) add_text(stream, ", ");
-        add_text(stream, wanted[i]);
-        add_word(stream, (const uint8_t *)stream->line + size, stream->line_used - size, true);
-    }
-    stream->line_used = 0;
-}
-
-static void add_info(struct trace_stream *stream, const uint8_t *data, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        if (data[i] == '\n') end_info_line(stream);
-        else if (data[i] != '\r' && stream->line_used < sizeof stream->line) stream->line[stream->line_used++] = (char)data[i];
-    }
 }
 
 static void add_line(struct trace_stream *stream, const struct resp_item *item)
@@ -336,38 +300,111 @@ static void add_line(struct trace_stream *stream, const struct resp_item *item)
     add_text(stream, text);
 }
 
-/* Only the first piece of a long one is shown. */
-static void add_string(struct trace_stream *stream, const struct resp_item *item, enum kind kind)
-{
-    if (kind == KIND_INFO && item->type == RESP_BULK) add_info(stream, item->data, item->size);
-    else if (!item->first)                            return;
-    else if (item->type == RESP_BULK)                 add_word(stream, item->data, item->size, item->last);
-    else                                              add_line(stream, item);
-}
-
-static void read_reply_item(struct trace_stream *stream, const struct resp_item *item, enum kind kind)
+static void add_number(struct trace_stream *stream, int64_t integer)
 {
     char number[24];
 
-    if (stream->items++ == 0) stream->integer = item->type == RESP_INTEGER ? item->integer : 0;
+    (void)snprintf(number, sizeof number, "%s%" PRId64, stream->used > 0 ? " " : ":", integer);
+    add_text(stream, number);
+}
+
+/* Only the first piece of a long one is shown. */
+static void add_item(struct trace_stream *stream, const struct resp_item *item)
+{
+    bool is_hidden = stream->is_secret && stream->is_begun;
+
+    if (item->type == RESP_ARRAY || !item->first) return;
+    stream->is_begun = true;
+    if (is_hidden) return;
     switch (item->type) {
     case RESP_SIMPLE:
-    case RESP_ERROR:
-    case RESP_BULK:
-        add_string(stream, item, kind);
-        break;
-    case RESP_INTEGER:
-        (void)snprintf(number, sizeof number, "%s%" PRId64, stream->used > 0 ? " " : ":", item->integer);
-        add_text(stream, number);
-        break;
+    case RESP_ERROR:      add_line(stream, item); break;
+    case RESP_INTEGER:    add_number(stream, item->integer); break;
     case RESP_NULL_BULK:
-    case RESP_NULL_ARRAY:
-        add_text(stream, "(nil)");
-        break;
-    case RESP_ARRAY:
-        break;
+    case RESP_NULL_ARRAY: add_text(stream, "(nil)"); break;
+    default:              add_word(stream, item->data, item->size, item->last); break;
+    }
+    if (stream->is_secret) add_text(stream, " ***");
+}
+
+static void begin_message(struct trace_stream *stream)
+{
+    stream->is_begun = stream->is_secret = false;
+    stream->used = 0;
+    stream->text[0] = '\0';
+}
+
+/* Reads one more command or reply: true when the text has it. Takes what it has read off bytes. What is no RESP ends in nothing: the
+ * engine closes the connection. */
+static bool read_message(struct trace_stream *stream, const uint8_t **bytes, size_t *size)
+{
+    for (;;) {
+        size_t room = TRACE_WINDOW - stream->have, taken = *size < room ? *size : room, consumed;
+        struct resp_item item;
+        enum resp_status status;
+
+        memcpy(stream->window + stream->have, *bytes, taken);
+        stream->have += taken;
+        *bytes += taken;
+        *size -= taken;
+        status = resp_parse(&stream->parser, stream->window, stream->have, stream->have == TRACE_WINDOW, &consumed, &item);
+        if (status == RESP_OK) add_item(stream, &item);
+        stream->have -= consumed;
+        memmove(stream->window, stream->window + consumed, stream->have);
+        if (status == RESP_OK && item.ends_reply) return true;
+        if (status == RESP_MORE && *size > 0) continue;
+        if (status != RESP_OK) return false;
     }
 }
+
+/* ---- Sent ---- */
+
+static const char *purpose_of(enum redlock_command command)
+{
+    switch (command) {
+    case REDLOCK_COMMAND_SUBSCRIBE: return "hear when our turn has come";
+    case REDLOCK_COMMAND_ACQUIRE:   return "acquire it, if it is free";
+    case REDLOCK_COMMAND_RESTORE:   return "set it again, if it is missing";
+    case REDLOCK_COMMAND_EXTEND:    return "extend it, if it is ours";
+    case REDLOCK_COMMAND_RELEASE:   return "release it, if it is ours";
+    case REDLOCK_COMMAND_WAIT:      return "stand in line for it";
+    case REDLOCK_COMMAND_PTTL:      return "how long will its holder have it?";
+    default:                        return "";
+    }
+}
+
+static bool is_shown(const struct trace *trace, enum redlock_command command)
+{
+    bool is_handshake = command != REDLOCK_COMMAND_NONE && command < REDLOCK_COMMAND_ACQUIRE;
+
+    return trace->mode == TRACE_ALL || !is_handshake;
+}
+
+/* Its words are printed when they leave: in the order of the events. */
+static void note_sent(struct trace *trace, const struct redlock_event *event)
+{
+    struct trace_session *session = &trace->sessions[event->session];
+
+    print_not_asked(trace, event);
+    session->asked[session->end++ % TRACE_SENT_MAX] = (uint8_t)event->command;
+}
+
+static void read_sent(struct trace *trace, uint64_t now_us, unsigned k, const uint8_t *bytes, size_t size)
+{
+    struct trace_session *session = &trace->sessions[k];
+    struct trace_stream *stream = &session->sent;
+
+    while (!session->is_blind && session->first != session->end) {
+        enum redlock_command command = (enum redlock_command)session->asked[session->first % TRACE_SENT_MAX];
+        stream->is_secret = command == REDLOCK_COMMAND_AUTH;
+        if (!read_message(stream, &bytes, &size)) return;
+        if (is_shown(trace, command)) print_node_line(trace, now_us, k, '>', stream->text, purpose_of(command));
+        begin_message(stream);
+        session->first++;
+    }
+}
+
+/* ---- Received ---- */
 
 static void describe_pttl(int64_t ms, char *text, size_t size)
 {
@@ -378,58 +415,41 @@ static void describe_pttl(int64_t ms, char *text, size_t size)
     else               (void)snprintf(text, size, "there is no key");
 }
 
-/* "counter ms", by the script: the largest ticket there, and the PTTL. What it is not the engine does not accept either. */
-static void describe_refusal(const struct trace_asked *asked, const char *reply, char *text, size_t size)
+/* Only a script tells of the holder, or of the largest ticket. */
+static void describe_refusal(const struct redlock_event *event, char *text, size_t size)
 {
-    char *behind;
-    unsigned long long counter = strtoull(reply, &behind, 10);
-    long long ms = strtoll(behind, NULL, 10);
-
-    if (asked->kind == KIND_SET)         (void)snprintf(text, size, "somebody has it");
-    else if (asked->kind == KIND_EXTEND) (void)snprintf(text, size, "it is not ours");
-    else if (ms != -2)                   describe_pttl(ms, text, size);
-    else (void)snprintf(text, size, "it is free, but the ticket must be larger than %llu", counter);
+    if (event->command == REDLOCK_COMMAND_EXTEND)      (void)snprintf(text, size, "it is not ours");
+    else if (event->number == 0 && event->ticket == 0) (void)snprintf(text, size, "somebody has it");
+    else if (event->number != -2)                      describe_pttl(event->number, text, size);
+    else (void)snprintf(text, size, "it is free, but the ticket must be larger than %" PRIu64, event->ticket);
 }
 
-static bool is_error(const char *reply, const char *word)
+static void describe_error(const struct redlock_event *event, char *text, size_t size)
 {
-    return reply[0] == '-' && strncmp(reply + 1, word, strlen(word)) == 0;
+    bool is_vote = event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND;
+
+    if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && !event->with_text)
+        (void)snprintf(text, size, "it does not know the script, and gets its text");
+    else if (event->trouble == REDLOCK_TROUBLE_AHEAD)
+        (void)snprintf(text, size, "unknown: the ticket is too far ahead of its clock");
+    else
+        (void)snprintf(text, size, is_vote && event->vote == REDLOCK_VOTE_PENDING ? "after the verdict" : "unknown");
 }
 
-static void describe_error(const char *reply, char *text, size_t size)
+static void describe_vote(const struct trace *trace, const struct redlock_event *event, char *text, size_t size)
 {
-    if (is_error(reply, "NOSCRIPT "))   (void)snprintf(text, size, "it does not know the script, and gets its text");
-    else if (is_error(reply, "AHEAD ")) (void)snprintf(text, size, "unknown: the ticket is too far ahead of its clock");
-    else                                (void)snprintf(text, size, "unknown");
-}
-
-static void describe_vote(const struct trace *trace, unsigned k, const struct trace_asked *asked, const char *reply, char *text,
-                          size_t size)
-{
-    const struct redlock_round *round = redlock_last_round(trace->lock);
-    enum redlock_vote vote = redlock_vote_of(trace->lock, k);
-    bool is_late = asked->round != round->number || vote == REDLOCK_VOTE_PENDING;
     char why[TRACE_TEXT_MAX / 4 * 3];
 
-    if (is_error(reply, is_late ? "NOSCRIPT " : "")) {
-        describe_error(reply, text, size);
-    } else if (is_late) {
+    if (event->vote == REDLOCK_VOTE_PENDING) {
         (void)snprintf(text, size, "after the verdict");
-    } else if (vote == REDLOCK_VOTE_GRANTED) {
-        (void)snprintf(text, size, "granted, %u/%u", count_votes(trace, vote), (unsigned)round->node_count);
-    } else if (vote == REDLOCK_VOTE_REFUSED) {
-        describe_refusal(asked, reply, why, sizeof why);
-        (void)snprintf(text, size, "refused%s%s", *why ? ": " : "", why);
+    } else if (event->vote == REDLOCK_VOTE_GRANTED) {
+        (void)snprintf(text, size, "granted, %u/%u", count_of(event->granted), trace->node_count);
+    } else if (event->vote == REDLOCK_VOTE_REFUSED) {
+        describe_refusal(event, why, sizeof why);
+        (void)snprintf(text, size, "refused: %s", why);
     } else {
-        (void)snprintf(text, size, "%s", redlock_vote_text(vote));
+        (void)snprintf(text, size, "unknown");
     }
-}
-
-/* It has no vote. */
-static void describe_restored(const char *reply, char *text, size_t size)
-{
-    if (reply[0] == '-') describe_error(reply, text, size);
-    else                 (void)snprintf(text, size, "%s", reply[0] == '+' ? "it is there again" : "it is not missing");
 }
 
 static const char *describe_release(int64_t answer)
@@ -442,130 +462,114 @@ static const char *describe_release(int64_t answer)
     }
 }
 
-static void describe_reply(const struct trace *trace, unsigned k, const struct trace_asked *asked,
-                           const struct trace_stream *reply, char *text, size_t size)
+static const char *describe_restored(const struct redlock_event *event)
 {
-    bool is_number = reply->text[0] == ':';
+    return event->answer == REDLOCK_ANSWER_GRANTED ? "it is there again" : "it is not missing";
+}
 
-    text[0] = '\0';
-    switch ((enum kind)asked->kind) {
-    case KIND_SET:
-    case KIND_ACQUIRE:
-    case KIND_EXTEND:  describe_vote(trace, k, asked, reply->text, text, size); break;
-    case KIND_RESTORE: describe_restored(reply->text, text, size); break;
-    case KIND_RELEASE:
-    case KIND_WAIT:
-    case KIND_PTTL:
-        if (is_error(reply->text, ""))          describe_error(reply->text, text, size);
-        else if (!is_number)                    text[0] = '\0';
-        else if (asked->kind == KIND_RELEASE)   (void)snprintf(text, size, "%s", describe_release(reply->integer));
-        else                                    describe_pttl(reply->integer, text, size);
-        break;
-    case KIND_LOAD:
-        if (!is_error(reply->text, "")) (void)snprintf(text, size, "a script's name: its SHA-1");
-        break;
-    case KIND_OTHER:
-        if (is_ear(trace, k) && strncmp(reply->text, "message ", 8) == 0) (void)snprintf(text, size, "our turn has come");
-        break;
-    default:           break;
+/* What an answer means that is no error. */
+static void describe_answer(const struct trace *trace, const struct redlock_event *event, char *text, size_t size)
+{
+    switch (event->command) {
+    case REDLOCK_COMMAND_LOAD_RELEASE:
+    case REDLOCK_COMMAND_LOAD_EXTEND: (void)snprintf(text, size, "a script's name: its SHA-1"); break;
+    case REDLOCK_COMMAND_ACQUIRE:
+    case REDLOCK_COMMAND_EXTEND:      describe_vote(trace, event, text, size); break;
+    case REDLOCK_COMMAND_RESTORE:     (void)snprintf(text, size, "%s", describe_restored(event)); break;
+    case REDLOCK_COMMAND_RELEASE:     (void)snprintf(text, size, "%s", describe_release(event->number)); break;
+    case REDLOCK_COMMAND_WAIT:
+    case REDLOCK_COMMAND_PTTL:        describe_pttl(event->number, text, size); break;
+    default:                          break;
     }
 }
 
-static void end_reply(struct trace *trace, uint64_t now_us, unsigned k)
+/* An answer is told with its words, which end in the bytes at hand. */
+static void print_heard(struct trace *trace, const struct redlock_event *event)
 {
-    struct trace_node *node = &trace->nodes[k];
-    struct trace_asked asked = { KIND_OTHER, 0 };
-    char meaning[TRACE_TEXT_MAX];
+    struct trace_session *session = &trace->sessions[event->session];
+    struct trace_stream *stream = &session->received;
+    bool is_of_lock = event->command >= REDLOCK_COMMAND_ACQUIRE;
+    char meaning[TRACE_TEXT_MAX] = "";
 
-    if (node->first != node->end) asked = node->asked[node->first++ % TRACE_ASKED_MAX];
-    describe_reply(trace, k, &asked, &node->received, meaning, sizeof meaning);
-    print_node_line(trace, now_us, k, '<', node->received.text, meaning);
+    if (session->is_blind || event->session != trace->receiving) return;
+    if (!read_message(stream, &trace->bytes, &trace->size)) return;
+    if (event->answer == REDLOCK_ANSWER_WRONG)      (void)snprintf(meaning, sizeof meaning, "no answer to that");
+    else if (event->answer != REDLOCK_ANSWER_ERROR) describe_answer(trace, event, meaning, sizeof meaning);
+    else if (is_of_lock)                            describe_error(event, meaning, sizeof meaning);
+    if (is_shown(trace, event->command)) print_node_line(trace, event->at_us, event->session, '<', stream->text, meaning);
+    begin_message(stream);
 }
 
-/* ---- Bytes ---- */
+/* ---- Events and bytes ---- */
 
-static enum kind kind_awaited(const struct trace_node *node)
+static void print_event(struct trace *trace, const struct redlock_event *event)
 {
-    return node->first == node->end ? KIND_OTHER : (enum kind)node->asked[node->first % TRACE_ASKED_MAX].kind;
-}
-
-static void read_item(struct trace *trace, uint64_t now_us, unsigned k, bool is_sent, const struct resp_item *item)
-{
-    struct trace_node *node = &trace->nodes[k];
-    struct trace_stream *stream = is_sent ? &node->sent : &node->received;
-
-    if (is_sent) read_command_item(stream, item);
-    else         read_reply_item(stream, item, kind_awaited(node));
-    if (!item->ends_reply) return;
-    if (is_sent) end_command(trace, now_us, k);
-    else         end_reply(trace, now_us, k);
-    stream->items = 0;
-    stream->is_secret = false;
-    stream->used = 0;
-    stream->text[0] = '\0';
-}
-
-/* What lies in the window, as far as it is complete. What is no RESP is not shown: the engine closes the connection. */
-static void read_window(struct trace *trace, uint64_t now_us, unsigned k, bool is_sent)
-{
-    struct trace_stream *stream = is_sent ? &trace->nodes[k].sent : &trace->nodes[k].received;
-    enum resp_status status;
-
-    do {
-        struct resp_item item;
-        size_t consumed;
-        status = resp_parse(&stream->parser, stream->window, stream->have, stream->have == TRACE_WINDOW, &consumed, &item);
-        if (status == RESP_OK) read_item(trace, now_us, k, is_sent, &item);
-        stream->have -= consumed;
-        memmove(stream->window, stream->window + consumed, stream->have);
-    } while (status == RESP_OK);
-    if (status != RESP_MORE) stream->have = 0;
-}
-
-static void read_bytes(struct trace *trace, uint64_t now_us, unsigned k, bool is_sent, const uint8_t *data, size_t size)
-{
-    struct trace_stream *stream = is_sent ? &trace->nodes[k].sent : &trace->nodes[k].received;
-
-    while (size > 0) {
-        size_t room = TRACE_WINDOW - stream->have;
-        size_t taken = size < room ? size : room;
-        memcpy(stream->window + stream->have, data, taken);
-        stream->have += taken;
-        data += taken;
-        size -= taken;
-        read_window(trace, now_us, k, is_sent);
+    switch (event->kind) {
+    case REDLOCK_EVENT_CONNECTED:    print_connected(trace, event); break;
+    case REDLOCK_EVENT_READY:        print_ready(trace, event); break;
+    case REDLOCK_EVENT_DISCONNECTED: print_disconnected(trace, event); break;
+    case REDLOCK_EVENT_SENT:         note_sent(trace, event); break;
+    case REDLOCK_EVENT_HEARD:        print_heard(trace, event); break;
+    case REDLOCK_EVENT_PHASE:        print_beginning(trace, event); break;
+    case REDLOCK_EVENT_VERDICT:      print_verdict(trace, event); break;
+    case REDLOCK_EVENT_ENDED:        print_ended(trace, event); break;
+    case REDLOCK_EVENT_WOKEN:        print_node_line(trace, event->at_us, event->session, '=', "our turn has come", ""); break;
+    case REDLOCK_EVENT_UNANSWERED:
+        if (event->vote == REDLOCK_VOTE_UNKNOWN)
+            print_node_line(trace, event->at_us, event->session, '=', "no answer: unknown, it may have been done", "");
+        break;
+    default:                         break;
     }
+}
+
+/* Bytes whose events are lost are not shown: nobody could say which of them are secret. */
+static void note_lost(struct trace *trace)
+{
+    uint64_t lost = redlock_lost_events(&trace->events) - trace->lost;
+    char text[TRACE_TEXT_MAX];
+
+    if (lost == 0) return;
+    trace->lost += lost;
+    (void)snprintf(text, sizeof text, "%" PRIu64 " events lost: what passes is not shown until the next connection", lost);
+    print_decided(trace, trace->last_at, text);
+    for (unsigned k = 0; k < TRACE_SESSIONS_MAX; k++) reset_session(&trace->sessions[k], true);
+}
+
+static void print_events(struct trace *trace)
+{
+    struct redlock_event event;
+
+    while (redlock_next_event(&trace->events, &event)) print_event(trace, &event);
+    note_lost(trace);
+}
+
+static void read_received(struct trace *trace, unsigned k, const uint8_t *bytes, size_t size)
+{
+    trace->receiving = k;
+    trace->bytes = bytes;
+    trace->size = size;
+    print_events(trace);
+    if (!trace->sessions[k].is_blind) (void)read_message(&trace->sessions[k].received, &trace->bytes, &trace->size);
+    trace->receiving = TRACE_SESSIONS_MAX;
 }
 
 void trace_traffic(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size)
 {
     struct trace *trace = context;
-    const char *address = redlock_node_address(trace->client, k % redlock_node_count(trace->client));
-    char text[REDLOCK_ADDRESS_MAX + TRACE_TEXT_MAX + 2], printable[TRACE_TEXT_MAX];
 
-    if (redlock_last_round(trace->lock)->number > 0) print_beginning(trace);
-    switch (what) {
-    case REDLOCK_CONNECTED:
-        (void)snprintf(text, sizeof text, "connected to %s%s", address, is_ear(trace, k) ? ", to hear of releases" : "");
-        print_node_line(trace, now_us, k, '=', text, "");
-        break;
-    case REDLOCK_DISCONNECTED:
-        (void)text_printable(printable, sizeof printable, data ? data : "", data ? size : 0);
-        text_cut_echo(printable);
-        (void)snprintf(text, sizeof text, "%s: %s", address, printable);
-        print_node_line(trace, now_us, k, '=', text, "");
-        reset_node(&trace->nodes[k]);
-        break;
-    case REDLOCK_SENT:
-    case REDLOCK_RECEIVED:
-        read_bytes(trace, now_us, k, what == REDLOCK_SENT, data, size);
-        break;
-    }
-    print_verdict(trace);
+    if (what == REDLOCK_RECEIVED) read_received(trace, k, data, size);
+    else                          print_events(trace);
+    if (what == REDLOCK_SENT)     read_sent(trace, now_us, k, data, size);
 }
 
 void trace_flush(struct trace *trace)
 {
-    print_verdict(trace);
+    print_events(trace);
     write_out(trace);
+}
+
+void trace_end(struct trace *trace)
+{
+    trace->client = NULL;
+    trace_flush(trace);
 }

@@ -1,68 +1,78 @@
-/* The wire as it happens, on stderr: time, node, direction, command or reply, the vote it means, and how the verdict is
- * reckoned. Passwords are left out. Looks on and changes nothing. */
+/* What the engine does, on stderr as it happens: time, node, direction, command or reply, the vote it means, and how the verdict is
+ * reckoned. A printer of the engine's events, and of the bytes that pass, which it takes apart into words and does not understand:
+ * what they mean, and which of them are secret, the events say. Looks on and changes nothing. */
 #ifndef TRACE_H
 #define TRACE_H
 
 #include "../../redlock/redlock_client.h"
 #include "../../resp/resp.h"
 
+#ifndef TRACE_EVENTS
+#define TRACE_EVENTS 1024       /* Between two looks: of each session that is lost the commands that were under way, and more. */
+#endif
+
 enum {
     TRACE_WINDOW = 256,     /* Bytes of one direction of one node that are looked at together. */
-    TRACE_TEXT_MAX = 128,   /* A command or reply in words; what is longer is cut. */
-    TRACE_LINE_MAX = 64,    /* "run_id:" and 40 digits, and more; longer lines of INFO are not shown. */
+    TRACE_TEXT_MAX = 192,   /* A command or reply in words; what is longer is cut. */
     TRACE_OUT_MAX = 64 * 1024,
-    TRACE_ASKED_MAX = 256,  /* Commands of one node without an answer that are remembered; a power of two. */
+    TRACE_SENT_MAX = 64,    /* Commands of one node that are in the send buffer; more than its pipeline, a power of two. */
     TRACE_SESSIONS_MAX = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)
 };
 
-/* One direction of one node: what has been read of it and not been printed. */
+enum trace_mode {
+    TRACE_NOTHING,
+    TRACE_VOTES,            /* Without the handshakes. */
+    TRACE_ALL
+};
+
+/* One direction of one session: the words of the command or reply under way. */
 struct trace_stream {
     struct resp_parser parser;
     uint8_t window[TRACE_WINDOW];
     size_t have;
-    unsigned items;         /* How many items of the command or reply under way have been read. */
-    bool is_secret;         /* The rest of it is not shown. */
-    uint8_t kind;           /* Of a command: enum kind in trace.c. */
-    int64_t integer;        /* Of a reply that is a number. */
-    size_t line_used;       /* Of INFO's reply: the line that is being read. */
-    char line[TRACE_LINE_MAX];
+    bool is_begun, is_secret;   /* Its first word has been read; the others are not shown. */
     size_t used;
     char text[TRACE_TEXT_MAX];
 };
 
-/* A command that was sent and is not answered. */
-struct trace_asked {
-    uint8_t kind;
-    uint32_t round;         /* In which round of the lock. */
-};
-
-/* One connection: to a node, or its ear. */
-struct trace_node {
+/* One connection: to a node, or its subscription. */
+struct trace_session {
     struct trace_stream sent, received;
-    struct trace_asked asked[TRACE_ASKED_MAX];
-    unsigned first, end;    /* Of asked; counted on without end. */
+    uint8_t asked[TRACE_SENT_MAX];      /* Commands whose bytes have not left yet: enum redlock_command; counted on without end: */
+    unsigned first, end;
+    bool is_blind;          /* Events were lost: which bytes are whose is not known until the next connection. */
 };
 
 struct trace {
-    struct redlock_client *client;
-    const struct redlock_lock *lock;
-    const char *operation;  /* "acquire", "extend", "release", "status" */
+    struct redlock_client *client;      /* NULL: it is closed. */
+    unsigned node_count;
+    enum trace_mode mode;
     uint64_t began_at;      /* 0: nothing has happened. */
     uint64_t last_at;       /* Of the line printed last. */
-    uint32_t begun, judged; /* The rounds whose beginning, and whose verdict, were printed last. */
-    const char *begun_operation;    /* What the first of them is about. */
+    uint32_t round;         /* Which began last, */
+    uint16_t not_asked;     /* and the nodes of which it was told that they have no vote in it. */
+    enum redlock_status verdict;        /* Of the last round to acquire. */
+    uint64_t lost;          /* Events, as far as it was told. */
+    unsigned receiving;     /* Which session the bytes below are of, */
+    const uint8_t *bytes;   /* that have been received and were not looked at. */
+    size_t size;
     size_t out_used;
-    char out[TRACE_OUT_MAX];    /* Lines that are written when the step is over: writing takes a round's time. */
-    struct trace_node nodes[TRACE_SESSIONS_MAX];
+    char out[TRACE_OUT_MAX];            /* Lines that are written when the step is over: writing takes a round's time. */
+    struct redlock_event_ring events;
+    struct redlock_event ring[TRACE_EVENTS];
+    struct trace_session sessions[TRACE_SESSIONS_MAX];
 };
 
-/* Begins. Both are looked at while there is traffic, and must stay. */
-void trace_init(struct trace *trace, struct redlock_client *client, const struct redlock_lock *lock);
+/* Begins: client is open, and has not done a step. It is looked at while there is traffic, and must stay until trace_end. */
+void trace_begin(struct trace *trace, struct redlock_client *client, enum trace_mode mode);
 
 /* For struct redlock_options; context is the trace. */
 void trace_traffic(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size);
 
-/* Writes what has happened, and been decided by the clock alone. To be called after each step. */
+/* Writes what has happened. To be called after each step. */
 void trace_flush(struct trace *trace);
+
+/* The same behind redlock_close. */
+void trace_end(struct trace *trace);
 
 #endif
