@@ -140,10 +140,11 @@ void acquire_judge(struct redlock *r, struct redlock_lock *lock)
 static void learn_from_refusal(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
+    const struct wire_row *row = lock->kind->rows[KIND_ACQUIRE];
     uint64_t counter;
     int64_t pttl;
 
-    if (a->form != WIRE_PLAIN && r->acquire->read_refusal(a->reply, &counter, &pttl)) {
+    if (row->read_refusal && row->read_refusal(a->reply, &counter, &pttl)) {
         lock->ticket_seen = later(lock->ticket_seen, counter);
         lock->stakes[a->k].holder_ms = retry_ms_of(pttl);
         if (pttl != -2) lock->taken |= bit_of(a->k);

@@ -234,13 +234,13 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
 void redlock_use_tickets(struct redlock *r)
 {
     r->ticketing = ticket_part();
-    r->acquire = wire_acquire();
+    r->scripted = wire_scripted_kind();
 }
 
 void redlock_use_sets(struct redlock *r)
 {
     r->sets = names_part();
-    r->acquire = wire_acquire();
+    r->scripted = wire_scripted_kind();
     r->scripts = wire_scripts_for_all();
 }
 

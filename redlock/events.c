@@ -125,10 +125,10 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
 /* A refusal by the script that acquires tells of the holder, and of its ticket. */
 static void read_detail(const struct redlock *r, struct redlock_event *event, const struct wire_reply *reply)
 {
-    bool may_tell = event->command == REDLOCK_COMMAND_ACQUIRE && event->answer == REDLOCK_ANSWER_REFUSED && r->acquire;
+    bool may_tell = event->command == REDLOCK_COMMAND_ACQUIRE && event->answer == REDLOCK_ANSWER_REFUSED && r->scripted;
 
     if (reply->type == RESP_INTEGER) event->number = reply->integer;
-    else if (may_tell)               (void)r->acquire->read_refusal(reply, &event->ticket, &event->number);
+    else if (may_tell)               (void)r->scripted->rows[KIND_ACQUIRE]->read_refusal(reply, &event->ticket, &event->number);
 }
 
 static void read_answer(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,

@@ -10,7 +10,6 @@ static void inspect_judge(struct redlock *r, struct redlock_lock *lock)
     if (lock->told != 0 && !lock->is_overdue) return;
     for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
     lock->told = 0;
-    lock->sights = NULL;
     outcome_set(r, lock, PHASE_IDLE, REDLOCK_OK);
 }
 
@@ -41,9 +40,9 @@ static void inspect_answer(const struct answer *a)
 
     if (!a->current) return;
     if (a->command == WIRE_PTTL) lock->told &= (uint16_t)~bit_of(a->k);
-    if (!lock->sights) return;
-    if (a->command == WIRE_PTTL) see_ttl(&lock->sights[a->k], a);
-    else                         see_value(&lock->sights[a->k], a);
+    if (lock->phase != PHASE_INSPECTING) return;     /* It was cancelled. */
+    if (a->command == WIRE_PTTL) see_ttl(&lock->use.sights[a->k], a);
+    else                         see_value(&lock->use.sights[a->k], a);
 }
 
 void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_sight *sights)
@@ -53,7 +52,7 @@ void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_
     r->inspecting = &part;
     lock_begin_round(r, lock, WIRE_GETRANGE, 0, REDLOCK_NEVER);
     lock_set_phase(r, lock, PHASE_INSPECTING);
-    lock->sights = sights;
+    lock->use.sights = sights;
     for (unsigned k = 0; k < r->node_count; k++) {
         sights[k] = (struct redlock_sight){ 0 };
         if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) continue;

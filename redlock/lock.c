@@ -63,7 +63,7 @@ static void stake_was_cleared(struct redlock *r, struct redlock_lock *lock, unsi
 
 static void answer_question(struct redlock *r, const struct answer *a)
 {
-    if (a->command == WIRE_GETRANGE || a->lock->sights) r->inspecting->answer(a);
+    if (a->command == WIRE_GETRANGE || a->lock->phase == PHASE_INSPECTING) r->inspecting->answer(a);
     else                                                acquire_answer_pttl(a);
 }
 

@@ -63,12 +63,6 @@ static inline bool has_ticket(const struct redlock_lock *lock)
     return lock->has_ticket;
 }
 
-/* SET takes one resource, and no ticket. */
-static inline bool is_by_script(const struct redlock_lock *lock)
-{
-    return lock->has_ticket || lock->name_count > 1;
-}
-
 /* Has it a place among the waiters of node k? */
 static inline bool has_place(const struct redlock_lock *lock, unsigned k)
 {

@@ -401,8 +401,8 @@ static bool is_tolerated(struct redlock_node *node, const struct redlock_config 
 /* Is what was loaded the script that we know? */
 static bool is_right(enum wire_command command, const struct redlock_scripts *scripts, const struct wire_reply *reply)
 {
-    if (command == WIRE_LOAD_RELEASE) return wire_is_loaded(reply, scripts->release);
-    if (command == WIRE_LOAD_EXTEND)  return wire_is_loaded(reply, scripts->extend);
+    if (command == WIRE_LOAD_RELEASE) return wire_is_loaded(reply, scripts->plain.rows[KIND_RELEASE]);
+    if (command == WIRE_LOAD_EXTEND)  return wire_is_loaded(reply, scripts->plain.rows[KIND_EXTEND]);
     return true;
 }
 

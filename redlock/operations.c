@@ -127,6 +127,7 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     lock->name = names[0];
     if (count > 1) lock->name.bytes = names;
     lock->name_count = (uint8_t)count;
+    lock->kind = count > 1 || request->ticket ? r->scripted : &r->scripts->plain;     /* SET takes one resource, and no ticket. */
     lock->bond = bond_of(r, lock);
     return REDLOCK_OK;
 }
@@ -293,7 +294,6 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
         if (lock->stakes[k].want != WIRE_RELEASE) stake_want_nothing(r, lock, k);
     }
     lock->told = 0;
-    lock->sights = NULL;
     stop_waiting(r, lock);
     outcome_set(r, lock, after, REDLOCK_CANCELLED);
     lock_reschedule(r, lock);

@@ -712,7 +712,7 @@ void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us,
 /* ---- Private from here on: the structures are complete so that the caller can place them; their fields may change ---- */
 
 struct redlock_scripts;     /* What parts of the engine add. */
-struct wire_row;
+struct redlock_kind;
 struct redlock_ticketing;
 struct redlock_sets;
 struct redlock_waiting;
@@ -745,6 +745,7 @@ struct redlock_stake {
 union redlock_use {
     struct { uint64_t at, until; } keep;        /* Kept: when the keeper extends it; and stops that. */
     struct redlock_lock *below[2];              /* Waiting: of those that listen, found by number; see queue.h. */
+    struct redlock_sight *sights;               /* Inspecting: what is filled. */
 };
 
 /* Fields that are used most come first: on small processors their offsets then fit in short instructions. */
@@ -771,7 +772,7 @@ struct redlock_lock {
     uintptr_t bond;                     /* The addresses of lock and engine, combined: a copy has not this one. 0: no engine's. */
     uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
     uint32_t ttl_ms, min_validity_ms;
-    struct redlock_sight *sights;
+    const struct redlock_kind *kind;    /* Its commands. */
     struct redlock_round round;
     uint64_t valid_from, valid_until;   /* Compared with the clock, not believed (S10). */
     uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
@@ -885,7 +886,7 @@ struct redlock {
     uint8_t entropy_size;
     struct redlock_node *nodes;         /* node_count of them, and behind them their ears, if any. */
     const struct redlock_scripts *scripts;              /* In the form that suits the parts in use, of which are there: */
-    const struct wire_row *acquire;           /* what acquires by script, NULL: not; */
+    const struct redlock_kind *scripted;                /* the locks that are acquired by script, NULL: none; */
     const struct redlock_ticketing *ticketing;          /* and what they do. */
     const struct redlock_sets *sets;
     const struct redlock_waiting *waiting_part;

@@ -151,20 +151,24 @@ static bool gives_place_back(const struct redlock_lock *lock, unsigned k)
 /* The release of a lock that was held wakes a waiter, and so does one that gives a place back. */
 static bool may_wake(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
-    return gives_place_back(lock, k) || (lock->wakes && r->scripts->wake && !r->config.silent);
+    return gives_place_back(lock, k) || (lock->wakes && r->scripts->plain.rows[KIND_WAKE] && !r->config.silent);
 }
 
+/* What a kind of locks has no row for goes out as of a plain lock. */
 static const struct wire_row *row_of(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
+    enum wire_kind_row which;
+
     switch (lock->stakes[k].want) {
     case WIRE_ACQUIRE:
-    case WIRE_RESTORE:  return is_by_script(lock) ? r->acquire : wire_set();
-    case WIRE_EXTEND:   return r->scripts->extend;
-    case WIRE_RELEASE:  return may_wake(r, lock, k) ? r->scripts->wake : r->scripts->release;
+    case WIRE_RESTORE:  which = KIND_ACQUIRE; break;
+    case WIRE_EXTEND:   which = KIND_EXTEND; break;
+    case WIRE_RELEASE:  which = may_wake(r, lock, k) ? KIND_WAKE : KIND_RELEASE; break;
     case WIRE_WAIT:     return r->waiting_part->row();
     case WIRE_GETRANGE: return r->inspecting->row();
     default:            return wire_pttl();
     }
+    return lock->kind->rows[which] ? lock->kind->rows[which] : r->scripts->plain.rows[which];
 }
 
 /* Encodes what the lock wants of node k, from its own fields. False: it does not fit now. */

@@ -116,12 +116,7 @@ static void put_set(struct resp_writer *w, const struct wire_subject *s)
     resp_size(w, s->ttl_ms);
 }
 
-const struct wire_row *wire_set(void)
-{
-    static const struct wire_row row = { .put = put_set };
-
-    return &row;
-}
+static const struct wire_row plain_acquire = { .put = put_set };
 
 static void put_acquire(struct resp_writer *w, const struct wire_subject *s)
 {
@@ -133,14 +128,15 @@ static void put_acquire(struct resp_writer *w, const struct wire_subject *s)
     resp_size(w, s->skew_ms);
 }
 
-const struct wire_row *wire_acquire(void)
+const struct redlock_kind *wire_scripted_kind(void)
 {
     static const char text[] = WIRE_ACQUIRE_SCRIPT, sha1[] = WIRE_ACQUIRE_SHA1;
     static const struct wire_row row = {
         .text = text, .sha1 = sha1, .put = put_acquire, .argument_count = 5, .read_refusal = wire_read_refusal
     };
+    static const struct redlock_kind kind = { .rows = { [KIND_ACQUIRE] = &row } };
 
-    return &row;
+    return &kind;
 }
 
 static void put_extend(struct resp_writer *w, const struct wire_subject *s)
@@ -178,7 +174,7 @@ const struct redlock_scripts *wire_scripts_for_one(void)
     static const struct wire_row release = {
         .text = release_text, .sha1 = release_sha1, .put = put_token, .argument_count = 1, .lowest = -1, .highest = 1
     };
-    static const struct redlock_scripts scripts = { .extend = &extend, .release = &release };
+    static const struct redlock_scripts scripts = { .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release } } };
 
     return &scripts;
 }
@@ -197,7 +193,10 @@ const struct redlock_scripts *wire_scripts_for_all(void)
         .text = release_text, .sha1 = release_sha1, .put = put_wake, .argument_count = 2, .lowest = -1, .highest = 2
     };
     static const struct redlock_scripts scripts = {
-        .extend = &extend, .release = &release, .wake = &wake, .put_subscribe = put_subscribe
+        .plain = { .rows = {
+            [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release, [KIND_WAKE] = &wake
+        } },
+        .put_subscribe = put_subscribe
     };
 
     return &scripts;
@@ -292,8 +291,8 @@ bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const s
     case WIRE_SETNAME:      put_words(w, 3, "CLIENT SETNAME redlock"); break;
     case WIRE_INFO:         put_words(w, 2, "INFO server"); break;
     case WIRE_ROLE:         put_words(w, 1, "ROLE"); break;
-    case WIRE_LOAD_RELEASE: put_load(w, scripts->release->text); break;
-    case WIRE_LOAD_EXTEND:  put_load(w, scripts->extend->text); break;
+    case WIRE_LOAD_RELEASE: put_load(w, scripts->plain.rows[KIND_RELEASE]->text); break;
+    case WIRE_LOAD_EXTEND:  put_load(w, scripts->plain.rows[KIND_EXTEND]->text); break;
     case WIRE_SUBSCRIBE:    scripts->put_subscribe(w, engine); break;
     default:                REDLOCK_CHECK(false);
     }

@@ -206,16 +206,25 @@ struct wire_row {
     int8_t lowest, highest;         /* Of a script that answers with a number: from 1 on it is a grant. */
 };
 
-REDLOCK_PRIVATE const struct wire_row *wire_set(void);              /* WIRE_ACQUIRE and WIRE_RESTORE: one resource, no ticket; */
-REDLOCK_PRIVATE const struct wire_row *wire_acquire(void);          /* or any. */
 REDLOCK_PRIVATE const struct wire_row *wire_wait(void);
 REDLOCK_PRIVATE const struct wire_row *wire_pttl(void);
 REDLOCK_PRIVATE const struct wire_row *wire_getrange(void);
 
-/* What extends and releases, in the form that suits an engine's parts: for one resource, or for several and with wake-ups. */
+/* A kind of locks: their commands. NULL: as of plain ones. */
+enum wire_kind_row {
+    KIND_ACQUIRE, KIND_EXTEND, KIND_RELEASE,
+    KIND_WAKE,                      /* A release that wakes a waiter, or gives a place back. Plain ones may have none: they wake nobody. */
+    KIND_ROWS
+};
+
+struct redlock_kind {
+    const struct wire_row *rows[KIND_ROWS];
+};
+REDLOCK_PRIVATE const struct redlock_kind *wire_scripted_kind(void);        /* Of several resources, or with a ticket. */
+
+/* Plain locks, in the form that suits an engine's parts: for one resource, or for several and with wake-ups. */
 struct redlock_scripts {
-    const struct wire_row *extend, *release;
-    const struct wire_row *wake;    /* A release that wakes a waiter, or gives a place back. NULL: it wakes nobody. */
+    struct redlock_kind plain;
     void (*put_subscribe)(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE]);     /* NULL: it has no ears. */
 };
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one(void);

@@ -58,19 +58,19 @@ static void check_greeting(enum wire_command command, struct redlock_login login
 
 TEST(acquire_is_set_nx_px_as_every_redlock_library_sends_it)
 {
-    check_bytes(wire_set(), WIRE_BY_SHA1,
+    check_bytes(wire_scripts_for_one()->plain.rows[KIND_ACQUIRE], WIRE_BY_SHA1,
                 "*6\r\n$3\r\nSET\r\n$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n10000\r\n");
 }
 
 TEST(s7_extend_and_release_are_scripts_that_compare_the_token)
 {
-    check_bytes(wire_scripts_for_all()->release, WIRE_BY_SHA1, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_SHA1, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
-    check_bytes(wire_scripts_for_all()->extend, WIRE_BY_SHA1, "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(wire_scripts_for_all()->plain.rows[KIND_EXTEND], WIRE_BY_SHA1, "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
-    check_bytes(wire_scripts_for_all()->release, WIRE_BY_TEXT, "*5\r\n$4\r\nEVAL\r\n$518\r\n" WIRE_RELEASE_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_TEXT, "*5\r\n$4\r\nEVAL\r\n$518\r\n" WIRE_RELEASE_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
-    check_bytes(wire_scripts_for_all()->extend, WIRE_BY_TEXT, "*6\r\n$4\r\nEVAL\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(wire_scripts_for_all()->plain.rows[KIND_EXTEND], WIRE_BY_TEXT, "*6\r\n$4\r\nEVAL\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
 }
 
@@ -125,7 +125,7 @@ TEST(a_script_is_sent_from_where_it_lies)
     CHECK(!wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
     CHECK(!w.apart && w.used == 1);
     resp_write_begin(&w, buffer, sizeof buffer, 1);     /* Behind other bytes. */
-    CHECK(wire_put(&w, wire_scripts_for_all()->release, WIRE_BY_TEXT, &s));
+    CHECK(wire_put(&w, wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_TEXT, &s));
     CHECK(w.apart != NULL && w.apart_at > 1);
 }
 
@@ -265,8 +265,8 @@ static enum wire_answer read_answer(enum wire_command command, const struct wire
 /* The handshake has no rows. */
 static const struct wire_row *row_for(enum wire_command command)
 {
-    if (command == WIRE_RELEASE) return wire_scripts_for_all()->wake;
-    return command == WIRE_EXTEND ? wire_scripts_for_all()->extend : wire_set();
+    if (command == WIRE_RELEASE) return wire_scripts_for_all()->plain.rows[KIND_WAKE];
+    return command == WIRE_EXTEND ? wire_scripts_for_all()->plain.rows[KIND_EXTEND] : wire_scripts_for_one()->plain.rows[KIND_ACQUIRE];
 }
 
 TEST(s3_only_ok_to_the_acquire_and_one_from_a_script_are_grants)
@@ -282,11 +282,11 @@ TEST(what_was_loaded_must_be_the_script_that_was_sent)
     const struct redlock_scripts *forms[] = { wire_scripts_for_one(), wire_scripts_for_all() };
     const struct wire_reply release = TEXT(RESP_BULK, WIRE_RELEASE_SHA1), extend_one = TEXT(RESP_BULK, WIRE_EXTEND_ONE_SHA1);
 
-    CHECK(wire_is_loaded(&release, forms[1]->release));
-    CHECK(!wire_is_loaded(&release, forms[0]->release));
-    CHECK(!wire_is_loaded(&release, forms[1]->extend));
-    CHECK(wire_is_loaded(&extend_one, forms[0]->extend));
-    CHECK(!wire_is_loaded(&extend_one, forms[1]->extend));
+    CHECK(wire_is_loaded(&release, forms[1]->plain.rows[KIND_RELEASE]));
+    CHECK(!wire_is_loaded(&release, forms[0]->plain.rows[KIND_RELEASE]));
+    CHECK(!wire_is_loaded(&release, forms[1]->plain.rows[KIND_EXTEND]));
+    CHECK(wire_is_loaded(&extend_one, forms[0]->plain.rows[KIND_EXTEND]));
+    CHECK(!wire_is_loaded(&extend_one, forms[1]->plain.rows[KIND_EXTEND]));
 }
 
 TEST(s16_a_release_that_was_not_to_wake_anybody_cannot_have_done_so)
@@ -305,12 +305,12 @@ TEST(s3_the_acquire_script_refuses_with_a_text_and_grants_with_ok_alone)
     const struct wire_reply bulk_ok = TEXT(RESP_BULK, "OK"), one = NUMBER(1);
 
     for (enum wire_command command = WIRE_ACQUIRE; command <= WIRE_RESTORE; command++) {
-        CHECK_INT(read_answer(command, wire_acquire(), &ok), WIRE_GRANTED);
-        CHECK_INT(read_answer(command, wire_acquire(), &refusal), WIRE_REFUSED);
-        CHECK_INT(read_answer(command, wire_acquire(), &bulk_ok), WIRE_REFUSED);
-        CHECK_INT(read_answer(command, wire_acquire(), &null), WIRE_WRONG);
-        CHECK_INT(read_answer(command, wire_acquire(), &one), WIRE_WRONG);
-        CHECK_INT(read_answer(command, wire_set(), &refusal), WIRE_WRONG);
+        CHECK_INT(read_answer(command, wire_scripted_kind()->rows[KIND_ACQUIRE], &ok), WIRE_GRANTED);
+        CHECK_INT(read_answer(command, wire_scripted_kind()->rows[KIND_ACQUIRE], &refusal), WIRE_REFUSED);
+        CHECK_INT(read_answer(command, wire_scripted_kind()->rows[KIND_ACQUIRE], &bulk_ok), WIRE_REFUSED);
+        CHECK_INT(read_answer(command, wire_scripted_kind()->rows[KIND_ACQUIRE], &null), WIRE_WRONG);
+        CHECK_INT(read_answer(command, wire_scripted_kind()->rows[KIND_ACQUIRE], &one), WIRE_WRONG);
+        CHECK_INT(read_answer(command, wire_scripts_for_one()->plain.rows[KIND_ACQUIRE], &refusal), WIRE_WRONG);
     }
 }
 

@@ -4,13 +4,13 @@ struct listed_row row_at(enum row number)
 {
     const struct redlock_scripts *one = wire_scripts_for_one(), *all = wire_scripts_for_all();
     const struct listed_row rows[ROW_COUNT] = {
-        [ROW_SET] = { "SET", WIRE_ACQUIRE, false, wire_set() },
-        [ROW_ACQUIRE] = { "acquire", WIRE_ACQUIRE, true, wire_acquire() },
-        [ROW_EXTEND] = { "extend", WIRE_EXTEND, true, all->extend },
-        [ROW_EXTEND_ONE] = { "extend one", WIRE_EXTEND, false, one->extend },
-        [ROW_RELEASE] = { "release", WIRE_RELEASE, true, all->release },
-        [ROW_WAKE] = { "release and wake", WIRE_RELEASE, true, all->wake },
-        [ROW_RELEASE_ONE] = { "release one", WIRE_RELEASE, false, one->release },
+        [ROW_SET] = { "SET", WIRE_ACQUIRE, false, wire_scripts_for_one()->plain.rows[KIND_ACQUIRE] },
+        [ROW_ACQUIRE] = { "acquire", WIRE_ACQUIRE, true, wire_scripted_kind()->rows[KIND_ACQUIRE] },
+        [ROW_EXTEND] = { "extend", WIRE_EXTEND, true, all->plain.rows[KIND_EXTEND] },
+        [ROW_EXTEND_ONE] = { "extend one", WIRE_EXTEND, false, one->plain.rows[KIND_EXTEND] },
+        [ROW_RELEASE] = { "release", WIRE_RELEASE, true, all->plain.rows[KIND_RELEASE] },
+        [ROW_WAKE] = { "release and wake", WIRE_RELEASE, true, all->plain.rows[KIND_WAKE] },
+        [ROW_RELEASE_ONE] = { "release one", WIRE_RELEASE, false, one->plain.rows[KIND_RELEASE] },
         [ROW_WAIT] = { "wait", WIRE_WAIT, true, wire_wait() },
         [ROW_PTTL] = { "PTTL", WIRE_PTTL, false, wire_pttl() },
         [ROW_GETRANGE] = { "GETRANGE", WIRE_GETRANGE, false, wire_getrange() },

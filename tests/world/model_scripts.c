@@ -554,7 +554,7 @@ static void do_wait(struct run *run)
 static const struct {
     unsigned least, most;       /* Arguments behind the keys. */
     void (*run)(struct run *run);
-} scripts[] = {
+} known_scripts[] = {
     [MODEL_SCRIPT_ACQUIRE] = { 5, 5, do_acquire },
     [MODEL_SCRIPT_EXTEND] = { 2, 2, do_extend },
     [MODEL_SCRIPT_EXTEND_ONE] = { 2, 2, do_extend },
@@ -575,14 +575,14 @@ static void run_script(const struct scene *scene, enum model_script script, cons
         run.arguments = run.keys + key_count;
         run.argument_count = command->count - 3 - run.key_count;
     }
-    if (run.key_count == 0 || run.key_count > MODEL_KEYS_MAX || run.argument_count < scripts[script].least ||
-        run.argument_count > scripts[script].most) {
+    if (run.key_count == 0 || run.key_count > MODEL_KEYS_MAX || run.argument_count < known_scripts[script].least ||
+        run.argument_count > known_scripts[script].most) {
         model_breach(scene->node, "a script with the wrong arguments");
         model_answer(scene, "-ERR wrong arguments\r\n");
     } else if (scene->node->condition == MODEL_MASTER_DOWN) {
         model_answer(scene, model_master_down);
     } else {
-        scripts[script].run(&run);
+        known_scripts[script].run(&run);
     }
 }
 
