@@ -104,6 +104,9 @@ check 'the commands run as they stand' commands_run
 cp "$directory/out" "$directory/ran"
 check 'the command under the lock has run each time' test "$(grep -c 'backed up' "$directory/ran")" = 3
 check 'the trace shows the arithmetic' says 'won [23]/3 after .* ms valid'
+check "the trace shows the algorithm's own command" says '  >  SET door [0-9a-f]{6}\.\.[0-9a-f]{2} NX PX 10000 '
+the_trace_is_short() { [ "$(grep -c . "$directory/err")" -le 12 ] || { cat "$directory/err"; return 1; }; }
+check 'the trace shows no handshake' the_trace_is_short
 
 # Each line that builds is a stage of .ci/run: the target, or the variables as they stand.
 is_in_ci() {
