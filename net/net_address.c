@@ -366,7 +366,9 @@ static bool address_check_bytes(const struct address_text *text)
 static bool address_read(struct address_text *text, struct net_address *address)
 {
     struct address_span whole = { 0, text->size };
-    if (text->size == 0) return address_fail(text, 0, "the address is empty (a variable that is not set, or a comma too many?): write host, host:port or unix:/path");
+    if (text->size == 0)
+        return address_fail(text, 0, "the address is empty (a variable that is not set, or a comma too many?): "
+                                     "write host, host:port or unix:/path");
     if (!address_check_bytes(text)) return false;
     size_t colon = address_find(text, whole, ":");
     if (address_begins(text, colon, "://")) return address_read_url(text, colon, address);

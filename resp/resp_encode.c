@@ -2,22 +2,20 @@
  * A command is an array of bulk strings, whatever its arguments mean. Knows no command by name. */
 #include "resp.h"
 
-/* As memcpy, and no larger than its call for firmware that does not use that otherwise: compilers that optimize for speed call it. */
+/* Like memcpy(), and no larger than a call of it for firmware that does not link it otherwise. Compilers that optimize for speed
+ * call it. */
 static void writer_copy(struct resp_writer *w, const uint8_t *restrict from, size_t size)
 {
     uint8_t *restrict to = w->data + w->used;
-    for (size_t i = 0; i < size; i++)
-        to[i] = from[i];
+    for (size_t i = 0; i < size; i++) to[i] = from[i];
     w->used += size;
 }
 
 /* Once something did not fit nothing more is written, or a smaller thing behind it would leave a hole. */
 static void writer_put(struct resp_writer *w, const void *data, size_t size)
 {
-    if (size > w->size || w->used > w->size - size)
-        w->full = true;
-    if (!w->full)
-        writer_copy(w, data, size);
+    if (size > w->size || w->used > w->size - size) w->full = true;
+    if (!w->full) writer_copy(w, data, size);
 }
 
 RESP_API size_t resp_decimal(char text[RESP_DIGITS_MAX], uint64_t number)
@@ -88,8 +86,7 @@ static bool writer_count(struct resp_writer *w)
 
 RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size)
 {
-    if (!writer_count(w))
-        return;
+    if (!writer_count(w)) return;
     writer_put_head(w, '$', size);
     writer_put(w, data, size);
     writer_put(w, "\r\n", 2);
@@ -99,8 +96,7 @@ RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size)
 static size_t text_size(const char *text, size_t max)
 {
     size_t size = 0;
-    while (size < max && text[size] != '\0')
-        size++;
+    while (size < max && text[size] != '\0') size++;
     return size;
 }
 
@@ -111,8 +107,7 @@ RESP_API void resp_text(struct resp_writer *w, const char *text)
 
 RESP_API void resp_apart(struct resp_writer *w, const char *text)
 {
-    if (!writer_count(w))
-        return;
+    if (!writer_count(w)) return;
     w->apart = text;
     w->apart_size = text_size(text, SIZE_MAX);
     writer_put_head(w, '$', w->apart_size);
@@ -125,8 +120,7 @@ RESP_API void resp_number(struct resp_writer *w, int64_t number)
     char text[RESP_DIGITS_MAX];
     /* One more before the minus, because INT64_MIN has no positive twin. */
     size_t begin = resp_decimal(text, number < 0 ? (uint64_t)-(number + 1) + 1 : (uint64_t)number);
-    if (number < 0)
-        text[--begin] = '-';
+    if (number < 0) text[--begin] = '-';
     resp_bytes(w, text + begin, RESP_DIGITS_MAX - begin);
 }
 

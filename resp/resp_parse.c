@@ -50,15 +50,11 @@ static void window_take(struct resp_window *w)
 /* Reads CR LF. no_cr and no_lf: the error when another byte is in its place. */
 static enum resp_status window_end_line(struct resp_window *w, enum resp_status no_cr, enum resp_status no_lf)
 {
-    if (window_ends(w))
-        return RESP_MORE;
-    if (!window_shows(w, '\r'))
-        return no_cr;
+    if (window_ends(w)) return RESP_MORE;
+    if (!window_shows(w, '\r')) return no_cr;
     w->at++;
-    if (window_ends(w))
-        return RESP_MORE;
-    if (!window_shows(w, '\n'))
-        return no_lf;
+    if (window_ends(w)) return RESP_MORE;
+    if (!window_shows(w, '\n')) return no_lf;
     w->at++;
     return RESP_OK;
 }
@@ -68,8 +64,7 @@ static enum resp_status window_end_line(struct resp_window *w, enum resp_status 
 /* Sets *sum to sum * 10 + digit; false, and *sum as it was, if that might overflow. */
 static bool append_digit(uint64_t *sum, unsigned digit)
 {
-    if (*sum > (UINT64_MAX - 9) / 10)
-        return false;
+    if (*sum > (UINT64_MAX - 9) / 10) return false;
     *sum = *sum * 10 + digit;
     return true;
 }
@@ -82,19 +77,15 @@ static enum resp_status read_number(struct resp_window *w, const struct resp_num
     uint64_t magnitude = 0;
     size_t first;
 
-    if (negative)
-        w->at++;
+    if (negative) w->at++;
     for (first = w->at; !window_ends(w); w->at++) {
         const uint8_t digit = (uint8_t)(w->data[w->at] - '0'); /* A byte below '0' becomes one over 200. */
-        if (digit > 9)
-            break;
-        if (magnitude == 0 && (w->at > first || (negative && digit == 0)))
-            return rule->bad;
+        if (digit > 9) break;
+        if (magnitude == 0 && (w->at > first || (negative && digit == 0))) return rule->bad;
         if (!append_digit(&magnitude, digit) || magnitude > max)
             return negative ? rule->bad : rule->over;
     }
-    if (w->at == first)
-        return window_ends(w) ? RESP_MORE : rule->bad;
+    if (w->at == first) return window_ends(w) ? RESP_MORE : rule->bad;
     /* One less before the cast, because the magnitude of INT64_MIN is no int64_t. */
     *number = negative ? -(int64_t)(magnitude - 1) - 1 : (int64_t)magnitude;
     return window_end_line(w, rule->bad, RESP_BAD_LINE);
@@ -105,8 +96,7 @@ static enum resp_status read_number(struct resp_window *w, const struct resp_num
 /* A value is complete, and with it every array whose last element it was. True: so is the reply. */
 static bool close_value(struct resp_parser *p)
 {
-    while (p->depth > 0 && --p->open[p->depth - 1] == 0)
-        p->depth--;
+    while (p->depth > 0 && --p->open[p->depth - 1] == 0) p->depth--;
     return p->depth == 0;
 }
 
@@ -158,10 +148,8 @@ static enum resp_status scan_line(struct resp_parser *p, struct resp_window *w)
 {
     //@ loop invariant w->at <= w->size;
     for (w->at = p->scanned; w->at < w->size && !window_shows(w, '\r'); w->at++) {
-        if (window_shows(w, '\n'))
-            return RESP_BAD_LINE;
-        if (w->at == p->left)
-            return RESP_LINE_TOO_LONG;
+        if (window_shows(w, '\n')) return RESP_BAD_LINE;
+        if (w->at == p->left) return RESP_LINE_TOO_LONG;
     }
     p->scanned = w->at;
     return RESP_OK;
@@ -181,8 +169,7 @@ static enum resp_status read_string(struct resp_parser *p, struct resp_window *w
     enum resp_status status = bulk ? scan_bulk(p, w) : scan_line(p, w);
     const size_t size = w->at;
 
-    if (status == RESP_OK)
-        status = window_end_line(w, bad_end, bad_end);
+    if (status == RESP_OK) status = window_end_line(w, bad_end, bad_end);
     if (status == RESP_OK || (status == RESP_MORE && w->full && size > 0))
         return give_piece(p, w, item, size, status == RESP_OK);
     return status;
@@ -213,19 +200,16 @@ static enum resp_status read_counted(struct resp_parser *p, struct resp_window *
     };
     int64_t number = 0;
     const enum resp_status status = read_number(w, &rule, &number);
-    if (status != RESP_OK)
-        return status;
+    if (status != RESP_OK) return status;
     if (type == RESP_BULK && number >= 0)
         return begin_string(p, w, item, RESP_BULK, (size_t)number);
-    if (!integer && number < 0)
-        type = type == RESP_BULK ? RESP_NULL_BULK : RESP_NULL_ARRAY;
+    if (!integer && number < 0) type = type == RESP_BULK ? RESP_NULL_BULK : RESP_NULL_ARRAY;
     return give_value(p, w, item, type, number);
 }
 
 static enum resp_status read_value(struct resp_parser *p, struct resp_window *w, struct resp_item *item)
 {
-    if (window_ends(w))
-        return RESP_MORE;
+    if (window_ends(w)) return RESP_MORE;
     switch (w->data[w->at++]) {
     case '+': return begin_string(p, w, item, RESP_SIMPLE, p->limits.line_max);
     case '-': return begin_string(p, w, item, RESP_ERROR, p->limits.line_max);
@@ -258,10 +242,8 @@ RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *
     p->string_type = RESP_SIMPLE;
     p->in_string = false;
     p->error = RESP_OK;
-    if (p->limits.bulk_max > RESP_BULK_MAX)
-        p->limits.bulk_max = RESP_BULK_MAX;
-    if (p->limits.depth_max > RESP_DEPTH_MAX)
-        p->limits.depth_max = RESP_DEPTH_MAX;
+    if (p->limits.bulk_max > RESP_BULK_MAX) p->limits.bulk_max = RESP_BULK_MAX;
+    if (p->limits.depth_max > RESP_DEPTH_MAX) p->limits.depth_max = RESP_DEPTH_MAX;
 }
 
 /*@ requires is_sound(p) && p->scanned <= size && \valid_read((uint8_t *)data + (0 .. size - 1));
@@ -274,12 +256,10 @@ RESP_API enum resp_status resp_parse(struct resp_parser *p, const void *data, si
     enum resp_status status = (enum resp_status)p->error;
 
     *consumed = 0;
-    if (status != RESP_OK)
-        return status;
+    if (status != RESP_OK) return status;
     status = p->in_string ? read_string(p, &w, item) : read_value(p, &w, item);
     *consumed = w.taken;
-    if (status == RESP_OK || status == RESP_MORE)
-        return status;
+    if (status == RESP_OK || status == RESP_MORE) return status;
     *consumed += w.at; /* The good bytes before the bad one. */
     p->error = (uint8_t)status;
     return status;

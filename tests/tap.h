@@ -103,22 +103,19 @@ __attribute__((format(printf, 3, 4)))
 static inline void tap_complain(const char *file, int line, const char *format, ...)
 {
     va_list arguments;
-    if (++tap.complaints > TAP_COMPLAINTS_MAX)
-        return;
+    if (++tap.complaints > TAP_COMPLAINTS_MAX) return;
     printf("# %s:%d: ", file, line);
     va_start(arguments, format);
     vprintf(format, arguments);
     va_end(arguments);
-    if (tap.context[0] != '\0')
-        printf("\n#     with %s", tap.context);
+    if (tap.context[0] != '\0') printf("\n#     with %s", tap.context);
     putchar('\n');
 }
 
 static inline void tap_show(const char *label, const void *data, size_t size)
 {
     const unsigned char *bytes = data;
-    if (tap.complaints > TAP_COMPLAINTS_MAX)
-        return;
+    if (tap.complaints > TAP_COMPLAINTS_MAX) return;
     printf("#     %s%zu bytes \"", label, size);
     for (size_t i = 0; i < size && i < TAP_BYTES_MAX; i++)
         if (bytes[i] >= ' ' && bytes[i] <= '~' && bytes[i] != '\\')
@@ -144,8 +141,7 @@ static inline void tap_title(char title[TAP_NAME_MAX], const char *name)
 {
     snprintf(title, TAP_NAME_MAX, "%s", name);
     for (char *c = title; *c != '\0'; c++)
-        if (*c == '_')
-            *c = ' ';
+        if (*c == '_') *c = ' ';
 }
 
 /* No argument picks all. Underscores in an argument may be written as spaces. */
@@ -154,8 +150,7 @@ static inline bool tap_picked(const struct tap_test *test, int argc, char **argv
     char title[TAP_NAME_MAX];
     tap_title(title, test->name);
     for (int i = 1; i < argc; i++)
-        if (strstr(test->name, argv[i]) || strstr(title, argv[i]))
-            return true;
+        if (strstr(test->name, argv[i]) || strstr(title, argv[i])) return true;
     return argc < 2;
 }
 
@@ -172,8 +167,7 @@ static inline bool tap_run(const struct tap_test *test, int number)
     if (tap.complaints > TAP_COMPLAINTS_MAX)
         printf("# ... and %d more\n", tap.complaints - TAP_COMPLAINTS_MAX);
     printf("%s %d - %s", tap.complaints > 0 ? "not ok" : "ok", number, title);
-    if (tap.skipped && tap.complaints == 0)
-        printf(" # SKIP %s", tap.skipped);
+    if (tap.skipped && tap.complaints == 0) printf(" # SKIP %s", tap.skipped);
     putchar('\n');
     return tap.complaints == 0;
 }
@@ -188,8 +182,7 @@ static inline int tap_run_all(int argc, char **argv)
         count += tap_picked(test, argc, argv);
     printf("1..%d\n", count);
     for (const struct tap_test *test = tap.first; test; test = test->next)
-        if (tap_picked(test, argc, argv))
-            good &= tap_run(test, ++number);
+        if (tap_picked(test, argc, argv)) good &= tap_run(test, ++number);
     return good && count > 0 ? 0 : 1;
 }
 

@@ -33,7 +33,8 @@ static bool set(const struct setting *settings, const char *argument)
 
 static bool is_sensible(const struct bounds *b)
 {
-    return b->nodes >= 1 && b->nodes <= NODES_MAX && attempts_of(b, 0) <= ATTEMPTS_MAX && attempts_of(b, 1) <= ATTEMPTS_MAX && b->ttl >= 1 && b->ttl <= 8 && b->extend_ttl <= 8 && b->guard <= 16;
+    return b->nodes >= 1 && b->nodes <= NODES_MAX && attempts_of(b, 0) <= ATTEMPTS_MAX && attempts_of(b, 1) <= ATTEMPTS_MAX &&
+           b->ttl >= 1 && b->ttl <= 8 && b->extend_ttl <= 8 && b->guard <= 16;
 }
 
 static void report(enum outcome outcome, const struct figures *f)

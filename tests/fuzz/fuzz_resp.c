@@ -90,7 +90,7 @@ static struct story read_stream(const uint8_t *stream, size_t size, const struct
     size_t have = 0, came = 0;
 
     resp_parser_init(&parser, limits);
-    for (unsigned step = 0; ; step++) {
+    for (unsigned step = 0;; step++) {
         struct resp_item item;
         size_t consumed;
         bool full = have == pieces.window_max;

@@ -5,8 +5,8 @@
  *     REPLAY("resp")
  *
  * Prints TAP, one point for each directory: tests/fuzz/corpus/NAME, and tests/fuzz/crashes/NAME, which has every input that
- * ever broke something, and some made by hand that look as if they could. To be run at the top of the tree. A file that breaks a rule ends the program; its name is said
- * before it is fed. The arguments, if any, are files to be fed instead. */
+ * ever broke something, and some made by hand that look as if they could. It must be run at the top of the tree. A file that
+ * breaks a rule ends the program; its name is printed before it is fed. The arguments, if any, are files to feed instead. */
 #ifndef REPLAY_H
 #define REPLAY_H
 

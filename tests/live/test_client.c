@@ -1335,7 +1335,7 @@ TEST(a_node_is_asked_any_command_and_its_reply_comes_piece_by_piece)
     CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_BULK && item.depth == 2);
     CHECK(redlock_next_item(&question, &item) && item.type == REDLOCK_ITEM_ERROR);
     CHECK(!redlock_next_item(&question, &item));
-    CHECK_STATUS(redlock_ask_node(&alice, &question, 1, list, 1, buffer, sizeof buffer), REDLOCK_NO_ANSWER);   /* S16: too many elements. */
+    CHECK_STATUS(redlock_ask_node(&alice, &question, 1, list, 1, buffer, sizeof buffer), REDLOCK_NO_ANSWER); /* S16 */
     CHECK_STATUS(redlock_ask_node(&alice, &question, NODES, eval, 3, buffer, sizeof buffer), REDLOCK_BAD_QUESTION);
     redlock_close(&alice, CLOSE_MS);
     CHECK_STATUS(redlock_ask_node(&alice, &question, 1, eval, 3, buffer, sizeof buffer), REDLOCK_NOT_OPEN);

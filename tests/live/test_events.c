@@ -555,7 +555,8 @@ TEST(a_loop_that_waits_for_a_lock_sleeps_between_its_attempts)
 
 static struct redlock_lock many[MANY];
 static char names[MANY][32];
-static uint64_t many_memory[REDLOCK_MEMORY(REDLOCK_SESSIONS(NODES, true), MANY_PIPELINE, MANY_SEND_SIZE, MANY_RECEIVE_SIZE) / 8 + 1];
+static uint64_t many_memory[
+    REDLOCK_MEMORY(REDLOCK_SESSIONS(NODES, true), MANY_PIPELINE, MANY_SEND_SIZE, MANY_RECEIVE_SIZE) / 8 + 1];
 
 static struct redlock_options roomy_options(void)
 {

@@ -995,7 +995,8 @@ TEST(before_the_password_the_model_answers_like_a_server)
     static const struct trouble password = { .begin = ask_for_password };
     static struct kind kinds[] = {
         { "SET -NOAUTH", 20, 0 }, { "EVALSHA release -NOAUTH", 10, 0 }, { "EVAL extend -NOAUTH", 5, 0 },
-        { "PTTL -NOAUTH", 10, 0 }, { "GETRANGE -NOAUTH", 10, 0 }, { "AUTH +OK", 3, 0 }, { "AUTH -WRONGPASS", 3, 0 }, { "odd -ERR wrong number", 3, 0 },
+        { "PTTL -NOAUTH", 10, 0 }, { "GETRANGE -NOAUTH", 10, 0 }, { "AUTH +OK", 3, 0 }, { "AUTH -WRONGPASS", 3, 0 },
+        { "odd -ERR wrong number", 3, 0 },
         { "SET +OK", 1, 0 }, { "SCRIPT -NOAUTH", 3, 0 }, { NULL, 0, 0 }
     };
     compare_in(&password, kinds);
@@ -1094,7 +1095,8 @@ TEST(out_of_memory_the_model_answers_like_a_server)
 {
     static const struct trouble memory = { .begin = fill_memory, .end = free_memory };
     static struct kind kinds[] = {
-        { "SET -OOM", 50, 0 }, { "EVAL acquire -OOM", 1, 0 }, { "EVAL wait -OOM", 10, 0 }, { "EVALSHA release :1", 1, 0 }, { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :1", 1, 0 },
+        { "SET -OOM", 50, 0 }, { "EVAL acquire -OOM", 1, 0 }, { "EVAL wait -OOM", 10, 0 }, { "EVALSHA release :1", 1, 0 },
+        { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :1", 1, 0 },
         { "EVALSHA release -WRONGTYPE", 1, 0 }, { "PTTL :ms", 10, 0 }, { "GETRANGE $40", 5, 0 }, { NULL, 0, 0 }
     };
     compare_in(&memory, kinds);
@@ -1116,7 +1118,8 @@ TEST(without_its_replicas_the_model_answers_like_a_server)
 {
     static const struct trouble replicas = { .begin = lose_replicas, .end = need_no_replicas };
     static struct kind kinds[] = {
-        { "SET -NOREPLICAS", 50, 0 }, { "EVAL acquire -NOREPLICAS", 1, 0 }, { "EVALSHA release -NOREPLICAS", 1, 0 }, { "EVALSHA extend -NOREPLICAS", 1, 0 },
+        { "SET -NOREPLICAS", 50, 0 }, { "EVAL acquire -NOREPLICAS", 1, 0 }, { "EVALSHA release -NOREPLICAS", 1, 0 },
+        { "EVALSHA extend -NOREPLICAS", 1, 0 },
         { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :0", 5, 0 }, { NULL, 0, 0 }
     };
     compare_in(&replicas, kinds);
@@ -1147,7 +1150,8 @@ TEST(after_a_snapshot_that_failed_the_model_answers_like_a_server)
 {
     static const struct trouble snapshot = { .begin = fail_snapshot, .end = need_no_snapshot };
     static struct kind kinds[] = {
-        { "SET -MISCONF", 50, 0 }, { "EVAL acquire -MISCONF", 1, 0 }, { "EVALSHA release -MISCONF", 1, 0 }, { "EVALSHA extend -MISCONF", 1, 0 },
+        { "SET -MISCONF", 50, 0 }, { "EVAL acquire -MISCONF", 1, 0 }, { "EVALSHA release -MISCONF", 1, 0 },
+        { "EVALSHA extend -MISCONF", 1, 0 },
         { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :0", 5, 0 }, { NULL, 0, 0 }
     };
     compare_in(&snapshot, kinds);

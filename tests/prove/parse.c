@@ -79,8 +79,8 @@ void prove_string(void)
     parse(size);
 }
 
-/* Of a string no more is handed out than it has: `left` never goes below 0. LITTLE + 1 stands for more than any window. Arrays have a
- * proof of their own, so here are none. No more than `left` bytes can have been scanned: scan_line stops there. */
+/* The parser hands out no more bytes of a string than the string has: `left` never goes below 0. LITTLE + 1 stands for more than
+ * any window. Arrays have a proof of their own. At most `left` bytes can have been scanned, because scan_line() stops there. */
 void prove_left(void)
 {
     uint8_t type = any_bool() ? RESP_BULK : any_u8(RESP_ERROR);
@@ -130,7 +130,8 @@ void prove_number(void)
 {
     size_t size = any_size(NUMBER_MAX);
     struct resp_window w = { any_window(0), 0, 0, 0, any_bool() };
-    struct resp_number_rule rule = { any_u64(INT64_MAX), any_bool() ? 1 : (uint64_t)INT64_MAX + 1, RESP_BAD_LENGTH, RESP_BULK_TOO_BIG };
+    struct resp_number_rule rule = { any_u64(INT64_MAX), any_bool() ? 1 : (uint64_t)INT64_MAX + 1,
+                                     RESP_BAD_LENGTH, RESP_BULK_TOO_BIG };
     int64_t number = 0;
 
     //@ split size;

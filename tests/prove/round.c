@@ -5,7 +5,7 @@
 
 static struct redlock_round round;
 
-/* A round of so many nodes, with any votes of theirs, contradictory ones too. That votes are of nodes that there are is assumed, and
+/* A round of node_count nodes with any votes, contradictory ones too. Every vote is assumed to be of a node that exists; that is
  * asserted afterwards. */
 static void any_round(unsigned node_count)
 {
@@ -43,8 +43,8 @@ void prove_votes(void)
     //@ assert granted <= node_count;
 }
 
-/* Whatever up to NODES nodes have granted, whatever the others and the clock say. With more nodes the sets of votes become many: that
- * is test_round's business, which counts them by running. */
+/* Whatever up to NODES nodes have granted, and whatever the other nodes and the clock say. With more nodes there are too many sets
+ * of votes: test_round counts those by running. */
 void prove_verdict(void)
 {
     enum { NODES = 5 };

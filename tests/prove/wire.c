@@ -1,5 +1,6 @@
-/* The reading side of wire.c: what any node may answer. A reply has any type and number, and a text of any bytes of every size from 0 to
- * TEXT_MAX, longer than all that it is compared with; a refusal from 0 to REFUSAL_MAX, longer than any that is one. */
+/* The reading side of wire.c: what any node may answer. A reply has any type and number, and a text of any bytes, of every size
+ * from 0 to TEXT_MAX, which is longer than all that it is compared with; a refusal has 0 to REFUSAL_MAX bytes, which is longer
+ * than any valid one. */
 #include "any.h"
 #include "../../redlock/wire.c"
 #include "../../resp/resp_encode.c"

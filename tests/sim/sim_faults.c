@@ -26,8 +26,7 @@ static struct sim_fault nth(const struct sim_world *world, const struct sim_faul
 
 static void reset_all(struct cluster *cluster, unsigned node)
 {
-    for (unsigned c = 0; c < cluster->client_count; c++)
-        cluster_reset(cluster, c, node, false);
+    for (unsigned c = 0; c < cluster->client_count; c++) cluster_reset(cluster, c, node, false);
 }
 
 /* Rates that differ by not more than the drift factor from each other: up to half of it on each side. */
@@ -69,8 +68,7 @@ static void begin_trouble(struct sim_world *world, const struct sim_fault *fault
     case 13: node->noperm = "TIME"; break;
     default: node->condition = conditions[fault->amount % TROUBLES];
     }
-    if (fault->amount / TROUBLES % 2 == 0)
-        reset_all(world->cluster, fault->node);
+    if (fault->amount / TROUBLES % 2 == 0) reset_all(world->cluster, fault->node);
 }
 
 bool sim_is_unfit(const struct model_node *node)
@@ -82,8 +80,7 @@ bool sim_is_unfit(const struct model_node *node)
 static void end_trouble(struct sim_world *world, const struct sim_fault *fault)
 {
     struct model_node *node = node_of(world, fault);
-    if (sim_is_unfit(node))
-        reset_all(world->cluster, fault->node);
+    if (sim_is_unfit(node)) reset_all(world->cluster, fault->node);
     node->condition = MODEL_WELL;
     node->role = MODEL_MASTER;
     node->mode = "standalone";
@@ -126,8 +123,7 @@ static void step_newborn(struct sim_world *world, const struct sim_fault *fault)
     for (unsigned c = 0; c < world->options.client_count; c++)
         is_known = is_known && world->said[c][fault->node].is_known;
     const uint64_t step_us = fault->amount % (4000 * (uint64_t)world->options.guard_ms + 1);
-    if (!is_known)
-        return;
+    if (!is_known) return;
     cluster_step_node_clock(world->cluster, fault->node, (int64_t)step_us);
     node_of(world, fault)->wall_offset_us -= (int64_t)step_us;  /* It tells the right time now. */
 }
@@ -193,8 +189,7 @@ static void fall_silent(struct sim_world *world, unsigned node)
 static bool is_wrong(const void *bytes)
 {
     for (unsigned i = 0; i < NONSENSE_COUNT; i++)
-        if (nonsense[i].answer.bytes == bytes)
-            return nonsense[i].is_wrong;
+        if (nonsense[i].answer.bytes == bytes) return nonsense[i].is_wrong;
     return false;
 }
 
@@ -202,8 +197,7 @@ void sim_saw_plan(struct sim_world *world, const struct cluster_connection *conn
 {
     const unsigned k = connection->node;
     const struct model_answer *plan = &world->cluster->hosts[k].node.answers[0];
-    if (!world->plans_nonsense[k] || plan->times > 0)
-        return;
+    if (!world->plans_nonsense[k] || plan->times > 0) return;
     if (is_wrong(plan->bytes))
         world->nonsense[connection->client][connection->line] = connection->number;
     fall_silent(world, k);
@@ -216,15 +210,13 @@ static void node_returns(struct sim_world *world, const struct sim_fault *fault)
     else
         cluster_node_up(world->cluster, fault->node, fault->kind == SIM_FAULT_RESTART_KEPT);
     sim_rules_saw_restart(world, fault->node);
-    if (fault->kind == SIM_FAULT_RESTART_EMPTY)
-        step_newborn(world, fault);
+    if (fault->kind == SIM_FAULT_RESTART_EMPTY) step_newborn(world, fault);
 }
 
 static void evict(struct sim_world *world, const struct sim_fault *fault)
 {
     struct model_node *node = node_of(world, fault);
-    if (node->key_count > 0)
-        model_evict(node, (size_t)(fault->amount % node->key_count));
+    if (node->key_count > 0) model_evict(node, (size_t)(fault->amount % node->key_count));
 }
 
 static void flush(struct sim_world *world, const struct sim_fault *fault)
@@ -258,8 +250,7 @@ void sim_save_memories(struct sim_world *world)
     struct cluster *cluster = world->cluster;
     world->saved_at = cluster->now_us;
     for (unsigned k = 0; k < cluster->node_count; k++)
-        if (!cluster->hosts[k].down)
-            model_node_save(&cluster->hosts[k].node);
+        if (!cluster->hosts[k].down) model_node_save(&cluster->hosts[k].node);
 }
 
 /* ---- Clients ---- */
@@ -278,8 +269,7 @@ static void wake_up(struct sim_world *world, unsigned client)
     world->cluster->clients[client].hindered_at = cluster_client_now(world->cluster, client);
     for (unsigned i = 0; i < world->options.lock_count; i++) {
         struct sim_actor *actor = sim_actor_of(world, client, i);
-        if (!actor->slept_valid || cluster_valid_us(world->cluster, client, i) > 0)
-            continue;
+        if (!actor->slept_valid || cluster_valid_us(world->cluster, client, i) > 0) continue;
         sim_count(world, SIM_PATH_WOKE_TOO_LATE);
         sim_holding_writes(world, actor);   /* Without asking: the resource itself must refuse it. */
         if (world->options.class == SIM_CLASS_ACTS_WITHOUT_ASKING && sim_others_hold(world, actor))
@@ -292,8 +282,7 @@ static void wake_up(struct sim_world *world, unsigned client)
 static void die(struct sim_world *world, unsigned client)
 {
     for (unsigned i = 0; i < world->options.lock_count; i++)
-        if (cluster_valid_us(world->cluster, client, i) > 0)
-            world->abandoned[i] = true;
+        if (cluster_valid_us(world->cluster, client, i) > 0) world->abandoned[i] = true;
     cluster_client_dies(world->cluster, client);
 }
 
@@ -337,8 +326,7 @@ static void end_wild_wall(struct sim_world *world, unsigned client)
 static void part(struct sim_world *world, const struct sim_fault *fault, bool begins)
 {
     for (unsigned k = 0; k < world->options.node_count; k++) {
-        if (!(fault->amount >> k & 1))
-            continue;
+        if (!(fault->amount >> k & 1)) continue;
         if (!begins)
             cluster_heal(world->cluster, fault->client, k);
         else if (fault->amount >> 20 & 1)
@@ -405,8 +393,7 @@ void sim_fault_begin(struct sim_world *world, unsigned i)
     struct cluster *cluster = world->cluster;
     f->is_past = is_in_the_way(world, f);
     f->is_on = !f->is_past;
-    if (f->is_past)
-        return;
+    if (f->is_past) return;
     world->totals->faults[f->kind]++;
     sim_mix(world, i);
     tell_fault(world, f, "fault begins");

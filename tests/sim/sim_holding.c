@@ -71,25 +71,18 @@ void sim_holding_saw_won(struct sim_world *world, struct sim_actor *actor)
     sim_demand(world, SIM_RULE_S15_GIVEN, (actor->ticket > 0) == actor->has_ticket, "S15: client %u wins %s %s a ticket",
                actor->client, sim_resource(actor->lock), actor->has_ticket ? "without" : "with");
     for (unsigned i = 0; actor->has_ticket && i < SIM_LOCKS_MAX; i++)
-        if (has(actor->names, i))
-            check_ticket(world, actor, &world->stores[i], i);
-    if (!world->cluster->no_exclusion)
-        check_alone(world, actor);
-    if (actor->has_ticket)
-        sim_count(world, SIM_PATH_WON_WITH_TICKET);
-    if (actor->names & (actor->names - 1))
-        sim_count(world, SIM_PATH_WON_SET);
-    if (actor->is_corrected)
-        sim_count(world, SIM_PATH_WON_CORRECTED);
-    if (actor->came_woken)
-        sim_count(world, SIM_PATH_WON_WOKEN);
+        if (has(actor->names, i)) check_ticket(world, actor, &world->stores[i], i);
+    if (!world->cluster->no_exclusion) check_alone(world, actor);
+    if (actor->has_ticket) sim_count(world, SIM_PATH_WON_WITH_TICKET);
+    if (actor->names & (actor->names - 1)) sim_count(world, SIM_PATH_WON_SET);
+    if (actor->is_corrected) sim_count(world, SIM_PATH_WON_CORRECTED);
+    if (actor->came_woken) sim_count(world, SIM_PATH_WON_WOKEN);
     sim_holding_writes(world, actor);
 }
 
 void sim_holding_saw_loss(struct sim_world *world, struct sim_actor *actor)
 {
-    if (actor->came_woken)
-        sim_count(world, SIM_PATH_WOKEN_IN_VAIN);
+    if (actor->came_woken) sim_count(world, SIM_PATH_WOKEN_IN_VAIN);
     actor->came_woken = false;
 }
 
@@ -127,10 +120,8 @@ void sim_holding_saw_acquire(struct sim_world *world, const struct cluster_conne
         check_ahead(world, connection->client, k, call);
         return;
     }
-    if (call->key_count > 1 && taken == 1)
-        sim_count(world, SIM_PATH_SET_LOST_BY_ONE);
-    if (!call->outdated)
-        return;
+    if (call->key_count > 1 && taken == 1) sim_count(world, SIM_PATH_SET_LOST_BY_ONE);
+    if (!call->outdated) return;
     token->outdated |= (uint8_t)(1 << k);
     sim_count(world, SIM_PATH_TICKET_OUTDATED);
 }
@@ -157,8 +148,7 @@ static void write_to(struct sim_world *world, const struct sim_actor *actor, uns
 void sim_holding_writes(struct sim_world *world, struct sim_actor *actor)
 {
     for (unsigned i = 0; actor->ticket > 0 && i < SIM_LOCKS_MAX; i++)
-        if (has(actor->names, i))
-            write_to(world, actor, i);
+        if (has(actor->names, i)) write_to(world, actor, i);
 }
 
 /* ---- The keeper ---- */
@@ -169,7 +159,8 @@ static bool answers_in_time(const struct sim_world *world, const struct sim_acto
     const struct sim_options *o = &world->options;
     const bool all_well =
         o->class == SIM_CLASS_NONE || o->class == SIM_CLASS_SCRIPTS_FLUSHED || o->class == SIM_CLASS_WALL_AHEAD;
-    const uint64_t ttl_us = (uint64_t)actor->ttl_ms * MS, needed_us = SAFE_HOPS * (o->delay_us + o->jitter_us) + 2 * (uint64_t)o->lag_us;
+    const uint64_t ttl_us = (uint64_t)actor->ttl_ms * MS;
+    const uint64_t needed_us = SAFE_HOPS * (o->delay_us + o->jitter_us) + 2 * (uint64_t)o->lag_us;
     const uint64_t lost_us = ttl_us / 1000 * o->drift_ppm / 1000 + 3 * MS + ttl_us / 100 * o->keep_percent;
     return all_well && o->keep_percent <= SAFE_PERCENT && ttl_us > lost_us + needed_us &&
            cluster_valid_us(world->cluster, actor->client, actor->lock) > needed_us;
@@ -202,10 +193,8 @@ void sim_holding_saw_extended(struct sim_world *world, const struct sim_actor *a
 /* Is said what has become of it, when nobody asked? */
 static void saw_news(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
 {
-    if (status == REDLOCK_TAKEN)
-        sim_count(world, SIM_PATH_EXTENSION_TAKEN);
-    if (status == REDLOCK_NO_QUORUM)
-        sim_count(world, SIM_PATH_EXTENSION_NO_QUORUM);
+    if (status == REDLOCK_TAKEN) sim_count(world, SIM_PATH_EXTENSION_TAKEN);
+    if (status == REDLOCK_NO_QUORUM) sim_count(world, SIM_PATH_EXTENSION_NO_QUORUM);
     switch (status) {
     case REDLOCK_OK:              sim_count(world, SIM_PATH_KEEPER_RECOVERED); break;
     case REDLOCK_EXTENSION_LIMIT: sim_count(world, SIM_PATH_KEEPER_LIMIT); break;
@@ -214,16 +203,14 @@ static void saw_news(struct sim_world *world, struct sim_actor *actor, enum redl
     }
     sim_mix(world, status);
     sim_tell(world, "client %u keeps %s: %s", actor->client, sim_resource(actor->lock), redlock_status_text(status));
-    if (status == REDLOCK_EXTENSION_LIMIT || status == REDLOCK_LOST)
-        sim_holding_ends(actor);
+    if (status == REDLOCK_EXTENSION_LIMIT || status == REDLOCK_LOST) sim_holding_ends(actor);
 }
 
 /* At the first tick behind the end of validity at the latest. */
 static void must_tell_of_end(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
 {
     const uint64_t ticks = world->cluster->clients[actor->client].tick_count;
-    if (actor->ended_tick == UINT64_MAX)
-        actor->ended_tick = ticks;
+    if (actor->ended_tick == UINT64_MAX) actor->ended_tick = ticks;
     sim_demand(world, SIM_RULE_KEEPER_TELLS, status == REDLOCK_LOST || ticks <= actor->ended_tick,
                "client %u does not say that it has lost %s, which it kept", actor->client, sim_resource(actor->lock));
 }
@@ -234,14 +221,12 @@ static void look_at_kept(struct sim_world *world, struct sim_actor *actor, enum 
     const uint64_t now_us = now_of(world, actor->client), valid_us = redlock_valid_us(lock_of(world, actor), now_us);
     /* That keeping has ended is news also when, within one tick, the caller's own extension failed and the keeper's came due. */
     const bool is_news = actor->status != REDLOCK_PENDING || status == REDLOCK_EXTENSION_LIMIT;
-    if (actor->is_named && status != REDLOCK_PENDING && is_news)
-        saw_news(world, actor, status);
+    if (actor->is_named && status != REDLOCK_PENDING && is_news) saw_news(world, actor, status);
     if (actor->keep_is_safe)
         sim_demand(world, SIM_RULE_KEEPER_KEEPS, valid_us > 0,
                    "client %u loses %s, which it keeps, although all nodes answer in time", actor->client,
                    sim_resource(actor->lock));
-    if (!actor->is_kept)
-        return;
+    if (!actor->is_kept) return;
     if (valid_us == 0)
         must_tell_of_end(world, actor, status);
     else
@@ -263,8 +248,7 @@ void sim_holding_look_at_lock(struct sim_world *world, struct sim_actor *actor)
 {
     const enum redlock_status status = redlock_lock_status(lock_of(world, actor));
     look_at_done(world, actor, status);
-    if (actor->is_kept)
-        look_at_kept(world, actor, status);
+    if (actor->is_kept) look_at_kept(world, actor, status);
     actor->is_named = false;
 }
 
@@ -275,8 +259,7 @@ void sim_holding_saw_extend(struct sim_world *world, const struct cluster_connec
     if (!connection->client_left && !token->is_adopted)
         sim_demand(world, SIM_RULE_EXTENDS_FIRST, token->released_on[k] == 0 || connection->number < token->released_on[k],
                    "client %u extends %s on node %u behind its release", connection->client, call->key, k);
-    if (call->did)
-        token->extended_at[k] = now_of(world, connection->client);
+    if (call->did) token->extended_at[k] = now_of(world, connection->client);
 }
 
 /* ---- Waiters ---- */
@@ -307,8 +290,7 @@ static uint8_t lock_with(struct sim_world *world, unsigned client, const char *p
 void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
     const unsigned c = connection->client;
-    if (!call->did || connection->client_left)
-        return;
+    if (!call->did || connection->client_left) return;
     sim_count(world, SIM_PATH_LINED_UP);
     memcpy(world->ears[c], call->token, 16);
     *place_owner(world, c, call->token) = lock_with(world, c, call->token);
@@ -326,8 +308,7 @@ void sim_holding_forgets(struct sim_world *world, const struct sim_actor *actor)
 static void saw_woken(struct sim_world *world, const struct model_call *call)
 {
     struct sim_actor *actor = waiter_of(world, call->woken);
-    if (!actor || actor->status != REDLOCK_PENDING || actor->deed != SIM_ACQUIRES)
-        return;
+    if (!actor || actor->status != REDLOCK_PENDING || actor->deed != SIM_ACQUIRES) return;
     sim_count(world, SIM_PATH_WOKEN);
     actor->is_woken = true;
     if (redlock_last_round(lock_of(world, actor))->decided_at == 0)
@@ -337,19 +318,15 @@ static void saw_woken(struct sim_world *world, const struct model_call *call)
 void sim_holding_saw_release(struct sim_world *world, const struct cluster_connection *connection,
                              const struct model_call *call, struct sim_token *token)
 {
-    if (!connection->client_left)
-        token->released_on[connection->node] = connection->number;
-    if (call->place[0] != '\0')
-        sim_count(world, SIM_PATH_PLACE_GIVEN_BACK);
-    if (call->woken[0] != '\0')
-        saw_woken(world, call);
+    if (!connection->client_left) token->released_on[connection->node] = connection->number;
+    if (call->place[0] != '\0') sim_count(world, SIM_PATH_PLACE_GIVEN_BACK);
+    if (call->woken[0] != '\0') saw_woken(world, call);
 }
 
 static bool is_idle(const struct sim_world *world, unsigned client)
 {
     for (unsigned i = 0; i < world->options.lock_count; i++)
-        if (!redlock_idle(&world->cluster->clients[client].locks[i].lock))
-            return false;
+        if (!redlock_idle(&world->cluster->clients[client].locks[i].lock)) return false;
     return true;
 }
 

@@ -91,8 +91,7 @@ static void limit_cpu(unsigned seconds)
 
 static bool has_time(const struct batch *batch)
 {
-    if (batch->cpu_s > 0 && clock() / CLOCKS_PER_SEC >= (clock_t)batch->cpu_s)
-        return false;
+    if (batch->cpu_s > 0 && clock() / CLOCKS_PER_SEC >= (clock_t)batch->cpu_s) return false;
     return batch->until == 0 || time(NULL) < batch->until;
 }
 
@@ -106,8 +105,7 @@ static void work(struct worker *worker, const struct batch *batch, unsigned inde
         sim_run(&plan, &worker->totals, &outcome);
         if (worker->totals.violations > 0 && worker->broken[0] == '\0')
             memcpy(worker->broken, outcome.broken, sizeof worker->broken);
-        if (worker->totals.violations > 0 && batch->stops)
-            break;
+        if (worker->totals.violations > 0 && batch->stops) break;
     }
     worker->is_done = true;
 }
@@ -146,8 +144,7 @@ static struct worker *share_workers(void)
 static void note_death(struct worker *worker)
 {
     printf("the engine or the simulator crashed or hung in the world of seed %llu\n", (unsigned long long)worker->seed);
-    if (worker->totals.violations++ > 0)
-        return;
+    if (worker->totals.violations++ > 0) return;
     worker->totals.first_seed = worker->seed;
     snprintf(worker->broken, sizeof worker->broken, "the engine or the simulator crashed or hung");
 }
@@ -159,14 +156,11 @@ static struct sim_totals run_batch(const struct batch *batch)
     struct sim_totals sum = { 0 };
     pid_t pids[JOBS_MAX];
     broken[0] = '\0';
-    for (unsigned i = 0; i < jobs; i++)
-        pids[i] = start_worker(&workers[i], batch, i);
+    for (unsigned i = 0; i < jobs; i++) pids[i] = start_worker(&workers[i], batch, i);
     for (unsigned i = 0; i < jobs; i++) {
         wait_for(pids[i]);
-        if (!workers[i].is_done)
-            note_death(&workers[i]);
-        if (broken[0] == '\0')
-            memcpy(broken, workers[i].broken, sizeof broken);
+        if (!workers[i].is_done) note_death(&workers[i]);
+        if (broken[0] == '\0') memcpy(broken, workers[i].broken, sizeof broken);
         sim_totals_add(&sum, &workers[i].totals);
     }
     munmap(workers, JOBS_MAX * sizeof *workers);
@@ -200,8 +194,7 @@ static void explain(uint64_t seed, enum sim_class class)
         fflush(stdout);
         _exit(0);
     }
-    if (pid > 0)
-        wait_for(pid);
+    if (pid > 0) wait_for(pid);
 }
 
 static int print_hashes(const struct batch *batch)
@@ -318,8 +311,7 @@ static void run_class(enum sim_class class, uint64_t worlds, struct sim_totals *
     if (sim_class_is_promised(class) != (totals.violations == 0)) {
         check(false, "faults \"%s\": %s", sim_class_text(class),
               totals.violations > 0 ? "promised, and yet a rule was broken" : "not promised, but no violation was found");
-        if (totals.violations > 0)
-            explain(totals.first_seed, class);
+        if (totals.violations > 0) explain(totals.first_seed, class);
     }
     if (totals.unexpected > 0)
         check(false, "faults \"%s\": %llu worlds broke another rule than it does", sim_class_text(class),
@@ -371,8 +363,7 @@ static void run_canary(uint64_t first, unsigned cpu_s, bool tells)
     const struct sim_totals totals = run_batch(&batch);
     check(totals.violations > 0, "%s after %llu worlds and %.1f s: %s", totals.violations > 0 ? "caught" : "not caught",
           (unsigned long long)totals.worlds, cpu_seconds(), broken);
-    if (totals.violations > 0 && tells)
-        explain(totals.first_seed, SIM_CLASS_COUNT);
+    if (totals.violations > 0 && tells) explain(totals.first_seed, SIM_CLASS_COUNT);
 }
 
 /* ---- The command line ---- */
@@ -387,8 +378,7 @@ struct wishes {
 static bool read_number(const char *text, uint64_t *number)
 {
     char *end;
-    if (!text || *text < '0' || *text > '9')
-        return false;
+    if (!text || *text < '0' || *text > '9') return false;
     *number = strtoull(text, &end, 10);
     return *end == '\0';
 }
@@ -396,8 +386,7 @@ static bool read_number(const char *text, uint64_t *number)
 static bool read_wish(struct wishes *wishes, const char *name, const char *value)
 {
     uint64_t number;
-    if (!read_number(value, &number))
-        return false;
+    if (!read_number(value, &number)) return false;
     if (strcmp(name, "--seed") == 0)
         wishes->batch.first = number;
     else if (strcmp(name, "--worlds") == 0)
@@ -417,8 +406,7 @@ static bool is_mode(const char *name)
 {
     static const char *const modes[] = { "--tell", "--hashes", "--classes", "--ci", "--canary", "--stories" };
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
-        if (strcmp(name, modes[i]) == 0)
-            return true;
+        if (strcmp(name, modes[i]) == 0) return true;
     return false;
 }
 
@@ -461,8 +449,7 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
-    if (strcmp(wishes.mode, "--hashes") == 0)
-        return print_hashes(&wishes.batch);
+    if (strcmp(wishes.mode, "--hashes") == 0) return print_hashes(&wishes.batch);
     if (strcmp(wishes.mode, "--tell") == 0)
         return tell_world(&(struct sim_plan){ .seed = wishes.batch.first, .class = wishes.batch.class }) ? 1 : 0;
     if (strcmp(wishes.mode, "--stories") == 0)

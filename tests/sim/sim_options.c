@@ -107,10 +107,8 @@ static bool has_fault(const struct sim_options *o, enum sim_fault_kind kind)
 static uint32_t skew_of(const struct sim_options *o)
 {
     uint64_t skew_ms = o->wall_spread_ms + 1;
-    if (has_fault(o, SIM_FAULT_RATE))
-        skew_ms += o->duration_us / SECOND * o->drift_ppm / 1000;
-    if (has_fault(o, SIM_FAULT_STEP_BACK))
-        skew_ms += SIM_CLOCK_BACK_US / MS;
+    if (has_fault(o, SIM_FAULT_RATE)) skew_ms += o->duration_us / SECOND * o->drift_ppm / 1000;
+    if (has_fault(o, SIM_FAULT_STEP_BACK)) skew_ms += SIM_CLOCK_BACK_US / MS;
     return (uint32_t)skew_ms;
 }
 
@@ -131,8 +129,7 @@ static void draw_holding(struct sim_dice *dice, struct sim_options *o)
     o->skew_ms = skew_of(o);
     o->ticket_life_ms = o->ttl_max_ms + o->guard_ms + 2 * o->skew_ms + o->pace * ONE_OF(dice, 0, 1000, 100000);
     o->ticket_share = ONE_OF(dice, 0, 1, 2, 2, 4);
-    if (all_with_ticket)
-        o->ticket_share = 1;
+    if (all_with_ticket) o->ticket_share = 1;
     o->set_share = ONE_OF(dice, 0, 0, 2, 4);
     o->keep_share = ONE_OF(dice, 0, 0, 2, 4);
     o->keep_percent = ONE_OF(dice, REDLOCK_KEEP_PERCENT, REDLOCK_KEEP_PERCENT, 10, 60, REDLOCK_KEEP_PERCENT_MAX);
@@ -179,7 +176,8 @@ void sim_print_options(const struct sim_options *o)
            (unsigned long long)o->seed, sim_class_text(o->class), o->node_count, o->client_count, o->lock_count, o->pace,
            o->ttl_max_ms, o->guard_ms, o->drift_ppm, o->node_timeout_ms, o->retry_ms, o->think_us,
            (unsigned long long)o->delay_us, (unsigned long long)o->jitter_us, o->lag_us,
-           (unsigned long long)(o->duration_us / MS), o->fault_count, o->restless ? ", restless" : "", o->in_pieces ? ", in pieces" : "",
+           (unsigned long long)(o->duration_us / MS), o->fault_count, o->restless ? ", restless" : "",
+           o->in_pieces ? ", in pieces" : "",
            o->ticks_first ? ", clock first" : "");
     printf("one in %u with a ticket, %u a set, %u kept (0: none), at %u %% of the TTL; wall clocks differ by %u of %u ms, counters "
            "live %u ms; wake-ups%s%s%s\n",

@@ -26,8 +26,7 @@ const char *sim_rule_text(enum sim_rule rule)
 static unsigned count_bits(unsigned set)
 {
     unsigned count = 0;
-    for (; set != 0; set &= set - 1)
-        count++;
+    for (; set != 0; set &= set - 1) count++;
     return count;
 }
 
@@ -36,16 +35,14 @@ static unsigned count_bits(unsigned set)
 static uint64_t key_of(const char *token)
 {
     uint64_t key = 14695981039346656037u; /* FNV-1a */
-    for (; *token != '\0'; token++)
-        key = (key ^ (uint8_t)*token) * 1099511628211u;
+    for (; *token != '\0'; token++) key = (key ^ (uint8_t)*token) * 1099511628211u;
     return key | 1;
 }
 
 static struct sim_token *place_of(struct sim_token *tokens, size_t capacity, uint64_t key)
 {
     size_t at = (size_t)(key >> 1 & (capacity - 1));
-    while (tokens[at].key != 0 && tokens[at].key != key)
-        at = (at + 1) & (capacity - 1);
+    while (tokens[at].key != 0 && tokens[at].key != key) at = (at + 1) & (capacity - 1);
     return &tokens[at];
 }
 
@@ -53,8 +50,7 @@ static void grow_tokens(struct sim_world *world)
 {
     const size_t capacity = world->token_capacity > 0 ? 2 * world->token_capacity : 1024;
     struct sim_token *grown = calloc(capacity, sizeof *grown);
-    if (!grown)
-        abort();
+    if (!grown) abort();
     for (size_t i = 0; i < world->token_capacity; i++)
         if (world->tokens[i].key != 0)
             *place_of(grown, capacity, world->tokens[i].key) = world->tokens[i];
@@ -71,8 +67,7 @@ struct sim_token *sim_find_token(struct sim_world *world, const char *text)
 
 struct sim_token *sim_token_of(struct sim_world *world, const char *text, unsigned client)
 {
-    if (2 * world->token_count >= world->token_capacity)
-        grow_tokens(world);
+    if (2 * world->token_count >= world->token_capacity) grow_tokens(world);
     struct sim_token *token = place_of(world->tokens, world->token_capacity, key_of(text));
     if (token->key == 0) {
         *token = (struct sim_token){ .key = key_of(text), .client = client };
@@ -90,8 +85,7 @@ static bool is_current(const struct sim_world *world, unsigned client, const str
     for (unsigned i = 0; i < world->options.lock_count; i++) {
         const struct redlock_lock *lock = cluster_lock(world->cluster, client, i);
         redlock_token(lock, text);
-        if (strcmp(text, call->token) == 0)
-            return redlock_lock_status(lock) == REDLOCK_PENDING;
+        if (strcmp(text, call->token) == 0) return redlock_lock_status(lock) == REDLOCK_PENDING;
     }
     return false;
 }
@@ -108,24 +102,19 @@ static void saw_set(struct sim_world *world, const struct cluster_connection *co
     if (was_seen)
         sim_demand(world, SIM_RULE_S6_ONCE, count_bits(token->did) >= redlock_quorum(world->options.node_count),
                    "S6: client %u sends a token to node %u twice", connection->client, connection->node);
-    if (token->seen == 0)
-        world->totals->attempts++;
+    if (token->seen == 0) world->totals->attempts++;
     token->seen |= bit;
     token->connection[connection->node] = connection->number;
     sim_rules_saw_set(world, connection, call, token);
-    if (strcmp(call->name, "ACQUIRE") == 0)
-        sim_holding_saw_acquire(world, connection, call, token);
-    if (!call->did)
-        return;
+    if (strcmp(call->name, "ACQUIRE") == 0) sim_holding_saw_acquire(world, connection, call, token);
+    if (!call->did) return;
     if (was_seen) { /* An extension has found it missing. */
         token->restored |= bit;
         sim_count(world, SIM_PATH_RESTORED);
     }
     token->did |= bit;
-    if (connection->client_left)
-        sim_count(world, SIM_PATH_STALE_SET);
-    if (was_seen || is_current(world, connection->client, call))
-        return;
+    if (connection->client_left) sim_count(world, SIM_PATH_STALE_SET);
+    if (was_seen || is_current(world, connection->client, call)) return;
     token->late |= bit;
     sim_count(world, SIM_PATH_LATE_GRANT);
 }
@@ -152,10 +141,8 @@ static void saw_release(struct sim_world *world, const struct cluster_connection
         token->missed |= bit;
         return;
     }
-    if (token->missed & bit)
-        sim_count(world, SIM_PATH_RELEASED_TWICE);
-    if (token->late & bit)
-        sim_count(world, SIM_PATH_LATE_GRANT_RELEASED);
+    if (token->missed & bit) sim_count(world, SIM_PATH_RELEASED_TWICE);
+    if (token->late & bit) sim_count(world, SIM_PATH_LATE_GRANT_RELEASED);
     if (token->connection[connection->node] != connection->number)
         sim_count(world, SIM_PATH_DEBT_AFTER_RECONNECT);
 }
@@ -196,8 +183,7 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
     world->totals->commands++;
     sim_saw_plan(world, connection);
     note_command(world, connection, call);
-    if (connection->client_left)
-        sim_count(world, SIM_PATH_STALE_COMMAND);
+    if (connection->client_left) sim_count(world, SIM_PATH_STALE_COMMAND);
     if (strcmp(call->name, "SET") == 0)
         saw_set(world, connection, call);
     else if (strcmp(call->name, "ACQUIRE") == 0)
@@ -242,18 +228,12 @@ static void saw_won(struct sim_world *world, struct sim_actor *actor, const stru
     actor->token_names = actor->names;
     sim_rules_saw_won(world, actor);
     sim_holding_saw_won(world, actor);
-    if (granted == n)
-        sim_count(world, SIM_PATH_WON_BY_ALL);
-    if (granted == redlock_quorum(n))
-        sim_count(world, SIM_PATH_WON_EXACTLY);
-    if (round->unknown | round->not_asked)
-        sim_count(world, SIM_PATH_WON_WITHOUT_NODE);
-    if (actor->attempts > 1)
-        sim_count(world, SIM_PATH_WON_AFTER_RETRY);
-    if (actor->guarded & round->granted)
-        sim_count(world, SIM_PATH_GUARD_ENDS_IN_WAIT);
-    if (world->abandoned[actor->lock])
-        sim_count(world, SIM_PATH_WON_EXPIRED);
+    if (granted == n) sim_count(world, SIM_PATH_WON_BY_ALL);
+    if (granted == redlock_quorum(n)) sim_count(world, SIM_PATH_WON_EXACTLY);
+    if (round->unknown | round->not_asked) sim_count(world, SIM_PATH_WON_WITHOUT_NODE);
+    if (actor->attempts > 1) sim_count(world, SIM_PATH_WON_AFTER_RETRY);
+    if (actor->guarded & round->granted) sim_count(world, SIM_PATH_GUARD_ENDS_IN_WAIT);
+    if (world->abandoned[actor->lock]) sim_count(world, SIM_PATH_WON_EXPIRED);
     world->abandoned[actor->lock] = false;
 }
 
@@ -275,10 +255,8 @@ static void saw_acquired(struct sim_world *world, struct sim_actor *actor, const
     sim_holding_saw_loss(world, actor);
     if (redlock_attempt_status(lock) == REDLOCK_TOO_LATE && redlock_lock_status(lock) == REDLOCK_TIMEOUT)
         sim_count(world, SIM_PATH_TOO_LATE);
-    if (is_split(world, actor->lock))
-        sim_count(world, SIM_PATH_SPLIT_VOTE);
-    if (redlock_free_in_ms(lock) < REDLOCK_UNTOLD)
-        sim_count(world, SIM_PATH_TOLD_WHEN_FREE);
+    if (is_split(world, actor->lock)) sim_count(world, SIM_PATH_SPLIT_VOTE);
+    if (redlock_free_in_ms(lock) < REDLOCK_UNTOLD) sim_count(world, SIM_PATH_TOLD_WHEN_FREE);
 }
 
 static void saw_extended(struct sim_world *world, struct sim_actor *actor, const struct redlock_lock *lock)
@@ -289,10 +267,8 @@ static void saw_extended(struct sim_world *world, struct sim_actor *actor, const
         world->totals->extended++;
         sim_rules_saw_extended(world, actor, false);
         sim_count(world, SIM_PATH_EXTENDED);
-        if (actor->failed_to_extend)
-            sim_count(world, SIM_PATH_EXTENSION_AFTER_FAIL);
-        if (actor->adopted)
-            sim_count(world, SIM_PATH_ADOPTED);
+        if (actor->failed_to_extend) sim_count(world, SIM_PATH_EXTENSION_AFTER_FAIL);
+        if (actor->adopted) sim_count(world, SIM_PATH_ADOPTED);
     } else if (actor->adopted) {
         sim_count(world, SIM_PATH_ADOPTED_IN_VAIN);
     } else if (status == REDLOCK_NO_QUORUM && is_held) {
@@ -335,8 +311,7 @@ static void watch_attempt(struct sim_world *world, struct sim_actor *actor, cons
     const struct redlock *engine = &world->cluster->clients[actor->client].engine;
     const uint64_t now_us = cluster_client_now(world->cluster, actor->client);
     const struct redlock_round *round = redlock_last_round(lock);
-    if (round->started_at == actor->round_at)
-        return;
+    if (round->started_at == actor->round_at) return;
     sim_rules_saw_attempt(world, actor);
     sim_holding_saw_attempt(world, actor);
     actor->round_at = round->started_at;
@@ -364,8 +339,7 @@ static void watch_keeper(struct sim_world *world, struct sim_actor *actor)
 {
     const uint64_t now_us = cluster_client_now(world->cluster, actor->client);
     const uint64_t valid_us = cluster_valid_us(world->cluster, actor->client, actor->lock);
-    if (valid_us == 0 || now_us + valid_us <= actor->valid_until)
-        return;
+    if (valid_us == 0 || now_us + valid_us <= actor->valid_until) return;
     world->totals->extended++;
     sim_rules_saw_extended(world, actor, true);
 }
@@ -375,18 +349,14 @@ static void look_at_lock(struct sim_world *world, struct sim_actor *actor)
     const struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
     const enum redlock_status status = redlock_lock_status(lock);
     const unsigned owed = redlock_owed(lock);
-    if (status != REDLOCK_PENDING && actor->status != REDLOCK_PENDING)
-        watch_keeper(world, actor);
+    if (status != REDLOCK_PENDING && actor->status != REDLOCK_PENDING) watch_keeper(world, actor);
     sim_holding_look_at_lock(world, actor);
-    if (status == REDLOCK_PENDING && actor->deed == SIM_ACQUIRES)
-        watch_attempt(world, actor, lock);
-    if (status != REDLOCK_PENDING && actor->status == REDLOCK_PENDING)
-        saw_end(world, actor, lock);
+    if (status == REDLOCK_PENDING && actor->deed == SIM_ACQUIRES) watch_attempt(world, actor, lock);
+    if (status != REDLOCK_PENDING && actor->status == REDLOCK_PENDING) saw_end(world, actor, lock);
     actor->status = status;
     watch_validity(world, actor);
     sim_rules_look_at_lock(world, actor);
-    if (owed == 0 && actor->owed > 0)
-        sim_count(world, SIM_PATH_DEBTS_GONE);
+    if (owed == 0 && actor->owed > 0) sim_count(world, SIM_PATH_DEBTS_GONE);
     actor->owed = owed;
 }
 
@@ -414,8 +384,7 @@ static void look_at_nodes(struct sim_world *world, unsigned client)
     const uint64_t now_us = cluster_client_now(world->cluster, client);
     for (unsigned k = 0; k < world->options.node_count; k++) {
         const enum redlock_trouble trouble = redlock_node_trouble(engine, k, now_us);
-        if (trouble != world->troubles[client][k])
-            count_trouble(world, trouble);
+        if (trouble != world->troubles[client][k]) count_trouble(world, trouble);
         world->troubles[client][k] = (uint8_t)trouble;
         sim_rules_look_at_node(world, client, k);
         sim_holding_look_at_node(world, client, k);

@@ -26,8 +26,7 @@ static uint64_t now_of(const struct sim_world *world, unsigned client)
 static unsigned count_bits(unsigned set)
 {
     unsigned count = 0;
-    for (; set != 0; set &= set - 1)
-        count++;
+    for (; set != 0; set &= set - 1) count++;
     return count;
 }
 
@@ -52,8 +51,7 @@ static bool is_owed(struct sim_world *world, const struct sim_token *token, unsi
 {
     const bool may_step = sim_fault_is_in(SIM_FAULT_STEP_BACK, world->options.class);
     const uint64_t slack_us = 2 * MS + (may_step ? SIM_CLOCK_BACK_US : 0);
-    if (token->started_at == 0)
-        return false;
+    if (token->started_at == 0) return false;
     if (now_of(world, token->client) < token->started_at + (uint64_t)token->ttl_ms * MS)
         return true;
     return stands(world->cluster, token->connection[node]) &&
@@ -80,8 +78,7 @@ static const struct sim_token *left_in(struct sim_world *world, const struct sim
 static const struct sim_token *token_left(struct sim_world *world, const struct sim_actor *actor, unsigned node)
 {
     const struct sim_token *token = NULL;
-    for (unsigned i = 0; i < SIM_LOCKS_MAX && !token; i++)
-        token = left_in(world, actor, node, i);
+    for (unsigned i = 0; i < SIM_LOCKS_MAX && !token; i++) token = left_in(world, actor, node, i);
     return token;
 }
 
@@ -93,8 +90,7 @@ static void check_idle(struct sim_world *world, struct sim_actor *actor)
         sim_demand(world, SIM_RULE_S5, !token_left(world, actor, k),
                    "S5: client %u forgets its token on node %u, which keeps %s from others", actor->client, k,
                    sim_resource(actor->lock));
-    if (is_idle && !actor->was_idle)
-        sim_holding_saw_idle(world, actor->client);
+    if (is_idle && !actor->was_idle) sim_holding_saw_idle(world, actor->client);
     actor->was_idle = is_idle;
 }
 
@@ -123,24 +119,19 @@ static void note_run_id(struct sim_world *world, const struct cluster_connection
 {
     struct sim_said *said = &world->said[connection->client][connection->node];
     const char *run_id = world->cluster->hosts[connection->node].node.run_id;
-    if (strcmp(said->run_id, run_id) != 0)
-        said->is_known = false;
+    if (strcmp(said->run_id, run_id) != 0) said->is_known = false;
     memcpy(said->run_id, run_id, sizeof said->run_id);
-    if (!said->is_known)
-        said->changed_at = now_of(world, connection->client);
+    if (!said->is_known) said->changed_at = now_of(world, connection->client);
 }
 
 void sim_rules_saw_greeting(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
     const struct model_node *node = &world->cluster->hosts[connection->node].node;
     struct sim_said *said = &world->said[connection->client][connection->node];
-    if (said->connection != connection->number)
-        said->is_unfit = false;
+    if (said->connection != connection->number) said->is_unfit = false;
     said->connection = connection->number;
-    if (strcmp(call->name, "INFO") == 0)
-        note_run_id(world, connection);
-    if (sim_is_unfit(node))
-        said->is_unfit = true;
+    if (strcmp(call->name, "INFO") == 0) note_run_id(world, connection);
+    if (sim_is_unfit(node)) said->is_unfit = true;
 }
 
 /* S11: and one that has not restarted keeps its vote. */
@@ -150,8 +141,7 @@ static void check_vote(struct sim_world *world, unsigned client, unsigned node)
     const uint64_t now_us = now_of(world, client), ttl_us = (uint64_t)world->options.ttl_max_ms * MS;
     const enum redlock_trouble trouble = redlock_node_trouble(engine, node, now_us);
     struct sim_said *said = &world->said[client][node];
-    if (trouble != REDLOCK_TROUBLE_RESTARTED && !redlock_node_votes(engine, node, now_us))
-        return;
+    if (trouble != REDLOCK_TROUBLE_RESTARTED && !redlock_node_votes(engine, node, now_us)) return;
     said->is_known = true;
     if (trouble == REDLOCK_TROUBLE_RESTARTED)
         sim_demand(world, SIM_RULE_S11_VOTE,
@@ -166,11 +156,9 @@ static void check_nonsense(struct sim_world *world, unsigned client, unsigned li
     const struct cluster *cluster = world->cluster;
     const struct cluster_connection *connection = NULL;
     for (size_t i = 0; number > 0 && i < cluster->connection_count; i++)
-        if (cluster->connections[i]->number == number)
-            connection = cluster->connections[i];
+        if (cluster->connections[i]->number == number) connection = cluster->connections[i];
     if (connection && !connection->client_left && !connection->ended) {
-        if (connection->to_client.count > 0 || connection->arrived.size > 0)
-            return;
+        if (connection->to_client.count > 0 || connection->arrived.size > 0) return;
         const bool closes = redlock_wants(&cluster->clients[client].engine, line) & REDLOCK_WANT_CLOSE;
         sim_demand(world, SIM_RULE_S16, closes, "S16: client %u keeps a connection to node %u by which nonsense came", client,
                    connection->node);
@@ -208,11 +196,9 @@ static void note_set(struct sim_world *world, const struct cluster_connection *c
         token->first_at = now_of(world, token->client);
         token->ttl_ms = (uint32_t)call->ttl_ms;
     }
-    if (!call->did)
-        return;
+    if (!call->did) return;
     token->set_at[connection->node] = world->cluster->now_us;
-    if (connection->client_left)
-        token->stale |= (uint8_t)(1 << connection->node);
+    if (connection->client_left) token->stale |= (uint8_t)(1 << connection->node);
 }
 
 /* Has the node a vote, by which the lock is acquired or extended? */
@@ -278,7 +264,8 @@ static void check_grants(struct sim_world *world, const struct sim_actor *actor,
 {
     const unsigned n = world->options.node_count;
     sim_demand(world, SIM_RULE_S1, count_bits(granted) >= n / 2 + 1,
-               "S1: client %u takes %u votes of %u nodes on %s for a quorum", actor->client, count_bits(granted), n, sim_resource(actor->lock));
+               "S1: client %u takes %u votes of %u nodes on %s for a quorum", actor->client, count_bits(granted), n,
+               sim_resource(actor->lock));
     for (unsigned k = 0; k < n; k++)
         if (has(granted, k))
             sim_demand(world, SIM_RULE_S3, has(did, k),
@@ -343,10 +330,8 @@ void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor, bo
     redlock_token(lock, text);
     const struct sim_token *token = sim_token_of(world, text, actor->client);
     check_grants(world, actor, round->granted, extended_since(world, token, round->started_at));
-    if (round->granted & token->restored)
-        sim_count(world, SIM_PATH_RESTORED_COUNTS);
-    if (by_keeper)
-        sim_holding_saw_extended(world, actor, before, until);
+    if (round->granted & token->restored) sim_count(world, SIM_PATH_RESTORED_COUNTS);
+    if (by_keeper) sim_holding_saw_extended(world, actor, before, until);
     if (by_keeper)
         sim_demand(world, SIM_RULE_S13_TTL, ttl_ms <= actor->ttl_ms, "S13: client %u keeps %s with a longer TTL than it has",
                    actor->client, sim_resource(actor->lock));
@@ -371,8 +356,7 @@ static bool is_correction(struct sim_world *world, const struct sim_actor *actor
 {
     const struct redlock_round *round = redlock_last_round(lock_of(world, actor));
     const struct sim_token *token = sim_find_token(world, actor->attempt);
-    if (actor->attempts == 0 || !token || token->outdated == 0 || actor->is_corrected)
-        return false;
+    if (actor->attempts == 0 || !token || token->outdated == 0 || actor->is_corrected) return false;
     const bool is_late = round->started_at > actor->round_decided_at + 2 * (uint64_t)world->options.lag_us;
     if (is_late && world->cluster->clients[actor->client].hindered_at < actor->round_decided_at)
         return false;
@@ -388,8 +372,7 @@ void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor)
     const bool is_corrected = is_correction(world, actor);
     note_attempt(world, actor);
     actor->is_corrected = is_corrected;
-    if (actor->attempts == 0 || decided_at == 0 || is_corrected)
-        return;
+    if (actor->attempts == 0 || decided_at == 0 || is_corrected) return;
     const uint64_t took_us = decided_at - actor->round_at, pause_us = round->started_at - decided_at - took_us;
     sim_demand(world, SIM_RULE_S14_PAUSE, round->started_at - decided_at >= took_us,
                "S14: client %u tries %s again sooner than the last round took", actor->client, sim_resource(actor->lock));
@@ -414,6 +397,5 @@ void sim_rules_look_at_lock(struct sim_world *world, struct sim_actor *actor)
                    "S8: client %u counts a node's vote on %s twice", actor->client, sim_resource(actor->lock));
     actor->valid_until = valid_us > 0 ? now_us + valid_us : 0;
     actor->round_decided_at = round->decided_at;
-    if (sim_class_is_promised(world->options.class))
-        check_idle(world, actor);
+    if (sim_class_is_promised(world->options.class)) check_idle(world, actor);
 }

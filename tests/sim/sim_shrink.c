@@ -37,12 +37,10 @@ static bool is_better(struct shrinking *shrinking, const struct sim_plan *plan)
     struct sim_totals ignored = { 0 };
     shrinking->runs++;
     sim_run(plan, &ignored, &outcome);
-    if (outcome.broken[0] == '\0' || outcome.line_count > shrinking->line_count)
-        return false;
+    if (outcome.broken[0] == '\0' || outcome.line_count > shrinking->line_count) return false;
     if (shrinking->runs == 1 && rule_size(outcome.broken) < sizeof shrinking->rule)
         memcpy(shrinking->rule, outcome.broken, rule_size(outcome.broken));
-    if (shrinking->rule[0] != '\0' && !is_same_rule(shrinking, outcome.broken))
-        return false;
+    if (shrinking->rule[0] != '\0' && !is_same_rule(shrinking, outcome.broken)) return false;
     shrinking->best = *plan;
     shrinking->line_count = outcome.line_count;
     shrinking->ended_us = outcome.ended_us;
@@ -70,8 +68,7 @@ static void leave_out(struct shrinking *shrinking, unsigned first, unsigned coun
         changes = changes || !*mask;
         *mask = true;
     }
-    if (changes)
-        (void)is_better(shrinking, &plan);
+    if (changes) (void)is_better(shrinking, &plan);
 }
 
 static void leave_out_pieces(struct shrinking *shrinking)

@@ -103,8 +103,7 @@ static void part(const struct stage *stage, unsigned client, unsigned node)
 /* Says what became of it instead of the exclusion; 1: not what should. */
 static unsigned close_on(const struct stage *stage, const char *verdict, bool is_right)
 {
-    if (cluster_is_broken(stage->cluster))
-        say(stage, "%s", stage->cluster->broken);
+    if (cluster_is_broken(stage->cluster)) say(stage, "%s", stage->cluster->broken);
     is_right = is_right && !cluster_is_broken(stage->cluster);
     printf("    => %s; %s\n\n", verdict, is_right ? "as expected" : "NOT AS EXPECTED");
     cluster_free(stage->cluster);
@@ -115,8 +114,7 @@ static unsigned close_on(const struct stage *stage, const char *verdict, bool is
 static unsigned close_stage(const struct stage *stage, bool expected)
 {
     const bool is_kept = !cluster_is_broken(stage->cluster) && !stage->acted_blindly;
-    if (cluster_is_broken(stage->cluster))
-        say(stage, "%s", stage->cluster->broken);
+    if (cluster_is_broken(stage->cluster)) say(stage, "%s", stage->cluster->broken);
     printf("    => exclusion %s%s; %s\n\n", is_kept ? "kept" : "broken", expected ? "" : ", a known limit",
            is_kept == expected ? "as expected" : "NOT AS EXPECTED");
     cluster_free(stage->cluster);
@@ -250,15 +248,12 @@ static unsigned keeper_loses_quorum(void)
     say(&stage, "A keeps it");
     pass(&stage, 2 * TTL_MS);
     say_holds(&stage, 0);
-    for (unsigned k = 0; k < 3; k++)
-        part(&stage, 0, k);
-    while (redlock_lock_status(lock) == REDLOCK_OK)
-        pass(&stage, 1);
+    for (unsigned k = 0; k < 3; k++) part(&stage, 0, k);
+    while (redlock_lock_status(lock) == REDLOCK_OK) pass(&stage, 1);
     say(&stage, "A is told: %s", redlock_status_text(redlock_lock_status(lock)));
     const uint64_t left_us = cluster_valid_us(stage.cluster, 0, 0);
     say_holds(&stage, 0);
-    while (redlock_lock_status(lock) != REDLOCK_LOST)
-        pass(&stage, 1);
+    while (redlock_lock_status(lock) != REDLOCK_LOST) pass(&stage, 1);
     say(&stage, "A is told: %s", redlock_status_text(redlock_lock_status(lock)));
     acquire(&stage, 1, TTL_MS);
     return close_on(&stage, "A had time to stop its work before B began", left_us > (uint64_t)TTL_MS * MS / 4 &&
@@ -334,10 +329,8 @@ static unsigned split_vote(void)
     unsigned winners = 0;
     title("The split vote");
     for (unsigned c = 0; c < 3; c++)
-        for (unsigned k = 0; k < 3; k++)
-            stage.cluster->links[c][k].delay_us = c == k ? 100 : 5000;
-    for (unsigned c = 0; c < 3; c++)
-        start(&stage, c, 5000);
+        for (unsigned k = 0; k < 3; k++) stage.cluster->links[c][k].delay_us = c == k ? 100 : 5000;
+    for (unsigned c = 0; c < 3; c++) start(&stage, c, 5000);
     pass(&stage, 2);
     for (unsigned k = 0; k < 3; k++) {
         const char *token = cluster_key(stage.cluster, k, "door");

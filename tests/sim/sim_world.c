@@ -34,8 +34,7 @@ void sim_mix(struct sim_world *world, uint64_t number)
 
 void sim_mix_text(struct sim_world *world, const char *text)
 {
-    for (; *text != '\0'; text++)
-        world->hash = (world->hash ^ (uint8_t)*text) * 1099511628211u;
+    for (; *text != '\0'; text++) world->hash = (world->hash ^ (uint8_t)*text) * 1099511628211u;
 }
 
 static void break_rule(struct sim_world *world, const char *format, va_list arguments)
@@ -56,8 +55,7 @@ void sim_demand(struct sim_world *world, enum sim_rule rule, bool holds, const c
 {
     va_list arguments;
     world->totals->judged[rule]++;
-    if (holds)
-        return;
+    if (holds) return;
     va_start(arguments, format);
     break_rule(world, format, arguments);
     va_end(arguments);
@@ -68,8 +66,7 @@ void sim_tell(struct sim_world *world, const char *format, ...)
     struct sim_outcome *outcome = world->outcome;
     char *line = outcome->story[outcome->line_count++ % SIM_STORY_LINES];
     va_list arguments;
-    if (!world->tells)
-        return;
+    if (!world->tells) return;
     const int used = snprintf(line, SIM_STORY_LINE, "%12.3f ms  ",
                               (double)(world->cluster->now_us - world->begun_us) / 1000);
     va_start(arguments, format);
@@ -97,8 +94,7 @@ void sim_print_story(const struct sim_outcome *outcome)
     unsigned first = end, told = 0;
     while (first > 0 && end - first < SIM_STORY_LINES && told < SIM_STORY_TOLD)
         told += !is_beside_the_point(outcome, outcome->story[--first % SIM_STORY_LINES]);
-    if (first > 0)
-        printf("  (%u lines before)\n", first);
+    if (first > 0) printf("  (%u lines before)\n", first);
     for (unsigned i = first; i < end; i++)
         if (!is_beside_the_point(outcome, outcome->story[i % SIM_STORY_LINES]))
             printf("  %s\n", outcome->story[i % SIM_STORY_LINES]);
@@ -219,8 +215,7 @@ static void acquire(struct sim_world *world, struct sim_actor *actor)
         .min_validity_ms = sim_one_in(&actor->dice, 4) ? ttl_ms / 4 : 0,
         .extension_limit = sim_one_in(&actor->dice, 4) ? 1 + (uint32_t)sim_below(&actor->dice, 3) : 0,
     };
-    if (actor->owed > 0)
-        sim_count(world, SIM_PATH_REUSED_WITH_DEBTS);
+    if (actor->owed > 0) sim_count(world, SIM_PATH_REUSED_WITH_DEBTS);
     if (cluster_lock(world->cluster, actor->client, actor->lock)->is_adopted)
         actor->life++;      /* S17: what was adopted in vain is left behind. */
     note_request(world, actor, &request);
@@ -241,8 +236,7 @@ static void ask_for_too_much(struct sim_world *world, struct sim_actor *actor)
     const struct redlock_request request = { .resource = name, .resource_size = strlen(name),
                                              .ttl_ms = world->options.guard_ms + 1 };
     const bool is_idle = redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)); /* Needs no name any more. */
-    if (world->options.guard_ms == 0 || !is_idle)
-        return;
+    if (world->options.guard_ms == 0 || !is_idle) return;
     const enum redlock_status status = cluster_acquire(world->cluster, actor->client, actor->lock, &request);
     sim_demand(world, SIM_RULE_S11_TTL, status == REDLOCK_TTL_OVER_GUARD, "S11: client %u gets %s for longer than the guard",
                actor->client, name);
@@ -251,8 +245,7 @@ static void ask_for_too_much(struct sim_world *world, struct sim_actor *actor)
 /* S9: what has ended is not extended. */
 static void extend_too_late(struct sim_world *world, struct sim_actor *actor)
 {
-    if (actor->maybe_held)
-        return;
+    if (actor->maybe_held) return;
     const enum redlock_status status =
         cluster_extend(world->cluster, actor->client, actor->lock, world->options.ttl_max_ms);
     sim_demand(world, SIM_RULE_S9_ENDED, status != REDLOCK_OK, "S9: client %u may extend %s, which it does not hold",
@@ -280,16 +273,14 @@ static bool is_pending(const struct sim_world *world, const struct sim_actor *ac
 /* What may be done at any moment: to memory of its own and back. */
 static void move(struct sim_world *world, struct sim_actor *actor)
 {
-    if (is_pending(world, actor))
-        sim_count(world, SIM_PATH_MOVED_IN_FLIGHT);
+    if (is_pending(world, actor)) sim_count(world, SIM_PATH_MOVED_IN_FLIGHT);
     cluster_move(world->cluster, actor->client, SPARE_LOCK, actor->lock);
     cluster_move(world->cluster, actor->client, actor->lock, SPARE_LOCK);
 }
 
 static void forget(struct sim_world *world, struct sim_actor *actor)
 {
-    if (is_pending(world, actor))
-        sim_count(world, SIM_PATH_FORGOTTEN_IN_FLIGHT);
+    if (is_pending(world, actor)) sim_count(world, SIM_PATH_FORGOTTEN_IN_FLIGHT);
     cluster_forget(world->cluster, actor->client, actor->lock);
     redlock_lock_init(cluster_lock(world->cluster, actor->client, actor->lock));
     sim_actor_forgets(world, actor);
@@ -305,8 +296,7 @@ static void adopt(struct sim_world *world, struct sim_actor *actor)
     const enum redlock_status status =
         count > 1 ? cluster_adopt_set(world->cluster, actor->client, actor->lock, list, count, actor->token)
                   : cluster_adopt(world->cluster, actor->client, actor->lock, sim_resource(actor->lock), actor->token);
-    if (status != REDLOCK_OK)
-        return;
+    if (status != REDLOCK_OK) return;
     actor->names = actor->token_names;
     actor->adopted = actor->maybe_held = true;
     actor->has_ticket = false;
@@ -387,16 +377,14 @@ static bool is_awake(const struct sim_world *world, const struct sim_actor *acto
 /* Some deeds follow at once, so that they meet what is still under way. */
 static uint64_t draw_pause(const struct sim_world *world, struct sim_dice *dice)
 {
-    if (sim_one_in(dice, 4))
-        return 1 + sim_below(dice, 2 * world->options.delay_us + 1);
+    if (sim_one_in(dice, 4)) return 1 + sim_below(dice, 2 * world->options.delay_us + 1);
     return 1 + sim_below(dice, 2 * (uint64_t)world->options.think_us);
 }
 
 static void act(struct sim_world *world, struct sim_actor *actor)
 {
     actor->next_at = world->cluster->now_us + draw_pause(world, &actor->dice);
-    if (!is_awake(world, actor))
-        return;
+    if (!is_awake(world, actor)) return;
     if (is_pending(world, actor))
         act_pending(world, actor);
     else if (cluster_valid_us(world->cluster, actor->client, actor->lock) > 0)
@@ -420,16 +408,14 @@ static void consider_fault(struct sim_world *world, struct next *next, unsigned 
     const struct sim_fault *fault = &world->faults[i];
     const uint64_t begins_at = world->begun_us + fault->at_us;
     const uint64_t at = fault->is_on ? begins_at + fault->lasts_us : begins_at;
-    if (world->fault_masked[i] || fault->is_past || at >= next->at)
-        return;
+    if (world->fault_masked[i] || fault->is_past || at >= next->at) return;
     *next = (struct next){ at, NULL, i, fault->is_on };
 }
 
 static struct next find_next(struct sim_world *world, uint64_t until_us)
 {
     struct next next = { until_us, NULL, SIM_FAULTS_MAX, false };
-    for (unsigned i = 0; i < world->options.fault_count; i++)
-        consider_fault(world, &next, i);
+    for (unsigned i = 0; i < world->options.fault_count; i++) consider_fault(world, &next, i);
     for (unsigned i = 0; i < world->actor_count; i++)
         if (!world->actors[i].masked && world->actors[i].next_at < next.at)
             next = (struct next){ world->actors[i].next_at, &world->actors[i], SIM_FAULTS_MAX, false };
@@ -455,10 +441,8 @@ static void live(struct sim_world *world)
     while (!cluster_is_broken(world->cluster) && world->cluster->now_us < end_us) {
         const struct next next = find_next(world, end_us);
         run_until(world, next.at);
-        if (cluster_is_broken(world->cluster))
-            return;
-        if (saves)
-            save_in_time(world);
+        if (cluster_is_broken(world->cluster)) return;
+        if (saves) save_in_time(world);
         if (next.actor)
             act(world, next.actor);
         else if (next.fault < SIM_FAULTS_MAX && next.ends)
@@ -474,8 +458,7 @@ static void end_faults(struct sim_world *world)
 {
     struct cluster *cluster = world->cluster;
     for (unsigned i = 0; i < world->options.fault_count; i++)
-        if (world->faults[i].is_on)
-            sim_fault_end(world, i);
+        if (world->faults[i].is_on) sim_fault_end(world, i);
     cluster_heal_all(cluster);
 }
 
@@ -665,8 +648,7 @@ static bool is_expected(const struct sim_world *world)
 {
     const char *broken = world->cluster->broken;
     const bool is_order = strncmp(broken, "S15: ", 5) == 0, is_exclusion = strncmp(broken, "exclusion: ", 11) == 0;
-    if (sim_class_is_promised(world->options.class))
-        return false;
+    if (sim_class_is_promised(world->options.class)) return false;
     return is_order || (is_exclusion && !sim_class_is_about_tickets(world->options.class));
 }
 
@@ -689,8 +671,7 @@ static void conclude(struct sim_world *world)
     totals->judged[SIM_RULE_PROMISE] += world->cluster->promise_count;
     totals->judged[SIM_RULE_INVARIANTS] += world->cluster->invariant_count;
     totals->unexpected += is_broken && !is_expected(world);
-    if (is_broken && totals->violations++ == 0)
-        totals->first_seed = world->options.seed;
+    if (is_broken && totals->violations++ == 0) totals->first_seed = world->options.seed;
 }
 
 void sim_run(const struct sim_plan *plan, struct sim_totals *totals, struct sim_outcome *outcome)
@@ -714,7 +695,6 @@ void sim_totals_add(struct sim_totals *sum, const struct sim_totals *part)
     const uint64_t first = is_earlier ? part->first_seed : sum->first_seed;
     const uint64_t *from = (const uint64_t *)(const void *)part;
     uint64_t *to = (uint64_t *)(void *)sum;
-    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
-        to[i] += from[i];
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
     sum->first_seed = first;
 }

@@ -166,7 +166,7 @@ void sim_holding_saw_idle(struct sim_world *world, unsigned client);
 void sim_holding_begins(struct sim_world *world, struct sim_actor *actor, uint32_t hold_ms);   /* To be kept. */
 void sim_holding_ends(struct sim_actor *actor);
 void sim_holding_forgets(struct sim_world *world, const struct sim_actor *actor);
-void sim_holding_writes(struct sim_world *world, struct sim_actor *actor);  /* To its resources, whether it still holds them or not. */
+void sim_holding_writes(struct sim_world *world, struct sim_actor *actor);  /* To its resources, even if it no longer holds them. */
 void sim_holding_must_leave_no_place(struct sim_world *world);
 
 /* sim_world.c */

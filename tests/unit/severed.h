@@ -44,11 +44,9 @@ struct cut {
 static inline void arm(struct cluster *cluster, const struct cut *cut)
 {
     const unsigned c = cut->operation->client;
-    if (cut->is_flushed)
-        kind_flush_scripts(cluster);
+    if (cut->is_flushed) kind_flush_scripts(cluster);
     for (unsigned k = 0; k < cluster->node_count; k++) {
-        if (!(cut->mask >> k & 1))
-            continue;
+        if (!(cut->mask >> k & 1)) continue;
         *(cut->to_node ? &LINK(c, k)->to_node : &LINK(c, k)->to_client) = (struct cluster_sever){ true, cut->after };
         LINK(c, k)->cut = cut->lasts;
     }
@@ -73,19 +71,15 @@ static inline void sever(const struct cut *cut, bool *was_cut)
                 cut->is_flushed ? " behind SCRIPT FLUSH" : "", cut->mask, cut->to_node ? "to the node" : "to the client",
                 cut->after, cut->lasts ? " for a while" : "");
     RIVAL(0, "door", 600000);
-    if (!cut->is_flushed)
-        kind_teach_scripts(cluster);
-    if (!operation->is_first)
-        RUN_MS(STORY_SETTLE_MS);
+    if (!cut->is_flushed) kind_teach_scripts(cluster);
+    if (!operation->is_first) RUN_MS(STORY_SETTLE_MS);
     operation->begins(cluster, cut);
     RUN_MS(1);
     *was_cut = has_cut(cluster, cut);
     RUN_MS(cut->lasts ? 1000 : 0);
     HEAL_ALL;
-    if (operation->ends)
-        operation->ends(cluster);
-    if (VALID_US(0) > 0)
-        RELEASE(0);
+    if (operation->ends) operation->ends(cluster);
+    if (VALID_US(0) > 0) RELEASE(0);
     RUN_MS(SEVERED_RECOVERY_MS);
     EXPECT_RIVAL_KEY(0, "door");
     EXPECT_KEYS("door", 1);
@@ -95,8 +89,7 @@ static inline void sever(const struct cut *cut, bool *was_cut)
     for (unsigned c = 0; c < cluster->client_count; c++) {
         CHECK_INT(redlock_owed(LOCK(c)), 0);
         CHECK(IDLE(c));
-        for (unsigned k = 0; k < cluster->node_count; k++)
-            CHECK(VOTES(c, k));
+        for (unsigned k = 0; k < cluster->node_count; k++) CHECK(VOTES(c, k));
     }
 }
 

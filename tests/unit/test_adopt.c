@@ -56,8 +56,7 @@ TEST(the_release_of_an_adopted_lock_takes_no_rivals_key)
     CHECK_INT(cluster_adopt(cluster, 0, 0, "door", "0123456789abcdef0123456789abcdef01234567"), REDLOCK_OK);
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_LOST);
-    for (unsigned k = 0; k < 3; k++)
-        EXPECT_RIVAL_KEY(k, "door");
+    for (unsigned k = 0; k < 3; k++) EXPECT_RIVAL_KEY(k, "door");
 }
 
 /* For a command of a shell: a new process, no connection yet, and the release must get through. */

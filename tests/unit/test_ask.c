@@ -92,13 +92,11 @@ TEST(an_answer_to_a_question_is_no_vote_and_a_vote_is_no_answer)
     CLUSTER(N);
     for (unsigned k = 0; k < N; k++) {
         ANSWERS(k, "PING", "+OK\r\n");
-        if (k > 1)
-            RIVAL(k, "door", 60000);
+        if (k > 1) RIVAL(k, "door", 60000);
         ASK(&questions[k], k, WORD("PING"));
     }
     START_ACQUIRE(0, "door", 10000, 0);
-    for (unsigned k = 0; k < N; k++)
-        ASK(&questions[N + k], k, WORD("PING"));
+    for (unsigned k = 0; k < N; k++) ASK(&questions[N + k], k, WORD("PING"));
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     RUN_MS(5);
@@ -136,13 +134,11 @@ TEST(more_questions_than_a_node_may_owe_answers_are_all_answered)
     static struct redlock_question questions[MANY];
     CLUSTER(N);
     ANSWERS(1, "PING", "+PONG\r\n");
-    for (unsigned i = 0; i < MANY; i++)
-        ASK(&questions[i], 1, WORD("PING"));
+    for (unsigned i = 0; i < MANY; i++) ASK(&questions[i], 1, WORD("PING"));
     ACQUIRE(0, "door", 10000);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(20);
-    for (unsigned i = 0; i < MANY; i++)
-        EXPECT_QUESTION(&questions[i], REDLOCK_OK);
+    for (unsigned i = 0; i < MANY; i++) EXPECT_QUESTION(&questions[i], REDLOCK_OK);
 }
 
 TEST(the_answer_to_a_forgotten_question_is_dropped)
@@ -238,10 +234,8 @@ TEST(a_long_reply_passes_through_a_small_buffer_that_is_emptied_in_time)
     LINK(0, 0)->receive_max = 64;
     CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, small, sizeof small, CLIENT_NOW(0)), REDLOCK_OK);
     while (redlock_question_status(&question) == REDLOCK_PENDING && cluster_step(cluster, cluster->now_us + 1000000))
-        while (redlock_next_item(&question, &item))
-            size += item.size;
-    while (redlock_next_item(&question, &item))
-        size += item.size;
+        while (redlock_next_item(&question, &item)) size += item.size;
+    while (redlock_next_item(&question, &item)) size += item.size;
     EXPECT_QUESTION(&question, REDLOCK_OK);
     CHECK(!redlock_question_is_cut(&question));
     CHECK_INT(size, LONG);
@@ -299,8 +293,7 @@ TEST(arguments_that_leave_no_room_for_the_next_are_refused)
     struct redlock_question question;
     unsigned refused = 0;
     CLUSTER(N);
-    for (; ask(cluster, &question, 0, large, 3) != REDLOCK_OK; large[1].size--)
-        refused++;
+    for (; ask(cluster, &question, 0, large, 3) != REDLOCK_OK; large[1].size--) refused++;
     CHECK(refused > 20 && refused < 200);
     redlock_forget_question(ENGINE(0), &question);
 }
@@ -354,8 +347,7 @@ TEST(a_question_of_any_length_that_is_taken_is_answered)
     struct redlock_question question, other;
     CLUSTER(N);
     ANSWERS(0, "ECHO", "+done\r\n");
-    while (ask(cluster, &question, 0, large, 2) != REDLOCK_OK)
-        large[1].size--;
+    while (ask(cluster, &question, 0, large, 2) != REDLOCK_OK) large[1].size--;
     CHECK(large[1].size > REDLOCK_SEND_SIZE - 100);
     CHECK_INT(ask(cluster, &other, 0, large, 2), REDLOCK_OK);
     ACQUIRE(0, "door", 10000);
@@ -432,8 +424,7 @@ static void sever(bool to_node, size_t after, bool is_cold, bool *was_cut)
     struct redlock_question questions[3];
     CLUSTER_COLD(N, 1, (void)0);
     TAP_CONTEXT("%s, %s severed after %zu bytes", is_cold ? "cold" : "warm", to_node ? "to the node" : "to the client", after);
-    if (!is_cold)
-        RUN_MS(STORY_SETTLE_MS);
+    if (!is_cold) RUN_MS(STORY_SETTLE_MS);
     *(to_node ? &LINK(0, 0)->to_node : &LINK(0, 0)->to_client) = (struct cluster_sever){ true, after };
     ANSWERS(0, "PING", "*2\r\n$4\r\npong\r\n:12\r\n");
     for (unsigned i = 0; i < 3; i++)
@@ -456,8 +447,7 @@ TEST(questions_end_and_locks_go_on_when_the_connection_ends_after_any_byte)
     for (unsigned i = 0; i < 4; i++) {
         bool was_cut = true;
         size_t after = 0;
-        for (; was_cut && after < BUFFER_SIZE; after++)
-            sever(i & 1, after, i & 2, &was_cut);
+        for (; was_cut && after < BUFFER_SIZE; after++) sever(i & 1, after, i & 2, &was_cut);
         CHECK(after > 100 && after < BUFFER_SIZE);
     }
 }

@@ -19,16 +19,14 @@ TEST(an_acquire_can_be_cancelled_at_any_moment)
     for (unsigned at_us = 0; at_us <= 3000; at_us += 25) { /* Connecting, handshake, asked, answered. */
         CLUSTER_COLD(3, 1, (void)0);
         TAP_CONTEXT("after %u us", at_us);
-        for (unsigned k = 0; k < 3; k++)
-            DELAY_US(k, 100 + 250 * k);
+        for (unsigned k = 0; k < 3; k++) DELAY_US(k, 100 + 250 * k);
         START_ACQUIRE(0, "door", DOOR_TTL, 5000);
         RUN_US(at_us);
         const bool was_won = redlock_lock_status(LOCK(0)) == REDLOCK_OK;
         cluster_cancel(cluster, 0, 0);
         EXPECT_STATUS(0, was_won ? REDLOCK_OK : REDLOCK_CANCELLED);
         CHECK_INT(VALID_US(0) > 0, was_won);
-        if (was_won)
-            RELEASE(0);
+        if (was_won) RELEASE(0);
         expect_nothing_left(cluster);
     }
 }

@@ -1,5 +1,5 @@
-/* Thousands of short worlds of one client over the scripted net, each from a seed: random calls of the blocking face and of an event
- * loop, random faults, and an oracle that knows what the nodes have.
+/* Thousands of short worlds of one client over the scripted net, each from a seed: random calls of the blocking face and of an
+ * event loop, random faults, and an oracle that knows what the nodes have.
  *
  *     - a call takes no longer than its wait and the nodes' timeout, but for the time that the machine slept;
  *     - a lock that is held lies on a quorum of nodes until its validity ends, or longer;

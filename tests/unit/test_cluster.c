@@ -29,8 +29,7 @@ static const char *say_in_pieces(struct talk *talk, const char *words, size_t pi
     struct model_bytes bytes = { 0 };
     char head[32];
     unsigned count = 1;
-    for (const char *c = words; *c != '\0'; c++)
-        count += *c == ' ';
+    for (const char *c = words; *c != '\0'; c++) count += *c == ' ';
     snprintf(head, sizeof head, "*%u\r\n", count);
     model_bytes_add(&bytes, head, strlen(head));
     for (const char *word = words; word; word = strchr(word, ' ') ? strchr(word, ' ') + 1 : NULL) {
@@ -267,8 +266,7 @@ TEST(a_set_is_watched_in_each_of_its_resources)
     RUN_MS(10);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK_INT(cluster_count_keys(cluster, "door") + cluster_count_keys(cluster, "attic"), 6);
-    for (unsigned k = 0; k < 3; k++)
-        REMOVE_KEYS(k);
+    for (unsigned k = 0; k < 3; k++) REMOVE_KEYS(k);
     CHECK_INT(story_acquire(cluster, 1, 0, "door", 10000, 0), REDLOCK_OK);
     cluster_run_ms(cluster, 1);
     CHECK(strstr(cluster->broken, "exclusion"));
@@ -332,7 +330,8 @@ TEST(a_hand_over_takes_two_round_trips)
     EXPECT_STATUS(1, REDLOCK_PENDING);
     EXPECT_STATUS(2, REDLOCK_PENDING);
     RUN_MS(2);
-    CHECK(redlock_lock_status(cluster_lock(cluster, 1, 0)) == REDLOCK_OK || redlock_lock_status(cluster_lock(cluster, 2, 0)) == REDLOCK_OK);
+    CHECK(redlock_lock_status(cluster_lock(cluster, 1, 0)) == REDLOCK_OK ||
+          redlock_lock_status(cluster_lock(cluster, 2, 0)) == REDLOCK_OK);
 }
 
 static void acquire_with_ticket(struct cluster *cluster, unsigned client, uint64_t wall_us, uint32_t wait_ms)
@@ -359,8 +358,7 @@ TEST(an_acquire_that_a_counter_alone_refused_is_told_from_others)
     const struct model_call *last[2] = { NULL, NULL };
     unsigned outdated = 0;
     for (size_t i = 0; i < NODE(0)->call_count; i++) {
-        if (strcmp(NODE(0)->calls[i].name, "ACQUIRE") != 0)
-            continue;
+        if (strcmp(NODE(0)->calls[i].name, "ACQUIRE") != 0) continue;
         outdated += NODE(0)->calls[i].outdated;
         last[0] = last[1];
         last[1] = &NODE(0)->calls[i];

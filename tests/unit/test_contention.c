@@ -13,8 +13,7 @@ static unsigned random_below(struct cluster *cluster, unsigned limit)
 static void heal(struct cluster *cluster, bool memories_last)
 {
     for (unsigned k = 0; k < cluster->node_count; k++)
-        if (cluster->hosts[k].down)
-            cluster_node_up(cluster, k, memories_last);
+        if (cluster->hosts[k].down) cluster_node_up(cluster, k, memories_last);
     cluster_heal_all(cluster);
 }
 
@@ -58,13 +57,11 @@ static void shift_memory(struct cluster *cluster, unsigned c, unsigned i)
 static void act(struct cluster *cluster, unsigned c, unsigned i)
 {
     struct redlock_lock *lock = cluster_lock(cluster, c, i);
-    if (cluster->clients[c].frozen)
-        return;
+    if (cluster->clients[c].frozen) return;
     if (random_below(cluster, 20) == 0) {
         shift_memory(cluster, c, i);
     } else if (redlock_lock_status(lock) == REDLOCK_PENDING) {
-        if (random_below(cluster, 50) == 0)
-            cluster_cancel(cluster, c, i);
+        if (random_below(cluster, 50) == 0) cluster_cancel(cluster, c, i);
     } else if (cluster_valid_us(cluster, c, i) == 0) {
         (void)story_acquire(cluster, c, i, resources[i], random_ttl(cluster), random_below(cluster, 3000));
     } else if (random_below(cluster, 2) == 0) {
@@ -99,8 +96,7 @@ static bool anybody_holds(struct cluster *cluster)
 {
     for (unsigned c = 0; c < cluster->client_count; c++)
         for (unsigned i = 0; i < WORLD_LOCKS; i++)
-            if (cluster_valid_us(cluster, c, i) > 0)
-                return true;
+            if (cluster_valid_us(cluster, c, i) > 0) return true;
     return false;
 }
 
@@ -159,8 +155,7 @@ static void live_through(const struct world *world, struct outcome *outcome)
     for (unsigned step = 0; step < WORLD_STEPS; step++) {
         TAP_CONTEXT("seed %u, %u nodes, %u clients, at %u us", (unsigned)world->seed, world->node_count, world->client_count,
                     (unsigned)cluster->now_us);
-        if (random_below(cluster, 4) == 0)
-            disturb(cluster, world->memories_last);
+        if (random_below(cluster, 4) == 0) disturb(cluster, world->memories_last);
         act(cluster, random_below(cluster, cluster->client_count), random_below(cluster, WORLD_LOCKS));
         RUN_US(random_below(cluster, 40000));
         outcome->held += anybody_holds(cluster);

@@ -97,14 +97,11 @@ static void release_with_dead(unsigned n, unsigned dead_count, bool adopts)
     CLUSTER(n);
     TAP_CONTEXT("%u of %u nodes are away%s", dead_count, n, adopts ? ", adopted" : "");
     cluster->no_promise = true;
-    if (!adopts)
-        ACQUIRE(0, "door", 10000);
+    if (!adopts) ACQUIRE(0, "door", 10000);
     RUN_MS(1);
-    for (unsigned k = 0; k < dead_count; k++)
-        cluster_cut(cluster, 0, k, false);
+    for (unsigned k = 0; k < dead_count; k++) cluster_cut(cluster, 0, k, false);
     RUN_MS(200);
-    if (adopts)
-        CHECK_INT(cluster_adopt(cluster, 0, 0, "door", TOKEN), REDLOCK_OK);
+    if (adopts) CHECK_INT(cluster_adopt(cluster, 0, 0, "door", TOKEN), REDLOCK_OK);
     const uint64_t before = cluster->now_us;
     RELEASE(0);
     TAP_CHECK(cluster->now_us - before <= 10000, "it takes %u us", (unsigned)(cluster->now_us - before));

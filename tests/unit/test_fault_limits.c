@@ -66,15 +66,13 @@ static void lose_keys(const struct cause *cause, unsigned granted, unsigned lost
     CLUSTER_OF(N, 2, config.guard_ms = cause->is_guarded ? REDLOCK_GUARD_MS : 0);
     TAP_CONTEXT("%s on %u nodes of the %u that granted", cause->name, lost, granted);
     cluster->no_promise = cluster->no_exclusion = true;
-    for (unsigned k = granted; k < N; k++)
-        cluster_cut(cluster, 0, k, false);
+    for (unsigned k = granted; k < N; k++) cluster_cut(cluster, 0, k, false);
     RUN_MS(5);
     ACQUIRE(0, "door", TTL_MS);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(5);
     EXPECT_KEYS("door", granted);
-    for (unsigned k = 0; k < lost; k++)
-        cause->happens(cluster, k);
+    for (unsigned k = 0; k < lost; k++) cause->happens(cluster, k);
     RUN_MS(RECONNECT_MS);
     ACQUIRE(1, "door", TTL_MS);
     EXPECT_HELD(0);
@@ -85,8 +83,7 @@ TEST(as_many_keys_may_be_lost_as_there_are_grants_beyond_the_quorum_and_no_more)
 {
     for (size_t c = 0; c < sizeof causes / sizeof causes[0]; c++)
         for (unsigned granted = QUORUM; granted <= N; granted++)
-            for (unsigned lost = 0; lost <= granted; lost++)
-                lose_keys(&causes[c], granted, lost);
+            for (unsigned lost = 0; lost <= granted; lost++) lose_keys(&causes[c], granted, lost);
 }
 
 /* ---- What a server says of its own age ---- */
@@ -103,8 +100,7 @@ static void restart_and_step(bool is_first_contact, bool is_stepped)
     ACQUIRE(0, "door", TTL_MS);
     EXPECT_STATUS(0, REDLOCK_OK);
     restart_empty(cluster, 1);
-    if (is_stepped)
-        NODE_CLOCK_STEPS_MS(1, REDLOCK_GUARD_MS + 10000);
+    if (is_stepped) NODE_CLOCK_STEPS_MS(1, REDLOCK_GUARD_MS + 10000);
     if (is_first_contact) {
         cluster_client_dies(cluster, 1);
         cluster_client_returns(cluster, 1);
@@ -117,8 +113,7 @@ static void restart_and_step(bool is_first_contact, bool is_stepped)
 
 TEST(s11_a_clock_stepped_behind_a_restart_deceives_only_who_has_never_seen_the_server)
 {
-    for (unsigned i = 0; i < 4; i++)
-        restart_and_step(i & 1, i & 2);
+    for (unsigned i = 0; i < 4; i++) restart_and_step(i & 1, i & 2);
 }
 
 /* ---- Who reaches what ---- */
@@ -140,8 +135,7 @@ static void take_turns(unsigned links, enum kind kind)
     uint64_t last_ticket = 0;
     CLUSTER_COLD(NODES, CLIENTS, config.wake_ups = true);
     TAP_CONTEXT("%s, links %03o", kind_names[kind], links);
-    for (unsigned i = 0; i < LINKS; i++)
-        LINK(i / NODES, i % NODES)->cut = !(links >> i & 1);
+    for (unsigned i = 0; i < LINKS; i++) LINK(i / NODES, i % NODES)->cut = !(links >> i & 1);
     for (unsigned c = 0; c < CLIENTS; c++) {
         cluster_set_client_wall(cluster, c, -(int64_t)c * WALL_STEP_US);
         CHECK_INT(kind_acquire(cluster, c, kind, TTL_MS, REDLOCK_FOREVER), REDLOCK_OK);
@@ -150,8 +144,7 @@ static void take_turns(unsigned links, enum kind kind)
     for (unsigned ms = 0; ms < TURN_MS && waiting > 0; ms += HOLD_MS) {
         RUN_MS(HOLD_MS);
         for (unsigned c = 0; c < CLIENTS; c++) {
-            if (had_it[c] || VALID_US(c) == 0)
-                continue;
+            if (had_it[c] || VALID_US(c) == 0) continue;
             CHECK(kind != KIND_TICKET || redlock_ticket(LOCK(c)) > last_ticket);
             last_ticket = redlock_ticket(LOCK(c));
             had_it[c] = true;
@@ -159,21 +152,18 @@ static void take_turns(unsigned links, enum kind kind)
             START_RELEASE(c);
         }
     }
-    for (unsigned c = 0; c < CLIENTS; c++)
-        CHECK_INT(had_it[c], reaches_quorum(links, c));
+    for (unsigned c = 0; c < CLIENTS; c++) CHECK_INT(had_it[c], reaches_quorum(links, c));
 }
 
 TEST(whoever_reaches_a_quorum_has_his_turn_whatever_others_reach)
 {
-    for (unsigned links = 0; links < 1 << LINKS; links++)
-        take_turns(links, KIND_PLAIN);
+    for (unsigned links = 0; links < 1 << LINKS; links++) take_turns(links, KIND_PLAIN);
 }
 
 TEST(whoever_reaches_a_quorum_has_his_turn_with_a_ticket_or_a_set_too)
 {
     for (unsigned kind = KIND_PLAIN; kind < KIND_COUNT; kind++)
-        for (unsigned links = 7; links < 1 << LINKS; links += 7)
-            take_turns(links, (enum kind)kind);
+        for (unsigned links = 7; links < 1 << LINKS; links += 7) take_turns(links, (enum kind)kind);
 }
 
 TAP_MAIN

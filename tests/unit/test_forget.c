@@ -20,8 +20,7 @@ TEST(a_lock_can_be_forgotten_at_any_moment_of_an_acquire)
     for (unsigned at_us = 0; at_us <= 3000; at_us += 25) {
         CLUSTER_COLD(3, 1, (void)0);
         TAP_CONTEXT("after %u us", at_us);
-        for (unsigned k = 0; k < 3; k++)
-            DELAY_US(k, 100 + 250 * k);
+        for (unsigned k = 0; k < 3; k++) DELAY_US(k, 100 + 250 * k);
         START_ACQUIRE(0, "door", DOOR_TTL, 5000);
         RUN_US(at_us);
         cluster_forget(cluster, 0, 0);

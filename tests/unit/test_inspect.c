@@ -93,8 +93,7 @@ TEST(inspect_ends_in_time_when_nodes_hang_and_writes_no_more_then)
     memset(sights, 0x55, sizeof sights);
     RESUME(1); RESUME(2);
     RUN_MS(100);
-    for (unsigned k = 0; k < 3; k++)
-        CHECK_INT(sights[k].value_size, 0x55555555);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(sights[k].value_size, 0x55555555);
 }
 
 TEST(inspect_needs_an_idle_lock)

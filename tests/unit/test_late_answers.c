@@ -44,8 +44,7 @@ struct delay {
 
 static void deafen(struct cluster *cluster, unsigned mask)
 {
-    for (unsigned k = 0; k < N; k++)
-        LINK(0, k)->deaf = mask >> k & 1;
+    for (unsigned k = 0; k < N; k++) LINK(0, k)->deaf = mask >> k & 1;
 }
 
 /* Up to the moment at which the answers come. until: of what was held before the operation. */
@@ -61,10 +60,8 @@ static void begin(struct cluster *cluster, const struct delay *delay, uint64_t *
         RUN_MS(100);
     }
     *until = CLIENT_NOW(0) + VALID_US(0);
-    if (delay->operation == RESTORE_IT)
-        REMOVE_KEYS(LOST);
-    if (delay->is_flushed)
-        kind_flush_scripts(cluster);
+    if (delay->operation == RESTORE_IT) REMOVE_KEYS(LOST);
+    if (delay->is_flushed) kind_flush_scripts(cluster);
     deafen(cluster, delay->mask);
     switch (delay->operation) {
     case ACQUIRE_IT: CHECK_INT(kind_acquire(cluster, 0, delay->kind, delay->limit.ttl_ms, 0), REDLOCK_OK); break;
@@ -80,8 +77,7 @@ static void begin(struct cluster *cluster, const struct delay *delay, uint64_t *
 static bool is_decisive(const struct delay *delay)
 {
     unsigned left = N;
-    for (unsigned k = 0; k < N; k++)
-        left -= delay->mask >> k & 1;
+    for (unsigned k = 0; k < N; k++) left -= delay->mask >> k & 1;
     return left < N / 2 + 1;
 }
 
@@ -135,11 +131,9 @@ static bool is_unnoticed(struct cluster *cluster, const struct delay *delay)
 static void check_release(struct cluster *cluster, const struct delay *delay)
 {
     EXPECT_NOT_HELD(0);
-    if (delay->is_flushed && is_unnoticed(cluster, delay))
-        return;
+    if (delay->is_flushed && is_unnoticed(cluster, delay)) return;
     EXPECT_STATUS(0, REDLOCK_OK);
-    if (!is_decisive(delay) || is_in_time(delay))
-        CHECK(redlock_confirmed(LOCK(0)) >= N / 2 + 1);
+    if (!is_decisive(delay) || is_in_time(delay)) CHECK(redlock_confirmed(LOCK(0)) >= N / 2 + 1);
 }
 
 static void check(struct cluster *cluster, const struct delay *delay, uint64_t until)
@@ -236,8 +230,7 @@ TEST(s5_a_release_that_is_answered_late_is_paid)
 
 static void answer_behind(const struct delay *delay)
 {
-    if (delay->moment.after_us > 0 && delay->moment.lag_us == 0)
-        answer_into_the_next(delay);
+    if (delay->moment.after_us > 0 && delay->moment.lag_us == 0) answer_into_the_next(delay);
 }
 
 TEST(s8_late_answers_are_no_votes_in_what_was_begun_meanwhile)
@@ -286,8 +279,7 @@ TEST(a_release_that_a_client_slept_over_says_lost_if_the_answers_do)
     CLUSTER(3);
     ACQUIRE(0, "door", 10000);
     RUN_MS(1);
-    for (unsigned k = 0; k < 3; k++)
-        REMOVE_KEYS(k);
+    for (unsigned k = 0; k < 3; k++) REMOVE_KEYS(k);
     START_RELEASE(0);
     sleep_over_the_answers(cluster);
     EXPECT_STATUS(0, REDLOCK_LOST);

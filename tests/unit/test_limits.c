@@ -78,8 +78,7 @@ TEST(a_resource_may_hold_any_bytes)
 {
     CLUSTER(1);
     uint8_t name[256];
-    for (unsigned i = 0; i < 256; i++)
-        name[i] = (uint8_t)i;
+    for (unsigned i = 0; i < 256; i++) name[i] = (uint8_t)i;
     const struct redlock_request request = { .resource = name, .resource_size = sizeof name, .ttl_ms = DOOR_TTL };
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
@@ -297,8 +296,7 @@ TEST(every_status_has_a_text_of_its_own_and_every_other_number_none)
     for (int a = -5; a < 300; a++) {
         const char *text = redlock_status_text((enum redlock_status)a);
         CHECK(text && text[0] != '\0');
-        if (strcmp(text, "unknown status") == 0)
-            continue;
+        if (strcmp(text, "unknown status") == 0) continue;
         known++;
         for (int b = 0; b < a; b++)
             CHECK(strcmp(text, redlock_status_text((enum redlock_status)b)) != 0);

@@ -38,8 +38,7 @@ TEST(a_thousand_locks_in_one_engine_are_acquired_extended_and_released_at_once)
         EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
         CHECK(redlock_idle(cluster_lock(cluster, 0, i)));
     }
-    for (unsigned k = 0; k < 5; k++)
-        CHECK_INT(NODE(k)->key_count, 0);
+    for (unsigned k = 0; k < 5; k++) CHECK_INT(NODE(k)->key_count, 0);
 }
 
 TEST(many_locks_share_one_write_per_node)
@@ -54,8 +53,7 @@ TEST(many_locks_share_one_write_per_node)
     size_t size;
     const uint8_t *output = redlock_output(ENGINE(0), 0, &size);
     unsigned count = 0;
-    for (size_t i = 0; i + 3 <= size; i++)
-        count += memcmp(output + i, "SET", 3) == 0;
+    for (size_t i = 0; i + 3 <= size; i++) count += memcmp(output + i, "SET", 3) == 0;
     CHECK_INT(count, 10);
 }
 
@@ -70,8 +68,7 @@ TEST(a_thousand_locks_that_are_all_taken_cost_no_more_than_their_attempts)
     }
     start_many(cluster, 0, 0);
     RUN_MS(1000);
-    for (unsigned i = 0; i < MANY; i++)
-        EXPECT_LOCK_STATUS(0, i, REDLOCK_TAKEN);
+    for (unsigned i = 0; i < MANY; i++) EXPECT_LOCK_STATUS(0, i, REDLOCK_TAKEN);
     CHECK_INT(NODE(2)->key_count, 0);
 }
 
@@ -86,11 +83,9 @@ TEST(a_thousand_locks_survive_that_a_node_is_lost_in_the_middle)
     for (unsigned i = 0; i < MANY; i++)
         won += redlock_lock_status(cluster_lock(cluster, 0, i)) == REDLOCK_OK;
     CHECK_INT(won, MANY); /* Two of three are enough. */
-    for (unsigned i = 0; i < MANY; i++)
-        CHECK_INT(cluster_release(cluster, 0, i), REDLOCK_OK);
+    for (unsigned i = 0; i < MANY; i++) CHECK_INT(cluster_release(cluster, 0, i), REDLOCK_OK);
     RUN_MS(5000);
-    for (unsigned k = 0; k < 3; k++)
-        CHECK_INT(NODE(k)->key_count, 0);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(NODE(k)->key_count, 0);
 }
 
 TEST(every_lock_that_is_done_is_reported_once)
@@ -104,14 +99,12 @@ TEST(every_lock_that_is_done_is_reported_once)
         RUN_MS(1);
         while ((done = redlock_next_done(ENGINE(0)))) {
             CHECK(redlock_lock_status(done) == REDLOCK_OK);
-            for (unsigned i = 0; i < MANY; i++)
-                reported[i] += done == cluster_lock(cluster, 0, i);
+            for (unsigned i = 0; i < MANY; i++) reported[i] += done == cluster_lock(cluster, 0, i);
             total++;
         }
     }
     CHECK_INT(total, MANY);
-    for (unsigned i = 0; i < MANY; i++)
-        CHECK_INT(reported[i], 1);
+    for (unsigned i = 0; i < MANY; i++) CHECK_INT(reported[i], 1);
 }
 
 TEST(no_lock_starves_behind_the_others)
@@ -119,8 +112,7 @@ TEST(no_lock_starves_behind_the_others)
     CLUSTER_OF(1, 1, config.pipeline = REDLOCK_PIPELINE_MIN);
     start_many(cluster, 0, 0);
     RUN_MS(200);
-    for (unsigned i = 0; i < MANY; i++)
-        EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
+    for (unsigned i = 0; i < MANY; i++) EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
 }
 
 TAP_MAIN

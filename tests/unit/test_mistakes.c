@@ -9,8 +9,7 @@ static void split(unsigned n, unsigned refusing)
 {
     CLUSTER(n);
     TAP_CONTEXT("%u of %u nodes refuse", refusing, n);
-    for (unsigned k = 0; k < refusing; k++)
-        RIVAL(k, "door", DOOR_TTL);
+    for (unsigned k = 0; k < refusing; k++) RIVAL(k, "door", DOOR_TTL);
     const uint64_t before = CLIENT_NOW(0);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, n - refusing >= n / 2 + 1 ? REDLOCK_OK : REDLOCK_TAKEN);
@@ -20,8 +19,7 @@ static void split(unsigned n, unsigned refusing)
 TEST(every_split_of_every_number_of_nodes_ends_as_soon_as_it_is_certain)
 {
     for (unsigned n = 1; n <= REDLOCK_NODES_MAX; n++)
-        for (unsigned refusing = 0; refusing <= n; refusing++)
-            split(n, refusing);
+        for (unsigned refusing = 0; refusing <= n; refusing++) split(n, refusing);
 }
 
 /* npm redlock: TTL 300 ms with slow nodes gives a lock that expired 359 ms ago. */
@@ -239,12 +237,10 @@ TEST(extend_counts_confirmations_only)
         cluster->no_promise = true;
         ACQUIRE(0, "door", DOOR_TTL);
         RUN_MS(1);
-        for (unsigned k = 0; k < stolen; k++)
-            RIVAL(k, "door", DOOR_TTL);
+        for (unsigned k = 0; k < stolen; k++) RIVAL(k, "door", DOOR_TTL);
         EXTEND(0, DOOR_TTL);
         EXPECT_STATUS(0, stolen < 2 ? REDLOCK_OK : REDLOCK_TAKEN);
-        for (unsigned k = 0; k < stolen; k++)
-            EXPECT_RIVAL_KEY(k, "door");
+        for (unsigned k = 0; k < stolen; k++) EXPECT_RIVAL_KEY(k, "door");
     }
 }
 
@@ -366,8 +362,7 @@ TEST(a_wait_ends_within_the_time_to_wait_and_a_node_timeout)
         CLUSTER(3);
         TAP_CONTEXT("%u hung", hung);
         RIVAL_ON_ALL("door", 60000);
-        for (unsigned k = 0; k < hung; k++)
-            HANG(k);
+        for (unsigned k = 0; k < hung; k++) HANG(k);
         const uint64_t before = CLIENT_NOW(0);
         ACQUIRE_WAIT(0, "door", DOOR_TTL, 2345);
         EXPECT_STATUS(0, REDLOCK_TIMEOUT);
@@ -382,8 +377,7 @@ TEST(an_extension_creates_nothing)
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(1);
     cluster->no_promise = true;
-    for (unsigned k = 0; k < 3; k++)
-        REMOVE_KEYS(k);
+    for (unsigned k = 0; k < 3; k++) REMOVE_KEYS(k);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     RUN_MS(1000);
@@ -463,8 +457,7 @@ static void contend(uint32_t ttl_ms, uint32_t wait_ms, uint64_t delay_us)
     DELAY_ALL_US(delay_us);
     for (unsigned i = 0; i < 300; i++) { /* The cluster watches that no two hold. */
         for (unsigned c = 0; c < 3; c++) {
-            if (redlock_lock_status(LOCK(c)) == REDLOCK_PENDING || VALID_US(c) > 0)
-                continue;
+            if (redlock_lock_status(LOCK(c)) == REDLOCK_PENDING || VALID_US(c) > 0) continue;
             wins += redlock_lock_status(LOCK(c)) == REDLOCK_OK;
             (void)story_acquire(cluster, c, 0, "door", ttl_ms, wait_ms);
         }
@@ -495,8 +488,7 @@ TEST(a_wait_of_nothing_is_exactly_one_attempt)
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     RUN_MS(5000);
-    for (unsigned k = 0; k < 3; k++)
-        CHECK_INT(CALLS(k, "SET"), 2);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(CALLS(k, "SET"), 2);
 }
 
 /* Others sleep after the last try. */
@@ -508,8 +500,7 @@ TEST(there_is_no_sleep_after_the_last_attempt)
     EXPECT_STATUS(0, REDLOCK_TIMEOUT);
     const struct model_call *last = NULL;
     for (size_t i = 0; i < NODE(0)->call_count; i++)
-        if (strcmp(NODE(0)->calls[i].name, "SET") == 0)
-            last = &NODE(0)->calls[i];
+        if (strcmp(NODE(0)->calls[i].name, "SET") == 0) last = &NODE(0)->calls[i];
     CHECK(last && cluster_node_now(cluster, 0) - last->at_us <= 2 * ROUND_US);
 }
 
@@ -519,8 +510,7 @@ TEST(the_token_is_kept_until_the_release_is_confirmed)
     CLUSTER(3);
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(1);
-    for (unsigned k = 0; k < 3; k++)
-        cluster_cut(cluster, 0, k, false);
+    for (unsigned k = 0; k < 3; k++) cluster_cut(cluster, 0, k, false);
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK_INT(redlock_confirmed(LOCK(0)), 0);
@@ -535,8 +525,7 @@ TEST(an_extension_sets_the_ttl_and_does_not_add_to_it)
 {
     CLUSTER(3);
     ACQUIRE(0, "door", DOOR_TTL);
-    for (unsigned i = 0; i < 20; i++)
-        EXTEND(0, DOOR_TTL);
+    for (unsigned i = 0; i < 20; i++) EXTEND(0, DOOR_TTL);
     CHECK(VALID_US(0) < DOOR_TTL * 1000);
     RUN_MS(DOOR_TTL + 10);
     EXPECT_KEY_ABSENT_ON_ALL("door");
@@ -615,12 +604,10 @@ TEST(an_uncontended_lock_costs_one_command_a_node)
     const size_t before = NODE(0)->call_count;
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(1);
-    for (unsigned k = 0; k < 5; k++)
-        CHECK_INT(NODE(k)->call_count, before + 1);
+    for (unsigned k = 0; k < 5; k++) CHECK_INT(NODE(k)->call_count, before + 1);
     RELEASE(0);
     RUN_MS(1);
-    for (unsigned k = 0; k < 5; k++)
-        CHECK_INT(NODE(k)->call_count, before + 2);
+    for (unsigned k = 0; k < 5; k++) CHECK_INT(NODE(k)->call_count, before + 2);
 }
 
 /* kvz/cronlock PR 11: a client that is killed leaves a lock for 24 h. */

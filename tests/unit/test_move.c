@@ -7,8 +7,7 @@ static void move_at(unsigned at_us)
 {
     CLUSTER_COLD(3, 1, (void)0);
     TAP_CONTEXT("after %u us", at_us);
-    for (unsigned k = 0; k < 3; k++)
-        DELAY_US(k, 100 + 250 * k);
+    for (unsigned k = 0; k < 3; k++) DELAY_US(k, 100 + 250 * k);
     START_ACQUIRE(0, "door", DOOR_TTL, 5000);
     RUN_US(at_us);
     cluster_move(cluster, 0, 1, 0);
@@ -32,8 +31,7 @@ static void move_at(unsigned at_us)
 
 TEST(a_lock_can_be_moved_at_any_moment)
 {
-    for (unsigned at_us = 0; at_us <= 3000; at_us += 25)
-        move_at(at_us);
+    for (unsigned at_us = 0; at_us <= 3000; at_us += 25) move_at(at_us);
 }
 
 TEST(a_waiting_lock_a_debt_and_a_done_lock_can_be_moved)

@@ -39,8 +39,7 @@ TEST(an_attempt_waits_for_random_bytes)
     for (unsigned i = 0; i < 20; i++) { /* What was given before is used up. */
         START_ACQUIRE(0, "door", DOOR_TTL, REDLOCK_FOREVER);
         RUN_MS(5);
-        if (redlock_lock_status(LOCK(0)) == REDLOCK_PENDING)
-            break;
+        if (redlock_lock_status(LOCK(0)) == REDLOCK_PENDING) break;
         EXPECT_STATUS(0, REDLOCK_OK);
         attempts++;
         RELEASE(0);
@@ -62,8 +61,7 @@ TEST(random_bytes_that_never_come_end_the_operation_with_a_status_of_their_own)
     cluster->clients[0].starved = true;
     for (unsigned i = 0; i < 20 && redlock_lock_status(LOCK(0)) != REDLOCK_NO_ENTROPY; i++) {
         ACQUIRE(0, "door", DOOR_TTL);
-        if (VALID_US(0) > 0)
-            RELEASE(0);
+        if (VALID_US(0) > 0) RELEASE(0);
         RUN_MS(1);
     }
     EXPECT_STATUS(0, REDLOCK_NO_ENTROPY);
@@ -77,8 +75,7 @@ static void starve(struct cluster *cluster)
     for (unsigned i = 0; i < 20; i++) {
         START_ACQUIRE(0, "door", DOOR_TTL, REDLOCK_FOREVER);
         RUN_MS(5);
-        if (redlock_lock_status(LOCK(0)) == REDLOCK_PENDING)
-            return;
+        if (redlock_lock_status(LOCK(0)) == REDLOCK_PENDING) return;
         RELEASE(0);
         RUN_MS(1);
     }

@@ -54,7 +54,8 @@ TEST(s9_an_adopted_lock_and_a_rival_do_not_both_hold)
     RUN_MS(150);
     ACQUIRE(2, "door", 10000);
     EXPECT_STATUS(2, REDLOCK_OK);
-    TAP_CHECK(!(VALID_US(1) > 0 && VALID_US(2) > 0), "two hold: %llu and %llu us", (unsigned long long)VALID_US(1), (unsigned long long)VALID_US(2));
+    TAP_CHECK(!(VALID_US(1) > 0 && VALID_US(2) > 0), "two hold: %llu and %llu us",
+              (unsigned long long)VALID_US(1), (unsigned long long)VALID_US(2));
 }
 
 TEST(s9_an_adopted_lock_whose_extension_fails_is_not_held)
@@ -356,7 +357,11 @@ TEST(a_node_that_knows_no_script_ever_is_not_asked_for_ever)
 TEST(connections_that_were_closed_for_their_silence_cost_no_votes)
 {
     CLUSTER(3);
-    for (int i = 0; i < 6; i++) { for (unsigned k = 0; k < 3; k++) cluster_reset(cluster, 0, k, false); RUN_MS(60000); CHECK(VOTES(0,0)); }
+    for (int i = 0; i < 6; i++) {
+        for (unsigned k = 0; k < 3; k++) cluster_reset(cluster, 0, k, false);
+        RUN_MS(60000);
+        CHECK(VOTES(0, 0));
+    }
     for (unsigned k = 0; k < 3; k++) RESET(0, k);
     RUN_US(1000);
     ACQUIRE(0, "door", 10000);

@@ -190,8 +190,7 @@ static void write_arguments(unsigned announced, unsigned written)
     struct resp_writer w;
     resp_write_begin(&w, out, sizeof out, 0);
     resp_command(&w, announced);
-    for (unsigned i = 0; i < written; i++)
-        resp_text(&w, "a");
+    for (unsigned i = 0; i < written; i++) resp_text(&w, "a");
     CHECK_INT(resp_end(&w), announced == written && announced > 0);
     CHECK(!w.full);
     CHECK_INT(w.used > 0, announced == written && announced > 0);
@@ -200,8 +199,7 @@ static void write_arguments(unsigned announced, unsigned written)
 TEST(a_command_with_another_number_of_arguments_than_announced_or_none_is_not_written)
 {
     for (unsigned announced = 0; announced < 5; announced++)
-        for (unsigned written = 0; written < 5; written++)
-            write_arguments(announced, written);
+        for (unsigned written = 0; written < 5; written++) write_arguments(announced, written);
 }
 
 TEST(a_command_that_was_not_ended_is_dropped_by_the_next)
@@ -292,8 +290,7 @@ static void write_and_read(const uint8_t *bytes, unsigned arguments)
     struct resp_writer w;
     resp_write_begin(&w, out, sizeof out, 0);
     resp_command(&w, arguments);
-    for (unsigned i = 0; i < arguments; i++)
-        resp_bytes(&w, bytes + i, i * 37);
+    for (unsigned i = 0; i < arguments; i++) resp_bytes(&w, bytes + i, i * 37);
     CHECK(resp_end(&w));
 
     struct resp_parser p;

@@ -34,10 +34,8 @@ static void reader_init(struct reader *r, const struct resp_limits *limits)
 
 static void say(struct reader *r, const void *text, size_t size)
 {
-    if (size > sizeof r->said - r->said_size)
-        size = sizeof r->said - r->said_size;
-    if (size > 0)
-        memcpy(r->said + r->said_size, text, size);
+    if (size > sizeof r->said - r->said_size) size = sizeof r->said - r->said_size;
+    if (size > 0) memcpy(r->said + r->said_size, text, size);
     r->said_size += size;
 }
 
@@ -56,16 +54,12 @@ static void say_value(struct reader *r, const struct resp_item *item)
 static void say_item(struct reader *r, const struct resp_item *item)
 {
     static const char letters[] = "+-:$$**"; /* In the order of enum resp_type. */
-    if (r->said_size > 0)
-        say(r, " ", 1);
-    for (int i = 0; i < item->depth; i++)
-        say(r, ">", 1);
+    if (r->said_size > 0) say(r, " ", 1);
+    for (int i = 0; i < item->depth; i++) say(r, ">", 1);
     say(r, item->first ? &letters[item->type] : "~", 1);
     say_value(r, item);
-    if (!item->last)
-        say(r, "~", 1);
-    if (item->ends_reply)
-        say(r, ".", 1);
+    if (!item->last) say(r, "~", 1);
+    if (item->ends_reply) say(r, ".", 1);
 }
 
 /* Parses a copy that is just as large as the window, so that a sanitizer sees a look behind it, and that lies elsewhere
@@ -77,8 +71,7 @@ static bool reader_step(struct reader *r, const char *window, size_t size, bool 
     void *copy = malloc(size + (size == 0));
     memcpy(copy, window, size);
     r->status = resp_parse(&r->parser, copy, size, full, &consumed, &item);
-    if (r->status == RESP_OK)
-        say_item(r, &item);
+    if (r->status == RESP_OK) say_item(r, &item);
     r->taken += consumed;
     free(copy);
     return r->status == RESP_OK;
@@ -369,8 +362,7 @@ static void check_error(size_t error, size_t arrived, const struct reader *r)
     const bool is_there = arrived > errors[error].offset;
     TAP_CONTEXT("error %zu, %zu of \"%.40s\"", error, arrived, errors[error].stream);
     CHECK_INT(r->status, is_there ? errors[error].status : RESP_MORE);
-    if (is_there)
-        CHECK_INT(r->taken, errors[error].offset);
+    if (is_there) CHECK_INT(r->taken, errors[error].offset);
 }
 
 TEST(an_error_is_reported_as_soon_as_its_byte_is_there_and_not_before)
@@ -503,8 +495,7 @@ TEST(a_limit_above_the_highest_is_lowered_to_it)
 TEST(a_bomb_of_nested_arrays_is_refused_at_the_depth_allowed)
 {
     char bomb[400];
-    for (size_t i = 0; i < sizeof bomb; i += 4)
-        memcpy(bomb + i, "*9\r\n", 4);
+    for (size_t i = 0; i < sizeof bomb; i += 4) memcpy(bomb + i, "*9\r\n", 4);
     for (uint8_t depth = 0; depth <= RESP_DEPTH_MAX + 1; depth++) {
         const struct resp_limits limits = { .elements_max = 9, .depth_max = depth };
         struct reader r;
@@ -522,10 +513,8 @@ static size_t make_string(char *reply, char type, size_t size)
 {
     size_t at = 0;
     reply[at++] = type;
-    if (type == '$')
-        at += (size_t)sprintf(reply + at, "%zu\r\n", size);
-    for (size_t i = 0; i < size; i++)
-        reply[at++] = (char)('a' + i % 23);
+    if (type == '$') at += (size_t)sprintf(reply + at, "%zu\r\n", size);
+    for (size_t i = 0; i < size; i++) reply[at++] = (char)('a' + i % 23);
     memcpy(reply + at, "\r\n", 2);
     return at + 2;
 }
@@ -545,8 +534,7 @@ static void read_in_pieces(const char *reply, size_t reply_size, size_t size, si
         CHECK(status == RESP_OK || status == RESP_MORE);
         CHECK(consumed > 0 || (status == RESP_MORE && there < window));
         at += consumed;
-        if (status == RESP_MORE)
-            continue;
+        if (status == RESP_MORE) continue;
         CHECK_INT(item.first, read == 0);
         CHECK(item.size > 0 || item.last);
         CHECK_MEM(item.data, item.size, text + read, item.size);
@@ -668,10 +656,8 @@ static void add_meaning(struct meaning *m, const struct resp_item *item)
 {
     if (item->first)
         m->pending = mix(mix(mix(m->values, item->type), item->depth), (uint64_t)item->integer);
-    for (size_t i = 0; i < item->size; i++)
-        m->pending = mix(m->pending, item->data[i]);
-    if (item->last)
-        m->values = mix(m->pending, item->ends_reply);
+    for (size_t i = 0; i < item->size; i++) m->pending = mix(m->pending, item->data[i]);
+    if (item->last) m->values = mix(m->pending, item->ends_reply);
 }
 
 /* The stream comes step bytes at a time into a buffer of window bytes. */
@@ -689,10 +675,8 @@ static struct meaning meaning_of(const uint8_t *stream, size_t size, size_t step
         m.status = resp_parse(&p, stream + m.taken, arrived - m.taken, full, &consumed, &item);
         m.taken += consumed;
         m.stuck |= full && m.status <= RESP_MORE && consumed == 0;
-        if (m.status == RESP_OK)
-            add_meaning(&m, &item);
-        if (m.status == RESP_MORE && arrived == size)
-            break;
+        if (m.status == RESP_OK) add_meaning(&m, &item);
+        if (m.status == RESP_MORE && arrived == size) break;
         for (size_t i = 0; m.status == RESP_MORE && i < step && arrived < size && arrived - m.taken < window; i++)
             arrived++;
     } while (m.status <= RESP_MORE && !m.stuck);
@@ -714,8 +698,7 @@ static size_t make_mutant(uint8_t stream[STREAM_MAX], uint64_t *random)
     size_t size = 0;
     for (uint64_t i = 0; i < 1 + next_random(random) % 2; i++) {
         const size_t reply = (size_t)(next_random(random) % COUNT(replies));
-        if (replies[reply].size > STREAM_MAX - size)
-            break;
+        if (replies[reply].size > STREAM_MAX - size) break;
         memcpy(stream + size, replies[reply].stream, replies[reply].size);
         size += replies[reply].size;
     }
@@ -729,8 +712,7 @@ static void check_same(const struct meaning *a, const struct meaning *b)
     CHECK(!b->stuck);
     CHECK_INT(a->status, b->status);
     CHECK(a->values == b->values);
-    if (a->status != RESP_MORE)
-        CHECK_INT(a->taken, b->taken);
+    if (a->status != RESP_MORE) CHECK_INT(a->taken, b->taken);
 }
 
 TEST(a_million_mutated_streams_mean_the_same_however_they_come)

@@ -6,8 +6,7 @@ enum { DOOR_TTL = 10000, ROUND_US = 2 * CLUSTER_DELAY_US };
 static unsigned bits(unsigned mask)
 {
     unsigned count = 0;
-    for (; mask > 0; mask >>= 1)
-        count += mask & 1;
+    for (; mask > 0; mask >>= 1) count += mask & 1;
     return count;
 }
 
@@ -16,16 +15,14 @@ static unsigned bits(unsigned mask)
 TEST(s1_the_quorum_is_half_of_the_nodes_rounded_down_and_one)
 {
     static const unsigned quorums[] = { 0, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8 };
-    for (unsigned n = 1; n <= REDLOCK_NODES_MAX; n++)
-        CHECK_INT(redlock_quorum(n), quorums[n]);
+    for (unsigned n = 1; n <= REDLOCK_NODES_MAX; n++) CHECK_INT(redlock_quorum(n), quorums[n]);
 }
 
 /* The first dead_count nodes are down from the beginning. */
 static void acquire_with_dead(unsigned n, unsigned dead_count, enum redlock_status expected)
 {
     CLUSTER_COLD(n, 1, (void)0);
-    for (unsigned k = 0; k < dead_count; k++)
-        DOWN(k);
+    for (unsigned k = 0; k < dead_count; k++) DOWN(k);
     TAP_CONTEXT("%u of %u nodes down", dead_count, n);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, expected);
@@ -45,8 +42,7 @@ static void acquire_with_mask(unsigned n, unsigned mask, bool hung)
 {
     CLUSTER_COLD(n, 1, (void)0);
     const enum redlock_status expected = n - bits(mask) >= n / 2 + 1 ? REDLOCK_OK : REDLOCK_NO_QUORUM;
-    if (hung)
-        RUN_MS(STORY_SETTLE_MS);
+    if (hung) RUN_MS(STORY_SETTLE_MS);
     for (unsigned k = 0; k < n; k++) {
         if (mask >> k & 1 && hung)
             STALL(k);
@@ -71,15 +67,13 @@ static void acquire_with_mask(unsigned n, unsigned mask, bool hung)
 TEST(s1_every_mask_of_dead_nodes_wins_exactly_when_a_quorum_is_alive)
 {
     for (unsigned n = 1; n <= 7; n++)
-        for (unsigned mask = 0; mask < 1u << n; mask++)
-            acquire_with_mask(n, mask, false);
+        for (unsigned mask = 0; mask < 1u << n; mask++) acquire_with_mask(n, mask, false);
 }
 
 TEST(s1_every_mask_of_hung_nodes_wins_exactly_when_a_quorum_answers)
 {
     for (unsigned n = 1; n <= 7; n++)
-        for (unsigned mask = 0; mask < 1u << n; mask++)
-            acquire_with_mask(n, mask, true);
+        for (unsigned mask = 0; mask < 1u << n; mask++) acquire_with_mask(n, mask, true);
 }
 
 TEST(s1_clients_that_reach_different_minorities_do_not_both_win)
@@ -176,8 +170,7 @@ static void acquire_with_minimum(unsigned n)
 
 TEST(s2_less_than_the_callers_minimum_is_lost_and_released)
 {
-    for (unsigned n = 1; n <= 5; n++)
-        acquire_with_minimum(n);
+    for (unsigned n = 1; n <= 5; n++) acquire_with_minimum(n);
 }
 
 TEST(s2_a_clock_that_jumps_forward_while_answers_are_awaited_loses_the_attempt)
@@ -240,8 +233,7 @@ TEST(s2_a_last_answer_that_was_read_after_the_validity_is_no_win)
     for (unsigned n = 1; n <= 7; n++) {
         CLUSTER(n);
         TAP_CONTEXT("%u nodes", n);
-        for (unsigned k = n / 2; k < n; k++)
-            DELAY_US(k, 2000);
+        for (unsigned k = n / 2; k < n; k++) DELAY_US(k, 2000);
         START_ACQUIRE(0, "door", 100, 0);
         RUN_MS(1);
         FREEZE(0);
@@ -257,8 +249,7 @@ TEST(s2_a_last_answer_that_was_read_after_the_validity_is_no_win)
 TEST(s2_nodes_whose_clocks_run_fast_by_the_drift_keep_what_is_promised)
 {
     CLUSTER_OF(3, 2, (void)0);
-    for (unsigned k = 0; k < 3; k++)
-        cluster_set_node_rate(cluster, k, REDLOCK_DRIFT_PPM);
+    for (unsigned k = 0; k < 3; k++) cluster_set_node_rate(cluster, k, REDLOCK_DRIFT_PPM);
     ACQUIRE(0, "door", REDLOCK_GUARD_MS);
     EXPECT_STATUS(0, REDLOCK_OK);
     ACQUIRE_WAIT(1, "door", 1000, REDLOCK_GUARD_MS);
@@ -270,8 +261,7 @@ TEST(s2_a_nodes_clock_that_goes_back_lengthens_no_validity)
 {
     CLUSTER(3);
     ACQUIRE(0, "door", DOOR_TTL);
-    for (unsigned k = 0; k < 3; k++)
-        NODE_CLOCK_STEPS_MS(k, -3600000);
+    for (unsigned k = 0; k < 3; k++) NODE_CLOCK_STEPS_MS(k, -3600000);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK(VALID_US(0) < DOOR_TTL * 1000);
@@ -295,14 +285,12 @@ TEST(s2_each_attempt_counts_from_its_own_start)
 static void acquire_answered(const char *reply)
 {
     CLUSTER(5);
-    for (unsigned k = 0; k < 3; k++)
-        DOES_BUT_ANSWERS(k, "SET", reply);
+    for (unsigned k = 0; k < 3; k++) DOES_BUT_ANSWERS(k, "SET", reply);
     TAP_CONTEXT("%s", reply);
     ACQUIRE(0, "door", 2000);
     CHECK(redlock_lock_status(LOCK(0)) == REDLOCK_NO_QUORUM || redlock_lock_status(LOCK(0)) == REDLOCK_TAKEN);
     EXPECT_NOT_HELD(0);
-    for (unsigned k = 0; k < 3; k++)
-        CHECK(redlock_vote_of(LOCK(0), k) != REDLOCK_VOTE_GRANTED);
+    for (unsigned k = 0; k < 3; k++) CHECK(redlock_vote_of(LOCK(0), k) != REDLOCK_VOTE_GRANTED);
     RUN_MS(3000);
     EXPECT_KEY_ABSENT_ON_ALL("door");
     CHECK(IDLE(0));
@@ -316,8 +304,7 @@ TEST(s3_only_the_exact_ok_is_a_grant)
         "$-1\r\n", "*0\r\n", "*-1\r\n", "*1\r\n+OK\r\n", "*2\r\n+OK\r\n+OK\r\n", "_\r\n", "#t\r\n", ",1\r\n", "(1\r\n",
         "=6\r\ntxt:OK\r\n",
     };
-    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++)
-        acquire_answered(replies[i]);
+    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) acquire_answered(replies[i]);
 }
 
 static void extend_answered(const char *reply)
@@ -326,14 +313,12 @@ static void extend_answered(const char *reply)
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(1000);
     const uint64_t before = VALID_US(0) + CLIENT_NOW(0);
-    for (unsigned k = 0; k < 3; k++)
-        ANSWERS_ONCE(k, "EVALSHA", reply);
+    for (unsigned k = 0; k < 3; k++) ANSWERS_ONCE(k, "EVALSHA", reply);
     TAP_CONTEXT("%s", reply);
     EXTEND(0, DOOR_TTL);
     CHECK(redlock_lock_status(LOCK(0)) != REDLOCK_OK);
     CHECK_INT(VALID_US(0) + CLIENT_NOW(0), before);
-    for (unsigned k = 0; k < 3; k++)
-        CHECK(redlock_vote_of(LOCK(0), k) != REDLOCK_VOTE_GRANTED);
+    for (unsigned k = 0; k < 3; k++) CHECK(redlock_vote_of(LOCK(0), k) != REDLOCK_VOTE_GRANTED);
 }
 
 TEST(s3_only_the_exact_one_confirms_an_extension)
@@ -342,8 +327,7 @@ TEST(s3_only_the_exact_one_confirms_an_extension)
         "+OK\r\n", "+1\r\n", ":2\r\n", ":0\r\n", ":-1\r\n", ":10\r\n", "$1\r\n1\r\n", "$-1\r\n", "*0\r\n", "*-1\r\n",
         "*1\r\n:1\r\n", "-1\r\n", ":9223372036854775807\r\n", "#t\r\n",
     };
-    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++)
-        extend_answered(replies[i]);
+    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) extend_answered(replies[i]);
 }
 
 static void release_answered(const char *reply, bool silent)
@@ -351,8 +335,7 @@ static void release_answered(const char *reply, bool silent)
     CLUSTER_OF(3, 1, config.silent = silent);
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(1);
-    for (unsigned k = 0; k < 3; k++)
-        ANSWERS_ONCE(k, "EVALSHA", reply);
+    for (unsigned k = 0; k < 3; k++) ANSWERS_ONCE(k, "EVALSHA", reply);
     TAP_CONTEXT("%s", reply);
     RELEASE(0);
     CHECK_INT(redlock_confirmed(LOCK(0)), 0);
@@ -381,8 +364,7 @@ TEST(s4_a_timeout_is_unknown_and_no_grant)
     DEAFEN(2); DEAFEN(3); DEAFEN(4);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
-    for (unsigned k = 2; k < 5; k++)
-        EXPECT_VOTE(0, k, REDLOCK_VOTE_UNKNOWN);
+    for (unsigned k = 2; k < 5; k++) EXPECT_VOTE(0, k, REDLOCK_VOTE_UNKNOWN);
 }
 
 TEST(s4_a_connection_lost_after_the_question_is_unknown_and_ends_the_round_at_once)
@@ -404,8 +386,7 @@ TEST(s4_a_connection_lost_after_the_question_is_unknown_and_ends_the_round_at_on
 TEST(s4_an_error_is_unknown_and_released_like_a_grant)
 {
     CLUSTER(3);
-    for (unsigned k = 1; k < 3; k++)
-        DOES_BUT_ANSWERS(k, "SET", "-ERR strange\r\n");
+    for (unsigned k = 1; k < 3; k++) DOES_BUT_ANSWERS(k, "SET", "-ERR strange\r\n");
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     EXPECT_VOTE(0, 1, REDLOCK_VOTE_UNKNOWN);
@@ -444,8 +425,7 @@ TEST(s5_a_refused_attempt_is_released_where_it_was_granted_at_once)
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     RUN_US(ROUND_US);
-    for (unsigned k = 0; k < 3; k++)
-        EXPECT_RIVAL_KEY(k, "door");
+    for (unsigned k = 0; k < 3; k++) EXPECT_RIVAL_KEY(k, "door");
     EXPECT_KEY_ABSENT(3, "door");
     EXPECT_KEY_ABSENT(4, "door");
 }
@@ -480,8 +460,7 @@ TEST(s5_a_debt_is_paid_when_the_node_is_reached_again)
     CLUSTER(5);
     START_ACQUIRE(0, "door", DOOR_TTL, 0);
     RUN_US(CLUSTER_DELAY_US); /* All have executed it. */
-    for (unsigned k = 2; k < 5; k++)
-        cluster_cut(cluster, 0, k, false);
+    for (unsigned k = 2; k < 5; k++) cluster_cut(cluster, 0, k, false);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     RUN_MS(2000);
@@ -611,8 +590,7 @@ TEST(s6_a_token_is_forty_hex_digits_and_the_same_on_every_node)
     redlock_token(LOCK(0), token);
     CHECK_INT(strlen(token), REDLOCK_TOKEN_TEXT);
     CHECK_INT(strspn(token, "0123456789abcdef"), REDLOCK_TOKEN_TEXT);
-    for (unsigned k = 0; k < 3; k++)
-        CHECK_STR(cluster_key(cluster, k, "door"), token);
+    for (unsigned k = 0; k < 3; k++) CHECK_STR(cluster_key(cluster, k, "door"), token);
 }
 
 TEST(s6_a_release_names_the_token_of_the_acquire_before_it)
@@ -624,10 +602,8 @@ TEST(s6_a_release_names_the_token_of_the_acquire_before_it)
     const struct model_node *node = NODE(4);
     const char *token = "";
     for (size_t i = 0; i < node->call_count; i++) {
-        if (strcmp(node->calls[i].name, "SET") == 0)
-            token = node->calls[i].token;
-        if (strcmp(node->calls[i].name, "RELEASE") == 0)
-            CHECK_STR(node->calls[i].token, token);
+        if (strcmp(node->calls[i].name, "SET") == 0) token = node->calls[i].token;
+        if (strcmp(node->calls[i].name, "RELEASE") == 0) CHECK_STR(node->calls[i].token, token);
     }
     CHECK_INT(CALLS(4, "RELEASE"), CALLS(4, "SET"));
 }
@@ -863,8 +839,7 @@ static void extend_with_last_answer_late(unsigned n, bool ticks_first)
     cluster->clients[0].ticks_first = ticks_first;
     ACQUIRE(0, "door", 1000);
     RUN_US(VALID_US(0) - 10000);
-    for (unsigned k = n / 2; k < n; k++)
-        DELAY_US(k, 2000);
+    for (unsigned k = n / 2; k < n; k++) DELAY_US(k, 2000);
     START_EXTEND(0, 1000);
     RUN_MS(1);
     EXPECT_STATUS(0, REDLOCK_PENDING);
@@ -938,8 +913,7 @@ TEST(s9_an_extension_is_refused_when_a_quorum_has_lost_the_key)
     cluster->no_promise = true;
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(1);
-    for (unsigned k = 0; k < 3; k++)
-        REMOVE_KEYS(k);
+    for (unsigned k = 0; k < 3; k++) REMOVE_KEYS(k);
     const uint64_t until = CLIENT_NOW(0) + VALID_US(0);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
@@ -986,8 +960,7 @@ TEST(s9_a_short_extension_that_arrives_after_a_long_one_does_not_take_from_it)
 {
     CLUSTER_OF(3, 2, (void)0);
     ACQUIRE(0, "door", 2000);
-    for (unsigned k = 0; k < 3; k++)
-        LINK(0, k)->delay_us = 300000;
+    for (unsigned k = 0; k < 3; k++) LINK(0, k)->delay_us = 300000;
     START_EXTEND(0, 1000);
     RUN_MS(100);
     for (unsigned k = 0; k < 3; k++) {
@@ -1071,8 +1044,7 @@ TEST(s10_a_lock_that_ended_can_be_acquired_again_whenever_the_clock_ticks)
         TAP_CONTEXT("%u ms after the first acquire", after_ms);
         ACQUIRE(0, "door", 1000);
         RUN_MS(after_ms);
-        if (VALID_US(0) > 0)
-            continue;
+        if (VALID_US(0) > 0) continue;
         START_ACQUIRE(0, "door", 1000, 0);
         redlock_tick(ENGINE(0), CLIENT_NOW(0));
         UNTIL_DONE(0);
@@ -1147,8 +1119,7 @@ static void expect_guard_of(const char *uptime, uint32_t guard_ms)
     TAP_CONTEXT("uptime_in_seconds:%s", uptime);
     RUN_MS(STORY_SETTLE_MS);
     CHECK_INT(VOTES(0, 0), guard_ms == 0);
-    if (guard_ms == 0)
-        return;
+    if (guard_ms == 0) return;
     EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_RESTARTED);
     RUN_MS(guard_ms - 500);
     CHECK(!VOTES(0, 0));
@@ -1173,18 +1144,15 @@ TEST(s11_a_missing_or_absurd_uptime_means_a_full_guard)
     static const char *const absurd[] = { "", "-1", "-3600", "abc", "12x", "1.5", "1e9", " 5000", "+5000", "0x9999", "--1",
                                           "9223372036854775807", "9223372036854775808", "18446744073709551616",
                                           "99999999999999999999999999999999999999999999999999999999999999999999" };
-    for (size_t i = 0; i < sizeof absurd / sizeof absurd[0]; i++)
-        expect_guard_of(absurd[i], 30000);
+    for (size_t i = 0; i < sizeof absurd / sizeof absurd[0]; i++) expect_guard_of(absurd[i], 30000);
 }
 
 TEST(s11_a_new_connection_to_the_same_process_starts_no_guard)
 {
     CLUSTER(3);
-    for (unsigned k = 0; k < 3; k++)
-        RESET(0, k);
+    for (unsigned k = 0; k < 3; k++) RESET(0, k);
     RUN_MS(3000);
-    for (unsigned k = 0; k < 3; k++)
-        CHECK(VOTES(0, k));
+    for (unsigned k = 0; k < 3; k++) CHECK(VOTES(0, k));
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
 }
@@ -1505,10 +1473,8 @@ static unsigned gaps_between_attempts(const struct model_node *node, int64_t ttl
     unsigned count = 0;
     uint64_t last = 0;
     for (size_t i = 0; i < node->call_count && count < max; i++) {
-        if (strcmp(node->calls[i].name, "SET") != 0 || node->calls[i].ttl_ms != ttl_ms)
-            continue;
-        if (last > 0)
-            gaps[count++] = node->calls[i].at_us - last;
+        if (strcmp(node->calls[i].name, "SET") != 0 || node->calls[i].ttl_ms != ttl_ms) continue;
+        if (last > 0) gaps[count++] = node->calls[i].at_us - last;
         last = node->calls[i].at_us;
     }
     return count;
@@ -1577,8 +1543,7 @@ TEST(s14_two_clients_that_contend_both_get_the_lock_in_the_end)
 static void answer_set_with(const char *bytes, size_t size)
 {
     CLUSTER(3);
-    for (unsigned k = 0; k < 3; k++)
-        story_plan(NODE(k), "SET", bytes, size, 1, true);
+    for (unsigned k = 0; k < 3; k++) story_plan(NODE(k), "SET", bytes, size, 1, true);
     TAP_CONTEXT("%.*s", (int)(size < 40 ? size : 40), bytes);
     const uint64_t before = CLIENT_NOW(0);
     ACQUIRE(0, "door", 2000);
@@ -1590,8 +1555,7 @@ static void answer_set_with(const char *bytes, size_t size)
         EXPECT_TROUBLE(0, k, REDLOCK_TROUBLE_PROTOCOL);
     }
     RUN_MS(3000);
-    for (unsigned k = 0; k < 3; k++)
-        CHECK_INT(LINK(0, k)->connect_count, 2);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(LINK(0, k)->connect_count, 2);
     EXPECT_KEY_ABSENT_ON_ALL("door");
     ACQUIRE(0, "door", 2000);
     EXPECT_STATUS(0, REDLOCK_OK);
@@ -1636,8 +1600,7 @@ static void flood_set_with(const char *head, char with, bool ends)
     const size_t size = strlen(head);
     memset(bytes, with, FLOOD + 64);
     memcpy(bytes, head, size);
-    if (ends)
-        memcpy(bytes + FLOOD, "\r\n", 2);
+    if (ends) memcpy(bytes + FLOOD, "\r\n", 2);
     answer_set_with(bytes, FLOOD + 2);
     free(bytes);
 }
@@ -1686,8 +1649,7 @@ TEST(s16_an_answer_that_nobody_asked_for_ends_the_connection)
 TEST(s16_a_flood_that_nobody_asked_for_ends_the_connection)
 {
     static char flood[FLOOD];
-    for (size_t i = 0; i + 5 <= sizeof flood; i += 5)
-        memcpy(flood + i, "+OK\r\n", 5);
+    for (size_t i = 0; i + 5 <= sizeof flood; i += 5) memcpy(flood + i, "+OK\r\n", 5);
     push_unasked(flood, sizeof flood);
 }
 

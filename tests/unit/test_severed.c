@@ -12,8 +12,7 @@ static void acquire_severed(struct cluster *cluster, const struct cut *cut)
 {
     arm(cluster, cut);
     ACQUIRE_KIND(0, cut->kind, DOOR_TTL);
-    if (is_minority(cut->mask))
-        EXPECT_STATUS(0, REDLOCK_OK);
+    if (is_minority(cut->mask)) EXPECT_STATUS(0, REDLOCK_OK);
     const enum redlock_status status = redlock_lock_status(LOCK(0));
     CHECK(status == REDLOCK_OK || status == REDLOCK_NO_QUORUM || status == REDLOCK_TAKEN);
     CHECK_INT(VALID_US(0) > 0, status == REDLOCK_OK);
@@ -24,8 +23,7 @@ static void extend(struct cluster *cluster, const struct cut *cut, bool must_suc
     const uint64_t until = CLIENT_NOW(0) + VALID_US(0);
     arm(cluster, cut);
     EXTEND(0, DOOR_TTL);
-    if (must_succeed)
-        EXPECT_STATUS(0, REDLOCK_OK);
+    if (must_succeed) EXPECT_STATUS(0, REDLOCK_OK);
     if (redlock_lock_status(LOCK(0)) == REDLOCK_OK) {
         CHECK(CLIENT_NOW(0) + VALID_US(0) > until);
     } else {
@@ -73,8 +71,7 @@ static void release_severed(struct cluster *cluster, const struct cut *cut)
     arm(cluster, cut);
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
-    if (is_minority(cut->mask))
-        CHECK(redlock_confirmed(LOCK(0)) >= 3);
+    if (is_minority(cut->mask)) CHECK(redlock_confirmed(LOCK(0)) >= 3);
     EXPECT_NOT_HELD(0);
 }
 

@@ -30,8 +30,7 @@ TEST(each_fault_that_is_not_promised_breaks_the_exclusion_or_the_order_of_ticket
 {
     for (unsigned class = 0; class < SIM_CLASS_COUNT; class++) {
         struct sim_totals totals = { 0 };
-        if (sim_class_is_promised((enum sim_class)class))
-            continue;
+        if (sim_class_is_promised((enum sim_class)class)) continue;
         TAP_CONTEXT("faults \"%s\"", sim_class_text((enum sim_class)class));
         for (uint64_t seed = 1; seed <= SEEDS_OF_TABLE && totals.violations == 0; seed++)
             run_world(seed, (enum sim_class)class, &totals);
@@ -115,10 +114,8 @@ TEST(a_shrunk_story_is_shorter_and_breaks_a_rule_as_well)
     const unsigned lines = outcome.line_count;
     sim_shrink(&plan, 600);
     sim_run(&plan, &totals, &outcome);
-    for (unsigned i = 0; i < outcome.fault_count; i++)
-        faults += !plan.fault_masked[i];
-    for (unsigned i = 0; i < outcome.actor_count; i++)
-        actors += !plan.actor_masked[i];
+    for (unsigned i = 0; i < outcome.fault_count; i++) faults += !plan.fault_masked[i];
+    for (unsigned i = 0; i < outcome.actor_count; i++) actors += !plan.actor_masked[i];
     CHECK(outcome.broken[0] != '\0');
     CHECK(faults >= 1 && faults < outcome.fault_count / 2);
     CHECK(actors >= 2 && actors <= outcome.actor_count);

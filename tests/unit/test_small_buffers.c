@@ -11,8 +11,7 @@ static void whole_life(struct cluster *cluster)
         EXPECT_KEYS("door", cluster->node_count);
         EXTEND(0, DOOR_TTL);
         EXPECT_STATUS(0, REDLOCK_OK);
-        for (unsigned k = 0; k < cluster->node_count; k++)
-            model_flush_scripts(NODE(k));
+        for (unsigned k = 0; k < cluster->node_count; k++) model_flush_scripts(NODE(k));
         EXTEND(0, DOOR_TTL);
         EXPECT_STATUS(0, REDLOCK_OK);
         RELEASE(0);
@@ -42,12 +41,10 @@ static void live_in_pieces(size_t send_max, size_t receive_max, uint32_t receive
 
 TEST(every_operation_works_at_every_size_of_the_pieces)
 {
-    for (size_t size = 1; size <= 64; size++)
-        live_in_pieces(size, size, REDLOCK_RECEIVE_MIN);
+    for (size_t size = 1; size <= 64; size++) live_in_pieces(size, size, REDLOCK_RECEIVE_MIN);
     live_in_pieces(1, 0, REDLOCK_RECEIVE_SIZE);
     live_in_pieces(0, 1, REDLOCK_RECEIVE_SIZE);
-    for (uint32_t size = REDLOCK_RECEIVE_MIN; size < 80; size++)
-        live_in_pieces(0, 0, size);
+    for (uint32_t size = REDLOCK_RECEIVE_MIN; size < 80; size++) live_in_pieces(0, 0, size);
 }
 
 TEST(a_send_buffer_of_the_least_size_holds_every_command)
@@ -58,12 +55,10 @@ TEST(a_send_buffer_of_the_least_size_holds_every_command)
     name[sizeof name - 1] = '\0';
     ACQUIRE(0, name, 30000);
     EXPECT_STATUS(0, REDLOCK_OK);
-    for (unsigned k = 0; k < 3; k++)
-        model_flush_scripts(NODE(k));
+    for (unsigned k = 0; k < 3; k++) model_flush_scripts(NODE(k));
     EXTEND(0, 30000);
     EXPECT_STATUS(0, REDLOCK_OK);
-    for (unsigned k = 0; k < 3; k++)
-        model_flush_scripts(NODE(k));
+    for (unsigned k = 0; k < 3; k++) model_flush_scripts(NODE(k));
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     EXPECT_KEY_ABSENT_ON_ALL(name);
@@ -155,8 +150,7 @@ TEST(a_script_waits_behind_more_than_65535_bytes)
 TEST(a_socket_that_takes_little_at_a_time_is_waited_for)
 {
     CLUSTER_COLD(3, 1, (void)0);
-    for (unsigned k = 0; k < 3; k++)
-        LINK(0, k)->window = 7;
+    for (unsigned k = 0; k < 3; k++) LINK(0, k)->window = 7;
     whole_life(cluster);
 }
 
@@ -177,8 +171,7 @@ TEST(a_clock_preferred_to_the_bytes_does_no_harm)
 TEST(answers_that_overtake_each_other_between_nodes_do_no_harm)
 {
     CLUSTER_COLD(5, 1, (void)0);
-    for (unsigned k = 0; k < 5; k++)
-        LINK(0, k)->jitter_us = 20000;
+    for (unsigned k = 0; k < 5; k++) LINK(0, k)->jitter_us = 20000;
     for (unsigned i = 0; i < 50; i++) {
         ACQUIRE(0, "door", DOOR_TTL);
         EXPECT_STATUS(0, REDLOCK_OK);

@@ -18,8 +18,7 @@ static void look(void)
 static const struct redlock_event *first_of(enum redlock_event_kind kind, unsigned from)
 {
     for (unsigned i = from; i < seen_count; i++)
-        if (seen[i].kind == kind)
-            return &seen[i];
+        if (seen[i].kind == kind) return &seen[i];
     return NULL;
 }
 
@@ -70,11 +69,9 @@ TEST(an_acquire_is_told_in_the_order_in_which_it_happens_with_its_arithmetic)
     CHECK_INT(__builtin_popcount(verdict->granted), 3);
     CHECK_INT(verdict[1].phase, REDLOCK_PHASE_HELD);
     CHECK_INT(verdict[2].kind, REDLOCK_EVENT_ENDED);
-    for (unsigned i = 1; i < seen_count; i++)
-        CHECK(seen[i].at_us >= seen[i - 1].at_us);
+    for (unsigned i = 1; i < seen_count; i++) CHECK(seen[i].at_us >= seen[i - 1].at_us);
     const struct redlock_event *refused = seen;
-    while (refused < &seen[seen_count] && refused->answer != REDLOCK_ANSWER_REFUSED)
-        refused++;
+    while (refused < &seen[seen_count] && refused->answer != REDLOCK_ANSWER_REFUSED) refused++;
     CHECK(refused < &seen[seen_count] && refused->session == 4 && refused->vote == REDLOCK_VOTE_REFUSED);
 }
 
@@ -202,8 +199,7 @@ TEST(an_extension_that_replaces_one_under_way_is_told_as_a_round_of_its_own)
     CLUSTER(N);
     ACQUIRE(0, "door", 10000);
     CHECK_INT(redlock_keep(ENGINE(0), LOCK(0), 0, CLIENT_NOW(0)), REDLOCK_OK);
-    for (unsigned k = 0; k < N; k++)
-        STALL(k);
+    for (unsigned k = 0; k < N; k++) STALL(k);
     RUN_MS(3400);               /* The keeper's extension is under way. */
     WATCH;
     START_EXTEND(0, 20000);
@@ -225,8 +221,7 @@ TEST(the_votes_so_far_are_told_with_each_vote_and_who_is_not_asked_with_the_firs
     CHECK_INT(first_of(REDLOCK_EVENT_SENT, 0)->not_asked, 1 << 4);
     unsigned granted = 0;
     for (unsigned i = 0; i < seen_count; i++) {
-        if (seen[i].kind != REDLOCK_EVENT_HEARD)
-            continue;
+        if (seen[i].kind != REDLOCK_EVENT_HEARD) continue;
         CHECK_INT(__builtin_popcount(seen[i].granted), ++granted);
         CHECK(seen[i].granted >> seen[i].session & 1);
         CHECK_INT(seen[i].not_asked, 1 << 4);
@@ -253,8 +248,7 @@ TEST(the_end_of_a_release_is_told_with_its_votes)
 static const struct redlock_event *answer_to(enum redlock_command command)
 {
     for (unsigned i = 0; i < seen_count; i++)
-        if (seen[i].kind == REDLOCK_EVENT_HEARD && seen[i].command == command)
-            return &seen[i];
+        if (seen[i].kind == REDLOCK_EVENT_HEARD && seen[i].command == command) return &seen[i];
     return NULL;
 }
 
@@ -395,8 +389,7 @@ TEST(a_lock_that_is_moved_is_told_by_both_addresses_and_then_by_the_new_one)
 static void tell_story(bool is_watched, uint64_t *steps, uint64_t *dice, uint64_t *until, size_t *calls)
 {
     CLUSTER_COLD(N, 2, config.wake_ups = true);
-    if (is_watched)
-        WATCH;
+    if (is_watched) WATCH;
     RUN_MS(STORY_SETTLE_MS);
     ACQUIRE(1, "door", 10000);
     START_ACQUIRE(0, "door", 10000, 60000);

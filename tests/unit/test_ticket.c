@@ -56,7 +56,8 @@ TEST(s15_a_counter_that_other_nodes_find_too_far_ahead_is_not_followed_for_ever)
     TAP_CHECK(LOCK(0)->ticket < WALL_US + CLIENT_NOW(0) + 1, "the ticket is still %llu", (unsigned long long)LOCK(0)->ticket);
 }
 
-/* By the wall clock alone for one attempt: the next one proposes more than nodes tell of, though that is ahead of the wall clock. */
+/* One attempt goes by the wall clock alone. The next one proposes more than any node has told, even if that is ahead of the wall
+ * clock. */
 TEST(s15_a_client_that_found_a_counter_too_far_ahead_follows_the_next_one_that_is_not)
 {
     CLUSTER(3);

@@ -76,8 +76,7 @@ static void answer_acquire_with(size_t i)
 {
     CLUSTER(3);
     TAP_CONTEXT("%.60s", errors[i].reply);
-    for (unsigned k = 1; k < 3; k++)
-        DOES_BUT_ANSWERS(k, "SET", errors[i].reply);
+    for (unsigned k = 1; k < 3; k++) DOES_BUT_ANSWERS(k, "SET", errors[i].reply);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     EXPECT_NOT_HELD(0);
@@ -93,8 +92,7 @@ static void answer_acquire_with(size_t i)
 
 TEST(s4_every_error_in_answer_to_an_acquire_is_unknown_named_and_released)
 {
-    for (size_t i = 0; i < ERROR_COUNT; i++)
-        answer_acquire_with(i);
+    for (size_t i = 0; i < ERROR_COUNT; i++) answer_acquire_with(i);
 }
 
 static void answer_one_with(size_t i)
@@ -112,8 +110,7 @@ static void answer_one_with(size_t i)
 
 TEST(an_error_of_one_node_of_three_costs_no_lock)
 {
-    for (size_t i = 0; i < ERROR_COUNT; i++)
-        answer_one_with(i);
+    for (size_t i = 0; i < ERROR_COUNT; i++) answer_one_with(i);
 }
 
 /* The session is no judge of what its node may do later: the next lock is asked for again. */
@@ -130,8 +127,7 @@ static void recover_from(size_t i)
 
 TEST(a_node_whose_trouble_is_over_votes_again)
 {
-    for (size_t i = 0; i < ERROR_COUNT; i++)
-        recover_from(i);
+    for (size_t i = 0; i < ERROR_COUNT; i++) recover_from(i);
 }
 
 /* ---- Extend ---- */
@@ -143,8 +139,7 @@ static void answer_extend_with(size_t i)
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(100);
     const uint64_t until = CLIENT_NOW(0) + VALID_US(0);
-    for (unsigned k = 1; k < 3; k++)
-        ANSWERS_ONCE(k, "EVALSHA", errors[i].reply);
+    for (unsigned k = 1; k < 3; k++) ANSWERS_ONCE(k, "EVALSHA", errors[i].reply);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     for (unsigned k = 1; k < 3; k++) {
@@ -160,8 +155,7 @@ static void answer_extend_with(size_t i)
 
 TEST(every_error_in_answer_to_an_extension_is_unknown_and_leaves_the_lock_as_it_was)
 {
-    for (size_t i = 0; i < ERROR_COUNT; i++)
-        answer_extend_with(i);
+    for (size_t i = 0; i < ERROR_COUNT; i++) answer_extend_with(i);
 }
 
 /* ---- Release ---- */
@@ -172,8 +166,7 @@ static void answer_release_with(size_t i)
     TAP_CONTEXT("%.60s", errors[i].reply);
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(1);
-    for (unsigned k = 1; k < 3; k++)
-        ANSWERS_ONCE(k, "EVALSHA", errors[i].reply);
+    for (unsigned k = 1; k < 3; k++) ANSWERS_ONCE(k, "EVALSHA", errors[i].reply);
     RELEASE(0);
     EXPECT_NOT_HELD(0);
     CHECK_INT(redlock_confirmed(LOCK(0)), 1);
@@ -187,8 +180,7 @@ static void answer_release_with(size_t i)
 
 TEST(every_error_in_answer_to_a_release_leaves_it_owed_and_paid_later)
 {
-    for (size_t i = 0; i < ERROR_COUNT; i++)
-        answer_release_with(i);
+    for (size_t i = 0; i < ERROR_COUNT; i++) answer_release_with(i);
 }
 
 TEST(noscript_is_answered_by_the_script_itself_in_the_same_round)
@@ -196,13 +188,11 @@ TEST(noscript_is_answered_by_the_script_itself_in_the_same_round)
     CLUSTER(3);
     ACQUIRE(0, "door", DOOR_TTL);
     RUN_MS(1);
-    for (unsigned k = 0; k < 3; k++)
-        model_flush_scripts(NODE(k));
+    for (unsigned k = 0; k < 3; k++) model_flush_scripts(NODE(k));
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK_INT(VALID_US(0), 10000000 - 4 * CLUSTER_DELAY_US - 100000 - 2000); /* Two round trips from one start. */
-    for (unsigned k = 0; k < 3; k++)
-        model_flush_scripts(NODE(k));
+    for (unsigned k = 0; k < 3; k++) model_flush_scripts(NODE(k));
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     EXPECT_KEY_ABSENT_ON_ALL("door");
@@ -211,8 +201,7 @@ TEST(noscript_is_answered_by_the_script_itself_in_the_same_round)
 TEST(a_server_that_forbids_loading_scripts_is_sent_them_each_time)
 {
     CLUSTER_COLD(3, 1, (void)0);
-    for (unsigned k = 0; k < 3; k++)
-        NODE(k)->noperm = "SCRIPT";
+    for (unsigned k = 0; k < 3; k++) NODE(k)->noperm = "SCRIPT";
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
     EXTEND(0, DOOR_TTL);
@@ -258,8 +247,7 @@ TEST(a_refused_courtesy_costs_no_vote)
     for (size_t i = 0; i < ERROR_COUNT; i++) {
         if (errors[i].trouble == REDLOCK_TROUBLE_NOPERM || errors[i].trouble == REDLOCK_TROUBLE_OTHER_ERROR)
             greet_with(i, "CLIENT", true);
-        if (errors[i].trouble == REDLOCK_TROUBLE_NOPERM)
-            greet_with(i, "SCRIPT", true);
+        if (errors[i].trouble == REDLOCK_TROUBLE_NOPERM) greet_with(i, "SCRIPT", true);
     }
 }
 
@@ -416,8 +404,7 @@ static void live_in(enum model_condition condition, enum redlock_trouble trouble
     CLUSTER(3);
     TAP_CONTEXT("condition %d", condition);
     NODE(1)->condition = NODE(2)->condition = condition;
-    if (condition == MODEL_MASTER_DOWN)
-        NODE(1)->role = NODE(2)->role = MODEL_REPLICA;
+    if (condition == MODEL_MASTER_DOWN) NODE(1)->role = NODE(2)->role = MODEL_REPLICA;
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     for (unsigned k = 1; k < 3; k++) {
@@ -550,8 +537,7 @@ TEST(a_lock_of_another_kind_refuses_and_does_not_look_like_a_dead_node)
         model_put(NODE(k), "door", "", 0, cluster_node_now(cluster, k))->is_list = true;
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
-    for (unsigned k = 0; k < 2; k++)
-        EXPECT_VOTE(0, k, REDLOCK_VOTE_REFUSED);
+    for (unsigned k = 0; k < 2; k++) EXPECT_VOTE(0, k, REDLOCK_VOTE_REFUSED);
     CHECK_INT(redlock_free_in_ms(LOCK(0)), REDLOCK_FOREVER);
     RUN_MS(10);
     CHECK(IDLE(0));

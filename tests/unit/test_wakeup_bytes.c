@@ -522,7 +522,8 @@ static void call(struct talk *talk, unsigned number)
 {
     char text[96];
 
-    snprintf(text, sizeof text, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$%d\r\n%u\r\n", number > 9 ? 2 : 1, number);
+    snprintf(text, sizeof text, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$%d\r\n%u\r\n",
+             number > 9 ? 2 : 1, number);
     answer(talk, EAR, text);
 }
 

@@ -27,8 +27,7 @@ __attribute__((format(printf, 2, 3)))
 static void break_rule(struct cluster *cluster, const char *format, ...)
 {
     va_list arguments;
-    if (cluster->broken[0] != '\0')
-        return;
+    if (cluster->broken[0] != '\0') return;
     va_start(arguments, format);
     vsnprintf(cluster->broken, sizeof cluster->broken, format, arguments);
     va_end(arguments);
@@ -38,8 +37,7 @@ __attribute__((format(printf, 2, 3)))
 static void talk(const struct cluster *cluster, const char *format, ...)
 {
     va_list arguments;
-    if (!cluster->talks)
-        return;
+    if (!cluster->talks) return;
     printf("# %9llu us: ", (unsigned long long)cluster->now_us);
     va_start(arguments, format);
     vprintf(format, arguments);
@@ -50,8 +48,7 @@ static void talk(const struct cluster *cluster, const char *format, ...)
 static void talk_bytes(const struct cluster *cluster, const struct cluster_connection *connection, char arrow,
                        const uint8_t *data, size_t size)
 {
-    if (!cluster->talks)
-        return;
+    if (!cluster->talks) return;
     printf("# %9llu us: client %u %c node %u: ", (unsigned long long)cluster->now_us, connection->client, arrow,
            connection->node);
     for (size_t i = 0; i < size && i < TALK_BYTES_MAX; i++)
@@ -74,14 +71,11 @@ static uint64_t clock_read(const struct cluster_clock *clock, uint64_t true_us)
 /* The first moment at which the clock reads local_us or more. */
 static uint64_t clock_when(const struct cluster_clock *clock, uint64_t local_us)
 {
-    if (local_us <= clock->local_us)
-        return clock->true_us;
-    if (clock->fast_ppm <= -1000000)
-        return REDLOCK_NEVER;
+    if (local_us <= clock->local_us) return clock->true_us;
+    if (clock->fast_ppm <= -1000000) return REDLOCK_NEVER;
     const uint64_t away = local_us - clock->local_us, pace = (uint64_t)(1000000 + clock->fast_ppm);
     uint64_t true_us = clock->true_us + away / pace * 1000000 + away % pace * 1000000 / pace;
-    while (clock_read(clock, true_us) < local_us)
-        true_us++;
+    while (clock_read(clock, true_us) < local_us) true_us++;
     return true_us;
 }
 
@@ -156,8 +150,7 @@ uint64_t cluster_below(struct cluster *cluster, uint64_t limit)
 
 static void *need(void *memory)
 {
-    if (!memory)
-        abort();
+    if (!memory) abort();
     return memory;
 }
 
@@ -241,8 +234,7 @@ static void connection_free(struct cluster *cluster, size_t index)
 /* The node's end is gone: nothing arrives there any more. */
 static void node_leaves(struct cluster_connection *connection)
 {
-    if (!connection->node_left)
-        model_session_end(&connection->session);
+    if (!connection->node_left) model_session_end(&connection->session);
     connection->node_left = true;
     pipe_clear(&connection->to_node);
 }
@@ -271,8 +263,7 @@ static void connection_breaks(struct cluster *cluster, struct cluster_connection
     const struct cluster_link *link = link_of(cluster, connection);
     node_leaves(connection);
     connection->why = "connection reset by peer";
-    if (connection->client_left)
-        return;
+    if (connection->client_left) return;
     if (link->stalled || link->deaf)
         pipe_put(cluster, link, &connection->to_client, NULL, 0);
     else
@@ -292,10 +283,8 @@ static void session_flush(struct cluster *cluster, struct cluster_connection *co
         pipe_put(cluster, link, &connection->to_client, session->out.data, session->out.size);
     }
     session->out.size = 0;
-    if (!session->closing)
-        return;
-    if (heard)
-        pipe_put(cluster, link, &connection->to_client, NULL, 0);
+    if (!session->closing) return;
+    if (heard) pipe_put(cluster, link, &connection->to_client, NULL, 0);
     node_leaves(connection);
 }
 
@@ -303,8 +292,7 @@ static void session_flush(struct cluster *cluster, struct cluster_connection *co
 static void show_commands(struct cluster *cluster, const struct cluster_connection *connection)
 {
     struct model_node *node = &cluster->hosts[connection->node].node;
-    if (!cluster->observer.saw_command)
-        return;
+    if (!cluster->observer.saw_command) return;
     for (size_t i = 0; i < node->call_count; i++)
         cluster->observer.saw_command(cluster->observer.context, connection, &node->calls[i]);
     node->call_count = 0;
@@ -324,12 +312,10 @@ static void session_feed(struct cluster *cluster, struct cluster_connection *con
 {
     struct model_node *node = &cluster->hosts[connection->node].node;
     model_session_receive(node, &connection->session, data, size, cluster_node_now(cluster, connection->node));
-    if (node->breach[0] != '\0')
-        break_rule(cluster, "node %u: %s", connection->node, node->breach);
+    if (node->breach[0] != '\0') break_rule(cluster, "node %u: %s", connection->node, node->breach);
     show_commands(cluster, connection);
     session_flush(cluster, connection);
-    if (node->ears)
-        flush_ears(cluster, connection->node);
+    if (node->ears) flush_ears(cluster, connection->node);
 }
 
 static void connection_opens(struct cluster *cluster, struct cluster_connection *connection)
@@ -351,8 +337,7 @@ static void connection_opens(struct cluster *cluster, struct cluster_connection 
 static size_t sever_allows(struct cluster_sever *sever, size_t size, bool *breaks)
 {
     *breaks = sever->armed && sever->after <= size;
-    if (!sever->armed)
-        return size;
+    if (!sever->armed) return size;
     const size_t allowed = *breaks ? sever->after : size;
     sever->after -= allowed;
     sever->armed = !*breaks;
@@ -369,8 +354,7 @@ static void arrive_at_node(struct cluster *cluster, struct cluster_connection *c
     }
     const size_t size = sever_allows(&link_of(cluster, connection)->to_node, segment.size, &breaks);
     session_feed(cluster, connection, connection->to_node.bytes.data, size);
-    if (!connection->node_left)
-        pipe_drop_first(&connection->to_node);
+    if (!connection->node_left) pipe_drop_first(&connection->to_node);
     if (breaks) { /* What it answered before that still arrives. */
         node_leaves(connection);
         connection->why = "connection reset by peer";
@@ -389,8 +373,7 @@ static void arrive_at_client(struct cluster *cluster, struct cluster_connection 
     const size_t size = sever_allows(&link_of(cluster, connection)->to_client, segment.size, &breaks);
     model_bytes_add(&connection->arrived, connection->to_client.bytes.data, size);
     pipe_drop_first(&connection->to_client);
-    if (breaks)
-        connection_breaks(cluster, connection);
+    if (breaks) connection_breaks(cluster, connection);
 }
 
 /* ---- Watching ---- */
@@ -421,8 +404,7 @@ static bool locks_meet(const struct cluster_lock *a, const struct cluster_lock *
 {
     for (unsigned i = 0; i < name_count_of(a); i++)
         for (unsigned j = 0; j < name_count_of(b); j++)
-            if (names_equal(name_of(a, i), name_of(b, j)))
-                return true;
+            if (names_equal(name_of(a, i), name_of(b, j))) return true;
     return false;
 }
 
@@ -432,8 +414,7 @@ static void watch_exclusion(struct cluster *cluster, unsigned client, const stru
         const struct cluster_client *other = &cluster->clients[c];
         for (unsigned i = 0; c != client && !other->dead && i < other->lock_count; i++) {
             const struct cluster_lock *rival = &other->locks[i];
-            if (!rival->in_use || !locks_meet(rival, lock))
-                continue;
+            if (!rival->in_use || !locks_meet(rival, lock)) continue;
             cluster->exclusion_count++;
             if (cluster_valid_us(cluster, c, i) > 0)
                 break_rule(cluster, "exclusion: clients %u and %u both hold %.*s", client, c, told_size(lock),
@@ -460,8 +441,7 @@ static uint64_t kept_until(struct cluster *cluster, unsigned k, const struct clu
     uint64_t until = REDLOCK_NEVER;
     for (unsigned i = 0; i < name_count_of(lock); i++) {
         const uint64_t of_name = name_kept_until(&cluster->hosts[k], name_of(lock, i), token);
-        if (of_name < until)
-            until = of_name;
+        if (of_name < until) until = of_name;
     }
     return until;
 }
@@ -486,8 +466,7 @@ static void watch_books(struct cluster *cluster, unsigned client, unsigned index
 {
     const struct cluster_client *owner = &cluster->clients[client];
     char text[160];
-    if (!owner->locks[index].in_use)
-        return;
+    if (!owner->locks[index].in_use) return;
     cluster->invariant_count++;
     if (!invariants_hold(&owner->engine, &owner->locks[index].lock, text, sizeof text))
         break_rule(cluster, "invariant: client %u, lock %u, %s", client, index, text);
@@ -517,8 +496,7 @@ static void watch_alarm(struct cluster *cluster, unsigned client, unsigned index
     struct cluster_client *owner = &cluster->clients[client];
     struct cluster_lock *lock = &owner->locks[index];
     const uint64_t wakes_at = redlock_wake_at(&owner->engine);
-    if (!lock->in_use || owner->starved || redlock_entropy_wanted(&owner->engine) > 0)
-        return;
+    if (!lock->in_use || owner->starved || redlock_entropy_wanted(&owner->engine) > 0) return;
     const uint64_t at = due_at(cluster, client, lock);
     if (wakes_at > later(at, cluster_client_now(cluster, client)))
         break_rule(cluster, "alarm: client %u sleeps for %llu us, and lock %u needs it in %lld us", client,
@@ -531,16 +509,12 @@ static void watch_lock(struct cluster *cluster, unsigned client, unsigned index)
     struct cluster_lock *lock = &cluster->clients[client].locks[index];
     const uint64_t valid_us = lock->in_use ? cluster_valid_us(cluster, client, index) : 0;
     const uint64_t until = cluster_client_now(cluster, client) + valid_us;
-    if (valid_us == 0)
-        return;
-    if (!cluster->no_exclusion)
-        watch_exclusion(cluster, client, lock);
-    if (until == lock->believed_until)
-        return;
+    if (valid_us == 0) return;
+    if (!cluster->no_exclusion) watch_exclusion(cluster, client, lock);
+    if (until == lock->believed_until) return;
     lock->believed_until = until;
     talk(cluster, "client %u holds lock %u for %llu us", client, index, (unsigned long long)valid_us);
-    if (!cluster->no_promise)
-        watch_promise(cluster, client, lock);
+    if (!cluster->no_promise) watch_promise(cluster, client, lock);
 }
 
 static void feed_entropy(struct cluster *cluster, struct cluster_client *client)
@@ -566,10 +540,8 @@ static void after_call(struct cluster *cluster, unsigned c)
         if (redlock_lock_status(done) == REDLOCK_PENDING)
             break_rule(cluster, "redlock_next_done gave a lock whose operation has not ended");
     client->call_count++;
-    if (cluster->observer.saw_call)
-        cluster->observer.saw_call(cluster->observer.context, c);
-    if (client->lock_count > SWEEP_LOCKS_MAX && client->call_count % SWEEP_EVERY != 0)
-        return;
+    if (cluster->observer.saw_call) cluster->observer.saw_call(cluster->observer.context, c);
+    if (client->lock_count > SWEEP_LOCKS_MAX && client->call_count % SWEEP_EVERY != 0) return;
     for (unsigned i = 0; i < client->lock_count; i++) {
         watch_books(cluster, c, i);
         watch_alarm(cluster, c, i);
@@ -649,13 +621,10 @@ static bool do_send(struct cluster *cluster, struct cluster_connection *connecti
         return false;
     }
     size = at_most(size, link->send_max);
-    if (link->window > 0)
-        size = at_most(size, link->window - connection->to_node.bytes.size);
-    if (size == 0)
-        return false;
+    if (link->window > 0) size = at_most(size, link->window - connection->to_node.bytes.size);
+    if (size == 0) return false;
     talk_bytes(cluster, connection, '>', output, size);
-    if (!connection->node_left)
-        pipe_put(cluster, link, &connection->to_node, output, size);
+    if (!connection->node_left) pipe_put(cluster, link, &connection->to_node, output, size);
     redlock_sent(engine, connection->line, size);
     return true;
 }
@@ -675,8 +644,7 @@ static enum deed serve_line(struct cluster *cluster, unsigned c, unsigned k)
     const unsigned wants = redlock_wants(&cluster->clients[c].engine, k);
     watch_wants(cluster, c, k, wants, connection);
     if (!connection) {
-        if (!(wants & REDLOCK_WANT_CONNECT))
-            return DEED_NONE;
+        if (!(wants & REDLOCK_WANT_CONNECT)) return DEED_NONE;
         connection_begin(cluster, c, k);
         return DEED_DONE;
     }
@@ -726,18 +694,15 @@ static enum deed serve(struct cluster *cluster)
     for (unsigned i = 0; i < count; i++) {
         const unsigned turn = (start + i) % count, c = turn / cluster->line_count, k = turn % cluster->line_count;
         enum deed deed;
-        if (is_asleep(&cluster->clients[c]))
-            continue;
+        if (is_asleep(&cluster->clients[c])) continue;
         const bool is_first = i == 0 || k == 0; /* Of this client's. */
-        if (is_first)
-            feed_entropy(cluster, &cluster->clients[c]);
+        if (is_first) feed_entropy(cluster, &cluster->clients[c]);
         if (is_first && cluster->clients[c].ticks_first && is_due(cluster, c)) {
             tick(cluster, c);
             return DEED_IDLE;
         }
         deed = serve_line(cluster, c, k);
-        if (deed != DEED_NONE)
-            return deed;
+        if (deed != DEED_NONE) return deed;
     }
     return DEED_NONE;
 }
@@ -766,8 +731,7 @@ static void offer_connection(struct cluster *cluster, struct event *next, size_t
     const struct cluster_link *link = link_of(cluster, connection);
     const bool hung = cluster->hosts[connection->node].node.hung;
     const struct cluster_pipe *to_node = &connection->to_node, *to_client = &connection->to_client;
-    if (link->stalled)
-        return;
+    if (link->stalled) return;
     if (!connection->open && !connection->ended)
         offer(cluster, next, (struct event){ connection->connect_at, index, 0, connection_opens });
     if (to_node->count > 0 && !(hung && to_node->segments[0].end))
@@ -779,8 +743,7 @@ static void offer_connection(struct cluster *cluster, struct event *next, size_t
 static struct event next_event(struct cluster *cluster)
 {
     struct event next = { .at = REDLOCK_NEVER };
-    for (size_t i = 0; i < cluster->connection_count; i++)
-        offer_connection(cluster, &next, i);
+    for (size_t i = 0; i < cluster->connection_count; i++) offer_connection(cluster, &next, i);
     for (unsigned c = 0; c < cluster->client_count; c++) {
         const struct cluster_client *client = &cluster->clients[c];
         const uint64_t wake_at = is_asleep(client) ? REDLOCK_NEVER : redlock_wake_at(&client->engine);
@@ -805,8 +768,7 @@ static void count_idle(struct cluster *cluster)
 
 static void happen(struct cluster *cluster, const struct event *event)
 {
-    if (event->at > cluster->now_us)
-        cluster->idle_steps = 0;
+    if (event->at > cluster->now_us) cluster->idle_steps = 0;
     cluster->now_us = event->at;
     if (event->happens) {
         event->happens(cluster, cluster->connections[event->connection]);
@@ -819,8 +781,7 @@ static void happen(struct cluster *cluster, const struct event *event)
 static void be_restless(struct cluster *cluster)
 {
     const unsigned c = (unsigned)cluster_below(cluster, cluster->client_count);
-    if (!is_asleep(&cluster->clients[c]) && cluster_below(cluster, 4) == 0)
-        tick(cluster, c);
+    if (!is_asleep(&cluster->clients[c]) && cluster_below(cluster, 4) == 0) tick(cluster, c);
 }
 
 static void count_step(struct cluster *cluster)
@@ -832,10 +793,8 @@ static void count_step(struct cluster *cluster)
 bool cluster_step(struct cluster *cluster, uint64_t until_us)
 {
     count_step(cluster);
-    if (cluster_is_broken(cluster))
-        return false;
-    if (cluster->restless)
-        be_restless(cluster);
+    if (cluster_is_broken(cluster)) return false;
+    if (cluster->restless) be_restless(cluster);
     bury_connections(cluster);
     switch (serve(cluster)) {
     case DEED_DONE:
@@ -872,8 +831,7 @@ bool cluster_run_until_done(struct cluster *cluster, unsigned client, unsigned l
     const struct redlock_lock *waited = &cluster->clients[client].locks[lock].lock;
     const uint64_t until_us = cluster->now_us + (uint64_t)CLUSTER_PATIENCE_MS * 1000;
     while (redlock_lock_status(waited) == REDLOCK_PENDING)
-        if (!cluster_step(cluster, until_us))
-            return false;
+        if (!cluster_step(cluster, until_us)) return false;
     return true;
 }
 
@@ -890,8 +848,7 @@ void cluster_need_locks(struct cluster *cluster, unsigned client, unsigned count
     free(owner->locks);
     owner->locks = need(calloc(count, sizeof *owner->locks));
     owner->lock_count = count;
-    for (unsigned i = 0; i < count; i++)
-        redlock_lock_init(&owner->locks[i].lock);
+    for (unsigned i = 0; i < count; i++) redlock_lock_init(&owner->locks[i].lock);
 }
 
 struct redlock_lock *cluster_lock(struct cluster *cluster, unsigned client, unsigned lock)
@@ -905,8 +862,7 @@ static const uint8_t *keep_name(struct cluster_lock *lock, const void *resource,
     lock->in_use = true;
     lock->set_count = 0;
     lock->resource_size = size;
-    if (size <= sizeof lock->resource)
-        memcpy(lock->resource, resource, size);
+    if (size <= sizeof lock->resource) memcpy(lock->resource, resource, size);
     return lock->resource;
 }
 
@@ -963,8 +919,7 @@ enum redlock_status cluster_keep(struct cluster *cluster, unsigned client, unsig
 {
     const enum redlock_status status = redlock_keep(
         engine_of(cluster, client), cluster_lock(cluster, client, lock), hold_ms, cluster_client_now(cluster, client));
-    if (status == REDLOCK_OK)
-        cluster->clients[client].locks[lock].is_kept = true;
+    if (status == REDLOCK_OK) cluster->clients[client].locks[lock].is_kept = true;
     after_call(cluster, client);
     return status;
 }
@@ -1089,8 +1044,7 @@ void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, siz
 {
     for (size_t i = 0; i < cluster->connection_count; i++) {
         struct cluster_connection *connection = cluster->connections[i];
-        if (connection->node != node || connection->node_left)
-            continue;
+        if (connection->node != node || connection->node_left) continue;
         model_bytes_add(&connection->session.out, bytes, size);
         session_flush(cluster, connection);
     }
@@ -1099,11 +1053,9 @@ void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, siz
 static void reset_line(struct cluster *cluster, unsigned client, unsigned line, bool arrives)
 {
     struct cluster_connection *connection = connection_of(cluster, client, line);
-    if (!connection)
-        return;
+    if (!connection) return;
     client_learns_end(connection, "connection reset by peer");
-    if (!arrives)
-        node_leaves(connection);
+    if (!arrives) node_leaves(connection);
 }
 
 void cluster_reset(struct cluster *cluster, unsigned client, unsigned node, bool arrives)
@@ -1140,12 +1092,9 @@ void cluster_heal(struct cluster *cluster, unsigned client, unsigned node)
 void cluster_heal_all(struct cluster *cluster)
 {
     for (unsigned k = 0; k < cluster->node_count; k++) {
-        for (unsigned c = 0; c < cluster->client_count; c++)
-            cluster_heal(cluster, c, k);
-        if (cluster->hosts[k].node.hung)
-            cluster_node_resume(cluster, k);
-        if (cluster->hosts[k].down)
-            cluster_node_up(cluster, k, false);
+        for (unsigned c = 0; c < cluster->client_count; c++) cluster_heal(cluster, c, k);
+        if (cluster->hosts[k].node.hung) cluster_node_resume(cluster, k);
+        if (cluster->hosts[k].down) cluster_node_up(cluster, k, false);
     }
 }
 
@@ -1243,8 +1192,7 @@ struct cluster *cluster_new(unsigned node_count, unsigned client_count, const st
     cluster->node_count = node_count;
     cluster->client_count = client_count;
     cluster->line_count = REDLOCK_SESSIONS(node_count, cluster->config.wake_ups);
-    for (unsigned k = 0; k < node_count; k++)
-        host_begin(cluster, k);
+    for (unsigned k = 0; k < node_count; k++) host_begin(cluster, k);
     for (unsigned c = 0; c < client_count; c++) {
         client_begin(cluster, c);
         after_call(cluster, c);
@@ -1254,13 +1202,10 @@ struct cluster *cluster_new(unsigned node_count, unsigned client_count, const st
 
 void cluster_free(struct cluster *cluster)
 {
-    if (!cluster)
-        return;
-    while (cluster->connection_count > 0)
-        connection_free(cluster, 0);
+    if (!cluster) return;
+    while (cluster->connection_count > 0) connection_free(cluster, 0);
     free(cluster->connections);
-    for (unsigned k = 0; k < cluster->node_count; k++)
-        model_node_free(&cluster->hosts[k].node);
+    for (unsigned k = 0; k < cluster->node_count; k++) model_node_free(&cluster->hosts[k].node);
     for (unsigned c = 0; c < cluster->client_count; c++) {
         free(cluster->clients[c].locks);
         free(cluster->clients[c].memory);
