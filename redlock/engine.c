@@ -228,6 +228,7 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
         nodes[k].receive = cut(&rest, config->receive_size);
         node_init(&nodes[k], is_ear(r, k));
     }
+    REDLOCK_LOOK_AT_ENGINE(r);
     return REDLOCK_OK;
 }
 
@@ -277,6 +278,7 @@ size_t redlock_entropy_wanted(const struct redlock *r)
 void redlock_add_entropy(struct redlock *r, const void *bytes, size_t size)
 {
     store_random(r, (const uint8_t *)bytes, size);
+    REDLOCK_LOOK_AT_ENGINE(r);
 }
 
 uint64_t redlock_wake_at(const struct redlock *r)
@@ -306,6 +308,7 @@ void redlock_tick(struct redlock *r, uint64_t now_us)
     }
     while (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) lock_feed(r, r->hungry.first);
     tick_sessions(r, r->node_count);    /* Ears that a lock has just begun to need. */
+    REDLOCK_LOOK_AT_ENGINE(r);
 }
 
 uint64_t redlock_time_us(const struct redlock *r)
@@ -362,6 +365,7 @@ void redlock_connected(struct redlock *r, unsigned k, uint64_t now_us)
     r->now_us = now_us;
     node_connected(&r->nodes[k], &r->config, now_us);
     event_note(r, NULL, REDLOCK_EVENT_CONNECTED, k);
+    REDLOCK_LOOK_AT_SESSION(r, k);
 }
 
 void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64_t now_us)
@@ -375,6 +379,7 @@ void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64
         abandon(r, k);
     }
     node_disconnected(node, now_us, node_delay_us(node, throw_dice(r, UINT32_MAX)));
+    REDLOCK_LOOK_AT_SESSION(r, k);
 }
 
 /* Mostly nothing is left. A loop, since memmove would be one more function that firmware has to link. */
@@ -408,12 +413,14 @@ const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
         else if (!is_ear(r, k))           fill_send_buffer(r, k);
     }
     if (r->events) r->events->part->sent(r, k, before);
+    REDLOCK_LOOK_AT_SESSION(r, k);
     return node_output(node, size);
 }
 
 void redlock_sent(struct redlock *r, unsigned k, size_t size)
 {
     node_sent(&r->nodes[k], size);
+    REDLOCK_LOOK_AT_SESSION(r, k);
 }
 
 uint8_t *redlock_input(struct redlock *r, unsigned k, size_t *room)
@@ -441,6 +448,7 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
         else if (asked.command != WIRE_QUESTION) answer_command(r, k, &asked, &reply);
     }
     if (node->state == NODE_CLOSING) abandon(r, k);
+    REDLOCK_LOOK_AT_SESSION(r, k);
 }
 
 /* ---- Questions about the nodes ---- */

@@ -97,6 +97,7 @@ void lock_answer(struct redlock *r, const struct answer *a)
     hand_to_operation(r, a);
     if (was_there && stake->state == STAKE_NONE && stake->want != WIRE_ACQUIRE) stake_was_cleared(r, a->lock, a->k);
     lock_judge(r, a->lock);
+    REDLOCK_LOOK_AT_LOCK(r, a->lock);
 }
 
 /* ---- When a connection is lost ---- */
@@ -167,6 +168,7 @@ void lock_feed(struct redlock *r, struct redlock_lock *lock)
 {
     acquire_begin(r, lock);
     lock_judge(r, lock);
+    REDLOCK_LOOK_AT_LOCK(r, lock);
 }
 
 static void tick_waiting(struct redlock *r, struct redlock_lock *lock)
@@ -182,4 +184,5 @@ void lock_tick(struct redlock *r, struct redlock_lock *lock)
     if (lock->phase == PHASE_HELD && is_kept(lock)) r->keeping->tick(r, lock);
     lock->is_overdue = lock_is_overdue(r, lock);
     lock_judge(r, lock);
+    REDLOCK_LOOK_AT_LOCK(r, lock);
 }

@@ -159,6 +159,7 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     lock->woken = 0;
     if (!r->waiting_part || !r->waiting_part->yield(r, lock)) acquire_begin(r, lock);
     lock_judge(r, lock);
+    REDLOCK_LOOK_AT_LOCK(r, lock);
     return REDLOCK_OK;
 }
 
@@ -183,6 +184,7 @@ enum redlock_status redlock_start_extend(struct redlock *r, struct redlock_lock 
     lock->ttl_ms = ttl_ms;
     extend_begin(r, lock, ttl_ms);
     lock_judge(r, lock);
+    REDLOCK_LOOK_AT_LOCK(r, lock);
     return REDLOCK_OK;
 }
 
@@ -195,6 +197,7 @@ enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock
     lock_start(r, lock);
     release_begin(r, lock);
     lock_judge(r, lock);
+    REDLOCK_LOOK_AT_LOCK(r, lock);
     return REDLOCK_OK;
 }
 
@@ -211,6 +214,7 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
     lock_start(r, lock);
     inspect_begin(r, lock, sights);
     lock_judge(r, lock);
+    REDLOCK_LOOK_AT_LOCK(r, lock);
     return REDLOCK_OK;
 }
 
@@ -241,6 +245,7 @@ static enum redlock_status adopt(struct redlock *r, struct redlock_lock *lock, c
     lock->owed_ttl_ms = r->config.guard_ms > 0 ? r->config.guard_ms : REDLOCK_TTL_MS_MAX;
     stake_note_end(r, lock);
     lock->extension_limit = 0;
+    REDLOCK_LOOK_AT_LOCK(r, lock);
     return REDLOCK_OK;
 }
 
@@ -268,6 +273,7 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
     if (lock_valid_us(lock, now_us) == 0) return REDLOCK_LOST;
     keeper_begin(r, lock, hold_ms);
     lock_reschedule(r, lock);
+    REDLOCK_LOOK_AT_LOCK(r, lock);
     return REDLOCK_OK;
 }
 
@@ -297,6 +303,7 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
     stop_waiting(r, lock);
     outcome_set(r, lock, after, REDLOCK_CANCELLED);
     lock_reschedule(r, lock);
+    REDLOCK_LOOK_AT_LOCK(r, lock);
 }
 
 bool redlock_let_go(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
@@ -312,6 +319,7 @@ void redlock_pay(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
     r->now_us = now_us;
     stake_pay(r, lock);
     lock_reschedule(r, lock);
+    REDLOCK_LOOK_AT_LOCK(r, lock);
 }
 
 void redlock_forget(struct redlock *r, struct redlock_lock *lock)
@@ -319,6 +327,7 @@ void redlock_forget(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_CHECK(is_ours(r, lock));
     event_note(r, lock, REDLOCK_EVENT_FORGOTTEN, 0);
     forget_lock(r, lock);
+    REDLOCK_LOOK_AT_ENGINE(r);
 }
 
 void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource)
@@ -337,6 +346,7 @@ void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_loc
     lock_reschedule(r, to);
     clear_lock(from);
     if (r->events) r->events->part->moved(r, to, from);
+    REDLOCK_LOOK_AT_LOCK(r, to);
 }
 
 struct redlock_lock *redlock_next_done(struct redlock *r)

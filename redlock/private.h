@@ -21,6 +21,26 @@
 #define REDLOCK_CHECK(condition) do { while (!(condition)) { } } while (0)
 #endif
 
+/* Builds for tests (REDLOCK_TEST_BUILD, as the Makefile makes libredlock_parts.a) look at more: at what a function takes for granted
+ * and what it leaves behind; and, at the end of each call of the engine and whenever a lock has been judged, at the engine's books.
+ * tests/world/invariants.c does that, and says what is wrong. In any other build all of it is nothing. */
+#if defined(REDLOCK_TEST_BUILD) && !defined(REDLOCK_NO_CHECKS)
+struct redlock;
+struct redlock_lock;
+void redlock_look_at_lock(const struct redlock *r, const struct redlock_lock *lock);
+void redlock_look_at_session(const struct redlock *r, unsigned k);
+void redlock_look_at_engine(const struct redlock *r);
+#define REDLOCK_ASSERT(condition) REDLOCK_CHECK(condition)
+#define REDLOCK_LOOK_AT_LOCK(r, lock) redlock_look_at_lock(r, lock)
+#define REDLOCK_LOOK_AT_SESSION(r, k) redlock_look_at_session(r, k)
+#define REDLOCK_LOOK_AT_ENGINE(r) redlock_look_at_engine(r)
+#else
+#define REDLOCK_ASSERT(condition) ((void)sizeof(condition))
+#define REDLOCK_LOOK_AT_LOCK(r, lock) ((void)0)
+#define REDLOCK_LOOK_AT_SESSION(r, k) ((void)0)
+#define REDLOCK_LOOK_AT_ENGINE(r) ((void)0)
+#endif
+
 /* What must be so when it is compiled. C99 has no word for it, and compilers that are asked for C99 warn of that of C11. */
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define REDLOCK_STATIC_ASSERT(condition, words) _Static_assert(condition, words)

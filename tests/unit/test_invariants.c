@@ -5,7 +5,10 @@
 
 #include "../../redlock/lock.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static char text[160];
 
@@ -253,8 +256,133 @@ TEST(the_cluster_looks_at_the_books_after_every_call)
 {
     HELD_BY_TWO_OF_THREE;
     LOCK(0)->owed = 1;
+    invariants_are_watched = false;
     CHECK_INT(cluster_extend(cluster, 0, 0, 10000), REDLOCK_OK);
+    invariants_are_watched = true;
     CHECK(strstr(cluster->broken, "invariant: client 0, lock 0, node 0"));
 }
+
+/* ---- Sessions, and the engine ---- */
+
+#define SESSION(k) (&ENGINE(0)->nodes[k])
+#define EXPECT_BROKEN_SESSION(k, invariant)                                     \
+    do {                                                                        \
+        CHECK(!session_invariants_hold(ENGINE(0), (k), text, sizeof text));     \
+        TAP_CHECK(strstr(text, invariant), "%s", text);                         \
+        CHECK(!engine_invariants_hold(ENGINE(0), text, sizeof text));           \
+        TAP_CHECK(strstr(text, invariant), "%s", text);                         \
+    } while (0)
+#define EXPECT_BROKEN_ENGINE(invariant)                                 \
+    do {                                                                \
+        CHECK(!engine_invariants_hold(ENGINE(0), text, sizeof text));   \
+        TAP_CHECK(strstr(text, invariant), "%s", text);                 \
+    } while (0)
+
+TEST(an_engine_that_holds_a_lock_keeps_them_all)
+{
+    HELD_BY_TWO_OF_THREE;
+    CHECK(engine_invariants_hold(ENGINE(0), text, sizeof text));
+}
+
+TEST(its_buffers_are_read_from_start_to_end)
+{
+    HELD_BY_TWO_OF_THREE;
+    SESSION(1)->send_end = SESSION(1)->send_start;
+    SESSION(1)->send_start++;
+    EXPECT_BROKEN_SESSION(1, "its_buffers_are_read_from_start_to_end");
+    SESSION(1)->send_start--;
+    SESSION(1)->receive_end = REDLOCK_RECEIVE_SIZE + 1;
+    EXPECT_BROKEN_SESSION(1, "its_buffers_are_read_from_start_to_end");
+}
+
+TEST(what_lies_apart_goes_out_between_the_bytes_to_be_sent)
+{
+    HELD_BY_TWO_OF_THREE;
+    SESSION(1)->apart = "script";
+    EXPECT_BROKEN_SESSION(1, "what_lies_apart_goes_out_between_the_bytes_to_be_sent");
+}
+
+TEST(what_is_asked_fits_in_the_pipeline)
+{
+    HELD_BY_TWO_OF_THREE;
+    SESSION(2)->asked_first = REDLOCK_PIPELINE;
+    EXPECT_BROKEN_SESSION(2, "what_is_asked_fits_in_the_pipeline");
+}
+
+TEST(an_answer_is_waited_for_on_a_connection_alone)
+{
+    HELD_BY_TWO_OF_THREE;
+    SESSION(2)->state = NODE_WAITING;
+    EXPECT_BROKEN_SESSION(2, "an_answer_is_waited_for_on_a_connection_alone");
+    SESSION(2)->state = NODE_GREETING;
+    EXPECT_BROKEN_SESSION(2, "only_a_node_that_is_ready_is_asked_for_locks");
+}
+
+TEST(an_ear_is_behind_the_nodes)
+{
+    HELD_BY_TWO_OF_THREE;
+    SESSION(1)->is_ear = true;
+    EXPECT_BROKEN_SESSION(1, "an_ear_is_behind_the_nodes_and_no_lock_stands_in_its_queue");
+}
+
+TEST(the_ends_of_a_nodes_queue_are_ends)
+{
+    CLUSTER(3);
+    DOWN(2);
+    RUN_MS(1);
+    START_ACQUIRE(0, "door", 10000, 0);
+    RUN_MS(1);
+    RELEASE(0);
+    SESSION(1)->queue.first = LOCK(0);
+    EXPECT_BROKEN_SESSION(1, "the_ends_of_its_queue_are_ends");
+}
+
+TEST(the_engine_has_room_for_what_it_keeps)
+{
+    HELD_BY_TWO_OF_THREE;
+    ENGINE(0)->session_count = 2;
+    EXPECT_BROKEN_ENGINE("an_ear_belongs_to_each_node_or_to_none");
+    ENGINE(0)->session_count = 3;
+    ENGINE(0)->entropy_size = REDLOCK_ENTROPY_MAX + 1;
+    EXPECT_BROKEN_ENGINE("it_keeps_no_more_random_bytes_than_there_is_room_for");
+}
+
+TEST(the_top_of_the_heap_is_below_no_lock)
+{
+    CLUSTER(3);
+    STALL(1); STALL(2);
+    START_ACQUIRE(0, "door", 10000, 0);
+    LOCK(0)->in_heap = false;
+    EXPECT_BROKEN_ENGINE("the_top_of_the_heap_is_below_no_lock");
+    LOCK(0)->in_heap = true;
+    LOCK(0)->owed = 1;
+    EXPECT_BROKEN_ENGINE("the_mask_of_debts_agrees_with_the_stakes");
+}
+
+#ifndef REDLOCK_NO_CHECKS
+/* In a process of its own, which ends by that. */
+TEST(the_engine_looks_at_its_books_at_the_end_of_its_calls)
+{
+    for (unsigned call = 0; call < 3; call++) {
+        int status = 0;
+        HELD_BY_TWO_OF_THREE;
+        fflush(stdout);
+        const pid_t child = fork();
+        if (child == 0) {
+            size_t size;
+            (void)close(2);
+            if (call == 0) {
+                LOCK(0)->owed = 1;
+                CHECK_INT(redlock_start_extend(ENGINE(0), LOCK(0), 10000, CLIENT_NOW(0)), REDLOCK_OK);
+            }
+            if (call == 1) SESSION(2)->asked_first = REDLOCK_PIPELINE, (void)redlock_output(ENGINE(0), 2, &size);
+            if (call == 2) ENGINE(0)->session_count = 2, redlock_tick(ENGINE(0), CLIENT_NOW(0));
+            _exit(0);
+        }
+        CHECK_INT(waitpid(child, &status, 0), child);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    }
+}
+#endif
 
 TAP_MAIN

@@ -4,6 +4,16 @@
 #include "../../redlock/lock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+enum { WALK_MAX = 8 };      /* Locks of the heap that are looked at in one call. */
+
+/* One session. */
+struct session {
+    const struct redlock *engine;
+    const struct redlock_node *node;
+    unsigned k;
+};
 
 /* One lock: what it has asked, of all nodes and of each. */
 struct books {
@@ -77,12 +87,12 @@ static bool only_who_tries_or_holds_has_something_placed(const struct page *page
 }
 
 /* Two may be in the queue longer than the lock has a use for them: a WAIT, which is dropped when its turn comes unless the lock
- * waits then; and a PTTL of the last attempt, whose answer is overwritten or not looked at. A release is wanted at any time; the
- * holder's ACQUIRE is for a node that votes no more, but may be lost the later. */
+ * waits then; and a PTTL of the last attempt, whose answer is overwritten or not looked at, also when the lock has starved since. A
+ * release is wanted at any time; the holder's ACQUIRE is for a node that votes no more, but may be lost the later. */
 static bool what_is_wanted_fits_the_phase(const struct page *page)
 {
     static const unsigned may_want[] = {
-        [PHASE_IDLE] = 1u << WIRE_WAIT,
+        [PHASE_IDLE] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
         [PHASE_WAITING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
         [PHASE_HUNGRY] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
         [PHASE_ACQUIRING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL | 1u << WIRE_ACQUIRE,
@@ -202,6 +212,76 @@ static bool it_is_found_by_its_number_while_it_waits(const struct books *books)
     return waits == is_found(books->engine->listening, lock) || lock->is_corrected;
 }
 
+/* ---- One session ---- */
+
+static bool its_buffers_are_read_from_start_to_end(const struct session *session)
+{
+    const struct redlock_node *node = session->node;
+    const struct redlock_config *config = &session->engine->config;
+    return node->send_start <= node->send_end && node->send_end <= config->send_size &&
+           node->receive_start <= node->receive_end && node->receive_end <= config->receive_size;
+}
+
+static bool what_lies_apart_goes_out_between_the_bytes_to_be_sent(const struct session *session)
+{
+    const struct redlock_node *node = session->node;
+    return !node->apart || (node->apart_left > 0 && node->send_start <= node->apart_at && node->apart_at <= node->send_end);
+}
+
+static bool what_is_asked_fits_in_the_pipeline(const struct session *session)
+{
+    const struct redlock_node *node = session->node;
+    return node->asked_count <= session->engine->config.pipeline && node->asked_first < session->engine->config.pipeline;
+}
+
+static bool an_answer_is_waited_for_on_a_connection_alone(const struct session *session)
+{
+    return session->node->asked_count == 0 || session->node->state == NODE_GREETING || session->node->state == NODE_READY;
+}
+
+static bool only_a_node_that_is_ready_is_asked_for_locks(const struct session *session)
+{
+    const struct redlock_node *node = session->node;
+    unsigned at = node->asked_first;
+    for (unsigned i = 0; i < node->asked_count; i++) {
+        if (node->asked[at].lock && (node->state != NODE_READY || node->is_ear))
+            return false;
+        at = at + 1 < session->engine->config.pipeline ? at + 1 : 0;
+    }
+    return true;
+}
+
+static bool an_ear_is_behind_the_nodes_and_no_lock_stands_in_its_queue(const struct session *session)
+{
+    return session->node->is_ear == (session->k >= session->engine->node_count) &&
+           (!session->node->is_ear || !session->node->queue.first);
+}
+
+static bool the_ends_of_its_queue_are_ends(const struct session *session)
+{
+    const struct redlock_queue *queue = &session->node->queue;
+    if (!queue->first || !queue->last)
+        return !queue->first && !queue->last;
+    return !queue->first->links[session->k].previous && !queue->last->links[session->k].next;
+}
+
+/* ---- The engine ---- */
+
+static bool it_keeps_no_more_random_bytes_than_there_is_room_for(const struct redlock *engine)
+{
+    return engine->entropy_size <= REDLOCK_ENTROPY_MAX;
+}
+
+static bool an_ear_belongs_to_each_node_or_to_none(const struct redlock *engine)
+{
+    return engine->session_count == REDLOCK_SESSIONS(engine->node_count, engine->config.wake_ups);
+}
+
+static bool the_top_of_the_heap_is_below_no_lock(const struct redlock *engine)
+{
+    return !engine->heap || (engine->heap->in_heap && !engine->heap->heap_next && !engine->heap->heap_previous);
+}
+
 /* ---- All of them ---- */
 
 /* The name of the first that is broken; NULL: none is. */
@@ -279,4 +359,91 @@ bool invariants_hold(const struct redlock *engine, const struct redlock_lock *lo
     if (broken)
         snprintf(text, size, "%s: not so: %s", phase, broken);
     return !broken;
+}
+
+static const char *broken_of(const struct session *session)
+{
+    DEMAND(its_buffers_are_read_from_start_to_end, session);
+    DEMAND(what_lies_apart_goes_out_between_the_bytes_to_be_sent, session);
+    DEMAND(what_is_asked_fits_in_the_pipeline, session);
+    DEMAND(an_answer_is_waited_for_on_a_connection_alone, session);
+    DEMAND(only_a_node_that_is_ready_is_asked_for_locks, session);
+    DEMAND(an_ear_is_behind_the_nodes_and_no_lock_stands_in_its_queue, session);
+    DEMAND(the_ends_of_its_queue_are_ends, session);
+    return NULL;
+}
+
+bool session_invariants_hold(const struct redlock *engine, unsigned k, char *text, size_t size)
+{
+    const struct session session = { .engine = engine, .node = &engine->nodes[k], .k = k };
+    const char *broken = broken_of(&session);
+    if (broken)
+        snprintf(text, size, "session %u, state %u: not so: %s", k, session.node->state, broken);
+    return !broken;
+}
+
+static const char *broken_at(const struct redlock *engine)
+{
+    DEMAND(it_keeps_no_more_random_bytes_than_there_is_room_for, engine);
+    DEMAND(an_ear_belongs_to_each_node_or_to_none, engine);
+    DEMAND(the_top_of_the_heap_is_below_no_lock, engine);
+    return NULL;
+}
+
+/* Down the heap by its first children: the locks whose time comes soon. */
+static bool locks_of_the_heap_hold(const struct redlock *engine, char *text, size_t size)
+{
+    const struct redlock_lock *lock = engine->heap;
+    for (unsigned i = 0; i < WALK_MAX && lock; i++) {
+        if (!invariants_hold(engine, lock, text, size))
+            return false;
+        lock = lock->heap_child;
+    }
+    return true;
+}
+
+bool engine_invariants_hold(const struct redlock *engine, char *text, size_t size)
+{
+    const char *broken = broken_at(engine);
+    if (broken) {
+        snprintf(text, size, "engine: not so: %s", broken);
+        return false;
+    }
+    for (unsigned k = 0; k < engine->session_count; k++)
+        if (!session_invariants_hold(engine, k, text, size))
+            return false;
+    return locks_of_the_heap_hold(engine, text, size);
+}
+
+/* ---- At the end of the engine's own calls ---- */
+
+bool invariants_are_watched = true;
+
+static void demand(bool hold, const char *text)
+{
+    if (hold)
+        return;
+    fprintf(stderr, "# invariant: %s\n", text);
+    abort();
+}
+
+void redlock_look_at_lock(const struct redlock *engine, const struct redlock_lock *lock);
+void redlock_look_at_lock(const struct redlock *engine, const struct redlock_lock *lock)
+{
+    char text[160];
+    demand(!invariants_are_watched || invariants_hold(engine, lock, text, sizeof text), text);
+}
+
+void redlock_look_at_session(const struct redlock *engine, unsigned k);
+void redlock_look_at_session(const struct redlock *engine, unsigned k)
+{
+    char text[160];
+    demand(!invariants_are_watched || session_invariants_hold(engine, k, text, sizeof text), text);
+}
+
+void redlock_look_at_engine(const struct redlock *engine);
+void redlock_look_at_engine(const struct redlock *engine)
+{
+    char text[160];
+    demand(!invariants_are_watched || engine_invariants_hold(engine, text, sizeof text), text);
 }

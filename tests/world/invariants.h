@@ -8,6 +8,14 @@
 
 #include "../../redlock/redlock.h"
 
+/* Whether the engine, in a build for tests, looks at its own books at the end of each call: redlock/private.h. It aborts the program
+ * then, with words on stderr. A test that falsifies them looks away. */
+extern bool invariants_are_watched;
+
+/* The same of one session, and of the engine: all its sessions, and some of the locks that it must wake. */
+bool session_invariants_hold(const struct redlock *engine, unsigned k, char *text, size_t size);
+bool engine_invariants_hold(const struct redlock *engine, char *text, size_t size);
+
 /* True when all of them hold of a lock that the engine knows, or that nobody has used yet. If not, text tells where, and what
  * is wrong. size > 0 */
 bool invariants_hold(const struct redlock *engine, const struct redlock_lock *lock, char *text, size_t size);
