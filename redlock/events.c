@@ -151,12 +151,13 @@ static enum redlock_vote vote_by(const struct redlock_event *event, const struct
     return REDLOCK_VOTE_UNKNOWN;
 }
 
-/* S8: a vote is one on the round under way, or the last one, as the answer to what that is about, if the node has not voted. */
+/* S8: a vote is one on the round under way, or the last one, as the answer to what that is about, if the node has not voted. To inspect
+ * needs no votes. */
 static void add_vote(struct redlock_event *event, const struct redlock_asked *asked)
 {
     struct redlock_round round = asked->lock->round;
 
-    if (asked->round != round.number || asked->command != round.command) return;
+    if (asked->round != round.number || asked->command != round.command || asked->command == WIRE_GETRANGE) return;
     if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING) event->vote = vote_by(event, asked);
     round_vote(&round, event->session, event->vote);
     add_votes(event, &round);

@@ -209,6 +209,42 @@ TEST(what_does_not_fit_in_the_buffer_is_cut_and_told)
     CHECK_INT(redlock_confirmed(LOCK(0)) >= 3, true);
 }
 
+TEST(a_reply_never_leaves_its_buffer)
+{
+    struct redlock_question question;
+    uint8_t guarded[128];
+    CLUSTER(N);
+    ANSWERS(0, "PING", "+0123456789\r\n");
+    for (size_t size = 0; size < 64; size++) {
+        memset(guarded, 0xa5, sizeof guarded);
+        CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, guarded, size, CLIENT_NOW(0)), REDLOCK_OK);
+        RUN_MS(5);
+        EXPECT_QUESTION(&question, REDLOCK_OK);
+        for (size_t i = size; i < sizeof guarded; i++)
+            CHECK_INT(guarded[i], 0xa5);
+        CHECK(redlock_question_is_cut(&question) ? size < 34 : size >= 10);     /* Its 10 bytes, and 24 at most. */
+    }
+}
+
+TEST(questions_to_several_nodes_get_their_own_answers_in_whatever_order_they_come)
+{
+    struct redlock_question questions[2];
+    static uint8_t buffers[2][64];
+    CLUSTER(N);
+    DELAY_US(0, 50000);
+    ANSWERS(0, "PING", "+late\r\n");
+    ANSWERS(1, "PING", "+soon\r\n");
+    for (unsigned k = 0; k < 2; k++)
+        CHECK_INT(redlock_ask(ENGINE(0), &questions[k], k, ping, 1, buffers[k], sizeof buffers[k], CLIENT_NOW(0)), REDLOCK_OK);
+    RUN_MS(20);
+    EXPECT_QUESTION(&questions[0], REDLOCK_PENDING);
+    EXPECT_QUESTION(&questions[1], REDLOCK_OK);
+    EXPECT_REPLY(&questions[1], "+soon ");
+    RUN_MS(200);
+    EXPECT_QUESTION(&questions[0], REDLOCK_OK);
+    EXPECT_REPLY(&questions[0], "+late ");
+}
+
 TEST(a_question_needs_no_buffer)
 {
     struct redlock_question question;

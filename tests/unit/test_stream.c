@@ -316,6 +316,20 @@ TEST(s8_an_answer_behind_the_end_of_its_round_is_told_as_no_vote)
     CHECK_INT(late, 3);
 }
 
+TEST(s8_an_answer_to_an_inspection_is_told_as_no_vote)
+{
+    struct redlock_sight sights[N];
+    CLUSTER(N);
+    WATCH;
+    CHECK_INT(cluster_inspect(cluster, 0, 0, "door", sights), REDLOCK_OK);
+    RUN_MS(5);
+    look();
+    CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_GETRANGE), N);
+    CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_PTTL), N);
+    for (unsigned i = 0; i < seen_count; i++)
+        CHECK(seen[i].vote == REDLOCK_VOTE_PENDING && seen[i].granted == 0);
+}
+
 TEST(what_a_refusal_says_of_the_holder_is_told)
 {
     CLUSTER_OF(1, 2, (void)0);
