@@ -1,6 +1,7 @@
 #include "acquire.h"
 
 #include "events.h"
+#include "holder.h"
 #include "outcome.h"
 #include "queue.h"
 #include "quorum.h"
@@ -74,9 +75,7 @@ void acquire_begin(struct redlock *r, struct redlock_lock *lock)
 /* Nobody asks any longer how long the holder has left. */
 static void stop_asking(struct redlock *r, struct redlock_lock *lock)
 {
-    lock->told = 0;
-    for (unsigned k = 0; k < r->node_count; k++)
-        if (lock->stakes[k].want == WIRE_PTTL) stake_want_nothing(r, lock, k);
+    if (r->holding) r->holding->stop(r, lock);
 }
 
 static void win_attempt(struct redlock *r, struct redlock_lock *lock)
@@ -136,24 +135,6 @@ void acquire_judge(struct redlock *r, struct redlock_lock *lock)
 
 /* ---- Answers ---- */
 
-/* Asks how long the holder has left; a script has said it with its refusal, and the largest ticket as well (S15). */
-static void learn_from_refusal(struct redlock *r, const struct answer *a)
-{
-    struct redlock_lock *lock = a->lock;
-    const struct wire_row *row = lock->kind->rows[KIND_ACQUIRE];
-    uint64_t counter;
-    int64_t pttl;
-
-    if (row->read_refusal && row->read_refusal(a->reply, &counter, &pttl)) {
-        lock->ticket_seen = later(lock->ticket_seen, counter);
-        lock->stakes[a->k].holder_ms = retry_ms_of(pttl);
-        if (pttl != -2) lock->taken |= bit_of(a->k);
-    } else if (lock->phase != PHASE_WAITING) {
-        lock->told |= bit_of(a->k);
-        stake_want(r, lock, a->k, WIRE_PTTL);
-    }
-}
-
 /* A refusal proves that nothing of ours is there: no release is needed. One that has been sent already is still answered, and
  * only then the lock lines up. */
 void acquire_answer(struct redlock *r, const struct answer *a)
@@ -171,12 +152,5 @@ void acquire_answer(struct redlock *r, const struct answer *a)
     if (a->current && a->trouble == REDLOCK_TROUBLE_AHEAD) ticket_found_ahead(lock);
     if (a->meaning != WIRE_REFUSED) return;
     if (state == STAKE_PLACED || state == STAKE_OWED) stake_clear(r, lock, a->k);
-    if (a->current && is_wanted) learn_from_refusal(r, a);
-}
-
-void acquire_answer_pttl(const struct answer *a)
-{
-    if (!a->current) return;
-    a->lock->told &= (uint16_t)~bit_of(a->k);
-    if (a->meaning == WIRE_GRANTED) a->lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
+    if (a->current && is_wanted && r->holding) r->holding->learn(r, a);
 }

@@ -14,9 +14,8 @@ REDLOCK_PRIVATE void acquire_ask(struct redlock *r, struct redlock_lock *lock, u
 REDLOCK_PRIVATE void acquire_judge(struct redlock *r, struct redlock_lock *lock);
 REDLOCK_PRIVATE void acquire_judge_settling(struct redlock *r, struct redlock_lock *lock);
 
-/* An answer to ACQUIRE, and to PTTL behind a refusal. */
+/* An answer to ACQUIRE. */
 REDLOCK_PRIVATE void acquire_answer(struct redlock *r, const struct answer *a);
-REDLOCK_PRIVATE void acquire_answer_pttl(const struct answer *a);
 
 /* The time to wait for random bytes is over. */
 REDLOCK_PRIVATE void acquire_starve(struct redlock *r, struct redlock_lock *lock);

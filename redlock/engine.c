@@ -1,6 +1,7 @@
 /* The calls of redlock.h that are about nodes and time. They hand answers to the locks that asked, tell them of connections that
  * are lost, and wake them when their time has come. No I/O, no clock, no dice: all of that comes in by arguments. */
 #include "events.h"
+#include "holder.h"
 #include "lock.h"
 #include "names.h"
 #include "queue.h"
@@ -235,12 +236,14 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
 void redlock_use_tickets(struct redlock *r)
 {
     r->ticketing = ticket_part();
+    r->holding = holder_part();
     r->scripted = wire_scripted_kind();
 }
 
 void redlock_use_sets(struct redlock *r)
 {
     r->sets = names_part();
+    r->holding = holder_part();
     r->scripted = wire_scripted_kind();
     r->scripts = wire_scripts_for_all();
 }
@@ -248,7 +251,13 @@ void redlock_use_sets(struct redlock *r)
 void redlock_use_wake_ups(struct redlock *r)
 {
     r->waiting_part = waiter_part();
+    r->holding = holder_part();
     r->scripts = wire_scripts_for_all();
+}
+
+void redlock_use_free_in(struct redlock *r)
+{
+    r->holding = holder_part();
 }
 
 enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struct redlock_login *login)

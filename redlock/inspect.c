@@ -1,5 +1,6 @@
 #include "inspect.h"
 
+#include "holder.h"
 #include "outcome.h"
 #include "retry.h"
 
@@ -50,6 +51,7 @@ void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_
     static const struct redlock_inspecting part = { .judge = inspect_judge, .answer = inspect_answer, .row = wire_getrange };
 
     r->inspecting = &part;
+    r->holding = holder_part();     /* Which asks for the TTL. */
     lock_begin_round(r, lock, WIRE_GETRANGE, 0, REDLOCK_NEVER);
     lock_set_phase(r, lock, PHASE_INSPECTING);
     lock->use.sights = sights;

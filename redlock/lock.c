@@ -3,6 +3,7 @@
 #include "acquire.h"
 #include "events.h"
 #include "extend.h"
+#include "holder.h"
 #include "inspect.h"
 #include "keeper.h"
 #include "outcome.h"
@@ -63,8 +64,8 @@ static void stake_was_cleared(struct redlock *r, struct redlock_lock *lock, unsi
 
 static void answer_question(struct redlock *r, const struct answer *a)
 {
-    if (a->command == WIRE_GETRANGE || a->lock->phase == PHASE_INSPECTING) r->inspecting->answer(a);
-    else                                                acquire_answer_pttl(a);
+    if (a->command == WIRE_GETRANGE || a->lock->round.command == WIRE_GETRANGE) r->inspecting->answer(a);
+    else                                                                       r->holding->answer(a);
 }
 
 /* 2: another client was woken by it. */

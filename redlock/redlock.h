@@ -252,7 +252,7 @@ struct redlock_login {
     uint32_t database;          /* SELECT, when not 0. */
 };
 
-#define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 264u)
+#define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 256u)
 
 /* Sessions of an engine, and struct redlock_node that it needs: with wake-ups two for each node. */
 #define REDLOCK_SESSIONS(node_count, wake_ups) ((node_count) + ((wake_ups) ? (node_count) : 0u))
@@ -285,10 +285,12 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
  *
  *     redlock_use_tickets    request.ticket     else refused with BAD_CONFIG
  *     redlock_use_sets       request.set, of several resources     else refused with BAD_SET
- *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody, unless sets are in use */
+ *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody, unless sets are in use
+ *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not asked; the others call it */
 void redlock_use_tickets(struct redlock *r);
 void redlock_use_sets(struct redlock *r);
 void redlock_use_wake_ups(struct redlock *r);
+void redlock_use_free_in(struct redlock *r);
 
 /* How to log in to node k from its next connection on. The texts are not copied. BAD_CONFIG: longer than LOGIN_MAX, or it
  * does not fit in the send buffer; nothing was changed. */
@@ -534,7 +536,8 @@ const struct redlock_round *redlock_last_round(const struct redlock_lock *lock);
 enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k);
 
 /* After TAKEN (or TIMEOUT because of it): in how many ms enough nodes are free for a quorum if the holder does nothing, as
- * the nodes told (PTTL). REDLOCK_FOREVER: a quorum of keys has no TTL, so it is no lock. REDLOCK_UNTOLD: too few told. */
+ * the nodes told (PTTL). REDLOCK_FOREVER: a quorum of keys has no TTL, so it is no lock. REDLOCK_UNTOLD: too few told, or none
+ * was asked: see redlock_use_free_in. */
 #define REDLOCK_UNTOLD (UINT32_MAX - 1)
 uint32_t redlock_free_in_ms(const struct redlock_lock *lock);
 
@@ -718,6 +721,7 @@ struct redlock_sets;
 struct redlock_waiting;
 struct redlock_keeping;
 struct redlock_inspecting;
+struct redlock_holding;
 struct redlock_asking;
 struct redlock_eventing;
 
@@ -892,6 +896,7 @@ struct redlock {
     const struct redlock_waiting *waiting_part;
     const struct redlock_keeping *keeping;
     const struct redlock_inspecting *inspecting;
+    const struct redlock_holding *holding;
     void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* What ends the last use of a lock that was adopted. */
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
     struct redlock_question *questions; /* Of no lock, to any node, that are not answered; see redlock_ask. */

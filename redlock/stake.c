@@ -166,7 +166,7 @@ static const struct wire_row *row_of(const struct redlock *r, const struct redlo
     case WIRE_RELEASE:  which = may_wake(r, lock, k) ? KIND_WAKE : KIND_RELEASE; break;
     case WIRE_WAIT:     return r->waiting_part->row();
     case WIRE_GETRANGE: return r->inspecting->row();
-    default:            return wire_pttl();
+    default:            return r->holding->row();
     }
     return lock->kind->rows[which] ? lock->kind->rows[which] : r->scripts->plain.rows[which];
 }

@@ -58,6 +58,21 @@ struct redlock_waiting {
     const struct wire_row *(*row)(void);
 };
 
+/* What asking adds, how long the holder of a lock that was refused has left. */
+struct redlock_holding {
+    /* A node has refused. */
+    void (*learn)(struct redlock *r, const struct answer *a);
+
+    /* An answer to PTTL. */
+    void (*answer)(const struct answer *a);
+
+    /* Nobody asks any longer. */
+    void (*stop)(struct redlock *r, struct redlock_lock *lock);
+
+    /* Its command. */
+    const struct wire_row *(*row)(void);
+};
+
 /* What inspection adds. */
 struct redlock_inspecting {
     /* Have all nodes answered that can? */

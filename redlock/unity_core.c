@@ -18,6 +18,7 @@
 #include "stake.c"
 #include "outcome.c"
 #include "retry.c"
+#include "holder.c"
 #include "acquire.c"
 #include "extend.c"
 #include "release.c"

@@ -252,6 +252,7 @@ TEST(a_lock_is_not_idle_while_a_question_about_it_waits_to_be_sent)
     size_t size;
 
     become_ready();
+    redlock_use_free_in(&r);
     redlock_add_entropy(&r, entropy, sizeof entropy);
     redlock_lock_init(&lock);
     CHECK_INT(redlock_start_acquire(&r, &lock, &request, 1000), REDLOCK_OK);
@@ -276,6 +277,7 @@ TEST(nothing_is_sent_for_a_lock_that_is_idle)
     size_t size;
 
     become_ready();
+    redlock_use_free_in(&r);
     redlock_add_entropy(&r, entropy, sizeof entropy);
     redlock_lock_init(&lock);
     CHECK_INT(redlock_start_acquire(&r, &lock, &request, 1000), REDLOCK_OK);

@@ -113,6 +113,24 @@ TEST(a_plain_engine_that_waits_can_be_forgotten_and_moved)
     CHECK_INT(redlock_lock_status(&cluster->clients[1].locks[2].lock), REDLOCK_OK);
 }
 
+TEST(a_plain_engine_asks_how_long_the_holder_has_left_if_it_is_told_to)
+{
+    CLUSTER_PLAIN(3, 1, (void)0);
+    RIVAL_ON_ALL("door", 5000);
+    struct redlock_request request = story_request("door", DOOR_TTL, 0);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    CHECK_INT(redlock_free_in_ms(LOCK(0)), REDLOCK_UNTOLD);
+    CHECK_INT(CALLS(0, "PTTL"), 0);
+    redlock_use_free_in(ENGINE(0));
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    CHECK(redlock_free_in_ms(LOCK(0)) > 4900 && redlock_free_in_ms(LOCK(0)) <= 5000);
+    CHECK_INT(CALLS(0, "PTTL"), 1);
+}
+
 TEST(an_engine_with_sets_alone_wakes_others_and_does_not_stand_aside)
 {
     CLUSTER_COLD(3, 2, config.wake_ups = true; config.retry_ms = 60000);
