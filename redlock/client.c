@@ -763,6 +763,50 @@ enum redlock_status redlock_ask_node(struct redlock_client *c, struct redlock_qu
     return status == REDLOCK_OK ? redlock_question_status(question) : status;
 }
 
+/* One round of marks. */
+static enum redlock_status ask_for_marks(struct redlock_client *c, struct redlock_mark *mark, struct redlock_lock *lock,
+                                         const struct redlock_period *period)
+{
+    struct redlock *r = &c->engine;
+    enum redlock_status status = redlock_start_mark(r, mark, lock, period, redlock_now_us());
+
+    if (status != REDLOCK_OK) return status;
+    status = without_entropy(step(c, 0));
+    while (status == REDLOCK_OK && redlock_mark_status(r, mark, redlock_now_us()) == REDLOCK_PENDING)
+        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(turn(c, redlock_mark_until(mark), HEEDS_BELL));
+    redlock_forget_mark(r, mark);
+    return status == REDLOCK_OK ? redlock_mark_status(r, mark, redlock_now_us()) : status;
+}
+
+/* Lets time pass. OK, or why not. */
+static enum redlock_status pass_time(struct redlock_client *c, uint64_t until_us)
+{
+    enum redlock_status status = REDLOCK_OK;
+
+    while (status == REDLOCK_OK && redlock_now_us() < until_us)
+        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(turn(c, until_us, HEEDS_BELL));
+    return status;
+}
+
+enum redlock_status redlock_mark_period(struct redlock_client *c, struct redlock_mark *mark, struct redlock_lock *lock,
+                                        const struct redlock_period *period, uint32_t wait_ms)
+{
+    struct redlock_period dated = *period;
+    uint64_t until = end_of(wait_ms);
+    enum redlock_status status = catch_up(c);
+
+    if (dated.wall_us == 0) {
+        dated.wall_us = redlock_wall_us();
+        dated.at_us = redlock_now_us();
+    }
+    if (status == REDLOCK_OK) status = ask_for_marks(c, mark, lock, &dated);
+    while (status == REDLOCK_NO_QUORUM && redlock_now_us() < until) {
+        status = pass_time(c, sooner(until, redlock_now_us() + (uint64_t)REDLOCK_RETRY_MS * 1000));
+        if (status == REDLOCK_OK) status = ask_for_marks(c, mark, lock, &dated);
+    }
+    return status;
+}
+
 uint32_t redlock_valid_ms(const struct redlock_lock *lock)
 {
     return (uint32_t)(redlock_valid_us(lock, redlock_now_us()) / 1000);

@@ -30,17 +30,16 @@ static bool names_are_same(const struct redlock_name *set, const struct redlock_
     return same;
 }
 
-static bool ends_in(const struct redlock_name *name, const char *suffix)
-{
-    size_t size = length_of(suffix, REDLOCK_RESOURCE_MAX);
-
-    return name->size >= size && are_same_bytes((const char *)name->bytes + name->size - size, suffix, size);
-}
-
 /* Would a lock of that name overwrite what another lock keeps beside its own key? */
 static bool is_reserved(const struct redlock_name *name)
 {
-    return ends_in(name, WIRE_TICKET_SUFFIX) || ends_in(name, WIRE_WAITERS_SUFFIX);
+    static const char suffixes[] = WIRE_TICKET_SUFFIX "\0" WIRE_WAITERS_SUFFIX "\0" WIRE_DONE_SUFFIX "\0";
+    const char *end = (const char *)name->bytes + name->size;
+    size_t size;
+
+    for (const char *suffix = suffixes; (size = length_of(suffix, sizeof suffixes)) > 0; suffix += size + 1)
+        if (name->size >= size && are_same_bytes(end - size, suffix, size)) return true;
+    return false;
 }
 
 bool name_is_proper(const struct redlock_name *name, size_t size_max)

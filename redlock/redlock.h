@@ -101,6 +101,9 @@ enum {
     REDLOCK_KEEP_PERCENT_MAX = 90,
     REDLOCK_SKEW_MS = 10000,            /* S15: how far any two wall clocks, of clients and nodes, may differ. */
     REDLOCK_SKEW_MS_MAX = 3600000,
+    REDLOCK_PERIOD_MS_MIN = 1000,
+    REDLOCK_PERIOD_SLACK_MS = 10000,    /* So much before the full minute, hour, day a period begins; a quarter of it at most. */
+    REDLOCK_WHO_MAX = 63,               /* Bytes of the words for whoever marks a period. */
     REDLOCK_TICKET_LIFE_MS = 86400000,  /* How long a node remembers the last ticket of a resource: a day. */
     REDLOCK_PIPELINE = 32,              /* Commands that one node may owe an answer to. */
     REDLOCK_PIPELINE_MIN = 4,
@@ -110,6 +113,7 @@ enum {
     REDLOCK_BUFFER_MAX = 16777216       /* Bytes of one buffer: no more could be used, and 32 bits count those of all sessions. */
 };
 
+#define REDLOCK_PERIOD_MS_MAX 2678400000u       /* 31 days: more than an int of 32 bits holds. */
 #define REDLOCK_FOREVER UINT32_MAX      /* A time to wait that does not end. */
 #define REDLOCK_NEVER UINT64_MAX        /* A point in time that does not come. */
 
@@ -125,7 +129,8 @@ enum {
     X(5, LOST, "not held: its validity has ended, or it was never acquired")                     \
     X(6, EXTENSION_LIMIT, "the limit of extensions, or of the time it may be held, is reached")  \
     X(7, CANCELLED, "cancelled by the caller")                                                   \
-    X(10, BAD_RESOURCE, "the resource must have 1 to 512 bytes (or the configured limit) and not end in #ticket or #waiters") \
+    X(8, ALREADY, "somebody has begun in this period already")                                   \
+    X(10, BAD_RESOURCE, "the resource must have 1 to 512 bytes (or the configured limit) and not end in #ticket, #waiters or #done") \
     X(11, BAD_TTL, "the TTL must be 1 to 2147483647 ms and leave something after the drift")     \
     X(12, TTL_OVER_GUARD, "the TTL must not exceed the guard (--guard), or a restarted node could vote twice") \
     X(13, BAD_NODE_COUNT, "the number of nodes must be 1 to 15")                                 \
@@ -211,6 +216,7 @@ struct redlock;             /* An engine: it serves one set of nodes, and any nu
 struct redlock_node;        /* What it knows of one node. */
 struct redlock_lock;
 struct redlock_question;    /* To a node: see redlock_ask. */
+struct redlock_mark;        /* Of a period: see redlock_start_mark. */
 struct redlock_event_ring;
 
 /* The name of a resource: any bytes, the caller's. */
@@ -362,7 +368,7 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
 
 /* What to acquire. */
 struct redlock_request {
-    const void *resource;       /* Any bytes, but not "#ticket" or "#waiters" at the end: such keys are the engine's own. Not
+    const void *resource;       /* Any bytes, but not "#ticket", "#waiters" or "#done" at the end: such keys are the engine's own. Not
                                  * copied by the engine: they must stay until the lock is idle or forgotten, or until
                                  * redlock_copy_name(). */
     size_t resource_size;
@@ -688,6 +694,56 @@ bool redlock_question_is_cut(const struct redlock_question *question);
  * Does nothing when the question has ended. */
 void redlock_forget_question(struct redlock *r, struct redlock_question *question);
 
+/* ---- Once per period: a mark, by the holder of a lock, before it begins (S18) ---- */
+
+/* What is to be done once in each period. Periods are cut from the time since 1970 (UTC): one of a day begins at midnight, less the
+ * slack, one of a week on a Thursday. Clients agree on a period if they have the same period_ms. */
+struct redlock_period {
+    uint32_t period_ms;         /* REDLOCK_PERIOD_MS_MIN..MAX */
+    uint64_t wall_us;           /* The wall clock, in microseconds since 1970, when the job was due: names the period. */
+    uint64_t at_us;             /* The engine's clock at the same moment. */
+    const char *who;            /* Who marks, in words for people, up to REDLOCK_WHO_MAX bytes of them; copied. NULL: nobody. */
+    bool takes_forgetful;       /* Nodes that restarted within the period take part: rather twice than never. */
+    bool looks_only;            /* Sets no mark: has anybody marked the period? */
+};
+
+/* The beginning of the period in which the wall clock is, in milliseconds since 1970: its name. period_ms > 0. */
+uint64_t redlock_period_begins_ms(uint64_t wall_us, uint32_t period_ms);
+
+/* Asks all nodes that take part to take a mark of the period, "resource#done", while the lock is held: which it must be, of one
+ * resource, acquired or adopted in any way, and kept or not. A node takes one mark of a period, and of no earlier one behind it; that
+ * of the same acquire again. A node takes no part while it has no vote, nor (unless config.guard_ms is 0) if it may have restarted
+ * since the period began; and takes no mark of a client whose wall clock is further off than config.ticket_skew_ms.
+ * mark: memory that no other mark uses, of the engine's until redlock_mark_status is not PENDING, or redlock_forget_mark; so is the lock.
+ * *period is copied. OK: it has begun. BAD_CONFIG (period_ms), BAD_CLOCK, BAD_LOCK, BAD_SET, BAD_QUESTION (the send buffer is too
+ * small), LOST; TOO_LATE: one period after its end, when its marks may be forgotten. */
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *mark, struct redlock_lock *lock,
+                                       const struct redlock_period *period, uint64_t now_us);
+
+/* To be called when the engine has been, and at redlock_mark_until. OK: a quorum has taken the mark, so nobody else has begun in this
+ * period or will, and the caller may, while it holds the lock; or, of looks_only, a quorum has none. ALREADY: so many nodes have
+ * another's mark that no quorum can take ours: it began, and may have run or not. NO_QUORUM: neither; to be asked again, as long
+ * as the lock is held. LOST, TOO_LATE; CANCELLED: forgotten. Unless OK nothing was decided, and our mark may be on some nodes.
+ * With the same lock the same period is OK again: who holds on to a lock counts the periods himself. */
+enum redlock_status redlock_mark_status(struct redlock *r, struct redlock_mark *mark, uint64_t now_us);
+
+/* When redlock_mark_status must be called at the latest; NEVER: it is decided. */
+uint64_t redlock_mark_until(const struct redlock_mark *mark);
+
+/* Answers are no longer waited for; the memory is the caller's again. */
+void redlock_forget_mark(struct redlock *r, struct redlock_mark *mark);
+
+/* GRANTED: node k has taken the mark. REFUSED: it has another's. UNKNOWN: no answer, an error, or our lock is not there. NOT_ASKED: it takes
+ * no part. And why, if that was not for want of a vote (redlock_describe_node) or of an answer: else "". Until the mark's memory is
+ * used again. */
+enum redlock_vote redlock_mark_vote(const struct redlock_mark *mark, unsigned k);
+const char *redlock_mark_words(const struct redlock_mark *mark, unsigned k);
+
+/* Of another's mark that a node told of: who set it, and when by that one's wall clock (microseconds since 1970). Any bytes but NUL:
+ * somebody else wrote it. NULL: no node told. */
+const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us);
+
 /* ---- Questions about the nodes ---- */
 
 /* N/2 + 1 (S1). */
@@ -809,6 +865,8 @@ struct redlock_asked {
     int8_t lowest, highest;     /* Of a script that answers with a number: what it may say. */
 };
 
+enum { REDLOCK_MARK_MAX = 20 + 1 + 16 + 1 + 20 + 1 + REDLOCK_WHO_MAX };   /* "T marker when who" */
+
 enum { REDLOCK_PARSER_WORDS = 14, REDLOCK_LINE_MAX = REDLOCK_ERROR_MAX > 48 ? REDLOCK_ERROR_MAX : 48 };
 
 /* The reply that is being read, and of a long one what matters. */
@@ -874,6 +932,31 @@ struct redlock_question {
     uint32_t number;                            /* Of those that are not answered, each has another. */
     uint8_t argument_count, node, status;
     bool is_sent, is_cut;
+};
+
+/* What one node says to a mark. */
+struct redlock_marker {
+    struct redlock_question question;
+    uint64_t met_at;                            /* Of the node, when it was asked: by that it is known to be the same server. */
+    bool is_forgetful;
+    char words[REDLOCK_ERROR_MAX];
+    uint8_t reply[256];                         /* A mark, in a few pieces. */
+};
+
+/* A mark of a period: see redlock_start_mark. */
+struct redlock_mark {
+    struct redlock_lock *lock;
+    uint64_t period_begins_ms;
+    uint64_t wall_offset_us;                    /* Wall clock minus the engine's. */
+    uint32_t period_ms;
+    uint8_t status;
+    bool takes_forgetful;
+    struct redlock_round round;
+    struct redlock_name words[REDLOCK_ARGUMENTS_MAX];
+    char token[REDLOCK_TOKEN_TEXT], value[REDLOCK_MARK_MAX], life[20], skew[20];
+    uint64_t seen_ms;
+    char seen_who[REDLOCK_WHO_MAX + 1];
+    struct redlock_marker nodes[REDLOCK_NODES_MAX];
 };
 
 /* A ring of events. */

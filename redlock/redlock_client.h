@@ -186,6 +186,14 @@ void redlock_interrupt(struct redlock_client *c);
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights);
 
+/* As redlock_start_mark, and waits until it is decided; after NO_QUORUM asks again, for up to wait_ms (0: once) while the lock is
+ * held, which the caller sees to (redlock_extend, a keeper). What is 0 of period->wall_us, and then at_us, is filled in: the job is due
+ * now. Then mark belongs to nobody. OK: nobody else has begun in this period or will; begin. ALREADY, NO_QUORUM, LOST, TOO_LATE, CANCELLED
+ * (redlock_interrupt), FORKED, NOT_OPEN, and the BAD_... of redlock_start_mark. */
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_mark_period(struct redlock_client *c, struct redlock_mark *mark, struct redlock_lock *lock,
+                                        const struct redlock_period *period, uint32_t wait_ms);
+
 /* As redlock_ask, and waits until the question has ended: then nothing of it is the client's any more, and redlock_next_item gives
  * the reply. Its status; NO_ANSWER as soon as it is known that none will come, after four node timeouts at the latest; CANCELLED
  * (redlock_interrupt), FORKED, NOT_OPEN; BAD_QUESTION. */

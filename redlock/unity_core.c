@@ -29,3 +29,4 @@
 #include "operations.c"
 #include "engine.c"
 #include "ask.c"
+#include "mark.c"

@@ -55,6 +55,13 @@
  * takes the first place out and tells its channel the number; where nobody listens any more it takes the next. So one waiter
  * is woken by a release, not all. What is heard is never a grant: it only makes the next attempt begin earlier.
  *
+ * Periods (S18). A holder that marks a period does so by a question of no lock, EVAL, since it is rare:
+ *     EVAL mark 1 resource token mark life skew   :1 taken (life 0: would be)  :0 our lock is not there
+ *                                                 $mark refused: there is another's of this period, or one of a later
+ *                                                 -AHEAD, -BEHIND: the mark's clock differs from the node's by more than skew
+ * A mark, "resource#done", is "period marker when who": when the period begins, by the marker's wall clock; the first 16 digits of
+ * its token; when it asked; both in milliseconds since 1970; and words for people. mark.c says why that is enough.
+ *
  * Every other answer is no grant (S3). An error is a vote of its own meaning; an answer of another type ends the
  * connection (S16). Keys and values are the plain ones of every Redlock library, so that they exclude each other. */
 #ifndef REDLOCK_WIRE_H
@@ -77,6 +84,7 @@ enum wire_command {
 /* What stands behind a resource's name in the names of the keys beside it. No resource may end so (BAD_RESOURCE). */
 #define WIRE_TICKET_SUFFIX "#ticket"
 #define WIRE_WAITERS_SUFFIX "#waiters"
+#define WIRE_DONE_SUFFIX "#done"
 
 /* S15: larger than every counter, not equal: a ticket is given once. 4294967295: what fits is written without an exponent. */
 #define WIRE_ACQUIRE_SCRIPT                                             \
@@ -153,6 +161,24 @@ enum wire_command {
     "end "                                                                                              \
     "return p"
 #define WIRE_WAIT_SHA1 "0f8bb4b45c783820bad9115c6d6799fa49af7468"
+
+/* S18: a mark is taken from the holder alone, or all hosts that begin in the same second would burn the period on minorities. */
+#define WIRE_MARK_SCRIPT                                                \
+    "local c,k,f=redis.call,KEYS[1]..'#done','^(%d+) (%x+) (%d+)' "                                     \
+    "if c('get',KEYS[1])~=ARGV[1] then return 0 end "                                                   \
+    "local t,m,w=ARGV[2]:match(f) "                                                                     \
+    "local n=c('time') "                                                                                \
+    "local a=w-n[1]*1e3-n[2]/1e3 "                                                                      \
+    "if a>ARGV[4]+0 then return {err='AHEAD of the clock of this node: '..n[1]} end "                   \
+    "if -a>ARGV[4]+0 then return {err='BEHIND the clock of this node: '..n[1]} end "                    \
+    "local d=c('get',k) "                                                                               \
+    "if d then "                                                                                        \
+    "local u,o=d:match(f) "                                                                             \
+    "if not u then return {err='ERR '..k..' is no mark of a period'} end "                              \
+    "if u+0>t+0 or u+0==t+0 and o~=m then return d end "                                                \
+    "end "                                                                                              \
+    "if ARGV[3]~='0' then c('set',k,ARGV[2],'px',ARGV[3]) end "                                         \
+    "return 1"
 
 enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */

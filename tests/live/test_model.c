@@ -4,7 +4,7 @@
  * The exceptions:
  *   PTTL           The two read their clocks one after the other: the same within "blur", the slowest exchange of the round.
  *   INFO           As the engine reads it: run_id and uptime are there, the uptime is the same, so is the mode.
- *   ACQUIRE, WAIT  The PTTL that they tell, likewise; and of an AHEAD, the seconds of the clock.
+ *   ACQUIRE, WAIT  The PTTL that they tell, likewise; and of an AHEAD or BEHIND, the seconds of the clock.
  *   ROLE           Up to the name of the role. The offsets and addresses behind it are made up, and read by nobody.
  *   DEL, FLUSHALL, SCRIPT FLUSH, and what else others do: the model takes them for a bug of the engine. They are sent to the
  *                  server only, and done to the model by hand.
@@ -49,7 +49,7 @@ enum {
     EARS = 2,
     NAMES = 14,
     SET_MAX = 4,                /* Names of one command, */
-    TOUCHED_MAX = 3 * SET_MAX,  /* and keys: of each the resource's, its counter, its waiters. */
+    TOUCHED_MAX = 4 * SET_MAX,  /* and keys: of each the resource's, its counter, its waiters, its mark. */
     TOKENS = 4,
     REQUEST_MAX = 4096,
     REPLY_MAX = 8192,
@@ -376,13 +376,16 @@ static bool same_refusal(struct slice a, struct slice b)
                     (struct slice){ blank_b, (size_t)(b.data + b.size - blank_b) });
 }
 
-static bool same_ahead(struct slice a, struct slice b)
+static bool same_off_clock(struct slice a, struct slice b)
 {
-    static const char begins[] = "-AHEAD of the clock of this node: ";
-    const size_t size = sizeof begins - 1;
-    if (a.size < size || b.size < size || memcmp(a.data, begins, size) != 0 || memcmp(b.data, begins, size) != 0) return false;
-    return distance(strtoull((const char *)a.data + size, NULL, 10), strtoull((const char *)b.data + size, NULL, 10)) <=
-           1 + blur_ms / 1000;
+    static const char *const begins[] = { "-AHEAD of the clock of this node: ", "-BEHIND the clock of this node: " };
+    for (unsigned i = 0; i < 2; i++) {
+        const size_t size = strlen(begins[i]);
+        if (a.size < size || b.size < size || memcmp(a.data, begins[i], size) != 0 || memcmp(b.data, begins[i], size) != 0) continue;
+        return distance(strtoull((const char *)a.data + size, NULL, 10), strtoull((const char *)b.data + size, NULL, 10)) <=
+               1 + blur_ms / 1000;
+    }
+    return false;
 }
 
 /* Of two replies that are no errors. */
@@ -398,7 +401,7 @@ static bool same_but_for_exceptions(const char *label, struct slice a, struct sl
 
 static bool same_reply(const char *label, struct slice real, struct slice model)
 {
-    if (slices_equal(real, model) || same_ahead(real, model)) return true;
+    if (slices_equal(real, model) || same_off_clock(real, model)) return true;
     return model.size > 0 && reply_size(model.data, model.size) == model.size && real.data[0] != '-' &&
            model.data[0] == real.data[0] && same_but_for_exceptions(label, real, model);
 }
@@ -471,6 +474,7 @@ static unsigned draw_names(struct request *request, struct redlock_name names[SE
         touch(request, name);
         touch(request, name_with_suffix(name, "#ticket", request->key_count));
         touch(request, name_with_suffix(name, "#waiters", request->key_count));
+        touch(request, name_with_suffix(name, "#done", request->key_count));
     }
     return count;
 }
@@ -526,6 +530,48 @@ static void lock_request(struct request *request, enum wire_command command, con
     const struct wire_row *row = row_at(any_row(command, is_script, subject.name_count == 1)).row;
     (void)wire_put(&writer, row, wire_form_of(row, strncmp(label, "EVAL ", 5) == 0 ? WIRE_BY_TEXT : WIRE_BY_SHA1), &subject);
     request->extends_ms = command == WIRE_EXTEND ? subject.ttl_ms : 0;
+    end_request(request, &writer);
+}
+
+/* The clock of whoever marks: right, and within and beyond what a node allows. */
+static uint64_t any_marking_ms(uint32_t skew_ms)
+{
+    const uint64_t now_ms = server_us() / 1000;
+    switch (dice(8)) {
+    case 0:  return now_ms + skew_ms + 60000;
+    case 1:  return now_ms - skew_ms - 60000;
+    case 2:  return now_ms + skew_ms - 5000;
+    case 3:  return now_ms - skew_ms + 5000;
+    default: return now_ms;
+    }
+}
+
+/* A mark of a period: of few periods by few markers, so that they meet; one in many is none. */
+static void mark_request(struct request *request, const struct line *line)
+{
+    static const uint64_t periods[] = { 9, 10, 10, 10, 11, 9007199254740991 };
+    static const char *const markers[] = { "0123456789abcdef", "0123456789abcdef", "fedcba9876543210" };
+    const uint32_t skew_ms = dice(2) == 0 ? REDLOCK_SKEW_MS : REDLOCK_SKEW_MS_MAX;
+    struct redlock_name names[SET_MAX];
+    char token[REDLOCK_TOKEN_TEXT], mark[128];
+    struct resp_writer writer = begin_request(request, "EVAL mark");
+    (void)draw_names(request, names, 1);
+    const struct model_key *key = key_seen(line->session.database, request->keys[0]);
+    const bool is_held = key && key->value_size == sizeof token;
+    if (is_held && dice(8) > 0) memcpy(token, key->value, sizeof token);
+    else                        wire_token_text(any_token(), token);
+    snprintf(mark, sizeof mark, "%llu %s %llu who", (unsigned long long)periods[dice(6)], markers[dice(3)],
+             (unsigned long long)any_marking_ms(skew_ms));
+    resp_command(&writer, 8);
+    resp_text(&writer, "EVAL");
+    resp_text(&writer, WIRE_MARK_SCRIPT);
+    resp_text(&writer, "1");
+    resp_bytes(&writer, names[0].bytes, names[0].size);
+    resp_bytes(&writer, token, sizeof token);
+    resp_text(&writer, mark);
+    resp_size(&writer, dice(4) == 0 ? 0 : any_ttl_ms());
+    resp_size(&writer, skew_ms);
+    (void)resp_end(&writer);
     end_request(request, &writer);
 }
 
@@ -621,7 +667,8 @@ static void draw_greeting(struct request *request)
 
 static void draw_request(struct request *request, const struct line *line)
 {
-    switch (dice(28)) {
+    switch (dice(32)) {
+    case 28: case 29: case 30: case 31: mark_request(request, line); break;
     case 20: case 21: lock_request(request, WIRE_ACQUIRE, "EVALSHA acquire", line); break;
     case 22: case 23: lock_request(request, WIRE_ACQUIRE, "EVAL acquire", line); break;
     case 24: case 25: lock_request(request, WIRE_WAIT, "EVALSHA wait", line); break;
@@ -959,6 +1006,8 @@ TEST(without_trouble_the_model_answers_like_a_server)
         { "EVAL acquire -ERR user_script:1: attempt to compare", 1, 0 },
         { "EVALSHA wait :ms", 50, 0 }, { "EVALSHA wait :-1", 20, 0 }, { "EVALSHA wait :-2", 20, 0 }, { "EVAL wait :ms", 50, 0 },
         { "EVALSHA wait -NOSCRIPT", 5, 0 },
+        { "EVAL mark :1", 20, 0 }, { "EVAL mark :0", 50, 0 }, { "EVAL mark $", 20, 0 }, { "EVAL mark -AHEAD", 10, 0 },
+        { "EVAL mark -BEHIND", 10, 0 }, { "EVAL mark -WRONGTYPE", 5, 0 },
         { "PTTL :ms", 200, 0 }, { "PTTL :-1", 50, 0 }, { "PTTL :-2", 50, 0 }, { "ended: PTTL :-2", 2, 0 },
         { "GETRANGE $40", 200, 0 }, { "GETRANGE $41", 20, 0 }, { "GETRANGE $0", 50, 0 }, { "GETRANGE $1", 10, 0 },
         { "GETRANGE -WRONGTYPE", 20, 0 }, { "ended: GETRANGE $0", 2, 0 },

@@ -19,7 +19,8 @@ enum model_script {
     MODEL_SCRIPT_EXTEND_ONE,
     MODEL_SCRIPT_RELEASE,
     MODEL_SCRIPT_RELEASE_ONE,
-    MODEL_SCRIPT_WAIT
+    MODEL_SCRIPT_WAIT,
+    MODEL_SCRIPT_MARK
 };
 
 /* A text of a command or a key, not NUL-terminated. */

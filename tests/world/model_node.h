@@ -52,7 +52,7 @@ struct model_key {
 
 /* One command as the node got it, for tests that look at what was sent. */
 struct model_call {
-    char name[12];              /* Upper case; of a script "ACQUIRE", "EXTEND", "RELEASE" or "WAIT". */
+    char name[12];              /* Upper case; of a script "ACQUIRE", "EXTEND", "RELEASE", "WAIT", "MARK". */
     char key[MODEL_CALL_KEY_MAX + 1];   /* The first of them. */
     unsigned key_count;         /* Of a script: */
     char keys[MODEL_KEYS_MAX][MODEL_CALL_KEY_MAX + 1];  /* all of them. */

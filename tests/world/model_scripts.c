@@ -22,6 +22,8 @@ enum model_script model_script_of(struct slice text)
         return MODEL_SCRIPT_EXTEND_ONE;
     if (slice_is(text, WIRE_RELEASE_ONE_SCRIPT))
         return MODEL_SCRIPT_RELEASE_ONE;
+    if (slice_is(text, WIRE_MARK_SCRIPT))
+        return MODEL_SCRIPT_MARK;
     return MODEL_SCRIPT_NONE;
 }
 
@@ -551,6 +553,131 @@ static void do_wait(struct run *run)
     model_answer_number(run->scene, longest_ms);
 }
 
+static bool mark_needs_the_lock(void)
+{
+    return strstr(WIRE_MARK_SCRIPT, "if c('get',KEYS[1])~=ARGV[1] then return 0 end") != NULL;
+}
+
+static bool mark_refuses_anothers(void)
+{
+    return strstr(WIRE_MARK_SCRIPT, "or u+0==t+0") != NULL;
+}
+
+static bool mark_knows_its_own(void)
+{
+    return strstr(WIRE_MARK_SCRIPT, "and o~=m") != NULL;
+}
+
+static bool mark_refuses_earlier(void)
+{
+    return strstr(WIRE_MARK_SCRIPT, "u+0>t+0") != NULL;
+}
+
+static bool mark_heeds_clocks(void)
+{
+    return strstr(WIRE_MARK_SCRIPT, "a>ARGV[4]+0") != NULL;
+}
+
+/* "period marker when ..." */
+struct marked {
+    int64_t period, when_ms;
+    struct slice marker;
+};
+
+/* The bytes up to a blank, and what is behind it. */
+static struct slice take_word(struct slice *text)
+{
+    size_t size = 0;
+    while (size < text->size && text->data[size] != ' ')
+        size++;
+    const struct slice word = { text->data, size };
+    text->data += size < text->size ? size + 1 : size;
+    text->size -= size < text->size ? size + 1 : size;
+    return word;
+}
+
+/* As %d+ finds it; what is too large for the script to tell from others is cut. */
+static bool read_digits(struct slice word, int64_t *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < word.size; i++) {
+        if (word.data[i] < '0' || word.data[i] > '9')
+            return false;
+        *number = *number < (int64_t)WIRE_TICKET_MAX ? *number * 10 + word.data[i] - '0' : *number;
+    }
+    return word.size > 0;
+}
+
+static bool read_marked(struct slice text, struct marked *marked)
+{
+    const bool has_period = read_digits(take_word(&text), &marked->period);
+    marked->marker = take_word(&text);
+    return read_digits(take_word(&text), &marked->when_ms) && has_period;
+}
+
+/* How far the marker's clock is ahead of the node's; in words of the script when it is too far off. False: it is not. */
+static bool mark_is_off(struct run *run, int64_t when_ms, int64_t skew_ms)
+{
+    const int64_t wall_us = (int64_t)run->scene->now_us + run->scene->node->wall_offset_us, ahead_us = when_ms * 1000 - wall_us;
+    const bool is_ahead = ahead_us > skew_ms * 1000;
+    char text[80];
+    if (!mark_heeds_clocks() || (!is_ahead && -ahead_us <= skew_ms * 1000))
+        return false;
+    snprintf(text, sizeof text, "-%s the clock of this node: %lld\r\n", is_ahead ? "AHEAD of" : "BEHIND", (long long)(wall_us / 1000000));
+    model_answer(run->scene, text);
+    return true;
+}
+
+/* What is there of that period is another's, or of a later one. */
+static bool mark_is_refused(const struct marked *mine, const struct marked *there)
+{
+    const bool is_own = mark_knows_its_own() && slices_equal(mine->marker, there->marker);
+    return (mark_refuses_earlier() && there->period > mine->period) ||
+           (mark_refuses_anothers() && there->period == mine->period && !is_own);
+}
+
+static void mark_there(struct run *run, struct slice name, struct slice there, int64_t life_ms)
+{
+    struct marked mine, other;
+    (void)read_marked(run->arguments[1], &mine);
+    if (there.data && !read_marked(there, &other)) {
+        char text[MODEL_TEXT_MAX];
+        snprintf(text, sizeof text, "-ERR %.*s is no mark of a period\r\n", (int)name.size, (const char *)name.data);
+        model_answer(run->scene, text);
+    } else if (there.data && mark_is_refused(&mine, &other)) {
+        model_answer_bulk(run->scene, there);
+    } else if (life_ms > 0 && !call_set(run, name, run->arguments[1], life_ms)) {
+        raise_error(run);
+    } else {
+        run->scene->call->did = life_ms > 0;
+        model_answer_number(run->scene, 1);
+    }
+}
+
+/* WIRE_MARK_SCRIPT */
+static void do_mark(struct run *run)
+{
+    struct slice value = { NULL, 0 }, name = name_with(run->keys[0], "#done");
+    struct marked mine;
+    int64_t life_ms = 0, skew_ms = 0;
+    if (!read_marked(run->arguments[1], &mine) || !slice_number(run->arguments[2], &life_ms) || life_ms < 0 ||
+        !slice_number(run->arguments[3], &skew_ms))
+        model_breach(run->scene->node, "a mark script with arguments out of range");
+    if (!call_get(run, run->keys[0], &value))
+        raise_error(run);
+    else if (mark_needs_the_lock() && (!value.data || !slices_equal(value, run->arguments[0])))
+        model_answer_number(run->scene, 0);
+    else if (!may_call(run, "TIME", READS))
+        raise_error(run);
+    else if (mark_is_off(run, mine.when_ms, skew_ms))
+        (void)0;
+    else if (!call_get(run, name, &value))
+        raise_error(run);
+    else
+        mark_there(run, name, value, life_ms);
+    slice_free(name);
+}
+
 static const struct {
     unsigned least, most;       /* Arguments behind the keys. */
     void (*run)(struct run *run);
@@ -561,6 +688,7 @@ static const struct {
     [MODEL_SCRIPT_RELEASE] = { 1, 2, do_release },
     [MODEL_SCRIPT_RELEASE_ONE] = { 1, 1, do_release_one },
     [MODEL_SCRIPT_WAIT] = { 3, 3, do_wait },
+    [MODEL_SCRIPT_MARK] = { 4, 4, do_mark },
 };
 
 /* That no stale data will do is found out as late as here: EVAL has loaded the script, EVALSHA may not have found it. */

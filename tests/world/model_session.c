@@ -75,7 +75,7 @@ static void log_keys(struct model_call *call, const struct command *command)
 
 static void log_script(struct model_call *call, const struct model_node *node, const struct command *command)
 {
-    static const char *const names[] = { NULL, "ACQUIRE", "EXTEND", "EXTEND", "RELEASE", "RELEASE", "WAIT" };
+    static const char *const names[] = { NULL, "ACQUIRE", "EXTEND", "EXTEND", "RELEASE", "RELEASE", "WAIT", "MARK" };
     char sha[MODEL_SHA_TEXT + 1];
     enum model_script script = model_script_of(command->arguments[1]);
     int64_t ticket = 0;

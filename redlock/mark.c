@@ -1,0 +1,318 @@
+/* Once per period (S18): the calls of redlock.h about marks. The holder of a lock marks the period at all nodes before it begins,
+ * and begins when a quorum has taken its mark. wire.h shows the script.
+ *
+ *     T = floor((wall clock + slack) / period) x period       the period's name, the same for all clients whose clocks agree
+ *
+ * Two marks of one T that are confirmed would have a node in common, and a node takes one mark of a T and none of an earlier one.
+ * So at most one client begins, whatever the locks do, as long as nodes do not forget:
+ *
+ *   - A node that restarted within the period may have forgotten a mark of it, so it takes no part: it must have been up since
+ *     before any client could call the period T. A clock may be ahead of ours by the skew, and an uptime, which is the difference
+ *     of two readings of the node's wall clock, may be too long by twice that.
+ *   - A mark lives for LIFE_PERIODS, and nobody sets one later than SPAN_PERIODS after the beginning of the period: a node's clock may
+ *     be fast by half at most (REDLOCK_DRIFT_PPM_MAX), and SPAN + half of it is LIFE. What clocks differ by lies in the LIFE_SKEWS.
+ *   - Nodes take no mark from a client whose wall clock differs from theirs by more than the skew.
+ *
+ * A round of marks is a question to each node, so the engine knows nothing of it. An answer counts if the server is the one that was
+ * asked, all of which are different servers (S12). */
+#include "lock_state.h"
+#include "names.h"
+#include "node.h"
+#include "quorum.h"
+
+enum { SPAN_PERIODS = 2, LIFE_PERIODS = 3, LIFE_SKEWS = 2, UPTIME_SKEWS = 3, SLACK_PART = 4, MARKER_TEXT = 16 };
+
+REDLOCK_STATIC_ASSERT(LIFE_PERIODS * 1000000ll >= SPAN_PERIODS * (1000000ll + REDLOCK_DRIFT_PPM_MAX), "a mark outlives who may ask for it");
+REDLOCK_STATIC_ASSERT(LIFE_SKEWS * 1000000ll >= 1000000ll + REDLOCK_DRIFT_PPM_MAX, "by the skew of a node with a fast clock");
+REDLOCK_STATIC_ASSERT(UPTIME_SKEWS == 1 + 2, "the marker's clock; and both readings of the uptime's");
+
+/* ---- Periods ---- */
+
+/* Cron begins a job at the full minute of its own clock: the border of two periods lies well before that. */
+static uint64_t slack_ms(uint32_t period_ms)
+{
+    uint32_t part_ms = period_ms / SLACK_PART;
+
+    return part_ms < REDLOCK_PERIOD_SLACK_MS ? part_ms : REDLOCK_PERIOD_SLACK_MS;
+}
+
+uint64_t redlock_period_begins_ms(uint64_t wall_us, uint32_t period_ms)
+{
+    uint64_t ms = wall_us / 1000 + slack_ms(period_ms);
+
+    return ms - ms % period_ms;
+}
+
+/* The wall clock goes as this clock does, from when the job was due. A clock that went back gives an enormous time: too late. */
+REDLOCK_WRAPS static uint64_t wall_us_at(const struct redlock_mark *mark, uint64_t now_us)
+{
+    return now_us + mark->wall_offset_us;
+}
+
+/* How long the period has lasted already for a client whose clock is as ours. */
+REDLOCK_WRAPS static uint64_t age_us(const struct redlock_mark *mark, uint64_t now_us)
+{
+    return wall_us_at(mark, now_us) - (mark->period_begins_ms - slack_ms(mark->period_ms)) * 1000;
+}
+
+static bool is_too_late(const struct redlock_mark *mark, uint64_t now_us)
+{
+    return age_us(mark, now_us) >= (uint64_t)SPAN_PERIODS * mark->period_ms * 1000;
+}
+
+/* ---- Which nodes take part ---- */
+
+/* How long a node that has a vote is known to have been up. One that need not say who it is (S12: trust_unknown) has always been. */
+static uint64_t up_us(const struct redlock_node *node, uint64_t now_us)
+{
+    REDLOCK_CHECK(now_us >= node->met_at);
+    return node->has_run_id ? now_us - node->met_at + node->uptime_us : UINT64_MAX;
+}
+
+/* May it have forgotten a mark of the period? */
+static bool is_forgetful(const struct redlock *r, const struct redlock_mark *mark, unsigned k, uint64_t now_us)
+{
+    uint64_t needed_us = age_us(mark, now_us) + (uint64_t)UPTIME_SKEWS * r->config.ticket_skew_ms * 1000;
+    bool is_guarded = r->config.guard_ms > 0 && !mark->takes_forgetful;
+
+    return is_guarded && up_us(&r->nodes[k], now_us) < needed_us;
+}
+
+/* ---- The question ---- */
+
+/* Token, mark, life, skew: see WIRE_MARK_SCRIPT. */
+enum { ARGUMENT_TOKEN = 4, ARGUMENT_VALUE, ARGUMENT_LIFE, ARGUMENT_SKEW, ARGUMENT_COUNT };
+
+REDLOCK_STATIC_ASSERT((int)ARGUMENT_COUNT <= (int)REDLOCK_ARGUMENTS_MAX, "a mark is a question");
+
+static struct redlock_name number_word(char text[RESP_DIGITS_MAX], uint64_t number)
+{
+    size_t at = resp_decimal(text, number);
+
+    return (struct redlock_name){ text + at, RESP_DIGITS_MAX - at };
+}
+
+static size_t append_number(char *text, size_t used, uint64_t number)
+{
+    char digits[RESP_DIGITS_MAX];
+    struct redlock_name word = number_word(digits, number);
+
+    copy_bytes(text + used, word.bytes, word.size);
+    text[used + word.size] = ' ';
+    return used + word.size + 1;
+}
+
+/* "T marker when who". The marker is the beginning of the token, by which it knows its own mark when it asks again. */
+static struct redlock_name write_mark(struct redlock_mark *mark, const char *who, uint64_t now_us)
+{
+    size_t size = length_of(who, REDLOCK_WHO_MAX), used = append_number(mark->value, 0, mark->period_begins_ms);
+
+    copy_bytes(mark->value + used, mark->token, MARKER_TEXT);
+    used += MARKER_TEXT;
+    mark->value[used++] = ' ';
+    used = append_number(mark->value, used, wall_us_at(mark, now_us) / 1000);
+    for (size_t i = 0; i < size; i++) mark->value[used++] = who[i] >= ' ' && who[i] <= '~' ? who[i] : '?';
+    return (struct redlock_name){ mark->value, used };
+}
+
+/* What only looks has no life. */
+static uint64_t life_ms(const struct redlock *r, const struct redlock_mark *mark, const struct redlock_period *period)
+{
+    if (period->looks_only) return 0;
+    return (uint64_t)LIFE_PERIODS * mark->period_ms + (uint64_t)LIFE_SKEWS * r->config.ticket_skew_ms;
+}
+
+static void write_question(const struct redlock *r, struct redlock_mark *mark, const struct redlock_period *period, uint64_t now_us)
+{
+    static const char eval[] = "EVAL", script[] = WIRE_MARK_SCRIPT, one[] = "1";
+    struct redlock_name *words = mark->words;
+
+    wire_token_text(mark->lock->token, mark->token);
+    words[0] = (struct redlock_name){ eval, sizeof eval - 1 };
+    words[1] = (struct redlock_name){ script, sizeof script - 1 };
+    words[2] = (struct redlock_name){ one, sizeof one - 1 };
+    words[3] = mark->lock->name;
+    words[ARGUMENT_TOKEN] = (struct redlock_name){ mark->token, REDLOCK_TOKEN_TEXT };
+    words[ARGUMENT_VALUE] = write_mark(mark, period->who, now_us);
+    words[ARGUMENT_LIFE] = number_word(mark->life, life_ms(r, mark, period));
+    words[ARGUMENT_SKEW] = number_word(mark->skew, r->config.ticket_skew_ms);
+}
+
+/* OK also when the node is not asked: then it has voted so. */
+static enum redlock_status ask_for_mark(struct redlock *r, struct redlock_mark *mark, unsigned k, uint64_t now_us)
+{
+    struct redlock_marker *marker = &mark->nodes[k];
+    enum redlock_status status = REDLOCK_NO_ANSWER;
+    bool votes = node_votes(&r->nodes[k], &r->config, false, now_us);
+
+    marker->is_forgetful = votes && is_forgetful(r, mark, k, now_us);
+    marker->met_at = r->nodes[k].met_at;
+    if (votes && !marker->is_forgetful)
+        status = redlock_ask(r, &marker->question, k, mark->words, ARGUMENT_COUNT, marker->reply, sizeof marker->reply, now_us);
+    if (status != REDLOCK_OK) round_vote(&mark->round, k, REDLOCK_VOTE_NOT_ASKED);
+    return status == REDLOCK_BAD_QUESTION ? status : REDLOCK_OK;
+}
+
+static enum redlock_status check_mark(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_period *period,
+                                      uint64_t now_us)
+{
+    bool is_in_range = period->period_ms >= REDLOCK_PERIOD_MS_MIN && period->period_ms <= REDLOCK_PERIOD_MS_MAX;
+
+    if (!is_in_range)                                                   return REDLOCK_BAD_CONFIG;
+    if (period->wall_us == 0 || period->wall_us > WIRE_TICKET_MAX)      return REDLOCK_BAD_CLOCK;
+    if (!is_ours(r, lock))                                              return REDLOCK_BAD_LOCK;
+    if (lock->name_count > 1)                                           return REDLOCK_BAD_SET;
+    return lock_valid_us(lock, now_us) > 0 ? REDLOCK_OK : REDLOCK_LOST;
+}
+
+REDLOCK_WRAPS static void note_period(struct redlock_mark *mark, struct redlock_lock *lock, const struct redlock_period *period)
+{
+    *mark = (struct redlock_mark){ .lock = lock, .status = REDLOCK_PENDING, .period_ms = period->period_ms,
+                                   .takes_forgetful = period->takes_forgetful };
+    mark->period_begins_ms = redlock_period_begins_ms(period->wall_us, period->period_ms);
+    mark->wall_offset_us = period->wall_us - period->at_us;
+}
+
+enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *mark, struct redlock_lock *lock,
+                                       const struct redlock_period *period, uint64_t now_us)
+{
+    enum redlock_status status = check_mark(r, lock, period, now_us);
+
+    r->now_us = now_us;
+    if (status != REDLOCK_OK) return status;
+    note_period(mark, lock, period);
+    if (is_too_late(mark, now_us)) return REDLOCK_TOO_LATE;
+    write_question(r, mark, period, now_us);
+    round_begin(&mark->round, WIRE_QUESTION, r->node_count, now_us, timeout_at(r));
+    for (unsigned k = 0; k < r->node_count && status == REDLOCK_OK; k++) status = ask_for_mark(r, mark, k, now_us);
+    return status;
+}
+
+/* ---- Answers ---- */
+
+/* A string may have come in pieces. */
+static size_t join_pieces(struct redlock_question *question, struct redlock_item *item, char text[REDLOCK_MARK_MAX])
+{
+    size_t used = 0;
+
+    do {
+        for (size_t i = 0; i < item->size && used < REDLOCK_MARK_MAX; i++) text[used++] = (char)item->bytes[i];
+    } while (redlock_next_item(question, item));
+    return used;
+}
+
+/* "T marker when who": when the latest of those that were seen was set, and by whom. */
+static void read_seen(struct redlock_mark *mark, const char *text, size_t size)
+{
+    size_t at = 0, used = 0;
+    uint64_t when_ms = 0;
+
+    for (unsigned blanks = 0; blanks < 3; at++) {
+        uint8_t digit = at < size ? (uint8_t)(text[at] - '0') : 0;
+        if (at == size || when_ms > WIRE_TICKET_MAX) return;
+        if (text[at] == ' ') blanks++;
+        else if (blanks == 2 && digit > 9) return;
+        else if (blanks == 2) when_ms = when_ms * 10 + digit;
+    }
+    if (when_ms < mark->seen_ms) return;
+    mark->seen_ms = when_ms;
+    while (at < size && used < REDLOCK_WHO_MAX) mark->seen_who[used++] = text[at++];
+    mark->seen_who[used] = '\0';
+}
+
+/* An error is the node's reason. */
+static void read_words(struct redlock_marker *marker, const struct redlock_item *item)
+{
+    size_t size = item->size < sizeof marker->words - 1 ? item->size : sizeof marker->words - 1;
+
+    copy_bytes(marker->words, item->bytes, size);
+    marker->words[size] = '\0';
+}
+
+/* Only 1 is a mark that was taken, and only a string one that was there. 0: our lock is not. */
+static enum redlock_vote read_mark(struct redlock_mark *mark, unsigned k)
+{
+    char text[REDLOCK_MARK_MAX];
+    struct redlock_item item;
+
+    if (!redlock_next_item(&mark->nodes[k].question, &item)) return REDLOCK_VOTE_UNKNOWN;
+    if (item.type == REDLOCK_ITEM_INTEGER && item.integer == 1) return REDLOCK_VOTE_GRANTED;
+    if (item.type == REDLOCK_ITEM_ERROR) read_words(&mark->nodes[k], &item);
+    if (item.type != REDLOCK_ITEM_BULK) return REDLOCK_VOTE_UNKNOWN;
+    read_seen(mark, text, join_pieces(&mark->nodes[k].question, &item, text));
+    return REDLOCK_VOTE_REFUSED;
+}
+
+/* S12: a question that was not sent when the connection was lost may have been answered by another server. */
+static void collect(const struct redlock *r, struct redlock_mark *mark, unsigned k)
+{
+    struct redlock_marker *marker = &mark->nodes[k];
+    enum redlock_status status = redlock_question_status(&marker->question);
+    bool is_same_server = r->nodes[k].met_at == marker->met_at;
+
+    if (round_vote_of(&mark->round, k) != REDLOCK_VOTE_PENDING || status == REDLOCK_PENDING) return;
+    round_vote(&mark->round, k, status == REDLOCK_OK && is_same_server ? read_mark(mark, k) : REDLOCK_VOTE_UNKNOWN);
+}
+
+/* S18: a quorum of marks, while the lock is held. That the period is another's is certain when no quorum is left. */
+static enum redlock_status judge_mark(const struct redlock *r, const struct redlock_mark *mark, uint64_t now_us)
+{
+    const struct redlock_round *round = &mark->round;
+    unsigned quorum = quorum_of(r->node_count);
+
+    if (round_count(round->refused) > r->node_count - quorum)        return REDLOCK_ALREADY;
+    if (lock_valid_us(mark->lock, now_us) == 0)                      return REDLOCK_LOST;
+    if (is_too_late(mark, now_us))                                   return REDLOCK_TOO_LATE;
+    if (round_count(round->granted) >= quorum)                       return REDLOCK_OK;
+    if (round_pending(round) == 0 || now_us >= round->deadline_at)   return REDLOCK_NO_QUORUM;
+    return REDLOCK_PENDING;
+}
+
+static void end_mark(struct redlock *r, struct redlock_mark *mark, enum redlock_status status)
+{
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (round_vote_of(&mark->round, k) == REDLOCK_VOTE_PENDING) redlock_forget_question(r, &mark->nodes[k].question);
+    round_close(&mark->round);
+    mark->status = (uint8_t)status;
+}
+
+enum redlock_status redlock_mark_status(struct redlock *r, struct redlock_mark *mark, uint64_t now_us)
+{
+    enum redlock_status status;
+
+    if (mark->status != REDLOCK_PENDING) return (enum redlock_status)mark->status;
+    for (unsigned k = 0; k < r->node_count; k++) collect(r, mark, k);
+    status = judge_mark(r, mark, now_us);
+    if (status != REDLOCK_PENDING) end_mark(r, mark, status);
+    return status;
+}
+
+void redlock_forget_mark(struct redlock *r, struct redlock_mark *mark)
+{
+    if (mark->status == REDLOCK_PENDING) end_mark(r, mark, REDLOCK_CANCELLED);
+}
+
+/* ---- What is known of it ---- */
+
+uint64_t redlock_mark_until(const struct redlock_mark *mark)
+{
+    return mark->status == REDLOCK_PENDING ? mark->round.deadline_at : REDLOCK_NEVER;
+}
+
+enum redlock_vote redlock_mark_vote(const struct redlock_mark *mark, unsigned k)
+{
+    return round_vote_of(&mark->round, k);
+}
+
+const char *redlock_mark_words(const struct redlock_mark *mark, unsigned k)
+{
+    static const char forgetful[] = "it restarted within the period, so it may have forgotten a mark";
+
+    return mark->nodes[k].is_forgetful ? forgetful : mark->nodes[k].words;
+}
+
+const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us)
+{
+    *wall_us = mark->seen_ms * 1000;
+    return mark->seen_ms > 0 ? mark->seen_who : NULL;
+}
