@@ -11,6 +11,12 @@ first=127.0.0.1:$port_0
 
 # ---- Help ----
 
+is_refused() {
+    pattern=$1
+    shift
+    is 125 "$@" && says "$pattern" && says "^Try 'redlock ([a-z]+ )?--help'" && [ ! -s "$directory/out" ]
+}
+
 help_names_the_options() {
     is 0 "$1" --help || return 1
     shift
@@ -36,7 +42,18 @@ help_fits_a_terminal() {
     done
 }
 check 'each command has a --help that names its options' help_is_shown
+
+helps() {
+    is 0 --help && cp "$directory/out" "$directory/all" && is 0 help && cmp "$directory/out" "$directory/all" &&
+    is 0 help help && cmp "$directory/out" "$directory/all" || return 1
+    for command in run acquire extend release status; do
+        is 0 $command --help && cp "$directory/out" "$directory/all" && is 0 help $command && cmp "$directory/out" "$directory/all" ||
+            return 1
+    done
+    is_refused "'frob' is none of run, acquire" help frob && is_refused "'x' is one word too many" help run x
+}
 check 'help fits a terminal' help_fits_a_terminal
+check 'redlock help COMMAND is redlock COMMAND --help' helps
 
 manuals() {
     for command in run acquire extend release status; do
@@ -55,11 +72,6 @@ check 'the manuals name every option, every function and every status' manuals
 
 # ---- Wrong words ----
 
-is_refused() {
-    pattern=$1
-    shift
-    is 125 "$@" && says "$pattern" && says "^Try 'redlock ([a-z]+ )?--help'" && [ ! -s "$directory/out" ]
-}
 wrong_words() {
     is_refused 'a command is missing' &&
     is_refused "'frob' is none of run, acquire" frob &&
@@ -82,6 +94,31 @@ wrong_words() {
     is_refused "argument is missing behind '-t'" acquire door -t
 }
 check 'words that are wrong are named, with the way to the help, and status 125' wrong_words
+
+near_misses() {
+    is_refused "'stauts' is none of .*: did you mean 'status'\?" stauts door &&
+    is_refused "did you mean 'acquire'\?" aquire door && is_refused "did you mean 'run'\?" rnu door &&
+    is_refused "did you mean 'release'\?" relaes door && is_refused "did you mean 'run'\?" help rum &&
+    is_refused "'r' is none of [a-z, ]*$" r && is_refused "'stats-now' is none of [a-z, ]*$" stats-now &&
+    is_refused "'$(printf '%040d' 0)' is none of [a-z, ]*$" "$(printf '%040d' 0)" && is_refused "'' is none of" '' &&
+    is_refused "unknown option '--tll': did you mean '--ttl'\?" acquire --tll 3s door &&
+    is_refused "unknown option '--gaurd': did you mean '--guard'\?" status --gaurd=0 door &&
+    is_refused "unknown option '--node-timeuot': did you mean '--node-timeout'\?" status --node-timeuot=1s door &&
+    is_refused "unknown option '--pasword-file': did you mean" --pasword-file=secret status && ! grep secret "$directory/err" &&
+    is_refused "unknown option '--frob'$" acquire --frob door && is_refused "unknown option '--frob'$" --frob &&
+    is_refused "unknown option '--grace' for acquire: another command has it" acquire --grace 1s door
+}
+check 'of words that are nearly right the right one is told' near_misses
+
+before_the_command() {
+    is 0 --guard=0 -n "$first" --json acquire -t 3s before && json out '$j->{resource} eq "before" && @{$j->{nodes}} == 1' &&
+    is 1 --guard=0 -n"$first" -v status before && says fingerprint && prints '^before: held by' &&
+    is 3 --guard=0 -q run -w 0 before-2 sh -c 'exit 3' && is 0 -h && is 0 --guard=0 --version &&
+    is_refused 'a command is missing' --guard=0 && is_refused 'a command is missing' -- run before true &&
+    is_refused "argument is missing behind '-n'" -n && is_refused "unknown option '-z'" -z run &&
+    is_refused "unknown option '--grace' for status" --grace 1s status door
+}
+check 'options may stand before the command' before_the_command
 
 # s1: "$a,$b,$c" of which one is not set.
 lost_entries() {

@@ -9,6 +9,7 @@
 
 #include "help.h"
 #include "login.h"
+#include "near.h"
 #include "numbers.h"
 #include "report.h"
 #include "text.h"
@@ -77,7 +78,7 @@ const char *command_name(enum command command)
     return names[command];
 }
 
-enum command command_find(const char *word)
+static enum command find_command(const char *word)
 {
     enum command command = COMMAND_RUN;
 
@@ -216,10 +217,12 @@ static void apply_limits(const struct syntax *syntax, struct settings *settings,
     }
 }
 
-static void show_and_exit(struct settings *settings, int letter)
+/* COMMAND_COUNT: of none. */
+_Noreturn static void show_and_exit(enum command command, int letter)
 {
-    if (letter == 'h') help_print_command(settings->command);
-    else version_print();
+    if (letter != 'h')                 version_print();
+    else if (command == COMMAND_COUNT) help_print();
+    else                               help_print_command(command);
     exit(report_written(letter == 'h' ? "the help" : "the version") ? EXIT_SUCCESS : EXIT_TROUBLE);
 }
 
@@ -242,7 +245,7 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
     case 'q':                  settings->quiet = true; break;
     case 'v':                  settings->verbose = true; break;
     case 'h':
-    case OPTION_VERSION:       show_and_exit(settings, letter); break;
+    case OPTION_VERSION:       show_and_exit(settings->command, letter);
     default:                   apply_limits(syntax, settings, letter); break;
     }
 }
@@ -255,22 +258,47 @@ static int argument_of(const struct option_row *row)
     return !row->argument ? no_argument : row->argument[0] == '[' ? optional_argument : required_argument;
 }
 
+/* Has a row that is another command's been taken already? */
+static bool has_option(const struct syntax *syntax, const char *name)
+{
+    const struct option *option = syntax->longs;
+
+    while (option->name && strcmp(option->name, name) != 0) option++;
+    return option->name != NULL;
+}
+
+/* COMMAND_COUNT: the options of all commands. */
 static void make_syntax(struct syntax *syntax, enum command command)
 {
     struct option *next = syntax->longs;
     char *letter = syntax->shorts;
+    bool is_any = command == COMMAND_COUNT;
 
     memset(syntax, 0, sizeof *syntax);
-    syntax->command = command_name(command);
+    syntax->command = is_any ? NULL : command_name(command);
     *letter++ = '+';        /* Stop at the first operand: a program's options are its own. */
     *letter++ = ':';        /* Tell a missing argument from an unknown option. */
     for (const struct option_row *row = option_rows; row->name; row++) {
-        if (!(row->commands & 1u << command)) continue;
+        if (is_any ? has_option(syntax, row->name) : !(row->commands & 1u << command)) continue;
         *next++ = (struct option){ row->name, argument_of(row), NULL, row->letter };
         if (row->letter > 255) continue;
         *letter++ = (char)row->letter;
         if (row->argument) *letter++ = ':';
     }
+}
+
+/* Says that it is another command's, or which one may be meant. */
+_Noreturn static void refuse_option(const struct syntax *syntax, const char *word, int size)
+{
+    struct near near = near_begin(word + 2, (unsigned)size - 2);
+
+    for (const struct option_row *row = option_rows; row->name; row++) {
+        if (strlen(row->name) == near.wrong_size && memcmp(row->name, near.wrong, near.wrong_size) == 0)
+            refuse(syntax->command, "unknown option '%.*s' for %s: another command has it", size, word, syntax->command);
+    }
+    for (const struct option *option = syntax->longs; option->name; option++) near_try(&near, option->name);
+    if (near.right) refuse(syntax->command, "unknown option '%.*s': did you mean '--%s'?", size, word, near.right);
+    refuse(syntax->command, "unknown option '%.*s'", size, word);
 }
 
 /* The word as it was written, up to "=": what is behind it may be a secret. */
@@ -279,9 +307,9 @@ static void refuse_word(const struct syntax *syntax, int problem, const char *wo
     const char *what = problem == ':' ? "an argument is missing behind" : "unknown option";
     int size = (int)strcspn(word, "=");
 
-    if (word[0] == '-' && word[1] == '-')
-        refuse(syntax->command, "%s '%.*s'", what, size, word);
-    refuse(syntax->command, "%s '-%c'", what, optopt);
+    if (word[0] != '-' || word[1] != '-') refuse(syntax->command, "%s '-%c'", what, optopt);
+    if (problem == '?') refuse_option(syntax, word, size);
+    refuse(syntax->command, "%s '%.*s'", what, size, word);
 }
 
 /* The next option's letter, or -1 before an operand. Once getopt_long() has seen "--" it cannot be called again, so that is
@@ -309,6 +337,57 @@ static void read_options(struct syntax *syntax, struct settings *settings, struc
     }
 }
 
+/* ---- The command ---- */
+
+_Noreturn static void refuse_command(const char *word)
+{
+    struct near near = near_begin(word, (unsigned)strlen(word));
+    char list[128] = "";
+
+    for (unsigned i = 0; i < COMMAND_COUNT; i++) {
+        near_try(&near, names[i]);
+        (void)snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    if (near.right) refuse(NULL, "'%s' is none of %s: did you mean '%s'?", word, list, near.right);
+    refuse(NULL, "'%s' is none of %s", word, list);
+}
+
+/* help, help COMMAND */
+_Noreturn static void help_and_exit(int count, char **words)
+{
+    enum command command = count > 0 && strcmp(words[0], "help") != 0 ? find_command(words[0]) : COMMAND_COUNT;
+
+    if (count > 1) refuse(NULL, "'%s' is one word too many", words[1]);
+    if (count > 0 && command == COMMAND_COUNT && strcmp(words[0], "help") != 0) refuse_command(words[0]);
+    show_and_exit(command, 'h');
+}
+
+enum command command_read(int argc, char **argv)
+{
+    struct syntax syntax;
+    enum command command;
+    char *word;
+    int letter;
+
+    make_syntax(&syntax, COMMAND_COUNT);
+    opterr = 0;
+    while ((letter = next_option(&syntax, argc, argv)) != -1) {
+        if (letter == '?' || letter == ':') refuse_word(&syntax, letter, argv[optind - 1]);
+        if (letter == 'h' || letter == OPTION_VERSION) show_and_exit(COMMAND_COUNT, letter);
+    }
+    if (optind >= argc || syntax.has_ended) refuse(NULL, "a command is missing: 'redlock help' lists them");
+    word = argv[optind];
+    if (strcmp(word, "help") == 0) help_and_exit(argc - optind - 1, argv + optind + 1);
+    command = find_command(word);
+    if (command == COMMAND_COUNT) refuse_command(word);
+    memmove(argv + 2, argv + 1, (size_t)(optind - 1) * sizeof *argv);
+    argv[1] = word;
+    optind = 1;
+    return command;
+}
+
+/* ---- All words of a command ---- */
+
 /* What acquire printed: the ticket behind the token is not asked for. */
 static char *read_token(char *word)
 {
@@ -331,7 +410,6 @@ static void read_words(struct syntax *syntax, struct settings *settings, struct 
 {
     bool has_token = settings->command == COMMAND_EXTEND || settings->command == COMMAND_RELEASE;
 
-    opterr = 0;
     read_options(syntax, settings, given, argc, argv);
     if (settings->name_count == 0) read_resource(syntax, settings, given, argc, argv);
     if (settings->command == COMMAND_RUN) {

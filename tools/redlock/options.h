@@ -53,8 +53,9 @@ struct settings {
 /* "run", "acquire", ... */
 const char *command_name(enum command command);
 
-/* Which command the word names; COMMAND_COUNT: none. */
-enum command command_find(const char *word);
+/* Finds the command in argv, and brings it to the front: options that stand before it stand behind it then. Returns only with a
+ * command; help, --help and --version before one end the program as well. */
+enum command command_read(int argc, char **argv);
 
 /* Reads argv (of which argv[0] is the command's name) and the environment. Passwords are overwritten in both, and taken
  * out of the environment. Returns only when all is well; --help and --version end the program as well. */
