@@ -138,7 +138,7 @@ check-symbols: all
 	@tools/need prove
 	@$(RUN_TESTS) tests/unit/symbols.t
 
-# Who may know whom: the table of files in redlock/README.md, held against the includes and against the symbols of the objects.
+# Which file may know which: the table of files in redlock/README.md, held against the includes and against the symbols of the objects.
 check-floors: $(call object,$(PARTS))
 	@tools/need perl nm
 	@tests/floors/check redlock/README.md '$(BUILD)/obj' $(PARTS) $(sort $(wildcard resp/*.h net/*.h redlock/*.h))

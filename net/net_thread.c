@@ -59,7 +59,7 @@ NET_API void net_monitor_tell(struct net_monitor *monitor)
     (void)pthread_cond_broadcast(&inside(monitor)->told);
 }
 
-/* A thread inherits the mask of who begins it. */
+/* A thread inherits the signal mask of the one that starts it. */
 NET_API bool net_thread_start(struct net_thread *thread, void *(*body)(void *context), void *context)
 {
     sigset_t none, before;

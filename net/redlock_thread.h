@@ -1,7 +1,7 @@
 /* Threads, for redlock/keeper_thread.c and nothing else: a program that does without the keeper links none of this.
  *
- * A monitor is a lock and a signal in one: who has entered has the data behind it to himself; who waits leaves it meanwhile.
- * The threads are POSIX threads. With REDLOCK_NO_THREADS defined there is nothing here. */
+ * A monitor is a lock and a signal in one: the thread that has entered has the data behind it to itself; while it waits
+ * another can enter. The threads are POSIX threads. With REDLOCK_NO_THREADS defined there is nothing here. */
 #ifndef REDLOCK_THREAD_H
 #define REDLOCK_THREAD_H
 
@@ -39,11 +39,11 @@ NET_API void net_monitor_leave(struct net_monitor *monitor);
 /* Leaves, until somebody tells (or for no reason: look at what you wait for, and wait again), and enters. */
 NET_API void net_monitor_wait(struct net_monitor *monitor);
 
-/* To all who wait. By who has entered. */
+/* Wakes all waiting threads. The caller must have entered. */
 NET_API void net_monitor_tell(struct net_monitor *monitor);
 
-/* Runs body(context) in a thread of its own, which takes no signals: they are for the program's threads. False: it could not be
- * begun. Who begins it owes a join, which waits until the body has returned. */
+/* Runs body(context) in a thread of its own, which takes no signals: they are for the program's threads. False: the thread
+ * could not be started. The caller owes a join, which waits until the body has returned. */
 NET_API bool net_thread_start(struct net_thread *thread, void *(*body)(void *context), void *context);
 NET_API void net_thread_join(struct net_thread *thread);
 

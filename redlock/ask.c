@@ -1,6 +1,6 @@
-/* Questions to a node that belong to no lock: the calls of redlock.h about them. A question has its entry among what was asked of the
- * node, like a lock's command, so that its answer is told from those by the order alone; it has no vote. Nothing of this is linked
- * if redlock_ask is not called. */
+/* Questions to a node that belong to no lock: the calls of redlock.h about them. A question has its entry among what was asked
+ * of the node, like a lock's command, so that its answer is told from those by the order alone; it has no vote. Nothing of
+ * this is linked if redlock_ask is not called. */
 #include "node.h"
 
 #include <string.h>

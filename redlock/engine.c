@@ -85,7 +85,7 @@ static bool has_moved(struct redlock *r, unsigned k)
     return moved;
 }
 
-/* The handshake is over. Who waited for this node to vote learns whether it does (S11).
+/* The handshake is over. A lock that waited for this node to vote learns whether it does (S11).
  *
  * S12: a server that has moved counts from the next round on. (At the very first contact nobody can tell where it was. A SET is
  * refused by a server that has executed it; but an adopted lock that is extended before the first contact could be confirmed twice

@@ -33,7 +33,8 @@ void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms
     keeper_schedule(r, lock);
 }
 
-/* Whole milliseconds of less than 2^32 of them, in two steps: a division of 64 bits would be 700 bytes of code on a small processor. */
+/* Whole milliseconds of less than 2^32 of them, in two steps: a division of 64 bits would be 700 bytes of code on a small
+ * processor. */
 static uint32_t whole_ms(uint64_t us)
 {
     uint32_t high = (uint32_t)(us >> 16), low = (uint32_t)us & 0xffff;

@@ -108,7 +108,8 @@ static bool is_awaited(const struct redlock_kept *kept)
     return kept->is_acquiring || kept->is_releasing;
 }
 
-/* The keeper takes nothing new. Nothing else is hidden by that: what is held stays, and of what has ended the memory is given back. */
+/* The keeper takes nothing new. Nothing else is hidden by that: what is held stays, and of what has ended the memory is given
+ * back. */
 static enum redlock_status turn_away(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
     if (redlock_valid_us(&kept->lock, redlock_now_us()) > 0) return REDLOCK_BAD_STATE;

@@ -106,7 +106,8 @@ REDLOCK_PRIVATE void lock_leave_queue(struct redlock *r, struct redlock_lock *lo
 /* Begins an operation. A status that nobody has fetched is forgotten. */
 REDLOCK_PRIVATE void lock_start(struct redlock *r, struct redlock_lock *lock);
 
-/* Before the phase is set: begins a round about a command, with a TTL or without (0), which ends with the node timeout or at latest, whichever comes first. */
+/* Before the phase is set: begins a round about a command, with a TTL or without (0), which ends with the node timeout or at
+ * latest, whichever comes first. */
 REDLOCK_PRIVATE void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint32_t ttl_ms,
                                       uint64_t latest);
 

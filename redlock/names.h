@@ -26,8 +26,8 @@ static inline bool is_ours(const struct redlock *r, const struct redlock_lock *l
 /* May that be a resource? */
 REDLOCK_PRIVATE bool name_is_proper(const struct redlock_name *name, size_t size_max);
 
-/* What sets add: no name stands twice in one; two are the same whatever their order; and they are sorted, in one order everywhere, whoever asks, so that a set has one
- * form on the wire. */
+/* What sets add: no name stands twice in one; two are the same whatever their order; and they are sorted, in one order
+ * everywhere, whoever asks, so that a set has one form on the wire. */
 struct redlock_sets {
     /* OK; BAD_SET, BAD_RESOURCE. size_max: of all names together, each but the first with a head of its own. */
     enum redlock_status (*check)(const struct redlock_name *names, unsigned count, size_t size_max);

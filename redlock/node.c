@@ -47,7 +47,7 @@ static uint64_t timeout_us(const struct redlock_config *config)
     return (uint64_t)config->node_timeout_ms * 1000;
 }
 
-/* One that was good has not failed when it is needed no more, and may be back at once. */
+/* A session that was good has not failed when it is no longer needed, and may be back at once. */
 static void part(struct redlock_node *node)
 {
     if (node->state == NODE_READY) node->failures = 0;

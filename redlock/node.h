@@ -97,8 +97,8 @@ REDLOCK_PRIVATE bool node_take_asked(struct redlock_node *node, const struct red
 REDLOCK_PRIVATE struct redlock_asked *node_asked_at(struct redlock_node *node, const struct redlock_config *config, unsigned i);
 
 /* Reads on in what was received. True: a reply is complete, in *reply (until the next call) and *asked; what an ear hears
- * without having asked has the command WIRE_NONE; that to a WIRE_QUESTION went to the question, and *reply is not set. False: more bytes are needed, or what came breaks rule S16 and the session
- * is lost. */
+ * without having asked has the command WIRE_NONE; that to a WIRE_QUESTION went to the question, and *reply is not set. False:
+ * more bytes are needed, or what came breaks rule S16 and the session is lost. */
 REDLOCK_PRIVATE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
                                      struct redlock_question **questions, struct redlock_asked *asked, struct wire_reply *reply);
 

@@ -79,8 +79,8 @@ static void forget_lock(struct redlock *r, struct redlock_lock *lock)
     clear_lock(lock);
 }
 
-/* The last use of the lock, which has ended and was not released, is over. What was adopted stays on the nodes (S17): whoever handed
- * it over may still hold it. */
+/* The last use of the lock, which has ended and was not released, is over. What was adopted stays on the nodes (S17): whoever
+ * handed it over may still hold it. */
 static void end_last_use(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->is_adopted) r->leave_adopted(r, lock);

@@ -64,8 +64,8 @@ void redlock_look_at_engine(const struct redlock *r);
 #define REDLOCK_OUTLINE
 #endif
 
-/* As memcpy, memset to 0 and memcmp() == 0. Loops, which compilers make calls of where they optimize for speed: for firmware that does not use
- * these functions otherwise they would be 560 bytes, and what is copied and compared is short. */
+/* As memcpy, memset to 0 and memcmp() == 0. Loops, which compilers make calls of where they optimize for speed: for firmware
+ * that does not use these functions otherwise they would be 560 bytes, and what is copied and compared is short. */
 static inline void copy_bytes(void *restrict to, const void *restrict from, size_t size)
 {
     uint8_t *restrict bytes = (uint8_t *)to;

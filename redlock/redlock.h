@@ -286,8 +286,8 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
                                  unsigned node_count, void *memory, size_t memory_size, uint64_t now_us);
 
 /* Parts: what a lock can do beyond the plain one is linked only where the program asks for it, by calling one of these between
- * redlock_init and the first redlock_tick. The client (redlock_client.h) calls all of them. To keep a lock, or to inspect one, needs
- * no such call.
+ * redlock_init and the first redlock_tick. The client (redlock_client.h) calls all of them. To keep a lock, or to inspect one,
+ * needs no such call.
  *
  *     redlock_use_tickets    request.ticket     else refused with BAD_CONFIG
  *     redlock_use_sets       request.set, of several resources     else refused with BAD_SET
@@ -632,8 +632,8 @@ struct redlock_event {
     uint64_t ticket;                    /* Of such a refusal: the largest ticket that the node has seen. 0: none. */
 };
 
-/* From now on the engine writes what happens into a ring of count > 0 events. events and ring are the caller's memory, and belong to
- * the engine until this is called with NULL for events, which ends it. It changes nothing else. */
+/* From now on the engine writes what happens into a ring of count > 0 events. events and ring are the caller's memory, and
+ * belong to the engine until this is called with NULL for events, which ends it. It changes nothing else. */
 void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count);
 
 /* Takes the oldest event out. False: there is none. */
@@ -665,17 +665,16 @@ struct redlock_item {
 };
 
 /* Asks node k < N any command of count arguments (1..REDLOCK_ARGUMENTS_MAX), the command's name first, on the connection that
- * locks use, behind their commands. It has no vote and no part in any lock; but a command that keeps the node busy keeps it from
- * voting, and a node that does not answer within four node timeouts loses its connection, as with any command.
- * The reply is parsed into buffer (size bytes; any alignment) as it comes: fetch it by redlock_next_item, all of it at the end, or
- * in between to have long replies pass through a small buffer. Each item takes its own bytes and 24 at most. A node may send no
- * more than it may in answer to a lock (S16): 64 KiB in a string, 64 elements in an array, arrays three deep; a longer reply ends the
- * connection.
- * question: memory that no other question uses. It, arguments, their bytes and the buffer belong to the engine until
- * redlock_question_status is not PENDING, or redlock_forget_question.
- * OK: it has been asked. BAD_QUESTION: no such node, too many or too large arguments, or one of SELECT, AUTH, HELLO, RESET, QUIT,
- * MULTI, EXEC, DISCARD, MONITOR, SYNC, PSYNC, REPLCONF, CLIENT REPLY, SUBSCRIBE and its kind, which would change what locks say on
- * this connection. NO_ANSWER: there is no connection to the node now (see redlock_node_trouble). After an error nothing has changed. */
+ * locks use, behind their commands. It has no vote and no part in any lock; but a command that keeps the node busy keeps it
+ * from voting, and a node that does not answer within four node timeouts loses its connection, as with any command. The reply
+ * is parsed into buffer (size bytes; any alignment) as it comes: fetch it by redlock_next_item, all of it at the end, or in
+ * between to have long replies pass through a small buffer. Each item takes its own bytes and 24 at most. A node may send no
+ * more than it may in answer to a lock (S16): 64 KiB in a string, 64 elements in an array, arrays three deep; a longer reply
+ * ends the connection. question: memory that no other question uses. It, arguments, their bytes and the buffer belong to the
+ * engine until redlock_question_status is not PENDING, or redlock_forget_question. OK: it has been asked. BAD_QUESTION: no
+ * such node, too many or too large arguments, or one of SELECT, AUTH, HELLO, RESET, QUIT, MULTI, EXEC, DISCARD, MONITOR, SYNC,
+ * PSYNC, REPLCONF, CLIENT REPLY, SUBSCRIBE and its kind, which would change what locks say on this connection. NO_ANSWER:
+ * there is no connection to the node now (see redlock_node_trouble). After an error nothing has changed. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *question, unsigned k,
                                 const struct redlock_name *arguments, unsigned count, void *buffer, size_t size, uint64_t now_us);
@@ -684,7 +683,8 @@ enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *ques
  * the command; CANCELLED: forgotten. */
 enum redlock_status redlock_question_status(const struct redlock_question *question);
 
-/* The next item of the reply, as far as it has come. False: there is none now. *item is valid until the next call for this engine. */
+/* The next item of the reply, as far as it has come. False: there is none now. *item is valid until the next call for this
+ * engine. */
 bool redlock_next_item(struct redlock_question *question, struct redlock_item *item);
 
 /* True: there was more of the reply than fitted in the buffer. The items before that are complete, those behind it are lost. */

@@ -159,8 +159,9 @@ REDLOCK_MUST_CHECK
 enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock *lock, uint32_t ttl_ms);
 
 /* As redlock_start_release. *confirmed (may be NULL): by how many nodes. On return, unless with BAD_STATE, FORKED or NOT_OPEN,
- * the lock's memory is the caller's again, and so is its name; not sooner: a lock whose validity has ended without a word still
- * belongs to the client, which writes to it. What is still owed is kept in the client and paid during later calls, redlock_close the last of them. */
+ * the lock's memory is the caller's again, and so is its name. A lock whose validity has ended still belongs to the client,
+ * which writes to it, until this call. What is still owed is kept in the client and paid during later calls, redlock_close the
+ * last of them. */
 enum redlock_status redlock_release(struct redlock_client *c, struct redlock_lock *lock, unsigned *confirmed);
 
 /* Releases locks[0..count), all at once, in about the time of one: for up to wait_ms, and returns when the nodes that answer

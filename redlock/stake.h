@@ -28,8 +28,8 @@ struct redlock_waiting {
     /* The lock's release has woken another client. */
     void (*has_woken)(struct redlock_lock *lock);
 
-    /* The lock is to be acquired. After its release woke another client it stands aside for a while, and takes places then, so that the woken client
-     * can take it. False: it has no reason to, or cannot. */
+    /* The lock is to be acquired. After its release woke another client it stands aside for a while, and takes places then, so
+     * that the woken client can take it. False: it has no reason to, or cannot. */
     bool (*yield)(struct redlock *r, struct redlock_lock *lock);
 
     /* The time that it waited for has come. False: not yet for an attempt. */

@@ -35,7 +35,7 @@
  * proposes the same one to all nodes: the larger of its wall clock in microseconds and one more than the largest that it
  * has seen. A node grants it when all resources are free and it is larger than the counter of each, "resource#ticket",
  * which becomes the ticket, for a life of its own that is much longer than the lock's. Release and extend leave counters
- * alone. Who is refused learns the largest counter and proposes more in its next attempt: at once, if nothing else is in
+ * alone. A client that is refused learns the largest counter and proposes more in its next attempt: at once, if nothing else is in
  * the way and there is time to wait left.
  *   Two quorums have a node in common; it granted both tickets, so the later is larger: whoever begins to acquire after
  * another has acquired gets more. (Who began before that may get less, and come back later: then the resource refuses it.)
@@ -151,7 +151,7 @@ enum wire_command {
     "return 1"
 #define WIRE_EXTEND_ONE_SHA1 "b23328c4e97b99c926354be9709aa6718b638504"
 
-/* Where there is no place to be had (ACL, memory) it must say so: who believes to have one tries ever more rarely. */
+/* Must fail loudly if it cannot enqueue (ACL, memory): a client that believes it is queued polls ever more rarely. */
 #define WIRE_WAIT_SCRIPT                                                \
     "local p=-2 "                                                                                       \
     "for _,k in ipairs(KEYS) do "                                                                       \
@@ -222,8 +222,8 @@ struct wire_subject {
     uint64_t arrived_at;
 };
 
-/* A command of a lock is a row: what goes out, and what may come back. An engine reaches the rows that its parts use, so that a linker
- * drops all others; tests/world/decoder.c lists them. */
+/* A command of a lock is a row: what goes out, and what may come back. An engine reaches the rows that its parts use, so that
+ * a linker drops all others; tests/world/decoder.c lists them. */
 struct wire_row {
     const char *text, *sha1;        /* Of a script, and by which a node knows it when it has been loaded; NULL: it is none. */
     void (*put)(struct resp_writer *w, const struct wire_subject *subject);     /* The script's arguments; or all of the command. */

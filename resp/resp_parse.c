@@ -278,7 +278,7 @@ RESP_API enum resp_status resp_parse(struct resp_parser *p, const void *data, si
     X(RESP_TOO_MANY_ELEMENTS, "array has too many elements")                                    \
     X(RESP_TOO_DEEP, "arrays nested too deeply")
 
-/* One object, not literals: those that a switch returns lie, with gcc, where --gc-sections cannot tell who uses them. */
+/* One object, not literals: those that a switch returns lie, with gcc, where --gc-sections cannot tell what uses them. */
 static const struct {
 #define RESP_FIELD(name, text) char of_##name[sizeof(text)];
     RESP_TEXTS(RESP_FIELD)

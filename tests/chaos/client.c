@@ -9,7 +9,7 @@
  *            careless   it does not ask whether its validity has ended, and often it has: a holder as the README warns of
  *
  * A long hold is kept by the library (redlock_keep). Some holds have a ticket: then it writes that at first and at last,
- * without asking whether it still may, and now and then it oversleeps in between. It writes where a fence refuses who is late
+ * without asking whether it still may, and now and then it oversleeps in between. It writes where a fence refuses late writers
  * (DIRECTORY/NAME.fence), and where nothing does (DIRECTORY/NAME.open). One client in a few has no wake-ups and polls.
  *
  * Knows the library by its public headers.
@@ -61,8 +61,8 @@ enum {
     NODE_TIMEOUT_MS = 100,      /* Shorter than most faults last, so that rounds go on without the node. */
     RETRY_MS = 5,
     BRIEF_US_MAX = 1500,        /* A hold of the usual kind. */
-    WAITED_US_MIN = 20000,      /* Only who waited so long overruns: his round may have been a slow one, and must be counted. */
-    REST_US_MAX = 3000,         /* After a hold: who asks again at once would mostly hand over to himself. */
+    WAITED_US_MIN = 20000,      /* Only a client that waited so long overruns: its round may have been slow, and must be counted. */
+    REST_US_MAX = 3000,         /* After a hold: a client that asks again at once would mostly hand over to itself. */
     LONG_US_MIN = 200000, LONG_US_MAX = 2000000,
     LOOK_MS_MAX = 20,           /* How long the library works between two increments of a kept lock; */
     SLEEP_PER_CENT = 30,        /* or about as long as it lasts: then nobody but the library looks at the time. */
@@ -101,7 +101,7 @@ struct member {
     unsigned home;              /* The resource that it asks for most. */
     struct dice dice;
     struct counter counters[RESOURCES];
-    struct counter fences[RESOURCES], opens[RESOURCES];     /* These hold the ticket of who wrote last. */
+    struct counter fences[RESOURCES], opens[RESOURCES];     /* These hold the ticket of the last writer. */
     struct redlock_client client;
 };
 

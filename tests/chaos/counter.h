@@ -5,7 +5,7 @@
  * protects no increment. It does make a look at the clock one with the write that follows it, since nobody can read in
  * between. A real resource has the ticket for this, or a late writer could not be told from a broken lock.
  *
- * Files of the same kind hold the ticket of who wrote last: see client.c. */
+ * Files of the same kind hold the ticket of the last writer: see client.c. */
 #ifndef COUNTER_H
 #define COUNTER_H
 
@@ -18,7 +18,7 @@ struct counter {
 /* Opens the file, or makes one that holds 0. fd is -1 on failure, with errno set. */
 struct counter counter_open(const char *path);
 
-/* Each waits for those who are inside. */
+/* Each waits for those that are inside. */
 void counter_enter(struct counter c);
 void counter_leave(struct counter c);
 

@@ -97,7 +97,7 @@ static bool write_text(const char *path, const char *text)
     return good;
 }
 
-/* Who is not root may make network namespaces in a user namespace, in which he is the same user as before. */
+/* A user that is not root may make network namespaces in a user namespace, in which it is the same user as before. */
 static const char *become_able(void)
 {
     char users[64], groups[64];

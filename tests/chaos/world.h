@@ -30,7 +30,7 @@ enum {
 };
 
 _Static_assert(NODES + HOUSES <= PLACES_MAX, "each has a place");
-_Static_assert(SKEW_MS * 1000 > CLOCK_AHEAD_US(FAST_PPM_MAX) + BEHIND_MS_MAX * 1000, "two clocks differ by no more");
+_Static_assert(SKEW_MS * 1000 > CLOCK_AHEAD_US(FAST_PPM_MAX) + BEHIND_MS_MAX * 1000, "two clocks differ by less");
 
 struct node {
     struct server server;
@@ -68,7 +68,7 @@ void world_note(struct world *w, const char *format, ...);
 /* Makes the network and starts the servers. client, clock, directory, guard_ms, manner and dice are set. */
 void world_open(struct world *w);
 
-/* Starts a client in the place of a member that is no more, or was not yet. */
+/* Starts a client in the place of a member that has ended or was never started. */
 void member_start(struct world *w, struct member *m);
 
 void member_kill(struct world *w, struct member *m);
@@ -76,7 +76,7 @@ void member_kill(struct world *w, struct member *m);
 /* True once when it has ended without being told to, which is noted. */
 bool member_has_ended(struct world *w, struct member *m);
 
-/* Tells all to end, awaits it, and notes who did not end well. */
+/* Tells all to end, awaits it, and notes which did not end well. */
 void crew_end(struct world *w);
 
 /* Starts a server that was killed. empty: without what it knew; else with its append-only file. */

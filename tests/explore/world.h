@@ -70,7 +70,7 @@ struct command {
 
 struct reply {
     uint8_t kind;               /* enum wire_command: to what */
-    uint8_t done;               /* 1: OK, or the script's 1. 0: nil, or the script's 0; its -1 means no more. */
+    uint8_t done;               /* 1: OK, or the script's 1. 0: nil, or the script's 0; its -1 says the same. */
     bool is_taken, is_ahead;    /* Of a refused ticket: why; none of the two: it is too small. */
     uint16_t counter;           /* Of a refused ticket: the largest that the node knows. */
 };

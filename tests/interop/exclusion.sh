@@ -100,7 +100,7 @@ we_do_not_touch_theirs() {
     [ "$(everywhere PTTL "$door" | sort -n | tail -n 1)" -le 60000 ] && they_release
 }
 
-# Long before its TTL is over. Who waits tries now and then, since theirs wakes nobody.
+# Long before its TTL is over. Our waiter polls now and then, since their release wakes nobody.
 theirs_is_handed_over() {
     for option in '' --no-ticket; do
         at "handed-over$option"
@@ -154,9 +154,9 @@ check_exclusion() {
     check "$library: status shows its token" status_shows_theirs
     check "$library: it extends its lock while ours try" theirs_extends_undisturbed
     check "$library: our extend and release do not touch its lock" we_do_not_touch_theirs
-    check "$library: when it releases, who waits with ours has the lock" theirs_is_handed_over
+    check "$library: when it releases, the waiter of ours has the lock" theirs_is_handed_over
     check "$library: while ours holds the lock it is refused, with a ticket, without, and of two resources" ours_keeps_theirs_out
     check "$library: while redlock run holds the lock it is refused" run_keeps_theirs_out
-    check "$library: when ours releases, who waits with it has the lock" ours_is_handed_over
+    check "$library: when ours releases, the waiter of it has the lock" ours_is_handed_over
     check "$library: its extend and release do not touch our lock" they_do_not_touch_ours
 }

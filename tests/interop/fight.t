@@ -3,7 +3,7 @@
 # Other libraries and ours fight for one lock. Whoever holds it increments a number in a file twice, each time by reading it,
 # sleeping, and writing it back one larger, and writes down from when until when it was inside. Now and then a holder extends the
 # lock between the two; now and then it goes away instead, without a release, and writes down until when it was promised to
-# be alone. Afterwards a checker, who knows nothing of locks, looks for times that overlap, and increments that are lost.
+# be alone. Afterwards a checker that knows nothing of locks looks for times that overlap, and increments that are lost.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/interop/lib.sh
 need_packages
@@ -59,7 +59,7 @@ begin_fight() {
     done
 }
 
-# How often each has held it, the one who did least first.
+# How often each has held it, the rarest first.
 shares() {
     for fighter in $fighters run; do echo "$(grep -c "^$fighter " "$arena/journal") $fighter"; done | sort -n
 }

@@ -130,7 +130,7 @@ flushed() {
     for k in 0 1 2; do ask $k FLUSHALL; done >/dev/null
     over "$started"
     [ $? = 123 ] && says 'door-6: lost: too few nodes have our token any more' &&
-    says 'node 1 .* has our token no more'
+    says 'node 1 .* our token is gone'
 }
 check 'a lock that a quorum has forgotten is lost at the next extension' flushed
 
@@ -183,7 +183,7 @@ whole_machine_sleeps() {
     [ $? = 123 ] && says 'door-s: lost: its validity has ended' && is_gone "$1" &&
     [ "${printed%:*}" = "$(most GET door-s)" ] && [ "${printed#*:}" -gt "$2" ]
 }
-check 'who slept finds the lock lost, ends the command, and leaves alone what another has' whole_machine_sleeps
+check 'a holder that slept finds the lock lost, ends the command, and leaves alone what another has' whole_machine_sleeps
 
 # ---- --max-hold ----
 

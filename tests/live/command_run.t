@@ -29,7 +29,7 @@ is_not_acquired() {
     is 124 run --guard 0 --wait 200ms taken -- touch "$directory/ran" && says 'not acquired within the time to wait' &&
     is 124 run --wait 0 --guard 10m door -- touch "$directory/ran" && says 'no quorum' && [ ! -e "$directory/ran" ]
 }
-check 'a lock that is not to be had in time is 124, and nothing is run' is_not_acquired
+check 'a lock that is not available in time is 124, and nothing is run' is_not_acquired
 
 says_nothing() { [ ! -s "$directory/err" ] || { cat "$directory/err"; return 1; }; }
 is_quiet() {

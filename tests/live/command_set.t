@@ -62,7 +62,7 @@ no_deadlock() {
         [ "$(cat "$directory/alone-$k")" = well ] || { cat "$directory/alone-$k"; return 1; }
     done
 }
-check 'those who name two in different orders exclude each other and do not wait for ever' no_deadlock
+check 'clients that name two in different orders exclude each other and do not wait for ever' no_deadlock
 
 in_json() {
     is 0 acquire --guard 0 --json -r o -r 'p"' && json out '"@{$j->{resources}}" eq q(o p") && !exists $j->{resource} && $j->{ticket}' &&
@@ -92,6 +92,6 @@ limits() {
     is 0 acquire --guard 0 $(names 2 252) && is 10 acquire --guard 0 $(names 2 253) &&
     says ': all names together, each but the first with 8 bytes more$'
 }
-check 'there may be 16 of them, with 512 bytes together, and no more' limits
+check 'there may be 16 of them, with 512 bytes together, and not more' limits
 
 finish

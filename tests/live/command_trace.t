@@ -73,7 +73,7 @@ released() {
 }
 check 'it shows a release' released
 
-# A user who may load no scripts: each is unknown, and sent as text.
+# A user that may load no scripts: each is unknown, and sent as text.
 texts() {
     everywhere ACL SETUSER bob on '>bobs' '~*' '&*' +@all -script >/dev/null
     is 0 acquire --guard 0 door && token=$(token) || return 1

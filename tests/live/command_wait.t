@@ -1,5 +1,5 @@
 #!/bin/sh
-# Waiting: who waits is woken by the release, and what an ACL must allow for all of that.
+# Waiting: a waiting client is woken by the release, and what an ACL must allow for all of that.
 # shellcheck disable=SC2016    # The expressions are perl's.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -24,7 +24,7 @@ trace_of_waiter() {
     says ' [0-2]e < +message redlock:[0-9a-f]{16} [0-9]+$' && says ' [0-2]  = +our turn has come$' &&
     grep -Eq '< +:2 +it was ours, and is removed; who waits longest is told' "$directory/release"
 }
-check 'who waits is woken by the release' is_woken
+check 'a waiting client is woken by the release' is_woken
 check 'the trace tells of it' trace_of_waiter
 
 run_is_woken() {
@@ -55,7 +55,7 @@ is_dumb() {
 check '--no-wake-ups hears nothing, and leaves no place in line' is_deaf
 check '--no-wake-ups tells nobody' is_dumb
 
-# ---- ACLs: on one server, by a user who may do what the message says, and nothing else ----
+# ---- ACLs: on one server, by a user that may do what the message says, and nothing else ----
 
 # shellcheck disable=SC2154    # Set by its number.
 one=127.0.0.1:$port_0
@@ -73,7 +73,7 @@ as() {
     "$redlock" "$command" --user least --password-file "$directory/password" --guard 0 -n "$one" "$@"
 }
 
-# Every command, with somebody who waits. Nothing is known to the server before.
+# Every command, while a client waits. Nothing is known to the server before.
 story() {
     ask 0 DEL hut hut#waiters >/dev/null
     ask 0 SCRIPT FLUSH >/dev/null

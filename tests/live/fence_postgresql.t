@@ -9,7 +9,7 @@ initdb=$(tools/need --print initdb) || exit 1
 
 # ---- A server on a unix socket, which keeps nothing ----
 
-# as_nobody COMMAND...: PostgreSQL does not let root run it. Who is not root stays what he is.
+# as_nobody COMMAND...: PostgreSQL does not let root run it. Other users stay what they are.
 as_nobody='use POSIX;
     if ($> == 0) {
         my ($user, $group) = (getpwnam "nobody")[2, 3];

@@ -336,7 +336,7 @@ static void count_wait(void *count, bool is_before)
 }
 
 /* poll() takes no more descriptors than a process may open, whatever it has open. */
-TEST(who_may_open_no_more_descriptors_still_gets_locks_and_does_not_spin)
+TEST(a_client_that_may_open_no_more_descriptors_still_gets_locks_and_does_not_spin)
 {
     enum { WAIT_MS = 500 };
     struct redlock_options options = throw_away_options();
@@ -884,7 +884,7 @@ TEST(a_client_that_is_closed_waits_for_a_new_connection_to_pay_what_it_owes)
     servers_end(&slow, 1);
 }
 
-/* A node that would not release is asked again a second later; but who closes does not wait so long. */
+/* A node that would not release is asked again a second later; but redlock_close() does not wait so long. */
 TEST(s5_a_client_that_is_closed_pays_what_was_put_off)
 {
     struct redlock_lock lock;
@@ -902,7 +902,7 @@ TEST(s5_a_client_that_is_closed_pays_what_was_put_off)
 }
 
 /* S5: what is owed there may be owed for good. */
-TEST(nobody_who_releases_or_closes_waits_for_a_node_that_is_away)
+TEST(neither_release_nor_close_waits_for_a_node_that_is_away)
 {
     enum { FOR_EVER_MS = 60000 };
     struct server own[NODES];

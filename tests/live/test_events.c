@@ -215,7 +215,7 @@ TEST(an_epoll_loop_gets_from_one_address_of_a_name_to_the_next) { TAP_SKIP("this
 TEST(an_epoll_loop_acquires_and_releases_across_reconnects) { TAP_SKIP("this system has no epoll"); }
 #endif
 
-/* A listener with a queue for one, who is there: who connects next gets through when he is gone. */
+/* A listener with a queue of one, which is full: the next client gets through when the first is gone. */
 struct crowd {
     int listener, other;
     char address[32];

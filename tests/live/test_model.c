@@ -1,5 +1,5 @@
-/* The model of redis-server that the tests in virtual time believe, held against a real one: the same random commands to
- * both, whatever the engine can send and more, in every trouble that the model knows; the same replies, byte for byte.
+/* The model of redis-server that the tests in virtual time believe, held against a real one: the same random commands to both,
+ * whatever the engine can send and more, in every trouble that the model knows; the same replies, byte for byte.
  *
  * The exceptions:
  *   PTTL           The two read their clocks one after the other: the same within "blur", the slowest exchange of the round.
@@ -9,11 +9,12 @@
  *   DEL, FLUSHALL, SCRIPT FLUSH, and what else others do: the model takes them for a bug of the engine. They are sent to the
  *                  server only, and done to the model by hand.
  * Left out: an ACL that hides keys or channels by name; a command of more than ten words before the login, at which a server
- * hangs up; what else than SUBSCRIBE is sent by who has subscribed; scripts and options of SET that the engine does not send.
+ * hangs up; commands other than SUBSCRIBE on a connection that has subscribed; scripts and options of SET that the engine does
+ * not send.
  *
  * Keys run out by the server's clock and by the model's: the model is told what the clock was when the command was sent. No
- * command about a key is sent while that key is about to end. Where a slow machine makes it uncertain all the same, the
- * round is cut short and another one begins.
+ * command about a key is sent while that key is about to end. Where a slow machine makes it uncertain all the same, the round
+ * is cut short and another one begins.
  *
  * What is published is held against what ears of both have heard when the round ends.
  *

@@ -46,7 +46,7 @@ static void clear_arena(void)
     memset(arena, 0, sizeof *arena);
 }
 
-/* --- The checker, who knows nothing of locks -------------------------------------------------------------------- */
+/* --- The checker, which knows nothing of locks ------------------------------------------------------------------- */
 
 static int by_start(const void *a, const void *b)
 {

@@ -1,5 +1,6 @@
-/* Waiting for a lock that is held, against real servers: who waits is woken by the release, and whatever keeps him from hearing
- * of it costs time, never the lock. And what else the nodes remember of a resource: tickets, and several held together. */
+/* Waiting for a lock that is held, against real servers: a waiting client is woken by the release, and whatever keeps him from
+ * hearing of it costs time, never the lock. And what else the nodes remember of a resource: tickets, and several held
+ * together. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -141,8 +142,8 @@ TEST(where_the_ACL_forbids_wake_ups_the_lock_is_had_by_looking)
     CHECK(key_is_gone(nodes, NODES, "forbidden"));
 }
 
-/* The next holder, who may, wakes him. */
-TEST(who_may_not_publish_takes_no_place_from_those_who_wait)
+/* The next holder, which may, wakes it. */
+TEST(a_client_that_may_not_publish_takes_no_place_from_those_that_wait)
 {
     char list[256];
     struct redlock_lock lock;
@@ -168,7 +169,7 @@ TEST(who_may_not_publish_takes_no_place_from_those_who_wait)
 
 /* --- Tickets ---------------------------------------------------------------------------------------------------- */
 
-/* The ticket of a lock that is acquired and released; 0: it was not to be had. wall_us 0: by the wall clock as it is. */
+/* The ticket of a lock that is acquired and released; 0: it was not available. wall_us 0: by the wall clock as it is. */
 static uint64_t draw_ticket(struct redlock_client *c, uint64_t wall_us)
 {
     const struct redlock_request request = {

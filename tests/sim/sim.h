@@ -221,15 +221,15 @@ const char *sim_path_text(enum sim_path path);
     X(S2_WON,            "S2: validity of a win: TTL without elapsed time and drift at most")         \
     X(S2_EXTENDED,       "S2: the same for an extension")                                             \
     X(S3,                "S3: a node that is counted has done it")                                    \
-    X(S5,                "S5: who forgets a lock has left no token behind")                           \
+    X(S5,                "S5: a client that forgets a lock has left no token behind")                 \
     X(S6_OWN,            "S6: a token that is seen again is the same client's")                       \
     X(S6_ONCE,           "S6: a node that gets a token again has lost one that was won")              \
     X(S6_OLDER,          "S6: a SET that is refused was not refused because of the lock's own token") \
-    X(S7,                "S7: who releases or extends does so to a token of his own")                 \
+    X(S7,                "S7: a client releases and extends tokens of its own alone")                 \
     X(S8,                "S8: no node is counted twice in a round")                                   \
     X(S9_HELD,           "S9: what is extended was held until then")                                  \
     X(S9_KEEPS,          "S9: no extension takes away what was promised")                             \
-    X(S9_LEAVES,         "S9: who holds a lock and releases something else leaves the lock's token")  \
+    X(S9_LEAVES,         "S9: a holder that releases something else leaves the lock's token")         \
     X(S9_ENDED,          "S9: what has ended cannot be extended")                                     \
     X(S10_ENDS,          "S10: nothing is held before the beginning or from the end on")              \
     X(S10_RELEASED,      "S10: nothing is held once it is released")                                  \
@@ -245,17 +245,17 @@ const char *sim_path_text(enum sim_path path);
     X(S14_PAUSE,         "S14: the pause after a lost attempt is as long as the round")               \
     X(S14_DICE,          "S14: and not always the same")                                              \
     X(S15_ORDER,         "S15: a ticket is larger than the last one")                                 \
-    X(S15_GIVEN,         "S15: who asks for a ticket gets one, and nobody else")                      \
+    X(S15_GIVEN,         "S15: a client that asks for a ticket gets one, and nobody else")            \
     X(S15_AHEAD,         "S15: no node takes a ticket that is too far ahead")                         \
-    X(S15_REFUSED,       "S15: who is refused by the resource does not hold it")                      \
-    X(S15_ADMITTED,      "S15: who is admitted after another is no earlier holder")                   \
+    X(S15_REFUSED,       "S15: a client that the resource refuses does not hold it")                  \
+    X(S15_ADMITTED,      "S15: a client that is admitted after another is no earlier holder")         \
     X(S16,               "S16: a connection by which nonsense came is closed")                        \
     X(TOLD,              "what has ended is named")                                                   \
     X(KEEPER_KEEPS,      "what is kept stays while all nodes answer in time")                         \
     X(KEEPER_TELLS,      "the loss of what is kept is told")                                          \
-    X(KEEPER_WAKES,      "who keeps wants to be called before the end")                               \
+    X(KEEPER_WAKES,      "a keeper wants to be called before the end")                                \
     X(EXTENDS_FIRST,     "no extension is sent behind the release")                                   \
-    X(PLACE_GIVEN_BACK,  "where nothing is lost, who is idle has no place among the waiters")         \
+    X(PLACE_GIVEN_BACK,  "where nothing is lost, an idle lock has no place among the waiters")        \
     X(LIVENESS,          "when the faults are over everything ends")                                  \
     X(IDLE,              "and the engine knows of no lock")                                           \
     X(NO_KEY_LEFT,       "and no key is left")                                                        \

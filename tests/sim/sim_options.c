@@ -112,7 +112,7 @@ static uint32_t skew_of(const struct sim_options *o)
     return (uint32_t)skew_ms;
 }
 
-/* What keeps wake-ups from those who wait: nothing, that nobody sends them, or what an ACL refuses. */
+/* What keeps wake-ups from waiting clients: nothing, nobody who sends them, or an ACL. */
 static void draw_waiters(struct sim_dice *dice, struct sim_options *o)
 {
     static const char *const refused[] = { "PUBLISH", "SUBSCRIBE", "ZADD" };

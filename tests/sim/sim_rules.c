@@ -94,7 +94,7 @@ static void check_idle(struct sim_world *world, struct sim_actor *actor)
     actor->was_idle = is_idle;
 }
 
-/* ---- Who is asked ---- */
+/* ---- Which nodes are asked ---- */
 
 /* S11, and for tickets S15: the node's uptime may count too fast by the drift. */
 static void check_guard(struct sim_world *world, unsigned client, unsigned node, const struct model_call *call)
@@ -234,7 +234,7 @@ void sim_rules_saw_extend(struct sim_world *world, const struct cluster_connecti
         check_asked(world, connection, call);
 }
 
-/* S9: what is held stays where it is. A token that was adopted may have been released by who had it before. */
+/* S9: what is held stays where it is. A token that was adopted may have been released by the client that had it before. */
 void sim_rules_saw_release(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
                            struct sim_token *token)
 {
@@ -376,7 +376,7 @@ void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor)
     const uint64_t took_us = decided_at - actor->round_at, pause_us = round->started_at - decided_at - took_us;
     sim_demand(world, SIM_RULE_S14_PAUSE, round->started_at - decided_at >= took_us,
                "S14: client %u tries %s again sooner than the last round took", actor->client, sim_resource(actor->lock));
-    /* Who is woken comes as soon as he may. */
+    /* A woken client comes as soon as it may. */
     actor->same_pauses = pause_us == actor->pause_us && !actor->is_woken ? actor->same_pauses + 1 : 0;
     actor->pause_us = pause_us;
     if (!actor->is_woken)

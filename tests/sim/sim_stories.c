@@ -265,7 +265,7 @@ static unsigned keeper_loses_quorum(void)
 static unsigned hand_over(void)
 {
     struct stage stage = open_stage_with(5, 2, REDLOCK_GUARD_MS, true);
-    title("The hand-over: a release wakes who waits");
+    title("The hand-over: a release wakes a waiting client");
     acquire(&stage, 0, 0);
     start(&stage, 1, TTL_MS);
     pass(&stage, SETTLE_MS);
@@ -273,7 +273,7 @@ static unsigned hand_over(void)
         redlock_status_text(redlock_attempt_status(cluster_lock(stage.cluster, 1, 0))));
     const uint64_t released_at = stage.cluster->now_us;
     (void)cluster_release(stage.cluster, 0, 0);
-    say(&stage, "A releases the lock: each node tells the first who waits there");
+    say(&stage, "A releases the lock: each node tells the first client in its queue");
     (void)cluster_run_until_done(stage.cluster, 1, 0);
     say_verdict(&stage, 1);
     const uint64_t took_us = stage.cluster->now_us - released_at;

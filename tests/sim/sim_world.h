@@ -98,7 +98,7 @@ struct sim_world {
     uint64_t nonsense[SIM_CLIENTS_MAX][2 * SIM_NODES_MAX];  /* The connection on which it came, ears included; 0: none. */
     bool plans_nonsense[SIM_NODES_MAX]; /* The node will send some. */
     uint64_t win_count;
-    struct sim_store {          /* What a resource remembers of those who wrote to it. */
+    struct sim_store {          /* What a resource remembers of its writers. */
         struct redlock_fence fence;
         uint64_t ticket, holding;       /* The last ticket that was won; the latest holding that has written. */
     } stores[SIM_LOCKS_MAX];

@@ -40,7 +40,7 @@ installed() { [ "$(cat "$scratch/installed")" = "$1" ] || { cat "$scratch/instal
 
 machine apt-get 1000
 check 'nothing is said when nothing is missing' says 0 '' sh grep
-check 'who may not install reads one line, with one command for all that is missing' says 1 \
+check 'without leave to install a person reads one line, with one command for all that is missing' says 1 \
     'tools/need: missing: redis-server psql arm-none-eabi-gcc; to install them, say as root: apt-get install redis-server postgresql-client gcc-arm-none-eabi libnewlib-arm-none-eabi' \
     sh redis-server psql grep arm-none-eabi-gcc
 check 'and nothing was tried' installed ''

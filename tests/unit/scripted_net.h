@@ -113,7 +113,7 @@ static struct {
     size_t window;                  /* Bytes on their way to a node. */
     unsigned again, breaks, signals, blind, suspends, full, no_entropy;
     bool is_starved;                /* No random bytes. */
-    bool is_full;                   /* No descriptor is to be had. */
+    bool is_full;                   /* No descriptor is left. */
 
     /* What was seen. */
     unsigned open_count, opened, sent_count;
@@ -157,7 +157,7 @@ static inline bool net_happens(unsigned chance)
     return chance > 0 && net_below(1000) < chance;
 }
 
-/* Something moved: who waits now is not busy with nothing. */
+/* Something moved: a thread that waits now is not spinning. */
 static inline void net_moves(void)
 {
     net.busy_count = 0;

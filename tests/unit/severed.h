@@ -135,7 +135,7 @@ static inline void sever_in_every_way(const struct operation *operation, enum ki
 static inline void sever_every_kind(const struct operation *operation)
 {
     for (unsigned kind = 0; kind < KIND_COUNT; kind++)
-        if (!operation->listens || kind != KIND_TICKET) /* To who waits and who wakes, a ticket is nothing. */
+        if (!operation->listens || kind != KIND_TICKET) /* Waiting and waking do not depend on tickets. */
             sever_in_every_way(operation, (enum kind)kind);
 }
 

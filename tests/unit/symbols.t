@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the library asks of its surroundings and what it leaves in them: symbols, memory, headers; and who may include whom.
+# What the library asks of its surroundings and what it leaves in them: symbols, memory, headers; and which file may include which.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 

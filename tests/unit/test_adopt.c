@@ -97,7 +97,7 @@ static void extend_in_vain(struct cluster *cluster, enum vain vain)
     }
 }
 
-/* Who handed it over may hold it still: here client 0 does. */
+/* The client that handed the lock over may still hold it: here client 0 does. */
 static void adopt_in_vain_and_acquire(enum vain vain)
 {
     CLUSTER_OF(3, 3, (void)0);

@@ -92,7 +92,7 @@ static void stand_aside(uint32_t round_ms, uint32_t wait_ms)
               (long long)(CLIENT_NOW(0) - until));
 }
 
-TEST(who_stands_aside_waits_no_longer_for_it)
+TEST(a_client_that_stands_aside_waits_no_longer_for_it)
 {
     for (uint32_t wait_ms = 1; wait_ms <= 1024; wait_ms *= 2) {
         stand_aside(1, wait_ms);

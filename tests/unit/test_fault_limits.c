@@ -89,7 +89,7 @@ TEST(as_many_keys_may_be_lost_as_there_are_grants_beyond_the_quorum_and_no_more)
 /* ---- What a server says of its own age ---- */
 
 /* The uptime is wall clock: a server that has forgotten everything, and whose clock is stepped forward before a client sees it
- * for the first time, seems to be older than the guard. Who has seen it before is not deceived. */
+ * for the first time, seems to be older than the guard. A client that has seen it before is not deceived. */
 static void restart_and_step(bool is_first_contact, bool is_stepped)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -111,12 +111,12 @@ static void restart_and_step(bool is_first_contact, bool is_stepped)
     CHECK_INT(VALID_US(1) > 0, is_first_contact && is_stepped);
 }
 
-TEST(s11_a_clock_stepped_behind_a_restart_deceives_only_who_has_never_seen_the_server)
+TEST(s11_a_clock_stepped_behind_a_restart_deceives_only_clients_that_have_never_seen_the_server)
 {
     for (unsigned i = 0; i < 4; i++) restart_and_step(i & 1, i & 2);
 }
 
-/* ---- Who reaches what ---- */
+/* ---- Which client reaches which nodes ---- */
 
 enum { CLIENTS = 3, NODES = 3, LINKS = CLIENTS * NODES, HOLD_MS = 10, TURN_MS = 60000, WALL_STEP_US = 3000000 };
 
@@ -126,7 +126,7 @@ static bool reaches_quorum(unsigned links, unsigned c)
     return (reached & (reached - 1)) != 0;
 }
 
-/* Bit c * NODES + k: client c reaches node k. Those who reach no quorum try without end. Each client's wall clock is behind
+/* Bit c * NODES + k: client c reaches node k. Clients that reach no quorum try without end. Each client's wall clock is behind
  * that of the one before, and tickets increase nevertheless (S15). */
 static void take_turns(unsigned links, enum kind kind)
 {

@@ -31,7 +31,7 @@ TEST(s15_one_holder_may_write_twice)
     CHECK(redlock_fence_admit(&fence, 33));
 }
 
-TEST(s15_who_has_no_ticket_is_never_admitted)
+TEST(s15_a_writer_without_a_ticket_is_never_admitted)
 {
     struct redlock_fence fence = { 0 };
 

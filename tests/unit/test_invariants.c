@@ -70,7 +70,7 @@ TEST(a_debt_has_a_command_or_an_alarm)
     EXPECT_BROKEN("a_debt_has_a_command_or_an_alarm");
 }
 
-TEST(who_wants_something_of_a_node_stands_in_its_queue)
+TEST(a_lock_that_wants_something_of_a_node_stands_in_its_queue)
 {
     HELD_BY_TWO_OF_THREE;
     LOCK(0)->stakes[1].want = WIRE_RELEASE;
@@ -94,7 +94,7 @@ TEST(its_neighbours_in_the_queue_know_it)
     EXPECT_BROKEN("its_neighbours_in_the_queue_know_it");
 }
 
-TEST(only_who_tries_or_holds_has_something_placed)
+TEST(only_a_lock_that_tries_or_holds_has_something_placed)
 {
     HELD_BY_TWO_OF_THREE;
     LOCK(0)->phase = PHASE_IDLE;
@@ -109,7 +109,7 @@ TEST(what_is_wanted_fits_the_phase)
     EXPECT_BROKEN("what_is_wanted_fits_the_phase");
 }
 
-TEST(who_has_ended_gives_back_his_place_among_the_waiters)
+TEST(a_lock_that_has_ended_gives_back_its_place_among_the_waiters)
 {
     CLUSTER(3);
     ACQUIRE(0, "door", 10000);
@@ -175,7 +175,7 @@ TEST(outstanding_is_what_was_asked)
     EXPECT_BROKEN("outstanding_is_what_was_asked");
 }
 
-TEST(who_has_something_to_do_wakes_in_time)
+TEST(a_lock_that_has_something_to_do_wakes_in_time)
 {
     CLUSTER(3);
     ACQUIRE(0, "door", 10000);
@@ -239,7 +239,7 @@ TEST(the_first_alarm_is_on_top)
     EXPECT_BROKEN("the_first_alarm_is_on_top");
 }
 
-TEST(who_waits_stands_in_line)
+TEST(a_waiting_lock_stands_in_line)
 {
     CLUSTER(3);
     RIVAL_ON_ALL("door", 60000);

@@ -480,7 +480,7 @@ TEST(s8_that_a_key_was_set_again_is_no_vote)
     CHECK_INT(redlock_confirmed(LOCK(0)), 2);
 }
 
-/* Somebody may have meant it: an administrator, or who was told to break the lock. */
+/* Somebody may have deleted it on purpose: an administrator, or a person who was told to break the lock. */
 TEST(s9_where_a_quorum_has_lost_the_key_nothing_is_set_again)
 {
     CLUSTER(3);

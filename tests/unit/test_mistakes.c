@@ -1,5 +1,5 @@
-/* What other libraries got wrong, one test each, named after the rule that we keep; in the comment, who broke it. Here are
- * those that show without real servers and without the command. */
+/* What other libraries got wrong, one test each, named after the rule that we keep; the comment says which library broke it.
+ * Here are those that show without real servers and without the command. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000, ROUND_US = 2 * CLUSTER_DELAY_US };

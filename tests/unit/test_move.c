@@ -59,8 +59,8 @@ TEST(a_waiting_lock_a_debt_and_a_done_lock_can_be_moved)
     CHECK(redlock_next_done(ENGINE(0)) == NULL);
 }
 
-/* Nobody moves back: what a lock has left is the caller's, who may overwrite it. All wait in the queue of a node that is away;
- * the last of them moves, and one more comes behind it. */
+/* No lock moves back: the memory that it has left is the caller's, and may be overwritten. All wait in the queue of a node
+ * that is away; the last of them moves, and one more comes behind it. */
 static void move_last_of_three(bool moves_all)
 {
     static const char *const names[] = { "a", "b", "c", "d" };

@@ -510,7 +510,7 @@ NET_TEST(a_descriptor_may_have_any_number)
     struct pair pair;
     int last = 0;
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < OWNED_MAX) TAP_SKIP("no 1400 descriptors to be had");
+    if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < OWNED_MAX) TAP_SKIP("fewer than 1400 descriptors are allowed");
     struct rlimit more = { .rlim_cur = OWNED_MAX, .rlim_max = limit.rlim_max };
     if (limit.rlim_cur < OWNED_MAX) CHECK(setrlimit(RLIMIT_NOFILE, &more) == 0);
     while (last >= 0 && last < 1100) last = own(open("/dev/null", O_RDONLY));

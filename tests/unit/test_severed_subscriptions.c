@@ -46,7 +46,7 @@ static void give_up_severed(struct cluster *cluster, const struct cut *cut)
     RUN_MS(10);
 }
 
-/* Before a release could wake a waiter who has gone. */
+/* Before a release could wake a waiter that has gone. */
 static void leave_it(struct cluster *cluster)
 {
     RUN_MS(SEVERED_RECONNECT_MS);

@@ -19,7 +19,7 @@ static void start_beside(struct cluster *cluster, const char *refusal)
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
 }
 
-/* The first who ever uses the script there sends it twice to each node, to the slow ones behind the verdict. */
+/* The first client that ever uses the script sends it twice to each node, to slow nodes after the verdict. */
 TEST(a_slow_node_that_does_not_know_the_script_grants_it_behind_the_verdict)
 {
     CLUSTER(3);

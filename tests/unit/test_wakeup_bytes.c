@@ -1,4 +1,4 @@
-/* Who waits with ears: what is said to one node and its ear, byte for byte. One node is a quorum of one. */
+/* A lock that waits: what is sent to one node and on its subscription, byte for byte. One node is a quorum of one. */
 #include "../../redlock/lock.h"
 #include "../../redlock/names.h"
 #include "../tap.h"
@@ -232,7 +232,7 @@ TEST(a_release_is_not_forgotten_over_a_place)
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
 }
 
-TEST(who_waits_no_more_takes_no_place)
+TEST(a_lock_that_no_longer_waits_takes_no_place)
 {
     TALK((void)0);
 
@@ -321,7 +321,7 @@ TEST(that_the_resource_is_free_is_no_news_to_whose_ticket_was_too_small)
     EXPECT_UNSAID(NODE, WIRE_ACQUIRE_SHA1);
 }
 
-TEST(that_the_resource_is_free_is_news_to_who_found_it_taken)
+TEST(that_the_resource_is_free_is_news_to_a_lock_that_found_it_taken)
 {
     const char *refusals[] = { "$21\r\n1700000000000000 5000\r\n" };
     TALK((void)0);
@@ -371,7 +371,7 @@ TEST(a_place_that_is_taken_when_the_wake_up_comes_is_given_back)
 }
 
 /* The release of one resource takes the place out there, and nowhere else. Left there it would be woken in place of another. */
-TEST(who_was_woken_for_one_resource_of_several_gives_back_its_place_for_the_others)
+TEST(a_lock_woken_for_one_resource_of_several_gives_back_its_place_for_the_others)
 {
     TALK((void)0);
     struct redlock_name set[] = { { "door", 4 }, { "gate", 4 } };
@@ -388,8 +388,8 @@ TEST(who_was_woken_for_one_resource_of_several_gives_back_its_place_for_the_othe
     win_and_give_back(talk, WIRE_ACQUIRE_SHA1);
 }
 
-/* Or it would be faster than who was woken, again and again. */
-TEST(who_woke_another_lines_up_behind_him_although_he_has_never_waited)
+/* Otherwise it would be faster than the woken lock, again and again. */
+TEST(a_lock_that_woke_another_lines_up_behind_it_although_it_has_never_waited)
 {
     TALK((void)0);
 
@@ -431,7 +431,7 @@ static void win_and_wait(struct talk *talk, unsigned *ms)
 }
 
 /* Or each of many waiters would spend several attempts until it is his turn. */
-TEST(who_is_woken_stays_patient)
+TEST(a_woken_lock_keeps_its_long_pause)
 {
     unsigned ms;
     TALK((void)0);
@@ -443,7 +443,7 @@ TEST(who_is_woken_stays_patient)
     TAP_CHECK(ms >= 800, "it looks after %u ms", ms);   /* Half of 100 ms, doubled four times. */
 }
 
-TEST(who_wins_by_chance_is_impatient_again)
+TEST(a_lock_that_wins_by_chance_begins_with_short_pauses_again)
 {
     unsigned ms;
     TALK((void)0);
@@ -627,7 +627,7 @@ TEST(a_place_that_is_taken_when_the_lock_is_free_already_wakes_at_once)
     EXPECT_SAID(NODE, "SET\r\n");
 }
 
-TEST(who_was_told_when_the_holder_runs_out_comes_then)
+TEST(a_lock_that_knows_when_the_holder_runs_out_comes_then)
 {
     TALK(config.retry_ms = 1000);
 
@@ -665,7 +665,7 @@ TEST(a_place_that_waits_to_be_taken_is_taken_once)
     CHECK_INT(count_of(said(talk, NODE), WIRE_WAIT_SHA1), 1);
 }
 
-TEST(who_is_cancelled_before_he_has_a_place_takes_none)
+TEST(a_lock_that_is_cancelled_before_it_has_a_place_takes_none)
 {
     TALK((void)0);
 
@@ -816,7 +816,7 @@ static void expect_pauses(uint32_t retry_ms, const unsigned doublings[], unsigne
     }
 }
 
-TEST(who_has_a_place_comes_by_himself_ever_more_rarely_up_to_a_limit)
+TEST(a_lock_with_a_place_polls_ever_more_rarely_up_to_a_limit)
 {
     static const unsigned up_to_32_times[] = { 1, 2, 3, 4, 5, 5, 5 }, within_the_places_life[] = { 1, 2, 3, 3, 3 };
     static const unsigned never[] = { 0, 0 };
@@ -846,7 +846,7 @@ static void wake_somebody(struct talk *talk)
     wake_somebody_in(talk, 0);
 }
 
-TEST(who_has_just_woken_somebody_lines_up_behind_him)
+TEST(a_lock_that_has_just_woken_another_lines_up_behind_it)
 {
     TALK((void)0);
 
@@ -864,7 +864,7 @@ TEST(who_has_just_woken_somebody_lines_up_behind_him)
 }
 
 /* Each command would be one more in front of what he asks. */
-TEST(who_has_just_woken_somebody_says_nothing_until_a_round_has_passed)
+TEST(a_lock_that_has_just_woken_another_says_nothing_until_a_round_has_passed)
 {
     TALK(config.retry_ms = RARELY_MS);
 
@@ -877,7 +877,7 @@ TEST(who_has_just_woken_somebody_says_nothing_until_a_round_has_passed)
 }
 
 /* An ear that opens meanwhile is no reason to line up, and the time to wait ends as it always does. */
-TEST(who_stands_aside_opens_his_ears_and_tries_once_more_when_his_time_ends)
+TEST(a_lock_that_stands_aside_subscribes_and_tries_once_more_when_its_time_ends)
 {
     TALK(config.retry_ms = RARELY_MS);
 
@@ -894,7 +894,7 @@ TEST(who_stands_aside_opens_his_ears_and_tries_once_more_when_his_time_ends)
 }
 
 /* He was told by its release only that somebody was woken: not that he has come. */
-TEST(who_finds_it_free_after_standing_aside_comes_after_a_random_time)
+TEST(a_lock_that_finds_it_free_after_standing_aside_comes_after_a_random_time)
 {
     TALK(config.retry_ms = 1000);
 
@@ -922,7 +922,7 @@ TEST(what_a_node_told_before_the_lock_was_held_says_nothing_behind_its_release)
     CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD);
 }
 
-TEST(who_stands_aside_is_woken_like_anybody)
+TEST(a_lock_that_stands_aside_is_woken_like_any_other)
 {
     TALK(config.retry_ms = RARELY_MS);
 
@@ -935,7 +935,7 @@ TEST(who_stands_aside_is_woken_like_anybody)
     EXPECT_SAID(NODE, "SET\r\n");
 }
 
-TEST(who_yields_is_woken_like_anybody)
+TEST(a_lock_that_yields_is_woken_like_any_other)
 {
     TALK(config.retry_ms = RARELY_MS);
 
@@ -958,7 +958,7 @@ static void start_about(struct talk *talk, const char *resource, uint32_t wait_m
     CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us), REDLOCK_OK);
 }
 
-TEST(nobody_yields_who_has_no_reason_or_can_have_no_place)
+TEST(no_lock_yields_without_a_reason_or_without_a_place)
 {
     for (unsigned i = 0; i < 4; i++) {
         TALK((void)0);

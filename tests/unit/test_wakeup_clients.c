@@ -29,7 +29,7 @@ TEST(one_node_of_three_wakes_nobody_two_do)
 }
 
 /* On the third node the place is all that there is of it. */
-TEST(who_has_won_gives_back_all_places)
+TEST(a_winner_gives_back_all_places)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true);
     RIVAL_ON_ALL("door", 200);
@@ -47,7 +47,7 @@ TEST(who_has_won_gives_back_all_places)
     CHECK(IDLE(1));
 }
 
-TEST(who_has_waited_in_vain_or_was_cancelled_gives_back_all_places)
+TEST(a_client_that_has_waited_in_vain_or_was_cancelled_gives_back_all_places)
 {
     for (unsigned i = 0; i < 2; i++) {
         CLUSTER_OF(3, 1, config.wake_ups = true);
@@ -96,7 +96,7 @@ TEST(an_ear_that_does_not_come_to_stand_is_given_up_when_it_is_needed_no_more)
     for (unsigned us = 0; us < 1000 && !(redlock_wants(ENGINE(0), EAR) & REDLOCK_WANT_RECEIVE); us++) RUN_US(1);
     STALL(0);
     RUN_MS(9000);
-    CHECK_INT(redlock_wants(ENGINE(0), EAR), REDLOCK_WANT_RECEIVE);     /* It says who it is, to nobody. */
+    CHECK_INT(redlock_wants(ENGINE(0), EAR), REDLOCK_WANT_RECEIVE);     /* It names itself to nobody. */
     cluster_cancel(cluster, 0, 0);
     RUN_MS(11000);
     CHECK_INT(redlock_wants(ENGINE(0), EAR), 0);
@@ -140,8 +140,9 @@ static unsigned places_taken(struct cluster *cluster)
     return CALLS(0, "WAIT") + CALLS(1, "WAIT") + CALLS(2, "WAIT");
 }
 
-/* Two take turns: who releases waits again at once, but takes its places when the other has the lock. A round trip takes 2 ms. */
-TEST(who_is_woken_finds_the_nodes_at_leisure)
+/* Two clients take turns: the one that releases waits again at once, but takes its places when the other has the lock. A round
+ * trip takes 2 ms. */
+TEST(a_woken_client_finds_idle_nodes)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
     DELAY_ALL_US(1000);
@@ -160,8 +161,8 @@ TEST(who_is_woken_finds_the_nodes_at_leisure)
     }
 }
 
-/* An ear is a connection of its own, and says who it is as the other one does. */
-TEST(who_waits_at_nodes_with_a_login_is_woken_like_anybody)
+/* A subscription is a connection of its own, and logs in as the other one does. */
+TEST(a_client_that_waits_at_nodes_with_a_login_is_woken_like_any_other)
 {
     CLUSTER_COLD(3, 2, config.wake_ups = true; config.retry_ms = 60000);
     const struct redlock_login login = { .user = "alice", .password = "secret" };
@@ -180,8 +181,8 @@ TEST(who_waits_at_nodes_with_a_login_is_woken_like_anybody)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* All nodes have restarted empty: no release wakes anybody, and who has waited for long looks rarely. */
-TEST(when_the_guard_ends_by_which_a_quorum_may_vote_again_who_waits_tries_within_two_pauses)
+/* All nodes have restarted empty: no release wakes anybody, and a client that has waited for long polls rarely. */
+TEST(when_the_guard_ends_and_a_quorum_may_vote_again_a_waiting_client_tries_within_two_pauses)
 {
     enum { GUARD_MS = 6000, HOLD_TTL = 5000 };
 
@@ -204,7 +205,7 @@ TEST(when_the_guard_ends_by_which_a_quorum_may_vote_again_who_waits_tries_within
 }
 
 /* The key that it waited for has run out meanwhile. */
-TEST(when_a_quorum_is_back_that_was_cut_off_who_waits_tries_within_two_pauses)
+TEST(when_a_quorum_that_was_cut_off_is_back_a_waiting_client_tries_within_two_pauses)
 {
     for (unsigned i = 0; i < 10; i++) {
         TAP_CONTEXT("cut %u", i);

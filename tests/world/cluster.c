@@ -298,7 +298,7 @@ static void show_commands(struct cluster *cluster, const struct cluster_connecti
     node->call_count = 0;
 }
 
-/* What the node has published to others than who made it do so. */
+/* Delivers what the node has published to sessions other than the one whose command made it do so. */
 static void flush_ears(struct cluster *cluster, unsigned node)
 {
     for (size_t i = 0; i < cluster->connection_count; i++) {

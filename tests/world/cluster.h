@@ -7,7 +7,7 @@
  *   - an engine that calls for attention without end while time stands still is stuck ("busy loop");
  *   - one that goes on for ever while time passes runs into step_max ("livelock");
  *   - two clients never hold one resource at once (exclusion);
- *   - who holds a lock has a quorum of nodes with its token on them for as long as it believes (promise);
+ *   - a holder has a quorum of nodes with its token on them for as long as it believes (promise);
  *   - nothing is done to a node that a lock may not do (see model_node's breach);
  *   - one that sleeps wakes in time for what it was asked to do (alarm);
  *   - the engine's own books agree with what is under way (see invariants.h, which alone looks inside).
@@ -121,7 +121,7 @@ struct cluster_host {
 
 struct cluster;
 
-/* Somebody who wants to know what happens. Any of the functions may be NULL. */
+/* An observer of what happens. Any of the functions may be NULL. */
 struct cluster_observer {
     void *context;
     /* The node has executed a command that came by the connection; the log of the node is emptied behind it. */

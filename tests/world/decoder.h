@@ -1,5 +1,5 @@
-/* The commands that an engine sends, read back from their words: one decoder for all tests, by the table of redlock/wire.c, which it
- * lists. What a command does is the model server's business, and whether it was right to send it the test's. */
+/* The commands that an engine sends, read back from their words: one decoder for all tests, by the table of redlock/wire.c,
+ * which it lists. What a command does is the model server's business, and whether it was right to send it the test's. */
 #ifndef DECODER_H
 #define DECODER_H
 

@@ -88,7 +88,7 @@ static bool only_who_tries_or_holds_has_something_placed(const struct page *page
 
 /* Two may be in the queue longer than the lock has a use for them: a WAIT, which is dropped when its turn comes unless the lock
  * waits then; and a PTTL of the last attempt, whose answer is overwritten or not looked at, also when the lock has starved since. A
- * release is wanted at any time; the holder's ACQUIRE is for a node that votes no more, but may be lost the later. */
+ * release is wanted at any time; the holder's ACQUIRE is for a node that no longer votes, but may be lost later. */
 static bool what_is_wanted_fits_the_phase(const struct page *page)
 {
     static const unsigned may_want[] = {
@@ -138,7 +138,7 @@ static bool will_vote(const struct page *page)
     }
 }
 
-/* When its time is over it waits for the tick, and what it could not ask in time is asked no more. */
+/* When its time is over it waits for the tick, and what it could not ask in time is no longer asked. */
 static bool the_round_waits_only_for_what_is_under_way(const struct page *page)
 {
     const bool is_over = page->engine->now_us >= page->lock->round.deadline_at;

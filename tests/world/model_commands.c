@@ -87,7 +87,7 @@ static void do_auth(const struct scene *scene)
     if (slice_is(user, node->user ? node->user : "default") && (!node->password || slice_is(password, node->password))) {
         scene->session->logged_in = true;
         model_answer(scene, "+OK\r\n");
-    } else {    /* Who was logged in stays so. */
+    } else {    /* A session that was logged in stays so. */
         model_answer(scene, "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
     }
 }
@@ -237,7 +237,7 @@ static void do_unfit(const struct scene *scene)
     model_answer(scene, "-ERR not for a lock\r\n");
 }
 
-/* ---- Who may do what when ---- */
+/* ---- Which command may be sent when ---- */
 
 bool model_is_listed(const char *list, const char *name)
 {
@@ -346,7 +346,7 @@ static void execute_known(const struct scene *scene, const struct handler *handl
         model_answer(scene, text);
     } else if (!scene->session->logged_in && !(handler->flags & EVEN_STRANGER)) {
         if (scene->command->count > STRANGERS_WORDS_MAX)
-            model_breach(scene->node, "a command that is too long for one who has not logged in");
+            model_breach(scene->node, "a command that is too long for a session that has not logged in");
         model_answer(scene, "-NOAUTH Authentication required.\r\n");
     } else if (model_is_listed(node->noperm, first)) {
         snprintf(text, sizeof text, "-NOPERM this user has no permissions to run the '%s' command\r\n", lower);

@@ -92,7 +92,7 @@ enum model_condition {
 };
 
 struct model_node {
-    /* Who it is. */
+    /* Its identity. */
     char run_id[MODEL_RUN_ID_TEXT + 1];
     const char *mode;           /* redis_mode: standalone, cluster, sentinel */
     enum model_role role;

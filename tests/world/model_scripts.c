@@ -268,8 +268,8 @@ static unsigned publish(struct model_node *node, struct slice channel, struct sl
     return heard;
 }
 
-/* What is published of a place "0123456789abcdef:7" is "7", to "redlock:0123456789abcdef". Who hears it, 0: nobody, or an
- * error. */
+/* What is published of a place "0123456789abcdef:7" is "7", to "redlock:0123456789abcdef". Returns how many hear it; 0 also
+ * after an error. */
 static unsigned call_publish(struct run *run, const struct model_place *place)
 {
     char text[MODEL_PLACE_MAX + 1], channel[sizeof "redlock:" + 16];

@@ -64,7 +64,7 @@ struct bench_client {
     /* One attempt to get slot->key. At its end slot->won is set; what a lost attempt has left is cleaned up unasked. */
     void (*acquire)(void *context, struct bench_slot *slot);
 
-    /* Of what was won. Ends when a quorum has confirmed it, or can no more. */
+    /* Of what was won. Ends when a quorum has confirmed it, or no longer can. */
     void (*release)(void *context, struct bench_slot *slot);
 
     /* A slot whose operation has ended, each once; waits for it until until_ns. NULL: the time has come. */

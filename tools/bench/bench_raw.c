@@ -1,6 +1,6 @@
-/* The reference: what a program would do that knows its servers are well, without any library. Preformatted commands, in
- * which only the key, the token and the ticket are written anew, go to all nodes over nonblocking sockets; poll waits for a quorum of
- * +OK, :1 or :2. Late answers are read, but not waited for. The commands are those of redlock, byte for byte.
+/* The reference: what a program would do that knows its servers are well, without any library. Preformatted commands, in which
+ * only the key, the token and the ticket are written anew, go to all nodes over nonblocking sockets; poll waits for a quorum
+ * of +OK, :1 or :2. Late answers are read, but not waited for. The commands are those of redlock, byte for byte.
  *
  * Left out, and so what redlock costs: random tokens, the clock and the validity, reconnecting, the checks of what a server
  * is, answers of all kinds. Do not lock with it. */

@@ -16,8 +16,8 @@ static const struct {
         "environment. Later holders have larger tickets: let what is locked refuse smaller ones.\n"
         "When the lock is lost, COMMAND is ended before another client can get it.",
         "Exit status: that of COMMAND (128+N if signal N ended it), or\n"
-        "  123  the lock was lost, or is not to be held longer, and COMMAND was ended\n"
-        "  124  the lock was not to be had within --wait\n"
+        "  123  the lock was lost, or may not be held longer, and COMMAND was ended\n"
+        "  124  the lock was not available within --wait\n"
         "  125  redlock itself failed, or was called wrongly\n"
         "  126  COMMAND cannot be executed\n"
         "  127  COMMAND was not found\n"
@@ -32,7 +32,7 @@ static const struct {
     [COMMAND_EXTEND] = {
         "redlock extend [OPTION]... RESOURCE TOKEN",
         "Let the TTL of the lock on RESOURCE that was acquired with TOKEN begin anew.",
-        "Exit status: 0 extended, 1 TOKEN holds it no more, 2 no quorum of nodes,\n"
+        "Exit status: 0 extended, 1 TOKEN no longer holds it, 2 no quorum of nodes,\n"
         "  5 no answer in time; more in redlock(1).\n"
     },
     [COMMAND_RELEASE] = {

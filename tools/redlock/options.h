@@ -10,7 +10,7 @@
 /* Exit statuses beside those of enum redlock_status, which the commands other than run use. */
 enum {
     EXIT_LOST = 123,            /* run: the lock was lost, or held for --max-hold, and the command was ended. */
-    EXIT_NOT_ACQUIRED = 124,    /* run: the lock was not to be had in time. */
+    EXIT_NOT_ACQUIRED = 124,    /* run: the lock was not available in time. */
     EXIT_TROUBLE = 125,         /* Bad usage; run: redlock itself failed. */
     EXIT_NOT_EXECUTABLE = 126,
     EXIT_NOT_FOUND = 127,

@@ -150,7 +150,7 @@ void report_loss(struct session *session)
         enum redlock_vote vote = redlock_vote_of(&session->lock, k);
         if (vote == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) continue;
         if (vote == REDLOCK_VOTE_PENDING && is_decided) continue;
-        if (vote == REDLOCK_VOTE_REFUSED) say_node(session, k, "it has our token no more", REDLOCK_TROUBLE_NONE);
+        if (vote == REDLOCK_VOTE_REFUSED) say_node(session, k, "our token is gone", REDLOCK_TROUBLE_NONE);
         else                              say_node(session, k, "no answer in time", REDLOCK_TROUBLE_SILENT);
     }
 }

@@ -232,7 +232,7 @@ static void stop_with_child(struct run *run)
     signals_obey(SIGTSTP);
 }
 
-/* Who was stopped by SIGSTOP was so on purpose: the lock is kept. A child that wants the terminal gets it. */
+/* A command stopped by SIGSTOP was stopped on purpose: the lock is kept. A child that wants the terminal gets it. */
 static void child_stopped(struct run *run, int number)
 {
     if (number == SIGSTOP || run->ending != NOT_ENDING) return;

@@ -334,8 +334,8 @@ static void begin_message(struct trace_stream *stream)
     stream->text[0] = '\0';
 }
 
-/* Reads one more command or reply: true when the text has it. Takes what it has read off bytes. What is no RESP ends in nothing: the
- * engine closes the connection. */
+/* Reads one more command or reply: true when the text has it. Takes what it has read off bytes. What is no RESP ends in
+ * nothing: the engine closes the connection. */
 static bool read_message(struct trace_stream *stream, const uint8_t **bytes, size_t *size)
 {
     for (;;) {
