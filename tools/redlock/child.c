@@ -15,7 +15,7 @@
 
 /* ---- Start ---- */
 
-/* If redlock is killed with SIGKILL nobody extends the lock: better no command than one without it. */
+/* If the guardian is killed with SIGKILL nobody may be left that ends the command: better none than one without a lock. */
 static void end_with_parent(pid_t parent)
 {
 #ifdef __linux__
@@ -50,47 +50,51 @@ static int read_report(int report)
     return taken == (ssize_t)sizeof error ? error : 0;
 }
 
-static int open_report(int report[2])
+int child_prepare(struct child *child)
 {
-    if (pipe(report) != 0) return errno;
-    if (fcntl(report[0], F_SETFD, FD_CLOEXEC) != 0 || fcntl(report[1], F_SETFD, FD_CLOEXEC) != 0) return errno;
+    *child = (struct child){ 0 };
+    if (pipe(child->report) != 0) return errno;
+    for (int i = 0; i < 2; i++)
+        if (fcntl(child->report[i], F_SETFD, FD_CLOEXEC) != 0) return errno;
     return 0;
 }
 
 int child_start(struct child *child, char **program)
 {
-    int report[2], error = open_report(report);
     pid_t parent = getpid();
+    int error;
 
-    if (error) return error;
-    *child = (struct child){ .terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY) };
     signals_block();
     child->pid = fork();
     error = child->pid < 0 ? errno : 0;
-    if (child->pid == 0) become_program(program, parent, report[1]);
-    (void)close(report[1]);
+    if (child->pid == 0) become_program(program, parent, child->report[1]);
+    (void)close(child->report[1]);
     if (!error) {
         (void)setpgid(child->pid, child->pid);      /* Both do it, so it is done whoever runs first. */
-        error = read_report(report[0]);
+        error = read_report(child->report[0]);
         if (error) (void)waitpid(child->pid, NULL, 0);
     }
     signals_unblock();
-    (void)close(report[0]);
+    (void)close(child->report[0]);
     return error;
 }
 
 /* ---- Watch and signal ---- */
 
+void child_take(struct child *child, pid_t pid, int status)
+{
+    if (pid != child->pid) return;
+    child->stopped_by = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+    child->has_ended = !WIFSTOPPED(status);
+    child->status = status;
+}
+
 void child_look(struct child *child)
 {
+    pid_t pid;
     int status;
 
-    child->stopped_by = 0;
-    while (!child->has_ended && waitpid(child->pid, &status, WNOHANG | WUNTRACED) > 0) {
-        child->stopped_by = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
-        child->has_ended = !WIFSTOPPED(status);
-        child->status = status;
-    }
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) child_take(child, pid, status);
 }
 
 int child_signal(const struct child *child, int number)
@@ -106,20 +110,4 @@ bool child_group_lives(const struct child *child)
 int child_exit_status(const struct child *child)
 {
     return WIFSIGNALED(child->status) ? 128 + WTERMSIG(child->status) : WEXITSTATUS(child->status);
-}
-
-/* ---- Terminal ---- */
-
-/* (A process in the background that calls tcsetpgrp is stopped by SIGTTOU, which is ignored.) */
-bool child_give_terminal(struct child *child)
-{
-    if (child->terminal < 0 || tcgetpgrp(child->terminal) != getpgrp()) return false;
-    child->has_terminal = child->wants_terminal = tcsetpgrp(child->terminal, child->pid) == 0;
-    return child->has_terminal;
-}
-
-void child_take_terminal(struct child *child)
-{
-    if (child->has_terminal && tcgetpgrp(child->terminal) == child->pid) (void)tcsetpgrp(child->terminal, getpgrp());
-    child->has_terminal = false;
 }

@@ -1,14 +1,8 @@
 /* run: a command that runs while the lock is held, and no longer.
  *
  * While it runs the library's keeper extends the lock every third of its TTL, and when that fails again and again as long as
- * there is time:
- *
- *      acquired                                                           end of the validity
- *      |-------- extend -- again -- again --|---- grace ----|- margin -|
- *                                        SIGTERM         SIGKILL
- *
- * so that the command is dead before another client can have the lock. If that is known too late (redlock was stopped, or
- * the machine slept) both signals are sent at once. */
+ * there is time. Each new end of the validity is told to the guardian, which ends the command before it (see ward.h), so that
+ * the command is dead before another client can have the lock. */
 #define _GNU_SOURCE
 #include "commands.h"
 
@@ -20,30 +14,30 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "child.h"
+#include "guardian.h"
 #include "report.h"
 #include "signals.h"
+#include "terminal.h"
 #include "text.h"
 
 enum {
     MARGIN_PART = 50,           /* Between SIGKILL and the end of the validity: a fiftieth of the TTL, */
-    MARGIN_MS_MAX = 100,        /* at most this long. A kernel needs some time to end processes. */
-    GROUP_LOOK_US = 20 * 1000   /* How often to see whether the rest of an ending group is gone: nobody tells. */
+    MARGIN_MS_MAX = 100         /* at most this long. */
 };
 
-enum ending { NOT_ENDING, LOCK_LOST, HELD_TOO_LONG, EXTENDED_TOO_OFTEN };
+enum ending { NOT_ENDING, LOCK_LOST, HELD_TOO_LONG, EXTENDED_TOO_OFTEN, GUARDIAN_KILLED };
 
 struct run {
     struct session *session;
     const struct settings *settings;
-    struct child child;
+    struct guardian guardian;
+    struct terminal terminal;
     enum redlock_status kept;       /* What the keeper told last: OK, or why not. */
     uint64_t valid_until;           /* Since the last extension that succeeded. */
     uint64_t hold_until;            /* --max-hold; REDLOCK_NEVER. */
     uint64_t leave_until;           /* --hold-at-least; 0. */
     enum ending ending;
-    uint64_t kill_at;               /* When ending. */
-    bool killed;
+    bool has_run;                   /* The command. */
     bool is_gone;                   /* Its release found that the lock had been lost. */
 };
 
@@ -64,29 +58,16 @@ static uint64_t valid_until(const struct run *run, uint64_t now_us)
     return now_us + redlock_valid_us(&run->session->lock, now_us);
 }
 
-/* When SIGKILL is due at the latest, and SIGTERM. */
-static uint64_t last_kill_at(const struct run *run, uint64_t now_us)
-{
-    uint64_t until = valid_until(run, now_us), margin_us = (uint64_t)margin_ms(run->settings) * 1000;
-
-    return until > margin_us ? until - margin_us : 0;
-}
-
+/* When SIGTERM is due at the latest. */
 static uint64_t last_term_at(const struct run *run, uint64_t now_us)
 {
-    uint64_t kill_at = last_kill_at(run, now_us), grace_us = (uint64_t)run->settings->grace_ms * 1000;
+    uint64_t until = valid_until(run, now_us);
+    uint64_t us = (uint64_t)(run->settings->grace_ms + margin_ms(run->settings)) * 1000;
 
-    return kill_at > grace_us ? kill_at - grace_us : 0;
+    return until > us ? until - us : 0;
 }
 
 /* ---- Ending the command ---- */
-
-static void send_signal(struct run *run, int number)
-{
-    int error = child_signal(&run->child, number);
-
-    if (error) say("%s: cannot send signal %d to the command: %s", run->settings->resource, number, strerror(error));
-}
 
 /* Has a quorum answered that our token is not there, so that no extension can succeed any more? (REDLOCK_TAKEN says less: too
  * few of those that answered have it, and the others may yet answer.) */
@@ -97,6 +78,8 @@ static bool is_forgotten(const struct run *run)
 
 static const char *reason_of(const struct run *run, uint64_t now_us)
 {
+    if (run->ending == GUARDIAN_KILLED)
+        return "the guardian was killed";
     if (run->ending == HELD_TOO_LONG)
         return "held for --max-hold";
     if (run->ending == EXTENDED_TOO_OFTEN)
@@ -108,22 +91,13 @@ static const char *reason_of(const struct run *run, uint64_t now_us)
     return "lost: no quorum of nodes extended it in time";
 }
 
-/* A stopped process takes SIGTERM when it goes on, not before. */
 static void end_command(struct run *run, enum ending ending, uint64_t now_us)
 {
     run->ending = ending;
-    run->kill_at = sooner(now_us + (uint64_t)run->settings->grace_ms * 1000, last_kill_at(run, now_us));
-    send_signal(run, SIGTERM);
-    send_signal(run, SIGCONT);
+    guardian_end(&run->guardian);
     if (run->settings->json) return;
     say("%s: %s; the command is ended", run->settings->resource, reason_of(run, now_us));
     if (ending == LOCK_LOST) report_loss(run->session);
-}
-
-static void kill_command(struct run *run)
-{
-    run->killed = true;
-    send_signal(run, SIGKILL);
 }
 
 /* ---- Keeping the lock ---- */
@@ -150,7 +124,10 @@ static void watch_keeper(struct run *run, uint64_t now_us)
     bool is_extended = valid_until(run, now_us) > run->valid_until, is_news = kept != run->kept;
 
     run->kept = kept;
-    if (is_extended) run->valid_until = valid_until(run, now_us);
+    if (is_extended) {
+        run->valid_until = valid_until(run, now_us);
+        guardian_extend(&run->guardian, run->valid_until);
+    }
     if (!run->settings->verbose || run->ending != NOT_ENDING) return;
     if (is_extended) report_validity(run->session, "extended");
     if (!is_news || kept == REDLOCK_OK) return;
@@ -165,11 +142,17 @@ static bool is_extended_too_often(const struct run *run, uint64_t now_us)
     return is_enough && redlock_valid_us(&run->session->lock, now_us) > 0;
 }
 
+/* Its time is over, by the guardian's clock or by ours. */
+static enum ending ending_by_time(const struct run *run, uint64_t now_us)
+{
+    return is_extended_too_often(run, now_us) ? EXTENDED_TOO_OFTEN : LOCK_LOST;
+}
+
 /* Why the command must end now, if it must. */
 static enum ending ending_due(const struct run *run, uint64_t now_us)
 {
     if (is_forgotten(run) || run->kept == REDLOCK_LOST) return LOCK_LOST;
-    if (now_us >= last_term_at(run, now_us))            return is_extended_too_often(run, now_us) ? EXTENDED_TOO_OFTEN : LOCK_LOST;
+    if (now_us >= last_term_at(run, now_us))            return ending_by_time(run, now_us);
     return now_us >= run->hold_until ? HELD_TOO_LONG : NOT_ENDING;
 }
 
@@ -180,33 +163,24 @@ static void keep_lock(struct run *run)
     enum ending due;
 
     watch_keeper(run, now);
-    if (run->ending != NOT_ENDING) {
-        if (!run->killed && now >= run->kill_at) kill_command(run);
-        return;
-    }
-    due = ending_due(run, now);
+    due = run->ending == NOT_ENDING ? ending_due(run, now) : NOT_ENDING;
     if (due != NOT_ENDING) end_command(run, due, now);
-    if (run->ending != NOT_ENDING && now >= run->kill_at) kill_command(run);
 }
 
 static uint64_t next_time(const struct run *run)
 {
-    uint64_t now = redlock_now_us();
+    uint64_t now = redlock_now_us(), next = guardian_next(&run->guardian, now);
 
-    if (run->ending != NOT_ENDING) {
-        if (run->child.has_ended) return now + GROUP_LOOK_US;
-        return run->killed ? REDLOCK_NEVER : run->kill_at;
-    }
-    return sooner(last_term_at(run, now), run->hold_until);
+    return run->ending != NOT_ENDING ? next : sooner(next, sooner(last_term_at(run, now), run->hold_until));
 }
 
 /* ---- Signals and the terminal ---- */
 
 /* Continued, by a shell's fg or bg: keep_lock() has seen to it that the lock is still held. */
-static void continue_child(struct run *run)
+static void continue_command(struct run *run)
 {
-    if (run->child.wants_terminal) (void)child_give_terminal(&run->child);
-    send_signal(run, SIGCONT);
+    if (run->terminal.is_wanted) (void)terminal_give(&run->terminal, run->guardian.ward.child.pid);
+    guardian_signal(&run->guardian, SIGCONT);
 }
 
 static void pass_signals_on(struct run *run)
@@ -215,46 +189,59 @@ static void pass_signals_on(struct run *run)
 
     while ((number = signals_next()) != 0) {
         if (number == SIGCHLD) continue;
-        if (number == SIGCONT) continue_child(run);
-        else send_signal(run, number);
+        if (number == SIGCONT) continue_command(run);
+        else guardian_signal(&run->guardian, number);
     }
 }
 
 /* Stops as well, so that the shell sees it; it sends SIGCONT when both are to go on. */
-static void stop_with_child(struct run *run)
+static void stop_with_command(struct run *run)
 {
     char duration[TEXT_DURATION_MAX];
 
-    child_take_terminal(&run->child);
+    terminal_take(&run->terminal, run->guardian.ward.child.pid);
     if (!run->settings->json)
         say("%s: stopped; the lock is not extended meanwhile and ends in %s", run->settings->resource,
             text_duration(duration, redlock_valid_ms(&run->session->lock)));
     signals_obey(SIGTSTP);
 }
 
-/* A command stopped by SIGSTOP was stopped on purpose: the lock is kept. A child that wants the terminal gets it. */
-static void child_stopped(struct run *run, int number)
+/* A command stopped by SIGSTOP was stopped on purpose: the lock is kept. One that wants the terminal gets it. */
+static void command_stopped(struct run *run, int number)
 {
     if (number == SIGSTOP || run->ending != NOT_ENDING) return;
-    if (number != SIGTSTP && child_give_terminal(&run->child)) send_signal(run, SIGCONT);
-    else stop_with_child(run);
+    if (number != SIGTSTP && terminal_give(&run->terminal, run->guardian.ward.child.pid)) guardian_signal(&run->guardian, SIGCONT);
+    else stop_with_command(run);
 }
 
-/* Waits for the whole group when it is ended for want of the lock: what is left of it would go on without. */
-static bool is_over(const struct run *run)
+/* The guardian may have ended it by itself. */
+static void watch_command(struct run *run)
 {
-    return run->child.has_ended && (run->ending == NOT_ENDING || run->killed || !child_group_lives(&run->child));
+    struct guardian *guardian = &run->guardian;
+    uint64_t now = redlock_now_us();
+    int stopped_by;
+
+    guardian_look(guardian);
+    run->session->watched = guardian->reports;
+    if (guardian->refused_error)
+        say("%s: cannot send signal %d to the command: %s", run->settings->resource, guardian->refused_signal,
+            strerror(guardian->refused_error));
+    guardian->refused_error = 0;
+    if (run->ending == NOT_ENDING && guardian->was_killed)          end_command(run, GUARDIAN_KILLED, now);
+    else if (run->ending == NOT_ENDING && guardian->ward.is_ending) end_command(run, ending_by_time(run, now), now);
+    stopped_by = guardian->ward.child.stopped_by;
+    guardian->ward.child.stopped_by = 0;
+    if (stopped_by) command_stopped(run, stopped_by);
 }
 
 static void supervise(struct run *run)
 {
     begin_keeping(run);
-    while (!is_over(run)) {
+    while (!run->guardian.is_gone) {
         session_wait(run->session, next_time(run));
         keep_lock(run);         /* First of all: nothing goes on, and no end counts, that comes after the validity. */
         pass_signals_on(run);
-        child_look(&run->child);
-        if (run->child.stopped_by) child_stopped(run, run->child.stopped_by);
+        watch_command(run);
     }
 }
 
@@ -271,37 +258,51 @@ static void set_resources(const struct settings *settings)
     (void)setenv("REDLOCK_RESOURCE", lines, 1);
 }
 
-static void set_environment(const struct session *session)
+/* What is known before there is a lock. */
+static int start_guardian(struct run *run, struct settings *settings)
 {
+    int error;
+
+    set_resources(run->settings);
+    if (!run->settings->ticket) (void)unsetenv("REDLOCK_TICKET");       /* That of a lock around this one. */
+    terminal_open(&run->terminal);
+    error = guardian_start(&run->guardian, settings, margin_ms(settings));
+    if (error) say("cannot begin the guardian of the command: %s", text_system_error(error));
+    return error;
+}
+
+static void set_environment(struct run *run)
+{
+    const struct redlock_lock *lock = &run->session->lock;
     char token[REDLOCK_TOKEN_TEXT + 1], ticket[24], valid[16];
 
-    redlock_token(&session->lock, token);
-    (void)snprintf(valid, sizeof valid, "%" PRIu32, redlock_valid_ms(&session->lock));
-    set_resources(session->settings);
-    (void)setenv("REDLOCK_TOKEN", token, 1);
-    (void)snprintf(ticket, sizeof ticket, "%" PRIu64, redlock_ticket(&session->lock));
-    if (session->settings->ticket) (void)setenv("REDLOCK_TICKET", ticket, 1);
-    else                           (void)unsetenv("REDLOCK_TICKET");    /* That of a lock around this one. */
-    (void)setenv("REDLOCK_VALID_MS", valid, 1);
+    redlock_token(lock, token);
+    (void)snprintf(ticket, sizeof ticket, "%" PRIu64, redlock_ticket(lock));
+    (void)snprintf(valid, sizeof valid, "%" PRIu32, redlock_valid_ms(lock));
+    guardian_set(&run->guardian, "REDLOCK_TOKEN", token);
+    if (run->settings->ticket) guardian_set(&run->guardian, "REDLOCK_TICKET", ticket);
+    guardian_set(&run->guardian, "REDLOCK_VALID_MS", valid);
 }
 
 static int start_command(struct run *run)
 {
     int error;
 
-    set_environment(run->session);
+    set_environment(run);
     signals_catch_more();
-    error = child_start(&run->child, run->settings->program);
-    if (error) say("cannot run %s: %s", run->settings->program[0], text_system_error(error));
-    return error == 0 ? 0 : error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+    error = guardian_run(&run->guardian, valid_until(run, redlock_now_us()));
+    run->session->watched = run->guardian.reports;
+    if (error == ESRCH) say("cannot run %s: the guardian was killed", run->settings->program[0]);
+    else if (error)     say("cannot run %s: %s", run->settings->program[0], text_system_error(error));
+    return error == 0 ? 0 : error == ESRCH ? EXIT_TROUBLE : error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
 /* The keyboard's signal was meant for the script around the command as well, but the command had the terminal. */
 static void pass_interrupt_back(const struct run *run)
 {
-    int number = WIFSIGNALED(run->child.status) ? WTERMSIG(run->child.status) : 0;
+    int status = run->guardian.ward.child.status, number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
-    if (!run->child.has_terminal || (number != SIGINT && number != SIGQUIT)) return;
+    if (!run->terminal.is_given || (number != SIGINT && number != SIGQUIT)) return;
     (void)signal(number, SIG_IGN);
     (void)kill(0, number);
 }
@@ -344,11 +345,12 @@ static void release_held(struct run *run)
 static int finish_run(struct run *run)
 {
     pass_interrupt_back(run);
-    child_take_terminal(&run->child);
+    terminal_take(&run->terminal, run->guardian.ward.child.pid);
     if (is_to_be_left(run)) leave_held(run);
     else                    release_held(run);
+    if (run->ending == GUARDIAN_KILLED) return EXIT_TROUBLE;
     if (run->ending != NOT_ENDING) return EXIT_LOST;
-    if (!run->is_gone) return child_exit_status(&run->child);
+    if (!run->is_gone) return child_exit_status(&run->guardian.ward.child);
     if (!run->settings->json) say("%s: lost: it was gone when the command ended", run->settings->resource);
     return EXIT_LOST;
 }
@@ -361,6 +363,7 @@ static int run_with_lock(struct run *run)
         (void)release_lock(run->session);
         return code;
     }
+    run->has_run = true;
     supervise(run);
     return finish_run(run);
 }
@@ -380,33 +383,47 @@ static int exit_without_lock(const struct session *session, enum redlock_status 
 
 static void tell_json(struct session *session, enum redlock_status status, const struct run *run, int code)
 {
-    static const char *const endings[] = { "command ended", "lock lost", "max-hold", "max-extensions" };   /* enum ending */
+    static const char *const endings[] = {      /* enum ending */
+        "command ended", "lock lost", "max-hold", "max-extensions", "guardian killed"
+    };
     char more[128];
     const char *reason = status != REDLOCK_OK ? "not acquired"
-                       : run->is_gone ? "lock lost" : run->child.has_ended ? endings[run->ending] : "command not run";
+                       : run->is_gone ? "lock lost" : run->has_run ? endings[run->ending] : "command not run";
 
     if (status == REDLOCK_OK && (run->is_gone || run->ending == LOCK_LOST)) status = REDLOCK_LOST;
     (void)snprintf(more, sizeof more, "\"exit\":%d,\"reason\":\"%s\",", code, reason);
     report_json(stderr, session, status, more);
 }
 
-int run_command(struct session *session, struct settings *settings)
+/* Acquires, runs, releases. */
+static int run_in_session(struct run *run)
 {
-    struct run run = { .session = session, .settings = settings, .hold_until = REDLOCK_NEVER };
-    enum redlock_status status = open_session(session, settings);
+    struct session *session = run->session;
+    const struct settings *settings = run->settings;
+    enum redlock_status status = acquire_lock(session, settings->grace_ms + margin_ms(settings));
     int code;
 
-    if (status != REDLOCK_OK) return EXIT_TROUBLE;
-    status = acquire_lock(session, settings->grace_ms + margin_ms(settings));
     if (status == REDLOCK_OK) {
         if (settings->verbose) report_validity(session, "acquired");
-        code = run_with_lock(&run);
+        code = run_with_lock(run);
     } else {
         code = exit_without_lock(session, status);
         if (status == REDLOCK_NO_QUORUM) session_connect(session);
         if (!settings->json && session->signal == 0) report_status(session, status);
     }
-    if (settings->json) tell_json(session, status, &run, code);
+    if (settings->json) tell_json(session, status, run, code);
     close_session(session);
+    return code;
+}
+
+/* The guardian comes first: what it needs is there before there is a lock, and it inherits no connection. */
+int run_command(struct session *session, struct settings *settings)
+{
+    struct run run = { .session = session, .settings = settings, .hold_until = REDLOCK_NEVER };
+    int code = EXIT_TROUBLE;
+
+    if (start_guardian(&run, settings) != 0) return EXIT_TROUBLE;
+    if (open_session(session, settings) == REDLOCK_OK) code = run_in_session(&run);
+    guardian_close(&run.guardian);
     return code;
 }

@@ -25,6 +25,7 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     memset(session, 0, sizeof *session);
     memset(mistake, 0, sizeof *mistake);
     session->settings = settings;
+    session->watched = -1;
     redlock_lock_init(&session->lock);
     for (unsigned i = 0; i < settings->name_count; i++)
         session->set[i] = (struct redlock_name){ settings->names[i], strlen(settings->names[i]) };
@@ -135,12 +136,13 @@ static int timeout_ms(const struct session *session, uint64_t until_us)
 
 void session_wait(struct session *session, uint64_t until_us)
 {
-    struct pollfd fds[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) + 1];
+    struct pollfd fds[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) + 2];
     unsigned count = redlock_sessions(redlock_engine(&session->client));
 
     for (unsigned k = 0; k < count; k++) fds[k] = watch_session(&session->client, k);
     fds[count] = (struct pollfd){ .fd = signals_fd(), .events = POLLIN };
-    (void)poll(fds, count + 1, timeout_ms(session, until_us));     /* If it fails, what it would have told is found out. */
+    fds[count + 1] = (struct pollfd){ .fd = session->watched, .events = POLLIN };
+    (void)poll(fds, count + 2, timeout_ms(session, until_us));     /* If it fails, what it would have told is found out. */
     session_step(session);
 }
 
