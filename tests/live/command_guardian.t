@@ -39,6 +39,11 @@ none_lives() {
     cut -d ' ' -f 3 "$1" | sort -u | { while read -r left; do is_gone "$left" || exit 1; done; }
 }
 
+# A test that fails may leave some of them.
+# shellcheck disable=SC2046    # The process ids are several words.
+end_families() { kill -KILL $(cat "$directory"/life-* 2>/dev/null | cut -d ' ' -f 3 | sort -u) 2>/dev/null; }
+trap 'end_families; clean_up' EXIT
+
 # When a quorum of servers will have forgotten the key, if nobody extends it.
 # shellcheck disable=SC2046    # The ports are several words.
 forgotten_at() {
@@ -151,7 +156,7 @@ out_of_memory() {
     under_fault oom redlock_out_of_memory
 }
 cgroup=
-trap 'remove_cgroup; clean_up' EXIT
+trap 'end_families; remove_cgroup; clean_up' EXIT
 if make_cgroup; then check 'when the kernel kills redlock for want of memory, all is dead before the lock ends' out_of_memory
 else skip 'when the kernel kills redlock for want of memory, all is dead before the lock ends' 'no cgroup can be made'
 fi
