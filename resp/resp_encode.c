@@ -2,21 +2,61 @@
  * A command is an array of bulk strings, whatever its arguments mean. Knows no command by name. */
 #include "resp.h"
 
-/* Like memcpy(), and no larger than a call of it for firmware that does not link it otherwise. Compilers that optimize for speed
- * call it. */
-static void writer_copy(struct resp_writer *w, const uint8_t *restrict from, size_t size)
+enum { HEAD = 3, END = 2 }; /* Bytes of a head besides its digits; those behind an argument. */
+
+/* For so many bytes and those around them. Once something did not fit nothing more is written, or a smaller thing behind it would
+ * leave a hole. */
+static bool writer_has_room(struct resp_writer *w, size_t size, size_t around)
 {
-    uint8_t *restrict to = w->data + w->used;
-    for (size_t i = 0; i < size; i++) to[i] = from[i];
-    w->used += size;
+    if (size > w->size || around > w->size - size || w->used > w->size - size - around) w->full = true;
+    return !w->full;
 }
 
-/* Once something did not fit nothing more is written, or a smaller thing behind it would leave a hole. */
-static void writer_put(struct resp_writer *w, const void *data, size_t size)
+/* ---- What is written to where there is room; each returns where the next byte belongs. ---- */
+
+/* Like memcpy(), and no larger than a call of it for firmware that does not link it otherwise. Compilers that optimize for speed
+ * call it. */
+static uint8_t *put_bytes(uint8_t *restrict to, const uint8_t *restrict from, size_t size)
 {
-    if (size > w->size || w->used > w->size - size) w->full = true;
-    if (!w->full) writer_copy(w, data, size);
+    for (size_t i = 0; i < size; i++) to[i] = from[i];
+    return to + size;
 }
+
+/* A number that fits in the registers of a small processor, for which a division of 64 bits is 700 bytes of code. */
+static unsigned digits_of(size_t number)
+{
+    unsigned digits = 1;
+    for (; number > 9; number /= 10) digits++;
+    return digits;
+}
+
+static uint8_t *put_digits(uint8_t *to, size_t number, unsigned digits)
+{
+    for (unsigned at = digits; at > 0; number /= 10) to[--at] = (uint8_t)('0' + number % 10);
+    return to + digits;
+}
+
+static uint8_t *put_end(uint8_t *to)
+{
+    to[0] = '\r';
+    to[1] = '\n';
+    return to + END;
+}
+
+/* "*2\r\n", or "$4\r\n" and room behind it for so many bytes and their end. NULL: it does not fit. */
+static uint8_t *writer_put_head(struct resp_writer *w, char type, size_t number, size_t size)
+{
+    const unsigned digits = digits_of(number);
+    uint8_t *to;
+    //@ split digits;
+    if (!writer_has_room(w, size, digits + HEAD + END)) return NULL;
+    to = w->data + w->used;
+    to[0] = (uint8_t)type;
+    w->used += digits + HEAD;
+    return put_end(put_digits(to + 1, number, digits));
+}
+
+/* ---- Public ---- */
 
 RESP_API size_t resp_decimal(char text[RESP_DIGITS_MAX], uint64_t number)
 {
@@ -26,28 +66,6 @@ RESP_API size_t resp_decimal(char text[RESP_DIGITS_MAX], uint64_t number)
         number /= 10;
     } while (number > 0);
     return begin;
-}
-
-/* The same within the registers of a small processor, for which a division of 64 bits is 700 bytes of code. */
-static size_t decimal_of_size(char text[RESP_DIGITS_MAX], size_t number)
-{
-    size_t begin = RESP_DIGITS_MAX;
-    do {
-        text[--begin] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    return begin;
-}
-
-/* "*2\r\n", "$4\r\n": put in one piece, since a command has one for each argument. */
-static void writer_put_head(struct resp_writer *w, char type, size_t number)
-{
-    char head[1 + RESP_DIGITS_MAX + 2];
-    const size_t begin = decimal_of_size(head + 1, number); /* One before the digits. */
-    head[begin] = type;
-    head[RESP_DIGITS_MAX + 1] = '\r';
-    head[RESP_DIGITS_MAX + 2] = '\n';
-    writer_put(w, head + begin, sizeof head - begin);
 }
 
 RESP_API void resp_write_begin(struct resp_writer *w, void *data, size_t size, size_t used)
@@ -71,25 +89,26 @@ RESP_API void resp_command(struct resp_writer *w, unsigned arguments)
     w->full = false;
     w->miscounted = arguments == 0;
     w->apart = NULL;
-    writer_put_head(w, '*', arguments);
+    (void)writer_put_head(w, '*', arguments, 0);
 }
 
-/* False: one too many. */
-static bool writer_count(struct resp_writer *w)
+/* The next argument's head, if it was announced and there is room for the argument, of which so much is written here. NULL: not. */
+static uint8_t *begin_argument(struct resp_writer *w, size_t size, size_t here)
 {
-    if (w->missing == 0)
-        w->miscounted = true;
-    else
-        w->missing--;
-    return !w->miscounted;
+    if (w->missing == 0) w->miscounted = true;
+    else                 w->missing--;
+    return w->miscounted ? NULL : writer_put_head(w, '$', size, here);
+}
+
+static void end_argument(struct resp_writer *w, uint8_t *to)
+{
+    w->used = (size_t)(put_end(to) - w->data);
 }
 
 RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size)
 {
-    if (!writer_count(w)) return;
-    writer_put_head(w, '$', size);
-    writer_put(w, data, size);
-    writer_put(w, "\r\n", 2);
+    uint8_t *to = begin_argument(w, size, size);
+    if (to) end_argument(w, put_bytes(to, data, size));
 }
 
 /* Counted here: strlen is not among the functions that a freestanding libc promises. */
@@ -107,12 +126,13 @@ RESP_API void resp_text(struct resp_writer *w, const char *text)
 
 RESP_API void resp_apart(struct resp_writer *w, const char *text)
 {
-    if (!writer_count(w)) return;
+    const size_t size = text_size(text, SIZE_MAX);
+    uint8_t *to = begin_argument(w, size, 0);
+    if (!to) return;
     w->apart = text;
-    w->apart_size = text_size(text, SIZE_MAX);
-    writer_put_head(w, '$', w->apart_size);
+    w->apart_size = size;
     w->apart_at = w->used;
-    writer_put(w, "\r\n", 2);
+    end_argument(w, to);
 }
 
 RESP_API void resp_number(struct resp_writer *w, int64_t number)
@@ -126,9 +146,11 @@ RESP_API void resp_number(struct resp_writer *w, int64_t number)
 
 RESP_API void resp_size(struct resp_writer *w, size_t number)
 {
-    char text[RESP_DIGITS_MAX];
-    const size_t begin = decimal_of_size(text, number);
-    resp_bytes(w, text + begin, RESP_DIGITS_MAX - begin);
+    const unsigned digits = digits_of(number);
+    uint8_t *to;
+    //@ split digits;
+    to = begin_argument(w, digits, digits);
+    if (to) end_argument(w, put_digits(to, number, digits));
 }
 
 RESP_API bool resp_end(struct resp_writer *w)
