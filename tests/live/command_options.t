@@ -112,7 +112,7 @@ check 'of words that are nearly right the right one is told' near_misses
 
 before_the_command() {
     is 0 --guard=0 -n "$first" --json acquire -t 3s before && json out '$j->{resource} eq "before" && @{$j->{nodes}} == 1' &&
-    is 1 --guard=0 -n"$first" -v status before && says fingerprint && prints '^before: held by' &&
+    is 1 --guard=0 -n"$first" -v status before && prints fingerprint && prints '^before: held by' &&
     is 3 --guard=0 -q run -w 0 before-2 sh -c 'exit 3' && is 0 -h && is 0 --guard=0 --version &&
     is_refused 'a command is missing' --guard=0 && is_refused 'a command is missing' -- run before true &&
     is_refused "argument is missing behind '-n'" -n && is_refused "unknown option '-z'" -z run &&
