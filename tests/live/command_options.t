@@ -230,6 +230,41 @@ node_forms() {
 }
 check 'nodes come from -n, repeated or separated, or else from REDLOCK_NODES' node_forms
 
+listed() {
+    printf '# Three servers.\n\n  127.0.0.1:%s # the first\n127.0.0.1:%s,\n\t127.0.0.1:%s\n#127.0.0.1:1' "$port_0" "$port_1" "$port_2" >"$directory/three"
+    printf '127.0.0.1:%s 127.0.0.1:%s\r\n' "$port_1" "$port_2" >"$directory/two"
+    printf 'redis://:a#b@127.0.0.1:1' >"$directory/hash"
+    tried=100
+    acquires_on 3 -n "@$directory/three" && acquires_on 2 --node="@$directory/two" &&
+    acquires_on 3 -n "$first" -n "@$directory/two" && REDLOCK_NODES=@$directory/two acquires_on 2 &&
+    REDLOCK_NODES=@$directory/two is 0 run --guard 0 listed sh -c 'echo "$REDLOCK_NODES"' && prints "^@$directory/two$" &&
+    is 14 acquire --guard 0 -n "@$directory/hash" listed-2 && says "hash:1: in a user or password .*'#' are written"
+}
+check 'the list of nodes may be in a file, with comments, one or several a line' listed
+
+# wrong_list STATUS PATTERN: with the list in the file named list.
+wrong_list() {
+    is "$1" acquire --guard 0 -n "@$directory/list" door && says "$2" || return 1
+    REDLOCK_NODES=@$directory/list is 125 run --guard 0 door true && says "$2"
+}
+wrong_lists() {
+    list=$directory/list
+    printf '# one\n%s\nlocalhost:99999 # two\n' "$first" >"$list" && wrong_list 14 "^redlock: $directory/list:3: " &&
+    printf '%s,\n,%s\n' "$first" "$first" >"$list" && wrong_list 14 "^redlock: $directory/list:2: .*empty" &&
+    printf ',%s' "$first" >"$list" && wrong_list 14 "^redlock: $directory/list:1: .*empty" &&
+    printf '%s\n\n,\n' "$first" >"$list" && wrong_list 14 "^redlock: $directory/list:4: .*empty" &&
+    printf '\n%s nowhere.invalid gone.invalid\n' "$first" >"$list" && wrong_list 21 "^redlock: $directory/list:2: nowhere.invalid:6379: " &&
+    printf '# no one\n\n' >"$list" && wrong_list 125 "^redlock: the list of nodes $directory/list names none$" &&
+    printf '%s\n\0' "$first" >"$list" && wrong_list 125 "^redlock: the list of nodes $directory/list has a byte 0" &&
+    head -c 20000 /dev/zero | tr '\0' a >"$list" && wrong_list 125 "^redlock: the list of nodes in $directory/list is too long" &&
+    is 125 acquire -n "$(head -c 20000 /dev/zero | tr '\0' a)" door && says '^redlock: the list of nodes is too long' &&
+    rm "$list" && wrong_list 125 "^redlock: cannot open the list of nodes $directory/list: No such file" &&
+    mkdir "$list" && wrong_list 125 "^redlock: cannot read the list of nodes $directory/list: Is a directory" && rmdir "$list" &&
+    is 125 acquire -n @ door && says "^redlock: --node: '@' names no file" &&
+    printf '%s' 127.0.0.1:99999 >"$list" && is 14 acquire -n "$first" -n "@$list" door && says "^redlock: $list:1: "
+}
+check 'what is wrong with a list in a file is told with file and line' wrong_lists
+
 wrong_nodes() {
     is 125 acquire -n '' door && says '^redlock: --node: .*empty' &&
     is 14 acquire -n "$first,127.0.0.1:99999" door && says 'node 1 of the list, byte [0-9]+: ' &&

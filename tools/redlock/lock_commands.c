@@ -18,7 +18,7 @@ enum redlock_status open_session(struct session *session, struct settings *setti
     struct redlock_mistake mistake;
     enum redlock_status status = session_open(session, settings, &mistake);
 
-    if (status != REDLOCK_OK) report_mistake(status, &mistake);
+    if (status != REDLOCK_OK) report_mistake(settings, status, &mistake);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nodes.h"
 #include "text.h"
 
 void login_hide(char *word)
@@ -37,22 +38,21 @@ void login_read_nodes(struct settings *settings)
     char *value = getenv("REDLOCK_NODES");
 
     if (!value) return;
-    if (settings->nodes[0] == '\0') copy_text(settings, settings->nodes, NODES_TEXT_MAX, value, "REDLOCK_NODES");
-    if (strchr(value, '@')) forget_variable("REDLOCK_NODES", value);
+    if (settings->nodes[0] == '\0' && *value != '\0') nodes_add(settings, "REDLOCK_NODES", value);
+    if (strchr(value, '@') && *value != '@') forget_variable("REDLOCK_NODES", value);
 }
 
-/* Fills text with what the file has, up to size bytes; returns how many. */
-static size_t read_file(const char *command, const char *path, char *text, size_t size)
+size_t login_read_file(const char *command, const char *what, const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     ssize_t taken = 1;
     size_t used = 0;
 
-    if (fd < 0) refuse(command, "cannot open the password file %s: %s", path, text_system_error(errno));
+    if (fd < 0) refuse(command, "cannot open %s %s: %s", what, path, text_system_error(errno));
     while (taken > 0 && used < size) {
         do taken = read(fd, text + used, size - used);
         while (taken < 0 && errno == EINTR);
-        if (taken < 0) refuse(command, "cannot read the password file %s: %s", path, text_system_error(errno));
+        if (taken < 0) refuse(command, "cannot read %s %s: %s", what, path, text_system_error(errno));
         used += (size_t)taken;
     }
     (void)close(fd);
@@ -63,7 +63,7 @@ static size_t read_file(const char *command, const char *path, char *text, size_
 static void read_password_file(struct settings *settings, const char *path)
 {
     const char *command = command_name(settings->command);
-    size_t size = read_file(command, path, settings->password, REDLOCK_LOGIN_MAX);
+    size_t size = login_read_file(command, "the password file", path, settings->password, REDLOCK_LOGIN_MAX);
 
     settings->password[size] = '\0';
     settings->password[strcspn(settings->password, "\r\n")] = '\0';

@@ -10,6 +10,7 @@
 #include "help.h"
 #include "login.h"
 #include "near.h"
+#include "nodes.h"
 #include "numbers.h"
 #include "report.h"
 #include "text.h"
@@ -28,7 +29,7 @@ enum {
 };
 
 const struct option_row option_rows[] = {
-    { "node", 'n', IN_ALL, "NODE[,...]", "a server; repeat it, or separate them by commas\n(default: REDLOCK_NODES)" },
+    { "node", 'n', IN_ALL, "NODE[,...]", "a server; repeat it, or separate them by commas;\n@FILE: those in FILE (default: REDLOCK_NODES)" },
     { "resource", 'r', IN_ALL & ~IN_STATUS, "RESOURCE",
       "instead of the word; repeated, up to 16 times: to be\nlocked all together or not at all" },
     { "resource", 'r', IN_STATUS, "RESOURCE", "instead of the word; may be repeated up to 16 times" },
@@ -182,13 +183,8 @@ static enum trace_mode read_trace(const struct syntax *syntax)
 
 static void add_nodes(struct settings *settings, char *list)
 {
-    size_t used = strlen(settings->nodes), size = strlen(list);
-
-    if (size == 0) refuse(command_name(settings->command), "--node: the list is empty");    /* Of an unset variable, for one. */
-    if (used + size + 2 > NODES_TEXT_MAX) refuse(command_name(settings->command), "the list of nodes is too long");
-    if (used > 0) settings->nodes[used++] = ',';
-    memcpy(settings->nodes + used, list, size + 1);
-    login_hide(list);
+    nodes_add(settings, "--node", list);
+    if (list[0] != '@') login_hide(list);
 }
 
 static void add_resource(const struct syntax *syntax, struct settings *settings, const struct given *given)

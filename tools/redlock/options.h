@@ -27,6 +27,12 @@ enum {
 
 enum command { COMMAND_RUN, COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE, COMMAND_STATUS, COMMAND_COUNT };
 
+/* Where an entry of the list of nodes stands. */
+struct node_origin {
+    const char *file;       /* In argv or the environment; NULL: in no file. */
+    unsigned line;
+};
+
 struct settings {
     enum command command;
     struct redlock_options options;     /* For redlock_open; user and password included. */
@@ -47,6 +53,8 @@ struct settings {
     char resources[RESOURCES_TEXT_MAX]; /* "a, b": cut to this size. */
     char user[REDLOCK_LOGIN_MAX + 1];
     char password[REDLOCK_LOGIN_MAX + 1];
+    struct node_origin origins[REDLOCK_NODES_MAX + 1];  /* Of the nodes, of which there are node_count; of more the first. */
+    unsigned node_count;
     char nodes[NODES_TEXT_MAX];         /* Separated by commas. May contain passwords: wiped when the client is open. */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fingerprint.h"
+#include "nodes.h"
 #include "text.h"
 
 void say(const char *format, ...)
@@ -35,12 +36,11 @@ static const char *status_name(enum redlock_status status)
     return "UNKNOWN";
 }
 
-void report_mistake(enum redlock_status status, const struct redlock_mistake *mistake)
+void report_mistake(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake)
 {
-    if (mistake->text[0] == '\0') say("%s", redlock_status_text(status));
+    if (mistake->text[0] == '\0')      say("%s", redlock_status_text(status));
     else if (status == REDLOCK_SYSTEM) say("%s", mistake->text);
-    else if (status == REDLOCK_BAD_ADDRESS) say("node %u of the list, byte %zu: %s", mistake->node, mistake->at, mistake->text);
-    else say("node %u of the list: %s", mistake->node, mistake->text);
+    else                               nodes_report(settings, status, mistake);
 }
 
 /* ---- Nodes ---- */

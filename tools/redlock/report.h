@@ -17,7 +17,7 @@ void say(const char *format, ...)
 bool report_written(const char *what);
 
 /* The client could not be opened: which entry of the list is wrong, and how. */
-void report_mistake(enum redlock_status status, const struct redlock_mistake *mistake);
+void report_mistake(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake);
 
 /* How the last operation ended, and which nodes are in trouble; with --quiet not that another holds the lock. */
 void report_status(struct session *session, enum redlock_status status);
