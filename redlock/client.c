@@ -442,6 +442,15 @@ static void use_all_parts(struct redlock *engine)
     redlock_use_wake_ups(engine);
 }
 
+static enum redlock_status use_holder(struct redlock_client *c, const char *holder, struct redlock_mistake *mistake)
+{
+    size_t size = strlen(holder);
+
+    if (size <= REDLOCK_HOLDER_MAX) memcpy(c->holder, holder, size + 1);
+    if (size <= REDLOCK_HOLDER_MAX && redlock_use_holder(&c->engine, c->holder) == REDLOCK_OK) return REDLOCK_OK;
+    return explain(mistake, REDLOCK_BAD_CONFIG, 0, 0, "a holder's name has 1 to 63 bytes, none of them a control character");
+}
+
 enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
                                  struct redlock_mistake *mistake)
 {
@@ -464,6 +473,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
         status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
                               options->memory ? options->memory_size : sizeof c->memory, redlock_now_us());
     if (status == REDLOCK_OK) use_all_parts(&c->engine);
+    if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
     if (status == REDLOCK_OK) status = check_names(c, count, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
     if (status == REDLOCK_OK) status = feed(c);

@@ -233,24 +233,29 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
     return REDLOCK_OK;
 }
 
-void redlock_use_loaded_scripts(struct redlock *r)
-{
-    if (!r->scripts->loading) r->scripts = wire_scripts_for_one_loaded();
-}
-
 void redlock_use_tickets(struct redlock *r)
 {
     r->ticketing = ticket_part();
     r->holding = holder_part();
-    r->scripted = wire_scripted_kind();
 }
 
 void redlock_use_sets(struct redlock *r)
 {
     r->sets = names_part();
     r->holding = holder_part();
-    r->scripted = wire_scripted_kind();
     r->scripts = wire_scripts_for_all();
+}
+
+enum redlock_status redlock_use_holder(struct redlock *r, const char *holder)
+{
+    size_t size = length_of(holder, REDLOCK_HOLDER_MAX + 1);
+
+    if (size == 0 || size > REDLOCK_HOLDER_MAX) return REDLOCK_BAD_CONFIG;
+    if (r->config.send_size < REDLOCK_SEND_MIN(r->config.resource_max) + WIRE_HOLDER_ROOM) return REDLOCK_BAD_CONFIG;
+    for (size_t i = 0; i < size; i++)
+        if ((uint8_t)holder[i] < ' ' || holder[i] == 127) return REDLOCK_BAD_CONFIG;
+    r->holder = holder;
+    return REDLOCK_OK;
 }
 
 void redlock_use_wake_ups(struct redlock *r)

@@ -127,12 +127,11 @@ static void write_question(const struct redlock *r, struct redlock_mark *mark, c
     static const char eval[] = "EVAL", script[] = WIRE_MARK_SCRIPT, one[] = "1";
     struct redlock_name *words = mark->words;
 
-    wire_token_text(mark->lock->token, mark->token);
     words[0] = (struct redlock_name){ eval, sizeof eval - 1 };
     words[1] = (struct redlock_name){ script, sizeof script - 1 };
     words[2] = (struct redlock_name){ one, sizeof one - 1 };
     words[3] = mark->lock->name;
-    words[ARGUMENT_TOKEN] = (struct redlock_name){ mark->token, REDLOCK_TOKEN_TEXT };
+    words[ARGUMENT_TOKEN] = (struct redlock_name){ mark->token, wire_value_text(mark->lock->token, r->holder, mark->token) };
     words[ARGUMENT_VALUE] = write_mark(mark, period->who, now_us);
     words[ARGUMENT_LIFE] = number_word(mark->life, life_ms(r, mark, period));
     words[ARGUMENT_SKEW] = number_word(mark->skew, r->config.ticket_skew_ms);

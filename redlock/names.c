@@ -93,7 +93,9 @@ static void names_sort(struct redlock_name *set, unsigned count)
 
 const struct redlock_sets *names_part(void)
 {
-    static const struct redlock_sets part = { .check = names_check, .are_same = names_are_same, .sort = names_sort };
+    static const struct redlock_sets part = {
+        .check = names_check, .are_same = names_are_same, .sort = names_sort, .kind = wire_scripted_kind
+    };
 
     return &part;
 }

@@ -33,6 +33,7 @@ struct redlock_sets {
     enum redlock_status (*check)(const struct redlock_name *names, unsigned count, size_t size_max);
     bool (*are_same)(const struct redlock_name *set, const struct redlock_name *names, unsigned count);
     void (*sort)(struct redlock_name *set, unsigned count);
+    const struct redlock_kind *(*kind)(void);       /* Of a lock of several. */
 };
 REDLOCK_PRIVATE const struct redlock_sets *names_part(void);
 

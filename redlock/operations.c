@@ -104,6 +104,13 @@ static enum redlock_status check_names(const struct redlock *r, const struct red
     return r->sets ? r->sets->check(names, count, r->config.resource_max) : REDLOCK_BAD_SET;
 }
 
+/* SET takes one resource, and no ticket. */
+static const struct redlock_kind *kind_of(const struct redlock *r, unsigned count, bool with_ticket)
+{
+    if (count > 1) return r->sets->kind();
+    return with_ticket && r->ticketing ? r->ticketing->kind() : &r->scripts->plain;
+}
+
 /* Makes the lock ready for its next operation, on the resources of a request. The names of the last one are looked at only
  * while the lock is not idle: after that they may be gone. */
 static enum redlock_status set_names(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
@@ -127,7 +134,7 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     lock->name = names[0];
     if (count > 1) lock->name.bytes = names;
     lock->name_count = (uint8_t)count;
-    lock->kind = count > 1 || request->ticket ? r->scripted : &r->scripts->plain;     /* SET takes one resource, and no ticket. */
+    lock->kind = kind_of(r, count, request->ticket);
     lock->bond = bond_of(r, lock);
     return REDLOCK_OK;
 }
@@ -428,4 +435,9 @@ void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT
 {
     wire_token_text(lock->token, text);
     text[REDLOCK_TOKEN_TEXT] = '\0';
+}
+
+void redlock_value(const struct redlock *r, const struct redlock_lock *lock, char text[REDLOCK_VALUE_TEXT + 1])
+{
+    text[wire_value_text(lock->token, r->holder, text)] = '\0';
 }

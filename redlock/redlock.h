@@ -85,6 +85,8 @@ enum {
     REDLOCK_TTL_MS_MAX = 2147483647,    /* 24.8 days: a lock is not a lease for ever, and 32 bits hold it on every system. */
     REDLOCK_TOKEN_SIZE = 20,            /* Random bytes that sign one attempt (S6). */
     REDLOCK_TOKEN_TEXT = 40,            /* The same in hex digits, as nodes store it. */
+    REDLOCK_HOLDER_MAX = 63,            /* Bytes of a holder's name: see redlock_use_holder. */
+    REDLOCK_VALUE_TEXT = 40 + 1 + 63,   /* Bytes of the value of a lock's keys at most: token, blank, holder. */
     REDLOCK_ARGUMENTS_MAX = 8,          /* Of a question to a node, the command's name included. */
     REDLOCK_LOGIN_MAX = 512,            /* Bytes of user and password together. */
     REDLOCK_ENTROPY_MAX = 4 * 20,       /* Random bytes kept: tokens of four attempts. */
@@ -292,16 +294,20 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
  *     redlock_use_tickets    request.ticket     else refused with BAD_CONFIG
  *     redlock_use_sets       request.set, of several resources     else refused with BAD_SET
  *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody, unless sets are in use
- *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not asked; the others call it
- *     redlock_use_loaded_scripts
- *                            to extend and to release are loaded by each new connection and then named by their SHA-1s: 40 bytes in
- *                            place of 162 and 110, and a little less work for the node; else they go out with their texts each time,
- *                            which is right as well and needs less code. Sets and wake-ups load theirs anyway */
+ *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not asked; the others call it */
 void redlock_use_tickets(struct redlock *r);
 void redlock_use_sets(struct redlock *r);
 void redlock_use_wake_ups(struct redlock *r);
 void redlock_use_free_in(struct redlock *r);
-void redlock_use_loaded_scripts(struct redlock *r);
+
+/* Lets the value of each key that this engine sets be the token, a blank and this text, so that a person who looks at a node sees
+ * which program holds the lock. The lock is no other for it: nodes compare whole values, and other libraries know no more of a value than
+ * that it is not theirs. holder: 1..REDLOCK_HOLDER_MAX bytes without control characters, and a NUL; it must stay as long as the engine
+ * is used. To be called like the three above. A lock that is adopted must have been acquired with the same holder, or with none by
+ * an engine that has none. BAD_CONFIG: it is empty, too long or has a control character, or the send buffer is not larger by 65 bytes
+ * than it must be; nothing was changed. */
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_use_holder(struct redlock *r, const char *holder);
 
 /* How to log in to node k from its next connection on. The texts are not copied. BAD_CONFIG: longer than LOGIN_MAX, or it
  * does not fit in the send buffer; nothing was changed. */
@@ -559,6 +565,9 @@ uint64_t redlock_ticket(const struct redlock_lock *lock);
 
 /* Writes the 40 hex digits of the token of the current or last attempt, and a NUL. */
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1]);
+
+/* Writes the value of its keys, and a NUL: the token, and behind a blank the holder's name if the engine has one. */
+void redlock_value(const struct redlock *r, const struct redlock_lock *lock, char text[REDLOCK_VALUE_TEXT + 1]);
 
 /* ---- Events: what the engine does and finds out, as it happens ---- */
 
@@ -958,7 +967,7 @@ struct redlock_mark {
     bool takes_forgetful;
     struct redlock_round round;
     struct redlock_name words[REDLOCK_ARGUMENTS_MAX];
-    char token[REDLOCK_TOKEN_TEXT], value[REDLOCK_MARK_MAX], life[20], skew[20];
+    char token[REDLOCK_VALUE_TEXT], value[REDLOCK_MARK_MAX], life[20], skew[20];
     uint64_t seen_ms;
     char seen_who[REDLOCK_WHO_MAX + 1];
     struct redlock_marker nodes[REDLOCK_NODES_MAX];
@@ -978,8 +987,7 @@ struct redlock {
     uint8_t entropy_size;
     struct redlock_node *nodes;         /* node_count of them, and behind them their ears, if any. */
     const struct redlock_scripts *scripts;              /* In the form that suits the parts in use, of which are there: */
-    const struct redlock_kind *scripted;                /* the locks that are acquired by script, NULL: none; */
-    const struct redlock_ticketing *ticketing;          /* and what they do. */
+    const struct redlock_ticketing *ticketing;          /* these. */
     const struct redlock_sets *sets;
     const struct redlock_waiting *waiting_part;
     const struct redlock_keeping *keeping;
@@ -989,6 +997,7 @@ struct redlock {
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
     struct redlock_question *questions; /* Of no lock, to any node, that are not answered; see redlock_ask. */
     struct redlock_event_ring *events;      /* The caller's. NULL: none. */
+    const char *holder;                 /* The caller's; see redlock_use_holder. NULL: none. */
     struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
     struct redlock_queue hungry;        /* Locks whose attempt cannot begin without random bytes. */
     struct redlock_queue waiting;       /* Locks between two attempts. */

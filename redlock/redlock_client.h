@@ -37,6 +37,7 @@ struct redlock_options {
     struct redlock_config engine;
     const char *user;           /* For nodes whose address names none. Not copied. NULL: none. */
     const char *password;
+    const char *holder;         /* As redlock_use_holder takes it; copied. NULL: none. */
     void *memory;               /* For the engine, REDLOCK_MEMORY(REDLOCK_SESSIONS(nodes, wake_ups), ...) bytes; NULL: what
                                  * is in the client, which is enough for the default sizes (about 10 locks in flight). */
     size_t memory_size;
@@ -90,6 +91,7 @@ struct redlock_client {
     void *trace_context;
     void (*around_wait)(void *context, bool is_before);
     void *wait_context;
+    char holder[REDLOCK_HOLDER_MAX + 1];
     int bell[2];                /* A pipe for redlock_interrupt, or -1. */
     int64_t owner;              /* The process that opened it. */
     uint64_t stepped_at;
@@ -114,7 +116,7 @@ void redlock_options_init(struct redlock_options *options);
  *   redis://[[user]:password@]host[:port][/db]  redis+unix://[[user]:password@]/path[?db=N]
  * A comma within a user name, password or path is written %2C. Looks the names up (BLOCKING), connects to nothing yet: the
  * first step does. c: zeroed memory, or a client that was closed; ALREADY_OPEN: it is open, and nothing has changed.
- * options NULL: the defaults. mistake (may be NULL) is set when BAD_ADDRESS, NO_NAME or BAD_CONFIG comes back;
+ * options NULL: the defaults. mistake (may be NULL) is set when BAD_ADDRESS, NO_NAME or BAD_CONFIG comes back (of the holder: for node 0);
  * other errors: BAD_NODE_COUNT, BAD_MEMORY, NO_ENTROPY, SYSTEM (no descriptors for interrupts). After any error there is
  * nothing to close.
  * A name that cannot be resolved is an error only when fewer than a quorum of names can be: else the node has no vote. */

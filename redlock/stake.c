@@ -182,6 +182,7 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
         .names = names_of(lock),
         .name_count = lock->name_count,
         .token = command == WIRE_RELEASE ? stake->token : lock->token,
+        .holder = r->holder,
         .ttl_ms = lock->round.ttl_ms,
         .ticket = has_ticket(lock) ? lock->ticket : 0,
         .life_ms = r->config.ticket_life_ms,

@@ -47,7 +47,9 @@ static bool ticket_is_behind(const struct redlock *r, const struct redlock_lock 
 
 const struct redlock_ticketing *ticket_part(void)
 {
-    static const struct redlock_ticketing part = { .check = ticket_check, .propose = ticket_propose, .is_behind = ticket_is_behind };
+    static const struct redlock_ticketing part = {
+        .check = ticket_check, .propose = ticket_propose, .is_behind = ticket_is_behind, .kind = wire_scripted_kind
+    };
 
     return &part;
 }

@@ -46,12 +46,22 @@ static void put_resource(struct resp_writer *w, const struct wire_subject *s)
     resp_bytes(w, s->names[0].bytes, s->names[0].size);
 }
 
-static void put_token(struct resp_writer *w, const struct wire_subject *s)
+size_t wire_value_text(const uint8_t token[REDLOCK_TOKEN_SIZE], const char *holder, char text[REDLOCK_VALUE_TEXT])
 {
-    char text[REDLOCK_TOKEN_TEXT];
+    size_t size = REDLOCK_TOKEN_TEXT;
 
-    wire_token_text(s->token, text);
-    resp_bytes(w, text, sizeof text);
+    wire_token_text(token, text);
+    if (!holder) return size;
+    text[size++] = ' ';
+    while (*holder != '\0' && size < REDLOCK_VALUE_TEXT) text[size++] = *holder++;
+    return size;
+}
+
+static void put_value(struct resp_writer *w, const struct wire_subject *s)
+{
+    char text[REDLOCK_VALUE_TEXT];
+
+    resp_bytes(w, text, wire_value_text(s->token, s->holder, text));
 }
 
 /* A lock's place among the waiters: see wire.h. */
@@ -73,7 +83,7 @@ static void put_script_text(struct resp_writer *w, const char *text)
 {
     size_t room = w->size - w->used;
 
-    if (length_of(text, room) + REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX) <= room) resp_text(w, text);
+    if (length_of(text, room) + REDLOCK_RESOURCE_MAX + WIRE_COMMAND_MAX + WIRE_HOLDER_ROOM <= room) resp_text(w, text);
     else                                                                       resp_apart(w, text);
 }
 
@@ -100,26 +110,6 @@ REDLOCK_OUTLINE bool wire_put(struct resp_writer *w, const struct wire_row *row,
     return resp_end(w);
 }
 
-/* ---- Texts ---- */
-
-size_t wire_begins(const char *text, size_t size, const char *expected)
-{
-    size_t i = 0;
-
-    while (expected[i] != '\0') {
-        if (i == size || text[i] != expected[i]) return 0;
-        i++;
-    }
-    return i;
-}
-
-static bool text_is(const struct wire_reply *reply, const char *text)
-{
-    size_t length = wire_begins(reply->text, reply->text_size, text);
-
-    return length > 0 && length == reply->text_size && !reply->text_cut;
-}
-
 /* ---- The table: a row for each command of a lock ---- */
 
 /* Texts are arrays, not literals: those of all functions are in one section, which a linker keeps whole. */
@@ -130,7 +120,7 @@ static void put_set(struct resp_writer *w, const struct wire_subject *s)
     resp_command(w, 6);
     resp_text(w, "SET");
     put_resource(w, s);
-    put_token(w, s);
+    put_value(w, s);
     resp_text(w, "NX");
     resp_text(w, "PX");
     resp_size(w, s->ttl_ms);
@@ -141,7 +131,7 @@ static const struct wire_row plain_acquire = { .put = put_set };
 static void put_acquire(struct resp_writer *w, const struct wire_subject *s)
 {
     REDLOCK_CHECK(s->ttl_ms > 0 && s->ticket <= WIRE_TICKET_MAX);
-    put_token(w, s);
+    put_value(w, s);
     resp_size(w, s->ttl_ms);
     resp_number(w, (int64_t)s->ticket);
     resp_size(w, s->life_ms);
@@ -162,41 +152,17 @@ const struct redlock_kind *wire_scripted_kind(void)
 static void put_extend(struct resp_writer *w, const struct wire_subject *s)
 {
     REDLOCK_CHECK(s->ttl_ms > 0);       /* S7: PEXPIRE with 0 would delete the key. */
-    put_token(w, s);
+    put_value(w, s);
     resp_size(w, s->ttl_ms);
 }
 
 /* A client that has a place among the waiters gives it back. */
 static void put_wake(struct resp_writer *w, const struct wire_subject *s)
 {
-    put_token(w, s);
+    put_value(w, s);
     if (s->wait_number > 0) put_place(w, s);
     else                    resp_text(w, "");
 }
-
-/* ---- What an engine has in common with its nodes ---- */
-
-static const struct wire_row *loaded_by(enum wire_command command, const struct redlock_scripts *scripts)
-{
-    return scripts->plain.rows[command == WIRE_LOAD_RELEASE ? KIND_RELEASE : KIND_EXTEND];
-}
-
-static void put_load(struct resp_writer *w, enum wire_command command, const struct redlock_scripts *scripts)
-{
-    resp_command(w, 3);
-    resp_text(w, "SCRIPT");
-    resp_text(w, "LOAD");
-    put_script_text(w, loaded_by(command, scripts)->text);
-}
-
-static bool is_loaded(enum wire_command command, const struct redlock_scripts *scripts, const struct wire_reply *reply)
-{
-    bool is_load = command == WIRE_LOAD_RELEASE || command == WIRE_LOAD_EXTEND;
-
-    return !is_load || text_is(reply, loaded_by(command, scripts)->sha1);
-}
-
-static const struct wire_loading loading_part = { put_load, is_loaded };
 
 static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
@@ -208,34 +174,17 @@ static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NA
     resp_bytes(w, channel, sizeof channel);
 }
 
-static const char extend_one_text[] = WIRE_EXTEND_ONE_SCRIPT, release_one_text[] = WIRE_RELEASE_ONE_SCRIPT;
-
 const struct redlock_scripts *wire_scripts_for_one(void)
 {
+    static const char extend_text[] = WIRE_EXTEND_ONE_SCRIPT, extend_sha1[] = WIRE_EXTEND_ONE_SHA1;
+    static const char release_text[] = WIRE_RELEASE_ONE_SCRIPT, release_sha1[] = WIRE_RELEASE_ONE_SHA1;
     static const struct wire_row extend = {
-        .text = extend_one_text, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+        .text = extend_text, .sha1 = extend_sha1, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
     };
     static const struct wire_row release = {
-        .text = release_one_text, .put = put_token, .argument_count = 1, .lowest = -1, .highest = 1
+        .text = release_text, .sha1 = release_sha1, .put = put_value, .argument_count = 1, .lowest = -1, .highest = 1
     };
     static const struct redlock_scripts scripts = { .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release } } };
-
-    return &scripts;
-}
-
-const struct redlock_scripts *wire_scripts_for_one_loaded(void)
-{
-    static const char extend_sha1[] = WIRE_EXTEND_ONE_SHA1, release_sha1[] = WIRE_RELEASE_ONE_SHA1;
-    static const struct wire_row extend = {
-        .text = extend_one_text, .sha1 = extend_sha1, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
-    };
-    static const struct wire_row release = {
-        .text = release_one_text, .sha1 = release_sha1, .put = put_token, .argument_count = 1, .lowest = -1, .highest = 1
-    };
-    static const struct redlock_scripts scripts = {
-        .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release } },
-        .loading = &loading_part
-    };
 
     return &scripts;
 }
@@ -248,7 +197,7 @@ const struct redlock_scripts *wire_scripts_for_all(void)
         .text = extend_text, .sha1 = extend_sha1, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
     };
     static const struct wire_row release = {
-        .text = release_text, .sha1 = release_sha1, .put = put_token, .argument_count = 1, .lowest = -1, .highest = 1
+        .text = release_text, .sha1 = release_sha1, .put = put_value, .argument_count = 1, .lowest = -1, .highest = 1
     };
     static const struct wire_row wake = {
         .text = release_text, .sha1 = release_sha1, .put = put_wake, .argument_count = 2, .lowest = -1, .highest = 2
@@ -257,7 +206,7 @@ const struct redlock_scripts *wire_scripts_for_all(void)
         .plain = { .rows = {
             [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release, [KIND_WAKE] = &wake
         } },
-        .loading = &loading_part, .put_subscribe = put_subscribe
+        .put_subscribe = put_subscribe
     };
 
     return &scripts;
@@ -335,6 +284,14 @@ static void put_auth(struct resp_writer *w, const struct redlock_login *login)
     resp_text(w, login->password);
 }
 
+static void put_load(struct resp_writer *w, const char *script)
+{
+    resp_command(w, 3);
+    resp_text(w, "SCRIPT");
+    resp_text(w, "LOAD");
+    put_script_text(w, script);
+}
+
 bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
                        const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
@@ -344,29 +301,44 @@ bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const s
     case WIRE_SETNAME:      put_words(w, 3, "CLIENT SETNAME redlock"); break;
     case WIRE_INFO:         put_words(w, 2, "INFO server"); break;
     case WIRE_ROLE:         put_words(w, 1, "ROLE"); break;
-    case WIRE_LOAD_RELEASE:
-    case WIRE_LOAD_EXTEND:  scripts->loading->put(w, command, scripts); break;
+    case WIRE_LOAD_RELEASE: put_load(w, scripts->plain.rows[KIND_RELEASE]->text); break;
+    case WIRE_LOAD_EXTEND:  put_load(w, scripts->plain.rows[KIND_EXTEND]->text); break;
     case WIRE_SUBSCRIBE:    scripts->put_subscribe(w, engine); break;
     default:                REDLOCK_CHECK(false);
     }
     return resp_end(w);
 }
 
-bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, const struct redlock_scripts *scripts,
-                      bool is_ear)
+bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, bool is_ear)
 {
     switch (command) {
     case WIRE_AUTH:      return !login->password;
     case WIRE_SETNAME:   return false;
     case WIRE_SUBSCRIBE: return !is_ear;
     case WIRE_SELECT:    return is_ear || login->database == 0;
-    case WIRE_LOAD_RELEASE:
-    case WIRE_LOAD_EXTEND: return is_ear || !scripts->loading;
     default:             return is_ear;
     }
 }
 
 /* ---- Answers ---- */
+
+size_t wire_begins(const char *text, size_t size, const char *expected)
+{
+    size_t i = 0;
+
+    while (expected[i] != '\0') {
+        if (i == size || text[i] != expected[i]) return 0;
+        i++;
+    }
+    return i;
+}
+
+static bool text_is(const struct wire_reply *reply, const char *text)
+{
+    size_t length = wire_begins(reply->text, reply->text_size, text);
+
+    return length > 0 && length == reply->text_size && !reply->text_cut;
+}
 
 static enum wire_answer read_ok(const struct wire_reply *reply)
 {
@@ -384,6 +356,11 @@ static enum wire_answer read_script(const struct wire_reply *reply, int64_t lowe
 {
     if (reply->type != RESP_INTEGER || reply->integer < lowest || reply->integer > highest) return WIRE_WRONG;
     return reply->integer >= 1 ? WIRE_GRANTED : WIRE_REFUSED;
+}
+
+bool wire_is_loaded(const struct wire_reply *reply, const struct wire_row *script)
+{
+    return text_is(reply, script->sha1);
 }
 
 static enum wire_answer granted_if(bool right)

@@ -8,7 +8,7 @@
  *     INFO server                     $run_id, uptime_in_seconds, redis_mode
  *     ROLE                            *"master" ...
  *     SCRIPT LOAD release-script      $its SHA-1          or -NOPERM, ignored: EVAL will do
- *     SCRIPT LOAD extend-script       $its SHA-1          both left out by an engine that sends scripts by text
+ *     SCRIPT LOAD extend-script       $its SHA-1
  *
  * An ear (see below) says AUTH and CLIENT SETNAME, and then
  *     SUBSCRIBE redlock:name-of-the-engine    *"subscribe" ...
@@ -24,12 +24,14 @@
  *     EVALSHA extend n resource... token ttl      :1 granted  :0 refused, not all of the keys are ours
  *     EVALSHA release n resource... token [place] :1 granted, :2 and a waiter was woken, if a place or "" was given
  *                                                 :0 refused, no key there   :-1 refused, another's
- *     EVAL in place of EVALSHA when the answer was -NOSCRIPT, or always where no script was loaded
+ *     EVAL in place of EVALSHA when the answer was -NOSCRIPT
  * Wait:
  *     EVALSHA wait n resource... place arrived life       :ms     as PTTL of what is free last
  * Inspect:
  *     GETRANGE resource 0 40          $value              41 bytes: longer than a token
  *     PTTL resource
+ *
+ * Where the engine has a holder's name, each token above is "token name": nodes compare the whole (redlock_use_holder).
  *
  * Tickets (S15). A ticket is a number below 2^53, so that Lua compares it exactly; its text is what is stored. The client
  * proposes the same one to all nodes: the larger of its wall clock in microseconds and one more than the largest that it
@@ -188,6 +190,7 @@ enum {
     /* The longest command of a lock, by EVALSHA or without the bytes of the script and of the resource. */
     WIRE_COMMAND_MAX = sizeof "*9 $7 EVALSHA $40 $2 16 $512 $40 $10 2147483647 $16 9007199254740991 $10 4294967295 $7 3600000" +
                        19 + 40 + 40,
+    WIRE_HOLDER_ROOM = REDLOCK_HOLDER_MAX + 2,  /* More, where the engine has a holder's name: it, a blank, a digit of the size. */
     WIRE_NAME_HEAD = sizeof "$512    " - 1      /* What each resource but the first adds to its bytes. */
 };
 
@@ -213,7 +216,8 @@ enum wire_form {
 struct wire_subject {
     const struct redlock_name *names;
     unsigned name_count;
-    const uint8_t *token;           /* REDLOCK_TOKEN_SIZE bytes */
+    const uint8_t *token;           /* REDLOCK_TOKEN_SIZE bytes, */
+    const char *holder;             /* and what stands behind it in the value of the key; NULL: nothing. */
     uint32_t ttl_ms;
     uint64_t ticket;                /* 0: without. */
     uint32_t life_ms, skew_ms;      /* Of the counter; of wall clocks. */
@@ -225,8 +229,7 @@ struct wire_subject {
 /* A command of a lock is a row: what goes out, and what may come back. An engine reaches the rows that its parts use, so that
  * a linker drops all others; tests/world/decoder.c lists them. */
 struct wire_row {
-    const char *text;               /* Of a script; NULL: it is none. */
-    const char *sha1;               /* By which a node knows it that has run it or loaded it. NULL: it goes out by text alone. */
+    const char *text, *sha1;        /* Of a script, and by which a node knows it when it has been loaded; NULL: it is none. */
     void (*put)(struct resp_writer *w, const struct wire_subject *subject);     /* The script's arguments; or all of the command. */
     bool (*read_refusal)(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);     /* NULL: it says nothing more. */
     uint8_t argument_count;         /* Of a script, behind its keys. */
@@ -252,23 +255,15 @@ REDLOCK_PRIVATE const struct redlock_kind *wire_scripted_kind(void);        /* O
 /* Plain locks, in the form that suits an engine's parts: for one resource, or for several and with wake-ups. */
 struct redlock_scripts {
     struct redlock_kind plain;
-    const struct wire_loading *loading;         /* NULL: none is loaded in the handshake; they go out by text. */
     void (*put_subscribe)(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE]);     /* NULL: it has no ears. */
 };
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one(void);
-REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one_loaded(void);
-REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_all(void);      /* They are loaded. */
+REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_all(void);
 
-/* What loading adds to the handshake: SCRIPT LOAD, and whether what was loaded is the script that we know. */
-struct wire_loading {
-    void (*put)(struct resp_writer *w, enum wire_command command, const struct redlock_scripts *scripts);
-    bool (*is_right)(enum wire_command command, const struct redlock_scripts *scripts, const struct wire_reply *reply);
-};
-
-/* The form of a command, if a script that a node may know is to go out in this one. */
+/* The form of a command, if a script is to go out in this one. */
 static inline enum wire_form wire_form_of(const struct wire_row *row, enum wire_form of_script)
 {
-    return !row->text ? WIRE_PLAIN : row->sha1 ? of_script : WIRE_BY_TEXT;
+    return row->text ? of_script : WIRE_PLAIN;
 }
 
 /* Appends a command of a lock, or of the handshake, whole or not at all: then false. A script for which there
@@ -278,10 +273,11 @@ REDLOCK_PRIVATE bool wire_put(struct resp_writer *w, const struct wire_row *row,
 REDLOCK_PRIVATE bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
                                        const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE]);
 
-/* True when this step of the handshake has nothing to say with this login and these scripts, on an ear or on a connection for
- * commands. */
-REDLOCK_PRIVATE bool wire_is_left_out(enum wire_command command, const struct redlock_login *login,
-                                      const struct redlock_scripts *scripts, bool is_ear);
+/* Is this the answer to the loading of that script? */
+REDLOCK_PRIVATE bool wire_is_loaded(const struct wire_reply *reply, const struct wire_row *script);
+
+/* True when this step of the handshake has nothing to say with this login, on an ear or on a connection for commands. */
+REDLOCK_PRIVATE bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, bool is_ear);
 
 enum wire_answer {
     WIRE_GRANTED,
@@ -315,6 +311,9 @@ static inline bool wire_ends_session(enum redlock_trouble class_of_error)
 {
     return class_of_error == REDLOCK_TROUBLE_NOAUTH;
 }
+
+/* The value of a lock's keys: the token, and behind a blank what the engine was told of the holder, if anything. Without a NUL; its size. */
+REDLOCK_PRIVATE size_t wire_value_text(const uint8_t token[REDLOCK_TOKEN_SIZE], const char *holder, char text[REDLOCK_VALUE_TEXT]);
 
 /* The hex digits of a token, without a NUL; and the way back: false when they are not 40 of 0-9 a-f. */
 REDLOCK_PRIVATE void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_TOKEN_TEXT]);

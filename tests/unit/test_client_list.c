@@ -71,4 +71,22 @@ TEST(a_list_of_nothing_is_no_list)
     CHECK_INT(open_list(" \n\t "), REDLOCK_BAD_NODE_COUNT);
 }
 
+TEST(a_holder_that_is_none_is_refused)
+{
+    struct redlock_options options;
+    char longest[REDLOCK_HOLDER_MAX + 2];
+    memset(longest, 'x', sizeof longest);
+    longest[REDLOCK_HOLDER_MAX + 1] = '\0';
+    redlock_options_init(&options);
+    const char *const wrong[] = { "", "two\nlines", longest };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        options.holder = wrong[i];
+        CHECK_INT(redlock_open(&client, "127.0.0.1:1", &options, &mistake), REDLOCK_BAD_CONFIG);
+        TAP_CHECK(strstr(mistake.text, "1 to 63 bytes"), "\"%s\"", mistake.text);
+    }
+    longest[REDLOCK_HOLDER_MAX] = '\0';
+    CHECK_INT(redlock_open(&client, "127.0.0.1:1", &options, NULL), REDLOCK_OK);
+    redlock_close(&client, 0);
+}
+
 TAP_MAIN

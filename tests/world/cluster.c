@@ -423,13 +423,20 @@ static void watch_exclusion(struct cluster *cluster, unsigned client, const stru
     }
 }
 
+/* A holder's name may stand behind the token. */
+static bool is_value_of(const struct model_key *key, const char *token)
+{
+    return key->value_size >= REDLOCK_TOKEN_TEXT && memcmp(key->value, token, REDLOCK_TOKEN_TEXT) == 0 &&
+           (key->value_size == REDLOCK_TOKEN_TEXT || key->value[REDLOCK_TOKEN_TEXT] == ' ');
+}
+
 /* The true time until which the host keeps the token in the key of that name; 0: it does not. */
 static uint64_t name_kept_until(const struct cluster_host *host, struct redlock_name name, const char *token)
 {
     for (size_t i = 0; i < host->node.key_count; i++) {
         const struct model_key *key = &host->node.keys[i];
         if (key->name_size == name.size && memcmp(key->name, name.bytes, key->name_size) == 0 &&
-            key->value_size == REDLOCK_TOKEN_TEXT && memcmp(key->value, token, REDLOCK_TOKEN_TEXT) == 0)
+            is_value_of(key, token))
             return clock_when(&host->clock, (key->expires_ms + 1) * 1000);
     }
     return 0;
