@@ -512,6 +512,26 @@ TEST(s9_behind_an_extension_of_an_adopted_lock_that_is_lost_nothing_is_set_again
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
+/* And so did one that was cancelled. */
+TEST(s9_behind_a_cancelled_extension_of_an_adopted_lock_nothing_is_set_again)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    cluster->no_promise = true;
+    char token[REDLOCK_TOKEN_TEXT + 1];
+
+    ACQUIRE(0, "door", DOOR_TTL);
+    redlock_token(LOCK(0), token);
+    for (unsigned k = 0; k < 3; k++) REMOVE_KEYS(k);
+    CHECK_INT(cluster_adopt(cluster, 1, 0, "door", token), REDLOCK_OK);
+    START_EXTEND(1, DOOR_TTL);
+    RUN_US(50);
+    redlock_cancel(ENGINE(1), LOCK(1), CLIENT_NOW(1));
+    EXPECT_STATUS(1, REDLOCK_CANCELLED);
+    RUN_MS(200);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(CALLS(k, "EXTEND"), 1);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
 /* The round's time is over before the node has told that the key is missing. */
 TEST(a_key_is_not_set_again_later_than_its_round)
 {
