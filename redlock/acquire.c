@@ -19,20 +19,25 @@ void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
     bool may_ask = stake_may_ask(r, k, has_ticket(lock));
 
     REDLOCK_CHECK(lock->phase == PHASE_ACQUIRING);
+    REDLOCK_ASSERT(round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING);
     if (state == STAKE_NONE && may_ask) stake_want(r, lock, k, WIRE_ACQUIRE);
     else if (!leaves_soon || !may_ask)  round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
+    REDLOCK_ASSERT(leaves_soon || lock->stakes[k].want == WIRE_ACQUIRE || round_vote_of(&lock->round, k) != REDLOCK_VOTE_PENDING);
 }
 
 static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(r->entropy_size < REDLOCK_TOKEN_SIZE);
     lock_leave_queue(r, lock);
     lock_set_phase(r, lock, PHASE_HUNGRY);
     lock->retry_at = timeout_at(r);
     queue_add(&r->hungry, lock, SLOT_DONE);
+    REDLOCK_ASSERT(lock_queue(r, lock) == &r->hungry && r->hungry.last == lock);
 }
 
 void acquire_starve(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->phase == PHASE_HUNGRY && r->now_us >= lock->retry_at);
     outcome_set(r, lock, PHASE_IDLE, REDLOCK_NO_ENTROPY);
 }
 
@@ -49,6 +54,8 @@ void acquire_begin(struct redlock *r, struct redlock_lock *lock)
     uint64_t drift = drift_us(lock->ttl_ms, r->config.drift_ppm);
     uint64_t latest = r->now_us + validity_us(lock->ttl_ms, 0, drift) - min_validity_us(lock) + 1;
 
+    REDLOCK_ASSERT(!lock_is_in_round(lock) && !lock_is_held(lock, r->now_us));
+    REDLOCK_ASSERT(validity_us(lock->ttl_ms, 0, drift) >= min_validity_us(lock));
     if (has_ticket(lock) && !r->ticketing->propose(r, lock)) {
         outcome_set(r, lock, PHASE_IDLE, REDLOCK_BAD_CLOCK);
         return;
@@ -68,6 +75,7 @@ void acquire_begin(struct redlock *r, struct redlock_lock *lock)
         lock->stakes[k].holder_ms = REDLOCK_UNTOLD;
         acquire_ask(r, lock, k);
     }
+    REDLOCK_ASSERT(lock->phase == PHASE_ACQUIRING && (lock->round.granted | lock->round.refused | lock->round.unknown) == 0);
 }
 
 /* ---- It is decided ---- */
@@ -80,6 +88,7 @@ static void stop_asking(struct redlock *r, struct redlock_lock *lock)
 
 static void win_attempt(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->phase == PHASE_ACQUIRING && round_count(lock->round.granted) >= quorum_of(r->node_count));   /* S1 */
     stop_asking(r, lock);
     lock->valid_from = lock->round.started_at;
     lock->valid_until = r->now_us + round_validity_us(&lock->round, r->now_us);
@@ -91,6 +100,7 @@ static void win_attempt(struct redlock *r, struct redlock_lock *lock)
     lock->attempt_status = REDLOCK_OK;
     event_note(r, lock, REDLOCK_EVENT_VERDICT, REDLOCK_OK);
     outcome_set(r, lock, PHASE_HELD, REDLOCK_OK);
+    REDLOCK_ASSERT(lock_is_held(lock, r->now_us) && lock->valid_until < lock->valid_from + (uint64_t)lock->ttl_ms * 1000);    /* S2 */
 }
 
 /* Step 5: "it will try to unlock all the instances (even the instances it believed it was not able to lock)" (S5).
@@ -100,6 +110,7 @@ static void win_attempt(struct redlock *r, struct redlock_lock *lock)
  * again. Once: then somebody is. And only within the time to wait, like every other attempt but the first. */
 static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->phase == PHASE_ACQUIRING && !lock_is_held(lock, r->now_us));
     lock->round.decided_at = r->now_us;
     lock->attempt_status =
         (uint8_t)outcome_of_loss(&lock->round, round_validity_us(&lock->round, r->now_us) < min_validity_us(lock));
@@ -113,10 +124,12 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
         lock->is_corrected = false;
         if (!retry_begin(r, lock)) lock_set_phase(r, lock, PHASE_SETTLING);
     }
+    REDLOCK_ASSERT(lock->attempt_status != REDLOCK_OK && (lock->phase == PHASE_SETTLING || lock->wait_until >= r->now_us));
 }
 
 void acquire_judge_settling(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->phase == PHASE_SETTLING && lock->attempt_status != REDLOCK_OK);
     if (lock->told != 0 && !lock->is_overdue) return;
     stop_asking(r, lock);
     outcome_set(r, lock, PHASE_IDLE, lock->wait_until == 0 ? (enum redlock_status)lock->attempt_status : REDLOCK_TIMEOUT);
@@ -124,6 +137,7 @@ void acquire_judge_settling(struct redlock *r, struct redlock_lock *lock)
 
 void acquire_judge(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->phase == PHASE_ACQUIRING && lock->round.command == WIRE_ACQUIRE);
     if (lock->is_overdue) round_close(&lock->round);
     switch (round_verdict(&lock->round, r->now_us, min_validity_us(lock))) {
     case VERDICT_PENDING: return;
@@ -144,6 +158,7 @@ void acquire_answer(struct redlock *r, const struct answer *a)
     bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_SETTLING;
     bool is_open = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_HELD;     /* Every extra node may be the one that counts. */
 
+    REDLOCK_ASSERT(a->command == WIRE_ACQUIRE && state != STAKE_NONE);     /* While it is on its way nobody knows that it is gone. */
     if (a->current && is_open && stake_send_script(r, a)) {
         stake_set(lock, a->k, STAKE_NONE);
         return;

@@ -6,6 +6,7 @@
 void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
 {
     REDLOCK_CHECK(lock_is_held(lock, r->now_us));
+    REDLOCK_ASSERT(ttl_ms > 0);
     lock_begin_round(r, lock, WIRE_EXTEND, ttl_ms, lock->valid_until);
     lock_set_phase(r, lock, PHASE_EXTENDING);
     for (unsigned k = 0; k < r->node_count; k++) {
@@ -16,6 +17,7 @@ void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
             round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
         }
     }
+    REDLOCK_ASSERT(lock->round.deadline_at <= lock->valid_until);     /* S9 */
 }
 
 /* A node that has lost the key, or never had it, gets it while a quorum has just confirmed the lock: by SET NX with the same
@@ -28,7 +30,10 @@ static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k
     bool is_missing = (vote == REDLOCK_VOTE_REFUSED && state == STAKE_PLACED) ||
                       (vote == REDLOCK_VOTE_NOT_ASKED && state == STAKE_NONE);
 
-    if (is_missing && !lock_is_overdue(r, lock) && stake_may_ask(r, k, has_ticket(lock))) stake_want(r, lock, k, WIRE_RESTORE);
+    if (!is_missing || lock_is_overdue(r, lock) || !stake_may_ask(r, k, has_ticket(lock))) return;
+    REDLOCK_ASSERT(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
+    REDLOCK_ASSERT(lock->round.command == WIRE_EXTEND && round_count(lock->round.granted) >= quorum_of(r->node_count));
+    stake_want(r, lock, k, WIRE_RESTORE);
 }
 
 /* What was promised before stands in any case: no key was shortened (S7). An adopted lock had no promise whose end could be known:
@@ -37,6 +42,8 @@ static enum redlock_status lose_extension(struct redlock *r, struct redlock_lock
 {
     const struct redlock_round *round = &lock->round;
 
+    REDLOCK_ASSERT(lock->phase == PHASE_EXTENDING);
+    REDLOCK_ASSERT(ended || round_validity_us(round, r->now_us) == 0 || round_count(round->granted) < quorum_of(r->node_count));
     if (lock->is_unconfirmed && ended) {
         round_close(&lock->round);
         ended = false;
@@ -51,10 +58,12 @@ static enum redlock_status win_extension(struct redlock *r, struct redlock_lock 
 {
     const struct redlock_round *round = &lock->round;
 
+    REDLOCK_ASSERT(lock_is_held(lock, r->now_us) && round_count(round->granted) >= quorum_of(r->node_count));
     if (lock->is_unconfirmed) lock->valid_until = 0;    /* Nobody had promised that. */
     lock->is_unconfirmed = false;
     lock->valid_from = round->started_at;
     lock->valid_until = later(lock->valid_until, r->now_us + round_validity_us(round, r->now_us));
+    REDLOCK_ASSERT(lock_valid_us(lock, r->now_us) >= round_validity_us(round, r->now_us));
     lock->extension_count++;
     for (unsigned k = 0; k < r->node_count; k++) restore_key(r, lock, k);
     return REDLOCK_OK;
@@ -67,6 +76,7 @@ enum redlock_status extend_judge(struct redlock *r, struct redlock_lock *lock)
     enum verdict verdict;
 
     REDLOCK_CHECK(lock->phase == PHASE_EXTENDING);
+    REDLOCK_ASSERT(lock->round.command == WIRE_EXTEND);
     if (lock->is_overdue) round_close(&lock->round);
     verdict = ended ? VERDICT_LOST : round_verdict(&lock->round, r->now_us, 0);
     if (verdict == VERDICT_PENDING) return REDLOCK_PENDING;
@@ -80,6 +90,8 @@ void extend_answer(struct redlock *r, const struct answer *a)
     bool is_won = a->current && lock->phase == PHASE_HELD && lock->valid_from == lock->round.started_at;
     bool is_in_time = is_won && !lock_is_overdue(r, lock);      /* Every extra node that holds the key is one more that may fail. */
 
+    REDLOCK_ASSERT(a->command == WIRE_EXTEND);
+    REDLOCK_ASSERT(!is_won || lock->round.decided_at != 0);
     if ((is_open || is_in_time) && stake_send_script(r, a)) return;
     stake_vote(a);
     if (is_won) restore_key(r, lock, a->k);
@@ -90,5 +102,6 @@ void extend_answer_restore(struct redlock *r, const struct answer *a)
 {
     bool is_open = a->lock->phase == PHASE_HELD && a->lock->stakes[a->k].state == STAKE_PLACED && !lock_is_overdue(r, a->lock);
 
+    REDLOCK_ASSERT(a->command == WIRE_RESTORE && a->lock->stakes[a->k].state != STAKE_NONE);
     if (is_open) (void)stake_send_script(r, a);
 }

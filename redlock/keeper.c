@@ -11,6 +11,7 @@ enum {
 
 static void end_keeping(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
 {
+    REDLOCK_ASSERT(lock->is_kept && lock->phase == PHASE_HELD);
     lock->is_kept = false;
     lock_tell(r, lock, status);
 }
@@ -21,6 +22,7 @@ static void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
     uint32_t interval_ms = ttl_ms / 100 * percent + ttl_ms % 100 * percent / 100;   /* In 32 bits. */
     uint32_t early_ms = throw_dice(r, interval_ms / SPREAD + 1);
 
+    REDLOCK_ASSERT(lock->is_kept && early_ms <= interval_ms && interval_ms < ttl_ms);
     lock->use.keep.at = lock->valid_from + (uint64_t)(interval_ms - early_ms) * 1000;
 }
 
@@ -31,6 +33,7 @@ void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms
     lock->is_kept = true;
     lock->use.keep.until = hold_ms > 0 ? r->now_us + (uint64_t)hold_ms * 1000 : REDLOCK_NEVER;
     keeper_schedule(r, lock);
+    REDLOCK_ASSERT(lock->use.keep.until > r->now_us);
 }
 
 /* Whole milliseconds of less than 2^32 of them, in two steps: a division of 64 bits would be 700 bytes of code on a small
@@ -38,8 +41,10 @@ void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms
 static uint32_t whole_ms(uint64_t us)
 {
     uint32_t high = (uint32_t)(us >> 16), low = (uint32_t)us & 0xffff;
+    uint32_t ms = (high / 1000 << 16) + (high % 1000 << 16 | low) / 1000;
 
-    return (high / 1000 << 16) + (high % 1000 << 16 | low) / 1000;
+    REDLOCK_ASSERT(ms == us / 1000);
+    return ms;
 }
 
 /* S13: it is not extended beyond the time that it may be kept for. 0: what is left is as long as it may be. */
@@ -47,6 +52,7 @@ static uint32_t next_ttl_ms(const struct redlock_lock *lock, uint64_t now_us)
 {
     uint64_t may_us = lock->use.keep.until > now_us ? lock->use.keep.until - now_us : 0;
 
+    REDLOCK_ASSERT(lock_is_held(lock, now_us));
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return 0;
     if (may_us >= (uint64_t)lock->ttl_ms * 1000) return lock->ttl_ms;
     return may_us > lock->valid_until - now_us ? whole_ms(may_us) : 0;
@@ -56,6 +62,7 @@ static void keeper_tick(struct redlock *r, struct redlock_lock *lock)
 {
     uint32_t ttl_ms;
 
+    REDLOCK_ASSERT(lock->is_kept && lock->phase == PHASE_HELD);
     if (r->now_us < lock_keep_at(lock)) return;
     if (!lock_is_held(lock, r->now_us)) {   /* S10 */
         end_keeping(r, lock, REDLOCK_LOST);
@@ -66,6 +73,7 @@ static void keeper_tick(struct redlock *r, struct redlock_lock *lock)
         end_keeping(r, lock, REDLOCK_EXTENSION_LIMIT);
         return;
     }
+    REDLOCK_ASSERT(ttl_ms <= lock->ttl_ms);     /* S13: less, at the end of the time. */
     lock->is_quiet = true;
     extend_begin(r, lock, ttl_ms);
 }
@@ -76,6 +84,7 @@ static uint64_t retry_in_us(struct redlock *r, const struct redlock_lock *lock)
     uint32_t retry_us = r->config.retry_ms * 1000;
     uint64_t pause_us = (uint64_t)(retry_us / 2) + throw_dice(r, retry_us);     /* More than 32 bits hold. */
 
+    REDLOCK_ASSERT(lock_is_held(lock, r->now_us));
     return later(PAUSE_MIN_US, sooner(pause_us, (lock->valid_until - r->now_us) / PATIENCE));
 }
 
@@ -84,6 +93,7 @@ static void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum r
     bool is_news = status != (enum redlock_status)lock->status;
 
     REDLOCK_CHECK(is_quiet(lock) && status != REDLOCK_PENDING);
+    REDLOCK_ASSERT(lock->phase == PHASE_EXTENDING && lock->is_kept);
     lock->is_quiet = false;
     lock->round.decided_at = r->now_us;
     lock_set_phase(r, lock, PHASE_HELD);

@@ -30,7 +30,8 @@ struct redlock_lock;
 void redlock_look_at_lock(const struct redlock *r, const struct redlock_lock *lock);
 void redlock_look_at_session(const struct redlock *r, unsigned k);
 void redlock_look_at_engine(const struct redlock *r);
-#define REDLOCK_ASSERT(condition) REDLOCK_CHECK(condition)
+void redlock_is_broken(const char *file, int line, const char *condition);
+#define REDLOCK_ASSERT(condition) ((condition) ? (void)0 : redlock_is_broken(__FILE__, __LINE__, #condition))
 #define REDLOCK_LOOK_AT_LOCK(r, lock) redlock_look_at_lock(r, lock)
 #define REDLOCK_LOOK_AT_SESSION(r, k) redlock_look_at_session(r, k)
 #define REDLOCK_LOOK_AT_ENGINE(r) redlock_look_at_engine(r)

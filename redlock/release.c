@@ -6,23 +6,27 @@
 /* Puts the release to node k, or owes it. Where nothing of ours is there is nothing to remove. */
 static void ask_to_release(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
+    REDLOCK_ASSERT(lock->phase == PHASE_RELEASING && !lock->is_adopted);
     stake_let_go(r, lock, k);
     if (lock->late & bit_of(k)) stake_owe(r, lock, k);
     if (has_place(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
     if (lock->stakes[k].state == STAKE_NONE)        round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     else if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
+    REDLOCK_ASSERT(lock->stakes[k].state != STAKE_PLACED);      /* S4 */
 }
 
 void release_begin(struct redlock *r, struct redlock_lock *lock)
 {
     bool held = lock_is_held(lock, r->now_us);
 
+    REDLOCK_ASSERT(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
     lock->is_adopted = false;
     lock->valid_until = 0;      /* Not held from now on, whatever the nodes will say. */
     lock_begin_round(r, lock, WIRE_RELEASE, 0, REDLOCK_NEVER);
     lock_set_phase(r, lock, PHASE_RELEASING);
     for (unsigned k = 0; k < r->node_count; k++) ask_to_release(r, lock, k);
     if (!held) outcome_set(r, lock, PHASE_IDLE, REDLOCK_LOST);
+    REDLOCK_ASSERT(!lock_is_held(lock, r->now_us) && (held || lock->status == REDLOCK_LOST));
 }
 
 /* A quorum that confirms is enough; else all are waited for that can answer. What did not is owed. */
@@ -32,6 +36,8 @@ void release_judge(struct redlock *r, struct redlock_lock *lock)
     unsigned quorum = quorum_of(round->node_count);
     bool confirmed = round_count(round->granted) >= quorum;
 
+    REDLOCK_ASSERT(lock->phase == PHASE_RELEASING && round->command == WIRE_RELEASE);
+    REDLOCK_ASSERT(!lock_is_held(lock, r->now_us));
     if (!confirmed && round_pending(round) > 0 && !lock->is_overdue) return;
     outcome_set(r, lock, PHASE_IDLE, !confirmed && round_count(round->refused) >= quorum ? REDLOCK_LOST : REDLOCK_OK);
 }
@@ -54,13 +60,16 @@ void release_answer(struct redlock *r, const struct answer *a)
     else            stake_owe_later(r, lock, a->k);
     if (is_gone || is_settled)           stake->strays = 0;
     else if (a->meaning == WIRE_GRANTED) stake->strays = 1;
+    REDLOCK_ASSERT(stake->state == (is_settled ? STAKE_NONE : STAKE_OWED));
 }
 
 void release_retire(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(!lock->is_adopted);      /* S17 */
     stake_let_go_everywhere(r, lock);
     stake_leave_waiters(r, lock);
     lock->valid_from = lock->valid_until = 0;
     if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;    /* An extension of the keeper's was under way. */
     lock_set_phase(r, lock, PHASE_IDLE);
+    REDLOCK_ASSERT(!lock_is_held(lock, r->now_us));
 }

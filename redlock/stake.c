@@ -7,6 +7,9 @@
 
 void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command)
 {
+    REDLOCK_ASSERT(k < r->node_count && command > WIRE_READY && command < WIRE_QUESTION);
+    REDLOCK_ASSERT((command != WIRE_ACQUIRE || lock->stakes[k].state != STAKE_OWED) &&
+                   (command == WIRE_RELEASE) == (lock->stakes[k].state == STAKE_OWED));
     lock->stakes[k].want = (uint8_t)command;
     lock->stakes[k].form = WIRE_BY_SHA1;
     queue_add(&r->nodes[k].queue, lock, k);
@@ -16,10 +19,19 @@ void stake_want_nothing(struct redlock *r, struct redlock_lock *lock, unsigned k
 {
     lock->stakes[k].want = WIRE_NONE;
     queue_remove(&r->nodes[k].queue, lock, k);
+    REDLOCK_ASSERT(!queue_holds(lock, k));
 }
 
 void stake_set(struct redlock_lock *lock, unsigned k, enum stake state)
 {
+    static const uint8_t may_follow[] = {   /* Of each state: the set of those that may come next. */
+        [STAKE_NONE] = 1 << STAKE_NONE | 1 << STAKE_PLACED | 1 << STAKE_OWED,
+        [STAKE_PLACED] = 1 << STAKE_NONE | 1 << STAKE_PLACED | 1 << STAKE_OWED,
+        [STAKE_OWED] = 1 << STAKE_NONE | 1 << STAKE_OWED | 1 << STAKE_LEAVING,
+        [STAKE_LEAVING] = 1 << STAKE_NONE | 1 << STAKE_OWED,
+    };
+
+    REDLOCK_ASSERT(may_follow[lock->stakes[k].state] >> state & 1);
     lock->stakes[k].state = (uint8_t)state;
     lock->late &= (uint16_t)~bit_of(k);
     if (state == STAKE_OWED) lock->owed |= bit_of(k);
@@ -33,6 +45,7 @@ void stake_clear(struct redlock *r, struct redlock_lock *lock, unsigned k)
 
     stake_set(lock, k, STAKE_NONE);
     if (want == WIRE_RELEASE || want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
+    REDLOCK_ASSERT(!((lock->owed | lock->late) & bit_of(k)));
 }
 
 /* S5 */
@@ -41,6 +54,7 @@ void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k)
     stake_set(lock, k, STAKE_OWED);
     stake_want(r, lock, k, WIRE_RELEASE);
     event_note(r, lock, REDLOCK_EVENT_OWED, k);
+    REDLOCK_ASSERT((lock->owed & ~(lock->late | lock->told)) & bit_of(k));
 }
 
 void stake_give_up_waiting(struct redlock_lock *lock, unsigned k)
@@ -55,12 +69,14 @@ void stake_owe_later(struct redlock *r, struct redlock_lock *lock, unsigned k)
     lock->late |= bit_of(k);
     lock->debt_at = r->now_us + (uint64_t)DEBT_RETRY_MS * 1000;
     stake_give_up_waiting(lock, k);
+    REDLOCK_ASSERT(lock->stakes[k].want != WIRE_RELEASE);
 }
 
 void stake_pay(struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count; k++)
         if (lock->late & bit_of(k)) stake_owe(r, lock, k);
+    REDLOCK_ASSERT(lock->late == 0);
 }
 
 /* S4 */
@@ -70,6 +86,7 @@ void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k)
 
     if (stake->want != WIRE_RELEASE && stake->want != WIRE_PTTL && stake->want != WIRE_WAIT) stake_want_nothing(r, lock, k);
     if (stake->state == STAKE_PLACED) stake_owe(r, lock, k);
+    REDLOCK_ASSERT(stake->state != STAKE_PLACED && (stake->state != STAKE_OWED || stake->want == WIRE_RELEASE || lock->late & bit_of(k)));
 }
 
 void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
@@ -93,12 +110,14 @@ void stake_note_end(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t ttl_us = (uint64_t)lock->owed_ttl_ms * 1000 + drift_us(lock->owed_ttl_ms, r->config.drift_ppm);
 
+    REDLOCK_ASSERT(lock->owed_ttl_ms > 0);
     lock->owed_until = later(lock->owed_until, r->now_us + ttl_us);
 }
 
 /* A TTL goes out: to be noted now, and when the node has answered, since it begins there only then. */
 static void note_ttl(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->round.ttl_ms > 0);
     if (lock->round.ttl_ms > lock->owed_ttl_ms) lock->owed_ttl_ms = lock->round.ttl_ms;
     stake_note_end(r, lock);
 }
@@ -113,6 +132,8 @@ static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k,
         .lowest = row->lowest, .highest = row->highest
     };
 
+    REDLOCK_ASSERT(r->nodes[k].state == NODE_READY && !r->nodes[k].is_ear);
+    REDLOCK_ASSERT(command != WIRE_ACQUIRE || stake->state == STAKE_NONE);     /* S6: never two tokens of one lock on one node. */
     node_asked(&r->nodes[k], &r->config, r->now_us, &asked);
     lock->outstanding++;
     stake_want_nothing(r, lock, k);
@@ -192,6 +213,7 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
         .arrived_at = lock->arrived_at,
     };
 
+    REDLOCK_ASSERT(command != WIRE_NONE && queue_holds(lock, k));
     if (is_obsolete(r, lock, command)) {
         stake_want_nothing(r, lock, k);
         return true;
@@ -235,6 +257,7 @@ void stake_vote(const struct answer *a)
                            : a->meaning == WIRE_REFUSED || is_gone ? REDLOCK_VOTE_REFUSED
                                                                    : REDLOCK_VOTE_UNKNOWN;      /* S4 */
 
+    REDLOCK_ASSERT(vote != REDLOCK_VOTE_GRANTED || !is_gone);
     if (stake_is_vote(a->lock, a->current, a->command)) round_vote(&a->lock->round, a->k, vote);
 }
 

@@ -36,6 +36,7 @@ static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
     if (!r->config.wake_ups || lock->arrived_at == 0 || !draw_name(r)) return false;
     r->listen_until = later(r->listen_until, later(lock->retry_at, r->now_us + (uint64_t)LISTEN_MS * 1000));
     while (lock->wait_number == 0) lock->wait_number = ++r->wait_count;     /* Once more after 2^32 of them. */
+    REDLOCK_ASSERT(has_name(r) && r->listen_until > r->now_us && r->listen_until >= lock->retry_at);
     return true;
 }
 
@@ -51,6 +52,7 @@ static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigne
 
 static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
     for (unsigned k = 0; k < r->node_count; k++)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
 }
@@ -58,12 +60,15 @@ static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
 /* Those that wait and have a number are found by it. */
 static void waiter_enlist(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
     if (lock->wait_number != 0) number_add(&r->listening, lock);
+    REDLOCK_ASSERT(lock->wait_number == 0 || number_find(r->listening, lock->wait_number));
 }
 
 static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
 {
     number_remove(&r->listening, lock);
+    REDLOCK_ASSERT(lock->wait_number == 0 || number_find(r->listening, lock->wait_number) != lock);
 }
 
 static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
@@ -76,6 +81,7 @@ static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
 
 static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && !lock->is_corrected && !lock->is_yielding);
     retry_expect_votes(r, lock);
     wait_for_turn(r, lock);
 }
@@ -91,12 +97,14 @@ static void waiter_votes_change(struct redlock *r)
 static void waiter_has_woken(struct redlock_lock *lock)
 {
     lock->yields_to = names_hash(lock);
+    REDLOCK_ASSERT(lock->yields_to != 0);
 }
 
 /* Stays silent for one round, so that the woken client can take the lock, from nodes and on a machine that have nothing else to
  * do then. */
 static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->phase == PHASE_IDLE);
     if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
     if (lock->yields_to != names_hash(lock) || lock->wait_until == 0) return false;
     if (!begin_listening(r, lock)) return false;     /* Ears that are closed, since it has never waited, open meanwhile. */
@@ -106,11 +114,13 @@ static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
     for (unsigned k = 0; k < r->node_count; k++) lock->stakes[k].holder_ms = REDLOCK_UNTOLD;
     retry_wait(r, lock);
     wait_for_turn(r, lock);
+    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->retry_at <= lock->wait_until);
     return true;
 }
 
 static void stop_yielding(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->is_yielding);
     lock->is_yielding = false;
     lock->retry_at = sooner(r->now_us + YIELD_ROUNDS * retry_round_us(lock) + retry_pause_us(r, lock->refusals), lock->wait_until);
     line_up_everywhere(r, lock);
@@ -120,6 +130,7 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
 {
     bool begins = !lock->is_yielding || lock_is_woken(r, lock);
 
+    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at);
     if (begins) waiter_leave(r, lock);
     else        stop_yielding(r, lock);
     return begins;
@@ -139,6 +150,7 @@ static void waiter_answer(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
     bool is_waiting = a->current && lock->phase == PHASE_WAITING && lock->stakes[a->k].want == WIRE_NONE;
 
+    REDLOCK_ASSERT(a->command == WIRE_WAIT);
     if (is_waiting && stake_send_script(r, a)) return;
     if (a->meaning == WIRE_ERROR) lock->waits &= (uint16_t)~bit_of(a->k);
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
@@ -159,6 +171,7 @@ static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number)
     struct redlock_lock *lock = number_find(r->listening, wait_number);
 
     if (!lock) return;
+    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->wait_number == wait_number);
     lock->woken |= bit_of(k);
     event_note(r, lock, REDLOCK_EVENT_WOKEN, k);
     retry_hurry(r, lock);

@@ -447,3 +447,10 @@ void redlock_look_at_engine(const struct redlock *engine)
     char text[160];
     demand(!invariants_are_watched || engine_invariants_hold(engine, text, sizeof text), text);
 }
+
+void redlock_is_broken(const char *file, int line, const char *condition);
+void redlock_is_broken(const char *file, int line, const char *condition)
+{
+    fprintf(stderr, "# %s:%d: not so: %s\n", file, line, condition);
+    abort();
+}
