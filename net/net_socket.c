@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -33,34 +32,7 @@ enum { SOCKET_SEND_FLAGS = MSG_NOSIGNAL };
 enum { SOCKET_SEND_FLAGS = 0 };
 #endif
 
-NET_STATIC_ASSERT(sizeof(struct sockaddr_un) <= NET_ENDPOINT_SIZE, "an endpoint holds a unix address");
-NET_STATIC_ASSERT(sizeof(struct sockaddr_in6) <= NET_ENDPOINT_SIZE, "an endpoint holds an IPv6 address");
-NET_STATIC_ASSERT(sizeof((struct sockaddr_un *)0)->sun_path > NET_PATH_MAX, "a path and its NUL fit");
-NET_STATIC_ASSERT(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
-                  "the port is in the same place for both");
-
-/* --- Endpoints --- */
-
-static void endpoint_from_path(const char *path, struct net_endpoint *endpoint)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    size_t size = strlen(path) + 1;
-    NET_CHECK(size <= sizeof address.sun_path);
-    memcpy(address.sun_path, path, size);
-    memcpy(endpoint->words, &address, sizeof address);
-    endpoint->size = (uint32_t)(offsetof(struct sockaddr_un, sun_path) + size);
-}
-
-/* False for an address of a family that has no ports. `port` in network order. */
-static bool endpoint_from_result(const struct addrinfo *result, uint16_t port, struct net_endpoint *endpoint)
-{
-    if (result->ai_family != AF_INET && result->ai_family != AF_INET6) return false;
-    NET_CHECK(result->ai_addrlen <= sizeof endpoint->words);
-    memcpy(endpoint->words, result->ai_addr, result->ai_addrlen);
-    memcpy((unsigned char *)endpoint->words + offsetof(struct sockaddr_in, sin_port), &port, sizeof port);
-    endpoint->size = (uint32_t)result->ai_addrlen;
-    return true;
-}
+/* --- Opening --- */
 
 static sa_family_t endpoint_family(const struct net_endpoint *endpoint)
 {
@@ -68,57 +40,6 @@ static sa_family_t endpoint_family(const struct net_endpoint *endpoint)
     memcpy(&head, endpoint->words, sizeof head);
     return head.sa_family;
 }
-
-/* A code beyond all that <netdb.h> has, which are small, and negative or not: an errno and this. */
-enum { RESOLVE_ERRNO = 1000 };
-
-/* Some resolvers say of any trouble with the system that there is no such host: glibc does when it has no descriptor left to read
- * its configuration with. */
-static int resolve_error(int code, int error)
-{
-    bool is_systems = code == EAI_SYSTEM || error == EMFILE || error == ENFILE;
-    return is_systems && error > 0 ? RESOLVE_ERRNO + error : code;
-}
-
-NET_API int net_resolve_blocking(const struct net_address *address, struct net_endpoint *endpoints, size_t endpoint_max,
-                                 size_t *count)
-{
-    NET_CHECK(endpoint_max >= 1);
-    *count = 0;
-    if (address->kind == NET_UNIX) {
-        endpoint_from_path(address->path, &endpoints[(*count)++]);
-        return 0;
-    }
-    struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP };
-    struct addrinfo *results;
-    errno = 0;
-    int code = getaddrinfo(address->host, NULL, &wanted, &results);
-    if (code != 0) return resolve_error(code, errno);
-    for (const struct addrinfo *result = results; result != NULL && *count < endpoint_max; result = result->ai_next)
-        if (endpoint_from_result(result, htons(address->port), &endpoints[*count])) ++*count;
-    freeaddrinfo(results);
-    return *count > 0 ? 0 : EAI_FAMILY;
-}
-
-NET_API const char *net_resolve_text(int code)
-{
-    if (code > RESOLVE_ERRNO) return net_error_text(code - RESOLVE_ERRNO);
-    switch (code) {
-    case 0:          return "resolved";
-    case EAI_AGAIN:  return "the name server does not answer now";
-    case EAI_NONAME: return "no such host";
-#if defined(EAI_NODATA) && EAI_NODATA != EAI_NONAME
-    case EAI_NODATA: return "the host has no address";
-#endif
-    case EAI_FAMILY: return "the host has no IPv4 or IPv6 address";
-    case EAI_FAIL:   return "the name server failed";
-    case EAI_MEMORY: return "out of memory in the resolver";
-    case EAI_SYSTEM: return "system error in the resolver";
-    default:         return "the host name cannot be resolved";
-    }
-}
-
-/* --- Opening --- */
 
 /* What cannot be set is done without: none of it changes what a connection means. */
 static void socket_set(int fd, int level, int option, int value)

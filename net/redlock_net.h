@@ -3,9 +3,9 @@
  * The files behind this header are the only ones of the library that include POSIX headers; this header includes none.
  * They know nothing of Redis but how its URLs are spelled.
  *
- * Memory   is the caller's; nothing is allocated (only the resolver does, and gives it back before it returns).
+ * Memory   is the caller's; nothing is allocated (only the resolver does, and gives it back; and a thread's stack is the system's).
  * Threads  may call everything at the same time; two threads may not share one object or one descriptor.
- * Blocking only net_wait and net_resolve_blocking wait; the descriptors are all nonblocking.
+ * Blocking only net_wait waits; the descriptors are all nonblocking.
  * Errors   are negated errno values, or static English sentences. EINTR, EAGAIN and SIGPIPE end here, but for the one
  *          EINTR that net_wait promises. */
 #ifndef REDLOCK_NET_H
@@ -91,20 +91,38 @@ enum { NET_ENDPOINTS_MAX = 4 };
 
 enum { NET_ENDPOINT_SIZE = 112 };    /* sockaddr_un, the largest: 110 bytes on Linux, 106 elsewhere. */
 
-/* Complete so that it can be stored and copied; what is inside belongs to net_socket.c. */
+/* Complete so that it can be stored and copied; what is inside belongs to net_resolve.c and net_socket.c. */
 struct net_endpoint {
     uint64_t words[NET_ENDPOINT_SIZE / 8];    /* Aligned for any address. */
     uint32_t size;
 };
 
-/* BLOCKS as long as the resolver does for a host name; not for a numeric address or a path. Fills at most
- * `endpoint_max` (>= 1) endpoints, the best first, and sets *count >= 1. Returns 0, or a code for net_resolve_text with
- * *count 0. A path need not exist yet. */
-NET_API int net_resolve_blocking(const struct net_address *address, struct net_endpoint *endpoints, size_t endpoint_max,
-                                 size_t *count);
+/* What an address leads to: `count` endpoints, the best first; or none, and a code for net_resolve_text that is not 0. */
+struct net_resolved {
+    int code;
+    uint32_t count;
+    struct net_endpoint endpoints[NET_ENDPOINTS_MAX];
+};
+
+/* True: the address is a path, which need not exist yet, or a number; nothing was looked up, and *resolved is set. False: it is a
+ * name. */
+NET_API bool net_resolve_now(const struct net_address *address, struct net_resolved *resolved);
+
+/* Begins to look a name up, for as long as the system's resolver takes. Returns a descriptor, nonblocking and close-on-exec, that
+ * is readable when net_resolve_end can tell; the caller owes it a net_close, at any time: who asked need not wait for the answer.
+ * -1: *resolved is set already, since no lookup could be begun; or since without threads (REDLOCK_NO_THREADS) this BLOCKS.
+ * A thread of its own does it, which takes no signals, has 512 KiB of stack and ends by itself. A child of fork() has the
+ * descriptor and one more, which is the thread's, and no thread. */
+NET_API int net_resolve_begin(const struct net_address *address, struct net_resolved *resolved);
+
+/* True: *resolved is set, and the descriptor is of no more use. False: not yet. */
+NET_API bool net_resolve_end(int fd, struct net_resolved *resolved);
 
 /* Static text, for any code. */
 NET_API const char *net_resolve_text(int code);
+
+/* Does the code say that there is no such host, or none with an address? Any other failure says nothing of the host. */
+NET_API bool net_resolve_denies(int code);
 
 /* --- Sockets ---------------------------------------------------------------------------------------------------- */
 

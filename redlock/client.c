@@ -10,14 +10,24 @@
 enum { SESSIONS_MAX = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) };
 
 NET_STATIC_ASSERT(sizeof(struct net_endpoint) <= sizeof(((struct redlock_place *)0)->endpoints[0]), "an endpoint must fit");
-NET_STATIC_ASSERT((int)REDLOCK_ENDPOINTS_MAX <= (int)NET_ENDPOINTS_MAX, "net/ says how many are sensible");
+NET_STATIC_ASSERT((int)REDLOCK_ENDPOINTS_MAX == (int)NET_ENDPOINTS_MAX, "net/ says how many are sensible");
 NET_STATIC_ASSERT((int)REDLOCK_ADDRESS_MAX >= (int)NET_ADDRESS_TEXT_SIZE, "an address in words must fit");
 NET_STATIC_ASSERT((int)SESSIONS_MAX + 1 <= (int)NET_WAIT_MAX, "all sessions and the bell are waited for at once");
 NET_STATIC_ASSERT((int)SESSIONS_MAX <= (int)sizeof(unsigned) * CHAR_BIT, "a bit says which session is ready");
 NET_STATIC_ASSERT(sizeof(((struct redlock_place *)0)->user) > NET_USER_MAX &&
                   sizeof(((struct redlock_place *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
 
+/* Of the name to which a session connects. */
+enum name_state {
+    NAME_IDLE,          /* Nobody looks it up. */
+    NAME_AWAITED,       /* The connection waits for its address, */
+    NAME_LATE,          /* or did so in vain; the look-up goes on, and the next connection may use an older address. */
+    NAME_KNOWN          /* It was looked up when no connection waited any more: for the next one, if that is soon. */
+};
+
 enum {
+    NAME_PART = 10,         /* A connection waits for its name until a tenth of the node's timeout is left: then it can still say why. */
+    NAME_KNOWN_US = 5000000,    /* The longest pause between two connections is shorter. */
     FEED_PAUSE_US = 100000, /* When the system gave no random bytes: how long until it is asked again. */
     QUIET_US = 100000,      /* After so long without a step, connections are looked at before they are used. */
     RECEIVES_MAX = 16       /* In one step from one node: a node that floods us must not keep us from the others (S16). */
@@ -26,7 +36,7 @@ enum {
 /* ---- The socket of one session ---- */
 
 /* Where session k leads. */
-static const struct redlock_place *place_of(const struct redlock_client *c, unsigned k)
+static struct redlock_place *place_of(struct redlock_client *c, unsigned k)
 {
     return &c->places[k % redlock_nodes(&c->engine)];
 }
@@ -36,12 +46,17 @@ static void trace(struct redlock_client *c, unsigned k, enum redlock_traffic wha
     if (c->trace) c->trace(c->trace_context, redlock_now_us(), k, what, data, size);
 }
 
-/* Takes session k's descriptor away. It stays open until the step ends, so that no new one gets its number: a loop that compares
+/* Takes a session's descriptor away. It stays open until the step ends, so that no new one gets its number: a loop that compares
  * numbers would go on waiting for the old connection. A second one within a step was seen by no loop. */
+static void retire(struct redlock_socket *socket, int fd)
+{
+    if (socket->dropped >= 0) net_close(fd);
+    else                      socket->dropped = fd;
+}
+
 static void drop(struct redlock_socket *socket)
 {
-    if (socket->dropped >= 0) net_close(socket->fd);
-    else                      socket->dropped = socket->fd;
+    retire(socket, socket->fd);
     socket->fd = -1;
     socket->connecting = false;
 }
@@ -53,6 +68,7 @@ static void lose(struct redlock_client *c, unsigned k, const char *why)
     uint64_t now = redlock_now_us();
 
     drop(&c->sockets[k]);
+    if (c->sockets[k].name_state == NAME_AWAITED) c->sockets[k].name_state = NAME_LATE;
     redlock_disconnected(&c->engine, k, why, now);
     if (!c->trace) return;
     redlock_describe_node(&c->engine, k, now, words, sizeof words);
@@ -72,7 +88,7 @@ static void greet(struct redlock_client *c, unsigned k)
     trace(c, k, REDLOCK_CONNECTED, place_of(c, k)->address, strlen(place_of(c, k)->address));
 }
 
-/* Tries the addresses of the node's name in turn, each once, until one does not fail at once. error: of the last one. */
+/* Tries the addresses of the node in turn, each once, until one does not fail at once. error: of the last one. */
 static void connect_next(struct redlock_client *c, unsigned k, int error)
 {
     struct redlock_socket *socket = &c->sockets[k];
@@ -82,7 +98,7 @@ static void connect_next(struct redlock_client *c, unsigned k, int error)
         struct net_endpoint endpoint;
         bool connected;
 
-        memcpy(&endpoint, place->endpoints[socket->endpoint_next], sizeof endpoint);
+        memcpy(&endpoint, place->endpoints[socket->endpoint_next % place->endpoint_count], sizeof endpoint);
         socket->endpoint_next = (uint8_t)((socket->endpoint_next + 1) % place->endpoint_count);
         socket->endpoints_failed++;
         socket->fd = net_connect(&endpoint, &connected);
@@ -94,8 +110,84 @@ static void connect_next(struct redlock_client *c, unsigned k, int error)
         error = -socket->fd;
         socket->fd = -1;
     }
-    lose(c, k, place->unresolved ? place->unresolved : net_error_text(error));
+    lose(c, k, place->endpoint_count == 0 ? place->unresolved : net_error_text(error));
 }
+
+/* ---- Names ---- */
+
+/* An older address stays when nothing is said of the name: a name server that is down must not cost a node that is up. */
+static void learn(struct redlock_place *place, const struct net_resolved *resolved)
+{
+    bool is_told = resolved->code == 0 || net_resolve_denies(resolved->code);
+
+    place->unresolved = net_resolve_text(resolved->code);
+    if (!is_told && place->endpoint_count > 0) return;
+    place->endpoint_count = (uint8_t)resolved->count;
+    for (size_t i = 0; i < resolved->count; i++)
+        memcpy(place->endpoints[i], &resolved->endpoints[i], sizeof resolved->endpoints[i]);
+}
+
+/* From the address in words, which has no password. */
+static void look_up(struct redlock_client *c, unsigned k)
+{
+    struct redlock_place *place = place_of(c, k);
+    struct redlock_socket *socket = &c->sockets[k];
+    struct net_resolved resolved;
+    struct net_address address;
+    struct net_error error;
+
+    NET_CHECK(net_parse_address(place->address, strlen(place->address), REDLOCK_PORT, &address, &error));
+    socket->lookup = net_resolve_begin(&address, &resolved);
+    if (socket->lookup < 0) learn(place, &resolved);
+}
+
+/* S11: a name is looked up for each connection, so that a server in another one's place is found, and known by its run_id. */
+static void begin_connecting(struct redlock_client *c, unsigned k)
+{
+    struct redlock_socket *socket = &c->sockets[k];
+    const struct redlock_place *place = place_of(c, k);
+    bool is_late = socket->name_state == NAME_LATE, is_known;
+    uint64_t now = redlock_now_us();
+
+    socket->endpoints_failed = 0;
+    is_known = socket->name_state == NAME_KNOWN && now < socket->late_at;
+    if (!is_late) socket->name_state = NAME_IDLE;
+    if (place->is_name && !is_late && !is_known) look_up(c, k);
+    if (socket->lookup < 0 || (is_late && place->endpoint_count > 0)) {
+        connect_next(c, k, 0);
+        return;
+    }
+    socket->name_state = NAME_AWAITED;
+    socket->late_at = now + c->name_wait_us;
+}
+
+/* Is a connection wanted that waits for its name? The engine may have given it up meanwhile, in a tick of the caller's. */
+static bool awaits_name(const struct redlock_client *c, unsigned k)
+{
+    return c->sockets[k].name_state == NAME_AWAITED && (redlock_wants(&c->engine, k) & REDLOCK_WANT_CONNECT);
+}
+
+/* Is the name looked up by now? */
+static void finish_lookup(struct redlock_client *c, unsigned k)
+{
+    struct redlock_socket *socket = &c->sockets[k];
+    struct net_resolved resolved;
+    bool is_awaited = awaits_name(c, k);
+    uint64_t now = redlock_now_us();
+
+    if (!net_resolve_end(socket->lookup, &resolved)) {
+        if (is_awaited && now >= socket->late_at) lose(c, k, "the name server is slow, or does not answer");
+        return;
+    }
+    learn(place_of(c, k), &resolved);
+    retire(socket, socket->lookup);
+    socket->lookup = -1;
+    socket->name_state = socket->fd >= 0 || is_awaited ? NAME_IDLE : NAME_KNOWN;
+    socket->late_at = now + NAME_KNOWN_US;
+    if (is_awaited) connect_next(c, k, 0);
+}
+
+/* ---- Bytes ---- */
 
 /* Has a connection that was begun come to something? Unless the engine has given it up meanwhile, in a tick of the caller's. */
 static void finish_connecting(struct redlock_client *c, unsigned k)
@@ -159,10 +251,7 @@ static void serve(struct redlock_client *c, unsigned k)
     unsigned wants = redlock_wants(&c->engine, k);
 
     if (wants & REDLOCK_WANT_CLOSE) lose(c, k, NULL);
-    if ((wants & REDLOCK_WANT_CONNECT) && socket->fd < 0) {
-        socket->endpoints_failed = 0;
-        connect_next(c, k, 0);
-    }
+    if ((wants & REDLOCK_WANT_CONNECT) && socket->fd < 0 && socket->name_state != NAME_AWAITED) begin_connecting(c, k);
     if (socket->fd >= 0 && !socket->connecting) transmit(c, k);
 }
 
@@ -211,6 +300,7 @@ static enum redlock_status step(struct redlock_client *c, unsigned ready)
 
     /* First what has come, then what time demands: a client that slept finds the answers before the deadlines. */
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+        if (c->sockets[k].lookup >= 0) finish_lookup(c, k);
         if (c->sockets[k].fd < 0 || !(ready >> k & 1)) continue;
         if (c->sockets[k].connecting) finish_connecting(c, k);
         else                          came |= receive(c, k);
@@ -257,14 +347,14 @@ struct redlock *redlock_engine(struct redlock_client *c)
 
 int redlock_fd(const struct redlock_client *c, unsigned k)
 {
-    return c->sockets[k].fd;
+    return c->sockets[k].fd >= 0 ? c->sockets[k].fd : c->sockets[k].lookup;
 }
 
 unsigned redlock_events(const struct redlock_client *c, unsigned k)
 {
     unsigned wants = redlock_wants(&c->engine, k);
 
-    if (c->sockets[k].fd < 0) return 0;
+    if (c->sockets[k].fd < 0) return c->sockets[k].lookup >= 0 ? REDLOCK_READ : 0;
     if (c->sockets[k].connecting) return REDLOCK_WRITE;
     return (wants & REDLOCK_WANT_RECEIVE ? REDLOCK_READ : 0u) | (wants & REDLOCK_WANT_SEND ? REDLOCK_WRITE : 0u);
 }
@@ -284,6 +374,8 @@ static uint64_t wake_at(const struct redlock_client *c)
 {
     uint64_t at = redlock_wake_at(&c->engine);
 
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++)
+        if (awaits_name(c, k)) at = sooner(at, c->sockets[k].late_at);
     return redlock_entropy_wanted(&c->engine) > 0 ? sooner(at, c->feed_at) : at;
 }
 
@@ -292,7 +384,8 @@ static bool has_work(const struct redlock_client *c)
 {
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         unsigned wants = redlock_wants(&c->engine, k);
-        if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && c->sockets[k].fd < 0)) return true;
+        bool is_begun = c->sockets[k].fd >= 0 || c->sockets[k].name_state == NAME_AWAITED;
+        if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && !is_begun)) return true;
     }
     return false;
 }
@@ -349,26 +442,16 @@ static enum redlock_status explain(struct redlock_mistake *mistake, enum redlock
     return status;
 }
 
-/* A name that cannot be resolved leaves the node without an address: it is there, and has no vote (S1). */
-static void resolve(struct redlock_place *place, const struct net_address *address)
-{
-    struct net_endpoint endpoints[REDLOCK_ENDPOINTS_MAX];
-    size_t count = 0;
-    int code = net_resolve_blocking(address, endpoints, REDLOCK_ENDPOINTS_MAX, &count);
-
-    place->unresolved = code == 0 ? NULL : net_resolve_text(code);
-    for (size_t i = 0; i < count; i++) memcpy(place->endpoints[i], &endpoints[i], sizeof endpoints[i]);
-    place->endpoint_count = (uint8_t)count;
-}
-
 /* Where node k is and how to log in there, from its address and, where that does not say, from the options. */
 static struct redlock_login locate(struct redlock_place *place, const struct net_address *address,
                                   const struct redlock_options *options)
 {
     struct redlock_login login = { .user = options->user, .password = options->password, .database = address->database };
+    struct net_resolved resolved;
 
     net_format_address(address, place->address, sizeof place->address);
-    resolve(place, address);
+    place->is_name = !net_resolve_now(address, &resolved);
+    if (!place->is_name) learn(place, &resolved);
     if (address->has_password) {
         memcpy(place->user, address->user, sizeof address->user);
         memcpy(place->password, address->password, sizeof address->password);
@@ -401,22 +484,6 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
     return REDLOCK_OK;
 }
 
-/* Fewer names than a quorum: no lock can be had, and waiting cures nothing. Tells of the first that has no address. */
-static enum redlock_status check_names(const struct redlock_client *c, unsigned count, struct redlock_mistake *mistake)
-{
-    unsigned resolved = 0, k = 0;
-
-    for (unsigned i = 0; i < count; i++) resolved += !c->places[i].unresolved;
-    if (resolved >= redlock_quorum(count)) return REDLOCK_OK;
-    while (!c->places[k].unresolved) k++;
-    (void)explain(mistake, REDLOCK_NO_NAME, k, 0, c->places[k].address);
-    if (mistake) {
-        append(mistake, ": ");
-        append(mistake, c->places[k].unresolved);
-    }
-    return REDLOCK_NO_NAME;
-}
-
 static enum redlock_status set_logins(struct redlock_client *c, const struct redlock_login *logins,
                                       struct redlock_mistake *mistake)
 {
@@ -431,7 +498,7 @@ static enum redlock_status set_logins(struct redlock_client *c, const struct red
 static void clear(struct redlock_client *c)
 {
     memset(c, 0, sizeof *c);
-    for (unsigned k = 0; k < SESSIONS_MAX; k++) c->sockets[k].fd = c->sockets[k].dropped = -1;
+    for (unsigned k = 0; k < SESSIONS_MAX; k++) c->sockets[k].fd = c->sockets[k].dropped = c->sockets[k].lookup = -1;
     c->bell[0] = c->bell[1] = -1;
 }
 
@@ -468,13 +535,13 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     c->trace_context = options->trace_context;
     c->around_wait = options->around_wait;
     c->wait_context = options->wait_context;
+    c->name_wait_us = (uint64_t)options->engine.node_timeout_ms * (1000 - 1000 / NAME_PART);
     status = read_nodes(c, nodes, options, logins, &count, mistake);
     if (status == REDLOCK_OK)
         status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
                               options->memory ? options->memory_size : sizeof c->memory, redlock_now_us());
     if (status == REDLOCK_OK) use_all_parts(&c->engine);
     if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
-    if (status == REDLOCK_OK) status = check_names(c, count, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
     if (status == REDLOCK_OK) status = feed(c);
     if (status == REDLOCK_OK && options->interruptible && net_bell_open(c->bell) != 0) status = REDLOCK_SYSTEM;
@@ -499,7 +566,7 @@ static unsigned wait_for(struct redlock_client *c, uint64_t until_us, enum atten
     for (unsigned k = 0; k < count; k++) {
         unsigned events = redlock_events(c, k);
         waits[k] = (struct net_wait){
-            .fd = c->sockets[k].fd,
+            .fd = redlock_fd(c, k),
             .events = (uint8_t)((events & REDLOCK_READ ? NET_READ : 0) | (events & REDLOCK_WRITE ? NET_WRITE : 0)),
         };
     }
@@ -834,7 +901,10 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
     while (status != REDLOCK_FORKED && is_busy(c) && redlock_now_us() < until)
         status = turn(c, until, HEEDS_NOTHING);
     c->owner = 0;       /* A signal handler's redlock_interrupt finds a client that is not open from here on. */
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) net_close(c->sockets[k].fd);
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+        net_close(c->sockets[k].fd);
+        net_close(c->sockets[k].lookup);
+    }
     net_close(c->bell[1]);      /* First: without a reader the pipe would be a broken one. */
     net_close(c->bell[0]);
     net_wipe(c->places, sizeof c->places);

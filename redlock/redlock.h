@@ -143,7 +143,7 @@ enum {
     X(18, BAD_TOKEN, "a token is 40 lower-case hex digits")                                      \
     X(19, BAD_SET, "a lock takes 1 to 16 resources, no one of them twice")                       \
     X(20, NO_ENTROPY, "the system gives no random bytes")                                        \
-    X(21, NO_NAME, "a node's host name could not be resolved")                                   \
+    X(21, NO_NAME, "a node's host name could not be resolved") /* Was of 0.1; nothing returns it. */ \
     X(22, SYSTEM, "the operating system refused a call")                                         \
     X(23, FORKED, "the client was opened by another process (open one after fork)")              \
     X(24, BAD_CLOCK, "a ticket needs the wall clock (microseconds since 1970), and that is wrong") \

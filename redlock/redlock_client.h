@@ -4,8 +4,12 @@
  * Event loop:  redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each of redlock_sessions() wait
  *              for redlock_events() on redlock_fd(), for redlock_poll_ms(); then redlock_step(). No callbacks.
  *
- * Memory, threads, time and errors are those of redlock.h. redlock_open and no other call looks names up, and so may
- * block for as long as the system's resolver does. The only other calls that block are those of the blocking face. */
+ * Memory, threads, time and errors are those of redlock.h. The only calls that block are those of the blocking face.
+ *
+ * Names of nodes are looked up anew for each connection, so that a server that was replaced is found at its new address; it has no
+ * vote until its guard is over (S11). The system's resolver waits, so a thread of its own asks it, one for each look-up, which takes
+ * no signals and ends by itself, be the client open or not; addresses that are numbers or paths need none. Where there are no threads,
+ * define REDLOCK_NO_THREADS: then connecting to a name blocks for as long as the resolver does. */
 #ifndef REDLOCK_CLIENT_H
 #define REDLOCK_CLIENT_H
 
@@ -58,6 +62,7 @@ struct redlock_options {
 /* Where a node is. Private. */
 struct redlock_place {
     uint8_t endpoint_count;
+    bool is_name;                                   /* To be looked up for each connection. */
     uint64_t endpoints[REDLOCK_ENDPOINTS_MAX][15];  /* struct net_endpoint */
     const char *unresolved;                         /* Why there is no endpoint. */
     char address[REDLOCK_ADDRESS_MAX];              /* In words, without user and password. */
@@ -68,7 +73,10 @@ struct redlock_place {
 struct redlock_socket {
     int fd;                     /* -1: none. */
     int dropped;                /* The one before, within a step; -1: none. */
+    int lookup;                 /* Readable when the node's name has been looked up; -1: nobody does. */
+    uint8_t name_state;         /* enum name_state in client.c */
     bool connecting;
+    uint64_t late_at;           /* Until when the connection waits for its name. */
     uint8_t endpoint_next, endpoints_failed;
 };
 
@@ -94,6 +102,7 @@ struct redlock_client {
     char holder[REDLOCK_HOLDER_MAX + 1];
     int bell[2];                /* A pipe for redlock_interrupt, or -1. */
     int64_t owner;              /* The process that opened it. */
+    uint64_t name_wait_us;      /* How long a connection waits for its name. */
     uint64_t stepped_at;
     uint64_t feed_at;           /* When the system is asked for random bytes again, after it gave none. */
     uint64_t given_up;          /* Locks whose debts were dropped because parted[] was full. */
@@ -114,12 +123,12 @@ void redlock_options_init(struct redlock_options *options);
  * empty entry (a comma at either end, or two in a row) is a BAD_ADDRESS, since a list that lost one has a smaller quorum.
  *   host  host:port  [v6]:port  unix:/path
  *   redis://[[user]:password@]host[:port][/db]  redis+unix://[[user]:password@]/path[?db=N]
- * A comma within a user name, password or path is written %2C. Looks the names up (BLOCKING), connects to nothing yet: the
- * first step does. c: zeroed memory, or a client that was closed; ALREADY_OPEN: it is open, and nothing has changed.
- * options NULL: the defaults. mistake (may be NULL) is set when BAD_ADDRESS, NO_NAME or BAD_CONFIG comes back (of the holder: for node 0);
+ * A comma within a user name, password or path is written %2C. Looks nothing up and connects to nothing yet: the first step
+ * does. c: zeroed memory, or a client that was closed; ALREADY_OPEN: it is open, and nothing has changed.
+ * options NULL: the defaults. mistake (may be NULL) is set when BAD_ADDRESS or BAD_CONFIG comes back (of the holder: for node 0);
  * other errors: BAD_NODE_COUNT, BAD_MEMORY, NO_ENTROPY, SYSTEM (no descriptors for interrupts). After any error there is
  * nothing to close.
- * A name that cannot be resolved is an error only when fewer than a quorum of names can be: else the node has no vote. */
+ * A name that has no address is no error here: its node is unreachable until it has one, and says why (redlock_describe_node). */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
                                  struct redlock_mistake *mistake);
@@ -216,7 +225,7 @@ enum { REDLOCK_READ = 1, REDLOCK_WRITE = 2 };
  * loop over redlock_node_count() that never gives wall_us misses nothing.) */
 struct redlock *redlock_engine(struct redlock_client *c);
 
-/* Session k's descriptor, or -1. It changes in steps and nowhere else, and another connection has another number than the one
+/* Session k's descriptor, or -1: of its connection or, before that, of the look-up of its name. It changes in steps and nowhere else, and another connection has another number than the one
  * before the step: a loop that remembers descriptors compares it after each step. Closed ones epoll forgets by itself; with
  * libuv and libev stop their watchers before starting those of new ones, which may have the number of another's closed one. */
 int redlock_fd(const struct redlock_client *c, unsigned k);

@@ -9,6 +9,7 @@
 #define NET_API static
 
 #include "../net/net_address.c"
+#include "../net/net_resolve.c"
 #include "../net/net_socket.c"
 #include "../net/net_system.c"
 #include "client.c"

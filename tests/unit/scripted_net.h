@@ -7,7 +7,7 @@
  * it is not open, or closed twice, or left open; a wait that nothing can end; a loop that waits and waits while nothing moves;
  * bytes that the trace does not tell of; a call between the two calls of around_wait.
  *
- * The nodes are called n0, n1, ...: see net_resolve_blocking below. */
+ * The nodes are called n0, n1, ...: see net_resolve_now below. */
 #ifndef SCRIPTED_NET_H
 #define SCRIPTED_NET_H
 
@@ -30,6 +30,9 @@ enum {
 
 /* What becomes of a connection attempt. */
 enum net_welcome { NET_LATER, NET_AT_ONCE, NET_REFUSES_AT_ONCE, NET_REFUSES_LATER, NET_NEVER };
+
+/* Codes of the resolver. */
+enum { NET_NO_HOST = 1, NET_NO_SERVER, NET_NO_LOOKUP };
 
 enum net_line_state { NET_FREE, NET_CONNECTING, NET_FAILED, NET_OPEN };
 enum net_piece_kind { NET_DATA, NET_FIN, NET_RESET };
@@ -64,12 +67,13 @@ struct net_line {
 };
 
 /* What an open descriptor is. */
-enum net_kind_of { NET_CLOSED, NET_SOCKET, NET_BELL, NET_CLAPPER };
+enum net_kind_of { NET_CLOSED, NET_SOCKET, NET_BELL, NET_CLAPPER, NET_LOOKUP };
 
 struct net_descriptor {
     enum net_kind_of kind;
-    unsigned line;
+    unsigned line;                  /* Of a look-up: the host. */
     uint64_t number;                /* No other one that was ever opened has it. */
+    uint64_t known_at;              /* A look-up: when it ends. */
 };
 
 struct net_host {
@@ -78,7 +82,11 @@ struct net_host {
     bool is_down;
     uint64_t delay_us;              /* One way. */
     unsigned endpoint_count;        /* Of its name; those before the last one refuse at once. */
+    bool is_name;                   /* To be looked up. */
     int unresolved;                 /* What the resolver says of it; 0: the endpoints. */
+    uint64_t lookup_us;             /* How long a look-up takes; UINT64_MAX: for ever. */
+    unsigned lookups;               /* That were begun. */
+    unsigned address;               /* Under another one nobody listens: see node_move. */
     size_t sever_to_node, sever_to_client;  /* For connections from now on; SIZE_MAX: they hold. */
     unsigned connects;
 };
@@ -99,6 +107,7 @@ static struct {
     int next_descriptor;            /* With new_numbers. */
     struct net_action actions[NET_ACTIONS_MAX];
     bool has_rung;
+    bool has_lookups;               /* There was one. */
     int64_t process;
     uint64_t wall_offset_us;
 
@@ -333,6 +342,10 @@ static inline uint64_t net_next_event(void)
     }
     for (unsigned i = 0; i < NET_ACTIONS_MAX; i++)
         if (net.actions[i].act) at = net_sooner(at, net.actions[i].at);
+    for (unsigned fd = 0; fd < NET_DESCRIPTORS_MAX && net.has_lookups; fd++) {
+        const struct net_descriptor *d = &net.descriptors[fd];
+        if (d->kind == NET_LOOKUP && d->known_at > net.now_us) at = net_sooner(at, d->known_at);
+    }
     return at;
 }
 
@@ -391,7 +404,7 @@ static inline int descriptor_open(enum net_kind_of kind, unsigned line)
     if (net.new_numbers) fd = net.next_descriptor++;
     while (fd < NET_DESCRIPTORS_MAX && net.descriptors[fd].kind != NET_CLOSED) fd++;
     if (fd >= NET_DESCRIPTORS_MAX) return -EMFILE;
-    net.descriptors[fd] = (struct net_descriptor){ kind, line, ++net.numbers };
+    net.descriptors[fd] = (struct net_descriptor){ .kind = kind, .line = line, .number = ++net.numbers };
     net.open_count++;
     net.opened++;
     return fd;
@@ -420,25 +433,61 @@ static inline uint64_t net_number_of(int fd)
 
 /* ---- net/redlock_net.h: endpoints ---- */
 
-/* The host nK is node K. Word 0 of an endpoint is the node, word 1 which of its endpoints. */
-int net_resolve_blocking(const struct net_address *address, struct net_endpoint *endpoints, size_t endpoint_max, size_t *count)
+/* The host nK is node K. Word 0 of an endpoint is the node, word 1 which of its endpoints, word 2 its address then. */
+static inline void host_resolved(unsigned k, struct net_resolved *resolved)
+{
+    const struct net_host *host = &net.hosts[k];
+    memset(resolved, 0, sizeof *resolved);
+    resolved->code = host->unresolved;
+    for (unsigned i = 0; host->unresolved == 0 && i < host->endpoint_count && i < NET_ENDPOINTS_MAX; i++) {
+        struct net_endpoint *endpoint = &resolved->endpoints[resolved->count++];
+        *endpoint = (struct net_endpoint){ .words = { k, i + 1, host->address }, .size = 16 };
+    }
+}
+
+bool net_resolve_now(const struct net_address *address, struct net_resolved *resolved)
 {
     const unsigned k = (unsigned)(address->host[1] - '0');
-    *count = 0;
-    if (net.hosts[k].unresolved != 0) return net.hosts[k].unresolved;
-    for (unsigned i = 0; i < net.hosts[k].endpoint_count && i < endpoint_max; i++) {
-        memset(&endpoints[i], 0, sizeof endpoints[i]);
-        endpoints[i].words[0] = k;
-        endpoints[i].words[1] = i + 1;
-        endpoints[i].size = 16;
-        ++*count;
-    }
-    return 0;
+    if (net.hosts[k].is_name || net.hosts[k].unresolved != 0) return false;
+    host_resolved(k, resolved);
+    return true;
+}
+
+int net_resolve_begin(const struct net_address *address, struct net_resolved *resolved)
+{
+    const unsigned k = (unsigned)(address->host[1] - '0');
+    const int fd = descriptor_open(NET_LOOKUP, k);
+    net_check_turn("look up");
+    memset(resolved, 0, sizeof *resolved);
+    resolved->code = NET_NO_LOOKUP;
+    if (fd < 0) return -1;
+    net.has_lookups = true;
+    net.hosts[k].lookups++;
+    net.descriptors[fd].known_at = net.hosts[k].lookup_us == UINT64_MAX ? UINT64_MAX : net.now_us + net.hosts[k].lookup_us;
+    return fd;
+}
+
+bool net_resolve_end(int fd, struct net_resolved *resolved)
+{
+    struct net_descriptor *d = descriptor(fd, "end of a look-up");
+    net_check_turn("end of a look-up");
+    if (d && d->kind != NET_LOOKUP) net_break("the end of a look-up on descriptor %d, which is none", fd);
+    if (!d || d->known_at > net.now_us) return false;
+    if (d->known_at == 0) net_break("a look-up ended twice");
+    d->known_at = 0;
+    net_moves();
+    host_resolved(d->line, resolved);
+    return true;
+}
+
+bool net_resolve_denies(int code)
+{
+    return code == NET_NO_HOST;
 }
 
 const char *net_resolve_text(int code)
 {
-    return code == 1 ? "no such host" : "the name server failed";
+    return code == NET_NO_HOST ? "no such host" : code == NET_NO_LOOKUP ? "too many open files" : "the name server failed";
 }
 
 const char *net_error_text(int error)
@@ -475,7 +524,8 @@ int net_connect(const struct net_endpoint *endpoint, bool *connected)
 {
     const unsigned k = (unsigned)endpoint->words[0];
     struct net_host *host = &net.hosts[k];
-    const bool refuses = host->is_down || host->welcome == NET_REFUSES_AT_ONCE || endpoint->words[1] < host->endpoint_count;
+    const bool refuses = host->is_down || host->welcome == NET_REFUSES_AT_ONCE || endpoint->words[1] < host->endpoint_count ||
+                         endpoint->words[2] != host->address;
     struct net_line *line;
     unsigned index;
     int fd;
@@ -619,6 +669,7 @@ static inline uint8_t wait_ready(const struct net_wait *wait)
     const struct net_descriptor *d = wait->fd < 0 ? NULL : descriptor(wait->fd, "wait");
     if (!d) return 0;
     if (d->kind == NET_BELL) return net.has_rung ? (uint8_t)(wait->events & NET_READ) : 0;
+    if (d->kind == NET_LOOKUP) return d->known_at <= net.now_us ? (uint8_t)(wait->events & NET_READ) : 0;
     return d->kind == NET_SOCKET ? socket_ready(&net.lines[d->line], wait->events) : 0;
 }
 
@@ -855,6 +906,15 @@ static inline void node_kill(unsigned k)
 static inline void node_start(unsigned k)
 {
     net.hosts[k].is_down = false;
+}
+
+/* Another server, which has nothing, is there in its place, at another address. */
+static inline void node_move(unsigned k)
+{
+    node_kill(k);
+    node_start(k);
+    net.hosts[k].address++;
+    model_node_restart(&net.hosts[k].node, 100 * net.hosts[k].address + k, false, net.now_us);
 }
 
 /* All connections to the node break; new ones may be made. */

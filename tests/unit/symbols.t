@@ -32,10 +32,17 @@ has_three_objects() {
     list ar t "$made/libredlock.a" && [ "$(grep -c '\.o$' "$made/list")" = 3 ]
 }
 
-# A program that calls nothing of the keeper does not get its object, and so needs no threads.
-only_the_keeper_needs_threads() {
-    list nm -u "$made/obj/redlock/unity_core.o" "$made/obj/redlock/unity_client.o" &&
-        grep -E 'pthread|redlock_keep(er|t)_' "$made/list" | nothing
+# A program that calls nothing of the keeper does not get its object. The client begins threads for names of nodes alone, and waits
+# for none; the core knows of no threads.
+only_names_and_the_keeper_need_threads() {
+    list nm -u "$made/obj/redlock/unity_core.o" && grep pthread "$made/list" | nothing &&
+        list nm -u "$made/obj/redlock/unity_client.o" && grep -E 'pthread_(mutex|cond|join|cancel)|redlock_keep(er|t)_' "$made/list" | nothing
+}
+
+client_can_do_without_threads() {
+    # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
+    $CC -std=c11 -O2 $warnings -DREDLOCK_NO_THREADS -c -o "$made/none.o" redlock/unity_client.c &&
+        list nm -u "$made/none.o" && grep pthread "$made/list" | nothing
 }
 
 keeper_can_be_left_out() {
@@ -153,7 +160,8 @@ tools_include_public_headers_only() {
 
 check 'the library can be built by make, elsewhere and without sanitizers' build_library
 check 'the library is three objects' has_three_objects
-check 'only the keeper needs threads' only_the_keeper_needs_threads
+check 'only names of nodes and the keeper need threads' only_names_and_the_keeper_need_threads
+check 'the client can do without threads' client_can_do_without_threads
 check 'the keeper can be left out' keeper_can_be_left_out
 check 'every external name of the library begins with redlock_' exports_only_redlock
 check 'the library allocates nothing' allocates_nothing

@@ -21,25 +21,7 @@ TEST(an_open_that_fails_leaves_no_descriptor_open)
     net.is_starved = true;
     CHECK_INT(open_client(), REDLOCK_NO_ENTROPY);
     CHECK_INT(net.open_count, 0);
-    net.is_starved = false;
-    net.hosts[0].unresolved = net.hosts[2].unresolved = 1;
-    CHECK_INT(open_client(), REDLOCK_NO_NAME);
-    CHECK_INT(net.open_count, 0);
     CHECK_STR(net.breach, "");
-}
-
-TEST(a_name_without_an_address_is_a_node_without_a_vote_and_says_why)
-{
-    char words[REDLOCK_ERROR_MAX];
-    WORLD(3);
-    net.hosts[1].unresolved = 1;
-    OPEN;
-    CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
-    redlock_describe_node(redlock_engine(&client), 1, net.now_us, words, sizeof words);
-    CHECK_STR(words, "no such host");
-    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
-    CHECK_INT(held_on(&door, "door"), 2);
-    CLOSE(0);
 }
 
 /* ---- Connecting ---- */

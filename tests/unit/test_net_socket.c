@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -80,9 +79,10 @@ static bool resolve(const char *text, struct net_endpoint *endpoint)
 {
     struct net_address address;
     struct net_error error;
-    size_t count;
-    return net_parse_address(text, strlen(text), 6379, &address, &error)
-        && net_resolve_blocking(&address, endpoint, 1, &count) == 0 && count == 1;
+    struct net_resolved resolved;
+    if (!net_parse_address(text, strlen(text), 6379, &address, &error) || !net_resolve_now(&address, &resolved)) return false;
+    *endpoint = resolved.endpoints[0];
+    return resolved.count == 1;
 }
 
 /* Binds a free port of the loopback and says where it is. Returns -1 where there is no such loopback. */
@@ -177,74 +177,6 @@ static int option_of(int fd, int level, int option)
     int value = -1;
     socklen_t size = sizeof value;
     return getsockopt(fd, level, option, &value, &size) == 0 ? value : -1;
-}
-
-/* --- Endpoints --- */
-
-static int resolve_code(const char *text, size_t max, size_t *count)
-{
-    struct net_address address;
-    struct net_error error;
-    struct net_endpoint endpoints[NET_ENDPOINTS_MAX];
-    *count = 99;
-    if (!net_parse_address(text, strlen(text), 6379, &address, &error)) return -9999;
-    return net_resolve_blocking(&address, endpoints, max, count);
-}
-
-NET_TEST(numbers_and_paths_resolve_to_one_endpoint)
-{
-    const char *texts[] = { "127.0.0.1", "[::1]", "unix:/not/there" };
-    for (size_t i = 0; i < 3; i++) {
-        size_t count;
-        TAP_CONTEXT("%s", texts[i]);
-        CHECK_INT(resolve_code(texts[i], NET_ENDPOINTS_MAX, &count), 0);
-        CHECK_INT(count, 1);
-    }
-}
-
-NET_TEST(a_name_resolves_to_no_more_endpoints_than_wanted)
-{
-    size_t count;
-    if (resolve_code("localhost", NET_ENDPOINTS_MAX, &count) != 0) TAP_SKIP("localhost has no address here");
-    CHECK(count >= 1 && count <= NET_ENDPOINTS_MAX);
-    CHECK_INT(resolve_code("localhost", 1, &count), 0);
-    CHECK_INT(count, 1);
-}
-
-NET_TEST(what_does_not_resolve_has_no_endpoints_and_a_code_with_a_text)
-{
-    size_t count;
-    int code = resolve_code("[fe80::1%nosuchif]", NET_ENDPOINTS_MAX, &count);
-    CHECK(code != 0);
-    CHECK_INT(count, 0);
-    CHECK(net_resolve_text(code)[0] != '\0');
-    for (code = -300; code < 300; code++) CHECK(net_resolve_text(code) != NULL);
-    CHECK_STR(net_resolve_text(EAI_NONAME), "no such host");
-}
-
-NET_TEST(a_name_that_is_not_resolved_for_want_of_descriptors_is_not_called_unknown)
-{
-    struct rlimit before;
-    size_t count;
-    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
-    struct rlimit none = { .rlim_cur = 3, .rlim_max = before.rlim_max };
-    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
-    int code = resolve_code("localhost", NET_ENDPOINTS_MAX, &count);
-    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
-    if (code == 0) TAP_SKIP("localhost is resolved without a descriptor here");
-    CHECK_INT(count, 0);
-    CHECK_STR(net_resolve_text(code), net_error_text(EMFILE));
-}
-
-NET_TEST(the_longest_path_fits_an_endpoint)
-{
-    struct net_address address = { .kind = NET_UNIX };
-    struct net_endpoint endpoint;
-    size_t count;
-    memset(address.path, 'p', NET_PATH_MAX);
-    address.path[0] = '/';
-    CHECK_INT(net_resolve_blocking(&address, &endpoint, 1, &count), 0);
-    CHECK(endpoint.size <= NET_ENDPOINT_SIZE);
 }
 
 /* --- Connecting --- */
