@@ -233,6 +233,11 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
     return REDLOCK_OK;
 }
 
+void redlock_use_loaded_scripts(struct redlock *r)
+{
+    if (!r->scripts->loading) r->scripts = wire_scripts_for_one_loaded();
+}
+
 void redlock_use_tickets(struct redlock *r)
 {
     r->ticketing = ticket_part();

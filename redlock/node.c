@@ -93,9 +93,9 @@ uint64_t node_wake_at(const struct redlock_node *node, bool is_needed)
 }
 
 /* The next command of the handshake that is not left out with this login. */
-static void step_from(struct redlock_node *node, unsigned step)
+static void step_from(struct redlock_node *node, unsigned step, const struct redlock_scripts *scripts)
 {
-    while (step != WIRE_READY && wire_is_left_out((enum wire_command)step, &node->login, hears(node))) step++;
+    while (step != WIRE_READY && wire_is_left_out((enum wire_command)step, &node->login, scripts, hears(node))) step++;
     node->step = (uint8_t)step;
 }
 
@@ -108,7 +108,7 @@ void node_connected(struct redlock_node *node, const struct redlock_config *conf
     node->send_start = node->send_end = node->receive_start = node->receive_end = 0;
     node->apart = NULL;
     resp_parser_init(parser_of(node), &limits);
-    step_from(node, WIRE_AUTH);
+    node->step = WIRE_AUTH;
 }
 
 void node_note(struct redlock_node *node, enum wire_command command, enum redlock_trouble trouble, const char *text)
@@ -231,11 +231,12 @@ void node_greet(struct redlock_node *node, const struct redlock_config *config, 
     struct resp_writer w;
 
     resp_write_begin(&w, node->send, config->send_size, node->send_end);
+    step_from(node, node->step, scripts);
     while (node->step != WIRE_READY && node_can_ask(node, config) && !w.apart) {
         struct redlock_asked asked = { .command = node->step };
         if (!wire_put_greeting(&w, (enum wire_command)node->step, &node->login, scripts, engine)) break;
         node_asked(node, config, now_us, &asked);
-        step_from(node, node->step + 1u);
+        step_from(node, node->step + 1u, scripts);
     }
     node_written(node, &w);
 }
@@ -398,14 +399,6 @@ static bool is_tolerated(struct redlock_node *node, const struct redlock_config 
     return true;
 }
 
-/* Is what was loaded the script that we know? */
-static bool is_right(enum wire_command command, const struct redlock_scripts *scripts, const struct wire_reply *reply)
-{
-    if (command == WIRE_LOAD_RELEASE) return wire_is_loaded(reply, scripts->plain.rows[KIND_RELEASE]);
-    if (command == WIRE_LOAD_EXTEND)  return wire_is_loaded(reply, scripts->plain.rows[KIND_EXTEND]);
-    return true;
-}
-
 bool node_read_greeting(struct redlock_node *node, const struct redlock_config *config, const struct redlock_scripts *scripts,
                         enum wire_command command, const struct wire_reply *reply)
 {
@@ -413,7 +406,7 @@ bool node_read_greeting(struct redlock_node *node, const struct redlock_config *
     enum wire_answer meaning = wire_read(&asked, reply);
     enum redlock_trouble trouble;
 
-    if (meaning == WIRE_GRANTED && !is_right(command, scripts, reply)) meaning = WIRE_WRONG;
+    if (meaning == WIRE_GRANTED && scripts->loading && !scripts->loading->is_right(command, scripts, reply)) meaning = WIRE_WRONG;
     switch (meaning) {
     case WIRE_GRANTED:
         if (command == WIRE_ROLE) wire_read_role(reply, &node->identity);

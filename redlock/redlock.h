@@ -294,11 +294,16 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
  *     redlock_use_tickets    request.ticket     else refused with BAD_CONFIG
  *     redlock_use_sets       request.set, of several resources     else refused with BAD_SET
  *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody, unless sets are in use
- *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not asked; the others call it */
+ *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not asked; the others call it
+ *     redlock_use_loaded_scripts
+ *                            to extend and to release are loaded by each new connection and then named by their SHA-1s: 40 bytes in
+ *                            place of 162 and 110, and a little less work for the node; else they go out with their texts each time,
+ *                            which is right as well and needs less code. Sets and wake-ups load theirs anyway */
 void redlock_use_tickets(struct redlock *r);
 void redlock_use_sets(struct redlock *r);
 void redlock_use_wake_ups(struct redlock *r);
 void redlock_use_free_in(struct redlock *r);
+void redlock_use_loaded_scripts(struct redlock *r);
 
 /* Lets the value of each key that this engine sets be the token, a blank and this text, so that a person who looks at a node sees
  * which program holds the lock. The lock is no other for it: nodes compare whole values, and other libraries know no more of a value than

@@ -110,6 +110,26 @@ REDLOCK_OUTLINE bool wire_put(struct resp_writer *w, const struct wire_row *row,
     return resp_end(w);
 }
 
+/* ---- Texts ---- */
+
+size_t wire_begins(const char *text, size_t size, const char *expected)
+{
+    size_t i = 0;
+
+    while (expected[i] != '\0') {
+        if (i == size || text[i] != expected[i]) return 0;
+        i++;
+    }
+    return i;
+}
+
+static bool text_is(const struct wire_reply *reply, const char *text)
+{
+    size_t length = wire_begins(reply->text, reply->text_size, text);
+
+    return length > 0 && length == reply->text_size && !reply->text_cut;
+}
+
 /* ---- The table: a row for each command of a lock ---- */
 
 /* Texts are arrays, not literals: those of all functions are in one section, which a linker keeps whole. */
@@ -164,6 +184,30 @@ static void put_wake(struct resp_writer *w, const struct wire_subject *s)
     else                    resp_text(w, "");
 }
 
+/* ---- What an engine has in common with its nodes ---- */
+
+static const struct wire_row *loaded_by(enum wire_command command, const struct redlock_scripts *scripts)
+{
+    return scripts->plain.rows[command == WIRE_LOAD_RELEASE ? KIND_RELEASE : KIND_EXTEND];
+}
+
+static void put_load(struct resp_writer *w, enum wire_command command, const struct redlock_scripts *scripts)
+{
+    resp_command(w, 3);
+    resp_text(w, "SCRIPT");
+    resp_text(w, "LOAD");
+    put_script_text(w, loaded_by(command, scripts)->text);
+}
+
+static bool is_loaded(enum wire_command command, const struct redlock_scripts *scripts, const struct wire_reply *reply)
+{
+    bool is_load = command == WIRE_LOAD_RELEASE || command == WIRE_LOAD_EXTEND;
+
+    return !is_load || text_is(reply, loaded_by(command, scripts)->sha1);
+}
+
+static const struct wire_loading loading_part = { put_load, is_loaded };
+
 static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
     char channel[sizeof "redlock:" - 1 + (size_t)2 * REDLOCK_NAME_SIZE] = "redlock:";
@@ -174,17 +218,34 @@ static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NA
     resp_bytes(w, channel, sizeof channel);
 }
 
+static const char extend_one_text[] = WIRE_EXTEND_ONE_SCRIPT, release_one_text[] = WIRE_RELEASE_ONE_SCRIPT;
+
 const struct redlock_scripts *wire_scripts_for_one(void)
 {
-    static const char extend_text[] = WIRE_EXTEND_ONE_SCRIPT, extend_sha1[] = WIRE_EXTEND_ONE_SHA1;
-    static const char release_text[] = WIRE_RELEASE_ONE_SCRIPT, release_sha1[] = WIRE_RELEASE_ONE_SHA1;
     static const struct wire_row extend = {
-        .text = extend_text, .sha1 = extend_sha1, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+        .text = extend_one_text, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
     };
     static const struct wire_row release = {
-        .text = release_text, .sha1 = release_sha1, .put = put_value, .argument_count = 1, .lowest = -1, .highest = 1
+        .text = release_one_text, .put = put_value, .argument_count = 1, .lowest = -1, .highest = 1
     };
     static const struct redlock_scripts scripts = { .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release } } };
+
+    return &scripts;
+}
+
+const struct redlock_scripts *wire_scripts_for_one_loaded(void)
+{
+    static const char extend_sha1[] = WIRE_EXTEND_ONE_SHA1, release_sha1[] = WIRE_RELEASE_ONE_SHA1;
+    static const struct wire_row extend = {
+        .text = extend_one_text, .sha1 = extend_sha1, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+    };
+    static const struct wire_row release = {
+        .text = release_one_text, .sha1 = release_sha1, .put = put_value, .argument_count = 1, .lowest = -1, .highest = 1
+    };
+    static const struct redlock_scripts scripts = {
+        .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release } },
+        .loading = &loading_part
+    };
 
     return &scripts;
 }
@@ -206,7 +267,7 @@ const struct redlock_scripts *wire_scripts_for_all(void)
         .plain = { .rows = {
             [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release, [KIND_WAKE] = &wake
         } },
-        .put_subscribe = put_subscribe
+        .loading = &loading_part, .put_subscribe = put_subscribe
     };
 
     return &scripts;
@@ -284,14 +345,6 @@ static void put_auth(struct resp_writer *w, const struct redlock_login *login)
     resp_text(w, login->password);
 }
 
-static void put_load(struct resp_writer *w, const char *script)
-{
-    resp_command(w, 3);
-    resp_text(w, "SCRIPT");
-    resp_text(w, "LOAD");
-    put_script_text(w, script);
-}
-
 bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
                        const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
@@ -301,44 +354,29 @@ bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const s
     case WIRE_SETNAME:      put_words(w, 3, "CLIENT SETNAME redlock"); break;
     case WIRE_INFO:         put_words(w, 2, "INFO server"); break;
     case WIRE_ROLE:         put_words(w, 1, "ROLE"); break;
-    case WIRE_LOAD_RELEASE: put_load(w, scripts->plain.rows[KIND_RELEASE]->text); break;
-    case WIRE_LOAD_EXTEND:  put_load(w, scripts->plain.rows[KIND_EXTEND]->text); break;
+    case WIRE_LOAD_RELEASE:
+    case WIRE_LOAD_EXTEND:  scripts->loading->put(w, command, scripts); break;
     case WIRE_SUBSCRIBE:    scripts->put_subscribe(w, engine); break;
     default:                REDLOCK_CHECK(false);
     }
     return resp_end(w);
 }
 
-bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, bool is_ear)
+bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, const struct redlock_scripts *scripts,
+                      bool is_ear)
 {
     switch (command) {
     case WIRE_AUTH:      return !login->password;
     case WIRE_SETNAME:   return false;
     case WIRE_SUBSCRIBE: return !is_ear;
     case WIRE_SELECT:    return is_ear || login->database == 0;
+    case WIRE_LOAD_RELEASE:
+    case WIRE_LOAD_EXTEND: return is_ear || !scripts->loading;
     default:             return is_ear;
     }
 }
 
 /* ---- Answers ---- */
-
-size_t wire_begins(const char *text, size_t size, const char *expected)
-{
-    size_t i = 0;
-
-    while (expected[i] != '\0') {
-        if (i == size || text[i] != expected[i]) return 0;
-        i++;
-    }
-    return i;
-}
-
-static bool text_is(const struct wire_reply *reply, const char *text)
-{
-    size_t length = wire_begins(reply->text, reply->text_size, text);
-
-    return length > 0 && length == reply->text_size && !reply->text_cut;
-}
 
 static enum wire_answer read_ok(const struct wire_reply *reply)
 {
@@ -356,11 +394,6 @@ static enum wire_answer read_script(const struct wire_reply *reply, int64_t lowe
 {
     if (reply->type != RESP_INTEGER || reply->integer < lowest || reply->integer > highest) return WIRE_WRONG;
     return reply->integer >= 1 ? WIRE_GRANTED : WIRE_REFUSED;
-}
-
-bool wire_is_loaded(const struct wire_reply *reply, const struct wire_row *script)
-{
-    return text_is(reply, script->sha1);
 }
 
 static enum wire_answer granted_if(bool right)

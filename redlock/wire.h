@@ -8,7 +8,7 @@
  *     INFO server                     $run_id, uptime_in_seconds, redis_mode
  *     ROLE                            *"master" ...
  *     SCRIPT LOAD release-script      $its SHA-1          or -NOPERM, ignored: EVAL will do
- *     SCRIPT LOAD extend-script       $its SHA-1
+ *     SCRIPT LOAD extend-script       $its SHA-1          both left out by an engine that sends scripts by text
  *
  * An ear (see below) says AUTH and CLIENT SETNAME, and then
  *     SUBSCRIBE redlock:name-of-the-engine    *"subscribe" ...
@@ -24,7 +24,7 @@
  *     EVALSHA extend n resource... token ttl      :1 granted  :0 refused, not all of the keys are ours
  *     EVALSHA release n resource... token [place] :1 granted, :2 and a waiter was woken, if a place or "" was given
  *                                                 :0 refused, no key there   :-1 refused, another's
- *     EVAL in place of EVALSHA when the answer was -NOSCRIPT
+ *     EVAL in place of EVALSHA when the answer was -NOSCRIPT, or always where no script was loaded
  * Wait:
  *     EVALSHA wait n resource... place arrived life       :ms     as PTTL of what is free last
  * Inspect:
@@ -229,7 +229,8 @@ struct wire_subject {
 /* A command of a lock is a row: what goes out, and what may come back. An engine reaches the rows that its parts use, so that
  * a linker drops all others; tests/world/decoder.c lists them. */
 struct wire_row {
-    const char *text, *sha1;        /* Of a script, and by which a node knows it when it has been loaded; NULL: it is none. */
+    const char *text;               /* Of a script; NULL: it is none. */
+    const char *sha1;               /* By which a node knows it that has run it or loaded it. NULL: it goes out by text alone. */
     void (*put)(struct resp_writer *w, const struct wire_subject *subject);     /* The script's arguments; or all of the command. */
     bool (*read_refusal)(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);     /* NULL: it says nothing more. */
     uint8_t argument_count;         /* Of a script, behind its keys. */
@@ -255,15 +256,23 @@ REDLOCK_PRIVATE const struct redlock_kind *wire_scripted_kind(void);        /* O
 /* Plain locks, in the form that suits an engine's parts: for one resource, or for several and with wake-ups. */
 struct redlock_scripts {
     struct redlock_kind plain;
+    const struct wire_loading *loading;         /* NULL: none is loaded in the handshake; they go out by text. */
     void (*put_subscribe)(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE]);     /* NULL: it has no ears. */
 };
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one(void);
-REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_all(void);
+REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one_loaded(void);
+REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_all(void);      /* They are loaded. */
 
-/* The form of a command, if a script is to go out in this one. */
+/* What loading adds to the handshake: SCRIPT LOAD, and whether what was loaded is the script that we know. */
+struct wire_loading {
+    void (*put)(struct resp_writer *w, enum wire_command command, const struct redlock_scripts *scripts);
+    bool (*is_right)(enum wire_command command, const struct redlock_scripts *scripts, const struct wire_reply *reply);
+};
+
+/* The form of a command, if a script that a node may know is to go out in this one. */
 static inline enum wire_form wire_form_of(const struct wire_row *row, enum wire_form of_script)
 {
-    return row->text ? of_script : WIRE_PLAIN;
+    return !row->text ? WIRE_PLAIN : row->sha1 ? of_script : WIRE_BY_TEXT;
 }
 
 /* Appends a command of a lock, or of the handshake, whole or not at all: then false. A script for which there
@@ -273,11 +282,10 @@ REDLOCK_PRIVATE bool wire_put(struct resp_writer *w, const struct wire_row *row,
 REDLOCK_PRIVATE bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
                                        const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE]);
 
-/* Is this the answer to the loading of that script? */
-REDLOCK_PRIVATE bool wire_is_loaded(const struct wire_reply *reply, const struct wire_row *script);
-
-/* True when this step of the handshake has nothing to say with this login, on an ear or on a connection for commands. */
-REDLOCK_PRIVATE bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, bool is_ear);
+/* True when this step of the handshake has nothing to say with this login and these scripts, on an ear or on a connection for
+ * commands. */
+REDLOCK_PRIVATE bool wire_is_left_out(enum wire_command command, const struct redlock_login *login,
+                                      const struct redlock_scripts *scripts, bool is_ear);
 
 enum wire_answer {
     WIRE_GRANTED,

@@ -580,7 +580,7 @@ static void greeting_request(struct request *request, enum wire_command command,
                              const struct redlock_login *with)
 {
     struct resp_writer writer = begin_request(request, label);
-    (void)wire_put_greeting(&writer, command, with, dice(4) == 0 ? wire_scripts_for_one() : wire_scripts_for_all(), engines[0]);
+    (void)wire_put_greeting(&writer, command, with, dice(4) == 0 ? wire_scripts_for_one_loaded() : wire_scripts_for_all(), engines[0]);
     end_request(request, &writer);
 }
 

@@ -16,6 +16,7 @@ static void connect_to_it(const struct redlock_login *login)
     redlock_config_init(&config);
     config.guard_ms = 0;
     CHECK_INT(redlock_init(&r, &config, &node, 1, memory, sizeof memory, 0), REDLOCK_OK);
+    redlock_use_loaded_scripts(&r);
     if (login) CHECK_INT(redlock_set_login(&r, 0, login), REDLOCK_OK);
     redlock_tick(&r, 1);
     CHECK_INT(redlock_wants(&r, 0), REDLOCK_WANT_CONNECT);

@@ -59,9 +59,90 @@ TEST(s7_a_plain_engine_extends_and_releases_its_own_token_only)
     EXPECT_KEYS("door", 3);
 }
 
-TEST(a_plain_engine_answers_NOSCRIPT_with_the_script_for_one_resource)
+/* How many calls of that name every node got, and how many of them with the text of a script. */
+static void check_calls(struct cluster *cluster, const char *name, unsigned count, unsigned with_text)
+{
+    for (unsigned k = 0; k < cluster->node_count; k++) {
+        const struct model_node *node = NODE(k);
+        unsigned texts = 0;
+        for (size_t i = 0; i < node->call_count; i++)
+            texts += strcmp(node->calls[i].name, name) == 0 && node->calls[i].eval;
+        TAP_CONTEXT("%s on node %u", name, k);
+        CHECK_INT(model_count_calls(node, name), count);
+        CHECK_INT(texts, with_text);
+    }
+}
+
+static void hold_extend_and_release(struct cluster *cluster)
+{
+    ACQUIRE(0, "door", DOOR_TTL);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
+TEST(a_plain_engine_loads_no_scripts_and_sends_them_with_their_texts)
 {
     CLUSTER_PLAIN(3, 1, (void)0);
+    hold_extend_and_release(cluster);
+    check_calls(cluster, "SCRIPT", 0, 0);
+    check_calls(cluster, "EXTEND", 1, 1);
+    check_calls(cluster, "RELEASE", 1, 1);
+}
+
+TEST(an_engine_that_asks_for_loaded_scripts_loads_them_and_names_them_by_their_SHA_1s)
+{
+    CLUSTER_COLD(3, 1, (void)0);
+    cluster_client_is_plain(cluster, 0);
+    redlock_use_loaded_scripts(ENGINE(0));
+    RUN_MS(STORY_SETTLE_MS);
+    hold_extend_and_release(cluster);
+    check_calls(cluster, "SCRIPT", 2, 0);
+    check_calls(cluster, "EXTEND", 1, 0);
+    check_calls(cluster, "RELEASE", 1, 0);
+}
+
+TEST(scripts_for_sets_stay_when_loaded_scripts_are_asked_for_as_well)
+{
+    CLUSTER_COLD(3, 1, (void)0);
+    cluster_client_is_plain(cluster, 0);
+    redlock_use_sets(ENGINE(0));
+    redlock_use_loaded_scripts(ENGINE(0));
+    RUN_MS(STORY_SETTLE_MS);
+    struct redlock_name names[] = { { "door", 4 }, { "gate", 4 } };
+    struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_KEY_ABSENT_ON_ALL("gate");
+    check_calls(cluster, "RELEASE", 1, 0);
+}
+
+TEST(a_node_that_knows_no_script_for_a_ticket_gets_its_text_though_none_are_loaded)
+{
+    CLUSTER_COLD(3, 1, (void)0);
+    cluster_client_is_plain(cluster, 0);
+    redlock_use_tickets(ENGINE(0));
+    RUN_MS(STORY_SETTLE_MS);
+    struct redlock_request request = story_request("door", DOOR_TTL, 0);
+    request.ticket = true;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(redlock_ticket(&cluster->clients[0].locks[0].lock) > 0);
+    check_calls(cluster, "SCRIPT", 0, 0);
+    check_calls(cluster, "ACQUIRE", 1, 1);
+}
+
+TEST(a_plain_engine_answers_NOSCRIPT_with_the_script_for_one_resource)
+{
+    CLUSTER_COLD(3, 1, (void)0);
+    cluster_client_is_plain(cluster, 0);
+    redlock_use_loaded_scripts(ENGINE(0));
+    RUN_MS(STORY_SETTLE_MS);
     ACQUIRE(0, "door", DOOR_TTL);
     for (unsigned k = 0; k < 3; k++) NODE(k)->script_count = 0;
     EXTEND(0, DOOR_TTL);

@@ -103,7 +103,7 @@ TEST(a_script_goes_with_what_is_around_it_where_there_is_room)
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
     for (enum wire_command command = WIRE_SETNAME; command <= WIRE_LOAD_EXTEND; command++) {
-        if (wire_is_left_out(command, &none, false)) continue;
+        if (wire_is_left_out(command, &none, wire_scripts_for_all(), false)) continue;
         CHECK(wire_put_greeting(&w, command, &none, wire_scripts_for_all(), engine_name));
         CHECK(!w.apart);
     }
@@ -129,13 +129,26 @@ TEST(a_script_is_sent_from_where_it_lies)
     CHECK(w.apart != NULL && w.apart_at > 1);
 }
 
+TEST(scripts_that_are_not_loaded_go_out_with_their_texts_and_no_sha1)
+{
+    const struct redlock_scripts *one = wire_scripts_for_one();
+    struct redlock_login none = { 0 };
+
+    CHECK(wire_is_left_out(WIRE_LOAD_RELEASE, &none, one, false) && wire_is_left_out(WIRE_LOAD_EXTEND, &none, one, false));
+    check_bytes(one->plain.rows[KIND_RELEASE], WIRE_BY_SHA1, "*5\r\n$4\r\nEVAL\r\n$110\r\n" WIRE_RELEASE_ONE_SCRIPT "\r\n$1\r\n1\r\n"
+                "$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n");
+    check_bytes(one->plain.rows[KIND_EXTEND], WIRE_BY_SHA1, "*6\r\n$4\r\nEVAL\r\n$162\r\n" WIRE_EXTEND_ONE_SCRIPT "\r\n$1\r\n1\r\n"
+                "$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n$5\r\n10000\r\n");
+}
+
 TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
 {
-    struct redlock_login none = { 0 }, all = { .user = "u", .password = "p", .database = 1 };
+    struct redlock_login none = { 0 }, login = { .user = "u", .password = "p", .database = 1 };
+    const struct redlock_scripts *all = wire_scripts_for_all();
 
-    CHECK(wire_is_left_out(WIRE_AUTH, &none, false) && wire_is_left_out(WIRE_SELECT, &none, false));
-    CHECK(!wire_is_left_out(WIRE_AUTH, &all, false) && !wire_is_left_out(WIRE_SELECT, &all, false));
-    CHECK(!wire_is_left_out(WIRE_INFO, &none, false) && !wire_is_left_out(WIRE_ROLE, &none, false));
+    CHECK(wire_is_left_out(WIRE_AUTH, &none, all, false) && wire_is_left_out(WIRE_SELECT, &none, all, false));
+    CHECK(!wire_is_left_out(WIRE_AUTH, &login, all, false) && !wire_is_left_out(WIRE_SELECT, &login, all, false));
+    CHECK(!wire_is_left_out(WIRE_INFO, &none, all, false) && !wire_is_left_out(WIRE_ROLE, &none, all, false));
 }
 
 TEST(the_longest_command_fits_where_the_limit_says_so)
@@ -279,14 +292,15 @@ TEST(s3_only_ok_to_the_acquire_and_one_from_a_script_are_grants)
 
 TEST(what_was_loaded_must_be_the_script_that_was_sent)
 {
-    const struct redlock_scripts *forms[] = { wire_scripts_for_one(), wire_scripts_for_all() };
+    const struct redlock_scripts *one = wire_scripts_for_one_loaded(), *all = wire_scripts_for_all();
     const struct wire_reply release = TEXT(RESP_BULK, WIRE_RELEASE_SHA1), extend_one = TEXT(RESP_BULK, WIRE_EXTEND_ONE_SHA1);
 
-    CHECK(wire_is_loaded(&release, forms[1]->plain.rows[KIND_RELEASE]));
-    CHECK(!wire_is_loaded(&release, forms[0]->plain.rows[KIND_RELEASE]));
-    CHECK(!wire_is_loaded(&release, forms[1]->plain.rows[KIND_EXTEND]));
-    CHECK(wire_is_loaded(&extend_one, forms[0]->plain.rows[KIND_EXTEND]));
-    CHECK(!wire_is_loaded(&extend_one, forms[1]->plain.rows[KIND_EXTEND]));
+    CHECK(all->loading->is_right(WIRE_LOAD_RELEASE, all, &release));
+    CHECK(!one->loading->is_right(WIRE_LOAD_RELEASE, one, &release));
+    CHECK(!all->loading->is_right(WIRE_LOAD_EXTEND, all, &release));
+    CHECK(one->loading->is_right(WIRE_LOAD_EXTEND, one, &extend_one));
+    CHECK(!all->loading->is_right(WIRE_LOAD_EXTEND, all, &extend_one));
+    CHECK(all->loading->is_right(WIRE_ROLE, all, &extend_one));
 }
 
 TEST(s16_a_release_that_was_not_to_wake_anybody_cannot_have_done_so)

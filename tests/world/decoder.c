@@ -2,9 +2,9 @@
 
 struct listed_row row_at(enum row number)
 {
-    const struct redlock_scripts *one = wire_scripts_for_one(), *all = wire_scripts_for_all();
+    const struct redlock_scripts *one = wire_scripts_for_one_loaded(), *all = wire_scripts_for_all();
     const struct listed_row rows[ROW_COUNT] = {
-        [ROW_SET] = { "SET", WIRE_ACQUIRE, false, wire_scripts_for_one()->plain.rows[KIND_ACQUIRE] },
+        [ROW_SET] = { "SET", WIRE_ACQUIRE, false, wire_scripts_for_one_loaded()->plain.rows[KIND_ACQUIRE] },
         [ROW_ACQUIRE] = { "acquire", WIRE_ACQUIRE, true, wire_scripted_kind()->rows[KIND_ACQUIRE] },
         [ROW_EXTEND] = { "extend", WIRE_EXTEND, true, all->plain.rows[KIND_EXTEND] },
         [ROW_EXTEND_ONE] = { "extend one", WIRE_EXTEND, false, one->plain.rows[KIND_EXTEND] },
