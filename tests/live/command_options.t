@@ -29,7 +29,7 @@ help_is_shown() {
     common='node resource guard node-timeout trust-unknown user password-file json trace verbose help version'
     # shellcheck disable=SC2086    # Several words.
     {
-        help_names_the_options run $common wait ttl grace max-hold max-extensions hold-at-least drift retry $ticket no-wake-ups quiet &&
+        help_names_the_options run $common wait ttl grace max-hold max-extensions hold-at-least once-per retry-until-done once-anyway drift retry $ticket no-wake-ups quiet &&
         help_names_the_options acquire $common wait ttl drift retry $ticket no-wake-ups quiet &&
         help_names_the_options extend $common ttl drift &&
         help_names_the_options release $common no-wake-ups &&

@@ -62,4 +62,102 @@ is_left_by_a_minority() {
 }
 check 'if no quorum extends it that is told, and the command keeps its status' is_left_by_a_minority
 
+# ---- --once-per: of 30 days, since the test must not run across the end of one ----
+
+jobs() { wc -l <"$directory/$1" | tr -d ' '; }
+
+once() {
+    is 0 run --guard 0 --once-per 30d job-1 -- sh -c 'sleep 0.2; echo ran >>"$0"' "$directory/job-1" && sleep 1 &&
+    is 121 run --guard 0 --once-per 30d job-1 -- sh -c 'echo ran >>"$0"' "$directory/job-1" &&
+    says 'job-1: already ran in this period [(]1[.0-9]* s ago, by [^ ]*:[0-9]+ sh[)]$' && [ "$(jobs job-1)" = 1 ] &&
+    is 121 run --guard 0 -q --once-per 30d job-1 -- true && [ ! -s "$directory/err" ] &&
+    is 121 run --guard 0 --json --once-per 30d job-1 -- true && json err '$j->{reason} eq "already ran" && $j->{exit} == 121'
+}
+check 'of two hosts that are a second apart one runs the job of 0.2 s, and the other says who did' once
+
+once_of_many() {
+    for k in 1 2 3 4 5 6 7 8; do
+        "$redlock" run --guard 0 --node-timeout 10s --once-per 30d job-2 -- sh -c 'echo ran >>"$0"' "$directory/job-2" \
+            >"$directory/many-$k" 2>&1 &
+        begin $!
+        eval "many_$k=$!"
+    done
+    ended=
+    for k in 1 2 3 4 5 6 7 8; do
+        eval "over \$many_$k"
+        ended="$ended $?"
+    done
+    [ "$(jobs job-2)" = 1 ] && [ "$(echo "$ended" | tr ' ' '\n' | grep -c 121)" = 7 ] || { echo "$ended"; cat "$directory"/many-*; return 1; }
+}
+check 'of eight hosts that begin at once one runs it' once_of_many
+
+fails_once() {
+    is 7 run --guard 0 --once-per 30d job-3 -- sh -c 'exit 7' && is 121 run --guard 0 --once-per 30d job-3 -- true
+}
+check 'a job that has failed has run' fails_once
+
+until_done() {
+    is 7 run --guard 0 --once-per 30d --retry-until-done job-4 -- sh -c 'exit 7' &&
+    is 0 run --guard 0 --once-per 30d --retry-until-done job-4 -- true &&
+    is 121 run --guard 0 --once-per 30d --retry-until-done job-4 -- true && says 'already done in this period [(].* ago, by '
+}
+check 'with --retry-until-done it is run again until it has succeeded' until_done
+
+is_cut_from_utc() {
+    is 0 run --guard 0 --once-per 1d job-5 -- sh -c 'echo "$REDLOCK_PERIOD"' && [ $(($(cat "$directory/out") % 86400)) = 0 ] &&
+    REDLOCK_PERIOD=x is 0 run --guard 0 job-5 -- sh -c 'echo "${REDLOCK_PERIOD-none}"' && prints '^none$'
+}
+check 'the command is told when its period began: a day begins at midnight, UTC' is_cut_from_utc
+
+next_period() {
+    is 0 run --guard 0 --once-per 1s job-6 -- true && sleep 1.1 && is 0 run --guard 0 --once-per 1s job-6 -- true
+}
+check 'in the next period it runs again' next_period
+
+# By now the servers are up for longer than such a guard, but not for 30 days.
+is_forgetful() {
+    sleep 2
+    is 122 run --guard 1500ms -t 1500ms --no-ticket --once-per 30d job-7 -- touch "$directory/ran" && says 'no quorum of nodes takes a mark' &&
+    says 'node 0 .*restarted within the period' && says 'rather twice than never: --once-anyway' && [ ! -e "$directory/ran" ] &&
+    is 122 run --guard 1500ms -t 1500ms --no-ticket --json --once-per 30d job-7 -- true && json err '$j->{reason} eq "not marked"' &&
+    is 0 run --guard 1500ms -t 1500ms --no-ticket --once-per 30d --once-anyway job-7 -- true &&
+    is 121 run --guard 1500ms -t 1500ms --no-ticket --once-per 30d --once-anyway job-7 -- true
+}
+check 'if too many servers may have forgotten nobody runs, but with --once-anyway' is_forgetful
+
+may_have_run() {
+    ask 0 SET job-8#done '9007199254740000 00 1 web2:1 other' >"$directory/out"
+    on 1 STOP
+    is 122 run --guard 0 -t 2s --node-timeout 200ms --once-per 30d job-8 -- touch "$directory/ran"
+    good=$?
+    on 1 CONT
+    [ $good = 0 ] && says 'somebody began in it [(].* ago, by web2:1 other[)] and may have run' && says "node 0 .*: it has another's mark" &&
+    [ ! -e "$directory/ran" ] &&
+    ask 2 SET job-8#done '9007199254740000 00 1 web2:1 other' >"$directory/out" &&
+    is 121 run --guard 0 --once-per 30d job-8 -- true && says 'job-8: already ran in this period'
+}
+check 'of a mark on a minority it is said that its owner may have run' may_have_run
+
+is_refused() {
+    is 125 run --guard 0 --once-per 999ms job-9 -- true && says 'at least 1000 ms' && is 125 run --once-per 32d job-9 -- true &&
+    says 'at most 31d' && is 125 run --once-per 1 job-9 -- true && is 125 run --retry-until-done job-9 -- true &&
+    says 'once-per is missing' && is 125 run --once-anyway job-9 -- true && is 125 run --once-per 1h -r job-9 -r job-10 -- true &&
+    says 'name one' && is 125 acquire --once-per 1h job-9
+}
+check 'what is no period, or of no period, is refused' is_refused
+
+waits_no_longer() {
+    is 0 acquire --guard 0 -t 1h job-11 && is 124 run --guard 0 --once-per 1s job-11 -- true
+}
+check 'a job waits no longer for the lock than a period' waits_no_longer
+
+is_interrupted_in_marking() {
+    on 1 STOP; on 2 STOP
+    start run --guard 0 --node-timeout 30s --wait 0 --once-per 30d job-12 -- true
+    sleep 0.5
+    on 1 CONT; on 2 CONT
+    over "$started"
+}
+check 'the whole works while servers stutter' is_interrupted_in_marking
+
 finish

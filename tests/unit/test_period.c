@@ -284,6 +284,15 @@ TEST(a_lock_with_a_ticket_can_mark)
 
 /* ---- Memory ---- */
 
+TEST(a_lock_with_a_holders_name_can_mark)
+{
+    CLUSTER_COLD(N, 1, (void)0);
+    CHECK_INT(redlock_use_holder(ENGINE(0), "web2:4711"), REDLOCK_OK);
+    RUN_MS(STORY_SETTLE_MS);
+    ACQUIRE(0, "door", TTL_MS);
+    EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_OK);
+}
+
 static void restart(struct cluster *cluster, unsigned k)
 {
     DOWN(k);

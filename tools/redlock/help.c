@@ -16,6 +16,8 @@ static const struct {
         "environment. Later holders have larger tickets: let what is locked refuse smaller ones.\n"
         "When the lock is lost, COMMAND is ended before another client can get it.",
         "Exit status: that of COMMAND (128+N if signal N ended it), or\n"
+        "  121  --once-per: it has run in this period already\n"
+        "  122  --once-per: too few nodes can tell whether it has\n"
         "  123  the lock was lost, or may not be held longer, and COMMAND was ended\n"
         "  124  the lock was not available within --wait\n"
         "  125  redlock itself failed, or was called wrongly\n"

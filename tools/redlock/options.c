@@ -19,7 +19,8 @@
 enum {
     OPTION_GRACE = 256, OPTION_MAX_HOLD, OPTION_GUARD, OPTION_DRIFT, OPTION_NODE_TIMEOUT, OPTION_RETRY, OPTION_TRUST_UNKNOWN,
     OPTION_USER, OPTION_PASSWORD_FILE, OPTION_PASSWORD, OPTION_JSON, OPTION_TRACE, OPTION_VERSION,
-    OPTION_NO_TICKET, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS, OPTION_HOLD_AT_LEAST
+    OPTION_NO_TICKET, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS, OPTION_HOLD_AT_LEAST,
+    OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY
 };
 
 enum {
@@ -44,6 +45,11 @@ const struct option_row option_rows[] = {
       "extend the lock so often at most, then end COMMAND\n(default: no limit)" },
     { "hold-at-least", OPTION_HOLD_AT_LEAST, IN_RUN, "DURATION",
       "leave the lock held when COMMAND has ended, until it\nhas been held for so long" },
+    { "once-per", OPTION_ONCE_PER, IN_RUN, "PERIOD",
+      "run COMMAND only if it has not yet run in this hour,\nday, ... (1h, 1d, ...: cut from UTC)" },
+    { "retry-until-done", OPTION_RETRY_UNTIL_DONE, IN_RUN, NULL, "with --once-per: until it has exited with 0" },
+    { "once-anyway", OPTION_ONCE_ANYWAY, IN_RUN, NULL,
+      "with --once-per: rather twice than never, if servers\nrestarted within the period" },
     { "no-ticket", OPTION_NO_TICKET, IN_RUN | IN_ACQUIRE, NULL, "without a ticket: clocks need not be right" },
     { "skew", OPTION_SKEW, IN_RUN | IN_ACQUIRE | IN_STATUS, "DURATION",
       "how far any two wall clocks may differ, for tickets\n(default: 10s)" },
@@ -142,6 +148,17 @@ static uint32_t read_duration(const struct syntax *syntax, const char *option, u
     return ms;
 }
 
+static uint32_t read_period(const struct syntax *syntax)
+{
+    uint32_t ms = 0;
+    enum number_error error = duration_read(optarg, REDLOCK_PERIOD_MS_MAX, &ms);
+
+    if (error == NUMBER_TOO_BIG) refuse(syntax->command, "--once-per: '%s' is too long: at most 31d", optarg);
+    if (error) refuse_number(syntax, "once-per", optarg, error);
+    if (ms < REDLOCK_PERIOD_MS_MIN) refuse(syntax->command, "--once-per: must be at least %d ms", REDLOCK_PERIOD_MS_MIN);
+    return ms;
+}
+
 static uint32_t read_number(const struct syntax *syntax, const char *option)
 {
     uint32_t number = 0;
@@ -233,6 +250,9 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
     case OPTION_MAX_HOLD:      settings->max_hold_ms = read_duration(syntax, "max-hold", 1); break;
     case OPTION_MAX_EXTENSIONS: settings->max_extensions = read_number(syntax, "max-extensions"); break;
     case OPTION_HOLD_AT_LEAST: settings->hold_at_least_ms = read_duration(syntax, "hold-at-least", 1); break;
+    case OPTION_ONCE_PER:      settings->once_per_ms = read_period(syntax); break;
+    case OPTION_RETRY_UNTIL_DONE: settings->retry_until_done = true; break;
+    case OPTION_ONCE_ANYWAY:   settings->once_anyway = true; break;
     case OPTION_USER:          given->user = optarg; break;
     case OPTION_PASSWORD_FILE: given->password_file = optarg; break;
     case OPTION_NO_TICKET:     settings->ticket = false; break;
@@ -476,6 +496,20 @@ static void check_hold(const struct settings *settings)
                settings->hold_at_least_ms, guard_ms);
 }
 
+/* Whoever waits for longer than the period is late for it. */
+static void settle_period(struct settings *settings)
+{
+    const char *command = command_name(settings->command);
+
+    if (settings->once_per_ms == 0) {
+        if (settings->retry_until_done) refuse(command, "--retry-until-done: of which period? --once-per is missing");
+        if (settings->once_anyway)      refuse(command, "--once-anyway: of which period? --once-per is missing");
+        return;
+    }
+    if (settings->name_count > 1) refuse(command, "--once-per: the mark of a period is one RESOURCE's: name one");
+    if (settings->wait_ms > settings->once_per_ms) settings->wait_ms = settings->once_per_ms;
+}
+
 void settings_read(struct settings *settings, enum command command, int argc, char **argv)
 {
     struct syntax syntax;
@@ -493,4 +527,5 @@ void settings_read(struct settings *settings, enum command command, int argc, ch
     settle_ticket_life(settings);
     if (command == COMMAND_RUN) settle_grace(settings, given.grace);
     check_hold(settings);
+    settle_period(settings);
 }

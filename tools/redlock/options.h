@@ -9,6 +9,8 @@
 
 /* Exit statuses beside those of enum redlock_status, which the commands other than run use. */
 enum {
+    EXIT_ALREADY = 121,         /* run: it has run in this period already. */
+    EXIT_NO_QUORUM = 122,       /* run: no quorum of nodes could mark the period. */
     EXIT_LOST = 123,            /* run: the lock was lost, or held for --max-hold, and the command was ended. */
     EXIT_NOT_ACQUIRED = 124,    /* run: the lock was not available in time. */
     EXIT_TROUBLE = 125,         /* Bad usage; run: redlock itself failed. */
@@ -41,6 +43,8 @@ struct settings {
     uint32_t grace_ms;
     uint32_t max_hold_ms;               /* 0: no limit. */
     uint32_t hold_at_least_ms;          /* 0: the lock is released when the command has ended. */
+    uint32_t once_per_ms;               /* 0: as often as it is called. */
+    bool retry_until_done, once_anyway;
     uint32_t max_extensions;            /* UINT32_MAX: no limit. */
     bool quiet, verbose, json;
     enum trace_mode trace;

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "guardian.h"
+#include "once.h"
 #include "report.h"
 #include "signals.h"
 #include "terminal.h"
@@ -36,6 +37,7 @@ struct run {
     uint64_t valid_until;           /* Since the last extension that succeeded. */
     uint64_t hold_until;            /* --max-hold; REDLOCK_NEVER. */
     uint64_t leave_until;           /* --hold-at-least; 0. */
+    struct once once;               /* --once-per */
     enum ending ending;
     bool has_run;                   /* The command. */
     bool is_gone;                   /* Its release found that the lock had been lost. */
@@ -258,6 +260,16 @@ static void set_resources(const struct settings *settings)
     (void)setenv("REDLOCK_RESOURCE", lines, 1);
 }
 
+/* By its beginning, in seconds since 1970: so that the command can name what it makes. */
+static void set_period(const struct run *run)
+{
+    const struct redlock_period *period = &run->once.period;
+    char begins[24];
+
+    (void)snprintf(begins, sizeof begins, "%" PRIu64, redlock_period_begins_ms(period->wall_us, period->period_ms) / 1000);
+    (void)setenv("REDLOCK_PERIOD", begins, 1);
+}
+
 /* What is known before there is a lock. */
 static int start_guardian(struct run *run, struct settings *settings)
 {
@@ -265,6 +277,11 @@ static int start_guardian(struct run *run, struct settings *settings)
 
     set_resources(run->settings);
     if (!run->settings->ticket) (void)unsetenv("REDLOCK_TICKET");       /* That of a lock around this one. */
+    (void)unsetenv("REDLOCK_PERIOD");
+    if (run->settings->once_per_ms > 0) {
+        once_is_due(&run->once, run->settings);
+        set_period(run);
+    }
     terminal_open(&run->terminal);
     error = guardian_start(&run->guardian, settings, margin_ms(settings));
     if (error) say("cannot begin the guardian of the command: %s", text_system_error(error));
@@ -307,6 +324,14 @@ static void pass_interrupt_back(const struct run *run)
     (void)kill(0, number);
 }
 
+/* With --retry-until-done a period is marked when the command has done what it is for. */
+static void mark_if_done(struct run *run)
+{
+    bool is_done = run->ending == NOT_ENDING && child_exit_status(&run->guardian.ward.child) == 0;
+
+    if (run->settings->retry_until_done && is_done) once_is_done(&run->once, run->session);
+}
+
 /* Is the lock to be held longer than the command took? */
 static bool is_to_be_left(const struct run *run)
 {
@@ -346,6 +371,7 @@ static int finish_run(struct run *run)
 {
     pass_interrupt_back(run);
     terminal_take(&run->terminal, run->guardian.ward.child.pid);
+    mark_if_done(run);
     if (is_to_be_left(run)) leave_held(run);
     else                    release_held(run);
     if (run->ending == GUARDIAN_KILLED) return EXIT_TROUBLE;
@@ -357,8 +383,9 @@ static int finish_run(struct run *run)
 
 static int run_with_lock(struct run *run)
 {
-    int code = start_command(run);
+    int code = run->settings->once_per_ms > 0 ? once_ask(&run->once, run->session) : 0;
 
+    if (code == 0) code = start_command(run);
     if (code) {
         (void)release_lock(run->session);
         return code;
@@ -387,8 +414,9 @@ static void tell_json(struct session *session, enum redlock_status status, const
         "command ended", "lock lost", "max-hold", "max-extensions", "guardian killed"
     };
     char more[128];
-    const char *reason = status != REDLOCK_OK ? "not acquired"
-                       : run->is_gone ? "lock lost" : run->has_run ? endings[run->ending] : "command not run";
+    const char *reason = status != REDLOCK_OK ? "not acquired" : run->is_gone ? "lock lost"
+                       : run->has_run ? endings[run->ending] : code == EXIT_ALREADY ? "already ran"
+                       : code == EXIT_NO_QUORUM ? "not marked" : "command not run";
 
     if (status == REDLOCK_OK && (run->is_gone || run->ending == LOCK_LOST)) status = REDLOCK_LOST;
     (void)snprintf(more, sizeof more, "\"exit\":%d,\"reason\":\"%s\",", code, reason);

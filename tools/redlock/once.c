@@ -1,0 +1,199 @@
+#define _GNU_SOURCE
+#include "once.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report.h"
+#include "text.h"
+
+/* ---- Which period, and who ---- */
+
+/* "web2:4711 backup.sh" */
+static void name_marker(struct once *once, const struct settings *settings)
+{
+    char host[REDLOCK_WHO_MAX + 1] = "?";
+    const char *slash = strrchr(settings->program[0], '/');
+
+    (void)gethostname(host, sizeof host - 1);
+    host[sizeof host - 1] = '\0';
+    (void)snprintf(once->who, sizeof once->who, "%.36s:%ld %s", host, (long)getpid(), slash ? slash + 1 : settings->program[0]);
+}
+
+void once_is_due(struct once *once, const struct settings *settings)
+{
+    name_marker(once, settings);
+    once->period = (struct redlock_period){ .period_ms = settings->once_per_ms, .wall_us = redlock_wall_us(), .at_us = redlock_now_us(),
+                                            .who = once->who, .takes_forgetful = settings->once_anyway };
+}
+
+/* ---- Marks ---- */
+
+/* One round. PENDING: a signal came, or nothing works any more. */
+static enum redlock_status ask_for_marks(struct once *once, struct session *session)
+{
+    struct redlock *engine = redlock_engine(&session->client);
+    enum redlock_status status = redlock_start_mark(engine, &once->mark, &session->lock, &once->period, redlock_now_us());
+
+    if (status != REDLOCK_OK) return status;
+    session_step(session);
+    while ((status = redlock_mark_status(engine, &once->mark, redlock_now_us())) == REDLOCK_PENDING) {
+        if (session_must_end(session) || session->fault) break;
+        session_wait(session, redlock_mark_until(&once->mark));
+    }
+    redlock_forget_mark(engine, &once->mark);
+    return status;
+}
+
+static void pause_until(struct session *session, uint64_t until_us)
+{
+    while (redlock_now_us() < until_us && !session_must_end(session) && !session->fault) session_wait(session, until_us);
+}
+
+/* Can another round do what this one could not? Nodes that may have forgotten stay so. */
+static bool is_worth_another(const struct once *once, struct session *session, enum redlock_status status)
+{
+    unsigned count = redlock_node_count(&session->client), able = count;
+
+    for (unsigned k = 0; k < count; k++)
+        if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_NOT_ASKED) able -= redlock_mark_words(&once->mark, k)[0] != '\0';
+    return status == REDLOCK_NO_QUORUM && able >= redlock_quorum(count);
+}
+
+/* The lock is kept meanwhile. Nodes that do not answer may be back within the time that a lock survives without them: a TTL. */
+static enum redlock_status mark(struct once *once, struct session *session)
+{
+    const struct settings *settings = session->settings;
+    struct redlock *engine = redlock_engine(&session->client);
+    uint64_t pause_us = (uint64_t)settings->options.engine.retry_ms * 1000;
+    uint64_t until = redlock_now_us() + (uint64_t)settings->ttl_ms * 1000;
+    enum redlock_status status;
+
+    if (settings->max_extensions > 0 && redlock_keep(engine, &session->lock, 0, redlock_now_us()) != REDLOCK_OK) return REDLOCK_LOST;
+    for (;;) {
+        status = ask_for_marks(once, session);
+        if (!is_worth_another(once, session, status) || redlock_now_us() + pause_us >= until) return status;
+        pause_until(session, redlock_now_us() + pause_us);
+        if (session->signal || session->fault) return REDLOCK_PENDING;
+    }
+}
+
+/* ---- In words ---- */
+
+static unsigned count_votes(const struct once *once, const struct session *session, enum redlock_vote vote)
+{
+    unsigned count = 0;
+
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) count += redlock_mark_vote(&once->mark, k) == vote;
+    return count;
+}
+
+/* " (12 s ago, by web2:4711 backup.sh)", or nothing, if no node has told. Clocks of two hosts: it may seem to be in the future. */
+static const char *describe_seen(const struct once *once, char *text, size_t size)
+{
+    uint64_t then_us = 0, now_us = redlock_wall_us();
+    const char *who = redlock_mark_seen(&once->mark, &then_us);
+    char duration[TEXT_DURATION_MAX];
+
+    text[0] = '\0';
+    if (who)
+        (void)snprintf(text, size, " (%s ago%s%s)", text_duration(duration, now_us > then_us ? (now_us - then_us) / 1000 : 0),
+                       who[0] ? ", by " : "", who);
+    return text;
+}
+
+/* That a quorum has another's mark is all that is known of one that has run; a mark on fewer nodes may be of one that has not. */
+static void say_already(const struct once *once, struct session *session)
+{
+    bool is_quorum = count_votes(once, session, REDLOCK_VOTE_REFUSED) >= redlock_quorum(redlock_node_count(&session->client));
+    char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
+
+    if (session->settings->quiet && !session->settings->verbose) return;
+    say("%s: %s%s%s", session->settings->resource,
+        is_quorum ? (session->settings->retry_until_done ? "already done in this period" : "already ran in this period")
+                  : "somebody began in this period",
+        describe_seen(once, seen, sizeof seen), is_quorum ? "" : " and may have run");
+}
+
+static void say_votes(const struct once *once, struct session *session)
+{
+    struct redlock *engine = redlock_engine(&session->client);
+
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+        const char *words = redlock_mark_words(&once->mark, k), *address = redlock_node_address(&session->client, k);
+        char text[TROUBLE_TEXT_MAX];
+        if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_GRANTED) continue;
+        redlock_describe_node(engine, k, redlock_now_us(), text, sizeof text);
+        if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_REFUSED) say("node %u (%s): it has another's mark", k, address);
+        else if (words[0] != '\0')       say("node %u (%s): %s", k, address, words);
+        else if (strcmp(text, "ok") == 0) say("node %u (%s): it does not have the lock, or did not answer in time", k, address);
+        else                             say("node %u (%s): %s", k, address, text);
+    }
+}
+
+static bool any_is_forgetful(const struct once *once, const struct session *session)
+{
+    bool is_one = false;
+
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
+        is_one = is_one || (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_NOT_ASKED && redlock_mark_words(&once->mark, k)[0] != '\0');
+    return is_one;
+}
+
+static void say_no_quorum(const struct once *once, struct session *session)
+{
+    unsigned count = redlock_node_count(&session->client), refused = count_votes(once, session, REDLOCK_VOTE_REFUSED);
+    char seen[REDLOCK_WHO_MAX + TEXT_DURATION_MAX + 16];
+
+    say("%s: no quorum of nodes takes a mark of this period (%u of %u, %u are needed)%s%s%s", session->settings->resource,
+        count_votes(once, session, REDLOCK_VOTE_GRANTED), count, redlock_quorum(count), refused > 0 ? "; somebody began in it" : "",
+        refused > 0 ? describe_seen(once, seen, sizeof seen) : "", refused > 0 ? " and may have run" : "");
+    say_votes(once, session);
+    if (any_is_forgetful(once, session)) say("%s: to run rather twice than never: --once-anyway", session->settings->resource);
+}
+
+static void say_why(const struct once *once, struct session *session, enum redlock_status status)
+{
+    if (session->settings->json || session->signal) return;
+    if (status == REDLOCK_ALREADY)        say_already(once, session);
+    else if (status == REDLOCK_NO_QUORUM) say_no_quorum(once, session);
+    else if (status == REDLOCK_TOO_LATE)  say("%s: the period ended too long ago", session->settings->resource);
+    else say("%s: %s", session->settings->resource, redlock_status_text(session->fault ? session->fault : status));
+}
+
+/* ---- Before the command and behind it ---- */
+
+int once_ask(struct once *once, struct session *session)
+{
+    enum redlock_status status;
+
+    once->period.looks_only = session->settings->retry_until_done;
+    status = mark(once, session);
+    if (session->signal) return EXIT_SIGNAL + session->signal;
+    if (status != REDLOCK_OK) say_why(once, session, status);
+    else if (session->settings->verbose && !once->period.looks_only)
+        say("%s: the period is marked on %u of %u nodes so far", session->settings->resource,
+            count_votes(once, session, REDLOCK_VOTE_GRANTED), redlock_node_count(&session->client));
+    switch (status) {
+    case REDLOCK_OK:        return 0;
+    case REDLOCK_ALREADY:   return EXIT_ALREADY;
+    case REDLOCK_NO_QUORUM:
+    case REDLOCK_TOO_LATE:
+    case REDLOCK_LOST:      return EXIT_NO_QUORUM;
+    default:                return EXIT_TROUBLE;
+    }
+}
+
+void once_is_done(struct once *once, struct session *session)
+{
+    enum redlock_status status;
+
+    once->period.looks_only = false;
+    status = mark(once, session);
+    if (status == REDLOCK_OK) return;
+    say_why(once, session, status);
+    if (!session->settings->json)
+        say("%s: the command has succeeded, but that could not be marked: it may run again in this period", session->settings->resource);
+}
