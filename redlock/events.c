@@ -13,6 +13,8 @@ REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_ACQUIRE == (int)WIRE_ACQUIRE && (int)
                       (int)REDLOCK_COMMAND_WAIT == (int)WIRE_WAIT && (int)REDLOCK_COMMAND_PTTL == (int)WIRE_PTTL &&
                       (int)REDLOCK_COMMAND_GETRANGE == (int)WIRE_GETRANGE &&
                       (int)REDLOCK_COMMAND_QUESTION == (int)WIRE_QUESTION, "an event's command is that of wire.h");
+REDLOCK_STATIC_ASSERT((int)REDLOCK_FORM_PLAIN == (int)WIRE_PLAIN && (int)REDLOCK_FORM_BY_SHA1 == (int)WIRE_BY_SHA1 &&
+                      (int)REDLOCK_FORM_BY_TEXT == (int)WIRE_BY_TEXT, "an event's form is that of wire.h");
 REDLOCK_STATIC_ASSERT((int)REDLOCK_ANSWER_GRANTED == (int)WIRE_GRANTED && (int)REDLOCK_ANSWER_REFUSED == (int)WIRE_REFUSED &&
                       (int)REDLOCK_ANSWER_ERROR == (int)WIRE_ERROR && (int)REDLOCK_ANSWER_WRONG == (int)WIRE_WRONG,
                       "an event's answer is that of wire.h");
@@ -116,7 +118,7 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
         unsigned at = (node->asked_first + i) % r->config.pipeline;
         struct redlock_event event = begin_event(r, node->asked[at].lock, REDLOCK_EVENT_SENT, k);
         event.command = (enum redlock_command)node->asked[at].command;
-        event.with_text = node->asked[at].form == WIRE_BY_TEXT;
+        event.form = (enum redlock_form)node->asked[at].form;
         if (event.lock) add_votes(&event, &event.lock->round);
         write_event(r->events, &event);
     }
@@ -141,12 +143,12 @@ static void read_answer(struct redlock_event *event, const struct redlock_asked 
 }
 
 /* As stake_vote counts it. A node that does not know the script is asked again; a key of another type is not ours. */
-static enum redlock_vote vote_by(const struct redlock_event *event, const struct redlock_asked *asked)
+static enum redlock_vote vote_by(const struct redlock_event *event)
 {
     if (event->kind == REDLOCK_EVENT_UNANSWERED)                                    return REDLOCK_VOTE_UNKNOWN;
     if (event->answer == REDLOCK_ANSWER_GRANTED)                                    return REDLOCK_VOTE_GRANTED;
     if (event->answer == REDLOCK_ANSWER_REFUSED)                                    return REDLOCK_VOTE_REFUSED;
-    if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && asked->form == WIRE_BY_SHA1)  return REDLOCK_VOTE_PENDING;
+    if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && event->form == REDLOCK_FORM_BY_SHA1) return REDLOCK_VOTE_PENDING;
     if (event->trouble == REDLOCK_TROUBLE_WRONGTYPE && event->command == REDLOCK_COMMAND_RELEASE) return REDLOCK_VOTE_REFUSED;
     return REDLOCK_VOTE_UNKNOWN;
 }
@@ -158,7 +160,7 @@ static void add_vote(struct redlock_event *event, const struct redlock_asked *as
     struct redlock_round round = asked->lock->round;
 
     if (asked->round != round.number || asked->command != round.command || asked->command == WIRE_GETRANGE) return;
-    if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING) event->vote = vote_by(event, asked);
+    if (round_vote_of(&round, event->session) == REDLOCK_VOTE_PENDING) event->vote = vote_by(event);
     round_vote(&round, event->session, event->vote);
     add_votes(event, &round);
 }
@@ -168,7 +170,7 @@ static void write_heard(const struct redlock *r, unsigned k, const struct redloc
     struct redlock_event event = begin_event(r, asked->lock, reply ? REDLOCK_EVENT_HEARD : REDLOCK_EVENT_UNANSWERED, k);
 
     event.command = (enum redlock_command)asked->command;
-    event.with_text = asked->form == WIRE_BY_TEXT;
+    event.form = (enum redlock_form)asked->form;
     if (reply) read_answer(&event, asked, reply);
     if (asked->lock) add_vote(&event, asked);
     write_event(r->events, &event);
@@ -202,4 +204,42 @@ bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event 
 uint64_t redlock_lost_events(const struct redlock_event_ring *events)
 {
     return events->lost;
+}
+
+/* ---- Names, for people ---- */
+
+enum { SCRIPT_ARGUMENTS_MAX = 5 };
+
+/* The name of the script and those of its arguments, "" where there are no more. */
+static const char *script_words(enum redlock_command command, unsigned i)
+{
+    static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {
+        { "acquire", "token", "ttl", "ticket", "life", "skew" },
+        { "extend", "token", "ttl" },
+        { "release", "token", "place" },
+        { "wait", "place", "arrived", "life" },
+    };
+
+    switch (command) {
+    case REDLOCK_COMMAND_ACQUIRE:
+    case REDLOCK_COMMAND_RESTORE: return words[0][i];
+    case REDLOCK_COMMAND_EXTEND:  return words[1][i];
+    case REDLOCK_COMMAND_RELEASE: return words[2][i];
+    case REDLOCK_COMMAND_WAIT:    return words[3][i];
+    default:                      return "";
+    }
+}
+
+const char *redlock_script_name(enum redlock_command command)
+{
+    const char *name = script_words(command, 0);
+
+    return *name != '\0' ? name : NULL;
+}
+
+const char *redlock_argument_name(enum redlock_command command, unsigned i)
+{
+    const char *name = i < SCRIPT_ARGUMENTS_MAX ? script_words(command, 1 + i) : "";
+
+    return *name != '\0' ? name : NULL;
 }

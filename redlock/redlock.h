@@ -580,8 +580,8 @@ enum redlock_event_kind {
     REDLOCK_EVENT_CONNECTED,    /* A connection stands: session. */
     REDLOCK_EVENT_READY,        /* The handshake is over: session; is_new_server. */
     REDLOCK_EVENT_DISCONNECTED, /* The connection is lost, or could not be made: session, trouble. */
-    REDLOCK_EVENT_SENT,         /* A command went into the send buffer: session, lock, command, with_text; of a lock, the votes. */
-    REDLOCK_EVENT_HEARD,        /* An answer: session, lock, command, with_text, answer, trouble, number, ticket, vote, the votes. */
+    REDLOCK_EVENT_SENT,         /* A command went into the send buffer: session, lock, command, form; of a lock, the votes. */
+    REDLOCK_EVENT_HEARD,        /* An answer: session, lock, command, form, answer, trouble, number, ticket, vote, the votes. */
     REDLOCK_EVENT_UNANSWERED,   /* The connection was lost before the answer came: session, lock, command, vote, the votes. */
     REDLOCK_EVENT_PHASE,        /* lock, phase. ACQUIRING, EXTENDING, RELEASING and INSPECTING begin a round, told by round, command and,
                                  * of the first two, ttl_ms and drift_us. */
@@ -603,6 +603,13 @@ enum redlock_command {
     REDLOCK_COMMAND_RESTORE,    /* To acquire, by the holder, where a node has lost the key. */
     REDLOCK_COMMAND_EXTEND, REDLOCK_COMMAND_RELEASE, REDLOCK_COMMAND_WAIT, REDLOCK_COMMAND_PTTL, REDLOCK_COMMAND_GETRANGE,
     REDLOCK_COMMAND_QUESTION    /* redlock_ask. */
+};
+
+/* In which a command goes out. */
+enum redlock_form {
+    REDLOCK_FORM_PLAIN,         /* A command of the server's own. */
+    REDLOCK_FORM_BY_SHA1,       /* A script: EVALSHA, for a node that is believed to know it. */
+    REDLOCK_FORM_BY_TEXT        /* EVAL. */
 };
 
 enum redlock_answer {
@@ -639,7 +646,7 @@ struct redlock_event {
     enum redlock_status status;
     enum redlock_phase phase;
     uint8_t session;
-    bool with_text;                     /* A script went out as EVAL. */
+    enum redlock_form form;
     bool is_new_server;                 /* Another server than the last one there, or it has restarted: its guard begins. */
     uint32_t round;                     /* Of the lock: its rounds are numbered. */
     uint32_t ttl_ms;
@@ -660,6 +667,11 @@ bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event 
 
 /* How many were lost because the ring was full: always the newest. */
 uint64_t redlock_lost_events(const struct redlock_event_ring *events);
+
+/* For people who see what is sent: the name of the script by which a command goes out, if its form is not PLAIN ("acquire"); and of
+ * its argument number i = 0.. behind the keys ("token", "ttl"). Static. NULL: there is none. */
+const char *redlock_script_name(enum redlock_command command);
+const char *redlock_argument_name(enum redlock_command command, unsigned i);
 
 /* ---- Questions to a node, which belong to no lock ---- */
 

@@ -45,7 +45,7 @@ check 'it shows refusals, and how long the holder has left' refused
 
 tickets() {
     is 0 acquire --guard 0 --trace door-t && ticket=$(cut -d : -f 2 "$directory/out") || return 1
-    says "> +EVALSHA .* 1 door-t .* 10000 $ticket 86400000 10000 +acquire it, if it is free" &&
+    says "> +EVALSHA acquire 1 door-t token=[0-9a-f]{6}\\.\\.[0-9a-f]{2} ttl=10000 ticket=$ticket life=86400000 skew=10000 +acquire it, if it is free" &&
     says '< +\+OK +granted, 2/5$' && says "=  won 3/5 after .* ms valid, ticket $ticket$" && adds_up 1 &&
     is 1 acquire --guard 0 --trace door-t &&
     says "< +$ticket [0-9]+ +refused: its holder has [0-9.]+ s left"
@@ -61,14 +61,14 @@ check 'it shows a ticket that is too small, and the next' larger_tickets
 
 extended() {
     is 0 extend --guard 0 -t 20s --trace door "$(most GET door)" && says '=  extend, round 1: to 5 nodes' &&
-    says '> +EVALSHA [0-9a-f]{6}\.\.[0-9a-f]{2} 1 door [0-9a-f]{6}\.\.[0-9a-f]{2} 20000 +extend it, if it is ours' &&
+    says '> +EVALSHA extend 1 door token=[0-9a-f]{6}\.\.[0-9a-f]{2} ttl=20000 +extend it, if it is ours' &&
     says '< +:1 +granted, [1-5]/5' && adds_up 1
 }
 check 'it shows an extension' extended
 
 released() {
     is 0 release --guard 0 --trace door "$(most GET door)" &&
-    says '> +EVALSHA .* 1 door .* +release it, if it is ours' &&
+    says '> +EVALSHA release 1 door token=[0-9a-f]{6}\.\.[0-9a-f]{2} place="" +release it, if it is ours' &&
     says '< +:1 +it was ours, and is removed' && says '=  released [345]/5$'
 }
 check 'it shows a release' released
@@ -79,10 +79,10 @@ texts() {
     is 0 acquire --guard 0 door && token=$(token) || return 1
     everywhere SCRIPT FLUSH >/dev/null
     export REDLOCK_USER=bob REDLOCK_PASSWORD=bobs
-    is 0 extend --guard 0 --trace door "$token" && adds_up 1 && says '> +EVALSHA .* +extend it, if it is ours' &&
+    is 0 extend --guard 0 --trace door "$token" && adds_up 1 && says '> +EVALSHA extend 1 door .* +extend it, if it is ours' &&
     says '< +-NOSCRIPT .* +it does not know the script, and gets its text' &&
-    says '> +EVAL local .*\.\. 1 door .* 10000 +extend it, if it is ours' && says '< +:1 +granted, [1-5]/5' &&
-    is 0 release --guard 0 --trace door "$token" && says '> +EVAL local .*\.\. 1 door .* +release it, if it is ours' &&
+    says '> +EVAL extend 1 door token=.* ttl=10000 +extend it, if it is ours' && says '< +:1 +granted, [1-5]/5' &&
+    is 0 release --guard 0 --trace door "$token" && says '> +EVAL release 1 door token=.* +release it, if it is ours' &&
     says '< +:1 +it was ours, and is removed'
     good=$?
     unset REDLOCK_USER REDLOCK_PASSWORD

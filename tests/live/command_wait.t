@@ -20,7 +20,7 @@ is_woken() {
 trace_of_waiter() {
     says ' 1e =  connected to 127.0.0.1:[0-9]+, to hear of releases' &&
     says ' 1e > +SUBSCRIBE redlock:[0-9a-f]{16} +hear when our turn has come' &&
-    says ' 1  > +EVALSHA [0-9a-f.]+ 1 door [0-9a-f]{16}:[0-9]+ [0-9]{16} [0-9]+ +stand in line for it' &&
+    says ' 1  > +EVALSHA wait 1 door place=[0-9a-f]{16}:[0-9]+ arrived=[0-9]{16} life=[0-9]+ +stand in line for it' &&
     says ' [0-2]e < +message redlock:[0-9a-f]{16} [0-9]+$' && says ' [0-2]  = +our turn has come$' &&
     grep -Eq '< +:2 +it was ours, and is removed; who waits longest is told' "$directory/release"
 }
@@ -42,7 +42,7 @@ is_deaf() {
     is 0 acquire --guard 0 -t 60s door-2 && printed=$(cat "$directory/out") || return 1
     is 3 acquire --guard 0 --wait 500ms --no-wake-ups --trace door-2 && ! grep -e SUBSCRIBE -e 'in line' "$directory/err" &&
     [ "$(ask 0 EXISTS door-2#waiters)" = 0 ] && is 0 release --guard 0 --no-wake-ups --trace door-2 "$printed" &&
-    says '> +EVALSHA [0-9a-f]+\.\.[0-9a-f]+ 1 door-2 [0-9a-f]+\.\.[0-9a-f]+ +release it'
+    says '> +EVALSHA release 1 door-2 token=[0-9a-f]+\.\.[0-9a-f]+ +release it'
 }
 is_dumb() {
     is 0 acquire --guard 0 -t 60s door-3 && printed=$(cat "$directory/out") || return 1

@@ -1,4 +1,5 @@
 /* The stream of events: each kind is seen in a story, in order; what does not fit is counted; and nothing else changes. */
+#include "../world/decoder.h"
 #include "../world/story.h"
 
 enum { N = 5, RING_SIZE = 2000 };
@@ -263,9 +264,9 @@ TEST(a_node_that_is_to_get_the_text_of_a_script_has_not_voted)
     const struct redlock_event *unknown = answer_to(REDLOCK_COMMAND_EXTEND);
     CHECK(unknown && unknown->trouble == REDLOCK_TROUBLE_NOSCRIPT && unknown->vote == REDLOCK_VOTE_PENDING && !unknown->unknown);
     const struct redlock_event *sent = first_of(REDLOCK_EVENT_SENT, (unsigned)(unknown - seen));
-    CHECK(sent && sent->with_text);
+    CHECK(sent && sent->form == REDLOCK_FORM_BY_TEXT);
     const struct redlock_event *known = first_of(REDLOCK_EVENT_HEARD, (unsigned)(sent - seen));
-    CHECK(known && known->with_text && known->vote == REDLOCK_VOTE_GRANTED && known->granted == 1);
+    CHECK(known && known->form == REDLOCK_FORM_BY_TEXT && known->vote == REDLOCK_VOTE_GRANTED && known->granted == 1);
 }
 
 TEST(a_node_that_does_not_know_the_text_of_a_script_votes_unknown)
@@ -279,7 +280,7 @@ TEST(a_node_that_does_not_know_the_text_of_a_script_votes_unknown)
     look();
     const struct redlock_event *last = answer_to(REDLOCK_COMMAND_EXTEND);
     last = first_of(REDLOCK_EVENT_HEARD, (unsigned)(last + 1 - seen));
-    CHECK(last && last->with_text && last->vote == REDLOCK_VOTE_UNKNOWN && last->unknown == 1);
+    CHECK(last && last->form == REDLOCK_FORM_BY_TEXT && last->vote == REDLOCK_VOTE_UNKNOWN && last->unknown == 1);
 }
 
 TEST(a_key_of_another_type_is_told_as_a_release_refused)
@@ -359,6 +360,33 @@ TEST(what_a_refusal_by_a_script_says_of_holder_and_ticket_is_told)
     CHECK(heard && heard->answer == REDLOCK_ANSWER_REFUSED && heard->number > 9000 && heard->number <= 10000);
     CHECK(heard->ticket == redlock_ticket(LOCK(1)) && heard->ticket > 0);
     CHECK_INT(first_of(REDLOCK_EVENT_VERDICT, 0)->ticket, 0);
+}
+
+TEST(each_script_and_each_of_its_arguments_has_a_name)
+{
+    for (unsigned i = 0; i < ROW_COUNT; i++) {
+        const struct listed_row listed = row_at((enum row)i);
+        const enum redlock_command command = (enum redlock_command)listed.command;
+        if (!listed.row->text) continue;
+        CHECK(strncmp(listed.name, redlock_script_name(command), strlen(redlock_script_name(command))) == 0);
+        for (unsigned j = 0; j < listed.row->argument_count; j++) CHECK(redlock_argument_name(command, j));
+        if (i == ROW_RELEASE || i == ROW_RELEASE_ONE) continue;     /* Which have one less than to wake. */
+        CHECK(!redlock_argument_name(command, listed.row->argument_count));
+    }
+    CHECK_STR(redlock_script_name(REDLOCK_COMMAND_RESTORE), "acquire");
+    CHECK_STR(redlock_argument_name(REDLOCK_COMMAND_ACQUIRE, 4), "skew");
+    CHECK(!redlock_script_name(REDLOCK_COMMAND_PTTL) && !redlock_argument_name(REDLOCK_COMMAND_INFO, 0));
+}
+
+TEST(the_form_of_a_command_is_told)
+{
+    CLUSTER(1);
+    WATCH;
+    ACQUIRE(0, "door", 10000);
+    EXTEND(0, 10000);
+    look();
+    CHECK_INT(answer_to(REDLOCK_COMMAND_ACQUIRE)->form, REDLOCK_FORM_PLAIN);
+    CHECK_INT(answer_to(REDLOCK_COMMAND_EXTEND)->form, REDLOCK_FORM_BY_SHA1);
 }
 
 TEST(a_ticket_is_told_with_the_verdict)

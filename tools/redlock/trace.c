@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "text.h"
@@ -283,7 +284,6 @@ static void add_word(struct trace_stream *stream, const uint8_t *data, size_t si
     size_t begin = is_short ? size : hex ? HEX_BEGIN : line < SHOWN_MAX ? line : SHOWN_MAX;
     char text[4 * SHOWN_MAX + 1];
 
-    if (stream->used > 0) add_text(stream, " ");
     add_text(stream, size > 0 ? text_printable(text, sizeof text, data, begin) : "\"\"");
     if (is_short) return;
     add_text(stream, "..");
@@ -304,18 +304,12 @@ static void add_number(struct trace_stream *stream, int64_t integer)
 {
     char number[24];
 
-    (void)snprintf(number, sizeof number, "%s%" PRId64, stream->used > 0 ? " " : ":", integer);
+    (void)snprintf(number, sizeof number, "%s%" PRId64, stream->words > 1 ? "" : ":", integer);
     add_text(stream, number);
 }
 
-/* Only the first piece of a long one is shown. */
-static void add_item(struct trace_stream *stream, const struct resp_item *item)
+static void add_value(struct trace_stream *stream, const struct resp_item *item)
 {
-    bool is_hidden = stream->is_secret && stream->is_begun;
-
-    if (item->type == RESP_ARRAY || !item->first) return;
-    stream->is_begun = true;
-    if (is_hidden) return;
     switch (item->type) {
     case RESP_SIMPLE:
     case RESP_ERROR:      add_line(stream, item); break;
@@ -324,12 +318,44 @@ static void add_item(struct trace_stream *stream, const struct resp_item *item)
     case RESP_NULL_ARRAY: add_text(stream, "(nil)"); break;
     default:              add_word(stream, item->data, item->size, item->last); break;
     }
-    if (stream->is_secret) add_text(stream, " ***");
+}
+
+enum { WORD_SCRIPT = 1, WORD_COUNT, WORD_KEYS };    /* Of EVAL and EVALSHA: by number. */
+
+/* A script is shown by its name, and its arguments with theirs: EVALSHA acquire 1 door token=5f3a12..9c ttl=10000 */
+static void add_word_of_script(struct trace_stream *stream, unsigned number, const struct resp_item *item)
+{
+    const char *name = NULL;
+
+    if (number == WORD_SCRIPT) {
+        add_text(stream, redlock_script_name(stream->command));
+        return;
+    }
+    if (number == WORD_COUNT) stream->keys = (unsigned)atoi((const char *)item->data);     /* CR LF stand behind it. */
+    if (number >= WORD_KEYS + stream->keys) name = redlock_argument_name(stream->command, number - WORD_KEYS - stream->keys);
+    if (name) add_text(stream, name);
+    if (name) add_text(stream, "=");
+    add_value(stream, item);
+}
+
+/* Only the first piece of a long one is shown. Of AUTH the words are secret. */
+static void add_item(struct trace_stream *stream, const struct resp_item *item)
+{
+    unsigned number = stream->words;
+    bool is_secret = stream->command == REDLOCK_COMMAND_AUTH;
+
+    if (item->type == RESP_ARRAY || !item->first) return;
+    stream->words++;
+    if (is_secret && number > 0) return;
+    if (number > 0) add_text(stream, " ");
+    if (stream->form != REDLOCK_FORM_PLAIN) add_word_of_script(stream, number, item);
+    else                                    add_value(stream, item);
+    if (is_secret) add_text(stream, " ***");
 }
 
 static void begin_message(struct trace_stream *stream)
 {
-    stream->is_begun = stream->is_secret = false;
+    stream->words = stream->keys = 0;
     stream->used = 0;
     stream->text[0] = '\0';
 }
@@ -386,7 +412,7 @@ static void note_sent(struct trace *trace, const struct redlock_event *event)
     struct trace_session *session = &trace->sessions[event->session];
 
     print_not_asked(trace, event);
-    session->asked[session->end++ % TRACE_SENT_MAX] = (uint8_t)event->command;
+    session->asked[session->end++ % TRACE_SENT_MAX] = (struct trace_sent){ (uint8_t)event->command, (uint8_t)event->form };
 }
 
 static void read_sent(struct trace *trace, uint64_t now_us, unsigned k, const uint8_t *bytes, size_t size)
@@ -395,10 +421,11 @@ static void read_sent(struct trace *trace, uint64_t now_us, unsigned k, const ui
     struct trace_stream *stream = &session->sent;
 
     while (!session->is_blind && session->first != session->end) {
-        enum redlock_command command = (enum redlock_command)session->asked[session->first % TRACE_SENT_MAX];
-        stream->is_secret = command == REDLOCK_COMMAND_AUTH;
+        struct trace_sent asked = session->asked[session->first % TRACE_SENT_MAX];
+        stream->command = (enum redlock_command)asked.command;
+        stream->form = (enum redlock_form)asked.form;
         if (!read_message(stream, &bytes, &size)) return;
-        if (is_shown(trace, command)) print_node_line(trace, now_us, k, '>', stream->text, purpose_of(command));
+        if (is_shown(trace, stream->command)) print_node_line(trace, now_us, k, '>', stream->text, purpose_of(stream->command));
         begin_message(stream);
         session->first++;
     }
@@ -428,7 +455,7 @@ static void describe_error(const struct redlock_event *event, char *text, size_t
 {
     bool is_vote = event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND;
 
-    if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && !event->with_text)
+    if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && event->form == REDLOCK_FORM_BY_SHA1)
         (void)snprintf(text, size, "it does not know the script, and gets its text");
     else if (event->trouble == REDLOCK_TROUBLE_AHEAD)
         (void)snprintf(text, size, "unknown: the ticket is too far ahead of its clock");

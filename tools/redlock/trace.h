@@ -30,15 +30,21 @@ struct trace_stream {
     struct resp_parser parser;
     uint8_t window[TRACE_WINDOW];
     size_t have;
-    bool is_begun, is_secret;   /* Its first word has been read; the others are not shown. */
+    unsigned words, keys;       /* That have been read; of a script, how many keys it has. */
+    enum redlock_command command;
+    enum redlock_form form;
     size_t used;
     char text[TRACE_TEXT_MAX];
+};
+
+struct trace_sent {
+    uint8_t command, form;      /* enum redlock_command, enum redlock_form */
 };
 
 /* One connection: to a node, or its subscription. */
 struct trace_session {
     struct trace_stream sent, received;
-    uint8_t asked[TRACE_SENT_MAX];      /* Commands whose bytes have not left yet: enum redlock_command; counted on without end: */
+    struct trace_sent asked[TRACE_SENT_MAX];        /* Commands whose bytes have not left yet; counted on without end: */
     unsigned first, end;
     bool is_blind;          /* Events were lost: which bytes are whose is not known until the next connection. */
 };
