@@ -63,19 +63,19 @@ guardian_of() {
     ps -eo pid=,ppid=,comm= | awk -v parent="$1" '$2 == parent && $3 == "redlock-guard" { print $1 }'
 }
 
-# under_fault NAME FAULT: begins the family under a lock, does it, and sees when the last one of the family was seen alive.
+# under_fault NAME FAULT: begins the family under a lock, does it, and sees when the last one of the family was seen alive. (Several
+# run at once, so it writes in no file that they share.)
 under_fault() {
     life=$directory/life-$1
     "$redlock" run --guard 0 --node-timeout 10s --no-ticket -t 2s --grace 500ms "$1" -- "$directory/family" "$life" \
         >"$directory/out-$1" 2>&1 &
     run=$!
-    begin $run
     within 20 has_all "$life" || return 1
     $2 "$run" || return 1
     end=$(forgotten_at "$1")
     within 20 none_lives "$life" || return 1
     kill -CONT "$run" 2>/dev/null
-    over "$run"
+    wait "$run"
     last=$(cut -d ' ' -f 1 "$life" | sort -n | tail -n 1)
     perl -e 'printf "the last sign of life was %.0f ms before the end of the lock\n", 1000 * ($ARGV[0] - $ARGV[1]);
              exit($ARGV[1] >= $ARGV[0])' "$end" "$last"
@@ -141,15 +141,14 @@ chmod +x "$directory/eater"
 
 # The kernel ends first what has the highest score: here redlock itself. Then something eats all memory.
 redlock_out_of_memory() {
-    for each in "$1" $(guardian_of "$1") $(cut -d ' ' -f 3 "$life" | sort -u); do echo "$each" >"$cgroup/cgroup.procs" || return 1; done
+    for each in "$1" "$(guardian_of "$1")" $(cut -d ' ' -f 3 "$life" | sort -u); do echo "$each" >"$cgroup/cgroup.procs" || return 1; done
     echo 1000 >"/proc/$1/oom_score_adj"
     "$directory/eater" "$cgroup" 2>/dev/null &
     eater=$!
-    begin $eater
     within 10 is_gone "$1"
     killed=$?
     kill -KILL "$eater" 2>/dev/null
-    over "$eater"
+    wait "$eater"
     return $killed
 }
 out_of_memory() {
@@ -170,6 +169,7 @@ both_stopped() {
     start run --guard 0 -t 1s --grace 200ms both -- "$directory/family" "$life"
     within 20 has_all "$life" || return 1
     guardian=$(guardian_of "$started")
+    [ -n "$guardian" ] || return 1
     kill -STOP "$started" && kill -STOP "$guardian" || return 1
     within 10 is_nowhere both || return 1
     kill -CONT "$guardian"
@@ -184,7 +184,7 @@ guardian_stopped() {
     start run --guard 0 -t 1s still -- sh -c 'echo ready; sleep 2; exit 7'
     within 10 prints ready || return 1
     guardian=$(guardian_of "$started")
-    kill -STOP "$guardian"
+    [ -n "$guardian" ] && kill -STOP "$guardian" || return 1
     within 5 is_running "$guardian" || return 1
     over "$started"
     [ $? = 7 ]
@@ -196,7 +196,8 @@ guardian_killed() {
     life=$directory/life-orphans
     start run --guard 0 -t 2s --grace 200ms orphans -- "$directory/family" "$life"
     within 20 has_all "$life" || return 1
-    kill -KILL "$(guardian_of "$started")"
+    guardian=$(guardian_of "$started")
+    [ -n "$guardian" ] && kill -KILL "$guardian" || return 1
     over "$started"
     [ $? = 125 ] && says 'orphans: the guardian was killed; the command is ended' && none_lives "$life" && gone orphans
 }
@@ -206,7 +207,8 @@ killed_while_waiting() {
     is 0 acquire --guard 0 -t 1h waited && token=$(token)
     start run --guard 0 -v waited -- touch "$directory/ran"
     within 10 says 'waiting' || return 1
-    kill -KILL "$(guardian_of "$started")"
+    guardian=$(guardian_of "$started")
+    [ -n "$guardian" ] && kill -KILL "$guardian" || return 1
     is_still=$started
     "$redlock" release waited "$token" 2>/dev/null
     over "$is_still"

@@ -1,0 +1,82 @@
+#!/bin/sh
+# redlock run as the first process of a container: it reaps, passes signals on, and needs no init above it.
+# shellcheck disable=SC2016    # The expressions are perl's, and those of the shells that are run.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/lib.sh
+
+if ! unshare --pid --fork --mount-proc true 2>/dev/null; then
+    for rule in 'zombies' 'orphans of others' 'signals' 'the end of all'; do
+        skip "as process 1: $rule" 'no process namespace can be made here'
+    done
+    finish
+    exit
+fi
+start_servers 3
+
+# first WORDS...: redlock as process 1, in the background; sets $started, of unshare, and $first, of redlock as seen from here.
+first() {
+    : >"$directory/out"
+    : >"$directory/err"
+    unshare --pid --fork --mount-proc --kill-child "$redlock" "$@" >"$directory/out" 2>"$directory/err" &
+    started=$!
+    begin $started
+    first=
+    within 10 find_first && find_first
+}
+find_first() {
+    first=$(ps -eo pid=,ppid=,comm= | awk -v parent="$started" '$2 == parent && $3 == "redlock" { print $1 }')
+    [ -n "$first" ]
+}
+
+# Each of three children has a child that it leaves behind, which ends a little later. It prints what is still there then.
+no_zombies() {
+    first run --guard 0 zombies -- perl -e '
+        for (1 .. 3) { fork or do { fork or sleep 1; exit } }
+        1 while wait > 0;
+        sleep 3;
+        print grep { (split)[2] eq "Z" } map { open my $file, "<", $_; $file ? <$file> : () } glob "/proc/[0-9]*/stat";
+        exit 5' || return 1
+    over "$started"
+    [ $? = 5 ] && [ ! -s "$directory/out" ]
+}
+check 'as process 1: what the command leaves behind is reaped' no_zombies
+
+# What is begun in the container from outside, and left behind there, comes to process 1.
+reaps_others() {
+    first run --guard 0 others -- sh -c 'echo ready; sleep 3; exit 6' || return 1
+    within 10 prints ready || return 1
+    nsenter -t "$first" -p sh -c 'for k in 1 2 3; do sh -c "sleep 0.3 & exit"; done'
+    within 2 has_children || return 1
+    within 5 has_no_zombie || return 1
+    over "$started"
+    [ $? = 6 ]
+}
+children_of() { ps -eo ppid=,stat=,comm= | awk -v parent="$first" '$1 == parent'; }
+has_children() { children_of | grep sleep; }
+has_no_zombie() { ! is_gone "$first" && ! children_of | grep -E 'sleep|Z'; }
+if command -v nsenter >/dev/null; then check 'as process 1: orphans of others are reaped, too' reaps_others
+else skip 'as process 1: orphans of others are reaped, too' 'there is no nsenter'
+fi
+
+passes_on() {
+    first run --guard 0 signals -- sh -c 'trap "echo TERM; exit 9" TERM; trap "echo HUP" HUP; echo ready; while :; do sleep 0.05; done' || return 1
+    within 10 prints ready || return 1
+    kill -HUP "$first"
+    within 5 prints HUP || return 1
+    kill -TERM "$first"
+    over "$started"
+    [ $? = 9 ] && prints TERM && gone signals
+}
+check 'as process 1: signals are passed on, and the exit status is that of the command' passes_on
+
+ends_while_waiting() {
+    is 0 acquire --guard 0 -t 1h waited
+    first run --guard 0 -v waited -- true || return 1
+    within 10 says waiting || return 1
+    kill -TERM "$first"
+    over "$started"
+    [ $? = 143 ]
+}
+check 'as process 1: SIGTERM ends the wait for the lock' ends_while_waiting
+
+finish
