@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "guardian.h"
+#include "notify.h"
 #include "once.h"
 #include "report.h"
 #include "signals.h"
@@ -33,6 +34,7 @@ struct run {
     const struct settings *settings;
     struct guardian guardian;
     struct terminal terminal;
+    struct notifier notifier;
     enum redlock_status kept;       /* What the keeper told last: OK, or why not. */
     uint64_t valid_until;           /* Since the last extension that succeeded. */
     uint64_t hold_until;            /* --max-hold; REDLOCK_NEVER. */
@@ -97,6 +99,7 @@ static void end_command(struct run *run, enum ending ending, uint64_t now_us)
 {
     run->ending = ending;
     guardian_end(&run->guardian);
+    notify(&run->notifier, "STOPPING=1", "Ending the command, for want of the lock:", run->settings->resource);
     if (run->settings->json) return;
     say("%s: %s; the command is ended", run->settings->resource, reason_of(run, now_us));
     if (ending == LOCK_LOST) report_loss(run->session);
@@ -391,7 +394,9 @@ static int run_with_lock(struct run *run)
         return code;
     }
     run->has_run = true;
+    notify(&run->notifier, "READY=1", "Held, the command runs:", run->settings->resource);
     supervise(run);
+    notify(&run->notifier, "STOPPING=1", "The command has ended:", run->settings->resource);
     return finish_run(run);
 }
 
@@ -428,9 +433,11 @@ static int run_in_session(struct run *run)
 {
     struct session *session = run->session;
     const struct settings *settings = run->settings;
-    enum redlock_status status = acquire_lock(session, settings->grace_ms + margin_ms(settings));
+    enum redlock_status status;
     int code;
 
+    notify(&run->notifier, NULL, "Waiting for the lock:", settings->resource);
+    status = acquire_lock(session, settings->grace_ms + margin_ms(settings));
     if (status == REDLOCK_OK) {
         if (settings->verbose) report_validity(session, "acquired");
         code = run_with_lock(run);
@@ -450,6 +457,7 @@ int run_command(struct session *session, struct settings *settings)
     struct run run = { .session = session, .settings = settings, .hold_until = REDLOCK_NEVER };
     int code = EXIT_TROUBLE;
 
+    notify_open(&run.notifier);
     if (start_guardian(&run, settings) != 0) return EXIT_TROUBLE;
     if (open_session(session, settings) == REDLOCK_OK) code = run_in_session(&run);
     guardian_close(&run.guardian);
