@@ -204,25 +204,66 @@ static void finish_connecting(struct redlock_client *c, unsigned k)
     }
 }
 
-/* True: the engine has read what came, so it knows what time it is. */
-static bool receive(struct redlock_client *c, unsigned k)
+/* What one call has received on one session. */
+struct arrival {
+    const uint8_t *data;
+    ptrdiff_t size;         /* As net_receive says; 0 if the session wants nothing. */
+    bool may_be_more;       /* Otherwise poll() will tell. */
+};
+
+static struct arrival receive(struct redlock_client *c, unsigned k)
 {
-    struct redlock_socket *socket = &c->sockets[k];
-    bool came = false;
+    struct arrival arrival = { 0 };
+    uint8_t *data;
+    size_t room;
 
-    for (unsigned i = 0; i < RECEIVES_MAX && (redlock_wants(&c->engine, k) & REDLOCK_WANT_RECEIVE); i++) {
-        size_t room;
-        uint8_t *data = redlock_input(&c->engine, k, &room);
-        ptrdiff_t size = net_receive(socket->fd, data, room);
+    if (!(redlock_wants(&c->engine, k) & REDLOCK_WANT_RECEIVE)) return arrival;
+    data = redlock_input(&c->engine, k, &room);
+    arrival.data = data;
+    arrival.size = net_receive(c->sockets[k].fd, data, room);
+    arrival.may_be_more = arrival.size > 0 && (size_t)arrival.size == room;
+    return arrival;
+}
 
-        if (size < 0) lose(c, k, words_for(size));
-        if (size <= 0) break;
-        redlock_received(&c->engine, k, (size_t)size, redlock_now_us());    /* S2: read after the bytes. */
-        came = true;
-        trace(c, k, REDLOCK_RECEIVED, data, (size_t)size);
-        if ((size_t)size < room) break;     /* There is no more, or poll() will tell. */
+/* S2: the time was read after the bytes had come. What another session's bytes have made the engine give up is not read. */
+static void hand_over(struct redlock_client *c, unsigned k, const struct arrival *arrival, uint64_t now_us)
+{
+    bool is_wanted = redlock_wants(&c->engine, k) & REDLOCK_WANT_RECEIVE;
+
+    if (arrival->size < 0 && is_wanted) lose(c, k, words_for(arrival->size));
+    if (arrival->size <= 0) return;
+    if (is_wanted) redlock_received(&c->engine, k, (size_t)arrival->size, now_us);
+    trace(c, k, REDLOCK_RECEIVED, arrival->data, (size_t)arrival->size);
+}
+
+/* What else has come on session k. */
+static void receive_rest(struct redlock_client *c, unsigned k, unsigned count)
+{
+    struct arrival arrival = { .may_be_more = true };
+
+    while (count-- > 0 && arrival.may_be_more) {
+        arrival = receive(c, k);
+        if (arrival.size != 0) hand_over(c, k, &arrival, redlock_now_us());
     }
-    return came;
+}
+
+/* One look at the clock serves all that has come to sessions with a connection. True: the engine has read something, so it knows what time it is. */
+static bool receive_all(struct redlock_client *c, unsigned ready)
+{
+    struct arrival arrivals[SESSIONS_MAX];
+    bool came = false;
+    uint64_t now;
+
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+        arrivals[k] = ready >> k & 1 ? receive(c, k) : (struct arrival){ 0 };
+        came |= arrivals[k].size != 0;
+    }
+    if (!came) return false;
+    now = redlock_now_us();
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) hand_over(c, k, &arrivals[k], now);
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++)
+        if (arrivals[k].may_be_more) receive_rest(c, k, RECEIVES_MAX - 1);
+    return true;
 }
 
 /* A server that turns us away says why and closes, so that what we send fails: its words count, if there are any. */
@@ -235,7 +276,7 @@ static void transmit(struct redlock_client *c, unsigned k)
         const uint8_t *data = redlock_output(&c->engine, k, &size);
         ptrdiff_t taken = size > 0 ? net_send(socket->fd, data, size) : 0;
 
-        if (taken < 0) (void)receive(c, k);
+        if (taken < 0) receive_rest(c, k, RECEIVES_MAX);
         if (taken < 0 && socket->fd >= 0) lose(c, k, words_for(taken));
         if (taken <= 0) return;
         trace(c, k, REDLOCK_SENT, data, (size_t)taken);
@@ -296,15 +337,17 @@ static enum redlock_status tick(struct redlock_client *c, uint64_t now_us)
 static enum redlock_status step(struct redlock_client *c, unsigned ready)
 {
     enum redlock_status status;
-    bool came = false;
+    bool came;
 
-    /* First what has come, then what time demands: a client that slept finds the answers before the deadlines. */
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+        bool connects;
         if (c->sockets[k].lookup >= 0) finish_lookup(c, k);
-        if (c->sockets[k].fd < 0 || !(ready >> k & 1)) continue;
-        if (c->sockets[k].connecting) finish_connecting(c, k);
-        else                          came |= receive(c, k);
+        connects = c->sockets[k].connecting;
+        if (connects && (ready >> k & 1)) finish_connecting(c, k);
+        if (connects || c->sockets[k].fd < 0) ready &= ~(1u << k);
     }
+    /* First what has come, then what time demands: a client that slept finds the answers before the deadlines. */
+    came = receive_all(c, ready);
     status = tick(c, came ? redlock_time_us(&c->engine) : redlock_now_us());
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve(c, k);
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {

@@ -25,7 +25,7 @@ enum {
     NET_FIRST_DESCRIPTOR = 3,
     NET_BUSY_MAX = 64,              /* Waits in one millisecond in which nothing moves. */
     NET_WAITS_MAX = 200000,         /* In one test. */
-    NET_MOVED_MAX = 4096
+    NET_MOVED_MAX = 4096, NET_SESSIONS_MAX = 2 * NET_NODES_MAX
 };
 
 /* What becomes of a connection attempt. */
@@ -131,9 +131,13 @@ static struct {
     unsigned busy_count;            /* waits since then. */
     bool has_trace, has_around_wait, is_given_up;
     unsigned connected_sessions;    /* As the trace tells. */
-    enum redlock_traffic moved_what;
-    size_t moved_size;              /* Of the bytes that the trace must tell of next. */
-    uint8_t moved[NET_MOVED_MAX];
+    struct {
+        enum redlock_traffic what;
+        size_t size;
+        uint8_t bytes[NET_MOVED_MAX];
+    } moved[NET_SESSIONS_MAX];      /* What the trace must tell of next: */
+    unsigned moved_first, moved_count;
+    uint64_t looks, looks_before;   /* At the clock: all, and those before the last bytes came. */
     char breach[200];
     jmp_buf escape;                 /* Where a call that would never return is left. */
 } net;
@@ -562,16 +566,20 @@ int net_connect_result(int fd)
     return error;
 }
 
-/* The trace must tell of each move before the next. */
+/* The trace must tell of each move before anything is sent; and of what came in the order in which it came. */
 static inline void net_note(enum redlock_traffic what, const void *data, size_t size)
 {
     net_moves();
     if (!net.has_trace) return;
-    if (net.moved_size > 0) net_break("%zu bytes that moved were not traced", net.moved_size);
+    if (what == REDLOCK_SENT && net.moved_count > 0) net_break("bytes that moved were not traced");
+    if (net.moved_count == NET_SESSIONS_MAX) net_break("bytes that came to all sessions were not traced");
+    if (net.breach[0] != '\0') return;
     if (size > NET_MOVED_MAX) net_break("more bytes at once than the test expects");
-    net.moved_what = what;
-    net.moved_size = size;
-    memcpy(net.moved, data, size < NET_MOVED_MAX ? size : NET_MOVED_MAX);
+    const unsigned at = (net.moved_first + net.moved_count++) % NET_SESSIONS_MAX;
+    net.moved[at].what = what;
+    net.moved[at].size = size;
+    memcpy(net.moved[at].bytes, data, size < NET_MOVED_MAX ? size : NET_MOVED_MAX);
+    if (what == REDLOCK_RECEIVED) net.looks_before = net.looks;
 }
 
 /* Bytes that a send may move now: what a node that hangs does not read fills the window. */
@@ -783,6 +791,7 @@ bool net_bell_heard(int fd)
 uint64_t net_now_us(void)
 {
     net.now_us += net.creep_us;
+    net.looks++;
     return net.now_us;
 }
 
@@ -818,9 +827,13 @@ static inline void net_trace(void *context, uint64_t now_us, unsigned k, enum re
     if (what == REDLOCK_CONNECTED) net.connected_sessions |= bit;
     if (what == REDLOCK_DISCONNECTED) net.connected_sessions &= ~bit;
     if (what == REDLOCK_CONNECTED || what == REDLOCK_DISCONNECTED) return;
-    if (what != net.moved_what || size != net.moved_size || memcmp(data, net.moved, size) != 0)
+    if (net.moved_count == 0 || what != net.moved[net.moved_first].what || size != net.moved[net.moved_first].size ||
+        memcmp(data, net.moved[net.moved_first].bytes, size) != 0)
         net_break("the trace tells of other bytes than those that moved");
-    net.moved_size = 0;
+    /* S2: one look when the last of them had come, before the first was judged; the other is the trace's own. */
+    if (what == REDLOCK_RECEIVED && net.looks - net.looks_before < 2) net_break("bytes were judged by an older time");
+    if (net.moved_count > 0) net.moved_count--;
+    net.moved_first = (net.moved_first + 1) % NET_SESSIONS_MAX;
 }
 
 static inline void net_around_wait(void *context, bool is_before)
