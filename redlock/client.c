@@ -334,21 +334,11 @@ static enum redlock_status tick(struct redlock_client *c, uint64_t now_us)
     return status;
 }
 
-static enum redlock_status step(struct redlock_client *c, unsigned ready)
+/* Does what is due at that time, which the engine knows, or has come since. */
+static enum redlock_status act(struct redlock_client *c, uint64_t now_us)
 {
-    enum redlock_status status;
-    bool came;
+    enum redlock_status status = tick(c, now_us);
 
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
-        bool connects;
-        if (c->sockets[k].lookup >= 0) finish_lookup(c, k);
-        connects = c->sockets[k].connecting;
-        if (connects && (ready >> k & 1)) finish_connecting(c, k);
-        if (connects || c->sockets[k].fd < 0) ready &= ~(1u << k);
-    }
-    /* First what has come, then what time demands: a client that slept finds the answers before the deadlines. */
-    came = receive_all(c, ready);
-    status = tick(c, came ? redlock_time_us(&c->engine) : redlock_now_us());
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve(c, k);
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         net_close(c->sockets[k].dropped);
@@ -356,6 +346,19 @@ static enum redlock_status step(struct redlock_client *c, unsigned ready)
     }
     c->stepped_at = redlock_time_us(&c->engine);
     return status;
+}
+
+/* First what has come, then what time demands: a client that slept finds the answers before the deadlines. */
+static enum redlock_status step(struct redlock_client *c, unsigned ready)
+{
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
+        bool connects;
+        if (c->sockets[k].lookup >= 0) finish_lookup(c, k);
+        connects = c->sockets[k].connecting;
+        if (connects && (ready >> k & 1)) finish_connecting(c, k);
+        if (connects || c->sockets[k].fd < 0) ready &= ~(1u << k);
+    }
+    return act(c, receive_all(c, ready) ? redlock_time_us(&c->engine) : redlock_now_us());
 }
 
 /* After a fork the sockets are the parent's, and the random bytes at hand would make the same tokens twice (S6). */
@@ -645,20 +648,24 @@ static enum redlock_status without_entropy(enum redlock_status status)
     return status == REDLOCK_NO_ENTROPY ? REDLOCK_OK : status;
 }
 
-/* Before an operation begins: connections that were closed in a long silence are found now, not by its first command. */
-static enum redlock_status catch_up(struct redlock_client *c)
+/* Before an operation begins: connections that were closed in a long silence are found now, not by its first command. Says what time
+ * it is then. */
+static enum redlock_status catch_up(struct redlock_client *c, uint64_t *now_us)
 {
     enum redlock_status status = check_open(c);
 
-    if (status != REDLOCK_OK || redlock_now_us() - c->stepped_at < QUIET_US) return status;
-    return without_entropy(turn(c, 0, HEEDS_NOTHING));
+    *now_us = redlock_now_us();
+    if (status != REDLOCK_OK || *now_us - c->stepped_at < QUIET_US) return status;
+    status = without_entropy(turn(c, 0, HEEDS_NOTHING));
+    *now_us = redlock_time_us(&c->engine);
+    return status;
 }
 
-/* Steps and waits until the operation on the lock has ended. One that was interrupted before sends nothing. */
+/* Steps and waits until the operation on the lock, which has just begun, has ended. One that was interrupted before sends nothing. */
 static enum redlock_status run(struct redlock_client *c, struct redlock_lock *lock, enum attention attention)
 {
     bool is_over = attention == HEEDS_BELL && is_interrupted(c);
-    enum redlock_status status = is_over ? REDLOCK_CANCELLED : without_entropy(step(c, 0));
+    enum redlock_status status = is_over ? REDLOCK_CANCELLED : without_entropy(act(c, redlock_time_us(&c->engine)));
 
     while (status == REDLOCK_OK && redlock_lock_status(lock) == REDLOCK_PENDING) {
         if (attention == HEEDS_BELL && is_interrupted(c)) status = REDLOCK_CANCELLED;
@@ -731,11 +738,12 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
 enum redlock_status redlock_acquire_request(struct redlock_client *c, struct redlock_lock *lock,
                                             const struct redlock_request *request)
 {
-    enum redlock_status status = catch_up(c);
+    uint64_t now;
+    enum redlock_status status = catch_up(c, &now);
     struct redlock_request dated = *request;
 
     if (dated.wall_us == 0) dated.wall_us = redlock_wall_us();
-    if (status == REDLOCK_OK) status = redlock_start_acquire(&c->engine, lock, &dated, redlock_now_us());
+    if (status == REDLOCK_OK) status = redlock_start_acquire(&c->engine, lock, &dated, now);
     if (status != REDLOCK_OK) return status;
     (void)redlock_copy_name(lock);
     status = run(c, lock, HEEDS_BELL);
@@ -755,9 +763,10 @@ enum redlock_status redlock_acquire(struct redlock_client *c, struct redlock_loc
 
 enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock *lock, uint32_t ttl_ms)
 {
-    enum redlock_status status = catch_up(c);
+    uint64_t now;
+    enum redlock_status status = catch_up(c, &now);
 
-    if (status == REDLOCK_OK) status = redlock_start_extend(&c->engine, lock, ttl_ms, redlock_now_us());
+    if (status == REDLOCK_OK) status = redlock_start_extend(&c->engine, lock, ttl_ms, now);
     if (status == REDLOCK_OK) {
         (void)redlock_copy_name(lock);      /* One that was adopted, or acquired in an event loop, has none yet. */
         status = run(c, lock, HEEDS_NOTHING);
@@ -768,10 +777,11 @@ enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock
 
 enum redlock_status redlock_release(struct redlock_client *c, struct redlock_lock *lock, unsigned *confirmed)
 {
-    enum redlock_status status = catch_up(c);
+    uint64_t now;
+    enum redlock_status status = catch_up(c, &now);
 
     if (confirmed) *confirmed = 0;
-    if (status == REDLOCK_OK) status = redlock_start_release(&c->engine, lock, redlock_now_us());
+    if (status == REDLOCK_OK) status = redlock_start_release(&c->engine, lock, now);
     if (status == REDLOCK_OK) {
         status = run(c, lock, HEEDS_NOTHING);
         if (confirmed) *confirmed = redlock_confirmed(lock);
@@ -811,14 +821,15 @@ static bool part_released(struct redlock_client *c, struct redlock_lock *lock)
 enum redlock_status redlock_release_all(struct redlock_client *c, struct redlock_lock *const *locks, size_t count,
                                         uint32_t wait_ms)
 {
-    enum redlock_status status = catch_up(c);
+    uint64_t now;
+    enum redlock_status status = catch_up(c, &now);
     uint64_t until = end_of(wait_ms);
     bool are_gone = true;
 
     if (status != REDLOCK_OK) return status;
     for (size_t i = 0; i < count; i++) {
-        redlock_cancel(&c->engine, locks[i], redlock_now_us());
-        (void)redlock_start_release(&c->engine, locks[i], redlock_now_us());
+        redlock_cancel(&c->engine, locks[i], now);
+        (void)redlock_start_release(&c->engine, locks[i], now);
     }
     (void)step(c, 0);
     while ((is_any_pending(locks, count) || is_busy(c)) && redlock_now_us() < until) (void)turn(c, until, HEEDS_NOTHING);
@@ -858,11 +869,12 @@ void redlock_interrupt(struct redlock_client *c)
 enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights)
 {
     struct redlock_lock lock;
-    enum redlock_status status = catch_up(c);
+    uint64_t now;
+    enum redlock_status status = catch_up(c, &now);
 
     redlock_lock_init(&lock);
     if (status == REDLOCK_OK)
-        status = redlock_start_inspect(&c->engine, &lock, resource, strlen(resource), sights, redlock_now_us());
+        status = redlock_start_inspect(&c->engine, &lock, resource, strlen(resource), sights, now);
     if (status != REDLOCK_OK) return status;
     status = run(c, &lock, HEEDS_NOTHING);
     redlock_forget(&c->engine, &lock);
@@ -872,9 +884,10 @@ enum redlock_status redlock_inspect(struct redlock_client *c, const char *resour
 enum redlock_status redlock_ask_node(struct redlock_client *c, struct redlock_question *question, unsigned k,
                                      const struct redlock_name *arguments, unsigned count, void *buffer, size_t size)
 {
-    enum redlock_status status = catch_up(c);
+    uint64_t now;
+    enum redlock_status status = catch_up(c, &now);
 
-    if (status == REDLOCK_OK) status = redlock_ask(&c->engine, question, k, arguments, count, buffer, size, redlock_now_us());
+    if (status == REDLOCK_OK) status = redlock_ask(&c->engine, question, k, arguments, count, buffer, size, now);
     if (status != REDLOCK_OK) return status;
     status = without_entropy(step(c, 0));
     while (status == REDLOCK_OK && redlock_question_status(question) == REDLOCK_PENDING)
@@ -912,8 +925,8 @@ enum redlock_status redlock_mark_period(struct redlock_client *c, struct redlock
                                         const struct redlock_period *period, uint32_t wait_ms)
 {
     struct redlock_period dated = *period;
-    uint64_t until = end_of(wait_ms);
-    enum redlock_status status = catch_up(c);
+    uint64_t until = end_of(wait_ms), now;
+    enum redlock_status status = catch_up(c, &now);
 
     if (dated.wall_us == 0) {
         dated.wall_us = redlock_wall_us();
