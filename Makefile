@@ -44,6 +44,8 @@ PARTS   := $(wildcard resp/*.c net/*.c) $(filter-out redlock/unity_%,$(wildcard 
 COMMAND := $(wildcard tools/redlock/*.c) $(wildcard resp/*.c)
 BENCH   := $(wildcard tools/bench/*.c)
 MANUALS := $(wildcard tools/man/*.[1-8])
+C_FILES := $(wildcard $(foreach folder,resp net redlock tools/* tests tests/*,$(folder)/*.[ch]))
+PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(MANUALS) $(filter-out tests/unit/style.t,$(wildcard tests/*/*.t tests/*/run))
 SCRIPTS  = $(shell grep -lE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/*) 2>/dev/null)
 
 # tests/unit/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the
@@ -208,7 +210,9 @@ prove:
 	@tests/prove/run
 
 lint:
-	@tools/need clang-tidy shellcheck mandoc
+	@tools/need clang-format clang-tidy shellcheck mandoc perl
+	tools/layout $(C_FILES)
+	tools/wording $(PROSE)
 	printf '%s\n' $(sort $(PARTS) $(COMMAND) $(BENCH)) | xargs -P 4 -I{} sh -c 'clang-tidy --quiet {} -- -std=c11 2>/dev/null'
 	shellcheck -x $(SCRIPTS)
 	mandoc -T lint -W warning $(MANUALS) </dev/null
@@ -283,7 +287,7 @@ help:
 	@echo 'make prove          all inputs of parser, encoder, arithmetic, replies and addresses, by Frama-C'
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make cost           instructions of a cycle and of a wake-up, counted by callgrind'
-	@echo 'make lint           clang-tidy, shellcheck, mandoc'
+	@echo 'make lint           layout, wording, clang-tidy, shellcheck, mandoc'
 	@echo 'make install        headers, library, command, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo '                    also install-lib, install-bin, uninstall'
 	@echo 'make amalgamation   the library as a few files to copy into a project'

@@ -1,8 +1,8 @@
 /* Endpoints: what an address leads to. A name is looked up in a thread of its own, since the system's resolver waits.
  *
- * Such a thread and the client share no memory, only a pair of sockets: the name goes in at one end, the answer comes out of it, and
- * each side closes its own end. So a client that is closed, or a program that forks, waits for no name server and leaves the thread
- * nothing to write to but a socket that nobody reads.
+ * Such a thread and the client share no memory, only a pair of sockets: the name goes in at one end, the answer comes out of
+ * it, and each side closes its own end. So a client that is closed, or a program that forks, waits for no name server and
+ * leaves the thread nothing to write to but a socket that nobody reads.
  *
  *   client                                       thread
  *     socketpair, sends the name, begins it   ->   reads the name, looks it up, for as long as that takes

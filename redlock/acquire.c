@@ -156,7 +156,7 @@ void acquire_answer(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
     uint8_t state = lock->stakes[a->k].state;
     bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_SETTLING;
-    bool is_open = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_HELD;     /* Every extra node may be the one that counts. */
+    bool is_open = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_HELD; /* An extra node may be the one that counts. */
 
     REDLOCK_ASSERT(a->command == WIRE_ACQUIRE && state != STAKE_NONE);     /* While it is on its way nobody knows that it is gone. */
     if (a->current && is_open && stake_send_script(r, a)) {

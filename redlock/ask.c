@@ -210,7 +210,8 @@ bool redlock_next_item(struct redlock_question *question, struct redlock_item *i
     memcpy(&record, at, sizeof record);
     question->read += sizeof record + record.size;
     *item = (struct redlock_item){ .type = (enum redlock_item_type)record.type, .depth = record.depth, .first = record.first,
-                                   .last = record.last, .bytes = at + sizeof record, .size = record.size, .integer = record.integer };
+                                   .last = record.last, .bytes = at + sizeof record, .size = record.size,
+                                   .integer = record.integer };
     return true;
 }
 

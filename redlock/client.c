@@ -247,7 +247,8 @@ static void receive_rest(struct redlock_client *c, unsigned k, unsigned count)
     }
 }
 
-/* One look at the clock serves all that has come to sessions with a connection. True: the engine has read something, so it knows what time it is. */
+/* One look at the clock serves all that has come to sessions with a connection. True: the engine has read something, so it
+ * knows what time it is. */
 static bool receive_all(struct redlock_client *c, unsigned ready)
 {
     struct arrival arrivals[SESSIONS_MAX];
@@ -648,8 +649,8 @@ static enum redlock_status without_entropy(enum redlock_status status)
     return status == REDLOCK_NO_ENTROPY ? REDLOCK_OK : status;
 }
 
-/* Before an operation begins: connections that were closed in a long silence are found now, not by its first command. Says what time
- * it is then. */
+/* Before an operation begins: connections that were closed in a long silence are found now, not by its first command. Says
+ * what time it is then. */
 static enum redlock_status catch_up(struct redlock_client *c, uint64_t *now_us)
 {
     enum redlock_status status = check_open(c);
@@ -661,7 +662,8 @@ static enum redlock_status catch_up(struct redlock_client *c, uint64_t *now_us)
     return status;
 }
 
-/* Steps and waits until the operation on the lock, which has just begun, has ended. One that was interrupted before sends nothing. */
+/* Steps and waits until the operation on the lock, which has just begun, has ended. One that was interrupted before sends
+ * nothing. */
 static enum redlock_status run(struct redlock_client *c, struct redlock_lock *lock, enum attention attention)
 {
     bool is_over = attention == HEEDS_BELL && is_interrupted(c);

@@ -411,7 +411,7 @@ static void move_to_front(uint8_t *buffer, uint32_t *start, uint32_t *end)
 {
     uint32_t size = *end - *start;
 
-    for (uint32_t i = 0; i < size && *start > 0; i++) buffer[i] = buffer[*start + i];
+    for (uint32_t i = 0; *start > 0 && i < size; i++) buffer[i] = buffer[*start + i];
     *start = 0;
     *end = size;
 }

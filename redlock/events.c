@@ -7,7 +7,8 @@ REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_NONE == (int)WIRE_NONE && (int)REDLOC
                       (int)REDLOCK_COMMAND_INFO == (int)WIRE_INFO && (int)REDLOCK_COMMAND_ROLE == (int)WIRE_ROLE &&
                       (int)REDLOCK_COMMAND_LOAD_RELEASE == (int)WIRE_LOAD_RELEASE &&
                       (int)REDLOCK_COMMAND_LOAD_EXTEND == (int)WIRE_LOAD_EXTEND &&
-                      (int)REDLOCK_COMMAND_SUBSCRIBE == (int)WIRE_SUBSCRIBE, "an event's command of the handshake is that of wire.h");
+                      (int)REDLOCK_COMMAND_SUBSCRIBE == (int)WIRE_SUBSCRIBE,
+                      "an event's command of the handshake is that of wire.h");
 REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_ACQUIRE == (int)WIRE_ACQUIRE && (int)REDLOCK_COMMAND_RESTORE == (int)WIRE_RESTORE &&
                       (int)REDLOCK_COMMAND_EXTEND == (int)WIRE_EXTEND && (int)REDLOCK_COMMAND_RELEASE == (int)WIRE_RELEASE &&
                       (int)REDLOCK_COMMAND_WAIT == (int)WIRE_WAIT && (int)REDLOCK_COMMAND_PTTL == (int)WIRE_PTTL &&
@@ -153,8 +154,8 @@ static enum redlock_vote vote_by(const struct redlock_event *event)
     return REDLOCK_VOTE_UNKNOWN;
 }
 
-/* S8: a vote is one on the round under way, or the last one, as the answer to what that is about, if the node has not voted. To inspect
- * needs no votes. */
+/* S8: a vote is one on the round under way, or the last one, as the answer to what that is about, if the node has not voted.
+ * To inspect needs no votes. */
 static void add_vote(struct redlock_event *event, const struct redlock_asked *asked)
 {
     struct redlock_round round = asked->lock->round;
@@ -186,7 +187,9 @@ static void write_moved(const struct redlock *r, const struct redlock_lock *to, 
 
 void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count)
 {
-    static const struct redlock_eventing part = { .note = write_note, .sent = write_sent, .heard = write_heard, .moved = write_moved };
+    static const struct redlock_eventing part = {
+        .note = write_note, .sent = write_sent, .heard = write_heard, .moved = write_moved
+    };
 
     if (events) *events = (struct redlock_event_ring){ .part = &part, .ring = ring, .size = count };
     r->events = events;

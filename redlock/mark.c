@@ -1,20 +1,21 @@
-/* Once per period (S18): the calls of redlock.h about marks. The holder of a lock marks the period at all nodes before it begins,
- * and begins when a quorum has taken its mark. wire.h shows the script.
+/* Once per period (S18): the calls of redlock.h about marks. The holder of a lock marks the period at all nodes before it
+ * begins, and begins when a quorum has taken its mark. wire.h shows the script.
  *
  *     T = floor((wall clock + slack) / period) x period       the period's name, the same for all clients whose clocks agree
  *
- * Two marks of one T that are confirmed would have a node in common, and a node takes one mark of a T and none of an earlier one.
- * So at most one client begins, whatever the locks do, as long as nodes do not forget:
+ * Two marks of one T that are confirmed would have a node in common, and a node takes one mark of a T and none of an earlier
+ * one. So at most one client begins, whatever the locks do, as long as nodes do not forget:
  *
  *   - A node that restarted within the period may have forgotten a mark of it, so it takes no part: it must have been up since
  *     before any client could call the period T. A clock may be ahead of ours by the skew, and an uptime, which is the difference
  *     of two readings of the node's wall clock, may be too long by twice that.
- *   - A mark lives for LIFE_PERIODS, and nobody sets one later than SPAN_PERIODS after the beginning of the period: a node's clock may
- *     be fast by half at most (REDLOCK_DRIFT_PPM_MAX), and SPAN + half of it is LIFE. What clocks differ by lies in the LIFE_SKEWS.
+ *   - A mark lives for LIFE_PERIODS, and nobody sets one later than SPAN_PERIODS after the beginning of the period: a node's
+ *     clock may be fast by half at most (REDLOCK_DRIFT_PPM_MAX), and SPAN + half of it is LIFE. What clocks differ by lies in
+ *     the LIFE_SKEWS.
  *   - Nodes take no mark from a client whose wall clock differs from theirs by more than the skew.
  *
- * A round of marks is a question to each node, so the engine knows nothing of it. An answer counts if the server is the one that was
- * asked, all of which are different servers (S12). */
+ * A round of marks is a question to each node, so the engine knows nothing of it. An answer counts if the server is the one
+ * that was asked, all of which are different servers (S12). */
 #include "lock_state.h"
 #include "names.h"
 #include "node.h"
@@ -22,7 +23,7 @@
 
 enum { SPAN_PERIODS = 2, LIFE_PERIODS = 3, LIFE_SKEWS = 2, UPTIME_SKEWS = 3, SLACK_PART = 4, MARKER_TEXT = 16 };
 
-REDLOCK_STATIC_ASSERT(LIFE_PERIODS * 1000000ll >= SPAN_PERIODS * (1000000ll + REDLOCK_DRIFT_PPM_MAX), "a mark outlives who may ask for it");
+REDLOCK_STATIC_ASSERT(LIFE_PERIODS * 1000000ll >= SPAN_PERIODS * (1000000ll + REDLOCK_DRIFT_PPM_MAX), "a mark outlives its users");
 REDLOCK_STATIC_ASSERT(LIFE_SKEWS * 1000000ll >= 1000000ll + REDLOCK_DRIFT_PPM_MAX, "by the skew of a node with a fast clock");
 REDLOCK_STATIC_ASSERT(UPTIME_SKEWS == 1 + 2, "the marker's clock; and both readings of the uptime's");
 
@@ -62,7 +63,8 @@ static bool is_too_late(const struct redlock_mark *mark, uint64_t now_us)
 
 /* ---- Which nodes take part ---- */
 
-/* How long a node that has a vote is known to have been up. One that need not say who it is (S12: trust_unknown) has always been. */
+/* How long a node that has a vote is known to have been up. One that need not say who it is (S12: trust_unknown) has always
+ * been. */
 static uint64_t up_us(const struct redlock_node *node, uint64_t now_us)
 {
     REDLOCK_CHECK(now_us >= node->met_at);

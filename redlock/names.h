@@ -38,7 +38,8 @@ struct redlock_sets {
 REDLOCK_PRIVATE const struct redlock_sets *names_part(void);
 
 /* Is the lock about these, in whatever order, each once? */
-REDLOCK_PRIVATE bool names_are_of(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_name *names, unsigned count);
+REDLOCK_PRIVATE bool names_are_of(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_name *names,
+                                  unsigned count);
 
 /* Of a set the first one. Never 0. */
 REDLOCK_PRIVATE uint32_t names_hash(const struct redlock_lock *lock);

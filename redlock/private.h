@@ -21,9 +21,9 @@
 #define REDLOCK_CHECK(condition) do { while (!(condition)) { } } while (0)
 #endif
 
-/* Builds for tests (REDLOCK_TEST_BUILD, as the Makefile makes libredlock_parts.a) look at more: at what a function takes for granted
- * and what it leaves behind; and, at the end of each call of the engine and whenever a lock has been judged, at the engine's books.
- * tests/world/invariants.c does that, and says what is wrong. In any other build all of it is nothing. */
+/* Builds for tests (REDLOCK_TEST_BUILD, as the Makefile makes libredlock_parts.a) look at more: at what a function takes for
+ * granted and what it leaves behind; and, at the end of each call of the engine and whenever a lock has been judged, at the
+ * engine's books. tests/world/invariants.c does that, and says what is wrong. In any other build all of it is nothing. */
 #if defined(REDLOCK_TEST_BUILD) && !defined(REDLOCK_NO_CHECKS)
 struct redlock;
 struct redlock_lock;

@@ -132,7 +132,8 @@ enum {
     X(6, EXTENSION_LIMIT, "the limit of extensions, or of the time it may be held, is reached")  \
     X(7, CANCELLED, "cancelled by the caller")                                                   \
     X(8, ALREADY, "somebody has begun in this period already")                                   \
-    X(10, BAD_RESOURCE, "the resource must have 1 to 512 bytes (or the configured limit) and not end in #ticket, #waiters or #done") \
+    X(10, BAD_RESOURCE, "the resource must have 1 to 512 bytes (or the configured limit) and not " \
+                        "end in #ticket, #waiters or #done")                                   \
     X(11, BAD_TTL, "the TTL must be 1 to 2147483647 ms and leave something after the drift")     \
     X(12, TTL_OVER_GUARD, "the TTL must not exceed the guard (--guard), or a restarted node could vote twice") \
     X(13, BAD_NODE_COUNT, "the number of nodes must be 1 to 15")                                 \
@@ -296,21 +297,21 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
  *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody, unless sets are in use
  *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not asked; the others call it
  *     redlock_use_loaded_scripts
- *                            to extend and to release are loaded by each new connection and then named by their SHA-1s: 40 bytes in
- *                            place of 162 and 110, and a little less work for the node; else they go out with their texts each time,
- *                            which is right as well and needs less code. Sets and wake-ups load theirs anyway */
+ *                            to extend and to release are loaded by each new connection and then named by their SHA-1s:
+ *                            40 bytes in place of 162 and 110, and a little less work for the node. Otherwise they go out
+ *                            with their texts each time, which needs less code. Sets and wake-ups load theirs anyway. */
 void redlock_use_tickets(struct redlock *r);
 void redlock_use_sets(struct redlock *r);
 void redlock_use_wake_ups(struct redlock *r);
 void redlock_use_free_in(struct redlock *r);
 void redlock_use_loaded_scripts(struct redlock *r);
 
-/* Lets the value of each key that this engine sets be the token, a blank and this text, so that a person who looks at a node sees
- * which program holds the lock. The lock is no other for it: nodes compare whole values, and other libraries know no more of a value than
- * that it is not theirs. holder: 1..REDLOCK_HOLDER_MAX bytes without control characters, and a NUL; it must stay as long as the engine
- * is used. To be called like the three above. A lock that is adopted must have been acquired with the same holder, or with none by
- * an engine that has none. BAD_CONFIG: it is empty, too long or has a control character, or the send buffer is not larger by 65 bytes
- * than it must be; nothing was changed. */
+/* Lets the value of each key that this engine sets be the token, a blank and this text, so that a person who looks at a node
+ * sees which program holds the lock. The lock is no other for it: nodes compare whole values, and other libraries know no more
+ * of a value than that it is not theirs. holder: 1..REDLOCK_HOLDER_MAX bytes without control characters, and a NUL; it must
+ * stay as long as the engine is used. To be called like the three above. A lock that is adopted must have been acquired with
+ * the same holder, or with none by an engine that has none. BAD_CONFIG: it is empty, too long or has a control character, or
+ * the send buffer is not larger by 65 bytes than it must be; nothing was changed. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_use_holder(struct redlock *r, const char *holder);
 
@@ -384,9 +385,9 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
 
 /* What to acquire. */
 struct redlock_request {
-    const void *resource;       /* Any bytes, but not "#ticket", "#waiters" or "#done" at the end: such keys are the engine's own. Not
-                                 * copied by the engine: they must stay until the lock is idle or forgotten, or until
-                                 * redlock_copy_name(). */
+    const void *resource;       /* Any bytes, but not "#ticket", "#waiters" or "#done" at the end: such keys are the engine's
+                                 * own. Not copied by the engine: they must stay until the lock is idle or forgotten, or
+                                 * until redlock_copy_name(). */
     size_t resource_size;
     uint32_t ttl_ms;            /* 1..REDLOCK_TTL_MS_MAX, not over the guard. */
     uint32_t wait_ms;           /* 0: one attempt. An attempt begun within this time may end after it, by a node timeout at
@@ -583,14 +584,14 @@ enum redlock_event_kind {
     REDLOCK_EVENT_SENT,         /* A command went into the send buffer: session, lock, command, form; of a lock, the votes. */
     REDLOCK_EVENT_HEARD,        /* An answer: session, lock, command, form, answer, trouble, number, ticket, vote, the votes. */
     REDLOCK_EVENT_UNANSWERED,   /* The connection was lost before the answer came: session, lock, command, vote, the votes. */
-    REDLOCK_EVENT_PHASE,        /* lock, phase. ACQUIRING, EXTENDING, RELEASING and INSPECTING begin a round, told by round, command and,
-                                 * of the first two, ttl_ms and drift_us. */
+    REDLOCK_EVENT_PHASE,        /* lock, phase. ACQUIRING, EXTENDING, RELEASING and INSPECTING begin a round, told by round,
+                                 * command and, of the first two, ttl_ms and drift_us. */
     REDLOCK_EVENT_VERDICT,      /* A round to acquire or to extend is decided: lock, command, status, the votes and the arithmetic;
                                  * ticket, of a lock that was won with one. */
     REDLOCK_EVENT_OWED,         /* A release is to be sent: lock, session. */
     REDLOCK_EVENT_CLEARED,      /* Nothing of the lock is on the node any longer: lock, session. */
     REDLOCK_EVENT_WOKEN,        /* A node says that the lock's turn has come: lock, session (of the node, not the ear). */
-    REDLOCK_EVENT_ENDED,        /* The status of the lock is told: lock, status; command and the votes are those of its last round. */
+    REDLOCK_EVENT_ENDED,        /* The status of the lock is known: lock, status; command and votes are of its last round. */
     REDLOCK_EVENT_MOVED,        /* redlock_move, which redlock_part and redlock_release use: lock, where it is now; was. */
     REDLOCK_EVENT_FORGOTTEN     /* redlock_forget: lock. Its address may soon be another's. */
 };
@@ -650,10 +651,10 @@ struct redlock_event {
     bool is_new_server;                 /* Another server than the last one there, or it has restarted: its guard begins. */
     uint32_t round;                     /* Of the lock: its rounds are numbered. */
     uint32_t ttl_ms;
-    uint64_t elapsed_us, drift_us;      /* Of VERDICT: validity = ttl - elapsed - drift. elapsed is enormous if the clock went back. */
+    uint64_t elapsed_us, drift_us;      /* Of VERDICT: validity = ttl - elapsed - drift. elapsed is huge if the clock went back. */
     uint64_t validity_us;
-    uint16_t granted, refused, unknown, not_asked;      /* The votes so far, this one included: sets of nodes; the rest has not voted. */
-    int64_t number;                     /* Of HEARD: the reply, if it is an integer. Of a refusal by a script that acquires: how long
+    uint16_t granted, refused, unknown, not_asked;      /* The votes so far, this one included: sets of nodes. */
+    int64_t number;                     /* Of HEARD: an integer reply. Of a refusal by a script that acquires: how long
                                          * the holder has left, as by PTTL: in ms; -1: for ever; -2: there is none. */
     uint64_t ticket;                    /* Of such a refusal: the largest ticket that the node has seen. 0: none. */
 };
@@ -733,7 +734,7 @@ struct redlock_period {
     uint32_t period_ms;         /* REDLOCK_PERIOD_MS_MIN..MAX */
     uint64_t wall_us;           /* The wall clock, in microseconds since 1970, when the job was due: names the period. */
     uint64_t at_us;             /* The engine's clock at the same moment. */
-    const char *who;            /* Who marks, in words for people, up to REDLOCK_WHO_MAX bytes of them; copied. NULL: nobody. */
+    const char *who;            /* The marker's name for people, up to REDLOCK_WHO_MAX bytes of it; copied. NULL: none. */
     bool takes_forgetful;       /* Nodes that restarted within the period take part: rather twice than never. */
     bool looks_only;            /* Sets no mark: has anybody marked the period? */
 };
@@ -741,22 +742,23 @@ struct redlock_period {
 /* The beginning of the period in which the wall clock is, in milliseconds since 1970: its name. period_ms > 0. */
 uint64_t redlock_period_begins_ms(uint64_t wall_us, uint32_t period_ms);
 
-/* Asks all nodes that take part to take a mark of the period, "resource#done", while the lock is held: which it must be, of one
- * resource, acquired or adopted in any way, and kept or not. A node takes one mark of a period, and of no earlier one behind it; that
- * of the same acquire again. A node takes no part while it has no vote, nor (unless config.guard_ms is 0) if it may have restarted
- * since the period began; and takes no mark of a client whose wall clock is further off than config.ticket_skew_ms.
- * mark: memory that no other mark uses, of the engine's until redlock_mark_status is not PENDING, or redlock_forget_mark; so is the lock.
- * *period is copied. OK: it has begun. BAD_CONFIG (period_ms), BAD_CLOCK, BAD_LOCK, BAD_SET, BAD_QUESTION (the send buffer is too
- * small), LOST; TOO_LATE: one period after its end, when its marks may be forgotten. */
+/* Asks all nodes that take part to take a mark of the period, "resource#done", while the lock is held: which it must be, of
+ * one resource, acquired or adopted in any way, and kept or not. A node takes one mark of a period, and of no earlier one
+ * behind it; that of the same acquire again. A node takes no part while it has no vote, nor (unless config.guard_ms is 0) if
+ * it may have restarted since the period began; and takes no mark of a client whose wall clock is further off than
+ * config.ticket_skew_ms. mark: memory that no other mark uses, of the engine's until redlock_mark_status is not PENDING, or
+ * redlock_forget_mark; so is the lock. *period is copied. OK: it has begun. BAD_CONFIG (period_ms), BAD_CLOCK, BAD_LOCK,
+ * BAD_SET, BAD_QUESTION (the send buffer is too small), LOST; TOO_LATE: one period after its end, when its marks may be
+ * forgotten. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_mark(struct redlock *r, struct redlock_mark *mark, struct redlock_lock *lock,
                                        const struct redlock_period *period, uint64_t now_us);
 
-/* To be called when the engine has been, and at redlock_mark_until. OK: a quorum has taken the mark, so nobody else has begun in this
- * period or will, and the caller may, while it holds the lock; or, of looks_only, a quorum has none. ALREADY: so many nodes have
- * another's mark that no quorum can take ours: it began, and may have run or not. NO_QUORUM: neither; to be asked again, as long
- * as the lock is held. LOST, TOO_LATE; CANCELLED: forgotten. Unless OK nothing was decided, and our mark may be on some nodes.
- * With the same lock the same period is OK again: who holds on to a lock counts the periods himself. */
+/* To be called when the engine has been, and at redlock_mark_until. OK: a quorum has taken the mark, so nobody else has begun
+ * in this period or will, and the caller may, while it holds the lock; or, of looks_only, a quorum has none. ALREADY: so many
+ * nodes have another's mark that no quorum can take ours: it began, and may have run or not. NO_QUORUM: neither; to be asked
+ * again, as long as the lock is held. LOST, TOO_LATE; CANCELLED: forgotten. Unless OK nothing was decided, and our mark may be
+ * on some nodes. With the same lock the same period is OK again: who holds on to a lock counts the periods himself. */
 enum redlock_status redlock_mark_status(struct redlock *r, struct redlock_mark *mark, uint64_t now_us);
 
 /* When redlock_mark_status must be called at the latest; NEVER: it is decided. */
@@ -765,14 +767,14 @@ uint64_t redlock_mark_until(const struct redlock_mark *mark);
 /* Answers are no longer waited for; the memory is the caller's again. */
 void redlock_forget_mark(struct redlock *r, struct redlock_mark *mark);
 
-/* GRANTED: node k has taken the mark. REFUSED: it has another's. UNKNOWN: no answer, an error, or our lock is not there. NOT_ASKED: it takes
- * no part. And why, if that was not for want of a vote (redlock_describe_node) or of an answer: else "". Until the mark's memory is
- * used again. */
+/* GRANTED: node k has taken the mark. REFUSED: it has another's. UNKNOWN: no answer, an error, or our lock is not there.
+ * NOT_ASKED: it takes no part. And why, if that was not for want of a vote (redlock_describe_node) or of an answer: else "".
+ * Until the mark's memory is used again. */
 enum redlock_vote redlock_mark_vote(const struct redlock_mark *mark, unsigned k);
 const char *redlock_mark_words(const struct redlock_mark *mark, unsigned k);
 
-/* Of another's mark that a node told of: who set it, and when by that one's wall clock (microseconds since 1970). Any bytes but NUL:
- * somebody else wrote it. NULL: no node told. */
+/* Of another's mark that a node told of: who set it, and when by that one's wall clock (microseconds since 1970). Any bytes
+ * but NUL: somebody else wrote it. NULL: no node told. */
 const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us);
 
 /* ---- Questions about the nodes ---- */

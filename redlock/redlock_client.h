@@ -1,15 +1,16 @@
 /* redlock_client: the lock over sockets. Two faces over one engine.
  *
- * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_run_for, redlock_release, redlock_close.
- * Event loop:  redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each of redlock_sessions() wait
+ * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_run_for, redlock_release, redlock_close. Event loop:
+ * redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each of redlock_sessions() wait
  *              for redlock_events() on redlock_fd(), for redlock_poll_ms(); then redlock_step(). No callbacks.
  *
  * Memory, threads, time and errors are those of redlock.h. The only calls that block are those of the blocking face.
  *
- * Names of nodes are looked up anew for each connection, so that a server that was replaced is found at its new address; it has no
- * vote until its guard is over (S11). The system's resolver waits, so a thread of its own asks it, one for each look-up, which takes
- * no signals and ends by itself, be the client open or not; addresses that are numbers or paths need none. Where there are no threads,
- * define REDLOCK_NO_THREADS: then connecting to a name blocks for as long as the resolver does. */
+ * Names of nodes are looked up anew for each connection, so that a server that was replaced is found at its new address; it
+ * has no vote until its guard is over (S11). The system's resolver waits, so a thread of its own asks it, one for each
+ * look-up, which takes no signals and ends by itself, be the client open or not; addresses that are numbers or paths need
+ * none. Where there are no threads, define REDLOCK_NO_THREADS: then connecting to a name blocks for as long as the resolver
+ * does. */
 #ifndef REDLOCK_CLIENT_H
 #define REDLOCK_CLIENT_H
 
@@ -198,10 +199,10 @@ void redlock_interrupt(struct redlock_client *c);
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights);
 
-/* As redlock_start_mark, and waits until it is decided; after NO_QUORUM asks again, for up to wait_ms (0: once) while the lock is
- * held, which the caller sees to (redlock_extend, a keeper). What is 0 of period->wall_us, and then at_us, is filled in: the job is due
- * now. Then mark belongs to nobody. OK: nobody else has begun in this period or will; begin. ALREADY, NO_QUORUM, LOST, TOO_LATE, CANCELLED
- * (redlock_interrupt), FORKED, NOT_OPEN, and the BAD_... of redlock_start_mark. */
+/* As redlock_start_mark, and waits until it is decided; after NO_QUORUM asks again, for up to wait_ms (0: once) while the lock
+ * is held, which the caller sees to (redlock_extend, a keeper). What is 0 of period->wall_us, and then at_us, is filled in:
+ * the job is due now. Then mark belongs to nobody. OK: nobody else has begun in this period or will; begin. ALREADY,
+ * NO_QUORUM, LOST, TOO_LATE, CANCELLED (redlock_interrupt), FORKED, NOT_OPEN, and the BAD_... of redlock_start_mark. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_mark_period(struct redlock_client *c, struct redlock_mark *mark, struct redlock_lock *lock,
                                         const struct redlock_period *period, uint32_t wait_ms);
@@ -225,9 +226,10 @@ enum { REDLOCK_READ = 1, REDLOCK_WRITE = 2 };
  * loop over redlock_node_count() that never gives wall_us misses nothing.) */
 struct redlock *redlock_engine(struct redlock_client *c);
 
-/* Session k's descriptor, or -1: of its connection or, before that, of the look-up of its name. It changes in steps and nowhere else, and another connection has another number than the one
- * before the step: a loop that remembers descriptors compares it after each step. Closed ones epoll forgets by itself; with
- * libuv and libev stop their watchers before starting those of new ones, which may have the number of another's closed one. */
+/* Session k's descriptor, or -1: of its connection or, before that, of the look-up of its name. It changes in steps and
+ * nowhere else, and another connection has another number than the one before the step: a loop that remembers descriptors
+ * compares it after each step. Closed ones epoll forgets by itself; with libuv and libev stop their watchers before starting
+ * those of new ones, which may have the number of another's closed one. */
 int redlock_fd(const struct redlock_client *c, unsigned k);
 
 /* What to wait for on it: REDLOCK_READ, REDLOCK_WRITE or both. */

@@ -140,7 +140,8 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
  * would fail for the same reason (no vote, an error, the ticket), and, begun at once, so would the one after that. */
 static bool was_taken(const struct redlock_lock *lock, const struct answer *a)
 {
-    return round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_REFUSED && (!lock->kind->rows[KIND_ACQUIRE]->read_refusal || (lock->taken & bit_of(a->k)));
+    return round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_REFUSED &&
+           (!lock->kind->rows[KIND_ACQUIRE]->read_refusal || (lock->taken & bit_of(a->k)));
 }
 
 /* A place that was taken when the resource was free already: the release came before it. One that is to be taken anew is asked for

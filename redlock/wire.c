@@ -228,7 +228,9 @@ const struct redlock_scripts *wire_scripts_for_one(void)
     static const struct wire_row release = {
         .text = release_one_text, .put = put_value, .argument_count = 1, .lowest = -1, .highest = 1
     };
-    static const struct redlock_scripts scripts = { .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release } } };
+    static const struct redlock_scripts scripts = {
+        .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release } }
+    };
 
     return &scripts;
 }
@@ -264,9 +266,8 @@ const struct redlock_scripts *wire_scripts_for_all(void)
         .text = release_text, .sha1 = release_sha1, .put = put_wake, .argument_count = 2, .lowest = -1, .highest = 2
     };
     static const struct redlock_scripts scripts = {
-        .plain = { .rows = {
-            [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release, [KIND_WAKE] = &wake
-        } },
+        .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release,
+                             [KIND_WAKE] = &wake } },
         .loading = &loading_part, .put_subscribe = put_subscribe
     };
 

@@ -244,7 +244,7 @@ REDLOCK_PRIVATE const struct wire_row *wire_getrange(void);
 /* A kind of locks: their commands. NULL: as of plain ones. */
 enum wire_kind_row {
     KIND_ACQUIRE, KIND_EXTEND, KIND_RELEASE,
-    KIND_WAKE,                      /* A release that wakes a waiter, or gives a place back. Plain ones may have none: they wake nobody. */
+    KIND_WAKE,                      /* A release that wakes a waiter, or gives a place back. NULL: nobody is woken. */
     KIND_ROWS
 };
 
@@ -320,7 +320,8 @@ static inline bool wire_ends_session(enum redlock_trouble class_of_error)
     return class_of_error == REDLOCK_TROUBLE_NOAUTH;
 }
 
-/* The value of a lock's keys: the token, and behind a blank what the engine was told of the holder, if anything. Without a NUL; its size. */
+/* The value of a lock's keys: the token, and behind a blank what the engine was told of the holder, if anything. Without a
+ * NUL; its size. */
 REDLOCK_PRIVATE size_t wire_value_text(const uint8_t token[REDLOCK_TOKEN_SIZE], const char *holder, char text[REDLOCK_VALUE_TEXT]);
 
 /* The hex digits of a token, without a NUL; and the way back: false when they are not 40 of 0-9 a-f. */

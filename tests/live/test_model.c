@@ -382,7 +382,8 @@ static bool same_off_clock(struct slice a, struct slice b)
     static const char *const begins[] = { "-AHEAD of the clock of this node: ", "-BEHIND the clock of this node: " };
     for (unsigned i = 0; i < 2; i++) {
         const size_t size = strlen(begins[i]);
-        if (a.size < size || b.size < size || memcmp(a.data, begins[i], size) != 0 || memcmp(b.data, begins[i], size) != 0) continue;
+        if (a.size < size || b.size < size) continue;
+        if (memcmp(a.data, begins[i], size) != 0 || memcmp(b.data, begins[i], size) != 0) continue;
         return distance(strtoull((const char *)a.data + size, NULL, 10), strtoull((const char *)b.data + size, NULL, 10)) <=
                1 + blur_ms / 1000;
     }
@@ -580,7 +581,8 @@ static void greeting_request(struct request *request, enum wire_command command,
                              const struct redlock_login *with)
 {
     struct resp_writer writer = begin_request(request, label);
-    (void)wire_put_greeting(&writer, command, with, dice(4) == 0 ? wire_scripts_for_one_loaded() : wire_scripts_for_all(), engines[0]);
+    (void)wire_put_greeting(&writer, command, with, dice(4) == 0 ? wire_scripts_for_one_loaded() : wire_scripts_for_all(),
+                            engines[0]);
     end_request(request, &writer);
 }
 

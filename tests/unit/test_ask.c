@@ -220,8 +220,7 @@ TEST(a_reply_never_leaves_its_buffer)
         CHECK_INT(redlock_ask(ENGINE(0), &question, 0, ping, 1, guarded, size, CLIENT_NOW(0)), REDLOCK_OK);
         RUN_MS(5);
         EXPECT_QUESTION(&question, REDLOCK_OK);
-        for (size_t i = size; i < sizeof guarded; i++)
-            CHECK_INT(guarded[i], 0xa5);
+        for (size_t i = size; i < sizeof guarded; i++) CHECK_INT(guarded[i], 0xa5);
         CHECK(redlock_question_is_cut(&question) ? size < 34 : size >= 10);     /* Its 10 bytes, and 24 at most. */
     }
 }

@@ -1,5 +1,5 @@
-/* Endpoints of addresses, and the thread that looks names up. The system's resolver is one of this test's own, so that it may be slow,
- * hang, fail, and be asked what signals reach it. */
+/* Endpoints of addresses, and the thread that looks names up. The system's resolver is one of this test's own, so that it may
+ * be slow, hang, fail, and be asked what signals reach it. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

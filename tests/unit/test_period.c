@@ -2,7 +2,8 @@
 #include "../world/story.h"
 
 enum {
-    N = 5, MINUTE_MS = 60000, HOUR_MS = 3600000, TTL_MS = 10000, CLIENTS = 3, ASK_MS = 2000, UP_MS = 1000000 /* Of all nodes at the beginning. */
+    N = 5, MINUTE_MS = 60000, HOUR_MS = 3600000, TTL_MS = 10000, CLIENTS = 3, ASK_MS = 2000,
+    UP_MS = 1000000 /* Of all nodes at the beginning. */
 };
 
 static struct redlock_mark marks[CLIENTS];
@@ -128,13 +129,11 @@ TEST(a_mark_on_a_minority_leaves_the_period_to_the_next_holder)
 {
     CLUSTER_OF(N, 2, (void)0);
     ACQUIRE(0, "door", TTL_MS);
-    for (unsigned k = 2; k < N; k++)
-        cluster_stall(cluster, 0, k);
+    for (unsigned k = 2; k < N; k++) cluster_stall(cluster, 0, k);
     EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_NO_QUORUM);
     EXPECT_MARK_VOTE(0, 0, REDLOCK_VOTE_GRANTED);
     EXPECT_MARK_VOTE(0, 4, REDLOCK_VOTE_UNKNOWN);
-    for (unsigned k = 2; k < N; k++)
-        cluster_reset(cluster, 0, k, false);
+    for (unsigned k = 2; k < N; k++) cluster_reset(cluster, 0, k, false);
     HEAL_ALL;
     RUN_MS(100);
     RELEASE(0);
@@ -148,8 +147,7 @@ TEST(a_mark_on_so_many_nodes_that_no_quorum_is_left_spends_the_period)
     CLUSTER_OF(N, 2, (void)0);
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(100);
-    for (unsigned k = 2; k < N; k++)
-        LINK(0, k)->deaf = true;
+    for (unsigned k = 2; k < N; k++) LINK(0, k)->deaf = true;
     EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_NO_QUORUM);
     HEAL_ALL;
     RUN_MS(100);
@@ -164,8 +162,7 @@ TEST(a_holder_that_asks_again_finds_its_own_mark)
     CLUSTER(N);
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(100);
-    for (unsigned k = 2; k < N; k++)
-        LINK(0, k)->deaf = true;
+    for (unsigned k = 2; k < N; k++) LINK(0, k)->deaf = true;
     period = now_of(cluster, 0, HOUR_MS);
     EXPECT_MARK(0, &period, REDLOCK_NO_QUORUM);
     HEAL_ALL;
@@ -180,8 +177,7 @@ TEST(nodes_that_do_not_answer_are_waited_for_no_longer_than_a_node_timeout)
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(100);
     const uint64_t begin = CLIENT_NOW(0);
-    for (unsigned k = 2; k < N; k++)
-        HANG(k);
+    for (unsigned k = 2; k < N; k++) HANG(k);
     EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_NO_QUORUM);
     CHECK_INT(CLIENT_NOW(0) - begin, REDLOCK_NODE_TIMEOUT_MS * 1000);
 }
@@ -193,13 +189,11 @@ TEST(nodes_that_close_the_connection_are_not_waited_for)
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(100);
     period = now_of(cluster, 0, HOUR_MS);
-    for (unsigned k = 2; k < N; k++)
-        LINK(0, k)->deaf = true;
+    for (unsigned k = 2; k < N; k++) LINK(0, k)->deaf = true;
     CHECK_INT(start(cluster, 0, &period), REDLOCK_OK);
     RUN_MS(5);
     CHECK_INT(redlock_mark_status(ENGINE(0), &marks[0], CLIENT_NOW(0)), REDLOCK_PENDING);
-    for (unsigned k = 2; k < N; k++)
-        cluster_reset(cluster, 0, k, false);
+    for (unsigned k = 2; k < N; k++) cluster_reset(cluster, 0, k, false);
     RUN_MS(5);
     CHECK_INT(redlock_mark_status(ENGINE(0), &marks[0], CLIENT_NOW(0)), REDLOCK_NO_QUORUM);
     EXPECT_MARK_VOTE(0, 2, REDLOCK_VOTE_UNKNOWN);
@@ -209,8 +203,7 @@ TEST(nodes_without_a_vote_take_no_part)
 {
     CLUSTER(N);
     ACQUIRE(0, "door", TTL_MS);
-    for (unsigned k = 2; k < N; k++)
-        DOWN(k);
+    for (unsigned k = 2; k < N; k++) DOWN(k);
     RUN_MS(10);
     EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_NO_QUORUM);
     EXPECT_MARK_VOTE(0, 2, REDLOCK_VOTE_NOT_ASKED);
@@ -235,8 +228,7 @@ TEST(a_node_that_has_lost_the_lock_takes_no_mark)
     CLUSTER(N);
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(5);
-    for (unsigned k = 0; k < 3; k++)
-        REMOVE_KEYS(k);
+    for (unsigned k = 0; k < 3; k++) REMOVE_KEYS(k);
     RIVAL(0, "door", TTL_MS);
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_NO_QUORUM);
     EXPECT_MARK_VOTE(0, 0, REDLOCK_VOTE_UNKNOWN);
@@ -371,8 +363,7 @@ TEST(who_prefers_twice_to_never_takes_the_forgetful_in)
     struct redlock_period period;
     CLUSTER_OF(N, 1, (void)0);
     go_into_period(cluster, 0, HOUR_MS, 1000);
-    for (unsigned k = 0; k < N; k++)
-        restart(cluster, k);
+    for (unsigned k = 0; k < N; k++) restart(cluster, k);
     RUN_MS(2 * REDLOCK_GUARD_MS);
     ACQUIRE(0, "door", TTL_MS);
     period = now_of(cluster, 0, HOUR_MS);
@@ -385,8 +376,7 @@ TEST(without_a_guard_nobody_is_forgetful)
 {
     CLUSTER_OF(N, 1, config.guard_ms = 0);
     go_into_period(cluster, 0, HOUR_MS, 1000);
-    for (unsigned k = 0; k < N; k++)
-        restart(cluster, k);
+    for (unsigned k = 0; k < N; k++) restart(cluster, k);
     RUN_MS(1000);
     ACQUIRE(0, "door", TTL_MS);
     EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_OK);
@@ -396,8 +386,7 @@ TEST(without_a_guard_nobody_is_forgetful)
 TEST(a_node_that_is_trusted_unknown_takes_part)
 {
     CLUSTER_COLD(N, 1, config.trust_unknown = true);
-    for (unsigned k = 0; k < N; k++)
-        NODE(k)->noperm = "INFO ROLE";
+    for (unsigned k = 0; k < N; k++) NODE(k)->noperm = "INFO ROLE";
     RUN_MS(STORY_SETTLE_MS);
     ACQUIRE(0, "door", TTL_MS);
     EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_OK);

@@ -187,8 +187,10 @@ TEST(a_round_is_told_with_its_number_and_ttl_before_anything_is_sent)
         if (seen[i].kind != REDLOCK_EVENT_PHASE || seen[i].command == REDLOCK_COMMAND_NONE)
             continue;
         CHECK_INT(seen[i].round, ++rounds);
-        CHECK_INT(seen[i].phase, rounds == 1 ? REDLOCK_PHASE_ACQUIRING : rounds == 2 ? REDLOCK_PHASE_EXTENDING : REDLOCK_PHASE_RELEASING);
-        CHECK_INT(seen[i].command, rounds == 1 ? REDLOCK_COMMAND_ACQUIRE : rounds == 2 ? REDLOCK_COMMAND_EXTEND : REDLOCK_COMMAND_RELEASE);
+        CHECK_INT(seen[i].phase, rounds == 1 ? REDLOCK_PHASE_ACQUIRING :
+                                 rounds == 2 ? REDLOCK_PHASE_EXTENDING : REDLOCK_PHASE_RELEASING);
+        CHECK_INT(seen[i].command, rounds == 1 ? REDLOCK_COMMAND_ACQUIRE :
+                                   rounds == 2 ? REDLOCK_COMMAND_EXTEND : REDLOCK_COMMAND_RELEASE);
         CHECK_INT(seen[i].ttl_ms, rounds == 1 ? 10000 : rounds == 2 ? 20000 : 0);
         CHECK(rounds == 3 || seen[i].drift_us == (rounds == 1 ? 102000 : 202000));
     }

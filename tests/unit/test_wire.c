@@ -64,13 +64,21 @@ TEST(acquire_is_set_nx_px_as_every_redlock_library_sends_it)
 
 TEST(s7_extend_and_release_are_scripts_that_compare_the_token)
 {
-    check_bytes(wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_SHA1, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_SHA1,
+                "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1
+                "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
-    check_bytes(wire_scripts_for_all()->plain.rows[KIND_EXTEND], WIRE_BY_SHA1, "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(wire_scripts_for_all()->plain.rows[KIND_EXTEND], WIRE_BY_SHA1,
+                "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_EXTEND_SHA1
+                "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
-    check_bytes(wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_TEXT, "*5\r\n$4\r\nEVAL\r\n$518\r\n" WIRE_RELEASE_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_TEXT,
+                "*5\r\n$4\r\nEVAL\r\n$518\r\n" WIRE_RELEASE_SCRIPT
+                "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
-    check_bytes(wire_scripts_for_all()->plain.rows[KIND_EXTEND], WIRE_BY_TEXT, "*6\r\n$4\r\nEVAL\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
+    check_bytes(wire_scripts_for_all()->plain.rows[KIND_EXTEND], WIRE_BY_TEXT,
+                "*6\r\n$4\r\nEVAL\r\n$214\r\n" WIRE_EXTEND_SCRIPT
+                "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
 }
 
@@ -135,7 +143,8 @@ TEST(scripts_that_are_not_loaded_go_out_with_their_texts_and_no_sha1)
     struct redlock_login none = { 0 };
 
     CHECK(wire_is_left_out(WIRE_LOAD_RELEASE, &none, one, false) && wire_is_left_out(WIRE_LOAD_EXTEND, &none, one, false));
-    check_bytes(one->plain.rows[KIND_RELEASE], WIRE_BY_SHA1, "*5\r\n$4\r\nEVAL\r\n$110\r\n" WIRE_RELEASE_ONE_SCRIPT "\r\n$1\r\n1\r\n"
+    check_bytes(one->plain.rows[KIND_RELEASE], WIRE_BY_SHA1,
+                "*5\r\n$4\r\nEVAL\r\n$110\r\n" WIRE_RELEASE_ONE_SCRIPT "\r\n$1\r\n1\r\n"
                 "$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n");
     check_bytes(one->plain.rows[KIND_EXTEND], WIRE_BY_SHA1, "*6\r\n$4\r\nEVAL\r\n$162\r\n" WIRE_EXTEND_ONE_SCRIPT "\r\n$1\r\n1\r\n"
                 "$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n$5\r\n10000\r\n");
@@ -163,7 +172,8 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
     };
     struct resp_writer w;
 
-    for (unsigned i = 0; i < REDLOCK_SET_MAX; i++) names[i] = (struct redlock_name){ bytes, i > 0 ? 20 : sizeof bytes - 15 * (20 + WIRE_NAME_HEAD) };
+    for (unsigned i = 0; i < REDLOCK_SET_MAX; i++)
+        names[i] = (struct redlock_name){ bytes, i > 0 ? 20 : sizeof bytes - 15 * (20 + WIRE_NAME_HEAD) };
     for (unsigned i = 0; i < ROW_COUNT; i++) {
         const struct listed_row listed = row_at((enum row)i);
         const struct wire_row *row = listed.row;
@@ -269,7 +279,8 @@ static const struct {
 static enum wire_answer read_answer(enum wire_command command, const struct wire_row *row, const struct wire_reply *reply)
 {
     const struct redlock_asked asked = {
-        .command = (uint8_t)command, .form = (uint8_t)wire_form_of(row, WIRE_BY_SHA1), .lowest = row->lowest, .highest = row->highest
+        .command = (uint8_t)command, .form = (uint8_t)wire_form_of(row, WIRE_BY_SHA1), .lowest = row->lowest,
+        .highest = row->highest
     };
 
     return wire_read(&asked, reply);
@@ -279,7 +290,8 @@ static enum wire_answer read_answer(enum wire_command command, const struct wire
 static const struct wire_row *row_for(enum wire_command command)
 {
     if (command == WIRE_RELEASE) return wire_scripts_for_all()->plain.rows[KIND_WAKE];
-    return command == WIRE_EXTEND ? wire_scripts_for_all()->plain.rows[KIND_EXTEND] : wire_scripts_for_one()->plain.rows[KIND_ACQUIRE];
+    return command == WIRE_EXTEND ? wire_scripts_for_all()->plain.rows[KIND_EXTEND] :
+                                    wire_scripts_for_one()->plain.rows[KIND_ACQUIRE];
 }
 
 TEST(s3_only_ok_to_the_acquire_and_one_from_a_script_are_grants)

@@ -72,8 +72,7 @@ static bool its_neighbours_in_the_queue_know_it(const struct page *page)
 {
     const struct redlock_queue *queue = &page->engine->nodes[page->node].queue;
     const struct redlock_link *link = &page->lock->links[page->node];
-    if (!has(page->lock->queued, page->node))
-        return true;
+    if (!has(page->lock->queued, page->node)) return true;
     const struct redlock_lock *before = link->previous ? link->previous->links[page->node].next : queue->first;
     const struct redlock_lock *behind = link->next ? link->next->links[page->node].previous : queue->last;
     return before == page->lock && behind == page->lock;
@@ -171,8 +170,7 @@ static uint64_t due_at(const struct redlock *engine, const struct redlock_lock *
     case PHASE_HELD:    at = lock->is_kept ? lock->valid_until : REDLOCK_NEVER; break;
     default:            at = lock->round.started_at + (uint64_t)engine->config.node_timeout_ms * 1000;
     }
-    if (lock->late != 0)
-        at = sooner(at, lock->debt_at);
+    if (lock->late != 0) at = sooner(at, lock->debt_at);
     return lock->owed != 0 ? sooner(at, lock->owed_until) : at;
 }
 
@@ -244,8 +242,7 @@ static bool only_a_node_that_is_ready_is_asked_for_locks(const struct session *s
     const struct redlock_node *node = session->node;
     unsigned at = node->asked_first;
     for (unsigned i = 0; i < node->asked_count; i++) {
-        if (node->asked[at].lock && (node->state != NODE_READY || node->is_ear))
-            return false;
+        if (node->asked[at].lock && (node->state != NODE_READY || node->is_ear)) return false;
         at = at + 1 < session->engine->config.pipeline ? at + 1 : 0;
     }
     return true;
@@ -260,8 +257,7 @@ static bool an_ear_is_behind_the_nodes_and_no_lock_stands_in_its_queue(const str
 static bool the_ends_of_its_queue_are_ends(const struct session *session)
 {
     const struct redlock_queue *queue = &session->node->queue;
-    if (!queue->first || !queue->last)
-        return !queue->first && !queue->last;
+    if (!queue->first || !queue->last) return !queue->first && !queue->last;
     return !queue->first->links[session->k].previous && !queue->last->links[session->k].next;
 }
 
@@ -322,8 +318,7 @@ static const char *phase_text(unsigned phase)
 
 static void note_asked(struct page *page, const struct redlock_asked *asked)
 {
-    if (asked->round == page->lock->round.number)
-        page->asked_now |= set_of(asked->command);
+    if (asked->round == page->lock->round.number) page->asked_now |= set_of(asked->command);
     page->release_count += asked->command == WIRE_RELEASE;
 }
 
@@ -350,14 +345,12 @@ bool invariants_hold(const struct redlock *engine, const struct redlock_lock *lo
     for (unsigned k = 0; k < engine->node_count; k++) {
         const struct page page = page_of(&books, k);
         broken = broken_on(&page);
-        if (!broken)
-            continue;
+        if (!broken) continue;
         snprintf(text, size, "node %u, %s, state %u, want %u: not so: %s", k, phase, page.stake->state, page.stake->want, broken);
         return false;
     }
     broken = broken_in(&books);
-    if (broken)
-        snprintf(text, size, "%s: not so: %s", phase, broken);
+    if (broken) snprintf(text, size, "%s: not so: %s", phase, broken);
     return !broken;
 }
 
@@ -395,8 +388,7 @@ static bool locks_of_the_heap_hold(const struct redlock *engine, char *text, siz
 {
     const struct redlock_lock *lock = engine->heap;
     for (unsigned i = 0; i < WALK_MAX && lock; i++) {
-        if (!invariants_hold(engine, lock, text, size))
-            return false;
+        if (!invariants_hold(engine, lock, text, size)) return false;
         lock = lock->heap_child;
     }
     return true;
@@ -410,8 +402,7 @@ bool engine_invariants_hold(const struct redlock *engine, char *text, size_t siz
         return false;
     }
     for (unsigned k = 0; k < engine->session_count; k++)
-        if (!session_invariants_hold(engine, k, text, size))
-            return false;
+        if (!session_invariants_hold(engine, k, text, size)) return false;
     return locks_of_the_heap_hold(engine, text, size);
 }
 
@@ -421,8 +412,7 @@ bool invariants_are_watched = true;
 
 static void demand(bool hold, const char *text)
 {
-    if (hold)
-        return;
+    if (hold) return;
     fprintf(stderr, "# invariant: %s\n", text);
     abort();
 }

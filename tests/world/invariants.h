@@ -8,8 +8,8 @@
 
 #include "../../redlock/redlock.h"
 
-/* Whether the engine, in a build for tests, looks at its own books at the end of each call: redlock/private.h. It aborts the program
- * then, with words on stderr. A test that falsifies them looks away. */
+/* Whether the engine, in a build for tests, looks at its own books at the end of each call: redlock/private.h. It aborts the
+ * program then, with words on stderr. A test that falsifies them looks away. */
 extern bool invariants_are_watched;
 
 /* The same of one session, and of the engine: all its sessions, and some of the locks that it must wake. */

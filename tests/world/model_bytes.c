@@ -9,15 +9,13 @@
 void *model_grow(void *data, size_t size)
 {
     void *grown = realloc(data, size);
-    if (!grown)
-        abort();
+    if (!grown) abort();
     return grown;
 }
 
 void model_bytes_add(struct model_bytes *bytes, const void *data, size_t size)
 {
-    if (size == 0)
-        return;
+    if (size == 0) return;
     if (bytes->size + size > bytes->capacity) {
         bytes->capacity = 2 * (bytes->size + size);
         bytes->data = model_grow(bytes->data, bytes->capacity);
@@ -29,8 +27,7 @@ void model_bytes_add(struct model_bytes *bytes, const void *data, size_t size)
 void model_bytes_drop(struct model_bytes *bytes, size_t size)
 {
     bytes->size -= size;
-    if (bytes->size > 0)
-        memmove(bytes->data, bytes->data + size, bytes->size);
+    if (bytes->size > 0) memmove(bytes->data, bytes->data + size, bytes->size);
 }
 
 void model_bytes_free(struct model_bytes *bytes)
@@ -72,8 +69,7 @@ uint8_t *slice_copy(struct slice slice)
 bool slice_number(struct slice slice, int64_t *number)
 {
     char text[24], again[24];
-    if (slice.size == 0 || slice.size >= sizeof text)
-        return false;
+    if (slice.size == 0 || slice.size >= sizeof text) return false;
     slice_text(slice, text, sizeof text);
     *number = strtoll(text, NULL, 10);
     snprintf(again, sizeof again, "%lld", (long long)*number);
@@ -116,14 +112,11 @@ void sha1_text(struct slice input, char text[MODEL_SHA_TEXT + 1])
     uint32_t h[5] = { 0x67452301u, 0xEFCDAB89u, 0x98BADCFEu, 0x10325476u, 0xC3D2E1F0u };
     uint8_t last[128] = { 0 };
     const size_t whole = input.size / 64 * 64, rest = input.size - whole, padded = rest < 56 ? 64 : 128;
-    for (size_t i = 0; i < whole; i += 64)
-        sha1_block(h, input.data + i);
+    for (size_t i = 0; i < whole; i += 64) sha1_block(h, input.data + i);
     memcpy(last, input.data + whole, rest);
     last[rest] = 0x80;
     for (unsigned i = 0; i < 8; i++)
         last[padded - 1 - i] = (uint8_t)((uint64_t)input.size * 8 >> 8 * i);
-    for (size_t i = 0; i < padded; i += 64)
-        sha1_block(h, last + i);
-    for (unsigned i = 0; i < 5; i++)
-        snprintf(text + 8 * i, 9, "%08x", (unsigned)h[i]);
+    for (size_t i = 0; i < padded; i += 64) sha1_block(h, last + i);
+    for (unsigned i = 0; i < 5; i++) snprintf(text + 8 * i, 9, "%08x", (unsigned)h[i]);
 }

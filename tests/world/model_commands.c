@@ -55,8 +55,7 @@ const char *const model_master_down =
 
 const char *model_why_no_write(const struct model_node *node, bool frees)
 {
-    if (node->role == MODEL_REPLICA)
-        return read_only;
+    if (node->role == MODEL_REPLICA) return read_only;
     switch (node->condition) {
     case MODEL_OUT_OF_MEMORY: return frees ? NULL : "-OOM command not allowed when used memory > 'maxmemory'.";
     case MODEL_MISCONF:       return misconf;
@@ -285,8 +284,7 @@ static const struct handler *handler_of(const struct command *command)
         const char *name = handlers[i].name, *bar = strchr(name, '|');
         const struct slice first = { (const uint8_t *)name, bar ? (size_t)(bar - name) : strlen(name) };
         const bool second_fits = !bar || (command->count > 1 && slice_is(command->arguments[1], bar + 1));
-        if (second_fits && slices_equal(first, command->arguments[0]))
-            return &handlers[i];
+        if (second_fits && slices_equal(first, command->arguments[0])) return &handlers[i];
     }
     return NULL;
 }
@@ -308,8 +306,7 @@ static void answer_unknown(const struct scene *scene)
     snprintf(text, sizeof text, "-ERR unknown command '%.*s', with args beginning with: %s",
              quoted_size(words[0], QUOTED_MAX), (const char *)words[0].data, quoted);
     for (char *c = text; *c != '\0'; c++)
-        if (*c == '\r' || *c == '\n')
-            *c = ' ';
+        if (*c == '\r' || *c == '\n') *c = ' ';
     model_answer(scene, text);
     model_answer(scene, "\r\n");
 }
@@ -338,8 +335,7 @@ static void execute_known(const struct scene *scene, const struct handler *handl
     const struct model_node *node = scene->node;
     const char *refusal = why_refused(node, handler);
     char text[160], lower[16] = "", first[16];
-    for (size_t i = 0; handler->name[i] != '\0'; i++)
-        lower[i] = (char)(handler->name[i] | 0x20);
+    for (size_t i = 0; handler->name[i] != '\0'; i++) lower[i] = (char)(handler->name[i] | 0x20);
     slice_text(scene->command->arguments[0], first, sizeof first);
     if (!has_arity(scene->command, handler->arity)) {
         snprintf(text, sizeof text, "-ERR wrong number of arguments for '%s' command\r\n", lower);
@@ -363,8 +359,7 @@ static void execute_known(const struct scene *scene, const struct handler *handl
 void model_execute(const struct scene *scene)
 {
     const struct handler *handler = handler_of(scene->command);
-    if (!handler)
-        model_breach(scene->node, "a command that the model does not know");
+    if (!handler) model_breach(scene->node, "a command that the model does not know");
     if (handler && (scene->node->role != MODEL_SENTINEL || handler->flags & OF_SENTINEL))
         execute_known(scene, handler);
     else

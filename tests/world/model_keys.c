@@ -8,8 +8,7 @@
 static uint32_t hash_of(uint32_t database, const uint8_t *name, size_t size)
 {
     uint32_t hash = 2166136261u ^ database; /* FNV-1a */
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ name[i]) * 16777619u;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ name[i]) * 16777619u;
     return hash;
 }
 
@@ -29,8 +28,7 @@ struct model_key *key_find(struct model_node *node, uint32_t database, struct sl
         if (key->hash != hash || key->database != database || key->name_size != name.size ||
             memcmp(key->name, name.data, name.size) != 0)
             continue;
-        if (key->expires_ms == 0 || ms_of(now_us) <= key->expires_ms)
-            return key;
+        if (key->expires_ms == 0 || ms_of(now_us) <= key->expires_ms) return key;
         key_remove(node, key);
         return NULL;
     }
@@ -69,8 +67,7 @@ const struct model_key *model_find(struct model_node *node, uint32_t database, c
 struct model_key *model_put(struct model_node *node, const char *name, const char *value, uint64_t ttl_ms, uint64_t now_us)
 {
     struct model_key *key = key_find(node, 0, slice_of(name), now_us);
-    if (key)
-        key_remove(node, key);
+    if (key) key_remove(node, key);
     key = key_put(node, 0, slice_of(name), slice_of(value));
     key->expires_ms = ttl_ms == 0 ? 0 : ms_of(now_us) + ttl_ms;
     return key;
@@ -78,8 +75,7 @@ struct model_key *model_put(struct model_node *node, const char *name, const cha
 
 void model_flush(struct model_node *node)
 {
-    while (node->key_count > 0)
-        key_remove(node, &node->keys[0]);
+    while (node->key_count > 0) key_remove(node, &node->keys[0]);
 }
 
 void model_flush_scripts(struct model_node *node)
@@ -120,8 +116,7 @@ void model_node_save(struct model_node *node)
     model_forget_saved(node);
     node->saved = model_grow(NULL, (node->key_count + 1) * sizeof *node->saved);
     node->saved_count = node->key_count;
-    for (size_t i = 0; i < node->key_count; i++)
-        node->saved[i] = key_copy(&node->keys[i]);
+    for (size_t i = 0; i < node->key_count; i++) node->saved[i] = key_copy(&node->keys[i]);
 }
 
 void model_node_load(struct model_node *node)
@@ -132,6 +127,5 @@ void model_node_load(struct model_node *node)
         node->keys = model_grow(node->keys, node->key_capacity * sizeof *node->keys);
     }
     node->key_count = node->saved_count;
-    for (size_t i = 0; i < node->saved_count; i++)
-        node->keys[i] = key_copy(&node->saved[i]);
+    for (size_t i = 0; i < node->saved_count; i++) node->keys[i] = key_copy(&node->saved[i]);
 }

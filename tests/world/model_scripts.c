@@ -10,20 +10,13 @@
 
 enum model_script model_script_of(struct slice text)
 {
-    if (slice_is(text, WIRE_ACQUIRE_SCRIPT))
-        return MODEL_SCRIPT_ACQUIRE;
-    if (slice_is(text, WIRE_EXTEND_SCRIPT))
-        return MODEL_SCRIPT_EXTEND;
-    if (slice_is(text, WIRE_RELEASE_SCRIPT))
-        return MODEL_SCRIPT_RELEASE;
-    if (slice_is(text, WIRE_WAIT_SCRIPT))
-        return MODEL_SCRIPT_WAIT;
-    if (slice_is(text, WIRE_EXTEND_ONE_SCRIPT))
-        return MODEL_SCRIPT_EXTEND_ONE;
-    if (slice_is(text, WIRE_RELEASE_ONE_SCRIPT))
-        return MODEL_SCRIPT_RELEASE_ONE;
-    if (slice_is(text, WIRE_MARK_SCRIPT))
-        return MODEL_SCRIPT_MARK;
+    if (slice_is(text, WIRE_ACQUIRE_SCRIPT)) return MODEL_SCRIPT_ACQUIRE;
+    if (slice_is(text, WIRE_EXTEND_SCRIPT)) return MODEL_SCRIPT_EXTEND;
+    if (slice_is(text, WIRE_RELEASE_SCRIPT)) return MODEL_SCRIPT_RELEASE;
+    if (slice_is(text, WIRE_WAIT_SCRIPT)) return MODEL_SCRIPT_WAIT;
+    if (slice_is(text, WIRE_EXTEND_ONE_SCRIPT)) return MODEL_SCRIPT_EXTEND_ONE;
+    if (slice_is(text, WIRE_RELEASE_ONE_SCRIPT)) return MODEL_SCRIPT_RELEASE_ONE;
+    if (slice_is(text, WIRE_MARK_SCRIPT)) return MODEL_SCRIPT_MARK;
     return MODEL_SCRIPT_NONE;
 }
 
@@ -48,8 +41,7 @@ static void script_load(struct model_node *node, struct slice text, char sha[MOD
 enum model_script model_script_loaded(const struct model_node *node, const char *sha)
 {
     for (unsigned i = 0; i < node->script_count; i++)
-        if (strcmp(node->script_shas[i], sha) == 0)
-            return node->script_kinds[i];
+        if (strcmp(node->script_shas[i], sha) == 0) return node->script_kinds[i];
     return MODEL_SCRIPT_NONE;
 }
 
@@ -104,10 +96,8 @@ static void run_remove(const struct run *run, struct model_key *key)
 static bool call_get(struct run *run, struct slice name, struct slice *value)
 {
     const struct model_key *key = run_key(run, name);
-    if (!may_call(run, "GET", READS))
-        return false;
-    if (key && !key_is_string(key))
-        run->error = model_wrong_type;
+    if (!may_call(run, "GET", READS)) return false;
+    if (key && !key_is_string(key)) run->error = model_wrong_type;
     *value = key ? (struct slice){ key->value, key->value_size } : (struct slice){ NULL, 0 };
     return !run->error;
 }
@@ -122,20 +112,16 @@ static bool call_pttl(struct run *run, struct slice name, int64_t *left_ms)
 static bool call_del(struct run *run, struct slice name)
 {
     struct model_key *key = run_key(run, name);
-    if (!may_call(run, "DEL", FREES))
-        return false;
-    if (key)
-        run_remove(run, key);
+    if (!may_call(run, "DEL", FREES)) return false;
+    if (key) run_remove(run, key);
     return true;
 }
 
 static bool call_set(struct run *run, struct slice name, struct slice value, int64_t ttl_ms)
 {
     struct model_key *key = run_key(run, name);
-    if (!may_call(run, "SET", ADDS))
-        return false;
-    if (key)
-        run_remove(run, key);
+    if (!may_call(run, "SET", ADDS)) return false;
+    if (key) run_remove(run, key);
     key = key_put(run->scene->node, run->scene->session->database, name, value);
     key->expires_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
     return true;
@@ -144,10 +130,8 @@ static bool call_set(struct run *run, struct slice name, struct slice value, int
 static bool call_pexpire(struct run *run, struct slice name, int64_t ttl_ms)
 {
     struct model_key *key = run_key(run, name);
-    if (!may_call(run, "PEXPIRE", FREES))
-        return false;
-    if (key)
-        key->expires_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
+    if (!may_call(run, "PEXPIRE", FREES)) return false;
+    if (key) key->expires_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
     return true;
 }
 
@@ -179,8 +163,7 @@ static struct model_place *place_find(struct model_key *key, struct slice member
 static void place_remove(const struct run *run, struct model_key *key, struct model_place *place)
 {
     *place = key->places[--key->place_count];
-    if (key->place_count == 0)
-        run_remove(run, key);
+    if (key->place_count == 0) run_remove(run, key);
 }
 
 static void place_put(struct model_key *key, struct slice member, uint64_t score)
@@ -199,8 +182,7 @@ static void place_put(struct model_key *key, struct slice member, uint64_t score
 static bool place_is_before(const struct model_place *a, const struct model_place *b)
 {
     const int order = memcmp(a->member, b->member, a->size < b->size ? a->size : b->size);
-    if (a->score != b->score)
-        return a->score < b->score;
+    if (a->score != b->score) return a->score < b->score;
     return order != 0 ? order < 0 : a->size < b->size;
 }
 
@@ -208,23 +190,20 @@ static bool place_is_before(const struct model_place *a, const struct model_plac
 static struct model_key *sorted_set(struct run *run, struct slice name)
 {
     struct model_key *key = run_key(run, name);
-    if (!key || key->is_sorted_set)
-        return key;
+    if (!key || key->is_sorted_set) return key;
     run->error = model_wrong_type;
     return NULL;
 }
 
 static bool call_zadd(struct run *run, struct slice name, uint64_t score, struct slice member)
 {
-    if (!may_call(run, "ZADD", ADDS))
-        return false;
+    if (!may_call(run, "ZADD", ADDS)) return false;
     struct model_key *key = sorted_set(run, name);
     if (!key && !run->error) {
         key = key_put(run->scene->node, run->scene->session->database, name, slice_of(""));
         key->is_sorted_set = true;
     }
-    if (key)
-        place_put(key, member, score);
+    if (key) place_put(key, member, score);
     return key != NULL;
 }
 
@@ -232,20 +211,17 @@ static void call_zrem(struct run *run, struct slice name, struct slice member)
 {
     struct model_key *key = may_call(run, "ZREM", FREES) ? sorted_set(run, name) : NULL;
     struct model_place *place = key ? place_find(key, member) : NULL;
-    if (place)
-        place_remove(run, key, place);
+    if (place) place_remove(run, key, place);
 }
 
 /* False: there was none, or an error. */
 static bool call_zpopmin(struct run *run, struct slice name, struct model_place *first)
 {
     struct model_key *key = may_call(run, "ZPOPMIN", FREES) ? sorted_set(run, name) : NULL;
-    if (!key)
-        return false;
+    if (!key) return false;
     struct model_place *least = &key->places[0];
     for (size_t i = 1; i < key->place_count; i++)
-        if (place_is_before(&key->places[i], least))
-            least = &key->places[i];
+        if (place_is_before(&key->places[i], least)) least = &key->places[i];
     *first = *least;
     place_remove(run, key, least);
     return true;
@@ -257,8 +233,7 @@ static unsigned publish(struct model_node *node, struct slice channel, struct sl
     unsigned heard = 0;
     char head[96];
     for (struct model_session *ear = node->ears; ear; ear = ear->next_ear) {
-        if (!slice_is(channel, ear->channel))
-            continue;
+        if (!slice_is(channel, ear->channel)) continue;
         snprintf(head, sizeof head, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n", channel.size, ear->channel, message.size);
         model_bytes_add(&ear->out, head, strlen(head));
         model_bytes_add(&ear->out, message.data, message.size);
@@ -326,8 +301,7 @@ static bool acquire_looks(struct run *run, bool has_ticket, struct slice *larges
         double number = 0;
         const bool done = call_pttl(run, run->keys[i], &pttl) && (!has_ticket || call_get(run, name, &value));
         slice_free(name);
-        if (!done)
-            return false;
+        if (!done) return false;
         *left_ms = acquire_looks_at_each() ? longer_pttl(*left_ms, pttl) : pttl;
         if (value.data && !lua_number(value, &number)) {
             run->error = "-ERR user_script:1: attempt to compare number with nil";
@@ -348,8 +322,7 @@ static bool acquire_sets(struct run *run, bool has_ticket, int64_t ttl_ms, int64
         const bool done = (!has_ticket || call_set(run, name, run->arguments[2], life_ms)) &&
                           call_set(run, run->keys[i], run->arguments[0], ttl_ms);
         slice_free(name);
-        if (!done)
-            return false;
+        if (!done) return false;
     }
     return true;
 }
@@ -424,17 +397,12 @@ static enum release release_key(struct run *run, struct slice name, struct slice
     struct slice value = { NULL, 0 };
     const bool wakes = run->argument_count == 2;
     const char *error = call_get(run, name, &value) ? NULL : run->error;
-    if (wakes && run->arguments[1].size > 0)
-        call_zrem(run, waiters, run->arguments[1]);
+    if (wakes && run->arguments[1].size > 0) call_zrem(run, waiters, run->arguments[1]);
     run->error = error;
-    if (error)
-        return RELEASE_ERROR;
-    if (!value.data)
-        return RELEASE_NOTHING;
-    if (release_compares() && !slices_equal(value, run->arguments[0]))
-        return RELEASE_OTHERS;
-    if (!call_del(run, name))
-        return RELEASE_RAISED;
+    if (error) return RELEASE_ERROR;
+    if (!value.data) return RELEASE_NOTHING;
+    if (release_compares() && !slices_equal(value, run->arguments[0])) return RELEASE_OTHERS;
+    if (!call_del(run, name)) return RELEASE_RAISED;
     run->scene->call->did = true;
     *woke = (wakes && release_wakes(run, waiters)) || *woke;
     return RELEASE_DONE;
@@ -501,8 +469,7 @@ static bool extend_lengthens(struct run *run, int64_t ttl_ms)
 {
     int64_t left_ms;
     for (unsigned i = 0; i < run->key_count; i++) {
-        if (!call_pttl(run, run->keys[i], &left_ms))
-            return false;
+        if (!call_pttl(run, run->keys[i], &left_ms)) return false;
         if (left_ms >= 0 && (left_ms < ttl_ms || !extend_only_lengthens()) && !call_pexpire(run, run->keys[i], ttl_ms))
             return false;
     }
@@ -540,8 +507,7 @@ static void do_wait(struct run *run)
         }
         const struct slice waiters = name_with(run->keys[i], "#waiters");
         const bool has_place = call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]);
-        if (has_place)
-            (void)call_pexpire(run, waiters, life_ms);
+        if (has_place) (void)call_pexpire(run, waiters, life_ms);
         slice_free(waiters);
         if (!has_place) {
             raise_error(run);
@@ -588,8 +554,7 @@ struct marked {
 static struct slice take_word(struct slice *text)
 {
     size_t size = 0;
-    while (size < text->size && text->data[size] != ' ')
-        size++;
+    while (size < text->size && text->data[size] != ' ') size++;
     const struct slice word = { text->data, size };
     text->data += size < text->size ? size + 1 : size;
     text->size -= size < text->size ? size + 1 : size;
@@ -601,8 +566,7 @@ static bool read_digits(struct slice word, int64_t *number)
 {
     *number = 0;
     for (size_t i = 0; i < word.size; i++) {
-        if (word.data[i] < '0' || word.data[i] > '9')
-            return false;
+        if (word.data[i] < '0' || word.data[i] > '9') return false;
         *number = *number < (int64_t)WIRE_TICKET_MAX ? *number * 10 + word.data[i] - '0' : *number;
     }
     return word.size > 0;
@@ -621,9 +585,9 @@ static bool mark_is_off(struct run *run, int64_t when_ms, int64_t skew_ms)
     const int64_t wall_us = (int64_t)run->scene->now_us + run->scene->node->wall_offset_us, ahead_us = when_ms * 1000 - wall_us;
     const bool is_ahead = ahead_us > skew_ms * 1000;
     char text[80];
-    if (!mark_heeds_clocks() || (!is_ahead && -ahead_us <= skew_ms * 1000))
-        return false;
-    snprintf(text, sizeof text, "-%s the clock of this node: %lld\r\n", is_ahead ? "AHEAD of" : "BEHIND", (long long)(wall_us / 1000000));
+    if (!mark_heeds_clocks() || (!is_ahead && -ahead_us <= skew_ms * 1000)) return false;
+    snprintf(text, sizeof text, "-%s the clock of this node: %lld\r\n", is_ahead ? "AHEAD of" : "BEHIND",
+             (long long)(wall_us / 1000000));
     model_answer(run->scene, text);
     return true;
 }

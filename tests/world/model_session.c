@@ -31,8 +31,7 @@ void model_do_subscribe(const struct scene *scene)
 static void ear_closes(struct model_session *session)
 {
     struct model_session **at;
-    if (!session->ear_of)
-        return;
+    if (!session->ear_of) return;
     for (at = &session->ear_of->ears; *at != session; at = &(*at)->next_ear) { }
     *at = session->next_ear;
     session->ear_of = NULL;
@@ -53,13 +52,11 @@ static struct model_answer *plan_for(struct model_node *node, struct slice name)
 static void answer_as_planned(const struct scene *scene, struct model_answer *plan)
 {
     const size_t before = scene->session->out.size;
-    if (plan->executes)
-        model_execute(scene);
+    if (plan->executes) model_execute(scene);
     scene->session->out.size = before;
     model_bytes_add(&scene->session->out, plan->bytes, plan->size);
     scene->session->closing = scene->session->closing || plan->closes;
-    if (plan->times != UINT32_MAX)
-        plan->times--;
+    if (plan->times != UINT32_MAX) plan->times--;
 }
 
 static void log_keys(struct model_call *call, const struct command *command)
@@ -81,10 +78,8 @@ static void log_script(struct model_call *call, const struct model_node *node, c
     int64_t ticket = 0;
     slice_text(command->arguments[1], sha, sizeof sha);
     call->eval = script != MODEL_SCRIPT_NONE;
-    if (script == MODEL_SCRIPT_NONE)
-        script = model_script_loaded(node, sha);
-    if (script != MODEL_SCRIPT_NONE)
-        snprintf(call->name, sizeof call->name, "%s", names[script]);
+    if (script == MODEL_SCRIPT_NONE) script = model_script_loaded(node, sha);
+    if (script != MODEL_SCRIPT_NONE) snprintf(call->name, sizeof call->name, "%s", names[script]);
     log_keys(call, command);
     const unsigned first = 3 + call->key_count;
     if (command->count > first)
@@ -120,16 +115,14 @@ static struct model_call *log_call(struct model_node *node, const struct command
 unsigned model_count_calls(const struct model_node *node, const char *name)
 {
     unsigned count = 0;
-    for (size_t i = 0; i < node->call_count; i++)
-        count += strcmp(node->calls[i].name, name) == 0;
+    for (size_t i = 0; i < node->call_count; i++) count += strcmp(node->calls[i].name, name) == 0;
     return count;
 }
 
 void model_node_plan(struct model_node *node, struct model_answer answer)
 {
     for (unsigned i = 0; i < MODEL_ANSWERS_MAX; i++) {
-        if (node->answers[i].command && node->answers[i].times > 0)
-            continue;
+        if (node->answers[i].command && node->answers[i].times > 0) continue;
         node->answers[i] = answer;
         return;
     }
@@ -149,14 +142,10 @@ enum reading { READ_WHOLE, READ_MORE, READ_WRONG };
 static enum reading read_head(const struct model_bytes *in, size_t *at, char type, int64_t *number)
 {
     size_t end = *at;
-    while (end < in->size && in->data[end] != '\r' && end - *at < LINE_MAX)
-        end++;
-    if (end > *at && in->data[*at] != (uint8_t)type)
-        return READ_WRONG;
-    if (end - *at == LINE_MAX)
-        return READ_WRONG;
-    if (end + 1 >= in->size)
-        return READ_MORE;
+    while (end < in->size && in->data[end] != '\r' && end - *at < LINE_MAX) end++;
+    if (end > *at && in->data[*at] != (uint8_t)type) return READ_WRONG;
+    if (end - *at == LINE_MAX) return READ_WRONG;
+    if (end + 1 >= in->size) return READ_MORE;
     if (in->data[end + 1] != '\n' || !slice_number((struct slice){ in->data + *at + 1, end - *at - 1 }, number))
         return READ_WRONG;
     *at = end + 2;
@@ -167,12 +156,9 @@ static enum reading read_argument(const struct model_bytes *in, size_t *at, stru
 {
     int64_t size;
     const enum reading head = read_head(in, at, '$', &size);
-    if (head != READ_WHOLE)
-        return head;
-    if (size < 0 || size > BULK_MAX)
-        return READ_WRONG;
-    if (in->size - *at < (size_t)size + 2)
-        return READ_MORE;
+    if (head != READ_WHOLE) return head;
+    if (size < 0 || size > BULK_MAX) return READ_WRONG;
+    if (in->size - *at < (size_t)size + 2) return READ_MORE;
     *argument = (struct slice){ in->data + *at, (size_t)size };
     *at += (size_t)size + 2;
     return memcmp(argument->data + size, "\r\n", 2) == 0 ? READ_WHOLE : READ_WRONG;
@@ -184,8 +170,7 @@ static enum reading read_command(const struct model_bytes *in, struct command *c
     int64_t count;
     *used = 0;
     enum reading reading = read_head(in, used, '*', &count);
-    if (reading == READ_WHOLE && (count < 1 || count > MODEL_ARGUMENTS_MAX))
-        return READ_WRONG;
+    if (reading == READ_WHOLE && (count < 1 || count > MODEL_ARGUMENTS_MAX)) return READ_WRONG;
     for (command->count = 0; reading == READ_WHOLE && command->count < (unsigned)count; command->count++)
         reading = read_argument(in, used, &command->arguments[command->count]);
     return reading;
@@ -226,8 +211,7 @@ void model_session_receive(struct model_node *node, struct model_session *sessio
 
 void model_breach(struct model_node *node, const char *what)
 {
-    if (node->breach[0] == '\0')
-        snprintf(node->breach, sizeof node->breach, "%s", what);
+    if (node->breach[0] == '\0') snprintf(node->breach, sizeof node->breach, "%s", what);
 }
 
 void model_session_begin(struct model_node *node, struct model_session *session)
@@ -261,8 +245,7 @@ void model_node_init(struct model_node *node, uint64_t number, uint64_t now_us)
 
 void model_node_restart(struct model_node *node, uint64_t number, bool keeps_keys, uint64_t now_us)
 {
-    if (!keeps_keys)
-        model_flush(node);
+    if (!keeps_keys) model_flush(node);
     model_flush_scripts(node);
     name_process(node, number, now_us);
 }

@@ -10,7 +10,8 @@ void login_hide(char *word);
 /* Sets settings->user and ->password from user and password_file, which may be NULL, or else from the environment. */
 void login_read(struct settings *settings, const char *user, const char *password_file);
 
-/* Fills text with what a file has, up to size bytes; returns how many. One that cannot be read ends the program; what it is, for that. */
+/* Fills text with what a file has, up to size bytes; returns how many. One that cannot be read ends the program; what it is,
+ * for that. */
 size_t login_read_file(const char *command, const char *what, const char *path, char *text, size_t size);
 
 /* Sets settings->nodes from REDLOCK_NODES where the command line named none. */

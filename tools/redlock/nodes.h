@@ -4,9 +4,9 @@
 
 #include "options.h"
 
-/* Adds a list to that of the settings: nodes, separated as redlock_open has it; or @ and the name of a file that has such a list, on
- * any number of lines, with comments from a # to the end of the line. source names the list for messages. What is wrong ends the
- * program; but entries are looked at by redlock_open. */
+/* Adds a list to that of the settings: nodes, separated as redlock_open has it; or @ and the name of a file that has such a
+ * list, on any number of lines, with comments from a # to the end of the line. source names the list for messages. What is
+ * wrong ends the program; but entries are looked at by redlock_open. */
 void nodes_add(struct settings *settings, const char *source, const char *list);
 
 /* Says what is wrong with a node, and where it stands. */

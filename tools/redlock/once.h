@@ -1,5 +1,5 @@
-/* --once-per: which period it is, whether this program may begin in it, and who else has. Knows the lock and its marks, and no command
- * that is run. */
+/* --once-per: which period it is, whether this program may begin in it, and who else has. Knows the lock and its marks, and no
+ * command that is run. */
 #ifndef ONCE_H
 #define ONCE_H
 
@@ -14,7 +14,8 @@ struct once {
 /* The job is due: names the period by the wall clock of this moment. */
 void once_is_due(struct once *once, const struct settings *settings);
 
-/* With the lock held, before the command: 0, if it may run; else the exit status, and it has been said why not. A signal may end it. */
+/* With the lock held, before the command: 0, if it may run; else the exit status, and it has been said why not. A signal may
+ * end it. */
 int once_ask(struct once *once, struct session *session);
 
 /* --retry-until-done: the command has done it. If that cannot be marked it is said, since others will do it again. */

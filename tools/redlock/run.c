@@ -82,12 +82,9 @@ static bool is_forgotten(const struct run *run)
 
 static const char *reason_of(const struct run *run, uint64_t now_us)
 {
-    if (run->ending == GUARDIAN_KILLED)
-        return "the guardian was killed";
-    if (run->ending == HELD_TOO_LONG)
-        return "held for --max-hold";
-    if (run->ending == EXTENDED_TOO_OFTEN)
-        return "extended as often as --max-extensions allows";
+    if (run->ending == GUARDIAN_KILLED) return "the guardian was killed";
+    if (run->ending == HELD_TOO_LONG) return "held for --max-hold";
+    if (run->ending == EXTENDED_TOO_OFTEN) return "extended as often as --max-extensions allows";
     if (is_forgotten(run))
         return "lost: too few nodes have our token any more (deleted, flushed, evicted or overwritten)";
     if (redlock_valid_us(&run->session->lock, now_us) == 0)

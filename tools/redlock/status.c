@@ -120,7 +120,8 @@ static void print_verdict(const struct view *view)
                      view->has_end ? text_duration(duration, view->ends_in_ms) : "", view->agreeing, view->count);
         break;
     case VERDICT_OTHER_TYPE:
-        (void)printf("held on %u of %u nodes by a key of another type: a lock of another kind, or none", view->agreeing, view->count);
+        (void)printf("held on %u of %u nodes by a key of another type: a lock of another kind, or none",
+                     view->agreeing, view->count);
         break;
     case VERDICT_SPLIT:
         (void)printf("split: neither free nor held on a quorum; %u of %u nodes answered", view->agreeing, view->count);
