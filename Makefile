@@ -4,7 +4,7 @@
 #   CFLAGS LDFLAGS   optimisation and the like; what the code needs is added to them
 #   BUILD            where everything made goes: make BUILD=/tmp/redlock
 #   PREFIX DESTDIR   where "install" puts things: $(DESTDIR)$(PREFIX)/include, lib, bin, share/man; or, below DESTDIR:
-#   INCLUDEDIR LIBDIR BINDIR MANDIR     for instance LIBDIR=/usr/lib64;  INSTALL: a program that takes the options of install
+#   INCLUDEDIR LIBDIR BINDIR MANDIR SHAREDIR    for instance LIBDIR=/usr/lib64;  INSTALL: a program that takes the options of install
 #   NEED_INSTALL     yes: what a target needs and the system has not, tools/need installs;  no: never. Unless set, only the tests
 #                    and the demo may install; all others say what to install.
 #   SANITIZE         for instance address,undefined
@@ -24,6 +24,7 @@ INCLUDEDIR ?= $(PREFIX)/include
 LIBDIR     ?= $(PREFIX)/lib
 BINDIR     ?= $(PREFIX)/bin
 MANDIR     ?= $(PREFIX)/share/man
+SHAREDIR   ?= $(PREFIX)/share
 
 VERSION  := $(shell sed -n 's/^.define REDLOCK_VERSION "\(.*\)"/\1/p' redlock/redlock.h)
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow
@@ -247,6 +248,8 @@ amalgamation:
 # Below $(DESTDIR), which may have blanks: section N of the manual, and what is installed.
 man      = $(MANDIR)/man$(1)
 HEADERS := redlock.h $(foreach part,client fence keeper,redlock_$(part).h)
+# What bash, zsh and fish complete, where each of them looks for it.
+COMPLETIONS := bash-completion/completions/redlock zsh/site-functions/_redlock fish/vendor_completions.d/redlock.fish
 # In the file for pkg-config what lies below the prefix is said to, so that the tree can be moved.
 below    = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
@@ -266,11 +269,16 @@ install-bin: $(BUILD)/redlock
 	$(INSTALL) -m 755 '$(BUILD)/redlock' '$(DESTDIR)$(BINDIR)'
 	$(INSTALL) -m 644 $(filter %.1,$(MANUALS)) '$(DESTDIR)$(call man,1)'
 	$(INSTALL) -m 644 $(filter %.7,$(MANUALS)) '$(DESTDIR)$(call man,7)'
+	mkdir -p $(foreach c,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(dir $(c))')
+	$(INSTALL) -m 644 tools/completions/redlock.bash '$(DESTDIR)$(SHAREDIR)/$(word 1,$(COMPLETIONS))'
+	$(INSTALL) -m 644 tools/completions/_redlock '$(DESTDIR)$(SHAREDIR)/$(word 2,$(COMPLETIONS))'
+	$(INSTALL) -m 644 tools/completions/redlock.fish '$(DESTDIR)$(SHAREDIR)/$(word 3,$(COMPLETIONS))'
 
 uninstall:
 	rm -f $(foreach h,$(HEADERS),'$(DESTDIR)$(INCLUDEDIR)/$(h)') '$(DESTDIR)$(LIBDIR)/libredlock.a' \
 	    '$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc' '$(DESTDIR)$(BINDIR)/redlock' \
-	    $(foreach m,$(MANUALS),'$(DESTDIR)$(call man,$(subst .,,$(suffix $(m))))/$(notdir $(m))')
+	    $(foreach m,$(MANUALS),'$(DESTDIR)$(call man,$(subst .,,$(suffix $(m))))/$(notdir $(m))') \
+	    $(foreach c,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(c)')
 
 clean:
 	rm -rf $(BUILD)

@@ -67,7 +67,8 @@ void help_print(void)
                 "  acquire RESOURCE                   acquire the lock, print its token\n"
                 "  extend RESOURCE TOKEN              let its TTL begin anew\n"
                 "  release RESOURCE TOKEN             release it\n"
-                "  status RESOURCE                    show who holds it, node by node\n\n"
+                "  status RESOURCE                    show who holds it, node by node\n"
+                "  help COMMAND                       show its options\n\n"
                 "The nodes are named by -n or by REDLOCK_NODES, separated by commas:\n"
                 "  redlock run -n host1,host2,host3 backup -- ./backup.sh\n\n"
                 "'redlock COMMAND --help' shows the options; 'man redlock' tells all.\n", stdout);
