@@ -1,6 +1,7 @@
 /* What the engine itself costs, in instructions that callgrind counts: no network, no clock, so the same at each run.
  *
  *     cost cycles LOCKS        so many locks at once on five nodes: acquired, all confirmed, released, all confirmed; again
+ *     cost events LOCKS        the same, and the engine tells of it in a ring that is emptied twice a round
  *     cost wake-ups WAITERS    so many wait on one node; one of them is woken, asks, is refused, and waits again; the next
  *
  * What is counted happens within measured(); callgrind is told that name. Prints how often it happened. */
@@ -11,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES_MAX = 5, SESSIONS_MAX = 2 * NODES_MAX, PIPELINE = 4096, BUFFER = 1 << 20, ROUNDS = 50, WAKE_UPS = 200 };
+enum { NODES_MAX = 5, SESSIONS_MAX = 2 * NODES_MAX, PIPELINE = 4096, BUFFER = 1 << 20, ROUNDS = 50, WAKE_UPS = 200,
+       EVENTS_MAX = 8192 };
 
 /* These are part of what is sent in the handshake; that they are right, other tests show. */
 #define RUN_ID "$71\r\nrun_id:%040u\nredis_mode:standalone\r\n\r\n"
@@ -26,6 +28,8 @@ struct cost {
     uint64_t now_us;
     void (*step)(struct cost *c);
     unsigned step_count;
+    struct redlock_event_ring events;
+    struct redlock_event *ring;             /* NULL: it tells nothing. */
 };
 
 static _Noreturn void fail(const char *what)
@@ -141,12 +145,23 @@ static void start_acquire(struct cost *c, unsigned i, uint32_t wait_ms)
 
 /* ---- Cycles ---- */
 
+static void drain(struct cost *c)
+{
+    struct redlock_event event;
+
+    if (!c->ring) return;
+    while (redlock_next_event(&c->events, &event)) continue;
+    if (redlock_lost_events(&c->events) > 0) fail("events were lost");
+}
+
 /* All nodes confirm what all locks have asked. */
 static void round_of_all(struct cost *c, const char *reply)
 {
     tick(c);
     for (unsigned k = 0; k < c->node_count; k++) send_all(c, k);
+    drain(c);
     for (unsigned k = 0; k < c->node_count; k++) answer(c, k, reply, c->lock_count);
+    drain(c);
     while (redlock_next_done(&c->engine)) continue;
 }
 
@@ -213,12 +228,17 @@ int main(int argc, char **argv)
     static struct cost cost;
     void (*volatile measure)(struct cost *, unsigned) = measured;       /* So that it is called, not merged. */
     unsigned locks = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
-    bool is_cycles = argc == 3 && strcmp(argv[1], "cycles") == 0, is_wake_ups = argc == 3 && strcmp(argv[1], "wake-ups") == 0;
+    bool is_events = argc == 3 && strcmp(argv[1], "events") == 0, is_wake_ups = argc == 3 && strcmp(argv[1], "wake-ups") == 0;
+    bool is_cycles = is_events || (argc == 3 && strcmp(argv[1], "cycles") == 0);
 
-    if (locks < 1 || (!is_cycles && !is_wake_ups)) fail("usage: cost cycles|wake-ups COUNT");
+    if (locks < 1 || (!is_cycles && !is_wake_ups)) fail("usage: cost cycles|events|wake-ups COUNT");
     cost.step = is_cycles ? cycle : wake_up;
     begin(&cost, is_cycles ? NODES_MAX : 1, locks, is_wake_ups);
     if (is_wake_ups) gather_waiters(&cost);
+    if (is_events) {
+        cost.ring = allocate(EVENTS_MAX, sizeof *cost.ring);
+        redlock_use_events(&cost.engine, &cost.events, cost.ring, EVENTS_MAX);
+    }
     cost.step(&cost);
     measure(&cost, is_cycles ? ROUNDS : WAKE_UPS);
     printf("%u\n", is_cycles ? ROUNDS * locks : WAKE_UPS);
