@@ -53,7 +53,7 @@ void release_answer(struct redlock *r, const struct answer *a)
     bool is_settled = (is_gone && stake->strays == 0) || (a->meaning == WIRE_GRANTED && stake->strays < 2);
 
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
-    if (a->meaning == WIRE_ERROR && !is_gone) stake_keep_place(lock, a->k);
+    if (a->meaning == WIRE_ERROR && !is_gone) stake_keep_place(r, lock, a->k);
     if (stake_send_script(r, a)) return;
     stake_vote(a);
     if (is_settled) stake_clear(r, lock, a->k);

@@ -96,14 +96,12 @@ void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
 
 void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock)
 {
-    for (unsigned k = 0; k < r->node_count; k++)
-        if (has_place(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
-    if (lock->waits) lock->owed_until = later(lock->owed_until, timeout_at(r));
+    if (lock->waits) r->waiting_part->give_back(r, lock);
 }
 
-void stake_keep_place(struct redlock_lock *lock, unsigned k)
+void stake_keep_place(const struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
-    if (lock->wait_number != 0 && !lock_is_trying(lock)) lock->waits |= bit_of(k);
+    if (r->waiting_part) r->waiting_part->keep_place(lock, k);
 }
 
 void stake_note_end(struct redlock *r, struct redlock_lock *lock)

@@ -47,6 +47,10 @@ struct redlock_waiting {
     /* An answer to WAIT. */
     void (*answer)(struct redlock *r, const struct answer *a);
 
+    /* Its places are given back as if they were keys; a release that was not executed has not given back that on node k. */
+    void (*give_back)(struct redlock *r, struct redlock_lock *lock);
+    void (*keep_place)(struct redlock_lock *lock, unsigned k);
+
     /* A node has come to stand: locks that wait may have a quorum that can vote. */
     void (*votes_change)(struct redlock *r);
 
@@ -114,7 +118,7 @@ REDLOCK_PRIVATE void stake_let_go_everywhere(struct redlock *r, struct redlock_l
 
 /* Gives back its places among the waiters, as if they were keys. A release that was not executed has not given back one. */
 REDLOCK_PRIVATE void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock);
-REDLOCK_PRIVATE void stake_keep_place(struct redlock_lock *lock, unsigned k);
+REDLOCK_PRIVATE void stake_keep_place(const struct redlock *r, struct redlock_lock *lock, unsigned k);
 
 /* A TTL of this lock begins on some node now at the latest: until then debts are not given up. */
 REDLOCK_PRIVATE void stake_note_end(struct redlock *r, struct redlock_lock *lock);

@@ -94,6 +94,18 @@ static void waiter_votes_change(struct redlock *r)
     }
 }
 
+static void waiter_give_back(struct redlock *r, struct redlock_lock *lock)
+{
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (has_place(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
+    lock->owed_until = later(lock->owed_until, timeout_at(r));
+}
+
+static void waiter_keep_place(struct redlock_lock *lock, unsigned k)
+{
+    if (lock->wait_number != 0 && !lock_is_trying(lock)) lock->waits |= bit_of(k);
+}
+
 static void waiter_has_woken(struct redlock_lock *lock)
 {
     lock->yields_to = names_hash(lock);
@@ -193,7 +205,7 @@ const struct redlock_waiting *waiter_part(void)
     static const struct redlock_waiting part = {
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
-        .votes_change = waiter_votes_change, .ear_opens = waiter_ear_opens, .hear = waiter_hear, .row = wire_wait
+        .give_back = waiter_give_back, .keep_place = waiter_keep_place, .votes_change = waiter_votes_change, .ear_opens = waiter_ear_opens, .hear = waiter_hear, .row = wire_wait
     };
 
     return &part;
