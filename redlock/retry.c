@@ -4,11 +4,9 @@
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
+#include "stake.h"
 
-enum {
-    PATIENCE_MAX = 5,       /* So often is the pause doubled at most. */
-    LATER_MS = 2            /* A quorum is free first, and all nodes so much later: they were set within one round. */
-};
+enum { LATER_MS = 2 };     /* A quorum is free first, and all nodes so much later: they were set within one round. */
 
 REDLOCK_OUTLINE uint32_t retry_ms_of(int64_t pttl)
 {
@@ -17,12 +15,11 @@ REDLOCK_OUTLINE uint32_t retry_ms_of(int64_t pttl)
     return pttl < REDLOCK_UNTOLD ? (uint32_t)pttl : REDLOCK_UNTOLD - 1;
 }
 
-uint64_t retry_pause_us(struct redlock *r, unsigned doublings)
+uint64_t retry_pause_us(struct redlock *r)
 {
     uint32_t retry_us = r->config.retry_ms * 1000;
 
-    while (doublings > 0 && r->config.retry_ms << doublings > WIRE_WAITERS_LIFE_MS / 2) doublings--;
-    return ((uint64_t)(retry_us / 2) + throw_dice(r, retry_us)) << doublings;
+    return (uint64_t)(retry_us / 2) + throw_dice(r, retry_us);
 }
 
 uint64_t retry_round_us(const struct redlock_lock *lock)
@@ -57,19 +54,17 @@ void retry_expect_votes(struct redlock *r, struct redlock_lock *lock)
     uint64_t earliest = lock->round.decided_at + retry_round_us(lock), at = quorum_at(r, has_ticket(lock));
 
     if (at == REDLOCK_NEVER || (at == r->now_us && lock->attempt_status != REDLOCK_NO_QUORUM)) return;
-    lock->retry_at = sooner(lock->retry_at, later(at, earliest) + retry_pause_us(r, 0));
+    lock->retry_at = sooner(lock->retry_at, later(at, earliest) + retry_pause_us(r));
 }
 
-/* S14: at least as long as the round took, and a random time beyond; the last attempt comes when the time to wait ends. A client
- * that will be woken, having places on a quorum, looks ever more rarely by itself. */
+/* S14: at least as long as the round took, and a random time beyond; the last attempt comes when the time to wait ends. */
 REDLOCK_WRAPS bool retry_begin(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t earliest = r->now_us + (r->now_us - lock->round.started_at);
-    bool has_places = round_count(lock->waits) >= quorum_of(r->node_count);
-    uint64_t pause = retry_pause_us(r, has_places ? lock->refusals : 0);
+    uint64_t pause = retry_pause_us(r);
 
     if (earliest >= lock->wait_until) return false;
-    if (lock->refusals < PATIENCE_MAX) lock->refusals++;
+    if (r->waiting_part) pause = r->waiting_part->lengthen(r, lock, pause);
     lock->retry_at = sooner(earliest + pause, lock->wait_until);
     retry_wait(r, lock);
     return true;

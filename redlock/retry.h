@@ -10,8 +10,8 @@ REDLOCK_PRIVATE bool retry_begin(struct redlock *r, struct redlock_lock *lock);
 /* The lock waits until retry_at, which has been set. */
 REDLOCK_PRIVATE void retry_wait(struct redlock *r, struct redlock_lock *lock);
 
-/* A random time, doubled so often, but not beyond the life of places among the waiters. */
-REDLOCK_PRIVATE uint64_t retry_pause_us(struct redlock *r, unsigned doublings);
+/* A random time. */
+REDLOCK_PRIVATE uint64_t retry_pause_us(struct redlock *r);
 
 /* How long the last round took: a round trip, of the nodes that decided. */
 REDLOCK_PRIVATE uint64_t retry_round_us(const struct redlock_lock *lock);

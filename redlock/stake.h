@@ -47,6 +47,9 @@ struct redlock_waiting {
     /* An answer to WAIT. */
     void (*answer)(struct redlock *r, const struct answer *a);
 
+    /* The pause before the next attempt: of a client that will be woken, having places on a quorum, longer each time. */
+    uint64_t (*lengthen)(const struct redlock *r, struct redlock_lock *lock, uint64_t pause_us);
+
     /* Its places are given back as if they were keys; a release that was not executed has not given back that on node k. */
     void (*give_back)(struct redlock *r, struct redlock_lock *lock);
     void (*keep_place)(struct redlock_lock *lock, unsigned k);

@@ -8,6 +8,7 @@
 #include "retry.h"
 
 enum {
+    PATIENCE_MAX = 5,       /* So often is the pause between two attempts doubled at most. */
     LISTEN_MS = 10000,      /* How long ears stay open after the last that lined up. */
     YIELD_ROUNDS = 3        /* How many times the last round's duration a woken client gets to take the lock. */
 };
@@ -112,6 +113,22 @@ static void waiter_has_woken(struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->yields_to != 0);
 }
 
+/* Doubled so often, but not beyond the life of places among the waiters. */
+static uint64_t lengthened(const struct redlock *r, uint64_t pause_us, unsigned doublings)
+{
+    while (doublings > 0 && r->config.retry_ms << doublings > WIRE_WAITERS_LIFE_MS / 2) doublings--;
+    return pause_us << doublings;
+}
+
+static uint64_t waiter_lengthen(const struct redlock *r, struct redlock_lock *lock, uint64_t pause_us)
+{
+    bool has_places = round_count(lock->waits) >= quorum_of(r->node_count);
+    uint64_t longer_us = lengthened(r, pause_us, has_places ? lock->refusals : 0);
+
+    if (lock->refusals < PATIENCE_MAX) lock->refusals++;
+    return longer_us;
+}
+
 /* Stays silent for one round, so that the woken client can take the lock, from nodes and on a machine that have nothing else to
  * do then. */
 static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
@@ -132,9 +149,11 @@ static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 
 static void stop_yielding(struct redlock *r, struct redlock_lock *lock)
 {
+    uint64_t pause_us = lengthened(r, retry_pause_us(r), lock->refusals);
+
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->is_yielding);
     lock->is_yielding = false;
-    lock->retry_at = sooner(r->now_us + YIELD_ROUNDS * retry_round_us(lock) + retry_pause_us(r, lock->refusals), lock->wait_until);
+    lock->retry_at = sooner(r->now_us + YIELD_ROUNDS * retry_round_us(lock) + pause_us, lock->wait_until);
     line_up_everywhere(r, lock);
 }
 
@@ -205,7 +224,7 @@ const struct redlock_waiting *waiter_part(void)
     static const struct redlock_waiting part = {
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
-        .give_back = waiter_give_back, .keep_place = waiter_keep_place, .votes_change = waiter_votes_change, .ear_opens = waiter_ear_opens, .hear = waiter_hear, .row = wire_wait
+        .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_place = waiter_keep_place, .votes_change = waiter_votes_change, .ear_opens = waiter_ear_opens, .hear = waiter_hear, .row = wire_wait
     };
 
     return &part;
