@@ -26,7 +26,7 @@ enum {
 
 /* X(name, promised, text): promised means that no fault of this class may ever break the exclusion, or the order of tickets.
  * Wall clocks differ in all of them, by no more than the configured skew unless the class says so. From TICKETS_SKEWED on it
- * is only the tickets that are looked at. */
+ * is only the tickets that are looked at, and from PERIODS_NO_GUARD on only that no period has two runs; in PERIODS this as well. */
 #define SIM_CLASSES(X)                                                                        \
     X(NONE,              true,  "none")                                                       \
     X(DELAYS,            true,  "messages delayed, in pieces")                                \
@@ -45,6 +45,7 @@ enum {
     X(WALL_AHEAD,        true,  "client's wall clock ahead by more than the skew")             \
     X(FENCED,            true,  "holder paused past its validity acts without asking, with a ticket") \
     X(ALL,               true,  "all of the above at once")                                   \
+    X(PERIODS,           true,  "once per period: all of the above at once")                  \
     X(CLOCK_FORWARD,     false, "node's clock stepped forward")                               \
     X(NO_GUARD,          false, "node restarts empty, without the guard")                     \
     X(ACTS_WITHOUT_ASKING, false, "holder paused past its validity acts without asking")      \
@@ -56,7 +57,9 @@ enum {
     X(TICKETS_SKEWED,    false, "tickets: nodes restart empty, wall clocks differ by more than the skew") \
     X(TICKETS_NO_GUARD,  false, "tickets: nodes restart empty, without the guard")             \
     X(TICKETS_FAILOVER,  false, "tickets: failover to stale replicas behind the same connections") \
-    X(TICKETS_FLUSHALL,  false, "tickets: FLUSHALL")
+    X(TICKETS_FLUSHALL,  false, "tickets: FLUSHALL")                                          \
+    X(PERIODS_NO_GUARD,  false, "once per period: nodes restart empty and take part")         \
+    X(PERIODS_FLUSHALL,  false, "once per period: FLUSHALL")
 
 enum sim_class {
 #define SIM_CLASS_ENUM(name, promised, text) SIM_CLASS_##name,
@@ -68,6 +71,8 @@ enum sim_class {
 const char *sim_class_text(enum sim_class class);
 bool sim_class_is_promised(enum sim_class class);
 bool sim_class_is_about_tickets(enum sim_class class);  /* And about nothing else. */
+bool sim_class_is_about_periods(enum sim_class class);
+bool sim_class_has_periods(enum sim_class class);
 
 /* X(name, classes it belongs to, text) */
 #define SIM_FAULTS(X)                                                                             \
@@ -83,7 +88,7 @@ bool sim_class_is_about_tickets(enum sim_class class);  /* And about nothing els
     X(SEVER,         IN(LOSS),              "connection severed within the next bytes")           \
     X(EAR_CUT,       IN(LOSS),              "link for wake-ups cut")                              \
     X(RESTART_KEPT,  IN(CRASH_KEPT),        "node down, memory kept")                             \
-    X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD), "node down, memory lost") \
+    X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD) | IN(PERIODS_NO_GUARD), "node down, memory lost") \
     X(RESTART_BACK,  IN(CRASH_BACK),        "node down, memory rolled back")                      \
     X(RATE,          IN(DRIFT_WITHIN) | IN(DRIFT_BEYOND), "node's clock has another rate")        \
     X(CLIENT_RATE,   IN(DRIFT_WITHIN),      "client's clock has another rate")                    \
@@ -100,7 +105,7 @@ bool sim_class_is_about_tickets(enum sim_class class);  /* And about nothing els
     X(WALL_WRONG,    IN(TICKETS_SKEWED),    "client's wall clock wrong")                          \
     X(FAILOVER,      IN(HIDDEN_FAILOVER) | IN(TICKETS_FAILOVER), "node replaced by its stale replica, unseen") \
     X(EVICTION,      IN(EVICTION),          "a key is evicted")                                   \
-    X(FLUSHALL,      IN(FLUSHALL) | IN(TICKETS_FLUSHALL), "FLUSHALL")
+    X(FLUSHALL,      IN(FLUSHALL) | IN(TICKETS_FLUSHALL) | IN(PERIODS_FLUSHALL), "FLUSHALL")
 
 enum sim_fault_kind {
 #define SIM_FAULT_ENUM(name, classes, text) SIM_FAULT_##name,
@@ -196,7 +201,11 @@ struct sim_fault {
     X(WOKEN_IN_ATTEMPT,      "a wake-up that came while the attempt was under way")                 \
     X(WON_WOKEN,             "won after a wake-up")                                                 \
     X(WOKEN_IN_VAIN,         "an attempt lost after a wake-up")                                     \
-    X(YIELDED,               "stood back behind those whom the last release woke")
+    X(YIELDED,               "stood back behind those whom the last release woke")                  \
+    X(MARKED,                "a period marked")                                                     \
+    X(MARKED_ALREADY,        "a period that another has marked")                                    \
+    X(MARK_NO_QUORUM,        "a period that no quorum of nodes would mark")                         \
+    X(MARK_FORGETFUL,        "a node that voted took no part in a mark")
 
 enum sim_path {
 #define SIM_PATH_ENUM(name, text) SIM_PATH_##name,
@@ -249,6 +258,7 @@ const char *sim_path_text(enum sim_path path);
     X(S15_AHEAD,         "S15: no node takes a ticket that is too far ahead")                         \
     X(S15_REFUSED,       "S15: a client that the resource refuses does not hold it")                  \
     X(S15_ADMITTED,      "S15: a client that is admitted after another is no earlier holder")         \
+    X(S18,               "S18: who runs in a period is the first who does")                           \
     X(S16,               "S16: a connection by which nonsense came is closed")                        \
     X(TOLD,              "what has ended is named")                                                   \
     X(KEEPER_KEEPS,      "what is kept stays while all nodes answer in time")                         \
@@ -289,6 +299,7 @@ struct sim_options {
     uint32_t skew_ms, wall_spread_ms, ticket_life_ms;   /* Wall clocks differ by as much as the spread from the beginning. */
     unsigned ticket_share, set_share, keep_share;       /* One in so many has a ticket, is a set, is kept; 0: none. */
     unsigned keep_percent;
+    uint32_t period_ms;         /* Of marks; 0: there are none. */
     bool wake_ups, silent;
     const char *noperm;         /* What all nodes refuse the waiters; NULL: nothing. */
     bool restless, in_pieces, ticks_first;

@@ -193,12 +193,13 @@ static bool is_wrong(const void *bytes)
     return false;
 }
 
-void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection)
+/* What a question may be answered with the engine cannot know: only what is no RESP ends the connection then. */
+void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
     const unsigned k = connection->node;
     const struct model_answer *plan = &world->cluster->hosts[k].node.answers[0];
     if (!world->plans_nonsense[k] || plan->times > 0) return;
-    if (is_wrong(plan->bytes))
+    if (strcmp(call->name, "MARK") != 0 && is_wrong(plan->bytes))
         world->nonsense[connection->client][connection->line] = connection->number;
     fall_silent(world, k);
 }
@@ -234,11 +235,12 @@ static void fail_over(struct sim_world *world, const struct sim_fault *fault)
     model_node_load(node_of(world, fault));
 }
 
-/* A key that one node has lost breaks the exclusion; a ticket is forgotten when all nodes have done so. */
+/* A key that one node has lost breaks the exclusion; a ticket, or a mark, is forgotten when all nodes have done so. */
 static void forget_on(struct sim_world *world, const struct sim_fault *fault,
                       void (*happens)(struct sim_world *world, const struct sim_fault *fault))
 {
-    const unsigned count = sim_class_is_about_tickets(world->options.class) ? world->options.node_count : 1;
+    const bool is_lasting = sim_class_is_about_tickets(world->options.class) || sim_class_is_about_periods(world->options.class);
+    const unsigned count = is_lasting ? world->options.node_count : 1;
     for (unsigned i = 0; i < count; i++) {
         const struct sim_fault one = nth(world, fault, i);
         happens(world, &one);

@@ -355,15 +355,15 @@ static void run_soak(unsigned seconds, struct sim_totals *sum)
 }
 
 /* In a broken build: worlds, one after the other, until one breaks a rule. */
-static void run_canary(uint64_t first, unsigned cpu_s, bool tells)
+static void run_canary(const struct batch *of, unsigned cpu_s, bool tells)
 {
-    const struct batch batch = { .class = SIM_CLASS_COUNT, .first = first, .count = FOR_EVER, .stops = true, .cpu_s = cpu_s,
+    const struct batch batch = { .class = of->class, .first = of->first, .count = FOR_EVER, .stops = true, .cpu_s = cpu_s,
                                  .world_cpu_s = CANARY_WORLD_CPU_S };
     jobs = 1;
     const struct sim_totals totals = run_batch(&batch);
     check(totals.violations > 0, "%s after %llu worlds and %.1f s: %s", totals.violations > 0 ? "caught" : "not caught",
           (unsigned long long)totals.worlds, cpu_seconds(), broken);
-    if (totals.violations > 0 && tells) explain(totals.first_seed, SIM_CLASS_COUNT);
+    if (totals.violations > 0 && tells) explain(totals.first_seed, of->class);
 }
 
 /* ---- The command line ---- */
@@ -455,9 +455,9 @@ int main(int argc, char **argv)
     if (strcmp(wishes.mode, "--stories") == 0)
         check(sim_tell_stories() == 0, "every story ends as it must");
     else if (strcmp(wishes.mode, "--canary") == 0)
-        run_canary(wishes.batch.first, CANARY_CPU_S, true);
+        run_canary(&wishes.batch, CANARY_CPU_S, true);
     else if (strcmp(wishes.mode, "--mutant") == 0)
-        run_canary(wishes.batch.first, wishes.seconds, false);
+        run_canary(&wishes.batch, wishes.seconds, false);
     else
         run_mode(&wishes);
     printf("%u passed, %u failed\n", passed, failed);

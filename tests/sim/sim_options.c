@@ -29,7 +29,17 @@ bool sim_class_is_promised(enum sim_class class)
 
 bool sim_class_is_about_tickets(enum sim_class class)
 {
-    return class >= SIM_CLASS_TICKETS_SKEWED;
+    return class >= SIM_CLASS_TICKETS_SKEWED && !sim_class_is_about_periods(class);
+}
+
+bool sim_class_is_about_periods(enum sim_class class)
+{
+    return class >= SIM_CLASS_PERIODS_NO_GUARD;
+}
+
+bool sim_class_has_periods(enum sim_class class)
+{
+    return class == SIM_CLASS_PERIODS || sim_class_is_about_periods(class);
 }
 
 const char *sim_fault_text(enum sim_fault_kind kind)
@@ -50,7 +60,7 @@ bool sim_fault_is_in(enum sim_fault_kind kind, enum sim_class class)
     };
     const uint32_t unpromised = ~(IN(CLOCK_FORWARD) - 1);
 #undef IN
-    return class == SIM_CLASS_ALL ? (sets[kind] & ~unpromised) != 0 : (sets[kind] >> class & 1) != 0;
+    return class == SIM_CLASS_ALL || class == SIM_CLASS_PERIODS ? (sets[kind] & ~unpromised) != 0 : (sets[kind] >> class & 1) != 0;
 }
 
 uint64_t sim_random(struct sim_dice *dice)
@@ -136,6 +146,13 @@ static void draw_holding(struct sim_dice *dice, struct sim_options *o)
     draw_waiters(dice, o);
 }
 
+/* Nodes have been up for longer at the beginning than the longest of these may be old when it is marked. */
+static void draw_periods(struct sim_dice *dice, struct sim_options *o)
+{
+    o->period_ms = o->pace * ONE_OF(dice, REDLOCK_PERIOD_MS_MIN, 2000, 5000, 10000);
+    if (sim_class_is_about_periods(o->class)) o->ticket_share = 0;
+}
+
 struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
 {
     struct sim_dice dice = dice_of(seed, OPTIONS_SALT);
@@ -166,6 +183,7 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     o.ticks_first = sim_one_in(&dice, 4);
     o.lag_us = ONE_OF(&dice, 0, 0, 100, 5 * MS);
     draw_holding(&dice, &o);
+    if (sim_class_has_periods(o.class)) draw_periods(&dice, &o);
     return o;
 }
 
@@ -180,8 +198,8 @@ void sim_print_options(const struct sim_options *o)
            o->in_pieces ? ", in pieces" : "",
            o->ticks_first ? ", clock first" : "");
     printf("one in %u with a ticket, %u a set, %u kept (0: none), at %u %% of the TTL; wall clocks differ by %u of %u ms, counters "
-           "live %u ms; wake-ups%s%s%s\n",
-           o->ticket_share, o->set_share, o->keep_share, o->keep_percent, o->wall_spread_ms, o->skew_ms, o->ticket_life_ms,
+           "live %u ms; periods of %u ms; wake-ups%s%s%s\n",
+           o->ticket_share, o->set_share, o->keep_share, o->keep_percent, o->wall_spread_ms, o->skew_ms, o->ticket_life_ms, o->period_ms,
            o->wake_ups ? "" : " off", o->silent ? ", releases silent, refused " : ", refused ", o->noperm ? o->noperm : "nothing");
 }
 

@@ -181,7 +181,7 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
 {
     struct sim_world *world = context;
     world->totals->commands++;
-    sim_saw_plan(world, connection);
+    sim_saw_plan(world, connection, call);
     note_command(world, connection, call);
     if (connection->client_left) sim_count(world, SIM_PATH_STALE_COMMAND);
     if (strcmp(call->name, "SET") == 0)
@@ -422,7 +422,7 @@ void sim_actor_forgets(struct sim_world *world, struct sim_actor *actor)
     actor->was_valid = actor->failed_to_extend = actor->adopted = actor->slept_valid = false;
     sim_holding_ends(actor);
     sim_holding_forgets(world, actor);
-    actor->is_named = false;
+    actor->is_named = actor->is_marking = false;
     actor->ticket = 0;
     actor->owed = 0;
     actor->life++;

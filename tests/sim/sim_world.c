@@ -154,6 +154,7 @@ static void release(struct sim_world *world, struct sim_actor *actor)
 {
     actor->deed = SIM_RELEASES;
     sim_holding_ends(actor);
+    sim_periods_forget(world, actor);
     (void)cluster_release(world->cluster, actor->client, actor->lock);
     sim_demand(world, SIM_RULE_S10_RELEASED, cluster_valid_us(world->cluster, actor->client, actor->lock) == 0,
                "S10: client %u still holds %s after it has released it", actor->client, sim_resource(actor->lock));
@@ -162,6 +163,8 @@ static void release(struct sim_world *world, struct sim_actor *actor)
 static void note_request(struct sim_world *world, struct sim_actor *actor, const struct redlock_request *request)
 {
     const struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
+    sim_periods_forget(world, actor);
+    sim_periods_note_due(world, actor);
     actor->deed = SIM_ACQUIRES;
     actor->attempts = 0;
     actor->guarded = 0;
@@ -281,6 +284,7 @@ static void move(struct sim_world *world, struct sim_actor *actor)
 static void forget(struct sim_world *world, struct sim_actor *actor)
 {
     if (is_pending(world, actor)) sim_count(world, SIM_PATH_FORGOTTEN_IN_FLIGHT);
+    sim_periods_forget(world, actor);
     cluster_forget(world->cluster, actor->client, actor->lock);
     redlock_lock_init(cluster_lock(world->cluster, actor->client, actor->lock));
     sim_actor_forgets(world, actor);
@@ -339,6 +343,7 @@ static void act_held(struct sim_world *world, struct sim_actor *actor)
 {
     const uint64_t die = sim_below(&actor->dice, actor->is_kept ? 80 : 40);    /* What is kept is held for longer. */
     sim_holding_writes(world, actor);
+    if (sim_periods_act(world, actor)) return;
     if (!actor->is_kept && draw_share(&actor->dice, world->options.keep_share))
         keep(world, actor);
     else if (die < 14)
@@ -569,7 +574,7 @@ static struct redlock_config config_of(const struct sim_options *options)
 static bool keeps_memory(enum sim_class class)
 {
     return sim_class_is_promised(class) && class != SIM_CLASS_CRASH_LOST && class != SIM_CLASS_CRASH_BACK &&
-           class != SIM_CLASS_ALL;
+           class != SIM_CLASS_ALL && class != SIM_CLASS_PERIODS;
 }
 
 /* Up to the spread between any two. */
@@ -628,7 +633,8 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
     cluster->step_max = SIM_STEPS_MAX;
     cluster->restless = world->options.restless;
     cluster->no_promise = !keeps_memory(world->options.class);
-    cluster->no_exclusion = sim_class_is_about_tickets(world->options.class);
+    cluster->no_exclusion =
+        sim_class_is_about_tickets(world->options.class) || sim_class_is_about_periods(world->options.class);
     for (unsigned c = 0; c < cluster->client_count; c++) {
         cluster->clients[c].lag_us = world->options.lag_us;
         cluster->clients[c].ticks_first = world->options.ticks_first;
@@ -649,6 +655,7 @@ static bool is_expected(const struct sim_world *world)
     const char *broken = world->cluster->broken;
     const bool is_order = strncmp(broken, "S15: ", 5) == 0, is_exclusion = strncmp(broken, "exclusion: ", 11) == 0;
     if (sim_class_is_promised(world->options.class)) return false;
+    if (sim_class_is_about_periods(world->options.class)) return strncmp(broken, "S18: ", 5) == 0;
     return is_order || (is_exclusion && !sim_class_is_about_tickets(world->options.class));
 }
 
@@ -687,6 +694,7 @@ void sim_run(const struct sim_plan *plan, struct sim_totals *totals, struct sim_
     conclude(&world);
     cluster_free(world.cluster);
     free(world.tokens);
+    free(world.runs);
 }
 
 void sim_totals_add(struct sim_totals *sum, const struct sim_totals *part)

@@ -51,6 +51,10 @@ struct sim_actor {
     uint64_t ticket, holding;           /* Of the lock when it was last held; the how manieth it was of all. */
     bool is_kept, keep_is_safe;
     uint64_t keep_until;                /* By the client's clock; 0: no limit. */
+    /* Periods: see sim_periods.c. */
+    struct redlock_mark mark;
+    bool is_marking;
+    uint64_t due_wall_us, due_at;       /* When its acquire began. */
     uint64_t ended_tick;                /* How often the client had ticked when a kept lock was first seen to have ended. */
 };
 
@@ -102,6 +106,12 @@ struct sim_world {
         struct redlock_fence fence;
         uint64_t ticket, holding;       /* The last ticket that was won; the latest holding that has written. */
     } stores[SIM_LOCKS_MAX];
+    struct sim_period_run {     /* Who ran in a period. */
+        unsigned client, lock;
+        uint64_t period_ms;
+        char token[REDLOCK_TOKEN_TEXT + 1];
+    } *runs;
+    size_t run_count;
     char ears[SIM_CLIENTS_MAX][17];     /* What a client's ears are called, */
     uint8_t places[SIM_CLIENTS_MAX][SIM_PLACES];    /* and which lock has the place of a number. */
     bool gives_no_tickets[SIM_CLIENTS_MAX][SIM_NODES_MAX];
@@ -122,7 +132,7 @@ void sim_schedule(struct sim_world *world);
 void sim_fault_begin(struct sim_world *world, unsigned i);
 void sim_fault_end(struct sim_world *world, unsigned i);
 bool sim_is_unfit(const struct model_node *node);    /* Would it have no vote in a new handshake? */
-void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection);    /* Was the nonsense sent? */
+void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call);    /* Was the nonsense sent? */
 void sim_save_memories(struct sim_world *world);
 
 /* sim_paths.c: the observer's two eyes. */
@@ -168,6 +178,11 @@ void sim_holding_ends(struct sim_actor *actor);
 void sim_holding_forgets(struct sim_world *world, const struct sim_actor *actor);
 void sim_holding_writes(struct sim_world *world, struct sim_actor *actor);  /* To its resources, even if it no longer holds them. */
 void sim_holding_must_leave_no_place(struct sim_world *world);
+
+/* sim_periods.c: marks of periods, and the runs that follow them. */
+bool sim_periods_act(struct sim_world *world, struct sim_actor *actor);     /* True: that was its deed. The lock is held. */
+void sim_periods_note_due(struct sim_world *world, struct sim_actor *actor);
+void sim_periods_forget(struct sim_world *world, struct sim_actor *actor);  /* Its lock is going to be another one. */
 
 /* sim_world.c */
 void sim_count(struct sim_world *world, enum sim_path path);

@@ -25,8 +25,19 @@ TEST(no_promised_fault_breaks_a_rule_and_afterwards_everything_ends)
     CHECK(totals.won > 20 * SEEDS); /* It was not only quiet. */
 }
 
+TEST(no_promised_fault_makes_two_run_in_a_period)
+{
+    struct sim_totals totals = { 0 };
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        run_world(seed, SIM_CLASS_PERIODS, &totals);
+        TAP_CONTEXT("seed %u", (unsigned)seed);
+        CHECK_STR(outcome.broken, "");
+    }
+    CHECK(totals.judged[SIM_RULE_S18] > SEEDS);
+}
+
 /* The seeds are those of the table that "sim --classes" prints. */
-TEST(each_fault_that_is_not_promised_breaks_the_exclusion_or_the_order_of_tickets)
+TEST(each_fault_that_is_not_promised_breaks_the_exclusion_or_the_order_of_tickets_or_a_period)
 {
     for (unsigned class = 0; class < SIM_CLASS_COUNT; class++) {
         struct sim_totals totals = { 0 };

@@ -1,0 +1,103 @@
+/* Once per period (S18): holders mark it, and whoever's mark is confirmed runs. */
+#include "sim_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct redlock *engine_of(struct sim_world *world, const struct sim_actor *actor)
+{
+    return &world->cluster->clients[actor->client].engine;
+}
+
+void sim_periods_note_due(struct sim_world *world, struct sim_actor *actor)
+{
+    actor->due_wall_us = cluster_client_wall(world->cluster, actor->client);
+    actor->due_at = cluster_client_now(world->cluster, actor->client);
+}
+
+void sim_periods_forget(struct sim_world *world, struct sim_actor *actor)
+{
+    if (actor->is_marking) redlock_forget_mark(engine_of(world, actor), &actor->mark);
+    actor->is_marking = false;
+}
+
+static void note_run(struct sim_world *world, const struct sim_period_run *run)
+{
+    struct sim_period_run *runs = realloc(world->runs, (world->run_count + 1) * sizeof *runs);
+    if (!runs) abort();
+    world->runs = runs;
+    world->runs[world->run_count++] = *run;
+}
+
+/* Runs of one acquire are one: who asks again with the same lock is told the same again. */
+static void run(struct sim_world *world, const struct sim_actor *actor)
+{
+    struct sim_period_run run = { .client = actor->client, .lock = actor->lock, .period_ms = actor->mark.period_begins_ms };
+    size_t i = 0;
+    redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), run.token);
+    while (i < world->run_count && (world->runs[i].lock != run.lock || world->runs[i].period_ms != run.period_ms)) i++;
+    if (i == world->run_count) note_run(world, &run);
+    sim_demand(world, SIM_RULE_S18, strcmp(world->runs[i].token, run.token) == 0,
+               "S18: client %u runs %s in the period that client %u has run in", run.client, sim_resource(run.lock),
+               world->runs[i].client);
+}
+
+static bool is_any_forgetful(const struct sim_world *world, const struct sim_actor *actor)
+{
+    for (unsigned k = 0; k < world->options.node_count; k++)
+        if (redlock_mark_vote(&actor->mark, k) == REDLOCK_VOTE_NOT_ASKED && redlock_mark_words(&actor->mark, k)[0] != '\0')
+            return true;
+    return false;
+}
+
+static void end_mark(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
+{
+    sim_mix(world, status);
+    sim_tell(world, "client %u marks %s: %s", actor->client, sim_resource(actor->lock), redlock_status_text(status));
+    if (is_any_forgetful(world, actor)) sim_count(world, SIM_PATH_MARK_FORGETFUL);
+    switch (status) {
+    case REDLOCK_OK:        sim_count(world, SIM_PATH_MARKED); run(world, actor); break;
+    case REDLOCK_ALREADY:   sim_count(world, SIM_PATH_MARKED_ALREADY); break;
+    case REDLOCK_NO_QUORUM: sim_count(world, SIM_PATH_MARK_NO_QUORUM); break;
+    case REDLOCK_LOST:
+    case REDLOCK_TOO_LATE:  break;
+    default:                sim_break(world, "a mark ends with \"%s\"", redlock_status_text(status)); break;
+    }
+}
+
+/* Looks soon again, as a client does that is told of answers. */
+static void look(struct sim_world *world, struct sim_actor *actor)
+{
+    const uint64_t now_us = cluster_client_now(world->cluster, actor->client);
+    const enum redlock_status status = redlock_mark_status(engine_of(world, actor), &actor->mark, now_us);
+    actor->is_marking = status == REDLOCK_PENDING;
+    actor->next_at = world->cluster->now_us + 1 + world->options.delay_us + world->options.jitter_us;
+    if (!actor->is_marking) end_mark(world, actor, status);
+}
+
+/* The job was due just now, or when the lock was asked for. */
+static void begin_mark(struct sim_world *world, struct sim_actor *actor)
+{
+    const uint64_t now_us = cluster_client_now(world->cluster, actor->client);
+    struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
+    if (sim_one_in(&actor->dice, 2)) sim_periods_note_due(world, actor);
+    const struct redlock_period period = { .period_ms = world->options.period_ms, .wall_us = actor->due_wall_us, .at_us = actor->due_at,
+                                           .takes_forgetful = world->options.class == SIM_CLASS_PERIODS_NO_GUARD };
+    const enum redlock_status status = redlock_start_mark(engine_of(world, actor), &actor->mark, lock, &period, now_us);
+    actor->is_marking = status == REDLOCK_OK;
+    actor->next_at = world->cluster->now_us + 1 + world->options.delay_us;
+    if (status != REDLOCK_OK && status != REDLOCK_TOO_LATE)
+        sim_break(world, "client %u may not mark %s: %s", actor->client, sim_resource(actor->lock), redlock_status_text(status));
+}
+
+bool sim_periods_act(struct sim_world *world, struct sim_actor *actor)
+{
+    if (world->options.period_ms == 0) return false;
+    if (actor->is_marking) {
+        look(world, actor);
+        return actor->is_marking;
+    }
+    if (actor->names != 1u << actor->lock || !sim_one_in(&actor->dice, 3)) return false;
+    begin_mark(world, actor);
+    return true;
+}
