@@ -8,6 +8,99 @@ static unsigned places_on(struct cluster *cluster, unsigned k)
     return key ? (unsigned)key->place_count : 0;
 }
 
+static bool has_flag(struct cluster *cluster, unsigned k)
+{
+    return model_find(NODE(k), 0, "door#waiters#waiters", 20, cluster_node_now(cluster, k)) != NULL;
+}
+
+static void check_flags(struct cluster *cluster, bool expected)
+{
+    for (unsigned k = 0; k < cluster->node_count; k++) CHECK_INT(has_flag(cluster, k), expected);
+}
+
+static void lose_flags(struct cluster *cluster)
+{
+    for (unsigned k = 0; k < cluster->node_count; k++) {
+        const struct model_key *flag = model_find(NODE(k), 0, "door#waiters#waiters", 20, cluster_node_now(cluster, k));
+        if (flag) model_evict(NODE(k), (size_t)(flag - NODE(k)->keys));
+    }
+}
+
+/* Without a wake-up they would look again after the end of the test. */
+TEST(each_of_two_that_wait_is_woken_by_a_release_of_its_own)
+{
+    CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 60000);
+    ACQUIRE(0, "door", 30000);
+    START_ACQUIRE(1, "door", 30000, 200000);
+    RUN_MS(50);
+    START_ACQUIRE(2, "door", 30000, 200000);
+    RUN_MS(50);
+    check_flags(cluster, true);
+    START_RELEASE(0);
+    RUN_MS(50);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    check_flags(cluster, true);
+    START_RELEASE(1);
+    RUN_MS(50);
+    EXPECT_STATUS(2, REDLOCK_OK);
+    START_RELEASE(2);
+    RUN_MS(50);
+    check_flags(cluster, false);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 0);
+}
+
+/* Eviction. Whoever waits looks by itself; and renews its place, and the flag, when it has looked in vain. */
+TEST(a_flag_that_is_lost_costs_a_wake_up_and_not_the_lock)
+{
+    for (unsigned renews = 0; renews < 2; renews++) {
+        TAP_CONTEXT("renewed %u times", renews);
+        CLUSTER_OF(3, 2, config.wake_ups = true);
+        ACQUIRE(0, "door", 30000);
+        START_ACQUIRE(1, "door", 30000, 200000);
+        RUN_MS(50);
+        lose_flags(cluster);
+        check_flags(cluster, false);
+        if (renews) for (unsigned ms = 0; ms < 25000 && !has_flag(cluster, 0); ms++) RUN_MS(1);
+        if (renews) RUN_MS(10);
+        CHECK_INT(has_flag(cluster, 0), renews > 0);
+        START_RELEASE(0);
+        RUN_MS(renews ? 50 : 25000);
+        EXPECT_STATUS(1, REDLOCK_OK);
+    }
+}
+
+/* A place that was given back leaves the flag: the next release looks once in vain. */
+TEST(a_flag_without_a_place_wakes_nobody_and_goes_with_the_key)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true);
+    ACQUIRE(0, "door", 30000);
+    START_ACQUIRE(1, "door", 30000, 200000);
+    RUN_MS(50);
+    cluster_cancel(cluster, 1, 0);
+    RUN_MS(50);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 0);
+    check_flags(cluster, true);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    check_flags(cluster, false);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
+/* The release of a lost attempt is no turn of anybody: it leaves flags where they are. */
+TEST(a_lost_attempt_lowers_no_flag)
+{
+    CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 60000);
+    ACQUIRE(0, "door", 30000);
+    START_ACQUIRE(1, "door", 30000, 200000);
+    RUN_MS(50);
+    ACQUIRE(2, "door", 30000);
+    EXPECT_STATUS(2, REDLOCK_TAKEN);
+    check_flags(cluster, true);
+    START_RELEASE(0);
+    RUN_MS(50);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
 TEST(one_node_of_three_wakes_nobody_two_do)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);

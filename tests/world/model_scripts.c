@@ -282,6 +282,16 @@ static bool acquire_wants_more(void)
     return strstr(WIRE_ACQUIRE_SCRIPT, "t<=tonumber(m)") != NULL;
 }
 
+static bool release_raises_flag(void)
+{
+    return strstr(WIRE_RELEASE_SCRIPT, "c('set',f,") != NULL;
+}
+
+static bool wait_raises_flag(void)
+{
+    return strstr(WIRE_WAIT_SCRIPT, "c('set',q..'#waiters'") != NULL;
+}
+
 static bool release_compares(void)
 {
     return strstr(WIRE_RELEASE_SCRIPT, "if v==ARGV[1] then") != NULL;
@@ -370,19 +380,23 @@ static void do_acquire(struct run *run)
     }
 }
 
-/* Takes the first place out, and the next where nobody listens. What may not be published goes back. */
-static bool release_wakes(struct run *run, struct slice waiters)
+/* Takes the first place out, and the next where nobody listens. What may not be published goes back. There may be more: then the flag
+ * stands again. */
+static bool release_wakes(struct run *run, struct slice waiters, struct slice flag)
 {
     struct model_place first;
     while (call_zpopmin(run, waiters, &first)) {
         const struct slice member = { first.member, first.size };
         if (call_publish(run, &first)) {
             slice_text(member, run->scene->call->woken, sizeof run->scene->call->woken);
+            if (release_raises_flag())
+                (void)call_set(run, flag, slice_of(""), WIRE_WAITERS_LIFE_MS);
             return true;
         }
         if (run->error) {
             (void)call_zadd(run, waiters, first.score, member);
             (void)call_pexpire(run, waiters, WIRE_WAITERS_LIFE_MS);
+            (void)call_set(run, flag, slice_of(""), WIRE_WAITERS_LIFE_MS);
             return false;
         }
     }
@@ -392,7 +406,16 @@ static bool release_wakes(struct run *run, struct slice waiters)
 /* What the release script does to one key. */
 enum release { RELEASE_DONE, RELEASE_NOTHING, RELEASE_OTHERS, RELEASE_ERROR, RELEASE_RAISED };
 
-static enum release release_key(struct run *run, struct slice name, struct slice waiters, bool *woke)
+/* The flag goes with the key, by the same command. */
+static bool lower_flag(const struct run *run, struct slice flag)
+{
+    struct model_key *key = run_key(run, flag);
+    if (key)
+        run_remove(run, key);
+    return key != NULL;
+}
+
+static enum release release_key(struct run *run, struct slice name, struct slice waiters, struct slice flag, bool *woke)
 {
     struct slice value = { NULL, 0 };
     const bool wakes = run->argument_count == 2;
@@ -404,7 +427,7 @@ static enum release release_key(struct run *run, struct slice name, struct slice
     if (release_compares() && !slices_equal(value, run->arguments[0])) return RELEASE_OTHERS;
     if (!call_del(run, name)) return RELEASE_RAISED;
     run->scene->call->did = true;
-    *woke = (wakes && release_wakes(run, waiters)) || *woke;
+    *woke = (wakes && lower_flag(run, flag) && release_wakes(run, waiters, flag)) || *woke;
     return RELEASE_DONE;
 }
 
@@ -416,7 +439,9 @@ static void do_release(struct run *run)
     bool woke = false;
     for (unsigned i = 0; i < run->key_count; i++) {
         const struct slice waiters = name_with(run->keys[i], "#waiters");
-        const enum release release = release_key(run, run->keys[i], waiters, &woke);
+        const struct slice flag = name_with(waiters, "#waiters");
+        const enum release release = release_key(run, run->keys[i], waiters, flag, &woke);
+        slice_free(flag);
         slice_free(waiters);
         if (release == RELEASE_RAISED) {
             raise_error(run);
@@ -505,15 +530,18 @@ static void do_wait(struct run *run)
             raise_error(run);
             return;
         }
-        const struct slice waiters = name_with(run->keys[i], "#waiters");
-        const bool has_place = call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]);
+        const struct slice waiters = name_with(run->keys[i], "#waiters"), flag = name_with(waiters, "#waiters");
+        const bool is_flagged = !wait_raises_flag() || call_set(run, flag, slice_of(""), life_ms);
+        slice_free(flag);
+        const bool has_place = is_flagged && call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]);
         if (has_place) (void)call_pexpire(run, waiters, life_ms);
         slice_free(waiters);
         if (!has_place) {
             raise_error(run);
             return;
         }
-        longest_ms = longer_pttl(longest_ms, left_ms);
+        if (longest_ms != -1 && (left_ms == -1 || left_ms > longest_ms))
+            longest_ms = left_ms;
     }
     run->scene->call->did = true;
     model_answer_number(run->scene, longest_ms);
