@@ -9,6 +9,7 @@ int run_command(struct session *session, struct settings *settings);
 int acquire_command(struct session *session, struct settings *settings);
 int extend_command(struct session *session, struct settings *settings);
 int release_command(struct session *session, struct settings *settings);
+int keep_command(struct session *session, struct settings *settings);
 int status_command(struct session *session, struct settings *settings);
 
 /* Opens the session, or says what is wrong. */

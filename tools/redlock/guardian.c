@@ -127,12 +127,13 @@ static void wait_for_orders(const struct guard *guard)
     while (signals_next() != 0) { }
 }
 
+/* Not when the validity has ended: this process may have been stopped. */
 static void begin_command(struct guard *guard, uint64_t valid_until)
 {
-    int error;
+    int error = ETIME;
 
     guard->ward.valid_until = valid_until;
-    error = child_start(&guard->ward.child, guard->settings->program);
+    if (redlock_now_us() < valid_until) error = child_start(&guard->ward.child, guard->settings->program);
     guard->has_begun = error == 0;
     tell(guard, (struct report){ .kind = REPORT_RUNS, .number = error, .pid = guard->ward.child.pid });
 }

@@ -43,6 +43,13 @@ static const struct {
         "Exit status: 0 released on a quorum of nodes, 2 on fewer: they keep it until\n"
         "  its TTL ends, 5 TOKEN did not hold it any more; more in redlock(1).\n"
     },
+    [COMMAND_KEEP] = {
+        "redlock keep [OPTION]... --pid PID RESOURCE TOKEN",
+        "Extend the lock on RESOURCE that was acquired with TOKEN while the process PID lives, then\n"
+        "release it. It is for scripts: redlock keep --pid $$ RESOURCE \"$token\" &",
+        "Exit status: 0 released, 1 TOKEN does not hold it, 2 no quorum of nodes,\n"
+        "  5 the lock was lost; more in redlock(1).\n"
+    },
     [COMMAND_STATUS] = {
         "redlock status [OPTION]... RESOURCE",
         "Show what each node knows of the lock on RESOURCE, and what the majority says.",
@@ -67,6 +74,7 @@ void help_print(void)
                 "  acquire RESOURCE                   acquire the lock, print its token\n"
                 "  extend RESOURCE TOKEN              let its TTL begin anew\n"
                 "  release RESOURCE TOKEN             release it\n"
+                "  keep --pid PID RESOURCE TOKEN      extend it while a process lives, then release it\n"
                 "  status RESOURCE                    show who holds it, node by node\n"
                 "  help COMMAND                       show its options\n\n"
                 "The nodes are named by -n or by REDLOCK_NODES, separated by commas:\n"

@@ -1,4 +1,4 @@
-/* acquire, extend, release: a lock that is handed from one process to the next by its token. */
+/* acquire, extend, release, keep: a lock that is handed from one process to the next by its token. */
 #include "commands.h"
 
 #include <inttypes.h>
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process.h"
 #include "report.h"
 #include "text.h"
 
@@ -337,5 +338,85 @@ int release_command(struct session *session, struct settings *settings)
     report_release(session, status);
     status = judge_output(session, status);
     close_session(session);
+    return exit_status(session, status);
+}
+
+/* ---- Keep ---- */
+
+/* Until the process ends: OK, the lock is held still; or LOST. A signal ends it: CANCELLED. */
+static enum redlock_status keep_for(struct session *session, struct process *process)
+{
+    const struct redlock_lock *lock = &session->lock;
+    uint64_t now = redlock_now_us();
+    enum redlock_status status = redlock_keep(redlock_engine(&session->client), &session->lock, 0, now);
+
+    while (status == REDLOCK_OK && process_lives(process)) {
+        uint64_t next = process_next(process, now), end = now + redlock_valid_us(lock, now);
+        session_wait(session, next < end ? next : end);
+        now = redlock_now_us();
+        if (session_must_end(session)) return REDLOCK_CANCELLED;
+        if (session->fault) return session->fault;
+        if (redlock_valid_us(lock, now) == 0 || lock_is_refused(session)) return REDLOCK_LOST;
+    }
+    return status;
+}
+
+static enum redlock_status release_kept(struct session *session)
+{
+    enum redlock_status status = judge_release(session, release_lock(session));
+
+    if (session->settings->json || session->settings->verbose || status != REDLOCK_OK) report_release(session, status);
+    return status;
+}
+
+/* What is not released here ends with its TTL. */
+static void report_keeping(struct session *session, const struct process *process, enum redlock_status status)
+{
+    const char *resource = session->settings->resource;
+    char duration[TEXT_DURATION_MAX];
+
+    if (session->settings->json) {
+        print_json(session, status);
+    } else if (status == REDLOCK_LOST) {
+        say("%s: lost: %s; process %ld goes on without it", resource,
+            lock_is_refused(session) ? "on too many nodes our token is gone" : "no quorum of nodes extended it in time",
+            (long)process->pid);
+        report_loss(session);
+    } else if (status == REDLOCK_CANCELLED) {
+        say("%s: no longer extended, ends in %s", resource, text_duration(duration, redlock_valid_ms(&session->lock)));
+    } else {
+        report_failure(session, status);
+    }
+}
+
+/* A process that has ended already is one that has ended: the lock is released. */
+static enum redlock_status keep(struct session *session, struct process *process)
+{
+    enum redlock_status status = extend(session);
+
+    if (status != REDLOCK_OK) {
+        report_extension(session, status);
+        return status;
+    }
+    if (session->settings->verbose) report_validity(session, "kept");
+    session->watched = process->fd;
+    status = keep_for(session, process);
+    session->watched = -1;
+    if (status == REDLOCK_OK) return release_kept(session);
+    report_keeping(session, process, status);
+    return status;
+}
+
+int keep_command(struct session *session, struct settings *settings)
+{
+    struct process process;
+    enum redlock_status status;
+
+    process_open(&process, settings->pid);
+    status = open_session(session, settings);
+    if (status != REDLOCK_OK) return (int)status;
+    status = judge_output(session, keep(session, &process));
+    close_session(session);
+    process_close(&process);
     return exit_status(session, status);
 }

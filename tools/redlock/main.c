@@ -2,7 +2,7 @@
  *
  * To be read in this order: options.c (what was asked for), session.c (the loop), lock_commands.c, run.c with guardian.c (and
  * ward.c, tree.c, child.c, terminal.c, signals.c below it), status.c; then report.c and trace.c, which only tell. It knows the
- * public headers of the library, and RESP for the trace. */
+ * public headers of the library. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@ static int (*const command_functions[COMMAND_COUNT])(struct session *, struct se
     [COMMAND_ACQUIRE] = acquire_command,
     [COMMAND_EXTEND] = extend_command,
     [COMMAND_RELEASE] = release_command,
+    [COMMAND_KEEP] = keep_command,
     [COMMAND_STATUS] = status_command,
 };
 

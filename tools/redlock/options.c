@@ -20,12 +20,12 @@ enum {
     OPTION_GRACE = 256, OPTION_MAX_HOLD, OPTION_GUARD, OPTION_DRIFT, OPTION_NODE_TIMEOUT, OPTION_RETRY, OPTION_TRUST_UNKNOWN,
     OPTION_USER, OPTION_PASSWORD_FILE, OPTION_PASSWORD, OPTION_JSON, OPTION_TRACE, OPTION_VERSION,
     OPTION_NO_TICKET, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS, OPTION_HOLD_AT_LEAST,
-    OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY
+    OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID
 };
 
 enum {
     IN_RUN = 1 << COMMAND_RUN, IN_ACQUIRE = 1 << COMMAND_ACQUIRE, IN_EXTEND = 1 << COMMAND_EXTEND,
-    IN_RELEASE = 1 << COMMAND_RELEASE, IN_STATUS = 1 << COMMAND_STATUS,
+    IN_RELEASE = 1 << COMMAND_RELEASE, IN_KEEP = 1 << COMMAND_KEEP, IN_STATUS = 1 << COMMAND_STATUS,
     IN_ALL = (1 << COMMAND_COUNT) - 1
 };
 
@@ -38,6 +38,8 @@ const struct option_row option_rows[] = {
     { "wait", 'w', IN_ACQUIRE, "DURATION", "how long to wait for the lock, or \"forever\"\n(default: 0, one attempt)" },
     { "ttl", 't', IN_RUN, "DURATION", "time to live; extended every third of it (default: 10s)" },
     { "ttl", 't', IN_ACQUIRE | IN_EXTEND, "DURATION", "time to live (default: 10s)" },
+    { "ttl", 't', IN_KEEP, "DURATION", "time to live; extended every third of it (default: 10s)" },
+    { "pid", OPTION_PID, IN_KEEP, "PID", "extend the lock while this process lives, then release it" },
     { "grace", OPTION_GRACE, IN_RUN, "DURATION",
       "between SIGTERM and SIGKILL when the lock is lost\n(default: 2s, at most half of the TTL)" },
     { "max-hold", OPTION_MAX_HOLD, IN_RUN, "DURATION", "end COMMAND after this time (default: no limit)" },
@@ -55,11 +57,11 @@ const struct option_row option_rows[] = {
       "how far any two wall clocks may differ, for tickets\n(default: 10s)" },
     { "guard", OPTION_GUARD, IN_ALL, "DURATION",
       "no vote for servers that restarted less than this\nago (default: 30s; 0 for throw-away servers)" },
-    { "drift", OPTION_DRIFT, IN_RUN | IN_ACQUIRE | IN_EXTEND, "RATIO",
+    { "drift", OPTION_DRIFT, IN_RUN | IN_ACQUIRE | IN_EXTEND | IN_KEEP, "RATIO",
       "how fast a server's clock may run, as 8.4% or\n84000ppm (default: 1%)" },
     { "node-timeout", OPTION_NODE_TIMEOUT, IN_ALL, "DURATION", "how long one server may take (default: 500ms)" },
     { "retry", OPTION_RETRY, IN_RUN | IN_ACQUIRE, "DURATION", "mean pause between attempts (default: 100ms)" },
-    { "no-wake-ups", OPTION_NO_WAKE_UPS, IN_RUN | IN_ACQUIRE | IN_RELEASE, NULL,
+    { "no-wake-ups", OPTION_NO_WAKE_UPS, IN_RUN | IN_ACQUIRE | IN_RELEASE | IN_KEEP, NULL,
       "neither hear of releases nor tell of them, for\nservers whose ACL forbids pub/sub" },
     { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_ALL, NULL, "servers that refuse INFO or ROLE may vote" },
     { "user", OPTION_USER, IN_ALL, "NAME", "log in as NAME (default: REDLOCK_USER)" },
@@ -78,7 +80,7 @@ const struct option_row option_rows[] = {
 
 enum { ROWS_MAX = sizeof option_rows / sizeof option_rows[0] };
 
-static const char *const names[COMMAND_COUNT] = { "run", "acquire", "extend", "release", "status" };
+static const char *const names[COMMAND_COUNT] = { "run", "acquire", "extend", "release", "keep", "status" };
 
 const char *command_name(enum command command)
 {
@@ -168,6 +170,14 @@ static uint32_t read_number(const struct syntax *syntax, const char *option)
     return number;
 }
 
+static int read_pid(const struct syntax *syntax)
+{
+    uint32_t number = read_number(syntax, "pid");
+
+    if (number == 0) refuse(syntax->command, "--pid: 0 is no process");
+    return (int)number;
+}
+
 static uint32_t read_skew(const struct syntax *syntax)
 {
     uint32_t ms = read_duration(syntax, "skew", 1);
@@ -249,6 +259,7 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
     case OPTION_GRACE:         settings->grace_ms = read_duration(syntax, "grace", 0); given->grace = true; break;
     case OPTION_MAX_HOLD:      settings->max_hold_ms = read_duration(syntax, "max-hold", 1); break;
     case OPTION_MAX_EXTENSIONS: settings->max_extensions = read_number(syntax, "max-extensions"); break;
+    case OPTION_PID:           settings->pid = read_pid(syntax); break;
     case OPTION_HOLD_AT_LEAST: settings->hold_at_least_ms = read_duration(syntax, "hold-at-least", 1); break;
     case OPTION_ONCE_PER:      settings->once_per_ms = read_period(syntax); break;
     case OPTION_RETRY_UNTIL_DONE: settings->retry_until_done = true; break;
@@ -424,7 +435,8 @@ static void read_resource(struct syntax *syntax, struct settings *settings, stru
 
 static void read_words(struct syntax *syntax, struct settings *settings, struct given *given, int argc, char **argv)
 {
-    bool has_token = settings->command == COMMAND_EXTEND || settings->command == COMMAND_RELEASE;
+    bool has_token = settings->command == COMMAND_EXTEND || settings->command == COMMAND_RELEASE ||
+                     settings->command == COMMAND_KEEP;
 
     read_options(syntax, settings, given, argc, argv);
     if (settings->name_count == 0) read_resource(syntax, settings, given, argc, argv);
@@ -439,6 +451,7 @@ static void read_words(struct syntax *syntax, struct settings *settings, struct 
         read_options(syntax, settings, given, argc, argv);
     }
     if (optind < argc) refuse(syntax->command, "'%s' is one word too many", argv[optind]);
+    if (settings->command == COMMAND_KEEP && settings->pid == 0) refuse(syntax->command, "--pid is missing: while which process?");
 }
 
 /* ---- All of it ---- */

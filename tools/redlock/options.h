@@ -27,7 +27,7 @@ enum {
     GRACE_PART = 2                  /* The grace is at most half of the TTL: the other half is for extending. */
 };
 
-enum command { COMMAND_RUN, COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE, COMMAND_STATUS, COMMAND_COUNT };
+enum command { COMMAND_RUN, COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE, COMMAND_KEEP, COMMAND_STATUS, COMMAND_COUNT };
 
 /* Where an entry of the list of nodes stands. */
 struct node_origin {
@@ -53,6 +53,7 @@ struct settings {
     unsigned name_count;
     const char *resource;               /* All of them, for messages. */
     const char *token;                  /* Points into argv. */
+    int pid;                            /* keep: of the process while which the lock is extended. */
     char **program;                     /* Of run, NULL-terminated: points into argv. */
     char resources[RESOURCES_TEXT_MAX]; /* "a, b": cut to this size. */
     char user[REDLOCK_LOGIN_MAX + 1];

@@ -301,6 +301,23 @@ static void set_environment(struct run *run)
     guardian_set(&run->guardian, "REDLOCK_VALID_MS", valid);
 }
 
+/* The exit status that tells why the command does not run. */
+static int report_start(const struct run *run, int error)
+{
+    const char *program = run->settings->program[0];
+
+    if (error == ETIME) {
+        say("%s: lost: its validity had ended before the command could begin", run->settings->resource);
+        return EXIT_LOST;
+    }
+    if (error == ESRCH) {
+        say("cannot run %s: the guardian was killed", program);
+        return EXIT_TROUBLE;
+    }
+    say("cannot run %s: %s", program, text_system_error(error));
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
 static int start_command(struct run *run)
 {
     int error;
@@ -309,9 +326,7 @@ static int start_command(struct run *run)
     signals_catch_more();
     error = guardian_run(&run->guardian, valid_until(run, redlock_now_us()));
     run->session->watched = run->guardian.reports;
-    if (error == ESRCH) say("cannot run %s: the guardian was killed", run->settings->program[0]);
-    else if (error)     say("cannot run %s: %s", run->settings->program[0], text_system_error(error));
-    return error == 0 ? 0 : error == ESRCH ? EXIT_TROUBLE : error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+    return error == 0 ? 0 : report_start(run, error);
 }
 
 /* The keyboard's signal was meant for the script around the command as well, but the command had the terminal. */
