@@ -225,14 +225,12 @@ static struct arrival receive(struct redlock_client *c, unsigned k)
     return arrival;
 }
 
-/* S2: the time was read after the bytes had come. What another session's bytes have made the engine give up is not read. */
+/* S2: the time was read after the bytes had come. */
 static void hand_over(struct redlock_client *c, unsigned k, const struct arrival *arrival, uint64_t now_us)
 {
-    bool is_wanted = redlock_wants(&c->engine, k) & REDLOCK_WANT_RECEIVE;
-
-    if (arrival->size < 0 && is_wanted) lose(c, k, words_for(arrival->size));
+    if (arrival->size < 0) lose(c, k, words_for(arrival->size));
     if (arrival->size <= 0) return;
-    if (is_wanted) redlock_received(&c->engine, k, (size_t)arrival->size, now_us);
+    redlock_received(&c->engine, k, (size_t)arrival->size, now_us);
     trace(c, k, REDLOCK_RECEIVED, arrival->data, (size_t)arrival->size);
 }
 

@@ -194,6 +194,22 @@ TEST(a_plain_engine_that_waits_can_be_forgotten_and_moved)
     CHECK_INT(redlock_lock_status(&cluster->clients[1].locks[2].lock), REDLOCK_OK);
 }
 
+TEST(a_plain_engine_owes_a_release_that_failed_or_was_not_answered)
+{
+    CLUSTER_PLAIN(3, 1, (void)0);
+    ACQUIRE(0, "door", DOOR_TTL);
+    ANSWERS_ONCE(0, "RELEASE", "-OOM command not allowed\r\n");
+    STALL(1);
+    START_RELEASE(0);
+    RUN_MS(1);
+    RESET(0, 1);
+    HEAL(1);
+    RUN_MS(5000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK(IDLE(0));
+}
+
 TEST(a_plain_engine_asks_how_long_the_holder_has_left_if_it_is_told_to)
 {
     CLUSTER_PLAIN(3, 1, (void)0);
