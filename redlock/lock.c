@@ -69,7 +69,7 @@ static void answer_question(struct redlock *r, const struct answer *a)
 }
 
 /* 2: another client was woken by it. */
-static void answer_release(struct redlock *r, const struct answer *a)
+REDLOCK_OUTLINE static void answer_release(struct redlock *r, const struct answer *a)
 {
     if (a->meaning == WIRE_GRANTED && a->reply->integer == 2 && r->waiting_part) r->waiting_part->has_woken(a->lock);
     release_answer(r, a);
