@@ -1348,6 +1348,48 @@ TEST(a_node_is_asked_any_command_and_its_reply_comes_piece_by_piece)
     CHECK_STATUS(redlock_ask_node(&alice, &question, 1, eval, 3, buffer, sizeof buffer), REDLOCK_NOT_OPEN);
 }
 
+/* --- Once per period ------------------------------------------------------------------------------------------- */
+
+TEST(s18_one_of_two_clients_marks_a_period_and_the_other_is_told_who_did)
+{
+    static struct redlock_mark mark;
+    const struct redlock_period of_alice = { .period_ms = REDLOCK_PERIOD_MS_MAX, .who = "alice" };
+    const struct redlock_period of_bob = { .period_ms = REDLOCK_PERIOD_MS_MAX };
+    struct redlock_lock lock;
+    uint64_t wall_us;
+    CHECK(join(&alice, node_list) && join(&bob, node_list));
+    redlock_lock_init(&lock);
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "job", TTL_MS, 0), REDLOCK_OK);
+    CHECK_STATUS(redlock_mark_period(&alice, &mark, &lock, &of_alice, 0), REDLOCK_OK);
+    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    CHECK_STATUS(redlock_mark_period(&alice, &mark, &lock, &of_alice, 0), REDLOCK_LOST);
+    CHECK_STATUS(redlock_acquire(&bob, &lock, "job", TTL_MS, TTL_MS), REDLOCK_OK);
+    CHECK_STATUS(redlock_mark_period(&bob, &mark, &lock, &of_bob, TTL_MS), REDLOCK_ALREADY);
+    CHECK_STR(redlock_mark_seen(&mark, &wall_us), "alice");
+    CHECK(wall_us <= redlock_wall_us());
+    CHECK_STATUS(redlock_release(&bob, &lock, NULL), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_close(&bob, CLOSE_MS);
+    CHECK_STATUS(redlock_mark_period(&bob, &mark, &lock, &of_bob, 0), REDLOCK_NOT_OPEN);
+}
+
+/* While they hang there is no quorum of marks; what was sent then is found there by the same holder as its own. */
+TEST(s18_a_holder_asks_again_for_marks_for_as_long_as_it_says)
+{
+    static struct redlock_mark mark;
+    const struct redlock_period period = { .period_ms = REDLOCK_PERIOD_MS_MAX };
+    struct redlock_lock lock;
+    CHECK(join(&alice, node_list));
+    redlock_lock_init(&lock);
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "long job", 60000, 0), REDLOCK_OK);
+    for (unsigned k = 0; k < NODES / 2 + 1; k++) server_freeze(&nodes[k]);
+    CHECK_STATUS(redlock_mark_period(&alice, &mark, &lock, &period, 700), REDLOCK_NO_QUORUM);
+    for (unsigned k = 0; k < NODES / 2 + 1; k++) server_thaw(&nodes[k]);
+    CHECK_STATUS(redlock_mark_period(&alice, &mark, &lock, &period, 20000), REDLOCK_OK);
+    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+}
+
 int main(int argc, char **argv)
 {
     servers_start(nodes, NODES, "");

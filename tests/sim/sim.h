@@ -26,7 +26,7 @@ enum {
 
 /* X(name, promised, text): promised means that no fault of this class may ever break the exclusion, or the order of tickets.
  * Wall clocks differ in all of them, by no more than the configured skew unless the class says so. From TICKETS_SKEWED on it
- * is only the tickets that are looked at, and from PERIODS_NO_GUARD on only that no period has two runs; in PERIODS this as well. */
+ * is only the tickets that are looked at, and from PERIODS_NO_GUARD on only that no period has two runs; so in PERIODS. */
 #define SIM_CLASSES(X)                                                                        \
     X(NONE,              true,  "none")                                                       \
     X(DELAYS,            true,  "messages delayed, in pieces")                                \
@@ -88,7 +88,8 @@ bool sim_class_has_periods(enum sim_class class);
     X(SEVER,         IN(LOSS),              "connection severed within the next bytes")           \
     X(EAR_CUT,       IN(LOSS),              "link for wake-ups cut")                              \
     X(RESTART_KEPT,  IN(CRASH_KEPT),        "node down, memory kept")                             \
-    X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD) | IN(PERIODS_NO_GUARD), "node down, memory lost") \
+    X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD) | IN(PERIODS_NO_GUARD), \
+                                            "node down, memory lost")                             \
     X(RESTART_BACK,  IN(CRASH_BACK),        "node down, memory rolled back")                      \
     X(RATE,          IN(DRIFT_WITHIN) | IN(DRIFT_BEYOND), "node's clock has another rate")        \
     X(CLIENT_RATE,   IN(DRIFT_WITHIN),      "client's clock has another rate")                    \

@@ -199,7 +199,8 @@ void sim_print_options(const struct sim_options *o)
            o->ticks_first ? ", clock first" : "");
     printf("one in %u with a ticket, %u a set, %u kept (0: none), at %u %% of the TTL; wall clocks differ by %u of %u ms, counters "
            "live %u ms; periods of %u ms; wake-ups%s%s%s\n",
-           o->ticket_share, o->set_share, o->keep_share, o->keep_percent, o->wall_spread_ms, o->skew_ms, o->ticket_life_ms, o->period_ms,
+           o->ticket_share, o->set_share, o->keep_share, o->keep_percent, o->wall_spread_ms, o->skew_ms, o->ticket_life_ms,
+           o->period_ms,
            o->wake_ups ? "" : " off", o->silent ? ", releases silent, refused " : ", refused ", o->noperm ? o->noperm : "nothing");
 }
 

@@ -81,8 +81,12 @@ static void begin_mark(struct sim_world *world, struct sim_actor *actor)
     const uint64_t now_us = cluster_client_now(world->cluster, actor->client);
     struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
     if (sim_one_in(&actor->dice, 2)) sim_periods_note_due(world, actor);
-    const struct redlock_period period = { .period_ms = world->options.period_ms, .wall_us = actor->due_wall_us, .at_us = actor->due_at,
-                                           .takes_forgetful = world->options.class == SIM_CLASS_PERIODS_NO_GUARD };
+    const struct redlock_period period = {
+        .period_ms = world->options.period_ms,
+        .wall_us = actor->due_wall_us,
+        .at_us = actor->due_at,
+        .takes_forgetful = world->options.class == SIM_CLASS_PERIODS_NO_GUARD,
+    };
     const enum redlock_status status = redlock_start_mark(engine_of(world, actor), &actor->mark, lock, &period, now_us);
     actor->is_marking = status == REDLOCK_OK;
     actor->next_at = world->cluster->now_us + 1 + world->options.delay_us;

@@ -83,6 +83,13 @@ struct sim_said {
     uint64_t changed_at;        /* Until then, by the client's clock, the client may not have known this run_id. */
 };
 
+/* Who ran in a period. */
+struct sim_period_run {
+    unsigned client, lock;
+    uint64_t period_ms;
+    char token[REDLOCK_TOKEN_TEXT + 1];
+};
+
 struct sim_world {
     struct sim_options options;
     struct cluster *cluster;
@@ -106,11 +113,7 @@ struct sim_world {
         struct redlock_fence fence;
         uint64_t ticket, holding;       /* The last ticket that was won; the latest holding that has written. */
     } stores[SIM_LOCKS_MAX];
-    struct sim_period_run {     /* Who ran in a period. */
-        unsigned client, lock;
-        uint64_t period_ms;
-        char token[REDLOCK_TOKEN_TEXT + 1];
-    } *runs;
+    struct sim_period_run *runs;
     size_t run_count;
     char ears[SIM_CLIENTS_MAX][17];     /* What a client's ears are called, */
     uint8_t places[SIM_CLIENTS_MAX][SIM_PLACES];    /* and which lock has the place of a number. */
@@ -132,7 +135,8 @@ void sim_schedule(struct sim_world *world);
 void sim_fault_begin(struct sim_world *world, unsigned i);
 void sim_fault_end(struct sim_world *world, unsigned i);
 bool sim_is_unfit(const struct model_node *node);    /* Would it have no vote in a new handshake? */
-void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call);    /* Was the nonsense sent? */
+/* Was the nonsense sent? */
+void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call);
 void sim_save_memories(struct sim_world *world);
 
 /* sim_paths.c: the observer's two eyes. */

@@ -25,8 +25,13 @@ static void name_marker(struct once *once, const struct settings *settings)
 void once_is_due(struct once *once, const struct settings *settings)
 {
     name_marker(once, settings);
-    once->period = (struct redlock_period){ .period_ms = settings->once_per_ms, .wall_us = redlock_wall_us(), .at_us = redlock_now_us(),
-                                            .who = once->who, .takes_forgetful = settings->once_anyway };
+    once->period = (struct redlock_period){
+        .period_ms = settings->once_per_ms,
+        .wall_us = redlock_wall_us(),
+        .at_us = redlock_now_us(),
+        .who = once->who,
+        .takes_forgetful = settings->once_anyway,
+    };
 }
 
 /* ---- Marks ---- */
@@ -52,14 +57,20 @@ static void pause_until(struct session *session, uint64_t until_us)
     while (redlock_now_us() < until_us && !session_must_end(session) && !session->fault) session_wait(session, until_us);
 }
 
-/* Can another round do what this one could not? Nodes that may have forgotten stay so. */
-static bool is_worth_another(const struct once *once, struct session *session, enum redlock_status status)
+/* Nodes that may take part: those that may have forgotten a mark stay so. */
+static unsigned count_able(const struct once *once, const struct session *session)
 {
     unsigned count = redlock_node_count(&session->client), able = count;
 
     for (unsigned k = 0; k < count; k++)
         if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_NOT_ASKED) able -= redlock_mark_words(&once->mark, k)[0] != '\0';
-    return status == REDLOCK_NO_QUORUM && able >= redlock_quorum(count);
+    return able;
+}
+
+/* Can another round do what this one could not? */
+static bool is_worth_another(const struct once *once, const struct session *session, enum redlock_status status)
+{
+    return status == REDLOCK_NO_QUORUM && count_able(once, session) >= redlock_quorum(redlock_node_count(&session->client));
 }
 
 /* The lock is kept meanwhile. Nodes that do not answer may be back within the time that a lock survives without them: a TTL. */
@@ -71,7 +82,8 @@ static enum redlock_status mark(struct once *once, struct session *session)
     uint64_t until = redlock_now_us() + (uint64_t)settings->ttl_ms * 1000;
     enum redlock_status status;
 
-    if (settings->max_extensions > 0 && redlock_keep(engine, &session->lock, 0, redlock_now_us()) != REDLOCK_OK) return REDLOCK_LOST;
+    if (settings->max_extensions > 0 && redlock_keep(engine, &session->lock, 0, redlock_now_us()) != REDLOCK_OK)
+        return REDLOCK_LOST;
     for (;;) {
         status = ask_for_marks(once, session);
         if (!is_worth_another(once, session, status) || redlock_now_us() + pause_us >= until) return status;
@@ -135,11 +147,7 @@ static void say_votes(const struct once *once, struct session *session)
 
 static bool any_is_forgetful(const struct once *once, const struct session *session)
 {
-    bool is_one = false;
-
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
-        is_one = is_one || (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_NOT_ASKED && redlock_mark_words(&once->mark, k)[0] != '\0');
-    return is_one;
+    return count_able(once, session) < redlock_node_count(&session->client);
 }
 
 static void say_no_quorum(const struct once *once, struct session *session)
@@ -195,5 +203,6 @@ void once_is_done(struct once *once, struct session *session)
     if (status == REDLOCK_OK) return;
     say_why(once, session, status);
     if (!session->settings->json)
-        say("%s: the command has succeeded, but that could not be marked: it may run again in this period", session->settings->resource);
+        say("%s: the command has succeeded, but that could not be marked: it may run again in this period",
+            session->settings->resource);
 }
