@@ -19,6 +19,7 @@
 
 #include "../../redlock/redlock.h"
 #include "../../redlock/wire.h"
+#include "../world/decoder.h"
 #include "../world/invariants.h"
 
 enum {
@@ -361,30 +362,20 @@ static uint64_t read_number(struct word word)
 static enum wire_command script_of(const struct word *words, size_t count, struct asked *asked)
 {
     bool is_eval = word_is(words[0], "EVAL");
-    size_t names = count > 3 ? (size_t)read_number(words[2]) : 0, rest;
+    size_t names = count > 3 ? (size_t)read_number(words[2]) : 0;
     const struct word *arguments = words + 3 + names;
+    enum row row = row_of_script(is_eval ? WIRE_BY_TEXT : WIRE_BY_SHA1, words[1].text, words[1].size);
 
     FUZZ_CHECK((is_eval || word_is(words[0], "EVALSHA")) && names >= 1 && names <= REDLOCK_SET_MAX && count > 3 + names);
-    rest = count - 3 - names;
     for (size_t i = 0; i < names; i++) FUZZ_CHECK(is_resource(words[3 + i]));
-    if (word_is(words[1], is_eval ? WIRE_WAIT_SCRIPT : WIRE_WAIT_SHA1)) {
-        FUZZ_CHECK(rest == 3 && w.config.wake_ups && read_number(arguments[1]) > 0);
-        return WIRE_WAIT;
-    }
-    FUZZ_CHECK(arguments[0].size == REDLOCK_TOKEN_TEXT);
-    if (word_is(words[1], is_eval ? WIRE_ACQUIRE_SCRIPT : WIRE_ACQUIRE_SHA1)) {
-        FUZZ_CHECK(rest == 5);
-        asked->scripted = true;
-        note_set(arguments[0], arguments[1], read_number(arguments[2]), asked);
-        return WIRE_ACQUIRE;
-    }
-    if (word_is(words[1], is_eval ? WIRE_EXTEND_SCRIPT : WIRE_EXTEND_SHA1)) {
-        FUZZ_CHECK(rest == 2);
-        note_extend(arguments, asked);
-        return WIRE_EXTEND;
-    }
-    FUZZ_CHECK(word_is(words[1], is_eval ? WIRE_RELEASE_SCRIPT : WIRE_RELEASE_SHA1) && rest <= 2);
-    return WIRE_RELEASE;
+    FUZZ_CHECK(row != ROW_COUNT);
+    if (row == ROW_RELEASE && count - 3 - names == row_at(ROW_WAKE).row->argument_count) row = ROW_WAKE;
+    FUZZ_CHECK(count - 3 - names == row_at(row).row->argument_count);
+    FUZZ_CHECK(row == ROW_WAIT ? w.config.wake_ups && read_number(arguments[1]) > 0 : arguments[0].size == REDLOCK_TOKEN_TEXT);
+    if (row == ROW_ACQUIRE) note_set(arguments[0], arguments[1], read_number(arguments[2]), asked);
+    if (row == ROW_EXTEND) note_extend(arguments, asked);
+    asked->scripted = row == ROW_ACQUIRE;
+    return row_at(row).command;
 }
 
 static enum wire_command command_of(const struct word *words, size_t count, struct asked *asked)

@@ -1,5 +1,7 @@
 #include "decoder.h"
 
+#include <string.h>
+
 struct listed_row row_at(enum row number)
 {
     const struct redlock_scripts *one = wire_scripts_for_one_loaded(), *all = wire_scripts_for_all();
@@ -17,4 +19,14 @@ struct listed_row row_at(enum row number)
     };
 
     return rows[number];
+}
+
+enum row row_of_script(enum wire_form form, const void *name, size_t size)
+{
+    for (unsigned i = 0; i < ROW_COUNT; i++) {
+        const struct wire_row *row = row_at((enum row)i).row;
+        const char *expected = form == WIRE_BY_TEXT ? row->text : row->sha1;
+        if (expected && strlen(expected) == size && memcmp(expected, name, size) == 0) return (enum row)i;
+    }
+    return ROW_COUNT;
 }

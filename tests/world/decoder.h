@@ -20,4 +20,7 @@ struct listed_row {
 };
 struct listed_row row_at(enum row number);
 
+/* The row of a script that is named by its SHA-1, or by its text: the first of those that it has. ROW_COUNT: none. */
+enum row row_of_script(enum wire_form form, const void *name, size_t size);
+
 #endif

@@ -1,6 +1,6 @@
 #include "model_inside.h"
 
-#include "../../redlock/wire.h"
+#include "decoder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 
 enum model_script model_script_of(struct slice text)
 {
-    if (slice_is(text, WIRE_ACQUIRE_SCRIPT)) return MODEL_SCRIPT_ACQUIRE;
-    if (slice_is(text, WIRE_EXTEND_SCRIPT)) return MODEL_SCRIPT_EXTEND;
-    if (slice_is(text, WIRE_RELEASE_SCRIPT)) return MODEL_SCRIPT_RELEASE;
-    if (slice_is(text, WIRE_WAIT_SCRIPT)) return MODEL_SCRIPT_WAIT;
-    if (slice_is(text, WIRE_EXTEND_ONE_SCRIPT)) return MODEL_SCRIPT_EXTEND_ONE;
-    if (slice_is(text, WIRE_RELEASE_ONE_SCRIPT)) return MODEL_SCRIPT_RELEASE_ONE;
+    static const uint8_t scripts[ROW_COUNT] = {
+        [ROW_ACQUIRE] = MODEL_SCRIPT_ACQUIRE, [ROW_EXTEND] = MODEL_SCRIPT_EXTEND, [ROW_EXTEND_ONE] = MODEL_SCRIPT_EXTEND_ONE,
+        [ROW_RELEASE] = MODEL_SCRIPT_RELEASE, [ROW_RELEASE_ONE] = MODEL_SCRIPT_RELEASE_ONE, [ROW_WAIT] = MODEL_SCRIPT_WAIT,
+    };
+    if (text.size <= MODEL_SHA_TEXT) return MODEL_SCRIPT_NONE;
     if (slice_is(text, WIRE_MARK_SCRIPT)) return MODEL_SCRIPT_MARK;
-    return MODEL_SCRIPT_NONE;
+    const enum row row = row_of_script(WIRE_BY_TEXT, text.data, text.size);
+    return row == ROW_COUNT ? MODEL_SCRIPT_NONE : (enum model_script)scripts[row];
 }
 
 /* Knows by its text what it has: that is faster than its SHA-1. */
