@@ -133,7 +133,7 @@ enum {
     X(7, CANCELLED, "cancelled by the caller")                                                   \
     X(8, ALREADY, "somebody has begun in this period already")                                   \
     X(10, BAD_RESOURCE, "the resource must have 1 to 512 bytes (or the configured limit) and not " \
-                        "end in #ticket, #waiters or #done")                                   \
+                        "end in #ticket, #waiters, #leader or #done")                                   \
     X(11, BAD_TTL, "the TTL must be 1 to 2147483647 ms and leave something after the drift")     \
     X(12, TTL_OVER_GUARD, "the TTL must not exceed the guard (--guard), or a restarted node could vote twice") \
     X(13, BAD_NODE_COUNT, "the number of nodes must be 1 to 15")                                 \

@@ -11,6 +11,8 @@ int extend_command(struct session *session, struct settings *settings);
 int release_command(struct session *session, struct settings *settings);
 int keep_command(struct session *session, struct settings *settings);
 int status_command(struct session *session, struct settings *settings);
+int lead_command(struct session *session, struct settings *settings);
+int leader_command(struct session *session, struct settings *settings);
 
 /* Opens the session, or says what is wrong. */
 enum redlock_status open_session(struct session *session, struct settings *settings);

@@ -221,13 +221,19 @@ static int prepare_guard(struct guard *guard)
     return 0;
 }
 
+static void wipe_passwords(struct settings *settings)
+{
+    text_wipe(settings->nodes, sizeof settings->nodes);
+    text_wipe(settings->password, sizeof settings->password);
+}
+
 _Noreturn static void become_guardian(struct settings *settings, uint32_t margin_ms, int orders, int reports)
 {
     struct guard guard = { .settings = settings, .orders = orders, .reports = reports, .timer = -1 };
     int error;
 
-    text_wipe(settings->nodes, sizeof settings->nodes);
-    text_wipe(settings->password, sizeof settings->password);
+    wipe_passwords(settings);
+    if (settings->given) wipe_passwords(settings->given);
     error = prepare_guard(&guard);
     guard.ward.is_all_below = true;
     guard.ward.grace_ms = settings->grace_ms;

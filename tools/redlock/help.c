@@ -55,6 +55,21 @@ static const struct {
         "Show what each node knows of the lock on RESOURCE, and what the majority says.",
         "Exit status: 0 free, 1 not free, 2 no quorum of nodes answered; more in redlock(1).\n"
     },
+    [COMMAND_LEAD] = {
+        "redlock lead [OPTION]... NAME [--] COMMAND [ARG]...",
+        "Wait until there is no leader of NAME, then lead: run COMMAND while the lock on NAME is\n"
+        "held, and tell 'redlock leader' so. When the lead is lost, COMMAND is ended before there\n"
+        "can be another leader, and redlock waits to lead again. COMMAND finds its epoch, which\n"
+        "is larger than that of every leader before, in REDLOCK_TICKET.",
+        "Exit status: that of COMMAND (128+N if signal N ended it), or as redlock run has it.\n"
+    },
+    [COMMAND_LEADER] = {
+        "redlock leader [OPTION]... NAME",
+        "Print the epoch and the name of the last leader of NAME that proclaimed itself. It says\n"
+        "which leader there was; only the leader itself can know that it still leads.",
+        "Exit status: 0 printed, 1 there is none, 2 no quorum of nodes answered; more in\n"
+        "  redlock(1).\n"
+    },
 };
 
 static const char nodes_help[] =
@@ -76,6 +91,8 @@ void help_print(void)
                 "  release RESOURCE TOKEN             release it\n"
                 "  keep --pid PID RESOURCE TOKEN      extend it while a process lives, then release it\n"
                 "  status RESOURCE                    show who holds it, node by node\n"
+                "  lead NAME -- COMMAND [ARG]...      run a command as the leader, again and again\n"
+                "  leader NAME                        print the leader and its epoch\n"
                 "  help COMMAND                       show its options\n\n"
                 "The nodes are named by -n or by REDLOCK_NODES, separated by commas:\n"
                 "  redlock run -n host1,host2,host3 backup -- ./backup.sh\n\n"

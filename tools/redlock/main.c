@@ -18,6 +18,8 @@ static int (*const command_functions[COMMAND_COUNT])(struct session *, struct se
     [COMMAND_RELEASE] = release_command,
     [COMMAND_KEEP] = keep_command,
     [COMMAND_STATUS] = status_command,
+    [COMMAND_LEAD] = lead_command,
+    [COMMAND_LEADER] = leader_command,
 };
 
 /* A careless parent closes descriptors 0 to 2. The first that is opened would get their numbers: messages would go to a server,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "help.h"
 #include "login.h"
@@ -20,27 +21,32 @@ enum {
     OPTION_GRACE = 256, OPTION_MAX_HOLD, OPTION_GUARD, OPTION_DRIFT, OPTION_NODE_TIMEOUT, OPTION_RETRY, OPTION_TRUST_UNKNOWN,
     OPTION_USER, OPTION_PASSWORD_FILE, OPTION_PASSWORD, OPTION_JSON, OPTION_TRACE, OPTION_VERSION,
     OPTION_NO_TICKET, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS, OPTION_HOLD_AT_LEAST,
-    OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID
+    OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID, OPTION_AS, OPTION_ONCE
 };
 
 enum {
     IN_RUN = 1 << COMMAND_RUN, IN_ACQUIRE = 1 << COMMAND_ACQUIRE, IN_EXTEND = 1 << COMMAND_EXTEND,
     IN_RELEASE = 1 << COMMAND_RELEASE, IN_KEEP = 1 << COMMAND_KEEP, IN_STATUS = 1 << COMMAND_STATUS,
+    IN_LEAD = 1 << COMMAND_LEAD, IN_LEADER = 1 << COMMAND_LEADER,
+    IN_PROGRAM = IN_RUN | IN_LEAD,      /* Those that run one. */
     IN_ALL = (1 << COMMAND_COUNT) - 1
 };
 
 const struct option_row option_rows[] = {
     { "node", 'n', IN_ALL, "NODE[,...]", "a server; repeat it, or separate them by commas;\n@FILE: those in FILE (default: REDLOCK_NODES)" },
-    { "resource", 'r', IN_ALL & ~IN_STATUS, "RESOURCE",
+    { "resource", 'r', IN_ALL & ~(IN_STATUS | IN_LEAD | IN_LEADER), "RESOURCE",
       "instead of the word; repeated, up to 16 times: to be\nlocked all together or not at all" },
     { "resource", 'r', IN_STATUS, "RESOURCE", "instead of the word; may be repeated up to 16 times" },
+    { "as", OPTION_AS, IN_LEAD, "TEXT", "what 'redlock leader' calls this leader\n(default: USER@HOST:PID)" },
+    { "once", OPTION_ONCE, IN_LEAD, NULL, "end when the lead is lost, instead of waiting for it\nagain" },
     { "wait", 'w', IN_RUN, "DURATION", "how long to wait for the lock; 0: one attempt\n(default: forever)" },
     { "wait", 'w', IN_ACQUIRE, "DURATION", "how long to wait for the lock, or \"forever\"\n(default: 0, one attempt)" },
     { "ttl", 't', IN_RUN, "DURATION", "time to live; extended every third of it (default: 10s)" },
+    { "ttl", 't', IN_LEAD, "DURATION", "time to live; extended every third of it (default: 15s)" },
     { "ttl", 't', IN_ACQUIRE | IN_EXTEND, "DURATION", "time to live (default: 10s)" },
     { "ttl", 't', IN_KEEP, "DURATION", "time to live; extended every third of it (default: 10s)" },
     { "pid", OPTION_PID, IN_KEEP, "PID", "extend the lock while this process lives, then release it" },
-    { "grace", OPTION_GRACE, IN_RUN, "DURATION",
+    { "grace", OPTION_GRACE, IN_PROGRAM, "DURATION",
       "between SIGTERM and SIGKILL when the lock is lost\n(default: 2s, at most half of the TTL)" },
     { "max-hold", OPTION_MAX_HOLD, IN_RUN, "DURATION", "end COMMAND after this time (default: no limit)" },
     { "max-extensions", OPTION_MAX_EXTENSIONS, IN_RUN, "NUMBER",
@@ -53,38 +59,43 @@ const struct option_row option_rows[] = {
     { "once-anyway", OPTION_ONCE_ANYWAY, IN_RUN, NULL,
       "with --once-per: rather twice than never, if servers\nrestarted within the period" },
     { "no-ticket", OPTION_NO_TICKET, IN_RUN | IN_ACQUIRE, NULL, "without a ticket: clocks need not be right" },
-    { "skew", OPTION_SKEW, IN_RUN | IN_ACQUIRE | IN_STATUS, "DURATION",
+    { "skew", OPTION_SKEW, IN_PROGRAM | IN_ACQUIRE | IN_STATUS, "DURATION",
       "how far any two wall clocks may differ, for tickets\n(default: 10s)" },
     { "guard", OPTION_GUARD, IN_ALL, "DURATION",
       "no vote for servers that restarted less than this\nago (default: 30s; 0 for throw-away servers)" },
-    { "drift", OPTION_DRIFT, IN_RUN | IN_ACQUIRE | IN_EXTEND | IN_KEEP, "RATIO",
+    { "drift", OPTION_DRIFT, IN_PROGRAM | IN_ACQUIRE | IN_EXTEND | IN_KEEP, "RATIO",
       "how fast a server's clock may run, as 8.4% or\n84000ppm (default: 1%)" },
     { "node-timeout", OPTION_NODE_TIMEOUT, IN_ALL, "DURATION", "how long one server may take (default: 500ms)" },
-    { "retry", OPTION_RETRY, IN_RUN | IN_ACQUIRE, "DURATION", "mean pause between attempts (default: 100ms)" },
-    { "no-wake-ups", OPTION_NO_WAKE_UPS, IN_RUN | IN_ACQUIRE | IN_RELEASE | IN_KEEP, NULL,
+    { "retry", OPTION_RETRY, IN_PROGRAM | IN_ACQUIRE, "DURATION", "mean pause between attempts (default: 100ms)" },
+    { "no-wake-ups", OPTION_NO_WAKE_UPS, IN_PROGRAM | IN_ACQUIRE | IN_RELEASE | IN_KEEP, NULL,
       "neither hear of releases nor tell of them, for\nservers whose ACL forbids pub/sub" },
     { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_ALL, NULL, "servers that refuse INFO or ROLE may vote" },
     { "user", OPTION_USER, IN_ALL, "NAME", "log in as NAME (default: REDLOCK_USER)" },
     { "password-file", OPTION_PASSWORD_FILE, IN_ALL, "FILE",
       "its first line is the password (default:\nREDLOCK_PASSWORD_FILE, then REDLOCK_PASSWORD)" },
     { "password", OPTION_PASSWORD, IN_ALL, "", NULL },
-    { "json", OPTION_JSON, IN_RUN, NULL, "tell the result as a line of JSON on stderr" },
-    { "json", OPTION_JSON, IN_ALL & ~IN_RUN, NULL, "print the result as a line of JSON" },
+    { "json", OPTION_JSON, IN_PROGRAM, NULL, "tell the result as a line of JSON on stderr" },
+    { "json", OPTION_JSON, IN_ALL & ~IN_PROGRAM, NULL, "print the result as a line of JSON" },
     { "trace", OPTION_TRACE, IN_ALL, "[votes]", "show what passes on stderr, vote by vote; with\n=votes without the handshakes" },
-    { "quiet", 'q', IN_RUN | IN_ACQUIRE, NULL, "say nothing when somebody else holds the lock" },
+    { "quiet", 'q', IN_PROGRAM | IN_ACQUIRE, NULL, "say nothing when somebody else holds the lock" },
     { "verbose", 'v', IN_ALL, NULL, "say on stderr what is being done" },
     { "help", 'h', IN_ALL, NULL, "show this help" },
     { "version", OPTION_VERSION, IN_ALL, NULL, "show the version" },
     { NULL, 0, 0, NULL, NULL }
 };
 
-enum { ROWS_MAX = sizeof option_rows / sizeof option_rows[0] };
+enum { HOST_MAX = 256, ROWS_MAX = sizeof option_rows / sizeof option_rows[0] };
 
-static const char *const names[COMMAND_COUNT] = { "run", "acquire", "extend", "release", "keep", "status" };
+static const char *const names[COMMAND_COUNT] = { "run", "acquire", "extend", "release", "keep", "status", "lead", "leader" };
 
 const char *command_name(enum command command)
 {
     return names[command];
+}
+
+bool command_runs(enum command command)
+{
+    return command == COMMAND_RUN || command == COMMAND_LEAD;
 }
 
 static enum command find_command(const char *word)
@@ -208,6 +219,17 @@ static enum trace_mode read_trace(const struct syntax *syntax)
     return TRACE_VOTES;
 }
 
+/* A name is shown as it is, on one line. */
+static const char *read_name(const struct syntax *syntax)
+{
+    size_t size = strlen(optarg);
+
+    if (size == 0 || size > LEADER_NAME_MAX) refuse(syntax->command, "--as: a name has 1 to %d bytes", LEADER_NAME_MAX);
+    for (const char *c = optarg; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127) refuse(syntax->command, "--as: a name has no control characters");
+    return optarg;
+}
+
 static void add_nodes(struct settings *settings, char *list)
 {
     nodes_add(settings, "--node", list);
@@ -269,6 +291,8 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
     case OPTION_NO_TICKET:     settings->ticket = false; break;
     case OPTION_JSON:          settings->json = true; break;
     case OPTION_TRACE:         settings->trace = read_trace(syntax); break;
+    case OPTION_AS:            settings->as = read_name(syntax); break;
+    case OPTION_ONCE:          settings->once = true; break;
     case 'q':                  settings->quiet = true; break;
     case 'v':                  settings->verbose = true; break;
     case 'h':
@@ -429,7 +453,7 @@ static void read_resource(struct syntax *syntax, struct settings *settings, stru
     if (optind >= argc) refuse(syntax->command, "a RESOURCE is missing");
     settings->names[settings->name_count++] = argv[optind++];
     given->resource = true;
-    if (settings->command == COMMAND_RUN) syntax->has_ended = false;    /* The "--" that counts is that before COMMAND. */
+    if (command_runs(settings->command)) syntax->has_ended = false;    /* The "--" that counts is that before COMMAND. */
     read_options(syntax, settings, given, argc, argv);
 }
 
@@ -440,7 +464,7 @@ static void read_words(struct syntax *syntax, struct settings *settings, struct 
 
     read_options(syntax, settings, given, argc, argv);
     if (settings->name_count == 0) read_resource(syntax, settings, given, argc, argv);
-    if (settings->command == COMMAND_RUN) {
+    if (command_runs(settings->command)) {
         if (optind >= argc) refuse(syntax->command, "a COMMAND to run is missing behind the RESOURCE");
         settings->program = argv + optind;
         return;
@@ -461,10 +485,10 @@ static void set_defaults(struct settings *settings, enum command command)
     memset(settings, 0, sizeof *settings);
     settings->command = command;
     redlock_options_init(&settings->options);
-    settings->ttl_ms = DEFAULT_TTL_MS;
+    settings->ttl_ms = command == COMMAND_LEAD ? DEFAULT_LEAD_TTL_MS : DEFAULT_TTL_MS;
     settings->max_extensions = UINT32_MAX;
-    settings->wait_ms = command == COMMAND_RUN ? REDLOCK_FOREVER : 0;
-    settings->ticket = command == COMMAND_RUN || command == COMMAND_ACQUIRE || command == COMMAND_STATUS;
+    settings->wait_ms = command_runs(command) ? REDLOCK_FOREVER : 0;
+    settings->ticket = command_runs(command) || command == COMMAND_ACQUIRE || command == COMMAND_STATUS;
 }
 
 static void join_resources(struct settings *settings)
@@ -523,6 +547,17 @@ static void settle_period(struct settings *settings)
     if (settings->wait_ms > settings->once_per_ms) settings->wait_ms = settings->once_per_ms;
 }
 
+static void settle_name(struct settings *settings)
+{
+    char host[HOST_MAX] = "";
+    const char *user = getenv("LOGNAME");
+
+    if (settings->as) return;
+    if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+    (void)snprintf(settings->default_name, sizeof settings->default_name, "%.60s@%.100s:%ld", user ? user : "", host, (long)getpid());
+    settings->as = settings->default_name;
+}
+
 void settings_read(struct settings *settings, enum command command, int argc, char **argv)
 {
     struct syntax syntax;
@@ -538,7 +573,8 @@ void settings_read(struct settings *settings, enum command command, int argc, ch
     if (settings->json) settings->verbose = false;      /* Nothing is said in words then. */
     join_resources(settings);
     settle_ticket_life(settings);
-    if (command == COMMAND_RUN) settle_grace(settings, given.grace);
+    if (command == COMMAND_LEAD) settle_name(settings);
+    if (command_runs(command)) settle_grace(settings, given.grace);
     check_hold(settings);
     settle_period(settings);
 }

@@ -20,14 +20,19 @@ enum {
 };
 
 enum {
+    LEADER_NAME_MAX = 200,          /* Bytes. */
     NODES_TEXT_MAX = 16 * 1024,     /* 15 nodes with the longest names, users and passwords. */
     RESOURCES_TEXT_MAX = REDLOCK_RESOURCE_MAX + 2 * REDLOCK_SET_MAX + 1,
     DEFAULT_TTL_MS = 10000,         /* A third of the default guard: a command that dies blocks the others for 10 s. */
+    DEFAULT_LEAD_TTL_MS = 15000,    /* A leader that dies is missed for so long. */
     DEFAULT_GRACE_MS = 2000,        /* Or a quarter of the TTL, if that is less. */
     GRACE_PART = 2                  /* The grace is at most half of the TTL: the other half is for extending. */
 };
 
-enum command { COMMAND_RUN, COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE, COMMAND_KEEP, COMMAND_STATUS, COMMAND_COUNT };
+enum command {
+    COMMAND_RUN, COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE, COMMAND_KEEP, COMMAND_STATUS, COMMAND_LEAD, COMMAND_LEADER,
+    COMMAND_COUNT
+};
 
 /* Where an entry of the list of nodes stands. */
 struct node_origin {
@@ -54,17 +59,24 @@ struct settings {
     const char *resource;               /* All of them, for messages. */
     const char *token;                  /* Points into argv. */
     int pid;                            /* keep: of the process while which the lock is extended. */
+    const char *as;                     /* lead: the leader's name, in argv or in default_name. */
+    bool once;                          /* lead: ends with the first loss. */
+    char default_name[LEADER_NAME_MAX + 1];
     char **program;                     /* Of run, NULL-terminated: points into argv. */
     char resources[RESOURCES_TEXT_MAX]; /* "a, b": cut to this size. */
     char user[REDLOCK_LOGIN_MAX + 1];
     char password[REDLOCK_LOGIN_MAX + 1];
     struct node_origin origins[REDLOCK_NODES_MAX + 1];  /* Of the nodes, of which there are node_count; of more the first. */
     unsigned node_count;
+    struct settings *given;             /* lead: a copy, for the next lead. NULL: there is none. */
     char nodes[NODES_TEXT_MAX];         /* Separated by commas. May contain passwords: wiped when the client is open. */
 };
 
 /* "run", "acquire", ... */
 const char *command_name(enum command command);
+
+/* Does it run a program of the user's while it holds the lock? */
+bool command_runs(enum command command);
 
 /* Finds the command in argv, and brings it to the front: options that stand before it stand behind it then. Returns only with a
  * command; help, --help and --version before one end the program as well. */

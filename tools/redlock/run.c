@@ -17,6 +17,7 @@
 #include "guardian.h"
 #include "notify.h"
 #include "once.h"
+#include "proclaim.h"
 #include "report.h"
 #include "signals.h"
 #include "terminal.h"
@@ -43,6 +44,8 @@ struct run {
     enum ending ending;
     bool has_run;                   /* The command. */
     bool is_gone;                   /* Its release found that the lock had been lost. */
+    bool was_told_to_end;           /* By a signal that was passed on. */
+    struct proclamation *lead;      /* Of lead; NULL. */
 };
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -96,7 +99,7 @@ static void end_command(struct run *run, enum ending ending, uint64_t now_us)
 {
     run->ending = ending;
     guardian_end(&run->guardian);
-    notify(&run->notifier, "STOPPING=1", "Ending the command, for want of the lock:", run->settings->resource);
+    notify(&run->notifier, run->lead ? NULL : "STOPPING=1", "Ending the command, for want of the lock:", run->settings->resource);
     if (run->settings->json) return;
     say("%s: %s; the command is ended", run->settings->resource, reason_of(run, now_us));
     if (ending == LOCK_LOST) report_loss(run->session);
@@ -129,6 +132,7 @@ static void watch_keeper(struct run *run, uint64_t now_us)
     if (is_extended) {
         run->valid_until = valid_until(run, now_us);
         guardian_extend(&run->guardian, run->valid_until);
+        if (run->lead) proclaim_again(run->lead, run->session);
     }
     if (!run->settings->verbose || run->ending != NOT_ENDING) return;
     if (is_extended) report_validity(run->session, "extended");
@@ -191,6 +195,7 @@ static void pass_signals_on(struct run *run)
 
     while ((number = signals_next()) != 0) {
         if (number == SIGCHLD) continue;
+        run->was_told_to_end |= signal_ends(number);
         if (number == SIGCONT) continue_command(run);
         else guardian_signal(&run->guardian, number);
     }
@@ -387,6 +392,7 @@ static int finish_run(struct run *run)
     pass_interrupt_back(run);
     terminal_take(&run->terminal, run->guardian.ward.child.pid);
     mark_if_done(run);
+    if (run->lead) proclaim_resign(run->lead, run->session);
     if (is_to_be_left(run)) leave_held(run);
     else                    release_held(run);
     if (run->ending == GUARDIAN_KILLED) return EXIT_TROUBLE;
@@ -406,7 +412,8 @@ static int run_with_lock(struct run *run)
         return code;
     }
     run->has_run = true;
-    notify(&run->notifier, "READY=1", "Held, the command runs:", run->settings->resource);
+    notify(&run->notifier, run->lead ? NULL : "READY=1", "Held, the command runs:", run->settings->resource);
+    if (run->lead) proclaim_begin(run->lead, run->session);
     supervise(run);
     notify(&run->notifier, "STOPPING=1", "The command has ended:", run->settings->resource);
     return finish_run(run);
@@ -459,19 +466,50 @@ static int run_in_session(struct run *run)
         if (!settings->json && session->signal == 0) report_status(session, status);
     }
     if (settings->json) tell_json(session, status, run, code);
+    if (run->lead) proclaim_end(run->lead, session);
     close_session(session);
     return code;
 }
 
 /* The guardian comes first: what it needs is there before there is a lock, and it inherits no connection. */
+static int run_once(struct run *run, struct settings *settings)
+{
+    int code = EXIT_TROUBLE;
+
+    if (start_guardian(run, settings) != 0) return EXIT_TROUBLE;
+    if (open_session(run->session, settings) == REDLOCK_OK) code = run_in_session(run);
+    guardian_close(&run->guardian);
+    terminal_close(&run->terminal);
+    return code;
+}
+
 int run_command(struct session *session, struct settings *settings)
 {
     struct run run = { .session = session, .settings = settings, .hold_until = REDLOCK_NEVER };
-    int code = EXIT_TROUBLE;
 
     notify_open(&run.notifier);
-    if (start_guardian(&run, settings) != 0) return EXIT_TROUBLE;
-    if (open_session(session, settings) == REDLOCK_OK) code = run_in_session(&run);
-    guardian_close(&run.guardian);
-    return code;
+    return run_once(&run, settings);
+}
+
+/* Each lead is a run of its own, of a session and a guardian of its own: nothing of the last one is left, but the settings. Between
+ * two of them there is no lock and no command, so that a signal may end the program as it likes. */
+int lead_command(struct session *session, struct settings *settings)
+{
+    static struct settings given;
+    static struct proclamation lead;
+    struct notifier notifier;
+    struct run run;
+    int code;
+
+    given = *settings;
+    notify_open(&notifier);
+    notify(&notifier, "READY=1", "Waits to lead:", settings->resource);      /* A candidate that waits is in service. */
+    for (;;) {
+        run = (struct run){ .session = session, .settings = settings, .hold_until = REDLOCK_NEVER, .lead = &lead, .notifier = notifier };
+        settings->given = &given;
+        code = run_once(&run, settings);
+        if (code != EXIT_LOST || settings->once || run.was_told_to_end) return code;
+        signals_close();
+        *settings = given;
+    }
 }

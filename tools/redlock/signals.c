@@ -72,6 +72,13 @@ bool signals_open(void)
     return true;
 }
 
+void signals_close(void)
+{
+    signals_restore();
+    (void)close(pipe_ends[0]);
+    (void)close(pipe_ends[1]);
+}
+
 void signals_catch_more(void)
 {
     for (size_t i = 0; i < MORE_COUNT; i++) {

@@ -10,6 +10,9 @@
  * that holds a lock. False: errno says why. */
 bool signals_open(void);
 
+/* Puts all back as it was. */
+void signals_close(void);
+
 /* Catches also what is passed on to a child or tells of it. */
 void signals_catch_more(void);
 

@@ -22,3 +22,9 @@ void terminal_take(struct terminal *terminal, pid_t group)
     if (terminal->is_given && tcgetpgrp(terminal->fd) == group) (void)tcsetpgrp(terminal->fd, getpgrp());
     terminal->is_given = false;
 }
+
+void terminal_close(struct terminal *terminal)
+{
+    if (terminal->fd >= 0) (void)close(terminal->fd);
+    terminal->fd = -1;
+}

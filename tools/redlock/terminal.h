@@ -21,4 +21,6 @@ bool terminal_give(struct terminal *terminal, pid_t group);
 /* Takes it back, if that group has it. */
 void terminal_take(struct terminal *terminal, pid_t group);
 
+void terminal_close(struct terminal *terminal);
+
 #endif

@@ -1,0 +1,32 @@
+/* One question to all nodes at once, on the connections that the lock uses. */
+#ifndef ASK_ALL_H
+#define ASK_ALL_H
+
+#include "session.h"
+
+enum { ASK_ANSWER_MAX = 512 };      /* Bytes that are kept of a node's answer. */
+
+struct ask_all {
+    struct redlock_name arguments[REDLOCK_ARGUMENTS_MAX];   /* The command's name first. Their bytes are the caller's. */
+    unsigned argument_count;
+    struct redlock_question questions[REDLOCK_NODES_MAX];
+    bool is_asked[REDLOCK_NODES_MAX];
+    uint8_t answers[REDLOCK_NODES_MAX][ASK_ANSWER_MAX];
+};
+
+/* Appends an argument: it, and all, must stay where they are until ask_all_ended(). */
+void ask_all_argument(struct ask_all *all, const char *text);
+
+/* Asks each node that is connected and has answered the last time that this was asked. What is not asked has no answer. */
+void ask_all_begin(struct ask_all *all, struct session *session);
+
+/* Waits until each has answered, or until_us. Signals end the waiting if they end the program. */
+void ask_all_wait(struct ask_all *all, struct session *session, uint64_t until_us);
+
+/* The answer of node k, if it has come, is no array and no error, and was not cut off. */
+bool ask_all_answer(struct ask_all *all, unsigned k, struct redlock_item *item);
+
+/* Gives back what is not answered. */
+void ask_all_end(struct ask_all *all, struct session *session);
+
+#endif

@@ -1,0 +1,111 @@
+/* leader: which leader proclaimed itself last. Reads only.
+ *
+ * A leader is the holder of a kept lock, and its epoch is its ticket. With each extension it writes "epoch name" into the key
+ * NAME#leader of each node where its token holds NAME, and nowhere else; see proclaim.c. So a leader whose proclamation reached a
+ * quorum is seen by each client to which a quorum answers: two quorums have a node in common. Of several, the one with the largest epoch
+ * is the latest. The answer says which leader there was; it is never a permission. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask_all.h"
+#include "commands.h"
+#include "proclaim.h"
+#include "report.h"
+#include "text.h"
+
+struct leader {
+    uint64_t epoch;             /* 0: there is none. */
+    char name[LEADER_NAME_MAX + 1];
+    unsigned answers;           /* Of nodes. */
+};
+
+/* "epoch name": the number has digits only, and one blank behind it. */
+static bool read_proclamation(const struct redlock_item *item, uint64_t *epoch, const char **name)
+{
+    const char *text = (const char *)item->bytes;
+    size_t digits = 0;
+
+    *epoch = 0;
+    while (digits < item->size && digits < 16 && text[digits] >= '0' && text[digits] <= '9')
+        *epoch = *epoch * 10 + (uint64_t)(text[digits++] - '0');
+    *name = text + digits + 1;
+    return *epoch > 0 && digits < item->size && text[digits] == ' ' && item->size - digits - 1 <= LEADER_NAME_MAX;
+}
+
+static void hear(struct leader *leader, const struct redlock_item *item)
+{
+    uint64_t epoch;
+    const char *name;
+
+    leader->answers++;
+    if (item->type != REDLOCK_ITEM_BULK || !read_proclamation(item, &epoch, &name) || epoch <= leader->epoch) return;
+    leader->epoch = epoch;
+    (void)snprintf(leader->name, sizeof leader->name, "%.*s", (int)(item->size - (size_t)(name - (const char *)item->bytes)), name);
+}
+
+static void find_leader(struct leader *leader, struct session *session)
+{
+    static struct ask_all all;
+    struct redlock_item item;
+    char key[REDLOCK_RESOURCE_MAX + sizeof LEADER_SUFFIX];
+    uint64_t timeout_us = (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
+
+    (void)snprintf(key, sizeof key, "%s%s", session->settings->names[0], LEADER_SUFFIX);
+    ask_all_argument(&all, "GET");
+    ask_all_argument(&all, key);
+    session_connect(session);
+    ask_all_begin(&all, session);
+    ask_all_wait(&all, session, redlock_now_us() + timeout_us);
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+        if (ask_all_answer(&all, k, &item)) hear(leader, &item);
+    }
+    ask_all_end(&all, session);
+}
+
+static void print_json(const struct leader *leader, const struct session *session)
+{
+    unsigned quorum = redlock_quorum(redlock_node_count(&session->client));
+
+    (void)fputs("{\"resource\":", stdout);
+    json_text(stdout, session->settings->names[0]);
+    (void)printf(",\"verdict\":\"%s\",\"answers\":%u,\"quorum\":%u,\"epoch\":", leader->answers < quorum ? "no quorum"
+                 : leader->epoch > 0 ? "led" : "none", leader->answers, quorum);
+    if (leader->epoch > 0) (void)printf("%" PRIu64 ",\"leader\":", leader->epoch);
+    else                   (void)fputs("null,\"leader\":", stdout);
+    if (leader->epoch > 0) json_text(stdout, leader->name);
+    else                   (void)fputs("null", stdout);
+    (void)puts("}");
+}
+
+int leader_command(struct session *session, struct settings *settings)
+{
+    struct leader leader = { 0 };
+    enum redlock_status status = open_session(session, settings);
+    char text[TEXT_MAX];
+    unsigned count;
+
+    if (status != REDLOCK_OK) return (int)status;
+    if (session->set[0].size == 0 || session->set[0].size > REDLOCK_RESOURCE_MAX) {
+        report_status(session, REDLOCK_BAD_RESOURCE);
+        close_session(session);
+        return REDLOCK_BAD_RESOURCE;
+    }
+    find_leader(&leader, session);
+    count = redlock_node_count(&session->client);
+    if (leader.answers < redlock_quorum(count)) leader.epoch = 0;      /* Others may know a later one. */
+    status = leader.answers < redlock_quorum(count) ? REDLOCK_NO_QUORUM : leader.epoch > 0 ? REDLOCK_OK : REDLOCK_TAKEN;
+    if (settings->json) {
+        print_json(&leader, session);
+    } else if (status == REDLOCK_OK) {
+        (void)text_printable(text, sizeof text, leader.name, strlen(leader.name));
+        (void)printf("%" PRIu64 " %s\n", leader.epoch, text);
+    } else if (status == REDLOCK_NO_QUORUM && !session->signal) {
+        say("%s: no quorum: %u of %u nodes answered, %u are needed", settings->resource, leader.answers, count, redlock_quorum(count));
+        report_nodes(session);
+    }
+    if (!report_written("the leader")) status = REDLOCK_SYSTEM;
+    close_session(session);
+    return session->signal ? EXIT_SIGNAL + session->signal : (int)status;
+}

@@ -1,0 +1,56 @@
+#include "proclaim.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A leader that was deposed cannot overwrite its successor: it writes only where its token is. */
+static const char proclaim_script[] =
+    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "
+    "redis.call('set',KEYS[1]..'" LEADER_SUFFIX "',ARGV[2]..' '..ARGV[3],'px',ARGV[4]) "
+    "return 1";
+
+static const char resign_script[] =
+    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "
+    "return redis.call('del',KEYS[1]..'" LEADER_SUFFIX "')";
+
+static void say_script(struct ask_all *all, const char *script, const struct proclamation *p, const struct settings *settings)
+{
+    ask_all_argument(all, "EVAL");
+    ask_all_argument(all, script);
+    ask_all_argument(all, "1");
+    ask_all_argument(all, settings->names[0]);
+    ask_all_argument(all, p->value);
+}
+
+void proclaim_begin(struct proclamation *p, struct session *session)
+{
+    const struct settings *settings = session->settings;
+
+    memset(p, 0, sizeof *p);
+    redlock_value(redlock_engine(&session->client), &session->lock, p->value);
+    (void)snprintf(p->epoch, sizeof p->epoch, "%" PRIu64, redlock_ticket(&session->lock));
+    (void)snprintf(p->ttl, sizeof p->ttl, "%" PRIu32, settings->ttl_ms);
+    say_script(&p->proclaim, proclaim_script, p, settings);
+    ask_all_argument(&p->proclaim, p->epoch);
+    ask_all_argument(&p->proclaim, settings->as);
+    ask_all_argument(&p->proclaim, p->ttl);
+    say_script(&p->resign, resign_script, p, settings);
+    ask_all_begin(&p->proclaim, session);
+}
+
+void proclaim_again(struct proclamation *p, struct session *session)
+{
+    ask_all_begin(&p->proclaim, session);
+}
+
+void proclaim_resign(struct proclamation *p, struct session *session)
+{
+    ask_all_begin(&p->resign, session);
+}
+
+void proclaim_end(struct proclamation *p, struct session *session)
+{
+    ask_all_end(&p->proclaim, session);
+    ask_all_end(&p->resign, session);
+}
