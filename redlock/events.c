@@ -25,22 +25,29 @@ void event_note(const struct redlock *r, const struct redlock_lock *lock, enum r
     if (r->events) r->events->part->note(r, lock, kind, detail);
 }
 
-/* When the ring is full the oldest stay, so that what is read has no holes but at its end. */
-static void write_event(struct redlock_event_ring *events, const struct redlock_event *event)
+/* The next place of the ring. NULL: it is full. Then the oldest stay, so that what is read has no holes but at its end. */
+static struct redlock_event *take_place(struct redlock_event_ring *events)
 {
+    size_t at = events->first + events->count;
+
     if (events->count == events->size) {
         events->lost++;
-        return;
+        return NULL;
     }
-    events->ring[(events->first + events->count) % events->size] = *event;
     events->count++;
+    return &events->ring[at < events->size ? at : at - events->size];
 }
 
-static struct redlock_event begin_event(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind,
-                                        unsigned session)
+/* NULL: it is lost. */
+static struct redlock_event *begin_event(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind,
+                                         unsigned session)
 {
-    return (struct redlock_event){ .at_us = r->now_us, .lock = lock, .kind = kind, .session = (uint8_t)session,
-                                   .round = lock ? lock->round.number : 0 };
+    struct redlock_event *event = take_place(r->events);
+
+    if (event)
+        *event = (struct redlock_event){ .at_us = r->now_us, .lock = lock, .kind = kind, .session = (uint8_t)session,
+                                         .round = lock ? lock->round.number : 0 };
+    return event;
 }
 
 static void add_round(struct redlock_event *event, const struct redlock_round *round)
@@ -104,11 +111,11 @@ static void add_session(struct redlock_event *event, const struct redlock_node *
 
 static void write_note(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind, unsigned detail)
 {
-    struct redlock_event event = begin_event(r, lock, kind, lock ? REDLOCK_NO_SESSION : detail);
+    struct redlock_event *event = begin_event(r, lock, kind, lock ? REDLOCK_NO_SESSION : detail);
 
-    if (lock) add_note(&event, lock, detail, r->now_us);
-    else      add_session(&event, &r->nodes[detail], r->now_us);
-    write_event(r->events, &event);
+    if (!event) return;
+    if (lock) add_note(event, lock, detail, r->now_us);
+    else      add_session(event, &r->nodes[detail], r->now_us);
 }
 
 static void write_sent(const struct redlock *r, unsigned k, unsigned before)
@@ -117,11 +124,11 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
 
     for (unsigned i = before; i < node->asked_count; i++) {
         unsigned at = (node->asked_first + i) % r->config.pipeline;
-        struct redlock_event event = begin_event(r, node->asked[at].lock, REDLOCK_EVENT_SENT, k);
-        event.command = (enum redlock_command)node->asked[at].command;
-        event.form = (enum redlock_form)node->asked[at].form;
-        if (event.lock) add_votes(&event, &event.lock->round);
-        write_event(r->events, &event);
+        struct redlock_event *event = begin_event(r, node->asked[at].lock, REDLOCK_EVENT_SENT, k);
+        if (!event) continue;
+        event->command = (enum redlock_command)node->asked[at].command;
+        event->form = (enum redlock_form)node->asked[at].form;
+        if (event->lock) add_votes(event, &event->lock->round);
     }
 }
 
@@ -168,21 +175,20 @@ static void add_vote(struct redlock_event *event, const struct redlock_asked *as
 
 static void write_heard(const struct redlock *r, unsigned k, const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    struct redlock_event event = begin_event(r, asked->lock, reply ? REDLOCK_EVENT_HEARD : REDLOCK_EVENT_UNANSWERED, k);
+    struct redlock_event *event = begin_event(r, asked->lock, reply ? REDLOCK_EVENT_HEARD : REDLOCK_EVENT_UNANSWERED, k);
 
-    event.command = (enum redlock_command)asked->command;
-    event.form = (enum redlock_form)asked->form;
-    if (reply) read_answer(&event, asked, reply);
-    if (asked->lock) add_vote(&event, asked);
-    write_event(r->events, &event);
+    if (!event) return;
+    event->command = (enum redlock_command)asked->command;
+    event->form = (enum redlock_form)asked->form;
+    if (reply) read_answer(event, asked, reply);
+    if (asked->lock) add_vote(event, asked);
 }
 
 static void write_moved(const struct redlock *r, const struct redlock_lock *to, const struct redlock_lock *from)
 {
-    struct redlock_event event = begin_event(r, to, REDLOCK_EVENT_MOVED, REDLOCK_NO_SESSION);
+    struct redlock_event *event = begin_event(r, to, REDLOCK_EVENT_MOVED, REDLOCK_NO_SESSION);
 
-    event.was = from;
-    write_event(r->events, &event);
+    if (event) event->was = from;
 }
 
 void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count)
@@ -199,7 +205,7 @@ bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event 
 {
     if (events->count == 0) return false;
     *event = events->ring[events->first];
-    events->first = (events->first + 1) % events->size;
+    events->first = events->first + 1 < events->size ? events->first + 1 : 0;
     events->count--;
     return true;
 }
