@@ -127,10 +127,10 @@ static void wait_for_orders(const struct guard *guard)
     while (signals_next() != 0) { }
 }
 
-/* Not when the validity has ended: this process may have been stopped. */
+/* S19: not when the validity has ended. This process may have been stopped. */
 static void begin_command(struct guard *guard, uint64_t valid_until)
 {
-    int error = ETIME;
+    int error = ECANCELED;
 
     guard->ward.valid_until = valid_until;
     if (redlock_now_us() < valid_until) error = child_start(&guard->ward.child, guard->settings->program);

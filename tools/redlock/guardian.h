@@ -38,7 +38,7 @@ enum { ORDER_TEXT_MAX = 126 };
 void guardian_set(struct guardian *guardian, const char *name, const char *value);
 
 /* Lets the command begin, and waits until it has. Returns 0, or the errno of what failed: then nothing runs. ESRCH: the guardian
- * was killed. ETIME: the validity had ended. */
+ * was killed. ECANCELED: the validity had ended. */
 int guardian_run(struct guardian *guardian, uint64_t valid_until);
 
 /* Tells a new end of the validity. */

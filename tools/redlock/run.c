@@ -311,7 +311,7 @@ static int report_start(const struct run *run, int error)
 {
     const char *program = run->settings->program[0];
 
-    if (error == ETIME) {
+    if (error == ECANCELED) {
         say("%s: lost: its validity had ended before the command could begin", run->settings->resource);
         return EXIT_LOST;
     }

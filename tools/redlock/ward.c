@@ -53,6 +53,7 @@ static uint64_t term_at(const struct ward *ward)
     return earlier(ward->valid_until, ward->grace_ms + ward->margin_ms);
 }
 
+/* S19: by the last end that was told, whatever has happened since. */
 void ward_judge(struct ward *ward, uint64_t now_us)
 {
     if (!ward->is_ending && now_us >= term_at(ward)) (void)ward_end(ward, now_us);

@@ -1,4 +1,4 @@
-/* What is guarded: the command and every process below it, none of which may live when the validity of the lock ends.
+/* What is guarded: the command and every process below it, none of which may live when the validity of the lock ends (S19).
  *
  *      told last                                               end of the validity
  *      |------------------------------------|---- grace ----|- margin -|
