@@ -260,6 +260,7 @@ const char *sim_path_text(enum sim_path path);
     X(S15_REFUSED,       "S15: a client that the resource refuses does not hold it")                  \
     X(S15_ADMITTED,      "S15: a client that is admitted after another is no earlier holder")         \
     X(S18,               "S18: who runs in a period is the first who does")                           \
+    X(S18_DONE,          "S18: nobody begins in a period that is done")                               \
     X(S16,               "S16: a connection by which nonsense came is closed")                        \
     X(TOLD,              "what has ended is named")                                                   \
     X(KEEPER_KEEPS,      "what is kept stays while all nodes answer in time")                         \
@@ -301,6 +302,7 @@ struct sim_options {
     unsigned ticket_share, set_share, keep_share;       /* One in so many has a ticket, is a set, is kept; 0: none. */
     unsigned keep_percent;
     uint32_t period_ms;         /* Of marks; 0: there are none. */
+    bool until_done;            /* A period is marked when a run has ended, not before it begins. */
     bool wake_ups, silent;
     const char *noperm;         /* What all nodes refuse the waiters; NULL: nothing. */
     bool restless, in_pieces, ticks_first;

@@ -151,6 +151,7 @@ static void draw_periods(struct sim_dice *dice, struct sim_options *o)
 {
     o->period_ms = o->pace * ONE_OF(dice, REDLOCK_PERIOD_MS_MIN, 2000, 5000, 10000);
     if (sim_class_is_about_periods(o->class)) o->ticket_share = 0;
+    else                                      o->until_done = sim_one_in(dice, 2);
 }
 
 struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
@@ -198,9 +199,9 @@ void sim_print_options(const struct sim_options *o)
            o->in_pieces ? ", in pieces" : "",
            o->ticks_first ? ", clock first" : "");
     printf("one in %u with a ticket, %u a set, %u kept (0: none), at %u %% of the TTL; wall clocks differ by %u of %u ms, counters "
-           "live %u ms; periods of %u ms; wake-ups%s%s%s\n",
+           "live %u ms; periods of %u ms%s; wake-ups%s%s%s\n",
            o->ticket_share, o->set_share, o->keep_share, o->keep_percent, o->wall_spread_ms, o->skew_ms, o->ticket_life_ms,
-           o->period_ms,
+           o->period_ms, o->until_done ? ", until done" : "",
            o->wake_ups ? "" : " off", o->silent ? ", releases silent, refused " : ", refused ", o->noperm ? o->noperm : "nothing");
 }
 

@@ -422,7 +422,7 @@ void sim_actor_forgets(struct sim_world *world, struct sim_actor *actor)
     actor->was_valid = actor->failed_to_extend = actor->adopted = actor->slept_valid = false;
     sim_holding_ends(actor);
     sim_holding_forgets(world, actor);
-    actor->is_named = actor->is_marking = false;
+    actor->is_named = actor->is_marking = actor->has_begun = false;
     actor->ticket = 0;
     actor->owed = 0;
     actor->life++;

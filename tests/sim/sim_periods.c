@@ -18,7 +18,7 @@ void sim_periods_note_due(struct sim_world *world, struct sim_actor *actor)
 void sim_periods_forget(struct sim_world *world, struct sim_actor *actor)
 {
     if (actor->is_marking) redlock_forget_mark(engine_of(world, actor), &actor->mark);
-    actor->is_marking = false;
+    actor->is_marking = actor->has_begun = false;
 }
 
 static void note_run(struct sim_world *world, const struct sim_period_run *run)
@@ -42,6 +42,44 @@ static void run(struct sim_world *world, const struct sim_actor *actor)
                world->runs[i].client);
 }
 
+/* Did somebody else know, before this one asked, that the period is done? NULL: nobody. */
+static const struct sim_period_run *find_done(const struct sim_world *world, const struct sim_actor *actor, const char *token)
+{
+    for (size_t i = 0; i < world->run_count; i++) {
+        const struct sim_period_run *run = &world->runs[i];
+        const bool is_same = run->lock == actor->lock && run->period_ms == actor->mark.period_begins_ms;
+        if (is_same && run->known_at < actor->asked_at && strcmp(run->token, token) != 0) return run;
+    }
+    return NULL;
+}
+
+/* The same holder may do it again. */
+static void begin_run(struct sim_world *world, struct sim_actor *actor)
+{
+    char token[REDLOCK_TOKEN_TEXT + 1];
+    actor->has_begun = true;
+    redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), token);
+    const struct sim_period_run *done = find_done(world, actor, token);
+    sim_demand(world, SIM_RULE_S18_DONE, !done, "S18: client %u begins in a period of %s that client %u has done", actor->client,
+               sim_resource(actor->lock), done ? done->client : 0);
+}
+
+/* It is done: so many times as it could not be marked, and once more. */
+static void end_run(struct sim_world *world, const struct sim_actor *actor)
+{
+    struct sim_period_run run = { .client = actor->client, .lock = actor->lock, .period_ms = actor->mark.period_begins_ms,
+                                  .known_at = world->cluster->now_us };
+    redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), run.token);
+    note_run(world, &run);
+}
+
+static void mark_is_set(struct sim_world *world, struct sim_actor *actor)
+{
+    sim_count(world, SIM_PATH_MARKED);
+    if (world->options.until_done) end_run(world, actor);
+    else                           run(world, actor);
+}
+
 static bool is_any_forgetful(const struct sim_world *world, const struct sim_actor *actor)
 {
     for (unsigned k = 0; k < world->options.node_count; k++)
@@ -55,9 +93,16 @@ static void end_mark(struct sim_world *world, struct sim_actor *actor, enum redl
     sim_mix(world, status);
     sim_tell(world, "client %u marks %s: %s", actor->client, sim_resource(actor->lock), redlock_status_text(status));
     if (is_any_forgetful(world, actor)) sim_count(world, SIM_PATH_MARK_FORGETFUL);
+    actor->has_begun = false;
     switch (status) {
-    case REDLOCK_OK:        sim_count(world, SIM_PATH_MARKED); run(world, actor); break;
-    case REDLOCK_ALREADY:   sim_count(world, SIM_PATH_MARKED_ALREADY); break;
+    case REDLOCK_OK:
+        if (actor->period.looks_only) begin_run(world, actor);
+        else                          mark_is_set(world, actor);
+        break;
+    case REDLOCK_ALREADY:
+        sim_count(world, SIM_PATH_MARKED_ALREADY);
+        if (actor->period.looks_only) sim_demand(world, SIM_RULE_S18_DONE, true, "it is done");
+        break;
     case REDLOCK_NO_QUORUM: sim_count(world, SIM_PATH_MARK_NO_QUORUM); break;
     case REDLOCK_LOST:
     case REDLOCK_TOO_LATE:  break;
@@ -76,19 +121,28 @@ static void look(struct sim_world *world, struct sim_actor *actor)
 }
 
 /* The job was due just now, or when the lock was asked for. */
-static void begin_mark(struct sim_world *world, struct sim_actor *actor)
+static void draw_period(struct sim_world *world, struct sim_actor *actor)
 {
-    const uint64_t now_us = cluster_client_now(world->cluster, actor->client);
-    struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
     if (sim_one_in(&actor->dice, 2)) sim_periods_note_due(world, actor);
-    const struct redlock_period period = {
+    actor->period = (struct redlock_period){
         .period_ms = world->options.period_ms,
         .wall_us = actor->due_wall_us,
         .at_us = actor->due_at,
         .takes_forgetful = world->options.class == SIM_CLASS_PERIODS_NO_GUARD,
     };
-    const enum redlock_status status = redlock_start_mark(engine_of(world, actor), &actor->mark, lock, &period, now_us);
+}
+
+/* What has begun is marked when it is done. */
+static void begin_mark(struct sim_world *world, struct sim_actor *actor)
+{
+    const uint64_t now_us = cluster_client_now(world->cluster, actor->client);
+    struct redlock_lock *lock = cluster_lock(world->cluster, actor->client, actor->lock);
+    if (!actor->has_begun) draw_period(world, actor);
+    actor->period.looks_only = world->options.until_done && !actor->has_begun;
+    actor->asked_at = world->cluster->now_us;
+    const enum redlock_status status = redlock_start_mark(engine_of(world, actor), &actor->mark, lock, &actor->period, now_us);
     actor->is_marking = status == REDLOCK_OK;
+    actor->has_begun = actor->has_begun && actor->is_marking;
     actor->next_at = world->cluster->now_us + 1 + world->options.delay_us;
     if (status != REDLOCK_OK && status != REDLOCK_TOO_LATE)
         sim_break(world, "client %u may not mark %s: %s", actor->client, sim_resource(actor->lock), redlock_status_text(status));
@@ -101,7 +155,7 @@ bool sim_periods_act(struct sim_world *world, struct sim_actor *actor)
         look(world, actor);
         return actor->is_marking;
     }
-    if (actor->names != 1u << actor->lock || !sim_one_in(&actor->dice, 3)) return false;
+    if (actor->names != 1u << actor->lock || !sim_one_in(&actor->dice, 2)) return false;
     begin_mark(world, actor);
     return true;
 }

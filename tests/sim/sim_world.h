@@ -53,7 +53,9 @@ struct sim_actor {
     uint64_t keep_until;                /* By the client's clock; 0: no limit. */
     /* Periods: see sim_periods.c. */
     struct redlock_mark mark;
-    bool is_marking;
+    struct redlock_period period;
+    bool is_marking, has_begun;
+    uint64_t asked_at;                  /* True time. */
     uint64_t due_wall_us, due_at;       /* When its acquire began. */
     uint64_t ended_tick;                /* How often the client had ticked when a kept lock was first seen to have ended. */
 };
@@ -86,7 +88,7 @@ struct sim_said {
 /* Who ran in a period. */
 struct sim_period_run {
     unsigned client, lock;
-    uint64_t period_ms;
+    uint64_t period_ms, known_at;       /* In true time. */
     char token[REDLOCK_TOKEN_TEXT + 1];
 };
 

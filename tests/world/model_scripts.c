@@ -567,6 +567,11 @@ static bool mark_refuses_earlier(void)
     return strstr(WIRE_MARK_SCRIPT, "u+0>t+0") != NULL;
 }
 
+static bool mark_sees_marks_when_it_looks(void)
+{
+    return strstr(WIRE_MARK_SCRIPT, "if d then") != NULL;
+}
+
 static bool mark_heeds_clocks(void)
 {
     return strstr(WIRE_MARK_SCRIPT, "a>ARGV[4]+0") != NULL;
@@ -636,7 +641,7 @@ static void mark_there(struct run *run, struct slice name, struct slice there, i
         char text[MODEL_TEXT_MAX];
         snprintf(text, sizeof text, "-ERR %.*s is no mark of a period\r\n", (int)name.size, (const char *)name.data);
         model_answer(run->scene, text);
-    } else if (there.data && mark_is_refused(&mine, &other)) {
+    } else if (there.data && (life_ms > 0 || mark_sees_marks_when_it_looks()) && mark_is_refused(&mine, &other)) {
         model_answer_bulk(run->scene, there);
     } else if (life_ms > 0 && !call_set(run, name, run->arguments[1], life_ms)) {
         raise_error(run);
