@@ -55,6 +55,19 @@ TEST(each_vote_and_the_arithmetic_of_the_verdict_are_shown)
     CHECK_INT(trace.lost, 0);
 }
 
+TEST(a_token_is_shown_by_its_two_ends_and_its_holder_behind_it)
+{
+    char token[REDLOCK_TOKEN_TEXT + 1], expected[128];
+    TRACED(1, TRACE_VOTES);
+    CHECK_INT(redlock_use_holder(redlock_engine(&client), "web2:4711 backup.sh"), REDLOCK_OK);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    look();
+    redlock_token(&door, token);
+    snprintf(expected, sizeof expected, "  >  SET door %.6s..%s web2:4711 backup.sh NX PX 10000 ", token, token + REDLOCK_TOKEN_TEXT - 2);
+    CHECK_INT(times(expected), 1);
+    CLOSE(0);
+}
+
 TEST(the_votes_alone_are_shown_without_any_handshake)
 {
     TRACED(3, TRACE_VOTES);

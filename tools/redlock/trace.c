@@ -260,12 +260,11 @@ static void add_text(struct trace_stream *stream, const char *text)
     stream->used += strlen(stream->text + stream->used);
 }
 
-static bool is_hex(const uint8_t *data, size_t size)
+static bool is_hex(const uint8_t data[HEX_SIZE])
 {
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < HEX_SIZE; i++)
         if (!strchr("0123456789abcdef", data[i]) || data[i] == '\0') return false;
-    }
-    return size == HEX_SIZE;
+    return true;
 }
 
 static size_t line_size(const uint8_t *data, size_t size)
@@ -276,18 +275,38 @@ static size_t line_size(const uint8_t *data, size_t size)
     return line;
 }
 
-/* Of a long word the beginning; of several lines the first. */
-static void add_word(struct trace_stream *stream, const uint8_t *data, size_t size, bool is_whole)
+/* Printable, and cut to so many bytes. */
+static void add_bytes(struct trace_stream *stream, const uint8_t *data, size_t size)
 {
-    size_t line = line_size(data, size);
-    bool is_short = line <= SHOWN_MAX && line == size && is_whole, hex = is_hex(data, size);
-    size_t begin = is_short ? size : hex ? HEX_BEGIN : line < SHOWN_MAX ? line : SHOWN_MAX;
     char text[4 * SHOWN_MAX + 1];
 
-    add_text(stream, size > 0 ? text_printable(text, sizeof text, data, begin) : "\"\"");
-    if (is_short) return;
-    add_text(stream, "..");
-    if (hex) add_text(stream, text_printable(text, sizeof text, data + size - HEX_END, HEX_END));
+    add_text(stream, text_printable(text, sizeof text, data, size));
+}
+
+/* Of a long word the beginning; of several lines the first. */
+static void add_plain(struct trace_stream *stream, const uint8_t *data, size_t size, bool is_whole)
+{
+    size_t line = line_size(data, size);
+    bool is_short = line <= SHOWN_MAX && line == size && is_whole;
+
+    add_bytes(stream, data, line < SHOWN_MAX ? line : SHOWN_MAX);
+    if (!is_short) add_text(stream, "..");
+}
+
+/* A token may have its holder behind it. */
+static void add_word(struct trace_stream *stream, const uint8_t *data, size_t size, bool is_whole)
+{
+    bool has_hex = size >= HEX_SIZE && is_hex(data) && (size == HEX_SIZE || data[HEX_SIZE] == ' ');
+
+    if (has_hex) {
+        add_bytes(stream, data, HEX_BEGIN);
+        add_text(stream, "..");
+        add_bytes(stream, data + HEX_SIZE - HEX_END, HEX_END);
+        data += HEX_SIZE;
+        size -= HEX_SIZE;
+    }
+    if (size > 0)      add_plain(stream, data, size, is_whole);
+    else if (!has_hex) add_text(stream, "\"\"");
 }
 
 static void add_line(struct trace_stream *stream, const struct resp_item *item)
