@@ -170,25 +170,30 @@ static int exit_status(const struct session *session, enum redlock_status status
 /* Members of the JSON that only a lock has that is held. */
 static void print_json(struct session *session, enum redlock_status status)
 {
-    char token[REDLOCK_TOKEN_TEXT + 1], ticket[48] = "", more[192] = "";
+    const char *name = session->settings->options.holder;
+    char token[REDLOCK_TOKEN_TEXT + 1], ticket[48] = "", holder[REDLOCK_HOLDER_MAX + 16] = "", more[256] = "";
 
     redlock_token(&session->lock, token);
+    if (name) (void)snprintf(holder, sizeof holder, "\"holder\":\"%s\",", name);      /* It has no quotes. */
     if (redlock_ticket(&session->lock) > 0)
         (void)snprintf(ticket, sizeof ticket, "\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
     if (status == REDLOCK_OK)
-        (void)snprintf(more, sizeof more, "\"token\":\"%s\",%s\"valid_ms\":%u,\"confirmed\":%u,", token, ticket,
+        (void)snprintf(more, sizeof more, "\"token\":\"%s\",%s%s\"valid_ms\":%u,\"confirmed\":%u,", token, holder, ticket,
                        (unsigned)redlock_valid_ms(&session->lock), redlock_confirmed(&session->lock));
     report_json(stdout, session, status, more);
 }
 
-/* One word, so that a script can keep it in a variable and hand it on as it is: extend and release read the token alone. */
-static void print_token(const struct redlock_lock *lock)
+/* One word, so that a script can keep it in a variable and hand it on as it is: extend and release read the token alone, and the
+ * holder's name if there is one. */
+static void print_token(const struct session *session)
 {
+    const char *holder = session->settings->options.holder;
     char token[REDLOCK_TOKEN_TEXT + 1];
 
-    redlock_token(lock, token);
-    if (redlock_ticket(lock) > 0) (void)printf("%s:%" PRIu64 "\n", token, redlock_ticket(lock));
-    else                          (void)puts(token);
+    redlock_token(&session->lock, token);
+    (void)fputs(token, stdout);
+    if (redlock_ticket(&session->lock) > 0) (void)printf(":%" PRIu64, redlock_ticket(&session->lock));
+    (void)printf("%s%s\n", holder ? " " : "", holder ? holder : "");
 }
 
 static enum redlock_status give_back(struct session *session, enum redlock_status why)
@@ -204,7 +209,7 @@ static enum redlock_status hand_over(struct session *session)
     const char *resource = session->settings->resource;
 
     if (session->settings->json) print_json(session, REDLOCK_OK);
-    else                         print_token(&session->lock);
+    else                         print_token(session);
     if (!report_written("the token")) {
         say("%s: released, since nobody has the token", resource);
         return give_back(session, REDLOCK_SYSTEM);

@@ -9,22 +9,13 @@
 #include "report.h"
 #include "text.h"
 
-/* ---- Which period, and who ---- */
-
-/* "web2:4711 backup.sh" */
-static void name_marker(struct once *once, const struct settings *settings)
-{
-    char host[REDLOCK_WHO_MAX + 1] = "?";
-    const char *slash = strrchr(settings->program[0], '/');
-
-    (void)gethostname(host, sizeof host - 1);
-    host[sizeof host - 1] = '\0';
-    (void)snprintf(once->who, sizeof once->who, "%.36s:%ld %s", host, (long)getpid(), slash ? slash + 1 : settings->program[0]);
-}
+/* ---- Which period ---- */
 
 void once_is_due(struct once *once, const struct settings *settings)
 {
-    name_marker(once, settings);
+    const char *holder = settings->options.holder ? settings->options.holder : settings->default_holder;
+
+    (void)snprintf(once->who, sizeof once->who, "%s", holder);
     once->period = (struct redlock_period){
         .period_ms = settings->once_per_ms,
         .wall_us = redlock_wall_us(),

@@ -21,7 +21,8 @@ enum {
     OPTION_GRACE = 256, OPTION_MAX_HOLD, OPTION_GUARD, OPTION_DRIFT, OPTION_NODE_TIMEOUT, OPTION_RETRY, OPTION_TRUST_UNKNOWN,
     OPTION_USER, OPTION_PASSWORD_FILE, OPTION_PASSWORD, OPTION_JSON, OPTION_TRACE, OPTION_VERSION,
     OPTION_NO_TICKET, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS, OPTION_HOLD_AT_LEAST,
-    OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID, OPTION_AS, OPTION_ONCE
+    OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID, OPTION_AS, OPTION_ONCE,
+    OPTION_HOLDER, OPTION_NO_HOLDER
 };
 
 enum {
@@ -58,6 +59,9 @@ const struct option_row option_rows[] = {
     { "retry-until-done", OPTION_RETRY_UNTIL_DONE, IN_RUN, NULL, "with --once-per: until it has exited with 0" },
     { "once-anyway", OPTION_ONCE_ANYWAY, IN_RUN, NULL,
       "with --once-per: rather twice than never, if servers\nrestarted within the period" },
+    { "holder", OPTION_HOLDER, IN_PROGRAM | IN_ACQUIRE, "TEXT",
+      "what 'redlock status' calls the holder (default of\nrun and lead: USER@HOST:PID COMMAND)" },
+    { "no-holder", OPTION_NO_HOLDER, IN_PROGRAM, NULL, "nodes are not told which program holds the lock" },
     { "no-ticket", OPTION_NO_TICKET, IN_RUN | IN_ACQUIRE, NULL, "without a ticket: clocks need not be right" },
     { "skew", OPTION_SKEW, IN_PROGRAM | IN_ACQUIRE | IN_STATUS, "DURATION",
       "how far any two wall clocks may differ, for tickets\n(default: 10s)" },
@@ -130,7 +134,7 @@ struct syntax {
 /* What was given and is used only when all has been read. */
 struct given {
     const char *user, *password_file;
-    bool grace;
+    bool grace, no_holder;
     bool resource;          /* As a word. */
 };
 
@@ -219,14 +223,19 @@ static enum trace_mode read_trace(const struct syntax *syntax)
     return TRACE_VOTES;
 }
 
-/* A name is shown as it is, on one line. */
-static const char *read_name(const struct syntax *syntax)
+/* A name is shown as it is, on one line, and in quotes. */
+static bool is_of_name(char c)
+{
+    return (unsigned char)c >= ' ' && c != 127 && c != '"' && c != '\\';
+}
+
+static const char *read_name(const struct syntax *syntax, const char *option, size_t size_max)
 {
     size_t size = strlen(optarg);
 
-    if (size == 0 || size > LEADER_NAME_MAX) refuse(syntax->command, "--as: a name has 1 to %d bytes", LEADER_NAME_MAX);
+    if (size == 0 || size > size_max) refuse(syntax->command, "--%s: a name has 1 to %zu bytes", option, size_max);
     for (const char *c = optarg; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 127) refuse(syntax->command, "--as: a name has no control characters");
+        if (!is_of_name(*c)) refuse(syntax->command, "--%s: a name has no control characters, quotes and backslashes", option);
     return optarg;
 }
 
@@ -291,7 +300,9 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
     case OPTION_NO_TICKET:     settings->ticket = false; break;
     case OPTION_JSON:          settings->json = true; break;
     case OPTION_TRACE:         settings->trace = read_trace(syntax); break;
-    case OPTION_AS:            settings->as = read_name(syntax); break;
+    case OPTION_AS:            settings->as = read_name(syntax, "as", LEADER_NAME_MAX); break;
+    case OPTION_HOLDER:        settings->options.holder = read_name(syntax, "holder", REDLOCK_HOLDER_MAX); break;
+    case OPTION_NO_HOLDER:     given->no_holder = true; break;
     case OPTION_ONCE:          settings->once = true; break;
     case 'q':                  settings->quiet = true; break;
     case 'v':                  settings->verbose = true; break;
@@ -439,10 +450,16 @@ enum command command_read(int argc, char **argv)
 
 /* ---- All words of a command ---- */
 
-/* What acquire printed: the ticket behind the token is not asked for. */
-static char *read_token(char *word)
+/* What acquire printed: the ticket behind the token is not asked for, but the holder is part of what nodes compare. */
+static char *read_token(struct settings *settings, char *word)
 {
-    char *colon = strchr(word, ':');
+    char *blank = strchr(word, ' '), *colon;
+
+    if (blank) {
+        *blank = '\0';
+        settings->options.holder = blank + 1;
+    }
+    colon = strchr(word, ':');
 
     if (colon && colon[1] != '\0' && colon[1 + strspn(colon + 1, "0123456789")] == '\0') *colon = '\0';
     return word;
@@ -471,7 +488,7 @@ static void read_words(struct syntax *syntax, struct settings *settings, struct 
     }
     if (has_token) {
         if (optind >= argc) refuse(syntax->command, "the TOKEN is missing that 'redlock acquire' printed");
-        settings->token = read_token(argv[optind++]);
+        settings->token = read_token(settings, argv[optind++]);
         read_options(syntax, settings, given, argc, argv);
     }
     if (optind < argc) refuse(syntax->command, "'%s' is one word too many", argv[optind]);
@@ -547,15 +564,38 @@ static void settle_period(struct settings *settings)
     if (settings->wait_ms > settings->once_per_ms) settings->wait_ms = settings->once_per_ms;
 }
 
+static void mend_name(char *name)
+{
+    for (; *name; name++)
+        if (!is_of_name(*name)) *name = '?';
+}
+
+/* What people call this program: "user@host:pid". */
 static void settle_name(struct settings *settings)
 {
     char host[HOST_MAX] = "";
-    const char *user = getenv("LOGNAME");
+    const char *user = getenv("LOGNAME") ? getenv("LOGNAME") : "";
 
-    if (settings->as) return;
     if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-    (void)snprintf(settings->default_name, sizeof settings->default_name, "%.60s@%.100s:%ld", user ? user : "", host, (long)getpid());
-    settings->as = settings->default_name;
+    (void)snprintf(settings->default_name, sizeof settings->default_name, "%.20s%s%.20s:%ld", user, user[0] != '\0' ? "@" : "", host,
+                   (long)getpid());
+    mend_name(settings->default_name);
+    if (!settings->as) settings->as = settings->default_name;
+}
+
+/* "user@host:pid command", cut to what there is room for. */
+static void settle_holder(struct settings *settings, bool is_told)
+{
+    const char *slash = strrchr(settings->program[0], '/'), *program = slash ? slash + 1 : settings->program[0];
+    char *to = settings->default_holder, *end = to + sizeof settings->default_holder - 1;
+
+    for (const char *from = settings->default_name; *from && to < end; from++) *to++ = *from;
+    if (to < end) *to++ = ' ';
+    while (*program && to < end) *to++ = *program++;
+    *to = '\0';
+    mend_name(settings->default_holder);
+    if (is_told && !settings->options.holder) settings->options.holder = settings->default_holder;
+    if (!is_told) settings->options.holder = NULL;
 }
 
 void settings_read(struct settings *settings, enum command command, int argc, char **argv)
@@ -573,7 +613,8 @@ void settings_read(struct settings *settings, enum command command, int argc, ch
     if (settings->json) settings->verbose = false;      /* Nothing is said in words then. */
     join_resources(settings);
     settle_ticket_life(settings);
-    if (command == COMMAND_LEAD) settle_name(settings);
+    settle_name(settings);
+    if (command_runs(command)) settle_holder(settings, !given.no_holder);
     if (command_runs(command)) settle_grace(settings, given.grace);
     check_hold(settings);
     settle_period(settings);

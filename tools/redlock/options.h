@@ -59,9 +59,9 @@ struct settings {
     const char *resource;               /* All of them, for messages. */
     const char *token;                  /* Points into argv. */
     int pid;                            /* keep: of the process while which the lock is extended. */
-    const char *as;                     /* lead: the leader's name, in argv or in default_name. */
+    const char *as;                     /* lead: the leader's name, in argv or in default_name. The holder's is in options. */
     bool once;                          /* lead: ends with the first loss. */
-    char default_name[LEADER_NAME_MAX + 1];
+    char default_name[REDLOCK_HOLDER_MAX + 1], default_holder[REDLOCK_HOLDER_MAX + 1];
     char **program;                     /* Of run, NULL-terminated: points into argv. */
     char resources[RESOURCES_TEXT_MAX]; /* "a, b": cut to this size. */
     char user[REDLOCK_LOGIN_MAX + 1];

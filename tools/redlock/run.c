@@ -296,12 +296,12 @@ static int start_guardian(struct run *run, struct settings *settings)
 static void set_environment(struct run *run)
 {
     const struct redlock_lock *lock = &run->session->lock;
-    char token[REDLOCK_TOKEN_TEXT + 1], ticket[24], valid[16];
+    char value[REDLOCK_VALUE_TEXT + 1], ticket[24], valid[16];
 
-    redlock_token(lock, token);
+    redlock_value(redlock_engine(&run->session->client), lock, value);
     (void)snprintf(ticket, sizeof ticket, "%" PRIu64, redlock_ticket(lock));
     (void)snprintf(valid, sizeof valid, "%" PRIu32, redlock_valid_ms(lock));
-    guardian_set(&run->guardian, "REDLOCK_TOKEN", token);
+    guardian_set(&run->guardian, "REDLOCK_TOKEN", value);
     if (run->settings->ticket) guardian_set(&run->guardian, "REDLOCK_TICKET", ticket);
     guardian_set(&run->guardian, "REDLOCK_VALID_MS", valid);
 }

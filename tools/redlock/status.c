@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "fingerprint.h"
+#include "held.h"
 #include "report.h"
 #include "text.h"
 
@@ -26,7 +27,8 @@ struct view {
     unsigned count, quorum;
     enum verdict verdict;
     unsigned agreeing;      /* On how many nodes the verdict is true. */
-    unsigned holder;        /* VERDICT_HELD: one of them. */
+    unsigned holder;        /* VERDICT_HELD: one of them, */
+    struct held held;       /* and what is known of it. */
     bool has_end;           /* VERDICT_HELD: it ends by itself, */
     uint32_t ends_in_ms;    /* as then fewer than a quorum have it. */
 };
@@ -104,6 +106,21 @@ static const char *value_text(const struct redlock_sight *sight, char *text, siz
     return text;
 }
 
+/* By a program that gave its name: the token stands in the lines of the nodes. */
+static void print_named_holder(const struct view *view)
+{
+    const struct held *held = &view->held;
+    uint64_t now = redlock_wall_us();
+    char name[4 * REDLOCK_HOLDER_MAX + 1], duration[TEXT_DURATION_MAX];
+
+    (void)printf("held by %s", text_printable(name, sizeof name, held->name, strlen(held->name)));
+    if (held->ticket > 0)                       (void)printf(", last ticket %" PRIu64, held->ticket);
+    if (held->ticket > 0 && held->ticket < now) (void)printf(" (%s ago)", text_duration(duration, (now - held->ticket) / 1000));
+    if (view->has_end) (void)printf(", free in at most %s", text_duration(duration, view->ends_in_ms));
+    else               (void)fputs(", for ever (no TTL)", stdout);
+    (void)printf(", on %u of %u nodes", view->agreeing, view->count);
+}
+
 static void print_verdict(const struct view *view)
 {
     char resource[TEXT_MAX], value[4 * REDLOCK_TOKEN_TEXT + 8], duration[TEXT_DURATION_MAX];
@@ -115,7 +132,8 @@ static void print_verdict(const struct view *view)
         (void)printf("free on %u of %u nodes", view->agreeing, view->count);
         break;
     case VERDICT_HELD:
-        (void)printf("held by %s %s%s on %u of %u nodes", value_text(&view->sights[view->holder], value, sizeof value),
+        if (view->held.name[0] != '\0') print_named_holder(view);
+        else (void)printf("held by %s %s%s on %u of %u nodes", value_text(&view->sights[view->holder], value, sizeof value),
                      view->has_end ? "for another " : "for ever (no TTL)",
                      view->has_end ? text_duration(duration, view->ends_in_ms) : "", view->agreeing, view->count);
         break;
@@ -230,6 +248,10 @@ static void json_view(const struct view *view)
         (void)fputs(",\"value\":", stdout);
         json_string(stdout, view->sights[view->holder].value, kept_size(&view->sights[view->holder]));
         json_ttl(view->has_end, view->ends_in_ms);
+        (void)fputs(",\"holder\":", stdout);
+        if (view->held.name[0] != '\0') json_text(stdout, view->held.name);
+        else                            (void)fputs("null", stdout);
+        if (view->held.ticket > 0) (void)printf(",\"ticket\":%" PRIu64, view->held.ticket);
     }
     (void)fputs(",\"fingerprint\":", stdout);
     if (fingerprint.known > 0) json_text(stdout, fingerprint.text);
@@ -261,6 +283,15 @@ static enum redlock_status status_of(const struct view *view)
     }
 }
 
+/* Only behind a token there can be a name. */
+static void look_at_holder(struct view *view)
+{
+    const struct redlock_sight *sight = &view->sights[view->holder];
+
+    if (view->verdict == VERDICT_HELD && sight->value_size > REDLOCK_TOKEN_TEXT)
+        held_look(&view->held, view->session, view->resource, sight->value);
+}
+
 /* Looks at one resource and tells what is seen: its exit status, or what went wrong. */
 static enum redlock_status show(struct session *session, const char *resource)
 {
@@ -270,6 +301,7 @@ static enum redlock_status show(struct session *session, const char *resource)
 
     if (status == REDLOCK_OK) {
         judge(&view);
+        look_at_holder(&view);
         if (session->settings->json) json_view(&view);
         else                         print_view(&view);
         status = report_written("the result") ? status_of(&view) : REDLOCK_SYSTEM;

@@ -1,0 +1,60 @@
+#include "held.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ask_all.h"
+
+#define TICKET_SUFFIX "#ticket"
+
+/* The name behind the token, if the value is still of that one. */
+static void read_name(struct held *held, const struct redlock_item *item, const char *token)
+{
+    const char *value = (const char *)item->bytes;
+
+    if (item->type != REDLOCK_ITEM_BULK || item->size <= REDLOCK_TOKEN_TEXT + 1 || item->size > REDLOCK_VALUE_TEXT) return;
+    if (memcmp(value, token, REDLOCK_TOKEN_TEXT) != 0 || value[REDLOCK_TOKEN_TEXT] != ' ') return;
+    (void)snprintf(held->name, sizeof held->name, "%.*s", (int)(item->size - REDLOCK_TOKEN_TEXT - 1), value + REDLOCK_TOKEN_TEXT + 1);
+}
+
+/* The largest of all nodes. */
+static void read_ticket(struct held *held, const struct redlock_item *item)
+{
+    uint64_t ticket = 0;
+
+    if (item->type != REDLOCK_ITEM_BULK || item->size > 16) return;
+    for (size_t i = 0; i < item->size; i++) {
+        if (item->bytes[i] < '0' || item->bytes[i] > '9') return;
+        ticket = ticket * 10 + (uint64_t)(item->bytes[i] - '0');
+    }
+    if (ticket > held->ticket) held->ticket = ticket;
+}
+
+void held_look(struct held *held, struct session *session, const char *resource, const char *token)
+{
+    static struct ask_all value, ticket;
+    struct redlock_item item;
+    char last[16], counter[REDLOCK_RESOURCE_MAX + sizeof TICKET_SUFFIX];
+    uint64_t until = redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
+
+    *held = (struct held){ 0 };
+    value = ticket = (struct ask_all){ 0 };
+    (void)snprintf(last, sizeof last, "%d", REDLOCK_VALUE_TEXT);       /* One more than there may be. */
+    (void)snprintf(counter, sizeof counter, "%s%s", resource, TICKET_SUFFIX);
+    ask_all_argument(&value, "GETRANGE");
+    ask_all_argument(&value, resource);
+    ask_all_argument(&value, "0");
+    ask_all_argument(&value, last);
+    ask_all_argument(&ticket, "GET");
+    ask_all_argument(&ticket, counter);
+    ask_all_begin(&value, session);
+    ask_all_begin(&ticket, session);
+    ask_all_wait(&value, session, until);
+    ask_all_wait(&ticket, session, until);
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
+        if (ask_all_answer(&value, k, &item)) read_name(held, &item, token);
+        if (ask_all_answer(&ticket, k, &item)) read_ticket(held, &item);
+    }
+    ask_all_end(&value, session);
+    ask_all_end(&ticket, session);
+}
