@@ -207,6 +207,7 @@ bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event 
     *event = events->ring[events->first];
     events->first = events->first + 1 < events->size ? events->first + 1 : 0;
     events->count--;
+    if (events->count == 0) events->first = 0;      /* The same places again: they are in the cache. */
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* The library, by its public headers, as its users would use it: the event-loop face with a poll() of one's own, and the
- * blocking face. */
+/* The library, by its public headers, as its users would use it: the event-loop face with a poll() of one's own, that with a ring
+ * of events too, and the blocking face. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -13,7 +13,8 @@ enum {
     FACE_DEBT_MS = 5000,            /* What releases that are still owed may take at the end. */
     FACE_PIPELINE_PER_LOCK = 4,
     FACE_SEND_PER_LOCK = 384,       /* Bytes. An acquire with a ticket and a key of the benchmark's has 230. */
-    FACE_RECEIVE_PER_LOCK = 16
+    FACE_RECEIVE_PER_LOCK = 16,
+    FACE_EVENTS = 1 << 14           /* Between two steps. */
 };
 
 /* A lock of the pool, with the name that it keeps until it is idle. */
@@ -35,6 +36,8 @@ struct face {
     struct face_lock **resting;             /* Ring of those not in use now, the longest one first. */
     unsigned resting_first, resting_count;
     struct face_lock **of_slot;
+    struct redlock_event_ring events;
+    struct redlock_event *ring;             /* NULL: nothing is told. */
 
     /* Blocking. */
     struct redlock_lock lock;
@@ -91,6 +94,7 @@ static void face_close(void *context)
     free(f->locks);
     free(f->resting);
     free(f->of_slot);
+    free(f->ring);
     free(f->memory);
     free(f);
 }
@@ -166,6 +170,15 @@ static void *loop_open(const struct bench_options *options)
     return f;
 }
 
+static void *events_open(const struct bench_options *options)
+{
+    struct face *f = loop_open(options);
+    if (!f) return NULL;
+    f->ring = allocate(FACE_EVENTS, sizeof *f->ring);
+    redlock_use_events(redlock_engine(&f->client), &f->events, f->ring, FACE_EVENTS);
+    return f;
+}
+
 /* ---- Event loop: operations ---- */
 
 static struct redlock_request request_for(const struct face *f, const char *key, size_t key_size)
@@ -228,7 +241,11 @@ static unsigned wait_for_nodes(const struct face *f, uint64_t until_ns)
 static void step(struct face *f, unsigned ready)
 {
     enum redlock_status status = redlock_step_ready(&f->client, ready);
+    struct redlock_event event;
     if (status != REDLOCK_OK) fail("redlock_step_ready", status);
+    if (!f->ring) return;
+    while (redlock_next_event(&f->events, &event)) continue;
+    if (redlock_lost_events(&f->events) > 0) fail("the ring of events is too small", REDLOCK_BAD_MEMORY);
 }
 
 /* What was begun since the last call leaves in one step: many locks share one write per node. */
@@ -245,6 +262,9 @@ static struct bench_slot *loop_next(void *context, uint64_t until_ns)
 }
 
 const struct bench_client bench_redlock = { "redlock", loop_open, loop_acquire, loop_release, loop_next, face_close };
+const struct bench_client bench_redlock_events = {
+    "redlock-events", events_open, loop_acquire, loop_release, loop_next, face_close
+};
 
 /* ---- Blocking: every operation has ended when it returns ---- */
 

@@ -121,6 +121,22 @@ function throughput_table(    n, i, locks) {
     for (i = 1; i <= n; i++) throughput_row(locks[i])
 }
 
+# Beside the same client without them.
+function events_row(label, row, name,    r) {
+    r = ratio(row, "redlock-events", row, "redlock", name)
+    printf "  %-22s %8.1f %8.1f  %-18s %s\n", label, median(row, "redlock", name), median(row, "redlock-events", name), spread(r),
+           name == "cycles_per_s" ? at_least(r, EVENTS_PERCENT) : at_most(r, EVENTS_PERCENT)
+}
+
+function events_table() {
+    printf "\nWith a ring of events that is read after each step, N=5. Budget: within %d %% of redlock without.\n", EVENTS_PERCENT
+    printf "  %-22s %8s %8s  %s\n", "", "without", "events", "ratio"
+    events_row("acquire, us", "latency/5", "acq_p50_us")
+    events_row("release, us", "latency/5", "rel_p50_us")
+    events_row("64 locks, cycles/s", "throughput/64", "cycles_per_s")
+    events_row("64 locks, us of CPU", "throughput/64", "cpu")
+}
+
 # redlock with that trouble to redlock without; and the same of raw, which shows what fewer, or busier, servers do by
 # themselves.
 function trouble_row(label, row, well, name,    r, text, raw, raw_text) {
@@ -215,10 +231,12 @@ function failures(    key, part, sum) {
 END {
     LATENCY_PERCENT = 15        # Of raw, above.
     THROUGHPUT_PERCENT = 25     # Of raw, below.
+    EVENTS_PERCENT = 2          # Of the same without them.
     SAME_PERCENT = 10           # What two runs of the same differ by, at worst.
     latency_table()
     ticket_table()
     throughput_table()
+    events_table()
     trouble_table()
     waiters_table()
     keeper_row()
