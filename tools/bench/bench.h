@@ -5,7 +5,7 @@
  *   bench_waiters.c   many waiters on one resource, with wake-ups and without
  *   bench_keeper.c    many locks that are kept
  *   bench_figures.c   samples, percentiles, CPU time and memory
- *   bench_redlock.c   three clients with the library: its blocking face, its event-loop face, and that with events. Public headers only
+ *   bench_redlock.c   three clients with the library: its blocking face, its event-loop face, that with events. Public headers only
  *   bench_raw.c       the reference without it: the same bytes, sent by hand; bench_scripts.h: those of the scripts
  *
  * The modes see every client through struct bench_client, so all are timed by the same lines of code. */
