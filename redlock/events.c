@@ -220,7 +220,7 @@ uint64_t redlock_lost_events(const struct redlock_event_ring *events)
 
 enum { SCRIPT_ARGUMENTS_MAX = 5 };
 
-/* The name of the script and those of its arguments, "" where there are no more. */
+/* The name of the script and those of its arguments; "" behind the last. */
 static const char *script_words(enum redlock_command command, unsigned i)
 {
     static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {

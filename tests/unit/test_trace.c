@@ -63,7 +63,8 @@ TEST(a_token_is_shown_by_its_two_ends_and_its_holder_behind_it)
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     look();
     redlock_token(&door, token);
-    snprintf(expected, sizeof expected, "  >  SET door %.6s..%s web2:4711 backup.sh NX PX 10000 ", token, token + REDLOCK_TOKEN_TEXT - 2);
+    snprintf(expected, sizeof expected, "  >  SET door %.6s..%s web2:4711 backup.sh NX PX 10000 ", token,
+             token + REDLOCK_TOKEN_TEXT - 2);
     CHECK_INT(times(expected), 1);
     CLOSE(0);
 }

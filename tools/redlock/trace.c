@@ -350,7 +350,7 @@ static void add_word_of_script(struct trace_stream *stream, unsigned number, con
         add_text(stream, redlock_script_name(stream->command));
         return;
     }
-    if (number == WORD_COUNT) stream->keys = (unsigned)atoi((const char *)item->data);     /* CR LF stand behind it. */
+    if (number == WORD_COUNT) stream->keys = (unsigned)strtoul((const char *)item->data, NULL, 10);   /* CR LF end it. */
     if (number >= WORD_KEYS + stream->keys) name = redlock_argument_name(stream->command, number - WORD_KEYS - stream->keys);
     if (name) add_text(stream, name);
     if (name) add_text(stream, "=");
