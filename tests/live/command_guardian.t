@@ -161,6 +161,41 @@ else skip 'when the kernel kills redlock for want of memory, all is dead before 
 fi
 remove_cgroup
 
+# ---- What goes on and on ----
+
+# A chain of processes: each begins the next one in a session of its own, and ends.
+cat >"$directory/chain" <<'END_OF_CHAIN'
+#!/usr/bin/env perl
+use POSIX qw(setsid _exit);
+use Time::HiRes qw(time sleep);
+$SIG{TERM} = 'IGNORE';
+open my $life, '>>', $ARGV[0];
+fork and do { sleep 1 while 1 };
+while (1) {
+    setsid;
+    syswrite $life, sprintf "%.3f link %d\n", time, $$;
+    sleep 0.002;
+    fork and _exit(0);
+}
+END_OF_CHAIN
+chmod +x "$directory/chain"
+
+is_longer_than() { [ "$(wc -l <"$1")" -gt "$2" ]; }
+ends_chain() {
+    life=$directory/life-chain
+    : >"$life"
+    start run --guard 0 -t 2s --grace 500ms chain -- "$directory/chain" "$life"
+    within 20 is_longer_than "$life" 20 || return 1
+    kill -KILL "$started"
+    end=$(forgotten_at chain)
+    within 20 is_nowhere chain || return 1
+    links=$(wc -l <"$life") last=$(tail -n 1 "$life" | cut -d ' ' -f 1)
+    over "$started"
+    sleep 0.5
+    perl -e 'exit($ARGV[1] >= $ARGV[0])' "$end" "$last" && ! is_longer_than "$life" "$links"
+}
+check 'a chain of processes that begin each other is broken before the lock ends' ends_chain
+
 # ---- The guardian itself ----
 
 # Nothing but the kernel could end it in time.
