@@ -23,8 +23,8 @@
 
 enum { SPAN_PERIODS = 2, LIFE_PERIODS = 3, LIFE_SKEWS = 2, UPTIME_SKEWS = 3, SLACK_PART = 4, MARKER_TEXT = 16 };
 
-REDLOCK_STATIC_ASSERT(LIFE_PERIODS * 1000000ll >= SPAN_PERIODS * (1000000ll + REDLOCK_DRIFT_PPM_MAX), "a mark outlives its users");
-REDLOCK_STATIC_ASSERT(LIFE_SKEWS * 1000000ll >= 1000000ll + REDLOCK_DRIFT_PPM_MAX, "by the skew of a node with a fast clock");
+REDLOCK_STATIC_ASSERT(LIFE_PERIODS * 1000000 >= SPAN_PERIODS * (1000000 + REDLOCK_DRIFT_PPM_MAX), "a mark outlives its users");
+REDLOCK_STATIC_ASSERT(LIFE_SKEWS * 1000000 >= 1000000 + REDLOCK_DRIFT_PPM_MAX, "by the skew of a node with a fast clock");
 REDLOCK_STATIC_ASSERT(UPTIME_SKEWS == 1 + 2, "the marker's clock; and both readings of the uptime's");
 
 /* ---- Periods ---- */
@@ -202,8 +202,8 @@ static size_t join_pieces(struct redlock_question *question, struct redlock_item
     return used;
 }
 
-/* "T marker when who": when the latest of those that were seen was set, and by whom. */
-static void read_seen(struct redlock_mark *mark, const char *text, size_t size)
+/* "T marker when who": when it was set, and by whom. */
+static void read_seen(struct redlock_marker *marker, const char *text, size_t size)
 {
     size_t at = 0, used = 0;
     uint64_t when_ms = 0;
@@ -215,10 +215,9 @@ static void read_seen(struct redlock_mark *mark, const char *text, size_t size)
         else if (blanks == 2 && digit > 9) return;
         else if (blanks == 2) when_ms = when_ms * 10 + digit;
     }
-    if (when_ms < mark->seen_ms) return;
-    mark->seen_ms = when_ms;
-    while (at < size && used < REDLOCK_WHO_MAX) mark->seen_who[used++] = text[at++];
-    mark->seen_who[used] = '\0';
+    marker->seen_ms = when_ms;
+    while (at < size && used < REDLOCK_WHO_MAX) marker->seen_who[used++] = text[at++];
+    marker->seen_who[used] = '\0';
 }
 
 /* An error is the node's reason. */
@@ -240,7 +239,7 @@ static enum redlock_vote read_mark(struct redlock_mark *mark, unsigned k)
     if (item.type == REDLOCK_ITEM_INTEGER && item.integer == 1) return REDLOCK_VOTE_GRANTED;
     if (item.type == REDLOCK_ITEM_ERROR) read_words(&mark->nodes[k], &item);
     if (item.type != REDLOCK_ITEM_BULK) return REDLOCK_VOTE_UNKNOWN;
-    read_seen(mark, text, join_pieces(&mark->nodes[k].question, &item, text));
+    read_seen(&mark->nodes[k], text, join_pieces(&mark->nodes[k].question, &item, text));
     return REDLOCK_VOTE_REFUSED;
 }
 
@@ -312,8 +311,29 @@ const char *redlock_mark_words(const struct redlock_mark *mark, unsigned k)
     return mark->nodes[k].is_forgetful ? forgetful : mark->nodes[k].words;
 }
 
+/* On how many nodes is the same client's mark as on node k? */
+static unsigned count_alike(const struct redlock_mark *mark, unsigned k)
+{
+    unsigned count = 0;
+
+    for (unsigned j = 0; j < mark->round.node_count; j++)
+        count += mark->nodes[j].seen_ms > 0 && are_same_bytes(mark->nodes[j].seen_who, mark->nodes[k].seen_who, REDLOCK_WHO_MAX);
+    return count;
+}
+
+/* Whoever asked in vain may have left its mark on a node, too; the one that has run is on most. */
 const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us)
 {
-    *wall_us = mark->seen_ms * 1000;
-    return mark->seen_ms > 0 ? mark->seen_who : NULL;
+    const struct redlock_marker *best = NULL;
+    unsigned most = 0;
+
+    for (unsigned k = 0; k < mark->round.node_count; k++) {
+        const struct redlock_marker *marker = &mark->nodes[k];
+        unsigned count = marker->seen_ms > 0 ? count_alike(mark, k) : 0;
+        if (count < most || count == 0 || (count == most && marker->seen_ms >= best->seen_ms)) continue;
+        best = marker;
+        most = count;
+    }
+    *wall_us = best ? best->seen_ms * 1000 : 0;
+    return best ? best->seen_who : NULL;
 }

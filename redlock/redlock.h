@@ -773,8 +773,8 @@ void redlock_forget_mark(struct redlock *r, struct redlock_mark *mark);
 enum redlock_vote redlock_mark_vote(const struct redlock_mark *mark, unsigned k);
 const char *redlock_mark_words(const struct redlock_mark *mark, unsigned k);
 
-/* Of another's mark that a node told of: who set it, and when by that one's wall clock (microseconds since 1970). Any bytes
- * but NUL: somebody else wrote it. NULL: no node told. */
+/* Of another's mark, the one on most of the nodes that told of any, of several the earliest: who set it, and when by that one's wall
+ * clock (microseconds since 1970). Any bytes but NUL: somebody else wrote it. NULL: no node told. */
 const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us);
 
 /* ---- Questions about the nodes ---- */
@@ -973,6 +973,8 @@ struct redlock_marker {
     uint64_t met_at;                            /* Of the node, when it was asked: by that it is known to be the same server. */
     bool is_forgetful;
     char words[REDLOCK_ERROR_MAX];
+    uint64_t seen_ms;                           /* Of another's mark: when it was set, 0: none; and by whom. */
+    char seen_who[REDLOCK_WHO_MAX + 1];
     uint8_t reply[256];                         /* A mark, in a few pieces. */
 };
 
@@ -987,8 +989,6 @@ struct redlock_mark {
     struct redlock_round round;
     struct redlock_name words[REDLOCK_ARGUMENTS_MAX];
     char token[REDLOCK_VALUE_TEXT], value[REDLOCK_MARK_MAX], life[20], skew[20];
-    uint64_t seen_ms;
-    char seen_who[REDLOCK_WHO_MAX + 1];
     struct redlock_marker nodes[REDLOCK_NODES_MAX];
 };
 

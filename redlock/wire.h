@@ -174,22 +174,23 @@ enum wire_command {
     "return p"
 #define WIRE_WAIT_SHA1 "257ca81e52ee087b4e1b9a3977cfc3704ae856f0"
 
-/* S18: a mark is taken from the holder alone, or all hosts that begin in the same second would burn the period on minorities. */
+/* S18: a mark is taken from the holder alone, or all hosts that begin in the same second would burn the period on minorities. That
+ * there is another's mark is told where our lock is not as well. */
 #define WIRE_MARK_SCRIPT                                                \
-    "local c,k,f=redis.call,KEYS[1]..'#done','^(%d+) (%x+) (%d+)' "                                     \
-    "if c('get',KEYS[1])~=ARGV[1] then return 0 end "                                                   \
-    "local t,m,w=ARGV[2]:match(f) "                                                                     \
-    "local n=c('time') "                                                                                \
-    "local a=w-n[1]*1e3-n[2]/1e3 "                                                                      \
-    "if a>ARGV[4]+0 then return {err='AHEAD of the clock of this node: '..n[1]} end "                   \
-    "if -a>ARGV[4]+0 then return {err='BEHIND the clock of this node: '..n[1]} end "                    \
-    "local d=c('get',k) "                                                                               \
-    "if d then "                                                                                        \
-    "local u,o=d:match(f) "                                                                             \
-    "if not u then return {err='ERR '..k..' is no mark of a period'} end "                              \
-    "if u+0>t+0 or u+0==t+0 and o~=m then return d end "                                                \
-    "end "                                                                                              \
-    "if ARGV[3]~='0' then c('set',k,ARGV[2],'px',ARGV[3]) end "                                         \
+    "local c,k,f=redis.call,KEYS[1]..'#done','^(%d+) (%x+) (%d+)' "                                 \
+    "local t,m,w=ARGV[2]:match(f) "                                                                 \
+    "local d=c('get',k) "                                                                           \
+    "if d then "                                                                                    \
+    "local u,o=d:match(f) "                                                                         \
+    "if not u then return {err='ERR '..k..' is no mark of a period'} end "                          \
+    "if u+0>t+0 or u+0==t+0 and o~=m then return d end "                                            \
+    "end "                                                                                          \
+    "if c('get',KEYS[1])~=ARGV[1] then return 0 end "                                               \
+    "local n=c('time') "                                                                            \
+    "local a=w-n[1]*1e3-n[2]/1e3 "                                                                  \
+    "if a>ARGV[4]+0 then return {err='AHEAD of the clock of this node: '..n[1]} end "               \
+    "if -a>ARGV[4]+0 then return {err='BEHIND the clock of this node: '..n[1]} end "                \
+    "if ARGV[3]~='0' then c('set',k,ARGV[2],'px',ARGV[3]) end "                                     \
     "return 1"
 
 enum {

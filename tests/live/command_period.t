@@ -151,13 +151,30 @@ waits_no_longer() {
 }
 check 'a job waits no longer for the lock than a period' waits_no_longer
 
+# With a TTL of a minute it would ask for marks for so long.
 is_interrupted_in_marking() {
+    everywhere SET job-12#done mine >"$directory/out"
+    start run --guard 0 -t 60s --once-per 30d job-12 -- touch "$directory/ran"
+    sleep 1
+    kill -TERM "$started"
+    over "$started"
+    [ $? = 143 ] && gone job-12 && [ ! -e "$directory/ran" ] && [ "$(ask 0 GET job-12#done)" = mine ]
+}
+check 'a signal ends it while it marks, and the lock is released' is_interrupted_in_marking
+
+stutters() {
     on 1 STOP; on 2 STOP
-    start run --guard 0 --node-timeout 30s --wait 0 --once-per 30d job-12 -- true
+    start run --guard 0 --node-timeout 30s --wait 0 --once-per 30d job-13 -- true
     sleep 0.5
     on 1 CONT; on 2 CONT
     over "$started"
 }
-check 'the whole works while servers stutter' is_interrupted_in_marking
+check 'servers that stutter are waited for' stutters
+
+is_both() {
+    is 0 run --guard 0 --once-per 30d --hold-at-least 60s job-14 -- true && lasts_about job-14 50000 62000 &&
+    is 124 run --guard 0 --wait 0 --once-per 30d job-14 -- true
+}
+check 'a job may run once per period and hold its lock for longer as well' is_both
 
 finish

@@ -131,7 +131,8 @@ acl_suffices() {
         token=$("$redlock" acquire --guard 0 -n "$least" lock:door) &&
         is 0 extend --guard 0 -n "$least" lock:door "$token" &&
         is 1 status --guard 0 -n "$least" lock:door && prints "held by ${token%:*} " &&
-        is 0 release --guard 0 -n "$least" lock:door "$token" && ! grep -q NOPERM "$directory/err"
+        is 0 release --guard 0 -n "$least" lock:door "$token" &&
+        is 0 run --guard 0 -n "$least" --once-per 1d lock:door -- true && ! grep -q NOPERM "$directory/err"
 }
 check 'the ACL rules suffice' acl_suffices
 finish

@@ -236,6 +236,18 @@ TEST(a_node_that_has_lost_the_lock_takes_no_mark)
     EXPECT_KEY_ABSENT(1, "door#done");
 }
 
+TEST(anothers_mark_is_told_where_the_lock_is_not_as_well)
+{
+    CLUSTER(3);
+    ACQUIRE(0, "door", TTL_MS);
+    RUN_MS(5);
+    for (unsigned k = 0; k < 2; k++)
+        (void)model_put(NODE(k), "door#done", "9007199254740000 00 1795319000001 other", 0, cluster_node_now(cluster, k));
+    (void)model_put(NODE(0), "door", "rival", TTL_MS, cluster_node_now(cluster, 0));
+    EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
+    EXPECT_MARK_VOTE(0, 0, REDLOCK_VOTE_REFUSED);
+}
+
 TEST(marks_that_are_confirmed_when_the_lock_has_ended_do_not_count)
 {
     struct redlock_period period;
@@ -566,16 +578,22 @@ TEST(what_is_read_of_anothers_mark_is_words_and_no_more)
     CHECK_INT(strlen(who), REDLOCK_WHO_MAX);
 }
 
-TEST(of_several_marks_the_latest_is_told)
+/* Who asked in vain has left its mark where it could, and may have done so last. */
+TEST(of_several_marks_that_of_most_nodes_is_told_and_else_the_earliest)
 {
     uint64_t wall_us;
-    CLUSTER(3);
+    CLUSTER(5);
     ACQUIRE(0, "door", TTL_MS);
     RUN_MS(5);
     (void)model_put(NODE(0), "door#done", "9007199254740000 00 1795319000002 late", 0, cluster_node_now(cluster, 0));
     (void)model_put(NODE(1), "door#done", "9007199254740000 00 1795319000001 early", 0, cluster_node_now(cluster, 1));
+    (void)model_put(NODE(2), "door#done", "9007199254740000 01 1795319000003 others", 0, cluster_node_now(cluster, 2));
     EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
-    CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "late");
+    CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "early");
+    (void)model_put(NODE(1), "door#done", "9007199254740000 01 1795319000004 others", 0, cluster_node_now(cluster, 1));
+    EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_ALREADY);
+    CHECK_STR(redlock_mark_seen(&marks[0], &wall_us), "others");
+    CHECK_INT(wall_us, 1795319000003000);
 }
 
 TEST(a_mark_that_comes_in_pieces_is_read_whole)

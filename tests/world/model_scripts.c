@@ -633,45 +633,61 @@ static bool mark_is_refused(const struct marked *mine, const struct marked *ther
            (mark_refuses_anothers() && there->period == mine->period && !is_own);
 }
 
-static void mark_there(struct run *run, struct slice name, struct slice there, int64_t life_ms)
+/* What is there already: false, if that was the answer. */
+static bool mark_may_be_set(struct run *run, struct slice name, const struct marked *mine, int64_t life_ms)
 {
-    struct marked mine, other;
-    (void)read_marked(run->arguments[1], &mine);
-    if (there.data && !read_marked(there, &other)) {
-        char text[MODEL_TEXT_MAX];
+    struct slice there = { NULL, 0 };
+    struct marked other;
+    char text[MODEL_TEXT_MAX];
+    if (!call_get(run, name, &there)) {
+        raise_error(run);
+        return false;
+    }
+    if (!there.data) return true;
+    if (!read_marked(there, &other)) {
         snprintf(text, sizeof text, "-ERR %.*s is no mark of a period\r\n", (int)name.size, (const char *)name.data);
         model_answer(run->scene, text);
-    } else if (there.data && (life_ms > 0 || mark_sees_marks_when_it_looks()) && mark_is_refused(&mine, &other)) {
-        model_answer_bulk(run->scene, there);
-    } else if (life_ms > 0 && !call_set(run, name, run->arguments[1], life_ms)) {
-        raise_error(run);
-    } else {
-        run->scene->call->did = life_ms > 0;
-        model_answer_number(run->scene, 1);
+        return false;
     }
+    if ((life_ms == 0 && !mark_sees_marks_when_it_looks()) || !mark_is_refused(mine, &other)) return true;
+    model_answer_bulk(run->scene, there);
+    return false;
+}
+
+/* Is it the holder's, and its clock right? False: that was the answer. */
+static bool mark_may_come(struct run *run, const struct marked *mine, int64_t skew_ms)
+{
+    struct slice value = { NULL, 0 };
+    if (!call_get(run, run->keys[0], &value)) {
+        raise_error(run);
+        return false;
+    }
+    if (mark_needs_the_lock() && (!value.data || !slices_equal(value, run->arguments[0]))) {
+        model_answer_number(run->scene, 0);
+        return false;
+    }
+    if (may_call(run, "TIME", READS)) return !mark_is_off(run, mine->when_ms, skew_ms);
+    raise_error(run);
+    return false;
 }
 
 /* WIRE_MARK_SCRIPT */
 static void do_mark(struct run *run)
 {
-    struct slice value = { NULL, 0 }, name = name_with(run->keys[0], "#done");
+    const struct slice name = name_with(run->keys[0], "#done");
     struct marked mine;
     int64_t life_ms = 0, skew_ms = 0;
     if (!read_marked(run->arguments[1], &mine) || !slice_number(run->arguments[2], &life_ms) || life_ms < 0 ||
         !slice_number(run->arguments[3], &skew_ms))
         model_breach(run->scene->node, "a mark script with arguments out of range");
-    if (!call_get(run, run->keys[0], &value))
-        raise_error(run);
-    else if (mark_needs_the_lock() && (!value.data || !slices_equal(value, run->arguments[0])))
-        model_answer_number(run->scene, 0);
-    else if (!may_call(run, "TIME", READS))
-        raise_error(run);
-    else if (mark_is_off(run, mine.when_ms, skew_ms))
-        (void)0;
-    else if (!call_get(run, name, &value))
-        raise_error(run);
-    else
-        mark_there(run, name, value, life_ms);
+    if (mark_may_be_set(run, name, &mine, life_ms) && mark_may_come(run, &mine, skew_ms)) {
+        if (life_ms > 0 && !call_set(run, name, run->arguments[1], life_ms)) {
+            raise_error(run);
+        } else {
+            run->scene->call->did = life_ms > 0;
+            model_answer_number(run->scene, 1);
+        }
+    }
     slice_free(name);
 }
 

@@ -49,10 +49,10 @@ struct settings {
     uint32_t max_hold_ms;               /* 0: no limit. */
     uint32_t hold_at_least_ms;          /* 0: the lock is released when the command has ended. */
     uint32_t once_per_ms;               /* 0: as often as it is called. */
-    bool retry_until_done, once_anyway;
     uint32_t max_extensions;            /* UINT32_MAX: no limit. */
-    bool quiet, verbose, json;
     enum trace_mode trace;
+    bool quiet, verbose, json;
+    bool retry_until_done, once_anyway; /* Of --once-per. */
     bool ticket;                        /* status: that a node gives none is worth telling. */
     const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
     unsigned name_count;
