@@ -18,9 +18,9 @@ is_woken() {
     over "$started" && [ $(($(date +%s) - begun)) -lt 10 ]
 }
 trace_of_waiter() {
-    says ' 1e =  connected to 127.0.0.1:[0-9]+, to hear of releases' &&
-    says ' 1e > +SUBSCRIBE redlock:[0-9a-f]{16} +hear when our turn has come' &&
-    says ' 1  > +EVALSHA wait 1 door place=[0-9a-f]{16}:[0-9]+ arrived=[0-9]{16} life=[0-9]+ +stand in line for it' &&
+    says ' [0-2]e =  connected to 127.0.0.1:[0-9]+, to hear of releases' &&
+    says ' [0-2]e > +SUBSCRIBE redlock:[0-9a-f]{16} +hear when our turn has come' &&
+    says ' [0-2]  > +EVALSHA wait 1 door place=[0-9a-f]{16}:[0-9]+ arrived=[0-9]{16} life=[0-9]+ +stand in line for it' &&
     says ' [0-2]e < +message redlock:[0-9a-f]{16} [0-9]+$' && says ' [0-2]  = +our turn has come$' &&
     grep -Eq '< +:2 +it was ours, and is removed; who waits longest is told' "$directory/release"
 }
