@@ -121,7 +121,7 @@ enum {
 
 /* ---- Statuses ---- */
 
-/* Number, name and text of each. The numbers are the command's exit codes and never change. */
+/* Number, name and text of each. The numbers never change; the command tells them with --json. */
 #define REDLOCK_STATUSES(X)                                                                      \
     X(0, OK, "done")                                                                             \
     X(1, TAKEN, "held by somebody else")                                                         \

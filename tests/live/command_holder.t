@@ -33,8 +33,8 @@ the_command_can_extend() {
 }
 acquire_hands_it_on() {
     is 0 acquire --guard 0 --ttl 20s --holder 'deploy of anna' gate && prints '^[0-9a-f]{40}:[0-9]+ deploy of anna$' &&
-        token=$(cat "$directory/out") && is 1 status --guard 0 gate && prints '^gate: held by deploy of anna, ' &&
-        is 1 extend --guard 0 gate "${token%% *}" && is 0 extend --guard 0 gate "$token" && is 0 release --guard 0 gate "$token" &&
+        token=$(cat "$directory/out") && is 124 status --guard 0 gate && prints '^gate: held by deploy of anna, ' &&
+        is 123 extend --guard 0 gate "${token%% *}" && is 0 extend --guard 0 gate "$token" && is 0 release --guard 0 gate "$token" &&
         gone gate
 }
 json_has_both() {
@@ -51,7 +51,7 @@ names_are_checked() {
 }
 stranger_is_shown() {
     for k in 0 1 2; do ask $k SET stranger "not-a-token-but-a-value-that-is-longer-than-forty-bytes" >/dev/null; done
-    is 1 status --guard 0 stranger && prints '^stranger: held by not-a-token.*\.\.\. for ever'
+    is 124 status --guard 0 stranger && prints '^stranger: held by not-a-token.*\.\.\. for ever'
 }
 check 'run tells which program holds the lock, and status shows it, with the last ticket' run_names_its_command
 check 'run can be told to keep it to itself' run_without

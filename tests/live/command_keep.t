@@ -47,8 +47,8 @@ check 'a script may begin it in the background for itself' as_in_a_script
 is_not_ours() {
     take mine || return 1
     holder 100
-    is 1 keep --guard 0 --pid "$holder" mine 0123456789012345678901234567890123456789 && says 'mine: not extended: the token does not hold it' &&
-    is 18 keep --guard 0 --pid "$holder" mine no-token && is 2 keep --guard 10m --pid "$holder" mine "$token" &&
+    is 123 keep --guard 0 --pid "$holder" mine 0123456789012345678901234567890123456789 && says 'mine: not extended: the token does not hold it' &&
+    is 125 keep --guard 0 --pid "$holder" mine no-token && is 122 keep --guard 10m --pid "$holder" mine "$token" &&
     is 125 keep mine "$token" && says 'pid is missing' && is 125 keep --pid 0 mine "$token" && says '0 is no process' &&
     is 125 keep --pid x mine "$token" && is 125 keep --pid 1 mine && says 'TOKEN is missing'
 }
@@ -61,7 +61,7 @@ is_lost() {
     sleep 1.5
     everywhere FLUSHALL >/dev/null
     over "$started"
-    [ $? = 5 ] && says 'flushed: lost: on too many nodes our token is gone; process .* goes on without it' || return 1
+    [ $? = 123 ] && says 'flushed: lost: on too many nodes our token is gone; process .* goes on without it' || return 1
     take silent || return 1
     start keep --guard 0 -t 1s --json --pid "$holder" silent "$token"
     sleep 1
@@ -69,7 +69,7 @@ is_lost() {
     over "$started"
     status=$?
     for k in 0 1 2; do on $k CONT; done
-    [ $status = 5 ] && json out '$j->{status} eq "LOST" && $j->{code} == 5'
+    [ $status = 123 ] && json out '$j->{status} eq "LOST" && $j->{code} == 5'
 }
 check 'a lock that is lost meanwhile is told: 5' is_lost
 

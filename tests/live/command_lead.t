@@ -128,16 +128,16 @@ names_are_checked() {
     name=$(printf '%0200d' 0)
     is 0 lead --guard 0 --as "$name" boss -- true && is 125 lead --guard 0 --as "0$name" boss -- true &&
         says 'a name has 1 to 200 bytes' && is 125 lead --as '' boss -- true && is 125 lead --as "$(printf 'a\nb')" boss -- true &&
-        says 'no control characters' && is 125 lead --no-ticket boss -- true && is 10 leader '' &&
-        is 1 leader --guard 0 "$(printf '%0512d' 0)" && is 10 leader --guard 0 "$(printf '%0513d' 0)"
+        says 'no control characters' && is 125 lead --no-ticket boss -- true && is 125 leader '' &&
+        is 1 leader --guard 0 "$(printf '%0512d' 0)" && is 125 leader --guard 0 "$(printf '%0513d' 0)"
 }
 check 'a leader has a name of 1 to 200 bytes, and a ticket' names_are_checked
 
 on 1 KILL
 on 2 KILL
 no_quorum() {
-    is 2 leader --guard 0 boss && says 'no quorum: 1 of 3 nodes answered, 2 are needed' &&
-        is 2 leader --guard 0 --json boss && prints '"verdict":"no quorum","answers":1,"quorum":2,"epoch":null'
+    is 122 leader --guard 0 boss && says 'no quorum: 1 of 3 nodes answered, 2 are needed' &&
+        is 122 leader --guard 0 --json boss && prints '"verdict":"no quorum","answers":1,"quorum":2,"epoch":null'
 }
 check 'what a minority of the nodes says is told to nobody' no_quorum
 finish

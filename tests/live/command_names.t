@@ -145,7 +145,7 @@ else
 fi
 
 a_name_without_an_address_is_its_nodes_trouble() {
-    is 2 acquire -n "$unknown,$unknown:1" --guard 0 gate && says 'gate: no quorum' && says "node 0 \\($unknown:6379\\): .*name|host" &&
+    is 122 acquire -n "$unknown,$unknown:1" --guard 0 gate && says 'gate: no quorum' && says "node 0 \\($unknown:6379\\): .*name|host" &&
         says "node 1 \\($unknown:1\\): "
 }
 check 'a name without an address is its node'\''s trouble' a_name_without_an_address_is_its_nodes_trouble

@@ -112,7 +112,7 @@ check 'of words that are nearly right the right one is told' near_misses
 
 before_the_command() {
     is 0 --guard=0 -n "$first" --json acquire -t 3s before && json out '$j->{resource} eq "before" && @{$j->{nodes}} == 1' &&
-    is 1 --guard=0 -n"$first" -v status before && prints fingerprint && prints '^before: held by' &&
+    is 124 --guard=0 -n"$first" -v status before && prints fingerprint && prints '^before: held by' &&
     is 3 --guard=0 -q run -w 0 before-2 sh -c 'exit 3' && is 0 -h && is 0 --guard=0 --version &&
     is_refused 'a command is missing' --guard=0 && is_refused 'a command is missing' -- run before true &&
     is_refused "argument is missing behind '-n'" -n && is_refused "unknown option '-z'" -z run &&
@@ -122,11 +122,11 @@ check 'options may stand before the command' before_the_command
 
 # s1: "$a,$b,$c" of which one is not set.
 lost_entries() {
-    is 14 acquire -n "$first,,$first" door && says 'node 1 of the list, byte [0-9]+: .*empty \(a variable that is not set' &&
-    is 14 acquire -n ",$first" door && says 'node 0 of the list, byte 0: ' && is 14 status -n "$first," door &&
-    is 14 release -n "$first" -n ' ' door 0123456789abcdef0123456789abcdef01234567 && is 125 run -n "$first," door true &&
+    is 125 acquire -n "$first,,$first" door && says 'node 1 of the list, byte [0-9]+: .*empty \(a variable that is not set' &&
+    is 125 acquire -n ",$first" door && says 'node 0 of the list, byte 0: ' && is 125 status -n "$first," door &&
+    is 125 release -n "$first" -n ' ' door 0123456789abcdef0123456789abcdef01234567 && is 125 run -n "$first," door true &&
     says 'node 1 of the list, byte [0-9]+: ' && is 125 acquire -n "$first" -n '' door && says 'list is empty' || return 1
-    REDLOCK_NODES="$first,," is 14 acquire door && says 'node 1 of the list'
+    REDLOCK_NODES="$first,," is 125 acquire door && says 'node 1 of the list'
 }
 check 's1 an empty entry in the list of nodes is refused, and its place told' lost_entries
 
@@ -152,7 +152,9 @@ wrong_values() {
     is_refused "--max-extensions: '2147483648' is no whole number" run --max-extensions 2147483648 door true &&
     is_refused '--skew: must be at least 1 ms' acquire --skew 0 door &&
     is_refused "--skew: '61m' is too long: at most 1h" status --skew 61m door &&
-    is_refused "unknown option '--no-ticket'" extend --no-ticket door &&
+    is_refused "unknown option '--max-hold'" extend --max-hold 1s door &&
+    is_refused "--busy-exit: '256' is no exit status: 0 to 255" acquire -E 256 door &&
+    is_refused "--busy-exit: 'x' is no exit status" run --busy-exit=x door true &&
     is_refused '--grace: 6000 ms is more than half of the TTL' run --grace 6s door -- true
 }
 check 'values that are wrong are named, with what would be right' wrong_values
@@ -196,7 +198,7 @@ check 'the TTL is 10 s where none is given' default_ttl
 options_anywhere() {
     is 0 acquire door-1 --guard 0 -t 5s && is 0 acquire --guard=0 -t5s --json door-2 &&
     json out '$j->{resource} eq "door-2"' &&
-    is 0 acquire --guard 0 -- --json && is 1 status --guard 0 -- --json && prints '^--json: held by'
+    is 0 acquire --guard 0 -- --json && is 124 status --guard 0 -- --json && prints '^--json: held by'
 }
 check 'options may stand before and behind the resource; behind -- there are none' options_anywhere
 
@@ -238,7 +240,7 @@ listed() {
     acquires_on 3 -n "@$directory/three" && acquires_on 2 --node="@$directory/two" &&
     acquires_on 3 -n "$first" -n "@$directory/two" && REDLOCK_NODES=@$directory/two acquires_on 2 &&
     REDLOCK_NODES=@$directory/two is 0 run --guard 0 listed sh -c 'echo "$REDLOCK_NODES"' && prints "^@$directory/two$" &&
-    is 14 acquire --guard 0 -n "@$directory/hash" listed-2 && says "hash:1: in a user or password .*'#' are written"
+    is 125 acquire --guard 0 -n "@$directory/hash" listed-2 && says "hash:1: in a user or password .*'#' are written"
 }
 check 'the list of nodes may be in a file, with comments, one or several a line' listed
 
@@ -249,11 +251,11 @@ wrong_list() {
 }
 wrong_lists() {
     list=$directory/list
-    printf '# one\n%s\nlocalhost:99999 # two\n' "$first" >"$list" && wrong_list 14 "^redlock: $directory/list:3: " &&
-    printf '%s,\n,%s\n' "$first" "$first" >"$list" && wrong_list 14 "^redlock: $directory/list:2: .*empty" &&
-    printf ',%s' "$first" >"$list" && wrong_list 14 "^redlock: $directory/list:1: .*empty" &&
-    printf '%s\n\n,\n' "$first" >"$list" && wrong_list 14 "^redlock: $directory/list:4: .*empty" &&
-    printf '\n%s nowhere.invalid gone.invalid\n' "$first" >"$list" && wrong_list 21 "^redlock: $directory/list:2: nowhere.invalid:6379: " &&
+    printf '# one\n%s\nlocalhost:99999 # two\n' "$first" >"$list" && wrong_list 125 "^redlock: $directory/list:3: " &&
+    printf '%s,\n,%s\n' "$first" "$first" >"$list" && wrong_list 125 "^redlock: $directory/list:2: .*empty" &&
+    printf ',%s' "$first" >"$list" && wrong_list 125 "^redlock: $directory/list:1: .*empty" &&
+    printf '%s\n\n,\n' "$first" >"$list" && wrong_list 125 "^redlock: $directory/list:4: .*empty" &&
+    printf '\n%s nowhere.invalid gone.invalid\n' "$first" >"$list" && is 122 acquire --guard 0 -n "@$list" door && says 'node 1 .nowhere.invalid:6379.: ' &&
     printf '# no one\n\n' >"$list" && wrong_list 125 "^redlock: the list of nodes $directory/list names none$" &&
     printf '%s\n\0' "$first" >"$list" && wrong_list 125 "^redlock: the list of nodes $directory/list has a byte 0" &&
     head -c 20000 /dev/zero | tr '\0' a >"$list" && wrong_list 125 "^redlock: the list of nodes in $directory/list is too long" &&
@@ -261,41 +263,41 @@ wrong_lists() {
     rm "$list" && wrong_list 125 "^redlock: cannot open the list of nodes $directory/list: No such file" &&
     mkdir "$list" && wrong_list 125 "^redlock: cannot read the list of nodes $directory/list: Is a directory" && rmdir "$list" &&
     is 125 acquire -n @ door && says "^redlock: --node: '@' names no file" &&
-    printf '%s' 127.0.0.1:99999 >"$list" && is 14 acquire -n "$first" -n "@$list" door && says "^redlock: $list:1: "
+    printf '%s' 127.0.0.1:99999 >"$list" && is 125 acquire -n "$first" -n "@$list" door && says "^redlock: $list:1: "
 }
 check 'what is wrong with a list in a file is told with file and line' wrong_lists
 
 wrong_nodes() {
     is 125 acquire -n '' door && says '^redlock: --node: .*empty' &&
-    is 14 acquire -n "$first,127.0.0.1:99999" door && says 'node 1 of the list, byte [0-9]+: ' &&
-    is 14 acquire -n "rediss://$first" door && says 'TLS' &&
+    is 125 acquire -n "$first,127.0.0.1:99999" door && says 'node 1 of the list, byte [0-9]+: ' &&
+    is 125 acquire -n "rediss://$first" door && says 'TLS' &&
     is 125 run -n "$first,127.0.0.1:99999" door true && says 'node 1 of the list' &&
-    is 21 acquire -n "$first,nowhere.invalid:7000,gone.invalid" door &&
-    says 'node 1 of the list: nowhere\.invalid:7000: [a-z]+' && is 125 run -n redis://u:s3cret@gone.invalid door true &&
-    says 'node 0 of the list: gone\.invalid:6379: [a-z]+' && ! says s3cret
+    is 122 acquire -n "$first,nowhere.invalid:7000,gone.invalid" door &&
+    says 'node 1 \(nowhere\.invalid:7000\): [a-z]+' && is 122 run --wait 0 -n redis://u:s3cret@gone.invalid door true &&
+    says 'node 0 \(gone\.invalid:6379\): [a-z]+' && ! says s3cret
 }
 check 'a node that is written wrong is named, with its place in the list' wrong_nodes
 
 # ---- Statuses of the configuration ----
 
 config_statuses() {
-    is 12 acquire -t 31s door && says '--guard' && is 125 run -t 31s door true && says '--guard' &&
-    is 11 acquire --guard 0 -t 2ms door && says TTL &&
-    is 10 acquire --guard 0 '' && is 10 acquire --guard 0 "$(printf '%0513d' 0)" &&
+    is 125 acquire -t 31s door && says '--guard' && is 125 run -t 31s door true && says '--guard' &&
+    is 125 acquire --guard 0 -t 2ms door && says TTL &&
+    is 125 acquire --guard 0 '' && is 125 acquire --guard 0 "$(printf '%0513d' 0)" &&
     is 0 acquire --guard 0 "$(printf '%0512d' 0)" &&
-    is 18 release --guard 0 door abc && is 18 extend --guard 0 door ABCDEF
+    is 125 release --guard 0 door abc && is 125 extend --guard 0 door ABCDEF
 }
 check 'limits of the library have its statuses, and 125 with run' config_statuses
 
 restarted() {
-    is 2 acquire door && says 'no quorum' &&
+    is 122 acquire door && says 'no quorum' &&
     says 'node 2 \(127.0.0.1:[0-9]+\): restarted [0-9]+ s ago, no vote for another [0-9]+ s' &&
     says '--guard 0'
 }
 check 'servers that have just started have no vote, and the message says why, how long, and --guard 0' restarted
 
 refused_node() {
-    is 2 acquire --guard 0 -n "127.0.0.1:$refused" door &&
+    is 122 acquire --guard 0 -n "127.0.0.1:$refused" door &&
     says "node 0 \(127.0.0.1:$refused\): connection refused \(is the server running" &&
     is 0 acquire --guard 0 -n "$first,127.0.0.1:$refused,127.0.0.1:$port_1" -v door-4 &&
     says 'node 1 .*connection refused'
@@ -303,7 +305,7 @@ refused_node() {
 check 'a node that cannot be reached is named, with what happened and what to look at' refused_node
 
 same_server() {
-    is 2 acquire --guard 0 -n "$first,$first" door && says 'same server as node' && says 'name each server once'
+    is 125 acquire --guard 0 -n "$first,$first" door && says 'same server as node' && says 'name each server once'
 }
 check 'the same server twice is told' same_server
 

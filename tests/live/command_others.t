@@ -18,10 +18,10 @@ answers() {
 # Alone, with a ticket, of two resources, and by "run": what stands in the way is told, and nothing is left.
 we_are_refused() {
     for option in '' --no-ticket; do
-        is 1 acquire --guard 0 $option "$door" && says 'held by somebody else \(free in [0-9.]+ s' || return 1
+        is 124 acquire --guard 0 $option "$door" && says 'held by somebody else \(free in [0-9.]+ s' || return 1
     done
-    is 1 acquire --guard 0 -r "$door-beside" -r "$door" && says 'held by somebody else' && answers '' GET "$door-beside" &&
-    is 3 acquire --guard 0 --wait 300ms "$door" && says 'not acquired within the time to wait: held by somebody else' &&
+    is 124 acquire --guard 0 -r "$door-beside" -r "$door" && says 'held by somebody else' && answers '' GET "$door-beside" &&
+    is 124 acquire --guard 0 --wait 300ms "$door" && says 'not acquired within the time to wait: held by somebody else' &&
     is 124 run --guard 0 --wait 0 "$door" -- touch "$directory/ran" && says 'held by somebody else' && [ ! -e "$directory/ran" ]
 }
 we_get_it() {
@@ -46,7 +46,7 @@ redsync_holds() {
     door=mutex:redsync
     for how in 'NX PX 8000' 'ex 8 nx'; do
         answers OK SET "$door" "$value" $how && we_are_refused &&
-        is 1 status --guard 0 "$door" && prints "^$door: held by $pattern for another [0-9.]+ s on 3 of 3 nodes" &&
+        is 124 status --guard 0 "$door" && prints "^$door: held by $pattern for another [0-9.]+ s on 3 of 3 nodes" &&
         answers 1 EVAL "$touch" 1 "$door" "$value" 9000 && answers 1 EVAL "$touch_or_set" 1 "$door" "$value" 9000 &&
         answers "$value" GET "$door" && answers 1 EVAL "$delete" 1 "$door" "$value" && is 0 status --guard 0 "$door" || return 1
     done
@@ -70,7 +70,7 @@ uuid=0b1a9a44-4f0e-4a56-9d0e-1f5d4c1f9a10
 redlock_rb_holds() {
     door=mutex:rb
     answers OK EVAL "$set_or_extend" 1 "$door" $uuid 8000 yes && we_are_refused &&
-    is 1 status --guard 0 "$door" && prints "^$door: held by $uuid for another" &&
+    is 124 status --guard 0 "$door" && prints "^$door: held by $uuid for another" &&
     answers OK EVAL "$set_or_extend" 1 "$door" $uuid 9000 no && answers $uuid GET "$door" &&
     answers 1 EVAL "$unlock" 1 "$door" $uuid && is 0 status --guard 0 "$door"
 }
@@ -101,12 +101,12 @@ redisson_holds() {
 another_kind_is_told() {
     door=mutex:kind
     none=0123456789abcdef0123456789abcdef01234567
-    answers '' EVAL "$enter" 1 "$door" 30000 $thread && is 1 status --guard 0 "$door" &&
+    answers '' EVAL "$enter" 1 "$door" 30000 $thread && is 124 status --guard 0 "$door" &&
     prints "^$door: held on 3 of 3 nodes by a key of another type: a lock of another kind, or none \(quorum 2\)$" &&
-    prints 'node 1 .* a key of another type, [0-9.]+ s left$' && is 1 status --guard 0 --json "$door" &&
+    prints 'node 1 .* a key of another type, [0-9.]+ s left$' && is 124 status --guard 0 --json "$door" &&
     json out '$j->{verdict} eq "other type" && $j->{agreeing} == 3 && 3 == grep { $_->{state} eq "other type" } @{$j->{nodes}}' &&
-    is 2 extend --guard 0 "$door" $none && says 'WRONGTYPE .*\(held by a lock of another kind, or no lock at all: choose another RESOURCE' &&
-    is 5 release --guard 0 "$door" $none && says 'WRONGTYPE .*\(held by a lock of another kind' &&
+    is 122 extend --guard 0 "$door" $none && says 'WRONGTYPE .*\(held by a lock of another kind, or no lock at all: choose another RESOURCE' &&
+    is 123 release --guard 0 "$door" $none && says 'WRONGTYPE .*\(held by a lock of another kind' &&
     answers 1 HGET "$door" $thread && answers 1 DEL "$door"
 }
 redisson_is_refused() {
@@ -125,10 +125,10 @@ is_no_trouble() {
     answers OK SET "$door" "$value" NX PX 8000 || return 1
     for _ in 1 2 3 4 5; do
         everywhere SCRIPT FLUSH >/dev/null
-        is 1 acquire --guard 0 "$door" && says 'held by somebody else' && ! says NOSCRIPT >/dev/null &&
+        is 124 acquire --guard 0 "$door" && says 'held by somebody else' && ! says NOSCRIPT >/dev/null &&
         ! says 'no answer' >/dev/null || return 1
         everywhere SCRIPT FLUSH >/dev/null
-        is 1 acquire --guard 0 --json "$door" &&
+        is 124 acquire --guard 0 --json "$door" &&
         json out '3 == grep { !defined $_->{trouble} } @{$j->{nodes}}' || return 1
     done
 }

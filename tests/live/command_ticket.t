@@ -62,8 +62,8 @@ check 'each holder has a larger ticket than the one before, near the wall clock 
 handed_on() {
     is 0 acquire --guard 0 door-1 && printed=$(cat "$directory/out") || return 1
     is 0 extend --guard 0 door-1 "$printed" && is 0 extend --guard 0 door-1 "${printed%:*}" &&
-    is 18 extend --guard 0 door-1 "$printed:" && is 18 extend --guard 0 door-1 "${printed}x" &&
-    is 18 release --guard 0 door-1 "${printed%:*}:" && is 0 release --guard 0 door-1 "$printed"
+    is 125 extend --guard 0 door-1 "$printed:" && is 125 extend --guard 0 door-1 "${printed}x" &&
+    is 125 release --guard 0 door-1 "${printed%:*}:" && is 0 release --guard 0 door-1 "$printed"
 }
 check 'extend and release take what acquire has printed, or the token alone' handed_on
 
@@ -88,8 +88,8 @@ none() {
 check '--no-ticket is a plain SET, and the command does not take the ticket of a lock around it for its own' none
 
 both_exclude() {
-    is 0 acquire --guard 0 door-8 && is 1 acquire --guard 0 --no-ticket door-8 &&
-    is 0 acquire --guard 0 --no-ticket door-9 && is 1 acquire --guard 0 door-9
+    is 0 acquire --guard 0 door-8 && is 124 acquire --guard 0 --no-ticket door-8 &&
+    is 0 acquire --guard 0 --no-ticket door-9 && is 124 acquire --guard 0 door-9
 }
 check 'a lock with a ticket and one without exclude each other' both_exclude
 
@@ -100,10 +100,10 @@ up_for_the_guard() { "$redlock" acquire --guard 1s -t 900ms --no-ticket "door-$1
 restarted() {
     within 10 up_for_the_guard 10 || return 1
     sleep 2     # A quorum has; the last server may have started a second later, as its uptime is told in whole ones.
-    is 2 acquire --guard 1s -t 900ms --skew 30s door-11 && says 'no quorum: .*\(0 of 3, 2 are needed\)' &&
+    is 122 acquire --guard 1s -t 900ms --skew 30s door-11 && says 'no quorum: .*\(0 of 3, 2 are needed\)' &&
     says 'node 2 \(127.0.0.1:[0-9]+\): restarted [0-9]+ s ago, no ticket for another [3-6][0-9] s \(wait; .*--no-ticket' &&
-    is 124 run --guard 1s -t 900ms --skew 30s --wait 0 door-11 -- true && says 'no ticket for another' &&
-    is 2 acquire --guard 1s -t 900ms --skew 30s --json door-11 &&
+    is 122 run --guard 1s -t 900ms --skew 30s --wait 0 door-11 -- true && says 'no ticket for another' &&
+    is 122 acquire --guard 1s -t 900ms --skew 30s --json door-11 &&
     json out '2 <= grep { $_->{vote} eq "not asked" && $_->{trouble} =~ /no ticket for another/ } @{$j->{nodes}}' &&
     is 0 acquire --guard 1s -t 900ms --skew 30s --no-ticket door-11
 }
@@ -118,7 +118,7 @@ check 'status says how long a node gives no ticket yet' status_of_restarted
 # ---- Wrong clocks ----
 
 too_far_ahead() {
-    wrong_by 60 2 acquire --guard 0 door-13 &&
+    wrong_by 60 122 acquire --guard 0 door-13 &&
     says 'node [0-2] \(127.0.0.1:[0-9]+\): our wall clock is (59|6[0-9])\.[0-9] s ahead of its.* \(set the clock that is wrong, by NTP; .*--no-ticket' &&
     wrong_by 60 0 acquire --guard 0 --no-ticket door-13 && wrong_by 60 0 acquire --guard 0 --skew 2m door-14
 }
@@ -132,14 +132,14 @@ check 'a clock that lags behind gets a ticket that is larger than the last all t
 
 poisoned() {
     everywhere SET door-16#ticket $(($(date +%s) + 1000))000000 PX 60000 >/dev/null
-    is 3 acquire --guard 0 --wait 3s door-16 && says 'node [0-2] .*the last ticket is too far ahead of its wall clock' &&
+    is 124 acquire --guard 0 --wait 3s door-16 && says 'node [0-2] .*the last ticket is too far ahead of its wall clock' &&
     is 0 acquire --guard 0 --no-ticket door-16
 }
 check 'a ticket that was given by a wrong clock is told from a clock of ours that is wrong' poisoned
 
 before_1970() {
     now=$(date +%s)
-    wrong_by -$((now + 1000)) 24 acquire --guard 0 door-17 && says "wall clock .*wrong \(set this machine's clock; .*--no-ticket" &&
+    wrong_by -$((now + 1000)) 125 acquire --guard 0 door-17 && says "wall clock .*wrong \(set this machine's clock; .*--no-ticket" &&
     wrong_by -$((now + 1000)) 125 run --guard 0 door-17 -- true && wrong_by -$((now + 1000)) 0 run --guard 0 --no-ticket door-17 -- true
 }
 check 'a clock that is none is told, and does no harm without a ticket' before_1970

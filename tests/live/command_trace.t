@@ -38,7 +38,7 @@ adds_up() {
 check 'the arithmetic of the verdict adds up' adds_up 1
 
 refused() {
-    is 1 acquire --guard 0 --no-ticket --trace door && says '< +\(nil\) +refused: somebody has it$' && says '> +PTTL door' &&
+    is 124 acquire --guard 0 --no-ticket --trace door && says '< +\(nil\) +refused: somebody has it$' && says '> +PTTL door' &&
     says '< +:[0-9]+ +its holder has [0-9.]+ s left' && says '=  lost 0/5 after [0-9.]+ ms: [345] refused, '
 }
 check 'it shows refusals, and how long the holder has left' refused
@@ -47,7 +47,7 @@ tickets() {
     is 0 acquire --guard 0 --trace door-t && ticket=$(cut -d : -f 2 "$directory/out") || return 1
     says "> +EVALSHA acquire 1 door-t token=[0-9a-f]{6}\\.\\.[0-9a-f]{2} ttl=10000 ticket=$ticket life=86400000 skew=10000 +acquire it, if it is free" &&
     says '< +\+OK +granted, 2/5$' && says "=  won 3/5 after .* ms valid, ticket $ticket$" && adds_up 1 &&
-    is 1 acquire --guard 0 --trace door-t &&
+    is 124 acquire --guard 0 --trace door-t &&
     says "< +$ticket [0-9]+ +refused: its holder has [0-9.]+ s left"
 }
 larger_tickets() {
@@ -140,7 +140,7 @@ check 'odd and long words are shortened and made printable' odd_bytes
 
 errors() {
     for k in 0 1 2; do ask $k CONFIG SET maxmemory 1; done >/dev/null
-    is 2 acquire --guard 0 --trace door-3
+    is 122 acquire --guard 0 --trace door-3
     good=$?
     for k in 0 1 2; do ask $k CONFIG SET maxmemory 0; done >/dev/null
     [ $good = 0 ] && says '< +-OOM .* unknown$' && says '=  lost [0-2]/5 after [0-9.]+ ms: 0 refused, 3 unknown' &&

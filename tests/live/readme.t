@@ -79,7 +79,7 @@ exec redlock.real "$command" --guard 0 "$@"
 END
 chmod +x "$directory/redlock"
 
-block run | sed -e "s/^export REDLOCK_NODES=.*/export REDLOCK_NODES=$nodes/" -e 's/^redlock status door/& || [ $? = 1 ]/' \
+block run | sed -e "s/^export REDLOCK_NODES=.*/export REDLOCK_NODES=$nodes/" -e 's/^redlock status door/& || [ $? = 124 ]/' \
     >"$directory/commands"
 
 # The last one meets a free door; what it acquires ends with its TTL.
@@ -130,7 +130,7 @@ acl_suffices() {
         least=$(echo "$nodes" | sed 's|127|redis://least:secret@127|g') &&
         token=$("$redlock" acquire --guard 0 -n "$least" lock:door) &&
         is 0 extend --guard 0 -n "$least" lock:door "$token" &&
-        is 1 status --guard 0 -n "$least" lock:door && prints "held by ${token%:*} " &&
+        is 124 status --guard 0 -n "$least" lock:door && prints "held by ${token%:*} " &&
         is 0 release --guard 0 -n "$least" lock:door "$token" &&
         is 0 run --guard 0 -n "$least" --once-per 1d lock:door -- true && ! grep -q NOPERM "$directory/err"
 }

@@ -17,10 +17,10 @@ static const struct {
         "When the lock is lost, COMMAND is ended before another client can get it.",
         "Exit status: that of COMMAND (128+N if signal N ended it), or\n"
         "  121  --once-per: it has run in this period already\n"
-        "  122  --once-per: too few nodes can tell whether it has\n"
+        "  122  too few nodes could vote; --once-per: or can tell whether it has run\n"
         "  123  the lock was lost, or may not be held longer, and COMMAND was ended\n"
-        "  124  the lock was not available within --wait\n"
-        "  125  redlock itself failed, or was called wrongly\n"
+        "  124  somebody else held the lock until --wait was over\n"
+        "  125  redlock itself failed, or was called wrongly, or the nodes are set up wrongly\n"
         "  126  COMMAND cannot be executed\n"
         "  127  COMMAND was not found\n"
     },
@@ -28,32 +28,32 @@ static const struct {
         "redlock acquire [OPTION]... RESOURCE",
         "Acquire the lock on RESOURCE and print TOKEN:TICKET, by which it can be extended or\n"
         "released. Else it ends with the TTL. Later holders have larger tickets.",
-        "Exit status: 0 acquired, 1 held by somebody else, 2 no quorum of nodes,\n"
-        "  3 not within --wait, 4 answers too late; more in redlock(1).\n"
+        "Exit status: 0 acquired, 124 held by somebody else, 122 no quorum of nodes,\n"
+        "  125 anything else; more in redlock(1).\n"
     },
     [COMMAND_EXTEND] = {
         "redlock extend [OPTION]... RESOURCE TOKEN",
         "Let the TTL of the lock on RESOURCE that was acquired with TOKEN begin anew.",
-        "Exit status: 0 extended, 1 TOKEN no longer holds it, 2 no quorum of nodes,\n"
-        "  5 no answer in time; more in redlock(1).\n"
+        "Exit status: 0 extended, 123 TOKEN no longer holds it, 122 no quorum of nodes,\n"
+        "  125 anything else; more in redlock(1).\n"
     },
     [COMMAND_RELEASE] = {
         "redlock release [OPTION]... RESOURCE TOKEN",
         "Release the lock on RESOURCE that was acquired with TOKEN.",
-        "Exit status: 0 released on a quorum of nodes, 2 on fewer: they keep it until\n"
-        "  its TTL ends, 5 TOKEN did not hold it any more; more in redlock(1).\n"
+        "Exit status: 0 released on a quorum of nodes, 122 on fewer: they keep it until\n"
+        "  its TTL ends, 123 TOKEN no longer held it; more in redlock(1).\n"
     },
     [COMMAND_KEEP] = {
         "redlock keep [OPTION]... --pid PID RESOURCE TOKEN",
         "Extend the lock on RESOURCE that was acquired with TOKEN while the process PID lives, then\n"
         "release it. It is for scripts: redlock keep --pid $$ RESOURCE \"$token\" &",
-        "Exit status: 0 released, 1 TOKEN does not hold it, 2 no quorum of nodes,\n"
-        "  5 the lock was lost; more in redlock(1).\n"
+        "Exit status: 0 released, 123 TOKEN does not hold it, or the lock was lost, 122 no\n"
+        "  quorum of nodes, 125 anything else; more in redlock(1).\n"
     },
     [COMMAND_STATUS] = {
         "redlock status [OPTION]... RESOURCE",
         "Show what each node knows of the lock on RESOURCE, and what the majority says.",
-        "Exit status: 0 free, 1 not free, 2 no quorum of nodes answered; more in redlock(1).\n"
+        "Exit status: 0 free, 124 not free, 122 too few nodes can tell; more in redlock(1).\n"
     },
     [COMMAND_LEAD] = {
         "redlock lead [OPTION]... NAME [--] COMMAND [ARG]...",

@@ -11,6 +11,7 @@
 
 #include "ask_all.h"
 #include "commands.h"
+#include "exits.h"
 #include "proclaim.h"
 #include "report.h"
 #include "text.h"
@@ -85,12 +86,13 @@ int leader_command(struct session *session, struct settings *settings)
     enum redlock_status status = open_session(session, settings);
     char text[TEXT_MAX];
     unsigned count;
+    int code;
 
-    if (status != REDLOCK_OK) return (int)status;
+    if (status != REDLOCK_OK) return EXIT_TROUBLE;
     if (session->set[0].size == 0 || session->set[0].size > REDLOCK_RESOURCE_MAX) {
         report_status(session, REDLOCK_BAD_RESOURCE);
         close_session(session);
-        return REDLOCK_BAD_RESOURCE;
+        return EXIT_TROUBLE;
     }
     find_leader(&leader, session);
     count = redlock_node_count(&session->client);
@@ -106,6 +108,7 @@ int leader_command(struct session *session, struct settings *settings)
         report_nodes(session);
     }
     if (!report_written("the leader")) status = REDLOCK_SYSTEM;
+    code = status == REDLOCK_TAKEN ? EXIT_NO_LEADER : exit_of(session, status);
     close_session(session);
-    return session->signal ? EXIT_SIGNAL + session->signal : (int)status;
+    return code;
 }

@@ -6,11 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exits.h"
 #include "process.h"
 #include "report.h"
 #include "text.h"
 
-enum { HOLD_SPARE_MS = 10 };    /* What drift has beside its share, and a round of extensions may take. */
+enum {
+    HOLD_SPARE_MS = 10,             /* What drift has beside its share, and a round of extensions may take. */
+    TELL_AGAIN_MS = 60 * 1000,      /* Why it waits, if nothing changes; then after twice the time, */
+    TELL_AGAIN_MS_MAX = 3600 * 1000 /* up to an hour. */
+};
 
 /* ---- What the other commands share ---- */
 
@@ -44,15 +49,36 @@ static bool is_worth_telling(const struct session *session, enum redlock_status 
            !(is_first && redlock_free_in_ms(&session->lock) == REDLOCK_UNTOLD);
 }
 
-/* Says why it waits, when that has changed. */
-static void watch_attempts(struct session *session, enum redlock_status *told)
+/* What was told of a wait, and when it is told again if nothing changes. */
+struct patience {
+    enum redlock_status told;
+    uint64_t tell_at;
+    uint32_t pause_ms;
+};
+
+/* Says why it waits, when that has changed; and again, more and more rarely, while no quorum of nodes can vote. */
+static void watch_attempts(struct session *session, struct patience *patience)
+{
+    enum redlock_status why = redlock_attempt_status(&session->lock);
+    bool is_same = why == patience->told;
+    uint64_t now = redlock_now_us();
+
+    if (!is_worth_telling(session, why) || (is_same && (why != REDLOCK_NO_QUORUM || now < patience->tell_at))) return;
+    patience->pause_ms = !is_same ? TELL_AGAIN_MS : patience->pause_ms < TELL_AGAIN_MS_MAX ? 2 * patience->pause_ms : TELL_AGAIN_MS_MAX;
+    patience->tell_at = now + (uint64_t)patience->pause_ms * 1000;
+    patience->told = why;
+    report_status(session, why);
+    say("%s: waiting", session->settings->resource);
+}
+
+/* Does the wait end here, since none of what keeps the nodes from voting mends itself? Not if it began well, when a quorum said that
+ * the lock is held: then somebody who has changed a password may be about to change it here. */
+static bool is_hopeless(struct session *session)
 {
     enum redlock_status why = redlock_attempt_status(&session->lock);
 
-    if (why == *told || !is_worth_telling(session, why)) return;
-    *told = why;
-    report_status(session, why);
-    say("%s: waiting", session->settings->resource);
+    session->began_well |= why == REDLOCK_TAKEN || why == REDLOCK_TOO_LATE;
+    return !session->began_well && !session->settings->waits_through_errors && nodes_are_hopeless(session);
 }
 
 /* How an acquire ended. Was it won in the very moment when a signal came, it is released. */
@@ -61,6 +87,7 @@ static enum redlock_status settle_acquire(struct session *session)
     enum redlock_status status = redlock_lock_status(&session->lock);
 
     if (status == REDLOCK_PENDING) return session->fault;
+    if (status == REDLOCK_CANCELLED && !session->signal) return REDLOCK_NO_QUORUM;      /* It was hopeless. */
     if (status != REDLOCK_OK || !session->signal) return status;
     (void)release_lock(session);
     return REDLOCK_CANCELLED;
@@ -82,15 +109,16 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
         .ticket = settings->ticket,
         .wall_us = redlock_wall_us(),
     };
-    enum redlock_status status, told = REDLOCK_OK;
+    struct patience patience = { .told = REDLOCK_OK };
+    enum redlock_status status;
 
     status = redlock_start_acquire(engine, &session->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     session_step(session);
     while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault) {
         session_wait(session, REDLOCK_NEVER);
-        if (session_must_end(session)) redlock_cancel(engine, &session->lock, redlock_now_us());
-        else if (redlock_lock_status(&session->lock) == REDLOCK_PENDING) watch_attempts(session, &told);
+        if (session_must_end(session) || is_hopeless(session)) redlock_cancel(engine, &session->lock, redlock_now_us());
+        else if (redlock_lock_status(&session->lock) == REDLOCK_PENDING) watch_attempts(session, &patience);
     }
     return settle_acquire(session);
 }
@@ -160,12 +188,6 @@ enum redlock_status leave_lock(struct session *session, uint64_t until_us)
 }
 
 /* ---- Ends ---- */
-
-/* A signal's status is the one by which shells know it. */
-static int exit_status(const struct session *session, enum redlock_status status)
-{
-    return session->signal ? EXIT_SIGNAL + session->signal : (int)status;
-}
 
 /* Members of the JSON that only a lock has that is held. */
 static void print_json(struct session *session, enum redlock_status status)
@@ -241,13 +263,22 @@ static enum redlock_status judge_output(const struct session *session, enum redl
     return is_lost && status == REDLOCK_OK ? REDLOCK_SYSTEM : status;
 }
 
+/* The exit status is found before the client forgets its nodes; but a signal that comes meanwhile counts. */
+static int close_with(struct session *session, enum redlock_status status)
+{
+    int code = exit_of(session, status);
+
+    close_session(session);
+    return session->signal ? exit_of(session, REDLOCK_CANCELLED) : code;
+}
+
 /* ---- Commands ---- */
 
 int acquire_command(struct session *session, struct settings *settings)
 {
     enum redlock_status status = open_session(session, settings);
 
-    if (status != REDLOCK_OK) return (int)status;
+    if (status != REDLOCK_OK) return EXIT_TROUBLE;
     status = acquire_lock(session, 0);
     if (status == REDLOCK_OK) status = complete(session);
     if (status == REDLOCK_OK) {
@@ -257,8 +288,7 @@ int acquire_command(struct session *session, struct settings *settings)
         report_failure(session, status);
         status = judge_output(session, status);
     }
-    close_session(session);
-    return exit_status(session, status);
+    return close_with(session, status);
 }
 
 /* Only nodes that are connected are asked to extend, or to release at once. */
@@ -283,13 +313,20 @@ static enum redlock_status extend(struct session *session)
     return status == REDLOCK_OK ? session_finish(session) : status;
 }
 
+/* TAKEN: too few of the nodes that answered have the token. LOST if the others cannot change that; else nobody knows. */
+static enum redlock_status judge_extension(const struct session *session, enum redlock_status status)
+{
+    if (status != REDLOCK_TAKEN) return status;
+    return lock_is_refused(session) ? REDLOCK_LOST : REDLOCK_NO_QUORUM;
+}
+
 static void report_extension(struct session *session, enum redlock_status status)
 {
     if (session->settings->json) {
         print_json(session, status);
     } else if (status == REDLOCK_OK) {
         if (session->settings->verbose) report_validity(session, "extended");
-    } else if (status == REDLOCK_TAKEN) {
+    } else if (status == REDLOCK_LOST) {
         say("%s: not extended: the token does not hold it on a quorum of nodes", session->settings->resource);
         report_loss(session);
     } else {
@@ -301,12 +338,11 @@ int extend_command(struct session *session, struct settings *settings)
 {
     enum redlock_status status = open_session(session, settings);
 
-    if (status != REDLOCK_OK) return (int)status;
-    status = extend(session);
+    if (status != REDLOCK_OK) return EXIT_TROUBLE;
+    status = judge_extension(session, extend(session));
     report_extension(session, status);
     status = judge_output(session, status);
-    close_session(session);
-    return exit_status(session, status);
+    return close_with(session, status);
 }
 
 /* The library owes what is not confirmed, and pays it later. This process ends, so it must say that nobody will. */
@@ -336,14 +372,13 @@ int release_command(struct session *session, struct settings *settings)
 {
     enum redlock_status status = open_session(session, settings);
 
-    if (status != REDLOCK_OK) return (int)status;
+    if (status != REDLOCK_OK) return EXIT_TROUBLE;
     status = adopt(session);
     if (status == REDLOCK_OK) status = release_lock(session);
     status = judge_release(session, status);
     report_release(session, status);
     status = judge_output(session, status);
-    close_session(session);
-    return exit_status(session, status);
+    return close_with(session, status);
 }
 
 /* ---- Keep ---- */
@@ -397,7 +432,7 @@ static void report_keeping(struct session *session, const struct process *proces
 /* A process that has ended already is one that has ended: the lock is released. */
 static enum redlock_status keep(struct session *session, struct process *process)
 {
-    enum redlock_status status = extend(session);
+    enum redlock_status status = judge_extension(session, extend(session));
 
     if (status != REDLOCK_OK) {
         report_extension(session, status);
@@ -419,9 +454,8 @@ int keep_command(struct session *session, struct settings *settings)
 
     process_open(&process, settings->pid);
     status = open_session(session, settings);
-    if (status != REDLOCK_OK) return (int)status;
+    if (status != REDLOCK_OK) return EXIT_TROUBLE;
     status = judge_output(session, keep(session, &process));
-    close_session(session);
     process_close(&process);
-    return exit_status(session, status);
+    return close_with(session, status);
 }

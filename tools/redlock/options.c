@@ -22,7 +22,7 @@ enum {
     OPTION_USER, OPTION_PASSWORD_FILE, OPTION_PASSWORD, OPTION_JSON, OPTION_TRACE, OPTION_VERSION,
     OPTION_NO_TICKET, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS, OPTION_HOLD_AT_LEAST,
     OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID, OPTION_AS, OPTION_ONCE,
-    OPTION_HOLDER, OPTION_NO_HOLDER
+    OPTION_HOLDER, OPTION_NO_HOLDER, OPTION_WAIT_THROUGH_ERRORS
 };
 
 enum {
@@ -30,7 +30,8 @@ enum {
     IN_RELEASE = 1 << COMMAND_RELEASE, IN_KEEP = 1 << COMMAND_KEEP, IN_STATUS = 1 << COMMAND_STATUS,
     IN_LEAD = 1 << COMMAND_LEAD, IN_LEADER = 1 << COMMAND_LEADER,
     IN_PROGRAM = IN_RUN | IN_LEAD,      /* Those that run one. */
-    IN_ALL = (1 << COMMAND_COUNT) - 1
+    IN_ALL = (1 << COMMAND_COUNT) - 1,
+    IN_LOCK = IN_ALL & ~(IN_STATUS | IN_LEADER)     /* Those that act on a lock: one set of options, so that a script can give all the same. */
 };
 
 const struct option_row option_rows[] = {
@@ -42,6 +43,9 @@ const struct option_row option_rows[] = {
     { "once", OPTION_ONCE, IN_LEAD, NULL, "end when the lead is lost, instead of waiting for it\nagain" },
     { "wait", 'w', IN_RUN, "DURATION", "how long to wait for the lock; 0: one attempt\n(default: forever)" },
     { "wait", 'w', IN_ACQUIRE, "DURATION", "how long to wait for the lock, or \"forever\"\n(default: 0, one attempt)" },
+    { "wait-through-errors", OPTION_WAIT_THROUGH_ERRORS, IN_LOCK, NULL,
+      "wait even where only somebody can mend what is wrong\nwith the nodes, as a password" },
+    { "busy-exit", 'E', IN_ALL, "NUMBER", "exit status when somebody else holds the lock\n(default: 124)" },
     { "ttl", 't', IN_RUN, "DURATION", "time to live; extended every third of it (default: 10s)" },
     { "ttl", 't', IN_LEAD, "DURATION", "time to live; extended every third of it (default: 15s)" },
     { "ttl", 't', IN_ACQUIRE | IN_EXTEND, "DURATION", "time to live (default: 10s)" },
@@ -62,16 +66,16 @@ const struct option_row option_rows[] = {
     { "holder", OPTION_HOLDER, IN_PROGRAM | IN_ACQUIRE, "TEXT",
       "what 'redlock status' calls the holder (default of\nrun and lead: USER@HOST:PID COMMAND)" },
     { "no-holder", OPTION_NO_HOLDER, IN_PROGRAM, NULL, "nodes are not told which program holds the lock" },
-    { "no-ticket", OPTION_NO_TICKET, IN_RUN | IN_ACQUIRE, NULL, "without a ticket: clocks need not be right" },
-    { "skew", OPTION_SKEW, IN_PROGRAM | IN_ACQUIRE | IN_STATUS, "DURATION",
+    { "no-ticket", OPTION_NO_TICKET, IN_LOCK & ~IN_LEAD, NULL, "without a ticket: clocks need not be right" },
+    { "skew", OPTION_SKEW, IN_ALL & ~IN_LEADER, "DURATION",
       "how far any two wall clocks may differ, for tickets\n(default: 10s)" },
     { "guard", OPTION_GUARD, IN_ALL, "DURATION",
       "no vote for servers that restarted less than this\nago (default: 30s; 0 for throw-away servers)" },
-    { "drift", OPTION_DRIFT, IN_PROGRAM | IN_ACQUIRE | IN_EXTEND | IN_KEEP, "RATIO",
+    { "drift", OPTION_DRIFT, IN_LOCK, "RATIO",
       "how fast a server's clock may run, as 8.4% or\n84000ppm (default: 1%)" },
     { "node-timeout", OPTION_NODE_TIMEOUT, IN_ALL, "DURATION", "how long one server may take (default: 500ms)" },
-    { "retry", OPTION_RETRY, IN_PROGRAM | IN_ACQUIRE, "DURATION", "mean pause between attempts (default: 100ms)" },
-    { "no-wake-ups", OPTION_NO_WAKE_UPS, IN_PROGRAM | IN_ACQUIRE | IN_RELEASE | IN_KEEP, NULL,
+    { "retry", OPTION_RETRY, IN_LOCK, "DURATION", "mean pause between attempts (default: 100ms)" },
+    { "no-wake-ups", OPTION_NO_WAKE_UPS, IN_LOCK, NULL,
       "neither hear of releases nor tell of them, for\nservers whose ACL forbids pub/sub" },
     { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_ALL, NULL, "servers that refuse INFO or ROLE may vote" },
     { "user", OPTION_USER, IN_ALL, "NAME", "log in as NAME (default: REDLOCK_USER)" },
@@ -81,7 +85,7 @@ const struct option_row option_rows[] = {
     { "json", OPTION_JSON, IN_PROGRAM, NULL, "tell the result as a line of JSON on stderr" },
     { "json", OPTION_JSON, IN_ALL & ~IN_PROGRAM, NULL, "print the result as a line of JSON" },
     { "trace", OPTION_TRACE, IN_ALL, "[votes]", "show what passes on stderr, vote by vote; with\n=votes without the handshakes" },
-    { "quiet", 'q', IN_PROGRAM | IN_ACQUIRE, NULL, "say nothing when somebody else holds the lock" },
+    { "quiet", 'q', IN_LOCK, NULL, "say nothing when somebody else holds the lock" },
     { "verbose", 'v', IN_ALL, NULL, "say on stderr what is being done" },
     { "help", 'h', IN_ALL, NULL, "show this help" },
     { "version", OPTION_VERSION, IN_ALL, NULL, "show the version" },
@@ -193,6 +197,15 @@ static int read_pid(const struct syntax *syntax)
     return (int)number;
 }
 
+static uint8_t read_exit_status(const struct syntax *syntax)
+{
+    uint32_t number = 0;
+
+    if (count_read(optarg, UINT8_MAX, &number) != NUMBER_OK)
+        refuse(syntax->command, "--busy-exit: '%s' is no exit status: 0 to 255", optarg);
+    return (uint8_t)number;
+}
+
 static uint32_t read_skew(const struct syntax *syntax)
 {
     uint32_t ms = read_duration(syntax, "skew", 1);
@@ -298,6 +311,8 @@ static void apply(const struct syntax *syntax, struct settings *settings, struct
     case OPTION_USER:          given->user = optarg; break;
     case OPTION_PASSWORD_FILE: given->password_file = optarg; break;
     case OPTION_NO_TICKET:     settings->ticket = false; break;
+    case 'E':                  settings->busy_exit = read_exit_status(syntax); break;
+    case OPTION_WAIT_THROUGH_ERRORS: settings->waits_through_errors = true; break;
     case OPTION_JSON:          settings->json = true; break;
     case OPTION_TRACE:         settings->trace = read_trace(syntax); break;
     case OPTION_AS:            settings->as = read_name(syntax, "as", LEADER_NAME_MAX); break;
@@ -506,6 +521,7 @@ static void set_defaults(struct settings *settings, enum command command)
     settings->max_extensions = UINT32_MAX;
     settings->wait_ms = command_runs(command) ? REDLOCK_FOREVER : 0;
     settings->ticket = command_runs(command) || command == COMMAND_ACQUIRE || command == COMMAND_STATUS;
+    settings->busy_exit = EXIT_NOT_ACQUIRED;
 }
 
 static void join_resources(struct settings *settings)

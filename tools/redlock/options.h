@@ -7,14 +7,15 @@
 #include "../../redlock/redlock_client.h"
 #include "trace.h"
 
-/* Exit statuses beside those of enum redlock_status, which the commands other than run use. */
+/* Exit statuses: see exits.h. */
 enum {
-    EXIT_ALREADY = 121,         /* run: it has run in this period already. */
-    EXIT_NO_QUORUM = 122,       /* run: no quorum of nodes could mark the period. */
-    EXIT_LOST = 123,            /* run: the lock was lost, or held for --max-hold, and the command was ended. */
-    EXIT_NOT_ACQUIRED = 124,    /* run: the lock was not available in time. */
-    EXIT_TROUBLE = 125,         /* Bad usage; run: redlock itself failed. */
-    EXIT_NOT_EXECUTABLE = 126,
+    EXIT_NO_LEADER = 1,         /* leader: there is none. */
+    EXIT_ALREADY = 121,         /* It has run in this period already. */
+    EXIT_NO_QUORUM = 122,       /* No quorum of nodes could vote, or answered. */
+    EXIT_LOST = 123,            /* The lock is not held, or no longer; run: the command was ended. */
+    EXIT_NOT_ACQUIRED = 124,    /* Somebody else has it; --busy-exit says otherwise. */
+    EXIT_TROUBLE = 125,         /* Bad usage, or redlock itself failed. */
+    EXIT_NOT_EXECUTABLE = 126,  /* run */
     EXIT_NOT_FOUND = 127,
     EXIT_SIGNAL = 128           /* And the signal's number. */
 };
@@ -52,6 +53,8 @@ struct settings {
     uint32_t max_extensions;            /* UINT32_MAX: no limit. */
     enum trace_mode trace;
     bool quiet, verbose, json;
+    bool waits_through_errors;
+    uint8_t busy_exit;
     bool retry_until_done, once_anyway; /* Of --once-per. */
     bool ticket;                        /* status: that a node gives none is worth telling. */
     const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */

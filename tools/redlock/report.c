@@ -170,6 +170,7 @@ static const char *describe_holder(struct session *session, char *text, size_t s
     return text;
 }
 
+/* Nodes that can vote by now, and did not fail to answer the last round. */
 static unsigned count_voters(struct session *session)
 {
     struct redlock *engine = redlock_engine(&session->client);
@@ -191,7 +192,7 @@ static unsigned quorum_of(struct session *session)
 
 static const char *describe_detail(struct session *session, enum redlock_status status, char *text, size_t size)
 {
-    unsigned count = redlock_node_count(&session->client);
+    unsigned count = redlock_node_count(&session->client), voters = count_voters(session);
 
     text[0] = '\0';
     if (status == REDLOCK_TAKEN) return describe_holder(session, text, size);
@@ -199,8 +200,10 @@ static const char *describe_detail(struct session *session, enum redlock_status 
         (void)snprintf(text, size, ": all names together, each but the first with 8 bytes more");
     if (status == REDLOCK_BAD_CLOCK)
         (void)snprintf(text, size, " (set this machine's clock; or, where no ticket is needed: --no-ticket)");
-    if (status == REDLOCK_NO_QUORUM)
-        (void)snprintf(text, size, " (%u of %u, %u are needed)", count_voters(session), count, quorum_of(session));
+    if (status == REDLOCK_NO_QUORUM && voters >= quorum_of(session))
+        (void)snprintf(text, size, ", but %u of %u can by now: try again", voters, count);
+    else if (status == REDLOCK_NO_QUORUM)
+        (void)snprintf(text, size, " (%u of %u, %u are needed)", voters, count, quorum_of(session));
     return text;
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "exits.h"
 #include "guardian.h"
 #include "notify.h"
 #include "once.h"
@@ -419,19 +420,6 @@ static int run_with_lock(struct run *run)
     return finish_run(run);
 }
 
-/* How a lock that was not acquired ends the program. */
-static int exit_without_lock(const struct session *session, enum redlock_status status)
-{
-    if (session->signal) return EXIT_SIGNAL + session->signal;
-    switch (status) {
-    case REDLOCK_TAKEN:
-    case REDLOCK_NO_QUORUM:
-    case REDLOCK_TIMEOUT:
-    case REDLOCK_TOO_LATE: return EXIT_NOT_ACQUIRED;
-    default:               return EXIT_TROUBLE;
-    }
-}
-
 static void tell_json(struct session *session, enum redlock_status status, const struct run *run, int code)
 {
     static const char *const endings[] = {      /* enum ending */
@@ -461,8 +449,8 @@ static int run_in_session(struct run *run)
         if (settings->verbose) report_validity(session, "acquired");
         code = run_with_lock(run);
     } else {
-        code = exit_without_lock(session, status);
         if (status == REDLOCK_NO_QUORUM) session_connect(session);
+        code = exit_of(session, status);
         if (!settings->json && session->signal == 0) report_status(session, status);
     }
     if (settings->json) tell_json(session, status, run, code);

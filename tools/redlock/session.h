@@ -26,6 +26,7 @@ struct session {
     struct session_note notes[REDLOCK_NODES_MAX];
     enum redlock_status fault;      /* Of redlock_step: nothing works any more. OK: none. */
     int signal;                     /* That asked the program to end, or 0. */
+    bool began_well;                /* A quorum of nodes has voted since it waits for the lock. */
     int watched;                    /* A descriptor that session_wait() looks at as well, until it can be read. -1: none. */
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "exits.h"
 #include "fingerprint.h"
 #include "held.h"
 #include "report.h"
@@ -25,6 +26,7 @@ struct view {
     const char *resource;
     struct redlock_sight sights[REDLOCK_NODES_MAX];
     unsigned count, quorum;
+    unsigned voters;        /* Nodes that have a vote now. */
     enum verdict verdict;
     unsigned agreeing;      /* On how many nodes the verdict is true. */
     unsigned holder;        /* VERDICT_HELD: one of them, */
@@ -77,6 +79,7 @@ static void judge(struct view *view)
     unsigned seen = 0, absent = 0, others = 0;
 
     for (unsigned k = 0; k < view->count; k++) {
+        view->voters += redlock_node_votes(redlock_engine(&view->session->client), k, redlock_now_us());
         seen += view->sights[k].seen;
         absent += view->sights[k].seen && !view->sights[k].exists;
         others += view->sights[k].exists && !view->sights[k].is_string;
@@ -145,10 +148,12 @@ static void print_verdict(const struct view *view)
         (void)printf("split: neither free nor held on a quorum; %u of %u nodes answered", view->agreeing, view->count);
         break;
     case VERDICT_NO_QUORUM:
-        (void)printf("no quorum: only %u of %u nodes answered", view->agreeing, view->count);
+        (void)printf("no quorum: %u of %u nodes answered", view->agreeing, view->count);
         break;
     }
-    (void)printf(" (quorum %u)\n", view->quorum);
+    (void)printf(" (quorum %u)", view->quorum);
+    if (view->voters < view->quorum) (void)printf("; %u may vote, so nobody can acquire it now", view->voters);
+    (void)putchar('\n');
 }
 
 static void print_sight(const struct redlock_sight *sight)
@@ -172,6 +177,12 @@ static const char *trouble_of(const struct view *view, unsigned k)
     return is_well || now == REDLOCK_TROUBLE_NEW ? "no answer in time" : view->session->notes[k].text;
 }
 
+/* Does its trouble say whether it has a vote? */
+static bool says_that_it_has_no_vote(const struct view *view, unsigned k)
+{
+    return view->session->notes[k].is_voting || view->session->notes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
+}
+
 static void print_node(const struct view *view, unsigned k, int width)
 {
     const char *trouble = trouble_of(view, k);
@@ -179,7 +190,7 @@ static void print_node(const struct view *view, unsigned k, int width)
 
     (void)printf("  node %-2u %-*s  ", k, width, redlock_node_address(&view->session->client, k));
     if (seen) print_sight(&view->sights[k]);
-    if (trouble) (void)printf(!seen ? "%s" : view->session->notes[k].is_voting ? " (%s)" : " (no vote: %s)", trouble);
+    if (trouble) (void)printf(!seen ? "%s" : says_that_it_has_no_vote(view, k) ? " (%s)" : " (no vote: %s)", trouble);
     (void)putchar('\n');
 }
 
@@ -242,8 +253,8 @@ static void json_view(const struct view *view)
 
     (void)fputs("{\"resource\":", stdout);
     json_text(stdout, view->resource);
-    (void)printf(",\"verdict\":\"%s\",\"agreeing\":%u,\"quorum\":%u", verdict_names[view->verdict], view->agreeing,
-                 view->quorum);
+    (void)printf(",\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"quorum\":%u", verdict_names[view->verdict], view->agreeing,
+                 view->voters, view->quorum);
     if (view->verdict == VERDICT_HELD) {
         (void)fputs(",\"value\":", stdout);
         json_string(stdout, view->sights[view->holder].value, kept_size(&view->sights[view->holder]));
@@ -277,7 +288,7 @@ static enum redlock_status look(struct session *session, struct view *view)
 static enum redlock_status status_of(const struct view *view)
 {
     switch (view->verdict) {
-    case VERDICT_FREE:      return REDLOCK_OK;
+    case VERDICT_FREE:      return view->voters < view->quorum ? REDLOCK_NO_QUORUM : REDLOCK_OK;
     case VERDICT_NO_QUORUM: return REDLOCK_NO_QUORUM;
     default:                return REDLOCK_TAKEN;
     }
@@ -316,14 +327,16 @@ static enum redlock_status show(struct session *session, const char *resource)
 int status_command(struct session *session, struct settings *settings)
 {
     enum redlock_status worst = open_session(session, settings), status;
+    int code;
 
-    if (worst != REDLOCK_OK) return (int)worst;
+    if (worst != REDLOCK_OK) return EXIT_TROUBLE;
     for (unsigned i = 0; i < settings->name_count && worst <= REDLOCK_NO_QUORUM && !session->signal; i++) {
         status = show(session, settings->names[i]);
         if (status > worst) worst = status;
     }
     if (!settings->json && !session->signal && worst <= REDLOCK_NO_QUORUM) print_fingerprint(session);
     if (worst != REDLOCK_SYSTEM && !report_written("the result")) worst = REDLOCK_SYSTEM;
+    code = exit_of(session, worst);
     session_close(session);
-    return session->signal ? EXIT_SIGNAL + session->signal : (int)worst;
+    return code;
 }

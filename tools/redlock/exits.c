@@ -1,0 +1,57 @@
+#include "exits.h"
+
+#include <stdlib.h>
+
+/* A wrong password is right only after somebody has done something; a node that is down may be back by itself. */
+static bool is_lasting(enum redlock_trouble trouble)
+{
+    switch (trouble) {
+    case REDLOCK_TROUBLE_PROTOCOL:
+    case REDLOCK_TROUBLE_SAME_SERVER:
+    case REDLOCK_TROUBLE_REPLICA:
+    case REDLOCK_TROUBLE_CLUSTER:
+    case REDLOCK_TROUBLE_SENTINEL:
+    case REDLOCK_TROUBLE_NO_IDENTITY:
+    case REDLOCK_TROUBLE_NOAUTH:
+    case REDLOCK_TROUBLE_WRONGPASS:
+    case REDLOCK_TROUBLE_NOPERM:
+    case REDLOCK_TROUBLE_READONLY:
+    case REDLOCK_TROUBLE_MOVED:
+    case REDLOCK_TROUBLE_CLUSTERDOWN:
+    case REDLOCK_TROUBLE_DENIED: return true;
+    default:                     return false;
+    }
+}
+
+bool nodes_are_hopeless(const struct session *session)
+{
+    unsigned count = redlock_node_count(&session->client), lasting = 0;
+
+    for (unsigned k = 0; k < count; k++) lasting += is_lasting(session->notes[k].trouble);
+    return lasting > count - redlock_quorum(count);
+}
+
+/* Of a wait that began well the trouble is somebody's who may be mending it. */
+static int exit_without_quorum(const struct session *session)
+{
+    bool is_patient = session->began_well || session->settings->waits_through_errors;
+
+    return !is_patient && nodes_are_hopeless(session) ? EXIT_TROUBLE : EXIT_NO_QUORUM;
+}
+
+int exit_of(const struct session *session, enum redlock_status status)
+{
+    if (session->signal) return EXIT_SIGNAL + session->signal;
+    if (status == REDLOCK_TIMEOUT) status = redlock_attempt_status(&session->lock);
+    switch (status) {
+    case REDLOCK_OK:              return EXIT_SUCCESS;
+    case REDLOCK_TAKEN:           return session->settings->busy_exit;
+    case REDLOCK_PENDING:
+    case REDLOCK_NO_QUORUM:       return exit_without_quorum(session);
+    case REDLOCK_TOO_LATE:        return EXIT_NO_QUORUM;
+    case REDLOCK_LOST:
+    case REDLOCK_EXTENSION_LIMIT: return EXIT_LOST;
+    case REDLOCK_ALREADY:         return EXIT_ALREADY;
+    default:                      return EXIT_TROUBLE;
+    }
+}
