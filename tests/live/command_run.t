@@ -45,8 +45,8 @@ check '--quiet is silent about a lock that somebody else holds, and about nothin
 
 environment() {
     is 0 run --guard 0 door-env -- sh -c 'echo "$REDLOCK_RESOURCE $REDLOCK_TOKEN $REDLOCK_VALID_MS"' &&
-    prints '^door-env [0-9a-f]{40} 9[0-9]{3}$' &&
-    is 0 run --guard 0 door-env -- sh -c '"$0" status --guard 0 door-env | grep "held by $REDLOCK_TOKEN"' "$redlock"
+    prints '^door-env [0-9a-f]{40} [^ ]+:[0-9]+ sh 9[0-9]{3}$' &&
+    is 0 run --guard 0 door-env -- sh -c '"$0" status --guard 0 door-env | grep -F "${REDLOCK_TOKEN%% *}"' "$redlock"
 }
 check 'the command is told resource, token and validity, and they are true' environment
 
