@@ -773,8 +773,8 @@ void redlock_forget_mark(struct redlock *r, struct redlock_mark *mark);
 enum redlock_vote redlock_mark_vote(const struct redlock_mark *mark, unsigned k);
 const char *redlock_mark_words(const struct redlock_mark *mark, unsigned k);
 
-/* Of another's mark, the one on most of the nodes that told of any, of several the earliest: who set it, and when by that one's wall
- * clock (microseconds since 1970). Any bytes but NUL: somebody else wrote it. NULL: no node told. */
+/* Of another's mark, the one on most of the nodes that told of any, of several the earliest: who set it, and when, by that one's
+ * wall clock (microseconds since 1970). Any bytes but NUL: somebody else wrote it. NULL: no node told. */
 const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us);
 
 /* ---- Questions about the nodes ---- */
