@@ -180,7 +180,8 @@ static void finish_lookup(struct redlock_client *c, unsigned k)
         return;
     }
     learn(place_of(c, k), &resolved);
-    retire(socket, socket->lookup);
+    if (socket->fd >= 0) net_close(socket->lookup);     /* What a loop sees is the connection, which may yet end in this step. */
+    else                 retire(socket, socket->lookup);
     socket->lookup = -1;
     socket->name_state = socket->fd >= 0 || is_awaited ? NAME_IDLE : NAME_KNOWN;
     socket->late_at = now + NAME_KNOWN_US;

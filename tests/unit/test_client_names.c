@@ -299,6 +299,27 @@ TEST(a_loop_finds_its_descriptors_as_promised_whatever_names_do)
     }
 }
 
+/* The look-up goes on behind the connection that the loop waits for; then both end in one step. */
+TEST(a_connection_that_ends_in_the_step_in_which_its_late_name_is_known_leaves_no_other_its_number)
+{
+    WORLD(3);
+    struct loop loop = { 0 };
+    name_all(MS);
+    OPEN;
+    loop_until(&loop, NULL, net.now_us + 1000 * MS);
+    net.hosts[1].lookup_us = 5000 * MS;
+    node_cut(1);
+    loop_until(&loop, NULL, net.now_us + 2000 * MS);
+    CHECK(votes(1));
+    node_cut(1);
+    net_pass(8000 * MS);        /* The program does something else. */
+    loop_until(&loop, NULL, net.now_us + 6000 * MS);
+    CHECK_STR(net.breach, "");
+    CHECK(votes(1));
+    CHECK_INT(net.hosts[1].lookups, 3);
+    CLOSE(0);
+}
+
 /* A tick of the caller's own gives the connection up; the answer comes in the same step. */
 TEST(an_answer_that_comes_when_the_engine_has_given_up_is_kept_for_the_next_connection)
 {
