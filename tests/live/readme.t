@@ -122,7 +122,8 @@ is_in_ci() {
 check 'what builds and measures is run before a change lands' is_in_ci
 check 'make demo and make test are, too' grep -q "'make test' make test" .ci/run
 
-# The ACL rules of the guide suffice for acquire, extend, release and status.
+# The ACL rules of the guide suffice for acquire, extend, release, status and waiting: nothing that is sent is refused, not even what is
+# done without.
 acl_suffices() {
     # shellcheck disable=SC2046    # Rules are several words.
     everywhere ACL SETUSER least on '>secret' $(block acl) >"$directory/acl" &&
@@ -130,9 +131,11 @@ acl_suffices() {
         least=$(echo "$nodes" | sed 's|127|redis://least:secret@127|g') &&
         token=$("$redlock" acquire --guard 0 -n "$least" lock:door) &&
         is 0 extend --guard 0 -n "$least" lock:door "$token" &&
+        is 124 acquire --guard 0 -n "$least" --wait 300ms lock:door &&
         is 124 status --guard 0 -n "$least" lock:door && prints "held by ${token%:*} " &&
         is 0 release --guard 0 -n "$least" lock:door "$token" &&
-        is 0 run --guard 0 -n "$least" --once-per 1d lock:door -- true && ! grep -q NOPERM "$directory/err"
+        is 0 run --guard 0 -n "$least" --once-per 1d lock:door -- true && ! grep -q NOPERM "$directory/err" &&
+        [ "$(everywhere ACL LOG | sort -u)" = '*0' ]
 }
 check 'the ACL rules suffice' acl_suffices
 finish
