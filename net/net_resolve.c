@@ -198,7 +198,8 @@ static bool resolve_start(int fd)
     (void)pthread_attr_setstacksize(&attributes, RESOLVE_STACK_SIZE);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&id, &attributes, resolve_answer, (void *)(intptr_t)fd);
+    /* The number is all that it needs to know, and there is no memory that would outlive the caller. */
+    int error = pthread_create(&id, &attributes, resolve_answer, (void *)(intptr_t)fd);     /* NOLINT(performance-no-int-to-ptr) */
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     return error == 0;

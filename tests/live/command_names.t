@@ -9,10 +9,11 @@ named_port=$((20000 + $$ % 1000 * 10))
 
 # with_hosts COMMAND...: which finds our file where its resolver looks. $unshare is set by can_name().
 with_hosts() {
-    # shellcheck disable=SC2086    # Two options.
+    # shellcheck disable=SC2016,SC2086    # Another shell's; two options.
     exec unshare $unshare sh -c 'mount --bind "$1" /etc/hosts && shift && exec "$@"' sh "$hosts" "$@"
 }
 
+# shellcheck disable=SC2016    # Perl has variables, too.
 can_name() {
     echo '127.9.9.9 redlock-test-name' >"$hosts"
     for unshare in -m -rm; do
@@ -105,7 +106,10 @@ all_ended_well() {
 five_jobs_outlive_three_servers() {
     : >"$directory/turns"
     for each in 1 2 3 4 5; do run_job "$each"; done
-    replaced_in_turn 1 && replaced_in_turn 2 && replaced_in_turn 3 || { cat "$directory"/run-*; return 1; }
+    if ! { replaced_in_turn 1 && replaced_in_turn 2 && replaced_in_turn 3; }; then
+        cat "$directory"/run-*
+        return 1
+    fi
     : >"$directory/over-4"
     : >"$directory/over-5"
     all_ended_well && turn_is 5 && [ ! -e "$directory/faults" ]

@@ -12,7 +12,10 @@ start_servers 3
 # lasts_about NAME LEAST MOST: a quorum of keys has so many milliseconds left.
 lasts_about() {
     left_ms=$(lasts "$1")
-    [ "$left_ms" -ge "$2" ] && [ "$left_ms" -le "$3" ] || { echo "$1 lasts for $left_ms ms"; return 1; }
+    if [ "$left_ms" -lt "$2" ] || [ "$left_ms" -gt "$3" ]; then
+        echo "$1 lasts for $left_ms ms"
+        return 1
+    fi
 }
 
 stays_held() {
@@ -87,7 +90,11 @@ once_of_many() {
         eval "over \$many_$k"
         ended="$ended $?"
     done
-    [ "$(jobs job-2)" = 1 ] && [ "$(echo "$ended" | tr ' ' '\n' | grep -c 121)" = 7 ] || { echo "$ended"; cat "$directory"/many-*; return 1; }
+    if [ "$(jobs job-2)" != 1 ] || [ "$(echo "$ended" | tr ' ' '\n' | grep -c 121)" != 7 ]; then
+        echo "$ended"
+        cat "$directory"/many-*
+        return 1
+    fi
 }
 check 'of eight hosts that begin at once one runs it' once_of_many
 

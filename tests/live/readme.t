@@ -84,7 +84,7 @@ block run | sed -e "s/^export REDLOCK_NODES=.*/export REDLOCK_NODES=$nodes/" -e 
 
 # The last one meets a free door; what it acquires ends with its TTL.
 commands_run() {
-    (cd "$directory" && PATH=$directory:$PATH && sh -e ./commands) >"$directory/out" 2>"$directory/err" || {
+    (cd "$directory" && env PATH="$directory:$PATH" sh -e ./commands) >"$directory/out" 2>"$directory/err" || {
         cat "$directory/out" "$directory/err"
         return 1
     }
@@ -96,7 +96,7 @@ commands_are_all_there() {
 
 first_command_runs() {
     block first | sed "s/host1,host2,host3/$nodes/" >"$directory/first"
-    grep -q "$nodes" "$directory/first" && PATH=$(dirname "$redlock"):$PATH sh -e "$directory/first" | grep -x mine
+    grep -q "$nodes" "$directory/first" && env PATH="$(dirname "$redlock"):$PATH" sh -e "$directory/first" | grep -x mine
 }
 check 'the first command runs as it stands, on servers that started just now' first_command_runs
 check 'there are as many commands as this test knows of' commands_are_all_there

@@ -324,7 +324,7 @@ static bool has_children(void)
 
 int guardian_start(struct guardian *guardian, struct settings *settings, uint32_t margin_ms)
 {
-    int orders[2], reports[2], error = open_pipes(orders, reports);
+    int orders[2] = { -1, -1 }, reports[2] = { -1, -1 }, error = open_pipes(orders, reports);
 
     if (error) return error;
     *guardian = (struct guardian){ .orders = orders[1], .reports = reports[0] };

@@ -590,11 +590,11 @@ static void mend_name(char *name)
 static void settle_name(struct settings *settings)
 {
     char host[HOST_MAX] = "";
-    const char *user = getenv("LOGNAME") ? getenv("LOGNAME") : "";
+    const char *user = getenv("LOGNAME");
 
     if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-    (void)snprintf(settings->default_name, sizeof settings->default_name, "%.20s%s%.20s:%ld", user, user[0] != '\0' ? "@" : "", host,
-                   (long)getpid());
+    (void)snprintf(settings->default_name, sizeof settings->default_name, "%.20s%s%.20s:%ld", user ? user : "",
+                   user && user[0] != '\0' ? "@" : "", host, (long)getpid());
     mend_name(settings->default_name);
     if (!settings->as) settings->as = settings->default_name;
 }

@@ -51,26 +51,25 @@ struct settings {
     uint32_t hold_at_least_ms;          /* 0: the lock is released when the command has ended. */
     uint32_t once_per_ms;               /* 0: as often as it is called. */
     uint32_t max_extensions;            /* UINT32_MAX: no limit. */
-    enum trace_mode trace;
     bool quiet, verbose, json;
     bool waits_through_errors;
     uint8_t busy_exit;
     bool retry_until_done, once_anyway; /* Of --once-per. */
+    bool once;                          /* lead: ends with the first loss. */
     bool ticket;                        /* status: that a node gives none is worth telling. */
+    enum trace_mode trace;
+    int pid;                            /* keep: of the process while which the lock is extended. */
+    unsigned name_count, node_count;
     const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
-    unsigned name_count;
     const char *resource;               /* All of them, for messages. */
     const char *token;                  /* Points into argv. */
-    int pid;                            /* keep: of the process while which the lock is extended. */
     const char *as;                     /* lead: the leader's name, in argv or in default_name. The holder's is in options. */
-    bool once;                          /* lead: ends with the first loss. */
     char default_name[REDLOCK_HOLDER_MAX + 1], default_holder[REDLOCK_HOLDER_MAX + 1];
     char **program;                     /* Of run, NULL-terminated: points into argv. */
     char resources[RESOURCES_TEXT_MAX]; /* "a, b": cut to this size. */
     char user[REDLOCK_LOGIN_MAX + 1];
     char password[REDLOCK_LOGIN_MAX + 1];
     struct node_origin origins[REDLOCK_NODES_MAX + 1];  /* Of the nodes, of which there are node_count; of more the first. */
-    unsigned node_count;
     struct settings *given;             /* lead: a copy, for the next lead. NULL: there is none. */
     char nodes[NODES_TEXT_MAX];         /* Separated by commas. May contain passwords: wiped when the client is open. */
 };
