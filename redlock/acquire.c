@@ -100,7 +100,8 @@ static void win_attempt(struct redlock *r, struct redlock_lock *lock)
     lock->attempt_status = REDLOCK_OK;
     event_note(r, lock, REDLOCK_EVENT_VERDICT, REDLOCK_OK);
     outcome_set(r, lock, PHASE_HELD, REDLOCK_OK);
-    REDLOCK_ASSERT(lock_is_held(lock, r->now_us) && lock->valid_until < lock->valid_from + (uint64_t)lock->ttl_ms * 1000);    /* S2 */
+    REDLOCK_ASSERT(lock_is_held(lock, r->now_us));
+    REDLOCK_ASSERT(lock->valid_until < lock->valid_from + (uint64_t)lock->ttl_ms * 1000);       /* S2 */
 }
 
 /* Step 5: "it will try to unlock all the instances (even the instances it believed it was not able to lock)" (S5).
@@ -158,7 +159,7 @@ void acquire_answer(struct redlock *r, const struct answer *a)
     bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_SETTLING;
     bool is_open = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_HELD; /* An extra node may be the one that counts. */
 
-    REDLOCK_ASSERT(a->command == WIRE_ACQUIRE && state != STAKE_NONE);     /* While it is on its way nobody knows that it is gone. */
+    REDLOCK_ASSERT(a->command == WIRE_ACQUIRE && state != STAKE_NONE);     /* On its way it is not known to be gone. */
     if (a->current && is_open && stake_send_script(r, a)) {
         stake_set(lock, a->k, STAKE_NONE);
         return;

@@ -26,7 +26,7 @@ enum name_state {
 };
 
 enum {
-    NAME_PART = 10,         /* A connection waits for its name until a tenth of the node's timeout is left: then it can still say why. */
+    NAME_PART = 10,         /* A connection waits for its name until a tenth of the node's timeout is left, to say why. */
     NAME_KNOWN_US = 5000000,    /* The longest pause between two connections is shorter. */
     FEED_PAUSE_US = 100000, /* When the system gave no random bytes: how long until it is asked again. */
     QUIET_US = 100000,      /* After so long without a step, connections are looked at before they are used. */

@@ -86,7 +86,8 @@ void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k)
 
     if (stake->want != WIRE_RELEASE && stake->want != WIRE_PTTL && stake->want != WIRE_WAIT) stake_want_nothing(r, lock, k);
     if (stake->state == STAKE_PLACED) stake_owe(r, lock, k);
-    REDLOCK_ASSERT(stake->state != STAKE_PLACED && (stake->state != STAKE_OWED || stake->want == WIRE_RELEASE || lock->late & bit_of(k)));
+    REDLOCK_ASSERT(stake->state != STAKE_PLACED);
+    REDLOCK_ASSERT(stake->state != STAKE_OWED || stake->want == WIRE_RELEASE || lock->late & bit_of(k));
 }
 
 void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)

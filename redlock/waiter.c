@@ -224,7 +224,8 @@ const struct redlock_waiting *waiter_part(void)
     static const struct redlock_waiting part = {
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
-        .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_place = waiter_keep_place, .votes_change = waiter_votes_change, .ear_opens = waiter_ear_opens, .hear = waiter_hear, .row = wire_wait
+        .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_place = waiter_keep_place,
+        .votes_change = waiter_votes_change, .ear_opens = waiter_ear_opens, .hear = waiter_hear, .row = wire_wait
     };
 
     return &part;

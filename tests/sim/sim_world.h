@@ -85,7 +85,7 @@ struct sim_said {
     uint64_t changed_at;        /* Until then, by the client's clock, the client may not have known this run_id. */
 };
 
-/* Who ran in a period. */
+/* The clients that ran in a period. */
 struct sim_period_run {
     unsigned client, lock;
     uint64_t period_ms, known_at;       /* In true time. */

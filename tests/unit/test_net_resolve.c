@@ -57,7 +57,8 @@ static void note_caller(void)
 {
     sigset_t mask;
     (void)pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    resolver.has_no_signals = sigismember(&mask, SIGUSR1) == 1 && sigismember(&mask, SIGPIPE) == 1 && sigismember(&mask, SIGTERM) == 1;
+    resolver.has_no_signals =
+        sigismember(&mask, SIGUSR1) == 1 && sigismember(&mask, SIGPIPE) == 1 && sigismember(&mask, SIGTERM) == 1;
     resolver.is_other_thread = !pthread_equal(pthread_self(), resolver.tests);
     resolver.asked++;
 }

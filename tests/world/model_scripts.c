@@ -380,8 +380,8 @@ static void do_acquire(struct run *run)
     }
 }
 
-/* Takes the first place out, and the next where nobody listens. What may not be published goes back. There may be more: then the flag
- * stands again. */
+/* Takes the first place out, and the next where nobody listens. What may not be published goes back. There may be more: then the
+ * flag stands again. */
 static bool release_wakes(struct run *run, struct slice waiters, struct slice flag)
 {
     struct model_place first;
@@ -410,8 +410,7 @@ enum release { RELEASE_DONE, RELEASE_NOTHING, RELEASE_OTHERS, RELEASE_ERROR, REL
 static bool lower_flag(const struct run *run, struct slice flag)
 {
     struct model_key *key = run_key(run, flag);
-    if (key)
-        run_remove(run, key);
+    if (key) run_remove(run, key);
     return key != NULL;
 }
 
@@ -540,8 +539,7 @@ static void do_wait(struct run *run)
             raise_error(run);
             return;
         }
-        if (longest_ms != -1 && (left_ms == -1 || left_ms > longest_ms))
-            longest_ms = left_ms;
+        if (longest_ms != -1 && (left_ms == -1 || left_ms > longest_ms)) longest_ms = left_ms;
     }
     run->scene->call->did = true;
     model_answer_number(run->scene, longest_ms);

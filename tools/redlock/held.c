@@ -14,7 +14,8 @@ static void read_name(struct held *held, const struct redlock_item *item, const 
 
     if (item->type != REDLOCK_ITEM_BULK || item->size <= REDLOCK_TOKEN_TEXT + 1 || item->size > REDLOCK_VALUE_TEXT) return;
     if (memcmp(value, token, REDLOCK_TOKEN_TEXT) != 0 || value[REDLOCK_TOKEN_TEXT] != ' ') return;
-    (void)snprintf(held->name, sizeof held->name, "%.*s", (int)(item->size - REDLOCK_TOKEN_TEXT - 1), value + REDLOCK_TOKEN_TEXT + 1);
+    (void)snprintf(held->name, sizeof held->name, "%.*s", (int)(item->size - REDLOCK_TOKEN_TEXT - 1),
+                   value + REDLOCK_TOKEN_TEXT + 1);
 }
 
 /* The largest of all nodes. */

@@ -1,4 +1,4 @@
-/* Which program holds a lock, as far as nodes tell: its name, which stands behind the token, and the last ticket of the resource. */
+/* Which program holds a lock, as far as nodes tell: its name, which stands behind the token, and the resource's last ticket. */
 #ifndef HELD_H
 #define HELD_H
 

@@ -2,8 +2,8 @@
  *
  * A leader is the holder of a kept lock, and its epoch is its ticket. With each extension it writes "epoch name" into the key
  * NAME#leader of each node where its token holds NAME, and nowhere else; see proclaim.c. So a leader whose proclamation reached a
- * quorum is seen by each client to which a quorum answers: two quorums have a node in common. Of several, the one with the largest epoch
- * is the latest. The answer says which leader there was; it is never a permission. */
+ * quorum is seen by each client to which a quorum answers: two quorums have a node in common. Of several, the one with the largest
+ * epoch is the latest. The answer says which leader there was; it is never a permission. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +104,8 @@ int leader_command(struct session *session, struct settings *settings)
         (void)text_printable(text, sizeof text, leader.name, strlen(leader.name));
         (void)printf("%" PRIu64 " %s\n", leader.epoch, text);
     } else if (status == REDLOCK_NO_QUORUM && !session->signal) {
-        say("%s: no quorum: %u of %u nodes answered, %u are needed", settings->resource, leader.answers, count, redlock_quorum(count));
+        say("%s: no quorum: %u of %u nodes answered, %u are needed", settings->resource, leader.answers, count,
+            redlock_quorum(count));
         report_nodes(session);
     }
     if (!report_written("the leader")) status = REDLOCK_SYSTEM;

@@ -35,7 +35,8 @@ enum {
 };
 
 const struct option_row option_rows[] = {
-    { "node", 'n', IN_ALL, "NODE[,...]", "a server; repeat it, or separate them by commas;\n@FILE: those in FILE (default: REDLOCK_NODES)" },
+    { "node", 'n', IN_ALL, "NODE[,...]",
+      "a server; repeat it, or separate them by commas;\n@FILE: those in FILE (default: REDLOCK_NODES)" },
     { "resource", 'r', IN_ALL & ~(IN_STATUS | IN_LEAD | IN_LEADER), "RESOURCE",
       "instead of the word; repeated, up to 16 times: to be\nlocked all together or not at all" },
     { "resource", 'r', IN_STATUS, "RESOURCE", "instead of the word; may be repeated up to 16 times" },

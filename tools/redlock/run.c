@@ -493,7 +493,8 @@ int lead_command(struct session *session, struct settings *settings)
     notify_open(&notifier);
     notify(&notifier, "READY=1", "Waits to lead:", settings->resource);      /* A candidate that waits is in service. */
     for (;;) {
-        run = (struct run){ .session = session, .settings = settings, .hold_until = REDLOCK_NEVER, .lead = &lead, .notifier = notifier };
+        run = (struct run){ .session = session, .settings = settings, .hold_until = REDLOCK_NEVER, .notifier = notifier };
+        run.lead = &lead;
         settings->given = &given;
         code = run_once(&run, settings);
         if (code != EXIT_LOST || settings->once || run.was_told_to_end) return code;
