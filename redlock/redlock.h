@@ -307,8 +307,8 @@ void redlock_use_free_in(struct redlock *r);
 void redlock_use_loaded_scripts(struct redlock *r);
 
 /* Lets the value of each key that this engine sets be the token, a blank and this text, so that a person who looks at a node
- * sees which program holds the lock. The lock is no other for it: nodes compare whole values, and other libraries know no more
- * of a value than that it is not theirs. holder: 1..REDLOCK_HOLDER_MAX bytes without control characters, and a NUL; it must
+ * sees which program holds the lock. The lock is no other for it: nodes compare whole values, and to other libraries a value
+ * is theirs or it is not. holder: 1..REDLOCK_HOLDER_MAX bytes without control characters, and a NUL; it must
  * stay as long as the engine is used. To be called like the three above. A lock that is adopted must have been acquired with
  * the same holder, or with none by an engine that has none. BAD_CONFIG: it is empty, too long or has a control character, or
  * the send buffer is not larger by 65 bytes than it must be; nothing was changed. */
