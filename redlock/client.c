@@ -260,9 +260,12 @@ static bool receive_all(struct redlock_client *c, unsigned ready)
     }
     if (!came) return false;
     now = redlock_now_us();
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) hand_over(c, k, &arrivals[k], now);
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++)
+        if (arrivals[k].size > 0) hand_over(c, k, &arrivals[k], now);
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {       /* Each of these looks at the clock anew. */
+        if (arrivals[k].size < 0) hand_over(c, k, &arrivals[k], now);
         if (arrivals[k].may_be_more) receive_rest(c, k, RECEIVES_MAX - 1);
+    }
     return true;
 }
 

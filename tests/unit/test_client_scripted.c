@@ -260,6 +260,40 @@ TEST(answers_that_are_there_count_before_the_deadlines_that_have_passed)
     }
 }
 
+static bool time_goes_on(struct redlock_event_ring *events)
+{
+    struct redlock_event event;
+    uint64_t at_us = 0;
+    while (redlock_next_event(events, &event)) {
+        if (event.at_us < at_us) return false;
+        at_us = event.at_us;
+    }
+    return at_us > 0;
+}
+
+/* One look at the clock judges what came on all connections, and one of them is lost before the others are read. */
+TEST(the_engines_time_does_not_go_back_in_a_step_in_which_a_connection_is_lost)
+{
+    for (volatile unsigned lost = 0; lost < 3; lost++) {
+        struct redlock_request request = { .resource = "door", .resource_size = 4, .ttl_ms = 10000 };
+        struct redlock_event_ring events;
+        struct redlock_event ring[64];
+        CLIENT(3);
+        CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
+        redlock_use_events(redlock_engine(&client), &events, ring, 64);
+        CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, net.now_us), REDLOCK_OK);
+        CHECK_INT(redlock_step(&client), REDLOCK_OK);
+        net_pass(20 * MS);
+        node_kill(lost);
+        net.creep_us = 1;
+        CHECK_INT(redlock_step(&client), REDLOCK_OK);
+        CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
+        CHECK(time_goes_on(&events));
+        redlock_use_events(redlock_engine(&client), NULL, NULL, 0);
+        CLOSE(0);
+    }
+}
+
 TEST(a_sleep_longer_than_the_ttl_is_too_late_and_nothing_is_held)
 {
     CLIENT(3);
