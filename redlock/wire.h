@@ -175,7 +175,8 @@ enum wire_command {
 #define WIRE_WAIT_SHA1 "257ca81e52ee087b4e1b9a3977cfc3704ae856f0"
 
 /* S18: a mark is taken from the holder alone, or all hosts that begin in the same second would burn the period on minorities. That
- * there is another's mark is told where our lock is not as well. */
+ * there is another's mark is told where our lock is not as well. A mark lives no shorter than the one it replaces: that of a minute
+ * would make the node forget that the day is marked, too. */
 #define WIRE_MARK_SCRIPT                                                \
     "local c,k,f=redis.call,KEYS[1]..'#done','^(%d+) (%x+) (%d+)' "                                 \
     "local t,m,w=ARGV[2]:match(f) "                                                                 \
@@ -190,7 +191,7 @@ enum wire_command {
     "local a=w-n[1]*1e3-n[2]/1e3 "                                                                  \
     "if a>ARGV[4]+0 then return {err='AHEAD of the clock of this node: '..n[1]} end "               \
     "if -a>ARGV[4]+0 then return {err='BEHIND the clock of this node: '..n[1]} end "                \
-    "if ARGV[3]~='0' then c('set',k,ARGV[2],'px',ARGV[3]) end "                                     \
+    "if ARGV[3]~='0' then c('set',k,ARGV[2],'px',math.max(ARGV[3],c('pttl',k))) end "               \
     "return 1"
 
 enum {

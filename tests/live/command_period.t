@@ -121,6 +121,13 @@ next_period() {
 }
 check 'in the next period it runs again' next_period
 
+# What a node remembers of a month lasts for three of them.
+is_not_forgotten_early() {
+    is 0 run --guard 0 --once-per 30d job-13 -- true && is 0 run --guard 0 --once-per 1s job-13 -- true &&
+    lasts_about job-13#done $((89 * 86400000)) $((91 * 86400000)) && is 121 run --guard 0 --once-per 30d job-13 -- true
+}
+check 'a mark of a second does not make the servers forget that of a month' is_not_forgotten_early
+
 # By now the servers are up for longer than such a guard, but not for 30 days.
 is_forgetful() {
     sleep 2

@@ -113,6 +113,23 @@ TEST(no_earlier_period_begins_behind_a_later_one)
     EXPECT_MARK(1, &earlier, REDLOCK_ALREADY);
 }
 
+/* The mark of a minute replaces that of the hour, but is not forgotten before it. */
+TEST(the_mark_of_a_shorter_period_does_not_end_the_longer_one)
+{
+    CLUSTER(N);
+    go_into_period(cluster, 0, HOUR_MS, 0);
+    ACQUIRE(0, "door", TTL_MS);
+    EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_OK);
+    RELEASE(0);
+    go_into_period(cluster, 0, MINUTE_MS, 0);
+    ACQUIRE(0, "door", TTL_MS);
+    EXPECT_MARK_NOW(0, MINUTE_MS, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(10 * MINUTE_MS);
+    ACQUIRE(0, "door", TTL_MS);
+    EXPECT_MARK_NOW(0, HOUR_MS, REDLOCK_ALREADY);
+}
+
 TEST(periods_begin_at_the_full_hour_less_a_slack_of_a_quarter_at_most)
 {
     const uint64_t hour_ms = 1795319000000 / HOUR_MS * HOUR_MS;

@@ -575,6 +575,11 @@ static bool mark_heeds_clocks(void)
     return strstr(WIRE_MARK_SCRIPT, "a>ARGV[4]+0") != NULL;
 }
 
+static bool mark_lives_no_shorter(void)
+{
+    return strstr(WIRE_MARK_SCRIPT, "math.max(ARGV[3],c('pttl',k))") != NULL;
+}
+
 /* "period marker when ..." */
 struct marked {
     int64_t period, when_ms;
@@ -669,6 +674,13 @@ static bool mark_may_come(struct run *run, const struct marked *mine, int64_t sk
     return false;
 }
 
+static bool set_mark(struct run *run, struct slice name, int64_t life_ms)
+{
+    int64_t left_ms = 0;
+    if (mark_lives_no_shorter() && !call_pttl(run, name, &left_ms)) return false;
+    return call_set(run, name, run->arguments[1], left_ms > life_ms ? left_ms : life_ms);
+}
+
 /* WIRE_MARK_SCRIPT */
 static void do_mark(struct run *run)
 {
@@ -679,7 +691,7 @@ static void do_mark(struct run *run)
         !slice_number(run->arguments[3], &skew_ms))
         model_breach(run->scene->node, "a mark script with arguments out of range");
     if (mark_may_be_set(run, name, &mine, life_ms) && mark_may_come(run, &mine, skew_ms)) {
-        if (life_ms > 0 && !call_set(run, name, run->arguments[1], life_ms)) {
+        if (life_ms > 0 && !set_mark(run, name, life_ms)) {
             raise_error(run);
         } else {
             run->scene->call->did = life_ms > 0;
