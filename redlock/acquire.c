@@ -101,7 +101,7 @@ static void win_attempt(struct redlock *r, struct redlock_lock *lock)
     event_note(r, lock, REDLOCK_EVENT_VERDICT, REDLOCK_OK);
     outcome_set(r, lock, PHASE_HELD, REDLOCK_OK);
     REDLOCK_ASSERT(lock_is_held(lock, r->now_us));
-    REDLOCK_ASSERT(lock->valid_until < lock->valid_from + (uint64_t)lock->ttl_ms * 1000);       /* S2 */
+    REDLOCK_ASSERT(lock->valid_until - lock->valid_from < (uint64_t)lock->ttl_ms * 1000);       /* S2 */
 }
 
 /* Step 5: "it will try to unlock all the instances (even the instances it believed it was not able to lock)" (S5).
@@ -145,6 +145,7 @@ void acquire_judge(struct redlock *r, struct redlock_lock *lock)
     case VERDICT_WON:     win_attempt(r, lock); return;
     case VERDICT_LOST:    lose_attempt(r, lock);
     }
+    REDLOCK_ASSERT(lock->phase != PHASE_ACQUIRING && lock->round.decided_at != 0);
     if (lock->phase == PHASE_SETTLING) acquire_judge_settling(r, lock);
 }
 
@@ -168,5 +169,6 @@ void acquire_answer(struct redlock *r, const struct answer *a)
     if (a->current && a->trouble == REDLOCK_TROUBLE_AHEAD) ticket_found_ahead(lock);
     if (a->meaning != WIRE_REFUSED) return;
     if (state == STAKE_PLACED || state == STAKE_OWED) stake_clear(r, lock, a->k);
+    REDLOCK_ASSERT(lock->stakes[a->k].state == STAKE_NONE || lock->stakes[a->k].state == STAKE_LEAVING);
     if (a->current && is_wanted && r->holding) r->holding->learn(r, a);
 }

@@ -24,6 +24,7 @@ static void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
 
     REDLOCK_ASSERT(lock->is_kept && early_ms <= interval_ms && interval_ms < ttl_ms);
     lock->use.keep.at = lock->valid_from + (uint64_t)(interval_ms - early_ms) * 1000;
+    REDLOCK_ASSERT(lock->use.keep.at - lock->valid_from < (uint64_t)ttl_ms * 1000);
 }
 
 void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms)
@@ -33,7 +34,7 @@ void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms
     lock->is_kept = true;
     lock->use.keep.until = hold_ms > 0 ? r->now_us + (uint64_t)hold_ms * 1000 : REDLOCK_NEVER;
     keeper_schedule(r, lock);
-    REDLOCK_ASSERT(lock->use.keep.until > r->now_us);
+    REDLOCK_ASSERT(lock->use.keep.until != r->now_us);
 }
 
 /* Whole milliseconds of less than 2^32 of them, in two steps: a division of 64 bits would be 700 bytes of code on a small

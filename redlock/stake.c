@@ -37,12 +37,14 @@ void stake_set(struct redlock_lock *lock, unsigned k, enum stake state)
     if (state == STAKE_OWED) lock->owed |= bit_of(k);
     else lock->owed &= (uint16_t)~bit_of(k);
     if (state == STAKE_OWED) lock->told &= (uint16_t)~bit_of(k);    /* A question gives way to a release. */
+    REDLOCK_ASSERT((state == STAKE_OWED) == ((lock->owed & bit_of(k)) != 0));
 }
 
 void stake_clear(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     uint8_t want = lock->stakes[k].want;
 
+    REDLOCK_ASSERT(lock->stakes[k].state != STAKE_NONE);
     stake_set(lock, k, STAKE_NONE);
     if (want == WIRE_RELEASE || want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
     REDLOCK_ASSERT(!((lock->owed | lock->late) & bit_of(k)));
@@ -65,6 +67,7 @@ void stake_give_up_waiting(struct redlock_lock *lock, unsigned k)
 
 void stake_owe_later(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
+    REDLOCK_ASSERT(lock->stakes[k].state == STAKE_LEAVING || lock->stakes[k].state == STAKE_PLACED);
     stake_set(lock, k, STAKE_OWED);
     lock->late |= bit_of(k);
     lock->debt_at = r->now_us + (uint64_t)DEBT_RETRY_MS * 1000;
@@ -84,6 +87,7 @@ void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     struct redlock_stake *stake = &lock->stakes[k];
 
+    REDLOCK_ASSERT(!lock->is_adopted);      /* S17 */
     if (stake->want != WIRE_RELEASE && stake->want != WIRE_PTTL && stake->want != WIRE_WAIT) stake_want_nothing(r, lock, k);
     if (stake->state == STAKE_PLACED) stake_owe(r, lock, k);
     REDLOCK_ASSERT(stake->state != STAKE_PLACED);
@@ -217,6 +221,7 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
         stake_want_nothing(r, lock, k);
         return true;
     }
+    REDLOCK_ASSERT(command != WIRE_RELEASE || lock->stakes[k].state == STAKE_OWED);
     if (!wire_put(w, row, form, &subject)) return false;
     note_asked(r, lock, k, row, form);
     return true;
@@ -227,6 +232,7 @@ void stake_fill_send_buffer(struct redlock *r, unsigned k)
     struct redlock_node *node = &r->nodes[k];
     struct resp_writer w;
 
+    REDLOCK_ASSERT(node->state == NODE_READY && !node->is_ear && !node->apart);
     resp_write_begin(&w, node->send, r->config.send_size, node->send_end);
     while (node->queue.first && node_can_ask(node, &r->config) && !w.apart)
         if (!put(r, node->queue.first, k, &w)) break;
@@ -265,6 +271,7 @@ bool stake_send_script(struct redlock *r, const struct answer *a)
 {
     if (a->meaning != WIRE_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->form != WIRE_BY_SHA1) return false;
     if (a->command == WIRE_RELEASE) stake_set(a->lock, a->k, STAKE_OWED);
+    REDLOCK_ASSERT(a->lock->stakes[a->k].state != STAKE_LEAVING);
     stake_want(r, a->lock, a->k, a->command);
     a->lock->stakes[a->k].form = WIRE_BY_TEXT;
     return true;

@@ -34,10 +34,11 @@ static bool is_open(const struct redlock *r, unsigned k)
 /* Opens the ears, or keeps them open until its next attempt, for a lock that can wait. */
 static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->wait_until != 0);      /* It may wait. */
     if (!r->config.wake_ups || lock->arrived_at == 0 || !draw_name(r)) return false;
     r->listen_until = later(r->listen_until, later(lock->retry_at, r->now_us + (uint64_t)LISTEN_MS * 1000));
     while (lock->wait_number == 0) lock->wait_number = ++r->wait_count;     /* Once more after 2^32 of them. */
-    REDLOCK_ASSERT(has_name(r) && r->listen_until > r->now_us && r->listen_until >= lock->retry_at);
+    REDLOCK_ASSERT(has_name(r) && r->listen_until >= lock->retry_at);
     return true;
 }
 
@@ -47,6 +48,7 @@ static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigne
     bool wants_places = lock->wait_number != 0 && lock->arrived_at != 0 && !lock->is_yielding;
 
     if (!wants_places || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
+    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->stakes[k].state == STAKE_NONE);
     lock->told &= (uint16_t)~bit_of(k);
     stake_want(r, lock, k, WIRE_WAIT);
 }
@@ -76,6 +78,7 @@ static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
 {
     bool listens = begin_listening(r, lock);
 
+    REDLOCK_ASSERT(!listens || lock->wait_number != 0);
     waiter_enlist(r, lock);
     if (listens) line_up_everywhere(r, lock);
 }
@@ -90,6 +93,7 @@ static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
 static void waiter_votes_change(struct redlock *r)
 {
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
+        REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock_queue(r, lock) == &r->waiting);
         retry_expect_votes(r, lock);
         lock_reschedule(r, lock);
     }
@@ -164,6 +168,7 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at);
     if (begins) waiter_leave(r, lock);
     else        stop_yielding(r, lock);
+    REDLOCK_ASSERT(begins || !lock->is_yielding);
     return begins;
 }
 
@@ -186,6 +191,7 @@ static void waiter_answer(struct redlock *r, const struct answer *a)
     if (is_waiting && stake_send_script(r, a)) return;
     if (a->meaning == WIRE_ERROR) lock->waits &= (uint16_t)~bit_of(a->k);
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
+    REDLOCK_ASSERT(lock->wait_number != 0 && lock->arrived_at != 0);
     lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
     if (a->reply->integer == -2 && was_taken(lock, a)) lock->woken |= bit_of(a->k);
     retry_hurry(r, lock);
@@ -215,6 +221,7 @@ static void waiter_hear(struct redlock *r, unsigned k, const struct wire_reply *
 {
     uint32_t wait_number;
 
+    REDLOCK_ASSERT(k < r->node_count && r->nodes[r->node_count + k].is_ear);
     if (wire_read_wake_up(reply, &wait_number)) hear_turn(r, k, wait_number);
     else node_lose_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
 }
