@@ -178,6 +178,19 @@ reads_terminal() {
 }
 check 'a command that reads from the terminal gets it' reads_terminal
 
+# The inner one has the terminal no more than a command has: it asks the outer one for it as a command would.
+reads_terminal_within() {
+    on_terminal 'hello\n' "$redlock run --guard 0 door -- $redlock run --guard 0 door-within -- sh -c 'read x; echo it got \$x'" &&
+    prints 'it got hello'
+}
+check 'so does one that is run by a redlock which another runs' reads_terminal_within
+
+reads_terminal_in_a_script() {
+    on_terminal 'hello\n' "$redlock run --guard 0 door -- sh -c '$redlock run --guard 0 door-within -- sh -c \"read x; echo it got \\\$x\"; echo went on'" &&
+    prints 'it got hello' && prints 'went on'
+}
+check 'and where a script is between the two' reads_terminal_in_a_script
+
 # Ends as SIGINT demands, and leaves a trace of it.
 told='$SIG{INT} = sub { open F, ">>", $ARGV[0]; print F "command\n"; close F; $SIG{INT} = "DEFAULT"; kill INT => $$ }; '
 is_interrupted() {

@@ -202,8 +202,9 @@ static void pass_signals_on(struct run *run)
     }
 }
 
-/* Stops as well, so that the shell sees it; it sends SIGCONT when both are to go on. */
-static void stop_with_command(struct run *run)
+/* Stops as well, and the script around it, by the same signal: so the shell sees it, or another redlock, which gives the terminal to
+ * what wanted to read from it. It sends SIGCONT when all are to go on. */
+static void stop_with_command(struct run *run, int number)
 {
     char duration[TEXT_DURATION_MAX];
 
@@ -211,7 +212,7 @@ static void stop_with_command(struct run *run)
     if (!run->settings->json)
         say("%s: stopped; the lock is not extended meanwhile and ends in %s", run->settings->resource,
             text_duration(duration, redlock_valid_ms(&run->session->lock)));
-    signals_obey(SIGTSTP);
+    signals_obey(number);
 }
 
 /* A command stopped by SIGSTOP was stopped on purpose: the lock is kept. One that wants the terminal gets it. */
@@ -219,7 +220,7 @@ static void command_stopped(struct run *run, int number)
 {
     if (number == SIGSTOP || run->ending != NOT_ENDING) return;
     if (number != SIGTSTP && terminal_give(&run->terminal, run->guardian.ward.child.pid)) guardian_signal(&run->guardian, SIGCONT);
-    else stop_with_command(run);
+    else stop_with_command(run, number);
 }
 
 /* The guardian may have ended it by itself. */

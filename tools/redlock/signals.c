@@ -136,7 +136,9 @@ void signals_restore(void)
 
 void signals_obey(int number)
 {
-    (void)signal(number, SIG_DFL);
-    (void)raise(number);
-    catch(number);
+    struct sigaction given, action = { .sa_handler = SIG_DFL };
+
+    (void)sigaction(number, &action, &given);
+    (void)kill(0, number);
+    (void)sigaction(number, &given, NULL);
 }

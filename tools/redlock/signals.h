@@ -32,7 +32,7 @@ void signals_unblock(void);
 /* In the child: everything as it was when the program began, what was blocked then included. */
 void signals_restore(void);
 
-/* Does to this process what the signal does when nobody catches it. */
+/* Sends the signal to the process group of this program, as a terminal does, and does here what it does when nobody catches it. */
 void signals_obey(int number);
 
 #endif
