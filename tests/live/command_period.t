@@ -123,8 +123,8 @@ check 'in the next period it runs again' next_period
 
 # What a node remembers of a month lasts for three of them.
 is_not_forgotten_early() {
-    is 0 run --guard 0 --once-per 30d job-13 -- true && is 0 run --guard 0 --once-per 1s job-13 -- true &&
-    lasts_about job-13#done $((89 * 86400000)) $((91 * 86400000)) && is 121 run --guard 0 --once-per 30d job-13 -- true
+    is 0 run --guard 0 --once-per 30d job-15 -- true && is 0 run --guard 0 --once-per 1s job-15 -- true &&
+    lasts_about job-15#done $((89 * 86400000)) $((91 * 86400000)) && is 121 run --guard 0 --once-per 30d job-15 -- true
 }
 check 'a mark of a second does not make the servers forget that of a month' is_not_forgotten_early
 
