@@ -162,17 +162,18 @@ enum wire_command {
     "return 1"
 #define WIRE_EXTEND_ONE_SHA1 "b23328c4e97b99c926354be9709aa6718b638504"
 
-/* Must fail loudly if it cannot enqueue (ACL, memory): a client that believes it is queued polls ever more rarely. */
+/* Must fail loudly if it cannot enqueue (ACL, memory): a client that believes it is queued polls ever more rarely. The life comes
+ * before the place as well: where an ACL refuses that, the place would stay for ever. */
 #define WIRE_WAIT_SCRIPT                                                \
-    "local a,c,p=ARGV,redis.call,-2 "                                                                   \
+    "local a,c,p,x,w=ARGV,redis.call,-2,'pexpire','#waiters' "                                          \
     "for _,k in ipairs(KEYS) do "                                                                       \
-    "local v,q=c('pttl',k),k..'#waiters' "                                                              \
-    "c('set',q..'#waiters','','px',a[3]) "                                                              \
-    "c('zadd',q,a[2],a[1]) redis.pcall('pexpire',q,a[3]) "                                              \
-    "if p~=-1 and (v==-1 or v>p) then p=v end "                                                         \
+    "local v,q=c('pttl',k),k..w "                                                                       \
+    "c('set',q..w,'','px',a[3]) "                                                                       \
+    "c(x,q,a[3]) c('zadd',q,a[2],a[1]) c(x,q,a[3]) "                                                    \
+    "p=p~=-1 and(v==-1 or v>p)and v or p "                                                              \
     "end "                                                                                              \
     "return p"
-#define WIRE_WAIT_SHA1 "257ca81e52ee087b4e1b9a3977cfc3704ae856f0"
+#define WIRE_WAIT_SHA1 "b78cc8977d0fb460d024c338d6ab67ae475a41e1"
 
 /* S18: a mark is taken from the holder alone, or all hosts that begin in the same second would burn the period on minorities. That
  * there is another's mark is told where our lock is not as well. A mark lives no shorter than the one it replaces: that of a minute

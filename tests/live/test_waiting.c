@@ -173,6 +173,28 @@ TEST(a_client_that_may_not_publish_takes_no_place_from_those_that_wait)
     CHECK(key_is_gone(nodes, NODES, "silent#waiters"));
 }
 
+/* And nobody would ever look for one that no flag tells of. */
+TEST(a_client_that_may_give_a_place_no_life_takes_none_and_leaves_nothing_for_ever)
+{
+    char list[256];
+    struct redlock_lock lock, late;
+    for (unsigned k = 0; k < NODES; k++)
+        ASK(&nodes[k], "ACL", "SETUSER", "brief", "reset", "on", ">secret", "~*", "&*", "+@all", "-pexpire");
+    list_for("brief", list);
+    CHECK(open_waiter(&alice, list, OFTEN_MS) && join(&bob, node_list));
+    redlock_lock_init(&lock);
+    redlock_lock_init(&late);
+    CHECK_STATUS(redlock_acquire(&bob, &lock, "brief", TTL_MS, PATIENCE_MS), REDLOCK_OK);
+    CHECK_STATUS(redlock_acquire(&alice, &late, "brief", TTL_MS, 2 * OFTEN_MS), REDLOCK_TIMEOUT);
+    for (unsigned k = 0; k < NODES; k++) {
+        CHECK_STR(ASK(&nodes[k], "EXISTS", "brief#waiters"), "0");
+        CHECK(strcmp(ASK(&nodes[k], "PTTL", "brief#waiters#waiters"), "-1") != 0);
+    }
+    redlock_close(&alice, CLOSE_MS);
+    CHECK_STATUS(redlock_release(&bob, &lock, NULL), REDLOCK_OK);
+    redlock_close(&bob, CLOSE_MS);
+}
+
 /* As an ACL for one lock said before there were flags: the release looks at the waiters without one. */
 TEST(where_the_ACL_names_the_keys_but_not_the_flag_a_release_releases_and_wakes)
 {

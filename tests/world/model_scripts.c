@@ -289,7 +289,7 @@ static bool release_raises_flag(void)
 
 static bool wait_raises_flag(void)
 {
-    return strstr(WIRE_WAIT_SCRIPT, "c('set',q..'#waiters'") != NULL;
+    return strstr(WIRE_WAIT_SCRIPT, "c('set',q..w") != NULL;
 }
 
 static bool release_compares(void)
@@ -532,8 +532,9 @@ static void do_wait(struct run *run)
         const struct slice waiters = name_with(run->keys[i], "#waiters"), flag = name_with(waiters, "#waiters");
         const bool is_flagged = !wait_raises_flag() || call_set(run, flag, slice_of(""), life_ms);
         slice_free(flag);
-        const bool has_place = is_flagged && call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]);
-        if (has_place) (void)call_pexpire(run, waiters, life_ms);
+        const bool has_place = is_flagged && call_pexpire(run, waiters, life_ms) &&
+                               call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]) &&
+                               call_pexpire(run, waiters, life_ms);
         slice_free(waiters);
         if (!has_place) {
             raise_error(run);
