@@ -28,10 +28,15 @@ nonsense_is_no_leader() {
 controls_are_shown() {
     proclaimed evil "$(printf '3 a\033[31mb')" '' '' && is 0 leader --guard 0 evil && prints '^3 a\\x1b\[31mb$'
 }
+forgetful_nodes_cannot_tell() {
+    proclaimed fresh '17 alpha' '' '' && is 122 leader --guard 1h fresh && says 'no quorum: 0 of 3 nodes can tell, 2 are needed' &&
+        says 'restarted .* no vote for another'
+}
 check 'where there is no leader, nothing is printed, status 1' no_leader
 check 'of several leaders the one with the largest epoch is the last' largest_epoch_counts
 check 'what is no epoch and name of up to 200 bytes is no leader' nonsense_is_no_leader
 check 'a name cannot write control characters to a terminal' controls_are_shown
+check 'nodes that may have forgotten a proclamation do not say that there is none' forgetful_nodes_cannot_tell
 
 # ---- Leading ----
 
@@ -136,7 +141,7 @@ check 'a leader has a name of 1 to 200 bytes, and a ticket' names_are_checked
 on 1 KILL
 on 2 KILL
 no_quorum() {
-    is 122 leader --guard 0 boss && says 'no quorum: 1 of 3 nodes answered, 2 are needed' &&
+    is 122 leader --guard 0 boss && says 'no quorum: 1 of 3 nodes can tell, 2 are needed' &&
         is 122 leader --guard 0 --json boss && prints '"verdict":"no quorum","answers":1,"quorum":2,"epoch":null'
 }
 check 'what a minority of the nodes says is told to nobody' no_quorum

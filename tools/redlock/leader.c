@@ -19,7 +19,7 @@
 struct leader {
     uint64_t epoch;             /* 0: there is none. */
     char name[LEADER_NAME_MAX + 1];
-    unsigned answers;           /* Of nodes. */
+    unsigned answers;           /* Of nodes that have a vote: one that restarted may have forgotten a proclamation. */
 };
 
 /* "epoch name": the number has digits only, and one blank behind it. */
@@ -40,7 +40,6 @@ static void hear(struct leader *leader, const struct redlock_item *item)
     uint64_t epoch;
     const char *name;
 
-    leader->answers++;
     if (item->type != REDLOCK_ITEM_BULK || !read_proclamation(item, &epoch, &name) || epoch <= leader->epoch) return;
     leader->epoch = epoch;
     (void)snprintf(leader->name, sizeof leader->name, "%.*s", (int)(item->size - (size_t)(name - (const char *)item->bytes)), name);
@@ -60,7 +59,9 @@ static void find_leader(struct leader *leader, struct session *session)
     ask_all_begin(&all, session);
     ask_all_wait(&all, session, redlock_now_us() + timeout_us);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
-        if (ask_all_answer(&all, k, &item)) hear(leader, &item);
+        if (!ask_all_answer(&all, k, &item)) continue;
+        leader->answers += redlock_node_votes(redlock_engine(&session->client), k, redlock_now_us());
+        hear(leader, &item);
     }
     ask_all_end(&all, session);
 }
@@ -104,7 +105,7 @@ int leader_command(struct session *session, struct settings *settings)
         (void)text_printable(text, sizeof text, leader.name, strlen(leader.name));
         (void)printf("%" PRIu64 " %s\n", leader.epoch, text);
     } else if (status == REDLOCK_NO_QUORUM && !session->signal) {
-        say("%s: no quorum: %u of %u nodes answered, %u are needed", settings->resource, leader.answers, count,
+        say("%s: no quorum: %u of %u nodes can tell, %u are needed", settings->resource, leader.answers, count,
             redlock_quorum(count));
         report_nodes(session);
     }
