@@ -10,6 +10,7 @@
 #include "process.h"
 #include "report.h"
 #include "text.h"
+#include "votes.h"
 
 enum {
     HOLD_SPARE_MS = 10,             /* What drift has beside its share, and a round of extensions may take. */
@@ -345,15 +346,14 @@ int extend_command(struct session *session, struct settings *settings)
     return close_with(session, status);
 }
 
-/* The library owes what is not confirmed, and pays it later. This process ends, so it must say that nobody will. */
-static enum redlock_status judge_release(struct session *session, enum redlock_status status)
+enum redlock_status judge_release(const struct session *session, enum redlock_status status)
 {
     unsigned count = redlock_node_count(&session->client);
 
     return status == REDLOCK_OK && redlock_confirmed(&session->lock) < redlock_quorum(count) ? REDLOCK_NO_QUORUM : status;
 }
 
-static void report_release(struct session *session, enum redlock_status status)
+void report_release(struct session *session, enum redlock_status status)
 {
     if (session->settings->json) {
         print_json(session, status);
@@ -383,20 +383,30 @@ int release_command(struct session *session, struct settings *settings)
 
 /* ---- Keep ---- */
 
+/* Is it lost, by the clock or by what the nodes answered? Else what they answered is told. */
+static bool is_lost(struct session *session, struct votes *votes, uint64_t now_us)
+{
+    if (redlock_valid_us(&session->lock, now_us) == 0 || lock_is_refused(session)) return true;
+    votes_watch(votes, session);
+    return false;
+}
+
 /* Until the process ends: OK, the lock is held still; or LOST. A signal ends it: CANCELLED. */
 static enum redlock_status keep_for(struct session *session, struct process *process)
 {
     const struct redlock_lock *lock = &session->lock;
     uint64_t now = redlock_now_us();
     enum redlock_status status = redlock_keep(redlock_engine(&session->client), &session->lock, 0, now);
+    struct votes votes;
 
+    votes_begin(&votes, session);
     while (status == REDLOCK_OK && process_lives(process)) {
         uint64_t next = process_next(process, now), end = now + redlock_valid_us(lock, now);
         session_wait(session, next < end ? next : end);
         now = redlock_now_us();
         if (session_must_end(session)) return REDLOCK_CANCELLED;
         if (session->fault) return session->fault;
-        if (redlock_valid_us(lock, now) == 0 || lock_is_refused(session)) return REDLOCK_LOST;
+        if (is_lost(session, &votes, now)) return REDLOCK_LOST;
     }
     return status;
 }

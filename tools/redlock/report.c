@@ -99,9 +99,14 @@ static bool is_for_want_of_files(const char *text)
     return strncmp(text, "too many open files", 19) == 0;
 }
 
+static const char *advice_on(const char *text, enum redlock_trouble trouble)
+{
+    return is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n" : trouble_advice(trouble);
+}
+
 static void say_node(struct session *session, unsigned k, const char *text, enum redlock_trouble trouble)
 {
-    say_advice(session, k, text, is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n" : trouble_advice(trouble));
+    say_advice(session, k, text, advice_on(text, trouble));
 }
 
 /* That a node did not know a script is none: it got the text, or the round was over. */
@@ -153,6 +158,22 @@ void report_loss(struct session *session)
         if (vote == REDLOCK_VOTE_REFUSED) say_node(session, k, "our token is gone", REDLOCK_TROUBLE_NONE);
         else                              say_node(session, k, "no answer in time", REDLOCK_TROUBLE_SILENT);
     }
+}
+
+void report_missing_vote(struct session *session, unsigned k)
+{
+    const struct session_note *note = &session->notes[k];
+    const char *text = "no answer in time", *advice = trouble_advice(REDLOCK_TROUBLE_SILENT);
+
+    if (is_trouble(note)) {
+        text = note->text;
+        advice = advice_on(text, note->trouble);
+    } else if (redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_REFUSED) {
+        text = "our token is gone";
+        advice = "was it flushed, or short of memory?";
+    }
+    say("%s: kept without node %u (%s): %s%s%s%s", session->settings->resource, k, redlock_node_address(&session->client, k), text,
+        advice ? " (" : "", advice ? advice : "", advice ? ")" : "");
 }
 
 /* ---- Results ---- */

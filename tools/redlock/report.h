@@ -37,6 +37,9 @@ void report_unreleased(struct session *session);
 /* A line for each node that did not grant the last extension: which, and why. */
 void report_loss(struct session *session);
 
+/* The lock is kept without node k's vote: why, and what to do. */
+void report_missing_vote(struct session *session, unsigned k);
+
 /* {"resource":...,"status":...,"code":...,"text":..., more, "nodes":[...]} and a line feed. more: members that the caller
  * writes, each with a comma behind it. */
 void report_json(FILE *file, struct session *session, enum redlock_status status, const char *more);

@@ -23,6 +23,7 @@
 #include "signals.h"
 #include "terminal.h"
 #include "text.h"
+#include "votes.h"
 
 enum {
     MARGIN_PART = 50,           /* Between SIGKILL and the end of the validity: a fiftieth of the TTL, */
@@ -42,6 +43,7 @@ struct run {
     uint64_t hold_until;            /* --max-hold; REDLOCK_NEVER. */
     uint64_t leave_until;           /* --hold-at-least; 0. */
     struct once once;               /* --once-per */
+    struct votes votes;
     enum ending ending;
     bool has_run;                   /* The command. */
     bool is_gone;                   /* Its release found that the lock had been lost. */
@@ -116,6 +118,7 @@ static void begin_keeping(struct run *run)
     uint64_t now = redlock_now_us();
 
     run->valid_until = valid_until(run, now);
+    votes_begin(&run->votes, run->session);
     if (settings->hold_at_least_ms > 0) run->leave_until = now + (uint64_t)settings->hold_at_least_ms * 1000;
     if (settings->max_hold_ms > 0) run->hold_until = now + (uint64_t)settings->max_hold_ms * 1000;
     if (settings->max_extensions > 0 &&
@@ -135,7 +138,9 @@ static void watch_keeper(struct run *run, uint64_t now_us)
         guardian_extend(&run->guardian, run->valid_until);
         if (run->lead) proclaim_again(run->lead, run->session);
     }
-    if (!run->settings->verbose || run->ending != NOT_ENDING) return;
+    if (run->ending != NOT_ENDING) return;
+    votes_watch(&run->votes, run->session);
+    if (!run->settings->verbose) return;
     if (is_extended) report_validity(run->session, "extended");
     if (!is_news || kept == REDLOCK_OK) return;
     say("%s: not extended: %s", run->settings->resource, redlock_status_text(kept));
@@ -382,10 +387,11 @@ static void leave_held(struct run *run)
 
 static void release_held(struct run *run)
 {
-    run->is_gone = release_lock(run->session) == REDLOCK_LOST;
-    if (!run->is_gone && run->ending == NOT_ENDING && run->settings->verbose)
-        say("%s: released on %u of %u nodes", run->settings->resource, redlock_confirmed(&run->session->lock),
-            redlock_node_count(&run->session->client));
+    enum redlock_status status = judge_release(run->session, release_lock(run->session));
+
+    run->is_gone = status == REDLOCK_LOST;
+    if (run->is_gone || run->settings->json) return;
+    if (status != REDLOCK_OK || (run->ending == NOT_ENDING && run->settings->verbose)) report_release(run->session, status);
 }
 
 /* What the command did is worth nothing when the lock was gone at its end. */
@@ -410,7 +416,8 @@ static int run_with_lock(struct run *run)
 
     if (code == 0) code = start_command(run);
     if (code) {
-        (void)release_lock(run->session);
+        release_held(run);
+        run->is_gone = false;       /* The exit status tells already why the command does not run. */
         return code;
     }
     run->has_run = true;

@@ -1,0 +1,46 @@
+#include "votes.h"
+
+#include "report.h"
+
+_Static_assert(REDLOCK_NODES_MAX <= 16, "nodes that were told are kept in a uint16_t");
+
+void votes_begin(struct votes *votes, const struct session *session)
+{
+    *votes = (struct votes){ .first_round = redlock_last_round(&session->lock)->number };
+}
+
+/* A node that came late is not asked by the first extension, and is well all the same: behind that it gets the key. */
+static bool is_without(struct session *session, unsigned k)
+{
+    enum redlock_vote vote = redlock_vote_of(&session->lock, k);
+
+    if (vote != REDLOCK_VOTE_NOT_ASKED) return vote == REDLOCK_VOTE_UNKNOWN || vote == REDLOCK_VOTE_REFUSED;
+    return session->notes[k].trouble != REDLOCK_TROUBLE_NONE;
+}
+
+/* late: it has not answered before the next extension began. */
+static void watch_node(struct votes *votes, struct session *session, unsigned k, bool late)
+{
+    enum redlock_vote vote = redlock_vote_of(&session->lock, k);
+    uint16_t bit = (uint16_t)(1u << k);
+
+    if (vote == REDLOCK_VOTE_PENDING) votes->pending |= bit;
+    if (vote == REDLOCK_VOTE_GRANTED) votes->missing &= (uint16_t)~bit;
+    if ((votes->missing & bit) || !(late || is_without(session, k))) return;
+    votes->missing |= bit;
+    report_missing_vote(session, k);
+}
+
+void votes_watch(struct votes *votes, struct session *session)
+{
+    const struct redlock_round *round = redlock_last_round(&session->lock);
+    uint16_t before = votes->missing, late = round->number != votes->round ? votes->pending : 0;
+
+    if (session->settings->verbose || session->settings->json || round->number == votes->first_round) return;
+    if (late == 0 && round->decided_at == 0) return;
+    votes->round = round->number;
+    votes->pending = 0;
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) watch_node(votes, session, k, late >> k & 1);
+    if (before && !votes->missing)
+        say("%s: kept with all %u nodes again", session->settings->resource, redlock_node_count(&session->client));
+}

@@ -1,0 +1,19 @@
+/* Which nodes' votes a kept lock is without: told when one is lost, and when all are back, not with each extension. */
+#ifndef VOTES_H
+#define VOTES_H
+
+#include "session.h"
+
+struct votes {
+    uint32_t first_round, round;    /* The rounds behind the first are extensions; the last that was looked at. */
+    uint16_t pending;           /* The nodes that had not answered that one: a set. */
+    uint16_t missing;           /* The nodes that were told. */
+};
+
+/* The lock is held, and is kept from now on. */
+void votes_begin(struct votes *votes, const struct session *session);
+
+/* Looks at the last extension, and says what has changed; with --verbose and --json nothing, as each extension is told by others. */
+void votes_watch(struct votes *votes, struct session *session);
+
+#endif
