@@ -32,7 +32,15 @@ forgetful_nodes_cannot_tell() {
     proclaimed fresh '17 alpha' '' '' && is 122 leader --guard 1h fresh && says 'no quorum: 0 of 3 nodes can tell, 2 are needed' &&
         says 'restarted .* no vote for another'
 }
+refusals_are_told() {
+    for k in 0 1 2; do ask "$k" ACL SETUSER deaf on nopass '~deaf' '&*' +@all >/dev/null; done
+    REDLOCK_PASSWORD=any is 125 leader --guard 0 --user deaf deaf && says 'deaf: no quorum: 0 of 3 nodes can tell' &&
+        says 'node 2 .*~RESOURCE#leader \+get: NOPERM .*ACL SETUSER <user> ' || return 1
+    for k in 0 1 2; do ask "$k" LPUSH heap#leader x >/dev/null; done
+    is 122 leader --guard 0 heap && says 'node 1 .*: WRONGTYPE '
+}
 check 'where there is no leader, nothing is printed, status 1' no_leader
+check 'what a node refuses is told, and what to do' refusals_are_told
 check 'of several leaders the one with the largest epoch is the last' largest_epoch_counts
 check 'what is no epoch and name of up to 200 bytes is no leader' nonsense_is_no_leader
 check 'a name cannot write control characters to a terminal' controls_are_shown

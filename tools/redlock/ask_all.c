@@ -40,6 +40,7 @@ bool ask_all_answer(struct ask_all *all, unsigned k, struct redlock_item *item)
 {
     struct redlock_question *question = &all->questions[k];
 
+    item->type = REDLOCK_ITEM_NULL_ARRAY;
     if (!all->is_asked[k] || redlock_question_status(question) != REDLOCK_OK) return false;
     if (redlock_question_is_cut(question) || !redlock_next_item(question, item) || !item->last) return false;
     return item->type != REDLOCK_ITEM_ERROR && item->type != REDLOCK_ITEM_ARRAY && item->type != REDLOCK_ITEM_NULL_ARRAY;

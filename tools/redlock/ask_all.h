@@ -23,7 +23,8 @@ void ask_all_begin(struct ask_all *all, struct session *session);
 /* Waits until each has answered, or until_us. Signals end the waiting if they end the program. */
 void ask_all_wait(struct ask_all *all, struct session *session, uint64_t until_us);
 
-/* The answer of node k, if it has come, is no array and no error, and was not cut off. */
+/* The answer of node k, if it has come, is no array and no error, and was not cut off. If false, *item is of type ERROR where
+ * the node refused. */
 bool ask_all_answer(struct ask_all *all, unsigned k, struct redlock_item *item);
 
 /* Gives back what is not answered. */
