@@ -106,10 +106,10 @@ enum wire_command {
     "return {ok='OK'}"
 #define WIRE_ACQUIRE_SHA1 "9aae8ee2ecfb3d7ac272f186836eb30de2fc1901"
 
-/* Only the keys that are ours go (S7), and only then is somebody woken. Where nobody waits no flag goes with the key, and nothing
- * else is looked for: that is what most releases cost. A flag stands again behind each place that was taken out, for those that may
- * be left. What an ACL refuses of the waiters' business is let be, and a place that it keeps from being published goes back; what it
- * refuses of the key's, or a key of another type, is told when all keys have been seen to. */
+/* Only the keys that are ours go (S7), and only then is somebody woken. Where nobody waits no flag goes with the key, and
+ * nothing else is looked for: that is what most releases cost. A flag stands again behind each place that was taken out, for
+ * those that may be left. What an ACL refuses of the waiters' business is let be, and a place that it keeps from being
+ * published goes back; what it refuses of the key's, or a key of another type, is told when all keys have been seen to. */
 #define WIRE_RELEASE_SCRIPT                                             \
     "local c,p,n,w,e=redis.pcall,ARGV[2],1,0 "                                                          \
     "for i=1,#KEYS do "                                                                                 \

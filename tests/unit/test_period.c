@@ -595,7 +595,7 @@ TEST(what_is_read_of_anothers_mark_is_words_and_no_more)
     CHECK_INT(strlen(who), REDLOCK_WHO_MAX);
 }
 
-/* Who asked in vain has left its mark where it could, and may have done so last. */
+/* A client that asked in vain has left its mark where it could, and may have done so last. */
 TEST(of_several_marks_that_of_most_nodes_is_told_and_else_the_earliest)
 {
     uint64_t wall_us;

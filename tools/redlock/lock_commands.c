@@ -65,15 +65,16 @@ static void watch_attempts(struct session *session, struct patience *patience)
     uint64_t now = redlock_now_us();
 
     if (!is_worth_telling(session, why) || (is_same && (why != REDLOCK_NO_QUORUM || now < patience->tell_at))) return;
-    patience->pause_ms = !is_same ? TELL_AGAIN_MS : patience->pause_ms < TELL_AGAIN_MS_MAX ? 2 * patience->pause_ms : TELL_AGAIN_MS_MAX;
+    patience->pause_ms = !is_same ? TELL_AGAIN_MS :
+                         patience->pause_ms < TELL_AGAIN_MS_MAX ? 2 * patience->pause_ms : TELL_AGAIN_MS_MAX;
     patience->tell_at = now + (uint64_t)patience->pause_ms * 1000;
     patience->told = why;
     report_status(session, why);
     say("%s: waiting", session->settings->resource);
 }
 
-/* Does the wait end here, since none of what keeps the nodes from voting mends itself? Not if it began well, when a quorum said that
- * the lock is held: then somebody who has changed a password may be about to change it here. */
+/* Does the wait end here, since none of what keeps the nodes from voting mends itself? Not if it began well, when a quorum
+ * said that the lock is held: then somebody who has changed a password may be about to change it here. */
 static bool is_hopeless(struct session *session)
 {
     enum redlock_status why = redlock_attempt_status(&session->lock);

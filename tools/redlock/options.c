@@ -31,7 +31,7 @@ enum {
     IN_LEAD = 1 << COMMAND_LEAD, IN_LEADER = 1 << COMMAND_LEADER,
     IN_PROGRAM = IN_RUN | IN_LEAD,      /* Those that run one. */
     IN_ALL = (1 << COMMAND_COUNT) - 1,
-    IN_LOCK = IN_ALL & ~(IN_STATUS | IN_LEADER)     /* Those that act on a lock: one set of options, so that a script can give all the same. */
+    IN_LOCK = IN_ALL & ~(IN_STATUS | IN_LEADER)     /* Those that act on a lock: they share one set of options. */
 };
 
 const struct option_row option_rows[] = {

@@ -70,7 +70,8 @@ static const char *trouble_advice(enum redlock_trouble trouble)
     case REDLOCK_TROUBLE_WRONGPASS:    return "check the password and --user";
     case REDLOCK_TROUBLE_NOPERM:
         return "allow it: ACL SETUSER <user> ~RESOURCE ~RESOURCE#ticket ~RESOURCE#waiters* &redlock:* +info +role +set +get "
-               "+getrange +pttl +del +pexpire +time +eval +evalsha +script|load +client|setname +zadd +zrem +zpopmin +publish +subscribe; "
+               "+getrange +pttl +del +pexpire +time +eval +evalsha +script|load +client|setname +zadd +zrem +zpopmin "
+               "+publish +subscribe; "
                "without +info +role: --trust-unknown; without +time ~RESOURCE#ticket: --no-ticket; "
                "without ~RESOURCE#waiters* &redlock:* +zadd +zrem +zpopmin +publish +subscribe: --no-wake-ups";
     case REDLOCK_TROUBLE_AHEAD:        return "set the clock that is wrong, by NTP; or, where no ticket is needed: --no-ticket";
