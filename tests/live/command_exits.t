@@ -141,7 +141,7 @@ no_redis() {
     perl -MIO::Socket::INET -e '$SIG{PIPE} = "IGNORE"; my $l = IO::Socket::INET->new(Listen => 9, LocalAddr => "127.0.0.1:0") or die;
         open(my $f, ">", $ARGV[0]); print $f $l->sockport; close($f);
         while (my $s = $l->accept) { sysread($s, my $x, 4096); syswrite($s, "HTTP/1.1 400 Bad Request\r\n\r\n"); close($s) }' \
-        "$directory/http" &
+        "$directory/http" >/dev/null 2>&1 &
     begin $!
     within 10 test -s "$directory/http" &&
     is 125 run --guard 0 -n "127.0.0.1:$(cat "$directory/http")" door-6 -- true && says 'not a Redis server'

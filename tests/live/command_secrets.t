@@ -43,7 +43,7 @@ check 'a password comes with the address' from_address
 with_user() {
     is 0 acquire --guard 0 --user alice --password-file "$directory/alices" user-1 &&
     REDLOCK_USER=alice REDLOCK_PASSWORD=al1ce-secret is 0 acquire --guard 0 user-2 &&
-    REDLOCK_PASSWORD=$secret is 122 acquire --guard 0 --user alice user-3 && says 'WRONGPASS' &&
+    REDLOCK_PASSWORD=$secret is 125 acquire --guard 0 --user alice user-3 && says 'WRONGPASS' &&
     says 'check the password and --user'
 }
 check 'a user comes from --user or the environment' with_user
@@ -51,7 +51,7 @@ check 'a user comes from --user or the environment' with_user
 # ---- What is wrong with them ----
 
 mistakes() {
-    is 122 acquire --guard 0 door && says 'NOAUTH' && says 'set REDLOCK_PASSWORD, or give --password-file' &&
+    is 125 acquire --guard 0 door && says 'NOAUTH' && says 'set REDLOCK_PASSWORD, or give --password-file' &&
     is 125 acquire --password-file "$directory/none" door && says "cannot open the password file $directory/none" &&
     is 125 acquire --password-file "$directory/begun-not" door && is 125 acquire --user alice door &&
     says 'user alice has no password' &&
@@ -70,7 +70,7 @@ refused_option() {
 check 'there is no --password: it would be seen' refused_option
 
 least_privilege() {
-    REDLOCK_PASSWORD=bob-secret is 122 acquire --guard 0 --user bob acl-1 && says 'NOPERM' &&
+    REDLOCK_PASSWORD=bob-secret is 125 acquire --guard 0 --user bob acl-1 && says 'NOPERM' &&
     says 'ACL SETUSER <user> .*\+info \+role .*--trust-unknown' &&
     REDLOCK_PASSWORD=bob-secret is 0 acquire --guard 0 --user bob --trust-unknown --no-ticket acl-1
 }
@@ -111,7 +111,7 @@ check 'the command that is run does not get them' hidden_from_command
 hidden_in_trace() {
     REDLOCK_PASSWORD=$secret is 0 acquire --guard 0 --trace trace-1 && says '>  AUTH \*\*\*$' && hidden &&
     is 0 acquire --guard 0 --trace -n "redis://alice:al1ce-secret@$node" trace-2 && says '>  AUTH \*\*\*$' && hidden &&
-    REDLOCK_PASSWORD=wrong-$secret is 122 acquire --guard 0 --trace trace-3 && says 'WRONGPASS' && hidden
+    REDLOCK_PASSWORD=wrong-$secret is 125 acquire --guard 0 --trace trace-3 && says 'WRONGPASS' && hidden
 }
 check 'the trace shows AUTH ***' hidden_in_trace
 
@@ -119,8 +119,8 @@ hidden_in_errors() {
     is 125 acquire -n "redis://:$secret@127.0.0.1:99999" door && hidden &&
     is 125 acquire -n "redis://:$secret%zz@$node" door && hidden &&
     is 122 acquire --guard 0 -n redis://:$secret@127.0.0.1:1 door && hidden &&
-    is 122 acquire --guard 0 --json -n "redis://:x$secret@$node" door && hidden &&
-    is 122 status --guard 0 -n "redis://:x$secret@$node" door && hidden
+    is 125 acquire --guard 0 --json -n "redis://:x$secret@$node" door && hidden &&
+    is 125 status --guard 0 -n "redis://:x$secret@$node" door && hidden
 }
 check 'errors, JSON and status do not show them' hidden_in_errors
 

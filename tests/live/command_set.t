@@ -33,7 +33,7 @@ without_ticket() {
 check 'without a ticket as well' without_ticket
 
 environment() {
-    is 0 run --guard 0 -r 'i j' -r k -- sh -c 'echo "$REDLOCK_RESOURCE"; echo "$REDLOCK_TOKEN:$REDLOCK_TICKET"' &&
+    is 0 run --guard 0 --no-holder -r 'i j' -r k -- sh -c 'echo "$REDLOCK_RESOURCE"; echo "$REDLOCK_TOKEN:$REDLOCK_TICKET"' &&
     [ "$(head -n 2 "$directory/out")" = "$(printf 'i j\nk')" ] && [ "$(tail -n 1 "$directory/out" | cut -d : -f 2)" = "$(value k#ticket)" ] &&
     is 4 run --guard 0 -r k sh -c 'exit 4' --json && is 5 run -r k --guard 0 -r l -- sh -c 'exit 5' && gone k l
 }

@@ -75,7 +75,7 @@ in_json() {
 check 'the ticket is in the JSON, and is said with --verbose' in_json
 
 in_environment() {
-    is 0 run --guard 0 door-5 -- sh -c 'echo "$REDLOCK_TOKEN:$REDLOCK_TICKET"' && prints '^[0-9a-f]{40}:[0-9]{16}$' &&
+    is 0 run --guard 0 --no-holder door-5 -- sh -c 'echo "$REDLOCK_TOKEN:$REDLOCK_TICKET"' && prints '^[0-9a-f]{40}:[0-9]{16}$' &&
     [ "$(most GET door-5#ticket)" = "$(ticket)" ]
 }
 check 'the command that is run finds its ticket in REDLOCK_TICKET' in_environment

@@ -103,7 +103,7 @@ rules=$(sed -n 's/.*NOPERM .*ACL SETUSER <user> \(~[^;]*\);.*/\1/p' "$directory/
 
 # allow RULE...: these alone. The name in CLIENT LIST is a courtesy, and its refusal would be in the log.
 allow() {
-    [ "$(ask 0 ACL SETUSER least reset on ">$secret" '+client|setname' "$@")" = OK ] && ask 0 ACL LOG RESET >/dev/null
+    [ "$(ask 0 ACL SETUSER least reset on ">$secret" "$@")" = OK ] && ask 0 ACL LOG RESET >/dev/null
 }
 advice_suffices() {
     cat "$directory/advice"
