@@ -167,8 +167,10 @@ check 'a signal that the parent has blocked ends redlock; the command has the ma
 
 long_words() {
     long=$(perl -e 'print "x" x 65536')
-    is 125 acquire --guard 0 "$long" && says 'x \.\.\. x+: the resource must have 1 to 512 bytes' &&
-    is 125 acquire --guard 0 -r "$long" -r b && says ': the resource must have 1 to 512 bytes' &&
+    is 125 acquire --guard 0 "$long" && says 'x \.\.\. x+: the resource must have 1 to 512 bytes.*: [0-9]+ bytes too long$' &&
+    is 125 acquire --guard 0 -r "$long" -r b && says ': the resource must have 1 to 512 bytes.*: [0-9]+ bytes too long, all names together' &&
+    is 125 acquire --guard 0 '' && says ': it is empty$' &&
+    is 125 acquire --guard 0 -r 'a#b' -r 'c#waiters' -r 'd#e' && says ': it ends in #waiters$' &&
     is 125 acquire --guard 0 a "$long" && says "x' is one word too many" &&
     is 125 acquire --ttl "$long" a && says "x' is no duration" || return 1
     escaped=$(perl -e 'print "\x01" x 512')

@@ -73,6 +73,7 @@ ends_on_term() {
     status=$?
     continue_three
     [ $status = 123 ] && json err '$j->{exit} == 123 && $j->{reason} eq "lock lost" && $j->{status} eq "LOST"' &&
+    json err '"0 1 2" eq join " ", map { $_->{node} } grep { ($_->{trouble} // "") =~ /no answer/ } @{$j->{nodes}}' &&
     ! says '^redlock:' >/dev/null
 }
 check 'a command that ends well on SIGTERM had lost its lock all the same: 123, and JSON says it' ends_on_term

@@ -278,6 +278,15 @@ wrong_nodes() {
 }
 check 'a node that is written wrong is named, with its place in the list' wrong_nodes
 
+wrong_nodes_in_json() {
+    for words in 'acquire door' 'extend door 0123456789012345678901234567890123456789' 'status door'; do
+        # shellcheck disable=SC2086    # Several words.
+        is 125 $words --json -n "$first,127.0.0.1:99999" && [ ! -s "$directory/err" ] && [ "$(wc -l <"$directory/out")" -eq 1 ] &&
+        json out '$j->{status} eq "BAD_ADDRESS" && $j->{text} =~ /^node 1 of the list, byte/ && $j->{resource} eq "door"' || return 1
+    done
+}
+check 'with --json that is told as JSON, without words' wrong_nodes_in_json
+
 # ---- Statuses of the configuration ----
 
 config_statuses() {

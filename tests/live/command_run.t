@@ -212,11 +212,14 @@ check 'a command that does not read leaves the terminal to its pipeline' pipelin
 
 # ---- JSON ----
 
+no_words() { [ "$(wc -l <"$directory/err")" -eq 1 ]; }
 json_of_run() {
     is 3 run --guard 0 --json door -- sh -c 'exit 3' &&
     json err '$j->{exit} == 3 && $j->{reason} eq "command ended" && $j->{status} eq "OK"' &&
     is 127 run --guard 0 --json door -- no-such-command &&
-    json err '$j->{exit} == 127 && $j->{reason} eq "command not run"' &&
+    json err '$j->{exit} == 127 && $j->{reason} eq "command not run" && $j->{error} =~ /no such/i' && no_words &&
+    is 125 run -n 127.0.0.1:99999 --json door -- true && no_words &&
+    json err '$j->{exit} == 125 && $j->{reason} eq "not acquired" && $j->{status} eq "BAD_ADDRESS" && $j->{text} =~ /^node 0 of the list/' &&
     is 124 run --guard 0 --wait 0 --json taken -- true &&
     json err '$j->{exit} == 124 && $j->{reason} eq "not acquired"' &&
     json err '$j->{status} eq "TAKEN" && $j->{resource} eq "taken" && 5 == @{$j->{nodes}}'

@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 #include "nodes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "login.h"
-#include "report.h"
 
 static bool is_blank(char c)
 {
@@ -80,12 +80,17 @@ void nodes_add(struct settings *settings, const char *source, const char *list)
     note_entries(settings, to, file);
 }
 
-void nodes_report(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake)
+const char *nodes_describe(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake, char *text,
+                           size_t size)
 {
     bool is_counted = mistake->node < settings->node_count;
     const struct node_origin *origin = is_counted ? &settings->origins[mistake->node] : NULL;
 
-    if (origin && origin->file)             say("%s:%u: %s", origin->file, origin->line, mistake->text);
-    else if (status == REDLOCK_BAD_ADDRESS) say("node %u of the list, byte %zu: %s", mistake->node, mistake->at, mistake->text);
-    else                                    say("node %u of the list: %s", mistake->node, mistake->text);
+    if (origin && origin->file)
+        (void)snprintf(text, size, "%s:%u: %s", origin->file, origin->line, mistake->text);
+    else if (status == REDLOCK_BAD_ADDRESS)
+        (void)snprintf(text, size, "node %u of the list, byte %zu: %s", mistake->node, mistake->at, mistake->text);
+    else
+        (void)snprintf(text, size, "node %u of the list: %s", mistake->node, mistake->text);
+    return text;
 }

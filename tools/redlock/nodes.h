@@ -9,7 +9,8 @@
  * wrong ends the program; but entries are looked at by redlock_open. */
 void nodes_add(struct settings *settings, const char *source, const char *list);
 
-/* Says what is wrong with a node, and where it stands. */
-void nodes_report(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake);
+/* Writes what is wrong with a node, and where it stands; returns text. */
+const char *nodes_describe(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake, char *text,
+                           size_t size);
 
 #endif

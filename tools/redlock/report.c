@@ -36,13 +36,6 @@ static const char *status_name(enum redlock_status status)
     return "UNKNOWN";
 }
 
-void report_mistake(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake)
-{
-    if (mistake->text[0] == '\0')      say("%s", redlock_status_text(status));
-    else if (status == REDLOCK_SYSTEM) say("%s", mistake->text);
-    else                               nodes_report(settings, status, mistake);
-}
-
 /* ---- Nodes ---- */
 
 /* What can be done against it, or NULL. */
@@ -212,14 +205,42 @@ static unsigned quorum_of(struct session *session)
     return redlock_quorum(redlock_node_count(&session->client));
 }
 
+/* NULL: the name is nobody else's. */
+static const char *reserved_end(const char *name)
+{
+    static const char *const ends[] = { "#ticket", "#waiters", "#leader", "#done" };
+    const char *end = strrchr(name, '#');
+
+    for (size_t i = 0; end && i < sizeof ends / sizeof ends[0]; i++)
+        if (strcmp(end, ends[i]) == 0) return end;
+    return NULL;
+}
+
+/* Of a name that is refused. All names together have at most REDLOCK_RESOURCE_MAX bytes, each but the first with 8 bytes more. */
+static const char *describe_mistake(struct session *session, char *text, size_t size)
+{
+    size_t sum = 0;
+
+    text[0] = '\0';
+    for (unsigned i = 0; i < session->settings->name_count; i++) {
+        const char *name = session->settings->names[i], *end = reserved_end(name);
+        if (*name == '\0') (void)snprintf(text, size, ": it is empty");
+        else if (end)      (void)snprintf(text, size, ": it ends in %s", end);
+        sum += strlen(name) + (i > 0 ? 8 : 0);
+    }
+    if (sum > REDLOCK_RESOURCE_MAX)
+        (void)snprintf(text, size, ": %zu bytes too long%s", sum - REDLOCK_RESOURCE_MAX, session->settings->name_count == 1 ? ""
+                       : ", all names together, each but the first with 8 bytes more");
+    return text;
+}
+
 static const char *describe_detail(struct session *session, enum redlock_status status, char *text, size_t size)
 {
     unsigned count = redlock_node_count(&session->client), voters = count_voters(session);
 
     text[0] = '\0';
     if (status == REDLOCK_TAKEN) return describe_holder(session, text, size);
-    if (status == REDLOCK_BAD_RESOURCE && session->settings->name_count > 1)
-        (void)snprintf(text, size, ": all names together, each but the first with 8 bytes more");
+    if (status == REDLOCK_BAD_RESOURCE) return describe_mistake(session, text, size);
     if (status == REDLOCK_BAD_CLOCK)
         (void)snprintf(text, size, " (set this machine's clock; or, where no ticket is needed: --no-ticket)");
     if (status == REDLOCK_NO_QUORUM && voters >= quorum_of(session))
@@ -266,13 +287,17 @@ void report_fingerprint(struct session *session)
 static void json_node(FILE *file, struct session *session, unsigned k)
 {
     const struct session_note *note = &session->notes[k];
-    bool is_well = !is_trouble(note) || redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_GRANTED;
+    enum redlock_vote vote = redlock_vote_of(&session->lock, k);
+    bool is_well = !is_trouble(note) || vote == REDLOCK_VOTE_GRANTED;
+    bool is_late = vote == REDLOCK_VOTE_PENDING && redlock_last_round(&session->lock)->decided_at != 0;
 
     (void)fprintf(file, "%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(file, redlock_node_address(&session->client, k));
-    (void)fprintf(file, ",\"vote\":\"%s\",\"trouble\":", redlock_vote_text(redlock_vote_of(&session->lock, k)));
-    if (is_well) (void)fputs("null", file);
-    else         json_text(file, note->text);
+    (void)fprintf(file, ",\"vote\":\"%s\",\"trouble\":", redlock_vote_text(vote));
+    if (!is_well)                          json_text(file, note->text);
+    else if (vote == REDLOCK_VOTE_UNKNOWN) json_text(file, "no answer in time");
+    else if (is_late)                      json_text(file, "no answer yet");
+    else                                   (void)fputs("null", file);
     (void)fputc('}', file);
 }
 
@@ -295,4 +320,30 @@ void report_json(FILE *file, struct session *session, enum redlock_status status
     (void)fprintf(file, ",%s\"quorum\":%u,\"nodes\":[", more, quorum_of(session));
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) json_node(file, session, k);
     (void)fputs("]}\n", file);
+}
+
+static const char *mistake_text(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake,
+                                char *text, size_t size)
+{
+    if (mistake->text[0] == '\0')  return redlock_status_text(status);
+    if (status == REDLOCK_SYSTEM) return mistake->text;
+    return nodes_describe(settings, status, mistake, text, size);
+}
+
+void report_mistake(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake)
+{
+    FILE *file = command_runs(settings->command) ? stderr : stdout;
+    char space[1024];
+    const char *text = mistake_text(settings, status, mistake, space, sizeof space);
+
+    if (!settings->json) {
+        say("%s", text);
+        return;
+    }
+    json_resources(file, settings);
+    (void)fprintf(file, ",\"status\":\"%s\",\"code\":%d,\"text\":", status_name(status), (int)status);
+    json_text(file, text);
+    if (command_runs(settings->command)) (void)fprintf(file, ",\"exit\":%d,\"reason\":\"not acquired\"", EXIT_TROUBLE);
+    (void)fputs(",\"nodes\":[]}\n", file);
+    if (file == stdout) (void)report_written("the result");
 }

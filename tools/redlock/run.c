@@ -46,6 +46,7 @@ struct run {
     struct votes votes;
     enum ending ending;
     bool has_run;                   /* The command. */
+    const char *refusal;            /* Why it could not begin; NULL. */
     bool is_gone;                   /* Its release found that the lock had been lost. */
     bool was_told_to_end;           /* By a signal that was passed on. */
     struct proclamation *lead;      /* Of lead; NULL. */
@@ -237,7 +238,7 @@ static void watch_command(struct run *run)
 
     guardian_look(guardian);
     run->session->watched = guardian->reports;
-    if (guardian->refused_error)
+    if (guardian->refused_error && !run->settings->json)
         say("%s: cannot send signal %d to the command: %s", run->settings->resource, guardian->refused_signal,
             strerror(guardian->refused_error));
     guardian->refused_error = 0;
@@ -314,19 +315,16 @@ static void set_environment(struct run *run)
 }
 
 /* The exit status that tells why the command does not run. */
-static int report_start(const struct run *run, int error)
+static int report_start(struct run *run, int error)
 {
-    const char *program = run->settings->program[0];
+    const struct settings *settings = run->settings;
 
-    if (error == ECANCELED) {
-        say("%s: lost: its validity had ended before the command could begin", run->settings->resource);
-        return EXIT_LOST;
-    }
-    if (error == ESRCH) {
-        say("cannot run %s: the guardian was killed", program);
-        return EXIT_TROUBLE;
-    }
-    say("cannot run %s: %s", program, text_system_error(error));
+    run->refusal = error == ECANCELED ? "lost: its validity had ended before the command could begin"
+                 : error == ESRCH     ? "the guardian was killed" : text_system_error(error);
+    if (!settings->json && error == ECANCELED) say("%s: %s", settings->resource, run->refusal);
+    else if (!settings->json)                  say("cannot run %s: %s", settings->program[0], run->refusal);
+    if (error == ECANCELED) return EXIT_LOST;
+    if (error == ESRCH) return EXIT_TROUBLE;
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
@@ -433,13 +431,15 @@ static void tell_json(struct session *session, enum redlock_status status, const
     static const char *const endings[] = {      /* enum ending */
         "command ended", "lock lost", "max-hold", "max-extensions", "guardian killed"
     };
-    char more[128];
+    char more[256];
+    const char *refusal = run->refusal ? run->refusal : "";
     const char *reason = status != REDLOCK_OK ? "not acquired" : run->is_gone ? "lock lost"
                        : run->has_run ? endings[run->ending] : code == EXIT_ALREADY ? "already ran"
                        : code == EXIT_NO_QUORUM ? "not marked" : "command not run";
 
     if (status == REDLOCK_OK && (run->is_gone || run->ending == LOCK_LOST)) status = REDLOCK_LOST;
-    (void)snprintf(more, sizeof more, "\"exit\":%d,\"reason\":\"%s\",", code, reason);
+    (void)snprintf(more, sizeof more, "\"exit\":%d,\"reason\":\"%s\",%s%s%s", code, reason, *refusal ? "\"error\":\"" : "", refusal,
+                   *refusal ? "\"," : "");
     report_json(stderr, session, status, more);
 }
 
