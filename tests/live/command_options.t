@@ -318,4 +318,12 @@ same_server() {
 }
 check 'the same server twice is told' same_server
 
+twice_beside_a_quorum() {
+    start_server
+    second=127.0.0.1:$port
+    is 0 acquire --guard 0 -n "$first,$first,$second" twice && says 'same server as node [01] \(name each server once\)' &&
+    [ "$(wc -l <"$directory/err")" -eq 1 ]
+}
+check 'it is told where a quorum votes, too' twice_beside_a_quorum
+
 finish

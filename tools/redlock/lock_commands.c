@@ -284,7 +284,8 @@ int acquire_command(struct session *session, struct settings *settings)
     status = acquire_lock(session, 0);
     if (status == REDLOCK_OK) status = complete(session);
     if (status == REDLOCK_OK) {
-        if (settings->verbose) report_validity(session, "acquired");
+        if (settings->verbose)    report_validity(session, "acquired");
+        else if (!settings->json) report_same_servers(session);
         status = hand_over(session);
     } else {
         report_failure(session, status);

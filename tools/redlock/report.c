@@ -154,6 +154,12 @@ void report_loss(struct session *session)
     }
 }
 
+void report_same_servers(struct session *session)
+{
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++)
+        if (session->notes[k].trouble == REDLOCK_TROUBLE_SAME_SERVER) (void)report_trouble(session, k);
+}
+
 void report_missing_vote(struct session *session, unsigned k)
 {
     const struct session_note *note = &session->notes[k];

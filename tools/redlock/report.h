@@ -37,6 +37,9 @@ void report_unreleased(struct session *session);
 /* A line for each node that did not grant the last extension: which, and why. */
 void report_loss(struct session *session);
 
+/* A line for each node that is known by now to be the same server as another. */
+void report_same_servers(struct session *session);
+
 /* The lock is kept without node k's vote: why, and what to do. */
 void report_missing_vote(struct session *session, unsigned k);
 

@@ -454,7 +454,8 @@ static int run_in_session(struct run *run)
     notify(&run->notifier, NULL, "Waiting for the lock:", settings->resource);
     status = acquire_lock(session, settings->grace_ms + margin_ms(settings));
     if (status == REDLOCK_OK) {
-        if (settings->verbose) report_validity(session, "acquired");
+        if (settings->verbose)    report_validity(session, "acquired");
+        else if (!settings->json) report_same_servers(session);
         code = run_with_lock(run);
     } else {
         if (status == REDLOCK_NO_QUORUM) session_connect(session);
