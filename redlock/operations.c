@@ -104,11 +104,11 @@ static enum redlock_status check_names(const struct redlock *r, const struct red
     return r->sets ? r->sets->check(names, count, r->config.resource_max) : REDLOCK_BAD_SET;
 }
 
-/* SET takes one resource, and no ticket. */
+/* SET takes one resource, and no ticket. What is asked for is there. */
 static const struct redlock_kind *kind_of(const struct redlock *r, unsigned count, bool with_ticket)
 {
     if (count > 1) return r->sets->kind();
-    return with_ticket && r->ticketing ? r->ticketing->kind() : &r->scripts->plain;
+    return with_ticket ? r->ticketing->kind() : &r->scripts->plain;
 }
 
 /* Makes the lock ready for its next operation, on the resources of a request. The names of the last one are looked at only

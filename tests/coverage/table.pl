@@ -57,12 +57,12 @@ printf "%-24s %16s\n", 'file', 'branches';
 for my $name (files_below_the_client()) {
     my @lines = lines_of($name);
     my @conditions;
-    $checks += grep { /REDLOCK_CHECK\(/ && !/^#/ } @lines;
+    $checks += grep { /REDLOCK_(?:CHECK|ASSERT)\(/ && !/^#/ } @lines;
     for my $condition ($data{$name} ? conditions_of($data{$name}) : ()) {
         my $line = $lines[$condition->{line} - 1];
         if ($line =~ /^\s*switch \(/) { $switches++ }
         elsif (substr($line, $condition->{column} - 1) =~ /^[!(]*WITH_[A-Z]+\b/) { $constants++ }
-        elsif ($line !~ /REDLOCK_CHECK\(/) { push @conditions, $condition }
+        elsif ($line !~ /REDLOCK_(?:CHECK|ASSERT)\(/) { push @conditions, $condition }
     }
     next if $name =~ /\.h$/ && !@conditions;
     $data{$name} && report($name, @conditions) ? $passed++ : $failed++;

@@ -174,6 +174,38 @@ TEST(what_does_not_fit_in_the_ring_is_counted_and_the_oldest_stay)
     CHECK(!redlock_next_event(&events, &event) && redlock_lost_events(&events) == lost);
 }
 
+TEST(a_ring_that_is_read_in_between_goes_round)
+{
+    struct redlock_event event;
+    uint64_t last = 0;
+    unsigned count = 0;
+    CLUSTER(N);
+    redlock_use_events(ENGINE(0), &events, ring, 50);
+    for (unsigned i = 0; i < 20; i++) {
+        ACQUIRE(0, "door", 10000);
+        for (unsigned taken = 0; taken < 25 && redlock_next_event(&events, &event); taken++, count++) {
+            CHECK(event.at_us >= last);
+            last = event.at_us;
+        }
+        RELEASE(0);
+        RUN_MS(5);
+    }
+    CHECK(count >= 400);
+}
+
+TEST(a_move_that_does_not_fit_is_counted)
+{
+    static struct redlock_lock elsewhere;
+    CLUSTER(N);
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(5);
+    redlock_use_events(ENGINE(0), &events, ring, 1);
+    redlock_lock_init(&elsewhere);
+    redlock_move(ENGINE(0), &elsewhere, LOCK(0), "door");
+    redlock_move(ENGINE(0), LOCK(0), &elsewhere, "door");
+    CHECK_INT(redlock_lost_events(&events), 1);
+}
+
 TEST(a_round_is_told_with_its_number_and_ttl_before_anything_is_sent)
 {
     CLUSTER(N);
@@ -295,6 +327,33 @@ TEST(a_key_of_another_type_is_told_as_a_release_refused)
     look();
     const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_RELEASE);
     CHECK(heard && heard->answer == REDLOCK_ANSWER_ERROR && heard->vote == REDLOCK_VOTE_REFUSED && heard->refused == 1);
+}
+
+TEST(a_key_of_another_type_is_told_as_an_extension_unknown)
+{
+    CLUSTER(1);
+    ACQUIRE(0, "door", 10000);
+    WATCH;
+    ANSWERS_ONCE(0, "EVALSHA", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
+    EXTEND(0, 10000);
+    look();
+    const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_EXTEND);
+    CHECK(heard && heard->trouble == REDLOCK_TROUBLE_WRONGTYPE && heard->vote == REDLOCK_VOTE_UNKNOWN);
+}
+
+TEST(a_refusal_for_a_lock_that_was_forgotten_is_told_without_it)
+{
+    CLUSTER(1);
+    cluster->no_promise = true;
+    RIVAL(0, "door", 60000);
+    WATCH;
+    START_ACQUIRE(0, "door", 10000, 0);
+    RUN_US(1);
+    cluster_forget(cluster, 0, 0);
+    RUN_MS(5);
+    look();
+    const struct redlock_event *heard = answer_to(REDLOCK_COMMAND_ACQUIRE);
+    CHECK(heard && !heard->lock && heard->answer == REDLOCK_ANSWER_REFUSED);
 }
 
 TEST(s8_an_answer_behind_the_end_of_its_round_is_told_as_no_vote)

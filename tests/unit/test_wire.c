@@ -538,4 +538,15 @@ TEST(s16_no_number_begins_anew_behind_2_to_the_64)
     }
 }
 
+TEST(a_value_has_room_for_the_longest_holder_and_no_more)
+{
+    char text[REDLOCK_VALUE_TEXT], holder[REDLOCK_HOLDER_MAX + 2];
+    memset(holder, 'x', sizeof holder);
+    holder[REDLOCK_HOLDER_MAX + 1] = '\0';
+    CHECK_INT(wire_value_text(token, holder, text), REDLOCK_VALUE_TEXT);
+    CHECK_INT(wire_value_text(token, holder + 1, text), REDLOCK_VALUE_TEXT);
+    CHECK_INT(wire_value_text(token, holder + 2, text), REDLOCK_VALUE_TEXT - 1);
+    CHECK_INT(wire_value_text(token, NULL, text), REDLOCK_TOKEN_TEXT);
+}
+
 TAP_MAIN
