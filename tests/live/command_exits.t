@@ -1,6 +1,6 @@
 #!/bin/sh
 # Exit statuses: a number means the same for each command, and errors that waiting does not mend are not waited for.
-# shellcheck disable=SC2016    # The expressions are perl's.
+# shellcheck disable=SC2016,SC2154    # The expressions are perl's; ports are set by their numbers.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
@@ -91,7 +91,7 @@ waits_through() {
     within 20 says WRONGPASS || return 1
     REDLOCK_PASSWORD=wrong is 122 acquire --guard 0 --wait-through-errors --wait 500ms door-3
     change_password $secret new-one
-    over $started
+    over "$started"
 }
 # change_password OLD NEW: of all servers; ask() does not log in.
 change_password() {
@@ -114,7 +114,7 @@ began_well() {
     within 20 says WRONGPASS || return 1
     sleep 3
     change_password third new-one
-    over $started
+    over "$started"
 }
 # Servers ask only new connections for the password.
 everywhere_kill() {

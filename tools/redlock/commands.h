@@ -27,8 +27,8 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
 /* Releases what the lock has, and waits for as many confirmations as come soon. A signal does not end it. */
 enum redlock_status release_lock(struct session *session);
 
-/* What release_lock() returned; or NO_QUORUM if fewer than a quorum have confirmed it: this process ends, so nobody will pay what is
- * owed. */
+/* What release_lock() returned; or NO_QUORUM if fewer than a quorum have confirmed it: this process ends, so nobody will pay what
+ * is owed. */
 enum redlock_status judge_release(const struct session *session, enum redlock_status status);
 
 /* Says on how many nodes the lock was released, or why it was not. */

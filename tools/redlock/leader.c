@@ -53,7 +53,8 @@ static void note_refusal(struct session_note *note, const struct redlock_item *i
 
     note->trouble = is_forbidden ? REDLOCK_TROUBLE_NOPERM : REDLOCK_TROUBLE_OTHER_ERROR;
     (void)text_printable(words, sizeof words, item->bytes, item->size);
-    (void)snprintf(note->text, sizeof note->text, "%s%s", is_forbidden ? "to read the leader takes ~RESOURCE#leader +get: " : "", words);
+    (void)snprintf(note->text, sizeof note->text, "%s%s",
+                   is_forbidden ? "to read the leader takes ~RESOURCE#leader +get: " : "", words);
 }
 
 static void find_leader(struct leader *leader, struct session *session)

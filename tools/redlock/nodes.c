@@ -80,8 +80,8 @@ void nodes_add(struct settings *settings, const char *source, const char *list)
     note_entries(settings, to, file);
 }
 
-const char *nodes_describe(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake, char *text,
-                           size_t size)
+const char *nodes_describe(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake,
+                           char *text, size_t size)
 {
     bool is_counted = mistake->node < settings->node_count;
     const struct node_origin *origin = is_counted ? &settings->origins[mistake->node] : NULL;

@@ -10,7 +10,7 @@
 void nodes_add(struct settings *settings, const char *source, const char *list);
 
 /* Writes what is wrong with a node, and where it stands; returns text. */
-const char *nodes_describe(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake, char *text,
-                           size_t size);
+const char *nodes_describe(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake,
+                           char *text, size_t size);
 
 #endif

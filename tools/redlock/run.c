@@ -208,8 +208,8 @@ static void pass_signals_on(struct run *run)
     }
 }
 
-/* Stops as well, and the script around it, by the same signal: so the shell sees it, or another redlock, which gives the terminal to
- * what wanted to read from it. It sends SIGCONT when all are to go on. */
+/* Stops as well, and the script around it, by the same signal: so the shell sees it, or another redlock, which gives the terminal
+ * to what wanted to read from it. It sends SIGCONT when all are to go on. */
 static void stop_with_command(struct run *run, int number)
 {
     char duration[TEXT_DURATION_MAX];

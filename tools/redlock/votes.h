@@ -13,7 +13,7 @@ struct votes {
 /* The lock is held, and is kept from now on. */
 void votes_begin(struct votes *votes, const struct session *session);
 
-/* Looks at the last extension, and says what has changed; with --verbose and --json nothing, as each extension is told by others. */
+/* Looks at the last extension, and says what has changed; with --verbose and --json nothing: each extension is told elsewhere. */
 void votes_watch(struct votes *votes, struct session *session);
 
 #endif
