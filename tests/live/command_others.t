@@ -129,7 +129,7 @@ is_no_trouble() {
         ! says 'no answer' >/dev/null || return 1
         everywhere SCRIPT FLUSH >/dev/null
         is 124 acquire --guard 0 --json "$door" &&
-        json out '3 == grep { !defined $_->{trouble} } @{$j->{nodes}}' || return 1
+        json out '3 == grep { ($_->{trouble} // "no answer yet") eq "no answer yet" } @{$j->{nodes}}' || return 1
     done
 }
 

@@ -90,7 +90,7 @@ limits() {
     is 0 release --guard 0 $(names 16 2) "$(cat "$directory/out")" && gone 16 &&
     is 125 acquire --guard 0 $(names 17 2) && says "'17' is one too many: at most 16" &&
     is 0 acquire --guard 0 $(names 2 252) && is 125 acquire --guard 0 $(names 2 253) &&
-    says ': all names together, each but the first with 8 bytes more$'
+    says ': 2 bytes too long, all names together, each but the first with 8 bytes more$'
 }
 check 'there may be 16 of them, with 512 bytes together, and not more' limits
 

@@ -203,12 +203,13 @@ TEST(all_locks_are_released_together_more_than_a_client_keeps_the_debts_of)
 
 TEST(locks_that_are_not_held_are_no_obstacle_to_a_release_of_all)
 {
+    struct redlock_lock taken, *bobs = &taken;
     CHECK(join(&alice, node_list) && join(&bob, node_list));
     CHECK(hold(&alice, 4));
     CHECK_STATUS(redlock_release(&alice, &locks[0], NULL), REDLOCK_OK);
-    redlock_lock_init(&locks[1]);
-    CHECK_STATUS(redlock_acquire(&bob, &locks[1], "held-2", TTL_MS, 0), REDLOCK_TAKEN);
-    CHECK_STATUS(redlock_release_all(&bob, &all[1], 1, PATIENCE_MS), REDLOCK_OK);
+    redlock_lock_init(&taken);
+    CHECK_STATUS(redlock_acquire(&bob, &taken, "held-2", TTL_MS, 0), REDLOCK_TAKEN);
+    CHECK_STATUS(redlock_release_all(&bob, &bobs, 1, PATIENCE_MS), REDLOCK_OK);
     CHECK_STATUS(redlock_release_all(&alice, &all[2], 2, PATIENCE_MS), REDLOCK_OK);
     CHECK_STATUS(redlock_release_all(&alice, NULL, 0, PATIENCE_MS), REDLOCK_OK);
     redlock_close(&alice, CLOSE_MS);
