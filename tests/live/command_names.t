@@ -109,9 +109,9 @@ a_name_may_come_later() {
     (with_hosts "$redlock" acquire --guard 0 --wait 40s gate) >"$directory/out" 2>"$directory/err" &
     started=$!
     begin $started
-    within 40 grep -Eq 'node-1.*(no such host|name server)' "$directory/err" || return 1
+    within 40 grep -Eq 'redlock-node-.*(no such host|name server)' "$directory/err" || return 1
     name_servers
-    over $started
+    over $started || { cat "$directory/err"; return 1; }
 }
 
 # A part of a name has at most 63 bytes, so that no resolver has to ask anybody.
