@@ -41,7 +41,7 @@ tell_them() {
 
 # Sets $token. Where a release has just been under way they may have it on a quorum only.
 they_have_it() {
-    they_say held && token=$(sed -n 's/^held //p' "$directory/them") && is 1 status --guard 0 "$door" && prints "held by $token"
+    they_say held && token=$(sed -n 's/^held //p' "$directory/them") && is 124 status --guard 0 "$door" && prints "held by $token"
 }
 
 # On all nodes. (A library may be content with a quorum, and the last node a moment behind. So with a release.)
@@ -61,9 +61,9 @@ they_are_refused() {
 
 we_are_refused() {
     for option in '' --no-ticket; do
-        is 1 acquire --guard 0 $option "$door" && says "held by somebody else \(free in [0-9.]+ s" || return 1
+        is 124 acquire --guard 0 $option "$door" && says "held by somebody else \(free in [0-9.]+ s" || return 1
     done
-    is 1 acquire --guard 0 -r "$door" -r "$door-beside" && [ -z "$(everywhere GET "$door-beside" | sort -u)" ] &&
+    is 124 acquire --guard 0 -r "$door" -r "$door-beside" && [ -z "$(everywhere GET "$door-beside" | sort -u)" ] &&
     is 124 run --guard 0 --wait 0 "$door" -- touch "$directory/ran" && says 'held by somebody else' && [ ! -e "$directory/ran" ]
 }
 
@@ -76,7 +76,7 @@ theirs_keeps_ours_out() {
 
 status_shows_theirs() {
     at shown
-    they_hold && is 1 status --guard 0 "$door" &&
+    they_hold && is 124 status --guard 0 "$door" &&
     prints "^$door: held by $token for another [0-9.]+ s on $count of $count nodes" && they_release &&
     is 0 status --guard 0 "$door" && prints "^$door: free on $count of $count nodes"
 }
@@ -95,7 +95,7 @@ we_do_not_touch_theirs() {
     at untouched
     is 0 acquire --guard 0 "$door" && ours=$(cat "$directory/out") && everywhere DEL "$door" >/dev/null && they_hold || return 1
     for wrong in "$other" "$ours"; do
-        is 1 extend --guard 0 --ttl 10m "$door" "$wrong" && is 5 release --guard 0 "$door" "$wrong" && on_all "$token" || return 1
+        is 123 extend --guard 0 --ttl 10m "$door" "$wrong" && is 123 release --guard 0 "$door" "$wrong" && on_all "$token" || return 1
     done
     [ "$(everywhere PTTL "$door" | sort -n | tail -n 1)" -le 60000 ] && they_release
 }
@@ -107,7 +107,7 @@ theirs_is_handed_over() {
         they_hold || return 1
         start acquire --guard 0 $option --wait 30s -v "$door"
         within 10 says waiting && they_release && over $started && ours=$(token) &&
-        is 1 status --guard 0 "$door" && prints "held by $ours" || return 1
+        is 124 status --guard 0 "$door" && prints "held by $ours" || return 1
     done
 }
 
@@ -125,7 +125,7 @@ ours_keeps_theirs_out() {
 run_keeps_theirs_out() {
     at run
     start run --guard 0 -t 1s "$door" -- sleep 60
-    within 10 is 1 status --guard 0 "$door" || return 1
+    within 10 is 124 status --guard 0 "$door" || return 1
     sleep 1.5                               # It has been extended.
     they_are_refused && kill -0 $started && kill -TERM $started && ! over $started && on_all ''
 }

@@ -9,7 +9,7 @@ sets_exclude_each_other() {
     at sets
     ab=$door-a,$door-b c=$door-c
     door=$ab they_try 0
-    they_say held && is 1 acquire --guard 0 -r "$door-b" -r "$c" && [ -z "$(everywhere GET "$c" | sort -u)" ] &&
+    they_say held && is 124 acquire --guard 0 -r "$door-b" -r "$c" && [ -z "$(everywhere GET "$c" | sort -u)" ] &&
     tell_them TERM && over $them && they_say released &&
     within 10 is 0 acquire --guard 0 -t 60s -r "$door-b" -r "$c" || return 1
     door=$ab they_try 0
