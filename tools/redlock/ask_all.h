@@ -14,7 +14,7 @@ struct ask_all {
     uint8_t answers[REDLOCK_NODES_MAX][ASK_ANSWER_MAX];
 };
 
-/* Appends an argument: it, and all, must stay where they are until ask_all_ended(). */
+/* Appends an argument: it, and all, must stay where they are until ask_all_end(). */
 void ask_all_argument(struct ask_all *all, const char *text);
 
 /* Asks each node that is connected and has answered the last time that this was asked. What is not asked has no answer. */

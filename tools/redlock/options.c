@@ -630,9 +630,11 @@ void settings_read(struct settings *settings, enum command command, int argc, ch
     if (settings->json) settings->verbose = false;      /* Nothing is said in words then. */
     join_resources(settings);
     settle_ticket_life(settings);
-    settle_name(settings);
-    if (command_runs(command)) settle_holder(settings, !given.no_holder);
-    if (command_runs(command)) settle_grace(settings, given.grace);
+    if (command_runs(command)) {
+        settle_name(settings);
+        settle_holder(settings, !given.no_holder);
+        settle_grace(settings, given.grace);
+    }
     check_hold(settings);
     settle_period(settings);
 }
