@@ -116,6 +116,12 @@ enum {
 };
 
 #define REDLOCK_PERIOD_MS_MAX 2678400000u       /* 31 days: more than an int of 32 bits holds. */
+/* What stands behind a resource's name in the names of the keys beside it. No resource may end so (BAD_RESOURCE). */
+#define REDLOCK_TICKET_SUFFIX "#ticket"
+#define REDLOCK_WAITERS_SUFFIX "#waiters"
+#define REDLOCK_LEADER_SUFFIX "#leader"     /* Of the command's: see redlock(1). */
+#define REDLOCK_DONE_SUFFIX "#done"
+
 #define REDLOCK_FOREVER UINT32_MAX      /* A time to wait that does not end. */
 #define REDLOCK_NEVER UINT64_MAX        /* A point in time that does not come. */
 
@@ -385,7 +391,7 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
 
 /* What to acquire. */
 struct redlock_request {
-    const void *resource;       /* Any bytes, but not "#ticket", "#waiters" or "#done" at the end: such keys are the engine's
+    const void *resource;       /* Any bytes, but not "#ticket", "#waiters", "#leader" or "#done" at the end: such keys are the engine's
                                  * own. Not copied by the engine: they must stay until the lock is idle or forgotten, or
                                  * until redlock_copy_name(). */
     size_t resource_size;

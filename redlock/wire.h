@@ -83,12 +83,6 @@ enum wire_command {
     WIRE_QUESTION           /* Of no lock: whatever the caller asks. */
 };
 
-/* What stands behind a resource's name in the names of the keys beside it. No resource may end so (BAD_RESOURCE). */
-#define WIRE_TICKET_SUFFIX "#ticket"
-#define WIRE_WAITERS_SUFFIX "#waiters"
-#define WIRE_LEADER_SUFFIX "#leader"
-#define WIRE_DONE_SUFFIX "#done"
-
 /* S15: larger than every counter, not equal: a ticket is given once. 4294967295: what fits is written without an exponent. */
 #define WIRE_ACQUIRE_SCRIPT                                             \
     "local c,t,m,p=redis.call,tonumber(ARGV[3]),'0',-2 "                                                \

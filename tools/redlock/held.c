@@ -5,8 +5,6 @@
 
 #include "ask_all.h"
 
-#define TICKET_SUFFIX "#ticket"
-
 /* The name behind the token, if the value is still of that one. */
 static void read_name(struct held *held, const struct redlock_item *item, const char *token)
 {
@@ -35,13 +33,13 @@ void held_look(struct held *held, struct session *session, const char *resource,
 {
     static struct ask_all value, ticket;
     struct redlock_item item;
-    char last[16], counter[REDLOCK_RESOURCE_MAX + sizeof TICKET_SUFFIX];
+    char last[16], counter[REDLOCK_RESOURCE_MAX + sizeof REDLOCK_TICKET_SUFFIX];
     uint64_t until = redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
 
     *held = (struct held){ 0 };
     value = ticket = (struct ask_all){ 0 };
     (void)snprintf(last, sizeof last, "%d", REDLOCK_VALUE_TEXT);       /* One more than there may be. */
-    (void)snprintf(counter, sizeof counter, "%s%s", resource, TICKET_SUFFIX);
+    (void)snprintf(counter, sizeof counter, "%s%s", resource, REDLOCK_TICKET_SUFFIX);
     ask_all_argument(&value, "GETRANGE");
     ask_all_argument(&value, resource);
     ask_all_argument(&value, "0");

@@ -61,10 +61,10 @@ static void find_leader(struct leader *leader, struct session *session)
 {
     static struct ask_all all;
     struct redlock_item item;
-    char key[REDLOCK_RESOURCE_MAX + sizeof LEADER_SUFFIX];
+    char key[REDLOCK_RESOURCE_MAX + sizeof REDLOCK_LEADER_SUFFIX];
     uint64_t timeout_us = (uint64_t)session->settings->options.engine.node_timeout_ms * 1000;
 
-    (void)snprintf(key, sizeof key, "%s%s", session->settings->names[0], LEADER_SUFFIX);
+    (void)snprintf(key, sizeof key, "%s%s", session->settings->names[0], REDLOCK_LEADER_SUFFIX);
     ask_all_argument(&all, "GET");
     ask_all_argument(&all, key);
     session_connect(session);

@@ -4,8 +4,6 @@
 
 #include "ask_all.h"
 
-#define LEADER_SUFFIX "#leader"
-
 struct proclamation {
     struct ask_all proclaim, resign;
     char value[REDLOCK_VALUE_TEXT + 1], epoch[24], ttl[16];

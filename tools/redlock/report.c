@@ -214,7 +214,9 @@ static unsigned quorum_of(struct session *session)
 /* NULL: the name is nobody else's. */
 static const char *reserved_end(const char *name)
 {
-    static const char *const ends[] = { "#ticket", "#waiters", "#leader", "#done" };
+    static const char *const ends[] = {
+        REDLOCK_TICKET_SUFFIX, REDLOCK_WAITERS_SUFFIX, REDLOCK_LEADER_SUFFIX, REDLOCK_DONE_SUFFIX
+    };
     const char *end = strrchr(name, '#');
 
     for (size_t i = 0; end && i < sizeof ends / sizeof ends[0]; i++)
