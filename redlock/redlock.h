@@ -391,7 +391,8 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
 
 /* What to acquire. */
 struct redlock_request {
-    const void *resource;       /* Any bytes, but not "#ticket", "#waiters", "#leader" or "#done" at the end: such keys are the engine's
+    const void *resource;       /* Any bytes, but not "#ticket", "#waiters", "#leader" or
+                                 * "#done" at the end: such keys are the engine's
                                  * own. Not copied by the engine: they must stay until the lock is idle or forgotten, or
                                  * until redlock_copy_name(). */
     size_t resource_size;
