@@ -33,7 +33,8 @@ static bool names_are_same(const struct redlock_name *set, const struct redlock_
 /* Would a lock of that name overwrite what another lock keeps beside its own key? */
 static bool is_reserved(const struct redlock_name *name)
 {
-    static const char suffixes[] = REDLOCK_TICKET_SUFFIX "\0" REDLOCK_WAITERS_SUFFIX "\0" REDLOCK_LEADER_SUFFIX "\0" REDLOCK_DONE_SUFFIX "\0";
+    static const char suffixes[] = REDLOCK_TICKET_SUFFIX "\0" REDLOCK_WAITERS_SUFFIX "\0"
+        REDLOCK_LEADER_SUFFIX "\0" REDLOCK_DONE_SUFFIX "\0";
     const char *end = (const char *)name->bytes + name->size;
     size_t size;
 
