@@ -1,6 +1,7 @@
 #include "world.h"
 
 #include "../../redlock/lock.h"
+#include "../world/decoder.h"
 #include "ticket.h"
 
 #include <stdio.h>
@@ -76,26 +77,23 @@ static uint8_t read_token(struct word word)
 
 static struct command understand(const struct word words[WORDS_MAX], uint16_t now)
 {
+    bool is_script = is_word(words[0], "EVALSHA");
+    const struct word name = words[is_script], *arguments = words + (is_script ? 4 : 2);
+    enum row row = row_of(is_script ? WIRE_BY_SHA1 : WIRE_PLAIN, name.text, name.size);
     struct command command = { .sent_at = now };
 
-    if (is_word(words[0], "SET")) {
-        command.kind = WIRE_ACQUIRE;
-        command.token = read_token(words[2]);
-        command.ttl = read_ticks(words[5]);
-    } else if (is_word(words[0], "EVALSHA") && is_word(words[1], WIRE_ACQUIRE_SHA1)) {
-        command.kind = WIRE_ACQUIRE;
-        command.token = read_token(words[4]);
-        command.ttl = read_ticks(words[5]);
-        command.ticket = ticket_number(read_number(words[6]));
-    } else if (is_word(words[0], "EVALSHA")) {
-        command.kind = is_word(words[1], WIRE_EXTEND_SHA1) ? WIRE_EXTEND : WIRE_RELEASE;
-        command.token = read_token(words[4]);
-        if (command.kind == WIRE_EXTEND) command.ttl = read_ticks(words[5]);
-    } else if (is_word(words[0], "PTTL")) {
-        command.kind = WIRE_PTTL;
-    } else {
-        fail("a command that no node of this world knows");
+    if (row == ROW_COUNT) fail("a command that is in no row of the table");
+    command.kind = (uint8_t)row_at(row).command;
+    if (row != ROW_PTTL) command.token = read_token(arguments[0]);
+    switch (row) {
+    case ROW_ACQUIRE:
+    case ROW_EXTEND:  command.ttl = read_ticks(arguments[1]); break;
+    case ROW_SET:     command.ttl = read_ticks(arguments[3]); break;
+    case ROW_RELEASE:
+    case ROW_PTTL:    break;
+    default:          fail("a command that no node of this world knows");
     }
+    if (row == ROW_ACQUIRE) command.ticket = ticket_number(read_number(arguments[2]));
     return command;
 }
 

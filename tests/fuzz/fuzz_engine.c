@@ -364,7 +364,7 @@ static enum wire_command script_of(const struct word *words, size_t count, struc
     bool is_eval = word_is(words[0], "EVAL");
     size_t names = count > 3 ? (size_t)read_number(words[2]) : 0;
     const struct word *arguments = words + 3 + names;
-    enum row row = row_of_script(is_eval ? WIRE_BY_TEXT : WIRE_BY_SHA1, words[1].text, words[1].size);
+    enum row row = row_of(is_eval ? WIRE_BY_TEXT : WIRE_BY_SHA1, words[1].text, words[1].size);
 
     FUZZ_CHECK((is_eval || word_is(words[0], "EVALSHA")) && names >= 1 && names <= REDLOCK_SET_MAX && count > 3 + names);
     for (size_t i = 0; i < names; i++) FUZZ_CHECK(is_resource(words[3 + i]));
@@ -384,6 +384,7 @@ static enum wire_command command_of(const struct word *words, size_t count, stru
         { "AUTH", NULL, WIRE_AUTH }, { "SELECT", NULL, WIRE_SELECT }, { "CLIENT", "SETNAME", WIRE_SETNAME },
         { "INFO", "server", WIRE_INFO }, { "ROLE", NULL, WIRE_ROLE }, { "SUBSCRIBE", NULL, WIRE_SUBSCRIBE },
     };
+    enum row row = row_of(WIRE_PLAIN, words[0].text, words[0].size);
 
     for (size_t i = 0; i < sizeof greetings / sizeof greetings[0]; i++)
         if (word_is(words[0], greetings[i].first) && (!greetings[i].second || word_is(words[1], greetings[i].second)))
@@ -392,14 +393,13 @@ static enum wire_command command_of(const struct word *words, size_t count, stru
         FUZZ_CHECK(count == 3 && word_is(words[1], "LOAD"));
         return word_is(words[2], WIRE_RELEASE_SCRIPT) ? WIRE_LOAD_RELEASE : WIRE_LOAD_EXTEND;
     }
-    if (word_is(words[0], "SET")) {
-        FUZZ_CHECK(count == 6 && is_resource(words[1]) && word_is(words[3], "NX") && word_is(words[4], "PX"));
-        note_set(words[2], words[5], 0, asked);
-        return WIRE_ACQUIRE;
-    }
-    if (!word_is(words[0], "PTTL") && !word_is(words[0], "GETRANGE")) return script_of(words, count, asked);
+    if (row == ROW_COUNT) return script_of(words, count, asked);
     FUZZ_CHECK(is_resource(words[1]));
-    return word_is(words[0], "PTTL") ? WIRE_PTTL : WIRE_GETRANGE;
+    if (row == ROW_SET) {
+        FUZZ_CHECK(count == 6 && word_is(words[3], "NX") && word_is(words[4], "PX"));
+        note_set(words[2], words[5], 0, asked);
+    }
+    return row_at(row).command;
 }
 
 /* All that is written for session k and not sent, as far as the engine knows it: a script may lie apart, between two pieces of

@@ -21,11 +21,20 @@ struct listed_row row_at(enum row number)
     return rows[number];
 }
 
-enum row row_of_script(enum wire_form form, const void *name, size_t size)
+static const char *name_of(const struct listed_row *listed, enum wire_form form)
+{
+    switch (form) {
+    case WIRE_BY_SHA1: return listed->row->sha1;
+    case WIRE_BY_TEXT: return listed->row->text;
+    default:           return listed->row->text ? NULL : listed->name;
+    }
+}
+
+enum row row_of(enum wire_form form, const void *name, size_t size)
 {
     for (unsigned i = 0; i < ROW_COUNT; i++) {
-        const struct wire_row *row = row_at((enum row)i).row;
-        const char *expected = form == WIRE_BY_TEXT ? row->text : row->sha1;
+        const struct listed_row listed = row_at((enum row)i);
+        const char *expected = name_of(&listed, form);
         if (expected && strlen(expected) == size && memcmp(expected, name, size) == 0) return (enum row)i;
     }
     return ROW_COUNT;

@@ -20,7 +20,8 @@ struct listed_row {
 };
 struct listed_row row_at(enum row number);
 
-/* The row of a script that is named by its SHA-1, or by its text: the first of those that it has. ROW_COUNT: none. */
-enum row row_of_script(enum wire_form form, const void *name, size_t size);
+/* The row of a command, by its name: what the server calls it, or the SHA-1 or the text of a script. The first of those that have
+ * it. ROW_COUNT: none. */
+enum row row_of(enum wire_form form, const void *name, size_t size);
 
 #endif
