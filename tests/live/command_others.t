@@ -133,6 +133,99 @@ is_no_trouble() {
     done
 }
 
+# Three nodes that let the client see all at once: two refusals, which decide, and that the third one does not know the script.
+cat >"$directory/late" <<'END'
+#!/usr/bin/env perl
+use strict;
+use warnings;
+use Digest::SHA 'sha1_hex';
+use IO::Select;
+use IO::Socket::INET;
+
+my @listeners = map { IO::Socket::INET->new(Listen => 9, LocalAddr => '127.0.0.1:0') or die } 0 .. 2;
+my %number = map { ($listeners[$_] => $_) } 0 .. 2;
+my %listens = map { ($_ => 1) } @listeners;
+my %waits_for = (0 => 'EVAL', 1 => 'EVAL', 2 => 'EVALSHA');
+my $all = IO::Select->new(@listeners);
+my (%input, @waiting, $client);
+
+sub bulk { return '$' . length($_[0]) . "\r\n$_[0]\r\n" }
+
+sub answer {
+    my ($k, $word, @more) = @_;
+    return "*3\r\n\$6\r\nmaster\r\n:0\r\n*0\r\n" if $word eq 'ROLE';
+    return bulk(sha1_hex($more[1])) if $word eq 'SCRIPT';
+    return bulk("run_id:" . $k x 40 . "\r\nredis_mode:standalone\r\nuptime_in_seconds:9999\r\n") if $word eq 'INFO';
+    return "+OK\r\n" if $word !~ /^EVAL/;
+    return ":0\r\n" if !%waits_for;
+    return "-NOSCRIPT No matching script.\r\n" if $word ne $waits_for{$k};
+    return '';
+}
+
+sub answer_all_at_once {
+    kill STOP => $client;
+    syswrite $waiting[2], "-NOSCRIPT No matching script.\r\n";
+    syswrite $waiting[$_], bulk('1700000000000000 8000') for 0, 1;
+    %waits_for = ();
+    kill CONT => $client;
+}
+
+# The commands behind one another, each as "*count", and of each word the length and the word.
+sub commands_of {
+    my ($socket) = @_;
+    my @commands;
+    while ($input{$socket} =~ /^\*(\d+)\r\n/) {
+        my ($count, $at, @words) = ($1, $+[0]);
+        for (1 .. $count) {
+            substr($input{$socket}, $at) =~ /^\$(\d+)\r\n/ or return @commands;
+            push @words, substr $input{$socket}, $at + $+[0], $1;
+            $at += $+[0] + $1 + 2;
+        }
+        return @commands if length $input{$socket} < $at;
+        substr($input{$socket}, 0, $at) = '';
+        push @commands, \@words;
+    }
+    return @commands;
+}
+
+$client = fork // die;
+exec @ARGV, '-n', join(',', map { '127.0.0.1:' . $_->sockport } @listeners), 'door' or die if !$client;
+alarm 60;
+while (1) {
+    for my $socket ($all->can_read) {
+        if ($listens{$socket}) {
+            my $accepted = $socket->accept;
+            $number{$accepted} = $number{$socket};
+            $input{$accepted} = '';
+            $all->add($accepted);
+            next;
+        }
+        if (!sysread $socket, $input{$socket}, 65536, length $input{$socket}) {
+            waitpid $client, 0;
+            exit($? >> 8);
+        }
+        my $k = $number{$socket};
+        for my $command (commands_of($socket)) {
+            my $answer = answer($k, @$command);
+            syswrite $socket, $answer;
+            $waiting[$k] = $socket if $answer eq '';
+        }
+        answer_all_at_once() if %waits_for && 3 == grep { $_ } @waiting;
+    }
+}
+END
+
+is_not_yet_told() {
+    perl "$directory/late" "$redlock" acquire --guard 0 --node-timeout "$patience" --no-wake-ups "$@" \
+        >"$directory/out" 2>"$directory/err"
+    [ $? = 124 ] || { cat "$directory/out" "$directory/err"; return 1; }
+}
+is_not_told_as_silence() {
+    is_not_yet_told --json && json out '$j->{nodes}[2]{trouble} eq "no answer yet" && $j->{nodes}[2]{vote} eq "pending" &&
+        2 == grep { $_->{vote} eq "refused" && !defined $_->{trouble} } @{$j->{nodes}}' &&
+    is_not_yet_told && says 'held by somebody else' && ! says 'node ' >/dev/null
+}
+
 check 'redsync holds: ours is refused, and touches nothing' redsync_holds
 check 'ours holds: redsync is refused, and touches nothing' redsync_is_refused
 check 'redlock-rb holds: ours is refused, and touches nothing' redlock_rb_holds
@@ -141,4 +234,5 @@ check 'Redisson holds: ours is refused, and touches nothing' redisson_holds
 check 'a lock of another kind is told' another_kind_is_told
 check 'ours holds: Redisson has an error, and touches nothing' redisson_is_refused
 check 'that a script had to be sent is not told as a trouble' is_no_trouble
+check 'that a script would have had to be sent when the round was over is no silence of the node' is_not_told_as_silence
 finish

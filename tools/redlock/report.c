@@ -120,6 +120,12 @@ static bool report_trouble(struct session *session, unsigned k)
     return is_trouble(note);
 }
 
+/* A node that would have got the script if the round had not been over has not voted yet. */
+static enum redlock_vote vote_so_far(const struct session *session, unsigned k)
+{
+    return session->notes[k].came_late ? REDLOCK_VOTE_PENDING : redlock_vote_of(&session->lock, k);
+}
+
 static void report_node(struct session *session, unsigned k, bool owes_answer)
 {
     if (redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) return;
@@ -146,7 +152,7 @@ void report_loss(struct session *session)
     bool is_decided = redlock_last_round(&session->lock)->decided_at != 0;     /* Else they had their time. */
 
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
-        enum redlock_vote vote = redlock_vote_of(&session->lock, k);
+        enum redlock_vote vote = vote_so_far(session, k);
         if (vote == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) continue;
         if (vote == REDLOCK_VOTE_PENDING && is_decided) continue;
         if (vote == REDLOCK_VOTE_REFUSED) say_node(session, k, "our token is gone", REDLOCK_TROUBLE_NONE);
@@ -295,7 +301,7 @@ void report_fingerprint(struct session *session)
 static void json_node(FILE *file, struct session *session, unsigned k)
 {
     const struct session_note *note = &session->notes[k];
-    enum redlock_vote vote = redlock_vote_of(&session->lock, k);
+    enum redlock_vote vote = vote_so_far(session, k);
     bool is_well = !is_trouble(note) || vote == REDLOCK_VOTE_GRANTED;
     bool is_late = vote == REDLOCK_VOTE_PENDING && redlock_last_round(&session->lock)->decided_at != 0;
 

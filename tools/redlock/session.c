@@ -71,6 +71,8 @@ static void note_trouble(struct session *session, unsigned k, enum redlock_troub
     bool is_known = note->trouble == trouble;
 
     if (is_known && trouble == REDLOCK_TROUBLE_AHEAD) return;      /* Its answer is of when it came. */
+    if (!is_known)
+        note->came_late = trouble == REDLOCK_TROUBLE_NOSCRIPT && redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_UNKNOWN;
     note->trouble = trouble;
     redlock_describe_node(redlock_engine(&session->client), k, now_us, note->text, sizeof note->text);
     text_cut_echo(note->text);

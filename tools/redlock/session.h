@@ -13,6 +13,7 @@ enum { TROUBLE_TEXT_MAX = 160 };
 struct session_note {
     enum redlock_trouble trouble;
     bool is_voting;                 /* In trouble for tickets only. */
+    bool came_late;                 /* It did not know a script, and said so when the round was over: it had no say. */
     char text[TROUBLE_TEXT_MAX];
 };
 
