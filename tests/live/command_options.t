@@ -287,6 +287,28 @@ wrong_nodes_in_json() {
 }
 check 'with --json that is told as JSON, without words' wrong_nodes_in_json
 
+# wrong_in_json PATTERN WORD...: on stdout, and of run on stderr.
+wrong_in_json() {
+    pattern=$1
+    shift
+    is 125 "$@" && [ ! -s "$directory/err" ] && [ "$(wc -l <"$directory/out")" -eq 1 ] &&
+    json out '$j->{status} eq "BAD_SETTINGS" && $j->{code} == 125 && $j->{text} =~ /'"$pattern"'/' || return 1
+    shift
+    is 125 run --json "$@" -- true && [ ! -s "$directory/out" ] && [ "$(wc -l <"$directory/err")" -eq 1 ] &&
+    json err '$j->{exit} == 125 && $j->{reason} eq "not acquired" && $j->{text} =~ /'"$pattern"'/'
+}
+wrong_settings_in_json() {
+    printf '\n' >"$directory/empty-line"
+    wrong_in_json '^--node: the list is empty' acquire -n '' door --json &&
+    wrong_in_json 'names no file' acquire -n @ door --json &&
+    wrong_in_json '^cannot open the list of nodes .*nowhere: No such file' acquire -n "@$directory/nowhere" door --json &&
+    wrong_in_json '^the password file .* begins with an empty line' acquire --password-file "$directory/empty-line" door --json &&
+    wrong_in_json "^--ttl: '7' has no unit" acquire --json -t 7 door &&
+    is 125 acquire --json && json out '!defined $j->{resource} && $j->{text} eq "a RESOURCE is missing"' &&
+    (unset REDLOCK_NODES; wrong_in_json '^no nodes are named' acquire --json door)
+}
+check 'and so are all settings that are wrong' wrong_settings_in_json
+
 # ---- Statuses of the configuration ----
 
 config_statuses() {

@@ -74,7 +74,9 @@ once() {
     is 121 run --guard 0 --once-per 30d job-1 -- sh -c 'echo ran >>"$0"' "$directory/job-1" &&
     says 'job-1: already ran in this period [(]1[.0-9]* s ago, by [^ ]*:[0-9]+ sh[)]$' && [ "$(jobs job-1)" = 1 ] &&
     is 121 run --guard 0 -q --once-per 30d job-1 -- true && [ ! -s "$directory/err" ] &&
-    is 121 run --guard 0 --json --once-per 30d job-1 -- true && json err '$j->{reason} eq "already ran" && $j->{exit} == 121'
+    is 121 run --guard 0 --json --once-per 30d job-1 -- true && json err '$j->{reason} eq "already ran" && $j->{exit} == 121' &&
+    json err '$j->{mark}{status} eq "ALREADY" && $j->{mark}{by} =~ /:\d+ sh$/ && abs($j->{mark}{at_ms} / 1000 - time) < 60' &&
+    json err '2 <= grep { $_->{vote} eq "refused" && $_->{trouble} =~ /another/ } @{$j->{mark}{nodes}}'
 }
 check 'of two hosts that are a second apart one runs the job of 0.2 s, and the other says who did' once
 
@@ -134,6 +136,7 @@ is_forgetful() {
     is 122 run --guard 1500ms -t 1500ms --no-ticket --once-per 30d job-7 -- touch "$directory/ran" && says 'no quorum of nodes takes a mark' &&
     says 'node 0 .*restarted within the period' && says 'rather twice than never: --once-anyway' && [ ! -e "$directory/ran" ] &&
     is 122 run --guard 1500ms -t 1500ms --no-ticket --json --once-per 30d job-7 -- true && json err '$j->{reason} eq "not marked"' &&
+    json err '$j->{mark}{status} eq "NO_QUORUM" && 2 <= grep { $_->{trouble} =~ /restarted within the period/ } @{$j->{mark}{nodes}}' &&
     is 0 run --guard 1500ms -t 1500ms --no-ticket --once-per 30d --once-anyway job-7 -- true &&
     is 121 run --guard 1500ms -t 1500ms --no-ticket --once-per 30d --once-anyway job-7 -- true
 }

@@ -1,10 +1,18 @@
 #include "ask_all.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "text.h"
+
+void ask_all_bytes(struct ask_all *all, const void *bytes, size_t size)
+{
+    all->arguments[all->argument_count++] = (struct redlock_name){ bytes, size };
+}
 
 void ask_all_argument(struct ask_all *all, const char *text)
 {
-    all->arguments[all->argument_count++] = (struct redlock_name){ text, strlen(text) };
+    ask_all_bytes(all, text, strlen(text));
 }
 
 static bool is_pending(const struct ask_all *all, unsigned k)
@@ -51,4 +59,26 @@ void ask_all_end(struct ask_all *all, struct session *session)
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         if (is_pending(all, k)) redlock_forget_question(redlock_engine(&session->client), &all->questions[k]);
     }
+}
+
+uint64_t item_number(const struct redlock_item *item)
+{
+    uint64_t number = 0;
+
+    if (item->type != REDLOCK_ITEM_BULK || item->size > 16) return 0;
+    for (size_t i = 0; i < item->size; i++) {
+        if (item->bytes[i] < '0' || item->bytes[i] > '9') return 0;
+        number = number * 10 + (uint64_t)(item->bytes[i] - '0');
+    }
+    return number;
+}
+
+void item_note_refusal(const struct redlock_item *item, struct session_note *note, const char *needs)
+{
+    bool is_forbidden = item->size > 7 && memcmp(item->bytes, "NOPERM ", 7) == 0;
+    char words[REDLOCK_ERROR_MAX];
+
+    note->trouble = is_forbidden ? REDLOCK_TROUBLE_NOPERM : REDLOCK_TROUBLE_OTHER_ERROR;
+    (void)text_printable(words, sizeof words, item->bytes, item->size);
+    (void)snprintf(note->text, sizeof note->text, "%s%s", is_forbidden ? needs : "", words);
 }

@@ -16,19 +16,6 @@ static void read_name(struct held *held, const struct redlock_item *item, const 
                    value + REDLOCK_TOKEN_TEXT + 1);
 }
 
-/* The largest of all nodes. */
-static void read_ticket(struct held *held, const struct redlock_item *item)
-{
-    uint64_t ticket = 0;
-
-    if (item->type != REDLOCK_ITEM_BULK || item->size > 16) return;
-    for (size_t i = 0; i < item->size; i++) {
-        if (item->bytes[i] < '0' || item->bytes[i] > '9') return;
-        ticket = ticket * 10 + (uint64_t)(item->bytes[i] - '0');
-    }
-    if (ticket > held->ticket) held->ticket = ticket;
-}
-
 void held_look(struct held *held, struct session *session, const char *resource, const char *token)
 {
     static struct ask_all value, ticket;
@@ -52,7 +39,7 @@ void held_look(struct held *held, struct session *session, const char *resource,
     ask_all_wait(&ticket, session, until);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         if (ask_all_answer(&value, k, &item)) read_name(held, &item, token);
-        if (ask_all_answer(&ticket, k, &item)) read_ticket(held, &item);
+        if (ask_all_answer(&ticket, k, &item) && item_number(&item) > held->ticket) held->ticket = item_number(&item);
     }
     ask_all_end(&value, session);
     ask_all_end(&ticket, session);

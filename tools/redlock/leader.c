@@ -45,18 +45,6 @@ static void hear(struct leader *leader, const struct redlock_item *item)
     (void)snprintf(leader->name, sizeof leader->name, "%.*s", (int)(item->size - (size_t)(name - (const char *)item->bytes)), name);
 }
 
-/* The engine notes what nodes say to a lock, not what they say to a question. */
-static void note_refusal(struct session_note *note, const struct redlock_item *item)
-{
-    bool is_forbidden = item->size > 7 && memcmp(item->bytes, "NOPERM ", 7) == 0;
-    char words[REDLOCK_ERROR_MAX];
-
-    note->trouble = is_forbidden ? REDLOCK_TROUBLE_NOPERM : REDLOCK_TROUBLE_OTHER_ERROR;
-    (void)text_printable(words, sizeof words, item->bytes, item->size);
-    (void)snprintf(note->text, sizeof note->text, "%s%s",
-                   is_forbidden ? "to read the leader takes ~RESOURCE#leader +get: " : "", words);
-}
-
 static void find_leader(struct leader *leader, struct session *session)
 {
     static struct ask_all all;
@@ -72,7 +60,8 @@ static void find_leader(struct leader *leader, struct session *session)
     ask_all_wait(&all, session, redlock_now_us() + timeout_us);
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         if (!ask_all_answer(&all, k, &item)) {
-            if (item.type == REDLOCK_ITEM_ERROR) note_refusal(&session->notes[k], &item);
+            if (item.type == REDLOCK_ITEM_ERROR)
+                item_note_refusal(&item, &session->notes[k], "to read the leader takes ~RESOURCE#leader +get: ");
             continue;
         }
         leader->answers += redlock_node_votes(redlock_engine(&session->client), k, redlock_now_us());

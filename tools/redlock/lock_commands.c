@@ -191,20 +191,22 @@ enum redlock_status leave_lock(struct session *session, uint64_t until_us)
 
 /* ---- Ends ---- */
 
-/* Members of the JSON that only a lock has that is held. */
+/* With members that only a lock has that is held. */
 static void print_json(struct session *session, enum redlock_status status)
 {
-    const char *name = session->settings->options.holder;
-    char token[REDLOCK_TOKEN_TEXT + 1], ticket[48] = "", holder[REDLOCK_HOLDER_MAX + 16] = "", more[256] = "";
+    const char *holder = session->settings->options.holder;
+    char token[REDLOCK_TOKEN_TEXT + 1];
 
     redlock_token(&session->lock, token);
-    if (name) (void)snprintf(holder, sizeof holder, "\"holder\":\"%s\",", name);      /* It has no quotes. */
-    if (redlock_ticket(&session->lock) > 0)
-        (void)snprintf(ticket, sizeof ticket, "\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
-    if (status == REDLOCK_OK)
-        (void)snprintf(more, sizeof more, "\"token\":\"%s\",%s%s\"valid_ms\":%u,\"confirmed\":%u,", token, holder, ticket,
-                       (unsigned)redlock_valid_ms(&session->lock), redlock_confirmed(&session->lock));
-    report_json(stdout, session, status, more);
+    report_json_begin(stdout, session, status);
+    if (status == REDLOCK_OK) {
+        (void)printf("\"token\":\"%s\",", token);
+        if (holder) (void)printf("\"holder\":\"%s\",", holder);        /* It has no quotes. */
+        if (redlock_ticket(&session->lock) > 0) (void)printf("\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
+        (void)printf("\"valid_ms\":%u,\"confirmed\":%u,", (unsigned)redlock_valid_ms(&session->lock),
+                     redlock_confirmed(&session->lock));
+    }
+    report_json_end(stdout, session);
 }
 
 /* One word, so that a script can keep it in a variable and hand it on as it is: extend and release read the token alone, and the

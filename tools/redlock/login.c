@@ -29,7 +29,7 @@ static void copy_text(const struct settings *settings, char *to, size_t size, co
 {
     size_t length = strlen(from);
 
-    if (length >= size) refuse(command_name(settings->command), "%s is too long", what);
+    if (length >= size) refuse(settings, "%s is too long", what);
     memcpy(to, from, length + 1);
 }
 
@@ -42,17 +42,17 @@ void login_read_nodes(struct settings *settings)
     if (strchr(value, '@') && *value != '@') forget_variable("REDLOCK_NODES", value);
 }
 
-size_t login_read_file(const char *command, const char *what, const char *path, char *text, size_t size)
+size_t login_read_file(const struct settings *settings, const char *what, const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     ssize_t taken = 1;
     size_t used = 0;
 
-    if (fd < 0) refuse(command, "cannot open %s %s: %s", what, path, text_system_error(errno));
+    if (fd < 0) refuse(settings, "cannot open %s %s: %s", what, path, text_system_error(errno));
     while (taken > 0 && used < size) {
         do taken = read(fd, text + used, size - used);
         while (taken < 0 && errno == EINTR);
-        if (taken < 0) refuse(command, "cannot read %s %s: %s", what, path, text_system_error(errno));
+        if (taken < 0) refuse(settings, "cannot read %s %s: %s", what, path, text_system_error(errno));
         used += (size_t)taken;
     }
     (void)close(fd);
@@ -62,13 +62,12 @@ size_t login_read_file(const char *command, const char *what, const char *path, 
 /* The password is the first line, without its end. */
 static void read_password_file(struct settings *settings, const char *path)
 {
-    const char *command = command_name(settings->command);
-    size_t size = login_read_file(command, "the password file", path, settings->password, REDLOCK_LOGIN_MAX);
+    size_t size = login_read_file(settings, "the password file", path, settings->password, REDLOCK_LOGIN_MAX);
 
     settings->password[size] = '\0';
     settings->password[strcspn(settings->password, "\r\n")] = '\0';
-    if (settings->password[0] == '\0') refuse(command, "the password file %s begins with an empty line", path);
-    if (strlen(settings->password) == REDLOCK_LOGIN_MAX) refuse(command, "the password in %s is too long", path);
+    if (settings->password[0] == '\0') refuse(settings, "the password file %s begins with an empty line", path);
+    if (strlen(settings->password) == REDLOCK_LOGIN_MAX) refuse(settings, "the password in %s is too long", path);
 }
 
 static void read_password_variable(struct settings *settings, bool is_wanted)
@@ -85,7 +84,7 @@ static void set_user(struct settings *settings, const char *user)
     copy_text(settings, settings->user, sizeof settings->user, user, "the user's name");
     settings->options.user = settings->user;
     if (!settings->options.password && !strchr(settings->nodes, '@'))
-        refuse(command_name(settings->command), "user %s has no password: set REDLOCK_PASSWORD or give --password-file", user);
+        refuse(settings, "user %s has no password: set REDLOCK_PASSWORD or give --password-file", user);
 }
 
 void login_read(struct settings *settings, const char *user, const char *password_file)

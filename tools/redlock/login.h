@@ -12,7 +12,7 @@ void login_read(struct settings *settings, const char *user, const char *passwor
 
 /* Fills text with what a file has, up to size bytes; returns how many. One that cannot be read ends the program; what it is,
  * for that. */
-size_t login_read_file(const char *command, const char *what, const char *path, char *text, size_t size);
+size_t login_read_file(const struct settings *settings, const char *what, const char *path, char *text, size_t size);
 
 /* Sets settings->nodes from REDLOCK_NODES where the command line named none. */
 void login_read_nodes(struct settings *settings);

@@ -51,16 +51,15 @@ static void blank_comments(char *list)
 /* A list that was cut short would have a smaller quorum (S1). */
 static void read_list(const struct settings *settings, const char *source, const char *path, char *list, size_t size)
 {
-    const char *command = command_name(settings->command);
     size_t used;
 
-    if (*path == '\0') refuse(command, "%s: '@' names no file", source);
-    used = login_read_file(command, "the list of nodes", path, list, size);
-    if (used == size) refuse(command, "the list of nodes in %s is too long", path);
+    if (*path == '\0') refuse(settings, "%s: '@' names no file", source);
+    used = login_read_file(settings, "the list of nodes", path, list, size);
+    if (used == size) refuse(settings, "the list of nodes in %s is too long", path);
     list[used] = '\0';
-    if (strlen(list) < used) refuse(command, "the list of nodes %s has a byte 0: it is no text", path);
+    if (strlen(list) < used) refuse(settings, "the list of nodes %s has a byte 0: it is no text", path);
     blank_comments(list);
-    if (strspn(list, " \t\r\n") == used) refuse(command, "the list of nodes %s names none", path);
+    if (strspn(list, " \t\r\n") == used) refuse(settings, "the list of nodes %s names none", path);
 }
 
 void nodes_add(struct settings *settings, const char *source, const char *list)
@@ -69,8 +68,8 @@ void nodes_add(struct settings *settings, const char *source, const char *list)
     const char *file = list[0] == '@' ? list + 1 : NULL;
     char *to = settings->nodes + used;
 
-    if (size == 0) refuse(command_name(settings->command), "%s: the list is empty", source);    /* Of an unset variable, for one. */
-    if (room < size + 2) refuse(command_name(settings->command), "the list of nodes is too long");
+    if (size == 0) refuse(settings, "%s: the list is empty", source);    /* Of an unset variable, for one. */
+    if (room < size + 2) refuse(settings, "the list of nodes is too long");
     if (used > 0) {
         *to++ = ',';
         room--;

@@ -75,8 +75,9 @@ static enum redlock_status mark(struct once *once, struct session *session)
 
     if (settings->max_extensions > 0 && redlock_keep(engine, &session->lock, 0, redlock_now_us()) != REDLOCK_OK)
         return REDLOCK_LOST;
+    once->has_asked = true;
     for (;;) {
-        status = ask_for_marks(once, session);
+        once->status = status = ask_for_marks(once, session);
         if (!is_worth_another(once, session, status) || redlock_now_us() + pause_us >= until) return status;
         pause_until(session, redlock_now_us() + pause_us);
         if (session->signal || session->fault) return REDLOCK_PENDING;
@@ -120,19 +121,24 @@ static void say_already(const struct once *once, struct session *session)
         describe_seen(once, seen, sizeof seen), is_quorum ? "" : " and may have run");
 }
 
+/* Why node k has not taken the mark. The text has TROUBLE_TEXT_MAX bytes. */
+static const char *describe_vote(const struct once *once, struct session *session, unsigned k, char *text)
+{
+    const char *words = redlock_mark_words(&once->mark, k);
+
+    if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_REFUSED) return "it has another's mark";
+    if (words[0] != '\0') return words;
+    redlock_describe_node(redlock_engine(&session->client), k, redlock_now_us(), text, TROUBLE_TEXT_MAX);
+    return strcmp(text, "ok") == 0 ? "it does not have the lock, or did not answer in time" : text;
+}
+
 static void say_votes(const struct once *once, struct session *session)
 {
-    struct redlock *engine = redlock_engine(&session->client);
+    char text[TROUBLE_TEXT_MAX];
 
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
-        const char *words = redlock_mark_words(&once->mark, k), *address = redlock_node_address(&session->client, k);
-        char text[TROUBLE_TEXT_MAX];
         if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_GRANTED) continue;
-        redlock_describe_node(engine, k, redlock_now_us(), text, sizeof text);
-        if (redlock_mark_vote(&once->mark, k) == REDLOCK_VOTE_REFUSED) say("node %u (%s): it has another's mark", k, address);
-        else if (words[0] != '\0')       say("node %u (%s): %s", k, address, words);
-        else if (strcmp(text, "ok") == 0) say("node %u (%s): it does not have the lock, or did not answer in time", k, address);
-        else                             say("node %u (%s): %s", k, address, text);
+        say("node %u (%s): %s", k, redlock_node_address(&session->client, k), describe_vote(once, session, k, text));
     }
 }
 
@@ -160,6 +166,33 @@ static void say_why(const struct once *once, struct session *session, enum redlo
     else if (status == REDLOCK_NO_QUORUM) say_no_quorum(once, session);
     else if (status == REDLOCK_TOO_LATE)  say("%s: the period ended too long ago", session->settings->resource);
     else say("%s: %s", session->settings->resource, redlock_status_text(session->fault ? session->fault : status));
+}
+
+/* ---- For machines ---- */
+
+static void json_vote(const struct once *once, struct session *session, unsigned k)
+{
+    enum redlock_vote vote = redlock_mark_vote(&once->mark, k);
+    char text[TROUBLE_TEXT_MAX];
+
+    (void)fprintf(stderr, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k, redlock_vote_text(vote));
+    if (vote == REDLOCK_VOTE_GRANTED) (void)fputs("null", stderr);
+    else                              json_text(stderr, describe_vote(once, session, k, text));
+    (void)fputc('}', stderr);
+}
+
+void once_json(const struct once *once, struct session *session)
+{
+    uint64_t then_us = 0;
+    const char *who = redlock_mark_seen(&once->mark, &then_us);
+
+    if (!once->has_asked) return;
+    (void)fprintf(stderr, "\"mark\":{\"status\":\"%s\",", status_name(once->status));
+    if (who) (void)fprintf(stderr, "\"at_ms\":%" PRIu64 ",\"by\":", then_us / 1000);
+    if (who) json_text(stderr, who);
+    (void)fputs(who ? ",\"nodes\":[" : "\"nodes\":[", stderr);
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) json_vote(once, session, k);
+    (void)fputs("]},", stderr);
 }
 
 /* ---- Before the command and behind it ---- */

@@ -9,6 +9,8 @@ struct once {
     struct redlock_period period;
     struct redlock_mark mark;
     char who[REDLOCK_WHO_MAX + 1];
+    bool has_asked;
+    enum redlock_status status;     /* Of the last marks that were asked for. */
 };
 
 /* The job is due: names the period by the wall clock of this moment. */
@@ -20,5 +22,8 @@ int once_ask(struct once *once, struct session *session);
 
 /* --retry-until-done: the command has done it. If that cannot be marked it is said, since others will do it again. */
 void once_is_done(struct once *once, struct session *session);
+
+/* Writes on stderr what nodes have answered, as a member of a JSON object, with a comma behind it: nothing, if they were not asked. */
+void once_json(const struct once *once, struct session *session);
 
 #endif

@@ -32,7 +32,8 @@ enum {
 
 enum command {
     COMMAND_RUN, COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE, COMMAND_KEEP, COMMAND_STATUS, COMMAND_LEAD, COMMAND_LEADER,
-    COMMAND_COUNT
+    COMMAND_BREAK,      /* From here on of redlock-admin. */
+    COMMAND_NONE
 };
 
 /* Where an entry of the list of nodes stands. */
@@ -51,6 +52,7 @@ struct settings {
     uint32_t hold_at_least_ms;          /* 0: the lock is released when the command has ended. */
     uint32_t once_per_ms;               /* 0: as often as it is called. */
     uint32_t max_extensions;            /* UINT32_MAX: no limit. */
+    bool runs;                          /* A program of the user's while the lock is held. */
     bool quiet, verbose, json;
     bool waits_through_errors;
     uint8_t busy_exit;
@@ -77,9 +79,6 @@ struct settings {
 /* "run", "acquire", ... */
 const char *command_name(enum command command);
 
-/* Does it run a program of the user's while it holds the lock? */
-bool command_runs(enum command command);
-
 /* Finds the command in argv, and brings it to the front: options that stand before it stand behind it then. Returns only with a
  * command; help, --help and --version before one end the program as well. */
 enum command command_read(int argc, char **argv);
@@ -88,8 +87,9 @@ enum command command_read(int argc, char **argv);
  * out of the environment. Returns only when all is well; --help and --version end the program as well. */
 void settings_read(struct settings *settings, enum command command, int argc, char **argv);
 
-/* Says what is wrong and where help is; ends the program with EXIT_TROUBLE. command NULL: of the program as a whole. */
-_Noreturn void refuse(const char *command, const char *format, ...)
+/* Says what is wrong and where help is, or with --json what is wrong in JSON; ends the program with EXIT_TROUBLE. settings NULL: of
+ * the program as a whole. */
+_Noreturn void refuse(const struct settings *settings, const char *format, ...)
 #ifdef __GNUC__
     __attribute__((format(printf, 2, 3)))
 #endif

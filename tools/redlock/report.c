@@ -26,7 +26,7 @@ bool report_written(const char *what)
     return false;
 }
 
-static const char *status_name(enum redlock_status status)
+const char *status_name(enum redlock_status status)
 {
     switch (status) {
 #define STATUS_NAME(number, name, text) case REDLOCK_##name: return #name;
@@ -217,8 +217,7 @@ static unsigned quorum_of(struct session *session)
     return redlock_quorum(redlock_node_count(&session->client));
 }
 
-/* NULL: the name is nobody else's. */
-static const char *reserved_end(const char *name)
+const char *reserved_end(const char *name)
 {
     static const char *const ends[] = {
         REDLOCK_TICKET_SUFFIX, REDLOCK_WAITERS_SUFFIX, REDLOCK_LEADER_SUFFIX, REDLOCK_DONE_SUFFIX
@@ -319,6 +318,7 @@ static void json_node(FILE *file, struct session *session, unsigned k)
 static void json_resources(FILE *file, const struct settings *settings)
 {
     (void)fputs(settings->name_count > 1 ? "{\"resources\":[" : "{\"resource\":", file);
+    if (settings->name_count == 0) (void)fputs("null", file);       /* It was not even read. */
     for (unsigned i = 0; i < settings->name_count; i++) {
         if (i > 0) (void)fputc(',', file);
         json_text(file, settings->names[i]);
@@ -326,12 +326,17 @@ static void json_resources(FILE *file, const struct settings *settings)
     if (settings->name_count > 1) (void)fputc(']', file);
 }
 
-void report_json(FILE *file, struct session *session, enum redlock_status status, const char *more)
+void report_json_begin(FILE *file, const struct session *session, enum redlock_status status)
 {
     json_resources(file, session->settings);
     (void)fprintf(file, ",\"status\":\"%s\",\"code\":%d,\"text\":", status_name(status), (int)status);
     json_text(file, redlock_status_text(status));
-    (void)fprintf(file, ",%s\"quorum\":%u,\"nodes\":[", more, quorum_of(session));
+    (void)fputc(',', file);
+}
+
+void report_json_end(FILE *file, struct session *session)
+{
+    (void)fprintf(file, "\"quorum\":%u,\"nodes\":[", quorum_of(session));
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) json_node(file, session, k);
     (void)fputs("]}\n", file);
 }
@@ -344,20 +349,29 @@ static const char *mistake_text(const struct settings *settings, enum redlock_st
     return nodes_describe(settings, status, mistake, text, size);
 }
 
+/* Nothing was begun: there is no session yet. */
+static void json_failure(const struct settings *settings, const char *name, int code, const char *text)
+{
+    FILE *file = settings->runs ? stderr : stdout;
+
+    json_resources(file, settings);
+    (void)fprintf(file, ",\"status\":\"%s\",\"code\":%d,\"text\":", name, code);
+    json_text(file, text);
+    if (settings->runs) (void)fprintf(file, ",\"exit\":%d,\"reason\":\"not acquired\"", EXIT_TROUBLE);
+    (void)fputs(",\"nodes\":[]}\n", file);
+    if (file == stdout) (void)report_written("the result");
+}
+
+void report_refusal(const struct settings *settings, const char *text)
+{
+    json_failure(settings, "BAD_SETTINGS", EXIT_TROUBLE, text);
+}
+
 void report_mistake(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake)
 {
-    FILE *file = command_runs(settings->command) ? stderr : stdout;
     char space[1024];
     const char *text = mistake_text(settings, status, mistake, space, sizeof space);
 
-    if (!settings->json) {
-        say("%s", text);
-        return;
-    }
-    json_resources(file, settings);
-    (void)fprintf(file, ",\"status\":\"%s\",\"code\":%d,\"text\":", status_name(status), (int)status);
-    json_text(file, text);
-    if (command_runs(settings->command)) (void)fprintf(file, ",\"exit\":%d,\"reason\":\"not acquired\"", EXIT_TROUBLE);
-    (void)fputs(",\"nodes\":[]}\n", file);
-    if (file == stdout) (void)report_written("the result");
+    if (settings->json) json_failure(settings, status_name(status), (int)status, text);
+    else                say("%s", text);
 }

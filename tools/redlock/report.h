@@ -16,8 +16,17 @@ void say(const char *format, ...)
 /* Writes out what was printed on stdout. False: that was not possible, which is said: what, and why. */
 bool report_written(const char *what);
 
+/* "OK", "TAKEN", ... */
+const char *status_name(enum redlock_status status);
+
 /* The client could not be opened: which entry of the list is wrong, and how. */
 void report_mistake(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake);
+
+/* With --json: nothing can be done, since the settings are wrong. */
+void report_refusal(const struct settings *settings, const char *text);
+
+/* How a resource's name ends that is the project's own, as "#ticket". NULL: it is nobody else's. */
+const char *reserved_end(const char *name);
 
 /* How the last operation ended, and which nodes are in trouble; with --quiet not that another holds the lock. */
 void report_status(struct session *session, enum redlock_status status);
@@ -43,8 +52,9 @@ void report_same_servers(struct session *session);
 /* The lock is kept without node k's vote: why, and what to do. */
 void report_missing_vote(struct session *session, unsigned k);
 
-/* {"resource":...,"status":...,"code":...,"text":..., more, "nodes":[...]} and a line feed. more: members that the caller
- * writes, each with a comma behind it. */
-void report_json(FILE *file, struct session *session, enum redlock_status status, const char *more);
+/* {"resource":...,"status":...,"code":...,"text":..., and behind what the caller writes, members with a comma behind each,
+ * "quorum":...,"nodes":[...]} and a line feed. */
+void report_json_begin(FILE *file, const struct session *session, enum redlock_status status);
+void report_json_end(FILE *file, struct session *session);
 
 #endif

@@ -286,6 +286,7 @@ static void set_period(const struct run *run)
 /* What is known before there is a lock. */
 static int start_guardian(struct run *run, struct settings *settings)
 {
+    struct redlock_mistake mistake;
     int error;
 
     set_resources(run->settings);
@@ -297,7 +298,10 @@ static int start_guardian(struct run *run, struct settings *settings)
     }
     terminal_open(&run->terminal);
     error = guardian_start(&run->guardian, settings, margin_ms(settings));
-    if (error) say("cannot begin the guardian of the command: %s", text_system_error(error));
+    if (error) {
+        (void)snprintf(mistake.text, sizeof mistake.text, "cannot begin the guardian of the command: %s", text_system_error(error));
+        report_mistake(settings, REDLOCK_SYSTEM, &mistake);
+    }
     return error;
 }
 
@@ -431,16 +435,16 @@ static void tell_json(struct session *session, enum redlock_status status, const
     static const char *const endings[] = {      /* enum ending */
         "command ended", "lock lost", "max-hold", "max-extensions", "guardian killed"
     };
-    char more[256];
-    const char *refusal = run->refusal ? run->refusal : "";
     const char *reason = status != REDLOCK_OK ? "not acquired" : run->is_gone ? "lock lost"
                        : run->has_run ? endings[run->ending] : code == EXIT_ALREADY ? "already ran"
                        : code == EXIT_NO_QUORUM ? "not marked" : "command not run";
 
     if (status == REDLOCK_OK && (run->is_gone || run->ending == LOCK_LOST)) status = REDLOCK_LOST;
-    (void)snprintf(more, sizeof more, "\"exit\":%d,\"reason\":\"%s\",%s%s%s", code, reason, *refusal ? "\"error\":\"" : "", refusal,
-                   *refusal ? "\"," : "");
-    report_json(stderr, session, status, more);
+    report_json_begin(stderr, session, status);
+    (void)fprintf(stderr, "\"exit\":%d,\"reason\":\"%s\",", code, reason);
+    if (run->refusal) (void)fprintf(stderr, "\"error\":\"%s\",", run->refusal);
+    if (run->settings->once_per_ms > 0) once_json(&run->once, session);
+    report_json_end(stderr, session);
 }
 
 /* Acquires, runs, releases. */

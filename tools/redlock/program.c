@@ -1,0 +1,420 @@
+/* What redlock, of the programs that share options.c, can be told to do: its commands, their options, and their words. */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "near.h"
+#include "numbers.h"
+#include "reading.h"
+
+const char program_name[] = "redlock";
+
+const char program_help[] =
+    "Usage: redlock COMMAND [OPTION]... RESOURCE ...\n"
+    "A lock on independent Redis or Valkey servers, by the Redlock algorithm.\n\n"
+    "  run RESOURCE -- COMMAND [ARG]...   run a command while the lock is held\n"
+    "  acquire RESOURCE                   acquire the lock, print its token\n"
+    "  extend RESOURCE TOKEN              let its TTL begin anew\n"
+    "  release RESOURCE TOKEN             release it\n"
+    "  keep --pid PID RESOURCE TOKEN      extend it while a process lives, then release it\n"
+    "  status RESOURCE                    show who holds it, node by node\n"
+    "  lead NAME -- COMMAND [ARG]...      run a command as the leader, again and again\n"
+    "  leader NAME                        print the leader and its epoch\n"
+    "  help COMMAND                       show its options\n\n"
+    "The nodes are named by -n or by REDLOCK_NODES, separated by commas:\n"
+    "  redlock run -n host1,host2,host3 backup -- ./backup.sh\n\n"
+    "'redlock COMMAND --help' shows the options; 'man redlock' tells all.\n";
+
+const enum command program_first = COMMAND_RUN;
+
+const struct command_row command_rows[] = {
+    {
+        "run",
+        "redlock run [OPTION]... RESOURCE [--] COMMAND [ARG]...\n"
+        "       redlock run [OPTION]... -r RESOURCE [-r RESOURCE]... [--] COMMAND [ARG]...",
+        "Wait for the lock on RESOURCE, run COMMAND while it is held, release it.\n"
+        "COMMAND finds REDLOCK_RESOURCE, REDLOCK_TOKEN, REDLOCK_TICKET and REDLOCK_VALID_MS in its\n"
+        "environment. Later holders have larger tickets: let what is locked refuse smaller ones.\n"
+        "When the lock is lost, COMMAND is ended before another client can get it.",
+        "Exit status: that of COMMAND (128+N if signal N ended it), or\n"
+        "  121  --once-per: it has run in this period already\n"
+        "  122  too few nodes could vote; --once-per: or can tell whether it has run\n"
+        "  123  the lock was lost, or may not be held longer, and COMMAND was ended\n"
+        "  124  somebody else held the lock until --wait was over\n"
+        "  125  redlock itself failed, or was called wrongly, or the nodes are set up wrongly\n"
+        "  126  COMMAND cannot be executed\n"
+        "  127  COMMAND was not found\n"
+    },
+    {
+        "acquire",
+        "redlock acquire [OPTION]... RESOURCE",
+        "Acquire the lock on RESOURCE and print TOKEN:TICKET, by which it can be extended or\n"
+        "released. Else it ends with the TTL. Later holders have larger tickets.",
+        "Exit status: 0 acquired, 124 held by somebody else, 122 no quorum of nodes,\n"
+        "  125 anything else; more in redlock(1).\n"
+    },
+    {
+        "extend",
+        "redlock extend [OPTION]... RESOURCE TOKEN",
+        "Let the TTL of the lock on RESOURCE that was acquired with TOKEN begin anew.",
+        "Exit status: 0 extended, 123 TOKEN no longer holds it, 122 no quorum of nodes,\n"
+        "  125 anything else; more in redlock(1).\n"
+    },
+    {
+        "release",
+        "redlock release [OPTION]... RESOURCE TOKEN",
+        "Release the lock on RESOURCE that was acquired with TOKEN.",
+        "Exit status: 0 released on a quorum of nodes, 122 on fewer: they keep it until\n"
+        "  its TTL ends, 123 TOKEN no longer held it; more in redlock(1).\n"
+    },
+    {
+        "keep",
+        "redlock keep [OPTION]... --pid PID RESOURCE TOKEN",
+        "Extend the lock on RESOURCE that was acquired with TOKEN while the process PID lives, then\n"
+        "release it. It is for scripts: redlock keep --pid $$ RESOURCE \"$token\" &",
+        "Exit status: 0 released, 123 TOKEN does not hold it, or the lock was lost, 122 no\n"
+        "  quorum of nodes, 125 anything else; more in redlock(1).\n"
+    },
+    {
+        "status",
+        "redlock status [OPTION]... RESOURCE",
+        "Show what each node knows of the lock on RESOURCE, and what the majority says.",
+        "Exit status: 0 free, 124 not free, 122 too few nodes can tell; more in redlock(1).\n"
+    },
+    {
+        "lead",
+        "redlock lead [OPTION]... NAME [--] COMMAND [ARG]...",
+        "Wait until there is no leader of NAME, then lead: run COMMAND while the lock on NAME is\n"
+        "held, and tell 'redlock leader' so. When the lead is lost, COMMAND is ended before there\n"
+        "can be another leader, and redlock waits to lead again. COMMAND finds its epoch, which\n"
+        "is larger than that of every leader before, in REDLOCK_TICKET.",
+        "Exit status: that of COMMAND (128+N if signal N ended it), or as redlock run has it.\n"
+    },
+    {
+        "leader",
+        "redlock leader [OPTION]... NAME",
+        "Print the epoch and the name of the last leader of NAME that proclaimed itself. It says\n"
+        "which leader there was; only the leader itself can know that it still leads.",
+        "Exit status: 0 printed, 1 there is none, 2 no quorum of nodes answered; more in\n"
+        "  redlock(1).\n"
+    },
+    { NULL, NULL, NULL, NULL }
+};
+
+/* Options without a short form. */
+enum {
+    OPTION_GRACE = OPTION_OWN, OPTION_MAX_HOLD, OPTION_DRIFT, OPTION_RETRY, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS,
+    OPTION_HOLD_AT_LEAST, OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID, OPTION_AS, OPTION_ONCE,
+    OPTION_HOLDER, OPTION_NO_HOLDER, OPTION_WAIT_THROUGH_ERRORS
+};
+
+enum {
+    IN_RUN = 1 << COMMAND_RUN, IN_ACQUIRE = 1 << COMMAND_ACQUIRE, IN_EXTEND = 1 << COMMAND_EXTEND,
+    IN_RELEASE = 1 << COMMAND_RELEASE, IN_KEEP = 1 << COMMAND_KEEP, IN_STATUS = 1 << COMMAND_STATUS,
+    IN_LEAD = 1 << COMMAND_LEAD, IN_LEADER = 1 << COMMAND_LEADER,
+    IN_PROGRAM = IN_RUN | IN_LEAD,      /* Those that run one. */
+    IN_ALL = (1 << (COMMAND_LEADER + 1)) - 1,
+    IN_LOCK = IN_ALL & ~(IN_STATUS | IN_LEADER)     /* Those that act on a lock: they share one set of options. */
+};
+
+const struct option_row option_rows[] = {
+    OPTION_ROW_NODE(IN_ALL),
+    { "resource", 'r', IN_ALL & ~(IN_STATUS | IN_LEAD | IN_LEADER), "RESOURCE",
+      "instead of the word; repeated, up to 16 times: to be\nlocked all together or not at all" },
+    { "resource", 'r', IN_STATUS, "RESOURCE", "instead of the word; may be repeated up to 16 times" },
+    { "as", OPTION_AS, IN_LEAD, "TEXT", "what 'redlock leader' calls this leader\n(default: USER@HOST:PID)" },
+    { "once", OPTION_ONCE, IN_LEAD, NULL, "end when the lead is lost, instead of waiting for it\nagain" },
+    { "wait", 'w', IN_RUN, "DURATION", "how long to wait for the lock; 0: one attempt\n(default: forever)" },
+    { "wait", 'w', IN_ACQUIRE, "DURATION", "how long to wait for the lock, or \"forever\"\n(default: 0, one attempt)" },
+    { "wait-through-errors", OPTION_WAIT_THROUGH_ERRORS, IN_LOCK, NULL,
+      "wait even where only somebody can mend what is wrong\nwith the nodes, as a password" },
+    OPTION_ROW_BUSY_EXIT(IN_ALL),
+    { "ttl", 't', IN_RUN, "DURATION", "time to live; extended every third of it (default: 10s)" },
+    { "ttl", 't', IN_LEAD, "DURATION", "time to live; extended every third of it (default: 15s)" },
+    { "ttl", 't', IN_ACQUIRE | IN_EXTEND, "DURATION", "time to live (default: 10s)" },
+    { "ttl", 't', IN_KEEP, "DURATION", "time to live; extended every third of it (default: 10s)" },
+    { "pid", OPTION_PID, IN_KEEP, "PID", "extend the lock while this process lives, then release it" },
+    { "grace", OPTION_GRACE, IN_PROGRAM, "DURATION",
+      "between SIGTERM and SIGKILL when the lock is lost\n(default: 2s, at most half of the TTL)" },
+    { "max-hold", OPTION_MAX_HOLD, IN_RUN, "DURATION", "end COMMAND after this time (default: no limit)" },
+    { "max-extensions", OPTION_MAX_EXTENSIONS, IN_RUN, "NUMBER",
+      "extend the lock so often at most, then end COMMAND\n(default: no limit)" },
+    { "hold-at-least", OPTION_HOLD_AT_LEAST, IN_RUN, "DURATION",
+      "leave the lock held when COMMAND has ended, until it\nhas been held for so long" },
+    { "once-per", OPTION_ONCE_PER, IN_RUN, "PERIOD",
+      "run COMMAND only if it has not yet run in this hour,\nday, ... (1h, 1d, ...: cut from UTC)" },
+    { "retry-until-done", OPTION_RETRY_UNTIL_DONE, IN_RUN, NULL, "with --once-per: until it has exited with 0" },
+    { "once-anyway", OPTION_ONCE_ANYWAY, IN_RUN, NULL,
+      "with --once-per: rather twice than never, if servers\nrestarted within the period" },
+    { "holder", OPTION_HOLDER, IN_PROGRAM | IN_ACQUIRE, "TEXT",
+      "what 'redlock status' calls the holder (default of\nrun and lead: USER@HOST:PID COMMAND)" },
+    { "no-holder", OPTION_NO_HOLDER, IN_PROGRAM, NULL, "nodes are not told which program holds the lock" },
+    { "no-ticket", OPTION_NO_TICKET, IN_LOCK & ~IN_LEAD, NULL, "without a ticket: clocks need not be right" },
+    { "skew", OPTION_SKEW, IN_ALL & ~IN_LEADER, "DURATION",
+      "how far any two wall clocks may differ, for tickets\n(default: 10s)" },
+    { "guard", OPTION_GUARD, IN_ALL, "DURATION",
+      "no vote for servers that restarted less than this\nago (default: 30s; 0 for throw-away servers)" },
+    { "drift", OPTION_DRIFT, IN_LOCK, "RATIO",
+      "how fast a server's clock may run, as 8.4% or\n84000ppm (default: 1%)" },
+    OPTION_ROW_NODE_TIMEOUT(IN_ALL),
+    { "retry", OPTION_RETRY, IN_LOCK, "DURATION", "mean pause between attempts (default: 100ms)" },
+    { "no-wake-ups", OPTION_NO_WAKE_UPS, IN_LOCK, NULL,
+      "neither hear of releases nor tell of them, for\nservers whose ACL forbids pub/sub" },
+    { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_ALL, NULL, "servers that refuse INFO or ROLE may vote" },
+    OPTION_ROWS_OF_LOGIN(IN_ALL),
+    { "json", OPTION_JSON, IN_PROGRAM, NULL, "tell the result as a line of JSON on stderr" },
+    OPTION_ROW_JSON(IN_ALL & ~IN_PROGRAM),
+    OPTION_ROW_TRACE(IN_ALL),
+    { "quiet", 'q', IN_LOCK, NULL, "say nothing when somebody else holds the lock" },
+    OPTION_ROWS_AT_THE_END(IN_ALL)
+};
+_Static_assert(sizeof option_rows / sizeof option_rows[0] <= READING_ROWS_MAX, "each row has its place in struct reading");
+
+enum { HOST_MAX = 256 };
+
+/* ---- Values ---- */
+
+static uint32_t read_period(const struct reading *r)
+{
+    uint32_t ms = reading_limited(r, "once-per", REDLOCK_PERIOD_MS_MAX, "31d");
+
+    if (ms < REDLOCK_PERIOD_MS_MIN) refuse(r->settings, "--once-per: must be at least %d ms", REDLOCK_PERIOD_MS_MIN);
+    return ms;
+}
+
+static int read_pid(const struct reading *r)
+{
+    uint32_t number = reading_number(r, "pid");
+
+    if (number == 0) refuse(r->settings, "--pid: 0 is no process");
+    return (int)number;
+}
+
+static uint32_t read_skew(const struct reading *r)
+{
+    uint32_t ms = reading_duration(r, "skew", 1);
+
+    if (ms > REDLOCK_SKEW_MS_MAX) refuse(r->settings, "--skew: '%s' is too long: at most 1h", optarg);
+    return ms;
+}
+
+static uint32_t read_wait(const struct reading *r)
+{
+    return strcmp(optarg, "forever") == 0 ? REDLOCK_FOREVER : reading_duration(r, "wait", 0);
+}
+
+static uint32_t read_drift(const struct reading *r)
+{
+    uint32_t ppm = 0;
+
+    if (ratio_read(optarg, REDLOCK_DRIFT_PPM_MAX, &ppm) != NUMBER_OK)
+        refuse(r->settings, "--drift: '%s' is no ratio of at most %d%%: write it as 1%%, 8.4%% or 84000ppm", optarg,
+               REDLOCK_DRIFT_PPM_MAX / 10000);
+    return ppm;
+}
+
+static void add_resource(const struct reading *r)
+{
+    struct settings *settings = r->settings;
+
+    if (r->has_resource) refuse(settings, "--resource: name all resources by it, or the only one by a word");
+    if (settings->name_count == REDLOCK_SET_MAX)
+        refuse(settings, "--resource: '%s' is one too many: at most %d", optarg, REDLOCK_SET_MAX);
+    for (unsigned i = 0; i < settings->name_count; i++)
+        if (strcmp(settings->names[i], optarg) == 0) refuse(settings, "--resource: '%s' is named twice", optarg);
+    settings->names[settings->name_count++] = optarg;
+}
+
+static void apply_limits(const struct reading *r, int letter)
+{
+    struct redlock_config *engine = &r->settings->options.engine;
+
+    switch (letter) {
+    case OPTION_DRIFT:       engine->drift_ppm = read_drift(r); break;
+    case OPTION_RETRY:       engine->retry_ms = reading_duration(r, "retry", 1); break;
+    case OPTION_NO_WAKE_UPS: engine->wake_ups = false; engine->silent = true; break;
+    case OPTION_SKEW:        engine->ticket_skew_ms = read_skew(r); break;
+    default: break;
+    }
+}
+
+void program_apply(struct reading *r, int letter)
+{
+    struct settings *settings = r->settings;
+
+    switch (letter) {
+    case 'r':                  add_resource(r); break;
+    case 'w':                  settings->wait_ms = read_wait(r); break;
+    case 't':                  settings->ttl_ms = reading_duration(r, "ttl", 1); break;
+    case OPTION_GRACE:         settings->grace_ms = reading_duration(r, "grace", 0); r->has_grace = true; break;
+    case OPTION_MAX_HOLD:      settings->max_hold_ms = reading_duration(r, "max-hold", 1); break;
+    case OPTION_MAX_EXTENSIONS: settings->max_extensions = reading_number(r, "max-extensions"); break;
+    case OPTION_PID:           settings->pid = read_pid(r); break;
+    case OPTION_HOLD_AT_LEAST: settings->hold_at_least_ms = reading_duration(r, "hold-at-least", 1); break;
+    case OPTION_ONCE_PER:      settings->once_per_ms = read_period(r); break;
+    case OPTION_RETRY_UNTIL_DONE: settings->retry_until_done = true; break;
+    case OPTION_ONCE_ANYWAY:   settings->once_anyway = true; break;
+    case OPTION_WAIT_THROUGH_ERRORS: settings->waits_through_errors = true; break;
+    case OPTION_AS:            settings->as = reading_name(r, "as", LEADER_NAME_MAX); break;
+    case OPTION_HOLDER:        settings->options.holder = reading_name(r, "holder", REDLOCK_HOLDER_MAX); break;
+    case OPTION_NO_HOLDER:     r->no_holder = true; break;
+    case OPTION_ONCE:          settings->once = true; break;
+    case 'q':                  settings->quiet = true; break;
+    default:                   apply_limits(r, letter); break;
+    }
+}
+
+/* ---- Words ---- */
+
+void program_try_others(char **argv, const char *word, struct near *near)
+{
+    (void)argv, (void)word, (void)near;
+}
+
+/* What acquire printed: the ticket behind the token is not asked for, but the holder is part of what nodes compare. */
+static char *read_token(struct settings *settings, char *word)
+{
+    char *blank = strchr(word, ' '), *colon;
+
+    if (blank) {
+        *blank = '\0';
+        settings->options.holder = blank + 1;
+    }
+    colon = strchr(word, ':');
+
+    if (colon && colon[1] != '\0' && colon[1 + strspn(colon + 1, "0123456789")] == '\0') *colon = '\0';
+    return word;
+}
+
+static bool takes_token(enum command command)
+{
+    return command == COMMAND_EXTEND || command == COMMAND_RELEASE || command == COMMAND_KEEP;
+}
+
+void program_read_words(struct reading *r, int argc, char **argv)
+{
+    struct settings *settings = r->settings;
+
+    reading_options(r, argc, argv);
+    if (settings->name_count == 0) reading_resource(r, argc, argv);
+    if (settings->runs) {
+        if (optind >= argc) refuse(settings, "a COMMAND to run is missing behind the RESOURCE");
+        settings->program = argv + optind;
+        return;
+    }
+    if (takes_token(settings->command)) {
+        if (optind >= argc) refuse(settings, "the TOKEN is missing that 'redlock acquire' printed");
+        settings->token = read_token(settings, argv[optind++]);
+        reading_options(r, argc, argv);
+    }
+    reading_end(r, argc, argv);
+    if (settings->command == COMMAND_KEEP && settings->pid == 0) refuse(settings, "--pid is missing: while which process?");
+}
+
+/* ---- All of it ---- */
+
+void program_set_defaults(struct settings *settings)
+{
+    enum command command = settings->command;
+
+    settings->runs = command == COMMAND_RUN || command == COMMAND_LEAD;
+    settings->ttl_ms = command == COMMAND_LEAD ? DEFAULT_LEAD_TTL_MS : DEFAULT_TTL_MS;
+    settings->max_extensions = UINT32_MAX;
+    settings->wait_ms = settings->runs ? REDLOCK_FOREVER : 0;
+    settings->ticket = settings->runs || command == COMMAND_ACQUIRE || command == COMMAND_STATUS;
+}
+
+/* Nodes must remember a ticket for longer than its lock may be anywhere. */
+static void settle_ticket_life(struct settings *settings)
+{
+    struct redlock_config *engine = &settings->options.engine;
+    uint64_t ms = (uint64_t)settings->ttl_ms + engine->guard_ms + 2 * (uint64_t)engine->ticket_skew_ms;
+
+    if (ms > engine->ticket_life_ms) engine->ticket_life_ms = ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
+}
+
+static void settle_grace(struct settings *settings, bool was_given)
+{
+    uint64_t drift_ms = (uint64_t)settings->ttl_ms * settings->options.engine.drift_ppm / 1000000;
+    uint32_t valid_ms = settings->ttl_ms - (uint32_t)drift_ms, quarter = valid_ms / 4;
+
+    if (!was_given) settings->grace_ms = quarter < DEFAULT_GRACE_MS ? quarter : DEFAULT_GRACE_MS;
+    if (settings->grace_ms > valid_ms / GRACE_PART)
+        refuse(settings,
+               "--grace: %u ms is more than half of the TTL (%u ms, after the drift), which leaves no time to extend the lock: "
+               "make --grace shorter or --ttl longer", settings->grace_ms, valid_ms);
+}
+
+/* S11: what is left of it may be all of it, and goes out as a TTL. */
+static void check_hold(const struct settings *settings)
+{
+    uint32_t guard_ms = settings->options.engine.guard_ms;
+
+    if (guard_ms > 0 && settings->hold_at_least_ms > guard_ms)
+        refuse(settings,
+               "--hold-at-least: %u ms is more than the guard (%u ms), which every holder on these nodes must share: raise --guard",
+               settings->hold_at_least_ms, guard_ms);
+}
+
+/* Whoever waits for longer than the period is late for it. */
+static void settle_period(struct settings *settings)
+{
+    if (settings->once_per_ms == 0) {
+        if (settings->retry_until_done) refuse(settings, "--retry-until-done: of which period? --once-per is missing");
+        if (settings->once_anyway)      refuse(settings, "--once-anyway: of which period? --once-per is missing");
+        return;
+    }
+    if (settings->name_count > 1) refuse(settings, "--once-per: the mark of a period is one RESOURCE's: name one");
+    if (settings->wait_ms > settings->once_per_ms) settings->wait_ms = settings->once_per_ms;
+}
+
+static void mend_name(char *name)
+{
+    for (; *name; name++)
+        if (!is_of_name(*name)) *name = '?';
+}
+
+/* What people call this program: "user@host:pid". */
+static void settle_name(struct settings *settings)
+{
+    char host[HOST_MAX] = "";
+    const char *user = getenv("LOGNAME");
+
+    if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+    (void)snprintf(settings->default_name, sizeof settings->default_name, "%.20s%s%.20s:%ld", user ? user : "",
+                   user && user[0] != '\0' ? "@" : "", host, (long)getpid());
+    mend_name(settings->default_name);
+    if (!settings->as) settings->as = settings->default_name;
+}
+
+/* "user@host:pid command", cut to what there is room for. */
+static void settle_holder(struct settings *settings, bool is_told)
+{
+    const char *slash = strrchr(settings->program[0], '/'), *program = slash ? slash + 1 : settings->program[0];
+    char *to = settings->default_holder, *end = to + sizeof settings->default_holder - 1;
+
+    for (const char *from = settings->default_name; *from && to < end; from++) *to++ = *from;
+    if (to < end) *to++ = ' ';
+    while (*program && to < end) *to++ = *program++;
+    *to = '\0';
+    mend_name(settings->default_holder);
+    if (is_told && !settings->options.holder) settings->options.holder = settings->default_holder;
+    if (!is_told) settings->options.holder = NULL;
+}
+
+void program_settle(struct reading *r)
+{
+    struct settings *settings = r->settings;
+
+    settle_ticket_life(settings);
+    if (settings->runs) {
+        settle_name(settings);
+        settle_holder(settings, !r->no_holder);
+        settle_grace(settings, r->has_grace);
+    }
+    check_hold(settings);
+    settle_period(settings);
+}
