@@ -106,6 +106,8 @@ near_misses() {
     is_refused "unknown option '--node-timeuot': did you mean '--node-timeout'\?" status --node-timeuot=1s door &&
     is_refused "unknown option '--pasword-file': did you mean" --pasword-file=secret status && ! grep secret "$directory/err" &&
     is_refused "unknown option '--frob'$" acquire --frob door && is_refused "unknown option '--frob'$" --frob &&
+    is_refused "'--quiet' takes no argument" acquire --quiet=1 door && is_refused "'--json' takes no argument" status --json=secret door &&
+    is_refused "unknown option '--no'" acquire --no door &&
     is_refused "unknown option '--grace' for acquire: another command has it" acquire --grace 1s door
 }
 check 'of words that are nearly right the right one is told' near_misses

@@ -52,7 +52,7 @@ void refuse(const struct settings *settings, const char *format, ...)
 
 _Noreturn static void refuse_duration(const struct reading *r, const char *option, enum number_error error, const char *too_long)
 {
-    const char *text = optarg;
+    const char *text = r->argument;
 
     switch (error) {
     case NUMBER_NO_UNIT:
@@ -71,7 +71,7 @@ _Noreturn static void refuse_duration(const struct reading *r, const char *optio
 uint32_t reading_limited(const struct reading *r, const char *option, uint32_t ms_max, const char *too_long)
 {
     uint32_t ms = 0;
-    enum number_error error = duration_read(optarg, ms_max, &ms);
+    enum number_error error = duration_read(r->argument, ms_max, &ms);
 
     if (error) refuse_duration(r, option, error, too_long);
     return ms;
@@ -90,8 +90,8 @@ uint32_t reading_number(const struct reading *r, const char *option)
 {
     uint32_t number = 0;
 
-    if (count_read(optarg, REDLOCK_TTL_MS_MAX, &number) != NUMBER_OK)
-        refuse(r->settings, "--%s: '%s' is no whole number of at most %d", option, optarg, REDLOCK_TTL_MS_MAX);
+    if (count_read(r->argument, REDLOCK_TTL_MS_MAX, &number) != NUMBER_OK)
+        refuse(r->settings, "--%s: '%s' is no whole number of at most %d", option, r->argument, REDLOCK_TTL_MS_MAX);
     return number;
 }
 
@@ -99,15 +99,15 @@ static uint8_t read_exit_status(const struct reading *r)
 {
     uint32_t number = 0;
 
-    if (count_read(optarg, UINT8_MAX, &number) != NUMBER_OK)
-        refuse(r->settings, "--busy-exit: '%s' is no exit status: 0 to 255", optarg);
+    if (count_read(r->argument, UINT8_MAX, &number) != NUMBER_OK)
+        refuse(r->settings, "--busy-exit: '%s' is no exit status: 0 to 255", r->argument);
     return (uint8_t)number;
 }
 
 static enum trace_mode read_trace(const struct reading *r)
 {
-    if (!optarg || strcmp(optarg, "all") == 0) return TRACE_ALL;
-    if (strcmp(optarg, "votes") != 0) refuse(r->settings, "--trace: '%s' is neither 'all' nor 'votes'", optarg);
+    if (!r->argument || strcmp(r->argument, "all") == 0) return TRACE_ALL;
+    if (strcmp(r->argument, "votes") != 0) refuse(r->settings, "--trace: '%s' is neither 'all' nor 'votes'", r->argument);
     return TRACE_VOTES;
 }
 
@@ -118,19 +118,19 @@ bool is_of_name(char c)
 
 const char *reading_name(const struct reading *r, const char *option, size_t size_max)
 {
-    size_t size = strlen(optarg);
+    size_t size = strlen(r->argument);
 
     if (size == 0 || size > size_max) refuse(r->settings, "--%s: a name has 1 to %zu bytes", option, size_max);
-    for (const char *c = optarg; *c; c++)
+    for (const char *c = r->argument; *c; c++)
         if (!is_of_name(*c)) refuse(r->settings, "--%s: a name has no control characters, quotes and backslashes", option);
-    return optarg;
+    return r->argument;
 }
 
 /* What is wrong with a list is told when it is known how. */
 static void note_list(struct reading *r)
 {
     if (r->list_count == READING_LISTS_MAX) refuse(r->settings, "--node: at most %d", REDLOCK_NODES_MAX);
-    r->lists[r->list_count++] = optarg;
+    r->lists[r->list_count++] = r->argument;
 }
 
 /* COMMAND_NONE: of no command. */
@@ -153,8 +153,8 @@ static void apply(struct reading *r, int letter)
     case OPTION_GUARD:         engine->guard_ms = reading_duration(r, "guard", 0); break;
     case OPTION_NODE_TIMEOUT:  engine->node_timeout_ms = reading_duration(r, "node-timeout", 1); break;
     case OPTION_TRUST_UNKNOWN: engine->trust_unknown = true; break;
-    case OPTION_USER:          r->user = optarg; break;
-    case OPTION_PASSWORD_FILE: r->password_file = optarg; break;
+    case OPTION_USER:          r->user = r->argument; break;
+    case OPTION_PASSWORD_FILE: r->password_file = r->argument; break;
     case OPTION_NO_TICKET:     settings->ticket = false; break;
     case OPTION_JSON:          settings->json = true; break;
     case OPTION_TRACE:         settings->trace = read_trace(r); break;
@@ -167,38 +167,15 @@ static void apply(struct reading *r, int letter)
 
 /* ---- Words ---- */
 
-/* As getopt_long has it. An argument in brackets need not be given. */
-static int argument_of(const struct option_row *row)
+/* settings NULL: of all commands. */
+static bool has_option(const struct reading *r, const struct option_row *row)
 {
-    return !row->argument ? no_argument : row->argument[0] == '[' ? optional_argument : required_argument;
+    return !r->settings || (row->commands & 1u << r->settings->command);
 }
 
-/* Has a row that is another command's been taken already? */
-static bool has_option(const struct reading *r, const char *name)
+static void begin_reading(struct reading *r, struct settings *settings, int argc, char **argv)
 {
-    const struct option *option = r->longs;
-
-    while (option->name && strcmp(option->name, name) != 0) option++;
-    return option->name != NULL;
-}
-
-/* settings NULL: the options of all commands. */
-static void begin_reading(struct reading *r, struct settings *settings)
-{
-    struct option *next = r->longs;
-    char *letter = r->shorts;
-
-    memset(r, 0, sizeof *r);
-    r->settings = settings;
-    *letter++ = '+';        /* Stop at the first operand: a program's options are its own. */
-    *letter++ = ':';        /* Tell a missing argument from an unknown option. */
-    for (const struct option_row *row = option_rows; row->name; row++) {
-        if (!settings ? has_option(r, row->name) : !(row->commands & 1u << settings->command)) continue;
-        *next++ = (struct option){ row->name, argument_of(row), NULL, row->letter };
-        if (row->letter > 255) continue;
-        *letter++ = (char)row->letter;
-        if (row->argument) *letter++ = ':';
-    }
+    *r = (struct reading){ .settings = settings, .argc = argc, .argv = argv, .next = 1 };
 }
 
 /* Says that it is another command's, or which one may be meant. */
@@ -207,66 +184,111 @@ _Noreturn static void refuse_option(const struct reading *r, const char *word, i
     struct near near = near_begin(word + 2, (unsigned)size - 2);
 
     for (const struct option_row *row = option_rows; row->name; row++) {
-        if (strlen(row->name) == near.wrong_size && memcmp(row->name, near.wrong, near.wrong_size) == 0)
+        if (r->settings && strlen(row->name) == near.wrong_size && memcmp(row->name, near.wrong, near.wrong_size) == 0)
             refuse(r->settings, "unknown option '%.*s' for %s: another command has it", size, word,
                    command_name(r->settings->command));
+        if (has_option(r, row)) near_try(&near, row->name);
     }
-    for (const struct option *option = r->longs; option->name; option++) near_try(&near, option->name);
     if (near.right) refuse(r->settings, "unknown option '%.*s': did you mean '--%s'?", size, word, near.right);
     refuse(r->settings, "unknown option '%.*s'", size, word);
 }
 
-/* The word as it was written, up to "=": what is behind it may be a secret. */
-static void refuse_word(const struct reading *r, int problem, const char *word)
+/* By its name, or by the beginning of one name alone. NULL: there is none, or there are several. */
+static const struct option_row *find_long(const struct reading *r, const char *name, size_t size)
 {
-    const char *what = problem == ':' ? "an argument is missing behind" : "unknown option";
-    int size = (int)strcspn(word, "=");
+    const struct option_row *found = NULL;
+    bool is_several = false;
 
-    if (word[0] != '-' || word[1] != '-') refuse(r->settings, "%s '-%c'", what, optopt);
-    if (problem == '?') refuse_option(r, word, size);
-    refuse(r->settings, "%s '%.*s'", what, size, word);
-}
-
-/* The next option's letter, or -1 before an operand. Once getopt_long() has seen "--" it cannot be called again, so that is
- * found here. */
-static int next_option(struct reading *r, int argc, char **argv)
-{
-    int letter;
-
-    if (!r->has_ended && optind < argc && strcmp(argv[optind], "--") == 0) {
-        r->has_ended = true;
-        optind++;
+    for (const struct option_row *row = option_rows; row->name; row++) {
+        if (!has_option(r, row) || strncmp(row->name, name, size) != 0) continue;
+        if (row->name[size] == '\0') return row;
+        is_several |= found && found->letter != row->letter;
+        found = row;
     }
-    letter = r->has_ended ? -1 : getopt_long(argc, argv, r->shorts, r->longs, NULL);
-    if (letter == '?' || letter == ':') refuse_word(r, letter, argv[optind - 1]);
-    return letter;
+    return is_several ? NULL : found;
 }
 
-void reading_options(struct reading *r, int argc, char **argv)
+/* The argument of an option that must have one is the next word. */
+static void take_argument(struct reading *r, const char *option, int size)
+{
+    if (r->next == r->argc) refuse(r->settings, "an argument is missing behind '%.*s'", size, option);
+    r->argument = r->argv[r->next++];
+}
+
+/* "--name", "--name=argument". What is behind "=" may be a secret: it is not repeated. */
+static int read_long(struct reading *r, char *word)
+{
+    size_t size = strcspn(word, "=");
+    const struct option_row *row = find_long(r, word + 2, size - 2);
+
+    if (!row) refuse_option(r, word, (int)size);
+    r->argument = word[size] == '=' ? word + size + 1 : NULL;
+    if (r->argument && !row->argument) refuse(r->settings, "'%.*s' takes no argument", (int)size, word);
+    if (!r->argument && row->argument && row->argument[0] != '[') take_argument(r, word, (int)size);
+    return row->letter;
+}
+
+/* The next of "-qv", or the last, with its argument, of "-qnhost". */
+static int read_letter(struct reading *r)
+{
+    const char option[] = { '-', *r->letters++ };
+    const struct option_row *row = option_rows;
+
+    while (row->name && (row->letter != option[1] || !has_option(r, row))) row++;
+    if (!row->name) refuse(r->settings, "unknown option '%.2s'", option);
+    if (!row->argument) return row->letter;
+    r->argument = r->letters;
+    r->letters = NULL;
+    if (*r->argument == '\0') take_argument(r, option, 2);
+    return row->letter;
+}
+
+/* The next option's letter; 0 before an operand, and behind "--". */
+static int next_option(struct reading *r)
+{
+    char *word;
+
+    if (r->letters && *r->letters) return read_letter(r);
+    word = r->next < r->argc ? r->argv[r->next] : NULL;
+    if (r->has_ended || !word || word[0] != '-' || word[1] == '\0') return 0;
+    r->next++;
+    if (word[1] == '-' && word[2] != '\0') return read_long(r, word);
+    r->has_ended = word[1] == '-';
+    if (r->has_ended) return 0;
+    r->letters = word + 1;
+    return read_letter(r);
+}
+
+void reading_options(struct reading *r)
 {
     int letter;
 
-    while ((letter = next_option(r, argc, argv)) != -1) {
+    while ((letter = next_option(r)) != 0) {
         if (letter == OPTION_PASSWORD) {
-            memset(optarg, '*', strlen(optarg));
+            memset(r->argument, '*', strlen(r->argument));
             refuse(r->settings, "everybody sees the command line: use --password-file or REDLOCK_PASSWORD");
         }
         apply(r, letter);
     }
 }
 
-void reading_resource(struct reading *r, int argc, char **argv)
+bool reading_has_more(const struct reading *r)
 {
-    if (optind >= argc) refuse(r->settings, "a RESOURCE is missing");
-    r->settings->names[r->settings->name_count++] = argv[optind++];
-    r->has_resource = true;
-    if (r->settings->runs) r->has_ended = false;       /* The "--" that counts is that before COMMAND. */
-    reading_options(r, argc, argv);
+    return r->next < r->argc;
 }
 
-void reading_end(const struct reading *r, int argc, char **argv)
+void reading_resource(struct reading *r)
 {
-    if (optind < argc) refuse(r->settings, "'%s' is one word too many", argv[optind]);
+    if (!reading_has_more(r)) refuse(r->settings, "a RESOURCE is missing");
+    r->settings->names[r->settings->name_count++] = r->argv[r->next++];
+    r->has_resource = true;
+    if (r->settings->runs) r->has_ended = false;       /* The "--" that counts is that before COMMAND. */
+    reading_options(r);
+}
+
+void reading_end(const struct reading *r)
+{
+    if (reading_has_more(r)) refuse(r->settings, "'%s' is one word too many", r->argv[r->next]);
 }
 
 /* ---- The command ---- */
@@ -305,19 +327,17 @@ enum command command_read(int argc, char **argv)
     char *word;
     int letter;
 
-    begin_reading(&r, NULL);
-    opterr = 0;
-    while ((letter = next_option(&r, argc, argv)) != -1) {
+    begin_reading(&r, NULL, argc, argv);
+    while ((letter = next_option(&r)) != 0) {
         if (letter == 'h' || letter == OPTION_VERSION) show_and_exit(COMMAND_NONE, letter);
     }
-    if (optind >= argc || r.has_ended) refuse(NULL, "a command is missing: '%s help' lists them", program_name);
-    word = argv[optind];
-    if (strcmp(word, "help") == 0) help_and_exit(argv, argc - optind - 1, argv + optind + 1);
+    if (r.next >= argc || r.has_ended) refuse(NULL, "a command is missing: '%s help' lists them", program_name);
+    word = argv[r.next];
+    if (strcmp(word, "help") == 0) help_and_exit(argv, argc - r.next - 1, argv + r.next + 1);
     command = find_command(word);
     if (command == COMMAND_NONE) refuse_command(argv, word);
-    memmove(argv + 2, argv + 1, (size_t)(optind - 1) * sizeof *argv);
+    memmove(argv + 2, argv + 1, (size_t)(r.next - 1) * sizeof *argv);
     argv[1] = word;
-    optind = 1;
     return command;
 }
 
@@ -358,8 +378,8 @@ void settings_read(struct settings *settings, enum command command, int argc, ch
     struct reading r;
 
     set_defaults(settings, command);
-    begin_reading(&r, settings);
-    program_read_words(&r, argc, argv);
+    begin_reading(&r, settings, argc, argv);
+    program_read_words(&r);
     read_nodes(&r);
     login_read(settings, r.user, r.password_file);
     if (settings->json) settings->verbose = false;      /* Nothing is said in words then. */

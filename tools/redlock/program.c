@@ -171,7 +171,6 @@ const struct option_row option_rows[] = {
     { "quiet", 'q', IN_LOCK, NULL, "say nothing when somebody else holds the lock" },
     OPTION_ROWS_AT_THE_END(IN_ALL)
 };
-_Static_assert(sizeof option_rows / sizeof option_rows[0] <= READING_ROWS_MAX, "each row has its place in struct reading");
 
 enum { HOST_MAX = 256 };
 
@@ -197,21 +196,21 @@ static uint32_t read_skew(const struct reading *r)
 {
     uint32_t ms = reading_duration(r, "skew", 1);
 
-    if (ms > REDLOCK_SKEW_MS_MAX) refuse(r->settings, "--skew: '%s' is too long: at most 1h", optarg);
+    if (ms > REDLOCK_SKEW_MS_MAX) refuse(r->settings, "--skew: '%s' is too long: at most 1h", r->argument);
     return ms;
 }
 
 static uint32_t read_wait(const struct reading *r)
 {
-    return strcmp(optarg, "forever") == 0 ? REDLOCK_FOREVER : reading_duration(r, "wait", 0);
+    return strcmp(r->argument, "forever") == 0 ? REDLOCK_FOREVER : reading_duration(r, "wait", 0);
 }
 
 static uint32_t read_drift(const struct reading *r)
 {
     uint32_t ppm = 0;
 
-    if (ratio_read(optarg, REDLOCK_DRIFT_PPM_MAX, &ppm) != NUMBER_OK)
-        refuse(r->settings, "--drift: '%s' is no ratio of at most %d%%: write it as 1%%, 8.4%% or 84000ppm", optarg,
+    if (ratio_read(r->argument, REDLOCK_DRIFT_PPM_MAX, &ppm) != NUMBER_OK)
+        refuse(r->settings, "--drift: '%s' is no ratio of at most %d%%: write it as 1%%, 8.4%% or 84000ppm", r->argument,
                REDLOCK_DRIFT_PPM_MAX / 10000);
     return ppm;
 }
@@ -222,10 +221,10 @@ static void add_resource(const struct reading *r)
 
     if (r->has_resource) refuse(settings, "--resource: name all resources by it, or the only one by a word");
     if (settings->name_count == REDLOCK_SET_MAX)
-        refuse(settings, "--resource: '%s' is one too many: at most %d", optarg, REDLOCK_SET_MAX);
+        refuse(settings, "--resource: '%s' is one too many: at most %d", r->argument, REDLOCK_SET_MAX);
     for (unsigned i = 0; i < settings->name_count; i++)
-        if (strcmp(settings->names[i], optarg) == 0) refuse(settings, "--resource: '%s' is named twice", optarg);
-    settings->names[settings->name_count++] = optarg;
+        if (strcmp(settings->names[i], r->argument) == 0) refuse(settings, "--resource: '%s' is named twice", r->argument);
+    settings->names[settings->name_count++] = r->argument;
 }
 
 static void apply_limits(const struct reading *r, int letter)
@@ -294,23 +293,23 @@ static bool takes_token(enum command command)
     return command == COMMAND_EXTEND || command == COMMAND_RELEASE || command == COMMAND_KEEP;
 }
 
-void program_read_words(struct reading *r, int argc, char **argv)
+void program_read_words(struct reading *r)
 {
     struct settings *settings = r->settings;
 
-    reading_options(r, argc, argv);
-    if (settings->name_count == 0) reading_resource(r, argc, argv);
+    reading_options(r);
+    if (settings->name_count == 0) reading_resource(r);
     if (settings->runs) {
-        if (optind >= argc) refuse(settings, "a COMMAND to run is missing behind the RESOURCE");
-        settings->program = argv + optind;
+        if (!reading_has_more(r)) refuse(settings, "a COMMAND to run is missing behind the RESOURCE");
+        settings->program = r->argv + r->next;
         return;
     }
     if (takes_token(settings->command)) {
-        if (optind >= argc) refuse(settings, "the TOKEN is missing that 'redlock acquire' printed");
-        settings->token = read_token(settings, argv[optind++]);
-        reading_options(r, argc, argv);
+        if (!reading_has_more(r)) refuse(settings, "the TOKEN is missing that 'redlock acquire' printed");
+        settings->token = read_token(settings, r->argv[r->next++]);
+        reading_options(r);
     }
-    reading_end(r, argc, argv);
+    reading_end(r);
     if (settings->command == COMMAND_KEEP && settings->pid == 0) refuse(settings, "--pid is missing: while which process?");
 }
 

@@ -3,11 +3,9 @@
 #ifndef READING_H
 #define READING_H
 
-#include <getopt.h>
-
 #include "options.h"
 
-enum { READING_ROWS_MAX = 64, READING_LISTS_MAX = REDLOCK_NODES_MAX + 1 };
+enum { READING_LISTS_MAX = REDLOCK_NODES_MAX + 1 };
 
 /* Options without a short form: those that options.c reads for all programs, and what a program's own begin with. */
 enum {
@@ -54,14 +52,16 @@ struct command_row {
 /* A command line that is being read. What was given and is used only when all has been read is kept here. */
 struct reading {
     struct settings *settings;  /* NULL: that is what is looked for. */
+    int argc, next;             /* The next word is argv[next]. */
+    char **argv;
+    char *letters;              /* What is left of a word of short options; NULL: nothing. */
+    char *argument;             /* Of the last option. */
     bool has_ended;             /* "--" was read: there are no more options. */
     bool has_resource;          /* As a word. */
     bool has_grace, no_holder;
     const char *user, *password_file;
     char *lists[READING_LISTS_MAX];     /* Of nodes. */
     unsigned list_count;
-    struct option longs[READING_ROWS_MAX];      /* What getopt_long needs, made from the rows of one command. */
-    char shorts[2 + 2 * READING_ROWS_MAX + 1];
 };
 
 /* ---- What a program has ---- */
@@ -78,18 +78,18 @@ void program_try_others(char **argv, const char *word, struct near *near);
 /* What is so unless the command line says otherwise. */
 void program_set_defaults(struct settings *settings);
 
-/* An option of its own, with optarg. */
+/* An option of its own. */
 void program_apply(struct reading *r, int letter);
 
 /* All that stands behind the command's name. */
-void program_read_words(struct reading *r, int argc, char **argv);
+void program_read_words(struct reading *r);
 
 /* What follows from it. */
 void program_settle(struct reading *r);
 
 /* ---- What options.c does for it ---- */
 
-/* The argument of the option, optarg; or says what is wrong with it. */
+/* The argument of the option that was read; or says what is wrong with it. */
 uint32_t reading_duration(const struct reading *r, const char *option, uint32_t ms_min);
 uint32_t reading_number(const struct reading *r, const char *option);
 const char *reading_name(const struct reading *r, const char *option, size_t size_max);
@@ -101,12 +101,15 @@ bool is_of_name(char c);
 uint32_t reading_limited(const struct reading *r, const char *option, uint32_t ms_max, const char *too_long);
 
 /* Reads options up to the next operand. */
-void reading_options(struct reading *r, int argc, char **argv);
+void reading_options(struct reading *r);
 
 /* Reads a RESOURCE, and the options behind it. */
-void reading_resource(struct reading *r, int argc, char **argv);
+void reading_resource(struct reading *r);
+
+/* Is there a word left? */
+bool reading_has_more(const struct reading *r);
 
 /* Says that a word is left, if one is. */
-void reading_end(const struct reading *r, int argc, char **argv);
+void reading_end(const struct reading *r);
 
 #endif
