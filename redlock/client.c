@@ -81,7 +81,7 @@ static const char *words_for(ptrdiff_t error)
     return error == NET_END ? NULL : net_error_text((int)-error);
 }
 
-static void greet(struct redlock_client *c, unsigned k)
+static void report_connected(struct redlock_client *c, unsigned k)
 {
     c->sockets[k].connecting = false;
     redlock_connected(&c->engine, k, redlock_now_us());
@@ -104,7 +104,7 @@ static void connect_next(struct redlock_client *c, unsigned k, int error)
         socket->fd = net_connect(&endpoint, &connected);
         if (socket->fd >= 0) {
             socket->connecting = true;
-            if (connected) greet(c, k);
+            if (connected) report_connected(c, k);
             return;
         }
         error = -socket->fd;
@@ -198,7 +198,7 @@ static void finish_connecting(struct redlock_client *c, unsigned k)
 
     if (!(redlock_wants(&c->engine, k) & REDLOCK_WANT_CONNECT)) return;
     if (error == 0) {
-        greet(c, k);
+        report_connected(c, k);
     } else if (error != NET_PENDING) {
         drop(socket);
         connect_next(c, k, error);

@@ -114,11 +114,11 @@ static void settle(struct redlock *r, unsigned k)
     if (r->waiting_part) r->waiting_part->votes_change(r);
 }
 
-static void answer_greeting(struct redlock *r, unsigned k, enum wire_command command, const struct wire_reply *reply)
+static void answer_handshake(struct redlock *r, unsigned k, enum wire_command command, const struct wire_reply *reply)
 {
     struct redlock_node *node = &r->nodes[k];
 
-    if (node_read_greeting(node, &r->config, r->scripts, command, reply) && node_is_greeted(node)) settle(r, k);
+    if (node_read_handshake(node, &r->config, r->scripts, command, reply) && node_handshake_is_over(node)) settle(r, k);
 }
 
 /* An answer to a command of a lock; its lock may be forgotten. */
@@ -367,7 +367,7 @@ unsigned redlock_wants(const struct redlock *r, unsigned k)
     switch ((enum node_state)node->state) {
     case NODE_CONNECTING: return REDLOCK_WANT_CONNECT;
     case NODE_CLOSING:    return REDLOCK_WANT_CLOSE;
-    case NODE_GREETING:
+    case NODE_HANDSHAKE:
         return REDLOCK_WANT_RECEIVE | (has_bytes || (can_ask && node->step != WIRE_READY) ? REDLOCK_WANT_SEND : 0u);
     case NODE_READY:
         return REDLOCK_WANT_RECEIVE | (has_bytes || (can_ask && has_to_ask(r, k)) ? REDLOCK_WANT_SEND : 0u);
@@ -427,13 +427,13 @@ const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
 {
     struct redlock_node *node = &r->nodes[k];
     unsigned before = node->asked_count;
-    bool is_open = node->state == NODE_GREETING || node->state == NODE_READY;
+    bool is_open = node->state == NODE_HANDSHAKE || node->state == NODE_READY;
 
     *size = 0;
     if (!is_open) return node->send;
     if (!node->apart) {
         move_to_front(node->send, &node->send_start, &node->send_end);
-        if (node->state == NODE_GREETING) node_greet(node, &r->config, r->scripts, r->name, r->now_us);
+        if (node->state == NODE_HANDSHAKE) node_put_handshake(node, &r->config, r->scripts, r->name, r->now_us);
         else if (!is_ear(r, k))           fill_send_buffer(r, k);
     }
     if (r->events) r->events->part->sent(r, k, before);
@@ -468,7 +468,7 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
     while (node_next_reply(node, &r->config, now_us, &r->questions, &asked, &reply)) {
         if (r->events) r->events->part->heard(r, k, &asked, &reply);
         if (asked.command == WIRE_NONE)      r->waiting_part->hear(r, k - r->node_count, &reply);
-        else if (asked.command < WIRE_READY) answer_greeting(r, k, (enum wire_command)asked.command, &reply);
+        else if (asked.command < WIRE_READY) answer_handshake(r, k, (enum wire_command)asked.command, &reply);
         else if (asked.command != WIRE_QUESTION) answer_command(r, k, &asked, &reply);
     }
     if (node->state == NODE_CLOSING) abandon(r, k);

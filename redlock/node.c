@@ -25,8 +25,8 @@ static void set_state(struct redlock_node *node, enum node_state state)
 {
     static const uint8_t may_follow[] = {   /* Of each state: the set of those that may come next. */
         [NODE_WAITING] = 1 << NODE_CONNECTING,
-        [NODE_CONNECTING] = 1 << NODE_GREETING | 1 << NODE_CLOSING,
-        [NODE_GREETING] = 1 << NODE_READY | 1 << NODE_CLOSING,
+        [NODE_CONNECTING] = 1 << NODE_HANDSHAKE | 1 << NODE_CLOSING,
+        [NODE_HANDSHAKE] = 1 << NODE_READY | 1 << NODE_CLOSING,
         [NODE_READY] = 1 << NODE_CLOSING,
         [NODE_CLOSING] = 1 << NODE_WAITING,
     };
@@ -67,8 +67,8 @@ bool node_tick(struct redlock_node *node, const struct redlock_config *config, b
     case NODE_CONNECTING:
         if (overdue) node_lose_for(node, REDLOCK_TROUBLE_SILENT, REASON_NOT_CONNECTED);
         break;
-    case NODE_GREETING:
-        if (overdue) node_lose_for(node, REDLOCK_TROUBLE_SILENT, REASON_NOT_GREETED);
+    case NODE_HANDSHAKE:
+        if (overdue) node_lose_for(node, REDLOCK_TROUBLE_SILENT, REASON_NO_HANDSHAKE);
         break;
     case NODE_READY:
         overdue = overdue && node->asked_count > 0;
@@ -86,7 +86,7 @@ uint64_t node_wake_at(const struct redlock_node *node, bool is_needed)
     switch (node->state) {
     case NODE_WAITING:    return is_needed ? node->alarm_at : REDLOCK_NEVER;
     case NODE_CONNECTING:
-    case NODE_GREETING:   return node->alarm_at;
+    case NODE_HANDSHAKE:   return node->alarm_at;
     case NODE_READY:      return node->asked_count > 0 ? node->alarm_at : REDLOCK_NEVER;
     default:              return REDLOCK_NEVER;
     }
@@ -101,7 +101,7 @@ static void step_from(struct redlock_node *node, unsigned step, const struct red
 
 void node_connected(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
-    set_state(node, NODE_GREETING);
+    set_state(node, NODE_HANDSHAKE);
     node->alarm_at = now_us + timeout_us(config);
     clear_bytes(&node->identity, sizeof node->identity);
     node->reply.begun = false;
@@ -225,7 +225,7 @@ bool node_take_asked(struct redlock_node *node, const struct redlock_config *con
     return true;
 }
 
-void node_greet(struct redlock_node *node, const struct redlock_config *config, const struct redlock_scripts *scripts,
+void node_put_handshake(struct redlock_node *node, const struct redlock_config *config, const struct redlock_scripts *scripts,
                 const uint8_t engine[REDLOCK_NAME_SIZE], uint64_t now_us)
 {
     struct resp_writer w;
@@ -234,7 +234,7 @@ void node_greet(struct redlock_node *node, const struct redlock_config *config, 
     step_from(node, node->step, scripts);
     while (node->step != WIRE_READY && node_can_ask(node, config) && !w.apart) {
         struct redlock_asked asked = { .command = node->step };
-        if (!wire_put_greeting(&w, (enum wire_command)node->step, &node->login, scripts, engine)) break;
+        if (!wire_put_handshake(&w, (enum wire_command)node->step, &node->login, scripts, engine)) break;
         node_asked(node, config, now_us, &asked);
         step_from(node, node->step + 1u, scripts);
     }
@@ -354,7 +354,7 @@ static enum wire_command command_of(struct redlock_node *node, const struct redl
 REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
                                      struct redlock_question **questions, struct redlock_asked *asked, struct wire_reply *reply)
 {
-    while (node->receive_start < node->receive_end && (node->state == NODE_GREETING || node->state == NODE_READY)) {
+    while (node->receive_start < node->receive_end && (node->state == NODE_HANDSHAKE || node->state == NODE_READY)) {
         struct resp_item item;
         enum wire_command command;
         size_t consumed;
@@ -399,7 +399,7 @@ static bool is_tolerated(struct redlock_node *node, const struct redlock_config 
     return true;
 }
 
-bool node_read_greeting(struct redlock_node *node, const struct redlock_config *config, const struct redlock_scripts *scripts,
+bool node_read_handshake(struct redlock_node *node, const struct redlock_config *config, const struct redlock_scripts *scripts,
                         enum wire_command command, const struct wire_reply *reply)
 {
     struct redlock_asked asked = { .command = (uint8_t)command };
@@ -419,14 +419,14 @@ bool node_read_greeting(struct redlock_node *node, const struct redlock_config *
         node_lose(node, trouble, reply->text);
         return false;
     default:
-        node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_WRONG_GREETING);
+        node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_WRONG_HANDSHAKE);
         return false;
     }
 }
 
-bool node_is_greeted(const struct redlock_node *node)
+bool node_handshake_is_over(const struct redlock_node *node)
 {
-    REDLOCK_CHECK(node->state == NODE_GREETING);
+    REDLOCK_CHECK(node->state == NODE_HANDSHAKE);
     return node->step == WIRE_READY && node->asked_count == 0;
 }
 

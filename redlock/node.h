@@ -7,12 +7,12 @@
 #include "redlock.h"
 #include "wire.h"
 
-/* NODE_WAITING -> NODE_CONNECTING -> NODE_GREETING -> NODE_READY; from each but the first to NODE_CLOSING, which lasts until
+/* NODE_WAITING -> NODE_CONNECTING -> NODE_HANDSHAKE -> NODE_READY; from each but the first to NODE_CLOSING, which lasts until
  * the transport has closed, and back to NODE_WAITING. */
 enum node_state {
     NODE_WAITING,       /* No connection; the next one at alarm_at. */
     NODE_CONNECTING,    /* The transport is at it. */
-    NODE_GREETING,      /* The handshake is under way. */
+    NODE_HANDSHAKE,      /* The handshake is under way. */
     NODE_READY,         /* Commands of locks are sent. Votes once the guard is over. */
     NODE_CLOSING        /* Given up by us; the transport has not confirmed yet. */
 };
@@ -28,7 +28,7 @@ enum {
 /* Why a node is given up, where no text says it: one of enum resp_status, or of these. The words are linked with node_describe. */
 enum node_reason {
     REASON_NOT_CONNECTED = RESP_TOO_DEEP + 1,
-    REASON_NOT_GREETED, REASON_NOT_ANSWERED, REASON_NOT_ASKED, REASON_WRONG_TYPE, REASON_WRONG_GREETING, REASON_NO_WAKE_UP
+    REASON_NO_HANDSHAKE, REASON_NOT_ANSWERED, REASON_NOT_ASKED, REASON_WRONG_TYPE, REASON_WRONG_HANDSHAKE, REASON_NO_WAKE_UP
 };
 
 /* What questions of no lock add, once one has been asked: see ask.c. */
@@ -56,7 +56,7 @@ REDLOCK_PRIVATE void node_lose(struct redlock_node *node, enum redlock_trouble t
 REDLOCK_PRIVATE void node_lose_for(struct redlock_node *node, enum redlock_trouble trouble, unsigned detail);
 
 /* A connection was closed, by the node or on the way. If it stood, that is no failure: it is made again at once. But of those that
- * do not stand for long only the first is: a server that closes whatever it has greeted is asked some 15 times a second. */
+ * do not stand for long only the first is: a server that closes behind each handshake is asked some 15 times a second. */
 REDLOCK_PRIVATE void node_forgive(struct redlock_node *node, uint64_t now_us);
 
 /* The transport has no connection any more. delay_us: until the next one, see node_delay_us. */
@@ -74,7 +74,7 @@ REDLOCK_PRIVATE uint64_t node_votes_at(const struct redlock_node *node, const st
                                        uint64_t now_us);
 
 /* Appends as many commands of the handshake as fit. */
-REDLOCK_PRIVATE void node_greet(struct redlock_node *node, const struct redlock_config *config,
+REDLOCK_PRIVATE void node_put_handshake(struct redlock_node *node, const struct redlock_config *config,
                                 const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE],
                                 uint64_t now_us);
 
@@ -103,12 +103,12 @@ REDLOCK_PRIVATE bool node_next_reply(struct redlock_node *node, const struct red
                                      struct redlock_question **questions, struct redlock_asked *asked, struct wire_reply *reply);
 
 /* Reads an answer to a command of the handshake. False: the session is lost. */
-REDLOCK_PRIVATE bool node_read_greeting(struct redlock_node *node, const struct redlock_config *config,
+REDLOCK_PRIVATE bool node_read_handshake(struct redlock_node *node, const struct redlock_config *config,
                                         const struct redlock_scripts *scripts, enum wire_command command,
                                         const struct wire_reply *reply);
 
 /* True when all of the handshake is answered and node_settle can be called. */
-REDLOCK_PRIVATE bool node_is_greeted(const struct redlock_node *node);
+REDLOCK_PRIVATE bool node_handshake_is_over(const struct redlock_node *node);
 
 /* The handshake is over and the server is no other node's: when will it have a vote? (S11) */
 REDLOCK_PRIVATE void node_settle(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);

@@ -367,7 +367,7 @@ void redlock_connected(struct redlock *r, unsigned k, uint64_t now_us);
 
 /* The connection to node k is gone, or could not be made: why, in words for a person (copied; NULL after WANT_CLOSE, when
  * the engine knows better, or when the node closed it). The next one is wanted at once if this one had stood for 10 ms, or
- * those before had; else after a jittered delay, which grows with each failure to connect or to greet. */
+ * those before had; else after a jittered delay, which grows with each failure to connect or of the handshake. */
 void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64_t now_us);
 
 /* The bytes to be sent to node k: encodes as many commands as fit. *size may be 0. Valid until the next call for k. */
@@ -950,7 +950,7 @@ struct redlock_node {
     uint32_t apart_at;                          /* behind so many of them; so much of it, apart_left, is still to be sent. */
     uint32_t ready_at;                          /* When the handshake was over, in units of 1024 us: its lower 32 bits. */
     struct redlock_queue queue;                 /* Locks that want to send to this node. */
-    uint64_t alarm_at;          /* Waiting: when to connect. Connecting, greeting: when to give up. Ready: when an answer
+    uint64_t alarm_at;          /* Waiting: when to connect. Connecting, handshake: when to give up. Ready: when an answer
                                  * is overdue. */
     uint64_t met_at;            /* When this server was seen for the first time, */
     uint64_t uptime_us;         /* and how long it was believed to have been up then (S11). */

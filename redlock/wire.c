@@ -346,7 +346,7 @@ static void put_auth(struct resp_writer *w, const struct redlock_login *login)
     resp_text(w, login->password);
 }
 
-bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
+bool wire_put_handshake(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
                        const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
     switch (command) {

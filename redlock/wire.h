@@ -286,7 +286,7 @@ static inline enum wire_form wire_form_of(const struct wire_row *row, enum wire_
  * is little room stays where it lies, see resp_apart. */
 REDLOCK_PRIVATE bool wire_put(struct resp_writer *w, const struct wire_row *row, enum wire_form form,
                               const struct wire_subject *subject);
-REDLOCK_PRIVATE bool wire_put_greeting(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
+REDLOCK_PRIVATE bool wire_put_handshake(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
                                        const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE]);
 
 /* True when this step of the handshake has nothing to say with this login and these scripts, on an ear or on a connection for

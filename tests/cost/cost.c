@@ -87,7 +87,7 @@ static void answer(struct cost *c, unsigned k, const char *text, unsigned count)
 }
 
 /* What a node whose scripts are loaded says. Its SHA-1s are those that were asked for: the refusal of a load is let pass. */
-static void greet(struct cost *c, unsigned k)
+static void finish_handshake(struct cost *c, unsigned k)
 {
     char text[256];
 
@@ -102,7 +102,7 @@ static void connect_sessions(struct cost *c)
         if (!(redlock_wants(&c->engine, k) & REDLOCK_WANT_CONNECT)) continue;
         redlock_connected(&c->engine, k, c->now_us);
         send_all(c, k);
-        if (k < c->node_count) greet(c, k);
+        if (k < c->node_count) finish_handshake(c, k);
         else                   answer(c, k, "+OK\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\n-\r\n:1\r\n", 1);
     }
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 10, GREETING_MAX = 4096, TICK_US = TICK_MS * 1000 };
+enum { WORDS_MAX = 10, HANDSHAKE_MAX = 4096, TICK_US = TICK_MS * 1000 };
 
 static const char resource[] = "r";
 
@@ -33,7 +33,7 @@ struct word {
 /* Reads one command; returns its size, or 0 when there is none, or not all of it. */
 static size_t read_command(const uint8_t *data, size_t size, struct word words[WORDS_MAX])
 {
-    static const struct resp_limits limits = { .bulk_max = GREETING_MAX, .elements_max = WORDS_MAX, .depth_max = 1 };
+    static const struct resp_limits limits = { .bulk_max = HANDSHAKE_MAX, .elements_max = WORDS_MAX, .depth_max = 1 };
     struct resp_parser parser;
     struct resp_item item = { 0 };
     size_t used = 0, consumed;
@@ -429,7 +429,7 @@ static void finish_step(struct world *w, const struct bounds *bounds, unsigned c
 
 /* ---- The handshake ---- */
 
-static void answer_greeting(struct world *w, unsigned c, unsigned k, const struct word words[WORDS_MAX])
+static void answer_handshake(struct world *w, unsigned c, unsigned k, const struct word words[WORDS_MAX])
 {
     char info[160], text[200];
 
@@ -444,13 +444,13 @@ static void answer_greeting(struct world *w, unsigned c, unsigned k, const struc
 }
 
 /* Takes all that the engine has to send now, which may come in pieces: a script is sent from where it lies. */
-static size_t take_output(struct redlock *engine, unsigned k, uint8_t bytes[GREETING_MAX])
+static size_t take_output(struct redlock *engine, unsigned k, uint8_t bytes[HANDSHAKE_MAX])
 {
     size_t size, total = 0;
     const uint8_t *output;
 
     while (output = redlock_output(engine, k, &size), size > 0) {
-        if (size > GREETING_MAX - total) fail("a greeting that is too long");
+        if (size > HANDSHAKE_MAX - total) fail("a handshake that is too long");
         memcpy(bytes + total, output, size);
         total += size;
         redlock_sent(engine, k, size);
@@ -459,19 +459,19 @@ static size_t take_output(struct redlock *engine, unsigned k, uint8_t bytes[GREE
 }
 
 /* The whole handshake is one event: during it nothing of a lock is on the connection. */
-static void greet(struct world *w, unsigned c, unsigned k)
+static void finish_handshake(struct world *w, unsigned c, unsigned k)
 {
     struct client *client = &w->clients[c];
     struct link *link = &w->links[c][k];
 
     redlock_connected(&client->engine, k, world_now_us(w));
-    while (client->nodes[k].state == NODE_GREETING) {
-        uint8_t bytes[GREETING_MAX];
+    while (client->nodes[k].state == NODE_HANDSHAKE) {
+        uint8_t bytes[HANDSHAKE_MAX];
         struct word words[WORDS_MAX];
         size_t used, size = take_output(&client->engine, k, bytes);
         if (size == 0) fail("the handshake does not go on");
         for (size_t at = 0; (used = read_command(bytes + at, size - at, words)) > 0; at += used)
-            answer_greeting(w, c, k, words);
+            answer_handshake(w, c, k, words);
     }
     memset(client->nodes[k].send, 0, REDLOCK_SEND_MIN(8));
     link->is_open = true;
@@ -516,7 +516,7 @@ static void init_client(struct world *w, const struct bounds *bounds, unsigned c
     client->attempts = (uint8_t)bounds->attempts[c];
     client->extensions = (uint8_t)bounds->extensions[c];
     redlock_tick(&client->engine, world_now_us(w));
-    for (unsigned k = 0; k < bounds->nodes; k++) greet(w, c, k);
+    for (unsigned k = 0; k < bounds->nodes; k++) finish_handshake(w, c, k);
     serve(w, bounds, c);
 }
 
@@ -696,7 +696,7 @@ static void apply_to_client(struct world *w, const struct bounds *bounds, struct
     case EVENT_CANCEL:  w->cancels--; redlock_cancel(engine, &w->clients[e.client].lock, world_now_us(w)); break;
     case EVENT_ANSWER:  deliver(w, bounds, e.client, e.node); break;
     case EVENT_LOSE:    lose(w, bounds, e.client, e.node); break;
-    case EVENT_CONNECT: greet(w, e.client, e.node); break;
+    case EVENT_CONNECT: finish_handshake(w, e.client, e.node); break;
     default:            fail("no such event");
     }
     finish_step(w, bounds, e.client);

@@ -131,7 +131,7 @@ enum event_kind {
     EVENT_STALE,                /* ... of one that is broken. */
     EVENT_ANSWER,               /* A client reads the next answer. */
     EVENT_LOSE,                 /* A client's connection breaks. */
-    EVENT_CONNECT,              /* A client connects, and greets. */
+    EVENT_CONNECT,              /* A client connects, with its handshake. */
     EVENT_CRASH,                /* A node loses its memory, unless it keeps it. */
     EVENT_GAIN,                 /* A node's clock gains a tick. */
     EVENT_VANISH                /* A key of a client that is out. */
@@ -142,7 +142,7 @@ struct event {
     uint8_t which;              /* STALE: the index of the command. */
 };
 
-/* All connected and greeted, nothing asked. */
+/* All connected, behind the handshake, nothing asked. */
 void world_init(struct world *w, const struct bounds *bounds);
 
 /* Writes what may happen next; returns how much. */

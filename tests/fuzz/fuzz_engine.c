@@ -380,15 +380,15 @@ static enum wire_command script_of(const struct word *words, size_t count, struc
 
 static enum wire_command command_of(const struct word *words, size_t count, struct asked *asked)
 {
-    static const struct { const char *first, *second; enum wire_command command; } greetings[] = {
+    static const struct { const char *first, *second; enum wire_command command; } handshakes[] = {
         { "AUTH", NULL, WIRE_AUTH }, { "SELECT", NULL, WIRE_SELECT }, { "CLIENT", "SETNAME", WIRE_SETNAME },
         { "INFO", "server", WIRE_INFO }, { "ROLE", NULL, WIRE_ROLE }, { "SUBSCRIBE", NULL, WIRE_SUBSCRIBE },
     };
     enum row row = row_of(WIRE_PLAIN, words[0].text, words[0].size);
 
-    for (size_t i = 0; i < sizeof greetings / sizeof greetings[0]; i++)
-        if (word_is(words[0], greetings[i].first) && (!greetings[i].second || word_is(words[1], greetings[i].second)))
-            return greetings[i].command;
+    for (size_t i = 0; i < sizeof handshakes / sizeof handshakes[0]; i++)
+        if (word_is(words[0], handshakes[i].first) && (!handshakes[i].second || word_is(words[1], handshakes[i].second)))
+            return handshakes[i].command;
     if (word_is(words[0], "SCRIPT")) {
         FUZZ_CHECK(count == 3 && word_is(words[1], "LOAD"));
         return word_is(words[2], WIRE_RELEASE_SCRIPT) ? WIRE_LOAD_RELEASE : WIRE_LOAD_EXTEND;
@@ -926,8 +926,8 @@ static void behave(unsigned nodes, unsigned choice)
             send_some(k, SIZE_MAX);
             while (w.peers[k].said_count < w.peers[k].asked_count) {
                 unsigned said = w.peers[k].said_count;
-                bool is_greeting = w.peers[k].asked[said].command < WIRE_READY;
-                answer(k, is_greeting ? 0 : choice);
+                bool is_handshake = w.peers[k].asked[said].command < WIRE_READY;
+                answer(k, is_handshake ? 0 : choice);
                 if (w.peers[k].said_count == said) break;
             }
             for (unsigned i = 0; i < 64 && w.peers[k].wire_size > 0; i++) deliver(k, SIZE_MAX);

@@ -578,11 +578,11 @@ static void mark_request(struct request *request, const struct line *line)
     end_request(request, &writer);
 }
 
-static void greeting_request(struct request *request, enum wire_command command, const char *label,
+static void handshake_request(struct request *request, enum wire_command command, const char *label,
                              const struct redlock_login *with)
 {
     struct resp_writer writer = begin_request(request, label);
-    (void)wire_put_greeting(&writer, command, with, dice(4) == 0 ? wire_scripts_for_one_loaded() : wire_scripts_for_all(),
+    (void)wire_put_handshake(&writer, command, with, dice(4) == 0 ? wire_scripts_for_one_loaded() : wire_scripts_for_all(),
                             engines[0]);
     end_request(request, &writer);
 }
@@ -604,14 +604,14 @@ static void auth_request(struct request *request)
         { .user = "joe", .password = "" }
     };
     const bool right = login.password && dice(2) == 0;
-    greeting_request(request, WIRE_AUTH, "AUTH", right ? &login : &wrong[dice(sizeof wrong / sizeof wrong[0])]);
+    handshake_request(request, WIRE_AUTH, "AUTH", right ? &login : &wrong[dice(sizeof wrong / sizeof wrong[0])]);
 }
 
 static void select_request(struct request *request)
 {
     static const uint32_t databases[] = { 0, 0, 0, 0, 1, 15, 15, 16, 2147483647, 2147483648, 4294967295 };
     const struct redlock_login with = { .database = databases[dice(sizeof databases / sizeof databases[0])] };
-    greeting_request(request, WIRE_SELECT, "SELECT", &with);
+    handshake_request(request, WIRE_SELECT, "SELECT", &with);
 }
 
 /* SET with a TTL that the engine's checks would have caught. */
@@ -655,16 +655,16 @@ static void unknown_sha_request(struct request *request)
     touch(request, slice_of("a"));
 }
 
-static void draw_greeting(struct request *request)
+static void draw_handshake(struct request *request)
 {
     switch (dice(8)) {
     case 0:  auth_request(request); break;
     case 1:  select_request(request); break;
-    case 2:  greeting_request(request, WIRE_SETNAME, "CLIENT", NULL); break;
-    case 3:  greeting_request(request, WIRE_INFO, "INFO", NULL); break;
-    case 4:  greeting_request(request, WIRE_ROLE, "ROLE", NULL); break;
-    case 5:  greeting_request(request, WIRE_LOAD_RELEASE, "SCRIPT", NULL); break;
-    case 6:  greeting_request(request, WIRE_LOAD_EXTEND, "SCRIPT", NULL); break;
+    case 2:  handshake_request(request, WIRE_SETNAME, "CLIENT", NULL); break;
+    case 3:  handshake_request(request, WIRE_INFO, "INFO", NULL); break;
+    case 4:  handshake_request(request, WIRE_ROLE, "ROLE", NULL); break;
+    case 5:  handshake_request(request, WIRE_LOAD_RELEASE, "SCRIPT", NULL); break;
+    case 6:  handshake_request(request, WIRE_LOAD_EXTEND, "SCRIPT", NULL); break;
     default: odd_request(request); break;
     }
 }
@@ -686,7 +686,7 @@ static void draw_request(struct request *request, const struct line *line)
     case 12: case 13: lock_request(request, WIRE_GETRANGE, "GETRANGE", line); break;
     case 14:        ttl_request(request); break;
     case 15:        unknown_sha_request(request); break;
-    default:        draw_greeting(request); break;
+    default:        draw_handshake(request); break;
     }
 }
 
@@ -811,7 +811,7 @@ static void open_admin(void)
     struct request request;
     const struct redlock_login tester = { .user = "tester", .password = "x" };
     admin.fd = connect_server();
-    greeting_request(&request, WIRE_AUTH, "AUTH", &tester);
+    handshake_request(&request, WIRE_AUTH, "AUTH", &tester);
     administer(&request);
 }
 
@@ -822,7 +822,7 @@ static void open_lines(void)
         lines[i].fd = connect_server();
         model_session_begin(&node, &lines[i].session);
         if (!trouble || !trouble->logs_in) continue;
-        greeting_request(&request, WIRE_AUTH, "AUTH", &login);
+        handshake_request(&request, WIRE_AUTH, "AUTH", &login);
         exchange(&lines[i], &request);
     }
 }
@@ -835,10 +835,10 @@ static void subscribe(struct line *ear, const uint8_t engine[REDLOCK_NAME_SIZE])
     model_session_begin(&node, &ear->session);
     if (trouble && trouble->logs_in) {
         struct request log_in;
-        greeting_request(&log_in, WIRE_AUTH, "AUTH", &login);
+        handshake_request(&log_in, WIRE_AUTH, "AUTH", &login);
         exchange(ear, &log_in);
     }
-    (void)wire_put_greeting(&writer, WIRE_SUBSCRIBE, NULL, wire_scripts_for_all(), engine);
+    (void)wire_put_handshake(&writer, WIRE_SUBSCRIBE, NULL, wire_scripts_for_all(), engine);
     end_request(&request, &writer);
     exchange(ear, &request);
     ear->session.out.size = 0;
@@ -907,7 +907,7 @@ static void load_scripts(void)
     static const enum wire_command loads[] = { WIRE_LOAD_RELEASE, WIRE_LOAD_EXTEND };
     struct request request;
     for (unsigned i = 0; i < 2 && dice(4) > 0; i++) {
-        greeting_request(&request, loads[i], "SCRIPT", NULL);
+        handshake_request(&request, loads[i], "SCRIPT", NULL);
         exchange(&lines[0], &request);
     }
 }

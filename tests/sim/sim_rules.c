@@ -10,7 +10,7 @@ enum {
     DRIFT_FIXED_US = 2000,      /* S2 */
     RELEASES_OF_STALE = 2,      /* S5: of a SET that may be executed late a release is tried so often. */
     SAME_PAUSES_MAX = 6,        /* S14: so many alike in a row are no accident. */
-    SLOW_GREETING_TTLS = 5      /* A client that is paused in its handshake hears late who the node is. */
+    SLOW_HANDSHAKE_TTLS = 5      /* A client that is paused in its handshake hears late who the node is. */
 };
 
 static const struct redlock_lock *lock_of(const struct sim_world *world, const struct sim_actor *actor)
@@ -124,7 +124,7 @@ static void note_run_id(struct sim_world *world, const struct cluster_connection
     if (!said->is_known) said->changed_at = now_of(world, connection->client);
 }
 
-void sim_rules_saw_greeting(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+void sim_rules_saw_handshake(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
     const struct model_node *node = &world->cluster->hosts[connection->node].node;
     struct sim_said *said = &world->said[connection->client][connection->node];
@@ -145,7 +145,7 @@ static void check_vote(struct sim_world *world, unsigned client, unsigned node)
     said->is_known = true;
     if (trouble == REDLOCK_TROUBLE_RESTARTED)
         sim_demand(world, SIM_RULE_S11_VOTE,
-                   now_us <= said->changed_at + (uint64_t)world->options.guard_ms * MS + SLOW_GREETING_TTLS * ttl_us + SECOND,
+                   now_us <= said->changed_at + (uint64_t)world->options.guard_ms * MS + SLOW_HANDSHAKE_TTLS * ttl_us + SECOND,
                    "S11: client %u gives node %u no vote, although it has not restarted", client, node);
 }
 

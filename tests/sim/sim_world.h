@@ -151,7 +151,7 @@ struct sim_token *sim_token_of(struct sim_world *world, const char *text, unsign
 struct sim_token *sim_find_token(struct sim_world *world, const char *text);                /* NULL: there is none. */
 
 /* sim_rules.c: the rules of safety, as far as they can be seen from outside. */
-void sim_rules_saw_greeting(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call);
+void sim_rules_saw_handshake(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call);
 void sim_rules_saw_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
                        struct sim_token *token);
 void sim_rules_saw_extend(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call);

@@ -69,7 +69,7 @@ TEST(a_connection_that_stands_at_once_is_used_at_once)
     all_welcome(NET_AT_ONCE);
     const uint64_t began = net.now_us;
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
-    CHECK_INT(net.now_us - began, 4 * 100);     /* The greeting and the SET, there and back. */
+    CHECK_INT(net.now_us - began, 4 * 100);     /* The handshake and the SET, there and back. */
     CLOSE(0);
 }
 
@@ -118,7 +118,7 @@ TEST(a_server_that_turns_us_away_is_quoted)
 {
     char words[REDLOCK_ERROR_MAX];
     CLIENT(1);
-    net.hosts[0].node.greeting = "-ERR max number of clients reached\r\n";
+    net.hosts[0].node.banner = "-ERR max number of clients reached\r\n";
     net.hosts[0].delay_us = 0;
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_NO_QUORUM);
     redlock_describe_node(redlock_engine(&client), 0, net.now_us, words, sizeof words);

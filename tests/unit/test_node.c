@@ -33,7 +33,7 @@ static void send_all(void)
     } while (size > 0);
 }
 
-static void greet(const struct redlock_login *login)
+static void finish_handshake(const struct redlock_login *login)
 {
     connect_to_it(login);
     send_all();
@@ -66,7 +66,7 @@ static void introduce_itself(uint64_t now_us)
 
 static void become_ready(void)
 {
-    greet(NULL);
+    finish_handshake(NULL);
     introduce_itself(2);
     CHECK(redlock_node_votes(&r, 0, 2));
 }
@@ -75,7 +75,7 @@ TEST(a_password_is_not_repeated_when_a_server_that_does_not_know_AUTH_repeats_it
 {
     static const struct redlock_login login = { .user = "joe", .password = "secret" };
 
-    greet(&login);
+    finish_handshake(&login);
     hear("-ERR unknown command 'AUTH', with args beginning with: 'joe' 'secret' \r\n", 2);
     check_words(REDLOCK_TROUBLE_OTHER_ERROR, "ERR unknown command 'AUTH'");
 }
@@ -87,7 +87,7 @@ TEST(an_errors_words_are_cut_where_the_room_ends)
 
     snprintf(reply, sizeof reply, "-%s\r\n", text);
     memcpy(kept, text, sizeof kept - 1);
-    greet(NULL);
+    finish_handshake(NULL);
     hear("+OK\r\n", 2);
     hear(reply, 2);
     check_words(REDLOCK_TROUBLE_OTHER_ERROR, kept);
@@ -99,14 +99,14 @@ TEST(what_a_transport_says_is_cut_where_the_room_ends)
     char kept[REDLOCK_ERROR_MAX] = "";
 
     memcpy(kept, why, sizeof kept - 1);
-    greet(NULL);
+    finish_handshake(NULL);
     redlock_disconnected(&r, 0, why, 2);
     check_words(REDLOCK_TROUBLE_UNREACHABLE, kept);
 }
 
 TEST(an_error_inside_an_array_is_not_told_of_the_node)
 {
-    greet(NULL);
+    finish_handshake(NULL);
     redlock_disconnected(&r, 0, "no route to host", 2);
     redlock_tick(&r, 10000000);
     redlock_connected(&r, 0, 10000000);
@@ -119,7 +119,7 @@ TEST(an_error_inside_an_array_is_not_told_of_the_node)
 
 TEST(s11_a_clock_that_goes_back_does_not_end_the_guard)
 {
-    greet(NULL);
+    finish_handshake(NULL);
     r.config.guard_ms = REDLOCK_GUARD_MS;
     introduce_itself(100000000);
     CHECK(!redlock_node_votes(&r, 0, 100000000));
@@ -129,7 +129,7 @@ TEST(s11_a_clock_that_goes_back_does_not_end_the_guard)
 
 TEST(s12_a_server_that_names_no_mode_has_no_vote)
 {
-    greet(NULL);
+    finish_handshake(NULL);
     hear("+OK\r\n$49\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\n\r\n", 2);
     hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_RELEASE_ONE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", 2);
     CHECK(!redlock_node_votes(&r, 0, 2));
@@ -138,7 +138,7 @@ TEST(s12_a_server_that_names_no_mode_has_no_vote)
 
 TEST(s16_a_server_that_loads_another_script_than_was_sent_has_no_vote)
 {
-    greet(NULL);
+    finish_handshake(NULL);
     hear("+OK\r\n$78\r\nrun_id:604c9b58f3442cd30534fe62ea6e5478817ff1cc\r\nredis_mode:standalone\r\nx:yz\r\n\r\n", 2);
     hear("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n$40\r\n" WIRE_EXTEND_ONE_SHA1 "\r\n", 2);
     CHECK_INT(redlock_node_trouble(&r, 0, 2), REDLOCK_TROUBLE_PROTOCOL);
@@ -148,7 +148,7 @@ TEST(s11_a_guard_that_would_end_after_the_end_of_time_does_not_end)
 {
     const uint64_t late = REDLOCK_NEVER - 1000;
 
-    greet(NULL);
+    finish_handshake(NULL);
     r.config.guard_ms = REDLOCK_GUARD_MS;
     introduce_itself(late);
     CHECK(redlock_wants(&r, 0) & REDLOCK_WANT_RECEIVE);
@@ -172,7 +172,7 @@ TEST(what_was_not_sent_when_a_connection_broke_is_not_sent_any_more)
 
 TEST(random_bytes_that_cancel_each_other_out_do_not_end_the_dice)
 {
-    greet(NULL);
+    finish_handshake(NULL);
     CHECK_INT(r.dice, 1);
     redlock_add_entropy(&r, "\1", 1);       /* Mixed into a 1 it gives 0, from which only zeros would follow. */
     CHECK(r.dice != 0);
@@ -297,10 +297,10 @@ TEST(nothing_is_sent_for_a_lock_that_is_idle)
 
 TEST(s16_a_bulk_string_over_the_limit_ends_the_connection)
 {
-    greet(NULL);
+    finish_handshake(NULL);
     hear("+OK\r\n$65536\r\n", 2);
     CHECK(!(redlock_wants(&r, 0) & REDLOCK_WANT_CLOSE));
-    greet(NULL);
+    finish_handshake(NULL);
     hear("+OK\r\n$65537\r\n", 2);
     CHECK_INT(redlock_wants(&r, 0), REDLOCK_WANT_CLOSE);
     check_words(REDLOCK_TROUBLE_PROTOCOL, "not a Redis server: bulk string too big");

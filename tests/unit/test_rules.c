@@ -1674,7 +1674,7 @@ TEST(s16_an_answer_that_nobody_asked_for_does_not_become_the_grant_of_the_next_l
     EXPECT_NOT_HELD(0);
 }
 
-static void greet_with(const char *command, const char *bytes)
+static void shake_hands_with(const char *command, const char *bytes)
 {
     CLUSTER_COLD(3, 1, (void)0);
     TAP_CONTEXT("%s answered %.40s", command, bytes);
@@ -1699,7 +1699,7 @@ TEST(s16_a_handshake_answered_with_nonsense_gives_no_vote)
     };
     for (size_t c = 0; c < 2; c++)
         for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++)
-            greet_with(commands[c], bytes[i]);
+            shake_hands_with(commands[c], bytes[i]);
 }
 
 TEST(s16_a_long_error_is_skipped_and_costs_no_connection)

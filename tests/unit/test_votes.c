@@ -213,7 +213,7 @@ TEST(a_server_that_forbids_loading_scripts_is_sent_them_each_time)
 
 /* ---- Handshake ---- */
 
-static void greet_with(size_t i, const char *command, bool tolerated)
+static void shake_hands_with(size_t i, const char *command, bool tolerated)
 {
     CLUSTER_COLD(3, 1, (void)0);
     TAP_CONTEXT("%s answered %.60s", command, errors[i].reply);
@@ -236,8 +236,8 @@ static void greet_with(size_t i, const char *command, bool tolerated)
 TEST(every_error_in_answer_to_who_are_you_means_no_vote_and_is_named)
 {
     for (size_t i = 0; i < ERROR_COUNT; i++) {
-        greet_with(i, "INFO", false);
-        greet_with(i, "ROLE", false);
+        shake_hands_with(i, "INFO", false);
+        shake_hands_with(i, "ROLE", false);
     }
 }
 
@@ -246,8 +246,8 @@ TEST(a_refused_courtesy_costs_no_vote)
 {
     for (size_t i = 0; i < ERROR_COUNT; i++) {
         if (errors[i].trouble == REDLOCK_TROUBLE_NOPERM || errors[i].trouble == REDLOCK_TROUBLE_OTHER_ERROR)
-            greet_with(i, "CLIENT", true);
-        if (errors[i].trouble == REDLOCK_TROUBLE_NOPERM) greet_with(i, "SCRIPT", true);
+            shake_hands_with(i, "CLIENT", true);
+        if (errors[i].trouble == REDLOCK_TROUBLE_NOPERM) shake_hands_with(i, "SCRIPT", true);
     }
 }
 
@@ -313,12 +313,12 @@ TEST(a_database_that_does_not_exist_means_no_vote_and_is_named)
 
 /* ---- Turned away before the first request ---- */
 
-static void greeted(const char *greeting, enum redlock_trouble trouble, const char *words, uint32_t receive_size)
+static void turned_away_with(const char *banner, enum redlock_trouble trouble, const char *words, uint32_t receive_size)
 {
     CLUSTER_COLD(3, 1, config.receive_size = receive_size);
     const struct redlock_login login = { .password = "secret" };
-    TAP_CONTEXT("%.40s, %u bytes of buffer", greeting, (unsigned)receive_size);
-    NODE(2)->greeting = greeting;
+    TAP_CONTEXT("%.40s, %u bytes of buffer", banner, (unsigned)receive_size);
+    NODE(2)->banner = banner;
     NODE(2)->password = "secret";
     CHECK_INT(redlock_set_login(ENGINE(0), 2, &login), REDLOCK_OK);
     RUN_MS(STORY_SETTLE_MS);
@@ -327,7 +327,7 @@ static void greeted(const char *greeting, enum redlock_trouble trouble, const ch
     EXPECT_WORDS(0, 2, words);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
-    NODE(2)->greeting = NULL;
+    NODE(2)->banner = NULL;
     RUN_MS(RECOVERY_MS);
     CHECK(VOTES(0, 2));
 }
@@ -339,9 +339,9 @@ TEST(a_server_that_turns_us_away_before_any_request_is_understood)
     memcpy(denied, "-DENIED Redis is running in protected mode because", 50);
     memcpy(denied + sizeof denied - 3, "\r\n", 2);
     for (uint32_t size = REDLOCK_RECEIVE_MIN; size <= 4096; size *= 2) {
-        greeted("-ERR max number of clients reached\r\n", REDLOCK_TROUBLE_MAX_CLIENTS, "ERR max number of clients reached",
+        turned_away_with("-ERR max number of clients reached\r\n", REDLOCK_TROUBLE_MAX_CLIENTS, "ERR max number of clients reached",
                 size);
-        greeted(denied, REDLOCK_TROUBLE_DENIED, "DENIED Redis is running in protected mode", size);
+        turned_away_with(denied, REDLOCK_TROUBLE_DENIED, "DENIED Redis is running in protected mode", size);
     }
 }
 

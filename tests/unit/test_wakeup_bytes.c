@@ -6,7 +6,7 @@
 enum { NODE, EAR, SESSIONS, OUTPUT_MAX = 8192 };
 enum { RARELY_MS = 60000 };     /* A pause between attempts that is longer than the stories in which it is set. */
 
-static const char greeting[] = "+OK\r\n$71\r\nrun_id:0123456789012345678901234567890123456789\nredis_mode:standalone"
+static const char handshake[] = "+OK\r\n$71\r\nrun_id:0123456789012345678901234567890123456789\nredis_mode:standalone"
                                "\r\n\r\n*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"
                                "$40\r\n" WIRE_RELEASE_SHA1 "\r\n$40\r\n" WIRE_EXTEND_SHA1 "\r\n";
 static const char subscribed[] = "+OK\r\n*3\r\n$9\r\nsubscribe\r\n$24\r\nredlock:0101010101010101\r\n:1\r\n";
@@ -62,7 +62,7 @@ static void answer(struct talk *talk, unsigned k, const char *text)
     feed(talk);
 }
 
-/* Does what the sessions want of a transport, with a node that greets well. */
+/* Does what the sessions want of a transport, with a node whose handshake goes well. */
 static void serve(struct talk *talk)
 {
     for (unsigned k = 0; k < SESSIONS; k++) {
@@ -71,7 +71,7 @@ static void serve(struct talk *talk)
         if (!(wants & REDLOCK_WANT_CONNECT)) continue;
         redlock_connected(&talk->engine, k, talk->now_us);
         said(talk, k);
-        answer(talk, k, k == NODE ? greeting : subscribed);
+        answer(talk, k, k == NODE ? handshake : subscribed);
     }
 }
 
@@ -182,7 +182,7 @@ TEST(the_handshake_leaves_in_one_piece_where_the_buffer_has_room)
     (void)redlock_output(&talk->engine, NODE, &size);
     redlock_sent(&talk->engine, NODE, size);
     CHECK_INT(redlock_wants(&talk->engine, NODE), REDLOCK_WANT_RECEIVE);
-    answer(talk, NODE, greeting);
+    answer(talk, NODE, handshake);
     CHECK(redlock_node_votes(&talk->engine, NODE, talk->now_us));
 }
 

@@ -46,13 +46,13 @@ static void check_bytes(const struct wire_row *row, enum wire_form form, const c
 
 static const uint8_t engine_name[REDLOCK_NAME_SIZE] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef };
 
-static void check_greeting(enum wire_command command, struct redlock_login login, const char *expected)
+static void check_handshake(enum wire_command command, struct redlock_login login, const char *expected)
 {
     char buffer[200];
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put_greeting(&w, command, &login, wire_scripts_for_all(), engine_name));
+    CHECK(wire_put_handshake(&w, command, &login, wire_scripts_for_all(), engine_name));
     check_output(&w, expected);
 }
 
@@ -92,15 +92,15 @@ TEST(the_handshake_is_written_as_documented)
 {
     struct redlock_login none = { 0 };
 
-    check_greeting(WIRE_AUTH, (struct redlock_login){ .password = "p" }, "*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n");
-    check_greeting(WIRE_AUTH, (struct redlock_login){ .user = "u", .password = "" },
+    check_handshake(WIRE_AUTH, (struct redlock_login){ .password = "p" }, "*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n");
+    check_handshake(WIRE_AUTH, (struct redlock_login){ .user = "u", .password = "" },
                    "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$0\r\n\r\n");
-    check_greeting(WIRE_SELECT, (struct redlock_login){ .database = 15 }, "*2\r\n$6\r\nSELECT\r\n$2\r\n15\r\n");
-    check_greeting(WIRE_SETNAME, none, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
-    check_greeting(WIRE_INFO, none, "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n");
-    check_greeting(WIRE_ROLE, none, "*1\r\n$4\r\nROLE\r\n");
-    check_greeting(WIRE_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$671\r\n" WIRE_RELEASE_SCRIPT "\r\n");
-    check_greeting(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n");
+    check_handshake(WIRE_SELECT, (struct redlock_login){ .database = 15 }, "*2\r\n$6\r\nSELECT\r\n$2\r\n15\r\n");
+    check_handshake(WIRE_SETNAME, none, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
+    check_handshake(WIRE_INFO, none, "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n");
+    check_handshake(WIRE_ROLE, none, "*1\r\n$4\r\nROLE\r\n");
+    check_handshake(WIRE_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$671\r\n" WIRE_RELEASE_SCRIPT "\r\n");
+    check_handshake(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n");
 }
 
 TEST(a_script_goes_with_what_is_around_it_where_there_is_room)
@@ -112,7 +112,7 @@ TEST(a_script_goes_with_what_is_around_it_where_there_is_room)
     resp_write_begin(&w, buffer, sizeof buffer, 0);
     for (enum wire_command command = WIRE_SETNAME; command <= WIRE_LOAD_EXTEND; command++) {
         if (wire_is_left_out(command, &none, wire_scripts_for_all(), false)) continue;
-        CHECK(wire_put_greeting(&w, command, &none, wire_scripts_for_all(), engine_name));
+        CHECK(wire_put_handshake(&w, command, &none, wire_scripts_for_all(), engine_name));
         CHECK(!w.apart);
     }
 }
@@ -125,12 +125,12 @@ TEST(a_script_is_sent_from_where_it_lies)
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
+    CHECK(wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
     CHECK(w.apart != NULL && w.apart_size == strlen(WIRE_RELEASE_SCRIPT));
     CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$671\r\n", w.apart_at);
     CHECK_MEM(buffer + w.apart_at, w.used - w.apart_at, "\r\n", 2);
     resp_write_begin(&w, buffer, 10, 1);    /* Too small for what is around it. */
-    CHECK(!wire_put_greeting(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
+    CHECK(!wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
     CHECK(!w.apart && w.used == 1);
     resp_write_begin(&w, buffer, sizeof buffer, 1);     /* Behind other bytes. */
     CHECK(wire_put(&w, wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_TEXT, &s));

@@ -234,7 +234,7 @@ static bool what_is_asked_fits_in_the_pipeline(const struct session *session)
 
 static bool an_answer_is_waited_for_on_a_connection_alone(const struct session *session)
 {
-    return session->node->asked_count == 0 || session->node->state == NODE_GREETING || session->node->state == NODE_READY;
+    return session->node->asked_count == 0 || session->node->state == NODE_HANDSHAKE || session->node->state == NODE_READY;
 }
 
 static bool only_a_node_that_is_ready_is_asked_for_locks(const struct session *session)

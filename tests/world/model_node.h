@@ -106,7 +106,7 @@ struct model_node {
     /* What is wrong with it. */
     enum model_condition condition;
     const char *noperm;         /* Commands that the ACL refuses, in upper case: "INFO ROLE". NULL: none. */
-    const char *greeting;       /* Sent to a new connection before any request, which is then closed. NULL: none. */
+    const char *banner;       /* Sent to a new connection before any request, which is then closed. NULL: none. */
     bool hung;                  /* Takes bytes, executes nothing: SIGSTOP. */
     struct model_answer answers[MODEL_ANSWERS_MAX];
 

@@ -217,8 +217,8 @@ void model_breach(struct model_node *node, const char *what)
 void model_session_begin(struct model_node *node, struct model_session *session)
 {
     *session = (struct model_session){ .logged_in = !node->password };
-    if (node->greeting) {
-        model_bytes_add(&session->out, node->greeting, strlen(node->greeting));
+    if (node->banner) {
+        model_bytes_add(&session->out, node->banner, strlen(node->banner));
         session->closing = true;
     }
 }
