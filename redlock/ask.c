@@ -171,7 +171,7 @@ static void ask_lose(struct redlock *r, unsigned k)
 /* Has it a connection, or is one expected? */
 static bool may_answer(const struct redlock_node *node)
 {
-    return !node->settled || node->state != NODE_WAITING;
+    return !node->settled || node->state != NODE_DISCONNECTED;
 }
 
 enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *question, unsigned k,

@@ -312,7 +312,7 @@ uint64_t redlock_wake_at(const struct redlock *r)
     if (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) return r->now_us;
     for (unsigned k = 0; k < r->session_count; k++) at = sooner(at, node_wake_at(&r->nodes[k], is_needed(r, k)));
     for (unsigned k = r->node_count; k < r->session_count; k++)
-        if (r->nodes[k].state != NODE_WAITING && r->nodes[k].state != NODE_CLOSING) at = sooner(at, r->listen_until);
+        if (r->nodes[k].state != NODE_DISCONNECTED && r->nodes[k].state != NODE_CLOSING) at = sooner(at, r->listen_until);
     return at;
 }
 
@@ -371,7 +371,7 @@ unsigned redlock_wants(const struct redlock *r, unsigned k)
         return REDLOCK_WANT_RECEIVE | (has_bytes || (can_ask && node->step != WIRE_READY) ? REDLOCK_WANT_SEND : 0u);
     case NODE_READY:
         return REDLOCK_WANT_RECEIVE | (has_bytes || (can_ask && has_to_ask(r, k)) ? REDLOCK_WANT_SEND : 0u);
-    case NODE_WAITING:    break;
+    case NODE_DISCONNECTED:    break;
     }
     return 0;
 }

@@ -24,11 +24,11 @@ static bool hears(const struct redlock_node *node)
 static void set_state(struct redlock_node *node, enum node_state state)
 {
     static const uint8_t may_follow[] = {   /* Of each state: the set of those that may come next. */
-        [NODE_WAITING] = 1 << NODE_CONNECTING,
+        [NODE_DISCONNECTED] = 1 << NODE_CONNECTING,
         [NODE_CONNECTING] = 1 << NODE_HANDSHAKE | 1 << NODE_CLOSING,
         [NODE_HANDSHAKE] = 1 << NODE_READY | 1 << NODE_CLOSING,
         [NODE_READY] = 1 << NODE_CLOSING,
-        [NODE_CLOSING] = 1 << NODE_WAITING,
+        [NODE_CLOSING] = 1 << NODE_DISCONNECTED,
     };
 
     REDLOCK_CHECK(may_follow[node->state] >> state & 1);
@@ -38,7 +38,7 @@ static void set_state(struct redlock_node *node, enum node_state state)
 void node_init(struct redlock_node *node, bool is_ear)
 {
     node->is_ear = is_ear;
-    node->state = NODE_WAITING;
+    node->state = NODE_DISCONNECTED;
     node->trouble = REDLOCK_TROUBLE_NEW;
 }
 
@@ -59,7 +59,7 @@ bool node_tick(struct redlock_node *node, const struct redlock_config *config, b
     bool overdue = now_us >= node->alarm_at;
 
     switch (node->state) {
-    case NODE_WAITING:
+    case NODE_DISCONNECTED:
         if (!overdue || !is_needed) return false;
         set_state(node, NODE_CONNECTING);
         node->alarm_at = now_us + timeout_us(config);
@@ -84,7 +84,7 @@ bool node_tick(struct redlock_node *node, const struct redlock_config *config, b
 uint64_t node_wake_at(const struct redlock_node *node, bool is_needed)
 {
     switch (node->state) {
-    case NODE_WAITING:    return is_needed ? node->alarm_at : REDLOCK_NEVER;
+    case NODE_DISCONNECTED:    return is_needed ? node->alarm_at : REDLOCK_NEVER;
     case NODE_CONNECTING:
     case NODE_HANDSHAKE:   return node->alarm_at;
     case NODE_READY:      return node->asked_count > 0 ? node->alarm_at : REDLOCK_NEVER;
@@ -151,7 +151,7 @@ void node_forgive(struct redlock_node *node, uint64_t now_us)
 
 void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us)
 {
-    set_state(node, NODE_WAITING);
+    set_state(node, NODE_DISCONNECTED);
     node->alarm_at = node->settled ? now_us + delay_us : 0;     /* 0: at once. */
 }
 

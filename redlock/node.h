@@ -7,10 +7,10 @@
 #include "redlock.h"
 #include "wire.h"
 
-/* NODE_WAITING -> NODE_CONNECTING -> NODE_HANDSHAKE -> NODE_READY; from each but the first to NODE_CLOSING, which lasts until
- * the transport has closed, and back to NODE_WAITING. */
+/* NODE_DISCONNECTED -> NODE_CONNECTING -> NODE_HANDSHAKE -> NODE_READY; from each but the first to NODE_CLOSING, which lasts until
+ * the transport has closed, and back to NODE_DISCONNECTED. */
 enum node_state {
-    NODE_WAITING,       /* No connection; the next one at alarm_at. */
+    NODE_DISCONNECTED,       /* No connection; the next one at alarm_at. */
     NODE_CONNECTING,    /* The transport is at it. */
     NODE_HANDSHAKE,      /* The handshake is under way. */
     NODE_READY,         /* Commands of locks are sent. Votes once the guard is over. */

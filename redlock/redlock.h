@@ -950,7 +950,7 @@ struct redlock_node {
     uint32_t apart_at;                          /* behind so many of them; so much of it, apart_left, is still to be sent. */
     uint32_t ready_at;                          /* When the handshake was over, in units of 1024 us: its lower 32 bits. */
     struct redlock_queue queue;                 /* Locks that want to send to this node. */
-    uint64_t alarm_at;          /* Waiting: when to connect. Connecting, handshake: when to give up. Ready: when an answer
+    uint64_t alarm_at;          /* Disconnected: when to connect. Connecting, handshake: when to give up. Ready: when an answer
                                  * is overdue. */
     uint64_t met_at;            /* When this server was seen for the first time, */
     uint64_t uptime_us;         /* and how long it was believed to have been up then (S11). */

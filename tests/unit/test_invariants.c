@@ -312,7 +312,7 @@ TEST(what_is_asked_fits_in_the_pipeline)
 TEST(an_answer_is_waited_for_on_a_connection_alone)
 {
     HELD_BY_TWO_OF_THREE;
-    SESSION(2)->state = NODE_WAITING;
+    SESSION(2)->state = NODE_DISCONNECTED;
     EXPECT_BROKEN_SESSION(2, "an_answer_is_waited_for_on_a_connection_alone");
     SESSION(2)->state = NODE_HANDSHAKE;
     EXPECT_BROKEN_SESSION(2, "only_a_node_that_is_ready_is_asked_for_locks");

@@ -588,7 +588,7 @@ TEST(an_ear_is_closed_ten_seconds_after_the_last_that_waited)
     run_ms(talk, 9900);
     CHECK_INT(talk->nodes[EAR].state, NODE_READY);
     run_ms(talk, 200);
-    CHECK_INT(talk->nodes[EAR].state, NODE_WAITING);
+    CHECK_INT(talk->nodes[EAR].state, NODE_DISCONNECTED);
     CHECK_INT(redlock_wake_at(&talk->engine), REDLOCK_NEVER);
 }
 
