@@ -19,15 +19,15 @@ REDLOCK_STATIC_ASSERT(REDLOCK_TOKEN_TEXT == 2 * REDLOCK_TOKEN_SIZE && REDLOCK_RU
 
 /* ---- The session of one node ---- */
 
-static bool is_ear(const struct redlock *r, unsigned k)
+static bool is_subscription(const struct redlock *r, unsigned k)
 {
     return k >= r->node_count;
 }
 
-/* An ear is, while somebody may be waiting. */
+/* A subscription is needed only while some lock waits. */
 static bool is_needed(const struct redlock *r, unsigned k)
 {
-    return !is_ear(r, k) || r->now_us < r->listen_until;
+    return !is_subscription(r, k) || r->now_us < r->listen_until;
 }
 
 /* Clears up behind a session that has ended. */
@@ -95,13 +95,13 @@ static void settle(struct redlock *r, unsigned k)
     struct redlock_lock *lock, *next;
     bool moved;
 
-    if (!is_ear(r, k) && is_twin(r, k)) return;
+    if (!is_subscription(r, k) && is_twin(r, k)) return;
     moved = has_moved(r, k);
     node_settle(&r->nodes[k], &r->config, r->now_us);
     if (r->nodes[k].state != NODE_READY) return;
     event_note(r, NULL, REDLOCK_EVENT_READY, k);
-    if (is_ear(r, k)) {
-        r->waiting_part->ear_opens(r, k - r->node_count);
+    if (is_subscription(r, k)) {
+        r->waiting_part->subscribed(r, k - r->node_count);
         return;
     }
     for (lock = r->nodes[k].queue.first; lock; lock = next) {
@@ -227,7 +227,7 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
         nodes[k].asked = cut(&rest, config->pipeline * sizeof *nodes[k].asked);
         nodes[k].send = cut(&rest, config->send_size);
         nodes[k].receive = cut(&rest, config->receive_size);
-        node_init(&nodes[k], is_ear(r, k));
+        node_init(&nodes[k], is_subscription(r, k));
     }
     REDLOCK_LOOK_AT_ENGINE(r);
     return REDLOCK_OK;
@@ -331,7 +331,7 @@ void redlock_tick(struct redlock *r, uint64_t now_us)
         lock_tick(r, r->heap);
     }
     while (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) lock_feed(r, r->hungry.first);
-    tick_sessions(r, r->node_count);    /* Ears that a lock has just begun to need. */
+    tick_sessions(r, r->node_count);    /* Subscriptions that a lock has just begun to need. */
     REDLOCK_LOOK_AT_ENGINE(r);
 }
 
@@ -434,7 +434,7 @@ const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
     if (!node->apart) {
         move_to_front(node->send, &node->send_start, &node->send_end);
         if (node->state == NODE_HANDSHAKE) node_put_handshake(node, &r->config, r->scripts, r->name, r->now_us);
-        else if (!is_ear(r, k))           fill_send_buffer(r, k);
+        else if (!is_subscription(r, k))           fill_send_buffer(r, k);
     }
     if (r->events) r->events->part->sent(r, k, before);
     REDLOCK_LOOK_AT_SESSION(r, k);

@@ -13,10 +13,10 @@ static struct resp_parser *parser_of(struct redlock_node *node)
     return (struct resp_parser *)(void *)node->parser;
 }
 
-/* Is it an ear? */
-static bool hears(const struct redlock_node *node)
+/* Is it a subscription? */
+static bool subscribes(const struct redlock_node *node)
 {
-    return node->is_ear;
+    return node->is_subscription;
 }
 
 /* ---- Session ---- */
@@ -35,9 +35,9 @@ static void set_state(struct redlock_node *node, enum node_state state)
     node->state = (uint8_t)state;
 }
 
-void node_init(struct redlock_node *node, bool is_ear)
+void node_init(struct redlock_node *node, bool is_subscription)
 {
-    node->is_ear = is_ear;
+    node->is_subscription = is_subscription;
     node->state = NODE_DISCONNECTED;
     node->trouble = REDLOCK_TROUBLE_NEW;
 }
@@ -95,7 +95,7 @@ uint64_t node_wake_at(const struct redlock_node *node, bool is_needed)
 /* The next command of the handshake that is not left out with this login. */
 static void step_from(struct redlock_node *node, unsigned step, const struct redlock_scripts *scripts)
 {
-    while (step != WIRE_READY && wire_is_left_out((enum wire_command)step, &node->login, scripts, hears(node))) step++;
+    while (step != WIRE_READY && wire_is_left_out((enum wire_command)step, &node->login, scripts, subscribes(node))) step++;
     node->step = (uint8_t)step;
 }
 
@@ -323,7 +323,7 @@ REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct re
     if (item->type == RESP_BULK && item->depth == 0 && command == WIRE_INFO) {
         read_info(node, item->data, item->size);
     } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE || (item->type == RESP_ERROR && item->depth == 0)) {
-        if (reply->text_done && !hears(node)) return;
+        if (reply->text_done && !subscribes(node)) return;
         if (reply->text_done) reply->text_size = 0, reply->text_cut = false;
         append(reply, item->data, item->size);
         reply->text_done = item->last;
@@ -367,7 +367,7 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
             node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, status);
             return false;
         }
-        if (node->asked_count == 0 && !hears(node)) {
+        if (node->asked_count == 0 && !subscribes(node)) {
             node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_NOT_ASKED);
             return false;
         }
@@ -458,7 +458,7 @@ static void meet(struct redlock_node *node, uint64_t now_us)
         node->uptime_us = (uint64_t)(identity->uptime_s - 1) * 1000000;
 }
 
-/* A server that is not asked who it is votes at once: somebody said to trust it. An ear has no vote. */
+/* A server that is not asked who it is votes at once: somebody said to trust it. A subscription has no vote. */
 static void know(struct redlock_node *node, uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
@@ -472,7 +472,7 @@ static void know(struct redlock_node *node, uint64_t now_us)
 
 REDLOCK_WRAPS void node_settle(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
-    if (!hears(node) && !check_identity(node)) return;
+    if (!subscribes(node) && !check_identity(node)) return;
     know(node, now_us);
     set_state(node, NODE_READY);
     node->ready_at = ticks_of(now_us);
@@ -548,7 +548,7 @@ static const char *reason_text(unsigned reason)
         "an answer that nobody asked for",
         "an answer of the wrong type",
         "an answer of the wrong type in the handshake",
-        "an ear heard what is no wake-up",
+        "a subscription received what is no wake-up",
     };
 
     return reason < REASON_NOT_CONNECTED ? resp_status_text((enum resp_status)reason) : texts[reason - REASON_NOT_CONNECTED];

@@ -10,9 +10,9 @@
 /* NODE_DISCONNECTED -> NODE_CONNECTING -> NODE_HANDSHAKE -> NODE_READY; from each but the first to NODE_CLOSING, which lasts until
  * the transport has closed, and back to NODE_DISCONNECTED. */
 enum node_state {
-    NODE_DISCONNECTED,       /* No connection; the next one at alarm_at. */
+    NODE_DISCONNECTED,  /* No connection; the next one at alarm_at. */
     NODE_CONNECTING,    /* The transport is at it. */
-    NODE_HANDSHAKE,      /* The handshake is under way. */
+    NODE_HANDSHAKE,     /* The handshake is under way. */
     NODE_READY,         /* Commands of locks are sent. Votes once the guard is over. */
     NODE_CLOSING        /* Given up by us; the transport has not confirmed yet. */
 };
@@ -40,7 +40,7 @@ struct redlock_asking {
 };
 
 /* Everything but the memory and the login is reset. */
-REDLOCK_PRIVATE void node_init(struct redlock_node *node, bool is_ear);
+REDLOCK_PRIVATE void node_init(struct redlock_node *node, bool is_subscription);
 
 /* Begins to connect when the time has come and the session is needed, gives up what takes too long. True when the session was
  * lost by that: the owner then clears up behind it, as after node_lose. */
@@ -96,7 +96,7 @@ REDLOCK_PRIVATE bool node_take_asked(struct redlock_node *node, const struct red
 /* The i-th of them, in place. */
 REDLOCK_PRIVATE struct redlock_asked *node_asked_at(struct redlock_node *node, const struct redlock_config *config, unsigned i);
 
-/* Reads on in what was received. True: a reply is complete, in *reply (until the next call) and *asked; what an ear hears
+/* Reads on in what was received. True: a reply is complete, in *reply (until the next call) and *asked; what a subscription hears
  * without having asked has the command WIRE_NONE; that to a WIRE_QUESTION went to the question, and *reply is not set. False:
  * more bytes are needed, or what came breaks rule S16 and the session is lost. */
 REDLOCK_PRIVATE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,

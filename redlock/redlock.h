@@ -597,14 +597,14 @@ enum redlock_event_kind {
                                  * ticket, of a lock that was won with one. */
     REDLOCK_EVENT_OWED,         /* A release is to be sent: lock, session. */
     REDLOCK_EVENT_CLEARED,      /* Nothing of the lock is on the node any longer: lock, session. */
-    REDLOCK_EVENT_WOKEN,        /* A node says that the lock's turn has come: lock, session (of the node, not the ear). */
+    REDLOCK_EVENT_WOKEN,        /* A node says that the lock's turn has come: lock, session (of the node, not the subscription). */
     REDLOCK_EVENT_ENDED,        /* The status of the lock is known: lock, status; command and votes are of its last round. */
     REDLOCK_EVENT_MOVED,        /* redlock_move, which redlock_part and redlock_release use: lock, where it is now; was. */
     REDLOCK_EVENT_FORGOTTEN     /* redlock_forget: lock. Its address may soon be another's. */
 };
 
 enum redlock_command {
-    REDLOCK_COMMAND_NONE,       /* On an ear: what was published. */
+    REDLOCK_COMMAND_NONE,       /* On a subscription: what was published. */
     REDLOCK_COMMAND_AUTH, REDLOCK_COMMAND_SELECT, REDLOCK_COMMAND_SETNAME, REDLOCK_COMMAND_INFO, REDLOCK_COMMAND_ROLE,
     REDLOCK_COMMAND_LOAD_RELEASE, REDLOCK_COMMAND_LOAD_EXTEND, REDLOCK_COMMAND_SUBSCRIBE,
     REDLOCK_COMMAND_ACQUIRE = REDLOCK_COMMAND_SUBSCRIBE + 2,
@@ -621,7 +621,7 @@ enum redlock_form {
 };
 
 enum redlock_answer {
-    REDLOCK_ANSWER_GRANTED,     /* Done; of a question, and on an ear: whatever it is. */
+    REDLOCK_ANSWER_GRANTED,     /* Done; of a question, and on a subscription: whatever it is. */
     REDLOCK_ANSWER_REFUSED,
     REDLOCK_ANSWER_ERROR,       /* An error reply: see trouble. */
     REDLOCK_ANSWER_WRONG        /* None that this command may get (S16). */
@@ -935,9 +935,9 @@ struct redlock_node {
     uint8_t step;               /* Of the handshake: the next command to be sent, enum wire_command. */
     uint8_t detail;             /* Of the trouble. SAME_SERVER: which node; SILENT and PROTOCOL: enum node_reason. */
     uint8_t failures;           /* Connections in a row that came to nothing: the exponent of the reconnect delay. */
-    bool is_ear;                /* A session for wake-ups: subscribes, and asks nothing. */
+    bool is_subscription;       /* A session for wake-ups: subscribes, and asks nothing. */
     bool settled;               /* False while nobody can tell whether it is there: before the first connection has
-                                 * succeeded or failed, and after the loss of one that was good. Nobody waits for an ear: of it
+                                 * succeeded or failed, and after the loss of one that was good. Nobody waits for a subscription: of it
                                  * this says only that it is to be connected again after a pause, not at once. */
     bool has_run_id;
     bool is_bereft;             /* Another node has led to its server since (S12). */
@@ -1011,7 +1011,7 @@ struct redlock {
     uint8_t node_count;
     uint8_t session_count;
     uint8_t entropy_size;
-    struct redlock_node *nodes;         /* node_count of them, and behind them their ears, if any. */
+    struct redlock_node *nodes;         /* node_count of them, and behind them their subscriptions, if any. */
     const struct redlock_scripts *scripts;              /* In the form that suits the parts in use, of which are there: */
     const struct redlock_ticketing *ticketing;          /* these. */
     const struct redlock_sets *sets;
@@ -1030,8 +1030,8 @@ struct redlock {
     struct redlock_lock *listening;     /* Those of them that listen, found by number; */
     uint32_t wait_count;                /* the last number that was given. */
     uint32_t dice;                      /* For delays, which need no secrecy. Tokens come from entropy alone. */
-    uint64_t listen_until;              /* How long ears stay open when nobody waits. */
-    uint8_t name[REDLOCK_NAME_SIZE];    /* Random: what its ears are called. */
+    uint64_t listen_until;              /* How long subscriptions stay open when nobody waits. */
+    uint8_t name[REDLOCK_NAME_SIZE];    /* Random: what its subscriptions are called. */
     uint64_t now_us;                    /* Of the call under way, or the last one. */
     struct redlock_config config;
     uint8_t entropy[REDLOCK_ENTROPY_MAX];

@@ -135,7 +135,7 @@ static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k,
         .lowest = row->lowest, .highest = row->highest
     };
 
-    REDLOCK_ASSERT(r->nodes[k].state == NODE_READY && !r->nodes[k].is_ear);
+    REDLOCK_ASSERT(r->nodes[k].state == NODE_READY && !r->nodes[k].is_subscription);
     REDLOCK_ASSERT(command != WIRE_ACQUIRE || stake->state == STAKE_NONE);     /* S6: never two tokens of one lock on one node. */
     node_asked(&r->nodes[k], &r->config, r->now_us, &asked);
     lock->outstanding++;
@@ -232,7 +232,7 @@ void stake_fill_send_buffer(struct redlock *r, unsigned k)
     struct redlock_node *node = &r->nodes[k];
     struct resp_writer w;
 
-    REDLOCK_ASSERT(node->state == NODE_READY && !node->is_ear && !node->apart);
+    REDLOCK_ASSERT(node->state == NODE_READY && !node->is_subscription && !node->apart);
     resp_write_begin(&w, node->send, r->config.send_size, node->send_end);
     while (node->queue.first && node_can_ask(node, &r->config) && !w.apart)
         if (!put(r, node->queue.first, k, &w)) break;

@@ -57,8 +57,8 @@ struct redlock_waiting {
     /* A node has come to stand: locks that wait may have a quorum that can vote. */
     void (*votes_change)(struct redlock *r);
 
-    /* Node k's ear has subscribed; it has heard something. */
-    void (*ear_opens)(struct redlock *r, unsigned k);
+    /* Node k's subscription stands; it has heard something. */
+    void (*subscribed)(struct redlock *r, unsigned k);
     void (*hear)(struct redlock *r, unsigned k, const struct wire_reply *reply);
 
     /* Its command. */

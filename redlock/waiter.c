@@ -9,7 +9,7 @@
 
 enum {
     PATIENCE_MAX = 5,       /* So often is the pause between two attempts doubled at most. */
-    LISTEN_MS = 10000,      /* How long ears stay open after the last that lined up. */
+    LISTEN_MS = 10000,      /* How long subscriptions stay open after the last that lined up. */
     YIELD_ROUNDS = 3        /* How many times the last round's duration a woken client gets to take the lock. */
 };
 
@@ -31,7 +31,7 @@ static bool is_open(const struct redlock *r, unsigned k)
     return r->nodes[r->node_count + k].state == NODE_READY;
 }
 
-/* Opens the ears, or keeps them open until its next attempt, for a lock that can wait. */
+/* Opens the subscriptions, or keeps them open until its next attempt, for a lock that can wait. */
 static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->wait_until != 0);      /* It may wait. */
@@ -140,7 +140,7 @@ static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->phase == PHASE_IDLE);
     if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
     if (lock->yields_to != names_hash(lock) || lock->wait_until == 0) return false;
-    if (!begin_listening(r, lock)) return false;     /* Ears that are closed, since it has never waited, open meanwhile. */
+    if (!begin_listening(r, lock)) return false;     /* Subscriptions that are closed, since it has never waited, open meanwhile. */
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
     lock->retry_at = sooner(r->now_us + retry_round_us(lock), lock->wait_until);
@@ -197,7 +197,7 @@ static void waiter_answer(struct redlock *r, const struct answer *a)
     retry_hurry(r, lock);
 }
 
-static void waiter_ear_opens(struct redlock *r, unsigned k)
+static void waiter_subscribed(struct redlock *r, unsigned k)
 {
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
@@ -216,12 +216,12 @@ static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number)
     lock_reschedule(r, lock);
 }
 
-/* S16: an ear hears of places whose turn has come, and of nothing else. */
-static void waiter_hear(struct redlock *r, unsigned k, const struct wire_reply *reply)
+/* S16: a subscription hears of places whose turn has come, and of nothing else. */
+static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply *reply)
 {
     uint32_t wait_number;
 
-    REDLOCK_ASSERT(k < r->node_count && r->nodes[r->node_count + k].is_ear);
+    REDLOCK_ASSERT(k < r->node_count && r->nodes[r->node_count + k].is_subscription);
     if (wire_read_wake_up(reply, &wait_number)) hear_turn(r, k, wait_number);
     else node_lose_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
 }
@@ -232,7 +232,7 @@ const struct redlock_waiting *waiter_part(void)
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
         .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_place = waiter_keep_place,
-        .votes_change = waiter_votes_change, .ear_opens = waiter_ear_opens, .hear = waiter_hear, .row = wire_wait
+        .votes_change = waiter_votes_change, .subscribed = waiter_subscribed, .hear = waiter_heard, .row = wire_wait
     };
 
     return &part;

@@ -364,16 +364,16 @@ bool wire_put_handshake(struct resp_writer *w, enum wire_command command, const 
 }
 
 bool wire_is_left_out(enum wire_command command, const struct redlock_login *login, const struct redlock_scripts *scripts,
-                      bool is_ear)
+                      bool is_subscription)
 {
     switch (command) {
     case WIRE_AUTH:      return !login->password;
     case WIRE_SETNAME:   return false;
-    case WIRE_SUBSCRIBE: return !is_ear;
-    case WIRE_SELECT:    return is_ear || login->database == 0;
+    case WIRE_SUBSCRIBE: return !is_subscription;
+    case WIRE_SELECT:    return is_subscription || login->database == 0;
     case WIRE_LOAD_RELEASE:
-    case WIRE_LOAD_EXTEND: return is_ear || !scripts->loading;
-    default:             return is_ear;
+    case WIRE_LOAD_EXTEND: return is_subscription || !scripts->loading;
+    default:             return is_subscription;
     }
 }
 

@@ -10,7 +10,7 @@
  *     SCRIPT LOAD release-script      $its SHA-1          or -NOPERM, ignored: EVAL will do
  *     SCRIPT LOAD extend-script       $its SHA-1          both left out by an engine that sends scripts by text
  *
- * An ear (see below) says AUTH and CLIENT SETNAME, and then
+ * A subscription (see below) says AUTH and CLIENT SETNAME, and then
  *     SUBSCRIBE redlock:name-of-the-engine    *"subscribe" ...
  *
  * Acquire one resource without a ticket:
@@ -52,7 +52,7 @@
  *   The counter's name begins with the resource's, since ACLs allow keys by what they begin with; where the resource has a
  * hash tag both have it. A plain lock and one with a ticket exclude each other: both are the same key with a token.
  *
- * Waiters. A client that waits keeps a second connection to each node, its ear, which has subscribed to a channel of its own.
+ * Waiters. A client that waits keeps a second connection to each node, its subscription, which has subscribed to a channel of its own.
  * It puts a place, "name-of-the-engine:number", into the sorted set "resource#waiters", ordered by when it arrived. A release
  * takes the first place out and tells its channel the number; where nobody listens any more it takes the next. So one waiter
  * is woken by a release, not all. What is heard is never a grant: it only makes the next attempt begin earlier.
@@ -207,7 +207,7 @@ enum {
 struct wire_reply {
     enum resp_type type;
     int64_t integer;
-    const char *text;               /* The beginning of a string, or of the first string of an array (on an ear: the last). */
+    const char *text;               /* The beginning of a string, or of the first string of an array (on a subscription: the last). */
     size_t text_size;
     bool text_cut;                  /* There was more of it. */
 };
@@ -264,7 +264,7 @@ REDLOCK_PRIVATE const struct redlock_kind *wire_scripted_kind(void);        /* O
 struct redlock_scripts {
     struct redlock_kind plain;
     const struct wire_loading *loading;         /* NULL: none is loaded in the handshake; they go out by text. */
-    void (*put_subscribe)(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE]);     /* NULL: it has no ears. */
+    void (*put_subscribe)(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE]);     /* NULL: it has no subscriptions. */
 };
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one(void);
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one_loaded(void);
@@ -289,10 +289,10 @@ REDLOCK_PRIVATE bool wire_put(struct resp_writer *w, const struct wire_row *row,
 REDLOCK_PRIVATE bool wire_put_handshake(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
                                        const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE]);
 
-/* True when this step of the handshake has nothing to say with this login and these scripts, on an ear or on a connection for
+/* True when this step of the handshake has nothing to say with this login and these scripts, on a subscription or on a connection for
  * commands. */
 REDLOCK_PRIVATE bool wire_is_left_out(enum wire_command command, const struct redlock_login *login,
-                                      const struct redlock_scripts *scripts, bool is_ear);
+                                      const struct redlock_scripts *scripts, bool is_subscription);
 
 enum wire_answer {
     WIRE_GRANTED,
@@ -307,7 +307,7 @@ REDLOCK_PRIVATE enum wire_answer wire_read(const struct redlock_asked *asked, co
 /* What the acquire script says when it refuses. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
 
-/* What an ear hears: the number of the place whose turn it is. False: it is not that. */
+/* What a subscription hears: the number of the place whose turn it is. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number);
 
 /* Takes what matters from one line of INFO (without its end), and from the answer to ROLE. */

@@ -177,7 +177,7 @@ static void cycle(struct cost *c)
 
 /* ---- Wake-ups ---- */
 
-enum { NODE, EAR };
+enum { NODE, SUBSCRIPTION };
 
 /* It has asked, is refused, and takes a place. */
 static void be_refused(struct cost *c)
@@ -197,7 +197,7 @@ static void wake_up(struct cost *c)
 
     c->now_us += 100;
     snprintf(text, sizeof text, "*3\r\n$7\r\nmessage\r\n$1\r\n-\r\n$%d\r\n%s\r\n", digits, number);
-    answer(c, EAR, text, 1);
+    answer(c, SUBSCRIPTION, text, 1);
     be_refused(c);
 }
 

@@ -497,7 +497,7 @@ static void note_answer(unsigned k, const uint8_t *reply, size_t size)
     struct asked asked = peer->asked[0];
 
     if (peer->asked_count == 0) {
-        peer->must_close = k < w.node_count;    /* An ear hears what it has not asked for. */
+        peer->must_close = k < w.node_count;    /* A subscription hears what it has not asked for. */
         return;
     }
     memmove(peer->asked, peer->asked + 1, --peer->asked_count * sizeof peer->asked[0]);
@@ -574,7 +574,7 @@ static const char *const other_answers[] = {
     ":2\r\n", "-AHEAD of the clock of this node: 1\r\n", "$4\r\n0 -2\r\n", "$21\r\n9007199254740991 1000\r\n"
 };
 
-/* What a release tells an ear. */
+/* What a release tells a subscription. */
 static void wake_up(struct peer *peer, unsigned number)
 {
     char text[64];

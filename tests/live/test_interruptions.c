@@ -306,7 +306,7 @@ TEST(no_descriptor_outlives_exec)
     redlock_lock_init(&lock);
     CHECK(join_interruptible(&alice));
     give_to_stranger("exec");
-    CHECK_STATUS(redlock_acquire(&alice, &lock, "exec", TTL_MS, 1000), REDLOCK_TIMEOUT);     /* Opens the ears. */
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "exec", TTL_MS, 1000), REDLOCK_TIMEOUT);     /* Opens the subscriptions. */
     CHECK_INT(count_new(was, &inherited), 2 * NODES + 2);
     CHECK_INT(inherited, 0);
     redlock_close(&alice, CLOSE_MS);

@@ -16,7 +16,7 @@
  * command about a key is sent while that key is about to end. Where a slow machine makes it uncertain all the same, the round
  * is cut short and another one begins.
  *
- * What is published is held against what ears of both have heard when the round ends.
+ * What is published is held against what subscriptions of both have heard when the round ends.
  *
  * Each test names the kinds of replies that it must have seen, and how often: two that are silent agree as well. */
 #define _XOPEN_SOURCE 700
@@ -47,7 +47,7 @@ enum {
     TROUBLE_COMMANDS = 2500,    /* In each trouble. */
     ROUND_COMMANDS = 130,       /* Then the keys are others and the connections new. */
     LINES = 3,
-    EARS = 2,
+    SUBSCRIPTIONS = 2,
     NAMES = 14,
     SET_MAX = 4,                /* Names of one command, */
     TOUCHED_MAX = 5 * SET_MAX,  /* and keys: of each the resource's, its counter, its waiters, their flag, its mark. */
@@ -94,7 +94,7 @@ struct trouble {
 
 static struct server server;
 static struct model_node node;
-static struct line lines[LINES], ears[EARS], admin;
+static struct line lines[LINES], subscriptions[SUBSCRIPTIONS], admin;
 static struct redlock_login login;      /* The one that is right. */
 static const struct trouble *trouble;
 static struct kind *wanted;
@@ -461,8 +461,8 @@ static void end_request(struct request *request, const struct resp_writer *write
     memcpy(request->bytes + writer->apart_at, writer->apart, writer->apart_size);
 }
 
-/* Two have ears, the third has gone. */
-static const uint8_t engines[EARS + 1][REDLOCK_NAME_SIZE] = {
+/* Two have subscriptions, the third has gone. */
+static const uint8_t engines[SUBSCRIPTIONS + 1][REDLOCK_NAME_SIZE] = {
     { 1, 2, 3, 4, 5, 6, 7, 8 }, { 0xff, 0, 0xaa, 9, 9, 9, 9, 0x10 }, { 7, 7, 7, 7, 7, 7, 7, 7 }
 };
 
@@ -527,7 +527,7 @@ static void lock_request(struct request *request, enum wire_command command, con
     subject.skew_ms = skews_ms[dice(3)];
     subject.ticket = any_ticket(subject.skew_ms);
     subject.life_ms = any_ttl_ms();
-    subject.engine = engines[dice(EARS + 1)];
+    subject.engine = engines[dice(SUBSCRIPTIONS + 1)];
     subject.wait_number = command == WIRE_WAIT || dice(4) == 0 ? 1 + dice(12) : 0;
     subject.arrived_at = dice(2) == 0 ? dice(3) : server_us();
     const struct wire_row *row = row_at(any_row(command, is_script, subject.name_count == 1)).row;
@@ -827,25 +827,25 @@ static void open_lines(void)
     }
 }
 
-static void subscribe(struct line *ear, const uint8_t engine[REDLOCK_NAME_SIZE])
+static void subscribe(struct line *subscription, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
     struct request request;
     struct resp_writer writer = begin_request(&request, "SUBSCRIBE");
-    ear->fd = connect_server();
-    model_session_begin(&node, &ear->session);
+    subscription->fd = connect_server();
+    model_session_begin(&node, &subscription->session);
     if (trouble && trouble->logs_in) {
         struct request log_in;
         handshake_request(&log_in, WIRE_AUTH, "AUTH", &login);
-        exchange(ear, &log_in);
+        exchange(subscription, &log_in);
     }
     (void)wire_put_handshake(&writer, WIRE_SUBSCRIBE, NULL, wire_scripts_for_all(), engine);
     end_request(&request, &writer);
-    exchange(ear, &request);
-    ear->session.out.size = 0;
+    exchange(subscription, &request);
+    subscription->session.out.size = 0;
 }
 
-/* What the ear of the server has heard up to a PING must be what that of the model has. */
-static void check_heard(struct line *ear)
+/* What the subscription of the server has heard up to a PING must be what that of the model has. */
+static void check_heard(struct line *subscription)
 {
     static const char *const ping[] = { "PING" };
     static uint8_t heard[REPLY_MAX * 4];
@@ -853,33 +853,33 @@ static void check_heard(struct line *ear)
     size_t have = 0, at = 0, size;
     bool is_answer = false;
     words_request(&request, "PING", ping, 1);
-    if (send(ear->fd, request.bytes, request.size, MSG_NOSIGNAL) != (ssize_t)request.size) bail_out("cannot send");
+    if (send(subscription->fd, request.bytes, request.size, MSG_NOSIGNAL) != (ssize_t)request.size) bail_out("cannot send");
     while (!is_answer) {
-        const ssize_t got = recv(ear->fd, heard + have, sizeof heard - have, 0);
-        if (got <= 0) bail_out("no answer to an ear's PING");
+        const ssize_t got = recv(subscription->fd, heard + have, sizeof heard - have, 0);
+        if (got <= 0) bail_out("no answer to a subscription's PING");
         have += (size_t)got;
         while (!is_answer && (size = reply_size(heard + at, have - at)) > 0) {
             is_answer = memcmp(heard + at, "*3", 2) != 0;
             at += is_answer ? 0 : size;
         }
     }
-    TAP_CONTEXT("%s", "what an ear has heard");
-    CHECK_MEM(ear->session.out.data, ear->session.out.size, heard, at);
+    TAP_CONTEXT("%s", "what a subscription has heard");
+    CHECK_MEM(subscription->session.out.data, subscription->session.out.size, heard, at);
     for (size_t done = 0; done < at; done += reply_size(heard + done, at - done))
         count_kind("heard", (struct slice){ heard + done, at - done }, false);
 }
 
-static void open_ears(void)
+static void open_subscriptions(void)
 {
-    for (unsigned i = 0; i < EARS; i++) subscribe(&ears[i], engines[i]);
+    for (unsigned i = 0; i < SUBSCRIPTIONS; i++) subscribe(&subscriptions[i], engines[i]);
 }
 
-static void close_ears(void)
+static void close_subscriptions(void)
 {
-    for (unsigned i = 0; i < EARS; i++) {
-        if (!round_over && tap.complaints == 0) check_heard(&ears[i]);
-        close(ears[i].fd);
-        model_session_end(&ears[i].session);
+    for (unsigned i = 0; i < SUBSCRIPTIONS; i++) {
+        if (!round_over && tap.complaints == 0) check_heard(&subscriptions[i]);
+        close(subscriptions[i].fd);
+        model_session_end(&subscriptions[i].session);
     }
 }
 
@@ -918,7 +918,7 @@ static void run_round(unsigned commands)
     prepare_round();
     if (trouble && trouble->begin) trouble->begin();
     open_lines();
-    open_ears();
+    open_subscriptions();
     load_scripts();
     for (unsigned i = 0; i < commands && !round_over && tap.complaints == 0; i++) {
         struct line *line = &lines[dice(LINES)];
@@ -927,7 +927,7 @@ static void run_round(unsigned commands)
         if (!trouble && dice(12) == 0) draw_deed();
     }
     cut_rounds += round_over;
-    close_ears();
+    close_subscriptions();
     close_lines();
     if (trouble && trouble->end) trouble->end();
 }

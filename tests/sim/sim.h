@@ -86,7 +86,7 @@ bool sim_class_has_periods(enum sim_class class);
     X(PARTITION,     IN(LOSS),              "client parted from several nodes")                   \
     X(HANG,          IN(LOSS),              "node hangs")                                         \
     X(SEVER,         IN(LOSS),              "connection severed within the next bytes")           \
-    X(EAR_CUT,       IN(LOSS),              "link for wake-ups cut")                              \
+    X(SUBSCRIPTION_CUT, IN(LOSS),              "link for wake-ups cut")                           \
     X(RESTART_KEPT,  IN(CRASH_KEPT),        "node down, memory kept")                             \
     X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD) | IN(PERIODS_NO_GUARD), \
                                             "node down, memory lost")                             \

@@ -432,7 +432,7 @@ void sim_fault_begin(struct sim_world *world, unsigned i)
     case SIM_FAULT_TROUBLE:      spread(world, f, begin_trouble); break;
     case SIM_FAULT_TWIN:         begin_twin(world, f); break;
     case SIM_FAULT_NONSENSE:     talk_nonsense(world, f); break;
-    case SIM_FAULT_EAR_CUT:      cluster_cut_ear(cluster, f->client, f->node); break;
+    case SIM_FAULT_SUBSCRIPTION_CUT:      cluster_cut_subscription(cluster, f->client, f->node); break;
     case SIM_FAULT_WALL_AHEAD:
     case SIM_FAULT_WALL_WRONG:   begin_wild_wall(world, f); break;
     case SIM_FAULT_FAILOVER:     forget_on(world, f, fail_over); break;
@@ -456,7 +456,7 @@ void sim_fault_end(struct sim_world *world, unsigned i)
     case SIM_FAULT_CUT:
     case SIM_FAULT_STALL:
     case SIM_FAULT_DEAF:
-    case SIM_FAULT_EAR_CUT:
+    case SIM_FAULT_SUBSCRIPTION_CUT:
     case SIM_FAULT_SEVER:        cluster_heal(cluster, f->client, f->node); break;
     case SIM_FAULT_PARTITION:    part(world, f, false); break;
     case SIM_FAULT_HANG:         cluster_node_resume(cluster, f->node); break;

@@ -264,7 +264,7 @@ void sim_holding_saw_extend(struct sim_world *world, const struct cluster_connec
 
 /* ---- Waiters ---- */
 
-/* Of a place "name-of-the-ears:number": the number of the lock, or NOBODY. */
+/* Of a place "name-of-the-subscriptions:number": the number of the lock, or NOBODY. */
 static uint8_t *place_owner(struct sim_world *world, unsigned client, const char *place)
 {
     return &world->places[client][strtoul(place + 17, NULL, 10) % SIM_PLACES];
@@ -273,7 +273,7 @@ static uint8_t *place_owner(struct sim_world *world, unsigned client, const char
 static struct sim_actor *waiter_of(struct sim_world *world, const char *place)
 {
     for (unsigned c = 0; c < world->options.client_count; c++)
-        if (world->ears[c][0] != '\0' && strncmp(place, world->ears[c], 16) == 0)
+        if (world->subscriptions[c][0] != '\0' && strncmp(place, world->subscriptions[c], 16) == 0)
             return *place_owner(world, c, place) != NOBODY ? sim_actor_of(world, c, *place_owner(world, c, place)) : NULL;
     return NULL;
 }
@@ -292,7 +292,7 @@ void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connecti
     const unsigned c = connection->client;
     if (!call->did || connection->client_left) return;
     sim_count(world, SIM_PATH_LINED_UP);
-    memcpy(world->ears[c], call->token, 16);
+    memcpy(world->subscriptions[c], call->token, 16);
     *place_owner(world, c, call->token) = lock_with(world, c, call->token);
 }
 
@@ -336,7 +336,7 @@ static bool has_place(struct sim_world *world, const struct model_key *waiters, 
         const struct model_place *place = &waiters->places[i];
         char text[MODEL_PLACE_MAX + 1] = "";
         memcpy(text, place->member, place->size);
-        if (strncmp(text, world->ears[client], 16) == 0 && *place_owner(world, client, text) != NOBODY)
+        if (strncmp(text, world->subscriptions[client], 16) == 0 && *place_owner(world, client, text) != NOBODY)
             return true;
     }
     return false;
@@ -345,7 +345,7 @@ static bool has_place(struct sim_world *world, const struct model_key *waiters, 
 /* Where nothing is lost every place is given back by the time that the engine knows of no lock any more. */
 void sim_holding_saw_idle(struct sim_world *world, unsigned client)
 {
-    if (world->options.class != SIM_CLASS_NONE || world->ears[client][0] == '\0' || !is_idle(world, client))
+    if (world->options.class != SIM_CLASS_NONE || world->subscriptions[client][0] == '\0' || !is_idle(world, client))
         return;
     for (unsigned k = 0; k < world->options.node_count; k++)
         for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)

@@ -10,7 +10,7 @@ enum {
     DRIFT_FIXED_US = 2000,      /* S2 */
     RELEASES_OF_STALE = 2,      /* S5: of a SET that may be executed late a release is tried so often. */
     SAME_PAUSES_MAX = 6,        /* S14: so many alike in a row are no accident. */
-    SLOW_HANDSHAKE_TTLS = 5      /* A client that is paused in its handshake hears late who the node is. */
+    SLOW_HANDSHAKE_TTLS = 5     /* A client that is paused in its handshake hears late who the node is. */
 };
 
 static const struct redlock_lock *lock_of(const struct sim_world *world, const struct sim_actor *actor)

@@ -108,7 +108,7 @@ struct sim_world {
     struct sim_said said[SIM_CLIENTS_MAX][SIM_NODES_MAX];
     uint64_t restarted_at[SIM_CLIENTS_MAX][SIM_NODES_MAX];  /* By the client's clock; 0: never. */
     uint64_t reborn_at[SIM_NODES_MAX];  /* The same in true time. */
-    uint64_t nonsense[SIM_CLIENTS_MAX][2 * SIM_NODES_MAX];  /* The connection on which it came, ears included; 0: none. */
+    uint64_t nonsense[SIM_CLIENTS_MAX][2 * SIM_NODES_MAX];  /* The connection on which it came, subscriptions included; 0: none. */
     bool plans_nonsense[SIM_NODES_MAX]; /* The node will send some. */
     uint64_t win_count;
     struct sim_store {          /* What a resource remembers of its writers. */
@@ -117,7 +117,7 @@ struct sim_world {
     } stores[SIM_LOCKS_MAX];
     struct sim_period_run *runs;
     size_t run_count;
-    char ears[SIM_CLIENTS_MAX][17];     /* What a client's ears are called, */
+    char subscriptions[SIM_CLIENTS_MAX][17];  /* What a client's subscriptions are called, */
     uint8_t places[SIM_CLIENTS_MAX][SIM_PLACES];    /* and which lock has the place of a number. */
     bool gives_no_tickets[SIM_CLIENTS_MAX][SIM_NODES_MAX];
     bool has_wild_wall[SIM_CLIENTS_MAX];

@@ -267,7 +267,7 @@ TEST(a_loop_is_woken_by_the_answer_of_the_name_server)
     }
 }
 
-/* As ears, too, and with addresses that refuse, in every order of events. */
+/* As subscriptions, too, and with addresses that refuse, in every order of events. */
 TEST(a_loop_finds_its_descriptors_as_promised_whatever_names_do)
 {
     for (unsigned seed = 1; seed <= 60; seed++) {

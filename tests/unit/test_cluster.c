@@ -180,10 +180,10 @@ TEST(what_is_published_reaches_the_sessions_that_have_subscribed)
     static const char heard[] = "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0123456789abcdef\r\n$1\r\n7\r\n";
     TALK;
     static const char subscribe[] = "*2\r\n$9\r\nSUBSCRIBE\r\n$24\r\nredlock:0123456789abcdef\r\n";
-    struct model_session ear;
-    model_session_begin(&talk.node, &ear);
-    model_session_receive(&talk.node, &ear, subscribe, sizeof subscribe - 1, NOW_US);
-    model_bytes_drop(&ear.out, ear.out.size);
+    struct model_session subscription;
+    model_session_begin(&talk.node, &subscription);
+    model_session_receive(&talk.node, &subscription, subscribe, sizeof subscribe - 1, NOW_US);
+    model_bytes_drop(&subscription.out, subscription.out.size);
     const char *const texts[] = { WIRE_WAIT_SCRIPT, WIRE_RELEASE_SCRIPT };
     for (unsigned i = 0; i < 2; i++) {
         char command[1500];
@@ -195,9 +195,9 @@ TEST(what_is_published_reaches_the_sessions_that_have_subscribed)
     CHECK_STR(say(&talk, "EVALSHA " WIRE_WAIT_SHA1 " 1 a 0123456789abcdef:7 5 60000"), ":100\r\n");
     CHECK_STR(say(&talk, "EVALSHA " WIRE_WAIT_SHA1 " 1 a fedcba9876543210:1 4 60000"), ":100\r\n");
     CHECK_STR(say(&talk, "EVALSHA " WIRE_RELEASE_SHA1 " 1 a " TOKEN " x"), ":2\r\n");
-    CHECK_MEM(ear.out.data, ear.out.size, heard, strlen(heard));
-    model_session_end(&ear);
-    CHECK(!talk.node.ears);
+    CHECK_MEM(subscription.out.data, subscription.out.size, heard, strlen(heard));
+    model_session_end(&subscription);
+    CHECK(!talk.node.subscribers);
     CHECK_STR(talk.node.breach, "");
 }
 
@@ -302,7 +302,7 @@ TEST(a_ticket_beyond_the_clocks_of_the_nodes_is_refused)
     CHECK(redlock_ticket(cluster_lock(cluster, 1, 0)) > 0);
 }
 
-TEST(a_release_wakes_a_waiter_by_its_ear)
+TEST(a_release_wakes_a_waiter_by_its_subscription)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 5000);
     ACQUIRE(0, "door", 30000);
@@ -316,7 +316,7 @@ TEST(a_release_wakes_a_waiter_by_its_ear)
     CHECK_INT(CALLS(0, "SET"), tries + 1);
 }
 
-/* To the nodes and from them to the ear; and the attempt. A round trip takes 2 ms here. */
+/* To the nodes and from them to the subscription; and the attempt. A round trip takes 2 ms here. */
 TEST(a_hand_over_takes_two_round_trips)
 {
     CLUSTER_OF(5, 3, config.wake_ups = true; config.retry_ms = 5000);

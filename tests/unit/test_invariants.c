@@ -318,11 +318,11 @@ TEST(an_answer_is_waited_for_on_a_connection_alone)
     EXPECT_BROKEN_SESSION(2, "only_a_node_that_is_ready_is_asked_for_locks");
 }
 
-TEST(an_ear_is_behind_the_nodes)
+TEST(a_subscription_is_behind_the_nodes)
 {
     HELD_BY_TWO_OF_THREE;
-    SESSION(1)->is_ear = true;
-    EXPECT_BROKEN_SESSION(1, "an_ear_is_behind_the_nodes_and_no_lock_stands_in_its_queue");
+    SESSION(1)->is_subscription = true;
+    EXPECT_BROKEN_SESSION(1, "a_subscription_is_behind_the_nodes_and_no_lock_stands_in_its_queue");
 }
 
 TEST(the_ends_of_a_nodes_queue_are_ends)
@@ -341,7 +341,7 @@ TEST(the_engine_has_room_for_what_it_keeps)
 {
     HELD_BY_TWO_OF_THREE;
     ENGINE(0)->session_count = 2;
-    EXPECT_BROKEN_ENGINE("an_ear_belongs_to_each_node_or_to_none");
+    EXPECT_BROKEN_ENGINE("a_subscription_belongs_to_each_node_or_to_none");
     ENGINE(0)->session_count = 3;
     ENGINE(0)->entropy_size = REDLOCK_ENTROPY_MAX + 1;
     EXPECT_BROKEN_ENGINE("it_keeps_no_more_random_bytes_than_there_is_room_for");

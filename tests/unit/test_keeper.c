@@ -206,7 +206,7 @@ TEST(connections_that_break_twenty_times_a_second_cost_no_lock_and_no_waiter)
         for (unsigned k = 0; k < 3; k++) {
             RESET(0, k);
             RESET(1, k);
-            cluster_cut_ear(cluster, 1, k);
+            cluster_cut_subscription(cluster, 1, k);
             HEAL(k);
         }
         RUN_MS(EVERY_MS);

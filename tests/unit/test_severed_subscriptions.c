@@ -1,4 +1,4 @@
-/* Every connection and every ear severed after every byte, in each direction, while a client waits and is woken. */
+/* Every connection and every subscription severed after every byte, in each direction, while a client waits and is woken. */
 #include "severed.h"
 
 enum { DOOR_TTL = SEVERED_DOOR_TTL, WAIT_MS = 60000 };
@@ -10,7 +10,7 @@ static void start_waiting(struct cluster *cluster, enum kind kind)
     EXPECT_STATUS(0, REDLOCK_PENDING);
 }
 
-/* From the first attempt, which is refused, and the opening of the ears to the attempt that wins. */
+/* From the first attempt, which is refused, and the opening of the subscriptions to the attempt that wins. */
 static void wait_severed(struct cluster *cluster, const struct cut *cut)
 {
     ACQUIRE_KIND(1, cut->kind, DOOR_TTL);
@@ -72,7 +72,7 @@ static const struct operation operations[] = {
     [GIVE_UP] = { "the end of a wait", give_up_severed, leave_it, .client = 0, .listens = true },
 };
 
-TEST(a_wait_survives_that_connections_and_ears_end_after_any_byte)
+TEST(a_wait_survives_that_connections_and_subscriptions_end_after_any_byte)
 {
     sever_every_kind(&operations[WAIT_FOR_IT]);
 }
@@ -82,7 +82,7 @@ TEST(a_release_that_wakes_survives_that_connections_end_after_any_byte)
     sever_every_kind(&operations[HAND_IT_OVER]);
 }
 
-TEST(a_wake_up_survives_that_connections_and_ears_end_after_any_byte)
+TEST(a_wake_up_survives_that_connections_and_subscriptions_end_after_any_byte)
 {
     sever_every_kind(&operations[WAKE_UP]);
 }

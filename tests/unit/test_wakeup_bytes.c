@@ -3,7 +3,7 @@
 #include "../../redlock/names.h"
 #include "../tap.h"
 
-enum { NODE, EAR, SESSIONS, OUTPUT_MAX = 8192 };
+enum { NODE, SUBSCRIPTION, SESSIONS, OUTPUT_MAX = 8192 };
 enum { RARELY_MS = 60000 };     /* A pause between attempts that is longer than the stories in which it is set. */
 
 static const char handshake[] = "+OK\r\n$71\r\nrun_id:0123456789012345678901234567890123456789\nredis_mode:standalone"
@@ -141,7 +141,7 @@ static void line_up(struct talk *talk, uint32_t wait_ms)
     start(talk, wait_ms);
     EXPECT_SAID(NODE, "SET\r\n");
     answer(talk, NODE, "$-1\r\n");
-    run_ms(talk, 2);                    /* The ear opens. */
+    run_ms(talk, 2);                    /* The subscription opens. */
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     answer(talk, NODE, ":-1\r\n");
 }
@@ -186,15 +186,15 @@ TEST(the_handshake_leaves_in_one_piece_where_the_buffer_has_room)
     CHECK(redlock_node_votes(&talk->engine, NODE, talk->now_us));
 }
 
-/* The ear has to be open when the turn comes, however rarely the waiter looks by himself. */
-TEST(an_ear_stays_open_for_as_long_as_somebody_waits)
+/* The subscription has to be open when the turn comes, however rarely the waiter looks by himself. */
+TEST(a_subscription_stays_open_for_as_long_as_somebody_waits)
 {
     TALK(config.retry_ms = 60000);
 
     line_up(talk, REDLOCK_FOREVER);
     for (unsigned s = 0; s < 25; s++) {
         run_ms(talk, 1000);
-        TAP_CHECK(talk->nodes[EAR].state == NODE_READY, "the ear is closed after %u s", s);
+        TAP_CHECK(talk->nodes[SUBSCRIPTION].state == NODE_READY, "the subscription is closed after %u s", s);
     }
     redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
 }
@@ -244,8 +244,8 @@ TEST(a_lock_that_no_longer_waits_takes_no_place)
     EXPECT_UNSAID(NODE, WIRE_WAIT_SHA1);
 }
 
-/* It may have been taken out for an ear that was closed. The answer to the first one is of no use then. */
-TEST(a_place_is_taken_anew_when_the_ear_has_opened_again)
+/* It may have been taken out for a subscription that was closed. The answer to the first one is of no use then. */
+TEST(a_place_is_taken_anew_when_the_subscription_has_opened_again)
 {
     TALK(config.retry_ms = RARELY_MS);
 
@@ -254,9 +254,9 @@ TEST(a_place_is_taken_anew_when_the_ear_has_opened_again)
     answer(talk, NODE, "$-1\r\n");
     run_ms(talk, 2);
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
-    redlock_disconnected(&talk->engine, EAR, "reset", talk->now_us);
+    redlock_disconnected(&talk->engine, SUBSCRIPTION, "reset", talk->now_us);
     run_ms(talk, 100);
-    CHECK_INT(talk->nodes[EAR].state, NODE_READY);
+    CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_READY);
     answer(talk, NODE, "-NOSCRIPT No matching script.\r\n");
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     answer(talk, NODE, "-NOSCRIPT No matching script.\r\n");
@@ -365,7 +365,7 @@ TEST(a_place_that_is_taken_when_the_wake_up_comes_is_given_back)
     answer(talk, NODE, "$-1\r\n");
     run_ms(talk, 2);
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
-    answer(talk, EAR, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
+    answer(talk, SUBSCRIPTION, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
     answer(talk, NODE, ":-2\r\n");
     win_and_give_back(talk, "SET\r\n");
 }
@@ -384,7 +384,7 @@ TEST(a_lock_woken_for_one_resource_of_several_gives_back_its_place_for_the_other
     run_ms(talk, 2);
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     answer(talk, NODE, ":-1\r\n");
-    answer(talk, EAR, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
+    answer(talk, SUBSCRIPTION, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
     win_and_give_back(talk, WIRE_ACQUIRE_SHA1);
 }
 
@@ -438,7 +438,7 @@ TEST(a_woken_lock_keeps_its_long_pause)
 
     line_up(talk, 100000);
     be_refused(talk, 3);
-    answer(talk, EAR, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
+    answer(talk, SUBSCRIPTION, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$1\r\n1\r\n");
     win_and_wait(talk, &ms);
     TAP_CHECK(ms >= 800, "it looks after %u ms", ms);   /* Half of 100 ms, doubled four times. */
 }
@@ -468,7 +468,7 @@ TEST(a_ttl_that_no_lock_has_is_not_taken_for_another)
     CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD - 1);
 }
 
-/* ---- What an ear hears ---- */
+/* ---- What a subscription hears ---- */
 
 #define MESSAGE(number, size) "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$" size "\r\n" number "\r\n"
 
@@ -479,7 +479,7 @@ TEST(s3_a_wake_up_makes_the_next_attempt_begin_and_grants_nothing)
     line_up(talk, REDLOCK_FOREVER);
     run_ms(talk, 100);
     EXPECT_UNSAID(NODE, "SET\r\n");
-    answer(talk, EAR, MESSAGE("1", "1"));
+    answer(talk, SUBSCRIPTION, MESSAGE("1", "1"));
     CHECK_INT(redlock_valid_us(&talk->lock, talk->now_us), 0);
     run_ms(talk, 1);
     EXPECT_SAID(NODE, "SET\r\n");
@@ -493,10 +493,10 @@ TEST(a_wake_up_of_another_place_wakes_nobody_here)
     TALK(config.retry_ms = RARELY_MS);
 
     line_up(talk, REDLOCK_FOREVER);
-    answer(talk, EAR, MESSAGE("2", "1") MESSAGE("0", "1") MESSAGE("4294967295", "10"));
+    answer(talk, SUBSCRIPTION, MESSAGE("2", "1") MESSAGE("0", "1") MESSAGE("4294967295", "10"));
     run_ms(talk, 100);
     EXPECT_UNSAID(NODE, "SET\r\n");
-    CHECK_INT(talk->nodes[EAR].state, NODE_READY);
+    CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_READY);
     CHECK_INT(talk->lock.waits, 1);
 }
 
@@ -524,7 +524,7 @@ static void call(struct talk *talk, unsigned number)
 
     snprintf(text, sizeof text, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0101010101010101\r\n$%d\r\n%u\r\n",
              number > 9 ? 2 : 1, number);
-    answer(talk, EAR, text);
+    answer(talk, SUBSCRIPTION, text);
 }
 
 TEST(a_wake_up_finds_its_lock_among_many_and_none_that_waits_no_longer)
@@ -549,7 +549,7 @@ TEST(a_wake_up_finds_its_lock_among_many_and_none_that_waits_no_longer)
     CHECK(talk->engine.listening == NULL);
 }
 
-TEST(s16_an_ear_that_hears_what_is_no_wake_up_is_closed)
+TEST(s16_a_subscription_that_hears_what_is_no_wake_up_is_closed)
 {
     static const char *const nonsense[] = {
         "+PONG\r\n", ":1\r\n", "$1\r\n1\r\n", "*2\r\n$7\r\nmessage\r\n$1\r\n1\r\n", MESSAGE("x", "1"), MESSAGE("", "0"),
@@ -560,24 +560,24 @@ TEST(s16_an_ear_that_hears_what_is_no_wake_up_is_closed)
         TAP_CONTEXT("%s", nonsense[i]);
         TALK(config.retry_ms = RARELY_MS);
         line_up(talk, REDLOCK_FOREVER);
-        answer(talk, EAR, nonsense[i]);
-        CHECK_INT(redlock_wants(&talk->engine, EAR), REDLOCK_WANT_CLOSE);
-        CHECK_INT(talk->nodes[EAR].trouble, REDLOCK_TROUBLE_PROTOCOL);
+        answer(talk, SUBSCRIPTION, nonsense[i]);
+        CHECK_INT(redlock_wants(&talk->engine, SUBSCRIPTION), REDLOCK_WANT_CLOSE);
+        CHECK_INT(talk->nodes[SUBSCRIPTION].trouble, REDLOCK_TROUBLE_PROTOCOL);
         CHECK_INT(redlock_lock_status(&talk->lock), REDLOCK_PENDING);
         run_ms(talk, 5000);
-        CHECK_INT(talk->nodes[EAR].state, NODE_READY);
+        CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_READY);
     }
 }
 
-TEST(an_ear_that_has_subscribed_says_nothing_more)
+TEST(a_subscription_that_has_subscribed_says_nothing_more)
 {
     TALK(config.retry_ms = RARELY_MS);
 
     line_up(talk, REDLOCK_FOREVER);
-    CHECK_STR(said(talk, EAR), "");
+    CHECK_STR(said(talk, SUBSCRIPTION), "");
 }
 
-TEST(an_ear_is_closed_ten_seconds_after_the_last_that_waited)
+TEST(a_subscription_is_closed_ten_seconds_after_the_last_that_waited)
 {
     TALK((void)0);
 
@@ -586,14 +586,14 @@ TEST(an_ear_is_closed_ten_seconds_after_the_last_that_waited)
     said(talk, NODE);
     answer(talk, NODE, ":0\r\n");
     run_ms(talk, 9900);
-    CHECK_INT(talk->nodes[EAR].state, NODE_READY);
+    CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_READY);
     run_ms(talk, 200);
-    CHECK_INT(talk->nodes[EAR].state, NODE_DISCONNECTED);
+    CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_DISCONNECTED);
     CHECK_INT(redlock_wake_at(&talk->engine), REDLOCK_NEVER);
 }
 
 /* Had it been good, that would be no failure. */
-TEST(an_ear_that_has_not_come_about_when_nobody_waits_any_more_has_failed)
+TEST(a_subscription_that_has_not_come_about_when_nobody_waits_any_more_has_failed)
 {
     TALK(config.node_timeout_ms = 20000);
 
@@ -601,14 +601,14 @@ TEST(an_ear_that_has_not_come_about_when_nobody_waits_any_more_has_failed)
     said(talk, NODE);
     answer(talk, NODE, "$-1\r\n");
     redlock_tick(&talk->engine, talk->now_us);
-    CHECK_INT(redlock_wants(&talk->engine, EAR), REDLOCK_WANT_CONNECT);
+    CHECK_INT(redlock_wants(&talk->engine, SUBSCRIPTION), REDLOCK_WANT_CONNECT);
     redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
     talk->now_us += 10100000;
     redlock_tick(&talk->engine, talk->now_us);
-    CHECK_INT(redlock_wants(&talk->engine, EAR), REDLOCK_WANT_CLOSE);
-    CHECK_INT(talk->nodes[EAR].failures, 1);
-    redlock_disconnected(&talk->engine, EAR, NULL, talk->now_us);
-    CHECK(talk->nodes[EAR].alarm_at > talk->now_us);
+    CHECK_INT(redlock_wants(&talk->engine, SUBSCRIPTION), REDLOCK_WANT_CLOSE);
+    CHECK_INT(talk->nodes[SUBSCRIPTION].failures, 1);
+    redlock_disconnected(&talk->engine, SUBSCRIPTION, NULL, talk->now_us);
+    CHECK(talk->nodes[SUBSCRIPTION].alarm_at > talk->now_us);
 }
 
 /* ---- Places ---- */
@@ -659,9 +659,9 @@ TEST(a_place_that_waits_to_be_taken_is_taken_once)
     said(talk, NODE);
     answer(talk, NODE, "$-1\r\n");
     run_ms(talk, 2);
-    redlock_disconnected(&talk->engine, EAR, "reset", talk->now_us);
+    redlock_disconnected(&talk->engine, SUBSCRIPTION, "reset", talk->now_us);
     run_ms(talk, 5000);
-    CHECK_INT(talk->nodes[EAR].state, NODE_READY);
+    CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_READY);
     CHECK_INT(count_of(said(talk, NODE), WIRE_WAIT_SHA1), 1);
 }
 
@@ -829,11 +829,11 @@ TEST(a_lock_with_a_place_polls_ever_more_rarely_up_to_a_limit)
 
 /* ---- Yielding ---- */
 
-/* Holds the lock after waiting for it, so that its ear is open, and releases it; somebody is woken by that. */
+/* Holds the lock after waiting for it, so that its subscription is open, and releases it; somebody is woken by that. */
 static void wake_somebody_in(struct talk *talk, unsigned ms)
 {
     line_up(talk, 100000);
-    answer(talk, EAR, MESSAGE("1", "1"));
+    answer(talk, SUBSCRIPTION, MESSAGE("1", "1"));
     run_ms(talk, 1);
     EXPECT_SAID(NODE, "SET\r\n");
     answer(talk, NODE, "+OK\r\n");
@@ -876,7 +876,7 @@ TEST(a_lock_that_has_just_woken_another_says_nothing_until_a_round_has_passed)
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
 }
 
-/* An ear that opens meanwhile is no reason to line up, and the time to wait ends as it always does. */
+/* A subscription that opens meanwhile is no reason to line up, and the time to wait ends as it always does. */
 TEST(a_lock_that_stands_aside_subscribes_and_tries_once_more_when_its_time_ends)
 {
     TALK(config.retry_ms = RARELY_MS);
@@ -887,7 +887,7 @@ TEST(a_lock_that_stands_aside_subscribes_and_tries_once_more_when_its_time_ends)
     release_and_wake_in(talk, 20);
     start(talk, 10);
     run_ms(talk, 9);
-    CHECK_INT(talk->nodes[EAR].state, NODE_READY);
+    CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_READY);
     CHECK_STR(said(talk, NODE), "");
     run_ms(talk, 1);
     EXPECT_SAID(NODE, "SET\r\n");
@@ -928,7 +928,7 @@ TEST(a_lock_that_stands_aside_is_woken_like_any_other)
 
     wake_somebody_in(talk, 20);
     start(talk, REDLOCK_FOREVER);
-    answer(talk, EAR, MESSAGE("1", "1"));
+    answer(talk, SUBSCRIPTION, MESSAGE("1", "1"));
     run_ms(talk, 19);
     CHECK_STR(said(talk, NODE), "");
     run_ms(talk, 1);
@@ -945,7 +945,7 @@ TEST(a_lock_that_yields_is_woken_like_any_other)
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     answer(talk, NODE, ":5000\r\n");
     run_ms(talk, 1);
-    answer(talk, EAR, MESSAGE("1", "1"));
+    answer(talk, SUBSCRIPTION, MESSAGE("1", "1"));
     run_ms(talk, 1);
     EXPECT_SAID(NODE, "SET\r\n");
 }

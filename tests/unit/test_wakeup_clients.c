@@ -179,24 +179,24 @@ TEST(a_place_is_given_back_although_a_late_refusal_made_the_release_needless)
     CHECK(IDLE(0));
 }
 
-TEST(an_ear_that_does_not_come_to_stand_is_given_up_when_it_is_needed_no_more)
+TEST(a_subscription_that_does_not_come_to_stand_is_given_up_when_it_is_needed_no_more)
 {
     CLUSTER_OF(3, 1, config.wake_ups = true; config.node_timeout_ms = 60000);
-    enum { EAR = 3 };       /* Of node 0. */
+    enum { SUBSCRIPTION = 3 };  /* Of node 0. */
 
     RIVAL_ON_ALL("door", 1000000);
     START_ACQUIRE(0, "door", 10000, 5000);
-    for (unsigned us = 0; us < 1000 && !(redlock_wants(ENGINE(0), EAR) & REDLOCK_WANT_RECEIVE); us++) RUN_US(1);
+    for (unsigned us = 0; us < 1000 && !(redlock_wants(ENGINE(0), SUBSCRIPTION) & REDLOCK_WANT_RECEIVE); us++) RUN_US(1);
     STALL(0);
     RUN_MS(9000);
-    CHECK_INT(redlock_wants(ENGINE(0), EAR), REDLOCK_WANT_RECEIVE);     /* It names itself to nobody. */
+    CHECK_INT(redlock_wants(ENGINE(0), SUBSCRIPTION), REDLOCK_WANT_RECEIVE);  /* It names itself to nobody. */
     cluster_cancel(cluster, 0, 0);
     RUN_MS(11000);
-    CHECK_INT(redlock_wants(ENGINE(0), EAR), 0);
+    CHECK_INT(redlock_wants(ENGINE(0), SUBSCRIPTION), 0);
 }
 
 /* It was closed because nobody waited any more, again and again: it has not failed so often. */
-TEST(an_ear_that_was_needed_no_more_opens_at_once_when_it_is_needed)
+TEST(a_subscription_that_was_needed_no_more_opens_at_once_when_it_is_needed)
 {
     CLUSTER_OF(3, 1, config.wake_ups = true; config.retry_ms = 60000);
     RIVAL_ON_ALL("door", 1000000);
@@ -249,7 +249,7 @@ TEST(a_woken_client_finds_idle_nodes)
         UNTIL_DONE(next);
         EXPECT_STATUS(next, REDLOCK_OK);
         CHECK_INT(places_taken(cluster), taken);
-        RUN_MS(turn == 0 ? 50 : 2);     /* The first opens its ears before. */
+        RUN_MS(turn == 0 ? 50 : 2);     /* The first opens its subscriptions before. */
         CHECK_INT(places_taken(cluster), taken + 3);
     }
 }

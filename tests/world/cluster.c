@@ -217,7 +217,7 @@ static void connection_begin(struct cluster *cluster, unsigned client, unsigned 
     if (link->connect_count < CLUSTER_CONNECTS_MAX)
         link->connected_at[link->connect_count] = cluster->now_us;
     link->connect_count++;
-    talk(cluster, "client %u connects to node %u%s", client, node, line == node ? "" : " with an ear");
+    talk(cluster, "client %u connects to node %u%s", client, node, line == node ? "" : " with a subscription");
 }
 
 static void connection_free(struct cluster *cluster, size_t index)
@@ -299,7 +299,7 @@ static void show_commands(struct cluster *cluster, const struct cluster_connecti
 }
 
 /* Delivers what the node has published to sessions other than the one whose command made it do so. */
-static void flush_ears(struct cluster *cluster, unsigned node)
+static void flush_subscribers(struct cluster *cluster, unsigned node)
 {
     for (size_t i = 0; i < cluster->connection_count; i++) {
         struct cluster_connection *connection = cluster->connections[i];
@@ -315,14 +315,14 @@ static void session_feed(struct cluster *cluster, struct cluster_connection *con
     if (node->breach[0] != '\0') break_rule(cluster, "node %u: %s", connection->node, node->breach);
     show_commands(cluster, connection);
     session_flush(cluster, connection);
-    if (node->ears) flush_ears(cluster, connection->node);
+    if (node->subscribers) flush_subscribers(cluster, connection->node);
 }
 
 static void connection_opens(struct cluster *cluster, struct cluster_connection *connection)
 {
     const struct cluster_host *host = &cluster->hosts[connection->node];
     const struct cluster_link *link = link_of(cluster, connection);
-    if (host->down || link->cut || (link->ears_cut && connection->line >= cluster->node_count)) {
+    if (host->down || link->cut || (link->subscriptions_cut && connection->line >= cluster->node_count)) {
         connection->ended = true;
         connection->why = host->down ? "connection refused" : "network is unreachable";
         return;
@@ -1077,11 +1077,11 @@ void cluster_cut(struct cluster *cluster, unsigned client, unsigned node, bool a
     cluster->links[client][node].cut = true;
 }
 
-void cluster_cut_ear(struct cluster *cluster, unsigned client, unsigned node)
+void cluster_cut_subscription(struct cluster *cluster, unsigned client, unsigned node)
 {
     if (cluster->line_count > cluster->node_count)
         reset_line(cluster, client, cluster->node_count + node, false);
-    cluster->links[client][node].ears_cut = true;
+    cluster->links[client][node].subscriptions_cut = true;
 }
 
 void cluster_stall(struct cluster *cluster, unsigned client, unsigned node)
@@ -1092,7 +1092,7 @@ void cluster_stall(struct cluster *cluster, unsigned client, unsigned node)
 void cluster_heal(struct cluster *cluster, unsigned client, unsigned node)
 {
     struct cluster_link *link = &cluster->links[client][node];
-    link->stalled = link->deaf = link->cut = link->ears_cut = false;
+    link->stalled = link->deaf = link->cut = link->subscriptions_cut = false;
     link->to_node.armed = link->to_client.armed = false;
 }
 

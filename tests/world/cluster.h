@@ -72,13 +72,13 @@ struct cluster_sever {
     size_t after;                   /* So many bytes still pass. */
 };
 
-/* Between one client and one node, ears included. */
+/* Between one client and one node, subscriptions included. */
 struct cluster_link {
     uint64_t delay_us, jitter_us;   /* One way; up to jitter_us more, in order. */
     bool stalled;                   /* Nothing passes, nothing is lost. */
     bool deaf;                      /* The same, from the node to the client only. */
     bool cut;                       /* Connections are refused. */
-    bool ears_cut;                  /* Those of ears. */
+    bool subscriptions_cut;         /* Those of subscriptions. */
     size_t send_max, receive_max;   /* Bytes that one send or receive moves; 0: any number. */
     size_t window;                  /* Bytes on their way to the node at most; 0: any number. */
     struct cluster_sever to_node, to_client;
@@ -101,7 +101,7 @@ struct cluster_pipe {
 /* A connection; it outlives its client's end, since bytes may still be on their way to the node. */
 struct cluster_connection {
     unsigned client, node;
-    unsigned line;                  /* The engine's session: the node, or its ear, node + node_count. */
+    unsigned line;                  /* The engine's session: the node, or its subscription, node + node_count. */
     uint64_t number;                /* No other connection has it. */
     bool open;                      /* Stands; before that connect_at is when it will. */
     bool client_left, node_left;    /* Has closed its end, or never had it. */
@@ -220,7 +220,7 @@ void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, siz
 /* Breaks the connection now. What is on its way to the node arrives nevertheless, or does not. */
 void cluster_reset(struct cluster *cluster, unsigned client, unsigned node, bool arrives);
 void cluster_cut(struct cluster *cluster, unsigned client, unsigned node, bool arrives);   /* And refuses new ones. */
-void cluster_cut_ear(struct cluster *cluster, unsigned client, unsigned node);             /* The client's ear alone. */
+void cluster_cut_subscription(struct cluster *cluster, unsigned client, unsigned node);    /* The client's subscription alone. */
 void cluster_stall(struct cluster *cluster, unsigned client, unsigned node);
 void cluster_heal(struct cluster *cluster, unsigned client, unsigned node);
 void cluster_heal_all(struct cluster *cluster);                     /* Links, hung nodes and dead nodes (empty). */

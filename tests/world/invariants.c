@@ -242,16 +242,16 @@ static bool only_a_node_that_is_ready_is_asked_for_locks(const struct session *s
     const struct redlock_node *node = session->node;
     unsigned at = node->asked_first;
     for (unsigned i = 0; i < node->asked_count; i++) {
-        if (node->asked[at].lock && (node->state != NODE_READY || node->is_ear)) return false;
+        if (node->asked[at].lock && (node->state != NODE_READY || node->is_subscription)) return false;
         at = at + 1 < session->engine->config.pipeline ? at + 1 : 0;
     }
     return true;
 }
 
-static bool an_ear_is_behind_the_nodes_and_no_lock_stands_in_its_queue(const struct session *session)
+static bool a_subscription_is_behind_the_nodes_and_no_lock_stands_in_its_queue(const struct session *session)
 {
-    return session->node->is_ear == (session->k >= session->engine->node_count) &&
-           (!session->node->is_ear || !session->node->queue.first);
+    return session->node->is_subscription == (session->k >= session->engine->node_count) &&
+           (!session->node->is_subscription || !session->node->queue.first);
 }
 
 static bool the_ends_of_its_queue_are_ends(const struct session *session)
@@ -268,7 +268,7 @@ static bool it_keeps_no_more_random_bytes_than_there_is_room_for(const struct re
     return engine->entropy_size <= REDLOCK_ENTROPY_MAX;
 }
 
-static bool an_ear_belongs_to_each_node_or_to_none(const struct redlock *engine)
+static bool a_subscription_belongs_to_each_node_or_to_none(const struct redlock *engine)
 {
     return engine->session_count == REDLOCK_SESSIONS(engine->node_count, engine->config.wake_ups);
 }
@@ -361,7 +361,7 @@ static const char *broken_of(const struct session *session)
     DEMAND(what_is_asked_fits_in_the_pipeline, session);
     DEMAND(an_answer_is_waited_for_on_a_connection_alone, session);
     DEMAND(only_a_node_that_is_ready_is_asked_for_locks, session);
-    DEMAND(an_ear_is_behind_the_nodes_and_no_lock_stands_in_its_queue, session);
+    DEMAND(a_subscription_is_behind_the_nodes_and_no_lock_stands_in_its_queue, session);
     DEMAND(the_ends_of_its_queue_are_ends, session);
     return NULL;
 }
@@ -378,7 +378,7 @@ bool session_invariants_hold(const struct redlock *engine, unsigned k, char *tex
 static const char *broken_at(const struct redlock *engine)
 {
     DEMAND(it_keeps_no_more_random_bytes_than_there_is_room_for, engine);
-    DEMAND(an_ear_belongs_to_each_node_or_to_none, engine);
+    DEMAND(a_subscription_belongs_to_each_node_or_to_none, engine);
     DEMAND(the_top_of_the_heap_is_below_no_lock, engine);
     return NULL;
 }

@@ -349,7 +349,7 @@ static void execute_known(const struct scene *scene, const struct handler *handl
         model_answer(scene, text);
     } else if (refusal) {
         model_answer(scene, refusal);
-    } else if (scene->session->ear_of && handler->run != model_do_subscribe) {
+    } else if (scene->session->subscriber_of && handler->run != model_do_subscribe) {
         model_breach(scene->node, "a command on a connection that has subscribed");
     } else {
         handler->run(scene);

@@ -106,7 +106,7 @@ struct model_node {
     /* What is wrong with it. */
     enum model_condition condition;
     const char *noperm;         /* Commands that the ACL refuses, in upper case: "INFO ROLE". NULL: none. */
-    const char *banner;       /* Sent to a new connection before any request, which is then closed. NULL: none. */
+    const char *banner;         /* Sent to a new connection before any request, which is then closed. NULL: none. */
     bool hung;                  /* Takes bytes, executes nothing: SIGSTOP. */
     struct model_answer answers[MODEL_ANSWERS_MAX];
 
@@ -118,7 +118,7 @@ struct model_node {
     char script_shas[MODEL_SCRIPTS_MAX][MODEL_SHA_TEXT + 1];
     uint8_t script_kinds[MODEL_SCRIPTS_MAX];
     unsigned script_count;
-    struct model_session *ears; /* Sessions that have subscribed. */
+    struct model_session *subscribers; /* Sessions that have subscribed. */
 
     /* What it saw. */
     struct model_call *calls;
@@ -134,8 +134,8 @@ struct model_session {
     bool logged_in;
     bool closing;               /* The server closes when out has left. */
     char channel[MODEL_CHANNEL_MAX + 1];    /* That it has subscribed to; "": none. What is published there is added to out */
-    struct model_node *ear_of;              /* while the node executes what another session has received. */
-    struct model_session *next_ear;
+    struct model_node *subscriber_of;       /* while the node executes what another session has received. */
+    struct model_session *next_subscriber;
 };
 
 /* number makes the run_id. */

@@ -232,12 +232,12 @@ static unsigned publish(struct model_node *node, struct slice channel, struct sl
 {
     unsigned heard = 0;
     char head[96];
-    for (struct model_session *ear = node->ears; ear; ear = ear->next_ear) {
-        if (!slice_is(channel, ear->channel)) continue;
-        snprintf(head, sizeof head, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n", channel.size, ear->channel, message.size);
-        model_bytes_add(&ear->out, head, strlen(head));
-        model_bytes_add(&ear->out, message.data, message.size);
-        model_bytes_add(&ear->out, "\r\n", 2);
+    for (struct model_session *subscriber = node->subscribers; subscriber; subscriber = subscriber->next_subscriber) {
+        if (!slice_is(channel, subscriber->channel)) continue;
+        snprintf(head, sizeof head, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n", channel.size, subscriber->channel, message.size);
+        model_bytes_add(&subscriber->out, head, strlen(head));
+        model_bytes_add(&subscriber->out, message.data, message.size);
+        model_bytes_add(&subscriber->out, "\r\n", 2);
         heard++;
     }
     return heard;

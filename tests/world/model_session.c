@@ -9,32 +9,32 @@ enum {
     BULK_MAX = 4096
 };
 
-/* ---- Ears ---- */
+/* ---- Subscriptions ---- */
 
 void model_do_subscribe(const struct scene *scene)
 {
     struct model_session *session = scene->session;
     const struct slice channel = scene->command->arguments[1];
-    if (scene->command->count != 2 || session->ear_of || channel.size > MODEL_CHANNEL_MAX) {
+    if (scene->command->count != 2 || session->subscriber_of || channel.size > MODEL_CHANNEL_MAX) {
         model_breach(scene->node, "a SUBSCRIBE to more than one channel");
         return;
     }
     slice_text(channel, session->channel, sizeof session->channel);
-    session->ear_of = scene->node;
-    session->next_ear = scene->node->ears;
-    scene->node->ears = session;
+    session->subscriber_of = scene->node;
+    session->next_subscriber = scene->node->subscribers;
+    scene->node->subscribers = session;
     model_answer(scene, "*3\r\n$9\r\nsubscribe\r\n");
     model_answer_bulk(scene, channel);
     model_answer(scene, ":1\r\n");
 }
 
-static void ear_closes(struct model_session *session)
+static void subscriber_closes(struct model_session *session)
 {
     struct model_session **at;
-    if (!session->ear_of) return;
-    for (at = &session->ear_of->ears; *at != session; at = &(*at)->next_ear) { }
-    *at = session->next_ear;
-    session->ear_of = NULL;
+    if (!session->subscriber_of) return;
+    for (at = &session->subscriber_of->subscribers; *at != session; at = &(*at)->next_subscriber) { }
+    *at = session->next_subscriber;
+    session->subscriber_of = NULL;
 }
 
 /* ---- Planned answers and the log ---- */
@@ -225,7 +225,7 @@ void model_session_begin(struct model_node *node, struct model_session *session)
 
 void model_session_end(struct model_session *session)
 {
-    ear_closes(session);
+    subscriber_closes(session);
     model_bytes_free(&session->in);
     model_bytes_free(&session->out);
 }

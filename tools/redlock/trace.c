@@ -81,7 +81,7 @@ static void print_line(struct trace *trace, uint64_t at_us, const char *origin, 
 }
 
 /* The second connection to a node, which hears of releases while somebody waits: "2e". */
-static bool is_ear(const struct trace *trace, unsigned k)
+static bool is_subscription(const struct trace *trace, unsigned k)
 {
     return k >= trace->node_count;
 }
@@ -90,7 +90,7 @@ static void print_node_line(struct trace *trace, uint64_t at_us, unsigned k, cha
 {
     char origin[16];
 
-    (void)snprintf(origin, sizeof origin, "%4u%c %c", k % trace->node_count, is_ear(trace, k) ? 'e' : ' ', direction);
+    (void)snprintf(origin, sizeof origin, "%4u%c %c", k % trace->node_count, is_subscription(trace, k) ? 'e' : ' ', direction);
     print_line(trace, at_us, origin, text, meaning);
 }
 
@@ -132,7 +132,7 @@ static void print_connected(struct trace *trace, const struct redlock_event *eve
     reset_session(&trace->sessions[event->session], false);
     if (trace->mode == TRACE_VOTES) return;
     (void)snprintf(text, sizeof text, "connected to %s%s", address_of(trace, event->session),
-                   is_ear(trace, event->session) ? ", to hear of releases" : "");
+                   is_subscription(trace, event->session) ? ", to hear of releases" : "");
     print_node_line(trace, event->at_us, event->session, '=', text, "");
 }
 
@@ -153,7 +153,7 @@ static void print_ready(struct trace *trace, const struct redlock_event *event)
     const uint8_t *run_id = trace->client ? redlock_node_run_id(redlock_engine(trace->client), event->session) : NULL;
     char text[2 * TRACE_TEXT_MAX], state[TRACE_TEXT_MAX], id[48] = "";
 
-    if (is_ear(trace, event->session) || trace->mode == TRACE_VOTES) return;
+    if (is_subscription(trace, event->session) || trace->mode == TRACE_VOTES) return;
     if (run_id) (void)snprintf(id, sizeof id, ", run_id %02x%02x%02x..%02x", run_id[0], run_id[1], run_id[2],
                                run_id[REDLOCK_RUN_ID_SIZE - 1]);
     (void)snprintf(text, sizeof text, "ready: %s%s%s", describe_session(trace, event->session, event->at_us, state), id,
