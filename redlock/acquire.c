@@ -15,7 +15,7 @@
 void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     uint8_t state = lock->stakes[k].state;
-    bool leaves_soon = state == STAKE_LEAVING || (state == STAKE_OWED && !(lock->late & bit_of(k)));
+    bool leaves_soon = state == STAKE_LEAVING || (state == STAKE_OWED && !(lock->deferred & bit_of(k)));
     bool may_ask = stake_may_ask(r, k, has_ticket(lock));
 
     REDLOCK_CHECK(lock->phase == PHASE_ACQUIRING);
@@ -70,7 +70,7 @@ void acquire_begin(struct redlock *r, struct redlock_lock *lock)
     lock->yields_to = 0;
     lock_begin_round(r, lock, WIRE_ACQUIRE, lock->ttl_ms, latest);
     lock_set_phase(r, lock, PHASE_ACQUIRING);
-    lock->told = lock->taken = 0;
+    lock->asking = lock->taken = 0;
     for (unsigned k = 0; k < r->node_count; k++) {
         lock->stakes[k].holder_ms = REDLOCK_UNTOLD;
         acquire_ask(r, lock, k);
@@ -131,7 +131,7 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
 void acquire_judge_settling(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_SETTLING && lock->attempt_status != REDLOCK_OK);
-    if (lock->told != 0 && !lock->is_overdue) return;
+    if (lock->asking != 0 && !lock->is_overdue) return;
     stop_asking(r, lock);
     outcome_set(r, lock, PHASE_IDLE, lock->wait_until == 0 ? (enum redlock_status)lock->attempt_status : REDLOCK_TIMEOUT);
 }

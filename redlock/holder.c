@@ -15,7 +15,7 @@ static void holder_learn(struct redlock *r, const struct answer *a)
         lock->stakes[a->k].holder_ms = retry_ms_of(pttl);
         if (pttl != -2) lock->taken |= bit_of(a->k);
     } else if (lock->phase != PHASE_WAITING) {
-        lock->told |= bit_of(a->k);
+        lock->asking |= bit_of(a->k);
         stake_want(r, lock, a->k, WIRE_PTTL);
     }
 }
@@ -23,13 +23,13 @@ static void holder_learn(struct redlock *r, const struct answer *a)
 static void holder_answer(const struct answer *a)
 {
     if (!a->current) return;
-    a->lock->told &= (uint16_t)~bit_of(a->k);
+    a->lock->asking &= (uint16_t)~bit_of(a->k);
     if (a->meaning == WIRE_GRANTED) a->lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
 }
 
 static void holder_stop(struct redlock *r, struct redlock_lock *lock)
 {
-    lock->told = 0;
+    lock->asking = 0;
     for (unsigned k = 0; k < r->node_count; k++)
         if (lock->stakes[k].want == WIRE_PTTL) stake_want_nothing(r, lock, k);
 }

@@ -8,9 +8,9 @@
 
 static void inspect_judge(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->told != 0 && !lock->is_overdue) return;
+    if (lock->asking != 0 && !lock->is_overdue) return;
     for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
-    lock->told = 0;
+    lock->asking = 0;
     outcome_set(r, lock, PHASE_IDLE, REDLOCK_OK);
 }
 
@@ -40,7 +40,7 @@ static void inspect_answer(const struct answer *a)
     struct redlock_lock *lock = a->lock;
 
     if (!a->current) return;
-    if (a->command == WIRE_PTTL) lock->told &= (uint16_t)~bit_of(a->k);
+    if (a->command == WIRE_PTTL) lock->asking &= (uint16_t)~bit_of(a->k);
     if (lock->phase != PHASE_INSPECTING) return;     /* It was cancelled. */
     if (a->command == WIRE_PTTL) see_ttl(&lock->use.sights[a->k], a);
     else                         see_value(&lock->use.sights[a->k], a);
@@ -58,7 +58,7 @@ void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_
     for (unsigned k = 0; k < r->node_count; k++) {
         sights[k] = (struct redlock_sight){ 0 };
         if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) continue;
-        lock->told |= bit_of(k);
+        lock->asking |= bit_of(k);
         stake_want(r, lock, k, WIRE_GETRANGE);
     }
 }

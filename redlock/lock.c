@@ -114,7 +114,7 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
     lock->outstanding--;
     if (stake_is_vote(lock, asked->round == lock->round.number, (enum wire_command)asked->command))
         round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
-    lock->told &= (uint16_t)~bit_of(k);
+    lock->asking &= (uint16_t)~bit_of(k);
     if (is_with_ttl((enum wire_command)asked->command)) stake_note_end(r, lock);
     if ((asked->command == WIRE_ACQUIRE || asked->command == WIRE_RESTORE) && stake->strays == 0) stake->strays = 1;
     if (asked->command == WIRE_RELEASE) stake_keep_place(r, lock, k);
@@ -133,7 +133,7 @@ void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock)
     } else {
         if (stake->want == WIRE_ACQUIRE || stake->want == WIRE_EXTEND) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
         stake_want_nothing(r, lock, k);
-        lock->told &= (uint16_t)~bit_of(k);
+        lock->asking &= (uint16_t)~bit_of(k);
     }
     lock_judge(r, lock);
 }
@@ -162,7 +162,7 @@ static void tick_debts(struct redlock *r, struct redlock_lock *lock)
         return;
     }
     if (expired) forget_debts(r, lock);
-    if (lock->late && r->now_us >= lock->debt_at) stake_pay(r, lock);
+    if (lock->deferred && r->now_us >= lock->debt_at) stake_pay(r, lock);
 }
 
 void lock_feed(struct redlock *r, struct redlock_lock *lock)

@@ -94,7 +94,7 @@ void lock_reschedule(struct redlock *r, struct redlock_lock *lock)
     if (lock->phase == PHASE_WAITING || lock->phase == PHASE_HUNGRY) at = lock->retry_at;
     if (lock->phase == PHASE_HELD) at = lock_keep_at(lock);
     if (lock_is_in_round(lock)) at = lock->round.deadline_at;
-    if (lock->late) at = sooner(at, lock->debt_at);
+    if (lock->deferred) at = sooner(at, lock->debt_at);
     if (lock->owed) at = sooner(at, lock->owed_until);
     heap_set(&r->heap, lock, at);
 }

@@ -306,7 +306,7 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
         if (after == PHASE_IDLE) stake_let_go(r, lock, k);
         if (lock->stakes[k].want != WIRE_RELEASE) stake_want_nothing(r, lock, k);
     }
-    lock->told = 0;
+    lock->asking = 0;
     lock->round.deadline_at = now_us;       /* S9: what is still answered has nothing set again. */
     stop_waiting(r, lock);
     outcome_set(r, lock, after, REDLOCK_CANCELLED);

@@ -864,7 +864,7 @@ struct redlock_lock {
     uint8_t name_count;
     uint8_t refusals;                   /* Since it last won without being woken: the pause grows with them. */
     uint16_t queued;                    /* Of links[]: those in use. */
-    uint16_t owed, late, told;          /* Nodes: to which a release is still to be sent; of these, to be tried at debt_at;
+    uint16_t owed, deferred, asking;    /* Nodes: to which a release is still to be sent; of these, to be tried at debt_at;
                                          * from which PTTL or a sight is still to come. */
     uint16_t taken;                     /* Nodes that refused because a resource is taken, not because of the ticket. */
     uint16_t waits, woken;              /* Nodes: where it has a place among the waiters; that have said: now. */

@@ -8,7 +8,7 @@ static void ask_to_release(struct redlock *r, struct redlock_lock *lock, unsigne
 {
     REDLOCK_ASSERT(lock->phase == PHASE_RELEASING && !lock->is_adopted);
     stake_let_go(r, lock, k);
-    if (lock->late & bit_of(k)) stake_owe(r, lock, k);
+    if (lock->deferred & bit_of(k)) stake_owe(r, lock, k);
     if (has_place(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
     if (lock->stakes[k].state == STAKE_NONE)        round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     else if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
@@ -57,7 +57,7 @@ void release_answer(struct redlock *r, const struct answer *a)
     if (stake_send_script(r, a)) return;
     stake_vote(a);
     if (is_settled) stake_clear(r, lock, a->k);
-    else            stake_owe_later(r, lock, a->k);
+    else            stake_defer(r, lock, a->k);
     if (is_gone || is_settled)           stake->strays = 0;
     else if (a->meaning == WIRE_GRANTED) stake->strays = 1;
     REDLOCK_ASSERT(stake->state == (is_settled ? STAKE_NONE : STAKE_OWED));

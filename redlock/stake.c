@@ -33,10 +33,10 @@ void stake_set(struct redlock_lock *lock, unsigned k, enum stake state)
 
     REDLOCK_ASSERT(may_follow[lock->stakes[k].state] >> state & 1);
     lock->stakes[k].state = (uint8_t)state;
-    lock->late &= (uint16_t)~bit_of(k);
+    lock->deferred &= (uint16_t)~bit_of(k);
     if (state == STAKE_OWED) lock->owed |= bit_of(k);
     else lock->owed &= (uint16_t)~bit_of(k);
-    if (state == STAKE_OWED) lock->told &= (uint16_t)~bit_of(k);    /* A question gives way to a release. */
+    if (state == STAKE_OWED) lock->asking &= (uint16_t)~bit_of(k);  /* A question gives way to a release. */
     REDLOCK_ASSERT((state == STAKE_OWED) == ((lock->owed & bit_of(k)) != 0));
 }
 
@@ -47,7 +47,7 @@ void stake_clear(struct redlock *r, struct redlock_lock *lock, unsigned k)
     REDLOCK_ASSERT(lock->stakes[k].state != STAKE_NONE);
     stake_set(lock, k, STAKE_NONE);
     if (want == WIRE_RELEASE || want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
-    REDLOCK_ASSERT(!((lock->owed | lock->late) & bit_of(k)));
+    REDLOCK_ASSERT(!((lock->owed | lock->deferred) & bit_of(k)));
 }
 
 /* S5 */
@@ -56,7 +56,7 @@ void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k)
     stake_set(lock, k, STAKE_OWED);
     stake_want(r, lock, k, WIRE_RELEASE);
     event_note(r, lock, REDLOCK_EVENT_OWED, k);
-    REDLOCK_ASSERT((lock->owed & ~(lock->late | lock->told)) & bit_of(k));
+    REDLOCK_ASSERT((lock->owed & ~(lock->deferred | lock->asking)) & bit_of(k));
 }
 
 void stake_give_up_waiting(struct redlock_lock *lock, unsigned k)
@@ -65,11 +65,11 @@ void stake_give_up_waiting(struct redlock_lock *lock, unsigned k)
     if (lock->phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
 }
 
-void stake_owe_later(struct redlock *r, struct redlock_lock *lock, unsigned k)
+void stake_defer(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     REDLOCK_ASSERT(lock->stakes[k].state == STAKE_LEAVING || lock->stakes[k].state == STAKE_PLACED);
     stake_set(lock, k, STAKE_OWED);
-    lock->late |= bit_of(k);
+    lock->deferred |= bit_of(k);
     lock->debt_at = r->now_us + (uint64_t)DEBT_RETRY_MS * 1000;
     stake_give_up_waiting(lock, k);
     REDLOCK_ASSERT(lock->stakes[k].want != WIRE_RELEASE);
@@ -78,8 +78,8 @@ void stake_owe_later(struct redlock *r, struct redlock_lock *lock, unsigned k)
 void stake_pay(struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count; k++)
-        if (lock->late & bit_of(k)) stake_owe(r, lock, k);
-    REDLOCK_ASSERT(lock->late == 0);
+        if (lock->deferred & bit_of(k)) stake_owe(r, lock, k);
+    REDLOCK_ASSERT(lock->deferred == 0);
 }
 
 /* S4 */
@@ -91,7 +91,7 @@ void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k)
     if (stake->want != WIRE_RELEASE && stake->want != WIRE_PTTL && stake->want != WIRE_WAIT) stake_want_nothing(r, lock, k);
     if (stake->state == STAKE_PLACED) stake_owe(r, lock, k);
     REDLOCK_ASSERT(stake->state != STAKE_PLACED);
-    REDLOCK_ASSERT(stake->state != STAKE_OWED || stake->want == WIRE_RELEASE || lock->late & bit_of(k));
+    REDLOCK_ASSERT(stake->state != STAKE_OWED || stake->want == WIRE_RELEASE || lock->deferred & bit_of(k));
 }
 
 void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)

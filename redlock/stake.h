@@ -107,7 +107,7 @@ REDLOCK_PRIVATE void stake_clear(struct redlock *r, struct redlock_lock *lock, u
 REDLOCK_PRIVATE void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
 /* To be released, but not now: the node would not do it, or a SET may still come behind the release. */
-REDLOCK_PRIVATE void stake_owe_later(struct redlock *r, struct redlock_lock *lock, unsigned k);
+REDLOCK_PRIVATE void stake_defer(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
 /* The debts that were put off are tried again now. */
 REDLOCK_PRIVATE void stake_pay(struct redlock *r, struct redlock_lock *lock);

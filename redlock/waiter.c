@@ -49,7 +49,7 @@ static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigne
 
     if (!wants_places || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->stakes[k].state == STAKE_NONE);
-    lock->told &= (uint16_t)~bit_of(k);
+    lock->asking &= (uint16_t)~bit_of(k);
     stake_want(r, lock, k, WIRE_WAIT);
 }
 

@@ -160,7 +160,7 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
     add(&part, ticks_until(w, lock->valid_until));
     add(&part, has_stake ? ticks_until(w, lock->owed_until) : 0);
     add(&part, has_stake ? lock->owed_ttl_ms / TICK_MS : 0);
-    add(&part, lock->late ? ticks_until(w, lock->debt_at) : 0);
+    add(&part, lock->deferred ? ticks_until(w, lock->debt_at) : 0);
     add(&part, lock->wait_until ? 1 + ticks_until(w, lock->wait_until) : 0);
     add(&part, lock->phase == PHASE_WAITING || lock->phase == PHASE_HUNGRY ? 1 + ticks_until(w, lock->retry_at) : 0);
     add(&part, client->engine.hungry.first != NULL);
@@ -184,9 +184,9 @@ static void add_stake(struct part *part, const struct redlock_lock *lock, unsign
 {
     const struct redlock_stake *stake = &lock->stakes[k];
 
-    add(part, stake->state | (uint64_t)(stake->form == WIRE_BY_TEXT) << 4 | (uint64_t)(lock->late >> k & 1) << 5 |
+    add(part, stake->state | (uint64_t)(stake->form == WIRE_BY_TEXT) << 4 | (uint64_t)(lock->deferred >> k & 1) << 5 |
               (uint64_t)stake->strays << 6);
-    add(part, lock->told >> k & 1);
+    add(part, lock->asking >> k & 1);
     add(part, stake->want);
     add(part, stake->state ? stake->token[0] & 15 : 0);
     add(part, lock_is_in_round(lock) ? 1u + redlock_vote_of(lock, k) : 0);

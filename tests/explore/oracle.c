@@ -52,7 +52,7 @@ static const char *check_stake(const struct world *w, unsigned c, unsigned k)
     const struct redlock_lock *lock = &client->lock;
     const struct redlock_stake *stake = &lock->stakes[k];
     const struct model *node = &w->nodes[k];
-    bool is_owed = lock->owed >> k & 1, is_late = lock->late >> k & 1;
+    bool is_owed = lock->owed >> k & 1, is_late = lock->deferred >> k & 1;
     unsigned releases = asked_count(client, k, WIRE_RELEASE);
     unsigned sets = asked_count(client, k, WIRE_ACQUIRE) + asked_count(client, k, WIRE_RESTORE);
 

@@ -58,7 +58,7 @@ TEST(the_mask_of_debts_agrees_with_the_stakes)
     LOCK(0)->owed = 1;
     EXPECT_BROKEN("the_mask_of_debts_agrees_with_the_stakes");
     LOCK(0)->owed = 0;
-    LOCK(0)->late = 1;
+    LOCK(0)->deferred = 1;
     EXPECT_BROKEN("the_mask_of_debts_agrees_with_the_stakes");
 }
 
@@ -161,7 +161,7 @@ TEST(a_release_waits_only_for_what_is_under_way)
 TEST(a_question_that_is_waited_for_is_under_way)
 {
     HELD_BY_TWO_OF_THREE;
-    LOCK(0)->told = 1;
+    LOCK(0)->asking = 1;
     EXPECT_BROKEN("a_question_that_is_waited_for_is_under_way");
 }
 

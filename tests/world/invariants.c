@@ -52,14 +52,14 @@ static bool a_release_is_under_way_where_the_stake_leaves(const struct page *pag
 
 static bool the_mask_of_debts_agrees_with_the_stakes(const struct page *page)
 {
-    const bool is_owed = has(page->lock->owed, page->node), is_late = has(page->lock->late, page->node);
+    const bool is_owed = has(page->lock->owed, page->node), is_late = has(page->lock->deferred, page->node);
     return is_owed == (page->stake->state == STAKE_OWED) && (is_owed || !is_late);
 }
 
 /* The alarm is debt_at: see it_wakes_in_time(). */
 static bool a_debt_has_a_command_or_an_alarm(const struct page *page)
 {
-    return page->stake->state != STAKE_OWED || has(page->lock->late, page->node) || page->stake->want == WIRE_RELEASE;
+    return page->stake->state != STAKE_OWED || has(page->lock->deferred, page->node) || page->stake->want == WIRE_RELEASE;
 }
 
 static bool who_wants_something_of_a_node_stands_in_its_queue(const struct page *page)
@@ -123,7 +123,7 @@ static bool what_was_adopted_is_not_removed(const struct page *page)
 static bool will_vote_on_acquire(const struct page *page)
 {
     const bool is_behind_a_release = page->stake->state == STAKE_LEAVING ||
-                                     (page->stake->state == STAKE_OWED && !has(page->lock->late, page->node));
+                                     (page->stake->state == STAKE_OWED && !has(page->lock->deferred, page->node));
     return page->stake->want == WIRE_ACQUIRE || has(page->asked_now, WIRE_ACQUIRE) || is_behind_a_release;
 }
 
@@ -147,7 +147,7 @@ static bool the_round_waits_only_for_what_is_under_way(const struct page *page)
 static bool a_question_that_is_waited_for_is_under_way(const struct page *page)
 {
     const unsigned questions = set_of(WIRE_PTTL) | set_of(WIRE_GETRANGE);
-    return !has(page->lock->told, page->node) || has(questions, page->stake->want) || (page->asked_now & questions) != 0;
+    return !has(page->lock->asking, page->node) || has(questions, page->stake->want) || (page->asked_now & questions) != 0;
 }
 
 /* ---- One lock, all nodes ---- */
@@ -170,7 +170,7 @@ static uint64_t due_at(const struct redlock *engine, const struct redlock_lock *
     case PHASE_HELD:    at = lock->is_kept ? lock->valid_until : REDLOCK_NEVER; break;
     default:            at = lock->round.started_at + (uint64_t)engine->config.node_timeout_ms * 1000;
     }
-    if (lock->late != 0) at = sooner(at, lock->debt_at);
+    if (lock->deferred != 0) at = sooner(at, lock->debt_at);
     return lock->owed != 0 ? sooner(at, lock->owed_until) : at;
 }
 
