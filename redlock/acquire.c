@@ -29,15 +29,15 @@ static void wait_for_entropy(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(r->entropy_size < REDLOCK_TOKEN_SIZE);
     lock_leave_queue(r, lock);
-    lock_set_phase(r, lock, PHASE_HUNGRY);
+    lock_set_phase(r, lock, PHASE_NEEDS_ENTROPY);
     lock->retry_at = timeout_at(r);
-    queue_add(&r->hungry, lock, SLOT_DONE);
-    REDLOCK_ASSERT(lock_queue(r, lock) == &r->hungry && r->hungry.last == lock);
+    queue_add(&r->needs_entropy, lock, SLOT_DONE);
+    REDLOCK_ASSERT(lock_queue(r, lock) == &r->needs_entropy && r->needs_entropy.last == lock);
 }
 
-void acquire_starve(struct redlock *r, struct redlock_lock *lock)
+void acquire_end_without_entropy(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_HUNGRY && r->now_us >= lock->retry_at);
+    REDLOCK_ASSERT(lock->phase == PHASE_NEEDS_ENTROPY && r->now_us >= lock->retry_at);
     outcome_set(r, lock, PHASE_IDLE, REDLOCK_NO_ENTROPY);
 }
 

@@ -18,6 +18,6 @@ REDLOCK_PRIVATE void acquire_judge_settling(struct redlock *r, struct redlock_lo
 REDLOCK_PRIVATE void acquire_answer(struct redlock *r, const struct answer *a);
 
 /* The time to wait for random bytes is over. */
-REDLOCK_PRIVATE void acquire_starve(struct redlock *r, struct redlock_lock *lock);
+REDLOCK_PRIVATE void acquire_end_without_entropy(struct redlock *r, struct redlock_lock *lock);
 
 #endif

@@ -294,7 +294,7 @@ enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struc
 
 size_t redlock_entropy_wanted(const struct redlock *r)
 {
-    bool is_enough = r->entropy_size >= 2 * REDLOCK_TOKEN_SIZE && !r->hungry.first;
+    bool is_enough = r->entropy_size >= 2 * REDLOCK_TOKEN_SIZE && !r->needs_entropy.first;
 
     return is_enough ? 0 : (size_t)REDLOCK_ENTROPY_MAX - r->entropy_size;
 }
@@ -309,7 +309,7 @@ uint64_t redlock_wake_at(const struct redlock *r)
 {
     uint64_t at = r->heap ? r->heap->wake_at : REDLOCK_NEVER;
 
-    if (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) return r->now_us;
+    if (r->needs_entropy.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) return r->now_us;
     for (unsigned k = 0; k < r->session_count; k++) at = sooner(at, node_wake_at(&r->nodes[k], is_needed(r, k)));
     for (unsigned k = r->node_count; k < r->session_count; k++)
         if (r->nodes[k].state != NODE_DISCONNECTED && r->nodes[k].state != NODE_CLOSING) at = sooner(at, r->listen_until);
@@ -330,7 +330,7 @@ void redlock_tick(struct redlock *r, uint64_t now_us)
         REDLOCK_CHECK(r->heap->in_heap);    /* Or it was made ready anew, or overwritten, while it was in use. */
         lock_tick(r, r->heap);
     }
-    while (r->hungry.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) lock_feed(r, r->hungry.first);
+    while (r->needs_entropy.first && r->entropy_size >= REDLOCK_TOKEN_SIZE) lock_begin_with_entropy(r, r->needs_entropy.first);
     tick_sessions(r, r->node_count);    /* Subscriptions that a lock has just begun to need. */
     REDLOCK_LOOK_AT_ENGINE(r);
 }

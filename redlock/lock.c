@@ -42,7 +42,7 @@ void lock_judge(struct redlock *r, struct redlock_lock *lock)
     case PHASE_INSPECTING: r->inspecting->judge(r, lock); break;
     case PHASE_IDLE:
     case PHASE_WAITING:
-    case PHASE_HUNGRY:
+    case PHASE_NEEDS_ENTROPY:
     case PHASE_HELD:       break;
     }
     lock_reschedule(r, lock);
@@ -165,7 +165,7 @@ static void tick_debts(struct redlock *r, struct redlock_lock *lock)
     if (lock->deferred && r->now_us >= lock->debt_at) stake_pay(r, lock);
 }
 
-void lock_feed(struct redlock *r, struct redlock_lock *lock)
+void lock_begin_with_entropy(struct redlock *r, struct redlock_lock *lock)
 {
     acquire_begin(r, lock);
     lock_judge(r, lock);
@@ -180,7 +180,7 @@ static void tick_waiting(struct redlock *r, struct redlock_lock *lock)
 void lock_tick(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->owed) tick_debts(r, lock);
-    if (lock->phase == PHASE_HUNGRY && r->now_us >= lock->retry_at) acquire_starve(r, lock);
+    if (lock->phase == PHASE_NEEDS_ENTROPY && r->now_us >= lock->retry_at) acquire_end_without_entropy(r, lock);
     if (lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at) tick_waiting(r, lock);
     if (lock->phase == PHASE_HELD && is_kept(lock)) r->keeping->tick(r, lock);
     lock->is_overdue = lock_is_overdue(r, lock);

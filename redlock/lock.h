@@ -17,7 +17,7 @@ REDLOCK_PRIVATE void lock_never_answered(struct redlock *r, unsigned k, const st
 REDLOCK_PRIVATE void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock);
 
 /* There are random bytes for a lock that waits for them. */
-REDLOCK_PRIVATE void lock_feed(struct redlock *r, struct redlock_lock *lock);
+REDLOCK_PRIVATE void lock_begin_with_entropy(struct redlock *r, struct redlock_lock *lock);
 
 /* Its time has come: a deadline, a retry, a debt. */
 REDLOCK_PRIVATE void lock_tick(struct redlock *r, struct redlock_lock *lock);

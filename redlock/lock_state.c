@@ -4,16 +4,16 @@
 #include "queue.h"
 #include "quorum.h"
 
-REDLOCK_STATIC_ASSERT((int)REDLOCK_PHASE_IDLE == (int)PHASE_IDLE && (int)REDLOCK_PHASE_STARVED == (int)PHASE_HUNGRY &&
+REDLOCK_STATIC_ASSERT((int)REDLOCK_PHASE_IDLE == (int)PHASE_IDLE && (int)REDLOCK_PHASE_NEEDS_ENTROPY == (int)PHASE_NEEDS_ENTROPY &&
                       (int)REDLOCK_PHASE_ENDING == (int)PHASE_SETTLING && (int)REDLOCK_PHASE_HELD == (int)PHASE_HELD &&
                       (int)REDLOCK_PHASE_INSPECTING == (int)PHASE_INSPECTING, "an event's phase is that of a lock");
 
 void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase phase)
 {
     static const uint16_t may_follow[] = {   /* Of each phase: the set of those that may come next. */
-        [PHASE_IDLE] = 1 << PHASE_WAITING | 1 << PHASE_HUNGRY | 1 << PHASE_ACQUIRING | 1 << PHASE_HELD | 1 << PHASE_INSPECTING,
-        [PHASE_WAITING] = 1 << PHASE_IDLE | 1 << PHASE_HUNGRY | 1 << PHASE_ACQUIRING,
-        [PHASE_HUNGRY] = 1 << PHASE_IDLE | 1 << PHASE_ACQUIRING,
+        [PHASE_IDLE] = 1 << PHASE_WAITING | 1 << PHASE_NEEDS_ENTROPY | 1 << PHASE_ACQUIRING | 1 << PHASE_HELD | 1 << PHASE_INSPECTING,
+        [PHASE_WAITING] = 1 << PHASE_IDLE | 1 << PHASE_NEEDS_ENTROPY | 1 << PHASE_ACQUIRING,
+        [PHASE_NEEDS_ENTROPY] = 1 << PHASE_IDLE | 1 << PHASE_ACQUIRING,
         [PHASE_ACQUIRING] = 1 << PHASE_IDLE | 1 << PHASE_WAITING | 1 << PHASE_SETTLING | 1 << PHASE_HELD,
         [PHASE_SETTLING] = 1 << PHASE_IDLE,
         [PHASE_HELD] = 1 << PHASE_IDLE | 1 << PHASE_EXTENDING | 1 << PHASE_RELEASING,
@@ -30,12 +30,12 @@ void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase pha
 
 bool lock_is_in_round(const struct redlock_lock *lock)
 {
-    return lock->phase != PHASE_IDLE && lock->phase != PHASE_WAITING && lock->phase != PHASE_HUNGRY && lock->phase != PHASE_HELD;
+    return lock->phase != PHASE_IDLE && lock->phase != PHASE_WAITING && lock->phase != PHASE_NEEDS_ENTROPY && lock->phase != PHASE_HELD;
 }
 
 bool lock_is_trying(const struct redlock_lock *lock)
 {
-    return lock->phase == PHASE_WAITING || lock->phase == PHASE_HUNGRY || lock->phase == PHASE_ACQUIRING;
+    return lock->phase == PHASE_WAITING || lock->phase == PHASE_NEEDS_ENTROPY || lock->phase == PHASE_ACQUIRING;
 }
 
 bool lock_is_overdue(const struct redlock *r, const struct redlock_lock *lock)
@@ -66,7 +66,7 @@ uint64_t lock_keep_at(const struct redlock_lock *lock)
 
 struct redlock_queue *lock_queue(struct redlock *r, const struct redlock_lock *lock)
 {
-    return lock->phase == PHASE_WAITING ? &r->waiting : lock->phase == PHASE_HUNGRY ? &r->hungry : &r->done;
+    return lock->phase == PHASE_WAITING ? &r->waiting : lock->phase == PHASE_NEEDS_ENTROPY ? &r->needs_entropy : &r->done;
 }
 
 void lock_leave_queue(struct redlock *r, struct redlock_lock *lock)
@@ -91,7 +91,7 @@ void lock_reschedule(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t at = REDLOCK_NEVER;
 
-    if (lock->phase == PHASE_WAITING || lock->phase == PHASE_HUNGRY) at = lock->retry_at;
+    if (lock->phase == PHASE_WAITING || lock->phase == PHASE_NEEDS_ENTROPY) at = lock->retry_at;
     if (lock->phase == PHASE_HELD) at = lock_keep_at(lock);
     if (lock_is_in_round(lock)) at = lock->round.deadline_at;
     if (lock->deferred) at = sooner(at, lock->debt_at);

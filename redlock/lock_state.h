@@ -25,7 +25,7 @@ enum stake {
 enum phase {
     PHASE_IDLE,         /* Nothing is under way; something may be owed. */
     PHASE_WAITING,      /* For the next attempt at retry_at, or for a wake-up. */
-    PHASE_HUNGRY,       /* For random bytes, until retry_at. */
+    PHASE_NEEDS_ENTROPY,  /* For random bytes, until retry_at. */
     PHASE_ACQUIRING,
     PHASE_SETTLING,     /* The last attempt is lost; nodes are asked how long the holder has left. */
     PHASE_HELD,         /* Won. Whether it is still held only the clock tells (S10). */
@@ -34,7 +34,7 @@ enum phase {
     PHASE_INSPECTING
 };
 
-enum { SLOT_DONE = REDLOCK_NODES_MAX };     /* The link for a queue that is of no node: hungry, waiting, or else done. */
+enum { SLOT_DONE = REDLOCK_NODES_MAX };     /* The link for a queue that is of no node: needs_entropy, waiting, or else done. */
 
 static inline uint64_t later(uint64_t a, uint64_t b)
 {

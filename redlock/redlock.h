@@ -630,7 +630,7 @@ enum redlock_answer {
 enum redlock_phase {
     REDLOCK_PHASE_IDLE,
     REDLOCK_PHASE_WAITING,      /* For the next attempt. */
-    REDLOCK_PHASE_STARVED,      /* For random bytes. */
+    REDLOCK_PHASE_NEEDS_ENTROPY,  /* For random bytes. */
     REDLOCK_PHASE_ACQUIRING,
     REDLOCK_PHASE_ENDING,       /* The last attempt is lost; nodes are asked how long the holder has left. */
     REDLOCK_PHASE_HELD,
@@ -1025,7 +1025,7 @@ struct redlock {
     struct redlock_event_ring *events;      /* The caller's. NULL: none. */
     const char *holder;                 /* The caller's; see redlock_use_holder. NULL: none. */
     struct redlock_queue done;          /* Locks whose operation has ended, for redlock_next_done. */
-    struct redlock_queue hungry;        /* Locks whose attempt cannot begin without random bytes. */
+    struct redlock_queue needs_entropy;  /* Locks whose attempt cannot begin without random bytes. */
     struct redlock_queue waiting;       /* Locks between two attempts. */
     struct redlock_lock *listening;     /* Those of them that listen, found by number; */
     uint32_t wait_count;                /* the last number that was given. */

@@ -100,7 +100,7 @@ static void add_round(struct part *part, const struct world *w, const struct bou
     const struct redlock_round *round = &lock->round;
     unsigned promised_until = client->promised_until;
 
-    if (lock->phase == PHASE_IDLE || lock->phase == PHASE_WAITING || lock->phase == PHASE_HUNGRY) return;
+    if (lock->phase == PHASE_IDLE || lock->phase == PHASE_WAITING || lock->phase == PHASE_NEEDS_ENTROPY) return;
     add(part, round->command);
     add(part, ticks_until(w, round->deadline_at));
     if (lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_EXTENDING) add(part, ticks_since(w, bounds, round->started_at));
@@ -162,8 +162,8 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
     add(&part, has_stake ? lock->owed_ttl_ms / TICK_MS : 0);
     add(&part, lock->deferred ? ticks_until(w, lock->debt_at) : 0);
     add(&part, lock->wait_until ? 1 + ticks_until(w, lock->wait_until) : 0);
-    add(&part, lock->phase == PHASE_WAITING || lock->phase == PHASE_HUNGRY ? 1 + ticks_until(w, lock->retry_at) : 0);
-    add(&part, client->engine.hungry.first != NULL);
+    add(&part, lock->phase == PHASE_WAITING || lock->phase == PHASE_NEEDS_ENTROPY ? 1 + ticks_until(w, lock->retry_at) : 0);
+    add(&part, client->engine.needs_entropy.first != NULL);
     add_round(&part, w, bounds, client);
     if (bounds->tickets) add_tickets(&part, order, bounds, c, client);
     return digest_part(&part);

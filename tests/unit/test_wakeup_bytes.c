@@ -757,7 +757,7 @@ TEST(an_attempt_is_released_without_the_place)
     answer(talk, NODE, "-BUSY Redis is busy running a script.\r\n-MISCONF Redis is configured to save ...\r\n");
     while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
     for (unsigned i = 0; i < 3; i++) {              /* The debt comes due again and again. */
-        CHECK_INT(talk->lock.phase, PHASE_HUNGRY);
+        CHECK_INT(talk->lock.phase, PHASE_NEEDS_ENTROPY);
         EXPECT_SAID(NODE, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1);
         answer(talk, NODE, "-MISCONF Redis is configured to save ...\r\n");
         CHECK_STR(said(talk, NODE), "");

@@ -93,7 +93,7 @@ static bool what_is_wanted_fits_the_phase(const struct page *page)
     static const unsigned may_want[] = {
         [PHASE_IDLE] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
         [PHASE_WAITING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
-        [PHASE_HUNGRY] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
+        [PHASE_NEEDS_ENTROPY] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
         [PHASE_ACQUIRING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL | 1u << WIRE_ACQUIRE,
         [PHASE_SETTLING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
         [PHASE_HELD] = 1u << WIRE_WAIT | 1u << WIRE_ACQUIRE | 1u << WIRE_RESTORE | 1u << WIRE_EXTEND,
@@ -166,7 +166,7 @@ static uint64_t due_at(const struct redlock *engine, const struct redlock_lock *
     switch (lock->phase) {
     case PHASE_IDLE:    break;
     case PHASE_WAITING: at = later(lock->wait_until, lock->is_corrected ? lock->round.decided_at : 0); break;
-    case PHASE_HUNGRY:  at = lock->retry_at; break;
+    case PHASE_NEEDS_ENTROPY:  at = lock->retry_at; break;
     case PHASE_HELD:    at = lock->is_kept ? lock->valid_until : REDLOCK_NEVER; break;
     default:            at = lock->round.started_at + (uint64_t)engine->config.node_timeout_ms * 1000;
     }
@@ -191,7 +191,7 @@ static bool the_first_alarm_is_on_top(const struct books *books)
 static bool who_waits_stands_in_line(const struct books *books)
 {
     const bool waits = books->lock->phase == PHASE_WAITING && !books->lock->is_corrected;
-    return !(waits || books->lock->phase == PHASE_HUNGRY) || has(books->lock->queued, SLOT_DONE);
+    return !(waits || books->lock->phase == PHASE_NEEDS_ENTROPY) || has(books->lock->queued, SLOT_DONE);
 }
 
 /* The way down that the bits of its number say, see redlock/queue.c. */
@@ -311,7 +311,7 @@ static const char *broken_in(const struct books *books)
 
 static const char *phase_text(unsigned phase)
 {
-    static const char *const texts[] = { "idle", "waiting", "hungry", "acquiring", "settling", "held", "extending", "releasing",
+    static const char *const texts[] = { "idle", "waiting", "needs entropy", "acquiring", "settling", "held", "extending", "releasing",
                                          "inspecting" };
     return texts[phase];
 }
