@@ -11,7 +11,7 @@
 
 /* ---- An attempt begins ---- */
 
-/* Puts the SET to node k, now or when what went before is settled there. */
+/* Puts the SET to node k, now or when what went before is over there. */
 void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     uint8_t state = lock->stakes[k].state;
@@ -123,14 +123,14 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
         lock->retry_at = r->now_us;
     } else {
         lock->is_corrected = false;
-        if (!retry_begin(r, lock)) lock_set_phase(r, lock, PHASE_SETTLING);
+        if (!retry_begin(r, lock)) lock_set_phase(r, lock, PHASE_ENDING);
     }
-    REDLOCK_ASSERT(lock->attempt_status != REDLOCK_OK && (lock->phase == PHASE_SETTLING || lock->wait_until >= r->now_us));
+    REDLOCK_ASSERT(lock->attempt_status != REDLOCK_OK && (lock->phase == PHASE_ENDING || lock->wait_until >= r->now_us));
 }
 
-void acquire_judge_settling(struct redlock *r, struct redlock_lock *lock)
+void acquire_judge_ending(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_SETTLING && lock->attempt_status != REDLOCK_OK);
+    REDLOCK_ASSERT(lock->phase == PHASE_ENDING && lock->attempt_status != REDLOCK_OK);
     if (lock->asking != 0 && !lock->is_overdue) return;
     stop_asking(r, lock);
     outcome_set(r, lock, PHASE_IDLE, lock->wait_until == 0 ? (enum redlock_status)lock->attempt_status : REDLOCK_TIMEOUT);
@@ -146,7 +146,7 @@ void acquire_judge(struct redlock *r, struct redlock_lock *lock)
     case VERDICT_LOST:    lose_attempt(r, lock);
     }
     REDLOCK_ASSERT(lock->phase != PHASE_ACQUIRING && lock->round.decided_at != 0);
-    if (lock->phase == PHASE_SETTLING) acquire_judge_settling(r, lock);
+    if (lock->phase == PHASE_ENDING) acquire_judge_ending(r, lock);
 }
 
 /* ---- Answers ---- */
@@ -157,7 +157,7 @@ void acquire_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
     uint8_t state = lock->stakes[a->k].state;
-    bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_SETTLING;
+    bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_ENDING;
     bool is_open = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_HELD; /* An extra node may be the one that counts. */
 
     REDLOCK_ASSERT(a->command == WIRE_ACQUIRE && state != STAKE_NONE);     /* On its way it is not known to be gone. */

@@ -12,7 +12,7 @@ REDLOCK_PRIVATE void acquire_ask(struct redlock *r, struct redlock_lock *lock, u
 
 /* Is the attempt decided? Is the question behind the last one answered, how long the holder has left? */
 REDLOCK_PRIVATE void acquire_judge(struct redlock *r, struct redlock_lock *lock);
-REDLOCK_PRIVATE void acquire_judge_settling(struct redlock *r, struct redlock_lock *lock);
+REDLOCK_PRIVATE void acquire_judge_ending(struct redlock *r, struct redlock_lock *lock);
 
 /* An answer to ACQUIRE. */
 REDLOCK_PRIVATE void acquire_answer(struct redlock *r, const struct answer *a);

@@ -90,14 +90,14 @@ static bool has_moved(struct redlock *r, unsigned k)
  * S12: a server that has moved counts from the next round on. (At the very first contact nobody can tell where it was. A SET is
  * refused by a server that has executed it; but an adopted lock that is extended before the first contact could be confirmed twice
  * by one server, where no guard keeps it from that.) */
-static void settle(struct redlock *r, unsigned k)
+static void end_handshake(struct redlock *r, unsigned k)
 {
     struct redlock_lock *lock, *next;
     bool moved;
 
     if (!is_subscription(r, k) && is_twin(r, k)) return;
     moved = has_moved(r, k);
-    node_settle(&r->nodes[k], &r->config, r->now_us);
+    node_end_handshake(&r->nodes[k], &r->config, r->now_us);
     if (r->nodes[k].state != NODE_READY) return;
     event_note(r, NULL, REDLOCK_EVENT_READY, k);
     if (is_subscription(r, k)) {
@@ -118,7 +118,7 @@ static void answer_handshake(struct redlock *r, unsigned k, enum wire_command co
 {
     struct redlock_node *node = &r->nodes[k];
 
-    if (node_read_handshake(node, &r->config, r->scripts, command, reply) && node_handshake_is_over(node)) settle(r, k);
+    if (node_read_handshake(node, &r->config, r->scripts, command, reply) && node_handshake_is_over(node)) end_handshake(r, k);
 }
 
 /* An answer to a command of a lock; its lock may be forgotten. */

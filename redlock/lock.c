@@ -36,7 +36,7 @@ void lock_judge(struct redlock *r, struct redlock_lock *lock)
 {
     switch ((enum phase)lock->phase) {
     case PHASE_ACQUIRING:  judge_acquiring(r, lock); break;
-    case PHASE_SETTLING:   acquire_judge_settling(r, lock); break;
+    case PHASE_ENDING:   acquire_judge_ending(r, lock); break;
     case PHASE_EXTENDING:  judge_extending(r, lock); break;
     case PHASE_RELEASING:  release_judge(r, lock); break;
     case PHASE_INSPECTING: r->inspecting->judge(r, lock); break;

@@ -5,7 +5,7 @@
 #include "quorum.h"
 
 REDLOCK_STATIC_ASSERT((int)REDLOCK_PHASE_IDLE == (int)PHASE_IDLE && (int)REDLOCK_PHASE_NEEDS_ENTROPY == (int)PHASE_NEEDS_ENTROPY &&
-                      (int)REDLOCK_PHASE_ENDING == (int)PHASE_SETTLING && (int)REDLOCK_PHASE_HELD == (int)PHASE_HELD &&
+                      (int)REDLOCK_PHASE_ENDING == (int)PHASE_ENDING && (int)REDLOCK_PHASE_HELD == (int)PHASE_HELD &&
                       (int)REDLOCK_PHASE_INSPECTING == (int)PHASE_INSPECTING, "an event's phase is that of a lock");
 
 void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase phase)
@@ -14,8 +14,8 @@ void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase pha
         [PHASE_IDLE] = 1 << PHASE_WAITING | 1 << PHASE_NEEDS_ENTROPY | 1 << PHASE_ACQUIRING | 1 << PHASE_HELD | 1 << PHASE_INSPECTING,
         [PHASE_WAITING] = 1 << PHASE_IDLE | 1 << PHASE_NEEDS_ENTROPY | 1 << PHASE_ACQUIRING,
         [PHASE_NEEDS_ENTROPY] = 1 << PHASE_IDLE | 1 << PHASE_ACQUIRING,
-        [PHASE_ACQUIRING] = 1 << PHASE_IDLE | 1 << PHASE_WAITING | 1 << PHASE_SETTLING | 1 << PHASE_HELD,
-        [PHASE_SETTLING] = 1 << PHASE_IDLE,
+        [PHASE_ACQUIRING] = 1 << PHASE_IDLE | 1 << PHASE_WAITING | 1 << PHASE_ENDING | 1 << PHASE_HELD,
+        [PHASE_ENDING] = 1 << PHASE_IDLE,
         [PHASE_HELD] = 1 << PHASE_IDLE | 1 << PHASE_EXTENDING | 1 << PHASE_RELEASING,
         [PHASE_EXTENDING] = 1 << PHASE_HELD | 1 << PHASE_EXTENDING | 1 << PHASE_RELEASING | 1 << PHASE_IDLE,
         [PHASE_RELEASING] = 1 << PHASE_IDLE,

@@ -27,7 +27,7 @@ enum phase {
     PHASE_WAITING,      /* For the next attempt at retry_at, or for a wake-up. */
     PHASE_NEEDS_ENTROPY,  /* For random bytes, until retry_at. */
     PHASE_ACQUIRING,
-    PHASE_SETTLING,     /* The last attempt is lost; nodes are asked how long the holder has left. */
+    PHASE_ENDING,       /* The last attempt is lost; nodes are asked how long the holder has left. */
     PHASE_HELD,         /* Won. Whether it is still held only the clock tells (S10). */
     PHASE_EXTENDING,
     PHASE_RELEASING,

@@ -470,7 +470,7 @@ static void know(struct redlock_node *node, uint64_t now_us)
     node->has_run_id = true;
 }
 
-REDLOCK_WRAPS void node_settle(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
+REDLOCK_WRAPS void node_end_handshake(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
     if (!subscribes(node) && !check_identity(node)) return;
     know(node, now_us);

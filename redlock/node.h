@@ -107,11 +107,11 @@ REDLOCK_PRIVATE bool node_read_handshake(struct redlock_node *node, const struct
                                         const struct redlock_scripts *scripts, enum wire_command command,
                                         const struct wire_reply *reply);
 
-/* True when all of the handshake is answered and node_settle can be called. */
+/* True when all of the handshake is answered and node_end_handshake can be called. */
 REDLOCK_PRIVATE bool node_handshake_is_over(const struct redlock_node *node);
 
 /* The handshake is over and the server is no other node's: when will it have a vote? (S11) */
-REDLOCK_PRIVATE void node_settle(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
+REDLOCK_PRIVATE void node_end_handshake(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
 
 /* Remembers an error reply, for the description, and to which command it was: until that is answered better. */
 REDLOCK_PRIVATE void node_note(struct redlock_node *node, enum wire_command command, enum redlock_trouble trouble,

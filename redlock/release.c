@@ -50,17 +50,17 @@ void release_answer(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
     struct redlock_stake *stake = &lock->stakes[a->k];
     bool is_gone = a->meaning == WIRE_REFUSED || a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
-    bool is_settled = (is_gone && stake->strays == 0) || (a->meaning == WIRE_GRANTED && stake->strays < 2);
+    bool is_over = (is_gone && stake->strays == 0) || (a->meaning == WIRE_GRANTED && stake->strays < 2);
 
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
     if (a->meaning == WIRE_ERROR && !is_gone) stake_keep_place(r, lock, a->k);
     if (stake_send_script(r, a)) return;
     stake_vote(a);
-    if (is_settled) stake_clear(r, lock, a->k);
+    if (is_over) stake_clear(r, lock, a->k);
     else            stake_defer(r, lock, a->k);
-    if (is_gone || is_settled)           stake->strays = 0;
+    if (is_gone || is_over)           stake->strays = 0;
     else if (a->meaning == WIRE_GRANTED) stake->strays = 1;
-    REDLOCK_ASSERT(stake->state == (is_settled ? STAKE_NONE : STAKE_OWED));
+    REDLOCK_ASSERT(stake->state == (is_over ? STAKE_NONE : STAKE_OWED));
 }
 
 void release_retire(struct redlock *r, struct redlock_lock *lock)

@@ -112,7 +112,7 @@ REDLOCK_PRIVATE void stake_defer(struct redlock *r, struct redlock_lock *lock, u
 /* The debts that were put off are tried again now. */
 REDLOCK_PRIVATE void stake_pay(struct redlock *r, struct redlock_lock *lock);
 
-/* An attempt, or a release, that waited until an older stake on node k is settled goes on without that node. */
+/* An attempt, or a release, that waited until an older stake on node k is cleared goes on without that node. */
 REDLOCK_PRIVATE void stake_give_up_waiting(struct redlock_lock *lock, unsigned k);
 
 /* Lets go of whatever may be on node k, on all nodes: grants, and what is unknown, alike (S4). */

@@ -131,7 +131,7 @@ bool ticket_is_live(const struct client *client)
 {
     unsigned phase = client->lock.phase;
 
-    return !client->is_out && phase != PHASE_IDLE && phase != PHASE_SETTLING && phase != PHASE_RELEASING;
+    return !client->is_out && phase != PHASE_IDLE && phase != PHASE_ENDING && phase != PHASE_RELEASING;
 }
 
 bool ticket_last_matters(const struct world *w)

@@ -158,7 +158,7 @@ struct sim_fault {
     X(STALE_SET,             "a SET of a closed connection set a key")                              \
     X(DEBT_AFTER_RECONNECT,  "a debt paid after a reconnect")                                       \
     X(RELEASED_TWICE,        "a second release removed what the first had not found")               \
-    X(DEBTS_GONE,            "all debts of a lock settled")                                         \
+    X(DEBTS_GONE,            "all debts of a lock paid")                                            \
     X(NOSCRIPT,              "NOSCRIPT")                                                            \
     X(NOSCRIPT_EVAL,         "NOSCRIPT answered by EVAL in the same round")                         \
     X(GUARDED,               "a node without a vote because of its restart")                        \

@@ -186,7 +186,7 @@ static bool draw_share(struct sim_dice *dice, unsigned share)
     return share > 0 && is_one;
 }
 
-/* The lock's own resource, and with it some others. What is not yet settled of the last time is about the same ones. */
+/* The lock's own resource, and with it some others. What is still owed of the last time is about the same ones. */
 static unsigned draw_names(const struct sim_world *world, struct sim_actor *actor)
 {
     const bool is_set = draw_share(&actor->dice, world->options.set_share);
@@ -481,7 +481,7 @@ static bool is_at_rest(struct sim_world *world)
 }
 
 /* The longest that a key, a place among the waiters, a guard, or a pause between connections may last. */
-static uint64_t settling_us(const struct sim_options *options)
+static uint64_t heal_us(const struct sim_options *options)
 {
     return (uint64_t)(2 * options->ttl_max_ms + 2 * options->guard_ms + 20 * options->node_timeout_ms + 4 * options->skew_ms) *
                MS + 20 * SECOND + 70 * SECOND + SIM_CLOCK_BACK_US;
@@ -490,7 +490,7 @@ static uint64_t settling_us(const struct sim_options *options)
 static void must_come_to_rest(struct sim_world *world)
 {
     struct cluster *cluster = world->cluster;
-    const uint64_t until_us = cluster->now_us + settling_us(&world->options) + (uint64_t)world->options.pace * 60 * SECOND;
+    const uint64_t until_us = cluster->now_us + heal_us(&world->options) + (uint64_t)world->options.pace * 60 * SECOND;
     while (!is_at_rest(world) && !cluster_is_broken(cluster)) {
         sim_demand(world, SIM_RULE_LIVENESS, cluster->now_us < until_us,
                    "liveness: an operation does not end although all faults are over");
@@ -503,7 +503,7 @@ static void must_leave_nothing(struct sim_world *world)
     struct cluster *cluster = world->cluster;
     for (unsigned i = 0; i < world->actor_count; i++)   /* What has ended was not yet released. */
         (void)cluster_release(cluster, world->actors[i].client, world->actors[i].lock);
-    run_until(world, cluster->now_us + settling_us(&world->options));
+    run_until(world, cluster->now_us + heal_us(&world->options));
     for (unsigned i = 0; i < world->actor_count; i++) {
         const struct sim_actor *actor = &world->actors[i];
         sim_demand(world, SIM_RULE_IDLE, redlock_idle(cluster_lock(cluster, actor->client, actor->lock)),

@@ -56,7 +56,7 @@ struct net_line {
     enum net_line_state state;
     unsigned node;
     int error;                      /* Of a connection attempt that failed, or of a reset; told once. */
-    uint64_t settles_at;
+    uint64_t connects_at;
     bool refuses;                   /* Whatever the host does. */
     bool client_left, node_left;
     bool has_ended, is_reset;       /* As the client sees it, behind the bytes that have arrived. */
@@ -311,14 +311,14 @@ static inline void client_gets(struct net_line *line)
     }
 }
 
-static inline void line_settles(struct net_line *line)
+static inline void line_connects(struct net_line *line)
 {
     struct net_host *host = &net.hosts[line->node];
     const bool refuses = line->refuses || host->is_down || host->welcome == NET_REFUSES_LATER ||
                          host->welcome == NET_REFUSES_AT_ONCE;
     net_moves();
     if (host->welcome == NET_NEVER && !refuses) {
-        line->settles_at = UINT64_MAX;
+        line->connects_at = UINT64_MAX;
         return;
     }
     line->state = refuses ? NET_FAILED : NET_OPEN;
@@ -340,7 +340,7 @@ static inline uint64_t net_next_event(void)
     uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < net.line_count; i++) {
         const struct net_line *line = &net.lines[i];
-        if (line->state == NET_CONNECTING) at = net_sooner(at, line->settles_at);
+        if (line->state == NET_CONNECTING) at = net_sooner(at, line->connects_at);
         if (line->to_node.count > 0) at = net_sooner(at, line->to_node.pieces[0].at);
         if (line->to_client.count > 0) at = net_sooner(at, line->to_client.pieces[0].at);
     }
@@ -370,7 +370,7 @@ static inline void net_happen(void)
         actions_happen();
         for (unsigned i = 0; i < net.line_count; i++) {
             struct net_line *line = &net.lines[i];
-            if (line->state == NET_CONNECTING && line->settles_at <= net.now_us) line_settles(line);
+            if (line->state == NET_CONNECTING && line->connects_at <= net.now_us) line_connects(line);
             if (line->to_node.count > 0 && line->to_node.pieces[0].at <= net.now_us) node_gets(line);
             if (line->to_client.count > 0 && line->to_client.pieces[0].at <= net.now_us) client_gets(line);
         }
@@ -515,7 +515,7 @@ static inline struct net_line *line_begin(unsigned k, unsigned *index)
         if (line->state != NET_FREE) continue;
         *line = (struct net_line){ .state = NET_CONNECTING, .node = k, .node_left = false };
         if (*index >= net.line_count) net.line_count = *index + 1;
-        line->settles_at = net.now_us + 2 * host->delay_us;
+        line->connects_at = net.now_us + 2 * host->delay_us;
         line->to_node.sever_after = host->sever_to_node;
         line->to_client.sever_after = host->sever_to_client;
         return line;
@@ -547,8 +547,8 @@ int net_connect(const struct net_endpoint *endpoint, bool *connected)
     }
     line->refuses = refuses;
     if (host->welcome == NET_AT_ONCE && !refuses) {
-        line->settles_at = net.now_us;
-        line_settles(line);
+        line->connects_at = net.now_us;
+        line_connects(line);
     }
     *connected = line->state == NET_OPEN;
     return fd;

@@ -4,7 +4,7 @@
 
 enum { DOOR_TTL = 10000, ROUND_US = 2 * CLUSTER_DELAY_US };
 
-/* npm redlock 5 beta: an even split (1:1 of 2, 2:2 of 4) never settles. */
+/* npm redlock 5 beta: an even split (1:1 of 2, 2:2 of 4) never ends. */
 static void split(unsigned n, unsigned refusing)
 {
     CLUSTER(n);

@@ -95,7 +95,7 @@ static bool what_is_wanted_fits_the_phase(const struct page *page)
         [PHASE_WAITING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
         [PHASE_NEEDS_ENTROPY] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
         [PHASE_ACQUIRING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL | 1u << WIRE_ACQUIRE,
-        [PHASE_SETTLING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
+        [PHASE_ENDING] = 1u << WIRE_WAIT | 1u << WIRE_PTTL,
         [PHASE_HELD] = 1u << WIRE_WAIT | 1u << WIRE_ACQUIRE | 1u << WIRE_RESTORE | 1u << WIRE_EXTEND,
         [PHASE_EXTENDING] = 1u << WIRE_EXTEND,
         [PHASE_RELEASING] = 1u << WIRE_WAIT,
@@ -311,7 +311,7 @@ static const char *broken_in(const struct books *books)
 
 static const char *phase_text(unsigned phase)
 {
-    static const char *const texts[] = { "idle", "waiting", "needs entropy", "acquiring", "settling", "held", "extending", "releasing",
+    static const char *const texts[] = { "idle", "waiting", "needs entropy", "acquiring", "ending", "held", "extending", "releasing",
                                          "inspecting" };
     return texts[phase];
 }

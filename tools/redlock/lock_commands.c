@@ -84,7 +84,7 @@ static bool is_hopeless(struct session *session)
 }
 
 /* How an acquire ended. Was it won in the very moment when a signal came, it is released. */
-static enum redlock_status settle_acquire(struct session *session)
+static enum redlock_status finish_acquire(struct session *session)
 {
     enum redlock_status status = redlock_lock_status(&session->lock);
 
@@ -122,7 +122,7 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
         if (session_must_end(session) || is_hopeless(session)) redlock_cancel(engine, &session->lock, redlock_now_us());
         else if (redlock_lock_status(&session->lock) == REDLOCK_PENDING) watch_attempts(session, &patience);
     }
-    return settle_acquire(session);
+    return finish_acquire(session);
 }
 
 enum redlock_status release_lock(struct session *session)

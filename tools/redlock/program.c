@@ -327,7 +327,7 @@ void program_set_defaults(struct settings *settings)
 }
 
 /* Nodes must remember a ticket for longer than its lock may be anywhere. */
-static void settle_ticket_life(struct settings *settings)
+static void set_ticket_life(struct settings *settings)
 {
     struct redlock_config *engine = &settings->options.engine;
     uint64_t ms = (uint64_t)settings->ttl_ms + engine->guard_ms + 2 * (uint64_t)engine->ticket_skew_ms;
@@ -335,7 +335,7 @@ static void settle_ticket_life(struct settings *settings)
     if (ms > engine->ticket_life_ms) engine->ticket_life_ms = ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
 }
 
-static void settle_grace(struct settings *settings, bool was_given)
+static void set_grace(struct settings *settings, bool was_given)
 {
     uint64_t drift_ms = (uint64_t)settings->ttl_ms * settings->options.engine.drift_ppm / 1000000;
     uint32_t valid_ms = settings->ttl_ms - (uint32_t)drift_ms, quarter = valid_ms / 4;
@@ -359,7 +359,7 @@ static void check_hold(const struct settings *settings)
 }
 
 /* Whoever waits for longer than the period is late for it. */
-static void settle_period(struct settings *settings)
+static void set_period(struct settings *settings)
 {
     if (settings->once_per_ms == 0) {
         if (settings->retry_until_done) refuse(settings, "--retry-until-done: of which period? --once-per is missing");
@@ -377,7 +377,7 @@ static void mend_name(char *name)
 }
 
 /* What people call this program: "user@host:pid". */
-static void settle_name(struct settings *settings)
+static void set_name(struct settings *settings)
 {
     char host[HOST_MAX] = "";
     const char *user = getenv("LOGNAME");
@@ -390,7 +390,7 @@ static void settle_name(struct settings *settings)
 }
 
 /* "user@host:pid command", cut to what there is room for. */
-static void settle_holder(struct settings *settings, bool is_told)
+static void set_holder(struct settings *settings, bool is_told)
 {
     const char *slash = strrchr(settings->program[0], '/'), *program = slash ? slash + 1 : settings->program[0];
     char *to = settings->default_holder, *end = to + sizeof settings->default_holder - 1;
@@ -408,12 +408,12 @@ void program_settle(struct reading *r)
 {
     struct settings *settings = r->settings;
 
-    settle_ticket_life(settings);
+    set_ticket_life(settings);
     if (settings->runs) {
-        settle_name(settings);
-        settle_holder(settings, !r->no_holder);
-        settle_grace(settings, r->has_grace);
+        set_name(settings);
+        set_holder(settings, !r->no_holder);
+        set_grace(settings, r->has_grace);
     }
     check_hold(settings);
-    settle_period(settings);
+    set_period(settings);
 }
