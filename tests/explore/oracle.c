@@ -52,7 +52,7 @@ static const char *check_stake(const struct world *w, unsigned c, unsigned k)
     const struct redlock_lock *lock = &client->lock;
     const struct redlock_stake *stake = &lock->stakes[k];
     const struct model *node = &w->nodes[k];
-    bool is_owed = lock->owed >> k & 1, is_late = lock->deferred >> k & 1;
+    bool is_owed = lock->owed >> k & 1, is_deferred = lock->deferred >> k & 1;
     unsigned releases = asked_count(client, k, WIRE_RELEASE);
     unsigned sets = asked_count(client, k, WIRE_ACQUIRE) + asked_count(client, k, WIRE_RESTORE);
 
@@ -60,8 +60,8 @@ static const char *check_stake(const struct world *w, unsigned c, unsigned k)
     if (sets > 1)                                          return "two SETs of one lock are on their way to one node";
     if (sets > 0 && stake->state == STAKE_NONE)            return "a SET is on its way where no stake is";
     if (is_owed != (stake->state == STAKE_OWED))           return "a stake is owed, but not noted";
-    if (is_late && !is_owed)                               return "a debt is late, but not owed";
-    if (is_owed && !is_late && stake->want != WIRE_RELEASE) return "a debt is neither queued nor late";
+    if (is_deferred && !is_owed)                               return "a debt is deferred, but not owed";
+    if (is_owed && !is_deferred && stake->want != WIRE_RELEASE) return "a debt is neither queued nor deferred";
     if ((stake->want != WIRE_NONE) != queue_holds(lock, k)) return "what a lock wants of a node is not queued";
     if (node->token != 0 && token_client(node->token) == c && node->is_prompt && stake->state == STAKE_NONE)
         return "a node has a client's key, and the client knows nothing of it";

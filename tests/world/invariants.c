@@ -52,8 +52,8 @@ static bool a_release_is_under_way_where_the_stake_leaves(const struct page *pag
 
 static bool the_mask_of_debts_agrees_with_the_stakes(const struct page *page)
 {
-    const bool is_owed = has(page->lock->owed, page->node), is_late = has(page->lock->deferred, page->node);
-    return is_owed == (page->stake->state == STAKE_OWED) && (is_owed || !is_late);
+    const bool is_owed = has(page->lock->owed, page->node), is_deferred = has(page->lock->deferred, page->node);
+    return is_owed == (page->stake->state == STAKE_OWED) && (is_owed || !is_deferred);
 }
 
 /* The alarm is debt_at: see it_wakes_in_time(). */
