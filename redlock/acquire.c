@@ -131,7 +131,7 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
 void acquire_judge_ending(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_ENDING && lock->attempt_status != REDLOCK_OK);
-    if (lock->asking != 0 && !lock->is_overdue) return;
+    if (lock->asking != 0 && !lock->has_timed_out) return;
     stop_asking(r, lock);
     outcome_set(r, lock, PHASE_IDLE, lock->wait_until == 0 ? (enum redlock_status)lock->attempt_status : REDLOCK_TIMEOUT);
 }
@@ -139,7 +139,7 @@ void acquire_judge_ending(struct redlock *r, struct redlock_lock *lock)
 void acquire_judge(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_ACQUIRING && lock->round.command == WIRE_ACQUIRE);
-    if (lock->is_overdue) round_close(&lock->round);
+    if (lock->has_timed_out) round_close(&lock->round);
     switch (round_verdict(&lock->round, r->now_us, min_validity_us(lock))) {
     case VERDICT_PENDING: return;
     case VERDICT_WON:     win_attempt(r, lock); return;

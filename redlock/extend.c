@@ -30,7 +30,7 @@ static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k
     bool is_missing = (vote == REDLOCK_VOTE_REFUSED && state == STAKE_PLACED) ||
                       (vote == REDLOCK_VOTE_NOT_ASKED && state == STAKE_NONE);
 
-    if (!is_missing || lock_is_overdue(r, lock) || !stake_may_ask(r, k, has_ticket(lock))) return;
+    if (!is_missing || lock_is_past_deadline(r, lock) || !stake_may_ask(r, k, has_ticket(lock))) return;
     REDLOCK_ASSERT(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
     REDLOCK_ASSERT(lock->round.command == WIRE_EXTEND && round_count(lock->round.granted) >= quorum_of(r->node_count));
     stake_want(r, lock, k, WIRE_RESTORE);
@@ -77,7 +77,7 @@ enum redlock_status extend_judge(struct redlock *r, struct redlock_lock *lock)
 
     REDLOCK_CHECK(lock->phase == PHASE_EXTENDING);
     REDLOCK_ASSERT(lock->round.command == WIRE_EXTEND);
-    if (lock->is_overdue) round_close(&lock->round);
+    if (lock->has_timed_out) round_close(&lock->round);
     verdict = ended ? VERDICT_LOST : round_verdict(&lock->round, r->now_us, 0);
     if (verdict == VERDICT_PENDING) return REDLOCK_PENDING;
     return verdict == VERDICT_WON ? win_extension(r, lock) : lose_extension(r, lock, ended);
@@ -88,7 +88,7 @@ void extend_answer(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
     bool is_open = a->current && lock->phase == PHASE_EXTENDING;
     bool is_won = a->current && lock->phase == PHASE_HELD && lock->valid_from == lock->round.started_at;
-    bool is_in_time = is_won && !lock_is_overdue(r, lock);      /* Every extra node that holds the key is one more that may fail. */
+    bool is_in_time = is_won && !lock_is_past_deadline(r, lock);  /* Every extra node that holds the key is one more that may fail. */
 
     REDLOCK_ASSERT(a->command == WIRE_EXTEND);
     REDLOCK_ASSERT(!is_won || lock->round.decided_at != 0);
@@ -100,7 +100,7 @@ void extend_answer(struct redlock *r, const struct answer *a)
 /* What was set again is there, or is not: both are known by the next extension. An error says nothing. */
 void extend_answer_restore(struct redlock *r, const struct answer *a)
 {
-    bool is_open = a->lock->phase == PHASE_HELD && a->lock->stakes[a->k].state == STAKE_PLACED && !lock_is_overdue(r, a->lock);
+    bool is_open = a->lock->phase == PHASE_HELD && a->lock->stakes[a->k].state == STAKE_PLACED && !lock_is_past_deadline(r, a->lock);
 
     REDLOCK_ASSERT(a->command == WIRE_RESTORE && a->lock->stakes[a->k].state != STAKE_NONE);
     if (is_open) (void)stake_send_script(r, a);

@@ -8,7 +8,7 @@
 
 static void inspect_judge(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->asking != 0 && !lock->is_overdue) return;
+    if (lock->asking != 0 && !lock->has_timed_out) return;
     for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
     lock->asking = 0;
     outcome_set(r, lock, PHASE_IDLE, REDLOCK_OK);

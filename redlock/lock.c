@@ -183,7 +183,7 @@ void lock_tick(struct redlock *r, struct redlock_lock *lock)
     if (lock->phase == PHASE_NEEDS_ENTROPY && r->now_us >= lock->retry_at) acquire_end_without_entropy(r, lock);
     if (lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at) tick_waiting(r, lock);
     if (lock->phase == PHASE_HELD && is_kept(lock)) r->keeping->tick(r, lock);
-    lock->is_overdue = lock_is_overdue(r, lock);
+    lock->has_timed_out = lock_is_past_deadline(r, lock);
     lock_judge(r, lock);
     REDLOCK_LOOK_AT_LOCK(r, lock);
 }

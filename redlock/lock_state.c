@@ -38,7 +38,7 @@ bool lock_is_trying(const struct redlock_lock *lock)
     return lock->phase == PHASE_WAITING || lock->phase == PHASE_NEEDS_ENTROPY || lock->phase == PHASE_ACQUIRING;
 }
 
-bool lock_is_overdue(const struct redlock *r, const struct redlock_lock *lock)
+bool lock_is_past_deadline(const struct redlock *r, const struct redlock_lock *lock)
 {
     return r->now_us >= lock->round.deadline_at;
 }
@@ -82,7 +82,7 @@ void lock_start(struct redlock *r, struct redlock_lock *lock)
 
 void lock_begin_round(struct redlock *r, struct redlock_lock *lock, enum wire_command command, uint32_t ttl_ms, uint64_t latest)
 {
-    lock->is_overdue = false;
+    lock->has_timed_out = false;
     round_begin(&lock->round, command, r->node_count, r->now_us, sooner(timeout_at(r), latest));
     round_set_ttl(&lock->round, ttl_ms, drift_us(ttl_ms, r->config.drift_ppm));
 }

@@ -86,8 +86,8 @@ REDLOCK_PRIVATE bool lock_is_in_round(const struct redlock_lock *lock);
 /* To be acquired: it has lost no more than single attempts. */
 REDLOCK_PRIVATE bool lock_is_trying(const struct redlock_lock *lock);
 /* Is the time of its round over, so that nothing is sent for it any longer? That it ends without the answers that are missing is
- * for a tick to find (is_overdue): a client that slept reads them first. */
-REDLOCK_PRIVATE bool lock_is_overdue(const struct redlock *r, const struct redlock_lock *lock);
+ * for a tick to find (has_timed_out): a client that slept reads them first. */
+REDLOCK_PRIVATE bool lock_is_past_deadline(const struct redlock *r, const struct redlock_lock *lock);
 
 /* Held, or adopted and perhaps held. And for how long; 0: it is not, or nobody has confirmed it (S10). */
 REDLOCK_PRIVATE bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us);

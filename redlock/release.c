@@ -38,7 +38,7 @@ void release_judge(struct redlock *r, struct redlock_lock *lock)
 
     REDLOCK_ASSERT(lock->phase == PHASE_RELEASING && round->command == WIRE_RELEASE);
     REDLOCK_ASSERT(!lock_is_held(lock, r->now_us));
-    if (!confirmed && round_pending(round) > 0 && !lock->is_overdue) return;
+    if (!confirmed && round_pending(round) > 0 && !lock->has_timed_out) return;
     outcome_set(r, lock, PHASE_IDLE, !confirmed && round_count(round->refused) >= quorum ? REDLOCK_LOST : REDLOCK_OK);
 }
 

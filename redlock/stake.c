@@ -163,7 +163,7 @@ static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k,
 static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock, enum wire_command command)
 {
     if (command == WIRE_WAIT) return lock->phase != PHASE_WAITING;
-    return is_with_ttl(command) && lock_is_overdue(r, lock);
+    return is_with_ttl(command) && lock_is_past_deadline(r, lock);
 }
 
 /* A lost attempt is released without losing its place among the waiters. */
