@@ -177,14 +177,14 @@ static bool may_answer(const struct redlock_node *node)
 enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *question, unsigned k,
                                 const struct redlock_name *arguments, unsigned count, void *buffer, size_t size, uint64_t now_us)
 {
-    static const struct redlock_asking part = { .waits = ask_waits, .put = ask_put, .read = ask_read, .lose = ask_lose };
+    static const struct redlock_asking feature = { .waits = ask_waits, .put = ask_put, .read = ask_read, .lose = ask_lose };
 
     r->now_us = now_us;
     if (k >= r->node_count || count < 1 || count > REDLOCK_ARGUMENTS_MAX) return REDLOCK_BAD_QUESTION;
     if (!question_fits(r, arguments, count) || changes_connection(arguments, count)) return REDLOCK_BAD_QUESTION;
     if (!may_answer(&r->nodes[k])) return REDLOCK_NO_ANSWER;
     *question = (struct redlock_question){
-        .part = &part, .arguments = arguments, .argument_count = (uint8_t)count, .buffer = (uint8_t *)buffer, .size = size,
+        .feature = &feature, .arguments = arguments, .argument_count = (uint8_t)count, .buffer = (uint8_t *)buffer, .size = size,
         .node = (uint8_t)k, .status = REDLOCK_PENDING
     };
     append_question(&r->questions, question);

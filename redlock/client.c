@@ -551,7 +551,7 @@ static void clear(struct redlock_client *c)
     c->bell[0] = c->bell[1] = -1;
 }
 
-static void use_all_parts(struct redlock *engine)
+static void use_all_features(struct redlock *engine)
 {
     redlock_use_tickets(engine);
     redlock_use_sets(engine);
@@ -589,7 +589,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (status == REDLOCK_OK)
         status = redlock_init(&c->engine, &options->engine, c->nodes, count, options->memory ? options->memory : c->memory,
                               options->memory ? options->memory_size : sizeof c->memory, redlock_now_us());
-    if (status == REDLOCK_OK) use_all_parts(&c->engine);
+    if (status == REDLOCK_OK) use_all_features(&c->engine);
     if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
     if (status == REDLOCK_OK) status = feed(c);

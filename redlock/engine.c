@@ -38,14 +38,14 @@ static void abandon(struct redlock *r, unsigned k)
 
     event_note(r, NULL, REDLOCK_EVENT_DISCONNECTED, k);
     while (node_take_asked(&r->nodes[k], &r->config, &asked)) {
-        if (r->events) r->events->part->heard(r, k, &asked, NULL);
+        if (r->events) r->events->feature->heard(r, k, &asked, NULL);
         lock_never_answered(r, k, &asked);
     }
     for (lock = r->nodes[k].queue.first; lock; lock = next) {
         next = lock->links[k].next;
         lock_turn_away(r, k, lock);
     }
-    if (r->questions) r->questions->part->lose(r, k);
+    if (r->questions) r->questions->feature->lose(r, k);
 }
 
 /* Is it the server that was last behind the node? */
@@ -101,7 +101,7 @@ static void end_handshake(struct redlock *r, unsigned k)
     if (r->nodes[k].state != NODE_READY) return;
     event_note(r, NULL, REDLOCK_EVENT_READY, k);
     if (is_subscription(r, k)) {
-        r->waiting_part->subscribed(r, k - r->node_count);
+        r->waking->subscribed(r, k - r->node_count);
         return;
     }
     for (lock = r->nodes[k].queue.first; lock; lock = next) {
@@ -111,7 +111,7 @@ static void end_handshake(struct redlock *r, unsigned k)
         if (want != WIRE_ACQUIRE && want != WIRE_EXTEND && want != WIRE_RESTORE) continue;
         if (!node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || moved) lock_turn_away(r, k, lock);
     }
-    if (r->waiting_part) r->waiting_part->votes_change(r);
+    if (r->waking) r->waking->votes_change(r);
 }
 
 static void answer_handshake(struct redlock *r, unsigned k, enum wire_command command, const struct wire_reply *reply)
@@ -240,14 +240,14 @@ void redlock_use_loaded_scripts(struct redlock *r)
 
 void redlock_use_tickets(struct redlock *r)
 {
-    r->ticketing = ticket_part();
-    r->holding = holder_part();
+    r->ticketing = ticket_feature();
+    r->holding = holder_feature();
 }
 
 void redlock_use_sets(struct redlock *r)
 {
-    r->sets = names_part();
-    r->holding = holder_part();
+    r->sets = names_feature();
+    r->holding = holder_feature();
     r->scripts = wire_scripts_for_all();
 }
 
@@ -265,14 +265,14 @@ enum redlock_status redlock_use_holder(struct redlock *r, const char *holder)
 
 void redlock_use_wake_ups(struct redlock *r)
 {
-    r->waiting_part = waiter_part();
-    r->holding = holder_part();
+    r->waking = waiter_feature();
+    r->holding = holder_feature();
     r->scripts = wire_scripts_for_all();
 }
 
 void redlock_use_free_in(struct redlock *r)
 {
-    r->holding = holder_part();
+    r->holding = holder_feature();
 }
 
 enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struct redlock_login *login)
@@ -355,7 +355,7 @@ unsigned redlock_nodes(const struct redlock *r)
 /* Is there something to be asked of the node? */
 static bool has_to_ask(const struct redlock *r, unsigned k)
 {
-    return r->nodes[k].queue.first || (r->questions && r->questions->part->waits(r->questions, k));
+    return r->nodes[k].queue.first || (r->questions && r->questions->feature->waits(r->questions, k));
 }
 
 unsigned redlock_wants(const struct redlock *r, unsigned k)
@@ -420,7 +420,7 @@ static void move_to_front(uint8_t *buffer, uint32_t *start, uint32_t *end)
 static void fill_send_buffer(struct redlock *r, unsigned k)
 {
     stake_fill_send_buffer(r, k);
-    if (r->questions) r->questions->part->put(r, k);
+    if (r->questions) r->questions->feature->put(r, k);
 }
 
 const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
@@ -436,7 +436,7 @@ const uint8_t *redlock_output(struct redlock *r, unsigned k, size_t *size)
         if (node->state == NODE_HANDSHAKE) node_put_handshake(node, &r->config, r->scripts, r->name, r->now_us);
         else if (!is_subscription(r, k))           fill_send_buffer(r, k);
     }
-    if (r->events) r->events->part->sent(r, k, before);
+    if (r->events) r->events->feature->sent(r, k, before);
     REDLOCK_LOOK_AT_SESSION(r, k);
     return node_output(node, size);
 }
@@ -466,8 +466,8 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
     r->now_us = now_us;
     node->receive_end += (uint32_t)size;
     while (node_next_reply(node, &r->config, now_us, &r->questions, &asked, &reply)) {
-        if (r->events) r->events->part->heard(r, k, &asked, &reply);
-        if (asked.command == WIRE_NONE)      r->waiting_part->hear(r, k - r->node_count, &reply);
+        if (r->events) r->events->feature->heard(r, k, &asked, &reply);
+        if (asked.command == WIRE_NONE)      r->waking->hear(r, k - r->node_count, &reply);
         else if (asked.command < WIRE_READY) answer_handshake(r, k, (enum wire_command)asked.command, &reply);
         else if (asked.command != WIRE_QUESTION) answer_command(r, k, &asked, &reply);
     }

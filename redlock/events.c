@@ -22,7 +22,7 @@ REDLOCK_STATIC_ASSERT((int)REDLOCK_ANSWER_GRANTED == (int)WIRE_GRANTED && (int)R
 
 void event_note(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind, unsigned detail)
 {
-    if (r->events) r->events->part->note(r, lock, kind, detail);
+    if (r->events) r->events->feature->note(r, lock, kind, detail);
 }
 
 /* The next place of the ring. NULL: it is full. Then the oldest stay, so that what is read has no holes but at its end. */
@@ -193,11 +193,11 @@ static void write_moved(const struct redlock *r, const struct redlock_lock *to, 
 
 void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count)
 {
-    static const struct redlock_eventing part = {
+    static const struct redlock_eventing feature = {
         .note = write_note, .sent = write_sent, .heard = write_heard, .moved = write_moved
     };
 
-    if (events) *events = (struct redlock_event_ring){ .part = &part, .ring = ring, .size = count };
+    if (events) *events = (struct redlock_event_ring){ .feature = &feature, .ring = ring, .size = count };
     r->events = events;
 }
 

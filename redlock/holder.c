@@ -34,11 +34,11 @@ static void holder_stop(struct redlock *r, struct redlock_lock *lock)
         if (lock->stakes[k].want == WIRE_PTTL) stake_want_nothing(r, lock, k);
 }
 
-const struct redlock_holding *holder_part(void)
+const struct redlock_holding *holder_feature(void)
 {
-    static const struct redlock_holding part = {
+    static const struct redlock_holding feature = {
         .learn = holder_learn, .answer = holder_answer, .stop = holder_stop, .row = wire_pttl
     };
 
-    return &part;
+    return &feature;
 }

@@ -4,6 +4,6 @@
 
 #include "stake.h"
 
-REDLOCK_PRIVATE const struct redlock_holding *holder_part(void);
+REDLOCK_PRIVATE const struct redlock_holding *holder_feature(void);
 
 #endif

@@ -48,10 +48,10 @@ static void inspect_answer(const struct answer *a)
 
 void inspect_begin(struct redlock *r, struct redlock_lock *lock, struct redlock_sight *sights)
 {
-    static const struct redlock_inspecting part = { .judge = inspect_judge, .answer = inspect_answer, .row = wire_getrange };
+    static const struct redlock_inspecting feature = { .judge = inspect_judge, .answer = inspect_answer, .row = wire_getrange };
 
-    r->inspecting = &part;
-    r->holding = holder_part();     /* Which asks for the TTL. */
+    r->inspecting = &feature;
+    r->holding = holder_feature();  /* Which asks for the TTL. */
     lock_begin_round(r, lock, WIRE_GETRANGE, 0, REDLOCK_NEVER);
     lock_set_phase(r, lock, PHASE_INSPECTING);
     lock->use.sights = sights;

@@ -30,7 +30,7 @@ static void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
 void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms)
 {
     REDLOCK_CHECK(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
-    r->keeping = keeper_part();
+    r->keeping = keeper_feature();
     lock->is_kept = true;
     lock->use.keep.until = hold_ms > 0 ? r->now_us + (uint64_t)hold_ms * 1000 : REDLOCK_NEVER;
     keeper_schedule(r, lock);
@@ -111,9 +111,9 @@ static void keeper_extended(struct redlock *r, struct redlock_lock *lock, enum r
     if (is_news) lock_tell(r, lock, status);
 }
 
-const struct redlock_keeping *keeper_part(void)
+const struct redlock_keeping *keeper_feature(void)
 {
-    static const struct redlock_keeping part = { .schedule = keeper_schedule, .tick = keeper_tick, .extended = keeper_extended };
+    static const struct redlock_keeping feature = { .schedule = keeper_schedule, .tick = keeper_tick, .extended = keeper_extended };
 
-    return &part;
+    return &feature;
 }

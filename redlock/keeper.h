@@ -17,7 +17,7 @@ struct redlock_keeping {
     /* An extension that the keeper began has ended. */
     void (*extended)(struct redlock *r, struct redlock_lock *lock, enum redlock_status status);
 };
-REDLOCK_PRIVATE const struct redlock_keeping *keeper_part(void);
+REDLOCK_PRIVATE const struct redlock_keeping *keeper_feature(void);
 
 /* From now on it is kept, for hold_ms (0: no limit). */
 REDLOCK_PRIVATE void keeper_begin(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms);

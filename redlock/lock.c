@@ -15,7 +15,7 @@
 static void judge_acquiring(struct redlock *r, struct redlock_lock *lock)
 {
     acquire_judge(r, lock);
-    if (r->waiting_part && lock->phase == PHASE_WAITING && !lock->is_corrected) r->waiting_part->begin(r, lock);
+    if (r->waking && lock->phase == PHASE_WAITING && !lock->is_corrected) r->waking->begin(r, lock);
 }
 
 static void judge_extending(struct redlock *r, struct redlock_lock *lock)
@@ -59,7 +59,7 @@ static void stake_was_cleared(struct redlock *r, struct redlock_lock *lock, unsi
     if (has_place(lock, k) && (phase == PHASE_IDLE || phase == PHASE_RELEASING)) stake_owe(r, lock, k);
     if (phase == PHASE_EXTENDING || phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     if (phase == PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING) acquire_ask(r, lock, k);
-    if (phase == PHASE_WAITING && r->waiting_part) r->waiting_part->line_up(r, lock, k);
+    if (phase == PHASE_WAITING && r->waking) r->waking->line_up(r, lock, k);
 }
 
 static void answer_question(struct redlock *r, const struct answer *a)
@@ -71,7 +71,7 @@ static void answer_question(struct redlock *r, const struct answer *a)
 /* 2: another client was woken by it. */
 REDLOCK_OUTLINE static void answer_release(struct redlock *r, const struct answer *a)
 {
-    if (a->meaning == WIRE_GRANTED && a->reply->integer == 2 && r->waiting_part) r->waiting_part->has_woken(a->lock);
+    if (a->meaning == WIRE_GRANTED && a->reply->integer == 2 && r->waking) r->waking->has_woken(a->lock);
     release_answer(r, a);
 }
 
@@ -82,7 +82,7 @@ static void hand_to_operation(struct redlock *r, const struct answer *a)
     case WIRE_RESTORE: extend_answer_restore(r, a); break;
     case WIRE_EXTEND:  extend_answer(r, a); break;
     case WIRE_RELEASE: answer_release(r, a); break;
-    case WIRE_WAIT:    r->waiting_part->answer(r, a); break;
+    case WIRE_WAIT:    r->waking->answer(r, a); break;
     default:           answer_question(r, a); break;
     }
 }
@@ -174,7 +174,7 @@ void lock_begin_with_entropy(struct redlock *r, struct redlock_lock *lock)
 
 static void tick_waiting(struct redlock *r, struct redlock_lock *lock)
 {
-    if (!r->waiting_part || r->waiting_part->tick(r, lock)) acquire_begin(r, lock);
+    if (!r->waking || r->waking->tick(r, lock)) acquire_begin(r, lock);
 }
 
 void lock_tick(struct redlock *r, struct redlock_lock *lock)

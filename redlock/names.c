@@ -92,11 +92,11 @@ static void names_sort(struct redlock_name *set, unsigned count)
     }
 }
 
-const struct redlock_sets *names_part(void)
+const struct redlock_sets *names_feature(void)
 {
-    static const struct redlock_sets part = {
+    static const struct redlock_sets feature = {
         .check = names_check, .are_same = names_are_same, .sort = names_sort, .kind = wire_scripted_kind
     };
 
-    return &part;
+    return &feature;
 }

@@ -35,7 +35,7 @@ struct redlock_sets {
     void (*sort)(struct redlock_name *set, unsigned count);
     const struct redlock_kind *(*kind)(void);       /* Of a lock of several. */
 };
-REDLOCK_PRIVATE const struct redlock_sets *names_part(void);
+REDLOCK_PRIVATE const struct redlock_sets *names_feature(void);
 
 /* Is the lock about these, in whatever order, each once? */
 REDLOCK_PRIVATE bool names_are_of(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_name *names,

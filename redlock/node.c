@@ -373,7 +373,7 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
         }
         command = command_of(node, config);
         if (command != WIRE_QUESTION) keep_item(node, &item, command);
-        else if (*questions)          (*questions)->part->read(questions, node_asked_at(node, config, 0)->round, &item);
+        else if (*questions)          (*questions)->feature->read(questions, node_asked_at(node, config, 0)->round, &item);
         if (!item.ends_reply) continue;
         node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config) : node->alarm_at;
         if (command != WIRE_QUESTION) hand_out(node, reply);

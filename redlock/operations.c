@@ -66,7 +66,7 @@ static void clear_lock(struct redlock_lock *lock)
 /* A lock that waits is called by its number no longer. */
 static void stop_waiting(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->phase == PHASE_WAITING && r->waiting_part) r->waiting_part->leave(r, lock);
+    if (lock->phase == PHASE_WAITING && r->waking) r->waking->leave(r, lock);
 }
 
 static void forget_lock(struct redlock *r, struct redlock_lock *lock)
@@ -164,7 +164,7 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     lock->is_yielding = false;
     lock->arrived_at = request->wall_us <= WIRE_TICKET_MAX && request->wait_ms > 0 ? request->wall_us : 0;
     lock->woken = 0;
-    if (!r->waiting_part || !r->waiting_part->yield(r, lock)) acquire_begin(r, lock);
+    if (!r->waking || !r->waking->yield(r, lock)) acquire_begin(r, lock);
     lock_judge(r, lock);
     REDLOCK_LOOK_AT_LOCK(r, lock);
     return REDLOCK_OK;
@@ -349,11 +349,11 @@ void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_loc
     to->bond = bond_of(r, to);
     for (unsigned k = 0; k < r->node_count; k++) queue_replace(&r->nodes[k].queue, to, k);
     queue_replace(lock_queue(r, to), to, SLOT_DONE);
-    if (to->phase == PHASE_WAITING && r->waiting_part) r->waiting_part->move(r, to);
+    if (to->phase == PHASE_WAITING && r->waking) r->waking->move(r, to);
     if (to->outstanding > 0) readdress(r, from, to);
     lock_reschedule(r, to);
     clear_lock(from);
-    if (r->events) r->events->part->moved(r, to, from);
+    if (r->events) r->events->feature->moved(r, to, from);
     REDLOCK_LOOK_AT_LOCK(r, to);
 }
 

@@ -810,11 +810,11 @@ void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us,
 
 /* ---- Private from here on: the structures are complete so that the caller can place them; their fields may change ---- */
 
-struct redlock_scripts;     /* What parts of the engine add. */
+struct redlock_scripts;     /* What features add to the engine. */
 struct redlock_kind;
 struct redlock_ticketing;
 struct redlock_sets;
-struct redlock_waiting;
+struct redlock_waking;
 struct redlock_keeping;
 struct redlock_inspecting;
 struct redlock_holding;
@@ -965,7 +965,7 @@ struct redlock_node {
 /* A command to a node that belongs to no lock: see redlock_ask. */
 struct redlock_question {
     struct redlock_question *next;
-    const struct redlock_asking *part;
+    const struct redlock_asking *feature;
     const struct redlock_name *arguments;
     uint8_t *buffer;
     size_t size, read, written;                 /* Of the buffer. */
@@ -1001,7 +1001,7 @@ struct redlock_mark {
 
 /* A ring of events. */
 struct redlock_event_ring {
-    const struct redlock_eventing *part;
+    const struct redlock_eventing *feature;
     struct redlock_event *ring;
     size_t size, first, count;
     uint64_t lost;
@@ -1012,10 +1012,10 @@ struct redlock {
     uint8_t session_count;
     uint8_t entropy_size;
     struct redlock_node *nodes;         /* node_count of them, and behind them their subscriptions, if any. */
-    const struct redlock_scripts *scripts;              /* In the form that suits the parts in use, of which are there: */
+    const struct redlock_scripts *scripts;              /* In the form that suits the features in use, of which are there: */
     const struct redlock_ticketing *ticketing;          /* these. */
     const struct redlock_sets *sets;
-    const struct redlock_waiting *waiting_part;
+    const struct redlock_waking *waking;
     const struct redlock_keeping *keeping;
     const struct redlock_inspecting *inspecting;
     const struct redlock_holding *holding;

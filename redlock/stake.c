@@ -101,12 +101,12 @@ void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
 
 void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->waits) r->waiting_part->give_back(r, lock);
+    if (lock->waits) r->waking->give_back(r, lock);
 }
 
 void stake_keep_place(const struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
-    if (r->waiting_part) r->waiting_part->keep_place(lock, k);
+    if (r->waking) r->waking->keep_place(lock, k);
 }
 
 void stake_note_end(struct redlock *r, struct redlock_lock *lock)
@@ -188,7 +188,7 @@ static const struct wire_row *row_of(const struct redlock *r, const struct redlo
     case WIRE_RESTORE:  which = KIND_ACQUIRE; break;
     case WIRE_EXTEND:   which = KIND_EXTEND; break;
     case WIRE_RELEASE:  which = may_wake(r, lock, k) ? KIND_WAKE : KIND_RELEASE; break;
-    case WIRE_WAIT:     return r->waiting_part->row();
+    case WIRE_WAIT:     return r->waking->row();
     case WIRE_GETRANGE: return r->inspecting->row();
     default:            return r->holding->row();
     }

@@ -20,8 +20,8 @@ struct answer {
     const struct wire_reply *reply;
 };
 
-/* What waiting adds. */
-struct redlock_waiting {
+/* What wake-ups add. */
+struct redlock_waking {
     /* An attempt was lost and the lock waits for the next one: it takes places, if it may listen. */
     void (*begin)(struct redlock *r, struct redlock_lock *lock);
 

@@ -45,11 +45,11 @@ static bool ticket_is_behind(const struct redlock *r, const struct redlock_lock 
     return is_outdated && !lock->is_corrected && r->now_us < lock->wait_until;
 }
 
-const struct redlock_ticketing *ticket_part(void)
+const struct redlock_ticketing *ticket_feature(void)
 {
-    static const struct redlock_ticketing part = {
+    static const struct redlock_ticketing feature = {
         .check = ticket_check, .propose = ticket_propose, .is_behind = ticket_is_behind, .kind = wire_scripted_kind
     };
 
-    return &part;
+    return &feature;
 }

@@ -18,7 +18,7 @@ struct redlock_ticketing {
 
     const struct redlock_kind *(*kind)(void);       /* Of a lock that has one. */
 };
-REDLOCK_PRIVATE const struct redlock_ticketing *ticket_part(void);
+REDLOCK_PRIVATE const struct redlock_ticketing *ticket_feature(void);
 
 /* Forgets what earlier operations have seen. */
 REDLOCK_PRIVATE void ticket_start(struct redlock_lock *lock, const struct redlock_request *request, uint64_t now_us);

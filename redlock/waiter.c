@@ -226,14 +226,14 @@ static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply 
     else node_lose_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
 }
 
-const struct redlock_waiting *waiter_part(void)
+const struct redlock_waking *waiter_feature(void)
 {
-    static const struct redlock_waiting part = {
+    static const struct redlock_waking feature = {
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
         .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_place = waiter_keep_place,
         .votes_change = waiter_votes_change, .subscribed = waiter_subscribed, .hear = waiter_heard, .row = wire_wait
     };
 
-    return &part;
+    return &feature;
 }

@@ -5,6 +5,6 @@
 
 #include "stake.h"
 
-REDLOCK_PRIVATE const struct redlock_waiting *waiter_part(void);
+REDLOCK_PRIVATE const struct redlock_waking *waiter_feature(void);
 
 #endif

@@ -206,7 +206,7 @@ static bool is_loaded(enum wire_command command, const struct redlock_scripts *s
     return !is_load || text_is(reply, loaded_by(command, scripts)->sha1);
 }
 
-static const struct wire_loading loading_part = { put_load, is_loaded };
+static const struct wire_loading loading_feature = { put_load, is_loaded };
 
 static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
@@ -246,7 +246,7 @@ const struct redlock_scripts *wire_scripts_for_one_loaded(void)
     };
     static const struct redlock_scripts scripts = {
         .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release } },
-        .loading = &loading_part
+        .loading = &loading_feature
     };
 
     return &scripts;
@@ -268,7 +268,7 @@ const struct redlock_scripts *wire_scripts_for_all(void)
     static const struct redlock_scripts scripts = {
         .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release,
                              [KIND_WAKE] = &wake } },
-        .loading = &loading_part, .put_subscribe = put_subscribe
+        .loading = &loading_feature, .put_subscribe = put_subscribe
     };
 
     return &scripts;

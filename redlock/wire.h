@@ -233,7 +233,7 @@ struct wire_subject {
     uint64_t arrived_at;
 };
 
-/* A command of a lock is a row: what goes out, and what may come back. An engine reaches the rows that its parts use, so that
+/* A command of a lock is a row: what goes out, and what may come back. An engine reaches the rows that its features use, so that
  * a linker drops all others; tests/world/decoder.c lists them. */
 struct wire_row {
     const char *text;               /* Of a script; NULL: it is none. */
@@ -260,7 +260,7 @@ struct redlock_kind {
 };
 REDLOCK_PRIVATE const struct redlock_kind *wire_scripted_kind(void);        /* Of several resources, or with a ticket. */
 
-/* Plain locks, in the form that suits an engine's parts: for one resource, or for several and with wake-ups. */
+/* Plain locks, in the form that suits an engine's features: for one resource, or for several and with wake-ups. */
 struct redlock_scripts {
     struct redlock_kind plain;
     const struct wire_loading *loading;         /* NULL: none is loaded in the handshake; they go out by text. */

@@ -354,7 +354,7 @@ TEST(a_question_waits_while_a_script_is_on_its_way_from_where_it_lies)
     const uint32_t end = node->send_end;
     ASK(&question, 0, WORD("PING"));
     node->apart = script;
-    question.part->put(ENGINE(0), 0);
+    question.feature->put(ENGINE(0), 0);
     CHECK_INT(node->send_end, end);
     CHECK(!question.is_sent);
     node->apart = NULL;

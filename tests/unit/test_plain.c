@@ -1,4 +1,4 @@
-/* An engine whose program has asked for no part: no tickets, no sets, no wake-ups. What it refuses, and that it is a lock. */
+/* An engine whose program has asked for no feature: no tickets, no sets, no wake-ups. What it refuses, and that it is a lock. */
 #include "../world/story.h"
 
 #include "../../redlock/wire.h"
@@ -153,7 +153,7 @@ TEST(a_plain_engine_answers_NOSCRIPT_with_the_script_for_one_resource)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-TEST(a_plain_engine_and_one_with_all_parts_exclude_each_other)
+TEST(a_plain_engine_and_one_with_all_features_exclude_each_other)
 {
     CLUSTER_COLD(3, 2, (void)0);
     cluster_client_is_plain(cluster, 0);

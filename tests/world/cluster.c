@@ -1137,7 +1137,7 @@ bool cluster_is_broken(struct cluster *cluster)
 
 /* ---- Setting up ---- */
 
-static void use_all_parts(struct redlock *engine)
+static void use_all_features(struct redlock *engine)
 {
     redlock_use_tickets(engine);
     redlock_use_sets(engine);
@@ -1154,7 +1154,7 @@ static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_coun
     if (redlock_init(&client->engine, config, client->nodes, cluster->node_count, client->memory, size,
                      cluster_client_now(cluster, c)) != REDLOCK_OK)
         break_rule(cluster, "redlock_init refuses what it must take");
-    if (!client->plain) use_all_parts(&client->engine);
+    if (!client->plain) use_all_features(&client->engine);
     cluster_need_locks(cluster, c, lock_count);
 }
 

@@ -56,7 +56,7 @@ struct cluster_client {
     unsigned lock_count;
     bool frozen;                    /* SIGSTOP: does nothing, bytes wait in its sockets. */
     bool dead;                      /* Ended: its connections are closed, its locks are nobody's. */
-    bool plain;                     /* Uses no part of the engine: no tickets, sets, wake-ups. */
+    bool plain;                     /* Uses no feature of the engine: no tickets, sets, wake-ups. */
     bool starved;                   /* Gets no random bytes. */
     bool ticks_first;               /* Prefers the clock to the bytes when both are due. */
     bool keeps_done;                /* The test calls redlock_next_done itself. */
