@@ -155,7 +155,7 @@ static void ask_read(struct redlock_question **questions, uint32_t number, const
 }
 
 /* Those that were not sent may be sent yet if the node may be back at once. */
-static void ask_lose(struct redlock *r, unsigned k)
+static void ask_disconnected(struct redlock *r, unsigned k)
 {
     struct redlock_question *question, *next;
 
@@ -177,7 +177,7 @@ static bool may_answer(const struct redlock_node *node)
 enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *question, unsigned k,
                                 const struct redlock_name *arguments, unsigned count, void *buffer, size_t size, uint64_t now_us)
 {
-    static const struct redlock_asking feature = { .waits = ask_waits, .put = ask_put, .read = ask_read, .lose = ask_lose };
+    static const struct redlock_asking feature = { .waits = ask_waits, .put = ask_put, .read = ask_read, .disconnected = ask_disconnected };
 
     r->now_us = now_us;
     if (k >= r->node_count || count < 1 || count > REDLOCK_ARGUMENTS_MAX) return REDLOCK_BAD_QUESTION;

@@ -45,7 +45,7 @@ static void abandon(struct redlock *r, unsigned k)
         next = lock->links[k].next;
         lock_turn_away(r, k, lock);
     }
-    if (r->questions) r->questions->feature->lose(r, k);
+    if (r->questions) r->questions->feature->disconnected(r, k);
 }
 
 /* Is it the server that was last behind the node? */
@@ -63,7 +63,7 @@ static bool is_twin(struct redlock *r, unsigned k)
         const struct redlock_node *other = &r->nodes[j];
         if (j == k || other->state != NODE_READY) continue;
         if (!is_known(other, &node->identity)) continue;
-        node_lose_for(node, REDLOCK_TROUBLE_SAME_SERVER, j);
+        node_give_up_for(node, REDLOCK_TROUBLE_SAME_SERVER, j);
         return true;
     }
     return false;
@@ -136,7 +136,7 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
     };
 
     if (a.meaning == WIRE_WRONG) {      /* S16 */
-        node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_WRONG_TYPE);
+        node_give_up_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_WRONG_TYPE);
         lock_never_answered(r, k, asked);
         return;
     }
@@ -145,7 +145,7 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
     if (a.meaning == WIRE_ERROR)             node_note(node, a.command, a.trouble, reply->text);
     else if (node->noted == asked->command)  node->trouble = REDLOCK_TROUBLE_NONE;
     if (a.lock) lock_answer(r, &a);
-    if (wire_ends_session(a.trouble)) node_lose(node, a.trouble, reply->text);
+    if (wire_ends_session(a.trouble)) node_give_up(node, a.trouble, reply->text);
 }
 
 /* ---- Setting up ---- */
@@ -399,7 +399,7 @@ void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64
     r->now_us = now_us;
     if (node->state != NODE_CLOSING) {
         node_forgive(node, now_us);
-        node_lose(node, why ? REDLOCK_TROUBLE_UNREACHABLE : REDLOCK_TROUBLE_CLOSED, why);
+        node_give_up(node, why ? REDLOCK_TROUBLE_UNREACHABLE : REDLOCK_TROUBLE_CLOSED, why);
         abandon(r, k);
     }
     node_disconnected(node, now_us, node_delay_us(node, throw_dice(r, UINT32_MAX)));

@@ -51,7 +51,7 @@ static uint64_t timeout_us(const struct redlock_config *config)
 static void part(struct redlock_node *node)
 {
     if (node->state == NODE_READY) node->failures = 0;
-    node_lose(node, REDLOCK_TROUBLE_NEW, NULL);
+    node_give_up(node, REDLOCK_TROUBLE_NEW, NULL);
 }
 
 bool node_tick(struct redlock_node *node, const struct redlock_config *config, bool is_needed, uint64_t now_us)
@@ -65,14 +65,14 @@ bool node_tick(struct redlock_node *node, const struct redlock_config *config, b
         node->alarm_at = now_us + timeout_us(config);
         return false;
     case NODE_CONNECTING:
-        if (overdue) node_lose_for(node, REDLOCK_TROUBLE_SILENT, REASON_NOT_CONNECTED);
+        if (overdue) node_give_up_for(node, REDLOCK_TROUBLE_SILENT, REASON_NOT_CONNECTED);
         break;
     case NODE_HANDSHAKE:
-        if (overdue) node_lose_for(node, REDLOCK_TROUBLE_SILENT, REASON_NO_HANDSHAKE);
+        if (overdue) node_give_up_for(node, REDLOCK_TROUBLE_SILENT, REASON_NO_HANDSHAKE);
         break;
     case NODE_READY:
         overdue = overdue && node->asked_count > 0;
-        if (overdue) node_lose_for(node, REDLOCK_TROUBLE_SILENT, REASON_NOT_ANSWERED);
+        if (overdue) node_give_up_for(node, REDLOCK_TROUBLE_SILENT, REASON_NOT_ANSWERED);
         break;
     default:
         return false;
@@ -121,7 +121,7 @@ void node_note(struct redlock_node *node, enum wire_command command, enum redloc
     node->error[size] = '\0';
 }
 
-void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const char *text)
+void node_give_up(struct redlock_node *node, enum redlock_trouble trouble, const char *text)
 {
     /* One that was good and closed may be back at once; one that fell silent is not waited for. */
     node->settled = node->state != NODE_READY || trouble == REDLOCK_TROUBLE_SILENT || node->failures > 0;
@@ -130,9 +130,9 @@ void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const ch
     node_note(node, WIRE_NONE, trouble, text);
 }
 
-void node_lose_for(struct redlock_node *node, enum redlock_trouble trouble, unsigned detail)
+void node_give_up_for(struct redlock_node *node, enum redlock_trouble trouble, unsigned detail)
 {
-    node_lose(node, trouble, NULL);
+    node_give_up(node, trouble, NULL);
     node->detail = (uint8_t)detail;
 }
 
@@ -364,11 +364,11 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
         node->receive_start += (uint32_t)consumed;
         if (status == RESP_MORE) return false;
         if (status != RESP_OK) {
-            node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, status);
+            node_give_up_for(node, REDLOCK_TROUBLE_PROTOCOL, status);
             return false;
         }
         if (node->asked_count == 0 && !subscribes(node)) {
-            node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_NOT_ASKED);
+            node_give_up_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_NOT_ASKED);
             return false;
         }
         command = command_of(node, config);
@@ -416,10 +416,10 @@ bool node_read_handshake(struct redlock_node *node, const struct redlock_config 
         if (is_tolerated(node, config, command, trouble)) return true;
         /* A sentinel knows no scripts: what it is tells more than what it refuses. */
         if (node->identity.trouble) trouble = (enum redlock_trouble)node->identity.trouble;
-        node_lose(node, trouble, reply->text);
+        node_give_up(node, trouble, reply->text);
         return false;
     default:
-        node_lose_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_WRONG_HANDSHAKE);
+        node_give_up_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_WRONG_HANDSHAKE);
         return false;
     }
 }
@@ -436,13 +436,13 @@ static bool check_identity(struct redlock_node *node)
     const struct redlock_identity *identity = &node->identity;
 
     if (identity->trouble != REDLOCK_TROUBLE_NONE) {
-        node_lose(node, (enum redlock_trouble)identity->trouble, NULL);
+        node_give_up(node, (enum redlock_trouble)identity->trouble, NULL);
         return false;
     }
     if (identity->unknown) return true;
     REDLOCK_CHECK(identity->is_master);     /* Whatever else ROLE may say is a trouble. */
     if (identity->has_run_id && identity->has_mode) return true;
-    node_lose(node, REDLOCK_TROUBLE_NO_IDENTITY, NULL);
+    node_give_up(node, REDLOCK_TROUBLE_NO_IDENTITY, NULL);
     return false;
 }
 

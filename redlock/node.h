@@ -36,24 +36,24 @@ struct redlock_asking {
     bool (*waits)(struct redlock_question *questions, unsigned k);    /* Is there one to be sent to node k? */
     void (*put)(struct redlock *r, unsigned k);
     void (*read)(struct redlock_question **questions, uint32_t number, const struct resp_item *item);
-    void (*lose)(struct redlock *r, unsigned k);        /* Its session has ended. */
+    void (*disconnected)(struct redlock *r, unsigned k);  /* Its session has ended. */
 };
 
 /* Everything but the memory and the login is reset. */
 REDLOCK_PRIVATE void node_init(struct redlock_node *node, bool is_subscription);
 
 /* Begins to connect when the time has come and the session is needed, gives up what takes too long. True when the session was
- * lost by that: the owner then clears up behind it, as after node_lose. */
+ * lost by that: the owner then clears up behind it, as after node_give_up. */
 REDLOCK_PRIVATE bool node_tick(struct redlock_node *node, const struct redlock_config *config, bool is_needed, uint64_t now_us);
 REDLOCK_PRIVATE uint64_t node_wake_at(const struct redlock_node *node, bool is_needed);
 
 REDLOCK_PRIVATE void node_connected(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us);
 
 /* Gives the session up: the transport has to close. text (of any length, or NULL) is kept for the description. */
-REDLOCK_PRIVATE void node_lose(struct redlock_node *node, enum redlock_trouble trouble, const char *text);
+REDLOCK_PRIVATE void node_give_up(struct redlock_node *node, enum redlock_trouble trouble, const char *text);
 
 /* The same for a trouble with a detail: see struct redlock_node. */
-REDLOCK_PRIVATE void node_lose_for(struct redlock_node *node, enum redlock_trouble trouble, unsigned detail);
+REDLOCK_PRIVATE void node_give_up_for(struct redlock_node *node, enum redlock_trouble trouble, unsigned detail);
 
 /* A connection was closed, by the node or on the way. If it stood, that is no failure: it is made again at once. But of those that
  * do not stand for long only the first is: a server that closes behind each handshake is asked some 15 times a second. */

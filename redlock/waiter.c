@@ -223,7 +223,7 @@ static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply 
 
     REDLOCK_ASSERT(k < r->node_count && r->nodes[r->node_count + k].is_subscription);
     if (wire_read_wake_up(reply, &wait_number)) hear_turn(r, k, wait_number);
-    else node_lose_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
+    else node_give_up_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
 }
 
 const struct redlock_waking *waiter_feature(void)
