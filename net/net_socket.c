@@ -261,51 +261,51 @@ NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us)
     return ready;
 }
 
-/* --- Bells --- */
+/* --- Self-pipes --- */
 
-static int bell_open(int bell[2])
+static int open_pipe(int self_pipe[2])
 {
 #ifdef SOCK_CLOEXEC
-    return pipe2(bell, O_CLOEXEC | O_NONBLOCK) == 0 ? 0 : -errno;
+    return pipe2(self_pipe, O_CLOEXEC | O_NONBLOCK) == 0 ? 0 : -errno;
 #else
-    if (pipe(bell) != 0) return -errno;
+    if (pipe(self_pipe) != 0) return -errno;
     int error = 0;
     for (int i = 0; i < 2; i++)
-        if (fcntl(bell[i], F_SETFD, FD_CLOEXEC) != 0 || fcntl(bell[i], F_SETFL, O_NONBLOCK) != 0) error = -errno;
+        if (fcntl(self_pipe[i], F_SETFD, FD_CLOEXEC) != 0 || fcntl(self_pipe[i], F_SETFL, O_NONBLOCK) != 0) error = -errno;
     if (error == 0) return 0;
-    net_close(bell[0]);
-    net_close(bell[1]);
+    net_close(self_pipe[0]);
+    net_close(self_pipe[1]);
     return error;
 #endif
 }
 
-NET_API int net_bell_open(int bell[2])
+NET_API int net_self_pipe_open(int self_pipe[2])
 {
-    int error = bell_open(bell);
-    if (error != 0) bell[0] = bell[1] = -1;
+    int error = open_pipe(self_pipe);
+    if (error != 0) self_pipe[0] = self_pipe[1] = -1;
     return error;
 }
 
-NET_API void net_bell_ring(int fd)
+NET_API void net_self_pipe_write(int fd)
 {
-    static const char stroke = 1;
+    static const char byte = 1;
     int error = errno;
     ssize_t taken = 0;
     if (fd < 0) return;
-    do taken = write(fd, &stroke, sizeof stroke);
-    while (taken < 0 && errno == EINTR);    /* A full pipe has been rung. */
+    do taken = write(fd, &byte, sizeof byte);
+    while (taken < 0 && errno == EINTR);    /* What fills the pipe wakes as well. */
     errno = error;
 }
 
-NET_API bool net_bell_heard(int fd)
+NET_API bool net_self_pipe_drain(int fd)
 {
-    char strokes[64];
-    bool has_rung = false;
+    char bytes[64];
+    bool was_written = false;
     if (fd < 0) return false;
     for (;;) {
-        ssize_t taken = read(fd, strokes, sizeof strokes);
+        ssize_t taken = read(fd, bytes, sizeof bytes);
         if (taken < 0 && errno == EINTR) continue;
-        if (taken <= 0) return has_rung;
-        has_rung = true;
+        if (taken <= 0) return was_written;
+        was_written = true;
     }
 }

@@ -179,16 +179,16 @@ struct net_wait {
  * takes no more descriptors than the process may open by now), all are said to be ready after 10 ms: each is to be tried. */
 NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us);
 
-/* A bell wakes a thread out of net_wait, from another thread or from a signal handler. Opens one: bell[0] is to be waited
- * for (NET_READ), bell[1] is rung; the caller owes both a net_close. Close-on-exec. Returns 0, or -errno with both -1. */
-NET_API int net_bell_open(int bell[2]);
+/* A self-pipe wakes a thread out of net_wait, from another thread or from a signal handler. Opens one: self_pipe[0] is to be waited
+ * for (NET_READ), self_pipe[1] is written to; the caller owes both a net_close. Close-on-exec. Returns 0, or -errno with both -1. */
+NET_API int net_self_pipe_open(int self_pipe[2]);
 
-/* Rings bell[1], again and again if need be: nobody waits for room. Async-signal-safe; errno stays. A negative descriptor is
+/* Writes to self_pipe[1], again and again if need be: nobody waits for room. Async-signal-safe; errno stays. A negative descriptor is
  * left alone. */
-NET_API void net_bell_ring(int fd);
+NET_API void net_self_pipe_write(int fd);
 
-/* Has bell[0] rung since the last call? A negative descriptor has not. */
-NET_API bool net_bell_heard(int fd);
+/* Has anything been written since the last call? A negative descriptor has not. */
+NET_API bool net_self_pipe_drain(int fd);
 
 /* --- Clock and random bytes ------------------------------------------------------------------------------------- */
 

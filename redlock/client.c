@@ -12,7 +12,7 @@ enum { SESSIONS_MAX = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) };
 NET_STATIC_ASSERT(sizeof(struct net_endpoint) <= sizeof(((struct redlock_place *)0)->endpoints[0]), "an endpoint must fit");
 NET_STATIC_ASSERT((int)REDLOCK_ENDPOINTS_MAX == (int)NET_ENDPOINTS_MAX, "net/ says how many are sensible");
 NET_STATIC_ASSERT((int)REDLOCK_ADDRESS_MAX >= (int)NET_ADDRESS_TEXT_SIZE, "an address in words must fit");
-NET_STATIC_ASSERT((int)SESSIONS_MAX + 1 <= (int)NET_WAIT_MAX, "all sessions and the bell are waited for at once");
+NET_STATIC_ASSERT((int)SESSIONS_MAX + 1 <= (int)NET_WAIT_MAX, "all sessions and the self-pipe are waited for at once");
 NET_STATIC_ASSERT((int)SESSIONS_MAX <= (int)sizeof(unsigned) * CHAR_BIT, "a bit says which session is ready");
 NET_STATIC_ASSERT(sizeof(((struct redlock_place *)0)->user) > NET_USER_MAX &&
                   sizeof(((struct redlock_place *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
@@ -548,7 +548,7 @@ static void clear(struct redlock_client *c)
 {
     memset(c, 0, sizeof *c);
     for (unsigned k = 0; k < SESSIONS_MAX; k++) c->sockets[k].fd = c->sockets[k].dropped = c->sockets[k].lookup = -1;
-    c->bell[0] = c->bell[1] = -1;
+    c->self_pipe[0] = c->self_pipe[1] = -1;
 }
 
 static void use_all_features(struct redlock *engine)
@@ -593,7 +593,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
     if (status == REDLOCK_OK) status = feed(c);
-    if (status == REDLOCK_OK && options->interruptible && net_bell_open(c->bell) != 0) status = REDLOCK_SYSTEM;
+    if (status == REDLOCK_OK && options->interruptible && net_self_pipe_open(c->self_pipe) != 0) status = REDLOCK_SYSTEM;
     if (status != REDLOCK_OK) {
         net_wipe(c->places, sizeof c->places);
         c->owner = 0;
@@ -603,9 +603,9 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
 
 /* ---- Blocking face ---- */
 
-enum attention { HEEDS_NOTHING, HEEDS_BELL };
+enum attention { HEEDS_NOTHING, HEEDS_INTERRUPTS };
 
-/* Waits for something to do until a time, or for the bell; says which sessions are ready. A signal ends the wait, which does no
+/* Waits for something to do until a time, or for an interrupt; says which sessions are ready. A signal ends the wait, which does no
  * harm. */
 static unsigned wait_for(struct redlock_client *c, uint64_t until_us, enum attention attention)
 {
@@ -619,7 +619,7 @@ static unsigned wait_for(struct redlock_client *c, uint64_t until_us, enum atten
             .events = (uint8_t)((events & REDLOCK_READ ? NET_READ : 0) | (events & REDLOCK_WRITE ? NET_WRITE : 0)),
         };
     }
-    waits[count] = (struct net_wait){ .fd = attention == HEEDS_BELL ? c->bell[0] : -1, .events = NET_READ };
+    waits[count] = (struct net_wait){ .fd = attention == HEEDS_INTERRUPTS ? c->self_pipe[0] : -1, .events = NET_READ };
     if (c->around_wait) c->around_wait(c->wait_context, true);
     net_wait(waits, count + 1, until_us);
     if (c->around_wait) c->around_wait(c->wait_context, false);
@@ -636,7 +636,7 @@ static uint64_t end_of(uint32_t wait_ms)
 /* Was the client interrupted? Says so once. */
 static bool is_interrupted(const struct redlock_client *c)
 {
-    return net_bell_heard(c->bell[0]);
+    return net_self_pipe_drain(c->self_pipe[0]);
 }
 
 /* One turn of a loop: waits until there is something to do, but no longer than until a time, and does it. */
@@ -668,11 +668,11 @@ static enum redlock_status catch_up(struct redlock_client *c, uint64_t *now_us)
  * nothing. */
 static enum redlock_status run(struct redlock_client *c, struct redlock_lock *lock, enum attention attention)
 {
-    bool is_over = attention == HEEDS_BELL && is_interrupted(c);
+    bool is_over = attention == HEEDS_INTERRUPTS && is_interrupted(c);
     enum redlock_status status = is_over ? REDLOCK_CANCELLED : without_entropy(act(c, redlock_time_us(&c->engine)));
 
     while (status == REDLOCK_OK && redlock_lock_status(lock) == REDLOCK_PENDING) {
-        if (attention == HEEDS_BELL && is_interrupted(c)) status = REDLOCK_CANCELLED;
+        if (attention == HEEDS_INTERRUPTS && is_interrupted(c)) status = REDLOCK_CANCELLED;
         else status = without_entropy(turn(c, REDLOCK_NEVER, attention));
     }
     if (redlock_lock_status(lock) != REDLOCK_PENDING) return redlock_lock_status(lock);
@@ -735,7 +735,7 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
         }
         if (settled == n || redlock_now_us() >= until) return votes >= redlock_quorum(n) ? REDLOCK_OK : REDLOCK_NO_QUORUM;
         if (is_interrupted(c)) return REDLOCK_CANCELLED;
-        (void)turn(c, until, HEEDS_BELL);
+        (void)turn(c, until, HEEDS_INTERRUPTS);
     }
 }
 
@@ -750,7 +750,7 @@ enum redlock_status redlock_acquire_request(struct redlock_client *c, struct red
     if (status == REDLOCK_OK) status = redlock_start_acquire(&c->engine, lock, &dated, now);
     if (status != REDLOCK_OK) return status;
     (void)redlock_copy_name(lock);
-    status = run(c, lock, HEEDS_BELL);
+    status = run(c, lock, HEEDS_INTERRUPTS);
     if (status != REDLOCK_OK) redlock_part(c, lock);
     return status;
 }
@@ -860,14 +860,14 @@ enum redlock_status redlock_run_for(struct redlock_client *c, const struct redlo
         uint64_t now = redlock_now_us();
         uint64_t valid_us = lock ? redlock_valid_us(lock, now) : 0;
         if (is_interrupted(c)) return REDLOCK_CANCELLED;
-        (void)turn(c, valid_us > 0 ? sooner(until, now + valid_us) : until, HEEDS_BELL);
+        (void)turn(c, valid_us > 0 ? sooner(until, now + valid_us) : until, HEEDS_INTERRUPTS);
     }
     return news_of(lock);
 }
 
 void redlock_interrupt(struct redlock_client *c)
 {
-    if (check_open(c) == REDLOCK_OK) net_bell_ring(c->bell[1]);
+    if (check_open(c) == REDLOCK_OK) net_self_pipe_write(c->self_pipe[1]);
 }
 
 enum redlock_status redlock_inspect(struct redlock_client *c, const char *resource, struct redlock_sight *sights)
@@ -895,7 +895,7 @@ enum redlock_status redlock_ask_node(struct redlock_client *c, struct redlock_qu
     if (status != REDLOCK_OK) return status;
     status = without_entropy(step(c, 0));
     while (status == REDLOCK_OK && redlock_question_status(question) == REDLOCK_PENDING)
-        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(turn(c, REDLOCK_NEVER, HEEDS_BELL));
+        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(turn(c, REDLOCK_NEVER, HEEDS_INTERRUPTS));
     redlock_forget_question(&c->engine, question);
     return status == REDLOCK_OK ? redlock_question_status(question) : status;
 }
@@ -910,7 +910,7 @@ static enum redlock_status ask_for_marks(struct redlock_client *c, struct redloc
     if (status != REDLOCK_OK) return status;
     status = without_entropy(step(c, 0));
     while (status == REDLOCK_OK && redlock_mark_status(r, mark, redlock_now_us()) == REDLOCK_PENDING)
-        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(turn(c, redlock_mark_until(mark), HEEDS_BELL));
+        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(turn(c, redlock_mark_until(mark), HEEDS_INTERRUPTS));
     redlock_forget_mark(r, mark);
     return status == REDLOCK_OK ? redlock_mark_status(r, mark, redlock_now_us()) : status;
 }
@@ -921,7 +921,7 @@ static enum redlock_status pass_time(struct redlock_client *c, uint64_t until_us
     enum redlock_status status = REDLOCK_OK;
 
     while (status == REDLOCK_OK && redlock_now_us() < until_us)
-        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(turn(c, until_us, HEEDS_BELL));
+        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(turn(c, until_us, HEEDS_INTERRUPTS));
     return status;
 }
 
@@ -965,8 +965,8 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
         net_close(c->sockets[k].fd);
         net_close(c->sockets[k].lookup);
     }
-    net_close(c->bell[1]);      /* First: without a reader the pipe would be a broken one. */
-    net_close(c->bell[0]);
+    net_close(c->self_pipe[1]);  /* First: without a reader the pipe would be a broken one. */
+    net_close(c->self_pipe[0]);
     net_wipe(c->places, sizeof c->places);
     clear(c);
 }

@@ -101,7 +101,7 @@ struct redlock_client {
     void (*around_wait)(void *context, bool is_before);
     void *wait_context;
     char holder[REDLOCK_HOLDER_MAX + 1];
-    int bell[2];                /* A pipe for redlock_interrupt, or -1. */
+    int self_pipe[2];           /* For redlock_interrupt, or -1. */
     int64_t owner;              /* The process that opened it. */
     uint64_t name_wait_us;      /* How long a connection waits for its name. */
     uint64_t stepped_at;

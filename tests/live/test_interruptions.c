@@ -84,7 +84,7 @@ static void interrupt_alice(int number)
     redlock_interrupt(&alice);
 }
 
-/* With SA_RESTART, and to whichever thread: it is the bell that ends the wait, not EINTR. */
+/* With SA_RESTART, and to whichever thread: it is the self-pipe that ends the wait, not EINTR. */
 static void set_alarm_ms(unsigned ms)
 {
     struct sigaction action = { .sa_handler = interrupt_alice, .sa_flags = SA_RESTART };

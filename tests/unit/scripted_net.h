@@ -67,7 +67,7 @@ struct net_line {
 };
 
 /* What an open descriptor is. */
-enum net_kind_of { NET_CLOSED, NET_SOCKET, NET_BELL, NET_CLAPPER, NET_LOOKUP };
+enum net_kind_of { NET_CLOSED, NET_SOCKET, NET_SELF_PIPE, NET_SELF_PIPE_END, NET_LOOKUP };
 
 struct net_descriptor {
     enum net_kind_of kind;
@@ -106,7 +106,7 @@ static struct {
     struct net_descriptor descriptors[NET_DESCRIPTORS_MAX];
     int next_descriptor;            /* With new_numbers. */
     struct net_action actions[NET_ACTIONS_MAX];
-    bool has_rung;
+    bool was_written;
     bool has_lookups;               /* There was one. */
     int64_t process;
     uint64_t wall_offset_us;
@@ -676,7 +676,7 @@ static inline uint8_t wait_ready(const struct net_wait *wait)
 {
     const struct net_descriptor *d = wait->fd < 0 ? NULL : descriptor(wait->fd, "wait");
     if (!d) return 0;
-    if (d->kind == NET_BELL) return net.has_rung ? (uint8_t)(wait->events & NET_READ) : 0;
+    if (d->kind == NET_SELF_PIPE) return net.was_written ? (uint8_t)(wait->events & NET_READ) : 0;
     if (d->kind == NET_LOOKUP) return d->known_at <= net.now_us ? (uint8_t)(wait->events & NET_READ) : 0;
     return d->kind == NET_SOCKET ? socket_ready(&net.lines[d->line], wait->events) : 0;
 }
@@ -756,34 +756,34 @@ int net_wait(struct net_wait *waits, size_t count, uint64_t until_us)
     return wait_for_events(waits, count, until_us);
 }
 
-int net_bell_open(int bell[2])
+int net_self_pipe_open(int self_pipe[2])
 {
-    bell[0] = bell[1] = -1;
-    if ((bell[0] = descriptor_open(NET_BELL, 0)) < 0) return -EMFILE;
-    if ((bell[1] = descriptor_open(NET_CLAPPER, 0)) >= 0) return 0;
-    net_close(bell[0]);
-    bell[0] = bell[1] = -1;
+    self_pipe[0] = self_pipe[1] = -1;
+    if ((self_pipe[0] = descriptor_open(NET_SELF_PIPE, 0)) < 0) return -EMFILE;
+    if ((self_pipe[1] = descriptor_open(NET_SELF_PIPE_END, 0)) >= 0) return 0;
+    net_close(self_pipe[0]);
+    self_pipe[0] = self_pipe[1] = -1;
     return -EMFILE;
 }
 
 /* By anybody at any time. */
-void net_bell_ring(int fd)
+void net_self_pipe_write(int fd)
 {
     const struct net_descriptor *d = fd < 0 ? NULL : descriptor(fd, "ring");
     if (!d) return;
-    if (d->kind != NET_CLAPPER) net_break("a ring on descriptor %d, which is no bell's", fd);
+    if (d->kind != NET_SELF_PIPE_END) net_break("a wake-up on descriptor %d, which is no self-pipe's", fd);
     net_moves();
-    net.has_rung = true;
+    net.was_written = true;
 }
 
-bool net_bell_heard(int fd)
+bool net_self_pipe_drain(int fd)
 {
     const struct net_descriptor *d = fd < 0 ? NULL : descriptor(fd, "hear");
-    const bool has_rung = net.has_rung;
+    const bool was_written = net.was_written;
     if (!d) return false;
-    if (d->kind != NET_BELL) net_break("listening on descriptor %d, which is no bell", fd);
-    net.has_rung = false;
-    return has_rung;
+    if (d->kind != NET_SELF_PIPE) net_break("draining descriptor %d, which is no self-pipe", fd);
+    net.was_written = false;
+    return was_written;
 }
 
 /* ---- net/redlock_net.h: clock, random bytes, process ---- */

@@ -6,7 +6,7 @@
 TEST(opening_connects_to_nothing_and_closing_leaves_nothing_open)
 {
     CLIENT(3);
-    CHECK_INT(net.opened, 2);       /* The bell. */
+    CHECK_INT(net.opened, 2);       /* The self-pipe. */
     CHECK_INT(net.wait_count, 0);
     CLOSE(1000);
 }
@@ -434,7 +434,7 @@ TEST(an_interrupt_ends_no_extension_and_no_release_and_waits_for_the_next_call)
     CLOSE(0);
 }
 
-TEST(a_client_that_is_not_interruptible_has_no_bell)
+TEST(a_client_that_is_not_interruptible_has_no_self_pipe)
 {
     WORLD(3);
     options.interruptible = false;
@@ -792,7 +792,7 @@ TEST(the_child_of_a_fork_sends_nothing_and_closes_what_it_has)
     CHECK_INT(redlock_step(&client), REDLOCK_FORKED);
     CHECK_INT(redlock_step_ready(&client, 7), REDLOCK_FORKED);
     redlock_interrupt(&client);
-    CHECK(!net.has_rung);
+    CHECK(!net.was_written);
     CLOSE(60000);
     CHECK_INT(net.sent_count, sent);
     CHECK_INT(keys(), 3);

@@ -98,7 +98,7 @@ static void end(struct call call, enum redlock_status status, uint64_t ms)
     if (is_told) printf("#     %s: %d after %ju us\n", call.name, (int)status, (uintmax_t)taken);
     if (status == REDLOCK_CANCELLED) {
         cancelled_count++;
-        rings = net.has_rung;       /* Once more, when it had been heard. */
+        rings = net.was_written;    /* Once more, when it had been heard. */
     }
     check_promises();
 }

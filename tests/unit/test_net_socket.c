@@ -611,45 +611,45 @@ NET_TEST(a_wait_for_ever_ends_with_a_signal)
     CHECK_INT(wait.ready, 0);
 }
 
-/* --- Bells --- */
+/* --- Self-pipes --- */
 
-NET_TEST(a_bell_that_rings_ends_a_wait_and_is_heard_once)
+NET_TEST(a_self_pipe_that_is_written_to_ends_a_wait_and_is_drained_once)
 {
-    int bell[2];
-    CHECK_INT(net_bell_open(bell), 0);
-    own(bell[0]);
-    own(bell[1]);
-    struct net_wait wait = { .fd = bell[0], .events = NET_READ };
+    int self_pipe[2];
+    CHECK_INT(net_self_pipe_open(self_pipe), 0);
+    own(self_pipe[0]);
+    own(self_pipe[1]);
+    struct net_wait wait = { .fd = self_pipe[0], .events = NET_READ };
     CHECK_INT(net_wait(&wait, 1, 0), 0);
-    CHECK(!net_bell_heard(bell[0]));
-    net_bell_ring(bell[1]);
-    net_bell_ring(bell[1]);
+    CHECK(!net_self_pipe_drain(self_pipe[0]));
+    net_self_pipe_write(self_pipe[1]);
+    net_self_pipe_write(self_pipe[1]);
     CHECK_INT(net_wait(&wait, 1, net_now_us() + SOON_US), 1);
-    CHECK(net_bell_heard(bell[0]));
-    CHECK(!net_bell_heard(bell[0]));
+    CHECK(net_self_pipe_drain(self_pipe[0]));
+    CHECK(!net_self_pipe_drain(self_pipe[0]));
     CHECK_INT(net_wait(&wait, 1, 0), 0);
 }
 
-NET_TEST(a_bell_that_nobody_hears_can_be_rung_for_ever_and_errno_stays)
+NET_TEST(a_self_pipe_that_nobody_drains_can_be_written_to_for_ever_and_errno_stays)
 {
-    int bell[2];
-    CHECK_INT(net_bell_open(bell), 0);
-    own(bell[0]);
-    own(bell[1]);
+    int self_pipe[2];
+    CHECK_INT(net_self_pipe_open(self_pipe), 0);
+    own(self_pipe[0]);
+    own(self_pipe[1]);
     errno = ENOENT;
-    for (unsigned i = 0; i < 1 << 17; i++) net_bell_ring(bell[1]);  /* Twice what a pipe holds. */
+    for (unsigned i = 0; i < 1 << 17; i++) net_self_pipe_write(self_pipe[1]);  /* Twice what a pipe holds. */
     CHECK_INT(errno, ENOENT);
-    CHECK(net_bell_heard(bell[0]));
-    CHECK(!net_bell_heard(bell[0]));
+    CHECK(net_self_pipe_drain(self_pipe[0]));
+    CHECK(!net_self_pipe_drain(self_pipe[0]));
 }
 
-NET_TEST(a_bell_does_not_outlive_exec_and_no_bell_is_none)
+NET_TEST(a_self_pipe_does_not_outlive_exec_and_no_self_pipe_is_none)
 {
-    int bell[2];
-    CHECK_INT(net_bell_open(bell), 0);
-    for (int i = 0; i < 2; i++) CHECK(fcntl(own(bell[i]), F_GETFD) & FD_CLOEXEC);
-    net_bell_ring(-1);
-    CHECK(!net_bell_heard(-1));
+    int self_pipe[2];
+    CHECK_INT(net_self_pipe_open(self_pipe), 0);
+    for (int i = 0; i < 2; i++) CHECK(fcntl(own(self_pipe[i]), F_GETFD) & FD_CLOEXEC);
+    net_self_pipe_write(-1);
+    CHECK(!net_self_pipe_drain(-1));
 }
 
 /* --- Clock and random bytes --- */
