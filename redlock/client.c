@@ -9,13 +9,13 @@
 
 enum { SESSIONS_MAX = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) };
 
-NET_STATIC_ASSERT(sizeof(struct net_endpoint) <= sizeof(((struct redlock_place *)0)->endpoints[0]), "an endpoint must fit");
+NET_STATIC_ASSERT(sizeof(struct net_endpoint) <= sizeof(((struct redlock_target *)0)->endpoints[0]), "an endpoint must fit");
 NET_STATIC_ASSERT((int)REDLOCK_ENDPOINTS_MAX == (int)NET_ENDPOINTS_MAX, "net/ says how many are sensible");
 NET_STATIC_ASSERT((int)REDLOCK_ADDRESS_MAX >= (int)NET_ADDRESS_TEXT_SIZE, "an address in words must fit");
 NET_STATIC_ASSERT((int)SESSIONS_MAX + 1 <= (int)NET_WAIT_MAX, "all sessions and the self-pipe are waited for at once");
 NET_STATIC_ASSERT((int)SESSIONS_MAX <= (int)sizeof(unsigned) * CHAR_BIT, "a bit says which session is ready");
-NET_STATIC_ASSERT(sizeof(((struct redlock_place *)0)->user) > NET_USER_MAX &&
-                  sizeof(((struct redlock_place *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
+NET_STATIC_ASSERT(sizeof(((struct redlock_target *)0)->user) > NET_USER_MAX &&
+                  sizeof(((struct redlock_target *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
 
 /* Of the name to which a session connects. */
 enum name_state {
@@ -36,9 +36,9 @@ enum {
 /* ---- The socket of one session ---- */
 
 /* Where session k leads. */
-static struct redlock_place *place_of(struct redlock_client *c, unsigned k)
+static struct redlock_target *target_of(struct redlock_client *c, unsigned k)
 {
-    return &c->places[k % redlock_nodes(&c->engine)];
+    return &c->targets[k % redlock_nodes(&c->engine)];
 }
 
 static void trace(struct redlock_client *c, unsigned k, enum redlock_traffic what, const void *data, size_t size)
@@ -85,21 +85,21 @@ static void report_connected(struct redlock_client *c, unsigned k)
 {
     c->sockets[k].connecting = false;
     redlock_connected(&c->engine, k, redlock_now_us());
-    trace(c, k, REDLOCK_CONNECTED, place_of(c, k)->address, strlen(place_of(c, k)->address));
+    trace(c, k, REDLOCK_CONNECTED, target_of(c, k)->address, strlen(target_of(c, k)->address));
 }
 
 /* Tries the addresses of the node in turn, each once, until one does not fail at once. error: of the last one. */
 static void connect_next(struct redlock_client *c, unsigned k, int error)
 {
     struct redlock_socket *socket = &c->sockets[k];
-    const struct redlock_place *place = place_of(c, k);
+    const struct redlock_target *target = target_of(c, k);
 
-    while (socket->endpoints_failed < place->endpoint_count) {
+    while (socket->endpoints_failed < target->endpoint_count) {
         struct net_endpoint endpoint;
         bool connected;
 
-        memcpy(&endpoint, place->endpoints[socket->endpoint_next % place->endpoint_count], sizeof endpoint);
-        socket->endpoint_next = (uint8_t)((socket->endpoint_next + 1) % place->endpoint_count);
+        memcpy(&endpoint, target->endpoints[socket->endpoint_next % target->endpoint_count], sizeof endpoint);
+        socket->endpoint_next = (uint8_t)((socket->endpoint_next + 1) % target->endpoint_count);
         socket->endpoints_failed++;
         socket->fd = net_connect(&endpoint, &connected);
         if (socket->fd >= 0) {
@@ -110,50 +110,50 @@ static void connect_next(struct redlock_client *c, unsigned k, int error)
         error = -socket->fd;
         socket->fd = -1;
     }
-    lose(c, k, place->endpoint_count == 0 ? place->unresolved : net_error_text(error));
+    lose(c, k, target->endpoint_count == 0 ? target->unresolved : net_error_text(error));
 }
 
 /* ---- Names ---- */
 
 /* An older address stays when nothing is said of the name: a name server that is down must not cost a node that is up. */
-static void learn(struct redlock_place *place, const struct net_resolved *resolved)
+static void learn(struct redlock_target *target, const struct net_resolved *resolved)
 {
     bool is_told = resolved->code == 0 || net_resolve_denies(resolved->code);
 
-    place->unresolved = net_resolve_text(resolved->code);
-    if (!is_told && place->endpoint_count > 0) return;
-    place->endpoint_count = (uint8_t)resolved->count;
+    target->unresolved = net_resolve_text(resolved->code);
+    if (!is_told && target->endpoint_count > 0) return;
+    target->endpoint_count = (uint8_t)resolved->count;
     for (size_t i = 0; i < resolved->count; i++)
-        memcpy(place->endpoints[i], &resolved->endpoints[i], sizeof resolved->endpoints[i]);
+        memcpy(target->endpoints[i], &resolved->endpoints[i], sizeof resolved->endpoints[i]);
 }
 
 /* From the address in words, which has no password. */
 static void look_up(struct redlock_client *c, unsigned k)
 {
-    struct redlock_place *place = place_of(c, k);
+    struct redlock_target *target = target_of(c, k);
     struct redlock_socket *socket = &c->sockets[k];
     struct net_resolved resolved;
     struct net_address address;
     struct net_error error;
 
-    NET_CHECK(net_parse_address(place->address, strlen(place->address), REDLOCK_PORT, &address, &error));
+    NET_CHECK(net_parse_address(target->address, strlen(target->address), REDLOCK_PORT, &address, &error));
     socket->lookup = net_resolve_begin(&address, &resolved);
-    if (socket->lookup < 0) learn(place, &resolved);
+    if (socket->lookup < 0) learn(target, &resolved);
 }
 
 /* S11: a name is looked up for each connection, so that a server in another one's place is found, and known by its run_id. */
 static void begin_connecting(struct redlock_client *c, unsigned k)
 {
     struct redlock_socket *socket = &c->sockets[k];
-    const struct redlock_place *place = place_of(c, k);
+    const struct redlock_target *target = target_of(c, k);
     bool is_late = socket->name_state == NAME_LATE, is_known;
     uint64_t now = redlock_now_us();
 
     socket->endpoints_failed = 0;
     is_known = socket->name_state == NAME_KNOWN && now < socket->late_at;
     if (!is_late) socket->name_state = NAME_IDLE;
-    if (place->is_name && !is_late && !is_known) look_up(c, k);
-    if (socket->lookup < 0 || (is_late && place->endpoint_count > 0)) {
+    if (target->is_name && !is_late && !is_known) look_up(c, k);
+    if (socket->lookup < 0 || (is_late && target->endpoint_count > 0)) {
         connect_next(c, k, 0);
         return;
     }
@@ -179,7 +179,7 @@ static void finish_lookup(struct redlock_client *c, unsigned k)
         if (is_awaited && now >= socket->late_at) lose(c, k, "the name server is slow, or does not answer");
         return;
     }
-    learn(place_of(c, k), &resolved);
+    learn(target_of(c, k), &resolved);
     if (socket->fd >= 0) net_close(socket->lookup);     /* What a loop sees is the connection, which may yet end in this step. */
     else                 retire(socket, socket->lookup);
     socket->lookup = -1;
@@ -492,20 +492,20 @@ static enum redlock_status explain(struct redlock_mistake *mistake, enum redlock
 }
 
 /* Where node k is and how to log in there, from its address and, where that does not say, from the options. */
-static struct redlock_login locate(struct redlock_place *place, const struct net_address *address,
+static struct redlock_login locate(struct redlock_target *target, const struct net_address *address,
                                   const struct redlock_options *options)
 {
     struct redlock_login login = { .user = options->user, .password = options->password, .database = address->database };
     struct net_resolved resolved;
 
-    net_format_address(address, place->address, sizeof place->address);
-    place->is_name = !net_resolve_now(address, &resolved);
-    if (!place->is_name) learn(place, &resolved);
+    net_format_address(address, target->address, sizeof target->address);
+    target->is_name = !net_resolve_now(address, &resolved);
+    if (!target->is_name) learn(target, &resolved);
     if (address->has_password) {
-        memcpy(place->user, address->user, sizeof address->user);
-        memcpy(place->password, address->password, sizeof address->password);
-        login.user = place->user[0] != '\0' ? place->user : NULL;
-        login.password = place->password;
+        memcpy(target->user, address->user, sizeof address->user);
+        memcpy(target->password, address->password, sizeof address->password);
+        login.user = target->user[0] != '\0' ? target->user : NULL;
+        login.password = target->password;
     }
     return login;
 }
@@ -526,7 +526,7 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
             net_wipe(&address, sizeof address);
             return REDLOCK_BAD_NODE_COUNT;
         }
-        logins[*count] = locate(&c->places[*count], &address, options);
+        logins[*count] = locate(&c->targets[*count], &address, options);
         net_wipe(&address, sizeof address);
         (*count)++;
     }
@@ -595,7 +595,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (status == REDLOCK_OK) status = feed(c);
     if (status == REDLOCK_OK && options->interruptible && net_self_pipe_open(c->self_pipe) != 0) status = REDLOCK_SYSTEM;
     if (status != REDLOCK_OK) {
-        net_wipe(c->places, sizeof c->places);
+        net_wipe(c->targets, sizeof c->targets);
         c->owner = 0;
     }
     return status;
@@ -967,7 +967,7 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
     }
     net_close(c->self_pipe[1]);  /* First: without a reader the pipe would be a broken one. */
     net_close(c->self_pipe[0]);
-    net_wipe(c->places, sizeof c->places);
+    net_wipe(c->targets, sizeof c->targets);
     clear(c);
 }
 
@@ -985,5 +985,5 @@ uint64_t redlock_given_up(const struct redlock_client *c)
 
 const char *redlock_node_address(const struct redlock_client *c, unsigned k)
 {
-    return c->places[k].address;
+    return c->targets[k].address;
 }

@@ -61,7 +61,7 @@ struct redlock_options {
 };
 
 /* Where a node is. Private. */
-struct redlock_place {
+struct redlock_target {
     uint8_t endpoint_count;
     bool is_name;                                   /* To be looked up for each connection. */
     uint64_t endpoints[REDLOCK_ENDPOINTS_MAX][15];  /* struct net_endpoint */
@@ -94,7 +94,7 @@ struct redlock_client {
     struct redlock engine;
     struct redlock_node nodes[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];
     struct redlock_socket sockets[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];
-    struct redlock_place places[REDLOCK_NODES_MAX];
+    struct redlock_target targets[REDLOCK_NODES_MAX];
     struct redlock_parted parted[REDLOCK_PARTED_MAX];
     void (*trace)(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size);
     void *trace_context;

@@ -183,12 +183,12 @@ TEST(an_epoll_loop_acquires_and_releases_across_reconnects)
 static bool put_dead_address_first(struct redlock_client *c, unsigned k)
 {
     char address[32];
-    struct redlock_place *place = &c->places[k];
+    struct redlock_target *target = &c->targets[k];
     snprintf(address, sizeof address, "127.0.0.1:%u", free_port());
     if (!open_client(&bob, address)) return false;
-    memcpy(place->endpoints[1], place->endpoints[0], sizeof place->endpoints[0]);
-    memcpy(place->endpoints[0], bob.places[0].endpoints[0], sizeof place->endpoints[0]);
-    place->endpoint_count = 2;
+    memcpy(target->endpoints[1], target->endpoints[0], sizeof target->endpoints[0]);
+    memcpy(target->endpoints[0], bob.places[0].endpoints[0], sizeof target->endpoints[0]);
+    target->endpoint_count = 2;
     redlock_close(&bob, CLOSE_MS);
     return true;
 }
