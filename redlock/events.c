@@ -226,8 +226,8 @@ static const char *script_words(enum redlock_command command, unsigned i)
     static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {
         { "acquire", "token", "ttl", "ticket", "life", "skew" },
         { "extend", "token", "ttl" },
-        { "release", "token", "place" },
-        { "wait", "place", "arrived", "life" },
+        { "release", "token", "entry" },
+        { "wait", "entry", "arrived", "life" },
     };
 
     switch (command) {

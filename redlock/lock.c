@@ -50,13 +50,13 @@ void lock_judge(struct redlock *r, struct redlock_lock *lock)
 
 /* ---- Answers of one node ---- */
 
-/* Nothing of ours is on node k any longer: what waited for that goes on. A lock that has ended needs its place there no longer. */
+/* Nothing of ours is on node k any longer: what waited for that goes on. A lock that has ended needs its entry there no longer. */
 static void stake_was_cleared(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     enum phase phase = (enum phase)lock->phase;
 
     event_note(r, lock, REDLOCK_EVENT_CLEARED, k);
-    if (has_place(lock, k) && (phase == PHASE_IDLE || phase == PHASE_RELEASING)) stake_owe(r, lock, k);
+    if (has_entry(lock, k) && (phase == PHASE_IDLE || phase == PHASE_RELEASING)) stake_owe(r, lock, k);
     if (phase == PHASE_EXTENDING || phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     if (phase == PHASE_ACQUIRING && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING) acquire_ask(r, lock, k);
     if (phase == PHASE_WAITING && r->waking) r->waking->line_up(r, lock, k);
@@ -117,7 +117,7 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
     lock->asking &= (uint16_t)~bit_of(k);
     if (is_with_ttl((enum wire_command)asked->command)) stake_note_end(r, lock);
     if ((asked->command == WIRE_ACQUIRE || asked->command == WIRE_RESTORE) && stake->strays == 0) stake->strays = 1;
-    if (asked->command == WIRE_RELEASE) stake_keep_place(r, lock, k);
+    if (asked->command == WIRE_RELEASE) stake_keep_entry(r, lock, k);
     if (stake->state == STAKE_LEAVING) stake_owe(r, lock, k);
     lock_judge(r, lock);
 }
@@ -140,10 +140,10 @@ void lock_turn_away(struct redlock *r, unsigned k, struct redlock_lock *lock)
 
 /* ---- Debts and time ---- */
 
-/* The TTL has run out on the node: nothing of ours is there. A place there is given up; there may be others. */
+/* The TTL has run out on the node: nothing of ours is there. An entry there is given up; there may be others. */
 static void forget_debts(struct redlock *r, struct redlock_lock *lock)
 {
-    lock->waits &= (uint16_t)~lock->owed;
+    lock->entries &= (uint16_t)~lock->owed;
     for (unsigned k = 0; k < r->node_count; k++) {
         if (lock->stakes[k].state != STAKE_OWED) continue;
         stake_clear(r, lock, k);

@@ -63,10 +63,10 @@ static inline bool has_ticket(const struct redlock_lock *lock)
     return lock->has_ticket;
 }
 
-/* Has it a place among the waiters of node k? */
-static inline bool has_place(const struct redlock_lock *lock, unsigned k)
+/* Has it an entry among the waiters of node k? */
+static inline bool has_entry(const struct redlock_lock *lock, unsigned k)
 {
-    return (lock->waits & bit_of(k)) != 0;
+    return (lock->entries & bit_of(k)) != 0;
 }
 
 /* Does the keeper extend it, and is it at that now? */

@@ -129,7 +129,7 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     if (is_idle) {
         lock->owed_ttl_ms = 0;
         lock->owed_until = 0;
-        lock->waits = 0;
+        lock->entries = 0;
     }
     lock->name = names[0];
     if (count > 1) lock->name.bytes = names;

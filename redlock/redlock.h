@@ -404,7 +404,7 @@ struct redlock_request {
     uint32_t extension_limit;   /* S13: how often the lock may be extended; 0: no limit. Without one a holder that never
                                  * stops keeps all others out for ever. */
     bool ticket;                /* With a ticket: see redlock_ticket. */
-    uint64_t wall_us;           /* The wall clock at now_us, in microseconds since 1970: for tickets, and for a place among
+    uint64_t wall_us;           /* The wall clock at now_us, in microseconds since 1970: for tickets, and for an entry among
                                  * those who wait. 0: neither. It is taken once: after a step of it begin the acquire anew. */
     struct redlock_name *set;   /* Several resources, all or nothing, instead of the one above: set[0..set_count), up to
                                  * REDLOCK_SET_MAX of them, each once, their names together not longer than one may be, when
@@ -867,7 +867,7 @@ struct redlock_lock {
     uint16_t owed, deferred, asking;    /* Nodes: to which a release is still to be sent; of these, to be tried at debt_at;
                                          * from which PTTL or a sight is still to come. */
     uint16_t taken;                     /* Nodes that refused because a resource is taken, not because of the ticket. */
-    uint16_t waits, woken;              /* Nodes: where it has a place among the waiters; that have said: now. */
+    uint16_t entries, woken;            /* Nodes: where it has an entry among the waiters; that have said: now. */
     struct redlock_name name;           /* Of the only resource; of several, bytes is the caller's set, sorted. */
     uintptr_t bond;                     /* The addresses of lock and engine, combined: a copy has not this one. 0: no engine's. */
     uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
@@ -885,11 +885,11 @@ struct redlock_lock {
     uint64_t wake_at;                   /* Heap of locks by time. */
     struct redlock_lock *heap_child, *heap_next, *heap_previous;
     uint32_t extension_limit, extension_count;
-    uint32_t wait_number;               /* Tells its places among the waiters from those of other locks; 0: waits for none. */
+    uint32_t wait_number;               /* Tells its entries among the waiters from those of other locks; 0: waits for none. */
     uint32_t yields_to;                 /* A hash of the name at whose release somebody was woken; 0: nobody was. */
     uint64_t ticket, ticket_seen;       /* Of the current attempt or the lock; the largest that a node has told of. */
     uint64_t wall_offset_us;            /* Wall clock minus this clock when the operation began. */
-    uint64_t arrived_at;                /* Wall clock when the operation began: its place among the waiters. 0: none. */
+    uint64_t arrived_at;                /* Wall clock when the operation began: its entry among the waiters. 0: none. */
     union redlock_use use;
     uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the current attempt, or of the lock that is held. */
     struct redlock_stake stakes[REDLOCK_NODES_MAX];

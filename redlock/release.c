@@ -9,7 +9,7 @@ static void ask_to_release(struct redlock *r, struct redlock_lock *lock, unsigne
     REDLOCK_ASSERT(lock->phase == PHASE_RELEASING && !lock->is_adopted);
     stake_let_go(r, lock, k);
     if (lock->deferred & bit_of(k)) stake_owe(r, lock, k);
-    if (has_place(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
+    if (has_entry(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
     if (lock->stakes[k].state == STAKE_NONE)        round_vote(&lock->round, k, REDLOCK_VOTE_REFUSED);
     else if (r->nodes[k].state != NODE_READY && r->nodes[k].settled) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
     REDLOCK_ASSERT(lock->stakes[k].state != STAKE_PLACED);      /* S4 */
@@ -53,7 +53,7 @@ void release_answer(struct redlock *r, const struct answer *a)
     bool is_over = (is_gone && stake->strays == 0) || (a->meaning == WIRE_GRANTED && stake->strays < 2);
 
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
-    if (a->meaning == WIRE_ERROR && !is_gone) stake_keep_place(r, lock, a->k);
+    if (a->meaning == WIRE_ERROR && !is_gone) stake_keep_entry(r, lock, a->k);
     if (stake_send_script(r, a)) return;
     stake_vote(a);
     if (is_over) stake_clear(r, lock, a->k);

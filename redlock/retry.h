@@ -1,4 +1,4 @@
-/* Between two attempts to acquire (S14): when the next one begins. Knows no waiters' places, only what is said of them. */
+/* Between two attempts to acquire (S14): when the next one begins. Knows no waiters' entries, only what is said of them. */
 #ifndef REDLOCK_RETRY_H
 #define REDLOCK_RETRY_H
 

@@ -101,12 +101,12 @@ void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
 
 void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->waits) r->waking->give_back(r, lock);
+    if (lock->entries) r->waking->give_back(r, lock);
 }
 
-void stake_keep_place(const struct redlock *r, struct redlock_lock *lock, unsigned k)
+void stake_keep_entry(const struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
-    if (r->waking) r->waking->keep_place(lock, k);
+    if (r->waking) r->waking->keep_entry(lock, k);
 }
 
 void stake_note_end(struct redlock *r, struct redlock_lock *lock)
@@ -151,9 +151,9 @@ static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k,
     case WIRE_EXTEND:   note_ttl(r, lock); break;
     case WIRE_RELEASE:
         stake_set(lock, k, STAKE_LEAVING);
-        if (!lock_is_trying(lock)) lock->waits &= (uint16_t)~bit_of(k);
+        if (!lock_is_trying(lock)) lock->entries &= (uint16_t)~bit_of(k);
         break;
-    case WIRE_WAIT:     lock->waits |= bit_of(k); break;
+    case WIRE_WAIT:     lock->entries |= bit_of(k); break;
     case WIRE_GETRANGE: stake_want(r, lock, k, WIRE_PTTL); break;
     default:            break;
     }
@@ -166,16 +166,16 @@ static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock
     return is_with_ttl(command) && lock_is_past_deadline(r, lock);
 }
 
-/* A lost attempt is released without losing its place among the waiters. */
-static bool gives_place_back(const struct redlock_lock *lock, unsigned k)
+/* A lost attempt is released without losing its entry among the waiters. */
+static bool gives_entry_back(const struct redlock_lock *lock, unsigned k)
 {
-    return has_place(lock, k) && !lock_is_trying(lock);
+    return has_entry(lock, k) && !lock_is_trying(lock);
 }
 
-/* The release of a lock that was held wakes a waiter, and so does one that gives a place back. */
+/* The release of a lock that was held wakes a waiter, and so does one that gives an entry back. */
 static bool may_wake(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
-    return gives_place_back(lock, k) || (lock->wakes && r->scripts->plain.rows[KIND_WAKE] && !r->config.silent);
+    return gives_entry_back(lock, k) || (lock->wakes && r->scripts->plain.rows[KIND_WAKE] && !r->config.silent);
 }
 
 /* What a kind of locks has no row for goes out as of a plain lock. */
@@ -212,7 +212,7 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
         .life_ms = r->config.ticket_life_ms,
         .skew_ms = r->config.ticket_skew_ms,
         .engine = r->name,
-        .wait_number = command == WIRE_WAIT || gives_place_back(lock, k) ? lock->wait_number : 0,
+        .wait_number = command == WIRE_WAIT || gives_entry_back(lock, k) ? lock->wait_number : 0,
         .arrived_at = lock->arrived_at,
     };
 

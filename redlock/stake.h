@@ -22,13 +22,13 @@ struct answer {
 
 /* What wake-ups add. */
 struct redlock_waking {
-    /* An attempt was lost and the lock waits for the next one: it takes places, if it may listen. */
+    /* An attempt was lost and the lock waits for the next one: it takes entries, if it may listen. */
     void (*begin)(struct redlock *r, struct redlock_lock *lock);
 
     /* The lock's release has woken another client. */
     void (*has_woken)(struct redlock_lock *lock);
 
-    /* The lock is to be acquired. After its release woke another client it stands aside for a while, and takes places then, so
+    /* The lock is to be acquired. After its release woke another client it stands aside for a while, and takes entries then, so
      * that the woken client can take it. False: it has no reason to, or cannot. */
     bool (*yield)(struct redlock *r, struct redlock_lock *lock);
 
@@ -41,18 +41,18 @@ struct redlock_waking {
     /* It waits in other memory: to is a copy of what has left. */
     void (*move)(struct redlock *r, struct redlock_lock *to);
 
-    /* Takes a place among the waiters of node k, if the lock listens, and k's subscription stands. */
+    /* Takes an entry among the waiters of node k, if the lock listens, and k's subscription stands. */
     void (*line_up)(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
     /* An answer to WAIT. */
     void (*answer)(struct redlock *r, const struct answer *a);
 
-    /* The pause before the next attempt: of a client that will be woken, having places on a quorum, longer each time. */
+    /* The pause before the next attempt: of a client that will be woken, having entries on a quorum, longer each time. */
     uint64_t (*lengthen)(const struct redlock *r, struct redlock_lock *lock, uint64_t pause_us);
 
-    /* Its places are given back as if they were keys; a release that was not executed has not given back that on node k. */
+    /* Its entries are given back as if they were keys; a release that was not executed has not given back that on node k. */
     void (*give_back)(struct redlock *r, struct redlock_lock *lock);
-    void (*keep_place)(struct redlock_lock *lock, unsigned k);
+    void (*keep_entry)(struct redlock_lock *lock, unsigned k);
 
     /* A node has come to stand: locks that wait may have a quorum that can vote. */
     void (*votes_change)(struct redlock *r);
@@ -119,9 +119,9 @@ REDLOCK_PRIVATE void stake_give_up_waiting(struct redlock_lock *lock, unsigned k
 REDLOCK_PRIVATE void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k);
 REDLOCK_PRIVATE void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock);
 
-/* Gives back its places among the waiters, as if they were keys. A release that was not executed has not given back one. */
+/* Gives back its entries among the waiters, as if they were keys. A release that was not executed has not given back one. */
 REDLOCK_PRIVATE void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock);
-REDLOCK_PRIVATE void stake_keep_place(const struct redlock *r, struct redlock_lock *lock, unsigned k);
+REDLOCK_PRIVATE void stake_keep_entry(const struct redlock *r, struct redlock_lock *lock, unsigned k);
 
 /* A TTL of this lock begins on some node now at the latest: until then debts are not given up. */
 REDLOCK_PRIVATE void stake_note_end(struct redlock *r, struct redlock_lock *lock);

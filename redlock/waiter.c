@@ -45,9 +45,9 @@ static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     bool is_free = lock->stakes[k].want == WIRE_NONE || lock->stakes[k].want == WIRE_PTTL;
-    bool wants_places = lock->wait_number != 0 && lock->arrived_at != 0 && !lock->is_yielding;
+    bool wants_entries = lock->wait_number != 0 && lock->arrived_at != 0 && !lock->is_yielding;
 
-    if (!wants_places || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
+    if (!wants_entries || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->stakes[k].state == STAKE_NONE);
     lock->asking &= (uint16_t)~bit_of(k);
     stake_want(r, lock, k, WIRE_WAIT);
@@ -102,13 +102,13 @@ static void waiter_votes_change(struct redlock *r)
 static void waiter_give_back(struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count; k++)
-        if (has_place(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
+        if (has_entry(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
     lock->owed_until = later(lock->owed_until, timeout_at(r));
 }
 
-static void waiter_keep_place(struct redlock_lock *lock, unsigned k)
+static void waiter_keep_entry(struct redlock_lock *lock, unsigned k)
 {
-    if (lock->wait_number != 0 && !lock_is_trying(lock)) lock->waits |= bit_of(k);
+    if (lock->wait_number != 0 && !lock_is_trying(lock)) lock->entries |= bit_of(k);
 }
 
 static void waiter_has_woken(struct redlock_lock *lock)
@@ -117,7 +117,7 @@ static void waiter_has_woken(struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->yields_to != 0);
 }
 
-/* Doubled so often, but not beyond the life of places among the waiters. */
+/* Doubled so often, but not beyond the life of entries among the waiters. */
 static uint64_t lengthened(const struct redlock *r, uint64_t pause_us, unsigned doublings)
 {
     while (doublings > 0 && r->config.retry_ms << doublings > WIRE_WAITERS_LIFE_MS / 2) doublings--;
@@ -126,8 +126,8 @@ static uint64_t lengthened(const struct redlock *r, uint64_t pause_us, unsigned 
 
 static uint64_t waiter_lengthen(const struct redlock *r, struct redlock_lock *lock, uint64_t pause_us)
 {
-    bool has_places = round_count(lock->waits) >= quorum_of(r->node_count);
-    uint64_t longer_us = lengthened(r, pause_us, has_places ? lock->refusals : 0);
+    bool has_entries = round_count(lock->entries) >= quorum_of(r->node_count);
+    uint64_t longer_us = lengthened(r, pause_us, has_entries ? lock->refusals : 0);
 
     if (lock->refusals < PATIENCE_MAX) lock->refusals++;
     return longer_us;
@@ -180,7 +180,7 @@ static bool was_taken(const struct redlock_lock *lock, const struct answer *a)
            (!lock->kind->rows[KIND_ACQUIRE]->read_refusal || (lock->taken & bit_of(a->k)));
 }
 
-/* A place that was taken when the resource was free already: the release came before it. One that is to be taken anew is asked for
+/* An entry that was taken when the resource was free already: the release came before it. One that is to be taken anew is asked for
  * without the script first. */
 static void waiter_answer(struct redlock *r, const struct answer *a)
 {
@@ -189,7 +189,7 @@ static void waiter_answer(struct redlock *r, const struct answer *a)
 
     REDLOCK_ASSERT(a->command == WIRE_WAIT);
     if (is_waiting && stake_send_script(r, a)) return;
-    if (a->meaning == WIRE_ERROR) lock->waits &= (uint16_t)~bit_of(a->k);
+    if (a->meaning == WIRE_ERROR) lock->entries &= (uint16_t)~bit_of(a->k);
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
     REDLOCK_ASSERT(lock->wait_number != 0 && lock->arrived_at != 0);
     lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
@@ -203,7 +203,7 @@ static void waiter_subscribed(struct redlock *r, unsigned k)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
 }
 
-/* Its place is gone, but another one may be there, of another of its resources or taken since: all of them will be given back. */
+/* Its entry is gone, but another one may be there, of another of its resources or taken since: all of them will be given back. */
 static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number)
 {
     struct redlock_lock *lock = number_find(r->listening, wait_number);
@@ -216,7 +216,7 @@ static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number)
     lock_reschedule(r, lock);
 }
 
-/* S16: a subscription hears of places whose turn has come, and of nothing else. */
+/* S16: a subscription hears of entries whose turn has come, and of nothing else. */
 static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply *reply)
 {
     uint32_t wait_number;
@@ -231,7 +231,7 @@ const struct redlock_waking *waiter_feature(void)
     static const struct redlock_waking feature = {
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
-        .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_place = waiter_keep_place,
+        .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_entry = waiter_keep_entry,
         .votes_change = waiter_votes_change, .subscribed = waiter_subscribed, .hear = waiter_heard, .row = wire_wait
     };
 

@@ -64,8 +64,8 @@ static void put_value(struct resp_writer *w, const struct wire_subject *s)
     resp_bytes(w, text, wire_value_text(s->token, s->holder, text));
 }
 
-/* A lock's place among the waiters: see wire.h. */
-static void put_place(struct resp_writer *w, const struct wire_subject *s)
+/* A lock's entry among the waiters: see wire.h. */
+static void put_entry(struct resp_writer *w, const struct wire_subject *s)
 {
     enum { NAME = 2 * REDLOCK_NAME_SIZE };
     char text[NAME + 1 + RESP_DIGITS_MAX];
@@ -176,11 +176,11 @@ static void put_extend(struct resp_writer *w, const struct wire_subject *s)
     resp_size(w, s->ttl_ms);
 }
 
-/* A client that has a place among the waiters gives it back. */
+/* A client that has an entry among the waiters gives it back. */
 static void put_wake(struct resp_writer *w, const struct wire_subject *s)
 {
     put_value(w, s);
-    if (s->wait_number > 0) put_place(w, s);
+    if (s->wait_number > 0) put_entry(w, s);
     else                    resp_text(w, "");
 }
 
@@ -276,7 +276,7 @@ const struct redlock_scripts *wire_scripts_for_all(void)
 
 static void put_wait(struct resp_writer *w, const struct wire_subject *s)
 {
-    put_place(w, s);
+    put_entry(w, s);
     resp_number(w, (int64_t)s->arrived_at);
     resp_size(w, WIRE_WAITERS_LIFE_MS);
 }

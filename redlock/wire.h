@@ -22,11 +22,11 @@
  *                                                         -AHEAD: the ticket is too far ahead of the node's clock
  * Extend, release:
  *     EVALSHA extend n resource... token ttl      :1 granted  :0 refused, not all of the keys are ours
- *     EVALSHA release n resource... token [place] :1 granted, :2 and a waiter was woken, if a place or "" was given
+ *     EVALSHA release n resource... token [entry] :1 granted, :2 and a waiter was woken, if an entry or "" was given
  *                                                 :0 refused, no key there   :-1 refused, another's
  *     EVAL in place of EVALSHA when the answer was -NOSCRIPT, or always where no script was loaded
  * Wait:
- *     EVALSHA wait n resource... place arrived life       :ms     as PTTL of what is free last
+ *     EVALSHA wait n resource... entry arrived life       :ms     as PTTL of what is free last
  * Inspect:
  *     GETRANGE resource 0 40          $value              41 bytes: longer than a token
  *     PTTL resource
@@ -53,8 +53,8 @@
  * hash tag both have it. A plain lock and one with a ticket exclude each other: both are the same key with a token.
  *
  * Waiters. A client that waits keeps a second connection to each node, its subscription, which has subscribed to a channel of its own.
- * It puts a place, "name-of-the-engine:number", into the sorted set "resource#waiters", ordered by when it arrived. A release
- * takes the first place out and tells its channel the number; where nobody listens any more it takes the next. So one waiter
+ * It puts an entry, "name-of-the-engine:number", into the sorted set "resource#waiters", ordered by when it arrived. A release
+ * takes the first entry out and tells its channel the number; where nobody listens any more it takes the next. So one waiter
  * is woken by a release, not all. What is heard is never a grant: it only makes the next attempt begin earlier.
  *
  * Periods (S18). A holder that marks a period does so by a question of no lock, EVAL, since it is rare:
@@ -101,8 +101,8 @@ enum wire_command {
 #define WIRE_ACQUIRE_SHA1 "9aae8ee2ecfb3d7ac272f186836eb30de2fc1901"
 
 /* Only the keys that are ours go (S7), and only then is somebody woken. Where nobody waits no flag goes with the key, and
- * nothing else is looked for: that is what most releases cost. A flag stands again behind each place that was taken out, for
- * those that may be left. What an ACL refuses of the waiters' business is let be, and a place that it keeps from being
+ * nothing else is looked for: that is what most releases cost. A flag stands again behind each entry that was taken out, for
+ * those that may be left. What an ACL refuses of the waiters' business is let be, and an entry that it keeps from being
  * published goes back; what it refuses of the key's, or a key of another type, is told when all keys have been seen to. */
 #define WIRE_RELEASE_SCRIPT                                             \
     "local c,p,n,w,e=redis.pcall,ARGV[2],1,0 "                                                          \
@@ -157,7 +157,7 @@ enum wire_command {
 #define WIRE_EXTEND_ONE_SHA1 "b23328c4e97b99c926354be9709aa6718b638504"
 
 /* Must fail loudly if it cannot enqueue (ACL, memory): a client that believes it is queued polls ever more rarely. The life comes
- * before the place as well: where an ACL refuses that, the place would stay for ever. */
+ * before the entry as well: where an ACL refuses that, the entry would stay for ever. */
 #define WIRE_WAIT_SCRIPT                                                \
     "local a,c,p,x,w=ARGV,redis.call,-2,'pexpire','#waiters' "                                          \
     "for _,k in ipairs(KEYS) do "                                                                       \
@@ -193,7 +193,7 @@ enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */
     WIRE_UPTIME_MAX = 50 * 365 * 86400,    /* 50 years: a server that claims more has a wrong clock. */
     WIRE_TICKET_MAX_DIGITS = 16,
-    WIRE_WAITERS_LIFE_MS = 60000,   /* A place among the waiters is renewed more often than that, or its waiter is gone. */
+    WIRE_WAITERS_LIFE_MS = 60000,   /* An entry among the waiters is renewed more often than that, or its waiter is gone. */
     /* The longest command of a lock, by EVALSHA or without the bytes of the script and of the resource. */
     WIRE_COMMAND_MAX = sizeof "*9 $7 EVALSHA $40 $2 16 $512 $40 $10 2147483647 $16 9007199254740991 $10 4294967295 $7 3600000" +
                        19 + 40 + 40,
@@ -228,7 +228,7 @@ struct wire_subject {
     uint32_t ttl_ms;
     uint64_t ticket;                /* 0: without. */
     uint32_t life_ms, skew_ms;      /* Of the counter; of wall clocks. */
-    const uint8_t *engine;          /* REDLOCK_NAME_SIZE bytes: whose place it is among the waiters, */
+    const uint8_t *engine;          /* REDLOCK_NAME_SIZE bytes: whose entry it is among the waiters, */
     uint32_t wait_number;           /* and which; 0: it has none. */
     uint64_t arrived_at;
 };
@@ -251,7 +251,7 @@ REDLOCK_PRIVATE const struct wire_row *wire_getrange(void);
 /* A kind of locks: their commands. NULL: as of plain ones. */
 enum wire_kind_row {
     KIND_ACQUIRE, KIND_EXTEND, KIND_RELEASE,
-    KIND_WAKE,                      /* A release that wakes a waiter, or gives a place back. NULL: nobody is woken. */
+    KIND_WAKE,                      /* A release that wakes a waiter, or gives an entry back. NULL: nobody is woken. */
     KIND_ROWS
 };
 
@@ -307,7 +307,7 @@ REDLOCK_PRIVATE enum wire_answer wire_read(const struct redlock_asked *asked, co
 /* What the acquire script says when it refuses. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
 
-/* What a subscription hears: the number of the place whose turn it is. False: it is not that. */
+/* What a subscription hears: the number of the entry whose turn it is. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number);
 
 /* Takes what matters from one line of INFO (without its end), and from the answer to ROLE. */

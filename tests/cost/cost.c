@@ -179,7 +179,7 @@ static void cycle(struct cost *c)
 
 enum { NODE, SUBSCRIPTION };
 
-/* It has asked, is refused, and takes a place. */
+/* It has asked, is refused, and takes an entry. */
 static void be_refused(struct cost *c)
 {
     tick(c);

@@ -145,7 +145,7 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
     struct part part = { 0 };
 
     /* Nobody here has a keeper, or listens: the fields for that never change. When somebody has, they must go in. */
-    REDLOCK_CHECK(!lock->is_kept && !lock->is_yielding && lock->waits == 0 && lock->woken == 0);
+    REDLOCK_CHECK(!lock->is_kept && !lock->is_yielding && lock->entries == 0 && lock->woken == 0);
     add(&part, client->is_out);
     if (client->is_out) return digest_part(&part);
     for (unsigned k = 0; k < bounds->nodes; k++) has_stake |= lock->stakes[k].state != STAKE_NONE;

@@ -68,7 +68,7 @@ check 'it shows an extension' extended
 
 released() {
     is 0 release --guard 0 --trace door "$(most GET door)" &&
-    says '> +EVALSHA release 1 door token=[0-9a-f]{6}\.\.[0-9a-f]{2} place="" +release it, if it is ours' &&
+    says '> +EVALSHA release 1 door token=[0-9a-f]{6}\.\.[0-9a-f]{2} entry="" +release it, if it is ours' &&
     says '< +:1 +it was ours, and is removed' && says '=  released [345]/5$'
 }
 check 'it shows a release' released

@@ -20,7 +20,7 @@ is_woken() {
 trace_of_waiter() {
     says ' [0-2]e =  connected to 127.0.0.1:[0-9]+, to hear of releases' &&
     says ' [0-2]e > +SUBSCRIBE redlock:[0-9a-f]{16} +hear when our turn has come' &&
-    says ' [0-2]  > +EVALSHA wait 1 door place=[0-9a-f]{16}:[0-9]+ arrived=[0-9]{16} life=[0-9]+ +stand in line for it' &&
+    says ' [0-2]  > +EVALSHA wait 1 door entry=[0-9a-f]{16}:[0-9]+ arrived=[0-9]{16} life=[0-9]+ +stand in line for it' &&
     says ' [0-2]e < +message redlock:[0-9a-f]{16} [0-9]+$' && says ' [0-2]  = +our turn has come$' &&
     grep -Eq '< +:2 +it was ours, and is removed; who waits longest is told' "$directory/release"
 }
@@ -52,7 +52,7 @@ is_dumb() {
     over "$started"
     [ $? = 143 ] && [ "$(ask 0 EXISTS door-3#waiters)" = 0 ]
 }
-check '--no-wake-ups hears nothing, and leaves no place in line' is_deaf
+check '--no-wake-ups hears nothing, and leaves no entry in the queue' is_deaf
 check '--no-wake-ups tells nobody' is_dumb
 
 # ---- ACLs: on one server, by a user that may do what the message says, and nothing else ----

@@ -187,7 +187,7 @@ static bool put_dead_address_first(struct redlock_client *c, unsigned k)
     snprintf(address, sizeof address, "127.0.0.1:%u", free_port());
     if (!open_client(&bob, address)) return false;
     memcpy(target->endpoints[1], target->endpoints[0], sizeof target->endpoints[0]);
-    memcpy(target->endpoints[0], bob.places[0].endpoints[0], sizeof target->endpoints[0]);
+    memcpy(target->endpoints[0], bob.targets[0].endpoints[0], sizeof target->endpoints[0]);
     target->endpoint_count = 2;
     redlock_close(&bob, CLOSE_MS);
     return true;

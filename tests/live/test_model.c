@@ -1120,7 +1120,7 @@ static void forbid_publish(void)
     node.noperm = "PUBLISH";
 }
 
-/* The script puts the place back. */
+/* The script puts the entry back. */
 TEST(where_an_acl_forbids_to_publish_the_model_answers_like_a_server)
 {
     static const struct trouble acl = { .begin = forbid_publish, .logs_in = true };

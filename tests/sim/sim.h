@@ -196,8 +196,8 @@ struct sim_fault {
     X(KEEPER_RECOVERED,      "the keeper told that an extension has succeeded again")               \
     X(KEEPER_LIMIT,          "keeping ended by its limit")                                          \
     X(KEEPER_LOST,           "the keeper told of a lock that was lost")                             \
-    X(LINED_UP,              "a place among the waiters taken")                                     \
-    X(PLACE_GIVEN_BACK,      "a place given back")                                                  \
+    X(LINED_UP,              "an entry among the waiters taken")                                    \
+    X(ENTRY_GIVEN_BACK,      "an entry given back")                                                 \
     X(WOKEN,                 "a waiter woken")                                                      \
     X(WOKEN_IN_ATTEMPT,      "a wake-up that came while the attempt was under way")                 \
     X(WON_WOKEN,             "won after a wake-up")                                                 \
@@ -267,11 +267,11 @@ const char *sim_path_text(enum sim_path path);
     X(KEEPER_TELLS,      "the loss of what is kept is told")                                          \
     X(KEEPER_WAKES,      "a keeper wants to be called before the end")                                \
     X(EXTENDS_FIRST,     "no extension is sent behind the release")                                   \
-    X(PLACE_GIVEN_BACK,  "where nothing is lost, an idle lock has no place among the waiters")        \
+    X(ENTRY_GIVEN_BACK,  "where nothing is lost, an idle lock has no entry among the waiters")        \
     X(LIVENESS,          "when the faults are over everything ends")                                  \
     X(IDLE,              "and the engine knows of no lock")                                           \
     X(NO_KEY_LEFT,       "and no key is left")                                                        \
-    X(NO_PLACE_LEFT,     "nor a place among the waiters")                                             \
+    X(NO_ENTRY_LEFT,     "nor an entry among the waiters")                                            \
     X(FEW_CONNECTIONS,   "nor too many connections")                                                  \
     X(WORKS_AGAIN,       "and each client can acquire")
 

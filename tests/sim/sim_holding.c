@@ -264,25 +264,25 @@ void sim_holding_saw_extend(struct sim_world *world, const struct cluster_connec
 
 /* ---- Waiters ---- */
 
-/* Of a place "name-of-the-subscriptions:number": the number of the lock, or NOBODY. */
-static uint8_t *place_owner(struct sim_world *world, unsigned client, const char *place)
+/* Of an entry "name-of-the-subscriptions:number": the number of the lock, or NOBODY. */
+static uint8_t *entry_owner(struct sim_world *world, unsigned client, const char *entry)
 {
-    return &world->places[client][strtoul(place + 17, NULL, 10) % SIM_PLACES];
+    return &world->entries[client][strtoul(entry + 17, NULL, 10) % SIM_ENTRIES];
 }
 
-static struct sim_actor *waiter_of(struct sim_world *world, const char *place)
+static struct sim_actor *waiter_of(struct sim_world *world, const char *entry)
 {
     for (unsigned c = 0; c < world->options.client_count; c++)
-        if (world->subscriptions[c][0] != '\0' && strncmp(place, world->subscriptions[c], 16) == 0)
-            return *place_owner(world, c, place) != NOBODY ? sim_actor_of(world, c, *place_owner(world, c, place)) : NULL;
+        if (world->subscriptions[c][0] != '\0' && strncmp(entry, world->subscriptions[c], 16) == 0)
+            return *entry_owner(world, c, entry) != NOBODY ? sim_actor_of(world, c, *entry_owner(world, c, entry)) : NULL;
     return NULL;
 }
 
-/* Whose place is that? Nobody's, when its lock was forgotten while it was on the way. */
-static uint8_t lock_with(struct sim_world *world, unsigned client, const char *place)
+/* Whose entry is that? Nobody's, when its lock was forgotten while it was on the way. */
+static uint8_t lock_with(struct sim_world *world, unsigned client, const char *entry)
 {
     for (unsigned i = 0; i < world->options.lock_count; i++)
-        if (lock_of(world, sim_actor_of(world, client, i))->wait_number == strtoul(place + 17, NULL, 10))
+        if (lock_of(world, sim_actor_of(world, client, i))->wait_number == strtoul(entry + 17, NULL, 10))
             return (uint8_t)i;
     return NOBODY;
 }
@@ -293,15 +293,15 @@ void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connecti
     if (!call->did || connection->client_left) return;
     sim_count(world, SIM_PATH_LINED_UP);
     memcpy(world->subscriptions[c], call->token, 16);
-    *place_owner(world, c, call->token) = lock_with(world, c, call->token);
+    *entry_owner(world, c, call->token) = lock_with(world, c, call->token);
 }
 
-/* Whose lock is forgotten cannot give its places back. */
+/* Whose lock is forgotten cannot give its entries back. */
 void sim_holding_forgets(struct sim_world *world, const struct sim_actor *actor)
 {
-    for (unsigned i = 0; i < SIM_PLACES; i++)
-        if (world->places[actor->client][i] == actor->lock)
-            world->places[actor->client][i] = NOBODY;
+    for (unsigned i = 0; i < SIM_ENTRIES; i++)
+        if (world->entries[actor->client][i] == actor->lock)
+            world->entries[actor->client][i] = NOBODY;
 }
 
 /* A wake-up is no grant: that is seen when the lock is won, by the votes that it has. */
@@ -319,7 +319,7 @@ void sim_holding_saw_release(struct sim_world *world, const struct cluster_conne
                              const struct model_call *call, struct sim_token *token)
 {
     if (!connection->client_left) token->released_on[connection->node] = connection->number;
-    if (call->place[0] != '\0') sim_count(world, SIM_PATH_PLACE_GIVEN_BACK);
+    if (call->entry[0] != '\0') sim_count(world, SIM_PATH_ENTRY_GIVEN_BACK);
     if (call->woken[0] != '\0') saw_woken(world, call);
 }
 
@@ -330,36 +330,36 @@ static bool is_idle(const struct sim_world *world, unsigned client)
     return true;
 }
 
-static bool has_place(struct sim_world *world, const struct model_key *waiters, unsigned client)
+static bool has_entry(struct sim_world *world, const struct model_key *waiters, unsigned client)
 {
-    for (size_t i = 0; waiters && i < waiters->place_count; i++) {
-        const struct model_place *place = &waiters->places[i];
-        char text[MODEL_PLACE_MAX + 1] = "";
-        memcpy(text, place->member, place->size);
-        if (strncmp(text, world->subscriptions[client], 16) == 0 && *place_owner(world, client, text) != NOBODY)
+    for (size_t i = 0; waiters && i < waiters->entry_count; i++) {
+        const struct model_entry *entry = &waiters->entries[i];
+        char text[MODEL_ENTRY_MAX + 1] = "";
+        memcpy(text, entry->member, entry->size);
+        if (strncmp(text, world->subscriptions[client], 16) == 0 && *entry_owner(world, client, text) != NOBODY)
             return true;
     }
     return false;
 }
 
-/* Where nothing is lost every place is given back by the time that the engine knows of no lock any more. */
+/* Where nothing is lost every entry is given back by the time that the engine knows of no lock any more. */
 void sim_holding_saw_idle(struct sim_world *world, unsigned client)
 {
     if (world->options.class != SIM_CLASS_NONE || world->subscriptions[client][0] == '\0' || !is_idle(world, client))
         return;
     for (unsigned k = 0; k < world->options.node_count; k++)
         for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
-            sim_demand(world, SIM_RULE_PLACE_GIVEN_BACK, !has_place(world, key_beside(world, k, i, "#waiters"), client),
-                       "client %u keeps a place among the waiters for %s on node %u", client, sim_resource(i), k);
+            sim_demand(world, SIM_RULE_ENTRY_GIVEN_BACK, !has_entry(world, key_beside(world, k, i, "#waiters"), client),
+                       "client %u keeps an entry among the waiters for %s on node %u", client, sim_resource(i), k);
 }
 
 /* Elsewhere they run out. */
-void sim_holding_must_leave_no_place(struct sim_world *world)
+void sim_holding_must_leave_no_entry(struct sim_world *world)
 {
     for (unsigned k = 0; k < world->options.node_count; k++)
         for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
-            sim_demand(world, SIM_RULE_NO_PLACE_LEFT, !key_beside(world, k, i, "#waiters"),
-                       "a place among the waiters for %s is left on node %u", sim_resource(i), k);
+            sim_demand(world, SIM_RULE_NO_ENTRY_LEFT, !key_beside(world, k, i, "#waiters"),
+                       "an entry among the waiters for %s is left on node %u", sim_resource(i), k);
 }
 
 /* ---- Nodes ---- */

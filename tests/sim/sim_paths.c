@@ -173,7 +173,7 @@ static void note_command(struct sim_world *world, const struct cluster_connectio
     if (call->token[0] != '\0')
         sim_tell(world, "node %u: %s of client %u, %s, token %.6s%s, %lld ms: %s%s", connection->node, call->name,
                  connection->client, call->key, call->token,
-                 call->place, (long long)call->ttl_ms, call->did ? "done" : "not done",
+                 call->entry, (long long)call->ttl_ms, call->did ? "done" : "not done",
                  connection->client_left ? " (its connection is closed)" : "");
 }
 

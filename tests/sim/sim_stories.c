@@ -269,7 +269,7 @@ static unsigned hand_over(void)
     acquire(&stage, 0, 0);
     start(&stage, 1, TTL_MS);
     pass(&stage, SETTLE_MS);
-    say(&stage, "B: %s; it takes a place among the waiters of each node, and listens",
+    say(&stage, "B: %s; it takes an entry among the waiters of each node, and listens",
         redlock_status_text(redlock_attempt_status(cluster_lock(stage.cluster, 1, 0))));
     const uint64_t released_at = stage.cluster->now_us;
     (void)cluster_release(stage.cluster, 0, 0);

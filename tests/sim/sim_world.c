@@ -480,7 +480,7 @@ static bool is_at_rest(struct sim_world *world)
     return rests;
 }
 
-/* The longest that a key, a place among the waiters, a guard, or a pause between connections may last. */
+/* The longest that a key, an entry among the waiters, a guard, or a pause between connections may last. */
 static uint64_t heal_us(const struct sim_options *options)
 {
     return (uint64_t)(2 * options->ttl_max_ms + 2 * options->guard_ms + 20 * options->node_timeout_ms + 4 * options->skew_ms) *
@@ -512,7 +512,7 @@ static void must_leave_nothing(struct sim_world *world)
     for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
         sim_demand(world, SIM_RULE_NO_KEY_LEFT, cluster_count_keys(cluster, sim_resource(i)) == 0, "a key of %s is left",
                    sim_resource(i));
-    sim_holding_must_leave_no_place(world);
+    sim_holding_must_leave_no_entry(world);
     sim_demand(world, SIM_RULE_FEW_CONNECTIONS,
                cluster->connection_count <=
                    (size_t)world->options.client_count * world->options.node_count * CONNECTIONS_PER_LINK,

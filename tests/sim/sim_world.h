@@ -6,7 +6,7 @@
 
 #include "../../redlock/redlock_fence.h"
 
-enum { SIM_PLACES = 256 };  /* Numbers of places, modulo this. */
+enum { SIM_ENTRIES = 256 };  /* Numbers of entries, modulo this. */
 
 struct sim_dice {
     uint64_t state;
@@ -118,7 +118,7 @@ struct sim_world {
     struct sim_period_run *runs;
     size_t run_count;
     char subscriptions[SIM_CLIENTS_MAX][17];  /* What a client's subscriptions are called, */
-    uint8_t places[SIM_CLIENTS_MAX][SIM_PLACES];    /* and which lock has the place of a number. */
+    uint8_t entries[SIM_CLIENTS_MAX][SIM_ENTRIES];  /* and which lock has the entry of a number. */
     bool gives_no_tickets[SIM_CLIENTS_MAX][SIM_NODES_MAX];
     bool has_wild_wall[SIM_CLIENTS_MAX];
     int64_t wall_skew_us[SIM_CLIENTS_MAX];
@@ -183,7 +183,7 @@ void sim_holding_begins(struct sim_world *world, struct sim_actor *actor, uint32
 void sim_holding_ends(struct sim_actor *actor);
 void sim_holding_forgets(struct sim_world *world, const struct sim_actor *actor);
 void sim_holding_writes(struct sim_world *world, struct sim_actor *actor);  /* To its resources, even if it no longer holds them. */
-void sim_holding_must_leave_no_place(struct sim_world *world);
+void sim_holding_must_leave_no_entry(struct sim_world *world);
 
 /* sim_periods.c: marks of periods, and the runs that follow them. */
 bool sim_periods_act(struct sim_world *world, struct sim_actor *actor);     /* True: that was its deed. The lock is held. */

@@ -109,15 +109,15 @@ TEST(what_is_wanted_fits_the_phase)
     EXPECT_BROKEN("what_is_wanted_fits_the_phase");
 }
 
-TEST(a_lock_that_has_ended_gives_back_its_place_among_the_waiters)
+TEST(a_lock_that_has_ended_gives_back_its_entry_among_the_waiters)
 {
     CLUSTER(3);
     ACQUIRE(0, "door", 10000);
     RELEASE(0);
     RUN_MS(5);
     CHECK(hold(cluster));
-    LOCK(0)->waits = 1;
-    EXPECT_BROKEN("who_has_ended_gives_back_his_place_among_the_waiters");
+    LOCK(0)->entries = 1;
+    EXPECT_BROKEN("who_has_ended_gives_back_his_entry_among_the_waiters");
 }
 
 TEST(a_round_waits_only_for_what_is_under_way)

@@ -22,7 +22,7 @@ static void wait_severed(struct cluster *cluster, const struct cut *cut)
     RUN_MS(10);
 }
 
-/* The waiter has his places. */
+/* The waiter has his entries. */
 static void hand_over_severed(struct cluster *cluster, const struct cut *cut)
 {
     ACQUIRE_KIND(1, cut->kind, DOOR_TTL);
@@ -34,7 +34,7 @@ static void hand_over_severed(struct cluster *cluster, const struct cut *cut)
     RUN_MS(10);
 }
 
-/* The places are given back by releases of their own. */
+/* The entries are given back by releases of their own. */
 static void give_up_severed(struct cluster *cluster, const struct cut *cut)
 {
     ACQUIRE_KIND(1, cut->kind, DOOR_TTL);

@@ -146,7 +146,7 @@ static void line_up(struct talk *talk, uint32_t wait_ms)
     answer(talk, NODE, ":-1\r\n");
 }
 
-TEST(a_place_is_given_back_although_the_node_does_not_know_the_script)
+TEST(an_entry_is_given_back_although_the_node_does_not_know_the_script)
 {
     TALK((void)0);
 
@@ -154,12 +154,12 @@ TEST(a_place_is_given_back_although_the_node_does_not_know_the_script)
     redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
     EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);
     answer(talk, NODE, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
-    EXPECT_SAID(NODE, ":1\r\n");        /* The place, in the EVAL. */
+    EXPECT_SAID(NODE, ":1\r\n");        /* The entry, in the EVAL. */
     answer(talk, NODE, ":-1\r\n");
     CHECK(redlock_idle(&talk->lock));
 }
 
-TEST(a_place_is_given_back_although_the_connection_was_lost_behind_the_release)
+TEST(an_entry_is_given_back_although_the_connection_was_lost_behind_the_release)
 {
     TALK((void)0);
 
@@ -209,7 +209,7 @@ static void be_refused_behind_a_release(struct talk *talk)
     answer(talk, NODE, "$-1\r\n");
 }
 
-TEST(behind_a_release_a_place_is_taken_once)
+TEST(behind_a_release_an_entry_is_taken_once)
 {
     TALK(config.retry_ms = RARELY_MS);
 
@@ -221,7 +221,7 @@ TEST(behind_a_release_a_place_is_taken_once)
     CHECK_STR(said(talk, NODE), "");
 }
 
-TEST(a_release_is_not_forgotten_over_a_place)
+TEST(a_release_is_not_forgotten_over_an_entry)
 {
     TALK((void)0);
 
@@ -232,7 +232,7 @@ TEST(a_release_is_not_forgotten_over_a_place)
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
 }
 
-TEST(a_lock_that_no_longer_waits_takes_no_place)
+TEST(a_lock_that_no_longer_waits_takes_no_entry)
 {
     TALK((void)0);
 
@@ -245,7 +245,7 @@ TEST(a_lock_that_no_longer_waits_takes_no_place)
 }
 
 /* It may have been taken out for a subscription that was closed. The answer to the first one is of no use then. */
-TEST(a_place_is_taken_anew_when_the_subscription_has_opened_again)
+TEST(an_entry_is_taken_anew_when_the_subscription_has_opened_again)
 {
     TALK(config.retry_ms = RARELY_MS);
 
@@ -264,7 +264,7 @@ TEST(a_place_is_taken_anew_when_the_subscription_has_opened_again)
 }
 
 /* Or it would try ever more rarely, and nobody would wake it. */
-TEST(where_the_node_gives_no_place_there_is_none)
+TEST(where_the_node_gives_no_entry_there_is_none)
 {
     TALK((void)0);
 
@@ -274,7 +274,7 @@ TEST(where_the_node_gives_no_place_there_is_none)
     run_ms(talk, 2);
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
     answer(talk, NODE, "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n");
-    CHECK_INT(talk->lock.waits, 0);
+    CHECK_INT(talk->lock.entries, 0);
 }
 
 /* It was free all the time: an attempt as soon as a round has passed would fail for the same reason, and so on without end. */
@@ -345,7 +345,7 @@ static void release_and_wake(struct talk *talk)
     release_and_wake_in(talk, 0);
 }
 
-/* Has been woken, won, and releases: its place goes as well. */
+/* Has been woken, won, and releases: its entry goes as well. */
 static void win_and_give_back(struct talk *talk, const char *acquire)
 {
     run_ms(talk, 1);
@@ -355,8 +355,8 @@ static void win_and_give_back(struct talk *talk, const char *acquire)
     EXPECT_SAID(NODE, "0101010101010101:1\r\n");
 }
 
-/* The two may cross, and then the place that was taken out is taken anew. */
-TEST(a_place_that_is_taken_when_the_wake_up_comes_is_given_back)
+/* The two may cross, and then the entry that was taken out is taken anew. */
+TEST(an_entry_that_is_taken_when_the_wake_up_comes_is_given_back)
 {
     TALK((void)0);
 
@@ -370,8 +370,8 @@ TEST(a_place_that_is_taken_when_the_wake_up_comes_is_given_back)
     win_and_give_back(talk, "SET\r\n");
 }
 
-/* The release of one resource takes the place out there, and nowhere else. Left there it would be woken in place of another. */
-TEST(a_lock_woken_for_one_resource_of_several_gives_back_its_place_for_the_others)
+/* The release of one resource takes the entry out there, and nowhere else. Left there it would be woken in place of another. */
+TEST(a_lock_woken_for_one_resource_of_several_gives_back_its_entry_for_the_others)
 {
     TALK((void)0);
     struct redlock_name set[] = { { "door", 4 }, { "gate", 4 } };
@@ -401,7 +401,7 @@ TEST(a_lock_that_woke_another_lines_up_behind_it_although_it_has_never_waited)
     run_ms(talk, 2);
     EXPECT_UNSAID(NODE, "SET\r\n");
     CHECK_INT(talk->lock.phase, PHASE_WAITING);
-    CHECK_INT(talk->lock.waits, 1);
+    CHECK_INT(talk->lock.entries, 1);
 }
 
 /* Looks by itself until it has been refused so often. */
@@ -488,7 +488,7 @@ TEST(s3_a_wake_up_makes_the_next_attempt_begin_and_grants_nothing)
     CHECK_INT(redlock_lock_status(&talk->lock), REDLOCK_PENDING);
 }
 
-TEST(a_wake_up_of_another_place_wakes_nobody_here)
+TEST(a_wake_up_of_another_entry_wakes_nobody_here)
 {
     TALK(config.retry_ms = RARELY_MS);
 
@@ -497,7 +497,7 @@ TEST(a_wake_up_of_another_place_wakes_nobody_here)
     run_ms(talk, 100);
     EXPECT_UNSAID(NODE, "SET\r\n");
     CHECK_INT(talk->nodes[SUBSCRIPTION].state, NODE_READY);
-    CHECK_INT(talk->lock.waits, 1);
+    CHECK_INT(talk->lock.entries, 1);
 }
 
 /* Of many that wait for one resource, some of which cancel, are forgotten, or move; what they leave is overwritten. */
@@ -611,9 +611,9 @@ TEST(a_subscription_that_has_not_come_about_when_nobody_waits_any_more_has_faile
     CHECK(talk->nodes[SUBSCRIPTION].alarm_at > talk->now_us);
 }
 
-/* ---- Places ---- */
+/* ---- Entries ---- */
 
-TEST(a_place_that_is_taken_when_the_lock_is_free_already_wakes_at_once)
+TEST(an_entry_that_is_taken_when_the_lock_is_free_already_wakes_at_once)
 {
     TALK(config.retry_ms = RARELY_MS);
 
@@ -651,7 +651,7 @@ static unsigned count_of(const char *text, const char *words)
     return count;
 }
 
-TEST(a_place_that_waits_to_be_taken_is_taken_once)
+TEST(an_entry_that_waits_to_be_taken_is_taken_once)
 {
     TALK(config.retry_ms = RARELY_MS);
 
@@ -665,7 +665,7 @@ TEST(a_place_that_waits_to_be_taken_is_taken_once)
     CHECK_INT(count_of(said(talk, NODE), WIRE_WAIT_SHA1), 1);
 }
 
-TEST(a_lock_that_is_cancelled_before_it_has_a_place_takes_none)
+TEST(a_lock_that_is_cancelled_before_it_has_an_entry_takes_none)
 {
     TALK((void)0);
 
@@ -679,7 +679,7 @@ TEST(a_lock_that_is_cancelled_before_it_has_a_place_takes_none)
     CHECK(redlock_idle(&talk->lock));
 }
 
-TEST(the_answer_to_a_place_that_nobody_wants_any_more_changes_nothing)
+TEST(the_answer_to_an_entry_that_nobody_wants_any_more_changes_nothing)
 {
     static const char *const answers[] = { ":-2\r\n", ":5\r\n", "-NOSCRIPT No matching script.\r\n" };
 
@@ -701,7 +701,7 @@ TEST(the_answer_to_a_place_that_nobody_wants_any_more_changes_nothing)
     }
 }
 
-TEST(s8_what_a_place_of_an_earlier_round_was_told_says_nothing_of_this_one)
+TEST(s8_what_an_entry_of_an_earlier_round_was_told_says_nothing_of_this_one)
 {
     static const char *const answers[] = { ":-2\r\n", "-NOSCRIPT No matching script.\r\n" };
 
@@ -722,7 +722,7 @@ TEST(s8_what_a_place_of_an_earlier_round_was_told_says_nothing_of_this_one)
     }
 }
 
-TEST(a_place_is_given_back_although_the_wait_ended_behind_a_release)
+TEST(an_entry_is_given_back_although_the_wait_ended_behind_a_release)
 {
     TALK((void)0);
 
@@ -737,11 +737,11 @@ TEST(a_place_is_given_back_although_the_wait_ended_behind_a_release)
     EXPECT_SAID(NODE, "0101010101010101:1\r\n");
     answer(talk, NODE, ":-1\r\n");
     CHECK(redlock_idle(&talk->lock));
-    CHECK_INT(talk->lock.waits, 0);
+    CHECK_INT(talk->lock.entries, 0);
 }
 
 /* While it waits for random bytes as well. */
-TEST(an_attempt_is_released_without_the_place)
+TEST(an_attempt_is_released_without_the_entry)
 {
     TALK(config.node_timeout_ms = 5000);
 
@@ -763,10 +763,10 @@ TEST(an_attempt_is_released_without_the_place)
         CHECK_STR(said(talk, NODE), "");
         run_ms(talk, 1001);
     }
-    CHECK_INT(talk->lock.waits, 1);
+    CHECK_INT(talk->lock.entries, 1);
 }
 
-TEST(numbers_of_places_begin_anew_without_the_one_that_means_none)
+TEST(numbers_of_entries_begin_anew_without_the_one_that_means_none)
 {
     TALK(config.retry_ms = RARELY_MS);
 
@@ -798,7 +798,7 @@ TEST(without_random_bytes_for_a_name_nobody_listens_yet)
 
 /* ---- Pauses ---- */
 
-/* Refused again and again, with a place: the n-th pause is the configured one, doubled so often. */
+/* Refused again and again, with an entry: the n-th pause is the configured one, doubled so often. */
 static void expect_pauses(uint32_t retry_ms, const unsigned doublings[], unsigned count)
 {
     TALK(config.retry_ms = retry_ms);
@@ -816,13 +816,13 @@ static void expect_pauses(uint32_t retry_ms, const unsigned doublings[], unsigne
     }
 }
 
-TEST(a_lock_with_a_place_polls_ever_more_rarely_up_to_a_limit)
+TEST(a_lock_with_an_entry_polls_ever_more_rarely_up_to_a_limit)
 {
-    static const unsigned up_to_32_times[] = { 1, 2, 3, 4, 5, 5, 5 }, within_the_places_life[] = { 1, 2, 3, 3, 3 };
+    static const unsigned up_to_32_times[] = { 1, 2, 3, 4, 5, 5, 5 }, within_the_entries_life[] = { 1, 2, 3, 3, 3 };
     static const unsigned never[] = { 0, 0 };
 
     expect_pauses(100, up_to_32_times, 7);
-    expect_pauses(WIRE_WAITERS_LIFE_MS / 2 / 8, within_the_places_life, 5);
+    expect_pauses(WIRE_WAITERS_LIFE_MS / 2 / 8, within_the_entries_life, 5);
     expect_pauses(WIRE_WAITERS_LIFE_MS / 2 / 8 + 1, up_to_32_times, 2);
     expect_pauses(WIRE_WAITERS_LIFE_MS / 2 + 1, never, 2);
 }
@@ -958,7 +958,7 @@ static void start_about(struct talk *talk, const char *resource, uint32_t wait_m
     CHECK_INT(redlock_start_acquire(&talk->engine, &talk->lock, &request, talk->now_us), REDLOCK_OK);
 }
 
-TEST(no_lock_yields_without_a_reason_or_without_a_place)
+TEST(no_lock_yields_without_a_reason_or_without_an_entry)
 {
     for (unsigned i = 0; i < 4; i++) {
         TALK((void)0);
@@ -966,7 +966,7 @@ TEST(no_lock_yields_without_a_reason_or_without_a_place)
         wake_somebody(talk);
         if (i == 0) start_about(talk, "gate", 100000, 1800000000000000);           /* Another resource. */
         if (i == 1) start_about(talk, "door", 0, 1800000000000000);                /* It does not wait. */
-        if (i == 2) start_about(talk, "door", 100000, 0);                          /* Without a wall clock there is no place. */
+        if (i == 2) start_about(talk, "door", 100000, 0);                          /* Without a wall clock there is no entry. */
         if (i == 3) start_about(talk, "door", 100000, WIRE_TICKET_MAX + 1);        /* Nor with one that is none. */
         EXPECT_SAID(NODE, "SET\r\n");
         answer(talk, NODE, "+OK\r\n");
@@ -974,7 +974,7 @@ TEST(no_lock_yields_without_a_reason_or_without_a_place)
     }
 }
 
-TEST(the_last_wall_clock_that_is_one_gives_a_place)
+TEST(the_last_wall_clock_that_is_one_gives_an_entry)
 {
     TALK((void)0);
 

@@ -1,11 +1,11 @@
-/* Several that wait for one lock on several nodes: places, wake-ups, and whom they are for. */
+/* Several that wait for one lock on several nodes: entries, wake-ups, and whom they are for. */
 #include "../world/story.h"
 
-static unsigned places_on(struct cluster *cluster, unsigned k)
+static unsigned entries_on(struct cluster *cluster, unsigned k)
 {
     const struct model_key *key = model_find(NODE(k), 0, "door#waiters", 12, cluster_node_now(cluster, k));
 
-    return key ? (unsigned)key->place_count : 0;
+    return key ? (unsigned)key->entry_count : 0;
 }
 
 static bool has_flag(struct cluster *cluster, unsigned k)
@@ -46,10 +46,10 @@ TEST(each_of_two_that_wait_is_woken_by_a_release_of_its_own)
     START_RELEASE(2);
     RUN_MS(50);
     check_flags(cluster, false);
-    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 0);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 0);
 }
 
-/* Eviction. Whoever waits looks by itself; and renews its place, and the flag, when it has looked in vain. */
+/* Eviction. Whoever waits looks by itself; and renews its entry, and the flag, when it has looked in vain. */
 TEST(a_flag_that_is_lost_costs_a_wake_up_and_not_the_lock)
 {
     for (unsigned renews = 0; renews < 2; renews++) {
@@ -69,8 +69,8 @@ TEST(a_flag_that_is_lost_costs_a_wake_up_and_not_the_lock)
     }
 }
 
-/* A place that was given back leaves the flag: the next release looks once in vain. */
-TEST(a_flag_without_a_place_wakes_nobody_and_goes_with_the_key)
+/* An entry that was given back leaves the flag: the next release looks once in vain. */
+TEST(a_flag_without_an_entry_wakes_nobody_and_goes_with_the_key)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true);
     ACQUIRE(0, "door", 30000);
@@ -78,7 +78,7 @@ TEST(a_flag_without_a_place_wakes_nobody_and_goes_with_the_key)
     RUN_MS(50);
     cluster_cancel(cluster, 1, 0);
     RUN_MS(50);
-    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 0);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 0);
     check_flags(cluster, true);
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
@@ -112,7 +112,7 @@ TEST(one_node_of_three_wakes_nobody_two_do)
     cluster_stall(cluster, 0, 2);
     START_RELEASE(0);
     RUN_MS(300);
-    CHECK_INT(places_on(cluster, 0), 0);
+    CHECK_INT(entries_on(cluster, 0), 0);
     CHECK_INT(CALLS(0, "SET"), tries);
     cluster_heal(cluster, 0, 1);
     RUN_MS(2);
@@ -121,43 +121,43 @@ TEST(one_node_of_three_wakes_nobody_two_do)
     cluster_heal(cluster, 0, 2);
 }
 
-/* On the third node the place is all that there is of it. */
-TEST(a_winner_gives_back_all_places)
+/* On the third node the entry is all that there is of it. */
+TEST(a_winner_gives_back_all_entries)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true);
     RIVAL_ON_ALL("door", 200);
     RIVAL(2, "door", 60000);
     START_ACQUIRE(1, "door", 10000, 20000);
     RUN_MS(100);
-    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 1);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 1);
     UNTIL_DONE(1);
     EXPECT_STATUS(1, REDLOCK_OK);
     RUN_MS(10);
     RELEASE(1);
     RUN_MS(10);
-    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 0);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 0);
     EXPECT_RIVAL_KEY(2, "door");
     CHECK(IDLE(1));
 }
 
-TEST(a_client_that_has_waited_in_vain_or_was_cancelled_gives_back_all_places)
+TEST(a_client_that_has_waited_in_vain_or_was_cancelled_gives_back_all_entries)
 {
     for (unsigned i = 0; i < 2; i++) {
         CLUSTER_OF(3, 1, config.wake_ups = true);
         RIVAL_ON_ALL("door", 60000);
         START_ACQUIRE(0, "door", 10000, 1000);
         RUN_MS(100);
-        for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 1);
+        for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 1);
         if (i == 0) cluster_cancel(cluster, 0, 0);
         UNTIL_DONE(0);
         RUN_MS(10);
-        for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 0);
+        for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 0);
         CHECK(IDLE(0));
     }
 }
 
-/* Node 2 is slow and its pipeline full: the release, which would give back the place, waits while the refusal is on its way. */
-TEST(a_place_is_given_back_although_a_late_refusal_made_the_release_needless)
+/* Node 2 is slow and its pipeline full: the release, which would give back the entry, waits while the refusal is on its way. */
+TEST(an_entry_is_given_back_although_a_late_refusal_made_the_release_needless)
 {
     char name[] = "gate 0";
 
@@ -165,7 +165,7 @@ TEST(a_place_is_given_back_although_a_late_refusal_made_the_release_needless)
     RIVAL_ON_ALL("door", 60000);
     START_ACQUIRE(0, "door", 10000, 20000);
     RUN_MS(100);
-    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 1);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 1);
     DELAY_ALL_US(5000);
     DELAY_US(2, 200000);
     const unsigned tries = LOCK(0)->round.number;
@@ -174,7 +174,7 @@ TEST(a_place_is_given_back_although_a_late_refusal_made_the_release_needless)
     RUN_MS(50);
     cluster_cancel(cluster, 0, 0);
     RUN_MS(2000);
-    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 0);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 0);
     EXPECT_RIVAL_KEY(2, "door");
     CHECK(IDLE(0));
 }
@@ -204,7 +204,7 @@ TEST(a_subscription_that_was_needed_no_more_opens_at_once_when_it_is_needed)
         TAP_CONTEXT("the time before that: %u", i);
         START_ACQUIRE(0, "door", 10000, 5000);
         RUN_MS(10);
-        for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 1);
+        for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 1);
         cluster_cancel(cluster, 0, 0);
         RUN_MS(10100);
     }
@@ -217,7 +217,7 @@ TEST(the_release_of_a_lost_attempt_wakes_nobody)
     RIVAL_ON_ALL("door", 60000);
     START_ACQUIRE(0, "door", 30000, 200000);
     RUN_MS(50);
-    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 1);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 1);
     (void)model_put(NODE(2), "door", "rival", 1, cluster_node_now(cluster, 2));
     RUN_MS(5);
     const unsigned releases = CALLS(2, "RELEASE");
@@ -225,15 +225,15 @@ TEST(the_release_of_a_lost_attempt_wakes_nobody)
     EXPECT_STATUS(1, REDLOCK_TAKEN);
     RUN_MS(50);
     CHECK_INT(CALLS(2, "RELEASE"), releases + 1);
-    CHECK_INT(places_on(cluster, 2), 1);
+    CHECK_INT(entries_on(cluster, 2), 1);
 }
 
-static unsigned places_taken(struct cluster *cluster)
+static unsigned entries_taken(struct cluster *cluster)
 {
     return CALLS(0, "WAIT") + CALLS(1, "WAIT") + CALLS(2, "WAIT");
 }
 
-/* Two clients take turns: the one that releases waits again at once, but takes its places when the other has the lock. A round
+/* Two clients take turns: the one that releases waits again at once, but takes its entries when the other has the lock. A round
  * trip takes 2 ms. */
 TEST(a_woken_client_finds_idle_nodes)
 {
@@ -243,14 +243,14 @@ TEST(a_woken_client_finds_idle_nodes)
     START_ACQUIRE(1, "door", 30000, 200000);
     RUN_MS(50);
     for (unsigned turn = 0; turn < 4; turn++) {
-        const unsigned holder = turn % 2, next = 1 - holder, taken = places_taken(cluster);
+        const unsigned holder = turn % 2, next = 1 - holder, taken = entries_taken(cluster);
         RELEASE(holder);
         START_ACQUIRE(holder, "door", 30000, 200000);
         UNTIL_DONE(next);
         EXPECT_STATUS(next, REDLOCK_OK);
-        CHECK_INT(places_taken(cluster), taken);
+        CHECK_INT(entries_taken(cluster), taken);
         RUN_MS(turn == 0 ? 50 : 2);     /* The first opens its subscriptions before. */
-        CHECK_INT(places_taken(cluster), taken + 3);
+        CHECK_INT(entries_taken(cluster), taken + 3);
     }
 }
 
@@ -268,7 +268,7 @@ TEST(a_client_that_waits_at_nodes_with_a_login_is_woken_like_any_other)
     ACQUIRE(0, "door", 30000);
     START_ACQUIRE(1, "door", 30000, 25000);
     RUN_MS(50);
-    for (unsigned k = 0; k < 3; k++) CHECK_INT(places_on(cluster, k), 1);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 1);
     RELEASE(0);
     RUN_MS(5);
     EXPECT_STATUS(1, REDLOCK_OK);
@@ -315,7 +315,7 @@ TEST(when_a_quorum_that_was_cut_off_is_back_a_waiting_client_tries_within_two_pa
     }
 }
 
-/* Each holds the lock for 1 ms, and is done. How often one of them has tried, on the average, and how often it took a place. */
+/* Each holds the lock for 1 ms, and is done. How often one of them has tried, on the average, and how often it took an entry. */
 static void crowd(unsigned clients, unsigned locks, double tries_max)
 {
     CLUSTER_OF(3, clients, config.wake_ups = true);

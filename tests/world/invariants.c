@@ -104,12 +104,12 @@ static bool what_is_wanted_fits_the_phase(const struct page *page)
     return has(may_want[page->lock->phase] | set_of(WIRE_NONE) | set_of(WIRE_RELEASE), page->stake->want);
 }
 
-/* It is given back by the release that is owed; or, when the release under way is one of before that leaves the place alone,
+/* It is given back by the release that is owed; or, when the release under way is one of before that leaves the entry alone,
  * by another behind it. */
-static bool who_has_ended_gives_back_his_place_among_the_waiters(const struct page *page)
+static bool who_has_ended_gives_back_his_entry_among_the_waiters(const struct page *page)
 {
     const bool gives_back = page->stake->state == STAKE_OWED || page->stake->state == STAKE_LEAVING;
-    return page->lock->phase != PHASE_IDLE || !has(page->lock->waits, page->node) || gives_back;
+    return page->lock->phase != PHASE_IDLE || !has(page->lock->entries, page->node) || gives_back;
 }
 
 /* S17: until its release is called. Then it is the caller's like any other. */
@@ -291,7 +291,7 @@ static const char *broken_on(const struct page *page)
     DEMAND(who_wants_something_of_a_node_stands_in_its_queue, page);
     DEMAND(only_who_tries_or_holds_has_something_placed, page);
     DEMAND(what_is_wanted_fits_the_phase, page);
-    DEMAND(who_has_ended_gives_back_his_place_among_the_waiters, page);
+    DEMAND(who_has_ended_gives_back_his_entry_among_the_waiters, page);
     DEMAND(what_was_adopted_is_not_removed, page);
     DEMAND(the_round_waits_only_for_what_is_under_way, page);
     DEMAND(a_question_that_is_waited_for_is_under_way, page);

@@ -16,7 +16,7 @@ void key_remove(struct model_node *node, struct model_key *key)
 {
     free(key->name);
     free(key->value);
-    free(key->places);
+    free(key->entries);
     *key = node->keys[--node->key_count];
 }
 
@@ -93,7 +93,7 @@ void model_forget_saved(struct model_node *node)
     for (size_t i = 0; i < node->saved_count; i++) {
         free(node->saved[i].name);
         free(node->saved[i].value);
-        free(node->saved[i].places);
+        free(node->saved[i].entries);
     }
     free(node->saved);
     node->saved = NULL;
@@ -105,9 +105,9 @@ static struct model_key key_copy(const struct model_key *key)
     struct model_key copy = *key;
     copy.name = slice_copy((struct slice){ key->name, key->name_size });
     copy.value = slice_copy((struct slice){ key->value, key->value_size });
-    copy.places = model_grow(NULL, (key->place_count + 1) * sizeof *copy.places);
-    if (key->place_count > 0)
-        memcpy(copy.places, key->places, key->place_count * sizeof *copy.places);
+    copy.entries = model_grow(NULL, (key->entry_count + 1) * sizeof *copy.entries);
+    if (key->entry_count > 0)
+        memcpy(copy.entries, key->entries, key->entry_count * sizeof *copy.entries);
     return copy;
 }
 

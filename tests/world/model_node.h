@@ -13,7 +13,7 @@
 enum {
     MODEL_ARGUMENTS_MAX = 32,   /* Of one command. */
     MODEL_KEYS_MAX = 16,        /* Of one script. */
-    MODEL_PLACE_MAX = 32,       /* Bytes of a member of a sorted set, */
+    MODEL_ENTRY_MAX = 32,       /* Bytes of a member of a sorted set, */
     MODEL_CHANNEL_MAX = 32,     /* and of the name of a channel. */
     MODEL_ANSWERS_MAX = 8,      /* Planned answers of one node. */
     MODEL_SCRIPTS_MAX = 16,
@@ -33,10 +33,10 @@ void model_bytes_drop(struct model_bytes *bytes, size_t size); /* From the front
 void model_bytes_free(struct model_bytes *bytes);
 
 /* A member of a sorted set. */
-struct model_place {
+struct model_entry {
     uint64_t score;
     size_t size;
-    uint8_t member[MODEL_PLACE_MAX];
+    uint8_t member[MODEL_ENTRY_MAX];
 };
 
 struct model_key {
@@ -44,10 +44,10 @@ struct model_key {
     size_t name_size, value_size;
     uint64_t expires_ms;        /* By the node's clock; 0: never. */
     bool is_list;               /* Another kind of lock's: no string. */
-    bool is_sorted_set;         /* Of places, in no order. */
+    bool is_sorted_set;         /* Of entries, in no order. */
     uint8_t *name, *value;
-    struct model_place *places;
-    size_t place_count;
+    struct model_entry *entries;
+    size_t entry_count;
 };
 
 /* One command as the node got it, for tests that look at what was sent. */
@@ -58,8 +58,8 @@ struct model_call {
     char keys[MODEL_KEYS_MAX][MODEL_CALL_KEY_MAX + 1];  /* all of them. */
     char token[41];             /* The value of a SET, the first argument of a script. */
     uint64_t ticket;            /* Of an ACQUIRE. */
-    char place[MODEL_PLACE_MAX + 1];    /* Among the waiters, that a RELEASE gives back; "": none. */
-    char woken[MODEL_PLACE_MAX + 1];    /* The last one that a RELEASE has woken. */
+    char entry[MODEL_ENTRY_MAX + 1];    /* Among the waiters, that a RELEASE gives back; "": none. */
+    char woken[MODEL_ENTRY_MAX + 1];    /* The last one that a RELEASE has woken. */
     int64_t ttl_ms;
     uint64_t at_us;             /* By the node's clock. */
     bool did;                   /* It set, removed, extended. */

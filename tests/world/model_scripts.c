@@ -151,35 +151,35 @@ static void slice_free(struct slice slice)
     free((void *)(uintptr_t)slice.data);
 }
 
-static struct model_place *place_find(struct model_key *key, struct slice member)
+static struct model_entry *entry_find(struct model_key *key, struct slice member)
 {
-    for (size_t i = 0; i < key->place_count; i++)
-        if (slices_equal((struct slice){ key->places[i].member, key->places[i].size }, member))
-            return &key->places[i];
+    for (size_t i = 0; i < key->entry_count; i++)
+        if (slices_equal((struct slice){ key->entries[i].member, key->entries[i].size }, member))
+            return &key->entries[i];
     return NULL;
 }
 
 /* A set without a member is none. */
-static void place_remove(const struct run *run, struct model_key *key, struct model_place *place)
+static void entry_remove(const struct run *run, struct model_key *key, struct model_entry *entry)
 {
-    *place = key->places[--key->place_count];
-    if (key->place_count == 0) run_remove(run, key);
+    *entry = key->entries[--key->entry_count];
+    if (key->entry_count == 0) run_remove(run, key);
 }
 
-static void place_put(struct model_key *key, struct slice member, uint64_t score)
+static void entry_put(struct model_key *key, struct slice member, uint64_t score)
 {
-    struct model_place *place = place_find(key, member);
-    if (!place) {
-        key->places = model_grow(key->places, (key->place_count + 1) * sizeof *key->places);
-        place = &key->places[key->place_count++];
+    struct model_entry *entry = entry_find(key, member);
+    if (!entry) {
+        key->entries = model_grow(key->entries, (key->entry_count + 1) * sizeof *key->entries);
+        entry = &key->entries[key->entry_count++];
     }
-    place->score = score;
-    place->size = member.size;
-    memcpy(place->member, member.data, member.size);
+    entry->score = score;
+    entry->size = member.size;
+    memcpy(entry->member, member.data, member.size);
 }
 
 /* By score, and then by the bytes. */
-static bool place_is_before(const struct model_place *a, const struct model_place *b)
+static bool entry_is_before(const struct model_entry *a, const struct model_entry *b)
 {
     const int order = memcmp(a->member, b->member, a->size < b->size ? a->size : b->size);
     if (a->score != b->score) return a->score < b->score;
@@ -203,27 +203,27 @@ static bool call_zadd(struct run *run, struct slice name, uint64_t score, struct
         key = key_put(run->scene->node, run->scene->session->database, name, slice_of(""));
         key->is_sorted_set = true;
     }
-    if (key) place_put(key, member, score);
+    if (key) entry_put(key, member, score);
     return key != NULL;
 }
 
 static void call_zrem(struct run *run, struct slice name, struct slice member)
 {
     struct model_key *key = may_call(run, "ZREM", FREES) ? sorted_set(run, name) : NULL;
-    struct model_place *place = key ? place_find(key, member) : NULL;
-    if (place) place_remove(run, key, place);
+    struct model_entry *entry = key ? entry_find(key, member) : NULL;
+    if (entry) entry_remove(run, key, entry);
 }
 
 /* False: there was none, or an error. */
-static bool call_zpopmin(struct run *run, struct slice name, struct model_place *first)
+static bool call_zpopmin(struct run *run, struct slice name, struct model_entry *first)
 {
     struct model_key *key = may_call(run, "ZPOPMIN", FREES) ? sorted_set(run, name) : NULL;
     if (!key) return false;
-    struct model_place *least = &key->places[0];
-    for (size_t i = 1; i < key->place_count; i++)
-        if (place_is_before(&key->places[i], least)) least = &key->places[i];
+    struct model_entry *least = &key->entries[0];
+    for (size_t i = 1; i < key->entry_count; i++)
+        if (entry_is_before(&key->entries[i], least)) least = &key->entries[i];
     *first = *least;
-    place_remove(run, key, least);
+    entry_remove(run, key, least);
     return true;
 }
 
@@ -243,14 +243,14 @@ static unsigned publish(struct model_node *node, struct slice channel, struct sl
     return heard;
 }
 
-/* What is published of a place "0123456789abcdef:7" is "7", to "redlock:0123456789abcdef". Returns how many hear it; 0 also
+/* What is published of an entry "0123456789abcdef:7" is "7", to "redlock:0123456789abcdef". Returns how many hear it; 0 also
  * after an error. */
-static unsigned call_publish(struct run *run, const struct model_place *place)
+static unsigned call_publish(struct run *run, const struct model_entry *entry)
 {
-    char text[MODEL_PLACE_MAX + 1], channel[sizeof "redlock:" + 16];
-    slice_text((struct slice){ place->member, place->size }, text, sizeof text);
+    char text[MODEL_ENTRY_MAX + 1], channel[sizeof "redlock:" + 16];
+    slice_text((struct slice){ entry->member, entry->size }, text, sizeof text);
     snprintf(channel, sizeof channel, "redlock:%.16s", text);
-    const struct slice message = slice_of(place->size > 17 ? text + 17 : "");
+    const struct slice message = slice_of(entry->size > 17 ? text + 17 : "");
     return may_call(run, "PUBLISH", READS) ? publish(run->scene->node, slice_of(channel), message) : 0;
 }
 
@@ -380,11 +380,11 @@ static void do_acquire(struct run *run)
     }
 }
 
-/* Takes the first place out, and the next where nobody listens. What may not be published goes back. There may be more: then the
+/* Takes the first entry out, and the next where nobody listens. What may not be published goes back. There may be more: then the
  * flag stands again. */
 static bool release_wakes(struct run *run, struct slice waiters, struct slice flag)
 {
-    struct model_place first;
+    struct model_entry first;
     while (call_zpopmin(run, waiters, &first)) {
         const struct slice member = { first.member, first.size };
         if (call_publish(run, &first)) {
@@ -520,7 +520,7 @@ static void do_wait(struct run *run)
 {
     int64_t arrived_at = 0, life_ms = 0, longest_ms = -2, left_ms;
     if (!slice_number(run->arguments[1], &arrived_at) || !slice_number(run->arguments[2], &life_ms) ||
-        run->arguments[0].size > MODEL_PLACE_MAX) {
+        run->arguments[0].size > MODEL_ENTRY_MAX) {
         model_breach(run->scene->node, "a wait script with arguments out of range");
         return;
     }
@@ -532,11 +532,11 @@ static void do_wait(struct run *run)
         const struct slice waiters = name_with(run->keys[i], "#waiters"), flag = name_with(waiters, "#waiters");
         const bool is_flagged = !wait_raises_flag() || call_set(run, flag, slice_of(""), life_ms);
         slice_free(flag);
-        const bool has_place = is_flagged && call_pexpire(run, waiters, life_ms) &&
+        const bool has_entry = is_flagged && call_pexpire(run, waiters, life_ms) &&
                                call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]) &&
                                call_pexpire(run, waiters, life_ms);
         slice_free(waiters);
-        if (!has_place) {
+        if (!has_entry) {
             raise_error(run);
             return;
         }

@@ -87,7 +87,7 @@ static void log_script(struct model_call *call, const struct model_node *node, c
     if (command->count > first + 1)
         (void)slice_number(command->arguments[first + 1], &call->ttl_ms);
     if (command->count > first + 1 && script == MODEL_SCRIPT_RELEASE)
-        slice_text(command->arguments[first + 1], call->place, sizeof call->place);
+        slice_text(command->arguments[first + 1], call->entry, sizeof call->entry);
     if (script == MODEL_SCRIPT_ACQUIRE && command->count > first + 2 && slice_number(command->arguments[first + 2], &ticket))
         call->ticket = (uint64_t)ticket;
 }
