@@ -22,6 +22,13 @@ enum stake {
     STAKE_LEAVING       /* The release is on its way. */
 };
 
+/* SETs of ours that no answer tells of, and that the node may execute behind a release. */
+enum strays {
+    STRAYS_NONE,        /* There is none: the answer to a release is the end of it. */
+    STRAYS_ONE,         /* One was sent on a connection that broke: a release that finds nothing is sent once more. */
+    STRAYS_TWO          /* A key was set again behind that one: what a release removes may be either, so it is sent again. */
+};
+
 enum phase {
     PHASE_IDLE,         /* Nothing is under way; something may be owed. */
     PHASE_WAITING,      /* For the next attempt at retry_at, or for a wake-up. */

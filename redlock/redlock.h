@@ -835,8 +835,7 @@ struct redlock_stake {
     uint8_t state;                      /* Is something of ours there? enum stake in lock_state.h. */
     uint8_t want;                       /* The command to be sent next: enum wire_command. */
     uint8_t form;                       /* In which that one goes out, if it is a script: enum wire_form. */
-    uint8_t strays;                     /* SETs that were sent on a connection that broke, and may be executed late. 2: that,
-                                         * and one that was sent behind it. */
+    uint8_t strays;                     /* SETs that may still be executed there: enum strays in lock_state.h. */
     uint32_t holder_ms;                 /* What PTTL said of the key that refused us; see redlock_free_in_ms. */
     uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the last SET that was sent there: what a release of it must name (S6). */
 };

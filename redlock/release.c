@@ -50,16 +50,16 @@ void release_answer(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
     struct redlock_stake *stake = &lock->stakes[a->k];
     bool is_gone = a->meaning == WIRE_REFUSED || a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
-    bool is_over = (is_gone && stake->strays == 0) || (a->meaning == WIRE_GRANTED && stake->strays < 2);
+    bool is_over = (is_gone && stake->strays == STRAYS_NONE) || (a->meaning == WIRE_GRANTED && stake->strays != STRAYS_TWO);
 
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
     if (a->meaning == WIRE_ERROR && !is_gone) stake_keep_entry(r, lock, a->k);
     if (stake_send_script(r, a)) return;
     stake_vote(a);
     if (is_over) stake_clear(r, lock, a->k);
-    else            stake_defer(r, lock, a->k);
-    if (is_gone || is_over)           stake->strays = 0;
-    else if (a->meaning == WIRE_GRANTED) stake->strays = 1;
+    else         stake_defer(r, lock, a->k);
+    if (is_gone || is_over)              stake->strays = STRAYS_NONE;
+    else if (a->meaning == WIRE_GRANTED) stake->strays = STRAYS_ONE;
     REDLOCK_ASSERT(stake->state == (is_over ? STAKE_NONE : STAKE_OWED));
 }
 

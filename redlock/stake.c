@@ -144,7 +144,7 @@ static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k,
     case WIRE_ACQUIRE:
     case WIRE_RESTORE:
         copy_bytes(stake->token, lock->token, sizeof stake->token);
-        stake->strays = command == WIRE_RESTORE && stake->strays > 0 ? 2 : 0;
+        stake->strays = command == WIRE_RESTORE && stake->strays != STRAYS_NONE ? STRAYS_TWO : STRAYS_NONE;
         stake_set(lock, k, STAKE_PLACED);
         note_ttl(r, lock);
         break;
