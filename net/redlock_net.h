@@ -180,11 +180,12 @@ struct net_wait {
 NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us);
 
 /* A self-pipe wakes a thread out of net_wait, from another thread or from a signal handler. Opens one: self_pipe[0] is to be waited
- * for (NET_READ), self_pipe[1] is written to; the caller owes both a net_close. Close-on-exec. Returns 0, or -errno with both -1. */
+ * for (NET_READ), self_pipe[1] is written to; the caller owes both a net_close. Close-on-exec. Returns 0, or -errno and both
+ * are -1. */
 NET_API int net_self_pipe_open(int self_pipe[2]);
 
-/* Writes to self_pipe[1], again and again if need be: nobody waits for room. Async-signal-safe; errno stays. A negative descriptor is
- * left alone. */
+/* Writes to self_pipe[1], again and again if need be: nobody waits for room. Async-signal-safe; errno stays. A negative
+ * descriptor is left alone. */
 NET_API void net_self_pipe_write(int fd);
 
 /* Has anything been written since the last call? A negative descriptor has not. */

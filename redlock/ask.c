@@ -177,7 +177,9 @@ static bool may_answer(const struct redlock_node *node)
 enum redlock_status redlock_ask(struct redlock *r, struct redlock_question *question, unsigned k,
                                 const struct redlock_name *arguments, unsigned count, void *buffer, size_t size, uint64_t now_us)
 {
-    static const struct redlock_asking feature = { .waits = ask_waits, .put = ask_put, .read = ask_read, .disconnected = ask_disconnected };
+    static const struct redlock_asking feature = {
+        .waits = ask_waits, .put = ask_put, .read = ask_read, .disconnected = ask_disconnected
+    };
 
     r->now_us = now_us;
     if (k >= r->node_count || count < 1 || count > REDLOCK_ARGUMENTS_MAX) return REDLOCK_BAD_QUESTION;

@@ -88,7 +88,7 @@ void extend_answer(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
     bool is_open = a->current && lock->phase == PHASE_EXTENDING;
     bool is_won = a->current && lock->phase == PHASE_HELD && lock->valid_from == lock->round.started_at;
-    bool is_in_time = is_won && !lock_is_past_deadline(r, lock);  /* Every extra node that holds the key is one more that may fail. */
+    bool is_in_time = is_won && !lock_is_past_deadline(r, lock);  /* Each extra node that holds the key may fail later. */
 
     REDLOCK_ASSERT(a->command == WIRE_EXTEND);
     REDLOCK_ASSERT(!is_won || lock->round.decided_at != 0);
@@ -100,8 +100,10 @@ void extend_answer(struct redlock *r, const struct answer *a)
 /* What was set again is there, or is not: both are known by the next extension. An error says nothing. */
 void extend_answer_restore(struct redlock *r, const struct answer *a)
 {
-    bool is_open = a->lock->phase == PHASE_HELD && a->lock->stakes[a->k].state == STAKE_PLACED && !lock_is_past_deadline(r, a->lock);
+    const struct redlock_lock *lock = a->lock;
+    uint8_t state = lock->stakes[a->k].state;
+    bool is_open = lock->phase == PHASE_HELD && state == STAKE_PLACED && !lock_is_past_deadline(r, lock);
 
-    REDLOCK_ASSERT(a->command == WIRE_RESTORE && a->lock->stakes[a->k].state != STAKE_NONE);
+    REDLOCK_ASSERT(a->command == WIRE_RESTORE && state != STAKE_NONE);
     if (is_open) (void)stake_send_script(r, a);
 }

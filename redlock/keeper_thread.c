@@ -1,6 +1,6 @@
 /* The keeper for programs that block: a client of its own and a thread that runs its loop. The thread has the client to itself
- * but while it waits; meanwhile others begin operations on the engine, or ask, and write to the client's self-pipe, so that the thread
- * looks again. They never touch a socket. */
+ * but while it waits; meanwhile others begin operations on the engine, or ask, and write to the client's self-pipe, so that the
+ * thread looks again. They never touch a socket. */
 #include "redlock_keeper.h"
 
 #include "../net/redlock_thread.h"

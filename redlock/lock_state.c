@@ -11,7 +11,8 @@ REDLOCK_STATIC_ASSERT((int)REDLOCK_PHASE_IDLE == (int)PHASE_IDLE && (int)REDLOCK
 void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase phase)
 {
     static const uint16_t may_follow[] = {   /* Of each phase: the set of those that may come next. */
-        [PHASE_IDLE] = 1 << PHASE_WAITING | 1 << PHASE_NEEDS_ENTROPY | 1 << PHASE_ACQUIRING | 1 << PHASE_HELD | 1 << PHASE_INSPECTING,
+        [PHASE_IDLE] = 1 << PHASE_WAITING | 1 << PHASE_NEEDS_ENTROPY | 1 << PHASE_ACQUIRING | 1 << PHASE_HELD |
+                       1 << PHASE_INSPECTING,
         [PHASE_WAITING] = 1 << PHASE_IDLE | 1 << PHASE_NEEDS_ENTROPY | 1 << PHASE_ACQUIRING,
         [PHASE_NEEDS_ENTROPY] = 1 << PHASE_IDLE | 1 << PHASE_ACQUIRING,
         [PHASE_ACQUIRING] = 1 << PHASE_IDLE | 1 << PHASE_WAITING | 1 << PHASE_ENDING | 1 << PHASE_HELD,
@@ -30,7 +31,8 @@ void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase pha
 
 bool lock_is_in_round(const struct redlock_lock *lock)
 {
-    return lock->phase != PHASE_IDLE && lock->phase != PHASE_WAITING && lock->phase != PHASE_NEEDS_ENTROPY && lock->phase != PHASE_HELD;
+    return lock->phase != PHASE_IDLE && lock->phase != PHASE_WAITING && lock->phase != PHASE_NEEDS_ENTROPY &&
+           lock->phase != PHASE_HELD;
 }
 
 bool lock_is_trying(const struct redlock_lock *lock)

@@ -936,8 +936,9 @@ struct redlock_node {
     uint8_t failures;           /* Connections in a row that came to nothing: the exponent of the reconnect delay. */
     bool is_subscription;       /* A session for wake-ups: subscribes, and asks nothing. */
     bool settled;               /* False while nobody can tell whether it is there: before the first connection has
-                                 * succeeded or failed, and after the loss of one that was good. Nobody waits for a subscription: of it
-                                 * this says only that it is to be connected again after a pause, not at once. */
+                                 * succeeded or failed, and after the loss of one that was good. Nobody waits for a
+                                 * subscription: of it this says only that it is to be connected again after a pause, not at
+                                 * once. */
     bool has_run_id;
     bool is_bereft;             /* Another node has led to its server since (S12). */
     uint16_t asked_first, asked_count;

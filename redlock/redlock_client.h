@@ -47,8 +47,8 @@ struct redlock_options {
                                  * is in the client, which is enough for the default sizes (about 10 locks in flight). */
     size_t memory_size;
 
-    /* Sees what passes in session k, in order, for a trace: from the number of nodes, N, on k is the subscription of node k - N. Must
-     * not call the client. The bytes include AUTH with its password. NULL: nobody looks. */
+    /* Sees what passes in session k, in order, for a trace: from the number of nodes, N, on k is the subscription of node k - N.
+     * Must not call the client. The bytes include AUTH with its password. NULL: nobody looks. */
     void (*trace)(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size);
     void *trace_context;
 

@@ -52,7 +52,7 @@
  *   The counter's name begins with the resource's, since ACLs allow keys by what they begin with; where the resource has a
  * hash tag both have it. A plain lock and one with a ticket exclude each other: both are the same key with a token.
  *
- * Waiters. A client that waits keeps a second connection to each node, its subscription, which has subscribed to a channel of its own.
+ * Waiters. A client that waits keeps a second connection to each node, its subscription, for a channel of its own.
  * It puts an entry, "name-of-the-engine:number", into the sorted set "resource#waiters", ordered by when it arrived. A release
  * takes the first entry out and tells its channel the number; where nobody listens any more it takes the next. So one waiter
  * is woken by a release, not all. What is heard is never a grant: it only makes the next attempt begin earlier.
@@ -207,7 +207,7 @@ enum {
 struct wire_reply {
     enum resp_type type;
     int64_t integer;
-    const char *text;               /* The beginning of a string, or of the first string of an array (on a subscription: the last). */
+    const char *text;               /* The beginning of a string, or of the first one of an array (on a subscription: the last). */
     size_t text_size;
     bool text_cut;                  /* There was more of it. */
 };
@@ -289,8 +289,8 @@ REDLOCK_PRIVATE bool wire_put(struct resp_writer *w, const struct wire_row *row,
 REDLOCK_PRIVATE bool wire_put_handshake(struct resp_writer *w, enum wire_command command, const struct redlock_login *login,
                                        const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE]);
 
-/* True when this step of the handshake has nothing to say with this login and these scripts, on a subscription or on a connection for
- * commands. */
+/* True when this step of the handshake has nothing to say with this login and these scripts, on a subscription or on a connection
+ * for commands. */
 REDLOCK_PRIVATE bool wire_is_left_out(enum wire_command command, const struct redlock_login *login,
                                       const struct redlock_scripts *scripts, bool is_subscription);
 

@@ -1,9 +1,9 @@
 /* Connections severed after every byte, in each direction, during an operation: what the tests of that share.
  *
- * On node 0 lies a rival's key, so of five nodes the lock needs three of the other four; where two clients with subscriptions make the
- * worlds large, of three nodes both of the others. Whatever is severed: the status is right, the holder never believes more than
- * a quorum keeps and no two hold (the cluster watches), the rival's key stays, and soon after the healing nothing of ours is
- * left. */
+ * On node 0 lies a rival's key, so of five nodes the lock needs three of the other four; where two clients with subscriptions
+ * make the worlds large, of three nodes both of the others. Whatever is severed: the status is right, the holder never believes
+ * more than a quorum keeps and no two hold (the cluster watches), the rival's key stays, and soon after the healing nothing of
+ * ours is left. */
 #ifndef SEVERED_H
 #define SEVERED_H
 

@@ -59,7 +59,7 @@ use() {
 private_fields_are_hidden() {
     for field in 'redlock node_count' 'redlock leave_adopted' 'redlock entropy' 'redlock_lock phase' 'redlock_lock is_quiet' \
         'redlock_lock links' 'redlock_node queue' 'redlock_node receive' 'redlock_node parser' 'redlock_queue last' \
-        'redlock_link previous' 'redlock_stake strays' 'redlock_asked eval' 'redlock_question next' 'redlock_event_ring lost' \
+        'redlock_link previous' 'redlock_stake strays' 'redlock_asked form' 'redlock_question next' 'redlock_event_ring lost' \
         'redlock_reply text' 'redlock_identity run_id'; do
         # shellcheck disable=SC2086    # A structure and a field.
         if use $field || ! grep -q 'hidden\|no member' "$tree/said"; then

@@ -311,8 +311,9 @@ static const char *broken_in(const struct books *books)
 
 static const char *phase_text(unsigned phase)
 {
-    static const char *const texts[] = { "idle", "waiting", "needs entropy", "acquiring", "ending", "held", "extending", "releasing",
-                                         "inspecting" };
+    static const char *const texts[] = {
+        "idle", "waiting", "needs entropy", "acquiring", "ending", "held", "extending", "releasing", "inspecting"
+    };
     return texts[phase];
 }
 

@@ -234,7 +234,8 @@ static unsigned publish(struct model_node *node, struct slice channel, struct sl
     char head[96];
     for (struct model_session *subscriber = node->subscribers; subscriber; subscriber = subscriber->next_subscriber) {
         if (!slice_is(channel, subscriber->channel)) continue;
-        snprintf(head, sizeof head, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n", channel.size, subscriber->channel, message.size);
+        snprintf(head, sizeof head, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n", channel.size, subscriber->channel,
+                 message.size);
         model_bytes_add(&subscriber->out, head, strlen(head));
         model_bytes_add(&subscriber->out, message.data, message.size);
         model_bytes_add(&subscriber->out, "\r\n", 2);
