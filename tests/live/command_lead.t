@@ -39,7 +39,29 @@ refusals_are_told() {
     for k in 0 1 2; do ask "$k" LPUSH heap#leader x >/dev/null; done
     is 122 leader --guard 0 heap && says 'node 1 .*: WRONGTYPE '
 }
+# Nodes answer one after the other, so that what is written in two pieces is read in two, on a machine that is
+# not too busy for that.
+cat >"$directory/pieces" <<'END'
+use strict;
+use warnings;
+use FakeNodes;
+FakeNodes::serve(sub {
+    my ($k) = @_;
+    my $answer = FakeNodes::bulk('1700 beta of two');
+    while ($answer ne '') {
+        FakeNodes::say_later($k, substr $answer, 0, 8, '');
+        select undef, undef, undef, 0.1;
+    }
+    return '';
+}, @ARGV);
+END
+comes_in_pieces() {
+    perl -Itests/live "$directory/pieces" "$redlock" leader --guard 0 --node-timeout "$patience" boss \
+        >"$directory/out" 2>"$directory/err" || { cat "$directory/err"; return 1; }
+    prints '^1700 beta of two$'
+}
 check 'where there is no leader, nothing is printed, status 1' no_leader
+check 'an answer that comes in pieces is an answer' comes_in_pieces
 check 'what a node refuses is told, and what to do' refusals_are_told
 check 'of several leaders the one with the largest epoch is the last' largest_epoch_counts
 check 'what is no epoch and name of up to 200 bytes is no leader' nonsense_is_no_leader

@@ -135,88 +135,29 @@ is_no_trouble() {
 
 # Three nodes that let the client see all at once: two refusals, which decide, and that the third one does not know the script.
 cat >"$directory/late" <<'END'
-#!/usr/bin/env perl
 use strict;
 use warnings;
-use Digest::SHA 'sha1_hex';
-use IO::Select;
-use IO::Socket::INET;
+use FakeNodes;
 
-my @listeners = map { IO::Socket::INET->new(Listen => 9, LocalAddr => '127.0.0.1:0') or die } 0 .. 2;
-my %number = map { ($listeners[$_] => $_) } 0 .. 2;
-my %listens = map { ($_ => 1) } @listeners;
-my %waits_for = (0 => 'EVAL', 1 => 'EVAL', 2 => 'EVALSHA');
-my $all = IO::Select->new(@listeners);
-my (%input, @waiting, $client);
+my $no_script = "-NOSCRIPT No matching script.\r\n";
+my %last = (0 => 'EVAL', 1 => 'EVAL', 2 => 'EVALSHA');
+my $waiting = 0;
 
-sub bulk { return '$' . length($_[0]) . "\r\n$_[0]\r\n" }
-
-sub answer {
-    my ($k, $word, @more) = @_;
-    return "*3\r\n\$6\r\nmaster\r\n:0\r\n*0\r\n" if $word eq 'ROLE';
-    return bulk(sha1_hex($more[1])) if $word eq 'SCRIPT';
-    return bulk("run_id:" . $k x 40 . "\r\nredis_mode:standalone\r\nuptime_in_seconds:9999\r\n") if $word eq 'INFO';
-    return "+OK\r\n" if $word !~ /^EVAL/;
-    return ":0\r\n" if !%waits_for;
-    return "-NOSCRIPT No matching script.\r\n" if $word ne $waits_for{$k};
+FakeNodes::serve(sub {
+    my ($k, $word) = @_;
+    return ":0\r\n" if !%last;
+    return $no_script if $word ne $last{$k};
+    return '' if ++$waiting < 3;
+    kill STOP => FakeNodes::client();
+    FakeNodes::say_later($_, $_ < 2 ? FakeNodes::bulk('1700000000000000 8000') : $no_script) for 2, 1, 0;
+    kill CONT => FakeNodes::client();
+    %last = ();
     return '';
-}
-
-sub answer_all_at_once {
-    kill STOP => $client;
-    syswrite $waiting[2], "-NOSCRIPT No matching script.\r\n";
-    syswrite $waiting[$_], bulk('1700000000000000 8000') for 0, 1;
-    %waits_for = ();
-    kill CONT => $client;
-}
-
-# The commands behind one another, each as "*count", and of each word the length and the word.
-sub commands_of {
-    my ($socket) = @_;
-    my @commands;
-    while ($input{$socket} =~ /^\*(\d+)\r\n/) {
-        my ($count, $at, @words) = ($1, $+[0]);
-        for (1 .. $count) {
-            substr($input{$socket}, $at) =~ /^\$(\d+)\r\n/ or return @commands;
-            push @words, substr $input{$socket}, $at + $+[0], $1;
-            $at += $+[0] + $1 + 2;
-        }
-        return @commands if length $input{$socket} < $at;
-        substr($input{$socket}, 0, $at) = '';
-        push @commands, \@words;
-    }
-    return @commands;
-}
-
-$client = fork // die;
-exec @ARGV, '-n', join(',', map { '127.0.0.1:' . $_->sockport } @listeners), 'door' or die if !$client;
-alarm 60;
-while (1) {
-    for my $socket ($all->can_read) {
-        if ($listens{$socket}) {
-            my $accepted = $socket->accept;
-            $number{$accepted} = $number{$socket};
-            $input{$accepted} = '';
-            $all->add($accepted);
-            next;
-        }
-        if (!sysread $socket, $input{$socket}, 65536, length $input{$socket}) {
-            waitpid $client, 0;
-            exit($? >> 8);
-        }
-        my $k = $number{$socket};
-        for my $command (commands_of($socket)) {
-            my $answer = answer($k, @$command);
-            syswrite $socket, $answer;
-            $waiting[$k] = $socket if $answer eq '';
-        }
-        answer_all_at_once() if %waits_for && 3 == grep { $_ } @waiting;
-    }
-}
+}, @ARGV);
 END
 
 is_not_yet_told() {
-    perl "$directory/late" "$redlock" acquire --guard 0 --node-timeout "$patience" --no-wake-ups "$@" \
+    perl -Itests/live "$directory/late" "$redlock" acquire --guard 0 --node-timeout "$patience" --no-wake-ups "$@" door \
         >"$directory/out" 2>"$directory/err"
     [ $? = 124 ] || { cat "$directory/out" "$directory/err"; return 1; }
 }

@@ -44,13 +44,28 @@ void ask_all_wait(struct ask_all *all, struct session *session, uint64_t until_u
     }
 }
 
+/* A string may have come in pieces: they are moved together, over what was said of them in between. */
+static bool join_pieces(struct redlock_question *question, struct redlock_item *item, uint8_t *at)
+{
+    size_t size = 0;
+
+    do {
+        memmove(at + size, item->bytes, item->size);
+        size += item->size;
+    } while (!item->last && redlock_next_item(question, item));
+    item->bytes = at;
+    item->size = size;
+    return item->last;
+}
+
 bool ask_all_answer(struct ask_all *all, unsigned k, struct redlock_item *item)
 {
     struct redlock_question *question = &all->questions[k];
 
     item->type = REDLOCK_ITEM_NULL_ARRAY;
     if (!all->is_asked[k] || redlock_question_status(question) != REDLOCK_OK) return false;
-    if (redlock_question_is_cut(question) || !redlock_next_item(question, item) || !item->last) return false;
+    if (redlock_question_is_cut(question) || !redlock_next_item(question, item)) return false;
+    if (!join_pieces(question, item, all->answers[k])) return false;
     return item->type != REDLOCK_ITEM_ERROR && item->type != REDLOCK_ITEM_ARRAY && item->type != REDLOCK_ITEM_NULL_ARRAY;
 }
 
