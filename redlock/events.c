@@ -225,17 +225,18 @@ static const char *script_words(enum redlock_command command, unsigned i)
 {
     static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {
         { "acquire", "token", "ttl", "ticket", "life", "skew" },
+        { "restore", "token", "ttl", "ticket", "life", "skew" },
         { "extend", "token", "ttl" },
         { "release", "token", "entry" },
         { "wait", "entry", "arrived", "life" },
     };
 
     switch (command) {
-    case REDLOCK_COMMAND_ACQUIRE:
-    case REDLOCK_COMMAND_RESTORE: return words[0][i];
-    case REDLOCK_COMMAND_EXTEND:  return words[1][i];
-    case REDLOCK_COMMAND_RELEASE: return words[2][i];
-    case REDLOCK_COMMAND_WAIT:    return words[3][i];
+    case REDLOCK_COMMAND_ACQUIRE: return words[0][i];
+    case REDLOCK_COMMAND_RESTORE: return words[1][i];
+    case REDLOCK_COMMAND_EXTEND:  return words[2][i];
+    case REDLOCK_COMMAND_RELEASE: return words[3][i];
+    case REDLOCK_COMMAND_WAIT:    return words[4][i];
     default:                      return "";
     }
 }

@@ -433,7 +433,8 @@ void redlock_lock_init(struct redlock_lock *lock);
  *
  * Extend: the TTL begins anew with ttl_ms; what is left is never shortened (S7, S9). LOST when the validity has ended:
  * refused, not tried. EXTENSION_LIMIT. Then OK, NO_QUORUM, TAKEN (enough nodes answer, but our token is gone from some), LOST
- * (the validity ended meanwhile). Unless OK the old validity still stands until it ends.
+ * (the validity ended meanwhile). Unless OK the old validity still stands until it ends. After OK a node that has lost our
+ * token gets it again, if nobody else has the key there and the node votes, for locks with a ticket on tickets.
  *
  * Release: removes our token wherever it may be. Held no longer from the call on. Then OK: confirmed by a quorum, or by
  * fewer (redlock_confirmed) while the rest is owed and paid later (S5); or LOST: it was not held any more, at once when
@@ -608,7 +609,7 @@ enum redlock_command {
     REDLOCK_COMMAND_AUTH, REDLOCK_COMMAND_SELECT, REDLOCK_COMMAND_SETNAME, REDLOCK_COMMAND_INFO, REDLOCK_COMMAND_ROLE,
     REDLOCK_COMMAND_LOAD_RELEASE, REDLOCK_COMMAND_LOAD_EXTEND, REDLOCK_COMMAND_SUBSCRIBE,
     REDLOCK_COMMAND_ACQUIRE = REDLOCK_COMMAND_SUBSCRIBE + 2,
-    REDLOCK_COMMAND_RESTORE,    /* To acquire, by the holder, where a node has lost the key. */
+    REDLOCK_COMMAND_RESTORE,    /* By the holder: sets the key again where a node has lost it. */
     REDLOCK_COMMAND_EXTEND, REDLOCK_COMMAND_RELEASE, REDLOCK_COMMAND_WAIT, REDLOCK_COMMAND_PTTL, REDLOCK_COMMAND_GETRANGE,
     REDLOCK_COMMAND_QUESTION    /* redlock_ask. */
 };

@@ -178,16 +178,20 @@ static bool may_wake(const struct redlock *r, const struct redlock_lock *lock, u
     return gives_entry_back(lock, k) || (lock->wakes && r->scripts->plain.rows[KIND_WAKE] && !r->config.silent);
 }
 
+REDLOCK_STATIC_ASSERT((int)WIRE_RELEASE - (int)WIRE_ACQUIRE == (int)KIND_RELEASE && (int)KIND_ACQUIRE == 0 &&
+                      (int)WIRE_RESTORE - (int)WIRE_ACQUIRE == (int)KIND_RESTORE && (int)KIND_WAKE == (int)KIND_RELEASE + 1,
+                      "rows are in the order of the commands");
+
 /* What a kind of locks has no row for goes out as of a plain lock. */
 static const struct wire_row *row_of(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
-    enum wire_kind_row which;
+    unsigned which = lock->stakes[k].want - (unsigned)WIRE_ACQUIRE;
 
     switch (lock->stakes[k].want) {
     case WIRE_ACQUIRE:
-    case WIRE_RESTORE:  which = KIND_ACQUIRE; break;
-    case WIRE_EXTEND:   which = KIND_EXTEND; break;
-    case WIRE_RELEASE:  which = may_wake(r, lock, k) ? KIND_WAKE : KIND_RELEASE; break;
+    case WIRE_RESTORE:
+    case WIRE_EXTEND:   break;
+    case WIRE_RELEASE:  which += may_wake(r, lock, k); break;
     case WIRE_WAIT:     return r->waking->row();
     case WIRE_GETRANGE: return r->inspecting->row();
     default:            return r->holding->row();

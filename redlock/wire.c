@@ -164,7 +164,9 @@ const struct redlock_kind *wire_scripted_kind(void)
     static const struct wire_row row = {
         .text = text, .sha1 = sha1, .put = put_acquire, .argument_count = 5, .read_refusal = wire_read_refusal
     };
-    static const struct redlock_kind kind = { .rows = { [KIND_ACQUIRE] = &row } };
+    static const char restore_text[] = WIRE_RESTORE_SCRIPT, restore_sha1[] = WIRE_RESTORE_SHA1;
+    static const struct wire_row restore = { .text = restore_text, .sha1 = restore_sha1, .put = put_acquire, .argument_count = 5 };
+    static const struct redlock_kind kind = { .rows = { [KIND_ACQUIRE] = &row, [KIND_RESTORE] = &restore } };
 
     return &kind;
 }
@@ -229,7 +231,8 @@ const struct redlock_scripts *wire_scripts_for_one(void)
         .text = release_one_text, .put = put_value, .argument_count = 1, .lowest = -1, .highest = 1
     };
     static const struct redlock_scripts scripts = {
-        .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release } }
+        .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
+                             [KIND_RELEASE] = &release } }
     };
 
     return &scripts;
@@ -245,7 +248,8 @@ const struct redlock_scripts *wire_scripts_for_one_loaded(void)
         .text = release_one_text, .sha1 = release_sha1, .put = put_value, .argument_count = 1, .lowest = -1, .highest = 1
     };
     static const struct redlock_scripts scripts = {
-        .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release } },
+        .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
+                             [KIND_RELEASE] = &release } },
         .loading = &loading_feature
     };
 
@@ -266,8 +270,8 @@ const struct redlock_scripts *wire_scripts_for_all(void)
         .text = release_text, .sha1 = release_sha1, .put = put_wake, .argument_count = 2, .lowest = -1, .highest = 2
     };
     static const struct redlock_scripts scripts = {
-        .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release,
-                             [KIND_WAKE] = &wake } },
+        .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
+                             [KIND_RELEASE] = &release, [KIND_WAKE] = &wake } },
         .loading = &loading_feature, .put_subscribe = put_subscribe
     };
 

@@ -20,6 +20,10 @@
  *     EVALSHA acquire n resource... token ttl ticket life skew
  *                                     +OK granted         $"counter ms" refused: the largest ticket there, and the PTTL
  *                                                         -AHEAD: the ticket is too far ahead of the node's clock
+ * Set it again, as its holder, where a node has lost one of the keys:
+ *     SET                             as to acquire
+ *     EVALSHA restore n resource... token ttl ticket life skew
+ *                                     +OK all are ours    $taken: one is another's, and nothing is changed    -AHEAD as above
  * Extend, release:
  *     EVALSHA extend n resource... token ttl      :1 granted  :0 refused, not all of the keys are ours
  *     EVALSHA release n resource... token [entry] :1 granted, :2 and a waiter was woken, if an entry or "" was given
@@ -47,8 +51,14 @@
  * before, since a node refuses one that is further than that difference ahead of its own clock, whoever's clock is wrong.
  * The same holds when a counter's life is over. What is lost unseen (FLUSHALL, eviction, a step of a wall clock that is
  * larger than the difference) may make a ticket that is not larger.
- *   A node that has lost the key of a lock with a ticket, but not the counter, is not given the key again by an extension: to
- * the script the ticket is not a new one.
+ *   The holder sets its key again where a node has lost it, behind an extension that a quorum has confirmed. That is no grant of
+ * a ticket and no vote, so the ticket need not be larger than the counter; but the counter must not become smaller, and becomes the
+ * ticket where it is smaller. For the later of two holders has more because it was granted its ticket, in an acquire, by a node
+ * that had granted the earlier one: while counters only grow, it makes no difference what sets keys. A larger counter at a node
+ * that has lost the key was there before us, or is that of a candidate that the others have refused, since our quorum stands. If
+ * the command comes so late that another client has acquired and released meanwhile, it leaves that one's counter, and a key that
+ * keeps others out until its TTL is over or its release comes (S5). It adds nothing to what the holder believes, since an
+ * extension counts only within the old validity (S9).
  *   The counter's name begins with the resource's, since ACLs allow keys by what they begin with; where the resource has a
  * hash tag both have it. A plain lock and one with a ticket exclude each other: both are the same key with a token.
  *
@@ -78,7 +88,7 @@ enum wire_command {
     WIRE_AUTH, WIRE_SELECT, WIRE_SETNAME, WIRE_INFO, WIRE_ROLE, WIRE_LOAD_RELEASE, WIRE_LOAD_EXTEND, WIRE_SUBSCRIBE,
     WIRE_READY,             /* No command: the end of the handshake. */
     WIRE_ACQUIRE,
-    WIRE_RESTORE,           /* The same, by the holder of the lock, where a node has lost it. */
+    WIRE_RESTORE,           /* By the holder of the lock, where a node has lost it. */
     WIRE_EXTEND, WIRE_RELEASE, WIRE_WAIT, WIRE_PTTL, WIRE_GETRANGE,
     WIRE_QUESTION           /* Of no lock: whatever the caller asks. */
 };
@@ -99,6 +109,24 @@ enum wire_command {
     "end "                                                                                              \
     "return {ok='OK'}"
 #define WIRE_ACQUIRE_SHA1 "9aae8ee2ecfb3d7ac272f186836eb30de2fc1901"
+
+/* What is ours already is only lengthened (S7). A counter that is made larger obeys the node's clock, as in an acquire. */
+#define WIRE_RESTORE_SCRIPT                                             \
+    "local c,t,r=redis.call,tonumber(ARGV[3]),{} "                                                      \
+    "for _,k in ipairs(KEYS) do "                                                                       \
+    "local v,q=c('get',k),k..'#ticket' "                                                                \
+    "if v and v~=ARGV[1] then return 'taken' end "                                                      \
+    "if t>0 and t>tonumber(c('get',q) or 0) then r[#r+1]=q end "                                        \
+    "end "                                                                                              \
+    "local w=r[1] and c('time') "                                                                       \
+    "if w and t>w[1]*1e6+w[2]+ARGV[5]*1e3 then return {err='AHEAD of the clock of this node: '..w[1]} end "     \
+    "for _,q in ipairs(r) do c('set',q,ARGV[3],'px',ARGV[4]) end "                                      \
+    "for _,k in ipairs(KEYS) do "                                                                       \
+    "local p=c('pttl',k) "                                                                              \
+    "if p~=-1 and p<tonumber(ARGV[2]) then c('set',k,ARGV[1],'px',ARGV[2]) end "                        \
+    "end "                                                                                              \
+    "return {ok='OK'}"
+#define WIRE_RESTORE_SHA1 "9459b6f4fe76f4380c440cc0cecf1c3ec78a2422"
 
 /* Only the keys that are ours go (S7), and only then is somebody woken. Where nobody waits no flag goes with the key, and
  * nothing else is looked for: that is what most releases cost. A flag stands again behind each entry that was taken out, for
@@ -250,7 +278,7 @@ REDLOCK_PRIVATE const struct wire_row *wire_getrange(void);
 
 /* A kind of locks: their commands. NULL: as of plain ones. */
 enum wire_kind_row {
-    KIND_ACQUIRE, KIND_EXTEND, KIND_RELEASE,
+    KIND_ACQUIRE, KIND_RESTORE, KIND_EXTEND, KIND_RELEASE,      /* As in enum wire_command. */
     KIND_WAKE,                      /* A release that wakes a waiter, or gives an entry back. NULL: nobody is woken. */
     KIND_ROWS
 };

@@ -7,7 +7,8 @@
 enum { SENTENCE_MAX = 160, ANSWER_MAX = 64, TICKET_TEXT = 16 };
 
 static const char *const command_names[] = {
-    [WIRE_ACQUIRE] = "SET", [WIRE_EXTEND] = "extend script", [WIRE_RELEASE] = "release script", [WIRE_PTTL] = "PTTL"
+    [WIRE_ACQUIRE] = "SET", [WIRE_RESTORE] = "restore script",
+    [WIRE_EXTEND] = "extend script", [WIRE_RELEASE] = "release script", [WIRE_PTTL] = "PTTL"
 };
 
 /* The tick that a wall clock showed, counted from the beginning of the story, and what was added to it. */
@@ -24,7 +25,8 @@ static const char *says(const struct reply *reply, char text[ANSWER_MAX])
 {
     char ticket[TICKET_TEXT];
 
-    if (reply->kind != WIRE_ACQUIRE) return reply->done ? "1" : "0";
+    if (reply->kind == WIRE_RESTORE && !reply->is_ahead) return reply->done ? "OK" : "taken";
+    if (reply->kind != WIRE_ACQUIRE && !reply->is_ahead) return reply->done ? "1" : "0";
     if (reply->done)                 return "OK";
     if (reply->is_ahead)             return "that ticket is ahead of the clock";
     if (reply->counter == 0)         return "nil";

@@ -95,6 +95,16 @@ bool ticket_grant(const struct world *w, const struct bounds *bounds, unsigned k
     return !reply->is_ahead;
 }
 
+bool ticket_restore(const struct world *w, const struct bounds *bounds, unsigned k, const struct command *command,
+                    struct reply *reply)
+{
+    const struct model *node = &w->nodes[k];
+
+    reply->is_taken = node->token != 0 && node->token != command->token && strstr(WIRE_RESTORE_SCRIPT, "if v and v~=ARGV[1]");
+    reply->is_ahead = !reply->is_taken && command->ticket > node->counter && is_ahead(w, bounds, k, command->ticket);
+    return !reply->is_taken && !reply->is_ahead;
+}
+
 void ticket_say(const struct reply *reply, char *text, size_t size)
 {
     char refusal[40];

@@ -87,13 +87,14 @@ static struct command understand(const struct word words[WORDS_MAX], uint16_t no
     if (row != ROW_PTTL) command.token = read_token(arguments[0]);
     switch (row) {
     case ROW_ACQUIRE:
+    case ROW_RESTORE:
     case ROW_EXTEND:  command.ttl = read_ticks(arguments[1]); break;
     case ROW_SET:     command.ttl = read_ticks(arguments[3]); break;
     case ROW_RELEASE:
     case ROW_PTTL:    break;
     default:          fail("a command that no node of this world knows");
     }
-    if (row == ROW_ACQUIRE) command.ticket = ticket_number(read_number(arguments[2]));
+    if (row == ROW_ACQUIRE || row == ROW_RESTORE) command.ticket = ticket_number(read_number(arguments[2]));
     return command;
 }
 
@@ -113,6 +114,11 @@ static bool extend_compares(void)
 static bool extend_may_shorten(void)
 {
     return strstr(WIRE_EXTEND_SCRIPT, "p<tonumber(ARGV[2])") == NULL;
+}
+
+static bool restore_may_lower(void)
+{
+    return strstr(WIRE_RESTORE_SCRIPT, "t>tonumber(c('get',q) or 0)") == NULL;
 }
 
 static uint8_t execute_set(struct world *w, struct model *node, const struct command *command, bool is_prompt)
@@ -147,6 +153,15 @@ static uint8_t execute_extend(struct world *w, struct model *node, const struct 
     return 1;
 }
 
+/* The key is free, or ours already, and the ticket may be there. */
+static uint8_t execute_restore(struct world *w, struct model *node, const struct command *command, bool is_prompt)
+{
+    if (command->ticket > node->counter || restore_may_lower()) node->counter = command->ticket;
+    if (node->token == command->token) return execute_extend(w, node, command, is_prompt);
+    node->token = 0;
+    return execute_set(w, node, &(struct command){ .token = command->token, .ttl = command->ttl }, is_prompt);
+}
+
 /* What PTTL says plays no part in any decision of the engine, so that it may always be the same. */
 static struct reply execute(struct world *w, const struct bounds *bounds, unsigned k, const struct command *command, bool is_live)
 {
@@ -157,6 +172,10 @@ static struct reply execute(struct world *w, const struct bounds *bounds, unsign
     case WIRE_ACQUIRE:
         if (command->ticket != 0) reply.done = ticket_grant(w, bounds, k, command->ticket, &reply);
         if (reply.done)           reply.done = execute_set(w, &w->nodes[k], command, is_prompt);
+        break;
+    case WIRE_RESTORE:
+        reply.done = ticket_restore(w, bounds, k, command, &reply);
+        if (reply.done) reply.done = execute_restore(w, &w->nodes[k], command, is_prompt);
         break;
     case WIRE_RELEASE: reply.done = execute_release(w, &w->nodes[k], command); break;
     case WIRE_EXTEND:  reply.done = execute_extend(w, &w->nodes[k], command, is_prompt); break;
@@ -218,13 +237,18 @@ static bool add_stale(struct link *link, const struct command *command)
     return true;
 }
 
+static bool is_set(const struct command *command)
+{
+    return command->kind == WIRE_ACQUIRE || command->kind == WIRE_RESTORE;
+}
+
 /* May a SET with this token still be executed? */
 static bool set_may_come(const struct link *link, unsigned token)
 {
     for (unsigned i = 0; i < link->command_count; i++)
-        if (link->commands[i].kind == WIRE_ACQUIRE && link->commands[i].token == token) return true;
+        if (is_set(&link->commands[i]) && link->commands[i].token == token) return true;
     for (unsigned i = 0; i < link->stale_count; i++)
-        if (link->stale[i].kind == WIRE_ACQUIRE && link->stale[i].token == token) return true;
+        if (is_set(&link->stale[i]) && link->stale[i].token == token) return true;
     return false;
 }
 
@@ -234,7 +258,7 @@ static bool is_futile(const struct world *w, const struct bounds *bounds, unsign
 {
     if (command->kind == WIRE_PTTL) return true;
     if (bounds->distrust) return false;
-    if (command->kind == WIRE_ACQUIRE || !release_compares() || !extend_compares()) return false;
+    if (is_set(command) || !release_compares() || !extend_compares()) return false;
     return w->nodes[k].token != command->token && !set_may_come(&w->links[c][k], command->token);
 }
 
@@ -282,7 +306,7 @@ static void receive(struct world *w, unsigned c, unsigned k, const char *text)
 /* A SET that belongs to no attempt: an extension was won, and a key is set again. That must be before the old validity ends. */
 static void check_restore(struct world *w, const struct client *client, const struct command *command)
 {
-    if (command->kind != WIRE_ACQUIRE || client->lock.round.command != WIRE_EXTEND) return;
+    if (!is_set(command) || client->lock.round.command != WIRE_EXTEND) return;
     if (w->now >= client->promised_until) w->breach = "a key was set again when the old validity had ended";
 }
 
@@ -358,6 +382,8 @@ static void deliver(struct world *w, const struct bounds *bounds, unsigned c, un
         if (client->is_acquiring && is_current && answer.is_ahead) client->was_ahead = true;
         ticket_say(&answer, text, sizeof text);
         receive(w, c, k, text);
+    } else if (answer.kind == WIRE_RESTORE) {
+        receive(w, c, k, answer.done ? "+OK\r\n" : answer.is_ahead ? "-AHEAD of the clock\r\n" : "$5\r\ntaken\r\n");
     } else if (answer.kind == WIRE_ACQUIRE) {
         receive(w, c, k, answer.done ? "+OK\r\n" : "$-1\r\n");
     } else {

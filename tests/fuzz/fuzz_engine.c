@@ -372,8 +372,9 @@ static enum wire_command script_of(const struct word *words, size_t count, struc
     if (row == ROW_RELEASE && count - 3 - names == row_at(ROW_WAKE).row->argument_count) row = ROW_WAKE;
     FUZZ_CHECK(count - 3 - names == row_at(row).row->argument_count);
     FUZZ_CHECK(row == ROW_WAIT ? w.config.wake_ups && read_number(arguments[1]) > 0 : arguments[0].size == REDLOCK_TOKEN_TEXT);
-    if (row == ROW_ACQUIRE) note_set(arguments[0], arguments[1], read_number(arguments[2]), asked);
+    if (row == ROW_ACQUIRE || row == ROW_RESTORE) note_set(arguments[0], arguments[1], read_number(arguments[2]), asked);
     if (row == ROW_EXTEND) note_extend(arguments, asked);
+    FUZZ_CHECK(row != ROW_RESTORE || asked->restores);
     asked->scripted = row == ROW_ACQUIRE;
     return row_at(row).command;
 }
@@ -557,6 +558,7 @@ static const char *refusal(const struct asked *asked)
     case WIRE_INFO:     return "$62\r\nredis_mode:standalone\r\nrun_id:too-short\r\nuptime_in_seconds:0\r\n\r\n";
     case WIRE_ROLE:     return "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:1\r\n$9\r\nconnected\r\n:1\r\n";
     case WIRE_ACQUIRE:  return asked->scripted ? "$21\r\n1790000000000001 1000\r\n" : "$-1\r\n";
+    case WIRE_RESTORE:  return "$5\r\ntaken\r\n";
     case WIRE_PTTL:     return ":-2\r\n";
     case WIRE_GETRANGE: return "$0\r\n\r\n";
     default:            return ":0\r\n";

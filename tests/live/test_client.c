@@ -808,6 +808,43 @@ TEST(the_SHA_1_constants_are_what_the_server_says)
     check_sha1(WIRE_EXTEND_SCRIPT, WIRE_EXTEND_SHA1);
     check_sha1(WIRE_RELEASE_ONE_SCRIPT, WIRE_RELEASE_ONE_SHA1);
     check_sha1(WIRE_EXTEND_ONE_SCRIPT, WIRE_EXTEND_ONE_SHA1);
+    check_sha1(WIRE_ACQUIRE_SCRIPT, WIRE_ACQUIRE_SHA1);
+    check_sha1(WIRE_RESTORE_SCRIPT, WIRE_RESTORE_SHA1);
+    check_sha1(WIRE_WAIT_SCRIPT, WIRE_WAIT_SHA1);
+}
+
+/* The client does its work for a moment, and so on until the key is on all nodes. */
+static bool is_back_on_all(const char *resource, const char *token)
+{
+    bool is_there = false;
+    for (unsigned i = 0; i < 50 && !is_there; i++) {
+        if (redlock_run_for(&alice, NULL, 100) != REDLOCK_OK) return false;
+        is_there = key_is_on_all(nodes, NODES, resource, token);
+    }
+    return is_there;
+}
+
+/* One after the other, more of them than may be lost at once. */
+TEST(a_lock_with_a_ticket_gets_its_key_back_from_each_node_that_has_lost_the_key_alone)
+{
+    const struct redlock_request request = { .resource = "led", .resource_size = 3, .ttl_ms = TTL_MS, .ticket = true };
+    struct redlock_lock lock;
+    redlock_lock_init(&lock);
+    CHECK(join(&alice, node_list));
+    CHECK_STATUS(redlock_acquire_request(&alice, &lock, &request), REDLOCK_OK);
+    CHECK(is_back_on_all("led", token_of(&lock)));
+    for (unsigned k = 0; k < NODES; k++) {
+        char ticket[32];
+        snprintf(ticket, sizeof ticket, "%s", ASK(&nodes[k], "GET", "led#ticket"));
+        CHECK_STR(ASK(&nodes[k], "DEL", "led"), "1");
+        CHECK_STATUS(redlock_extend(&alice, &lock, TTL_MS), REDLOCK_OK);
+        CHECK(is_back_on_all("led", token_of(&lock)));
+        CHECK(pttl(&nodes[k], "led") > 0);
+        CHECK_STR(ASK(&nodes[k], "GET", "led#ticket"), ticket);
+    }
+    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+    CHECK(key_is_gone(nodes, NODES, "led"));
 }
 
 TEST(after_SCRIPT_FLUSH_extend_and_release_still_work_in_the_same_round)

@@ -501,6 +501,7 @@ static enum row any_row(enum wire_command command, bool is_script, bool is_one)
 {
     switch (command) {
     case WIRE_ACQUIRE:  return is_script ? ROW_ACQUIRE : ROW_SET;
+    case WIRE_RESTORE:  return ROW_RESTORE;
     case WIRE_EXTEND:   return is_one && dice(4) == 0 ? ROW_EXTEND_ONE : ROW_EXTEND;
     case WIRE_RELEASE:  return dice(2) == 0 ? ROW_WAKE : is_one && dice(3) == 0 ? ROW_RELEASE_ONE : ROW_RELEASE;
     case WIRE_WAIT:     return ROW_WAIT;
@@ -671,7 +672,9 @@ static void draw_handshake(struct request *request)
 
 static void draw_request(struct request *request, const struct line *line)
 {
-    switch (dice(32)) {
+    switch (dice(35)) {
+    case 32: case 33: lock_request(request, WIRE_RESTORE, "EVALSHA restore", line); break;
+    case 34:        lock_request(request, WIRE_RESTORE, "EVAL restore", line); break;
     case 28: case 29: case 30: case 31: mark_request(request, line); break;
     case 20: case 21: lock_request(request, WIRE_ACQUIRE, "EVALSHA acquire", line); break;
     case 22: case 23: lock_request(request, WIRE_ACQUIRE, "EVAL acquire", line); break;
@@ -1008,6 +1011,9 @@ TEST(without_trouble_the_model_answers_like_a_server)
         { "EVAL acquire $", 200, 0 }, { "EVALSHA acquire -AHEAD", 20, 0 }, { "EVAL acquire -AHEAD", 20, 0 },
         { "EVALSHA acquire -WRONGTYPE", 1, 0 }, { "EVALSHA acquire -NOSCRIPT", 5, 0 },
         { "EVAL acquire -ERR user_script:1: attempt to compare", 1, 0 },
+        { "EVALSHA restore +OK", 50, 0 }, { "EVAL restore +OK", 50, 0 }, { "EVALSHA restore $", 100, 0 },
+        { "EVAL restore $", 100, 0 }, { "EVALSHA restore -AHEAD", 10, 0 }, { "EVALSHA restore -WRONGTYPE", 1, 0 },
+        { "EVALSHA restore -NOSCRIPT", 5, 0 }, { "EVAL restore -ERR user_script:1: attempt to compare", 1, 0 },
         { "EVALSHA wait :ms", 50, 0 }, { "EVALSHA wait :-1", 20, 0 }, { "EVALSHA wait :-2", 20, 0 }, { "EVAL wait :ms", 50, 0 },
         { "EVALSHA wait -NOSCRIPT", 5, 0 },
         { "EVAL mark :1", 20, 0 }, { "EVAL mark :0", 50, 0 }, { "EVAL mark $", 20, 0 }, { "EVAL mark -AHEAD", 10, 0 },

@@ -190,6 +190,7 @@ struct sim_fault {
     X(WON_SET,               "won several resources at once")                                       \
     X(SET_LOST_BY_ONE,       "a set refused because of one of its resources")                       \
     X(RESTORED,              "a key restored")                                                      \
+    X(RESTORED_TICKET,       "a key restored beside a counter that was kept")                       \
     X(RESTORED_COUNTS,       "a restored key counted in a later extension")                         \
     X(KEPT,                  "extended by the keeper")                                              \
     X(KEEPER_FAILED,         "the keeper told of an extension that failed")                         \
@@ -241,6 +242,7 @@ const char *sim_path_text(enum sim_path path);
     X(S9_KEEPS,          "S9: no extension takes away what was promised")                             \
     X(S9_LEAVES,         "S9: a holder that releases something else leaves the lock's token")         \
     X(S9_ENDED,          "S9: what has ended cannot be extended")                                     \
+    X(S9_RESTORES,       "S9: no counter keeps a node from getting back a key that it has lost")      \
     X(S10_ENDS,          "S10: nothing is held before the beginning or from the end on")              \
     X(S10_RELEASED,      "S10: nothing is held once it is released")                                  \
     X(S11_GUARD,         "S11: of nodes that have ever restarted, none is asked within the guard")    \

@@ -126,6 +126,15 @@ void sim_holding_saw_acquire(struct sim_world *world, const struct cluster_conne
     sim_count(world, SIM_PATH_TICKET_OUTDATED);
 }
 
+void sim_holding_saw_restore(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
+{
+    if (!connection->client_left && !connection->ended)     /* Else it may be the first SET, which comes late. */
+        sim_demand(world, SIM_RULE_S9_RESTORES, !call->outdated, "S9: node %u refuses client %u its own key because of a counter",
+                   connection->node, connection->client);
+    if (call->raised) check_ahead(world, connection->client, connection->node, call);
+    if (call->did && !call->raised) sim_count(world, SIM_PATH_RESTORED_TICKET);
+}
+
 /* ---- The resource's side of tickets ---- */
 
 static void write_to(struct sim_world *world, const struct sim_actor *actor, unsigned resource)

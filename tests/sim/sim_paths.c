@@ -107,6 +107,7 @@ static void saw_set(struct sim_world *world, const struct cluster_connection *co
     token->connection[connection->node] = connection->number;
     sim_rules_saw_set(world, connection, call, token);
     if (strcmp(call->name, "ACQUIRE") == 0) sim_holding_saw_acquire(world, connection, call, token);
+    if (was_seen && call->ticket > 0) sim_holding_saw_restore(world, connection, call);
     if (!call->did) return;
     if (was_seen) { /* An extension has found it missing. */
         token->restored |= bit;
@@ -186,7 +187,7 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
     if (connection->client_left) sim_count(world, SIM_PATH_STALE_COMMAND);
     if (strcmp(call->name, "SET") == 0)
         saw_set(world, connection, call);
-    else if (strcmp(call->name, "ACQUIRE") == 0)
+    else if (strcmp(call->name, "ACQUIRE") == 0 || strcmp(call->name, "RESTORE") == 0)
         saw_script(world, connection, call), saw_set(world, connection, call);
     else if (strcmp(call->name, "WAIT") == 0)
         saw_script(world, connection, call), sim_holding_saw_wait(world, connection, call);

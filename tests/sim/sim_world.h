@@ -167,6 +167,8 @@ void sim_rules_saw_restart(struct sim_world *world, unsigned node);
 /* sim_holding.c: tickets, sets, the keeper, waiters. */
 void sim_holding_saw_acquire(struct sim_world *world, const struct cluster_connection *connection,
                              const struct model_call *call, struct sim_token *token);
+void sim_holding_saw_restore(struct sim_world *world, const struct cluster_connection *connection,
+                             const struct model_call *call);
 void sim_holding_saw_extend(struct sim_world *world, const struct cluster_connection *connection,
                             const struct model_call *call, struct sim_token *token);
 void sim_holding_saw_release(struct sim_world *world, const struct cluster_connection *connection,

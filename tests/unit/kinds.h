@@ -34,7 +34,9 @@ static inline enum redlock_status kind_acquire(struct cluster *cluster, unsigned
 /* Somebody has used every script on every node: none is answered with NOSCRIPT. */
 static inline void kind_teach_scripts(struct cluster *cluster)
 {
-    static const char *const scripts[] = { WIRE_ACQUIRE_SCRIPT, WIRE_RELEASE_SCRIPT, WIRE_EXTEND_SCRIPT, WIRE_WAIT_SCRIPT };
+    static const char *const scripts[] = {
+        WIRE_ACQUIRE_SCRIPT, WIRE_RESTORE_SCRIPT, WIRE_RELEASE_SCRIPT, WIRE_EXTEND_SCRIPT, WIRE_WAIT_SCRIPT
+    };
     struct model_session session = { .closing = false };
     char command[2048];
 

@@ -453,6 +453,177 @@ TEST(a_node_that_has_lost_the_key_gets_it_again_with_the_next_extension)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
+#define WALL_US 1800000000000000
+#define LARGER "1800000123456789"       /* Than what the clients propose. */
+
+static void acquire_with_ticket(struct cluster *cluster, unsigned client)
+{
+    struct redlock_request request = story_request("door", DOOR_TTL, 0);
+
+    request.ticket = true;
+    request.wall_us = WALL_US + CLIENT_NOW(client);
+    CHECK_INT(cluster_acquire(cluster, client, 0, &request), REDLOCK_OK);
+}
+
+static void hold_with_ticket(struct cluster *cluster)
+{
+    for (unsigned k = 0; k < cluster->node_count; k++) NODE(k)->wall_offset_us = WALL_US;
+    acquire_with_ticket(cluster, 0);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+}
+
+static void extend_and_look(struct cluster *cluster, unsigned keys)
+{
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    EXPECT_KEYS("door", keys);
+}
+
+/* The ticket on node k, as the counter's text; the lock's own when expected is NULL. */
+static void expect_counter(struct cluster *cluster, unsigned k, const char *expected)
+{
+    char own[24];
+
+    (void)snprintf(own, sizeof own, "%llu", (unsigned long long)redlock_ticket(LOCK(0)));
+    CHECK_STR(cluster_key(cluster, k, "door#ticket"), expected ? expected : own);
+}
+
+/* Each node loses the key, not the counter, one after the other, as when each is cut off for longer than a TTL. */
+TEST(a_lock_with_a_ticket_gets_its_key_back_from_each_node_that_kept_the_counter)
+{
+    CLUSTER(3);
+    hold_with_ticket(cluster);
+    for (unsigned k = 0; k < 3; k++) {
+        REMOVE_KEY(k, "door");
+        extend_and_look(cluster, 3);
+        expect_counter(cluster, k, NULL);
+    }
+    RELEASE(0);
+    RUN_MS(5);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
+/* A lowered one would let a later holder have a ticket that was given already. */
+TEST(s15_a_key_that_is_set_again_lowers_no_counter)
+{
+    CLUSTER(3);
+    hold_with_ticket(cluster);
+    REMOVE_KEY(2, "door");
+    (void)model_put(NODE(2), "door#ticket", LARGER, 100000, cluster_node_now(cluster, 2));
+    extend_and_look(cluster, 3);
+    expect_counter(cluster, 2, LARGER);
+}
+
+/* A candidate that came earlier has left it there, and was refused by the others. */
+TEST(a_node_that_refused_the_ticket_because_of_its_counter_gets_the_key_with_the_next_extension)
+{
+    CLUSTER(3);
+    (void)model_put(NODE(2), "door#ticket", LARGER, 100000, cluster_node_now(cluster, 2));
+    hold_with_ticket(cluster);
+    EXPECT_KEYS("door", 2);
+    extend_and_look(cluster, 3);
+    expect_counter(cluster, 2, LARGER);
+}
+
+/* The node has forgotten both, or knows an older ticket. */
+TEST(s15_a_key_that_is_set_again_brings_its_ticket_with_it)
+{
+    CLUSTER(3);
+    hold_with_ticket(cluster);
+    REMOVE_KEYS(2);
+    extend_and_look(cluster, 3);
+    expect_counter(cluster, 2, NULL);
+    REMOVE_KEY(1, "door");
+    (void)model_put(NODE(1), "door#ticket", "1700000000000000", 100000, cluster_node_now(cluster, 1));
+    extend_and_look(cluster, 3);
+    expect_counter(cluster, 1, NULL);
+}
+
+TEST(s15_a_key_that_is_set_again_brings_no_ticket_that_is_ahead_of_the_nodes_clock)
+{
+    CLUSTER(3);
+    hold_with_ticket(cluster);
+    NODE(2)->wall_offset_us = 0;
+    REMOVE_KEYS(2);
+    extend_and_look(cluster, 2);
+    CHECK_STR(cluster_key(cluster, 2, "door#ticket"), NULL);
+    REMOVE_KEY(2, "door");
+    (void)model_put(NODE(2), "door#ticket", LARGER, 100000, cluster_node_now(cluster, 2));
+    extend_and_look(cluster, 3);        /* It needs to bring none. */
+}
+
+TEST(a_key_with_a_ticket_that_is_set_again_takes_nobody_elses_place)
+{
+    CLUSTER(3);
+    hold_with_ticket(cluster);
+    REMOVE_KEYS(2);
+    RIVAL(2, "door", 60000);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    EXPECT_RIVAL_KEY(2, "door");
+    CHECK_STR(cluster_key(cluster, 2, "door#ticket"), NULL);
+}
+
+static void hold_set(struct cluster *cluster)
+{
+    struct redlock_name names[] = { { "door", 4 }, { "attic", 5 } };
+    const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
+
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    RUN_MS(5);
+}
+
+TEST(a_set_of_which_a_node_has_lost_one_key_gets_it_back)
+{
+    CLUSTER(3);
+    hold_set(cluster);
+    RUN_MS(5000);
+    REMOVE_KEY(2, "door");
+    extend_and_look(cluster, 3);
+    EXPECT_KEYS("attic", 3);
+    RUN_MS(6000);
+    EXPECT_KEYS("attic", 3);            /* Both were extended. */
+    EXPECT_KEYS("door", 3);
+}
+
+TEST(a_set_is_not_set_again_where_one_of_its_keys_is_anothers)
+{
+    CLUSTER(3);
+    hold_set(cluster);
+    REMOVE_KEYS(2);
+    RIVAL(2, "attic", 60000);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    EXPECT_RIVAL_KEY(2, "attic");
+    EXPECT_KEY_ABSENT(2, "door");
+}
+
+/* Somebody has made one of them last for ever. */
+TEST(s7_a_set_that_is_set_again_shortens_no_key)
+{
+    CLUSTER(3);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+
+    cluster->no_promise = true;         /* It takes a key without a TTL for one that ends. */
+    hold_set(cluster);
+    redlock_token(LOCK(0), token);
+    (void)model_put(NODE(1), "attic", token, 60000, cluster_node_now(cluster, 1));
+    (void)model_put(NODE(2), "attic", token, 0, cluster_node_now(cluster, 2));
+    REMOVE_KEY(1, "door");
+    extend_and_look(cluster, 3);
+    REMOVE_KEY(2, "door");
+    extend_and_look(cluster, 3);
+    RUN_MS(30000);
+    EXPECT_KEYS("door", 0);
+    EXPECT_KEYS("attic", 2);
+}
+
 TEST(a_key_that_is_set_again_takes_nobody_elses_place)
 {
     CLUSTER(3);

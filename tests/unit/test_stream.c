@@ -434,7 +434,7 @@ TEST(each_script_and_each_of_its_arguments_has_a_name)
         if (i == ROW_RELEASE || i == ROW_RELEASE_ONE) continue;     /* Which have one less than to wake. */
         CHECK(!redlock_argument_name(command, listed.row->argument_count));
     }
-    CHECK_STR(redlock_script_name(REDLOCK_COMMAND_RESTORE), "acquire");
+    CHECK_STR(redlock_script_name(REDLOCK_COMMAND_RESTORE), "restore");
     CHECK_STR(redlock_argument_name(REDLOCK_COMMAND_ACQUIRE, 4), "skew");
     CHECK(!redlock_script_name(REDLOCK_COMMAND_PTTL) && !redlock_argument_name(REDLOCK_COMMAND_INFO, 0));
 }

@@ -8,6 +8,7 @@ struct listed_row row_at(enum row number)
     const struct listed_row rows[ROW_COUNT] = {
         [ROW_SET] = { "SET", WIRE_ACQUIRE, false, wire_scripts_for_one_loaded()->plain.rows[KIND_ACQUIRE] },
         [ROW_ACQUIRE] = { "acquire", WIRE_ACQUIRE, true, wire_scripted_kind()->rows[KIND_ACQUIRE] },
+        [ROW_RESTORE] = { "restore", WIRE_RESTORE, true, wire_scripted_kind()->rows[KIND_RESTORE] },
         [ROW_EXTEND] = { "extend", WIRE_EXTEND, true, all->plain.rows[KIND_EXTEND] },
         [ROW_EXTEND_ONE] = { "extend one", WIRE_EXTEND, false, one->plain.rows[KIND_EXTEND] },
         [ROW_RELEASE] = { "release", WIRE_RELEASE, true, all->plain.rows[KIND_RELEASE] },

@@ -15,6 +15,7 @@ enum { MODEL_TEXT_MAX = 2048 };     /* Bytes of an answer that is made up here. 
 enum model_script {
     MODEL_SCRIPT_NONE,
     MODEL_SCRIPT_ACQUIRE,
+    MODEL_SCRIPT_RESTORE,
     MODEL_SCRIPT_EXTEND,
     MODEL_SCRIPT_EXTEND_ONE,
     MODEL_SCRIPT_RELEASE,

@@ -88,6 +88,12 @@ void model_evict(struct model_node *node, size_t index)
     key_remove(node, &node->keys[index]);
 }
 
+void model_remove(struct model_node *node, const char *name)
+{
+    struct model_key *key = key_find(node, 0, slice_of(name), 0);
+    if (key) key_remove(node, key);
+}
+
 void model_forget_saved(struct model_node *node)
 {
     for (size_t i = 0; i < node->saved_count; i++) {

@@ -52,17 +52,18 @@ struct model_key {
 
 /* One command as the node got it, for tests that look at what was sent. */
 struct model_call {
-    char name[12];              /* Upper case; of a script "ACQUIRE", "EXTEND", "RELEASE", "WAIT", "MARK". */
+    char name[12];              /* Upper case; of a script "ACQUIRE", "RESTORE", "EXTEND", and so on. */
     char key[MODEL_CALL_KEY_MAX + 1];   /* The first of them. */
     unsigned key_count;         /* Of a script: */
     char keys[MODEL_KEYS_MAX][MODEL_CALL_KEY_MAX + 1];  /* all of them. */
     char token[41];             /* The value of a SET, the first argument of a script. */
-    uint64_t ticket;            /* Of an ACQUIRE. */
+    uint64_t ticket;            /* Of an ACQUIRE, or a RESTORE. */
     char entry[MODEL_ENTRY_MAX + 1];    /* Among the waiters, that a RELEASE gives back; "": none. */
     char woken[MODEL_ENTRY_MAX + 1];    /* The last one that a RELEASE has woken. */
     int64_t ttl_ms;
     uint64_t at_us;             /* By the node's clock. */
     bool did;                   /* It set, removed, extended. */
+    bool raised;                /* A RESTORE that made a counter larger. */
     bool outdated;              /* An ACQUIRE that was refused because of a counter alone. */
     bool eval;                  /* A script with its text. */
 };
@@ -163,6 +164,7 @@ struct model_key *model_put(struct model_node *node, const char *name, const cha
 void model_flush(struct model_node *node);
 void model_flush_scripts(struct model_node *node);
 void model_evict(struct model_node *node, size_t index);    /* Of keys. */
+void model_remove(struct model_node *node, const char *name);
 
 /* Writes the keys to disk, or to a replica; and makes these the keys again. */
 void model_node_save(struct model_node *node);

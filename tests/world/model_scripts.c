@@ -11,7 +11,8 @@
 enum model_script model_script_of(struct slice text)
 {
     static const uint8_t scripts[ROW_COUNT] = {
-        [ROW_ACQUIRE] = MODEL_SCRIPT_ACQUIRE, [ROW_EXTEND] = MODEL_SCRIPT_EXTEND, [ROW_EXTEND_ONE] = MODEL_SCRIPT_EXTEND_ONE,
+        [ROW_ACQUIRE] = MODEL_SCRIPT_ACQUIRE, [ROW_RESTORE] = MODEL_SCRIPT_RESTORE,
+        [ROW_EXTEND] = MODEL_SCRIPT_EXTEND, [ROW_EXTEND_ONE] = MODEL_SCRIPT_EXTEND_ONE,
         [ROW_RELEASE] = MODEL_SCRIPT_RELEASE, [ROW_RELEASE_ONE] = MODEL_SCRIPT_RELEASE_ONE, [ROW_WAIT] = MODEL_SCRIPT_WAIT,
     };
     if (text.size <= MODEL_SHA_TEXT) return MODEL_SCRIPT_NONE;
@@ -283,6 +284,31 @@ static bool acquire_wants_more(void)
     return strstr(WIRE_ACQUIRE_SCRIPT, "t<=tonumber(m)") != NULL;
 }
 
+static bool restore_leaves_anothers(void)
+{
+    return strstr(WIRE_RESTORE_SCRIPT, "if v and v~=ARGV[1] then") != NULL;
+}
+
+static bool restore_lowers_nothing(void)
+{
+    return strstr(WIRE_RESTORE_SCRIPT, "t>tonumber(c('get',q) or 0)") != NULL;
+}
+
+static bool restore_raises(void)
+{
+    return strstr(WIRE_RESTORE_SCRIPT, "r[#r+1]=q") != NULL;
+}
+
+static bool restore_heeds_clocks(void)
+{
+    return strstr(WIRE_RESTORE_SCRIPT, "if w and t>w[1]") != NULL;
+}
+
+static bool restore_only_lengthens(void)
+{
+    return strstr(WIRE_RESTORE_SCRIPT, "p~=-1 and p<tonumber(ARGV[2])") != NULL;
+}
+
 static bool release_raises_flag(void)
 {
     return strstr(WIRE_RELEASE_SCRIPT, "c('set',f,") != NULL;
@@ -303,6 +329,13 @@ static bool extend_only_lengthens(void)
     return strstr(WIRE_EXTEND_SCRIPT, "p<tonumber(ARGV[2])") != NULL;
 }
 
+/* What a script says that compares with a counter that is no number depends on which side that is. */
+static bool read_counter(struct run *run, struct slice value, double *number, const char *error)
+{
+    if (!lua_number(value, number)) run->error = error;
+    return !run->error;
+}
+
 /* Of all the keys: the largest counter, as the text that it is, and the longest PTTL. */
 static bool acquire_looks(struct run *run, bool has_ticket, struct slice *largest, double *counter, int64_t *left_ms)
 {
@@ -314,10 +347,8 @@ static bool acquire_looks(struct run *run, bool has_ticket, struct slice *larges
         slice_free(name);
         if (!done) return false;
         *left_ms = acquire_looks_at_each() ? longer_pttl(*left_ms, pttl) : pttl;
-        if (value.data && !lua_number(value, &number)) {
-            run->error = "-ERR user_script:1: attempt to compare number with nil";
+        if (value.data && !read_counter(run, value, &number, "-ERR user_script:1: attempt to compare number with nil"))
             return false;
-        }
         if (value.data && number > *counter) {
             *counter = number;
             *largest = value;
@@ -351,11 +382,21 @@ static bool is_outdated(int64_t ticket, double counter)
     return ticket > 0 && (acquire_wants_more() ? (double)ticket <= counter : (double)ticket < counter);
 }
 
+/* More than the skew ahead of the node's clock: then that was the answer. */
+static bool ticket_is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms)
+{
+    const uint64_t wall_us = run->scene->now_us + (uint64_t)run->scene->node->wall_offset_us;
+    char text[80];
+    if ((uint64_t)ticket <= wall_us + (uint64_t)skew_ms * 1000) return false;
+    snprintf(text, sizeof text, "-AHEAD of the clock of this node: %llu\r\n", (unsigned long long)(wall_us / 1000000));
+    model_answer(run->scene, text);
+    return true;
+}
+
 /* WIRE_ACQUIRE_SCRIPT */
 static void do_acquire(struct run *run)
 {
     const struct scene *scene = run->scene;
-    const uint64_t wall_us = scene->now_us + (uint64_t)scene->node->wall_offset_us;
     int64_t ttl_ms = 0, ticket = 0, life_ms = 0, skew_ms = 0, left_ms = -2;
     struct slice largest = slice_of("0");
     double counter = 0;
@@ -369,15 +410,77 @@ static void do_acquire(struct run *run)
         acquire_refuses(run, largest, left_ms);
     } else if (!may_call(run, "TIME", READS)) {
         raise_error(run);
-    } else if ((uint64_t)ticket > wall_us + (uint64_t)skew_ms * 1000) {
-        char text[80];
-        snprintf(text, sizeof text, "-AHEAD of the clock of this node: %llu\r\n", (unsigned long long)(wall_us / 1000000));
-        model_answer(scene, text);
+    } else if (ticket_is_ahead(run, ticket, skew_ms)) {
+        return;
     } else if (!acquire_sets(run, ticket > 0, ttl_ms, life_ms)) {
         raise_error(run);
     } else {
         scene->call->did = true;
         model_answer(scene, "+OK\r\n");
+    }
+}
+
+/* A key that is another's is in its way: then *is_taken. Of the others, which counters are to be raised. */
+static bool restore_looks(struct run *run, int64_t ticket, bool *is_taken, bool raises[MODEL_KEYS_MAX])
+{
+    static const char no_number[] = "-ERR user_script:1: attempt to compare nil with number";
+    struct slice value;
+    for (unsigned i = 0; i < run->key_count; i++) {
+        if (!call_get(run, run->keys[i], &value)) return false;
+        *is_taken = value.data && !slices_equal(value, run->arguments[0]) && restore_leaves_anothers();
+        if (*is_taken) return true;
+        double counter = 0;
+        const struct slice name = name_with(run->keys[i], "#ticket");
+        const bool done = ticket == 0 || (call_get(run, name, &value) &&
+                                          (!value.data || read_counter(run, value, &counter, no_number)));
+        slice_free(name);
+        if (!done) return false;
+        raises[i] = restore_raises() && ticket > 0 && ((double)ticket > counter || !restore_lowers_nothing());
+    }
+    return true;
+}
+
+static bool restore_sets(struct run *run, const bool raises[MODEL_KEYS_MAX], int64_t ttl_ms, int64_t life_ms)
+{
+    int64_t left_ms;
+    bool done = true;
+    for (unsigned i = 0; i < run->key_count && done; i++) {
+        const struct slice name = name_with(run->keys[i], "#ticket");
+        if (raises[i]) done = call_set(run, name, run->arguments[2], life_ms);
+        run->scene->call->raised = run->scene->call->raised || raises[i];
+        slice_free(name);
+    }
+    for (unsigned i = 0; i < run->key_count && done; i++) {
+        done = call_pttl(run, run->keys[i], &left_ms);
+        if (done && ((left_ms != -1 && left_ms < ttl_ms) || !restore_only_lengthens()))
+            done = call_set(run, run->keys[i], run->arguments[0], ttl_ms);
+    }
+    return done;
+}
+
+/* WIRE_RESTORE_SCRIPT */
+static void do_restore(struct run *run)
+{
+    int64_t ttl_ms = 0, ticket = 0, life_ms = 0, skew_ms = 0;
+    bool raises[MODEL_KEYS_MAX] = { false }, is_taken = false, raises_any = false;
+    if (!slice_number(run->arguments[1], &ttl_ms) || !slice_number(run->arguments[2], &ticket) || ttl_ms <= 0 ||
+        !slice_number(run->arguments[3], &life_ms) || !slice_number(run->arguments[4], &skew_ms) || ticket < 0)
+        model_breach(run->scene->node, "a restore script with arguments out of range");
+    if (!restore_looks(run, ticket, &is_taken, raises)) {
+        raise_error(run);
+        return;
+    }
+    if (is_taken) {
+        model_answer_bulk(run->scene, slice_of("taken"));
+        return;
+    }
+    for (unsigned i = 0; i < run->key_count; i++) raises_any = raises_any || raises[i];
+    if (raises_any && !may_call(run, "TIME", READS)) raise_error(run);
+    else if (raises_any && restore_heeds_clocks() && ticket_is_ahead(run, ticket, skew_ms)) return;
+    else if (!restore_sets(run, raises, ttl_ms, life_ms)) raise_error(run);
+    else {
+        run->scene->call->did = true;
+        model_answer(run->scene, "+OK\r\n");
     }
 }
 
@@ -708,6 +811,7 @@ static const struct {
     void (*run)(struct run *run);
 } known_scripts[] = {
     [MODEL_SCRIPT_ACQUIRE] = { 5, 5, do_acquire },
+    [MODEL_SCRIPT_RESTORE] = { 5, 5, do_restore },
     [MODEL_SCRIPT_EXTEND] = { 2, 2, do_extend },
     [MODEL_SCRIPT_EXTEND_ONE] = { 2, 2, do_extend },
     [MODEL_SCRIPT_RELEASE] = { 1, 2, do_release },

@@ -72,7 +72,8 @@ static void log_keys(struct model_call *call, const struct command *command)
 
 static void log_script(struct model_call *call, const struct model_node *node, const struct command *command)
 {
-    static const char *const names[] = { NULL, "ACQUIRE", "EXTEND", "EXTEND", "RELEASE", "RELEASE", "WAIT", "MARK" };
+    static const char *const names[] = { NULL, "ACQUIRE", "RESTORE", "EXTEND", "EXTEND", "RELEASE", "RELEASE",
+                                         "WAIT", "MARK" };
     char sha[MODEL_SHA_TEXT + 1];
     enum model_script script = model_script_of(command->arguments[1]);
     int64_t ticket = 0;
@@ -88,7 +89,8 @@ static void log_script(struct model_call *call, const struct model_node *node, c
         (void)slice_number(command->arguments[first + 1], &call->ttl_ms);
     if (command->count > first + 1 && script == MODEL_SCRIPT_RELEASE)
         slice_text(command->arguments[first + 1], call->entry, sizeof call->entry);
-    if (script == MODEL_SCRIPT_ACQUIRE && command->count > first + 2 && slice_number(command->arguments[first + 2], &ticket))
+    const bool has_ticket = script == MODEL_SCRIPT_ACQUIRE || script == MODEL_SCRIPT_RESTORE;
+    if (has_ticket && command->count > first + 2 && slice_number(command->arguments[first + 2], &ticket))
         call->ticket = (uint64_t)ticket;
 }
 

@@ -122,6 +122,7 @@ static inline void story_plan(struct model_node *node, const char *command, cons
 #define RIVAL(k, resource, ttl_ms) (void)model_put(NODE(k), (resource), "rival", (ttl_ms), cluster_node_now(cluster, (k)))
 #define RIVAL_ON_ALL(resource, ttl_ms) do { STORY_NODES RIVAL(story_k, resource, ttl_ms); } while (0)
 #define REMOVE_KEYS(k) model_flush(NODE(k))
+#define REMOVE_KEY(k, resource) model_remove(NODE(k), (resource))
 
 /* From now on the node answers a command with that reply and does not execute it. */
 #define ANSWERS(k, name, reply) story_plan(NODE(k), (name), (reply), strlen(reply), UINT32_MAX, false)
