@@ -22,7 +22,7 @@ struct listed_row row_at(enum row number)
     return rows[number];
 }
 
-static const char *name_of(const struct listed_row *listed, enum wire_form form)
+static const char *name_in(const struct listed_row *listed, enum wire_form form)
 {
     switch (form) {
     case WIRE_BY_SHA1: return listed->row->sha1;
@@ -35,7 +35,7 @@ enum row row_of(enum wire_form form, const void *name, size_t size)
 {
     for (unsigned i = 0; i < ROW_COUNT; i++) {
         const struct listed_row listed = row_at((enum row)i);
-        const char *expected = name_of(&listed, form);
+        const char *expected = name_in(&listed, form);
         if (expected && strlen(expected) == size && memcmp(expected, name, size) == 0) return (enum row)i;
     }
     return ROW_COUNT;
