@@ -122,7 +122,7 @@ static void ask_put(struct redlock *r, unsigned k)
     struct resp_writer w;
 
     if (node->apart) return;
-    resp_write_begin(&w, node->send, r->config.send_size, node->send_end);
+    node_begin_writing(node, &r->config, &w);
     while ((question = first_unsent(r->questions, k)) != NULL && node_can_ask(node, &r->config) && put_question(&w, question)) {
         struct redlock_asked asked = { .command = WIRE_QUESTION, .round = question->number };
         node_asked(node, &r->config, r->now_us, &asked);

@@ -556,6 +556,7 @@ static void use_all_features(struct redlock *engine)
     redlock_use_tickets(engine);
     redlock_use_sets(engine);
     redlock_use_wake_ups(engine);
+    redlock_use_copies(engine);
 }
 
 static enum redlock_status use_holder(struct redlock_client *c, const char *holder, struct redlock_mistake *mistake)

@@ -275,6 +275,11 @@ void redlock_use_free_in(struct redlock *r)
     r->holding = holder_feature();
 }
 
+void redlock_use_copies(struct redlock *r)
+{
+    stake_use_copies(r);
+}
+
 enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struct redlock_login *login)
 {
     enum {
@@ -419,7 +424,8 @@ static void move_to_front(uint8_t *buffer, uint32_t *start, uint32_t *end)
 /* What locks want to say comes before what belongs to none. */
 static void fill_send_buffer(struct redlock *r, unsigned k)
 {
-    stake_fill_send_buffer(r, k);
+    if (r->fill_send_buffer) r->fill_send_buffer(r, k);
+    else                     stake_fill_send_buffer(r, k);
     if (r->questions) r->questions->feature->put(r, k);
 }
 

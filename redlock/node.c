@@ -219,9 +219,10 @@ void node_asked(struct redlock_node *node, const struct redlock_config *config, 
 bool node_take_asked(struct redlock_node *node, const struct redlock_config *config, struct redlock_asked *asked)
 {
     if (node->asked_count == 0) return false;
-    *asked = *node_asked_at(node, config, 0);
+    *asked = node->asked[node->asked_first];
     node->asked_count--;
-    node->asked_first = (uint16_t)(node->asked_first + 1 < config->pipeline ? node->asked_first + 1 : 0);
+    node->asked_first++;
+    if (node->asked_first == config->pipeline) node->asked_first = 0;
     return true;
 }
 
@@ -230,7 +231,7 @@ void node_put_handshake(struct redlock_node *node, const struct redlock_config *
 {
     struct resp_writer w;
 
-    resp_write_begin(&w, node->send, config->send_size, node->send_end);
+    node_begin_writing(node, config, &w);
     step_from(node, node->step, scripts);
     while (node->step != WIRE_READY && node_can_ask(node, config) && !w.apart) {
         struct redlock_asked asked = { .command = node->step };
@@ -242,6 +243,12 @@ void node_put_handshake(struct redlock_node *node, const struct redlock_config *
 }
 
 /* ---- What is sent ---- */
+
+REDLOCK_OUTLINE void node_begin_writing(const struct redlock_node *node, const struct redlock_config *config,
+                                        struct resp_writer *w)
+{
+    resp_write_begin(w, node->send, config->send_size, node->send_end);
+}
 
 void node_written(struct redlock_node *node, const struct resp_writer *w)
 {
@@ -320,7 +327,7 @@ REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct re
     struct redlock_reply *reply = &node->reply;
 
     if (!reply->begun) begin_reply(reply, item);
-    if (item->type == RESP_BULK && item->depth == 0 && command == WIRE_INFO) {
+    if (command == WIRE_INFO && item->type == RESP_BULK && item->depth == 0) {
         read_info(node, item->data, item->size);
     } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE || (item->type == RESP_ERROR && item->depth == 0)) {
         if (reply->text_done && !subscribes(node)) return;
@@ -346,9 +353,9 @@ static void hand_out(struct redlock_node *node, struct wire_reply *out)
 }
 
 /* What the next reply answers. */
-static enum wire_command command_of(struct redlock_node *node, const struct redlock_config *config)
+static enum wire_command command_of(const struct redlock_node *node)
 {
-    return node->asked_count > 0 ? (enum wire_command)node_asked_at(node, config, 0)->command : WIRE_NONE;
+    return node->asked_count > 0 ? (enum wire_command)node->asked[node->asked_first].command : WIRE_NONE;
 }
 
 REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
@@ -371,9 +378,9 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
             node_give_up_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_NOT_ASKED);
             return false;
         }
-        command = command_of(node, config);
+        command = command_of(node);
         if (command != WIRE_QUESTION) keep_item(node, &item, command);
-        else if (*questions)          (*questions)->feature->read(questions, node_asked_at(node, config, 0)->round, &item);
+        else if (*questions)          (*questions)->feature->read(questions, node->asked[node->asked_first].round, &item);
         if (!item.ends_reply) continue;
         node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config) : node->alarm_at;
         if (command != WIRE_QUESTION) hand_out(node, reply);

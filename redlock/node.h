@@ -78,7 +78,9 @@ REDLOCK_PRIVATE void node_put_handshake(struct redlock_node *node, const struct 
                                 const struct redlock_scripts *scripts, const uint8_t engine[REDLOCK_NAME_SIZE],
                                 uint64_t now_us);
 
-/* The writer has filled the send buffer so far; what it left apart goes out in between. */
+/* A writer that goes on in the send buffer; and it has filled that so far: what it left apart goes out in between. */
+REDLOCK_PRIVATE void node_begin_writing(const struct redlock_node *node, const struct redlock_config *config,
+                                        struct resp_writer *w);
 REDLOCK_PRIVATE void node_written(struct redlock_node *node, const struct resp_writer *w);
 
 /* The next bytes to be sent, which are in one piece; *size may be 0. So many have left. */

@@ -5,6 +5,8 @@
 #include "queue.h"
 #include "quorum.h"
 
+#include <string.h>
+
 void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum wire_command command)
 {
     REDLOCK_ASSERT(k < r->node_count && command > WIRE_READY && command < WIRE_QUESTION);
@@ -126,18 +128,15 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
 }
 
 /* A lock's command has gone into the send buffer of node k. */
-static void note_asked(struct redlock *r, struct redlock_lock *lock, unsigned k, const struct wire_row *row, enum wire_form form)
+static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked *asked)
 {
+    struct redlock_lock *lock = asked->lock;
     struct redlock_stake *stake = &lock->stakes[k];
-    enum wire_command command = (enum wire_command)stake->want;
-    struct redlock_asked asked = {
-        .lock = lock, .round = lock->round.number, .command = (uint8_t)command, .form = (uint8_t)form,
-        .lowest = row->lowest, .highest = row->highest
-    };
+    enum wire_command command = (enum wire_command)asked->command;
 
     REDLOCK_ASSERT(r->nodes[k].state == NODE_READY && !r->nodes[k].is_subscription);
     REDLOCK_ASSERT(command != WIRE_ACQUIRE || stake->state == STAKE_NONE);     /* S6: never two tokens of one lock on one node. */
-    node_asked(&r->nodes[k], &r->config, r->now_us, &asked);
+    node_asked(&r->nodes[k], &r->config, r->now_us, asked);
     lock->outstanding++;
     stake_want_nothing(r, lock, k);
     switch (command) {
@@ -206,6 +205,7 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
     enum wire_command command = (enum wire_command)stake->want;
     const struct wire_row *row = row_of(r, lock, k);
     enum wire_form form = wire_form_of(row, (enum wire_form)stake->form);
+    struct redlock_asked asked;
     struct wire_subject subject = {
         .names = names_of(lock),
         .name_count = lock->name_count,
@@ -227,7 +227,13 @@ static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct
     }
     REDLOCK_ASSERT(command != WIRE_RELEASE || lock->stakes[k].state == STAKE_OWED);
     if (!wire_put(w, row, form, &subject)) return false;
-    note_asked(r, lock, k, row, form);
+    asked.lock = lock;
+    asked.round = lock->round.number;
+    asked.command = (uint8_t)command;
+    asked.form = (uint8_t)form;
+    asked.lowest = row->lowest;
+    asked.highest = row->highest;
+    note_asked(r, k, &asked);
     return true;
 }
 
@@ -237,10 +243,94 @@ void stake_fill_send_buffer(struct redlock *r, unsigned k)
     struct resp_writer w;
 
     REDLOCK_ASSERT(node->state == NODE_READY && !node->is_subscription && !node->apart);
-    resp_write_begin(&w, node->send, r->config.send_size, node->send_end);
+    node_begin_writing(node, &r->config, &w);
     while (node->queue.first && node_can_ask(node, &r->config) && !w.apart)
         if (!put(r, node->queue.first, k, &w)) break;
     node_written(node, &w);
+}
+
+/* ---- What goes to several nodes in the same bytes is encoded once (optional) ---- */
+
+/* The nodes beside k that may take copies: those that have nothing else to send. Into a buffer that does not empty nothing is
+ * put that its node did not ask for: as long as a command is not encoded it can still be dropped. */
+static uint16_t begin_copies(struct redlock *r, unsigned k)
+{
+    uint16_t nodes = 0;
+
+    for (unsigned j = 0; j < r->node_count; j++) {
+        struct redlock_node *node = &r->nodes[j];
+        if (j == k || node->state != NODE_READY || node->apart || node->send_start != node->send_end) continue;
+        node->send_start = node->send_end = 0;
+        nodes |= bit_of(j);
+    }
+    return nodes;
+}
+
+/* Does the lock want the same bytes to go to both nodes? What put() takes from the lock and the engine is the same anyway. */
+static bool is_alike(const struct redlock_lock *lock, unsigned k, unsigned j)
+{
+    const struct redlock_stake *a = &lock->stakes[k], *b = &lock->stakes[j];
+
+    if (a->want != b->want || a->form != b->form || gives_entry_back(lock, k) != gives_entry_back(lock, j)) return false;
+    return a->want != WIRE_RELEASE || memcmp(a->token, b->token, sizeof a->token) == 0;     /* S6 */
+}
+
+/* Of these nodes, those whose next command is that of node k. */
+static uint16_t alike(const struct redlock *r, const struct redlock_lock *lock, unsigned k, uint16_t nodes)
+{
+    uint16_t found = 0;
+
+    for (unsigned j = 0; j < r->node_count; j++)
+        if (nodes & bit_of(j) && r->nodes[j].queue.first == lock && is_alike(lock, k, j)) found |= bit_of(j);
+    return found;
+}
+
+/* Node j has been sent nothing but copies of what node k was, so there is room for one more. */
+static void put_copy(struct redlock *r, unsigned j, const struct redlock_asked *asked, const uint8_t *bytes, size_t size)
+{
+    struct redlock_node *node = &r->nodes[j];
+    unsigned before = node->asked_count;
+
+    REDLOCK_CHECK(size <= r->config.send_size - node->send_end);
+    if (!node_can_ask(node, &r->config)) return;
+    memcpy(node->send + node->send_end, bytes, size);
+    node->send_end += (uint32_t)size;
+    note_asked(r, j, asked);
+    if (r->events) r->events->feature->sent(r, j, before);
+}
+
+/* False: it does not fit now. */
+static bool put_with_copies(struct redlock *r, unsigned k, uint16_t nodes, struct resp_writer *w)
+{
+    struct redlock_lock *lock = r->nodes[k].queue.first;
+    const struct redlock_asked *asked;
+    size_t before = w->used;
+
+    nodes = alike(r, lock, k, nodes);
+    if (!put(r, lock, k, w)) return false;
+    if (w->apart || w->used == before) return true;
+    asked = node_asked_at(&r->nodes[k], &r->config, r->nodes[k].asked_count - 1u);
+    for (unsigned j = 0; nodes >> j != 0; j++)
+        if (nodes >> j & 1) put_copy(r, j, asked, w->data + before, w->used - before);
+    return true;
+}
+
+static void fill_with_copies(struct redlock *r, unsigned k)
+{
+    struct redlock_node *node = &r->nodes[k];
+    uint16_t nodes = begin_copies(r, k);
+    struct resp_writer w;
+
+    REDLOCK_ASSERT(node->state == NODE_READY && !node->is_subscription && !node->apart);
+    node_begin_writing(node, &r->config, &w);
+    while (node->queue.first && node_can_ask(node, &r->config) && !w.apart)
+        if (!put_with_copies(r, k, nodes, &w)) break;
+    node_written(node, &w);
+}
+
+void stake_use_copies(struct redlock *r)
+{
+    r->fill_send_buffer = fill_with_copies;
 }
 
 /* ---- Answers ---- */

@@ -141,4 +141,7 @@ REDLOCK_PRIVATE bool stake_send_script(struct redlock *r, const struct answer *a
 /* Encodes for node k what the locks in its queue want, as much as there is room for. */
 REDLOCK_PRIVATE void stake_fill_send_buffer(struct redlock *r, unsigned k);
 
+/* From now on the same is done also for other nodes that want to be sent the same bytes and have nothing else to send. */
+REDLOCK_PRIVATE void stake_use_copies(struct redlock *r);
+
 #endif

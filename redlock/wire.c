@@ -102,8 +102,7 @@ static void put_script(struct resp_writer *w, const struct wire_row *script, enu
     for (unsigned i = 0; i < s->name_count; i++) resp_bytes(w, s->names[i].bytes, s->names[i].size);
 }
 
-REDLOCK_OUTLINE bool wire_put(struct resp_writer *w, const struct wire_row *row, enum wire_form form,
-                              const struct wire_subject *subject)
+bool wire_put(struct resp_writer *w, const struct wire_row *row, enum wire_form form, const struct wire_subject *subject)
 {
     if (row->text) put_script(w, row, form, subject);
     row->put(w, subject);

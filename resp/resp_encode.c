@@ -146,11 +146,11 @@ RESP_API void resp_number(struct resp_writer *w, int64_t number)
 
 RESP_API void resp_size(struct resp_writer *w, size_t number)
 {
+    uint8_t text[RESP_DIGITS_MAX];
     const unsigned digits = digits_of(number);
-    uint8_t *to;
     //@ split digits;
-    to = begin_argument(w, digits, digits);
-    if (to) end_argument(w, put_digits(to, number, digits));
+    put_digits(text, number, digits);
+    resp_bytes(w, text, digits);
 }
 
 RESP_API bool resp_end(struct resp_writer *w)

@@ -640,6 +640,8 @@ static void send_some(unsigned k, size_t max)
     data = redlock_output(&w.engine, k, &size);
     FUZZ_CHECK(size > 0 || !(redlock_wants(&w.engine, k) & REDLOCK_WANT_SEND));     /* Or a loop would spin. */
     read_output(k, data, size);
+    for (unsigned j = 0; j < w.node_count; j++)         /* Copies may have gone to others. */
+        if (w.peers[j].connected && j != k) read_output(j, data, 0);
     if (size > max) size = max;
     redlock_sent(&w.engine, k, size);
     w.peers[k].out_size -= size;
@@ -1023,6 +1025,7 @@ static void begin(void)
     redlock_use_tickets(&w.engine);
     redlock_use_sets(&w.engine);
     redlock_use_wake_ups(&w.engine);
+    redlock_use_copies(&w.engine);
     FUZZ_CHECK(redlock_set_login(&w.engine, 0, &login) == REDLOCK_OK);
     for (unsigned k = 0; k < w.session_count; k++) w.peers[k].identity = (uint8_t)(k + 1);
     for (unsigned i = 0; i < LOCKS; i++) {

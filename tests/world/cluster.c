@@ -1142,6 +1142,7 @@ static void use_all_features(struct redlock *engine)
     redlock_use_tickets(engine);
     redlock_use_sets(engine);
     redlock_use_wake_ups(engine);
+    redlock_use_copies(engine);
 }
 
 static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_count)
