@@ -241,13 +241,13 @@ size: all
 
 # ---- Handed out ----
 
-# The library as .c and .h files to be copied into another project: two each, the fence, and two for the keeper.
+# The library as .c and .h files to be copied into another project: two each, two for the keeper, and headers for what is optional.
 amalgamation:
 	@tools/amalgamate $(BUILD)/amalgamation
 
 # Below $(DESTDIR), which may have blanks: section N of the manual, and what is installed.
 man      = $(MANDIR)/man$(1)
-HEADERS := redlock.h $(foreach part,client fence keeper,redlock_$(part).h)
+HEADERS := redlock.h $(foreach part,client fence keeper reentrant,redlock_$(part).h) redlock.hpp
 # What bash, zsh and fish complete, where each of them looks for it.
 COMPLETIONS := bash-completion/completions/redlock zsh/site-functions/_redlock fish/vendor_completions.d/redlock.fish
 # In the file for pkg-config what lies below the prefix is said to, so that the tree can be moved.

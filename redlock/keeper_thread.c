@@ -1,7 +1,7 @@
 /* The keeper for programs that block: a client of its own and a thread that runs its loop. The thread has the client to itself
  * but while it waits; meanwhile others begin operations on the engine, or ask, and write to the client's self-pipe, so that the
  * thread looks again. They never touch a socket. */
-#include "redlock_keeper.h"
+#include "reentrant.h"
 
 #include "../net/redlock_thread.h"
 
@@ -222,6 +222,66 @@ enum redlock_status redlock_keeper_release(struct redlock_keeper *keeper, struct
     status = enter(keeper);
     if (status != REDLOCK_OK) return status;
     status = release(keeper, kept, confirmed);
+    leave(keeper);
+    return status;
+}
+
+/* ---- Locks that may be entered again ---- */
+
+void redlock_reentrant_kept_init(struct redlock_reentrant_kept *reentrant)
+{
+    memset(reentrant, 0, sizeof *reentrant);
+    redlock_kept_init(&reentrant->kept);
+}
+
+/* While it is acquired or released other threads are let into the monitor: its owner is not among them, for it waits. */
+static enum redlock_status enter_lock(struct redlock_keeper *keeper, struct redlock_reentrant_kept *reentrant, uint64_t owner,
+                                      const struct redlock_request *request, uint32_t hold_ms)
+{
+    enum redlock_status status;
+
+    if (is_awaited(&reentrant->kept)) return REDLOCK_TAKEN;
+    if (reentrant->inside.depth > 0) return inside_again(&reentrant->inside, owner, &reentrant->kept.lock, request);
+    status = acquire(keeper, &reentrant->kept, request, hold_ms);
+    if (status == REDLOCK_OK) inside_begin(&reentrant->inside, owner);
+    return status;
+}
+
+static enum redlock_status leave_lock(struct redlock_keeper *keeper, struct redlock_reentrant_kept *reentrant, uint64_t owner,
+                                      unsigned *confirmed)
+{
+    enum redlock_status status;
+
+    if (!inside_is(&reentrant->inside, owner)) return REDLOCK_BAD_STATE;
+    if (reentrant->inside.depth > 1) return inside_less(&reentrant->inside, &reentrant->kept.lock);
+    status = release(keeper, &reentrant->kept, confirmed);
+    inside_end(&reentrant->inside, status);
+    return status;
+}
+
+enum redlock_status redlock_keeper_enter(struct redlock_keeper *keeper, struct redlock_reentrant_kept *reentrant, uint64_t owner,
+                                         const struct redlock_request *request, uint32_t hold_ms)
+{
+    struct redlock_request dated = *request;
+    enum redlock_status status;
+
+    if (dated.wall_us == 0) dated.wall_us = redlock_wall_us();
+    status = enter(keeper);
+    if (status != REDLOCK_OK) return status;
+    status = enter_lock(keeper, reentrant, owner, &dated, hold_ms);
+    leave(keeper);
+    return status;
+}
+
+enum redlock_status redlock_keeper_leave(struct redlock_keeper *keeper, struct redlock_reentrant_kept *reentrant, uint64_t owner,
+                                         unsigned *confirmed)
+{
+    enum redlock_status status;
+
+    if (confirmed) *confirmed = 0;
+    status = enter(keeper);
+    if (status != REDLOCK_OK) return status;
+    status = leave_lock(keeper, reentrant, owner, confirmed);
     leave(keeper);
     return status;
 }

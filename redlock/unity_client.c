@@ -13,3 +13,4 @@
 #include "../net/net_socket.c"
 #include "../net/net_system.c"
 #include "client.c"
+#include "reentrant.c"

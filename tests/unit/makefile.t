@@ -44,14 +44,14 @@ installed() {
 installs_all_below_a_blank() {
     makes DESTDIR="$root" PREFIX=/usr install &&
         installed usr/include/redlock.h usr/include/redlock_client.h usr/include/redlock_fence.h usr/include/redlock_keeper.h \
-            usr/lib/libredlock.a usr/lib/pkgconfig/redlock.pc usr/bin/redlock usr/share/man/man1/redlock.1 usr/share/man/man3/redlock.3 \
+            usr/include/redlock_reentrant.h usr/include/redlock.hpp usr/lib/libredlock.a usr/lib/pkgconfig/redlock.pc usr/bin/redlock usr/share/man/man1/redlock.1 usr/share/man/man3/redlock.3 \
             usr/share/man/man7/redlock.7 usr/share/bash-completion/completions/redlock usr/share/zsh/site-functions/_redlock \
             usr/share/fish/vendor_completions.d/redlock.fish
 }
 
 # As make install leaves it, for its group and others too.
 can_be_used_by_all() {
-    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 13 ] && [ "$(find "$root" ! -type d -perm -111)" = "$root/usr/bin/redlock" ]
+    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 15 ] && [ "$(find "$root" ! -type d -perm -111)" = "$root/usr/bin/redlock" ]
 }
 
 nothing_is_left() {
@@ -61,7 +61,7 @@ nothing_is_left() {
 installs_the_library_alone() {
     makes DESTDIR="$root" INCLUDEDIR=/opt/inc LIBDIR=/usr/lib64 MANDIR=/opt/man PREFIX=/usr install-lib &&
         installed opt/inc/redlock.h opt/inc/redlock_client.h opt/inc/redlock_fence.h opt/inc/redlock_keeper.h \
-            usr/lib64/libredlock.a usr/lib64/pkgconfig/redlock.pc opt/man/man3/redlock.3 opt/man/man7/redlock.7
+            opt/inc/redlock_reentrant.h opt/inc/redlock.hpp usr/lib64/libredlock.a usr/lib64/pkgconfig/redlock.pc opt/man/man3/redlock.3 opt/man/man7/redlock.7
 }
 
 pkg_config_names_the_folders() {

@@ -155,7 +155,7 @@ other_version_does_not_link() {
 
 tools_include_public_headers_only() {
     list sed -n 's/^# *include *"\(.*\/.*\)".*/\1/p' tools/*/*.[ch] &&
-        sort -u "$made/list" | grep -vxE '(\.\./)*(redlock/redlock(_client|_fence|_keeper)?|resp/resp)\.h' | nothing
+        sort -u "$made/list" | grep -vxE '(\.\./)*(redlock/redlock(_client|_fence|_keeper|_reentrant)?|resp/resp)\.h' | nothing
 }
 
 check 'the library can be built by make, elsewhere and without sanitizers' build_library
@@ -190,7 +190,7 @@ for level in -Os -O2; do
     fi
 done
 
-for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h redlock/redlock_keeper.h resp/resp.h; do
+for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h redlock/redlock_keeper.h redlock/redlock_reentrant.h resp/resp.h; do
     for standard in c99 c11 c17; do
         check "$header alone compiles as $standard" header_compiles "$CC" c $standard $header
     done
