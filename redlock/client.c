@@ -41,38 +41,38 @@ static struct redlock_target *target_of(struct redlock_client *c, unsigned k)
     return &c->targets[k % redlock_nodes(&c->engine)];
 }
 
-static void trace(struct redlock_client *c, unsigned k, enum redlock_traffic what, const void *data, size_t size)
+static void trace_traffic(struct redlock_client *c, unsigned k, enum redlock_traffic what, const void *data, size_t size)
 {
     if (c->trace) c->trace(c->trace_context, redlock_now_us(), k, what, data, size);
 }
 
 /* Takes a session's descriptor away. It stays open until the step ends, so that no new one gets its number: a loop that compares
  * numbers would go on waiting for the old connection. A second one within a step was seen by no loop. */
-static void retire(struct redlock_socket *socket, int fd)
+static void retire_descriptor(struct redlock_socket *socket, int fd)
 {
     if (socket->dropped >= 0) net_close(fd);
     else                      socket->dropped = fd;
 }
 
-static void drop(struct redlock_socket *socket)
+static void drop_connection(struct redlock_socket *socket)
 {
-    retire(socket, socket->fd);
+    retire_descriptor(socket, socket->fd);
     socket->fd = -1;
     socket->connecting = false;
 }
 
 /* Tells the engine, and whoever looks, that session k has no connection. why NULL: see redlock_disconnected. */
-static void lose(struct redlock_client *c, unsigned k, const char *why)
+static void end_connection(struct redlock_client *c, unsigned k, const char *why)
 {
     char words[REDLOCK_ERROR_MAX + 32];
     uint64_t now = redlock_now_us();
 
-    drop(&c->sockets[k]);
+    drop_connection(&c->sockets[k]);
     if (c->sockets[k].name_state == NAME_AWAITED) c->sockets[k].name_state = NAME_LATE;
     redlock_disconnected(&c->engine, k, why, now);
     if (!c->trace) return;
     redlock_describe_node(&c->engine, k, now, words, sizeof words);
-    trace(c, k, REDLOCK_DISCONNECTED, words, strlen(words));
+    trace_traffic(c, k, REDLOCK_DISCONNECTED, words, strlen(words));
 }
 
 /* An error of the system, or of the node, in words. NULL: the node closed, as it may. */
@@ -85,7 +85,7 @@ static void report_connected(struct redlock_client *c, unsigned k)
 {
     c->sockets[k].connecting = false;
     redlock_connected(&c->engine, k, redlock_now_us());
-    trace(c, k, REDLOCK_CONNECTED, target_of(c, k)->address, strlen(target_of(c, k)->address));
+    trace_traffic(c, k, REDLOCK_CONNECTED, target_of(c, k)->address, strlen(target_of(c, k)->address));
 }
 
 /* Tries the addresses of the node in turn, each once, until one does not fail at once. error: of the last one. */
@@ -110,13 +110,13 @@ static void connect_next(struct redlock_client *c, unsigned k, int error)
         error = -socket->fd;
         socket->fd = -1;
     }
-    lose(c, k, target->endpoint_count == 0 ? target->unresolved : net_error_text(error));
+    end_connection(c, k, target->endpoint_count == 0 ? target->unresolved : net_error_text(error));
 }
 
 /* ---- Names ---- */
 
 /* An older address stays when nothing is said of the name: a name server that is down must not cost a node that is up. */
-static void learn(struct redlock_target *target, const struct net_resolved *resolved)
+static void note_addresses(struct redlock_target *target, const struct net_resolved *resolved)
 {
     bool is_told = resolved->code == 0 || net_resolve_denies(resolved->code);
 
@@ -138,7 +138,7 @@ static void look_up(struct redlock_client *c, unsigned k)
 
     NET_CHECK(net_parse_address(target->address, strlen(target->address), REDLOCK_PORT, &address, &error));
     socket->lookup = net_resolve_begin(&address, &resolved);
-    if (socket->lookup < 0) learn(target, &resolved);
+    if (socket->lookup < 0) note_addresses(target, &resolved);
 }
 
 /* S11: a name is looked up for each connection, so that a server in another one's place is found, and known by its run_id. */
@@ -176,12 +176,12 @@ static void finish_lookup(struct redlock_client *c, unsigned k)
     uint64_t now = redlock_now_us();
 
     if (!net_resolve_end(socket->lookup, &resolved)) {
-        if (is_awaited && now >= socket->late_at) lose(c, k, "the name server is slow, or does not answer");
+        if (is_awaited && now >= socket->late_at) end_connection(c, k, "the name server is slow, or does not answer");
         return;
     }
-    learn(target_of(c, k), &resolved);
+    note_addresses(target_of(c, k), &resolved);
     if (socket->fd >= 0) net_close(socket->lookup);     /* What a loop sees is the connection, which may yet end in this step. */
-    else                 retire(socket, socket->lookup);
+    else                 retire_descriptor(socket, socket->lookup);
     socket->lookup = -1;
     socket->name_state = socket->fd >= 0 || is_awaited ? NAME_IDLE : NAME_KNOWN;
     socket->late_at = now + NAME_KNOWN_US;
@@ -200,7 +200,7 @@ static void finish_connecting(struct redlock_client *c, unsigned k)
     if (error == 0) {
         report_connected(c, k);
     } else if (error != NET_PENDING) {
-        drop(socket);
+        drop_connection(socket);
         connect_next(c, k, error);
     }
 }
@@ -212,7 +212,7 @@ struct arrival {
     bool may_be_more;       /* Otherwise poll() will tell. */
 };
 
-static struct arrival receive(struct redlock_client *c, unsigned k)
+static struct arrival receive_bytes(struct redlock_client *c, unsigned k)
 {
     struct arrival arrival = { 0 };
     uint8_t *data;
@@ -229,10 +229,10 @@ static struct arrival receive(struct redlock_client *c, unsigned k)
 /* S2: the time was read after the bytes had come. */
 static void hand_over(struct redlock_client *c, unsigned k, const struct arrival *arrival, uint64_t now_us)
 {
-    if (arrival->size < 0) lose(c, k, words_for(arrival->size));
+    if (arrival->size < 0) end_connection(c, k, words_for(arrival->size));
     if (arrival->size <= 0) return;
     redlock_received(&c->engine, k, (size_t)arrival->size, now_us);
-    trace(c, k, REDLOCK_RECEIVED, arrival->data, (size_t)arrival->size);
+    trace_traffic(c, k, REDLOCK_RECEIVED, arrival->data, (size_t)arrival->size);
 }
 
 /* What else has come on session k. */
@@ -241,7 +241,7 @@ static void receive_rest(struct redlock_client *c, unsigned k, unsigned count)
     struct arrival arrival = { .may_be_more = true };
 
     while (count-- > 0 && arrival.may_be_more) {
-        arrival = receive(c, k);
+        arrival = receive_bytes(c, k);
         if (arrival.size != 0) hand_over(c, k, &arrival, redlock_now_us());
     }
 }
@@ -255,7 +255,7 @@ static bool receive_all(struct redlock_client *c, unsigned ready)
     uint64_t now;
 
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
-        arrivals[k] = ready >> k & 1 ? receive(c, k) : (struct arrival){ 0 };
+        arrivals[k] = ready >> k & 1 ? receive_bytes(c, k) : (struct arrival){ 0 };
         came |= arrivals[k].size != 0;
     }
     if (!came) return false;
@@ -270,7 +270,7 @@ static bool receive_all(struct redlock_client *c, unsigned ready)
 }
 
 /* A server that turns us away says why and closes, so that what we send fails: its words count, if there are any. */
-static void transmit(struct redlock_client *c, unsigned k)
+static void send_output(struct redlock_client *c, unsigned k)
 {
     struct redlock_socket *socket = &c->sockets[k];
 
@@ -280,23 +280,23 @@ static void transmit(struct redlock_client *c, unsigned k)
         ptrdiff_t taken = size > 0 ? net_send(socket->fd, data, size) : 0;
 
         if (taken < 0) receive_rest(c, k, RECEIVES_MAX);
-        if (taken < 0 && socket->fd >= 0) lose(c, k, words_for(taken));
+        if (taken < 0 && socket->fd >= 0) end_connection(c, k, words_for(taken));
         if (taken <= 0) return;
-        trace(c, k, REDLOCK_SENT, data, (size_t)taken);
+        trace_traffic(c, k, REDLOCK_SENT, data, (size_t)taken);
         redlock_sent(&c->engine, k, (size_t)taken);
         if ((size_t)taken < size) return;
     }
 }
 
 /* Does for session k what the engine wants and what needs no waiting, but for receiving. */
-static void serve(struct redlock_client *c, unsigned k)
+static void serve_session(struct redlock_client *c, unsigned k)
 {
     struct redlock_socket *socket = &c->sockets[k];
     unsigned wants = redlock_wants(&c->engine, k);
 
-    if (wants & REDLOCK_WANT_CLOSE) lose(c, k, NULL);
+    if (wants & REDLOCK_WANT_CLOSE) end_connection(c, k, NULL);
     if ((wants & REDLOCK_WANT_CONNECT) && socket->fd < 0 && socket->name_state != NAME_AWAITED) begin_connecting(c, k);
-    if (socket->fd >= 0 && !socket->connecting) transmit(c, k);
+    if (socket->fd >= 0 && !socket->connecting) send_output(c, k);
 }
 
 /* ---- Event-loop face ---- */
@@ -307,7 +307,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 }
 
 /* Gives the engine the random bytes that it wants. */
-static enum redlock_status feed(struct redlock_client *c)
+static enum redlock_status add_entropy(struct redlock_client *c)
 {
     uint8_t bytes[REDLOCK_ENTROPY_MAX];
     size_t wanted = redlock_entropy_wanted(&c->engine);
@@ -326,23 +326,23 @@ static enum redlock_status feed(struct redlock_client *c)
 }
 
 /* Does what is due, until no attempt waits for random bytes. */
-static enum redlock_status tick(struct redlock_client *c, uint64_t now_us)
+static enum redlock_status tick_engine(struct redlock_client *c, uint64_t now_us)
 {
     enum redlock_status status;
 
     do {
-        status = feed(c);
+        status = add_entropy(c);
         redlock_tick(&c->engine, now_us);
     } while (status == REDLOCK_OK && redlock_entropy_wanted(&c->engine) > 0);
     return status;
 }
 
 /* Does what is due at that time, which the engine knows, or has come since. */
-static enum redlock_status act(struct redlock_client *c, uint64_t now_us)
+static enum redlock_status act_on_time(struct redlock_client *c, uint64_t now_us)
 {
-    enum redlock_status status = tick(c, now_us);
+    enum redlock_status status = tick_engine(c, now_us);
 
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve(c, k);
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve_session(c, k);
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         net_close(c->sockets[k].dropped);
         c->sockets[k].dropped = -1;
@@ -352,7 +352,7 @@ static enum redlock_status act(struct redlock_client *c, uint64_t now_us)
 }
 
 /* First what has come, then what time demands: a client that slept finds the answers before the deadlines. */
-static enum redlock_status step(struct redlock_client *c, unsigned ready)
+static enum redlock_status step_client(struct redlock_client *c, unsigned ready)
 {
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         bool connects;
@@ -361,7 +361,7 @@ static enum redlock_status step(struct redlock_client *c, unsigned ready)
         if (connects && (ready >> k & 1)) finish_connecting(c, k);
         if (connects || c->sockets[k].fd < 0) ready &= ~(1u << k);
     }
-    return act(c, receive_all(c, ready) ? redlock_time_us(&c->engine) : redlock_now_us());
+    return act_on_time(c, receive_all(c, ready) ? redlock_time_us(&c->engine) : redlock_now_us());
 }
 
 /* After a fork the sockets are the parent's, and the random bytes at hand would make the same tokens twice (S6). */
@@ -381,7 +381,7 @@ enum redlock_status redlock_step_ready(struct redlock_client *c, unsigned ready)
 {
     enum redlock_status status = check_open(c);
 
-    return status == REDLOCK_OK ? step(c, ready) : status;
+    return status == REDLOCK_OK ? step_client(c, ready) : status;
 }
 
 enum redlock_status redlock_step(struct redlock_client *c)
@@ -475,24 +475,24 @@ static bool next_entry(const char *list, size_t *at, size_t *size)
     return *size > 0 || has_comma || list[*at] == ',';
 }
 
-static void append(struct redlock_mistake *mistake, const char *text)
+static void append_text(struct redlock_mistake *mistake, const char *text)
 {
     size_t used = strlen(mistake->text), room = sizeof mistake->text - 1 - used, size = strlen(text);
 
     memcpy(mistake->text + used, text, size < room ? size : room);
 }
 
-static enum redlock_status explain(struct redlock_mistake *mistake, enum redlock_status status, unsigned k, size_t at,
-                                   const char *text)
+static enum redlock_status explain_mistake(struct redlock_mistake *mistake, enum redlock_status status, unsigned k, size_t at,
+                                           const char *text)
 {
     if (!mistake) return status;
     *mistake = (struct redlock_mistake){ .node = k, .at = at };
-    append(mistake, text);
+    append_text(mistake, text);
     return status;
 }
 
 /* Where node k is and how to log in there, from its address and, where that does not say, from the options. */
-static struct redlock_login locate(struct redlock_target *target, const struct net_address *address,
+static struct redlock_login note_target(struct redlock_target *target, const struct net_address *address,
                                   const struct redlock_options *options)
 {
     struct redlock_login login = { .user = options->user, .password = options->password, .database = address->database };
@@ -500,7 +500,7 @@ static struct redlock_login locate(struct redlock_target *target, const struct n
 
     net_format_address(address, target->address, sizeof target->address);
     target->is_name = !net_resolve_now(address, &resolved);
-    if (!target->is_name) learn(target, &resolved);
+    if (!target->is_name) note_addresses(target, &resolved);
     if (address->has_password) {
         memcpy(target->user, address->user, sizeof address->user);
         memcpy(target->password, address->password, sizeof address->password);
@@ -521,12 +521,12 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
         struct net_error error;
 
         if (!net_parse_address(nodes + at, size, REDLOCK_PORT, &address, &error))
-            return explain(mistake, REDLOCK_BAD_ADDRESS, *count, at + error.at, error.text);
+            return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at + error.at, error.text);
         if (*count == REDLOCK_NODES_MAX) {
             net_wipe(&address, sizeof address);
             return REDLOCK_BAD_NODE_COUNT;
         }
-        logins[*count] = locate(&c->targets[*count], &address, options);
+        logins[*count] = note_target(&c->targets[*count], &address, options);
         net_wipe(&address, sizeof address);
         (*count)++;
     }
@@ -538,13 +538,13 @@ static enum redlock_status set_logins(struct redlock_client *c, const struct red
 {
     for (unsigned k = 0; k < redlock_nodes(&c->engine); k++)
         if (redlock_set_login(&c->engine, k, &logins[k]) != REDLOCK_OK)
-            return explain(mistake, REDLOCK_BAD_CONFIG, k, 0,
-                           "a user needs a password, and both together have at most 512 bytes and fit in the send buffer");
+            return explain_mistake(mistake, REDLOCK_BAD_CONFIG, k, 0,
+                                   "a user needs a password, and both together have at most 512 bytes and fit in the send buffer");
     return REDLOCK_OK;
 }
 
 /* A client that is not open has no descriptors; 0 would be one. */
-static void clear(struct redlock_client *c)
+static void clear_client(struct redlock_client *c)
 {
     memset(c, 0, sizeof *c);
     for (unsigned k = 0; k < SESSIONS_MAX; k++) c->sockets[k].fd = c->sockets[k].dropped = c->sockets[k].lookup = -1;
@@ -565,7 +565,8 @@ static enum redlock_status use_holder(struct redlock_client *c, const char *hold
 
     if (size <= REDLOCK_HOLDER_MAX) memcpy(c->holder, holder, size + 1);
     if (size <= REDLOCK_HOLDER_MAX && redlock_use_holder(&c->engine, c->holder) == REDLOCK_OK) return REDLOCK_OK;
-    return explain(mistake, REDLOCK_BAD_CONFIG, 0, 0, "a holder's name has 1 to 63 bytes, none of them a control character");
+    return explain_mistake(mistake, REDLOCK_BAD_CONFIG, 0, 0,
+                           "a holder's name has 1 to 63 bytes, none of them a control character");
 }
 
 enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
@@ -579,7 +580,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     redlock_options_init(&defaults);
     if (!options) options = &defaults;
     if (c->owner != 0 && !redlock_is_forked(c)) return REDLOCK_ALREADY_OPEN;
-    clear(c);
+    clear_client(c);
     c->owner = net_process();
     c->trace = options->trace;
     c->trace_context = options->trace_context;
@@ -593,7 +594,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (status == REDLOCK_OK) use_all_features(&c->engine);
     if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
-    if (status == REDLOCK_OK) status = feed(c);
+    if (status == REDLOCK_OK) status = add_entropy(c);
     if (status == REDLOCK_OK && options->interruptible && net_self_pipe_open(c->self_pipe) != 0) status = REDLOCK_SYSTEM;
     if (status != REDLOCK_OK) {
         net_wipe(c->targets, sizeof c->targets);
@@ -641,9 +642,9 @@ static bool is_interrupted(const struct redlock_client *c)
 }
 
 /* One turn of a loop: waits until there is something to do, but no longer than until a time, and does it. */
-static enum redlock_status turn(struct redlock_client *c, uint64_t until_us, enum attention attention)
+static enum redlock_status run_turn(struct redlock_client *c, uint64_t until_us, enum attention attention)
 {
-    return step(c, wait_for(c, sooner(until_us, wake_at(c)), attention));
+    return step_client(c, wait_for(c, sooner(until_us, wake_at(c)), attention));
 }
 
 /* Only an attempt needs random bytes, and the engine says so of the lock that waits for them: everything else goes on. */
@@ -660,25 +661,25 @@ static enum redlock_status catch_up(struct redlock_client *c, uint64_t *now_us)
 
     *now_us = redlock_now_us();
     if (status != REDLOCK_OK || *now_us - c->stepped_at < QUIET_US) return status;
-    status = without_entropy(turn(c, 0, HEEDS_NOTHING));
+    status = without_entropy(run_turn(c, 0, HEEDS_NOTHING));
     *now_us = redlock_time_us(&c->engine);
     return status;
 }
 
 /* Steps and waits until the operation on the lock, which has just begun, has ended. One that was interrupted before sends
  * nothing. */
-static enum redlock_status run(struct redlock_client *c, struct redlock_lock *lock, enum attention attention)
+static enum redlock_status run_operation(struct redlock_client *c, struct redlock_lock *lock, enum attention attention)
 {
     bool is_over = attention == HEEDS_INTERRUPTS && is_interrupted(c);
-    enum redlock_status status = is_over ? REDLOCK_CANCELLED : without_entropy(act(c, redlock_time_us(&c->engine)));
+    enum redlock_status status = is_over ? REDLOCK_CANCELLED : without_entropy(act_on_time(c, redlock_time_us(&c->engine)));
 
     while (status == REDLOCK_OK && redlock_lock_status(lock) == REDLOCK_PENDING) {
         if (attention == HEEDS_INTERRUPTS && is_interrupted(c)) status = REDLOCK_CANCELLED;
-        else status = without_entropy(turn(c, REDLOCK_NEVER, attention));
+        else status = without_entropy(run_turn(c, REDLOCK_NEVER, attention));
     }
     if (redlock_lock_status(lock) != REDLOCK_PENDING) return redlock_lock_status(lock);
     redlock_cancel(&c->engine, lock, redlock_now_us());
-    (void)step(c, 0);       /* What may be there is released at once. */
+    (void)step_client(c, 0);  /* What may be there is released at once. */
     return status;
 }
 
@@ -736,7 +737,7 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
         }
         if (settled == n || redlock_now_us() >= until) return votes >= redlock_quorum(n) ? REDLOCK_OK : REDLOCK_NO_QUORUM;
         if (is_interrupted(c)) return REDLOCK_CANCELLED;
-        (void)turn(c, until, HEEDS_INTERRUPTS);
+        (void)run_turn(c, until, HEEDS_INTERRUPTS);
     }
 }
 
@@ -751,7 +752,7 @@ enum redlock_status redlock_acquire_request(struct redlock_client *c, struct red
     if (status == REDLOCK_OK) status = redlock_start_acquire(&c->engine, lock, &dated, now);
     if (status != REDLOCK_OK) return status;
     (void)redlock_copy_name(lock);
-    status = run(c, lock, HEEDS_INTERRUPTS);
+    status = run_operation(c, lock, HEEDS_INTERRUPTS);
     if (status != REDLOCK_OK) redlock_part(c, lock);
     return status;
 }
@@ -774,7 +775,7 @@ enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock
     if (status == REDLOCK_OK) status = redlock_start_extend(&c->engine, lock, ttl_ms, now);
     if (status == REDLOCK_OK) {
         (void)redlock_copy_name(lock);      /* One that was adopted, or acquired in an event loop, has none yet. */
-        status = run(c, lock, HEEDS_NOTHING);
+        status = run_operation(c, lock, HEEDS_NOTHING);
     }
     if (status == REDLOCK_LOST) redlock_part(c, lock);
     return status;
@@ -788,7 +789,7 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
     if (confirmed) *confirmed = 0;
     if (status == REDLOCK_OK) status = redlock_start_release(&c->engine, lock, now);
     if (status == REDLOCK_OK) {
-        status = run(c, lock, HEEDS_NOTHING);
+        status = run_operation(c, lock, HEEDS_NOTHING);
         if (confirmed) *confirmed = redlock_confirmed(lock);
     } else if (status != REDLOCK_LOST) {
         return status;
@@ -836,8 +837,8 @@ enum redlock_status redlock_release_all(struct redlock_client *c, struct redlock
         redlock_cancel(&c->engine, locks[i], now);
         (void)redlock_start_release(&c->engine, locks[i], now);
     }
-    (void)step(c, 0);
-    while ((is_any_pending(locks, count) || is_busy(c)) && redlock_now_us() < until) (void)turn(c, until, HEEDS_NOTHING);
+    (void)step_client(c, 0);
+    while ((is_any_pending(locks, count) || is_busy(c)) && redlock_now_us() < until) (void)run_turn(c, until, HEEDS_NOTHING);
     for (size_t i = 0; i < count; i++) are_gone &= part_released(c, locks[i]);
     return are_gone ? REDLOCK_OK : REDLOCK_NO_QUORUM;
 }
@@ -861,7 +862,7 @@ enum redlock_status redlock_run_for(struct redlock_client *c, const struct redlo
         uint64_t now = redlock_now_us();
         uint64_t valid_us = lock ? redlock_valid_us(lock, now) : 0;
         if (is_interrupted(c)) return REDLOCK_CANCELLED;
-        (void)turn(c, valid_us > 0 ? sooner(until, now + valid_us) : until, HEEDS_INTERRUPTS);
+        (void)run_turn(c, valid_us > 0 ? sooner(until, now + valid_us) : until, HEEDS_INTERRUPTS);
     }
     return news_of(lock);
 }
@@ -881,7 +882,7 @@ enum redlock_status redlock_inspect(struct redlock_client *c, const char *resour
     if (status == REDLOCK_OK)
         status = redlock_start_inspect(&c->engine, &lock, resource, strlen(resource), sights, now);
     if (status != REDLOCK_OK) return status;
-    status = run(c, &lock, HEEDS_NOTHING);
+    status = run_operation(c, &lock, HEEDS_NOTHING);
     redlock_forget(&c->engine, &lock);
     return status;
 }
@@ -894,9 +895,9 @@ enum redlock_status redlock_ask_node(struct redlock_client *c, struct redlock_qu
 
     if (status == REDLOCK_OK) status = redlock_ask(&c->engine, question, k, arguments, count, buffer, size, now);
     if (status != REDLOCK_OK) return status;
-    status = without_entropy(step(c, 0));
+    status = without_entropy(step_client(c, 0));
     while (status == REDLOCK_OK && redlock_question_status(question) == REDLOCK_PENDING)
-        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(turn(c, REDLOCK_NEVER, HEEDS_INTERRUPTS));
+        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(run_turn(c, REDLOCK_NEVER, HEEDS_INTERRUPTS));
     redlock_forget_question(&c->engine, question);
     return status == REDLOCK_OK ? redlock_question_status(question) : status;
 }
@@ -909,9 +910,9 @@ static enum redlock_status ask_for_marks(struct redlock_client *c, struct redloc
     enum redlock_status status = redlock_start_mark(r, mark, lock, period, redlock_now_us());
 
     if (status != REDLOCK_OK) return status;
-    status = without_entropy(step(c, 0));
+    status = without_entropy(step_client(c, 0));
     while (status == REDLOCK_OK && redlock_mark_status(r, mark, redlock_now_us()) == REDLOCK_PENDING)
-        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(turn(c, redlock_mark_until(mark), HEEDS_INTERRUPTS));
+        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(run_turn(c, redlock_mark_until(mark), HEEDS_INTERRUPTS));
     redlock_forget_mark(r, mark);
     return status == REDLOCK_OK ? redlock_mark_status(r, mark, redlock_now_us()) : status;
 }
@@ -922,7 +923,7 @@ static enum redlock_status pass_time(struct redlock_client *c, uint64_t until_us
     enum redlock_status status = REDLOCK_OK;
 
     while (status == REDLOCK_OK && redlock_now_us() < until_us)
-        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(turn(c, until_us, HEEDS_INTERRUPTS));
+        status = is_interrupted(c) ? REDLOCK_CANCELLED : without_entropy(run_turn(c, until_us, HEEDS_INTERRUPTS));
     return status;
 }
 
@@ -960,7 +961,7 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX; i++)
         if (c->parted[i].used) redlock_pay(&c->engine, &c->parted[i].lock, redlock_now_us());
     while (status != REDLOCK_FORKED && is_busy(c) && redlock_now_us() < until)
-        status = turn(c, until, HEEDS_NOTHING);
+        status = run_turn(c, until, HEEDS_NOTHING);
     c->owner = 0;       /* A signal handler's redlock_interrupt finds a client that is not open from here on. */
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         net_close(c->sockets[k].fd);
@@ -969,7 +970,7 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
     net_close(c->self_pipe[1]);  /* First: without a reader the pipe would be a broken one. */
     net_close(c->self_pipe[0]);
     net_wipe(c->targets, sizeof c->targets);
-    clear(c);
+    clear_client(c);
 }
 
 /* ---- Questions ---- */

@@ -31,7 +31,7 @@ static bool is_needed(const struct redlock *r, unsigned k)
 }
 
 /* Clears up behind a session that has ended. */
-static void abandon(struct redlock *r, unsigned k)
+static void abandon_session(struct redlock *r, unsigned k)
 {
     struct redlock_asked asked;
     struct redlock_lock *lock, *next;
@@ -191,7 +191,7 @@ struct alignment {
 };
 
 /* Cuts a piece off the caller's memory. Sizes are rounded up, so that the next piece is aligned as well. */
-static void *cut(uint8_t **memory, size_t size)
+static void *cut_piece(uint8_t **memory, size_t size)
 {
     void *piece = *memory;
 
@@ -224,9 +224,9 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
     r->now_us = now_us;
     for (unsigned k = 0; k < sessions; k++) {
         clear_bytes(&nodes[k], sizeof nodes[k]);
-        nodes[k].asked = cut(&rest, config->pipeline * sizeof *nodes[k].asked);
-        nodes[k].send = cut(&rest, config->send_size);
-        nodes[k].receive = cut(&rest, config->receive_size);
+        nodes[k].asked = cut_piece(&rest, config->pipeline * sizeof *nodes[k].asked);
+        nodes[k].send = cut_piece(&rest, config->send_size);
+        nodes[k].receive = cut_piece(&rest, config->receive_size);
         node_init(&nodes[k], is_subscription(r, k));
     }
     REDLOCK_LOOK_AT_ENGINE(r);
@@ -324,7 +324,7 @@ uint64_t redlock_wake_at(const struct redlock *r)
 static void tick_sessions(struct redlock *r, unsigned first)
 {
     for (unsigned k = first; k < r->session_count; k++)
-        if (node_tick(&r->nodes[k], &r->config, is_needed(r, k), r->now_us)) abandon(r, k);
+        if (node_tick(&r->nodes[k], &r->config, is_needed(r, k), r->now_us)) abandon_session(r, k);
 }
 
 void redlock_tick(struct redlock *r, uint64_t now_us)
@@ -405,7 +405,7 @@ void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64
     if (node->state != NODE_CLOSING) {
         node_forgive(node, now_us);
         node_give_up(node, why ? REDLOCK_TROUBLE_UNREACHABLE : REDLOCK_TROUBLE_CLOSED, why);
-        abandon(r, k);
+        abandon_session(r, k);
     }
     node_disconnected(node, now_us, node_delay_us(node, throw_dice(r, UINT32_MAX)));
     REDLOCK_LOOK_AT_SESSION(r, k);
@@ -477,7 +477,7 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
         else if (asked.command < WIRE_READY) answer_handshake(r, k, (enum wire_command)asked.command, &reply);
         else if (asked.command != WIRE_QUESTION) answer_command(r, k, &asked, &reply);
     }
-    if (node->state == NODE_CLOSING) abandon(r, k);
+    if (node->state == NODE_CLOSING) abandon_session(r, k);
     REDLOCK_LOOK_AT_SESSION(r, k);
 }
 

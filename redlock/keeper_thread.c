@@ -25,7 +25,7 @@ static struct net_thread *thread_of(struct redlock_keeper *keeper)
 }
 
 /* Refused in a child, whose copy of the monitor may be taken for ever, and where no keeper runs. */
-static enum redlock_status enter(struct redlock_keeper *keeper)
+static enum redlock_status enter_monitor(struct redlock_keeper *keeper)
 {
     if (keeper->client.owner == 0)          return REDLOCK_NOT_OPEN;
     if (redlock_is_forked(&keeper->client)) return REDLOCK_FORKED;
@@ -33,7 +33,7 @@ static enum redlock_status enter(struct redlock_keeper *keeper)
     return REDLOCK_OK;
 }
 
-static void leave(struct redlock_keeper *keeper)
+static void leave_monitor(struct redlock_keeper *keeper)
 {
     net_monitor_leave(monitor_of(keeper));
 }
@@ -50,22 +50,22 @@ static void around_wait(void *context, bool is_before)
         return;
     }
     net_monitor_tell(monitor_of(keeper));
-    leave(keeper);
+    leave_monitor(keeper);
 }
 
-static void *run(void *context)
+static void *run_client(void *context)
 {
     struct redlock_keeper *keeper = (struct redlock_keeper *)context;
 
     net_monitor_enter(monitor_of(keeper));
     while (!keeper->is_stopping) (void)redlock_run_for(&keeper->client, NULL, REDLOCK_FOREVER);
-    leave(keeper);
+    leave_monitor(keeper);
     return NULL;
 }
 
 /* ---- Locks ---- */
 
-static void list(struct redlock_keeper *keeper, struct redlock_kept *kept)
+static void list_lock(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
     if (kept->is_listed) return;
     kept->is_listed = true;
@@ -75,7 +75,7 @@ static void list(struct redlock_keeper *keeper, struct redlock_kept *kept)
     keeper->first = kept;
 }
 
-static void unlist(struct redlock_keeper *keeper, struct redlock_kept *kept)
+static void unlist_lock(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
     if (!kept->is_listed) return;
     kept->is_listed = false;
@@ -84,15 +84,15 @@ static void unlist(struct redlock_keeper *keeper, struct redlock_kept *kept)
 }
 
 /* The lock's memory is the caller's again. */
-static void part(struct redlock_keeper *keeper, struct redlock_kept *kept)
+static void part_from(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
     redlock_part(&keeper->client, &kept->lock);
-    unlist(keeper, kept);
+    unlist_lock(keeper, kept);
     redlock_interrupt(&keeper->client);
 }
 
 /* Waits until the operation that was just begun has ended. */
-static enum redlock_status await(struct redlock_keeper *keeper, struct redlock_kept *kept)
+static enum redlock_status await_end(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
     keeper->caller_count++;
     redlock_interrupt(&keeper->client);
@@ -110,36 +110,36 @@ static bool is_awaited(const struct redlock_kept *kept)
 
 /* The keeper takes nothing new. Nothing else is hidden by that: what is held stays, and of what has ended the memory is given
  * back. */
-static enum redlock_status turn_away(struct redlock_keeper *keeper, struct redlock_kept *kept)
+static enum redlock_status turn_away_lock(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
     if (redlock_valid_us(&kept->lock, redlock_now_us()) > 0) return REDLOCK_BAD_STATE;
-    part(keeper, kept);
+    part_from(keeper, kept);
     return REDLOCK_CANCELLED;
 }
 
-static enum redlock_status acquire(struct redlock_keeper *keeper, struct redlock_kept *kept,
-                                   const struct redlock_request *request, uint32_t hold_ms)
+static enum redlock_status acquire_kept(struct redlock_keeper *keeper, struct redlock_kept *kept,
+                                        const struct redlock_request *request, uint32_t hold_ms)
 {
     struct redlock *engine = redlock_engine(&keeper->client);
     enum redlock_status status;
 
     if (is_awaited(kept)) return REDLOCK_BAD_STATE;
-    if (keeper->is_closing) return turn_away(keeper, kept);
+    if (keeper->is_closing) return turn_away_lock(keeper, kept);
     status = redlock_start_acquire(engine, &kept->lock, request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     (void)redlock_copy_name(&kept->lock);
-    list(keeper, kept);
+    list_lock(keeper, kept);
     kept->is_acquiring = true;
-    status = await(keeper, kept);
+    status = await_end(keeper, kept);
     kept->is_acquiring = false;
     if (status == REDLOCK_OK && redlock_keep(engine, &kept->lock, hold_ms, redlock_now_us()) != REDLOCK_OK)
         status = REDLOCK_TOO_LATE;      /* It was won, and this thread learned of it when it was over. */
-    if (status != REDLOCK_OK) part(keeper, kept);
+    if (status != REDLOCK_OK) part_from(keeper, kept);
     else redlock_interrupt(&keeper->client);
     return status;
 }
 
-static enum redlock_status release(struct redlock_keeper *keeper, struct redlock_kept *kept, unsigned *confirmed)
+static enum redlock_status release_kept(struct redlock_keeper *keeper, struct redlock_kept *kept, unsigned *confirmed)
 {
     enum redlock_status status;
 
@@ -147,10 +147,10 @@ static enum redlock_status release(struct redlock_keeper *keeper, struct redlock
     status = redlock_start_release(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     kept->is_releasing = true;
-    status = await(keeper, kept);
+    status = await_end(keeper, kept);
     kept->is_releasing = false;
     if (confirmed) *confirmed = redlock_confirmed(&kept->lock);
-    part(keeper, kept);
+    part_from(keeper, kept);
     return status;
 }
 
@@ -167,28 +167,28 @@ enum redlock_status redlock_keeper_acquire(struct redlock_keeper *keeper, struct
     enum redlock_status status;
 
     if (dated.wall_us == 0) dated.wall_us = redlock_wall_us();
-    status = enter(keeper);
+    status = enter_monitor(keeper);
     if (status != REDLOCK_OK) return status;
-    status = acquire(keeper, kept, &dated, hold_ms);
-    leave(keeper);
+    status = acquire_kept(keeper, kept, &dated, hold_ms);
+    leave_monitor(keeper);
     return status;
 }
 
 void redlock_keeper_cancel(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
-    if (enter(keeper) != REDLOCK_OK) return;
+    if (enter_monitor(keeper) != REDLOCK_OK) return;
     if (kept->is_acquiring) redlock_cancel(redlock_engine(&keeper->client), &kept->lock, redlock_now_us());
     redlock_interrupt(&keeper->client);
-    leave(keeper);
+    leave_monitor(keeper);
 }
 
 uint32_t redlock_keeper_valid_ms(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
     uint32_t valid_ms;
 
-    if (enter(keeper) != REDLOCK_OK) return 0;
+    if (enter_monitor(keeper) != REDLOCK_OK) return 0;
     valid_ms = redlock_valid_ms(&kept->lock);
-    leave(keeper);
+    leave_monitor(keeper);
     return valid_ms;
 }
 
@@ -196,11 +196,11 @@ enum redlock_status redlock_keeper_status(struct redlock_keeper *keeper, struct 
 {
     enum redlock_status status;
 
-    status = enter(keeper);
+    status = enter_monitor(keeper);
     if (status != REDLOCK_OK) return status;
     status = redlock_lock_status(&kept->lock);
     if (status != REDLOCK_PENDING && redlock_valid_us(&kept->lock, redlock_now_us()) == 0) status = REDLOCK_LOST;
-    leave(keeper);
+    leave_monitor(keeper);
     return status;
 }
 
@@ -208,9 +208,9 @@ uint64_t redlock_keeper_ticket(struct redlock_keeper *keeper, struct redlock_kep
 {
     uint64_t ticket;
 
-    if (enter(keeper) != REDLOCK_OK) return 0;
+    if (enter_monitor(keeper) != REDLOCK_OK) return 0;
     ticket = redlock_ticket(&kept->lock);
-    leave(keeper);
+    leave_monitor(keeper);
     return ticket;
 }
 
@@ -219,10 +219,10 @@ enum redlock_status redlock_keeper_release(struct redlock_keeper *keeper, struct
     enum redlock_status status;
 
     if (confirmed) *confirmed = 0;
-    status = enter(keeper);
+    status = enter_monitor(keeper);
     if (status != REDLOCK_OK) return status;
-    status = release(keeper, kept, confirmed);
-    leave(keeper);
+    status = release_kept(keeper, kept, confirmed);
+    leave_monitor(keeper);
     return status;
 }
 
@@ -242,7 +242,7 @@ static enum redlock_status enter_lock(struct redlock_keeper *keeper, struct redl
 
     if (is_awaited(&reentrant->kept)) return REDLOCK_TAKEN;
     if (reentrant->inside.depth > 0) return inside_again(&reentrant->inside, owner, &reentrant->kept.lock, request);
-    status = acquire(keeper, &reentrant->kept, request, hold_ms);
+    status = acquire_kept(keeper, &reentrant->kept, request, hold_ms);
     if (status == REDLOCK_OK) inside_begin(&reentrant->inside, owner);
     return status;
 }
@@ -254,7 +254,7 @@ static enum redlock_status leave_lock(struct redlock_keeper *keeper, struct redl
 
     if (!inside_is(&reentrant->inside, owner)) return REDLOCK_BAD_STATE;
     if (reentrant->inside.depth > 1) return inside_less(&reentrant->inside, &reentrant->kept.lock);
-    status = release(keeper, &reentrant->kept, confirmed);
+    status = release_kept(keeper, &reentrant->kept, confirmed);
     inside_end(&reentrant->inside, status);
     return status;
 }
@@ -266,10 +266,10 @@ enum redlock_status redlock_keeper_enter(struct redlock_keeper *keeper, struct r
     enum redlock_status status;
 
     if (dated.wall_us == 0) dated.wall_us = redlock_wall_us();
-    status = enter(keeper);
+    status = enter_monitor(keeper);
     if (status != REDLOCK_OK) return status;
     status = enter_lock(keeper, reentrant, owner, &dated, hold_ms);
-    leave(keeper);
+    leave_monitor(keeper);
     return status;
 }
 
@@ -279,10 +279,10 @@ enum redlock_status redlock_keeper_leave(struct redlock_keeper *keeper, struct r
     enum redlock_status status;
 
     if (confirmed) *confirmed = 0;
-    status = enter(keeper);
+    status = enter_monitor(keeper);
     if (status != REDLOCK_OK) return status;
     status = leave_lock(keeper, reentrant, owner, confirmed);
-    leave(keeper);
+    leave_monitor(keeper);
     return status;
 }
 
@@ -304,7 +304,7 @@ enum redlock_status redlock_keeper_start(struct redlock_keeper *keeper, const ch
     status = redlock_open(&keeper->client, nodes, &own, mistake);
     if (status != REDLOCK_OK) return status;
     if (net_monitor_open(monitor_of(keeper))) {
-        if (net_thread_start(thread_of(keeper), run, keeper)) return REDLOCK_OK;
+        if (net_thread_start(thread_of(keeper), run_client, keeper)) return REDLOCK_OK;
         net_monitor_close(monitor_of(keeper));
     }
     keeper->client.around_wait = NULL;
@@ -323,7 +323,7 @@ static void end_thread(struct redlock_keeper *keeper)
     while (keeper->caller_count > 0) net_monitor_wait(monitor_of(keeper));
     keeper->is_stopping = true;
     redlock_interrupt(&keeper->client);
-    leave(keeper);
+    leave_monitor(keeper);
     net_thread_join(thread_of(keeper));
     net_monitor_close(monitor_of(keeper));
     keeper->client.around_wait = NULL;
@@ -336,7 +336,7 @@ static size_t take_off(struct redlock_keeper *keeper, struct redlock_lock *locks
 
     while (keeper->first && count < TOGETHER_MAX) {
         locks[count++] = &keeper->first->lock;
-        unlist(keeper, keeper->first);
+        unlist_lock(keeper, keeper->first);
     }
     return count;
 }
@@ -371,7 +371,7 @@ enum redlock_status redlock_keeper_stop(struct redlock_keeper *keeper, bool is_r
     if (is_releasing) status = release_all(keeper, until);
     while (keeper->first) {
         redlock_forget(redlock_engine(&keeper->client), &keeper->first->lock);
-        unlist(keeper, keeper->first);
+        unlist_lock(keeper, keeper->first);
     }
     now = redlock_now_us();
     redlock_close(&keeper->client, now < until ? (uint32_t)((until - now) / 1000) : 0);

@@ -244,7 +244,7 @@ static enum redlock_vote read_mark(struct redlock_mark *mark, unsigned k)
 }
 
 /* S12: a question that was not sent when the connection was lost may have been answered by another server. */
-static void collect(const struct redlock *r, struct redlock_mark *mark, unsigned k)
+static void collect_vote(const struct redlock *r, struct redlock_mark *mark, unsigned k)
 {
     struct redlock_marker *marker = &mark->nodes[k];
     enum redlock_status status = redlock_question_status(&marker->question);
@@ -281,7 +281,7 @@ enum redlock_status redlock_mark_status(struct redlock *r, struct redlock_mark *
     enum redlock_status status;
 
     if (mark->status != REDLOCK_PENDING) return (enum redlock_status)mark->status;
-    for (unsigned k = 0; k < r->node_count; k++) collect(r, mark, k);
+    for (unsigned k = 0; k < r->node_count; k++) collect_vote(r, mark, k);
     status = judge_mark(r, mark, now_us);
     if (status != REDLOCK_PENDING) end_mark(r, mark, status);
     return status;

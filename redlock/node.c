@@ -14,7 +14,7 @@ static struct resp_parser *parser_of(struct redlock_node *node)
 }
 
 /* Is it a subscription? */
-static bool subscribes(const struct redlock_node *node)
+static bool is_for_wake_ups(const struct redlock_node *node)
 {
     return node->is_subscription;
 }
@@ -48,7 +48,7 @@ static uint64_t timeout_us(const struct redlock_config *config)
 }
 
 /* A session that was good has not failed when it is no longer needed, and may be back at once. */
-static void part(struct redlock_node *node)
+static void end_unneeded(struct redlock_node *node)
 {
     if (node->state == NODE_READY) node->failures = 0;
     node_give_up(node, REDLOCK_TROUBLE_NEW, NULL);
@@ -77,7 +77,7 @@ bool node_tick(struct redlock_node *node, const struct redlock_config *config, b
     default:
         return false;
     }
-    if (!overdue && !is_needed) part(node);
+    if (!overdue && !is_needed) end_unneeded(node);
     return overdue || !is_needed;
 }
 
@@ -95,7 +95,7 @@ uint64_t node_wake_at(const struct redlock_node *node, bool is_needed)
 /* The next command of the handshake that is not left out with this login. */
 static void step_from(struct redlock_node *node, unsigned step, const struct redlock_scripts *scripts)
 {
-    while (step != WIRE_READY && wire_is_left_out((enum wire_command)step, &node->login, scripts, subscribes(node))) step++;
+    while (step != WIRE_READY && wire_is_left_out((enum wire_command)step, &node->login, scripts, is_for_wake_ups(node))) step++;
     node->step = (uint8_t)step;
 }
 
@@ -177,7 +177,7 @@ REDLOCK_OUTLINE static uint64_t guard_us(const struct redlock_config *config, bo
 static uint64_t guard_left_us(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket,
                               uint64_t now_us)
 {
-    uint64_t guard = node->has_run_id ? guard_us(config, for_ticket) : 0;   /* Without: trusted, see know(). */
+    uint64_t guard = node->has_run_id ? guard_us(config, for_ticket) : 0;   /* Without: trusted, see note_server(). */
     uint64_t up = now_us >= node->met_at ? now_us - node->met_at + node->uptime_us : 0;
 
     return up < guard ? guard - up : 0;
@@ -303,7 +303,7 @@ static void read_info(struct redlock_node *node, const uint8_t *data, size_t siz
 }
 
 /* Appends as much as fits. */
-static void append(struct redlock_reply *reply, const uint8_t *data, size_t size)
+static void append_bytes(struct redlock_reply *reply, const uint8_t *data, size_t size)
 {
     size_t room = REDLOCK_LINE_MAX - (size_t)reply->text_size;
     size_t kept = size < room ? size : room;
@@ -330,9 +330,9 @@ REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct re
     if (command == WIRE_INFO && item->type == RESP_BULK && item->depth == 0) {
         read_info(node, item->data, item->size);
     } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE || (item->type == RESP_ERROR && item->depth == 0)) {
-        if (reply->text_done && !subscribes(node)) return;
+        if (reply->text_done && !is_for_wake_ups(node)) return;
         if (reply->text_done) reply->text_size = 0, reply->text_cut = false;
-        append(reply, item->data, item->size);
+        append_bytes(reply, item->data, item->size);
         reply->text_done = item->last;
     }
 }
@@ -374,7 +374,7 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
             node_give_up_for(node, REDLOCK_TROUBLE_PROTOCOL, status);
             return false;
         }
-        if (node->asked_count == 0 && !subscribes(node)) {
+        if (node->asked_count == 0 && !is_for_wake_ups(node)) {
             node_give_up_for(node, REDLOCK_TROUBLE_PROTOCOL, REASON_NOT_ASKED);
             return false;
         }
@@ -455,7 +455,7 @@ static bool check_identity(struct redlock_node *node)
 
 /* S11: a server that we have not seen before begins its guard now. At the first contact of all there is nothing to compare
  * with, so its uptime is believed, but for the second that it may be too much: whole seconds of a wall clock. */
-static void meet(struct redlock_node *node, uint64_t now_us)
+static void begin_guard(struct redlock_node *node, uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
 
@@ -466,21 +466,21 @@ static void meet(struct redlock_node *node, uint64_t now_us)
 }
 
 /* A server that is not asked who it is votes at once: somebody said to trust it. A subscription has no vote. */
-static void know(struct redlock_node *node, uint64_t now_us)
+static void note_server(struct redlock_node *node, uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
     bool seen = node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
 
     if (!identity->has_run_id) return;
-    if (!seen) meet(node, now_us);
+    if (!seen) begin_guard(node, now_us);
     copy_bytes(node->run_id, identity->run_id, sizeof node->run_id);
     node->has_run_id = true;
 }
 
 REDLOCK_WRAPS void node_end_handshake(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
 {
-    if (!subscribes(node) && !check_identity(node)) return;
-    know(node, now_us);
+    if (!is_for_wake_ups(node) && !check_identity(node)) return;
+    note_server(node, now_us);
     set_state(node, NODE_READY);
     node->ready_at = ticks_of(now_us);
     node->alarm_at = now_us + NODE_HANG_FACTOR * timeout_us(config);

@@ -39,7 +39,7 @@ static bool has_ended(const struct redlock_lock *lock, uint64_t now_us)
 }
 
 /* Makes every question that was asked for one lock that of another, or of none. */
-static void readdress(struct redlock *r, const struct redlock_lock *from, struct redlock_lock *to)
+static void readdress_questions(struct redlock *r, const struct redlock_lock *from, struct redlock_lock *to)
 {
     for (unsigned k = 0; k < r->node_count; k++)
         for (unsigned i = 0; i < r->nodes[k].asked_count; i++) {
@@ -72,7 +72,7 @@ static void stop_waiting(struct redlock *r, struct redlock_lock *lock)
 static void forget_lock(struct redlock *r, struct redlock_lock *lock)
 {
     stop_waiting(r, lock);
-    if (lock->outstanding > 0) readdress(r, lock, NULL);
+    if (lock->outstanding > 0) readdress_questions(r, lock, NULL);
     for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
     lock_leave_queue(r, lock);
     heap_set(&r->heap, lock, REDLOCK_NEVER);
@@ -225,8 +225,8 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
     return REDLOCK_OK;
 }
 
-static enum redlock_status adopt(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *what,
-                                 const char *token, uint64_t now_us)
+static enum redlock_status adopt_names(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *what,
+                                       const char *token, uint64_t now_us)
 {
     uint8_t bytes[REDLOCK_TOKEN_SIZE];
     enum redlock_status status;
@@ -261,7 +261,7 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, 
 {
     struct redlock_request what = { .resource = resource, .resource_size = resource_size };
 
-    return adopt(r, lock, &what, token, now_us);
+    return adopt_names(r, lock, &what, token, now_us);
 }
 
 enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lock, struct redlock_name *set,
@@ -269,7 +269,7 @@ enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lo
 {
     struct redlock_request what = { .set = set, .set_count = set_count };
 
-    return adopt(r, lock, &what, token, now_us);
+    return adopt_names(r, lock, &what, token, now_us);
 }
 
 enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us)
@@ -350,7 +350,7 @@ void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_loc
     for (unsigned k = 0; k < r->node_count; k++) queue_replace(&r->nodes[k].queue, to, k);
     queue_replace(lock_queue(r, to), to, SLOT_DONE);
     if (to->phase == PHASE_WAITING && r->waking) r->waking->move(r, to);
-    if (to->outstanding > 0) readdress(r, from, to);
+    if (to->outstanding > 0) readdress_questions(r, from, to);
     lock_reschedule(r, to);
     clear_lock(from);
     if (r->events) r->events->feature->moved(r, to, from);

@@ -23,7 +23,7 @@ void round_set_ttl(struct redlock_round *round, uint32_t ttl_ms, uint64_t drift)
     round->drift_us = drift;
 }
 
-static uint16_t voted(const struct redlock_round *round)
+static uint16_t voters_of(const struct redlock_round *round)
 {
     return (uint16_t)(round->granted | round->refused | round->unknown | round->not_asked);
 }
@@ -33,7 +33,7 @@ void round_vote(struct redlock_round *round, unsigned k, enum redlock_vote vote)
     uint16_t bit = bit_of(k);
 
     REDLOCK_CHECK(k < round->node_count);
-    if (voted(round) & bit) return;     /* S8: a vote counts once per node. */
+    if (voters_of(round) & bit) return;  /* S8: a vote counts once per node. */
     switch (vote) {
     case REDLOCK_VOTE_PENDING:   break;
     case REDLOCK_VOTE_GRANTED:   round->granted |= bit; break;
@@ -58,7 +58,7 @@ void round_close(struct redlock_round *round)
 {
     uint16_t all = (uint16_t)((1u << round->node_count) - 1);
 
-    round->unknown |= (uint16_t)(all & ~voted(round));
+    round->unknown |= (uint16_t)(all & ~voters_of(round));
 }
 
 unsigned round_count(uint16_t votes)
@@ -71,7 +71,7 @@ unsigned round_count(uint16_t votes)
 
 unsigned round_pending(const struct redlock_round *round)
 {
-    return round->node_count - round_count(voted(round));
+    return round->node_count - round_count(voters_of(round));
 }
 
 /* A clock that went back wraps to an elapsed time that leaves nothing. */

@@ -199,7 +199,7 @@ static const struct wire_row *row_of(const struct redlock *r, const struct redlo
 }
 
 /* Encodes what the lock wants of node k, from its own fields. False: it does not fit now. */
-static bool put(struct redlock *r, struct redlock_lock *lock, unsigned k, struct resp_writer *w)
+static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k, struct resp_writer *w)
 {
     struct redlock_stake *stake = &lock->stakes[k];
     enum wire_command command = (enum wire_command)stake->want;
@@ -245,7 +245,7 @@ void stake_fill_send_buffer(struct redlock *r, unsigned k)
     REDLOCK_ASSERT(node->state == NODE_READY && !node->is_subscription && !node->apart);
     node_begin_writing(node, &r->config, &w);
     while (node->queue.first && node_can_ask(node, &r->config) && !w.apart)
-        if (!put(r, node->queue.first, k, &w)) break;
+        if (!put_command(r, node->queue.first, k, &w)) break;
     node_written(node, &w);
 }
 
@@ -266,7 +266,7 @@ static uint16_t begin_copies(struct redlock *r, unsigned k)
     return nodes;
 }
 
-/* Does the lock want the same bytes to go to both nodes? What put() takes from the lock and the engine is the same anyway. */
+/* Does the lock want the same bytes to go to both nodes? What put_command() takes from the lock and the engine is the same anyway. */
 static bool is_alike(const struct redlock_lock *lock, unsigned k, unsigned j)
 {
     const struct redlock_stake *a = &lock->stakes[k], *b = &lock->stakes[j];
@@ -307,7 +307,7 @@ static bool put_with_copies(struct redlock *r, unsigned k, uint16_t nodes, struc
     size_t before = w->used;
 
     nodes = alike(r, lock, k, nodes);
-    if (!put(r, lock, k, w)) return false;
+    if (!put_command(r, lock, k, w)) return false;
     if (w->apart || w->used == before) return true;
     asked = node_asked_at(&r->nodes[k], &r->config, r->nodes[k].asked_count - 1u);
     for (unsigned j = 0; nodes >> j != 0; j++)

@@ -118,7 +118,7 @@ static void waiter_has_woken(struct redlock_lock *lock)
 }
 
 /* Doubled so often, but not beyond the life of entries among the waiters. */
-static uint64_t lengthened(const struct redlock *r, uint64_t pause_us, unsigned doublings)
+static uint64_t longer_pause_us(const struct redlock *r, uint64_t pause_us, unsigned doublings)
 {
     while (doublings > 0 && r->config.retry_ms << doublings > WIRE_WAITERS_LIFE_MS / 2) doublings--;
     return pause_us << doublings;
@@ -127,7 +127,7 @@ static uint64_t lengthened(const struct redlock *r, uint64_t pause_us, unsigned 
 static uint64_t waiter_lengthen(const struct redlock *r, struct redlock_lock *lock, uint64_t pause_us)
 {
     bool has_entries = round_count(lock->entries) >= quorum_of(r->node_count);
-    uint64_t longer_us = lengthened(r, pause_us, has_entries ? lock->refusals : 0);
+    uint64_t longer_us = longer_pause_us(r, pause_us, has_entries ? lock->refusals : 0);
 
     if (lock->refusals < PATIENCE_MAX) lock->refusals++;
     return longer_us;
@@ -153,7 +153,7 @@ static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 
 static void stop_yielding(struct redlock *r, struct redlock_lock *lock)
 {
-    uint64_t pause_us = lengthened(r, retry_pause_us(r), lock->refusals);
+    uint64_t pause_us = longer_pause_us(r, retry_pause_us(r), lock->refusals);
 
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->is_yielding);
     lock->is_yielding = false;

@@ -4,7 +4,7 @@ REDLOCK_STATIC_ASSERT(WIRE_WAITERS_LIFE_MS == 60000, "the release script says it
 
 /* ---- Commands ---- */
 
-static void hex(const uint8_t *bytes, size_t size, char *text)
+static void write_hex(const uint8_t *bytes, size_t size, char *text)
 {
     static const char digits[] = "0123456789abcdef";
 
@@ -16,7 +16,7 @@ static void hex(const uint8_t *bytes, size_t size, char *text)
 
 void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_TOKEN_TEXT])
 {
-    hex(token, REDLOCK_TOKEN_SIZE, text);
+    write_hex(token, REDLOCK_TOKEN_SIZE, text);
 }
 
 static int digit_value(char c)
@@ -73,7 +73,7 @@ static void put_entry(struct resp_writer *w, const struct wire_subject *s)
 
     text[--at] = ':';
     at -= NAME;
-    hex(s->engine, REDLOCK_NAME_SIZE, text + at);
+    write_hex(s->engine, REDLOCK_NAME_SIZE, text + at);
     resp_bytes(w, text + at, sizeof text - at);
 }
 
@@ -213,7 +213,7 @@ static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NA
 {
     char channel[sizeof "redlock:" - 1 + (size_t)2 * REDLOCK_NAME_SIZE] = "redlock:";
 
-    hex(engine, REDLOCK_NAME_SIZE, channel + sizeof "redlock:" - 1);
+    write_hex(engine, REDLOCK_NAME_SIZE, channel + sizeof "redlock:" - 1);
     resp_command(w, 2);
     resp_text(w, "SUBSCRIBE");
     resp_bytes(w, channel, sizeof channel);
