@@ -15,7 +15,7 @@ bool names_are_of(const struct redlock *r, const struct redlock_lock *lock, cons
     return count > 1 ? r->sets->are_same(names_of(lock), names, count) : is_same(&lock->name, names);
 }
 
-static bool is_among(const struct redlock_name *name, const struct redlock_name *names, unsigned count)
+REDLOCK_OUTLINE static bool is_among(const struct redlock_name *name, const struct redlock_name *names, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         if (is_same(name, &names[i])) return true;
@@ -33,13 +33,17 @@ static bool names_are_same(const struct redlock_name *set, const struct redlock_
 /* Would a lock of that name overwrite what another lock keeps beside its own key? */
 static bool is_reserved(const struct redlock_name *name)
 {
-    static const char suffixes[] = REDLOCK_TICKET_SUFFIX "\0" REDLOCK_WAITERS_SUFFIX "\0"
-        REDLOCK_LEADER_SUFFIX "\0" REDLOCK_DONE_SUFFIX "\0";
+#define SUFFIX(text) { sizeof(text) - 1, text }
+    static const struct { uint8_t size; char text[sizeof REDLOCK_WAITERS_SUFFIX]; } suffixes[] = {
+        SUFFIX(REDLOCK_TICKET_SUFFIX), SUFFIX(REDLOCK_WAITERS_SUFFIX), SUFFIX(REDLOCK_LEADER_SUFFIX), SUFFIX(REDLOCK_DONE_SUFFIX)
+    };
+#undef SUFFIX
     const char *end = (const char *)name->bytes + name->size;
-    size_t size;
 
-    for (const char *suffix = suffixes; (size = length_of(suffix, sizeof suffixes)) > 0; suffix += size + 1)
-        if (name->size >= size && are_same_bytes(end - size, suffix, size)) return true;
+    for (unsigned i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        size_t size = suffixes[i].size;
+        if (name->size >= size && are_same_bytes(end - size, suffixes[i].text, size)) return true;
+    }
     return false;
 }
 

@@ -384,8 +384,7 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
         if (!item.ends_reply) continue;
         node->alarm_at = node->state == NODE_READY ? now_us + NODE_HANG_FACTOR * timeout_us(config) : node->alarm_at;
         if (command != WIRE_QUESTION) hand_out(node, reply);
-        *asked = (struct redlock_asked){ .command = WIRE_NONE };
-        node_take_asked(node, config, asked);
+        if (!node_take_asked(node, config, asked)) *asked = (struct redlock_asked){ .command = WIRE_NONE };
         return true;
     }
     return false;

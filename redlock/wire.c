@@ -95,7 +95,7 @@ static void put_script(struct resp_writer *w, const struct wire_row *script, enu
     bool by_text = form == WIRE_BY_TEXT;
 
     resp_command(w, 3 + s->name_count + script->argument_count);
-    resp_text(w, by_text ? "EVAL" : "EVALSHA");
+    resp_bytes(w, "EVALSHA", by_text ? sizeof "EVAL" - 1 : sizeof "EVALSHA" - 1);
     if (by_text) put_script_text(w, script->text);
     else         resp_bytes(w, script->sha1, SHA1_TEXT);
     resp_size(w, s->name_count);
@@ -137,11 +137,11 @@ static void put_set(struct resp_writer *w, const struct wire_subject *s)
 {
     REDLOCK_CHECK(s->ttl_ms > 0 && s->name_count == 1);
     resp_command(w, 6);
-    resp_text(w, "SET");
+    resp_bytes(w, "SET", sizeof "SET" - 1);
     put_resource(w, s);
     put_value(w, s);
-    resp_text(w, "NX");
-    resp_text(w, "PX");
+    resp_bytes(w, "NX", sizeof "NX" - 1);
+    resp_bytes(w, "PX", sizeof "PX" - 1);
     resp_size(w, s->ttl_ms);
 }
 

@@ -32,7 +32,8 @@ static unsigned digits_of(size_t number)
 
 static uint8_t *put_digits(uint8_t *to, size_t number, unsigned digits)
 {
-    for (unsigned at = digits; at > 0; number /= 10) to[--at] = (uint8_t)('0' + number % 10);
+    for (unsigned at = digits - 1; at > 0; number /= 10) to[at--] = (uint8_t)('0' + number % 10);
+    to[0] = (uint8_t)('0' + (uint8_t)number);     /* The first of them is what is left. */
     return to + digits;
 }
 
