@@ -16,7 +16,7 @@ static inline bool inside_is_among(const struct redlock_name *name, const struct
 /* Does the lock that is held promise what an inner request asks for? */
 static inline bool inside_covers(const struct redlock_lock *lock, const struct redlock_request *request)
 {
-    struct redlock_name one = { request->resource, request->resource_size };
+    struct redlock_name one = { .bytes = request->resource, .size = request->resource_size };
     const struct redlock_name *wanted = request->set ? request->set : &one, *names;
     unsigned count, wanted_count = request->set ? request->set_count : 1;
 

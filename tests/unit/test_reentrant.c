@@ -148,8 +148,9 @@ TEST(nobody_is_inside_after_an_acquire_that_failed)
 
 TEST(an_inner_scope_gets_no_more_than_the_lock_has)
 {
-    struct redlock_name both[] = { { "door", 4 }, { "gate", 4 } }, one[] = { { "gate", 4 } };
-    struct redlock_name other[] = { { "gate", 4 }, { "wall", 4 } };
+    const struct redlock_name name = { .bytes = "door", .size = 4 }, next = { .bytes = "gate", .size = 4 };
+    const struct redlock_name last = { .bytes = "wall", .size = 4 };
+    struct redlock_name both[] = { name, next }, one[] = { next }, other[] = { next, last };
     struct redlock_request request = request_for("door", 0);
     HOME(3);
     request.set = both;
