@@ -5,6 +5,7 @@
 #   BUILD            where everything made goes: make BUILD=/tmp/redlock
 #   PREFIX DESTDIR   where "install" puts things: $(DESTDIR)$(PREFIX)/include, lib, bin, share/man; or, below DESTDIR:
 #   INCLUDEDIR LIBDIR BINDIR MANDIR SHAREDIR    for instance LIBDIR=/usr/lib64;  INSTALL: a program that takes the options of install
+#   UNITDIR          where systemd looks for units, for instance /etc/systemd/system; empty: none is installed
 #   NEED_INSTALL     yes: what a target needs and the system has not, tools/need installs;  no: never. Unless set, only the tests
 #                    and the demo may install; all others say what to install.
 #   SANITIZE         for instance address,undefined
@@ -25,6 +26,7 @@ LIBDIR     ?= $(PREFIX)/lib
 BINDIR     ?= $(PREFIX)/bin
 MANDIR     ?= $(PREFIX)/share/man
 SHAREDIR   ?= $(PREFIX)/share
+UNITDIR    ?= $(PREFIX)/lib/systemd/system
 
 VERSION  := $(shell sed -n 's/^.define REDLOCK_VERSION "\(.*\)"/\1/p' redlock/redlock.h)
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow
@@ -43,6 +45,7 @@ Q         = $(if $(V),,@)
 LIBRARY := redlock/unity_core.c redlock/unity_client.c redlock/unity_keeper.c
 PARTS   := $(wildcard resp/*.c net/*.c) $(filter-out redlock/unity_%,$(wildcard redlock/*.c))
 COMMAND := $(wildcard tools/redlock/*.c) $(wildcard resp/*.c)
+ADMIN   := $(wildcard tools/admin/*.c)
 BENCH   := $(wildcard tools/bench/*.c)
 MANUALS := $(wildcard tools/man/*.[1-8])
 C_FILES := $(wildcard $(foreach folder,resp net redlock tools/* tests tests/*,$(folder)/*.[ch]))
@@ -65,7 +68,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 .SECONDARY:
 .DELETE_ON_ERROR:
 
-all: $(BUILD)/libredlock.a $(BUILD)/redlock
+all: $(BUILD)/libredlock.a $(BUILD)/redlock $(BUILD)/redlock-admin
 
 # Everything compiled depends on this file, which changes when the compiler or its flags do.
 $(BUILD)/flags: FORCE
@@ -95,7 +98,10 @@ $(BUILD)/libtests_live.a:    $(call object,$(LIVE_SHARED))
 
 $(BUILD)/redlock:   $(call object,$(COMMAND)) $(BUILD)/libredlock.a
 $(BUILD)/bench:     $(call object,$(BENCH))   $(BUILD)/libredlock.a
-$(BUILD)/redlock $(BUILD)/bench:
+# The second command takes from the first what it calls.
+$(BUILD)/libcommand.a:  $(call object,$(filter-out tools/redlock/main.c tools/redlock/program.c,$(COMMAND)))
+$(BUILD)/redlock-admin: $(call object,$(ADMIN)) $(BUILD)/libcommand.a $(BUILD)/libredlock.a
+$(BUILD)/redlock $(BUILD)/redlock-admin $(BUILD)/bench:
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
 
@@ -214,7 +220,7 @@ lint:
 	@tools/need clang-format clang-tidy shellcheck mandoc perl
 	tools/layout $(C_FILES)
 	tools/wording $(PROSE)
-	printf '%s\n' $(sort $(PARTS) $(COMMAND) $(BENCH)) | xargs -P 4 -I{} sh -c 'clang-tidy --quiet {} -- -std=c11 2>/dev/null'
+	printf '%s\n' $(sort $(PARTS) $(COMMAND) $(ADMIN) $(BENCH)) | xargs -P 4 -I{} sh -c 'clang-tidy --quiet {} -- -std=c11 2>/dev/null'
 	shellcheck -x $(SCRIPTS)
 	mandoc -T lint -W warning $(MANUALS) </dev/null
 
@@ -248,8 +254,10 @@ amalgamation:
 # Below $(DESTDIR), which may have blanks: section N of the manual, and what is installed.
 man      = $(MANDIR)/man$(1)
 HEADERS := redlock.h $(foreach part,client fence keeper reentrant,redlock_$(part).h) redlock.hpp
-# What bash, zsh and fish complete, where each of them looks for it.
-COMPLETIONS := bash-completion/completions/redlock zsh/site-functions/_redlock fish/vendor_completions.d/redlock.fish
+# What bash, zsh and fish complete, where each of them looks for it: by the name of the program, but for zsh.
+COMPLETIONS := $(foreach program,redlock redlock-admin,bash-completion/completions/$(program) fish/vendor_completions.d/$(program).fish) \
+               zsh/site-functions/_redlock
+UNIT        := redlock-run@.service
 # In the file for pkg-config what lies below the prefix is said to, so that the tree can be moved.
 below    = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
@@ -264,27 +272,31 @@ install-lib: $(BUILD)/libredlock.a
 	$(INSTALL) -m 644 $(filter %.3,$(MANUALS)) '$(DESTDIR)$(call man,3)'
 	$(INSTALL) -m 644 $(filter %.7,$(MANUALS)) '$(DESTDIR)$(call man,7)'
 
-install-bin: $(BUILD)/redlock
+install-bin: $(BUILD)/redlock $(BUILD)/redlock-admin
 	mkdir -p '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(call man,1)' '$(DESTDIR)$(call man,7)'
-	$(INSTALL) -m 755 '$(BUILD)/redlock' '$(DESTDIR)$(BINDIR)'
+	$(INSTALL) -m 755 '$(BUILD)/redlock' '$(BUILD)/redlock-admin' '$(DESTDIR)$(BINDIR)'
 	$(INSTALL) -m 644 $(filter %.1,$(MANUALS)) '$(DESTDIR)$(call man,1)'
 	$(INSTALL) -m 644 $(filter %.7,$(MANUALS)) '$(DESTDIR)$(call man,7)'
 	mkdir -p $(foreach c,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(dir $(c))')
-	$(INSTALL) -m 644 tools/completions/redlock.bash '$(DESTDIR)$(SHAREDIR)/$(word 1,$(COMPLETIONS))'
-	$(INSTALL) -m 644 tools/completions/_redlock '$(DESTDIR)$(SHAREDIR)/$(word 2,$(COMPLETIONS))'
-	$(INSTALL) -m 644 tools/completions/redlock.fish '$(DESTDIR)$(SHAREDIR)/$(word 3,$(COMPLETIONS))'
+	$(foreach c,$(COMPLETIONS),$(INSTALL) -m 644 \
+	    tools/completions/$(if $(filter zsh/%,$(c)),_redlock,redlock.$(if $(filter fish/%,$(c)),fish,bash)) '$(DESTDIR)$(SHAREDIR)/$(c)' &&) :
+ifneq ($(UNITDIR),)
+	mkdir -p '$(DESTDIR)$(UNITDIR)'
+	sed 's|/usr/local/bin/|$(BINDIR)/|' 'tools/systemd/$(UNIT)' >'$(DESTDIR)$(UNITDIR)/$(UNIT)'
+	chmod 644 '$(DESTDIR)$(UNITDIR)/$(UNIT)'
+endif
 
 uninstall:
 	rm -f $(foreach h,$(HEADERS),'$(DESTDIR)$(INCLUDEDIR)/$(h)') '$(DESTDIR)$(LIBDIR)/libredlock.a' \
-	    '$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc' '$(DESTDIR)$(BINDIR)/redlock' \
+	    '$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc' '$(DESTDIR)$(BINDIR)/redlock' '$(DESTDIR)$(BINDIR)/redlock-admin' \
 	    $(foreach m,$(MANUALS),'$(DESTDIR)$(call man,$(subst .,,$(suffix $(m))))/$(notdir $(m))') \
-	    $(foreach c,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(c)')
+	    $(foreach c,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(c)') $(if $(UNITDIR),'$(DESTDIR)$(UNITDIR)/$(UNIT)')
 
 clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make                the library and the command, in $(BUILD)'
+	@echo 'make                the library and both commands, in $(BUILD)'
 	@echo 'make demo           a lock on five real servers, step by step, in half a minute'
 	@echo 'make test           all tests; also test-unit,, test-live, check-symbols, check-floors'
 	@echo 'make compilers      what is handed out, by five compilers, in all standards, without a warning; as C++; with sanitizers'
@@ -296,9 +308,9 @@ help:
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make cost           instructions of a cycle and of a wake-up, counted by callgrind'
 	@echo 'make lint           layout, wording, clang-tidy, shellcheck, mandoc'
-	@echo 'make install        headers, library, command, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make install        headers, library, commands, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo '                    also install-lib, install-bin, uninstall'
 	@echo 'make amalgamation   the library as a few files to copy into a project'
 	@echo 'make clean          away with $(BUILD)'
-	@echo 'Variables: CC AR CFLAGS LDFLAGS BUILD PREFIX DESTDIR INCLUDEDIR LIBDIR BINDIR MANDIR INSTALL NEED_INSTALL SANITIZE V'
-	@echo '           (see the head of the Makefile)'
+	@echo 'Variables: CC AR CFLAGS LDFLAGS BUILD PREFIX DESTDIR INCLUDEDIR LIBDIR BINDIR MANDIR SHAREDIR UNITDIR'
+	@echo '           INSTALL NEED_INSTALL SANITIZE V (see the head of the Makefile)'

@@ -64,6 +64,22 @@ tells_loss() {
 }
 check 'a supervisor is told when the command is ended' tells_loss
 
+keep_tells() {
+    supervise "$directory/third"
+    is 0 acquire --guard 0 -t 1h kept
+    token=$(cat "$directory/out")
+    sleep 100 >/dev/null 2>&1 &
+    holder=$!
+    begin $holder
+    start keep --guard 0 --pid "$holder" kept "$token"
+    within 10 is_told READY=1 && is_told 'STATUS=Held, and kept: kept' || return 1
+    ! is_told STOPPING=1 >/dev/null || return 1
+    kill -KILL $holder
+    over $holder
+    over "$started" && within 5 is_told STOPPING=1
+}
+check 'keep tells when it keeps the lock' keep_tells
+
 nobody_listens() {
     NOTIFY_SOCKET=$directory/none is 3 run --guard 0 unheard -- sh -c 'exit 3' &&
     NOTIFY_SOCKET='' is 3 run --guard 0 unheard -- sh -c 'exit 3' && NOTIFY_SOCKET=vsock:2:1 is 3 run --guard 0 unheard -- sh -c 'exit 3' &&

@@ -80,7 +80,7 @@ END
 chmod +x "$directory/redlock"
 
 block run | sed -e "s/^export REDLOCK_NODES=.*/export REDLOCK_NODES=$nodes/" -e 's/^redlock status door/& || [ $? = 124 ]/' \
-    >"$directory/commands"
+    -e 's/^redlock break [^#]*/& || [ $? = 123 ] /' >"$directory/commands"
 
 # The last one meets a free door; what it acquires ends with its TTL.
 commands_run() {
@@ -91,7 +91,7 @@ commands_run() {
 }
 
 commands_are_all_there() {
-    [ "$(grep -c '^\(token=\$(\)\{0,1\}redlock ' "$directory/commands")" = 9 ]
+    [ "$(grep -c '^\(token=\$(\)\{0,1\}redlock ' "$directory/commands")" = 10 ]
 }
 
 first_command_runs() {

@@ -9,7 +9,7 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-unset MAKEFLAGS MFLAGS MAKELEVEL BUILD CPPFLAGS V PREFIX DESTDIR INCLUDEDIR LIBDIR BINDIR MANDIR SHAREDIR INSTALL NEED_INSTALL
+unset MAKEFLAGS MFLAGS MAKELEVEL BUILD CPPFLAGS V PREFIX DESTDIR INCLUDEDIR LIBDIR BINDIR MANDIR SHAREDIR UNITDIR INSTALL NEED_INSTALL
 
 tree="$scratch/a tree"
 other="$scratch/another tree, of a longer name"
@@ -18,7 +18,7 @@ root="$scratch/dest dir"
 copy_trees() {
     for copy in "$tree" "$other"; do
         mkdir "$copy" && cp -R Makefile redlock resp net "$copy" && mkdir "$copy/tests" "$copy/tools" &&
-            cp -R tools/redlock tools/man tools/bench tools/completions tools/size "$copy/tools" && cp -R tests/compilers "$copy/tests" || return 1
+            cp -R tools/redlock tools/admin tools/man tools/bench tools/completions tools/systemd tools/size "$copy/tools" && cp -R tests/compilers "$copy/tests" || return 1
         # shellcheck disable=SC2016    # The script is to expand it.
         printf '#!/bin/sh\necho "need: ${NEED_INSTALL-}"\nexit 1\n' >"$copy/tools/need"
         chmod 755 "$copy/tools/need"
@@ -44,14 +44,19 @@ installed() {
 installs_all_below_a_blank() {
     makes DESTDIR="$root" PREFIX=/usr install &&
         installed usr/include/redlock.h usr/include/redlock_client.h usr/include/redlock_fence.h usr/include/redlock_keeper.h \
-            usr/include/redlock_reentrant.h usr/include/redlock.hpp usr/lib/libredlock.a usr/lib/pkgconfig/redlock.pc usr/bin/redlock usr/share/man/man1/redlock.1 usr/share/man/man3/redlock.3 \
-            usr/share/man/man7/redlock.7 usr/share/bash-completion/completions/redlock usr/share/zsh/site-functions/_redlock \
-            usr/share/fish/vendor_completions.d/redlock.fish
+            usr/include/redlock_reentrant.h usr/include/redlock.hpp usr/lib/libredlock.a usr/lib/pkgconfig/redlock.pc \
+            usr/bin/redlock usr/bin/redlock-admin \
+            usr/share/man/man1/redlock.1 usr/share/man/man1/redlock-admin.1 usr/share/man/man3/redlock.3 usr/share/man/man7/redlock.7 \
+            usr/share/bash-completion/completions/redlock usr/share/bash-completion/completions/redlock-admin \
+            usr/share/zsh/site-functions/_redlock usr/share/fish/vendor_completions.d/redlock.fish \
+            usr/share/fish/vendor_completions.d/redlock-admin.fish 'usr/lib/systemd/system/redlock-run@.service' &&
+        grep -q '^ExecStart=/usr/bin/redlock run ' "$root/usr/lib/systemd/system/redlock-run@.service"
 }
 
 # As make install leaves it, for its group and others too.
 can_be_used_by_all() {
-    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 15 ] && [ "$(find "$root" ! -type d -perm -111)" = "$root/usr/bin/redlock" ]
+    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 20 ] &&
+        [ "$(find "$root" ! -type d -perm -111 | sort | tr '\n' :)" = "$root/usr/bin/redlock:$root/usr/bin/redlock-admin:" ]
 }
 
 nothing_is_left() {
@@ -72,16 +77,17 @@ pkg_config_names_the_folders() {
 }
 
 installs_the_command_alone() {
-    makes DESTDIR="$root" PREFIX=/usr BINDIR=/usr/sbin SHAREDIR=/opt/share install-bin && 
-        installed usr/sbin/redlock usr/share/man/man1/redlock.1 usr/share/man/man7/redlock.7 \
-            opt/share/bash-completion/completions/redlock opt/share/zsh/site-functions/_redlock \
-            opt/share/fish/vendor_completions.d/redlock.fish
+    makes DESTDIR="$root" PREFIX=/usr BINDIR=/usr/sbin SHAREDIR=/opt/share UNITDIR= install-bin &&
+        installed usr/sbin/redlock usr/sbin/redlock-admin usr/share/man/man1/redlock.1 usr/share/man/man1/redlock-admin.1 \
+            usr/share/man/man7/redlock.7 opt/share/bash-completion/completions/redlock \
+            opt/share/bash-completion/completions/redlock-admin opt/share/zsh/site-functions/_redlock \
+            opt/share/fish/vendor_completions.d/redlock.fish opt/share/fish/vendor_completions.d/redlock-admin.fish
 }
 
 installs_with_another_program() {
     printf '#!/bin/sh\necho "$@" >>"%s"\n' "$scratch/asked" >"$scratch/install"
     chmod 755 "$scratch/install"
-    makes DESTDIR="$root" INSTALL="$scratch/install" install && [ "$(grep -c '^-m ' "$scratch/asked")" = 10 ]
+    makes DESTDIR="$root" INSTALL="$scratch/install" install && [ "$(grep -c '^-m ' "$scratch/asked")" = 12 ]
 }
 
 # What a compiler writes into objects for debuggers would name the folder.
@@ -116,7 +122,7 @@ check 'the library can be installed alone, in other folders' installs_the_librar
 check "pkg-config's file names these folders" pkg_config_names_the_folders
 check 'uninstall finds them there' nothing_is_left INCLUDEDIR=/opt/inc LIBDIR=/usr/lib64 MANDIR=/opt/man PREFIX=/usr
 check 'the command can be installed alone' installs_the_command_alone
-check 'uninstall finds that, too' nothing_is_left PREFIX=/usr BINDIR=/usr/sbin SHAREDIR=/opt/share
+check 'uninstall finds that, too' nothing_is_left PREFIX=/usr BINDIR=/usr/sbin SHAREDIR=/opt/share UNITDIR=
 check 'another program can install' installs_with_another_program
 if echo 'int x;' | $CC -ffile-prefix-map=a=b -E -x c - >/dev/null 2>&1; then
     check 'what is built does not depend on where' is_the_same_from_another_path

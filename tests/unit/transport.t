@@ -27,7 +27,7 @@ rename_private_fields() {
 
 build_tree() {
     mkdir "$tree/redlock" "$tree/tools" "$tree/tests" &&
-        cp -R resp net "$tree" && cp -R tools/redlock tools/bench "$tree/tools" && cp -R tests/compilers "$tree/tests" &&
+        cp -R resp net "$tree" && cp -R tools/redlock tools/admin tools/bench "$tree/tools" && cp -R tests/compilers "$tree/tests" &&
         cp redlock/redlock_*.h redlock/client.c redlock/reentrant.[ch] redlock/keeper_thread.c "$tree/redlock" &&
         rename_private_fields >"$tree/redlock/redlock.h" && ! cmp -s redlock/redlock.h "$tree/redlock/redlock.h"
 }
@@ -91,5 +91,5 @@ check 'the client uses calls of the engine alone' uses_calls_alone redlock/clien
 check 'so does the thread of the keeper' uses_calls_alone redlock/keeper_thread.c
 check 'so does re-entrance' uses_calls_alone redlock/reentrant.c
 check 'so does firmware' uses_calls_alone tests/compilers/firmware.c
-check 'so do the command and the benchmark' uses_calls_alone tools/redlock/*.c tools/bench/*.c
+check 'so do the commands and the benchmark' uses_calls_alone tools/redlock/*.c tools/admin/*.c tools/bench/*.c
 finish

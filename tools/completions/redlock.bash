@@ -1,4 +1,4 @@
-# Completion of redlock(1) for bash. Which commands and options there are the program itself is asked, by its help.
+# Completion of redlock(1) and redlock-admin(1) for bash. Which commands and options there are the program itself is asked, by its help.
 # shellcheck shell=bash disable=SC2207    # Words of the help have no blanks and no wildcards.
 
 _redlock_commands() {
@@ -67,4 +67,4 @@ _redlock() {
     return 0
 }
 
-complete -F _redlock redlock
+complete -F _redlock redlock redlock-admin

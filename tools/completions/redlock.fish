@@ -1,8 +1,9 @@
-# Completion of redlock(1) for fish. Which commands and options there are the program itself is asked, by its help.
+# Completion of redlock(1) and redlock-admin(1) for fish. Which commands and options there are the program itself is asked, by its help.
 
 # Each with what it is good for, behind a tab.
 function __redlock_commands
-    redlock help 2>/dev/null | awk '/^$/ { block++ }
+    set -l program (commandline -opc)[1]
+    $program help 2>/dev/null | awk '/^$/ { block++ }
         block == 1 && /^  [a-z]/ { name = $1; sub(/^  .*   */, ""); print name "\t" $0 }'
 end
 
@@ -19,10 +20,11 @@ end
 
 # The options of that command; without one, of all.
 function __redlock_options
+    set -l program (commandline -opc)[1]
     set -l asked (__redlock_command)
     test -n "$asked"; or set asked (__redlock_commands | string split -f 1 \t)
     for command in $asked
-        redlock help $command 2>/dev/null
+        $program help $command 2>/dev/null
     end | awk '/^ +(-., )?--[a-z]/ {
         match($0, /--[a-z-]+=?/)
         name = substr($0, RSTART, RLENGTH)
@@ -46,9 +48,11 @@ function __redlock_needs_command
     test -z "$command"; or test "$command" = help
 end
 
-complete -c redlock -f
-complete -c redlock -n 'not __redlock_is_behind_dashes; and __redlock_needs_command' -a '(__redlock_commands)'
-complete -c redlock -n 'not __redlock_is_behind_dashes; and string match -q -- "-*" (commandline -ct)' -a '(__redlock_options)'
-complete -c redlock -n 'not __redlock_is_behind_dashes; and string match -q -- "--trace=*" (commandline -ct)' -a '--trace=all --trace=votes'
-complete -c redlock -n 'not __redlock_is_behind_dashes; and string match -q -- "@*" (commandline -ct)' -a '@(__fish_complete_path (string sub -s 2 -- (commandline -ct)))'
-complete -c redlock -n '__redlock_is_behind_dashes' -a '(__redlock_program)'
+for program in redlock redlock-admin
+    complete -c $program -f
+    complete -c $program -n 'not __redlock_is_behind_dashes; and __redlock_needs_command' -a '(__redlock_commands)'
+    complete -c $program -n 'not __redlock_is_behind_dashes; and string match -q -- "-*" (commandline -ct)' -a '(__redlock_options)'
+    complete -c $program -n 'not __redlock_is_behind_dashes; and string match -q -- "--trace=*" (commandline -ct)' -a '--trace=all --trace=votes'
+    complete -c $program -n 'not __redlock_is_behind_dashes; and string match -q -- "@*" (commandline -ct)' -a '@(__fish_complete_path (string sub -s 2 -- (commandline -ct)))'
+    complete -c $program -n '__redlock_is_behind_dashes' -a '(__redlock_program)'
+end

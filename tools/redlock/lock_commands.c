@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "exits.h"
+#include "notify.h"
 #include "process.h"
 #include "report.h"
 #include "text.h"
@@ -444,7 +445,7 @@ static void report_keeping(struct session *session, const struct process *proces
 }
 
 /* A process that has ended already is one that has ended: the lock is released. */
-static enum redlock_status keep(struct session *session, struct process *process)
+static enum redlock_status keep(struct session *session, struct process *process, const struct notifier *notifier)
 {
     enum redlock_status status = judge_extension(session, extend(session));
 
@@ -452,10 +453,12 @@ static enum redlock_status keep(struct session *session, struct process *process
         report_extension(session, status);
         return status;
     }
+    notify(notifier, "READY=1", "Held, and kept:", session->settings->resource);
     if (session->settings->verbose) report_validity(session, "kept");
     session->watched = process->fd;
     status = keep_for(session, process);
     session->watched = -1;
+    notify(notifier, "STOPPING=1", "No longer kept:", session->settings->resource);
     if (status == REDLOCK_OK) return release_kept(session);
     report_keeping(session, process, status);
     return status;
@@ -464,12 +467,14 @@ static enum redlock_status keep(struct session *session, struct process *process
 int keep_command(struct session *session, struct settings *settings)
 {
     struct process process;
+    struct notifier notifier;
     enum redlock_status status;
 
+    notify_open(&notifier);
     process_open(&process, settings->pid);
     status = open_session(session, settings);
     if (status != REDLOCK_OK) return EXIT_TROUBLE;
-    status = judge_output(session, keep(session, &process));
+    status = judge_output(session, keep(session, &process, &notifier));
     process_close(&process);
     return close_with(session, status);
 }

@@ -23,7 +23,8 @@ int once_ask(struct once *once, struct session *session);
 /* --retry-until-done: the command has done it. If that cannot be marked it is said, since others will do it again. */
 void once_is_done(struct once *once, struct session *session);
 
-/* Writes on stderr what nodes have answered, as a member of a JSON object, with a comma behind it: nothing, if they were not asked. */
+/* Writes on stderr what nodes have answered, as a member of a JSON object, with a comma behind it: nothing, if they were not
+ * asked. */
 void once_json(const struct once *once, struct session *session);
 
 #endif

@@ -42,7 +42,8 @@ void refuse(const struct settings *settings, const char *format, ...)
         report_refusal(settings, text);
     } else {
         text_say(format, arguments);
-        (void)fprintf(stderr, "Try '%s %s%s--help' for more information.\n", program_name, command ? command : "", command ? " " : "");
+        (void)fprintf(stderr, "Try '%s %s%s--help' for more information.\n", program_name, command ? command : "",
+                      command ? " " : "");
     }
     va_end(arguments);
     exit(EXIT_TROUBLE);

@@ -64,7 +64,8 @@ struct settings {
     unsigned name_count, node_count;
     const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
     const char *resource;               /* All of them, for messages. */
-    const char *token;                  /* Points into argv. */
+    char *token;                        /* Points into argv. */
+    bool waits_for_loss;                /* break: until the holder has let its TTL pass. */
     const char *as;                     /* lead: the leader's name, in argv or in default_name. The holder's is in options. */
     char default_name[REDLOCK_HOLDER_MAX + 1], default_holder[REDLOCK_HOLDER_MAX + 1];
     char **program;                     /* Of run, NULL-terminated: points into argv. */

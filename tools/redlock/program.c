@@ -1,5 +1,6 @@
 /* What redlock, of the programs that share options.c, can be told to do: its commands, their options, and their words. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ const char program_help[] =
     "  status RESOURCE                    show who holds it, node by node\n"
     "  lead NAME -- COMMAND [ARG]...      run a command as the leader, again and again\n"
     "  leader NAME                        print the leader and its epoch\n"
+    "  break RESOURCE --token TOKEN       take it from its holder (redlock-admin)\n"
     "  help COMMAND                       show its options\n\n"
     "The nodes are named by -n or by REDLOCK_NODES, separated by commas:\n"
     "  redlock run -n host1,host2,host3 backup -- ./backup.sh\n\n"
@@ -268,9 +270,30 @@ void program_apply(struct reading *r, int letter)
 
 /* ---- Words ---- */
 
+/* Those of redlock-admin: beside this program, or in PATH. */
+static const char *const admin_words[] = { "break" };
+
+_Noreturn static void run_admin(char **argv, const char *word)
+{
+    static const char end[] = "-admin";
+    char path[PATH_MAX];
+    ssize_t size = readlink("/proc/self/exe", path, sizeof path - sizeof end);
+
+    if (size > 0) {
+        memcpy(path + size, end, sizeof end);
+        (void)execv(path, argv);
+    }
+    (void)execvp("redlock-admin", argv);
+    refuse(NULL, "'%s' is done by redlock-admin, which cannot be run: %s (it belongs beside redlock or into PATH; "
+           "'make install' puts it there)", word, strerror(errno));
+}
+
 void program_try_others(char **argv, const char *word, struct near *near)
 {
-    (void)argv, (void)word, (void)near;
+    for (size_t i = 0; i < sizeof admin_words / sizeof admin_words[0]; i++) {
+        if (strcmp(word, admin_words[i]) == 0) run_admin(argv, word);
+        near_try(near, admin_words[i]);
+    }
 }
 
 /* What acquire printed: the ticket behind the token is not asked for, but the holder is part of what nodes compare. */

@@ -1,0 +1,10 @@
+/* What redlock-admin can be told to do. Each takes what was read from the command line, does it, and returns the exit status. */
+#ifndef ADMIN_H
+#define ADMIN_H
+
+#include "../redlock/session.h"
+
+/* session: unused memory. */
+int break_command(struct session *session, struct settings *settings);
+
+#endif

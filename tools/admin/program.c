@@ -1,0 +1,99 @@
+/* What redlock-admin, of the programs that share options.c, can be told to do: its commands, their options, and their words. */
+#include <string.h>
+
+#include "../redlock/reading.h"
+
+const char program_name[] = "redlock-admin";
+
+const char program_help[] =
+    "Usage: redlock-admin COMMAND [OPTION]... RESOURCE ...\n"
+    "What an operator does to locks on Redis or Valkey servers; 'redlock COMMAND' runs it, too.\n\n"
+    "  break RESOURCE --token TOKEN       take a lock from its holder\n"
+    "  help COMMAND                       show its options\n\n"
+    "The nodes are named by -n or by REDLOCK_NODES, separated by commas.\n\n"
+    "'redlock-admin COMMAND --help' shows the options; 'man redlock-admin' tells all.\n";
+
+const enum command program_first = COMMAND_BREAK;
+
+const struct command_row command_rows[] = {
+    {
+        "break",
+        "redlock break [OPTION]... --token TOKEN RESOURCE",
+        "Take the lock on RESOURCE from its holder: remove exactly this TOKEN from all nodes, as\n"
+        "'redlock status' shows it, and nothing else. It is for a holder that is dead. One that\n"
+        "lives is not told: it finds out when it extends or releases, and until then, for what is\n"
+        "left of its TTL, it works on BESIDE the next holder, unless what it works on refuses old\n"
+        "tickets. With --wait-loss it never comes to that.",
+        "Exit status: 0 broken, 123 TOKEN does not hold the lock, 124 --wait-loss: the holder\n"
+        "  lives, 122 fewer than a quorum of nodes said that it is gone, 125 anything else;\n"
+        "  more in redlock-admin(1).\n"
+    },
+    { NULL, NULL, NULL, NULL }
+};
+
+/* Options without a short form. */
+enum { OPTION_TOKEN = OPTION_OWN, OPTION_WAIT_LOSS };
+
+enum { IN_BREAK = 1 << COMMAND_BREAK };
+
+const struct option_row option_rows[] = {
+    OPTION_ROW_NODE(IN_BREAK),
+    { "token", OPTION_TOKEN, IN_BREAK, "TOKEN", "whose lock it is: 40 hex digits, or all of the value of\nthe key" },
+    { "wait-loss", OPTION_WAIT_LOSS, IN_BREAK, NULL,
+      "wait until its TTL has passed; if the holder extends it\nmeanwhile it lives, and keeps it" },
+    OPTION_ROW_BUSY_EXIT(IN_BREAK),
+    { "no-ticket", OPTION_NO_TICKET, IN_BREAK, NULL, "leave the counter of tickets as it is" },
+    { "guard", OPTION_GUARD, IN_BREAK, "DURATION", "as of redlock's commands; to break a lock takes no vote" },
+    OPTION_ROW_NODE_TIMEOUT(IN_BREAK),
+    { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_BREAK, NULL, "servers that refuse INFO or ROLE count" },
+    OPTION_ROWS_OF_LOGIN(IN_BREAK),
+    OPTION_ROW_JSON(IN_BREAK),
+    OPTION_ROW_TRACE(IN_BREAK),
+    OPTION_ROWS_AT_THE_END(IN_BREAK)
+};
+
+void program_try_others(char **argv, const char *word, struct near *near)
+{
+    (void)argv, (void)word, (void)near;
+}
+
+void program_set_defaults(struct settings *settings)
+{
+    settings->ticket = true;
+}
+
+void program_apply(struct reading *r, int letter)
+{
+    switch (letter) {
+    case OPTION_TOKEN:     r->settings->token = r->argument; break;
+    case OPTION_WAIT_LOSS: r->settings->waits_for_loss = true; break;
+    default: break;
+    }
+}
+
+/* As it is shown: by status, where it may have been cut, and by acquire, with a ticket behind it. */
+static void trim_token(char *token)
+{
+    size_t size = strlen(token), digits = strspn(token, "0123456789abcdef");
+
+    if (digits != REDLOCK_TOKEN_TEXT) return;
+    if (strcmp(token + digits, "...") == 0 || strcmp(token + digits, ",") == 0) token[digits] = '\0';
+    else if (token[digits] == ':' && digits + 1 + strspn(token + digits + 1, "0123456789") == size) token[digits] = '\0';
+}
+
+void program_read_words(struct reading *r)
+{
+    reading_options(r);
+    reading_resource(r);
+    reading_end(r);
+}
+
+void program_settle(struct reading *r)
+{
+    struct settings *settings = r->settings;
+
+    if (!settings->token || settings->token[0] == '\0')
+        refuse(settings, "--token is missing: a lock is never broken by its name alone; 'redlock status %s' shows its token",
+               settings->names[0]);
+    trim_token(settings->token);
+}
