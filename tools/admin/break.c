@@ -2,10 +2,10 @@
  *
  * It looks what the nodes have, and removes from each of them the value that begins with the token, compared as a whole: what
  * another client has set there meanwhile stays. Where the resource has a counter of tickets it becomes one more than the largest,
- * so that the next holder's ticket is larger than the broken one's also where the counter had been lost, and so that the broken
- * holder cannot set the key again. Waiting clients are woken, as by a release.
+ * so that the next holder's ticket is larger than the broken one's also where the counter had been lost. Waiting clients are woken,
+ * as by a release.
  *
- * It does so twice: a holder that extends in the same moment may set the key again where it is gone already. */
+ * It does so twice: a holder whose extension a quorum confirmed a moment before sets the key again where it is gone already. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ enum {
     PAUSE_MS_MAX = 2000,        /* within these. */
     CLOCK_PART = 100,           /* By so much of the time that passes a node's clock may differ from ours, */
     CLOCK_SPARE_US = 2000,      /* and by this. */
-    ROUNDS = 2
+    ROUNDS = 2,
+    ROUNDS_APART_US = 20 * 1000 /* Longer than a command of the holder's is on its way. */
 };
 #define COUNTER_MAX ((uint64_t)9007199254740991)    /* Of tickets: there is no larger one. */
 
@@ -190,6 +191,12 @@ static void find_ticket(struct breaking *b)
     ask_all_end(&all, b->session);
 }
 
+/* Unless a signal comes. */
+static void wait_until(struct breaking *b, uint64_t until)
+{
+    while (redlock_now_us() < until && !session_must_end(b->session) && !b->session->fault) session_wait(b->session, until);
+}
+
 /* ---- --wait-loss ---- */
 
 /* When the last node loses it, unless it is extended: at the latest. */
@@ -242,8 +249,7 @@ static void pause_before(struct breaking *b, uint64_t end)
     if (pause_us < PAUSE_MS_MIN * 1000) pause_us = PAUSE_MS_MIN * 1000;
     if (pause_us > PAUSE_MS_MAX * 1000) pause_us = PAUSE_MS_MAX * 1000;
     if (pause_us > left_us) pause_us = left_us + CLOCK_SPARE_US;
-    for (uint64_t until = now + pause_us; redlock_now_us() < until && !session_must_end(b->session) && !b->session->fault;)
-        session_wait(b->session, until);
+    wait_until(b, now + pause_us);
 }
 
 /* The next look. PENDING: it is held still, and nobody has extended it. */
@@ -323,7 +329,10 @@ static enum redlock_status remove_all(struct breaking *b)
     if (b->ticket > 0 && b->ticket < COUNTER_MAX) b->ticket++;
     (void)snprintf(ticket, sizeof ticket, "%" PRIu64, b->ticket);
     (void)snprintf(life, sizeof life, "%" PRIu32, b->settings->options.engine.ticket_life_ms);
-    for (unsigned i = 0; i < ROUNDS && !b->session->signal && !b->session->fault; i++) remove_once(b, ticket, life);
+    for (unsigned i = 0; i < ROUNDS && !b->session->signal && !b->session->fault; i++) {
+        if (i > 0) wait_until(b, redlock_now_us() + ROUNDS_APART_US);
+        remove_once(b, ticket, life);
+    }
     for (unsigned k = 0; k < b->count; k++) without += b->spots[k].outcome != OUTCOME_UNKNOWN && counts(b, k);
     return without >= b->quorum ? REDLOCK_OK : REDLOCK_NO_QUORUM;
 }
