@@ -3,6 +3,7 @@
 #include "events.h"
 #include "holder.h"
 #include "outcome.h"
+#include "permits.h"
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
@@ -39,12 +40,6 @@ void acquire_end_without_entropy(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_NEEDS_ENTROPY && r->now_us >= lock->retry_at);
     outcome_set(r, lock, PHASE_IDLE, REDLOCK_NO_ENTROPY);
-}
-
-/* A win with less validity than this counts as lost. */
-static uint64_t min_validity_us(const struct redlock_lock *lock)
-{
-    return later(1, (uint64_t)lock->min_validity_ms * 1000);
 }
 
 /* Step 1 and 2 of the algorithm: "It gets the current time", "It tries to acquire the lock in all the N instances". The time
@@ -166,6 +161,7 @@ void acquire_answer(struct redlock *r, const struct answer *a)
         return;
     }
     stake_vote(a);
+    if (lock->permit.count > 0 && a->meaning == WIRE_GRANTED) r->permitting->count(r, a);
     if (a->current && a->trouble == REDLOCK_TROUBLE_AHEAD) ticket_found_ahead(lock);
     if (a->meaning != WIRE_REFUSED) return;
     if (state == STAKE_PLACED || state == STAKE_OWED) stake_clear(r, lock, a->k);

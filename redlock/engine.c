@@ -3,7 +3,9 @@
 #include "events.h"
 #include "holder.h"
 #include "lock.h"
+#include "kinds.h"
 #include "names.h"
+#include "permits.h"
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
@@ -241,12 +243,21 @@ void redlock_use_loaded_scripts(struct redlock *r)
 void redlock_use_tickets(struct redlock *r)
 {
     r->ticketing = ticket_feature();
+    r->choose_kind = kinds_choose;
+    r->holding = holder_feature();
+}
+
+void redlock_use_permits(struct redlock *r)
+{
+    r->permitting = permits_feature();
+    r->choose_kind = kinds_choose;
     r->holding = holder_feature();
 }
 
 void redlock_use_sets(struct redlock *r)
 {
     r->sets = names_feature();
+    r->choose_kind = kinds_choose;
     r->holding = holder_feature();
     r->scripts = wire_scripts_for_all();
 }

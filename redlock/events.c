@@ -218,17 +218,17 @@ uint64_t redlock_lost_events(const struct redlock_event_ring *events)
 
 /* ---- Names, for people ---- */
 
-enum { SCRIPT_ARGUMENTS_MAX = 5 };
+enum { SCRIPT_ARGUMENTS_MAX = 7 };
 
-/* The name of the script and those of its arguments; "" behind the last. */
+/* The name of the script and those of its arguments, with those of permits, which are the last; "" behind them. */
 static const char *script_words(enum redlock_command command, unsigned i)
 {
     static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {
-        { "acquire", "token", "ttl", "ticket", "life", "skew" },
-        { "restore", "token", "ttl", "ticket", "life", "skew" },
-        { "extend", "token", "ttl" },
-        { "release", "token", "entry" },
-        { "wait", "entry", "arrived", "life" },
+        { "acquire", "token", "ttl", "ticket", "life", "skew", "permits", "slot" },
+        { "restore", "token", "ttl", "ticket", "life", "skew", "permits", "slot" },
+        { "extend", "token", "ttl", "permits", "slot" },
+        { "release", "token", "entry", "permits", "slot" },
+        { "wait", "entry", "arrived", "life", "permits" },
     };
 
     switch (command) {

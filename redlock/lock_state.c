@@ -45,6 +45,13 @@ bool lock_is_past_deadline(const struct redlock *r, const struct redlock_lock *l
     return r->now_us >= lock->round.deadline_at;
 }
 
+bool lock_is_idle(const struct redlock_lock *lock)
+{
+    bool is_queued = (lock->queued & ~bit_of(SLOT_DONE)) != 0;
+
+    return lock->phase == PHASE_IDLE && lock->owed == 0 && lock->outstanding == 0 && !is_queued;
+}
+
 /* S10: by the clock, at every question. */
 REDLOCK_OUTLINE bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us)
 {

@@ -65,6 +65,12 @@ static inline bool is_with_ttl(enum wire_command command)
     return command == WIRE_ACQUIRE || command == WIRE_RESTORE || command == WIRE_EXTEND;
 }
 
+/* A win with less validity than this counts as lost. */
+static inline uint64_t min_validity_us(const struct redlock_lock *lock)
+{
+    return later(1, (uint64_t)lock->min_validity_ms * 1000);
+}
+
 static inline bool has_ticket(const struct redlock_lock *lock)
 {
     return lock->has_ticket;
@@ -90,6 +96,8 @@ static inline bool is_quiet(const struct redlock_lock *lock)
 /* The only one that changes the phase. */
 REDLOCK_PRIVATE void lock_set_phase(struct redlock *r, struct redlock_lock *lock, enum phase phase);
 REDLOCK_PRIVATE bool lock_is_in_round(const struct redlock_lock *lock);
+/* See redlock_idle. */
+REDLOCK_PRIVATE bool lock_is_idle(const struct redlock_lock *lock);
 /* To be acquired: it has lost no more than single attempts. */
 REDLOCK_PRIVATE bool lock_is_trying(const struct redlock_lock *lock);
 /* Is the time of its round over, so that nothing is sent for it any longer? That it ends without the answers that are missing is

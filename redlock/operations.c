@@ -8,6 +8,7 @@
 #include "lock.h"
 #include "names.h"
 #include "outcome.h"
+#include "permits.h"
 #include "queue.h"
 #include "quorum.h"
 #include "release.h"
@@ -79,6 +80,17 @@ static void forget_lock(struct redlock *r, struct redlock_lock *lock)
     clear_lock(lock);
 }
 
+/* It is about to be used again, as the kind that was chosen. */
+static void leave_adopted(struct redlock *r, struct redlock_lock *lock)
+{
+    const struct redlock_kind *kind = lock->kind;
+    struct redlock_permit permit = lock->permit;
+
+    forget_lock(r, lock);
+    lock->kind = kind;
+    lock->permit = permit;
+}
+
 /* The last use of the lock, which has ended and was not released, is over. What was adopted stays on the nodes (S17): whoever
  * handed it over may still hold it. */
 static void end_last_use(struct redlock *r, struct redlock_lock *lock)
@@ -104,11 +116,13 @@ static enum redlock_status check_names(const struct redlock *r, const struct red
     return r->sets ? r->sets->check(names, count, r->config.resource_max) : REDLOCK_BAD_SET;
 }
 
-/* SET takes one resource, and no ticket. What is asked for is there. */
-static const struct redlock_kind *kind_of(const struct redlock *r, unsigned count, bool with_ticket)
+/* What is more than a plain lock is of the features that were asked for. After anything but OK nothing has changed. */
+static enum redlock_status choose_kind(const struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
 {
-    if (count > 1) return r->sets->kind();
-    return with_ticket ? r->ticketing->kind() : &r->scripts->plain;
+    if (r->choose_kind) return r->choose_kind(r, lock, request);
+    if (request->ticket || request->permits > 0) return REDLOCK_BAD_CONFIG;
+    lock->kind = &r->scripts->plain;
+    return REDLOCK_OK;
 }
 
 /* Makes the lock ready for its next operation, on the resources of a request. The names of the last one are looked at only
@@ -124,6 +138,8 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     if (!is_ours(r, lock)) return REDLOCK_BAD_LOCK;
     if (status != REDLOCK_OK) return status;
     if (!has_ended(lock, r->now_us) || (!is_idle && !names_are_of(r, lock, names, count))) return REDLOCK_BAD_STATE;
+    status = choose_kind(r, lock, request);
+    if (status != REDLOCK_OK) return status;
     if (count > 1) r->sets->sort(names, count);
     if (lock->phase != PHASE_IDLE) end_last_use(r, lock);
     if (is_idle) {
@@ -134,7 +150,6 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     lock->name = names[0];
     if (count > 1) lock->name.bytes = names;
     lock->name_count = (uint8_t)count;
-    lock->kind = kind_of(r, count, request->ticket);
     lock->bond = bond_of(r, lock);
     return REDLOCK_OK;
 }
@@ -151,7 +166,6 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     enum redlock_status status = check_ttl(r, request->ttl_ms, request->min_validity_ms);
 
     r->now_us = now_us;
-    if (status == REDLOCK_OK && request->ticket) status = r->ticketing ? r->ticketing->check(r, request) : REDLOCK_BAD_CONFIG;
     if (status == REDLOCK_OK) status = set_names(r, lock, request);
     if (status != REDLOCK_OK) return status;
     lock_start(r, lock);
@@ -236,7 +250,7 @@ static enum redlock_status adopt_names(struct redlock *r, struct redlock_lock *l
     if (!redlock_idle(lock)) return REDLOCK_BAD_STATE;
     status = set_names(r, lock, what);
     if (status != REDLOCK_OK) return status;
-    r->leave_adopted = forget_lock;
+    r->leave_adopted = leave_adopted;
     copy_bytes(lock->token, bytes, sizeof bytes);
     lock_set_phase(r, lock, PHASE_HELD);
     for (unsigned k = 0; k < r->node_count; k++) {
@@ -391,9 +405,7 @@ uint64_t redlock_valid_us(const struct redlock_lock *lock, uint64_t now_us)
 
 bool redlock_idle(const struct redlock_lock *lock)
 {
-    bool is_queued = (lock->queued & ~bit_of(SLOT_DONE)) != 0;
-
-    return lock->phase == PHASE_IDLE && lock->owed == 0 && lock->outstanding == 0 && !is_queued;
+    return lock_is_idle(lock);
 }
 
 unsigned redlock_owed(const struct redlock_lock *lock)
@@ -425,11 +437,19 @@ uint32_t redlock_free_in_ms(const struct redlock_lock *lock)
     return retry_free_in_ms(lock);
 }
 
+static bool is_won(const struct redlock_lock *lock)
+{
+    return lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING || lock->phase == PHASE_RELEASING;
+}
+
 uint64_t redlock_ticket(const struct redlock_lock *lock)
 {
-    bool is_won = lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING || lock->phase == PHASE_RELEASING;
+    return is_won(lock) && has_ticket(lock) ? lock->ticket : 0;
+}
 
-    return is_won && has_ticket(lock) ? lock->ticket : 0;
+unsigned redlock_slot(const struct redlock_lock *lock)
+{
+    return is_won(lock) ? lock->permit.slot : 0;
 }
 
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1])

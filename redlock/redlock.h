@@ -82,6 +82,7 @@ extern "C" {
 enum {
     REDLOCK_RESOURCE_MAX = 512,         /* Bytes of a lock's resource names together. A configuration may set less. */
     REDLOCK_SET_MAX = 16,               /* Resources of one lock. */
+    REDLOCK_PERMITS_MAX = 64,           /* Of one resource. */
     REDLOCK_TTL_MS_MAX = 2147483647,    /* 24.8 days: a lock is not a lease for ever, and 32 bits hold it on every system. */
     REDLOCK_TOKEN_SIZE = 20,            /* Random bytes that sign one attempt (S6). */
     REDLOCK_TOKEN_TEXT = 40,            /* The same in hex digits, as nodes store it. */
@@ -159,7 +160,8 @@ enum {
     X(27, BAD_LOCK, "the lock is a copy, or another client's, or was not made ready")            \
     X(28, NO_ANSWER, "the node gives no answer")                                                 \
     X(29, BAD_QUESTION, "a question has 1 to 8 arguments that fit in the send buffer, and does not change the connection") \
-    X(30, PENDING, "not decided yet")
+    X(30, PENDING, "not decided yet")                                                            \
+    X(31, BAD_PERMITS, "permits are 1 to 64, of one resource")
 
 enum redlock_status {
 #define REDLOCK_STATUS_ENUM(number, name, text) REDLOCK_##name = (number),
@@ -300,6 +302,7 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
  *
  *     redlock_use_tickets    request.ticket     else refused with BAD_CONFIG
  *     redlock_use_sets       request.set, of several resources     else refused with BAD_SET
+ *     redlock_use_permits    request.permits    else refused with BAD_CONFIG
  *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody, unless sets are in use
  *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not asked; the others call it
  *     redlock_use_loaded_scripts
@@ -310,6 +313,7 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
  *                            once, by redlock_output of the first of them, and copied to those that have nothing else to send */
 void redlock_use_tickets(struct redlock *r);
 void redlock_use_sets(struct redlock *r);
+void redlock_use_permits(struct redlock *r);
 void redlock_use_wake_ups(struct redlock *r);
 void redlock_use_free_in(struct redlock *r);
 void redlock_use_loaded_scripts(struct redlock *r);
@@ -414,6 +418,8 @@ struct redlock_request {
                                  * each but one counts 8 bytes more. They are sorted, and must stay as the names must. NULL:
                                  * one. */
     unsigned set_count;
+    uint8_t permits;            /* One of so many permits of the resource, 1..REDLOCK_PERMITS_MAX, of which each has one holder:
+                                 * see redlock_slot. 0: none, a lock. Needs redlock_use_permits, and one resource. */
 };
 
 /* Sets every field to its default: one attempt, no limit, no ticket. resource or set, and ttl_ms, have none. */
@@ -579,6 +585,12 @@ uint32_t redlock_free_in_ms(const struct redlock_lock *lock);
  * ended before this one began (S15; see wire.h for the protocol and its limits). 0: none. Give it to the resource, which
  * must refuse smaller ones: see redlock_fence.h. */
 uint64_t redlock_ticket(const struct redlock_lock *lock);
+
+/* Of a lock that was acquired with request.permits: which of them it has, 1..permits; else 0. On the nodes it is a plain lock of
+ * the resource "name:slot", so whoever acquires that takes a permit; and by that name it is inspected, and adopted. Clients with
+ * different numbers of permits share the slots that both have: at most as many as the largest number hold one. A ticket is that
+ * of the slot: the resource must compare it with those of the same slot alone. */
+unsigned redlock_slot(const struct redlock_lock *lock);
 
 /* Writes the 40 hex digits of the token of the current or last attempt, and a NUL. */
 void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT + 1]);
@@ -815,6 +827,7 @@ void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us,
 /* ---- Private from here on: the structures are complete so that the caller can place them; their fields may change ---- */
 
 struct redlock_scripts;     /* What features add to the engine. */
+struct redlock_permitting;
 struct redlock_kind;
 struct redlock_ticketing;
 struct redlock_sets;
@@ -844,8 +857,15 @@ struct redlock_stake {
     uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the last SET that was sent there: what a release of it must name (S6). */
 };
 
+/* One of several permits. */
+struct redlock_permit {
+    uint8_t count;                      /* Of the permits; 0: it is a lock. */
+    uint8_t slot;                       /* That is held; or, while it is acquired, the only one that is asked for. 0: any. */
+};
+
 /* What a lock needs in one phase alone. */
 union redlock_use {
+    uint8_t slots[REDLOCK_NODES_MAX];           /* Acquiring: those that nodes have granted. */
     struct { uint64_t at, until; } keep;        /* Kept: when the keeper extends it; and stops that. */
     struct redlock_lock *below[2];              /* Waiting: of those that listen, found by number; see queue.h. */
     struct redlock_sight *sights;               /* Inspecting: what is filled. */
@@ -870,7 +890,8 @@ struct redlock_lock {
     uint16_t owed, deferred, asking;    /* Nodes: to which a release is still to be sent; of these, to be tried at debt_at;
                                          * from which PTTL or a sight is still to come. */
     uint16_t taken;                     /* Nodes that refused because a resource is taken, not because of the ticket. */
-    uint16_t entries, woken;            /* Nodes: where it has an entry among the waiters; that have said: now. */
+    uint16_t entries, woken;              /* Nodes: where it has an entry among the waiters; that have said: now. */
+    struct redlock_permit permit;
     struct redlock_name name;           /* Of the only resource; of several, bytes is the caller's set, sorted. */
     uintptr_t bond;                     /* The addresses of lock and engine, combined: a copy has not this one. 0: no engine's. */
     uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
@@ -1019,6 +1040,8 @@ struct redlock {
     const struct redlock_scripts *scripts;              /* In the form that suits the features in use, of which are there: */
     const struct redlock_ticketing *ticketing;          /* these. */
     const struct redlock_sets *sets;
+    const struct redlock_permitting *permitting;
+    enum redlock_status (*choose_kind)(const struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request);
     const struct redlock_waking *waking;
     const struct redlock_keeping *keeping;
     const struct redlock_inspecting *inspecting;

@@ -191,7 +191,7 @@ static const struct wire_row *row_of(const struct redlock *r, const struct redlo
     case WIRE_RESTORE:
     case WIRE_EXTEND:   break;
     case WIRE_RELEASE:  which += may_wake(r, lock, k); break;
-    case WIRE_WAIT:     return r->waking->row();
+    case WIRE_WAIT:     return r->waking->row(r, lock);
     case WIRE_GETRANGE: return r->inspecting->row();
     default:            return r->holding->row();
     }
@@ -218,6 +218,7 @@ static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k
         .engine = r->name,
         .wait_number = command == WIRE_WAIT || gives_entry_back(lock, k) ? lock->wait_number : 0,
         .arrived_at = lock->arrived_at,
+        .permit = lock->permit,
     };
 
     REDLOCK_ASSERT(command != WIRE_NONE && queue_holds(lock, k));

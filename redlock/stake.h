@@ -62,7 +62,7 @@ struct redlock_waking {
     void (*hear)(struct redlock *r, unsigned k, const struct wire_reply *reply);
 
     /* Its command. */
-    const struct wire_row *(*row)(void);
+    const struct wire_row *(*row)(const struct redlock *r, const struct redlock_lock *lock);
 };
 
 /* What asking adds, how long the holder of a lock that was refused has left. */

@@ -19,6 +19,8 @@
 #include "outcome.c"
 #include "retry.c"
 #include "holder.c"
+#include "permits.c"
+#include "kinds.c"
 #include "acquire.c"
 #include "extend.c"
 #include "release.c"

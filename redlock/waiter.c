@@ -2,6 +2,7 @@
 
 #include "events.h"
 #include "names.h"
+#include "permits.h"
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
@@ -86,6 +87,7 @@ static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
 static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && !lock->is_corrected && !lock->is_yielding);
+    lock->permit.slot = 0;
     retry_expect_votes(r, lock);
     wait_for_turn(r, lock);
 }
@@ -166,6 +168,7 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
     bool begins = !lock->is_yielding || lock_is_woken(r, lock);
 
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at);
+    if (!lock_is_woken(r, lock)) lock->permit.slot = 0;
     if (begins) waiter_leave(r, lock);
     else        stop_yielding(r, lock);
     REDLOCK_ASSERT(begins || !lock->is_yielding);
@@ -178,6 +181,15 @@ static bool was_taken(const struct redlock_lock *lock, const struct answer *a)
 {
     return round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_REFUSED &&
            (!lock->kind->rows[KIND_ACQUIRE]->read_refusal || (lock->taken & bit_of(a->k)));
+}
+
+/* Node k says that it is the lock's turn, and of a permit for which slot: that alone is asked for, unless nodes name several. */
+static void be_woken(struct redlock_lock *lock, unsigned k, uint8_t slot)
+{
+    bool is_named = slot <= lock->permit.count && (lock->woken == 0 || slot == lock->permit.slot);
+
+    lock->permit.slot = is_named ? slot : 0;
+    lock->woken |= bit_of(k);
 }
 
 /* An entry that was taken when the resource was free already: the release came before it. One that is to be taken anew is asked for
@@ -193,7 +205,7 @@ static void waiter_answer(struct redlock *r, const struct answer *a)
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
     REDLOCK_ASSERT(lock->wait_number != 0 && lock->arrived_at != 0);
     lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
-    if (a->reply->integer == -2 && was_taken(lock, a)) lock->woken |= bit_of(a->k);
+    if (a->reply->integer == -2 && was_taken(lock, a)) be_woken(lock, a->k, 0);
     retry_hurry(r, lock);
 }
 
@@ -204,13 +216,13 @@ static void waiter_subscribed(struct redlock *r, unsigned k)
 }
 
 /* Its entry is gone, but another one may be there, of another of its resources or taken since: all of them will be given back. */
-static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number)
+static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number, uint8_t slot)
 {
     struct redlock_lock *lock = number_find(r->listening, wait_number);
 
     if (!lock) return;
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->wait_number == wait_number);
-    lock->woken |= bit_of(k);
+    be_woken(lock, k, slot);
     event_note(r, lock, REDLOCK_EVENT_WOKEN, k);
     retry_hurry(r, lock);
     lock_reschedule(r, lock);
@@ -220,10 +232,16 @@ static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number)
 static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply *reply)
 {
     uint32_t wait_number;
+    uint8_t slot;
 
     REDLOCK_ASSERT(k < r->node_count && r->nodes[r->node_count + k].is_subscription);
-    if (wire_read_wake_up(reply, &wait_number)) hear_turn(r, k, wait_number);
+    if (wire_read_wake_up(reply, &wait_number, &slot)) hear_turn(r, k, wait_number, slot);
     else node_give_up_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
+}
+
+static const struct wire_row *waiter_row(const struct redlock *r, const struct redlock_lock *lock)
+{
+    return lock->permit.count > 0 ? r->permitting->wait() : wire_wait();
 }
 
 const struct redlock_waking *waiter_feature(void)
@@ -232,7 +250,7 @@ const struct redlock_waking *waiter_feature(void)
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
         .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_entry = waiter_keep_entry,
-        .votes_change = waiter_votes_change, .subscribed = waiter_subscribed, .hear = waiter_heard, .row = wire_wait
+        .votes_change = waiter_votes_change, .subscribed = waiter_subscribed, .hear = waiter_heard, .row = waiter_row
     };
 
     return &feature;

@@ -170,6 +170,18 @@ const struct redlock_kind *wire_scripted_kind(void)
     return &kind;
 }
 
+static void put_permit(struct resp_writer *w, struct redlock_permit permit)
+{
+    resp_size(w, permit.count);
+    resp_size(w, permit.slot);
+}
+
+static void put_permit_acquire(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_acquire(w, s);
+    put_permit(w, s->permit);
+}
+
 static void put_extend(struct resp_writer *w, const struct wire_subject *s)
 {
     REDLOCK_CHECK(s->ttl_ms > 0);       /* S7: PEXPIRE with 0 would delete the key. */
@@ -183,6 +195,57 @@ static void put_wake(struct resp_writer *w, const struct wire_subject *s)
     put_value(w, s);
     if (s->wait_number > 0) put_entry(w, s);
     else                    resp_text(w, "");
+}
+
+static void put_permit_extend(struct resp_writer *w, const struct wire_subject *s)
+{
+    REDLOCK_CHECK(s->permit.slot > 0);
+    put_extend(w, s);
+    put_permit(w, s->permit);
+}
+
+static void put_permit_wake(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_wake(w, s);
+    put_permit(w, s->permit);
+}
+
+/* No slot is that whose end wakes. */
+static void put_permit_release(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_value(w, s);
+    resp_text(w, "");
+    put_permit(w, (struct redlock_permit){ .count = s->permit.count });
+}
+
+const struct redlock_kind *wire_permit_kind(void)
+{
+    static const char acquire_text[] = WIRE_PERMIT_ACQUIRE_SCRIPT, acquire_sha1[] = WIRE_PERMIT_ACQUIRE_SHA1;
+    static const char restore_text[] = WIRE_PERMIT_RESTORE_SCRIPT, restore_sha1[] = WIRE_PERMIT_RESTORE_SHA1;
+    static const char extend_text[] = WIRE_PERMIT_EXTEND_SCRIPT, extend_sha1[] = WIRE_PERMIT_EXTEND_SHA1;
+    static const char release_text[] = WIRE_PERMIT_RELEASE_SCRIPT, release_sha1[] = WIRE_PERMIT_RELEASE_SHA1;
+    static const struct wire_row acquire = {
+        .text = acquire_text, .sha1 = acquire_sha1, .put = put_permit_acquire, .argument_count = 7,
+        .read_refusal = wire_read_refusal, .lowest = 1, .highest = REDLOCK_PERMITS_MAX
+    };
+    static const struct wire_row restore = {
+        .text = restore_text, .sha1 = restore_sha1, .put = put_permit_acquire, .argument_count = 7
+    };
+    static const struct wire_row extend = {
+        .text = extend_text, .sha1 = extend_sha1, .put = put_permit_extend, .argument_count = 4, .lowest = 0, .highest = 1
+    };
+    static const struct wire_row release = {
+        .text = release_text, .sha1 = release_sha1, .put = put_permit_release, .argument_count = 4, .lowest = 0, .highest = 1
+    };
+    static const struct wire_row wake = {
+        .text = release_text, .sha1 = release_sha1, .put = put_permit_wake, .argument_count = 4, .lowest = 0, .highest = 2
+    };
+    static const struct redlock_kind kind = {
+        .rows = { [KIND_ACQUIRE] = &acquire, [KIND_RESTORE] = &restore, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release,
+                  [KIND_WAKE] = &wake }
+    };
+
+    return &kind;
 }
 
 /* ---- What an engine has in common with its nodes ---- */
@@ -292,6 +355,20 @@ const struct wire_row *wire_wait(void)
     return &row;
 }
 
+static void put_permit_wait(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_wait(w, s);
+    resp_size(w, s->permit.count);
+}
+
+const struct wire_row *wire_permit_wait(void)
+{
+    static const char text[] = WIRE_PERMIT_WAIT_SCRIPT, sha1[] = WIRE_PERMIT_WAIT_SHA1;
+    static const struct wire_row row = { .text = text, .sha1 = sha1, .put = put_permit_wait, .argument_count = 4 };
+
+    return &row;
+}
+
 static void put_pttl(struct resp_writer *w, const struct wire_subject *s)
 {
     resp_command(w, 2);
@@ -387,16 +464,15 @@ static enum wire_answer read_ok(const struct wire_reply *reply)
     return reply->type == RESP_SIMPLE && text_is(reply, "OK") ? WIRE_GRANTED : WIRE_WRONG;
 }
 
-/* S3: only +OK is a grant. A refusal that tells of no ticket is one as well: somebody uses the counter's key for what is his. */
-static enum wire_answer read_acquire(enum wire_form form, const struct wire_reply *reply)
+/* A refusal that tells of no ticket is one as well: somebody uses the counter's key for what is his. */
+static bool is_refusal(const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    if (reply->type == (form != WIRE_PLAIN ? RESP_BULK : RESP_NULL_BULK)) return WIRE_REFUSED;
-    return read_ok(reply);
+    return reply->type == (asked->form != WIRE_PLAIN ? RESP_BULK : RESP_NULL_BULK);
 }
 
-static enum wire_answer read_script(const struct wire_reply *reply, int64_t lowest, int64_t highest)
+static enum wire_answer read_script(const struct redlock_asked *asked, const struct wire_reply *reply)
 {
-    if (reply->type != RESP_INTEGER || reply->integer < lowest || reply->integer > highest) return WIRE_WRONG;
+    if (reply->type != RESP_INTEGER || reply->integer < asked->lowest || reply->integer > asked->highest) return WIRE_WRONG;
     return reply->integer >= 1 ? WIRE_GRANTED : WIRE_REFUSED;
 }
 
@@ -418,11 +494,14 @@ enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_
     case WIRE_LOAD_EXTEND:  return granted_if(reply->type == RESP_BULK);
     case WIRE_SUBSCRIBE:    return granted_if(reply->type == RESP_ARRAY && reply->integer == 3);
     case WIRE_ACQUIRE:
-    case WIRE_RESTORE:      return read_acquire((enum wire_form)asked->form, reply);
+    case WIRE_RESTORE:
+        if (is_refusal(asked, reply)) return WIRE_REFUSED;
+        /* S3: only +OK is a grant, or, of a permit, the number of a slot. */
+        return asked->highest > 0 ? read_script(asked, reply) : read_ok(reply);
     case WIRE_WAIT:
     case WIRE_PTTL:         return granted_if(reply->type == RESP_INTEGER && reply->integer >= -2);
     case WIRE_GETRANGE:     return granted_if(reply->type == RESP_BULK);
-    default:                return read_script(reply, asked->lowest, asked->highest);
+    default:                return read_script(asked, reply);
     }
 }
 
@@ -462,13 +541,18 @@ bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_
     return true;
 }
 
-bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number)
+bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number, uint8_t *slot)
 {
-    uint64_t number;
+    const char *text = reply->text;
+    size_t size = reply->text_size, at = 0;
+    uint64_t number, of_slot = 0;
 
     if (reply->type != RESP_ARRAY || reply->integer != 3 || reply->text_cut) return false;
-    if (!read_decimal(reply->text, reply->text_size, UINT32_MAX, &number)) return false;
+    while (at < size && text[at] != '@') at++;
+    if (!read_decimal(text, at, UINT32_MAX, &number)) return false;
+    if (at < size && !read_decimal(text + at + 1, size - at - 1, REDLOCK_PERMITS_MAX, &of_slot)) return false;
     *wait_number = (uint32_t)number;
+    *slot = (uint8_t)of_slot;
     return true;
 }
 

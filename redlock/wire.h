@@ -31,6 +31,14 @@
  *     EVAL in place of EVALSHA when the answer was -NOSCRIPT, or always where no script was loaded
  * Wait:
  *     EVALSHA wait n resource... entry arrived life       :ms     as PTTL of what is free last
+ * Permits (S19): see below. slot 0: any.
+ *     EVALSHA acquire 1 resource token ttl ticket life skew permits slot
+ *                                     :slot granted  $"counter ms" refused: the largest ticket of those that are free, and
+ *                                                    how long until one is; -AHEAD
+ *     EVALSHA restore 1 resource token ttl ticket life skew permits slot      as of a lock
+ *     EVALSHA extend 1 resource token ttl permits slot        :1, :0 as above
+ *     EVALSHA release 1 resource token entry permits slot     :1, :2, :0 as above; entry "": none; slot: wakes when it goes
+ *     EVALSHA wait 1 resource entry arrived life permits      :ms     as PTTL of the slot that is free first
  * Inspect:
  *     GETRANGE resource 0 40          $value              41 bytes: longer than a token
  *     PTTL resource
@@ -66,6 +74,13 @@
  * It puts an entry, "name-of-the-engine:number", into the sorted set "resource#waiters", ordered by when it arrived. A release
  * takes the first entry out and tells its channel the number; where nobody listens any more it takes the next. So one waiter
  * is woken by a release, not all. What is heard is never a grant: it only makes the next attempt begin earlier.
+ *
+ * Permits (S19). Of a resource with k permits, "resource:1" to "resource:k" are slots, each a plain lock, so that at most k have
+ * one, and whoever locks "resource:3" otherwise takes a permit. A node grants the first slot that is free, in an order that the
+ * token makes, so that it is the same on all nodes. A client with a quorum of one slot holds that, and gives up the others at
+ * once. To count on each node how many have one would be unsound: three clients, each with another two of three nodes, are three
+ * holders where each node has seen two. Those who wait have one entry for all slots, in "resource:#waiters", so that clients that
+ * know of no permits never hear of slots; a release tells "number@slot".
  *
  * Periods (S18). A holder that marks a period does so by a question of no lock, EVAL, since it is rare:
  *     EVAL mark 1 resource token mark life skew   :1 taken (life 0: would be)  :0 our lock is not there
@@ -217,14 +232,115 @@ enum wire_command {
     "if ARGV[3]~='0' then c('set',k,ARGV[2],'px',math.max(ARGV[3],c('pttl',k))) end "               \
     "return 1"
 
+/* Permits (S19). The first slot that is free, and whose counter is smaller than the ticket, in the order that the token shuffles:
+ * the same one on each node. S3: only the number of a slot is a grant. */
+#define WIRE_PERMIT_ACQUIRE_SCRIPT                                      \
+    "local a,c,m,p,s=ARGV,redis.call,'0',-1,{} "                                                        \
+    "local t,n,o,x=a[3]+0,a[6]+0,a[7]+0,tonumber(a[1]:sub(1,8),16) "                                    \
+    "for i=1,n do s[i]=i end "                                                                          \
+    "if o>0 then s,n={o},1 end "                                                                        \
+    "for i=n,1,-1 do "                                                                                  \
+    "x=x*16807%2147483647 "                                                                             \
+    "local j=x%i+1 "                                                                                    \
+    "local g=s[j] "                                                                                     \
+    "s[j]=s[i] "                                                                                        \
+    "local k=KEYS[1]..':'..g "                                                                          \
+    "local v=math.min(c('pttl',k),4294967295) "                                                         \
+    "if v==-2 then "                                                                                    \
+    "p=v "                                                                                              \
+    "local d=t>0 and c('get',k..'#ticket') or '0' "                                                     \
+    "if t==0 or t>tonumber(d) then "                                                                    \
+    "local w=t>0 and c('time') "                                                                        \
+    "if w and t>w[1]*1e6+w[2]+a[5]*1e3 then return {err='AHEAD of the clock of this node: '..w[1]} end " \
+    "if w then c('set',k..'#ticket',a[3],'px',a[4]) end "                                               \
+    "c('set',k,a[1],'px',a[2]) "                                                                        \
+    "return g "                                                                                         \
+    "end "                                                                                              \
+    "if tonumber(d)>tonumber(m) then m=d end "                                                          \
+    "elseif v>=0 and p~=-2 and (p<0 or v<p) then p=v end "                                              \
+    "end "                                                                                              \
+    "return m..' '..p"
+#define WIRE_PERMIT_ACQUIRE_SHA1 "d56d3c9121048f63d99aad9e1de4de35c2e2b6e0"
+
+/* As the restore script, of the slot that is held. */
+#define WIRE_PERMIT_RESTORE_SCRIPT                                      \
+    "local a,c,k=ARGV,redis.call,KEYS[1]..':'..ARGV[7] "                                                \
+    "local t,v,q=a[3]+0,c('get',k),k..'#ticket' "                                                       \
+    "if v and v~=a[1] then return 'taken' end "                                                         \
+    "if t>0 and t>tonumber(c('get',q) or 0) then "                                                      \
+    "local w=c('time') "                                                                                \
+    "if t>w[1]*1e6+w[2]+a[5]*1e3 then return {err='AHEAD of the clock of this node: '..w[1]} end "      \
+    "c('set',q,a[3],'px',a[4]) "                                                                        \
+    "end "                                                                                              \
+    "local p=c('pttl',k) "                                                                              \
+    "if p~=-1 and p<a[2]+0 then c('set',k,a[1],'px',a[2]) end "                                         \
+    "return {ok='OK'}"
+#define WIRE_PERMIT_RESTORE_SHA1 "a3836b84206bf3c4a1db79a3261cd0e8ef5e9d5e"
+
+/* S7. Where the node has granted another slot than the one that was won, and that was not known, it is given up here: a key that is
+ * set again would be a second one. */
+#define WIRE_PERMIT_EXTEND_SCRIPT                                       \
+    "local a,c,b=ARGV,redis.call,KEYS[1]..':' "                                                         \
+    "local k=b..a[4] "                                                                                  \
+    "if c('get',k)~=a[1] then "                                                                         \
+    "for i=1,a[3] do if redis.pcall('get',b..i)==a[1] then c('del',b..i) end end "                      \
+    "return 0 "                                                                                         \
+    "end "                                                                                              \
+    "local p=c('pttl',k) "                                                                              \
+    "if p>=0 and p<a[2]+0 then c('pexpire',k,a[2]) end "                                                \
+    "return 1"
+#define WIRE_PERMIT_EXTEND_SHA1 "41eb149a43408d497920c92dbfc9847da7c301bd"
+
+/* S4: our token may be on any of the slots. A waiter is woken by the slot that was held alone, and is told which: one that was
+ * granted beside it is none that a quorum has. A slot that is no string is another's. */
+#define WIRE_PERMIT_RELEASE_SCRIPT                                      \
+    "local a,c,b,n,w,e=ARGV,redis.pcall,KEYS[1]..':',0,0 "                                              \
+    "local q=b..'#waiters' "                                                                            \
+    "local f=q..'#waiters' "                                                                            \
+    "if a[2]~='' then c('zrem',q,a[2]) end "                                                            \
+    "for i=1,a[3] do "                                                                                  \
+    "local k=b..i "                                                                                     \
+    "local v=c('get',k) "                                                                               \
+    "if v==a[1] then "                                                                                  \
+    "local h=i==a[4]+0 "                                                                                \
+    "local d=c('del',k,h and f or k) "                                                                  \
+    "if type(d)=='table' then redis.call('del',k) d=h and 2 end "                                       \
+    "n=1 "                                                                                              \
+    "local m=d==2 and c('zpopmin',q) or {} "                                                            \
+    "while m[1] do "                                                                                    \
+    "local u=c('publish','redlock:'..m[1]:sub(1,16),m[1]:sub(18)..'@'..i) "                             \
+    "if u~=0 then "                                                                                     \
+    "if type(u)=='table' then c('zadd',q,m[2],m[1]) c('pexpire',q,60000) else w=1 end "                 \
+    "c('set',f,'','px',60000) break "                                                                   \
+    "end "                                                                                              \
+    "m=c('zpopmin',q) "                                                                                 \
+    "end "                                                                                              \
+    "elseif type(v)=='table' then e=v end "                                                             \
+    "end "                                                                                              \
+    "return n>0 and n+w or e or 0"
+#define WIRE_PERMIT_RELEASE_SHA1 "0a8ca9a06515575841cbf1b599f11587c3e6d445"
+
+/* One entry for all slots. -2: one of them is free. */
+#define WIRE_PERMIT_WAIT_SCRIPT                                         \
+    "local a,c,b,p,x=ARGV,redis.call,KEYS[1]..':',-1,'pexpire' "                                        \
+    "for i=1,a[4] do "                                                                                  \
+    "local v=c('pttl',b..i) "                                                                           \
+    "p=p~=-2 and(v==-2 or v>=0 and(p<0 or v<p))and v or p "                                             \
+    "end "                                                                                              \
+    "local q=b..'#waiters' "                                                                            \
+    "c('set',q..'#waiters','','px',a[3]) "                                                              \
+    "c(x,q,a[3]) c('zadd',q,a[2],a[1]) c(x,q,a[3]) "                                                    \
+    "return p"
+#define WIRE_PERMIT_WAIT_SHA1 "1abafcd97d11c05b01c3f9e24320c597bb4cba2e"
+
 enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */
     WIRE_UPTIME_MAX = 50 * 365 * 86400,    /* 50 years: a server that claims more has a wrong clock. */
     WIRE_TICKET_MAX_DIGITS = 16,
     WIRE_WAITERS_LIFE_MS = 60000,   /* An entry among the waiters is renewed more often than that, or its waiter is gone. */
     /* The longest command of a lock, by EVALSHA or without the bytes of the script and of the resource. */
-    WIRE_COMMAND_MAX = sizeof "*9 $7 EVALSHA $40 $2 16 $512 $40 $10 2147483647 $16 9007199254740991 $10 4294967295 $7 3600000" +
-                       19 + 40 + 40,
+    WIRE_COMMAND_MAX = sizeof "*10 $7 EVALSHA $40 $2 16 $512 $40 $10 2147483647 $16 9007199254740991 $10 4294967295 $7 3600000 "
+                              "$2 64 $2 64" + 23 + 40 + 40,
     WIRE_HOLDER_ROOM = REDLOCK_HOLDER_MAX + 2,  /* More, where the engine has a holder's name: it, a blank, a digit of the size. */
     WIRE_NAME_HEAD = sizeof "$512    " - 1      /* What each resource but the first adds to its bytes. */
 };
@@ -259,6 +375,7 @@ struct wire_subject {
     const uint8_t *engine;          /* REDLOCK_NAME_SIZE bytes: whose entry it is among the waiters, */
     uint32_t wait_number;           /* and which; 0: it has none. */
     uint64_t arrived_at;
+    struct redlock_permit permit;
 };
 
 /* A command of a lock is a row: what goes out, and what may come back. An engine reaches the rows that its features use, so that
@@ -287,6 +404,8 @@ struct redlock_kind {
     const struct wire_row *rows[KIND_ROWS];
 };
 REDLOCK_PRIVATE const struct redlock_kind *wire_scripted_kind(void);        /* Of several resources, or with a ticket. */
+REDLOCK_PRIVATE const struct redlock_kind *wire_permit_kind(void);          /* One of several permits, with a ticket or without. */
+REDLOCK_PRIVATE const struct wire_row *wire_permit_wait(void);
 
 /* Plain locks, in the form that suits an engine's features: for one resource, or for several and with wake-ups. */
 struct redlock_scripts {
@@ -335,8 +454,8 @@ REDLOCK_PRIVATE enum wire_answer wire_read(const struct redlock_asked *asked, co
 /* What the acquire script says when it refuses. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
 
-/* What a subscription hears: the number of the entry whose turn it is. False: it is not that. */
-REDLOCK_PRIVATE bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number);
+/* What a subscription hears: the number of the entry whose turn it is; and of which slot, 0: of none. False: it is not that. */
+REDLOCK_PRIVATE bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number, uint8_t *slot);
 
 /* Takes what matters from one line of INFO (without its end), and from the answer to ROLE. */
 REDLOCK_PRIVATE void wire_read_info(const char *line, size_t size, struct redlock_identity *identity);

@@ -56,10 +56,12 @@ void prove_wake_up(void)
 {
     size_t size = any_size(TEXT_MAX);
     uint32_t number = 0;
+    uint8_t slot = 0;
 
     //@ split size;
     struct wire_reply reply = any_reply(size);
-    wire_read_wake_up(&reply, &number);
+    wire_read_wake_up(&reply, &number, &slot);
+    //@ assert slot <= REDLOCK_PERMITS_MAX;
 }
 
 void prove_info(void)

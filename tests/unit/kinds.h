@@ -11,10 +11,17 @@ enum kind {
     KIND_PLAIN,         /* Acquired by SET. */
     KIND_TICKET,        /* By a script. */
     KIND_SET,           /* With "gate", by the same script. */
+    KIND_PERMIT,        /* The only permit: a lock of "door:1". */
     KIND_COUNT
 };
 
-static const char *const kind_names[] = { "a plain lock", "a lock with a ticket", "a set" };
+static const char *const kind_names[] = { "a plain lock", "a lock with a ticket", "a set", "a permit" };
+
+/* The key that all nodes have of it. */
+static inline const char *kind_key(enum kind kind)
+{
+    return kind == KIND_PERMIT ? "door:1" : "door";
+}
 
 static inline enum redlock_status kind_acquire(struct cluster *cluster, unsigned client, enum kind kind, uint32_t ttl_ms,
                                                uint32_t wait_ms)
@@ -25,6 +32,7 @@ static inline enum redlock_status kind_acquire(struct cluster *cluster, unsigned
     request.ticket = kind == KIND_TICKET;
     request.set = kind == KIND_SET ? set : NULL;
     request.set_count = kind == KIND_SET ? 2 : 0;
+    request.permits = kind == KIND_PERMIT;
     return cluster_acquire(cluster, client, 0, &request);
 }
 
@@ -35,7 +43,9 @@ static inline enum redlock_status kind_acquire(struct cluster *cluster, unsigned
 static inline void kind_teach_scripts(struct cluster *cluster)
 {
     static const char *const scripts[] = {
-        WIRE_ACQUIRE_SCRIPT, WIRE_RESTORE_SCRIPT, WIRE_RELEASE_SCRIPT, WIRE_EXTEND_SCRIPT, WIRE_WAIT_SCRIPT
+        WIRE_ACQUIRE_SCRIPT, WIRE_RESTORE_SCRIPT, WIRE_RELEASE_SCRIPT, WIRE_EXTEND_SCRIPT, WIRE_WAIT_SCRIPT,
+        WIRE_PERMIT_ACQUIRE_SCRIPT, WIRE_PERMIT_RESTORE_SCRIPT, WIRE_PERMIT_EXTEND_SCRIPT, WIRE_PERMIT_RELEASE_SCRIPT,
+        WIRE_PERMIT_WAIT_SCRIPT
     };
     struct model_session session = { .closing = false };
     char command[2048];

@@ -71,6 +71,7 @@ static inline void sever(const struct cut *cut, bool *was_cut)
                 cut->is_flushed ? " behind SCRIPT FLUSH" : "", cut->mask, cut->to_node ? "to the node" : "to the client",
                 cut->after, cut->lasts ? " for a while" : "");
     RIVAL(0, "door", 600000);
+    RIVAL(0, "door:1", 600000);
     if (!cut->is_flushed) kind_teach_scripts(cluster);
     if (!operation->is_first) RUN_MS(STORY_SETTLE_MS);
     operation->begins(cluster, cut);
@@ -83,6 +84,9 @@ static inline void sever(const struct cut *cut, bool *was_cut)
     RUN_MS(SEVERED_RECOVERY_MS);
     EXPECT_RIVAL_KEY(0, "door");
     EXPECT_KEYS("door", 1);
+    EXPECT_RIVAL_KEY(0, "door:1");
+    EXPECT_KEYS("door:1", 1);
+    EXPECT_KEY_ABSENT_ON_ALL("door:#waiters");
     EXPECT_KEY_ABSENT_ON_ALL("gate");
     EXPECT_KEY_ABSENT_ON_ALL("door#waiters");
     EXPECT_KEY_ABSENT_ON_ALL("gate#waiters");

@@ -153,6 +153,7 @@ static void finish(struct cluster *cluster)
     RUN_MS(RECOVERY_MS);
     EXPECT_KEY_ABSENT_ON_ALL("door");
     EXPECT_KEY_ABSENT_ON_ALL("gate");
+    EXPECT_KEY_ABSENT_ON_ALL("door:1");
     CHECK_INT(redlock_owed(LOCK(0)), 0);
     CHECK(IDLE(0));
 }
@@ -168,7 +169,7 @@ static void answer_late(const struct delay *delay)
     RUN_MS(2);
     check(cluster, delay, until);
     if (delay->operation == RESTORE_IT)
-        CHECK_INT(cluster_key(cluster, LOST, "door") != NULL, is_in_time(delay));
+        CHECK_INT(cluster_key(cluster, LOST, kind_key(delay->kind)) != NULL, is_in_time(delay));
     finish(cluster);
 }
 

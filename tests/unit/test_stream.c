@@ -432,8 +432,11 @@ TEST(each_script_and_each_of_its_arguments_has_a_name)
         CHECK(strncmp(listed.name, redlock_script_name(command), strlen(redlock_script_name(command))) == 0);
         for (unsigned j = 0; j < listed.row->argument_count; j++) CHECK(redlock_argument_name(command, j));
         if (i == ROW_RELEASE || i == ROW_RELEASE_ONE) continue;     /* Which have one less than to wake. */
-        CHECK(!redlock_argument_name(command, listed.row->argument_count));
+        const char *next = redlock_argument_name(command, listed.row->argument_count);
+        CHECK(!next || strcmp(next, "permits") == 0);
     }
+    CHECK(!redlock_argument_name(REDLOCK_COMMAND_ACQUIRE, 7) && !redlock_argument_name(REDLOCK_COMMAND_EXTEND, 4));
+    CHECK(!redlock_argument_name(REDLOCK_COMMAND_RELEASE, 4) && !redlock_argument_name(REDLOCK_COMMAND_WAIT, 4));
     CHECK_STR(redlock_script_name(REDLOCK_COMMAND_RESTORE), "restore");
     CHECK_STR(redlock_argument_name(REDLOCK_COMMAND_ACQUIRE, 4), "skew");
     CHECK(!redlock_script_name(REDLOCK_COMMAND_PTTL) && !redlock_argument_name(REDLOCK_COMMAND_INFO, 0));

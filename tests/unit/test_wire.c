@@ -137,6 +137,32 @@ TEST(a_script_is_sent_from_where_it_lies)
     CHECK(w.apart != NULL && w.apart_at > 1);
 }
 
+/* S19: behind what any lock says, how many permits there are, and which slot is meant. */
+TEST(a_permit_is_asked_for_by_the_name_of_the_resource_and_their_number)
+{
+    const struct redlock_kind *kind = wire_permit_kind();
+    const struct redlock_name name = { .bytes = "pool", .size = 4 };
+    static const struct { enum wire_kind_row which; const char *sha1, *rest; } expected[] = {
+        { KIND_ACQUIRE, WIRE_PERMIT_ACQUIRE_SHA1, "$5\r\n10000\r\n$1\r\n7\r\n$1\r\n8\r\n$1\r\n9\r\n$2\r\n10\r\n$1\r\n3\r\n" },
+        { KIND_EXTEND, WIRE_PERMIT_EXTEND_SHA1, "$5\r\n10000\r\n$2\r\n10\r\n$1\r\n3\r\n" },
+        { KIND_WAKE, WIRE_PERMIT_RELEASE_SHA1, "$18\r\n0123456789abcdef:1\r\n$2\r\n10\r\n$1\r\n3\r\n" },
+        { KIND_RELEASE, WIRE_PERMIT_RELEASE_SHA1, "$0\r\n\r\n$2\r\n10\r\n$1\r\n0\r\n" },
+    };
+
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        const struct wire_row *row = kind->rows[expected[i].which];
+        struct wire_subject s = { .names = &name, .name_count = 1, .token = token, .ttl_ms = 10000, .ticket = 7, .life_ms = 8,
+                                  .skew_ms = 9, .engine = engine_name, .wait_number = 1, .permit = { 10, 3 } };
+        char buffer[300], text[300];
+        struct resp_writer w;
+        resp_write_begin(&w, buffer, sizeof buffer, 0);
+        CHECK(wire_put(&w, row, WIRE_BY_SHA1, &s));
+        snprintf(text, sizeof text, "*%u\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n1\r\n$4\r\npool\r\n$40\r\n" TOKEN_TEXT "\r\n%s",
+                 4u + row->argument_count, expected[i].sha1, expected[i].rest);
+        check_output(&w, text);
+    }
+}
+
 TEST(scripts_that_are_not_loaded_go_out_with_their_texts_and_no_sha1)
 {
     const struct redlock_scripts *one = wire_scripts_for_one();
@@ -168,7 +194,8 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
     struct wire_subject s = {
         .names = names, .name_count = REDLOCK_SET_MAX, .token = token, .ttl_ms = REDLOCK_TTL_MS_MAX,
         .ticket = WIRE_TICKET_MAX, .life_ms = UINT32_MAX, .skew_ms = REDLOCK_SKEW_MS_MAX,
-        .engine = engine_name, .wait_number = UINT32_MAX, .arrived_at = WIRE_TICKET_MAX
+        .engine = engine_name, .wait_number = UINT32_MAX, .arrived_at = WIRE_TICKET_MAX,
+        .permit = { REDLOCK_PERMITS_MAX, REDLOCK_PERMITS_MAX }
     };
     struct resp_writer w;
 
@@ -340,6 +367,24 @@ TEST(s3_the_acquire_script_refuses_with_a_text_and_grants_with_ok_alone)
     }
 }
 
+/* S19 */
+TEST(s3_the_number_of_a_slot_that_there_can_be_is_a_grant_of_a_permit_and_nothing_else)
+{
+    const struct wire_reply refusal = TEXT(RESP_BULK, "5 1000"), ok = TEXT(RESP_SIMPLE, "OK"), null = BARE(RESP_NULL_BULK);
+    const struct wire_row *row = wire_permit_kind()->rows[KIND_ACQUIRE], *restore = wire_permit_kind()->rows[KIND_RESTORE];
+
+    for (int64_t slot = -1; slot <= REDLOCK_PERMITS_MAX + 1; slot++) {
+        const struct wire_reply number = NUMBER(slot);
+        const bool is_slot = slot >= 1 && slot <= REDLOCK_PERMITS_MAX;
+        CHECK_INT(read_answer(WIRE_ACQUIRE, row, &number), is_slot ? WIRE_GRANTED : WIRE_WRONG);
+        CHECK_INT(read_answer(WIRE_RESTORE, restore, &number), WIRE_WRONG);
+    }
+    CHECK_INT(read_answer(WIRE_ACQUIRE, row, &refusal), WIRE_REFUSED);
+    CHECK_INT(read_answer(WIRE_ACQUIRE, row, &ok), WIRE_WRONG);
+    CHECK_INT(read_answer(WIRE_ACQUIRE, row, &null), WIRE_WRONG);
+    CHECK_INT(read_answer(WIRE_RESTORE, restore, &ok), WIRE_GRANTED);
+}
+
 static const struct {
     struct wire_reply reply;
     bool is_refusal;
@@ -381,25 +426,31 @@ TEST(a_refusal_tells_a_ticket_below_2_to_the_53_and_a_PTTL_or_nothing)
 #define HEARD(words, items, cut) \
     { .type = RESP_ARRAY, .integer = (items), .text = (words), .text_size = sizeof(words) - 1, .text_cut = (cut) }
 
-TEST(s16_a_wake_up_is_a_message_with_a_number_and_nothing_else)
+TEST(s16_a_wake_up_is_a_message_with_a_number_and_perhaps_a_slot_and_nothing_else)
 {
-    static const struct wire_reply good[] = { HEARD("1", 3, false), HEARD("4294967295", 3, false), HEARD("0", 3, false) };
+    static const struct wire_reply good[] = { HEARD("1", 3, false), HEARD("4294967295", 3, false), HEARD("0", 3, false),
+                                              HEARD("7@3", 3, false), HEARD("4294967295@64", 3, false) };
     static const struct wire_reply bad[] = {
         HEARD("4294967296", 3, false), HEARD("", 3, false), HEARD("-1", 3, false), HEARD("1 ", 3, false),
-        HEARD("1", 2, false), HEARD("1", 4, false), HEARD("1", 3, true), TEXT(RESP_BULK, "1"), NUMBER(1)
+        HEARD("1", 2, false), HEARD("1", 4, false), HEARD("1", 3, true), TEXT(RESP_BULK, "1"), NUMBER(1),
+        HEARD("1@65", 3, false), HEARD("1@", 3, false), HEARD("@1", 3, false), HEARD("1@3@3", 3, false), HEARD("1@3 ", 3, false),
+        HEARD("1@-1", 3, false), HEARD("4294967296@1", 3, false)
     };
-    static const uint32_t numbers[] = { 1, UINT32_MAX, 0 };
+    static const uint32_t numbers[] = { 1, UINT32_MAX, 0, 7, UINT32_MAX };
+    static const uint8_t slots[] = { 0, 0, 0, 3, REDLOCK_PERMITS_MAX };
     uint32_t number;
+    uint8_t slot;
 
-    for (size_t i = 0; i < 3; i++) {
-        CHECK(wire_read_wake_up(&good[i], &number));
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        CHECK(wire_read_wake_up(&good[i], &number, &slot));
         CHECK_INT(number, numbers[i]);
+        CHECK_INT(slot, slots[i]);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         TAP_CONTEXT("row %zu", i);
-        number = 7;
-        CHECK(!wire_read_wake_up(&bad[i], &number));
-        CHECK_INT(number, 7);
+        number = slot = 7;
+        CHECK(!wire_read_wake_up(&bad[i], &number, &slot));
+        CHECK(number == 7 && slot == 7);
     }
 }
 
@@ -521,6 +572,7 @@ TEST(s16_no_number_begins_anew_behind_2_to_the_64)
         const size_t size = strlen(numbers[i]);
         char uptime[64], refusal[64];
         uint32_t wait_number = 0;
+        uint8_t slot;
         uint64_t counter;
         int64_t pttl;
 
@@ -528,7 +580,7 @@ TEST(s16_no_number_begins_anew_behind_2_to_the_64)
         snprintf(uptime, sizeof uptime, "uptime_in_seconds:%s", numbers[i]);
         CHECK(!info(uptime).has_uptime);
         CHECK(!wire_read_wake_up(&(struct wire_reply){ .type = RESP_ARRAY, .integer = 3, .text = numbers[i], .text_size = size },
-                                 &wait_number));
+                                 &wait_number, &slot));
         snprintf(refusal, sizeof refusal, "%s 5", numbers[i]);
         CHECK(!wire_read_refusal(&(struct wire_reply){ .type = RESP_BULK, .text = refusal, .text_size = size + 2 }, &counter,
                                  &pttl));

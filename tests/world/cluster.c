@@ -391,7 +391,19 @@ static unsigned name_count_of(const struct cluster_lock *lock)
 
 static struct redlock_name name_of(const struct cluster_lock *lock, unsigned number)
 {
-    return lock->set_count > 0 ? lock->set[number] : (struct redlock_name){ lock->resource, lock->resource_size };
+    if (lock->set_count > 0) return lock->set[number];
+    return (struct redlock_name){ .bytes = lock->resource, .size = lock->resource_size + lock->slot_size };
+}
+
+/* What a client that holds a permit has is the lock of its slot: ":3" stands behind the name then. */
+static void name_slot(struct cluster_lock *lock)
+{
+    const unsigned slot = redlock_slot(&lock->lock);
+    char text[8];
+    lock->slot_size = 0;
+    if (slot == 0 || lock->resource_size > REDLOCK_RESOURCE_MAX) return;
+    lock->slot_size = (size_t)snprintf(text, sizeof text, ":%u", slot);
+    memcpy(lock->resource + lock->resource_size, text, lock->slot_size);
 }
 
 static bool names_equal(struct redlock_name a, struct redlock_name b)
@@ -516,6 +528,7 @@ static void watch_lock(struct cluster *cluster, unsigned client, unsigned index)
     struct cluster_lock *lock = &cluster->clients[client].locks[index];
     const uint64_t valid_us = lock->in_use ? cluster_valid_us(cluster, client, index) : 0;
     const uint64_t until = cluster_client_now(cluster, client) + valid_us;
+    name_slot(lock);
     if (valid_us == 0) return;
     if (!cluster->no_exclusion) watch_exclusion(cluster, client, lock);
     if (until == lock->believed_until) return;
@@ -1141,6 +1154,7 @@ static void use_all_features(struct redlock *engine)
 {
     redlock_use_tickets(engine);
     redlock_use_sets(engine);
+    redlock_use_permits(engine);
     redlock_use_wake_ups(engine);
     redlock_use_copies(engine);
 }

@@ -38,6 +38,7 @@ struct cluster_lock {
     struct redlock_lock lock;
     uint8_t resource[REDLOCK_RESOURCE_MAX + 8]; /* Of a set: all names, */
     size_t resource_size;                       /* one behind the other. */
+    size_t slot_size;                           /* Of the slot that is held: its number stands behind the name. 0: none. */
     struct redlock_name set[REDLOCK_SET_MAX];
     unsigned set_count;                         /* 0: one resource. */
     bool in_use;

@@ -5,6 +5,7 @@
 struct listed_row row_at(enum row number)
 {
     const struct redlock_scripts *one = wire_scripts_for_one_loaded(), *all = wire_scripts_for_all();
+    const struct redlock_kind *permit = wire_permit_kind();
     const struct listed_row rows[ROW_COUNT] = {
         [ROW_SET] = { "SET", WIRE_ACQUIRE, false, wire_scripts_for_one_loaded()->plain.rows[KIND_ACQUIRE] },
         [ROW_ACQUIRE] = { "acquire", WIRE_ACQUIRE, true, wire_scripted_kind()->rows[KIND_ACQUIRE] },
@@ -16,6 +17,12 @@ struct listed_row row_at(enum row number)
         [ROW_RELEASE_ONE] = { "release one", WIRE_RELEASE, false, one->plain.rows[KIND_RELEASE] },
         [ROW_WAIT] = { "wait", WIRE_WAIT, true, wire_wait() },
         [ROW_PTTL] = { "PTTL", WIRE_PTTL, false, wire_pttl() },
+        [ROW_PERMIT_ACQUIRE] = { "acquire a permit", WIRE_ACQUIRE, false, permit->rows[KIND_ACQUIRE] },
+        [ROW_PERMIT_RESTORE] = { "restore a permit", WIRE_RESTORE, false, permit->rows[KIND_RESTORE] },
+        [ROW_PERMIT_EXTEND] = { "extend a permit", WIRE_EXTEND, false, permit->rows[KIND_EXTEND] },
+        [ROW_PERMIT_RELEASE] = { "release a permit", WIRE_RELEASE, false, permit->rows[KIND_RELEASE] },
+        [ROW_PERMIT_WAKE] = { "release a permit and wake", WIRE_RELEASE, false, permit->rows[KIND_WAKE] },
+        [ROW_PERMIT_WAIT] = { "wait for a permit", WIRE_WAIT, false, wire_permit_wait() },
         [ROW_GETRANGE] = { "GETRANGE", WIRE_GETRANGE, false, wire_getrange() },
     };
 

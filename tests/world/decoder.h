@@ -8,7 +8,8 @@
 /* All rows of the table. Two of them are one script, which may be called with an argument more. */
 enum row {
     ROW_SET, ROW_ACQUIRE, ROW_RESTORE, ROW_EXTEND, ROW_EXTEND_ONE, ROW_RELEASE, ROW_WAKE, ROW_RELEASE_ONE, ROW_WAIT, ROW_PTTL,
-    ROW_GETRANGE, ROW_COUNT
+    ROW_GETRANGE, ROW_PERMIT_ACQUIRE, ROW_PERMIT_RESTORE, ROW_PERMIT_EXTEND, ROW_PERMIT_RELEASE, ROW_PERMIT_WAKE,
+    ROW_PERMIT_WAIT, ROW_COUNT
 };
 
 /* Their names, what they are sent for, whether they take several resources; and the row itself. */

@@ -58,6 +58,7 @@ struct model_call {
     char keys[MODEL_KEYS_MAX][MODEL_CALL_KEY_MAX + 1];  /* all of them. */
     char token[41];             /* The value of a SET, the first argument of a script. */
     uint64_t ticket;            /* Of an ACQUIRE, or a RESTORE. */
+    unsigned slot;              /* Of a permit: that was granted, extended, removed; key is then that of the slot. 0: none. */
     char entry[MODEL_ENTRY_MAX + 1];    /* Among the waiters, that a RELEASE gives back; "": none. */
     char woken[MODEL_ENTRY_MAX + 1];    /* The last one that a RELEASE has woken. */
     int64_t ttl_ms;

@@ -1,0 +1,90 @@
+#include "permits.h"
+
+#include "quorum.h"
+
+static enum redlock_status permits_check(const struct redlock_request *request)
+{
+    return request->permits > REDLOCK_PERMITS_MAX || request->set ? REDLOCK_BAD_PERMITS : REDLOCK_OK;
+}
+
+/* The nodes that have granted a slot in the round, and the same one as node k. */
+static uint16_t slot_mates(const struct redlock_lock *lock, uint16_t grants, unsigned k)
+{
+    uint16_t mates = 0;
+
+    for (unsigned j = 0; j < lock->round.node_count; j++)
+        if ((grants & bit_of(j)) && lock->use.slots[j] == lock->use.slots[k]) mates |= bit_of(j);
+    return mates;
+}
+
+/* Nodes that have granted a slot, whichever: a refusal proves that nothing of ours is there. */
+static uint16_t all_grants(const struct redlock_lock *lock)
+{
+    uint16_t grants = lock->round.granted;
+
+    for (unsigned j = 0; j < lock->round.node_count; j++)
+        if ((lock->round.refused & bit_of(j)) && lock->stakes[j].state == STAKE_PLACED) grants |= bit_of(j);
+    return grants;
+}
+
+/* S19: the slot that most have granted is the one that the round is about, as if the others had refused: so it is lost as soon as
+ * no slot can have a quorum. */
+static void count_votes(struct redlock_lock *lock)
+{
+    struct redlock_round *round = &lock->round;
+    uint16_t grants = all_grants(lock), best = 0;
+
+    for (unsigned j = 0; j < round->node_count; j++) {
+        uint16_t mates = grants & bit_of(j) ? slot_mates(lock, grants, j) : 0;
+        if (round_count(mates) > round_count(best)) best = mates;
+    }
+    round->refused = (uint16_t)((round->refused | grants) & ~best);
+    round->granted = best;
+}
+
+/* From now on the lock is about this slot, and gives up whatever else it was granted. */
+static void take_slot(struct redlock *r, struct redlock_lock *lock, uint8_t slot)
+{
+    uint16_t others = (uint16_t)(all_grants(lock) & ~lock->round.granted);
+
+    REDLOCK_ASSERT(round_count(lock->round.granted) >= quorum_of(r->node_count));
+    lock->permit.slot = slot;
+    for (unsigned j = 0; j < r->node_count; j++)
+        if (others & bit_of(j)) stake_owe(r, lock, j);
+}
+
+static void count_grant(struct redlock *r, struct redlock_lock *lock, unsigned k, uint8_t slot)
+{
+    lock->use.slots[k] = slot;
+    count_votes(lock);
+    if (round_verdict(&lock->round, r->now_us, min_validity_us(lock)) != VERDICT_WON) return;
+    for (unsigned j = 0; j < r->node_count; j++)
+        if (lock->round.granted & bit_of(j)) slot = lock->use.slots[j];
+    take_slot(r, lock, slot);
+}
+
+/* A node that answers when the lock is held already has granted the slot, or another: that is given up. (While it is extended the
+ * node that is asked to gives it up by itself.) */
+static void permits_count(struct redlock *r, const struct answer *a)
+{
+    struct redlock_lock *lock = a->lock;
+    uint8_t slot = (uint8_t)a->reply->integer;
+    bool is_other = lock->phase == PHASE_HELD && slot != lock->permit.slot;
+
+    if (lock->phase == PHASE_ACQUIRING && round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_GRANTED) {
+        count_grant(r, lock, a->k, slot);
+    } else if (is_other && lock->stakes[a->k].state == STAKE_PLACED) {
+        if (a->current) lock->round.refused |= bit_of(a->k);
+        if (a->current) lock->round.granted &= (uint16_t)~bit_of(a->k);
+        stake_owe(r, lock, a->k);
+    }
+}
+
+const struct redlock_permitting *permits_feature(void)
+{
+    static const struct redlock_permitting feature = {
+        .check = permits_check, .count = permits_count, .kind = wire_permit_kind, .wait = wire_permit_wait
+    };
+
+    return &feature;
+}
