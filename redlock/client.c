@@ -558,6 +558,7 @@ static void use_all_features(struct redlock *engine)
     redlock_use_permits(engine);
     redlock_use_wake_ups(engine);
     redlock_use_copies(engine);
+    redlock_use_shared(engine);
 }
 
 static enum redlock_status use_holder(struct redlock_client *c, const char *holder, struct redlock_mistake *mistake)
@@ -700,7 +701,7 @@ static const void *copy_names(struct redlock_parted *parted, const struct redloc
 
     for (unsigned i = 0; i < count; i++) {
         memcpy(to, names[i].bytes, names[i].size);
-        parted->set[i] = (struct redlock_name){ to, names[i].size };
+        parted->set[i] = (struct redlock_name){ .bytes = to, .size = names[i].size, .shared = names[i].shared };
         to += names[i].size;
     }
     return count > 1 ? (const void *)parted->set : parted->bytes;

@@ -9,10 +9,11 @@
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
+#include "shared.h"
 #include "ticket.h"
 #include "waiter.h"
 
-REDLOCK_STATIC_ASSERT(WIRE_COMMAND_MAX <= REDLOCK_SEND_MIN(0), "REDLOCK_SEND_MIN must hold the longest command");
+REDLOCK_STATIC_ASSERT(WIRE_SHARED_MAX <= REDLOCK_SEND_MIN(0), "REDLOCK_SEND_MIN must hold the longest command");
 REDLOCK_STATIC_ASSERT((uint64_t)REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) *
                       (UINT16_MAX * (uint64_t)sizeof(struct redlock_asked) + 8 + 2 * (uint64_t)REDLOCK_BUFFER_MAX) <= UINT32_MAX,
                       "REDLOCK_MEMORY must not overflow on 32 bits");
@@ -259,7 +260,7 @@ void redlock_use_sets(struct redlock *r)
     r->sets = names_feature();
     r->choose_kind = kinds_choose;
     r->holding = holder_feature();
-    r->scripts = wire_scripts_for_all();
+    if (!r->sharing) r->scripts = wire_scripts_for_all();
 }
 
 enum redlock_status redlock_use_holder(struct redlock *r, const char *holder)
@@ -278,7 +279,15 @@ void redlock_use_wake_ups(struct redlock *r)
 {
     r->waking = waiter_feature();
     r->holding = holder_feature();
-    r->scripts = wire_scripts_for_all();
+    if (!r->sharing) r->scripts = wire_scripts_for_all();
+}
+
+void redlock_use_shared(struct redlock *r)
+{
+    r->sharing = sharing_feature();
+    r->choose_kind = kinds_choose;
+    r->holding = holder_feature();
+    r->scripts = wire_scripts_beside_shared();
 }
 
 void redlock_use_free_in(struct redlock *r)

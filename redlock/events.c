@@ -226,7 +226,7 @@ static const char *script_words(enum redlock_command command, unsigned i)
     static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {
         { "acquire", "token", "ttl", "ticket", "life", "skew", "permits", "slot" },
         { "restore", "token", "ttl", "ticket", "life", "skew", "permits", "slot" },
-        { "extend", "token", "ttl", "permits", "slot" },
+        { "extend", "token", "ttl", "permits", "slot", "ticket", "life", "skew" },
         { "release", "token", "entry", "permits", "slot" },
         { "wait", "entry", "arrived", "life", "permits" },
     };

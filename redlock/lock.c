@@ -22,6 +22,7 @@ static void judge_extending(struct redlock *r, struct redlock_lock *lock)
 {
     enum redlock_status status = extend_judge(r, lock);
 
+    if (status != REDLOCK_PENDING && r->sharing) status = r->sharing->judged(r, lock, status);
     if (status == REDLOCK_PENDING) return;
     event_note(r, lock, REDLOCK_EVENT_VERDICT, status);
     if (is_quiet(lock)) {

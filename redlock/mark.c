@@ -91,7 +91,7 @@ static struct redlock_name number_word(char text[RESP_DIGITS_MAX], uint64_t numb
 {
     size_t at = resp_decimal(text, number);
 
-    return (struct redlock_name){ text + at, RESP_DIGITS_MAX - at };
+    return (struct redlock_name){ .bytes = text + at, .size = RESP_DIGITS_MAX - at };
 }
 
 static size_t append_number(char *text, size_t used, uint64_t number)
@@ -114,7 +114,7 @@ static struct redlock_name write_mark(struct redlock_mark *mark, const char *who
     mark->value[used++] = ' ';
     used = append_number(mark->value, used, wall_us_at(mark, now_us) / 1000);
     for (size_t i = 0; i < size; i++) mark->value[used++] = who[i] >= ' ' && who[i] <= '~' ? who[i] : '?';
-    return (struct redlock_name){ mark->value, used };
+    return (struct redlock_name){ .bytes = mark->value, .size = used };
 }
 
 /* What only looks has no life. */
@@ -129,11 +129,11 @@ static void write_question(const struct redlock *r, struct redlock_mark *mark, c
     static const char eval[] = "EVAL", script[] = WIRE_MARK_SCRIPT, one[] = "1";
     struct redlock_name *words = mark->words;
 
-    words[0] = (struct redlock_name){ eval, sizeof eval - 1 };
-    words[1] = (struct redlock_name){ script, sizeof script - 1 };
-    words[2] = (struct redlock_name){ one, sizeof one - 1 };
+    words[0] = (struct redlock_name){ .bytes = eval, .size = sizeof eval - 1 };
+    words[1] = (struct redlock_name){ .bytes = script, .size = sizeof script - 1 };
+    words[2] = (struct redlock_name){ .bytes = one, .size = sizeof one - 1 };
     words[3] = mark->lock->name;
-    words[ARGUMENT_TOKEN] = (struct redlock_name){ mark->token, wire_value_text(mark->lock->token, r->holder, mark->token) };
+    words[ARGUMENT_TOKEN] = (struct redlock_name){ .bytes = mark->token, .size = wire_value_text(mark->lock->token, r->holder, mark->token) };
     words[ARGUMENT_VALUE] = write_mark(mark, period->who, now_us);
     words[ARGUMENT_LIFE] = number_word(mark->life, life_ms(r, mark, period));
     words[ARGUMENT_SKEW] = number_word(mark->skew, r->config.ticket_skew_ms);

@@ -35,7 +35,8 @@ static bool is_reserved(const struct redlock_name *name)
 {
 #define SUFFIX(text) { sizeof(text) - 1, text }
     static const struct { uint8_t size; char text[sizeof REDLOCK_WAITERS_SUFFIX]; } suffixes[] = {
-        SUFFIX(REDLOCK_TICKET_SUFFIX), SUFFIX(REDLOCK_WAITERS_SUFFIX), SUFFIX(REDLOCK_LEADER_SUFFIX), SUFFIX(REDLOCK_DONE_SUFFIX)
+        SUFFIX(REDLOCK_TICKET_SUFFIX), SUFFIX(REDLOCK_WAITERS_SUFFIX), SUFFIX(REDLOCK_LEADER_SUFFIX), SUFFIX(REDLOCK_DONE_SUFFIX),
+        SUFFIX(REDLOCK_READERS_SUFFIX), SUFFIX(REDLOCK_WRITER_SUFFIX)
     };
 #undef SUFFIX
     const char *end = (const char *)name->bytes + name->size;
@@ -50,6 +51,13 @@ static bool is_reserved(const struct redlock_name *name)
 bool name_is_proper(const struct redlock_name *name, size_t size_max)
 {
     return name->bytes && name->size >= 1 && name->size <= size_max && !is_reserved(name);
+}
+
+bool names_are_shared(const struct redlock_name *names, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (names[i].shared) return true;
+    return false;
 }
 
 /* FNV-1a. */
@@ -71,9 +79,9 @@ static bool comes_after(const struct redlock_name *a, const struct redlock_name 
     return order > 0 || (order == 0 && a->size > b->size);
 }
 
-static enum redlock_status names_check(const struct redlock_name *names, unsigned count, size_t size_max)
+static enum redlock_status names_check(const struct redlock *r, const struct redlock_name *names, unsigned count)
 {
-    size_t room = size_max;
+    size_t room = r->config.resource_max;
 
     if (count < 1 || count > REDLOCK_SET_MAX) return REDLOCK_BAD_SET;
     for (unsigned i = 0; i < count; i++) {

@@ -29,8 +29,8 @@ REDLOCK_PRIVATE bool name_is_proper(const struct redlock_name *name, size_t size
 /* What sets add: no name stands twice in one; two are the same whatever their order; and they are sorted, in one order
  * everywhere, whoever asks, so that a set has one form on the wire. */
 struct redlock_sets {
-    /* OK; BAD_SET, BAD_RESOURCE. size_max: of all names together, each but the first with a head of its own. */
-    enum redlock_status (*check)(const struct redlock_name *names, unsigned count, size_t size_max);
+    /* OK; BAD_SET, BAD_RESOURCE, BAD_CONFIG. All names together fit, each but the first with a head of its own. */
+    enum redlock_status (*check)(const struct redlock *r, const struct redlock_name *names, unsigned count);
     bool (*are_same)(const struct redlock_name *set, const struct redlock_name *names, unsigned count);
     void (*sort)(struct redlock_name *set, unsigned count);
     const struct redlock_kind *(*kind)(void);       /* Of a lock of several. */
@@ -40,6 +40,9 @@ REDLOCK_PRIVATE const struct redlock_sets *names_feature(void);
 /* Is the lock about these, in whatever order, each once? */
 REDLOCK_PRIVATE bool names_are_of(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_name *names,
                                   unsigned count);
+
+/* Is any of them? */
+REDLOCK_PRIVATE bool names_are_shared(const struct redlock_name *names, unsigned count);
 
 /* Of a set the first one. Never 0. */
 REDLOCK_PRIVATE uint32_t names_hash(const struct redlock_lock *lock);

@@ -113,14 +113,14 @@ static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, u
 static enum redlock_status check_names(const struct redlock *r, const struct redlock_name *names, unsigned count)
 {
     if (count == 1) return name_is_proper(names, r->config.resource_max) ? REDLOCK_OK : REDLOCK_BAD_RESOURCE;
-    return r->sets ? r->sets->check(names, count, r->config.resource_max) : REDLOCK_BAD_SET;
+    return r->sets ? r->sets->check(r, names, count) : REDLOCK_BAD_SET;
 }
 
 /* What is more than a plain lock is of the features that were asked for. After anything but OK nothing has changed. */
 static enum redlock_status choose_kind(const struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
 {
     if (r->choose_kind) return r->choose_kind(r, lock, request);
-    if (request->ticket || request->permits > 0) return REDLOCK_BAD_CONFIG;
+    if (request->ticket || request->permits > 0 || request->shared) return REDLOCK_BAD_CONFIG;
     lock->kind = &r->scripts->plain;
     return REDLOCK_OK;
 }
@@ -129,7 +129,7 @@ static enum redlock_status choose_kind(const struct redlock *r, struct redlock_l
  * while the lock is not idle: after that they may be gone. */
 static enum redlock_status set_names(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
 {
-    struct redlock_name name = { request->resource, request->resource_size };
+    struct redlock_name name = { .bytes = request->resource, .size = request->resource_size, .shared = request->shared };
     struct redlock_name *names = request->set ? request->set : &name;
     unsigned count = request->set ? request->set_count : 1;
     bool is_idle = redlock_idle(lock);
@@ -322,6 +322,7 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
     }
     lock->asking = 0;
     lock->round.deadline_at = now_us;       /* S9: what is still answered has nothing set again. */
+    if (r->sharing) r->sharing->cancelled(r, lock);
     stop_waiting(r, lock);
     outcome_set(r, lock, after, REDLOCK_CANCELLED);
     lock_reschedule(r, lock);

@@ -23,6 +23,17 @@ bool draw_random(struct redlock *r, uint8_t *bytes, size_t size)
     return true;
 }
 
+bool draw_token(struct redlock *r, uint8_t token[REDLOCK_TOKEN_SIZE])
+{
+    if (r->entropy_size < REDLOCK_TOKEN_SIZE) return false;
+    r->entropy_size = (uint8_t)(r->entropy_size - REDLOCK_TOKEN_SIZE);
+    for (unsigned i = 0; i < REDLOCK_TOKEN_SIZE; i++) {
+        token[i] = r->entropy[r->entropy_size + i];
+        r->entropy[r->entropy_size + i] = 0;
+    }
+    return true;
+}
+
 REDLOCK_WRAPS void store_random(struct redlock *r, const uint8_t *bytes, size_t size)
 {
     size_t room = (size_t)REDLOCK_ENTROPY_MAX - r->entropy_size;

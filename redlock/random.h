@@ -11,6 +11,10 @@ REDLOCK_PRIVATE uint32_t throw_dice(struct redlock *r, uint32_t range);
 /* Takes random bytes, which are used once and gone (S6). False: there are not so many. */
 REDLOCK_PRIVATE bool draw_random(struct redlock *r, uint8_t *bytes, size_t size);
 
+/* The same for a token. Has a body of its own: with one more call of draw_random compilers would no longer merge that with its
+ * callers, which costs those that need no other. */
+REDLOCK_PRIVATE bool draw_token(struct redlock *r, uint8_t token[REDLOCK_TOKEN_SIZE]);
+
 /* Puts bytes in store, as many as there is room for. */
 REDLOCK_PRIVATE void store_random(struct redlock *r, const uint8_t *bytes, size_t size);
 

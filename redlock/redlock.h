@@ -122,6 +122,8 @@ enum {
 #define REDLOCK_WAITERS_SUFFIX "#waiters"
 #define REDLOCK_LEADER_SUFFIX "#leader"     /* Of the command's: see redlock(1). */
 #define REDLOCK_DONE_SUFFIX "#done"
+#define REDLOCK_READERS_SUFFIX "#readers"
+#define REDLOCK_WRITER_SUFFIX "#writer"
 
 #define REDLOCK_FOREVER UINT32_MAX      /* A time to wait that does not end. */
 #define REDLOCK_NEVER UINT64_MAX        /* A point in time that does not come. */
@@ -140,7 +142,7 @@ enum {
     X(7, CANCELLED, "cancelled by the caller")                                                   \
     X(8, ALREADY, "somebody has begun in this period already")                                   \
     X(10, BAD_RESOURCE, "the resource must have 1 to 512 bytes (or the configured limit) and not " \
-                        "end in #ticket, #waiters, #leader or #done")                                   \
+                        "end in #ticket, #waiters, #leader, #done, #readers or #writer")                                   \
     X(11, BAD_TTL, "the TTL must be 1 to 2147483647 ms and leave something after the drift")     \
     X(12, TTL_OVER_GUARD, "the TTL must not exceed the guard (--guard), or a restarted node could vote twice") \
     X(13, BAD_NODE_COUNT, "the number of nodes must be 1 to 15")                                 \
@@ -234,6 +236,7 @@ struct redlock_event_ring;
 struct redlock_name {
     const void *bytes;
     size_t size;
+    bool shared;                /* Of a lock: this resource is shared. See redlock_use_shared. */
 };
 
 /* ---- Setting up ---- */
@@ -304,6 +307,7 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
  *     redlock_use_sets       request.set, of several resources     else refused with BAD_SET
  *     redlock_use_permits    request.permits    else refused with BAD_CONFIG
  *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody, unless sets are in use
+ *     redlock_use_shared     shared locks      else refused with BAD_CONFIG; releases of all locks wake readers, too
  *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not asked; the others call it
  *     redlock_use_loaded_scripts
  *                            to extend and to release are loaded by each new connection and then named by their SHA-1s:
@@ -315,6 +319,7 @@ void redlock_use_tickets(struct redlock *r);
 void redlock_use_sets(struct redlock *r);
 void redlock_use_permits(struct redlock *r);
 void redlock_use_wake_ups(struct redlock *r);
+void redlock_use_shared(struct redlock *r);
 void redlock_use_free_in(struct redlock *r);
 void redlock_use_loaded_scripts(struct redlock *r);
 void redlock_use_copies(struct redlock *r);
@@ -420,6 +425,8 @@ struct redlock_request {
     unsigned set_count;
     uint8_t permits;            /* One of so many permits of the resource, 1..REDLOCK_PERMITS_MAX, of which each has one holder:
                                  * see redlock_slot. 0: none, a lock. Needs redlock_use_permits, and one resource. */
+    bool shared;                /* The resource above is shared, with others that ask for it so: see redlock_use_shared. In a set each
+                                 * has a word of its own. */
 };
 
 /* Sets every field to its default: one attempt, no limit, no ticket. resource or set, and ttl_ms, have none. */
@@ -464,6 +471,25 @@ enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock
  * (LOST). Each time redlock_next_done() names the lock. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us);
+
+/* Shared locks. Any number of clients hold a resource at once that each ask for it shared ("readers"), but none beside one that does
+ * not ("a writer"): every plain lock, of this library or another, is a writer. A reader that waits lets writers pass that came before
+ * it, and only those. In a set each resource is shared or not; then it has no ticket (BAD_SET). The ticket of a reader is the same for
+ * all that read between two writers: larger than, or equal to, that of every writer before, and smaller than that of every later one.
+ *
+ * Upgrade: a reader becomes a writer, and no other writer was in between. Never waits: TAKEN while others read, since two that wait
+ * for each other would do so for ever; then, and after each other status but LOST, it is the reader that it was. As a writer it has
+ * another token, and another ticket if it had one; in the meantime it is a reader. Downgrade: a writer becomes a reader, at once and
+ * whatever comes of it: OK says that a quorum lets other readers in. Both extend the lock by its TTL and count as an extension.
+ * Of locks of one resource (BAD_SET) that are held (LOST), and in the other role (BAD_STATE); EXTENSION_LIMIT, NO_ENTROPY, BAD_CLOCK.
+ * A lock that has changed its role is to be released, and idle, before it is acquired again (BAD_STATE). */
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_start_upgrade(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_start_downgrade(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
+
+/* Is the lock a reader, of any of its resources? */
+bool redlock_is_shared(const struct redlock_lock *lock);
 
 /* What a key looks like on one node: see redlock_start_inspect. */
 struct redlock_sight {
@@ -835,6 +861,7 @@ struct redlock_waking;
 struct redlock_keeping;
 struct redlock_inspecting;
 struct redlock_holding;
+struct redlock_sharing;
 struct redlock_asking;
 struct redlock_eventing;
 
@@ -1047,6 +1074,7 @@ struct redlock {
     const struct redlock_inspecting *inspecting;
     const struct redlock_holding *holding;
     void (*fill_send_buffer)(struct redlock *r, unsigned k);    /* With copies for other nodes. NULL: without. */
+    const struct redlock_sharing *sharing;
     void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* What ends the last use of a lock that was adopted. */
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
     struct redlock_question *questions; /* Of no lock, to any node, that are not answered; see redlock_ask. */

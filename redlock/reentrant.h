@@ -9,14 +9,15 @@
 static inline bool inside_is_among(const struct redlock_name *name, const struct redlock_name *names, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        if (names[i].size == name->size && memcmp(names[i].bytes, name->bytes, name->size) == 0) return true;
+        if (names[i].size == name->size && memcmp(names[i].bytes, name->bytes, name->size) == 0)
+            return name->shared || !names[i].shared;    /* Who reads does not write. */
     return false;
 }
 
 /* Does the lock that is held promise what an inner request asks for? */
 static inline bool inside_covers(const struct redlock_lock *lock, const struct redlock_request *request)
 {
-    struct redlock_name one = { .bytes = request->resource, .size = request->resource_size };
+    struct redlock_name one = { .bytes = request->resource, .size = request->resource_size, .shared = request->shared };
     const struct redlock_name *wanted = request->set ? request->set : &one, *names;
     unsigned count, wanted_count = request->set ? request->set_count : 1;
 

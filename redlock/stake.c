@@ -209,7 +209,8 @@ static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k
     struct wire_subject subject = {
         .names = names_of(lock),
         .name_count = lock->name_count,
-        .token = command == WIRE_RELEASE ? stake->token : lock->token,
+        .token = lock->token,
+        .placed = stake->token,
         .holder = r->holder,
         .ttl_ms = lock->round.ttl_ms,
         .ticket = has_ticket(lock) ? lock->ticket : 0,
@@ -219,6 +220,7 @@ static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k
         .wait_number = command == WIRE_WAIT || gives_entry_back(lock, k) ? lock->wait_number : 0,
         .arrived_at = lock->arrived_at,
         .permit = lock->permit,
+        .phase = lock->phase,
     };
 
     REDLOCK_ASSERT(command != WIRE_NONE && queue_holds(lock, k));
@@ -273,7 +275,8 @@ static bool is_alike(const struct redlock_lock *lock, unsigned k, unsigned j)
     const struct redlock_stake *a = &lock->stakes[k], *b = &lock->stakes[j];
 
     if (a->want != b->want || a->form != b->form || gives_entry_back(lock, k) != gives_entry_back(lock, j)) return false;
-    return a->want != WIRE_RELEASE || memcmp(a->token, b->token, sizeof a->token) == 0;     /* S6 */
+    if (a->want != WIRE_RELEASE && a->want != WIRE_EXTEND) return true;     /* S6; and a lock that changes its role names two tokens. */
+    return memcmp(a->token, b->token, sizeof a->token) == 0;
 }
 
 /* Of these nodes, those whose next command is that of node k. */

@@ -65,6 +65,24 @@ struct redlock_waking {
     const struct wire_row *(*row)(const struct redlock *r, const struct redlock_lock *lock);
 };
 
+/* What shared locks add. */
+struct redlock_sharing {
+    const struct redlock_kind *(*kind)(void);       /* Of a lock of which a resource is shared. */
+
+    /* Has it changed its role, or tried to? Then a node may know it by either of two tokens. */
+    bool (*has_two_tokens)(const struct redlock_lock *lock);
+
+    /* An extension has ended, perhaps one that changes the lock's role: what there is to tell of that. PENDING: it was in vain, and a
+     * round that makes up for it has begun. */
+    enum redlock_status (*judged)(struct redlock *r, struct redlock_lock *lock, enum redlock_status status);
+
+    /* The operation under way is given up. */
+    void (*cancelled)(struct redlock *r, struct redlock_lock *lock);
+
+    /* The command by which locks wait, shared ones and others. */
+    const struct wire_row *(*wait_row)(void);
+};
+
 /* What asking adds, how long the holder of a lock that was refused has left. */
 struct redlock_holding {
     /* A node has refused. */

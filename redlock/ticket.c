@@ -1,12 +1,17 @@
 #include "ticket.h"
 
-/* S15: without a wall clock that is one there is no ticket; and a counter must outlive every attempt of before a restart by
+#include "names.h"
+
+/* One number cannot be right for a resource that is read and for one that is written.
+ *
+ * S15: without a wall clock that is one there is no ticket; and a counter must outlive every attempt of before a restart by
  * as much as wall clocks may differ, as a node's guard does. */
 static enum redlock_status ticket_check(const struct redlock *r, const struct redlock_request *request)
 {
     uint64_t life_min_ms = (uint64_t)request->ttl_ms + r->config.guard_ms + 2 * (uint64_t)r->config.ticket_skew_ms;
 
     if (r->config.ticket_life_ms < life_min_ms) return REDLOCK_BAD_CONFIG;
+    if (request->set && request->set_count > 1 && names_are_shared(request->set, request->set_count)) return REDLOCK_BAD_SET;
     return request->wall_us > 0 && request->wall_us <= WIRE_TICKET_MAX ? REDLOCK_OK : REDLOCK_BAD_CLOCK;
 }
 

@@ -28,6 +28,7 @@
 #include "waiter.c"
 #include "keeper.c"
 #include "lock.c"
+#include "shared.c"
 #include "operations.c"
 #include "engine.c"
 #include "ask.c"

@@ -239,9 +239,11 @@ static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply 
     else node_give_up_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
 }
 
+/* Beside shared locks a writer says that it waits, so that later readers let it pass. */
 static const struct wire_row *waiter_row(const struct redlock *r, const struct redlock_lock *lock)
 {
-    return lock->permit.count > 0 ? r->permitting->wait() : wire_wait();
+    if (lock->permit.count > 0) return r->permitting->wait();
+    return r->sharing ? r->sharing->wait_row() : wire_wait();
 }
 
 const struct redlock_waking *waiter_feature(void)

@@ -57,11 +57,22 @@ size_t wire_value_text(const uint8_t token[REDLOCK_TOKEN_SIZE], const char *hold
     return size;
 }
 
-static void put_value(struct resp_writer *w, const struct wire_subject *s)
+static void put_value_of(struct resp_writer *w, const uint8_t *token, const char *holder)
 {
     char text[REDLOCK_VALUE_TEXT];
 
-    resp_bytes(w, text, wire_value_text(s->token, s->holder, text));
+    resp_bytes(w, text, wire_value_text(token, holder, text));
+}
+
+static void put_value(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_value_of(w, s->token, s->holder);
+}
+
+/* S6: a release names what was put there. */
+static void put_placed(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_value_of(w, s->placed, s->holder);
 }
 
 /* A lock's entry among the waiters: see wire.h. */
@@ -192,7 +203,7 @@ static void put_extend(struct resp_writer *w, const struct wire_subject *s)
 /* A client that has an entry among the waiters gives it back. */
 static void put_wake(struct resp_writer *w, const struct wire_subject *s)
 {
-    put_value(w, s);
+    put_placed(w, s);
     if (s->wait_number > 0) put_entry(w, s);
     else                    resp_text(w, "");
 }
@@ -213,7 +224,7 @@ static void put_permit_wake(struct resp_writer *w, const struct wire_subject *s)
 /* No slot is that whose end wakes. */
 static void put_permit_release(struct resp_writer *w, const struct wire_subject *s)
 {
-    put_value(w, s);
+    put_placed(w, s);
     resp_text(w, "");
     put_permit(w, (struct redlock_permit){ .count = s->permit.count });
 }
@@ -290,7 +301,7 @@ const struct redlock_scripts *wire_scripts_for_one(void)
         .text = extend_one_text, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
     };
     static const struct wire_row release = {
-        .text = release_one_text, .put = put_value, .argument_count = 1, .lowest = -1, .highest = 1
+        .text = release_one_text, .put = put_placed, .argument_count = 1, .lowest = -1, .highest = 1
     };
     static const struct redlock_scripts scripts = {
         .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
@@ -307,7 +318,7 @@ const struct redlock_scripts *wire_scripts_for_one_loaded(void)
         .text = extend_one_text, .sha1 = extend_sha1, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
     };
     static const struct wire_row release = {
-        .text = release_one_text, .sha1 = release_sha1, .put = put_value, .argument_count = 1, .lowest = -1, .highest = 1
+        .text = release_one_text, .sha1 = release_sha1, .put = put_placed, .argument_count = 1, .lowest = -1, .highest = 1
     };
     static const struct redlock_scripts scripts = {
         .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
@@ -326,7 +337,7 @@ const struct redlock_scripts *wire_scripts_for_all(void)
         .text = extend_text, .sha1 = extend_sha1, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
     };
     static const struct wire_row release = {
-        .text = release_text, .sha1 = release_sha1, .put = put_value, .argument_count = 1, .lowest = -1, .highest = 1
+        .text = release_text, .sha1 = release_sha1, .put = put_placed, .argument_count = 1, .lowest = -1, .highest = 1
     };
     static const struct wire_row wake = {
         .text = release_text, .sha1 = release_sha1, .put = put_wake, .argument_count = 2, .lowest = -1, .highest = 2
@@ -365,6 +376,159 @@ const struct wire_row *wire_permit_wait(void)
 {
     static const char text[] = WIRE_PERMIT_WAIT_SCRIPT, sha1[] = WIRE_PERMIT_WAIT_SHA1;
     static const struct wire_row row = { .text = text, .sha1 = sha1, .put = put_permit_wait, .argument_count = 4 };
+
+    return &row;
+}
+
+/* ---- Shared locks ---- */
+
+/* The role that the lock has, or takes, of each resource. */
+static void put_modes(struct resp_writer *w, const struct wire_subject *s)
+{
+    char modes[REDLOCK_SET_MAX];
+
+    for (unsigned i = 0; i < s->name_count; i++) modes[i] = s->names[i].shared ? 's' : 'x';
+    resp_bytes(w, modes, s->name_count);
+}
+
+static void put_hex(struct resp_writer *w, const uint8_t token[REDLOCK_TOKEN_SIZE])
+{
+    char text[REDLOCK_TOKEN_TEXT];
+
+    wire_token_text(token, text);
+    resp_bytes(w, text, sizeof text);
+}
+
+static bool is_of_holder(const struct wire_subject *s)
+{
+    return s->phase == REDLOCK_PHASE_HELD || s->phase == REDLOCK_PHASE_EXTENDING;
+}
+
+/* When it arrived, among those that wait: whoever does not wait is the last. */
+static void put_shared_acquire(struct resp_writer *w, const struct wire_subject *s)
+{
+    uint64_t arrived_at = s->arrived_at > 0 ? s->arrived_at : WIRE_TICKET_MAX;
+
+    put_acquire(w, s);
+    put_modes(w, s);
+    resp_number(w, (int64_t)arrived_at);
+}
+
+/* A holder steps back for nobody. */
+static void put_shared_restore(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_acquire(w, s);
+    put_modes(w, s);
+    resp_size(w, 0);
+}
+
+static void put_shared_extend(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_extend(w, s);
+    put_modes(w, s);
+}
+
+/* By the other token it was there in its other role. */
+static void put_role(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_shared_extend(w, s);
+    put_hex(w, s->placed);
+    resp_number(w, (int64_t)s->ticket);
+    resp_size(w, s->life_ms);
+    resp_size(w, s->skew_ms);
+}
+
+/* S6: while it is held, a release is of an older attempt. */
+static void put_other(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_hex(w, is_of_holder(s) ? s->placed : s->token);
+}
+
+static void put_release_both(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_placed(w, s);
+    resp_text(w, "-");
+    put_other(w, s);
+}
+
+static void put_wake_both(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_wake(w, s);
+    put_other(w, s);
+}
+
+static const char shared_acquire_text[] = WIRE_SHARED_ACQUIRE_SCRIPT, shared_acquire_sha1[] = WIRE_SHARED_ACQUIRE_SHA1;
+static const char shared_extend_text[] = WIRE_SHARED_EXTEND_SCRIPT, shared_extend_sha1[] = WIRE_SHARED_EXTEND_SHA1;
+static const char shared_release_text[] = WIRE_SHARED_RELEASE_SCRIPT, shared_release_sha1[] = WIRE_SHARED_RELEASE_SHA1;
+
+static const struct wire_row shared_acquire = {
+    .text = shared_acquire_text, .sha1 = shared_acquire_sha1, .put = put_shared_acquire, .argument_count = 7,
+    .read_refusal = wire_read_refusal
+};
+static const struct wire_row shared_restore = {
+    .text = shared_acquire_text, .sha1 = shared_acquire_sha1, .put = put_shared_restore, .argument_count = 7
+};
+static const struct wire_row shared_extend = {
+    .text = shared_extend_text, .sha1 = shared_extend_sha1, .put = put_shared_extend, .argument_count = 3, .lowest = 0, .highest = 1
+};
+static const struct wire_row shared_role = {
+    .text = shared_extend_text, .sha1 = shared_extend_sha1, .put = put_role, .argument_count = 7, .lowest = -2, .highest = 1
+};
+static const struct wire_row shared_release = {
+    .text = shared_release_text, .sha1 = shared_release_sha1, .put = put_placed, .argument_count = 1, .lowest = -1, .highest = 1
+};
+static const struct wire_row shared_wake = {
+    .text = shared_release_text, .sha1 = shared_release_sha1, .put = put_wake, .argument_count = 2, .lowest = -1, .highest = 2
+};
+static const struct wire_row shared_release_both = {
+    .text = shared_release_text, .sha1 = shared_release_sha1, .put = put_release_both, .argument_count = 3, .lowest = -1, .highest = 1
+};
+static const struct wire_row shared_wake_both = {
+    .text = shared_release_text, .sha1 = shared_release_sha1, .put = put_wake_both, .argument_count = 3, .lowest = -1, .highest = 2
+};
+
+/* A writer's key is set again as that of any writer. */
+const struct redlock_kind *wire_shared_kind(enum wire_shared which)
+{
+#define ROWS_OF_BOTH [KIND_EXTEND] = &shared_role, [KIND_RELEASE] = &shared_release_both, [KIND_WAKE] = &shared_wake_both
+    static const struct redlock_kind kinds[WIRE_SHARED_KINDS] = {
+        [WIRE_SHARED] = { .rows = { [KIND_ACQUIRE] = &shared_acquire, [KIND_RESTORE] = &shared_restore, [KIND_EXTEND] = &shared_extend,
+                                    [KIND_RELEASE] = &shared_release, [KIND_WAKE] = &shared_wake } },
+        [WIRE_UPGRADING] = { .rows = { ROWS_OF_BOTH } },
+        [WIRE_UPGRADED] = { .rows = { ROWS_OF_BOTH } },
+        [WIRE_UNDOING] = { .rows = { ROWS_OF_BOTH, [KIND_RESTORE] = &shared_restore } },
+        [WIRE_DOWNGRADED] = { .rows = { ROWS_OF_BOTH, [KIND_RESTORE] = &shared_restore } },
+    };
+#undef ROWS_OF_BOTH
+
+    return &kinds[which];
+}
+
+const struct redlock_scripts *wire_scripts_beside_shared(void)
+{
+    static const char extend_text[] = WIRE_EXTEND_SCRIPT, extend_sha1[] = WIRE_EXTEND_SHA1;
+    static const struct wire_row extend = {
+        .text = extend_text, .sha1 = extend_sha1, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+    };
+    static const struct redlock_scripts scripts = {
+        .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
+                             [KIND_RELEASE] = &shared_release, [KIND_WAKE] = &shared_wake } },
+        .loading = &loading_feature, .put_subscribe = put_subscribe
+    };
+
+    return &scripts;
+}
+
+static void put_shared_wait(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_wait(w, s);
+    put_modes(w, s);
+}
+
+const struct wire_row *wire_shared_wait(void)
+{
+    static const char text[] = WIRE_SHARED_WAIT_SCRIPT, sha1[] = WIRE_SHARED_WAIT_SHA1;
+    static const struct wire_row row = { .text = text, .sha1 = sha1, .put = put_shared_wait, .argument_count = 4 };
 
     return &row;
 }
@@ -545,11 +709,13 @@ bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number, ui
 {
     const char *text = reply->text;
     size_t size = reply->text_size, at = 0;
+    bool is_reader;
     uint64_t number, of_slot = 0;
 
     if (reply->type != RESP_ARRAY || reply->integer != 3 || reply->text_cut) return false;
     while (at < size && text[at] != '@') at++;
-    if (!read_decimal(text, at, UINT32_MAX, &number)) return false;
+    is_reader = at == size && size > 0 && text[size - 1] == 's';
+    if (!read_decimal(text, at - is_reader, UINT32_MAX, &number)) return false;
     if (at < size && !read_decimal(text + at + 1, size - at - 1, REDLOCK_PERMITS_MAX, &of_slot)) return false;
     *wait_number = (uint32_t)number;
     *slot = (uint8_t)of_slot;

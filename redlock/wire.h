@@ -333,6 +333,158 @@ enum wire_command {
     "return p"
 #define WIRE_PERMIT_WAIT_SHA1 "1abafcd97d11c05b01c3f9e24320c597bb4cba2e"
 
+/* Shared locks: what wire.h says of them above is done by these. All writes that an ACL may refuse come in an order, and behind a
+ * call of the same command that changes nothing, such that a script which is stopped halfway leaves nothing without a TTL.
+ *
+ * Takes places of a key out of the queue and tells them: with w the first, whoever it is, since the key is free now; and readers as
+ * long as they come first. A writer who is next, or has just been told, is named as the one that waits. Needs no right to any of it. */
+#define WIRE_LUA_WAKE                                                   \
+    "local function wake(k,w) "                                                                               \
+    "local p,q,n=redis.pcall,k..'#waiters',0 "                                                                \
+    "if w then p('del',k..'#writer') end "                                                                    \
+    "while true do "                                                                                          \
+    "local m=p('zpopmin',q) "                                                                                 \
+    "local x=m[1] "                                                                                           \
+    "if not x then return n end "                                                                             \
+    "local s=x:sub(-1)=='s' "                                                                                 \
+    "local h=(s or w and n==0) and p('publish','redlock:'..x:sub(1,16),x:sub(18)) "                           \
+    "if not h or type(h)=='table' then "                                                                      \
+    "p('zadd',q,m[2],x) p('pexpire',q,60000) "                                                                \
+    "if n>0 and not s then p('set',k..'#writer',m[2]..' '..x,'px',6000) end "                                 \
+    "return n "                                                                                               \
+    "end "                                                                                                    \
+    "if h>0 then "                                                                                            \
+    "n=n+1 "                                                                                                  \
+    "if not s then p('set',k..'#writer',m[2]..' '..x,'px',1000) return n end "                                \
+    "end "                                                                                                    \
+    "end "                                                                                                    \
+    "end "
+
+/* Makes a reader, with the time at which it ends; the key lives as long as the longest of them, or it would cut off others. */
+#define WIRE_LUA_READ                                                   \
+    "local function read(k,r,e) "                                                                             \
+    "local m=math.max(e,tonumber(c('zrevrange',r,0,0,'withscores')[2] or 0)) "                                \
+    "c('pexpireat',r,m) c('zadd',r,e,a[1]) c('pexpireat',r,m) "                                               \
+    "c('set',k,'~shared') c('pexpireat',k,m) "                                                                \
+    "end "
+
+/* A reader is let in beside others unless a writer waits that came before it; without the key nobody is a reader any longer. */
+#define WIRE_SHARED_ACQUIRE_SCRIPT                                      \
+    "local a,c,o,p=ARGV,redis.call,'0' "                                                                      \
+    "local t=c('time') local now=t[1]*1000+math.floor(t[2]/1000) "                                            \
+    WIRE_LUA_WAKE                                                                                             \
+    WIRE_LUA_READ                                                                                             \
+    "local T=tonumber(a[3]) "                                                                                 \
+    "for i,k in ipairs(KEYS) do "                                                                             \
+    "local v,b=c('get',k),k "                                                                                 \
+    "if a[6]:sub(i,i)=='s' and (not v or v=='~shared') then "                                                 \
+    "local w=a[7]~='0' and c('get',k..'#writer') "                                                            \
+    "b=w and tonumber(w:match('^%d+') or a[7])<tonumber(a[7]) and k..'#writer' "                              \
+    "elseif not v then b=nil end "                                                                            \
+    "if b then "                                                                                              \
+    "v=math.min(c('pttl',b),4294967295) "                                                                     \
+    "if p~=-1 and (v==-1 or not p or v>p) then p=v end "                                                      \
+    "end "                                                                                                    \
+    "local x=T>0 and c('get',k..'#ticket') "                                                                  \
+    "if x and tonumber(x)>tonumber(o) then o=x end "                                                          \
+    "end "                                                                                                    \
+    "if p or T<tonumber(o) then return o..' '..(p or -2) end "                                                \
+    "if T>t[1]*1e6+t[2]+a[5]*1e3 then return {err='AHEAD of the clock of this node: '..t[1]} end "            \
+    "for i,k in ipairs(KEYS) do "                                                                             \
+    "if T>0 then c('set',k..'#ticket',a[3],'px',a[4]) end "                                                   \
+    "if a[6]:sub(i,i)=='s' then "                                                                             \
+    "local r=k..'#readers' "                                                                                  \
+    "if c('get',k) then c('zremrangebyscore',r,'-inf',now) else c('del',r) end "                              \
+    "read(k,r,math.max(now+a[2],tonumber(c('zscore',r,a[1]) or 0))) "                                         \
+    "wake(k) "                                                                                                \
+    "else c('set',k,a[1],'px',a[2]) end "                                                                     \
+    "end "                                                                                                    \
+    "return {ok='OK'}"
+#define WIRE_SHARED_ACQUIRE_SHA1 "e193bf0b692b96ae1e549a6ed1c42561d7c9b000"
+
+/* It never shortens (S7). With the digits of another token it also changes roles: a reader that is alone becomes a writer (-1: others
+ * read; -2: the ticket is too small), a writer a reader, and one that is that already is extended. */
+#define WIRE_SHARED_EXTEND_SCRIPT                                       \
+    "local a,c=ARGV,redis.call "                                                                              \
+    "local t=c('time') local now=t[1]*1000+math.floor(t[2]/1000) "                                            \
+    WIRE_LUA_WAKE                                                                                             \
+    WIRE_LUA_READ                                                                                             \
+    "local o,T=a[4] and a[4]..a[1]:sub(41),tonumber(a[5] or 0) "                                              \
+    "for i,k in ipairs(KEYS) do "                                                                             \
+    "local v,r,s=c('get',k),k..'#readers',a[3]:sub(i,i)=='s' "                                                \
+    "if s and v=='~shared' then "                                                                             \
+    "if tonumber(c('zscore',r,a[1]) or 0)<=now then return 0 end "                                            \
+    "elseif o and not s and v=='~shared' then "                                                               \
+    "c('zremrangebyscore',r,'-inf',now) "                                                                     \
+    "if not c('zscore',r,o) then return 0 end "                                                               \
+    "if c('zcard',r)>1 then return -1 end "                                                                   \
+    "local x=T>0 and c('get',k..'#ticket') "                                                                  \
+    "if x and T<=tonumber(x) then return -2 end "                                                             \
+    "if T>t[1]*1e6+t[2]+a[7]*1e3 then return {err='AHEAD of the clock of this node: '..t[1]} end "            \
+    "elseif v~=(s and (o or '') or a[1]) then return 0 end "                                                  \
+    "end "                                                                                                    \
+    "for i,k in ipairs(KEYS) do "                                                                             \
+    "local r,s,w,p=k..'#readers',a[3]:sub(i,i)=='s',c('get',k)=='~shared',c('pttl',k) "                       \
+    "local e=now+a[2] "                                                                                       \
+    "if s then "                                                                                              \
+    "if not w then c('del',r) end "                                                                           \
+    "read(k,r,math.max(e,tonumber(w and c('zscore',r,a[1]) or now+p))) "                                      \
+    "if not w then wake(k) end "                                                                              \
+    "elseif w then "                                                                                          \
+    "e=math.max(e,tonumber(c('zscore',r,o))) "                                                                \
+    "if T>0 then c('set',k..'#ticket',a[5],'px',a[6]) end "                                                   \
+    "c('pexpireat',k,e) c('set',k,a[1]) c('pexpireat',k,e) c('del',r) "                                       \
+    "elseif p>=0 and p<tonumber(a[2]) then c('pexpire',k,a[2]) end "                                          \
+    "end "                                                                                                    \
+    "return 1"
+#define WIRE_SHARED_EXTEND_SHA1 "c59ba63802f27826f6ccc9dff7af7380139d6572"
+
+/* Of either role, by one token or two; the place "-" is none, and nobody is woken. What is left of others decides how long the key
+ * lives. */
+#define WIRE_SHARED_RELEASE_SCRIPT                                      \
+    "local a,c,p,n,w,e=ARGV,redis.call,redis.pcall,1,0 "                                                      \
+    "local y=a[2]~='-' and a[2] "                                                                             \
+    WIRE_LUA_WAKE                                                                                             \
+    "for _,k in ipairs(KEYS) do "                                                                             \
+    "local v,r,f=p('get',k),k..'#readers' "                                                                   \
+    "if y and y~='' then "                                                                                    \
+    "p('zrem',k..'#waiters',y,y..'s') "                                                                       \
+    "local i=p('get',k..'#writer') "                                                                          \
+    "if type(i)=='string' and i:match(' (.*)')==y then p('del',k..'#writer') end "                            \
+    "end "                                                                                                    \
+    "local o=a[3] and a[3]..a[1]:sub(41) or a[1] "                                                            \
+    "if v==a[1] or v==o then f=c('del',k) "                                                                   \
+    "elseif v=='~shared' then "                                                                               \
+    "if c('zrem',r,a[1],o)>0 then "                                                                           \
+    "local t=c('time') "                                                                                      \
+    "c('zremrangebyscore',r,'-inf',t[1]*1000+math.floor(t[2]/1000)) "                                         \
+    "local m=c('zrevrange',r,0,0,'withscores')[2] "                                                           \
+    "if m then c('pexpireat',k,m) c('pexpireat',r,m) else f=c('del',k,r) end "                                \
+    "else n=-1 end "                                                                                          \
+    "if y and not f then w=w+wake(k) end "                                                                    \
+    "elseif type(v)=='table' then e=v elseif v then n=-1 elseif n>0 then n=0 end "                            \
+    "if y and f then w=w+wake(k,f) end "                                                                      \
+    "end "                                                                                                    \
+    "return e or n>0 and w>0 and 2 or n"
+#define WIRE_SHARED_RELEASE_SHA1 "a76927d3b3ffcb8d5eb3bf0693b345dd6b31bf5c"
+
+/* A reader is told how long a writer that came before it is waited for, a writer when the readers have to be gone. */
+#define WIRE_SHARED_WAIT_SCRIPT                                         \
+    "local a,c,f,p=ARGV,redis.call,redis.pcall,-2 "                                                           \
+    "local T=tonumber(a[2]) "                                                                                 \
+    "for i,k in ipairs(KEYS) do "                                                                             \
+    "local v,q,s,w=c('pttl',k),k..'#waiters',a[4]:sub(i,i)=='s',k..'#writer' "                                \
+    "c('set',q..'#waiters','','px',a[3]) "                                                                    \
+    "c('pexpire',q,a[3]) c('zadd',q,T,a[1]..(s and 's' or '')) c('pexpire',q,a[3]) "                          \
+    "local x,g=f('get',w),f('get',k) "                                                                        \
+    "local b=type(x)=='string' and tonumber(x:match('^%d+') or a[2])<T "                                      \
+    "if s and (v==-2 or g=='~shared') then v=b and c('pttl',w) or -2 "                                        \
+    "elseif g=='~shared' and not s and not b then f('set',w,a[2]..' '..a[1],'px',6000) end "                  \
+    "p=p~=-1 and(v==-1 or v>p)and v or p "                                                                    \
+    "end "                                                                                                    \
+    "return p"
+#define WIRE_SHARED_WAIT_SHA1 "74d25b04e21c88493ede47baf0aef6d5eef68d17"
+
 enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */
     WIRE_UPTIME_MAX = 50 * 365 * 86400,    /* 50 years: a server that claims more has a wrong clock. */
@@ -341,6 +493,7 @@ enum {
     /* The longest command of a lock, by EVALSHA or without the bytes of the script and of the resource. */
     WIRE_COMMAND_MAX = sizeof "*10 $7 EVALSHA $40 $2 16 $512 $40 $10 2147483647 $16 9007199254740991 $10 4294967295 $7 3600000 "
                               "$2 64 $2 64" + 23 + 40 + 40,
+    WIRE_SHARED_MAX = WIRE_COMMAND_MAX + 31,   /* Of a shared lock. */
     WIRE_HOLDER_ROOM = REDLOCK_HOLDER_MAX + 2,  /* More, where the engine has a holder's name: it, a blank, a digit of the size. */
     WIRE_NAME_HEAD = sizeof "$512    " - 1      /* What each resource but the first adds to its bytes. */
 };
@@ -367,7 +520,8 @@ enum wire_form {
 struct wire_subject {
     const struct redlock_name *names;
     unsigned name_count;
-    const uint8_t *token;           /* REDLOCK_TOKEN_SIZE bytes, */
+    const uint8_t *token;           /* REDLOCK_TOKEN_SIZE bytes: the lock's, and that of the last acquire that was sent there, */
+    const uint8_t *placed;          /* which a release names; */
     const char *holder;             /* and what stands behind it in the value of the key; NULL: nothing. */
     uint32_t ttl_ms;
     uint64_t ticket;                /* 0: without. */
@@ -376,6 +530,7 @@ struct wire_subject {
     uint32_t wait_number;           /* and which; 0: it has none. */
     uint64_t arrived_at;
     struct redlock_permit permit;
+    uint8_t phase;                  /* enum redlock_phase, of the lock. */
 };
 
 /* A command of a lock is a row: what goes out, and what may come back. An engine reaches the rows that its features use, so that
@@ -407,6 +562,11 @@ REDLOCK_PRIVATE const struct redlock_kind *wire_scripted_kind(void);        /* O
 REDLOCK_PRIVATE const struct redlock_kind *wire_permit_kind(void);          /* One of several permits, with a ticket or without. */
 REDLOCK_PRIVATE const struct wire_row *wire_permit_wait(void);
 
+/* Of which at least one is shared; and, of one resource, what has changed its role: then two tokens may be on a node. */
+enum wire_shared { WIRE_SHARED, WIRE_UPGRADING, WIRE_UPGRADED, WIRE_UNDOING, WIRE_DOWNGRADED, WIRE_SHARED_KINDS };
+REDLOCK_PRIVATE const struct redlock_kind *wire_shared_kind(enum wire_shared which);
+REDLOCK_PRIVATE const struct wire_row *wire_shared_wait(void);
+
 /* Plain locks, in the form that suits an engine's features: for one resource, or for several and with wake-ups. */
 struct redlock_scripts {
     struct redlock_kind plain;
@@ -416,6 +576,7 @@ struct redlock_scripts {
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one(void);
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one_loaded(void);
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_all(void);      /* They are loaded. */
+REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_beside_shared(void);     /* Likewise; releases wake readers, too. */
 
 /* What loading adds to the handshake: SCRIPT LOAD, and whether what was loaded is the script that we know. */
 struct wire_loading {
@@ -454,7 +615,8 @@ REDLOCK_PRIVATE enum wire_answer wire_read(const struct redlock_asked *asked, co
 /* What the acquire script says when it refuses. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
 
-/* What a subscription hears: the number of the entry whose turn it is; and of which slot, 0: of none. False: it is not that. */
+/* What a subscription hears: the number of the entry whose turn it is; of which slot, 0: of none; and, ignored, an s if it is a
+ * reader's. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number, uint8_t *slot);
 
 /* Takes what matters from one line of INFO (without its end), and from the answer to ROLE. */

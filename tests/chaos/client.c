@@ -324,7 +324,7 @@ static void draw_resources(struct member *m, struct holding *h)
     for (unsigned i = 0; i < h->count; i++) {
         const char *name = resources[resource_of(h, i)];
         size_t size = strlen(h->names);
-        h->set[i] = (struct redlock_name){ name, strlen(name) };
+        h->set[i] = (struct redlock_name){ .bytes = name, .size = strlen(name) };
         snprintf(h->names + size, sizeof h->names - size, "%s%s", i > 0 ? "," : "", name);
     }
 }

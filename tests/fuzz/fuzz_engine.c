@@ -879,7 +879,7 @@ static void move(struct slot *slot)
         struct redlock_name *set = get_memory(from->name_count * sizeof *set);
         lent.names[lent.name_count++] = name = set;
         for (unsigned i = 0; i < from->name_count; i++) {
-            set[i] = (struct redlock_name){ fuzz_copy(from_set[i].bytes, from_set[i].size), from_set[i].size };
+            set[i] = (struct redlock_name){ .bytes = fuzz_copy(from_set[i].bytes, from_set[i].size), .size = from_set[i].size };
             lent.names[lent.name_count++] = (void *)(uintptr_t)set[i].bytes;
         }
     } else if (slot->name_count > 0) {

@@ -1367,8 +1367,8 @@ TEST(answers_that_are_read_after_the_TTL_are_no_lock)
 TEST(a_node_is_asked_any_command_and_its_reply_comes_piece_by_piece)
 {
     static uint8_t buffer[65536];
-    const struct redlock_name script = { "return {1,'two',{'three'},redis.error_reply('four')}", 52 };
-    const struct redlock_name eval[] = { { "EVAL", 4 }, script, { "0", 1 } }, list[] = { { "COMMAND", 7 } };
+    const struct redlock_name script = { .bytes = "return {1,'two',{'three'},redis.error_reply('four')}", .size = 52 };
+    const struct redlock_name eval[] = { { .bytes = "EVAL", .size = 4 }, script, { .bytes = "0", .size = 1 } }, list[] = { { .bytes = "COMMAND", .size = 7 } };
     struct redlock_question question;
     struct redlock_item item;
     CHECK(join(&alice, node_list));

@@ -472,7 +472,7 @@ static unsigned draw_names(struct request *request, struct redlock_name names[SE
     const uint32_t first = dice(NAMES);
     for (unsigned i = 0; i < count; i++) {
         const struct slice name = name_of((first + i) % NAMES);
-        names[i] = (struct redlock_name){ name.data, name.size };
+        names[i] = (struct redlock_name){ .bytes = name.data, .size = name.size };
         touch(request, name);
         touch(request, name_with_suffix(name, "#ticket", request->key_count));
         touch(request, name_with_suffix(name, "#waiters", request->key_count));
@@ -517,7 +517,7 @@ static void lock_request(struct request *request, enum wire_command command, con
     const bool is_script = strncmp(label, "EVAL", 4) == 0;
     uint8_t token[REDLOCK_TOKEN_SIZE];
     struct redlock_name names[SET_MAX];
-    struct wire_subject subject = { .names = names, .token = token };
+    struct wire_subject subject = { .names = names, .token = token, .placed = token };
     struct resp_writer writer = begin_request(request, label);
     const bool is_set = is_script && line->session.logged_in && dice(3) == 0;
     subject.name_count = draw_names(request, names, is_set ? 1 + dice(SET_MAX) : 1);

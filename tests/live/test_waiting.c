@@ -278,7 +278,7 @@ TEST(a_lock_with_a_ticket_and_one_without_exclude_each_other)
 
 TEST(several_resources_are_had_together_or_not_at_all)
 {
-    struct redlock_name set[] = { { "set:c", 5 }, { "set:a", 5 }, { "set:b", 5 } };
+    struct redlock_name set[] = { { .bytes = "set:c", .size = 5 }, { .bytes = "set:a", .size = 5 }, { .bytes = "set:b", .size = 5 } };
     const struct redlock_request all = { .set = set, .set_count = 3, .ttl_ms = TTL_MS };
     struct redlock_lock one, three;
     redlock_lock_init(&one);
@@ -303,7 +303,7 @@ TEST(several_resources_are_had_together_or_not_at_all)
 
 TEST(the_same_resource_twice_is_no_set)
 {
-    struct redlock_name set[] = { { "twin", 4 }, { "other", 5 }, { "twin", 4 } };
+    struct redlock_name set[] = { { .bytes = "twin", .size = 4 }, { .bytes = "other", .size = 5 }, { .bytes = "twin", .size = 4 } };
     const struct redlock_request request = { .set = set, .set_count = 3, .ttl_ms = TTL_MS };
     struct redlock_lock lock;
     redlock_lock_init(&lock);

@@ -131,7 +131,7 @@ static unsigned list_names(unsigned names, struct redlock_name list[SIM_LOCKS_MA
     unsigned count = 0;
     for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
         if (names >> i & 1)
-            list[count++] = (struct redlock_name){ sim_resource(i), strlen(sim_resource(i)) };
+            list[count++] = (struct redlock_name){ .bytes = sim_resource(i), .size = strlen(sim_resource(i)) };
     return count;
 }
 

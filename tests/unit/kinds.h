@@ -26,7 +26,7 @@ static inline const char *kind_key(enum kind kind)
 static inline enum redlock_status kind_acquire(struct cluster *cluster, unsigned client, enum kind kind, uint32_t ttl_ms,
                                                uint32_t wait_ms)
 {
-    struct redlock_name set[] = { { "door", 4 }, { "gate", 4 } };
+    struct redlock_name set[] = { { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 } };
     struct redlock_request request = story_request("door", ttl_ms, wait_ms);
 
     request.ticket = kind == KIND_TICKET;

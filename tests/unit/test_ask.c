@@ -7,7 +7,7 @@ enum { N = 5, BUFFER_SIZE = 4096, MANY = 100, TIMEOUTS_MS = 4 * REDLOCK_NODE_TIM
 
 static uint8_t buffer[BUFFER_SIZE];
 
-#define WORD(text) { text, sizeof text - 1 }
+#define WORD(text) { .bytes = text, .size = sizeof text - 1 }
 
 static const struct redlock_name ping[] = { WORD("PING") };
 static const struct redlock_name info[] = { WORD("INFO"), WORD("server") };
@@ -287,7 +287,7 @@ TEST(a_question_that_would_change_the_connection_is_refused)
     struct redlock_question question;
     CLUSTER(N);
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
-        const struct redlock_name name = { words[i], strlen(words[i]) };
+        const struct redlock_name name = { .bytes = words[i], .size = strlen(words[i]) };
         TAP_CONTEXT("%s", words[i]);
         CHECK_INT(ask(cluster, &question, 0, &name, 1), REDLOCK_BAD_QUESTION);
     }
@@ -299,7 +299,7 @@ TEST(a_question_that_cannot_be_sent_is_refused)
 {
     static uint8_t bytes[REDLOCK_SEND_SIZE];
     const struct redlock_name words[9] = { WORD("ECHO") };
-    struct redlock_name large[] = { WORD("ECHO"), { bytes, sizeof bytes } };
+    struct redlock_name large[] = { WORD("ECHO"), { .bytes = bytes, .size = sizeof bytes } };
     struct redlock_question question;
     CLUSTER(N);
     CHECK_INT(ask(cluster, &question, N, ping, 1), REDLOCK_BAD_QUESTION);
@@ -324,7 +324,7 @@ TEST(a_word_that_is_like_a_refused_one_is_asked)
 TEST(arguments_that_leave_no_room_for_the_next_are_refused)
 {
     static uint8_t bytes[REDLOCK_SEND_SIZE];
-    struct redlock_name large[] = { WORD("ECHO"), { bytes, sizeof bytes }, WORD("x") };
+    struct redlock_name large[] = { WORD("ECHO"), { .bytes = bytes, .size = sizeof bytes }, WORD("x") };
     struct redlock_question question;
     unsigned refused = 0;
     CLUSTER(N);
@@ -378,7 +378,7 @@ TEST(a_question_goes_on_when_another_nodes_connection_ends)
 TEST(a_question_of_any_length_that_is_taken_is_answered)
 {
     static uint8_t bytes[REDLOCK_SEND_SIZE];
-    struct redlock_name large[] = { WORD("ECHO"), { bytes, sizeof bytes } };
+    struct redlock_name large[] = { WORD("ECHO"), { .bytes = bytes, .size = sizeof bytes } };
     struct redlock_question question, other;
     CLUSTER(N);
     ANSWERS(0, "ECHO", "+done\r\n");

@@ -929,7 +929,7 @@ TEST(a_debts_names_are_the_clients_own)
 {
     for (volatile unsigned i = 0; i < 2; i++) {
         char name[REDLOCK_NAME_COPY_MAX + 1], names[2][5] = { "hall", "gate" };     /* No copy of it is in the lock. */
-        struct redlock_name set[] = { { names[0], 4 }, { names[1], 4 } };
+        struct redlock_name set[] = { { .bytes = names[0], .size = 4 }, { .bytes = names[1], .size = 4 } };
         struct redlock_request request = { .resource = name, .resource_size = sizeof name, .ttl_ms = 10000 };
         CLIENT(3);
         memset(name, 'n', sizeof name);
@@ -982,7 +982,7 @@ TEST(the_bytes_of_a_short_name_may_be_reused_as_soon_as_it_is_acquired)
 TEST(a_longer_name_and_a_set_are_the_callers_and_not_copied)
 {
     char name[REDLOCK_NAME_COPY_MAX + 1];
-    struct redlock_name set[] = { { "gate", 4 }, { "hall", 4 } };
+    struct redlock_name set[] = { { .bytes = "gate", .size = 4 }, { .bytes = "hall", .size = 4 } };
     const struct redlock_request request = { .set = set, .set_count = 2, .ttl_ms = 10000 };
     CLIENT(3);
     memset(name, 'n', sizeof name);

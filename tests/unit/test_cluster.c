@@ -260,7 +260,7 @@ TEST(what_is_stalled_arrives_when_it_is_healed_and_what_is_cut_does_not)
 TEST(a_set_is_watched_in_each_of_its_resources)
 {
     CLUSTER_OF(3, 2, (void)0);
-    struct redlock_name names[] = { { "door", 4 }, { "attic", 5 } };
+    struct redlock_name names[] = { { .bytes = "door", .size = 4 }, { .bytes = "attic", .size = 5 } };
     const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = 10000 };
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     RUN_MS(10);
@@ -275,7 +275,7 @@ TEST(a_set_is_watched_in_each_of_its_resources)
 TEST(a_promise_that_the_nodes_keep_for_some_resources_of_a_set_only_is_noticed)
 {
     CLUSTER(3);
-    struct redlock_name names[] = { { "door", 4 }, { "attic", 5 } };
+    struct redlock_name names[] = { { .bytes = "door", .size = 4 }, { .bytes = "attic", .size = 5 } };
     const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = 10000 };
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     RUN_MS(10);

@@ -570,7 +570,7 @@ TEST(a_key_with_a_ticket_that_is_set_again_takes_nobody_elses_place)
 
 static void hold_set(struct cluster *cluster)
 {
-    struct redlock_name names[] = { { "door", 4 }, { "attic", 5 } };
+    struct redlock_name names[] = { { .bytes = "door", .size = 4 }, { .bytes = "attic", .size = 5 } };
     const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
 
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
@@ -980,7 +980,7 @@ TEST(what_a_node_says_of_a_key_that_was_set_again_is_nothing_to_the_next_lock)
 TEST(a_node_that_does_not_know_the_script_gets_a_set_again_all_the_same)
 {
     CLUSTER(3);
-    struct redlock_name names[] = { { "door", 4 }, { "attic", 5 } };
+    struct redlock_name names[] = { { .bytes = "door", .size = 4 }, { .bytes = "attic", .size = 5 } };
     const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
 
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);

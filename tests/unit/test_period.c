@@ -693,7 +693,7 @@ TEST(a_mark_without_words_is_one)
 TEST(what_cannot_be_marked_is_refused)
 {
     struct redlock_period period;
-    struct redlock_name set[] = { { "door", 4 }, { "gate", 4 } };
+    struct redlock_name set[] = { { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 } };
     CLUSTER(N);
     ACQUIRE(0, "door", TTL_MS);
     EXPECT_MARK_NOW(0, REDLOCK_PERIOD_MS_MIN - 1, REDLOCK_BAD_CONFIG);

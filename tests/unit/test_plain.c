@@ -21,7 +21,7 @@ TEST(a_plain_engine_refuses_a_ticket)
 TEST(a_plain_engine_refuses_several_resources_and_takes_one_in_a_set)
 {
     CLUSTER_PLAIN(3, 1, (void)0);
-    struct redlock_name names[] = { { "door", 4 }, { "gate", 4 } };
+    struct redlock_name names[] = { { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 } };
     struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_SET);
     request.set_count = 1;
@@ -111,7 +111,7 @@ TEST(scripts_for_sets_stay_when_loaded_scripts_are_asked_for_as_well)
     redlock_use_sets(ENGINE(0));
     redlock_use_loaded_scripts(ENGINE(0));
     RUN_MS(STORY_SETTLE_MS);
-    struct redlock_name names[] = { { "door", 4 }, { "gate", 4 } };
+    struct redlock_name names[] = { { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 } };
     struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);

@@ -15,7 +15,7 @@ static enum redlock_status acquire_set(struct cluster *cluster, unsigned client,
     return cluster_acquire(cluster, client, 0, &request);
 }
 
-#define NAME(text) { (text), sizeof(text) - 1 }
+#define NAME(text) { .bytes = (text), .size = sizeof(text) - 1 }
 #define ACQUIRE_SET(client, names) \
     CHECK_INT(acquire_set(cluster, (client), (names), sizeof(names) / sizeof(names)[0]), REDLOCK_OK); UNTIL_DONE(client)
 
@@ -76,7 +76,7 @@ TEST(a_set_has_one_order_whoever_asks)
             order[i - 1] = order[at];
             order[at] = swapped;
         }
-        for (unsigned i = 0; i < 6; i++) names[i] = (struct redlock_name){ sorted[order[i]], strlen(sorted[order[i]]) };
+        for (unsigned i = 0; i < 6; i++) names[i] = (struct redlock_name){ .bytes = sorted[order[i]], .size = strlen(sorted[order[i]]) };
         const struct redlock_request request = request_of(names, 6, 0);
         CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
         for (unsigned i = 0; i < 6; i++) CHECK_MEM(names[i].bytes, names[i].size, sorted[i], strlen(sorted[i]));
@@ -138,7 +138,7 @@ static void acquire_so_many(unsigned count, enum redlock_status expected)
     struct redlock_name names[REDLOCK_SET_MAX + 1];
 
     TAP_CONTEXT("%u resources", count);
-    for (unsigned i = 0; i <= REDLOCK_SET_MAX; i++) names[i] = (struct redlock_name){ &letters[i], 1 };
+    for (unsigned i = 0; i <= REDLOCK_SET_MAX; i++) names[i] = (struct redlock_name){ .bytes = &letters[i], .size = 1 };
     CHECK_INT(acquire_set(cluster, 0, names, count), expected);
     if (expected != REDLOCK_OK) return;
     UNTIL_DONE(0);
@@ -182,7 +182,7 @@ static enum redlock_status acquire_two(size_t first, size_t second, uint16_t res
     static struct redlock_node node;
     static uint64_t memory[REDLOCK_MEMORY_DEFAULT(1) / sizeof(uint64_t)];
     static char bytes[2][REDLOCK_RESOURCE_MAX + 1];
-    struct redlock_name names[2] = { { bytes[0], first }, { bytes[1], second } };
+    struct redlock_name names[2] = { { .bytes = bytes[0], .size = first }, { .bytes = bytes[1], .size = second } };
     const struct redlock_request request = request_of(names, 2, 0);
     struct redlock_lock lock;
 

@@ -138,7 +138,7 @@ TEST(a_lock_has_no_name_before_it_is_used_and_the_one_it_was_given_then)
 
 TEST(the_names_of_a_set_are_sorted)
 {
-    struct redlock_name set[] = { { "window", 6 }, { "door", 4 } };
+    struct redlock_name set[] = { { .bytes = "window", .size = 6 }, { .bytes = "door", .size = 4 } };
     const struct redlock_request request = { .set = set, .set_count = 2, .ttl_ms = TTL_MS };
     unsigned count;
     CLUSTER(3);

@@ -374,7 +374,7 @@ TEST(an_entry_that_is_taken_when_the_wake_up_comes_is_given_back)
 TEST(a_lock_woken_for_one_resource_of_several_gives_back_its_entry_for_the_others)
 {
     TALK((void)0);
-    struct redlock_name set[] = { { "door", 4 }, { "gate", 4 } };
+    struct redlock_name set[] = { { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 } };
     const struct redlock_request request = { .set = set, .set_count = 2, .ttl_ms = 30000, .wait_ms = 100000,
                                              .wall_us = 1800000000000000 + talk->now_us };
 
@@ -1014,7 +1014,7 @@ TEST(every_name_has_a_hash_that_does_not_mean_none)
     struct redlock_lock lock;
 
     redlock_lock_init(&lock);
-    lock.name = (struct redlock_name){ "\xcc\x24\x31\xc4", 4 };     /* FNV-1a makes 0 of it. */
+    lock.name = (struct redlock_name){ .bytes = "\xcc\x24\x31\xc4", .size = 4 };     /* FNV-1a makes 0 of it. */
     CHECK(names_hash(&lock) != 0);
     lock.name.bytes = "door";
     CHECK_INT(names_hash(&lock), names_hash(&lock));

@@ -13,10 +13,10 @@ static const uint8_t token[REDLOCK_TOKEN_SIZE] = {
 
 static struct wire_subject subject(void)
 {
-    static const struct redlock_name name = { "a\r\nb", 4 };
+    static const struct redlock_name name = { .bytes = "a\r\nb", .size = 4 };
 
     return (struct wire_subject){
-        .names = &name, .name_count = 1, .token = token, .ttl_ms = 10000
+        .names = &name, .name_count = 1, .token = token, .placed = token, .ttl_ms = 10000
     };
 }
 
@@ -151,7 +151,7 @@ TEST(a_permit_is_asked_for_by_the_name_of_the_resource_and_their_number)
 
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         const struct wire_row *row = kind->rows[expected[i].which];
-        struct wire_subject s = { .names = &name, .name_count = 1, .token = token, .ttl_ms = 10000, .ticket = 7, .life_ms = 8,
+        struct wire_subject s = { .names = &name, .name_count = 1, .token = token, .placed = token, .ttl_ms = 10000, .ticket = 7, .life_ms = 8,
                                   .skew_ms = 9, .engine = engine_name, .wait_number = 1, .permit = { 10, 3 } };
         char buffer[300], text[300];
         struct resp_writer w;
@@ -192,7 +192,7 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
     char buffer[REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX)];
     struct redlock_name names[REDLOCK_SET_MAX];
     struct wire_subject s = {
-        .names = names, .name_count = REDLOCK_SET_MAX, .token = token, .ttl_ms = REDLOCK_TTL_MS_MAX,
+        .names = names, .name_count = REDLOCK_SET_MAX, .token = token, .placed = token, .ttl_ms = REDLOCK_TTL_MS_MAX,
         .ticket = WIRE_TICKET_MAX, .life_ms = UINT32_MAX, .skew_ms = REDLOCK_SKEW_MS_MAX,
         .engine = engine_name, .wait_number = UINT32_MAX, .arrived_at = WIRE_TICKET_MAX,
         .permit = { REDLOCK_PERMITS_MAX, REDLOCK_PERMITS_MAX }
@@ -200,7 +200,7 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
     struct resp_writer w;
 
     for (unsigned i = 0; i < REDLOCK_SET_MAX; i++)
-        names[i] = (struct redlock_name){ bytes, i > 0 ? 20 : sizeof bytes - 15 * (20 + WIRE_NAME_HEAD) };
+        names[i] = (struct redlock_name){ .bytes = bytes, .size = i > 0 ? 20 : sizeof bytes - 15 * (20 + WIRE_NAME_HEAD) };
     for (unsigned i = 0; i < ROW_COUNT; i++) {
         const struct listed_row listed = row_at((enum row)i);
         const struct wire_row *row = listed.row;
@@ -209,7 +209,8 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
         s.name_count = listed.takes_sets ? REDLOCK_SET_MAX : 1;
         resp_write_begin(&w, buffer, sizeof buffer, 0);
         CHECK(wire_put(&w, row, form, &s));
-        CHECK(w.used <= WIRE_COMMAND_MAX + sizeof bytes);
+        CHECK(w.used <= WIRE_SHARED_MAX + sizeof bytes);
+        CHECK(w.used <= WIRE_COMMAND_MAX + sizeof bytes || i >= ROW_SHARED_ACQUIRE);
         resp_write_begin(&w, buffer, w.used - 1, 0);
         CHECK(!wire_put(&w, row, form, &s));
         CHECK_INT(w.used, 0);

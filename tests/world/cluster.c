@@ -411,12 +411,18 @@ static bool names_equal(struct redlock_name a, struct redlock_name b)
     return a.size == b.size && memcmp(a.bytes, b.bytes, a.size) == 0;
 }
 
-/* They are about one resource at least. */
+/* Is the lock a reader of that resource? */
+static bool is_reader_of(const struct cluster_lock *lock, unsigned number)
+{
+    return lock->set_count > 0 ? lock->set[number].shared : redlock_is_shared(&lock->lock);
+}
+
+/* They are about one resource at least, of which they are not both readers. */
 static bool locks_meet(const struct cluster_lock *a, const struct cluster_lock *b)
 {
     for (unsigned i = 0; i < name_count_of(a); i++)
         for (unsigned j = 0; j < name_count_of(b); j++)
-            if (names_equal(name_of(a, i), name_of(b, j))) return true;
+            if (names_equal(name_of(a, i), name_of(b, j)) && !(is_reader_of(a, i) && is_reader_of(b, j))) return true;
     return false;
 }
 
@@ -454,12 +460,54 @@ static uint64_t name_kept_until(const struct cluster_host *host, struct redlock_
     return 0;
 }
 
+static const struct model_key *key_of(const struct cluster_host *host, struct redlock_name name, const char *suffix)
+{
+    const size_t more = strlen(suffix);
+    for (size_t i = 0; i < host->node.key_count; i++) {
+        const struct model_key *key = &host->node.keys[i];
+        if (key->name_size == name.size + more && memcmp(key->name, name.bytes, name.size) == 0 &&
+            memcmp(key->name + name.size, suffix, more) == 0)
+            return key;
+    }
+    return NULL;
+}
+
+/* The true time until which the host keeps writers out for the reader with that token; 0: it does not. */
+static uint64_t reader_kept_until(const struct cluster_host *host, struct redlock_name name, const char *token)
+{
+    const struct model_key *key = key_of(host, name, ""), *readers = key_of(host, name, REDLOCK_READERS_SUFFIX);
+    if (!key || key->value_size != 7 || memcmp(key->value, "~shared", 7) != 0) return 0;
+    for (size_t i = 0; readers && i < readers->entry_count; i++) {
+        const struct model_entry *entry = &readers->entries[i];
+        const uint64_t until_ms = entry->score < key->expires_ms ? entry->score : key->expires_ms;
+        if (entry->size >= REDLOCK_TOKEN_TEXT && memcmp(entry->member, token, REDLOCK_TOKEN_TEXT) == 0)
+            return clock_when(&host->clock, until_ms * 1000);
+    }
+    return 0;
+}
+
+/* A reader is kept by the key of a writer that it was, or was to become, as well. */
+static uint64_t role_kept_until(const struct cluster_host *host, const struct cluster_lock *lock, unsigned k, unsigned i,
+                                const char *token)
+{
+    char text[REDLOCK_TOKEN_TEXT + 1] = "";
+    uint64_t until = name_kept_until(host, name_of(lock, i), token), other;
+    if (!is_reader_of(lock, i)) return until;
+    for (unsigned b = 0; b < REDLOCK_TOKEN_SIZE; b++) snprintf(text + 2 * b, 3, "%02x", lock->lock.stakes[k].token[b]);
+    other = name_kept_until(host, name_of(lock, i), text);
+    if (other > until) until = other;
+    other = reader_kept_until(host, name_of(lock, i), token);
+    if (other > until) until = other;
+    other = reader_kept_until(host, name_of(lock, i), text);
+    return other > until ? other : until;
+}
+
 /* The true time until which node k keeps the lock's token for all of its resources; 0: it does not. */
 static uint64_t kept_until(struct cluster *cluster, unsigned k, const struct cluster_lock *lock, const char *token)
 {
     uint64_t until = REDLOCK_NEVER;
     for (unsigned i = 0; i < name_count_of(lock); i++) {
-        const uint64_t of_name = name_kept_until(&cluster->hosts[k], name_of(lock, i), token);
+        const uint64_t of_name = role_kept_until(&cluster->hosts[k], lock, k, i, token);
         if (of_name < until) until = of_name;
     }
     return until;
@@ -897,7 +945,7 @@ static struct redlock_name *keep_set(struct cluster_lock *lock, struct redlock_n
             return set;
         uint8_t *bytes = lock->resource + lock->resource_size;
         memcpy(bytes, set[i].bytes, set[i].size);
-        lock->set[i] = (struct redlock_name){ bytes, set[i].size };
+        lock->set[i] = (struct redlock_name){ .bytes = bytes, .size = set[i].size, .shared = set[i].shared };
         lock->resource_size += set[i].size;
     }
     lock->set_count = count;

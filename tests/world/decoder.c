@@ -6,6 +6,7 @@ struct listed_row row_at(enum row number)
 {
     const struct redlock_scripts *one = wire_scripts_for_one_loaded(), *all = wire_scripts_for_all();
     const struct redlock_kind *permit = wire_permit_kind();
+    const struct redlock_kind *shared = wire_shared_kind(WIRE_SHARED), *upgraded = wire_shared_kind(WIRE_UPGRADED);
     const struct listed_row rows[ROW_COUNT] = {
         [ROW_SET] = { "SET", WIRE_ACQUIRE, false, wire_scripts_for_one_loaded()->plain.rows[KIND_ACQUIRE] },
         [ROW_ACQUIRE] = { "acquire", WIRE_ACQUIRE, true, wire_scripted_kind()->rows[KIND_ACQUIRE] },
@@ -23,6 +24,15 @@ struct listed_row row_at(enum row number)
         [ROW_PERMIT_RELEASE] = { "release a permit", WIRE_RELEASE, false, permit->rows[KIND_RELEASE] },
         [ROW_PERMIT_WAKE] = { "release a permit and wake", WIRE_RELEASE, false, permit->rows[KIND_WAKE] },
         [ROW_PERMIT_WAIT] = { "wait for a permit", WIRE_WAIT, false, wire_permit_wait() },
+        [ROW_SHARED_ACQUIRE] = { "acquire shared", WIRE_ACQUIRE, true, shared->rows[KIND_ACQUIRE] },
+        [ROW_SHARED_RESTORE] = { "restore shared", WIRE_RESTORE, true, shared->rows[KIND_RESTORE] },
+        [ROW_SHARED_EXTEND] = { "extend shared", WIRE_EXTEND, true, shared->rows[KIND_EXTEND] },
+        [ROW_SHARED_ROLE] = { "extend and change role", WIRE_EXTEND, false, upgraded->rows[KIND_EXTEND] },
+        [ROW_SHARED_RELEASE] = { "release shared", WIRE_RELEASE, true, shared->rows[KIND_RELEASE] },
+        [ROW_SHARED_WAKE] = { "release shared and wake", WIRE_RELEASE, true, shared->rows[KIND_WAKE] },
+        [ROW_SHARED_RELEASE_BOTH] = { "release by both", WIRE_RELEASE, false, upgraded->rows[KIND_RELEASE] },
+        [ROW_SHARED_WAKE_BOTH] = { "release by both and wake", WIRE_RELEASE, false, upgraded->rows[KIND_WAKE] },
+        [ROW_SHARED_WAIT] = { "wait beside shared", WIRE_WAIT, true, wire_shared_wait() },
         [ROW_GETRANGE] = { "GETRANGE", WIRE_GETRANGE, false, wire_getrange() },
     };
 

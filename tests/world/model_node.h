@@ -13,7 +13,8 @@
 enum {
     MODEL_ARGUMENTS_MAX = 32,   /* Of one command. */
     MODEL_KEYS_MAX = 16,        /* Of one script. */
-    MODEL_ENTRY_MAX = 32,       /* Bytes of a member of a sorted set, */
+    MODEL_ENTRY_MAX = 112,      /* Bytes of a member of a sorted set, */
+    MODEL_PLACE_MAX = 32,       /* of one that is a waiter's, */
     MODEL_CHANNEL_MAX = 32,     /* and of the name of a channel. */
     MODEL_ANSWERS_MAX = 8,      /* Planned answers of one node. */
     MODEL_SCRIPTS_MAX = 16,
@@ -59,8 +60,8 @@ struct model_call {
     char token[41];             /* The value of a SET, the first argument of a script. */
     uint64_t ticket;            /* Of an ACQUIRE, or a RESTORE. */
     unsigned slot;              /* Of a permit: that was granted, extended, removed; key is then that of the slot. 0: none. */
-    char entry[MODEL_ENTRY_MAX + 1];    /* Among the waiters, that a RELEASE gives back; "": none. */
-    char woken[MODEL_ENTRY_MAX + 1];    /* The last one that a RELEASE has woken. */
+    char entry[MODEL_PLACE_MAX + 1];    /* Among the waiters, that a RELEASE gives back; "": none. */
+    char woken[MODEL_PLACE_MAX + 1];    /* The last one that a RELEASE has woken. */
     int64_t ttl_ms;
     uint64_t at_us;             /* By the node's clock. */
     bool did;                   /* It set, removed, extended. */

@@ -73,7 +73,8 @@ static void log_keys(struct model_call *call, const struct command *command)
 static void log_script(struct model_call *call, const struct model_node *node, const struct command *command)
 {
     static const char *const names[] = { NULL, "ACQUIRE", "RESTORE", "EXTEND", "EXTEND", "RELEASE", "RELEASE",
-                                         "WAIT", "MARK", "ACQUIRE", "RESTORE", "EXTEND", "RELEASE", "WAIT" };
+                                         "WAIT", "MARK", "ACQUIRE", "RESTORE", "EXTEND", "RELEASE", "WAIT",
+                                         "ACQUIRE", "EXTEND", "RELEASE", "WAIT" };
     char sha[MODEL_SHA_TEXT + 1];
     enum model_script script = model_script_of(command->arguments[1]);
     int64_t ticket = 0;
@@ -87,10 +88,12 @@ static void log_script(struct model_call *call, const struct model_node *node, c
         slice_text(command->arguments[first], call->token, sizeof call->token);
     if (command->count > first + 1)
         (void)slice_number(command->arguments[first + 1], &call->ttl_ms);
-    if (command->count > first + 1 && (script == MODEL_SCRIPT_RELEASE || script == MODEL_SCRIPT_PERMIT_RELEASE))
+    if (command->count > first + 1 && (script == MODEL_SCRIPT_RELEASE || script == MODEL_SCRIPT_PERMIT_RELEASE ||
+                                      script == MODEL_SCRIPT_SHARED_RELEASE))
         slice_text(command->arguments[first + 1], call->entry, sizeof call->entry);
     const bool has_ticket = script == MODEL_SCRIPT_ACQUIRE || script == MODEL_SCRIPT_RESTORE ||
-                            script == MODEL_SCRIPT_PERMIT_ACQUIRE || script == MODEL_SCRIPT_PERMIT_RESTORE;
+                            script == MODEL_SCRIPT_PERMIT_ACQUIRE || script == MODEL_SCRIPT_PERMIT_RESTORE ||
+                            script == MODEL_SCRIPT_SHARED_ACQUIRE;
     if (has_ticket && command->count > first + 2 && slice_number(command->arguments[first + 2], &ticket))
         call->ticket = (uint64_t)ticket;
 }

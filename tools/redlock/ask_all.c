@@ -7,7 +7,7 @@
 
 void ask_all_bytes(struct ask_all *all, const void *bytes, size_t size)
 {
-    all->arguments[all->argument_count++] = (struct redlock_name){ bytes, size };
+    all->arguments[all->argument_count++] = (struct redlock_name){ .bytes = bytes, .size = size };
 }
 
 void ask_all_argument(struct ask_all *all, const char *text)
