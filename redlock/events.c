@@ -38,11 +38,16 @@ static struct redlock_event *take_place(struct redlock_event_ring *events)
     return &events->ring[at < events->size ? at : at - events->size];
 }
 
-/* NULL: it is lost. */
+static bool is_wanted(const struct redlock *r, enum redlock_event_kind kind)
+{
+    return r->events->kinds & REDLOCK_EVENT_BIT(kind);
+}
+
+/* NULL: it is not wanted, or lost. */
 static struct redlock_event *begin_event(const struct redlock *r, const struct redlock_lock *lock, enum redlock_event_kind kind,
                                          unsigned session)
 {
-    struct redlock_event *event = take_place(r->events);
+    struct redlock_event *event = is_wanted(r, kind) ? take_place(r->events) : NULL;
 
     if (event)
         *event = (struct redlock_event){ .at_us = r->now_us, .lock = lock, .kind = kind, .session = (uint8_t)session,
@@ -122,6 +127,7 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
 {
     const struct redlock_node *node = &r->nodes[k];
 
+    if (!is_wanted(r, REDLOCK_EVENT_SENT)) return;
     for (unsigned i = before; i < node->asked_count; i++) {
         unsigned at = (node->asked_first + i) % r->config.pipeline;
         struct redlock_event *event = begin_event(r, node->asked[at].lock, REDLOCK_EVENT_SENT, k);
@@ -197,8 +203,14 @@ void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, st
         .note = write_note, .sent = write_sent, .heard = write_heard, .moved = write_moved
     };
 
-    if (events) *events = (struct redlock_event_ring){ .feature = &feature, .ring = ring, .size = count };
+    if (events) *events = (struct redlock_event_ring){ .feature = &feature, .ring = ring, .size = count,
+                                                        .kinds = REDLOCK_EVENTS_ALL };
     r->events = events;
+}
+
+void redlock_want_events(struct redlock_event_ring *events, uint32_t kinds)
+{
+    events->kinds = kinds;
 }
 
 bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event *event)

@@ -712,6 +712,12 @@ struct redlock_event {
  * belong to the engine until this is called with NULL for events, which ends it. It changes nothing else. */
 void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count);
 
+/* Which kinds of events are written from now on, REDLOCK_EVENT_BIT of each or'ed together: at first all. What is not wanted costs
+ * a look at a bit. Metrics, for instance, need VERDICT, ENDED and DISCONNECTED. */
+#define REDLOCK_EVENT_BIT(kind) (UINT32_C(1) << (kind))
+#define REDLOCK_EVENTS_ALL UINT32_MAX
+void redlock_want_events(struct redlock_event_ring *events, uint32_t kinds);
+
 /* Takes the oldest event out. False: there is none. */
 bool redlock_next_event(struct redlock_event_ring *events, struct redlock_event *event);
 
@@ -1057,6 +1063,7 @@ struct redlock_event_ring {
     struct redlock_event *ring;
     size_t size, first, count;
     uint64_t lost;
+    uint32_t kinds;
 };
 
 struct redlock {

@@ -2,6 +2,7 @@
  *
  *     cost cycles LOCKS        so many locks at once on five nodes: acquired, all confirmed, released, all confirmed; again
  *     cost events LOCKS        the same, and the engine tells of it in a ring that is emptied twice a round
+ *     cost metrics LOCKS       the same, but of few kinds of events
  *     cost wake-ups WAITERS    so many wait on one node; one of them is woken, asks, is refused, and waits again; the next
  *
  * What is counted happens within measured(); callgrind is told that name. Prints how often it happened. */
@@ -230,16 +231,20 @@ int main(int argc, char **argv)
     void (*volatile measure)(struct cost *, unsigned) = measured;       /* So that it is called, not merged. */
     unsigned locks = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     bool is_events = argc == 3 && strcmp(argv[1], "events") == 0, is_wake_ups = argc == 3 && strcmp(argv[1], "wake-ups") == 0;
-    bool is_cycles = is_events || (argc == 3 && strcmp(argv[1], "cycles") == 0);
+    bool is_metrics = argc == 3 && strcmp(argv[1], "metrics") == 0;
+    bool is_cycles = is_events || is_metrics || (argc == 3 && strcmp(argv[1], "cycles") == 0);
 
-    if (locks < 1 || (!is_cycles && !is_wake_ups)) fail("usage: cost cycles|events|wake-ups COUNT");
+    if (locks < 1 || (!is_cycles && !is_wake_ups)) fail("usage: cost cycles|events|metrics|wake-ups COUNT");
     cost.step = is_cycles ? cycle : wake_up;
     begin(&cost, is_cycles ? NODES_MAX : 1, locks, is_wake_ups);
     if (is_wake_ups) gather_waiters(&cost);
-    if (is_events) {
+    if (is_events || is_metrics) {
         cost.ring = allocate(EVENTS_MAX, sizeof *cost.ring);
         redlock_use_events(&cost.engine, &cost.events, cost.ring, EVENTS_MAX);
     }
+    if (is_metrics)
+        redlock_want_events(&cost.events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) | REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED) |
+                                              REDLOCK_EVENT_BIT(REDLOCK_EVENT_DISCONNECTED));
     cost.step(&cost);
     measure(&cost, is_cycles ? ROUNDS : WAKE_UPS);
     printf("%u\n", is_cycles ? ROUNDS * locks : WAKE_UPS);

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 bench=${BUILD:-build}/bench
 patience=2000       # Milliseconds that a node may take: on a busy machine 50 are soon over, and nothing here is about them.
-clients='redlock redlock-events redlock-blocking raw'
+clients='redlock redlock-events redlock-metrics redlock-blocking raw'
 
 choose_refused_port
 start_servers 3

@@ -174,6 +174,29 @@ TEST(what_does_not_fit_in_the_ring_is_counted_and_the_oldest_stay)
     CHECK(!redlock_next_event(&events, &event) && redlock_lost_events(&events) == lost);
 }
 
+TEST(only_the_kinds_of_events_that_are_wanted_are_told)
+{
+    static struct redlock_lock elsewhere;
+    CLUSTER(N);
+    WATCH;
+    redlock_want_events(&events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) | REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED));
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(5);
+    redlock_lock_init(&elsewhere);
+    redlock_move(ENGINE(0), &elsewhere, LOCK(0), "door");
+    redlock_move(ENGINE(0), LOCK(0), &elsewhere, "door");
+    RELEASE(0);
+    look();
+    CHECK_INT(seen_count, 3);
+    CHECK(seen[0].kind == REDLOCK_EVENT_VERDICT && seen[1].kind == REDLOCK_EVENT_ENDED && seen[2].kind == REDLOCK_EVENT_ENDED);
+    CHECK_INT(redlock_lost_events(&events), 0);
+    redlock_want_events(&events, REDLOCK_EVENTS_ALL);
+    ACQUIRE(0, "door", 10000);
+    look();
+    CHECK(count_of(REDLOCK_EVENT_SENT, REDLOCK_COMMAND_ACQUIRE) >= N / 2 + 1);
+    RELEASE(0);
+}
+
 TEST(a_ring_that_is_read_in_between_goes_round)
 {
     struct redlock_event event;

@@ -74,7 +74,8 @@ struct bench_client {
     void (*close)(void *context);
 };
 
-extern const struct bench_client bench_raw, bench_redlock, bench_redlock_events, bench_redlock_blocking;
+extern const struct bench_client bench_raw, bench_redlock, bench_redlock_events, bench_redlock_metrics,
+    bench_redlock_blocking;
 
 /* ---- Figures ---- */
 

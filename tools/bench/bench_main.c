@@ -12,7 +12,7 @@ static const char USAGE[] =
     "Acquires and releases locks, and prints what it took as one line of JSON, in microseconds.\n"
     "\n"
     "  --client NAME          redlock (default, by its event-loop face), redlock-events (which are read),\n"
-    "                         redlock-blocking, or raw: the same bytes by hand\n"
+    "                         redlock-metrics (those that metrics need), redlock-blocking, or raw: the same bytes by hand\n"
     "  --mode latency         one lock at a time: acquire a fresh key, release it, again (default)\n"
     "  --mode throughput      --concurrency W such loops at once, in one thread and over one connection a node\n"
     "  --mode contend         one contender on --key: hold --hold-us, release, wait --think-us, again;\n"
@@ -63,7 +63,9 @@ static const struct option OPTIONS[] = {
     { NULL, 0, NULL, 0 },
 };
 
-static const struct bench_client *const CLIENTS[] = { &bench_redlock, &bench_redlock_events, &bench_redlock_blocking, &bench_raw };
+static const struct bench_client *const CLIENTS[] = {
+    &bench_redlock, &bench_redlock_events, &bench_redlock_metrics, &bench_redlock_blocking, &bench_raw
+};
 
 enum { CLIENT_COUNT = sizeof CLIENTS / sizeof *CLIENTS };
 

@@ -179,6 +179,15 @@ static void *events_open(const struct bench_options *options)
     return f;
 }
 
+static void *metrics_open(const struct bench_options *options)
+{
+    struct face *f = events_open(options);
+    if (!f) return NULL;
+    redlock_want_events(&f->events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_VERDICT) | REDLOCK_EVENT_BIT(REDLOCK_EVENT_ENDED) |
+                                        REDLOCK_EVENT_BIT(REDLOCK_EVENT_DISCONNECTED));
+    return f;
+}
+
 /* ---- Event loop: operations ---- */
 
 static struct redlock_request request_for(const struct face *f, const char *key, size_t key_size)
@@ -264,6 +273,9 @@ static struct bench_slot *loop_next(void *context, uint64_t until_ns)
 const struct bench_client bench_redlock = { "redlock", loop_open, loop_acquire, loop_release, loop_next, face_close };
 const struct bench_client bench_redlock_events = {
     "redlock-events", events_open, loop_acquire, loop_release, loop_next, face_close
+};
+const struct bench_client bench_redlock_metrics = {
+    "redlock-metrics", metrics_open, loop_acquire, loop_release, loop_next, face_close
 };
 
 /* ---- Blocking: every operation has ended when it returns ---- */
