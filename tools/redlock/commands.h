@@ -24,6 +24,11 @@ void close_session(struct session *session);
  * A signal may end it: CANCELLED. */
 enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms);
 
+/* What stands behind the token of a lock that is not plain, so that extend and release find it: "/3", the third permit; or
+ * nothing. In text. */
+enum { KIND_TEXT_MAX = 8 };
+const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX]);
+
 /* Releases what the lock has, and waits for as many confirmations as come soon. A signal does not end it. */
 enum redlock_status release_lock(struct session *session);
 

@@ -21,6 +21,14 @@ enum {
 
 /* ---- What the other commands share ---- */
 
+const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX])
+{
+    unsigned slot = redlock_slot(&session->lock);
+
+    (void)snprintf(text, KIND_TEXT_MAX, slot > 0 ? "/%u" : "", slot);
+    return text;
+}
+
 enum redlock_status open_session(struct session *session, struct settings *settings)
 {
     struct redlock_mistake mistake;
@@ -105,6 +113,7 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
         .resource_size = session->set[0].size,
         .set = settings->name_count > 1 ? session->set : NULL,
         .set_count = settings->name_count,
+        .permits = settings->permits,
         .ttl_ms = settings->ttl_ms,
         .wait_ms = settings->wait_ms,
         .min_validity_ms = min_validity_ms,
@@ -196,13 +205,14 @@ enum redlock_status leave_lock(struct session *session, uint64_t until_us)
 static void print_json(struct session *session, enum redlock_status status)
 {
     const char *holder = session->settings->options.holder;
-    char token[REDLOCK_TOKEN_TEXT + 1];
+    char token[REDLOCK_TOKEN_TEXT + 1], kind[KIND_TEXT_MAX];
 
     redlock_token(&session->lock, token);
     report_json_begin(stdout, session, status);
     if (status == REDLOCK_OK) {
-        (void)printf("\"token\":\"%s\",", token);
+        (void)printf("\"token\":\"%s%s\",", token, kind_text(session, kind));
         if (holder) (void)printf("\"holder\":\"%s\",", holder);        /* It has no quotes. */
+        if (redlock_slot(&session->lock) > 0) (void)printf("\"slot\":%u,", redlock_slot(&session->lock));
         if (redlock_ticket(&session->lock) > 0) (void)printf("\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
         (void)printf("\"valid_ms\":%u,\"confirmed\":%u,", (unsigned)redlock_valid_ms(&session->lock),
                      redlock_confirmed(&session->lock));
@@ -217,8 +227,10 @@ static void print_token(const struct session *session)
     const char *holder = session->settings->options.holder;
     char token[REDLOCK_TOKEN_TEXT + 1];
 
+    char kind[KIND_TEXT_MAX];
+
     redlock_token(&session->lock, token);
-    (void)fputs(token, stdout);
+    (void)printf("%s%s", token, kind_text(session, kind));
     if (redlock_ticket(&session->lock) > 0) (void)printf(":%" PRIu64, redlock_ticket(&session->lock));
     (void)printf("%s%s\n", holder ? " " : "", holder ? holder : "");
 }

@@ -58,6 +58,7 @@ struct settings {
     uint8_t busy_exit;
     bool retry_until_done, once_anyway; /* Of --once-per. */
     bool once;                          /* lead: ends with the first loss. */
+    uint8_t permits;                    /* run, acquire: one of so many; status: so many are looked at. 0: none, a lock. */
     bool ticket;                        /* status: that a node gives none is worth telling. */
     enum trace_mode trace;
     int pid;                            /* keep: of the process while which the lock is extended. */
@@ -70,6 +71,7 @@ struct settings {
     char default_name[REDLOCK_HOLDER_MAX + 1], default_holder[REDLOCK_HOLDER_MAX + 1];
     char **program;                     /* Of run, NULL-terminated: points into argv. */
     char resources[RESOURCES_TEXT_MAX]; /* "a, b": cut to this size. */
+    char slot_name[REDLOCK_RESOURCE_MAX + 4];   /* "a:3": of the permit that a token is of, and then names[0]. */
     char user[REDLOCK_LOGIN_MAX + 1];
     char password[REDLOCK_LOGIN_MAX + 1];
     struct node_origin origins[REDLOCK_NODES_MAX + 1];  /* Of the nodes, of which there are node_count; of more the first. */

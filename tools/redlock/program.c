@@ -39,7 +39,8 @@ const struct command_row command_rows[] = {
         "       redlock run [OPTION]... -r RESOURCE [-r RESOURCE]... [--] COMMAND [ARG]...",
         "Wait for the lock on RESOURCE, run COMMAND while it is held, release it.\n"
         "COMMAND finds REDLOCK_RESOURCE, REDLOCK_TOKEN, REDLOCK_TICKET and REDLOCK_VALID_MS in its\n"
-        "environment. Later holders have larger tickets: let what is locked refuse smaller ones.\n"
+        "environment, and of a permit REDLOCK_SLOT. Later holders have larger tickets: let what is\n"
+        "locked refuse smaller ones.\n"
         "When the lock is lost, COMMAND is ended before another client can get it.",
         "Exit status: that of COMMAND (128+N if signal N ended it), or\n"
         "  121  --once-per: it has run in this period already\n"
@@ -110,7 +111,7 @@ const struct command_row command_rows[] = {
 enum {
     OPTION_GRACE = OPTION_OWN, OPTION_MAX_HOLD, OPTION_DRIFT, OPTION_RETRY, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS,
     OPTION_HOLD_AT_LEAST, OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID, OPTION_AS, OPTION_ONCE,
-    OPTION_HOLDER, OPTION_NO_HOLDER, OPTION_WAIT_THROUGH_ERRORS
+    OPTION_HOLDER, OPTION_NO_HOLDER, OPTION_WAIT_THROUGH_ERRORS, OPTION_PERMITS
 };
 
 enum {
@@ -127,6 +128,9 @@ const struct option_row option_rows[] = {
     { "resource", 'r', IN_ALL & ~(IN_STATUS | IN_LEAD | IN_LEADER), "RESOURCE",
       "instead of the word; repeated, up to 16 times: to be\nlocked all together or not at all" },
     { "resource", 'r', IN_STATUS, "RESOURCE", "instead of the word; may be repeated up to 16 times" },
+    { "permits", OPTION_PERMITS, IN_RUN | IN_ACQUIRE, "NUMBER",
+      "instead of the lock one of so many permits, of which\neach has one holder: 1 to 64" },
+    { "permits", OPTION_PERMITS, IN_STATUS, "NUMBER", "show so many permits of RESOURCE, instead of a lock" },
     { "as", OPTION_AS, IN_LEAD, "TEXT", "what 'redlock leader' calls this leader\n(default: USER@HOST:PID)" },
     { "once", OPTION_ONCE, IN_LEAD, NULL, "end when the lead is lost, instead of waiting for it\nagain" },
     { "wait", 'w', IN_RUN, "DURATION", "how long to wait for the lock; 0: one attempt\n(default: forever)" },
@@ -217,6 +221,15 @@ static uint32_t read_drift(const struct reading *r)
     return ppm;
 }
 
+static uint8_t read_permits(const struct reading *r)
+{
+    uint32_t number = 0;
+
+    if (count_read(r->argument, REDLOCK_PERMITS_MAX, &number) != NUMBER_OK || number == 0)
+        refuse(r->settings, "--permits: '%s' is no number of permits: 1 to %d", r->argument, REDLOCK_PERMITS_MAX);
+    return (uint8_t)number;
+}
+
 static void add_resource(const struct reading *r)
 {
     struct settings *settings = r->settings;
@@ -248,6 +261,7 @@ void program_apply(struct reading *r, int letter)
 
     switch (letter) {
     case 'r':                  add_resource(r); break;
+    case OPTION_PERMITS:       settings->permits = read_permits(r); break;
     case 'w':                  settings->wait_ms = read_wait(r); break;
     case 't':                  settings->ttl_ms = reading_duration(r, "ttl", 1); break;
     case OPTION_GRACE:         settings->grace_ms = reading_duration(r, "grace", 0); r->has_grace = true; break;
@@ -296,18 +310,31 @@ void program_try_others(char **argv, const char *word, struct near *near)
     }
 }
 
+/* "3": it is the third permit, which on the nodes is the lock "RESOURCE:3". False: it is no number of one. */
+static bool read_kind(struct settings *settings, const char *kind)
+{
+    uint32_t slot = 0;
+
+    if (count_read(kind, REDLOCK_PERMITS_MAX, &slot) != NUMBER_OK || slot == 0) return false;
+    if (settings->name_count > 1) refuse(settings, "the TOKEN is that of a permit, of one RESOURCE");
+    (void)snprintf(settings->slot_name, sizeof settings->slot_name, "%s:%u", settings->names[0], (unsigned)slot);
+    settings->names[0] = settings->slot_name;
+    return true;
+}
+
 /* What acquire printed: the ticket behind the token is not asked for, but the holder is part of what nodes compare. */
 static char *read_token(struct settings *settings, char *word)
 {
-    char *blank = strchr(word, ' '), *colon;
+    char *blank = strchr(word, ' '), *colon, *slash;
 
     if (blank) {
         *blank = '\0';
         settings->options.holder = blank + 1;
     }
     colon = strchr(word, ':');
-
     if (colon && colon[1] != '\0' && colon[1 + strspn(colon + 1, "0123456789")] == '\0') *colon = '\0';
+    slash = strchr(word, '/');
+    if (slash && read_kind(settings, slash + 1)) *slash = '\0';
     return word;
 }
 
@@ -390,6 +417,7 @@ static void set_period(struct settings *settings)
         return;
     }
     if (settings->name_count > 1) refuse(settings, "--once-per: the mark of a period is one RESOURCE's: name one");
+    if (settings->permits > 0) refuse(settings, "--once-per: the mark of a period needs a lock, and --permits has none");
     if (settings->wait_ms > settings->once_per_ms) settings->wait_ms = settings->once_per_ms;
 }
 
@@ -427,10 +455,17 @@ static void set_holder(struct settings *settings, bool is_told)
     if (!is_told) settings->options.holder = NULL;
 }
 
+static void check_kinds(const struct settings *settings)
+{
+    if (settings->permits > 0 && settings->name_count > 1 && settings->command != COMMAND_STATUS)
+        refuse(settings, "--permits: of one RESOURCE: name one");
+}
+
 void program_settle(struct reading *r)
 {
     struct settings *settings = r->settings;
 
+    check_kinds(settings);
     set_ticket_life(settings);
     if (settings->runs) {
         set_name(settings);

@@ -292,6 +292,7 @@ static int start_guardian(struct run *run, struct settings *settings)
     set_resources(run->settings);
     if (!run->settings->ticket) (void)unsetenv("REDLOCK_TICKET");       /* That of a lock around this one. */
     (void)unsetenv("REDLOCK_PERIOD");
+    (void)unsetenv("REDLOCK_SLOT");
     if (run->settings->once_per_ms > 0) {
         once_is_due(&run->once, run->settings);
         set_period(run);
@@ -308,12 +309,17 @@ static int start_guardian(struct run *run, struct settings *settings)
 static void set_environment(struct run *run)
 {
     const struct redlock_lock *lock = &run->session->lock;
-    char value[REDLOCK_VALUE_TEXT + 1], ticket[24], valid[16];
+    char value[REDLOCK_VALUE_TEXT + 1], kind[KIND_TEXT_MAX], token[REDLOCK_VALUE_TEXT + KIND_TEXT_MAX];
+    char ticket[24], valid[16], slot[8];
 
     redlock_value(redlock_engine(&run->session->client), lock, value);
+    (void)snprintf(token, sizeof token, "%.*s%s%s", REDLOCK_TOKEN_TEXT, value, kind_text(run->session, kind),
+                   value + REDLOCK_TOKEN_TEXT);
+    (void)snprintf(slot, sizeof slot, "%u", redlock_slot(lock));
     (void)snprintf(ticket, sizeof ticket, "%" PRIu64, redlock_ticket(lock));
     (void)snprintf(valid, sizeof valid, "%" PRIu32, redlock_valid_ms(lock));
-    guardian_set(&run->guardian, "REDLOCK_TOKEN", value);
+    guardian_set(&run->guardian, "REDLOCK_TOKEN", token);
+    if (redlock_slot(lock) > 0) guardian_set(&run->guardian, "REDLOCK_SLOT", slot);
     if (run->settings->ticket) guardian_set(&run->guardian, "REDLOCK_TICKET", ticket);
     guardian_set(&run->guardian, "REDLOCK_VALID_MS", valid);
 }

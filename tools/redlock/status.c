@@ -269,7 +269,7 @@ static void json_view(const struct view *view)
     else                       (void)fputs("null", stdout);
     (void)printf(",\"fingerprint_of\":%u,\"nodes\":[", fingerprint.known);
     for (unsigned k = 0; k < view->count; k++) json_node(view, k);
-    (void)puts("]}");
+    (void)fputs("]}", stdout);
 }
 
 /* ---- All of it ---- */
@@ -315,12 +315,94 @@ static enum redlock_status show(struct session *session, const char *resource)
         look_at_holder(&view);
         if (session->settings->json) json_view(&view);
         else                         print_view(&view);
+        if (session->settings->json) (void)putchar('\n');
         status = report_written("the result") ? status_of(&view) : REDLOCK_SYSTEM;
     } else if (!session->signal) {
         say("%s: %s", resource, redlock_status_text(status));
     }
     redlock_forget(redlock_engine(&session->client), &session->lock);
     return status;
+}
+
+/* ---- Permits ---- */
+
+/* Each is a lock of its own, "RESOURCE:1" and so on. */
+struct permits {
+    struct view views[REDLOCK_PERMITS_MAX];
+    char names[REDLOCK_PERMITS_MAX][REDLOCK_RESOURCE_MAX + 4];
+    unsigned count, taken, known;
+};
+
+static enum redlock_status look_at_permits(struct permits *permits, struct session *session, const char *resource)
+{
+    unsigned nodes = redlock_node_count(&session->client);
+    enum redlock_status status = REDLOCK_OK;
+
+    *permits = (struct permits){ .count = session->settings->permits };
+    for (unsigned i = 0; i < permits->count && status == REDLOCK_OK; i++) {
+        struct view *view = &permits->views[i];
+        (void)snprintf(permits->names[i], sizeof permits->names[i], "%s:%u", resource, i + 1);
+        *view = (struct view){ .session = session, .resource = permits->names[i], .count = nodes, .quorum = redlock_quorum(nodes) };
+        status = look(session, view);
+        if (status == REDLOCK_OK) {
+            judge(view);
+            look_at_holder(view);
+            permits->taken += view->verdict != VERDICT_FREE && view->verdict != VERDICT_NO_QUORUM;
+            permits->known += view->verdict != VERDICT_NO_QUORUM;
+        }
+        redlock_forget(redlock_engine(&session->client), &session->lock);
+    }
+    return status;
+}
+
+static void print_permits(const struct permits *permits, const char *resource)
+{
+    char name[TEXT_MAX];
+
+    (void)printf("%s: %u of %u permits taken", text_printable(name, sizeof name, resource, strlen(resource)), permits->taken,
+                 permits->count);
+    if (permits->known < permits->count) (void)printf("; of %u too few nodes can tell", permits->count - permits->known);
+    (void)putchar('\n');
+    for (unsigned i = 0; i < permits->count; i++) {
+        (void)fputs("  ", stdout);
+        print_verdict(&permits->views[i]);
+    }
+}
+
+static void json_permits(const struct permits *permits, const char *resource)
+{
+    (void)fputs("{\"resource\":", stdout);
+    json_text(stdout, resource);
+    (void)printf(",\"permits\":%u,\"taken\":%u,\"slots\":[", permits->count, permits->taken);
+    for (unsigned i = 0; i < permits->count; i++) {
+        if (i > 0) (void)putchar(',');
+        json_view(&permits->views[i]);
+    }
+    (void)puts("]}");
+}
+
+/* OK: one is free, and a quorum can grant it. */
+static enum redlock_status status_of_permits(const struct permits *permits)
+{
+    enum redlock_status status = permits->known < permits->count ? REDLOCK_NO_QUORUM : REDLOCK_TAKEN;
+
+    for (unsigned i = 0; i < permits->count; i++)
+        if (status_of(&permits->views[i]) == REDLOCK_OK) return REDLOCK_OK;
+    return permits->taken < permits->known ? REDLOCK_NO_QUORUM : status;
+}
+
+static enum redlock_status show_permits(struct session *session, const char *resource)
+{
+    static struct permits permits;
+    enum redlock_status status = look_at_permits(&permits, session, resource);
+
+    if (status != REDLOCK_OK) {
+        if (!session->signal) say("%s: %s", resource, redlock_status_text(status));
+        return status;
+    }
+    if (session->settings->json) json_permits(&permits, resource);
+    else                         print_permits(&permits, resource);
+    return report_written("the result") ? status_of_permits(&permits) : REDLOCK_SYSTEM;
 }
 
 /* One after the other. The worst is the exit status: not free, no quorum, something wrong. */
@@ -331,7 +413,7 @@ int status_command(struct session *session, struct settings *settings)
 
     if (worst != REDLOCK_OK) return EXIT_TROUBLE;
     for (unsigned i = 0; i < settings->name_count && worst <= REDLOCK_NO_QUORUM && !session->signal; i++) {
-        status = show(session, settings->names[i]);
+        status = settings->permits > 0 ? show_permits(session, settings->names[i]) : show(session, settings->names[i]);
         if (status > worst) worst = status;
     }
     if (!settings->json && !session->signal && worst <= REDLOCK_NO_QUORUM) print_fingerprint(session);
