@@ -139,4 +139,20 @@ less_suffices() {
 }
 check 'options do without some of them, as the message says' less_suffices
 
+# Hand-overs are slower then, and the release says nothing of it.
+missing_publish_is_told() {
+    # shellcheck disable=SC2046    # The other rules.
+    allow $(for other in $rules; do [ "$other" = +publish ] || echo "$other"; done) && ask 0 DEL hut >/dev/null || return 1
+    extra=
+    as acquire -t 60s hut >/dev/null && ! as acquire --wait 700ms --retry 50ms hut 2>"$directory/err" &&
+        says 'node 0 \(127.0.0.1:[0-9]*\): a release wakes nobody there, .*allow it: [+]publish &redlock:[*]; or, .*--no-wake-ups' &&
+        [ "$(grep -c publish "$directory/err")" = 1 ] || return 1
+    for option in --no-wake-ups --json --wait=0; do
+        ! as acquire --wait 300ms "$option" hut >/dev/null 2>"$directory/err" && ! grep publish "$directory/err" || return 1
+    done
+    # shellcheck disable=SC2086    # Several words.
+    allow $rules && ! as acquire --wait 300ms hut 2>"$directory/err" && ! grep publish "$directory/err" && log_is_empty
+}
+check 'a client that waits says once which nodes do not let it publish' missing_publish_is_told
+
 finish

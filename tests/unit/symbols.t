@@ -156,7 +156,7 @@ other_version_does_not_link() {
 # What lies beside tools/admin as ../redlock is the other command.
 tools_include_public_headers_only() {
     list sed -n -e 's|^# *include *"\.\./redlock/\([a-z_]*\.h\)".*|\1|p' tools/admin/*.[ch] &&
-        for file in $(sort -u "$made/list"); do [ -f "tools/redlock/$file" ] || { echo "$file"; return 1; }; done &&
+        while read -r file; do [ -f "tools/redlock/$file" ] || { echo "$file"; return 1; }; done <"$made/list" &&
         list sed -n -e '/"\.\.\/redlock\/[a-z_]*\.h"/d' -e 's/^# *include *"\(.*\/.*\)".*/\1/p' tools/*/*.[ch] &&
         sort -u "$made/list" | grep -vxE '(\.\./)*(redlock/redlock(_client|_fence|_keeper|_reentrant)?|resp/resp)\.h' | nothing
 }

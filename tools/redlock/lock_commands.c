@@ -9,6 +9,7 @@
 #include "exits.h"
 #include "notify.h"
 #include "process.h"
+#include "publish.h"
 #include "report.h"
 #include "text.h"
 #include "votes.h"
@@ -131,7 +132,9 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
         session_wait(session, REDLOCK_NEVER);
         if (session_must_end(session) || is_hopeless(session)) redlock_cancel(engine, &session->lock, redlock_now_us());
         else if (redlock_lock_status(&session->lock) == REDLOCK_PENDING) watch_attempts(session, &patience);
+        publish_watch(session);
     }
+    publish_end(session);
     return finish_acquire(session);
 }
 
