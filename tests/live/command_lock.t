@@ -77,10 +77,10 @@ unprinted_token() {
     gone door-4
 }
 unprinted_results() {
-    token=$("$redlock" acquire --guard 0 -t 30s door-unprinted) || return 1
+    token=$("$redlock" acquire --node-timeout $patience --guard 0 -t 30s door-unprinted) || return 1
     for words in "extend --json door-unprinted $token" "release --json door-unprinted $token" 'status door-unprinted'; do
         # shellcheck disable=SC2086    # Several words.
-        "$redlock" $words --guard 0 >/dev/full 2>"$directory/err"
+        "$redlock" $words --guard 0 --node-timeout $patience >/dev/full 2>"$directory/err"
         [ $? = 125 ] && says 'the result could not be written: No space left' || return 1
     done
     "$redlock" --help >/dev/full 2>"$directory/err"
@@ -113,7 +113,7 @@ late_reader() {
         1 while syswrite($in, "x"); fcntl($in, F_SETFL, 0);
         my $pid = fork; if ($pid == 0) { open(STDOUT, ">&", $in); close($in); close($out); exec @ARGV or die }
         close($in); sleep 2; 1 while sysread($out, my $x, 65536); waitpid($pid, 0); exit($? >> 8)' \
-        "$redlock" acquire --guard 0 -t 1s late 2>"$directory/err"
+        "$redlock" acquire --node-timeout $patience --guard 0 -t 1s late 2>"$directory/err"
     [ $? = 122 ] && says 'late: released, since its validity had ended' && is 0 status --guard 0 late
 }
 check 'a lock whose token is read too late is released: status 122' late_reader
@@ -225,21 +225,27 @@ tells_more() {
     is 0 release --guard 0 -v --node-timeout 2s door-v "$token"
     good=$?
     on 4 CONT
-    [ $good = 0 ] && says 'door-v: released on 4 of 5 nodes' && says 'node 4 '
+    [ $good = 0 ] && says 'door-v: released on [34] of 5 nodes' && says 'node 4 '
 }
 check 'extend -v tells for how long, release -v which node did not release' tells_more
 
+# is_had_by_all NAME: a lock for 30 s, as acquire leaves it where no server is slow; sets $token.
+is_had_by_all() {
+    token=$other
+    [ "$(everywhere SET "$1" $token PX 30000 | sort -u)" = OK ]
+}
+
 # S17. Whatever becomes of the extension, the holder may go by what acquire told it.
 fails_and_leaves() {
-    is 0 acquire --guard 0 --no-ticket -t 30s "$1" && token=$(token) && is "$2" extend "$1" "$token" "$3" "$4" "$5" "$6" &&
+    is_had_by_all "$1" && is "$2" extend "$1" "$token" "$3" "$4" "$5" "$6" &&
     is_at "$1" "$token" 0 1 2 3 4
 }
 refused_extensions_leave() {
     fails_and_leaves left-1 125 -t 31s --guard 30s && fails_and_leaves left-2 125 -t 1ms --guard 0 &&
-    fails_and_leaves left-3 122 -t 30s --guard 1h && fails_and_leaves left-4 0 -t 20ms --guard 0
+    fails_and_leaves left-3 122 -t 30s --guard 1h && fails_and_leaves left-4 0 -t 5s --guard 0
 }
 hung_extension_leaves() {
-    is 0 acquire --guard 0 --no-ticket -t 30s left-6 && token=$(token) || return 1
+    is_had_by_all left-6 || return 1
     on 0 STOP && on 1 STOP && on 2 STOP
     is 122 extend --guard 0 --node-timeout 200ms -t 30s left-6 "$token"
     good=$?
@@ -248,7 +254,7 @@ hung_extension_leaves() {
     [ $good = 0 ] && is_at left-6 "$token" 0 1 2 3 4
 }
 ended_extension_leaves() {
-    is 0 acquire --guard 0 --no-ticket -t 30s left-7 && token=$(token) || return 1
+    is_had_by_all left-7 || return 1
     on 0 STOP && on 1 STOP && on 2 STOP
     start extend --guard 0 --node-timeout 20s -t 30s left-7 "$token"
     sleep 0.5
@@ -260,7 +266,7 @@ ended_extension_leaves() {
     [ $status = 143 ] && is_at left-7 "$token" 0 1 2 3 4
 }
 extension_of_a_minority_leaves() {
-    is 0 acquire --guard 0 --no-ticket -t 30s left-8 && token=$(token) || return 1
+    is_had_by_all left-8 || return 1
     for k in 0 1 2; do ask $k DEL left-8; done >/dev/null
     is 123 extend --guard 0 -t 30s left-8 "$token" && is_at left-8 "$token" 3 4 && is_at left-8 '' 0 1 2 &&
     is 123 release --guard 0 left-8 "$token" && is_at left-8 '' 0 1 2 3 4
@@ -295,7 +301,7 @@ check "release leaves alone what is another's" releases_only_ours
 releases_on_few() {
     is 0 acquire --guard 0 door-9 && token=$(token) || return 1
     for k in 0 1 2; do on $k STOP; done
-    is 122 release --guard 0 --node-timeout 200ms door-9 "$token"
+    is 122 release --guard 0 --node-timeout 1s door-9 "$token"
     good=$?
     for k in 0 1 2; do on $k CONT; done
     [ $good = 0 ] && says 'released on 2 of 5 nodes; the others may keep it' && says 'node 0 .*(--node-timeout|answer)'
@@ -324,14 +330,14 @@ status_free() {
 check 'status of a lock that nobody has: 0, free' status_free
 
 status_held() {
-    is 0 acquire --guard 0 -t 60s door-11 && token=$(token) || return 1
+    is_had_by_all door-11 || return 1
     ask 4 DEL door-11 >/dev/null
     is 124 status --guard 0 door-11 &&
     prints "^door-11: held by $token for another [0-9.]+ s on 4 of 5 nodes \(quorum 3\)" &&
     prints "node 0 .* held by $token, [0-9.]+ s left" && prints 'node 4 .* free' &&
     is 124 status --guard 0 --json door-11 &&
-    json out '$j->{verdict} eq "held" && $j->{agreeing} == 4 && $j->{value} eq "'"$token"'" && $j->{ttl_ms} > 50000' &&
-    json out '$j->{nodes}[0]{value} eq $j->{value} && $j->{nodes}[0]{ttl_ms} > 50000'
+    json out '$j->{verdict} eq "held" && $j->{agreeing} == 4 && $j->{value} eq "'"$token"'" && $j->{ttl_ms} > 15000' &&
+    json out '$j->{nodes}[0]{value} eq $j->{value} && $j->{nodes}[0]{ttl_ms} > 15000'
 }
 check 'status of a lock that is held: 1, by whom, for how long, on how many nodes' status_held
 
@@ -366,7 +372,7 @@ check 'status of a key without a TTL: held for ever' status_for_ever
 
 status_of_the_silent() {
     on 4 STOP
-    is 0 status --guard 0 --node-timeout 300ms door-free && is 0 status --guard 0 --node-timeout 300ms --json door-free
+    is 0 status --guard 0 --node-timeout 1s door-free && is 0 status --guard 0 --node-timeout 1s --json door-free
     good=$?
     on 4 CONT
     [ $good = 0 ] && json out '$j->{verdict} eq "free" && $j->{nodes}[4]{state} eq "unknown"'
@@ -374,15 +380,15 @@ status_of_the_silent() {
 check 'status does without a node that does not answer, and says that it knows nothing of it' status_of_the_silent
 
 status_without_vote() {
-    is 122 status --guard 10m door-free && prints 'node 0 .*free \(restarted [0-9]+ s ago, no vote for another [0-9]+ s, ' &&
+    is 122 status --guard 10m --node-timeout $patience door-free && prints 'node 0 .*free \(restarted [0-9]+ s ago, no vote for another [0-9]+ s, ' &&
     prints '^door-free: free on 5 of 5 nodes \(quorum 3\); 0 may vote, so nobody can acquire it now' &&
-    is 122 status --guard 10m --json door-free && json out '$j->{verdict} eq "free" && $j->{voters} == 0'
+    is 122 status --guard 10m --node-timeout $patience --json door-free && json out '$j->{verdict} eq "free" && $j->{voters} == 0'
 }
 check 'status looks at nodes without a vote as well, and says so' status_without_vote
 
 # fingerprint LIST: as status tells it.
 fingerprint() {
-    "$redlock" status --guard 0 -n "$1" door-free | sed -n 's/^fingerprint of the nodes: \([0-9a-f]*\) .*/\1/p'
+    "$redlock" status --guard 0 --node-timeout $patience -n "$1" door-free | sed -n 's/^fingerprint of the nodes: \([0-9a-f]*\) .*/\1/p'
 }
 # shellcheck disable=SC2154    # Ports are set by their numbers.
 same_fingerprint() {
@@ -391,8 +397,8 @@ same_fingerprint() {
     [ "$print" = "$(fingerprint "localhost:$port_4,127.0.0.1:$port_1,127.0.0.1:$port_3,127.0.0.1:$port_0,127.0.0.1:$port_2")" ] &&
     is 0 status --guard 0 door-free && prints "^fingerprint of the nodes: $print \(5 of 5\)\$" &&
     is 0 status --guard 0 --json door-free && json out '$j->{fingerprint} eq "'"$print"'" && $j->{fingerprint_of} == 5' &&
-    is 0 acquire --guard 0 -t 1s -v door-fingerprint && says '^redlock: fingerprint of the nodes: [0-9a-f]{8} ' && token=$(token) &&
-    is 0 extend --guard 0 -v -t 5s door-fingerprint "$token" && says '^redlock: fingerprint of the nodes: [0-9a-f]{8} ' &&
+    is 0 acquire --guard 0 -t 10s -v door-fingerprint && says '^redlock: fingerprint of the nodes: [0-9a-f]{8} ' && token=$(token) &&
+    is 0 extend --guard 0 -v -t 20s door-fingerprint "$token" && says '^redlock: fingerprint of the nodes: [0-9a-f]{8} ' &&
     is 0 release --guard 0 -v door-fingerprint "$token" && says '^redlock: fingerprint of the nodes: [0-9a-f]{8} ' &&
     is 0 run --guard 0 -v door-fingerprint true && says '^redlock: fingerprint of the nodes: [0-9a-f]{8} '
 }

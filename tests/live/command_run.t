@@ -45,7 +45,7 @@ check '--quiet is silent about a lock that somebody else holds, and about nothin
 
 environment() {
     is 0 run --guard 0 door-env -- sh -c 'echo "$REDLOCK_RESOURCE $REDLOCK_TOKEN $REDLOCK_VALID_MS"' &&
-    prints '^door-env [0-9a-f]{40} [^ ]+:[0-9]+ sh 9[0-9]{3}$' &&
+    prints '^door-env [0-9a-f]{40} [^ ]+:[0-9]+ sh [1-9][0-9]{3}$' &&
     is 0 run --guard 0 door-env -- sh -c '"$0" status --guard 0 door-env | grep -F "${REDLOCK_TOKEN%% *}"' "$redlock"
 }
 check 'the command is told resource, token and validity, and they are true' environment
@@ -146,6 +146,15 @@ fi
 
 # ---- Stopped and continued ----
 
+# look JOB COMMAND FILE: their states, when both are stopped, or after 3 s. (A loop of the shell whose job is stopped would end then.)
+cat >"$directory/look" <<'END'
+for _ in $(seq 60); do
+    cut -d' ' -f3 "/proc/$1/stat" "/proc/$2/stat" >"$3"
+    [ "$(sort -u "$3")" != T ] || break
+    sleep 0.05
+done
+END
+
 # A shell with job control runs it as a job, stops the job, and lets it go on.
 job_control() {
     : >"$directory/out"
@@ -153,8 +162,7 @@ job_control() {
         job=$!
         until [ -s "$1/out" ]; do sleep 0.05; done
         kill -TSTP -$job
-        sleep 0.5
-        cut -d" " -f3 /proc/$job/stat /proc/$(cat "$1/out")/stat >"$1/states"
+        sh "$1/look" $job "$(head -n 1 "$1/out")" "$1/states"
         kill -CONT -$job
         wait $job' \
         "$redlock" "$directory" || return 1
@@ -166,33 +174,36 @@ fi
 
 # ---- The terminal ----
 
-# on_terminal INPUT WORDS...: what is typed comes 1 s after the start. What it shows is in $directory/out.
+# on_terminal INPUT WORDS...: what is typed comes when they have made the file $directory/ready. What it shows is in $directory/out.
 on_terminal() {
     typed=$1
     shift
+    rm -f "$directory/ready" "$directory/done"
     # shellcheck disable=SC2059    # The input may have escapes.
-    { sleep 1; printf "$typed"; sleep 1; } | script -qec "$*" /dev/null >"$directory/out" 2>&1
+    { within 20 test -e "$directory/ready" >&2; sleep 0.2; printf "$typed"; within 20 test -e "$directory/done" >&2; } |
+        { script -qec "$*" /dev/null >"$directory/out" 2>&1; : >"$directory/done"; }
 }
+ready="touch $directory/ready"
 reads_terminal() {
-    on_terminal 'hello\n' "$redlock run --guard 0 door -- sh -c 'read x; echo it got \$x'" && prints 'it got hello'
+    on_terminal 'hello\n' "$redlock run --guard 0 door -- sh -c '$ready; read x; echo it got \$x'" && prints 'it got hello'
 }
 check 'a command that reads from the terminal gets it' reads_terminal
 
 # The inner one has the terminal no more than a command has: it asks the outer one for it as a command would.
 reads_terminal_within() {
-    on_terminal 'hello\n' "$redlock run --guard 0 door -- $redlock run --guard 0 door-within -- sh -c 'read x; echo it got \$x'" &&
+    on_terminal 'hello\n' "$redlock run --guard 0 door -- $redlock run --guard 0 door-within -- sh -c '$ready; read x; echo it got \$x'" &&
     prints 'it got hello'
 }
 check 'so does one that is run by a redlock which another runs' reads_terminal_within
 
 reads_terminal_in_a_script() {
-    on_terminal 'hello\n' "$redlock run --guard 0 door -- sh -c '$redlock run --guard 0 door-within -- sh -c \"read x; echo it got \\\$x\"; echo went on'" &&
+    on_terminal 'hello\n' "$redlock run --guard 0 door -- sh -c '$redlock run --guard 0 door-within -- sh -c \"$ready; read x; echo it got \\\$x\"; echo went on'" &&
     prints 'it got hello' && prints 'went on'
 }
 check 'and where a script is between the two' reads_terminal_in_a_script
 
 # Ends as SIGINT demands, and leaves a trace of it.
-told='$SIG{INT} = sub { open F, ">>", $ARGV[0]; print F "command\n"; close F; $SIG{INT} = "DEFAULT"; kill INT => $$ }; '
+told='$SIG{INT} = sub { open F, ">>", $ARGV[0]; print F "command\n"; close F; $SIG{INT} = "DEFAULT"; kill INT => $$ }; open R, ">", "'$directory/ready'"; close R;'
 is_interrupted() {
     rm -f "$directory/int"
     on_terminal '\003' "trap 'echo script >>$directory/int' INT; $redlock run --guard 0 door -- $directory/$1 $directory/int"
@@ -205,7 +216,7 @@ check 'Ctrl-C ends the command, and reaches the script around it' is_interrupted
 check 'Ctrl-C does so where the command has the terminal, too' is_interrupted reader
 
 pipeline() {
-    on_terminal 'x\n' "$redlock run --guard 0 door -- echo from-lock | sh -c 'cat; read y </dev/tty; echo tty gave \$y'" &&
+    on_terminal 'x\n' "$redlock run --guard 0 door -- echo from-lock | sh -c 'cat; $ready; read y </dev/tty; echo tty gave \$y'" &&
     prints 'from-lock' && prints 'tty gave x'
 }
 check 'a command that does not read leaves the terminal to its pipeline' pipeline

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 start_servers 3
 
-is_in_line() { [ -n "$(ask 0 ZRANGE "$1#waiters" 0 0)" ] && [ -n "$(ask 2 ZRANGE "$1#waiters" 0 0)" ]; }
+is_in_line() { [ "$(ask 0 ZCARD "$1#waiters")" -gt 0 ] && [ "$(ask 2 ZCARD "$1#waiters")" -gt 0 ]; }
 
 # It looks by itself only every 20 s or so.
 is_woken() {
@@ -70,19 +70,22 @@ as() {
     --no-*extend | --no-*status | --no-ticketrelease) ;;
     ?*) [ -z "$extra" ] || set -- "$extra" "$@" ;;
     esac
-    "$redlock" "$command" --user least --password-file "$directory/password" --guard 0 -n "$one" "$@"
+    "$redlock" "$command" --node-timeout "$patience" --user least --password-file "$directory/password" --guard 0 -n "$one" "$@"
 }
+
+# The client that waits is in line, or the server has refused something.
+is_seen() { [ "$(ask 0 ZCARD hut#waiters)" -gt 0 ] || ! log_is_empty; }
 
 # Every command, while a client waits. Nothing is known to the server before.
 story() {
     ask 0 DEL hut hut#waiters >/dev/null
     ask 0 SCRIPT FLUSH >/dev/null
-    printed=$(as acquire -t 3s hut) || return 1
-    as extend -t 4s hut "$printed" || return 1
+    printed=$(as acquire -t 10s hut) || return 1
+    as extend -t 20s hut "$printed" || return 1
     as run --wait 5s --retry "$1" hut -- true &
     runner=$!
     begin $runner
-    sleep 0.25
+    if [ "$extra" = --no-wake-ups ]; then sleep 0.25; else within 5 is_seen; fi
     as status hut >/dev/null
     # One that went on waiting would take the lock away from the next story.
     if ! { as release hut "$printed" 2>/dev/null && over $runner; }; then
@@ -90,7 +93,7 @@ story() {
         over $runner
         return 1
     fi
-    printed=$(as acquire -t 3s --no-ticket hut) || return 1
+    printed=$(as acquire -t 10s --no-ticket hut) || return 1
     as acquire --no-ticket --wait 200ms --retry 50ms hut 2>/dev/null
     as release hut "$printed" 2>/dev/null
 }

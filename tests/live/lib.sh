@@ -160,6 +160,11 @@ lasts() {
     everywhere PTTL "$1" | sort -n | sed -n "$(((count + 1) / 2))p"
 }
 
+# is_held NAME...: a quorum of servers has them.
+is_held() {
+    for held_name; do [ "$(lasts "$held_name")" -gt 0 ] || return 1; done
+}
+
 # gone NAME...: no server has them any longer, soon.
 gone() {
     for gone_name; do within 10 is_nowhere "$gone_name" || return 1; done
