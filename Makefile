@@ -131,7 +131,11 @@ RUN_TESTS = REDLOCK='$(abspath $(BUILD))/redlock' BUILD='$(abspath $(BUILD))' CC
 
 programs: all $(filter $(BUILD)/%,$(UNIT_TESTS) $(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 
-test: programs
+# Unless make was told how many, as many compilers as processors.
+JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
+
+test:
+	@$(MAKE) --no-print-directory $(JOBS) programs
 	@tools/need $(LIVE_TOOLS)
 	@$(RUN_TESTS) $(UNIT_TESTS) $(LIVE_TESTS)
 
