@@ -79,10 +79,22 @@ turn_is() {
     [ "$(($(wc -l <"$directory/turns")))" = "$1" ]
 }
 
-# replaced_in_turn NUMBER: while the holder of that turn works. It goes on until the new server votes: before that, the next one must
-# not be replaced. (That the holder has its key there is not waited for: a candidate may have taken a larger ticket there meanwhile.)
+# value_at NUMBER: of the lock's key on that server, as it is on the wire.
+# shellcheck disable=SC2016    # Perl has variables, too.
+value_at() {
+    eval "set -- \"\$(address_of $1 \$generation_$1)\""
+    perl -MIO::Socket::INET -e 'my $s = IO::Socket::INET->new(PeerAddr => shift, PeerPort => shift) or exit 1;
+        print $s "GET door\r\n"; $_ = <$s>; print /^\$(\d+)/ ? scalar <$s> : "nothing\n"' "$1" "$named_port"
+}
+is_on_all() {
+    value=$(value_at 1)
+    [ "$value" != nothing ] && [ "$value" = "$(value_at 2)" ] && [ "$value" = "$(value_at 3)" ]
+}
+
+# replaced_in_turn NUMBER: while the holder of that turn works, which goes on until the new server has its key as well: before that, the
+# next one must not be replaced.
 replaced_in_turn() {
-    within 40 turn_is "$1" && replace "$1" && sleep 6 && : >"$directory/over-$1"
+    within 40 turn_is "$1" && within 40 is_on_all && replace "$1" && within 40 is_on_all && : >"$directory/over-$1"
 }
 
 all_ended_well() {
