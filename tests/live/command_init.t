@@ -43,11 +43,12 @@ check 'as process 1: what the command leaves behind is reaped' no_zombies
 
 # What is begun in the container from outside, and left behind there, comes to process 1.
 reaps_others() {
-    first run --guard 0 others -- sh -c 'echo ready; sleep 3; exit 6' || return 1
+    first run --guard 0 others -- sh -c 'echo ready; until [ -e "$0" ]; do sleep 0.05; done; exit 6' "$directory/goes" || return 1
     within 10 prints ready || return 1
-    nsenter -t "$first" -p sh -c 'for k in 1 2 3; do sh -c "sleep 0.3 & exit"; done'
-    within 2 has_children || return 1
-    within 5 has_no_zombie || return 1
+    nsenter -t "$first" -p sh -c 'for k in 1 2 3; do sh -c "sleep 1.5 & exit"; done'
+    within 5 has_children || return 1
+    within 10 has_no_zombie || return 1
+    : >"$directory/goes"
     over "$started"
     [ $? = 6 ]
 }

@@ -33,26 +33,29 @@ supervise() {
 }
 is_told() { grep -Fxq -e "$1" "$directory/told" || { echo "not told: $1"; cat "$directory/told"; return 1; }; }
 
+# tells_when_held SOCKET FILE: the command ends when the file is there.
 tells_when_held() {
     supervise "$1"
     is 0 acquire --guard 0 -t 1h served
     token=$(token)
-    start run --guard 0 served -- sh -c 'echo "socket $NOTIFY_SOCKET"; sleep 1; exit 3'
+    start run --guard 0 served -- sh -c 'echo "socket $NOTIFY_SOCKET"; until [ -e "$0" ]; do sleep 0.05; done; exit 3' "$2"
     within 10 is_told 'STATUS=Waiting for the lock: served' || return 1
     sleep 0.3
     ! is_told READY=1 >/dev/null || return 1
-    "$redlock" release served "$token" 2>/dev/null
+    "$redlock" release --node-timeout "$patience" served "$token" 2>/dev/null
     within 10 is_told READY=1 || return 1
     is_told 'STATUS=Held, the command runs: served' || return 1
     ! is_told STOPPING=1 >/dev/null || return 1
+    : >"$2"
     over "$started"
-    [ $? = 3 ] && within 5 is_told STOPPING=1 && prints '^socket $' || return 1
+    status=$?
+    [ $status = 3 ] && within 5 is_told STOPPING=1 && prints '^socket $' || return 1
     kill -KILL $supervisor
     over $supervisor
     return 0
 }
-check 'a supervisor is told when the lock is held, and the command does not inherit its socket' tells_when_held "$directory/socket"
-if [ "$(uname)" = Linux ]; then check 'so it is by an address in no file system' tells_when_held "@redlock-test-$$"
+check 'a supervisor is told when the lock is held, and the command does not inherit its socket' tells_when_held "$directory/socket" "$directory/in-a-file"
+if [ "$(uname)" = Linux ]; then check 'so it is by an address in no file system' tells_when_held "@redlock-test-$$" "$directory/abstract"
 else skip 'so it is by an address in no file system' 'only Linux has such'
 fi
 

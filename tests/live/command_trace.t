@@ -11,8 +11,8 @@ traced() {
     is 0 acquire --guard 0 --no-ticket --trace door && token=$(token) || return 1
     short=$(echo "$token" | cut -c 1-6)..$(echo "$token" | cut -c 39-40)
     says '^ +0\.000 +=  acquire, round 1: to 5 nodes, quorum 3, TTL 10000 ms$' &&
-    says "^ +[0-9]+\.[0-9]{3} +4  >  SET door $short NX PX 10000 +acquire it" &&
-    says '^ +[0-9.]+ +2  <  \+OK +granted, [1-5]/5$' &&
+    [ "$(grep -Ec "^ +[0-9]+\.[0-9]{3} +[0-4]  >  SET door $short NX PX 10000 +acquire it" "$directory/err")" -ge 3 ] &&
+    [ "$(grep -Ec '^ +[0-9.]+ +[0-4]  <  \+OK +granted, [1-5]/5$' "$directory/err")" -ge 3 ] &&
     says '^ +[0-9.]+ +=  won 3/5 after [0-9.]+ ms: 10000 - [0-9.]+ - 102 = [0-9.]+ ms valid$'
 }
 check 'it shows each SET, each vote, and the verdict' traced
@@ -93,7 +93,7 @@ check 'it knows the scripts by their texts as well as by their SHA-1s' texts
 # The handshakes are left out, and a wire that is short stands on a screen of 80 columns and 24 lines, the prompt included.
 only_votes() {
     is 0 acquire --guard 0 --no-ticket --trace=votes door-v && says '^ +0\.000 +=  acquire, round 1: to 5 nodes, quorum 3, TTL 10000 ms$' &&
-    says '^ +[0-9.]+ +4  >  SET door-v ' && says '=  won 3/5 after ' && adds_up 1 || return 1
+    says '^ +[0-9.]+ +[0-4]  >  SET door-v ' && says '=  won 3/5 after ' && adds_up 1 || return 1
     ! grep -E 'INFO|ROLE|SCRIPT|SETNAME|connected|ready' "$directory/err" || return 1
     rows=$(awk '{ rows += length == 0 ? 1 : int((length + 79) / 80) } END { print rows }' "$directory/err")
     echo "$rows rows"
@@ -119,7 +119,7 @@ looked() {
 check 'it shows how a status is found' looked
 
 whole_run() {
-    is 0 run --guard 0 -t 3s --trace door -- sleep 3.6 && adds_up 4 && says '=  acquire, round 1:' &&
+    is 0 run --guard 0 -t 3s --trace door -- sleep 5 && adds_up 4 && says '=  acquire, round 1:' &&
     says '=  extend, round 3:' &&
     says '=  release, round ' && says '=  released [345]/5'
 }

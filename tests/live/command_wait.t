@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../.." || exit 1
 
 start_servers 3
 
-is_in_line() { [ "$(ask 0 ZCARD "$1#waiters")" -gt 0 ] && [ "$(ask 2 ZCARD "$1#waiters")" -gt 0 ]; }
+# On a quorum: a server that is late has its entry with the next attempt.
+is_in_line() { [ "$(everywhere ZCARD "$1#waiters" | grep -c '[1-9]')" -ge 2 ]; }
 
 # It looks by itself only every 20 s or so.
 is_woken() {
