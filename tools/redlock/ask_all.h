@@ -4,7 +4,7 @@
 
 #include "session.h"
 
-enum { ASK_ANSWER_MAX = 512 };      /* Bytes that are kept of a node's answer. */
+enum { ASK_ANSWER_MAX = 3072 };     /* Bytes that are kept of a node's answer: of the longest, 16 readers with names and times. */
 
 struct ask_all {
     struct redlock_name arguments[REDLOCK_ARGUMENTS_MAX];   /* The command's name first. Their bytes are the caller's. */

@@ -22,10 +22,19 @@ enum {
 
 /* ---- What the other commands share ---- */
 
+/* If some are and some are not, extend and release have to be told which. */
+static bool all_are_shared(const struct settings *settings)
+{
+    for (unsigned i = 0; i < settings->name_count; i++)
+        if (!settings->is_shared[i]) return false;
+    return true;
+}
+
 const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX])
 {
     unsigned slot = redlock_slot(&session->lock);
 
+    if (all_are_shared(session->settings)) return "/s";
     (void)snprintf(text, KIND_TEXT_MAX, slot > 0 ? "/%u" : "", slot);
     return text;
 }
@@ -105,6 +114,12 @@ static enum redlock_status finish_acquire(struct session *session)
     return REDLOCK_CANCELLED;
 }
 
+/* A resource that is shared says so in a set, of one if need be. */
+static bool is_set(const struct settings *settings)
+{
+    return settings->name_count > 1 || settings->is_shared[0];
+}
+
 enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms)
 {
     const struct settings *settings = session->settings;
@@ -112,7 +127,7 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
     struct redlock_request request = {
         .resource = session->set[0].bytes,
         .resource_size = session->set[0].size,
-        .set = settings->name_count > 1 ? session->set : NULL,
+        .set = is_set(settings) ? session->set : NULL,
         .set_count = settings->name_count,
         .permits = settings->permits,
         .ttl_ms = settings->ttl_ms,
@@ -216,6 +231,7 @@ static void print_json(struct session *session, enum redlock_status status)
         (void)printf("\"token\":\"%s%s\",", token, kind_text(session, kind));
         if (holder) (void)printf("\"holder\":\"%s\",", holder);        /* It has no quotes. */
         if (redlock_slot(&session->lock) > 0) (void)printf("\"slot\":%u,", redlock_slot(&session->lock));
+        if (all_are_shared(session->settings)) (void)fputs("\"shared\":true,", stdout);
         if (redlock_ticket(&session->lock) > 0) (void)printf("\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));
         (void)printf("\"valid_ms\":%u,\"confirmed\":%u,", (unsigned)redlock_valid_ms(&session->lock),
                      redlock_confirmed(&session->lock));
@@ -319,7 +335,7 @@ static enum redlock_status adopt(struct session *session)
     const struct settings *settings = session->settings;
 
     session_connect(session);
-    if (settings->name_count > 1)
+    if (is_set(settings))
         return redlock_adopt_set(engine, &session->lock, session->set, settings->name_count, settings->token, redlock_now_us());
     return redlock_adopt(engine, &session->lock, session->set[0].bytes, session->set[0].size, settings->token, redlock_now_us());
 }

@@ -58,6 +58,8 @@ struct settings {
     uint8_t busy_exit;
     bool retry_until_done, once_anyway; /* Of --once-per. */
     bool once;                          /* lead: ends with the first loss. */
+    bool shared;                        /* All resources are. */
+    bool is_shared[REDLOCK_SET_MAX];    /* This one is. */
     uint8_t permits;                    /* run, acquire: one of so many; status: so many are looked at. 0: none, a lock. */
     bool ticket;                        /* status: that a node gives none is worth telling. */
     enum trace_mode trace;

@@ -36,7 +36,7 @@ const struct command_row command_rows[] = {
     {
         "run",
         "redlock run [OPTION]... RESOURCE [--] COMMAND [ARG]...\n"
-        "       redlock run [OPTION]... -r RESOURCE [-r RESOURCE]... [--] COMMAND [ARG]...",
+        "       redlock run [OPTION]... -r|-s RESOURCE [-r|-s RESOURCE]... [--] COMMAND [ARG]...",
         "Wait for the lock on RESOURCE, run COMMAND while it is held, release it.\n"
         "COMMAND finds REDLOCK_RESOURCE, REDLOCK_TOKEN, REDLOCK_TICKET and REDLOCK_VALID_MS in its\n"
         "environment, and of a permit REDLOCK_SLOT. Later holders have larger tickets: let what is\n"
@@ -111,7 +111,7 @@ const struct command_row command_rows[] = {
 enum {
     OPTION_GRACE = OPTION_OWN, OPTION_MAX_HOLD, OPTION_DRIFT, OPTION_RETRY, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS,
     OPTION_HOLD_AT_LEAST, OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID, OPTION_AS, OPTION_ONCE,
-    OPTION_HOLDER, OPTION_NO_HOLDER, OPTION_WAIT_THROUGH_ERRORS, OPTION_PERMITS
+    OPTION_HOLDER, OPTION_NO_HOLDER, OPTION_WAIT_THROUGH_ERRORS, OPTION_PERMITS, OPTION_SHARED
 };
 
 enum {
@@ -128,6 +128,10 @@ const struct option_row option_rows[] = {
     { "resource", 'r', IN_ALL & ~(IN_STATUS | IN_LEAD | IN_LEADER), "RESOURCE",
       "instead of the word; repeated, up to 16 times: to be\nlocked all together or not at all" },
     { "resource", 'r', IN_STATUS, "RESOURCE", "instead of the word; may be repeated up to 16 times" },
+    { "shared-resource", 's', IN_ALL & ~(IN_STATUS | IN_LEAD | IN_LEADER), "RESOURCE",
+      "as -r, and this one is shared with others that ask for\nit so" },
+    { "shared", OPTION_SHARED, IN_ALL & ~(IN_STATUS | IN_LEAD | IN_LEADER), NULL,
+      "share the lock with others that ask for it so: a lock\nwithout it waits for all of them and keeps them out" },
     { "permits", OPTION_PERMITS, IN_RUN | IN_ACQUIRE, "NUMBER",
       "instead of the lock one of so many permits, of which\neach has one holder: 1 to 64" },
     { "permits", OPTION_PERMITS, IN_STATUS, "NUMBER", "show so many permits of RESOURCE, instead of a lock" },
@@ -230,15 +234,17 @@ static uint8_t read_permits(const struct reading *r)
     return (uint8_t)number;
 }
 
-static void add_resource(const struct reading *r)
+static void add_resource(const struct reading *r, bool is_shared)
 {
+    const char *option = is_shared ? "shared-resource" : "resource";
     struct settings *settings = r->settings;
 
-    if (r->has_resource) refuse(settings, "--resource: name all resources by it, or the only one by a word");
+    if (r->has_resource) refuse(settings, "--%s: name all resources by it, or the only one by a word", option);
     if (settings->name_count == REDLOCK_SET_MAX)
-        refuse(settings, "--resource: '%s' is one too many: at most %d", r->argument, REDLOCK_SET_MAX);
+        refuse(settings, "--%s: '%s' is one too many: at most %d", option, r->argument, REDLOCK_SET_MAX);
     for (unsigned i = 0; i < settings->name_count; i++)
-        if (strcmp(settings->names[i], r->argument) == 0) refuse(settings, "--resource: '%s' is named twice", r->argument);
+        if (strcmp(settings->names[i], r->argument) == 0) refuse(settings, "--%s: '%s' is named twice", option, r->argument);
+    settings->is_shared[settings->name_count] = is_shared;
     settings->names[settings->name_count++] = r->argument;
 }
 
@@ -260,7 +266,9 @@ void program_apply(struct reading *r, int letter)
     struct settings *settings = r->settings;
 
     switch (letter) {
-    case 'r':                  add_resource(r); break;
+    case 'r':                  add_resource(r, false); break;
+    case 's':                  add_resource(r, true); break;
+    case OPTION_SHARED:        settings->shared = true; break;
     case OPTION_PERMITS:       settings->permits = read_permits(r); break;
     case 'w':                  settings->wait_ms = read_wait(r); break;
     case 't':                  settings->ttl_ms = reading_duration(r, "ttl", 1); break;
@@ -310,13 +318,18 @@ void program_try_others(char **argv, const char *word, struct near *near)
     }
 }
 
-/* "3": it is the third permit, which on the nodes is the lock "RESOURCE:3". False: it is no number of one. */
+/* "s": the lock is shared; "3": it is the third permit, which on the nodes is the lock "RESOURCE:3". False: it is neither. */
 static bool read_kind(struct settings *settings, const char *kind)
 {
     uint32_t slot = 0;
 
+    if (strcmp(kind, "s") == 0) {
+        settings->shared = true;
+        return true;
+    }
     if (count_read(kind, REDLOCK_PERMITS_MAX, &slot) != NUMBER_OK || slot == 0) return false;
-    if (settings->name_count > 1) refuse(settings, "the TOKEN is that of a permit, of one RESOURCE");
+    if (settings->name_count > 1 || settings->shared || settings->is_shared[0])
+        refuse(settings, "the TOKEN is that of a permit, of one RESOURCE that is not shared");
     (void)snprintf(settings->slot_name, sizeof settings->slot_name, "%s:%u", settings->names[0], (unsigned)slot);
     settings->names[0] = settings->slot_name;
     return true;
@@ -417,7 +430,8 @@ static void set_period(struct settings *settings)
         return;
     }
     if (settings->name_count > 1) refuse(settings, "--once-per: the mark of a period is one RESOURCE's: name one");
-    if (settings->permits > 0) refuse(settings, "--once-per: the mark of a period needs a lock, and --permits has none");
+    if (settings->permits > 0 || settings->is_shared[0])
+        refuse(settings, "--once-per: the mark of a period needs a lock of its own: neither --shared nor --permits");
     if (settings->wait_ms > settings->once_per_ms) settings->wait_ms = settings->once_per_ms;
 }
 
@@ -455,17 +469,23 @@ static void set_holder(struct settings *settings, bool is_told)
     if (!is_told) settings->options.holder = NULL;
 }
 
-static void check_kinds(const struct settings *settings)
+/* In a set each resource has its own kind, unless all of them are shared; and such a set has no ticket. */
+static void set_kinds(struct settings *settings)
 {
-    if (settings->permits > 0 && settings->name_count > 1 && settings->command != COMMAND_STATUS)
-        refuse(settings, "--permits: of one RESOURCE: name one");
+    bool is_any_shared = false;
+
+    for (unsigned i = 0; i < settings->name_count; i++) is_any_shared |= settings->is_shared[i] |= settings->shared;
+    if (is_any_shared && settings->name_count > 1) settings->ticket = false;
+    if (settings->permits == 0) return;
+    if (is_any_shared) refuse(settings, "--permits: a permit has one holder, and is not shared");
+    if (settings->name_count > 1 && settings->command != COMMAND_STATUS) refuse(settings, "--permits: of one RESOURCE: name one");
 }
 
 void program_settle(struct reading *r)
 {
     struct settings *settings = r->settings;
 
-    check_kinds(settings);
+    set_kinds(settings);
     set_ticket_life(settings);
     if (settings->runs) {
         set_name(settings);

@@ -28,7 +28,8 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     session->watched = -1;
     redlock_lock_init(&session->lock);
     for (unsigned i = 0; i < settings->name_count; i++)
-        session->set[i] = (struct redlock_name){ .bytes = settings->names[i], .size = strlen(settings->names[i]) };
+        session->set[i] = (struct redlock_name){ .bytes = settings->names[i], .size = strlen(settings->names[i]),
+                                                 .shared = settings->is_shared[i] };
     if (settings->trace) {
         settings->options.trace = trace_traffic;
         settings->options.trace_context = &session->trace;

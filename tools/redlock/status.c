@@ -8,6 +8,7 @@
 #include "exits.h"
 #include "fingerprint.h"
 #include "held.h"
+#include "readers.h"
 #include "report.h"
 #include "text.h"
 
@@ -31,6 +32,8 @@ struct view {
     unsigned agreeing;      /* On how many nodes the verdict is true. */
     unsigned holder;        /* VERDICT_HELD: one of them, */
     struct held held;       /* and what is known of it. */
+    bool is_shared;         /* VERDICT_HELD: by those, */
+    struct readers readers; /* as far as nodes tell. */
     bool has_end;           /* VERDICT_HELD: it ends by itself, */
     uint32_t ends_in_ms;    /* as then fewer than a quorum have it. */
 };
@@ -124,6 +127,34 @@ static void print_named_holder(const struct view *view)
     (void)printf(", on %u of %u nodes", view->agreeing, view->count);
 }
 
+static void print_shared(const struct view *view)
+{
+    char duration[TEXT_DURATION_MAX];
+
+    if (view->readers.answers < view->quorum) (void)fputs("shared", stdout);
+    else (void)printf("shared by %s%u", view->readers.are_more ? "more than " : "", view->readers.count);
+    if (view->has_end) (void)printf(", free in at most %s", text_duration(duration, view->ends_in_ms));
+    (void)printf(", on %u of %u nodes", view->agreeing, view->count);
+}
+
+/* A line for each that shares it, and for the one that waits to have it alone. */
+static void print_readers(const struct readers *readers, unsigned count)
+{
+    uint64_t now = redlock_wall_us();
+    char value[4 * REDLOCK_VALUE_TEXT + 1], duration[TEXT_DURATION_MAX];
+
+    for (unsigned i = 0; i < readers->count; i++) {
+        const struct reader *reader = &readers->readers[i];
+        (void)printf("  shared by %s, %s left, on %u of %u nodes\n",
+                     text_printable(value, sizeof value, reader->value, strlen(reader->value)),
+                     text_duration(duration, reader->ends_in_ms), reader->nodes, count);
+    }
+    if (!readers->has_writer) return;
+    (void)fputs("  somebody waits to have it alone", stdout);
+    if (readers->writer_wall_us < now) (void)printf(", for %s", text_duration(duration, (now - readers->writer_wall_us) / 1000));
+    (void)putchar('\n');
+}
+
 static void print_verdict(const struct view *view)
 {
     char resource[TEXT_MAX], value[4 * REDLOCK_TOKEN_TEXT + 8], duration[TEXT_DURATION_MAX];
@@ -135,7 +166,8 @@ static void print_verdict(const struct view *view)
         (void)printf("free on %u of %u nodes", view->agreeing, view->count);
         break;
     case VERDICT_HELD:
-        if (view->held.name[0] != '\0') print_named_holder(view);
+        if (view->is_shared)                 print_shared(view);
+        else if (view->held.name[0] != '\0') print_named_holder(view);
         else (void)printf("held by %s %s%s on %u of %u nodes", value_text(&view->sights[view->holder], value, sizeof value),
                      view->has_end ? "for another " : "for ever (no TTL)",
                      view->has_end ? text_duration(duration, view->ends_in_ms) : "", view->agreeing, view->count);
@@ -162,6 +194,7 @@ static void print_sight(const struct redlock_sight *sight)
 
     if (!sight->exists)         (void)fputs("free", stdout);
     else if (!sight->is_string) (void)fputs("a key of another type", stdout);
+    else if (is_shared_marker(sight)) (void)fputs("shared", stdout);
     else                        (void)printf("held by %s", value_text(sight, value, sizeof value));
     if (sight->exists && sight->has_ttl)       (void)printf(", %s left", text_duration(duration, sight->ttl_ms));
     else if (sight->exists)                    (void)fputs(", no TTL: it does not end by itself", stdout);
@@ -208,6 +241,7 @@ static void print_view(const struct view *view)
     int width = 0;
 
     print_verdict(view);
+    if (view->is_shared) print_readers(&view->readers, view->count);
     for (unsigned k = 0; k < view->count; k++) {
         int size = (int)strlen(redlock_node_address(&view->session->client, k));
         if (size > width) width = size;
@@ -247,6 +281,20 @@ static void json_node(const struct view *view, unsigned k)
     (void)putchar('}');
 }
 
+/* Those that share it, and whether one waits to have it alone. */
+static void json_readers(const struct readers *readers)
+{
+    (void)fputs(",\"shared\":true,\"readers\":[", stdout);
+    for (unsigned i = 0; i < readers->count; i++) {
+        (void)printf("%s{\"value\":", i > 0 ? "," : "");
+        json_text(stdout, readers->readers[i].value);
+        (void)printf(",\"ttl_ms\":%" PRIu32 ",\"agreeing\":%u}", readers->readers[i].ends_in_ms, readers->readers[i].nodes);
+    }
+    (void)printf("],\"more_readers\":%s,\"writer_waits_since\":", readers->are_more ? "true" : "false");
+    if (readers->has_writer) (void)printf("%" PRIu64, readers->writer_wall_us);
+    else                     (void)fputs("null", stdout);
+}
+
 static void json_view(const struct view *view)
 {
     struct fingerprint fingerprint = fingerprint_take(&view->session->client);
@@ -263,6 +311,7 @@ static void json_view(const struct view *view)
         if (view->held.name[0] != '\0') json_text(stdout, view->held.name);
         else                            (void)fputs("null", stdout);
         if (view->held.ticket > 0) (void)printf(",\"ticket\":%" PRIu64, view->held.ticket);
+        if (view->is_shared) json_readers(&view->readers);
     }
     (void)fputs(",\"fingerprint\":", stdout);
     if (fingerprint.known > 0) json_text(stdout, fingerprint.text);
@@ -299,6 +348,8 @@ static void look_at_holder(struct view *view)
 {
     const struct redlock_sight *sight = &view->sights[view->holder];
 
+    view->is_shared = view->verdict == VERDICT_HELD && is_shared_marker(sight);
+    if (view->is_shared) readers_look(&view->readers, view->session, view->resource);
     if (view->verdict == VERDICT_HELD && sight->value_size > REDLOCK_TOKEN_TEXT)
         held_look(&view->held, view->session, view->resource, sight->value);
 }
