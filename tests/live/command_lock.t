@@ -386,6 +386,24 @@ status_without_vote() {
 }
 check 'status looks at nodes without a vote as well, and says so' status_without_vote
 
+# as_reader RULE...: what status says to a user that may do all but that, as $directory/out; with the default guard.
+as_reader() {
+    for k in 0 1 2 3 4; do ask $k ACL SETUSER reader reset on '>pw' '~*' '&*' +@all "$1" >/dev/null || return 1; done
+    shift
+    REDLOCK_USER=reader REDLOCK_PASSWORD=pw "$redlock" status --node-timeout "$patience" "$@" >"$directory/out" 2>"$directory/err"
+}
+status_of_the_unreadable() {
+    is 0 acquire --guard 0 -t 10m door-n || return 1
+    as_reader -getrange --guard 0 door-n
+    [ $? = 124 ] && prints '^door-n: held by a value that we may not read for another' &&
+    prints 'node 0 .* held by a value that we may not read, 9 min [0-9]+ s left \(.*NOPERM.*getrange' && ! prints 'no vote' >/dev/null || return 1
+    as_reader -getrange --guard 0 --json door-n
+    json out '!defined $j->{value} && !defined $j->{nodes}[0]{value} && $j->{nodes}[0]{trouble} =~ /NOPERM/ && $j->{voters} == 5' || return 1
+    as_reader -pttl --guard 1h door-n
+    [ $? = 125 ] && prints 'node 0 .*NOPERM.*pttl'
+}
+check 'status tells what an ACL refuses, also behind a guard, and does not call it no vote' status_of_the_unreadable
+
 # fingerprint LIST: as status tells it.
 fingerprint() {
     "$redlock" status --guard 0 --node-timeout $patience -n "$1" door-free | sed -n 's/^fingerprint of the nodes: \([0-9a-f]*\) .*/\1/p'

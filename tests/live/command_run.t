@@ -168,7 +168,24 @@ job_control() {
         "$redlock" "$directory" || return 1
     prints 'went on' && says 'stopped; the lock is not extended' && [ "$(sort -u "$directory/states")" = T ]
 }
+# The same for longer than the lock was held. Nobody has deleted it.
+late_foreground() {
+    : >"$directory/out"
+    bash -c 'set -m; "$0" run --guard 0 -t 1s "$2" -- sh -c "echo \$\$; sleep 100" >"$1/out" 2>"$1/err" &
+        job=$!
+        until [ -s "$1/out" ]; do sleep 0.05; done
+        kill -TSTP -$job
+        sleep 2
+        kill -CONT -$job
+        wait $job' \
+        "$redlock" "$directory" "$1"
+    [ $? = 123 ] && says "$1: lost: its validity has ended [(]was redlock stopped" && ! says deleted
+}
+late_foregrounds() {
+    for try in 1 2 3; do late_foreground door-late-$try || return 1; done
+}
 if [ -d /proc/self/fd ]; then check 'SIGTSTP stops the command and redlock, SIGCONT lets both go on' job_control
+    check 'when it goes on too late it says that it was stopped' late_foregrounds
 else skip 'SIGTSTP stops the command and redlock, SIGCONT lets both go on' 'there is no /proc'
 fi
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask_all.h"
 #include "commands.h"
 #include "exits.h"
 #include "fingerprint.h"
@@ -28,6 +29,7 @@ struct view {
     struct redlock_sight sights[REDLOCK_NODES_MAX];
     unsigned count, quorum;
     unsigned voters;        /* Nodes that have a vote now. */
+    uint16_t refused;       /* Nodes whose refusal is noted, whatever their trouble is now: a set. */
     enum verdict verdict;
     unsigned agreeing;      /* On how many nodes the verdict is true. */
     unsigned holder;        /* VERDICT_HELD: one of them, */
@@ -107,6 +109,7 @@ static const char *value_text(const struct redlock_sight *sight, char *text, siz
 {
     size_t kept = kept_size(sight);
 
+    if (!sight->is_readable) return "a value that we may not read";
     (void)text_printable(text, size, sight->value, kept);
     if (sight->value_size > kept) (void)snprintf(text + strlen(text), size - strlen(text), "...");
     return text;
@@ -206,14 +209,16 @@ static const char *trouble_of(const struct view *view, unsigned k)
     enum redlock_trouble now = redlock_node_trouble(redlock_engine(&view->session->client), k, redlock_now_us());
     bool is_well = now == REDLOCK_TROUBLE_NONE || now == REDLOCK_TROUBLE_WRONGTYPE;
 
+    if (view->refused >> k & 1) return view->session->notes[k].text;
     if (view->sights[k].seen && is_well) return view->session->notes[k].is_voting ? view->session->notes[k].text : NULL;
     return is_well || now == REDLOCK_TROUBLE_NEW ? "no answer in time" : view->session->notes[k].text;
 }
 
-/* Does its trouble say whether it has a vote? */
-static bool says_that_it_has_no_vote(const struct view *view, unsigned k)
+/* Has it a vote in spite of its trouble, or does that say itself whether it has one? */
+static bool votes_or_says_so(const struct view *view, unsigned k)
 {
-    return view->session->notes[k].is_voting || view->session->notes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
+    return redlock_node_votes(redlock_engine(&view->session->client), k, redlock_now_us()) || view->session->notes[k].is_voting ||
+           view->session->notes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
 }
 
 static void print_node(const struct view *view, unsigned k, int width)
@@ -223,7 +228,7 @@ static void print_node(const struct view *view, unsigned k, int width)
 
     (void)printf("  node %-2u %-*s  ", k, width, redlock_node_address(&view->session->client, k));
     if (seen) print_sight(&view->sights[k]);
-    if (trouble) (void)printf(!seen ? "%s" : says_that_it_has_no_vote(view, k) ? " (%s)" : " (no vote: %s)", trouble);
+    if (trouble) (void)printf(!seen ? "%s" : votes_or_says_so(view, k) ? " (%s)" : " (no vote: %s)", trouble);
     (void)putchar('\n');
 }
 
@@ -262,6 +267,12 @@ static const char *state_name(const struct redlock_sight *sight)
     return !sight->seen ? "unknown" : !sight->exists ? "free" : sight->is_string ? "held" : "other type";
 }
 
+static void json_value(const struct redlock_sight *sight)
+{
+    if (sight->is_readable) json_string(stdout, sight->value, kept_size(sight));
+    else                    (void)fputs("null", stdout);
+}
+
 static void json_node(const struct view *view, unsigned k)
 {
     const struct redlock_sight *sight = &view->sights[k];
@@ -272,7 +283,7 @@ static void json_node(const struct view *view, unsigned k)
     (void)printf(",\"state\":\"%s\"", state_name(sight));
     if (sight->exists && sight->is_string) {
         (void)fputs(",\"value\":", stdout);
-        json_string(stdout, sight->value, kept_size(sight));
+        json_value(sight);
     }
     if (sight->exists) json_ttl(sight->has_ttl, sight->ttl_ms);
     (void)fputs(",\"trouble\":", stdout);
@@ -305,7 +316,7 @@ static void json_view(const struct view *view)
                  view->voters, view->quorum);
     if (view->verdict == VERDICT_HELD) {
         (void)fputs(",\"value\":", stdout);
-        json_string(stdout, view->sights[view->holder].value, kept_size(&view->sights[view->holder]));
+        json_value(&view->sights[view->holder]);
         json_ttl(view->has_end, view->ends_in_ms);
         (void)fputs(",\"holder\":", stdout);
         if (view->held.name[0] != '\0') json_text(stdout, view->held.name);
@@ -323,6 +334,30 @@ static void json_view(const struct view *view)
 
 /* ---- All of it ---- */
 
+/* Of a node that restarted within the guard the engine tells that, and not what it answered: it is asked again. */
+static void find_refusals(struct view *view)
+{
+    static struct ask_all all;
+    struct session *session = view->session;
+    struct redlock_item item;
+    bool is_hidden = false;
+
+    for (unsigned k = 0; k < view->count; k++)
+        is_hidden |= !view->sights[k].seen && session->notes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
+    if (!is_hidden) return;
+    all = (struct ask_all){ 0 };
+    ask_all_argument(&all, "PTTL");
+    ask_all_argument(&all, view->resource);
+    ask_all_begin(&all, session);
+    ask_all_wait(&all, session, redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000);
+    for (unsigned k = 0; k < view->count; k++) {
+        if (view->sights[k].seen || ask_all_answer(&all, k, &item) || item.type != REDLOCK_ITEM_ERROR) continue;
+        item_note_refusal(&item, &session->notes[k], "");
+        view->refused |= (uint16_t)(1u << k);
+    }
+    ask_all_end(&all, session);
+}
+
 static enum redlock_status look(struct session *session, struct view *view)
 {
     enum redlock_status status;
@@ -331,6 +366,7 @@ static enum redlock_status look(struct session *session, struct view *view)
                                    view->sights, redlock_now_us());
     if (status == REDLOCK_OK) status = session_finish(session);
     session_connect(session);       /* The round is over a moment before it is certain that a node hangs. */
+    if (status == REDLOCK_OK) find_refusals(view);
     return status;
 }
 
