@@ -27,7 +27,7 @@ static uint16_t all_grants(const struct redlock_lock *lock)
     return grants;
 }
 
-/* S19: the slot that most have granted is the one that the round is about, as if the others had refused: so it is lost as soon as
+/* S20: the slot that most have granted is the one that the round is about, as if the others had refused: so it is lost as soon as
  * no slot can have a quorum. */
 static void count_votes(struct redlock_lock *lock)
 {
@@ -53,9 +53,14 @@ static void take_slot(struct redlock *r, struct redlock_lock *lock, uint8_t slot
         if (others & bit_of(j)) stake_owe(r, lock, j);
 }
 
+/* S3: a slot that there is not is none; our token may be on any of those that there are. */
 static void count_grant(struct redlock *r, struct redlock_lock *lock, unsigned k, uint8_t slot)
 {
     lock->use.slots[k] = slot;
+    if (slot > lock->permit.count) {
+        lock->round.granted &= (uint16_t)~bit_of(k);
+        lock->round.unknown |= bit_of(k);
+    }
     count_votes(lock);
     if (round_verdict(&lock->round, r->now_us, min_validity_us(lock)) != VERDICT_WON) return;
     for (unsigned j = 0; j < r->node_count; j++)

@@ -1,4 +1,4 @@
-/* One of several permits of a resource (S19): each is a lock of its own, a slot. See wire.h. */
+/* One of several permits of a resource (S20): each is a lock of its own, a slot. See wire.h. */
 #ifndef REDLOCK_PERMITS_H
 #define REDLOCK_PERMITS_H
 

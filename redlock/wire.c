@@ -649,24 +649,21 @@ enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_
 {
     if (reply->type == RESP_ERROR) return WIRE_ERROR;
     switch (asked->command) {
-    case WIRE_AUTH:
-    case WIRE_SELECT:
-    case WIRE_SETNAME:      return read_ok(reply);
+    case WIRE_NONE:         return WIRE_WRONG;
     case WIRE_INFO:         return granted_if(reply->type == RESP_BULK);
     case WIRE_ROLE:         return granted_if(reply->type == RESP_ARRAY && reply->integer >= 2 && reply->text_size > 0);
     case WIRE_LOAD_RELEASE:
     case WIRE_LOAD_EXTEND:  return granted_if(reply->type == RESP_BULK);
     case WIRE_SUBSCRIBE:    return granted_if(reply->type == RESP_ARRAY && reply->integer == 3);
-    case WIRE_ACQUIRE:
-    case WIRE_RESTORE:
-        if (is_refusal(asked, reply)) return WIRE_REFUSED;
-        /* S3: only +OK is a grant, or, of a permit, the number of a slot. */
-        return asked->highest > 0 ? read_script(asked, reply) : read_ok(reply);
     case WIRE_WAIT:
     case WIRE_PTTL:         return granted_if(reply->type == RESP_INTEGER && reply->integer >= -2);
     case WIRE_GETRANGE:     return granted_if(reply->type == RESP_BULK);
-    default:                return read_script(asked, reply);
+    case WIRE_ACQUIRE:
+    case WIRE_RESTORE:      if (is_refusal(asked, reply)) return WIRE_REFUSED; break;
+    default:                break;
     }
+    /* S3: only +OK is a grant, or, of a script that tells numbers (of a permit: which slot), one of those. */
+    return asked->lowest == asked->highest ? read_ok(reply) : read_script(asked, reply);
 }
 
 /* Decimal digits, and nothing else, of a number up to max < 2^60. */

@@ -31,7 +31,7 @@
  *     EVAL in place of EVALSHA when the answer was -NOSCRIPT, or always where no script was loaded
  * Wait:
  *     EVALSHA wait n resource... entry arrived life       :ms     as PTTL of what is free last
- * Permits (S19): see below. slot 0: any.
+ * Permits (S20): see below. slot 0: any.
  *     EVALSHA acquire 1 resource token ttl ticket life skew permits slot
  *                                     :slot granted  $"counter ms" refused: the largest ticket of those that are free, and
  *                                                    how long until one is; -AHEAD
@@ -75,7 +75,7 @@
  * takes the first entry out and tells its channel the number; where nobody listens any more it takes the next. So one waiter
  * is woken by a release, not all. What is heard is never a grant: it only makes the next attempt begin earlier.
  *
- * Permits (S19). Of a resource with k permits, "resource:1" to "resource:k" are slots, each a plain lock, so that at most k have
+ * Permits (S20). Of a resource with k permits, "resource:1" to "resource:k" are slots, each a plain lock, so that at most k have
  * one, and whoever locks "resource:3" otherwise takes a permit. A node grants the first slot that is free, in an order that the
  * token makes, so that it is the same on all nodes. A client with a quorum of one slot holds that, and gives up the others at
  * once. To count on each node how many have one would be unsound: three clients, each with another two of three nodes, are three
@@ -232,7 +232,7 @@ enum wire_command {
     "if ARGV[3]~='0' then c('set',k,ARGV[2],'px',math.max(ARGV[3],c('pttl',k))) end "               \
     "return 1"
 
-/* Permits (S19). The first slot that is free, and whose counter is smaller than the ticket, in the order that the token shuffles:
+/* Permits (S20). The first slot that is free, and whose counter is smaller than the ticket, in the order that the token shuffles:
  * the same one on each node. S3: only the number of a slot is a grant. */
 #define WIRE_PERMIT_ACQUIRE_SCRIPT                                      \
     "local a,c,m,p,s=ARGV,redis.call,'0',-1,{} "                                                        \

@@ -48,7 +48,8 @@ enum {
     ROUND_COMMANDS = 130,       /* Then the keys are others and the connections new. */
     LINES = 3,
     SUBSCRIPTIONS = 2,
-    NAMES = 14,
+    NAMES = 16,
+    PERMITS = 3,
     SET_MAX = 4,                /* Names of one command, */
     TOUCHED_MAX = 5 * SET_MAX,  /* and keys: of each the resource's, its counter, its waiters, their flag, its mark. */
     TOKENS = 4,
@@ -131,7 +132,7 @@ static uint64_t fresh_seed(void)
 static struct slice name_of(uint32_t number)
 {
     static const char *const texts[] = { "a", "", "b c", "{door}:1", "'quoted'", "*3\r\n$3\r\n", "\xff\xfe\x80", "%s%n",
-                                         "a#ticket", "a#waiters" };
+                                         "a#ticket", "a#waiters", "a:1", "a:2" };
     enum { TEXTS = sizeof texts / sizeof texts[0] };
     static uint8_t longest[NAMES][REDLOCK_RESOURCE_MAX];
     if (number < TEXTS) return slice_of(texts[number]);
@@ -148,7 +149,7 @@ static struct slice any_name(void)
 /* The name and the suffix. Static, one for each number below TOUCHED_MAX. */
 static struct slice name_with_suffix(struct slice name, const char *suffix, unsigned number)
 {
-    static uint8_t bytes[TOUCHED_MAX][REDLOCK_RESOURCE_MAX + 16];
+    static uint8_t bytes[TOUCHED_MAX][REDLOCK_RESOURCE_MAX + 24];
     memcpy(bytes[number], name.data, name.size);
     memcpy(bytes[number] + name.size, suffix, strlen(suffix));
     return (struct slice){ bytes[number], name.size + strlen(suffix) };
@@ -537,6 +538,46 @@ static void lock_request(struct request *request, enum wire_command command, con
     end_request(request, &writer);
 }
 
+/* Of "a", whose first slots others lock as well. */
+static struct redlock_name draw_permits(struct request *request)
+{
+    static const char *const suffixes[] = { ":1", ":1#ticket", ":2", ":2#ticket", ":3", ":3#ticket", ":#waiters",
+                                            ":#waiters#waiters" };
+    const struct slice name = slice_of("a");
+    for (unsigned i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        touch(request, name_with_suffix(name, suffixes[i], request->key_count));
+    return (struct redlock_name){ .bytes = name.data, .size = name.size };
+}
+
+/* A command about one of several permits. */
+static void permit_request(struct request *request)
+{
+    static const struct { const char *name; enum row row; } commands[] = {
+        { "permit acquire", ROW_PERMIT_ACQUIRE }, { "permit acquire", ROW_PERMIT_ACQUIRE },
+        { "permit restore", ROW_PERMIT_RESTORE }, { "permit extend", ROW_PERMIT_EXTEND },
+        { "permit release", ROW_PERMIT_WAKE }, { "permit release", ROW_PERMIT_RELEASE },
+        { "permit wait", ROW_PERMIT_WAIT },
+    };
+    static char label[32];
+    const unsigned number = dice(sizeof commands / sizeof commands[0]), is_text = dice(2);
+    const struct wire_row *row = row_at(commands[number].row).row;
+    snprintf(label, sizeof label, "%s %s", is_text ? "EVAL" : "EVALSHA", commands[number].name);
+    struct resp_writer writer = begin_request(request, label);
+    const struct redlock_name name = draw_permits(request);
+    const bool needs_slot = commands[number].row == ROW_PERMIT_RESTORE || commands[number].row == ROW_PERMIT_EXTEND;
+    struct wire_subject subject = {
+        .names = &name, .name_count = 1, .token = any_token(), .life_ms = any_ttl_ms(), .skew_ms = REDLOCK_SKEW_MS,
+        .engine = engines[dice(SUBSCRIPTIONS + 1)], .wait_number = 1 + dice(12), .arrived_at = dice(2) == 0 ? dice(3) : server_us()
+    };
+    subject.ttl_ms = commands[number].row == ROW_PERMIT_EXTEND ? any_extension_ms() : any_ttl_ms();
+    subject.ticket = dice(2) == 0 ? 0 : any_ticket(subject.skew_ms);
+    subject.permit.count = (uint8_t)(1 + dice(PERMITS));
+    if (needs_slot || dice(3) == 0) subject.permit.slot = (uint8_t)(1 + dice(subject.permit.count));
+    (void)wire_put(&writer, row, is_text ? WIRE_BY_TEXT : WIRE_BY_SHA1, &subject);
+    request->extends_ms = commands[number].row == ROW_PERMIT_EXTEND ? subject.ttl_ms : 0;
+    end_request(request, &writer);
+}
+
 /* The clock of whoever marks: right, and within and beyond what a node allows. */
 static uint64_t any_marking_ms(uint32_t skew_ms)
 {
@@ -672,7 +713,11 @@ static void draw_handshake(struct request *request)
 
 static void draw_request(struct request *request, const struct line *line)
 {
-    switch (dice(35)) {
+    switch (dice(43)) {
+    case 35: case 36: case 37: case 38: case 39: case 40: case 41: case 42:
+        if (line->session.logged_in) permit_request(request);       /* Else it has too many words. */
+        else                         odd_request(request);
+        break;
     case 32: case 33: lock_request(request, WIRE_RESTORE, "EVALSHA restore", line); break;
     case 34:        lock_request(request, WIRE_RESTORE, "EVAL restore", line); break;
     case 28: case 29: case 30: case 31: mark_request(request, line); break;
@@ -1010,7 +1055,7 @@ static void compare_in(const struct trouble *what, struct kind *kinds)
 TEST(without_trouble_the_model_answers_like_a_server)
 {
     static struct kind kinds[] = {
-        { "SET +OK", 400, 0 }, { "SET $-1", 500, 0 }, { "ended: SET +OK", 10, 0 },
+        { "SET +OK", 300, 0 }, { "SET $-1", 500, 0 }, { "ended: SET +OK", 10, 0 },
         { "SET with a wrong TTL -ERR invalid expire time", 50, 0 }, { "SET with a wrong TTL -ERR value is not an", 50, 0 },
         { "EVALSHA release :1", 20, 0 }, { "EVALSHA release :0", 50, 0 }, { "EVALSHA release :-1", 200, 0 },
         { "ended: EVALSHA release :0", 2, 0 }, { "EVALSHA release -NOSCRIPT", 20, 0 },
@@ -1031,6 +1076,12 @@ TEST(without_trouble_the_model_answers_like_a_server)
         { "EVALSHA restore -NOSCRIPT", 5, 0 }, { "EVAL restore -ERR user_script:1: attempt to compare", 1, 0 },
         { "EVALSHA wait :ms", 50, 0 }, { "EVALSHA wait :-1", 20, 0 }, { "EVALSHA wait :-2", 20, 0 }, { "EVAL wait :ms", 50, 0 },
         { "EVALSHA wait -NOSCRIPT", 5, 0 },
+        { "EVALSHA permit acquire :", 20, 0 }, { "EVAL permit acquire :", 20, 0 }, { "EVALSHA permit acquire $", 20, 0 },
+        { "EVAL permit acquire $", 20, 0 }, { "EVALSHA permit acquire -AHEAD", 2, 0 }, { "EVALSHA permit acquire -NOSCRIPT", 2, 0 },
+        { "EVALSHA permit restore +OK", 5, 0 }, { "EVAL permit restore $5", 5, 0 }, { "EVALSHA permit restore -AHEAD", 1, 0 },
+        { "EVALSHA permit extend :1", 5, 0 }, { "EVAL permit extend :0", 5, 0 }, { "EVAL permit extend -WRONGTYPE", 1, 0 },
+        { "EVALSHA permit release :1", 10, 0 }, { "EVAL permit release :0", 10, 0 }, { "EVAL permit release :2", 1, 0 },
+        { "EVAL permit release -WRONGTYPE", 1, 0 }, { "EVALSHA permit wait :ms", 5, 0 }, { "EVAL permit wait :-2", 20, 0 },
         { "EVAL mark :1", 20, 0 }, { "EVAL mark :0", 50, 0 }, { "EVAL mark $", 20, 0 }, { "EVAL mark -AHEAD", 10, 0 },
         { "EVAL mark -BEHIND", 10, 0 }, { "EVAL mark -WRONGTYPE", 5, 0 },
         { "PTTL :ms", 200, 0 }, { "PTTL :-1", 50, 0 }, { "PTTL :-2", 50, 0 }, { "ended: PTTL :-2", 2, 0 },

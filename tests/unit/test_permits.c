@@ -1,7 +1,7 @@
-/* One of several permits (S19). */
-#include "../world/story.h"
+/* One of several permits (S20). */
+#include "kinds.h"
 
-enum { TTL = 10000, NODES = 5 };
+enum { TTL = 10000, NODES = 5, K = 4 };
 
 static struct redlock_request permit_request(uint8_t permits, uint32_t wait_ms)
 {
@@ -20,14 +20,19 @@ static enum redlock_status start_permit(struct cluster *cluster, unsigned client
 
 #define START_PERMIT(client, permits, wait_ms) CHECK_INT(start_permit(cluster, (client), (permits), (wait_ms)), REDLOCK_OK)
 #define PERMIT(client, permits) do { START_PERMIT(client, permits, 0); UNTIL_DONE(client); } while (0)
+#define SLOT(client) redlock_slot(LOCK(client))
 
-/* How many nodes have any of the slots. */
-static unsigned slot_keys(struct cluster *cluster, unsigned slot)
+static const char *slot_name(unsigned slot)
 {
-    char name[16];
+    static char name[16];
 
     snprintf(name, sizeof name, "pool:%u", slot);
-    return cluster_count_keys(cluster, name);
+    return name;
+}
+
+static unsigned slot_keys(struct cluster *cluster, unsigned slot)
+{
+    return cluster_count_keys(cluster, slot_name(slot));
 }
 
 static unsigned all_keys(struct cluster *cluster)
@@ -38,44 +43,630 @@ static unsigned all_keys(struct cluster *cluster)
     return count;
 }
 
-TEST(s19_a_permit_is_a_lock_of_one_of_so_many_slots)
+/* Of these slots node k has none free. */
+static void take_slots(struct cluster *cluster, unsigned k, unsigned slots)
+{
+    for (unsigned slot = 1; slot <= K; slot++)
+        if (slots >> slot & 1) RIVAL(k, slot_name(slot), 60000);
+}
+
+/* Each node has one slot free, of K, and knows all scripts. */
+static void leave_free(struct cluster *cluster, const unsigned free_slots[NODES])
+{
+    kind_teach_scripts(cluster);
+    for (unsigned k = 0; k < NODES; k++) take_slots(cluster, k, 0x1eu & ~(1u << free_slots[k]));
+}
+
+static const struct model_call *last_call(struct cluster *cluster, unsigned k, const char *name)
+{
+    for (size_t i = NODE(k)->call_count; i > 0; i--)
+        if (strcmp(NODE(k)->calls[i - 1].name, name) == 0) return &NODE(k)->calls[i - 1];
+    return NULL;
+}
+
+TEST(s20_a_permit_is_a_lock_of_one_of_so_many_slots)
 {
     CLUSTER(NODES);
 
+    CHECK_INT(SLOT(0), 0);
     PERMIT(0, 3);
     EXPECT_STATUS(0, REDLOCK_OK);
     EXPECT_HELD(0);
-    CHECK(redlock_slot(LOCK(0)) >= 1 && redlock_slot(LOCK(0)) <= 3);
+    CHECK(SLOT(0) >= 1 && SLOT(0) <= 3);
     RUN_MS(5);
-    CHECK_INT(slot_keys(cluster, redlock_slot(LOCK(0))), NODES);
+    CHECK_INT(slot_keys(cluster, SLOT(0)), NODES);
     CHECK_INT(all_keys(cluster), NODES);
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(5);
     CHECK_INT(all_keys(cluster), 0);
-    CHECK_INT(redlock_slot(LOCK(0)), 0);
+    CHECK_INT(SLOT(0), 0);
     CHECK(IDLE(0));
 }
 
-TEST(s19_so_many_hold_one_and_the_next_is_refused)
+TEST(s20_so_many_hold_one_and_the_next_is_refused)
 {
-    bool is_taken[6] = { false };
-    CLUSTER_OF(NODES, 5, (void)0);
+    bool is_taken[K + 1] = { false };
+    CLUSTER_OF(NODES, K + 1, (void)0);
 
-    for (unsigned c = 0; c < 4; c++) {
-        PERMIT(c, 4);
+    for (unsigned c = 0; c < K; c++) {
+        PERMIT(c, K);
         EXPECT_STATUS(c, REDLOCK_OK);
-        CHECK(!is_taken[redlock_slot(LOCK(c))]);
-        is_taken[redlock_slot(LOCK(c))] = true;
+        CHECK(!is_taken[SLOT(c)]);
+        is_taken[SLOT(c)] = true;
         RUN_MS(5);
     }
-    PERMIT(4, 4);
-    EXPECT_STATUS(4, REDLOCK_TAKEN);
-    CHECK(redlock_free_in_ms(LOCK(4)) > TTL - 100 && redlock_free_in_ms(LOCK(4)) <= TTL);
+    PERMIT(K, K);
+    EXPECT_STATUS(K, REDLOCK_TAKEN);
+    CHECK(redlock_free_in_ms(LOCK(K)) > TTL - 100 && redlock_free_in_ms(LOCK(K)) <= TTL);
     RELEASE(2);
     RUN_MS(5);
-    PERMIT(4, 4);
-    EXPECT_STATUS(4, REDLOCK_OK);
+    PERMIT(K, K);
+    EXPECT_STATUS(K, REDLOCK_OK);
+}
+
+/* Three nodes have granted, but no three the same slot. */
+TEST(s20_grants_of_different_slots_are_not_added)
+{
+    static const unsigned free_slots[NODES] = { 1, 1, 2, 2, 3 };
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    PERMIT(0, K);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    CHECK_INT(SLOT(0), 0);
+    EXPECT_NOT_HELD(0);
+    RUN_MS(5);
+    CHECK_INT(all_keys(cluster), NODES * (K - 1));      /* The rivals': all five grants were given up. */
+    CHECK(IDLE(0));
+}
+
+TEST(s20_a_quorum_of_one_slot_is_held_and_grants_of_others_are_given_up_at_once)
+{
+    static const unsigned free_slots[NODES] = { 2, 3, 2, 4, 2 };
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    PERMIT(0, K);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(SLOT(0), 2);
+    EXPECT_VOTE(0, 0, REDLOCK_VOTE_GRANTED);
+    EXPECT_VOTE(0, 4, REDLOCK_VOTE_GRANTED);
+    RUN_MS(5);
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_REFUSED);
+    EXPECT_VOTE(0, 3, REDLOCK_VOTE_REFUSED);
+    CHECK_INT(redlock_confirmed(LOCK(0)), 3);
+    EXPECT_KEY_ABSENT(1, "pool:3");
+    EXPECT_KEY_ABSENT(3, "pool:4");
+    EXPECT_HELD(0);
+    CHECK_INT(redlock_owed(LOCK(0)), 0);
+}
+
+/* The votes for it that come behind the quorum count; those for another slot are given up when they come. */
+TEST(s20_a_grant_of_another_slot_that_comes_when_one_is_held_is_given_up)
+{
+    static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    DELAY_US(1, 20000);
+    DELAY_US(4, 20000);
+    PERMIT(0, K);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(SLOT(0), 2);
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_PENDING);
+    RUN_MS(100);
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_REFUSED);
+    EXPECT_VOTE(0, 4, REDLOCK_VOTE_GRANTED);
+    CHECK_INT(redlock_confirmed(LOCK(0)), 4);
+    RUN_MS(100);
+    EXPECT_KEY_ABSENT(1, "pool:3");
+    CHECK_STR(cluster_key(cluster, 4, "pool:2") ? "ours" : NULL, "ours");
+}
+
+/* Nothing is waited for when the slot that leads cannot have a quorum any more. */
+TEST(s20_it_is_lost_as_soon_as_no_slot_can_have_a_quorum)
+{
+    static const unsigned free_slots[NODES] = { 1, 2, 3, 4, 4 };
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    STALL(4);
+    START_PERMIT(0, K, 0);
+    RUN_MS(2);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+}
+
+TEST(s20_it_is_not_lost_while_one_slot_can)
+{
+    static const unsigned free_slots[NODES] = { 4, 2, 4, 3, 4 };
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    DELAY_US(4, 50000);
+    START_PERMIT(0, K, 0);
+    RUN_MS(20);
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(SLOT(0), 4);
+}
+
+/* No node answers, but all have granted, each another slot: the token may be on any of them. */
+TEST(s4_the_release_of_what_is_unknown_looks_at_every_slot)
+{
+    static const unsigned free_slots[NODES] = { 1, 2, 3, 4, 4 };
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    for (unsigned k = 0; k < NODES; k++) DEAFEN(k);
+    START_PERMIT(0, K, 0);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    CHECK_INT(all_keys(cluster), NODES * K);
+    HEAL_ALL;
+    RUN_MS(5000);
+    CHECK_INT(all_keys(cluster), NODES * (K - 1));
+    CHECK(IDLE(0));
+}
+
+/* Clients with a token each on every slot, and the holder's is released: those of others stay. */
+TEST(s7_a_release_removes_no_slot_of_others)
+{
+    CLUSTER_OF(NODES, 3, (void)0);
+
+    for (unsigned c = 0; c < 3; c++) PERMIT(c, 3);
+    RUN_MS(5);
+    RELEASE(1);
+    RUN_MS(5);
+    CHECK_INT(all_keys(cluster), 2 * NODES);
+    EXPECT_HELD(0);
+    EXPECT_HELD(2);
+}
+
+TEST(s9_what_is_extended_is_the_slot_that_is_held)
+{
+    CLUSTER(NODES);
+
+    PERMIT(0, K);
+    RUN_MS(TTL / 2);
+    const unsigned slot = SLOT(0);
+    EXTEND(0, TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(SLOT(0), slot);
+    RUN_MS(TTL / 2 + 1000);
+    EXPECT_HELD(0);
+    CHECK_INT(slot_keys(cluster, slot), NODES);
+    CHECK_INT(all_keys(cluster), NODES);
+    START_EXTEND(0, 1000);      /* S7: it never shortens. */
+    UNTIL_DONE(0);
+    RUN_MS(2000);
+    CHECK_INT(slot_keys(cluster, slot), NODES);
+}
+
+/* S20: a node that has lost the key, or had granted another, gets that of the slot that is held, and no other. */
+TEST(s20_a_key_that_is_set_again_is_that_of_the_slot_that_is_held)
+{
+    static const unsigned free_slots[NODES] = { 2, 2, 2, 2, 3 };
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    PERMIT(0, K);
+    RUN_MS(5);
+    CHECK_INT(SLOT(0), 2);
+    REMOVE_KEYS(0);
+    REMOVE_KEYS(4);
+    EXTEND(0, TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    CHECK_INT(slot_keys(cluster, 2), NODES);
+    EXPECT_KEY_ABSENT(0, "pool:1");
+    EXPECT_KEY_ABSENT(4, "pool:3");
+    CHECK_STR(last_call(cluster, 4, "RESTORE")->key, "pool:2");
+}
+
+/* The answer of node 4 was lost with its connection: what it has granted is not known. */
+TEST(s20_an_extension_gives_up_another_slot_that_was_not_known_of)
+{
+    static const unsigned free_slots[NODES] = { 2, 2, 2, 2, 3 };
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    DEAFEN(4);
+    PERMIT(0, K);
+    RUN_MS(5);
+    CHECK_INT(SLOT(0), 2);
+    CHECK(cluster_key(cluster, 4, "pool:3"));
+    RESET(0, 4);
+    HEAL(4);
+    RUN_MS(100);
+    EXTEND(0, TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    EXPECT_KEY_ABSENT(4, "pool:3");
+    EXPECT_RIVAL_KEY(4, "pool:2");
+    EXPECT_HELD(0);
+}
+
+/* S6, S20: the order is made of the token. So all nodes have the same, and another attempt has another. */
+TEST(s20_all_nodes_have_the_same_order_and_each_attempt_another)
+{
+    bool is_seen[K + 1] = { false };
+    CLUSTER(NODES);
+
+    for (unsigned i = 0; i < 40; i++) {
+        PERMIT(0, K);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        CHECK_INT(redlock_confirmed(LOCK(0)) >= 3, true);
+        is_seen[SLOT(0)] = true;
+        RUN_MS(5);
+        CHECK_INT(slot_keys(cluster, SLOT(0)), NODES);
+        RELEASE(0);
+        RUN_MS(5);
+    }
+    for (unsigned slot = 1; slot <= K; slot++) CHECK(is_seen[slot]);
+}
+
+TEST(a_stranger_that_locks_a_slot_takes_a_permit)
+{
+    CLUSTER_OF(NODES, 3, (void)0);
+
+    ACQUIRE(2, "pool:1", TTL);
+    EXPECT_STATUS(2, REDLOCK_OK);
+    RUN_MS(5);
+    PERMIT(0, 2);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(SLOT(0), 2);
+    PERMIT(1, 2);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    RELEASE(2);
+    RUN_MS(5);
+    PERMIT(1, 2);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    ACQUIRE(2, "pool:2", TTL);
+    EXPECT_STATUS(2, REDLOCK_TAKEN);
+    ACQUIRE(2, "pool", TTL);    /* Which is another resource. */
+    EXPECT_STATUS(2, REDLOCK_OK);
+}
+
+TEST(clients_with_different_numbers_of_permits_share_the_slots_that_both_have)
+{
+    CLUSTER_OF(NODES, 4, (void)0);
+
+    for (unsigned c = 0; c < 3; c++) PERMIT(c, 3);
+    RUN_MS(5);
+    PERMIT(3, 2);               /* Lowered, while all three are held: */
+    EXPECT_STATUS(3, REDLOCK_TAKEN);
+    RUN_MS(5);
+    for (unsigned c = 0; c < 3; c++) if (SLOT(c) == 3) RELEASE(c);
+    RUN_MS(5);
+    PERMIT(3, 2);               /* the slots above it end with their holders. */
+    EXPECT_STATUS(3, REDLOCK_TAKEN);
+    RUN_MS(5);
+    PERMIT(3, 3);
+    EXPECT_STATUS(3, REDLOCK_OK);
+    CHECK_INT(SLOT(3), 3);
+}
+
+/* A key of another type on a slot is not ours, and in nobody's way but that slot's. */
+TEST(another_kind_of_key_on_a_slot_takes_that_slot_alone)
+{
+    CLUSTER(NODES);
+
+    for (unsigned k = 0; k < NODES; k++) {
+        RIVAL(k, "pool:1", 600000);
+        NODE(k)->keys[NODE(k)->key_count - 1].is_list = true;
+    }
+    PERMIT(0, 2);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(SLOT(0), 2);
+    RUN_MS(5);
+    EXTEND(0, TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    CHECK_INT(slot_keys(cluster, 2), 0);
+    CHECK(IDLE(0));
+    STALL(0); STALL(1); STALL(2);
+    PERMIT(0, 2);
+    HEAL_ALL;
+    RUN_MS(5000);
+    CHECK_INT(slot_keys(cluster, 2), 0);
+    CHECK(IDLE(0));
+}
+
+TEST(permits_are_1_to_64_of_one_resource)
+{
+    struct redlock_name names[] = { { .bytes = "pool", .size = 4 }, { .bytes = "door", .size = 4 } };
+    struct redlock_request request = permit_request(REDLOCK_PERMITS_MAX + 1, 0);
+    CLUSTER(NODES);
+
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_PERMITS);
+    request.permits = UINT8_MAX;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_PERMITS);
+    request.permits = 2;
+    request.shared = true;
+    redlock_use_shared(ENGINE(0));
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_PERMITS);
+    request.shared = false;
+    request.set = names;
+    request.set_count = 2;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_PERMITS);
+    request = permit_request(REDLOCK_PERMITS_MAX, 0);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(SLOT(0) >= 1 && SLOT(0) <= REDLOCK_PERMITS_MAX);
+}
+
+TEST(an_engine_without_permits_refuses_to_take_a_lock_for_one)
+{
+    CLUSTER_COLD(NODES, 1, (void)0);
+    cluster_client_is_plain(cluster, 0);
+    RUN_MS(STORY_SETTLE_MS);
+
+    CHECK_INT(start_permit(cluster, 0, 2, 0), REDLOCK_BAD_CONFIG);
+    redlock_use_sets(ENGINE(0));
+    CHECK_INT(start_permit(cluster, 0, 2, 0), REDLOCK_BAD_CONFIG);
+}
+
+/* What it owes is owed on the keys of slots, or is not. */
+TEST(a_lock_that_owes_for_permits_is_not_used_for_others_before_it_is_idle)
+{
+    const struct redlock_request plain = story_request("pool", TTL, 0);
+    const struct redlock_request same = permit_request(K, 0), more = permit_request(K + 1, 0);
+    CLUSTER(NODES);
+
+    PERMIT(0, K);
+    RUN_MS(5);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &plain), REDLOCK_BAD_STATE);
+    EXPECT_HELD(0);
+    HANG(2);
+    RELEASE(0);
+    CHECK(!IDLE(0));
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &plain), REDLOCK_BAD_STATE);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &more), REDLOCK_BAD_STATE);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &same), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RESUME(2);
+    RUN_MS(5000);
+    CHECK(IDLE(0));
+    ACQUIRE(0, "pool", TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(SLOT(0), 0);
+    EXPECT_KEYS("pool", 4 + 1);
+}
+
+/* S3: a slot that there is not is none. */
+TEST(s3_a_slot_beyond_the_number_of_permits_is_no_grant)
+{
+    CLUSTER(3);
+
+    for (unsigned k = 0; k < 3; k++) DOES_BUT_ANSWERS(k, "EVAL", ":3\r\n"), DOES_BUT_ANSWERS(k, "EVALSHA", "-NOSCRIPT x\r\n");
+    PERMIT(0, 2);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    EXPECT_NOT_HELD(0);
+    RUN_MS(50);
+    CHECK_INT(all_keys(cluster), 0);
+    CHECK(IDLE(0));
+}
+
+TEST(s15_a_ticket_of_a_permit_is_that_of_its_slot)
+{
+    uint64_t last[3] = { 0 };
+    CLUSTER_OF(NODES, 2, (void)0);
+    struct redlock_request request = permit_request(2, 1000);
+
+    request.ticket = true;
+    for (unsigned i = 0; i < 12; i++) {
+        CHECK_INT(cluster_acquire(cluster, i % 2, 0, &request), REDLOCK_OK);
+        UNTIL_DONE(i % 2);
+        EXPECT_STATUS(i % 2, REDLOCK_OK);
+        CHECK(redlock_ticket(LOCK(i % 2)) > last[SLOT(i % 2)]);
+        last[SLOT(i % 2)] = redlock_ticket(LOCK(i % 2));
+        RUN_MS(5);
+        EXPECT_KEYS(SLOT(i % 2) == 1 ? "pool:1#ticket" : "pool:2#ticket", NODES);
+        EXTEND(i % 2, TTL);
+        EXPECT_STATUS(i % 2, REDLOCK_OK);
+        RELEASE(i % 2);
+        RUN_MS(5);
+    }
+    EXPECT_KEY_ABSENT_ON_ALL("pool#ticket");
+}
+
+/* A clock that is behind learns the largest counter of what is free, and tries again at once. */
+TEST(s15_a_ticket_too_small_for_every_free_slot_is_corrected_at_once)
+{
+    CLUSTER_OF(NODES, 2, (void)0);
+    struct redlock_request request = permit_request(1, 1000);
+
+    request.ticket = true;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    RUN_MS(5);
+    const uint64_t ticket = redlock_ticket(LOCK(0));
+    RELEASE(0);
+    RUN_MS(5);
+    cluster_set_client_wall(cluster, 1, -5000000);
+    const uint64_t before_us = CLIENT_NOW(1);
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    CHECK(CLIENT_NOW(1) - before_us < 5000);
+    CHECK(redlock_ticket(LOCK(1)) > ticket);
+}
+
+/* S17: another process releases it as the plain lock of its slot. */
+TEST(a_permit_is_adopted_as_the_lock_of_its_slot)
+{
+    char token[REDLOCK_TOKEN_TEXT + 1];
+    CLUSTER_OF(NODES, 2, (void)0);
+
+    PERMIT(0, K);
+    RUN_MS(5);
+    redlock_token(LOCK(0), token);
+    CHECK_INT(cluster_adopt(cluster, 1, 0, slot_name(SLOT(0)), token), REDLOCK_OK);
+    cluster->no_exclusion = true;       /* They hold the same. */
+    EXTEND(1, TTL);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    CHECK_INT(SLOT(1), 0);
+    cluster_forget(cluster, 0, 0);
+    RELEASE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    RUN_MS(5);
+    CHECK_INT(all_keys(cluster), 0);
+}
+
+TEST(a_period_is_not_marked_by_the_holder_of_a_permit)
+{
+    const struct redlock_period period = { .period_ms = 60000, .wall_us = 60000000000, .at_us = 1 };
+    struct redlock_mark mark;
+    CLUSTER(NODES);
+
+    PERMIT(0, K);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_BAD_PERMITS);
+}
+
+/* ---- Those who wait ---- */
+
+#define LISTENING(clients) CLUSTER_OF(3, clients, config.wake_ups = true; config.retry_ms = 10000)
+
+/* The second that it waits for would be long if nothing woke it. */
+TEST(a_release_of_any_slot_wakes_one_that_waits_and_tells_it_which)
+{
+    for (unsigned leaves = 0; leaves < 2; leaves++) {
+        LISTENING(4);
+        TAP_CONTEXT("holder %u leaves", leaves);
+        PERMIT(0, 2);
+        PERMIT(1, 2);
+        START_PERMIT(2, 2, 60000);
+        RUN_MS(50);
+        START_PERMIT(3, 2, 60000);
+        RUN_MS(50);
+        EXPECT_KEYS("pool:#waiters", 3);
+        EXPECT_KEY_ABSENT_ON_ALL("pool#waiters");
+        const unsigned slot = SLOT(leaves);
+        RELEASE(leaves);
+        RUN_MS(3);
+        EXPECT_STATUS(2, REDLOCK_OK);
+        CHECK_INT(SLOT(2), slot);
+        EXPECT_STATUS(3, REDLOCK_PENDING);
+        RELEASE(1 - leaves);
+        RUN_MS(3);
+        EXPECT_STATUS(3, REDLOCK_OK);
+        RELEASE(2);
+        RELEASE(3);
+        RUN_MS(10);
+        EXPECT_KEY_ABSENT_ON_ALL("pool:#waiters");
+    }
+}
+
+static void remove_key_of(struct cluster *cluster, unsigned k, unsigned slot)
+{
+    const char *name = slot_name(slot);
+
+    for (size_t i = NODE(k)->key_count; i > 0; i--)
+        if (NODE(k)->keys[i - 1].name_size == strlen(name) && memcmp(NODE(k)->keys[i - 1].name, name, strlen(name)) == 0)
+            model_evict(NODE(k), i - 1);
+}
+
+/* What it is told is the only slot that it asks for: another may be free, but is another's turn. Ten times, since by chance it
+ * would take the right one. */
+TEST(one_that_is_woken_asks_for_the_slot_it_was_told_of_alone)
+{
+    LISTENING(3);
+
+    for (unsigned i = 0; i < 10; i++) {
+        PERMIT(0, 3);
+        PERMIT(1, 3);
+        const unsigned slot = SLOT(1), third = 6 - SLOT(0) - SLOT(1);
+        for (unsigned k = 0; k < 3; k++) RIVAL(k, slot_name(third), 600000);
+        START_PERMIT(2, 3, 60000);
+        RUN_MS(50);
+        for (unsigned k = 0; k < 3; k++) remove_key_of(cluster, k, third);
+        RELEASE(1);
+        RUN_MS(50);
+        EXPECT_STATUS(2, REDLOCK_OK);
+        CHECK_INT(SLOT(2), slot);
+        RELEASE(0);
+        RELEASE(2);
+        RUN_MS(50);
+    }
+}
+
+/* What was granted beside it was never held by anybody: no release wakes for it. */
+TEST(a_grant_that_is_given_up_wakes_nobody)
+{
+    static const unsigned free_slots[NODES] = { 2, 2, 2, 2, 3 };
+    CLUSTER_OF(NODES, 2, config.wake_ups = true; config.retry_ms = 10000);
+
+    leave_free(cluster, free_slots);
+    for (unsigned k = 0; k < NODES; k++) RIVAL(k, slot_name(free_slots[k]), 60000);
+    START_PERMIT(1, K, 60000);
+    RUN_MS(50);
+    EXPECT_KEYS("pool:#waiters", NODES);
+    for (unsigned k = 0; k < NODES; k++) remove_key_of(cluster, k, free_slots[k]);
+    PERMIT(0, K);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(SLOT(0), 2);
+    RUN_MS(50);
+    EXPECT_KEY_ABSENT(4, "pool:3");
+    CHECK(last_call(cluster, 4, "RELEASE")->did);
+    CHECK_STR(last_call(cluster, 4, "RELEASE")->woken, "");
+    EXPECT_STATUS(1, REDLOCK_PENDING);
+    RELEASE(0);
+    RUN_MS(50);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+/* Between the refusal and its entry a slot was given up: nobody wakes it for that, so the nodes tell it with the entry. */
+TEST(one_that_lines_up_when_a_slot_is_free_already_tries_again_at_once)
+{
+    LISTENING(3);
+
+    PERMIT(0, 2);
+    PERMIT(1, 2);
+    DELAY_ALL_US(2000);
+    START_PERMIT(2, 2, 60000);
+    RUN_MS(1);
+    START_RELEASE(0);
+    RUN_MS(60);
+    EXPECT_STATUS(2, REDLOCK_OK);
+}
+
+/* A client that was told of a slot beyond its own number of permits asks for those that it has. */
+TEST(a_slot_beyond_its_own_permits_is_not_asked_for)
+{
+    LISTENING(4);
+
+    for (unsigned c = 0; c < 3; c++) PERMIT(c, 3);
+    START_PERMIT(3, 2, 60000);
+    RUN_MS(50);
+    for (unsigned c = 0; c < 3; c++) if (SLOT(c) == 3) RELEASE(c);
+    RUN_MS(50);
+    EXPECT_STATUS(3, REDLOCK_PENDING);
+    for (unsigned c = 0; c < 3; c++) if (SLOT(c) > 0) { RELEASE(c); break; }
+    RUN_MS(100);
+    EXPECT_STATUS(3, REDLOCK_OK);
+    CHECK(SLOT(3) >= 1 && SLOT(3) <= 2);
+}
+
+TEST(one_whose_time_is_over_gives_its_entry_back)
+{
+    LISTENING(2);
+
+    PERMIT(0, 1);
+    START_PERMIT(1, 1, 300);
+    RUN_MS(100);
+    EXPECT_KEYS("pool:#waiters", 3);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_TIMEOUT);
+    RUN_MS(10);
+    EXPECT_KEY_ABSENT_ON_ALL("pool:#waiters");
+    CHECK(IDLE(1));
 }
 
 TAP_MAIN

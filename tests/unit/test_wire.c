@@ -137,7 +137,7 @@ TEST(a_script_is_sent_from_where_it_lies)
     CHECK(w.apart != NULL && w.apart_at > 1);
 }
 
-/* S19: behind what any lock says, how many permits there are, and which slot is meant. */
+/* S20: behind what any lock says, how many permits there are, and which slot is meant. */
 TEST(a_permit_is_asked_for_by_the_name_of_the_resource_and_their_number)
 {
     const struct redlock_kind *kind = wire_permit_kind();
@@ -368,7 +368,7 @@ TEST(s3_the_acquire_script_refuses_with_a_text_and_grants_with_ok_alone)
     }
 }
 
-/* S19 */
+/* S20 */
 TEST(s3_the_number_of_a_slot_that_there_can_be_is_a_grant_of_a_permit_and_nothing_else)
 {
     const struct wire_reply refusal = TEXT(RESP_BULK, "5 1000"), ok = TEXT(RESP_SIMPLE, "OK"), null = BARE(RESP_NULL_BULK);
