@@ -40,6 +40,7 @@ void acquire_end_without_entropy(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_NEEDS_ENTROPY && r->now_us >= lock->retry_at);
     outcome_set(r, lock, PHASE_IDLE, REDLOCK_NO_ENTROPY);
+    REDLOCK_ASSERT(lock->round.number == 0 || lock->round.decided_at != 0);
 }
 
 /* Step 1 and 2 of the algorithm: "It gets the current time", "It tries to acquire the lock in all the N instances". The time
@@ -128,6 +129,7 @@ void acquire_judge_ending(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->phase == PHASE_ENDING && lock->attempt_status != REDLOCK_OK);
     if (lock->asking != 0 && !lock->has_timed_out) return;
     stop_asking(r, lock);
+    REDLOCK_ASSERT(lock->asking == 0);
     outcome_set(r, lock, PHASE_IDLE, lock->wait_until == 0 ? (enum redlock_status)lock->attempt_status : REDLOCK_TIMEOUT);
 }
 

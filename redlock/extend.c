@@ -21,8 +21,9 @@ void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
 }
 
 /* A node that has lost the key, or never had it, gets it while a quorum has just confirmed the lock: with the same token,
- * where nobody else has the key, within the old validity, and without a vote in this round. So at no time has a rival, and the next extension has one
- * node more to count on. If a quorum has lost the key we restore nothing: somebody may have deleted it on purpose. */
+ * where nobody else has the key, within the old validity, and without a vote in this round. So at no time has a rival, and the
+ * next extension has one node more to count on. If a quorum has lost the key we restore nothing: somebody may have deleted it on
+ * purpose. */
 static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     enum redlock_vote vote = round_vote_of(&lock->round, k);

@@ -14,6 +14,7 @@ static void end_keeping(struct redlock *r, struct redlock_lock *lock, enum redlo
     REDLOCK_ASSERT(lock->is_kept && lock->phase == PHASE_HELD);
     lock->is_kept = false;
     lock_tell(r, lock, status);
+    REDLOCK_ASSERT(lock->status == status && lock_keep_at(lock) == REDLOCK_NEVER);
 }
 
 static void keeper_schedule(struct redlock *r, struct redlock_lock *lock)
@@ -44,7 +45,7 @@ static uint32_t whole_ms(uint64_t us)
     uint32_t high = (uint32_t)(us >> 16), low = (uint32_t)us & 0xffff;
     uint32_t ms = (high / 1000 << 16) + (high % 1000 << 16 | low) / 1000;
 
-    REDLOCK_ASSERT(ms == us / 1000);
+    REDLOCK_ASSERT(us >> 32 < 1000 && ms == us / 1000);
     return ms;
 }
 
@@ -54,6 +55,7 @@ static uint32_t next_ttl_ms(const struct redlock_lock *lock, uint64_t now_us)
     uint64_t may_us = lock->use.keep.until > now_us ? lock->use.keep.until - now_us : 0;
 
     REDLOCK_ASSERT(lock_is_held(lock, now_us));
+    REDLOCK_ASSERT(lock->extension_limit == 0 || lock->extension_count <= lock->extension_limit);       /* S13 */
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return 0;
     if (may_us >= (uint64_t)lock->ttl_ms * 1000) return lock->ttl_ms;
     return may_us > lock->valid_until - now_us ? whole_ms(may_us) : 0;
@@ -77,6 +79,7 @@ static void keeper_tick(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(ttl_ms <= lock->ttl_ms);     /* S13: less, at the end of the time. */
     lock->is_quiet = true;
     extend_begin(r, lock, ttl_ms);
+    REDLOCK_ASSERT(lock->phase == PHASE_EXTENDING && lock->is_quiet);
 }
 
 /* Not too soon, or clients that fail together would fail again together; but within what is left. */
@@ -86,6 +89,7 @@ static uint64_t retry_in_us(struct redlock *r, const struct redlock_lock *lock)
     uint64_t pause_us = (uint64_t)(retry_us / 2) + throw_dice(r, retry_us);     /* More than 32 bits hold. */
 
     REDLOCK_ASSERT(lock_is_held(lock, r->now_us));
+    REDLOCK_ASSERT(pause_us < 2 * (uint64_t)retry_us);      /* S14 */
     return later(PAUSE_MIN_US, sooner(pause_us, (lock->valid_until - r->now_us) / PATIENCE));
 }
 

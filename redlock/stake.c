@@ -15,10 +15,12 @@ void stake_want(struct redlock *r, struct redlock_lock *lock, unsigned k, enum w
     lock->stakes[k].want = (uint8_t)command;
     lock->stakes[k].form = WIRE_BY_SHA1;
     queue_add(&r->nodes[k].queue, lock, k);
+    REDLOCK_ASSERT(queue_holds(lock, k));
 }
 
 void stake_want_nothing(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
+    REDLOCK_ASSERT(k < r->node_count);
     lock->stakes[k].want = WIRE_NONE;
     queue_remove(&r->nodes[k].queue, lock, k);
     REDLOCK_ASSERT(!queue_holds(lock, k));
@@ -34,12 +36,13 @@ void stake_set(struct redlock_lock *lock, unsigned k, enum stake state)
     };
 
     REDLOCK_ASSERT(may_follow[lock->stakes[k].state] >> state & 1);
+    REDLOCK_ASSERT(state != STAKE_OWED || !lock->is_adopted);       /* S17 */
     lock->stakes[k].state = (uint8_t)state;
     lock->deferred &= (uint16_t)~bit_of(k);
     if (state == STAKE_OWED) lock->owed |= bit_of(k);
     else lock->owed &= (uint16_t)~bit_of(k);
     if (state == STAKE_OWED) lock->asking &= (uint16_t)~bit_of(k);  /* A question gives way to a release. */
-    REDLOCK_ASSERT((state == STAKE_OWED) == ((lock->owed & bit_of(k)) != 0));
+    REDLOCK_ASSERT((state == STAKE_OWED) == ((lock->owed & bit_of(k)) != 0) && !(lock->deferred & bit_of(k)));
 }
 
 void stake_clear(struct redlock *r, struct redlock_lock *lock, unsigned k)
@@ -63,8 +66,12 @@ void stake_owe(struct redlock *r, struct redlock_lock *lock, unsigned k)
 
 void stake_give_up_waiting(struct redlock_lock *lock, unsigned k)
 {
+    bool is_waited_for = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_RELEASING;
+
+    REDLOCK_ASSERT(lock->stakes[k].state == STAKE_OWED);
     if (lock->phase == PHASE_ACQUIRING) round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
     if (lock->phase == PHASE_RELEASING) round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
+    REDLOCK_ASSERT(!is_waited_for || round_vote_of(&lock->round, k) != REDLOCK_VOTE_PENDING);
 }
 
 void stake_defer(struct redlock *r, struct redlock_lock *lock, unsigned k)
@@ -74,11 +81,13 @@ void stake_defer(struct redlock *r, struct redlock_lock *lock, unsigned k)
     lock->deferred |= bit_of(k);
     lock->debt_at = r->now_us + (uint64_t)DEBT_RETRY_MS * 1000;
     stake_give_up_waiting(lock, k);
-    REDLOCK_ASSERT(lock->stakes[k].want != WIRE_RELEASE);
+    REDLOCK_ASSERT(lock->stakes[k].want != WIRE_RELEASE && lock->debt_at > r->now_us);
+    REDLOCK_ASSERT(lock->owed & lock->deferred & bit_of(k));
 }
 
 void stake_pay(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT((lock->deferred & ~lock->owed) == 0);
     for (unsigned k = 0; k < r->node_count; k++)
         if (lock->deferred & bit_of(k)) stake_owe(r, lock, k);
     REDLOCK_ASSERT(lock->deferred == 0);
@@ -98,12 +107,16 @@ void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k)
 
 void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(!lock->is_adopted);      /* S17 */
     for (unsigned k = 0; k < r->node_count; k++) stake_let_go(r, lock, k);
+    REDLOCK_ASSERT((lock->deferred & ~lock->owed) == 0);
 }
 
 void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(!lock->entries || r->waking);
     if (lock->entries) r->waking->give_back(r, lock);
+    REDLOCK_ASSERT(!lock->entries || lock->owed_until > r->now_us);
 }
 
 void stake_keep_entry(const struct redlock *r, struct redlock_lock *lock, unsigned k)
@@ -117,6 +130,7 @@ void stake_note_end(struct redlock *r, struct redlock_lock *lock)
 
     REDLOCK_ASSERT(lock->owed_ttl_ms > 0);
     lock->owed_until = later(lock->owed_until, r->now_us + ttl_us);
+    REDLOCK_ASSERT(lock->owed_until - r->now_us >= (uint64_t)lock->owed_ttl_ms * 1000);
 }
 
 /* A TTL goes out: to be noted now, and when the node has answered, since it begins there only then. */
@@ -125,6 +139,7 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->round.ttl_ms > 0);
     if (lock->round.ttl_ms > lock->owed_ttl_ms) lock->owed_ttl_ms = lock->round.ttl_ms;
     stake_note_end(r, lock);
+    REDLOCK_ASSERT(lock->owed_ttl_ms >= lock->round.ttl_ms);
 }
 
 /* A lock's command has gone into the send buffer of node k. */
@@ -161,6 +176,7 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
 /* Has its round ended meanwhile without this node, or does the lock wait no more? */
 static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock, enum wire_command command)
 {
+    REDLOCK_ASSERT(!is_with_ttl(command) || lock->round.command == WIRE_ACQUIRE || lock->round.command == WIRE_EXTEND);
     if (command == WIRE_WAIT) return lock->phase != PHASE_WAITING;
     return is_with_ttl(command) && lock_is_past_deadline(r, lock);
 }
@@ -168,12 +184,15 @@ static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock
 /* A lost attempt is released without losing its entry among the waiters. */
 static bool gives_entry_back(const struct redlock_lock *lock, unsigned k)
 {
+    REDLOCK_ASSERT(!has_entry(lock, k) || lock->wait_number != 0);
     return has_entry(lock, k) && !lock_is_trying(lock);
 }
 
 /* The release of a lock that was held wakes a waiter, and so does one that gives an entry back. */
 static bool may_wake(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
+    REDLOCK_ASSERT(lock->stakes[k].want == WIRE_RELEASE);
+    REDLOCK_ASSERT(!has_entry(lock, k) || r->scripts->plain.rows[KIND_WAKE]);
     return gives_entry_back(lock, k) || (lock->wakes && r->scripts->plain.rows[KIND_WAKE] && !r->config.silent);
 }
 
@@ -223,6 +242,8 @@ static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k
         .phase = lock->phase,
     };
 
+    REDLOCK_ASSERT(r->nodes[k].queue.first == lock);        /* First come, first served. */
+    REDLOCK_ASSERT((form == WIRE_PLAIN) == !row->text && (form != WIRE_BY_SHA1 || row->sha1));
     REDLOCK_ASSERT(command != WIRE_NONE && queue_holds(lock, k));
     if (is_obsolete(r, lock, command)) {
         stake_want_nothing(r, lock, k);
@@ -250,6 +271,7 @@ void stake_fill_send_buffer(struct redlock *r, unsigned k)
     while (node->queue.first && node_can_ask(node, &r->config) && !w.apart)
         if (!put_command(r, node->queue.first, k, &w)) break;
     node_written(node, &w);
+    REDLOCK_ASSERT(node->send_end <= r->config.send_size);
 }
 
 /* ---- What goes to several nodes in the same bytes is encoded once (optional) ---- */
@@ -266,17 +288,19 @@ static uint16_t begin_copies(struct redlock *r, unsigned k)
         node->send_start = node->send_end = 0;
         nodes |= bit_of(j);
     }
+    REDLOCK_ASSERT(!(nodes & bit_of(k)));
     return nodes;
 }
 
-/* Does the lock want the same bytes to go to both nodes? What put_command() takes from the lock and the engine is the same anyway. */
+/* Does the lock want the same bytes to go to both nodes? Whatever else put_command() takes is the lock's or the engine's. What
+ * acquires names no token of before; anything else may (S6). */
 static bool is_alike(const struct redlock_lock *lock, unsigned k, unsigned j)
 {
     const struct redlock_stake *a = &lock->stakes[k], *b = &lock->stakes[j];
 
+    REDLOCK_ASSERT(j != k && queue_holds(lock, k) && queue_holds(lock, j));
     if (a->want != b->want || a->form != b->form || gives_entry_back(lock, k) != gives_entry_back(lock, j)) return false;
-    if (a->want != WIRE_RELEASE && a->want != WIRE_EXTEND) return true;     /* S6; and a lock that changes its role names two tokens. */
-    return memcmp(a->token, b->token, sizeof a->token) == 0;
+    return a->want == WIRE_ACQUIRE || memcmp(a->token, b->token, sizeof a->token) == 0;
 }
 
 /* Of these nodes, those whose next command is that of node k. */
@@ -286,6 +310,7 @@ static uint16_t alike(const struct redlock *r, const struct redlock_lock *lock, 
 
     for (unsigned j = 0; j < r->node_count; j++)
         if (nodes & bit_of(j) && r->nodes[j].queue.first == lock && is_alike(lock, k, j)) found |= bit_of(j);
+    REDLOCK_ASSERT((found & ~nodes) == 0);
     return found;
 }
 
@@ -296,10 +321,12 @@ static void put_copy(struct redlock *r, unsigned j, const struct redlock_asked *
     unsigned before = node->asked_count;
 
     REDLOCK_CHECK(size <= r->config.send_size - node->send_end);
+    REDLOCK_ASSERT(node->queue.first == asked->lock && asked->lock->stakes[j].want == asked->command && node->send_start == 0);
     if (!node_can_ask(node, &r->config)) return;
     memcpy(node->send + node->send_end, bytes, size);
     node->send_end += (uint32_t)size;
     note_asked(r, j, asked);
+    REDLOCK_ASSERT(node->asked_count == before + 1 && node->send_end <= r->config.send_size);
     if (r->events) r->events->feature->sent(r, j, before);
 }
 
@@ -310,10 +337,12 @@ static bool put_with_copies(struct redlock *r, unsigned k, uint16_t nodes, struc
     const struct redlock_asked *asked;
     size_t before = w->used;
 
+    REDLOCK_ASSERT(lock && !(nodes & bit_of(k)));
     nodes = alike(r, lock, k, nodes);
     if (!put_command(r, lock, k, w)) return false;
     if (w->apart || w->used == before) return true;
     asked = node_asked_at(&r->nodes[k], &r->config, r->nodes[k].asked_count - 1u);
+    REDLOCK_ASSERT(asked->lock == lock && w->used > before);
     for (unsigned j = 0; nodes >> j != 0; j++)
         if (nodes >> j & 1) put_copy(r, j, asked, w->data + before, w->used - before);
     return true;
@@ -330,6 +359,7 @@ static void fill_with_copies(struct redlock *r, unsigned k)
     while (node->queue.first && node_can_ask(node, &r->config) && !w.apart)
         if (!put_with_copies(r, k, nodes, &w)) break;
     node_written(node, &w);
+    REDLOCK_ASSERT(node->send_end <= r->config.send_size);
 }
 
 void stake_use_copies(struct redlock *r)
@@ -342,6 +372,7 @@ void stake_use_copies(struct redlock *r)
 /* S11: within the guard a node is not even asked. */
 bool stake_may_ask(const struct redlock *r, unsigned k, bool for_ticket)
 {
+    REDLOCK_ASSERT(k < r->node_count && !r->nodes[k].is_subscription);
     return node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || !r->nodes[k].settled;
 }
 
@@ -349,6 +380,7 @@ bool stake_may_ask(const struct redlock *r, unsigned k, bool for_ticket)
  * attempt may go out during the next one, and says nothing about it. */
 bool stake_is_vote(const struct redlock_lock *lock, bool current, enum wire_command command)
 {
+    REDLOCK_ASSERT(command > WIRE_READY && command < WIRE_QUESTION);
     return current && command == (enum wire_command)lock->round.command;
 }
 
@@ -361,6 +393,7 @@ void stake_vote(const struct answer *a)
                                                                    : REDLOCK_VOTE_UNKNOWN;      /* S4 */
 
     REDLOCK_ASSERT(vote != REDLOCK_VOTE_GRANTED || !is_gone);
+    REDLOCK_ASSERT(a->meaning != WIRE_WRONG);      /* S16: that ended the connection. */
     if (stake_is_vote(a->lock, a->current, a->command)) round_vote(&a->lock->round, a->k, vote);
 }
 
@@ -368,9 +401,11 @@ void stake_vote(const struct answer *a)
 bool stake_send_script(struct redlock *r, const struct answer *a)
 {
     if (a->meaning != WIRE_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->form != WIRE_BY_SHA1) return false;
+    REDLOCK_ASSERT(a->command != WIRE_PTTL && a->command != WIRE_GETRANGE);        /* No scripts. */
     if (a->command == WIRE_RELEASE) stake_set(a->lock, a->k, STAKE_OWED);
     REDLOCK_ASSERT(a->lock->stakes[a->k].state != STAKE_LEAVING);
     stake_want(r, a->lock, a->k, a->command);
     a->lock->stakes[a->k].form = WIRE_BY_TEXT;
+    REDLOCK_ASSERT(queue_holds(a->lock, a->k));
     return true;
 }

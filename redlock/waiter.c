@@ -23,12 +23,14 @@ static bool has_name(const struct redlock *r)
 
 static bool draw_name(struct redlock *r)
 {
+    REDLOCK_ASSERT(r->config.wake_ups);
     if (!has_name(r) && !draw_random(r, r->name, sizeof r->name)) return false;
     return has_name(r);
 }
 
 static bool is_open(const struct redlock *r, unsigned k)
 {
+    REDLOCK_ASSERT(k < r->node_count);
     return r->nodes[r->node_count + k].state == NODE_READY;
 }
 
@@ -40,6 +42,7 @@ static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
     r->listen_until = later(r->listen_until, later(lock->retry_at, r->now_us + (uint64_t)LISTEN_MS * 1000));
     while (lock->wait_number == 0) lock->wait_number = ++r->wait_count;     /* Once more after 2^32 of them. */
     REDLOCK_ASSERT(has_name(r) && r->listen_until >= lock->retry_at);
+    REDLOCK_ASSERT(lock->wait_number != 0);
     return true;
 }
 
@@ -52,6 +55,7 @@ static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigne
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->stakes[k].state == STAKE_NONE);
     lock->asking &= (uint16_t)~bit_of(k);
     stake_want(r, lock, k, WIRE_WAIT);
+    REDLOCK_ASSERT(has_name(r) && lock->stakes[k].want == WIRE_WAIT);
 }
 
 static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
@@ -71,6 +75,7 @@ static void waiter_enlist(struct redlock *r, struct redlock_lock *lock)
 
 static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
     number_remove(&r->listening, lock);
     REDLOCK_ASSERT(lock->wait_number == 0 || number_find(r->listening, lock->wait_number) != lock);
 }
@@ -80,6 +85,7 @@ static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
     bool listens = begin_listening(r, lock);
 
     REDLOCK_ASSERT(!listens || lock->wait_number != 0);
+    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && queue_holds(lock, SLOT_DONE));
     waiter_enlist(r, lock);
     if (listens) line_up_everywhere(r, lock);
 }
@@ -90,6 +96,7 @@ static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
     lock->permit.slot = 0;
     retry_expect_votes(r, lock);
     wait_for_turn(r, lock);
+    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock_queue(r, lock) == &r->waiting);
 }
 
 static void waiter_votes_change(struct redlock *r)
@@ -103,9 +110,11 @@ static void waiter_votes_change(struct redlock *r)
 
 static void waiter_give_back(struct redlock *r, struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->entries != 0 && lock->wait_number != 0);
     for (unsigned k = 0; k < r->node_count; k++)
         if (has_entry(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
     lock->owed_until = later(lock->owed_until, timeout_at(r));
+    REDLOCK_ASSERT(lock->owed_until >= timeout_at(r));
 }
 
 static void waiter_keep_entry(struct redlock_lock *lock, unsigned k)
@@ -122,7 +131,9 @@ static void waiter_has_woken(struct redlock_lock *lock)
 /* Doubled so often, but not beyond the life of entries among the waiters. */
 static uint64_t longer_pause_us(const struct redlock *r, uint64_t pause_us, unsigned doublings)
 {
+    REDLOCK_ASSERT(doublings <= PATIENCE_MAX);
     while (doublings > 0 && r->config.retry_ms << doublings > WIRE_WAITERS_LIFE_MS / 2) doublings--;
+    REDLOCK_ASSERT(pause_us << doublings >> doublings == pause_us);
     return pause_us << doublings;
 }
 
@@ -131,7 +142,9 @@ static uint64_t waiter_lengthen(const struct redlock *r, struct redlock_lock *lo
     bool has_entries = round_count(lock->entries) >= quorum_of(r->node_count);
     uint64_t longer_us = longer_pause_us(r, pause_us, has_entries ? lock->refusals : 0);
 
+    REDLOCK_ASSERT(lock->phase == PHASE_ACQUIRING && lock->refusals <= PATIENCE_MAX);
     if (lock->refusals < PATIENCE_MAX) lock->refusals++;
+    REDLOCK_ASSERT(longer_us >= pause_us);      /* S14 */
     return longer_us;
 }
 
@@ -161,6 +174,7 @@ static void stop_yielding(struct redlock *r, struct redlock_lock *lock)
     lock->is_yielding = false;
     lock->retry_at = sooner(r->now_us + YIELD_ROUNDS * retry_round_us(lock) + pause_us, lock->wait_until);
     line_up_everywhere(r, lock);
+    REDLOCK_ASSERT(lock->retry_at <= lock->wait_until);
 }
 
 static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
@@ -169,6 +183,7 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
 
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at);
     if (!lock_is_woken(r, lock)) lock->permit.slot = 0;
+    REDLOCK_ASSERT(lock->retry_at <= lock->wait_until || lock->is_corrected);
     if (begins) waiter_leave(r, lock);
     else        stop_yielding(r, lock);
     REDLOCK_ASSERT(begins || !lock->is_yielding);
@@ -179,6 +194,7 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
  * would fail for the same reason (no vote, an error, the ticket), and, begun at once, so would the one after that. */
 static bool was_taken(const struct redlock_lock *lock, const struct answer *a)
 {
+    REDLOCK_ASSERT(a->current && lock->phase == PHASE_WAITING);
     return round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_REFUSED &&
            (!lock->kind->rows[KIND_ACQUIRE]->read_refusal || (lock->taken & bit_of(a->k)));
 }
@@ -188,8 +204,10 @@ static void be_woken(struct redlock_lock *lock, unsigned k, uint8_t slot)
 {
     bool is_named = slot <= lock->permit.count && (lock->woken == 0 || slot == lock->permit.slot);
 
+    REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
     lock->permit.slot = is_named ? slot : 0;
     lock->woken |= bit_of(k);
+    REDLOCK_ASSERT(lock->permit.slot <= lock->permit.count);
 }
 
 /* An entry that was taken when the resource was free already: the release came before it. One that is to be taken anew is asked for
@@ -199,7 +217,7 @@ static void waiter_answer(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
     bool is_waiting = a->current && lock->phase == PHASE_WAITING && lock->stakes[a->k].want == WIRE_NONE;
 
-    REDLOCK_ASSERT(a->command == WIRE_WAIT);
+    REDLOCK_ASSERT(a->command == WIRE_WAIT && r->config.wake_ups);
     if (is_waiting && stake_send_script(r, a)) return;
     if (a->meaning == WIRE_ERROR) lock->entries &= (uint16_t)~bit_of(a->k);
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
@@ -211,8 +229,11 @@ static void waiter_answer(struct redlock *r, const struct answer *a)
 
 static void waiter_subscribed(struct redlock *r, unsigned k)
 {
-    for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next)
+    REDLOCK_ASSERT(is_open(r, k));
+    for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
+        REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
+    }
 }
 
 /* Its entry is gone, but another one may be there, of another of its resources or taken since: all of them will be given back. */
@@ -226,6 +247,7 @@ static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number, uint8
     event_note(r, lock, REDLOCK_EVENT_WOKEN, k);
     retry_hurry(r, lock);
     lock_reschedule(r, lock);
+    REDLOCK_ASSERT(lock->woken & bit_of(k));
 }
 
 /* S16: a subscription hears of entries whose turn has come, and of nothing else. */
@@ -235,6 +257,7 @@ static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply 
     uint8_t slot;
 
     REDLOCK_ASSERT(k < r->node_count && r->nodes[r->node_count + k].is_subscription);
+    REDLOCK_ASSERT(has_name(r));        /* Its channel is called so. */
     if (wire_read_wake_up(reply, &wait_number, &slot)) hear_turn(r, k, wait_number, slot);
     else node_give_up_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
 }
@@ -242,6 +265,7 @@ static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply 
 /* Beside shared locks a writer says that it waits, so that later readers let it pass. */
 static const struct wire_row *waiter_row(const struct redlock *r, const struct redlock_lock *lock)
 {
+    REDLOCK_ASSERT(lock->wait_number != 0 && r->config.wake_ups);
     if (lock->permit.count > 0) return r->permitting->wait();
     return r->sharing ? r->sharing->wait_row() : wire_wait();
 }
