@@ -63,6 +63,13 @@ several_begin_so() {
 }
 check 'of several values that begin so none is removed' several_begin_so
 
+of_another_kind() {
+    everywhere ZADD shared 1 0123456789012345678901234567890123456789 >/dev/null
+    is 122 break --guard 0 --token 0123456789012345678901234567890123456789 shared && says 'node 0 .*WRONGTYPE.*a lock of another kind' &&
+    [ "$(most ZCARD shared)" = 1 ]
+}
+check 'a lock of another kind is left alone' of_another_kind
+
 ends_the_holder() {
     start run --guard 0 -t 3s held -- sh -c 'echo "$REDLOCK_TOKEN"; exec sleep 100'
     within 10 prints '^[0-9a-f]{40} ' || return 1

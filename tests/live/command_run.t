@@ -209,7 +209,7 @@ check 'a command that reads from the terminal gets it' reads_terminal
 # The inner one has the terminal no more than a command has: it asks the outer one for it as a command would.
 reads_terminal_within() {
     on_terminal 'hello\n' "$redlock run --guard 0 door -- $redlock run --guard 0 door-within -- sh -c '$ready; read x; echo it got \$x'" &&
-    prints 'it got hello'
+    prints 'it got hello' && ! grep 'stopped; the lock is not' "$directory/out"
 }
 check 'so does one that is run by a redlock which another runs' reads_terminal_within
 

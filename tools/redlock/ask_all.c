@@ -88,12 +88,18 @@ uint64_t item_number(const struct redlock_item *item)
     return number;
 }
 
+static bool begins_with(const struct redlock_item *item, const char *text)
+{
+    return item->size > strlen(text) && memcmp(item->bytes, text, strlen(text)) == 0;
+}
+
 void item_note_refusal(const struct redlock_item *item, struct session_note *note, const char *needs)
 {
-    bool is_forbidden = item->size > 7 && memcmp(item->bytes, "NOPERM ", 7) == 0;
+    bool is_forbidden = begins_with(item, "NOPERM ");
     char words[REDLOCK_ERROR_MAX];
 
-    note->trouble = is_forbidden ? REDLOCK_TROUBLE_NOPERM : REDLOCK_TROUBLE_OTHER_ERROR;
+    note->trouble = is_forbidden ? REDLOCK_TROUBLE_NOPERM
+                  : begins_with(item, "WRONGTYPE ") ? REDLOCK_TROUBLE_WRONGTYPE : REDLOCK_TROUBLE_OTHER_ERROR;
     (void)text_printable(words, sizeof words, item->bytes, item->size);
     (void)snprintf(note->text, sizeof note->text, "%s%s", is_forbidden ? needs : "", words);
 }

@@ -49,6 +49,7 @@ struct run {
     const char *refusal;            /* Why it could not begin; NULL. */
     bool is_gone;                   /* Its release found that the lock had been lost. */
     bool was_told_to_end;           /* By a signal that was passed on. */
+    bool is_within;                 /* Another redlock runs this one, or the script around it. */
     struct proclamation *lead;      /* Of lead; NULL. */
 };
 
@@ -209,13 +210,15 @@ static void pass_signals_on(struct run *run)
 }
 
 /* Stops as well, and the script around it, by the same signal: so the shell sees it, or another redlock, which gives the terminal
- * to what wanted to read from it. It sends SIGCONT when all are to go on. */
+ * to what wanted to read from it: that is over in a moment. It sends SIGCONT when all are to go on. */
 static void stop_with_command(struct run *run, int number)
 {
     char duration[TEXT_DURATION_MAX];
 
+    bool is_asking = number != SIGTSTP && run->is_within;
+
     terminal_take(&run->terminal, run->guardian.ward.child.pid);
-    if (!run->settings->json)
+    if (!run->settings->json && !is_asking)
         say("%s: stopped; the lock is not extended meanwhile and ends in %s", run->settings->resource,
             text_duration(duration, redlock_valid_ms(&run->session->lock)));
     signals_obey(number);
@@ -289,6 +292,7 @@ static int start_guardian(struct run *run, struct settings *settings)
     struct redlock_mistake mistake;
     int error;
 
+    run->is_within = getenv("REDLOCK_TOKEN") != NULL;
     set_resources(run->settings);
     if (!run->settings->ticket) (void)unsetenv("REDLOCK_TICKET");       /* That of a lock around this one. */
     (void)unsetenv("REDLOCK_PERIOD");
