@@ -60,7 +60,8 @@ void redlock_reentrant_kept_init(struct redlock_reentrant_kept *reentrant);
  * Otherwise nobody is, and the next enter begins anew.
  * By the owner that is inside: no byte is sent. OK: one deeper. LOST: the validity is over. TOO_LATE: less is left of it than
  * request->min_validity_ms (redlock_extend it, and try again). BAD_STATE: the lock that it has is not what is asked for: one of the
- * resources is none of the lock's, or a ticket is asked for and it has none. Of an inner request nothing else is looked at, so a
+ * resources is none of the lock's, or is shared and is wanted alone (redlock_upgrade), or a ticket is asked for and it has none, or
+ * one is a permit and the other is not. Of an inner request nothing else is looked at, so a
  * longer TTL is none. Unless OK the depth is what it was.
  * TAKEN: another owner is inside, or on its way in or out. */
 REDLOCK_MUST_CHECK

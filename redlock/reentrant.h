@@ -10,8 +10,16 @@ static inline bool inside_is_among(const struct redlock_name *name, const struct
 {
     for (unsigned i = 0; i < count; i++)
         if (names[i].size == name->size && memcmp(names[i].bytes, name->bytes, name->size) == 0)
-            return name->shared || !names[i].shared;    /* Who reads does not write. */
+            return name->shared || !names[i].shared;    /* A reader becomes a writer by an upgrade, which may be refused. */
     return false;
+}
+
+/* A permit is no lock, and a lock no permit; the one that is held must be among those that are asked for. */
+static inline bool inside_has_slot(const struct redlock_lock *lock, const struct redlock_request *request)
+{
+    unsigned slot = redlock_slot(lock);
+
+    return request->permits > 0 ? slot > 0 && slot <= request->permits : slot == 0;
 }
 
 /* Does the lock that is held promise what an inner request asks for? */
@@ -24,6 +32,7 @@ static inline bool inside_covers(const struct redlock_lock *lock, const struct r
     names = redlock_lock_names(lock, &count);
     for (unsigned i = 0; i < wanted_count; i++)
         if (!inside_is_among(&wanted[i], names, count)) return false;
+    if (!inside_has_slot(lock, request)) return false;
     return !request->ticket || redlock_ticket(lock) != 0;
 }
 

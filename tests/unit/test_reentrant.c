@@ -180,6 +180,48 @@ TEST(an_inner_scope_gets_no_more_than_the_lock_has)
     CLOSE(1000);
 }
 
+TEST(a_reader_becomes_no_writer_by_an_inner_scope)
+{
+    struct redlock_request reads = request_for("door", 0), writes = request_for("door", 0);
+    HOME(3);
+    reads.shared = true;
+    CHECK_INT(redlock_enter(&client, &home, ME, &reads), REDLOCK_OK);
+    CHECK_INT(redlock_enter(&client, &home, ME, &writes), REDLOCK_BAD_STATE);
+    CHECK_INT(redlock_enter(&client, &home, ME, &reads), REDLOCK_OK);
+    CHECK_INT(leave_home(ME), REDLOCK_OK);
+    CHECK_INT(leave_home(ME), REDLOCK_OK);
+    CHECK_INT(redlock_enter(&client, &home, ME, &writes), REDLOCK_OK);
+    CHECK_INT(redlock_enter(&client, &home, ME, &reads), REDLOCK_OK);      /* Nobody else reads, and that is no harm. */
+    CHECK_INT(leave_home(ME), REDLOCK_OK);
+    CHECK_INT(leave_home(ME), REDLOCK_OK);
+    CHECK_INT(leave_home(ME), REDLOCK_BAD_STATE);
+    CLOSE(1000);
+}
+
+TEST(a_permit_is_no_lock_to_an_inner_scope)
+{
+    struct redlock_request permit = request_for("door", 0), lock = request_for("door", 0);
+    HOME(3);
+    permit.permits = 4;
+    CHECK_INT(redlock_enter(&client, &home, ME, &permit), REDLOCK_OK);
+    const unsigned slot = redlock_slot(&home.lock);
+    CHECK(slot >= 1 && slot <= 4);
+    CHECK_INT(redlock_enter(&client, &home, ME, &lock), REDLOCK_BAD_STATE);
+    CHECK_INT(redlock_enter(&client, &home, ME, &permit), REDLOCK_OK);
+    CHECK_INT(redlock_slot(&home.lock), slot);
+    home.lock.permit.slot = 3;
+    permit.permits = 2;
+    CHECK_INT(redlock_enter(&client, &home, ME, &permit), REDLOCK_BAD_STATE);
+    home.lock.permit.slot = (uint8_t)slot;
+    CHECK_INT(leave_home(ME), REDLOCK_OK);
+    CHECK_INT(leave_home(ME), REDLOCK_OK);
+    CHECK_INT(redlock_enter(&client, &home, ME, &lock), REDLOCK_OK);
+    CHECK_INT(redlock_enter(&client, &home, ME, &permit), REDLOCK_BAD_STATE);
+    CHECK_INT(leave_home(ME), REDLOCK_OK);
+    CHECK_INT(leave_home(ME), REDLOCK_BAD_STATE);
+    CLOSE(1000);
+}
+
 TEST(an_inner_scope_has_the_ticket_of_the_outer_one)
 {
     struct redlock_request request = request_for("door", 0);
