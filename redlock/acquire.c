@@ -121,7 +121,8 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
         lock->is_corrected = false;
         if (!retry_begin(r, lock)) lock_set_phase(r, lock, PHASE_ENDING);
     }
-    REDLOCK_ASSERT(lock->attempt_status != REDLOCK_OK && (lock->phase == PHASE_ENDING || lock->wait_until >= r->now_us));
+    REDLOCK_ASSERT(lock->attempt_status != REDLOCK_OK);
+    REDLOCK_ASSERT(lock->phase == PHASE_ENDING || lock->is_corrected || lock->wait_until >= r->now_us);
 }
 
 void acquire_judge_ending(struct redlock *r, struct redlock_lock *lock)

@@ -783,6 +783,32 @@ enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock
     return status;
 }
 
+/* In the other role, as far as it has come, when it returns. */
+static enum redlock_status change_role(struct redlock_client *c, struct redlock_lock *lock,
+                                       enum redlock_status (*start)(struct redlock *r, struct redlock_lock *lock, uint64_t now_us))
+{
+    uint64_t now;
+    enum redlock_status status = catch_up(c, &now);
+
+    if (status == REDLOCK_OK) status = start(&c->engine, lock, now);
+    if (status == REDLOCK_OK) {
+        (void)redlock_copy_name(lock);
+        status = run_operation(c, lock, HEEDS_NOTHING);
+    }
+    if (status == REDLOCK_LOST) redlock_part(c, lock);
+    return status;
+}
+
+enum redlock_status redlock_upgrade(struct redlock_client *c, struct redlock_lock *lock)
+{
+    return change_role(c, lock, redlock_start_upgrade);
+}
+
+enum redlock_status redlock_downgrade(struct redlock_client *c, struct redlock_lock *lock)
+{
+    return change_role(c, lock, redlock_start_downgrade);
+}
+
 enum redlock_status redlock_release(struct redlock_client *c, struct redlock_lock *lock, unsigned *confirmed)
 {
     uint64_t now;

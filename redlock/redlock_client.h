@@ -170,6 +170,13 @@ enum redlock_status redlock_acquire_request(struct redlock_client *c, struct red
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock *lock, uint32_t ttl_ms);
 
+/* As redlock_start_upgrade and redlock_start_downgrade. LOST: it is not held, and the lock's memory is the caller's again. After
+ * any other status it is held still, as redlock_is_shared() says. */
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_upgrade(struct redlock_client *c, struct redlock_lock *lock);
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_downgrade(struct redlock_client *c, struct redlock_lock *lock);
+
 /* As redlock_start_release. *confirmed (may be NULL): by how many nodes. On return, unless with BAD_STATE, FORKED or NOT_OPEN,
  * the lock's memory is the caller's again, and so is its name. A lock whose validity has ended still belongs to the client,
  * which writes to it, until this call. What is still owed is kept in the client and paid during later calls, redlock_close the

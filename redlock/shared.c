@@ -5,7 +5,6 @@
 #include "lock.h"
 #include "names.h"
 #include "random.h"
-#include "ticket.h"
 
 static bool is_kind(const struct redlock_lock *lock, enum wire_shared which)
 {
@@ -123,10 +122,15 @@ static enum redlock_status check_change(const struct redlock *r, const struct re
 }
 
 /* A ticket that is larger than that of every writer before; the reader's is kept beside it for as long as it may be needed. */
-static bool has_ticket_to_write(const struct redlock *r, struct redlock_lock *lock)
+REDLOCK_WRAPS static bool has_ticket_to_write(const struct redlock *r, struct redlock_lock *lock)
 {
+    uint64_t ticket = later(r->now_us + lock->wall_offset_us, lock->ticket + 1);
+
+    if (!has_ticket(lock)) return true;
+    if (ticket > WIRE_TICKET_MAX) return false;
     lock->ticket_seen = lock->ticket;
-    return !has_ticket(lock) || r->ticketing->propose(r, lock);
+    lock->ticket = ticket;
+    return true;
 }
 
 /* S15: a node that may have forgotten its counter has no vote on a ticket. */

@@ -27,7 +27,18 @@ static enum redlock_status start_shared(struct cluster *cluster, unsigned client
 
 #define START_SHARED(client, wait_ms) CHECK_INT(start_shared(cluster, (client), (wait_ms)), REDLOCK_OK)
 #define SHARED(client) do { START_SHARED(client, 0); UNTIL_DONE(client); } while (0)
-#define NO_KEYS() STORY_NODES CHECK_INT(NODE(story_k)->key_count, 0)
+#define NO_KEYS() STORY_NODES CHECK_INT(living_keys(cluster, story_k), 0)
+
+/* Those of node k that have not run out. */
+static unsigned living_keys(const struct cluster *cluster, unsigned k)
+{
+    const struct model_node *node = &cluster->hosts[k].node;
+    unsigned count = 0;
+
+    for (size_t i = 0; i < node->key_count; i++)
+        count += node->keys[i].expires_ms == 0 || cluster_node_now(cluster, k) / 1000 <= node->keys[i].expires_ms;
+    return count;
+}
 
 /* Is there, on node k, such a key beside "door"? */
 static bool is_there(struct cluster *cluster, unsigned k, const char *name)
@@ -275,6 +286,395 @@ TEST(a_reader_is_adopted_by_its_token_in_a_set_of_one)
     RELEASE(0);
     RUN_MS(5);
     NO_KEYS();
+}
+
+/* ---- Another role ---- */
+
+static enum redlock_status start_upgrade(struct cluster *cluster, unsigned client)
+{
+    const enum redlock_status status = redlock_start_upgrade(ENGINE(client), LOCK(client), CLIENT_NOW(client));
+
+    if (status == REDLOCK_OK) cluster->clients[client].locks[0].believed_until = 0;
+    return status;
+}
+
+static enum redlock_status start_downgrade(struct cluster *cluster, unsigned client)
+{
+    return redlock_start_downgrade(ENGINE(client), LOCK(client), CLIENT_NOW(client));
+}
+
+#define UPGRADE(client) do { CHECK_INT(start_upgrade(cluster, (client)), REDLOCK_OK); UNTIL_DONE(client); } while (0)
+#define DOWNGRADE(client) do { CHECK_INT(start_downgrade(cluster, (client)), REDLOCK_OK); UNTIL_DONE(client); } while (0)
+
+TEST(a_reader_that_is_alone_becomes_a_writer_with_another_token)
+{
+    SHARING(3, 2);
+    char before[REDLOCK_TOKEN_TEXT + 1], after[REDLOCK_TOKEN_TEXT + 1];
+
+    SHARED(0);
+    redlock_token(LOCK(0), before);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    redlock_token(LOCK(0), after);
+    CHECK(!redlock_is_shared(LOCK(0)) && strcmp(before, after) != 0);
+    STORY_NODES CHECK_STR(cluster_key(cluster, story_k, "door"), after);
+    SHARED(1);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(!redlock_is_shared(LOCK(0)));
+    RELEASE(0);
+    RUN_MS(5);
+    NO_KEYS();
+}
+
+TEST(two_readers_that_would_write_are_both_refused_and_go_on_reading)
+{
+    SHARING(3, 2);
+    SHARED(0);
+    SHARED(1);
+    for (unsigned c = 0; c < 2; c++) {
+        UPGRADE(c);
+        EXPECT_STATUS(c, REDLOCK_TAKEN);
+        EXPECT_HELD(c);
+        CHECK(redlock_is_shared(LOCK(c)));
+        EXTEND(c, DOOR_TTL);
+        EXPECT_STATUS(c, REDLOCK_OK);
+    }
+    RELEASE(1);
+    RUN_MS(5);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(5);
+    NO_KEYS();
+}
+
+/* One node has granted it: there its token is that of a reader again before the upgrade has failed. */
+TEST(an_upgrade_that_fails_leaves_the_reader_as_it_was)
+{
+    SHARING(3, 2);
+    char token[REDLOCK_TOKEN_TEXT + 1], again[REDLOCK_TOKEN_TEXT + 1];
+
+    SHARED(0);
+    RUN_MS(5);
+    redlock_token(LOCK(0), token);
+    for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVALSHA", ":0\r\n");
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    RUN_MS(5);
+    redlock_token(LOCK(0), again);
+    CHECK_STR(again, token);
+    STORY_NODES CHECK_STR(cluster_key(cluster, story_k, "door"), "~shared");
+    EXPECT_HELD(0);
+    SHARED(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    RELEASE(0);
+    RELEASE(1);
+    RUN_MS(5);
+    NO_KEYS();
+}
+
+/* Where the answer is lost, or the node is away, when it is undone. */
+TEST(s5_an_upgrade_of_which_nothing_is_known_is_undone_by_an_extension_or_a_release)
+{
+    for (unsigned extends = 0; extends < 2; extends++) {
+        SHARING(3, 2);
+        SHARED(0);
+        RUN_MS(5);
+        for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVALSHA", ":-1\r\n");
+        DEAFEN(2);
+        UPGRADE(0);
+        EXPECT_STATUS(0, REDLOCK_TAKEN);
+        HEAL(2);
+        RUN_MS(2000);
+        if (extends) EXTEND(0, DOOR_TTL);
+        RUN_MS(100);
+        if (extends) STORY_NODES CHECK_STR(cluster_key(cluster, story_k, "door"), "~shared");
+        RELEASE(0);
+        RUN_MS(100);
+        NO_KEYS();
+    }
+}
+
+TEST(s10_an_upgrade_whose_answers_come_after_the_validity_leaves_nothing_held)
+{
+    SHARING(3, 1);
+    struct redlock_request brief = shared_request(0);
+
+    brief.ttl_ms = 300;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &brief), REDLOCK_OK);
+    UNTIL_DONE(0);
+    STALL(0); STALL(1); STALL(2);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
+    RUN_MS(1000);
+    HEAL_ALL;
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_LOST);
+    EXPECT_NOT_HELD(0);
+    CHECK_INT(cluster_release(cluster, 0, 0), REDLOCK_OK);
+    RUN_MS(2000);
+    NO_KEYS();
+    CHECK(IDLE(0));
+}
+
+TEST(an_upgrade_that_is_cancelled_leaves_a_reader)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    RUN_MS(5);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
+    RUN_US(150);
+    redlock_cancel(ENGINE(0), LOCK(0), CLIENT_NOW(0));
+    EXPECT_STATUS(0, REDLOCK_CANCELLED);
+    CHECK(redlock_is_shared(LOCK(0)));
+    EXPECT_HELD(0);
+    RUN_MS(5);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    STORY_NODES CHECK_STR(cluster_key(cluster, story_k, "door"), "~shared");
+    RELEASE(0);
+    RUN_MS(5);
+    NO_KEYS();
+}
+
+TEST(a_downgrade_lets_readers_in_and_no_writer_in_between)
+{
+    SHARING(3, 3);
+    ACQUIRE(0, "door", DOOR_TTL);
+    RUN_MS(5);
+    DOWNGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(redlock_is_shared(LOCK(0)));
+    SHARED(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    ACQUIRE(2, "door", DOOR_TTL);
+    EXPECT_STATUS(2, REDLOCK_TAKEN);
+    RELEASE(0);
+    RELEASE(1);
+    RUN_MS(5);
+    NO_KEYS();
+}
+
+/* Upgraded and downgraded in turn; at each step a release leaves nothing. */
+TEST(roles_change_as_often_as_one_likes)
+{
+    for (unsigned changes = 0; changes < 6; changes++) {
+        SHARING(3, 1);
+        SHARED(0);
+        for (unsigned i = 0; i < changes; i++) {
+            if (i % 2 == 0) UPGRADE(0);
+            else            DOWNGRADE(0);
+            EXPECT_STATUS(0, REDLOCK_OK);
+            CHECK(redlock_is_shared(LOCK(0)) == (i % 2 == 1));
+        }
+        RELEASE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        RUN_MS(5);
+        NO_KEYS();
+    }
+}
+
+TEST(a_role_is_changed_of_one_resource_that_is_held_in_the_other_one)
+{
+    SHARING(3, 1);
+    struct redlock_name names[] = { { .bytes = "a", .size = 1, .shared = true }, { .bytes = "b", .size = 1, .shared = true } };
+    struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
+
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_LOST);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_STATE);
+    UNTIL_DONE(0);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_SET);
+    RELEASE(0);
+    RUN_MS(5);
+    request = shared_request(0);
+    request.extension_limit = 1;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    CHECK_INT(start_downgrade(cluster, 0), REDLOCK_BAD_STATE);
+    EXTEND(0, DOOR_TTL);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_EXTENSION_LIMIT);
+    RUN_MS(DOOR_TTL);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_LOST);
+}
+
+TEST(a_lock_of_another_role_is_idle_before_it_is_acquired_again)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    UPGRADE(0);
+    RUN_MS(DOOR_TTL);
+    CHECK_INT(start_shared(cluster, 0, 0), REDLOCK_BAD_STATE);
+    (void)cluster_release(cluster, 0, 0);
+    RUN_MS(5);
+    SHARED(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* ---- Waiting ---- */
+
+#define WAKING(nodes, clients) SHARING_WITH(nodes, clients, config.wake_ups = true)
+
+static enum redlock_status start_writer(struct cluster *cluster, unsigned client, uint32_t wait_ms)
+{
+    const struct redlock_request request = story_request("door", DOOR_TTL, wait_ms);
+
+    return cluster_acquire(cluster, client, 0, &request);
+}
+
+TEST(a_release_wakes_all_readers_up_to_the_next_writer)
+{
+    WAKING(3, 5);
+    ACQUIRE(0, "door", DOOR_TTL);
+    for (unsigned c = 1; c < 5; c++) {
+        CHECK_INT(c == 3 ? start_writer(cluster, c, 60000) : start_shared(cluster, c, 60000), REDLOCK_OK);
+        RUN_MS(10);
+    }
+    RELEASE(0);
+    RUN_MS(3);
+    EXPECT_HELD(1); EXPECT_HELD(2);
+    EXPECT_NOT_HELD(3); EXPECT_NOT_HELD(4);
+    RELEASE(1);
+    RUN_MS(3);
+    EXPECT_NOT_HELD(3);
+    RELEASE(2);
+    RUN_MS(3);
+    EXPECT_HELD(3);
+    RELEASE(3);
+    RUN_MS(3);
+    EXPECT_HELD(4);
+    RELEASE(4);
+}
+
+/* Which takes one place out, of a reader's: that one wakes the others. */
+TEST(the_release_of_a_client_that_knows_no_readers_wakes_them_all)
+{
+    CLUSTER_COLD(3, 4, config.wake_ups = true);
+    for (unsigned c = 1; c < 4; c++) redlock_use_shared(ENGINE(c));
+    RUN_MS(STORY_SETTLE_MS);
+    ACQUIRE(0, "door", DOOR_TTL);
+    for (unsigned c = 1; c < 4; c++) START_SHARED(c, 60000);
+    RUN_MS(50);
+    RELEASE(0);
+    RUN_MS(5);
+    for (unsigned c = 1; c < 4; c++) EXPECT_HELD(c);
+    for (unsigned c = 1; c < 4; c++) RELEASE(c);
+    RUN_MS(50);
+    STORY_NODES CHECK(!is_there(cluster, story_k, "door#waiters") && !is_there(cluster, story_k, "door#readers"));
+}
+
+TEST(a_writer_that_waits_stops_readers_that_came_later_and_only_those)
+{
+    WAKING(3, 4);
+    SHARED(0);
+    CHECK_INT(start_writer(cluster, 1, 60000), REDLOCK_OK);
+    RUN_MS(10);
+    SHARED(2);
+    EXPECT_STATUS(2, REDLOCK_TAKEN);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    cluster_set_client_wall(cluster, 3, -1000000);      /* It came earlier, by its clock. */
+    START_SHARED(3, 60000);
+    RUN_MS(5);
+    EXPECT_HELD(3);
+    RELEASE(0);
+    RELEASE(3);
+    RUN_MS(5);
+    EXPECT_HELD(1);
+    RELEASE(1);
+    RUN_MS(5);
+    SHARED(2);
+    EXPECT_STATUS(2, REDLOCK_OK);
+}
+
+/* Nothing is there of it any longer that would keep a reader out. */
+TEST(a_writer_that_gives_up_waiting_stops_nobody)
+{
+    WAKING(3, 3);
+    SHARED(0);
+    CHECK_INT(start_writer(cluster, 1, 60000), REDLOCK_OK);
+    RUN_MS(10);
+    START_SHARED(2, 60000);
+    RUN_MS(10);
+    EXPECT_NOT_HELD(2);
+    cluster_cancel(cluster, 1, 0);
+    RUN_MS(5);
+    EXPECT_HELD(2);
+}
+
+TEST(a_writer_that_dies_stops_readers_for_some_seconds_only)
+{
+    WAKING(3, 3);
+    SHARED(0);
+    CHECK_INT(cluster_keep(cluster, 0, 0, 0), REDLOCK_OK);
+    CHECK_INT(start_writer(cluster, 1, 60000), REDLOCK_OK);
+    RUN_MS(10);
+    cluster_client_dies(cluster, 1);
+    START_SHARED(2, 60000);
+    RUN_MS(10000);
+    EXPECT_HELD(2);
+}
+
+/* The life of its key would end with it; a writer waits. */
+TEST(a_reader_sets_its_key_again_past_a_writer_that_waits)
+{
+    WAKING(3, 2);
+    SHARED(0);
+    CHECK_INT(start_writer(cluster, 1, 60000), REDLOCK_OK);
+    RUN_MS(10);
+    struct model_key *key = (struct model_key *)(uintptr_t)model_find(NODE(2), 0, "door", 4, cluster_node_now(cluster, 2));
+    model_evict(NODE(2), (size_t)(key - NODE(2)->keys));
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(5);
+    EXPECT_KEYS("door", 3);
+}
+
+/* ---- Tickets ---- */
+
+static uint64_t acquire_ticket(struct cluster *cluster, unsigned client, bool is_shared)
+{
+    struct redlock_request request = is_shared ? shared_request(0) : story_request("door", DOOR_TTL, 0);
+
+    request.ticket = true;
+    request.wall_us = CLIENT_NOW(client);
+    if (cluster_acquire(cluster, client, 0, &request) != REDLOCK_OK || !cluster_run_until_done(cluster, client, 0)) return 0;
+    return redlock_ticket(LOCK(client));
+}
+
+TEST(s15_a_reader_has_the_ticket_of_the_last_writer_or_a_larger_one_and_the_next_writer_a_larger_one_still)
+{
+    SHARING(3, 3);
+    const uint64_t first = acquire_ticket(cluster, 0, false);
+    CHECK(first > 0);
+    RELEASE(0);
+    RUN_MS(5);
+    const uint64_t one = acquire_ticket(cluster, 1, true), other = acquire_ticket(cluster, 2, true);
+    CHECK(one >= first && other >= first);
+    CHECK(one == other);
+    RELEASE(1);
+    RELEASE(2);
+    RUN_MS(5);
+    const uint64_t last = acquire_ticket(cluster, 0, false);
+    CHECK(last > one);
+}
+
+TEST(s15_an_upgrade_has_a_larger_ticket_and_one_that_fails_the_old_one)
+{
+    SHARING(3, 2);
+    const uint64_t first = acquire_ticket(cluster, 0, true);
+    CHECK(first > 0);
+    CHECK(acquire_ticket(cluster, 1, true) > 0);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    CHECK(redlock_ticket(LOCK(0)) == first);
+    RELEASE(1);
+    RUN_MS(5);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(redlock_ticket(LOCK(0)) > first);
 }
 
 TAP_MAIN
