@@ -229,6 +229,22 @@ TEST(s5_a_lost_attempt_to_read_is_released_where_it_was_granted)
     EXPECT_RIVAL_KEY(0, "door");
 }
 
+/* Its acquire was never executed there, or is no longer. */
+TEST(s7_a_release_takes_out_no_other_reader)
+{
+    SHARING(3, 2);
+    SHARED(0);
+    RUN_MS(5);
+
+    for (unsigned k = 0; k < 3; k++) ANSWERS_ONCE(k, "EVALSHA", k < 2 ? "$4\r\n0 -1\r\n" : "-ERR no\r\n");
+    SHARED(1);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    RUN_MS(50);
+    EXPECT_KEYS("door", 3);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
 TEST(a_set_has_resources_that_are_shared_and_others_that_are_not)
 {
     SHARING(3, 3);
@@ -349,6 +365,23 @@ TEST(two_readers_that_would_write_are_both_refused_and_go_on_reading)
     RELEASE(0);
     RUN_MS(5);
     NO_KEYS();
+}
+
+/* What is left of the first one on its way must not undo the second. */
+TEST(s6_each_upgrade_has_a_token_of_its_own)
+{
+    SHARING(3, 2);
+    char first[REDLOCK_TOKEN_TEXT + 1], second[REDLOCK_TOKEN_TEXT + 1];
+
+    SHARED(0);
+    SHARED(1);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
+    redlock_token(LOCK(0), first);
+    UNTIL_DONE(0);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
+    redlock_token(LOCK(0), second);
+    UNTIL_DONE(0);
+    CHECK(strcmp(first, second) != 0);
 }
 
 /* One node has granted it: there its token is that of a reader again before the upgrade has failed. */

@@ -1291,7 +1291,8 @@ static bool shared_looks(struct run *run, unsigned i, const struct beside *besid
     bool is_in_the_way;
     (void)slice_number(run->arguments[6], &arrived_at);
     if (!call_get(run, run->keys[i], &value)) return false;
-    is_in_the_way = value.data != NULL;
+    is_in_the_way = value.data != NULL && (script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "elseif not v then b=nil") ||
+                                           !slice_is(value, marker));
     if (is_shared_mode(run, 5, i) && (!value.data || slice_is(value, marker))) {
         if (arrived_at != 0 && !call_get(run, beside->writer, &writer)) return false;
         is_in_the_way = writer.data && (arrived_of(writer, arrived_at) < arrived_at ||
@@ -1421,6 +1422,8 @@ static bool shared_extends_reader(struct run *run, unsigned i, const struct besi
         return false;
     if (!was_reader) own_ms = ms_of(run->scene->now_us) + (uint64_t)left_ms;
     if (own_ms > until_ms) until_ms = own_ms;
+    if (!script_says(WIRE_SHARED_EXTEND_SCRIPT, "read(k,r,math.max(e,tonumber(w and"))
+        return call_pexpireat(run, run->keys[i], until_ms);
     if (!shared_reads(run, run->keys[i], beside, WIRE_SHARED_EXTEND_SCRIPT, until_ms)) return false;
     if (!was_reader) (void)shared_wakes(run, beside, false);
     return true;
@@ -1493,7 +1496,9 @@ static bool shared_leaves(struct run *run, struct slice name, const struct besid
                           bool *is_free)
 {
     uint64_t last_ms;
-    if (!call_zrem_counted(run, beside->readers, run->arguments[0], gone)) return false;
+    struct model_entry first;
+    if (!script_says(WIRE_SHARED_RELEASE_SCRIPT, "c('zrem',r,a[1],o)>0")) *gone += call_zpopmin(run, beside->readers, &first);
+    else if (!call_zrem_counted(run, beside->readers, run->arguments[0], gone)) return false;
     if (other.data && !slices_equal(other, run->arguments[0]) && !call_zrem_counted(run, beside->readers, other, gone)) return false;
     if (*gone == 0) return true;
     if (!may_call(run, "TIME", READS) || !call_sweep(run, beside->readers) || !call_largest(run, beside->readers, &last_ms))
