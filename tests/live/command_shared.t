@@ -93,6 +93,28 @@ many() {
 }
 check 'status shows sixteen of many' many
 
+# The rules of the guide suffice: nothing that is sent is refused.
+acl_suffices() {
+    # shellcheck disable=SC2046    # Rules are several words.
+    everywhere ACL SETUSER least on '>secret' $(block acl) $(block acl-shared) >"$directory/acl" &&
+    [ "$(grep -c '^OK$' "$directory/acl")" = 3 ] && least=$(echo "$nodes" | sed 's|127|redis://least:secret@127|g') &&
+    is 0 acquire --guard 0 -n "$least" -t 60s --shared lock:door && token=$(cat "$directory/out") &&
+    is 0 acquire --guard 0 -n "$least" -t 60s --shared lock:door && other=$(cat "$directory/out") &&
+    is 124 acquire --guard 0 -n "$least" --wait 300ms lock:door && is 0 extend --guard 0 -n "$least" lock:door "$token" &&
+    is 124 status --guard 0 -n "$least" lock:door && prints '^lock:door: shared by 2, ' &&
+    is 0 release --guard 0 -n "$least" lock:door "$token" && is 0 release --guard 0 -n "$least" lock:door "$other" &&
+    is 0 run --guard 0 -n "$least" -r lock:door -s lock:gate -- true && ! grep -q NOPERM "$directory/err" &&
+    [ "$(everywhere ACL LOG | sort -u)" = '*0' ]
+}
+check 'the ACL rules suffice' acl_suffices
+
+reserved() {
+    for end in readers writer; do
+        is 125 acquire --guard 0 "l#$end" && says ": it ends in #$end" || return 1
+    done
+}
+check 'the keys beside a shared lock are no resources' reserved
+
 refused() {
     is 125 acquire --guard 0 --shared --permits 2 l && says '^redlock: --permits: a permit has one holder, and is not shared' &&
     is 125 run --guard 0 --shared --once-per 1d l -- true && says '^redlock: --once-per: the mark of a period needs a lock of its own' &&

@@ -220,7 +220,8 @@ static unsigned quorum_of(struct session *session)
 const char *reserved_end(const char *name)
 {
     static const char *const ends[] = {
-        REDLOCK_TICKET_SUFFIX, REDLOCK_WAITERS_SUFFIX, REDLOCK_LEADER_SUFFIX, REDLOCK_DONE_SUFFIX
+        REDLOCK_TICKET_SUFFIX, REDLOCK_WAITERS_SUFFIX, REDLOCK_LEADER_SUFFIX, REDLOCK_DONE_SUFFIX, REDLOCK_READERS_SUFFIX,
+        REDLOCK_WRITER_SUFFIX
     };
     const char *end = strrchr(name, '#');
 
