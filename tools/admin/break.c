@@ -19,8 +19,8 @@
 
 enum {
     VALUE_MAX = 400,            /* Bytes of a value that can be broken: a token, and what other libraries may use. */
-    PAUSE_MS_MIN = 100,         /* Between two looks of --wait-loss: a tenth of what is left, */
-    PAUSE_MS_MAX = 2000,        /* within these. */
+    PAUSE_US_MIN = 100 * 1000,  /* Between two looks of --wait-loss: a tenth of what is left, */
+    PAUSE_US_MAX = 2000 * 1000, /* within these. */
     CLOCK_PART = 100,           /* By so much of the time that passes a node's clock may differ from ours, */
     CLOCK_SPARE_US = 2000,      /* and by this. */
     ROUNDS = 2,
@@ -58,12 +58,12 @@ static const char *const outcome_names[] = { "unknown", "removed", "absent", "an
 
 /* What is known of one node. */
 struct spot {
-    bool has_answered, has_it;  /* To the last look. */
-    bool was_absent;            /* By a look before. */
-    uint64_t seen_at;           /* The look that has seen it last. */
-    uint64_t ends_by, ends_after;   /* When the key ends there, unless it is extended, by our clock: at the latest, and at the
+    uint64_t seen_at;           /* The look that has seen the key last, and */
+    uint64_t ends_by, ends_after;   /* when it ends there, unless it is extended, by our clock: at the latest, and at the
                                      * earliest. 0: it was never seen. */
     enum outcome outcome;
+    bool has_answered, has_it;  /* To the last look. */
+    bool was_absent;            /* By a look before. */
 };
 
 struct breaking {
@@ -246,8 +246,8 @@ static void pause_before(struct breaking *b, uint64_t end)
 {
     uint64_t now = redlock_now_us(), left_us = end > now ? end - now : 0, pause_us = left_us / 10;
 
-    if (pause_us < PAUSE_MS_MIN * 1000) pause_us = PAUSE_MS_MIN * 1000;
-    if (pause_us > PAUSE_MS_MAX * 1000) pause_us = PAUSE_MS_MAX * 1000;
+    if (pause_us < PAUSE_US_MIN) pause_us = PAUSE_US_MIN;
+    if (pause_us > PAUSE_US_MAX) pause_us = PAUSE_US_MAX;
     if (pause_us > left_us) pause_us = left_us + CLOCK_SPARE_US;
     wait_until(b, now + pause_us);
 }

@@ -74,11 +74,12 @@ void program_apply(struct reading *r, int letter)
 /* As it is shown: by status, where it may have been cut, and by acquire, with a ticket behind it. */
 static void trim_token(char *token)
 {
-    size_t size = strlen(token), digits = strspn(token, "0123456789abcdef");
+    size_t digits = strspn(token, "0123456789abcdef");
+    const char *rest = token + digits;
+    bool is_cut = strcmp(rest, "...") == 0 || strcmp(rest, ",") == 0;
+    bool has_ticket = rest[0] == ':' && rest[1 + strspn(rest + 1, "0123456789")] == '\0';
 
-    if (digits != REDLOCK_TOKEN_TEXT) return;
-    if (strcmp(token + digits, "...") == 0 || strcmp(token + digits, ",") == 0) token[digits] = '\0';
-    else if (token[digits] == ':' && digits + 1 + strspn(token + digits + 1, "0123456789") == size) token[digits] = '\0';
+    if (digits == REDLOCK_TOKEN_TEXT && (is_cut || has_ticket)) token[digits] = '\0';
 }
 
 void program_read_words(struct reading *r)
