@@ -35,7 +35,8 @@ const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX])
     unsigned slot = redlock_slot(&session->lock);
 
     if (all_are_shared(session->settings)) return "/s";
-    (void)snprintf(text, KIND_TEXT_MAX, slot > 0 ? "/%u" : "", slot);
+    text[0] = '\0';
+    if (slot > 0) (void)snprintf(text, KIND_TEXT_MAX, "/%u", (unsigned)(uint16_t)slot);
     return text;
 }
 
