@@ -208,7 +208,8 @@ interop: all $(BUILD)/interop_ours
 	@tests/interop/fetch '$(abspath $(BUILD))/interop'
 	@$(RUN_TESTS) $(wildcard tests/interop/*.t)
 
-# Random inputs, guided by coverage, for so many seconds a target; what they found is replayed by "make test".
+# Random inputs, guided by coverage, for so many seconds a target; KEEP=1 adds what they found to the corpus, which "make test"
+# replays.
 fuzz:
 	@tests/fuzz/run $(or $(SECONDS_PER_TARGET),60)
 
