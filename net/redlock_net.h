@@ -109,13 +109,13 @@ struct net_resolved {
 NET_API bool net_resolve_now(const struct net_address *address, struct net_resolved *resolved);
 
 /* Begins to look a name up, for as long as the system's resolver takes. Returns a descriptor, nonblocking and close-on-exec, that
- * is readable when net_resolve_end can tell; the caller owes it a net_close, at any time: who asked need not wait for the answer.
+ * is readable when net_resolve_end can tell; the caller owes it a net_close, at any time: the caller need not wait for the answer.
  * -1: *resolved is set already, since no lookup could be begun; or since without threads (REDLOCK_NO_THREADS) this BLOCKS.
  * A thread of its own does it, which takes no signals, has 512 KiB of stack and ends by itself. A child of fork() has the
  * descriptor and one more, which is the thread's, and no thread. */
 NET_API int net_resolve_begin(const struct net_address *address, struct net_resolved *resolved);
 
-/* True: *resolved is set, and the descriptor is of no more use. False: not yet. */
+/* True: *resolved is set, and the descriptor is of no further use. False: not yet. */
 NET_API bool net_resolve_end(int fd, struct net_resolved *resolved);
 
 /* Static text, for any code. */
@@ -142,7 +142,7 @@ enum { NET_PENDING = -1 };
 NET_API int net_connect_result(int fd);
 
 /* Gives bytes to the kernel. `size` >= 1. Returns how many it took, 0 when it can take none now (wait for NET_WRITE),
- * or -errno: the connection is of no more use. Zero never means disconnect. Raises no SIGPIPE. */
+ * or -errno: the connection is of no further use. Zero never means disconnect. Raises no SIGPIPE. */
 NET_API ptrdiff_t net_send(int fd, const void *data, size_t size);
 
 /* Takes up to `size` >= 1 bytes. Returns how many, 0 when there are none now (wait for NET_READ), NET_END when the peer

@@ -22,7 +22,7 @@ enum name_state {
     NAME_IDLE,          /* Nobody looks it up. */
     NAME_AWAITED,       /* The connection waits for its address, */
     NAME_LATE,          /* or did so in vain; the look-up goes on, and the next connection may use an older address. */
-    NAME_KNOWN          /* It was looked up when no connection waited any more: for the next one, if that is soon. */
+    NAME_KNOWN          /* It was looked up when no connection waited any longer: for the next one, if that is soon. */
 };
 
 enum {
@@ -61,7 +61,7 @@ static void drop_connection(struct redlock_socket *socket)
     socket->connecting = false;
 }
 
-/* Tells the engine, and whoever looks, that session k has no connection. why NULL: see redlock_disconnected. */
+/* Tells the engine and the trace that session k has no connection. why NULL: see redlock_disconnected. */
 static void end_connection(struct redlock_client *c, unsigned k, const char *why)
 {
     char words[REDLOCK_ERROR_MAX + 32];

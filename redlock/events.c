@@ -70,7 +70,7 @@ static void add_votes(struct redlock_event *event, const struct redlock_round *r
     event->not_asked = round->not_asked;
 }
 
-/* The arithmetic of a verdict: validity = ttl - elapsed - drift, and who voted how. */
+/* The arithmetic of a verdict: validity = ttl - elapsed - drift, and the vote of each node. */
 REDLOCK_WRAPS static void add_verdict(struct redlock_event *event, const struct redlock_lock *lock, uint64_t now_us)
 {
     add_round(event, &lock->round);

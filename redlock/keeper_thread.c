@@ -312,7 +312,7 @@ enum redlock_status redlock_keeper_start(struct redlock_keeper *keeper, const ch
     return REDLOCK_SYSTEM;
 }
 
-/* Sends away who waits, and ends the thread. */
+/* Cancels the calls that wait, and ends the thread. */
 static void end_thread(struct redlock_keeper *keeper)
 {
     net_monitor_enter(monitor_of(keeper));

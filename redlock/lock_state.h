@@ -98,7 +98,7 @@ REDLOCK_PRIVATE void lock_set_phase(struct redlock *r, struct redlock_lock *lock
 REDLOCK_PRIVATE bool lock_is_in_round(const struct redlock_lock *lock);
 /* See redlock_idle. */
 REDLOCK_PRIVATE bool lock_is_idle(const struct redlock_lock *lock);
-/* To be acquired: it has lost no more than single attempts. */
+/* To be acquired: only attempts have been lost so far. */
 REDLOCK_PRIVATE bool lock_is_trying(const struct redlock_lock *lock);
 /* Is the time of its round over, so that nothing is sent for it any longer? That it ends without the answers that are missing is
  * for a tick to find (has_timed_out): a client that slept reads them first. */

@@ -322,7 +322,7 @@ static unsigned count_alike(const struct redlock_mark *mark, unsigned k)
     return count;
 }
 
-/* Whoever asked in vain may have left its mark on a node, too; the one that has run is on most. */
+/* A client that asked in vain may have left its mark on a node, too; the mark of the one that has run is on most nodes. */
 const char *redlock_mark_seen(const struct redlock_mark *mark, uint64_t *wall_us)
 {
     const struct redlock_marker *best = NULL;

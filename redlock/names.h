@@ -1,4 +1,4 @@
-/* What a lock is about: one resource, or a set of several, which has one form whoever asks for it. Knows bytes. */
+/* What a lock is about: one resource, or a set of several, which has one form for all clients. Knows bytes. */
 #ifndef REDLOCK_NAMES_H
 #define REDLOCK_NAMES_H
 

@@ -59,7 +59,7 @@ REDLOCK_PRIVATE void node_give_up_for(struct redlock_node *node, enum redlock_tr
  * do not stand for long only the first is: a server that closes behind each handshake is asked some 15 times a second. */
 REDLOCK_PRIVATE void node_forgive(struct redlock_node *node, uint64_t now_us);
 
-/* The transport has no connection any more. delay_us: until the next one, see node_delay_us. */
+/* The transport has lost its connection. delay_us: until the next one, see node_delay_us. */
 REDLOCK_PRIVATE void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us);
 
 /* How long to wait before the next connection: doubled after each failure, and somewhere in its upper half. */

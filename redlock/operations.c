@@ -49,7 +49,7 @@ static void readdress_questions(struct redlock *r, const struct redlock_lock *fr
         }
 }
 
-/* What is left of a lock that the engine does not know any more: the answers to questions about its last operation. */
+/* What is left of a lock that the engine no longer knows: the answers to questions about its last operation. */
 static void clear_lock(struct redlock_lock *lock)
 {
     struct redlock_lock rest;
@@ -91,8 +91,8 @@ static void leave_adopted(struct redlock *r, struct redlock_lock *lock)
     lock->permit = permit;
 }
 
-/* The last use of the lock, which has ended and was not released, is over. What was adopted stays on the nodes (S17): whoever
- * handed it over may still hold it. */
+/* The last use of the lock, which has ended and was not released, is over. What was adopted stays on the nodes (S17): the
+ * process that handed it over may still hold it. */
 static void end_last_use(struct redlock *r, struct redlock_lock *lock)
 {
     if (lock->is_adopted) r->leave_adopted(r, lock);

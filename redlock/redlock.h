@@ -403,10 +403,9 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
 
 /* What to acquire. */
 struct redlock_request {
-    const void *resource;       /* Any bytes, but not "#ticket", "#waiters", "#leader" or
-                                 * "#done" at the end: such keys are the engine's
-                                 * own. Not copied by the engine: they must stay until the lock is idle or forgotten, or
-                                 * until redlock_copy_name(). */
+    const void *resource;       /* Any bytes, but not "#ticket", "#waiters", "#leader" or "#done" at the end: such keys are
+                                 * the engine's own. Not copied by the engine: they must stay until the lock is idle or
+                                 * forgotten, or until redlock_copy_name(). */
     size_t resource_size;
     uint32_t ttl_ms;            /* 1..REDLOCK_TTL_MS_MAX, not over the guard. */
     uint32_t wait_ms;           /* 0: one attempt. An attempt begun within this time may end after it, by a node timeout at
@@ -607,9 +606,9 @@ enum redlock_vote redlock_vote_of(const struct redlock_lock *lock, unsigned k);
 #define REDLOCK_UNTOLD (UINT32_MAX - 1)
 uint32_t redlock_free_in_ms(const struct redlock_lock *lock);
 
-/* The ticket of a lock that was acquired with one: larger than that of every holder of any of its resources whose acquire had
- * ended before this one began (S15; see wire.h for the protocol and its limits). 0: none. Give it to the resource, which
- * must refuse smaller ones: see redlock_fence.h. */
+/* The ticket, or fencing token, of a lock that was acquired with one: larger than that of every holder of any of its resources
+ * whose acquire had ended before this one began (S15; see wire.h for the protocol and its limits). 0: none. Give it to the
+ * resource, which must refuse smaller ones: see redlock_fence.h. */
 uint64_t redlock_ticket(const struct redlock_lock *lock);
 
 /* Of a lock that was acquired with request.permits: which of them it has, 1..permits; else 0. On the nodes it is a plain lock of

@@ -1,15 +1,15 @@
 /* redlock_client: the lock over sockets. Two faces over one engine.
  *
- * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_run_for, redlock_release, redlock_close. Event loop:
- * redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each of redlock_sessions() wait
+ * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_run_for, redlock_release, redlock_close.
+ * Event loop:  redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each of redlock_sessions() wait
  *              for redlock_events() on redlock_fd(), for redlock_poll_ms(); then redlock_step(). No callbacks.
  *
  * Memory, threads, time and errors are those of redlock.h. The only calls that block are those of the blocking face.
  *
  * Names of nodes are looked up anew for each connection, so that a server that was replaced is found at its new address; it
- * has no vote until its guard is over (S11). The system's resolver waits, so a thread of its own asks it, one for each
- * look-up, which takes no signals and ends by itself, be the client open or not; addresses that are numbers or paths need
- * none. Where there are no threads, define REDLOCK_NO_THREADS: then connecting to a name blocks for as long as the resolver
+ * has no vote until its guard is over (S11). The system's resolver blocks, so each look-up has a thread of its own,
+ * which takes no signals and ends by itself, whether the client is still open or not; addresses that are numbers or paths need
+ * none. If there are no threads, define REDLOCK_NO_THREADS: then connecting to a name blocks for as long as the resolver
  * does. */
 #ifndef REDLOCK_CLIENT_H
 #define REDLOCK_CLIENT_H
@@ -186,7 +186,7 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
 /* Releases locks[0..count), all at once, in about the time of one: for up to wait_ms, and returns when the nodes that answer
  * have confirmed it. What is under way on a lock is cancelled first; one that is not held is passed over. The memory of all of
  * them is the caller's again; what is owed then is paid as after redlock_release.
- * OK: each is gone from a quorum, or was not held any more. NO_QUORUM: some may stay until their TTL ends. FORKED. */
+ * OK: each is gone from a quorum, or was no longer held. NO_QUORUM: some may stay until their TTL ends. FORKED. */
 enum redlock_status redlock_release_all(struct redlock_client *c, struct redlock_lock *const *locks, size_t count,
                                         uint32_t wait_ms);
 
@@ -208,13 +208,13 @@ enum redlock_status redlock_inspect(struct redlock_client *c, const char *resour
 
 /* As redlock_start_mark, and waits until it is decided; after NO_QUORUM asks again, for up to wait_ms (0: once) while the lock
  * is held, which the caller sees to (redlock_extend, a keeper). What is 0 of period->wall_us, and then at_us, is filled in:
- * the job is due now. Then mark belongs to nobody. OK: nobody else has begun in this period or will; begin. ALREADY,
+ * the job is due now. Then the client no longer uses mark. OK: nobody else has begun in this period or will; begin. ALREADY,
  * NO_QUORUM, LOST, TOO_LATE, CANCELLED (redlock_interrupt), FORKED, NOT_OPEN, and the BAD_... of redlock_start_mark. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_mark_period(struct redlock_client *c, struct redlock_mark *mark, struct redlock_lock *lock,
                                         const struct redlock_period *period, uint32_t wait_ms);
 
-/* As redlock_ask, and waits until the question has ended: then nothing of it is the client's any more, and redlock_next_item gives
+/* As redlock_ask, and waits until the question has ended: then the client no longer uses it, and redlock_next_item gives
  * the reply. Its status; NO_ANSWER as soon as it is known that none will come, after four node timeouts at the latest; CANCELLED
  * (redlock_interrupt), FORKED, NOT_OPEN; BAD_QUESTION. */
 REDLOCK_MUST_CHECK
@@ -234,17 +234,17 @@ enum { REDLOCK_READ = 1, REDLOCK_WRITE = 2 };
 struct redlock *redlock_engine(struct redlock_client *c);
 
 /* Session k's descriptor, or -1: of its connection or, before that, of the look-up of its name. It changes in steps and
- * nowhere else, and another connection has another number than the one before the step: a loop that remembers descriptors
- * compares it after each step. Closed ones epoll forgets by itself; with libuv and libev stop their watchers before starting
- * those of new ones, which may have the number of another's closed one. */
+ * nowhere else, and a new connection has another number than the one before the step: a loop that remembers descriptors
+ * compares them after each step. epoll forgets closed ones by itself; with libuv and libev stop their watchers before you start
+ * those of new ones, which may have the number of another session's closed one. */
 int redlock_fd(const struct redlock_client *c, unsigned k);
 
 /* What to wait for on it: REDLOCK_READ, REDLOCK_WRITE or both. */
 unsigned redlock_events(const struct redlock_client *c, unsigned k);
 
 /* Does whatever can be done without waiting, in all sessions, and what time demands. To be called when a descriptor is ready and
- * when redlock_poll_ms() are over; and, in a loop that is not about to wait, after redlock_start_..., so that it gets on its
- * way at once.
+ * when redlock_poll_ms() are over; and, in a loop that is not about to wait, after redlock_start_..., so that the operation
+ * begins at once.
  * OK; NO_ENTROPY (the system gave no random bytes: soon no attempt can begin, but all else has been done; it is asked again
  * after a tenth of a second); FORKED. */
 enum redlock_status redlock_step(struct redlock_client *c);
@@ -262,9 +262,9 @@ uint64_t redlock_wall_us(void);
 /* How long a poll() or epoll_wait() may wait from now on: ms, rounded up; 0: step at once; -1: for ever. */
 int redlock_poll_ms(const struct redlock_client *c);
 
-/* Hands a lock over to the client, which pays what it owes: its memory and its name are the caller's again. What redlock_release
- * does when it returns. What is under way is cancelled, and a lock that is held is released, without waiting for that; but of one
- * that was adopted every key is left (S17). */
+/* Hands a lock over to the client, which pays what it owes: its memory and its name are the caller's again, as when
+ * redlock_release returns. What is under way is cancelled, and a lock that is held is released, without waiting for that; but of
+ * one that was adopted every key is left (S17). */
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock);
 
 /* ---- Questions ---- */

@@ -1,5 +1,5 @@
-/* redlock_fence: the resource's side of a ticket (redlock_ticket in redlock.h). It needs nothing else of redlock, neither the
- * library nor the servers.
+/* redlock_fence: the resource's side of a ticket (redlock_ticket in redlock.h), which elsewhere is called a fencing token. It needs
+ * nothing else of redlock, neither the library nor the servers.
  *
  * A holder that slept past the end of its lock does not know it, and its late write may arrive while the next holder is at
  * work. The next holder's ticket is larger. So a resource that remembers the largest ticket can refuse what comes late:
@@ -11,8 +11,8 @@
  * Three things make it hold, and the resource sees to them:
  * - The question and the write are one step, under one mutex or in one transaction. Else the holder may sleep in between.
  * - The fence is stored beside what it protects, and as durably: with each write, or before it.
- * - A holder shows its ticket at its first access, even if that is a read. From then on earlier holders are refused; not
- *   sooner, so that what was read before may still be overtaken by a late write.
+ * - A holder shows its ticket at its first access, even if that is a read. From then on earlier holders are refused, but no
+ *   sooner: what was read before may still be overtaken by a late write.
  *
  * Memory:  the caller's. A fence is one number, to be stored and read back as such; {0}, when there is none yet.
  * Threads: nothing is global and nothing is locked: see above. */

@@ -8,11 +8,11 @@
  *     redlock_keeper_release(&keeper, &kept, NULL);
  *     redlock_keeper_stop(&keeper, true, 1000);
  *
- * A lock that is kept can be lost all the same: nodes go away, the program is stopped, the machine sleeps. Nobody calls back:
- * ask for the validity before every step that must not be done by two.
+ * A lock that is kept can be lost all the same: nodes go away, the program is stopped, the machine sleeps. There are no callbacks:
+ * ask for the validity before every step that two clients must not take.
  *
  * Memory:  the caller's, all of it. A struct redlock_kept must stay from the acquire until it is released (or the acquire has
- *          failed), or the keeper is stopped; so must what its request names, but for a name of up to REDLOCK_NAME_COPY_MAX bytes,
+ *          failed), or the keeper is stopped; so must what its request names, except a name of up to REDLOCK_NAME_COPY_MAX bytes,
  *          which is copied.
  * Threads: any may call at any time, also about the same lock. The keeper's own thread takes no signals. It has its own
  *          connections. No call but acquire, release and stop waits for the network.
@@ -68,12 +68,12 @@ enum redlock_status redlock_keeper_acquire(struct redlock_keeper *keeper, struct
 /* Ends an acquire that another thread waits for, with CANCELLED. Without one it does nothing. */
 void redlock_keeper_cancel(struct redlock_keeper *keeper, struct redlock_kept *kept);
 
-/* Validity left now, in ms, rounded down. 0: not held, or for less than a millisecond. By this thread's look at the clock, so
- * it is right even when the keeper's thread was stopped or starves (S10). */
+/* Validity left now, in ms, rounded down. 0: not held, or for less than a millisecond. This thread reads the clock, so the answer
+ * is right even when the keeper's thread was stopped or gets no processor (S10). */
 uint32_t redlock_keeper_valid_ms(struct redlock_keeper *keeper, struct redlock_kept *kept);
 
-/* How it stands with keeping: OK while all is well; NO_QUORUM, TAKEN: the last extension failed, and the next is tried within
- * the validity left; EXTENSION_LIMIT: it is not kept any longer, and held for the validity left; LOST: not held; PENDING: an
+/* The state of keeping: OK while all is well; NO_QUORUM, TAKEN: the last extension failed, and the next is tried within
+ * the validity left; EXTENSION_LIMIT: it is no longer kept, and held for the validity left; LOST: not held; PENDING: an
  * operation is under way. */
 enum redlock_status redlock_keeper_status(struct redlock_keeper *keeper, struct redlock_kept *kept);
 
@@ -84,9 +84,9 @@ uint64_t redlock_keeper_ticket(struct redlock_keeper *keeper, struct redlock_kep
  * ended), its memory is the caller's again. */
 enum redlock_status redlock_keeper_release(struct redlock_keeper *keeper, struct redlock_kept *kept, unsigned *confirmed);
 
-/* Ends the keeper: acquires that other threads wait for are cancelled, releases come to their end, the thread ends. Then the
+/* Ends the keeper: acquires that other threads wait for are cancelled, releases are finished, the thread ends. Then the
  * locks that it still has are released (is_releasing), or abandoned: out of reach for everybody until their TTL ends, as by
- * redlock_close. wait_ms: how long to wait for nodes. No other call may follow, or be about to begin.
+ * redlock_close. wait_ms: how long to wait for nodes. No other call may follow it, or begin beside it.
  * OK, or what redlock_release_all says. */
 enum redlock_status redlock_keeper_stop(struct redlock_keeper *keeper, bool is_releasing, uint32_t wait_ms);
 

@@ -11,7 +11,7 @@ enum { LATER_MS = 2 };     /* A quorum is free first, and all nodes so much late
 REDLOCK_OUTLINE uint32_t retry_ms_of(int64_t pttl)
 {
     if (pttl == -1) return REDLOCK_FOREVER;     /* No TTL. */
-    if (pttl < 0)   return 0;                   /* No key any more. */
+    if (pttl < 0)   return 0;                   /* The key is gone. */
     return pttl < REDLOCK_UNTOLD ? (uint32_t)pttl : REDLOCK_UNTOLD - 1;
 }
 

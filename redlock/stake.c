@@ -173,7 +173,7 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
     }
 }
 
-/* Has its round ended meanwhile without this node, or does the lock wait no more? */
+/* Has its round ended meanwhile without this node, or does the lock no longer wait? */
 static bool is_obsolete(const struct redlock *r, const struct redlock_lock *lock, enum wire_command command)
 {
     REDLOCK_ASSERT(!is_with_ttl(command) || lock->round.command == WIRE_ACQUIRE || lock->round.command == WIRE_EXTEND);
