@@ -86,7 +86,7 @@ NET_API const char *net_resolve_text(int code)
     case EAI_FAIL:   return "the name server failed";
     case EAI_MEMORY: return "out of memory in the resolver";
     case EAI_SYSTEM: return "system error in the resolver";
-    case RESOLVE_NO_THREAD: return "no thread can be begun to look its name up";
+    case RESOLVE_NO_THREAD: return "no thread can be started to look up its name";
     default:         return "the host name cannot be resolved";
     }
 }

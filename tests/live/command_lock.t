@@ -216,7 +216,7 @@ extends() {
     is 0 extend --guard 0 -t 60s --json door-5 "$token" &&
     json out '$j->{status} eq "OK" && $j->{valid_ms} > 50000 && $j->{confirmed} >= 3'
 }
-check 'extend lets the TTL begin anew' extends
+check 'extend starts the TTL anew' extends
 
 tells_more() {
     is 0 acquire --guard 0 -t 10s door-v && token=$(token) || return 1

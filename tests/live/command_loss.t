@@ -209,7 +209,7 @@ flushed() {
     within 10 prints ready || return 1
     for k in 0 1 2; do ask $k FLUSHALL; done >/dev/null
     over "$started"
-    [ $? = 123 ] && says 'door-6: lost: too few nodes have our token any more' &&
+    [ $? = 123 ] && says 'door-6: lost: too few nodes still have our token' &&
     says 'node 1 .* our token is gone'
 }
 check 'a lock that a quorum has forgotten is lost at the next extension' flushed

@@ -343,7 +343,7 @@ static int begin_without_threads(void)
     if (setgid(65534) != 0 || setuid(65534) != 0 || setrlimit(RLIMIT_NPROC, &none) != 0) return 77;
     if (begin("redis.example", &resolved) != -1) return 78;
     if (open_descriptors() != before) return 1;
-    return strcmp(net_resolve_text(resolved.code), "no thread can be begun to look its name up") == 0 ? 0 : 2;
+    return strcmp(net_resolve_text(resolved.code), "no thread can be started to look up its name") == 0 ? 0 : 2;
 }
 
 TEST(without_threads_no_look_up_begins_and_nothing_is_left_open)

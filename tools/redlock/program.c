@@ -18,7 +18,7 @@ const char program_help[] =
     "A lock on independent Redis or Valkey servers, by the Redlock algorithm.\n\n"
     "  run RESOURCE -- COMMAND [ARG]...   run a command while the lock is held\n"
     "  acquire RESOURCE                   acquire the lock, print its token\n"
-    "  extend RESOURCE TOKEN              let its TTL begin anew\n"
+    "  extend RESOURCE TOKEN              start its TTL anew\n"
     "  release RESOURCE TOKEN             release it\n"
     "  keep --pid PID RESOURCE TOKEN      extend it while a process lives, then release it\n"
     "  status RESOURCE                    show who holds it, node by node\n"
@@ -62,7 +62,7 @@ const struct command_row command_rows[] = {
     {
         "extend",
         "redlock extend [OPTION]... RESOURCE TOKEN",
-        "Let the TTL of the lock on RESOURCE that was acquired with TOKEN begin anew.",
+        "Start the TTL of the lock on RESOURCE that was acquired with TOKEN anew.",
         "Exit status: 0 extended, 123 TOKEN no longer holds it, 122 no quorum of nodes,\n"
         "  125 anything else; more in redlock(1).\n"
     },
@@ -140,7 +140,7 @@ const struct option_row option_rows[] = {
     { "wait", 'w', IN_RUN, "DURATION", "how long to wait for the lock; 0: one attempt\n(default: forever)" },
     { "wait", 'w', IN_ACQUIRE, "DURATION", "how long to wait for the lock, or \"forever\"\n(default: 0, one attempt)" },
     { "wait-through-errors", OPTION_WAIT_THROUGH_ERRORS, IN_LOCK, NULL,
-      "wait even where only somebody can mend what is wrong\nwith the nodes, as a password" },
+      "wait even if the nodes have errors that waiting does\nnot mend, as a wrong password" },
     OPTION_ROW_BUSY_EXIT(IN_ALL),
     { "ttl", 't', IN_RUN, "DURATION", "time to live; extended every third of it (default: 10s)" },
     { "ttl", 't', IN_LEAD, "DURATION", "time to live; extended every third of it (default: 15s)" },

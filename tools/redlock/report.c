@@ -67,7 +67,7 @@ static const char *trouble_advice(enum redlock_trouble trouble)
                "+publish +subscribe; "
                "without +info +role: --trust-unknown; without +time ~RESOURCE#ticket: --no-ticket; "
                "without ~RESOURCE#waiters* &redlock:* +zadd +zrem +zpopmin +publish +subscribe: --no-wake-ups";
-    case REDLOCK_TROUBLE_AHEAD:        return "set the clock that is wrong, by NTP; or, where no ticket is needed: --no-ticket";
+    case REDLOCK_TROUBLE_AHEAD:        return "set the clock that is wrong, by NTP; or, if no ticket is needed: --no-ticket";
     case REDLOCK_TROUBLE_LOADING:      return "wait until it has loaded its data";
     case REDLOCK_TROUBLE_OOM:          return "raise its maxmemory; maxmemory-policy must be noeviction";
     case REDLOCK_TROUBLE_MISCONF:      return "it cannot save its data: see its log, and whether its disk is full";
@@ -114,7 +114,7 @@ static bool report_trouble(struct session *session, unsigned k)
     const struct session_note *note = &session->notes[k];
 
     if (note->is_voting)
-        say_advice(session, k, note->text, "wait; or, where no ticket is needed: --no-ticket; for throw-away servers: --guard 0");
+        say_advice(session, k, note->text, "wait; or, if no ticket is needed: --no-ticket; for throw-away servers: --guard 0");
     else if (is_trouble(note))
         say_node(session, k, note->text, note->trouble);
     return is_trouble(note);
@@ -256,7 +256,7 @@ static const char *describe_detail(struct session *session, enum redlock_status 
     if (status == REDLOCK_TAKEN) return describe_holder(session, text, size);
     if (status == REDLOCK_BAD_RESOURCE) return describe_mistake(session, text, size);
     if (status == REDLOCK_BAD_CLOCK)
-        (void)snprintf(text, size, " (set this machine's clock; or, where no ticket is needed: --no-ticket)");
+        (void)snprintf(text, size, " (set this machine's clock; or, if no ticket is needed: --no-ticket)");
     if (status == REDLOCK_NO_QUORUM && voters >= quorum_of(session))
         (void)snprintf(text, size, ", but %u of %u can by now: try again", voters, count);
     else if (status == REDLOCK_NO_QUORUM)

@@ -94,7 +94,7 @@ static const char *reason_of(const struct run *run, uint64_t now_us)
     if (run->ending == HELD_TOO_LONG) return "held for --max-hold";
     if (run->ending == EXTENDED_TOO_OFTEN) return "extended as often as --max-extensions allows";
     if (is_forgotten(run))
-        return "lost: too few nodes have our token any more (deleted, flushed, evicted or overwritten)";
+        return "lost: too few nodes still have our token (deleted, flushed, evicted or overwritten)";
     if (redlock_valid_us(&run->session->lock, now_us) == 0)
         return "lost: its validity has ended (was redlock stopped, or the machine asleep?)";
     return "lost: no quorum of nodes extended it in time";
