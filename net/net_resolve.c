@@ -64,7 +64,7 @@ static bool endpoint_from_result(const struct addrinfo *result, uint16_t port, s
 /* Beyond all that <netdb.h> has, which are small, and negative or not: an errno and this. */
 enum { RESOLVE_NO_THREAD = 1000, RESOLVE_ERRNO };
 
-/* Some resolvers say of any trouble with the system that there is no such host: glibc does when it has no descriptor left to read
+/* Some resolvers report any trouble of the system as a host that does not exist: glibc does if it has no descriptor left to read
  * its configuration with. */
 static int resolve_error(int code, int error)
 {
@@ -187,7 +187,8 @@ static int resolve_pair(int ends[2])
 #endif
 }
 
-/* Nobody joins it: it ends when its resolver does, be the client there or not. All signals are for the program's own threads. */
+/* Nobody joins it: it ends when its resolver does, whether the client is still there or not. All signals are for the program's
+ * own threads. */
 static bool resolve_start(int fd)
 {
     sigset_t all, before;

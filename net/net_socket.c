@@ -41,7 +41,7 @@ static sa_family_t endpoint_family(const struct net_endpoint *endpoint)
     return head.sa_family;
 }
 
-/* What cannot be set is done without: none of it changes what a connection means. */
+/* An option that cannot be set is left out: none of them changes what a connection means. */
 static void socket_set(int fd, int level, int option, int value)
 {
     (void)setsockopt(fd, level, option, &value, sizeof value);
@@ -106,7 +106,7 @@ NET_API int net_connect(const struct net_endpoint *endpoint, bool *connected)
 }
 
 /* TCP's simultaneous open lets a socket meet itself when its own port is the one it calls: on this machine, where
- * nobody listens. It would answer us with our own words, and keep the server from starting. */
+ * nobody listens. It would echo our own bytes, and keep the server from starting. */
 static bool socket_is_own_peer(int fd, const struct sockaddr_storage *peer, socklen_t peer_size)
 {
     struct sockaddr_storage own;

@@ -86,7 +86,7 @@ NET_API void net_wipe(void *data, size_t size);
 /* --- Endpoints: what can be connected to ------------------------------------------------------------------------ */
 
 /* A node is one server, so its name stands for a v4 and a v6 address, or two of each on two networks.
- * A name with more of them is a pool of servers, and no node. */
+ * A name with more of them is a pool of servers, not a node. */
 enum { NET_ENDPOINTS_MAX = 4 };
 
 enum { NET_ENDPOINT_SIZE = 112 };    /* sockaddr_un, the largest: 110 bytes on Linux, 106 elsewhere. */

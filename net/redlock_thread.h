@@ -1,4 +1,4 @@
-/* Threads, for redlock/keeper_thread.c and nothing else: a program that does without the keeper links none of this.
+/* Threads, for redlock/keeper_thread.c and nothing else: a program that does not use the keeper links none of this.
  *
  * A monitor is a lock and a signal in one: the thread that has entered has the data behind it to itself; while it waits
  * another can enter. The threads are POSIX threads. With REDLOCK_NO_THREADS defined there is nothing here. */

@@ -12,7 +12,7 @@
 
 /* ---- An attempt begins ---- */
 
-/* Puts the SET to node k, now or when what went before is over there. */
+/* Puts the SET to node k, now or when the older stake there is cleared. */
 void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     uint8_t state = lock->stakes[k].state;
@@ -150,7 +150,7 @@ void acquire_judge(struct redlock *r, struct redlock_lock *lock)
 /* ---- Answers ---- */
 
 /* A refusal proves that nothing of ours is there: no release is needed. One that has been sent already is still answered, and
- * only then the lock lines up. */
+ * only then does the lock line up. */
 void acquire_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;

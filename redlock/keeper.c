@@ -5,7 +5,7 @@
 
 enum {
     SPREAD = 8,             /* An extension begins up to an eighth of its interval early. */
-    PATIENCE = 4,           /* After one that failed the next begins within a quarter of the validity that is left, */
+    PATIENCE = 4,           /* After a failed extension the next begins within a quarter of the validity that is left, */
     PAUSE_MIN_US = 1000     /* but not at once: time stands still during a tick, which would never end. */
 };
 
@@ -82,7 +82,7 @@ static void keeper_tick(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->phase == PHASE_EXTENDING && lock->is_quiet);
 }
 
-/* Not too soon, or clients that fail together would fail again together; but within what is left. */
+/* Not too soon, or clients that fail together would fail together again; but within the validity that is left. */
 static uint64_t retry_in_us(struct redlock *r, const struct redlock_lock *lock)
 {
     uint32_t retry_us = r->config.retry_ms * 1000;

@@ -1,5 +1,5 @@
 /* The keeper for programs that block: a client of its own and a thread that runs its loop. The thread has the client to itself
- * but while it waits; meanwhile others begin operations on the engine, or ask, and write to the client's self-pipe, so that the
+ * except while it waits; meanwhile others begin operations on the engine, or ask, and write to the client's self-pipe, so that the
  * thread looks again. They never touch a socket. */
 #include "reentrant.h"
 
@@ -102,13 +102,13 @@ static enum redlock_status await_end(struct redlock_keeper *keeper, struct redlo
     return redlock_lock_status(&kept->lock);
 }
 
-/* Has some thread begun an operation on it and not yet seen how that ended? Until then its memory is nobody else's. */
+/* Has some thread begun an operation on it and not yet seen how that ended? Until then its memory belongs to that thread. */
 static bool is_awaited(const struct redlock_kept *kept)
 {
     return kept->is_acquiring || kept->is_releasing;
 }
 
-/* The keeper takes nothing new. Nothing else is hidden by that: what is held stays, and of what has ended the memory is given
+/* The keeper takes nothing new. That hides nothing else: what is held stays, and the memory of what has ended is given
  * back. */
 static enum redlock_status turn_away_lock(struct redlock_keeper *keeper, struct redlock_kept *kept)
 {
@@ -234,7 +234,7 @@ void redlock_reentrant_kept_init(struct redlock_reentrant_kept *reentrant)
     redlock_kept_init(&reentrant->kept);
 }
 
-/* While it is acquired or released other threads are let into the monitor: its owner is not among them, for it waits. */
+/* While it is acquired or released other threads are let into the monitor, but not its owner, which waits. */
 static enum redlock_status enter_lock(struct redlock_keeper *keeper, struct redlock_reentrant_kept *reentrant, uint64_t owner,
                                       const struct redlock_request *request, uint32_t hold_ms)
 {

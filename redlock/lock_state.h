@@ -35,7 +35,7 @@ enum phase {
     PHASE_NEEDS_ENTROPY,  /* For random bytes, until retry_at. */
     PHASE_ACQUIRING,
     PHASE_ENDING,       /* The last attempt is lost; nodes are asked how long the holder has left. */
-    PHASE_HELD,         /* Won. Whether it is still held only the clock tells (S10). */
+    PHASE_HELD,         /* Won. Only the clock tells whether it is still held (S10). */
     PHASE_EXTENDING,
     PHASE_RELEASING,
     PHASE_INSPECTING

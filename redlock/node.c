@@ -163,7 +163,7 @@ uint64_t node_delay_us(const struct redlock_node *node, uint32_t dice)
     return delay / 2 + dice % (delay / 2 + 1);
 }
 
-/* How long after its start a server gets no vote. For tickets so much longer that every honest wall clock has by then passed
+/* How long after its start a server gets no vote; for tickets so much longer that every honest wall clock has by then passed
  * every ticket of before the start (see wire.h). */
 REDLOCK_OUTLINE static uint64_t guard_us(const struct redlock_config *config, bool for_ticket)
 {
@@ -390,7 +390,7 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
     return false;
 }
 
-/* May the session go on although this command was refused? Not knowing the server is allowed to those who say so (S12); a
+/* May the session go on although this command was refused? If the configuration says so, the server may be unknown (S12); a
  * name is a courtesy; a script that was not loaded is sent when it is needed. */
 static bool is_tolerated(struct redlock_node *node, const struct redlock_config *config, enum wire_command command,
                          enum redlock_trouble trouble)
@@ -420,7 +420,7 @@ bool node_read_handshake(struct redlock_node *node, const struct redlock_config 
     case WIRE_ERROR:
         trouble = wire_class(reply->text, reply->text_size);
         if (is_tolerated(node, config, command, trouble)) return true;
-        /* A sentinel knows no scripts: what it is tells more than what it refuses. */
+        /* A sentinel knows no scripts: what it is says more than what it refuses. */
         if (node->identity.trouble) trouble = (enum redlock_trouble)node->identity.trouble;
         node_give_up(node, trouble, reply->text);
         return false;
@@ -453,7 +453,7 @@ static bool check_identity(struct redlock_node *node)
 }
 
 /* S11: a server that we have not seen before begins its guard now. At the first contact of all there is nothing to compare
- * with, so its uptime is believed, but for the second that it may be too much: whole seconds of a wall clock. */
+ * with, so its uptime is believed, less the second that it may be too much: whole seconds of a wall clock. */
 static void begin_guard(struct redlock_node *node, uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
@@ -546,7 +546,7 @@ static void describe_guard(const struct redlock_node *node, const struct redlock
 
 static const char *reason_text(unsigned reason)
 {
-    /* In the order of enum node_reason. Arrays, not pointers to literals: a linker can leave these away. */
+    /* In the order of enum node_reason. Arrays, not pointers to literals: a linker can leave these out. */
     static const char texts[][sizeof "an answer of the wrong type in the handshake"] = {
         "no connection within the node timeout",
         "connected, but no answer to the handshake",

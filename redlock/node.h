@@ -21,11 +21,11 @@ enum {
     NODE_HANG_FACTOR = 4,           /* A node that has answered nothing for so many node timeouts is given up. */
     NODE_DELAY_FIRST_MS = 20,       /* Reconnect delay, doubled after each failure up to the longest. */
     NODE_DELAY_LAST_MS = 3000,
-    NODE_YOUNG_MS = 10,             /* Connections that stand for less and are closed are not made anew at once twice in a row. */
+    NODE_YOUNG_MS = 10,             /* A connection that is closed sooner is made anew at once, but not twice in a row. */
     NODE_FAILURES_MAX = 10          /* That many doublings are more than enough. */
 };
 
-/* Why a node is given up, where no text says it: one of enum resp_status, or of these. The words are linked with node_describe. */
+/* Why a node is given up, if no text says it: one of enum resp_status, or of these. The words are linked with node_describe. */
 enum node_reason {
     REASON_NOT_CONNECTED = RESP_TOO_DEEP + 1,
     REASON_NO_HANDSHAKE, REASON_NOT_ANSWERED, REASON_NOT_ASKED, REASON_WRONG_TYPE, REASON_WRONG_HANDSHAKE, REASON_NO_WAKE_UP
@@ -43,7 +43,7 @@ struct redlock_asking {
 REDLOCK_PRIVATE void node_init(struct redlock_node *node, bool is_subscription);
 
 /* Begins to connect when the time has come and the session is needed, gives up what takes too long. True when the session was
- * lost by that: the owner then clears up behind it, as after node_give_up. */
+ * given up by that: the owner then clears up behind it, as after node_give_up. */
 REDLOCK_PRIVATE bool node_tick(struct redlock_node *node, const struct redlock_config *config, bool is_needed, uint64_t now_us);
 REDLOCK_PRIVATE uint64_t node_wake_at(const struct redlock_node *node, bool is_needed);
 
@@ -55,8 +55,8 @@ REDLOCK_PRIVATE void node_give_up(struct redlock_node *node, enum redlock_troubl
 /* The same for a trouble with a detail: see struct redlock_node. */
 REDLOCK_PRIVATE void node_give_up_for(struct redlock_node *node, enum redlock_trouble trouble, unsigned detail);
 
-/* A connection was closed, by the node or on the way. If it stood, that is no failure: it is made again at once. But of those that
- * do not stand for long only the first is: a server that closes behind each handshake is asked some 15 times a second. */
+/* A connection was closed, by the node or on the way. If it stood, that is no failure: it is made again at once. But behind a
+ * short one another short one is a failure: a server that closes behind each handshake is asked some 15 times a second. */
 REDLOCK_PRIVATE void node_forgive(struct redlock_node *node, uint64_t now_us);
 
 /* The transport has lost its connection. delay_us: until the next one, see node_delay_us. */

@@ -1,4 +1,4 @@
-/* What the files below the public headers share: linkage, checks, the length of a text. Knows no word of locks. */
+/* What the files below the public headers share: linkage, checks, the length of a text. Knows nothing of locks. */
 #ifndef REDLOCK_PRIVATE_H
 #define REDLOCK_PRIVATE_H
 
@@ -50,14 +50,14 @@ void redlock_is_broken(const char *file, int line, const char *condition);
 #endif
 
 /* A function whose unsigned arithmetic may wrap: a hash, dice, or a time when the clock goes back or cannot be read. clang's
- * -fsanitize=integer, which takes every wrap for a mistake, lets it. */
+ * -fsanitize=integer, which takes every wrap for a mistake, lets these pass. */
 #if defined(__clang__)
 #define REDLOCK_WRAPS __attribute__((no_sanitize("integer")))
 #else
 #define REDLOCK_WRAPS
 #endif
 
-/* A function that stays one although it is short, or called from one place: where it is merged with its caller the whole is larger.
+/* A function that stays one although it is short, or called from one place: merged with its caller the whole would be larger.
  * Measured one by one with tools/size. */
 #if defined(__GNUC__)
 #define REDLOCK_OUTLINE __attribute__((noinline))
@@ -65,7 +65,7 @@ void redlock_is_broken(const char *file, int line, const char *condition);
 #define REDLOCK_OUTLINE
 #endif
 
-/* As memcpy, memset to 0 and memcmp() == 0. Loops, which compilers make calls of where they optimize for speed: for firmware
+/* As memcpy, memset to 0 and memcmp() == 0. Loops, which compilers turn into calls if they optimize for speed: for firmware
  * that does not use these functions otherwise they would be 560 bytes, and what is copied and compared is short. */
 static inline void copy_bytes(void *restrict to, const void *restrict from, size_t size)
 {

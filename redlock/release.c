@@ -3,7 +3,7 @@
 #include "outcome.h"
 #include "quorum.h"
 
-/* Puts the release to node k, or owes it. Where nothing of ours is there is nothing to remove. */
+/* Puts the release to node k, or owes it. If nothing of ours is there, there is nothing to remove. */
 static void ask_to_release(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_RELEASING && !lock->is_adopted);
@@ -29,7 +29,7 @@ void release_begin(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(!lock_is_held(lock, r->now_us) && (held || lock->status == REDLOCK_LOST));
 }
 
-/* A quorum that confirms is enough; else all are waited for that can answer. What did not is owed. */
+/* A quorum that confirms is enough; otherwise all nodes that can answer are waited for. The rest is owed. */
 void release_judge(struct redlock *r, struct redlock_lock *lock)
 {
     const struct redlock_round *round = &lock->round;
@@ -43,8 +43,8 @@ void release_judge(struct redlock *r, struct redlock_lock *lock)
 }
 
 /* "Gone" is the end of it, unless the SET may still be on its way on a connection that broke: then once more, later. So it is
- * with a key that was there, if it may have been that of another SET. An error leaves it owed, but for a key of another type,
- * which is not ours. */
+ * with a key that was there, if it may have been that of another SET. After an error it stays owed, unless the key is of another
+ * type, and so not ours. */
 void release_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;

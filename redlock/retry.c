@@ -77,13 +77,13 @@ void retry_hurry(struct redlock *r, struct redlock_lock *lock)
 
     if (lock_is_woken(r, lock)) {
         lock->retry_at = sooner(lock->retry_at, later(earliest, r->now_us));
-    } else if (free_in_ms < REDLOCK_UNTOLD) {   /* All waiting clients are told the same time: they must not come at once. */
+    } else if (free_in_ms < REDLOCK_UNTOLD) {   /* All waiting clients learn the same time: they must not come at once. */
         uint64_t expiry = r->now_us + ((uint64_t)free_in_ms + LATER_MS) * 1000 + throw_dice(r, r->config.retry_ms * 1000);
         lock->retry_at = sooner(lock->retry_at, later(earliest, expiry));
     }
 }
 
-/* In how many ms node k is free for us: now, when it has granted; when the holder's key is gone, when it told. What it did in
+/* In how many ms node k is free for us: now, if it has granted; when the holder's key is gone, if it said so. What it did in
  * another round than to acquire (a release, behind which the lock waits again) says nothing about that. */
 static uint32_t free_in(const struct redlock_lock *lock, unsigned k)
 {

@@ -24,7 +24,7 @@ REDLOCK_PRIVATE void retry_hurry(struct redlock *r, struct redlock_lock *lock);
  * that nothing wakes tries so often by itself that it needs no such care.) */
 REDLOCK_PRIVATE void retry_expect_votes(struct redlock *r, struct redlock_lock *lock);
 
-/* In how many ms a quorum is free, from what nodes told of the holder's TTL; REDLOCK_UNTOLD. */
+/* In how many ms a quorum is free, by what nodes said of the holder's TTL; REDLOCK_UNTOLD. */
 REDLOCK_PRIVATE uint32_t retry_free_in_ms(const struct redlock_lock *lock);
 
 /* What PTTL says, in ms: FOREVER, 0 for no key, and never more than what is told. */

@@ -15,7 +15,7 @@
 
 /* ---- Start ---- */
 
-/* If the guardian is killed with SIGKILL nobody may be left that ends the command: better none than one without a lock. */
+/* If the guardian is killed with SIGKILL nothing may be left that ends the command: better none than one without a lock. */
 static void end_with_parent(pid_t parent)
 {
 #ifdef __linux__
@@ -26,7 +26,7 @@ static void end_with_parent(pid_t parent)
 #endif
 }
 
-/* In the child. A failure is told by its errno in the pipe, which an exec that succeeds closes. */
+/* In the child. A failure is reported by its errno in the pipe, which an exec that succeeds closes. */
 _Noreturn static void become_program(char **program, pid_t parent, int report)
 {
     int error;
@@ -70,7 +70,7 @@ int child_start(struct child *child, char **program)
     if (child->pid == 0) become_program(program, parent, child->report[1]);
     (void)close(child->report[1]);
     if (!error) {
-        (void)setpgid(child->pid, child->pid);      /* Both do it, so it is done whoever runs first. */
+        (void)setpgid(child->pid, child->pid);      /* Both do it, so it is done whichever runs first. */
         error = read_report(child->report[0]);
         if (error) (void)waitpid(child->pid, NULL, 0);
     }

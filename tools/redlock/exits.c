@@ -31,7 +31,7 @@ bool nodes_are_hopeless(const struct session *session)
     return lasting > count - redlock_quorum(count);
 }
 
-/* Of a wait that began well the trouble is somebody's who may be mending it. */
+/* If a wait began well, somebody may be mending the trouble. */
 static int exit_without_quorum(const struct session *session)
 {
     bool is_patient = session->began_well || session->settings->waits_through_errors;

@@ -75,7 +75,7 @@ static void tell(const struct guard *guard, struct report report)
     (void)send_message(guard->reports, &report, sizeof report);
 }
 
-/* It must be told from redlock by those who end processes by their name. */
+/* Commands that end processes by name must be able to tell it from redlock. */
 static void take_name(void)
 {
 #ifdef __linux__
@@ -83,7 +83,7 @@ static void take_name(void)
 #endif
 }
 
-/* poll() does not count the time for which the machine sleeps, this clock does. Without it the end comes late then. */
+/* poll() does not count the time for which the machine sleeps, this clock does. Without it the end would come too late then. */
 static int open_timer(void)
 {
 #ifdef __linux__

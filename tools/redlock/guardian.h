@@ -1,4 +1,4 @@
-/* The guardian: a small process between redlock and the command, which ends the command when redlock cannot any more.
+/* The guardian: a small process between redlock and the command, which ends the command when redlock no longer can.
  *
  *      redlock ---- guardian ---- command ---- what it begins
  *              orders -->              (a group of its own)

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* The right word that is nearest to a wrong one; right NULL: none is near enough to be meant. */
+/* The right word that is nearest to a wrong one; right NULL: none is near enough. */
 struct near {
     const char *wrong;
     unsigned wrong_size;

@@ -13,7 +13,7 @@ struct notifier {
 /* Reads NOTIFY_SOCKET, and takes it out of the environment: the command of run is not what the supervisor waits for. */
 void notify_open(struct notifier *notifier);
 
-/* Tells state, such as "READY=1" (or NULL), and a status for people: what, and a resource, which is made printable. If nobody hears
+/* Tells state, such as "READY=1" (or NULL), and a status for people: what, and a resource, which is made printable. If nobody reads
  * it nothing is lost. */
 void notify(const struct notifier *notifier, const char *state, const char *what, const char *resource);
 

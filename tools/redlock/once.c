@@ -27,7 +27,7 @@ void once_is_due(struct once *once, const struct settings *settings)
 
 /* ---- Marks ---- */
 
-/* One round. PENDING: a signal came, or nothing works any more. */
+/* One round. PENDING: a signal came, or nothing works any longer. */
 static enum redlock_status ask_for_marks(struct once *once, struct session *session)
 {
     struct redlock *engine = redlock_engine(&session->client);

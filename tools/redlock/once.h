@@ -16,15 +16,15 @@ struct once {
 /* The job is due: names the period by the wall clock of this moment. */
 void once_is_due(struct once *once, const struct settings *settings);
 
-/* With the lock held, before the command: 0, if it may run; else the exit status, and it has been said why not. A signal may
+/* With the lock held, before the command: 0 if it may run; otherwise the exit status, and a message has said why not. A signal may
  * end it. */
 int once_ask(struct once *once, struct session *session);
 
 /* --retry-until-done: the command has done it. If that cannot be marked it is said, since others will do it again. */
 void once_is_done(struct once *once, struct session *session);
 
-/* Writes on stderr what nodes have answered, as a member of a JSON object, with a comma behind it: nothing, if they were not
- * asked. */
+/* Writes on stderr what nodes have answered, as a member of a JSON object, with a comma behind it, or nothing if they were
+ * not asked. */
 void once_json(const struct once *once, struct session *session);
 
 #endif

@@ -25,7 +25,7 @@ struct session {
     struct trace trace;
     uint32_t noted_round;           /* Of which the notes are. */
     struct session_note notes[REDLOCK_NODES_MAX];
-    enum redlock_status fault;      /* Of redlock_step: nothing works any more. OK: none. */
+    enum redlock_status fault;      /* Of redlock_step: nothing works any longer. OK: none. */
     int signal;                     /* That asked the program to end, or 0. */
     bool began_well;                /* A quorum of nodes has voted since it waits for the lock. */
     int watched;                    /* A descriptor that session_wait() looks at as well, until it can be read. -1: none. */

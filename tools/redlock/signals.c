@@ -33,7 +33,7 @@ static void put_in_pipe(int number)
     errno = error;
 }
 
-/* Also when a parent has left it blocked: who is deaf to SIGTERM is ended by SIGKILL, which leaves the lock behind. */
+/* Even if a parent has left it blocked: a program that is deaf to SIGTERM is ended by SIGKILL, which leaves the lock behind. */
 static void catch(int number)
 {
     struct sigaction action = { .sa_handler = put_in_pipe, .sa_flags = SA_RESTART };

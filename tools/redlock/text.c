@@ -59,7 +59,7 @@ const char *text_printable(char *text, size_t text_size, const void *bytes, size
     return text;
 }
 
-enum { SAID_PART = 1024 };      /* Of a long message so much is said from each end: names and advice fit. */
+enum { SAID_PART = 1024 };      /* So much of a long message is printed from each end: names and advice fit. */
 
 static void cut_middle(char *text, size_t size)
 {

@@ -1,4 +1,4 @@
-/* Which nodes' votes a kept lock is without: told when one is lost, and when all are back, not with each extension. */
+/* Which nodes' votes a kept lock lacks: reported when one is lost, and when all are back, not with each extension. */
 #ifndef VOTES_H
 #define VOTES_H
 

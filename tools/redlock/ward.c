@@ -7,7 +7,7 @@
 #include "tree.h"
 
 enum {
-    LOOK_US = 5 * 1000,     /* How often to see whether the rest is gone: nobody tells. */
+    LOOK_US = 5 * 1000,     /* How often to look whether the rest is gone: nothing reports it. */
     TREE_MAX = 4096         /* Processes that one look finds; those beyond are found when these are gone. */
 };
 
@@ -53,7 +53,7 @@ static uint64_t term_at(const struct ward *ward)
     return earlier(ward->valid_until, ward->grace_ms + ward->margin_ms);
 }
 
-/* S19: by the last end that was told, whatever has happened since. */
+/* S19: by the last end that was reported, whatever has happened since. */
 void ward_judge(struct ward *ward, uint64_t now_us)
 {
     if (!ward->is_ending && now_us >= term_at(ward)) (void)ward_end(ward, now_us);
