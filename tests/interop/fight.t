@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC2015,SC2034,SC2086,SC2154    # What lib.sh defines. $program is several words.
-# Other libraries and ours fight for one lock. Whoever holds it increments a number in a file twice, each time by reading it,
+# Other libraries and ours fight for one lock. Its holder increments a number in a file twice, each time by reading it,
 # sleeping, and writing it back one larger, and writes down from when until when it was inside. Now and then a holder extends the
 # lock between the two; now and then it goes away instead, without a release, and writes down until when it was promised to
 # be alone. Afterwards a checker that knows nothing of locks looks for times that overlap, and increments that are lost.

@@ -1,5 +1,5 @@
 /* Faults that no client can survive, or only with a margin: what is known to break breaks here in the same way, and no earlier.
- * And that whoever reaches a quorum gets his turn, whatever others reach. */
+ * And that a client that reaches a quorum gets its turn, whatever others reach. */
 #include "kinds.h"
 
 enum { N = 5, QUORUM = 3, TTL_MS = 10000, RECONNECT_MS = 500 };

@@ -22,7 +22,7 @@ static void wait_severed(struct cluster *cluster, const struct cut *cut)
     RUN_MS(10);
 }
 
-/* The waiter has his entries. */
+/* The waiter has its entries. */
 static void hand_over_severed(struct cluster *cluster, const struct cut *cut)
 {
     ACQUIRE_KIND(1, cut->kind, DOOR_TTL);

@@ -558,7 +558,7 @@ TEST(a_release_that_meets_a_lock_of_another_kind_owes_nothing)
     CHECK(IDLE(0));
 }
 
-/* Whoever wants to know whether two clients name the same servers compares these. */
+/* To know whether two clients name the same servers, compare these. */
 TEST(the_run_id_of_each_server_is_told_and_changes_when_it_restarts)
 {
     CLUSTER_COLD(3, 2, (void)0);

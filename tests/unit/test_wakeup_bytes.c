@@ -186,7 +186,7 @@ TEST(the_handshake_leaves_in_one_piece_where_the_buffer_has_room)
     CHECK(redlock_node_votes(&talk->engine, NODE, talk->now_us));
 }
 
-/* The subscription has to be open when the turn comes, however rarely the waiter looks by himself. */
+/* The subscription has to be open when the turn comes, however rarely the waiter polls. */
 TEST(a_subscription_stays_open_for_as_long_as_somebody_waits)
 {
     TALK(config.retry_ms = 60000);

@@ -49,7 +49,7 @@ TEST(each_of_two_that_wait_is_woken_by_a_release_of_its_own)
     for (unsigned k = 0; k < 3; k++) CHECK_INT(entries_on(cluster, k), 0);
 }
 
-/* Eviction. Whoever waits looks by itself; and renews its entry, and the flag, when it has looked in vain. */
+/* Eviction. A waiting client polls, and renews its entry, and the flag, when it has looked in vain. */
 TEST(a_flag_that_is_lost_costs_a_wake_up_and_not_the_lock)
 {
     for (unsigned renews = 0; renews < 2; renews++) {

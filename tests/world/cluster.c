@@ -1040,7 +1040,7 @@ void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock)
     after_call(cluster, client);
 }
 
-/* Its memory is overwritten: whoever still looks at it is found out. */
+/* Its memory is overwritten, so that code that still looks at it is found out. */
 void cluster_forget(struct cluster *cluster, unsigned client, unsigned lock)
 {
     struct cluster_lock *forgotten = &cluster->clients[client].locks[lock];

@@ -501,7 +501,7 @@ static void describe_vote(const struct trace *trace, const struct redlock_event 
 static const char *describe_release(int64_t answer)
 {
     switch (answer) {
-    case 2:  return "it was ours, and is removed; who waits longest is told";
+    case 2:  return "it was ours, and is removed; the longest waiting client is told";
     case 1:  return "it was ours, and is removed";
     case 0:  return "nothing was there";
     default: return "another's, and left alone";
