@@ -485,6 +485,30 @@ TEST(inner_scopes_of_a_lock_that_is_kept_cost_no_byte)
     CHECK_INT(sent_inside, 0);
 }
 
+/* By the wall clock that the caller gives, which makes the ticket. */
+static void *has_a_ticket(void *unused)
+{
+    struct redlock_request request = request_for("door", 0);
+    start_keeper();
+    request.ticket = true;
+    request.wall_us = net.wall_offset_us + net.now_us + 5000 * MS;
+    need(redlock_keeper_enter(&keeper, &shared, ME, &request, 0) == REDLOCK_OK, "not entered");
+    const uint64_t ticket = redlock_keeper_ticket(&keeper, &shared.kept);
+    need(ticket >= request.wall_us, "the ticket is not by the wall clock that was given");
+    need(redlock_keeper_enter(&keeper, &shared, ME, &request, 0) == REDLOCK_OK, "not entered again");
+    need(redlock_keeper_ticket(&keeper, &shared.kept) == ticket, "an inner scope has another ticket");
+    need(leave_shared(ME) == REDLOCK_OK && leave_shared(ME) == REDLOCK_OK, "not left");
+    need(redlock_keeper_stop(&keeper, true, 1000) == REDLOCK_OK, "not stopped");
+    return unused;
+}
+
+TEST(an_inner_scope_of_a_kept_lock_has_the_ticket_of_the_outer_one)
+{
+    begin_crew(3, 1);
+    crew_run(has_a_ticket);
+    CHECK_END;
+}
+
 static void *loses_it(void *unused)
 {
     start_keeper();
