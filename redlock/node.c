@@ -258,7 +258,7 @@ void node_written(struct redlock_node *node, const struct resp_writer *w)
     node->apart_left = (uint16_t)w->apart_size;
 }
 
-const uint8_t *node_output(const struct redlock_node *node, size_t *size)
+REDLOCK_OUTLINE const uint8_t *node_output(const struct redlock_node *node, size_t *size)
 {
     bool is_before = node->apart && node->send_start < node->apart_at;
 

@@ -38,11 +38,12 @@ REDLOCK_WRAPS void store_random(struct redlock *r, const uint8_t *bytes, size_t 
 {
     size_t room = (size_t)REDLOCK_ENTROPY_MAX - r->entropy_size;
     size_t kept = size < room ? size : room;
+    uint32_t dice = r->dice;
 
     if (kept == 0) return;
     copy_bytes(r->entropy + r->entropy_size, bytes, kept);
     r->entropy_size = (uint8_t)(r->entropy_size + kept);
     /* FNV-1a: what delays show tells no byte. */
-    for (size_t i = 0; i < kept; i++) r->dice = (r->dice ^ bytes[i]) * 16777619u;
-    if (r->dice == 0) r->dice = 1;
+    for (size_t i = 0; i < kept; i++) dice = (dice ^ bytes[i]) * 16777619u;
+    r->dice = dice != 0 ? dice : 1;
 }

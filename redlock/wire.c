@@ -625,7 +625,9 @@ bool wire_is_left_out(enum wire_command command, const struct redlock_login *log
 
 static enum wire_answer read_ok(const struct wire_reply *reply)
 {
-    return reply->type == RESP_SIMPLE && text_is(reply, "OK") ? WIRE_GRANTED : WIRE_WRONG;
+    bool is_ok = reply->text_size == 2 && !reply->text_cut && reply->text[0] == 'O' && reply->text[1] == 'K';
+
+    return reply->type == RESP_SIMPLE && is_ok ? WIRE_GRANTED : WIRE_WRONG;
 }
 
 /* A refusal that tells of no ticket is one as well: somebody uses the counter's key for what is his. */
