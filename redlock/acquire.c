@@ -122,7 +122,8 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
         if (!retry_begin(r, lock)) lock_set_phase(r, lock, PHASE_ENDING);
     }
     REDLOCK_ASSERT(lock->attempt_status != REDLOCK_OK);
-    REDLOCK_ASSERT(lock->phase == PHASE_ENDING || lock->is_corrected || lock->wait_until >= r->now_us);
+    REDLOCK_ASSERT(lock->phase == PHASE_ENDING || lock->is_corrected || lock->wait_until >= r->now_us ||
+                   r->now_us < lock->round.started_at);     /* A clock that has gone back may grant one attempt more. */
 }
 
 void acquire_judge_ending(struct redlock *r, struct redlock_lock *lock)
