@@ -146,7 +146,8 @@ enum wire_command {
 /* Only the keys that are ours go (S7), and only then is somebody woken. Where nobody waits no flag goes with the key, and
  * nothing else is looked for: that is what most releases cost. A flag stands again behind each entry that was taken out, for
  * those that may be left. What an ACL refuses of the waiters' business is let be, and an entry that it keeps from being
- * published goes back; what it refuses of the key's, or a key of another type, is told when all keys have been seen to. */
+ * published goes back, unless the set may be given no life: it would stay for ever. What it refuses of the key's, or a key of
+ * another type, is told when all keys have been seen to. */
 #define WIRE_RELEASE_SCRIPT                                             \
     "local c,p,n,w,e=redis.pcall,ARGV[2],1,0 "                                                          \
     "for i=1,#KEYS do "                                                                                 \
@@ -155,14 +156,15 @@ enum wire_command {
     "if p and p~='' then c('zrem',k..'#waiters',p) end "                                                \
     "if v==ARGV[1] then "                                                                               \
     "local d=c('del',k,p and f or k) "                                                                  \
-    "if type(d)=='table' then redis.call('del',k) d=p and 2 end "                                       \
+    "if type(d)=='table' then d=c('del',k) if type(d)=='table' then e=d elseif p then d=2 end end "      \
     "if d==2 then "                                                                                     \
     "local q=k..'#waiters' "                                                                            \
     "local m=c('zpopmin',q) "                                                                           \
     "while m[1] do "                                                                                    \
     "local h=c('publish','redlock:'..m[1]:sub(1,16),m[1]:sub(18)) "                                     \
     "if h~=0 then "                                                                                     \
-    "if type(h)=='table' then c('zadd',q,m[2],m[1]) c('pexpire',q,60000) else w=1 end "                 \
+    "if type(h)~='table' then w=1 "                                                                     \
+    "elseif type(c('pexpire',q,60000))~='table' then c('zadd',q,m[2],m[1]) c('pexpire',q,60000) end "   \
     "c('set',f,'','px',60000) break "                                                                   \
     "end "                                                                                              \
     "m=c('zpopmin',q) "                                                                                 \
@@ -171,7 +173,7 @@ enum wire_command {
     "elseif type(v)=='table' then e=v elseif v then n=-1 elseif n>0 then n=0 end "                      \
     "end "                                                                                              \
     "return e or n>0 and n+w or n"
-#define WIRE_RELEASE_SHA1 "5b679091726351b61c00745e7b649fdfcff81439"
+#define WIRE_RELEASE_SHA1 "b2f37c413e69f8021ece9393e96a731702efc7b5"
 
 /* The same for one resource, without the waiters' business: what firmware needs. */
 #define WIRE_RELEASE_ONE_SCRIPT                                         \
@@ -310,7 +312,8 @@ enum wire_command {
     "while m[1] do "                                                                                    \
     "local u=c('publish','redlock:'..m[1]:sub(1,16),m[1]:sub(18)..'@'..i) "                             \
     "if u~=0 then "                                                                                     \
-    "if type(u)=='table' then c('zadd',q,m[2],m[1]) c('pexpire',q,60000) else w=1 end "                 \
+    "if type(u)~='table' then w=1 "                                                                     \
+    "elseif type(c('pexpire',q,60000))~='table' then c('zadd',q,m[2],m[1]) c('pexpire',q,60000) end "   \
     "c('set',f,'','px',60000) break "                                                                   \
     "end "                                                                                              \
     "m=c('zpopmin',q) "                                                                                 \
@@ -318,7 +321,7 @@ enum wire_command {
     "elseif type(v)=='table' then e=v end "                                                             \
     "end "                                                                                              \
     "return n>0 and n+w or e or 0"
-#define WIRE_PERMIT_RELEASE_SHA1 "0a8ca9a06515575841cbf1b599f11587c3e6d445"
+#define WIRE_PERMIT_RELEASE_SHA1 "6a1be8c08a9b27b8ab5a764fd2a2e16de5ffa67a"
 
 /* One entry for all slots. -2: one of them is free. */
 #define WIRE_PERMIT_WAIT_SCRIPT                                         \
@@ -349,7 +352,7 @@ enum wire_command {
     "local s=x:sub(-1)=='s' "                                                                                 \
     "local h=(s or w and n==0) and p('publish','redlock:'..x:sub(1,16),x:sub(18)) "                           \
     "if not h or type(h)=='table' then "                                                                      \
-    "p('zadd',q,m[2],x) p('pexpire',q,60000) "                                                                \
+    "if type(p('pexpire',q,60000))~='table' then p('zadd',q,m[2],x) p('pexpire',q,60000) end "                \
     "if n>0 and not s then p('set',k..'#writer',m[2]..' '..x,'px',6000) end "                                 \
     "return n "                                                                                               \
     "end "                                                                                                    \
@@ -400,7 +403,7 @@ enum wire_command {
     "else c('set',k,a[1],'px',a[2]) end "                                                                     \
     "end "                                                                                                    \
     "return {ok='OK'}"
-#define WIRE_SHARED_ACQUIRE_SHA1 "e193bf0b692b96ae1e549a6ed1c42561d7c9b000"
+#define WIRE_SHARED_ACQUIRE_SHA1 "d7d657f9b32e8149ae4e21dbb380260902111c6b"
 
 /* It never shortens (S7). With the digits of another token it also changes roles: a reader that is alone becomes a writer (-1: others
  * read; -2: the ticket is too small), a writer a reader, and one that is that already is extended. */
@@ -437,7 +440,7 @@ enum wire_command {
     "elseif p>=0 and p<tonumber(a[2]) then c('pexpire',k,a[2]) end "                                          \
     "end "                                                                                                    \
     "return 1"
-#define WIRE_SHARED_EXTEND_SHA1 "c59ba63802f27826f6ccc9dff7af7380139d6572"
+#define WIRE_SHARED_EXTEND_SHA1 "1ee0f4fe1ef1f2162e5770f4117fb6bebe30f0a5"
 
 /* Of either role, by one token or two; the place "-" is none, and nobody is woken. What is left of others decides how long the key
  * lives. */
@@ -453,7 +456,7 @@ enum wire_command {
     "if type(i)=='string' and i:match(' (.*)')==y then p('del',k..'#writer') end "                            \
     "end "                                                                                                    \
     "local o=a[3] and a[3]..a[1]:sub(41) or a[1] "                                                            \
-    "if v==a[1] or v==o then f=c('del',k) "                                                                   \
+    "if v==a[1] or v==o then f=p('del',k) if type(f)=='table' then e,f=f end "                                \
     "elseif v=='~shared' then "                                                                               \
     "if c('zrem',r,a[1],o)>0 then "                                                                           \
     "local t=c('time') "                                                                                      \
@@ -466,7 +469,7 @@ enum wire_command {
     "if y and f then w=w+wake(k,f) end "                                                                      \
     "end "                                                                                                    \
     "return e or n>0 and w>0 and 2 or n"
-#define WIRE_SHARED_RELEASE_SHA1 "a76927d3b3ffcb8d5eb3bf0693b345dd6b31bf5c"
+#define WIRE_SHARED_RELEASE_SHA1 "43e6d01d49abb49248d434789378ea93268e7653"
 
 /* A reader is told how long a writer that came before it is waited for, a writer when the readers have to be gone. */
 #define WIRE_SHARED_WAIT_SCRIPT                                         \

@@ -173,6 +173,54 @@ TEST(a_client_that_may_not_publish_takes_no_place_from_those_that_wait)
     CHECK(key_is_gone(nodes, NODES, "silent#waiters"));
 }
 
+TEST(an_entry_that_may_neither_be_published_nor_given_a_life_does_not_stay_for_ever)
+{
+    char list[256];
+    struct redlock_lock lock;
+    for (unsigned k = 0; k < NODES; k++) {
+        ASK(&nodes[k], "ACL", "SETUSER", "tied", "reset", "on", ">secret", "~*", "+@all", "-publish", "-pexpire");
+        ASK(&nodes[k], "ZADD", "tied#waiters", "1790000000000001", "0123456789abcdef:7");
+        ASK(&nodes[k], "PEXPIRE", "tied#waiters", "60000");
+        ASK(&nodes[k], "SET", "tied#waiters#waiters", "", "PX", "60000");
+    }
+    list_for("tied", list);
+    CHECK(open_waiter(&alice, list, OFTEN_MS));
+    CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
+    redlock_lock_init(&lock);
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "tied", TTL_MS, 0), REDLOCK_OK);
+    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+    for (unsigned k = 0; k < NODES; k++) CHECK(strcmp(ASK(&nodes[k], "PTTL", "tied#waiters"), "-1") != 0);
+}
+
+/* Selectors come with Redis 7. */
+TEST(a_key_of_a_set_that_may_not_be_removed_keeps_no_other_from_being_removed)
+{
+    char list[256];
+    struct redlock_name names[] = { { .bytes = "left", .size = 4 }, { .bytes = "right", .size = 5 } };
+    const struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = TTL_MS, .wait_ms = PATIENCE_MS };
+    struct redlock_lock lock, adopted;
+    for (unsigned k = 0; k < NODES; k++) {
+        const char *answer = ASK(&nodes[k], "ACL", "SETUSER", "half", "reset", "on", ">secret", "~left*", "~right*", "&*", "+@all",
+                                 "-del", "(~right* +@all)");
+        if (strcmp(answer, "OK") != 0) return;
+    }
+    list_for("half", list);
+    CHECK(join(&alice, list) && join(&bob, node_list));
+    redlock_lock_init(&lock);
+    redlock_lock_init(&adopted);
+    CHECK_STATUS(redlock_acquire_request(&bob, &lock, &request), REDLOCK_OK);
+    CHECK_SOON(key_is_on_all(nodes, NODES, "right", token_of(&lock)));
+    CHECK_STATUS(redlock_adopt_set(redlock_engine(&alice), &adopted, names, 2, token_of(&lock), redlock_now_us()), REDLOCK_OK);
+    (void)redlock_release(&alice, &adopted, NULL);
+    redlock_close(&alice, 0);
+    CHECK(key_is_gone(nodes, NODES, "right"));
+    for (unsigned k = 0; k < NODES; k++) CHECK_STR(ASK(&nodes[k], "EXISTS", "left"), "1");
+    (void)redlock_release(&bob, &lock, NULL);
+    redlock_close(&bob, CLOSE_MS);
+    CHECK(key_is_gone(nodes, NODES, "left"));
+}
+
 /* And nobody would ever look for one that no flag tells of. */
 TEST(a_client_that_may_give_a_place_no_life_takes_none_and_leaves_nothing_for_ever)
 {

@@ -73,7 +73,7 @@ TEST(s7_extend_and_release_are_scripts_that_compare_the_token)
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
     check_bytes(wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_TEXT,
-                "*5\r\n$4\r\nEVAL\r\n$671\r\n" WIRE_RELEASE_SCRIPT
+                "*5\r\n$4\r\nEVAL\r\n$748\r\n" WIRE_RELEASE_SCRIPT
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
     check_bytes(wire_scripts_for_all()->plain.rows[KIND_EXTEND], WIRE_BY_TEXT,
@@ -99,7 +99,7 @@ TEST(the_handshake_is_written_as_documented)
     check_handshake(WIRE_SETNAME, none, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
     check_handshake(WIRE_INFO, none, "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n");
     check_handshake(WIRE_ROLE, none, "*1\r\n$4\r\nROLE\r\n");
-    check_handshake(WIRE_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$671\r\n" WIRE_RELEASE_SCRIPT "\r\n");
+    check_handshake(WIRE_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$748\r\n" WIRE_RELEASE_SCRIPT "\r\n");
     check_handshake(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n");
 }
 
@@ -127,7 +127,7 @@ TEST(a_script_is_sent_from_where_it_lies)
     resp_write_begin(&w, buffer, sizeof buffer, 0);
     CHECK(wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
     CHECK(w.apart != NULL && w.apart_size == strlen(WIRE_RELEASE_SCRIPT));
-    CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$671\r\n", w.apart_at);
+    CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$748\r\n", w.apart_at);
     CHECK_MEM(buffer + w.apart_at, w.used - w.apart_at, "\r\n", 2);
     resp_write_begin(&w, buffer, 10, 1);    /* Too small for what is around it. */
     CHECK(!wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));

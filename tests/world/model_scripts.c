@@ -503,7 +503,7 @@ static bool release_wakes(struct run *run, struct slice waiters, struct slice fl
             return true;
         }
         if (run->error) {
-            (void)call_zadd(run, waiters, first.score, member);
+            if (call_pexpire(run, waiters, WIRE_WAITERS_LIFE_MS)) (void)call_zadd(run, waiters, first.score, member);
             (void)call_pexpire(run, waiters, WIRE_WAITERS_LIFE_MS);
             (void)call_set(run, flag, slice_of(""), WIRE_WAITERS_LIFE_MS);
             return false;
@@ -533,7 +533,7 @@ static enum release release_key(struct run *run, struct slice name, struct slice
     if (error) return RELEASE_ERROR;
     if (!value.data) return RELEASE_NOTHING;
     if (release_compares() && !slices_equal(value, run->arguments[0])) return RELEASE_OTHERS;
-    if (!call_del(run, name)) return RELEASE_RAISED;
+    if (!call_del(run, name)) return RELEASE_ERROR;
     run->scene->call->did = true;
     *woke = (wakes && lower_flag(run, flag) && release_wakes(run, waiters, flag, 0)) || *woke;
     return RELEASE_DONE;
@@ -551,10 +551,6 @@ static void do_release(struct run *run)
         const enum release release = release_key(run, run->keys[i], waiters, flag, &woke);
         slice_free(flag);
         slice_free(waiters);
-        if (release == RELEASE_RAISED) {
-            raise_error(run);
-            return;
-        }
         if (release == RELEASE_ERROR)
             error = run->error;
         else if (release == RELEASE_OTHERS)
@@ -1244,7 +1240,8 @@ static unsigned shared_wakes(struct run *run, const struct beside *beside, bool 
         const struct slice member = { first.member, first.size };
         const unsigned heard = is_told ? call_publish(run, &first, 0) : 0;
         if (!is_told || run->error) {
-            (void)call_zadd(run, beside->waiters, first.score, member);
+            if (call_pexpire(run, beside->waiters, WIRE_WAITERS_LIFE_MS))
+                (void)call_zadd(run, beside->waiters, first.score, member);
             (void)call_pexpire(run, beside->waiters, WIRE_WAITERS_LIFE_MS);
             if (count > 0 && !is_reader) note_writer(run, beside, &first, 6000);
             break;
@@ -1538,7 +1535,7 @@ static enum release shared_release_key(struct run *run, struct slice name, const
     if (slice_is(value, marker)) {
         if (!shared_leaves(run, name, beside, other, &gone, &is_free)) return RELEASE_RAISED;
     } else if (slices_equal(value, run->arguments[0]) || (other.data && slices_equal(value, other))) {
-        if (!call_del(run, name)) return RELEASE_RAISED;
+        if (!call_del(run, name)) return RELEASE_ERROR;
         is_free = true;
         gone = 1;
     } else {

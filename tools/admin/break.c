@@ -45,7 +45,7 @@ static const char break_script[] =
     "while m[1] do "
     "local h=p('publish','redlock:'..m[1]:sub(1,16),m[1]:sub(18)) "
     "if h~=0 then "
-    "if type(h)=='table' then p('zadd',q,m[2],m[1]) p('pexpire',q,60000) end "
+    "if type(h)=='table' and type(p('pexpire',q,60000))~='table' then p('zadd',q,m[2],m[1]) p('pexpire',q,60000) end "
     "p('set',f,'','px',60000) break "
     "end "
     "m=p('zpopmin',q) "
