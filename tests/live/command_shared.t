@@ -108,6 +108,13 @@ acl_suffices() {
 }
 check 'the ACL rules suffice' acl_suffices
 
+traced() {
+    is 0 acquire --guard 0 --trace=votes -t 60s --shared m && says 'EVALSHA acquire 1 m token=.* modes=s arrived=[0-9]+ ' &&
+    printed=$(cat "$directory/out") && is 0 extend --guard 0 --trace=votes m "$printed" && says 'EVALSHA extend 1 m token=.* modes=s' &&
+    is 0 acquire --guard 0 --trace=votes --permits 2 n && says 'EVALSHA acquire 1 n token=.* permits=2 slot='
+}
+check 'the trace names what the scripts of shared locks are told' traced
+
 reserved() {
     for end in readers writer; do
         is 125 acquire --guard 0 "l#$end" && says ": it ends in #$end" || return 1

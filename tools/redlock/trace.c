@@ -341,6 +341,18 @@ static void add_value(struct trace_stream *stream, const struct resp_item *item)
 
 enum { WORD_SCRIPT = 1, WORD_COUNT, WORD_KEYS };    /* Of EVAL and EVALSHA: by number. */
 
+/* Where those of permits have their number those of shared locks say of each resource whether it is shared ("s") or not ("x"), and
+ * to acquire one when the client came. */
+static const char *name_argument(struct trace_stream *stream, unsigned i, const struct resp_item *item)
+{
+    const char *name = redlock_argument_name(stream->command, i);
+    bool is_mode = item->type == RESP_BULK && item->size > 0 && (item->data[0] == 's' || item->data[0] == 'x');
+
+    if (stream->is_of_shared) return stream->command == REDLOCK_COMMAND_ACQUIRE && name ? "arrived" : NULL;
+    stream->is_of_shared = name && strcmp(name, "permits") == 0 && is_mode;
+    return stream->is_of_shared ? "modes" : name;
+}
+
 /* A script is shown by its name, and its arguments with theirs: EVALSHA acquire 1 door token=5f3a12..9c ttl=10000 */
 static void add_word_of_script(struct trace_stream *stream, unsigned number, const struct resp_item *item)
 {
@@ -351,7 +363,7 @@ static void add_word_of_script(struct trace_stream *stream, unsigned number, con
         return;
     }
     if (number == WORD_COUNT) stream->keys = (unsigned)strtoul((const char *)item->data, NULL, 10);   /* CR LF end it. */
-    if (number >= WORD_KEYS + stream->keys) name = redlock_argument_name(stream->command, number - WORD_KEYS - stream->keys);
+    if (number >= WORD_KEYS + stream->keys) name = name_argument(stream, number - WORD_KEYS - stream->keys, item);
     if (name) add_text(stream, name);
     if (name) add_text(stream, "=");
     add_value(stream, item);
@@ -375,6 +387,7 @@ static void add_item(struct trace_stream *stream, const struct resp_item *item)
 static void begin_message(struct trace_stream *stream)
 {
     stream->words = stream->keys = 0;
+    stream->is_of_shared = false;
     stream->used = 0;
     stream->text[0] = '\0';
 }
