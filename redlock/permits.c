@@ -1,6 +1,10 @@
 #include "permits.h"
 
 #include "quorum.h"
+#include "random.h"
+#include "retry.h"
+
+enum { SPLIT_ROUNDS = 3 };      /* Between two attempts of which the first was lost by chance: rounds at most (S14). */
 
 static enum redlock_status permits_check(const struct redlock_request *request)
 {
@@ -42,6 +46,14 @@ static void count_votes(struct redlock_lock *lock)
     round->granted = best;
 }
 
+/* What node k has granted of another slot is given up, and that of the lock set there, if it is free: by one command. Else the node
+ * would take a slot for free that is held, and give it to others, none of whom can have a quorum of it. */
+static void move_grant(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    if (lock_is_past_deadline(r, lock)) stake_owe(r, lock, k);
+    else                                stake_want(r, lock, k, WIRE_RESTORE);
+}
+
 /* From now on the lock is about this slot, and gives up whatever else it was granted. */
 static void take_slot(struct redlock *r, struct redlock_lock *lock, uint8_t slot)
 {
@@ -50,7 +62,7 @@ static void take_slot(struct redlock *r, struct redlock_lock *lock, uint8_t slot
     REDLOCK_ASSERT(round_count(lock->round.granted) >= quorum_of(r->node_count));
     lock->permit.slot = slot;
     for (unsigned j = 0; j < r->node_count; j++)
-        if (others & bit_of(j)) stake_owe(r, lock, j);
+        if (others & bit_of(j)) move_grant(r, lock, j);
 }
 
 /* S3: a slot that there is not is none; our token may be on any of those that there are. */
@@ -68,8 +80,8 @@ static void count_grant(struct redlock *r, struct redlock_lock *lock, unsigned k
     take_slot(r, lock, slot);
 }
 
-/* A node that answers when the lock is held already has granted the slot, or another: that is given up. (While it is extended the
- * node that is asked to gives it up by itself.) */
+/* A node that answers when the lock is held already has granted the slot, or another: that is given up. (While it is extended
+ * the refusal of that node, which has not the right one, brings the restore.) */
 static void permits_count(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
@@ -81,14 +93,30 @@ static void permits_count(struct redlock *r, const struct answer *a)
     } else if (is_other && lock->stakes[a->k].state == STAKE_PLACED) {
         if (a->current) lock->round.refused |= bit_of(a->k);
         if (a->current) lock->round.granted &= (uint16_t)~bit_of(a->k);
-        stake_owe(r, lock, a->k);
+        move_grant(r, lock, a->k);
     }
+}
+
+/* A node that refused because of something else than what others hold had granted another slot. */
+static bool permits_is_split(const struct redlock_lock *lock)
+{
+    uint16_t free_nodes = (uint16_t)((lock->round.granted | lock->round.refused) & ~lock->taken);
+
+    return lock->permit.count > 0 && round_count(free_nodes) >= quorum_of(lock->round.node_count);
+}
+
+static uint64_t permits_shorten(struct redlock *r, const struct redlock_lock *lock, uint64_t pause_us)
+{
+    uint64_t longest_us = sooner(SPLIT_ROUNDS * retry_round_us(lock) + 1, pause_us);
+
+    return permits_is_split(lock) ? throw_dice(r, (uint32_t)sooner(longest_us, UINT32_MAX)) : pause_us;
 }
 
 const struct redlock_permitting *permits_feature(void)
 {
     static const struct redlock_permitting feature = {
-        .check = permits_check, .count = permits_count, .kind = wire_permit_kind, .wait = wire_permit_wait
+        .check = permits_check, .count = permits_count, .kind = wire_permit_kind, .wait = wire_permit_wait,
+        .is_split = permits_is_split, .shorten = permits_shorten
     };
 
     return &feature;

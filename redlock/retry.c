@@ -64,7 +64,8 @@ REDLOCK_WRAPS bool retry_begin(struct redlock *r, struct redlock_lock *lock)
     uint64_t pause = retry_pause_us(r);
 
     if (earliest >= lock->wait_until) return false;
-    if (r->waking) pause = r->waking->lengthen(r, lock, pause);
+    if (r->waking)     pause = r->waking->lengthen(r, lock, pause);
+    if (r->permitting) pause = r->permitting->shorten(r, lock, pause);
     lock->retry_at = sooner(earliest + pause, lock->wait_until);
     retry_wait(r, lock);
     return true;

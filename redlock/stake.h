@@ -98,6 +98,23 @@ struct redlock_holding {
     const struct wire_row *(*row)(void);
 };
 
+/* What permits add. */
+struct redlock_permitting {
+    /* Can one be asked for as the request says? OK, BAD_PERMITS. */
+    enum redlock_status (*check)(const struct redlock_request *request);
+
+    /* A node has granted a slot. */
+    void (*count)(struct redlock *r, const struct answer *a);
+
+    const struct redlock_kind *(*kind)(void);
+    const struct wire_row *(*wait)(void);       /* To wait for one. */
+
+    /* Was the attempt lost although a quorum of nodes had a slot that was free, each another one? Then the next one need not wait
+     * for long. */
+    bool (*is_split)(const struct redlock_lock *lock);
+    uint64_t (*shorten)(struct redlock *r, const struct redlock_lock *lock, uint64_t pause_us);
+};
+
 /* What inspection adds. */
 struct redlock_inspecting {
     /* Have all nodes answered that can? */

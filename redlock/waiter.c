@@ -95,7 +95,8 @@ static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && !lock->is_corrected && !lock->is_yielding);
     lock->permit.slot = 0;
     retry_expect_votes(r, lock);
-    wait_for_turn(r, lock);
+    if (r->permitting && r->permitting->is_split(lock)) waiter_enlist(r, lock);     /* It tries again at once, by itself. */
+    else                                                wait_for_turn(r, lock);
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock_queue(r, lock) == &r->waiting);
 }
 

@@ -77,10 +77,11 @@
  *
  * Permits (S20). Of a resource with k permits, "resource:1" to "resource:k" are slots, each a plain lock, so that at most k have
  * one, and whoever locks "resource:3" otherwise takes a permit. A node grants the first slot that is free, in an order that the
- * token makes, so that it is the same on all nodes. A client with a quorum of one slot holds that, and gives up the others at
- * once. To count on each node how many have one would be unsound: three clients, each with another two of three nodes, are three
- * holders where each node has seen two. Those who wait have one entry for all slots, in "resource:#waiters", so that clients that
- * know of no permits never hear of slots; a release tells "number@slot".
+ * token makes, so that it is the same on all nodes. A client with a quorum of one slot holds that. Nodes that have granted it
+ * another give that up, and get the one that is held, by a restore at once: or they would take for free what is held. To count on
+ * each node how many have one would be unsound: three clients, each with another two of three nodes, are three holders where each
+ * node has seen two. Those who wait have one entry for all slots, in "resource:#waiters", so that clients that know of no permits
+ * never hear of slots; a release tells "number@slot".
  *
  * Periods (S18). A holder that marks a period does so by a question of no lock, EVAL, since it is rare:
  *     EVAL mark 1 resource token mark life skew   :1 taken (life 0: would be)  :0 our lock is not there
@@ -264,9 +265,11 @@ enum wire_command {
     "return m..' '..p"
 #define WIRE_PERMIT_ACQUIRE_SHA1 "d56d3c9121048f63d99aad9e1de4de35c2e2b6e0"
 
-/* As the restore script, of the slot that is held. */
+/* As the restore script, of the slot that is held; and any other that the node has granted is given up. */
 #define WIRE_PERMIT_RESTORE_SCRIPT                                      \
-    "local a,c,k=ARGV,redis.call,KEYS[1]..':'..ARGV[7] "                                                \
+    "local a,c,b=ARGV,redis.call,KEYS[1]..':' "                                                         \
+    "local k=b..a[7] "                                                                                  \
+    "for i=1,a[6] do if i~=a[7]+0 and redis.pcall('get',b..i)==a[1] then c('del',b..i) end end "        \
     "local t,v,q=a[3]+0,c('get',k),k..'#ticket' "                                                       \
     "if v and v~=a[1] then return 'taken' end "                                                         \
     "if t>0 and t>tonumber(c('get',q) or 0) then "                                                      \
@@ -277,21 +280,17 @@ enum wire_command {
     "local p=c('pttl',k) "                                                                              \
     "if p~=-1 and p<a[2]+0 then c('set',k,a[1],'px',a[2]) end "                                         \
     "return {ok='OK'}"
-#define WIRE_PERMIT_RESTORE_SHA1 "a3836b84206bf3c4a1db79a3261cd0e8ef5e9d5e"
+#define WIRE_PERMIT_RESTORE_SHA1 "af41fc050deaca1c667708eec35ec0aad697a22d"
 
-/* S7. Where the node has granted another slot than the one that was won, and that was not known, it is given up here: a key that is
- * set again would be a second one. */
+/* S7 */
 #define WIRE_PERMIT_EXTEND_SCRIPT                                       \
-    "local a,c,b=ARGV,redis.call,KEYS[1]..':' "                                                         \
-    "local k=b..a[4] "                                                                                  \
-    "if c('get',k)~=a[1] then "                                                                         \
-    "for i=1,a[3] do if redis.pcall('get',b..i)==a[1] then c('del',b..i) end end "                      \
-    "return 0 "                                                                                         \
-    "end "                                                                                              \
+    "local a,c=ARGV,redis.call "                                                                        \
+    "local k=KEYS[1]..':'..a[4] "                                                                       \
+    "if c('get',k)~=a[1] then return 0 end "                                                            \
     "local p=c('pttl',k) "                                                                              \
     "if p>=0 and p<a[2]+0 then c('pexpire',k,a[2]) end "                                                \
     "return 1"
-#define WIRE_PERMIT_EXTEND_SHA1 "41eb149a43408d497920c92dbfc9847da7c301bd"
+#define WIRE_PERMIT_EXTEND_SHA1 "f0af7a789f067b3449000b24ff1d910f32bd39ff"
 
 /* S4: our token may be on any of the slots. A waiter is woken by the slot that was held alone, and is told which: one that was
  * granted beside it is none that a quorum has. A slot that is no string is another's. */

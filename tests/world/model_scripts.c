@@ -683,9 +683,9 @@ static bool permit_release_wakes_for_what_was_held(void)
     return strstr(WIRE_PERMIT_RELEASE_SCRIPT, "local h=i==a[4]+0") != NULL;
 }
 
-static bool permit_extend_gives_up_others(void)
+static bool permit_restore_gives_up_others(void)
 {
-    return strstr(WIRE_PERMIT_EXTEND_SCRIPT, "==a[1] then c('del',b..i)") != NULL;
+    return strstr(WIRE_PERMIT_RESTORE_SCRIPT, "==a[1] then c('del',b..i)") != NULL;
 }
 
 static bool permit_extend_only_lengthens(void)
@@ -839,20 +839,6 @@ static void do_permit_acquire(struct run *run)
     model_answer_bulk(run->scene, slice_of(text));
 }
 
-/* WIRE_PERMIT_RESTORE_SCRIPT: the restore of one resource, the slot. */
-static void do_permit_restore(struct run *run)
-{
-    unsigned slot = 0;
-    (void)read_permits(run, 5, &slot);
-    const struct slice name = name_of_slot(run, slot);
-    struct run of_slot = *run;
-    of_slot.keys = &name;
-    if (slot == 0) model_breach(run->scene->node, "a slot is restored that is none");
-    do_restore(&of_slot);
-    if (run->scene->call->did) note_slot(run, slot);
-    slice_free(name);
-}
-
 /* By redis.pcall(): another kind of key is not ours. */
 static bool slot_is_ours(struct run *run, struct slice name)
 {
@@ -861,9 +847,10 @@ static bool slot_is_ours(struct run *run, struct slice name)
 }
 
 /* False: it was raised. */
-static bool permit_gives_up_others(struct run *run, unsigned count)
+static bool permit_gives_up_others(struct run *run, unsigned count, unsigned slot)
 {
     for (unsigned i = 1; i <= count; i++) {
+        if (i == slot) continue;
         const struct slice name = name_of_slot(run, i);
         const bool done = !slot_is_ours(run, name) || call_del(run, name);
         slice_free(name);
@@ -872,10 +859,29 @@ static bool permit_gives_up_others(struct run *run, unsigned count)
     return true;
 }
 
+/* WIRE_PERMIT_RESTORE_SCRIPT: the restore of one resource, the slot. */
+static void do_permit_restore(struct run *run)
+{
+    unsigned slot = 0, count = read_permits(run, 5, &slot);
+    const struct slice name = name_of_slot(run, slot);
+    struct run of_slot = *run;
+    of_slot.keys = &name;
+    if (slot == 0) model_breach(run->scene->node, "a slot is restored that is none");
+    if (permit_restore_gives_up_others() && !permit_gives_up_others(run, count, slot)) {
+        raise_error(run);
+    } else {
+        of_slot.has_written = run->has_written;
+        do_restore(&of_slot);
+        if (run->scene->call->did) note_slot(run, slot);
+    }
+    slice_free(name);
+}
+
 /* WIRE_PERMIT_EXTEND_SCRIPT */
 static void do_permit_extend(struct run *run)
 {
-    unsigned slot = 0, count = read_permits(run, 2, &slot);
+    unsigned slot = 0;
+    (void)read_permits(run, 2, &slot);
     const struct slice name = name_of_slot(run, slot);
     struct slice value = { NULL, 0 };
     int64_t ttl_ms = 0, left_ms = 0;
@@ -883,7 +889,6 @@ static void do_permit_extend(struct run *run)
     if (!slice_number(run->arguments[1], &ttl_ms) || ttl_ms <= 0) model_breach(run->scene->node, "a TTL of 0 or less in a script");
     done = call_get(run, name, &value);
     is_ours = done && value.data && slices_equal(value, run->arguments[0]);
-    if (done && !is_ours && permit_extend_gives_up_others()) done = permit_gives_up_others(run, count);
     if (done && is_ours) done = call_pttl(run, name, &left_ms);
     if (done && is_ours && left_ms >= 0 && (left_ms < ttl_ms || !permit_extend_only_lengthens()))
         done = call_pexpire(run, name, ttl_ms);
