@@ -133,7 +133,8 @@ static void write_question(const struct redlock *r, struct redlock_mark *mark, c
     words[1] = (struct redlock_name){ .bytes = script, .size = sizeof script - 1 };
     words[2] = (struct redlock_name){ .bytes = one, .size = sizeof one - 1 };
     words[3] = mark->lock->name;
-    words[ARGUMENT_TOKEN] = (struct redlock_name){ .bytes = mark->token, .size = wire_value_text(mark->lock->token, r->holder, mark->token) };
+    words[ARGUMENT_TOKEN].bytes = mark->token;
+    words[ARGUMENT_TOKEN].size = wire_value_text(mark->lock->token, r->holder, mark->token);
     words[ARGUMENT_VALUE] = write_mark(mark, period->who, now_us);
     words[ARGUMENT_LIFE] = number_word(mark->life, life_ms(r, mark, period));
     words[ARGUMENT_SKEW] = number_word(mark->skew, r->config.ticket_skew_ms);

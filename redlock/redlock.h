@@ -424,8 +424,8 @@ struct redlock_request {
     unsigned set_count;
     uint8_t permits;            /* One of so many permits of the resource, 1..REDLOCK_PERMITS_MAX, of which each has one holder:
                                  * see redlock_slot. 0: none, a lock. Needs redlock_use_permits, and one resource. */
-    bool shared;                /* The resource above is shared, with others that ask for it so: see redlock_use_shared. In a set each
-                                 * has a word of its own. */
+    bool shared;                /* The resource above is shared, with others that ask for it so: see redlock_use_shared. In a set
+                                 * each has a word of its own. */
 };
 
 /* Sets every field to its default: one attempt, no limit, no ticket. resource or set, and ttl_ms, have none. */
@@ -471,17 +471,18 @@ enum redlock_status redlock_start_release(struct redlock *r, struct redlock_lock
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us);
 
-/* Shared locks. Any number of clients hold a resource at once that each ask for it shared ("readers"), but none beside one that does
- * not ("a writer"): every plain lock, of this library or another, is a writer. A reader that waits lets writers pass that came before
- * it, and only those. In a set each resource is shared or not; then it has no ticket (BAD_SET). The ticket of a reader is the same for
- * all that read between two writers: larger than, or equal to, that of every writer before, and smaller than that of every later one.
+/* Shared locks. Any number of clients hold a resource at once that each ask for it shared ("readers"), but none beside one that
+ * does not ("a writer"): every plain lock, of this library or another, is a writer. A reader that waits lets writers pass that
+ * came before it, and only those. In a set each resource is shared or not; then it has no ticket (BAD_SET). A reader's ticket
+ * is no smaller than that of any writer before, and smaller than that of every later one; of those that read at once most have
+ * the same one.
  *
  * Upgrade: a reader becomes a writer, and no other writer was in between. Never waits: TAKEN while others read, since two that wait
  * for each other would do so for ever; then, and after each other status but LOST, it is the reader that it was. As a writer it has
- * another token, and another ticket if it had one; in the meantime it is a reader. Downgrade: a writer becomes a reader, at once and
- * whatever comes of it: OK says that a quorum lets other readers in. Both extend the lock by its TTL and count as an extension.
- * Of locks of one resource (BAD_SET) that are held (LOST), and in the other role (BAD_STATE); EXTENSION_LIMIT, NO_ENTROPY, BAD_CLOCK.
- * A lock that has changed its role is to be released, and idle, before it is acquired again (BAD_STATE). */
+ * another token, and another ticket if it had one; in the meantime it is a reader. Downgrade: a writer becomes a reader, at once
+ * and whatever comes of it: OK says that a quorum lets other readers in. Both extend the lock by its TTL and count as an extension.
+ * Of locks of one resource (BAD_SET) that are held (LOST), and in the other role (BAD_STATE); EXTENSION_LIMIT, NO_ENTROPY,
+ * BAD_CLOCK. A lock that has changed its role is to be released, and idle, before it is acquired again (BAD_STATE). */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_upgrade(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 REDLOCK_MUST_CHECK

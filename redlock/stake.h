@@ -72,8 +72,8 @@ struct redlock_sharing {
     /* Has it changed its role, or tried to? Then a node may know it by either of two tokens. */
     bool (*has_two_tokens)(const struct redlock_lock *lock);
 
-    /* An extension has ended, perhaps one that changes the lock's role: what there is to tell of that. PENDING: it was in vain, and a
-     * round that makes up for it has begun. */
+    /* An extension has ended, perhaps one that changes the lock's role: what there is to tell of that. PENDING: it was in vain,
+     * and a round that makes up for it has begun. */
     enum redlock_status (*judged)(struct redlock *r, struct redlock_lock *lock, enum redlock_status status);
 
     /* The operation under way is given up. */

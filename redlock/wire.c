@@ -481,7 +481,8 @@ static const struct wire_row shared_wake = {
     .text = shared_release_text, .sha1 = shared_release_sha1, .put = put_wake, .argument_count = 2, .lowest = -1, .highest = 2
 };
 static const struct wire_row shared_release_both = {
-    .text = shared_release_text, .sha1 = shared_release_sha1, .put = put_release_both, .argument_count = 3, .lowest = -1, .highest = 1
+    .text = shared_release_text, .sha1 = shared_release_sha1, .put = put_release_both, .argument_count = 3, .lowest = -1,
+    .highest = 1
 };
 static const struct wire_row shared_wake_both = {
     .text = shared_release_text, .sha1 = shared_release_sha1, .put = put_wake_both, .argument_count = 3, .lowest = -1, .highest = 2
@@ -492,8 +493,9 @@ const struct redlock_kind *wire_shared_kind(enum wire_shared which)
 {
 #define ROWS_OF_BOTH [KIND_EXTEND] = &shared_role, [KIND_RELEASE] = &shared_release_both, [KIND_WAKE] = &shared_wake_both
     static const struct redlock_kind kinds[WIRE_SHARED_KINDS] = {
-        [WIRE_SHARED] = { .rows = { [KIND_ACQUIRE] = &shared_acquire, [KIND_RESTORE] = &shared_restore, [KIND_EXTEND] = &shared_extend,
-                                    [KIND_RELEASE] = &shared_release, [KIND_WAKE] = &shared_wake } },
+        [WIRE_SHARED] = { .rows = { [KIND_ACQUIRE] = &shared_acquire, [KIND_RESTORE] = &shared_restore,
+                                    [KIND_EXTEND] = &shared_extend, [KIND_RELEASE] = &shared_release,
+                                    [KIND_WAKE] = &shared_wake } },
         [WIRE_UPGRADING] = { .rows = { ROWS_OF_BOTH } },
         [WIRE_UPGRADED] = { .rows = { ROWS_OF_BOTH } },
         [WIRE_UNDOING] = { .rows = { ROWS_OF_BOTH, [KIND_RESTORE] = &shared_restore } },

@@ -83,6 +83,25 @@
  * node has seen two. Those who wait have one entry for all slots, in "resource:#waiters", so that clients that know of no permits
  * never hear of slots; a release tells "number@slot".
  *
+ * Shared locks. The resource's key has the text "~shared", which is no token, so that everybody else's SET NX is refused by it.
+ * Beside it "resource#readers" is a sorted set of the readers' tokens, each with the time at which it ends, in milliseconds by the
+ * node's clock: a reader's whole claim is that the key stays until then, and a writer's SET is refused as long as it does. So the
+ * key lives as long as the longest of them, and no reader shortens the time of another. A writer is a plain lock.
+ *     EVALSHA acquire n resource... token ttl ticket life skew modes arrived     as the acquire script; modes: s or x for each
+ * resource     EVALSHA extend n resource... token ttl modes                               :1 granted  :0 refused
+ *     EVALSHA extend 1 resource token ttl x|s other ticket life skew             the same, and another role: :-1 others read,
+ *                                                                                :-2 the ticket is too small
+ *     EVALSHA release n resource... token [entry [other]]                        as the release script
+ *     EVALSHA wait n resource... entry arrived life modes                        as the wait script
+ * A reader that becomes a writer, or a writer that becomes a reader, has a new token (S6), and the command names the other one as
+ * well: so an extension heals whatever an earlier message, lost or late, has left in the other role, and a release removes both.
+ *   A reader's entry among the waiters ends in "s". A release wakes all readers up to the next writer; one that is let in does so
+ * as well, since older clients take one entry out. "resource#writer", "arrived entry", is the writer that waits next: readers that
+ * came later are refused until it has had its turn, or has been silent for some seconds. It is a hint, and no vote.
+ *   A reader's ticket is the largest counter that it has seen. A node whose counter is larger refuses and tells it, and one whose
+ * counter is smaller takes it over: so it is no smaller than that of any writer before, and every later writer, whose quorum has a
+ * node in common with the reader's, gets more.
+ *
  * Periods (S18). A holder that marks a period does so by a question of no lock, EVAL, since it is rare:
  *     EVAL mark 1 resource token mark life skew   :1 taken (life 0: would be)  :0 our lock is not there
  *                                                 $mark refused: there is another's of this period, or one of a later
@@ -339,7 +358,8 @@ enum wire_command {
  * call of the same command that changes nothing, such that a script which is stopped halfway leaves nothing without a TTL.
  *
  * Takes places of a key out of the queue and tells them: with w the first, whoever it is, since the key is free now; and readers as
- * long as they come first. A writer who is next, or has just been told, is named as the one that waits. Needs no right to any of it. */
+ * long as they come first. A writer that is next, or has just been told, is named as the one that waits. It needs no
+ * right to any of it. */
 #define WIRE_LUA_WAKE                                                   \
     "local function wake(k,w) "                                                                               \
     "local p,q,n=redis.pcall,k..'#waiters',0 "                                                                \
@@ -404,8 +424,8 @@ enum wire_command {
     "return {ok='OK'}"
 #define WIRE_SHARED_ACQUIRE_SHA1 "d7d657f9b32e8149ae4e21dbb380260902111c6b"
 
-/* It never shortens (S7). With the digits of another token it also changes roles: a reader that is alone becomes a writer (-1: others
- * read; -2: the ticket is too small), a writer a reader, and one that is that already is extended. */
+/* It never shortens (S7). With the digits of another token it also changes roles: a reader that is alone becomes a writer (-1:
+ * others read; -2: the ticket is too small), a writer a reader, and one that is that already is extended. */
 #define WIRE_SHARED_EXTEND_SCRIPT                                       \
     "local a,c=ARGV,redis.call "                                                                              \
     "local t=c('time') local now=t[1]*1000+math.floor(t[2]/1000) "                                            \

@@ -1368,7 +1368,8 @@ TEST(a_node_is_asked_any_command_and_its_reply_comes_piece_by_piece)
 {
     static uint8_t buffer[65536];
     const struct redlock_name script = { .bytes = "return {1,'two',{'three'},redis.error_reply('four')}", .size = 52 };
-    const struct redlock_name eval[] = { { .bytes = "EVAL", .size = 4 }, script, { .bytes = "0", .size = 1 } }, list[] = { { .bytes = "COMMAND", .size = 7 } };
+    const struct redlock_name eval[] = { { .bytes = "EVAL", .size = 4 }, script, { .bytes = "0", .size = 1 } };
+    const struct redlock_name list[] = { { .bytes = "COMMAND", .size = 7 } };
     struct redlock_question question;
     struct redlock_item item;
     CHECK(join(&alice, node_list));

@@ -326,7 +326,8 @@ TEST(a_lock_with_a_ticket_and_one_without_exclude_each_other)
 
 TEST(several_resources_are_had_together_or_not_at_all)
 {
-    struct redlock_name set[] = { { .bytes = "set:c", .size = 5 }, { .bytes = "set:a", .size = 5 }, { .bytes = "set:b", .size = 5 } };
+    struct redlock_name set[] = { { .bytes = "set:c", .size = 5 }, { .bytes = "set:a", .size = 5 },
+                                  { .bytes = "set:b", .size = 5 } };
     const struct redlock_request all = { .set = set, .set_count = 3, .ttl_ms = TTL_MS };
     struct redlock_lock one, three;
     redlock_lock_init(&one);

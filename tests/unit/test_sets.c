@@ -76,7 +76,8 @@ TEST(a_set_has_one_order_whoever_asks)
             order[i - 1] = order[at];
             order[at] = swapped;
         }
-        for (unsigned i = 0; i < 6; i++) names[i] = (struct redlock_name){ .bytes = sorted[order[i]], .size = strlen(sorted[order[i]]) };
+        for (unsigned i = 0; i < 6; i++)
+            names[i] = (struct redlock_name){ .bytes = sorted[order[i]], .size = strlen(sorted[order[i]]) };
         const struct redlock_request request = request_of(names, 6, 0);
         CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
         for (unsigned i = 0; i < 6; i++) CHECK_MEM(names[i].bytes, names[i].size, sorted[i], strlen(sorted[i]));

@@ -151,7 +151,8 @@ TEST(a_permit_is_asked_for_by_the_name_of_the_resource_and_their_number)
 
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         const struct wire_row *row = kind->rows[expected[i].which];
-        struct wire_subject s = { .names = &name, .name_count = 1, .token = token, .placed = token, .ttl_ms = 10000, .ticket = 7, .life_ms = 8,
+        struct wire_subject s = { .names = &name, .name_count = 1, .token = token, .placed = token,
+                                  .ttl_ms = 10000, .ticket = 7, .life_ms = 8,
                                   .skew_ms = 9, .engine = engine_name, .wait_number = 1, .permit = { 10, 3 } };
         char buffer[300], text[300];
         struct resp_writer w;

@@ -1307,7 +1307,8 @@ static bool shared_looks(struct run *run, unsigned i, const struct beside *besid
     return true;
 }
 
-static bool shared_grants(struct run *run, unsigned i, const struct beside *beside, int64_t ttl_ms, int64_t life_ms, bool has_ticket)
+static bool shared_grants(struct run *run, unsigned i, const struct beside *beside, int64_t ttl_ms, int64_t life_ms,
+                          bool has_ticket)
 {
     struct slice value = { NULL, 0 };
     uint64_t own_ms, until_ms = ms_of(run->scene->now_us) + (uint64_t)ttl_ms;
@@ -1501,7 +1502,8 @@ static bool shared_leaves(struct run *run, struct slice name, const struct besid
     struct model_entry first;
     if (!script_says(WIRE_SHARED_RELEASE_SCRIPT, "c('zrem',r,a[1],o)>0")) *gone += call_zpopmin(run, beside->readers, &first);
     else if (!call_zrem_counted(run, beside->readers, run->arguments[0], gone)) return false;
-    if (other.data && !slices_equal(other, run->arguments[0]) && !call_zrem_counted(run, beside->readers, other, gone)) return false;
+    const bool has_other = other.data && !slices_equal(other, run->arguments[0]);
+    if (has_other && !call_zrem_counted(run, beside->readers, other, gone)) return false;
     if (*gone == 0) return true;
     if (!may_call(run, "TIME", READS) || !call_sweep(run, beside->readers) || !call_largest(run, beside->readers, &last_ms))
         return false;
