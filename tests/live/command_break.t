@@ -78,7 +78,7 @@ ends_the_holder() {
     over "$started"
     status=$?
     cat "$directory/said"
-    [ $status = 123 ] && says 'held: lost: too few nodes have our token' && is_nowhere held
+    [ $status = 123 ] && says 'held: lost: too few nodes still have our token' && is_nowhere held
 }
 check 'a holder that lives finds out when it extends' ends_the_holder
 

@@ -570,6 +570,7 @@ static void permit_request(struct request *request)
         .engine = engines[dice(SUBSCRIPTIONS + 1)], .wait_number = 1 + dice(12), .arrived_at = dice(2) == 0 ? dice(3) : server_us()
     };
     subject.placed = subject.token;
+    subject.placed = subject.token;
     subject.ttl_ms = commands[number].row == ROW_PERMIT_EXTEND ? any_extension_ms() : any_ttl_ms();
     subject.ticket = dice(2) == 0 ? 0 : any_ticket(subject.skew_ms);
     subject.permit.count = (uint8_t)(1 + dice(PERMITS));
