@@ -14,7 +14,11 @@
  * - A holder shows its ticket at its first access, even if that is a read. From then on earlier holders are refused, but no
  *   sooner: what was read before may still be overtaken by a late write.
  *
- * Memory:  the caller's. A fence is one number, to be stored and read back as such; {0}, when there is none yet.
+ * A reader (request.shared in redlock.h) with a ticket asks redlock_fence_admit_reader: readers beside each other do not keep one
+ * another out, but each keeps out writers that held the lock before it, whose late writes would change what it reads.
+ *
+ * Memory:  the caller's. A fence is two numbers, to be stored and read back as such; {0}, when there are none yet. Without readers
+ *          the second stays 0.
  * Threads: nothing is global and nothing is locked: see above. */
 #ifndef REDLOCK_FENCE_H
 #define REDLOCK_FENCE_H
@@ -27,15 +31,26 @@ extern "C" {
 #endif
 
 struct redlock_fence {
-    uint64_t largest;   /* Ticket that was admitted; 0: none yet. Below 2^53, so that scripts and JSON hold it exactly. */
+    uint64_t largest;           /* Ticket that was admitted, of a writer; 0: none yet. Below 2^53, so that scripts and JSON hold
+                                 * it exactly. */
+    uint64_t largest_reader;    /* The same of a reader. */
 };
 
 /* True when no larger ticket has been here: then this one is remembered. An equal one is admitted, since a holder may write as
- * often as it likes; 0, which is no ticket, never is. False: nothing has changed. */
+ * often as it likes, unless it is a reader's, since that came after a writer with it; 0, which is no ticket, never is. False:
+ * nothing has changed. */
 static inline bool redlock_fence_admit(struct redlock_fence *fence, uint64_t ticket)
 {
-    if (ticket == 0 || ticket < fence->largest) return false;
+    if (ticket == 0 || ticket < fence->largest || ticket <= fence->largest_reader) return false;
     fence->largest = ticket;
+    return true;
+}
+
+/* The same of a reader: true when no writer with a larger ticket has been here. */
+static inline bool redlock_fence_admit_reader(struct redlock_fence *fence, uint64_t ticket)
+{
+    if (ticket == 0 || ticket < fence->largest) return false;
+    if (ticket > fence->largest_reader) fence->largest_reader = ticket;
     return true;
 }
 

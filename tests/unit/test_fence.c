@@ -31,6 +31,39 @@ TEST(s15_one_holder_may_write_twice)
     CHECK(redlock_fence_admit(&fence, 33));
 }
 
+TEST(s15_readers_do_not_keep_each_other_out)
+{
+    struct redlock_fence fence = { 0 };
+
+    CHECK(redlock_fence_admit(&fence, 33));
+    CHECK(redlock_fence_admit_reader(&fence, 35));
+    CHECK(redlock_fence_admit_reader(&fence, 34));
+    CHECK(redlock_fence_admit_reader(&fence, 33));
+    CHECK_INT(fence.largest, 33);
+    CHECK_INT(fence.largest_reader, 35);
+}
+
+TEST(s15_a_late_reader_is_refused)
+{
+    struct redlock_fence fence = { 0 };
+
+    CHECK(redlock_fence_admit(&fence, 34));
+    CHECK(!redlock_fence_admit_reader(&fence, 33));
+    CHECK(!redlock_fence_admit_reader(&fence, 0));
+    CHECK_INT(fence.largest_reader, 0);
+}
+
+TEST(s15_a_reader_keeps_writers_out_that_came_before_it)
+{
+    struct redlock_fence fence = { 0 };
+
+    CHECK(redlock_fence_admit(&fence, 33));
+    CHECK(redlock_fence_admit_reader(&fence, 34));
+    CHECK(!redlock_fence_admit(&fence, 33));
+    CHECK(!redlock_fence_admit(&fence, 34));
+    CHECK(redlock_fence_admit(&fence, 35));
+}
+
 TEST(s15_a_writer_without_a_ticket_is_never_admitted)
 {
     struct redlock_fence fence = { 0 };
