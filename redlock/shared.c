@@ -11,10 +11,35 @@ static bool is_kind(const struct redlock_lock *lock, enum wire_shared which)
     return lock->kind == wire_shared_kind(which);
 }
 
+static bool shared_has_two_tokens_on(const struct redlock_lock *lock, unsigned k)
+{
+    const struct redlock_stake *stake = &lock->stakes[k];
+    bool has_changed = lock->kind >= wire_shared_kind(WIRE_UPGRADING) && lock->kind <= wire_shared_kind(WIRE_DOWNGRADED);
+
+    return has_changed && stake->state != STAKE_NONE && !are_same_bytes(stake->token, lock->token, sizeof stake->token);
+}
+
 static bool shared_has_two_tokens(const struct redlock_lock *lock)
 {
-    return is_kind(lock, WIRE_UPGRADING) || is_kind(lock, WIRE_UPGRADED) || is_kind(lock, WIRE_UNDOING) ||
-           is_kind(lock, WIRE_DOWNGRADED);
+    bool has_two = false;
+
+    for (unsigned k = 0; k < lock->round.node_count; k++) has_two = has_two || shared_has_two_tokens_on(lock, k);
+    return has_two;
+}
+
+/* From now on the node knows it by its present token, if at all. */
+static void forget_old_token(struct redlock_lock *lock, unsigned k)
+{
+    copy_bytes(lock->stakes[k].token, lock->token, sizeof lock->stakes[k].token);
+}
+
+/* While an upgrade is under way the old token is still needed: it may have to be undone. */
+static void shared_learn(const struct answer *a)
+{
+    bool is_told = a->meaning == WIRE_GRANTED || (a->meaning == WIRE_REFUSED && a->reply->integer == 0);
+
+    if (is_told && !is_kind(a->lock, WIRE_UPGRADING) && a->lock->stakes[a->k].state == STAKE_PLACED)
+        forget_old_token(a->lock, a->k);
 }
 
 static const struct redlock_kind *shared_kind(void)
@@ -35,7 +60,7 @@ static void change_token(struct redlock *r, struct redlock_lock *lock, const uin
 static void become(struct redlock_lock *lock, enum wire_shared which)
 {
     lock->kind = wire_shared_kind(which);
-    lock->name.shared = which == WIRE_SHARED || which == WIRE_UNDOING || which == WIRE_DOWNGRADED;
+    lock->name.shared = which != WIRE_UPGRADING && which != WIRE_UPGRADED;
 }
 
 /* The token by which the lock was a reader before it asked to be a writer: wherever anything of it is, that was there. */
@@ -69,30 +94,40 @@ static bool undo_upgrade(struct redlock *r, struct redlock_lock *lock, enum redl
     return is_held && round_pending(&lock->round) > 0;
 }
 
+static void finish_upgrade(const struct redlock *r, struct redlock_lock *lock)
+{
+    become(lock, WIRE_UPGRADED);
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->round.granted & bit_of(k)) forget_old_token(lock, k);
+}
+
 static enum redlock_status shared_judged(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
 {
     if (is_kind(lock, WIRE_UPGRADING)) {
-        if (status == REDLOCK_OK) become(lock, WIRE_UPGRADED);
+        if (status == REDLOCK_OK) finish_upgrade(r, lock);
         else if (undo_upgrade(r, lock, status)) return REDLOCK_PENDING;
     }
     if (is_kind(lock, WIRE_UNDOING)) {
         become(lock, WIRE_DOWNGRADED);
         if (status != REDLOCK_LOST) status = (enum redlock_status)lock->attempt_status;
     }
+    if (is_kind(lock, WIRE_CANCELLED) && status == REDLOCK_OK) become(lock, WIRE_DOWNGRADED);
     return status;
 }
 
-/* An upgrade that is given up may have been granted: the next extension undoes it. */
+/* An upgrade that is given up may have been granted: the next extension undoes it. Before that there is no other upgrade, or the
+ * token of the first would be forgotten where it lies. */
 static void shared_cancelled(struct redlock *r, struct redlock_lock *lock)
 {
-    if (is_kind(lock, WIRE_UPGRADING)) step_back(r, lock, WIRE_DOWNGRADED);
-    if (is_kind(lock, WIRE_UNDOING)) become(lock, WIRE_DOWNGRADED);
+    if (is_kind(lock, WIRE_UPGRADING)) step_back(r, lock, WIRE_CANCELLED);
+    if (is_kind(lock, WIRE_UNDOING)) become(lock, WIRE_CANCELLED);
 }
 
 const struct redlock_sharing *sharing_feature(void)
 {
     static const struct redlock_sharing feature = {
-        .kind = shared_kind, .has_two_tokens = shared_has_two_tokens, .judged = shared_judged, .cancelled = shared_cancelled,
+        .kind = shared_kind, .has_two_tokens_on = shared_has_two_tokens_on, .has_two_tokens = shared_has_two_tokens,
+        .learn = shared_learn, .judged = shared_judged, .cancelled = shared_cancelled,
         .wait_row = wire_shared_wait
     };
 
@@ -116,6 +151,7 @@ static enum redlock_status check_change(const struct redlock *r, const struct re
     if (is_busy)                                  return REDLOCK_BAD_STATE;
     if (lock->name_count != 1)                    return REDLOCK_BAD_SET;
     if (redlock_is_shared(lock) != is_upgrade)    return REDLOCK_BAD_STATE;
+    if (is_kind(lock, WIRE_CANCELLED) && is_upgrade) return REDLOCK_BAD_STATE;
     if (lock_valid_us(lock, r->now_us) == 0)      return REDLOCK_LOST;
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;   /* S13 */
     return REDLOCK_OK;

@@ -69,8 +69,12 @@ struct redlock_waking {
 struct redlock_sharing {
     const struct redlock_kind *(*kind)(void);       /* Of a lock of which a resource is shared. */
 
-    /* Has it changed its role, or tried to? Then a node may know it by either of two tokens. */
+    /* It has changed its role, or tried to: may node k know it by the token that it had before? Or some node? */
+    bool (*has_two_tokens_on)(const struct redlock_lock *lock, unsigned k);
     bool (*has_two_tokens)(const struct redlock_lock *lock);
+
+    /* An answer to an extension: that the node has extended it, or that it does not know it, by neither of its tokens. */
+    void (*learn)(const struct answer *a);
 
     /* An extension has ended, perhaps one that changes the lock's role: what there is to tell of that. PENDING: it was in vain,
      * and a round that makes up for it has begun. */

@@ -32,13 +32,9 @@ REDLOCK_WRAPS static bool ticket_propose(const struct redlock *r, struct redlock
     bool is_too_far = lock->is_ahead || seen >= WIRE_TICKET_MAX;
 
     REDLOCK_CHECK(has_ticket(lock));
-    if (lock->name.shared) {        /* The one that the last writer had: of those that were seen, none is later. */
-        lock->ticket = later(1, lock->ticket_seen);
-        return true;
-    }
     if (is_too_far) lock->ticket_seen = 0;
     lock->is_ahead = false;
-    lock->ticket = is_too_far ? wall : later(wall, seen + 1);
+    lock->ticket = is_too_far ? wall : later(wall, seen + !lock->name.shared);     /* Readers may have the same. */
     return lock->ticket <= WIRE_TICKET_MAX;
 }
 
@@ -50,9 +46,8 @@ void ticket_found_ahead(struct redlock_lock *lock)
 static bool ticket_is_behind(const struct redlock *r, const struct redlock_lock *lock)
 {
     bool is_outdated = lock->ticket_seen >= lock->ticket + lock->name.shared && lock->taken == 0;
-    bool may_wait = lock->name.shared || r->now_us < lock->wait_until;      /* A reader learns its ticket by its first attempt. */
 
-    return is_outdated && !lock->is_corrected && may_wait;
+    return is_outdated && !lock->is_corrected && r->now_us < lock->wait_until;
 }
 
 const struct redlock_ticketing *ticket_feature(void)

@@ -415,9 +415,13 @@ static void put_shared_acquire(struct resp_writer *w, const struct wire_subject 
 }
 
 /* A holder steps back for nobody. */
+/* Without a ticket, since the lock has its own: a counter may have been raised by an attempt that failed. */
 static void put_shared_restore(struct resp_writer *w, const struct wire_subject *s)
 {
-    put_acquire(w, s);
+    struct wire_subject subject = *s;
+
+    subject.ticket = 0;
+    put_acquire(w, &subject);
     put_modes(w, s);
     resp_size(w, 0);
 }
@@ -499,6 +503,7 @@ const struct redlock_kind *wire_shared_kind(enum wire_shared which)
         [WIRE_UPGRADING] = { .rows = { ROWS_OF_BOTH } },
         [WIRE_UPGRADED] = { .rows = { ROWS_OF_BOTH } },
         [WIRE_UNDOING] = { .rows = { ROWS_OF_BOTH, [KIND_RESTORE] = &shared_restore } },
+        [WIRE_CANCELLED] = { .rows = { ROWS_OF_BOTH, [KIND_RESTORE] = &shared_restore } },
         [WIRE_DOWNGRADED] = { .rows = { ROWS_OF_BOTH, [KIND_RESTORE] = &shared_restore } },
     };
 #undef ROWS_OF_BOTH

@@ -585,7 +585,9 @@ REDLOCK_PRIVATE const struct redlock_kind *wire_permit_kind(void);          /* O
 REDLOCK_PRIVATE const struct wire_row *wire_permit_wait(void);
 
 /* Of which at least one is shared; and, of one resource, what has changed its role: then two tokens may be on a node. */
-enum wire_shared { WIRE_SHARED, WIRE_UPGRADING, WIRE_UPGRADED, WIRE_UNDOING, WIRE_DOWNGRADED, WIRE_SHARED_KINDS };
+enum wire_shared {
+    WIRE_SHARED, WIRE_UPGRADING, WIRE_UPGRADED, WIRE_UNDOING, WIRE_CANCELLED, WIRE_DOWNGRADED, WIRE_SHARED_KINDS
+};
 REDLOCK_PRIVATE const struct redlock_kind *wire_shared_kind(enum wire_shared which);
 REDLOCK_PRIVATE const struct wire_row *wire_shared_wait(void);
 
