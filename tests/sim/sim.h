@@ -16,6 +16,7 @@ enum {
     SIM_NODES_MAX = 7,
     SIM_CLIENTS_MAX = 5,
     SIM_LOCKS_MAX = 4,          /* Of one client, and resources: lock i is about resource i, alone or with others. */
+    SIM_PERMITS_MAX = 4,        /* Of one resource. */
     SIM_ACTORS_MAX = SIM_CLIENTS_MAX * SIM_LOCKS_MAX,   /* An actor is what one client does with one lock. */
     SIM_FAULTS_MAX = 64,
     SIM_CLOCK_BACK_US = 2000000, /* How far a node's clock is stepped back in all. */
@@ -26,7 +27,8 @@ enum {
 
 /* X(name, promised, text): promised means that no fault of this class may ever break the exclusion, or the order of tickets.
  * Wall clocks differ in all of them, by no more than the configured skew unless the class says so. From TICKETS_SKEWED on it
- * is only the tickets that are looked at, and from PERIODS_NO_GUARD on only that no period has two runs; so in PERIODS. */
+ * is only the tickets that are looked at, and from PERIODS_NO_GUARD on only that no period has two runs; so in PERIODS.
+ * In the worlds of READERS and of PERMITS there are shared locks and semaphores, in the others none. */
 #define SIM_CLASSES(X)                                                                        \
     X(NONE,              true,  "none")                                                       \
     X(DELAYS,            true,  "messages delayed, in pieces")                                \
@@ -46,6 +48,8 @@ enum {
     X(FENCED,            true,  "holder paused past its validity acts without asking, with a ticket") \
     X(ALL,               true,  "all of the above at once")                                   \
     X(PERIODS,           true,  "once per period: all of the above at once")                  \
+    X(READERS,           true,  "shared locks: all of the above at once")                     \
+    X(PERMITS,           true,  "permits: all of the above at once")                          \
     X(CLOCK_FORWARD,     false, "node's clock stepped forward")                               \
     X(NO_GUARD,          false, "node restarts empty, without the guard")                     \
     X(ACTS_WITHOUT_ASKING, false, "holder paused past its validity acts without asking")      \
@@ -54,6 +58,9 @@ enum {
     X(FLUSHALL,          false, "FLUSHALL")                                                   \
     X(SUSPEND_UNCOUNTED, false, "client suspended, clock stands still")                       \
     X(DRIFT_BEYOND,      false, "clock rates differ beyond the drift factor")                 \
+    X(READERS_NO_GUARD,  false, "shared locks: node restarts empty, without the guard")       \
+    X(READERS_FLUSHALL,  false, "shared locks: FLUSHALL")                                     \
+    X(PERMITS_NO_GUARD,  false, "permits: node restarts empty, without the guard")            \
     X(TICKETS_SKEWED,    false, "tickets: nodes restart empty, wall clocks differ by more than the skew") \
     X(TICKETS_NO_GUARD,  false, "tickets: nodes restart empty, without the guard")             \
     X(TICKETS_FAILOVER,  false, "tickets: failover to stale replicas behind the same connections") \
@@ -73,6 +80,9 @@ bool sim_class_is_promised(enum sim_class class);
 bool sim_class_is_about_tickets(enum sim_class class);  /* And about nothing else. */
 bool sim_class_is_about_periods(enum sim_class class);
 bool sim_class_has_periods(enum sim_class class);
+bool sim_class_has_readers(enum sim_class class);
+bool sim_class_has_permits(enum sim_class class);
+bool sim_class_has_no_guard(enum sim_class class);
 
 /* X(name, classes it belongs to, text) */
 #define SIM_FAULTS(X)                                                                             \
@@ -88,7 +98,8 @@ bool sim_class_has_periods(enum sim_class class);
     X(SEVER,         IN(LOSS),              "connection severed within the next bytes")           \
     X(SUBSCRIPTION_CUT, IN(LOSS),              "link for wake-ups cut")                           \
     X(RESTART_KEPT,  IN(CRASH_KEPT),        "node down, memory kept")                             \
-    X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD) | IN(PERIODS_NO_GUARD), \
+    X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD) | IN(PERIODS_NO_GUARD) | \
+                             IN(READERS_NO_GUARD) | IN(PERMITS_NO_GUARD),                                      \
                                             "node down, memory lost")                             \
     X(RESTART_BACK,  IN(CRASH_BACK),        "node down, memory rolled back")                      \
     X(RATE,          IN(DRIFT_WITHIN) | IN(DRIFT_BEYOND), "node's clock has another rate")        \
@@ -106,7 +117,7 @@ bool sim_class_has_periods(enum sim_class class);
     X(WALL_WRONG,    IN(TICKETS_SKEWED),    "client's wall clock wrong")                          \
     X(FAILOVER,      IN(HIDDEN_FAILOVER) | IN(TICKETS_FAILOVER), "node replaced by its stale replica, unseen") \
     X(EVICTION,      IN(EVICTION),          "a key is evicted")                                   \
-    X(FLUSHALL,      IN(FLUSHALL) | IN(TICKETS_FLUSHALL) | IN(PERIODS_FLUSHALL), "FLUSHALL")
+    X(FLUSHALL,      IN(FLUSHALL) | IN(TICKETS_FLUSHALL) | IN(PERIODS_FLUSHALL) | IN(READERS_FLUSHALL), "FLUSHALL")
 
 enum sim_fault_kind {
 #define SIM_FAULT_ENUM(name, classes, text) SIM_FAULT_##name,
@@ -207,7 +218,16 @@ struct sim_fault {
     X(MARKED,                "a period marked")                                                     \
     X(MARKED_ALREADY,        "a period that another has marked")                                    \
     X(MARK_NO_QUORUM,        "a period that no quorum of nodes would mark")                         \
-    X(MARK_FORGETFUL,        "a node that voted took no part in a mark")
+    X(MARK_FORGETFUL,        "a node that voted took no part in a mark")                            \
+    X(SHARED_TOGETHER,       "several readers hold one resource")                                   \
+    X(LATE_READ_REFUSED,     "a reader came too late, and its ticket was refused")                  \
+    X(WON_SHARED,            "won as a reader")                                                     \
+    X(WON_MIXED,             "won a set of which a part is shared")                                 \
+    X(UPGRADED,              "a reader became a writer")                                            \
+    X(UPGRADE_REFUSED,       "an upgrade refused, and still a reader")                              \
+    X(DOWNGRADED,            "a writer became a reader")                                            \
+    X(PERMITS_TOGETHER,      "several permits of one resource held")                                \
+    X(PERMITS_FULL,          "all permits of a resource held")
 
 enum sim_path {
 #define SIM_PATH_ENUM(name, text) SIM_PATH_##name,
@@ -224,6 +244,8 @@ const char *sim_path_text(enum sim_path path);
 #define SIM_RULES(X)                                                                                  \
     X(EXCLUSION,         "two clients do not hold one resource")                                      \
     X(EXCLUSION_ALONE,   "nor does one client with two locks")                                        \
+    X(PERMITS,           "no more permits are held than there are")                                   \
+    X(UPGRADE_KEEPS,     "an upgrade or downgrade that fails takes nothing from the holder")          \
     X(PROMISE,           "a quorum keeps the token for as long as the holder believes")               \
     X(INVARIANTS,        "the engine's own books agree with what is under way")                       \
     X(S1,                "S1: a win or an extension has a quorum of all nodes")                       \
@@ -305,6 +327,9 @@ struct sim_options {
     unsigned keep_percent;
     uint32_t period_ms;         /* Of marks; 0: there are none. */
     bool until_done;            /* A period is marked when a run has ended, not before it begins. */
+    bool keeps_memory;          /* No node loses or shortens what it has granted: then each promise can be watched. */
+    unsigned shared_share;      /* Of so many names of a lock one is shared; 0: none. */
+    unsigned permits;           /* Of each resource; 0: they are locks. */
     bool wake_ups, silent;
     const char *noperm;         /* What all nodes refuse the waiters; NULL: nothing. */
     bool restless, in_pieces, ticks_first;

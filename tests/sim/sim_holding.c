@@ -40,17 +40,30 @@ static const struct model_key *key_beside(struct sim_world *world, unsigned node
     return key_of(world, node, name);
 }
 
+/* A slot of its permits; 0: the resource itself. */
+static const struct model_key *slot_key(struct sim_world *world, unsigned node, unsigned resource, unsigned slot)
+{
+    char suffix[16] = "";
+    if (slot > 0) (void)snprintf(suffix, sizeof suffix, ":%u", slot);
+    return key_beside(world, node, resource, suffix);
+}
+
 /* ---- S15: tickets ---- */
 
-/* Each is larger than those of all who held one of the resources before. Quorums meet in a node that granted both, and the
- * later one after the earlier: so that is the order of holding as well, also where attempts overlapped. */
-static void check_ticket(struct sim_world *world, const struct sim_actor *actor, struct sim_store *store, unsigned resource)
+/* Each is larger than those of all that held one of the resources before. Quorums meet in a node that granted both, and the
+ * later one after the earlier: so that is the order of holding as well, also where attempts overlapped. A reader's is at least
+ * that of every writer before, and smaller than that of every writer behind. Each slot of permits has tickets of its own. */
+static void check_ticket(struct sim_world *world, const struct sim_actor *actor, unsigned resource)
 {
-    if (store->ticket > 0)
-        sim_demand(world, SIM_RULE_S15_ORDER, actor->ticket > store->ticket,
+    const bool is_reader = has(actor->shared, resource);
+    struct sim_store *store = sim_store_of(world, actor, resource);
+    const uint64_t least = is_reader ? store->ticket : (store->ticket > store->reader ? store->ticket : store->reader) + 1;
+    if (store->ticket > 0 || store->reader > 0)
+        sim_demand(world, SIM_RULE_S15_ORDER, actor->ticket >= least,
                    "S15: client %u wins %s with the ticket %llu after one with %llu", actor->client, sim_resource(resource),
-                   (unsigned long long)actor->ticket, (unsigned long long)store->ticket);
-    store->ticket = actor->ticket;
+                   (unsigned long long)actor->ticket, (unsigned long long)least);
+    if (!is_reader)                         store->ticket = actor->ticket;
+    else if (actor->ticket > store->reader) store->reader = actor->ticket;
 }
 
 /* Two locks of one client are as much in each other's way as those of two. */
@@ -58,7 +71,7 @@ static void check_alone(struct sim_world *world, const struct sim_actor *actor)
 {
     for (unsigned i = 0; i < world->options.lock_count; i++) {
         const struct sim_actor *other = sim_actor_of(world, actor->client, i);
-        if (other != actor && (other->names & actor->names))
+        if (other != actor && sim_clash(other, actor))
             sim_demand(world, SIM_RULE_EXCLUSION_ALONE, cluster_valid_us(world->cluster, actor->client, i) == 0,
                        "exclusion: client %u wins %s with two locks", actor->client, sim_resource(actor->lock));
     }
@@ -71,8 +84,10 @@ void sim_holding_saw_won(struct sim_world *world, struct sim_actor *actor)
     sim_demand(world, SIM_RULE_S15_GIVEN, (actor->ticket > 0) == actor->has_ticket, "S15: client %u wins %s %s a ticket",
                actor->client, sim_resource(actor->lock), actor->has_ticket ? "without" : "with");
     for (unsigned i = 0; actor->has_ticket && i < SIM_LOCKS_MAX; i++)
-        if (has(actor->names, i)) check_ticket(world, actor, &world->stores[i], i);
+        if (has(actor->names, i)) check_ticket(world, actor, i);
     if (!world->cluster->no_exclusion) check_alone(world, actor);
+    if (actor->shared) sim_kinds_saw_reader(world, actor);
+    if (actor->permits > 0) sim_kinds_saw_permit(world, actor);
     if (actor->has_ticket) sim_count(world, SIM_PATH_WON_WITH_TICKET);
     if (actor->names & (actor->names - 1)) sim_count(world, SIM_PATH_WON_SET);
     if (actor->is_corrected) sim_count(world, SIM_PATH_WON_CORRECTED);
@@ -139,7 +154,7 @@ void sim_holding_saw_restore(struct sim_world *world, const struct cluster_conne
 
 static void write_to(struct sim_world *world, const struct sim_actor *actor, unsigned resource)
 {
-    struct sim_store *store = &world->stores[resource];
+    struct sim_store *store = sim_store_of(world, actor, resource);
     const bool holds = cluster_valid_us(world->cluster, actor->client, actor->lock) > 0;
     if (!redlock_fence_admit(&store->fence, actor->ticket)) {
         sim_count(world, SIM_PATH_LATE_WRITE_REFUSED);
@@ -147,17 +162,35 @@ static void write_to(struct sim_world *world, const struct sim_actor *actor, uns
                    actor->client);
         return;
     }
+    if (store->holding > 0 || store->reading > 0)
+        sim_demand(world, SIM_RULE_S15_ADMITTED, actor->holding >= store->holding && actor->holding >= store->reading,
+                   "S15: %s admits client %u, although a later holder has written to it or read it", sim_resource(resource),
+                   actor->client);
+    store->holding = actor->holding;
+}
+
+/* A reader keeps no other one out. */
+static void read_from(struct sim_world *world, const struct sim_actor *actor, unsigned resource)
+{
+    struct sim_store *store = sim_store_of(world, actor, resource);
+    const bool holds = cluster_valid_us(world->cluster, actor->client, actor->lock) > 0;
+    if (!redlock_fence_admit_reader(&store->fence, actor->ticket)) {
+        sim_count(world, SIM_PATH_LATE_READ_REFUSED);
+        sim_demand(world, SIM_RULE_S15_REFUSED, !holds, "S15: %s refuses client %u, which reads it", sim_resource(resource),
+                   actor->client);
+        return;
+    }
     if (store->holding > 0)
         sim_demand(world, SIM_RULE_S15_ADMITTED, actor->holding >= store->holding,
                    "S15: %s admits client %u, although a later holder has written to it", sim_resource(resource),
                    actor->client);
-    store->holding = actor->holding;
+    if (actor->holding > store->reading) store->reading = actor->holding;
 }
 
 void sim_holding_writes(struct sim_world *world, struct sim_actor *actor)
 {
     for (unsigned i = 0; actor->ticket > 0 && i < SIM_LOCKS_MAX; i++)
-        if (has(actor->names, i)) write_to(world, actor, i);
+        if (has(actor->names, i)) (has(actor->shared, i) ? read_from : write_to)(world, actor, i);
 }
 
 /* ---- The keeper ---- */
@@ -327,7 +360,9 @@ static void saw_woken(struct sim_world *world, const struct model_call *call)
 void sim_holding_saw_release(struct sim_world *world, const struct cluster_connection *connection,
                              const struct model_call *call, struct sim_token *token)
 {
-    if (!connection->client_left) token->released_on[connection->node] = connection->number;
+    const struct sim_actor *actor = sim_actor_of(world, connection->client, token->lock);
+    const bool is_other_slot = actor->permits > 0 && redlock_valid_us(lock_of(world, actor), now_of(world, actor->client)) > 0;
+    if (!connection->client_left && !is_other_slot) token->released_on[connection->node] = connection->number;
     if (call->entry[0] != '\0') sim_count(world, SIM_PATH_ENTRY_GIVEN_BACK);
     if (call->woken[0] != '\0') saw_woken(world, call);
 }
@@ -363,12 +398,23 @@ void sim_holding_saw_idle(struct sim_world *world, unsigned client)
 }
 
 /* Elsewhere they run out. */
-void sim_holding_must_leave_no_entry(struct sim_world *world)
+static void must_leave_no_entry(struct sim_world *world, unsigned node, unsigned resource)
+{
+    static const char *const suffixes[] = { "#waiters", "#readers", "#writer" };
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        sim_demand(world, SIM_RULE_NO_ENTRY_LEFT, !key_beside(world, node, resource, suffixes[i]), "%s%s is left on node %u",
+                   sim_resource(resource), suffixes[i], node);
+}
+
+void sim_holding_must_leave_no_key(struct sim_world *world)
 {
     for (unsigned k = 0; k < world->options.node_count; k++)
-        for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
-            sim_demand(world, SIM_RULE_NO_ENTRY_LEFT, !key_beside(world, k, i, "#waiters"),
-                       "an entry among the waiters for %s is left on node %u", sim_resource(i), k);
+        for (unsigned i = 0; i < SIM_LOCKS_MAX; i++) {
+            for (unsigned slot = 0; slot <= SIM_PERMITS_MAX; slot++)
+                sim_demand(world, SIM_RULE_NO_KEY_LEFT, !slot_key(world, k, i, slot), "a key of %s is left on node %u",
+                           sim_resource(i), k);
+            must_leave_no_entry(world, k, i);
+        }
 }
 
 /* ---- Nodes ---- */

@@ -2,6 +2,7 @@
 #include "sim_world.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum {
     MS = 1000,
@@ -42,6 +43,22 @@ bool sim_class_has_periods(enum sim_class class)
     return class == SIM_CLASS_PERIODS || sim_class_is_about_periods(class);
 }
 
+bool sim_class_has_readers(enum sim_class class)
+{
+    return class == SIM_CLASS_READERS || class == SIM_CLASS_READERS_NO_GUARD || class == SIM_CLASS_READERS_FLUSHALL;
+}
+
+bool sim_class_has_permits(enum sim_class class)
+{
+    return class == SIM_CLASS_PERMITS || class == SIM_CLASS_PERMITS_NO_GUARD;
+}
+
+bool sim_class_has_no_guard(enum sim_class class)
+{
+    return class == SIM_CLASS_NO_GUARD || class == SIM_CLASS_TICKETS_NO_GUARD || class == SIM_CLASS_READERS_NO_GUARD ||
+           class == SIM_CLASS_PERMITS_NO_GUARD;
+}
+
 const char *sim_fault_text(enum sim_fault_kind kind)
 {
     static const char *const texts[] = {
@@ -53,14 +70,14 @@ const char *sim_fault_text(enum sim_fault_kind kind)
 
 bool sim_fault_is_in(enum sim_fault_kind kind, enum sim_class class)
 {
-#define IN(name) (1u << SIM_CLASS_##name)
-    static const uint32_t sets[] = {
+#define IN(name) ((uint64_t)1 << SIM_CLASS_##name)
+    static const uint64_t sets[] = {
 #define SIM_FAULT_SET(name, classes, text) classes,
         SIM_FAULTS(SIM_FAULT_SET)
     };
-    const uint32_t unpromised = ~(IN(CLOCK_FORWARD) - 1);
+    const uint64_t unpromised = ~(IN(CLOCK_FORWARD) - 1);
 #undef IN
-    return class == SIM_CLASS_ALL || class == SIM_CLASS_PERIODS ? (sets[kind] & ~unpromised) != 0 : (sets[kind] >> class & 1) != 0;
+    return class >= SIM_CLASS_ALL && class <= SIM_CLASS_PERMITS ? (sets[kind] & ~unpromised) != 0 : (sets[kind] >> class & 1) != 0;
 }
 
 uint64_t sim_random(struct sim_dice *dice)
@@ -166,7 +183,7 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     o.lock_count = ONE_OF(&dice, 1, 1, 2, 3, SIM_LOCKS_MAX);
     o.pace = ONE_OF(&dice, 1, 2, 5, 10, 20);
     o.ttl_max_ms = o.pace * ONE_OF(&dice, 300, 1000, 2000, 3000);
-    o.guard_ms = o.class == SIM_CLASS_NO_GUARD || o.class == SIM_CLASS_TICKETS_NO_GUARD ? 0 : o.ttl_max_ms;
+    o.guard_ms = sim_class_has_no_guard(o.class) ? 0 : o.ttl_max_ms;
     o.drift_ppm = ONE_OF(&dice, 10000, 10000, 50001, 84000);
     o.node_timeout_ms = o.pace * ONE_OF(&dice, 20, 50, 200, 500);
     o.retry_ms = o.pace * ONE_OF(&dice, 30, 100, 200);
@@ -185,6 +202,11 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     o.lag_us = ONE_OF(&dice, 0, 0, 100, 5 * MS);
     draw_holding(&dice, &o);
     if (sim_class_has_periods(o.class)) draw_periods(&dice, &o);
+    o.keeps_memory = o.class < SIM_CLASS_ALL && o.class != SIM_CLASS_CRASH_LOST && o.class != SIM_CLASS_CRASH_BACK;
+    if (o.class == SIM_CLASS_READERS || o.class == SIM_CLASS_PERMITS) o.keeps_memory = sim_one_in(&dice, 2);
+    if (sim_class_has_readers(o.class) && o.noperm && strcmp(o.noperm, "ZADD") == 0) o.noperm = NULL;    /* Readers need it. */
+    if (sim_class_has_readers(o.class)) o.shared_share = ONE_OF(&dice, 1, 2, 2, 3);
+    if (sim_class_has_permits(o.class)) o.permits = ONE_OF(&dice, 1, 2, 2, 3, SIM_PERMITS_MAX);
     return o;
 }
 
@@ -199,20 +221,25 @@ void sim_print_options(const struct sim_options *o)
            o->in_pieces ? ", in pieces" : "",
            o->ticks_first ? ", clock first" : "");
     printf("one in %u with a ticket, %u a set, %u kept (0: none), at %u %% of the TTL; wall clocks differ by %u of %u ms, counters "
-           "live %u ms; periods of %u ms%s; wake-ups%s%s%s\n",
+           "live %u ms; periods of %u ms%s; one in %u shared; %u permits; wake-ups%s%s%s\n",
            o->ticket_share, o->set_share, o->keep_share, o->keep_percent, o->wall_spread_ms, o->skew_ms, o->ticket_life_ms,
-           o->period_ms, o->until_done ? ", until done" : "",
+           o->period_ms, o->until_done ? ", until done" : "", o->shared_share, o->permits,
            o->wake_ups ? "" : " off", o->silent ? ", releases silent, refused " : ", refused ", o->noperm ? o->noperm : "nothing");
 }
 
 /* ---- The schedule of faults ---- */
 
-static enum sim_fault_kind draw_kind(struct sim_dice *dice, enum sim_class class)
+static bool loses_memory(enum sim_fault_kind kind)
+{
+    return kind == SIM_FAULT_RESTART_EMPTY || kind == SIM_FAULT_RESTART_BACK;
+}
+
+static enum sim_fault_kind draw_kind(struct sim_dice *dice, const struct sim_options *o)
 {
     enum sim_fault_kind kind;
     do
         kind = (enum sim_fault_kind)sim_below(dice, SIM_FAULT_COUNT);
-    while (!sim_fault_is_in(kind, class));
+    while (!sim_fault_is_in(kind, o->class) || (o->keeps_memory && loses_memory(kind)));
     return kind;
 }
 
@@ -232,7 +259,7 @@ static uint64_t draw_length(struct sim_dice *dice, const struct sim_options *o)
 static struct sim_fault draw_fault(struct sim_dice *dice, const struct sim_options *o)
 {
     enum { WRONG_FOR = 8 };     /* A clock is not soon set right that nobody looks at. */
-    struct sim_fault fault = { .kind = draw_kind(dice, o->class) };
+    struct sim_fault fault = { .kind = draw_kind(dice, o) };
     fault.at_us = sim_below(dice, o->duration_us);
     fault.lasts_us = draw_length(dice, o) * (fault.kind == SIM_FAULT_WALL_WRONG ? WRONG_FOR : 1);
     fault.client = (unsigned)sim_below(dice, o->client_count);

@@ -148,10 +148,25 @@ static void saw_release(struct sim_world *world, const struct cluster_connection
         sim_count(world, SIM_PATH_DEBT_AFTER_RECONNECT);
 }
 
+/* An extension by which a reader becomes a writer, or the other way round, sets a token that was not there before. */
+static void note_new_token(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
+                           struct sim_token *token)
+{
+    const uint8_t bit = (uint8_t)(1 << connection->node);
+    if (!call->did || token->did & bit) return;
+    token->seen |= bit;
+    token->did |= bit;
+    token->connection[connection->node] = connection->number;
+    token->set_at[connection->node] = world->cluster->now_us;
+    if (connection->client_left) token->stale |= bit;
+}
+
 static void saw_extend(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
+    struct sim_token *token = check_owner(world, connection, call);
     sim_rules_saw_extend(world, connection, call);
-    sim_holding_saw_extend(world, connection, call, check_owner(world, connection, call));
+    note_new_token(world, connection, call, token);
+    sim_holding_saw_extend(world, connection, call, token);
 }
 
 static void saw_script(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
@@ -227,6 +242,7 @@ static void saw_won(struct sim_world *world, struct sim_actor *actor, const stru
     world->totals->won++;
     redlock_token(cluster_lock(world->cluster, actor->client, actor->lock), actor->token);
     actor->token_names = actor->names;
+    actor->token_shared = actor->shared;
     sim_rules_saw_won(world, actor);
     sim_holding_saw_won(world, actor);
     if (granted == n) sim_count(world, SIM_PATH_WON_BY_ALL);
@@ -294,7 +310,7 @@ static void saw_released(struct sim_world *world, const struct redlock_lock *loc
 
 static void saw_end(struct sim_world *world, struct sim_actor *actor, const struct redlock_lock *lock)
 {
-    static const char *const deeds[] = { "acquire", "extend", "release" };
+    static const char *const deeds[] = { "acquire", "extend", "release", "upgrade", "downgrade" };
     sim_mix(world, redlock_lock_status(lock));
     sim_tell(world, "client %u: %s %s: %s", actor->client, deeds[actor->deed], sim_resource(actor->lock),
              redlock_status_text(redlock_lock_status(lock)));
@@ -302,6 +318,8 @@ static void saw_end(struct sim_world *world, struct sim_actor *actor, const stru
     case SIM_ACQUIRES: saw_acquired(world, actor, lock); break;
     case SIM_EXTENDS:  saw_extended(world, actor, lock); break;
     case SIM_RELEASES: saw_released(world, lock); break;
+    case SIM_UPGRADES:
+    case SIM_DOWNGRADES: sim_kinds_saw_change(world, actor); break;
     }
 }
 

@@ -2,6 +2,7 @@
  * and the answers that redlock.h gives to questions. Each is computed here once more, by no code of the engine. */
 #include "sim_world.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -47,7 +48,7 @@ static bool stands(const struct cluster *cluster, uint64_t number)
 
 /* Is the debt still good by which a token would be removed from the node? It is until the TTL has passed since the attempt
  * began, by the client's clock; and since the SET was answered, as it was if nothing is under way on its connection. */
-static bool is_owed(struct sim_world *world, const struct sim_token *token, unsigned node, const struct model_key *key)
+static bool is_owed(struct sim_world *world, const struct sim_token *token, unsigned node, uint64_t expires_ms)
 {
     const bool may_step = sim_fault_is_in(SIM_FAULT_STEP_BACK, world->options.class);
     const uint64_t slack_us = 2 * MS + (may_step ? SIM_CLOCK_BACK_US : 0);
@@ -55,23 +56,58 @@ static bool is_owed(struct sim_world *world, const struct sim_token *token, unsi
     if (now_of(world, token->client) < token->started_at + (uint64_t)token->ttl_ms * MS)
         return true;
     return stands(world->cluster, token->connection[node]) &&
-           key->expires_ms * MS > cluster_node_now(world->cluster, node) + slack_us;
+           expires_ms * MS > cluster_node_now(world->cluster, node) + slack_us;
 }
 
-/* A token of this actor in the resource's key that it must know of; NULL: there is none. A SET that came late, behind all
- * releases, and one that came back from a node's disk, are not its fault. */
-static const struct sim_token *left_in(struct sim_world *world, const struct sim_actor *actor, unsigned node, unsigned resource)
+/* Is that a token of this actor that it must know of? NULL: it is not. A SET that came late, behind all releases, and one that
+ * came back from a node's disk, are not its fault. */
+static const struct sim_token *known(struct sim_world *world, const struct sim_actor *actor, unsigned node, const char *text,
+                                     uint64_t expires_ms)
 {
-    const char *name = sim_resource(resource);
-    struct model_node *model = &world->cluster->hosts[node].node;
-    const struct model_key *key = model_find(model, 0, name, strlen(name), cluster_node_now(world->cluster, node));
-    const struct sim_token *token = key ? sim_find_token(world, (const char *)key->value) : NULL;
+    const struct sim_token *token = sim_find_token(world, text);
     if (!token || token->client != actor->client || token->lock != actor->lock || token->life != actor->life)
         return NULL;
-    const bool is_known = is_owed(world, token, node, key) && has(token->did, node) &&
+    if (token->is_superseded) return NULL;
+    const bool is_known = is_owed(world, token, node, expires_ms) && has(token->did, node) &&
                           world->reborn_at[node] <= token->set_at[node] &&
                           !(has(token->stale, node) && token->misses[node] >= RELEASES_OF_STALE);
     return is_known ? token : NULL;
+}
+
+/* The key of a resource with that suffix; NULL: it is not there. */
+static const struct model_key *key_of(struct sim_world *world, unsigned node, unsigned resource, const char *suffix)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "%s%s", sim_resource(resource), suffix);
+    return model_find(&world->cluster->hosts[node].node, 0, name, strlen(name), cluster_node_now(world->cluster, node));
+}
+
+/* A reader is a member of the readers, for as long as its score says. */
+static const struct sim_token *left_among_readers(struct sim_world *world, const struct sim_actor *actor, unsigned node,
+                                                  unsigned resource)
+{
+    const struct model_key *marker = key_of(world, node, resource, "");
+    const struct model_key *readers = marker ? key_of(world, node, resource, "#readers") : NULL;    /* Alone they are nothing. */
+    const struct sim_token *token = NULL;
+    for (size_t i = 0; readers && !token && i < readers->entry_count; i++) {
+        if (readers->entries[i].score * MS <= cluster_node_now(world->cluster, node)) continue;
+        char text[REDLOCK_TOKEN_TEXT + 1] = "";
+        memcpy(text, readers->entries[i].member, REDLOCK_TOKEN_TEXT);
+        token = known(world, actor, node, text, readers->entries[i].score);
+    }
+    return token;
+}
+
+/* In the resource's key, or that of a slot; or among its readers. */
+static const struct sim_token *left_in(struct sim_world *world, const struct sim_actor *actor, unsigned node, unsigned resource)
+{
+    static const char *const suffixes[1 + SIM_PERMITS_MAX] = { "", ":1", ":2", ":3", ":4" };
+    const struct sim_token *token = left_among_readers(world, actor, node, resource);
+    for (unsigned i = 0; i <= SIM_PERMITS_MAX && !token; i++) {
+        const struct model_key *key = key_of(world, node, resource, suffixes[i]);
+        if (key && key->value) token = known(world, actor, node, (const char *)key->value, key->expires_ms);
+    }
+    return token;
 }
 
 /* In any of the resources that it may have been about. */
@@ -244,7 +280,9 @@ void sim_rules_saw_release(struct sim_world *world, const struct cluster_connect
         token->misses[connection->node]++;
     redlock_token(lock_of(world, actor), text);
     if (actor->valid_until > now_of(world, actor->client))
-        sim_demand(world, SIM_RULE_S9_LEAVES, token->life != actor->life || strcmp(text, call->token) != 0,
+        sim_demand(world, SIM_RULE_S9_LEAVES,
+                   token->life != actor->life || strcmp(text, call->token) != 0 ||
+                       call->slot != redlock_slot(lock_of(world, actor)),
                    "S9: client %u removes its token from node %u although it holds %s", actor->client, connection->node,
                    sim_resource(actor->lock));
 }

@@ -114,11 +114,17 @@ struct sim_actor *sim_actor_of(struct sim_world *world, unsigned client, unsigne
     return &world->actors[client * world->options.lock_count + lock];
 }
 
+/* There is a resource of which no two may be held, whichever slots they were given. */
+bool sim_clash(const struct sim_actor *a, const struct sim_actor *b)
+{
+    return a->permits <= 1 && b->permits <= 1 && (a->names & b->names & ~(a->shared & b->shared)) != 0;
+}
+
 bool sim_others_hold(const struct sim_world *world, const struct sim_actor *actor)
 {
     for (unsigned i = 0; i < world->actor_count; i++) {
         const struct sim_actor *other = &world->actors[i];
-        if (other != actor && (other->names & actor->names) && !world->cluster->clients[other->client].dead &&
+        if (other != actor && sim_clash(other, actor) && !world->cluster->clients[other->client].dead &&
             cluster_valid_us(world->cluster, other->client, other->lock) > 0)
             return true;
     }
@@ -126,12 +132,13 @@ bool sim_others_hold(const struct sim_world *world, const struct sim_actor *acto
 }
 
 /* Names of the resources, in no particular order: the engine sorts them. Returns how many. */
-static unsigned list_names(unsigned names, struct redlock_name list[SIM_LOCKS_MAX])
+static unsigned list_names(unsigned names, unsigned shared, struct redlock_name list[SIM_LOCKS_MAX])
 {
     unsigned count = 0;
     for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
         if (names >> i & 1)
-            list[count++] = (struct redlock_name){ .bytes = sim_resource(i), .size = strlen(sim_resource(i)) };
+            list[count++] = (struct redlock_name){ .bytes = sim_resource(i), .size = strlen(sim_resource(i)),
+                                                   .shared = shared >> i & 1 };
     return count;
 }
 
@@ -196,6 +203,16 @@ static unsigned draw_names(const struct sim_world *world, struct sim_actor *acto
     return 1u << actor->lock | (is_set ? others : 0);
 }
 
+/* Which of its names the lock shares. What is not yet settled of the last time may be of another kind. */
+static unsigned draw_shared(const struct sim_world *world, struct sim_actor *actor)
+{
+    unsigned shared = 0;
+    const bool is_idle = redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock));
+    for (unsigned i = 0; world->options.shared_share > 0 && i < SIM_LOCKS_MAX; i++)
+        if (draw_share(&actor->dice, world->options.shared_share)) shared |= 1u << i;
+    return is_idle ? shared & actor->names : actor->shared;
+}
+
 /* Does the engine wait, without having tried? */
 static bool is_yielding(const struct sim_world *world, const struct sim_actor *actor)
 {
@@ -209,12 +226,17 @@ static void acquire(struct sim_world *world, struct sim_actor *actor)
     const char *name = sim_resource(actor->lock);
     const uint32_t ttl_ms = draw_ttl(world, &actor->dice), wait_ms = draw_wait(world, &actor->dice);
     struct redlock_name list[SIM_LOCKS_MAX];
-    actor->names = draw_names(world, actor);
-    const unsigned count = list_names(actor->names, list);
+    if (actor->has_changed && !redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock))) return;
+    actor->has_changed = false;
+    actor->permits = world->options.permits;
+    actor->names = actor->permits > 0 ? 1u << actor->lock : draw_names(world, actor);
+    actor->shared = draw_shared(world, actor);
+    const unsigned count = list_names(actor->names, actor->shared, list);
     const struct redlock_request request = {
         .resource = name, .resource_size = strlen(name), .ttl_ms = ttl_ms, .wait_ms = wait_ms,
         .set = count > 1 ? list : NULL, .set_count = count,
-        .ticket = draw_share(&actor->dice, world->options.ticket_share),
+        .shared = count == 1 && actor->shared != 0, .permits = (uint8_t)actor->permits,
+        .ticket = draw_share(&actor->dice, world->options.ticket_share) && !(count > 1 && actor->shared),
         .min_validity_ms = sim_one_in(&actor->dice, 4) ? ttl_ms / 4 : 0,
         .extension_limit = sim_one_in(&actor->dice, 4) ? 1 + (uint32_t)sim_below(&actor->dice, 3) : 0,
     };
@@ -268,6 +290,20 @@ static void extend(struct sim_world *world, struct sim_actor *actor)
         sim_count(world, SIM_PATH_EXTENSION_LIMIT);
 }
 
+/* A reader of one resource becomes its writer, and the other way round. */
+static void change_mode(struct sim_world *world, struct sim_actor *actor)
+{
+    const bool is_reader = actor->shared != 0;
+    if (actor->names & (actor->names - 1)) return;
+    actor->deed = is_reader ? SIM_UPGRADES : SIM_DOWNGRADES;
+    actor->keep_is_safe = false;
+    actor->has_changed = true;
+    sim_kinds_begins_change(world, actor);      /* From the token that it has to another one. */
+    (void)(is_reader ? cluster_upgrade(world->cluster, actor->client, actor->lock)
+                     : cluster_downgrade(world->cluster, actor->client, actor->lock));
+    sim_kinds_begins_change(world, actor);
+}
+
 static bool is_pending(const struct sim_world *world, const struct sim_actor *actor)
 {
     return redlock_lock_status(cluster_lock(world->cluster, actor->client, actor->lock)) == REDLOCK_PENDING;
@@ -294,14 +330,15 @@ static void forget(struct sim_world *world, struct sim_actor *actor)
 static void adopt(struct sim_world *world, struct sim_actor *actor)
 {
     struct redlock_name list[SIM_LOCKS_MAX];
-    const unsigned count = list_names(actor->token_names, list);
-    if (!redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)))
+    const unsigned count = list_names(actor->token_names, actor->token_shared, list);
+    if (world->options.permits > 0 || !redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)))
         return;     /* Its names are still needed. */
     const enum redlock_status status =
-        count > 1 ? cluster_adopt_set(world->cluster, actor->client, actor->lock, list, count, actor->token)
+        count > 1 || actor->token_shared ? cluster_adopt_set(world->cluster, actor->client, actor->lock, list, count, actor->token)
                   : cluster_adopt(world->cluster, actor->client, actor->lock, sim_resource(actor->lock), actor->token);
     if (status != REDLOCK_OK) return;
     actor->names = actor->token_names;
+    actor->shared = actor->token_shared;
     actor->adopted = actor->maybe_held = true;
     actor->has_ticket = false;
     actor->ticket = 0;
@@ -354,6 +391,8 @@ static void act_held(struct sim_world *world, struct sim_actor *actor)
         forget(world, actor);
     else if (die == 29)
         move(world, actor);
+    else if (die < 36 && world->options.shared_share > 0)
+        change_mode(world, actor);
 }
 
 static void act_idle(struct sim_world *world, struct sim_actor *actor)
@@ -509,10 +548,7 @@ static void must_leave_nothing(struct sim_world *world)
         sim_demand(world, SIM_RULE_IDLE, redlock_idle(cluster_lock(cluster, actor->client, actor->lock)),
                    "client %u: the engine still knows something of %s", actor->client, sim_resource(actor->lock));
     }
-    for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
-        sim_demand(world, SIM_RULE_NO_KEY_LEFT, cluster_count_keys(cluster, sim_resource(i)) == 0, "a key of %s is left",
-                   sim_resource(i));
-    sim_holding_must_leave_no_entry(world);
+    sim_holding_must_leave_no_key(world);
     sim_demand(world, SIM_RULE_FEW_CONNECTIONS,
                cluster->connection_count <=
                    (size_t)world->options.client_count * world->options.node_count * CONNECTIONS_PER_LINK,
@@ -526,11 +562,13 @@ static void must_work_again(struct sim_world *world)
     const bool ticket = world->options.ticket_share > 0;
     const struct redlock_request request = { .resource = sim_resource(0), .resource_size = strlen(sim_resource(0)),
                                              .ttl_ms = world->options.ttl_max_ms,
+                                             .permits = (uint8_t)world->options.permits,
                                              .wait_ms = ticket ? WORKS_AGAIN_MS : 0, .ticket = ticket };
     for (unsigned c = 0; c < world->options.client_count && !cluster_is_broken(cluster); c++) {
         struct sim_actor *actor = sim_actor_of(world, c, 0);
         note_request(world, actor, &request);
         actor->names = 1;
+        actor->shared = 0;
         (void)cluster_acquire(cluster, c, 0, &request);
         (void)cluster_run_until_done(cluster, c, 0);
         sim_demand(world, SIM_RULE_WORKS_AGAIN, cluster_valid_us(cluster, c, 0) > 0,
@@ -568,13 +606,6 @@ static struct redlock_config config_of(const struct sim_options *options)
     config.wake_ups = options->wake_ups;
     config.silent = options->silent;
     return config;
-}
-
-/* Where a node may lose or shorten what it has granted, a promise can be broken of which no client knows. */
-static bool keeps_memory(enum sim_class class)
-{
-    return sim_class_is_promised(class) && class != SIM_CLASS_CRASH_LOST && class != SIM_CLASS_CRASH_BACK &&
-           class != SIM_CLASS_ALL && class != SIM_CLASS_PERIODS;
 }
 
 /* Up to the spread between any two. */
@@ -632,7 +663,7 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
     world->begun_us = cluster->now_us;
     cluster->step_max = SIM_STEPS_MAX;
     cluster->restless = world->options.restless;
-    cluster->no_promise = !keeps_memory(world->options.class);
+    cluster->no_promise = !world->options.keeps_memory;
     cluster->no_exclusion =
         sim_class_is_about_tickets(world->options.class) || sim_class_is_about_periods(world->options.class);
     for (unsigned c = 0; c < cluster->client_count; c++) {
@@ -641,6 +672,7 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
         cluster->clients[c].keeps_done = true;
         cluster_need_locks(cluster, c, SIM_LOCKS_MAX + 1);
     }
+    if (world->options.shared_share > 0) cluster_may_share(cluster);
     shape_network(world);
     set_walls(world);
     place_actors(world, plan);

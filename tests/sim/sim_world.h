@@ -25,12 +25,15 @@ struct sim_actor {
 
     /* What was last seen of it, by the questions of redlock.h. */
     enum redlock_status status;
-    enum sim_deed { SIM_ACQUIRES, SIM_EXTENDS, SIM_RELEASES } deed;
+    enum sim_deed { SIM_ACQUIRES, SIM_EXTENDS, SIM_RELEASES, SIM_UPGRADES, SIM_DOWNGRADES } deed;
     unsigned attempts;          /* Of the acquire under way. */
     uint64_t round_at;          /* When its last round began. */
     uint16_t guarded;           /* Nodes that had no vote because of a restart, in this acquire. */
     unsigned owed;
     unsigned names;             /* The resources that its lock is about: a set of their numbers. */
+    unsigned shared;            /* Those of them that it shares. */
+    bool has_changed;           /* It was upgraded or downgraded: then it is acquired again only when it is idle. */
+    unsigned permits;           /* It is for one of so many permits; 0: for a lock. */
     bool was_valid, failed_to_extend, adopted, slept_valid;
     bool maybe_held;            /* Adopted, and nobody has confirmed it. */
 
@@ -42,7 +45,8 @@ struct sim_actor {
     unsigned same_pauses;       /* In a row. */
     bool was_idle;
     char token[REDLOCK_TOKEN_TEXT + 1]; /* Of the lock when it was last held, which a client finds again after a crash. */
-    unsigned token_names;
+    unsigned token_names, token_shared;
+    char role_tokens[2][REDLOCK_TOKEN_TEXT + 1];    /* Of the lock, when it last changed its role: before, and now. */
     char attempt[REDLOCK_TOKEN_TEXT + 1];   /* The token of the last attempt. */
 
     /* Tickets, keeper, waiters: see sim_holding.c. */
@@ -69,6 +73,7 @@ struct sim_token {
     uint64_t extended_at[SIM_NODES_MAX];    /* By the client's clock. */
     uint64_t released_on[SIM_NODES_MAX];    /* By which connection. */
     bool is_adopted;
+    bool is_superseded;         /* Its lock has changed its role twice since: where that was not heard of, it is left to its TTL. */
     uint8_t misses[SIM_NODES_MAX];          /* How many releases found nothing. */
     uint64_t connection[SIM_NODES_MAX];     /* Which one brought the SET. */
     uint64_t set_at[SIM_NODES_MAX];         /* True time. */
@@ -113,8 +118,9 @@ struct sim_world {
     uint64_t win_count;
     struct sim_store {          /* What a resource remembers of its writers. */
         struct redlock_fence fence;
-        uint64_t ticket, holding;       /* The last ticket that was won; the latest holding that has written. */
-    } stores[SIM_LOCKS_MAX];
+        uint64_t ticket, reader;        /* The last ticket that a writer has won, the largest of a reader; */
+        uint64_t holding, reading;      /* the latest holding that has written, that has read. */
+    } stores[SIM_LOCKS_MAX][1 + SIM_PERMITS_MAX];   /* Of each of its permits' slots; 0: of the lock. */
     struct sim_period_run *runs;
     size_t run_count;
     char subscriptions[SIM_CLIENTS_MAX][17];  /* What a client's subscriptions are called, */
@@ -185,12 +191,19 @@ void sim_holding_begins(struct sim_world *world, struct sim_actor *actor, uint32
 void sim_holding_ends(struct sim_actor *actor);
 void sim_holding_forgets(struct sim_world *world, const struct sim_actor *actor);
 void sim_holding_writes(struct sim_world *world, struct sim_actor *actor);  /* To its resources, even if it no longer holds them. */
-void sim_holding_must_leave_no_entry(struct sim_world *world);
+void sim_holding_must_leave_no_key(struct sim_world *world);
 
 /* sim_periods.c: marks of periods, and the runs that follow them. */
 bool sim_periods_act(struct sim_world *world, struct sim_actor *actor);     /* True: that was its deed. The lock is held. */
 void sim_periods_note_due(struct sim_world *world, struct sim_actor *actor);
 void sim_periods_forget(struct sim_world *world, struct sim_actor *actor);  /* Its lock is going to be another one. */
+
+/* sim_kinds.c: readers, and permits. */
+struct sim_store *sim_store_of(struct sim_world *world, const struct sim_actor *actor, unsigned resource);
+void sim_kinds_saw_reader(struct sim_world *world, const struct sim_actor *actor);     /* Won by a reader, */
+void sim_kinds_saw_permit(struct sim_world *world, const struct sim_actor *actor);     /* as one of several permits. */
+void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor);   /* Of its role; it has another token. */
+void sim_kinds_saw_change(struct sim_world *world, struct sim_actor *actor);           /* The end of an upgrade or downgrade. */
 
 /* sim_world.c */
 void sim_count(struct sim_world *world, enum sim_path path);
@@ -202,6 +215,7 @@ void sim_demand(struct sim_world *world, enum sim_rule rule, bool holds, const c
     __attribute__((format(printf, 4, 5)));
 void sim_tell(struct sim_world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct sim_actor *sim_actor_of(struct sim_world *world, unsigned client, unsigned lock);
+bool sim_clash(const struct sim_actor *a, const struct sim_actor *b);
 bool sim_others_hold(const struct sim_world *world, const struct sim_actor *actor);   /* One of its resources. */
 const char *sim_resource(unsigned lock);
 

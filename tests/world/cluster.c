@@ -983,6 +983,22 @@ enum redlock_status cluster_extend(struct cluster *cluster, unsigned client, uns
     return status;
 }
 
+enum redlock_status cluster_upgrade(struct cluster *cluster, unsigned client, unsigned lock)
+{
+    const enum redlock_status status = redlock_start_upgrade(engine_of(cluster, client), cluster_lock(cluster, client, lock),
+                                                             cluster_client_now(cluster, client));
+    after_call(cluster, client);
+    return status;
+}
+
+enum redlock_status cluster_downgrade(struct cluster *cluster, unsigned client, unsigned lock)
+{
+    const enum redlock_status status = redlock_start_downgrade(engine_of(cluster, client), cluster_lock(cluster, client, lock),
+                                                               cluster_client_now(cluster, client));
+    after_call(cluster, client);
+    return status;
+}
+
 enum redlock_status cluster_keep(struct cluster *cluster, unsigned client, unsigned lock, uint32_t hold_ms)
 {
     const enum redlock_status status = redlock_keep(
@@ -1062,7 +1078,8 @@ void cluster_move(struct cluster *cluster, unsigned client, unsigned to, unsigne
     target->believed_until = source->believed_until;
     target->waits_until = source->waits_until;
     target->is_kept = source->is_kept;
-    redlock_move(&owner->engine, &target->lock, &source->lock, is_set ? (const void *)target->set : target->resource);
+    redlock_move(&owner->engine, &target->lock, &source->lock,
+                 source->set_count > 1 ? (const void *)target->set : target->resource);     /* A set of one is a resource. */
     memset(source, 0xDD, sizeof *source);
     source->in_use = source->is_kept = false;
     after_call(cluster, client);
@@ -1218,6 +1235,7 @@ static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_coun
                      cluster_client_now(cluster, c)) != REDLOCK_OK)
         break_rule(cluster, "redlock_init refuses what it must take");
     if (!client->plain) use_all_features(&client->engine);
+    if (cluster->shares && !client->plain) redlock_use_shared(&client->engine);
     cluster_need_locks(cluster, c, lock_count);
 }
 
@@ -1226,6 +1244,12 @@ void cluster_client_returns(struct cluster *cluster, unsigned client)
     cluster->clients[client].dead = false;
     engine_begin(cluster, client, cluster->clients[client].lock_count);
     after_call(cluster, client);
+}
+
+void cluster_may_share(struct cluster *cluster)
+{
+    cluster->shares = true;
+    for (unsigned c = 0; c < cluster->client_count; c++) redlock_use_shared(&cluster->clients[c].engine);
 }
 
 void cluster_client_is_plain(struct cluster *cluster, unsigned client)

@@ -145,6 +145,7 @@ struct cluster {
     uint64_t process_count;         /* Numbers the run_ids. */
     unsigned idle_steps;
     uint64_t step_count, step_max;  /* Steps so far; the most there may be: 0, any number. */
+    bool shares;                    /* Clients may be readers: see cluster_may_share. */
     bool no_promise, no_exclusion;  /* Do not watch these. */
     uint64_t promise_count;         /* How often there was one to watch; */
     uint64_t exclusion_count;       /* and a lock of another client about the same resource, held or not. */
@@ -198,6 +199,8 @@ enum redlock_status cluster_acquire(struct cluster *cluster, unsigned client, un
 enum redlock_status cluster_extend(struct cluster *cluster, unsigned client, unsigned lock, uint32_t ttl_ms);
 enum redlock_status cluster_keep(struct cluster *cluster, unsigned client, unsigned lock, uint32_t hold_ms);
 enum redlock_status cluster_release(struct cluster *cluster, unsigned client, unsigned lock);
+enum redlock_status cluster_upgrade(struct cluster *cluster, unsigned client, unsigned lock);
+enum redlock_status cluster_downgrade(struct cluster *cluster, unsigned client, unsigned lock);
 enum redlock_status cluster_inspect(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
                                     struct redlock_sight *sights);
 enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
@@ -233,6 +236,7 @@ void cluster_client_dies(struct cluster *cluster, unsigned client);
 void cluster_client_returns(struct cluster *cluster, unsigned client);
 
 /* It begins anew, as firmware would: without tickets, sets and wake-ups. */
+void cluster_may_share(struct cluster *cluster);    /* Before any lock: all clients use redlock_use_shared. */
 void cluster_client_is_plain(struct cluster *cluster, unsigned client);
 
 /* ---- Questions ---- */

@@ -1,0 +1,87 @@
+/* Readers and permits: what is counted of them, and that there are never more permits out than there are. That writers are
+ * alone, and slots, the cluster watches. */
+#include "sim_world.h"
+
+#include <string.h>
+
+static struct redlock_lock *lock_of(const struct sim_world *world, const struct sim_actor *actor)
+{
+    return &world->cluster->clients[actor->client].locks[actor->lock].lock;
+}
+
+struct sim_store *sim_store_of(struct sim_world *world, const struct sim_actor *actor, unsigned resource)
+{
+    return &world->stores[resource][actor->permits > 0 ? redlock_slot(lock_of(world, actor)) : 0];
+}
+
+/* How many locks are held that are about one resource at least of this one's, itself among them? */
+static unsigned count_held(const struct sim_world *world, const struct sim_actor *actor)
+{
+    unsigned held = 0;
+    for (unsigned i = 0; i < world->actor_count; i++) {
+        const struct sim_actor *other = &world->actors[i];
+        held += (other->names & actor->names) && !world->cluster->clients[other->client].dead &&
+                cluster_valid_us(world->cluster, other->client, other->lock) > 0;
+    }
+    return held;
+}
+
+void sim_kinds_saw_reader(struct sim_world *world, const struct sim_actor *actor)
+{
+    sim_count(world, SIM_PATH_WON_SHARED);
+    if (actor->shared != actor->names) sim_count(world, SIM_PATH_WON_MIXED);
+    else if (count_held(world, actor) > 1) sim_count(world, SIM_PATH_SHARED_TOGETHER);
+}
+
+void sim_kinds_saw_permit(struct sim_world *world, const struct sim_actor *actor)
+{
+    const unsigned slot = redlock_slot(lock_of(world, actor)), held = count_held(world, actor);
+    sim_demand(world, SIM_RULE_PERMITS,
+               slot >= 1 && slot <= actor->permits && (world->cluster->no_exclusion || held <= actor->permits),
+               "exclusion: client %u has slot %u of %s, and %u of %u permits are held", actor->client, slot, sim_resource(actor->lock),
+               held, actor->permits);
+    if (held > 1) sim_count(world, SIM_PATH_PERMITS_TOGETHER);
+    if (held == actor->permits) sim_count(world, SIM_PATH_PERMITS_FULL);
+}
+
+/* A node knows a lock by its present token and the one before at most. */
+static void supersede(struct sim_world *world, struct sim_actor *actor, const char *text)
+{
+    if (strcmp(actor->role_tokens[1], text) == 0) return;
+    if (actor->role_tokens[0][0] != '\0') sim_token_of(world, actor->role_tokens[0], actor->client)->is_superseded = true;
+    memcpy(actor->role_tokens[0], actor->role_tokens[1], sizeof actor->role_tokens[0]);
+    memcpy(actor->role_tokens[1], text, sizeof actor->role_tokens[1]);
+}
+
+void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor)
+{
+    char text[REDLOCK_TOKEN_TEXT + 1];
+    redlock_token(lock_of(world, actor), text);
+    supersede(world, actor, text);
+    struct sim_token *token = sim_token_of(world, text, actor->client);
+    token->lock = actor->lock;
+    token->life = actor->life;
+    if (token->first_at == 0) token->first_at = token->started_at = cluster_client_now(world->cluster, actor->client);
+    if (token->ttl_ms < actor->ttl_ms) token->ttl_ms = actor->ttl_ms;
+}
+
+/* An upgrade is as if the lock had been won, with a token of its own; one that fails leaves a reader as it was. By a downgrade the
+ * lock is a reader's at once, however many nodes confirm it. */
+void sim_kinds_saw_change(struct sim_world *world, struct sim_actor *actor)
+{
+    const struct redlock_lock *lock = lock_of(world, actor);
+    const uint64_t now_us = cluster_client_now(world->cluster, actor->client), before = actor->valid_until;
+    const bool is_upgrade = actor->deed == SIM_UPGRADES, is_won = redlock_lock_status(lock) == REDLOCK_OK;
+    sim_demand(world, SIM_RULE_UPGRADE_KEEPS, before <= now_us || now_us + redlock_valid_us(lock, now_us) >= before,
+               "client %u loses %s by an upgrade or downgrade", actor->client, sim_resource(actor->lock));
+    sim_demand(world, SIM_RULE_UPGRADE_KEEPS, redlock_is_shared(lock) == (!is_upgrade || !is_won),
+               "client %u is in the wrong role for %s after a change of it", actor->client, sim_resource(actor->lock));
+    actor->shared = redlock_is_shared(lock) ? actor->names : 0;
+    if (!is_won && before > now_us && is_upgrade) sim_count(world, SIM_PATH_UPGRADE_REFUSED);
+    if (!is_won) return;
+    sim_count(world, is_upgrade ? SIM_PATH_UPGRADED : SIM_PATH_DOWNGRADED);
+    redlock_token(lock, actor->token);
+    actor->token_shared = actor->shared;
+    sim_rules_saw_extended(world, actor, false);
+    if (is_upgrade) sim_holding_saw_won(world, actor);
+}
