@@ -8,6 +8,7 @@
  *            patient    many are long: while somebody makes the nodes forget, he does not have to be lucky
  *            careless   it does not ask whether its validity has ended, and often it has: a holder as the README warns of
  *
+ * Some resources are mostly shared: then it only reads the number, and now and then it becomes a writer and increments it.
  * A long hold is kept by the library (redlock_keep). Some holds have a ticket: then it writes that at first and at last,
  * without asking whether it still may, and now and then it oversleeps in between. It writes where a fence refuses late writers
  * (DIRECTORY/NAME.fence), and where nothing does (DIRECTORY/NAME.open). One client in a few has no wake-ups and polls.
@@ -15,7 +16,8 @@
  * Knows the library by its public headers.
  *
  * DIRECTORY/client.NUMBER.log has a line for each event, written at once by one write(), each beginning with the time. NAMES
- * is a resource, or two with a comma between them; TICKET is 0 when there is none:
+ * is a resource, or two with a comma between them, or ~ and a resource that is shared; TICKET is 0 when there is none. A reader
+ * that becomes a writer ends, asks and wins anew:
  *
  *     TIME listens | polls             it begins, with wake-ups or without
  *     TIME asks NAMES plain | ticketed it begins to acquire
@@ -26,6 +28,7 @@
  *     TIME extends NAMES TOKEN UNTIL   that has been done
  *     TIME tries NAME TOKEN VALUE      still valid at TIME, it will write VALUE to DIRECTORY/NAME.counter
  *     TIME wrote NAME TOKEN VALUE      it has
+ *     TIME reads NAME TOKEN VALUE      a reader, still valid at TIME, has read VALUE
  *     TIME shows NAME TOKEN TICKET     it asks the fence of the resource whether it may write
  *     TIME admitted | refused NAME TOKEN TICKET    that is the answer; admitted: and it has
  *     TIME puts NAME TOKEN TICKET      it writes where there is no fence
@@ -69,6 +72,8 @@ enum {
     ROAM_PER_CENT = 10,         /* Mostly it asks for one and the same, so that never all wait for one. */
     PAIR_PER_CENT = 5,          /* Of the holds: of two resources. */
     TICKET_PER_CENT = 30,
+    SHARED_PER_CENT = 75,       /* Of the holds of a resource that may be shared, */
+    UPGRADE_PER_CENT = 10,      /* and of these readers so many try to become writers. */
     POLLERS = 5,                /* One client of so many has no wake-ups. */
     NAMES_SIZE = 32,
     PONDER_US_MAX = 500,        /* Between reading a number and writing it; */
@@ -79,6 +84,7 @@ enum {
 
 static const char *const resources[] = { "door", "crane", "signal", "lathe", "mill" };
 enum { RESOURCES = sizeof resources / sizeof resources[0] };
+static const bool is_read[RESOURCES] = { [2] = true, [4] = true };
 
 /* How often a hold is a long one, which is kept; one that overruns its time if it may; one with a ticket that is slept away. */
 struct manner {
@@ -113,7 +119,7 @@ struct holding {
     char names[NAMES_SIZE];
     uint32_t ttl_ms;
     uint32_t time_us;           /* For which the resource is wanted. */
-    bool is_kept, overruns, oversleeps, has_ticket;
+    bool is_kept, overruns, oversleeps, has_ticket, is_shared;
     uint64_t until;             /* What was written down last. */
     char token[REDLOCK_TOKEN_TEXT + 1];
 };
@@ -210,10 +216,27 @@ static void increment(struct member *m, const struct holding *h)
     for (unsigned i = 0; i < h->count; i++) increment_one(m, h, resource_of(h, i));
 }
 
+/* What it has read counts if it is valid after that. */
+static void read_one(struct member *m, const struct holding *h)
+{
+    counter_enter(m->counters[h->which]);
+    uint64_t value = counter_get(m->counters[h->which]);
+    counter_leave(m->counters[h->which]);
+    uint64_t now = moment_us();
+    if (may_act(m, h, now)) note(m, now, "reads %s %s %" PRIu64, resources[h->which], h->token, value);
+    nap_us(dice_between(&m->dice, 0, PONDER_US_MAX));
+}
+
+static void work(struct member *m, const struct holding *h)
+{
+    if (h->is_shared) read_one(m, h);
+    else              increment(m, h);
+}
+
 static void use(struct member *m, const struct holding *h)
 {
     uint64_t leave_at = moment_us() + h->time_us;
-    while (may_act(m, h, moment_us()) && moment_us() < leave_at && !told_to_end) increment(m, h);
+    while (may_act(m, h, moment_us()) && moment_us() < leave_at && !told_to_end) work(m, h);
 }
 
 /* ---- While the library keeps it ---- */
@@ -247,7 +270,7 @@ static void use_kept(struct member *m, struct holding *h)
     if (status == REDLOCK_OK) note(m, moment_us(), "keeps %s %s", h->names, h->token);
     while (status != REDLOCK_LOST && now < leave_at && !told_to_end) {
         status = look(m, h, sleeps ? h->ttl_ms : dice_between(&m->dice, 0, LOOK_MS_MAX));
-        increment(m, h);
+        work(m, h);
         now = moment_us();
     }
 }
@@ -260,7 +283,7 @@ static void write_behind_fence(const struct member *m, const struct holding *h, 
     struct counter file = m->fences[which];
     uint64_t ticket = redlock_ticket(&h->lock);
     counter_enter(file);
-    struct redlock_fence fence = { counter_get(file) };
+    struct redlock_fence fence = { .largest = counter_get(file) };
     note(m, moment_us(), "shows %s %s %" PRIu64, resources[which], h->token, ticket);
     bool is_admitted = redlock_fence_admit(&fence, ticket);
     if (is_admitted) counter_set(file, fence.largest);
@@ -303,7 +326,7 @@ static bool acquire(struct member *m, struct holding *h)
         .resource = h->set[0].bytes, .resource_size = h->set[0].size,
         .set = h->count > 1 ? h->set : NULL, .set_count = h->count > 1 ? h->count : 0,
         .ttl_ms = h->ttl_ms, .wait_ms = dice_between(&m->dice, WAIT_MS_MIN, WAIT_MS_MAX), .ticket = h->has_ticket,
-        .wall_us = redlock_wall_us() - m->behind_us
+        .shared = h->is_shared, .wall_us = redlock_wall_us() - m->behind_us
     };
     note(m, moment_us(), "asks %s %s", h->names, h->has_ticket ? "ticketed" : "plain");
     enum redlock_status status = redlock_acquire_request(&m->client, &h->lock, &request);
@@ -329,6 +352,16 @@ static void draw_resources(struct member *m, struct holding *h)
     }
 }
 
+/* A reader has no ticket here, and is not late. */
+static void draw_mode(struct member *m, struct holding *h)
+{
+    h->is_shared = h->count == 1 && is_read[h->which] && !h->overruns && !h->oversleeps &&
+                   dice_between(&m->dice, 1, 100) <= SHARED_PER_CENT;
+    if (!h->is_shared) return;
+    h->has_ticket = false;
+    snprintf(h->names, sizeof h->names, "~%s", resources[h->which]);
+}
+
 /* What it wants, and for how long. */
 static void draw_plan(struct member *m, struct holding *h)
 {
@@ -343,11 +376,26 @@ static void draw_plan(struct member *m, struct holding *h)
     h->ttl_ms = h->overruns || h->oversleeps ? SHORT_TTL_MS :
                 h->is_kept                   ? KEPT_TTL_MS  : dice_between(&m->dice, TTL_MS_MIN, TTL_MS_MAX);
     h->time_us = h->is_kept ? dice_between(&m->dice, LONG_US_MIN, LONG_US_MAX) : dice_between(&m->dice, 0, BRIEF_US_MAX);
+    draw_mode(m, h);
 }
 
 static void oversleep(struct member *m, const struct holding *h)
 {
     nap_us(1000 * h->ttl_ms + dice_between(&m->dice, OVERSLEEP_US_MIN, OVERSLEEP_US_MAX));
+}
+
+/* If nobody else reads. Else it reads on. */
+static void become_writer(struct member *m, struct holding *h)
+{
+    enum redlock_status status = redlock_upgrade(&m->client, &h->lock);
+    insist_on_a_verdict(status, "upgrade");
+    if (status != REDLOCK_OK) return;
+    note(m, moment_us(), "ends %s %s", h->names, h->token);
+    h->is_shared = false;
+    snprintf(h->names, sizeof h->names, "%s", resources[h->which]);
+    note(m, moment_us(), "asks %s plain", h->names);
+    note_win(m, h);
+    use(m, h);
 }
 
 static void acquire_use_release(struct member *m)
@@ -362,6 +410,7 @@ static void acquire_use_release(struct member *m)
     if (h.oversleeps)   oversleep(m, &h);
     else if (h.is_kept) use_kept(m, &h);
     else                use(m, &h);
+    if (h.is_shared && !h.is_kept && dice_between(&m->dice, 1, 100) <= UPGRADE_PER_CENT) become_writer(m, &h);
     write_with_ticket(m, &h);
     note(m, moment_us(), "ends %s %s", h.names, h.token);
     insist_on_a_verdict(redlock_release(&m->client, &h.lock, NULL), "release");
