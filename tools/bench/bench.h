@@ -34,6 +34,8 @@ struct bench_options {
     unsigned node_count;
     unsigned concurrency;           /* Loops, waiters, kept locks at once: 1 in the other modes. */
     unsigned processes;             /* That waiters are spread over. */
+    unsigned readers;               /* So many of the waiters share the lock. */
+    unsigned permits;               /* They wait for one of so many permits; 0: for a lock. */
     uint32_t ttl_ms, node_timeout_ms;
     uint64_t hold_ns, think_ns, retry_ns, retry_jitter_ns;
     double seconds, warmup;

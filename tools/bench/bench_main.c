@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "bench.h"
 
+#include "../../redlock/redlock.h"
+
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,8 @@ static const char USAGE[] =
     "                         after a refusal wait --retry-ms, give or take --retry-jitter ms\n"
     "  --mode waiters         --concurrency W clients wait for --key: each holds it for --hold-us, and waits again;\n"
     "                         --wake-ups: they listen for releases, and do not only ask every --retry-ms;\n"
-    "                         in as many processes, but not more than --processes P (8)\n"
+    "                         in as many processes, but not more than --processes P (8);\n"
+    "                         --readers R of them share it; or they wait for one of --permits K\n"
     "  --mode keeper          --concurrency W locks are kept by one client\n"
     "  --events FILE          contend: a line \"id acquired release_began release_done\" for every lock,\n"
     "                         in nanoseconds of CLOCK_MONOTONIC; the id is --id\n"
@@ -35,7 +38,8 @@ static const char USAGE[] =
 enum {
     OPTION_CLIENT = 1, OPTION_NODES, OPTION_MODE, OPTION_CONCURRENCY, OPTION_KEY, OPTION_HOLD_US, OPTION_THINK_US,
     OPTION_RETRY_MS, OPTION_RETRY_JITTER, OPTION_EVENTS, OPTION_ID, OPTION_SECONDS, OPTION_WARMUP, OPTION_CYCLES, OPTION_TTL,
-    OPTION_TICKET, OPTION_WAKE_UPS, OPTION_PROCESSES, OPTION_NODE_TIMEOUT_MS, OPTION_NAME, OPTION_HELP
+    OPTION_TICKET, OPTION_WAKE_UPS, OPTION_PROCESSES, OPTION_READERS, OPTION_PERMITS,
+    OPTION_NODE_TIMEOUT_MS, OPTION_NAME, OPTION_HELP
 };
 
 static const struct option OPTIONS[] = {
@@ -57,6 +61,8 @@ static const struct option OPTIONS[] = {
     { "ticket", no_argument, NULL, OPTION_TICKET },
     { "wake-ups", no_argument, NULL, OPTION_WAKE_UPS },
     { "processes", required_argument, NULL, OPTION_PROCESSES },
+    { "readers", required_argument, NULL, OPTION_READERS },
+    { "permits", required_argument, NULL, OPTION_PERMITS },
     { "node-timeout-ms", required_argument, NULL, OPTION_NODE_TIMEOUT_MS },
     { "name", required_argument, NULL, OPTION_NAME },
     { "help", no_argument, NULL, OPTION_HELP },
@@ -130,6 +136,8 @@ static void read_option(struct bench_options *o, int option, const char *value)
     case OPTION_TICKET:          o->ticket = true; break;
     case OPTION_WAKE_UPS:        o->wake_ups = true; break;
     case OPTION_PROCESSES:       o->processes = (unsigned)read_count(value, BENCH_CONCURRENCY_MAX); break;
+    case OPTION_READERS:         o->readers = (unsigned)read_count(value, BENCH_CONCURRENCY_MAX); break;
+    case OPTION_PERMITS:         o->permits = (unsigned)read_count(value, REDLOCK_PERMITS_MAX); break;
     case OPTION_NODE_TIMEOUT_MS: o->node_timeout_ms = (uint32_t)read_count(value, INT32_MAX); break;
     case OPTION_NAME:            o->name = value; break;
     case OPTION_HELP:            fputs(USAGE, stdout); exit(0);
@@ -153,6 +161,7 @@ static void read_options(struct bench_options *o, int argc, char **argv)
     if (*o->key == '\0' || strlen(o->key) > BENCH_KEY_MAX) refuse("a key has 1 to 512 bytes", o->key);
     o->node_count = count_nodes(o->nodes);
     if (o->node_count > BENCH_NODES_MAX) refuse("more than 15 nodes", o->nodes);
+    if (o->readers > o->concurrency || (o->readers > 0 && o->permits > 0)) refuse("too many, or beside --permits", "--readers");
     if (o->mode == BENCH_LATENCY || o->mode == BENCH_CONTEND) o->concurrency = 1;
 }
 

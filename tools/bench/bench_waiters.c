@@ -3,7 +3,10 @@
  *
  * Each waiter is a client of its own, with its own connections. Eight waiters are eight processes, or --processes; more of
  * them share these, in an event loop each. Each holds the lock for --hold-us, releases it, and waits for it again at once: all
- * but one of them are waiting at any time. What they find out is put into memory that they share.
+ * but one of them are waiting at any time, unless they share it. What they find out is put into memory that they share.
+ *
+ * The first --readers of them share the lock, the others are writers; with --permits K up to K hold one at the same time. What
+ * counts then is how many hold at the same time, and the longest wait of a reader and of a writer.
  *
  * The unit is a round trip in the same rhythm, just before and just after: what one client needs to acquire, behind a pause as
  * long as the lock is held by the others. */
@@ -59,6 +62,8 @@ struct findings {
     _Atomic uint64_t measure_from, measure_until;   /* 0: not yet known. */
     _Atomic uint64_t release_at;    /* When the last release began. */
     _Atomic uint64_t won, attempts; /* In the measured part; */
+    _Atomic uint64_t holders, most; /* That hold now; the most of them at the same time. */
+    _Atomic uint64_t longest[2], wins[2];   /* Of writers and of readers: the longest wait, in nanoseconds; wins. */
     _Atomic uint64_t cpu_us;        /* CPU time of all waiters in it. */
     uint64_t capacity;
     _Atomic uint64_t shares[BENCH_CONCURRENCY_MAX];
@@ -140,11 +145,17 @@ static void step(const struct waiters *w, unsigned number)
 
 /* ---- What it does ---- */
 
+static bool is_reader(const struct waiters *w, const struct waiter *one)
+{
+    return !w->is_alone && one->number < w->options->readers;
+}
+
 static void acquire(struct waiters *w, struct waiter *one)
 {
     struct redlock_request request = {
         .resource = w->options->key, .resource_size = strlen(w->options->key), .ttl_ms = w->options->ttl_ms,
         .wait_ms = REDLOCK_FOREVER, .wall_us = bench_wall_us(),
+        .shared = is_reader(w, one), .permits = w->is_alone ? 0 : (uint8_t)w->options->permits,
     };
     enum redlock_status status;
 
@@ -156,6 +167,7 @@ static void acquire(struct waiters *w, struct waiter *one)
 
 static void release(struct waiters *w, struct waiter *one)
 {
+    w->findings->holders--;
     w->findings->release_at = bench_now_ns();
     enum redlock_status status = redlock_start_release(redlock_engine(&one->client), &one->lock, redlock_now_us());
     if (status != REDLOCK_OK) fail("redlock_start_release", redlock_status_text(status));
@@ -175,12 +187,23 @@ static void count_attempts(struct waiters *w, struct waiter *one)
     one->round = round;
 }
 
+/* To the number, if that is larger. */
+static void raise_to(_Atomic uint64_t *largest, uint64_t number)
+{
+    uint64_t old = *largest;
+
+    while (number > old && !atomic_compare_exchange_weak(largest, &old, number)) { }
+}
+
 static void count_win(struct waiters *w, struct waiter *one, uint64_t now)
 {
     const struct redlock_round *round = redlock_last_round(&one->lock);
     struct findings *f = w->findings;
     uint64_t took = now - f->release_at, sample = f->won++;
 
+    raise_to(&f->most, f->holders);
+    raise_to(&f->longest[is_reader(w, one)], now - one->acquire_at);
+    f->wins[is_reader(w, one)]++;
     if (sample >= f->capacity) return;
     f->handovers[sample] = took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
     f->rounds[sample] = (uint32_t)(round->decided_at - round->started_at) * 1000;
@@ -190,6 +213,7 @@ static void count_win(struct waiters *w, struct waiter *one, uint64_t now)
 static void take(struct waiters *w, struct waiter *one, uint64_t now)
 {
     one->is_holder = true;
+    w->findings->holders++;
     one->think_until = now + (w->is_alone ? 0 : w->options->hold_ns);
     if (w->is_alone && w->alone_count < WAITERS_ALONE) w->alone[w->alone_count++] = (uint32_t)(now - one->acquire_at);
     if (is_measured(w, now)) count_win(w, one, now);
@@ -386,6 +410,19 @@ static bool wait_for_children(unsigned count)
     return is_well;
 }
 
+/* Of permits, and of readers beside writers. */
+static void print_kinds(const struct bench_options *options, const struct findings *f, double seconds)
+{
+    double held_s = (double)f->won * (double)options->hold_ns / 1e9;
+
+    if (options->permits == 0 && options->readers == 0) return;
+    printf(",\"permits\":%u,\"readers\":%u,\"most_at_once\":%" PRIu64 ",\"reader_wins\":%" PRIu64 ",\"writer_wins\":%" PRIu64
+           ",\"reader_longest_ms\":%.3f,\"writer_longest_ms\":%.3f",
+           options->permits, options->readers, f->most, f->wins[1], f->wins[0], (double)f->longest[1] / 1e6,
+           (double)f->longest[0] / 1e6);
+    if (options->permits > 0) printf(",\"held_share\":%.3f", held_s / seconds / options->permits);
+}
+
 static void print(const struct bench_options *options, struct findings *f, uint64_t ended_at, double round_trip_us)
 {
     uint64_t won = f->won < f->capacity ? f->won : f->capacity, least = UINT64_MAX;
@@ -406,6 +443,7 @@ static void print(const struct bench_options *options, struct findings *f, uint6
                bench_percentile_us(f->rounds, won, 50),
                (double)f->attempts / (double)won, (double)least * options->concurrency / (double)won,
                (double)f->cpu_us / (double)won);
+    print_kinds(options, f, seconds);
     printf("}\n");
 }
 
