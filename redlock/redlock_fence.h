@@ -41,7 +41,7 @@ struct redlock_fence {
  * nothing has changed. */
 static inline bool redlock_fence_admit(struct redlock_fence *fence, uint64_t ticket)
 {
-    if (ticket == 0 || ticket < fence->largest || ticket <= fence->largest_reader) return false;
+    if (ticket < fence->largest || ticket <= fence->largest_reader) return false;
     fence->largest = ticket;
     return true;
 }

@@ -47,6 +47,7 @@ TEST(s15_a_late_reader_is_refused)
 {
     struct redlock_fence fence = { 0 };
 
+    CHECK(!redlock_fence_admit_reader(&fence, 0));
     CHECK(redlock_fence_admit(&fence, 34));
     CHECK(!redlock_fence_admit_reader(&fence, 33));
     CHECK(!redlock_fence_admit_reader(&fence, 0));
