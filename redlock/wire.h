@@ -359,7 +359,7 @@ enum wire_command {
  *
  * Takes places of a key out of the queue and tells them: with w the first, whoever it is, since the key is free now; and readers as
  * long as they come first. A writer that is next, or has just been told, is named as the one that waits. It needs no
- * right to any of it. */
+ * right to any of it. Where nobody waits any longer the flag goes as well. */
 #define WIRE_LUA_WAKE                                                   \
     "local function wake(k,w) "                                                                               \
     "local p,q,n=redis.pcall,k..'#waiters',0 "                                                                \
@@ -367,7 +367,7 @@ enum wire_command {
     "while true do "                                                                                          \
     "local m=p('zpopmin',q) "                                                                                 \
     "local x=m[1] "                                                                                           \
-    "if not x then return n end "                                                                             \
+    "if not x then if not m.err then p('del',q..'#waiters') end return n end "                                \
     "local s=x:sub(-1)=='s' "                                                                                 \
     "local h=(s or w and n==0) and p('publish','redlock:'..x:sub(1,16),x:sub(18)) "                           \
     "if not h or type(h)=='table' then "                                                                      \
@@ -422,7 +422,7 @@ enum wire_command {
     "else c('set',k,a[1],'px',a[2]) end "                                                                     \
     "end "                                                                                                    \
     "return {ok='OK'}"
-#define WIRE_SHARED_ACQUIRE_SHA1 "d7d657f9b32e8149ae4e21dbb380260902111c6b"
+#define WIRE_SHARED_ACQUIRE_SHA1 "8b98bc042189f8d4c9ddd27c0b019e28b9d23c56"
 
 /* It never shortens (S7). With the digits of another token it also changes roles: a reader that is alone becomes a writer (-1:
  * others read; -2: the ticket is too small), a writer a reader, and one that is that already is extended. */
@@ -459,7 +459,7 @@ enum wire_command {
     "elseif p>=0 and p<tonumber(a[2]) then c('pexpire',k,a[2]) end "                                          \
     "end "                                                                                                    \
     "return 1"
-#define WIRE_SHARED_EXTEND_SHA1 "1ee0f4fe1ef1f2162e5770f4117fb6bebe30f0a5"
+#define WIRE_SHARED_EXTEND_SHA1 "1cee46c72cee58e366072d60abf6770fd185cb08"
 
 /* Of either role, by one token or two; the place "-" is none, and nobody is woken. What is left of others decides how long the key
  * lives. */
@@ -488,7 +488,7 @@ enum wire_command {
     "if y and f then w=w+wake(k,f) end "                                                                      \
     "end "                                                                                                    \
     "return e or n>0 and w>0 and 2 or n"
-#define WIRE_SHARED_RELEASE_SHA1 "43e6d01d49abb49248d434789378ea93268e7653"
+#define WIRE_SHARED_RELEASE_SHA1 "bf556ffc200795ffcc715954721cd17ebc223b5b"
 
 /* A reader is told how long a writer that came before it is waited for, a writer when the readers have to be gone. */
 #define WIRE_SHARED_WAIT_SCRIPT                                         \

@@ -565,8 +565,9 @@ static void permit_request(struct request *request)
     struct resp_writer writer = begin_request(request, label);
     const struct redlock_name name = draw_permits(request);
     const bool needs_slot = commands[number].row == ROW_PERMIT_RESTORE || commands[number].row == ROW_PERMIT_EXTEND;
+    const uint8_t *const token = any_token();
     struct wire_subject subject = {
-        .names = &name, .name_count = 1, .token = any_token(), .life_ms = any_ttl_ms(), .skew_ms = REDLOCK_SKEW_MS,
+        .names = &name, .name_count = 1, .token = token, .placed = token, .life_ms = any_ttl_ms(), .skew_ms = REDLOCK_SKEW_MS,
         .engine = engines[dice(SUBSCRIPTIONS + 1)], .wait_number = 1 + dice(12), .arrived_at = dice(2) == 0 ? dice(3) : server_us()
     };
     subject.placed = subject.token;

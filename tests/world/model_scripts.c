@@ -1240,7 +1240,11 @@ static unsigned shared_wakes(struct run *run, const struct beside *beside, bool 
     unsigned count = 0;
     const char *error = run->error;
     if (is_free) (void)call_del(run, beside->writer);
-    while (call_zpopmin(run, beside->waiters, &first)) {
+    for (;;) {
+        if (!call_zpopmin(run, beside->waiters, &first)) {
+            if (!run->error) (void)call_del(run, beside->flag);
+            break;
+        }
         const bool is_reader = is_reader_entry(&first), is_told = is_reader || (is_free && count == 0);
         const struct slice member = { first.member, first.size };
         const unsigned heard = is_told ? call_publish(run, &first, 0) : 0;

@@ -62,11 +62,11 @@ static const char *trouble_advice(enum redlock_trouble trouble)
     case REDLOCK_TROUBLE_NOAUTH:       return "set REDLOCK_PASSWORD, or give --password-file";
     case REDLOCK_TROUBLE_WRONGPASS:    return "check the password and --user";
     case REDLOCK_TROUBLE_NOPERM:
-        return "allow it: ACL SETUSER <user> ~RESOURCE ~RESOURCE#ticket ~RESOURCE#waiters* &redlock:* +info +role +set +get "
-               "+getrange +pttl +del +pexpire +time +eval +evalsha +script|load +client|setname +zadd +zrem +zpopmin "
-               "+publish +subscribe; "
+        return "allow it: ACL SETUSER <user> ~RESOURCE ~RESOURCE#ticket ~RESOURCE#waiters* ~RESOURCE#writer &redlock:* +info "
+               "+role +set +get +getrange +pttl +del +pexpire +time +eval +evalsha +script|load +client|setname +zadd +zrem "
+               "+zpopmin +publish +subscribe; "
                "without +info +role: --trust-unknown; without +time ~RESOURCE#ticket: --no-ticket; "
-               "without ~RESOURCE#waiters* &redlock:* +zadd +zrem +zpopmin +publish +subscribe: --no-wake-ups";
+               "without ~RESOURCE#waiters* ~RESOURCE#writer &redlock:* +zadd +zrem +zpopmin +publish +subscribe: --no-wake-ups";
     case REDLOCK_TROUBLE_AHEAD:        return "set the clock that is wrong, by NTP; or, if no ticket is needed: --no-ticket";
     case REDLOCK_TROUBLE_LOADING:      return "wait until it has loaded its data";
     case REDLOCK_TROUBLE_OOM:          return "raise its maxmemory; maxmemory-policy must be noeviction";
