@@ -260,7 +260,7 @@ void redlock_use_sets(struct redlock *r)
     r->sets = names_feature();
     r->choose_kind = kinds_choose;
     r->holding = holder_feature();
-    if (!r->sharing) r->scripts = wire_scripts_for_all();
+    r->scripts = wire_scripts_for_all();
 }
 
 enum redlock_status redlock_use_holder(struct redlock *r, const char *holder)
@@ -287,7 +287,7 @@ void redlock_use_shared(struct redlock *r)
     r->sharing = sharing_feature();
     r->choose_kind = kinds_choose;
     r->holding = holder_feature();
-    r->scripts = wire_scripts_beside_shared();
+    r->scripts = wire_scripts_for_all();
 }
 
 void redlock_use_free_in(struct redlock *r)

@@ -128,7 +128,7 @@ const struct redlock_sharing *sharing_feature(void)
     static const struct redlock_sharing feature = {
         .kind = shared_kind, .has_two_tokens_on = shared_has_two_tokens_on, .has_two_tokens = shared_has_two_tokens,
         .learn = shared_learn, .judged = shared_judged, .cancelled = shared_cancelled,
-        .wait_row = wire_shared_wait
+        .wait_row = wire_shared_wait, .give_back_row = wire_release_of_waiter
     };
 
     return &feature;

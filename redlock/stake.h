@@ -83,8 +83,9 @@ struct redlock_sharing {
     /* The operation under way is given up. */
     void (*cancelled)(struct redlock *r, struct redlock_lock *lock);
 
-    /* The command by which locks wait, shared ones and others. */
+    /* The command by which locks wait, shared ones and others; and by which a lock of another kind gives back its entry. */
     const struct wire_row *(*wait_row)(void);
+    const struct wire_row *(*give_back_row)(void);
 };
 
 /* What asking adds, how long the holder of a lock that was refused has left. */

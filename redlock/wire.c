@@ -511,19 +511,9 @@ const struct redlock_kind *wire_shared_kind(enum wire_shared which)
     return &kinds[which];
 }
 
-const struct redlock_scripts *wire_scripts_beside_shared(void)
+const struct wire_row *wire_release_of_waiter(void)
 {
-    static const char extend_text[] = WIRE_EXTEND_SCRIPT, extend_sha1[] = WIRE_EXTEND_SHA1;
-    static const struct wire_row extend = {
-        .text = extend_text, .sha1 = extend_sha1, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
-    };
-    static const struct redlock_scripts scripts = {
-        .plain = { .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
-                             [KIND_RELEASE] = &shared_release, [KIND_WAKE] = &shared_wake } },
-        .loading = &loading_feature, .put_subscribe = put_subscribe
-    };
-
-    return &scripts;
+    return &shared_wake;
 }
 
 static void put_shared_wait(struct resp_writer *w, const struct wire_subject *s)

@@ -590,6 +590,7 @@ enum wire_shared {
 };
 REDLOCK_PRIVATE const struct redlock_kind *wire_shared_kind(enum wire_shared which);
 REDLOCK_PRIVATE const struct wire_row *wire_shared_wait(void);
+REDLOCK_PRIVATE const struct wire_row *wire_release_of_waiter(void);    /* Of a writer that has waited: its #writer goes, too. */
 
 /* Plain locks, in the form that suits an engine's features: for one resource, or for several and with wake-ups. */
 struct redlock_scripts {
@@ -600,7 +601,6 @@ struct redlock_scripts {
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one(void);
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one_loaded(void);
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_all(void);      /* They are loaded. */
-REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_beside_shared(void);     /* Likewise; releases wake readers, too. */
 
 /* What loading adds to the handshake: SCRIPT LOAD, and whether what was loaded is the script that we know. */
 struct wire_loading {
