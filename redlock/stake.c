@@ -214,7 +214,7 @@ static const struct wire_row *row_of(const struct redlock *r, const struct redlo
     case WIRE_GETRANGE: return r->inspecting->row();
     default:            return r->holding->row();
     }
-    if (lock->kind->rows[which]) return lock->kind->rows[which];
+    if (lock->kind->rows[which] && lock->kind != &r->scripts->plain) return lock->kind->rows[which];
     if (which == KIND_WAKE && r->sharing && has_entry(lock, k)) return r->sharing->give_back_row();
     return r->scripts->plain.rows[which];
 }

@@ -38,8 +38,8 @@ void sim_kinds_saw_permit(struct sim_world *world, const struct sim_actor *actor
     const unsigned slot = redlock_slot(lock_of(world, actor)), held = count_held(world, actor);
     sim_demand(world, SIM_RULE_PERMITS,
                slot >= 1 && slot <= actor->permits && (world->cluster->no_exclusion || held <= actor->permits),
-               "exclusion: client %u has slot %u of %s, and %u of %u permits are held", actor->client, slot, sim_resource(actor->lock),
-               held, actor->permits);
+               "exclusion: client %u has slot %u of %s, and %u of %u permits are held", actor->client, slot,
+               sim_resource(actor->lock), held, actor->permits);
     if (held > 1) sim_count(world, SIM_PATH_PERMITS_TOGETHER);
     if (held == actor->permits) sim_count(world, SIM_PATH_PERMITS_FULL);
 }
