@@ -279,7 +279,7 @@ void redlock_use_wake_ups(struct redlock *r)
 {
     r->waking = waiter_feature();
     r->holding = holder_feature();
-    if (!r->sharing) r->scripts = wire_scripts_for_all();
+    r->scripts = wire_scripts_for_all();
 }
 
 void redlock_use_shared(struct redlock *r)

@@ -73,6 +73,19 @@ static void remove_key_of(struct cluster *cluster, unsigned k, unsigned slot)
             model_evict(NODE(k), i - 1);
 }
 
+TEST(a_permit_with_a_ticket_needs_both_features)
+{
+    CLUSTER_COLD(3, 1, (void)0);
+    cluster_client_is_plain(cluster, 0);
+    redlock_use_permits(ENGINE(0));
+    RUN_MS(STORY_SETTLE_MS);
+    struct redlock_request request = story_request("door", 10000, 0);
+    request.permits = 2;
+    request.ticket = true;
+    request.wall_us = 1;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_CONFIG);
+}
+
 TEST(s20_a_permit_is_a_lock_of_one_of_so_many_slots)
 {
     CLUSTER(NODES);

@@ -47,6 +47,31 @@ TEST(a_plain_engine_acquires_extends_and_releases)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
+/* More than its pipeline and its buffers hold, and scripts that are sent from where they lie. */
+TEST(a_plain_engine_with_many_locks_sends_what_fits_and_the_rest_behind_it)
+{
+    enum { MANY = 40 };
+    CLUSTER_PLAIN(3, 1, config.pipeline = 16; config.resource_max = 64; config.send_size = REDLOCK_SEND_MIN(64));
+    char name[16];
+    cluster_need_locks(cluster, 0, MANY);
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "lock-%u", i);
+        START_ACQUIRE_LOCK(0, i, name, DOOR_TTL, 0);
+    }
+    RUN_MS(50);
+    for (unsigned i = 0; i < MANY; i++) {
+        EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
+        CHECK_INT(cluster_extend(cluster, 0, i, DOOR_TTL), REDLOCK_OK);
+    }
+    RUN_MS(50);
+    for (unsigned i = 0; i < MANY; i++) {
+        EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
+        CHECK_INT(cluster_release(cluster, 0, i), REDLOCK_OK);
+    }
+    RUN_MS(50);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(NODE(k)->key_count, 0);
+}
+
 TEST(s7_a_plain_engine_extends_and_releases_its_own_token_only)
 {
     CLUSTER_PLAIN(3, 1, (void)0);

@@ -581,6 +581,62 @@ TEST(an_upgrade_behind_one_that_was_cancelled_waits_for_an_extension)
     NO_KEYS();
 }
 
+TEST(a_copy_of_a_lock_changes_no_role)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    struct redlock_lock copy = *LOCK(0);
+    CHECK_INT(redlock_start_upgrade(ENGINE(0), &copy, CLIENT_NOW(0)), REDLOCK_BAD_LOCK);
+}
+
+TEST(a_role_is_not_changed_without_random_bytes_for_another_token)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    RUN_MS(5);
+    cluster->clients[0].starved = true;
+    ENGINE(0)->entropy_size = 0;
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_NO_ENTROPY);
+    CHECK(redlock_is_shared(LOCK(0)));
+    EXPECT_HELD(0);
+}
+
+/* The wall clocks of all are near the end of what tickets can tell. */
+TEST(s15_an_upgrade_has_no_ticket_that_is_too_large)
+{
+    SHARING(3, 1);
+    const uint64_t last_us = (uint64_t)1 << 53, near_us = last_us - 2000;
+    struct redlock_request request = shared_request(0);
+    STORY_NODES cluster->hosts[story_k].node.wall_offset_us = (int64_t)(near_us - cluster_node_now(cluster, story_k));
+    request.ticket = true;
+    request.wall_us = near_us;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_CLOCK);
+    CHECK(redlock_is_shared(LOCK(0)));
+}
+
+/* One that has restarted votes again after the guard, and on tickets only after twice the skew besides. */
+TEST(s15_a_node_that_may_have_forgotten_its_counter_has_no_vote_on_an_upgrade)
+{
+    SHARING_WITH(3, 1, config.ticket_skew_ms = 3000; config.guard_ms = DOOR_TTL);
+    struct redlock_request request = shared_request(0);
+    request.ticket = true;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    RUN_MS(5);
+    CHECK_INT(cluster_keep(cluster, 0, 0, 0), REDLOCK_OK);
+    cluster_node_down(cluster, 2);
+    cluster_node_up(cluster, 2, false);
+    RUN_MS(DOOR_TTL + 2000);
+    CHECK(redlock_node_votes(ENGINE(0), 2, CLIENT_NOW(0)) && !redlock_node_gives_tickets(ENGINE(0), 2, CLIENT_NOW(0)));
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(redlock_vote_of(LOCK(0), 2), REDLOCK_VOTE_NOT_ASKED);
+}
+
 /* ---- Waiting ---- */
 
 #define WAKING(nodes, clients) SHARING_WITH(nodes, clients, config.wake_ups = true)

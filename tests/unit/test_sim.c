@@ -36,6 +36,29 @@ TEST(no_promised_fault_makes_two_run_in_a_period)
     CHECK(totals.judged[SIM_RULE_S18] > SEEDS);
 }
 
+static void must_hold(enum sim_class class, struct sim_totals *totals)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        run_world(seed, class, totals);
+        TAP_CONTEXT("seed %u", (unsigned)seed);
+        CHECK_STR(outcome.broken, "");
+    }
+}
+
+TEST(no_promised_fault_brings_a_reader_and_a_writer_together)
+{
+    struct sim_totals totals = { 0 };
+    must_hold(SIM_CLASS_READERS, &totals);
+    CHECK(totals.paths[SIM_PATH_SHARED_TOGETHER] > SEEDS && totals.paths[SIM_PATH_UPGRADED] > 0);
+}
+
+TEST(no_promised_fault_gives_out_more_permits_than_there_are)
+{
+    struct sim_totals totals = { 0 };
+    must_hold(SIM_CLASS_PERMITS, &totals);
+    CHECK(totals.judged[SIM_RULE_PERMITS] > SEEDS);
+}
+
 /* The seeds are those of the table that "sim --classes" prints. */
 TEST(each_fault_that_is_not_promised_breaks_the_exclusion_or_the_order_of_tickets_or_a_period)
 {

@@ -551,6 +551,18 @@ TEST(s12_what_a_server_is_comes_from_its_run_id_its_mode_and_its_role)
     CHECK(identity.is_master && identity.trouble == REDLOCK_TROUBLE_NONE);
 }
 
+TEST(s12_a_role_is_a_whole_word)
+{
+    const struct wire_reply longer = { .type = RESP_ARRAY, .integer = 3, .text = "masterful", .text_size = 9 };
+    const struct wire_reply cut = { .type = RESP_ARRAY, .integer = 3, .text = "master", .text_size = 6, .text_cut = true };
+    struct redlock_identity identity = { 0 };
+
+    wire_read_role(&longer, &identity);
+    CHECK(!identity.is_master && identity.trouble == REDLOCK_TROUBLE_REPLICA);
+    wire_read_role(&cut, &identity);
+    CHECK(!identity.is_master);
+}
+
 TEST(s12_a_mode_is_a_whole_word)
 {
     static const char *const modes[] = { "standalones", "standalone ", "standalone-sentinel", "standalon", "standalone\tx" };
