@@ -14,17 +14,16 @@ static bool is_kind(const struct redlock_lock *lock, enum wire_shared which)
 static bool shared_has_two_tokens_on(const struct redlock_lock *lock, unsigned k)
 {
     const struct redlock_stake *stake = &lock->stakes[k];
-    bool has_changed = lock->kind >= wire_shared_kind(WIRE_UPGRADING) && lock->kind <= wire_shared_kind(WIRE_DOWNGRADED);
+    bool has_changed = lock->kind->rows[KIND_EXTEND] == wire_shared_kind(WIRE_UPGRADED)->rows[KIND_EXTEND];
 
     return has_changed && stake->state != STAKE_NONE && !are_same_bytes(stake->token, lock->token, sizeof stake->token);
 }
 
 static bool shared_has_two_tokens(const struct redlock_lock *lock)
 {
-    bool has_two = false;
-
-    for (unsigned k = 0; k < lock->round.node_count; k++) has_two = has_two || shared_has_two_tokens_on(lock, k);
-    return has_two;
+    for (unsigned k = 0; k < lock->round.node_count; k++)
+        if (shared_has_two_tokens_on(lock, k)) return true;
+    return false;
 }
 
 /* From now on the node knows it by its present token, if at all. */
@@ -38,8 +37,7 @@ static void shared_learn(const struct answer *a)
 {
     bool is_told = a->meaning == WIRE_GRANTED || (a->meaning == WIRE_REFUSED && a->reply->integer == 0);
 
-    if (is_told && !is_kind(a->lock, WIRE_UPGRADING) && a->lock->stakes[a->k].state == STAKE_PLACED)
-        forget_old_token(a->lock, a->k);
+    if (is_told && !is_kind(a->lock, WIRE_UPGRADING)) forget_old_token(a->lock, a->k);
 }
 
 static const struct redlock_kind *shared_kind(void)
@@ -66,9 +64,11 @@ static void become(struct redlock_lock *lock, enum wire_shared which)
 /* The token by which the lock was a reader before it asked to be a writer: wherever anything of it is, that was there. */
 static const uint8_t *reader_token(const struct redlock *r, const struct redlock_lock *lock)
 {
+    const uint8_t *token = lock->token;
+
     for (unsigned k = 0; k < r->node_count; k++)
-        if (lock->stakes[k].state == STAKE_PLACED) return lock->stakes[k].token;
-    return lock->token;
+        if (lock->stakes[k].state == STAKE_PLACED) token = lock->stakes[k].token;
+    return token;
 }
 
 /* It is a reader as before: with its old token and its old ticket. */
@@ -91,7 +91,7 @@ static bool undo_upgrade(struct redlock *r, struct redlock_lock *lock, enum redl
     lock->attempt_status = (uint8_t)status;
     step_back(r, lock, is_held ? WIRE_UNDOING : WIRE_DOWNGRADED);
     if (is_held) extend_begin(r, lock, lock->round.ttl_ms);
-    return is_held && round_pending(&lock->round) > 0;
+    return is_held;
 }
 
 static void finish_upgrade(const struct redlock *r, struct redlock_lock *lock)
@@ -151,7 +151,7 @@ static enum redlock_status check_change(const struct redlock *r, const struct re
     if (is_busy)                                  return REDLOCK_BAD_STATE;
     if (lock->name_count != 1)                    return REDLOCK_BAD_SET;
     if (redlock_is_shared(lock) != is_upgrade)    return REDLOCK_BAD_STATE;
-    if (is_kind(lock, WIRE_CANCELLED) && is_upgrade) return REDLOCK_BAD_STATE;
+    if (is_kind(lock, WIRE_CANCELLED))            return REDLOCK_BAD_STATE;
     if (lock_valid_us(lock, r->now_us) == 0)      return REDLOCK_LOST;
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;   /* S13 */
     return REDLOCK_OK;

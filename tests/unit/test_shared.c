@@ -1,6 +1,8 @@
 /* Shared locks: readers beside each other, and none beside a writer. The clients are engines that use all features. */
 #include "../world/story.h"
 
+#include "../../redlock/lock_state.h"
+
 enum { DOOR_TTL = 10000 };
 
 static struct redlock_request shared_request(uint32_t wait_ms)
@@ -579,6 +581,32 @@ TEST(an_upgrade_behind_one_that_was_cancelled_waits_for_an_extension)
     RELEASE(0);
     RUN_MS(5);
     NO_KEYS();
+}
+
+TEST(an_upgrade_behind_one_that_was_cancelled_waits_for_an_extension_that_succeeds)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    RUN_MS(5);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
+    RUN_US(50);
+    redlock_cancel(ENGINE(0), LOCK(0), CLIENT_NOW(0));
+    STORY_NODES cluster_stall(cluster, 0, story_k);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_STATE);
+}
+
+/* The caller's wish goes before the keeper's extension. */
+TEST(a_reader_that_is_kept_becomes_a_writer_in_the_middle_of_an_extension)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    CHECK_INT(cluster_keep(cluster, 0, 0, 0), REDLOCK_OK);
+    while (LOCK(0)->phase != PHASE_EXTENDING) RUN_US(50);
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(!redlock_is_shared(LOCK(0)));
 }
 
 TEST(a_copy_of_a_lock_changes_no_role)
