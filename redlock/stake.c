@@ -399,16 +399,12 @@ void stake_vote(const struct answer *a)
     if (stake_is_vote(a->lock, a->current, a->command)) round_vote(&a->lock->round, a->k, vote);
 }
 
-/* NOSCRIPT: somebody ran SCRIPT FLUSH, or nobody has used the script there yet. What has been given up meanwhile is only
- * released. */
+/* NOSCRIPT: somebody ran SCRIPT FLUSH, or nobody has used the script there yet. */
 bool stake_send_script(struct redlock *r, const struct answer *a)
 {
-    bool is_given_up = a->lock->stakes[a->k].state == STAKE_OWED || a->lock->stakes[a->k].state == STAKE_LEAVING;
-
     if (a->meaning != WIRE_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->form != WIRE_BY_SHA1) return false;
     REDLOCK_ASSERT(a->command != WIRE_PTTL && a->command != WIRE_GETRANGE);        /* No scripts. */
     if (a->command == WIRE_RELEASE) stake_set(a->lock, a->k, STAKE_OWED);
-    else if (is_given_up) return false;
     REDLOCK_ASSERT(a->lock->stakes[a->k].state != STAKE_LEAVING);
     stake_want(r, a->lock, a->k, a->command);
     a->lock->stakes[a->k].form = WIRE_BY_TEXT;

@@ -112,6 +112,7 @@ TEST(worlds_in_which_long_soaks_found_a_rule_broken_break_none)
         enum sim_class class;
     } found[] = {
         { 1795305157009477, SIM_CLASS_ALL },    /* S14: a correction that waited for random bytes came late. */
+        { 35, SIM_CLASS_PERMITS },              /* A grant of another slot came while the permit was extended. */
     };
     struct sim_totals totals = { 0 };
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
