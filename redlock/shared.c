@@ -14,9 +14,10 @@ static bool is_kind(const struct redlock_lock *lock, enum wire_shared which)
 static bool shared_has_two_tokens_on(const struct redlock_lock *lock, unsigned k)
 {
     const struct redlock_stake *stake = &lock->stakes[k];
-    bool has_changed = lock->kind->rows[KIND_EXTEND] == wire_shared_kind(WIRE_UPGRADED)->rows[KIND_EXTEND];
 
-    return has_changed && stake->state != STAKE_NONE && !are_same_bytes(stake->token, lock->token, sizeof stake->token);
+    if (stake->state == STAKE_NONE) return false;
+    if (lock->kind->rows[KIND_EXTEND] != wire_shared_kind(WIRE_UPGRADED)->rows[KIND_EXTEND]) return false;
+    return !are_same_bytes(stake->token, lock->token, sizeof stake->token);
 }
 
 static bool shared_has_two_tokens(const struct redlock_lock *lock)

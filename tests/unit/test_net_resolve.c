@@ -8,6 +8,7 @@
 #include "../tap.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -19,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SOON_US = 10 * 1000 * 1000, RESULTS = 6 };
@@ -218,6 +220,16 @@ TEST(the_longest_path_fits_an_endpoint)
     CHECK(resolved.endpoints[0].size <= NET_ENDPOINT_SIZE);
 }
 
+/* Of this process, on Linux; 1 elsewhere. */
+static unsigned count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    unsigned count = 0;
+    for (const struct dirent *task = tasks ? readdir(tasks) : NULL; task; task = readdir(tasks)) count += task->d_name[0] != '.';
+    if (tasks) closedir(tasks);
+    return tasks ? count : 1;
+}
+
 /* ---- Names ---- */
 
 TEST(a_name_is_looked_up_by_a_thread_that_takes_no_signals)
@@ -393,6 +405,15 @@ TEST(an_end_without_an_answer_is_a_failure)
     CHECK(resolved.code != 0);
     CHECK_INT(resolved.count, 0);
     net_close(ends[0]);
+}
+
+/* The last of all: a program that ends while a thread does would seem to lose that thread's memory. */
+TEST(a_resolver_ends_when_it_has_told_its_answer)
+{
+    const struct timespec moment = { .tv_nsec = 1000000 };
+    unsigned threads = 0;
+    for (unsigned i = 0; i < 5000 && (threads = count_threads()) > 1; i++) nanosleep(&moment, NULL);
+    CHECK_INT(threads, 1);
 }
 
 TAP_MAIN
