@@ -706,10 +706,11 @@ bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number, ui
     const char *text = reply->text;
     size_t size = reply->text_size, at = 0;
     bool is_reader;
-    uint64_t number, of_slot = 0;
+    uint64_t number = 0, of_slot = 0;
 
     if (reply->type != RESP_ARRAY || reply->integer != 3 || reply->text_cut) return false;
     while (at < size && text[at] != '@') at++;
+    //@ split at;
     is_reader = at == size && size > 0 && text[size - 1] == 's';
     if (!read_decimal(text, at - is_reader, UINT32_MAX, &number)) return false;
     if (at < size && !read_decimal(text + at + 1, size - at - 1, REDLOCK_PERMITS_MAX, &of_slot)) return false;
