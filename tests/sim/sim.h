@@ -220,7 +220,6 @@ struct sim_fault {
     X(MARK_NO_QUORUM,        "a period that no quorum of nodes would mark")                         \
     X(MARK_FORGETFUL,        "a node that voted took no part in a mark")                            \
     X(SHARED_TOGETHER,       "several readers hold one resource")                                   \
-    X(LATE_READ_REFUSED,     "a reader came too late, and its ticket was refused")                  \
     X(WON_SHARED,            "won as a reader")                                                     \
     X(WON_MIXED,             "won a set of which a part is shared")                                 \
     X(UPGRADED,              "a reader became a writer")                                            \

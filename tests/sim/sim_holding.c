@@ -175,7 +175,6 @@ static void read_from(struct sim_world *world, const struct sim_actor *actor, un
     struct sim_store *store = sim_store_of(world, actor, resource);
     const bool holds = cluster_valid_us(world->cluster, actor->client, actor->lock) > 0;
     if (!redlock_fence_admit_reader(&store->fence, actor->ticket)) {
-        sim_count(world, SIM_PATH_LATE_READ_REFUSED);
         sim_demand(world, SIM_RULE_S15_REFUSED, !holds, "S15: %s refuses client %u, which reads it", sim_resource(resource),
                    actor->client);
         return;

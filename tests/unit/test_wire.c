@@ -555,8 +555,11 @@ TEST(s12_a_role_is_a_whole_word)
 {
     const struct wire_reply longer = { .type = RESP_ARRAY, .integer = 3, .text = "masterful", .text_size = 9 };
     const struct wire_reply cut = { .type = RESP_ARRAY, .integer = 3, .text = "master", .text_size = 6, .text_cut = true };
+    const struct wire_reply empty = { .type = RESP_ARRAY, .integer = 3, .text = "" };
     struct redlock_identity identity = { 0 };
 
+    wire_read_role(&empty, &identity);
+    CHECK(!identity.is_master);
     wire_read_role(&longer, &identity);
     CHECK(!identity.is_master && identity.trouble == REDLOCK_TROUBLE_REPLICA);
     wire_read_role(&cut, &identity);
