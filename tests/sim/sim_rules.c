@@ -396,7 +396,7 @@ static bool is_correction(struct sim_world *world, const struct sim_actor *actor
     const struct sim_token *token = sim_find_token(world, actor->attempt);
     const uint64_t took_us = actor->round_decided_at - actor->round_at;
     if (actor->attempts == 0 || !token || token->outdated == 0 || actor->is_corrected) return false;
-    if (round->started_at - actor->round_decided_at >= took_us) return false;   /* As any attempt: other nodes said that it is taken. */
+    if (round->started_at - actor->round_decided_at >= took_us) return false;   /* As any attempt: it was taken elsewhere. */
     const bool is_late = round->started_at > actor->round_decided_at + 2 * (uint64_t)world->options.lag_us;
     if (is_late && world->cluster->clients[actor->client].hindered_at < actor->round_decided_at)
         return false;
