@@ -167,7 +167,7 @@ static void acquire(struct waiters *w, struct waiter *one)
 
 static void release(struct waiters *w, struct waiter *one)
 {
-    w->findings->holders--;
+    w->findings->holders -= !w->is_alone;
     w->findings->release_at = bench_now_ns();
     enum redlock_status status = redlock_start_release(redlock_engine(&one->client), &one->lock, redlock_now_us());
     if (status != REDLOCK_OK) fail("redlock_start_release", redlock_status_text(status));
@@ -213,7 +213,7 @@ static void count_win(struct waiters *w, struct waiter *one, uint64_t now)
 static void take(struct waiters *w, struct waiter *one, uint64_t now)
 {
     one->is_holder = true;
-    w->findings->holders++;
+    w->findings->holders += !w->is_alone;
     one->think_until = now + (w->is_alone ? 0 : w->options->hold_ns);
     if (w->is_alone && w->alone_count < WAITERS_ALONE) w->alone[w->alone_count++] = (uint32_t)(now - one->acquire_at);
     if (is_measured(w, now)) count_win(w, one, now);
