@@ -33,19 +33,18 @@ static const struct model_key *key_of(struct sim_world *world, unsigned node, co
     return model_find(&world->cluster->hosts[node].node, 0, name, strlen(name), cluster_node_now(world->cluster, node));
 }
 
-static const struct model_key *key_beside(struct sim_world *world, unsigned node, unsigned resource, const char *suffix)
+const struct model_key *sim_key_beside(struct sim_world *world, unsigned node, unsigned resource, const char *suffix)
 {
     char name[32];
     (void)snprintf(name, sizeof name, "%s%s", sim_resource(resource), suffix);
     return key_of(world, node, name);
 }
 
-/* A slot of its permits; 0: the resource itself. */
-static const struct model_key *slot_key(struct sim_world *world, unsigned node, unsigned resource, unsigned slot)
+const struct model_key *sim_slot_key(struct sim_world *world, unsigned node, unsigned resource, unsigned slot)
 {
     char suffix[16] = "";
     if (slot > 0) (void)snprintf(suffix, sizeof suffix, ":%u", slot);
-    return key_beside(world, node, resource, suffix);
+    return sim_key_beside(world, node, resource, suffix);
 }
 
 /* ---- S15: tickets ---- */
@@ -392,7 +391,7 @@ void sim_holding_saw_idle(struct sim_world *world, unsigned client)
         return;
     for (unsigned k = 0; k < world->options.node_count; k++)
         for (unsigned i = 0; i < SIM_LOCKS_MAX; i++)
-            sim_demand(world, SIM_RULE_ENTRY_GIVEN_BACK, !has_entry(world, key_beside(world, k, i, "#waiters"), client),
+            sim_demand(world, SIM_RULE_ENTRY_GIVEN_BACK, !has_entry(world, sim_key_beside(world, k, i, "#waiters"), client),
                        "client %u keeps an entry among the waiters for %s on node %u", client, sim_resource(i), k);
 }
 
@@ -401,7 +400,7 @@ static void must_leave_no_entry(struct sim_world *world, unsigned node, unsigned
 {
     static const char *const suffixes[] = { "#waiters", "#readers", "#writer" };
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        sim_demand(world, SIM_RULE_NO_ENTRY_LEFT, !key_beside(world, node, resource, suffixes[i]), "%s%s is left on node %u",
+        sim_demand(world, SIM_RULE_NO_ENTRY_LEFT, !sim_key_beside(world, node, resource, suffixes[i]), "%s%s is left on node %u",
                    sim_resource(resource), suffixes[i], node);
 }
 
@@ -410,7 +409,7 @@ void sim_holding_must_leave_no_key(struct sim_world *world)
     for (unsigned k = 0; k < world->options.node_count; k++)
         for (unsigned i = 0; i < SIM_LOCKS_MAX; i++) {
             for (unsigned slot = 0; slot <= SIM_PERMITS_MAX; slot++)
-                sim_demand(world, SIM_RULE_NO_KEY_LEFT, !slot_key(world, k, i, slot), "a key of %s is left on node %u",
+                sim_demand(world, SIM_RULE_NO_KEY_LEFT, !sim_slot_key(world, k, i, slot), "a key of %s is left on node %u",
                            sim_resource(i), k);
             must_leave_no_entry(world, k, i);
         }

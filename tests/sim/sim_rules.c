@@ -2,7 +2,6 @@
  * and the answers that redlock.h gives to questions. Each is computed here once more, by no code of the engine. */
 #include "sim_world.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -74,20 +73,13 @@ static const struct sim_token *known(struct sim_world *world, const struct sim_a
     return is_known ? token : NULL;
 }
 
-/* The key of a resource with that suffix; NULL: it is not there. */
-static const struct model_key *key_of(struct sim_world *world, unsigned node, unsigned resource, const char *suffix)
-{
-    char name[32];
-    (void)snprintf(name, sizeof name, "%s%s", sim_resource(resource), suffix);
-    return model_find(&world->cluster->hosts[node].node, 0, name, strlen(name), cluster_node_now(world->cluster, node));
-}
-
 /* A reader is a member of the readers, for as long as its score says. */
 static const struct sim_token *left_among_readers(struct sim_world *world, const struct sim_actor *actor, unsigned node,
                                                   unsigned resource)
 {
-    const struct model_key *marker = key_of(world, node, resource, "");
-    const struct model_key *readers = marker ? key_of(world, node, resource, "#readers") : NULL;    /* Alone they are nothing. */
+    const struct model_key *marker = sim_slot_key(world, node, resource, 0);
+    /* Without the marker the readers are nothing. */
+    const struct model_key *readers = marker ? sim_key_beside(world, node, resource, "#readers") : NULL;
     const struct sim_token *token = NULL;
     for (size_t i = 0; readers && !token && i < readers->entry_count; i++) {
         if (readers->entries[i].score * MS <= cluster_node_now(world->cluster, node)) continue;
@@ -101,10 +93,9 @@ static const struct sim_token *left_among_readers(struct sim_world *world, const
 /* In the resource's key, or that of a slot; or among its readers. */
 static const struct sim_token *left_in(struct sim_world *world, const struct sim_actor *actor, unsigned node, unsigned resource)
 {
-    static const char *const suffixes[1 + SIM_PERMITS_MAX] = { "", ":1", ":2", ":3", ":4" };
     const struct sim_token *token = left_among_readers(world, actor, node, resource);
-    for (unsigned i = 0; i <= SIM_PERMITS_MAX && !token; i++) {
-        const struct model_key *key = key_of(world, node, resource, suffixes[i]);
+    for (unsigned slot = 0; slot <= SIM_PERMITS_MAX && !token; slot++) {
+        const struct model_key *key = sim_slot_key(world, node, resource, slot);
         if (key && key->value) token = known(world, actor, node, (const char *)key->value, key->expires_ms);
     }
     return token;

@@ -193,6 +193,10 @@ void sim_holding_forgets(struct sim_world *world, const struct sim_actor *actor)
 void sim_holding_writes(struct sim_world *world, struct sim_actor *actor);  /* To its resources, even if it no longer holds them. */
 void sim_holding_must_leave_no_key(struct sim_world *world);
 
+/* The key of a resource with that suffix, or of a slot of its permits (0: of the resource itself). NULL: it is not there. */
+const struct model_key *sim_key_beside(struct sim_world *world, unsigned node, unsigned resource, const char *suffix);
+const struct model_key *sim_slot_key(struct sim_world *world, unsigned node, unsigned resource, unsigned slot);
+
 /* sim_periods.c: marks of periods, and the runs that follow them. */
 bool sim_periods_act(struct sim_world *world, struct sim_actor *actor);     /* True: that was its deed. The lock is held. */
 void sim_periods_note_due(struct sim_world *world, struct sim_actor *actor);
