@@ -414,8 +414,7 @@ static void put_shared_acquire(struct resp_writer *w, const struct wire_subject 
     resp_number(w, (int64_t)arrived_at);
 }
 
-/* A holder steps back for nobody. */
-/* Without a ticket, since the lock has its own: a counter may have been raised by an attempt that failed. */
+/* A holder steps back for nobody; and shows no ticket, since a counter may have been raised by an attempt that failed. */
 static void put_shared_restore(struct resp_writer *w, const struct wire_subject *s)
 {
     struct wire_subject subject = *s;
