@@ -62,8 +62,10 @@ check '--no-wake-ups tells nobody' is_dumb
 one=127.0.0.1:$port_0
 secret=Tr0ub4dor
 
-# as WORDS...: redlock, by that user; with the option $extra, where the command knows it.
+# as WORDS...: redlock, by that user; with the option $extra, where the command knows it. "by=exec as WORDS... &" is a process that
+# is redlock itself: a signal to it does not end a shell in its place.
 extra=
+by=
 as() {
     command=$1
     shift
@@ -71,7 +73,7 @@ as() {
     --no-*extend | --no-*status | --no-ticketrelease) ;;
     ?*) [ -z "$extra" ] || set -- "$extra" "$@" ;;
     esac
-    "$redlock" "$command" --node-timeout "$patience" --user least --password-file "$directory/password" --guard 0 -n "$one" "$@"
+    $by "$redlock" "$command" --node-timeout "$patience" --user least --password-file "$directory/password" --guard 0 -n "$one" "$@"
 }
 
 # The client that waits is in line, or the server has refused something.
@@ -83,7 +85,7 @@ story() {
     ask 0 SCRIPT FLUSH >/dev/null
     printed=$(as acquire -t 10s hut) || return 1
     as extend -t 20s hut "$printed" || return 1
-    as run --wait 5s --retry "$1" hut -- true &
+    by=exec as run --wait 5s --retry "$1" hut -- true &
     runner=$!
     begin $runner
     if [ "$extra" = --no-wake-ups ]; then sleep 0.25; else within 5 is_seen; fi
