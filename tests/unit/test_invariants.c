@@ -213,6 +213,17 @@ TEST(a_wait_wakes_within_its_time)
     EXPECT_BROKEN("it_wakes_in_time");
 }
 
+TEST(a_wait_wakes_for_its_next_attempt)
+{
+    CLUSTER(3);
+    RIVAL_ON_ALL("door", 60000);
+    START_ACQUIRE(0, "door", 10000, 10000);
+    RUN_MS(20);
+    CHECK(hold(cluster));
+    LOCK(0)->retry_at = LOCK(0)->wake_at - 1;
+    EXPECT_BROKEN("it_wakes_in_time");
+}
+
 /* What is late is looked at as well as what the phase waits for. */
 TEST(a_debt_wakes_in_time)
 {

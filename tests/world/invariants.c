@@ -159,13 +159,14 @@ static bool outstanding_is_what_was_asked(const struct books *books)
 
 /* When it must have been woken though nothing comes by the network, by what it was asked for and not by the alarm that it has
  * set: a round lasts for a node timeout, a wait as long as the caller said (a ticket is corrected at once), and that a kept lock
- * has ended is told when it has. Debts are held against their own books, and their times by test_debts. */
+ * has ended is told when it has. Within a wait the next attempt is held against the time that was chosen for it, and debts against
+ * their own books; whether those are right is what the tests of wake-ups and test_debts ask. */
 static uint64_t due_at(const struct redlock *engine, const struct redlock_lock *lock)
 {
     uint64_t at = REDLOCK_NEVER;
     switch (lock->phase) {
     case PHASE_IDLE:    break;
-    case PHASE_WAITING: at = later(lock->wait_until, lock->is_corrected ? lock->round.decided_at : 0); break;
+    case PHASE_WAITING: at = sooner(lock->retry_at, later(lock->wait_until, lock->is_corrected ? lock->round.decided_at : 0)); break;
     case PHASE_NEEDS_ENTROPY:  at = lock->retry_at; break;
     case PHASE_HELD:    at = lock->is_kept ? lock->valid_until : REDLOCK_NEVER; break;
     default:            at = lock->round.started_at + (uint64_t)engine->config.node_timeout_ms * 1000;
