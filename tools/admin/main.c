@@ -5,12 +5,18 @@
 #include "../redlock/descriptors.h"
 #include "admin.h"
 
+static int (*const command_functions[])(struct session *, struct settings *) = {
+    [COMMAND_BREAK - COMMAND_BREAK] = break_command,
+};
+
 int main(int argc, char **argv)
 {
     static struct settings settings;
     static struct session session;
+    enum command command;
 
     occupy_descriptors();
-    settings_read(&settings, command_read(argc, argv), argc - 1, argv + 1);
-    return break_command(&session, &settings);
+    command = command_read(argc, argv);
+    settings_read(&settings, command, argc - 1, argv + 1);
+    return command_functions[command - COMMAND_BREAK](&session, &settings);
 }

@@ -82,14 +82,16 @@ static void trim_token(char *token)
     if (digits == REDLOCK_TOKEN_TEXT && (is_cut || has_ticket)) token[digits] = '\0';
 }
 
-void program_read_words(struct reading *r)
+/* ---- What stands behind a command's name, and what follows from it: a row for each command ---- */
+
+static void read_break(struct reading *r)
 {
     reading_options(r);
     reading_resource(r);
     reading_end(r);
 }
 
-void program_settle(struct reading *r)
+static void settle_break(struct reading *r)
 {
     struct settings *settings = r->settings;
 
@@ -97,4 +99,21 @@ void program_settle(struct reading *r)
         refuse(settings, "--token is missing: a lock is never broken by its name alone; 'redlock status %s' shows its token",
                settings->names[0]);
     trim_token(settings->token);
+}
+
+static const struct {
+    void (*read_words)(struct reading *r);
+    void (*settle)(struct reading *r);
+} readers[] = {
+    [COMMAND_BREAK - COMMAND_BREAK] = { read_break, settle_break },
+};
+
+void program_read_words(struct reading *r)
+{
+    readers[r->settings->command - COMMAND_BREAK].read_words(r);
+}
+
+void program_settle(struct reading *r)
+{
+    readers[r->settings->command - COMMAND_BREAK].settle(r);
 }
