@@ -399,6 +399,8 @@ static bool is_correction(struct sim_world *world, const struct sim_actor *actor
 void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor)
 {
     const struct redlock_round *round = redlock_last_round(lock_of(world, actor));
+    const struct sim_token *before = sim_find_token(world, actor->attempt);
+    const bool was_outdated = before && before->outdated != 0;
     const uint64_t decided_at = actor->round_decided_at;
     const bool is_corrected = is_correction(world, actor);
     note_attempt(world, actor);
@@ -407,8 +409,8 @@ void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor)
     const uint64_t took_us = decided_at - actor->round_at, pause_us = round->started_at - decided_at - took_us;
     sim_demand(world, SIM_RULE_S14_PAUSE, round->started_at - decided_at >= took_us,
                "S14: client %u tries %s again sooner than the last round took", actor->client, sim_resource(actor->lock));
-    /* A woken client comes as soon as it may. */
-    actor->same_pauses = pause_us == actor->pause_us && !actor->is_woken ? actor->same_pauses + 1 : 0;
+    /* A woken client comes as soon as it may; so does a correction, which an alarm that rings late makes look like any attempt. */
+    actor->same_pauses = pause_us == actor->pause_us && !actor->is_woken && !was_outdated ? actor->same_pauses + 1 : 0;
     actor->pause_us = pause_us;
     if (!actor->is_woken)
         sim_demand(world, SIM_RULE_S14_DICE, actor->same_pauses < SAME_PAUSES_MAX,
