@@ -31,7 +31,7 @@ static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k
     bool is_missing = (vote == REDLOCK_VOTE_REFUSED && state == STAKE_PLACED) ||
                       (vote == REDLOCK_VOTE_NOT_ASKED && state == STAKE_NONE);
 
-    if (r->sharing && r->sharing->has_two_tokens_on(lock, k)) return;    /* It may know the lock in its old role. */
+    if (r->sharing && r->sharing->has_two_tokens_on(lock, k)) return;    /* S22: in which role does it know it? */
     if (!is_missing || lock_is_past_deadline(r, lock) || !stake_may_ask(r, k, has_ticket(lock))) return;
     REDLOCK_ASSERT(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
     REDLOCK_ASSERT(lock->round.command == WIRE_EXTEND && round_count(lock->round.granted) >= quorum_of(r->node_count));

@@ -83,7 +83,7 @@ static void step_back(struct redlock *r, struct redlock_lock *lock, enum wire_sh
     become(lock, which);
 }
 
-/* An upgrade that a quorum has not granted is undone where it was granted, or may have been: by an extension as a reader. */
+/* S22: an upgrade that a quorum has not granted is undone where it was granted, or may have been: by an extension as a reader. */
 static bool undo_upgrade(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
 {
     bool is_held = lock_is_held(lock, r->now_us);
@@ -116,8 +116,8 @@ static enum redlock_status shared_judged(struct redlock *r, struct redlock_lock 
     return status;
 }
 
-/* An upgrade that is given up may have been granted: the next extension undoes it. Before that there is no other upgrade, or the
- * token of the first would be forgotten where it lies. */
+/* S22: an upgrade that is given up may have been granted: the next extension undoes it. Before that there is no other upgrade, or
+ * the token of the first would be forgotten where it lies. */
 static void shared_cancelled(struct redlock *r, struct redlock_lock *lock)
 {
     if (is_kind(lock, WIRE_UPGRADING)) step_back(r, lock, WIRE_CANCELLED);

@@ -83,18 +83,21 @@
  * node has seen two. Those who wait have one entry for all slots, in "resource:#waiters", so that clients that know of no permits
  * never hear of slots; a release tells "number@slot".
  *
- * Shared locks. The resource's key has the text "~shared", which is no token, so that everybody else's SET NX is refused by it.
- * Beside it "resource#readers" is a sorted set of the readers' tokens, each with the time at which it ends, in milliseconds by the
- * node's clock: a reader's whole claim is that the key stays until then, and a writer's SET is refused as long as it does. So the
- * key lives as long as the longest of them, and no reader shortens the time of another. A writer is a plain lock.
+ * Shared locks (S21: a reader is never beside a writer). The resource's key has the text "~shared", which is no token, so that
+ * everybody else's SET NX is refused by it. Beside it "resource#readers" is a sorted set of the readers' tokens, each with the time
+ * at which it ends, in milliseconds by the node's clock: a reader's whole claim is that the key stays until then, and a writer's
+ * SET is refused as long as it does. So the key lives as long as the longest of them, and no reader shortens the time of another.
+ * A writer is a plain lock.
  *     EVALSHA acquire n resource... token ttl ticket life skew modes arrived     as the acquire script; modes: s or x for each
- * resource     EVALSHA extend n resource... token ttl modes                               :1 granted  :0 refused
+ *                                                                                resource
+ *     EVALSHA extend n resource... token ttl modes                               :1 granted  :0 refused
  *     EVALSHA extend 1 resource token ttl x|s other ticket life skew             the same, and another role: :-1 others read,
  *                                                                                :-2 the ticket is too small
  *     EVALSHA release n resource... token [entry [other]]                        as the release script
  *     EVALSHA wait n resource... entry arrived life modes                        as the wait script
- * A reader that becomes a writer, or a writer that becomes a reader, has a new token (S6), and the command names the other one as
- * well: so an extension heals whatever an earlier message, lost or late, has left in the other role, and a release removes both.
+ *   S22: a lock changes its role without a gap. Only a reader that is alone on a quorum becomes a writer, and otherwise stays a
+ * reader. It has a new token then (S6), as a writer that becomes a reader has, and the command names the other one as well: so an
+ * extension heals whatever an earlier message, lost or late, has left in the other role, and a release removes both.
  *   A reader's entry among the waiters ends in "s". A release wakes all readers up to the next writer; one that is let in does so
  * as well, since older clients take one entry out. "resource#writer", "arrived entry", is the writer that waits next: readers that
  * came later are refused until it has had its turn, or has been silent for some seconds. It is a hint, and no vote.
@@ -382,7 +385,7 @@ enum wire_command {
     "end "                                                                                                    \
     "end "
 
-/* Makes a reader, with the time at which it ends; the key lives as long as the longest of them, or it would cut off others. */
+/* S21: makes a reader, with the time at which it ends; the key lives as long as the longest of them, or it would cut off others. */
 #define WIRE_LUA_READ                                                   \
     "local function read(k,r,e) "                                                                             \
     "local m=math.max(e,tonumber(c('zrevrange',r,0,0,'withscores')[2] or 0)) "                                \
@@ -424,8 +427,8 @@ enum wire_command {
     "return {ok='OK'}"
 #define WIRE_SHARED_ACQUIRE_SHA1 "8b98bc042189f8d4c9ddd27c0b019e28b9d23c56"
 
-/* It never shortens (S7). With the digits of another token it also changes roles: a reader that is alone becomes a writer (-1:
- * others read; -2: the ticket is too small), a writer a reader, and one that is that already is extended. */
+/* It never shortens (S7). With the digits of another token it also changes roles (S22): a reader that is alone becomes a writer
+ * (-1: others read; -2: the ticket is too small), a writer a reader, and one that is that already is extended. */
 #define WIRE_SHARED_EXTEND_SCRIPT                                       \
     "local a,c=ARGV,redis.call "                                                                              \
     "local t=c('time') local now=t[1]*1000+math.floor(t[2]/1000) "                                            \
@@ -461,8 +464,8 @@ enum wire_command {
     "return 1"
 #define WIRE_SHARED_EXTEND_SHA1 "1cee46c72cee58e366072d60abf6770fd185cb08"
 
-/* Of either role, by one token or two; the place "-" is none, and nobody is woken. What is left of others decides how long the key
- * lives. */
+/* Of either role, by one token or two; the place "-" is none, and nobody is woken. S21: what is left of others decides how long the
+ * key lives. */
 #define WIRE_SHARED_RELEASE_SCRIPT                                      \
     "local a,c,p,n,w,e=ARGV,redis.call,redis.pcall,1,0 "                                                      \
     "local y=a[2]~='-' and a[2] "                                                                             \

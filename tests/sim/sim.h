@@ -243,8 +243,8 @@ const char *sim_path_text(enum sim_path path);
 #define SIM_RULES(X)                                                                                  \
     X(EXCLUSION,         "two clients do not hold one resource")                                      \
     X(EXCLUSION_ALONE,   "nor does one client with two locks")                                        \
-    X(PERMITS,           "no more permits are held than there are")                                   \
-    X(UPGRADE_KEEPS,     "an upgrade or downgrade that fails takes nothing from the holder")          \
+    X(PERMITS,           "S20: no more permits are held than there are")                              \
+    X(UPGRADE_KEEPS,     "S22: an upgrade or downgrade that fails takes nothing from the holder")     \
     X(PROMISE,           "a quorum keeps the token for as long as the holder believes")               \
     X(INVARIANTS,        "the engine's own books agree with what is under way")                       \
     X(S1,                "S1: a win or an extension has a quorum of all nodes")                       \
@@ -257,6 +257,7 @@ const char *sim_path_text(enum sim_path path);
     X(S6_OWN,            "S6: a token that is seen again is the same client's")                       \
     X(S6_ONCE,           "S6: a node that gets a token again has lost one that was won")              \
     X(S6_OLDER,          "S6: a SET that is refused was not refused because of the lock's own token") \
+    X(S6_ROLE,           "S6: a lock that changes its role has a token that was never used")          \
     X(S7,                "S7: a client releases and extends tokens of its own alone")                 \
     X(S8,                "S8: no node is counted twice in a round")                                   \
     X(S9_HELD,           "S9: what is extended was held until then")                                  \

@@ -53,12 +53,16 @@ static void supersede(struct sim_world *world, struct sim_actor *actor, const ch
     memcpy(actor->role_tokens[1], text, sizeof actor->role_tokens[1]);
 }
 
-void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor)
+void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor, bool has_begun)
 {
     char text[REDLOCK_TOKEN_TEXT + 1];
     redlock_token(lock_of(world, actor), text);
+    const bool is_other = strcmp(actor->role_tokens[1], text) != 0;     /* No: the change has failed already. */
     supersede(world, actor, text);
     struct sim_token *token = sim_token_of(world, text, actor->client);
+    if (has_begun && is_other)
+        sim_demand(world, SIM_RULE_S6_ROLE, token->first_at == 0,
+                   "S6: client %u changes the role of %s by a token that it has used", actor->client, sim_resource(actor->lock));
     token->lock = actor->lock;
     token->life = actor->life;
     if (token->first_at == 0) token->first_at = token->started_at = cluster_client_now(world->cluster, actor->client);

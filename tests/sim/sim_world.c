@@ -298,10 +298,10 @@ static void change_mode(struct sim_world *world, struct sim_actor *actor)
     actor->deed = is_reader ? SIM_UPGRADES : SIM_DOWNGRADES;
     actor->keep_is_safe = false;
     actor->has_changed = true;
-    sim_kinds_begins_change(world, actor);      /* From the token that it has to another one. */
+    sim_kinds_begins_change(world, actor, false);       /* From the token that it has to another one. */
     (void)(is_reader ? cluster_upgrade(world->cluster, actor->client, actor->lock)
                      : cluster_downgrade(world->cluster, actor->client, actor->lock));
-    sim_kinds_begins_change(world, actor);
+    sim_kinds_begins_change(world, actor, true);
 }
 
 static bool is_pending(const struct sim_world *world, const struct sim_actor *actor)

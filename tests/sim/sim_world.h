@@ -206,7 +206,7 @@ void sim_periods_forget(struct sim_world *world, struct sim_actor *actor);  /* I
 struct sim_store *sim_store_of(struct sim_world *world, const struct sim_actor *actor, unsigned resource);
 void sim_kinds_saw_reader(struct sim_world *world, const struct sim_actor *actor);     /* Won by a reader, */
 void sim_kinds_saw_permit(struct sim_world *world, const struct sim_actor *actor);     /* as one of several permits. */
-void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor);   /* Of its role; it has another token. */
+void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor, bool has_begun);   /* By another token. */
 void sim_kinds_saw_change(struct sim_world *world, struct sim_actor *actor);           /* The end of an upgrade or downgrade. */
 
 /* sim_world.c */

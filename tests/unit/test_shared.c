@@ -1,4 +1,5 @@
-/* Shared locks: readers beside each other, and none beside a writer. The clients are engines that use all features. */
+/* Shared locks: readers beside each other, and none beside a writer (S21); a reader becomes a writer, and a writer a reader (S22).
+ * The clients are engines that use all features. */
 #include "../world/story.h"
 
 #include "../../redlock/lock_state.h"
@@ -67,7 +68,7 @@ TEST(readers_hold_a_resource_at_once_and_the_last_one_leaves_nothing)
     NO_KEYS();
 }
 
-TEST(a_writer_keeps_readers_out_and_readers_keep_a_writer_out)
+TEST(s21_a_writer_keeps_readers_out_and_readers_keep_a_writer_out)
 {
     SHARING(3, 2);
     ACQUIRE(0, "door", DOOR_TTL);
@@ -121,7 +122,7 @@ TEST(a_shared_lock_is_refused_by_an_engine_that_does_not_use_them)
 }
 
 /* The marker lives as long as the longest of them. */
-TEST(s7_no_reader_shortens_the_time_of_another)
+TEST(s21_no_reader_shortens_the_time_of_another)
 {
     SHARING(3, 3);
     struct redlock_request brief = shared_request(0);
@@ -160,7 +161,7 @@ TEST(s9_a_reader_extends_its_own_time_and_is_refused_when_it_is_gone)
 }
 
 /* What one release leaves is the time of those that still read. */
-TEST(a_release_shortens_the_key_to_the_longest_that_is_left)
+TEST(s21_a_release_shortens_the_key_to_the_longest_that_is_left)
 {
     SHARING(3, 2);
     struct redlock_request brief = shared_request(0);
@@ -206,7 +207,7 @@ TEST(a_node_that_has_lost_a_readers_key_gets_it_again)
 }
 
 /* "~shared" that somebody removed, for example: what is beside it lets nobody in. */
-TEST(without_the_key_nobody_is_a_reader)
+TEST(s21_without_the_key_nobody_is_a_reader)
 {
     SHARING(1, 2);
     cluster->no_promise = cluster->no_exclusion = true;
@@ -232,7 +233,7 @@ TEST(s5_a_lost_attempt_to_read_is_released_where_it_was_granted)
 }
 
 /* Its acquire was never executed there, or is no longer. */
-TEST(s7_a_release_takes_out_no_other_reader)
+TEST(s21_a_release_takes_out_no_other_reader)
 {
     SHARING(3, 2);
     SHARED(0);
@@ -347,7 +348,7 @@ TEST(a_reader_that_is_alone_becomes_a_writer_with_another_token)
     NO_KEYS();
 }
 
-TEST(two_readers_that_would_write_are_both_refused_and_go_on_reading)
+TEST(s22_two_readers_that_would_write_are_both_refused_and_go_on_reading)
 {
     SHARING(3, 2);
     SHARED(0);
@@ -387,7 +388,7 @@ TEST(s6_each_upgrade_has_a_token_of_its_own)
 }
 
 /* One node has granted it: there its token is that of a reader again before the upgrade has failed. */
-TEST(an_upgrade_that_fails_leaves_the_reader_as_it_was)
+TEST(s22_an_upgrade_that_fails_leaves_the_reader_as_it_was)
 {
     SHARING(3, 2);
     char token[REDLOCK_TOKEN_TEXT + 1], again[REDLOCK_TOKEN_TEXT + 1];
@@ -475,7 +476,7 @@ TEST(an_upgrade_that_is_cancelled_leaves_a_reader)
     NO_KEYS();
 }
 
-TEST(a_downgrade_lets_readers_in_and_no_writer_in_between)
+TEST(s22_a_downgrade_lets_readers_in_and_no_writer_in_between)
 {
     SHARING(3, 3);
     ACQUIRE(0, "door", DOOR_TTL);
@@ -565,7 +566,7 @@ TEST(a_lock_whose_role_all_nodes_know_is_acquired_again_as_any_other)
 }
 
 /* The upgrade that was cancelled may be executed yet. */
-TEST(an_upgrade_behind_one_that_was_cancelled_waits_for_an_extension)
+TEST(s22_an_upgrade_behind_one_that_was_cancelled_waits_for_an_extension)
 {
     SHARING(3, 1);
     SHARED(0);
@@ -583,7 +584,7 @@ TEST(an_upgrade_behind_one_that_was_cancelled_waits_for_an_extension)
     NO_KEYS();
 }
 
-TEST(an_upgrade_behind_one_that_was_cancelled_waits_for_an_extension_that_succeeds)
+TEST(s22_an_upgrade_behind_one_that_was_cancelled_waits_for_an_extension_that_succeeds)
 {
     SHARING(3, 1);
     SHARED(0);
@@ -595,6 +596,44 @@ TEST(an_upgrade_behind_one_that_was_cancelled_waits_for_an_extension_that_succee
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
     CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_STATE);
+}
+
+/* Node 2 has lost the reader's key and refuses the upgrade for another reason. The reader's token may lie there yet (S6), until the
+ * node says that it does not. */
+TEST(s22_a_key_is_not_set_again_in_one_role_where_the_lock_may_be_known_in_the_other)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    RUN_MS(5);
+    REMOVE_KEYS(2);
+    ANSWERS_ONCE(2, "EVALSHA", ":-1\r\n");
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    EXPECT_KEYS("door", 2);
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(5);
+    EXPECT_KEYS("door", 3);
+}
+
+TEST(s22_a_key_is_set_again_in_the_role_that_the_lock_has_now)
+{
+    SHARING(3, 2);
+    ACQUIRE(0, "door", DOOR_TTL);
+    RUN_MS(5);
+    DOWNGRADE(0);
+    RUN_MS(5);
+    REMOVE_KEYS(2);
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(5);
+    STORY_NODES CHECK_STR(cluster_key(cluster, story_k, "door"), "~shared");
+    UPGRADE(0);
+    RUN_MS(5);
+    REMOVE_KEYS(1);
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(5);
+    EXPECT_KEYS("door", 3);
+    STORY_NODES CHECK(!is_there(cluster, story_k, "door#readers"));
 }
 
 /* The caller's wish goes before the keeper's extension. */
@@ -808,6 +847,37 @@ TEST(s15_a_reader_has_the_ticket_of_the_last_writer_or_a_larger_one_and_the_next
     RUN_MS(5);
     const uint64_t last = acquire_ticket(cluster, 0, false);
     CHECK(last > one && last > other);
+}
+
+/* No counter tells of the writer any longer, but what it wrote is there. */
+TEST(s15_a_reader_has_a_larger_ticket_than_the_last_writer_where_counters_have_run_out)
+{
+    SHARING_WITH(3, 2, config.guard_ms = DOOR_TTL; config.ticket_skew_ms = 1000; config.ticket_life_ms = 2 * DOOR_TTL + 2000);
+    const uint64_t first = acquire_ticket(cluster, 0, false);
+    CHECK(first > 0);
+    RELEASE(0);
+    RUN_MS(2 * DOOR_TTL + 3000);
+    NO_KEYS();
+    CHECK(acquire_ticket(cluster, 1, true) > first);
+}
+
+/* The counter is that of a writer that had no quorum. */
+TEST(s9_a_reader_gets_its_key_again_whatever_the_counter_there)
+{
+    SHARING(3, 2);
+    const uint64_t ticket = acquire_ticket(cluster, 0, true);
+    CHECK(ticket > 0);
+    RUN_MS(5);
+    REMOVE_KEYS(2);
+    (void)acquire_ticket(cluster, 1, false);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    RUN_MS(5);
+    CHECK(is_there(cluster, 2, "door#ticket"));
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    STORY_NODES CHECK_STR(cluster_key(cluster, story_k, "door"), "~shared");
+    CHECK(redlock_ticket(LOCK(0)) == ticket);
 }
 
 TEST(s15_an_upgrade_has_a_larger_ticket_and_one_that_fails_the_old_one)
