@@ -64,7 +64,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-live programs check-symbols check-floors compilers mutants sim soak stories explore \
-        chaos interop fuzz coverage prove demo bench cost size amalgamation lint install install-lib install-bin uninstall clean help FORCE
+        chaos interop monitoring fuzz coverage prove demo bench cost size amalgamation lint install install-lib install-bin uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -120,7 +120,7 @@ $(BUILD)/tests/live/%: $(BUILD)/obj/tests/live/%.o $(BUILD)/libtests_live.a $(BU
 # ---- Tests. The last line is "N passed, N failed". ----
 
 # Nothing else installs a package unasked.
-test test-unit test-live check-symbols check-floors compilers chaos interop demo: NEED_INSTALL ?= yes
+test test-unit test-live check-symbols check-floors compilers chaos interop monitoring demo: NEED_INSTALL ?= yes
 NEED_INSTALL ?= no
 export NEED_INSTALL
 
@@ -207,6 +207,11 @@ interop: all $(BUILD)/interop_ours
 	@tools/need prove redis-server node npm python3-redis
 	@tests/interop/fetch '$(abspath $(BUILD))/interop'
 	@$(RUN_TESTS) $(wildcard tests/interop/*.t)
+
+# Alert rules, dashboard and exporter, with the Prometheus that they are for.
+monitoring: all
+	@tools/need prove promtool prometheus redis-server perl
+	@$(RUN_TESTS) $(wildcard tests/monitoring/*.t)
 
 # Random inputs, guided by coverage, for so many seconds a target; KEEP=1 adds what they found to the corpus, which "make test"
 # replays.
@@ -308,6 +313,7 @@ help:
 	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
 	@echo 'make interop        other Redlock libraries and this one exclude each other'
+	@echo 'make monitoring     alert rules, dashboard and exporter, with a real Prometheus'
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make prove          all inputs of parser, encoder, arithmetic, replies and addresses, by Frama-C'
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'

@@ -52,6 +52,10 @@ machine pacman 1000
 check "the command is the manager's own: pacman, and it names a package once" says 1 \
     'tools/need: missing: nm strip; to install them, say as root: pacman -S binutils' nm strip
 
+machine apt-get 1000
+check 'one package has both tools of Prometheus, and is named once' says 1 \
+    'tools/need: missing: promtool prometheus; to install them, say as root: apt-get install prometheus' promtool prometheus
+
 machine none 0
 check 'without a package manager it says what to install' says 1 \
     'tools/need: missing: psql sqlite3, and a package manager that is known here: please install them' psql sqlite3
