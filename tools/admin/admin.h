@@ -6,5 +6,6 @@
 
 /* session: unused memory. */
 int break_command(struct session *session, struct settings *settings);
+int doctor_command(struct session *session, struct settings *settings);
 
 #endif

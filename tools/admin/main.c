@@ -7,6 +7,7 @@
 
 static int (*const command_functions[])(struct session *, struct settings *) = {
     [COMMAND_BREAK - COMMAND_BREAK] = break_command,
+    [COMMAND_DOCTOR - COMMAND_BREAK] = doctor_command,
 };
 
 int main(int argc, char **argv)

@@ -6,9 +6,10 @@
 const char program_name[] = "redlock-admin";
 
 const char program_help[] =
-    "Usage: redlock-admin COMMAND [OPTION]... RESOURCE ...\n"
-    "What an operator does to locks on Redis or Valkey servers; 'redlock COMMAND' runs it, too.\n\n"
+    "Usage: redlock-admin COMMAND [OPTION]... [RESOURCE] ...\n"
+    "What an operator does to locks and nodes on Redis or Valkey servers; 'redlock COMMAND' runs it, too.\n\n"
     "  break RESOURCE --token TOKEN       take a lock from its holder\n"
+    "  doctor                             look what is wrong with the nodes\n"
     "  help COMMAND                       show its options\n\n"
     "The nodes are named by -n or by REDLOCK_NODES, separated by commas.\n\n"
     "'redlock-admin COMMAND --help' shows the options; 'man redlock-admin' tells all.\n";
@@ -28,28 +29,45 @@ const struct command_row command_rows[] = {
         "  lives, 122 fewer than a quorum of nodes said that it is gone, 125 anything else;\n"
         "  more in redlock-admin(1).\n"
     },
+    {
+        "doctor",
+        "redlock doctor [OPTION]...",
+        "Look at what can make locks on these nodes unsafe, before it does: how each server is set\n"
+        "up, its clock, its memory, what this user may do. It reads only, unless --write is given.\n"
+        "What an ACL hides is unknown, and never well.",
+        "Exit status: 0 all is well, 1 warnings, or something is unknown, 2 unsafe, 3 fewer\n"
+        "  than a quorum of nodes can be reached, 125 wrong options; more in redlock-admin(1).\n"
+    },
     { NULL, NULL, NULL, NULL }
 };
 
 /* Options without a short form. */
-enum { OPTION_TOKEN = OPTION_OWN, OPTION_WAIT_LOSS };
+enum {
+    OPTION_TOKEN = OPTION_OWN, OPTION_WAIT_LOSS, OPTION_QUICK, OPTION_WRITE, OPTION_STATE, OPTION_PREFIX, OPTION_CHECK_USER,
+    OPTION_DRIFT, OPTION_SKEW
+};
 
-enum { IN_BREAK = 1 << COMMAND_BREAK };
+enum { IN_BREAK = 1 << COMMAND_BREAK, IN_DOCTOR = 1 << COMMAND_DOCTOR, IN_ALL = IN_BREAK | IN_DOCTOR };
 
 const struct option_row option_rows[] = {
-    OPTION_ROW_NODE(IN_BREAK),
+    OPTION_ROW_NODE(IN_ALL),
     { "token", OPTION_TOKEN, IN_BREAK, "TOKEN", "whose lock it is: 40 hex digits, or all of the value of\nthe key" },
     { "wait-loss", OPTION_WAIT_LOSS, IN_BREAK, NULL,
       "wait until its TTL has passed; if the holder extends it\nmeanwhile it lives, and keeps it" },
     OPTION_ROW_BUSY_EXIT(IN_BREAK),
     { "no-ticket", OPTION_NO_TICKET, IN_BREAK, NULL, "leave the counter of tickets as it is" },
+    { "quick", OPTION_QUICK, IN_DOCTOR, NULL, "without the second look at the clocks, after 2 seconds" },
     { "guard", OPTION_GUARD, IN_BREAK, "DURATION", "as of redlock's commands; to break a lock takes no vote" },
-    OPTION_ROW_NODE_TIMEOUT(IN_BREAK),
-    { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_BREAK, NULL, "servers that refuse INFO or ROLE count" },
-    OPTION_ROWS_OF_LOGIN(IN_BREAK),
-    OPTION_ROW_JSON(IN_BREAK),
-    OPTION_ROW_TRACE(IN_BREAK),
-    OPTION_ROWS_AT_THE_END(IN_BREAK)
+    { "guard", OPTION_GUARD, IN_DOCTOR, "DURATION", "judge by this guard (default: 30s; 0: the nodes forget\nnothing)" },
+    { "ttl", 't', IN_DOCTOR, "DURATION", "judge by locks of this TTL (default: 10s)" },
+    { "drift", OPTION_DRIFT, IN_DOCTOR, "RATIO", "judge by this drift of clocks (default: 1%)" },
+    { "skew", OPTION_SKEW, IN_DOCTOR, "DURATION", "judge by this skew of clocks (default: 10s)" },
+    OPTION_ROW_NODE_TIMEOUT(IN_ALL),
+    { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_ALL, NULL, "servers that refuse INFO or ROLE count" },
+    OPTION_ROWS_OF_LOGIN(IN_ALL),
+    OPTION_ROW_JSON(IN_ALL),
+    OPTION_ROW_TRACE(IN_ALL),
+    OPTION_ROWS_AT_THE_END(IN_ALL)
 };
 
 void program_try_others(char **argv, const char *word, struct near *near)
@@ -60,6 +78,7 @@ void program_try_others(char **argv, const char *word, struct near *near)
 void program_set_defaults(struct settings *settings)
 {
     settings->ticket = true;
+    settings->ttl_ms = DEFAULT_TTL_MS;
 }
 
 void program_apply(struct reading *r, int letter)
@@ -67,6 +86,10 @@ void program_apply(struct reading *r, int letter)
     switch (letter) {
     case OPTION_TOKEN:     r->settings->token = r->argument; break;
     case OPTION_WAIT_LOSS: r->settings->waits_for_loss = true; break;
+    case OPTION_QUICK:     r->settings->quick = true; break;
+    case 't':              r->settings->ttl_ms = reading_duration(r, "ttl", 1); break;
+    case OPTION_DRIFT:     r->settings->options.engine.drift_ppm = reading_drift(r); break;
+    case OPTION_SKEW:      r->settings->options.engine.ticket_skew_ms = reading_skew(r); break;
     default: break;
     }
 }
@@ -101,11 +124,23 @@ static void settle_break(struct reading *r)
     trim_token(settings->token);
 }
 
+static void read_options(struct reading *r)
+{
+    reading_options(r);
+    reading_end(r);
+}
+
+static void settle_nothing(struct reading *r)
+{
+    (void)r;
+}
+
 static const struct {
     void (*read_words)(struct reading *r);
     void (*settle)(struct reading *r);
 } readers[] = {
     [COMMAND_BREAK - COMMAND_BREAK] = { read_break, settle_break },
+    [COMMAND_DOCTOR - COMMAND_BREAK] = { read_options, settle_nothing },
 };
 
 void program_read_words(struct reading *r)

@@ -96,6 +96,24 @@ uint32_t reading_number(const struct reading *r, const char *option)
     return number;
 }
 
+uint32_t reading_skew(const struct reading *r)
+{
+    uint32_t ms = reading_duration(r, "skew", 1);
+
+    if (ms > REDLOCK_SKEW_MS_MAX) refuse(r->settings, "--skew: '%s' is too long: at most 1h", r->argument);
+    return ms;
+}
+
+uint32_t reading_drift(const struct reading *r)
+{
+    uint32_t ppm = 0;
+
+    if (ratio_read(r->argument, REDLOCK_DRIFT_PPM_MAX, &ppm) != NUMBER_OK)
+        refuse(r->settings, "--drift: '%s' is no ratio of at most %d%%: write it as 1%%, 8.4%% or 84000ppm", r->argument,
+               REDLOCK_DRIFT_PPM_MAX / 10000);
+    return ppm;
+}
+
 static uint8_t read_exit_status(const struct reading *r)
 {
     uint32_t number = 0;

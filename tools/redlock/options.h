@@ -10,6 +10,9 @@
 /* Exit statuses: see exits.h. */
 enum {
     EXIT_NO_LEADER = 1,         /* leader: there is none. */
+    EXIT_WARNING = 1,           /* doctor: there are warnings, */
+    EXIT_UNSAFE = 2,            /* or worse, */
+    EXIT_UNREACHED = 3,         /* or no quorum of nodes can be reached. */
     EXIT_ALREADY = 121,         /* It has run in this period already. */
     EXIT_NO_QUORUM = 122,       /* No quorum of nodes could vote, or answered. */
     EXIT_LOST = 123,            /* The lock is not held, or no longer; run: the command was ended. */
@@ -33,6 +36,7 @@ enum {
 enum command {
     COMMAND_RUN, COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE, COMMAND_KEEP, COMMAND_STATUS, COMMAND_LEAD, COMMAND_LEADER,
     COMMAND_BREAK,      /* From here on of redlock-admin. */
+    COMMAND_DOCTOR,
     COMMAND_NONE
 };
 
@@ -68,6 +72,8 @@ struct settings {
     const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
     const char *resource;               /* All of them, for messages. */
     char *token;                        /* Points into argv. */
+    bool quick, tries;                  /* doctor: looks at no clock twice; tries a lock. */
+    const char *state_file, *prefix, *check_user;   /* doctor: in argv. NULL: none was given. */
     bool waits_for_loss;                /* break: until the holder has let its TTL pass. */
     const char *as;                     /* lead: the leader's name, in argv or in default_name. The holder's is in options. */
     char default_name[REDLOCK_HOLDER_MAX + 1], default_holder[REDLOCK_HOLDER_MAX + 1];

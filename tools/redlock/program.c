@@ -25,6 +25,7 @@ const char program_help[] =
     "  lead NAME -- COMMAND [ARG]...      run a command as the leader, again and again\n"
     "  leader NAME                        print the leader and its epoch\n"
     "  break RESOURCE --token TOKEN       take it from its holder (redlock-admin)\n"
+    "  doctor                             look what is wrong with the nodes (redlock-admin)\n"
     "  help COMMAND                       show its options\n\n"
     "The nodes are named by -n or by REDLOCK_NODES, separated by commas:\n"
     "  redlock run -n host1,host2,host3 backup -- ./backup.sh\n\n"
@@ -202,27 +203,9 @@ static int read_pid(const struct reading *r)
     return (int)number;
 }
 
-static uint32_t read_skew(const struct reading *r)
-{
-    uint32_t ms = reading_duration(r, "skew", 1);
-
-    if (ms > REDLOCK_SKEW_MS_MAX) refuse(r->settings, "--skew: '%s' is too long: at most 1h", r->argument);
-    return ms;
-}
-
 static uint32_t read_wait(const struct reading *r)
 {
     return strcmp(r->argument, "forever") == 0 ? REDLOCK_FOREVER : reading_duration(r, "wait", 0);
-}
-
-static uint32_t read_drift(const struct reading *r)
-{
-    uint32_t ppm = 0;
-
-    if (ratio_read(r->argument, REDLOCK_DRIFT_PPM_MAX, &ppm) != NUMBER_OK)
-        refuse(r->settings, "--drift: '%s' is no ratio of at most %d%%: write it as 1%%, 8.4%% or 84000ppm", r->argument,
-               REDLOCK_DRIFT_PPM_MAX / 10000);
-    return ppm;
 }
 
 static uint8_t read_permits(const struct reading *r)
@@ -253,10 +236,10 @@ static void apply_limits(const struct reading *r, int letter)
     struct redlock_config *engine = &r->settings->options.engine;
 
     switch (letter) {
-    case OPTION_DRIFT:       engine->drift_ppm = read_drift(r); break;
+    case OPTION_DRIFT:       engine->drift_ppm = reading_drift(r); break;
     case OPTION_RETRY:       engine->retry_ms = reading_duration(r, "retry", 1); break;
     case OPTION_NO_WAKE_UPS: engine->wake_ups = false; engine->silent = true; break;
-    case OPTION_SKEW:        engine->ticket_skew_ms = read_skew(r); break;
+    case OPTION_SKEW:        engine->ticket_skew_ms = reading_skew(r); break;
     default: break;
     }
 }
@@ -293,7 +276,7 @@ void program_apply(struct reading *r, int letter)
 /* ---- Words ---- */
 
 /* Those of redlock-admin: beside this program, or in PATH. */
-static const char *const admin_words[] = { "break" };
+static const char *const admin_words[] = { "break", "doctor" };
 
 _Noreturn static void run_admin(char **argv, const char *word)
 {

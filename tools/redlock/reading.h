@@ -92,6 +92,8 @@ void program_settle(struct reading *r);
 /* The argument of the option that was read; or says what is wrong with it. */
 uint32_t reading_duration(const struct reading *r, const char *option, uint32_t ms_min);
 uint32_t reading_number(const struct reading *r, const char *option);
+uint32_t reading_skew(const struct reading *r);
+uint32_t reading_drift(const struct reading *r);
 const char *reading_name(const struct reading *r, const char *option, size_t size_max);
 
 /* A name is shown as it is, on one line, and in quotes. */

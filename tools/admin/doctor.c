@@ -1,0 +1,246 @@
+/* doctor: what is wrong with the nodes, before it hurts. It asks (survey.c), judges (judge.c) and prints. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../redlock/report.h"
+#include "../redlock/text.h"
+#include "admin.h"
+#include "judge.h"
+
+enum {
+    PATIENCE = 4,                   /* Node timeouts: a node that is slower than one is to be judged so. */
+    RATE_US = 2 * 1000 * 1000       /* Between two looks at a clock. */
+};
+
+struct doctor {
+    struct session *session;
+    const struct settings *settings;
+    struct judge_limits limits;
+    struct survey survey;
+    struct findings findings;
+};
+
+/* ---- The verdict ---- */
+
+static int exit_of_findings(const struct doctor *d)
+{
+    if (d->survey.reached < d->survey.quorum) return EXIT_UNREACHED;
+    return d->findings.worst == SEVERITY_UNSAFE ? EXIT_UNSAFE : d->findings.worst == SEVERITY_OK ? EXIT_SUCCESS : EXIT_WARNING;
+}
+
+static const char *describe_verdict(const struct doctor *d, char *text, size_t size)
+{
+    unsigned safe = d->findings.safe, count = d->survey.count, quorum = d->survey.quorum;
+    int used = snprintf(text, size, "%u of %u nodes safe, quorum %u: ", safe, count, quorum);
+
+    text += used;
+    size -= (size_t)used;
+    if (d->survey.reached < quorum)
+        (void)snprintf(text, size, "only %u can be reached, so nobody can lock", d->survey.reached);
+    else if (safe < quorum)  (void)snprintf(text, size, "too few to rely on a lock");
+    else if (safe == quorum) (void)snprintf(text, size, "the next failure stops the locks");
+    else                     (void)snprintf(text, size, "%u may fail", safe - quorum);
+    return text - used;
+}
+
+/* ---- For people ---- */
+
+static void print_place(const struct doctor *d, const struct finding *finding)
+{
+    if (finding->node == JUDGE_NO_NODE) (void)printf("all nodes");
+    else (void)printf("node %u (%s)", finding->node, d->survey.nodes[finding->node].address);
+}
+
+static void print_finding(const struct doctor *d, const struct finding *finding)
+{
+    static const char *const words[] = { "ok", "UNKNOWN", "WARNING", "UNSAFE" };
+
+    print_place(d, finding);
+    (void)printf("  %s  %s", words[finding->severity], finding->text);
+    if (finding->fix[0] != '\0') (void)printf(". Fix: %s", finding->fix);
+    if (d->settings->verbose)    (void)printf("  [%u %s]", finding->check, judge_name(finding->check));
+    (void)putchar('\n');
+}
+
+/* Those that are told one by one: what is unknown of a node stands together on a line. */
+static bool is_shown(const struct doctor *d, const struct finding *finding)
+{
+    return d->settings->verbose || finding->severity >= SEVERITY_WARNING;
+}
+
+static bool is_told_together(const struct finding *finding, unsigned k)
+{
+    return finding->node == k && finding->severity == SEVERITY_UNKNOWN && !finding->is_left_out;
+}
+
+/* Each ACL rule that is missing, once. */
+static void print_needs(const struct doctor *d, unsigned k)
+{
+    const char *told[JUDGE_CHECKS];
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < d->findings.count; i++) {
+        const struct finding *finding = &d->findings.all[i];
+        unsigned at = 0;
+        if (!is_told_together(finding, k) || !finding->needs) continue;
+        while (at < count && strcmp(told[at], finding->needs) != 0) at++;
+        if (at < count) continue;
+        (void)printf("%s %s", count == 0 ? ". Fix: ACL SETUSER <user>" : "", finding->needs);
+        told[count++] = finding->needs;
+    }
+}
+
+static void print_unknown(const struct doctor *d, unsigned k)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < d->findings.count; i++) {
+        const struct finding *finding = &d->findings.all[i];
+        if (!is_told_together(finding, k)) continue;
+        if (count++ == 0) {
+            print_place(d, finding);
+            (void)printf("  UNKNOWN  could not be looked at: ");
+        }
+        (void)printf("%s%s", count > 1 ? ", " : "", judge_name(finding->check));
+    }
+    if (count == 0) return;
+    print_needs(d, k);
+    (void)putchar('\n');
+}
+
+static void print_all(const struct doctor *d)
+{
+    char verdict[160], words[FINGERPRINT_WORDS_MAX];
+
+    for (unsigned i = 0; i < d->findings.count; i++) {
+        const struct finding *finding = &d->findings.all[i];
+        if (is_shown(d, finding)) print_finding(d, finding);
+    }
+    for (unsigned k = 0; !d->settings->verbose && k < d->survey.count; k++) {
+        if (d->survey.nodes[k].was_asked) print_unknown(d, k);
+    }
+    (void)puts(describe_verdict(d, verdict, sizeof verdict));
+    (void)puts(fingerprint_describe(&d->survey.fingerprint, words));
+}
+
+/* ---- For machines ---- */
+
+static void json_member(const char *name, const char *text)
+{
+    (void)printf(",\"%s\":", name);
+    if (text) json_text(stdout, text);
+    else      (void)fputs("null", stdout);
+}
+
+static void json_finding(const struct doctor *d, const struct finding *finding)
+{
+    (void)printf("{\"check\":%u,\"name\":\"%s\",\"node\":", finding->check, judge_name(finding->check));
+    if (finding->node == JUDGE_NO_NODE) (void)fputs("null", stdout);
+    else                                (void)printf("%u", finding->node);
+    json_member("address", finding->node == JUDGE_NO_NODE ? NULL : d->survey.nodes[finding->node].address);
+    json_member("severity", severity_name(finding->severity));
+    json_member("text", finding->text);
+    json_member("meaning", judge_meaning(finding->check));
+    json_member("fix", finding->fix[0] != '\0' ? finding->fix : NULL);
+    json_member("needs", finding->needs);
+    (void)printf(",\"left_out\":%s}", finding->is_left_out ? "true" : "false");
+}
+
+static void json_told(const char *name, const struct survey_node *node, enum fact fact)
+{
+    json_member(name, node->has[fact] ? node->told[fact] : NULL);
+}
+
+static void json_clock(const struct survey_clock *clock)
+{
+    if (clock->is_known)
+        (void)printf(",\"clock_ahead_us\":%" PRId64 ",\"clock_give_or_take_us\":%" PRIu64 ",\"round_trip_us\":%" PRIu64,
+                     clock->ahead_us, clock->give_or_take_us, clock->worst_us);
+    else
+        (void)fputs(",\"clock_ahead_us\":null,\"clock_give_or_take_us\":null,\"round_trip_us\":null", stdout);
+}
+
+static void json_node(const struct doctor *d, unsigned k)
+{
+    const struct survey_node *node = &d->survey.nodes[k];
+
+    (void)printf("%s{\"node\":%u", k > 0 ? "," : "", k);
+    json_member("address", node->address);
+    (void)printf(",\"reached\":%s,\"votes\":%s", node->is_reached ? "true" : "false", node->votes ? "true" : "false");
+    json_told("version", node, node->has[FACT_VALKEY_VERSION] ? FACT_VALKEY_VERSION : FACT_VERSION);
+    json_clock(&node->clock);
+    json_member("trouble", node->trouble ? node->trouble_text : NULL);
+    (void)putchar('}');
+}
+
+static void print_json(const struct doctor *d)
+{
+    char verdict[160];
+
+    report_json_begin(stdout, d->session, REDLOCK_OK);
+    (void)printf("\"exit\":%d,\"severity\":\"%s\",\"safe\":%u,\"reached\":%u,\"quorum\":%u", exit_of_findings(d),
+                 severity_name(d->findings.worst), d->findings.safe, d->survey.reached, d->survey.quorum);
+    json_member("verdict", describe_verdict(d, verdict, sizeof verdict));
+    json_member("fingerprint", d->survey.fingerprint.known > 0 ? d->survey.fingerprint.text : NULL);
+    (void)fputs(",\"findings\":[", stdout);
+    for (unsigned i = 0; i < d->findings.count; i++) {
+        if (i > 0) (void)putchar(',');
+        json_finding(d, &d->findings.all[i]);
+    }
+    (void)fputs("],\"nodes\":[", stdout);
+    for (unsigned k = 0; k < d->survey.count; k++) json_node(d, k);
+    (void)puts("]}");
+}
+
+/* ---- All of it ---- */
+
+static int examine(struct doctor *d)
+{
+    struct survey_wishes wishes = {
+        .patience_ms = d->settings->options.engine.node_timeout_ms, .rate_us = d->settings->quick ? 0 : RATE_US,
+        .user = d->settings->check_user
+    };
+    enum redlock_status status = survey_nodes(d->session, &wishes, &d->survey);
+
+    if (d->session->signal) return EXIT_SIGNAL + d->session->signal;
+    if (status != REDLOCK_OK) {
+        report_status(d->session, status);
+        return EXIT_TROUBLE;
+    }
+    judge(&d->survey, &d->limits, &d->findings);
+    if (d->settings->json) print_json(d);
+    else                   print_all(d);
+    return report_written("the findings") ? exit_of_findings(d) : EXIT_TROUBLE;
+}
+
+/* The session gets more patience and more trust than locks have, so that nodes that those do without can be examined. */
+static void prepare(struct doctor *d, struct settings *settings)
+{
+    struct redlock_config *engine = &settings->options.engine;
+
+    judge_limits_init(&d->limits, settings);
+    engine->trust_unknown = true;
+    if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;
+    d->settings = settings;
+}
+
+int doctor_command(struct session *session, struct settings *settings)
+{
+    static struct doctor doctor;    /* Large. */
+    struct redlock_mistake mistake;
+    enum redlock_status status;
+    int code;
+
+    prepare(&doctor, settings);
+    doctor.session = session;
+    status = session_open(session, settings, &mistake);
+    if (status != REDLOCK_OK) {
+        report_mistake(settings, status, &mistake);
+        return EXIT_TROUBLE;
+    }
+    code = examine(&doctor);
+    session_close(session);
+    return code;
+}

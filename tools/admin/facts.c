@@ -1,0 +1,249 @@
+/* How what a node says of itself is read: INFO, CONFIG GET, ROLE, SLOWLOG GET. Asks nothing, judges nothing. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../redlock/text.h"
+#include "survey.h"
+
+const char *const survey_words[QUESTION_COUNT][4] = {
+#define WORDS(name, rule, ...) { __VA_ARGS__ },
+    SURVEY_QUESTIONS(WORDS)
+#undef WORDS
+};
+
+static const char *const rules[] = {
+#define RULE(name, rule, ...) rule,
+    SURVEY_QUESTIONS(RULE)
+#undef RULE
+};
+
+static const struct {
+    enum question question;
+    const char *key;
+} sources[] = {
+#define SOURCE(name, question, key) { QUESTION_##question, key },
+    SURVEY_FACTS(SOURCE)
+#undef SOURCE
+};
+
+/* By which other names a fact goes: those of Valkey. */
+static const struct {
+    enum fact fact;
+    const char *key;
+} other_names[] = {
+    { FACT_MODE, "server_mode" },
+    { FACT_MODE, "valkey_mode" },
+    { FACT_REPLICAS, "connected_replicas" },
+};
+
+enum question survey_question(enum fact fact)
+{
+    return sources[fact].question;
+}
+
+enum survey_answer survey_asked(const struct survey_node *node, enum fact fact)
+{
+    return (enum survey_answer)node->answers[sources[fact].question];
+}
+
+const char *survey_rule(enum question question)
+{
+    return rules[question];
+}
+
+bool survey_number(const struct survey_node *node, enum fact fact, uint64_t *number)
+{
+    const char *at = node->told[fact];
+    uint64_t sum = 0;
+
+    if (*at == '\0') return false;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        if (sum > (UINT64_MAX - 9) / 10) return false;
+        sum = sum * 10 + (uint64_t)(*at - '0');
+    }
+    *number = sum;
+    return *at == '\0';
+}
+
+/* ---- Facts ---- */
+
+/* What is too long is no fact: cut, it could be taken for another. */
+static void tell(struct survey_node *node, enum fact fact, const char *text, size_t size)
+{
+    if (size >= SURVEY_TEXT_MAX || memchr(text, '\0', size)) return;
+    memcpy(node->told[fact], text, size);
+    node->told[fact][size] = '\0';
+    node->has[fact] = true;
+}
+
+static void tell_number(struct survey_node *node, enum fact fact, uint64_t number)
+{
+    char text[24];
+
+    tell(node, fact, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, number));
+}
+
+static bool is_text(const char *bytes, size_t size, const char *text)
+{
+    return strlen(text) == size && memcmp(bytes, text, size) == 0;
+}
+
+/* FACT_COUNT: it is none. */
+static enum fact find_fact(const char *key, size_t size)
+{
+    if (size == 0) return FACT_COUNT;
+    for (unsigned i = 0; i < FACT_COUNT; i++)
+        if (is_text(key, size, sources[i].key)) return (enum fact)i;
+    for (size_t i = 0; i < sizeof other_names / sizeof other_names[0]; i++)
+        if (is_text(key, size, other_names[i].key)) return other_names[i].fact;
+    return FACT_COUNT;
+}
+
+/* ---- INFO ---- */
+
+/* The number behind "name=" in "calls=1,usec=7,usec_per_call=7.00": whole. 0: it is not there. */
+static uint64_t field_number(const char *fields, size_t size, const char *name)
+{
+    uint64_t number = 0;
+    size_t name_size = strlen(name), i = 0;
+
+    while (i + name_size <= size && !(memcmp(fields + i, name, name_size) == 0 && (i == 0 || fields[i - 1] == ','))) i++;
+    for (i += name_size; i < size && fields[i] >= '0' && fields[i] <= '9' && number < UINT64_MAX / 100; i++)
+        number = number * 10 + (uint64_t)(fields[i] - '0');
+    return number;
+}
+
+static bool forgets_keys(const char *command, size_t size)
+{
+    return is_text(command, size, "flushall") || is_text(command, size, "flushdb") || is_text(command, size, "swapdb");
+}
+
+/* "cmdstat_flushall:calls=1,usec=7,usec_per_call=7.00,rejected_calls=0,failed_calls=0": of what was called. */
+static void read_command(struct survey_node *node, const char *command, size_t size, const char *fields, size_t fields_size)
+{
+    uint64_t flushes = 0, slowest = 0, mean = field_number(fields, fields_size, "usec_per_call=");
+    uint64_t refused = field_number(fields, fields_size, "failed_calls="), calls = field_number(fields, fields_size, "calls=");
+
+    (void)survey_number(node, FACT_FLUSHES, &flushes);
+    (void)survey_number(node, FACT_SLOWEST_MEAN, &slowest);
+    if (forgets_keys(command, size)) tell_number(node, FACT_FLUSHES, flushes + (calls > refused ? calls - refused : 0));
+    if (mean <= slowest) return;
+    tell_number(node, FACT_SLOWEST_MEAN, mean);
+    tell(node, FACT_SLOWEST_NAME, command, size);
+}
+
+/* "name:value" */
+static void read_line(struct survey_node *node, const char *line, size_t size)
+{
+    static const char command[] = "cmdstat_";
+    const char *colon = memchr(line, ':', size);
+    size_t key_size = colon ? (size_t)(colon - line) : 0, value_size = colon ? size - key_size - 1 : 0;
+    enum fact fact = find_fact(line, key_size);
+
+    if (!colon || line[0] == '#') return;
+    if (fact != FACT_COUNT) tell(node, fact, colon + 1, value_size);
+    if (key_size > sizeof command - 1 && memcmp(line, command, sizeof command - 1) == 0)
+        read_command(node, line + sizeof command - 1, key_size - (sizeof command - 1), colon + 1, value_size);
+}
+
+void survey_read_info(struct survey_node *node, const char *text, size_t size)
+{
+    while (size > 0) {
+        const char *end = memchr(text, '\n', size);
+        size_t whole = end ? (size_t)(end - text) + 1 : size, line = end ? whole - 1 : whole;
+        if (line > 0 && text[line - 1] == '\r') line--;
+        read_line(node, text, line);
+        text += whole;
+        size -= whole;
+    }
+}
+
+/* Of commands that were never called there is no line. */
+static void read_info(struct survey_node *node, enum question question, const struct redlock_item *item)
+{
+    if (question == QUESTION_INFO_COMMANDS) {
+        tell_number(node, FACT_FLUSHES, 0);
+        tell_number(node, FACT_SLOWEST_MEAN, 0);
+    }
+    survey_read_info(node, (const char *)item->bytes, item->size);
+}
+
+/* ---- Replies ---- */
+
+/* The next value of the reply, of a string all of it: its pieces are moved together, over what was said of them in between. */
+static bool next_value(struct redlock_question *reply, struct redlock_item *item)
+{
+    uint8_t *at;
+    size_t size;
+
+    if (!redlock_next_item(reply, item)) return false;
+    at = (uint8_t *)(uintptr_t)item->bytes;
+    size = item->size;
+    while (!item->last && redlock_next_item(reply, item)) {
+        memmove(at + size, item->bytes, item->size);
+        size += item->size;
+    }
+    item->bytes = at;
+    item->size = size;
+    return item->last;
+}
+
+/* [name, value] */
+static void read_setting(struct survey_node *node, struct redlock_question *reply)
+{
+    struct redlock_item item;
+    enum fact fact;
+
+    if (!next_value(reply, &item)) return;
+    fact = find_fact((const char *)item.bytes, item.size);
+    if (fact != FACT_COUNT && next_value(reply, &item)) tell(node, fact, (const char *)item.bytes, item.size);
+}
+
+/* Each entry is [id, time, us, [argument, ...], ...]: the longest call, and its command. */
+static void read_slowlog(struct survey_node *node, struct redlock_question *reply)
+{
+    struct redlock_item item;
+    uint64_t longest = 0;
+    unsigned at = 0;
+    bool is_longest = false;
+
+    tell_number(node, FACT_SLOW_CALL, 0);
+    while (next_value(reply, &item)) {
+        if (item.depth == 1) at = 0;
+        if (item.depth == 2 && at++ == 2) is_longest = item.type == REDLOCK_ITEM_INTEGER && (uint64_t)item.integer > longest;
+        if (item.depth == 2 && at == 3 && is_longest) tell_number(node, FACT_SLOW_CALL, longest = (uint64_t)item.integer);
+        if (item.depth != 3 || !is_longest) continue;
+        tell(node, FACT_SLOW_NAME, (const char *)item.bytes, item.size);
+        is_longest = false;
+    }
+}
+
+static void read_refusal(struct survey_node *node, enum question question, const struct redlock_item *item)
+{
+    bool is_forbidden = item->size > 6 && memcmp(item->bytes, "NOPERM", 6) == 0;
+
+    node->answers[question] = is_forbidden ? ANSWER_REFUSED : ANSWER_ERROR;
+    (void)text_printable(node->errors[question], SURVEY_ERROR_MAX, item->bytes, item->size);
+}
+
+static const enum fact single_facts[QUESTION_COUNT] = {
+    [QUESTION_ROLE] = FACT_ROLE, [QUESTION_SCRIPT] = FACT_SCRIPT_SHA, [QUESTION_WHOAMI] = FACT_USER
+};
+
+void survey_read(struct survey_node *node, enum question question, struct redlock_question *reply)
+{
+    struct redlock_item item;
+
+    if (!next_value(reply, &item)) return;
+    if (item.type == REDLOCK_ITEM_ERROR) {
+        read_refusal(node, question, &item);
+        return;
+    }
+    node->answers[question] = ANSWER_GIVEN;
+    if (question == QUESTION_SLOWLOG)           read_slowlog(node, reply);
+    else if (question <= QUESTION_INFO_COMMANDS) read_info(node, question, &item);
+    else if (single_facts[question] == 0)       read_setting(node, reply);
+    else if (item.type != REDLOCK_ITEM_ARRAY || next_value(reply, &item))
+        tell(node, single_facts[question], (const char *)item.bytes, item.size);
+}

@@ -1,0 +1,58 @@
+/* What is wrong with nodes, by what they say of themselves: the checks. Asks nothing and prints nothing. */
+#ifndef JUDGE_H
+#define JUDGE_H
+
+#include "survey.h"
+
+enum severity {
+    SEVERITY_OK,
+    SEVERITY_UNKNOWN,   /* It could not be looked at: that is not well. */
+    SEVERITY_WARNING,   /* Nothing is broken by it, but less may fail now; or something will be. */
+    SEVERITY_UNSAFE     /* Two may hold a lock at once by it; or, as it is set up, the node will never have a vote. */
+};
+
+enum {
+    JUDGE_NO_NODE = 255,
+    JUDGE_CHECKS = 27,                              /* Number 0 is whether the node answers at all. */
+    JUDGE_ON_ALL = 4,                               /* Findings that are about no single node, at most. */
+    JUDGE_FINDINGS_MAX = JUDGE_CHECKS * REDLOCK_NODES_MAX + JUDGE_ON_ALL,
+    JUDGE_TEXT_MAX = 256
+};
+
+struct finding {
+    uint8_t check;                  /* Its number: see judge_name. */
+    uint8_t node;                   /* JUDGE_NO_NODE: it is about all of them. */
+    enum severity severity;
+    bool is_left_out;               /* UNKNOWN, because nobody asked for it. */
+    const char *needs;              /* UNKNOWN: what an ACL would have to allow: "+info". NULL: that is not it. */
+    char text[JUDGE_TEXT_MAX];      /* "maxmemory-policy is allkeys-lru: locks can be evicted". What a server wrote in it is made
+                                     * printable. */
+    char fix[JUDGE_TEXT_MAX];       /* "CONFIG SET maxmemory-policy noeviction"; "" where nothing is to be done. */
+};
+
+struct findings {
+    unsigned count;
+    unsigned safe;                  /* Nodes that are reached, have no UNSAFE finding, and are not loading. */
+    enum severity worst;            /* Of what was not left out. */
+    struct finding all[JUDGE_FINDINGS_MAX];
+};
+
+/* What clients of these nodes count on. */
+struct judge_limits {
+    uint32_t guard_ms, ttl_ms, drift_ppm, node_timeout_ms, skew_ms;
+    bool trusts_unknown;            /* Nodes that refuse INFO or ROLE have a vote. */
+    const struct clock_log *log;    /* What was known of the nodes' clocks before. NULL: nothing was kept. */
+};
+
+/* Those of the settings. */
+void judge_limits_init(struct judge_limits *limits, const struct settings *settings);
+
+/* Judges every node by every check, in the order of the nodes; OK is a finding, too. */
+void judge(const struct survey *survey, const struct judge_limits *limits, struct findings *findings);
+
+/* "eviction"; what it is about, in a sentence; "ok", "unknown", "warning", "unsafe": static. */
+const char *judge_name(unsigned check);
+const char *judge_meaning(unsigned check);
+const char *severity_name(enum severity severity);
+
+#endif

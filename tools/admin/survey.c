@@ -1,0 +1,311 @@
+/* All nodes are asked at once: each goes through the same questions, one after the other, at its own pace. First the time, while
+ * nothing else keeps the node busy; then what it says of itself; then what the user may do. */
+#include "survey.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../redlock/text.h"
+
+enum {
+    REPLY_MAX = 80 * 1024,      /* A string may have 64 KiB, and comes in pieces, of which each has a header. */
+    STEP_CLOCK = 0,
+    STEP_QUESTIONS = SURVEY_SAMPLES,
+    STEP_NEEDS = STEP_QUESTIONS + QUESTION_COUNT
+};
+
+#define KEY "%key"
+#define CHANNEL "%channel"
+
+const struct survey_need survey_needs[] = {
+    { "+set", false, { "SET", KEY, "x" } },
+    { "+get", false, { "GET", KEY } },
+    { "+del", false, { "DEL", KEY } },
+    { "+pttl", false, { "PTTL", KEY } },
+    { "+pexpire", false, { "PEXPIRE", KEY, "1" } },
+    { "+eval", false, { "EVAL", "return 1", "0" } },
+    { "+evalsha", false, { "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0" } },
+    { "+time", false, { "TIME" } },
+    { "+info", false, { "INFO" } },
+    { "+role", false, { "ROLE" } },
+    { "+zadd", true, { "ZADD", KEY, "1", "x" } },
+    { "+zrem", true, { "ZREM", KEY, "x" } },
+    { "+zpopmin", true, { "ZPOPMIN", KEY } },
+    { "+publish", true, { "PUBLISH", CHANNEL, "x" } },
+    { "+subscribe", true, { "SUBSCRIBE", CHANNEL } },
+    { NULL, false, { NULL } }
+};
+enum { NEED_COUNT = sizeof survey_needs / sizeof survey_needs[0] - 1 };
+_Static_assert(sizeof survey_needs / sizeof survey_needs[0] <= (size_t)SURVEY_NEEDS_MAX, "each has a place");
+
+/* One node, on its way through the steps. */
+struct course {
+    struct redlock_question question;
+    struct redlock_name words[REDLOCK_ARGUMENTS_MAX];
+    unsigned word_count;
+    unsigned step;
+    bool is_pending, is_over;
+    uint64_t asked_at;
+    uint8_t reply[REPLY_MAX];
+};
+
+struct asking {
+    struct session *session;
+    const struct survey_wishes *wishes;
+    struct survey *survey;
+    unsigned last_step;         /* All of these are over then. */
+    bool is_later;              /* The second look at the clocks. */
+};
+
+static struct course courses[REDLOCK_NODES_MAX];
+
+/* ---- Clocks ---- */
+
+static bool read_integer(struct redlock_question *question, uint64_t *number)
+{
+    struct redlock_item item;
+
+    *number = 0;
+    if (!redlock_next_item(question, &item) || item.type != REDLOCK_ITEM_BULK || !item.last || item.size > 16) return false;
+    for (size_t i = 0; i < item.size; i++) *number = *number * 10 + (uint64_t)(item.bytes[i] - '0');
+    return item.size > 0;
+}
+
+/* TIME: [seconds, microseconds]. */
+static bool read_time(struct redlock_question *question, uint64_t *us)
+{
+    struct redlock_item item;
+    uint64_t seconds, rest;
+
+    if (!redlock_next_item(question, &item) || item.type != REDLOCK_ITEM_ARRAY) return false;
+    if (!read_integer(question, &seconds) || !read_integer(question, &rest)) return false;
+    *us = seconds * 1000000 + rest;
+    return true;
+}
+
+bool survey_take_time(struct survey_clock *clock, struct redlock_question *question, uint64_t asked_at, uint64_t now_us)
+{
+    uint64_t wall = redlock_wall_us(), since_asked = redlock_now_us() - asked_at, trip = now_us - asked_at, theirs;
+    bool is_quickest = !clock->is_known || trip / 2 < clock->give_or_take_us;
+
+    if (!read_time(question, &theirs)) return false;
+    if (trip > clock->worst_us) clock->worst_us = trip;
+    if (!is_quickest) return true;
+    clock->is_known = true;
+    clock->at_us = asked_at + trip / 2;
+    clock->give_or_take_us = trip / 2 + 1;
+    clock->ahead_us = (int64_t)(theirs - (wall - since_asked + trip / 2));
+    clock->since_boot_us = (int64_t)(theirs - clock->at_us);
+    return true;
+}
+
+/* ---- Putting a question ---- */
+
+static void add_word(struct course *course, const char *word)
+{
+    course->words[course->word_count++] = (struct redlock_name){ .bytes = word, .size = strlen(word) };
+}
+
+/* Whose permissions are asked about; NULL: nobody knows who we are. */
+static const char *user_of(const struct asking *asking, unsigned k)
+{
+    const struct survey_node *node = &asking->survey->nodes[k];
+
+    if (asking->wishes->user) return asking->wishes->user;
+    return node->has[FACT_USER] ? node->told[FACT_USER] : NULL;
+}
+
+static void add_need(const struct asking *asking, unsigned k, const struct survey_need *need)
+{
+    struct course *course = &courses[k];
+
+    add_word(course, "ACL");
+    add_word(course, "DRYRUN");
+    add_word(course, user_of(asking, k));
+    for (unsigned i = 0; i < 4 && need->words[i]; i++) {
+        const char *word = need->words[i];
+        add_word(course, strcmp(word, KEY) == 0 ? asking->wishes->key : strcmp(word, CHANNEL) == 0 ? "redlock:doctor" : word);
+    }
+}
+
+/* False: the step is left out. */
+static bool choose_words(const struct asking *asking, unsigned k)
+{
+    struct course *course = &courses[k];
+
+    course->word_count = 0;
+    if (course->step < STEP_QUESTIONS) {
+        add_word(course, "TIME");
+    } else if (course->step < STEP_NEEDS) {
+        for (const char *const *word = survey_words[course->step - STEP_QUESTIONS]; *word; word++) add_word(course, *word);
+    } else {
+        if (!asking->wishes->key || !user_of(asking, k) || asking->survey->nodes[k].dry_run == ANSWER_REFUSED) return false;
+        add_need(asking, k, &survey_needs[course->step - STEP_NEEDS]);
+    }
+    return true;
+}
+
+static void ask(struct asking *asking, unsigned k)
+{
+    struct course *course = &courses[k];
+    struct redlock *engine = redlock_engine(&asking->session->client);
+
+    while (course->step < asking->last_step && !choose_words(asking, k)) course->step++;
+    if (course->step == asking->last_step) {
+        course->is_over = true;
+        asking->survey->nodes[k].was_asked |= !asking->is_later;
+        return;
+    }
+    course->asked_at = redlock_now_us();
+    course->is_pending = redlock_ask(engine, &course->question, k, course->words, course->word_count, course->reply,
+                                     sizeof course->reply, course->asked_at) == REDLOCK_OK;
+    course->is_over = !course->is_pending;
+}
+
+/* ---- Taking an answer ---- */
+
+static bool begins_with(const struct redlock_item *item, const char *text)
+{
+    return item->size >= strlen(text) && memcmp(item->bytes, text, strlen(text)) == 0;
+}
+
+static bool has_word(const struct redlock_item *item, const char *word)
+{
+    for (size_t i = 0; i + strlen(word) <= item->size; i++)
+        if (memcmp(item->bytes + i, word, strlen(word)) == 0) return true;
+    return false;
+}
+
+/* "OK"; or in words that the user "has no permissions to run the 'set' command" or to access a key or a channel. */
+static void take_permission(struct survey_node *node, unsigned need, struct redlock_question *question)
+{
+    struct redlock_item item;
+    bool is_error;
+
+    if (!redlock_next_item(question, &item)) return;
+    is_error = item.type == REDLOCK_ITEM_ERROR;
+    node->dry_run = !is_error ? ANSWER_GIVEN : begins_with(&item, "NOPERM") ? ANSWER_REFUSED : ANSWER_ERROR;
+    if (is_error) return;
+    node->permissions[need] = (uint8_t)(begins_with(&item, "OK") ? PERMISSION_GIVEN
+                                      : has_word(&item, " to run ") ? PERMISSION_REFUSED : PERMISSION_KEY_REFUSED);
+}
+
+static void take_answer(struct asking *asking, unsigned k)
+{
+    struct course *course = &courses[k];
+    struct survey_node *node = &asking->survey->nodes[k];
+    struct survey_clock *clock = asking->is_later ? &node->later : &node->clock;
+
+    if (course->step < STEP_QUESTIONS)
+        (void)survey_take_time(clock, &course->question, course->asked_at, redlock_now_us());
+    else if (course->step < STEP_NEEDS)
+        survey_read(node, (enum question)(course->step - STEP_QUESTIONS), &course->question);
+    else
+        take_permission(node, course->step - STEP_NEEDS, &course->question);
+    node->is_reached = true;
+    course->step++;
+}
+
+/* What one node has to say, as far as it has come. False: it is over. */
+static bool advance(struct asking *asking, unsigned k)
+{
+    struct course *course = &courses[k];
+    uint64_t until = course->asked_at + (uint64_t)asking->wishes->patience_ms * 1000;
+
+    if (course->is_over) return false;
+    if (course->is_pending) {
+        enum redlock_status status = redlock_question_status(&course->question);
+        if (status == REDLOCK_PENDING && redlock_now_us() < until) return true;
+        course->is_pending = false;
+        course->is_over = status != REDLOCK_OK;
+        if (status == REDLOCK_PENDING) redlock_forget_question(redlock_engine(&asking->session->client), &course->question);
+        if (course->is_over) return false;
+        take_answer(asking, k);
+    }
+    ask(asking, k);
+    return !course->is_over;
+}
+
+/* ---- All of them ---- */
+
+static bool must_end(struct asking *asking)
+{
+    return asking->session->fault || session_must_end(asking->session);
+}
+
+static void forget_all(struct asking *asking)
+{
+    for (unsigned k = 0; k < asking->survey->count; k++) {
+        if (courses[k].is_pending) redlock_forget_question(redlock_engine(&asking->session->client), &courses[k].question);
+        courses[k].is_pending = false;
+    }
+}
+
+/* The steps from first up to last, of each node. */
+static void take_steps(struct asking *asking, unsigned first, unsigned last)
+{
+    bool is_any = true;
+
+    asking->last_step = last;
+    for (unsigned k = 0; k < asking->survey->count; k++) {
+        courses[k].step = first;
+        courses[k].is_over = courses[k].is_pending = false;
+    }
+    while (is_any && !must_end(asking)) {
+        is_any = false;
+        for (unsigned k = 0; k < asking->survey->count; k++) is_any |= advance(asking, k);
+        session_step(asking->session);
+        if (is_any) session_wait(asking->session, redlock_now_us() + (uint64_t)asking->wishes->patience_ms * 1000 / 4 + 1);
+    }
+    forget_all(asking);
+}
+
+/* Clocks are looked at again when so much time has passed. */
+static void look_again(struct asking *asking, uint64_t first_at)
+{
+    uint64_t until = first_at + asking->wishes->rate_us;
+
+    while (redlock_now_us() < until && !must_end(asking)) session_wait(asking->session, until);
+    asking->is_later = true;
+    take_steps(asking, STEP_CLOCK, STEP_QUESTIONS);
+}
+
+/* A node that says what it is, and so has no vote, or refuses what we are, is there. */
+static bool is_there(enum redlock_trouble trouble)
+{
+    return trouble == REDLOCK_TROUBLE_NONE || (trouble >= REDLOCK_TROUBLE_RESTARTED && trouble != REDLOCK_TROUBLE_DENIED &&
+                                               trouble != REDLOCK_TROUBLE_NOAUTH && trouble != REDLOCK_TROUBLE_WRONGPASS);
+}
+
+static void note_node(struct asking *asking, unsigned k)
+{
+    struct redlock *engine = redlock_engine(&asking->session->client);
+    struct survey_node *node = &asking->survey->nodes[k];
+    uint64_t now = redlock_now_us();
+
+    node->address = redlock_node_address(&asking->session->client, k);
+    node->votes = redlock_node_votes(engine, k, now);
+    node->trouble = redlock_node_trouble(engine, k, now);
+    redlock_describe_node(engine, k, now, node->trouble_text, sizeof node->trouble_text);
+    text_cut_echo(node->trouble_text);
+    node->is_reached |= is_there(node->trouble);
+    asking->survey->reached += node->is_reached;
+}
+
+enum redlock_status survey_nodes(struct session *session, const struct survey_wishes *wishes, struct survey *survey)
+{
+    struct asking asking = { .session = session, .wishes = wishes, .survey = survey };
+    uint64_t began_at;
+
+    memset(survey, 0, sizeof *survey);
+    survey->count = redlock_node_count(&session->client);
+    survey->quorum = redlock_quorum(survey->count);
+    survey->is_quick = wishes->rate_us == 0;
+    session_connect(session);
+    began_at = redlock_now_us();
+    take_steps(&asking, STEP_CLOCK, STEP_NEEDS + (wishes->key ? (unsigned)NEED_COUNT : 0));
+    if (wishes->rate_us > 0) look_again(&asking, began_at);
+    for (unsigned k = 0; k < survey->count; k++) note_node(&asking, k);
+    survey->fingerprint = fingerprint_take(&session->client);
+    return session->signal ? REDLOCK_CANCELLED : session->fault;
+}

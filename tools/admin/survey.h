@@ -1,0 +1,189 @@
+/* What each node says of itself: asked of all nodes at once, and read into facts. Judges nothing (see judge.h).
+ *
+ *     static struct survey survey;                    It is large.
+ *     survey_nodes(session, &wishes, &survey);        Asks; it takes some 25 round trips, and 2 s more with wishes.rate.
+ *     survey.nodes[k].told[FACT_USED_MEMORY]          "1048576", or "" if it was not told: then survey_asked() says why.
+ *
+ * It needs no vote of the nodes, and writes nothing. Let the engine trust nodes that refuse INFO or ROLE (config.trust_unknown), or
+ * those cannot be asked anything. */
+#ifndef SURVEY_H
+#define SURVEY_H
+
+#include "../redlock/fingerprint.h"
+#include "../redlock/session.h"
+
+/* What is asked: the command, and what an ACL must allow for it. */
+#define SURVEY_QUESTIONS(X)                                                                          \
+    X(INFO_SERVER, "+info", "INFO", "server")                                                        \
+    X(INFO_PERSISTENCE, "+info", "INFO", "persistence")                                              \
+    X(INFO_MEMORY, "+info", "INFO", "memory")                                                        \
+    X(INFO_STATS, "+info", "INFO", "stats")                                                          \
+    X(INFO_REPLICATION, "+info", "INFO", "replication")                                              \
+    X(INFO_CLIENTS, "+info", "INFO", "clients")                                                      \
+    X(INFO_COMMANDS, "+info", "INFO", "commandstats")                                                \
+    X(ROLE, "+role", "ROLE")                                                                         \
+    X(APPENDFSYNC, "+config|get", "CONFIG", "GET", "appendfsync")                                    \
+    X(FSYNC_ON_REWRITE, "+config|get", "CONFIG", "GET", "no-appendfsync-on-rewrite")                 \
+    X(SAVE, "+config|get", "CONFIG", "GET", "save")                                                  \
+    X(STOP_WRITES, "+config|get", "CONFIG", "GET", "stop-writes-on-bgsave-error")                    \
+    X(TIMEOUT, "+config|get", "CONFIG", "GET", "timeout")                                            \
+    X(OUTPUT_LIMIT, "+config|get", "CONFIG", "GET", "client-output-buffer-limit")                    \
+    X(CLIENTS_MEMORY, "+config|get", "CONFIG", "GET", "maxmemory-clients")                           \
+    X(SLOWLOG, "+slowlog|get", "SLOWLOG", "GET", "16")                                               \
+    X(SCRIPT, "+script|load", "SCRIPT", "LOAD", "return 1")                                          \
+    X(WHOAMI, "+acl|whoami", "ACL", "WHOAMI")
+
+/* What becomes of it, by the name that INFO or CONFIG GET has for it. */
+#define SURVEY_FACTS(X)                                                                              \
+    X(RUN_ID, INFO_SERVER, "run_id")                                                                 \
+    X(VERSION, INFO_SERVER, "redis_version")                                                         \
+    X(VALKEY_VERSION, INFO_SERVER, "valkey_version")                                                 \
+    X(MODE, INFO_SERVER, "redis_mode")                                                               \
+    X(UPTIME, INFO_SERVER, "uptime_in_seconds")                                                      \
+    X(LOADING, INFO_PERSISTENCE, "loading")                                                          \
+    X(ASYNC_LOADING, INFO_PERSISTENCE, "async_loading")                                              \
+    X(AOF, INFO_PERSISTENCE, "aof_enabled")                                                          \
+    X(AOF_WRITE, INFO_PERSISTENCE, "aof_last_write_status")                                          \
+    X(AOF_DELAYED, INFO_PERSISTENCE, "aof_delayed_fsync")                                            \
+    X(RDB_SAVE, INFO_PERSISTENCE, "rdb_last_bgsave_status")                                          \
+    X(USED_MEMORY, INFO_MEMORY, "used_memory")                                                       \
+    X(MAX_MEMORY, INFO_MEMORY, "maxmemory")                                                          \
+    X(POLICY, INFO_MEMORY, "maxmemory_policy")                                                       \
+    X(EVICTED, INFO_STATS, "evicted_keys")                                                           \
+    X(REJECTED, INFO_STATS, "rejected_connections")                                                  \
+    X(ROLE_IN_INFO, INFO_REPLICATION, "role")                                                        \
+    X(REPLICAS, INFO_REPLICATION, "connected_slaves")                                                \
+    X(CLIENTS, INFO_CLIENTS, "connected_clients")                                                    \
+    X(MAX_CLIENTS, INFO_CLIENTS, "maxclients")                                                       \
+    X(ROLE, ROLE, "")                           /* "master", "slave", "sentinel" */                  \
+    X(APPENDFSYNC, APPENDFSYNC, "appendfsync")                                                       \
+    X(FSYNC_ON_REWRITE, FSYNC_ON_REWRITE, "no-appendfsync-on-rewrite")                               \
+    X(SAVE, SAVE, "save")                                                                            \
+    X(STOP_WRITES, STOP_WRITES, "stop-writes-on-bgsave-error")                                       \
+    X(TIMEOUT, TIMEOUT, "timeout")                                                                   \
+    X(OUTPUT_LIMIT, OUTPUT_LIMIT, "client-output-buffer-limit")                                      \
+    X(CLIENTS_MEMORY, CLIENTS_MEMORY, "maxmemory-clients")                                           \
+    X(FLUSHES, INFO_COMMANDS, "")               /* Calls of FLUSHALL, FLUSHDB and SWAPDB. */         \
+    X(SLOWEST_MEAN, INFO_COMMANDS, "")          /* The largest usec_per_call, in whole us. */        \
+    X(SLOWEST_NAME, INFO_COMMANDS, "")          /* The command that it is of. */                     \
+    X(SLOW_CALL, SLOWLOG, "")                   /* The longest of the last calls, in us; 0: none. */ \
+    X(SLOW_NAME, SLOWLOG, "")                                                                        \
+    X(SCRIPT_SHA, SCRIPT, "")                                                                        \
+    X(USER, WHOAMI, "")
+
+enum question {
+#define SURVEY_QUESTION_ENUM(name, ...) QUESTION_##name,
+    SURVEY_QUESTIONS(SURVEY_QUESTION_ENUM)
+#undef SURVEY_QUESTION_ENUM
+    QUESTION_COUNT
+};
+
+enum fact {
+#define SURVEY_FACT_ENUM(name, question, key) FACT_##name,
+    SURVEY_FACTS(SURVEY_FACT_ENUM)
+#undef SURVEY_FACT_ENUM
+    FACT_COUNT
+};
+
+enum {
+    SURVEY_TEXT_MAX = 104,      /* Bytes of a fact, with its NUL: client-output-buffer-limit has some 80. */
+    SURVEY_ERROR_MAX = 96,
+    SURVEY_SAMPLES = 5,         /* Of TIME, in a look at a clock. */
+    SURVEY_NEEDS_MAX = 32
+};
+
+/* What became of a question to a node. */
+enum survey_answer {
+    ANSWER_NONE,        /* It was not asked, or did not answer. */
+    ANSWER_REFUSED,     /* The ACL does not allow it. */
+    ANSWER_ERROR,       /* Any other error, as of a command that the server does not know or that was renamed. */
+    ANSWER_GIVEN
+};
+
+/* A look at a node's clock, by the quickest of some TIMEs: the answer was made in the middle of the round trip, give or take half
+ * of it. */
+struct survey_clock {
+    bool is_known;
+    uint64_t at_us;             /* redlock_now_us() in that middle. */
+    int64_t ahead_us;           /* Of our wall clock. Less than 0: behind. */
+    int64_t since_boot_us;      /* The node's wall clock less redlock_now_us(): changes if it is stepped or runs at another rate. */
+    uint64_t give_or_take_us;
+    uint64_t worst_us;          /* The longest of the round trips. */
+};
+
+/* May a user do what locks need? */
+enum survey_permission {
+    PERMISSION_UNKNOWN,
+    PERMISSION_GIVEN,
+    PERMISSION_REFUSED,
+    PERMISSION_KEY_REFUSED      /* The command yes, but not with this key or channel. */
+};
+
+/* One thing that locks need: as ACL DRYRUN is asked, and the rule that allows it. */
+struct survey_need {
+    const char *rule;
+    bool is_for_wake_ups;       /* Else for locks. */
+    const char *words[4];       /* KEY and CHANNEL stand for those of the survey. */
+};
+extern const struct survey_need survey_needs[];     /* Ends with a row whose rule is NULL. */
+
+struct survey_node {
+    const char *address;
+    bool is_reached;            /* It answers, though it may refuse what is asked: see trouble. */
+    bool was_asked;             /* All questions were put to it. */
+    bool votes;
+    enum redlock_trouble trouble;
+    char trouble_text[TROUBLE_TEXT_MAX];
+    uint8_t answers[QUESTION_COUNT];            /* enum survey_answer */
+    char errors[QUESTION_COUNT][SURVEY_ERROR_MAX];
+    char told[FACT_COUNT][SURVEY_TEXT_MAX];     /* "": not told. */
+    bool has[FACT_COUNT];
+    uint8_t permissions[SURVEY_NEEDS_MAX];      /* enum survey_permission, of survey_needs[]. */
+    enum survey_answer dry_run;                 /* Could ACL DRYRUN be asked? */
+    enum redlock_vote trial;                    /* Of a lock that was tried there (doctor --write); PENDING: none was. */
+    char trial_text[TROUBLE_TEXT_MAX];          /* Unless GRANTED: why not. */
+    struct survey_clock clock, later;           /* later: at least wishes.rate_us behind it. */
+};
+
+struct survey {
+    unsigned count, quorum;
+    unsigned reached;
+    bool is_quick;              /* No clock was looked at twice. */
+    struct fingerprint fingerprint;
+    struct survey_node nodes[REDLOCK_NODES_MAX];
+};
+
+/* What to look at beside the facts. */
+struct survey_wishes {
+    uint32_t patience_ms;       /* How long one answer is waited for. */
+    uint64_t rate_us;           /* A second look at each clock so long behind the first. 0: none. */
+    const char *user;           /* Whose permissions are looked at. NULL: those of the user who asks. */
+    const char *key;            /* With this key. NULL: permissions are not looked at. */
+};
+
+/* Asks all nodes. CANCELLED: a signal ended it, and what was not asked is not known; or what fault the session has. */
+enum redlock_status survey_nodes(struct session *session, const struct survey_wishes *wishes, struct survey *survey);
+
+/* Which question a fact comes from, what the node said to that, and what an ACL must allow for it: "+info". */
+enum question survey_question(enum fact fact);
+enum survey_answer survey_asked(const struct survey_node *node, enum fact fact);
+const char *survey_rule(enum question question);
+
+/* The number that a fact is. False: it was not told, or is none. */
+bool survey_number(const struct survey_node *node, enum fact fact, uint64_t *number);
+
+/* Takes one TIME into a look at a clock: asked at, and answered at now_us. False: the answer is none. */
+bool survey_take_time(struct survey_clock *clock, struct redlock_question *question, uint64_t asked_at, uint64_t now_us);
+
+/* ---- How answers are read ---- */
+
+/* The command of a question: up to 3 words, and NULL. */
+extern const char *const survey_words[QUESTION_COUNT][4];
+
+/* Reads what a node answered to a question: as items of the reply, until none is left. */
+void survey_read(struct survey_node *node, enum question question, struct redlock_question *reply);
+
+/* The same of the text of an INFO section. */
+void survey_read_info(struct survey_node *node, const char *text, size_t size);
+
+#endif
