@@ -154,7 +154,7 @@ once_ends() {
     within 20 has_ended delta && grep -q '^123$' "$directory/status-delta"
 }
 command_ends() {
-    is 7 lead --guard 0 boss -- sh -c 'exit 7' && nobody_leads
+    is 7 lead --guard 0 boss -- sh -c 'exit 7' && within 10 nobody_leads
 }
 check 'with --once the first loss is the end, status 123' once_ends
 check 'a command that ends by itself ends the lead, with its status' command_ends

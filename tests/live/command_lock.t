@@ -315,7 +315,7 @@ no_quorum() {
     list=127.0.0.1:$port_0,127.0.0.1:$refused,127.0.0.1:$refused
     is 122 acquire --guard 0 -n "$list" door-10 && says 'no quorum.*\(1 of 3, 2 are needed\)' &&
     says 'node 1 .*: connection refused' &&
-    is 122 status --guard 0 -n "$list" door-10 && prints '^door-10: no quorum: 1 of 3 nodes answered' &&
+    is 122 status --guard 0 -n "$list" door-10 && prints '^door-10: no quorum: 1 of 3 nodes can tell \(quorum 2\); 1 of 3 may vote, so nobody can acquire it now$' &&
     is 122 extend --guard 0 -n "$list" door-10 $other && is 122 release --guard 0 -n "$list" door-10 $other
 }
 check 'without a quorum every command has status 122' no_quorum
@@ -381,10 +381,73 @@ check 'status does without a node that does not answer, and says that it knows n
 
 status_without_vote() {
     is 122 status --guard 10m --node-timeout $patience door-free && prints 'node 0 .*free \(restarted [0-9]+ s ago, no vote for another [0-9]+ s, ' &&
-    prints '^door-free: free on 5 of 5 nodes \(quorum 3\); 0 may vote, so nobody can acquire it now' &&
+    prints '^door-free: free on 5 of 5 nodes \(quorum 3\); 0 of 5 may vote, so nobody can acquire it now' &&
     is 122 status --guard 10m --node-timeout $patience --json door-free && json out '$j->{verdict} eq "free" && $j->{voters} == 0'
 }
 check 'status looks at nodes without a vote as well, and says so' status_without_vote
+
+# Each vote is counted, and each that is missing has its reason. Servers refuse a write that means nothing as they would refuse one
+# that does: so status need not write. "free" alone is said where acquire would have it.
+# says_who_may_vote WORDS: so begins the trouble of nodes 0 to 2.
+says_who_may_vote() {
+    is 122 status --guard 0 door-vote && prints '^door-vote: free on 5 of 5 nodes \(quorum 3\); 2 of 5 may vote, so nobody can acquire it now$' &&
+    prints "node 2 .* free \(no vote: $1" && prints 'node 3 .* free$' &&
+    is 122 status --guard 0 --json door-vote && json out '$j->{verdict} eq "free" && $j->{voters} == 2 && !$j->{can_acquire}' &&
+    json out '"00011" eq join "", map { $_->{votes} ? 1 : 0 } @{$j->{nodes}}' && json out '$j->{nodes}[0]{trouble} =~ /^'"$1"'/' &&
+    is 122 status --guard 0 --permits 2 door-vote && prints '^door-vote: 0 of 2 permits taken, but nobody can acquire one now$' &&
+    is 122 acquire --guard 0 --no-ticket door-vote && [ -z "$(most GET door-vote)" ]
+}
+status_of_the_barred() {
+    for k in 0 1 2; do ask $k CONFIG SET maxmemory 1 >/dev/null; done
+    says_who_may_vote OOM
+    good=$?
+    for k in 0 1 2; do ask $k CONFIG SET maxmemory 0 >/dev/null; ask $k CONFIG SET min-replicas-to-write 1 >/dev/null; done
+    [ $good = 0 ] && says_who_may_vote NOREPLICAS
+    good=$?
+    for k in 0 1 2; do ask $k CONFIG SET min-replicas-to-write 0 >/dev/null; done
+    [ $good = 0 ] && is 0 status --guard 0 door-vote && prints '^door-vote: free on 5 of 5 nodes \(quorum 3\)$' &&
+    is 0 status --guard 0 --json door-vote && json out '$j->{can_acquire} && 5 == grep { $_->{votes} } @{$j->{nodes}}'
+}
+check 'where acquire would have no quorum status is not 0, says how many may vote, and why the others may not' status_of_the_barred
+
+# It answers, and what it knows does not count. Who cannot tell is not said not to have answered.
+status_of_replicas() {
+    for k in 1 2 3; do ask $k REPLICAOF 127.0.0.1 "$refused" >/dev/null; done
+    is 125 status --guard 0 door-vote && prints '^door-vote: no quorum: 2 of 5 nodes can tell \(quorum 3\); 2 of 5 may vote, so nobody can acquire it now$' &&
+    prints 'node 1 .*a replica, not a master$' && is 125 status --guard 0 --json door-vote &&
+    json out '$j->{verdict} eq "no quorum" && $j->{voters} == 2 && "10001" eq join "", map { $_->{votes} ? 1 : 0 } @{$j->{nodes}}' &&
+    is 125 status --guard 0 --permits 2 door-vote && prints '^door-vote: of 2 permits 0 are known to be taken; of 2 too few nodes can tell$' &&
+    is 125 acquire --guard 0 door-vote && says '2 of 5, 3 are needed'
+    good=$?
+    for k in 1 2 3; do ask $k REPLICAOF NO ONE >/dev/null; done
+    return $good
+}
+check 'status does not say of a replica that it has not answered' status_of_replicas
+
+# Behind the guard a node votes on plain locks, and gives no tickets yet: 9 minutes here.
+status_without_ticket() {
+    is 122 acquire --guard 1s -t 1s --skew 5m --node-timeout $patience door-vote && is 122 status --guard 1s --skew 5m --node-timeout $patience door-vote &&
+    prints '^door-vote: free on 5 of 5 nodes \(quorum 3\); 5 of 5 may vote, 0 give tickets, so nobody can acquire it with a ticket now$' &&
+    prints 'node 0 .*free \(restarted .* no ticket for another' &&
+    is 122 status --guard 1s --skew 5m --node-timeout $patience --json door-vote &&
+    json out '$j->{voters} == 5 && $j->{ticket_givers} == 0 && !$j->{can_acquire}' &&
+    is 0 status --guard 1s --skew 5m --node-timeout $patience --no-ticket door-vote && prints '^door-vote: free on 5 of 5 nodes \(quorum 3\)$' &&
+    is 0 status --guard 1s --skew 5m --node-timeout $patience --no-ticket --json door-vote && json out '$j->{voters} == 5 && $j->{can_acquire}'
+}
+check 'status says that a lock can be acquired without a ticket only' status_without_ticket
+
+# Free on three, of which one cannot write; on the others it is another's.
+status_of_the_torn() {
+    ask 3 SET door-torn "$other" PX 60000 >/dev/null
+    ask 4 SET door-torn foreign PX 60000 >/dev/null
+    is 0 status --guard 0 door-torn && prints '^door-torn: free on 3 of 5 nodes \(quorum 3\)$' || return 1
+    ask 0 CONFIG SET maxmemory 1 >/dev/null
+    is 124 status --guard 0 door-torn && is 124 acquire --guard 0 --no-ticket door-torn && is 124 status --guard 0 --json door-torn
+    good=$?
+    ask 0 CONFIG SET maxmemory 0 >/dev/null
+    [ $good = 0 ] && json out '$j->{verdict} eq "free" && $j->{agreeing} == 3 && $j->{voters} == 4 && !$j->{can_acquire}'
+}
+check 'status of a lock that is free where nodes may not vote: not free, as acquire says' status_of_the_torn
 
 # as_reader RULE...: what status says to a user that may do all but that, as $directory/out; with the default guard.
 as_reader() {
@@ -400,7 +463,10 @@ status_of_the_unreadable() {
     as_reader -getrange --guard 0 --json door-n
     json out '!defined $j->{value} && !defined $j->{nodes}[0]{value} && $j->{nodes}[0]{trouble} =~ /NOPERM/ && $j->{voters} == 5' || return 1
     as_reader -pttl --guard 1h door-n
-    [ $? = 125 ] && prints 'node 0 .*NOPERM.*pttl'
+    [ $? = 125 ] && prints 'node 0 .*NOPERM.*pttl' || return 1
+    as_reader -@write --guard 0 door-vote       # As one that only looks: others may write.
+    [ $? = 0 ] && prints '^door-vote: free on 5 of 5 nodes \(quorum 3\)$' && prints 'node 0 .* free \(NOPERM .*set' &&
+    ! prints 'no vote' >/dev/null
 }
 check 'status tells what an ACL refuses, also behind a guard, and does not call it no vote' status_of_the_unreadable
 

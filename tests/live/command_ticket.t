@@ -109,9 +109,9 @@ restarted() {
     is 0 acquire "$@" --no-ticket door-11
 }
 status_of_restarted() {
-    is 0 status --guard 3s --skew 30s --node-timeout $patience door-12 && prints '^door-12: free on 3 of 3' &&
+    is 122 status --guard 3s --skew 30s --node-timeout $patience door-12 && prints '^door-12: free on 3 of 3' &&
     prints 'node 1 .* free \(restarted [0-9]+ s ago, no ticket for another [0-9]+ s\)$' &&
-    is 0 status --guard 3s --skew 30s --node-timeout $patience --json door-12 && json out '$j->{nodes}[1]{trouble} =~ /no ticket for another/'
+    is 122 status --guard 3s --skew 30s --node-timeout $patience --json door-12 && json out '$j->{nodes}[1]{trouble} =~ /no ticket for another/'
 }
 check 'after a restart tickets come later than votes, and the message says when' restarted
 check 'status says how long a node gives no ticket yet' status_of_restarted

@@ -86,7 +86,8 @@ const struct command_row command_rows[] = {
         "status",
         "redlock status [OPTION]... RESOURCE",
         "Show what each node knows of the lock on RESOURCE, and what the majority says.",
-        "Exit status: 0 free, 124 not free, 122 too few nodes can tell; more in redlock(1).\n"
+        "Exit status: 0 free, 124 not free, 122 too few nodes can tell, or may vote; more in\n"
+        "  redlock(1).\n"
     },
     {
         "lead",
@@ -163,7 +164,7 @@ const struct option_row option_rows[] = {
     { "holder", OPTION_HOLDER, IN_PROGRAM | IN_ACQUIRE, "TEXT",
       "what 'redlock status' calls the holder (default of\nrun and lead: USER@HOST:PID COMMAND)" },
     { "no-holder", OPTION_NO_HOLDER, IN_PROGRAM, NULL, "nodes are not told which program holds the lock" },
-    { "no-ticket", OPTION_NO_TICKET, IN_LOCK & ~IN_LEAD, NULL, "without a ticket: clocks need not be right" },
+    { "no-ticket", OPTION_NO_TICKET, (IN_LOCK | IN_STATUS) & ~IN_LEAD, NULL, "without a ticket: clocks need not be right" },
     { "skew", OPTION_SKEW, IN_ALL & ~IN_LEADER, "DURATION",
       "how far any two wall clocks may differ, for tickets\n(default: 10s)" },
     { "guard", OPTION_GUARD, IN_ALL, "DURATION",

@@ -28,8 +28,11 @@ struct view {
     const char *resource;
     struct redlock_sight sights[REDLOCK_NODES_MAX];
     unsigned count, quorum;
-    unsigned voters;        /* Nodes that have a vote now. */
+    unsigned voters;        /* Nodes that have a vote now, */
+    unsigned givers;        /* of these, if a ticket is wanted, those that give one, */
+    unsigned grantors;      /* and of these those where it is free. */
     uint16_t refused;       /* Nodes whose refusal is noted, whatever their trouble is now: a set. */
+    uint16_t barred;        /* Nodes that answer, but let nobody write: a set. Their refusals are noted, too. */
     enum verdict verdict;
     unsigned agreeing;      /* On how many nodes the verdict is true. */
     unsigned holder;        /* VERDICT_HELD: one of them, */
@@ -79,12 +82,30 @@ static void find_end(struct view *view)
     }
 }
 
+static bool may_vote(const struct view *view, unsigned k)
+{
+    return redlock_node_votes(redlock_engine(&view->session->client), k, redlock_now_us()) && !(view->barred >> k & 1);
+}
+
+static void count_votes(struct view *view)
+{
+    const struct redlock *engine = redlock_engine(&view->session->client);
+
+    for (unsigned k = 0; k < view->count; k++) {
+        bool votes = may_vote(view, k);
+        bool gives = votes && (!view->session->settings->ticket || redlock_node_gives_tickets(engine, k, redlock_now_us()));
+        view->voters += votes;
+        view->givers += gives;
+        view->grantors += gives && view->sights[k].seen && !view->sights[k].exists;
+    }
+}
+
 static void judge(struct view *view)
 {
     unsigned seen = 0, absent = 0, others = 0;
 
+    count_votes(view);
     for (unsigned k = 0; k < view->count; k++) {
-        view->voters += redlock_node_votes(redlock_engine(&view->session->client), k, redlock_now_us());
         seen += view->sights[k].seen;
         absent += view->sights[k].seen && !view->sights[k].exists;
         others += view->sights[k].exists && !view->sights[k].is_string;
@@ -101,6 +122,17 @@ static void judge(struct view *view)
     view->verdict = absent >= view->quorum ? VERDICT_FREE : others >= view->quorum ? VERDICT_OTHER_TYPE
                   : seen >= view->quorum   ? VERDICT_SPLIT : VERDICT_NO_QUORUM;
     view->agreeing = view->verdict == VERDICT_FREE ? absent : view->verdict == VERDICT_OTHER_TYPE ? others : seen;
+}
+
+/* What an attempt to acquire it would come to now. */
+static enum redlock_status status_of(const struct view *view)
+{
+    switch (view->verdict) {
+    case VERDICT_FREE:
+        return view->givers < view->quorum ? REDLOCK_NO_QUORUM : view->grantors < view->quorum ? REDLOCK_TAKEN : REDLOCK_OK;
+    case VERDICT_NO_QUORUM: return REDLOCK_NO_QUORUM;
+    default:                return REDLOCK_TAKEN;
+    }
 }
 
 /* ---- For people ---- */
@@ -158,6 +190,19 @@ static void print_readers(const struct readers *readers, unsigned count)
     (void)putchar('\n');
 }
 
+/* How many may vote, if not all do, and whether anybody can acquire it. */
+static void print_voters(const struct view *view)
+{
+    if (view->voters < view->count || view->givers < view->quorum)
+        (void)printf("; %u of %u may vote", view->voters, view->count);
+    if (view->voters < view->quorum)
+        (void)fputs(", so nobody can acquire it now", stdout);
+    else if (view->givers < view->quorum)
+        (void)printf(", %u give tickets, so nobody can acquire it with a ticket now", view->givers);
+    else if (view->verdict == VERDICT_FREE && view->grantors < view->quorum)
+        (void)printf(", %u where it is free, so nobody can acquire it now", view->grantors);
+}
+
 static void print_verdict(const struct view *view)
 {
     char resource[TEXT_MAX], value[4 * REDLOCK_TOKEN_TEXT + 8], duration[TEXT_DURATION_MAX];
@@ -180,14 +225,14 @@ static void print_verdict(const struct view *view)
                      view->agreeing, view->count);
         break;
     case VERDICT_SPLIT:
-        (void)printf("split: neither free nor held on a quorum; %u of %u nodes answered", view->agreeing, view->count);
+        (void)printf("split: neither free nor held on a quorum; %u of %u nodes can tell", view->agreeing, view->count);
         break;
     case VERDICT_NO_QUORUM:
-        (void)printf("no quorum: %u of %u nodes answered", view->agreeing, view->count);
+        (void)printf("no quorum: %u of %u nodes can tell", view->agreeing, view->count);
         break;
     }
     (void)printf(" (quorum %u)", view->quorum);
-    if (view->voters < view->quorum) (void)printf("; %u may vote, so nobody can acquire it now", view->voters);
+    print_voters(view);
     (void)putchar('\n');
 }
 
@@ -209,7 +254,7 @@ static const char *trouble_of(const struct view *view, unsigned k)
     enum redlock_trouble now = redlock_node_trouble(redlock_engine(&view->session->client), k, redlock_now_us());
     bool is_well = now == REDLOCK_TROUBLE_NONE || now == REDLOCK_TROUBLE_WRONGTYPE;
 
-    if (view->refused >> k & 1) return view->session->notes[k].text;
+    if ((view->refused | view->barred) >> k & 1) return view->session->notes[k].text;
     if (view->sights[k].seen && is_well) return view->session->notes[k].is_voting ? view->session->notes[k].text : NULL;
     return is_well || now == REDLOCK_TROUBLE_NEW ? "no answer in time" : view->session->notes[k].text;
 }
@@ -217,7 +262,7 @@ static const char *trouble_of(const struct view *view, unsigned k)
 /* Has it a vote in spite of its trouble, or does that say itself whether it has one? */
 static bool votes_or_says_so(const struct view *view, unsigned k)
 {
-    return redlock_node_votes(redlock_engine(&view->session->client), k, redlock_now_us()) || view->session->notes[k].is_voting ||
+    return may_vote(view, k) || (!(view->barred >> k & 1) && view->session->notes[k].is_voting) ||
            view->session->notes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
 }
 
@@ -286,7 +331,7 @@ static void json_node(const struct view *view, unsigned k)
         json_value(sight);
     }
     if (sight->exists) json_ttl(sight->has_ttl, sight->ttl_ms);
-    (void)fputs(",\"trouble\":", stdout);
+    (void)printf(",\"votes\":%s,\"trouble\":", may_vote(view, k) ? "true" : "false");
     if (trouble) json_text(stdout, trouble);
     else         (void)fputs("null", stdout);
     (void)putchar('}');
@@ -312,8 +357,11 @@ static void json_view(const struct view *view)
 
     (void)fputs("{\"resource\":", stdout);
     json_text(stdout, view->resource);
-    (void)printf(",\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"quorum\":%u", verdict_names[view->verdict], view->agreeing,
-                 view->voters, view->quorum);
+    (void)printf(",\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"ticket_givers\":", verdict_names[view->verdict],
+                 view->agreeing, view->voters);
+    if (view->session->settings->ticket) (void)printf("%u", view->givers);
+    else                                 (void)fputs("null", stdout);
+    (void)printf(",\"can_acquire\":%s,\"quorum\":%u", status_of(view) == REDLOCK_OK ? "true" : "false", view->quorum);
     if (view->verdict == VERDICT_HELD) {
         (void)fputs(",\"value\":", stdout);
         json_value(&view->sights[view->holder]);
@@ -334,28 +382,67 @@ static void json_view(const struct view *view)
 
 /* ---- All of it ---- */
 
-/* Of a node that restarted within the guard the engine tells that, and not what it answered: it is asked again. */
-static void find_refusals(struct view *view)
+/* Asks all nodes, and notes what they refuse and is_refusal() takes for one. Returns the set of these nodes. */
+static uint16_t note_refusals(struct view *view, const char *const *words, unsigned count,
+                              bool (*is_refusal)(const struct view *view, unsigned k, const struct redlock_item *item))
 {
     static struct ask_all all;
     struct session *session = view->session;
     struct redlock_item item;
-    bool is_hidden = false;
+    uint16_t set = 0;
 
-    for (unsigned k = 0; k < view->count; k++)
-        is_hidden |= !view->sights[k].seen && session->notes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
-    if (!is_hidden) return;
     all = (struct ask_all){ 0 };
-    ask_all_argument(&all, "PTTL");
-    ask_all_argument(&all, view->resource);
+    for (unsigned i = 0; i < count; i++) ask_all_argument(&all, words[i]);
     ask_all_begin(&all, session);
     ask_all_wait(&all, session, redlock_now_us() + (uint64_t)session->settings->options.engine.node_timeout_ms * 1000);
     for (unsigned k = 0; k < view->count; k++) {
-        if (view->sights[k].seen || ask_all_answer(&all, k, &item) || item.type != REDLOCK_ITEM_ERROR) continue;
+        if (ask_all_answer(&all, k, &item) || item.type != REDLOCK_ITEM_ERROR || !is_refusal(view, k, &item)) continue;
         item_note_refusal(&item, &session->notes[k], "");
-        view->refused |= (uint16_t)(1u << k);
+        set |= (uint16_t)(1u << k);
     }
     ask_all_end(&all, session);
+    return set;
+}
+
+static bool is_unseen(const struct view *view, unsigned k, const struct redlock_item *item)
+{
+    (void)item;
+    return !view->sights[k].seen;
+}
+
+/* Of a node that restarted within the guard the engine tells that, and not what it answered: it is asked again. */
+static void find_refusals(struct view *view)
+{
+    const char *words[] = { "PTTL", view->resource };
+    bool is_hidden = false;
+
+    for (unsigned k = 0; k < view->count; k++)
+        is_hidden |= !view->sights[k].seen && view->session->notes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
+    if (is_hidden) view->refused |= note_refusals(view, words, 2, is_unseen);
+}
+
+static bool item_begins(const struct redlock_item *item, const char *text)
+{
+    return item->size >= strlen(text) && memcmp(item->bytes, text, strlen(text)) == 0;
+}
+
+/* As OOM, NOREPLICAS, MISCONF; or the command has another name there. A node without a vote has said why. */
+static bool is_barrier(const struct view *view, unsigned k, const struct redlock_item *item)
+{
+    return may_vote(view, k) && (!item_begins(item, "ERR ") || item_begins(item, "ERR unknown command"));
+}
+
+/* A SET with NX and XX is refused by all servers, as the syntax error that it is, and changes nothing. But a server that cannot
+ * write says that first; or that this user may not, which is told, and bars no other. */
+static void find_barriers(struct view *view)
+{
+    const char *words[] = { "SET", view->resource, "-", "NX", "XX" };
+    uint16_t set = note_refusals(view, words, 5, is_barrier);
+
+    for (unsigned k = 0; k < view->count; k++) {
+        if (view->session->notes[k].trouble == REDLOCK_TROUBLE_NOPERM) view->refused |= (uint16_t)(set & 1u << k);
+        else                                                           view->barred |= (uint16_t)(set & 1u << k);
+    }
 }
 
 static enum redlock_status look(struct session *session, struct view *view)
@@ -366,17 +453,10 @@ static enum redlock_status look(struct session *session, struct view *view)
                                    view->sights, redlock_now_us());
     if (status == REDLOCK_OK) status = session_finish(session);
     session_connect(session);       /* The round is over a moment before it is certain that a node hangs. */
-    if (status == REDLOCK_OK) find_refusals(view);
+    if (status != REDLOCK_OK) return status;
+    find_barriers(view);
+    find_refusals(view);    /* The last: while it is waited the engine's words of the guard would come in place of them. */
     return status;
-}
-
-static enum redlock_status status_of(const struct view *view)
-{
-    switch (view->verdict) {
-    case VERDICT_FREE:      return view->voters < view->quorum ? REDLOCK_NO_QUORUM : REDLOCK_OK;
-    case VERDICT_NO_QUORUM: return REDLOCK_NO_QUORUM;
-    default:                return REDLOCK_TAKEN;
-    }
 }
 
 /* Only behind a token there can be a name. */
@@ -442,13 +522,28 @@ static enum redlock_status look_at_permits(struct permits *permits, struct sessi
     return status;
 }
 
+/* OK: one is free, and a quorum can grant it. */
+static enum redlock_status status_of_permits(const struct permits *permits)
+{
+    enum redlock_status status = permits->known < permits->count ? REDLOCK_NO_QUORUM : REDLOCK_TAKEN;
+
+    for (unsigned i = 0; i < permits->count; i++)
+        if (status_of(&permits->views[i]) == REDLOCK_OK) return REDLOCK_OK;
+    return permits->taken < permits->known ? REDLOCK_NO_QUORUM : status;
+}
+
 static void print_permits(const struct permits *permits, const char *resource)
 {
     char name[TEXT_MAX];
 
-    (void)printf("%s: %u of %u permits taken", text_printable(name, sizeof name, resource, strlen(resource)), permits->taken,
-                 permits->count);
-    if (permits->known < permits->count) (void)printf("; of %u too few nodes can tell", permits->count - permits->known);
+    (void)printf("%s: ", text_printable(name, sizeof name, resource, strlen(resource)));
+    if (permits->known < permits->count)
+        (void)printf("of %u permits %u are known to be taken; of %u too few nodes can tell", permits->count, permits->taken,
+                     permits->count - permits->known);
+    else
+        (void)printf("%u of %u permits taken", permits->taken, permits->count);
+    if (permits->taken < permits->known && status_of_permits(permits) != REDLOCK_OK)
+        (void)fputs(", but nobody can acquire one now", stdout);
     (void)putchar('\n');
     for (unsigned i = 0; i < permits->count; i++) {
         (void)fputs("  ", stdout);
@@ -466,16 +561,6 @@ static void json_permits(const struct permits *permits, const char *resource)
         json_view(&permits->views[i]);
     }
     (void)puts("]}");
-}
-
-/* OK: one is free, and a quorum can grant it. */
-static enum redlock_status status_of_permits(const struct permits *permits)
-{
-    enum redlock_status status = permits->known < permits->count ? REDLOCK_NO_QUORUM : REDLOCK_TAKEN;
-
-    for (unsigned i = 0; i < permits->count; i++)
-        if (status_of(&permits->views[i]) == REDLOCK_OK) return REDLOCK_OK;
-    return permits->taken < permits->known ? REDLOCK_NO_QUORUM : status;
 }
 
 static enum redlock_status show_permits(struct session *session, const char *resource)
