@@ -162,7 +162,7 @@ is_not_yet_told() {
     [ $? = 124 ] || { cat "$directory/out" "$directory/err"; return 1; }
 }
 is_not_told_as_silence() {
-    is_not_yet_told --json && json out '$j->{nodes}[2]{trouble} eq "no answer yet" && $j->{nodes}[2]{vote} eq "pending" &&
+    is_not_yet_told --json && json out '$j->{nodes}[2]{trouble} eq "no answer yet" && $j->{nodes}[2]{vote} eq "unknown" &&
         2 == grep { $_->{vote} eq "refused" && !defined $_->{trouble} } @{$j->{nodes}}' &&
     is_not_yet_told && says 'held by somebody else' && ! says 'node ' >/dev/null
 }

@@ -449,11 +449,8 @@ static void print_json(struct breaking *b, enum redlock_status status)
 {
     const char *holder = holder_of(b);
 
-    (void)fputs("{\"resource\":", stdout);
-    json_text(stdout, b->settings->resource);
-    (void)printf(",\"status\":\"%s\",\"code\":%d,\"text\":", status_name(status), (int)status);
-    json_text(stdout, describe(b, status));
-    (void)fputs(",\"holder\":", stdout);
+    report_json_begin(stdout, b->settings, NULL, status, describe(b, status));
+    (void)fputs("\"holder\":", stdout);
     if (holder) json_text(stdout, holder);
     else        (void)fputs("null", stdout);
     (void)printf(",\"removed\":%u,\"left_ms\":", count_outcomes(b, OUTCOME_REMOVED));

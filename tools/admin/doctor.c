@@ -169,7 +169,7 @@ static void json_node(const struct doctor *d, unsigned k)
     (void)printf("%s{\"node\":%u", k > 0 ? "," : "", k);
     json_member("address", node->address);
     (void)printf(",\"reached\":%s,\"votes\":%s", node->is_reached ? "true" : "false", node->votes ? "true" : "false");
-    json_told("version", node, node->has[FACT_VALKEY_VERSION] ? FACT_VALKEY_VERSION : FACT_VERSION);
+    json_told("server_version", node, node->has[FACT_VALKEY_VERSION] ? FACT_VALKEY_VERSION : FACT_VERSION);
     json_clock(&node->clock);
     json_member("trouble", node->trouble ? node->trouble_text : NULL);
     (void)putchar('}');
@@ -179,7 +179,7 @@ static void print_json(const struct doctor *d)
 {
     char verdict[160];
 
-    report_json_begin(stdout, d->session, REDLOCK_OK);
+    report_json_begin(stdout, d->settings, NULL, REDLOCK_OK, NULL);
     (void)printf("\"exit\":%d,\"severity\":\"%s\",\"safe\":%u,\"reached\":%u,\"quorum\":%u", exit_of_findings(d),
                  severity_name(d->findings.worst), d->findings.safe, d->survey.reached, d->survey.quorum);
     json_member("verdict", describe_verdict(d, verdict, sizeof verdict));

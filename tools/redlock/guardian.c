@@ -163,7 +163,7 @@ static void redlock_was_killed(struct guard *guard)
     if (!guard->has_begun) _exit(EXIT_SUCCESS);
     if (guard->ward.is_ending) return;
     (void)ward_end(&guard->ward, redlock_now_us());
-    if (!guard->settings->json) say("%s: redlock was killed; the command is ended", guard->settings->resource);
+    say("%s: redlock was killed; the command is ended", guard->settings->resource);
 }
 
 static void take_orders(struct guard *guard)

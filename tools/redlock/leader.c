@@ -70,19 +70,22 @@ static void find_leader(struct leader *leader, struct session *session)
     ask_all_end(&all, session);
 }
 
-static void print_json(const struct leader *leader, const struct session *session)
+/* That there is none is an answer, too. */
+static void print_json(const struct leader *leader, struct session *session, enum redlock_status status)
 {
     unsigned quorum = redlock_quorum(redlock_node_count(&session->client));
 
-    (void)fputs("{\"resource\":", stdout);
-    json_text(stdout, session->settings->names[0]);
-    (void)printf(",\"verdict\":\"%s\",\"answers\":%u,\"quorum\":%u,\"epoch\":", leader->answers < quorum ? "no quorum"
-                 : leader->epoch > 0 ? "led" : "none", leader->answers, quorum);
+    if (session->signal)              status = REDLOCK_CANCELLED;
+    else if (status == REDLOCK_TAKEN) status = REDLOCK_OK;
+    report_json_begin(stdout, session->settings, NULL, status, NULL);
+    (void)printf("\"verdict\":\"%s\",\"answers\":%u,\"epoch\":", leader->answers < quorum ? "no quorum"
+                 : leader->epoch > 0 ? "led" : "none", leader->answers);
     if (leader->epoch > 0) (void)printf("%" PRIu64 ",\"leader\":", leader->epoch);
     else                   (void)fputs("null,\"leader\":", stdout);
     if (leader->epoch > 0) json_text(stdout, leader->name);
     else                   (void)fputs("null", stdout);
-    (void)puts("}");
+    (void)fputc(',', stdout);
+    report_json_end(stdout, session);
 }
 
 int leader_command(struct session *session, struct settings *settings)
@@ -104,7 +107,7 @@ int leader_command(struct session *session, struct settings *settings)
     if (leader.answers < redlock_quorum(count)) leader.epoch = 0;      /* Others may know a later one. */
     status = leader.answers < redlock_quorum(count) ? REDLOCK_NO_QUORUM : leader.epoch > 0 ? REDLOCK_OK : REDLOCK_TAKEN;
     if (settings->json) {
-        print_json(&leader, session);
+        print_json(&leader, session, status);
     } else if (status == REDLOCK_OK) {
         (void)text_printable(text, sizeof text, leader.name, strlen(leader.name));
         (void)printf("%" PRIu64 " %s\n", leader.epoch, text);

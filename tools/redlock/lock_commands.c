@@ -220,6 +220,14 @@ enum redlock_status leave_lock(struct session *session, uint64_t until_us)
 
 /* ---- Ends ---- */
 
+/* It may be another program's: extend and release get it with the token. */
+static void json_holder(const char *holder)
+{
+    (void)fputs("\"holder\":", stdout);
+    json_text(stdout, holder);
+    (void)putchar(',');
+}
+
 /* With members that only a lock has that is held. */
 static void print_json(struct session *session, enum redlock_status status)
 {
@@ -227,10 +235,10 @@ static void print_json(struct session *session, enum redlock_status status)
     char token[REDLOCK_TOKEN_TEXT + 1], kind[KIND_TEXT_MAX];
 
     redlock_token(&session->lock, token);
-    report_json_begin(stdout, session, status);
+    report_json_begin(stdout, session->settings, NULL, status, NULL);
     if (status == REDLOCK_OK) {
         (void)printf("\"token\":\"%s%s\",", token, kind_text(session, kind));
-        if (holder) (void)printf("\"holder\":\"%s\",", holder);        /* It has no quotes. */
+        if (holder) json_holder(holder);
         if (redlock_slot(&session->lock) > 0) (void)printf("\"slot\":%u,", redlock_slot(&session->lock));
         if (all_are_shared(session->settings)) (void)fputs("\"shared\":true,", stdout);
         if (redlock_ticket(&session->lock) > 0) (void)printf("\"ticket\":%" PRIu64 ",", redlock_ticket(&session->lock));

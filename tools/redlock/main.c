@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     enum command command;
 
     occupy_descriptors();
-    command = command_read(argc, argv);
+    command = command_read(&settings, argc, argv);
     settings_read(&settings, command, argc - 1, argv + 1);
     return command_functions[command](&session, &settings);
 }

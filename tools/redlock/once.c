@@ -175,7 +175,7 @@ static void json_vote(const struct once *once, struct session *session, unsigned
     enum redlock_vote vote = redlock_mark_vote(&once->mark, k);
     char text[TROUBLE_TEXT_MAX];
 
-    (void)fprintf(stderr, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k, redlock_vote_text(vote));
+    (void)fprintf(stderr, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k, report_vote_name(vote));
     if (vote == REDLOCK_VOTE_GRANTED) (void)fputs("null", stderr);
     else                              json_text(stderr, describe_vote(once, session, k, text));
     (void)fputc('}', stderr);

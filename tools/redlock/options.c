@@ -37,9 +37,9 @@ void refuse(const struct settings *settings, const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    if (settings && settings->json) {
+    if (report_is_json()) {
         (void)vsnprintf(text, sizeof text, format, arguments);
-        report_refusal(settings, text);
+        report_refusal(text);
     } else {
         text_say(format, arguments);
         (void)fprintf(stderr, "Try '%s %s%s--help' for more information.\n", program_name, command ? command : "",
@@ -175,7 +175,7 @@ static void apply(struct reading *r, int letter)
     case OPTION_USER:          r->user = r->argument; break;
     case OPTION_PASSWORD_FILE: r->password_file = r->argument; break;
     case OPTION_NO_TICKET:     settings->ticket = false; break;
-    case OPTION_JSON:          settings->json = true; break;
+    case OPTION_JSON:          r->is_json = true; break;
     case OPTION_TRACE:         settings->trace = read_trace(r); break;
     case 'v':                  settings->verbose = true; break;
     case 'h':
@@ -225,6 +225,60 @@ static const struct option_row *find_long(const struct reading *r, const char *n
         found = row;
     }
     return is_several ? NULL : found;
+}
+
+/* What the options are that a word has, as far as they are known: is --json one of them, is -r or -s, and is the next word an
+ * argument? */
+struct glance {
+    bool has_json, has_resource, takes_next;
+};
+
+static void glance_at(struct glance *glance, const struct option_row *row, bool is_last)
+{
+    glance->has_json |= row->letter == OPTION_JSON;
+    glance->has_resource |= row->letter == 'r' || row->letter == 's';
+    glance->takes_next = is_last && row->argument && row->argument[0] != '[';
+}
+
+static void glance_at_letters(struct glance *glance, const struct reading *r, const char *letters)
+{
+    for (; *letters; letters++) {
+        const struct option_row *row = option_rows;
+        while (row->name && (row->letter != *letters || !has_option(r, row))) row++;
+        if (!row->name) return;
+        glance_at(glance, row, letters[1] == '\0');
+        if (row->argument) return;
+    }
+}
+
+static void glance_at_word(struct glance *glance, const struct reading *r, const char *word)
+{
+    size_t size = strcspn(word, "=");
+    const struct option_row *row = word[1] == '-' ? find_long(r, word + 2, size - 2) : NULL;
+
+    glance->takes_next = false;
+    if (word[1] != '-')                         glance_at_letters(glance, r, word + 1);
+    else if (row && (row->argument || !word[size])) glance_at(glance, row, word[size] == '\0');
+}
+
+/* Is --json among the options, wherever it stands? So what is wrong before it is told in JSON as well. Of run it stands before the
+ * COMMAND. */
+static bool asks_for_json(const struct reading *r)
+{
+    bool runs = r->settings && r->settings->runs;
+    struct glance glance = { false, false, false };
+
+    for (int i = r->next; i < r->argc && !glance.has_json; i++) {
+        const char *word = r->argv[i];
+        bool is_end = strcmp(word, "--") == 0, is_operand = word[0] != '-' || word[1] == '\0';
+        if ((is_end || is_operand) && runs && glance.has_resource) return false;
+        if (is_end && !runs) return false;
+        if (is_operand) glance.has_resource = true;
+        if (is_end || is_operand) continue;
+        glance_at_word(&glance, r, word);
+        i += glance.takes_next;
+    }
+    return glance.has_json;
 }
 
 /* The argument of an option that must have one is the next word. */
@@ -339,7 +393,7 @@ _Noreturn static void help_and_exit(char **argv, int count, char **words)
     show_and_exit(command, 'h');
 }
 
-enum command command_read(int argc, char **argv)
+enum command command_read(struct settings *settings, int argc, char **argv)
 {
     struct reading r;
     enum command command;
@@ -347,6 +401,9 @@ enum command command_read(int argc, char **argv)
     int letter;
 
     begin_reading(&r, NULL, argc, argv);
+    settings->command = COMMAND_NONE;
+    settings->json = asks_for_json(&r);
+    report_begin(settings);
     while ((letter = next_option(&r)) != 0) {
         if (letter == 'h' || letter == OPTION_VERSION) show_and_exit(COMMAND_NONE, letter);
     }
@@ -398,7 +455,9 @@ void settings_read(struct settings *settings, enum command command, int argc, ch
 
     set_defaults(settings, command);
     begin_reading(&r, settings, argc, argv);
+    settings->json = asks_for_json(&r);
     program_read_words(&r);
+    settings->json = r.is_json;
     read_nodes(&r);
     login_read(settings, r.user, r.password_file);
     if (settings->json) settings->verbose = false;      /* Nothing is said in words then. */

@@ -91,8 +91,8 @@ struct settings {
 const char *command_name(enum command command);
 
 /* Finds the command in argv, and brings it to the front: options that stand before it stand behind it then. Returns only with a
- * command; help, --help and --version before one end the program as well. */
-enum command command_read(int argc, char **argv);
+ * command; help, --help and --version before one end the program as well. settings: unused memory. */
+enum command command_read(struct settings *settings, int argc, char **argv);
 
 /* Reads argv (of which argv[0] is the command's name) and the environment. Passwords are overwritten in both, and taken
  * out of the environment. Returns only when all is well; --help and --version end the program as well. */

@@ -58,6 +58,7 @@ struct reading {
     char *argument;             /* Of the last option. */
     bool has_ended;             /* "--" was read: there are no more options. */
     bool has_resource;          /* As a word. */
+    bool is_json;               /* --json was read. */
     bool has_grace, no_holder;
     const char *user, *password_file;
     char *lists[READING_LISTS_MAX];     /* Of nodes. */

@@ -9,12 +9,35 @@
 #include "nodes.h"
 #include "text.h"
 
+enum { NOTE_MAX = 1024 };
+
+static const struct settings *asked;    /* Of the program that runs. NULL: none have been read. */
+
+void report_begin(const struct settings *settings)
+{
+    asked = settings;
+}
+
+bool report_is_json(void)
+{
+    return asked && asked->json;
+}
+
 void say(const char *format, ...)
 {
+    char text[NOTE_MAX];
     va_list arguments;
 
     va_start(arguments, format);
-    text_say(format, arguments);
+    if (report_is_json()) {
+        (void)vsnprintf(text, sizeof text, format, arguments);
+        report_json_head(stderr, asked, NULL);
+        (void)fputs("\"note\":", stderr);
+        json_text(stderr, text);
+        (void)fputs("}\n", stderr);
+    } else {
+        text_say(format, arguments);
+    }
     va_end(arguments);
 }
 
@@ -123,6 +146,7 @@ static bool report_trouble(struct session *session, unsigned k)
 /* A node that would have got the script if the round had not been over has not voted yet. */
 static enum redlock_vote vote_so_far(const struct session *session, unsigned k)
 {
+    if (redlock_last_round(&session->lock)->number == 0) return REDLOCK_VOTE_NOT_ASKED;
     return session->notes[k].came_late ? REDLOCK_VOTE_PENDING : redlock_vote_of(&session->lock, k);
 }
 
@@ -264,12 +288,29 @@ static const char *describe_detail(struct session *session, enum redlock_status 
     return text;
 }
 
+static FILE *json_file(const struct settings *settings)
+{
+    return settings->runs ? stderr : stdout;
+}
+
+static void json_status(struct session *session, enum redlock_status status)
+{
+    FILE *file = json_file(session->settings);
+
+    report_json_begin(file, session->settings, NULL, status, NULL);
+    report_json_end(file, session);
+}
+
 void report_status(struct session *session, enum redlock_status status)
 {
     char detail[160];
     enum redlock_status why = status == REDLOCK_TIMEOUT ? redlock_attempt_status(&session->lock) : status;
     bool is_two = why != status && why != REDLOCK_PENDING && why != REDLOCK_OK;
 
+    if (session->settings->json) {
+        json_status(session, status);
+        return;
+    }
     if (why == REDLOCK_TAKEN && session->settings->quiet && !session->settings->verbose) return;
     say("%s: %s%s%s%s", session->settings->resource, redlock_status_text(status), is_two ? ": " : "",
         is_two ? redlock_status_text(why) : "", describe_detail(session, why, detail, sizeof detail));
@@ -298,41 +339,65 @@ void report_fingerprint(struct session *session)
 
 /* ---- JSON ---- */
 
+const char *report_vote_name(enum redlock_vote vote)
+{
+    return redlock_vote_text(vote == REDLOCK_VOTE_PENDING ? REDLOCK_VOTE_UNKNOWN : vote);
+}
+
 static void json_node(FILE *file, struct session *session, unsigned k)
 {
     const struct session_note *note = &session->notes[k];
     enum redlock_vote vote = vote_so_far(session, k);
     bool is_well = !is_trouble(note) || vote == REDLOCK_VOTE_GRANTED;
-    bool is_late = vote == REDLOCK_VOTE_PENDING && redlock_last_round(&session->lock)->decided_at != 0;
 
     (void)fprintf(file, "%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
     json_text(file, redlock_node_address(&session->client, k));
-    (void)fprintf(file, ",\"vote\":\"%s\",\"trouble\":", redlock_vote_text(vote));
+    (void)fprintf(file, ",\"vote\":\"%s\",\"trouble\":", report_vote_name(vote));
     if (!is_well)                          json_text(file, note->text);
     else if (vote == REDLOCK_VOTE_UNKNOWN) json_text(file, "no answer in time");
-    else if (is_late)                      json_text(file, "no answer yet");
+    else if (vote == REDLOCK_VOTE_PENDING) json_text(file, "no answer yet");
     else                                   (void)fputs("null", file);
     (void)fputc('}', file);
 }
 
-/* {"resource":"a"  or  {"resources":["a","b"] */
+/* "resource":"a",  or  "resources":["a","b"], */
 static void json_resources(FILE *file, const struct settings *settings)
 {
-    (void)fputs(settings->name_count > 1 ? "{\"resources\":[" : "{\"resource\":", file);
+    (void)fputs(settings->name_count > 1 ? "\"resources\":[" : "\"resource\":", file);
     if (settings->name_count == 0) (void)fputs("null", file);       /* It was not even read. */
     for (unsigned i = 0; i < settings->name_count; i++) {
         if (i > 0) (void)fputc(',', file);
         json_text(file, settings->names[i]);
     }
-    if (settings->name_count > 1) (void)fputc(']', file);
+    (void)fputs(settings->name_count > 1 ? "]," : ",", file);
 }
 
-void report_json_begin(FILE *file, const struct session *session, enum redlock_status status)
+void report_json_head(FILE *file, const struct settings *settings, const char *resource)
 {
-    json_resources(file, session->settings);
-    (void)fprintf(file, ",\"status\":\"%s\",\"code\":%d,\"text\":", status_name(status), (int)status);
-    json_text(file, redlock_status_text(status));
+    (void)fprintf(file, "{\"version\":%d,\"command\":", REPORT_JSON_VERSION);
+    if (settings->command == COMMAND_NONE) (void)fputs("null,", file);
+    else                                   (void)fprintf(file, "\"%s\",", command_name(settings->command));
+    if (!resource) {
+        json_resources(file, settings);
+        return;
+    }
+    (void)fputs("\"resource\":", file);
+    json_text(file, resource);
     (void)fputc(',', file);
+}
+
+static void json_outcome(FILE *file, const char *name, int code, const char *text)
+{
+    (void)fprintf(file, "\"status\":\"%s\",\"code\":%d,\"text\":", name, code);
+    json_text(file, text);
+    (void)fputc(',', file);
+}
+
+void report_json_begin(FILE *file, const struct settings *settings, const char *resource, enum redlock_status status,
+                       const char *text)
+{
+    report_json_head(file, settings, resource);
+    json_outcome(file, status_name(status), (int)status, text ? text : redlock_status_text(status));
 }
 
 void report_json_end(FILE *file, struct session *session)
@@ -353,19 +418,18 @@ static const char *mistake_text(const struct settings *settings, enum redlock_st
 /* Nothing was begun: there is no session yet. */
 static void json_failure(const struct settings *settings, const char *name, int code, const char *text)
 {
-    FILE *file = settings->runs ? stderr : stdout;
+    FILE *file = json_file(settings);
 
-    json_resources(file, settings);
-    (void)fprintf(file, ",\"status\":\"%s\",\"code\":%d,\"text\":", name, code);
-    json_text(file, text);
-    if (settings->runs) (void)fprintf(file, ",\"exit\":%d,\"reason\":\"not acquired\"", EXIT_TROUBLE);
-    (void)fputs(",\"nodes\":[]}\n", file);
+    report_json_head(file, settings, NULL);
+    json_outcome(file, name, code, text);
+    if (settings->runs) (void)fprintf(file, "\"exit\":%d,\"reason\":\"not acquired\",", EXIT_TROUBLE);
+    (void)fputs("\"nodes\":[]}\n", file);
     if (file == stdout) (void)report_written("the result");
 }
 
-void report_refusal(const struct settings *settings, const char *text)
+void report_refusal(const char *text)
 {
-    json_failure(settings, "BAD_SETTINGS", EXIT_TROUBLE, text);
+    json_failure(asked, "BAD_SETTINGS", EXIT_TROUBLE, text);
 }
 
 void report_mistake(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake)

@@ -450,7 +450,7 @@ static void tell_json(struct session *session, enum redlock_status status, const
                        : code == EXIT_NO_QUORUM ? "not marked" : "command not run";
 
     if (status == REDLOCK_OK && (run->is_gone || run->ending == LOCK_LOST)) status = REDLOCK_LOST;
-    report_json_begin(stderr, session, status);
+    report_json_begin(stderr, session->settings, NULL, status, NULL);
     (void)fprintf(stderr, "\"exit\":%d,\"reason\":\"%s\",", code, reason);
     if (run->refusal) (void)fprintf(stderr, "\"error\":\"%s\",", run->refusal);
     if (run->settings->once_per_ms > 0) once_json(&run->once, session);

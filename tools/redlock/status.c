@@ -351,13 +351,12 @@ static void json_readers(const struct readers *readers)
     else                     (void)fputs("null", stdout);
 }
 
+/* Behind the resource. */
 static void json_view(const struct view *view)
 {
     struct fingerprint fingerprint = fingerprint_take(&view->session->client);
 
-    (void)fputs("{\"resource\":", stdout);
-    json_text(stdout, view->resource);
-    (void)printf(",\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"ticket_givers\":", verdict_names[view->verdict],
+    (void)printf("\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"ticket_givers\":", verdict_names[view->verdict],
                  view->agreeing, view->voters);
     if (view->session->settings->ticket) (void)printf("%u", view->givers);
     else                                 (void)fputs("null", stdout);
@@ -470,6 +469,24 @@ static void look_at_holder(struct view *view)
         held_look(&view->held, view->session, view->resource, sight->value);
 }
 
+static void print_json(const struct view *view)
+{
+    report_json_begin(stdout, view->session->settings, view->resource, status_of(view), NULL);
+    json_view(view);
+    (void)putchar('\n');
+}
+
+/* Nothing was seen. */
+static void report_blind(struct session *session, const char *resource, enum redlock_status status)
+{
+    if (session->settings->json) {
+        report_json_begin(stdout, session->settings, resource, status, NULL);
+        report_json_end(stdout, session);
+    } else if (!session->signal) {
+        say("%s: %s", resource, redlock_status_text(status));
+    }
+}
+
 /* Looks at one resource and tells what is seen: its exit status, or what went wrong. */
 static enum redlock_status show(struct session *session, const char *resource)
 {
@@ -480,12 +497,11 @@ static enum redlock_status show(struct session *session, const char *resource)
     if (status == REDLOCK_OK) {
         judge(&view);
         look_at_holder(&view);
-        if (session->settings->json) json_view(&view);
+        if (session->settings->json) print_json(&view);
         else                         print_view(&view);
-        if (session->settings->json) (void)putchar('\n');
         status = report_written("the result") ? status_of(&view) : REDLOCK_SYSTEM;
-    } else if (!session->signal) {
-        say("%s: %s", resource, redlock_status_text(status));
+    } else {
+        report_blind(session, resource, status);
     }
     redlock_forget(redlock_engine(&session->client), &session->lock);
     return status;
@@ -551,13 +567,14 @@ static void print_permits(const struct permits *permits, const char *resource)
     }
 }
 
-static void json_permits(const struct permits *permits, const char *resource)
+static void json_permits(const struct permits *permits, struct session *session, const char *resource)
 {
-    (void)fputs("{\"resource\":", stdout);
-    json_text(stdout, resource);
-    (void)printf(",\"permits\":%u,\"taken\":%u,\"slots\":[", permits->count, permits->taken);
+    report_json_begin(stdout, session->settings, resource, status_of_permits(permits), NULL);
+    (void)printf("\"permits\":%u,\"taken\":%u,\"slots\":[", permits->count, permits->taken);
     for (unsigned i = 0; i < permits->count; i++) {
-        if (i > 0) (void)putchar(',');
+        (void)fputs(i > 0 ? ",{\"resource\":" : "{\"resource\":", stdout);
+        json_text(stdout, permits->names[i]);
+        (void)putchar(',');
         json_view(&permits->views[i]);
     }
     (void)puts("]}");
@@ -569,10 +586,10 @@ static enum redlock_status show_permits(struct session *session, const char *res
     enum redlock_status status = look_at_permits(&permits, session, resource);
 
     if (status != REDLOCK_OK) {
-        if (!session->signal) say("%s: %s", resource, redlock_status_text(status));
+        report_blind(session, resource, status);
         return status;
     }
-    if (session->settings->json) json_permits(&permits, resource);
+    if (session->settings->json) json_permits(&permits, session, resource);
     else                         print_permits(&permits, resource);
     return report_written("the result") ? status_of_permits(&permits) : REDLOCK_SYSTEM;
 }
