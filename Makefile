@@ -41,8 +41,8 @@ Q         = $(if $(V),,@)
 
 # ---- What there is ----
 
-# The library is three objects: each unity file includes the sources of its part and makes their functions static.
-LIBRARY := redlock/unity_core.c redlock/unity_client.c redlock/unity_keeper.c
+# The library is four objects: each unity file includes the sources of its part and makes their functions static.
+LIBRARY := redlock/unity_core.c redlock/unity_client.c redlock/unity_keeper.c redlock/unity_metrics.c
 PARTS   := $(wildcard resp/*.c net/*.c) $(filter-out redlock/unity_%,$(wildcard redlock/*.c))
 COMMAND := $(wildcard tools/redlock/*.c) $(wildcard resp/*.c)
 ADMIN   := $(wildcard tools/admin/*.c)
@@ -257,13 +257,13 @@ size: all
 
 # ---- Handed out ----
 
-# The library as .c and .h files to be copied into another project: two each, two for the keeper, and headers for what is optional.
+# The library as .c and .h files to be copied into another project: two each, two for the keeper, two for metrics, and headers for what is optional.
 amalgamation:
 	@tools/amalgamate $(BUILD)/amalgamation
 
 # Below $(DESTDIR), which may have blanks: section N of the manual, and what is installed.
 man      = $(MANDIR)/man$(1)
-HEADERS := redlock.h $(foreach part,client fence keeper reentrant,redlock_$(part).h) redlock.hpp
+HEADERS := redlock.h $(foreach part,client fence keeper metrics reentrant,redlock_$(part).h) redlock.hpp
 # What bash, zsh and fish complete, where each of them looks for it: by the name of the program, but for zsh.
 COMPLETIONS := $(foreach program,redlock redlock-admin,bash-completion/completions/$(program) fish/vendor_completions.d/$(program).fish) \
                zsh/site-functions/_redlock

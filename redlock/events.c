@@ -134,6 +134,7 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
         if (!event) continue;
         event->command = (enum redlock_command)node->asked[at].command;
         event->form = (enum redlock_form)node->asked[at].form;
+        event->to_come = (uint16_t)(i + 1);
         if (event->lock) add_votes(event, &event->lock->round);
     }
 }
@@ -186,6 +187,7 @@ static void write_heard(const struct redlock *r, unsigned k, const struct redloc
     if (!event) return;
     event->command = (enum redlock_command)asked->command;
     event->form = (enum redlock_form)asked->form;
+    event->to_come = r->nodes[k].asked_count;
     if (reply) read_answer(event, asked, reply);
     if (asked->lock) add_vote(event, asked);
 }

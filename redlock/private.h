@@ -65,9 +65,16 @@ void redlock_is_broken(const char *file, int line, const char *condition);
 #define REDLOCK_OUTLINE
 #endif
 
+/* One of the small functions below, of which not every file uses each: clang warns of those in the file that it compiles. */
+#if defined(__GNUC__)
+#define REDLOCK_INLINE static inline __attribute__((unused))
+#else
+#define REDLOCK_INLINE static inline
+#endif
+
 /* As memcpy, memset to 0 and memcmp() == 0. Loops, which compilers turn into calls if they optimize for speed: for firmware
  * that does not use these functions otherwise they would be 560 bytes, and what is copied and compared is short. */
-static inline void copy_bytes(void *restrict to, const void *restrict from, size_t size)
+REDLOCK_INLINE void copy_bytes(void *restrict to, const void *restrict from, size_t size)
 {
     uint8_t *restrict bytes = (uint8_t *)to;
     const uint8_t *restrict source = (const uint8_t *)from;
@@ -75,12 +82,12 @@ static inline void copy_bytes(void *restrict to, const void *restrict from, size
     for (size_t i = 0; i < size; i++) bytes[i] = source[i];
 }
 
-static inline void clear_bytes(void *bytes, size_t size)
+REDLOCK_INLINE void clear_bytes(void *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) ((uint8_t *)bytes)[i] = 0;
 }
 
-static inline bool are_same_bytes(const void *a, const void *b, size_t size)
+REDLOCK_INLINE bool are_same_bytes(const void *a, const void *b, size_t size)
 {
     const uint8_t *left = (const uint8_t *)a, *right = (const uint8_t *)b;
     size_t i = 0;
@@ -90,7 +97,7 @@ static inline bool are_same_bytes(const void *a, const void *b, size_t size)
 }
 
 /* The length of a text, at most max. NULL has none. (strlen is not among the functions that a freestanding libc promises.) */
-static inline size_t length_of(const char *text, size_t max)
+REDLOCK_INLINE size_t length_of(const char *text, size_t max)
 {
     size_t length = 0;
 

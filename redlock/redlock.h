@@ -631,8 +631,9 @@ enum redlock_event_kind {
     REDLOCK_EVENT_CONNECTED,    /* A connection stands: session. */
     REDLOCK_EVENT_READY,        /* The handshake is over: session; is_new_server. */
     REDLOCK_EVENT_DISCONNECTED, /* The connection is lost, or could not be made: session, trouble. */
-    REDLOCK_EVENT_SENT,         /* A command went into the send buffer: session, lock, command, form; of a lock, the votes. */
-    REDLOCK_EVENT_HEARD,        /* An answer: session, lock, command, form, answer, trouble, number, ticket, vote, the votes. */
+    REDLOCK_EVENT_SENT,         /* A command went into the send buffer: session, lock, command, form, to_come; of a lock, votes. */
+    REDLOCK_EVENT_HEARD,        /* An answer: session, lock, command, form, answer, trouble, number, ticket, vote, the votes,
+                                 * to_come. */
     REDLOCK_EVENT_UNANSWERED,   /* The connection was lost before the answer came: session, lock, command, vote, the votes. */
     REDLOCK_EVENT_PHASE,        /* lock, phase. ACQUIRING, EXTENDING, RELEASING and INSPECTING begin a round, told by round,
                                  * command and, of the first two, ttl_ms and drift_us. */
@@ -697,6 +698,7 @@ struct redlock_event {
     enum redlock_status status;
     enum redlock_phase phase;
     uint8_t session;
+    uint16_t to_come;                   /* Of SENT and HEARD: answers that the session still owes, with that to what was sent. */
     enum redlock_form form;
     bool is_new_server;                 /* Another server than the last one there, or it has restarted: its guard begins. */
     uint32_t round;                     /* Of the lock: its rounds are numbered. */
@@ -714,7 +716,7 @@ struct redlock_event {
 void redlock_use_events(struct redlock *r, struct redlock_event_ring *events, struct redlock_event *ring, size_t count);
 
 /* Which kinds of events are written from now on, REDLOCK_EVENT_BIT of each or'ed together: at first all. What is not wanted costs
- * a look at a bit. Metrics, for instance, need VERDICT, ENDED and DISCONNECTED. */
+ * a look at a bit. (REDLOCK_METRICS_EVENTS in redlock_metrics.h, for instance.) */
 #define REDLOCK_EVENT_BIT(kind) (UINT32_C(1) << (kind))
 #define REDLOCK_EVENTS_ALL UINT32_MAX
 void redlock_want_events(struct redlock_event_ring *events, uint32_t kinds);

@@ -8,9 +8,9 @@ made=$(mktemp -d) || exit 1
 trap 'rm -rf "$made"' EXIT
 trap 'exit 1' HUP INT TERM
 
-writes_nine_files() {
+writes_eleven_files() {
     [ "$(cd "$made" && echo *)" = \
-        'redlock.c redlock.h redlock.hpp redlock_client.c redlock_client.h redlock_fence.h redlock_keeper.c redlock_keeper.h redlock_reentrant.h' ]
+        'redlock.c redlock.h redlock.hpp redlock_client.c redlock_client.h redlock_fence.h redlock_keeper.c redlock_keeper.h redlock_metrics.c redlock_metrics.h redlock_reentrant.h' ]
 }
 
 # Only those files are there, so nothing but them and the system's headers is used.
@@ -27,7 +27,7 @@ compiles_behind_system_headers() {
         string strings sys/mman sys/select sys/socket sys/stat sys/time sys/uio sys/wait syslog termios time unistd wchar; do
         echo "#include <$header.h>"
     done >"$made/system.h"
-    for file in redlock redlock_client redlock_keeper; do
+    for file in redlock redlock_client redlock_keeper redlock_metrics; do
         # shellcheck disable=SC2086    # The warnings are several words.
         (cd "$made" && "$1" -D_GNU_SOURCE -include ./system.h $warnings -fsyntax-only $file.c) || return 1
     done
@@ -64,7 +64,7 @@ program_runs() {
 }
 
 check 'it can be written' tools/amalgamate "$made"
-check 'it is nine files' writes_nine_files
+check 'it is eleven files' writes_eleven_files
 for compiler in gcc clang; do
     if ! command -v $compiler >/dev/null; then
         skip "it compiles with $compiler, and a program with it" "no $compiler here"
@@ -72,7 +72,7 @@ for compiler in gcc clang; do
     fi
     check "it compiles behind the headers of the system with $compiler" compiles_behind_system_headers $compiler
     for standard in c99 c11; do
-        for file in redlock.c redlock_client.c redlock_keeper.c; do
+        for file in redlock.c redlock_client.c redlock_keeper.c redlock_metrics.c; do
             check "$file compiles as $standard with $compiler, without a warning" compiles $compiler $standard $file
         done
     done

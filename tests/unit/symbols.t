@@ -28,8 +28,8 @@ names() {
     list nm "$@" "$made/libredlock.a"
 }
 
-has_three_objects() {
-    list ar t "$made/libredlock.a" && [ "$(grep -c '\.o$' "$made/list")" = 3 ]
+has_four_objects() {
+    list ar t "$made/libredlock.a" && [ "$(grep -c '\.o$' "$made/list")" = 4 ]
 }
 
 # A program that calls nothing of the keeper does not get its object. The client begins threads for names of nodes alone, and waits
@@ -124,7 +124,11 @@ core_includes_freestanding_headers_only() {
 program_links() {
     cat >"$made/program.c" <<'END'
 #include "redlock/redlock_keeper.h"
-#ifdef WITH_KEEPER
+#include "redlock/redlock_metrics.h"
+#ifdef WITH_METRICS
+static struct redlock_metrics metrics;
+int main(void) { redlock_metrics_init(&metrics, NULL, NULL, 0); return 0; }
+#elif defined(WITH_KEEPER)
 static struct redlock_keeper keeper;
 int main(void) { return redlock_keeper_start(&keeper, "", NULL, NULL); }
 #elif defined(WITH_CLIENT)
@@ -158,11 +162,11 @@ tools_include_public_headers_only() {
     list sed -n -e 's|^# *include *"\.\./redlock/\([a-z_]*\.h\)".*|\1|p' tools/admin/*.[ch] &&
         while read -r file; do [ -f "tools/redlock/$file" ] || { echo "$file"; return 1; }; done <"$made/list" &&
         list sed -n -e '/"\.\.\/redlock\/[a-z_]*\.h"/d' -e 's/^# *include *"\(.*\/.*\)".*/\1/p' tools/*/*.[ch] &&
-        sort -u "$made/list" | grep -vxE '(\.\./)*(redlock/redlock(_client|_fence|_keeper|_reentrant)?|resp/resp)\.h' | nothing
+        sort -u "$made/list" | grep -vxE '(\.\./)*(redlock/redlock(_client|_fence|_keeper|_metrics|_reentrant)?|resp/resp)\.h' | nothing
 }
 
 check 'the library can be built by make, elsewhere and without sanitizers' build_library
-check 'the library is three objects' has_three_objects
+check 'the library is four objects' has_four_objects
 check 'only names of nodes and the keeper need threads' only_names_and_the_keeper_need_threads
 check 'the client can do without threads' client_can_do_without_threads
 check 'the keeper can be left out' keeper_can_be_left_out
@@ -193,7 +197,7 @@ for level in -Os -O2; do
     fi
 done
 
-for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h redlock/redlock_keeper.h redlock/redlock_reentrant.h resp/resp.h; do
+for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h redlock/redlock_keeper.h redlock/redlock_metrics.h redlock/redlock_reentrant.h resp/resp.h; do
     for standard in c99 c11 c17; do
         check "$header alone compiles as $standard" header_compiles "$CC" c $standard $header
     done
@@ -216,6 +220,8 @@ check 'a program for other copies of names does not link' other_layout_does_not_
 check 'a program for another version does not link' other_version_does_not_link
 check 'a client for another number of nodes does not link' other_layout_does_not_link \
     redlock_open_0_2_3_64_64 -DREDLOCK_NODES_MAX=3 -DWITH_CLIENT
+check 'metrics of another number of nodes do not link' other_layout_does_not_link \
+    redlock_metrics_init_0_2_3_64_64 -DREDLOCK_NODES_MAX=3 -DWITH_METRICS
 check 'a keeper for another number of nodes does not link' other_layout_does_not_link \
     redlock_keeper_start_0_2_3_64_64 -DREDLOCK_NODES_MAX=3 -DWITH_KEEPER
 

@@ -92,6 +92,25 @@ TEST(an_extension_a_release_and_its_debts_are_told)
     CHECK_INT(first_of(REDLOCK_EVENT_ENDED, 0)->status, REDLOCK_OK);
 }
 
+TEST(commands_and_answers_tell_how_many_answers_are_to_come)
+{
+    CLUSTER(1);
+    WATCH;
+    START_ACQUIRE(0, "door", 10000, 0);
+    START_ACQUIRE_LOCK(0, 1, "gate", 10000, 0);
+    RUN_MS(5);
+    look();
+    unsigned to_come = 0;
+    for (unsigned i = 0; i < seen_count; i++) {
+        if (seen[i].kind == REDLOCK_EVENT_SENT) CHECK_INT(seen[i].to_come, ++to_come);
+        else if (seen[i].kind == REDLOCK_EVENT_HEARD) CHECK_INT(seen[i].to_come, --to_come);
+        else CHECK_INT(seen[i].to_come, 0);
+        CHECK(to_come <= 2);
+    }
+    CHECK_INT(to_come, 0);
+    CHECK_INT(count_of(REDLOCK_EVENT_HEARD, REDLOCK_COMMAND_ACQUIRE), 2);
+}
+
 TEST(an_error_and_a_lost_connection_are_told_with_the_reason)
 {
     CLUSTER(N);

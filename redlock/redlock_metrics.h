@@ -1,0 +1,162 @@
+/* redlock_metrics: counters and histograms made of the events of an engine (redlock_use_events in redlock.h), and their text in the
+ * exposition format of Prometheus. Optional: a program that does not call it links none of it. It knows redlock.h and nothing else.
+ *
+ *     static struct redlock_metered slots[2 * LOCKS];
+ *     redlock_use_events(&engine, &events, ring, RING_SIZE);
+ *     redlock_want_events(&events, REDLOCK_METRICS_EVENTS);
+ *     redlock_metrics_init(&metrics, &engine, slots, 2 * LOCKS);
+ *     ... behind each step of the loop:
+ *     redlock_metrics_read(&metrics, &events);
+ *     ... when it is asked for:
+ *     size = redlock_metrics_text(&metrics, &engine, now_us, wall_us, 0, text, sizeof text);
+ *
+ * Memory:  the caller's, all of it. Nothing is allocated, nothing is global. Fields are private.
+ * Threads: the metrics belong to the thread that the engine belongs to.
+ * Time:    that of the engine's events and of now_us. Texts tell seconds, as decimals of microseconds; no floating point and no
+ *          division of 64 bits is needed.
+ * Errors:  a status where one can occur. Nothing here changes the engine or a lock: metrics cannot cost a lock.
+ * Counts:  64 bits each. They begin at 0 with redlock_metrics_init, which those who read them take for a restart. */
+#ifndef REDLOCK_METRICS_H
+#define REDLOCK_METRICS_H
+
+#include "redlock.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define redlock_metrics_init REDLOCK_WITH_LAYOUT(redlock_metrics_init)      /* See ABI in redlock.h. */
+
+/* The kinds of events that are counted: all but CONNECTED. Without SENT there are no round trips; without another one what is told
+ * is wrong. */
+#define REDLOCK_METRICS_EVENTS (REDLOCK_EVENTS_ALL & ~REDLOCK_EVENT_BIT(REDLOCK_EVENT_CONNECTED))
+
+enum { REDLOCK_LABELS_MAX = 8 };        /* Labels of the caller's own. */
+
+/* A label of every metric: its name has letters, digits and '_', does not begin with a digit or "__", and is none of le, node,
+ * vote, outcome, reason, kind, trouble and version. Its value is any text in UTF-8; quotes, backslashes and newlines are
+ * escaped. */
+struct redlock_label {
+    const char *name, *value;
+};
+
+struct redlock_metered;     /* What is remembered of one lock. */
+struct redlock_metrics;
+
+/* Begins to count what the events of r tell from now on; best before its first redlock_tick. Of each lock that is in use or still
+ * owes something times are kept in one of the slots; twice as many as there are locks make them quick to find. Locks beyond them
+ * are counted where that needs no memory of them, but have no times and are not among those that are held (see untracked below). m
+ * and slots must stay until they are used no longer; there is nothing to destroy. slot_count may be 0, and is below 2^32. */
+void redlock_metrics_init(struct redlock_metrics *m, const struct redlock *r, struct redlock_metered *slots, size_t slot_count);
+
+/* Labels of every metric, instead of those before. Neither they nor their texts are copied: they must stay. BAD_CONFIG: a name is
+ * none, or stands there twice, or there are more than LABELS_MAX; nothing was changed. */
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_metrics_set_labels(struct redlock_metrics *m, const struct redlock_label *labels, unsigned count);
+
+/* What the label "node" says of each node: texts in UTF-8, one for each node, no two alike; not copied, they must stay. NULL, or
+ * one that is NULL: its number. (Addresses may tell a reader more than it should know.) */
+void redlock_metrics_name_nodes(struct redlock_metrics *m, const char *const *names);
+
+/* Counts one event, which the caller has taken out of its ring: for a program that has other uses for events, too. In their order,
+ * and all of them. */
+void redlock_metrics_count(struct redlock_metrics *m, const struct redlock_event *event);
+
+/* Says how many events have been lost in all (redlock_lost_events): when all that were in the ring have been counted. Lost events
+ * are counted themselves. If there are new ones, then nobody knows what has become of the locks meanwhile: each of them is
+ * forgotten, and comes back with its next round. So counters tell too little, the times of what was under way are missing or too
+ * short, and gauges are too low until then. A ring that holds what one step brings about loses none. */
+void redlock_metrics_lost(struct redlock_metrics *m, uint64_t lost);
+
+/* Both of these, for all events that the ring has. */
+void redlock_metrics_read(struct redlock_metrics *m, struct redlock_event_ring *events);
+
+/* Writes the metrics as they are at now_us, by the engine's clock, in the text format of Prometheus (version 0.0.4): the bytes of
+ * the text from byte number `from` on, at most size - 1 of them, and a NUL; nothing if size is 0. Returns how many bytes of the
+ * text there are from there on, so it fitted if that is less than size. With a small buffer, page by page:
+ *
+ *     for (from = 0; (left = redlock_metrics_text(&m, &r, now, wall, from, page, sizeof page)) > 0; from += left)
+ *         send(page, left = left < sizeof page ? left : sizeof page - 1);
+ *
+ * with the same times, and without an event or a call of the engine between the pages, or they do not fit together. r: the engine
+ * whose events were counted; of it the nodes' votes and troubles are asked. wall_us: the wall clock, microseconds since 1970, told
+ * as redlock_updated_timestamp_seconds, by which a reader sees that nobody writes any longer; 0: it is left out.
+ *
+ *     redlock_build_info{version}               1
+ *     redlock_updated_timestamp_seconds         wall_us
+ *     redlock_held                              locks that are held (S10: by the clock)
+ *     redlock_waiting                           locks that are being acquired
+ *     redlock_debts                             releases that nodes have not confirmed: one for each lock and node
+ *     redlock_ticket                            the last that was given; left out until then
+ *     redlock_acquire_seconds{outcome}          histogram: from the beginning of an acquire to its end, with waiting; "ok" is
+ *                                               there from the start, others once they have occurred
+ *     redlock_hold_seconds                      histogram: from when a lock was won until it was released or lost
+ *     redlock_validity_left_ratio               histogram: what was left of the validity, as a part of the TTL, when an
+ *                                               extension was decided: the smaller, the nearer was a loss
+ *     redlock_attempts_total{outcome}           rounds to acquire: ok, taken, no_quorum, too_late
+ *     redlock_extensions_total{outcome}         rounds to extend, to upgrade and to downgrade: the same, and lost
+ *     redlock_releases_total{outcome}           confirmed: by a quorum; owed: by fewer, so far; lost: it was not held any longer
+ *     redlock_lost_total{reason}                locks that ended without a release. expired: nobody extended it in time;
+ *                                               refused: the last extension, or the release, found our token gone; no_quorum:
+ *                                               extensions failed until the validity had ended
+ *     redlock_wake_ups_total{kind}              attempts behind a pause. heard: a quorum of nodes said that its turn had come;
+ *                                               timer: the pause was over
+ *     redlock_votes_total{node,vote}            on rounds to acquire and to extend: granted, refused, unknown, not_asked; late:
+ *                                               the lock had gone on before the node answered. Together they are the rounds, for
+ *                                               each node
+ *     redlock_node_round_trip_seconds{node}     histogram: from a command to its answer, of one command of a lock at a time
+ *     redlock_node_restarts_total{node}         another server than before, or the same one after a restart
+ *     redlock_node_up{node}                     1: connected, and the handshake is over; else 0
+ *     redlock_node_votes{node}                  1: it has a vote on locks without a ticket; else 0
+ *     redlock_node_trouble{node,trouble}        1: its last error, or why it has no vote; left out if there is none
+ *     redlock_metrics_lost_events_total         see redlock_metrics_lost
+ *     redlock_metrics_untracked_rounds_total    of locks for which there was no slot */
+size_t redlock_metrics_text(const struct redlock_metrics *m, const struct redlock *r, uint64_t now_us, uint64_t wall_us,
+                            size_t from, char *buffer, size_t size);
+
+/* ---- Private from here on ---- */
+
+enum { REDLOCK_METRICS_OUTCOMES = 8, REDLOCK_METRICS_TIMES = 17, REDLOCK_METRICS_TRIPS = 12, REDLOCK_METRICS_PARTS = 9,
+       REDLOCK_METRICS_VOTES = 5 };
+
+struct redlock_metered {
+    const struct redlock_lock *lock;    /* NULL: the slot is free. */
+    uint64_t began_at;                  /* Its acquire. */
+    uint64_t held_at, valid_until;
+    uint16_t owed, voted, woken;        /* Sets of nodes. */
+    uint8_t phase;
+    uint8_t failure;                    /* Of the last extension. */
+    bool is_acquiring, is_held, is_voting;
+    uint8_t releasing;
+};
+
+/* Of each node one command at a time is timed, by how many answers are to come before its own is there; 0: none is. */
+struct redlock_trip {
+    uint64_t began_at;
+    uint16_t to_come;
+    bool was_met, is_up;                /* It has been ready before; it is now. */
+};
+
+/* Histograms: how many in each bucket, one more for those above all, and the sum. */
+struct redlock_metrics {
+    struct redlock_metered *slots;
+    const struct redlock_label *labels;
+    const char *const *node_names;
+    uint32_t slot_count;
+    uint8_t node_count, label_count;
+    struct redlock_trip nodes[REDLOCK_NODES_MAX];
+    uint64_t acquires[REDLOCK_METRICS_OUTCOMES][REDLOCK_METRICS_TIMES + 2];
+    uint64_t holds[REDLOCK_METRICS_TIMES + 2];
+    uint64_t parts_left[REDLOCK_METRICS_PARTS + 2];
+    uint64_t trips[REDLOCK_NODES_MAX][REDLOCK_METRICS_TRIPS + 2];
+    uint64_t votes[REDLOCK_NODES_MAX][REDLOCK_METRICS_VOTES];
+    uint64_t restarts[REDLOCK_NODES_MAX];
+    uint64_t attempts[REDLOCK_METRICS_OUTCOMES], extensions[REDLOCK_METRICS_OUTCOMES];
+    uint64_t losses[3], releases[3], wake_ups[2];
+    uint64_t ticket, lost_events, untracked_rounds;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
