@@ -7,5 +7,8 @@
 /* session: unused memory. */
 int break_command(struct session *session, struct settings *settings);
 int doctor_command(struct session *session, struct settings *settings);
+int ping_command(struct session *session, struct settings *settings);
+
+enum { PINGS_MAX = 10000 };
 
 #endif

@@ -8,6 +8,7 @@
 static int (*const command_functions[])(struct session *, struct settings *) = {
     [COMMAND_BREAK - COMMAND_BREAK] = break_command,
     [COMMAND_DOCTOR - COMMAND_BREAK] = doctor_command,
+    [COMMAND_PING - COMMAND_BREAK] = ping_command,
 };
 
 int main(int argc, char **argv)

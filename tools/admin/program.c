@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../redlock/reading.h"
+#include "admin.h"
 
 const char program_name[] = "redlock-admin";
 
@@ -10,6 +11,7 @@ const char program_help[] =
     "What an operator does to locks and nodes on Redis or Valkey servers; 'redlock COMMAND' runs it, too.\n\n"
     "  break RESOURCE --token TOKEN       take a lock from its holder\n"
     "  doctor                             look what is wrong with the nodes\n"
+    "  ping                               how fast the nodes answer\n"
     "  help COMMAND                       show its options\n\n"
     "The nodes are named by -n or by REDLOCK_NODES, separated by commas.\n\n"
     "'redlock-admin COMMAND --help' shows the options; 'man redlock-admin' tells all.\n";
@@ -38,16 +40,27 @@ const struct command_row command_rows[] = {
         "Exit status: 0 all is well, 1 warnings, or something is unknown, 2 unsafe, 3 fewer\n"
         "  than a quorum of nodes can be reached, 125 wrong options; more in redlock-admin(1).\n"
     },
+    {
+        "ping",
+        "redlock ping [OPTION]...",
+        "Show how long each node takes to answer, how far its clock is off, and what node timeout\n"
+        "follows from that. It asks for the time, which every user of locks may do.",
+        "Exit status: 0 a quorum of nodes answered, 122 fewer, 125 wrong options; more in\n"
+        "  redlock-admin(1).\n"
+    },
     { NULL, NULL, NULL, NULL }
 };
 
 /* Options without a short form. */
+enum { DEFAULT_PINGS = 20, DEFAULT_INTERVAL_MS = 100 };
+
 enum {
     OPTION_TOKEN = OPTION_OWN, OPTION_WAIT_LOSS, OPTION_QUICK, OPTION_WRITE, OPTION_STATE, OPTION_PREFIX, OPTION_CHECK_USER,
-    OPTION_DRIFT, OPTION_SKEW
+    OPTION_DRIFT, OPTION_SKEW, OPTION_COUNT, OPTION_INTERVAL
 };
 
-enum { IN_BREAK = 1 << COMMAND_BREAK, IN_DOCTOR = 1 << COMMAND_DOCTOR, IN_ALL = IN_BREAK | IN_DOCTOR };
+enum { IN_BREAK = 1 << COMMAND_BREAK, IN_DOCTOR = 1 << COMMAND_DOCTOR, IN_PING = 1 << COMMAND_PING,
+       IN_LOCK = IN_BREAK | IN_DOCTOR, IN_ALL = IN_LOCK | IN_PING };
 
 const struct option_row option_rows[] = {
     OPTION_ROW_NODE(IN_ALL),
@@ -56,6 +69,8 @@ const struct option_row option_rows[] = {
       "wait until its TTL has passed; if the holder extends it\nmeanwhile it lives, and keeps it" },
     OPTION_ROW_BUSY_EXIT(IN_BREAK),
     { "no-ticket", OPTION_NO_TICKET, IN_BREAK, NULL, "leave the counter of tickets as it is" },
+    { "count", OPTION_COUNT, IN_PING, "NUMBER", "how often each node is asked (default: 20)" },
+    { "interval", OPTION_INTERVAL, IN_PING, "DURATION", "from one time to the next (default: 100ms)" },
     { "quick", OPTION_QUICK, IN_DOCTOR, NULL, "without the second look at the clocks, after 2 seconds" },
     { "guard", OPTION_GUARD, IN_BREAK, "DURATION", "as of redlock's commands; to break a lock takes no vote" },
     { "guard", OPTION_GUARD, IN_DOCTOR, "DURATION", "judge by this guard (default: 30s; 0: the nodes forget\nnothing)" },
@@ -63,7 +78,7 @@ const struct option_row option_rows[] = {
     { "drift", OPTION_DRIFT, IN_DOCTOR, "RATIO", "judge by this drift of clocks (default: 1%)" },
     { "skew", OPTION_SKEW, IN_DOCTOR, "DURATION", "judge by this skew of clocks (default: 10s)" },
     OPTION_ROW_NODE_TIMEOUT(IN_ALL),
-    { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_ALL, NULL, "servers that refuse INFO or ROLE count" },
+    { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_LOCK, NULL, "servers that refuse INFO or ROLE count" },
     OPTION_ROWS_OF_LOGIN(IN_ALL),
     OPTION_ROW_JSON(IN_ALL),
     OPTION_ROW_TRACE(IN_ALL),
@@ -79,6 +94,16 @@ void program_set_defaults(struct settings *settings)
 {
     settings->ticket = true;
     settings->ttl_ms = DEFAULT_TTL_MS;
+    settings->count = DEFAULT_PINGS;
+    settings->interval_ms = DEFAULT_INTERVAL_MS;
+}
+
+static uint32_t read_count(const struct reading *r)
+{
+    uint32_t number = reading_number(r, "count");
+
+    if (number == 0 || number > PINGS_MAX) refuse(r->settings, "--count: '%s' is none of 1 to %d", r->argument, PINGS_MAX);
+    return number;
 }
 
 void program_apply(struct reading *r, int letter)
@@ -86,6 +111,8 @@ void program_apply(struct reading *r, int letter)
     switch (letter) {
     case OPTION_TOKEN:     r->settings->token = r->argument; break;
     case OPTION_WAIT_LOSS: r->settings->waits_for_loss = true; break;
+    case OPTION_COUNT:     r->settings->count = read_count(r); break;
+    case OPTION_INTERVAL:  r->settings->interval_ms = reading_duration(r, "interval", 1); break;
     case OPTION_QUICK:     r->settings->quick = true; break;
     case 't':              r->settings->ttl_ms = reading_duration(r, "ttl", 1); break;
     case OPTION_DRIFT:     r->settings->options.engine.drift_ppm = reading_drift(r); break;
@@ -141,6 +168,7 @@ static const struct {
 } readers[] = {
     [COMMAND_BREAK - COMMAND_BREAK] = { read_break, settle_break },
     [COMMAND_DOCTOR - COMMAND_BREAK] = { read_options, settle_nothing },
+    [COMMAND_PING - COMMAND_BREAK] = { read_options, settle_nothing },
 };
 
 void program_read_words(struct reading *r)

@@ -36,7 +36,7 @@ enum {
 enum command {
     COMMAND_RUN, COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE, COMMAND_KEEP, COMMAND_STATUS, COMMAND_LEAD, COMMAND_LEADER,
     COMMAND_BREAK,      /* From here on of redlock-admin. */
-    COMMAND_DOCTOR,
+    COMMAND_DOCTOR, COMMAND_PING,
     COMMAND_NONE
 };
 
@@ -72,6 +72,7 @@ struct settings {
     const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
     const char *resource;               /* All of them, for messages. */
     char *token;                        /* Points into argv. */
+    uint32_t count, interval_ms;        /* ping: so many times, so often. */
     bool quick, tries;                  /* doctor: looks at no clock twice; tries a lock. */
     const char *state_file, *prefix, *check_user;   /* doctor: in argv. NULL: none was given. */
     bool waits_for_loss;                /* break: until the holder has let its TTL pass. */

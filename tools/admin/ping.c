@@ -1,0 +1,298 @@
+/* ping: how long each node takes to answer, how far its clock is off, and what node timeout follows from that. It asks for the
+ * time, which every user of locks may do. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../redlock/report.h"
+#include "../redlock/text.h"
+#include "admin.h"
+#include "survey.h"
+
+enum {
+    TIMES_WORST = 4,            /* The proposal is so many times the worst round trip, */
+    PROPOSAL_MS_MIN = 50,       /* and at least this: a server that forks to save its data is busy for a moment. */
+    PROPOSAL_MS_MAX = 60 * 1000
+};
+
+/* What one node answers. */
+struct track {
+    struct redlock_question question;
+    uint8_t reply[512];
+    bool is_pending;
+    uint64_t asked_at;
+    unsigned sent, answered;    /* What was sent and not answered in time is lost, */
+    unsigned unsent;            /* and what could not be sent, since there is no connection, or the node did not answer. */
+    unsigned skipped;           /* While it owes an answer: lost as well, unless that comes. */
+    struct survey_clock clock;
+    uint32_t trips_us[PINGS_MAX];
+};
+
+struct pinging {
+    struct session *session;
+    const struct settings *settings;
+    unsigned count, answering;
+    uint32_t worst_us, proposal_ms;
+    struct track tracks[REDLOCK_NODES_MAX];
+};
+
+/* ---- Asking ---- */
+
+static void end_question(struct track *track, bool is_answered)
+{
+    if (!is_answered) track->unsent += track->skipped;
+    track->skipped = 0;
+    track->is_pending = false;
+}
+
+static void take_answer(struct track *track)
+{
+    enum redlock_status status = redlock_question_status(&track->question);
+    uint64_t now = redlock_now_us(), trip = now - track->asked_at;
+    bool is_answered;
+
+    if (!track->is_pending || status == REDLOCK_PENDING) return;
+    is_answered = status == REDLOCK_OK && survey_take_time(&track->clock, &track->question, track->asked_at, now);
+    end_question(track, is_answered);
+    if (is_answered) track->trips_us[track->answered++] = trip < UINT32_MAX ? (uint32_t)trip : UINT32_MAX;
+}
+
+/* The next question, unless the node owes an answer. */
+static void ask_node(struct pinging *p, unsigned k, const struct redlock_name *words)
+{
+    struct track *track = &p->tracks[k];
+    uint64_t now = redlock_now_us();
+
+    if (track->is_pending) {
+        track->skipped++;
+        return;
+    }
+    track->asked_at = now;
+    track->is_pending = redlock_ask(redlock_engine(&p->session->client), &track->question, k, words, 1, track->reply,
+                                    sizeof track->reply, now) == REDLOCK_OK;
+    if (track->is_pending) track->sent++;
+    else                   track->unsent++;
+}
+
+static bool is_any_pending(const struct pinging *p)
+{
+    for (unsigned k = 0; k < p->count; k++)
+        if (p->tracks[k].is_pending) return true;
+    return false;
+}
+
+/* Until that time, or until nothing is to be waited for. */
+static void hear_until(struct pinging *p, uint64_t until, bool whole)
+{
+    while ((whole || is_any_pending(p)) && redlock_now_us() < until && !session_must_end(p->session) && !p->session->fault) {
+        session_wait(p->session, until);
+        for (unsigned k = 0; k < p->count; k++) take_answer(&p->tracks[k]);
+    }
+}
+
+static void ping_all(struct pinging *p)
+{
+    static const struct redlock_name words[] = { { .bytes = "TIME", .size = 4 } };
+    uint64_t at = redlock_now_us();
+
+    for (unsigned i = 0; i < p->settings->count && !p->session->signal && !p->session->fault; i++) {
+        for (unsigned k = 0; k < p->count; k++) ask_node(p, k, words);
+        session_step(p->session);
+        at += (uint64_t)p->settings->interval_ms * 1000;
+        if (i + 1 < p->settings->count) hear_until(p, at, true);
+    }
+    hear_until(p, redlock_now_us() + (uint64_t)p->settings->options.engine.node_timeout_ms * 1000, false);
+    for (unsigned k = 0; k < p->count; k++) {
+        if (!p->tracks[k].is_pending) continue;
+        redlock_forget_question(redlock_engine(&p->session->client), &p->tracks[k].question);
+        end_question(&p->tracks[k], false);
+    }
+}
+
+/* ---- What it means ---- */
+
+static int compare_trips(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Of the sorted round trips: so many percent of them took no longer. answered > 0. */
+static uint32_t percentile(const struct track *track, unsigned percent)
+{
+    return track->trips_us[(track->answered * percent + 99) / 100 - 1];
+}
+
+/* Two digits are enough: 50, 60, ... 100, 110, ..., 1000, 1100. */
+static uint32_t round_up(uint32_t ms)
+{
+    uint32_t unit = 10;
+
+    while (ms > 100 * unit) unit *= 10;
+    return (ms + unit - 1) / unit * unit;
+}
+
+static void conclude(struct pinging *p)
+{
+    uint64_t ms;
+
+    for (unsigned k = 0; k < p->count; k++) {
+        struct track *track = &p->tracks[k];
+        qsort(track->trips_us, track->answered, sizeof track->trips_us[0], compare_trips);
+        p->answering += track->answered > 0;
+        if (track->answered > 0 && percentile(track, 100) > p->worst_us) p->worst_us = percentile(track, 100);
+    }
+    ms = ((uint64_t)p->worst_us * TIMES_WORST + 999) / 1000;
+    p->proposal_ms = ms < PROPOSAL_MS_MIN ? PROPOSAL_MS_MIN : ms > PROPOSAL_MS_MAX ? PROPOSAL_MS_MAX : round_up((uint32_t)ms);
+}
+
+static unsigned lost(const struct track *track)
+{
+    return track->sent + track->unsent - track->answered;
+}
+
+/* Why it has no connection; NULL: it has one. */
+static const char *trouble_of(const struct pinging *p, unsigned k, char text[TROUBLE_TEXT_MAX])
+{
+    struct redlock *engine = redlock_engine(&p->session->client);
+    uint64_t now = redlock_now_us();
+    enum redlock_trouble trouble = redlock_node_trouble(engine, k, now);
+
+    if (trouble == REDLOCK_TROUBLE_NONE || trouble == REDLOCK_TROUBLE_RESTARTED) return NULL;
+    redlock_describe_node(engine, k, now, text, TROUBLE_TEXT_MAX);
+    text_cut_echo(text);
+    return text;
+}
+
+/* ---- For people ---- */
+
+static void print_trip(const char *name, uint64_t us)
+{
+    char text[TEXT_DURATION_MAX];
+
+    (void)printf("  %s %s ms", name, text_ms(text, us));
+}
+
+static void print_clock(const struct survey_clock *clock)
+{
+    uint64_t off = clock->ahead_us < 0 ? -(uint64_t)clock->ahead_us : (uint64_t)clock->ahead_us;
+    char text[TEXT_DURATION_MAX], give_or_take[TEXT_DURATION_MAX];
+
+    (void)printf("  clock %s ms %s, give or take %s ms", text_ms(text, off), clock->ahead_us < 0 ? "behind" : "ahead",
+                 text_ms(give_or_take, clock->give_or_take_us));
+}
+
+static void print_node(const struct pinging *p, unsigned k)
+{
+    const struct track *track = &p->tracks[k];
+    char text[TROUBLE_TEXT_MAX], printable[4 * TROUBLE_TEXT_MAX];
+    const char *trouble = trouble_of(p, k, text);
+
+    (void)printf("node %u (%s)", k, redlock_node_address(&p->session->client, k));
+    if (track->answered > 0) {
+        print_trip("p50", percentile(track, 50));
+        print_trip("p99", percentile(track, 99));
+        print_trip("worst", percentile(track, 100));
+    }
+    (void)printf("  lost %u of %u", lost(track), track->sent + track->unsent);
+    if (track->answered > 0) print_clock(&track->clock);
+    if (trouble) (void)printf("  (%s)", text_printable(printable, sizeof printable, trouble, strlen(trouble)));
+    (void)putchar('\n');
+}
+
+static void print_proposal(const struct pinging *p)
+{
+    char worst[TEXT_DURATION_MAX];
+
+    if (p->answering == 0) {
+        (void)puts("no node answered, so there is no node timeout to be proposed");
+        return;
+    }
+    (void)printf("--node-timeout %" PRIu32 "ms: %d times the worst round trip, %s ms, and at least %d ms, for a server that is "
+                 "busy for a moment (now %" PRIu32 "ms)\n", p->proposal_ms, TIMES_WORST, text_ms(worst, p->worst_us), PROPOSAL_MS_MIN,
+                 p->settings->options.engine.node_timeout_ms);
+}
+
+/* ---- For machines ---- */
+
+static void json_track(const struct track *track)
+{
+    if (track->answered > 0)
+        (void)printf(",\"p50_us\":%" PRIu32 ",\"p99_us\":%" PRIu32 ",\"worst_us\":%" PRIu32 ",\"clock_ahead_us\":%" PRId64
+                     ",\"clock_give_or_take_us\":%" PRIu64, percentile(track, 50), percentile(track, 99), percentile(track, 100),
+                     track->clock.ahead_us, track->clock.give_or_take_us);
+    else
+        (void)fputs(",\"p50_us\":null,\"p99_us\":null,\"worst_us\":null,\"clock_ahead_us\":null,\"clock_give_or_take_us\":null",
+                    stdout);
+}
+
+static void json_node(const struct pinging *p, unsigned k)
+{
+    const struct track *track = &p->tracks[k];
+    char text[TROUBLE_TEXT_MAX];
+    const char *trouble = trouble_of(p, k, text);
+
+    (void)printf("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
+    json_text(stdout, redlock_node_address(&p->session->client, k));
+    (void)printf(",\"answered\":%u,\"lost\":%u", track->answered, lost(track));
+    json_track(track);
+    (void)fputs(",\"trouble\":", stdout);
+    if (trouble) json_text(stdout, trouble);
+    else         (void)fputs("null", stdout);
+    (void)putchar('}');
+}
+
+static void print_json(const struct pinging *p, enum redlock_status status)
+{
+    report_json_begin(stdout, p->session, status);
+    if (p->answering > 0) (void)printf("\"node_timeout_ms\":%" PRIu32, p->proposal_ms);
+    else                  (void)fputs("\"node_timeout_ms\":null", stdout);
+    (void)printf(",\"quorum\":%u,\"nodes\":[", redlock_quorum(p->count));
+    for (unsigned k = 0; k < p->count; k++) json_node(p, k);
+    (void)puts("]}");
+}
+
+/* ---- All of it ---- */
+
+static int ping_in_session(struct pinging *p)
+{
+    enum redlock_status status;
+
+    p->count = redlock_node_count(&p->session->client);
+    session_connect(p->session);
+    ping_all(p);
+    conclude(p);
+    status = p->answering < redlock_quorum(p->count) ? REDLOCK_NO_QUORUM : REDLOCK_OK;
+    if (p->settings->json) {
+        print_json(p, status);
+    } else {
+        for (unsigned k = 0; k < p->count; k++) print_node(p, k);
+        print_proposal(p);
+    }
+    if (!report_written("the result")) return EXIT_TROUBLE;
+    if (p->session->signal) return EXIT_SIGNAL + p->session->signal;
+    return p->session->fault ? EXIT_TROUBLE : status == REDLOCK_OK ? EXIT_SUCCESS : EXIT_NO_QUORUM;
+}
+
+/* Nodes that refuse INFO or ROLE answer all the same. */
+int ping_command(struct session *session, struct settings *settings)
+{
+    static struct pinging pinging;      /* Large. */
+    struct redlock_mistake mistake;
+    enum redlock_status status;
+    int code;
+
+    settings->options.engine.trust_unknown = true;
+    pinging.session = session;
+    pinging.settings = settings;
+    status = session_open(session, settings, &mistake);
+    if (status != REDLOCK_OK) {
+        report_mistake(settings, status, &mistake);
+        return EXIT_TROUBLE;
+    }
+    code = ping_in_session(&pinging);
+    session_close(session);
+    return code;
+}
