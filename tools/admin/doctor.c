@@ -179,10 +179,9 @@ static void print_json(const struct doctor *d)
 {
     char verdict[160];
 
-    report_json_begin(stdout, d->settings, NULL, REDLOCK_OK, NULL);
+    report_json_begin(stdout, d->settings, NULL, REDLOCK_OK, describe_verdict(d, verdict, sizeof verdict));
     (void)printf("\"exit\":%d,\"severity\":\"%s\",\"safe\":%u,\"reached\":%u,\"quorum\":%u", exit_of_findings(d),
                  severity_name(d->findings.worst), d->findings.safe, d->survey.reached, d->survey.quorum);
-    json_member("verdict", describe_verdict(d, verdict, sizeof verdict));
     json_member("fingerprint", d->survey.fingerprint.known > 0 ? d->survey.fingerprint.text : NULL);
     (void)fputs(",\"findings\":[", stdout);
     for (unsigned i = 0; i < d->findings.count; i++) {

@@ -85,7 +85,7 @@ static bool is_any_pending(const struct pinging *p)
 /* Until that time, or until nothing is to be waited for. */
 static void hear_until(struct pinging *p, uint64_t until, bool whole)
 {
-    while ((whole || is_any_pending(p)) && redlock_now_us() < until && !session_must_end(p->session) && !p->session->fault) {
+    while (!session_must_end(p->session) && !p->session->fault && (whole || is_any_pending(p)) && redlock_now_us() < until) {
         session_wait(p->session, until);
         for (unsigned k = 0; k < p->count; k++) take_answer(&p->tracks[k]);
     }
@@ -94,19 +94,19 @@ static void hear_until(struct pinging *p, uint64_t until, bool whole)
 static void ping_all(struct pinging *p)
 {
     static const struct redlock_name words[] = { { .bytes = "TIME", .size = 4 } };
-    uint64_t at = redlock_now_us();
 
     for (unsigned i = 0; i < p->settings->count && !p->session->signal && !p->session->fault; i++) {
+        uint64_t next_at = redlock_now_us() + (uint64_t)p->settings->interval_ms * 1000;
         for (unsigned k = 0; k < p->count; k++) ask_node(p, k, words);
         session_step(p->session);
-        at += (uint64_t)p->settings->interval_ms * 1000;
-        if (i + 1 < p->settings->count) hear_until(p, at, true);
+        if (i + 1 < p->settings->count) hear_until(p, next_at, true);
     }
     hear_until(p, redlock_now_us() + (uint64_t)p->settings->options.engine.node_timeout_ms * 1000, false);
     for (unsigned k = 0; k < p->count; k++) {
         if (!p->tracks[k].is_pending) continue;
         redlock_forget_question(redlock_engine(&p->session->client), &p->tracks[k].question);
-        end_question(&p->tracks[k], false);
+        if (p->session->signal) p->tracks[k].sent--;       /* It has not had its time. */
+        end_question(&p->tracks[k], p->session->signal != 0);
     }
 }
 
@@ -211,8 +211,8 @@ static void print_proposal(const struct pinging *p)
         return;
     }
     (void)printf("--node-timeout %" PRIu32 "ms: %d times the worst round trip, %s ms, and at least %d ms, for a server that is "
-                 "busy for a moment (now %" PRIu32 "ms)\n", p->proposal_ms, TIMES_WORST, text_ms(worst, p->worst_us), PROPOSAL_MS_MIN,
-                 p->settings->options.engine.node_timeout_ms);
+                 "busy for a moment (now %" PRIu32 "ms)\n", p->proposal_ms, TIMES_WORST, text_ms(worst, p->worst_us),
+                 PROPOSAL_MS_MIN, p->settings->options.engine.node_timeout_ms);
 }
 
 /* ---- For machines ---- */
@@ -246,7 +246,7 @@ static void json_node(const struct pinging *p, unsigned k)
 
 static void print_json(const struct pinging *p, enum redlock_status status)
 {
-    report_json_begin(stdout, p->session, status);
+    report_json_begin(stdout, p->settings, NULL, status, NULL);
     if (p->answering > 0) (void)printf("\"node_timeout_ms\":%" PRIu32, p->proposal_ms);
     else                  (void)fputs("\"node_timeout_ms\":null", stdout);
     (void)printf(",\"quorum\":%u,\"nodes\":[", redlock_quorum(p->count));
