@@ -77,7 +77,8 @@ looks() {
     tells 123 break --json --token "$none" nowhere && has "$lock" holder removed left_ms &&
     tells 0 break --json --token "$none" quoted && has "$lock" holder removed left_ms || return 1
     "$redlock" doctor --json --quick >/dev/null 2>&1
-    tells $? doctor --json --quick && has "$lock" exit severity safe reached verdict fingerprint findings
+    tells $? doctor --json --quick && has "$lock" exit severity safe reached fingerprint findings &&
+    tells 0 ping --json --node-timeout 10s --count 1 && has "$lock" node_timeout_ms
 }
 check 'status, leader, break and doctor tell what the manual says' looks
 
