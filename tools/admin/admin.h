@@ -10,5 +10,6 @@ int doctor_command(struct session *session, struct settings *settings);
 int ping_command(struct session *session, struct settings *settings);
 
 enum { PINGS_MAX = 10000 };
+int scan_command(struct session *session, struct settings *settings);      /* And status, of what is held. */
 
 #endif

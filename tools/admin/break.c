@@ -16,6 +16,7 @@
 #include "../redlock/report.h"
 #include "../redlock/text.h"
 #include "admin.h"
+#include "removal.h"
 
 enum {
     VALUE_MAX = 400,            /* Bytes of a value that can be broken: a token, and what other libraries may use. */
@@ -27,30 +28,6 @@ enum {
     ROUNDS_APART_US = 20 * 1000 /* Longer than a command of the holder's is on its way. */
 };
 #define COUNTER_MAX ((uint64_t)9007199254740991)    /* Of tickets: there is no larger one. */
-
-/* What waits is looked for as by a release of the library: the flag goes with the key, and the first place whose channel somebody
- * hears is told. What an ACL refuses of that is let be. */
-static const char break_script[] =
-    "local c,p,k=redis.call,redis.pcall,KEYS[1] "
-    "local v,f,q,t=c('get',k),k..'#waiters#waiters',k..'#waiters',k..'" REDLOCK_TICKET_SUFFIX "' "
-    "if v and v~=ARGV[1] then return -1 end "
-    "if ARGV[2]~='0' and tonumber(c('get',t) or 0)<tonumber(ARGV[2]) then "
-    "c('set',t,ARGV[2],'px',math.max(ARGV[3],c('pttl',t))) "
-    "end "
-    "if not v then return 0 end "
-    "local d=p('del',k,f) "
-    "if type(d)=='table' then c('del',k) end "
-    "if d==1 then return 1 end "
-    "local m=p('zpopmin',q) "
-    "while m[1] do "
-    "local h=p('publish','redlock:'..m[1]:sub(1,16),m[1]:sub(18)) "
-    "if h~=0 then "
-    "if type(h)=='table' and type(p('pexpire',q,60000))~='table' then p('zadd',q,m[2],m[1]) p('pexpire',q,60000) end "
-    "p('set',f,'','px',60000) break "
-    "end "
-    "m=p('zpopmin',q) "
-    "end "
-    "return 1";
 
 enum outcome { OUTCOME_UNKNOWN, OUTCOME_REMOVED, OUTCOME_ABSENT, OUTCOME_OTHER };
 
@@ -298,7 +275,7 @@ static void remove_once(struct breaking *b, const char *ticket, const char *life
 
     all = (struct ask_all){ 0 };
     ask_all_argument(&all, "EVAL");
-    ask_all_argument(&all, break_script);
+    ask_all_argument(&all, removal_script);
     ask_all_argument(&all, "1");
     ask_all_argument(&all, b->settings->names[0]);
     ask_all_bytes(&all, b->value, b->value_size);

@@ -9,6 +9,8 @@ static int (*const command_functions[])(struct session *, struct settings *) = {
     [COMMAND_BREAK - COMMAND_BREAK] = break_command,
     [COMMAND_DOCTOR - COMMAND_BREAK] = doctor_command,
     [COMMAND_PING - COMMAND_BREAK] = ping_command,
+    [COMMAND_SCAN - COMMAND_BREAK] = scan_command,
+    [COMMAND_HELD - COMMAND_BREAK] = scan_command,
 };
 
 int main(int argc, char **argv)

@@ -1,8 +1,12 @@
 /* What redlock-admin, of the programs that share options.c, can be told to do: its commands, their options, and their words. */
 #include <string.h>
+#include <unistd.h>
 
 #include "../redlock/reading.h"
 #include "admin.h"
+#include "scan.h"
+
+enum { FIX_APART_MS = 1000 };
 
 const char program_name[] = "redlock-admin";
 
@@ -12,6 +16,8 @@ const char program_help[] =
     "  break RESOURCE --token TOKEN       take a lock from its holder\n"
     "  doctor                             look what is wrong with the nodes\n"
     "  ping                               how fast the nodes answer\n"
+    "  scan [PATTERN]                     what locks there are, and what is left of some\n"
+    "  status                             what is held\n"
     "  help COMMAND                       show its options\n\n"
     "The nodes are named by -n or by REDLOCK_NODES, separated by commas.\n\n"
     "'redlock-admin COMMAND --help' shows the options; 'man redlock-admin' tells all.\n";
@@ -48,6 +54,26 @@ const struct command_row command_rows[] = {
         "Exit status: 0 a quorum of nodes answered, 122 fewer, 125 wrong options; more in\n"
         "  redlock-admin(1).\n"
     },
+    {
+        "scan",
+        "redlock scan [OPTION]... [PATTERN]",
+        "Go through the keys of all nodes, those that match PATTERN if there is one, and tell what\n"
+        "needs somebody: locks without a TTL, splits, data in the way, TTLs over the guard; and\n"
+        "what is left over, may be held, or is held on a part of the nodes alone. All that is told\n"
+        "was so at two looks. Reads only, unless --fix is given: that removes what nobody holds,\n"
+        "by its value, and never what may be held.",
+        "Exit status: 0 nothing needs anybody, 1 something does, or a node could not be gone\n"
+        "  through, 3 so many could not that there is no quorum of others, 125 anything else;\n"
+        "  more in redlock-admin(1).\n"
+    },
+    {
+        "status",
+        "redlock status [OPTION]...",
+        "List the locks that somebody has: all keys of all nodes are gone through, once. Of one\n"
+        "lock 'redlock status RESOURCE' tells more.",
+        "Exit status: 0 all are listed, 3 fewer than a quorum of nodes could be gone through,\n"
+        "  125 anything else.\n"
+    },
     { NULL, NULL, NULL, NULL }
 };
 
@@ -56,23 +82,35 @@ enum { DEFAULT_PINGS = 20, DEFAULT_INTERVAL_MS = 100 };
 
 enum {
     OPTION_TOKEN = OPTION_OWN, OPTION_WAIT_LOSS, OPTION_QUICK, OPTION_WRITE, OPTION_STATE, OPTION_PREFIX, OPTION_CHECK_USER,
-    OPTION_DRIFT, OPTION_SKEW, OPTION_COUNT, OPTION_INTERVAL
+    OPTION_DRIFT, OPTION_SKEW, OPTION_COUNT, OPTION_INTERVAL, OPTION_RATE, OPTION_APART, OPTION_COUNTS, OPTION_HELD, OPTION_FIX,
+    OPTION_NO_TTL, OPTION_YES
 };
 
-enum { IN_BREAK = 1 << COMMAND_BREAK, IN_DOCTOR = 1 << COMMAND_DOCTOR, IN_PING = 1 << COMMAND_PING,
-       IN_LOCK = IN_BREAK | IN_DOCTOR, IN_ALL = IN_LOCK | IN_PING };
+enum {
+    IN_BREAK = 1 << COMMAND_BREAK, IN_DOCTOR = 1 << COMMAND_DOCTOR, IN_PING = 1 << COMMAND_PING, IN_SCAN = 1 << COMMAND_SCAN,
+    IN_HELD = 1 << COMMAND_HELD, IN_BOTH = IN_SCAN | IN_HELD, IN_LOCK = IN_BREAK | IN_DOCTOR | IN_BOTH, IN_ALL = IN_LOCK | IN_PING
+};
 
 const struct option_row option_rows[] = {
     OPTION_ROW_NODE(IN_ALL),
     { "token", OPTION_TOKEN, IN_BREAK, "TOKEN", "whose lock it is: 40 hex digits, or all of the value of\nthe key" },
     { "wait-loss", OPTION_WAIT_LOSS, IN_BREAK, NULL,
       "wait until its TTL has passed; if the holder extends it\nmeanwhile it lives, and keeps it" },
+    { "rate", OPTION_RATE, IN_BOTH, "NUMBER", "keys a second that are gone through (default: 10000;\n0: as fast as it goes)" },
+    { "apart", OPTION_APART, IN_SCAN, "DURATION", "between the two looks (default: 3s)" },
+    { "count", OPTION_COUNTS, IN_SCAN, NULL, "print how many there are of each class, and nothing\nelse" },
+    { "held", OPTION_HELD, IN_SCAN, NULL, "list what is held, as 'redlock status' does" },
+    { "fix", OPTION_FIX, IN_SCAN, NULL, "remove what is left over and has a TTL" },
+    { "no-ttl", OPTION_NO_TTL, IN_SCAN, NULL, "with --fix: what has no TTL as well, each after a\nquestion" },
+    { "yes", OPTION_YES, IN_SCAN, NULL, "with --no-ttl: no question" },
     OPTION_ROW_BUSY_EXIT(IN_BREAK),
     { "no-ticket", OPTION_NO_TICKET, IN_BREAK, NULL, "leave the counter of tickets as it is" },
     { "count", OPTION_COUNT, IN_PING, "NUMBER", "how often each node is asked (default: 20)" },
     { "interval", OPTION_INTERVAL, IN_PING, "DURATION", "from one time to the next (default: 100ms)" },
     { "quick", OPTION_QUICK, IN_DOCTOR, NULL, "without the second look at the clocks, after 2 seconds" },
     { "guard", OPTION_GUARD, IN_BREAK, "DURATION", "as of redlock's commands; to break a lock takes no vote" },
+    { "guard", OPTION_GUARD, IN_BOTH, "DURATION",
+      "tell which TTLs are longer; a node that has restarted\nsince may have forgotten a lock (default: 30s)" },
     { "guard", OPTION_GUARD, IN_DOCTOR, "DURATION", "judge by this guard (default: 30s; 0: the nodes forget\nnothing)" },
     { "ttl", 't', IN_DOCTOR, "DURATION", "judge by locks of this TTL (default: 10s)" },
     { "drift", OPTION_DRIFT, IN_DOCTOR, "RATIO", "judge by this drift of clocks (default: 1%)" },
@@ -92,10 +130,12 @@ void program_try_others(char **argv, const char *word, struct near *near)
 
 void program_set_defaults(struct settings *settings)
 {
-    settings->ticket = true;
+    settings->ticket = settings->command != COMMAND_SCAN && settings->command != COMMAND_HELD;
     settings->ttl_ms = DEFAULT_TTL_MS;
     settings->count = DEFAULT_PINGS;
     settings->interval_ms = DEFAULT_INTERVAL_MS;
+    settings->rate = SCAN_RATE;
+    settings->apart_ms = SCAN_APART_MS;
 }
 
 static uint32_t read_count(const struct reading *r)
@@ -117,6 +157,13 @@ void program_apply(struct reading *r, int letter)
     case 't':              r->settings->ttl_ms = reading_duration(r, "ttl", 1); break;
     case OPTION_DRIFT:     r->settings->options.engine.drift_ppm = reading_drift(r); break;
     case OPTION_SKEW:      r->settings->options.engine.ticket_skew_ms = reading_skew(r); break;
+    case OPTION_RATE:      r->settings->rate = reading_number(r, "rate"); break;
+    case OPTION_APART:     r->settings->apart_ms = reading_duration(r, "apart", 1); break;
+    case OPTION_COUNTS:    r->settings->only_counts = true; break;
+    case OPTION_HELD:      r->settings->only_held = true; break;
+    case OPTION_FIX:       r->settings->fix = true; break;
+    case OPTION_NO_TTL:    r->settings->no_ttl = true; break;
+    case OPTION_YES:       r->settings->yes = true; break;
     default: break;
     }
 }
@@ -151,6 +198,30 @@ static void settle_break(struct reading *r)
     trim_token(settings->token);
 }
 
+static void read_scan(struct reading *r)
+{
+    reading_options(r);
+    if (reading_has_more(r)) {
+        r->settings->pattern = r->argv[r->next++];
+        reading_options(r);
+    }
+    reading_end(r);
+}
+
+/* What is removed has been seen twice, so far apart that no attempt of a client that lives can be under way. */
+static void settle_scan(struct reading *r)
+{
+    const struct settings *settings = r->settings;
+
+    if (settings->fix + settings->only_counts + settings->only_held > 1) refuse(settings, "of --fix, --count and --held give one");
+    if (settings->no_ttl && !settings->fix)     refuse(settings, "--no-ttl: of what --fix removes; --fix is missing");
+    if (settings->yes && !settings->no_ttl)     refuse(settings, "--yes: only --fix --no-ttl asks");
+    if (settings->fix && settings->apart_ms < FIX_APART_MS)
+        refuse(settings, "--apart: with --fix at least 1 s, and longer than any client's attempt takes");
+    if (settings->no_ttl && !settings->yes && (settings->json || !isatty(STDIN_FILENO)))
+        refuse(settings, "--no-ttl asks before it removes anything, which takes a terminal; or give --yes");
+}
+
 static void read_options(struct reading *r)
 {
     reading_options(r);
@@ -162,6 +233,11 @@ static void settle_nothing(struct reading *r)
     (void)r;
 }
 
+static void settle_held(struct reading *r)
+{
+    r->settings->only_held = true;
+}
+
 static const struct {
     void (*read_words)(struct reading *r);
     void (*settle)(struct reading *r);
@@ -169,6 +245,8 @@ static const struct {
     [COMMAND_BREAK - COMMAND_BREAK] = { read_break, settle_break },
     [COMMAND_DOCTOR - COMMAND_BREAK] = { read_options, settle_nothing },
     [COMMAND_PING - COMMAND_BREAK] = { read_options, settle_nothing },
+    [COMMAND_SCAN - COMMAND_BREAK] = { read_scan, settle_scan },
+    [COMMAND_HELD - COMMAND_BREAK] = { read_options, settle_held },
 };
 
 void program_read_words(struct reading *r)

@@ -37,6 +37,8 @@ enum command {
     COMMAND_RUN, COMMAND_ACQUIRE, COMMAND_EXTEND, COMMAND_RELEASE, COMMAND_KEEP, COMMAND_STATUS, COMMAND_LEAD, COMMAND_LEADER,
     COMMAND_BREAK,      /* From here on of redlock-admin. */
     COMMAND_DOCTOR, COMMAND_PING,
+    COMMAND_SCAN,
+    COMMAND_HELD,       /* status, where no resource is named. */
     COMMAND_NONE
 };
 
@@ -76,6 +78,9 @@ struct settings {
     bool quick, tries;                  /* doctor: looks at no clock twice; tries a lock. */
     const char *state_file, *prefix, *check_user;   /* doctor: in argv. NULL: none was given. */
     bool waits_for_loss;                /* break: until the holder has let its TTL pass. */
+    const char *pattern;                /* scan: of names; NULL: all. */
+    uint32_t rate, apart_ms;            /* scan: keys a second; between two looks. */
+    bool fix, no_ttl, yes, only_counts, only_held;  /* scan */
     const char *as;                     /* lead: the leader's name, in argv or in default_name. The holder's is in options. */
     char default_name[REDLOCK_HOLDER_MAX + 1], default_holder[REDLOCK_HOLDER_MAX + 1];
     char **program;                     /* Of run, NULL-terminated: points into argv. */

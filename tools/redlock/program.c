@@ -27,6 +27,7 @@ const char program_help[] =
     "  break RESOURCE --token TOKEN       take it from its holder (redlock-admin)\n"
     "  doctor                             look what is wrong with the nodes (redlock-admin)\n"
     "  ping                               how fast the nodes answer (redlock-admin)\n"
+    "  scan [PATTERN]                     find locks that nobody ends (redlock-admin)\n"
     "  help COMMAND                       show its options\n\n"
     "The nodes are named by -n or by REDLOCK_NODES, separated by commas:\n"
     "  redlock run -n host1,host2,host3 backup -- ./backup.sh\n\n"
@@ -278,7 +279,7 @@ void program_apply(struct reading *r, int letter)
 /* ---- Words ---- */
 
 /* Those of redlock-admin: beside this program, or in PATH. */
-static const char *const admin_words[] = { "break", "doctor", "ping" };
+static const char *const admin_words[] = { "break", "doctor", "ping", "scan" };
 
 _Noreturn static void run_admin(char **argv, const char *word)
 {
@@ -346,6 +347,7 @@ void program_read_words(struct reading *r)
     struct settings *settings = r->settings;
 
     reading_options(r);
+    if (settings->command == COMMAND_STATUS && settings->name_count == 0 && !reading_has_more(r)) run_admin(r->argv - 1, "status");
     if (settings->name_count == 0) reading_resource(r);
     if (settings->runs) {
         if (!reading_has_more(r)) refuse(settings, "a COMMAND to run is missing behind the RESOURCE");

@@ -372,11 +372,16 @@ static void json_resources(FILE *file, const struct settings *settings)
     (void)fputs(settings->name_count > 1 ? "]," : ",", file);
 }
 
-void report_json_head(FILE *file, const struct settings *settings, const char *resource)
+static void json_command(FILE *file, const struct settings *settings)
 {
     (void)fprintf(file, "{\"version\":%d,\"command\":", REPORT_JSON_VERSION);
     if (settings->command == COMMAND_NONE) (void)fputs("null,", file);
     else                                   (void)fprintf(file, "\"%s\",", command_name(settings->command));
+}
+
+void report_json_head(FILE *file, const struct settings *settings, const char *resource)
+{
+    json_command(file, settings);
     if (!resource) {
         json_resources(file, settings);
         return;
@@ -398,6 +403,15 @@ void report_json_begin(FILE *file, const struct settings *settings, const char *
 {
     report_json_head(file, settings, resource);
     json_outcome(file, status_name(status), (int)status, text ? text : redlock_status_text(status));
+}
+
+void report_json_begin_bytes(FILE *file, const struct settings *settings, const void *resource, size_t size, const char *text)
+{
+    json_command(file, settings);
+    (void)fputs("\"resource\":", file);
+    json_string(file, resource, size);
+    (void)fputc(',', file);
+    json_outcome(file, status_name(REDLOCK_OK), REDLOCK_OK, text);
 }
 
 void report_json_end(FILE *file, struct session *session)

@@ -70,6 +70,9 @@ void report_json_head(FILE *file, const struct settings *settings, const char *r
 void report_json_begin(FILE *file, const struct settings *settings, const char *resource, enum redlock_status status,
                        const char *text);
 
+/* The same of a resource of any bytes that was found, with OK. */
+void report_json_begin_bytes(FILE *file, const struct settings *settings, const void *resource, size_t size, const char *text);
+
 /* Behind what the caller writes, members with a comma behind each: "quorum":...,"nodes":[...]} and a line feed. */
 void report_json_end(FILE *file, struct session *session);
 

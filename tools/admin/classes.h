@@ -1,0 +1,87 @@
+/* What the keys of one name, on all nodes, amount to: a lock that is held, what is left of one, or something that needs somebody.
+ * A pure function over what the nodes said. Knows no connection. */
+#ifndef CLASSES_H
+#define CLASSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../redlock/redlock.h"
+
+/* A resource may be of several classes: held, and degraded. The gravest stand first. A name is that of a metric's label and of
+ * JSON; words are for people. Levels: counted only; worth a line; needs somebody. */
+#define SCAN_CLASSES(X)                                                                                 \
+    X(NO_TTL, "no_ttl", NEEDED, "has no TTL: it does not end by itself")                                \
+    X(BESIDE_NO_TTL, "beside_no_ttl", NEEDED, "a key beside a lock has no TTL")                         \
+    X(IN_THE_WAY, "in_the_way", NEEDED, "other data has the name of a lock")                            \
+    X(SPLIT, "split", NEEDED, "split: clients hold it on some nodes each, and nobody on a quorum")      \
+    X(SHARED_ODD, "shared_odd", NEEDED, "shared, but its readers and its mark do not fit together")     \
+    X(TTL_OVER_GUARD, "ttl_over_guard", NEEDED, "its TTL is longer than the guard")                     \
+    X(MAYBE_HELD, "maybe_held", TOLD, "may be held: the nodes that cannot tell could make it a quorum")        \
+    X(LEFTOVER, "leftover", TOLD, "left over: nobody holds it, and it ends by itself")                  \
+    X(DEGRADED, "degraded", TOLD, "held, but not on all nodes")                                         \
+    X(TTL_UNLIKE, "ttl_unlike", TOLD, "its TTL differs from node to node")                              \
+    X(HELD, "held", COUNTED, "held")                                                                    \
+    X(SHARED, "shared", COUNTED, "shared")                                                              \
+    X(REDISSON, "redisson", COUNTED, "a lock of Redisson's")                                            \
+    X(DATA, "data", COUNTED, "no lock")
+
+enum scan_class {
+#define SCAN_CLASS(name, label, level, words) SCAN_##name,
+    SCAN_CLASSES(SCAN_CLASS)
+#undef SCAN_CLASS
+    SCAN_CLASS_COUNT
+};
+
+enum scan_level { SCAN_COUNTED, SCAN_TOLD, SCAN_NEEDED };
+
+enum { SCAN_VALUE_KEPT = REDLOCK_VALUE_TEXT + 1 };      /* Bytes of a value: one that is longer is no lock's. */
+
+enum scan_type {
+    SIGHT_UNKNOWN,      /* The node did not answer, or its answer does not count. */
+    SIGHT_FORGOTTEN,    /* It has no such key; but it has restarted within the guard, and may have had one. */
+    SIGHT_ABSENT,
+    SIGHT_STRING,
+    SIGHT_SHARED,       /* The mark of a shared lock, beside which are its readers: those whose time is over do not count. */
+    SIGHT_REDISSON,     /* A hash such as Redisson's locks are. */
+    SIGHT_OTHER         /* Of another type. */
+};
+
+/* What one node has under a name. */
+struct scan_sight {
+    enum scan_type type;
+    bool has_ticket;            /* Beside a key that may be data there is a counter of tickets: the name is one of locks. */
+    int64_t ttl_ms;             /* -1: none. */
+    uint32_t readers;           /* SHARED */
+    uint8_t value_size;         /* STRING: a longer value is cut to SCAN_VALUE_KEPT. */
+    uint8_t value[SCAN_VALUE_KEPT];
+};
+
+struct scan_judgement {
+    uint32_t classes;           /* A set of 1 << enum scan_class. 0: there is nothing, or no longer. */
+    unsigned answers;           /* Nodes that know. */
+    unsigned best, agreeing;    /* The value of node best is on so many nodes, as on no more of another. 0: there is no value. */
+    bool has_end;               /* It ends by itself: */
+    uint32_t ends_in_ms;        /* by then fewer than a quorum have it. */
+    uint16_t removable;         /* Nodes, one for each value that cannot be held: so few have it, and so few cannot tell. */
+    uint16_t endless;           /* Likewise, but of values without a TTL, whose owner may live. */
+};
+
+/* The last word for two classes or more is that of the gravest. SCAN_CLASS_COUNT: of none. */
+enum scan_class scan_gravest(uint32_t classes);
+enum scan_level scan_level_of(enum scan_class class);
+const char *scan_label(enum scan_class class);
+const char *scan_words(enum scan_class class);
+
+/* Looks the value like what signs a lock: 40 hex digits, alone or with a name behind them, or what other Redlock libraries use? */
+bool scan_is_token(const uint8_t *value, size_t size);
+
+/* Have both nodes the same value, or both the mark of a shared lock? */
+bool scan_is_same(const struct scan_sight *a, const struct scan_sight *b);
+
+/* is_beside: the name is that of a key beside a lock, as "door#ticket". guard_ms 0: TTLs may be as long as they like. */
+void scan_judge(struct scan_judgement *judgement, const struct scan_sight sights[], unsigned count, bool is_beside,
+                uint32_t guard_ms);
+
+#endif

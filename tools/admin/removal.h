@@ -1,0 +1,16 @@
+/* Removes one value from the nodes that have it, as the library's release does (S7). */
+#ifndef REMOVAL_H
+#define REMOVAL_H
+
+#include "../redlock/session.h"
+
+/* EVAL script 1 resource value ticket life: :1 removed, :0 no key there, :-1 another's. The value is compared as a whole. A
+ * counter of tickets that is smaller than the ticket becomes that, for life ms; ticket 0: it is left alone. What waits is looked
+ * for as by a release: the flag goes with the key, and the first place whose channel somebody hears is told. What an ACL refuses of
+ * that is let be. */
+extern const char removal_script[];
+
+/* Asks all nodes, for a node timeout. From how many it was removed. */
+unsigned removal_of(struct session *session, const void *name, size_t name_size, const void *value, size_t value_size);
+
+#endif

@@ -1,0 +1,738 @@
+#include "scan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../redlock/ask_all.h"
+
+enum {
+    STEP_KEYS = 100,                /* Of SCAN at a time: a node is kept busy for a fraction of a millisecond. */
+    STEP_MAX = 48 * 1024,           /* Bytes of names that one step may give, */
+    ANSWER_MAX = 80 * 1024,         /* and of an answer, with what is said of the pieces in which it comes. */
+    LOOK_NAMES_MAX = 200,           /* At a time, so that the answer has room. */
+    CURSOR_MAX = 24,
+    SEND_SIZE = 16 * 1024, RECEIVE_SIZE = 16 * 1024,    /* With which there are few questions, and few pieces. */
+    LOOK_MAX = SEND_SIZE - 2048,    /* Of names that are asked about at a time: the script needs room as well. */
+    ALL = 0xffff,                   /* Nodes. */
+    TRIES_MAX = 3,                  /* Of a step, before a node is given up; */
+    PAUSE_US = 1000 * 1000,         /* so long apart, and so long a node that did not answer is not asked about names. */
+    GLANCE_US = 200 * 1000,         /* At most between two calls of goes_on. */
+    TOLD_SLOTS = 65536
+};
+
+static const char needs[] =
+    "to scan takes ~PATTERN* +eval +scan +type +pttl +getrange +get +exists +hexists +hlen +hkeys +zcount +time: ";
+
+/* One step of SCAN: "cursor names hidden beside tickets orphans long size:name size:name...". Keys beside locks are only counted,
+ * but for those that should not be: without a TTL, or readers whose lock is not marked as shared. "more": there are too many names;
+ * the cursor is not moved then. */
+static const char step_script[] =
+    "local c,o,u,h,b,t,n,g=redis.call,{},0,0,0,0,0,0 "
+    "local s=c('scan',ARGV[1],'match',ARGV[2],'count',ARGV[3]) "
+    "local odd=function(k,e) "
+    "if e=='#ticket' then t=t+1 n=n+1-c('exists',k:sub(1,-8)) end "
+    "return c('pttl',k)==-1 or e=='#readers' and redis.pcall('get',k:sub(1,-9))~='~shared' "
+    "end "
+    "for _,k in ipairs(s[2]) do "
+    "local e,x=k:match('#%l+$'),true "
+    "if e and (' #ticket #waiters #leader #done #readers #writer '):find(' '..e..' ',1,true) then "
+    "b=b+1 "
+    "local y,r=pcall(odd,k,e) "
+    "if not y then h=h+1 end "
+    "x=y and r "
+    "end "
+    "if x and #k>1024 then g=g+1 x=false end "
+    "if x then o[#o+1]=#k..':'..k u=u+#k+6 end "
+    "end "
+    "if u>49152 then return 'more' end "
+    "return table.concat({s[1],#s[2],h,b,t,n,g,table.concat(o)},' ')";
+
+/* What the node has under each of the names, "size:name size:name...", all at one moment. For each "-", nothing; "!", it must not
+ * be read; or "type ttl readers size:value", where the type is s, string, m, mark of shared locks, r, Redisson, o, other; a capital
+ * if there is a counter of tickets beside what may be data. (No blanks between the names, and none behind the type.) */
+static const char look_script[] =
+    "local c,o,s,i=redis.call,{},ARGV[1],1 "
+    "local look=function(k) "
+    "local t=c('type',k).ok "
+    "if t=='none' or k:sub(-8)=='#readers' and redis.pcall('get',k:sub(1,-9))=='~shared' then return '-' end "
+    "local p,y,m,v=c('pttl',k),'o',0,'' "
+    "if t=='string' then "
+    "y,v='s',c('getrange',k,0,ARGV[2]) "
+    "if v=='~shared' then "
+    "local w=c('time') "
+    "y,m='m',c('zcount',k..'#readers','('..(w[1]*1000+math.floor(w[2]/1000)),'+inf') "
+    "end "
+    "elseif t=='hash' then "
+    "local f=c('hexists',k,'mode')==1 "
+    "if not f and c('hlen',k)<=64 then f=c('hkeys',k)[1]:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') end "
+    "if f then y='r' end "
+    "end "
+    "if (y=='o' or y=='s' and p==-1) and c('exists',k..'#ticket')==1 then y=y:upper() end "
+    "return y..string.format('%.0f',p)..' '..m..' '..#v..':'..v "
+    "end "
+    "while i<=#s do "
+    "local a,b,n=s:find('^(%d+):',i) "
+    "local y,r=pcall(look,s:sub(b+1,b+n)) "
+    "o[#o+1]=y and r or '!' "
+    "i=b+n+1 "
+    "end "
+    "return table.concat(o)";
+
+/* A question to one node, and its answer. */
+struct line {
+    struct redlock_question question;
+    bool is_asked;
+    uint8_t *bytes;         /* The answer as one string: in buffer. NULL: there is none. */
+    size_t size, at;        /* Read so far. */
+    uint64_t away_until;    /* It did not answer. */
+    bool is_refused;        /* It never will. */
+    uint8_t buffer[ANSWER_MAX];
+};
+
+/* Some names, packed as scripts take them: "size:name size:name...", without the blanks. */
+struct names {
+    size_t size, at;
+    uint8_t bytes[STEP_MAX + CURSOR_MAX * 8];
+};
+
+struct name {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+/* That is to be looked at again. */
+struct kept {
+    uint64_t due_at, seen;
+    size_t size;
+    uint8_t name[];
+};
+
+struct scan {
+    struct session *session;
+    const struct scan_order *order;
+    struct scan_counts *counts;
+    unsigned count;
+    uint64_t next_at;           /* The next step, by the rate. */
+    bool is_ended;
+    uint32_t step_keys;         /* Asked for at a time; 0: not even one key's name fits. */
+    struct scan_counts node;    /* What is counted for the node that is gone through. */
+    char cursor[CURSOR_MAX];
+    struct names step, rest, again;
+    struct scan_sight sights[REDLOCK_NODES_MAX];
+    struct kept *kept[SCAN_KEPT_MAX];
+    unsigned kept_first;        /* counts->kept of them. */
+    unsigned told_count;
+    uint64_t told[TOLD_SLOTS];  /* Hashes of names; 0: free. */
+    struct redlock_name arguments[6];
+    struct line lines[REDLOCK_NODES_MAX];
+};
+
+/* ---- Waiting ---- */
+
+static bool must_end(struct scan *s)
+{
+    bool has_signal = session_must_end(s->session);
+
+    if (has_signal || s->session->fault) s->is_ended = true;
+    if (!s->is_ended && s->order->goes_on && !s->order->goes_on(s->order->context, s->counts)) s->is_ended = true;
+    return s->is_ended;
+}
+
+static void wait_until(struct scan *s, uint64_t until)
+{
+    uint64_t now;
+
+    while (!must_end(s) && (now = redlock_now_us()) < until)
+        session_wait(s->session, until - now < GLANCE_US ? until : now + GLANCE_US);
+}
+
+/* ---- Asking ---- */
+
+/* A node that has restarted can tell what it has; one that is another's copy has no word of its own, and so has one of which it is
+ * not known. */
+static bool counts(struct scan *s, unsigned k)
+{
+    enum redlock_trouble trouble = redlock_node_trouble(redlock_engine(&s->session->client), k, redlock_now_us());
+
+    return (trouble == REDLOCK_TROUBLE_NONE || trouble == REDLOCK_TROUBLE_RESTARTED) && !s->lines[k].is_refused;
+}
+
+static bool has_restarted(struct scan *s, unsigned k)
+{
+    return redlock_node_trouble(redlock_engine(&s->session->client), k, redlock_now_us()) == REDLOCK_TROUBLE_RESTARTED;
+}
+
+static bool is_pending(const struct line *line)
+{
+    return line->is_asked && redlock_question_status(&line->question) == REDLOCK_PENDING;
+}
+
+static bool any_is_pending(struct scan *s)
+{
+    for (unsigned k = 0; k < s->count; k++)
+        if (is_pending(&s->lines[k])) return true;
+    return false;
+}
+
+/* The pieces of the string are moved together, over what was said of them in between. */
+static void read_answer(struct scan *s, unsigned k)
+{
+    struct line *line = &s->lines[k];
+    struct redlock_item item;
+
+    while (!line->bytes && redlock_next_item(&line->question, &item)) {
+        if (item.type == REDLOCK_ITEM_ERROR) {
+            item_note_refusal(&item, &s->session->notes[k], needs);
+            line->is_refused = s->session->notes[k].trouble == REDLOCK_TROUBLE_NOPERM;
+        }
+        if (item.type != REDLOCK_ITEM_BULK || item.depth != 0) return;
+        memmove(line->buffer + line->size, item.bytes, item.size);
+        line->size += item.size;
+        if (item.last) line->bytes = line->buffer;
+    }
+}
+
+static void hear(struct scan *s, unsigned k)
+{
+    struct line *line = &s->lines[k];
+
+    line->bytes = NULL;
+    line->size = line->at = 0;
+    if (!line->is_asked) return;
+    if (is_pending(line)) redlock_forget_question(redlock_engine(&s->session->client), &line->question);
+    if (redlock_question_status(&line->question) == REDLOCK_OK && !redlock_question_is_cut(&line->question)) read_answer(s, k);
+    if (!line->bytes) line->away_until = redlock_now_us() + PAUSE_US;
+}
+
+/* Puts the arguments to these nodes, and waits for their answers for a node timeout. */
+static void ask(struct scan *s, uint16_t nodes, unsigned arguments)
+{
+    struct redlock *engine = redlock_engine(&s->session->client);
+    uint64_t until = redlock_now_us() + (uint64_t)s->session->settings->options.engine.node_timeout_ms * 1000;
+
+    for (unsigned k = 0; k < s->count; k++) {
+        struct line *line = &s->lines[k];
+        line->is_asked = nodes >> k & 1 && counts(s, k) && line->away_until <= redlock_now_us() &&
+                         redlock_ask(engine, &line->question, k, s->arguments, arguments, line->buffer, sizeof line->buffer,
+                                     redlock_now_us()) == REDLOCK_OK;
+    }
+    session_step(s->session);
+    while (any_is_pending(s) && redlock_now_us() < until && !s->session->fault) session_wait(s->session, until);
+    for (unsigned k = 0; k < s->count; k++) hear(s, k);
+}
+
+static void set_argument(struct scan *s, unsigned i, const void *bytes, size_t size)
+{
+    s->arguments[i] = (struct redlock_name){ .bytes = bytes, .size = size };
+}
+
+static void set_text(struct scan *s, unsigned i, const char *text)
+{
+    set_argument(s, i, text, strlen(text));
+}
+
+/* ---- Reading ---- */
+
+/* Of text that a script made: a number, of which the sign may be a minus, and the byte behind it. */
+static bool read_number(const uint8_t *bytes, size_t size, size_t *at, int64_t *number)
+{
+    bool is_negative = *at < size && bytes[*at] == '-';
+    size_t from = *at += is_negative;
+
+    *number = 0;
+    for (; *at < size && *at < from + 18 && bytes[*at] >= '0' && bytes[*at] <= '9'; ++*at)
+        *number = *number * 10 + (bytes[*at] - '0');
+    if (*at == from || *at == size) return false;
+    if (is_negative) *number = -*number;
+    ++*at;
+    return true;
+}
+
+static bool read_counted(const uint8_t *bytes, size_t size, size_t *at, struct name *counted)
+{
+    int64_t length;
+
+    if (!read_number(bytes, size, at, &length) || length < 0 || (uint64_t)length > size - *at) return false;
+    *counted = (struct name){ .bytes = bytes + *at, .size = (size_t)length };
+    *at += counted->size;
+    return true;
+}
+
+static bool next_name(struct names *names, struct name *name)
+{
+    return names->at < names->size && read_counted(names->bytes, names->size, &names->at, name);
+}
+
+static void pack(struct names *names, const uint8_t *name, size_t size)
+{
+    names->size += (size_t)snprintf((char *)names->bytes + names->size, CURSOR_MAX, "%zu:", size);
+    memcpy(names->bytes + names->size, name, size);
+    names->size += size;
+}
+
+static enum scan_type type_of(uint8_t letter)
+{
+    switch (letter) {
+    case 's':
+    case 'S': return SIGHT_STRING;
+    case 'm': return SIGHT_SHARED;
+    case 'r': return SIGHT_REDISSON;
+    case 'o':
+    case 'O': return SIGHT_OTHER;
+    default:  return SIGHT_UNKNOWN;
+    }
+}
+
+/* The next of the node's answer. */
+static void read_sight(struct line *line, struct scan_sight *sight)
+{
+    uint8_t letter = line->bytes && line->at < line->size ? line->bytes[line->at++] : '!';
+    struct name value;
+    int64_t readers;
+
+    *sight = (struct scan_sight){ .type = letter == '-' ? SIGHT_ABSENT : type_of(letter) };
+    if (sight->type == SIGHT_ABSENT || sight->type == SIGHT_UNKNOWN) return;
+    if (!read_number(line->bytes, line->size, &line->at, &sight->ttl_ms) ||
+        !read_number(line->bytes, line->size, &line->at, &readers) ||
+        !read_counted(line->bytes, line->size, &line->at, &value) || value.size > SCAN_VALUE_KEPT) {
+        sight->type = SIGHT_UNKNOWN;
+        line->bytes = NULL;
+        return;
+    }
+    sight->has_ticket = letter == 'S' || letter == 'O';
+    sight->readers = (uint32_t)readers;
+    memcpy(sight->value, value.bytes, sight->value_size = (uint8_t)value.size);
+}
+
+/* What all nodes say of the next name. Does one of them hide it? */
+static bool read_sights(struct scan *s)
+{
+    bool is_hidden = false;
+
+    for (unsigned k = 0; k < s->count; k++) {
+        struct line *line = &s->lines[k];
+        is_hidden |= line->bytes && line->at < line->size && line->bytes[line->at] == '!';
+        read_sight(line, &s->sights[k]);
+        if (s->sights[k].type == SIGHT_ABSENT && has_restarted(s, k)) s->sights[k].type = SIGHT_FORGOTTEN;
+    }
+    return is_hidden;
+}
+
+/* ---- Hashes: FNV-1a ---- */
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * 1099511628211u;
+    return hash;
+}
+
+static uint64_t hash_of_name(const struct name *name)
+{
+    uint64_t hash = hash_bytes(14695981039346656037u, name->bytes, name->size);
+
+    return hash != 0 ? hash : 1;
+}
+
+/* Two looks see the same if types, values and what follows from them are. */
+static uint64_t hash_of_sights(const struct scan *s, uint32_t classes)
+{
+    uint64_t hash = hash_bytes(14695981039346656037u, &classes, sizeof classes);
+
+    for (unsigned k = 0; k < s->count; k++) {
+        hash = hash_bytes(hash, &s->sights[k].type, sizeof s->sights[k].type);
+        hash = hash_bytes(hash, s->sights[k].value, s->sights[k].value_size);
+    }
+    return hash;
+}
+
+/* The place of the name: its own, or the free one where it belongs. NULL: there is no room for more. */
+static uint64_t *told_slot(struct scan *s, const struct name *name)
+{
+    uint64_t hash = hash_of_name(name), i = hash % TOLD_SLOTS;
+
+    while (s->told[i] != 0 && s->told[i] != hash) i = (i + 1) % TOLD_SLOTS;
+    return s->told[i] == hash || s->told_count < SCAN_TOLD_MAX ? &s->told[i] : NULL;
+}
+
+static bool is_told(struct scan *s, const struct name *name)
+{
+    const uint64_t *slot = told_slot(s, name);
+
+    return slot && *slot != 0;
+}
+
+static void remember_told(struct scan *s, const struct name *name)
+{
+    uint64_t *slot = told_slot(s, name);
+
+    if (!slot) {
+        s->counts->may_repeat = true;
+        return;
+    }
+    *slot = hash_of_name(name);
+    s->told_count++;
+}
+
+/* ---- Judging ---- */
+
+static bool is_beside(const struct name *name)
+{
+    static const char *const ends[] = {
+        REDLOCK_TICKET_SUFFIX, REDLOCK_WAITERS_SUFFIX, REDLOCK_LEADER_SUFFIX, REDLOCK_DONE_SUFFIX, REDLOCK_READERS_SUFFIX,
+        REDLOCK_WRITER_SUFFIX
+    };
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        size_t size = strlen(ends[i]);
+        if (name->size >= size && memcmp(name->bytes + name->size - size, ends[i], size) == 0) return true;
+    }
+    return false;
+}
+
+static void count(struct scan *s, uint32_t classes)
+{
+    for (unsigned class = 0; class < SCAN_CLASS_COUNT; class++) s->counts->classes[class] += classes >> class & 1;
+}
+
+static void tell(struct scan *s, const struct name *name, const struct scan_judgement *judgement)
+{
+    struct scan_finding finding = { .name = name->bytes, .name_size = name->size, .sights = s->sights, .judgement = judgement };
+
+    if (s->order->found) s->order->found(s->order->context, &finding);
+}
+
+static struct kept *new_kept(const struct name *name)
+{
+    struct kept *kept = malloc(sizeof *kept + name->size);
+
+    if (!kept) return NULL;
+    kept->size = name->size;
+    memcpy(kept->name, name->bytes, name->size);
+    return kept;
+}
+
+/* Without memory it is told at once, rather than never. */
+static void keep(struct scan *s, const struct name *name, const struct scan_judgement *judgement)
+{
+    struct kept *kept = s->counts->kept < SCAN_KEPT_MAX ? new_kept(name) : NULL;
+
+    if (!kept) {
+        count(s, judgement->classes);
+        tell(s, name, judgement);
+        return;
+    }
+    kept->due_at = redlock_now_us() + (uint64_t)s->order->apart_ms * 1000;
+    kept->seen = hash_of_sights(s, judgement->classes);
+    s->kept[(s->kept_first + s->counts->kept++) % SCAN_KEPT_MAX] = kept;
+}
+
+/* A node that has been gone through has it: there it was judged. */
+static bool is_known(const struct scan *s, const struct name *name)
+{
+    for (unsigned k = 0; k < s->count; k++)
+        if (s->counts->done >> k & 1 && s->sights[k].type > SIGHT_ABSENT) return !is_beside(name);
+    return false;
+}
+
+static void judge(struct scan *s, struct scan_judgement *judgement, const struct name *name)
+{
+    scan_judge(judgement, s->sights, s->count, is_beside(name), s->order->guard_ms);
+}
+
+/* The first look. */
+static void look_at(struct scan *s, const struct name *name)
+{
+    struct scan_judgement judgement;
+    bool is_hidden = read_sights(s);
+
+    if (is_known(s, name)) return;
+    s->counts->hidden += is_hidden;
+    judge(s, &judgement, name);
+    if (judgement.classes == 0 || is_told(s, name)) return;
+    if (!s->order->looks_once && scan_level_of(scan_gravest(judgement.classes)) > SCAN_COUNTED) {
+        keep(s, name, &judgement);
+        return;
+    }
+    count(s, judgement.classes);
+    if (s->order->looks_once) tell(s, name, &judgement);
+}
+
+/* The second. */
+static void look_at_again(struct scan *s, const struct name *name, uint64_t seen)
+{
+    struct scan_judgement judgement;
+
+    (void)read_sights(s);
+    judge(s, &judgement, name);
+    if (is_told(s, name)) return;
+    if (scan_level_of(scan_gravest(judgement.classes)) == SCAN_COUNTED) {
+        count(s, judgement.classes);
+        s->counts->changing++;
+    } else if (hash_of_sights(s, judgement.classes) != seen) {
+        s->counts->changing++;
+    } else {
+        count(s, judgement.classes);
+        remember_told(s, name);
+        tell(s, name, &judgement);
+    }
+}
+
+/* ---- Looking at names ---- */
+
+/* The next names, as many as one question takes: *from is where they begin. */
+static size_t next_chunk(struct names *names, const uint8_t **from)
+{
+    size_t begin = names->at, end = begin;
+    struct name name;
+
+    for (unsigned i = 0; i < LOOK_NAMES_MAX && next_name(names, &name) && names->at - begin <= LOOK_MAX; i++) end = names->at;
+    names->at = end;
+    *from = names->bytes + begin;
+    return end - begin;
+}
+
+static void ask_about(struct scan *s, uint16_t nodes, const uint8_t *names, size_t size)
+{
+    static char last[8];
+
+    (void)snprintf(last, sizeof last, "%d", SCAN_VALUE_KEPT - 1);
+    set_text(s, 0, "EVAL");
+    set_text(s, 1, look_script);
+    set_text(s, 2, "0");
+    set_argument(s, 3, names, size);
+    set_text(s, 4, last);
+    ask(s, nodes, 5);
+}
+
+/* Most names of a node are on that before it as well, and were judged there: only the others, and keys beside locks, go on. */
+static void leave_out_known(struct scan *s, unsigned before, struct names *names, struct names *rest)
+{
+    const uint8_t *from;
+    size_t size, begin = names->at;
+    struct name name;
+
+    rest->size = rest->at = 0;
+    while ((size = next_chunk(names, &from)) > 0) {
+        size_t end = names->at;
+        ask_about(s, (uint16_t)(1u << before), from, size);
+        for (names->at = end - size; names->at < end && next_name(names, &name);) {
+            read_sight(&s->lines[before], &s->sights[before]);
+            if (is_beside(&name) || s->sights[before].type <= SIGHT_ABSENT) pack(rest, name.bytes, name.size);
+        }
+    }
+    names->at = begin;
+}
+
+static void look_again(struct scan *s);
+
+/* There must be room for all that may have to be looked at again. */
+static void make_room(struct scan *s)
+{
+    while (s->counts->kept + LOOK_NAMES_MAX > SCAN_KEPT_MAX && !s->is_ended) {
+        wait_until(s, s->kept[s->kept_first]->due_at);
+        look_again(s);
+    }
+}
+
+static void look_at_names(struct scan *s, struct names *names)
+{
+    const uint8_t *from;
+    size_t size;
+    struct name name;
+
+    while (!s->is_ended && (size = next_chunk(names, &from)) > 0) {
+        size_t end = names->at;
+        make_room(s);
+        ask_about(s, ALL, from, size);
+        for (names->at = end - size; names->at < end && next_name(names, &name);) look_at(s, &name);
+    }
+}
+
+static struct kept *take_kept(struct scan *s)
+{
+    struct kept *kept = s->kept[s->kept_first];
+
+    s->kept_first = (s->kept_first + 1) % SCAN_KEPT_MAX;
+    s->counts->kept--;
+    return kept;
+}
+
+/* At those that are due. */
+static void look_again(struct scan *s)
+{
+    struct kept *due[LOOK_NAMES_MAX];
+    unsigned taken = 0;
+
+    s->again.size = s->again.at = 0;
+    while (taken < LOOK_NAMES_MAX && s->counts->kept > 0 && s->kept[s->kept_first]->due_at <= redlock_now_us() &&
+           s->again.size + SCAN_NAME_MAX + CURSOR_MAX < LOOK_MAX) {
+        due[taken] = take_kept(s);
+        pack(&s->again, due[taken]->name, due[taken]->size);
+        taken++;
+    }
+    if (taken > 0) ask_about(s, ALL, s->again.bytes, s->again.size);
+    for (unsigned i = 0; i < taken; i++) {
+        struct name name = { .bytes = due[i]->name, .size = due[i]->size };
+        look_at_again(s, &name, due[i]->seen);
+        free(due[i]);
+    }
+}
+
+/* ---- Going through a node ---- */
+
+static bool read_cursor(struct scan *s, struct line *line)
+{
+    size_t size = 0;
+
+    while (line->at < line->size && line->bytes[line->at] != ' ' && size < CURSOR_MAX - 1)
+        s->cursor[size++] = (char)line->bytes[line->at++];
+    s->cursor[size] = '\0';
+    return line->at++ < line->size;
+}
+
+static void keep_largest(uint64_t *most, uint64_t number)
+{
+    if (number > *most) *most = number;
+}
+
+/* What the step told of keys that are only counted. */
+static void add_counts(struct scan *s, const int64_t numbers[])
+{
+    s->counts->names += (uint64_t)numbers[0];
+    s->counts->hidden += (uint64_t)numbers[1];
+    keep_largest(&s->counts->beside, s->node.beside += (uint64_t)numbers[2]);
+    keep_largest(&s->counts->tickets, s->node.tickets += (uint64_t)numbers[3]);
+    keep_largest(&s->counts->orphans, s->node.orphans += (uint64_t)numbers[4]);
+    keep_largest(&s->counts->long_names, s->node.long_names += (uint64_t)numbers[5]);
+}
+
+/* How many keys the step was about; 0: the answer is none. */
+static uint32_t read_step(struct scan *s, struct line *line)
+{
+    int64_t numbers[6];
+
+    if (!read_cursor(s, line)) return 0;
+    for (unsigned i = 0; i < 6; i++)
+        if (!read_number(line->bytes, line->size, &line->at, &numbers[i])) return 0;
+    add_counts(s, numbers);
+    s->step.at = 0;
+    s->step.size = line->size - line->at;
+    memcpy(s->step.bytes, line->bytes + line->at, s->step.size);
+    return numbers[0] > s->step_keys ? (uint32_t)numbers[0] : s->step_keys;
+}
+
+static bool is_too_much(const struct line *line)
+{
+    return line->bytes && line->size == 4 && memcmp(line->bytes, "more", 4) == 0;
+}
+
+static void ask_for_names(struct scan *s, unsigned k)
+{
+    char keys[12];
+
+    do {
+        (void)snprintf(keys, sizeof keys, "%" PRIu32, s->step_keys);
+        set_text(s, 0, "EVAL");
+        set_text(s, 1, step_script);
+        set_text(s, 2, "0");
+        set_text(s, 3, s->cursor);
+        set_text(s, 4, s->order->pattern ? s->order->pattern : "*");
+        set_text(s, 5, keys);
+        ask(s, (uint16_t)(1u << k), 6);
+        if (!is_too_much(&s->lines[k])) return;
+        s->step_keys = s->step_keys > 1 ? s->step_keys / 2 : 0;
+    } while (s->step_keys > 0);
+    s->lines[k].bytes = NULL;
+}
+
+/* One step, tried several times. */
+static bool step(struct scan *s, unsigned k)
+{
+    for (unsigned tries = 0; tries < TRIES_MAX && s->step_keys > 0 && counts(s, k) && !s->is_ended; tries++) {
+        uint32_t keys;
+        wait_until(s, s->lines[k].away_until);
+        ask_for_names(s, k);
+        keys = s->lines[k].bytes ? read_step(s, &s->lines[k]) : 0;
+        if (keys == 0) continue;
+        s->next_at += s->order->rate > 0 ? (uint64_t)keys * 1000000 / s->order->rate : 0;
+        if (s->next_at < redlock_now_us()) s->next_at = redlock_now_us();
+        return true;
+    }
+    return false;
+}
+
+/* before: a node that has been gone through, or the node itself. */
+static bool go_through(struct scan *s, unsigned k, unsigned before)
+{
+    s->node = (struct scan_counts){ .nodes = 0 };
+    (void)strcpy(s->cursor, "0");
+    s->step_keys = STEP_KEYS;
+    do {
+        wait_until(s, s->next_at);
+        if (s->is_ended || !step(s, k)) return false;
+        if (before != k) leave_out_known(s, before, &s->step, &s->rest);
+        look_at_names(s, before != k ? &s->rest : &s->step);
+        look_again(s);
+    } while (strcmp(s->cursor, "0") != 0);
+    return !s->is_ended;
+}
+
+static void go_through_all(struct scan *s)
+{
+    unsigned before = REDLOCK_NODES_MAX;
+
+    for (unsigned k = 0; k < s->count && !s->is_ended; k++) {
+        if (!(s->counts->counting >> k & 1) || !go_through(s, k, before < s->count ? before : k)) continue;
+        s->counts->done |= (uint16_t)(1u << k);
+        s->counts->scanned++;
+        before = k;
+    }
+    while (s->counts->kept > 0 && !s->is_ended) {
+        wait_until(s, s->kept[s->kept_first]->due_at);
+        if (!s->is_ended) look_again(s);
+    }
+}
+
+/* ---- All of it ---- */
+
+void scan_prepare(struct settings *settings)
+{
+    static uint64_t memory[REDLOCK_MEMORY(REDLOCK_NODES_MAX, REDLOCK_PIPELINE, SEND_SIZE, RECEIVE_SIZE) / sizeof(uint64_t) + 1];
+
+    settings->options.memory = memory;
+    settings->options.memory_size = sizeof memory;
+    settings->options.engine.send_size = SEND_SIZE;
+    settings->options.engine.receive_size = RECEIVE_SIZE;
+    settings->options.engine.wake_ups = false;
+}
+
+static void find_counting(struct scan *s)
+{
+    session_connect(s->session);
+    for (unsigned k = 0; k < s->count; k++)
+        if (counts(s, k)) s->counts->counting |= (uint16_t)(1u << k);
+}
+
+enum redlock_status scan_nodes(struct session *session, const struct scan_order *order, struct scan_counts *counts)
+{
+    static struct scan scan;
+    struct scan *s = &scan;
+    uint64_t kept;
+
+    if (session->settings->options.engine.send_size < SEND_SIZE) return REDLOCK_BAD_CONFIG;
+    memset(s, 0, sizeof *s);
+    s->session = session;
+    s->order = order;
+    s->counts = counts;
+    s->count = redlock_node_count(&session->client);
+    *counts = (struct scan_counts){ .nodes = s->count };
+    find_counting(s);
+    go_through_all(s);
+    for (kept = counts->kept; counts->kept > 0;) free(take_kept(s));
+    counts->kept = kept;
+    if (session->fault) return session->fault;
+    if (s->is_ended)    return REDLOCK_CANCELLED;
+    return counts->scanned < redlock_quorum(s->count) ? REDLOCK_NO_QUORUM : REDLOCK_OK;
+}
