@@ -28,6 +28,8 @@ MANDIR     ?= $(PREFIX)/share/man
 SHAREDIR   ?= $(PREFIX)/share
 UNITDIR    ?= $(PREFIX)/lib/systemd/system
 
+# Before 1.0 each minor version is an ABI of its own.
+SOVERSION = $(basename $(VERSION))
 VERSION  := $(shell sed -n 's/^.define REDLOCK_VERSION "\(.*\)"/\1/p' redlock/redlock.h)
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 CHECKS   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -64,7 +66,8 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-live programs check-symbols check-floors compilers mutants sim soak stories explore \
-        chaos interop monitoring fuzz coverage prove demo bench cost size amalgamation lint install install-lib install-bin uninstall clean help FORCE
+        chaos interop monitoring fuzz coverage prove demo bench cost size amalgamation lint shared packages dist deb \
+        install install-lib install-bin install-shared uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -114,6 +117,18 @@ $(BUILD)/tests/live/%: $(BUILD)/obj/tests/live/%.o $(BUILD)/libtests_live.a $(BU
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
+
+# Opt-in: what is position-independent is compiled by itself, so that the static library costs nothing for it.
+SHARED := $(BUILD)/libredlock.so.$(SOVERSION)
+shared: $(SHARED)
+$(BUILD)/obj/shared/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@echo "  CC    $< (shared)"
+	$(Q)$(COMPILE) -fPIC -MMD -MP -c -o $@ $<
+$(SHARED): $(patsubst %.c,$(BUILD)/obj/shared/%.o,$(LIBRARY)) tools/packages/exports
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(CFLAGS) $(CHECKS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=tools/packages/exports -Wl,-z,defs \
+	    -o $@ $(filter %.o,$^) $(LDLIBS) -pthread
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
@@ -261,6 +276,23 @@ size: all
 amalgamation:
 	@tools/amalgamate $(BUILD)/amalgamation
 
+# All of the last commit, as a file that is the same wherever and whenever it is made: it builds and passes its tests without network.
+DIST = redlock-$(VERSION)
+dist:
+	@mkdir -p '$(BUILD)'
+	git archive --format=tar --prefix='$(DIST)/' HEAD | gzip -9n >'$(BUILD)/$(DIST).tar.gz'
+	cd '$(BUILD)' && sha256sum '$(DIST).tar.gz' >'$(DIST).tar.gz.sha256'
+
+# Debian packages of that tar, in $(BUILD)/deb.
+deb: dist
+	@tools/need dh
+	@tools/packages/deb '$(abspath $(BUILD))' '$(DIST)'
+
+# All of these made, installed somewhere, and used from there.
+packages: $(BUILD)/redlock
+	@tools/need prove redis-server cmake meson ninja pkg-config dh lintian
+	@$(RUN_TESTS) tests/packages/packages.t
+
 # Below $(DESTDIR), which may have blanks: section N of the manual, and what is installed.
 man      = $(MANDIR)/man$(1)
 HEADERS := redlock.h $(foreach part,client fence keeper metrics reentrant,redlock_$(part).h) redlock.hpp
@@ -271,14 +303,25 @@ UNIT        := redlock-run@.service
 # In the file for pkg-config what lies below the prefix is said to, so that the tree can be moved.
 below    = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
+CMAKE = redlock-config.cmake redlock-config-version.cmake
+
 install: install-lib install-bin
 
+install-shared: $(SHARED)
+	mkdir -p '$(DESTDIR)$(LIBDIR)'
+	$(INSTALL) -m 755 '$(SHARED)' '$(DESTDIR)$(LIBDIR)'
+	ln -sf '$(notdir $(SHARED))' '$(DESTDIR)$(LIBDIR)/libredlock.so'
+
 install-lib: $(BUILD)/libredlock.a
-	mkdir -p '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(call man,3)' '$(DESTDIR)$(call man,7)'
+	mkdir -p '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(LIBDIR)/cmake/redlock' \
+	    '$(DESTDIR)$(call man,3)' '$(DESTDIR)$(call man,7)'
 	$(INSTALL) -m 644 $(addprefix redlock/,$(HEADERS)) '$(DESTDIR)$(INCLUDEDIR)'
 	$(INSTALL) -m 644 '$(BUILD)/libredlock.a' '$(DESTDIR)$(LIBDIR)'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@INCLUDEDIR@|$(call below,$(INCLUDEDIR))|' -e 's|@LIBDIR@|$(call below,$(LIBDIR))|' \
 	    -e 's|@VERSION@|$(VERSION)|' redlock/redlock.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc'
+	for file in $(CMAKE); do \
+	    sed -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@SOVERSION@|$(SOVERSION)|' \
+	        tools/packages/$$file.in >'$(DESTDIR)$(LIBDIR)/cmake/redlock/'$$file || exit 1; done
 	$(INSTALL) -m 644 $(filter %.3,$(MANUALS)) '$(DESTDIR)$(call man,3)'
 	$(INSTALL) -m 644 $(filter %.7,$(MANUALS)) '$(DESTDIR)$(call man,7)'
 
@@ -298,6 +341,8 @@ endif
 
 uninstall:
 	rm -f $(foreach h,$(HEADERS),'$(DESTDIR)$(INCLUDEDIR)/$(h)') '$(DESTDIR)$(LIBDIR)/libredlock.a' \
+	    '$(DESTDIR)$(LIBDIR)/$(notdir $(SHARED))' '$(DESTDIR)$(LIBDIR)/libredlock.so' \
+	    $(foreach file,$(CMAKE),'$(DESTDIR)$(LIBDIR)/cmake/redlock/$(file)') \
 	    '$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc' '$(DESTDIR)$(BINDIR)/redlock' '$(DESTDIR)$(BINDIR)/redlock-admin' \
 	    $(foreach m,$(MANUALS),'$(DESTDIR)$(call man,$(subst .,,$(suffix $(m))))/$(notdir $(m))') \
 	    $(foreach c,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(c)') $(if $(UNITDIR),'$(DESTDIR)$(UNITDIR)/$(UNIT)')
@@ -320,7 +365,8 @@ help:
 	@echo 'make cost           instructions of a cycle and of a wake-up, counted by callgrind'
 	@echo 'make lint           layout, wording, clang-tidy, shellcheck, mandoc'
 	@echo 'make install        headers, library, commands, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
-	@echo '                    also install-lib, install-bin, uninstall'
+	@echo '                    also install-lib, install-bin, uninstall;  make shared, install-shared: the library as a shared one'
+	@echo 'make dist           a tar of the last commit, with its checksum;  make deb: Debian packages;  make packages: all tried'
 	@echo 'make amalgamation   the library as a few files to copy into a project'
 	@echo 'make clean          away with $(BUILD)'
 	@echo 'Variables: CC AR CFLAGS LDFLAGS BUILD PREFIX DESTDIR INCLUDEDIR LIBDIR BINDIR MANDIR SHAREDIR UNITDIR'

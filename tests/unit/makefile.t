@@ -18,7 +18,7 @@ root="$scratch/dest dir"
 copy_trees() {
     for copy in "$tree" "$other"; do
         mkdir "$copy" && cp -R Makefile redlock resp net "$copy" && mkdir "$copy/tests" "$copy/tools" &&
-            cp -R tools/redlock tools/admin tools/man tools/bench tools/completions tools/systemd tools/size "$copy/tools" && cp -R tests/compilers "$copy/tests" || return 1
+            cp -R tools/redlock tools/admin tools/man tools/bench tools/completions tools/systemd tools/packages tools/size "$copy/tools" && cp -R tests/compilers "$copy/tests" || return 1
         # shellcheck disable=SC2016    # The script is to expand it.
         printf '#!/bin/sh\necho "need: ${NEED_INSTALL-}"\nexit 1\n' >"$copy/tools/need"
         chmod 755 "$copy/tools/need"
@@ -45,6 +45,7 @@ installs_all_below_a_blank() {
     makes DESTDIR="$root" PREFIX=/usr install &&
         installed usr/include/redlock.h usr/include/redlock_client.h usr/include/redlock_fence.h usr/include/redlock_keeper.h \
             usr/include/redlock_metrics.h usr/include/redlock_reentrant.h usr/include/redlock.hpp usr/lib/libredlock.a usr/lib/pkgconfig/redlock.pc \
+            usr/lib/cmake/redlock/redlock-config.cmake usr/lib/cmake/redlock/redlock-config-version.cmake \
             usr/bin/redlock usr/bin/redlock-admin \
             usr/share/man/man1/redlock.1 usr/share/man/man1/redlock-admin.1 usr/share/man/man3/redlock.3 usr/share/man/man7/redlock.7 \
             usr/share/bash-completion/completions/redlock usr/share/bash-completion/completions/redlock-admin \
@@ -55,7 +56,7 @@ installs_all_below_a_blank() {
 
 # As make install leaves it, for its group and others too.
 can_be_used_by_all() {
-    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 21 ] &&
+    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 23 ] &&
         [ "$(find "$root" ! -type d -perm -111 | sort | tr '\n' :)" = "$root/usr/bin/redlock:$root/usr/bin/redlock-admin:" ]
 }
 
@@ -66,7 +67,8 @@ nothing_is_left() {
 installs_the_library_alone() {
     makes DESTDIR="$root" INCLUDEDIR=/opt/inc LIBDIR=/usr/lib64 MANDIR=/opt/man PREFIX=/usr install-lib &&
         installed opt/inc/redlock.h opt/inc/redlock_client.h opt/inc/redlock_fence.h opt/inc/redlock_keeper.h \
-            opt/inc/redlock_metrics.h opt/inc/redlock_reentrant.h opt/inc/redlock.hpp usr/lib64/libredlock.a usr/lib64/pkgconfig/redlock.pc opt/man/man3/redlock.3 opt/man/man7/redlock.7
+            opt/inc/redlock_metrics.h opt/inc/redlock_reentrant.h opt/inc/redlock.hpp usr/lib64/libredlock.a usr/lib64/pkgconfig/redlock.pc \
+            usr/lib64/cmake/redlock/redlock-config.cmake usr/lib64/cmake/redlock/redlock-config-version.cmake opt/man/man3/redlock.3 opt/man/man7/redlock.7
 }
 
 pkg_config_names_the_folders() {
