@@ -61,8 +61,8 @@ bash_options() {
 bash_arguments() {
     bash_completes redlock acquire --trace = && has all votes && bash_completes redlock acquire --trace = v && has votes && has_not all &&
     bash_completes redlock acquire --trace '' && [ ! -s "$directory/got" ] &&
-    bash_completes redlock run -w f && has forever && bash_completes redlock run --password-file READ && has README.md &&
-    bash_completes redlock run --password-file = READ && has README.md && bash_completes redlock run -n @READ && has @README.md
+    bash_completes redlock run -w f && has forever && bash_completes redlock run --log '' && has text json syslog && bash_completes redlock run --password-file READ && has README.md &&
+    bash_completes redlock run --password-file = READ && has README.md && bash_completes redlock run --log-file READ && has README.md && bash_completes redlock run -n @READ && has @README.md
 }
 bash_program() {
     bash_completes redlock run door -- awk && has awk && bash_completes redlock run --guard 0 door -- awk READ && has README.md &&
@@ -96,7 +96,7 @@ zsh_completes_all() {
     zsh_completes redlock '' && has run acquire extend release status help && zsh_completes redlock -- && same_words "$directory/table" &&
     zsh_completes redlock extend door -- && of_command extend && zsh_completes redlock -n host run -- && of_command run &&
     zsh_completes redlock run -n '' && has a-host && zsh_completes redlock run -w '' && has forever &&
-    zsh_completes redlock run --password-file '' && has a-file && zsh_completes redlock run door -- awk '' && has awk && has_not redlock
+    zsh_completes redlock run --password-file '' && has a-file && zsh_completes redlock run --log '' && has syslog && zsh_completes redlock run door -- awk '' && has awk && has_not redlock
 }
 if command -v fish >/dev/null; then check 'fish completes commands, options and arguments' fish_completes_all
 else skip 'fish completes commands, options and arguments' 'no fish here'; fi

@@ -60,6 +60,7 @@ runs() {
     tells 123 run --json --guard 0 --max-extensions 0 -t 300ms r sleep 20 && json told '$j->{reason} eq "max-extensions"' &&
     tells 0 run --json --guard 0 --once-per 31d p true && has "$lock" exit reason mark && json told '$j->{mark}{status} eq "OK"' &&
     tells 121 run --json --guard 0 --once-per 31d p true && json told '$j->{reason} eq "already ran" && $j->{mark}{by}' &&
+    is 0 run --json --guard 0 --log json r true && perl tests/live/documented.pl "$directory/seen" <"$directory/err" &&
     tells 4 lead --json --guard 0 l -- sh -c 'exit 4' && json told '$j->{command} eq "lead"' &&
     tells 124 run --json --guard 0 --wait 0 quoted true && has "$lock" exit reason && json told '$j->{reason} eq "not acquired"'
 }

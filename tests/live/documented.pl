@@ -49,7 +49,7 @@ while (<STDIN>) {
     if (!$value || ref $value ne 'HASH') { fault('no object'); next }
     fault('it does not begin with version, command, and resource or resources')
         unless /^\{"version":1,"command":(null|"[a-z-]+"),"resources?":/;
-    fault('neither a status, nor a note') unless exists $value->{status} || exists $value->{note};
+    fault('neither a status, nor an event, nor a note') unless exists $value->{status} || exists $value->{event} || exists $value->{note};
     look($value, 0);
 }
 if (@ARGV) {

@@ -30,7 +30,8 @@ _redlock_program() {
 _redlock_argument() {
     case $1 in
     --trace) COMPREPLY=($(compgen -W 'all votes' -- "$2")) ;;
-    --password-file) COMPREPLY=($(compgen -f -- "$2")) ;;
+    --log) COMPREPLY=($(compgen -W 'text json syslog' -- "$2")) ;;
+    --password-file | --log-file) COMPREPLY=($(compgen -f -- "$2")) ;;
     -w | --wait) COMPREPLY=($(compgen -W forever -- "$2")) ;;
     -n | --node)
         if [ "${2#@}" != "$2" ]; then COMPREPLY=($(compgen -P @ -f -- "${2#@}"))

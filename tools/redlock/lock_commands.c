@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "exits.h"
+#include "log.h"
 #include "notify.h"
 #include "process.h"
 #include "publish.h"
@@ -269,21 +270,23 @@ static enum redlock_status give_back(struct session *session, enum redlock_statu
     return why;
 }
 
+static enum redlock_status take_back(struct session *session, enum redlock_status why, const char *text)
+{
+    say("%s: released, since %s", session->settings->resource, text);
+    why = give_back(session, why);
+    log_transition(session, LOG_RELEASED, text);
+    return why;
+}
+
 /* A token that nobody got is a lock that nobody can release: it is released again. So it is when who reads was so slow that nothing
  * is left of it. */
 static enum redlock_status hand_over(struct session *session)
 {
-    const char *resource = session->settings->resource;
-
     if (session->settings->json) print_json(session, REDLOCK_OK);
     else                         print_token(session);
-    if (!report_written("the token")) {
-        say("%s: released, since nobody has the token", resource);
-        return give_back(session, REDLOCK_SYSTEM);
-    }
+    if (!report_written("the token")) return take_back(session, REDLOCK_SYSTEM, "nobody has the token");
     if (redlock_valid_ms(&session->lock) > 0) return REDLOCK_OK;
-    say("%s: released, since its validity had ended when the token was written", resource);
-    return give_back(session, REDLOCK_TOO_LATE);
+    return take_back(session, REDLOCK_TOO_LATE, "its validity had ended when the token was written");
 }
 
 /* Waits for the other nodes, within the validity; but nodes, or this process, may have been slow. */
@@ -327,6 +330,7 @@ int acquire_command(struct session *session, struct settings *settings)
     status = acquire_lock(session, 0);
     if (status == REDLOCK_OK) status = complete(session);
     if (status == REDLOCK_OK) {
+        log_transition(session, LOG_ACQUIRED, NULL);
         if (settings->verbose)    report_validity(session, "acquired");
         else if (!settings->json) report_same_servers(session);
         status = hand_over(session);
@@ -413,6 +417,14 @@ void report_release(struct session *session, enum redlock_status status)
     if (status != REDLOCK_OK || session->settings->verbose) report_unreleased(session);
 }
 
+static void log_release(struct session *session, enum redlock_status status)
+{
+    const char *text = status == REDLOCK_OK ? NULL : redlock_status_text(status);
+
+    if (status == REDLOCK_LOST) log_transition(session, LOG_LOST, text);
+    if (status == REDLOCK_OK || status == REDLOCK_NO_QUORUM) log_transition(session, LOG_RELEASED, text);
+}
+
 int release_command(struct session *session, struct settings *settings)
 {
     enum redlock_status status = open_session(session, settings);
@@ -421,6 +433,7 @@ int release_command(struct session *session, struct settings *settings)
     status = adopt(session);
     if (status == REDLOCK_OK) status = release_lock(session);
     status = judge_release(session, status);
+    log_release(session, status);
     report_release(session, status);
     status = judge_output(session, status);
     return close_with(session, status);
@@ -460,6 +473,7 @@ static enum redlock_status release_kept(struct session *session)
 {
     enum redlock_status status = judge_release(session, release_lock(session));
 
+    log_release(session, status);
     if (session->settings->json || session->settings->verbose || status != REDLOCK_OK) report_release(session, status);
     return status;
 }
@@ -468,14 +482,14 @@ static enum redlock_status release_kept(struct session *session)
 static void report_keeping(struct session *session, const struct process *process, enum redlock_status status)
 {
     const char *resource = session->settings->resource;
+    const char *why = lock_is_refused(session) ? "on too many nodes our token is gone" : "no quorum of nodes extended it in time";
     char duration[TEXT_DURATION_MAX];
 
+    log_transition(session, status == REDLOCK_LOST ? LOG_LOST : LOG_LEFT, status == REDLOCK_LOST ? why : NULL);
     if (session->settings->json) {
         print_json(session, status);
     } else if (status == REDLOCK_LOST) {
-        say("%s: lost: %s; process %ld goes on without it", resource,
-            lock_is_refused(session) ? "on too many nodes our token is gone" : "no quorum of nodes extended it in time",
-            (long)process->pid);
+        say("%s: lost: %s; process %ld goes on without it", resource, why, (long)process->pid);
         report_loss(session);
     } else if (status == REDLOCK_CANCELLED) {
         say("%s: no longer extended, ends in %s", resource, text_duration(duration, redlock_valid_ms(&session->lock)));
@@ -494,6 +508,7 @@ static enum redlock_status keep(struct session *session, struct process *process
         return status;
     }
     notify(notifier, "READY=1", "Held, and kept:", session->settings->resource);
+    log_transition(session, LOG_KEPT, NULL);
     if (session->settings->verbose) report_validity(session, "kept");
     session->watched = process->fd;
     status = keep_for(session, process);

@@ -42,6 +42,8 @@ enum command {
     COMMAND_NONE
 };
 
+enum log_form { LOG_NOWHERE, LOG_TEXT, LOG_JSON, LOG_SYSLOG };
+
 /* Where an entry of the list of nodes stands. */
 struct node_origin {
     const char *file;       /* In argv or the environment; NULL: in no file. */
@@ -69,6 +71,8 @@ struct settings {
     uint8_t permits;                    /* run, acquire: one of so many; status: so many are looked at. 0: none, a lock. */
     bool ticket;                        /* status: that a node gives none is worth telling. */
     enum trace_mode trace;
+    enum log_form log;
+    const char *log_file;               /* Of syslog its socket. NULL: stderr, and of syslog /dev/log. */
     int pid;                            /* keep: of the process while which the lock is extended. */
     unsigned name_count, node_count;
     const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */

@@ -115,7 +115,7 @@ const struct command_row command_rows[] = {
 enum {
     OPTION_GRACE = OPTION_OWN, OPTION_MAX_HOLD, OPTION_DRIFT, OPTION_RETRY, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS,
     OPTION_HOLD_AT_LEAST, OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID, OPTION_AS, OPTION_ONCE,
-    OPTION_HOLDER, OPTION_NO_HOLDER, OPTION_WAIT_THROUGH_ERRORS, OPTION_PERMITS, OPTION_SHARED
+    OPTION_HOLDER, OPTION_NO_HOLDER, OPTION_WAIT_THROUGH_ERRORS, OPTION_PERMITS, OPTION_SHARED, OPTION_LOG, OPTION_LOG_FILE
 };
 
 enum {
@@ -124,7 +124,8 @@ enum {
     IN_LEAD = 1 << COMMAND_LEAD, IN_LEADER = 1 << COMMAND_LEADER,
     IN_PROGRAM = IN_RUN | IN_LEAD,      /* Those that run one. */
     IN_ALL = (1 << (COMMAND_LEADER + 1)) - 1,
-    IN_LOCK = IN_ALL & ~(IN_STATUS | IN_LEADER)     /* Those that act on a lock: they share one set of options. */
+    IN_LOCK = IN_ALL & ~(IN_STATUS | IN_LEADER),    /* Those that act on a lock: they share one set of options. */
+    IN_LOGGED = IN_LOCK & ~IN_EXTEND                /* Those by which a lock becomes another's. */
 };
 
 const struct option_row option_rows[] = {
@@ -181,6 +182,9 @@ const struct option_row option_rows[] = {
     OPTION_ROWS_OF_LOGIN(IN_ALL),
     { "json", OPTION_JSON, IN_PROGRAM, NULL, "tell the result as a line of JSON on stderr" },
     OPTION_ROW_JSON(IN_ALL & ~IN_PROGRAM),
+    { "log", OPTION_LOG, IN_LOGGED, "FORM",
+      "tell on stderr when the lock is acquired, lost, released,\n...: a line of text or json; or tell it to syslog" },
+    { "log-file", OPTION_LOG_FILE, IN_LOGGED, "FILE", "to the end of FILE; of syslog its socket\n(default: /dev/log)" },
     OPTION_ROW_TRACE(IN_ALL),
     { "quiet", 'q', IN_LOCK, NULL, "say nothing when somebody else holds the lock" },
     OPTION_ROWS_AT_THE_END(IN_ALL)
@@ -218,6 +222,15 @@ static uint8_t read_permits(const struct reading *r)
     if (count_read(r->argument, REDLOCK_PERMITS_MAX, &number) != NUMBER_OK || number == 0)
         refuse(r->settings, "--permits: '%s' is no number of permits: 1 to %d", r->argument, REDLOCK_PERMITS_MAX);
     return (uint8_t)number;
+}
+
+static enum log_form read_log(const struct reading *r)
+{
+    static const char *const forms[] = { "text", "json", "syslog" };     /* As in enum log_form, from LOG_TEXT on. */
+
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (strcmp(r->argument, forms[i]) == 0) return LOG_TEXT + (enum log_form)i;
+    refuse(r->settings, "--log: '%s' is none of text, json, syslog", r->argument);
 }
 
 static void add_resource(const struct reading *r, bool is_shared)
@@ -268,6 +281,8 @@ void program_apply(struct reading *r, int letter)
     case OPTION_ONCE_ANYWAY:   settings->once_anyway = true; break;
     case OPTION_WAIT_THROUGH_ERRORS: settings->waits_through_errors = true; break;
     case OPTION_AS:            settings->as = reading_name(r, "as", LEADER_NAME_MAX); break;
+    case OPTION_LOG:           settings->log = read_log(r); break;
+    case OPTION_LOG_FILE:      settings->log_file = r->argument; break;
     case OPTION_HOLDER:        settings->options.holder = reading_name(r, "holder", REDLOCK_HOLDER_MAX); break;
     case OPTION_NO_HOLDER:     r->no_holder = true; break;
     case OPTION_ONCE:          settings->once = true; break;
@@ -472,6 +487,8 @@ void program_settle(struct reading *r)
 {
     struct settings *settings = r->settings;
 
+    if (settings->log_file && !settings->log)             settings->log = LOG_TEXT;
+    if (!settings->log_file && settings->log == LOG_SYSLOG) settings->log_file = "/dev/log";
     set_kinds(settings);
     set_ticket_life(settings);
     if (settings->runs) {

@@ -190,18 +190,26 @@ void report_same_servers(struct session *session)
         if (session->notes[k].trouble == REDLOCK_TROUBLE_SAME_SERVER) (void)report_trouble(session, k);
 }
 
-void report_missing_vote(struct session *session, unsigned k)
+const char *report_why_missing(const struct session *session, unsigned k, const char **advice)
 {
     const struct session_note *note = &session->notes[k];
-    const char *text = "no answer in time", *advice = trouble_advice(REDLOCK_TROUBLE_SILENT);
 
     if (is_trouble(note)) {
-        text = note->text;
-        advice = advice_on(text, note->trouble);
-    } else if (redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_REFUSED) {
-        text = "our token is gone";
-        advice = "was it flushed, or short of memory?";
+        *advice = advice_on(note->text, note->trouble);
+        return note->text;
     }
+    if (redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_REFUSED) {
+        *advice = "was it flushed, or short of memory?";
+        return "our token is gone";
+    }
+    *advice = trouble_advice(REDLOCK_TROUBLE_SILENT);
+    return "no answer in time";
+}
+
+void report_missing_vote(struct session *session, unsigned k)
+{
+    const char *advice, *text = report_why_missing(session, k, &advice);
+
     say("%s: kept without node %u (%s): %s%s%s%s", session->settings->resource, k, redlock_node_address(&session->client, k), text,
         advice ? " (" : "", advice ? advice : "", advice ? ")" : "");
 }

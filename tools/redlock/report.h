@@ -59,7 +59,8 @@ void report_loss(struct session *session);
 /* A line for each node that is known by now to be the same server as another. */
 void report_same_servers(struct session *session);
 
-/* The lock is kept without node k's vote: why, and what to do. */
+/* The lock is kept without node k's vote: why; and what can be done, or NULL. */
+const char *report_why_missing(const struct session *session, unsigned k, const char **advice);
 void report_missing_vote(struct session *session, unsigned k);
 
 /* How each object begins: {"version":...,"command":...,"resource":..., or, of several, "resources":[...], and a comma. NULL: all

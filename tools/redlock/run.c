@@ -16,6 +16,7 @@
 
 #include "exits.h"
 #include "guardian.h"
+#include "log.h"
 #include "notify.h"
 #include "once.h"
 #include "proclaim.h"
@@ -105,6 +106,7 @@ static void end_command(struct run *run, enum ending ending, uint64_t now_us)
     run->ending = ending;
     guardian_end(&run->guardian);
     notify(&run->notifier, run->lead ? NULL : "STOPPING=1", "Ending the command, for want of the lock:", run->settings->resource);
+    if (ending == LOCK_LOST) log_transition(run->session, LOG_LOST, reason_of(run, now_us));
     if (run->settings->json) return;
     say("%s: %s; the command is ended", run->settings->resource, reason_of(run, now_us));
     if (ending == LOCK_LOST) report_loss(run->session);
@@ -387,6 +389,7 @@ static void leave_held(struct run *run)
 
     run->kept = status;
     run->is_gone = is_forgotten(run);
+    log_transition(run->session, run->is_gone ? LOG_LOST : LOG_LEFT, status == REDLOCK_OK ? NULL : redlock_status_text(status));
     if (run->is_gone || run->settings->json) return;
     if (status != REDLOCK_OK) {
         say("%s: not held for all of --hold-at-least: %s", run->settings->resource, redlock_status_text(status));
@@ -397,11 +400,22 @@ static void leave_held(struct run *run)
     }
 }
 
+/* What is lost already is only tidied up. */
+static void log_end(const struct run *run, enum redlock_status status)
+{
+    const char *why = run->ending != NOT_ENDING ? reason_of(run, redlock_now_us()) : NULL;
+
+    if (run->ending == LOCK_LOST) return;
+    if (run->is_gone) log_transition(run->session, LOG_LOST, "it was gone when the command ended");
+    else              log_transition(run->session, LOG_RELEASED, status == REDLOCK_OK ? why : redlock_status_text(status));
+}
+
 static void release_held(struct run *run)
 {
     enum redlock_status status = judge_release(run->session, release_lock(run->session));
 
     run->is_gone = status == REDLOCK_LOST;
+    log_end(run, status);
     if (run->is_gone || run->settings->json) return;
     if (status != REDLOCK_OK || (run->ending == NOT_ENDING && run->settings->verbose)) report_release(run->session, status);
 }
@@ -468,6 +482,7 @@ static int run_in_session(struct run *run)
     notify(&run->notifier, NULL, "Waiting for the lock:", settings->resource);
     status = acquire_lock(session, settings->grace_ms + margin_ms(settings));
     if (status == REDLOCK_OK) {
+        log_transition(session, LOG_ACQUIRED, NULL);
         if (settings->verbose)    report_validity(session, "acquired");
         else if (!settings->json) report_same_servers(session);
         code = run_with_lock(run);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
 #include "signals.h"
 #include "text.h"
 
@@ -17,6 +18,21 @@ enum {
     LINGER_ROUNDS = 4,              /* so many times as long as it took, if that is more. */
     LINGER_PART = 10                /* But at most so much of the validity. */
 };
+
+/* An engine has one ring: that of the trace, if there is one. */
+static void listen_to_events(struct session *session)
+{
+    const struct settings *settings = session->settings;
+
+    if (settings->trace) {
+        trace_begin(&session->trace, &session->client, settings->trace);
+        session->trace.heed = log_heed;
+        session->trace.heed_context = session;
+    } else if (settings->log) {
+        redlock_use_events(redlock_engine(&session->client), &session->events, session->ring, SESSION_EVENTS);
+        redlock_want_events(&session->events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_READY));
+    }
+}
 
 enum redlock_status session_open(struct session *session, struct settings *settings, struct redlock_mistake *mistake)
 {
@@ -37,7 +53,7 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     status = redlock_open(&session->client, settings->nodes, &settings->options, mistake);
     text_wipe(settings->nodes, sizeof settings->nodes);
     if (status != REDLOCK_OK) return status;
-    if (settings->trace) trace_begin(&session->trace, &session->client, settings->trace);
+    listen_to_events(session);
     if (signals_open()) return REDLOCK_OK;
     (void)snprintf(mistake->text, sizeof mistake->text, "%s", text_system_error(errno));
     redlock_close(&session->client, 0);
@@ -104,6 +120,13 @@ static void note_troubles(struct session *session)
     }
 }
 
+static void heed_events(struct session *session)
+{
+    struct redlock_event event;
+
+    while (redlock_next_event(&session->events, &event)) log_heed(session, &event);
+}
+
 void session_step(struct session *session)
 {
     enum redlock_status status = redlock_step(&session->client);
@@ -111,6 +134,7 @@ void session_step(struct session *session)
     note_troubles(session);
     if (status != REDLOCK_OK) session->fault = status;
     if (session->settings->trace) trace_flush(&session->trace);
+    else if (session->settings->log) heed_events(session);
 }
 
 /* ---- Waiting ---- */

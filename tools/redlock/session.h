@@ -6,7 +6,10 @@
 #include "options.h"
 #include "trace.h"
 
-enum { TROUBLE_TEXT_MAX = 160 };
+enum {
+    TROUBLE_TEXT_MAX = 160,
+    SESSION_EVENTS = 2 * REDLOCK_NODES_MAX  /* Between two steps. */
+};
 
 /* What went wrong with a node in the last round. The engine tells a node's trouble as it is now, and forgets it with the next
  * good answer, such as that to the release behind a lost attempt. */
@@ -23,6 +26,11 @@ struct session {
     struct redlock_lock lock;
     struct redlock_name set[REDLOCK_SET_MAX];   /* What it is about. The library puts them in order. */
     struct trace trace;
+    struct redlock_event_ring events;           /* For the log, if there is no trace: it sees them then. */
+    struct redlock_event ring[SESSION_EVENTS];
+    uint16_t met;                   /* Nodes that have been connected: a set. */
+    uint64_t ticket;                /* The last one that was logged: a lock that is released has none. 0: none was. */
+    bool is_log_broken;             /* It was told that the log cannot be written. */
     uint32_t noted_round;           /* Of which the notes are. */
     struct session_note notes[REDLOCK_NODES_MAX];
     enum redlock_status fault;      /* Of redlock_step: nothing works any longer. OK: none. */

@@ -598,7 +598,10 @@ static void print_events(struct trace *trace)
 {
     struct redlock_event event;
 
-    while (redlock_next_event(&trace->events, &event)) print_event(trace, &event);
+    while (redlock_next_event(&trace->events, &event)) {
+        print_event(trace, &event);
+        if (trace->heed) trace->heed(trace->heed_context, &event);
+    }
     note_lost(trace);
 }
 

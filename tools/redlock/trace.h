@@ -65,6 +65,8 @@ struct trace {
     size_t size;
     size_t out_used;
     char out[TRACE_OUT_MAX];            /* Lines that are written when the step is over: writing takes a round's time. */
+    void (*heed)(void *context, const struct redlock_event *event);     /* Sees each event, too. NULL: nobody does. */
+    void *heed_context;
     struct redlock_event_ring events;
     struct redlock_event ring[TRACE_EVENTS];
     struct trace_session sessions[TRACE_SESSIONS_MAX];

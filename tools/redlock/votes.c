@@ -1,5 +1,6 @@
 #include "votes.h"
 
+#include "log.h"
 #include "report.h"
 
 _Static_assert(REDLOCK_NODES_MAX <= 16, "nodes that were told are kept in a uint16_t");
@@ -18,17 +19,25 @@ static bool is_without(struct session *session, unsigned k)
     return session->notes[k].trouble != REDLOCK_TROUBLE_NONE;
 }
 
+/* Each extension is told elsewhere with --verbose, and nothing with --json. */
+static bool is_told(const struct session *session)
+{
+    return !session->settings->verbose && !session->settings->json;
+}
+
 /* late: it has not answered before the next extension began. */
 static void watch_node(struct votes *votes, struct session *session, unsigned k, bool late)
 {
     enum redlock_vote vote = redlock_vote_of(&session->lock, k);
     uint16_t bit = (uint16_t)(1u << k);
+    const char *advice;
 
     if (vote == REDLOCK_VOTE_PENDING) votes->pending |= bit;
     if (vote == REDLOCK_VOTE_GRANTED) votes->missing &= (uint16_t)~bit;
     if ((votes->missing & bit) || !(late || is_without(session, k))) return;
     votes->missing |= bit;
-    report_missing_vote(session, k);
+    if (is_told(session)) report_missing_vote(session, k);
+    log_node(session, LOG_DEGRADED, k, report_why_missing(session, k, &advice));
 }
 
 void votes_watch(struct votes *votes, struct session *session)
@@ -36,11 +45,13 @@ void votes_watch(struct votes *votes, struct session *session)
     const struct redlock_round *round = redlock_last_round(&session->lock);
     uint16_t before = votes->missing, late = round->number != votes->round ? votes->pending : 0;
 
-    if (session->settings->verbose || session->settings->json || round->number == votes->first_round) return;
+    if ((!is_told(session) && !session->settings->log) || round->number == votes->first_round) return;
     if (late == 0 && round->decided_at == 0) return;
     votes->round = round->number;
     votes->pending = 0;
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) watch_node(votes, session, k, late >> k & 1);
-    if (before && !votes->missing)
+    if (!before || votes->missing) return;
+    log_transition(session, LOG_RESTORED, NULL);
+    if (is_told(session))
         say("%s: kept with all %u nodes again", session->settings->resource, redlock_node_count(&session->client));
 }

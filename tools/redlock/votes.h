@@ -13,7 +13,7 @@ struct votes {
 /* The lock is held, and is kept from now on. */
 void votes_begin(struct votes *votes, const struct session *session);
 
-/* Looks at the last extension, and says what has changed; with --verbose and --json nothing: each extension is told elsewhere. */
+/* Looks at the last extension; says what has changed, unless with --verbose or --json, and logs it. */
 void votes_watch(struct votes *votes, struct session *session);
 
 #endif

@@ -1,0 +1,232 @@
+#define _GNU_SOURCE
+#include "log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "report.h"
+#include "text.h"
+
+enum {
+    LINE_SIZE = 16 * 1024,      /* Goes out in one piece: a resource and 15 nodes, all in trouble. */
+    HOST_MAX = 256,
+    NO_NODE = REDLOCK_NODES_MAX,
+    SYSLOG_USER = 1 << 3        /* The facility; a priority is added. */
+};
+
+/* enum log_transition. The digit is the priority for syslog: 3, an error; 4, a warning; 6, information. */
+static const char transitions[][sizeof "4restarted"] = {
+    "6acquired", "6kept", "4degraded", "6restored", "4restarted", "3lost", "6left", "6released"
+};
+
+/* ---- The time, in UTC ---- */
+
+struct moment {
+    unsigned year, month, day, hour, minute, second, ms;
+};
+
+/* By the days since March 1st of the year 0, so that a leap day is the last of its year. */
+static struct moment moment_of(uint64_t wall_us)
+{
+    uint64_t s = wall_us / 1000000;
+    unsigned days = (unsigned)(s / 86400) + 719468, era = days / 146097, of_era = days % 146097;
+    unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    unsigned of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
+
+    return (struct moment){
+        .year = year + era * 400 + (month > 9), .month = month < 10 ? month + 3 : month - 9,
+        .day = of_year - (153 * month + 2) / 5 + 1, .hour = (unsigned)(s / 3600 % 24), .minute = (unsigned)(s / 60 % 60),
+        .second = (unsigned)(s % 60), .ms = (unsigned)(wall_us / 1000 % 1000)
+    };
+}
+
+/* ---- Where it goes ---- */
+
+static int open_syslog(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
+
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+    error = errno;
+    (void)close(fd);
+    errno = error;
+    return -1;
+}
+
+/* stderr is others' as well, so it cannot be told not to wait: it is left alone while nobody reads it. */
+static int open_stderr(void)
+{
+    struct pollfd pollfd = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+    errno = EAGAIN;
+    return poll(&pollfd, 1, 0) == 1 && (pollfd.revents & POLLOUT) ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0) : -1;
+}
+
+static int open_log(const struct settings *settings)
+{
+    if (settings->log == LOG_SYSLOG) return open_syslog(settings->log_file);
+    if (!settings->log_file)         return open_stderr();
+    return open(settings->log_file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
+}
+
+static void tell_failure(struct session *session, int error)
+{
+    const char *file = session->settings->log_file;
+
+    if (!session->is_log_broken && file) say("the log %s cannot be written: %s", file, text_system_error(error));
+    session->is_log_broken = true;
+}
+
+/* ---- A line ---- */
+
+struct line {
+    FILE *file;
+    struct session *session;
+    bool is_json;
+};
+
+static void put_name(const struct line *line, const char *name)
+{
+    (void)fprintf(line->file, line->is_json ? "\"%s\":" : "%s=", name);
+}
+
+static void put_end(const struct line *line)
+{
+    (void)fputc(line->is_json ? ',' : ' ', line->file);
+}
+
+static void put_text(const struct line *line, const char *name, const char *text)
+{
+    if (!text) return;
+    put_name(line, name);
+    json_text(line->file, text);
+    put_end(line);
+}
+
+static void put_number(const struct line *line, const char *name, uint64_t number)
+{
+    put_name(line, name);
+    (void)fprintf(line->file, "%" PRIu64, number);
+    put_end(line);
+}
+
+static void put_time(const struct line *line)
+{
+    struct moment now = moment_of(redlock_wall_us());
+
+    put_name(line, "time");
+    (void)fprintf(line->file, "\"%u-%02u-%02uT%02u:%02u:%02u.%03uZ\"", now.year, now.month, now.day, now.hour, now.minute,
+                  now.second, now.ms);
+    put_end(line);
+}
+
+/* As libc's syslog() sends it: "<14>Nov 22 11:02:03 redlock[4711]: " */
+static void put_syslog_head(const struct line *line, enum log_transition what)
+{
+    struct moment now = moment_of(redlock_wall_us());
+
+    (void)fprintf(line->file, "<%d>%.3s %2u %02u:%02u:%02u redlock[%ld]: ", SYSLOG_USER | (transitions[what][0] - '0'),
+                  &"JanFebMarAprMayJunJulAugSepOctNovDec"[3 * (now.month - 1)], now.day, now.hour, now.minute, now.second,
+                  (long)getpid());
+}
+
+/* Syslog says itself when, where and by which process. */
+static void put_head(const struct line *line, enum log_transition what)
+{
+    const struct settings *settings = line->session->settings;
+    char host[HOST_MAX] = "";
+
+    if (line->is_json) report_json_head(line->file, settings, NULL);
+    if (settings->log == LOG_SYSLOG) {
+        put_syslog_head(line, what);
+    } else {
+        (void)gethostname(host, sizeof host - 1);
+        put_time(line);
+        put_text(line, "host", host);
+        put_number(line, "pid", (uint64_t)getpid());
+    }
+    put_text(line, "event", transitions[what] + 1);
+    if (line->is_json) return;
+    put_text(line, "command", command_name(settings->command));
+    put_text(line, "resource", settings->resource);
+}
+
+static void put_lock(const struct line *line)
+{
+    const struct redlock_lock *lock = &line->session->lock;
+
+    put_text(line, "holder", line->session->settings->options.holder);
+    if (line->session->ticket > 0) put_number(line, "ticket", line->session->ticket);
+    if (redlock_slot(lock) > 0)    put_number(line, "slot", redlock_slot(lock));
+    put_number(line, "valid_ms", redlock_valid_ms(lock));
+    put_number(line, "confirmed", redlock_confirmed(lock));
+}
+
+static void put_line(const struct line *line, enum log_transition what, unsigned k, const char *text)
+{
+    struct redlock_client *client = &line->session->client;
+
+    put_head(line, what);
+    put_lock(line);
+    if (k < NO_NODE) {
+        put_number(line, "node", k);
+        put_text(line, "address", redlock_node_address(client, k));
+    }
+    put_text(line, k < NO_NODE ? "trouble" : "text", text);
+    if (line->is_json) {
+        report_json_end(line->file, line->session);
+    } else {
+        put_number(line, "quorum", redlock_quorum(redlock_node_count(client)));
+        (void)fprintf(line->file, "nodes=%u\n", redlock_node_count(client));
+    }
+}
+
+static void write_line(struct session *session, enum log_transition what, unsigned k, const char *text)
+{
+    static char buffer[LINE_SIZE];
+    int fd = open_log(session->settings);
+    struct line line = { .session = session, .is_json = session->settings->log == LOG_JSON };
+
+    line.file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!line.file) {
+        tell_failure(session, errno);
+        if (fd >= 0) (void)close(fd);
+        return;
+    }
+    (void)setvbuf(line.file, buffer, _IOFBF, sizeof buffer);
+    put_line(&line, what, k, text);
+    if (fclose(line.file) != 0) tell_failure(session, errno);
+}
+
+/* ---- What is told ---- */
+
+void log_node(struct session *session, enum log_transition what, unsigned k, const char *text)
+{
+    if (redlock_ticket(&session->lock) > 0) session->ticket = redlock_ticket(&session->lock);
+    if (session->settings->log) write_line(session, what, k, text);
+}
+
+void log_transition(struct session *session, enum log_transition what, const char *text)
+{
+    log_node(session, what, NO_NODE, text);
+}
+
+/* At the first contact each server is new. */
+void log_heed(void *context, const struct redlock_event *event)
+{
+    struct session *session = context;
+    uint16_t bit = event->session < redlock_node_count(&session->client) ? (uint16_t)(1u << event->session) : 0;
+
+    if (event->kind != REDLOCK_EVENT_READY) return;
+    if (event->is_new_server && (session->met & bit)) log_node(session, LOG_RESTARTED, event->session, NULL);
+    session->met |= bit;
+}

@@ -1,0 +1,29 @@
+/* The audit trail: a line for each transition of a lock, and none between them; as text, as JSON or to syslog. Its fields have the
+ * names that --json has. A log that cannot be written is told once, and never keeps a lock from being kept: each line is opened,
+ * written without waiting, and closed, so that a file that was moved away is made anew. */
+#ifndef LOG_H
+#define LOG_H
+
+#include "session.h"
+
+enum log_transition {
+    LOG_ACQUIRED,
+    LOG_KEPT,           /* keep: it was acquired before, and is extended from now on. */
+    LOG_DEGRADED,       /* A node no longer votes for it, */
+    LOG_RESTORED,       /* and all of them do again. */
+    LOG_RESTARTED,      /* A node has, or another server is there now. */
+    LOG_LOST,
+    LOG_LEFT,           /* It is extended no longer, and ends with its TTL. */
+    LOG_RELEASED
+};
+
+/* If a log is wanted. text: why, or what more there is to say; NULL. */
+void log_transition(struct session *session, enum log_transition what, const char *text);
+
+/* The same of node k, if it is about one: text is its trouble then. */
+void log_node(struct session *session, enum log_transition what, unsigned k, const char *text);
+
+/* Sees each event of the engine, in their order: that a node has restarted. session: a struct session. */
+void log_heed(void *session, const struct redlock_event *event);
+
+#endif
