@@ -136,6 +136,21 @@ static void add_tickets(struct part *part, const struct ticket_order *order, con
     add(part, client->proposed_by & 15);
 }
 
+/* What a release of a lock that has changed its role names, it names even when the lock is idle. */
+static void add_role(struct part *part, const struct bounds *bounds, unsigned c, const struct client *client)
+{
+    const struct redlock_lock *lock = &client->lock;
+    unsigned kind = 0;
+
+    while (kind < WIRE_SHARED_KINDS && lock->kind != wire_shared_kind((enum wire_shared)kind)) kind++;
+    add(part, bounds->reads[c]);
+    add(part, client->upgrades);
+    add(part, client->downgrades);
+    add(part, kind);
+    add(part, token_number(lock->token) & 15);
+    add(part, lock->ttl_ms / TICK_MS);      /* That of the next change. */
+}
+
 static struct digest digest_client(const struct world *w, const struct bounds *bounds, const struct ticket_order *order,
                                    unsigned c)
 {
@@ -147,6 +162,7 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
     /* Nobody here has a keeper, or listens: the fields for that never change. When somebody has, they must go in. */
     REDLOCK_CHECK(!lock->is_kept && !lock->is_yielding && lock->entries == 0 && lock->woken == 0);
     add(&part, client->is_out);
+    if (bounds->permits > 0) add(&part, bounds->slots[c]);
     if (client->is_out) return digest_part(&part);
     for (unsigned k = 0; k < bounds->nodes; k++) has_stake |= lock->stakes[k].state != STAKE_NONE;
     /* It will be out before it matters. */
@@ -166,6 +182,8 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
     add(&part, client->engine.needs_entropy.first != NULL);
     add_round(&part, w, bounds, client);
     if (bounds->tickets) add_tickets(&part, order, bounds, c, client);
+    if (has_readers(bounds)) add_role(&part, bounds, c, client);
+    if (bounds->permits > 0 && lock->phase != PHASE_IDLE) add(&part, lock->permit.slot);
     return digest_part(&part);
 }
 
@@ -180,6 +198,18 @@ static bool heeds_answers(const struct redlock_lock *lock)
     return lock_is_in_round(lock) || (lock->phase == PHASE_HELD && is_extended);
 }
 
+/* The vote of node k. Of a permit that is acquired it is the slot that was granted: which of several the round is about, is decided
+ * anew with each answer. */
+static unsigned vote_of(const struct redlock_lock *lock, unsigned k)
+{
+    enum redlock_vote vote = redlock_vote_of(lock, k);
+    bool is_grant = (vote == REDLOCK_VOTE_GRANTED || vote == REDLOCK_VOTE_REFUSED) && lock->stakes[k].state == STAKE_PLACED;
+
+    if (!lock_is_in_round(lock)) return 0;
+    if (lock->permit.count > 0 && lock->phase == PHASE_ACQUIRING && is_grant) return 16u + lock->use.slots[k];
+    return 1u + vote;
+}
+
 static void add_stake(struct part *part, const struct redlock_lock *lock, unsigned k)
 {
     const struct redlock_stake *stake = &lock->stakes[k];
@@ -189,7 +219,7 @@ static void add_stake(struct part *part, const struct redlock_lock *lock, unsign
     add(part, lock->asking >> k & 1);
     add(part, stake->want);
     add(part, stake->state ? stake->token[0] & 15 : 0);
-    add(part, lock_is_in_round(lock) ? 1u + redlock_vote_of(lock, k) : 0);
+    add(part, vote_of(lock, k));
 }
 
 static void add_session(struct part *part, const struct world *w, const struct bounds *bounds, const struct client *client,
@@ -223,12 +253,17 @@ static void add_command(struct part *part, const struct ticket_order *order, con
 {
     add(part, command->kind);
     add(part, (uint64_t)(command->token & 15) << 4 | command->ttl);
+    if (command->role != ROLE_PLAIN) {
+        add(part, (uint64_t)command->role << 4 | command->slot);
+        add(part, command->other ? 1u + (command->other & 15) : 0);
+    }
     if (command->ticket) add_ticket(part, order, command->ticket);
 }
 
 static void add_answer(struct part *part, const struct ticket_order *order, const struct reply *answer)
 {
     add(part, answer->kind | (uint64_t)answer->done << 5 | (uint64_t)answer->is_taken << 6 | (uint64_t)answer->is_ahead << 7);
+    add(part, (uint64_t)answer->others << 4 | answer->slot);
     if (answer->counter) add_ticket(part, order, answer->counter);
 }
 
@@ -266,24 +301,59 @@ static struct digest digest_pair(const struct world *w, const struct bounds *bou
 
 /* ---- All of it ---- */
 
-/* The key of a node, seen when client first is called the first. */
-static struct digest digest_node(const struct world *w, const struct bounds *bounds, const struct ticket_order *order,
-                                 struct digest pairs[CLIENTS][NODES_MAX], unsigned k, unsigned first)
+/* The parts of which no two name each other, and an order of the clients by which they are put together. */
+struct view {
+    const struct world *w;
+    const struct bounds *bounds;
+    struct ticket_order tickets;
+    struct digest clients[CLIENTS], pairs[CLIENTS][NODES_MAX];
+    unsigned order[CLIENTS];
+    struct digest best;
+};
+
+static unsigned place_of(const struct view *view, unsigned c)
 {
-    const struct model *node = &w->nodes[k];
+    unsigned place = 0;
+
+    while (view->order[place] != c) place++;
+    return place;
+}
+
+static void add_key(struct part *part, const struct view *view, const struct key *key)
+{
+    if (key->token == 0) {
+        add(part, 0);
+        return;
+    }
+    add(part, key->token == TOKEN_SHARED ? 1 + CLIENTS : 1 + place_of(view, token_client(key->token)));
+    add(part, key->token & 15);
+    add(part, (uint64_t)(key->expires_at - view->w->now) << 1 | key->is_prompt);
+}
+
+static void add_keys(struct part *part, const struct view *view, const struct model *node)
+{
+    for (unsigned i = 0; i < (view->bounds->permits > 0 ? view->bounds->permits : 1); i++) add_key(part, view, &node->keys[i]);
+    if (node->keys[0].token != TOKEN_SHARED) return;
+    for (unsigned place = 0; place < clients_of(view->bounds); place++)
+        for (unsigned i = 0; i < READERS_MAX && node->readers[i].token != 0; i++)
+            if (token_client(node->readers[i].token) == view->order[place]) add_key(part, view, &node->readers[i]);
+}
+
+static struct digest digest_node(const struct view *view, unsigned k)
+{
+    const struct model *node = &view->w->nodes[k];
     struct part part = { 0 };
+    struct digest digest;
 
     add(&part, node->gains);
-    if (bounds->tickets) {
-        add(&part, bounds->node_walls[k]);
-        add_ticket(&part, order, node->counter);
+    if (view->bounds->tickets) {
+        add(&part, view->bounds->node_walls[k]);
+        add_ticket(&part, &view->tickets, node->counter);
     }
-    if (node->token != 0) {
-        add(&part, 1 + (token_client(node->token) ^ first));
-        add(&part, node->token & 15);
-        add(&part, (uint64_t)(node->expires_at - w->now) << 1 | node->is_prompt);
-    }
-    return digest_join(digest_join(digest_part(&part), pairs[first][k]), pairs[1 - first][k]);
+    add_keys(&part, view, node);
+    digest = digest_part(&part);
+    for (unsigned i = 0; i < clients_of(view->bounds); i++) digest = digest_join(digest, view->pairs[view->order[i]][k]);
+    return digest;
 }
 
 static void sort(struct digest *digests, unsigned count)
@@ -306,24 +376,57 @@ struct digest digest_of_set(struct digest *digests, unsigned count)
     return sum;
 }
 
+static struct digest digest_in_order(const struct view *view)
+{
+    const struct world *w = view->w;
+    struct digest nodes[NODES_MAX], sum = { w->losses, (uint64_t)w->crashes << 8 | w->cancels };
+
+    for (unsigned i = 0; i < clients_of(view->bounds); i++) sum = digest_join(sum, view->clients[view->order[i]]);
+    if (ticket_last_matters(w)) sum = digest_join(sum, (struct digest){ 0, ticket_place(&view->tickets, w->last_ticket) });
+    for (unsigned k = 0; k < view->bounds->nodes; k++) nodes[k] = digest_node(view, k);
+    if (!view->bounds->ordered) sort(nodes, view->bounds->nodes);
+    for (unsigned k = 0; k < view->bounds->nodes; k++) sum = digest_join(sum, nodes[k]);
+    return sum;
+}
+
+static void swap(unsigned *a, unsigned *b)
+{
+    unsigned kept = *a;
+
+    *a = *b;
+    *b = kept;
+}
+
+/* Tries all orders in which clients come by their own digests, from this place on: only those that are alike change places. The
+ * least of what they make is the digest of the world. */
+static void try_orders(struct view *view, unsigned place)
+{
+    if (place == clients_of(view->bounds)) {
+        struct digest digest = digest_in_order(view);
+        if (is_less(digest, view->best)) view->best = digest;
+        return;
+    }
+    for (unsigned i = place; i < clients_of(view->bounds); i++) {
+        bool is_next = true;
+        for (unsigned j = place; j < clients_of(view->bounds); j++)
+            is_next &= !is_less(view->clients[view->order[j]], view->clients[view->order[i]]);
+        if (!is_next) continue;
+        swap(&view->order[place], &view->order[i]);
+        try_orders(view, place + 1);
+        swap(&view->order[place], &view->order[i]);
+    }
+}
+
 struct digest digest_of(const struct world *w, const struct bounds *bounds)
 {
-    struct digest pairs[CLIENTS][NODES_MAX], clients[CLIENTS], best = { UINT64_MAX, UINT64_MAX };
-    struct ticket_order order;
+    struct view view = { .w = w, .bounds = bounds, .best = { UINT64_MAX, UINT64_MAX } };
 
-    ticket_order(&order, w, bounds);
-    for (unsigned c = 0; c < CLIENTS; c++) {
-        clients[c] = digest_client(w, bounds, &order, c);
-        for (unsigned k = 0; k < bounds->nodes; k++) pairs[c][k] = digest_pair(w, bounds, &order, c, k);
+    ticket_order(&view.tickets, w, bounds);
+    for (unsigned c = 0; c < clients_of(bounds); c++) {
+        view.order[c] = c;
+        view.clients[c] = digest_client(w, bounds, &view.tickets, c);
+        for (unsigned k = 0; k < bounds->nodes; k++) view.pairs[c][k] = digest_pair(w, bounds, &view.tickets, c, k);
     }
-    for (unsigned first = 0; first < CLIENTS; first++) {
-        struct digest nodes[NODES_MAX], sum = { w->losses, (uint64_t)w->crashes << 8 | w->cancels };
-        sum = digest_join(digest_join(sum, clients[first]), clients[1 - first]);
-        if (ticket_last_matters(w)) sum = digest_join(sum, (struct digest){ 0, ticket_place(&order, w->last_ticket) });
-        for (unsigned k = 0; k < bounds->nodes; k++) nodes[k] = digest_node(w, bounds, &order, pairs, k, first);
-        sort(nodes, bounds->nodes);
-        for (unsigned k = 0; k < bounds->nodes; k++) sum = digest_join(sum, nodes[k]);
-        if (is_less(sum, best)) best = sum;
-    }
-    return best;
+    try_orders(&view, 0);
+    return view.best;
 }

@@ -33,8 +33,12 @@ static bool set(const struct setting *settings, const char *argument)
 
 static bool is_sensible(const struct bounds *b)
 {
-    return b->nodes >= 1 && b->nodes <= NODES_MAX && attempts_of(b, 0) <= ATTEMPTS_MAX && attempts_of(b, 1) <= ATTEMPTS_MAX &&
-           b->ttl >= 1 && b->ttl <= 8 && b->extend_ttl <= 8 && b->guard <= 16;
+    bool is_plain = !has_readers(b) && b->permits == 0, are_alone = clients_of(b) == 2 && is_plain;
+
+    for (unsigned c = 0; c < CLIENTS; c++)
+        if (tokens_of(b, c) > ATTEMPTS_MAX || b->slots[c] > b->permits) return false;
+    return b->nodes >= 1 && b->nodes <= NODES_MAX && b->ttl >= 1 && b->ttl <= 8 && b->extend_ttl <= 8 && b->guard <= 16 &&
+           b->permits <= PERMITS_MAX && !(has_readers(b) && b->permits > 0) && (are_alone || !b->tickets);
 }
 
 static void report(enum outcome outcome, const struct figures *f)
@@ -55,6 +59,12 @@ int main(int count, char **arguments)
     unsigned megabytes = 4000;
     const struct setting settings[] = {
         { "nodes", &b.nodes, NULL }, { "a", &b.attempts[0], NULL }, { "b", &b.attempts[1], NULL },
+        { "c", &b.attempts[2], NULL }, { "extend-c", &b.extensions[2], NULL },
+        { "reads-a", NULL, &b.reads[0] }, { "reads-b", NULL, &b.reads[1] }, { "reads-c", NULL, &b.reads[2] },
+        { "upgrade-a", &b.upgrades[0], NULL }, { "upgrade-b", &b.upgrades[1], NULL }, { "upgrade-c", &b.upgrades[2], NULL },
+        { "downgrade-a", &b.downgrades[0], NULL }, { "downgrade-b", &b.downgrades[1], NULL },
+        { "downgrade-c", &b.downgrades[2], NULL }, { "permits", &b.permits, NULL },
+        { "slot-a", &b.slots[0], NULL }, { "slot-b", &b.slots[1], NULL }, { "slot-c", &b.slots[2], NULL },
         { "extend-a", &b.extensions[0], NULL }, { "extend-b", &b.extensions[1], NULL }, { "losses", &b.losses, NULL },
         { "crashes", &b.crashes, NULL }, { "cancels", &b.cancels, NULL }, { "gains", &b.gains, NULL },
         { "ttl", &b.ttl, NULL }, { "extend-ttl", &b.extend_ttl, NULL }, { "guard", &b.guard, NULL },
@@ -63,9 +73,9 @@ int main(int count, char **arguments)
         { "wall-a", &b.walls[0], NULL }, { "wall-b", &b.walls[1], NULL }, { "wall-0", &b.node_walls[0], NULL },
         { "wall-1", &b.node_walls[1], NULL }, { "wall-2", &b.node_walls[2], NULL }, { "skew", &b.skew, NULL },
         { "tickets", NULL, &b.tickets }, { "keeps", NULL, &b.keeps }, { "only-tickets", NULL, &b.only_tickets },
-        { "distrust", NULL, &b.distrust }, { "only-exclusion", NULL, &b.only_exclusion }, { "memory-mb", &megabytes, NULL },
-        { "seconds", &limits.seconds, NULL }, { "depth", &limits.depth, NULL }, { "talk", NULL, &limits.talks },
-        { "compare", NULL, &limits.compares }, { NULL, NULL, NULL }
+        { "ordered", NULL, &b.ordered }, { "distrust", NULL, &b.distrust }, { "only-exclusion", NULL, &b.only_exclusion },
+        { "memory-mb", &megabytes, NULL }, { "seconds", &limits.seconds, NULL }, { "depth", &limits.depth, NULL },
+        { "talk", NULL, &limits.talks }, { "compare", NULL, &limits.compares }, { NULL, NULL, NULL }
     };
     struct figures figures;
     enum outcome outcome;

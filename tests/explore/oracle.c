@@ -18,7 +18,7 @@ static const char *check_promise(const struct world *w, const struct bounds *bou
 
     if (!is_valid(w, c)) return NULL;
     for (unsigned k = 0; k < bounds->nodes; k++)
-        count += w->nodes[k].token == token_number(client->lock.token) || (client->lost >> k & 1);
+        count += world_protects(w, c, k) || (client->lost >> k & 1);
     return count >= bounds->nodes / 2 + 1 ? NULL : "a client is within its validity, but no quorum holds its key";
 }
 
@@ -46,12 +46,20 @@ static bool restores_unconfirmed(const struct world *w, const struct bounds *bou
     return false;
 }
 
+static bool has_prompt_key(const struct model *node, unsigned c)
+{
+    bool has = false;
+
+    for (unsigned i = 0; i < PERMITS_MAX; i++) has |= token_client(node->keys[i].token) == c && node->keys[i].is_prompt;
+    for (unsigned i = 0; i < READERS_MAX; i++) has |= token_client(node->readers[i].token) == c && node->readers[i].is_prompt;
+    return has;
+}
+
 static const char *check_stake(const struct world *w, unsigned c, unsigned k)
 {
     const struct client *client = &w->clients[c];
     const struct redlock_lock *lock = &client->lock;
     const struct redlock_stake *stake = &lock->stakes[k];
-    const struct model *node = &w->nodes[k];
     bool is_owed = lock->owed >> k & 1, is_deferred = lock->deferred >> k & 1;
     unsigned releases = asked_count(client, k, WIRE_RELEASE);
     unsigned sets = asked_count(client, k, WIRE_ACQUIRE) + asked_count(client, k, WIRE_RESTORE);
@@ -63,7 +71,7 @@ static const char *check_stake(const struct world *w, unsigned c, unsigned k)
     if (is_deferred && !is_owed)                               return "a debt is deferred, but not owed";
     if (is_owed && !is_deferred && stake->want != WIRE_RELEASE) return "a debt is neither queued nor deferred";
     if ((stake->want != WIRE_NONE) != queue_holds(lock, k)) return "what a lock wants of a node is not queued";
-    if (node->token != 0 && token_client(node->token) == c && node->is_prompt && stake->state == STAKE_NONE)
+    if (stake->state == STAKE_NONE && has_prompt_key(&w->nodes[k], c))
         return "a node has a client's key, and the client knows nothing of it";
     return NULL;
 }
@@ -106,14 +114,38 @@ static const char *check_client(const struct world *w, const struct bounds *boun
     return breach;
 }
 
+/* ---- Who may be inside at the same time ---- */
+
+static const char *check_pair(const struct world *w, unsigned c, unsigned other)
+{
+    const struct redlock_lock *a = &w->clients[c].lock, *b = &w->clients[other].lock;
+    bool a_reads = redlock_is_shared(a), b_reads = redlock_is_shared(b);
+
+    if (!is_valid(w, c) || !is_valid(w, other) || (a_reads && b_reads)) return NULL;
+    if (a->permit.count > 0) return redlock_slot(a) == redlock_slot(b) ? "two clients hold the same slot" : NULL;
+    return a_reads || b_reads ? "a client reads while another one writes" : "two clients hold the lock";
+}
+
+static const char *check_exclusion(const struct world *w, const struct bounds *bounds)
+{
+    const char *breach = NULL;
+    unsigned count = 0;
+
+    for (unsigned c = 0; c < clients_of(bounds) && !breach; c++) {
+        count += is_valid(w, c);
+        for (unsigned other = 0; other < c && !breach; other++) breach = check_pair(w, c, other);
+    }
+    return bounds->permits > 0 && count > bounds->permits ? "more clients are inside than there are permits" : breach;
+}
+
 const char *oracle(const struct world *w, const struct bounds *bounds)
 {
-    const char *breach = w->breach;
+    const char *breach = w->breach, *exclusion;
 
     if (bounds->only_tickets) return w->ticket_breach;
-    if (is_valid(w, 0) && is_valid(w, 1)) return "two clients hold the lock";
-    if (bounds->only_exclusion) return NULL;
+    exclusion = check_exclusion(w, bounds);
+    if (exclusion || bounds->only_exclusion) return exclusion;
     if (!breach) breach = w->ticket_breach;
-    for (unsigned c = 0; c < CLIENTS && !breach; c++) breach = check_client(w, bounds, c);
+    for (unsigned c = 0; c < clients_of(bounds) && !breach; c++) breach = check_client(w, bounds, c);
     return breach;
 }

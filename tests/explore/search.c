@@ -24,6 +24,21 @@ static union {
 enum { WORDS = sizeof world / sizeof(uint64_t), MARKS = (WORDS + 7) / 8, ENCODED_MAX = MARKS + 9 * WORDS };
 
 _Static_assert(sizeof world == sizeof(struct world) && sizeof(struct world) % sizeof(uint64_t) == 0, "whole words");
+_Static_assert(offsetof(struct world, clients) % sizeof(uint64_t) == 0 && sizeof(struct client) % sizeof(uint64_t) == 0,
+               "clients begin with a word");
+
+/* Of the world, those that clients have that there are: what is behind them never changes. */
+static size_t words_used = WORDS;
+
+static void use_words(const struct bounds *bounds)
+{
+    words_used = (offsetof(struct world, clients) + clients_of(bounds) * sizeof(struct client)) / sizeof(uint64_t);
+}
+
+static void copy_world(void *to, const void *from)
+{
+    memcpy(to, from, words_used * sizeof(uint64_t));
+}
 
 /* ---- Memory ---- */
 
@@ -105,12 +120,12 @@ enum { ORIGIN_COPY = 1 << 15 };     /* Beside the event: of a state that has bee
 
 static uint16_t pack(struct event e, bool is_copy)
 {
-    return (uint16_t)(e.kind | e.client << 4 | e.node << 5 | e.which << 8 | (is_copy ? ORIGIN_COPY : 0));
+    return (uint16_t)(e.kind | e.client << 4 | e.node << 6 | e.which << 8 | (is_copy ? ORIGIN_COPY : 0));
 }
 
 static struct event unpack(uint16_t packed)
 {
-    return (struct event){ packed & 15, packed >> 4 & 1, packed >> 5 & 7, packed >> 8 & 127 };
+    return (struct event){ packed & 15, packed >> 4 & 3, packed >> 6 & 3, packed >> 8 & 127 };
 }
 
 static void origins_add(struct memory *memory, struct origins *origins, uint32_t state, uint16_t event)
@@ -166,7 +181,7 @@ static size_t encode(uint8_t *out)
     size_t used = MARKS;
 
     memset(out, 0, MARKS);
-    for (size_t i = 0; i < WORDS; i++) {
+    for (size_t i = 0; i < words_used; i++) {
         if (i % 8 == 0 && i + 8 <= WORDS && memcmp(world.words + i, first.words + i, 64) == 0) {
             i += 7;
             continue;
@@ -183,7 +198,7 @@ static size_t decode(const uint8_t *in)
     size_t used = MARKS;
     uint64_t difference;
 
-    memcpy(&world, &first, sizeof world);
+    copy_world(&world, &first);
     for (size_t mark = 0; mark < MARKS; mark++)
         for (unsigned j = 0; in[mark] >> j; j++) {
             if (!(in[mark] >> j & 1)) continue;
@@ -264,9 +279,9 @@ static void tell(const struct bounds *bounds, const struct origins *origins, uin
     unsigned count = events_to(origins, state, events + 1) + 1;
 
     events[0] = last;
-    memcpy(&world, &first, sizeof world);
+    copy_world(&world, &first);
     for (unsigned i = 0; i < count; i++) {
-        memcpy(&before, &world, sizeof world);
+        copy_world(&before, &world);
         step(bounds, events[count - 1 - i]);
         story_tell(i + 1, &before.w, events[count - 1 - i], &world.w, bounds);
     }
@@ -280,7 +295,7 @@ static void tell_first_of(const struct bounds *bounds, const struct origins *ori
     for (uint32_t state = 1; state < origins->count; state++) {
         struct digest candidate;
         unsigned count = events_to(origins, state, events);
-        memcpy(&world, &first, sizeof world);
+        copy_world(&world, &first);
         while (count > 0) step(bounds, events[--count]);
         candidate = digest_of(&world.w, bounds);
         if (candidate.high != digest.high || candidate.low != digest.low) continue;
@@ -358,9 +373,9 @@ static bool expand(struct run *run, uint32_t state)
     struct event events[EVENTS_MAX];
     unsigned count = world_events(&world.w, run->bounds, events);
 
-    memcpy(&here, &world, sizeof world);
+    copy_world(&here, &world);
     for (unsigned i = 0; i < count; i++) {
-        if (i > 0) memcpy(&world, &here, sizeof world);
+        if (i > 0) copy_world(&world, &here);
         if (!try_event(run, state, events[i], &next[i])) return false;
         if (!is_copy && !world.w.is_full) meet(run, state, events[i], next[i]);
     }
@@ -428,6 +443,7 @@ enum outcome search(const struct bounds *bounds, const struct limits *limits, st
     clock_gettime(CLOCK_MONOTONIC, &run.began);
     world_init(&world.w, bounds);
     memcpy(&first, &world, sizeof world);
+    use_words(bounds);
     outcome = explore(&run);
     if (outcome == OUTCOME_BREACH) figures->depth++;
     figures->seconds = seconds_since(&run.began);

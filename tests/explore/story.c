@@ -3,13 +3,19 @@
 #include "ticket.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { SENTENCE_MAX = 160, ANSWER_MAX = 64, TICKET_TEXT = 16 };
+enum { SENTENCE_MAX = 160, ANSWER_MAX = 64, TICKET_TEXT = 16, PURPOSE_MAX = 48 };
 
-static const char *const command_names[] = {
-    [WIRE_ACQUIRE] = "SET", [WIRE_RESTORE] = "restore script",
-    [WIRE_EXTEND] = "extend script", [WIRE_RELEASE] = "release script", [WIRE_PTTL] = "PTTL"
-};
+static const char *command_name(unsigned kind, unsigned role)
+{
+    static const char *const names[] = {
+        [WIRE_ACQUIRE] = "acquire script", [WIRE_RESTORE] = "restore script", [WIRE_EXTEND] = "extend script",
+        [WIRE_RELEASE] = "release script", [WIRE_PTTL] = "PTTL"
+    };
+
+    return kind == WIRE_ACQUIRE && role == ROLE_PLAIN ? "SET" : names[kind];
+}
 
 /* The tick that a wall clock showed, counted from the beginning of the story, and what was added to it. */
 static const char *ticket_text(char text[TICKET_TEXT], uint16_t number)
@@ -25,11 +31,16 @@ static const char *says(const struct reply *reply, char text[ANSWER_MAX])
 {
     char ticket[TICKET_TEXT];
 
+    if (reply->others) return "others read";
+    if (reply->slot > 0) {
+        snprintf(text, ANSWER_MAX, "slot %u", reply->slot);
+        return text;
+    }
     if (reply->kind == WIRE_RESTORE && !reply->is_ahead) return reply->done ? "OK" : "taken";
     if (reply->kind != WIRE_ACQUIRE && !reply->is_ahead) return reply->done ? "1" : "0";
     if (reply->done)                 return "OK";
     if (reply->is_ahead)             return "that ticket is ahead of the clock";
-    if (reply->counter == 0)         return "nil";
+    if (reply->counter == 0)         return reply->role == ROLE_PLAIN ? "nil" : "taken";
     snprintf(text, ANSWER_MAX, "%s, ticket %s was given", reply->is_taken ? "taken" : "too small",
              ticket_text(ticket, reply->counter));
     return text;
@@ -40,21 +51,36 @@ static char name(unsigned c)
     return (char)('A' + c);
 }
 
-static unsigned attempt_of(const struct bounds *bounds, unsigned token)
+/* Which token of its client it is. */
+static unsigned number_of(const struct bounds *bounds, unsigned token)
 {
-    return attempts_of(bounds, token_client(token)) - (token & 15);
+    return tokens_of(bounds, token_client(token)) - (token & 15);
+}
+
+/* As what a script for shared locks is sent, and by which token beside its own. */
+static const char *purpose(char text[PURPOSE_MAX], const struct bounds *bounds, const struct command *command)
+{
+    const char *as = command->role == ROLE_READER ? " of a reader" : command->role == ROLE_WRITER ? " of a writer" : "";
+
+    if (command->kind == WIRE_RELEASE && command->role != ROLE_PERMIT) as = "";
+    if (command->other && command->other != command->token)
+        snprintf(text, PURPOSE_MAX, "%s, beside %u", as, number_of(bounds, command->other));
+    else if (command->slot > 0)  snprintf(text, PURPOSE_MAX, " of slot %u", command->slot);
+    else                         snprintf(text, PURPOSE_MAX, "%s", as);
+    return text;
 }
 
 static void tell_command(char *text, const struct bounds *bounds, const char *how, const struct world *before,
                          const struct world *after, struct event e, const struct command *command)
 {
-    unsigned was = before->nodes[e.node].token, is = after->nodes[e.node].token;
-    bool did = was != is || before->nodes[e.node].expires_at != after->nodes[e.node].expires_at;
-    char with[TICKET_TEXT + 16] = "", ticket[TICKET_TEXT];
+    const struct model *was = &before->nodes[e.node], *is = &after->nodes[e.node];
+    bool did = memcmp(was->keys, is->keys, sizeof was->keys) != 0 || memcmp(was->readers, is->readers, sizeof was->readers) != 0;
+    char with[TICKET_TEXT + 16] = "", ticket[TICKET_TEXT], how_so[PURPOSE_MAX];
 
     if (command->ticket) snprintf(with, sizeof with, " with ticket %s", ticket_text(ticket, command->ticket));
-    snprintf(text, SENTENCE_MAX, "node %u executes %c's %s of attempt %u%s%s: %s", e.node, name(e.client),
-             command_names[command->kind], attempt_of(bounds, command->token), with, how, did ? "done" : "nothing to do");
+    snprintf(text, SENTENCE_MAX, "node %u executes %c's %s%s by token %u%s%s: %s", e.node, name(e.client),
+             command_name(command->kind, command->role), purpose(how_so, bounds, command),
+             number_of(bounds, command->token), with, how, did ? "done" : "nothing to do");
 }
 
 static void tell(char *text, const struct bounds *bounds, const struct world *before, struct event e,
@@ -68,13 +94,15 @@ static void tell(char *text, const struct bounds *bounds, const struct world *be
     case EVENT_WAKE:    snprintf(text, SENTENCE_MAX, "%c looks at the clock", name(e.client)); break;
     case EVENT_ACQUIRE: snprintf(text, SENTENCE_MAX, "%c begins to acquire", name(e.client)); break;
     case EVENT_EXTEND:  snprintf(text, SENTENCE_MAX, "%c begins to extend", name(e.client)); break;
+    case EVENT_UPGRADE: snprintf(text, SENTENCE_MAX, "%c begins to upgrade", name(e.client)); break;
+    case EVENT_DOWNGRADE: snprintf(text, SENTENCE_MAX, "%c begins to downgrade", name(e.client)); break;
     case EVENT_RELEASE: snprintf(text, SENTENCE_MAX, "%c begins to release", name(e.client)); break;
     case EVENT_CANCEL:  snprintf(text, SENTENCE_MAX, "%c gives up", name(e.client)); break;
     case EVENT_EXECUTE: tell_command(text, bounds, "", before, after, e, &link->commands[0]); break;
     case EVENT_STALE:   tell_command(text, bounds, " (late)", before, after, e, &link->stale[e.which]); break;
     case EVENT_ANSWER:
         snprintf(text, SENTENCE_MAX, "%c reads node %u's answer to its %s: %s", name(e.client), e.node,
-                 command_names[link->answers[0].kind], says(&link->answers[0], said));
+                 command_name(link->answers[0].kind, link->answers[0].role), says(&link->answers[0], said));
         break;
     case EVENT_LOSE:    snprintf(text, SENTENCE_MAX, "%c's connection to node %u breaks", name(e.client), e.node); break;
     case EVENT_CONNECT: snprintf(text, SENTENCE_MAX, "%c connects to node %u again", name(e.client), e.node); break;
@@ -82,7 +110,7 @@ static void tell(char *text, const struct bounds *bounds, const struct world *be
         snprintf(text, SENTENCE_MAX, "node %u crashes and is back, %s", e.node, bounds->keeps ? "with its memory" : "empty");
         break;
     case EVENT_GAIN:    snprintf(text, SENTENCE_MAX, "the clock of node %u gains a tick", e.node); break;
-    case EVENT_VANISH:  snprintf(text, SENTENCE_MAX, "%c's key on node %u vanishes: released", name(e.client), e.node); break;
+    case EVENT_VANISH:  snprintf(text, SENTENCE_MAX, "%c's token on node %u vanishes: released", name(e.client), e.node); break;
     }
 }
 
@@ -96,28 +124,47 @@ static bool is_pending(const struct world *w, unsigned c)
     return redlock_lock_status(&w->clients[c].lock) == REDLOCK_PENDING;
 }
 
+static void tell_key(const struct bounds *bounds, const struct key *key)
+{
+    if (key->token == 0) printf(" -   ");
+    else printf(" %c%u<%-2u", name(token_client(key->token)), number_of(bounds, key->token), key->expires_at);
+}
+
+/* Readers in parentheses, and until when the key stays for them. */
+static void tell_readers(const struct bounds *bounds, const struct model *node)
+{
+    printf(" (");
+    for (unsigned i = 0; i < READERS_MAX && node->readers[i].token != 0; i++) tell_key(bounds, &node->readers[i]);
+    printf(")<%-2u", node->keys[0].expires_at);
+}
+
 static void tell_keys(const struct world *w, const struct bounds *bounds)
 {
     for (unsigned k = 0; k < bounds->nodes; k++) {
-        unsigned token = w->nodes[k].token;
+        const struct model *node = &w->nodes[k];
         char ticket[TICKET_TEXT];
-        if (token == 0) printf(" -   ");
-        else printf(" %c%u<%-2u", name(token_client(token)), attempt_of(bounds, token), w->nodes[k].expires_at);
-        if (bounds->tickets) printf(" #%-4s", w->nodes[k].counter ? ticket_text(ticket, w->nodes[k].counter) : "-");
+        if (k > 0 && bounds->permits > 0) printf(" |");
+        if (node->keys[0].token == TOKEN_SHARED) tell_readers(bounds, node);
+        else                                     tell_key(bounds, &node->keys[0]);
+        for (unsigned i = 1; i < bounds->permits; i++) tell_key(bounds, &node->keys[i]);
+        if (bounds->tickets) printf(" #%-4s", node->counter ? ticket_text(ticket, node->counter) : "-");
     }
 }
 
 static void tell_change(const struct world *before, const struct world *after, unsigned c)
 {
-    uint64_t ticket = redlock_ticket(&after->clients[c].lock);
+    const struct redlock_lock *lock = &after->clients[c].lock;
+    uint64_t ticket = redlock_ticket(lock);
+    bool reads = redlock_is_shared(lock), read = redlock_is_shared(&before->clients[c].lock);
     char text[TICKET_TEXT];
 
-    if (is_valid(after, c) && !is_valid(before, c)) {
-        printf(" [%c holds until %u", name(c), after->now + world_valid_ticks(after, c));
+    if (is_valid(after, c) && (!is_valid(before, c) || reads != read)) {
+        printf(" [%c %s until %u", name(c), reads ? "reads" : "holds", after->now + world_valid_ticks(after, c));
+        if (lock->permit.slot) printf(" slot %u", lock->permit.slot);
         if (ticket) printf(" with ticket %s", ticket_text(text, ticket_number(ticket)));
         printf("]");
     }
-    if (!is_valid(after, c) && is_valid(before, c)) printf(" [%c holds no more]", name(c));
+    if (!is_valid(after, c) && is_valid(before, c)) printf(" [%c %s no longer]", name(c), read ? "reads" : "holds");
     if (!is_pending(after, c) && is_pending(before, c))
         printf(" [%c: %s]", name(c), redlock_status_text(redlock_lock_status(&after->clients[c].lock)));
 }
@@ -131,6 +178,6 @@ void story_tell(unsigned number, const struct world *before, struct event event,
     printf("  %3u  t=%-2u ", number, after->now);
     tell_keys(after, bounds);
     printf("  %s", text);
-    for (unsigned c = 0; c < CLIENTS; c++) tell_change(before, after, c);
+    for (unsigned c = 0; c < clients_of(bounds); c++) tell_change(before, after, c);
     printf("\n");
 }

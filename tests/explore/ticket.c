@@ -50,20 +50,27 @@ void ticket_sent(struct world *w, unsigned c, const struct command *command)
     client->was_ahead = false;
 }
 
+/* To one that is acquiring: somebody else has acquired with that. */
+static void note_rival(struct client *client, uint16_t ticket)
+{
+    for (unsigned i = 0; i < ATTEMPTS_MAX && client->is_acquiring; i++) {
+        if (client->rivals[i] != 0) continue;
+        client->rivals[i] = ticket;
+        break;
+    }
+}
+
 void ticket_win(struct world *w, unsigned c)
 {
-    struct client *client = &w->clients[c], *other = &w->clients[1 - c];
+    struct client *client = &w->clients[c];
     uint16_t ticket = ticket_number(redlock_ticket(&client->lock));
 
     if (ticket <= client->floor)
         w->ticket_breach = "a ticket is not larger than that of a client that had acquired before this one began";
     for (unsigned i = 0; i < ATTEMPTS_MAX; i++)
         if (client->rivals[i] == ticket) w->ticket_breach = "two clients have acquired with the same ticket";
-    for (unsigned i = 0; i < ATTEMPTS_MAX && other->is_acquiring; i++) {
-        if (other->rivals[i] != 0) continue;
-        other->rivals[i] = ticket;
-        break;
-    }
+    for (unsigned other = 0; other < CLIENTS; other++)
+        if (other != c) note_rival(&w->clients[other], ticket);
     if (ticket > w->last_ticket) w->last_ticket = ticket;
 }
 
@@ -88,7 +95,7 @@ bool ticket_grant(const struct world *w, const struct bounds *bounds, unsigned k
     const struct model *node = &w->nodes[k];
 
     reply->counter = node->counter;
-    reply->is_taken = node->token != 0;
+    reply->is_taken = node->keys[0].token != 0;
     if (reply->is_taken || is_too_small(ticket, node->counter)) return false;
     reply->counter = 0;
     reply->is_ahead = is_ahead(w, bounds, k, ticket);
@@ -99,8 +106,9 @@ bool ticket_restore(const struct world *w, const struct bounds *bounds, unsigned
                     struct reply *reply)
 {
     const struct model *node = &w->nodes[k];
+    unsigned token = node->keys[0].token;
 
-    reply->is_taken = node->token != 0 && node->token != command->token && strstr(WIRE_RESTORE_SCRIPT, "if v and v~=ARGV[1]");
+    reply->is_taken = token != 0 && token != command->token && strstr(WIRE_RESTORE_SCRIPT, "if v and v~=ARGV[1]");
     reply->is_ahead = !reply->is_taken && command->ticket > node->counter && is_ahead(w, bounds, k, command->ticket);
     return !reply->is_taken && !reply->is_ahead;
 }
@@ -146,7 +154,7 @@ bool ticket_is_live(const struct client *client)
 
 bool ticket_last_matters(const struct world *w)
 {
-    return w->clients[0].attempts > 0 || w->clients[1].attempts > 0;
+    return w->clients[0].attempts > 0 || w->clients[1].attempts > 0 || w->clients[2].attempts > 0;
 }
 
 static void note_client(struct ticket_order *order, const struct client *client)
@@ -169,7 +177,7 @@ void ticket_order(struct ticket_order *order, const struct world *w, const struc
     order->clock = ticket_clock(w, slowest);
     if (ticket_last_matters(w)) note(order, w->last_ticket);
     for (unsigned k = 0; k < bounds->nodes; k++) note(order, w->nodes[k].counter);
-    for (unsigned c = 0; c < CLIENTS; c++) {
+    for (unsigned c = 0; c < clients_of(bounds); c++) {
         note_client(order, &w->clients[c]);
         for (unsigned k = 0; k < bounds->nodes; k++) note_link(order, &w->links[c][k]);
     }

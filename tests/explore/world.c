@@ -2,13 +2,14 @@
 
 #include "../../redlock/lock.h"
 #include "../world/decoder.h"
+#include "model.h"
 #include "ticket.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 10, HANDSHAKE_MAX = 4096, TICK_US = TICK_MS * 1000 };
+enum { WORDS_MAX = 12, HANDSHAKE_MAX = 4096, TICK_US = TICK_MS * 1000 };
 
 static const char resource[] = "r";
 
@@ -38,6 +39,7 @@ static size_t read_command(const uint8_t *data, size_t size, struct word words[W
     struct resp_item item = { 0 };
     size_t used = 0, consumed;
 
+    memset(words, 0, WORDS_MAX * sizeof words[0]);
     resp_parser_init(&parser, &limits);
     for (unsigned i = 0; !item.ends_reply; i++) {
         enum resp_status status = resp_parse(&parser, data + used, size - used, true, &consumed, &item);
@@ -75,6 +77,27 @@ static uint8_t read_token(struct word word)
     return (uint8_t)token_number(token);
 }
 
+/* Which script for shared locks: a lock that has changed its role names its other token. What sets a key again comes before all
+ * that wait. */
+static void understand_shared(struct command *command, enum row row, const struct word *arguments)
+{
+    struct word modes = row == ROW_SHARED_ACQUIRE ? arguments[5] : arguments[2], none = { 0 };
+    struct word other = row == ROW_SHARED_ACQUIRE ? none : row == ROW_SHARED_EXTEND ? arguments[3] : arguments[2];
+
+    command->role = ROLE_READER;
+    if (row != ROW_SHARED_RELEASE && !is_word(modes, "s")) command->role = ROLE_WRITER;
+    if (row == ROW_SHARED_ACQUIRE && is_word(arguments[6], "0")) command->kind = WIRE_RESTORE;
+    if (other.size > 0) command->other = read_token(other);
+}
+
+static void understand_permit(struct command *command, enum row row, const struct word *arguments)
+{
+    unsigned slot = row == ROW_PERMIT_EXTEND || row == ROW_PERMIT_RELEASE ? 3 : 6;
+
+    command->role = ROLE_PERMIT;
+    if (row == ROW_PERMIT_EXTEND || row == ROW_PERMIT_RESTORE) command->slot = (uint8_t)read_number(arguments[slot]);
+}
+
 static struct command understand(const struct word words[WORDS_MAX], uint16_t now)
 {
     bool is_script = is_word(words[0], "EVALSHA");
@@ -86,108 +109,25 @@ static struct command understand(const struct word words[WORDS_MAX], uint16_t no
     command.kind = (uint8_t)row_at(row).command;
     if (row != ROW_PTTL) command.token = read_token(arguments[0]);
     switch (row) {
+    case ROW_SHARED_ACQUIRE:
+    case ROW_SHARED_EXTEND:
+    case ROW_SHARED_RELEASE: understand_shared(&command, row, arguments); break;
+    case ROW_PERMIT_ACQUIRE:
+    case ROW_PERMIT_RESTORE:
+    case ROW_PERMIT_EXTEND:
+    case ROW_PERMIT_RELEASE: understand_permit(&command, row, arguments); break;
     case ROW_ACQUIRE:
     case ROW_RESTORE:
-    case ROW_EXTEND:  command.ttl = read_ticks(arguments[1]); break;
-    case ROW_SET:     command.ttl = read_ticks(arguments[3]); break;
+    case ROW_EXTEND:
+    case ROW_SET:
     case ROW_RELEASE:
-    case ROW_PTTL:    break;
-    default:          fail("a command that no node of this world knows");
+    case ROW_PTTL:           break;
+    default:                 fail("a command that no node of this world knows");
     }
+    if (row == ROW_SET)              command.ttl = read_ticks(arguments[3]);
+    else if (command.kind != WIRE_RELEASE && row != ROW_PTTL) command.ttl = read_ticks(arguments[1]);
     if (row == ROW_ACQUIRE || row == ROW_RESTORE) command.ticket = ticket_number(read_number(arguments[2]));
     return command;
-}
-
-/* ---- Nodes ---- */
-
-/* What the scripts say is taken from their text, so that a broken script breaks the world. */
-static bool release_compares(void)
-{
-    return strstr(WIRE_RELEASE_SCRIPT, "if v==ARGV[1] then") != NULL;
-}
-
-static bool extend_compares(void)
-{
-    return strstr(WIRE_EXTEND_SCRIPT, "~=ARGV[1] then return 0") != NULL;
-}
-
-static bool extend_may_shorten(void)
-{
-    return strstr(WIRE_EXTEND_SCRIPT, "p<tonumber(ARGV[2])") == NULL;
-}
-
-static bool restore_may_lower(void)
-{
-    return strstr(WIRE_RESTORE_SCRIPT, "t>tonumber(c('get',q) or 0)") == NULL;
-}
-
-static uint8_t execute_set(struct world *w, struct model *node, const struct command *command, bool is_prompt)
-{
-    if (node->token != 0) return 0;
-    if (command->ticket != 0) node->counter = command->ticket;
-    node->token = command->token;
-    node->expires_at = (uint16_t)(w->now + command->ttl);
-    node->is_prompt = is_prompt;
-    return 1;
-}
-
-static uint8_t execute_release(struct world *w, struct model *node, const struct command *command)
-{
-    if (node->token == 0) return 0;
-    if (node->token != command->token && release_compares()) return 0;
-    if (token_client(node->token) != token_client(command->token)) w->breach = "a node's key was deleted by another client";
-    node->token = 0;
-    return 1;
-}
-
-static uint8_t execute_extend(struct world *w, struct model *node, const struct command *command, bool is_prompt)
-{
-    uint16_t expires_at = (uint16_t)(w->now + command->ttl);
-
-    if (node->token == 0 || (node->token != command->token && extend_compares())) return 0;
-    if (token_client(node->token) != token_client(command->token)) w->breach = "a node's key was extended by another client";
-    if (expires_at > node->expires_at || extend_may_shorten()) {
-        node->expires_at = expires_at;
-        node->is_prompt = node->is_prompt && is_prompt;
-    }
-    return 1;
-}
-
-/* The key is free, or ours already, and the ticket may be there. */
-static uint8_t execute_restore(struct world *w, struct model *node, const struct command *command, bool is_prompt)
-{
-    if (command->ticket > node->counter || restore_may_lower()) node->counter = command->ticket;
-    if (node->token == command->token) return execute_extend(w, node, command, is_prompt);
-    node->token = 0;
-    return execute_set(w, node, &(struct command){ .token = command->token, .ttl = command->ttl }, is_prompt);
-}
-
-/* What PTTL says plays no part in any decision of the engine, so that it may always be the same. */
-static struct reply execute(struct world *w, const struct bounds *bounds, unsigned k, const struct command *command, bool is_live)
-{
-    bool is_prompt = is_live && command->sent_at == w->now;
-    struct reply reply = { .kind = command->kind, .done = 1 };
-
-    switch (command->kind) {
-    case WIRE_ACQUIRE:
-        if (command->ticket != 0) reply.done = ticket_grant(w, bounds, k, command->ticket, &reply);
-        if (reply.done)           reply.done = execute_set(w, &w->nodes[k], command, is_prompt);
-        break;
-    case WIRE_RESTORE:
-        reply.done = ticket_restore(w, bounds, k, command, &reply);
-        if (reply.done) reply.done = execute_restore(w, &w->nodes[k], command, is_prompt);
-        break;
-    case WIRE_RELEASE: reply.done = execute_release(w, &w->nodes[k], command); break;
-    case WIRE_EXTEND:  reply.done = execute_extend(w, &w->nodes[k], command, is_prompt); break;
-    default:           break;
-    }
-    return reply;
-}
-
-static void expire(struct world *w, unsigned nodes)
-{
-    for (unsigned k = 0; k < nodes; k++)
-        if (w->nodes[k].token != 0 && w->now >= w->nodes[k].expires_at) w->nodes[k].token = 0;
 }
 
 /* ---- Links ---- */
@@ -218,7 +158,9 @@ static void take_stale(struct link *link, unsigned i)
 
 static unsigned rank(const struct command *command)
 {
-    return (unsigned)command->token << 16 | (unsigned)command->kind << 8 | command->ttl;
+    unsigned what = (unsigned)command->kind << 4 | command->role, with = (unsigned)command->slot << 4 | command->ttl;
+
+    return (unsigned)command->token << 24 | (unsigned)command->other << 16 | what << 8 | with;
 }
 
 /* Stale commands are executed in any order, or never, so they are kept sorted. Two releases of one token do no more than one:
@@ -242,14 +184,47 @@ static bool is_set(const struct command *command)
     return command->kind == WIRE_ACQUIRE || command->kind == WIRE_RESTORE;
 }
 
-/* May a SET with this token still be executed? */
-static bool set_may_come(const struct link *link, unsigned token)
+/* Tokens of one client, by what is left of the number. */
+static unsigned bit_of_token(unsigned token)
 {
-    for (unsigned i = 0; i < link->command_count; i++)
-        if (is_set(&link->commands[i]) && link->commands[i].token == token) return true;
-    for (unsigned i = 0; i < link->stale_count; i++)
-        if (is_set(&link->stale[i]) && link->stale[i].token == token) return true;
-    return false;
+    return token != 0 ? 1u << (token & 15) : 0;
+}
+
+static unsigned tokens_named(const struct command *command)
+{
+    return bit_of_token(command->token) | bit_of_token(command->other);
+}
+
+static unsigned tokens_on(const struct model *node, unsigned c)
+{
+    unsigned tokens = 0;
+
+    for (unsigned i = 0; i < PERMITS_MAX; i++)
+        if (token_client(node->keys[i].token) == c) tokens |= bit_of_token(node->keys[i].token);
+    for (unsigned i = 0; i < READERS_MAX; i++)
+        if (token_client(node->readers[i].token) == c) tokens |= bit_of_token(node->readers[i].token);
+    return tokens;
+}
+
+/* With what is there already, what may this command put there? A new role brings a new token. */
+static unsigned tokens_brought(const struct command *command, unsigned tokens)
+{
+    if (is_set(command)) return bit_of_token(command->token);
+    return command->kind == WIRE_EXTEND && (tokens_named(command) & tokens) ? bit_of_token(command->token) : 0;
+}
+
+/* The tokens of the client that are on the node, or may come there. */
+static unsigned tokens_to_come(const struct world *w, unsigned c, unsigned k)
+{
+    const struct link *link = &w->links[c][k];
+    unsigned tokens = tokens_on(&w->nodes[k], c), before;
+
+    do {
+        before = tokens;
+        for (unsigned i = 0; i < link->command_count; i++) tokens |= tokens_brought(&link->commands[i], tokens);
+        for (unsigned i = 0; i < link->stale_count; i++) tokens |= tokens_brought(&link->stale[i], tokens);
+    } while (tokens != before);
+    return tokens;
 }
 
 /* A command that could not do anything any more, whenever it is executed. With scripts that compare, that is one whose token
@@ -258,8 +233,8 @@ static bool is_futile(const struct world *w, const struct bounds *bounds, unsign
 {
     if (command->kind == WIRE_PTTL) return true;
     if (bounds->distrust) return false;
-    if (is_set(command) || !release_compares() || !extend_compares()) return false;
-    return w->nodes[k].token != command->token && !set_may_come(&w->links[c][k], command->token);
+    if (is_set(command) || !model_compares()) return false;
+    return !(tokens_named(command) & tokens_to_come(w, c, k));
 }
 
 static void drop_futile(struct world *w, const struct bounds *bounds, unsigned c, unsigned k)
@@ -343,6 +318,29 @@ static void scrub(struct client *client, unsigned k)
         node->asked[(node->asked_first + i) % PIPELINE] = (struct redlock_asked){ 0 };
 }
 
+/* To all nodes before it closes one, so that it makes no difference which of them is which. */
+static bool transmit_all(struct world *w, const struct bounds *bounds, unsigned c)
+{
+    bool is_busy = false;
+
+    for (unsigned k = 0; k < bounds->nodes; k++)
+        if (redlock_wants(&w->clients[c].engine, k) & REDLOCK_WANT_SEND) is_busy |= transmit(w, c, k);
+    return is_busy;
+}
+
+static bool close_what_is_given_up(struct world *w, const struct bounds *bounds, unsigned c)
+{
+    bool is_busy = false;
+
+    for (unsigned k = 0; k < bounds->nodes; k++) {
+        if (!(redlock_wants(&w->clients[c].engine, k) & REDLOCK_WANT_CLOSE)) continue;
+        break_link(w, bounds, c, k, bounds->late >= 2);
+        redlock_disconnected(&w->clients[c].engine, k, NULL, world_now_us(w));
+        is_busy = true;
+    }
+    return is_busy;
+}
+
 /* What a transport does at once: close, send. And what a caller does: fetch what has ended, look at the clock. */
 static void serve(struct world *w, const struct bounds *bounds, unsigned c)
 {
@@ -350,16 +348,8 @@ static void serve(struct world *w, const struct bounds *bounds, unsigned c)
     bool is_busy = true;
 
     while (is_busy) {
-        is_busy = false;
-        for (unsigned k = 0; k < bounds->nodes; k++) {
-            unsigned wants = redlock_wants(&client->engine, k);
-            if (wants & REDLOCK_WANT_CLOSE) {
-                break_link(w, bounds, c, k, bounds->late >= 2);
-                redlock_disconnected(&client->engine, k, NULL, world_now_us(w));
-                is_busy = true;
-            }
-            if (wants & REDLOCK_WANT_SEND) is_busy |= transmit(w, c, k);
-        }
+        is_busy = transmit_all(w, bounds, c);
+        is_busy |= close_what_is_given_up(w, bounds, c);
         if (!bounds->pauses && redlock_wake_at(&client->engine) <= world_now_us(w)) {
             redlock_tick(&client->engine, world_now_us(w));
             is_busy = true;
@@ -368,6 +358,27 @@ static void serve(struct world *w, const struct bounds *bounds, unsigned c)
     while (redlock_next_done(&client->engine)) { }
     for (unsigned k = 0; k < bounds->nodes; k++) scrub(client, k);
     client->engine.dice = 1;    /* Delays are drawn anew from the same state; within a tick they are alike. */
+}
+
+/* An attempt was refused: not because of its ticket. */
+static const char *refusal_of(const struct reply *answer)
+{
+    return answer->role == ROLE_PLAIN ? "$-1\r\n" : "$3\r\n0 1\r\n";
+}
+
+static void say(const struct bounds *bounds, const struct reply *answer, char *text, size_t size)
+{
+    const char *said = answer->done ? ":1\r\n" : answer->others ? ":-1\r\n" : ":0\r\n";
+
+    if (answer->kind == WIRE_ACQUIRE && bounds->tickets) {
+        ticket_say(answer, text, size);
+        return;
+    }
+    if (answer->kind == WIRE_ACQUIRE) said = answer->done ? "+OK\r\n" : refusal_of(answer);
+    if (answer->kind == WIRE_RESTORE) said = answer->done ? "+OK\r\n" : "$5\r\ntaken\r\n";
+    if (answer->kind == WIRE_RESTORE && answer->is_ahead) said = "-AHEAD of the clock\r\n";
+    if (answer->slot > 0) snprintf(text, size, ":%u\r\n", answer->slot);
+    else                  snprintf(text, size, "%s", said);
 }
 
 static void deliver(struct world *w, const struct bounds *bounds, unsigned c, unsigned k)
@@ -380,15 +391,9 @@ static void deliver(struct world *w, const struct bounds *bounds, unsigned c, un
         bool is_current = ring_at(client, k, 0)->round == client->lock.round.number;
         if (client->is_acquiring && is_current && answer.counter > client->known) client->known = answer.counter;
         if (client->is_acquiring && is_current && answer.is_ahead) client->was_ahead = true;
-        ticket_say(&answer, text, sizeof text);
-        receive(w, c, k, text);
-    } else if (answer.kind == WIRE_RESTORE) {
-        receive(w, c, k, answer.done ? "+OK\r\n" : answer.is_ahead ? "-AHEAD of the clock\r\n" : "$5\r\ntaken\r\n");
-    } else if (answer.kind == WIRE_ACQUIRE) {
-        receive(w, c, k, answer.done ? "+OK\r\n" : "$-1\r\n");
-    } else {
-        receive(w, c, k, answer.done ? ":1\r\n" : ":0\r\n");
     }
+    say(bounds, &answer, text, sizeof text);
+    receive(w, c, k, text);
     serve(w, bounds, c);
 }
 
@@ -398,7 +403,7 @@ static void execute_next(struct world *w, const struct bounds *bounds, unsigned 
     struct command command = link->commands[0];
 
     take_first_command(link);
-    link->answers[link->answer_count++] = execute(w, bounds, k, &command, true);
+    link->answers[link->answer_count++] = model_execute(w, bounds, k, &command, true);
 }
 
 /* PTTL reads only, and is asked behind a refusal, when nothing else is under way: it is answered in the same moment. */
@@ -505,13 +510,13 @@ static void finish_handshake(struct world *w, unsigned c, unsigned k)
 
 /* ---- Setting up ---- */
 
-/* Tokens are drawn from the end: the one of the last attempt has the number 0. They differ in one byte only, so that snapshots
+/* Tokens are drawn from the end: the last one has the number 0. They differ in one byte only, so that snapshots
  * are small. */
-static void give_tokens(struct client *client, unsigned c, unsigned attempts)
+static void give_tokens(struct client *client, unsigned c, unsigned count)
 {
     uint8_t token[REDLOCK_TOKEN_SIZE] = { 0 };
 
-    for (unsigned i = 0; i < attempts; i++) {
+    for (unsigned i = 0; i < count; i++) {
         token[0] = (uint8_t)(16 * (c + 1) + i);
         redlock_add_entropy(&client->engine, token, sizeof token);
     }
@@ -537,10 +542,14 @@ static void init_client(struct world *w, const struct bounds *bounds, unsigned c
     redlock_use_tickets(&client->engine);
     redlock_use_sets(&client->engine);
     redlock_use_wake_ups(&client->engine);
+    if (has_readers(bounds)) redlock_use_shared(&client->engine);
+    if (bounds->permits > 0) redlock_use_permits(&client->engine);
     redlock_lock_init(&client->lock);
-    give_tokens(client, c, attempts_of(bounds, c));
+    give_tokens(client, c, tokens_of(bounds, c));
     client->attempts = (uint8_t)bounds->attempts[c];
     client->extensions = (uint8_t)bounds->extensions[c];
+    client->upgrades = (uint8_t)bounds->upgrades[c];
+    client->downgrades = (uint8_t)bounds->downgrades[c];
     redlock_tick(&client->engine, world_now_us(w));
     for (unsigned k = 0; k < bounds->nodes; k++) finish_handshake(w, c, k);
     serve(w, bounds, c);
@@ -553,7 +562,7 @@ void world_init(struct world *w, const struct bounds *bounds)
     w->crashes = (uint8_t)bounds->crashes;
     w->cancels = (uint8_t)bounds->cancels;
     for (unsigned k = 0; k < bounds->nodes; k++) w->nodes[k].gains = (uint8_t)bounds->gains;
-    for (unsigned c = 0; c < CLIENTS; c++) init_client(w, bounds, c);
+    for (unsigned c = 0; c < clients_of(bounds); c++) init_client(w, bounds, c);
 }
 
 /* ---- What may happen ---- */
@@ -569,16 +578,25 @@ static void list_add(struct list *list, enum event_kind kind, unsigned c, unsign
     list->events[list->count++] = (struct event){ (uint8_t)kind, (uint8_t)c, (uint8_t)k, (uint8_t)which };
 }
 
+/* An upgrade that was given up must be undone by an extension before there is another. */
+static bool is_cancelled(const struct redlock_lock *lock)
+{
+    return lock->kind == wire_shared_kind(WIRE_CANCELLED);
+}
+
 static void list_acts(struct list *list, const struct world *w, const struct bounds *bounds, unsigned c)
 {
     const struct client *client = &w->clients[c];
     bool is_valid = redlock_valid_us(&client->lock, world_now_us(w)) > 0;
     bool is_pending = redlock_lock_status(&client->lock) == REDLOCK_PENDING;
     bool was_won = client->lock.phase == PHASE_HELD || client->lock.phase == PHASE_EXTENDING;
+    bool may_change = !is_pending && is_valid && !is_cancelled(&client->lock), reads = redlock_is_shared(&client->lock);
 
     if (bounds->pauses && redlock_wake_at(&client->engine) <= world_now_us(w)) list_add(list, EVENT_WAKE, c, 0, 0);
     if (!is_pending && !is_valid && client->attempts > 0)                      list_add(list, EVENT_ACQUIRE, c, 0, 0);
     if (!is_pending && is_valid && client->extensions > 0)                     list_add(list, EVENT_EXTEND, c, 0, 0);
+    if (may_change && reads && client->upgrades > 0)                           list_add(list, EVENT_UPGRADE, c, 0, 0);
+    if (may_change && !reads && client->downgrades > 0)                        list_add(list, EVENT_DOWNGRADE, c, 0, 0);
     if (was_won)                                                               list_add(list, EVENT_RELEASE, c, 0, 0);
     if (is_pending && w->cancels > 0)                                          list_add(list, EVENT_CANCEL, c, 0, 0);
 }
@@ -593,26 +611,30 @@ static void list_link(struct list *list, const struct world *w, unsigned c, unsi
     if (redlock_wants(&w->clients[c].engine, k) & REDLOCK_WANT_CONNECT) list_add(list, EVENT_CONNECT, c, k, 0);
 }
 
-static bool has_key(const struct world *w, unsigned c, unsigned k)
+static void list_left_behind(struct list *list, const struct world *w, unsigned c, unsigned k)
 {
-    return w->nodes[k].token != 0 && token_client(w->nodes[k].token) == c;
+    unsigned tokens = tokens_on(&w->nodes[k], c);
+
+    for (unsigned i = 0; tokens >> i != 0; i++)
+        if (tokens >> i & 1) list_add(list, EVENT_VANISH, c, k, 16 * (c + 1) + i);
 }
 
 unsigned world_events(const struct world *w, const struct bounds *bounds, struct event events[EVENTS_MAX])
 {
     struct list list = { events, 0 };
 
-    for (unsigned c = 0; c < CLIENTS; c++) {
+    for (unsigned c = 0; c < clients_of(bounds); c++) {
         if (!w->clients[c].is_out) list_acts(&list, w, bounds, c);
         for (unsigned k = 0; k < bounds->nodes; k++) {
-            if (!w->clients[c].is_out)                       list_link(&list, w, c, k);
-            else if (has_key(w, c, k))                       list_add(&list, EVENT_VANISH, c, k, 0);
+            if (!w->clients[c].is_out) list_link(&list, w, c, k);
+            else                       list_left_behind(&list, w, c, k);
             for (unsigned i = 0; i < w->links[c][k].stale_count; i++) list_add(&list, EVENT_STALE, c, k, i);
         }
     }
     for (unsigned k = 0; k < bounds->nodes; k++) {
-        if (w->crashes > 0)                                     list_add(&list, EVENT_CRASH, 0, k, 0);
-        if (w->nodes[k].gains > 0 && w->nodes[k].token != 0)    list_add(&list, EVENT_GAIN, 0, k, 0);
+        bool has_keys = w->nodes[k].keys[0].token != 0 || w->nodes[k].keys[1].token != 0;
+        if (w->crashes > 0)                         list_add(&list, EVENT_CRASH, 0, k, 0);
+        if (w->nodes[k].gains > 0 && has_keys)      list_add(&list, EVENT_GAIN, 0, k, 0);
     }
     list_add(&list, EVENT_TIME, 0, 0, 0);
     return list.count;
@@ -629,6 +651,8 @@ static void acquire(struct world *w, const struct bounds *bounds, unsigned c)
         .ttl_ms = bounds->ttl * TICK_MS,
         .wait_ms = bounds->wait * TICK_MS,
         .ticket = bounds->tickets,
+        .shared = bounds->reads[c],
+        .permits = (uint8_t)bounds->permits,
         .wall_us = (uint64_t)ticket_clock(w, bounds->walls[c]) * TICK_US,
     };
 
@@ -649,6 +673,23 @@ static void extend(struct world *w, const struct bounds *bounds, unsigned c)
         w->breach = "redlock_start_extend refuses a lock that is held";
 }
 
+/* As the engine does it, with the TTL that the lock has. */
+static void change(struct world *w, unsigned c, bool is_upgrade)
+{
+    struct client *client = &w->clients[c];
+    enum redlock_status status;
+
+    client->promised_until = (uint16_t)(w->now + world_valid_ticks(w, c));
+    if (is_upgrade) {
+        client->upgrades--;
+        status = redlock_start_upgrade(&client->engine, &client->lock, world_now_us(w));
+    } else {
+        client->downgrades--;
+        status = redlock_start_downgrade(&client->engine, &client->lock, world_now_us(w));
+    }
+    if (status != REDLOCK_OK) w->breach = "a lock that is held may not change its role";
+}
+
 static void release(struct world *w, unsigned c)
 {
     struct client *client = &w->clients[c];
@@ -657,13 +698,25 @@ static void release(struct world *w, unsigned c)
         w->breach = "redlock_start_release refuses a lock that was won";
 }
 
+bool world_protects(const struct world *w, unsigned c, unsigned k)
+{
+    const struct redlock_lock *lock = &w->clients[c].lock;
+    const struct model *node = &w->nodes[k];
+    bool is_reader = lock->name.shared || redlock_is_shared(lock);
+
+    if (token_number(lock->token) == 0) return false;
+    if (lock->permit.slot > 0) return node->keys[lock->permit.slot - 1].token == token_number(lock->token);
+    if (lock->permit.count > 0) return model_has(node, token_number(lock->token));
+    if (!is_reader) return node->keys[0].token == token_number(lock->token);
+    return tokens_on(node, c) != 0;
+}
+
 static void crash(struct world *w, const struct bounds *bounds, unsigned k)
 {
-    for (unsigned c = 0; c < CLIENTS; c++) {
+    for (unsigned c = 0; c < clients_of(bounds); c++) {
         struct link *link = &w->links[c][k];
         struct client *client = &w->clients[c];
-        bool is_ours = w->nodes[k].token != 0 && w->nodes[k].token == token_number(client->lock.token);
-        if (is_ours && !bounds->keeps) client->lost |= (uint16_t)(1u << k);
+        if (world_protects(w, c, k) && !bounds->keeps) client->lost |= (uint16_t)(1u << k);
         memset(link->commands, 0, sizeof link->commands);
         memset(link->stale, 0, sizeof link->stale);
         link->command_count = link->stale_count = 0;
@@ -672,8 +725,7 @@ static void crash(struct world *w, const struct bounds *bounds, unsigned k)
     w->crashes--;
     w->nodes[k].crashes++;
     if (bounds->keeps) return;
-    w->nodes[k].token = 0;
-    w->nodes[k].counter = 0;
+    model_clear(&w->nodes[k]);
 }
 
 static void lose(struct world *w, const struct bounds *bounds, unsigned c, unsigned k)
@@ -688,26 +740,32 @@ static void execute_stale(struct world *w, const struct bounds *bounds, unsigned
     struct command command = w->links[c][k].stale[i];
 
     take_stale(&w->links[c][k], i);
-    execute(w, bounds, k, &command, false);
+    model_execute(w, bounds, k, &command, false);
 }
 
 static void pass_time(struct world *w, const struct bounds *bounds)
 {
     w->now++;
-    expire(w, bounds->nodes);
-    for (unsigned c = 0; c < CLIENTS; c++) {
+    model_expire(w, bounds->nodes);
+    for (unsigned c = 0; c < clients_of(bounds); c++) {
         if (w->clients[c].is_out) continue;
         if (!bounds->pauses) redlock_tick(&w->clients[c].engine, world_now_us(w));
         finish_step(w, bounds, c);
     }
 }
 
+static void gain_of(struct key *key)
+{
+    if (key->token != 0) key->expires_at--;
+    key->is_prompt = false;
+}
+
 static void gain(struct world *w, const struct bounds *bounds, unsigned k)
 {
     w->nodes[k].gains--;
-    w->nodes[k].expires_at--;
-    w->nodes[k].is_prompt = false;
-    expire(w, bounds->nodes);
+    for (unsigned i = 0; i < PERMITS_MAX; i++) gain_of(&w->nodes[k].keys[i]);
+    for (unsigned i = 0; i < READERS_MAX; i++) gain_of(&w->nodes[k].readers[i]);
+    model_expire(w, bounds->nodes);
 }
 
 static void apply_to_client(struct world *w, const struct bounds *bounds, struct event e)
@@ -718,6 +776,8 @@ static void apply_to_client(struct world *w, const struct bounds *bounds, struct
     case EVENT_WAKE:    redlock_tick(engine, world_now_us(w)); break;
     case EVENT_ACQUIRE: acquire(w, bounds, e.client); break;
     case EVENT_EXTEND:  extend(w, bounds, e.client); break;
+    case EVENT_UPGRADE: change(w, e.client, true); break;
+    case EVENT_DOWNGRADE: change(w, e.client, false); break;
     case EVENT_RELEASE: release(w, e.client); break;
     case EVENT_CANCEL:  w->cancels--; redlock_cancel(engine, &w->clients[e.client].lock, world_now_us(w)); break;
     case EVENT_ANSWER:  deliver(w, bounds, e.client, e.node); break;
@@ -736,9 +796,9 @@ void world_apply(struct world *w, const struct bounds *bounds, struct event e)
     case EVENT_STALE:   execute_stale(w, bounds, e.client, e.node, e.which); break;
     case EVENT_CRASH:   crash(w, bounds, e.node); break;
     case EVENT_GAIN:    gain(w, bounds, e.node); break;
-    case EVENT_VANISH:  w->nodes[e.node].token = 0; break;
+    case EVENT_VANISH:  model_release(&w->nodes[e.node], e.which); break;
     default:            apply_to_client(w, bounds, e);
     }
-    for (unsigned c = 0; c < CLIENTS; c++)
+    for (unsigned c = 0; c < clients_of(bounds); c++)
         for (unsigned k = 0; k < bounds->nodes; k++) drop_futile(w, bounds, c, k);
 }

@@ -1,5 +1,5 @@
-/* A small world for the explorer: two clients, each the real engine with one lock, and a few model nodes, which all want the
- * same key. Everything that can change lies in one struct world, at one address, so that a copy of its bytes is a
+/* A small world for the explorer: two or three clients, each the real engine with one lock, and a few model nodes, which all want
+ * the same resource. Everything that can change lies in one struct world, at one address, so that a copy of its bytes is a
  * snapshot. Nothing happens by itself: what may happen next is a list of events, and the explorer tries each.
  *
  * Time goes in ticks, which are so long that every delay of the engine that is not set here (reconnecting, debts) ends within
@@ -11,11 +11,13 @@
 #include "../../redlock/redlock.h"
 
 enum {
-    CLIENTS = 2,
+    CLIENTS = 3,                /* At most: see clients_of. */
     NODES_MAX = 4,              /* REDLOCK_NODES_MAX is the same for this build: smaller locks are copied faster. */
     WORLD_FIRST_TICK = 1000,    /* Far from 0. */
     TICK_MS = 4000,             /* Over NODE_DELAY_LAST_MS and the engine's pause between tries of a debt. */
     PIPELINE = 6,
+    PERMITS_MAX = 2,
+    READERS_MAX = 5,            /* On one node: what clients that have changed their role have left behind counted. */
     COMMANDS_MAX = PIPELINE,    /* On one connection, in one direction. */
     STALE_MAX = 6,              /* Commands of broken connections between one client and one node. */
     ATTEMPTS_MAX = REDLOCK_ENTROPY_MAX / REDLOCK_TOKEN_SIZE,
@@ -23,12 +25,17 @@ enum {
 };
 
 _Static_assert(REDLOCK_NODES_MAX == NODES_MAX, "to be compiled with -DREDLOCK_NODES_MAX=4");
+_Static_assert(16 * (CLIENTS + 1) + ATTEMPTS_MAX < UINT8_MAX, "a token is a byte");
 _Static_assert((int)TICK_MS > (int)NODE_DELAY_LAST_MS, "a reconnect delay must end within a tick");
 
 /* What may happen, and how often. Durations in ticks where no unit is named. */
 struct bounds {
     unsigned nodes;
-    unsigned attempts[CLIENTS], extensions[CLIENTS];
+    unsigned attempts[CLIENTS], extensions[CLIENTS];    /* No attempt of the third client: there are two. */
+    bool reads[CLIENTS];        /* It shares the resource with others that do. */
+    unsigned upgrades[CLIENTS], downgrades[CLIENTS];    /* Of a reader that holds it, and of a writer. */
+    unsigned permits;           /* 0: it is a lock. */
+    unsigned slots[CLIENTS];    /* The slot that each node tries first for that client, which is made by its token; 0: the first. */
     unsigned losses;            /* Connections that break without a reason. */
     unsigned crashes;           /* Of a node, which loses its memory and is back at once. */
     unsigned cancels;
@@ -46,6 +53,8 @@ struct bounds {
     bool keeps;                 /* A crash loses no memory: appendfsync always. */
     bool only_exclusion;        /* Nothing else is a breach. */
     bool only_tickets;          /* Nothing but a ticket that is not larger is. */
+    bool ordered;               /* Worlds that differ in the order of nodes count as different: an engine goes through them by their
+                                 * numbers, and may do one thing or the other when several are given up in one moment. */
     bool distrust;              /* A token may be used again: for engines that are broken on purpose. */
     bool brief;                 /* A client that can never hold the lock again is taken out of the world, and replaced by the
                                  * most that it could still do to others: its keys vanish at any time (it releases with a
@@ -61,16 +70,27 @@ static inline unsigned token_client(unsigned token)
     return (token >> 4) - 1;
 }
 
+enum role {
+    ROLE_PLAIN,                 /* A command as of a plain lock, which is a writer. */
+    ROLE_READER, ROLE_WRITER,   /* What the lock is, or becomes, by a script for shared locks. */
+    ROLE_PERMIT
+};
+
 struct command {
     uint8_t kind;               /* enum wire_command */
     uint8_t token, ttl;
+    uint8_t role;
+    uint8_t other;              /* The token that the lock had, or may have, in another role; 0: none. */
+    uint8_t slot;               /* Of a permit. */
     uint16_t ticket;            /* See ticket.h. */
     uint16_t sent_at;
 };
 
 struct reply {
-    uint8_t kind;               /* enum wire_command: to what */
-    uint8_t done;               /* 1: OK, or the script's 1. 0: nil, or the script's 0; its -1 says the same. */
+    uint8_t kind, role;         /* enum wire_command: to what */
+    uint8_t done;               /* 1: OK, or the script's 1. 0: nil, or the script's 0; its -1 of a release says the same. */
+    bool others;                /* -1 of an upgrade: others read. */
+    uint8_t slot;               /* That was granted. */
     bool is_taken, is_ahead;    /* Of a refused ticket: why; none of the two: it is too small. */
     uint16_t counter;           /* Of a refused ticket: the largest that the node knows. */
 };
@@ -84,12 +104,19 @@ struct link {
     struct reply answers[COMMANDS_MAX];
 };
 
+enum { TOKEN_SHARED = UINT8_MAX };      /* In place of a token: readers have the key. */
+
+struct key {
+    uint8_t token;              /* 0: there is none. */
+    bool is_prompt;             /* It was set, and extended, in the tick in which that was sent, by a live connection. */
+    uint16_t expires_at;
+};
+
 struct model {
-    uint8_t token;              /* Of the key; 0: there is none. */
-    bool is_prompt;             /* The key was set, and extended, in the tick in which that was sent, by a live connection. */
+    struct key keys[PERMITS_MAX];       /* Of the lock, or of each slot. */
+    struct key readers[READERS_MAX];    /* By their tokens. They are gone with the key at the latest. */
     uint8_t crashes, gains;     /* So far; left. */
     uint16_t counter;           /* The largest ticket that it has given and not forgotten. */
-    uint16_t expires_at;
 };
 
 struct client {
@@ -97,7 +124,7 @@ struct client {
     struct redlock_node nodes[NODES_MAX];
     struct redlock_lock lock;
     uint64_t memory[REDLOCK_MEMORY(NODES_MAX, PIPELINE, REDLOCK_SEND_MIN(8), REDLOCK_RECEIVE_MIN) / sizeof(uint64_t) + 1];
-    uint8_t attempts, extensions;   /* Left. */
+    uint8_t attempts, extensions, upgrades, downgrades;     /* Left. */
     bool is_out;                /* See brief. */
     bool is_acquiring;          /* With a ticket. Then: */
     uint8_t proposed_by;        /* The token of the last attempt; */
@@ -118,7 +145,7 @@ struct world {
     const char *breach, *ticket_breach;     /* What was broken; NULL: nothing. */
     struct model nodes[NODES_MAX];
     struct link links[CLIENTS][NODES_MAX];
-    struct client clients[CLIENTS];
+    struct client clients[CLIENTS];     /* The last: what is behind those that there are is not looked at. */
 };
 
 /* ---- What happens ---- */
@@ -126,7 +153,7 @@ struct world {
 enum event_kind {
     EVENT_TIME,                 /* A tick passes. */
     EVENT_WAKE,                 /* A client does what has become due. */
-    EVENT_ACQUIRE, EVENT_EXTEND, EVENT_RELEASE, EVENT_CANCEL,
+    EVENT_ACQUIRE, EVENT_EXTEND, EVENT_UPGRADE, EVENT_DOWNGRADE, EVENT_RELEASE, EVENT_CANCEL,
     EVENT_EXECUTE,              /* A node executes the next command of a connection. */
     EVENT_STALE,                /* ... of one that is broken. */
     EVENT_ANSWER,               /* A client reads the next answer. */
@@ -134,12 +161,12 @@ enum event_kind {
     EVENT_CONNECT,              /* A client connects, with its handshake. */
     EVENT_CRASH,                /* A node loses its memory, unless it keeps it. */
     EVENT_GAIN,                 /* A node's clock gains a tick. */
-    EVENT_VANISH                /* A key of a client that is out. */
+    EVENT_VANISH                /* What a client that is out has on a node. */
 };
 
 struct event {
     uint8_t kind, client, node;
-    uint8_t which;              /* STALE: the index of the command. */
+    uint8_t which;              /* STALE: the index of the command. VANISH: the token. */
 };
 
 /* All connected, behind the handshake, nothing asked. */
@@ -164,16 +191,37 @@ static inline unsigned world_valid_ticks(const struct world *w, unsigned c)
     return (unsigned)((redlock_valid_us(&w->clients[c].lock, world_now_us(w)) + tick_us - 1) / tick_us);
 }
 
+/* Has node k what client c is held to have there by its role? A reader keeps writers out by
+ * whatever it has there. */
+bool world_protects(const struct world *w, unsigned c, unsigned k);
+
 /* The i-th question that node k has not answered yet. */
 static inline const struct redlock_asked *ring_at(const struct client *client, unsigned k, unsigned i)
 {
     return &client->nodes[k].asked[(client->nodes[k].asked_first + i) % PIPELINE];
 }
 
+static inline unsigned clients_of(const struct bounds *bounds)
+{
+    return bounds->attempts[2] > 0 ? 3 : 2;
+}
+
+/* Is there anything but plain locks? */
+static inline bool has_readers(const struct bounds *bounds)
+{
+    return bounds->reads[0] || bounds->reads[1] || bounds->reads[2];
+}
+
 /* How many attempts the engine of a client may make: with a ticket one that was too small is corrected once at once. */
 static inline unsigned attempts_of(const struct bounds *bounds, unsigned c)
 {
     return bounds->attempts[c] * (bounds->tickets ? 2 : 1);
+}
+
+/* And how many tokens it may need. */
+static inline unsigned tokens_of(const struct bounds *bounds, unsigned c)
+{
+    return attempts_of(bounds, c) + bounds->upgrades[c] + bounds->downgrades[c];
 }
 
 /* The number of a token of 20 bytes, or of the 40 digits on the wire. */

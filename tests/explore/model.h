@@ -1,0 +1,24 @@
+/* What a node does with a command. What a script says is taken from its text, so that a broken script breaks the world. Nobody
+ * waits by subscription here, so no reader steps back for a writer. */
+#ifndef EXPLORE_MODEL_H
+#define EXPLORE_MODEL_H
+
+#include "world.h"
+
+/* is_live: by a connection that stands. What PTTL says plays no part in any decision of the engine: it may always be the same. */
+struct reply model_execute(struct world *w, const struct bounds *bounds, unsigned k, const struct command *command, bool is_live);
+
+/* What has been there for its time is gone, on all nodes. */
+void model_expire(struct world *w, unsigned nodes);
+
+/* A release by that token is executed. And: all is forgotten. */
+void model_release(struct model *node, unsigned token);
+void model_clear(struct model *node);
+
+/* Is the key, that of a slot, or one of its readers' tokens this one? */
+bool model_has(const struct model *node, unsigned token);
+
+/* Do releases and extensions look whose key it is? */
+bool model_compares(void);
+
+#endif
