@@ -176,6 +176,20 @@ static bool any_is_pending(struct scan *s)
     return false;
 }
 
+/* What a node's ACL refuses it refuses for ever; Redis 7 says of a command in a script in words of its own that it may not be run.
+ * The advice for locks is none for this. */
+static void note_refusal(struct scan *s, unsigned k, const struct redlock_item *item)
+{
+    static const char in_script[] = "ERR The user executing the script can't run";
+    struct session_note *note = &s->session->notes[k];
+    bool is_in_script = item->size >= sizeof in_script && memcmp(item->bytes, in_script, sizeof in_script - 1) == 0;
+
+    item_note_refusal(item, note, needs);
+    s->lines[k].is_refused = is_in_script || note->trouble == REDLOCK_TROUBLE_NOPERM;
+    if (is_in_script) (void)snprintf(note->text, sizeof note->text, "%sNOPERM", needs);
+    note->trouble = REDLOCK_TROUBLE_OTHER_ERROR;
+}
+
 /* The pieces of the string are moved together, over what was said of them in between. */
 static void read_answer(struct scan *s, unsigned k)
 {
@@ -183,10 +197,7 @@ static void read_answer(struct scan *s, unsigned k)
     struct redlock_item item;
 
     while (!line->bytes && redlock_next_item(&line->question, &item)) {
-        if (item.type == REDLOCK_ITEM_ERROR) {
-            item_note_refusal(&item, &s->session->notes[k], needs);
-            line->is_refused = s->session->notes[k].trouble == REDLOCK_TROUBLE_NOPERM;
-        }
+        if (item.type == REDLOCK_ITEM_ERROR) note_refusal(s, k, &item);
         if (item.type != REDLOCK_ITEM_BULK || item.depth != 0) return;
         memmove(line->buffer + line->size, item.bytes, item.size);
         line->size += item.size;
@@ -663,6 +674,17 @@ static bool step(struct scan *s, unsigned k)
     return false;
 }
 
+/* Until the next step, by the rate; what is due meanwhile is looked at. */
+static void wait_for_step(struct scan *s)
+{
+    while (!s->is_ended && redlock_now_us() < s->next_at) {
+        uint64_t due_at = s->counts->kept > 0 ? s->kept[s->kept_first]->due_at : s->next_at;
+        wait_until(s, due_at < s->next_at ? due_at : s->next_at);
+        if (!s->is_ended) look_again(s);
+    }
+    (void)must_end(s);
+}
+
 /* before: a node that has been gone through, or the node itself. */
 static bool go_through(struct scan *s, unsigned k, unsigned before)
 {
@@ -670,7 +692,7 @@ static bool go_through(struct scan *s, unsigned k, unsigned before)
     (void)strcpy(s->cursor, "0");
     s->step_keys = STEP_KEYS;
     do {
-        wait_until(s, s->next_at);
+        wait_for_step(s);
         if (s->is_ended || !step(s, k)) return false;
         if (before != k) leave_out_known(s, before, &s->step, &s->rest);
         look_at_names(s, before != k ? &s->rest : &s->step);
@@ -684,7 +706,7 @@ static void go_through_all(struct scan *s)
     unsigned before = REDLOCK_NODES_MAX;
 
     for (unsigned k = 0; k < s->count && !s->is_ended; k++) {
-        if (!(s->counts->counting >> k & 1) || !go_through(s, k, before < s->count ? before : k)) continue;
+        if (!counts(s, k) || !go_through(s, k, before < s->count ? before : k)) continue;
         s->counts->done |= (uint16_t)(1u << k);
         s->counts->scanned++;
         before = k;
@@ -708,11 +730,20 @@ void scan_prepare(struct settings *settings)
     settings->options.engine.wake_ups = false;
 }
 
-static void find_counting(struct scan *s)
+static bool are_settled(struct scan *s)
 {
-    session_connect(s->session);
     for (unsigned k = 0; k < s->count; k++)
-        if (counts(s, k)) s->counts->counting |= (uint16_t)(1u << k);
+        if (!redlock_node_settled(redlock_engine(&s->session->client), k)) return false;
+    return true;
+}
+
+/* Waits for all nodes, not for a quorum alone: a key on the last one would not be found. */
+static void connect_all(struct scan *s)
+{
+    uint64_t until = redlock_now_us() + (uint64_t)s->session->settings->options.engine.node_timeout_ms * 1000;
+
+    session_step(s->session);
+    while (!are_settled(s) && redlock_now_us() < until && !must_end(s)) session_wait(s->session, until);
 }
 
 enum redlock_status scan_nodes(struct session *session, const struct scan_order *order, struct scan_counts *counts)
@@ -728,7 +759,7 @@ enum redlock_status scan_nodes(struct session *session, const struct scan_order 
     s->counts = counts;
     s->count = redlock_node_count(&session->client);
     *counts = (struct scan_counts){ .nodes = s->count };
-    find_counting(s);
+    connect_all(s);
     go_through_all(s);
     for (kept = counts->kept; counts->kept > 0;) free(take_kept(s));
     counts->kept = kept;

@@ -304,6 +304,8 @@ static void print_counts(const struct show *show)
     (void)printf("nodes %u\nscanned %u\n", show->counts.nodes, show->counts.scanned);
 }
 
+static const char no_answer[] = "no answer in time, so it was not gone through";
+
 static bool has_been_scanned(const struct show *show, unsigned k)
 {
     return show->counts.done >> k & 1;
@@ -325,11 +327,9 @@ static void json_summary(struct show *show, enum redlock_status status)
         (void)printf("%s{\"node\":%u,\"address\":", k > 0 ? "," : "", k);
         json_text(stdout, redlock_node_address(&show->session->client, k));
         (void)printf(",\"scanned\":%s,\"trouble\":", has_been_scanned(show, k) ? "true" : "false");
-        if (has_been_scanned(show, k) || note->trouble == REDLOCK_TROUBLE_NONE) (void)fputs("null}", stdout);
-        else {
-            json_text(stdout, note->text);
-            (void)putchar('}');
-        }
+        if (has_been_scanned(show, k)) (void)fputs("null", stdout);
+        else                           json_text(stdout, note->trouble == REDLOCK_TROUBLE_NONE ? no_answer : note->text);
+        (void)putchar('}');
     }
     (void)puts("]}");
 }
@@ -370,8 +370,8 @@ static void say_limits(struct show *show)
         struct session_note *note = &show->session->notes[k];
         if (has_been_scanned(show, k)) note->trouble = REDLOCK_TROUBLE_NONE;
         else if (note->trouble == REDLOCK_TROUBLE_NONE && !show->session->signal)
-            say("node %u (%s): was not gone through: it did not answer in time", k,
-                redlock_node_address(&show->session->client, k));
+            say("node %u (%s): %s (it hangs, or the network does; if it is only slow: --node-timeout)", k,
+                redlock_node_address(&show->session->client, k), no_answer);
     }
     if (!show->session->signal) report_nodes(show->session);
 }
