@@ -379,17 +379,30 @@ static bool is_about_node(const struct redlock_event *event)
            event->kind == REDLOCK_EVENT_HEARD || event->kind == REDLOCK_EVENT_UNANSWERED;
 }
 
+/* What was under way is not known any longer. */
+static void forget_all(struct redlock_metrics *m)
+{
+    for (uint32_t i = 0; i < m->slot_count; i++) m->slots[i].lock = NULL;
+    for (unsigned k = 0; k < m->node_count; k++) m->nodes[k].to_come = 0;
+}
+
+void redlock_metrics_change(struct redlock_metrics *m, const struct redlock *r)
+{
+    forget_all(m);
+    m->lost_seen = 0;
+    for (unsigned k = 0; k < m->node_count; k++) {
+        m->nodes[k].was_met = r && redlock_node_run_id(r, k) != NULL;
+        m->nodes[k].is_up = m->nodes[k].was_met && (redlock_wants(r, k) & REDLOCK_WANT_RECEIVE);
+    }
+}
+
 void redlock_metrics_init(struct redlock_metrics *m, const struct redlock *r, struct redlock_metered *slots, size_t slot_count)
 {
     clear_bytes(m, sizeof *m);
     m->slots = slots;
     m->slot_count = (uint32_t)slot_count;
     m->node_count = (uint8_t)redlock_nodes(r);
-    for (uint32_t i = 0; i < m->slot_count; i++) slots[i].lock = NULL;
-    for (unsigned k = 0; k < m->node_count; k++) {
-        m->nodes[k].was_met = redlock_node_run_id(r, k) != NULL;
-        m->nodes[k].is_up = m->nodes[k].was_met && (redlock_wants(r, k) & REDLOCK_WANT_RECEIVE);
-    }
+    redlock_metrics_change(m, r);
 }
 
 static void count_lock(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
@@ -423,10 +436,10 @@ void redlock_metrics_count(struct redlock_metrics *m, const struct redlock_event
 
 void redlock_metrics_lost(struct redlock_metrics *m, uint64_t lost)
 {
-    if (lost == m->lost_events) return;
-    m->lost_events = lost;
-    for (uint32_t i = 0; i < m->slot_count; i++) m->slots[i].lock = NULL;
-    for (unsigned k = 0; k < m->node_count; k++) m->nodes[k].to_come = 0;
+    if (lost == m->lost_seen) return;
+    m->lost_events += lost - (lost > m->lost_seen ? m->lost_seen : 0);     /* Or it is another ring. */
+    m->lost_seen = lost;
+    forget_all(m);
 }
 
 void redlock_metrics_read(struct redlock_metrics *m, struct redlock_event_ring *events)

@@ -218,7 +218,8 @@ static void put_build(struct page *page, uint64_t wall_us)
     begin_metric(page, series.name, "gauge", "Version of redlock.");
     put_line(page, &series, "", 1, false);
     if (wall_us > 0)
-        put_metric(page, "redlock_updated_timestamp_seconds", "gauge", "When this was written, since 1970.", wall_us, true);
+        put_metric(page, "redlock_updated_timestamp_seconds", "gauge", "When these metrics were written, since 1970.", wall_us,
+                   true);
 }
 
 static bool is_held_at(const struct redlock_metered *lock, uint64_t now_us)
@@ -332,7 +333,8 @@ static void put_nodes(struct page *page, const struct redlock *r, uint64_t now_u
     begin_metric(page, restarts.name, "counter", "Another server than before, or a restart.");
     for (; restarts.node < page->m->node_count; restarts.node++)
         put_line(page, &restarts, "", page->m->restarts[restarts.node], false);
-    begin_metric(page, up.name, "gauge", "Is there a connection?");
+    if (!r) return;
+    begin_metric(page, up.name, "gauge", "Does the node answer?");
     for (; up.node < page->m->node_count; up.node++) put_line(page, &up, "", page->m->nodes[up.node].is_up, false);
     begin_metric(page, votes.name, "gauge", "Has the node a vote?");
     for (; votes.node < page->m->node_count; votes.node++)

@@ -49,6 +49,10 @@ struct redlock_metrics;
  * and slots must stay until they are used no longer; there is nothing to destroy. slot_count may be 0, and is below 2^32. */
 void redlock_metrics_init(struct redlock_metrics *m, const struct redlock *r, struct redlock_metered *slots, size_t slot_count);
 
+/* The events are those of another engine from now on, of as many nodes, as behind a client that was closed and opened again: counts
+ * go on, and the locks of the old one are forgotten. NULL: of none; then redlock_metrics_text takes NULL as well. */
+void redlock_metrics_change(struct redlock_metrics *m, const struct redlock *r);
+
 /* Labels of every metric, instead of those before. Neither they nor their texts are copied: they must stay. BAD_CONFIG: a name is
  * none, or stands there twice, or there are more than LABELS_MAX; nothing was changed. */
 REDLOCK_MUST_CHECK
@@ -78,9 +82,11 @@ void redlock_metrics_read(struct redlock_metrics *m, struct redlock_event_ring *
  *     for (from = 0; (left = redlock_metrics_text(&m, &r, now, wall, from, page, sizeof page)) > 0; from += left)
  *         send(page, left = left < sizeof page ? left : sizeof page - 1);
  *
- * with the same times, and without an event or a call of the engine between the pages, or they do not fit together. r: the engine
- * whose events were counted; of it the nodes' votes and troubles are asked. wall_us: the wall clock, microseconds since 1970, told
- * as redlock_updated_timestamp_seconds, by which a reader sees that nobody writes any longer; 0: it is left out.
+ * with the same times, and without an event or a call of the engine between the pages, or they do not fit together.
+ * r: the engine whose events were counted; of it the nodes' votes and troubles are asked. NULL: it is gone, and neither these nor
+ * who is up is told.
+ * wall_us: the wall clock, microseconds since 1970, told as redlock_updated_timestamp_seconds, by which a reader sees that nobody
+ * writes any longer; 0: it is left out.
  *
  *     redlock_build_info{version}               1
  *     redlock_updated_timestamp_seconds         wall_us
@@ -153,7 +159,7 @@ struct redlock_metrics {
     uint64_t restarts[REDLOCK_NODES_MAX];
     uint64_t attempts[REDLOCK_METRICS_OUTCOMES], extensions[REDLOCK_METRICS_OUTCOMES];
     uint64_t losses[3], releases[3], wake_ups[2];
-    uint64_t ticket, lost_events, untracked_rounds;
+    uint64_t ticket, lost_events, lost_seen, untracked_rounds;
 };
 
 #ifdef __cplusplus

@@ -438,6 +438,30 @@ TEST(an_inspection_is_no_lock)
     TELLS(VOTE(0, "granted"), "0");
 }
 
+TEST(behind_another_engine_counts_go_on_and_its_locks_are_others)
+{
+    CLUSTER_OF(N, 2, (void)0);
+    WATCH;
+    ACQUIRE(0, "door", 10000);
+    RUN_MS(5);
+    LOOK;
+    redlock_metrics_change(&metrics, NULL);
+    CHECK(redlock_metrics_text(&metrics, NULL, CLIENT_NOW(0), 0, 0, text, sizeof text) < sizeof text);
+    CHECK_STR(told_of("redlock_held"), "0");
+    CHECK_STR(told_of("redlock_attempts_total{outcome=\"ok\"}"), "1");
+    CHECK_STR(told_of("redlock_node_restarts_total{node=\"4\"}"), "0");
+    CHECK(!has_words("redlock_node_up") && !has_words("redlock_node_votes") && !has_words("redlock_node_trouble"));
+    redlock_use_events(ENGINE(0), NULL, NULL, 0);
+    redlock_use_events(ENGINE(1), &events, ring, RING_SIZE);
+    redlock_metrics_change(&metrics, ENGINE(1));
+    ACQUIRE(1, "gate", 10000);
+    RUN_MS(5);
+    TELLS("redlock_held", "1");
+    TELLS("redlock_attempts_total{outcome=\"ok\"}", "2");
+    TELLS("redlock_node_up{node=\"4\"}", "1");
+    TELLS("redlock_node_restarts_total{node=\"4\"}", "0");
+}
+
 /* ---- Nodes ---- */
 
 TEST(a_restart_is_counted_and_a_new_connection_to_the_same_server_is_not)
@@ -550,7 +574,7 @@ TEST(a_verdict_brings_a_lock_back)
     LOOK;
     redlock_metrics_lost(&metrics, 7);
     CHECK_INT(metrics.lost_events, 7);
-    metrics.lost_events = 0;      /* As those of the ring. */
+    metrics.lost_seen = 0;      /* As those of the ring. */
     UNTIL_DONE(0);
     RUN_MS(5);
     TELLS("redlock_held", "1");
@@ -570,6 +594,20 @@ TEST(a_lock_without_a_slot_is_counted_without_times)
     TELLS("redlock_held", "0");
     TELLS("redlock_acquire_seconds_count{outcome=\"ok\"}", "0");
     TELLS(VOTE(0, "granted"), "2");
+}
+
+TEST(lost_events_of_one_ring_after_the_other_are_added_up)
+{
+    CLUSTER(N);
+    WATCH;
+    redlock_metrics_lost(&metrics, 7);
+    redlock_metrics_lost(&metrics, 9);
+    redlock_metrics_lost(&metrics, 9);
+    redlock_metrics_change(&metrics, ENGINE(0));
+    redlock_metrics_lost(&metrics, 2);
+    CHECK_INT(metrics.lost_events, 11);
+    redlock_metrics_lost(&metrics, 1);      /* Another ring already. */
+    CHECK_INT(metrics.lost_events, 12);
 }
 
 /* Locks that are acquired and forgotten in any order, by their addresses alone, beside a list. */

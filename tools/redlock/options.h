@@ -50,6 +50,8 @@ struct node_origin {
     unsigned line;
 };
 
+struct meter_feature;
+
 struct settings {
     enum command command;
     struct redlock_options options;     /* For redlock_open; user and password included. */
@@ -73,6 +75,8 @@ struct settings {
     enum trace_mode trace;
     enum log_form log;
     const char *log_file;               /* Of syslog its socket. NULL: stderr, and of syslog /dev/log. */
+    const struct meter_feature *meter;  /* NULL: none was asked for. */
+    bool has_metrics_label;
     int pid;                            /* keep: of the process while which the lock is extended. */
     unsigned name_count, node_count;
     const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "meter.h"
 #include "near.h"
 #include "numbers.h"
 #include "reading.h"
+#include "text.h"
 
 const char program_name[] = "redlock";
 
@@ -115,7 +117,8 @@ const struct command_row command_rows[] = {
 enum {
     OPTION_GRACE = OPTION_OWN, OPTION_MAX_HOLD, OPTION_DRIFT, OPTION_RETRY, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS,
     OPTION_HOLD_AT_LEAST, OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID, OPTION_AS, OPTION_ONCE,
-    OPTION_HOLDER, OPTION_NO_HOLDER, OPTION_WAIT_THROUGH_ERRORS, OPTION_PERMITS, OPTION_SHARED, OPTION_LOG, OPTION_LOG_FILE
+    OPTION_HOLDER, OPTION_NO_HOLDER, OPTION_WAIT_THROUGH_ERRORS, OPTION_PERMITS, OPTION_SHARED, OPTION_LOG, OPTION_LOG_FILE,
+    OPTION_METRICS, OPTION_METRICS_LABEL
 };
 
 enum {
@@ -180,6 +183,9 @@ const struct option_row option_rows[] = {
       "neither hear of releases nor tell of them, for\nservers whose ACL forbids pub/sub" },
     { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_ALL, NULL, "servers that refuse INFO or ROLE may vote" },
     OPTION_ROWS_OF_LOGIN(IN_ALL),
+    { "metrics", OPTION_METRICS, IN_PROGRAM | IN_KEEP, "FILE", "write metrics for Prometheus (node_exporter) to FILE" },
+    { "metrics-label", OPTION_METRICS_LABEL, IN_PROGRAM | IN_KEEP, "NAME=VALUE",
+      "a label of these metrics; may be repeated (default:\nresource=RESOURCE)" },
     { "json", OPTION_JSON, IN_PROGRAM, NULL, "tell the result as a line of JSON on stderr" },
     OPTION_ROW_JSON(IN_ALL & ~IN_PROGRAM),
     { "log", OPTION_LOG, IN_LOGGED, "FORM",
@@ -231,6 +237,27 @@ static enum log_form read_log(const struct reading *r)
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (strcmp(r->argument, forms[i]) == 0) return LOG_TEXT + (enum log_form)i;
     refuse(r->settings, "--log: '%s' is none of text, json, syslog", r->argument);
+}
+
+static void add_metrics_label(const struct reading *r)
+{
+    char *value = strchr(r->argument, '=');
+
+    r->settings->has_metrics_label = true;
+    if (!value) refuse(r->settings, "--metrics-label: '%s' is not NAME=VALUE", r->argument);
+    if (!text_is_plain(value)) refuse(r->settings, "--metrics-label: a value is UTF-8 without control characters");
+    *value++ = '\0';
+    if (!meter_add_label(r->argument, value))
+        refuse(r->settings, "--metrics-label: '%s' is no name of a label, or redlock's own, or there already, or one of more "
+               "than %d", r->argument, REDLOCK_LABELS_MAX);
+}
+
+static const struct meter_feature *read_metrics(const struct reading *r)
+{
+    const struct meter_feature *meter = meter_to(r->argument);
+
+    if (!meter) refuse(r->settings, "--metrics: '%s' is there, and is no regular file", r->argument);
+    return meter;
 }
 
 static void add_resource(const struct reading *r, bool is_shared)
@@ -286,6 +313,8 @@ void program_apply(struct reading *r, int letter)
     case OPTION_HOLDER:        settings->options.holder = reading_name(r, "holder", REDLOCK_HOLDER_MAX); break;
     case OPTION_NO_HOLDER:     r->no_holder = true; break;
     case OPTION_ONCE:          settings->once = true; break;
+    case OPTION_METRICS:       settings->meter = read_metrics(r); break;
+    case OPTION_METRICS_LABEL: add_metrics_label(r); break;
     case 'q':                  settings->quiet = true; break;
     default:                   apply_limits(r, letter); break;
     }
@@ -498,4 +527,6 @@ void program_settle(struct reading *r)
     }
     check_hold(settings);
     set_period(settings);
+    if (settings->meter) meter_set_default_label(settings->resource);
+    else if (settings->has_metrics_label) refuse(settings, "--metrics-label: of which metrics? --metrics is missing");
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "meter.h"
 #include "signals.h"
 #include "text.h"
 
@@ -19,6 +20,14 @@ enum {
     LINGER_PART = 10                /* But at most so much of the validity. */
 };
 
+static void heed_event(void *context, const struct redlock_event *event)
+{
+    struct session *session = context;
+
+    if (session->settings->log)   log_heed(session, event);
+    if (session->settings->meter) session->settings->meter->count(event);
+}
+
 /* An engine has one ring: that of the trace, if there is one. */
 static void listen_to_events(struct session *session)
 {
@@ -26,12 +35,13 @@ static void listen_to_events(struct session *session)
 
     if (settings->trace) {
         trace_begin(&session->trace, &session->client, settings->trace);
-        session->trace.heed = log_heed;
+        session->trace.heed = heed_event;
         session->trace.heed_context = session;
-    } else if (settings->log) {
+    } else if (settings->log || settings->meter) {
         redlock_use_events(redlock_engine(&session->client), &session->events, session->ring, SESSION_EVENTS);
-        redlock_want_events(&session->events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_READY));
+        redlock_want_events(&session->events, settings->meter ? REDLOCK_METRICS_EVENTS : REDLOCK_EVENT_BIT(REDLOCK_EVENT_READY));
     }
+    if (settings->meter) settings->meter->begin(&session->client);
 }
 
 enum redlock_status session_open(struct session *session, struct settings *settings, struct redlock_mistake *mistake)
@@ -58,6 +68,11 @@ enum redlock_status session_open(struct session *session, struct settings *setti
     (void)snprintf(mistake->text, sizeof mistake->text, "%s", text_system_error(errno));
     redlock_close(&session->client, 0);
     return REDLOCK_SYSTEM;
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 /* ---- What went wrong with the nodes ---- */
@@ -124,7 +139,12 @@ static void heed_events(struct session *session)
 {
     struct redlock_event event;
 
-    while (redlock_next_event(&session->events, &event)) log_heed(session, &event);
+    while (redlock_next_event(&session->events, &event)) heed_event(session, &event);
+}
+
+static uint64_t lost_events(const struct session *session)
+{
+    return redlock_lost_events(session->settings->trace ? &session->trace.events : &session->events);
 }
 
 void session_step(struct session *session)
@@ -134,7 +154,8 @@ void session_step(struct session *session)
     note_troubles(session);
     if (status != REDLOCK_OK) session->fault = status;
     if (session->settings->trace) trace_flush(&session->trace);
-    else if (session->settings->log) heed_events(session);
+    else                          heed_events(session);
+    if (session->settings->meter) session->settings->meter->step(lost_events(session));
 }
 
 /* ---- Waiting ---- */
@@ -166,6 +187,7 @@ void session_wait(struct session *session, uint64_t until_us)
     struct pollfd fds[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) + 2];
     unsigned count = redlock_sessions(redlock_engine(&session->client));
 
+    if (session->settings->meter) until_us = sooner(until_us, session->settings->meter->due_at());
     for (unsigned k = 0; k < count; k++) fds[k] = watch_session(&session->client, k);
     fds[count] = (struct pollfd){ .fd = signals_fd(), .events = POLLIN };
     fds[count + 1] = (struct pollfd){ .fd = session->watched, .events = POLLIN };
@@ -192,11 +214,6 @@ enum redlock_status session_finish(struct session *session)
         if (session_must_end(session)) redlock_cancel(redlock_engine(&session->client), &session->lock, redlock_now_us());
     }
     return redlock_lock_status(&session->lock);
-}
-
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 void session_connect(struct session *session)
@@ -250,4 +267,6 @@ void session_close(struct session *session)
     if (redlock_valid_us(&session->lock, redlock_now_us()) == 0) redlock_part(&session->client, &session->lock);
     redlock_close(&session->client, owes ? session->settings->options.engine.node_timeout_ms : 0);
     if (session->settings->trace) trace_end(&session->trace);
+    else                          heed_events(session);
+    if (session->settings->meter) session->settings->meter->end(lost_events(session));
 }

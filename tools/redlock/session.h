@@ -8,7 +8,7 @@
 
 enum {
     TROUBLE_TEXT_MAX = 160,
-    SESSION_EVENTS = 2 * REDLOCK_NODES_MAX  /* Between two steps. */
+    SESSION_EVENTS = 512            /* Between two steps: of each node those of a few commands, and of a lost connection. */
 };
 
 /* What went wrong with a node in the last round. The engine tells a node's trouble as it is now, and forgets it with the next
@@ -26,7 +26,7 @@ struct session {
     struct redlock_lock lock;
     struct redlock_name set[REDLOCK_SET_MAX];   /* What it is about. The library puts them in order. */
     struct trace trace;
-    struct redlock_event_ring events;           /* For the log, if there is no trace: it sees them then. */
+    struct redlock_event_ring events;           /* For log and metrics, if there is no trace: they see its own then. */
     struct redlock_event ring[SESSION_EVENTS];
     uint16_t met;                   /* Nodes that have been connected: a set. */
     uint64_t ticket;                /* The last one that was logged: a lock that is released has none. 0: none was. */

@@ -39,6 +39,15 @@ static bool is_control(const uint8_t *character)
     return character[0] < 0x20 || character[0] == 0x7f || (character[0] == 0xc2 && character[1] < 0xa0);
 }
 
+bool text_is_plain(const char *text)
+{
+    const uint8_t *at = (const uint8_t *)text, *end = at + strlen(text);
+    size_t taken = 1;
+
+    for (; at < end && taken > 0; at += taken) taken = is_control(at) ? 0 : utf8_size(at, (size_t)(end - at));
+    return taken > 0;
+}
+
 /* ---- For people ---- */
 
 const char *text_printable(char *text, size_t text_size, const void *bytes, size_t size)

@@ -18,6 +18,9 @@ enum {
  * \xNN. size > 0. Returns text. */
 const char *text_printable(char *text, size_t text_size, const void *bytes, size_t size);
 
+/* Is it valid UTF-8 without control characters? */
+bool text_is_plain(const char *text);
+
 /* Writes "redlock: ..." and a line feed on stderr, as text_printable does. Of one that is too long, as by a word of the user's,
  * the middle is left out: what is wrong stands at the end. */
 void text_say(const char *format, va_list arguments);

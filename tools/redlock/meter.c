@@ -1,0 +1,205 @@
+/* Where and when metrics are written. Trouble with the file is told once, and is never trouble with the lock. */
+#define _GNU_SOURCE
+#include "meter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report.h"
+#include "text.h"
+
+enum {
+    INTERVAL_US = 15 * 1000 * 1000,     /* Between two writes at most, */
+    PAUSE_US = 1000 * 1000,             /* and at least, but for the last. */
+    SLOTS = 8,                          /* The lock, and those that it has left behind. */
+    PAGE_BYTES = 8192,
+    NUMBER_BYTES = 8,
+    PATH_BYTES = PATH_MAX + 16
+};
+
+static struct meter {
+    const char *file;
+    const struct redlock *engine;       /* NULL: there is none, or none any longer. */
+    bool has_begun, is_news, has_failed;
+    uint64_t written_at;                /* 0: not yet. */
+    unsigned label_count;
+    struct redlock_label labels[REDLOCK_LABELS_MAX];
+    char resource[TEXT_MAX];            /* For the default label. */
+    char names[REDLOCK_NODES_MAX][REDLOCK_ADDRESS_MAX + NUMBER_BYTES];
+    const char *name_of[REDLOCK_NODES_MAX];
+    struct redlock_metrics metrics;
+    struct redlock_metered slots[SLOTS];
+} meter;
+
+/* ---- The file ---- */
+
+static bool write_all(int fd, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(fd, bytes, size);
+        if (written < 0 && errno != EINTR) return false;
+        if (written <= 0) continue;
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+static bool write_text(int fd)
+{
+    uint64_t now = redlock_now_us(), wall = redlock_wall_us();
+    char page[PAGE_BYTES];
+    size_t from = 0, left;
+
+    while ((left = redlock_metrics_text(&meter.metrics, meter.engine, now, wall, from, page, sizeof page)) > 0) {
+        if (left >= sizeof page) left = sizeof page - 1;
+        if (!write_all(fd, page, left)) return false;
+        from += left;
+    }
+    return true;
+}
+
+/* Of this name no collector reads a file: it does not end in ".prom". */
+static bool write_beside(const char *path)
+{
+    int fd, error;
+    bool is_written;
+
+    (void)unlink(path);         /* Of another process with this number. */
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0) return false;
+    is_written = fchmod(fd, 0644) == 0 && write_text(fd);
+    error = errno;
+    if (close(fd) != 0 && is_written) return false;
+    errno = error;
+    return is_written;
+}
+
+/* By rename, so that a reader finds the old file or the new one, and the old one stays if there is trouble. */
+static bool replace_file(void)
+{
+    char path[PATH_BYTES];
+    int size = snprintf(path, sizeof path, "%s.%ld", meter.file, (long)getpid()), error;
+
+    if (size >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    if (write_beside(path) && rename(path, meter.file) == 0) return true;
+    error = errno;
+    (void)unlink(path);
+    errno = error;
+    return false;
+}
+
+static void write_file(void)
+{
+    void (*was)(int) = signal(SIGXFSZ, SIG_IGN);    /* A limit on the size of files is an error like others. */
+    bool is_replaced = replace_file();
+    int error = errno;
+
+    (void)signal(SIGXFSZ, was);
+    meter.is_news = false;
+    meter.written_at = redlock_now_us();
+    if (is_replaced || meter.has_failed) return;
+    meter.has_failed = true;
+    say("--metrics: cannot write %s: %s", meter.file, text_system_error(error));
+}
+
+/* ---- What is counted ---- */
+
+/* The state has changed, of a lock or of a node: worth a file. */
+static bool is_transition(const struct redlock_event *event)
+{
+    return event->kind == REDLOCK_EVENT_ENDED || event->kind == REDLOCK_EVENT_READY || event->kind == REDLOCK_EVENT_DISCONNECTED;
+}
+
+static void meter_count(const struct redlock_event *event)
+{
+    redlock_metrics_count(&meter.metrics, event);
+    meter.is_news |= is_transition(event);
+}
+
+/* By its address; of one that is there twice also by its number. */
+static void name_node(const struct redlock_client *client, unsigned k)
+{
+    const char *address = redlock_node_address(client, k);
+    bool is_second = false;
+
+    for (unsigned i = 0; i < k; i++) is_second |= strcmp(redlock_node_address(client, i), address) == 0;
+    (void)text_printable(meter.names[k], REDLOCK_ADDRESS_MAX, address, strlen(address));
+    if (is_second) (void)snprintf(meter.names[k] + strlen(meter.names[k]), NUMBER_BYTES, " (%u)", k);
+}
+
+static void name_nodes(const struct redlock_client *client)
+{
+    for (unsigned k = 0; k < redlock_node_count(client); k++) {
+        name_node(client, k);
+        meter.name_of[k] = meter.names[k];
+    }
+    redlock_metrics_name_nodes(&meter.metrics, meter.name_of);
+}
+
+static void meter_begin(struct redlock_client *client)
+{
+    meter.engine = redlock_engine(client);
+    if (meter.has_begun) redlock_metrics_change(&meter.metrics, meter.engine);
+    else                 redlock_metrics_init(&meter.metrics, meter.engine, meter.slots, SLOTS);
+    meter.has_begun = true;
+    if (redlock_metrics_set_labels(&meter.metrics, meter.labels, meter.label_count) != REDLOCK_OK) meter.label_count = 0;
+    name_nodes(client);
+}
+
+static uint64_t meter_due_at(void)
+{
+    return meter.written_at + (meter.is_news ? PAUSE_US : INTERVAL_US);
+}
+
+static void meter_step(uint64_t lost)
+{
+    redlock_metrics_lost(&meter.metrics, lost);
+    if (meter.written_at == 0 || redlock_now_us() >= meter_due_at()) write_file();
+}
+
+static void meter_end(uint64_t lost)
+{
+    redlock_metrics_lost(&meter.metrics, lost);
+    meter.engine = NULL;
+    redlock_metrics_change(&meter.metrics, NULL);
+    write_file();
+}
+
+/* ---- What the command line says ---- */
+
+const struct meter_feature *meter_to(const char *file)
+{
+    static const struct meter_feature feature = {
+        .begin = meter_begin, .count = meter_count, .step = meter_step, .due_at = meter_due_at, .end = meter_end
+    };
+    struct stat status;
+
+    if (lstat(file, &status) == 0 && !S_ISREG(status.st_mode)) return NULL;
+    meter.file = file;
+    return &feature;
+}
+
+bool meter_add_label(const char *name, const char *value)
+{
+    if (meter.label_count == REDLOCK_LABELS_MAX) return false;
+    meter.labels[meter.label_count] = (struct redlock_label){ name, value };
+    if (redlock_metrics_set_labels(&meter.metrics, meter.labels, meter.label_count + 1) != REDLOCK_OK) return false;
+    meter.label_count++;
+    return true;
+}
+
+void meter_set_default_label(const char *resource)
+{
+    if (meter.label_count > 0) return;
+    (void)meter_add_label("resource", text_printable(meter.resource, sizeof meter.resource, resource, strlen(resource)));
+}

@@ -1,0 +1,33 @@
+/* The metrics of this process, in a file for node_exporter (--metrics). A session that has a meter feeds it; a program whose
+ * sessions have none does not link it. */
+#ifndef METER_H
+#define METER_H
+
+#include "../../redlock/redlock_client.h"
+#include "../../redlock/redlock_metrics.h"
+
+struct meter_feature {
+    /* The client is open, and has not done a step. Of a second one (lead) counts are added to those of the first. */
+    void (*begin)(struct redlock_client *client);
+
+    /* Each event of its engine, in their order. */
+    void (*count)(const struct redlock_event *event);
+
+    /* Behind each step, and with how many events were lost in all: writes the file if it is time. And when that is. */
+    void (*step)(uint64_t lost);
+    uint64_t (*due_at)(void);
+
+    /* The client is closed: writes it as it will stay. */
+    void (*end)(uint64_t lost);
+};
+
+/* Writes to that file, in memory that stays. NULL: something is there that is no file and must not be replaced. */
+const struct meter_feature *meter_to(const char *file);
+
+/* A label of every metric, of memory that stays. False: its name is none, or is there already, or there are too many. */
+bool meter_add_label(const char *name, const char *value);
+
+/* The label of a file for which none was given, so that those of several jobs can lie in one directory. */
+void meter_set_default_label(const char *resource);
+
+#endif
