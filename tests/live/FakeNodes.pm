@@ -1,8 +1,9 @@
 # Nodes for a test that decides what they answer, and when:  FakeNodes::serve(sub { my ($k, $word, @more) = @_; ... }, COMMAND...)
 #
 # Starts three of them on free ports of the loopback and runs the command, with -n and their addresses behind its first two words.
-# They greet clients themselves. What the sub returns for any other command is the answer, as it is on the wire; '' is none yet, and
-# say_later() gives it. When the command ends all ends with its exit status.
+# They greet clients themselves, and answer INFO, whatever section, by what belongs to that and $FakeNodes::info[$k]. What the sub
+# returns for any other command is the answer, as it is on the wire; '' is none yet, and say_later() gives it. When the command ends
+# all ends with its exit status.
 package FakeNodes;
 use strict;
 use warnings;
@@ -13,6 +14,7 @@ use IO::Socket::INET;
 use POSIX 'WNOHANG';
 
 my (%number, %input, @session, $client);
+our @info;      # What a node's INFO tells besides, each line with its end.
 
 sub client { return $client }
 sub bulk { return '$' . length($_[0]) . "\r\n$_[0]\r\n" }
@@ -27,7 +29,7 @@ sub greeting {
     return "+OK\r\n" if $word eq 'CLIENT';
     return "*3\r\n\$6\r\nmaster\r\n:0\r\n*0\r\n" if $word eq 'ROLE';
     return bulk(sha1_hex($more[1])) if $word eq 'SCRIPT';
-    return bulk("run_id:" . $k x 40 . "\r\nredis_mode:standalone\r\nuptime_in_seconds:9999\r\n") if $word eq 'INFO';
+    return bulk("run_id:" . $k x 40 . "\r\nredis_mode:standalone\r\nuptime_in_seconds:9999\r\n" . ($info[$k] // '')) if $word eq 'INFO';
     return undef;
 }
 

@@ -1,4 +1,5 @@
 /* doctor: what is wrong with the nodes, before it hurts. It asks (survey.c), judges (judge.c) and prints. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,9 @@
 #include "../redlock/report.h"
 #include "../redlock/text.h"
 #include "admin.h"
+#include "clock_log.h"
 #include "judge.h"
+#include "trial.h"
 
 enum {
     PATIENCE = 4,                   /* Node timeouts: a node that is slower than one is to be judged so. */
@@ -20,6 +23,7 @@ struct doctor {
     struct judge_limits limits;
     struct survey survey;
     struct findings findings;
+    struct clock_log log;
 };
 
 /* ---- The verdict ---- */
@@ -67,7 +71,9 @@ static void print_finding(const struct doctor *d, const struct finding *finding)
 /* Those that are told one by one: what is unknown of a node stands together on a line. */
 static bool is_shown(const struct doctor *d, const struct finding *finding)
 {
-    return d->settings->verbose || finding->severity >= SEVERITY_WARNING;
+    bool is_on_all = finding->node == JUDGE_NO_NODE;
+
+    return d->settings->verbose || finding->severity >= (is_on_all ? SEVERITY_UNKNOWN : SEVERITY_WARNING);
 }
 
 static bool is_told_together(const struct finding *finding, unsigned k)
@@ -195,13 +201,51 @@ static void print_json(const struct doctor *d)
 
 /* ---- All of it ---- */
 
-static int examine(struct doctor *d)
+static const char *prefix_of(const struct doctor *d)
 {
+    return d->settings->prefix ? d->settings->prefix : "redlock:doctor:";
+}
+
+static enum redlock_status look(struct doctor *d)
+{
+    char key[REDLOCK_RESOURCE_MAX];
     struct survey_wishes wishes = {
         .patience_ms = d->settings->options.engine.node_timeout_ms, .rate_us = d->settings->quick ? 0 : RATE_US,
-        .user = d->settings->check_user
+        .user = d->settings->check_user, .key = key
     };
-    enum redlock_status status = survey_nodes(d->session, &wishes, &d->survey);
+    enum redlock_status status;
+
+    (void)snprintf(key, sizeof key, "%.480s0", prefix_of(d));
+    status = survey_nodes(d->session, &wishes, &d->survey);
+    if (status == REDLOCK_OK && d->settings->tries) trial_run(d->session, prefix_of(d), &d->survey);
+    return d->session->signal ? REDLOCK_CANCELLED : status;
+}
+
+/* What is known of the clocks by now, for the next run; of a node that does not answer what was known before. */
+static void keep_clocks(struct doctor *d)
+{
+    struct clock_log log = { 0 };
+
+    for (unsigned k = 0; k < d->survey.count; k++) {
+        const struct survey_node *node = &d->survey.nodes[k];
+        const struct clock_record *before = clock_log_find(&d->log, node->address);
+        struct clock_record *record = &log.records[log.count];
+        if (!node->clock.is_known && !before) continue;
+        if (before) *record = *before;
+        log.count++;
+        if (!node->clock.is_known) continue;
+        (void)snprintf(record->address, sizeof record->address, "%s", node->address);
+        record->at_us = node->clock.at_us;
+        record->since_boot_us = node->clock.since_boot_us;
+        record->give_or_take_us = node->clock.give_or_take_us;
+    }
+    if (!clock_log_write(&log, d->settings->state_file))
+        say("the state file %s could not be written: %s", d->settings->state_file, text_system_error(errno));
+}
+
+static int examine(struct doctor *d)
+{
+    enum redlock_status status = look(d);
 
     if (d->session->signal) return EXIT_SIGNAL + d->session->signal;
     if (status != REDLOCK_OK) {
@@ -209,6 +253,7 @@ static int examine(struct doctor *d)
         return EXIT_TROUBLE;
     }
     judge(&d->survey, &d->limits, &d->findings);
+    if (d->settings->state_file) keep_clocks(d);
     if (d->settings->json) print_json(d);
     else                   print_all(d);
     return report_written("the findings") ? exit_of_findings(d) : EXIT_TROUBLE;
@@ -220,6 +265,11 @@ static void prepare(struct doctor *d, struct settings *settings)
     struct redlock_config *engine = &settings->options.engine;
 
     judge_limits_init(&d->limits, settings);
+    if (settings->state_file) {
+        if (!clock_log_read(&d->log, settings->state_file))
+            refuse(settings, "--state: %s cannot be read: %s", settings->state_file, text_system_error(errno));
+        d->limits.log = &d->log;
+    }
     engine->trust_unknown = true;
     if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;
     d->settings = settings;

@@ -41,7 +41,7 @@ struct findings {
 struct judge_limits {
     uint32_t guard_ms, ttl_ms, drift_ppm, node_timeout_ms, skew_ms;
     bool trusts_unknown;            /* Nodes that refuse INFO or ROLE have a vote. */
-    const struct clock_log *log;    /* What was known of the nodes' clocks before. NULL: nothing was kept. */
+    const struct clock_log *log;    /* What was known of the nodes' clocks before. NULL: nobody keeps that. */
 };
 
 /* Those of the settings. */

@@ -105,8 +105,16 @@ const struct option_row option_rows[] = {
     { "yes", OPTION_YES, IN_SCAN, NULL, "with --no-ttl: no question" },
     OPTION_ROW_BUSY_EXIT(IN_BREAK),
     { "no-ticket", OPTION_NO_TICKET, IN_BREAK, NULL, "leave the counter of tickets as it is" },
+    { "no-ticket", OPTION_NO_TICKET, IN_DOCTOR, NULL, "with --write: a lock without a ticket" },
     { "count", OPTION_COUNT, IN_PING, "NUMBER", "how often each node is asked (default: 20)" },
     { "interval", OPTION_INTERVAL, IN_PING, "DURATION", "from one time to the next (default: 100ms)" },
+    { "write", OPTION_WRITE, IN_DOCTOR, NULL, "try a lock on a key of its own as well" },
+    { "prefix", OPTION_PREFIX, IN_DOCTOR, "TEXT",
+      "how the key's name begins (default: redlock:doctor:),\nfor users that may use others only" },
+    { "check-user", OPTION_CHECK_USER, IN_DOCTOR, "NAME",
+      "look what this user may do (default: the one of --user)" },
+    { "state", OPTION_STATE, IN_DOCTOR, "FILE",
+      "notice clocks that were stepped since the last run,\nwhich has left in FILE how they went" },
     { "quick", OPTION_QUICK, IN_DOCTOR, NULL, "without the second look at the clocks, after 2 seconds" },
     { "guard", OPTION_GUARD, IN_BREAK, "DURATION", "as of redlock's commands; to break a lock takes no vote" },
     { "guard", OPTION_GUARD, IN_BOTH, "DURATION",
@@ -153,6 +161,10 @@ void program_apply(struct reading *r, int letter)
     case OPTION_WAIT_LOSS: r->settings->waits_for_loss = true; break;
     case OPTION_COUNT:     r->settings->count = read_count(r); break;
     case OPTION_INTERVAL:  r->settings->interval_ms = reading_duration(r, "interval", 1); break;
+    case OPTION_WRITE:      r->settings->tries = true; break;
+    case OPTION_PREFIX:     r->settings->prefix = r->argument; break;
+    case OPTION_CHECK_USER: r->settings->check_user = r->argument; break;
+    case OPTION_STATE:      r->settings->state_file = r->argument; break;
     case OPTION_QUICK:     r->settings->quick = true; break;
     case 't':              r->settings->ttl_ms = reading_duration(r, "ttl", 1); break;
     case OPTION_DRIFT:     r->settings->options.engine.drift_ppm = reading_drift(r); break;

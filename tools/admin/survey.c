@@ -18,22 +18,22 @@ enum {
 #define CHANNEL "%channel"
 
 const struct survey_need survey_needs[] = {
-    { "+set", false, { "SET", KEY, "x" } },
-    { "+get", false, { "GET", KEY } },
-    { "+del", false, { "DEL", KEY } },
-    { "+pttl", false, { "PTTL", KEY } },
-    { "+pexpire", false, { "PEXPIRE", KEY, "1" } },
-    { "+eval", false, { "EVAL", "return 1", "0" } },
-    { "+evalsha", false, { "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0" } },
-    { "+time", false, { "TIME" } },
-    { "+info", false, { "INFO" } },
-    { "+role", false, { "ROLE" } },
-    { "+zadd", true, { "ZADD", KEY, "1", "x" } },
-    { "+zrem", true, { "ZREM", KEY, "x" } },
-    { "+zpopmin", true, { "ZPOPMIN", KEY } },
-    { "+publish", true, { "PUBLISH", CHANNEL, "x" } },
-    { "+subscribe", true, { "SUBSCRIBE", CHANNEL } },
-    { NULL, false, { NULL } }
+    { "+set", FOR_LOCKS, { "SET", KEY, "x" } },
+    { "+get", FOR_LOCKS, { "GET", KEY } },
+    { "+del", FOR_LOCKS, { "DEL", KEY } },
+    { "+pttl", FOR_LOCKS, { "PTTL", KEY } },
+    { "+pexpire", FOR_LOCKS, { "PEXPIRE", KEY, "1" } },
+    { "+eval", FOR_LOCKS, { "EVAL", "return 1", "0" } },
+    { "+evalsha", FOR_LOCKS, { "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0" } },
+    { "+time", FOR_LOCKS, { "TIME" } },
+    { "+info", FOR_A_VOTE, { "INFO" } },
+    { "+role", FOR_A_VOTE, { "ROLE" } },
+    { "+zadd", FOR_WAKE_UPS, { "ZADD", KEY, "1", "x" } },
+    { "+zrem", FOR_WAKE_UPS, { "ZREM", KEY, "x" } },
+    { "+zpopmin", FOR_WAKE_UPS, { "ZPOPMIN", KEY } },
+    { "+publish", FOR_WAKE_UPS, { "PUBLISH", CHANNEL, "x" } },
+    { "+subscribe", FOR_WAKE_UPS, { "SUBSCRIBE", CHANNEL } },
+    { NULL, FOR_LOCKS, { NULL } }
 };
 enum { NEED_COUNT = sizeof survey_needs / sizeof survey_needs[0] - 1 };
 _Static_assert(sizeof survey_needs / sizeof survey_needs[0] <= (size_t)SURVEY_NEEDS_MAX, "each has a place");

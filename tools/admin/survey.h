@@ -119,10 +119,16 @@ enum survey_permission {
     PERMISSION_KEY_REFUSED      /* The command yes, but not with this key or channel. */
 };
 
+enum survey_purpose {
+    FOR_LOCKS,          /* Without it there is no lock; */
+    FOR_A_VOTE,         /* or none without --trust-unknown; */
+    FOR_WAKE_UPS        /* or clients that wait are woken late. */
+};
+
 /* One thing that locks need: as ACL DRYRUN is asked, and the rule that allows it. */
 struct survey_need {
     const char *rule;
-    bool is_for_wake_ups;       /* Else for locks. */
+    enum survey_purpose purpose;
     const char *words[4];       /* KEY and CHANNEL stand for those of the survey. */
 };
 extern const struct survey_need survey_needs[];     /* Ends with a row whose rule is NULL. */

@@ -1,0 +1,188 @@
+/* Whether clients come to what they need: connections, commands, and time that others leave. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../redlock/text.h"
+#include "judging.h"
+
+enum {
+    CLIENTS_WARNING = 80,               /* Percent of maxclients. */
+    SLOW_CALL_US = 1000 * 1000,
+    IDLE_S_MIN = 60,
+    PUBSUB_MIN = 1024 * 1024
+};
+
+void judge_connections(struct judging *j)
+{
+    const char *fix = "raise maxclients, or find who keeps connections open";
+    uint64_t rejected, clients, max, percent;
+
+    if (j->node->trouble == REDLOCK_TROUBLE_MAX_CLIENTS) {
+        found(j, SEVERITY_UNSAFE, fix, "takes no more connections: it has no vote");
+        return;
+    }
+    if (!number_of(j, FACT_CLIENTS, &clients) || !number_of(j, FACT_MAX_CLIENTS, &max)) return;
+    if (!number_of(j, FACT_REJECTED, &rejected)) return;
+    percent = max > 0 ? clients * 100 / max : 0;
+    if (percent >= 100)                 found(j, SEVERITY_UNSAFE, fix, "all of its %" PRIu64 " connections are in use", max);
+    else if (percent > CLIENTS_WARNING) found(j, SEVERITY_WARNING, fix, "%" PRIu64 " %% of its connections are in use", percent);
+    else if (rejected > 0) found(j, SEVERITY_WARNING, fix, "has refused %" PRIu64 " connections since it started", rejected);
+    else                   well(j, "%" PRIu64 " of %" PRIu64 " connections are in use", clients, max);
+}
+
+void judge_slow(struct judging *j)
+{
+    const char *fix = "SLOWLOG GET shows it; keep such work elsewhere";
+    const struct survey_node *node = j->node;
+    uint64_t call, mean;
+    char text[TEXT_DURATION_MAX];
+
+    if (survey_number(node, FACT_SLOWEST_MEAN, &mean) && mean > SLOW_CALL_US) {
+        found(j, SEVERITY_WARNING, fix, "%s takes %s on average: the node stalls for all meanwhile",
+              node->told[FACT_SLOWEST_NAME], text_duration(text, mean / 1000));
+        return;
+    }
+    if (!number_of(j, FACT_SLOW_CALL, &call)) return;
+    (void)text_duration(text, call / 1000);
+    if (call > SLOW_CALL_US)
+        found(j, SEVERITY_WARNING, fix, "a call of %s took %s: the node stalled for all meanwhile",
+              node->told[FACT_SLOW_NAME], text);
+    else if (!node->has[FACT_SLOWEST_MEAN]) hidden(j, FACT_SLOWEST_MEAN);
+    else well(j, "no call among the last slow ones took longer than %s", text);
+}
+
+void judge_idle(struct judging *j)
+{
+    uint64_t seconds;
+
+    if (!number_of(j, FACT_TIMEOUT, &seconds)) return;
+    if (seconds > 0 && seconds < IDLE_S_MIN)
+        found(j, SEVERITY_WARNING, "CONFIG SET timeout 0", "timeout is %" PRIu64 " s: idle connections are closed, and made anew",
+              seconds);
+    else well(j, "idle connections stay");
+}
+
+void judge_scripts(struct judging *j)
+{
+    static const char sha[] = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";      /* Of "return 1". */
+    const char *told;
+
+    if (survey_asked(j->node, FACT_SCRIPT_SHA) == ANSWER_REFUSED) {
+        found(j, SEVERITY_WARNING, "ACL SETUSER <user> +script|load", "SCRIPT LOAD is refused: scripts go out in full each time");
+        return;
+    }
+    told = text_of(j, FACT_SCRIPT_SHA);
+    if (!told) return;
+    if (strcmp(told, sha) == 0) well(j, "loads scripts");
+    else found(j, SEVERITY_WARNING, "is it a Redis server?", "gives scripts other names than Redis does: they go out in full");
+}
+
+/* "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60": the hard limit of subscriptions. 0: none. */
+static uint64_t pubsub_limit(const char *limits)
+{
+    const char *at = strstr(limits, "pubsub ");
+    uint64_t limit = 0;
+
+    for (at = at ? at + strlen("pubsub ") : ""; *at >= '0' && *at <= '9'; at++) limit = limit * 10 + (uint64_t)(*at - '0');
+    return limit;
+}
+
+void judge_ears(struct judging *j)
+{
+    const char *limits = text_of(j, FACT_OUTPUT_LIMIT), *memory = j->node->told[FACT_CLIENTS_MEMORY];
+    uint64_t limit;
+
+    if (!limits) return;
+    limit = pubsub_limit(limits);
+    if (limit > 0 && limit < PUBSUB_MIN)
+        found(j, SEVERITY_WARNING, "CONFIG SET client-output-buffer-limit \"pubsub 32mb 8mb 60\"",
+              "subscriptions are closed at %" PRIu64 " bytes: clients that wait are woken late", limit);
+    else if (*memory != '\0' && strcmp(memory, "0") != 0)
+        found(j, SEVERITY_WARNING, "CONFIG SET maxmemory-clients 0",
+              "maxmemory-clients is %s: connections can be closed to save memory", memory);
+    else well(j, "subscriptions have room");
+}
+
+/* ---- What the user may do ---- */
+
+/* Each rule for this purpose that the user lacks, with a blank before it. Returns how many. */
+static unsigned list_refused(const struct survey_node *node, enum survey_purpose purpose, char *list, size_t size)
+{
+    unsigned count = 0;
+
+    list[0] = '\0';
+    for (unsigned i = 0; survey_needs[i].rule; i++) {
+        if (survey_needs[i].purpose != purpose || node->permissions[i] != PERMISSION_REFUSED) continue;
+        (void)snprintf(list + strlen(list), size - strlen(list), " %s", survey_needs[i].rule);
+        count++;
+    }
+    return count;
+}
+
+static bool has_permission(const struct survey_node *node, enum survey_purpose purpose, enum survey_permission permission)
+{
+    for (unsigned i = 0; survey_needs[i].rule; i++)
+        if (survey_needs[i].purpose == purpose && node->permissions[i] == permission) return true;
+    return false;
+}
+
+/* What ACL DRYRUN says. */
+static void judge_permissions(struct judging *j)
+{
+    const struct survey_node *node = j->node;
+    bool is_key_refused = has_permission(node, FOR_LOCKS, PERMISSION_KEY_REFUSED) && node->trial != REDLOCK_VOTE_GRANTED;
+    char list[128], fix[192];
+
+    if (list_refused(node, FOR_LOCKS, list, sizeof list) > 0) {
+        (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s", list);
+        found(j, SEVERITY_UNSAFE, fix, "the user lacks%s: it cannot lock", list);
+    } else if (!j->limits->trusts_unknown && list_refused(node, FOR_A_VOTE, list, sizeof list) > 0) {
+        (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s; or --trust-unknown for all clients", list);
+        found(j, SEVERITY_UNSAFE, fix, "the user lacks%s: the node has no vote", list);
+    } else if (is_key_refused) {
+        unknown(j, NULL, "the user may use other keys than this one: say by --prefix how the names of its locks begin");
+    } else if (list_refused(node, FOR_WAKE_UPS, list, sizeof list) > 0) {
+        (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s", list);
+        found(j, SEVERITY_WARNING, fix, "the user lacks%s: clients that wait are woken late", list);
+    } else if (has_permission(node, FOR_WAKE_UPS, PERMISSION_KEY_REFUSED) && node->trial != REDLOCK_VOTE_GRANTED) {
+        found(j, SEVERITY_WARNING, "ACL SETUSER <user> &redlock:*",
+              "the user may not use the channels redlock:*: clients that wait are woken late");
+    } else {
+        well(j, "the user may do all that locks need");
+    }
+}
+
+/* Without ACL DRYRUN. */
+static void judge_trial(struct judging *j)
+{
+    const struct survey_node *node = j->node;
+    bool is_hidden = node->dry_run == ANSWER_REFUSED || node->answers[QUESTION_WHOAMI] == ANSWER_REFUSED;
+
+    if (node->trial == REDLOCK_VOTE_GRANTED)
+        well(j, "a lock was acquired, extended and released");
+    else if (is_hidden)
+        unknown(j, "+acl|whoami +acl|dryrun",
+                "ACL DRYRUN is refused: needs +acl|whoami +acl|dryrun; or --write, which tries a lock");
+    else
+        unknown(j, NULL, "ACL DRYRUN, which Redis has since 7.0, has no answer; --write tries a lock instead");
+}
+
+void judge_access(struct judging *j)
+{
+    const struct survey_node *node = j->node;
+    bool hides_info = node->answers[QUESTION_INFO_SERVER] == ANSWER_REFUSED;
+    bool hides_role = node->answers[QUESTION_ROLE] == ANSWER_REFUSED;
+
+    if ((hides_info || hides_role) && !j->limits->trusts_unknown)
+        found(j, SEVERITY_UNSAFE, "ACL SETUSER <user> +info +role; or --trust-unknown for all clients",
+              "the user may not ask for %s: the node has no vote", hides_info ? "INFO" : "ROLE");
+    else if (node->trial == REDLOCK_VOTE_REFUSED || node->trial == REDLOCK_VOTE_UNKNOWN)
+        found(j, SEVERITY_UNSAFE, "see what it says; redlock(7) has the ACL", "a lock was tried in vain: %s", node->trial_text);
+    else if (node->trial == REDLOCK_VOTE_NOT_ASKED)
+        unknown(j, NULL, "no lock was tried: %s", node->trial_text);
+    else if (node->dry_run == ANSWER_GIVEN)
+        judge_permissions(j);
+    else
+        judge_trial(j);
+}

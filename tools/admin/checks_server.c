@@ -1,0 +1,118 @@
+/* Checks 0 to 6: is it there, what is it, and are the nodes independent of each other? */
+#include <inttypes.h>
+#include <string.h>
+
+#include "judging.h"
+
+enum { VERSION_MIN = 6 };
+
+/* ---- The server ---- */
+
+void judge_reach(struct judging *j)
+{
+    if (j->node->is_reached) well(j, "answers");
+    else found(j, SEVERITY_WARNING, "see that the server runs, that the address is right, and the password",
+               "cannot be reached: %s", j->node->trouble_text);
+}
+
+void judge_version(struct judging *j)
+{
+    const char *version = text_of(j, FACT_VERSION);
+
+    if (!version) return;
+    if (j->node->has[FACT_VALKEY_VERSION]) well(j, "Valkey %s", j->node->told[FACT_VALKEY_VERSION]);
+    else if (version[0] < '0' + VERSION_MIN && version[1] == '.')
+        found(j, SEVERITY_UNSAFE, "install Redis 6.0 or newer, or Valkey", "Redis %s is too old", version);
+    else well(j, "Redis %s", version);
+}
+
+void judge_role(struct judging *j)
+{
+    const struct survey_node *node = j->node;
+    enum fact fact = node->has[FACT_ROLE_IN_INFO] && !node->has[FACT_ROLE] ? FACT_ROLE_IN_INFO : FACT_ROLE;
+    bool is_replica = node->trouble == REDLOCK_TROUBLE_REPLICA || node->trouble == REDLOCK_TROUBLE_READONLY;
+    uint64_t replicas;
+    const char *role = is_replica ? "slave" : text_of(j, fact);
+
+    if (!role) return;
+    if (strcmp(role, "master") != 0)
+        found(j, SEVERITY_UNSAFE, "REPLICAOF NO ONE, or name a server that is none", "is a replica: it has no vote");
+    else if (!number_of(j, FACT_REPLICAS, &replicas)) return;
+    else if (replicas > 0)
+        found(j, SEVERITY_WARNING, "take its replicas away", "has %" PRIu64 " replica%s: a failover forgets locks", replicas,
+              replicas == 1 ? "" : "s");
+    else well(j, "a master without replicas");
+}
+
+void judge_mode(struct judging *j)
+{
+    bool is_cluster = j->node->trouble == REDLOCK_TROUBLE_CLUSTER, is_sentinel = j->node->trouble == REDLOCK_TROUBLE_SENTINEL;
+    const char *mode = is_cluster ? "cluster" : is_sentinel ? "sentinel" : text_of(j, FACT_MODE);
+
+    if (!mode) return;
+    if (strcmp(mode, "standalone") == 0) well(j, "stands alone");
+    else if (strcmp(mode, "sentinel") == 0)
+        found(j, SEVERITY_UNSAFE, "name the servers, not their Sentinel", "is a Sentinel: it has no vote");
+    else
+        found(j, SEVERITY_UNSAFE, "cluster-enabled no, on a server of its own", "is a member of a %s: it has no vote", mode);
+}
+
+/* Without the port; all sockets in the file system are of one host. */
+static size_t host_size(const char *address)
+{
+    const char *colon = strncmp(address, "unix:", 5) == 0 ? address + 5 : strrchr(address, ':');
+
+    return colon ? (size_t)(colon - address) : strlen(address);
+}
+
+static bool is_same_host(const char *a, const char *b)
+{
+    return host_size(a) == host_size(b) && memcmp(a, b, host_size(a)) == 0;
+}
+
+void judge_same_server(struct judging *j)
+{
+    const struct survey *survey = j->survey;
+    const char *id = j->node->told[FACT_RUN_ID];
+
+    if (j->node->trouble == REDLOCK_TROUBLE_SAME_SERVER) {
+        found(j, SEVERITY_UNSAFE, "name each server once", "is the %s", j->node->trouble_text);
+        return;
+    }
+    if (!text_of(j, FACT_RUN_ID)) return;
+    for (unsigned i = 0; i < survey->count; i++) {
+        if (i == j->k || strcmp(survey->nodes[i].told[FACT_RUN_ID], id) != 0) continue;
+        found(j, SEVERITY_UNSAFE, "name each server once", "is the same server as node %u", i);
+        return;
+    }
+    for (unsigned i = 0; i < survey->count; i++) {
+        if (i == j->k || !is_same_host(survey->nodes[i].address, j->node->address)) continue;
+        found(j, SEVERITY_WARNING, "put each node on a host of its own", "is on the host of node %u: one failure, two votes", i);
+        return;
+    }
+    well(j, "a server and a host of its own");
+}
+
+/* ---- The list ---- */
+
+void judge_fingerprint(struct judging *j)
+{
+    const struct fingerprint *fingerprint = &j->survey->fingerprint;
+    char words[FINGERPRINT_WORDS_MAX];
+
+    if (fingerprint->known == fingerprint->count)
+        well(j, "%s: the same wherever these nodes are used", fingerprint_describe(fingerprint, words));
+    else
+        unknown(j, NULL, "%s", fingerprint_describe(fingerprint, words));
+}
+
+void judge_count(struct judging *j)
+{
+    unsigned count = j->survey->count, quorum = j->survey->quorum;
+
+    if (count < 3)
+        found(j, SEVERITY_WARNING, "3 or 5 nodes", "%u node%s: none may fail", count, count == 1 ? "" : "s");
+    else if (count % 2 == 0)
+        found(j, SEVERITY_WARNING, "one node more, or less", "%u nodes: no more may fail than of %u", count, count - 1);
+    else well(j, "%u nodes, of which %u may fail", count, count - quorum);
+}

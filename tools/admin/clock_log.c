@@ -1,0 +1,110 @@
+/* The file:    redlock-clocks 1 BOOT_ID
+ *              AT SINCE_BOOT GIVE_OR_TAKE ADDRESS          a line for each node */
+#define _GNU_SOURCE
+#include "clock_log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BOOT_ID_MAX = 64, RECORD_TEXT_MAX = REDLOCK_ADDRESS_MAX + 80 };
+
+/* Another one after each start of the machine; "-" where the system has none. */
+static void read_boot_id(char id[BOOT_ID_MAX])
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+
+    if (!file || fscanf(file, "%63s", id) != 1) (void)strcpy(id, "-");
+    if (file) (void)fclose(file);
+}
+
+/* Without its line feed. False: there is none, or it is too long. */
+static bool read_line(FILE *file, char line[RECORD_TEXT_MAX])
+{
+    size_t size;
+
+    if (!fgets(line, RECORD_TEXT_MAX, file)) return false;
+    size = strlen(line);
+    if (size == 0 || line[size - 1] != '\n') return false;
+    line[size - 1] = '\0';
+    return true;
+}
+
+static bool read_record(const char *line, struct clock_record *record)
+{
+    int at = 0;
+
+    if (sscanf(line, "%" SCNu64 " %" SCNd64 " %" SCNu64 " %n", &record->at_us, &record->since_boot_us, &record->give_or_take_us,
+               &at) != 3)
+        return false;
+    if (at == 0 || strlen(line + at) >= sizeof record->address) return false;
+    (void)strcpy(record->address, line + at);
+    return true;
+}
+
+static void read_records(struct clock_log *log, FILE *file)
+{
+    char line[RECORD_TEXT_MAX], id[BOOT_ID_MAX], head[RECORD_TEXT_MAX];
+
+    read_boot_id(id);
+    (void)snprintf(head, sizeof head, "redlock-clocks 1 %s", id);
+    if (!read_line(file, line) || strcmp(line, head) != 0) return;
+    while (log->count < REDLOCK_NODES_MAX && read_line(file, line)) log->count += read_record(line, &log->records[log->count]);
+}
+
+bool clock_log_read(struct clock_log *log, const char *path)
+{
+    FILE *file = fopen(path, "re");
+    bool is_read;
+
+    log->count = 0;
+    if (!file) return errno == ENOENT;
+    read_records(log, file);
+    is_read = !ferror(file);
+    (void)fclose(file);
+    return is_read;
+}
+
+static bool write_records(const struct clock_log *log, FILE *file)
+{
+    char id[BOOT_ID_MAX];
+
+    read_boot_id(id);
+    (void)fprintf(file, "redlock-clocks 1 %s\n", id);
+    for (unsigned i = 0; i < log->count; i++)
+        (void)fprintf(file, "%" PRIu64 " %" PRId64 " %" PRIu64 " %s\n", log->records[i].at_us, log->records[i].since_boot_us,
+                      log->records[i].give_or_take_us, log->records[i].address);
+    return fflush(file) == 0 && !ferror(file);
+}
+
+bool clock_log_write(const struct clock_log *log, const char *path)
+{
+    char draft[PATH_MAX];
+    FILE *file;
+    bool is_written;
+    int error;
+
+    if ((size_t)snprintf(draft, sizeof draft, "%s.%ld", path, (long)getpid()) >= sizeof draft) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    file = fopen(draft, "we");
+    if (!file) return false;
+    is_written = write_records(log, file);
+    error = errno;
+    (void)fclose(file);
+    if (is_written && rename(draft, path) == 0) return true;
+    errno = is_written ? errno : error;
+    (void)unlink(draft);
+    return false;
+}
+
+const struct clock_record *clock_log_find(const struct clock_log *log, const char *address)
+{
+    for (unsigned i = 0; i < log->count; i++)
+        if (strcmp(log->records[i].address, address) == 0) return &log->records[i];
+    return NULL;
+}
