@@ -39,11 +39,13 @@ environment() {
 }
 check 'the command that is run finds each on a line of REDLOCK_RESOURCE, and its options are its own' environment
 
+has_value() { [ -n "$(value "$1")" ]; }
 is_kept() {
-    start run --guard 0 -t 4s -v -r m -r n -- sleep 6
+    start run --guard 0 -t 4s -v -r m -r n -- sh -c 'until [ -e "$0" ]; do sleep 0.1; done' "$directory/is-kept"
+    within 10 has_value m || return 1
     sleep 5
     is_held=$(value m)
-    [ -n "$is_held" ] && [ "$is_held" = "$(value n)" ] && over "$started"
+    [ -n "$is_held" ] && [ "$is_held" = "$(value n)" ] && : >"$directory/is-kept" && over "$started"
 }
 check 'run keeps all of them' is_kept
 

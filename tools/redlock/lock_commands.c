@@ -81,7 +81,7 @@ struct patience {
 /* Says why it waits, when that has changed; and again, more and more rarely, while no quorum of nodes can vote. */
 static void watch_attempts(struct session *session, struct patience *patience)
 {
-    enum redlock_status why = redlock_attempt_status(&session->lock);
+    enum redlock_status why = session_attempt_status(session);
     bool is_same = why == patience->told;
     uint64_t now = redlock_now_us();
 
@@ -98,7 +98,7 @@ static void watch_attempts(struct session *session, struct patience *patience)
  * said that the lock is held: then somebody who has changed a password may be about to change it here. */
 static bool is_hopeless(struct session *session)
 {
-    enum redlock_status why = redlock_attempt_status(&session->lock);
+    enum redlock_status why = session_attempt_status(session);
 
     session->began_well |= why == REDLOCK_TAKEN || why == REDLOCK_TOO_LATE;
     return !session->began_well && !session->settings->waits_through_errors && nodes_are_hopeless(session);

@@ -239,7 +239,7 @@ static unsigned count_voters(struct session *session)
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         bool answers = redlock_vote_of(&session->lock, k) != REDLOCK_VOTE_UNKNOWN;
         bool votes = session->settings->ticket ? redlock_node_gives_tickets(engine, k, now) : redlock_node_votes(engine, k, now);
-        count += answers && votes;
+        count += answers && votes && session->notes[k].trouble != REDLOCK_TROUBLE_AHEAD;
     }
     return count;
 }
@@ -312,7 +312,7 @@ static void json_status(struct session *session, enum redlock_status status)
 void report_status(struct session *session, enum redlock_status status)
 {
     char detail[160];
-    enum redlock_status why = status == REDLOCK_TIMEOUT ? redlock_attempt_status(&session->lock) : status;
+    enum redlock_status why = status == REDLOCK_TIMEOUT ? session_attempt_status(session) : status;
     bool is_two = why != status && why != REDLOCK_PENDING && why != REDLOCK_OK;
 
     if (session->settings->json) {

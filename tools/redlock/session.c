@@ -111,6 +111,16 @@ static void note_trouble(struct session *session, unsigned k, enum redlock_troub
     if (trouble == REDLOCK_TROUBLE_AHEAD) describe_ahead(note, session->settings->options.engine.ticket_skew_ms);
 }
 
+enum redlock_status session_attempt_status(const struct session *session)
+{
+    unsigned count = redlock_node_count(&session->client), without = 0;
+    enum redlock_status status = redlock_attempt_status(&session->lock);
+
+    for (unsigned k = 0; k < count; k++) without += session->notes[k].trouble == REDLOCK_TROUBLE_AHEAD;
+    if (status != REDLOCK_TAKEN || redlock_free_in_ms(&session->lock) != 0) return status;
+    return without > count - redlock_quorum(count) ? REDLOCK_NO_QUORUM : status;
+}
+
 /* A node that has restarted votes on plain locks earlier than on those with a ticket. */
 static bool gives_no_ticket(struct session *session, unsigned k, uint64_t now_us)
 {
