@@ -161,7 +161,7 @@ static struct key *add_reader(struct world *w, struct model *node, unsigned toke
 }
 
 /* WIRE_LUA_READ */
-static void read(struct world *w, struct model *node, const struct command *command, uint16_t until, bool is_prompt)
+static void let_read(struct world *w, struct model *node, const struct command *command, uint16_t until, bool is_prompt)
 {
     struct key *reader = reader_of(node, command->token);
 
@@ -180,7 +180,7 @@ static uint8_t acquire_shared(struct world *w, struct model *node, const struct 
     if (node->keys[0].token != 0 && node->keys[0].token != TOKEN_SHARED && heeds_writers) return 0;
     if (node->keys[0].token == 0) clear_readers(node);
     own = reader_of(node, command->token);
-    read(w, node, command, later_of(time_after(w, command), own ? own->expires_at : 0), is_prompt);
+    let_read(w, node, command, later_of(time_after(w, command), own ? own->expires_at : 0), is_prompt);
     return 1;
 }
 
@@ -205,7 +205,7 @@ static uint8_t downgrade(struct world *w, struct model *node, const struct comma
     struct key was = node->keys[0];
 
     clear_readers(node);
-    read(w, node, command, later_of(time_after(w, command), was.expires_at), was.is_prompt && is_prompt);
+    let_read(w, node, command, later_of(time_after(w, command), was.expires_at), was.is_prompt && is_prompt);
     return 1;
 }
 
@@ -217,7 +217,7 @@ static uint8_t extend_shared(struct world *w, struct model *node, const struct c
     bool is_reader = command->role == ROLE_READER;
 
     if (is_reader && key->token == TOKEN_SHARED) {
-        if (own) read(w, node, command, later_of(time_after(w, command), own->expires_at), is_prompt);
+        if (own) let_read(w, node, command, later_of(time_after(w, command), own->expires_at), is_prompt);
         return own != NULL;
     }
     if (key->token == TOKEN_SHARED && command->other != 0) return upgrade(w, node, command, is_prompt, reply);
@@ -244,6 +244,7 @@ static uint8_t release_shared(struct world *w, struct model *node, const struct 
 {
     struct key *key = &node->keys[0];
     unsigned token = command->token;
+    bool is_there;
 
     if (key->token != 0 && (key->token == token || key->token == command->other)) {
         clear_key(key);
@@ -252,7 +253,8 @@ static uint8_t release_shared(struct world *w, struct model *node, const struct 
     if (key->token != TOKEN_SHARED) return 0;
     if (!says(WIRE_SHARED_RELEASE_SCRIPT, "c('zrem',r,a[1],o)>0")) token = node->readers[0].token;
     if (token_client(token) != token_client(command->token)) w->breach = "a node's key was deleted by another client";
-    return (uint8_t)(leave(node, token) | leave(node, command->other));
+    is_there = leave(node, token);
+    return leave(node, command->other) || is_there;
 }
 
 static void execute_shared(struct world *w, struct model *node, const struct command *command, bool is_prompt,
