@@ -162,6 +162,14 @@ permissions() {
 }
 check '23: what a user lacks is named, and what it lacks for wake-ups is worth a warning' permissions
 
+needs_only_its_acl() {
+    # shellcheck disable=SC2046,SC2086    # Several words.
+    for k in 0 1 2; do ask $k ACL SETUSER app reset $least && ask $k ACL SETUSER operator reset on '>pw' $(block acl-doctor) && ask $k ACL LOG RESET; done >/dev/null
+    REDLOCK_USER=operator REDLOCK_PASSWORD=pw doctor 0 --check-user app --prefix lock: && [ "$(everywhere ACL LOG | sort -u)" = '*0' ] &&
+    [ "$(block acl-doctor | wc -w)" = 9 ]
+}
+check 'the guide says what its user must be allowed' needs_only_its_acl
+
 tries() {
     # shellcheck disable=SC2086    # Several words.
     for k in 0 1 2; do ask $k ACL SETUSER app reset $least '+config|get' '+slowlog|get' >/dev/null; done

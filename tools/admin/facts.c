@@ -1,4 +1,5 @@
-/* How what a node says of itself is read: INFO, CONFIG GET, ROLE, SLOWLOG GET. Asks nothing, judges nothing. */
+/* What is asked of a node, and how what it says of itself is read: INFO, CONFIG GET, ROLE, SLOWLOG GET. Asks nothing itself, and
+ * judges nothing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,26 @@ const char *const survey_words[QUESTION_COUNT][4] = {
     SURVEY_QUESTIONS(WORDS)
 #undef WORDS
 };
+
+const struct survey_need survey_needs[] = {
+    { "+set", FOR_LOCKS, { "SET", SURVEY_KEY, "x" } },
+    { "+get", FOR_LOCKS, { "GET", SURVEY_KEY } },
+    { "+del", FOR_LOCKS, { "DEL", SURVEY_KEY } },
+    { "+pttl", FOR_LOCKS, { "PTTL", SURVEY_KEY } },
+    { "+pexpire", FOR_LOCKS, { "PEXPIRE", SURVEY_KEY, "1" } },
+    { "+eval", FOR_LOCKS, { "EVAL", "return 1", "0" } },
+    { "+evalsha", FOR_LOCKS, { "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0" } },
+    { "+time", FOR_LOCKS, { "TIME" } },
+    { "+info", FOR_A_VOTE, { "INFO" } },
+    { "+role", FOR_A_VOTE, { "ROLE" } },
+    { "+zadd", FOR_WAKE_UPS, { "ZADD", SURVEY_KEY, "1", "x" } },
+    { "+zrem", FOR_WAKE_UPS, { "ZREM", SURVEY_KEY, "x" } },
+    { "+zpopmin", FOR_WAKE_UPS, { "ZPOPMIN", SURVEY_KEY } },
+    { "+publish", FOR_WAKE_UPS, { "PUBLISH", "redlock:doctor", "x" } },
+    { "+subscribe", FOR_WAKE_UPS, { "SUBSCRIBE", "redlock:doctor" } },
+    { NULL, FOR_LOCKS, { NULL } }
+};
+_Static_assert(sizeof survey_needs / sizeof survey_needs[0] <= (size_t)SURVEY_NEEDS_MAX, "each has a place");
 
 static const char *const rules[] = {
 #define RULE(name, rule, ...) rule,
@@ -134,7 +155,7 @@ static void read_command(struct survey_node *node, const char *command, size_t s
 }
 
 /* "name:value" */
-static void read_line(struct survey_node *node, const char *line, size_t size)
+static void read_info_line(struct survey_node *node, const char *line, size_t size)
 {
     static const char command[] = "cmdstat_";
     const char *colon = memchr(line, ':', size);
@@ -153,7 +174,7 @@ void survey_read_info(struct survey_node *node, const char *text, size_t size)
         const char *end = memchr(text, '\n', size);
         size_t whole = end ? (size_t)(end - text) + 1 : size, line = end ? whole - 1 : whole;
         if (line > 0 && text[line - 1] == '\r') line--;
-        read_line(node, text, line);
+        read_info_line(node, text, line);
         text += whole;
         size -= whole;
     }

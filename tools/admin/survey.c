@@ -14,30 +14,6 @@ enum {
     STEP_NEEDS = STEP_QUESTIONS + QUESTION_COUNT
 };
 
-#define KEY "%key"
-#define CHANNEL "%channel"
-
-const struct survey_need survey_needs[] = {
-    { "+set", FOR_LOCKS, { "SET", KEY, "x" } },
-    { "+get", FOR_LOCKS, { "GET", KEY } },
-    { "+del", FOR_LOCKS, { "DEL", KEY } },
-    { "+pttl", FOR_LOCKS, { "PTTL", KEY } },
-    { "+pexpire", FOR_LOCKS, { "PEXPIRE", KEY, "1" } },
-    { "+eval", FOR_LOCKS, { "EVAL", "return 1", "0" } },
-    { "+evalsha", FOR_LOCKS, { "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0" } },
-    { "+time", FOR_LOCKS, { "TIME" } },
-    { "+info", FOR_A_VOTE, { "INFO" } },
-    { "+role", FOR_A_VOTE, { "ROLE" } },
-    { "+zadd", FOR_WAKE_UPS, { "ZADD", KEY, "1", "x" } },
-    { "+zrem", FOR_WAKE_UPS, { "ZREM", KEY, "x" } },
-    { "+zpopmin", FOR_WAKE_UPS, { "ZPOPMIN", KEY } },
-    { "+publish", FOR_WAKE_UPS, { "PUBLISH", CHANNEL, "x" } },
-    { "+subscribe", FOR_WAKE_UPS, { "SUBSCRIBE", CHANNEL } },
-    { NULL, FOR_LOCKS, { NULL } }
-};
-enum { NEED_COUNT = sizeof survey_needs / sizeof survey_needs[0] - 1 };
-_Static_assert(sizeof survey_needs / sizeof survey_needs[0] <= (size_t)SURVEY_NEEDS_MAX, "each has a place");
-
 /* One node, on its way through the steps. */
 struct course {
     struct redlock_question question;
@@ -124,7 +100,7 @@ static void add_need(const struct asking *asking, unsigned k, const struct surve
     add_word(course, user_of(asking, k));
     for (unsigned i = 0; i < 4 && need->words[i]; i++) {
         const char *word = need->words[i];
-        add_word(course, strcmp(word, KEY) == 0 ? asking->wishes->key : strcmp(word, CHANNEL) == 0 ? "redlock:doctor" : word);
+        add_word(course, strcmp(word, SURVEY_KEY) == 0 ? asking->wishes->key : word);
     }
 }
 
@@ -292,6 +268,14 @@ static void note_node(struct asking *asking, unsigned k)
     asking->survey->reached += node->is_reached;
 }
 
+static unsigned count_needs(void)
+{
+    unsigned count = 0;
+
+    while (survey_needs[count].rule) count++;
+    return count;
+}
+
 enum redlock_status survey_nodes(struct session *session, const struct survey_wishes *wishes, struct survey *survey)
 {
     struct asking asking = { .session = session, .wishes = wishes, .survey = survey };
@@ -303,7 +287,7 @@ enum redlock_status survey_nodes(struct session *session, const struct survey_wi
     survey->is_quick = wishes->rate_us == 0;
     session_connect(session);
     began_at = redlock_now_us();
-    take_steps(&asking, STEP_CLOCK, STEP_NEEDS + (wishes->key ? (unsigned)NEED_COUNT : 0));
+    take_steps(&asking, STEP_CLOCK, STEP_NEEDS + (wishes->key ? count_needs() : 0));
     if (wishes->rate_us > 0) look_again(&asking, began_at);
     for (unsigned k = 0; k < survey->count; k++) note_node(&asking, k);
     survey->fingerprint = fingerprint_take(&session->client);

@@ -129,8 +129,9 @@ enum survey_purpose {
 struct survey_need {
     const char *rule;
     enum survey_purpose purpose;
-    const char *words[4];       /* KEY and CHANNEL stand for those of the survey. */
+    const char *words[4];       /* SURVEY_KEY stands for that of the wishes. */
 };
+#define SURVEY_KEY "%key"
 extern const struct survey_need survey_needs[];     /* Ends with a row whose rule is NULL. */
 
 struct survey_node {

@@ -1,0 +1,279 @@
+/* The doctor's checks, on what no server can easily be made to say: INFO as text, and nodes that are made up. */
+#define _GNU_SOURCE
+#include "../../tools/admin/checks_access.c"
+#include "../../tools/admin/checks_clock.c"
+#include "../../tools/admin/checks_data.c"
+#include "../../tools/admin/checks_server.c"
+#include "../../tools/admin/clock_log.c"
+#include "../../tools/admin/facts.c"
+#include "../../tools/admin/judge.c"
+#include "../../tools/redlock/fingerprint.c"
+#include "../../tools/redlock/text.c"
+
+#include "../tap.h"
+
+enum { SECOND = 1000000 };
+
+static struct survey survey;
+static struct findings findings;
+static struct judge_limits limits;
+
+static const char good_info[] =
+    "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040u\r\nuptime_in_seconds:9000\r\n\r\n"
+    "# Persistence\r\nloading:0\r\nasync_loading:0\r\nrdb_last_bgsave_status:ok\r\naof_enabled:1\r\naof_last_write_status:ok\r\n"
+    "aof_delayed_fsync:0\r\n# Memory\r\nused_memory:1000000\r\nused_memory_human:1M\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
+    "# Stats\r\nevicted_keys:0\r\nrejected_connections:0\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
+    "# Clients\r\nconnected_clients:2\r\nmaxclients:10000\r\n";
+
+static void tell_node(unsigned k, const char *info)
+{
+    survey_read_info(&survey.nodes[k], info, strlen(info));
+}
+
+static void make_well(struct survey_node *node, unsigned k)
+{
+    static const char *const addresses[] = { "a:1", "b:1", "c:1", "d:1", "e:1" };
+    static const struct { enum fact fact; const char *text; } facts[] = {
+        { FACT_ROLE, "master" }, { FACT_APPENDFSYNC, "always" }, { FACT_FSYNC_ON_REWRITE, "no" }, { FACT_SAVE, "" },
+        { FACT_STOP_WRITES, "yes" }, { FACT_TIMEOUT, "0" }, { FACT_OUTPUT_LIMIT, "normal 0 0 0 pubsub 33554432 8388608 60" },
+        { FACT_CLIENTS_MEMORY, "0" }, { FACT_FLUSHES, "0" }, { FACT_SLOWEST_MEAN, "4" }, { FACT_SLOW_CALL, "0" },
+        { FACT_SCRIPT_SHA, "e0e1f9fabfc9d4800c877a703b823ac0578ff8db" }, { FACT_USER, "default" }
+    };
+    char info[sizeof good_info + 40];
+
+    node->address = addresses[k];
+    node->is_reached = node->was_asked = node->votes = true;
+    memset(node->answers, ANSWER_GIVEN, sizeof node->answers);
+    memset(node->permissions, PERMISSION_GIVEN, sizeof node->permissions);
+    node->dry_run = ANSWER_GIVEN;
+    node->clock = (struct survey_clock){ .is_known = true, .at_us = 5 * SECOND, .give_or_take_us = 100, .worst_us = 300 };
+    node->later = (struct survey_clock){ .is_known = true, .at_us = 7 * SECOND, .give_or_take_us = 100, .worst_us = 300 };
+    (void)snprintf(info, sizeof info, good_info, k);
+    survey_read_info(node, info, strlen(info));
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) tell(node, facts[i].fact, facts[i].text, strlen(facts[i].text));
+}
+
+static void make_all_well(unsigned count)
+{
+    memset(&survey, 0, sizeof survey);
+    survey.count = survey.reached = count;
+    survey.quorum = count / 2 + 1;
+    survey.fingerprint = (struct fingerprint){ .text = "01234567", .known = count, .count = count };
+    for (unsigned k = 0; k < count; k++) make_well(&survey.nodes[k], k);
+    limits = (struct judge_limits){ .guard_ms = 30000, .ttl_ms = 10000, .drift_ppm = 10000, .node_timeout_ms = 500, .skew_ms = 10000 };
+}
+
+/* The finding of a check about a node. */
+static const struct finding *finding_of(unsigned check, unsigned k)
+{
+    static const struct finding none;
+
+    judge(&survey, &limits, &findings);
+    for (unsigned i = 0; i < findings.count; i++)
+        if (findings.all[i].check == check && findings.all[i].node == k) return &findings.all[i];
+    return &none;
+}
+
+#define EXPECT(check, as, words)                                            \
+    do {                                                                    \
+        const struct finding *finding = finding_of(check, 0);               \
+        CHECK_STR(severity_name(finding->severity), severity_name(as));     \
+        CHECK(strstr(finding->text, words) != NULL);                        \
+    } while (0)
+
+TEST(a_server_with_which_all_is_well_has_no_fault)
+{
+    make_all_well(3);
+    judge(&survey, &limits, &findings);
+    for (unsigned i = 0; i < findings.count; i++)
+        CHECK(findings.all[i].severity == SEVERITY_OK || findings.all[i].is_left_out);
+    CHECK_INT(findings.safe, 3);
+    CHECK_INT(findings.worst, SEVERITY_OK);
+    CHECK_INT(findings.count, 2 + 3 * 25);
+}
+
+TEST(each_check_has_a_name_and_a_meaning)
+{
+    for (unsigned i = 0; i < JUDGE_CHECKS; i++) CHECK(judge_name(i) && judge_meaning(i)[strlen(judge_meaning(i)) - 1] == '.');
+}
+
+TEST(valkey_is_known_by_its_own_names)
+{
+    make_all_well(3);
+    memset(survey.nodes[0].has, 0, sizeof survey.nodes[0].has);
+    tell_node(0, "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\nserver_mode:standalone\r\n");
+    EXPECT(1, SEVERITY_OK, "Valkey 8.1.0");
+    EXPECT(3, SEVERITY_OK, "stands alone");
+}
+
+TEST(what_a_node_is_that_has_no_vote_is_named)
+{
+    make_all_well(3);
+    survey.nodes[0].trouble = REDLOCK_TROUBLE_SENTINEL;
+    EXPECT(3, SEVERITY_UNSAFE, "Sentinel");
+    survey.nodes[0].trouble = REDLOCK_TROUBLE_MAX_CLIENTS;
+    EXPECT(20, SEVERITY_UNSAFE, "no more connections");
+    survey.nodes[0].trouble = REDLOCK_TROUBLE_READONLY;
+    EXPECT(2, SEVERITY_UNSAFE, "replica");
+    survey.nodes[0].trouble = REDLOCK_TROUBLE_LOADING;
+    EXPECT(26, SEVERITY_WARNING, "loading");
+    CHECK_INT(findings.safe, 2);
+    survey.nodes[0].trouble = REDLOCK_TROUBLE_NONE;
+    survey.nodes[0].is_reached = false;
+    EXPECT(0, SEVERITY_WARNING, "cannot be reached");
+    CHECK_INT(findings.count, 2 + 2 * 25 + 1);
+}
+
+TEST(memory_is_judged_in_percent)
+{
+    make_all_well(3);
+    tell_node(0, "maxmemory:1000000\nused_memory:800000\n");
+    EXPECT(9, SEVERITY_OK, "80 %");
+    tell_node(0, "used_memory:810000\n");
+    EXPECT(9, SEVERITY_WARNING, "81 %");
+    tell_node(0, "used_memory:960000\n");
+    EXPECT(9, SEVERITY_UNSAFE, "96 %");
+}
+
+TEST(an_aof_that_fails_or_stalls_is_worth_a_warning)
+{
+    make_all_well(3);
+    tell_node(0, "aof_delayed_fsync:17\r\n");
+    EXPECT(10, SEVERITY_WARNING, "17 fsyncs");
+    tell_node(0, "aof_last_write_status:err\r\n");
+    EXPECT(10, SEVERITY_WARNING, "last write");
+    limits.guard_ms = 0;
+    tell_node(0, "aof_enabled:0\r\n");
+    EXPECT(10, SEVERITY_UNSAFE, "no AOF");
+}
+
+TEST(a_save_that_failed_is_worth_a_warning_only_if_writes_are_refused)
+{
+    make_all_well(3);
+    tell_node(0, "rdb_last_bgsave_status:err\r\n");
+    EXPECT(13, SEVERITY_OK, "can be written to");
+    tell(&survey.nodes[0], FACT_SAVE, "3600 1", 6);
+    EXPECT(13, SEVERITY_WARNING, "MISCONF");
+    survey.nodes[0].has[FACT_STOP_WRITES] = false;
+    survey.nodes[0].answers[QUESTION_STOP_WRITES] = ANSWER_REFUSED;
+    EXPECT(13, SEVERITY_UNKNOWN, "needs +config|get");
+}
+
+TEST(a_server_that_restarted_has_no_vote_for_the_guard_and_no_ticket_for_longer)
+{
+    make_all_well(3);
+    tell_node(0, "uptime_in_seconds:11\r\n");
+    EXPECT(14, SEVERITY_WARNING, "no vote for another 20.0 s");
+    tell_node(0, "uptime_in_seconds:41\r\n");
+    EXPECT(14, SEVERITY_WARNING, "no ticket for another 10.0 s");
+    tell_node(0, "uptime_in_seconds:51\r\n");
+    EXPECT(14, SEVERITY_OK, "up for 50.0 s");
+    tell_node(0, "uptime_in_seconds:-3600\r\n");
+    EXPECT(14, SEVERITY_UNKNOWN, "does not tell");
+}
+
+TEST(if_most_nodes_agree_with_each_other_it_is_our_clock_that_is_wrong)
+{
+    make_all_well(3);
+    for (unsigned k = 0; k < 3; k++) survey.nodes[k].clock.ahead_us = -20 * SECOND - (int64_t)k * 1000;
+    EXPECT(15, SEVERITY_UNSAFE, "20.0 s behind");
+    CHECK(strstr(finding_of(15, 0)->fix, "this machine's clock") != NULL);
+    survey.nodes[1].clock.ahead_us = survey.nodes[2].clock.ahead_us = 0;
+    CHECK(strstr(finding_of(15, 0)->fix, "set its clock") != NULL);
+}
+
+TEST(what_a_round_trip_hides_of_a_clock_is_no_fault_of_it)
+{
+    make_all_well(3);
+    survey.nodes[0].clock.ahead_us = 1500 * 1000;
+    EXPECT(15, SEVERITY_WARNING, "1.5 s ahead");
+    survey.nodes[0].clock.give_or_take_us = 600 * 1000;
+    EXPECT(15, SEVERITY_OK, "1.5 s ahead");
+}
+
+TEST(the_rate_of_a_clock_is_judged_by_the_drift)
+{
+    make_all_well(3);
+    survey.nodes[0].later.since_boot_us = 1500;
+    EXPECT(16, SEVERITY_WARNING, "750 ppm");
+    survey.nodes[0].later.since_boot_us = 84000;
+    EXPECT(16, SEVERITY_UNSAFE, "42000 ppm too fast");
+    limits.drift_ppm = 84000;
+    EXPECT(16, SEVERITY_WARNING, "42000 ppm");
+    survey.nodes[0].clock.give_or_take_us = 200000;
+    EXPECT(16, SEVERITY_UNKNOWN, "more than the drift");
+    survey.nodes[0].clock.give_or_take_us = 100;
+    survey.nodes[0].later.since_boot_us = -84000;
+    EXPECT(16, SEVERITY_WARNING, "-42000 ppm");
+}
+
+TEST(a_node_that_is_slower_than_the_node_timeout_is_unsafe)
+{
+    make_all_well(3);
+    survey.nodes[0].later.worst_us = 501 * 1000;
+    EXPECT(18, SEVERITY_UNSAFE, "501 ms");
+    survey.nodes[0].later.worst_us = 201 * 1000;
+    EXPECT(18, SEVERITY_WARNING, "1/50 of the TTL");
+}
+
+TEST(commands_that_empty_a_server_are_counted_unless_they_were_refused)
+{
+    make_all_well(3);
+    tell_node(0, "cmdstat_flushall:calls=3,usec=9,usec_per_call=3.00,rejected_calls=0,failed_calls=1\r\n"
+                 "cmdstat_swapdb:calls=1,usec=9,usec_per_call=9.00,rejected_calls=0,failed_calls=0\r\n"
+                 "cmdstat_get:calls=7,usec=9,usec_per_call=1.28,rejected_calls=0,failed_calls=0\r\n");
+    EXPECT(22, SEVERITY_UNSAFE, "3 times");
+    tell_node(0, "cmdstat_keys:calls=2,usec=3000000,usec_per_call=1500000.00,rejected_calls=0,failed_calls=0\r\n");
+    EXPECT(19, SEVERITY_WARNING, "keys takes 1.5 s on average");
+}
+
+TEST(a_fact_that_is_too_long_or_no_number_is_unknown)
+{
+    char line[600];
+
+    make_all_well(3);
+    memset(survey.nodes[0].has, 0, sizeof survey.nodes[0].has);
+    memset(survey.nodes[0].told, 0, sizeof survey.nodes[0].told);
+    (void)snprintf(line, sizeof line, "evicted_keys:%0200d\r\nmaxmemory_policy:%0200d\r\nmaxmemory:x\r\n:\r\nused_memory\r\n", 0, 0);
+    tell_node(0, line);
+    for (unsigned i = 7; i <= 9; i++) EXPECT(i, SEVERITY_UNKNOWN, "does not tell");
+    tell_node(0, "evicted_keys:99999999999999999999999\r\n");
+    EXPECT(8, SEVERITY_UNKNOWN, "does not tell");
+}
+
+TEST(why_a_fact_is_unknown_is_told)
+{
+    make_all_well(3);
+    survey.nodes[0].has[FACT_TIMEOUT] = false;
+    memset(survey.nodes[0].told[FACT_TIMEOUT], 0, SURVEY_TEXT_MAX);
+    survey.nodes[0].answers[QUESTION_TIMEOUT] = ANSWER_ERROR;
+    (void)strcpy(survey.nodes[0].errors[QUESTION_TIMEOUT], "ERR unknown command 'CONFIG'");
+    EXPECT(21, SEVERITY_UNKNOWN, "CONFIG GET timeout: ERR unknown command");
+    CHECK(finding_of(21, 0)->needs == NULL);
+    survey.nodes[0].answers[QUESTION_TIMEOUT] = ANSWER_NONE;
+    EXPECT(21, SEVERITY_UNKNOWN, "no answer in time");
+    survey.nodes[0].answers[QUESTION_TIMEOUT] = ANSWER_REFUSED;
+    CHECK_STR(finding_of(21, 0)->needs, "+config|get");
+    CHECK_INT(findings.worst, SEVERITY_UNKNOWN);
+}
+
+TEST(before_redis_7_only_a_trial_says_what_a_user_may_do)
+{
+    make_all_well(3);
+    survey.nodes[0].dry_run = ANSWER_ERROR;
+    EXPECT(23, SEVERITY_UNKNOWN, "--write");
+    survey.nodes[0].trial = REDLOCK_VOTE_GRANTED;
+    EXPECT(23, SEVERITY_OK, "acquired, extended and released");
+    survey.nodes[0].trial = REDLOCK_VOTE_NOT_ASKED;
+    EXPECT(23, SEVERITY_UNKNOWN, "no lock was tried");
+}
+
+TEST(two_sockets_and_one_name_with_two_ports_are_one_host)
+{
+    CHECK(is_same_host("unix:/a", "unix:/b"));
+    CHECK(is_same_host("[::1]:7000", "[::1]:7001"));
+    CHECK(!is_same_host("host1:6379", "host2:6379"));
+    CHECK(!is_same_host("unix:/a", "unix"));
+}
+
+TAP_MAIN
