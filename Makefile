@@ -299,11 +299,15 @@ HEADERS := redlock.h $(foreach part,client fence keeper metrics reentrant,redloc
 # What bash, zsh and fish complete, where each of them looks for it: by the name of the program, but for zsh.
 COMPLETIONS := $(foreach program,redlock redlock-admin,bash-completion/completions/$(program) fish/vendor_completions.d/$(program).fish) \
                zsh/site-functions/_redlock
-UNIT        := redlock-run@.service
+UNITS       := $(notdir $(wildcard tools/systemd/*))
+# What a monitoring is given, in share/redlock/monitoring.
+MONITORING  := redlock.rules.yml redlock.dashboard.json redlock.crontab
 # In the file for pkg-config what lies below the prefix is said to, so that the tree can be moved.
 below    = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
 CMAKE = redlock-config.cmake redlock-config-version.cmake
+# A file that names the command, with the path that it will have.
+with_path = sed 's|/usr/local/bin/|$(BINDIR)/|' '$(1)' >'$(2)' && chmod 644 '$(2)'
 
 install: install-lib install-bin
 
@@ -333,10 +337,11 @@ install-bin: $(BUILD)/redlock $(BUILD)/redlock-admin
 	mkdir -p $(foreach c,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(dir $(c))')
 	$(foreach c,$(COMPLETIONS),$(INSTALL) -m 644 \
 	    tools/completions/$(if $(filter zsh/%,$(c)),_redlock,redlock.$(if $(filter fish/%,$(c)),fish,bash)) '$(DESTDIR)$(SHAREDIR)/$(c)' &&) :
+	mkdir -p '$(DESTDIR)$(SHAREDIR)/redlock/monitoring'
+	$(foreach m,$(MONITORING),$(call with_path,tools/monitoring/$(m),$(DESTDIR)$(SHAREDIR)/redlock/monitoring/$(m)) &&) :
 ifneq ($(UNITDIR),)
 	mkdir -p '$(DESTDIR)$(UNITDIR)'
-	sed 's|/usr/local/bin/|$(BINDIR)/|' 'tools/systemd/$(UNIT)' >'$(DESTDIR)$(UNITDIR)/$(UNIT)'
-	chmod 644 '$(DESTDIR)$(UNITDIR)/$(UNIT)'
+	$(foreach u,$(UNITS),$(call with_path,tools/systemd/$(u),$(DESTDIR)$(UNITDIR)/$(u)) &&) :
 endif
 
 uninstall:
@@ -345,7 +350,10 @@ uninstall:
 	    $(foreach file,$(CMAKE),'$(DESTDIR)$(LIBDIR)/cmake/redlock/$(file)') \
 	    '$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc' '$(DESTDIR)$(BINDIR)/redlock' '$(DESTDIR)$(BINDIR)/redlock-admin' \
 	    $(foreach m,$(MANUALS),'$(DESTDIR)$(call man,$(subst .,,$(suffix $(m))))/$(notdir $(m))') \
-	    $(foreach c,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(c)') $(if $(UNITDIR),'$(DESTDIR)$(UNITDIR)/$(UNIT)')
+	    $(foreach c,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(c)') \
+	    $(foreach m,$(MONITORING),'$(DESTDIR)$(SHAREDIR)/redlock/monitoring/$(m)') \
+	    $(if $(UNITDIR),$(foreach u,$(UNITS),'$(DESTDIR)$(UNITDIR)/$(u)'))
+	rmdir '$(DESTDIR)$(SHAREDIR)/redlock/monitoring' '$(DESTDIR)$(SHAREDIR)/redlock' 2>/dev/null || :
 
 clean:
 	rm -rf $(BUILD)

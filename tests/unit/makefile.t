@@ -18,7 +18,7 @@ root="$scratch/dest dir"
 copy_trees() {
     for copy in "$tree" "$other"; do
         mkdir "$copy" && cp -R Makefile redlock resp net "$copy" && mkdir "$copy/tests" "$copy/tools" &&
-            cp -R tools/redlock tools/admin tools/man tools/bench tools/completions tools/systemd tools/packages tools/size "$copy/tools" && cp -R tests/compilers "$copy/tests" || return 1
+            cp -R tools/redlock tools/admin tools/man tools/bench tools/completions tools/systemd tools/monitoring tools/packages tools/size "$copy/tools" && cp -R tests/compilers "$copy/tests" || return 1
         # shellcheck disable=SC2016    # The script is to expand it.
         printf '#!/bin/sh\necho "need: ${NEED_INSTALL-}"\nexit 1\n' >"$copy/tools/need"
         chmod 755 "$copy/tools/need"
@@ -50,13 +50,17 @@ installs_all_below_a_blank() {
             usr/share/man/man1/redlock.1 usr/share/man/man1/redlock-admin.1 usr/share/man/man3/redlock.3 usr/share/man/man7/redlock.7 \
             usr/share/bash-completion/completions/redlock usr/share/bash-completion/completions/redlock-admin \
             usr/share/zsh/site-functions/_redlock usr/share/fish/vendor_completions.d/redlock.fish \
-            usr/share/fish/vendor_completions.d/redlock-admin.fish 'usr/lib/systemd/system/redlock-run@.service' &&
+            usr/share/fish/vendor_completions.d/redlock-admin.fish 'usr/lib/systemd/system/redlock-run@.service' \
+            usr/lib/systemd/system/redlock-exporter.service usr/lib/systemd/system/redlock-exporter-file.service \
+            usr/lib/systemd/system/redlock-exporter-file.timer usr/share/redlock/monitoring/redlock.rules.yml \
+            usr/share/redlock/monitoring/redlock.dashboard.json usr/share/redlock/monitoring/redlock.crontab &&
+        grep -q ' root /usr/bin/redlock exporter ' "$root/usr/share/redlock/monitoring/redlock.crontab" &&
         grep -q '^ExecStart=/usr/bin/redlock run ' "$root/usr/lib/systemd/system/redlock-run@.service"
 }
 
 # As make install leaves it, for its group and others too.
 can_be_used_by_all() {
-    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 23 ] &&
+    [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 29 ] &&
         [ "$(find "$root" ! -type d -perm -111 | sort | tr '\n' :)" = "$root/usr/bin/redlock:$root/usr/bin/redlock-admin:" ]
 }
 
@@ -83,7 +87,9 @@ installs_the_command_alone() {
         installed usr/sbin/redlock usr/sbin/redlock-admin usr/share/man/man1/redlock.1 usr/share/man/man1/redlock-admin.1 \
             usr/share/man/man7/redlock.7 opt/share/bash-completion/completions/redlock \
             opt/share/bash-completion/completions/redlock-admin opt/share/zsh/site-functions/_redlock \
-            opt/share/fish/vendor_completions.d/redlock.fish opt/share/fish/vendor_completions.d/redlock-admin.fish
+            opt/share/fish/vendor_completions.d/redlock.fish opt/share/fish/vendor_completions.d/redlock-admin.fish \
+            opt/share/redlock/monitoring/redlock.rules.yml opt/share/redlock/monitoring/redlock.dashboard.json \
+            opt/share/redlock/monitoring/redlock.crontab
 }
 
 installs_with_another_program() {

@@ -11,5 +11,6 @@ int ping_command(struct session *session, struct settings *settings);
 
 enum { PINGS_MAX = 10000 };
 int scan_command(struct session *session, struct settings *settings);      /* And status, of what is held. */
+int exporter_command(struct session *session, struct settings *settings);
 
 #endif

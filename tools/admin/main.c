@@ -11,6 +11,7 @@ static int (*const command_functions[])(struct session *, struct settings *) = {
     [COMMAND_PING - COMMAND_BREAK] = ping_command,
     [COMMAND_SCAN - COMMAND_BREAK] = scan_command,
     [COMMAND_HELD - COMMAND_BREAK] = scan_command,
+    [COMMAND_EXPORTER - COMMAND_BREAK] = exporter_command,
 };
 
 int main(int argc, char **argv)

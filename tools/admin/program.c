@@ -18,6 +18,7 @@ const char program_help[] =
     "  ping                               how fast the nodes answer\n"
     "  scan [PATTERN]                     what locks there are, and what is left of some\n"
     "  status                             what is held\n"
+    "  exporter                           tell Prometheus of the nodes\n"
     "  help COMMAND                       show its options\n\n"
     "The nodes are named by -n or by REDLOCK_NODES, separated by commas.\n\n"
     "'redlock-admin COMMAND --help' shows the options; 'man redlock-admin' tells all.\n";
@@ -74,21 +75,36 @@ const struct command_row command_rows[] = {
         "Exit status: 0 all are listed, 3 fewer than a quorum of nodes could be gone through,\n"
         "  125 anything else.\n"
     },
+    {
+        "exporter",
+        "redlock exporter [OPTION]... --file FILE | --listen PORT | --once",
+        "Ask the nodes again and again, and tell Prometheus how they are and what doctor finds: in\n"
+        "FILE, for node_exporter's textfile collector, or over HTTP, at /metrics. It reads only.\n"
+        "Alert rules and a dashboard are in share/redlock/monitoring.",
+        "Exit status: 0 told to end; --once: written, whatever there is to tell; 125 wrong options,\n"
+        "  or it could not be written; more in redlock-admin(1).\n"
+    },
     { NULL, NULL, NULL, NULL }
 };
 
-/* Options without a short form. */
-enum { DEFAULT_PINGS = 20, DEFAULT_INTERVAL_MS = 100 };
+enum {
+    DEFAULT_PINGS = 20, DEFAULT_PING_INTERVAL_MS = 100,
+    DEFAULT_INTERVAL_MS = 15000, INTERVAL_MS_MIN = 100,     /* Of the exporter. */
+    CLUSTER_NAME_MAX = 64
+};
 
+/* Options without a short form. */
 enum {
     OPTION_TOKEN = OPTION_OWN, OPTION_WAIT_LOSS, OPTION_QUICK, OPTION_WRITE, OPTION_STATE, OPTION_PREFIX, OPTION_CHECK_USER,
     OPTION_DRIFT, OPTION_SKEW, OPTION_COUNT, OPTION_INTERVAL, OPTION_RATE, OPTION_APART, OPTION_COUNTS, OPTION_HELD, OPTION_FIX,
-    OPTION_NO_TTL, OPTION_YES
+    OPTION_NO_TTL, OPTION_YES, OPTION_FILE, OPTION_LISTEN, OPTION_ONCE, OPTION_CLUSTER
 };
 
 enum {
     IN_BREAK = 1 << COMMAND_BREAK, IN_DOCTOR = 1 << COMMAND_DOCTOR, IN_PING = 1 << COMMAND_PING, IN_SCAN = 1 << COMMAND_SCAN,
-    IN_HELD = 1 << COMMAND_HELD, IN_BOTH = IN_SCAN | IN_HELD, IN_LOCK = IN_BREAK | IN_DOCTOR | IN_BOTH, IN_ALL = IN_LOCK | IN_PING
+    IN_HELD = 1 << COMMAND_HELD, IN_BOTH = IN_SCAN | IN_HELD,
+    IN_EXPORTER = 1 << COMMAND_EXPORTER, IN_JUDGING = IN_DOCTOR | IN_EXPORTER,
+    IN_LOCK = IN_BREAK | IN_JUDGING | IN_BOTH, IN_ALL = IN_LOCK | IN_PING
 };
 
 const struct option_row option_rows[] = {
@@ -115,18 +131,24 @@ const struct option_row option_rows[] = {
       "look what this user may do (default: the one of --user)" },
     { "state", OPTION_STATE, IN_DOCTOR, "FILE",
       "notice clocks that were stepped since the last run,\nwhich has left in FILE how they went" },
+    { "file", OPTION_FILE, IN_EXPORTER, "FILE", "write into FILE, which is replaced as a whole" },
+    { "listen", OPTION_LISTEN, IN_EXPORTER, "PORT",
+      "answer HTTP on this port of the loopback; of another\naddress: ADDRESS:PORT, [V6]:PORT, or *:PORT, of all" },
+    { "interval", OPTION_INTERVAL, IN_EXPORTER, "DURATION", "ask the nodes so often (default: 15s)" },
+    { "once", OPTION_ONCE, IN_EXPORTER, NULL, "ask them once; without FILE the figures are printed" },
+    { "cluster", OPTION_CLUSTER, IN_EXPORTER, "NAME", "label all figures so, to tell several clusters of nodes\napart" },
     { "quick", OPTION_QUICK, IN_DOCTOR, NULL, "without the second look at the clocks, after 2 seconds" },
     { "guard", OPTION_GUARD, IN_BREAK, "DURATION", "as of redlock's commands; to break a lock takes no vote" },
     { "guard", OPTION_GUARD, IN_BOTH, "DURATION",
       "tell which TTLs are longer; a node that has restarted\nsince may have forgotten a lock (default: 30s)" },
-    { "guard", OPTION_GUARD, IN_DOCTOR, "DURATION", "judge by this guard (default: 30s; 0: the nodes forget\nnothing)" },
-    { "ttl", 't', IN_DOCTOR, "DURATION", "judge by locks of this TTL (default: 10s)" },
-    { "drift", OPTION_DRIFT, IN_DOCTOR, "RATIO", "judge by this drift of clocks (default: 1%)" },
-    { "skew", OPTION_SKEW, IN_DOCTOR, "DURATION", "judge by this skew of clocks (default: 10s)" },
+    { "guard", OPTION_GUARD, IN_JUDGING, "DURATION", "judge by this guard (default: 30s; 0: the nodes forget\nnothing)" },
+    { "ttl", 't', IN_JUDGING, "DURATION", "judge by locks of this TTL (default: 10s)" },
+    { "drift", OPTION_DRIFT, IN_JUDGING, "RATIO", "judge by this drift of clocks (default: 1%)" },
+    { "skew", OPTION_SKEW, IN_JUDGING, "DURATION", "judge by this skew of clocks (default: 10s)" },
     OPTION_ROW_NODE_TIMEOUT(IN_ALL),
     { "trust-unknown", OPTION_TRUST_UNKNOWN, IN_LOCK, NULL, "servers that refuse INFO or ROLE count" },
     OPTION_ROWS_OF_LOGIN(IN_ALL),
-    OPTION_ROW_JSON(IN_ALL),
+    OPTION_ROW_JSON(IN_ALL & ~IN_EXPORTER),
     OPTION_ROW_TRACE(IN_ALL),
     OPTION_ROWS_AT_THE_END(IN_ALL)
 };
@@ -141,7 +163,7 @@ void program_set_defaults(struct settings *settings)
     settings->ticket = settings->command != COMMAND_SCAN && settings->command != COMMAND_HELD;
     settings->ttl_ms = DEFAULT_TTL_MS;
     settings->count = DEFAULT_PINGS;
-    settings->interval_ms = DEFAULT_INTERVAL_MS;
+    settings->interval_ms = settings->command == COMMAND_EXPORTER ? DEFAULT_INTERVAL_MS : DEFAULT_PING_INTERVAL_MS;
     settings->rate = SCAN_RATE;
     settings->apart_ms = SCAN_APART_MS;
 }
@@ -154,13 +176,18 @@ static uint32_t read_count(const struct reading *r)
     return number;
 }
 
+static uint32_t read_interval(const struct reading *r)
+{
+    return reading_duration(r, "interval", r->settings->command == COMMAND_EXPORTER ? INTERVAL_MS_MIN : 1);
+}
+
 void program_apply(struct reading *r, int letter)
 {
     switch (letter) {
     case OPTION_TOKEN:     r->settings->token = r->argument; break;
     case OPTION_WAIT_LOSS: r->settings->waits_for_loss = true; break;
     case OPTION_COUNT:     r->settings->count = read_count(r); break;
-    case OPTION_INTERVAL:  r->settings->interval_ms = reading_duration(r, "interval", 1); break;
+    case OPTION_INTERVAL:  r->settings->interval_ms = read_interval(r); break;
     case OPTION_WRITE:      r->settings->tries = true; break;
     case OPTION_PREFIX:     r->settings->prefix = r->argument; break;
     case OPTION_CHECK_USER: r->settings->check_user = r->argument; break;
@@ -176,6 +203,10 @@ void program_apply(struct reading *r, int letter)
     case OPTION_FIX:       r->settings->fix = true; break;
     case OPTION_NO_TTL:    r->settings->no_ttl = true; break;
     case OPTION_YES:       r->settings->yes = true; break;
+    case OPTION_FILE:      r->settings->file = r->argument; break;
+    case OPTION_LISTEN:    r->settings->listen = r->argument; break;
+    case OPTION_ONCE:      r->settings->once = true; break;
+    case OPTION_CLUSTER:   r->settings->cluster = reading_name(r, "cluster", CLUSTER_NAME_MAX); break;
     default: break;
     }
 }
@@ -250,6 +281,16 @@ static void settle_held(struct reading *r)
     r->settings->only_held = true;
 }
 
+static void settle_exporter(struct reading *r)
+{
+    const struct settings *settings = r->settings;
+
+    if (settings->once && settings->listen) refuse(settings, "--once and --listen do not go together: nobody could ask in time");
+    if (!settings->once && !settings->file && !settings->listen)
+        refuse(settings, "where to? give --file FILE, --listen PORT, or both; or --once to have the figures printed");
+    if (settings->file && settings->file[0] == '\0') refuse(settings, "--file: the name is empty");
+}
+
 static const struct {
     void (*read_words)(struct reading *r);
     void (*settle)(struct reading *r);
@@ -259,6 +300,7 @@ static const struct {
     [COMMAND_PING - COMMAND_BREAK] = { read_options, settle_nothing },
     [COMMAND_SCAN - COMMAND_BREAK] = { read_scan, settle_scan },
     [COMMAND_HELD - COMMAND_BREAK] = { read_options, settle_held },
+    [COMMAND_EXPORTER - COMMAND_BREAK] = { read_options, settle_exporter },
 };
 
 void program_read_words(struct reading *r)

@@ -39,6 +39,7 @@ enum command {
     COMMAND_DOCTOR, COMMAND_PING,
     COMMAND_SCAN,
     COMMAND_HELD,       /* status, where no resource is named. */
+    COMMAND_EXPORTER,
     COMMAND_NONE
 };
 
@@ -82,7 +83,8 @@ struct settings {
     const char *names[REDLOCK_SET_MAX]; /* Of the resources, in argv. */
     const char *resource;               /* All of them, for messages. */
     char *token;                        /* Points into argv. */
-    uint32_t count, interval_ms;        /* ping: so many times, so often. */
+    uint32_t count, interval_ms;        /* ping: so many times, so often; exporter: so often. */
+    const char *file, *listen, *cluster;    /* exporter: in argv; NULL: none. */
     bool quick, tries;                  /* doctor: looks at no clock twice; tries a lock. */
     const char *state_file, *prefix, *check_user;   /* doctor: in argv. NULL: none was given. */
     bool waits_for_loss;                /* break: until the holder has let its TTL pass. */

@@ -30,6 +30,7 @@ const char program_help[] =
     "  doctor                             look what is wrong with the nodes (redlock-admin)\n"
     "  ping                               how fast the nodes answer (redlock-admin)\n"
     "  scan [PATTERN]                     find locks that nobody ends (redlock-admin)\n"
+    "  exporter                           tell Prometheus of the nodes (redlock-admin)\n"
     "  help COMMAND                       show its options\n\n"
     "The nodes are named by -n or by REDLOCK_NODES, separated by commas:\n"
     "  redlock run -n host1,host2,host3 backup -- ./backup.sh\n\n"
@@ -323,7 +324,7 @@ void program_apply(struct reading *r, int letter)
 /* ---- Words ---- */
 
 /* Those of redlock-admin: beside this program, or in PATH. */
-static const char *const admin_words[] = { "break", "doctor", "ping", "scan" };
+static const char *const admin_words[] = { "break", "doctor", "ping", "scan", "exporter" };
 
 _Noreturn static void run_admin(char **argv, const char *word)
 {

@@ -1,0 +1,381 @@
+/* exporter: asks the nodes on an interval, and hands out what they say of themselves and what doctor finds, in
+ * the text format of Prometheus: into a file, or over HTTP (http.c). It reads only. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../redlock/report.h"
+#include "../redlock/text.h"
+#include "admin.h"
+#include "figures.h"
+#include "http.h"
+#include "judge.h"
+
+enum {
+    PATIENCE = 4,               /* So many times as long as a lock it waits for a node, which may be slow: that is a figure, too. */
+    NAME_MAX = REDLOCK_ADDRESS_MAX + 16,
+    PATH_MAX_BYTES = 4096
+};
+
+/* What is remembered of a node from round to round. */
+struct past {
+    char run_id[SURVEY_TEXT_MAX];   /* "": it has never told. */
+    uint64_t restarts;
+};
+
+struct exporter {
+    struct session *session;
+    const struct settings *settings;
+    struct judge_limits limits;
+    struct figures_label labels[2];     /* Of every figure. */
+    struct survey survey;
+    struct findings findings;
+    struct past past[REDLOCK_NODES_MAX];
+    char names[REDLOCK_NODES_MAX][NAME_MAX];
+    uint64_t round_us, next_round_at;
+    struct http *http;              /* NULL: it does not listen. */
+    bool is_told;                   /* That the file cannot be written. */
+    bool has_failed;
+};
+
+/* ---- What the nodes said ---- */
+
+/* By its address; of several that were named by the same one, by its number as well. */
+static void name_nodes(struct exporter *e)
+{
+    for (unsigned k = 0; k < redlock_node_count(&e->session->client); k++) {
+        const char *address = redlock_node_address(&e->session->client, k);
+        bool is_first = true;
+        for (unsigned j = 0; j < k; j++) is_first &= strcmp(redlock_node_address(&e->session->client, j), address) != 0;
+        if (is_first) (void)snprintf(e->names[k], NAME_MAX, "%s", address);
+        else          (void)snprintf(e->names[k], NAME_MAX, "%s (%u)", address, k);
+    }
+}
+
+/* The session trusts nodes of which nothing is known, so as to look at them; locks may not. */
+static bool is_nameless(const struct exporter *e, const struct survey_node *node)
+{
+    return !e->limits.trusts_unknown && node->votes && (!node->has[FACT_RUN_ID] || !node->has[FACT_ROLE]);
+}
+
+static bool votes(const struct exporter *e, const struct survey_node *node)
+{
+    return node->votes && !is_nameless(e, node);
+}
+
+static const char *trouble_name(const struct exporter *e, const struct survey_node *node)
+{
+    static const char names[][16] = {
+        "", "new", "unreachable", "closed", "silent", "protocol", "restarted", "same_server", "replica", "cluster", "sentinel",
+        "no_identity", "noauth", "wrongpass", "noperm", "loading", "readonly", "moved", "clusterdown", "oom", "misconf",
+        "masterdown", "noreplicas", "busy", "noscript", "wrongtype", "max_clients", "denied", "ahead", "other_error"
+    };
+    _Static_assert(sizeof names / sizeof *names == REDLOCK_TROUBLE_OTHER_ERROR + 1, "each trouble has a name");
+
+    return is_nameless(e, node) ? "no_identity" : names[node->trouble];
+}
+
+static void note_restarts(struct exporter *e)
+{
+    for (unsigned k = 0; k < e->survey.count; k++) {
+        const struct survey_node *node = &e->survey.nodes[k];
+        struct past *past = &e->past[k];
+        if (!node->has[FACT_RUN_ID]) continue;
+        past->restarts += past->run_id[0] != '\0' && strcmp(past->run_id, node->told[FACT_RUN_ID]) != 0;
+        (void)snprintf(past->run_id, sizeof past->run_id, "%s", node->told[FACT_RUN_ID]);
+    }
+}
+
+/* ---- Figures of nodes ---- */
+
+static struct figures_label label_of(const struct exporter *e, unsigned k)
+{
+    return (struct figures_label){ "node", e->names[k] };
+}
+
+static void write_of_node(const struct exporter *e, struct figures *f, unsigned k, uint64_t number)
+{
+    figures_number(f, number, (struct figures_label[]){ label_of(e, k), { NULL, NULL } });
+}
+
+static void write_us_of_node(const struct exporter *e, struct figures *f, unsigned k, int64_t us)
+{
+    figures_us(f, us, (struct figures_label[]){ label_of(e, k), { NULL, NULL } });
+}
+
+static void write_fact(const struct exporter *e, struct figures *f, enum fact fact, const char *name, const char *type,
+                       const char *help)
+{
+    uint64_t number;
+
+    figures_metric(f, name, type, help);
+    for (unsigned k = 0; k < e->survey.count; k++)
+        if (survey_number(&e->survey.nodes[k], fact, &number)) write_of_node(e, f, k, number);
+}
+
+static void write_votes(const struct exporter *e, struct figures *f)
+{
+    figures_metric(f, "redlock_node_up", "gauge", "Does the node answer?");
+    for (unsigned k = 0; k < e->survey.count; k++) write_of_node(e, f, k, e->survey.nodes[k].is_reached);
+    figures_metric(f, "redlock_node_votes", "gauge", "Has the node a vote?");
+    for (unsigned k = 0; k < e->survey.count; k++) write_of_node(e, f, k, votes(e, &e->survey.nodes[k]));
+    figures_metric(f, "redlock_node_trouble", "gauge", "Why a node has no vote, or its last error.");
+    for (unsigned k = 0; k < e->survey.count; k++) {
+        const char *trouble = trouble_name(e, &e->survey.nodes[k]);
+        if (*trouble != '\0')
+            figures_number(f, 1, (struct figures_label[]){ label_of(e, k), { "trouble", trouble }, { NULL, NULL } });
+    }
+}
+
+static void write_clocks(const struct exporter *e, struct figures *f)
+{
+    figures_metric(f, "redlock_node_clock_offset_seconds", "gauge", "By how much its wall clock is ahead of ours.");
+    for (unsigned k = 0; k < e->survey.count; k++)
+        if (e->survey.nodes[k].clock.is_known) write_us_of_node(e, f, k, e->survey.nodes[k].clock.ahead_us);
+    figures_metric(f, "redlock_node_latency_seconds", "gauge", "The longest of a few round trips.");
+    for (unsigned k = 0; k < e->survey.count; k++)
+        if (e->survey.nodes[k].clock.is_known) write_us_of_node(e, f, k, (int64_t)e->survey.nodes[k].clock.worst_us);
+}
+
+static void write_facts(const struct exporter *e, struct figures *f)
+{
+    figures_metric(f, "redlock_node_restarts_total", "counter", "Another server than before, or a restart.");
+    for (unsigned k = 0; k < e->survey.count; k++) write_of_node(e, f, k, e->past[k].restarts);
+    write_fact(e, f, FACT_UPTIME, "redlock_node_uptime_seconds", "gauge", "Since the server was started.");
+    write_fact(e, f, FACT_USED_MEMORY, "redlock_node_memory_used_bytes", "gauge", "Memory that the server uses.");
+    write_fact(e, f, FACT_MAX_MEMORY, "redlock_node_memory_max_bytes", "gauge", "Memory that it may use; 0 is no limit.");
+    write_fact(e, f, FACT_EVICTED, "redlock_node_evicted_keys_total", "counter", "Keys that the server has evicted.");
+    write_fact(e, f, FACT_CLIENTS, "redlock_node_clients", "gauge", "Connections to the server.");
+    write_fact(e, f, FACT_REJECTED, "redlock_node_rejected_connections_total", "counter", "Connections that it had no room for.");
+}
+
+/* ---- Figures of doctor ---- */
+
+/* What was not looked at, since nobody asked for it, is no finding. */
+static bool is_finding(const struct finding *finding)
+{
+    return !finding->is_left_out;
+}
+
+static void write_findings(const struct exporter *e, struct figures *f)
+{
+    static const enum severity severities[] = { SEVERITY_OK, SEVERITY_UNKNOWN, SEVERITY_WARNING, SEVERITY_UNSAFE };
+
+    figures_metric(f, "redlock_doctor_findings", "gauge", "Checks of redlock doctor, by how they ended.");
+    for (size_t i = 0; i < sizeof severities / sizeof *severities; i++) {
+        uint64_t count = 0;
+        for (unsigned n = 0; n < e->findings.count; n++)
+            count += is_finding(&e->findings.all[n]) && e->findings.all[n].severity == severities[i];
+        figures_number(f, count, (struct figures_label[]){ { "severity", severity_name(severities[i]) }, { NULL, NULL } });
+    }
+}
+
+/* A check may have several findings on a node, and a series is there once. */
+static bool is_repeated(const struct exporter *e, unsigned n)
+{
+    const struct finding *finding = &e->findings.all[n];
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct finding *other = &e->findings.all[i];
+        if (!is_finding(other) || other->severity != finding->severity) continue;
+        if (other->check == finding->check && other->node == finding->node) return true;
+    }
+    return false;
+}
+
+static void write_each_finding(const struct exporter *e, struct figures *f)
+{
+    figures_metric(f, "redlock_doctor_finding", "gauge", "A check that did not end well; of all nodes together: no node.");
+    for (unsigned n = 0; n < e->findings.count; n++) {
+        const struct finding *finding = &e->findings.all[n];
+        const char *node = finding->node == JUDGE_NO_NODE ? "" : e->names[finding->node];
+        if (finding->severity == SEVERITY_OK || !is_finding(finding) || is_repeated(e, n)) continue;
+        figures_number(f, 1, (struct figures_label[]){ { "node", node }, { "check", judge_name(finding->check) },
+                                                       { "severity", severity_name(finding->severity) }, { NULL, NULL } });
+    }
+}
+
+static void write_all(const struct exporter *e, struct figures *f)
+{
+    figures_metric(f, "redlock_build_info", "gauge", "Version of redlock.");
+    figures_number(f, 1, (struct figures_label[]){ { "version", redlock_version() }, { NULL, NULL } });
+    figures_metric(f, "redlock_updated_timestamp_seconds", "gauge", "When these metrics were written, since 1970.");
+    figures_us(f, (int64_t)redlock_wall_us(), NULL);
+    figures_metric(f, "redlock_exporter_duration_seconds", "gauge", "How long the nodes were asked.");
+    figures_us(f, (int64_t)e->round_us, NULL);
+    write_votes(e, f);
+    write_clocks(e, f);
+    write_facts(e, f);
+    write_findings(e, f);
+    write_each_finding(e, f);
+}
+
+/* ---- Handing out ---- */
+
+static bool write_bytes(int fd, const char *text, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(fd, text, size);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        text += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+/* A reader sees the file before or the file behind, and never a part. The other one is in the same folder, under a name that
+ * node_exporter does not read (*.prom). False: errno says why. */
+static bool replace_file(const char *path, const char *text, size_t size)
+{
+    char other[PATH_MAX_BYTES];
+    bool is_written;
+    int fd, error;
+
+    if ((size_t)snprintf(other, sizeof other, "%s.XXXXXX", path) >= sizeof other) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    fd = mkstemp(other);
+    if (fd < 0) return false;
+    is_written = write_bytes(fd, text, size) && fchmod(fd, 0644) == 0;
+    is_written = close(fd) == 0 && is_written && rename(other, path) == 0;
+    error = errno;
+    if (!is_written) (void)unlink(other);
+    errno = error;
+    return is_written;
+}
+
+/* What fails again and again is said once. */
+static void hand_out_file(struct exporter *e, const struct figures *f)
+{
+    bool is_written = replace_file(e->settings->file, f->text, f->size);
+
+    if (!is_written && !e->is_told) say("cannot write %s: %s", e->settings->file, text_system_error(errno));
+    if (is_written && e->is_told) say("%s can be written again", e->settings->file);
+    e->is_told = !is_written;
+    e->has_failed = !is_written;
+}
+
+static void hand_out(struct exporter *e)
+{
+    struct figures f;
+
+    if (!figures_begin(&f, e->labels)) return;
+    write_all(e, &f);
+    if (figures_end(&f)) {
+        if (e->settings->file) hand_out_file(e, &f);
+        if (e->http) (void)http_give(e->http, f.text, f.size);
+        if (!e->settings->file && !e->http) {
+            (void)fwrite(f.text, 1, f.size, stdout);
+            e->has_failed = !report_written("the figures");
+        }
+    }
+    figures_free(&f);
+}
+
+/* ---- Rounds ---- */
+
+static bool must_end(const struct exporter *e)
+{
+    return e->session->fault || e->session->signal;
+}
+
+static void ask_nodes(struct exporter *e)
+{
+    const struct survey_wishes wishes = { .patience_ms = e->settings->options.engine.node_timeout_ms };
+    uint64_t began_at = redlock_now_us(), interval_us = (uint64_t)e->settings->interval_ms * 1000;
+
+    e->next_round_at = began_at + interval_us;
+    if (survey_nodes(e->session, &wishes, &e->survey) != REDLOCK_OK) return;
+    e->round_us = redlock_now_us() - began_at;
+    note_restarts(e);
+    judge(&e->survey, &e->limits, &e->findings);
+}
+
+static void take_round(struct exporter *e)
+{
+    ask_nodes(e);
+    if (!must_end(e)) hand_out(e);
+}
+
+static void wait_until(struct exporter *e, uint64_t until)
+{
+    while (redlock_now_us() < until && !e->session->fault && !session_must_end(e->session)) session_wait(e->session, until);
+}
+
+static void run(struct exporter *e)
+{
+    do {
+        take_round(e);
+        wait_until(e, e->next_round_at);
+    } while (!must_end(e));
+}
+
+/* ---- All of it ---- */
+
+/* The session gets more patience and more trust than locks have, so that nodes that those do without can be examined. */
+static void prepare(struct exporter *e, struct settings *settings)
+{
+    struct redlock_config *engine = &settings->options.engine;
+
+    judge_limits_init(&e->limits, settings);
+    engine->trust_unknown = true;
+    if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;
+    e->settings = settings;
+    if (settings->cluster) e->labels[0] = (struct figures_label){ "cluster", settings->cluster };
+}
+
+static bool listen_if_asked(struct exporter *e)
+{
+    char why[HTTP_WHY_MAX];
+
+    if (!e->settings->listen) return true;
+    e->http = http_open(e->settings->listen, why);
+    if (!e->http) say("cannot listen on %s: %s", e->settings->listen, why);
+    else if (!http_start(e->http)) say("cannot listen on %s: the system gives no thread", e->settings->listen);
+    else {
+        say("listens on http://%s/metrics", http_address(e->http));
+        return true;
+    }
+    return false;
+}
+
+static int export(struct exporter *e)
+{
+    name_nodes(e);
+    if (!listen_if_asked(e)) return EXIT_TROUBLE;
+    if (e->settings->once) take_round(e);
+    else                   run(e);
+    if (e->session->fault) {
+        report_status(e->session, e->session->fault);
+        return EXIT_TROUBLE;
+    }
+    if (e->settings->once && e->session->signal) return EXIT_SIGNAL + e->session->signal;
+    return e->settings->once && e->has_failed ? EXIT_TROUBLE : EXIT_SUCCESS;
+}
+
+int exporter_command(struct session *session, struct settings *settings)
+{
+    static struct exporter exporter;        /* Large. */
+    struct redlock_mistake mistake;
+    enum redlock_status status;
+    int code;
+
+    prepare(&exporter, settings);
+    exporter.session = session;
+    status = session_open(session, settings, &mistake);
+    if (status != REDLOCK_OK) {
+        report_mistake(settings, status, &mistake);
+        return EXIT_TROUBLE;
+    }
+    code = export(&exporter);
+    http_close(exporter.http);
+    session_close(session);
+    return code;
+}

@@ -1,0 +1,40 @@
+/* Figures in the text format of Prometheus, in memory. Knows no node. (Of locks the library writes: redlock_metrics.h.) */
+#ifndef FIGURES_H
+#define FIGURES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { FIGURES_LABELS_MAX = 8 };
+
+struct figures_label {
+    const char *name, *value;
+};
+
+struct figures {
+    FILE *file;
+    char *text;                 /* size bytes, when it is ended. */
+    size_t size;
+    const char *name;           /* Of the metric that was begun. */
+    const struct figures_label *labels;     /* Of every line; up to one whose name is NULL. */
+};
+
+/* labels must stay. False: there is no memory. */
+bool figures_begin(struct figures *figures, const struct figures_label *labels);
+
+/* One metric: "gauge" or "counter", and what it is, in a sentence. Its lines follow. */
+void figures_metric(struct figures *figures, const char *name, const char *type, const char *help);
+
+/* A line of it: a number, or seconds. labels: of this line; NULL: none; values are any text. */
+void figures_number(struct figures *figures, uint64_t number, const struct figures_label *labels);
+void figures_us(struct figures *figures, int64_t us, const struct figures_label *labels);
+
+/* True: figures->text is complete. */
+bool figures_end(struct figures *figures);
+
+/* Gives the text back. */
+void figures_free(struct figures *figures);
+
+#endif
