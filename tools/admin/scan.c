@@ -8,14 +8,13 @@
 #include "../redlock/ask_all.h"
 
 enum {
-    STEP_KEYS = 100,                /* Of SCAN at a time: a node is kept busy for a fraction of a millisecond. */
+    STEP_KEYS = 50,                 /* Of SCAN at a time: a node is kept busy for a fraction of a millisecond. */
     STEP_MAX = 48 * 1024,           /* Bytes of names that one step may give, */
     ANSWER_MAX = 80 * 1024,         /* and of an answer, with what is said of the pieces in which it comes. */
     LOOK_NAMES_MAX = 200,           /* At a time, so that the answer has room. */
     CURSOR_MAX = 24,
     SEND_SIZE = 16 * 1024, RECEIVE_SIZE = 16 * 1024,    /* With which there are few questions, and few pieces. */
     LOOK_MAX = SEND_SIZE - 2048,    /* Of names that are asked about at a time: the script needs room as well. */
-    ALL = 0xffff,                   /* Nodes. */
     TRIES_MAX = 3,                  /* Of a step, before a node is given up; */
     PAUSE_US = 1000 * 1000,         /* so long apart, and so long a node that did not answer is not asked about names. */
     GLANCE_US = 200 * 1000,         /* At most between two calls of goes_on. */
@@ -49,7 +48,7 @@ static const char step_script[] =
     "if u>49152 then return 'more' end "
     "return table.concat({s[1],#s[2],h,b,t,n,g,table.concat(o)},' ')";
 
-/* What the node has under each of the names, "size:name size:name...", all at one moment. For each "-", nothing; "!", it must not
+/* What the node has under each of the names, "size:name size:name...", at one moment. For each "-", nothing; "!", it must not
  * be read; or "type ttl readers size:value", where the type is s, string, m, mark of shared locks, r, Redisson, o, other; a capital
  * if there is a counter of tickets beside what may be data. (No blanks between the names, and none behind the type.) */
 static const char look_script[] =
@@ -76,6 +75,16 @@ static const char look_script[] =
     "local a,b,n=s:find('^(%d+):',i) "
     "local y,r=pcall(look,s:sub(b+1,b+n)) "
     "o[#o+1]=y and r or '!' "
+    "i=b+n+1 "
+    "end "
+    "return table.concat(o)";
+
+/* Of each of the names, "size:name size:name..." without the blanks: 1, the node has it, or 0. */
+static const char known_script[] =
+    "local c,o,s,i=redis.pcall,{},ARGV[1],1 "
+    "while i<=#s do "
+    "local a,b,n=s:find('^(%d+):',i) "
+    "o[#o+1]=c('exists',s:sub(b+1,b+n))==1 and '1' or '0' "
     "i=b+n+1 "
     "end "
     "return table.concat(o)";
@@ -169,13 +178,6 @@ static bool is_pending(const struct line *line)
     return line->is_asked && redlock_question_status(&line->question) == REDLOCK_PENDING;
 }
 
-static bool any_is_pending(struct scan *s)
-{
-    for (unsigned k = 0; k < s->count; k++)
-        if (is_pending(&s->lines[k])) return true;
-    return false;
-}
-
 /* What a node's ACL refuses it refuses for ever; Redis 7 says of a command in a script in words of its own that it may not be run.
  * The advice for locks is none for this. */
 static void note_refusal(struct scan *s, unsigned k, const struct redlock_item *item)
@@ -217,21 +219,18 @@ static void hear(struct scan *s, unsigned k)
     if (!line->bytes) line->away_until = redlock_now_us() + PAUSE_US;
 }
 
-/* Puts the arguments to these nodes, and waits for their answers for a node timeout. */
-static void ask(struct scan *s, uint16_t nodes, unsigned arguments)
+/* Puts the arguments to node k, and waits for its answer for a node timeout. */
+static void ask(struct scan *s, unsigned k, unsigned arguments)
 {
-    struct redlock *engine = redlock_engine(&s->session->client);
-    uint64_t until = redlock_now_us() + (uint64_t)s->session->settings->options.engine.node_timeout_ms * 1000;
+    struct line *line = &s->lines[k];
+    uint64_t now = redlock_now_us(), until = now + (uint64_t)s->session->settings->options.engine.node_timeout_ms * 1000;
 
-    for (unsigned k = 0; k < s->count; k++) {
-        struct line *line = &s->lines[k];
-        line->is_asked = nodes >> k & 1 && counts(s, k) && line->away_until <= redlock_now_us() &&
-                         redlock_ask(engine, &line->question, k, s->arguments, arguments, line->buffer, sizeof line->buffer,
-                                     redlock_now_us()) == REDLOCK_OK;
-    }
-    session_step(s->session);
-    while (any_is_pending(s) && redlock_now_us() < until && !s->session->fault) session_wait(s->session, until);
-    for (unsigned k = 0; k < s->count; k++) hear(s, k);
+    line->is_asked = counts(s, k) && line->away_until <= now &&
+                     redlock_ask(redlock_engine(&s->session->client), &line->question, k, s->arguments, arguments, line->buffer,
+                                 sizeof line->buffer, now) == REDLOCK_OK;
+    if (line->is_asked) session_step(s->session);
+    while (is_pending(line) && redlock_now_us() < until && !s->session->fault) session_wait(s->session, until);
+    hear(s, k);
 }
 
 static void set_argument(struct scan *s, unsigned i, const void *bytes, size_t size)
@@ -504,7 +503,8 @@ static size_t next_chunk(struct names *names, const uint8_t **from)
     return end - begin;
 }
 
-static void ask_about(struct scan *s, uint16_t nodes, const uint8_t *names, size_t size)
+/* One node after the other: while one is kept busy the others make a quorum, and no lock has to wait. */
+static void ask_about(struct scan *s, const uint8_t *names, size_t size)
 {
     static char last[8];
 
@@ -514,7 +514,21 @@ static void ask_about(struct scan *s, uint16_t nodes, const uint8_t *names, size
     set_text(s, 2, "0");
     set_argument(s, 3, names, size);
     set_text(s, 4, last);
-    ask(s, nodes, 5);
+    for (unsigned k = 0; k < s->count; k++) ask(s, k, 5);
+}
+
+static void ask_which_are_known(struct scan *s, unsigned k, const uint8_t *names, size_t size)
+{
+    set_text(s, 0, "EVAL");
+    set_text(s, 1, known_script);
+    set_text(s, 2, "0");
+    set_argument(s, 3, names, size);
+    ask(s, k, 4);
+}
+
+static bool next_is_known(struct line *line)
+{
+    return line->bytes && line->at < line->size && line->bytes[line->at++] == '1';
 }
 
 /* Most names of a node are on that before it as well, and were judged there: only the others, and keys beside locks, go on. */
@@ -527,10 +541,10 @@ static void leave_out_known(struct scan *s, unsigned before, struct names *names
     rest->size = rest->at = 0;
     while ((size = next_chunk(names, &from)) > 0) {
         size_t end = names->at;
-        ask_about(s, (uint16_t)(1u << before), from, size);
+        ask_which_are_known(s, before, from, size);
         for (names->at = end - size; names->at < end && next_name(names, &name);) {
-            read_sight(&s->lines[before], &s->sights[before]);
-            if (is_beside(&name) || s->sights[before].type <= SIGHT_ABSENT) pack(rest, name.bytes, name.size);
+            bool is_known = next_is_known(&s->lines[before]);
+            if (is_beside(&name) || !is_known) pack(rest, name.bytes, name.size);
         }
     }
     names->at = begin;
@@ -556,7 +570,7 @@ static void look_at_names(struct scan *s, struct names *names)
     while (!s->is_ended && (size = next_chunk(names, &from)) > 0) {
         size_t end = names->at;
         make_room(s);
-        ask_about(s, ALL, from, size);
+        ask_about(s, from, size);
         for (names->at = end - size; names->at < end && next_name(names, &name);) look_at(s, &name);
     }
 }
@@ -583,7 +597,7 @@ static void look_again(struct scan *s)
         pack(&s->again, due[taken]->name, due[taken]->size);
         taken++;
     }
-    if (taken > 0) ask_about(s, ALL, s->again.bytes, s->again.size);
+    if (taken > 0) ask_about(s, s->again.bytes, s->again.size);
     for (unsigned i = 0; i < taken; i++) {
         struct name name = { .bytes = due[i]->name, .size = due[i]->size };
         look_at_again(s, &name, due[i]->seen);
@@ -651,7 +665,7 @@ static void ask_for_names(struct scan *s, unsigned k)
         set_text(s, 3, s->cursor);
         set_text(s, 4, s->order->pattern ? s->order->pattern : "*");
         set_text(s, 5, keys);
-        ask(s, (uint16_t)(1u << k), 6);
+        ask(s, k, 6);
         if (!is_too_much(&s->lines[k])) return;
         s->step_keys = s->step_keys > 1 ? s->step_keys / 2 : 0;
     } while (s->step_keys > 0);

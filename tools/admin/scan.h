@@ -1,9 +1,9 @@
 /* Looks through all keys of the nodes for locks, and for what is left of some. It reads only.
  *
- * It goes from node to node. Each step of SCAN gives some names, and all nodes are asked about them at the same moment, so that
- * what they say can be compared: a name is judged at the first node that has it, and its state is forgotten at once. Only what may
- * need somebody is kept, by its name and the hash of what was seen, until it is looked at again; SCAN_KEPT_MAX of these, and
- * when there is no room it waits until the oldest is due. So the memory is the same for a thousand keys and for a million, and
+ * It goes from node to node. Each step of SCAN gives some names, and all nodes are asked about them one right after the other,
+ * so that what they say can be compared: a name is judged at the first node that has it, and its state is forgotten at once. Only
+ * what may need somebody is kept, by its name and the hash of what was seen, until it is looked at again; SCAN_KEPT_MAX of these,
+ * and when there is no room it waits until the oldest is due. So the memory is the same for a thousand keys and for a million, and
  * nothing is dropped. */
 #ifndef SCAN_H
 #define SCAN_H
