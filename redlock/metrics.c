@@ -112,11 +112,12 @@ static struct redlock_metered *find(const struct redlock_metrics *m, const struc
     return slot && slot->lock ? slot : NULL;
 }
 
-static struct redlock_metered *find_or_take(const struct redlock_metrics *m, const struct redlock_lock *lock)
+/* For one that has none. */
+static struct redlock_metered *take_slot(const struct redlock_metrics *m, const struct redlock_lock *lock)
 {
     struct redlock_metered *slot = look_up(m, lock);
 
-    if (slot && !slot->lock) {
+    if (slot) {
         clear_bytes(slot, sizeof *slot);
         slot->lock = lock;
     }
@@ -288,7 +289,7 @@ static void count_phase(struct redlock_metrics *m, struct redlock_metered *lock,
     enum redlock_phase phase = event->phase;
     bool is_new = phase != REDLOCK_PHASE_IDLE && phase != REDLOCK_PHASE_INSPECTING;
 
-    if (!lock && is_new) lock = find_or_take(m, event->lock);
+    if (!lock && is_new) lock = take_slot(m, event->lock);
     if (lock)                                      enter_phase(m, lock, event);
     else if (is_new && event->command != REDLOCK_COMMAND_NONE) m->untracked_rounds++;
 }
@@ -318,7 +319,7 @@ static void count_verdict(struct redlock_metrics *m, struct redlock_metered *loc
     if (event->command == REDLOCK_COMMAND_ACQUIRE) m->attempts[outcome_of(event->status)]++;
     else                                           count_extension(m, lock, event);
     if (event->ticket > 0) m->ticket = event->ticket;
-    if (event->status == REDLOCK_OK && !lock) lock = find_or_take(m, event->lock);
+    if (event->status == REDLOCK_OK && !lock) lock = take_slot(m, event->lock);
     if (event->status == REDLOCK_OK && lock)  hold(lock, event);
 }
 

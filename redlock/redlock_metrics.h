@@ -15,7 +15,8 @@
  * Time:    that of the engine's events and of now_us. Texts tell seconds, as decimals of microseconds; no floating point and no
  *          division of 64 bits is needed.
  * Errors:  a status where one can occur. Nothing here changes the engine or a lock: metrics cannot cost a lock.
- * Counts:  64 bits each. They begin at 0 with redlock_metrics_init, which those who read them take for a restart. */
+ * Counts:  64 bits each, which do not overflow: at a million a second in half a million years. They begin at 0 with
+ *          redlock_metrics_init, which those who read them take for a restart. */
 #ifndef REDLOCK_METRICS_H
 #define REDLOCK_METRICS_H
 

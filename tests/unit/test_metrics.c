@@ -203,6 +203,24 @@ TEST(a_client_that_finds_it_free_when_it_lines_up_has_heard_so)
     TELLS("redlock_wake_ups_total{kind=\"timer\"}", "0");
 }
 
+TEST(a_client_that_stands_back_for_those_it_woke_waits_from_the_beginning)
+{
+    CLUSTER_OF(N, 2, config.wake_ups = true);
+    WATCH;
+    ACQUIRE(0, "door", 10000);
+    START_ACQUIRE(1, "door", 10000, 60000);
+    RUN_MS(50);
+    RELEASE(0);
+    START_ACQUIRE(0, "door", 10000, 60000);
+    TELLS("redlock_waiting", "1");
+    CHECK_INT(metrics.attempts[0], 1);
+    UNTIL_DONE(1);
+    EXPECT_HELD(1);
+    RELEASE(1);
+    UNTIL_DONE(0);
+    TELLS("redlock_acquire_seconds_count{outcome=\"ok\"}", "2");
+}
+
 TEST(a_client_that_is_not_woken_tries_again_by_the_timer)
 {
     CLUSTER(N);
@@ -325,6 +343,22 @@ TEST(an_extension_that_is_under_way_when_the_validity_ends_has_failed)
     EXPECT_STATUS(0, REDLOCK_LOST);
     TELLS("redlock_lost_total{reason=\"no_quorum\"}", "1");
     TELLS("redlock_extensions_total{outcome=\"lost\"}", "1");
+}
+
+TEST(a_lock_whose_token_was_gone_before_its_last_extension_was_lost_for_that)
+{
+    CLUSTER_OF(N, 1, config.node_timeout_ms = 20000);
+    WATCH;
+    ACQUIRE(0, "door", 10000);
+    for (unsigned k = 0; k < 3; k++) REMOVE_KEYS(k);
+    cluster->no_promise = true;
+    EXTEND(0, 10000);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    RUN_MS(9000);
+    STORY_NODES STALL(story_k);
+    EXTEND(0, 10000);
+    EXPECT_STATUS(0, REDLOCK_LOST);
+    TELLS("redlock_lost_total{reason=\"refused\"}", "1");
 }
 
 TEST(a_lock_that_nodes_have_forgotten_is_lost_for_that)
@@ -572,7 +606,10 @@ TEST(a_verdict_brings_a_lock_back)
     ACQUIRE(0, "door", 10000);
     START_EXTEND(0, 10000);
     LOOK;
+    CHECK_STR(told_of("redlock_held"), "1");
     redlock_metrics_lost(&metrics, 7);
+    redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, 0, text, sizeof text);
+    CHECK_STR(told_of("redlock_held"), "0");
     CHECK_INT(metrics.lost_events, 7);
     metrics.lost_seen = 0;      /* As those of the ring. */
     UNTIL_DONE(0);
@@ -594,6 +631,20 @@ TEST(a_lock_without_a_slot_is_counted_without_times)
     TELLS("redlock_held", "0");
     TELLS("redlock_acquire_seconds_count{outcome=\"ok\"}", "0");
     TELLS(VOTE(0, "granted"), "2");
+}
+
+TEST(a_lock_without_a_slot_is_woken_uncounted)
+{
+    CLUSTER_OF(N, 2, config.wake_ups = true);
+    begin(ENGINE(0), RING_SIZE, 0);
+    ACQUIRE(1, "door", 10000);
+    START_ACQUIRE(0, "door", 10000, 60000);
+    RUN_MS(50);
+    RELEASE(1);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    TELLS("redlock_wake_ups_total{kind=\"heard\"}", "0");
+    TELLS("redlock_attempts_total{outcome=\"ok\"}", "1");
 }
 
 TEST(lost_events_of_one_ring_after_the_other_are_added_up)
@@ -727,7 +778,7 @@ TEST(the_wall_clock_is_told_where_it_is_given)
     CHECK_STR(told_of("redlock_build_info{version=\"" REDLOCK_VERSION "\"}"), "1");
 }
 
-TEST(a_count_is_told_up_to_its_end_and_then_begins_anew)
+TEST(a_count_is_told_to_the_last_digit_up_to_its_end)
 {
     CLUSTER(N);
     WATCH;
@@ -735,8 +786,6 @@ TEST(a_count_is_told_up_to_its_end_and_then_begins_anew)
     metrics.holds[REDLOCK_METRICS_TIMES + 1] = UINT64_MAX;
     TELLS("redlock_attempts_total{outcome=\"ok\"}", "18446744073709551615");
     TELLS("redlock_hold_seconds_sum", "18446744073709.551615");
-    ACQUIRE(0, "door", 10000);
-    TELLS("redlock_attempts_total{outcome=\"ok\"}", "0");
     for (uint64_t power = 1; power < UINT64_MAX / 10; power *= 10) {
         char decimal[24];
         metrics.attempts[1] = power - 1;
@@ -804,7 +853,7 @@ TEST(labels_of_the_callers_own_are_told_with_every_metric)
 TEST(names_of_labels_that_are_none_or_ours_or_there_twice_are_refused)
 {
     static const char *const bad[] = { "", "1a", "a-b", "a b", "__a", "__", "le", "node", "vote", "outcome", "reason", "kind",
-                                       "trouble", "version", "\xc3\xbc" };
+                                       "trouble", "version", "\xc3\xbc", "a~", "a:b", "a[" };
     static const char *const good[] = { "a", "_", "A9_z", "les", "n", "instance", "Z", "_0" };
     struct redlock_label labels[REDLOCK_LABELS_MAX + 1];
     CLUSTER(1);
