@@ -443,6 +443,18 @@ static void take_out(struct world *w, const struct bounds *bounds, unsigned c)
     }
 }
 
+/* One that has failed leaves a reader as it was. */
+static void end_upgrade(struct world *w, unsigned c, enum redlock_status status)
+{
+    struct client *client = &w->clients[c];
+    bool is_valid = redlock_valid_us(&client->lock, world_now_us(w)) > 0, reads = redlock_is_shared(&client->lock);
+
+    client->is_upgrading = false;
+    if (status == REDLOCK_OK && reads) w->breach = "an upgrade was granted, and its client still reads";
+    if (status != REDLOCK_OK && (!reads || (!is_valid && w->now < client->promised_until)))
+        w->breach = "an upgrade that failed has taken from the reader what it had";
+}
+
 static void finish_step(struct world *w, const struct bounds *bounds, unsigned c)
 {
     struct client *client = &w->clients[c];
@@ -455,6 +467,7 @@ static void finish_step(struct world *w, const struct bounds *bounds, unsigned c
         client->is_acquiring = false;
         if (status == REDLOCK_OK) ticket_win(w, c);
     }
+    if (client->is_upgrading && status != REDLOCK_PENDING) end_upgrade(w, c, status);
     if (bounds->brief && is_past(w, &w->clients[c])) take_out(w, bounds, c);
 }
 
@@ -681,6 +694,7 @@ static void change(struct world *w, unsigned c, bool is_upgrade)
 
     client->promised_until = (uint16_t)(w->now + world_valid_ticks(w, c));
     if (is_upgrade) {
+        client->is_upgrading = true;
         client->upgrades--;
         status = redlock_start_upgrade(&client->engine, &client->lock, world_now_us(w));
     } else {
@@ -694,6 +708,7 @@ static void release(struct world *w, unsigned c)
 {
     struct client *client = &w->clients[c];
 
+    client->is_upgrading = false;
     if (redlock_start_release(&client->engine, &client->lock, world_now_us(w)) != REDLOCK_OK)
         w->breach = "redlock_start_release refuses a lock that was won";
 }

@@ -126,6 +126,7 @@ struct client {
     uint64_t memory[REDLOCK_MEMORY(NODES_MAX, PIPELINE, REDLOCK_SEND_MIN(8), REDLOCK_RECEIVE_MIN) / sizeof(uint64_t) + 1];
     uint8_t attempts, extensions, upgrades, downgrades;     /* Left. */
     bool is_out;                /* See brief. */
+    bool is_upgrading;
     bool is_acquiring;          /* With a ticket. Then: */
     uint8_t proposed_by;        /* The token of the last attempt; */
     uint16_t proposed;          /* its ticket; */
