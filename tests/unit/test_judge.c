@@ -21,8 +21,9 @@ static struct judge_limits limits;
 static const char good_info[] =
     "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:%040u\r\nuptime_in_seconds:9000\r\n\r\n"
     "# Persistence\r\nloading:0\r\nasync_loading:0\r\nrdb_last_bgsave_status:ok\r\naof_enabled:1\r\naof_last_write_status:ok\r\n"
-    "aof_delayed_fsync:0\r\n# Memory\r\nused_memory:1000000\r\nused_memory_human:1M\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
-    "# Stats\r\nevicted_keys:0\r\nrejected_connections:0\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
+    "aof_delayed_fsync:0\r\n# Memory\r\nused_memory:1000000\r\nused_memory_human:1M\r\nmaxmemory:0\r\n"
+    "maxmemory_policy:noeviction\r\n# Stats\r\nevicted_keys:0\r\nrejected_connections:0\r\n"
+    "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
     "# Clients\r\nconnected_clients:2\r\nmaxclients:10000\r\n";
 
 static void tell_node(unsigned k, const char *info)
@@ -60,7 +61,8 @@ static void make_all_well(unsigned count)
     survey.quorum = count / 2 + 1;
     survey.fingerprint = (struct fingerprint){ .text = "01234567", .known = count, .count = count };
     for (unsigned k = 0; k < count; k++) make_well(&survey.nodes[k], k);
-    limits = (struct judge_limits){ .guard_ms = 30000, .ttl_ms = 10000, .drift_ppm = 10000, .node_timeout_ms = 500, .skew_ms = 10000 };
+    limits = (struct judge_limits){ .guard_ms = 30000, .ttl_ms = 10000, .drift_ppm = 10000, .node_timeout_ms = 500,
+                                    .skew_ms = 10000 };
 }
 
 /* The finding of a check about a node. */
@@ -188,7 +190,7 @@ TEST(what_a_round_trip_hides_of_a_clock_is_no_fault_of_it)
     survey.nodes[0].clock.ahead_us = 1500 * 1000;
     EXPECT(15, SEVERITY_WARNING, "1.5 s ahead");
     survey.nodes[0].clock.give_or_take_us = 600 * 1000;
-    EXPECT(15, SEVERITY_OK, "1.5 s ahead");
+    EXPECT(15, SEVERITY_OK, "within 2100 ms");
 }
 
 TEST(the_rate_of_a_clock_is_judged_by_the_drift)
@@ -234,7 +236,8 @@ TEST(a_fact_that_is_too_long_or_no_number_is_unknown)
     make_all_well(3);
     memset(survey.nodes[0].has, 0, sizeof survey.nodes[0].has);
     memset(survey.nodes[0].told, 0, sizeof survey.nodes[0].told);
-    (void)snprintf(line, sizeof line, "evicted_keys:%0200d\r\nmaxmemory_policy:%0200d\r\nmaxmemory:x\r\n:\r\nused_memory\r\n", 0, 0);
+    (void)snprintf(line, sizeof line, "evicted_keys:%0200d\r\nmaxmemory_policy:%0200d\r\nmaxmemory:x\r\n:\r\nused_memory\r\n", 0,
+                   0);
     tell_node(0, line);
     for (unsigned i = 7; i <= 9; i++) EXPECT(i, SEVERITY_UNKNOWN, "does not tell");
     tell_node(0, "evicted_keys:99999999999999999999999\r\n");

@@ -33,10 +33,11 @@ void judge_up(struct judging *j)
 
 /* ---- Clocks ---- */
 
-static void time_unknown(struct judging *j)
+static void time_unknown(struct judging *j, const struct survey_clock *clock)
 {
-    if (j->node->was_asked) unknown(j, "+time", "TIME is refused: needs +time");
-    else                    unknown(j, NULL, "not asked: %s", j->node->trouble ? j->node->trouble_text : "no answer in time");
+    if (clock->answer == ANSWER_REFUSED)   unknown(j, "+time", "TIME is refused: needs +time");
+    else if (clock->answer != ANSWER_NONE) unknown(j, NULL, "TIME has no answer that is one");
+    else unknown(j, NULL, "not asked: %s", j->node->trouble ? j->node->trouble_text : "no answer in time");
 }
 
 static uint64_t size_of(int64_t number)
@@ -67,14 +68,17 @@ void judge_clock(struct judging *j)
     char text[TEXT_DURATION_MAX];
 
     if (!clock->is_known) {
-        time_unknown(j);
+        time_unknown(j, clock);
+        return;
+    }
+    if (least <= CLOCK_WARNING_US) {
+        well(j, "its clock is within %s ms of this machine's", text_ms(text, off + clock->give_or_take_us));
         return;
     }
     (void)text_duration(text, off / 1000);
     if (least > (uint64_t)j->limits->skew_ms * 1000)
         found(j, SEVERITY_UNSAFE, fix, "its clock is %s %s this machine's, more than the skew: tickets are refused", text, way);
-    else if (least > CLOCK_WARNING_US) found(j, SEVERITY_WARNING, fix, "its clock is %s %s this machine's", text, way);
-    else well(j, "its clock is %s %s this machine's", text, way);
+    else found(j, SEVERITY_WARNING, fix, "its clock is %s %s this machine's", text, way);
 }
 
 /* How much faster than our clock a node's has run between two looks, in millionths, and how far that may be wrong. */
@@ -88,7 +92,7 @@ void judge_rate(struct judging *j)
         return;
     }
     if (!later->is_known || us <= 0) {
-        time_unknown(j);
+        time_unknown(j, later);
         return;
     }
     ppm = (later->since_boot_us - first->since_boot_us) * 1000000 / us;
@@ -116,7 +120,7 @@ void judge_step(struct judging *j)
         return;
     }
     if (!clock->is_known) {
-        time_unknown(j);
+        time_unknown(j, clock);
         return;
     }
     passed_us = clock->at_us - before->at_us;
@@ -140,7 +144,7 @@ void judge_latency(struct judging *j)
     char text[TEXT_DURATION_MAX];
 
     if (!clock->is_known) {
-        time_unknown(j);
+        time_unknown(j, clock);
         return;
     }
     (void)text_ms(text, worst);

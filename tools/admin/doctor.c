@@ -34,6 +34,15 @@ static int exit_of_findings(const struct doctor *d)
     return d->findings.worst == SEVERITY_UNSAFE ? EXIT_UNSAFE : d->findings.worst == SEVERITY_OK ? EXIT_SUCCESS : EXIT_WARNING;
 }
 
+/* Those that will have a vote, but not yet. */
+static unsigned count_restarted(const struct doctor *d)
+{
+    unsigned count = 0;
+
+    for (unsigned k = 0; k < d->survey.count; k++) count += d->survey.nodes[k].trouble == REDLOCK_TROUBLE_RESTARTED;
+    return count;
+}
+
 static const char *describe_verdict(const struct doctor *d, char *text, size_t size)
 {
     unsigned safe = d->findings.safe, count = d->survey.count, quorum = d->survey.quorum;
@@ -46,6 +55,8 @@ static const char *describe_verdict(const struct doctor *d, char *text, size_t s
     else if (safe < quorum)  (void)snprintf(text, size, "too few to rely on a lock");
     else if (safe == quorum) (void)snprintf(text, size, "the next failure stops the locks");
     else                     (void)snprintf(text, size, "%u may fail", safe - quorum);
+    if (count_restarted(d) > 0 && d->survey.reached >= quorum)
+        (void)snprintf(text + strlen(text), size - strlen(text), "; %u restarted and cannot vote yet", count_restarted(d));
     return text - used;
 }
 

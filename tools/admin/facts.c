@@ -180,16 +180,6 @@ void survey_read_info(struct survey_node *node, const char *text, size_t size)
     }
 }
 
-/* Of commands that were never called there is no line. */
-static void read_info(struct survey_node *node, enum question question, const struct redlock_item *item)
-{
-    if (question == QUESTION_INFO_COMMANDS) {
-        tell_number(node, FACT_FLUSHES, 0);
-        tell_number(node, FACT_SLOWEST_MEAN, 0);
-    }
-    survey_read_info(node, (const char *)item->bytes, item->size);
-}
-
 /* ---- Replies ---- */
 
 /* The next value of the reply, of a string all of it: its pieces are moved together, over what was said of them in between. */
@@ -210,32 +200,57 @@ static bool next_value(struct redlock_question *reply, struct redlock_item *item
     return item->last;
 }
 
+static bool is_string(const struct redlock_item *item)
+{
+    return item->type == REDLOCK_ITEM_BULK || item->type == REDLOCK_ITEM_SIMPLE;
+}
+
+static void tell_item(struct survey_node *node, enum fact fact, const struct redlock_item *item)
+{
+    if (is_string(item)) tell(node, fact, (const char *)item->bytes, item->size);
+}
+
+/* Of commands that were never called there is no line. */
+static void read_info(struct survey_node *node, enum question question, const struct redlock_item *item)
+{
+    static const char head[] = "# Commandstats";
+
+    if (!is_string(item)) return;
+    if (question == QUESTION_INFO_COMMANDS && item->size >= sizeof head - 1 && memcmp(item->bytes, head, sizeof head - 1) == 0) {
+        tell_number(node, FACT_FLUSHES, 0);
+        tell_number(node, FACT_SLOWEST_MEAN, 0);
+    }
+    survey_read_info(node, (const char *)item->bytes, item->size);
+}
+
 /* [name, value] */
 static void read_setting(struct survey_node *node, struct redlock_question *reply)
 {
     struct redlock_item item;
     enum fact fact;
 
-    if (!next_value(reply, &item)) return;
+    if (!next_value(reply, &item) || !is_string(&item)) return;
     fact = find_fact((const char *)item.bytes, item.size);
-    if (fact != FACT_COUNT && next_value(reply, &item)) tell(node, fact, (const char *)item.bytes, item.size);
+    if (fact != FACT_COUNT && next_value(reply, &item)) tell_item(node, fact, &item);
 }
 
 /* Each entry is [id, time, us, [argument, ...], ...]: the longest call, and its command. */
-static void read_slowlog(struct survey_node *node, struct redlock_question *reply)
+static void read_slowlog(struct survey_node *node, const struct redlock_item *first, struct redlock_question *reply)
 {
     struct redlock_item item;
-    uint64_t longest = 0;
+    int64_t longest = 0;
     unsigned at = 0;
     bool is_longest = false;
 
-    tell_number(node, FACT_SLOW_CALL, 0);
+    if (first->type == REDLOCK_ITEM_ARRAY) tell_number(node, FACT_SLOW_CALL, 0);
     while (next_value(reply, &item)) {
         if (item.depth == 1) at = 0;
-        if (item.depth == 2 && at++ == 2) is_longest = item.type == REDLOCK_ITEM_INTEGER && (uint64_t)item.integer > longest;
-        if (item.depth == 2 && at == 3 && is_longest) tell_number(node, FACT_SLOW_CALL, longest = (uint64_t)item.integer);
+        if (item.depth == 2 && at++ == 2) {
+            is_longest = item.type == REDLOCK_ITEM_INTEGER && item.integer > longest;
+            if (is_longest) tell_number(node, FACT_SLOW_CALL, (uint64_t)(longest = item.integer));
+        }
         if (item.depth != 3 || !is_longest) continue;
-        tell(node, FACT_SLOW_NAME, (const char *)item.bytes, item.size);
+        tell_item(node, FACT_SLOW_NAME, &item);
         is_longest = false;
     }
 }
@@ -262,9 +277,9 @@ void survey_read(struct survey_node *node, enum question question, struct redloc
         return;
     }
     node->answers[question] = ANSWER_GIVEN;
-    if (question == QUESTION_SLOWLOG)           read_slowlog(node, reply);
+    if (question == QUESTION_SLOWLOG)           read_slowlog(node, &item, reply);
     else if (question <= QUESTION_INFO_COMMANDS) read_info(node, question, &item);
     else if (single_facts[question] == 0)       read_setting(node, reply);
     else if (item.type != REDLOCK_ITEM_ARRAY || next_value(reply, &item))
-        tell(node, single_facts[question], (const char *)item.bytes, item.size);
+        tell_item(node, single_facts[question], &item);
 }

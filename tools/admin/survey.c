@@ -9,6 +9,7 @@
 
 enum {
     REPLY_MAX = 80 * 1024,      /* A string may have 64 KiB, and comes in pieces, of which each has a header. */
+    SECONDS_MAX = INT32_MAX,    /* Since 1970: until 2038, and no sum of times overflows. */
     STEP_CLOCK = 0,
     STEP_QUESTIONS = SURVEY_SAMPLES,
     STEP_NEEDS = STEP_QUESTIONS + QUESTION_COUNT
@@ -43,20 +44,32 @@ static bool read_integer(struct redlock_question *question, uint64_t *number)
 
     *number = 0;
     if (!redlock_next_item(question, &item) || item.type != REDLOCK_ITEM_BULK || !item.last || item.size > 16) return false;
-    for (size_t i = 0; i < item.size; i++) *number = *number * 10 + (uint64_t)(item.bytes[i] - '0');
+    for (size_t i = 0; i < item.size; i++) {
+        if (item.bytes[i] < '0' || item.bytes[i] > '9') return false;
+        *number = *number * 10 + (uint64_t)(item.bytes[i] - '0');
+    }
     return item.size > 0;
 }
 
+static bool begins_with(const struct redlock_item *item, const char *text)
+{
+    return item->size >= strlen(text) && memcmp(item->bytes, text, strlen(text)) == 0;
+}
+
 /* TIME: [seconds, microseconds]. */
-static bool read_time(struct redlock_question *question, uint64_t *us)
+static bool read_time(struct redlock_question *question, enum survey_answer *answer, uint64_t *us)
 {
     struct redlock_item item;
     uint64_t seconds, rest;
 
-    if (!redlock_next_item(question, &item) || item.type != REDLOCK_ITEM_ARRAY) return false;
+    *answer = ANSWER_ERROR;
+    if (!redlock_next_item(question, &item)) return false;
+    if (item.type == REDLOCK_ITEM_ERROR && begins_with(&item, "NOPERM")) *answer = ANSWER_REFUSED;
+    if (item.type != REDLOCK_ITEM_ARRAY) return false;
+    *answer = ANSWER_GIVEN;
     if (!read_integer(question, &seconds) || !read_integer(question, &rest)) return false;
     *us = seconds * 1000000 + rest;
-    return true;
+    return seconds < SECONDS_MAX && rest < 1000000;
 }
 
 bool survey_take_time(struct survey_clock *clock, struct redlock_question *question, uint64_t asked_at, uint64_t now_us)
@@ -64,7 +77,7 @@ bool survey_take_time(struct survey_clock *clock, struct redlock_question *quest
     uint64_t wall = redlock_wall_us(), since_asked = redlock_now_us() - asked_at, trip = now_us - asked_at, theirs;
     bool is_quickest = !clock->is_known || trip / 2 < clock->give_or_take_us;
 
-    if (!read_time(question, &theirs)) return false;
+    if (!read_time(question, &clock->answer, &theirs)) return false;
     if (trip > clock->worst_us) clock->worst_us = trip;
     if (!is_quickest) return true;
     clock->is_known = true;
@@ -139,11 +152,6 @@ static void ask(struct asking *asking, unsigned k)
 }
 
 /* ---- Taking an answer ---- */
-
-static bool begins_with(const struct redlock_item *item, const char *text)
-{
-    return item->size >= strlen(text) && memcmp(item->bytes, text, strlen(text)) == 0;
-}
 
 static bool has_word(const struct redlock_item *item, const char *word)
 {

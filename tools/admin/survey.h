@@ -104,6 +104,7 @@ enum survey_answer {
  * of it. */
 struct survey_clock {
     bool is_known;
+    enum survey_answer answer;  /* To the last TIME. */
     uint64_t at_us;             /* redlock_now_us() in that middle. */
     int64_t ahead_us;           /* Of our wall clock. Less than 0: behind. */
     int64_t since_boot_us;      /* The node's wall clock less redlock_now_us(): changes if it is stepped or runs at another rate. */
