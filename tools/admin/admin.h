@@ -8,6 +8,7 @@
 int break_command(struct session *session, struct settings *settings);
 int doctor_command(struct session *session, struct settings *settings);
 int ping_command(struct session *session, struct settings *settings);
+int watch_command(struct session *session, struct settings *settings);
 
 enum { PINGS_MAX = 10000 };
 int scan_command(struct session *session, struct settings *settings);      /* And status, of what is held. */

@@ -12,6 +12,7 @@ static int (*const command_functions[])(struct session *, struct settings *) = {
     [COMMAND_SCAN - COMMAND_BREAK] = scan_command,
     [COMMAND_HELD - COMMAND_BREAK] = scan_command,
     [COMMAND_EXPORTER - COMMAND_BREAK] = exporter_command,
+    [COMMAND_WATCH - COMMAND_BREAK] = watch_command,
 };
 
 int main(int argc, char **argv)

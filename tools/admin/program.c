@@ -19,6 +19,7 @@ const char program_help[] =
     "  scan [PATTERN]                     what locks there are, and what is left of some\n"
     "  status                             what is held\n"
     "  exporter                           tell Prometheus of the nodes\n"
+    "  watch RESOURCE...                  who has which lock, as it changes\n"
     "  help COMMAND                       show its options\n\n"
     "The nodes are named by -n or by REDLOCK_NODES, separated by commas.\n\n"
     "'redlock-admin COMMAND --help' shows the options; 'man redlock-admin' tells all.\n";
@@ -84,12 +85,22 @@ const struct command_row command_rows[] = {
         "Exit status: 0 told to end; --once: written, whatever there is to tell; 125 wrong options,\n"
         "  or it could not be written; more in redlock-admin(1).\n"
     },
+    {
+        "watch",
+        "redlock watch [OPTION]... RESOURCE...",
+        "Show who has the locks on up to 16 RESOURCEs, what each node knows of them, how long that\n"
+        "lasts and how many wait: on a terminal as a table that is drawn again and again, elsewhere\n"
+        "as a line for each change. Until a signal ends it. Reads only.",
+        "Exit status: 128+N ended by signal N, 130 by Ctrl-C, 125 anything else; more in\n"
+        "  redlock-admin(1).\n"
+    },
     { NULL, NULL, NULL, NULL }
 };
 
 enum {
     DEFAULT_PINGS = 20, DEFAULT_PING_INTERVAL_MS = 100,
-    DEFAULT_INTERVAL_MS = 15000, INTERVAL_MS_MIN = 100,     /* Of the exporter. */
+    DEFAULT_INTERVAL_MS = 15000, INTERVAL_MS_MIN = 100,     /* Of the exporter, and this least of watch as well. */
+    WATCH_INTERVAL_MS = 1000,
     CLUSTER_NAME_MAX = 64
 };
 
@@ -97,14 +108,14 @@ enum {
 enum {
     OPTION_TOKEN = OPTION_OWN, OPTION_WAIT_LOSS, OPTION_QUICK, OPTION_WRITE, OPTION_STATE, OPTION_PREFIX, OPTION_CHECK_USER,
     OPTION_DRIFT, OPTION_SKEW, OPTION_COUNT, OPTION_INTERVAL, OPTION_RATE, OPTION_APART, OPTION_COUNTS, OPTION_HELD, OPTION_FIX,
-    OPTION_NO_TTL, OPTION_YES, OPTION_FILE, OPTION_LISTEN, OPTION_ONCE, OPTION_CLUSTER
+    OPTION_NO_TTL, OPTION_YES, OPTION_FILE, OPTION_LISTEN, OPTION_ONCE, OPTION_CLUSTER, OPTION_PERMITS
 };
 
 enum {
     IN_BREAK = 1 << COMMAND_BREAK, IN_DOCTOR = 1 << COMMAND_DOCTOR, IN_PING = 1 << COMMAND_PING, IN_SCAN = 1 << COMMAND_SCAN,
-    IN_HELD = 1 << COMMAND_HELD, IN_BOTH = IN_SCAN | IN_HELD,
+    IN_HELD = 1 << COMMAND_HELD, IN_WATCH = 1 << COMMAND_WATCH, IN_BOTH = IN_SCAN | IN_HELD,
     IN_EXPORTER = 1 << COMMAND_EXPORTER, IN_JUDGING = IN_DOCTOR | IN_EXPORTER,
-    IN_LOCK = IN_BREAK | IN_JUDGING | IN_BOTH, IN_ALL = IN_LOCK | IN_PING
+    IN_LOCK = IN_BREAK | IN_JUDGING | IN_BOTH | IN_WATCH, IN_ALL = IN_LOCK | IN_PING
 };
 
 const struct option_row option_rows[] = {
@@ -137,6 +148,10 @@ const struct option_row option_rows[] = {
     { "interval", OPTION_INTERVAL, IN_EXPORTER, "DURATION", "ask the nodes so often (default: 15s)" },
     { "once", OPTION_ONCE, IN_EXPORTER, NULL, "ask them once; without FILE the figures are printed" },
     { "cluster", OPTION_CLUSTER, IN_EXPORTER, "NAME", "label all figures so, to tell several clusters of nodes\napart" },
+    { "interval", OPTION_INTERVAL, IN_WATCH, "DURATION", "from one look to the next (default: 1s)" },
+    { "permits", OPTION_PERMITS, IN_WATCH, "NUMBER", "show so many permits of each RESOURCE, instead of a lock" },
+    { "no-ticket", OPTION_NO_TICKET, IN_WATCH, NULL, "locks without tickets: who may vote on these?" },
+    { "guard", OPTION_GUARD, IN_WATCH, "DURATION", "no vote for servers that restarted less than this ago\n(default: 30s)" },
     { "quick", OPTION_QUICK, IN_DOCTOR, NULL, "without the second look at the clocks, after 2 seconds" },
     { "guard", OPTION_GUARD, IN_BREAK, "DURATION", "as of redlock's commands; to break a lock takes no vote" },
     { "guard", OPTION_GUARD, IN_BOTH, "DURATION",
@@ -163,7 +178,8 @@ void program_set_defaults(struct settings *settings)
     settings->ticket = settings->command != COMMAND_SCAN && settings->command != COMMAND_HELD;
     settings->ttl_ms = DEFAULT_TTL_MS;
     settings->count = DEFAULT_PINGS;
-    settings->interval_ms = settings->command == COMMAND_EXPORTER ? DEFAULT_INTERVAL_MS : DEFAULT_PING_INTERVAL_MS;
+    settings->interval_ms = settings->command == COMMAND_EXPORTER ? DEFAULT_INTERVAL_MS
+                          : settings->command == COMMAND_WATCH    ? WATCH_INTERVAL_MS : DEFAULT_PING_INTERVAL_MS;
     settings->rate = SCAN_RATE;
     settings->apart_ms = SCAN_APART_MS;
 }
@@ -178,7 +194,16 @@ static uint32_t read_count(const struct reading *r)
 
 static uint32_t read_interval(const struct reading *r)
 {
-    return reading_duration(r, "interval", r->settings->command == COMMAND_EXPORTER ? INTERVAL_MS_MIN : 1);
+    return reading_duration(r, "interval", r->settings->command == COMMAND_PING ? 1 : INTERVAL_MS_MIN);
+}
+
+static uint8_t read_permits(const struct reading *r)
+{
+    uint32_t number = reading_number(r, "permits");
+
+    if (number == 0 || number > REDLOCK_PERMITS_MAX)
+        refuse(r->settings, "--permits: '%s' is no number of permits: 1 to %d", r->argument, REDLOCK_PERMITS_MAX);
+    return (uint8_t)number;
 }
 
 void program_apply(struct reading *r, int letter)
@@ -188,6 +213,7 @@ void program_apply(struct reading *r, int letter)
     case OPTION_WAIT_LOSS: r->settings->waits_for_loss = true; break;
     case OPTION_COUNT:     r->settings->count = read_count(r); break;
     case OPTION_INTERVAL:  r->settings->interval_ms = read_interval(r); break;
+    case OPTION_PERMITS:   r->settings->permits = read_permits(r); break;
     case OPTION_WRITE:      r->settings->tries = true; break;
     case OPTION_PREFIX:     r->settings->prefix = r->argument; break;
     case OPTION_CHECK_USER: r->settings->check_user = r->argument; break;
@@ -265,6 +291,15 @@ static void settle_scan(struct reading *r)
         refuse(settings, "--no-ttl asks before it removes anything, which takes a terminal; or give --yes");
 }
 
+static void read_resources(struct reading *r)
+{
+    reading_options(r);
+    do {
+        if (r->settings->name_count == REDLOCK_SET_MAX) refuse(r->settings, "at most %d RESOURCEs", REDLOCK_SET_MAX);
+        reading_resource(r);
+    } while (reading_has_more(r));
+}
+
 static void read_options(struct reading *r)
 {
     reading_options(r);
@@ -301,6 +336,7 @@ static const struct {
     [COMMAND_SCAN - COMMAND_BREAK] = { read_scan, settle_scan },
     [COMMAND_HELD - COMMAND_BREAK] = { read_options, settle_held },
     [COMMAND_EXPORTER - COMMAND_BREAK] = { read_options, settle_exporter },
+    [COMMAND_WATCH - COMMAND_BREAK] = { read_resources, settle_nothing },
 };
 
 void program_read_words(struct reading *r)

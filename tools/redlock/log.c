@@ -26,27 +26,6 @@ static const char transitions[][sizeof "4restarted"] = {
     "6acquired", "6kept", "4degraded", "6restored", "4restarted", "3lost", "6left", "6released"
 };
 
-/* ---- The time, in UTC ---- */
-
-struct moment {
-    unsigned year, month, day, hour, minute, second, ms;
-};
-
-/* By the days since March 1st of the year 0, so that a leap day is the last of its year. */
-static struct moment moment_of(uint64_t wall_us)
-{
-    uint64_t s = wall_us / 1000000;
-    unsigned days = (unsigned)(s / 86400) + 719468, era = days / 146097, of_era = days % 146097;
-    unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    unsigned of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
-
-    return (struct moment){
-        .year = year + era * 400 + (month > 9), .month = month < 10 ? month + 3 : month - 9,
-        .day = of_year - (153 * month + 2) / 5 + 1, .hour = (unsigned)(s / 3600 % 24), .minute = (unsigned)(s / 60 % 60),
-        .second = (unsigned)(s % 60), .ms = (unsigned)(wall_us / 1000 % 1000)
-    };
-}
-
 /* ---- Where it goes ---- */
 
 static int open_syslog(const char *path)
@@ -119,23 +98,15 @@ static void put_number(const struct line *line, const char *name, uint64_t numbe
     put_end(line);
 }
 
-static void put_time(const struct line *line)
-{
-    struct moment now = moment_of(redlock_wall_us());
-
-    put_name(line, "time");
-    (void)fprintf(line->file, "\"%u-%02u-%02uT%02u:%02u:%02u.%03uZ\"", now.year, now.month, now.day, now.hour, now.minute,
-                  now.second, now.ms);
-    put_end(line);
-}
-
 /* As libc's syslog() sends it: "<14>Nov 22 11:02:03 redlock[4711]: " */
 static void put_syslog_head(const struct line *line, enum log_transition what)
 {
-    struct moment now = moment_of(redlock_wall_us());
+    char time[TEXT_TIME_MAX];
+    const char *now = text_time(time, redlock_wall_us());       /* Of "2026-11-22T11:02:03.456Z". */
+    int month = (now[5] - '0') * 10 + now[6] - '0';
 
-    (void)fprintf(line->file, "<%d>%.3s %2u %02u:%02u:%02u redlock[%ld]: ", SYSLOG_USER | (transitions[what][0] - '0'),
-                  &"JanFebMarAprMayJunJulAugSepOctNovDec"[3 * (now.month - 1)], now.day, now.hour, now.minute, now.second,
+    (void)fprintf(line->file, "<%d>%.3s %c%c %.8s redlock[%ld]: ", SYSLOG_USER | (transitions[what][0] - '0'),
+                  &"JanFebMarAprMayJunJulAugSepOctNovDec"[3 * (month - 1)], now[8] == '0' ? ' ' : now[8], now[9], now + 11,
                   (long)getpid());
 }
 
@@ -143,14 +114,14 @@ static void put_syslog_head(const struct line *line, enum log_transition what)
 static void put_head(const struct line *line, enum log_transition what)
 {
     const struct settings *settings = line->session->settings;
-    char host[HOST_MAX] = "";
+    char host[HOST_MAX] = "", time[TEXT_TIME_MAX];
 
     if (line->is_json) report_json_head(line->file, settings, NULL);
     if (settings->log == LOG_SYSLOG) {
         put_syslog_head(line, what);
     } else {
         (void)gethostname(host, sizeof host - 1);
-        put_time(line);
+        put_text(line, "time", text_time(time, redlock_wall_us()));
         put_text(line, "host", host);
         put_number(line, "pid", (uint64_t)getpid());
     }

@@ -40,6 +40,7 @@ enum command {
     COMMAND_SCAN,
     COMMAND_HELD,       /* status, where no resource is named. */
     COMMAND_EXPORTER,
+    COMMAND_WATCH,
     COMMAND_NONE
 };
 

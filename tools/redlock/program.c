@@ -29,6 +29,7 @@ const char program_help[] =
     "  break RESOURCE --token TOKEN       take it from its holder (redlock-admin)\n"
     "  doctor                             look what is wrong with the nodes (redlock-admin)\n"
     "  ping                               how fast the nodes answer (redlock-admin)\n"
+    "  watch RESOURCE...                  who has which lock, as it changes (redlock-admin)\n"
     "  scan [PATTERN]                     find locks that nobody ends (redlock-admin)\n"
     "  exporter                           tell Prometheus of the nodes (redlock-admin)\n"
     "  help COMMAND                       show its options\n\n"
@@ -324,7 +325,7 @@ void program_apply(struct reading *r, int letter)
 /* ---- Words ---- */
 
 /* Those of redlock-admin: beside this program, or in PATH. */
-static const char *const admin_words[] = { "break", "doctor", "ping", "scan", "exporter" };
+static const char *const admin_words[] = { "break", "doctor", "ping", "scan", "exporter", "watch" };
 
 _Noreturn static void run_admin(char **argv, const char *word)
 {

@@ -8,12 +8,12 @@
 #include "exits.h"
 #include "fingerprint.h"
 #include "report.h"
+#include "status.h"
 #include "text.h"
-#include "view.h"
 
 /* ---- For people ---- */
 
-static const char *value_text(const struct redlock_sight *sight, char *text, size_t size)
+const char *status_value_text(const struct redlock_sight *sight, char *text, size_t size)
 {
     size_t kept = sight_kept(sight);
 
@@ -79,7 +79,7 @@ static void print_voters(const struct view *view)
         (void)printf(", %u where it is free, so nobody can acquire it now", view->grantors);
 }
 
-static void print_verdict(const struct view *view)
+void status_print_verdict(const struct view *view)
 {
     char resource[TEXT_MAX], value[4 * REDLOCK_TOKEN_TEXT + 8], duration[TEXT_DURATION_MAX];
 
@@ -92,7 +92,7 @@ static void print_verdict(const struct view *view)
     case VERDICT_HELD:
         if (view->is_shared)                 print_shared(view);
         else if (view->held.name[0] != '\0') print_named_holder(view);
-        else (void)printf("held by %s %s%s on %u of %u nodes", value_text(&view->sights[view->holder], value, sizeof value),
+        else (void)printf("held by %s %s%s on %u of %u nodes", status_value_text(&view->sights[view->holder], value, sizeof value),
                      view->has_end ? "for another " : "for ever (no TTL)",
                      view->has_end ? text_duration(duration, view->ends_in_ms) : "", view->agreeing, view->count);
         break;
@@ -109,7 +109,6 @@ static void print_verdict(const struct view *view)
     }
     (void)printf(" (quorum %u)", view->quorum);
     print_voters(view);
-    (void)putchar('\n');
 }
 
 static void print_sight(const struct redlock_sight *sight)
@@ -119,7 +118,7 @@ static void print_sight(const struct redlock_sight *sight)
     if (!sight->exists)         (void)fputs("free", stdout);
     else if (!sight->is_string) (void)fputs("a key of another type", stdout);
     else if (is_shared_marker(sight)) (void)fputs("shared", stdout);
-    else                        (void)printf("held by %s", value_text(sight, value, sizeof value));
+    else                        (void)printf("held by %s", status_value_text(sight, value, sizeof value));
     if (sight->exists && sight->has_ttl)       (void)printf(", %s left", text_duration(duration, sight->ttl_ms));
     else if (sight->exists)                    (void)fputs(", no TTL: it does not end by itself", stdout);
 }
@@ -155,7 +154,8 @@ static void print_view(const struct view *view)
 {
     int width = 0;
 
-    print_verdict(view);
+    status_print_verdict(view);
+    (void)putchar('\n');
     if (view->is_shared) print_readers(&view->readers, view->count);
     for (unsigned k = 0; k < view->count; k++) {
         int size = (int)strlen(redlock_node_address(&view->session->client, k));
@@ -216,8 +216,7 @@ static void json_readers(const struct readers *readers)
     else                     (void)fputs("null", stdout);
 }
 
-/* Behind the resource. */
-static void json_view(const struct view *view)
+void status_json(const struct view *view)
 {
     struct fingerprint fingerprint = fingerprint_take(&view->session->client);
 
@@ -247,7 +246,7 @@ static void json_view(const struct view *view)
 static void print_json(const struct view *view)
 {
     report_json_begin(stdout, view->session->settings, view->resource, view_status(view), NULL);
-    json_view(view);
+    status_json(view);
     (void)putchar('\n');
 }
 
@@ -295,21 +294,28 @@ static void print_permits(const struct permits *permits, const char *resource)
     (void)putchar('\n');
     for (unsigned i = 0; i < permits->count; i++) {
         (void)fputs("  ", stdout);
-        print_verdict(&permits->views[i]);
+        status_print_verdict(&permits->views[i]);
+        (void)putchar('\n');
     }
 }
 
-static void json_permits(const struct permits *permits, struct session *session, const char *resource)
+void status_json_permits(const struct permits *permits)
 {
-    report_json_begin(stdout, session->settings, resource, permits_status(permits), NULL);
     (void)printf("\"permits\":%u,\"taken\":%u,\"slots\":[", permits->count, permits->taken);
     for (unsigned i = 0; i < permits->count; i++) {
         (void)fputs(i > 0 ? ",{\"resource\":" : "{\"resource\":", stdout);
         json_text(stdout, permits->names[i]);
         (void)putchar(',');
-        json_view(&permits->views[i]);
+        status_json(&permits->views[i]);
     }
-    (void)puts("]}");
+    (void)fputs("]}", stdout);
+}
+
+static void print_json_of_permits(const struct permits *permits, struct session *session, const char *resource)
+{
+    report_json_begin(stdout, session->settings, resource, permits_status(permits), NULL);
+    status_json_permits(permits);
+    (void)putchar('\n');
 }
 
 static enum redlock_status show_permits(struct session *session, const char *resource)
@@ -321,7 +327,7 @@ static enum redlock_status show_permits(struct session *session, const char *res
         report_blind(session, resource, status);
         return status;
     }
-    if (session->settings->json) json_permits(&permits, session, resource);
+    if (session->settings->json) print_json_of_permits(&permits, session, resource);
     else                         print_permits(&permits, resource);
     return report_written("the result") ? permits_status(&permits) : REDLOCK_SYSTEM;
 }

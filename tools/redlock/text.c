@@ -126,6 +126,20 @@ const char *text_ms(char text[TEXT_DURATION_MAX], uint64_t us)
     return text;
 }
 
+/* By the days since March 1st of the year 0, so that a leap day is the last of its year. */
+const char *text_time(char text[TEXT_TIME_MAX], uint64_t wall_us)
+{
+    uint64_t s = wall_us / 1000000;
+    unsigned days = (unsigned)(s / 86400) + 719468, era = days / 146097, of_era = days % 146097;
+    unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    unsigned of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
+
+    (void)snprintf(text, TEXT_TIME_MAX, "%u-%02u-%02uT%02u:%02u:%02u.%03uZ", year + era * 400 + (month > 9),
+                   month < 10 ? month + 3 : month - 9, of_year - (153 * month + 2) / 5 + 1, (unsigned)(s / 3600 % 24),
+                   (unsigned)(s / 60 % 60), (unsigned)(s % 60), (unsigned)(wall_us / 1000 % 1000));
+    return text;
+}
+
 void text_cut_echo(char *text)
 {
     char *echo = strstr(text, ", with args");

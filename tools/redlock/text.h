@@ -11,7 +11,8 @@
 
 enum {
     TEXT_MAX = 4 * 512 + 1,     /* The longest resource with every byte escaped, and a NUL. */
-    TEXT_DURATION_MAX = 32
+    TEXT_DURATION_MAX = 32,
+    TEXT_TIME_MAX = 48
 };
 
 /* Writes bytes for a person into text, cut to its size, always NUL-terminated: printable UTF-8 as it is, any other byte as
@@ -30,6 +31,9 @@ const char *text_system_error(int error);
 
 /* "1.5 s", "250 ms", "2 min 5 s": rounded down. Returns text. */
 const char *text_duration(char text[TEXT_DURATION_MAX], uint64_t ms);
+
+/* "2026-11-22T11:02:03.456Z": of a wall clock. Returns text. */
+const char *text_time(char text[TEXT_TIME_MAX], uint64_t wall_us);
 
 /* Microseconds as milliseconds, to three places unless they are zeros: "9897.769", "102". Returns text. */
 const char *text_ms(char text[TEXT_DURATION_MAX], uint64_t us);
