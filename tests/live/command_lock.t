@@ -427,7 +427,7 @@ check 'status does not say of a replica that it has not answered' status_of_repl
 # Behind the guard a node votes on plain locks, and gives no tickets yet: 9 minutes here.
 status_without_ticket() {
     is 122 acquire --guard 1s -t 1s --skew 5m --node-timeout $patience door-vote && is 122 status --guard 1s --skew 5m --node-timeout $patience door-vote &&
-    prints '^door-vote: free on 5 of 5 nodes \(quorum 3\); 5 of 5 may vote, 0 give tickets, so nobody can acquire it with a ticket now$' &&
+    prints '^door-vote: free on 5 of 5 nodes \(quorum 3\); 5 of 5 may vote, 0 give tickets, so nobody can acquire it now$' &&
     prints 'node 0 .*free \(restarted .* no ticket for another' &&
     is 122 status --guard 1s --skew 5m --node-timeout $patience --json door-vote &&
     json out '$j->{voters} == 5 && $j->{ticket_givers} == 0 && !$j->{can_acquire}' &&

@@ -71,12 +71,9 @@ static void print_voters(const struct view *view)
 {
     if (view->voters < view->count || view->givers < view->quorum)
         (void)printf("; %u of %u may vote", view->voters, view->count);
-    if (view->voters < view->quorum)
+    if (view->givers < view->quorum && view->givers < view->voters) (void)printf(", %u give tickets", view->givers);
+    if (view->givers < view->quorum || (view->verdict == VERDICT_FREE && view->grantors < view->quorum))
         (void)fputs(", so nobody can acquire it now", stdout);
-    else if (view->givers < view->quorum)
-        (void)printf(", %u give tickets, so nobody can acquire it with a ticket now", view->givers);
-    else if (view->verdict == VERDICT_FREE && view->grantors < view->quorum)
-        (void)printf(", %u where it is free, so nobody can acquire it now", view->grantors);
 }
 
 void status_print_verdict(const struct view *view)
@@ -220,11 +217,9 @@ void status_json(const struct view *view)
 {
     struct fingerprint fingerprint = fingerprint_take(&view->session->client);
 
-    (void)printf("\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"ticket_givers\":", view_verdict_name(view),
-                 view->agreeing, view->voters);
-    if (view->session->settings->ticket) (void)printf("%u", view->givers);
-    else                                 (void)fputs("null", stdout);
-    (void)printf(",\"can_acquire\":%s,\"quorum\":%u", view_status(view) == REDLOCK_OK ? "true" : "false", view->quorum);
+    (void)printf("\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"ticket_givers\":%u,\"can_acquire\":%s,\"quorum\":%u",
+                 view_verdict_name(view), view->agreeing, view->voters, view->givers,
+                 view_status(view) == REDLOCK_OK ? "true" : "false", view->quorum);
     if (view->verdict == VERDICT_HELD) {
         (void)fputs(",\"value\":", stdout);
         json_value(&view->sights[view->holder]);
