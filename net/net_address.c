@@ -283,7 +283,30 @@ static bool address_take_login(const struct address_text *text, struct address_s
     return address_read_login(text, login, address);
 }
 
-/* [login@]host[:port][/database] */
+/* ?word[&word]: durable=1, durable=0; and db=database where that has no other place. */
+static bool address_read_query(const struct address_text *text, struct address_span span, bool has_database,
+                               struct net_address *address)
+{
+    const char *wrong = has_database ? "after the path come ?db=database and &durable=1, or nothing"
+                                     : "after the host come /database and ?durable=1, or nothing";
+    for (struct address_span word = span; word.at < span.end; word.at = word.end) {
+        size_t sign = word.at++;
+        word.end = address_find(text, (struct address_span){ word.at, span.end }, "&");
+        bool is_durable = address_begins(text, word.at, "durable=") && word.end - word.at == sizeof "durable=1" - 1;
+        char value = is_durable ? text->bytes[word.end - 1] : ' ';
+        if (has_database && address_begins(text, word.at, "db=") && text->bytes[span.at] == '?') {
+            struct address_span number = { word.at + sizeof "db=" - 1, word.end };
+            if (!address_read_database(text, number, &address->database)) return false;
+        } else if ((value != '0' && value != '1') || text->bytes[span.at] != '?') {
+            return address_fail(text, sign, wrong);
+        } else {
+            address->durable = value == '1';
+        }
+    }
+    return true;
+}
+
+/* [login@]host[:port][/database][?durable=1] */
 static bool address_read_tcp_url(const struct address_text *text, struct address_span span, struct net_address *address)
 {
     struct address_span host = { span.at, address_find(text, span, "/?#") };
@@ -293,12 +316,14 @@ static bool address_read_tcp_url(const struct address_text *text, struct address
         return address_fail(text, rest.at, "in a user or password '/', '?' and '#' are written %2F, %3F and %23");
     if (!address_take_login(text, &host, address) || !address_read_host(text, host, address)) return false;
     if (rest.at >= rest.end) return true;
-    if (text->bytes[rest.at] != '/') return address_fail(text, rest.at, "after the host comes /database, or nothing");
-    rest.at++;
-    return rest.at >= rest.end || address_read_database(text, rest, &address->database);
+    struct address_span database = { rest.at + 1, address_find(text, rest, "?#") };
+    struct address_span query = { database.end, rest.end };
+    if (text->bytes[rest.at] == '/' && database.at < database.end && !address_read_database(text, database, &address->database))
+        return false;
+    return address_read_query(text, query, false, address);
 }
 
-/* [login@]/path[?db=database] */
+/* [login@]/path[?db=database][&durable=1] */
 static bool address_read_unix_url(const struct address_text *text, struct address_span span,
                                   struct net_address *address)
 {
@@ -307,11 +332,7 @@ static bool address_read_unix_url(const struct address_text *text, struct addres
     struct address_span path = { login.at, address_find(text, span, "?#") };
     struct address_span query = { path.end, span.end };
     if (!address_read_path(text, path, address)) return false;
-    if (query.at >= query.end) return true;
-    if (!address_begins(text, query.at, "?db="))
-        return address_fail(text, query.at, "after the path comes ?db=database, or nothing");
-    query.at += strlen("?db=");
-    return address_read_database(text, query, &address->database);
+    return address_read_query(text, query, true, address);
 }
 
 /* RFC 3986, 3.1: "schemes are case-insensitive" */

@@ -50,6 +50,7 @@ struct net_address {
     enum net_kind kind;
     uint16_t port;                         /* NET_TCP: 1..65535. NET_UNIX: 0. */
     uint32_t database;                     /* 0..2^31-1; 0 where none is named. */
+    bool durable;                          /* The address says durable=1. */
     bool has_password;                     /* False: log in nowhere; user and password are empty. */
     char host[NET_HOST_MAX + 1];           /* NET_TCP: a name or number, v6 without its brackets. NET_UNIX: empty. */
     char path[NET_PATH_MAX + 1];           /* NET_UNIX: absolute. NET_TCP: empty. */
@@ -65,8 +66,8 @@ struct net_error {
 /* Reads one address of `size` bytes (no NUL needed). These are the forms; the schemes in either case:
  *
  *   host   host:port   [v6]   [v6]:port   [fe80::1%eth0]:port   unix:/path
- *   redis://[[user]:password@]host[:port][/database]                    also valkey://
- *   redis+unix://[[user]:password@]/path[?db=database]                  also valkey+unix:// and unix://
+ *   redis://[[user]:password@]host[:port][/database][?durable=1]        also valkey://
+ *   redis+unix://[[user]:password@]/path[?db=database][&durable=1]      also valkey+unix:// and unix://
  *
  * In the URLs user, password, host and path are percent-decoded (so a scope is written [fe80::1%25eth0]); elsewhere '%'
  * is itself. `default_port` (1..65535) is taken where none is given. Returns false with *error set and *address

@@ -333,6 +333,7 @@ static enum redlock_status tick_engine(struct redlock_client *c, uint64_t now_us
     do {
         status = add_entropy(c);
         redlock_tick(&c->engine, now_us);
+        redlock_tend_durable(&c->durable);
     } while (status == REDLOCK_OK && redlock_entropy_wanted(&c->engine) > 0);
     return status;
 }
@@ -495,7 +496,8 @@ static enum redlock_status explain_mistake(struct redlock_mistake *mistake, enum
 static struct redlock_login note_target(struct redlock_target *target, const struct net_address *address,
                                   const struct redlock_options *options)
 {
-    struct redlock_login login = { .user = options->user, .password = options->password, .database = address->database };
+    struct redlock_login login = { .user = options->user, .password = options->password,
+                                   .database = address->database & INT32_MAX, .durable = address->durable };
     struct net_resolved resolved;
 
     net_format_address(address, target->address, sizeof target->address);
@@ -561,6 +563,15 @@ static void use_all_features(struct redlock *engine)
     redlock_use_shared(engine);
 }
 
+/* Of which at least one login is. */
+static void use_durable(struct redlock_client *c, const struct redlock_login *logins)
+{
+    bool is_any = false;
+
+    for (unsigned k = 0; k < redlock_nodes(&c->engine); k++) is_any |= logins[k].durable;
+    if (is_any) redlock_use_durable(&c->engine, &c->durable);
+}
+
 static enum redlock_status use_holder(struct redlock_client *c, const char *holder, struct redlock_mistake *mistake)
 {
     size_t size = strlen(holder);
@@ -596,6 +607,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     if (status == REDLOCK_OK) use_all_features(&c->engine);
     if (status == REDLOCK_OK && options->holder) status = use_holder(c, options->holder, mistake);
     if (status == REDLOCK_OK) status = set_logins(c, logins, mistake);
+    if (status == REDLOCK_OK) use_durable(c, logins);
     if (status == REDLOCK_OK) status = add_entropy(c);
     if (status == REDLOCK_OK && options->interruptible && net_self_pipe_open(c->self_pipe) != 0) status = REDLOCK_SYSTEM;
     if (status != REDLOCK_OK) {

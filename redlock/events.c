@@ -7,7 +7,7 @@ REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_NONE == (int)WIRE_NONE && (int)REDLOC
                       (int)REDLOCK_COMMAND_INFO == (int)WIRE_INFO && (int)REDLOCK_COMMAND_ROLE == (int)WIRE_ROLE &&
                       (int)REDLOCK_COMMAND_LOAD_RELEASE == (int)WIRE_LOAD_RELEASE &&
                       (int)REDLOCK_COMMAND_LOAD_EXTEND == (int)WIRE_LOAD_EXTEND &&
-                      (int)REDLOCK_COMMAND_SUBSCRIBE == (int)WIRE_SUBSCRIBE,
+                      (int)REDLOCK_COMMAND_SUBSCRIBE == (int)WIRE_SUBSCRIBE && (int)REDLOCK_COMMAND_CANARY == (int)WIRE_CANARY,
                       "an event's command of the handshake is that of wire.h");
 REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_ACQUIRE == (int)WIRE_ACQUIRE && (int)REDLOCK_COMMAND_RESTORE == (int)WIRE_RESTORE &&
                       (int)REDLOCK_COMMAND_EXTEND == (int)WIRE_EXTEND && (int)REDLOCK_COMMAND_RELEASE == (int)WIRE_RELEASE &&
@@ -152,7 +152,7 @@ static void read_detail(struct redlock_event *event, const struct redlock_asked 
 static void read_answer(struct redlock_event *event, const struct redlock_asked *asked, const struct wire_reply *reply)
 {
     if (asked->command == WIRE_QUESTION || asked->command == WIRE_NONE) return;
-    event->answer = (enum redlock_answer)wire_read(asked, reply);
+    event->answer = (enum redlock_answer)wire_read_any(asked, reply);
     if (event->answer == REDLOCK_ANSWER_ERROR) event->trouble = wire_trouble(reply->text, reply->text_size);
     read_detail(event, asked, reply);
 }

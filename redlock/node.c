@@ -391,14 +391,13 @@ REDLOCK_OUTLINE bool node_next_reply(struct redlock_node *node, const struct red
 }
 
 /* May the session go on although this command was refused? If the configuration says so, the server may be unknown (S12); a
- * name is a courtesy; a script that was not loaded is sent when it is needed. */
+ * name is a courtesy. */
 static bool is_tolerated(struct redlock_node *node, const struct redlock_config *config, enum wire_command command,
                          enum redlock_trouble trouble)
 {
     bool no_permission = trouble == REDLOCK_TROUBLE_NOPERM;
 
     if (command == WIRE_SETNAME) return !wire_ends_session(trouble);
-    if (command == WIRE_LOAD_RELEASE || command == WIRE_LOAD_EXTEND) return no_permission;
     if (command != WIRE_INFO && command != WIRE_ROLE) return false;
     if (!no_permission || !config->trust_unknown) return false;
     node->identity.unknown = true;
@@ -409,11 +408,9 @@ bool node_read_handshake(struct redlock_node *node, const struct redlock_config 
                         enum wire_command command, const struct wire_reply *reply)
 {
     struct redlock_asked asked = { .command = (uint8_t)command };
-    enum wire_answer meaning = wire_read(&asked, reply);
     enum redlock_trouble trouble;
 
-    if (meaning == WIRE_GRANTED && scripts->loading && !scripts->loading->is_right(command, scripts, reply)) meaning = WIRE_WRONG;
-    switch (meaning) {
+    switch (scripts->loading ? scripts->loading->read(node, &asked, scripts, reply) : wire_read(&asked, reply)) {
     case WIRE_GRANTED:
         if (command == WIRE_ROLE) wire_read_role(reply, &node->identity);
         return true;
@@ -537,11 +534,13 @@ static void describe_guard_left(uint64_t left_us, const char *text, struct words
 static void describe_guard(const struct redlock_node *node, const struct redlock_config *config, uint64_t now_us,
                            struct words *w)
 {
-    add_words(w, "restarted ");
+    add_words(w, node->identity.memory == REDLOCK_MEMORY_LOST      ? "came back empty "
+                 : node->identity.memory == REDLOCK_MEMORY_FLUSHED ? "was emptied " : "restarted ");
     add_number(w, (now_us - node->met_at + node->uptime_us) / 1000000);
     add_words(w, " s ago");
     describe_guard_left(guard_left_us(node, config, false, now_us), ", no vote for another ", w);
     describe_guard_left(guard_left_us(node, config, true, now_us), ", no ticket for another ", w);
+    if (node->identity.memory == REDLOCK_MEMORY_HIDDEN) add_words(w, ", as its redlock:canary is hidden");
 }
 
 static const char *reason_text(unsigned reason)

@@ -230,6 +230,7 @@ struct redlock_node;        /* What it knows of one node. */
 struct redlock_lock;
 struct redlock_question;    /* To a node: see redlock_ask. */
 struct redlock_mark;        /* Of a period: see redlock_start_mark. */
+struct redlock_durable;     /* Of an engine with durable nodes: see redlock_use_durable. */
 struct redlock_event_ring;
 
 /* The name of a resource: any bytes, the caller's. */
@@ -269,7 +270,8 @@ struct redlock_config {
 struct redlock_login {
     const char *user;           /* NULL with a password: AUTH password, for servers without ACLs. */
     const char *password;
-    uint32_t database;          /* SELECT, when not 0. */
+    uint32_t database : 31;     /* SELECT, when not 0. */
+    uint32_t durable : 1;       /* The server forgets nothing when it restarts: see redlock_use_durable. */
 };
 
 #define REDLOCK_SEND_MIN(resource_max) ((resource_max) + 256u)
@@ -337,6 +339,37 @@ enum redlock_status redlock_use_holder(struct redlock *r, const char *holder);
  * does not fit in the send buffer; nothing was changed. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struct redlock_login *login);
+
+/* Durable nodes. A server that writes all that it answers to its disk first (appendonly yes, appendfsync always,
+ * no-appendfsync-on-rewrite no) and never comes back with less forgets no lock when it restarts, so nobody need wait for the guard
+ * behind that. login.durable declares that a node is such a server. It is believed as long as a key stays there that clients set,
+ * "redlock:canary", without a TTL: while it is there the node votes at once after a restart; and if it is gone, or another, the
+ * node has lost its memory, by a restart without its data or by FLUSHALL: then it begins the full guard, and that is told.
+ *
+ * What this cannot see: a server that comes back with an old copy of its data, from a backup or a snapshot of its disk, or one that
+ * loses the last writes, as by appendfsync everysec: the canary is there, and locks are not. To declare such a server durable
+ * breaks mutual exclusion. Nor does it help if the server's wall clock is ahead when it loads its data: keys expire by it.
+ * The user of the login must be allowed ~redlock:canary +get +set; else the node is as any other (REDLOCK_MEMORY_HIDDEN). The
+ * canary is set by the first client for which the node has a full vote, so from then on. With config.guard_ms 0 nothing depends on
+ * it.
+ *
+ * To be called after all other redlock_use_ calls; it does redlock_use_loaded_scripts. durable is the caller's, and the engine's as
+ * long as that is used. Nodes whose login is not durable are as before. */
+void redlock_use_durable(struct redlock *r, struct redlock_durable *durable);
+
+/* Sets canaries where they are due. To be called now and then, as behind redlock_tick; what it asks goes out by redlock_output. */
+void redlock_tend_durable(struct redlock_durable *durable);
+
+/* What is known of the memory of a durable node. */
+enum redlock_memory {
+    REDLOCK_MEMORY_UNKNOWN,     /* It is not declared durable, or was not yet connected. */
+    REDLOCK_MEMORY_NONE,        /* It has no canary yet. */
+    REDLOCK_MEMORY_KEPT,        /* Its canary is there. */
+    REDLOCK_MEMORY_LOST,        /* It came back from a restart without its canary, or as another server. */
+    REDLOCK_MEMORY_FLUSHED,     /* Its canary is gone, or another, though it did not restart. */
+    REDLOCK_MEMORY_HIDDEN       /* It refuses GET or SET: an ACL, or a key of another type. */
+};
+enum redlock_memory redlock_memory_of(const struct redlock_durable *durable, unsigned k);
 
 /* ---- Random bytes and time ---- */
 
@@ -644,14 +677,16 @@ enum redlock_event_kind {
     REDLOCK_EVENT_WOKEN,        /* A node says that the lock's turn has come: lock, session (of the node, not the subscription). */
     REDLOCK_EVENT_ENDED,        /* The status of the lock is known: lock, status; command and votes are of its last round. */
     REDLOCK_EVENT_MOVED,        /* redlock_move, which redlock_part and redlock_release use: lock, where it is now; was. */
-    REDLOCK_EVENT_FORGOTTEN     /* redlock_forget: lock. Its address may soon be another's. */
+    REDLOCK_EVENT_FORGOTTEN,    /* redlock_forget: lock. Its address may soon be another's. */
+    REDLOCK_EVENT_EMPTIED       /* A durable node has lost its memory, see redlock_memory_of: session. */
 };
 
 enum redlock_command {
     REDLOCK_COMMAND_NONE,       /* On a subscription: what was published. */
     REDLOCK_COMMAND_AUTH, REDLOCK_COMMAND_SELECT, REDLOCK_COMMAND_SETNAME, REDLOCK_COMMAND_INFO, REDLOCK_COMMAND_ROLE,
     REDLOCK_COMMAND_LOAD_RELEASE, REDLOCK_COMMAND_LOAD_EXTEND, REDLOCK_COMMAND_SUBSCRIBE,
-    REDLOCK_COMMAND_ACQUIRE = REDLOCK_COMMAND_SUBSCRIBE + 2,
+    REDLOCK_COMMAND_CANARY,     /* GET redlock:canary, of a durable node: GRANTED, it is there; REFUSED, it is not. */
+    REDLOCK_COMMAND_ACQUIRE = REDLOCK_COMMAND_CANARY + 2,
     REDLOCK_COMMAND_RESTORE,    /* By the holder: sets the key again where a node has lost it. */
     REDLOCK_COMMAND_EXTEND, REDLOCK_COMMAND_RELEASE, REDLOCK_COMMAND_WAIT, REDLOCK_COMMAND_PTTL, REDLOCK_COMMAND_GETRANGE,
     REDLOCK_COMMAND_QUESTION    /* redlock_ask. */
@@ -984,6 +1019,7 @@ struct redlock_identity {
     bool has_run_id, has_uptime, has_mode, is_master;
     bool unknown;               /* It would not say, and is trusted. */
     uint8_t trouble;            /* Why its mode or role rules out a vote: enum redlock_trouble. */
+    uint8_t memory;             /* Of a durable node: enum redlock_memory. */
     uint32_t uptime_s;
     uint8_t run_id[REDLOCK_RUN_ID_SIZE];
 };
@@ -1058,6 +1094,26 @@ struct redlock_mark {
     struct redlock_name words[REDLOCK_ARGUMENTS_MAX];
     char token[REDLOCK_VALUE_TEXT], value[REDLOCK_MARK_MAX], life[20], skew[20];
     struct redlock_marker nodes[REDLOCK_NODES_MAX];
+};
+
+/* Of a durable node. */
+struct redlock_canary {
+    struct redlock_question question;
+    struct redlock_name words[4];
+    uint8_t step;                               /* What the question is. */
+    uint8_t memory;                             /* enum redlock_memory */
+    bool is_known, is_tried;                    /* The token is that of its canary; on this connection one was to be set. */
+    uint8_t token[REDLOCK_TOKEN_SIZE];
+    char value[REDLOCK_TOKEN_TEXT];             /* To be set. */
+    uint8_t reply[128];
+};
+
+enum { REDLOCK_DURABLE_WORDS = 8 };
+
+struct redlock_durable {
+    uintptr_t scripts[REDLOCK_DURABLE_WORDS];   /* Comes first: by it the handshake finds the rest. */
+    struct redlock *r;
+    struct redlock_canary canaries[REDLOCK_NODES_MAX];
 };
 
 /* A ring of events. */

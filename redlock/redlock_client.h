@@ -100,6 +100,7 @@ struct redlock_client {
     void *trace_context;
     void (*around_wait)(void *context, bool is_before);
     void *wait_context;
+    struct redlock_durable durable;
     char holder[REDLOCK_HOLDER_MAX + 1];
     int self_pipe[2];           /* For redlock_interrupt, or -1. */
     int64_t owner;              /* The process that opened it. */

@@ -33,3 +33,4 @@
 #include "engine.c"
 #include "ask.c"
 #include "mark.c"
+#include "durable.c"

@@ -274,14 +274,31 @@ static void put_load(struct resp_writer *w, enum wire_command command, const str
     put_script_text(w, loaded_by(command, scripts)->text);
 }
 
-static bool is_loaded(enum wire_command command, const struct redlock_scripts *scripts, const struct wire_reply *reply)
+static bool is_load_left_out(enum wire_command command, const struct redlock_login *login, bool is_subscription)
 {
-    bool is_load = command == WIRE_LOAD_RELEASE || command == WIRE_LOAD_EXTEND;
-
-    return !is_load || text_is(reply, loaded_by(command, scripts)->sha1);
+    (void)login;
+    return is_subscription || command == WIRE_CANARY;
 }
 
-static const struct wire_loading loading_feature = { put_load, is_loaded };
+/* A script that was not loaded is sent when it is needed. */
+static enum wire_answer read_load(struct redlock_node *node, const struct redlock_asked *asked,
+                                  const struct redlock_scripts *scripts, const struct wire_reply *reply)
+{
+    enum wire_command command = (enum wire_command)asked->command;
+    enum wire_answer meaning = wire_read_any(asked, reply);
+
+    (void)node;
+    if (command != WIRE_LOAD_RELEASE && command != WIRE_LOAD_EXTEND) return meaning;
+    if (meaning == WIRE_GRANTED && !text_is(reply, loaded_by(command, scripts)->sha1)) return WIRE_WRONG;
+    return meaning == WIRE_ERROR && wire_class(reply->text, reply->text_size) == REDLOCK_TROUBLE_NOPERM ? WIRE_GRANTED : meaning;
+}
+
+static const struct wire_loading loading_feature = { is_load_left_out, put_load, read_load };
+
+const struct wire_loading *wire_loading(void)
+{
+    return &loading_feature;
+}
 
 static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])
 {
@@ -595,10 +612,8 @@ bool wire_put_handshake(struct resp_writer *w, enum wire_command command, const 
     case WIRE_SETNAME:      put_words(w, 3, "CLIENT SETNAME redlock"); break;
     case WIRE_INFO:         put_words(w, 2, "INFO server"); break;
     case WIRE_ROLE:         put_words(w, 1, "ROLE"); break;
-    case WIRE_LOAD_RELEASE:
-    case WIRE_LOAD_EXTEND:  scripts->loading->put(w, command, scripts); break;
     case WIRE_SUBSCRIBE:    scripts->put_subscribe(w, engine); break;
-    default:                REDLOCK_CHECK(false);
+    default:                scripts->loading->put(w, command, scripts);
     }
     return resp_end(w);
 }
@@ -611,9 +626,9 @@ bool wire_is_left_out(enum wire_command command, const struct redlock_login *log
     case WIRE_SETNAME:   return false;
     case WIRE_SUBSCRIBE: return !is_subscription;
     case WIRE_SELECT:    return is_subscription || login->database == 0;
-    case WIRE_LOAD_RELEASE:
-    case WIRE_LOAD_EXTEND: return is_subscription || !scripts->loading;
-    default:             return is_subscription;
+    case WIRE_INFO:
+    case WIRE_ROLE:      return is_subscription;
+    default:             return !scripts->loading || scripts->loading->is_left_out(command, login, is_subscription);
     }
 }
 
@@ -650,9 +665,6 @@ enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_
     case WIRE_NONE:         return WIRE_WRONG;
     case WIRE_INFO:         return granted_if(reply->type == RESP_BULK);
     case WIRE_ROLE:         return granted_if(reply->type == RESP_ARRAY && reply->integer >= 2 && reply->text_size > 0);
-    case WIRE_LOAD_RELEASE:
-    case WIRE_LOAD_EXTEND:  return granted_if(reply->type == RESP_BULK);
-    case WIRE_SUBSCRIBE:    return granted_if(reply->type == RESP_ARRAY && reply->integer == 3);
     case WIRE_WAIT:
     case WIRE_PTTL:         return granted_if(reply->type == RESP_INTEGER && reply->integer >= -2);
     case WIRE_GETRANGE:     return granted_if(reply->type == RESP_BULK);
@@ -662,6 +674,18 @@ enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_
     }
     /* S3: only +OK is a grant, or, of a script that tells numbers (of a permit: which slot), one of those. */
     return asked->lowest == asked->highest ? read_ok(reply) : read_script(asked, reply);
+}
+
+enum wire_answer wire_read_any(const struct redlock_asked *asked, const struct wire_reply *reply)
+{
+    if (reply->type == RESP_ERROR) return WIRE_ERROR;
+    switch (asked->command) {
+    case WIRE_LOAD_RELEASE:
+    case WIRE_LOAD_EXTEND:  return granted_if(reply->type == RESP_BULK);
+    case WIRE_SUBSCRIBE:    return granted_if(reply->type == RESP_ARRAY && reply->integer == 3);
+    case WIRE_CANARY:       return reply->type == RESP_NULL_BULK ? WIRE_REFUSED : granted_if(reply->type == RESP_BULK);
+    default:                return wire_read(asked, reply);
+    }
 }
 
 /* Decimal digits, and nothing else, of a number up to max < 2^60. */

@@ -124,6 +124,7 @@
 enum wire_command {
     WIRE_NONE,
     WIRE_AUTH, WIRE_SELECT, WIRE_SETNAME, WIRE_INFO, WIRE_ROLE, WIRE_LOAD_RELEASE, WIRE_LOAD_EXTEND, WIRE_SUBSCRIBE,
+    WIRE_CANARY,            /* Of a durable node: see durable.c. */
     WIRE_READY,             /* No command: the end of the handshake. */
     WIRE_ACQUIRE,
     WIRE_RESTORE,           /* By the holder of the lock, where a node has lost it. */
@@ -573,6 +574,13 @@ REDLOCK_PRIVATE const struct wire_row *wire_wait(void);
 REDLOCK_PRIVATE const struct wire_row *wire_pttl(void);
 REDLOCK_PRIVATE const struct wire_row *wire_getrange(void);
 
+enum wire_answer {
+    WIRE_GRANTED,
+    WIRE_REFUSED,
+    WIRE_ERROR,                     /* An error reply: see wire_trouble. */
+    WIRE_WRONG                      /* Of a type or a value that this command never answers (S16). */
+};
+
 /* A kind of locks: their commands. NULL: as of plain ones. */
 enum wire_kind_row {
     KIND_ACQUIRE, KIND_RESTORE, KIND_EXTEND, KIND_RELEASE,      /* As in enum wire_command. */
@@ -604,11 +612,15 @@ struct redlock_scripts {
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one(void);
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one_loaded(void);
 REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_all(void);      /* They are loaded. */
+REDLOCK_PRIVATE const struct wire_loading *wire_loading(void);
 
-/* What loading adds to the handshake: SCRIPT LOAD, and whether what was loaded is the script that we know. */
+/* The commands of the handshake from SCRIPT LOAD on, but for SUBSCRIBE; and what the answer to any means, so that what was loaded
+ * is the script that we know. */
 struct wire_loading {
+    bool (*is_left_out)(enum wire_command command, const struct redlock_login *login, bool is_subscription);
     void (*put)(struct resp_writer *w, enum wire_command command, const struct redlock_scripts *scripts);
-    bool (*is_right)(enum wire_command command, const struct redlock_scripts *scripts, const struct wire_reply *reply);
+    enum wire_answer (*read)(struct redlock_node *node, const struct redlock_asked *asked, const struct redlock_scripts *scripts,
+                             const struct wire_reply *reply);
 };
 
 /* The form of a command, if a script that a node may know is to go out in this one. */
@@ -629,15 +641,11 @@ REDLOCK_PRIVATE bool wire_put_handshake(struct resp_writer *w, enum wire_command
 REDLOCK_PRIVATE bool wire_is_left_out(enum wire_command command, const struct redlock_login *login,
                                       const struct redlock_scripts *scripts, bool is_subscription);
 
-enum wire_answer {
-    WIRE_GRANTED,
-    WIRE_REFUSED,
-    WIRE_ERROR,                     /* An error reply: see wire_trouble. */
-    WIRE_WRONG                      /* Of a type or a value that this command never answers (S16). */
-};
-
 /* What the reply means as the answer to that. Of asked it looks at the command, the form and the range of numbers. */
 REDLOCK_PRIVATE enum wire_answer wire_read(const struct redlock_asked *asked, const struct wire_reply *reply);
+
+/* The same, also of the commands of the handshake that not all engines send: LOAD_..., SUBSCRIBE, CANARY. */
+REDLOCK_PRIVATE enum wire_answer wire_read_any(const struct redlock_asked *asked, const struct wire_reply *reply);
 
 /* What the acquire script says when it refuses. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);

@@ -152,7 +152,26 @@ static const struct row ROWS[] = {
     { "redis://localhost/99999999999999999999999", NULL, 18, "2147483647" },
     { "redis://localhost/3/", NULL, 19, "2147483647" },
     { "redis://localhost?db=3", NULL, 17, "/database" },
-    { "redis://localhost/?db=3", NULL, 18, "2147483647" },
+    { "redis://localhost/?db=3", NULL, 18, "?durable=1" },
+    { "redis://localhost?durable=1", "tcp localhost 6379 db 0 durable", 0, NULL },
+    { "redis://localhost?durable=0", "tcp localhost 6379 db 0", 0, NULL },
+    { "redis://localhost/?durable=1", "tcp localhost 6379 db 0 durable", 0, NULL },
+    { "redis://u:p@[::1]:7000/3?durable=1", "tcp ::1 7000 db 3 login u:p durable", 0, NULL },
+    { "redis://localhost?durable=1&durable=0", "tcp localhost 6379 db 0", 0, NULL },
+    { "redis://localhost?durable", NULL, 17, "?durable=1" },
+    { "redis://localhost?durable=", NULL, 17, "?durable=1" },
+    { "redis://localhost?durable=2", NULL, 17, "?durable=1" },
+    { "redis://localhost?durable=11", NULL, 17, "?durable=1" },
+    { "redis://localhost?durable=1&", NULL, 27, "?durable=1" },
+    { "redis://localhost?", NULL, 17, "?durable=1" },
+    { "redis://localhost/3?db=3", NULL, 19, "?durable=1" },
+    { "redis://localhost/3/?durable=1", NULL, 19, "2147483647" },
+    { "redis://localhost#durable=1", NULL, 17, "?durable=1" },
+    { "localhost?durable=1", NULL, 9, "letters, digits" },
+    { "redis+unix:///a?db=1&durable=1", "unix /a db 1 durable", 0, NULL },
+    { "redis+unix:///a?durable=1&db=1", "unix /a db 1 durable", 0, NULL },
+    { "redis+unix:///a?durable=1", "unix /a db 0 durable", 0, NULL },
+    { "redis+unix:///a?db=1&durable=x", NULL, 20, "?db=database" },
     { "redis://localhost#3", NULL, 17, "/database" },
 
     /* Unix URLs */
@@ -179,7 +198,7 @@ static const struct row ROWS[] = {
     { "redis+unix:///a?password=x", NULL, 15, "?db=database" },
     { "redis+unix:///a?db=", NULL, 19, "2147483647" },
     { "redis+unix:///a?db=2147483648", NULL, 19, "2147483647" },
-    { "redis+unix:///a?db=1&x=2", NULL, 20, "2147483647" },
+    { "redis+unix:///a?db=1&x=2", NULL, 20, "?db=database" },
     { "redis+unix:///a#1", NULL, 15, "?db=database" },
 
     /* Schemes */
@@ -217,7 +236,9 @@ static void describe(const struct net_address *address, char *text)
         : snprintf(text, TEXT_MAX, "unix %s", address->path);
     length += snprintf(text + length, TEXT_MAX - (size_t)length, " db %u", (unsigned)address->database);
     if (address->has_password)
-        snprintf(text + length, TEXT_MAX - (size_t)length, " login %s:%s", address->user, address->password);
+        length += snprintf(text + length, TEXT_MAX - (size_t)length, " login %s:%s", address->user, address->password);
+    if (address->durable)
+        snprintf(text + length, TEXT_MAX - (size_t)length, " durable");
 }
 
 TEST(a_good_address_is_read_into_its_parts)

@@ -603,6 +603,7 @@ static void after_call(struct cluster *cluster, unsigned c)
 {
     struct cluster_client *client = &cluster->clients[c];
     const struct redlock_lock *done;
+    if (cluster->durables && !client->dead) redlock_tend_durable(&client->durable);
     feed_entropy(cluster, client);
     while (!client->keeps_done && (done = redlock_next_done(&client->engine)))
         if (redlock_lock_status(done) == REDLOCK_PENDING)
@@ -1224,6 +1225,22 @@ static void use_all_features(struct redlock *engine)
     redlock_use_copies(engine);
 }
 
+static void use_durable(struct cluster *cluster, unsigned c)
+{
+    struct cluster_client *client = &cluster->clients[c];
+    for (unsigned k = 0; k < cluster->node_count; k++) {
+        const struct redlock_login login = { .durable = (cluster->durables >> k & 1) != 0 };
+        if (redlock_set_login(&client->engine, k, &login) != REDLOCK_OK) break_rule(cluster, "a login is refused");
+    }
+    redlock_use_durable(&client->engine, &client->durable);
+}
+
+void cluster_declare_durable(struct cluster *cluster, uint16_t nodes)
+{
+    cluster->durables = nodes;
+    for (unsigned c = 0; c < cluster->client_count; c++) use_durable(cluster, c);
+}
+
 static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_count)
 {
     struct cluster_client *client = &cluster->clients[c];
@@ -1236,6 +1253,7 @@ static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_coun
         break_rule(cluster, "redlock_init refuses what it must take");
     if (!client->plain) use_all_features(&client->engine);
     if (cluster->shares && !client->plain) redlock_use_shared(&client->engine);
+    if (cluster->durables) use_durable(cluster, c);
     cluster_need_locks(cluster, c, lock_count);
 }
 

@@ -49,6 +49,7 @@ struct cluster_lock {
 
 struct cluster_client {
     struct redlock engine;
+    struct redlock_durable durable;
     struct redlock_node nodes[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];
     void *memory;
     struct cluster_clock clock;
@@ -146,6 +147,7 @@ struct cluster {
     unsigned idle_steps;
     uint64_t step_count, step_max;  /* Steps so far; the most there may be: 0, any number. */
     bool shares;                    /* Clients may be readers: see cluster_may_share. */
+    uint16_t durables;              /* Nodes that are declared durable: see cluster_declare_durable. */
     bool no_promise, no_exclusion;  /* Do not watch these. */
     uint64_t promise_count;         /* How often there was one to watch; */
     uint64_t exclusion_count;       /* and a lock of another client about the same resource, held or not. */
@@ -238,6 +240,9 @@ void cluster_client_returns(struct cluster *cluster, unsigned client);
 /* It begins anew, as firmware would: without tickets, sets and wake-ups. */
 void cluster_may_share(struct cluster *cluster);    /* Before any lock: all clients use redlock_use_shared. */
 void cluster_client_is_plain(struct cluster *cluster, unsigned client);
+
+/* Before any connection: all clients take these nodes, a set, for durable ones. */
+void cluster_declare_durable(struct cluster *cluster, uint16_t nodes);
 
 /* ---- Questions ---- */
 

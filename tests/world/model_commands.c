@@ -162,13 +162,36 @@ static void do_role(const struct scene *scene)
     }
 }
 
+/* SET redlock:canary value NX, of a durable node. */
+static bool is_canary(const struct command *command)
+{
+    const struct slice *a = command->arguments;
+    return command->count == 4 && slice_is(a[1], "redlock:canary") && a[2].size == 40 && slice_is(a[3], "NX");
+}
+
+static void set_canary(const struct scene *scene)
+{
+    const struct slice *a = scene->command->arguments;
+    const char *refusal = model_why_no_write(scene->node, false);
+    if (refusal) {
+        model_answer_error(scene, refusal, NULL);
+    } else if (key_named(scene, 1)) {
+        model_answer(scene, "$-1\r\n");
+    } else {
+        key_put(scene->node, scene->session->database, a[1], a[2]);
+        model_answer(scene, "+OK\r\n");
+    }
+}
+
 /* SET key value NX PX ttl, the only form that a lock may use. */
 static void do_set(const struct scene *scene)
 {
     const struct slice *a = scene->command->arguments;
     const char *refusal = model_why_no_write(scene->node, false);
     int64_t ttl_ms;
-    if (scene->command->count != 6 || !slice_is(a[3], "NX") || !slice_is(a[4], "PX")) {
+    if (is_canary(scene->command)) {
+        set_canary(scene);
+    } else if (scene->command->count != 6 || !slice_is(a[3], "NX") || !slice_is(a[4], "PX")) {
         model_breach(scene->node, "a SET that is not SET key value NX PX ttl");
         model_answer(scene, "-ERR syntax error\r\n");
     } else if (refusal) {

@@ -217,9 +217,11 @@ void status_json(const struct view *view)
 {
     struct fingerprint fingerprint = fingerprint_take(&view->session->client);
 
-    (void)printf("\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"ticket_givers\":%u,\"can_acquire\":%s,\"quorum\":%u",
-                 view_verdict_name(view), view->agreeing, view->voters, view->givers,
-                 view_status(view) == REDLOCK_OK ? "true" : "false", view->quorum);
+    (void)printf("\"verdict\":\"%s\",\"agreeing\":%u,\"voters\":%u,\"ticket_givers\":", view_verdict_name(view),
+                 view->agreeing, view->voters);
+    if (view->session->settings->ticket) (void)printf("%u", view->givers);
+    else                                 (void)fputs("null", stdout);
+    (void)printf(",\"can_acquire\":%s,\"quorum\":%u", view_status(view) == REDLOCK_OK ? "true" : "false", view->quorum);
     if (view->verdict == VERDICT_HELD) {
         (void)fputs(",\"value\":", stdout);
         json_value(&view->sights[view->holder]);
