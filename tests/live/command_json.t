@@ -90,7 +90,7 @@ each() {
     tells "$each_status" acquire "$@" door && tells "$each_status" extend "$@" door "$none" && tells "$each_status" release "$@" door "$none" &&
     tells "$each_status" keep --pid 1 "$@" door "$none" && tells "$each_status" run "$@" door true && tells "$each_status" status "$@" door &&
     tells "$each_status" lead "$@" door true && tells "$each_status" leader "$@" door && tells "$each_status" break --token "$none" "$@" door &&
-    tells "$each_status" doctor "$@"
+    tells "$each_status" doctor "$@" && tells "$each_status" scan "$@" && tells "$each_status" status "$@"
 }
 wrong() {
     each 125 --json -n 127.0.0.1:99999 && has "$head" nodes && json told '$j->{status} eq "BAD_ADDRESS" && !@{$j->{nodes}}' &&
@@ -99,6 +99,13 @@ wrong() {
     (unset REDLOCK_NODES; each 125 --json)
 }
 check 'wrong options and lists of nodes are told so by each command, also if they stand before --json' wrong
+
+scans() {
+    ask 1 SET leak "$none" >/dev/null && tells 1 scan --json --guard 0 --apart 50ms && ask 1 DEL leak >/dev/null && json told 'exists $j->{counts}{held} && !defined $j->{resource} && !$j->{hidden}' &&
+    tells 0 status --json --guard 0 && json told '$j->{counts}{held} > 0 && $j->{command} eq "status"' &&
+    tells 3 scan --json --guard 0 -n "127.0.0.1:$refused" && json told '$j->{status} eq "NO_QUORUM" && $j->{nodes}[0]{trouble} eq "connection refused"'
+}
+check 'scan, and status without a resource, tell it of each finding, and at last of all' scans
 
 no_quorum() {
     tells 122 acquire --json --guard 0 -n "127.0.0.1:$refused" door && has "$lock" &&

@@ -90,8 +90,9 @@ const struct command_row command_rows[] = {
     },
     {
         "status",
-        "redlock status [OPTION]... RESOURCE",
-        "Show what each node knows of the lock on RESOURCE, and what the majority says.",
+        "redlock status [OPTION]... [RESOURCE]",
+        "Show what each node knows of the lock on RESOURCE, and what the majority says; or list\n"
+        "what is held, by redlock-admin.",
         "Exit status: 0 free, 124 not free, 122 too few nodes can tell, or may vote; more in\n"
         "  redlock(1).\n"
     },
