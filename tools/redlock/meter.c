@@ -18,7 +18,7 @@ enum {
     INTERVAL_US = 15 * 1000 * 1000,     /* Between two writes at most, */
     PAUSE_US = 1000 * 1000,             /* and at least, but for the last. */
     SLOTS = 8,                          /* The lock, and those that it has left behind. */
-    PAGE_BYTES = 8192,
+    PAGE_BYTES = 16384,
     NUMBER_BYTES = 8,
     PATH_BYTES = PATH_MAX + 16
 };
@@ -55,13 +55,14 @@ static bool write_text(int fd)
 {
     uint64_t now = redlock_now_us(), wall = redlock_wall_us();
     char page[PAGE_BYTES];
-    size_t from = 0, left;
+    size_t from = 0, taken, left;
 
-    while ((left = redlock_metrics_text(&meter.metrics, meter.engine, now, wall, from, page, sizeof page)) > 0) {
-        if (left >= sizeof page) left = sizeof page - 1;
-        if (!write_all(fd, page, left)) return false;
-        from += left;
-    }
+    do {
+        left = redlock_metrics_text(&meter.metrics, meter.engine, now, wall, from, page, sizeof page);
+        taken = left < sizeof page ? left : sizeof page - 1;
+        if (!write_all(fd, page, taken)) return false;
+        from += taken;
+    } while (taken < left);
     return true;
 }
 
