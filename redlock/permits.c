@@ -80,8 +80,16 @@ static void count_grant(struct redlock *r, struct redlock_lock *lock, unsigned k
     take_slot(r, lock, slot);
 }
 
-/* A node that answers when the lock is held already has granted the slot, or another: that is given up. (While it is extended
- * the refusal of that node, which has not the right one, brings the restore.) */
+/* Is the node still to answer an extension? Since it has not the right slot, its refusal brings a restore. */
+static bool will_refuse_extension(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
+{
+    bool is_asked = lock->round.command == WIRE_EXTEND && round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING;
+
+    return is_asked && !lock_is_past_deadline(r, lock);
+}
+
+/* A node that answers when the lock is held already has granted the slot, or another: that is given up, by one restore: of two
+ * that are on their way a release would remove one. */
 static void permits_count(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
@@ -90,7 +98,7 @@ static void permits_count(struct redlock *r, const struct answer *a)
 
     if (lock->phase == PHASE_ACQUIRING && round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_GRANTED) {
         count_grant(r, lock, a->k, slot);
-    } else if (is_other && lock->stakes[a->k].state == STAKE_PLACED) {
+    } else if (is_other && lock->stakes[a->k].state == STAKE_PLACED && !will_refuse_extension(r, lock, a->k)) {
         if (a->current) lock->round.refused |= bit_of(a->k);
         if (a->current) lock->round.granted &= (uint16_t)~bit_of(a->k);
         move_grant(r, lock, a->k);

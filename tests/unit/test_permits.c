@@ -333,6 +333,51 @@ TEST(s20_an_extension_gives_up_another_slot_that_was_not_known_of)
     EXPECT_HELD(0);
 }
 
+static unsigned call_count(struct cluster *cluster, unsigned k, const char *name)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < NODE(k)->call_count; i++) count += strcmp(NODE(k)->calls[i].name, name) == 0;
+    return count;
+}
+
+/* Its late grant and its refusal of an extension say the same: of two restores that are on their way a release would remove one. */
+TEST(s20_a_node_that_grants_another_slot_while_it_is_asked_to_extend_gets_one_restore)
+{
+    static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    DELAY_US(1, 20000);
+    PERMIT(0, K);
+    CHECK_INT(SLOT(0), 2);
+    EXTEND(0, TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_PENDING);
+    RUN_MS(200);
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_REFUSED);
+    CHECK_INT(call_count(cluster, 1, "RESTORE"), 1);
+    EXPECT_KEY_ABSENT(1, "pool:3");
+    EXPECT_HELD(0);
+}
+
+/* An extension that was lost is past: then the late grant is given up by itself. */
+TEST(s20_a_node_that_grants_another_slot_behind_a_lost_extension_gives_it_up)
+{
+    static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    DELAY_US(1, 20000);
+    PERMIT(0, K);
+    CHECK_INT(SLOT(0), 2);
+    for (unsigned k = 2; k < NODES; k++) REMOVE_KEYS(k);
+    EXTEND(0, TTL);
+    CHECK(redlock_lock_status(LOCK(0)) != REDLOCK_OK);
+    RUN_MS(200);
+    EXPECT_KEY_ABSENT(1, "pool:3");
+}
+
 /* S6, S20: the order is made of the token. So all nodes have the same, and another attempt has another. */
 TEST(s20_all_nodes_have_the_same_order_and_each_attempt_another)
 {
