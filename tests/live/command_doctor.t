@@ -107,11 +107,11 @@ memory() {
 check '7, 8, 9: what can evict locks, has evicted, or is full is unsafe' memory
 
 remembers() {
-    set_0 appendfsync everysec && tells 2 'UNSAFE  appendfsync is everysec and there is no guard: a power cut forgets locks\. Fix: ' &&
+    set_0 appendfsync everysec && tells 2 'UNSAFE  appendfsync is everysec, and there is no guard: a power cut forgets locks\. Fix: ' &&
     set_0 appendfsync always && set_0 no-appendfsync-on-rewrite yes && tells 2 'UNSAFE  no-appendfsync-on-rewrite is yes: ' &&
     is 1 doctor --guard 1h --node-timeout 10s --ttl 10m --quick && prints '^node 0 .*WARNING  no-appendfsync-on-rewrite is yes' &&
     prints '^node 1 .*WARNING  restarted .* ago: no vote for another (59|60) min' &&
-    set_0 no-appendfsync-on-rewrite no && set_0 appendonly no && tells 2 'UNSAFE  no AOF and no guard: a restart forgets locks\. Fix: ' &&
+    set_0 no-appendfsync-on-rewrite no && set_0 appendonly no && tells 2 'UNSAFE  no AOF, and there is no guard: a restart forgets locks\. Fix: ' &&
     set_0 appendonly yes
 }
 check '10, 11, 12, 14: without a guard a node must remember; with one it has no vote at first' remembers

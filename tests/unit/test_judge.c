@@ -149,6 +149,26 @@ TEST(an_aof_that_fails_or_stalls_is_worth_a_warning)
     EXPECT(10, SEVERITY_UNSAFE, "no AOF");
 }
 
+TEST(a_node_that_is_declared_durable_must_remember_whatever_the_guard_is)
+{
+    static struct settings settings;
+
+    (void)strcpy(settings.nodes,
+                 "a:1,redis://b/1?durable=0 redis://:durable=1@c, redis+unix:///s?db=1&durable=1\nredis://e?durable=1");
+    judge_limits_init(&limits, &settings);
+    CHECK_INT(limits.durable, 1 << 3 | 1 << 4);
+    make_all_well(3);
+    tell_node(0, "uptime_in_seconds:3\r\n");
+    EXPECT(14, SEVERITY_WARNING, "no vote");
+    limits.durable = 1;
+    EXPECT(14, SEVERITY_OK, "it is declared durable");
+    EXPECT(11, SEVERITY_OK, "always");
+    tell(&survey.nodes[0], FACT_APPENDFSYNC, "everysec", 8);
+    EXPECT(11, SEVERITY_UNSAFE, "appendfsync is everysec, and it is declared durable");
+    tell_node(0, "aof_enabled:0\r\n");
+    EXPECT(10, SEVERITY_UNSAFE, "a restart forgets locks");
+}
+
 TEST(a_save_that_failed_is_worth_a_warning_only_if_writes_are_refused)
 {
     make_all_well(3);

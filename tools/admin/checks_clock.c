@@ -22,7 +22,9 @@ void judge_up(struct judging *j)
     if (!number_of(j, FACT_UPTIME, &up)) return;
     up = up > 0 ? (up - 1) * 1000 : 0;
     (void)text_duration(up_text, up);
-    if (guard > 0 && up < guard)
+    if (why_remember(j) && j->node->votes)
+        well(j, "up for %s, and %s", up_text, why_remember(j));
+    else if (guard > 0 && up < guard)
         found(j, SEVERITY_WARNING, "wait", "restarted %s ago: no vote for another %s", up_text,
               text_duration(duration, guard - up));
     else if (guard > 0 && up < tickets)

@@ -55,8 +55,9 @@ void judge_aof(struct judging *j)
 
     if (!number_of(j, FACT_AOF, &is_on)) return;
     (void)survey_number(j->node, FACT_AOF_DELAYED, &delayed);
-    if (!is_on && must_remember(j))
-        found(j, SEVERITY_UNSAFE, "CONFIG SET appendonly yes; or use a guard", "no AOF and no guard: a restart forgets locks");
+    if (!is_on && why_remember(j))
+        found(j, SEVERITY_UNSAFE, "CONFIG SET appendonly yes; or use the guard", "no AOF, and %s: a restart forgets locks",
+              why_remember(j));
     else if (is_on && strcmp(write, "err") == 0)
         found(j, SEVERITY_WARNING, "see its log, and whether its disk is full", "the last write of its AOF failed");
     else if (is_on && delayed > 0)
@@ -68,15 +69,15 @@ void judge_fsync(struct judging *j)
 {
     const char *policy;
 
-    if (!must_remember(j)) {
+    if (!why_remember(j)) {
         well(j, "any appendfsync: the guard covers a restart");
         return;
     }
     policy = text_of(j, FACT_APPENDFSYNC);
     if (!policy) return;
     if (strcmp(policy, "always") == 0) well(j, "appendfsync is always");
-    else found(j, SEVERITY_UNSAFE, "CONFIG SET appendfsync always; or use a guard",
-               "appendfsync is %s and there is no guard: a power cut forgets locks", policy);
+    else found(j, SEVERITY_UNSAFE, "CONFIG SET appendfsync always; or use the guard",
+               "appendfsync is %s, and %s: a power cut forgets locks", policy, why_remember(j));
 }
 
 void judge_rewrite(struct judging *j)
@@ -85,7 +86,7 @@ void judge_rewrite(struct judging *j)
 
     if (!setting) return;
     if (strcmp(setting, "yes") == 0)
-        found(j, must_remember(j) ? SEVERITY_UNSAFE : SEVERITY_WARNING, "CONFIG SET no-appendfsync-on-rewrite no",
+        found(j, why_remember(j) ? SEVERITY_UNSAFE : SEVERITY_WARNING, "CONFIG SET no-appendfsync-on-rewrite no",
               "no-appendfsync-on-rewrite is yes: while the AOF is rewritten a power cut forgets locks");
     else well(j, "fsync goes on while the AOF is rewritten");
 }

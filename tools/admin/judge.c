@@ -92,9 +92,10 @@ const char *text_of(struct judging *j, enum fact fact)
     return NULL;
 }
 
-bool must_remember(const struct judging *j)
+const char *why_remember(const struct judging *j)
 {
-    return j->limits->guard_ms == 0;
+    if (j->limits->guard_ms == 0) return "there is no guard";
+    return j->limits->durable >> j->k & 1 ? "it is declared durable" : NULL;
 }
 
 /* ---- All of it ---- */
@@ -153,13 +154,30 @@ const char *severity_name(enum severity severity)
     return names[severity];
 }
 
+/* "redis://host?durable=1": entries are separated by commas or blanks. */
+static uint16_t find_durable(const char *list)
+{
+    static const char ends[] = ", \t\r\n";
+    unsigned durable = 0;
+
+    list += strspn(list, ends);
+    for (unsigned k = 0; *list != '\0' && k < REDLOCK_NODES_MAX; k++) {
+        size_t size = strcspn(list, ends);
+        const char *word = strstr(list, "durable=1");
+        if (word && word < list + size && (word[-1] == '?' || word[-1] == '&')) durable |= 1u << k;
+        list += size + strspn(list + size, ends);
+    }
+    return (uint16_t)durable;
+}
+
 void judge_limits_init(struct judge_limits *limits, const struct settings *settings)
 {
     const struct redlock_config *engine = &settings->options.engine;
 
     *limits = (struct judge_limits){
         .guard_ms = engine->guard_ms, .ttl_ms = settings->ttl_ms, .drift_ppm = engine->drift_ppm,
-        .node_timeout_ms = engine->node_timeout_ms, .skew_ms = engine->ticket_skew_ms, .trusts_unknown = engine->trust_unknown
+        .node_timeout_ms = engine->node_timeout_ms, .skew_ms = engine->ticket_skew_ms, .trusts_unknown = engine->trust_unknown,
+        .durable = find_durable(settings->nodes)
     };
 }
 

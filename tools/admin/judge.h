@@ -40,11 +40,12 @@ struct findings {
 /* What clients of these nodes count on. */
 struct judge_limits {
     uint32_t guard_ms, ttl_ms, drift_ppm, node_timeout_ms, skew_ms;
+    uint16_t durable;               /* Nodes that are declared to forget nothing over a restart, whatever the guard: a set. */
     bool trusts_unknown;            /* Nodes that refuse INFO or ROLE have a vote. */
     const struct clock_log *log;    /* What was known of the nodes' clocks before. NULL: nobody keeps that. */
 };
 
-/* Those of the settings. */
+/* Those of the settings: before the session is opened, which wipes the list of nodes. */
 void judge_limits_init(struct judge_limits *limits, const struct settings *settings);
 
 /* Judges every node by every check, in the order of the nodes; OK is a finding, too. */

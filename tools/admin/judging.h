@@ -42,8 +42,8 @@ void hidden(struct judging *j, enum fact fact);
 bool number_of(struct judging *j, enum fact fact, uint64_t *number);
 const char *text_of(struct judging *j, enum fact fact);
 
-/* Is it to remember locks over a restart, instead of waiting until they have ended? */
-bool must_remember(const struct judging *j);
+/* Is it to remember locks over a restart, instead of waiting until they have ended? Then why, in words; else NULL. */
+const char *why_remember(const struct judging *j);
 
 /* ---- The checks ---- */
 
