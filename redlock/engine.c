@@ -13,7 +13,7 @@
 #include "ticket.h"
 #include "waiter.h"
 
-REDLOCK_STATIC_ASSERT(WIRE_SHARED_MAX <= REDLOCK_SEND_MIN(0), "REDLOCK_SEND_MIN must hold the longest command");
+REDLOCK_STATIC_ASSERT(WIRE_LONGEST_MAX <= REDLOCK_SEND_MIN(0), "REDLOCK_SEND_MIN must hold the longest command");
 REDLOCK_STATIC_ASSERT((uint64_t)REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) *
                       (UINT16_MAX * (uint64_t)sizeof(struct redlock_asked) + 8 + 2 * (uint64_t)REDLOCK_BUFFER_MAX) <= UINT32_MAX,
                       "REDLOCK_MEMORY must not overflow on 32 bits");

@@ -232,13 +232,13 @@ uint64_t redlock_lost_events(const struct redlock_event_ring *events)
 
 /* ---- Names, for people ---- */
 
-enum { SCRIPT_ARGUMENTS_MAX = 7 };
+enum { SCRIPT_ARGUMENTS_MAX = 8 };
 
 /* The name of the script and those of its arguments, with those of permits, which are the last; "" behind them. */
 static const char *script_words(enum redlock_command command, unsigned i)
 {
     static const char words[][1 + SCRIPT_ARGUMENTS_MAX][sizeof "acquire"] = {
-        { "acquire", "token", "ttl", "ticket", "life", "skew", "permits", "slot" },
+        { "acquire", "token", "ttl", "ticket", "life", "skew", "permits", "slot", "entry" },
         { "restore", "token", "ttl", "ticket", "life", "skew", "permits", "slot" },
         { "extend", "token", "ttl", "permits", "slot", "ticket", "life", "skew" },
         { "release", "token", "entry", "permits", "slot" },

@@ -54,13 +54,15 @@ static void move_grant(struct redlock *r, struct redlock_lock *lock, unsigned k)
     else                                stake_want(r, lock, k, WIRE_RESTORE);
 }
 
-/* From now on the lock is about this slot, and gives up whatever else it was granted. */
+/* From now on the lock is about this slot, and gives up whatever else it was granted. Was it in line, but not woken? Then it took
+ * what another is woken for, perhaps, and shall be as patient the next time as one whose turn it was. */
 static void take_slot(struct redlock *r, struct redlock_lock *lock, uint8_t slot)
 {
     uint16_t others = (uint16_t)(all_grants(lock) & ~lock->round.granted);
 
     REDLOCK_ASSERT(round_count(lock->round.granted) >= quorum_of(r->node_count));
     lock->permit.slot = slot;
+    lock->woken |= lock->entries;
     for (unsigned j = 0; j < r->node_count; j++)
         if (others & bit_of(j)) move_grant(r, lock, j);
 }
@@ -113,10 +115,23 @@ static bool permits_is_split(const struct redlock_lock *lock)
     return lock->permit.count > 0 && round_count(free_nodes) >= quorum_of(lock->round.node_count);
 }
 
-static uint64_t permits_shorten(struct redlock *r, const struct redlock_lock *lock, uint64_t pause_us)
+/* Where many wait, some slots are on their way from one to another: so of several that were granted most is free, and the others
+ * are somebody's who was woken for them. It is asked for alone. */
+static uint8_t slot_of_most(const struct redlock *r, const struct redlock_lock *lock)
+{
+    uint8_t slot = 0;
+
+    for (unsigned j = 0; j < r->node_count; j++)
+        if (lock->round.granted & bit_of(j)) slot = lock->use.slots[j];
+    return permits_is_split(lock) && lock->entries != 0 ? slot : 0;
+}
+
+static uint64_t permits_shorten(struct redlock *r, struct redlock_lock *lock, uint64_t pause_us)
 {
     uint64_t longest_us = sooner(SPLIT_ROUNDS * retry_round_us(lock) + 1, pause_us);
 
+    lock->permit.slot = slot_of_most(r, lock);
+    lock->permit.named = 0;
     return permits_is_split(lock) ? throw_dice(r, (uint32_t)sooner(longest_us, UINT32_MAX)) : pause_us;
 }
 

@@ -932,6 +932,7 @@ struct redlock_stake {
 struct redlock_permit {
     uint8_t count;                      /* Of the permits; 0: it is a lock. */
     uint8_t slot;                       /* That is held; or, while it is acquired, the only one that is asked for. 0: any. */
+    uint8_t named;                      /* Waiting: how many more nodes have named it than others. */
 };
 
 /* What a lock needs in one phase alone. */

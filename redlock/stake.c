@@ -238,7 +238,7 @@ static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k
         .life_ms = r->config.ticket_life_ms,
         .skew_ms = r->config.ticket_skew_ms,
         .engine = r->name,
-        .wait_number = command == WIRE_WAIT || gives_entry_back(lock, k) ? lock->wait_number : 0,
+        .wait_number = command == WIRE_WAIT || command == WIRE_ACQUIRE || gives_entry_back(lock, k) ? lock->wait_number : 0,
         .arrived_at = lock->arrived_at,
         .permit = lock->permit,
         .phase = lock->phase,

@@ -117,7 +117,7 @@ struct redlock_permitting {
     /* Was the attempt lost although a quorum of nodes had a slot that was free, each another one? Then the next one need not wait
      * for long. */
     bool (*is_split)(const struct redlock_lock *lock);
-    uint64_t (*shorten)(struct redlock *r, const struct redlock_lock *lock, uint64_t pause_us);
+    uint64_t (*shorten)(struct redlock *r, struct redlock_lock *lock, uint64_t pause_us);
 };
 
 /* What inspection adds. */

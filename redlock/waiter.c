@@ -93,7 +93,6 @@ static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
 static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && !lock->is_corrected && !lock->is_yielding);
-    lock->permit.slot = 0;
     retry_expect_votes(r, lock);
     if (r->permitting && r->permitting->is_split(lock)) waiter_enlist(r, lock);     /* It tries again at once, by itself. */
     else                                                wait_for_turn(r, lock);
@@ -183,7 +182,7 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
     bool begins = !lock->is_yielding || lock_is_woken(r, lock);
 
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at);
-    if (!lock_is_woken(r, lock)) lock->permit.slot = 0;
+    if (!lock_is_woken(r, lock) && lock->permit.named > 0) lock->permit.slot = lock->permit.named = 0;
     REDLOCK_ASSERT(lock->retry_at <= lock->wait_until || lock->is_corrected);
     if (begins) waiter_leave(r, lock);
     else        stop_yielding(r, lock);
@@ -200,13 +199,17 @@ static bool was_taken(const struct redlock_lock *lock, const struct answer *a)
            (!lock->kind->rows[KIND_ACQUIRE]->read_refusal || (lock->taken & bit_of(a->k)));
 }
 
-/* Node k says that it is the lock's turn, and of a permit for which slot: that alone is asked for, unless nodes name several. */
+/* Node k says that it is the lock's turn, and of a permit for which slot: the one that most name is asked for alone. For where two
+ * releases came in another order, two clients are told of both slots, and each must take another. */
 static void be_woken(struct redlock_lock *lock, unsigned k, uint8_t slot)
 {
-    bool is_named = slot <= lock->permit.count && (lock->woken == 0 || slot == lock->permit.slot);
+    struct redlock_permit *permit = &lock->permit;
 
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
-    lock->permit.slot = is_named ? slot : 0;
+    if (slot > permit->count) slot = 0;
+    if (permit->named == 0) permit->slot = slot;
+    permit->named = (uint8_t)(permit->slot == slot ? permit->named + 1 : permit->named - 1);
+    if (permit->named == 0) permit->slot = 0;
     lock->woken |= bit_of(k);
     REDLOCK_ASSERT(lock->permit.slot <= lock->permit.count);
 }

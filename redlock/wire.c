@@ -187,10 +187,23 @@ static void put_permit(struct resp_writer *w, struct redlock_permit permit)
     resp_size(w, permit.slot);
 }
 
-static void put_permit_acquire(struct resp_writer *w, const struct wire_subject *s)
+static void put_permit_restore(struct resp_writer *w, const struct wire_subject *s)
 {
     put_acquire(w, s);
     put_permit(w, s->permit);
+}
+
+/* "": it has none. */
+static void put_entry_if_any(struct resp_writer *w, const struct wire_subject *s)
+{
+    if (s->wait_number > 0) put_entry(w, s);
+    else                    resp_text(w, "");
+}
+
+static void put_permit_acquire(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_permit_restore(w, s);
+    put_entry_if_any(w, s);
 }
 
 static void put_extend(struct resp_writer *w, const struct wire_subject *s)
@@ -204,8 +217,7 @@ static void put_extend(struct resp_writer *w, const struct wire_subject *s)
 static void put_wake(struct resp_writer *w, const struct wire_subject *s)
 {
     put_placed(w, s);
-    if (s->wait_number > 0) put_entry(w, s);
-    else                    resp_text(w, "");
+    put_entry_if_any(w, s);
 }
 
 static void put_permit_extend(struct resp_writer *w, const struct wire_subject *s)
@@ -236,11 +248,11 @@ const struct redlock_kind *wire_permit_kind(void)
     static const char extend_text[] = WIRE_PERMIT_EXTEND_SCRIPT, extend_sha1[] = WIRE_PERMIT_EXTEND_SHA1;
     static const char release_text[] = WIRE_PERMIT_RELEASE_SCRIPT, release_sha1[] = WIRE_PERMIT_RELEASE_SHA1;
     static const struct wire_row acquire = {
-        .text = acquire_text, .sha1 = acquire_sha1, .put = put_permit_acquire, .argument_count = 7,
+        .text = acquire_text, .sha1 = acquire_sha1, .put = put_permit_acquire, .argument_count = 8,
         .read_refusal = wire_read_refusal, .lowest = 1, .highest = REDLOCK_PERMITS_MAX
     };
     static const struct wire_row restore = {
-        .text = restore_text, .sha1 = restore_sha1, .put = put_permit_acquire, .argument_count = 7
+        .text = restore_text, .sha1 = restore_sha1, .put = put_permit_restore, .argument_count = 7
     };
     static const struct wire_row extend = {
         .text = extend_text, .sha1 = extend_sha1, .put = put_permit_extend, .argument_count = 4, .lowest = 0, .highest = 1

@@ -32,7 +32,7 @@
  * Wait:
  *     EVALSHA wait n resource... entry arrived life       :ms     as PTTL of what is free last
  * Permits (S20): see below. slot 0: any.
- *     EVALSHA acquire 1 resource token ttl ticket life skew permits slot
+ *     EVALSHA acquire 1 resource token ttl ticket life skew permits slot entry
  *                                     :slot granted  $"counter ms" refused: the largest ticket of those that are free, and
  *                                                    how long until one is; -AHEAD
  *     EVALSHA restore 1 resource token ttl ticket life skew permits slot      as of a lock
@@ -77,7 +77,8 @@
  *
  * Permits (S20). Of a resource with k permits, "resource:1" to "resource:k" are slots, each a plain lock, so that at most k have
  * one, and whoever locks "resource:3" otherwise takes a permit. A node grants the first slot that is free, in an order that the
- * token makes, so that it is the same on all nodes. A client with a quorum of one slot holds that. Nodes that have granted it
+ * token makes, so that it is the same on all nodes. With the grant its entry among the waiters goes, if it has one, or while it
+ * holds a release of another's would wake it in vain. A client with a quorum of one slot holds that. Nodes that have granted it
  * another give that up, and get the one that is held, by a restore at once: or they would take for free what is held. To count on
  * each node how many have one would be unsound: three clients, each with another two of three nodes, are three holders where each
  * node has seen two. Those who wait have one entry for all slots, in "resource:#waiters", so that clients that know of no permits
@@ -259,7 +260,7 @@ enum wire_command {
     "return 1"
 
 /* Permits (S20). The first slot that is free, and whose counter is smaller than the ticket, in the order that the token shuffles:
- * the same one on each node. S3: only the number of a slot is a grant. */
+ * the same one on each node. S3: only the number of a slot is a grant. Behind a grant nothing may raise an error. */
 #define WIRE_PERMIT_ACQUIRE_SCRIPT                                      \
     "local a,c,m,p,s=ARGV,redis.call,'0',-1,{} "                                                        \
     "local t,n,o,x=a[3]+0,a[6]+0,a[7]+0,tonumber(a[1]:sub(1,8),16) "                                    \
@@ -280,13 +281,14 @@ enum wire_command {
     "if w and t>w[1]*1e6+w[2]+a[5]*1e3 then return {err='AHEAD of the clock of this node: '..w[1]} end " \
     "if w then c('set',k..'#ticket',a[3],'px',a[4]) end "                                               \
     "c('set',k,a[1],'px',a[2]) "                                                                        \
+    "if a[8]~='' then redis.pcall('zrem',KEYS[1]..':#waiters',a[8]) end "                               \
     "return g "                                                                                         \
     "end "                                                                                              \
     "if tonumber(d)>tonumber(m) then m=d end "                                                          \
     "elseif v>=0 and p~=-2 and (p<0 or v<p) then p=v end "                                              \
     "end "                                                                                              \
     "return m..' '..p"
-#define WIRE_PERMIT_ACQUIRE_SHA1 "d56d3c9121048f63d99aad9e1de4de35c2e2b6e0"
+#define WIRE_PERMIT_ACQUIRE_SHA1 "f44e45d97c2846a9728196a8d10a45ab68d9ef8f"
 
 /* As the restore script, of the slot that is held; and any other that the node has granted is given up. */
 #define WIRE_PERMIT_RESTORE_SCRIPT                                      \
@@ -519,7 +521,7 @@ enum {
     /* The longest command of a lock, by EVALSHA or without the bytes of the script and of the resource. */
     WIRE_COMMAND_MAX = sizeof "*10 $7 EVALSHA $40 $2 16 $512 $40 $10 2147483647 $16 9007199254740991 $10 4294967295 $7 3600000 "
                               "$2 64 $2 64" + 23 + 40 + 40,
-    WIRE_SHARED_MAX = WIRE_COMMAND_MAX + 31,   /* Of a shared lock. */
+    WIRE_LONGEST_MAX = WIRE_COMMAND_MAX + 36,   /* Of a shared lock, or of one of several permits. */
     WIRE_HOLDER_ROOM = REDLOCK_HOLDER_MAX + 2,  /* More, where the engine has a holder's name: it, a blank, a digit of the size. */
     WIRE_NAME_HEAD = sizeof "$512    " - 1      /* What each resource but the first adds to its bytes. */
 };

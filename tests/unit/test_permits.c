@@ -1,6 +1,9 @@
 /* One of several permits (S20). */
 #include "kinds.h"
 
+#include "../../redlock/stake.h"
+#include "../../redlock/wire.h"
+
 enum { TTL = 10000, NODES = 5, K = 4 };
 
 static struct redlock_request permit_request(uint8_t permits, uint32_t wait_ms)
@@ -738,6 +741,72 @@ TEST(a_slot_beyond_its_own_permits_is_not_asked_for)
     RUN_MS(100);
     EXPECT_STATUS(3, REDLOCK_OK);
     CHECK(SLOT(3) >= 1 && SLOT(3) <= 2);
+}
+
+/* Or another's release would wake it while it holds, instead of one that waits. And it is as patient as before: it may have taken
+ * what another was woken for. */
+TEST(one_that_takes_a_permit_by_itself_is_no_longer_in_line)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 100);
+
+    PERMIT(0, 1);
+    RIVAL(0, slot_name(2), 60000); RIVAL(1, slot_name(2), 60000); RIVAL(2, slot_name(2), 60000);
+    START_PERMIT(1, 2, 60000);
+    RUN_MS(20);
+    EXPECT_KEYS("pool:#waiters", 3);
+    for (unsigned k = 0; k < 3; k++) remove_key_of(cluster, k, 2);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    RUN_MS(1);
+    EXPECT_KEY_ABSENT_ON_ALL("pool:#waiters");
+    CHECK(LOCK(1)->refusals > 0);
+}
+
+/* Each of two slots is free on two of five nodes. */
+TEST(one_in_line_whose_votes_were_split_asks_for_the_slot_of_most_alone)
+{
+    static const unsigned free_slots[NODES] = { 2, 2, 3, 3, 0 };
+    CLUSTER_OF(NODES, 1, config.wake_ups = true; config.retry_ms = 100);
+
+    kind_teach_scripts(cluster);
+    for (unsigned k = 0; k < NODES; k++) take_slots(cluster, k, 0x1eu);
+    START_PERMIT(0, K, 60000);
+    RUN_MS(20);
+    EXPECT_KEYS("pool:#waiters", NODES);
+    for (unsigned k = 0; k < 4; k++) remove_key_of(cluster, k, free_slots[k]);
+    while (redlock_last_round(LOCK(0))->granted == 0) RUN_US(50);
+    while (LOCK(0)->phase != PHASE_WAITING) RUN_US(50);
+    const unsigned slot = LOCK(0)->permit.slot;
+    CHECK(slot == 2 || slot == 3);
+    for (unsigned k = 0; k < NODES; k++) remove_key_of(cluster, k, 4);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+static void name_slot(struct cluster *cluster, unsigned client, unsigned k, uint8_t slot)
+{
+    struct redlock *r = ENGINE(client);
+    char text[16];
+
+    snprintf(text, sizeof text, "%u@%u", (unsigned)LOCK(client)->wait_number, slot);
+    r->waking->hear(r, k, &(struct wire_reply){ .type = RESP_ARRAY, .integer = 3, .text = text, .text_size = strlen(text) });
+}
+
+TEST(one_that_nodes_tell_of_several_slots_asks_for_that_of_most)
+{
+    static const struct { uint8_t named[3], asked; } cases[] = {
+        { { 2, 2, 1 }, 2 }, { { 1, 2, 2 }, 2 }, { { 2, 1, 2 }, 2 }, { { 9, 9, 2 }, 0 }, { { 2, 2, 2 }, 2 },
+    };
+
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CLUSTER_OF(5, 3, config.wake_ups = true; config.retry_ms = 10000);
+        TAP_CONTEXT("case %u", i);
+        for (unsigned c = 0; c < 2; c++) PERMIT(c, 2);
+        START_PERMIT(2, 2, 60000);
+        RUN_MS(50);
+        for (unsigned k = 0; k < 3; k++) name_slot(cluster, 2, k, cases[i].named[k]);
+        CHECK_INT(LOCK(2)->permit.slot, cases[i].asked);
+    }
 }
 
 TEST(one_whose_time_is_over_gives_its_entry_back)

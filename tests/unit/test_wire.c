@@ -143,7 +143,8 @@ TEST(a_permit_is_asked_for_by_the_name_of_the_resource_and_their_number)
     const struct redlock_kind *kind = wire_permit_kind();
     const struct redlock_name name = { .bytes = "pool", .size = 4 };
     static const struct { enum wire_kind_row which; const char *sha1, *rest; } expected[] = {
-        { KIND_ACQUIRE, WIRE_PERMIT_ACQUIRE_SHA1, "$5\r\n10000\r\n$1\r\n7\r\n$1\r\n8\r\n$1\r\n9\r\n$2\r\n10\r\n$1\r\n3\r\n" },
+        { KIND_ACQUIRE, WIRE_PERMIT_ACQUIRE_SHA1, "$5\r\n10000\r\n$1\r\n7\r\n$1\r\n8\r\n$1\r\n9\r\n$2\r\n10\r\n$1\r\n3\r\n"
+                                                  "$18\r\n0123456789abcdef:1\r\n" },
         { KIND_EXTEND, WIRE_PERMIT_EXTEND_SHA1, "$5\r\n10000\r\n$2\r\n10\r\n$1\r\n3\r\n" },
         { KIND_WAKE, WIRE_PERMIT_RELEASE_SHA1, "$18\r\n0123456789abcdef:1\r\n$2\r\n10\r\n$1\r\n3\r\n" },
         { KIND_RELEASE, WIRE_PERMIT_RELEASE_SHA1, "$0\r\n\r\n$2\r\n10\r\n$1\r\n0\r\n" },
@@ -210,8 +211,8 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
         s.name_count = listed.takes_sets ? REDLOCK_SET_MAX : 1;
         resp_write_begin(&w, buffer, sizeof buffer, 0);
         CHECK(wire_put(&w, row, form, &s));
-        CHECK(w.used <= WIRE_SHARED_MAX + sizeof bytes);
-        CHECK(w.used <= WIRE_COMMAND_MAX + sizeof bytes || i >= ROW_SHARED_ACQUIRE);
+        CHECK(w.used <= WIRE_LONGEST_MAX + sizeof bytes);
+        CHECK(w.used <= WIRE_COMMAND_MAX + sizeof bytes || i >= ROW_PERMIT_ACQUIRE);
         resp_write_begin(&w, buffer, w.used - 1, 0);
         CHECK(!wire_put(&w, row, form, &s));
         CHECK_INT(w.used, 0);

@@ -668,6 +668,11 @@ static bool permit_wants_more(void)
     return strstr(WIRE_PERMIT_ACQUIRE_SCRIPT, "t>tonumber(d)") != NULL;
 }
 
+static bool permit_takes_its_entry(void)
+{
+    return strstr(WIRE_PERMIT_ACQUIRE_SCRIPT, "redis.pcall('zrem',KEYS[1]..':#waiters',a[8])") != NULL;
+}
+
 static bool permit_release_looks_at_all(void)
 {
     return strstr(WIRE_PERMIT_RELEASE_SCRIPT, "for i=1,a[3] do") != NULL;
@@ -817,6 +822,13 @@ static enum try try_slot(struct run *run, struct proposal *p, unsigned slot)
     return try;
 }
 
+static void permit_leaves_waiters(struct run *run)
+{
+    const struct slice waiters = name_of_permit_waiters(run);
+    if (run->arguments[7].size > 0 && permit_takes_its_entry()) call_zrem(run, waiters, run->arguments[7]);
+    slice_free(waiters);
+}
+
 /* WIRE_PERMIT_ACQUIRE_SCRIPT */
 static void do_permit_acquire(struct run *run)
 {
@@ -831,6 +843,7 @@ static void do_permit_acquire(struct run *run)
         if (try == TRY_ANSWERED) return;
         if (try == TRY_REFUSED) continue;
         note_slot(run, slots[i]);
+        permit_leaves_waiters(run);
         model_answer_number(run->scene, slots[i]);
         return;
     }
@@ -1650,7 +1663,7 @@ static const struct {
     [MODEL_SCRIPT_RELEASE_ONE] = { 1, 1, do_release_one },
     [MODEL_SCRIPT_WAIT] = { 3, 3, do_wait },
     [MODEL_SCRIPT_MARK] = { 4, 4, do_mark },
-    [MODEL_SCRIPT_PERMIT_ACQUIRE] = { 7, 7, do_permit_acquire },
+    [MODEL_SCRIPT_PERMIT_ACQUIRE] = { 8, 8, do_permit_acquire },
     [MODEL_SCRIPT_PERMIT_RESTORE] = { 7, 7, do_permit_restore },
     [MODEL_SCRIPT_PERMIT_EXTEND] = { 4, 4, do_permit_extend },
     [MODEL_SCRIPT_PERMIT_RELEASE] = { 4, 4, do_permit_release },
