@@ -161,7 +161,7 @@ ask 0 SET "odd$(printf %01025d 7)" $a PX $long >/dev/null
 ask_all "SET fix:held $a PX $long" "SET fix:leak $b" "HSET fix:java $java:1 1" "SET fix:both $b PX $long" "SET leak:all $b" \
     "SET leak:both $a PX $long" "SET guard:held $a PX 90000" "SET ask:leak $b"
 ask_many 0 "SET fix:left $a PX $long" "SET fix:split $a PX $long" "SET fix:list-too $b PX $long" "SET leak:left $a PX $long" \
-    "SET leak:text hello" "SET guard:left $a PX 20000" "SET fix:beside#ticket 17" "SET two:stays $a PX $long" "SET away:left $a PX $long"
+    "SET leak:text hello" "SET guard:left $a PX 20000" "SET fix:beside#ticket 17" "SET two:stays $a PX $long" "SET away:left $a PX $long" "SET acl:left $a PX $long"
 ask_many 1 "SET fix:split $b PX $long" "SET fix:beaten $b PX $long" "RPUSH fix:list-too 1" "PERSIST leak:both" "SET ask:leak2 $a"
 ask_many 2 "SET fix:beaten $a PX $long" "SET leak:one $java" "SET fix:text hello"
 ask_many 0 "SET fix:beaten $a PX $long"
@@ -186,6 +186,10 @@ begin $!
 background away scan --guard 0 --node-timeout 2s --apart 1s --fix -n "127.0.0.1:$port_0,127.0.0.1:$port_1,$hanging" 'fix:held'
 background left scan --guard 0 --node-timeout 2s --apart 1s --fix -n "127.0.0.1:$port_0,127.0.0.1:$port_1,$hanging" 'away:*'
 background few status --guard 0 --node-timeout 1s --json -n "127.0.0.1:$port_0,127.0.0.1:$refused,$hanging"
+words=$(sed -n '/^\.\\" acl-scan/,/^\.Ed/p' tools/man/redlock.7 | sed -n '/^[~&+]/p')
+# shellcheck disable=SC2086    # Several words.
+for k in 0 1 2; do ask $k ACL SETUSER halfway reset on '>pw' $words '~acl:*' >/dev/null; done
+REDLOCK_USER=halfway REDLOCK_PASSWORD=pw background acl scan --guard 0 --node-timeout 10s --apart 1s --fix 'acl:*'
 # At the second look another client has it.
 within 10 grep -q two:stays "$directory/two.err"
 ask 0 SET two:stays $b PX $long >/dev/null
@@ -203,6 +207,11 @@ removes_leaks() {
     everything 'leak:*' | diff "$directory/expected" -
 }
 check '--fix --no-ttl removes leaks, but none that is held by keys with a TTL, and no data' removes_leaks
+
+may_not_remove() {
+    ended acl 0 && prints '^  removed from 0 of 3 nodes$' && says 'node 0 .*(to remove takes|del)' && [ "$(ask 0 EXISTS acl:left)" = 1 ]
+}
+check 'that an ACL refuses to remove something is told' may_not_remove
 
 asks_first() {
     ended ask 1 && prints 'ask:leak: remove .* whose owner may live' && prints 'ask:leak2: remove .*' && [ "$(everything 'ask:*' | sort -u | grep -c .)" = 1 ]

@@ -1,5 +1,8 @@
 #include "removal.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "../redlock/ask_all.h"
 
 const char removal_script[] =
@@ -24,6 +27,21 @@ const char removal_script[] =
     "end "
     "return 1";
 
+/* Redis 7 says of a command in a script in words of its own that it may not be run. */
+bool removal_note_refusal(struct session *session, unsigned k, const struct redlock_item *item, const char *needs)
+{
+    static const char in_script[] = "ERR The user executing the script can't run";
+    struct session_note *note = &session->notes[k];
+    bool is_in_script = item->size >= sizeof in_script && memcmp(item->bytes, in_script, sizeof in_script - 1) == 0;
+    bool is_refused;
+
+    item_note_refusal(item, note, needs);
+    is_refused = is_in_script || note->trouble == REDLOCK_TROUBLE_NOPERM;
+    if (is_in_script) (void)snprintf(note->text, sizeof note->text, "%sNOPERM", needs);
+    note->trouble = REDLOCK_TROUBLE_OTHER_ERROR;
+    return is_refused;
+}
+
 unsigned removal_of(struct session *session, const void *name, size_t name_size, const void *value, size_t value_size)
 {
     static struct ask_all all;
@@ -43,7 +61,7 @@ unsigned removal_of(struct session *session, const void *name, size_t name_size,
         bool has_answered = ask_all_answer(&all, k, &item);
         removed += has_answered && item.type == REDLOCK_ITEM_INTEGER && item.integer > 0;
         if (!has_answered && item.type == REDLOCK_ITEM_ERROR)
-            item_note_refusal(&item, &session->notes[k], "to remove a lock takes ~RESOURCE* +get +set +del +eval: ");
+            (void)removal_note_refusal(session, k, &item, "to remove takes ~RESOURCE* +eval +get +set +del: ");
     }
     ask_all_end(&all, session);
     return removed;

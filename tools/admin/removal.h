@@ -10,6 +10,10 @@
  * that is let be. */
 extern const char removal_script[];
 
+/* Notes what node k refused of a script, with what an ACL must allow if that is why: then true. The advice for locks is none for
+ * this. item: of type ERROR. */
+bool removal_note_refusal(struct session *session, unsigned k, const struct redlock_item *item, const char *needs);
+
 /* Asks all nodes, for a node timeout. From how many it was removed. */
 unsigned removal_of(struct session *session, const void *name, size_t name_size, const void *value, size_t value_size);
 

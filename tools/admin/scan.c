@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../redlock/ask_all.h"
+#include "removal.h"
 
 enum {
     STEP_KEYS = 50,                 /* Of SCAN at a time: a node is kept busy for a fraction of a millisecond. */
@@ -178,20 +179,6 @@ static bool is_pending(const struct line *line)
     return line->is_asked && redlock_question_status(&line->question) == REDLOCK_PENDING;
 }
 
-/* What a node's ACL refuses it refuses for ever; Redis 7 says of a command in a script in words of its own that it may not be run.
- * The advice for locks is none for this. */
-static void note_refusal(struct scan *s, unsigned k, const struct redlock_item *item)
-{
-    static const char in_script[] = "ERR The user executing the script can't run";
-    struct session_note *note = &s->session->notes[k];
-    bool is_in_script = item->size >= sizeof in_script && memcmp(item->bytes, in_script, sizeof in_script - 1) == 0;
-
-    item_note_refusal(item, note, needs);
-    s->lines[k].is_refused = is_in_script || note->trouble == REDLOCK_TROUBLE_NOPERM;
-    if (is_in_script) (void)snprintf(note->text, sizeof note->text, "%sNOPERM", needs);
-    note->trouble = REDLOCK_TROUBLE_OTHER_ERROR;
-}
-
 /* The pieces of the string are moved together, over what was said of them in between. */
 static void read_answer(struct scan *s, unsigned k)
 {
@@ -199,7 +186,7 @@ static void read_answer(struct scan *s, unsigned k)
     struct redlock_item item;
 
     while (!line->bytes && redlock_next_item(&line->question, &item)) {
-        if (item.type == REDLOCK_ITEM_ERROR) note_refusal(s, k, &item);
+        if (item.type == REDLOCK_ITEM_ERROR) line->is_refused = removal_note_refusal(s->session, k, &item, needs);
         if (item.type != REDLOCK_ITEM_BULK || item.depth != 0) return;
         memmove(line->buffer + line->size, item.bytes, item.size);
         line->size += item.size;

@@ -356,6 +356,14 @@ static void print_summary(struct show *show)
         (void)printf("%" PRIu64 " without a TTL can be removed, if their owners are gone: --fix --no-ttl\n", show->endless);
 }
 
+/* A node that was gone through has nothing to be told of, unless it refused to remove what it should. */
+static bool is_worth_telling(const struct show *show, unsigned k)
+{
+    bool has_refused = show->settings->fix && show->session->notes[k].trouble == REDLOCK_TROUBLE_OTHER_ERROR;
+
+    return !has_been_scanned(show, k) || has_refused;
+}
+
 /* What it does not know. */
 static void say_limits(struct show *show)
 {
@@ -368,7 +376,7 @@ static void say_limits(struct show *show)
     if (counts->may_repeat) say("there were so many findings that some may stand here twice");
     for (unsigned k = 0; k < show->count; k++) {
         struct session_note *note = &show->session->notes[k];
-        if (has_been_scanned(show, k)) note->trouble = REDLOCK_TROUBLE_NONE;
+        if (!is_worth_telling(show, k)) note->trouble = REDLOCK_TROUBLE_NONE;
         else if (note->trouble == REDLOCK_TROUBLE_NONE && !show->session->signal)
             say("node %u (%s): %s (it hangs, or the network does; if it is only slow: --node-timeout)", k,
                 redlock_node_address(&show->session->client, k), no_answer);
