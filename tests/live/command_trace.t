@@ -90,17 +90,26 @@ texts() {
 }
 check 'it knows the scripts by their texts as well as by their SHA-1s' texts
 
+# How many rows of 80 columns it takes, where times are short: a machine that is busy makes the column of times wider.
+rows_shown() {
+    rows=$(sed -E 's/^ *[0-9]+\.[0-9]{3} /   0.000 /' "$directory/err" |
+        awk '{ rows += length == 0 ? 1 : int((length + 79) / 80) } END { print rows }')
+    echo "$rows rows"
+}
+# One node that comes late is told in a row of its own.
+fits_on_a_screen() {
+    for name in "$1-1" "$1-2" "$1-3"; do
+        is 0 acquire --guard 0 --trace=votes ${2:+"$2"} "$name" && rows_shown && [ "$rows" -lt 22 ] && return 0
+        cat "$directory/err"
+    done
+    return 1
+}
 # The handshakes are left out, and a wire that is short stands on a screen of 80 columns and 24 lines, the prompt included.
 only_votes() {
     is 0 acquire --guard 0 --no-ticket --trace=votes door-v && says '^ +0\.000 +=  acquire, round 1: to 5 nodes, quorum 3, TTL 10000 ms$' &&
     says '^ +[0-9.]+ +[0-4]  >  SET door-v ' && says '=  won 3/5 after ' && adds_up 1 || return 1
     ! grep -E 'INFO|ROLE|SCRIPT|SETNAME|connected|ready' "$directory/err" || return 1
-    rows=$(awk '{ rows += length == 0 ? 1 : int((length + 79) / 80) } END { print rows }' "$directory/err")
-    echo "$rows rows"
-    [ "$rows" -lt 22 ] || { cat "$directory/err"; return 1; }
-    is 0 acquire --guard 0 door-w0 && is 0 acquire --guard 0 --trace=votes door-w &&
-    rows=$(awk '{ rows += int((length + 79) / 80) } END { print rows }' "$directory/err") && echo "$rows rows with a ticket" &&
-    [ "$rows" -lt 22 ] &&
+    fits_on_a_screen door-y --no-ticket && is 0 acquire --guard 0 door-w0 && fits_on_a_screen door-w '' &&
     is 0 acquire --guard 0 --no-ticket --trace=all door-x && says '> +INFO server' &&
     is 125 acquire --trace=loud door && says "^redlock: --trace: 'loud' is neither 'all' nor 'votes'$"
 }
