@@ -50,6 +50,7 @@ enum {
     X(PERIODS,           true,  "once per period: all of the above at once")                  \
     X(READERS,           true,  "shared locks: all of the above at once")                     \
     X(PERMITS,           true,  "permits: all of the above at once")                          \
+    X(DURABLE,           true,  "durable node restarts with its memory, or empty; connections reset")  \
     X(CLOCK_FORWARD,     false, "node's clock stepped forward")                               \
     X(NO_GUARD,          false, "node restarts empty, without the guard")                     \
     X(ACTS_WITHOUT_ASKING, false, "holder paused past its validity acts without asking")      \
@@ -61,6 +62,7 @@ enum {
     X(READERS_NO_GUARD,  false, "shared locks: node restarts empty, without the guard")       \
     X(READERS_FLUSHALL,  false, "shared locks: FLUSHALL")                                     \
     X(PERMITS_NO_GUARD,  false, "permits: node restarts empty, without the guard")            \
+    X(DURABLE_BACK,      false, "durable node restarts with an old memory, or without its last writes") \
     X(TICKETS_SKEWED,    false, "tickets: nodes restart empty, wall clocks differ by more than the skew") \
     X(TICKETS_NO_GUARD,  false, "tickets: nodes restart empty, without the guard")             \
     X(TICKETS_FAILOVER,  false, "tickets: failover to stale replicas behind the same connections") \
@@ -83,12 +85,13 @@ bool sim_class_has_periods(enum sim_class class);
 bool sim_class_has_readers(enum sim_class class);
 bool sim_class_has_permits(enum sim_class class);
 bool sim_class_has_no_guard(enum sim_class class);
+bool sim_class_is_durable(enum sim_class class);
 
 /* X(name, classes it belongs to, text) */
 #define SIM_FAULTS(X)                                                                             \
     X(DELAY,         IN(DELAYS),            "link slow")                                          \
     X(PIECES,        IN(DELAYS),            "link in pieces of a few bytes")                      \
-    X(RESET,         IN(LOSS),              "connection reset")                                   \
+    X(RESET,         IN(LOSS) | IN(DURABLE),              "connection reset")                                   \
     X(LATE,          IN(LOSS),              "connection reset, what it carries arrives late")     \
     X(CUT,           IN(LOSS),              "link cut")                                           \
     X(STALL,         IN(LOSS),              "link stalled")                                       \
@@ -97,11 +100,11 @@ bool sim_class_has_no_guard(enum sim_class class);
     X(HANG,          IN(LOSS),              "node hangs")                                         \
     X(SEVER,         IN(LOSS),              "connection severed within the next bytes")           \
     X(SUBSCRIPTION_CUT, IN(LOSS),              "link for wake-ups cut")                           \
-    X(RESTART_KEPT,  IN(CRASH_KEPT),        "node down, memory kept")                             \
+    X(RESTART_KEPT,  IN(CRASH_KEPT) | IN(DURABLE),        "node down, memory kept")                             \
     X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD) | IN(PERIODS_NO_GUARD) | \
-                             IN(READERS_NO_GUARD) | IN(PERMITS_NO_GUARD),                                      \
+                             IN(READERS_NO_GUARD) | IN(PERMITS_NO_GUARD) | IN(DURABLE),                                      \
                                             "node down, memory lost")                             \
-    X(RESTART_BACK,  IN(CRASH_BACK),        "node down, memory rolled back")                      \
+    X(RESTART_BACK,  IN(CRASH_BACK) | IN(DURABLE_BACK),        "node down, memory rolled back")                      \
     X(RATE,          IN(DRIFT_WITHIN) | IN(DRIFT_BEYOND), "node's clock has another rate")        \
     X(CLIENT_RATE,   IN(DRIFT_WITHIN),      "client's clock has another rate")                    \
     X(STEP_BACK,     IN(CLOCK_BACK),        "node's clock stepped back")                          \

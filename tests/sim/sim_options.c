@@ -53,6 +53,11 @@ bool sim_class_has_permits(enum sim_class class)
     return class == SIM_CLASS_PERMITS || class == SIM_CLASS_PERMITS_NO_GUARD;
 }
 
+bool sim_class_is_durable(enum sim_class class)
+{
+    return class == SIM_CLASS_DURABLE || class == SIM_CLASS_DURABLE_BACK;
+}
+
 bool sim_class_has_no_guard(enum sim_class class)
 {
     return class == SIM_CLASS_NO_GUARD || class == SIM_CLASS_TICKETS_NO_GUARD || class == SIM_CLASS_READERS_NO_GUARD ||
@@ -203,6 +208,7 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     draw_holding(&dice, &o);
     if (sim_class_has_periods(o.class)) draw_periods(&dice, &o);
     o.keeps_memory = o.class < SIM_CLASS_ALL && o.class != SIM_CLASS_CRASH_LOST && o.class != SIM_CLASS_CRASH_BACK;
+    if (sim_class_is_durable(o.class)) o.keeps_memory = false;
     if (o.class == SIM_CLASS_READERS || o.class == SIM_CLASS_PERMITS) o.keeps_memory = sim_one_in(&dice, 2);
     if (sim_class_has_readers(o.class) && o.noperm && strcmp(o.noperm, "ZADD") == 0) o.noperm = NULL;    /* Readers need it. */
     if (sim_class_has_readers(o.class)) o.shared_share = ONE_OF(&dice, 1, 2, 2, 3);

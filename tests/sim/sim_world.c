@@ -673,6 +673,7 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
         cluster_need_locks(cluster, c, SIM_LOCKS_MAX + 1);
     }
     if (world->options.shared_share > 0) cluster_may_share(cluster);
+    if (sim_class_is_durable(world->options.class)) cluster_declare_durable(cluster, (uint16_t)((1u << cluster->node_count) - 1));
     shape_network(world);
     set_walls(world);
     place_actors(world, plan);
