@@ -108,13 +108,15 @@ check '7, 8, 9: what can evict locks, has evicted, or is full is unsafe' memory
 
 remembers() {
     set_0 appendfsync everysec && tells 2 'UNSAFE  appendfsync is everysec, and there is no guard: a power cut forgets locks\. Fix: ' &&
+    is 2 doctor --guard 1h --node-timeout 10s --ttl 10m --quick -n "redis://127.0.0.2:$port_0?durable=1,127.0.0.3:$port_1,127.0.0.4:$port_2" &&
+    prints '^node 0 .*UNSAFE  appendfsync is everysec, and it is declared durable' && ! prints '^node 1 .*UNSAFE' >/dev/null &&
     set_0 appendfsync always && set_0 no-appendfsync-on-rewrite yes && tells 2 'UNSAFE  no-appendfsync-on-rewrite is yes: ' &&
     is 1 doctor --guard 1h --node-timeout 10s --ttl 10m --quick && prints '^node 0 .*WARNING  no-appendfsync-on-rewrite is yes' &&
     prints '^node 1 .*WARNING  restarted .* ago: no vote for another (59|60) min' &&
     set_0 no-appendfsync-on-rewrite no && set_0 appendonly no && tells 2 'UNSAFE  no AOF, and there is no guard: a restart forgets locks\. Fix: ' &&
     set_0 appendonly yes
 }
-check '10, 11, 12, 14: without a guard a node must remember; with one it has no vote at first' remembers
+check '10, 11, 12, 14: without a guard, or if it is declared durable, a node must remember; else it has no vote at first' remembers
 
 has_not_saved() { tells 1 'WARNING  the last save failed, so it refuses to be written to \(-MISCONF\)\. Fix: '; }
 saves() {
