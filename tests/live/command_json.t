@@ -90,7 +90,8 @@ each() {
     tells "$each_status" acquire "$@" door && tells "$each_status" extend "$@" door "$none" && tells "$each_status" release "$@" door "$none" &&
     tells "$each_status" keep --pid 1 "$@" door "$none" && tells "$each_status" run "$@" door true && tells "$each_status" status "$@" door &&
     tells "$each_status" lead "$@" door true && tells "$each_status" leader "$@" door && tells "$each_status" break --token "$none" "$@" door &&
-    tells "$each_status" doctor "$@" && tells "$each_status" scan "$@" && tells "$each_status" status "$@"
+    tells "$each_status" doctor "$@" && tells "$each_status" ping "$@" && tells "$each_status" scan "$@" &&
+    tells "$each_status" status "$@" && tells "$each_status" watch "$@" door
 }
 wrong() {
     each 125 --json -n 127.0.0.1:99999 && has "$head" nodes && json told '$j->{status} eq "BAD_ADDRESS" && !@{$j->{nodes}}' &&
@@ -139,7 +140,8 @@ check 'and a command that there is not; but a --json of the command that is run 
 
 # Nobody reads it.
 unwritable() {
-    for words in 'acquire full' 'status full' 'leader full' "extend full $none" "break --token $none full" 'acquire -t 7 full'; do
+    for words in 'acquire full' 'status full' 'leader full' "extend full $none" "break --token $none full" 'acquire -t 7 full' \
+        'watch full'; do
         # shellcheck disable=SC2086    # Several words.
         "$redlock" $words --json --guard 0 >/dev/full 2>"$directory/told"
         perl tests/live/documented.pl "$directory/seen" <"$directory/told" && json told 'exists $j->{note}' || return 1
