@@ -10,6 +10,7 @@
     value[row, round, client, "cpu"] = field("cpu_user_us") + field("cpu_sys_us")
     if (row ~ /^(waiters|shares)/) take_waiters()
     if (row ~ /^keeper/) keeper = $0
+    if (row ~ /^(kinds|permits)/) kind[row] = $0
 }
 
 function field(name,    at) {
@@ -214,6 +215,32 @@ function waiters_table(    n, i, counts) {
     printf "  %.2f when they poll.\n", value["shares/8", 1, "polling", "least_share"]
 }
 
+function kind_row(label, row) {
+    $0 = kind[row]
+    printf "  %-24s %10.1f", label, field("cycles_per_s")
+    if (field("readers") > 0) printf " %8d %12.1f %12.1f", field("most_at_once"), field("reader_longest_ms"), field("writer_longest_ms")
+    print ""
+}
+
+function permits_row(pair,    part, share) {
+    $0 = kind["permits/" pair]
+    split(pair, part, "/")
+    share = 100 * field("held_share") * (part[1] > part[2] ? part[1] / part[2] : 1)
+    printf "  %7d %7d %8.2f %8.0f %%  attempts %s, rate %s\n", part[1], part[2], field("rounds"), share, goal(field("rounds") <= 1.5),
+           goal(share >= 85)
+}
+
+function kinds_table(    n, i, pairs) {
+    print "\nTen clients that hold a lock for 5 ms and wait for it again, N=3: acquisitions a second, holders at once, the longest wait"
+    print "of a reader and of a writer in milliseconds."
+    kind_row("ten writers", "kinds/plain")
+    kind_row("8 readers, 2 writers", "kinds/shared")
+    print "\nPermits, held for 50 ms, N=3. Goals: 1.5 attempts an acquisition, 85 % of the rate at which all are always held."
+    printf "  %7s %7s %8s %10s\n", "permits", "clients", "attempts", "rate"
+    n = split("4/2 4/4 4/32 10/10 10/30", pairs, " ")
+    for (i = 1; i <= n; i++) permits_row(pairs[i])
+}
+
 function keeper_row() {
     $0 = keeper
     printf "\n%d locks with a TTL of %d ms kept by one engine, N=5: %.0f extensions a second, %.1f %% of one core, at most %d of\n",
@@ -240,6 +267,7 @@ END {
     events_table()
     trouble_table()
     waiters_table()
+    kinds_table()
     keeper_row()
     failures()
 }
