@@ -26,8 +26,8 @@ static const char needs[] =
     "to scan takes ~PATTERN* +eval +scan +type +pttl +getrange +get +exists +hexists +hlen +hkeys +zcount +time: ";
 
 /* One step of SCAN: "cursor names hidden beside tickets orphans long size:name size:name...". Keys beside locks are only counted,
- * but for those that should not be: without a TTL, or readers whose lock is not marked as shared. "more": there are too many names;
- * the cursor is not moved then. */
+ * but for those that should not be: without a TTL (which a durable node's canary never has), or readers whose lock is not marked as
+ * shared. "more": there are too many names; the cursor is not moved then. */
 static const char step_script[] =
     "local c,o,u,h,b,t,n,g=redis.call,{},0,0,0,0,0,0 "
     "local s=c('scan',ARGV[1],'match',ARGV[2],'count',ARGV[3]) "
@@ -43,6 +43,7 @@ static const char step_script[] =
     "if not y then h=h+1 end "
     "x=y and r "
     "end "
+    "if k=='redlock:canary' then b=b+1 x=false end "
     "if x and #k>1024 then g=g+1 x=false end "
     "if x then o[#o+1]=#k..':'..k u=u+#k+6 end "
     "end "
