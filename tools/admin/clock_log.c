@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,9 +16,10 @@ enum { BOOT_ID_MAX = 64, RECORD_TEXT_MAX = REDLOCK_ADDRESS_MAX + 80 };
 /* Another one after each start of the machine; "-" where the system has none. */
 static void read_boot_id(char id[BOOT_ID_MAX])
 {
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
-    if (!file || fscanf(file, "%63s", id) != 1) (void)strcpy(id, "-");
+    if (!file || !fgets(id, BOOT_ID_MAX, file)) (void)snprintf(id, BOOT_ID_MAX, "-");
+    id[strcspn(id, "\n")] = '\0';
     if (file) (void)fclose(file);
 }
 
@@ -35,13 +37,13 @@ static bool read_line(FILE *file, char line[RECORD_TEXT_MAX])
 
 static bool read_record(const char *line, struct clock_record *record)
 {
-    int at = 0;
+    char *at;
 
-    if (sscanf(line, "%" SCNu64 " %" SCNd64 " %" SCNu64 " %n", &record->at_us, &record->since_boot_us, &record->give_or_take_us,
-               &at) != 3)
-        return false;
-    if (at == 0 || strlen(line + at) >= sizeof record->address) return false;
-    (void)strcpy(record->address, line + at);
+    record->at_us = strtoull(line, &at, 10);
+    record->since_boot_us = strtoll(at, &at, 10);
+    record->give_or_take_us = strtoull(at, &at, 10);
+    if (*at != ' ' || at[1] == '\0' || strlen(at + 1) >= sizeof record->address) return false;
+    (void)snprintf(record->address, sizeof record->address, "%s", at + 1);
     return true;
 }
 

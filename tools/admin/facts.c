@@ -189,7 +189,7 @@ static bool next_value(struct redlock_question *reply, struct redlock_item *item
     size_t size;
 
     if (!redlock_next_item(reply, item)) return false;
-    at = (uint8_t *)(uintptr_t)item->bytes;
+    at = (uint8_t *)item->bytes;
     size = item->size;
     while (!item->last && redlock_next_item(reply, item)) {
         memmove(at + size, item->bytes, item->size);

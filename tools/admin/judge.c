@@ -8,13 +8,11 @@
 
 /* ---- What is found ---- */
 
-static struct finding *add(struct judging *j, enum severity severity, const char *fix, const char *format, va_list arguments)
+static struct finding *add(struct judging *j, enum severity severity, const char *fix, const char *text)
 {
     struct finding *finding = &j->findings->all[j->findings->count++];
-    char text[JUDGE_TEXT_MAX];
 
     *finding = (struct finding){ .check = (uint8_t)j->check, .node = (uint8_t)j->k, .severity = severity };
-    (void)vsnprintf(text, sizeof text, format, arguments);
     (void)text_printable(finding->text, sizeof finding->text, text, strlen(text));
     (void)snprintf(finding->fix, sizeof finding->fix, "%s", fix);
     return finding;
@@ -22,31 +20,36 @@ static struct finding *add(struct judging *j, enum severity severity, const char
 
 void found(struct judging *j, enum severity severity, const char *fix, const char *format, ...)
 {
+    char text[JUDGE_TEXT_MAX];
     va_list arguments;
 
     va_start(arguments, format);
-    (void)add(j, severity, fix, format, arguments);
+    (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    (void)add(j, severity, fix, text);
 }
 
 void well(struct judging *j, const char *format, ...)
 {
+    char text[JUDGE_TEXT_MAX];
     va_list arguments;
 
     va_start(arguments, format);
-    (void)add(j, SEVERITY_OK, "", format, arguments);
+    (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    (void)add(j, SEVERITY_OK, "", text);
 }
 
 void unknown(struct judging *j, const char *needs, const char *format, ...)
 {
+    char text[JUDGE_TEXT_MAX], fix[64] = "";
     va_list arguments;
-    char fix[64] = "";
 
     va_start(arguments, format);
-    if (needs) (void)snprintf(fix, sizeof fix, "ACL SETUSER <user> %s", needs);
-    add(j, SEVERITY_UNKNOWN, fix, format, arguments)->needs = needs;
+    (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (needs) (void)snprintf(fix, sizeof fix, "ACL SETUSER <user> %s", needs);
+    add(j, SEVERITY_UNKNOWN, fix, text)->needs = needs;
 }
 
 void left_out(struct judging *j, const char *why)

@@ -101,7 +101,7 @@ static void remove_counter(struct trial *t)
     uint64_t until = redlock_now_us() + patience_us(t);
 
     all = (struct ask_all){ 0 };
-    (void)strcat(t->name, REDLOCK_TICKET_SUFFIX);
+    (void)snprintf(t->name + strlen(t->name), sizeof REDLOCK_TICKET_SUFFIX, "%s", REDLOCK_TICKET_SUFFIX);
     ask_all_argument(&all, "DEL");
     ask_all_argument(&all, t->name);
     ask_all_begin(&all, t->session);
