@@ -654,8 +654,8 @@ static void auth_request(struct request *request)
 
 static void select_request(struct request *request)
 {
-    static const uint32_t databases[] = { 0, 0, 0, 0, 1, 15, 15, 16, 2147483647, 2147483648, 4294967295 };
-    const struct redlock_login with = { .database = databases[dice(sizeof databases / sizeof databases[0])] };
+    static const uint32_t databases[] = { 0, 0, 0, 0, 1, 15, 15, 16, 2147483647 };
+    const struct redlock_login with = { .database = databases[dice(sizeof databases / sizeof databases[0])] & INT32_MAX };
     handshake_request(request, WIRE_SELECT, "SELECT", &with);
 }
 
@@ -1092,7 +1092,7 @@ TEST(without_trouble_the_model_answers_like_a_server)
         { "GETRANGE -WRONGTYPE", 20, 0 }, { "ended: GETRANGE $0", 2, 0 },
         { "AUTH -ERR AUTH <password> called without any password", 20, 0 }, { "AUTH -WRONGPASS", 20, 0 },
         { "AUTH +OK", 10, 0 },
-        { "SELECT +OK", 50, 0 }, { "SELECT -ERR DB index", 20, 0 }, { "SELECT -ERR value is out of range", 10, 0 },
+        { "SELECT +OK", 50, 0 }, { "SELECT -ERR DB index", 20, 0 },
         { "CLIENT +OK", 50, 0 }, { "INFO $", 50, 0 }, { "ROLE *3", 50, 0 }, { "SCRIPT $40", 100, 0 },
         { "odd -ERR unknown command", 20, 0 }, { "odd -ERR wrong number of arguments", 50, 0 },
         { NULL, 0, 0 }
