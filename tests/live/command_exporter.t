@@ -35,7 +35,7 @@ writes_a_file() {
         figure "node_latency_seconds{node=\"$(node $k)\"}" '[0-9][.][0-9]*' || return 1
     done
     figure 'doctor_findings{severity="unsafe"}' '[0-9]*' && figure 'doctor_findings{severity="ok"}' '[1-9][0-9]*' &&
-    figure 'build_info{version="[^"]*"}' 1 && figure exporter_duration_seconds '[0-9][.][0-9]*' && no_figure 'node_trouble{' &&
+    figure 'scan_keys{class="no_ttl"}' 0 && figure scan_nodes 3 && figure 'build_info{version="[^"]*"}' 1 && figure exporter_duration_seconds '[0-9][.][0-9]*' && no_figure 'node_trouble{' &&
     [ "$(sed -n 's/^redlock_updated_timestamp_seconds \([0-9]*\)[.].*/\1/p' "$file")" -gt $(($(date +%s) - 100)) ]
 }
 check 'the file has figures of each node, can be read by all, and was replaced as a whole' writes_a_file

@@ -1,4 +1,4 @@
-/* exporter: asks the nodes on an interval, and hands out what they say of themselves and what doctor finds, in
+/* exporter: asks the nodes on an interval, and hands out what they say of themselves, what doctor finds and what scan counts, in
  * the text format of Prometheus: into a file, or over HTTP (http.c). It reads only. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include "figures.h"
 #include "http.h"
 #include "judge.h"
+#include "scan.h"
 
 enum {
     PATIENCE = 4,               /* So many times as long as a lock it waits for a node, which may be slow: that is a figure, too. */
@@ -37,6 +38,9 @@ struct exporter {
     struct findings findings;
     struct past past[REDLOCK_NODES_MAX];
     char names[REDLOCK_NODES_MAX][NAME_MAX];
+    struct scan_counts counts;      /* Of the last scan, */
+    bool has_scanned;               /* if it came to an end. */
+    uint64_t scan_us, scanned_wall_us, next_scan_at;
     uint64_t round_us, next_round_at;
     struct http *http;              /* NULL: it does not listen. */
     bool is_told;                   /* That the file cannot be written. */
@@ -154,7 +158,7 @@ static void write_facts(const struct exporter *e, struct figures *f)
     write_fact(e, f, FACT_REJECTED, "redlock_node_rejected_connections_total", "counter", "Connections that it had no room for.");
 }
 
-/* ---- Figures of doctor ---- */
+/* ---- Figures of doctor and scan ---- */
 
 /* What was not looked at, since nobody asked for it, is no finding. */
 static bool is_finding(const struct finding *finding)
@@ -200,6 +204,23 @@ static void write_each_finding(const struct exporter *e, struct figures *f)
     }
 }
 
+static void write_scan(const struct exporter *e, struct figures *f)
+{
+    if (!e->has_scanned) return;
+    figures_metric(f, "redlock_scan_keys", "gauge", "Locks on the nodes and what is left of them, by class.");
+    for (unsigned i = 0; i < SCAN_CLASS_COUNT; i++)
+        figures_number(f, e->counts.classes[i],
+                       (struct figures_label[]){ { "class", scan_label((enum scan_class)i) }, { NULL, NULL } });
+    figures_metric(f, "redlock_scan_hidden_keys", "gauge", "Keys that a node does not let us read.");
+    figures_number(f, e->counts.hidden, NULL);
+    figures_metric(f, "redlock_scan_nodes", "gauge", "Nodes that were scanned.");
+    figures_number(f, e->counts.scanned, NULL);
+    figures_metric(f, "redlock_scan_duration_seconds", "gauge", "How long the last scan took.");
+    figures_us(f, (int64_t)e->scan_us, NULL);
+    figures_metric(f, "redlock_scan_timestamp_seconds", "gauge", "When the last scan ended, since 1970.");
+    figures_us(f, (int64_t)e->scanned_wall_us, NULL);
+}
+
 static void write_all(const struct exporter *e, struct figures *f)
 {
     figures_metric(f, "redlock_build_info", "gauge", "Version of redlock.");
@@ -213,6 +234,7 @@ static void write_all(const struct exporter *e, struct figures *f)
     write_facts(e, f);
     write_findings(e, f);
     write_each_finding(e, f);
+    write_scan(e, f);
 }
 
 /* ---- Handing out ---- */
@@ -304,17 +326,57 @@ static void take_round(struct exporter *e)
     if (!must_end(e)) hand_out(e);
 }
 
+/* A scan may take longer than an interval. */
+static bool goes_on(void *context, const struct scan_counts *so_far)
+{
+    struct exporter *e = context;
+
+    (void)so_far;
+    if (!e->settings->once && redlock_now_us() >= e->next_round_at) take_round(e);
+    return !must_end(e);
+}
+
+static void scan(struct exporter *e)
+{
+    struct scan_order order = { .rate = SCAN_RATE, .apart_ms = SCAN_APART_MS, .guard_ms = e->limits.guard_ms, .context = e,
+                                .goes_on = goes_on };
+    static struct scan_counts counts;
+    uint64_t began_at = redlock_now_us();
+    enum redlock_status status = scan_nodes(e->session, &order, &counts);
+
+    e->next_scan_at = began_at + (uint64_t)e->settings->scan_interval_ms * 1000;
+    if (must_end(e)) return;
+    e->has_scanned = status == REDLOCK_OK;
+    e->counts = counts;
+    e->scan_us = redlock_now_us() - began_at;
+    e->scanned_wall_us = redlock_wall_us();
+}
+
 static void wait_until(struct exporter *e, uint64_t until)
 {
     while (redlock_now_us() < until && !e->session->fault && !session_must_end(e->session)) session_wait(e->session, until);
 }
 
+static bool is_scan_due(const struct exporter *e)
+{
+    return e->settings->scan_interval_ms > 0 && redlock_now_us() >= e->next_scan_at;
+}
+
+/* The scan comes behind the first figures, which nobody is to wait for. */
 static void run(struct exporter *e)
 {
     do {
         take_round(e);
+        if (is_scan_due(e) && !must_end(e)) scan(e);
         wait_until(e, e->next_round_at);
     } while (!must_end(e));
+}
+
+static void run_once(struct exporter *e)
+{
+    ask_nodes(e);
+    if (e->settings->scan_interval_ms > 0 && !must_end(e)) scan(e);
+    if (!must_end(e)) hand_out(e);
 }
 
 /* ---- All of it ---- */
@@ -325,6 +387,7 @@ static void prepare(struct exporter *e, struct settings *settings)
     struct redlock_config *engine = &settings->options.engine;
 
     judge_limits_init(&e->limits, settings);
+    scan_prepare(settings);
     engine->trust_unknown = true;
     if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;
     e->settings = settings;
@@ -350,7 +413,7 @@ static int export(struct exporter *e)
 {
     name_nodes(e);
     if (!listen_if_asked(e)) return EXIT_TROUBLE;
-    if (e->settings->once) take_round(e);
+    if (e->settings->once) run_once(e);
     else                   run(e);
     if (e->session->fault) {
         report_status(e->session, e->session->fault);

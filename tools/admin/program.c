@@ -79,9 +79,9 @@ const struct command_row command_rows[] = {
     {
         "exporter",
         "redlock exporter [OPTION]... --file FILE | --listen PORT | --once",
-        "Ask the nodes again and again, and tell Prometheus how they are and what doctor finds: in\n"
-        "FILE, for node_exporter's textfile collector, or over HTTP, at /metrics. It reads only.\n"
-        "Alert rules and a dashboard are in share/redlock/monitoring.",
+        "Ask the nodes again and again, and tell Prometheus how they are, what doctor finds and\n"
+        "what scan counts: in FILE, for node_exporter's textfile collector, or over HTTP, at\n"
+        "/metrics. It reads only. Alert rules and a dashboard are in share/redlock/monitoring.",
         "Exit status: 0 told to end; --once: written, whatever there is to tell; 125 wrong options,\n"
         "  or it could not be written; more in redlock-admin(1).\n"
     },
@@ -101,6 +101,7 @@ enum {
     DEFAULT_PINGS = 20, DEFAULT_PING_INTERVAL_MS = 100,
     DEFAULT_INTERVAL_MS = 15000, INTERVAL_MS_MIN = 100,     /* Of the exporter, and this least of watch as well. */
     WATCH_INTERVAL_MS = 1000,
+    DEFAULT_SCAN_INTERVAL_MS = 300000,
     CLUSTER_NAME_MAX = 64
 };
 
@@ -108,7 +109,8 @@ enum {
 enum {
     OPTION_TOKEN = OPTION_OWN, OPTION_WAIT_LOSS, OPTION_QUICK, OPTION_WRITE, OPTION_STATE, OPTION_PREFIX, OPTION_CHECK_USER,
     OPTION_DRIFT, OPTION_SKEW, OPTION_COUNT, OPTION_INTERVAL, OPTION_RATE, OPTION_APART, OPTION_COUNTS, OPTION_HELD, OPTION_FIX,
-    OPTION_NO_TTL, OPTION_YES, OPTION_FILE, OPTION_LISTEN, OPTION_ONCE, OPTION_CLUSTER, OPTION_PERMITS
+    OPTION_NO_TTL, OPTION_YES, OPTION_FILE, OPTION_LISTEN, OPTION_ONCE, OPTION_CLUSTER, OPTION_PERMITS,
+    OPTION_SCAN_INTERVAL
 };
 
 enum {
@@ -146,6 +148,8 @@ const struct option_row option_rows[] = {
     { "listen", OPTION_LISTEN, IN_EXPORTER, "PORT",
       "answer HTTP on this port of the loopback; of another\naddress: ADDRESS:PORT, [V6]:PORT, or *:PORT, of all" },
     { "interval", OPTION_INTERVAL, IN_EXPORTER, "DURATION", "ask the nodes so often (default: 15s)" },
+    { "scan-interval", OPTION_SCAN_INTERVAL, IN_EXPORTER, "DURATION",
+      "count their locks, as scan does, so often (default: 5m;\n0: never)" },
     { "once", OPTION_ONCE, IN_EXPORTER, NULL, "ask them once; without FILE the figures are printed" },
     { "cluster", OPTION_CLUSTER, IN_EXPORTER, "NAME", "label all figures so, to tell several clusters of nodes\napart" },
     { "interval", OPTION_INTERVAL, IN_WATCH, "DURATION", "from one look to the next (default: 1s)" },
@@ -178,6 +182,7 @@ void program_set_defaults(struct settings *settings)
     settings->ticket = settings->command != COMMAND_SCAN && settings->command != COMMAND_HELD;
     settings->ttl_ms = DEFAULT_TTL_MS;
     settings->count = DEFAULT_PINGS;
+    settings->scan_interval_ms = DEFAULT_SCAN_INTERVAL_MS;
     settings->interval_ms = settings->command == COMMAND_EXPORTER ? DEFAULT_INTERVAL_MS
                           : settings->command == COMMAND_WATCH    ? WATCH_INTERVAL_MS : DEFAULT_PING_INTERVAL_MS;
     settings->rate = SCAN_RATE;
@@ -232,6 +237,7 @@ void program_apply(struct reading *r, int letter)
     case OPTION_FILE:      r->settings->file = r->argument; break;
     case OPTION_LISTEN:    r->settings->listen = r->argument; break;
     case OPTION_ONCE:      r->settings->once = true; break;
+    case OPTION_SCAN_INTERVAL: r->settings->scan_interval_ms = reading_duration(r, "scan-interval", 0); break;
     case OPTION_CLUSTER:   r->settings->cluster = reading_name(r, "cluster", CLUSTER_NAME_MAX); break;
     default: break;
     }

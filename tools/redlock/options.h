@@ -86,6 +86,7 @@ struct settings {
     char *token;                        /* Points into argv. */
     uint32_t count, interval_ms;        /* ping: so many times, so often; exporter: so often. */
     const char *file, *listen, *cluster;    /* exporter: in argv; NULL: none. */
+    uint32_t scan_interval_ms;          /* 0: it does not scan. */
     bool quick, tries;                  /* doctor: looks at no clock twice; tries a lock. */
     const char *state_file, *prefix, *check_user;   /* doctor: in argv. NULL: none was given. */
     bool waits_for_loss;                /* break: until the holder has let its TTL pass. */
