@@ -5,8 +5,9 @@
 #include "../redlock/descriptors.h"
 #include "admin.h"
 
+/* By the number of the command behind COMMAND_BREAK. */
 static int (*const command_functions[])(struct session *, struct settings *) = {
-    [COMMAND_BREAK - COMMAND_BREAK] = break_command,
+    [0] = break_command,
     [COMMAND_DOCTOR - COMMAND_BREAK] = doctor_command,
     [COMMAND_PING - COMMAND_BREAK] = ping_command,
     [COMMAND_SCAN - COMMAND_BREAK] = scan_command,

@@ -332,11 +332,12 @@ static void settle_exporter(struct reading *r)
     if (settings->file && settings->file[0] == '\0') refuse(settings, "--file: the name is empty");
 }
 
+/* By the number of the command behind COMMAND_BREAK. */
 static const struct {
     void (*read_words)(struct reading *r);
     void (*settle)(struct reading *r);
 } readers[] = {
-    [COMMAND_BREAK - COMMAND_BREAK] = { read_break, settle_break },
+    [0] = { read_break, settle_break },
     [COMMAND_DOCTOR - COMMAND_BREAK] = { read_options, settle_nothing },
     [COMMAND_PING - COMMAND_BREAK] = { read_options, settle_nothing },
     [COMMAND_SCAN - COMMAND_BREAK] = { read_scan, settle_scan },
