@@ -289,15 +289,16 @@ static bool address_read_query(const struct address_text *text, struct address_s
 {
     const char *wrong = has_database ? "after the path come ?db=database and &durable=1, or nothing"
                                      : "after the host come /database and ?durable=1, or nothing";
+    bool is_query = address_begins(text, span.at, "?");
     for (struct address_span word = span; word.at < span.end; word.at = word.end) {
         size_t sign = word.at++;
         word.end = address_find(text, (struct address_span){ word.at, span.end }, "&");
         bool is_durable = address_begins(text, word.at, "durable=") && word.end - word.at == sizeof "durable=1" - 1;
         char value = is_durable ? text->bytes[word.end - 1] : ' ';
-        if (has_database && address_begins(text, word.at, "db=") && text->bytes[span.at] == '?') {
+        if (has_database && address_begins(text, word.at, "db=") && is_query) {
             struct address_span number = { word.at + sizeof "db=" - 1, word.end };
             if (!address_read_database(text, number, &address->database)) return false;
-        } else if ((value != '0' && value != '1') || text->bytes[span.at] != '?') {
+        } else if ((value != '0' && value != '1') || !is_query) {
             return address_fail(text, sign, wrong);
         } else {
             address->durable = value == '1';
