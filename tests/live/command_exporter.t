@@ -29,13 +29,13 @@ writes_a_file() {
     is_alone && [ "$(perl -e 'printf "%o", (stat shift)[2] & 07777' "$file")" = 644 ] &&
     for k in 0 1 2; do
         figure "node_up{node=\"$(node $k)\"}" 1 && figure "node_votes{node=\"$(node $k)\"}" 1 &&
-        figure "node_clock_offset_seconds{node=\"$(node $k)\"}" '-\{0,1\}0[.][0-9]*' && figure "node_uptime_seconds{node=\"$(node $k)\"}" '[0-9]*' &&
+        figure "node_clock_offset_seconds{node=\"$(node $k)\"}" '-\{0,1\}[0-9]*[.][0-9]*' && figure "node_uptime_seconds{node=\"$(node $k)\"}" '[0-9]*' &&
         figure "node_memory_used_bytes{node=\"$(node $k)\"}" '[1-9][0-9]*' && figure "node_memory_max_bytes{node=\"$(node $k)\"}" 0 &&
         figure "node_evicted_keys_total{node=\"$(node $k)\"}" 0 && figure "node_restarts_total{node=\"$(node $k)\"}" 0 &&
-        figure "node_latency_seconds{node=\"$(node $k)\"}" '[0-9][.][0-9]*' || return 1
+        figure "node_latency_seconds{node=\"$(node $k)\"}" '[0-9]*[.][0-9]*' || return 1
     done
     figure 'doctor_findings{severity="unsafe"}' '[0-9]*' && figure 'doctor_findings{severity="ok"}' '[1-9][0-9]*' &&
-    figure 'scan_keys{class="no_ttl"}' 0 && figure scan_nodes 3 && figure 'build_info{version="[^"]*"}' 1 && figure exporter_duration_seconds '[0-9][.][0-9]*' && no_figure 'node_trouble{' &&
+    figure 'scan_keys{class="no_ttl"}' 0 && figure scan_nodes 3 && figure 'build_info{version="[^"]*"}' 1 && figure exporter_duration_seconds '[0-9]*[.][0-9]*' && no_figure 'node_trouble{' &&
     [ "$(sed -n 's/^redlock_updated_timestamp_seconds \([0-9]*\)[.].*/\1/p' "$file")" -gt $(($(date +%s) - 100)) ]
 }
 check 'the file has figures of each node, can be read by all, and was replaced as a whole' writes_a_file

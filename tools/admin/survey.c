@@ -238,7 +238,7 @@ static void take_steps(struct asking *asking, unsigned first, unsigned last)
     while (is_any && !must_end(asking)) {
         is_any = false;
         for (unsigned k = 0; k < asking->survey->count; k++) is_any |= advance(asking, k);
-        session_step(asking->session);
+        /* It sends what was asked. Nothing may be received before it waits, or it would wait for what has come. */
         if (is_any) session_wait(asking->session, redlock_now_us() + (uint64_t)asking->wishes->patience_ms * 1000 / 4 + 1);
     }
     forget_all(asking);
