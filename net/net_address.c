@@ -293,15 +293,16 @@ static bool address_read_query(const struct address_text *text, struct address_s
     for (struct address_span word = span; word.at < span.end; word.at = word.end) {
         size_t sign = word.at++;
         word.end = address_find(text, (struct address_span){ word.at, span.end }, "&");
-        bool is_durable = address_begins(text, word.at, "durable=") && word.end - word.at == sizeof "durable=1" - 1;
-        char value = is_durable ? text->bytes[word.end - 1] : ' ';
+        bool is_as_long = word.end == word.at + sizeof "durable=1" - 1;
+        bool is_on = is_as_long && address_begins(text, word.at, "durable=1");
+        bool is_off = is_as_long && address_begins(text, word.at, "durable=0");
         if (has_database && address_begins(text, word.at, "db=") && is_query) {
             struct address_span number = { word.at + sizeof "db=" - 1, word.end };
             if (!address_read_database(text, number, &address->database)) return false;
-        } else if ((value != '0' && value != '1') || !is_query) {
+        } else if ((!is_on && !is_off) || !is_query) {
             return address_fail(text, sign, wrong);
         } else {
-            address->durable = value == '1';
+            address->durable = is_on;
         }
     }
     return true;
