@@ -102,11 +102,13 @@ static bool canary_is_asked(const struct redlock_canary *canary)
     return canary->step != STEP_NONE && redlock_question_status(&canary->question) == REDLOCK_PENDING;
 }
 
+/* A question that cannot be asked now has no answer either. */
 static void canary_ask(struct redlock_durable *d, unsigned k, enum step step)
 {
     static const char set[] = "SET", get[] = "GET", key[] = CANARY_KEY, nx[] = "NX";
     struct redlock_canary *canary = &d->canaries[k];
     struct redlock_name *words = canary->words;
+    enum redlock_status status;
 
     words[0].bytes = step == STEP_SET ? set : get;
     words[0].size = sizeof set - 1;
@@ -117,9 +119,15 @@ static void canary_ask(struct redlock_durable *d, unsigned k, enum step step)
     words[3].bytes = nx;
     words[3].size = sizeof nx - 1;
     canary->step = (uint8_t)step;
-    if (redlock_ask(d->r, &canary->question, k, words, step == STEP_SET ? 4 : 2, canary->reply, sizeof canary->reply,
-                    d->r->now_us) != REDLOCK_OK)
-        canary->step = STEP_NONE;
+    status = redlock_ask(d->r, &canary->question, k, words, step == STEP_SET ? 4 : 2, canary->reply, sizeof canary->reply,
+                         d->r->now_us);
+    (void)status;
+}
+
+static void canary_is_there(struct redlock_canary *canary)
+{
+    canary->is_known = true;
+    canary->memory = REDLOCK_MEMORY_KEPT;
 }
 
 /* Of the value that was set, or that somebody else had set before. */
@@ -127,19 +135,16 @@ static void canary_read_answer(struct redlock_durable *d, unsigned k, enum step 
 {
     struct redlock_canary *canary = &d->canaries[k];
     struct redlock_item item;
-    uint8_t token[REDLOCK_TOKEN_SIZE];
 
-    if (redlock_question_status(&canary->question) != REDLOCK_OK || !redlock_next_item(&canary->question, &item)) return;
+    if (!redlock_next_item(&canary->question, &item)) return;
     if (item.type == REDLOCK_ITEM_ERROR) {
         canary_hide(d, k);
     } else if (step == STEP_SET && item.type == REDLOCK_ITEM_SIMPLE) {
-        if (wire_token_read(canary->value, sizeof canary->value, token)) canary_learn(canary, token);
-        canary->memory = REDLOCK_MEMORY_KEPT;
+        canary_is_there(canary);
     } else if (step == STEP_SET) {
         canary_ask(d, k, STEP_GET);
-    } else if (item.type == REDLOCK_ITEM_BULK && item.last && wire_token_read((const char *)item.bytes, item.size, token)) {
-        canary_learn(canary, token);
-        canary->memory = REDLOCK_MEMORY_KEPT;
+    } else if (wire_token_read((const char *)item.bytes, item.size, canary->token)) {
+        canary_is_there(canary);
     }
 }
 
@@ -163,11 +168,11 @@ static bool canary_may_be_set(const struct redlock_durable *d, unsigned k)
 
 static void canary_set(struct redlock_durable *d, unsigned k)
 {
-    uint8_t token[REDLOCK_TOKEN_SIZE];
+    struct redlock_canary *canary = &d->canaries[k];
 
-    if (!draw_token(d->r, token)) return;
-    wire_token_text(token, d->canaries[k].value);
-    d->canaries[k].is_tried = true;
+    if (!draw_token(d->r, canary->token)) return;
+    wire_token_text(canary->token, canary->value);
+    canary->is_tried = true;
     canary_ask(d, k, STEP_SET);
 }
 
@@ -202,9 +207,7 @@ static void canary_put(struct resp_writer *w, enum wire_command command, const s
 /* What was asked on the last connection is over: a SET that was not sent must not go out behind a restart. */
 static void canary_begin_connection(struct redlock_durable *d, unsigned k)
 {
-    if (canary_is_asked(&d->canaries[k])) redlock_forget_question(d->r, &d->canaries[k].question);
-    canary_end_question(d, k);
-    if (canary_is_asked(&d->canaries[k])) redlock_forget_question(d->r, &d->canaries[k].question);
+    redlock_forget_question(d->r, &d->canaries[k].question);
     d->canaries[k].step = STEP_NONE;
     d->canaries[k].is_tried = false;
 }

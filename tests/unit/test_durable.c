@@ -369,6 +369,47 @@ TEST(s23_a_canary_that_is_not_answered_is_set_again_by_the_next_connection_if_it
     }
 }
 
+TEST(s23_a_canary_that_is_gone_when_it_is_asked_for_is_set_by_the_next_connection)
+{
+    DURABLE_OF(1, (void)0);
+    ANSWERS_ONCE(0, "SET", "$-1\r\n");
+    RUN_MS(1000);
+    EXPECT_KEY_ABSENT(0, CANARY);
+    CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_NONE);
+    RESET(0, 0);
+    SETTLE;
+    CHECK(cluster_key(cluster, 0, CANARY) != NULL);
+    CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_KEPT);
+}
+
+TEST(s23_without_random_bytes_no_canary_is_set)
+{
+    DURABLE_OF(1, (void)0);
+    cluster_client_returns(cluster, 0);
+    cluster->clients[0].starved = true;
+    cluster->clients[0].engine.entropy_size = 0;
+    RUN_MS(1000);
+    EXPECT_KEYS(CANARY, 0);
+    cluster->clients[0].starved = false;
+    ACQUIRE(0, "door", TTL_MS);
+    RUN_MS(1000);
+    EXPECT_KEYS(CANARY, N);
+}
+
+TEST(s23_subscriptions_do_not_ask_for_it)
+{
+    DURABLE_OF(2, config.wake_ups = true);
+    for (unsigned k = 0; k < N; k++) PUT_CANARY(k, canary);
+    RUN_MS(STORY_SETTLE_MS);
+    ACQUIRE(0, "door", TTL_MS);
+    START_ACQUIRE(1, "door", TTL_MS, 5000);
+    RUN_MS(1000);
+    for (unsigned k = 0; k < N; k++) CHECK_INT(CALLS(k, "GET"), 2);
+    RELEASE(0);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
 /* A server of which nobody knows who it is has no guard (S12). */
 TEST(s23_a_server_that_does_not_say_who_it_is_gets_no_canary)
 {
