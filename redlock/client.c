@@ -585,7 +585,7 @@ static enum redlock_status use_holder(struct redlock_client *c, const char *hold
 enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
                                  struct redlock_mistake *mistake)
 {
-    struct redlock_login logins[REDLOCK_NODES_MAX];
+    struct redlock_login logins[REDLOCK_NODES_MAX] = { { .user = NULL } };
     struct redlock_options defaults;
     enum redlock_status status;
     unsigned count;

@@ -27,7 +27,7 @@ REDLOCK_STATIC_ASSERT(sizeof(struct redlock_scripts) <= sizeof(((struct redlock_
 /* The scripts that such an engine uses are the first that its part has. */
 static struct redlock_durable *part_of(const struct redlock_scripts *scripts)
 {
-    return (struct redlock_durable *)(uintptr_t)scripts;
+    return ((const struct redlock_durable *)(const void *)scripts)->self;
 }
 
 /* ---- What the canary says ---- */
@@ -124,27 +124,22 @@ static void canary_ask(struct redlock_durable *d, unsigned k, enum step step)
     (void)status;
 }
 
-static void canary_is_there(struct redlock_canary *canary)
-{
-    canary->is_known = true;
-    canary->memory = REDLOCK_MEMORY_KEPT;
-}
-
 /* Of the value that was set, or that somebody else had set before. */
 static void canary_read_answer(struct redlock_durable *d, unsigned k, enum step step)
 {
     struct redlock_canary *canary = &d->canaries[k];
     struct redlock_item item;
+    bool is_set;
 
     if (!redlock_next_item(&canary->question, &item)) return;
+    is_set = step == STEP_SET && item.type == REDLOCK_ITEM_SIMPLE;
     if (item.type == REDLOCK_ITEM_ERROR) {
         canary_hide(d, k);
-    } else if (step == STEP_SET && item.type == REDLOCK_ITEM_SIMPLE) {
-        canary_is_there(canary);
+    } else if (is_set || (step == STEP_GET && wire_token_read((const char *)item.bytes, item.size, canary->token))) {
+        canary->is_known = true;
+        canary->memory = REDLOCK_MEMORY_KEPT;
     } else if (step == STEP_SET) {
         canary_ask(d, k, STEP_GET);
-    } else if (wire_token_read((const char *)item.bytes, item.size, canary->token)) {
-        canary_is_there(canary);
     }
 }
 
@@ -251,6 +246,7 @@ void redlock_use_durable(struct redlock *r, struct redlock_durable *d)
     scripts->loading = &loading;
     r->scripts = scripts;
     d->r = r;
+    d->self = d;
 }
 
 enum redlock_memory redlock_memory_of(const struct redlock_durable *d, unsigned k)

@@ -1113,6 +1113,7 @@ enum { REDLOCK_DURABLE_WORDS = 8 };
 
 struct redlock_durable {
     uintptr_t scripts[REDLOCK_DURABLE_WORDS];   /* Comes first: by it the handshake finds the rest. */
+    struct redlock_durable *self;
     struct redlock *r;
     struct redlock_canary canaries[REDLOCK_NODES_MAX];
 };
