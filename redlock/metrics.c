@@ -227,13 +227,18 @@ static void end_hold(struct redlock_metrics *m, struct redlock_metered *lock, ui
     observe(m->holds, metrics_times(), REDLOCK_METRICS_TIMES, between(lock->held_at, at_us));
 }
 
-/* S10: nobody need say so. An extension that is under way when the validity ends has failed. */
-static void look_at_clock(struct redlock_metrics *m, struct redlock_metered *lock, uint64_t at_us)
+/* An extension that is under way has failed. */
+static void lose(struct redlock_metrics *m, struct redlock_metered *lock, uint64_t at_us)
 {
-    if (!lock->is_held || at_us < lock->valid_until) return;
     if (lock->phase == REDLOCK_PHASE_EXTENDING && lock->failure == LOSS_EXPIRED) lock->failure = LOSS_NO_QUORUM;
     m->losses[lock->failure]++;
     end_hold(m, lock, at_us);
+}
+
+/* S10: nobody need say so. */
+static void look_at_clock(struct redlock_metrics *m, struct redlock_metered *lock, uint64_t at_us)
+{
+    if (lock->is_held && at_us >= lock->valid_until) lose(m, lock, at_us);
 }
 
 static void forget(struct redlock_metrics *m, struct redlock_metered *lock, uint64_t at_us)
@@ -433,6 +438,13 @@ void redlock_metrics_count(struct redlock_metrics *m, const struct redlock_event
     if (event->kind == REDLOCK_EVENT_HEARD) end_trip(m, event);
     if (event->kind == REDLOCK_EVENT_READY || event->kind == REDLOCK_EVENT_DISCONNECTED) count_node(m, event);
     if (event->lock) count_lock(m, lock, event);
+}
+
+void redlock_metrics_give_up(struct redlock_metrics *m, const struct redlock_lock *lock, uint64_t now_us)
+{
+    struct redlock_metered *metered = find(m, lock);
+
+    if (metered && metered->is_held) lose(m, metered, now_us);
 }
 
 void redlock_metrics_lost(struct redlock_metrics *m, uint64_t lost)

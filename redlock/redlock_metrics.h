@@ -67,6 +67,11 @@ void redlock_metrics_name_nodes(struct redlock_metrics *m, const char *const *na
  * and all of them. */
 void redlock_metrics_count(struct redlock_metrics *m, const struct redlock_event *event);
 
+/* The program gives a lock up that it holds, since no extension comes in time: its work on the resource ends, and a release
+ * follows, which to the engine is no loss. Counts the loss now, with its reason; what comes of the release is counted as ever. Does
+ * nothing unless the lock is held. */
+void redlock_metrics_give_up(struct redlock_metrics *m, const struct redlock_lock *lock, uint64_t now_us);
+
 /* Says how many events have been lost in all (redlock_lost_events): when all that were in the ring have been counted. Lost events
  * are counted themselves. If there are new ones, then nobody knows what has become of the locks meanwhile: each of them is
  * forgotten, and comes back with its next round. So counters tell too little, the times of what was under way are missing or too
@@ -103,9 +108,10 @@ void redlock_metrics_read(struct redlock_metrics *m, struct redlock_event_ring *
  *     redlock_attempts_total{outcome}           rounds to acquire: ok, taken, no_quorum, too_late
  *     redlock_extensions_total{outcome}         rounds to extend, to upgrade and to downgrade: the same, and lost
  *     redlock_releases_total{outcome}           confirmed: by a quorum; owed: by fewer, so far; lost: it was not held any longer
- *     redlock_lost_total{reason}                locks that ended without a release. expired: nobody extended it in time;
- *                                               refused: the last extension, or the release, found our token gone; no_quorum:
- *                                               extensions failed until the validity had ended
+ *     redlock_lost_total{reason}                locks that ended without a release, or were given up. expired: nobody extended it
+ *                                               in time; refused: the last extension, or the release, found our token gone;
+ *                                               no_quorum: extensions failed until the validity had ended, or it was given
+ *                                               up
  *     redlock_wake_ups_total{kind}              attempts behind a pause. heard: a quorum of nodes said that its turn had come;
  *                                               timer: the pause was over
  *     redlock_votes_total{node,vote}            on rounds to acquire and to extend: granted, refused, unknown, not_asked; late:

@@ -163,4 +163,15 @@ mistakes_are_refused() {
 }
 check 'labels and files that cannot be are refused before anything has begun' mistakes_are_refused
 
+# Last, since only two of the five are left. The command is ended before the validity is over, and then the lock is released.
+loss_is_told() {
+    start run --guard 0 --ttl 3s --metrics "$file" last -- sleep 100
+    within 10 tells 'held{resource="last"}' 1 || return 1
+    on 2 KILL
+    on 3 KILL
+    over "$started"
+    [ $? = 123 ] && tells 'held{resource="last"}' 0 && tells 'lost_total{reason="no_quorum",resource="last"}' 1
+}
+check 'a run that ends since no quorum extends its lock has lost it' loss_is_told
+
 finish

@@ -332,6 +332,28 @@ TEST(a_kept_lock_that_no_quorum_extends_is_lost_for_that)
     CHECK(strcmp(told_of("redlock_extensions_total{outcome=\"no_quorum\"}"), "0") != 0);
 }
 
+/* As a command does that must be dead before another client can have the lock. */
+TEST(a_lock_that_is_given_up_in_time_is_lost_once_whatever_comes_of_its_release)
+{
+    CLUSTER(N);
+    WATCH;
+    ACQUIRE(0, "door", 10000);
+    for (unsigned k = 0; k < 3; k++) STALL(k);
+    EXTEND(0, 10000);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    TELLS("redlock_held", "1");
+    redlock_metrics_give_up(&metrics, LOCK(0), CLIENT_NOW(0));
+    redlock_metrics_give_up(&metrics, LOCK(0), CLIENT_NOW(0));
+    TELLS("redlock_held", "0");
+    RELEASE(0);
+    RUN_MS(15000);
+    TELLS("redlock_lost_total{reason=\"no_quorum\"}", "1");
+    TELLS("redlock_lost_total{reason=\"refused\"}", "0");
+    TELLS("redlock_hold_seconds_count", "1");
+    redlock_metrics_give_up(&metrics, LOCK(1), CLIENT_NOW(0));
+    TELLS("redlock_lost_total{reason=\"expired\"}", "0");
+}
+
 TEST(an_extension_that_is_under_way_when_the_validity_ends_has_failed)
 {
     CLUSTER_OF(N, 1, config.node_timeout_ms = 20000);

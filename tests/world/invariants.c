@@ -166,7 +166,9 @@ static uint64_t due_at(const struct redlock *engine, const struct redlock_lock *
     uint64_t at = REDLOCK_NEVER;
     switch (lock->phase) {
     case PHASE_IDLE:    break;
-    case PHASE_WAITING: at = sooner(lock->retry_at, later(lock->wait_until, lock->is_corrected ? lock->round.decided_at : 0)); break;
+    case PHASE_WAITING:
+        at = sooner(lock->retry_at, later(lock->wait_until, lock->is_corrected ? lock->round.decided_at : 0));
+        break;
     case PHASE_NEEDS_ENTROPY:  at = lock->retry_at; break;
     case PHASE_HELD:    at = lock->is_kept ? lock->valid_until : REDLOCK_NEVER; break;
     default:            at = lock->round.started_at + (uint64_t)engine->config.node_timeout_ms * 1000;

@@ -127,6 +127,12 @@ static void meter_count(const struct redlock_event *event)
     meter.is_news |= is_transition(event);
 }
 
+static void meter_give_up(const struct redlock_lock *lock)
+{
+    redlock_metrics_give_up(&meter.metrics, lock, redlock_now_us());
+    meter.is_news = true;
+}
+
 /* By its address; of one that is there twice also by its number. */
 static void name_node(const struct redlock_client *client, unsigned k)
 {
@@ -181,7 +187,8 @@ static void meter_end(uint64_t lost)
 const struct meter_feature *meter_to(const char *file)
 {
     static const struct meter_feature feature = {
-        .begin = meter_begin, .count = meter_count, .step = meter_step, .due_at = meter_due_at, .end = meter_end
+        .begin = meter_begin, .count = meter_count, .give_up = meter_give_up,
+        .step = meter_step, .due_at = meter_due_at, .end = meter_end
     };
     struct stat status;
 

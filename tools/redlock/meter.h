@@ -13,6 +13,9 @@ struct meter_feature {
     /* Each event of its engine, in their order. */
     void (*count)(const struct redlock_event *event);
 
+    /* The lock is given up, and will be released: it is lost. */
+    void (*give_up)(const struct redlock_lock *lock);
+
     /* Behind each step, and with how many events were lost in all: writes the file if it is time. And when that is. */
     void (*step)(uint64_t lost);
     uint64_t (*due_at)(void);

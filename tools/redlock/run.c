@@ -17,6 +17,7 @@
 #include "exits.h"
 #include "guardian.h"
 #include "log.h"
+#include "meter.h"
 #include "notify.h"
 #include "once.h"
 #include "proclaim.h"
@@ -107,6 +108,7 @@ static void end_command(struct run *run, enum ending ending, uint64_t now_us)
     guardian_end(&run->guardian);
     notify(&run->notifier, run->lead ? NULL : "STOPPING=1", "Ending the command, for want of the lock:", run->settings->resource);
     if (ending == LOCK_LOST) log_transition(run->session, LOG_LOST, reason_of(run, now_us));
+    if (ending == LOCK_LOST && run->settings->meter) run->settings->meter->give_up(&run->session->lock);
     if (run->settings->json) return;
     say("%s: %s; the command is ended", run->settings->resource, reason_of(run, now_us));
     if (ending == LOCK_LOST) report_loss(run->session);
