@@ -154,7 +154,7 @@ TEST(a_permit_is_asked_for_by_the_name_of_the_resource_and_their_number)
         const struct wire_row *row = kind->rows[expected[i].which];
         struct wire_subject s = { .names = &name, .name_count = 1, .token = token, .placed = token,
                                   .ttl_ms = 10000, .ticket = 7, .life_ms = 8,
-                                  .skew_ms = 9, .engine = engine_name, .wait_number = 1, .permit = { 10, 3 } };
+                                  .skew_ms = 9, .engine = engine_name, .wait_number = 1, .permit = { .count = 10, .slot = 3 } };
         char buffer[300], text[300];
         struct resp_writer w;
         resp_write_begin(&w, buffer, sizeof buffer, 0);
@@ -197,7 +197,7 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
         .names = names, .name_count = REDLOCK_SET_MAX, .token = token, .placed = token, .ttl_ms = REDLOCK_TTL_MS_MAX,
         .ticket = WIRE_TICKET_MAX, .life_ms = UINT32_MAX, .skew_ms = REDLOCK_SKEW_MS_MAX,
         .engine = engine_name, .wait_number = UINT32_MAX, .arrived_at = WIRE_TICKET_MAX,
-        .permit = { REDLOCK_PERMITS_MAX, REDLOCK_PERMITS_MAX }
+        .permit = { .count = REDLOCK_PERMITS_MAX, .slot = REDLOCK_PERMITS_MAX }
     };
     struct resp_writer w;
 
