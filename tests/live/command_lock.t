@@ -410,7 +410,7 @@ status_of_the_barred() {
 }
 check 'where acquire would have no quorum status is not 0, says how many may vote, and why the others may not' status_of_the_barred
 
-# It answers, and what it knows does not count. Who cannot tell is not said not to have answered.
+# It answers, and what it knows does not count. Nodes that cannot tell are not said not to have answered.
 status_of_replicas() {
     for k in 1 2 3; do ask $k REPLICAOF 127.0.0.1 "$refused" >/dev/null; done
     is 125 status --guard 0 door-vote && prints '^door-vote: no quorum: 2 of 5 nodes can tell \(quorum 3\); 2 of 5 may vote, so nobody can acquire it now$' &&

@@ -85,7 +85,7 @@ story() {
     ask 0 SCRIPT FLUSH >/dev/null
     printed=$(as acquire -t 10s hut) || return 1
     as extend -t 20s hut "$printed" || return 1
-    by=exec as run --wait 5s --retry "$1" hut -- true &
+    by='exec' as run --wait 5s --retry "$1" hut -- true &
     runner=$!
     begin $runner
     if [ "$extra" = --no-wake-ups ]; then sleep 0.25; else within 5 is_seen; fi

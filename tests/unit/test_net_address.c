@@ -237,8 +237,7 @@ static void describe(const struct net_address *address, char *text)
     length += snprintf(text + length, TEXT_MAX - (size_t)length, " db %u", (unsigned)address->database);
     if (address->has_password)
         length += snprintf(text + length, TEXT_MAX - (size_t)length, " login %s:%s", address->user, address->password);
-    if (address->durable)
-        snprintf(text + length, TEXT_MAX - (size_t)length, " durable");
+    if (address->durable) snprintf(text + length, TEXT_MAX - (size_t)length, " durable");
 }
 
 TEST(a_good_address_is_read_into_its_parts)

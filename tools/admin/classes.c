@@ -82,13 +82,14 @@ static bool is_uuid(const uint8_t *value, size_t size)
 /* 20 to 24 letters and digits, or such as base64 has, of which words have only the one: chance has both. */
 static bool is_random_text(const uint8_t *value, size_t size)
 {
+    static const char others[] = { '+', '/', '=', '-', '_' };
     bool has_digit = false, has_letter = false;
 
     if (size < 20 || size > 24) return false;
     for (size_t i = 0; i < size; i++) {
         has_digit |= is_digit(value[i]);
         has_letter |= is_letter(value[i]);
-        if (!is_digit(value[i]) && !is_letter(value[i]) && !memchr("+/=-_", value[i], 5)) return false;
+        if (!is_digit(value[i]) && !is_letter(value[i]) && !memchr(others, value[i], sizeof others)) return false;
     }
     return has_digit && has_letter;
 }

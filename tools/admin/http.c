@@ -268,7 +268,7 @@ static void accept_client(struct http *http)
     struct client *client;
 
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
-        http->deaf_until_us = redlock_now_us() + REFUSED_PAUSE_MS * 1000;
+        http->deaf_until_us = redlock_now_us() + (uint64_t)REFUSED_PAUSE_MS * 1000;
     if (fd < 0) return;
     if (!prepare(fd)) {
         (void)close(fd);

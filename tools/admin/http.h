@@ -23,7 +23,7 @@ struct http;
 
 /* Listens on "PORT", of the loopback; "ADDRESS:PORT" or "[ADDRESS]:PORT", of an address that is a number; or "*:PORT", of all.
  * Port 0: the system chooses one. Nobody is answered before http_start. NULL: why says why. */
-struct http *http_open(const char *address, char why[HTTP_WHY_MAX]);
+struct http *http_open(const char *text, char why[HTTP_WHY_MAX]);
 
 /* Where it listens: "127.0.0.1:9736". */
 const char *http_address(const struct http *http);

@@ -713,8 +713,10 @@ static void go_through_all(struct scan *s)
         s->counts->scanned++;
         before = k;
     }
-    while (s->counts->kept > 0 && !s->is_ended) {
-        wait_until(s, s->kept[s->kept_first]->due_at);
+    while (!s->is_ended) {
+        const struct kept *next = s->counts->kept > 0 ? s->kept[s->kept_first] : NULL;
+        if (!next) break;
+        wait_until(s, next->due_at);
         if (!s->is_ended) look_again(s);
     }
 }

@@ -103,7 +103,7 @@ static void put_syslog_head(const struct line *line, enum log_transition what)
 {
     char time[TEXT_TIME_MAX];
     const char *now = text_time(time, redlock_wall_us());       /* Of "2026-11-22T11:02:03.456Z". */
-    int month = (now[5] - '0') * 10 + now[6] - '0';
+    size_t month = (size_t)(now[5] - '0') * 10 + (size_t)(now[6] - '0');
 
     (void)fprintf(line->file, "<%d>%.3s %c%c %.8s redlock[%ld]: ", SYSLOG_USER | (transitions[what][0] - '0'),
                   &"JanFebMarAprMayJunJulAugSepOctNovDec"[3 * (month - 1)], now[8] == '0' ? ' ' : now[8], now[9], now + 11,

@@ -23,7 +23,7 @@ void log_transition(struct session *session, enum log_transition what, const cha
 /* The same of node k, if it is about one: text is its trouble then. */
 void log_node(struct session *session, enum log_transition what, unsigned k, const char *text);
 
-/* Sees each event of the engine, in their order: that a node has restarted. session: a struct session. */
-void log_heed(void *session, const struct redlock_event *event);
+/* Sees each event of the engine, in their order: that a node has restarted. context: a struct session. */
+void log_heed(void *context, const struct redlock_event *event);
 
 #endif
