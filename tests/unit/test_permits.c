@@ -364,6 +364,28 @@ TEST(s20_a_node_that_grants_another_slot_while_it_is_asked_to_extend_gets_one_re
     EXPECT_HELD(0);
 }
 
+/* As of a node whose restart is found while its grant is on the way. */
+TEST(s20_a_node_that_grants_another_slot_and_is_not_asked_to_extend_gives_it_up)
+{
+    static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
+    struct redlock_node *node;
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    DELAY_US(1, 20000);
+    PERMIT(0, K);
+    CHECK_INT(SLOT(0), 2);
+    node = &ENGINE(0)->nodes[1];
+    node->met_at = CLIENT_NOW(0);
+    node->uptime_us = 0;
+    EXTEND(0, TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_VOTE(0, 1, REDLOCK_VOTE_NOT_ASKED);
+    RUN_MS(200);
+    EXPECT_KEY_ABSENT(1, "pool:3");
+    EXPECT_HELD(0);
+}
+
 /* An extension that was lost is past: then the late grant is given up by itself. */
 TEST(s20_a_node_that_grants_another_slot_behind_a_lost_extension_gives_it_up)
 {
