@@ -38,7 +38,8 @@ static void canary_learn(struct redlock_canary *canary, const uint8_t *token)
     if (token) copy_bytes(canary->token, token, REDLOCK_TOKEN_SIZE);
 }
 
-/* The engine takes it for a server that it knows, but lets its vote count from the next round on (S12). */
+/* The engine takes it for a server that it knows, but lets its vote count from the next round on (S12): which only a server could
+ * tell that has another one's canary, as after a copy of its files, and answers in its place. */
 static void canary_go_on(struct redlock_node *node)
 {
     copy_bytes(node->run_id, node->identity.run_id, sizeof node->run_id);
