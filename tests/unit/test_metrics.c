@@ -335,6 +335,7 @@ TEST(a_kept_lock_that_no_quorum_extends_is_lost_for_that)
 /* As a command does that must be dead before another client can have the lock. */
 TEST(a_lock_that_is_given_up_in_time_is_lost_once_whatever_comes_of_its_release)
 {
+    struct redlock_lock other;
     CLUSTER(N);
     WATCH;
     ACQUIRE(0, "door", 10000);
@@ -350,7 +351,8 @@ TEST(a_lock_that_is_given_up_in_time_is_lost_once_whatever_comes_of_its_release)
     TELLS("redlock_lost_total{reason=\"no_quorum\"}", "1");
     TELLS("redlock_lost_total{reason=\"refused\"}", "0");
     TELLS("redlock_hold_seconds_count", "1");
-    redlock_metrics_give_up(&metrics, LOCK(1), CLIENT_NOW(0));
+    redlock_lock_init(&other);
+    redlock_metrics_give_up(&metrics, &other, CLIENT_NOW(0));
     TELLS("redlock_lost_total{reason=\"expired\"}", "0");
 }
 
