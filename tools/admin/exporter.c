@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../redlock/descriptors.h"
 #include "../redlock/report.h"
 #include "../redlock/text.h"
 #include "admin.h"
@@ -221,7 +222,7 @@ static void write_scan(const struct exporter *e, struct figures *f)
     figures_us(f, (int64_t)e->scanned_wall_us, NULL);
 }
 
-static void write_all(const struct exporter *e, struct figures *f)
+static void write_figures(const struct exporter *e, struct figures *f)
 {
     figures_metric(f, "redlock_build_info", "gauge", "Version of redlock.");
     figures_number(f, 1, (struct figures_label[]){ { "version", redlock_version() }, { NULL, NULL } });
@@ -239,18 +240,6 @@ static void write_all(const struct exporter *e, struct figures *f)
 
 /* ---- Handing out ---- */
 
-static bool write_bytes(int fd, const char *text, size_t size)
-{
-    while (size > 0) {
-        ssize_t written = write(fd, text, size);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return false;
-        text += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
-
 /* A reader sees the file before or the file behind, and never a part. The other one is in the same folder, under a name that
  * node_exporter does not read (*.prom). False: errno says why. */
 static bool replace_file(const char *path, const char *text, size_t size)
@@ -265,7 +254,7 @@ static bool replace_file(const char *path, const char *text, size_t size)
     }
     fd = mkstemp(other);
     if (fd < 0) return false;
-    is_written = write_bytes(fd, text, size) && fchmod(fd, 0644) == 0;
+    is_written = write_all(fd, text, size) && fchmod(fd, 0644) == 0;
     is_written = close(fd) == 0 && is_written && rename(other, path) == 0;
     error = errno;
     if (!is_written) (void)unlink(other);
@@ -289,7 +278,7 @@ static void hand_out(struct exporter *e)
     struct figures f;
 
     if (!figures_begin(&f, e->labels)) return;
-    write_all(e, &f);
+    write_figures(e, &f);
     if (figures_end(&f)) {
         if (e->settings->file) hand_out_file(e, &f);
         if (e->http) (void)http_give(e->http, f.text, f.size);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../redlock/ask_all.h"
+#include "../redlock/descriptors.h"
 #include "../redlock/exits.h"
 #include "../redlock/report.h"
 #include "../redlock/status.h"
@@ -189,15 +190,9 @@ static const char screen_begin[] = "\033[?1049h\033[?25l", screen_end[] = "\033[
 static volatile sig_atomic_t was_disturbed;     /* Another size, or it was stopped: what is shown is to be drawn anew. */
 
 /* That the terminal has gone is found out elsewhere. */
-static void write_all(const char *text, size_t size)
+static void show(const char *text, size_t size)
 {
-    while (size > 0) {
-        ssize_t written = write(STDOUT_FILENO, text, size);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return;
-        text += written;
-        size -= (size_t)written;
-    }
+    (void)write_all(STDOUT_FILENO, text, size);
 }
 
 static void catch_stop(void);
@@ -207,11 +202,11 @@ static void stop(int number)
 {
     int error = errno;
 
-    write_all(screen_end, sizeof screen_end - 1);
+    show(screen_end, sizeof screen_end - 1);
     (void)signal(number, SIG_DFL);
     (void)raise(number);
     catch_stop();
-    write_all(screen_begin, sizeof screen_begin - 1);
+    show(screen_begin, sizeof screen_begin - 1);
     was_disturbed = 1;
     errno = error;
 }
@@ -235,7 +230,7 @@ static void begin_screen(void)
 
     (void)sigaction(SIGWINCH, &action, NULL);
     catch_stop();
-    write_all(screen_begin, sizeof screen_begin - 1);
+    show(screen_begin, sizeof screen_begin - 1);
 }
 
 /* How wide the names are. */
@@ -357,14 +352,14 @@ static void show_lines(const char *text, const struct winsize *size)
 {
     unsigned line = 0;
 
-    write_all("\033[H", 3);
+    show("\033[H", 3);
     for (const char *end; *text != '\0' && line < size->ws_row; text = end + 1, line++) {
         end = strchr(text, '\n');
-        if (line > 0) write_all("\r\n", 2);
-        write_all(text, cut_line(text, (size_t)(end - text), size->ws_col));
-        write_all("\033[K", 3);
+        if (line > 0) show("\r\n", 2);
+        show(text, cut_line(text, (size_t)(end - text), size->ws_col));
+        show("\033[K", 3);
     }
-    write_all("\033[J", 3);
+    show("\033[J", 3);
 }
 
 static void draw(const struct watching *w)
@@ -434,7 +429,7 @@ static int watch_in_session(struct session *session, const struct settings *sett
     if (w.locks) {
         if (w.is_screen) begin_screen();
         status = watch(&w);
-        if (w.is_screen) write_all(screen_end, sizeof screen_end - 1);
+        if (w.is_screen) show(screen_end, sizeof screen_end - 1);
     }
     if (!session->signal && (!w.locks || status != REDLOCK_SYSTEM)) report_status(session, status);
     free(w.locks);

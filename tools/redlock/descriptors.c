@@ -15,3 +15,15 @@ void occupy_descriptors(void)
         if (open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd) exit(EXIT_TROUBLE);
     }
 }
+
+bool write_all(int fd, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(fd, bytes, size);
+        if (written < 0 && errno != EINTR) return false;
+        if (written <= 0) continue;
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return true;
+}

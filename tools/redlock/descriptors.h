@@ -1,10 +1,16 @@
-/* What a program needs before it opens anything. */
+/* What a program needs before it opens anything, and to write all of something. */
 #ifndef DESCRIPTORS_H
 #define DESCRIPTORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 /* A careless parent closes descriptors 0 to 2. The first that is opened would get their numbers: messages would go to a server,
  * or a token into a pipe of our own. What is printed on a closed stdout is still lost, and said to be: nothing can be written to
  * what is opened there. */
 void occupy_descriptors(void);
+
+/* Writes all of it to a descriptor that blocks, however many signals come. False: errno says why. Async-signal-safe. */
+bool write_all(int fd, const char *bytes, size_t size);
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "report.h"
 #include "text.h"
 
@@ -38,18 +39,6 @@ static struct meter {
 } meter;
 
 /* ---- The file ---- */
-
-static bool write_all(int fd, const char *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t written = write(fd, bytes, size);
-        if (written < 0 && errno != EINTR) return false;
-        if (written <= 0) continue;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
 
 static bool write_text(int fd)
 {
