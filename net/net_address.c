@@ -366,13 +366,13 @@ static bool address_read_url(struct address_text *text, size_t scheme_size, stru
     case ADDRESS_SCHEME_UNIX:
         return address_read_unix_url(text, rest, address);
     case ADDRESS_SCHEME_TLS:
-        return address_fail(text, 0, "TLS is not built in: let a TLS proxy on this machine (stunnel, socat) connect to "
-                                     "the server, and give the proxy's address, as in redis://127.0.0.1:6379");
+        address->secure = true;
+        return address_read_tcp_url(text, rest, address);
     case ADDRESS_SCHEME_UNKNOWN:
         break;
     }
-    return address_fail(text, 0, "unknown scheme: there are redis://, redis+unix://, valkey://, valkey+unix:// "
-                                 "and unix:");
+    return address_fail(text, 0, "unknown scheme: there are redis://, rediss://, redis+unix://, valkey://, "
+                                 "valkeys://, valkey+unix:// and unix:");
 }
 
 /* --- The whole --- */

@@ -51,6 +51,7 @@ struct net_address {
     uint16_t port;                         /* NET_TCP: 1..65535. NET_UNIX: 0. */
     uint32_t database;                     /* 0..2^31-1; 0 where none is named. */
     bool durable;                          /* The address says durable=1. */
+    bool secure;                           /* NET_TCP: it says rediss:// or valkeys://: TLS, and never anything else. */
     bool has_password;                     /* False: log in nowhere; user and password are empty. */
     char host[NET_HOST_MAX + 1];           /* NET_TCP: a name or number, v6 without its brackets. NET_UNIX: empty. */
     char path[NET_PATH_MAX + 1];           /* NET_UNIX: absolute. NET_TCP: empty. */
@@ -66,7 +67,7 @@ struct net_error {
 /* Reads one address of `size` bytes (no NUL needed). These are the forms; the schemes in either case:
  *
  *   host   host:port   [v6]   [v6]:port   [fe80::1%eth0]:port   unix:/path
- *   redis://[[user]:password@]host[:port][/database][?durable=1]        also valkey://
+ *   redis://[[user]:password@]host[:port][/database][?durable=1]        also valkey://; with TLS rediss://, valkeys://
  *   redis+unix://[[user]:password@]/path[?db=database][&durable=1]      also valkey+unix:// and unix://
  *
  * In the URLs user, password, host and path are percent-decoded (so a scope is written [fe80::1%25eth0]); elsewhere '%'
@@ -76,7 +77,7 @@ struct net_error {
 NET_API bool net_parse_address(const char *text, size_t size, uint16_t default_port, struct net_address *address,
                                struct net_error *error);
 
-/* Writes "127.0.0.1:6379", "[::1]:6379" or "unix:/path", never the user or the password, for people and logs.
+/* Writes "127.0.0.1:6379", "[::1]:6379" or "unix:/path", never the user or the password, for people and logs; nor whether it is secure.
  * `size` >= 1. Always ends in NUL, cut short where it does not fit (NET_ADDRESS_TEXT_SIZE is always enough).
  * Returns the length written, without the NUL. */
 NET_API size_t net_format_address(const struct net_address *address, char *text, size_t size);

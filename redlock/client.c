@@ -512,6 +512,9 @@ static struct redlock_login note_target(struct redlock_target *target, const str
     return login;
 }
 
+/* What asks for TLS never gets anything else. */
+static const char without_tls[] = "TLS is not built in: 'make TLS=openssl' (or TLS=mbedtls) builds library and commands with it";
+
 static enum redlock_status read_nodes(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
                                       struct redlock_login *logins, unsigned *count, struct redlock_mistake *mistake)
 {
@@ -524,9 +527,10 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
 
         if (!net_parse_address(nodes + at, size, REDLOCK_PORT, &address, &error))
             return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at + error.at, error.text);
-        if (*count == REDLOCK_NODES_MAX) {
+        if (*count == REDLOCK_NODES_MAX || address.secure) {
+            bool is_secure = address.secure;
             net_wipe(&address, sizeof address);
-            return REDLOCK_BAD_NODE_COUNT;
+            return is_secure ? explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at, without_tls) : REDLOCK_BAD_NODE_COUNT;
         }
         logins[*count] = note_target(&c->targets[*count], &address, options);
         net_wipe(&address, sizeof address);

@@ -16,6 +16,7 @@ static void check_address(const struct net_address *a)
     FUZZ_CHECK(is_text(a->host, sizeof a->host) && is_text(a->path, sizeof a->path));
     FUZZ_CHECK(is_text(a->user, sizeof a->user) && is_text(a->password, sizeof a->password));
     FUZZ_CHECK(a->database <= INT32_MAX);
+    FUZZ_CHECK(a->kind == NET_TCP || !a->secure);
     if (a->kind == NET_TCP) FUZZ_CHECK(a->port > 0 && a->host[0] != '\0' && a->path[0] == '\0');
     else                    FUZZ_CHECK(a->port == 0 && a->host[0] == '\0' && a->path[0] == '/');
     if (!a->has_password)   FUZZ_CHECK(a->user[0] == '\0' && a->password[0] == '\0');

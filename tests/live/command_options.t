@@ -284,7 +284,7 @@ check 'what is wrong with a list in a file is told with file and line' wrong_lis
 wrong_nodes() {
     is 125 acquire -n '' door && says '^redlock: --node: .*empty' &&
     is 125 acquire -n "$first,127.0.0.1:99999" door && says 'node 1 of the list, byte [0-9]+: ' &&
-    is 125 acquire -n "rediss://$first" door && says 'TLS' &&
+    is 125 acquire -n "rediss://$first" door && says "node 0 of the list, byte 0: TLS.*make TLS=openssl" &&
     is 125 run -n "$first,127.0.0.1:99999" door true && says 'node 1 of the list' &&
     is 122 acquire -n "$first,nowhere.invalid:7000,gone.invalid" door &&
     says 'node 1 \(nowhere\.invalid:7000\): [a-z]+' && is 122 run --wait 0 -n redis://u:s3cret@gone.invalid door true &&

@@ -35,6 +35,19 @@ TEST(nodes_are_separated_by_commas_or_white_space)
     expect_count("127.0.0.1:1,\n    127.0.0.1:2,\n    127.0.0.1:3\n", 3);
 }
 
+TEST(an_address_that_asks_for_tls_is_refused_where_there_is_none_and_never_reached_without)
+{
+    static const char *const lists[] = { "127.0.0.1:1, rediss://127.0.0.1:2", "127.0.0.1:1, VALKEYS://user:hush@127.0.0.1:2" };
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        mistake = (struct redlock_mistake){ .node = 99 };
+        CHECK_INT(open_list(lists[i]), REDLOCK_BAD_ADDRESS);
+        CHECK_INT(mistake.node, 1);
+        CHECK_INT(mistake.at, 13);
+        CHECK(strstr(mistake.text, "'make TLS=openssl'") != NULL);
+    }
+}
+
 /* "$H1,$H2,$H3,$H4,$H5" with two of them unset is no list of three: its quorum of two shares no node with that of others. */
 TEST(s1_an_empty_entry_is_refused_and_its_place_is_told)
 {

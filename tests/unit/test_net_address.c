@@ -202,10 +202,15 @@ static const struct row ROWS[] = {
     { "redis+unix:///a#1", NULL, 15, "?db=database" },
 
     /* Schemes */
-    { "rediss://localhost", NULL, 0, "TLS proxy" },
-    { "valkeys://localhost", NULL, 0, "TLS proxy" },
-    { "Rediss://", NULL, 0, "TLS proxy" },
-    { "http://localhost", NULL, 0, "redis+unix://" },
+    { "rediss://localhost", "tcp localhost 6379 db 0 secure", 0, NULL },
+    { "valkeys://localhost", "tcp localhost 6379 db 0 secure", 0, NULL },
+    { "Rediss://u:p@[::1]:7000/3?durable=1", "tcp ::1 7000 db 3 login u:p durable secure", 0, NULL },
+    { "rediss://[fe80::1%25eth0]", "tcp fe80::1%eth0 6379 db 0 secure", 0, NULL },
+    { "Rediss://", NULL, 9, "host is missing" },
+    { "rediss:///run/redis.sock", NULL, 9, "host is missing" },
+    { "rediss+unix:///run/redis.sock", NULL, 0, "unknown scheme" },
+    { "rediss:7000", "tcp rediss 7000 db 0", 0, NULL },
+    { "http://localhost", NULL, 0, "rediss://, redis+unix://" },
     { "redi://localhost", NULL, 0, "unknown scheme" },
     { "redis+tcp://localhost", NULL, 0, "unknown scheme" },
     { "://localhost", NULL, 0, "unknown scheme" },
@@ -237,7 +242,8 @@ static void describe(const struct net_address *address, char *text)
     length += snprintf(text + length, TEXT_MAX - (size_t)length, " db %u", (unsigned)address->database);
     if (address->has_password)
         length += snprintf(text + length, TEXT_MAX - (size_t)length, " login %s:%s", address->user, address->password);
-    if (address->durable) snprintf(text + length, TEXT_MAX - (size_t)length, " durable");
+    if (address->durable) length += snprintf(text + length, TEXT_MAX - (size_t)length, " durable");
+    if (address->secure) snprintf(text + length, TEXT_MAX - (size_t)length, " secure");
 }
 
 TEST(a_good_address_is_read_into_its_parts)
