@@ -50,7 +50,7 @@ COMMAND := $(wildcard tools/redlock/*.c) $(wildcard resp/*.c)
 ADMIN   := $(wildcard tools/admin/*.c)
 BENCH   := $(wildcard tools/bench/*.c)
 MANUALS := $(wildcard tools/man/*.[1-8])
-C_FILES := $(wildcard $(foreach folder,resp net redlock tools/* tests tests/*,$(folder)/*.[ch]))
+C_FILES := $(wildcard $(foreach folder,resp net redlock tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
 PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(MANUALS) $(filter-out tests/unit/style.t,$(wildcard tests/*/*.t tests/*/run))
 SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/*) 2>/dev/null | sed -n 's/:1:.*//p')
 
