@@ -10,7 +10,8 @@ answers() {
     is 0 ping --node-timeout 10s --count 7 --interval 5ms && [ "$(wc -l <"$directory/out")" = 4 ] &&
     prints "^node 2 \(127.0.0.1:$port_2\)  p50 [0-9.]+ ms  p99 [0-9.]+ ms  worst [0-9.]+ ms  lost 0 of [1-7]  clock [0-9.]+ ms (ahead|behind), give or take" &&
     prints '^--node-timeout [0-9]+ms: 4 times the worst round trip, [0-9.]+ ms, .*\(now 10000ms\)$' &&
-    is 0 ping --node-timeout 10s --count 1 --json &&
+    is 0 ping --node-timeout 10s --count 1 --interval 1ms -v && says '^redlock: fingerprint of the nodes: [0-9a-f]+ \(3 of 3\)$' &&
+    is 0 ping --node-timeout 10s --count 1 --json && [ ! -s "$directory/err" ] &&
     json out '@{$j->{nodes}} == 3 && $j->{node_timeout_ms} >= 50 && $j->{nodes}[1]{answered} == 1 && $j->{nodes}[1]{lost} == 0 &&
               $j->{nodes}[0]{p50_us} > 0 && $j->{nodes}[0]{worst_us} >= $j->{nodes}[0]{p99_us} && abs $j->{nodes}[2]{clock_ahead_us} < 5e6'
 }

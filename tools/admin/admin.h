@@ -2,7 +2,7 @@
 #ifndef ADMIN_H
 #define ADMIN_H
 
-#include "../redlock/session.h"
+#include "../redlock/opening.h"
 
 /* session: unused memory. */
 int break_command(struct session *session, struct settings *settings);

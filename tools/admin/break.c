@@ -465,16 +465,10 @@ static int break_in_session(struct session *session, const struct settings *sett
 
 int break_command(struct session *session, struct settings *settings)
 {
-    struct redlock_mistake mistake;
-    enum redlock_status status = session_open(session, settings, &mistake);
     int code;
 
-    if (status != REDLOCK_OK) {
-        report_mistake(settings, status, &mistake);
-        return EXIT_TROUBLE;
-    }
+    if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
     code = break_in_session(session, settings);
-    if (settings->verbose) report_fingerprint(session);
-    session_close(session);
+    close_session(session);
     return code;
 }

@@ -289,17 +289,11 @@ static void prepare(struct doctor *d, struct settings *settings)
 int doctor_command(struct session *session, struct settings *settings)
 {
     static struct doctor doctor;    /* Large. */
-    struct redlock_mistake mistake;
-    enum redlock_status status;
     int code;
 
     prepare(&doctor, settings);
     doctor.session = session;
-    status = session_open(session, settings, &mistake);
-    if (status != REDLOCK_OK) {
-        report_mistake(settings, status, &mistake);
-        return EXIT_TROUBLE;
-    }
+    if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
     code = examine(&doctor);
     session_close(session);
     return code;

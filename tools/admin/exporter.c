@@ -415,19 +415,13 @@ static int export(struct exporter *e)
 int exporter_command(struct session *session, struct settings *settings)
 {
     static struct exporter exporter;        /* Large. */
-    struct redlock_mistake mistake;
-    enum redlock_status status;
     int code;
 
     prepare(&exporter, settings);
     exporter.session = session;
-    status = session_open(session, settings, &mistake);
-    if (status != REDLOCK_OK) {
-        report_mistake(settings, status, &mistake);
-        return EXIT_TROUBLE;
-    }
+    if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
     code = export(&exporter);
     http_close(exporter.http);
-    session_close(session);
+    close_session(session);
     return code;
 }

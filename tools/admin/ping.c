@@ -280,19 +280,13 @@ static int ping_in_session(struct pinging *p)
 int ping_command(struct session *session, struct settings *settings)
 {
     static struct pinging pinging;      /* Large. */
-    struct redlock_mistake mistake;
-    enum redlock_status status;
     int code;
 
     settings->options.engine.trust_unknown = true;
     pinging.session = session;
     pinging.settings = settings;
-    status = session_open(session, settings, &mistake);
-    if (status != REDLOCK_OK) {
-        report_mistake(settings, status, &mistake);
-        return EXIT_TROUBLE;
-    }
+    if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
     code = ping_in_session(&pinging);
-    session_close(session);
+    close_session(session);
     return code;
 }

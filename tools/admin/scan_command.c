@@ -415,18 +415,11 @@ static int scan_in_session(struct session *session, const struct settings *setti
 
 int scan_command(struct session *session, struct settings *settings)
 {
-    struct redlock_mistake mistake;
-    enum redlock_status status;
     int code;
 
     scan_prepare(settings);
-    status = session_open(session, settings, &mistake);
-    if (status != REDLOCK_OK) {
-        report_mistake(settings, status, &mistake);
-        return EXIT_TROUBLE;
-    }
+    if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
     code = scan_in_session(session, settings);
-    if (settings->verbose) report_fingerprint(session);
-    session_close(session);
+    close_session(session);
     return code;
 }

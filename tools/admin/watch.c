@@ -438,15 +438,10 @@ static int watch_in_session(struct session *session, const struct settings *sett
 
 int watch_command(struct session *session, struct settings *settings)
 {
-    struct redlock_mistake mistake;
-    enum redlock_status status = session_open(session, settings, &mistake);
     int code;
 
-    if (status != REDLOCK_OK) {
-        report_mistake(settings, status, &mistake);
-        return EXIT_TROUBLE;
-    }
+    if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
     code = watch_in_session(session, settings);
-    session_close(session);
+    close_session(session);
     return code;
 }

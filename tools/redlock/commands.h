@@ -2,7 +2,7 @@
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
-#include "session.h"
+#include "opening.h"
 
 /* session: unused memory. */
 int run_command(struct session *session, struct settings *settings);
@@ -13,12 +13,6 @@ int keep_command(struct session *session, struct settings *settings);
 int status_command(struct session *session, struct settings *settings);
 int lead_command(struct session *session, struct settings *settings);
 int leader_command(struct session *session, struct settings *settings);
-
-/* Opens the session, or says what is wrong. */
-enum redlock_status open_session(struct session *session, struct settings *settings);
-
-/* With --verbose it tells first which nodes these are: by then most of them have said it. */
-void close_session(struct session *session);
 
 /* Acquires what the settings say, and says meanwhile what it waits for. min_validity_ms: with less left it is not won.
  * A signal may end it: CANCELLED. */

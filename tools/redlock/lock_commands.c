@@ -41,24 +41,6 @@ const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX])
     return text;
 }
 
-enum redlock_status open_session(struct session *session, struct settings *settings)
-{
-    struct redlock_mistake mistake;
-    enum redlock_status status = session_open(session, settings, &mistake);
-
-    if (status != REDLOCK_OK) report_mistake(settings, status, &mistake);
-    return status;
-}
-
-void close_session(struct session *session)
-{
-    if (session->settings->verbose) {
-        session_connect(session);       /* The fingerprint is of all nodes that answer. */
-        report_fingerprint(session);
-    }
-    session_close(session);
-}
-
 /* That another holds the lock is what waiting is for, so it is told only to those who asked, and when it is known for how
  * long: nodes are asked behind the first attempt. */
 static bool is_worth_telling(const struct session *session, enum redlock_status why)
