@@ -88,8 +88,17 @@ static void put_entry(struct resp_writer *w, const struct wire_subject *s)
     resp_bytes(w, text + at, sizeof text - at);
 }
 
+enum {
+    SHA1_TEXT = 40,     /* Hex digits. */
+    BEFORE_REST = sizeof "*11\r\n$7\r\nEVALSHA\r\n$40\r\n\r\n" - 1 + SHA1_TEXT,     /* Of a command by EVALSHA, and */
+    AROUND_TEXT = sizeof "$1234\r\n\r\n" - 1      /* what is around the text of a script in one by EVAL. */
+};
+REDLOCK_STATIC_ASSERT(WIRE_LONGEST_MAX - BEFORE_REST + AROUND_TEXT <= WIRE_COMMAND_MAX,
+                      "behind a text for which put_script_text() finds room there is room for the rest of any command");
+
 /* A script goes out in one write with what is around it where the buffer has room for it and for the rest of any command; else it
- * is sent from where it lies. */
+ * is sent from where it lies. A command that found no room for its rest would wait for the buffer to empty, perhaps for ever: it may
+ * be empty, and its size be just that. */
 static void put_script_text(struct resp_writer *w, const char *text)
 {
     size_t room = w->size - w->used;
@@ -97,8 +106,6 @@ static void put_script_text(struct resp_writer *w, const char *text)
     if (length_of(text, room) + REDLOCK_RESOURCE_MAX + WIRE_COMMAND_MAX + WIRE_HOLDER_ROOM <= room) resp_text(w, text);
     else                                                                       resp_apart(w, text);
 }
-
-enum { SHA1_TEXT = 40 };    /* Hex digits. */
 
 /* EVALSHA, or EVAL, of a script with the resources as its keys; its arguments come behind them. */
 static void put_script(struct resp_writer *w, const struct wire_row *script, enum wire_form form, const struct wire_subject *s)

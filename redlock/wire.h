@@ -521,7 +521,9 @@ enum {
     /* The longest command of a lock, by EVALSHA or without the bytes of the script and of the resource. */
     WIRE_COMMAND_MAX = sizeof "*10 $7 EVALSHA $40 $2 16 $512 $40 $10 2147483647 $16 9007199254740991 $10 4294967295 $7 3600000 "
                               "$2 64 $2 64" + 23 + 40 + 40,
-    WIRE_LONGEST_MAX = WIRE_COMMAND_MAX + 36,   /* Of a shared lock, or of one of several permits. */
+    /* The longest of all: of a lock that changes its role. One of several permits has 4 bytes less. */
+    WIRE_LONGEST_MAX = sizeof "*11 $7 EVALSHA $40 $1 1 $512 $40 $10 2147483647 $1 x $40 $16 9007199254740991 $10 4294967295 "
+                              "$7 3600000" + 27 + 40 + 40 + 40,
     WIRE_HOLDER_ROOM = REDLOCK_HOLDER_MAX + 2,  /* More, where the engine has a holder's name: it, a blank, a digit of the size. */
     WIRE_NAME_HEAD = sizeof "$512    " - 1      /* What each resource but the first adds to its bytes. */
 };

@@ -188,34 +188,88 @@ TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
     CHECK(!wire_is_left_out(WIRE_INFO, &none, all, false) && !wire_is_left_out(WIRE_ROLE, &none, all, false));
 }
 
+/* As many as said, and together as long as they may be. */
+static void name_all(struct wire_subject *s, struct redlock_name *names, const uint8_t bytes[REDLOCK_RESOURCE_MAX], unsigned count)
+{
+    enum { OTHER = 20 };
+
+    for (unsigned i = 0; i < count; i++)
+        names[i] = (struct redlock_name){
+            .bytes = bytes, .size = i > 0 ? OTHER : REDLOCK_RESOURCE_MAX - (count - 1) * (size_t)(OTHER + WIRE_NAME_HEAD)
+        };
+    s->name_count = count;
+}
+
 TEST(the_longest_command_fits_where_the_limit_says_so)
 {
     uint8_t bytes[REDLOCK_RESOURCE_MAX] = { 0 };
     char buffer[REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX)];
     struct redlock_name names[REDLOCK_SET_MAX];
+    size_t longest = 0;
     struct wire_subject s = {
-        .names = names, .name_count = REDLOCK_SET_MAX, .token = token, .placed = token, .ttl_ms = REDLOCK_TTL_MS_MAX,
+        .names = names, .token = token, .placed = token, .ttl_ms = REDLOCK_TTL_MS_MAX,
         .ticket = WIRE_TICKET_MAX, .life_ms = UINT32_MAX, .skew_ms = REDLOCK_SKEW_MS_MAX,
         .engine = engine_name, .wait_number = UINT32_MAX, .arrived_at = WIRE_TICKET_MAX,
         .permit = { .count = REDLOCK_PERMITS_MAX, .slot = REDLOCK_PERMITS_MAX }
     };
     struct resp_writer w;
 
-    for (unsigned i = 0; i < REDLOCK_SET_MAX; i++)
-        names[i] = (struct redlock_name){ .bytes = bytes, .size = i > 0 ? 20 : sizeof bytes - 15 * (20 + WIRE_NAME_HEAD) };
-    for (unsigned i = 0; i < ROW_COUNT; i++) {
-        const struct listed_row listed = row_at((enum row)i);
+    for (unsigned i = 0; i < 4 * ROW_COUNT; i++) {
+        const struct listed_row listed = row_at((enum row)(i / 4));
         const struct wire_row *row = listed.row;
-        enum wire_form form = wire_form_of(row, WIRE_BY_TEXT);
-        TAP_CONTEXT("%s", listed.name);
-        s.name_count = listed.takes_sets ? REDLOCK_SET_MAX : 1;
+        enum wire_form form = wire_form_of(row, i & 1 ? WIRE_BY_TEXT : WIRE_BY_SHA1);
+        const bool of_set = i & 2 && listed.takes_sets;
+        TAP_CONTEXT("%s, of %s", listed.name, of_set ? "16" : "1");
+        name_all(&s, names, bytes, of_set ? REDLOCK_SET_MAX : 1);
         resp_write_begin(&w, buffer, sizeof buffer, 0);
         CHECK(wire_put(&w, row, form, &s));
         CHECK(w.used <= WIRE_LONGEST_MAX + sizeof bytes);
-        CHECK(w.used <= WIRE_COMMAND_MAX + sizeof bytes || i >= ROW_PERMIT_ACQUIRE);
+        CHECK(w.used <= WIRE_COMMAND_MAX + sizeof bytes || i / 4 >= ROW_PERMIT_ACQUIRE);
+        if (w.used > longest) longest = w.used;
         resp_write_begin(&w, buffer, w.used - 1, 0);
         CHECK(!wire_put(&w, row, form, &s));
         CHECK_INT(w.used, 0);
+    }
+    CHECK_INT(longest, WIRE_LONGEST_MAX + sizeof bytes);
+}
+
+static bool fits(const struct wire_row *row, enum wire_form form, const struct wire_subject *s, size_t size, size_t used)
+{
+    static char buffer[8192];
+    struct resp_writer w;
+
+    resp_write_begin(&w, buffer, size, used);
+    return wire_put(&w, row, form, s);
+}
+
+/* Else a command that does not fit behind others would never, where the buffer is just so large: it waits for a buffer to empty that is
+ * empty. */
+TEST(a_command_by_text_fits_wherever_what_is_around_its_script_does)
+{
+    uint8_t bytes[REDLOCK_RESOURCE_MAX] = { 0 };
+    char holder[REDLOCK_HOLDER_MAX + 1];
+    struct redlock_name names[REDLOCK_SET_MAX];
+    struct wire_subject s = {
+        .names = names, .token = token, .placed = token, .ttl_ms = REDLOCK_TTL_MS_MAX, .ticket = WIRE_TICKET_MAX,
+        .life_ms = UINT32_MAX, .skew_ms = REDLOCK_SKEW_MS_MAX, .engine = engine_name, .wait_number = UINT32_MAX,
+        .arrived_at = WIRE_TICKET_MAX, .permit = { .count = REDLOCK_PERMITS_MAX, .slot = REDLOCK_PERMITS_MAX }
+    };
+
+    memset(holder, 'x', sizeof holder - 1);
+    holder[sizeof holder - 1] = '\0';
+    for (unsigned i = 0; i < 4 * ROW_COUNT; i++) {
+        const struct listed_row listed = row_at((enum row)(i / 4));
+        enum wire_form form = wire_form_of(listed.row, WIRE_BY_TEXT);
+        const bool of_set = i & 1 && listed.takes_sets;
+        if (form != WIRE_BY_TEXT) continue;
+        TAP_CONTEXT("%s, of %s, holder %s", listed.name, of_set ? "16" : "1", i & 2 ? "named" : "not named");
+        s.holder = i & 2 ? holder : NULL;
+        name_all(&s, names, bytes, of_set ? REDLOCK_SET_MAX : 1);
+        size_t around = 0, size = strlen(listed.row->text) + 2 * REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX);
+        while (!fits(listed.row, form, &s, around, 0)) around++;
+        CHECK(around <= REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX) + (s.holder ? WIRE_HOLDER_ROOM : 0));
+        for (size_t used = 0; used <= size; used++)
+            TAP_CHECK(fits(listed.row, form, &s, size, used) == (size - used >= around), "not behind %zu of %zu bytes", used, size);
     }
 }
 
