@@ -66,7 +66,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-live programs check-symbols check-floors compilers mutants sim soak stories explore \
-        chaos interop monitoring fuzz coverage prove demo bench cost size amalgamation lint shared packages dist deb \
+        chaos interop monitoring examples fuzz coverage prove demo bench cost size amalgamation lint shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -135,7 +135,7 @@ $(SHARED): $(patsubst %.c,$(BUILD)/obj/shared/%.o,$(LIBRARY)) tools/packages/exp
 # ---- Tests. The last line is "N passed, N failed". ----
 
 # Nothing else installs a package unasked.
-test test-unit test-live check-symbols check-floors compilers chaos interop monitoring demo: NEED_INSTALL ?= yes
+test test-unit test-live check-symbols check-floors compilers chaos interop monitoring examples demo: NEED_INSTALL ?= yes
 NEED_INSTALL ?= no
 export NEED_INSTALL
 
@@ -227,6 +227,14 @@ interop: all $(BUILD)/interop_ours
 monitoring: all
 	@tools/need prove promtool prometheus redis-server perl
 	@$(RUN_TESTS) $(wildcard tests/monitoring/*.t)
+
+# What is in tools/examples, built outside of the tree with what "make install" has installed, and run on real servers.
+EXAMPLES = $(abspath $(BUILD))/examples
+examples: all
+	@tools/need prove redis-server perl pkg-config
+	@$(MAKE) -s --no-print-directory PREFIX='$(EXAMPLES)/installed' DESTDIR= INCLUDEDIR='$(EXAMPLES)/installed/include' \
+	    LIBDIR='$(EXAMPLES)/installed/lib' MANDIR='$(EXAMPLES)/installed/share/man' install-lib
+	@INSTALLED='$(EXAMPLES)/installed' $(RUN_TESTS) $(wildcard tests/examples/*.t)
 
 # Random inputs, guided by coverage, for so many seconds a target; KEEP=1 adds what they found to the corpus, which "make test"
 # replays.
@@ -366,6 +374,7 @@ help:
 	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
 	@echo 'make interop        other Redlock libraries and this one exclude each other'
+	@echo 'make examples       tools/examples, built as users do and run on real servers'
 	@echo 'make monitoring     alert rules, dashboard and exporter, with a real Prometheus'
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make prove          all inputs of parser, encoder, arithmetic, replies and addresses, by Frama-C'
