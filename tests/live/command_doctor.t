@@ -132,7 +132,12 @@ steps() {
     prints '^node 0 .*UNSAFE  its clock was stepped (29|30)\.[0-9] s forward within the last [0-9.]+ (ms|s): keys ended early' &&
     prints '^node 1 .*WARNING  its clock was stepped by [67]\.[0-9] s within' && doctor 0 --state "$directory/state" &&
     sed -i.old '1s/.*/redlock-clocks 1 of-another-start/' "$directory/state" && doctor 0 -v --state "$directory/state" &&
-    prints '^node 0 .*UNKNOWN  not looked at: the state file does not know' && is 125 doctor --state "$directory" && says "^redlock: --state: $directory cannot be read"
+    prints '^node 0 .*UNKNOWN  not looked at: the state file does not know' && mkfifo "$directory/pipe" &&
+    for path in "$directory" "$directory/pipe"; do
+        is 125 doctor --state "$path" && says "^redlock: --state: '$path' is there, and is no regular file\$" || return 1
+    done
+    { ulimit -f 0 && exec "$redlock" doctor --guard 0 --quick --state "$directory/state" 2>&1; } | cat >"$directory/err"
+    says 'the state file .*/state could not be written: File too large' && [ "$(find "$directory" -name 'state.[0-9]*' | wc -l)" -eq 0 ]
 }
 check '17: a clock that was stepped since the last run is noticed' steps
 

@@ -77,6 +77,15 @@ refuses() {
 }
 check 'what cannot be is said' refuses
 
+keeps_what_is_there() {
+    echo before >"$file" && mkfifo "$directory/pipe" && ln -s "$file" "$directory/link" &&
+    (ulimit -f 1 && exec "$redlock" exporter --guard 0 --once --file "$file" 2>"$directory/err")
+    [ $? = 125 ] && says 'cannot write .*: File too large' && is_alone && [ "$(cat "$file")" = before ] &&
+    is 125 exporter --once --file "$directory/pipe" && says "^redlock: --file: '.*/pipe' is there, and is no regular file$" && [ -p "$directory/pipe" ] &&
+    is 125 exporter --once --file "$directory/link" && [ -L "$directory/link" ] && is 125 exporter --once --file "$directory"
+}
+check 'a file that does not fit, and what is no regular file, stay as they are' keeps_what_is_there
+
 # What a user that may lock alone cannot see is left out, and unknown; a server that does not say what it is has no vote.
 acl_hides() {
     everywhere ACL SETUSER poor on '>secret' '~*' '&*' +set +get +getrange +pttl +del +eval +evalsha +role +time '+client|setname' >/dev/null

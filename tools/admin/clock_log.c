@@ -5,11 +5,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "../redlock/replace.h"
 
 enum { BOOT_ID_MAX = 64, RECORD_TEXT_MAX = REDLOCK_ADDRESS_MAX + 80 };
 
@@ -70,38 +70,24 @@ bool clock_log_read(struct clock_log *log, const char *path)
     return is_read;
 }
 
-static bool write_records(const struct clock_log *log, FILE *file)
+static bool write_records(void *context, int fd)
 {
+    const struct clock_log *log = context;
     char id[BOOT_ID_MAX];
+    bool is_written;
 
     read_boot_id(id);
-    (void)fprintf(file, "redlock-clocks 1 %s\n", id);
+    is_written = dprintf(fd, "redlock-clocks 1 %s\n", id) > 0;
     for (unsigned i = 0; i < log->count; i++)
-        (void)fprintf(file, "%" PRIu64 " %" PRId64 " %" PRIu64 " %s\n", log->records[i].at_us, log->records[i].since_boot_us,
-                      log->records[i].give_or_take_us, log->records[i].address);
-    return fflush(file) == 0 && !ferror(file);
+        is_written = is_written && dprintf(fd, "%" PRIu64 " %" PRId64 " %" PRIu64 " %s\n", log->records[i].at_us,
+                                           log->records[i].since_boot_us, log->records[i].give_or_take_us,
+                                           log->records[i].address) > 0;
+    return is_written;
 }
 
-bool clock_log_write(const struct clock_log *log, const char *path)
+bool clock_log_write(struct clock_log *log, const char *path)
 {
-    char draft[PATH_MAX];
-    FILE *file;
-    bool is_written;
-    int error;
-
-    if ((size_t)snprintf(draft, sizeof draft, "%s.%ld", path, (long)getpid()) >= sizeof draft) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    file = fopen(draft, "we");
-    if (!file) return false;
-    is_written = write_records(log, file);
-    error = errno;
-    (void)fclose(file);
-    if (is_written && rename(draft, path) == 0) return true;
-    errno = is_written ? errno : error;
-    (void)unlink(draft);
-    return false;
+    return replace_file(path, write_records, log);
 }
 
 const struct clock_record *clock_log_find(const struct clock_log *log, const char *address)

@@ -25,7 +25,7 @@ struct clock_log {
 bool clock_log_read(struct clock_log *log, const char *path);
 
 /* Writes the file anew, as a whole or not at all. False: it cannot be written; errno says why. */
-bool clock_log_write(const struct clock_log *log, const char *path);
+bool clock_log_write(struct clock_log *log, const char *path);
 
 /* NULL: there is none. */
 const struct clock_record *clock_log_find(const struct clock_log *log, const char *address);

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "../redlock/descriptors.h"
+#include "../redlock/replace.h"
 #include "../redlock/report.h"
 #include "../redlock/text.h"
 #include "admin.h"
@@ -20,8 +20,7 @@
 
 enum {
     PATIENCE = 4,               /* So many times as long as a lock it waits for a node, which may be slow: that is a figure, too. */
-    NAME_MAX = REDLOCK_ADDRESS_MAX + 16,
-    PATH_MAX_BYTES = 4096
+    NAME_MAX = REDLOCK_ADDRESS_MAX + 16
 };
 
 /* What is remembered of a node from round to round. */
@@ -240,32 +239,18 @@ static void write_figures(const struct exporter *e, struct figures *f)
 
 /* ---- Handing out ---- */
 
-/* A reader sees the file before or the file behind, and never a part. The other one is in the same folder, under a name that
- * node_exporter does not read (*.prom). False: errno says why. */
-static bool replace_file(const char *path, const char *text, size_t size)
+/* For every collector to read. */
+static bool write_file(void *context, int fd)
 {
-    char other[PATH_MAX_BYTES];
-    bool is_written;
-    int fd, error;
+    const struct figures *f = context;
 
-    if ((size_t)snprintf(other, sizeof other, "%s.XXXXXX", path) >= sizeof other) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    fd = mkstemp(other);
-    if (fd < 0) return false;
-    is_written = write_all(fd, text, size) && fchmod(fd, 0644) == 0;
-    is_written = close(fd) == 0 && is_written && rename(other, path) == 0;
-    error = errno;
-    if (!is_written) (void)unlink(other);
-    errno = error;
-    return is_written;
+    return fchmod(fd, 0644) == 0 && write_all(fd, f->text, f->size);
 }
 
 /* What fails again and again is said once. */
-static void hand_out_file(struct exporter *e, const struct figures *f)
+static void hand_out_file(struct exporter *e, struct figures *f)
 {
-    bool is_written = replace_file(e->settings->file, f->text, f->size);
+    bool is_written = replace_file(e->settings->file, write_file, f);
 
     if (!is_written && !e->is_told) say("cannot write %s: %s", e->settings->file, text_system_error(errno));
     if (is_written && e->is_told) say("%s can be written again", e->settings->file);

@@ -222,7 +222,7 @@ void program_apply(struct reading *r, int letter)
     case OPTION_WRITE:      r->settings->tries = true; break;
     case OPTION_PREFIX:     r->settings->prefix = r->argument; break;
     case OPTION_CHECK_USER: r->settings->check_user = r->argument; break;
-    case OPTION_STATE:      r->settings->state_file = r->argument; break;
+    case OPTION_STATE:      r->settings->state_file = reading_file(r, "state"); break;
     case OPTION_QUICK:     r->settings->quick = true; break;
     case 't':              r->settings->ttl_ms = reading_duration(r, "ttl", 1); break;
     case OPTION_DRIFT:     r->settings->options.engine.drift_ppm = reading_drift(r); break;
@@ -234,7 +234,7 @@ void program_apply(struct reading *r, int letter)
     case OPTION_FIX:       r->settings->fix = true; break;
     case OPTION_NO_TTL:    r->settings->no_ttl = true; break;
     case OPTION_YES:       r->settings->yes = true; break;
-    case OPTION_FILE:      r->settings->file = r->argument; break;
+    case OPTION_FILE:      r->settings->file = reading_file(r, "file"); break;
     case OPTION_LISTEN:    r->settings->listen = r->argument; break;
     case OPTION_ONCE:      r->settings->once = true; break;
     case OPTION_SCAN_INTERVAL: r->settings->scan_interval_ms = reading_duration(r, "scan-interval", 0); break;

@@ -3,15 +3,12 @@
 #include "meter.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "descriptors.h"
+#include "replace.h"
 #include "report.h"
 #include "text.h"
 
@@ -20,8 +17,7 @@ enum {
     PAUSE_US = 1000 * 1000,             /* and at least, but for the last. */
     SLOTS = 8,                          /* The lock, and those that it has left behind. */
     PAGE_BYTES = 16384,
-    NUMBER_BYTES = 8,
-    PATH_BYTES = PATH_MAX + 16
+    NUMBER_BYTES = 8
 };
 
 static struct meter {
@@ -40,12 +36,15 @@ static struct meter {
 
 /* ---- The file ---- */
 
-static bool write_text(int fd)
+/* For every collector to read. (None reads the file while it has another name: that does not end in ".prom".) */
+static bool write_text(void *context, int fd)
 {
     uint64_t now = redlock_now_us(), wall = redlock_wall_us();
     char page[PAGE_BYTES];
     size_t from = 0, taken, left;
 
+    (void)context;
+    if (fchmod(fd, 0644) != 0) return false;
     do {
         left = redlock_metrics_text(&meter.metrics, meter.engine, now, wall, from, page, sizeof page);
         taken = left < sizeof page ? left : sizeof page - 1;
@@ -55,46 +54,11 @@ static bool write_text(int fd)
     return true;
 }
 
-/* Of this name no collector reads a file: it does not end in ".prom". */
-static bool write_beside(const char *path)
-{
-    int fd, error;
-    bool is_written;
-
-    (void)unlink(path);         /* Of another process with this number. */
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0) return false;
-    is_written = fchmod(fd, 0644) == 0 && write_text(fd);
-    error = errno;
-    if (close(fd) != 0 && is_written) return false;
-    errno = error;
-    return is_written;
-}
-
-/* By rename, so that a reader finds the old file or the new one, and the old one stays if there is trouble. */
-static bool replace_file(void)
-{
-    char path[PATH_BYTES];
-    int size = snprintf(path, sizeof path, "%s.%ld", meter.file, (long)getpid()), error;
-
-    if (size >= (int)sizeof path) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    if (write_beside(path) && rename(path, meter.file) == 0) return true;
-    error = errno;
-    (void)unlink(path);
-    errno = error;
-    return false;
-}
-
 static void write_file(void)
 {
-    void (*was)(int) = signal(SIGXFSZ, SIG_IGN);    /* A limit on the size of files is an error like others. */
-    bool is_replaced = replace_file();
+    bool is_replaced = replace_file(meter.file, write_text, NULL);
     int error = errno;
 
-    (void)signal(SIGXFSZ, was);
     meter.is_news = false;
     meter.written_at = redlock_now_us();
     if (is_replaced || meter.has_failed) return;
@@ -179,9 +143,7 @@ const struct meter_feature *meter_to(const char *file)
         .begin = meter_begin, .count = meter_count, .give_up = meter_give_up,
         .step = meter_step, .due_at = meter_due_at, .end = meter_end
     };
-    struct stat status;
 
-    if (lstat(file, &status) == 0 && !S_ISREG(status.st_mode)) return NULL;
     meter.file = file;
     return &feature;
 }

@@ -24,7 +24,7 @@ struct meter_feature {
     void (*end)(uint64_t lost);
 };
 
-/* Writes to that file, in memory that stays. NULL: something is there that is no file and must not be replaced. */
+/* Writes to that file, whose name stays where it is. */
 const struct meter_feature *meter_to(const char *file);
 
 /* A label of every metric, of memory that stays. False: its name is none, or is there already, or there are too many. */

@@ -12,6 +12,7 @@
 #include "nodes.h"
 #include "numbers.h"
 #include "reading.h"
+#include "replace.h"
 #include "report.h"
 #include "text.h"
 
@@ -142,6 +143,12 @@ const char *reading_name(const struct reading *r, const char *option, size_t siz
     if (size == 0 || size > size_max) refuse(r->settings, "--%s: a name has 1 to %zu bytes", option, size_max);
     for (const char *c = r->argument; *c; c++)
         if (!is_of_name(*c)) refuse(r->settings, "--%s: a name has no control characters, quotes and backslashes", option);
+    return r->argument;
+}
+
+const char *reading_file(const struct reading *r, const char *option)
+{
+    if (!is_replaceable(r->argument)) refuse(r->settings, "--%s: '%s' is there, and is no regular file", option, r->argument);
     return r->argument;
 }
 

@@ -255,14 +255,6 @@ static void add_metrics_label(const struct reading *r)
                "than %d", r->argument, REDLOCK_LABELS_MAX);
 }
 
-static const struct meter_feature *read_metrics(const struct reading *r)
-{
-    const struct meter_feature *meter = meter_to(r->argument);
-
-    if (!meter) refuse(r->settings, "--metrics: '%s' is there, and is no regular file", r->argument);
-    return meter;
-}
-
 static void add_resource(const struct reading *r, bool is_shared)
 {
     const char *option = is_shared ? "shared-resource" : "resource";
@@ -316,7 +308,7 @@ void program_apply(struct reading *r, int letter)
     case OPTION_HOLDER:        settings->options.holder = reading_name(r, "holder", REDLOCK_HOLDER_MAX); break;
     case OPTION_NO_HOLDER:     r->no_holder = true; break;
     case OPTION_ONCE:          settings->once = true; break;
-    case OPTION_METRICS:       settings->meter = read_metrics(r); break;
+    case OPTION_METRICS:       settings->meter = meter_to(reading_file(r, "metrics")); break;
     case OPTION_METRICS_LABEL: add_metrics_label(r); break;
     case 'q':                  settings->quiet = true; break;
     default:                   apply_limits(r, letter); break;

@@ -96,6 +96,7 @@ uint32_t reading_number(const struct reading *r, const char *option);
 uint32_t reading_skew(const struct reading *r);
 uint32_t reading_drift(const struct reading *r);
 const char *reading_name(const struct reading *r, const char *option, size_t size_max);
+const char *reading_file(const struct reading *r, const char *option);      /* That will be replaced. */
 
 /* A name is shown as it is, on one line, and in quotes. */
 bool is_of_name(char c);
