@@ -303,7 +303,8 @@ packages: $(BUILD)/redlock
 
 # Below $(DESTDIR), which may have blanks: section N of the manual, and what is installed.
 man      = $(MANDIR)/man$(1)
-HEADERS := redlock.h $(foreach part,client fence keeper metrics reentrant,redlock_$(part).h) redlock.hpp
+HEADERS := redlock/redlock.h $(foreach part,client fence keeper metrics reentrant,redlock/redlock_$(part).h) redlock/redlock.hpp \
+           net/redlock_transport.h
 # What bash, zsh and fish complete, where each of them looks for it: by the name of the program, but for zsh.
 COMPLETIONS := $(foreach program,redlock redlock-admin,bash-completion/completions/$(program) fish/vendor_completions.d/$(program).fish) \
                zsh/site-functions/_redlock
@@ -327,7 +328,7 @@ install-shared: $(SHARED)
 install-lib: $(BUILD)/libredlock.a
 	mkdir -p '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(LIBDIR)/cmake/redlock' \
 	    '$(DESTDIR)$(call man,3)' '$(DESTDIR)$(call man,7)'
-	$(INSTALL) -m 644 $(addprefix redlock/,$(HEADERS)) '$(DESTDIR)$(INCLUDEDIR)'
+	$(INSTALL) -m 644 $(HEADERS) '$(DESTDIR)$(INCLUDEDIR)'
 	$(INSTALL) -m 644 '$(BUILD)/libredlock.a' '$(DESTDIR)$(LIBDIR)'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@INCLUDEDIR@|$(call below,$(INCLUDEDIR))|' -e 's|@LIBDIR@|$(call below,$(LIBDIR))|' \
 	    -e 's|@VERSION@|$(VERSION)|' redlock/redlock.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc'
@@ -353,7 +354,7 @@ ifneq ($(UNITDIR),)
 endif
 
 uninstall:
-	rm -f $(foreach h,$(HEADERS),'$(DESTDIR)$(INCLUDEDIR)/$(h)') '$(DESTDIR)$(LIBDIR)/libredlock.a' \
+	rm -f $(foreach h,$(notdir $(HEADERS)),'$(DESTDIR)$(INCLUDEDIR)/$(h)') '$(DESTDIR)$(LIBDIR)/libredlock.a' \
 	    '$(DESTDIR)$(LIBDIR)/$(notdir $(SHARED))' '$(DESTDIR)$(LIBDIR)/libredlock.so' \
 	    $(foreach file,$(CMAKE),'$(DESTDIR)$(LIBDIR)/cmake/redlock/$(file)') \
 	    '$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc' '$(DESTDIR)$(BINDIR)/redlock' '$(DESTDIR)$(BINDIR)/redlock-admin' \

@@ -1,8 +1,9 @@
-/* The client: sockets under the engine. The event-loop face is one step that does whatever can be done without waiting; the
- * blocking face is a loop of steps and waits. */
+/* The client: a transport, sockets if not another one, under the engine. The event-loop face is one step that does whatever can be
+ * done without waiting; the blocking face is a loop of steps and waits. */
 #include "redlock_client.h"
 
 #include "../net/redlock_net.h"
+#include "../net/redlock_transport.h"
 
 #include <limits.h>
 #include <string.h>
@@ -16,6 +17,10 @@ NET_STATIC_ASSERT((int)SESSIONS_MAX + 1 <= (int)NET_WAIT_MAX, "all sessions and 
 NET_STATIC_ASSERT((int)SESSIONS_MAX <= (int)sizeof(unsigned) * CHAR_BIT, "a bit says which session is ready");
 NET_STATIC_ASSERT(sizeof(((struct redlock_target *)0)->user) > NET_USER_MAX &&
                   sizeof(((struct redlock_target *)0)->password) > NET_PASSWORD_MAX, "user and password must fit");
+NET_STATIC_ASSERT((int)REDLOCK_READ == (int)REDLOCK_TRANSPORT_READ && (int)REDLOCK_WRITE == (int)REDLOCK_TRANSPORT_WRITE &&
+                  (int)NET_READ == (int)REDLOCK_READ && (int)NET_WRITE == (int)REDLOCK_WRITE, "one set of bits for all floors");
+NET_STATIC_ASSERT((int)NET_END == (int)REDLOCK_TRANSPORT_END && (int)NET_PENDING == (int)REDLOCK_TRANSPORT_PENDING,
+                  "sockets answer as any transport does");
 
 /* Of the name to which a session connects. */
 enum name_state {
@@ -33,12 +38,83 @@ enum {
     RECEIVES_MAX = 16       /* In one step from one node: a node that floods us must not keep us from the others (S16). */
 };
 
-/* ---- The socket of one session ---- */
-
 /* Where session k leads. */
-static struct redlock_target *target_of(struct redlock_client *c, unsigned k)
+static const struct redlock_target *target_of(const struct redlock_client *c, unsigned k)
 {
     return &c->targets[k % redlock_nodes(&c->engine)];
+}
+
+/* ---- Sockets, as a transport whose context is the client ---- */
+
+static int begin_socket(void *context, unsigned k, const struct redlock_peer *peer, bool *connected)
+{
+    struct net_endpoint endpoint = { .size = (uint32_t)peer->endpoint_size };
+
+    (void)context, (void)k;
+    memcpy(endpoint.words, peer->endpoint, peer->endpoint_size);
+    return net_connect(&endpoint, connected);
+}
+
+static int finish_socket(void *context, unsigned k)
+{
+    return net_connect_result(((const struct redlock_client *)context)->sockets[k].fd);
+}
+
+static ptrdiff_t send_to_socket(void *context, unsigned k, const void *data, size_t size)
+{
+    return net_send(((const struct redlock_client *)context)->sockets[k].fd, data, size);
+}
+
+static ptrdiff_t receive_from_socket(void *context, unsigned k, void *data, size_t size)
+{
+    return net_receive(((const struct redlock_client *)context)->sockets[k].fd, data, size);
+}
+
+/* What a socket does when it is closed is enough. */
+static void hang_up_socket(void *context, unsigned k, bool silently)
+{
+    (void)context, (void)k, (void)silently;
+}
+
+static void close_socket(void *context, unsigned k, int fd)
+{
+    (void)context, (void)k;
+    net_close(fd);
+}
+
+static const struct redlock_transport SOCKETS = {
+    .has_addresses = true, .connect = begin_socket, .finish = finish_socket, .send = send_to_socket, .receive = receive_from_socket,
+    .hang_up = hang_up_socket, .discard = close_socket
+};
+
+/* ---- The connection of one session ---- */
+
+/* The one to call for session k, and with what. */
+static const struct redlock_transport *transport_of(const struct redlock_client *c, unsigned k)
+{
+    return c->transports[target_of(c, k)->is_secure];
+}
+
+static void *context_of(const struct redlock_client *c, unsigned k)
+{
+    return c->transport_contexts[target_of(c, k)->is_secure];
+}
+
+/* What session k waits for, a set of REDLOCK_TRANSPORT_ bits. It has a descriptor. */
+static unsigned transport_events(const struct redlock_client *c, unsigned k)
+{
+    const struct redlock_transport *transport = transport_of(c, k);
+    unsigned wants = redlock_wants(&c->engine, k), wanted = REDLOCK_WRITE;
+
+    if (!c->sockets[k].connecting)
+        wanted = (wants & REDLOCK_WANT_RECEIVE ? REDLOCK_READ : 0u) | (wants & REDLOCK_WANT_SEND ? REDLOCK_WRITE : 0u);
+    return transport->events && wanted != 0 ? transport->events(context_of(c, k), k, wanted) : wanted;
+}
+
+/* Is there something to be done of which no descriptor tells? */
+static bool is_at_hand(const struct redlock_client *c, unsigned k)
+{
+    return transport_of(c, k)->events && c->sockets[k].fd >= 0 && (transport_events(c, k) & REDLOCK_TRANSPORT_AT_HAND);
 }
 
 static void trace_traffic(struct redlock_client *c, unsigned k, enum redlock_traffic what, const void *data, size_t size)
@@ -48,15 +124,34 @@ static void trace_traffic(struct redlock_client *c, unsigned k, enum redlock_tra
 
 /* Takes a session's descriptor away. It stays open until the step ends, so that no new one gets its number: a loop that compares
  * numbers would go on waiting for the old connection. A second one within a step was seen by no loop. */
-static void retire_descriptor(struct redlock_socket *socket, int fd)
+static void retire_lookup(struct redlock_socket *socket)
 {
-    if (socket->dropped >= 0) net_close(fd);
-    else                      socket->dropped = fd;
+    if (socket->dropped >= 0) {
+        net_close(socket->lookup);
+    } else {
+        socket->dropped = socket->lookup;
+        socket->dropped_lookup = true;
+    }
 }
 
-static void drop_connection(struct redlock_socket *socket)
+static void close_dropped(struct redlock_client *c, unsigned k)
 {
-    retire_descriptor(socket, socket->fd);
+    struct redlock_socket *socket = &c->sockets[k];
+
+    if (socket->dropped_lookup)    net_close(socket->dropped);
+    else if (socket->dropped >= 0) transport_of(c, k)->discard(context_of(c, k), k, socket->dropped);
+    socket->dropped = -1;
+    socket->dropped_lookup = false;
+}
+
+static void drop_connection(struct redlock_client *c, unsigned k)
+{
+    struct redlock_socket *socket = &c->sockets[k];
+
+    if (socket->fd < 0) return;
+    transport_of(c, k)->hang_up(context_of(c, k), k, false);
+    if (socket->dropped >= 0) transport_of(c, k)->discard(context_of(c, k), k, socket->fd);
+    else                      socket->dropped = socket->fd;
     socket->fd = -1;
     socket->connecting = false;
 }
@@ -67,7 +162,7 @@ static void end_connection(struct redlock_client *c, unsigned k, const char *why
     char words[REDLOCK_ERROR_MAX + 32];
     uint64_t now = redlock_now_us();
 
-    drop_connection(&c->sockets[k]);
+    drop_connection(c, k);
     if (c->sockets[k].name_state == NAME_AWAITED) c->sockets[k].name_state = NAME_LATE;
     redlock_disconnected(&c->engine, k, why, now);
     if (!c->trace) return;
@@ -75,10 +170,15 @@ static void end_connection(struct redlock_client *c, unsigned k, const char *why
     trace_traffic(c, k, REDLOCK_DISCONNECTED, words, strlen(words));
 }
 
-/* An error of the system, or of the node, in words. NULL: the node closed, as it may. */
-static const char *words_for(ptrdiff_t error)
+/* An error in words. NULL: the node closed, as it may. */
+static const char *words_for(const struct redlock_client *c, unsigned k, int error)
 {
-    return error == NET_END ? NULL : net_error_text((int)-error);
+    const struct redlock_transport *transport = transport_of(c, k);
+    const char *text = NULL;
+
+    if (error == -REDLOCK_TRANSPORT_END) return NULL;
+    if (transport->error_text) text = transport->error_text(context_of(c, k), k, error);
+    return text ? text : net_error_text(error);
 }
 
 static void report_connected(struct redlock_client *c, unsigned k)
@@ -88,29 +188,45 @@ static void report_connected(struct redlock_client *c, unsigned k)
     trace_traffic(c, k, REDLOCK_CONNECTED, target_of(c, k)->address, strlen(target_of(c, k)->address));
 }
 
-/* Tries the addresses of the node in turn, each once, until one does not fail at once. error: of the last one. */
-static void connect_next(struct redlock_client *c, unsigned k, int error)
+/* Begins to connect to one address of the node. Returns a descriptor, or -errno. */
+static int connect_to(struct redlock_client *c, unsigned k, const uint64_t *endpoint, bool *connected)
+{
+    const struct redlock_target *target = target_of(c, k);
+    struct redlock_peer peer = { .node = k % redlock_nodes(&c->engine), .address = target->address };
+    struct net_endpoint copy;
+    struct net_address address;
+    struct net_error error;
+
+    NET_CHECK(net_parse_address(target->address, strlen(target->address), REDLOCK_PORT, &address, &error));
+    memcpy(&copy, endpoint, sizeof copy);
+    peer.host = address.host;
+    peer.endpoint = copy.size > 0 ? copy.words : NULL;
+    peer.endpoint_size = copy.size;
+    *connected = false;
+    return transport_of(c, k)->connect(context_of(c, k), k, &peer, connected);
+}
+
+/* Tries the addresses of the node in turn, each once, until one does not fail at once. why: what became of the last one. */
+static void connect_next(struct redlock_client *c, unsigned k, const char *why)
 {
     struct redlock_socket *socket = &c->sockets[k];
     const struct redlock_target *target = target_of(c, k);
 
     while (socket->endpoints_failed < target->endpoint_count) {
-        struct net_endpoint endpoint;
         bool connected;
+        int fd = connect_to(c, k, target->endpoints[socket->endpoint_next % target->endpoint_count], &connected);
 
-        memcpy(&endpoint, target->endpoints[socket->endpoint_next % target->endpoint_count], sizeof endpoint);
         socket->endpoint_next = (uint8_t)((socket->endpoint_next + 1) % target->endpoint_count);
         socket->endpoints_failed++;
-        socket->fd = net_connect(&endpoint, &connected);
-        if (socket->fd >= 0) {
+        if (fd >= 0) {
+            socket->fd = fd;
             socket->connecting = true;
             if (connected) report_connected(c, k);
             return;
         }
-        error = -socket->fd;
-        socket->fd = -1;
+        why = words_for(c, k, -fd);
     }
-    end_connection(c, k, target->endpoint_count == 0 ? target->unresolved : net_error_text(error));
+    end_connection(c, k, target->endpoint_count == 0 ? target->unresolved : why);
 }
 
 /* ---- Names ---- */
@@ -130,7 +246,7 @@ static void note_addresses(struct redlock_target *target, const struct net_resol
 /* From the address in words, which has no password. */
 static void look_up(struct redlock_client *c, unsigned k)
 {
-    struct redlock_target *target = target_of(c, k);
+    struct redlock_target *target = &c->targets[k % redlock_nodes(&c->engine)];
     struct redlock_socket *socket = &c->sockets[k];
     struct net_resolved resolved;
     struct net_address address;
@@ -154,7 +270,7 @@ static void begin_connecting(struct redlock_client *c, unsigned k)
     if (!is_late) socket->name_state = NAME_IDLE;
     if (target->is_name && !is_late && !is_known) look_up(c, k);
     if (socket->lookup < 0 || (is_late && target->endpoint_count > 0)) {
-        connect_next(c, k, 0);
+        connect_next(c, k, NULL);
         return;
     }
     socket->name_state = NAME_AWAITED;
@@ -179,13 +295,13 @@ static void finish_lookup(struct redlock_client *c, unsigned k)
         if (is_awaited && now >= socket->late_at) end_connection(c, k, "the name server is slow, or does not answer");
         return;
     }
-    note_addresses(target_of(c, k), &resolved);
+    note_addresses(&c->targets[k % redlock_nodes(&c->engine)], &resolved);
     if (socket->fd >= 0) net_close(socket->lookup);     /* What a loop sees is the connection, which may yet end in this step. */
-    else                 retire_descriptor(socket, socket->lookup);
+    else                 retire_lookup(socket);
     socket->lookup = -1;
     socket->name_state = socket->fd >= 0 || is_awaited ? NAME_IDLE : NAME_KNOWN;
     socket->late_at = now + NAME_KNOWN_US;
-    if (is_awaited) connect_next(c, k, 0);
+    if (is_awaited) connect_next(c, k, NULL);
 }
 
 /* ---- Bytes ---- */
@@ -193,23 +309,23 @@ static void finish_lookup(struct redlock_client *c, unsigned k)
 /* Has a connection that was begun come to something? Unless the engine has given it up meanwhile, in a tick of the caller's. */
 static void finish_connecting(struct redlock_client *c, unsigned k)
 {
-    struct redlock_socket *socket = &c->sockets[k];
-    int error = net_connect_result(socket->fd);
+    int error = transport_of(c, k)->finish(context_of(c, k), k);
 
     if (!(redlock_wants(&c->engine, k) & REDLOCK_WANT_CONNECT)) return;
     if (error == 0) {
         report_connected(c, k);
-    } else if (error != NET_PENDING) {
-        drop_connection(socket);
-        connect_next(c, k, error);
+    } else if (error != REDLOCK_TRANSPORT_PENDING) {
+        const char *why = words_for(c, k, error);
+        drop_connection(c, k);
+        connect_next(c, k, why);
     }
 }
 
 /* What one call has received on one session. */
 struct arrival {
     const uint8_t *data;
-    ptrdiff_t size;         /* As net_receive says; 0 if the session wants nothing. */
-    bool may_be_more;       /* Otherwise poll() will tell. */
+    ptrdiff_t size;         /* As the transport says; 0 if the session wants nothing. */
+    bool may_be_more;       /* Otherwise poll() or the transport will tell. */
 };
 
 static struct arrival receive_bytes(struct redlock_client *c, unsigned k)
@@ -221,15 +337,15 @@ static struct arrival receive_bytes(struct redlock_client *c, unsigned k)
     if (!(redlock_wants(&c->engine, k) & REDLOCK_WANT_RECEIVE)) return arrival;
     data = redlock_input(&c->engine, k, &room);
     arrival.data = data;
-    arrival.size = net_receive(c->sockets[k].fd, data, room);
-    arrival.may_be_more = arrival.size > 0 && (size_t)arrival.size == room;
+    arrival.size = transport_of(c, k)->receive(context_of(c, k), k, data, room);
+    arrival.may_be_more = arrival.size > 0 && ((size_t)arrival.size == room || is_at_hand(c, k));
     return arrival;
 }
 
 /* S2: the time was read after the bytes had come. */
 static void hand_over(struct redlock_client *c, unsigned k, const struct arrival *arrival, uint64_t now_us)
 {
-    if (arrival->size < 0) end_connection(c, k, words_for(arrival->size));
+    if (arrival->size < 0) end_connection(c, k, words_for(c, k, (int)-arrival->size));
     if (arrival->size <= 0) return;
     redlock_received(&c->engine, k, (size_t)arrival->size, now_us);
     trace_traffic(c, k, REDLOCK_RECEIVED, arrival->data, (size_t)arrival->size);
@@ -277,10 +393,10 @@ static void send_output(struct redlock_client *c, unsigned k)
     while (redlock_wants(&c->engine, k) & REDLOCK_WANT_SEND) {
         size_t size;
         const uint8_t *data = redlock_output(&c->engine, k, &size);
-        ptrdiff_t taken = size > 0 ? net_send(socket->fd, data, size) : 0;
+        ptrdiff_t taken = size > 0 ? transport_of(c, k)->send(context_of(c, k), k, data, size) : 0;
 
         if (taken < 0) receive_rest(c, k, RECEIVES_MAX);
-        if (taken < 0 && socket->fd >= 0) end_connection(c, k, words_for(taken));
+        if (taken < 0 && socket->fd >= 0) end_connection(c, k, words_for(c, k, (int)-taken));
         if (taken <= 0) return;
         trace_traffic(c, k, REDLOCK_SENT, data, (size_t)taken);
         redlock_sent(&c->engine, k, (size_t)taken);
@@ -344,10 +460,7 @@ static enum redlock_status act_on_time(struct redlock_client *c, uint64_t now_us
     enum redlock_status status = tick_engine(c, now_us);
 
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) serve_session(c, k);
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
-        net_close(c->sockets[k].dropped);
-        c->sockets[k].dropped = -1;
-    }
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) close_dropped(c, k);
     c->stepped_at = redlock_time_us(&c->engine);
     return status;
 }
@@ -357,6 +470,7 @@ static enum redlock_status step_client(struct redlock_client *c, unsigned ready)
 {
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         bool connects;
+        if (is_at_hand(c, k)) ready |= 1u << k;
         if (c->sockets[k].lookup >= 0) finish_lookup(c, k);
         connects = c->sockets[k].connecting;
         if (connects && (ready >> k & 1)) finish_connecting(c, k);
@@ -402,11 +516,8 @@ int redlock_fd(const struct redlock_client *c, unsigned k)
 
 unsigned redlock_events(const struct redlock_client *c, unsigned k)
 {
-    unsigned wants = redlock_wants(&c->engine, k);
-
     if (c->sockets[k].fd < 0) return c->sockets[k].lookup >= 0 ? REDLOCK_READ : 0;
-    if (c->sockets[k].connecting) return REDLOCK_WRITE;
-    return (wants & REDLOCK_WANT_RECEIVE ? REDLOCK_READ : 0u) | (wants & REDLOCK_WANT_SEND ? REDLOCK_WRITE : 0u);
+    return transport_events(c, k) & (REDLOCK_READ | REDLOCK_WRITE);
 }
 
 uint64_t redlock_now_us(void)
@@ -424,8 +535,10 @@ static uint64_t wake_at(const struct redlock_client *c)
 {
     uint64_t at = redlock_wake_at(&c->engine);
 
-    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++)
+    for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         if (awaits_name(c, k)) at = sooner(at, c->sockets[k].late_at);
+        if (is_at_hand(c, k)) at = 0;
+    }
     return redlock_entropy_wanted(&c->engine) > 0 ? sooner(at, c->feed_at) : at;
 }
 
@@ -435,7 +548,7 @@ static bool has_work(const struct redlock_client *c)
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         unsigned wants = redlock_wants(&c->engine, k);
         bool is_begun = c->sockets[k].fd >= 0 || c->sockets[k].name_state == NAME_AWAITED;
-        if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && !is_begun)) return true;
+        if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && !is_begun) || is_at_hand(c, k)) return true;
     }
     return false;
 }
@@ -492,17 +605,26 @@ static enum redlock_status explain_mistake(struct redlock_mistake *mistake, enum
     return status;
 }
 
+/* A transport without addresses is given one endpoint to connect to, which says nothing. */
+static void note_endpoints(struct redlock_target *target, const struct net_address *address,
+                           const struct redlock_transport *transport)
+{
+    struct net_resolved resolved = { .count = 1 };
+
+    target->is_name = transport->has_addresses && !net_resolve_now(address, &resolved);
+    if (!target->is_name) note_addresses(target, &resolved);
+}
+
 /* Where node k is and how to log in there, from its address and, where that does not say, from the options. */
 static struct redlock_login note_target(struct redlock_target *target, const struct net_address *address,
-                                  const struct redlock_options *options)
+                                        const struct redlock_transport *transport, const struct redlock_options *options)
 {
     struct redlock_login login = { .user = options->user, .password = options->password,
                                    .database = address->database & INT32_MAX, .durable = address->durable };
-    struct net_resolved resolved;
 
     net_format_address(address, target->address, sizeof target->address);
-    target->is_name = !net_resolve_now(address, &resolved);
-    if (!target->is_name) note_addresses(target, &resolved);
+    target->is_secure = address->secure;
+    note_endpoints(target, address, transport);
     if (address->has_password) {
         memcpy(target->user, address->user, sizeof address->user);
         memcpy(target->password, address->password, sizeof address->password);
@@ -527,12 +649,12 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
 
         if (!net_parse_address(nodes + at, size, REDLOCK_PORT, &address, &error))
             return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at + error.at, error.text);
-        if (*count == REDLOCK_NODES_MAX || address.secure) {
-            bool is_secure = address.secure;
+        if (*count == REDLOCK_NODES_MAX || !c->transports[address.secure]) {
             net_wipe(&address, sizeof address);
-            return is_secure ? explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at, without_tls) : REDLOCK_BAD_NODE_COUNT;
+            if (*count == REDLOCK_NODES_MAX) return REDLOCK_BAD_NODE_COUNT;
+            return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at, without_tls);
         }
-        logins[*count] = note_target(&c->targets[*count], &address, options);
+        logins[*count] = note_target(&c->targets[*count], &address, c->transports[address.secure], options);
         net_wipe(&address, sizeof address);
         (*count)++;
     }
@@ -576,6 +698,14 @@ static void use_durable(struct redlock_client *c, const struct redlock_login *lo
     if (is_any) redlock_use_durable(&c->engine, &c->durable);
 }
 
+static void use_transports(struct redlock_client *c, const struct redlock_options *options)
+{
+    c->transports[0] = options->transport ? options->transport : &SOCKETS;
+    c->transport_contexts[0] = options->transport ? options->transport_context : c;
+    c->transports[1] = options->secure_transport;
+    c->transport_contexts[1] = options->secure_context;
+}
+
 static enum redlock_status use_holder(struct redlock_client *c, const char *holder, struct redlock_mistake *mistake)
 {
     size_t size = strlen(holder);
@@ -603,6 +733,7 @@ enum redlock_status redlock_open(struct redlock_client *c, const char *nodes, co
     c->trace_context = options->trace_context;
     c->around_wait = options->around_wait;
     c->wait_context = options->wait_context;
+    use_transports(c, options);
     c->name_wait_us = (uint64_t)options->engine.node_timeout_ms * (1000 - 1000 / NAME_PART);
     status = read_nodes(c, nodes, options, logins, &count, mistake);
     if (status == REDLOCK_OK)
@@ -636,7 +767,7 @@ static unsigned wait_for(struct redlock_client *c, uint64_t until_us, enum atten
         unsigned events = redlock_events(c, k);
         waits[k] = (struct net_wait){
             .fd = redlock_fd(c, k),
-            .events = (uint8_t)((events & REDLOCK_READ ? NET_READ : 0) | (events & REDLOCK_WRITE ? NET_WRITE : 0)),
+            .events = (uint8_t)events,
         };
     }
     waits[count] = (struct net_wait){ .fd = attention == HEEDS_INTERRUPTS ? c->self_pipe[0] : -1, .events = NET_READ };
@@ -995,6 +1126,14 @@ uint32_t redlock_valid_ms(const struct redlock_lock *lock)
     return (uint32_t)(redlock_valid_us(lock, redlock_now_us()) / 1000);
 }
 
+/* silently: in a child of fork(), whose parent goes on using it. */
+static void close_connection(struct redlock_client *c, unsigned k, bool silently)
+{
+    if (c->sockets[k].fd < 0) return;
+    transport_of(c, k)->hang_up(context_of(c, k), k, silently);
+    transport_of(c, k)->discard(context_of(c, k), k, c->sockets[k].fd);
+}
+
 /* S5: pays what can be paid in that time. */
 void redlock_close(struct redlock_client *c, uint32_t wait_ms)
 {
@@ -1008,7 +1147,7 @@ void redlock_close(struct redlock_client *c, uint32_t wait_ms)
         status = run_turn(c, until, HEEDS_NOTHING);
     c->owner = 0;       /* A signal handler's redlock_interrupt finds a client that is not open from here on. */
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
-        net_close(c->sockets[k].fd);
+        close_connection(c, k, status == REDLOCK_FORKED);
         net_close(c->sockets[k].lookup);
     }
     net_close(c->self_pipe[1]);  /* First: without a reader the pipe would be a broken one. */

@@ -1,4 +1,4 @@
-/* redlock_client: the lock over sockets. Two faces over one engine.
+/* redlock_client: the lock over sockets, or another transport (redlock_transport.h). Two faces over one engine.
  *
  * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_run_for, redlock_release, redlock_close.
  * Event loop:  redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each of redlock_sessions() wait
@@ -19,6 +19,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct redlock_transport;
 
 #define redlock_open REDLOCK_WITH_LAYOUT(redlock_open)      /* See ABI in redlock.h. */
 
@@ -58,12 +60,21 @@ struct redlock_options {
     void *wait_context;
 
     bool interruptible;         /* redlock_interrupt() may be called. Costs two descriptors. */
+
+    /* What carries the bytes: see redlock_transport.h. Table and context must stay until redlock_close. NULL: sockets. */
+    const struct redlock_transport *transport;
+    void *transport_context;
+    /* The same for the nodes at rediss:// and valkeys:// addresses. NULL: such an address is a BAD_ADDRESS, and nothing is sent
+     * there in plain text. */
+    const struct redlock_transport *secure_transport;
+    void *secure_context;
 };
 
 /* Where a node is. Private. */
 struct redlock_target {
     uint8_t endpoint_count;
     bool is_name;                                   /* To be looked up for each connection. */
+    bool is_secure;                                 /* By which of the two transports. */
     uint64_t endpoints[REDLOCK_ENDPOINTS_MAX][15];  /* struct net_endpoint */
     const char *unresolved;                         /* Why there is no endpoint. */
     char address[REDLOCK_ADDRESS_MAX];              /* In words, without user and password. */
@@ -74,6 +85,7 @@ struct redlock_target {
 struct redlock_socket {
     int fd;                     /* -1: none. */
     int dropped;                /* The one before, within a step; -1: none. */
+    bool dropped_lookup;        /* It was one of a look-up. */
     int lookup;                 /* Readable when the node's name has been looked up; -1: nobody does. */
     uint8_t name_state;         /* enum name_state in client.c */
     bool connecting;
@@ -100,6 +112,8 @@ struct redlock_client {
     void *trace_context;
     void (*around_wait)(void *context, bool is_before);
     void *wait_context;
+    const struct redlock_transport *transports[2];     /* Of plain and of secure addresses; NULL: there is none. */
+    void *transport_contexts[2];
     struct redlock_durable durable;
     char holder[REDLOCK_HOLDER_MAX + 1];
     int self_pipe[2];           /* For redlock_interrupt, or -1. */
@@ -125,7 +139,8 @@ void redlock_options_init(struct redlock_options *options);
  * empty entry (a comma at either end, or two in a row) is a BAD_ADDRESS, since a list that lost one has a smaller quorum.
  *   host  host:port  [v6]:port  unix:/path
  *   redis://[[user]:password@]host[:port][/db]  redis+unix://[[user]:password@]/path[?db=N]
- * rediss:// and valkeys://, which ask for TLS, are BAD_ADDRESS where there is none: nothing falls back to plain text.
+ * rediss:// and valkeys://, which ask for TLS, go by options->secure_transport. Without one they are BAD_ADDRESS: nothing falls back
+ * to plain text.
  * A comma within a user name, password or path is written %2C. Looks nothing up and connects to nothing yet: the first step
  * does. c: zeroed memory, or a client that was closed; ALREADY_OPEN: it is open, and nothing has changed.
  * options NULL: the defaults. mistake (may be NULL) is set when BAD_ADDRESS or BAD_CONFIG comes back (of the holder: for node 0);

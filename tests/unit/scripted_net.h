@@ -445,7 +445,7 @@ static inline void host_resolved(unsigned k, struct net_resolved *resolved)
     resolved->code = host->unresolved;
     for (unsigned i = 0; host->unresolved == 0 && i < host->endpoint_count && i < NET_ENDPOINTS_MAX; i++) {
         struct net_endpoint *endpoint = &resolved->endpoints[resolved->count++];
-        *endpoint = (struct net_endpoint){ .words = { k, i + 1, host->address }, .size = 16 };
+        *endpoint = (struct net_endpoint){ .words = { k, i + 1, host->address }, .size = 24 };
     }
 }
 
@@ -536,7 +536,7 @@ int net_connect(const struct net_endpoint *endpoint, bool *connected)
     net_check_turn("connect");
     net_moves();
     host->connects++;
-    if (endpoint->size != 16 || k >= net.node_count) net_break("connect to what was never resolved");
+    if (endpoint->size != 24 || k >= net.node_count) net_break("connect to what was never resolved");
     if (refuses && (host->welcome == NET_REFUSES_AT_ONCE || net_below(2) == 0)) return -ECONNREFUSED;
     line = line_begin(k, &index);
     if (!line) return -ENOMEM;
