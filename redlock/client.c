@@ -548,7 +548,7 @@ static bool has_work(const struct redlock_client *c)
     for (unsigned k = 0; k < redlock_sessions(&c->engine); k++) {
         unsigned wants = redlock_wants(&c->engine, k);
         bool is_begun = c->sockets[k].fd >= 0 || c->sockets[k].name_state == NAME_AWAITED;
-        if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && !is_begun) || is_at_hand(c, k)) return true;
+        if ((wants & REDLOCK_WANT_CLOSE) || ((wants & REDLOCK_WANT_CONNECT) && !is_begun)) return true;
     }
     return false;
 }

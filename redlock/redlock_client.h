@@ -139,8 +139,8 @@ void redlock_options_init(struct redlock_options *options);
  * empty entry (a comma at either end, or two in a row) is a BAD_ADDRESS, since a list that lost one has a smaller quorum.
  *   host  host:port  [v6]:port  unix:/path
  *   redis://[[user]:password@]host[:port][/db]  redis+unix://[[user]:password@]/path[?db=N]
- * rediss:// and valkeys://, which ask for TLS, go by options->secure_transport. Without one they are BAD_ADDRESS: nothing falls back
- * to plain text.
+ * rediss:// and valkeys://, which ask for TLS, go by options->secure_transport. Without one they are BAD_ADDRESS: nothing falls
+ * back to plain text.
  * A comma within a user name, password or path is written %2C. Looks nothing up and connects to nothing yet: the first step
  * does. c: zeroed memory, or a client that was closed; ALREADY_OPEN: it is open, and nothing has changed.
  * options NULL: the defaults. mistake (may be NULL) is set when BAD_ADDRESS or BAD_CONFIG comes back (of the holder: for node 0);
