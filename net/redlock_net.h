@@ -77,7 +77,7 @@ struct net_error {
 NET_API bool net_parse_address(const char *text, size_t size, uint16_t default_port, struct net_address *address,
                                struct net_error *error);
 
-/* Writes "127.0.0.1:6379", "[::1]:6379" or "unix:/path", never the user or the password, for people and logs; nor whether it is secure.
+/* Writes "127.0.0.1:6379", "[::1]:6379" or "unix:/path", for people and logs: never the user or the password, nor rediss://.
  * `size` >= 1. Always ends in NUL, cut short where it does not fit (NET_ADDRESS_TEXT_SIZE is always enough).
  * Returns the length written, without the NUL. */
 NET_API size_t net_format_address(const struct net_address *address, char *text, size_t size);
