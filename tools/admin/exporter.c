@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "../redlock/descriptors.h"
+#include "../redlock/labels.h"
 #include "../redlock/replace.h"
 #include "../redlock/report.h"
 #include "../redlock/text.h"
@@ -18,10 +19,7 @@
 #include "judge.h"
 #include "scan.h"
 
-enum {
-    PATIENCE = 4,               /* So many times as long as a lock it waits for a node, which may be slow: that is a figure, too. */
-    NAME_MAX = REDLOCK_ADDRESS_MAX + 16
-};
+enum { PATIENCE = 4 };          /* So many times as long as a lock it waits for a node, which may be slow: that is a figure, too. */
 
 /* What is remembered of a node from round to round. */
 struct past {
@@ -37,7 +35,7 @@ struct exporter {
     struct survey survey;
     struct findings findings;
     struct past past[REDLOCK_NODES_MAX];
-    char names[REDLOCK_NODES_MAX][NAME_MAX];
+    char names[REDLOCK_NODES_MAX][NODE_LABEL_MAX];
     struct scan_counts counts;      /* Of the last scan, */
     bool has_scanned;               /* if it came to an end. */
     uint64_t scan_us, scanned_wall_us, next_scan_at;
@@ -48,18 +46,6 @@ struct exporter {
 };
 
 /* ---- What the nodes said ---- */
-
-/* By its address; of several that were named by the same one, by its number as well. */
-static void name_nodes(struct exporter *e)
-{
-    for (unsigned k = 0; k < redlock_node_count(&e->session->client); k++) {
-        const char *address = redlock_node_address(&e->session->client, k);
-        bool is_first = true;
-        for (unsigned j = 0; j < k; j++) is_first &= strcmp(redlock_node_address(&e->session->client, j), address) != 0;
-        if (is_first) (void)snprintf(e->names[k], NAME_MAX, "%s", address);
-        else          (void)snprintf(e->names[k], NAME_MAX, "%s (%u)", address, k);
-    }
-}
 
 /* The session trusts nodes of which nothing is known, so as to look at them; locks may not. */
 static bool is_nameless(const struct exporter *e, const struct survey_node *node)
@@ -385,7 +371,7 @@ static bool listen_if_asked(struct exporter *e)
 
 static int export(struct exporter *e)
 {
-    name_nodes(e);
+    for (unsigned k = 0; k < redlock_node_count(&e->session->client); k++) (void)node_label(&e->session->client, k, e->names[k]);
     if (!listen_if_asked(e)) return EXIT_TROUBLE;
     if (e->settings->once) run_once(e);
     else                   run(e);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "descriptors.h"
+#include "labels.h"
 #include "replace.h"
 #include "report.h"
 #include "text.h"
@@ -16,8 +17,7 @@ enum {
     INTERVAL_US = 15 * 1000 * 1000,     /* Between two writes at most, */
     PAUSE_US = 1000 * 1000,             /* and at least, but for the last. */
     SLOTS = 8,                          /* The lock, and those that it has left behind. */
-    PAGE_BYTES = 16384,
-    NUMBER_BYTES = 8
+    PAGE_BYTES = 16384
 };
 
 static struct meter {
@@ -28,7 +28,7 @@ static struct meter {
     unsigned label_count;
     struct redlock_label labels[REDLOCK_LABELS_MAX];
     char resource[TEXT_MAX];            /* For the default label. */
-    char names[REDLOCK_NODES_MAX][REDLOCK_ADDRESS_MAX + NUMBER_BYTES];
+    char names[REDLOCK_NODES_MAX][NODE_LABEL_MAX];
     const char *name_of[REDLOCK_NODES_MAX];
     struct redlock_metrics metrics;
     struct redlock_metered slots[SLOTS];
@@ -86,23 +86,9 @@ static void meter_give_up(const struct redlock_lock *lock)
     meter.is_news = true;
 }
 
-/* By its address; of one that is there twice also by its number. */
-static void name_node(const struct redlock_client *client, unsigned k)
-{
-    const char *address = redlock_node_address(client, k);
-    bool is_second = false;
-
-    for (unsigned i = 0; i < k; i++) is_second |= strcmp(redlock_node_address(client, i), address) == 0;
-    (void)text_printable(meter.names[k], REDLOCK_ADDRESS_MAX, address, strlen(address));
-    if (is_second) (void)snprintf(meter.names[k] + strlen(meter.names[k]), NUMBER_BYTES, " (%u)", k);
-}
-
 static void name_nodes(const struct redlock_client *client)
 {
-    for (unsigned k = 0; k < redlock_node_count(client); k++) {
-        name_node(client, k);
-        meter.name_of[k] = meter.names[k];
-    }
+    for (unsigned k = 0; k < redlock_node_count(client); k++) meter.name_of[k] = node_label(client, k, meter.names[k]);
     redlock_metrics_name_nodes(&meter.metrics, meter.name_of);
 }
 
