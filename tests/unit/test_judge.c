@@ -127,6 +127,26 @@ TEST(what_a_node_is_that_has_no_vote_is_named)
     CHECK_INT(findings.count, 2 + 2 * 25 + 1);
 }
 
+/* What a user may do with the canary; with the rest it may do all. */
+static void allow_canary(unsigned k, enum survey_permission permission)
+{
+    for (unsigned i = 0; survey_needs[i].rule; i++)
+        if (survey_needs[i].purpose == FOR_MEMORY) survey.nodes[k].permissions[i] = (uint8_t)permission;
+}
+
+TEST(a_user_that_may_not_use_the_canary_of_a_durable_node_is_worth_a_warning)
+{
+    make_all_well(3);
+    survey.nodes[0].dry_run = ANSWER_GIVEN;
+    allow_canary(0, PERMISSION_KEY_REFUSED);
+    EXPECT(23, SEVERITY_OK, "may do all");
+    limits.durable = 1;
+    EXPECT(23, SEVERITY_WARNING, "may not use redlock:canary");
+    CHECK_STR(finding_of(23, 0)->fix, "ACL SETUSER <user> ~redlock:canary");
+    limits.guard_ms = 0;
+    EXPECT(23, SEVERITY_OK, "may do all");
+}
+
 TEST(memory_is_judged_in_percent)
 {
     make_all_well(3);

@@ -127,6 +127,14 @@ static bool has_permission(const struct survey_node *node, enum survey_purpose p
     return false;
 }
 
+/* Without a guard nothing depends on what a node remembers of itself. */
+static bool is_canary_refused(const struct judging *j)
+{
+    bool is_wanted = (j->limits->durable >> j->k & 1) && j->limits->guard_ms > 0;
+
+    return is_wanted && has_permission(j->node, FOR_MEMORY, PERMISSION_KEY_REFUSED);
+}
+
 /* What ACL DRYRUN says. */
 static void judge_permissions(struct judging *j)
 {
@@ -140,6 +148,9 @@ static void judge_permissions(struct judging *j)
     } else if (!j->limits->trusts_unknown && list_refused(node, FOR_A_VOTE, list, sizeof list) > 0) {
         (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s; or --trust-unknown for all clients", list);
         found(j, SEVERITY_UNSAFE, fix, "the user lacks%s: the node has no vote", list);
+    } else if (is_canary_refused(j)) {
+        found(j, SEVERITY_WARNING, "ACL SETUSER <user> ~redlock:canary",
+              "the user may not use redlock:canary: the node is declared durable, but has no vote for the guard after a restart");
     } else if (is_key_refused) {
         unknown(j, NULL, "the user may use other keys than this one: say by --prefix how the names of its locks begin");
     } else if (list_refused(node, FOR_WAKE_UPS, list, sizeof list) > 0) {

@@ -24,6 +24,8 @@ const struct survey_need survey_needs[] = {
     { "+time", FOR_LOCKS, { "TIME" } },
     { "+info", FOR_A_VOTE, { "INFO" } },
     { "+role", FOR_A_VOTE, { "ROLE" } },
+    { "+get", FOR_MEMORY, { "GET", "redlock:canary" } },
+    { "+set", FOR_MEMORY, { "SET", "redlock:canary", "x", "NX" } },
     { "+zadd", FOR_WAKE_UPS, { "ZADD", SURVEY_KEY, "1", "x" } },
     { "+zrem", FOR_WAKE_UPS, { "ZREM", SURVEY_KEY, "x" } },
     { "+zpopmin", FOR_WAKE_UPS, { "ZPOPMIN", SURVEY_KEY } },

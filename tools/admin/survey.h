@@ -123,6 +123,7 @@ enum survey_permission {
 enum survey_purpose {
     FOR_LOCKS,          /* Without it there is no lock; */
     FOR_A_VOTE,         /* or none without --trust-unknown; */
+    FOR_MEMORY,         /* or a durable node is taken for any other; */
     FOR_WAKE_UPS        /* or clients that wait are woken late. */
 };
 
