@@ -30,6 +30,45 @@ is_stopped_there() {
 }
 check 'what a stopped server and a refused connection owe is lost; without a quorum the exit status is 122' is_stopped_there
 
+# slowly COMMAND...: with a node in front of server 2 that takes connections only after a while, when the first try was in vain: others
+# fill its queue.
+slowly() {
+    perl -MIO::Socket::INET -MIO::Select -e '
+        my $port = shift;
+        my $listener = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1:0") or die;
+        my @others = map { IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $listener->sockport, Blocking => 0) } 1 .. 3;
+        my $client = fork // die;
+        exec @ARGV, "-n", "$ENV{REDLOCK_NODES},127.0.0.1:" . $listener->sockport or die if !$client;
+        my ($all, %other) = (IO::Select->new($listener));
+        alarm 60;
+        select undef, undef, undef, 0.5;
+        while (!$ended) {
+            $ended = waitpid $client, 1;
+            for my $socket ($all->can_read(0.02)) {
+                my ($from, $to, $bytes) = ($socket);
+                if ($from == $listener) {
+                    $from = $listener->accept or next;
+                    $to = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $port) or die;
+                    @other{$from, $to} = ($to, $from);
+                    $all->add($from, $to);
+                } elsif (sysread $from, $bytes, 65536) {
+                    syswrite $other{$from}, $bytes;
+                } else {
+                    $all->remove($from);
+                }
+            }
+        }
+        exit $? >> 8' "$port_2" "$redlock" "$@" >"$directory/out" 2>"$directory/err"
+}
+waits_for_all() {
+    REDLOCK_NODES=127.0.0.1:$port_0,127.0.0.1:$port_1
+    slowly doctor --node-timeout 10s --guard 0 --quick --json; json out '@{$j->{nodes}} == 3 && $j->{nodes}[2]{reached}' &&
+    slowly scan --node-timeout 10s --guard 0 && prints '^3 of 3 nodes' &&
+    ask 2 SET door key-of-2 >/dev/null && slowly break --node-timeout 10s --guard 0 --token key-of-2 door && says 'removed from 1 of 3 nodes'
+}
+check 'what tells of all nodes, or does something on each, waits for one that is slow to connect' waits_for_all
+export REDLOCK_NODES="$nodes"
+
 is_pinging() { ask 0 CLIENT LIST | grep -q 'cmd=time'; }
 is_ended() {
     start ping --node-timeout 10s --count 10000 --interval 10ms

@@ -140,7 +140,7 @@ static void look(struct breaking *b)
     ask_all_argument(&value, last);
     ask_all_argument(&ttl, "PTTL");
     ask_all_argument(&ttl, b->settings->names[0]);
-    session_connect(b->session);
+    session_connect_all(b->session);
     ask_all_begin(&value, b->session);
     ask_all_begin(&ttl, b->session);
     until = answers_until(b);

@@ -261,7 +261,7 @@ static int ping_in_session(struct pinging *p)
     enum redlock_status status;
 
     p->count = redlock_node_count(&p->session->client);
-    session_connect(p->session);
+    session_connect_all(p->session);
     ping_all(p);
     conclude(p);
     status = p->answering < redlock_quorum(p->count) ? REDLOCK_NO_QUORUM : REDLOCK_OK;

@@ -734,22 +734,6 @@ void scan_prepare(struct settings *settings)
     settings->options.engine.wake_ups = false;
 }
 
-static bool are_settled(struct scan *s)
-{
-    for (unsigned k = 0; k < s->count; k++)
-        if (!redlock_node_settled(redlock_engine(&s->session->client), k)) return false;
-    return true;
-}
-
-/* Waits for all nodes, not for a quorum alone: a key on the last one would not be found. */
-static void connect_all(struct scan *s)
-{
-    uint64_t until = redlock_now_us() + (uint64_t)s->session->settings->options.engine.node_timeout_ms * 1000;
-
-    session_step(s->session);
-    while (!are_settled(s) && redlock_now_us() < until && !must_end(s)) session_wait(s->session, until);
-}
-
 enum redlock_status scan_nodes(struct session *session, const struct scan_order *order, struct scan_counts *counts)
 {
     static struct scan scan;
@@ -763,7 +747,7 @@ enum redlock_status scan_nodes(struct session *session, const struct scan_order 
     s->counts = counts;
     s->count = redlock_node_count(&session->client);
     *counts = (struct scan_counts){ .nodes = s->count };
-    connect_all(s);
+    session_connect_all(session);       /* A key on the last one would not be found. */
     go_through_all(s);
     for (kept = counts->kept; counts->kept > 0;) free(take_kept(s));
     counts->kept = kept;

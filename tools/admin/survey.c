@@ -293,7 +293,7 @@ enum redlock_status survey_nodes(struct session *session, const struct survey_wi
     survey->count = redlock_node_count(&session->client);
     survey->quorum = redlock_quorum(survey->count);
     survey->is_quick = wishes->rate_us == 0;
-    session_connect(session);
+    session_connect_all(session);
     began_at = redlock_now_us();
     take_steps(&asking, STEP_CLOCK, STEP_NEEDS + (wishes->key ? count_needs() : 0));
     if (wishes->rate_us > 0) look_again(&asking, began_at);

@@ -226,7 +226,7 @@ enum redlock_status session_finish(struct session *session)
     return redlock_lock_status(&session->lock);
 }
 
-void session_connect(struct session *session)
+static void connect_nodes(struct session *session, bool is_quorum_enough)
 {
     struct redlock *engine = redlock_engine(&session->client);
     unsigned count = redlock_node_count(&session->client), settled = 0, voting = 0;
@@ -240,9 +240,19 @@ void session_connect(struct session *session)
             voting += redlock_node_votes(engine, k, redlock_now_us());
         }
         if (settled == count || session_must_end(session)) return;
-        if (voting >= redlock_quorum(count)) until = sooner(until, begin + LINGER_US);
+        if (is_quorum_enough && voting >= redlock_quorum(count)) until = sooner(until, begin + LINGER_US);
         session_wait(session, until);
     }
+}
+
+void session_connect_all(struct session *session)
+{
+    connect_nodes(session, false);
+}
+
+void session_connect(struct session *session)
+{
+    connect_nodes(session, true);
 }
 
 static bool is_vote_outstanding(const struct session *session)

@@ -56,7 +56,11 @@ void session_step(struct session *session);
 /* Reads the signals that have come; true when one of them asks the program to end: then session->signal is set. */
 bool session_must_end(struct session *session);
 
-/* Waits until each node has a vote or is known to have none; once a quorum has one, only a moment longer. */
+/* Waits until each node has a vote or is known to have none, for a node timeout at most: for commands that tell of all nodes, or do
+ * something on each. */
+void session_connect_all(struct session *session);
+
+/* The same, but only a moment longer once a quorum has a vote: for those that act on a lock. */
 void session_connect(struct session *session);
 
 /* Waits until the operation under way has ended. A signal that asks to end cancels it: CANCELLED, and session->signal. */

@@ -185,7 +185,7 @@ static enum redlock_status look(struct session *session, struct view *view)
     status = redlock_start_inspect(redlock_engine(&session->client), &session->lock, view->resource, strlen(view->resource),
                                    view->sights, redlock_now_us());
     if (status == REDLOCK_OK) status = session_finish(session);
-    session_connect(session);       /* The round is over a moment before it is certain that a node hangs. */
+    session_connect_all(session);       /* The round is over a moment before it is certain that a node hangs. */
     if (status != REDLOCK_OK) return status;
     find_barriers(view);
     find_refusals(view);    /* The last: while it is waited the engine's words of the guard would come in place of them. */
