@@ -66,7 +66,8 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-live programs check-symbols check-floors compilers mutants sim soak stories explore \
-        chaos interop monitoring examples fuzz coverage prove demo bench cost size amalgamation lint shared packages dist deb \
+        playground test-playground chaos interop monitoring examples fuzz coverage prove demo bench cost size amalgamation lint \
+        shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -130,7 +131,7 @@ $(SHARED): $(patsubst %.c,$(BUILD)/obj/shared/%.o,$(LIBRARY)) tools/packages/exp
 	$(Q)$(CC) $(CFLAGS) $(CHECKS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=tools/packages/exports -Wl,-z,defs \
 	    -o $@ $(filter %.o,$^) $(LDLIBS) -pthread
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/wasm -name '*.d' 2>/dev/null)
 
 # ---- Tests. The last line is "N passed, N failed". ----
 
@@ -188,6 +189,34 @@ soak:
 
 stories:
 	@CC='$(CC)' tests/sim/run --stories
+
+# The playground: one HTML file, with the engine and the tests' model servers as WebAssembly; and the same world as a program.
+ENGINE := $(filter-out %/client.c %/reentrant.c %/keeper_thread.c %/metrics.c %/metrics_text.c net/%,$(PARTS))
+WORLD  := $(filter-out tools/playground/main.c,$(wildcard tools/playground/*.c)) $(wildcard tests/world/*.c) $(ENGINE)
+WASM_CC ?= clang --target=wasm32
+WASM_LD ?= wasm-ld
+playground: $(BUILD)/playground.html
+	@echo 'open $<'
+$(BUILD)/playground.html: $(BUILD)/world.wasm tools/playground/assemble $(ENGINE) \
+                          $(wildcard $(addprefix tools/playground/*.,mjs js css html json))
+	@echo "  MAKE  $@"
+	$(Q)node tools/playground/assemble $< $@
+$(BUILD)/world.wasm: $(patsubst %.c,$(BUILD)/wasm/%.o,$(WORLD) tools/playground/wasm/libc.c)
+	@echo "  LINK  $@"
+	$(Q)$(WASM_LD) --no-entry --gc-sections --strip-all -z stack-size=65536 -o $@ $^
+$(BUILD)/wasm/tools:
+	@tools/need node clang wasm-ld
+	@mkdir -p $(@D) && touch $@
+$(BUILD)/wasm/%.o: %.c $(BUILD)/flags | $(BUILD)/wasm/tools
+	@mkdir -p $(@D)
+	@echo "  WASM  $<"
+	$(Q)$(WASM_CC) -std=c11 $(WARNINGS) -O2 -mbulk-memory -ffreestanding -fno-builtin-bcmp -ffunction-sections -fdata-sections \
+	    -Itools/playground/wasm -MMD -MP -c -o $@ $<
+$(BUILD)/replay: $(call object,tools/playground/main.c $(WORLD))
+	@echo "  LINK  $@"
+	$(Q)$(LINK)
+test-playground: playground $(BUILD)/replay
+	@node tools/playground/test $(BUILD)
 
 # The simulator by itself; tests/sim/run and tests/mutants/run are how it is used.
 $(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c tests/world/*.c)) $(BUILD)/libredlock_parts.a
@@ -379,6 +408,7 @@ help:
 	@echo 'make monitoring     alert rules, dashboard and exporter, with a real Prometheus'
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make prove          all inputs of parser, encoder, arithmetic, replies and addresses, by Frama-C'
+	@echo 'make playground     one HTML file with the engine and its model servers, to be opened in a browser;  make test-playground'
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make cost           instructions of a cycle and of a wake-up, counted by callgrind'
 	@echo 'make lint           layout, wording, clang-tidy, shellcheck, mandoc'

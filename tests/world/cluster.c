@@ -159,19 +159,29 @@ static struct cluster_link *link_of(struct cluster *cluster, const struct cluste
     return &cluster->links[connection->client][connection->node];
 }
 
-/* Puts bytes on their way, or, with size 0, the end of all bytes. TCP keeps their order, whatever the delay. */
-static void pipe_put(struct cluster *cluster, const struct cluster_link *link, struct cluster_pipe *pipe, const void *data,
-                     size_t size)
+/* One way, in that direction. */
+static uint64_t delay_of(struct cluster *cluster, const struct cluster_connection *connection, bool to_node)
 {
-    uint64_t at = cluster->now_us + link->delay_us + (link->jitter_us > 0 ? cluster_below(cluster, link->jitter_us + 1) : 0);
+    const struct cluster_link *link = &cluster->links[connection->client][connection->node];
+    const uint64_t more_us = to_node ? link->to_node_us : link->to_client_us + cluster->hosts[connection->node].slow_us;
+    return link->delay_us + more_us + (link->jitter_us > 0 ? cluster_below(cluster, link->jitter_us + 1) : 0);
+}
+
+/* Puts bytes on their way, or, with size 0, the end of all bytes. TCP keeps their order, whatever the delay. */
+static void pipe_put(struct cluster *cluster, struct cluster_connection *connection, bool to_node, const void *data, size_t size)
+{
+    struct cluster_pipe *pipe = to_node ? &connection->to_node : &connection->to_client;
+    uint64_t at = cluster->now_us + delay_of(cluster, connection, to_node);
     if (pipe->count > 0 && pipe->segments[pipe->count - 1].at > at)
         at = pipe->segments[pipe->count - 1].at;
     if (pipe->count == pipe->capacity) {
         pipe->capacity = 2 * pipe->capacity + 8;
         pipe->segments = need(realloc(pipe->segments, pipe->capacity * sizeof *pipe->segments));
     }
-    pipe->segments[pipe->count++] = (struct cluster_segment){ at, size, size == 0 };
+    const struct cluster_message message = { ++cluster->message_count, at, to_node, data, size };
+    pipe->segments[pipe->count++] = (struct cluster_segment){ at, message.number, size, size == 0 };
     model_bytes_add(&pipe->bytes, data, size);
+    if (cluster->observer.saw_message) cluster->observer.saw_message(cluster->observer.context, connection, &message);
 }
 
 static void pipe_drop_first(struct cluster_pipe *pipe)
@@ -245,8 +255,7 @@ static void client_leaves(struct cluster *cluster, struct cluster_connection *co
     connection->client_left = true;
     pipe_clear(&connection->to_client);
     model_bytes_free(&connection->arrived);
-    if (!connection->node_left)
-        pipe_put(cluster, link_of(cluster, connection), &connection->to_node, NULL, 0);
+    if (!connection->node_left) pipe_put(cluster, connection, true, NULL, 0);
 }
 
 /* The client's end breaks: it reads what has arrived, and then learns why there is no more. */
@@ -265,7 +274,7 @@ static void connection_breaks(struct cluster *cluster, struct cluster_connection
     connection->why = "connection reset by peer";
     if (connection->client_left) return;
     if (link->stalled || link->deaf)
-        pipe_put(cluster, link, &connection->to_client, NULL, 0);
+        pipe_put(cluster, connection, false, NULL, 0);
     else
         client_learns_end(connection, connection->why);
 }
@@ -277,14 +286,13 @@ static void session_flush(struct cluster *cluster, struct cluster_connection *co
 {
     struct model_session *session = &connection->session;
     const bool heard = !connection->client_left && !connection->ended;
-    const struct cluster_link *link = link_of(cluster, connection);
     if (heard && session->out.size > 0) {
         talk_bytes(cluster, connection, '<', session->out.data, session->out.size);
-        pipe_put(cluster, link, &connection->to_client, session->out.data, session->out.size);
+        pipe_put(cluster, connection, false, session->out.data, session->out.size);
     }
     session->out.size = 0;
     if (!session->closing) return;
-    if (heard) pipe_put(cluster, link, &connection->to_client, NULL, 0);
+    if (heard) pipe_put(cluster, connection, false, NULL, 0);
     node_leaves(connection);
 }
 
@@ -358,7 +366,7 @@ static void arrive_at_node(struct cluster *cluster, struct cluster_connection *c
     if (breaks) { /* What it answered before that still arrives. */
         node_leaves(connection);
         connection->why = "connection reset by peer";
-        pipe_put(cluster, link_of(cluster, connection), &connection->to_client, NULL, 0);
+        pipe_put(cluster, connection, false, NULL, 0);
     }
 }
 
@@ -693,7 +701,7 @@ static bool do_send(struct cluster *cluster, struct cluster_connection *connecti
     if (link->window > 0) size = at_most(size, link->window - connection->to_node.bytes.size);
     if (size == 0) return false;
     talk_bytes(cluster, connection, '>', output, size);
-    if (!connection->node_left) pipe_put(cluster, link, &connection->to_node, output, size);
+    if (!connection->node_left) pipe_put(cluster, connection, true, output, size);
     redlock_sent(engine, connection->line, size);
     return true;
 }
@@ -801,9 +809,9 @@ static void offer_connection(struct cluster *cluster, struct event *next, size_t
     const bool hung = cluster->hosts[connection->node].node.hung;
     const struct cluster_pipe *to_node = &connection->to_node, *to_client = &connection->to_client;
     if (link->stalled) return;
-    if (!connection->open && !connection->ended)
+    if (!connection->open && !connection->ended && !link->mute)
         offer(cluster, next, (struct event){ connection->connect_at, index, 0, connection_opens });
-    if (to_node->count > 0 && !(hung && to_node->segments[0].end))
+    if (to_node->count > 0 && !link->mute && !(hung && to_node->segments[0].end))
         offer(cluster, next, (struct event){ to_node->segments[0].at, index, 0, arrive_at_node });
     if (to_client->count > 0 && !link->deaf)
         offer(cluster, next, (struct event){ to_client->segments[0].at, index, 0, arrive_at_client });
@@ -1171,7 +1179,7 @@ void cluster_stall(struct cluster *cluster, unsigned client, unsigned node)
 void cluster_heal(struct cluster *cluster, unsigned client, unsigned node)
 {
     struct cluster_link *link = &cluster->links[client][node];
-    link->stalled = link->deaf = link->cut = link->subscriptions_cut = false;
+    link->stalled = link->deaf = link->mute = link->cut = link->subscriptions_cut = false;
     link->to_node.armed = link->to_client.armed = false;
 }
 

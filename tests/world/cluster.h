@@ -77,8 +77,10 @@ struct cluster_sever {
 /* Between one client and one node, subscriptions included. */
 struct cluster_link {
     uint64_t delay_us, jitter_us;   /* One way; up to jitter_us more, in order. */
+    uint64_t to_node_us, to_client_us;  /* More of that, in one direction only. */
     bool stalled;                   /* Nothing passes, nothing is lost. */
-    bool deaf;                      /* The same, from the node to the client only. */
+    bool deaf;                      /* The same, from the node to the client only; */
+    bool mute;                      /* from the client to the node only. */
     bool cut;                       /* Connections are refused. */
     bool subscriptions_cut;         /* Those of subscriptions. */
     size_t send_max, receive_max;   /* Bytes that one send or receive moves; 0: any number. */
@@ -90,6 +92,7 @@ struct cluster_link {
 
 struct cluster_segment {
     uint64_t at;                    /* When it arrives, if nothing holds it up. */
+    uint64_t number;                /* Of the message, for observers. */
     size_t size;
     bool end;                       /* No bytes: the other side has closed or is gone. */
 };
@@ -118,7 +121,17 @@ struct cluster_connection {
 struct cluster_host {
     struct model_node node;
     struct cluster_clock clock;
+    uint64_t slow_us;               /* Its answers leave so much later. */
     bool down;
+};
+
+/* Bytes that one side has sent at once. They are the other's when the call ends. */
+struct cluster_message {
+    uint64_t number;                /* In the order in which they were sent, from 1. */
+    uint64_t arrives_at;            /* If nothing holds them up. */
+    bool to_node;
+    const uint8_t *data;
+    size_t size;
 };
 
 struct cluster;
@@ -130,6 +143,8 @@ struct cluster_observer {
     void (*saw_command)(void *context, const struct cluster_connection *connection, const struct model_call *call);
     /* The client has called its engine. */
     void (*saw_call)(void *context, unsigned client);
+    /* Bytes are on their way. What a node answers is seen behind the commands that it answers. */
+    void (*saw_message)(void *context, const struct cluster_connection *connection, const struct cluster_message *message);
 };
 
 struct cluster {
@@ -142,7 +157,8 @@ struct cluster {
     struct cluster_link links[CLUSTER_CLIENTS_MAX][REDLOCK_NODES_MAX];
     struct cluster_connection **connections;
     size_t connection_count, connection_capacity;
-    uint64_t connect_count;         /* Numbers the connections. */
+    uint64_t connect_count;         /* Numbers the connections, */
+    uint64_t message_count;         /* and what passes on them. */
     uint64_t process_count;         /* Numbers the run_ids. */
     unsigned idle_steps;
     uint64_t step_count, step_max;  /* Steps so far; the most there may be: 0, any number. */

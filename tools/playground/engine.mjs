@@ -1,0 +1,146 @@
+// The engine in the page: WebAssembly of redlock/ and tests/world, and what JavaScript adds: going back in time, links, searching.
+// Knows no page; node and browsers alike. Times are microseconds since the beginning of the world.
+//
+//     const module = await compileEngine(bytes);
+//     const world = new World(module, 'n=5&c=2&seed=1');
+//     world.act('acquire.A'); world.runTo(1000); world.state(); world.events(); world.link(); world.back(500);
+
+const utf8 = new TextDecoder(), toUtf8 = new TextEncoder();
+
+export function compileEngine(bytes) {
+    return WebAssembly.compile(bytes);
+}
+
+// What a world was at a moment: all of its memory. Kept now and then, so that to go back does not begin at the beginning.
+const SNAPSHOTS_MAX = 64;
+const SNAPSHOT_EVERY = 400;     // Steps.
+
+export class World {
+    #exports;
+    #snapshots = [];            // By time.
+    #spacing = SNAPSHOT_EVERY;
+    #stepsAtSnapshot = 0;
+
+    // Throws if the link is none.
+    constructor(module, link = '') {
+        this.#exports = new WebAssembly.Instance(module, {}).exports;
+        this.create(link);
+    }
+
+    create(link = '') {
+        this.#put(link.replace(/^#/, ''));
+        if (!this.#exports.world_create()) throw new Error(this.#text(this.#exports.world_reason()));
+        this.#snapshots = [];
+        this.#spacing = SNAPSHOT_EVERY;
+        this.#keepSnapshot();
+    }
+
+    get now() { return this.#exports.world_now(); }
+    get steps() { return this.#exports.world_steps(); }
+    get hash() { return this.#text(this.#exports.world_hash()); }
+    state() { return JSON.parse(this.#text(this.#exports.world_state())); }
+    // Since the last call.
+    events() { return JSON.parse(this.#text(this.#exports.world_events())); }
+    // Settings, seed, all actions: those done, and those of a link that are still to come.
+    link() { return this.#text(this.#exports.world_link()); }
+
+    // Does it now; what the link had still to come is dropped. '': done. Otherwise in words why not.
+    act(action) {
+        this.#put(action);
+        return this.#exports.world_act() ? '' : this.#text(this.#exports.world_reason());
+    }
+
+    dropFuture() { this.#exports.world_drop_future(); }
+
+    // The next event, or action of the link, until then at the latest. False: there was none, and now it is then.
+    step(until = this.now + 3600e6) {
+        const happened = this.#exports.world_step(until) === 1;
+        this.#perhapsKeepSnapshot();
+        return happened;
+    }
+
+    // All of them. Returns how many there were.
+    runTo(until) { return this.#run(until, false); }
+
+    // To an earlier moment: the world is replayed, and what was done after it is still to come (see dropFuture). Events of the way
+    // there are not told again.
+    back(until) {
+        if (until >= this.now) return;
+        const link = this.link();
+        while (this.#snapshots.length > 1 && this.#snapshots.at(-1).now > until) this.#snapshots.pop();
+        this.#restore(this.#snapshots.at(-1), link);
+        this.#run(until, true);
+    }
+
+    // Looks for an accident by seeds from..from + count - 1, in worlds of this one's settings, with the faults that are named
+    // ("empty", "step", ...). Returns a link with an accident in it, of which no action could be left out, or ''. This world
+    // stays as it is.
+    search(from, count, faults) {
+        this.#put(faults.join('.'));
+        return this.#text(this.#exports.world_search(from, count));
+    }
+
+    // ---- Inside ----
+
+    #run(until, muted) {
+        let steps = 0, more;
+        do {
+            more = this.#exports.world_run(until, SNAPSHOT_EVERY, muted ? 1 : 0);
+            steps += more;
+            this.#perhapsKeepSnapshot();
+        } while (more === SNAPSHOT_EVERY);
+        return steps;
+    }
+
+    #memory() { return new Uint8Array(this.#exports.memory.buffer); }
+
+    #put(text) {
+        const bytes = toUtf8.encode(text);
+        this.#memory().set(bytes, this.#exports.world_input(bytes.length));
+    }
+
+    #text(address) {
+        const memory = this.#memory();
+        return utf8.decode(memory.subarray(address, memory.indexOf(0, address)));
+    }
+
+    #keepSnapshot() {
+        this.#snapshots.push({ now: this.now, memory: this.#memory().slice() });
+        this.#stepsAtSnapshot = this.steps;
+        if (this.#snapshots.length <= SNAPSHOTS_MAX) return;
+        this.#snapshots = this.#snapshots.filter((_, i) => i % 2 === 0);
+        this.#spacing *= 2;
+    }
+
+    #perhapsKeepSnapshot() {
+        if (this.steps - this.#stepsAtSnapshot >= this.#spacing) this.#keepSnapshot();
+    }
+
+    // Memory never shrinks: what has grown since is not used any more. The actions done since are to come: they are in the link.
+    #restore(snapshot, link) {
+        const memory = this.#memory();
+        memory.set(snapshot.memory);
+        memory.fill(0, snapshot.memory.length);
+        this.#put(link);
+        this.#exports.world_take_future();
+        this.#stepsAtSnapshot = this.steps;
+    }
+}
+
+// A link as settings and actions, {n: 5, c: 2, seed: 1, ..., do: [{at: 0, text: 'acquire.A'}]}, and back.
+export function parseLink(link) {
+    const parts = new URLSearchParams(link.replace(/^#/, ''));
+    const result = { do: [] };
+    for (const [name, value] of parts)
+        if (name === 'do')
+            result.do = value.split(',').filter(Boolean).map(one => one.split(':')).map(([at, text]) => ({ at: +at, text }));
+        else
+            result[name] = Number(value);
+    return result;
+}
+
+export function formatLink({ do: actions = [], ...settings }) {
+    const fields = Object.entries(settings).map(([name, value]) => `${name}=${Number(value)}`);
+    if (actions.length > 0) fields.push('do=' + actions.map(({ at, text }) => `${at}:${text}`).join(','));
+    return fields.join('&');
+}

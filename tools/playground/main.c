@@ -1,0 +1,37 @@
+/* The same world without a page: reads lines of "TIME LINK" (us) and writes for each the hash of the trace, what is wrong with the
+ * engine's books ("ok": nothing), and who holds the resource (a set of clients, as a number). tools/playground/test compares. */
+#include "world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 1 << 20 };
+
+static void replay(double until_us, const char *link)
+{
+    unsigned holders = 0;
+    strcpy(world_input(strlen(link)), link);
+    if (!world_create()) {
+        printf("%s\n", world_reason());
+        return;
+    }
+    (void)world_run(until_us, 0, true);
+    for (unsigned c = 0; c < playground.stage->settings.clients; c++) holders |= stage_holds(playground.stage, c) ? 1u << c : 0;
+    const char *broken = playground.stage->cluster->broken;
+    printf("%s %u %s\n", world_hash(), holders, broken[0] != '\0' ? broken : "ok");
+}
+
+int main(void)
+{
+    char *line = malloc(LINE), *link;
+    if (!line) return 1;
+    while (fgets(line, LINE, stdin)) {
+        line[strcspn(line, "\n")] = '\0';
+        const double until_us = strtod(line, &link);
+        if (*link == ' ') link++;
+        replay(until_us, link);
+    }
+    free(line);
+    return 0;
+}

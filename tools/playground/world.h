@@ -1,0 +1,74 @@
+/* One world: a stage (tests/world/stage.h), what has happened on it since it was last asked, and the actions that are still to
+ * come. It is the same natively and as WebAssembly, where the functions marked so are all that the page may call: texts go in by
+ * world_input, and out as NUL-terminated UTF-8, valid until the next call. There is one world in each instance of the module, and
+ * a call of it before world_create does nothing. Times are microseconds since the beginning, in a double, which JavaScript has. */
+#ifndef PLAYGROUND_WORLD_H
+#define PLAYGROUND_WORLD_H
+
+#include "../../tests/world/stage.h"
+#include "text.h"
+
+#ifdef __wasm__
+#define EXPORTED(name) __attribute__((export_name(#name)))
+#else
+#define EXPORTED(name)
+#endif
+
+struct playground {
+    struct stage *stage;
+    struct stage_action *script;    /* All actions of the link. */
+    size_t script_count, script_done;
+    struct stage_settings settings; /* As they were in the link. */
+    struct text events;             /* JSON, not closed yet. */
+    bool is_muted;                  /* No events are written: of the past, that is gone through again. */
+    struct text sent[STAGE_CLIENTS_MAX][2 * STAGE_NODES_MAX];       /* Commands in the send buffer of a session; JSON. */
+    struct text answered[STAGE_CLIENTS_MAX][2 * STAGE_NODES_MAX];   /* Answers of a node that leave at once. */
+};
+
+extern struct playground playground;
+
+/* Memory for so many bytes of text, and a NUL: what the next call of create or act reads. */
+char *world_input(size_t size) EXPORTED(world_input);
+
+/* Begins the world of the link that was put in. Its actions are to come. 0: it is none, see world_reason. */
+int world_create(void) EXPORTED(world_create);
+
+/* What is to come does not. */
+void world_drop_future(void) EXPORTED(world_drop_future);
+
+/* The next event, or action of the link, until then. 0: there was none, and now it is then. */
+int world_step(double until_us) EXPORTED(world_step);
+
+/* All of them until then; at most max, unless that is 0. How many there were. is_muted: no event is told of them. */
+double world_run(double until_us, double max, int is_muted) EXPORTED(world_run);
+
+/* Does what was put in ("kill.3"), now; what was to come does not. 0: it was not done, see world_reason. It is a part of the link
+ * nevertheless, if it is an action at all. */
+int world_act(void) EXPORTED(world_act);
+
+const char *world_reason(void) EXPORTED(world_reason);
+double world_now(void) EXPORTED(world_now);
+double world_steps(void) EXPORTED(world_steps);     /* Events so far. */
+const char *world_state(void) EXPORTED(world_state);    /* JSON, an object: see state.c. */
+const char *world_events(void) EXPORTED(world_events);  /* JSON, an array: since the last call. See events.c. */
+const char *world_link(void) EXPORTED(world_link);      /* Settings, seed, and what was done and is to come. */
+const char *world_hash(void) EXPORTED(world_hash);      /* Of the trace: 16 hex digits. */
+
+/* The actions of the link that was put in, which begins like what was done: those that were not done are to come. */
+void world_take_future(void) EXPORTED(world_take_future);
+
+/* Of the faults that were put in ("empty.step.flush"), by seeds from that one on, in worlds of these settings: the link of the
+ * first world in which two hold the resource, without any action that could be left out; "": there was none among count. */
+const char *world_search(double from, double count) EXPORTED(world_search);
+
+const char *world_text_in(void);    /* What was put in. */
+
+/* state.c */
+void state_write(struct text *text, const struct playground *world);
+
+/* events.c */
+struct stage_observer events_observer(struct playground *world);
+const char *name_of_command(enum redlock_command command);
+const char *name_of_phase(enum redlock_phase phase);
+
+#endif
