@@ -516,7 +516,9 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
  * and whatever comes of it: OK says that a quorum lets other readers in. Both extend the lock by its TTL and count as an extension.
  * Of locks of one resource (BAD_SET) that are held (LOST), and in the other role (BAD_STATE); EXTENSION_LIMIT, NO_ENTROPY,
  * BAD_CLOCK. BAD_STATE as well: an upgrade behind one that was cancelled, until an extension has succeeded; and to acquire the
- * lock again while a node may know it in its former role, which ends with an answer of that node or when the lock is idle. */
+ * lock again while a node may know it in its former role, which ends with an answer of that node or when the lock is idle.
+ * Where the answers to two changes in a row are lost with their connection, the role before both may stay on that node until its
+ * TTL ends. */
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_upgrade(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 REDLOCK_MUST_CHECK

@@ -180,6 +180,14 @@ static void pass_over_the_forgetful(struct redlock *r, struct redlock_lock *lock
         }
 }
 
+/* S5: as text, which needs no second try. A slow node's NOSCRIPT could come when the next change has begun: then that would name two
+ * tokens, and the lock be known there by the one before them. */
+static void send_as_text(const struct redlock *r, struct redlock_lock *lock)
+{
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->stakes[k].want == WIRE_EXTEND) lock->stakes[k].form = WIRE_BY_TEXT;
+}
+
 /* As an extension by the lock's TTL; in its other role it has another token (S6). */
 static enum redlock_status change_role(struct redlock *r, struct redlock_lock *lock, enum wire_shared which, uint64_t now_us)
 {
@@ -198,6 +206,7 @@ static enum redlock_status change_role(struct redlock *r, struct redlock_lock *l
     become(lock, which);
     extend_begin(r, lock, lock->ttl_ms);
     if (is_upgrade) pass_over_the_forgetful(r, lock);
+    send_as_text(r, lock);
     lock_judge(r, lock);
     REDLOCK_LOOK_AT_LOCK(r, lock);
     return REDLOCK_OK;

@@ -396,7 +396,7 @@ TEST(s22_an_upgrade_that_fails_leaves_the_reader_as_it_was)
     SHARED(0);
     RUN_MS(5);
     redlock_token(LOCK(0), token);
-    for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVALSHA", ":0\r\n");
+    for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVAL", ":0\r\n");
     UPGRADE(0);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     RUN_MS(5);
@@ -419,7 +419,7 @@ TEST(s5_an_upgrade_of_which_nothing_is_known_is_undone_by_an_extension_or_a_rele
         SHARING(3, 2);
         SHARED(0);
         RUN_MS(5);
-        for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVALSHA", ":-1\r\n");
+        for (unsigned k = 0; k < 2; k++) ANSWERS_ONCE(k, "EVAL", ":-1\r\n");
         DEAFEN(2);
         UPGRADE(0);
         EXPECT_STATUS(0, REDLOCK_TAKEN);
@@ -509,6 +509,27 @@ TEST(roles_change_as_often_as_one_likes)
         RELEASE(0);
         EXPECT_STATUS(0, REDLOCK_OK);
         RUN_MS(5);
+        NO_KEYS();
+    }
+}
+
+/* Its NOSCRIPT would come when the next change has begun, and what the lock was known by there would be forgotten. */
+TEST(s5_a_node_that_is_slow_and_has_forgotten_the_scripts_takes_part_in_each_change_of_role)
+{
+    for (unsigned changes = 0; changes < 6; changes++) {
+        SHARING(3, 1);
+        SHARED(0);
+        RUN_MS(5);
+        DELAY_US(2, 20000);
+        for (unsigned i = 0; i < changes; i++) {
+            model_flush_scripts(NODE(2));
+            if (i % 2 == 0) UPGRADE(0);
+            else            DOWNGRADE(0);
+            EXPECT_STATUS(0, REDLOCK_OK);
+        }
+        RELEASE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        RUN_MS(500);
         NO_KEYS();
     }
 }
@@ -606,7 +627,7 @@ TEST(s22_a_key_is_not_set_again_in_one_role_where_the_lock_may_be_known_in_the_o
     SHARED(0);
     RUN_MS(5);
     REMOVE_KEYS(2);
-    ANSWERS_ONCE(2, "EVALSHA", ":-1\r\n");
+    ANSWERS_ONCE(2, "EVAL", ":-1\r\n");
     UPGRADE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(5);
