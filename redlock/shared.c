@@ -180,7 +180,7 @@ static void pass_over_the_forgetful(struct redlock *r, struct redlock_lock *lock
         }
 }
 
-/* S5: as text, which needs no second try. A slow node's NOSCRIPT could come when the next change has begun: then that would name two
+/* S5: as text, which needs no second try. A slow node's NOSCRIPT could come when the next change has begun: that would name two
  * tokens, and the lock be known there by the one before them. */
 static void send_as_text(const struct redlock *r, struct redlock_lock *lock)
 {

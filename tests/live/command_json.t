@@ -103,7 +103,7 @@ check 'wrong options and lists of nodes are told so by each command, also if the
 
 scans() {
     ask 1 SET leak "$none" >/dev/null && tells 1 scan --json --guard 0 --apart 50ms && ask 1 DEL leak >/dev/null && json told 'exists $j->{counts}{held} && !defined $j->{resource} && !$j->{hidden}' &&
-    tells 0 status --json --guard 0 && json told '$j->{counts}{held} > 0 && $j->{command} eq "status"' &&
+    tells 0 acquire --json --guard 0 -t 60s attic && tells 0 status --json --guard 0 && json told '$j->{counts}{held} > 0 && $j->{command} eq "status"' &&
     tells 3 scan --json --guard 0 -n "127.0.0.1:$refused" && json told '$j->{status} eq "NO_QUORUM" && $j->{nodes}[0]{trouble} eq "connection refused"'
 }
 check 'scan, and status without a resource, tell it of each finding, and at last of all' scans
