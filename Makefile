@@ -8,6 +8,7 @@
 #   UNITDIR          where systemd looks for units, for instance /etc/systemd/system; empty: none is installed
 #   NEED_INSTALL     yes: what a target needs and the system has not, tools/need installs;  no: never. Unless set, only the tests
 #                    and the demo may install; all others say what to install.
+#   TLS              openssl, mbedtls: library and commands take rediss:// addresses, and need that library; empty: neither
 #   SANITIZE         for instance address,undefined
 #   V=1              shows the commands;  QUICK=1: a benchmark of half a minute
 #
@@ -38,15 +39,25 @@ PREFIX_MAP := $(shell $(CC) -ffile-prefix-map=a=b -E -x c /dev/null >/dev/null 2
 # Each function has a section of its own, so that a program's --gc-sections drops what it does not call. clang would turn
 # memcmp into bcmp, which is one function more than the core may need.
 COMPILE   = $(CC) -std=c11 $(WARNINGS) $(PREFIX_MAP) -ffunction-sections -fdata-sections -fno-builtin-bcmp $(CPPFLAGS) $(CFLAGS) $(CHECKS)
-LINK      = $(CC) $(CFLAGS) $(CHECKS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
+LINK      = $(CC) $(CFLAGS) $(CHECKS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS) $(TLS_LIBS)
 Q         = $(if $(V),,@)
 
 # ---- What there is ----
 
+# TLS, if it is asked for: its adapter, and what is linked then. In a static program OpenSSL needs two more.
+TLS_LIBS_openssl = -lssl -lcrypto $(if $(findstring -static,$(LDFLAGS)),-ldl -pthread)
+TLS_LIBS_mbedtls = -lmbedtls -lmbedx509 -lmbedcrypto
+TLS_ADAPTERS    := openssl mbedtls
+ifneq ($(filter-out $(TLS_ADAPTERS),$(TLS))$(word 2,$(TLS)),)
+$(error TLS=$(TLS): there are TLS=openssl and TLS=mbedtls, and without it a library that needs nothing)
+endif
+TLS_LIBS = $(TLS_LIBS_$(strip $(TLS)))
+
 # The library is four objects: each unity file includes the sources of its part and makes their functions static.
-LIBRARY := redlock/unity_core.c redlock/unity_client.c redlock/unity_keeper.c redlock/unity_metrics.c
-PARTS   := $(wildcard resp/*.c net/*.c) $(filter-out redlock/unity_%,$(wildcard redlock/*.c))
-COMMAND := $(wildcard tools/redlock/*.c) $(wildcard resp/*.c)
+LIBRARY := redlock/unity_core.c redlock/unity_$(if $(TLS),tls_$(strip $(TLS)),client).c redlock/unity_keeper.c redlock/unity_metrics.c
+PARTS   := $(wildcard resp/*.c) $(filter-out $(foreach tls,$(filter-out $(TLS),$(TLS_ADAPTERS)),net/net_$(tls).c),$(wildcard net/*.c)) \
+           $(filter-out redlock/unity_%,$(wildcard redlock/*.c))
+COMMAND := $(if $(TLS),tools/tls/with_tls.c) $(filter-out $(if $(TLS),%/without_tls.c),$(wildcard tools/redlock/*.c)) $(wildcard resp/*.c)
 ADMIN   := $(wildcard tools/admin/*.c)
 BENCH   := $(wildcard tools/bench/*.c)
 MANUALS := $(wildcard tools/man/*.[1-8])
@@ -77,7 +88,7 @@ all: $(BUILD)/libredlock.a $(BUILD)/redlock $(BUILD)/redlock-admin
 # Everything compiled depends on this file, which changes when the compiler or its flags do.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(COMPILE) $(LDFLAGS) $(LDLIBS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS) $(LDLIBS)' >$@
+	@echo '$(COMPILE) $(LDFLAGS) $(LDLIBS) $(TLS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS) $(LDLIBS) $(TLS)' >$@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -129,7 +140,7 @@ $(BUILD)/obj/shared/%.o: %.c $(BUILD)/flags
 $(SHARED): $(patsubst %.c,$(BUILD)/obj/shared/%.o,$(LIBRARY)) tools/packages/exports
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(CFLAGS) $(CHECKS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=tools/packages/exports -Wl,-z,defs \
-	    -o $@ $(filter %.o,$^) $(LDLIBS) -pthread
+	    -o $@ $(filter %.o,$^) $(LDLIBS) $(TLS_LIBS) -pthread
 
 -include $(shell find $(BUILD)/obj $(BUILD)/wasm -name '*.d' 2>/dev/null)
 

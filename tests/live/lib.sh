@@ -10,7 +10,7 @@ redlock=${REDLOCK:-$PWD/build/redlock}
 server=${REDIS_SERVER:-$(tools/need --print redis-server)} || exit 1
 tools/need perl || exit 1
 directory=/nonexistent
-unset REDLOCK_NODES REDLOCK_USER REDLOCK_PASSWORD REDLOCK_PASSWORD_FILE
+unset REDLOCK_NODES REDLOCK_USER REDLOCK_PASSWORD REDLOCK_PASSWORD_FILE REDLOCK_TLS_CA REDLOCK_TLS_CERT REDLOCK_TLS_KEY
 
 # What the shell itself has begun is in its own list from the first moment on, so that no signal comes too early. A second
 # signal does not disturb the first one's work. A stopped process dies of SIGKILL as well.
@@ -48,11 +48,28 @@ port=$((20000 + $$ % 1000 * 10))
 count=0
 nodes=
 
+# With REDLOCK_TEST_TLS=1, or from make_certificates on, servers speak TLS on their port, and nothing else; the tests themselves talk to
+# them through a unix socket. $certificates is where these are (tests/live/certificates); REDLOCK_TLS_CA names their CA.
+scheme=
+make_certificates() {
+    scheme=rediss://
+    certificates=${REDLOCK_TEST_CERTIFICATES:-$directory/certificates}
+    [ -d "$certificates" ] || tests/live/certificates "$certificates" || { echo 'Bail out! openssl makes no certificates'; exit 1; }
+    export REDLOCK_TLS_CA="$certificates/ca.crt"
+}
+[ -z "${REDLOCK_TEST_TLS:-}" ] || make_certificates
+
 # It is ours, and ready, when its own log says so; it ends by itself when the port is taken.
 launch() {
     port=$((port + 1))
     : >"$directory/log-$port"
-    "$server" --bind 127.0.0.1 --port $port --dir "$directory" --logfile "$directory/log-$port" --save '' --appendonly no "$@" \
+    if [ -z "$scheme" ]; then
+        set -- --port $port "$@"
+    else
+        set -- --port 0 --tls-port $port --unixsocket "$directory/$port" --tls-cert-file "$certificates/server.crt" \
+            --tls-key-file "$certificates/server.key" --tls-ca-cert-file "$certificates/ca.crt" --tls-auth-clients no "$@"
+    fi
+    "$server" --bind 127.0.0.1 --dir "$directory" --logfile "$directory/log-$port" --save '' --appendonly no "$@" \
         >/dev/null 2>&1 &
     pid=$!
     while kill -0 $pid 2>/dev/null; do
@@ -71,7 +88,7 @@ start_server() {
     done
     begin $pid
     eval "port_$count=$port pid_$count=$pid"
-    nodes=$nodes${nodes:+,}127.0.0.1:$port
+    nodes=$nodes${nodes:+,}${scheme}127.0.0.1:$port
     count=$((count + 1))
 }
 
@@ -103,8 +120,11 @@ ask() {
     asked=$1
     shift
     eval "set -- \"\$port_$asked\" \"\$@\""
-    perl -MIO::Socket::INET -e '
-        my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => shift, Timeout => 5) or die "no server\n";
+    perl -MIO::Socket::INET -MIO::Socket::UNIX -e '
+        my $port = shift;
+        my $s = -S "'"$directory"'/$port" ? IO::Socket::UNIX->new(Peer => "'"$directory"'/$port")
+              : IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $port, Timeout => 5);
+        $s or die "no server\n";
         print $s "*", scalar @ARGV, "\r\n", map { "\$" . length($_) . "\r\n$_\r\n" } @ARGV;
         my $line = <$s>;
         $line = <$s> if $line =~ /^\$\d/;

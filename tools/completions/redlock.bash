@@ -31,7 +31,7 @@ _redlock_argument() {
     case $1 in
     --trace) COMPREPLY=($(compgen -W 'all votes' -- "$2")) ;;
     --log) COMPREPLY=($(compgen -W 'text json syslog' -- "$2")) ;;
-    --metrics | --password-file | --log-file | --file | --state) COMPREPLY=($(compgen -f -- "$2")) ;;
+    --metrics | --password-file | --tls-ca | --tls-cert | --tls-key | --log-file | --file | --state) COMPREPLY=($(compgen -f -- "$2")) ;;
     -w | --wait) COMPREPLY=($(compgen -W forever -- "$2")) ;;
     -n | --node)
         if [ "${2#@}" != "$2" ]; then COMPREPLY=($(compgen -P @ -f -- "${2#@}"))

@@ -4,16 +4,19 @@
 #include <string.h>
 
 #include "reading.h"
+#include "tls.h"
 
 enum { HELP_COLUMN = 26 };      /* Where the explanations begin. */
 
 static const char nodes_help[] =
-    "Nodes: HOST  HOST:PORT  [V6]:PORT  unix:/PATH  redis://[USER[:PASSWORD]@]HOST[:PORT][/DB]\n"
+    "Nodes: HOST  HOST:PORT  [V6]:PORT  unix:/PATH  redis[s]://[USER[:PASSWORD]@]HOST[:PORT][/DB]\n"
     "Durations: 500ms, 10s, 1.5m, 2h, 1d.  Passwords: better from a file than in NODE.\n";
 
 void version_print(void)
 {
-    (void)printf("%s " REDLOCK_VERSION "\n", program_name);
+    const char *library = tls_library();
+
+    (void)printf("%s " REDLOCK_VERSION "%s%s\n", program_name, library ? ", with TLS by " : "", library ? library : "");
 }
 
 void help_print(void)

@@ -15,6 +15,7 @@
 #include "replace.h"
 #include "report.h"
 #include "text.h"
+#include "tls.h"
 
 enum { REFUSAL_MAX = 1024 };
 
@@ -181,6 +182,9 @@ static void apply(struct reading *r, int letter)
     case OPTION_TRUST_UNKNOWN: engine->trust_unknown = true; break;
     case OPTION_USER:          r->user = r->argument; break;
     case OPTION_PASSWORD_FILE: r->password_file = r->argument; break;
+    case OPTION_TLS_CA:        r->tls_ca = r->argument; break;
+    case OPTION_TLS_CERT:      r->tls_cert = r->argument; break;
+    case OPTION_TLS_KEY:       r->tls_key = r->argument; break;
     case OPTION_NO_TICKET:     settings->ticket = false; break;
     case OPTION_JSON:          r->is_json = true; break;
     case OPTION_TRACE:         settings->trace = read_trace(r); break;
@@ -467,6 +471,7 @@ void settings_read(struct settings *settings, enum command command, int argc, ch
     settings->json = r.is_json;
     read_nodes(&r);
     login_read(settings, r.user, r.password_file);
+    tls_read(&r);
     if (settings->json) settings->verbose = false;      /* Nothing is said in words then. */
     join_resources(settings);
     program_settle(&r);

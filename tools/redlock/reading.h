@@ -10,7 +10,7 @@ enum { READING_LISTS_MAX = REDLOCK_NODES_MAX + 1 };
 /* Options without a short form: those that options.c reads for all programs, and what a program's own begin with. */
 enum {
     OPTION_GUARD = 256, OPTION_NODE_TIMEOUT, OPTION_TRUST_UNKNOWN, OPTION_USER, OPTION_PASSWORD_FILE, OPTION_PASSWORD, OPTION_JSON,
-    OPTION_TRACE, OPTION_VERSION, OPTION_NO_TICKET, OPTION_OWN
+    OPTION_TRACE, OPTION_VERSION, OPTION_NO_TICKET, OPTION_TLS_CA, OPTION_TLS_CERT, OPTION_TLS_KEY, OPTION_OWN
 };
 
 /* One option of the command line. */
@@ -34,7 +34,10 @@ struct option_row {
     { "user", OPTION_USER, commands, "NAME", "log in as NAME (default: REDLOCK_USER)" },                        \
     { "password-file", OPTION_PASSWORD_FILE, commands, "FILE",                                                  \
       "its first line is the password (default:\nREDLOCK_PASSWORD_FILE, then REDLOCK_PASSWORD)" },              \
-    { "password", OPTION_PASSWORD, commands, "", NULL }
+    { "password", OPTION_PASSWORD, commands, "", NULL },                                                        \
+    { "tls-ca", OPTION_TLS_CA, commands, "FILE", "of rediss:// nodes: the CAs to trust, a file or a\ndirectory (default: REDLOCK_TLS_CA, the system's)" }, \
+    { "tls-cert", OPTION_TLS_CERT, commands, "FILE", "our certificate (default: REDLOCK_TLS_CERT)" },           \
+    { "tls-key", OPTION_TLS_KEY, commands, "FILE", "its key (default: REDLOCK_TLS_KEY)" }
 #define OPTION_ROW_JSON(commands)                                                                               \
     { "json", OPTION_JSON, commands, NULL, "print the result as a line of JSON" }
 #define OPTION_ROW_TRACE(commands)                                                                              \
@@ -60,7 +63,7 @@ struct reading {
     bool has_resource;          /* As a word. */
     bool is_json;               /* --json was read. */
     bool has_grace, no_holder;
-    const char *user, *password_file;
+    const char *user, *password_file, *tls_ca, *tls_cert, *tls_key;
     char *lists[READING_LISTS_MAX];     /* Of nodes. */
     unsigned list_count;
 };

@@ -8,6 +8,7 @@
 #include "fingerprint.h"
 #include "nodes.h"
 #include "text.h"
+#include "tls.h"
 
 enum { NOTE_MAX = 1024 };
 
@@ -118,6 +119,9 @@ static bool is_for_want_of_files(const char *text)
 
 static const char *advice_on(const char *text, enum redlock_trouble trouble)
 {
+    const char *advice = tls_advice(text);
+
+    if (advice) return advice;
     return is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n" : trouble_advice(trouble);
 }
 

@@ -1,0 +1,66 @@
+/* redlock_tls: TLS for the nodes at rediss:// and valkeys:// addresses. A transport (redlock_transport.h) that redlock_open is given:
+ *
+ *     struct redlock_tls_options how = { .ca = "/etc/redis/ca.crt" };
+ *     char words[REDLOCK_TLS_WORDS];
+ *     struct redlock_tls *tls = redlock_tls_open(&how, words, sizeof words);
+ *
+ *     if (!tls) ...                                       (words says why)
+ *     redlock_options_init(&options);
+ *     options.secure_transport = redlock_tls_transport();
+ *     options.secure_context = tls;
+ *     ... redlock_open(&client, "rediss://host1,rediss://host2,rediss://host3", &options, NULL) ... redlock_close(&client, 500);
+ *     redlock_tls_close(tls);
+ *
+ * It is in libraries that were made by "make TLS=openssl" or "make TLS=mbedtls", and in no other: one file each, net_openssl.c or
+ * net_mbedtls.c, behind this header.
+ *
+ * What is checked, always: the certificate of the node is signed by a CA that is trusted here, is valid at this time, and is for
+ *          the host as the list of nodes has it: a name (told to the node as SNI, too) or a number, which must be among the
+ *          certificate's IP addresses. TLS 1.2 or newer. Nothing falls back to plain text, and nothing can be switched off.
+ * Memory   The TLS library allocates: a few tens of KB for each connection, from malloc. The rest of redlock does not begin to.
+ * Threads  One redlock_tls belongs to one client, and is called by whoever calls that client. Different ones know nothing of each other.
+ * Blocking No call waits for the network. redlock_tls_open reads files. The handshake is part of connecting, and has node_timeout_ms.
+ * Errors   What is wrong with a node is told by redlock_describe_node() and the trace, in words that begin with "TLS: ".
+ * fork()   A child may close its copy of the client (redlock_close, which sends nothing there) and then redlock_tls_close. It cannot
+ *          use it: for a client of its own it opens another one.
+ * Process  SIGPIPE is never raised. The error queue of OpenSSL, which each thread has, is empty after each call. */
+#ifndef REDLOCK_TLS_H
+#define REDLOCK_TLS_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { REDLOCK_TLS_WORDS = 512 };   /* Enough for what redlock_tls_open says, but of the longest paths. */
+
+struct redlock_transport;
+struct redlock_tls;
+
+/* Files are PEM, and are read by redlock_tls_open, once: a certificate that is renewed later is seen by the next one. Nothing is
+ * kept of these texts. */
+struct redlock_tls_options {
+    const char *ca;     /* Certificates of the CAs that are trusted: a file; or a directory as "openssl rehash" leaves it (Mbed TLS reads
+                         * all files in it). NULL: those of the system. */
+    const char *cert;   /* Our own certificate, and those between it and its CA behind it, for nodes that ask. NULL: none. */
+    const char *key;    /* Its key, without a passphrase. NULL: in the file `cert`. Without a certificate there is none. */
+};
+
+/* options NULL: all NULL. Returns what the caller owes a redlock_tls_close; or NULL with the reason in words[0..size), cut to that
+ * size, which is at least 1: which file, what is wrong with it. */
+struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, char *words, size_t size);
+
+/* When the client is closed. NULL: nothing. */
+void redlock_tls_close(struct redlock_tls *tls);
+
+/* For struct redlock_options, with what redlock_tls_open has returned as its context. */
+const struct redlock_transport *redlock_tls_transport(void);
+
+/* What it is made of, and its version as it runs: "OpenSSL 3.0.17 1 Jul 2025". Static. */
+const char *redlock_tls_library(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,166 @@
+#!/bin/sh
+# TLS, by a command that was built with it, to real servers: what is checked, what is said of what is wrong, and that nothing is ever
+# sent in plain text.
+# shellcheck disable=SC2016,SC2154    # Perl has variables, too; start_server sets those of ports.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/lib.sh
+
+make_certificates
+
+# speaks NAME OPTION...: a server with that certificate; $node is it.
+speaks() {
+    spoken=$certificates/$1
+    shift
+    start_server --tls-cert-file "$spoken.crt" --tls-key-file "$spoken.key" "$@"
+    node=127.0.0.1:$port
+}
+
+# takes OPTION...: a lock can be had on $node.
+takes() {
+    is 0 run --guard 0 -n "rediss://$node" "$@" door true
+}
+
+# denies WORDS OPTION...: it cannot be had, and of which node, why and what is to be done is said; of no connection anything else.
+denies() {
+    denied=$1
+    shift
+    is 122 acquire --guard 0 -n "rediss://$node" "$@" door && says "^redlock: node 0 \\($node\\): TLS: $denied \\(.+\\)\$"
+}
+
+start_servers 3
+
+right() {
+    is 0 acquire --guard 0 --ttl 30s door && is_held door && is 124 acquire --guard 0 door &&
+    is 124 status --guard 0 door && prints 'node 2 .* held' && is 0 release --guard 0 door "$(token_of_holder)" && gone door &&
+    is 0 run --guard 0 --ttl 300ms door -- sleep 0.5 && is 0 ping --count 1 && prints "$port_2"
+}
+token_of_holder() { ask 0 GET door | cut -d ' ' -f 1; }
+check 'a lock is taken, refused to others, kept and released through TLS' right
+
+by_name() {
+    names=rediss://localhost:$port_0,valkeys://LOCALHOST.:$port_1,Rediss://localhost:$port_2/3
+    is 0 run --guard 0 -n "$names" door true && is 0 run --guard 0 --tls-ca "$certificates/trusted" -n "$names" door true &&
+    REDLOCK_TLS_CA='' SSL_CERT_FILE=$certificates/ca.crt is 0 run --guard 0 -n "$names" door true
+}
+check 'nodes are named by name as well; the CA is in a file, in a directory or of the system' by_name
+
+mixed() {
+    scheme= && start_server && plain=$port && scheme=rediss:// &&
+    is 0 run --guard 0 -n "rediss://127.0.0.1:$port_0,redis://127.0.0.1:$plain" both true &&
+    is 0 acquire --guard 0 -n "127.0.0.1:$plain,rediss://127.0.0.1:$port_0" both && [ -n "$(ask 0 GET both)$(ask 3 GET both)" ]
+}
+check 'a list may have nodes with TLS and nodes without' mixed
+
+wrong_host() {
+    speaks number && denies 'its certificate is not for this IP address' && node=localhost:$port && takes &&
+    speaks name && takes && node=localhost:$port && denies 'its certificate is for another host name' &&
+    speaks stranger && node=localhost:$port && denies 'its certificate is of a CA not trusted here'
+}
+check 'a certificate for another host is refused, by name and by number; and so is one that an unknown CA has signed' wrong_host
+
+wrong_time() {
+    speaks expired && denies 'its certificate has expired' && speaks early && denies 'its certificate is not valid yet'
+}
+check 'a certificate that has expired, or is not valid yet, is refused' wrong_time
+
+wrong_ca() {
+    speaks server && denies 'its certificate is of a CA not trusted here' --tls-ca "$certificates/stranger-ca.crt" &&
+    REDLOCK_TLS_CA='' denies 'its certificate is of a CA not trusted here' && takes
+}
+check 'without its CA a node is refused; the CA of the option counts before that of the environment' wrong_ca
+
+of_client() {
+    for version in TLSv1.3 TLSv1.2; do
+        speaks server --tls-auth-clients yes --tls-protocols $version &&
+        takes --tls-cert "$certificates/client.crt" --tls-key "$certificates/client.key" &&
+        REDLOCK_TLS_CERT=$certificates/client.crt REDLOCK_TLS_KEY=$certificates/client.key takes &&
+        cat "$certificates/client.crt" "$certificates/client.key" >"$directory/both.pem" && takes --tls-cert "$directory/both.pem" &&
+        denies 'it (asks for a client certificate|refuses: .* or no certificate)' &&
+        denies 'it (does not trust the CA of our certificate|refuses our certificate)' --tls-cert "$certificates/stranger.crt" \
+            --tls-key "$certificates/stranger.key" &&
+        denies 'it (says that our certificate has expired|refuses our certificate)' --tls-cert "$certificates/expired.crt" \
+            --tls-key "$certificates/expired.key" || { echo "with $version"; return 1; }
+    done
+}
+check 'a node that asks for a client certificate gets it; one that is missing, or of another CA, or too old, is told' of_client
+
+old_versions() {
+    speaks server --tls-protocols TLSv1.1 --tls-ciphers DEFAULT@SECLEVEL=0 && denies 'no version in common: here 1.2 or newer'
+}
+check 'nothing older than TLS 1.2 is spoken' old_versions
+
+# listens FILE ANSWER: a listener that is no server; writes to FILE what comes, in hex. $node is it.
+listens() {
+    rm -f "$directory/port"
+    perl -MIO::Socket::INET -e '
+        my ($port, $file, $answer) = @ARGV;
+        my $listener = IO::Socket::INET->new(LocalAddr => "127.0.0.1", Listen => 8) or die;
+        open my $out, ">", "$port.new" or die; print $out $listener->sockport; close $out; rename "$port.new", $port;
+        while (my $s = $listener->accept) {
+            sysread $s, my $bytes, 65536;
+            open my $to, ">>", $file or die; print $to unpack("H*", $bytes // ""), "\n"; close $to;
+            syswrite $s, $answer if length $answer;
+            sysread $s, $bytes, 65536 unless length $answer;
+        }' "$directory/port" "$1" "$2" >"$directory/listener" 2>&1 &
+    begin $!
+    within 10 test -s "$directory/port" && node=127.0.0.1:$(cat "$directory/port")
+}
+
+no_plain_text() {
+    listens "$directory/heard" '' && printf 'S3CRET\n' >"$directory/password" &&
+    is 122 acquire --guard 0 --node-timeout 500ms --password-file "$directory/password" -n "rediss://$node,rediss://u:s3cret@$node" door &&
+    says "node 0 \\($node\\): no connection within the node timeout \\(.*does not speak TLS" &&
+    [ "$(wc -l <"$directory/heard")" -ge 2 ] && ! grep -v '^1603' "$directory/heard" &&
+    ! grep -iq -e "$(printf AUTH | od -An -tx1 | tr -d ' \n')" -e "$(printf S3CRET | od -An -tx1 | tr -d ' \n')" \
+        -e "$(printf s3cret | od -An -tx1 | tr -d ' \n')" "$directory/heard"
+}
+check 'what listens instead of a node hears a ClientHello and nothing else, no login above all' no_plain_text
+
+no_tls() {
+    scheme= && start_server && scheme=rediss:// && node=127.0.0.1:$port &&
+    is 122 acquire --guard 0 --node-timeout 500ms -n "rediss://$node" door &&
+    says "node 0 \\($node\\): no connection within the node timeout \\(.*does not speak TLS" &&
+    [ "$(ask 0 GET door)" = '' ] && listens "$directory/other" '-ERR unknown command
+' && denies 'what answers there does not speak TLS' &&
+    listens "$directory/other" "$(printf 'HTTP/1.1 400 Bad Request\r\n\r\n')" && denies 'what answers there does not speak TLS'
+}
+check 'a port without TLS is told, and gets nothing in plain text' no_tls
+
+other_way_round() {
+    is 122 acquire --guard 0 -n "redis://127.0.0.1:$port_0" door && says "node 0 \\(127.0.0.1:$port_0\\): "
+}
+check 'a node that wants TLS gives no lock without' other_way_round
+
+wrong_files() {
+    node=127.0.0.1:$port_0
+    printf 'nothing\n' >"$directory/nothing"
+    openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -aes-128-cbc -pass pass:x -out "$directory/locked.key" 2>"$directory/err" &&
+    refuses --tls-ca "$directory/none" "CA certificates in $directory/none: No such file" &&
+    refuses --tls-ca "$directory/nothing" "CA certificates in $directory/nothing: " &&
+    refuses --tls-cert "$directory/none" "client certificate $directory/none: No such file" &&
+    refuses --tls-cert "$certificates/client.crt" "key of the client certificate $certificates/client.crt: " &&
+    refuses --tls-key "$certificates/client.key" 'is of no use without its certificate' &&
+    REDLOCK_TLS_CERT=$certificates/client.crt refuses --tls-key "$certificates/server.key" "key .*server.key: " &&
+    REDLOCK_TLS_CERT=$certificates/client.crt refuses --tls-key "$directory/locked.key" "key .*locked.key: "
+}
+refuses() {
+    is 125 acquire --guard 0 -n "rediss://$node" "$1" "$2" door && says "^redlock: .*$3"
+}
+check 'a file that is missing, or is not what it should be, is named, and no passphrase is asked for' wrong_files
+
+for_nothing() {
+    for option in --tls-ca --tls-cert --tls-key; do
+        is 125 acquire --guard 0 -n "127.0.0.1:$port_0" $option "$certificates/ca.crt" door && says "^redlock: $option: none of the nodes .*rediss://" ||
+            return 1
+    done
+}
+check 'options of TLS are refused where no node is talked to by TLS' for_nothing
+
+told() {
+    speaks expired && is 122 acquire --guard 0 --json -n "rediss://$node" door && grep -q 'certificate has expired' "$directory/out" "$directory/err" &&
+    is 122 acquire --guard 0 --trace -n "rediss://$node" door && says ' 0  =  127.*TLS: its certificate has expired' || return 1
+    "$redlock" --version | grep -Eq '^redlock [0-9.]+, with TLS by (OpenSSL|Mbed TLS|LibreSSL) [0-9]'
+}
+check 'JSON and trace say why; --version says which library it is' told
+
+finish

@@ -1,0 +1,17 @@
+/* TLS to the nodes at rediss:// addresses: tools/tls/with_tls.c where "make TLS=..." has built it in, otherwise without_tls.c. */
+#ifndef TLS_H
+#define TLS_H
+
+#include "reading.h"
+
+/* What the options, and else the environment, say of it: settings->options get a transport, where a node asks for one. What is wrong
+ * is said and ends the program, as in options.h. */
+void tls_read(const struct reading *r);
+
+/* What it is done by, with its version; NULL: it is not built in. */
+const char *tls_library(void);
+
+/* What can be done against what a node says (redlock_describe_node), if it is about TLS; otherwise NULL. */
+const char *tls_advice(const char *text);
+
+#endif

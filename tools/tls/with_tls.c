@@ -1,0 +1,83 @@
+/* TLS, by whichever library it was built with. Of the commands nothing else knows of it. */
+#include "../redlock/tls.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "../../net/redlock_tls.h"
+
+/* What the option says or, without it, a variable that is not empty. NULL: neither. */
+static const char *choose(const char *option, const char *variable)
+{
+    const char *value = option ? option : getenv(variable);
+
+    return value && (option || *value != '\0') ? value : NULL;
+}
+
+/* Does one of them begin with a scheme that asks for TLS? redlock_open reads them again. */
+static bool is_wanted(const char *nodes)
+{
+    static const char blanks[] = ", \t\r\n";
+
+    for (const char *node = nodes + strspn(nodes, blanks); *node != '\0'; node += strspn(node, blanks)) {
+        if (strncasecmp(node, "rediss://", 9) == 0 || strncasecmp(node, "valkeys://", 10) == 0) return true;
+        node += strcspn(node, blanks);
+    }
+    return false;
+}
+
+/* Lives as long as the program, which may open its client several times, but never two at once. NULL: no node asks for it. */
+static struct redlock_tls *tls;
+
+void tls_read(const struct reading *r)
+{
+    const struct redlock_tls_options options = { .ca = choose(r->tls_ca, "REDLOCK_TLS_CA"),
+                                                 .cert = choose(r->tls_cert, "REDLOCK_TLS_CERT"),
+                                                 .key = choose(r->tls_key, "REDLOCK_TLS_KEY") };
+    const char *option = r->tls_ca ? "--tls-ca" : r->tls_cert ? "--tls-cert" : r->tls_key ? "--tls-key" : NULL;
+    char words[REDLOCK_TLS_WORDS];
+
+    if (!is_wanted(r->settings->nodes)) {
+        if (option) refuse(r->settings, "%s: none of the nodes is talked to by TLS: write rediss://HOST:PORT", option);
+        return;
+    }
+    tls = redlock_tls_open(&options, words, sizeof words);
+    if (!tls) refuse(r->settings, "%s%s%s", option ? option : "TLS", ": ", words);
+    r->settings->options.secure_transport = redlock_tls_transport();
+    r->settings->options.secure_context = tls;
+}
+
+const char *tls_library(void)
+{
+    return redlock_tls_library();
+}
+
+/* Both adapters say these words, and others about which there is nothing to be said. */
+const char *tls_advice(const char *text)
+{
+    static const struct {
+        const char *words, *advice;
+    } rows[] = {
+        { "another host", "name the node in the list as its certificate does, or give it one for this name" },
+        { "this IP address", "name the node in the list as its certificate does, or give it one for this address" },
+        { "not trusted here", "--tls-ca FILE names the CA that signed it" },
+        { "its certificate has expired", "give the node a new one; or is this machine's clock wrong?" },
+        { "not valid yet", "is a clock wrong: this machine's, or that of the CA?" },
+        { "asks for a client certificate", "give --tls-cert and --tls-key" },
+        { "or no certificate", "does it ask for one? --tls-cert and --tls-key; its log may say more" },
+        { "CA of our certificate", "its tls-ca-cert-file must have the CA of --tls-cert" },
+        { "our certificate has expired", "get a new one for --tls-cert" },
+        { "refuses our certificate", "its log may say why; its tls-ca-cert-file must have the CA of --tls-cert" },
+        { "no version in common", "its tls-protocols must have TLSv1.2 or TLSv1.3" },
+        { "does not speak TLS", "is it the node's tls-port? redis:// if it is to be plain text" },
+        { "during the handshake", "is it the node's tls-port? its log may say why" },
+    };
+
+    if (tls && strcmp(text, "no connection within the node timeout") == 0)
+        return "it hangs, or the network does, or it does not speak TLS there; if it is only slow: --node-timeout";
+    if (strncmp(text, "TLS: ", 5) != 0) return NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strstr(text, rows[i].words)) return rows[i].advice;
+    return "the node's log may say more";
+}
