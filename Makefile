@@ -76,7 +76,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-live programs check-symbols check-floors compilers mutants sim soak stories explore \
+.PHONY: all test test-unit test-live test-tls programs check-symbols check-floors compilers mutants sim soak stories explore \
         playground test-playground chaos interop monitoring examples fuzz coverage prove demo bench cost size amalgamation lint \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
@@ -147,7 +147,7 @@ $(SHARED): $(patsubst %.c,$(BUILD)/obj/shared/%.o,$(LIBRARY)) tools/packages/exp
 # ---- Tests. The last line is "N passed, N failed". ----
 
 # Nothing else installs a package unasked.
-test test-unit test-live check-symbols check-floors compilers chaos interop monitoring examples demo: NEED_INSTALL ?= yes
+test test-unit test-live test-tls check-symbols check-floors compilers chaos interop monitoring examples demo: NEED_INSTALL ?= yes
 NEED_INSTALL ?= no
 export NEED_INSTALL
 
@@ -169,6 +169,12 @@ test:
 test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
 	@tools/need prove
 	@$(RUN_TESTS) $(UNIT_TESTS)
+
+# Of a build with TLS, TLS=openssl or TLS=mbedtls: what is checked, severed handshakes, key updates.
+TLS_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/tls/test_*.c)) $(wildcard tests/tls/*.t)
+test-tls: all $(filter $(BUILD)/%,$(TLS_TESTS))
+	@tools/need prove redis-server perl openssl
+	@$(if $(TLS),,echo 'make test-tls: of which TLS? Say TLS=openssl or TLS=mbedtls' >&2; exit 1;) $(RUN_TESTS) $(TLS_TESTS)
 
 test-live: all $(filter $(BUILD)/%,$(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 	@tools/need $(LIVE_TOOLS)
@@ -344,7 +350,7 @@ packages: $(BUILD)/redlock
 # Below $(DESTDIR), which may have blanks: section N of the manual, and what is installed.
 man      = $(MANDIR)/man$(1)
 HEADERS := redlock/redlock.h $(foreach part,client fence keeper metrics reentrant,redlock/redlock_$(part).h) redlock/redlock.hpp \
-           net/redlock_transport.h
+           net/redlock_transport.h $(if $(TLS),net/redlock_tls.h)
 # What bash, zsh and fish complete, where each of them looks for it: by the name of the program, but for zsh.
 COMPLETIONS := $(foreach program,redlock redlock-admin,bash-completion/completions/$(program) fish/vendor_completions.d/$(program).fish) \
                zsh/site-functions/_redlock
@@ -354,6 +360,8 @@ MONITORING  := redlock.rules.yml redlock.dashboard.json redlock.crontab
 # In the file for pkg-config what lies below the prefix is said to, so that the tree can be moved.
 below    = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
+# With TLS those files name what it needs, as " -lssl -lcrypto" and as ";ssl;crypto".
+TLS_LINKED = $(addprefix $() ,$(filter -l%,$(TLS_LIBS)))
 CMAKE = redlock-config.cmake redlock-config-version.cmake
 # A file that names the command, with the path that it will have.
 with_path = sed 's|/usr/local/bin/|$(BINDIR)/|' '$(1)' >'$(2)' && chmod 644 '$(2)'
@@ -371,10 +379,10 @@ install-lib: $(BUILD)/libredlock.a
 	$(INSTALL) -m 644 $(HEADERS) '$(DESTDIR)$(INCLUDEDIR)'
 	$(INSTALL) -m 644 '$(BUILD)/libredlock.a' '$(DESTDIR)$(LIBDIR)'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@INCLUDEDIR@|$(call below,$(INCLUDEDIR))|' -e 's|@LIBDIR@|$(call below,$(LIBDIR))|' \
-	    -e 's|@VERSION@|$(VERSION)|' redlock/redlock.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc'
+	    -e 's|@VERSION@|$(VERSION)|' -e 's|@TLS_LIBS@|$(TLS_LINKED)|' redlock/redlock.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/redlock.pc'
 	for file in $(CMAKE); do \
 	    sed -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@SOVERSION@|$(SOVERSION)|' \
-	        tools/packages/$$file.in >'$(DESTDIR)$(LIBDIR)/cmake/redlock/'$$file || exit 1; done
+	        -e 's|@TLS_LIBS@|$(subst $() ,,$(TLS_LINKED:-l%=;%))|' tools/packages/$$file.in >'$(DESTDIR)$(LIBDIR)/cmake/redlock/'$$file || exit 1; done
 	$(INSTALL) -m 644 $(filter %.3,$(MANUALS)) '$(DESTDIR)$(call man,3)'
 	$(INSTALL) -m 644 $(filter %.7,$(MANUALS)) '$(DESTDIR)$(call man,7)'
 
@@ -410,7 +418,7 @@ clean:
 help:
 	@echo 'make                the library and both commands, in $(BUILD)'
 	@echo 'make demo           a lock on five real servers, step by step, in half a minute'
-	@echo 'make test           all tests; also test-unit,, test-live, check-symbols, check-floors'
+	@echo 'make test           all tests; also test-unit, test-live, test-tls (with TLS=openssl), check-symbols, check-floors'
 	@echo 'make compilers      what is handed out, by five compilers, in all standards, without a warning; as C++; with sanitizers'
 	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
@@ -429,4 +437,4 @@ help:
 	@echo 'make amalgamation   the library as a few files to copy into a project'
 	@echo 'make clean          away with $(BUILD)'
 	@echo 'Variables: CC AR CFLAGS LDFLAGS BUILD PREFIX DESTDIR INCLUDEDIR LIBDIR BINDIR MANDIR SHAREDIR UNITDIR'
-	@echo '           INSTALL NEED_INSTALL SANITIZE V (see the head of the Makefile)'
+	@echo '           INSTALL NEED_INSTALL TLS SANITIZE V (see the head of the Makefile)'

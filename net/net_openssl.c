@@ -19,6 +19,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -147,7 +148,7 @@ static bool tls_fill(struct tls_session *session)
 
 /* --- Connecting --- */
 
-/* A certificate says which name or which number it is for; the dot at the end of a name, and the scope of a number, are not in it. */
+/* A certificate says which name or which number it is for, without the dot at the end of a name and the scope of a number. */
 static bool tls_expect(SSL *ssl, const char *host)
 {
     unsigned char number[sizeof(struct in6_addr)];
@@ -345,11 +346,9 @@ static bool tls_blame(char *words, size_t size, const char *what, const char *pa
 {
     unsigned long error = ERR_peek_last_error();
     const char *reason = ERR_reason_error_string(error);
-    struct stat status;
-    int missing = stat(path, &status) != 0 ? errno : 0;
 
-    if (missing != 0) (void)snprintf(words, size, "%s %s: %s", what, path, strerror(missing));
-    else              (void)snprintf(words, size, "%s %s: %s", what, path, reason ? reason : "cannot be used");
+    if (access(path, R_OK) != 0) reason = errno == ENOENT ? "no such file" : "this file may not be read";
+    (void)snprintf(words, size, "%s %s: %s", what, path, reason ? reason : "of no use");
     return false;
 }
 

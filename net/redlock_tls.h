@@ -1,4 +1,4 @@
-/* redlock_tls: TLS for the nodes at rediss:// and valkeys:// addresses. A transport (redlock_transport.h) that redlock_open is given:
+/* redlock_tls: TLS for the nodes at rediss:// and valkeys:// addresses, a transport (redlock_transport.h) for redlock_open:
  *
  *     struct redlock_tls_options how = { .ca = "/etc/redis/ca.crt" };
  *     char words[REDLOCK_TLS_WORDS];
@@ -17,12 +17,12 @@
  * What is checked, always: the certificate of the node is signed by a CA that is trusted here, is valid at this time, and is for
  *          the host as the list of nodes has it: a name (told to the node as SNI, too) or a number, which must be among the
  *          certificate's IP addresses. TLS 1.2 or newer. Nothing falls back to plain text, and nothing can be switched off.
- * Memory   The TLS library allocates: a few tens of KB for each connection, from malloc. The rest of redlock does not begin to.
- * Threads  One redlock_tls belongs to one client, and is called by whoever calls that client. Different ones know nothing of each other.
- * Blocking No call waits for the network. redlock_tls_open reads files. The handshake is part of connecting, and has node_timeout_ms.
+ * Memory   The TLS library allocates: a few tens of KB for each connection, by malloc. The rest of redlock still does not.
+ * Threads  One redlock_tls belongs to one client, and to the thread that calls it. Different ones know nothing of each other.
+ * Blocking No call waits for the network. redlock_tls_open reads files. The handshake is part of connecting (node_timeout_ms).
  * Errors   What is wrong with a node is told by redlock_describe_node() and the trace, in words that begin with "TLS: ".
- * fork()   A child may close its copy of the client (redlock_close, which sends nothing there) and then redlock_tls_close. It cannot
- *          use it: for a client of its own it opens another one.
+ * fork()   A child may close its copy of the client (redlock_close, which sends nothing there) and then redlock_tls_close. It
+ *          cannot use it: for a client of its own it opens another one.
  * Process  SIGPIPE is never raised. The error queue of OpenSSL, which each thread has, is empty after each call. */
 #ifndef REDLOCK_TLS_H
 #define REDLOCK_TLS_H
@@ -41,8 +41,8 @@ struct redlock_tls;
 /* Files are PEM, and are read by redlock_tls_open, once: a certificate that is renewed later is seen by the next one. Nothing is
  * kept of these texts. */
 struct redlock_tls_options {
-    const char *ca;     /* Certificates of the CAs that are trusted: a file; or a directory as "openssl rehash" leaves it (Mbed TLS reads
-                         * all files in it). NULL: those of the system. */
+    const char *ca;     /* Certificates of the CAs that are trusted: a file; or a directory as "openssl rehash" leaves it (Mbed TLS
+                         * reads all files in it). NULL: those of the system. */
     const char *cert;   /* Our own certificate, and those between it and its CA behind it, for nodes that ask. NULL: none. */
     const char *key;    /* Its key, without a passphrase. NULL: in the file `cert`. Without a certificate there is none. */
 };

@@ -634,8 +634,8 @@ static struct redlock_login note_target(struct redlock_target *target, const str
     return login;
 }
 
-/* What asks for TLS never gets anything else. */
-static const char without_tls[] = "TLS is not built in: 'make TLS=openssl' (or TLS=mbedtls) builds library and commands with it";
+/* What asks for TLS never gets anything else. (A literal: the commands say the same, and it is there once.) */
+#define WITHOUT_TLS "there is no TLS here: 'make TLS=openssl' or TLS=mbedtls builds it in"
 
 static enum redlock_status read_nodes(struct redlock_client *c, const char *nodes, const struct redlock_options *options,
                                       struct redlock_login *logins, unsigned *count, struct redlock_mistake *mistake)
@@ -652,7 +652,7 @@ static enum redlock_status read_nodes(struct redlock_client *c, const char *node
         if (*count == REDLOCK_NODES_MAX || !c->transports[address.secure]) {
             net_wipe(&address, sizeof address);
             if (*count == REDLOCK_NODES_MAX) return REDLOCK_BAD_NODE_COUNT;
-            return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at, without_tls);
+            return explain_mistake(mistake, REDLOCK_BAD_ADDRESS, *count, at, WITHOUT_TLS);
         }
         logins[*count] = note_target(&c->targets[*count], &address, c->transports[address.secure], options);
         net_wipe(&address, sizeof address);

@@ -284,13 +284,22 @@ check 'what is wrong with a list in a file is told with file and line' wrong_lis
 wrong_nodes() {
     is 125 acquire -n '' door && says '^redlock: --node: .*empty' &&
     is 125 acquire -n "$first,127.0.0.1:99999" door && says 'node 1 of the list, byte [0-9]+: ' &&
-    is 125 acquire -n "rediss://$first" door && says "node 0 of the list, byte 0: TLS.*make TLS=openssl" &&
+    is 125 acquire -n "rediss://$first" door && says "node 0 of the list, byte 0: there is no TLS here: 'make TLS=openssl'" &&
     is 125 run -n "$first,127.0.0.1:99999" door true && says 'node 1 of the list' &&
     is 122 acquire -n "$first,nowhere.invalid:7000,gone.invalid" door &&
     says 'node 1 \(nowhere\.invalid:7000\): [a-z]+' && is 122 run --wait 0 -n redis://u:s3cret@gone.invalid door true &&
     says 'node 0 \(gone\.invalid:6379\): [a-z]+' && ! says s3cret
 }
 check 'a node that is written wrong is named, with its place in the list' wrong_nodes
+
+without_tls() {
+    for option in --tls-ca --tls-cert --tls-key; do
+        is 125 acquire -n "$first" $option "$directory/none" door && says "^redlock: there is no TLS here: 'make TLS=openssl'" &&
+        is 125 ping -n "$first" $option "$directory/none" && says "there is no TLS here: 'make TLS=openssl'" || return 1
+    done
+    REDLOCK_TLS_CA=$directory/none is 0 run --guard 0 -n "$first" door true
+}
+check 'a redlock without TLS refuses its options, and says how to get it' without_tls
 
 wrong_nodes_in_json() {
     for words in 'acquire door' 'extend door 0123456789012345678901234567890123456789' 'status door'; do

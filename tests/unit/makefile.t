@@ -115,7 +115,15 @@ may_install() {
     echo "$said" | grep -qxF "$expected"
 }
 
+# refuses_tls WHICH
+refuses_tls() {
+    said=$("$MAKE" -n -C "$tree" TLS="$1" 2>&1) && return 1
+    echo "$said" | grep -q "TLS=$1: there are TLS=openssl and TLS=mbedtls"
+}
+
 check 'the tree can be copied' copy_trees
+check 'TLS by a library for which there is nothing is refused' refuses_tls gnutls
+check 'TLS by two libraries at once is refused' refuses_tls 'openssl mbedtls'
 if command -v bmake >/dev/null; then
     check 'BSD make makes nothing, and says to use GNU make' says_to_use_gnu_make
     check 'BSD make installs nothing either' says_to_use_gnu_make install

@@ -9,14 +9,12 @@
 enum { HELP_COLUMN = 26 };      /* Where the explanations begin. */
 
 static const char nodes_help[] =
-    "Nodes: HOST  HOST:PORT  [V6]:PORT  unix:/PATH  redis[s]://[USER[:PASSWORD]@]HOST[:PORT][/DB]\n"
+    "Nodes: HOST  HOST:PORT  [V6]:PORT  unix:/PATH  redis[s]://[USER:PASSWORD@]HOST[:PORT][/DB]\n"
     "Durations: 500ms, 10s, 1.5m, 2h, 1d.  Passwords: better from a file than in NODE.\n";
 
 void version_print(void)
 {
-    const char *library = tls_library();
-
-    (void)printf("%s " REDLOCK_VERSION "%s%s\n", program_name, library ? ", with TLS by " : "", library ? library : "");
+    (void)printf("%s " REDLOCK_VERSION "%s\n", program_name, tls_version());
 }
 
 void help_print(void)

@@ -182,9 +182,9 @@ static void apply(struct reading *r, int letter)
     case OPTION_TRUST_UNKNOWN: engine->trust_unknown = true; break;
     case OPTION_USER:          r->user = r->argument; break;
     case OPTION_PASSWORD_FILE: r->password_file = r->argument; break;
-    case OPTION_TLS_CA:        r->tls_ca = r->argument; break;
-    case OPTION_TLS_CERT:      r->tls_cert = r->argument; break;
-    case OPTION_TLS_KEY:       r->tls_key = r->argument; break;
+    case OPTION_TLS_CA:
+    case OPTION_TLS_CERT:
+    case OPTION_TLS_KEY:       r->tls[letter - OPTION_TLS_CA] = r->argument; break;
     case OPTION_NO_TICKET:     settings->ticket = false; break;
     case OPTION_JSON:          r->is_json = true; break;
     case OPTION_TRACE:         settings->trace = read_trace(r); break;

@@ -5,7 +5,7 @@
 
 #include "options.h"
 
-enum { READING_LISTS_MAX = REDLOCK_NODES_MAX + 1 };
+enum { READING_LISTS_MAX = REDLOCK_NODES_MAX + 1, TLS_FILES = 3 };
 
 /* Options without a short form: those that options.c reads for all programs, and what a program's own begin with. */
 enum {
@@ -35,7 +35,7 @@ struct option_row {
     { "password-file", OPTION_PASSWORD_FILE, commands, "FILE",                                                  \
       "its first line is the password (default:\nREDLOCK_PASSWORD_FILE, then REDLOCK_PASSWORD)" },              \
     { "password", OPTION_PASSWORD, commands, "", NULL },                                                        \
-    { "tls-ca", OPTION_TLS_CA, commands, "FILE", "of rediss:// nodes: the CAs to trust, a file or a\ndirectory (default: REDLOCK_TLS_CA, the system's)" }, \
+    { "tls-ca", OPTION_TLS_CA, commands, "FILE", "CAs to trust (default: REDLOCK_TLS_CA, the system's)" }, \
     { "tls-cert", OPTION_TLS_CERT, commands, "FILE", "our certificate (default: REDLOCK_TLS_CERT)" },           \
     { "tls-key", OPTION_TLS_KEY, commands, "FILE", "its key (default: REDLOCK_TLS_KEY)" }
 #define OPTION_ROW_JSON(commands)                                                                               \
@@ -63,7 +63,8 @@ struct reading {
     bool has_resource;          /* As a word. */
     bool is_json;               /* --json was read. */
     bool has_grace, no_holder;
-    const char *user, *password_file, *tls_ca, *tls_cert, *tls_key;
+    const char *user, *password_file;
+    const char *tls[TLS_FILES];         /* --tls-ca, --tls-cert, --tls-key */
     char *lists[READING_LISTS_MAX];     /* Of nodes. */
     unsigned list_count;
 };

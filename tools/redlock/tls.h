@@ -4,12 +4,12 @@
 
 #include "reading.h"
 
-/* What the options, and else the environment, say of it: settings->options get a transport, where a node asks for one. What is wrong
- * is said and ends the program, as in options.h. */
+/* What the options, and else the environment, say of it: settings->options get a transport, where a node asks for one. What is
+ * wrong is said and ends the program, as in options.h. */
 void tls_read(const struct reading *r);
 
-/* What it is done by, with its version; NULL: it is not built in. */
-const char *tls_library(void);
+/* What stands behind the version: ", with TLS by" what, with its version; nothing, if it is not built in. */
+const char *tls_version(void);
 
 /* What can be done against what a node says (redlock_describe_node), if it is about TLS; otherwise NULL. */
 const char *tls_advice(const char *text);

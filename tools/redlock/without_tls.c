@@ -5,14 +5,13 @@
 
 void tls_read(const struct reading *r)
 {
-    if (r->tls_ca || r->tls_cert || r->tls_key)
-        refuse(r->settings, "TLS is not built in: 'make TLS=openssl' (or TLS=mbedtls) makes a redlock that takes --tls-ca, --tls-cert "
-               "and --tls-key");
+    if (r->tls[0] || r->tls[1] || r->tls[2])
+        refuse(r->settings, "there is no TLS here: 'make TLS=openssl' or TLS=mbedtls builds it in");
 }
 
-const char *tls_library(void)
+const char *tls_version(void)
 {
-    return NULL;
+    return "";
 }
 
 const char *tls_advice(const char *text)

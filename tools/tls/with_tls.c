@@ -1,6 +1,7 @@
 /* TLS, by whichever library it was built with. Of the commands nothing else knows of it. */
 #include "../redlock/tls.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -32,10 +33,10 @@ static struct redlock_tls *tls;
 
 void tls_read(const struct reading *r)
 {
-    const struct redlock_tls_options options = { .ca = choose(r->tls_ca, "REDLOCK_TLS_CA"),
-                                                 .cert = choose(r->tls_cert, "REDLOCK_TLS_CERT"),
-                                                 .key = choose(r->tls_key, "REDLOCK_TLS_KEY") };
-    const char *option = r->tls_ca ? "--tls-ca" : r->tls_cert ? "--tls-cert" : r->tls_key ? "--tls-key" : NULL;
+    const struct redlock_tls_options options = { .ca = choose(r->tls[0], "REDLOCK_TLS_CA"),
+                                                 .cert = choose(r->tls[1], "REDLOCK_TLS_CERT"),
+                                                 .key = choose(r->tls[2], "REDLOCK_TLS_KEY") };
+    const char *option = r->tls[0] ? "--tls-ca" : r->tls[1] ? "--tls-cert" : r->tls[2] ? "--tls-key" : NULL;
     char words[REDLOCK_TLS_WORDS];
 
     if (!is_wanted(r->settings->nodes)) {
@@ -48,9 +49,12 @@ void tls_read(const struct reading *r)
     r->settings->options.secure_context = tls;
 }
 
-const char *tls_library(void)
+const char *tls_version(void)
 {
-    return redlock_tls_library();
+    static char text[96];
+
+    (void)snprintf(text, sizeof text, ", with TLS by %s", redlock_tls_library());
+    return text;
 }
 
 /* Both adapters say these words, and others about which there is nothing to be said. */
