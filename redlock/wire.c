@@ -97,8 +97,8 @@ REDLOCK_STATIC_ASSERT(WIRE_LONGEST_MAX - BEFORE_REST + AROUND_TEXT <= WIRE_COMMA
                       "behind a text for which put_script_text() finds room there is room for the rest of any command");
 
 /* A script goes out in one write with what is around it where the buffer has room for it and for the rest of any command; else it
- * is sent from where it lies. A command that found no room for its rest would wait for the buffer to empty, perhaps for ever: it may
- * be empty, and its size be just that. */
+ * is sent from where it lies. A command that found no room for its rest would wait for the buffer to empty, perhaps for ever: it
+ * may be empty, and its size be just that. */
 static void put_script_text(struct resp_writer *w, const char *text)
 {
     size_t room = w->size - w->used;

@@ -174,7 +174,10 @@ needs_only_its_acl() {
     [ "$(ask 0 ACL LOG)" = '*0' ] && is 0 acquire --guard 0 -t 1h lock:b && token=$(cat "$directory/out") || return 1
     for k in 0 1 2 3 4; do ask $k ACL SETUSER breaker -eval >/dev/null; done
     REDLOCK_USER=breaker REDLOCK_PASSWORD=pw is 125 break --guard 0 --token "$token" lock:b &&
-    says 'node 0 .*to break a lock takes ~RESOURCE[*] .*[+]eval: NOPERM'
+    says 'node 0 .*to break a lock takes ~RESOURCE[*] .*[+]eval: NOPERM' || return 1
+    for k in 0 1 2 3 4; do ask $k ACL SETUSER breaker +eval -del >/dev/null; done
+    REDLOCK_USER=breaker REDLOCK_PASSWORD=pw is 125 break --guard 0 --token "$token" lock:b &&
+    says 'node 0 .*to break a lock takes ~RESOURCE[*] .*[+]eval: ERR (The user executing the script|ACL failure in script)'
 }
 check 'the guide says what its user must be allowed' needs_only_its_acl
 

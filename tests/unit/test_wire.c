@@ -242,8 +242,8 @@ static bool fits(const struct wire_row *row, enum wire_form form, const struct w
     return wire_put(&w, row, form, s);
 }
 
-/* Else a command that does not fit behind others would never, where the buffer is just so large: it waits for a buffer to empty that is
- * empty. */
+/* Else a command that does not fit behind others would never, where the buffer is just so large: it waits for a buffer to empty
+ * that is empty. */
 TEST(a_command_by_text_fits_wherever_what_is_around_its_script_does)
 {
     uint8_t bytes[REDLOCK_RESOURCE_MAX] = { 0 };

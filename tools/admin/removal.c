@@ -27,19 +27,13 @@ const char removal_script[] =
     "end "
     "return 1";
 
-/* Redis 7 says of a command in a script in words of its own that it may not be run. */
 bool removal_note_refusal(struct session *session, unsigned k, const struct redlock_item *item, const char *needs)
 {
-    static const char in_script[] = "ERR The user executing the script can't run";
     struct session_note *note = &session->notes[k];
-    bool is_in_script = item->size >= sizeof in_script && memcmp(item->bytes, in_script, sizeof in_script - 1) == 0;
-    bool is_refused;
 
     item_note_refusal(item, note, needs);
-    is_refused = is_in_script || note->trouble == REDLOCK_TROUBLE_NOPERM;
-    if (is_in_script) (void)snprintf(note->text, sizeof note->text, "%sNOPERM", needs);
     note->trouble = REDLOCK_TROUBLE_OTHER_ERROR;
-    return is_refused;
+    return item_is_forbidden(item);
 }
 
 unsigned removal_of(struct session *session, const void *name, size_t name_size, const void *value, size_t value_size)

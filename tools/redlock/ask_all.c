@@ -93,9 +93,27 @@ static bool begins_with(const struct redlock_item *item, const char *text)
     return item->size > strlen(text) && memcmp(item->bytes, text, strlen(text)) == 0;
 }
 
+static bool has(const struct redlock_item *item, const char *text)
+{
+    size_t size = strlen(text);
+
+    for (size_t at = 0; at + size <= item->size; at++)
+        if (memcmp(item->bytes + at, text, size) == 0) return true;
+    return false;
+}
+
+/* What an ACL forbids to a script is told in words of each version's own: "The user executing the script can't run this command" up
+ * to Redis 7.0 (up to 6.2 behind where in the script), "ACL failure in script: User ... has no permissions" from 7.2 on and by
+ * Valkey. */
+bool item_is_forbidden(const struct redlock_item *item)
+{
+    return begins_with(item, "NOPERM ") || begins_with(item, "ERR ACL failure in script: ") ||
+           has(item, "The user executing the script ");
+}
+
 void item_note_refusal(const struct redlock_item *item, struct session_note *note, const char *needs)
 {
-    bool is_forbidden = begins_with(item, "NOPERM ");
+    bool is_forbidden = item_is_forbidden(item);
     char words[REDLOCK_ERROR_MAX];
 
     note->trouble = is_forbidden ? REDLOCK_TROUBLE_NOPERM

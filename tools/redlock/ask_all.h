@@ -31,6 +31,9 @@ bool ask_all_answer(struct ask_all *all, unsigned k, struct redlock_item *item);
 /* The number that a string of up to 16 digits is; 0: it is none. */
 uint64_t item_number(const struct redlock_item *item);
 
+/* Does an error say that an ACL forbids a command, or one that a script calls? */
+bool item_is_forbidden(const struct redlock_item *item);
+
 /* The engine notes what nodes say to a lock; what one refuses of a question is noted so. needs: what an ACL must allow, with ": "
  * behind it. item: of type ERROR. */
 void item_note_refusal(const struct redlock_item *item, struct session_note *note, const char *needs);
