@@ -506,9 +506,9 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
 
 /* Shared locks. Any number of clients hold a resource at once that each ask for it shared ("readers"), but none beside one that
  * does not ("a writer"): every plain lock, of this library or another, is a writer. A reader that waits lets writers pass that
- * came before it, and only those. In a set each resource is shared or not; then it has no ticket (BAD_SET). A reader's ticket
- * is no smaller than that of any writer before, and smaller than that of every later one; of those that read at once most have
- * the same one.
+ * came before it, and only those. In a set each resource is shared or not. A reader's ticket is no smaller than that of any writer
+ * before, and smaller than that of every later one; of those that read at once most have the same one. A set has one, which is
+ * shown to each resource as a reader's or a writer's (redlock_fence.h).
  *
  * Upgrade: a reader becomes a writer, and no other writer was in between. Never waits: TAKEN while others read, since two that wait
  * for each other would do so for ever; then, and after each other status but LOST, it is the reader that it was. As a writer it has

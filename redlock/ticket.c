@@ -2,17 +2,23 @@
 
 #include "names.h"
 
-/* One number cannot be right for a resource that is read and for one that is written.
- *
- * S15: without a wall clock that is one there is no ticket; and a counter must outlive every attempt of before a restart by
+/* S15: without a wall clock that is one there is no ticket; and a counter must outlive every attempt of before a restart by
  * as much as wall clocks may differ, as a node's guard does. */
 static enum redlock_status ticket_check(const struct redlock *r, const struct redlock_request *request)
 {
     uint64_t life_min_ms = (uint64_t)request->ttl_ms + r->config.guard_ms + 2 * (uint64_t)r->config.ticket_skew_ms;
 
     if (r->config.ticket_life_ms < life_min_ms) return REDLOCK_BAD_CONFIG;
-    if (request->set && request->set_count > 1 && names_are_shared(request->set, request->set_count)) return REDLOCK_BAD_SET;
     return request->wall_us > 0 && request->wall_us <= WIRE_TICKET_MAX ? REDLOCK_OK : REDLOCK_BAD_CLOCK;
+}
+
+/* Readers may have the same ticket. One that writes something else may not: the number is both resources'. */
+static bool may_have_the_same(const struct redlock_lock *lock)
+{
+    bool is_reader = true;
+
+    for (unsigned i = 0; i < lock->name_count; i++) is_reader = is_reader && names_of(lock)[i].shared;
+    return is_reader;
 }
 
 /* The offset of the wall clock wraps where there is none. */
@@ -34,7 +40,7 @@ REDLOCK_WRAPS static bool ticket_propose(const struct redlock *r, struct redlock
     REDLOCK_CHECK(has_ticket(lock));
     if (is_too_far) lock->ticket_seen = 0;
     lock->is_ahead = false;
-    lock->ticket = is_too_far ? wall : later(wall, seen + !lock->name.shared);     /* Readers may have the same. */
+    lock->ticket = is_too_far ? wall : later(wall, seen + !may_have_the_same(lock));
     return lock->ticket <= WIRE_TICKET_MAX;
 }
 
@@ -45,7 +51,7 @@ void ticket_found_ahead(struct redlock_lock *lock)
 
 static bool ticket_is_behind(const struct redlock *r, const struct redlock_lock *lock)
 {
-    bool is_outdated = lock->ticket_seen >= lock->ticket + lock->name.shared && lock->taken == 0;
+    bool is_outdated = lock->ticket_seen >= lock->ticket + may_have_the_same(lock) && lock->taken == 0;
 
     return is_outdated && !lock->is_corrected && r->now_us < lock->wait_until;
 }

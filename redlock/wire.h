@@ -105,6 +105,8 @@
  *   A reader's ticket is the largest counter that it has seen. A node whose counter is larger refuses and tells it, and one whose
  * counter is smaller takes it over: so it is no smaller than that of any writer before, and every later writer, whose quorum has a
  * node in common with the reader's, gets more.
+ *   A set in which some are shared and some are not has one ticket: each node compares it with the counter of each resource as
+ * that of a reader or of a writer of it, and it becomes the counter of all. For each resource it is as if that were locked alone.
  *
  * Periods (S18). A holder that marks a period does so by a question of no lock, EVAL, since it is rare:
  *     EVAL mark 1 resource token mark life skew   :1 taken (life 0: would be)  :0 our lock is not there
@@ -396,9 +398,10 @@ enum wire_command {
     "c('set',k,'~shared') c('pexpireat',k,m) "                                                                \
     "end "
 
-/* A reader is let in beside others unless a writer waits that came before it; without the key nobody is a reader any longer. */
+/* A reader is let in beside others unless a writer waits that came before it; without the key nobody is a reader any longer. S15: a
+ * ticket is larger than the counter of what is written, and no smaller than that of what is read. */
 #define WIRE_SHARED_ACQUIRE_SCRIPT                                      \
-    "local a,c,o,p=ARGV,redis.call,'0' "                                                                      \
+    "local a,c,o,p,d=ARGV,redis.call,'0' "                                                                    \
     "local t=c('time') local now=t[1]*1000+math.floor(t[2]/1000) "                                            \
     WIRE_LUA_WAKE                                                                                             \
     WIRE_LUA_READ                                                                                             \
@@ -415,8 +418,9 @@ enum wire_command {
     "end "                                                                                                    \
     "local x=T>0 and c('get',k..'#ticket') "                                                                  \
     "if x and tonumber(x)>tonumber(o) then o=x end "                                                          \
+    "if x and T<tonumber(x)+(a[6]:sub(i,i)=='s' and 0 or 1) then d=x end "                                    \
     "end "                                                                                                    \
-    "if p or T<tonumber(o) then return o..' '..(p or -2) end "                                                \
+    "if p or d then return o..' '..(p or -2) end "                                                            \
     "if T>t[1]*1e6+t[2]+a[5]*1e3 then return {err='AHEAD of the clock of this node: '..t[1]} end "            \
     "for i,k in ipairs(KEYS) do "                                                                             \
     "if T>0 then c('set',k..'#ticket',a[3],'px',a[4]) end "                                                   \
@@ -428,7 +432,7 @@ enum wire_command {
     "else c('set',k,a[1],'px',a[2]) end "                                                                     \
     "end "                                                                                                    \
     "return {ok='OK'}"
-#define WIRE_SHARED_ACQUIRE_SHA1 "8b98bc042189f8d4c9ddd27c0b019e28b9d23c56"
+#define WIRE_SHARED_ACQUIRE_SHA1 "32b3d823c9b5d6d7ece14452b817e3e027c3f333"
 
 /* It never shortens (S7). With the digits of another token it also changes roles (S22): a reader that is alone becomes a writer
  * (-1: others read; -2: the ticket is too small), a writer a reader, and one that is that already is extended. */

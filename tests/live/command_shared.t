@@ -48,7 +48,8 @@ is_kept() {
 check 'run keeps it for longer than its TTL' is_kept
 
 mixed() {
-    is 0 acquire --guard 0 -t 60s -r ledger -s account && printed=$(cat "$directory/out") && prints '^[0-9a-f]{40}$' &&
+    is 0 acquire --guard 0 -t 60s -r ledger -s account && printed=$(cat "$directory/out") && prints '^[0-9a-f]{40}:[0-9]+$' &&
+    [ "$(value 'account#ticket')" = "${printed#*:}" ] && [ "$(value 'ledger#ticket')" = "${printed#*:}" ] &&
     [ "$(value account)" = '~shared' ] && [ "$(value ledger)" = "$(echo "$printed" | cut -d : -f 1)" ] &&
     is 0 acquire --guard 0 -t 60s --shared account && other=$(cat "$directory/out") && is 124 acquire --guard 0 account &&
     is 124 acquire --guard 0 --shared ledger && is 124 acquire --guard 0 -s ledger -s other && gone other &&

@@ -262,14 +262,21 @@ void sim_rules_saw_extend(struct sim_world *world, const struct cluster_connecti
         check_asked(world, connection, call);
 }
 
+static void note_miss(struct sim_token *token, unsigned node)
+{
+    if (token && token->misses[node] < UINT8_MAX) token->misses[node]++;
+}
+
 /* S9: what is held stays where it is. A token that was adopted may have been released by the client that had it before. */
 void sim_rules_saw_release(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
                            struct sim_token *token)
 {
     const struct sim_actor *actor = sim_actor_of(world, connection->client, token->lock);
     char text[REDLOCK_TOKEN_TEXT + 1];
-    if (!call->did && token->misses[connection->node] < UINT8_MAX)
-        token->misses[connection->node]++;
+    if (!call->did) {
+        note_miss(token, connection->node);
+        note_miss(sim_find_token(world, call->other), connection->node);
+    }
     redlock_token(lock_of(world, actor), text);
     if (actor->valid_until > now_of(world, actor->client))
         sim_demand(world, SIM_RULE_S9_LEAVES,

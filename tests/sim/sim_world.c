@@ -236,7 +236,7 @@ static void acquire(struct sim_world *world, struct sim_actor *actor)
         .resource = name, .resource_size = strlen(name), .ttl_ms = ttl_ms, .wait_ms = wait_ms,
         .set = count > 1 ? list : NULL, .set_count = count,
         .shared = count == 1 && actor->shared != 0, .permits = (uint8_t)actor->permits,
-        .ticket = draw_share(&actor->dice, world->options.ticket_share) && !(count > 1 && actor->shared),
+        .ticket = draw_share(&actor->dice, world->options.ticket_share),
         .min_validity_ms = sim_one_in(&actor->dice, 4) ? ttl_ms / 4 : 0,
         .extension_limit = sim_one_in(&actor->dice, 4) ? 1 + (uint32_t)sim_below(&actor->dice, 3) : 0,
     };

@@ -277,16 +277,6 @@ TEST(a_set_has_resources_that_are_shared_and_others_that_are_not)
     NO_KEYS();
 }
 
-/* Of a set one ticket would be too small for what is written, or too large for what is read. */
-TEST(s15_a_set_with_a_shared_resource_has_no_ticket)
-{
-    SHARING(3, 1);
-    struct redlock_name names[] = { { .bytes = "a", .size = 1 }, { .bytes = "b", .size = 1, .shared = true } };
-    struct redlock_request set = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL, .ticket = true, .wall_us = 1 };
-
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &set, CLIENT_NOW(0)), REDLOCK_BAD_SET);
-}
-
 /* A reader that another process acquired, known by its token. */
 TEST(a_reader_is_adopted_by_its_token_in_a_set_of_one)
 {
@@ -868,6 +858,57 @@ TEST(s15_a_reader_has_the_ticket_of_the_last_writer_or_a_larger_one_and_the_next
     RUN_MS(5);
     const uint64_t last = acquire_ticket(cluster, 0, false);
     CHECK(last > one && last > other);
+}
+
+enum { BEHIND_US = 1000000 };       /* A wall clock that is so far behind proposes what is known to be too small. */
+
+/* The ticket with which the client gets two resources if its wall clock says so; 0: it does not within 20 ms. */
+static uint64_t set_ticket(struct cluster *cluster, unsigned client, bool is_account_shared, bool is_door_shared, uint64_t wall_us)
+{
+    struct redlock_name names[] = { { .bytes = "account", .size = 7, .shared = is_account_shared },
+                                    { .bytes = "door", .size = 4, .shared = is_door_shared } };
+    const struct redlock_request request = {
+        .set = names, .set_count = 2, .ttl_ms = DOOR_TTL, .wait_ms = 20, .ticket = true, .wall_us = wall_us
+    };
+    const uint64_t before = CLIENT_NOW(client);
+
+    if (cluster_acquire(cluster, client, 0, &request) != REDLOCK_OK || !cluster_run_until_done(cluster, client, 0)) return 0;
+    return CLIENT_NOW(client) - before < 20000 ? redlock_ticket(LOCK(client)) : 0;
+}
+
+/* One number is of both: not as old as what was read of the one that it writes, and no older than what was written to the other. */
+TEST(s15_of_a_set_the_ticket_is_larger_than_that_of_every_reader_of_what_it_writes)
+{
+    SHARING(3, 3);
+    const uint64_t read = acquire_ticket(cluster, 0, true);
+    RELEASE(0);
+    RUN_MS(5);
+    CHECK(read > 0 && set_ticket(cluster, 1, true, false, read) > read);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    const uint64_t written = redlock_ticket(LOCK(1));
+    RELEASE(1);
+    RUN_MS(5);
+    CHECK(set_ticket(cluster, 2, true, false, written - BEHIND_US) == written + 1);
+    RELEASE(2);
+    RUN_MS(5);
+    CHECK(set_ticket(cluster, 0, false, true, written - BEHIND_US) == written + 2);
+}
+
+TEST(s15_of_a_set_the_ticket_may_be_that_of_the_last_writer_of_what_it_reads)
+{
+    SHARING(3, 3);
+    const uint64_t written = acquire_ticket(cluster, 0, false);
+    RELEASE(0);
+    RUN_MS(5);
+    CHECK(written > 0 && set_ticket(cluster, 1, false, true, written) == written);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    RELEASE(1);
+    RUN_MS(5);
+    CHECK(set_ticket(cluster, 2, true, true, written - BEHIND_US) == written);
+    EXPECT_STATUS(2, REDLOCK_OK);
+    RELEASE(2);
+    RUN_MS(5);
+    CHECK(acquire_ticket(cluster, 0, false) > written);
 }
 
 /* No counter tells of the writer any longer, but what it wrote is there. */

@@ -58,6 +58,7 @@ struct model_call {
     unsigned key_count;         /* Of a script: */
     char keys[MODEL_KEYS_MAX][MODEL_CALL_KEY_MAX + 1];  /* all of them. */
     char token[41];             /* The value of a SET, the first argument of a script. */
+    char other[41];             /* Of a RELEASE by two tokens: the second one; "": there is none. */
     uint64_t ticket;            /* Of an ACQUIRE, or a RESTORE. */
     unsigned slot;              /* Of a permit: that was granted, extended, removed; key is then that of the slot. 0: none. */
     char entry[MODEL_PLACE_MAX + 1];    /* Among the waiters, that a RELEASE gives back; "": none. */

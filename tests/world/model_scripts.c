@@ -1360,7 +1360,8 @@ static void do_shared_acquire(struct run *run)
     int64_t ttl_ms = 0, ticket = 0, life_ms = 0, skew_ms = 0, left_ms = -2;
     struct slice largest = slice_of("0");
     double counter = 0;
-    bool is_busy = false, is_done = may_call(run, "TIME", READS);
+    const bool strict = script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "=='s' and 0 or 1)");
+    bool is_busy = false, is_outdated = false, is_done = may_call(run, "TIME", READS);
     if (!slice_number(run->arguments[1], &ttl_ms) || ttl_ms <= 0 || !slice_number(run->arguments[2], &ticket) ||
         !slice_number(run->arguments[3], &life_ms) || !slice_number(run->arguments[4], &skew_ms) || ticket < 0 ||
         run->arguments[5].size != run->key_count)
@@ -1370,10 +1371,13 @@ static void do_shared_acquire(struct run *run)
         struct slice value = { NULL, 0 };
         double number = 0;
         is_done = shared_looks(run, i, &beside, &is_busy, &left_ms) && (ticket == 0 || call_get(run, beside.ticket, &value));
-        if (is_done && value.data && lua_number(value, &number) && number > counter) counter = number, largest = value;
+        if (is_done && value.data && lua_number(value, &number)) {
+            is_outdated = is_outdated || (double)ticket < number + (is_shared_mode(run, 5, i) || !strict ? 0 : 1);
+            if (number > counter) counter = number, largest = value;
+        }
         beside_free(&beside);
     }
-    if (is_done && (is_busy || (double)ticket < counter)) {
+    if (is_done && (is_busy || is_outdated)) {
         run->scene->call->outdated = !is_busy;
         acquire_refuses(run, ticket > 0 ? largest : slice_of("0"), is_busy ? left_ms : -2);
         return;
@@ -1578,6 +1582,7 @@ static void do_shared_release(struct run *run)
     const char *error = NULL;
     int number = 1;
     unsigned woken = 0;
+    if (other.data) slice_text(run->arguments[2], run->scene->call->other, sizeof run->scene->call->other);
     for (unsigned i = 0; i < run->key_count; i++) {
         struct beside beside = beside_of(run->keys[i]);
         const enum release release = shared_release_key(run, run->keys[i], &beside, other, &woken);

@@ -495,13 +495,12 @@ static void set_holder(struct settings *settings, bool is_told)
     if (!is_told) settings->options.holder = NULL;
 }
 
-/* In a set each resource has its own kind, unless all of them are shared; and such a set has no ticket. */
+/* In a set each resource has its own kind, unless all of them are shared. */
 static void set_kinds(struct settings *settings)
 {
     bool is_any_shared = false;
 
     for (unsigned i = 0; i < settings->name_count; i++) is_any_shared |= settings->is_shared[i] |= settings->shared;
-    if (is_any_shared && settings->name_count > 1) settings->ticket = false;
     if (settings->permits == 0) return;
     if (is_any_shared) refuse(settings, "--permits: a permit has one holder, and is not shared");
     if (settings->name_count > 1 && settings->command != COMMAND_STATUS) refuse(settings, "--permits: of one RESOURCE: name one");
