@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -33,6 +34,7 @@ static struct {
     int complaints;      /* Of them. */
     const char *skipped; /* Why it was. */
     char context[160];   /* See TAP_CONTEXT. */
+    bool is_sampled;     /* See tap_sample. */
 } tap;
 
 #define TEST(name)                                               \
@@ -87,6 +89,18 @@ static struct {
 #define TAP_CONTEXT(...) (void)snprintf(tap.context, sizeof tap.context, __VA_ARGS__)
 
 #define TAP_MAIN int main(int argc, char **argv) { return tap_run_all(argc, argv); }
+
+/* SAMPLE=7 in the environment: of worlds, cuts and the like that differ by a number alone, a test runs one in seven, where each
+ * takes long, as under valgrind. The program says so, and tests/run which programs did. */
+static inline unsigned tap_sample(void)
+{
+    const char *text = getenv("SAMPLE");
+    const int step = text ? atoi(text) : 1;
+    if (step <= 1) return 1;
+    if (!tap.is_sampled) printf("# sampled: one world in %d\n", step);
+    tap.is_sampled = true;
+    return (unsigned)step;
+}
 
 static inline const char *tap_text(const char *text)
 {

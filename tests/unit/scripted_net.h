@@ -877,14 +877,6 @@ static inline void net_begin_world(unsigned node_count, uint64_t seed)
     }
 }
 
-/* SEVER_EVERY=7: for runs in which each world takes long. */
-static inline unsigned net_world_every(void)
-{
-    const char *every = getenv("SEVER_EVERY");
-    const int number = every ? atoi(every) : 1;
-    return number > 1 ? (unsigned)number : 1;
-}
-
 /* SIGSTOP and SIGCONT. */
 static inline void node_hang(unsigned k)
 {

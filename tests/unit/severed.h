@@ -97,17 +97,10 @@ static inline void sever(const struct cut *cut, bool *was_cut)
     }
 }
 
-/* SEVER_EVERY=7: for runs in which each world takes long. */
-static inline size_t severed_step(void)
-{
-    const char *every = getenv("SEVER_EVERY");
-    return every && atoi(every) > 0 ? (size_t)atoi(every) : 1;
-}
-
-/* After 0, 1, 2, ... bytes, until the operation is over before that. */
+/* After 0, 1, 2, ... bytes, or some of these, until the operation is over before that. */
 static inline void sever_everywhere(struct cut cut)
 {
-    const size_t step = severed_step();
+    const size_t step = tap_sample();
     bool was_cut = true;
     for (cut.after = 0; was_cut && cut.after < SEVERED_BYTES_MAX; cut.after += step)
         sever(&cut, &was_cut);

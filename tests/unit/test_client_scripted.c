@@ -1080,7 +1080,7 @@ static void acquire_severed(size_t after, bool to_node, unsigned mask)
 
 TEST(connections_that_break_behind_any_byte_leave_nothing_behind)
 {
-    for (size_t after = 0; after < 1400; after += (after < 600 ? 3 : 7) * net_world_every())
+    for (size_t after = 0; after < 1400; after += (after < 600 ? 3 : 7) * tap_sample())
         for (unsigned i = 0; i < 4; i++) acquire_severed(after, i % 2 == 0, i < 2 ? 1 : 3);
 }
 

@@ -82,7 +82,7 @@ static bool next_interleaving(struct interleaving *i, unsigned steps)
 {
     if (i->gap > 0 && ++i->next_pick < CREW_MAX - 1) return true;
     i->next_pick = 0;
-    i->gap += net_world_every();
+    i->gap += tap_sample();
     if (i->gap <= NEAR) return true;
     i->gap = 0;
     if (++i->pick < CREW_MAX - 1) return true;
@@ -242,7 +242,7 @@ static void *two_rivals(void *unused)
 
 TEST(two_threads_that_want_one_resource_are_never_inside_together)
 {
-    for (uint64_t seed = 1; seed <= 400 && tap.complaints == 0; seed += net_world_every()) {
+    for (uint64_t seed = 1; seed <= 400 && tap.complaints == 0; seed += tap_sample()) {
         begin_crew(3, seed);
         TAP_CONTEXT("seed %ju", (uintmax_t)seed);
         crew.switches = (unsigned)net_below(700);
@@ -662,7 +662,7 @@ static void *random_world(void *unused)
 
 TEST(no_random_world_breaks_what_the_keeper_promises)
 {
-    for (uint64_t seed = 1; seed <= WORLDS && tap.complaints == 0; seed += net_world_every()) {
+    for (uint64_t seed = 1; seed <= WORLDS && tap.complaints == 0; seed += tap_sample()) {
         begin_crew(3, seed);
         options.engine.wake_ups = net_below(2) == 0;
         is_cancelling = net_below(2) == 0;
@@ -672,7 +672,7 @@ TEST(no_random_world_breaks_what_the_keeper_promises)
         crew_run(random_world);
         CHECK_END;
     }
-    CHECK(held_count > WORLDS / net_world_every());
+    CHECK(held_count > WORLDS / tap_sample());
 }
 
 #else

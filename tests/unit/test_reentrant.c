@@ -575,7 +575,7 @@ static void *two_owners(void *unused)
 
 TEST(two_threads_are_never_inside_one_lock_together)
 {
-    for (uint64_t seed = 1; seed <= 300 && tap.complaints == 0; seed += net_world_every()) {
+    for (uint64_t seed = 1; seed <= 300 && tap.complaints == 0; seed += tap_sample()) {
         begin_crew(3, seed);
         TAP_CONTEXT("seed %ju", (uintmax_t)seed);
         crew.switches = (unsigned)net_below(700);

