@@ -149,4 +149,31 @@ unread() {
 }
 check 'one that nobody reads keeps nobody waiting' unread
 
+# stderr is a pipe with room for a page, and then some; each line is longer, with a name of which each byte is written as \u00NN. What is
+# in the pipe is read when the command has begun, so the line of the acquire is not there, and that of the release is.
+longer_than_a_page() {
+    start_server
+    long=$(printf %090d 0)
+    perl -MFcntl -MJSON::PP -e '
+        my $directory = shift;
+        pipe my $out, my $in; fcntl $in, F_SETFL, O_NONBLOCK; 1 while syswrite $in, "x" x 4096; fcntl $in, F_SETFL, 0;
+        sysread $out, my $read, 6000;
+        my $pid = fork // die;
+        if (!$pid) { open STDERR, ">&", $in; close $in; alarm 50; exec @ARGV }
+        close $in; $SIG{ALRM} = sub { kill KILL => $pid; die "it waits\n" }; alarm 40;
+        select undef, undef, undef, 0.05 until -e "$directory/has-begun";
+        sysread $out, $read, 4096 for 1 .. 15;
+        open my $file, ">", "$directory/is-read"; close $file;
+        my @lines = <$out>;
+        waitpid $pid, 0;
+        die "status $?" if $?;
+        open my $manual, "|-", $^X, "tests/live/documented.pl" or die; print $manual @lines; close $manual or die;
+        die @lines if @lines != 1 || length $lines[0] <= 4096;
+        my $j = decode_json($lines[0]);
+        exit !($j->{event} eq "released" && $j->{dropped} == 1 && @{$j->{nodes}} == 7)' "$directory" "$redlock" run --guard 0 --node-timeout $patience \
+        -n "$nodes,unix:/1$long,unix:/2$long,unix:/3$long" --holder "$(printf %063d 0)" --log json "$(printf %0512d 0 | tr 0 '\377')" -- \
+        sh -c 'touch "$0/has-begun"; until [ -e "$0/is-read" ]; do sleep 0.05; done' "$directory"
+}
+check 'a line that does not fit is dropped as a whole, and the next one tells of it' longer_than_a_page
+
 finish

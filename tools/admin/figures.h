@@ -1,8 +1,8 @@
 /* Figures in the text format of Prometheus, in memory. Knows no node.
  *
  * (The library has a writer as well, of the metrics of locks: redlock_metrics.h. It needs no libc and no memory, and gives its text
- * in pages. This one has negative numbers, any labels, and values that must be made printable. One for both would be public functions
- * of the library that no user of locks has a use for.) */
+ * in pages. This one has negative numbers, any labels, and values that must be made printable. One for both would be public
+ * functions of the library that no user of locks has a use for.) */
 #ifndef FIGURES_H
 #define FIGURES_H
 

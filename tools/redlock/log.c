@@ -4,18 +4,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <stdio_ext.h>
+#include <sys/ioctl.h>
+#endif
 
 #include "report.h"
 #include "text.h"
 
 enum {
-    LINE_SIZE = 16 * 1024,      /* Goes out in one piece: a resource and 15 nodes, all in trouble. */
+    LINE_SIZE = 32 * 1024,      /* Goes out in one piece: a resource and 15 nodes, all in trouble. */
     HOST_MAX = 256,
     NO_NODE = REDLOCK_NODES_MAX,
     SYSLOG_USER = 1 << 3        /* The facility; a priority is added. */
@@ -41,26 +46,43 @@ static int open_syslog(const char *path)
     return -1;
 }
 
-/* stderr is others' as well, so it cannot be told not to wait: it is left alone while nobody reads it. */
-static int open_stderr(void)
-{
-    struct pollfd pollfd = { .fd = STDERR_FILENO, .events = POLLOUT };
-
-    errno = EAGAIN;
-    return poll(&pollfd, 1, 0) == 1 && (pollfd.revents & POLLOUT) ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0) : -1;
-}
-
+/* stderr is others' as well, so it cannot be told not to wait. */
 static int open_log(const struct settings *settings)
 {
     if (settings->log == LOG_SYSLOG) return open_syslog(settings->log_file);
-    if (!settings->log_file)         return open_stderr();
+    if (!settings->log_file)         return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
     return open(settings->log_file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
+}
+
+static bool can_be_written(int fd)
+{
+    struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
+
+    return poll(&pollfd, 1, 0) == 1 && (pollfd.revents & POLLOUT);
+}
+
+/* Does it take what is in the file's buffer at once, as a whole? A pipe that can be written has room for PIPE_BUF bytes. For more, count
+ * what nobody has read yet: it is in pages, half full at least, but for the first and the last; and the line begins another. What else
+ * can be written has room for a line. */
+static bool has_room(int fd, FILE *file)
+{
+#ifdef __linux__
+    long size = (long)__fpending(file), capacity = fcntl(fd, F_GETPIPE_SZ);
+    int unread = 0;
+
+    if (size > PIPE_BUF && capacity >= 0)
+        return ioctl(fd, FIONREAD, &unread) == 0 && capacity >= 2 * (long)unread + 3 * (long)getpagesize() + size;
+#else
+    (void)file;
+#endif
+    return can_be_written(fd);
 }
 
 static void tell_failure(struct session *session, int error)
 {
     const char *file = session->settings->log_file;
 
+    session->log_dropped++;
     if (!session->is_log_broken && file) say("the log %s cannot be written: %s", file, text_system_error(error));
     session->is_log_broken = true;
 }
@@ -153,6 +175,7 @@ static void put_line(const struct line *line, enum log_transition what, unsigned
         put_text(line, "address", redlock_node_address(client, k));
     }
     put_text(line, k < NO_NODE ? "trouble" : "text", text);
+    if (line->session->log_dropped > 0) put_number(line, "dropped", line->session->log_dropped);
     if (line->is_json) {
         report_json_end(line->file, line->session);
     } else {
@@ -166,6 +189,7 @@ static void write_line(struct session *session, enum log_transition what, unsign
     static char buffer[LINE_SIZE];
     int fd = open_log(session->settings);
     struct line line = { .session = session, .is_json = session->settings->log == LOG_JSON };
+    bool is_taken;
 
     line.file = fd < 0 ? NULL : fdopen(fd, "w");
     if (!line.file) {
@@ -175,7 +199,10 @@ static void write_line(struct session *session, enum log_transition what, unsign
     }
     (void)setvbuf(line.file, buffer, _IOFBF, sizeof buffer);
     put_line(&line, what, k, text);
-    if (fclose(line.file) != 0) tell_failure(session, errno);
+    is_taken = has_room(fd, line.file);
+    if (!is_taken) (void)close(fd);         /* What is in the buffer goes nowhere then. */
+    if (fclose(line.file) == 0) session->log_dropped = 0;
+    else                        tell_failure(session, is_taken ? errno : EAGAIN);
 }
 
 /* ---- What is told ---- */

@@ -1,6 +1,7 @@
 /* The audit trail: a line for each transition of a lock, and none between them; as text, as JSON or to syslog. Its fields have the
- * names that --json has. A log that cannot be written is told once, and never keeps a lock from being kept: each line is opened,
- * written without waiting, and closed, so that a file that was moved away is made anew. */
+ * names that --json has. A log that cannot be written is told once, and never keeps a lock from being kept: for each line it is opened,
+ * written without waiting, and closed, so that a file that was moved away is made anew. A line goes out as a whole; or it is dropped,
+ * and the next one tells how many were. */
 #ifndef LOG_H
 #define LOG_H
 
