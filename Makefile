@@ -232,7 +232,7 @@ $(BUILD)/wasm/%.o: %.c $(BUILD)/flags | $(BUILD)/wasm/tools
 $(BUILD)/replay: $(call object,tools/playground/main.c $(WORLD))
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
-test-playground: playground $(BUILD)/replay
+test-playground: playground $(BUILD)/replay $(BUILD)/sim
 	@node tools/playground/test $(BUILD)
 
 # The simulator by itself; tests/sim/run and tests/mutants/run are how it is used.

@@ -219,16 +219,17 @@ static void explain(struct stage *stage, unsigned first, unsigned second)
 {
     struct stage_accident *accident = &stage->accident;
     const char a = stage_client_name(first), b = stage_client_name(second);
+    const char slow = stage->slept[first] ? a : b;
     const int node = shared_node(stage, first, second);
     if (accident->is_late_write)
         snprintf(accident->words, sizeof accident->words, "%c wrote without asking whether it still held the lock, and the "
                  "resource did not check a ticket.", a);
     else if (stage->slept[first] || stage->slept[second])
-        snprintf(accident->words, sizeof accident->words, "%c's clock did not run as fast as the clocks of the nodes, so it "
-                 "took the time of its lock for longer than it was.", stage->slept[first] ? a : b);
+        snprintf(accident->words, sizeof accident->words, "%c's clock %s, so %c believes that it has the lock when its keys have "
+                 "run out.", slow, stage->slept[first] ? stage->slept[first] : stage->slept[second], slow);
     else if (node >= 0)
-        snprintf(accident->words, sizeof accident->words, "Node %d is in both quorums. It had granted the lock to %c, then %s, and "
-                 "granted it to %c.", node, a, stage->forgot[node], b);
+        snprintf(accident->words, sizeof accident->words, "Node %d is in both quorums. It granted the key to %c; then %s; so it "
+                 "granted it to %c, too.", node, a, stage->forgot[node], b);
     else
         snprintf(accident->words, sizeof accident->words, "%c and %c both hold it, and no reason is known.", a, b);
 }
@@ -387,7 +388,7 @@ static const char *act_suspend(struct stage *stage, const struct stage_action *a
     stage->cluster->clients[action->client].frozen = true;
     if (action->value == 0) {
         cluster_set_client_rate(stage->cluster, action->client, -1000000);
-        stage->slept[action->client] = true;
+        stage->slept[action->client] = "stood still while its machine was suspended";
     }
     return "";
 }
@@ -415,7 +416,7 @@ static const char *act_return(struct stage *stage, const struct stage_action *ac
     stage->cluster->clients[action->client].frozen = false;
     cluster_set_client_rate(stage->cluster, action->client, 0);
     stage->won[action->client] = stage->verdict[action->client] = (struct redlock_event){ .at_us = 0 };
-    stage->slept[action->client] = false;
+    stage->slept[action->client] = NULL;
     cluster_client_returns(stage->cluster, action->client);
     use_events(stage, action->client);
     return "";
@@ -425,7 +426,7 @@ static const char *act_client_rate(struct stage *stage, const struct stage_actio
 {
     const int64_t ppm = action->value < -900000 ? -900000 : action->value > 900000 ? 900000 : action->value;
     cluster_set_client_rate(stage->cluster, action->client, (int32_t)ppm);
-    if (ppm != 0) stage->slept[action->client] = true;
+    if (ppm != 0) stage->slept[action->client] = "ran otherwise than the clocks of the nodes";
     return "";
 }
 
@@ -454,8 +455,9 @@ static void restart(struct stage *stage, unsigned node, bool keeps_keys)
 static const char *act_empty(struct stage *stage, const struct stage_action *action)
 {
     restart(stage, action->node, false);
-    stage->forgot[action->node] = stage->settings.guard_ms > 0 ? "restarted with an empty memory"
-                                                               : "restarted with an empty memory, and votes again without a guard";
+    stage->forgot[action->node] = stage->settings.guard_ms > 0
+                                      ? "it restarted with an empty memory"
+                                      : "it restarted with an empty memory, and votes again without a guard";
     return "";
 }
 
@@ -505,7 +507,7 @@ static const char *act_flush(struct stage *stage, const struct stage_action *act
 {
     if (host_of(stage, action)->down) return "it is down";
     model_flush(&host_of(stage, action)->node);
-    stage->forgot[action->node] = "was emptied by FLUSHALL";
+    stage->forgot[action->node] = "FLUSHALL removed the key";
     return "";
 }
 
@@ -513,7 +515,7 @@ static const char *act_evict(struct stage *stage, const struct stage_action *act
 {
     if (!cluster_key(stage->cluster, action->node, STAGE_RESOURCE)) return "it has no such key";
     model_remove(&host_of(stage, action)->node, STAGE_RESOURCE);
-    stage->forgot[action->node] = "evicted the key, since its memory was full";
+    stage->forgot[action->node] = "it evicted the key, since its memory was full";
     return "";
 }
 
@@ -527,14 +529,14 @@ static const char *act_fail_over(struct stage *stage, const struct stage_action 
 {
     cluster_node_down(stage->cluster, action->node);
     cluster_node_up_from_disk(stage->cluster, action->node);
-    stage->forgot[action->node] = "died before it had replicated that to the replica that took over";
+    stage->forgot[action->node] = "it died, and its replica, which took over, had not got the key";
     return "";
 }
 
 static const char *act_hide_fail_over(struct stage *stage, const struct stage_action *action)
 {
     model_node_load(&host_of(stage, action)->node);
-    stage->forgot[action->node] = "died before it had replicated that, and a proxy hides that another server took over";
+    stage->forgot[action->node] = "it died, and its replica, which took over behind a proxy, had not got the key";
     return "";
 }
 
@@ -825,7 +827,7 @@ static bool read_field(struct reader *reader, uint64_t numbers[SETTINGS], struct
 }
 
 bool stage_read_link(const char *link, struct stage_settings *settings, struct stage_action *actions, size_t max, size_t *count,
-                     char *words)
+                     char words[STAGE_WORDS])
 {
     struct reader reader = { link, link + strlen(link) };
     const struct stage_settings defaults = stage_defaults();

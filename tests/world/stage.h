@@ -121,12 +121,12 @@ struct stage {
     struct stage_write last_write;
     unsigned admitted_count, refused_count;
     bool held[STAGE_CLIENTS_MAX];               /* When it was last looked at. */
-    bool slept[STAGE_CLIENTS_MAX];              /* Its clock stood still; or ran wrong. */
+    const char *slept[STAGE_CLIENTS_MAX];       /* What was wrong with its clock. NULL: nothing. */
     struct redlock_event won[STAGE_CLIENTS_MAX];    /* The last verdict by which it holds the lock, or held it; */
     struct redlock_event verdict[STAGE_CLIENTS_MAX];    /* and the last one of all. ttl_ms 0: none yet. */
     uint64_t won_at_us[STAGE_CLIENTS_MAX];
     uint64_t node_offset_us[STAGE_NODES_MAX];   /* How far its clock was ahead of the true time in the beginning. */
-    const char *forgot[STAGE_NODES_MAX];        /* Why the node no longer has what it had. NULL: it has. */
+    const char *forgot[STAGE_NODES_MAX];        /* Why it no longer has what it had. NULL: it has. */
     struct {
         char text[REDLOCK_TOKEN_TEXT + 1];
         unsigned client;
@@ -173,7 +173,7 @@ void stage_arithmetic(const struct stage *stage, const struct redlock_event *ver
 /* "n=5&c=2&seed=1&ttl=10000&do=0:acquire.A,120000:kill.3". What is not named is as by default. False: it is no link; in words
  * where (text of STAGE_WORDS bytes). Up to max actions. */
 bool stage_read_link(const char *link, struct stage_settings *settings, struct stage_action *actions, size_t max, size_t *count,
-                     char *words);
+                     char words[STAGE_WORDS]);
 bool stage_read_action(const char *text, size_t size, struct stage_action *action);    /* "kill.3" */
 bool stage_read_verb(const char *text, size_t size, enum stage_verb *verb);            /* "kill" */
 void stage_write_action(const struct stage_action *action, char *text, size_t size);

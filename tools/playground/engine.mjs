@@ -27,8 +27,12 @@ export class World {
         this.create(link);
     }
 
+    // "story=NAME" is a link, too: that of the story.
     create(link = '') {
-        this.#put(link.replace(/^#/, ''));
+        const name = /^#?story=([a-z-]+)$/.exec(link)?.[1];
+        const story = name && this.story(name);
+        if (name && !story) throw new Error(`there is no story "${name}"`);
+        this.#put(story ? story.link : link.replace(/^#/, ''));
         if (!this.#exports.world_create()) throw new Error(this.#text(this.#exports.world_reason()));
         this.#snapshots = [];
         this.#spacing = SNAPSHOT_EVERY;
@@ -79,6 +83,11 @@ export class World {
         this.#put(faults.join('.'));
         return this.#text(this.#exports.world_search(from, count));
     }
+
+    // [{name, title}], and one of them: {name, title, link, lines: [{at, words}], endsAt, verdict, isRight, hash}. null: there is
+    // none. The words belong to the world of the link, at those moments.
+    stories() { return JSON.parse(this.#text(this.#exports.world_stories())); }
+    story(name) { return JSON.parse(this.#text(this.#exports.world_story(this.stories().findIndex(one => one.name === name)))); }
 
     // ---- Inside ----
 

@@ -105,13 +105,6 @@ static void read_faults(struct search *search, const char *text)
     }
 }
 
-static const char *link_of(const struct search *search)
-{
-    static char link[SEARCH_ACTIONS * 40 + 400];
-    (void)stage_write_link(&search->settings, search->actions, search->count, link, sizeof link);
-    return link;
-}
-
 const char *world_search(double from, double count)
 {
     struct search search = { .settings = playground.settings };
@@ -122,7 +115,7 @@ const char *world_search(double from, double count)
         draw_actions(&search);
         if (!is_accident(&search, &at_us)) continue;
         shrink(&search);
-        return link_of(&search);
+        return world_link_of(&search.settings, search.actions, search.count);
     }
     return "";
 }

@@ -159,16 +159,22 @@ static const struct stage_action *all_actions(size_t *count)
     return all;
 }
 
+const char *world_link_of(const struct stage_settings *settings, const struct stage_action *actions, size_t count)
+{
+    static struct text link;
+    const size_t size = stage_write_link(settings, actions, count, NULL, 0);
+    text_clear(&link);
+    for (size_t i = 0; i < size; i++) text_put(&link, " ");
+    (void)stage_write_link(settings, actions, count, link.data, size + 1);
+    return link.data;
+}
+
 const char *world_link(void)
 {
     size_t count;
-    text_clear(&output);
-    if (!playground.stage) return output.data;
+    if (!playground.stage) return "";
     const struct stage_action *actions = all_actions(&count);
-    const size_t size = stage_write_link(&playground.settings, actions, count, NULL, 0);
-    for (size_t i = 0; i < size; i++) text_put(&output, " ");
-    (void)stage_write_link(&playground.settings, actions, count, output.data, size + 1);
-    return output.data;
+    return world_link_of(&playground.settings, actions, count);
 }
 
 const char *world_hash(void)

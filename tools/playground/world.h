@@ -61,7 +61,16 @@ void world_take_future(void) EXPORTED(world_take_future);
  * first world in which two hold the resource, without any action that could be left out; "": there was none among count. */
 const char *world_search(double from, double count) EXPORTED(world_search);
 
+/* The stories of tests/world/stories.c, JSON: an array of {name, title}; and one, by its number, played to its end without touching
+ * this world: {name, title, link, lines: [{at, words}], endsAt, verdict, isRight, hash}. Its words belong to the moments at which
+ * the world of the link is then. null: there is none. */
+const char *world_stories(void) EXPORTED(world_stories);
+const char *world_story(int number) EXPORTED(world_story);
+
 const char *world_text_in(void);    /* What was put in. */
+
+/* The link of these, in memory that the next call uses again. */
+const char *world_link_of(const struct stage_settings *settings, const struct stage_action *actions, size_t count);
 
 /* state.c */
 void state_write(struct text *text, const struct playground *world);

@@ -1,0 +1,442 @@
+#include "stories.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MS = 1000, SECOND = 1000000, TTL_MS = 10000, SETTLE_US = 20 * MS, PATIENCE_US = 200 * SECOND };
+
+/* What a step waits for, and tells then. */
+enum story_wait {
+    WAIT_NONE,
+    WAIT_DONE,          /* The client's operation has ended: its votes, how it ended, and what it holds. */
+    WAIT_FAILURE,       /* Its lock could not be extended: why, and what it still holds. */
+    WAIT_END,           /* Its lock is lost. */
+    WAIT_WINNER,        /* Anybody holds the lock. */
+    TELL_HOLDS,         /* Nothing: tells whether the client holds it; */
+    TELL_ATTEMPT,       /* how its last attempt ended; */
+    TELL_TOKENS,        /* whose token each node has; */
+    TELL_HAND_OVER      /* how long it took from the release until now. */
+};
+
+/* In this order: words are said, an action is done, time passes, something is waited for. */
+struct story_step {
+    const char *words;              /* NULL: none. */
+    const char *action;             /* As in a link. NULL: none. */
+    uint32_t pass_us;
+    enum story_wait wait;
+    unsigned client;                /* That is waited for. */
+};
+
+enum { A, B, C };
+
+#define SAY(words)                 { words, NULL, 0, WAIT_NONE, 0 }
+#define DO(words, action)          { words, action, 0, WAIT_NONE, 0 }
+#define DO_FOR(words, action, us)  { words, action, us, WAIT_NONE, 0 }
+#define PASS(us)                   { NULL, NULL, us, WAIT_NONE, 0 }
+#define TELL(what, client)         { NULL, NULL, 0, what, client }
+#define ASKS(name)                 name " asks all nodes for the lock, for 10000 ms"
+#define A_ACQUIRES                 { ASKS("A"), "acquire.A", 0, WAIT_DONE, A }
+#define B_ACQUIRES                 { ASKS("B"), "acquire.B", 0, WAIT_DONE, B }
+#define A_IS_FAR_FROM_NODE_2       DO_FOR("the link from A to node 2 is cut, so that A has nodes 0 and 1", "cut.A.2", SETTLE_US)
+
+/* ---- The master that dies before it replicates ---- */
+
+static const struct story_step master_hidden[] = {
+    A_IS_FAR_FROM_NODE_2,
+    DO("node 1 replicates for the last time: the lock is not there yet", "replicate.1"),
+    A_ACQUIRES,
+    DO("node 1 dies; its replica takes over behind the same connections, and a proxy hides that", "proxy.1"),
+    B_ACQUIRES,
+};
+
+static const struct story_step master_seen[] = {
+    A_IS_FAR_FROM_NODE_2,
+    DO("node 1 replicates for the last time: the lock is not there yet", "replicate.1"),
+    A_ACQUIRES,
+    DO_FOR("node 1 dies; connections break, and its replica answers with another run_id", "failover.1", 500 * MS),
+    SAY("a server with a new run_id has no vote for the guard, since it may have forgotten a lock"),
+    B_ACQUIRES,
+};
+
+/* ---- The node that restarts empty ---- */
+
+static const struct story_step restart_unguarded[] = {
+    A_IS_FAR_FROM_NODE_2,
+    A_ACQUIRES,
+    DO_FOR("node 1 crashes and restarts with an empty memory", "empty.1", 500 * MS),
+    B_ACQUIRES,
+};
+
+static const struct story_step restart_guarded[] = {
+    A_IS_FAR_FROM_NODE_2,
+    A_ACQUIRES,
+    DO_FOR("node 1 crashes and restarts with an empty memory: it has no vote for the guard, 30 s", "empty.1", 500 * MS),
+    B_ACQUIRES,
+    { "B goes on trying. When A's key on node 0 has run out, nodes 0 and 2 are a quorum: node 1 is not needed",
+      "acquire.B.60000", 0, WAIT_DONE, B },
+};
+
+/* ---- The clock that jumps ---- */
+
+static const struct story_step clock_forward[] = {
+    A_IS_FAR_FROM_NODE_2,
+    A_ACQUIRES,
+    DO("the wall clock of node 1 is stepped forward by 11000 ms: A's key there has run out", "step.1.11000"),
+    B_ACQUIRES,
+};
+
+static const struct story_step clock_back[] = {
+    A_IS_FAR_FROM_NODE_2,
+    A_ACQUIRES,
+    DO("the wall clock of node 1 is stepped back by 10000 ms: A's key there stays for longer", "step.1.-10000"),
+    B_ACQUIRES,
+};
+
+/* ---- The long pause ---- */
+
+#define A_IS_STOPPED DO_FOR("A is stopped, by a garbage collector or SIGSTOP, for longer than its lock", "freeze.A", 11 * SECOND)
+#define A_GOES_ON    DO("A goes on, and knows nothing of the pause", "wake.A")
+
+static const struct story_step pause_blind[] = {
+    A_ACQUIRES, A_IS_STOPPED, B_ACQUIRES, A_GOES_ON,
+    DO("A writes as the holder that it was; only a ticket that the resource checks can stop it", "blind.A"),
+};
+
+static const struct story_step pause_asks[] = {
+    A_ACQUIRES, A_IS_STOPPED, B_ACQUIRES, A_GOES_ON,
+    DO("before it writes, A asks whether it still holds the lock", "write.A"),
+    TELL(TELL_HOLDS, A),
+    SAY("so A does not write"),
+};
+
+static const struct story_step pause_fence[] = {
+    A_ACQUIRES,
+    DO(NULL, "write.A"),
+    A_IS_STOPPED, B_ACQUIRES,
+    DO(NULL, "write.B"),
+    A_GOES_ON,
+    DO("A writes as the holder that it was", "blind.A"),
+};
+
+static const struct story_step pause_answers[] = {
+    DO_FOR(ASKS("A"), "acquire.A", 50),
+    DO_FOR("A is stopped while its commands are on their way", "freeze.A", 11 * SECOND),
+    SAY("all nodes have granted, and their answers wait in A's kernel; A's keys have run out since"),
+    B_ACQUIRES,
+    { "A goes on. The clock is read after an answer: at the first one the TTL is over, so the other four change nothing",
+      "wake.A", 0, WAIT_DONE, A },
+};
+
+/* ---- The suspended client ---- */
+
+static const struct story_step suspended_still[] = {
+    A_ACQUIRES,
+    DO_FOR("A's machine is suspended, and its clock stands still meanwhile", "suspend.A.0", 11 * SECOND),
+    B_ACQUIRES,
+    DO("A's machine resumes", "wake.A"),
+    TELL(TELL_HOLDS, A),
+};
+
+static const struct story_step suspended_counted[] = {
+    A_ACQUIRES,
+    DO_FOR("A's machine is suspended, and its clock goes on", "suspend.A.1", 11 * SECOND),
+    B_ACQUIRES,
+    DO("A's machine resumes", "wake.A"),
+    TELL(TELL_HOLDS, A),
+};
+
+/* ---- The split vote ---- */
+
+#define FAR(action) DO(NULL, action ".5000")
+
+static const struct story_step split_vote[] = {
+    SAY("each client is next to one node and far from the other two"),
+    FAR("far.A.1"), FAR("far.A.2"), FAR("far.B.0"), FAR("far.B.2"), FAR("far.C.0"), FAR("far.C.1"),
+    DO(ASKS("A"), "acquire.A.5000"),
+    DO(ASKS("B"), "acquire.B.5000"),
+    DO_FOR(ASKS("C"), "acquire.C.5000", 2 * MS),
+    TELL(TELL_TOKENS, A),
+    PASS(25 * MS),
+    TELL(TELL_ATTEMPT, A), TELL(TELL_ATTEMPT, B), TELL(TELL_ATTEMPT, C),
+    TELL(WAIT_WINNER, A),
+    PASS(5 * SECOND),
+    TELL(TELL_HOLDS, A), TELL(TELL_HOLDS, B), TELL(TELL_HOLDS, C),
+};
+
+/* ---- The keeper, and the hand-over ---- */
+
+static const struct story_step keeper[] = {
+    A_ACQUIRES,
+    DO_FOR("A keeps it: the lock is extended whenever a third of its TTL has passed", "keep.A", 20 * SECOND),
+    TELL(TELL_HOLDS, A),
+    DO_FOR("the link from A to node 0 is cut", "cut.A.0", SETTLE_US),
+    DO_FOR("the link from A to node 1 is cut", "cut.A.1", SETTLE_US),
+    DO_FOR("the link from A to node 2 is cut", "cut.A.2", SETTLE_US),
+    TELL(WAIT_FAILURE, A),
+    TELL(WAIT_END, A),
+    { ASKS("B") ", and waits for that long", "acquire.B.10000", 0, WAIT_DONE, B },
+};
+
+static const struct story_step hand_over[] = {
+    A_ACQUIRES,
+    DO_FOR(ASKS("B") ", and waits", "acquire.B.10000", SETTLE_US),
+    TELL(TELL_ATTEMPT, B),
+    SAY("B has taken an entry among the waiters of each node, and listens"),
+    { "A releases the lock: each node tells the first client in its queue", "release.A", 0, WAIT_DONE, B },
+    TELL(TELL_HAND_OVER, B),
+};
+
+/* ---- All of them ---- */
+
+#define STEPS(steps) steps, sizeof steps / sizeof *steps
+
+const struct story stories[] = {
+    { "replica-hidden", "The master that dies before it replicates, behind a proxy that hides it", "n=3&c=2&seed=1",
+      STEPS(master_hidden), false, NULL },
+    { "replica", "The master that dies before it replicates, and everybody sees it", "n=3&c=2&seed=1", STEPS(master_seen), true,
+      NULL },
+    { "restart-unguarded", "The node that restarts empty, without the guard", "n=3&c=2&seed=1&guard=0", STEPS(restart_unguarded),
+      false, NULL },
+    { "restart", "The node that restarts empty, with the guard", "n=3&c=2&seed=1", STEPS(restart_guarded), true, NULL },
+    { "clock-forward", "The clock that jumps forward", "n=3&c=2&seed=1", STEPS(clock_forward), false, NULL },
+    { "clock-back", "The clock that jumps back", "n=3&c=2&seed=1", STEPS(clock_back), true, NULL },
+    { "pause", "The long pause, and the holder acts without asking", "n=5&c=2&seed=1", STEPS(pause_blind), false, NULL },
+    { "pause-asks", "The long pause, and the holder asks before it acts", "n=5&c=2&seed=1", STEPS(pause_asks), true, NULL },
+    { "pause-fence", "The long pause, and the holder acts without asking, on a resource that checks tickets",
+      "n=5&c=2&seed=1&tickets=1", STEPS(pause_fence), true, "the late write is kept out" },
+    { "pause-answers", "The long pause, while the answers wait in the kernel", "n=5&c=2&seed=1", STEPS(pause_answers), true, NULL },
+    { "suspended", "The lid is closed, and the clock stands still (CLOCK_MONOTONIC)", "n=5&c=2&seed=1", STEPS(suspended_still),
+      false, NULL },
+    { "suspended-boottime", "The lid is closed, and the clock goes on (CLOCK_BOOTTIME)", "n=5&c=2&seed=1", STEPS(suspended_counted),
+      true, NULL },
+    { "split-vote", "The split vote", "n=3&c=3&seed=1", STEPS(split_vote), true, NULL },
+    { "keeper", "The keeper that loses its quorum, and says so before the end", "n=5&c=2&seed=1", STEPS(keeper), true,
+      "A had time to stop its work before B began" },
+    { "hand-over", "The hand-over: a release wakes a waiting client", "n=5&c=2&seed=1&wakeups=1", STEPS(hand_over), true,
+      "handed over within three round trips" },
+};
+const size_t story_count = sizeof stories / sizeof *stories;
+
+const struct story *story_named(const char *name, size_t size)
+{
+    for (size_t i = 0; i < story_count; i++)
+        if (strlen(stories[i].name) == size && memcmp(stories[i].name, name, size) == 0) return &stories[i];
+    return NULL;
+}
+
+/* ---- Telling ---- */
+
+struct telling {
+    const struct story_listener *listener;
+    struct stage *stage;
+    uint64_t left_us;               /* What was left when the keeper told of a failure. */
+    uint64_t released_us, handed_us;
+    bool was_refused;               /* The last write. */
+    bool has_accident;              /* That is not told yet. */
+};
+
+__attribute__((format(printf, 2, 3)))
+static void say(const struct telling *telling, const char *format, ...)
+{
+    char line[STORY_LINE + STAGE_WORDS];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    telling->listener->heard(telling->listener->context, stage_now_us(telling->stage), line);
+}
+
+static struct redlock_lock *lock_of(const struct telling *telling, unsigned client)
+{
+    return cluster_lock(telling->stage->cluster, client, 0);
+}
+
+static void say_holds(const struct telling *telling, unsigned client)
+{
+    const uint64_t tenths = cluster_valid_us(telling->stage->cluster, client, 0) / 100;
+    if (stage_holds(telling->stage, client))
+        say(telling, "%c holds the lock, for another %llu.%llu ms", stage_client_name(client), (unsigned long long)tenths / 10,
+            (unsigned long long)tenths % 10);
+    else
+        say(telling, "%c does not hold the lock", stage_client_name(client));
+}
+
+static void say_votes(const struct telling *telling, unsigned client)
+{
+    for (unsigned k = 0; k < telling->stage->settings.nodes; k++)
+        say(telling, "    node %u: %s", k, redlock_vote_text(redlock_vote_of(lock_of(telling, client), k)));
+}
+
+static void say_verdict(const struct telling *telling, unsigned client)
+{
+    const enum redlock_status status = redlock_lock_status(lock_of(telling, client));
+    char arithmetic[120];
+    say_votes(telling, client);
+    stage_arithmetic(telling->stage, &telling->stage->verdict[client], arithmetic, sizeof arithmetic);
+    if (status == REDLOCK_OK)
+        say(telling, "%c has the lock: %s", stage_client_name(client), arithmetic);
+    else
+        say(telling, "%c has not got it: %s", stage_client_name(client), redlock_status_text(status));
+}
+
+static void say_attempt(const struct telling *telling, unsigned client)
+{
+    say(telling, "%c: %s; releases what it has, and waits", stage_client_name(client),
+        redlock_status_text(redlock_attempt_status(lock_of(telling, client))));
+}
+
+static void say_tokens(const struct telling *telling)
+{
+    for (unsigned k = 0; k < telling->stage->settings.nodes; k++) {
+        const char *token = cluster_key(telling->stage->cluster, k, STAGE_RESOURCE);
+        const int owner = token ? stage_owner_of(telling->stage, token, strlen(token)) : -1;
+        say(telling, owner >= 0 ? "node %u has granted the key to %c" : "node %u has no key", k,
+            stage_client_name((unsigned)owner));
+    }
+}
+
+static void say_hand_over(const struct telling *telling)
+{
+    const uint64_t tenths = (telling->handed_us - telling->released_us) / 100;
+    say(telling, "that took %llu.%llu ms, and a round trip takes 0.2 ms", (unsigned long long)tenths / 10,
+        (unsigned long long)tenths % 10);
+}
+
+static void say_write(void *context, const struct stage_write *write)
+{
+    struct telling *telling = context;
+    const char who = stage_client_name(write->client);
+    telling->was_refused = !write->admitted;
+    if (write->ticket == 0)
+        say(telling, "%c writes, and the resource admits it", who);
+    else
+        say(telling, "%c writes with the ticket %llu: %s", who, (unsigned long long)write->ticket,
+            write->admitted ? "the resource admits it" : "the resource refuses it, for it has seen a larger one");
+}
+
+static void saw_accident(void *context)
+{
+    struct telling *telling = context;
+    telling->has_accident = true;
+}
+
+static void say_accident(struct telling *telling)
+{
+    const struct stage_accident *accident = &telling->stage->accident;
+    if (!telling->has_accident) return;
+    telling->has_accident = false;
+    if (!accident->is_late_write)
+        say(telling, "%c and %c both hold the lock", stage_client_name(accident->first), stage_client_name(accident->second));
+    say(telling, "%s", accident->words);
+}
+
+/* ---- Waiting ---- */
+
+/* False: what is waited for does not come. */
+static bool step_on(const struct telling *telling)
+{
+    (void)stage_step(telling->stage, stage_now_us(telling->stage) + SECOND);
+    return stage_now_us(telling->stage) < PATIENCE_US && !cluster_is_broken(telling->stage->cluster);
+}
+
+static void settle(const struct telling *telling)
+{
+    stage_run_until(telling->stage, stage_now_us(telling->stage));
+}
+
+static void wait_for_failure(struct telling *telling, unsigned client)
+{
+    while (redlock_lock_status(lock_of(telling, client)) == REDLOCK_OK && step_on(telling)) { }
+    settle(telling);
+    say(telling, "%c is told: %s", stage_client_name(client), redlock_status_text(redlock_lock_status(lock_of(telling, client))));
+    telling->left_us = cluster_valid_us(telling->stage->cluster, client, 0);
+    say_holds(telling, client);
+}
+
+static void wait_for_end(const struct telling *telling, unsigned client)
+{
+    while (redlock_lock_status(lock_of(telling, client)) != REDLOCK_LOST && step_on(telling)) { }
+    settle(telling);
+    say(telling, "%c is told that its lock has ended", stage_client_name(client));
+}
+
+static void wait_for_winner(const struct telling *telling)
+{
+    unsigned c = 0;
+    while (!stage_holds(telling->stage, c)) {
+        c = (c + 1) % telling->stage->settings.clients;
+        if (c == 0 && !step_on(telling)) return;
+    }
+    settle(telling);
+    say_verdict(telling, c);
+}
+
+static void wait_and_tell(struct telling *telling, const struct story_step *step)
+{
+    switch (step->wait) {
+    case WAIT_NONE: break;
+    case WAIT_DONE:
+        stage_run_until_done(telling->stage, step->client);
+        telling->handed_us = stage_now_us(telling->stage);
+        say_verdict(telling, step->client);
+        break;
+    case WAIT_FAILURE:   wait_for_failure(telling, step->client); break;
+    case WAIT_END:       wait_for_end(telling, step->client); break;
+    case WAIT_WINNER:    wait_for_winner(telling); break;
+    case TELL_HOLDS:     say_holds(telling, step->client); break;
+    case TELL_ATTEMPT:   say_attempt(telling, step->client); break;
+    case TELL_TOKENS:    say_tokens(telling); break;
+    case TELL_HAND_OVER: say_hand_over(telling); break;
+    }
+}
+
+static void take_step(struct telling *telling, const struct story_step *step)
+{
+    struct stage_action action;
+    settle(telling);
+    if (step->words) say(telling, "%s", step->words);
+    if (step->action && stage_read_action(step->action, strlen(step->action), &action)) {
+        if (action.verb == STAGE_RELEASE) telling->released_us = stage_now_us(telling->stage);
+        (void)stage_act(telling->stage, action);
+    }
+    if (step->pass_us > 0) stage_run_until(telling->stage, stage_now_us(telling->stage) + step->pass_us);
+    wait_and_tell(telling, step);
+    say_accident(telling);
+}
+
+/* ---- Its end ---- */
+
+static bool is_what_it_says(const struct telling *telling, const struct story *story)
+{
+    const struct stage *stage = telling->stage;
+    if (stage->accident.happened == story->keeps || cluster_is_broken(stage->cluster)) return false;
+    if (story->steps == pause_fence) return telling->was_refused && stage->admitted_count == 2;
+    if (story->steps == keeper)
+        return telling->left_us > (uint64_t)TTL_MS * MS / 4 && !stage_holds(stage, A) && stage_holds(stage, B);
+    if (story->steps == hand_over)
+        return telling->handed_us - telling->released_us <= 6 * CLUSTER_DELAY_US && stage_holds(stage, B);
+    if (story->steps == split_vote)
+        return stage_holds(stage, A) + stage_holds(stage, B) + stage_holds(stage, C) == 1;
+    return true;
+}
+
+struct stage *story_tell(const struct story *story, const struct story_listener *listener, struct story_end *end)
+{
+    struct telling telling = { .listener = listener };
+    const struct stage_observer observer = { .context = &telling, .saw_write = say_write, .saw_accident = saw_accident };
+    struct stage_settings settings;
+    char words[STAGE_WORDS];
+    size_t none;
+    (void)stage_read_link(story->settings, &settings, NULL, 0, &none, words);
+    telling.stage = stage_new(&settings, &observer);
+    for (size_t i = 0; i < story->step_count; i++) take_step(&telling, &story->steps[i]);
+    settle(&telling);
+    const bool is_kept = !telling.stage->accident.happened;
+    snprintf(end->verdict, sizeof end->verdict, "%s%s",
+             story->verdict ? story->verdict : is_kept ? "exclusion kept" : "exclusion broken",
+             story->keeps ? "" : ", a known limit");
+    end->is_right = is_what_it_says(&telling, story);
+    telling.stage->observer = (struct stage_observer){ .context = NULL };
+    return telling.stage;
+}

@@ -1,0 +1,42 @@
+/* The stories that the literature tells about distributed locks, as timelines that a person can follow: each with the verdict that
+ * is expected: is the exclusion kept, or is this one of the known limits? The terminal (make stories) and the playground tell
+ * them from here. A story is played on a stage, so it is a link, too. */
+#ifndef STORIES_H
+#define STORIES_H
+
+#include "stage.h"
+
+enum { STORY_LINE = 200 };
+
+struct story_step;
+
+struct story {
+    const char *name;               /* As in playground.html#story=NAME. */
+    const char *title;
+    const char *settings;           /* As in a link, without actions. */
+    const struct story_step *steps;
+    size_t step_count;
+    bool keeps;                     /* The exclusion is kept. */
+    const char *verdict;            /* What becomes of it instead, if that is not the point. NULL: it is. */
+};
+
+extern const struct story stories[];
+extern const size_t story_count;
+
+const struct story *story_named(const char *name, size_t size);     /* NULL: there is none. */
+
+/* What is told, line by line. */
+struct story_listener {
+    void *context;
+    void (*heard)(void *context, uint64_t at_us, const char *line);
+};
+
+struct story_end {
+    bool is_right;                  /* It ended as it must. */
+    char verdict[STORY_LINE];       /* "exclusion broken, a known limit" */
+};
+
+/* Plays it on a new stage, which is the caller's: all actions are in there, and it stands where the story ends. */
+struct stage *story_tell(const struct story *story, const struct story_listener *listener, struct story_end *end);
+
+#endif
