@@ -61,7 +61,7 @@ COMMAND := $(if $(TLS),tools/tls/with_tls.c) $(filter-out $(if $(TLS),%/without_
 ADMIN   := $(wildcard tools/admin/*.c)
 BENCH   := $(wildcard tools/bench/*.c)
 MANUALS := $(wildcard tools/man/*.[1-8])
-C_FILES := $(wildcard $(foreach folder,resp net redlock tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
+C_FILES := $(wildcard $(foreach folder,resp net net/* redlock tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
 PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(MANUALS) $(filter-out tests/unit/style.t,$(wildcard tests/*/*.t tests/*/run))
 SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/*) 2>/dev/null | sed -n 's/:1:.*//p')
 
@@ -187,7 +187,7 @@ check-symbols: all
 # Which file may know which: the table of files in redlock/README.md, held against the includes and against the symbols of the objects.
 check-floors: $(call object,$(PARTS))
 	@tools/need perl nm
-	@tests/floors/check redlock/README.md '$(BUILD)/obj' $(PARTS) $(sort $(wildcard resp/*.h net/*.h redlock/*.h))
+	@tests/floors/check redlock/README.md '$(BUILD)/obj' $(PARTS) $(sort $(wildcard resp/*.h net/*.h net/*/*.h redlock/*.h))
 
 # What is handed out, by every compiler that a vendor has.
 compilers:
@@ -276,7 +276,7 @@ monitoring: all
 
 # What is in tools/examples, built outside of the tree with what "make install" has installed, and run on real servers.
 EXAMPLES = $(abspath $(BUILD))/examples
-examples: all
+examples: all $(BUILD)/libtests_live.a
 	@tools/need prove redis-server perl pkg-config
 	@$(MAKE) -s --no-print-directory PREFIX='$(EXAMPLES)/installed' DESTDIR= INCLUDEDIR='$(EXAMPLES)/installed/include' \
 	    LIBDIR='$(EXAMPLES)/installed/lib' MANDIR='$(EXAMPLES)/installed/share/man' install-lib
@@ -350,7 +350,7 @@ packages: $(BUILD)/redlock
 # Below $(DESTDIR), which may have blanks: section N of the manual, and what is installed.
 man      = $(MANDIR)/man$(1)
 HEADERS := redlock/redlock.h $(foreach part,client fence keeper metrics reentrant,redlock/redlock_$(part).h) redlock/redlock.hpp \
-           net/redlock_transport.h $(if $(TLS),net/redlock_tls.h)
+           net/redlock_transport.h $(if $(TLS),net/redlock_tls.h) $(sort $(wildcard net/loops/*.h))
 # What bash, zsh and fish complete, where each of them looks for it: by the name of the program, but for zsh.
 COMPLETIONS := $(foreach program,redlock redlock-admin,bash-completion/completions/$(program) fish/vendor_completions.d/$(program).fish) \
                zsh/site-functions/_redlock

@@ -3,6 +3,7 @@
  * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_run_for, redlock_release, redlock_close.
  * Event loop:  redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each of redlock_sessions() wait
  *              for redlock_events() on redlock_fd(), for redlock_poll_ms(); then redlock_step(). No callbacks.
+ *              For epoll, libuv, libev and GLib: redlock_loop_epoll.h and its kind, which do that.
  *
  * Memory, threads, time and errors are those of redlock.h. The only calls that block are those of the blocking face.
  *

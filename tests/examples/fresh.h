@@ -1,5 +1,5 @@
-/* Included before each example: the servers of the tests began just now, and within the guard of the defaults they have no vote. And
- * nodes may take as long as a busy machine does. */
+/* Included before each example: the servers of the tests began just now, and within the guard of the defaults they have no vote.
+ * And nodes may take as long as a busy machine does. */
 #include "redlock_keeper.h"
 
 static inline struct redlock_options fresh_options(const struct redlock_options *given)

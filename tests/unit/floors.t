@@ -11,7 +11,7 @@ trap 'exit 1' HUP INT TERM
 # Three floors: ground, left and right above it, roof. Each calls the one below; left calls right as well.
 # shellcheck disable=SC2016    # The README's backquotes are its own.
 build_tree() {
-    rm -rf "$tree/house" "$tree/obj"
+    rm -rf "$tree/house" "$tree/redlock" "$tree/obj"
     mkdir -p "$tree/house" "$tree/obj/house"
     printf '%s\n' 'Words.' '<!-- floors -->' '| file | what |' '|---|---|' '| `house/ground.c` | below |' \
         '| `house/left.c`, `right.c` | between |' '| `house/roof.c` | above |' '' '| `elsewhere.c` | another table |' >"$tree/README.md"
@@ -27,9 +27,10 @@ ask() (
     cd "$tree" || exit 1
     for file in house/*.c; do
         # shellcheck disable=SC2086    # The compiler may be several words.
-        $CC -c -o "obj/${file%.c}.o" "$file" || exit 1
+        $CC -Iredlock -c -o "obj/${file%.c}.o" "$file" || exit 1
     done
-    "$OLDPWD/tests/floors/check" README.md obj house/*.[ch] >said 2>&1
+    # shellcheck disable=SC2046    # Each is a word.
+    "$OLDPWD/tests/floors/check" README.md obj house/*.[ch] $(ls redlock/*.h 2>/dev/null) >said 2>&1
     status=$?
     cat said
     exit $status
@@ -56,6 +57,15 @@ an_include_up() {
     echo 'enum { TILES = 3 };' >"$tree/house/roof.h"
     printf '%s\n' '#  include "../house/roof.h"' >>"$tree/house/ground.c"
     faulty 'up: house/ground includes ../house/roof.h of house/roof'
+}
+
+# shellcheck disable=SC2016    # The README's backquotes are its own.
+an_include_up_that_is_found_where_installed_headers_are() {
+    build_tree
+    mkdir "$tree/redlock" && echo 'enum { TILES = 3 };' >"$tree/redlock/redlock_face.h" &&
+        sed -i.old '/house\/roof.c/s/^/| `redlock\/redlock_face.h` | face |\n/' "$tree/README.md"
+    printf '%s\n' '#include "redlock_face.h"' >>"$tree/house/ground.c"
+    faulty 'up: house/ground includes redlock_face.h of redlock/redlock_face'
 }
 
 a_circle() {
@@ -85,6 +95,7 @@ a_table_that_is_not_there() {
 check 'a tree in which all arrows go down is let pass' all_goes_down
 check 'a call of a function above is told' a_call_up
 check 'an include of a header above is told' an_include_up
+check 'so is one of a header that is found as installed ones are' an_include_up_that_is_found_where_installed_headers_are
 check 'a circle within a floor is told' a_circle
 check 'a file that the table does not name is told' a_file_that_is_missing
 check 'a file that only the table names is told' a_file_that_is_not_there

@@ -111,7 +111,7 @@ firmware_has_no_text() {
 # header_compiles COMPILER LANGUAGE STANDARD HEADER
 header_compiles() {
     # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
-    echo "#include \"$4\"" | $1 -x "$2" "-std=$3" $warnings -I. -fsyntax-only -
+    echo "#include \"$4\"" | $1 -x "$2" "-std=$3" $warnings -I. -Iredlock -fsyntax-only -
 }
 
 core_includes_freestanding_headers_only() {
@@ -198,7 +198,7 @@ for level in -Os -O2; do
 done
 
 for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h redlock/redlock_keeper.h redlock/redlock_metrics.h redlock/redlock_reentrant.h \
-    net/redlock_transport.h net/redlock_tls.h resp/resp.h; do
+    net/redlock_transport.h net/redlock_tls.h net/loops/redlock_loop.h resp/resp.h; do
     for standard in c99 c11 c17; do
         check "$header alone compiles as $standard" header_compiles "$CC" c $standard $header
     done

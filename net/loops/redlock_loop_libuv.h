@@ -1,0 +1,187 @@
+/* redlock_loop_libuv: a client in a loop of libuv. What all adapters have in common is told in redlock_loop.h.
+ *
+ *     redlock_loop_libuv_attach(&adapter, uv_default_loop(), &client, hook, context);
+ *     uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+ *
+ * The adapter keeps uv_run going until detach. libuv closes handles later, not at once: the adapter's memory is yours when detach
+ * has called closed(), from the loop, and uv_run returns no earlier. The client is yours as soon as detach has returned.
+ *
+ * Traps that are taken care of here:
+ * - A handle cannot get another descriptor: it must be closed, and its memory be used again only when that is over.
+ * - Of a descriptor that is closed the handle must be stopped before another is started: both may have the same number.
+ * - After an error of the socket (POLLERR) libuv stops the handle by itself.
+ * - The time that timers count from is that of the last turn: after a long callback they would come early.
+ * - All that is ready in one turn of the loop is one step, not one for each descriptor.
+ * - In a child of fork() call uv_loop_fork() first, as libuv demands; then the hook is told FORKED. */
+#ifndef REDLOCK_LOOP_LIBUV_H
+#define REDLOCK_LOOP_LIBUV_H
+
+#include <uv.h>
+
+#include "redlock_loop.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Private. */
+struct redlock_loop_libuv_poll {
+    uv_poll_t handle;
+    struct redlock_loop_libuv *adapter;
+    bool is_open;               /* Until libuv has closed it. */
+    struct redlock_loop_watch wanted;
+};
+
+/* Private, but for loop. */
+struct redlock_loop_libuv {
+    struct redlock_loop loop;       /* Comes first: an adapter is found by it. */
+    uv_loop_t *uv;
+    uv_timer_t timer;
+    uv_check_t check;               /* Called when the descriptors of a turn have been reported. */
+    unsigned ready;
+    unsigned open_count;            /* Handles that are not closed yet. */
+    void (*closed)(void *context);
+    void *closed_context;
+    struct redlock_loop_libuv_poll polls[REDLOCK_LOOP_SESSIONS];
+};
+
+/* Private. */
+static inline void redlock_loop_libuv_turn(struct redlock_loop_libuv *adapter)
+{
+    const unsigned ready = adapter->ready;
+
+    adapter->ready = 0;
+    redlock_loop_turn(&adapter->loop, ready);
+}
+
+/* Private. */
+static inline void redlock_loop_libuv_on_time(uv_timer_t *timer)
+{
+    redlock_loop_libuv_turn(REDLOCK_LOOP_CAST(struct redlock_loop_libuv *, timer->data));
+}
+
+/* Private. */
+static inline void redlock_loop_libuv_on_check(uv_check_t *check)
+{
+    struct redlock_loop_libuv *adapter = REDLOCK_LOOP_CAST(struct redlock_loop_libuv *, check->data);
+
+    if (adapter->ready != 0) redlock_loop_libuv_turn(adapter);
+}
+
+/* Private. After an error the handle is stopped: it is started again if the step leaves the descriptor open. */
+static inline void redlock_loop_libuv_on_ready(uv_poll_t *handle, int status, int events)
+{
+    struct redlock_loop_libuv_poll *poll = REDLOCK_LOOP_CAST(struct redlock_loop_libuv_poll *, handle->data);
+    const unsigned k = REDLOCK_LOOP_NUMBER(unsigned, poll - poll->adapter->polls);
+
+    (void)events;
+    poll->adapter->ready |= 1u << k;
+    if (status < 0) poll->adapter->loop.watches[k].events = 0;
+}
+
+/* Private. */
+static inline bool redlock_loop_libuv_start(struct redlock_loop_libuv_poll *poll)
+{
+    const unsigned wanted = poll->wanted.events;
+    const int events = (wanted & REDLOCK_READ ? UV_READABLE : 0) | (wanted & REDLOCK_WRITE ? UV_WRITABLE : 0);
+
+    if (!poll->is_open) {
+        if (uv_poll_init(poll->adapter->uv, &poll->handle, poll->wanted.fd) != 0) return false;
+        poll->handle.data = poll;
+        poll->is_open = true;
+        poll->adapter->open_count++;
+    }
+    return uv_poll_start(&poll->handle, events, redlock_loop_libuv_on_ready) == 0;
+}
+
+/* Private. */
+static inline void redlock_loop_libuv_count_closed(struct redlock_loop_libuv *adapter)
+{
+    if (--adapter->open_count == 0 && adapter->closed) adapter->closed(adapter->closed_context);
+}
+
+/* Private. The session may have another descriptor by now, which waits for the handle. */
+static inline void redlock_loop_libuv_on_poll_closed(uv_handle_t *handle)
+{
+    struct redlock_loop_libuv_poll *poll = REDLOCK_LOOP_CAST(struct redlock_loop_libuv_poll *, handle->data);
+    struct redlock_loop_libuv *adapter = poll->adapter;
+
+    poll->is_open = false;
+    if (poll->wanted.fd >= 0 && !redlock_loop_libuv_start(poll)) {
+        adapter->loop.watches[poll - adapter->polls].fd = -1;       /* The next step tries it again. */
+        redlock_loop_wake(&adapter->loop);
+    }
+    redlock_loop_libuv_count_closed(adapter);
+}
+
+/* Private. */
+static inline void redlock_loop_libuv_on_closed(uv_handle_t *handle)
+{
+    redlock_loop_libuv_count_closed(REDLOCK_LOOP_CAST(struct redlock_loop_libuv *, handle->data));
+}
+
+/* Private. A handle is of one descriptor for its life. */
+static inline bool redlock_loop_libuv_watch(struct redlock_loop *loop, unsigned k, struct redlock_loop_watch wanted)
+{
+    struct redlock_loop_libuv *adapter = REDLOCK_LOOP_CAST(struct redlock_loop_libuv *, loop);
+    struct redlock_loop_libuv_poll *poll = &adapter->polls[k];
+    uv_handle_t *handle = REDLOCK_LOOP_CAST(uv_handle_t *, &poll->handle);
+    const bool is_other = poll->wanted.fd != wanted.fd;
+
+    poll->wanted = wanted;
+    if (poll->is_open && is_other && !uv_is_closing(handle)) uv_close(handle, redlock_loop_libuv_on_poll_closed);
+    if (wanted.fd < 0 || (poll->is_open && uv_is_closing(handle)) || redlock_loop_libuv_start(poll)) return true;
+    poll->wanted.fd = -1;
+    if (poll->is_open) uv_close(handle, redlock_loop_libuv_on_poll_closed);
+    return false;
+}
+
+/* Private. */
+static inline void redlock_loop_libuv_wake_in(struct redlock_loop *loop, int ms)
+{
+    struct redlock_loop_libuv *adapter = REDLOCK_LOOP_CAST(struct redlock_loop_libuv *, loop);
+
+    if (ms < 0) {
+        uv_timer_stop(&adapter->timer);
+        return;
+    }
+    uv_update_time(adapter->uv);
+    uv_timer_start(&adapter->timer, redlock_loop_libuv_on_time, REDLOCK_LOOP_NUMBER(uint64_t, ms), 0);
+}
+
+/* Attaches the client to the loop. */
+static inline void redlock_loop_libuv_attach(struct redlock_loop_libuv *adapter, uv_loop_t *uv, struct redlock_client *client,
+                                             redlock_loop_hook *hook, void *context)
+{
+    static const struct redlock_loop_calls calls = { redlock_loop_libuv_watch, redlock_loop_libuv_wake_in };
+    unsigned k;
+
+    memset(adapter, 0, sizeof *adapter);
+    for (k = 0; k < REDLOCK_LOOP_SESSIONS; k++) {
+        adapter->polls[k].adapter = adapter;
+        adapter->polls[k].wanted.fd = -1;
+    }
+    adapter->uv = uv;
+    uv_timer_init(uv, &adapter->timer);
+    uv_check_init(uv, &adapter->check);
+    adapter->timer.data = adapter->check.data = adapter;
+    adapter->open_count = 2;
+    uv_check_start(&adapter->check, redlock_loop_libuv_on_check);
+    redlock_loop_begin(&adapter->loop, &calls, client, hook, context);
+}
+
+/* May be called in the hook. Then the client is the caller's; the adapter when closed(context) is called (NULL: it is not), from
+ * within uv_run. Without a client that is attached it does nothing. */
+static inline void redlock_loop_libuv_detach(struct redlock_loop_libuv *adapter, void (*closed)(void *context), void *context)
+{
+    if (!redlock_loop_end(&adapter->loop)) return;
+    adapter->closed = closed;
+    adapter->closed_context = context;
+    uv_close(REDLOCK_LOOP_CAST(uv_handle_t *, &adapter->timer), redlock_loop_libuv_on_closed);
+    uv_close(REDLOCK_LOOP_CAST(uv_handle_t *, &adapter->check), redlock_loop_libuv_on_closed);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
