@@ -63,7 +63,7 @@ BENCH   := $(wildcard tools/bench/*.c)
 MANUALS := $(wildcard tools/man/*.[1-8])
 C_FILES := $(wildcard $(foreach folder,resp net net/* redlock tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
 PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(MANUALS) $(filter-out tests/unit/style.t,$(wildcard tests/*/*.t tests/*/run))
-SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/*) 2>/dev/null | sed -n 's/:1:.*//p')
+SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/* tools/*/*/*) 2>/dev/null | sed -n 's/:1:.*//p')
 
 # tests/unit/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the
 # library. Other .c files beside them, and those of tests/world and tests/sim, are what the tests share. *.t are test scripts.
@@ -77,7 +77,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-live test-tls programs check-symbols check-floors compilers mutants sim soak stories explore \
-        playground test-playground chaos interop monitoring examples fuzz coverage prove demo bench cost size amalgamation lint \
+        playground test-playground chaos interop monitoring examples firmware fuzz coverage prove demo bench cost size amalgamation lint \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
 .SECONDARY:
@@ -147,7 +147,7 @@ $(SHARED): $(patsubst %.c,$(BUILD)/obj/shared/%.o,$(LIBRARY)) tools/packages/exp
 # ---- Tests. The last line is "N passed, N failed". ----
 
 # Nothing else installs a package unasked.
-test test-unit test-live test-tls check-symbols check-floors compilers chaos interop monitoring examples demo: NEED_INSTALL ?= yes
+test test-unit test-live test-tls check-symbols check-floors compilers chaos interop monitoring firmware examples demo: NEED_INSTALL ?= yes
 NEED_INSTALL ?= no
 export NEED_INSTALL
 
@@ -281,6 +281,10 @@ examples: all $(BUILD)/libtests_live.a
 	@$(MAKE) -s --no-print-directory PREFIX='$(EXAMPLES)/installed' DESTDIR= INCLUDEDIR='$(EXAMPLES)/installed/include' \
 	    LIBDIR='$(EXAMPLES)/installed/lib' MANDIR='$(EXAMPLES)/installed/share/man' install-lib
 	@INSTALLED='$(EXAMPLES)/installed' $(RUN_TESTS) $(wildcard tests/examples/*.t)
+
+# The image for a Cortex-M3 without an operating system, in QEMU, on five real servers over five serial lines.
+firmware: all
+	@BUILD='$(abspath $(BUILD))' REDLOCK='$(abspath $(BUILD))/redlock' tools/examples/firmware/run
 
 # Random inputs, guided by coverage, for so many seconds a target; KEEP=1 adds what they found to the corpus, which "make test"
 # replays.
@@ -425,6 +429,7 @@ help:
 	@echo 'make interop        other Redlock libraries and this one exclude each other'
 	@echo 'make examples       tools/examples, built as users do and run on real servers'
 	@echo 'make monitoring     alert rules, dashboard and exporter, with a real Prometheus'
+	@echo 'make firmware       a lock from a Cortex-M3 without an operating system, in QEMU, over five serial lines'
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make prove          all inputs of parser, encoder, arithmetic, replies and addresses, by Frama-C'
 	@echo 'make playground     one HTML file with the engine and its model servers, to be opened in a browser;  make test-playground'
