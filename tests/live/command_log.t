@@ -149,6 +149,19 @@ unread() {
 }
 check 'one that nobody reads keeps nobody waiting' unread
 
+# The guardian tells it then; what it may say ends with the command.
+killed() {
+    for form in text json; do
+        runs killed-$form --log $form --log-file "$logs/killed-$form"
+        within 20 has_event "$logs/killed-$form" acquired && kill -KILL $! || return 1
+        over $!
+        within 20 has_event "$logs/killed-$form" left && in_file "$logs/killed-$form" acquired left || return 1
+    done
+    grep -Eq ' event="left" command="run" resource="killed-text" holder="tester killed-text" ticket=[0-9]{16} valid_ms=[0-9]+ text="redlock was killed; ' \
+        "$logs/killed-text" && perl tests/live/documented.pl <"$logs/killed-json"
+}
+check 'if redlock is killed the guardian tells that the lock is left' killed
+
 # stderr is a pipe with room for a page, and then some; each line is longer, with a name of which each byte is written as \u00NN. What is
 # in the pipe is read when the command has begun, so the line of the acquire is not there, and that of the release is.
 longer_than_a_page() {

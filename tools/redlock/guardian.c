@@ -16,6 +16,7 @@
 #include <sys/timerfd.h>
 #endif
 
+#include "log.h"
 #include "report.h"
 #include "signals.h"
 #include "text.h"
@@ -159,10 +160,13 @@ static void obey(struct guard *guard, const struct order *order)
 /* Nobody extends the lock any longer, and nobody releases it. */
 static void redlock_was_killed(struct guard *guard)
 {
+    uint64_t now = redlock_now_us();
+
     guard->is_alone = true;
     if (!guard->has_begun) _exit(EXIT_SUCCESS);
     if (guard->ward.is_ending) return;
-    (void)ward_end(&guard->ward, redlock_now_us());
+    (void)ward_end(&guard->ward, now);
+    log_killed(guard->settings, now < guard->ward.valid_until ? (uint32_t)((guard->ward.valid_until - now) / 1000) : 0);
     say("%s: redlock was killed; the command is ended", guard->settings->resource);
 }
 

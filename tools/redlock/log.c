@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -61,9 +62,9 @@ static bool can_be_written(int fd)
     return poll(&pollfd, 1, 0) == 1 && (pollfd.revents & POLLOUT);
 }
 
-/* Does it take what is in the file's buffer at once, as a whole? A pipe that can be written has room for PIPE_BUF bytes. For more, count
- * what nobody has read yet: it is in pages, half full at least, but for the first and the last; and the line begins another. What else
- * can be written has room for a line. */
+/* Does it take what is in the file's buffer at once, as a whole? A pipe that can be written has room for PIPE_BUF bytes. For more,
+ * count what nobody has read yet: it is in pages, half full at least, but for the first and the last; and the line begins another.
+ * What else can be written has room for a line. */
 static bool has_room(int fd, FILE *file)
 {
 #ifdef __linux__
@@ -90,10 +91,41 @@ static void tell_failure(struct session *session, int error)
 /* ---- A line ---- */
 
 struct line {
-    FILE *file;
-    struct session *session;
+    const struct settings *settings;
     bool is_json;
+    int fd;
+    FILE *file;
 };
+
+/* False: errno says why. */
+static bool open_line(struct line *line, const struct settings *settings)
+{
+    static char buffer[LINE_SIZE];
+    int error;
+
+    *line = (struct line){ .settings = settings, .is_json = settings->log == LOG_JSON, .fd = open_log(settings) };
+    if (line->fd < 0) return false;
+    line->file = fdopen(line->fd, "w");
+    if (line->file) {
+        (void)setvbuf(line->file, buffer, _IOFBF, sizeof buffer);
+        return true;
+    }
+    error = errno;
+    (void)close(line->fd);
+    errno = error;
+    return false;
+}
+
+/* The same: it was not written. */
+static bool close_line(struct line *line)
+{
+    bool is_taken = has_room(line->fd, line->file);
+
+    if (!is_taken) (void)close(line->fd);       /* What is in the buffer goes nowhere then. */
+    if (fclose(line->file) == 0) return true;
+    if (!is_taken) errno = EAGAIN;
+    return false;
+}
 
 static void put_name(const struct line *line, const char *name)
 {
@@ -135,7 +167,7 @@ static void put_syslog_head(const struct line *line, enum log_transition what)
 /* Syslog says itself when, where and by which process. */
 static void put_head(const struct line *line, enum log_transition what)
 {
-    const struct settings *settings = line->session->settings;
+    const struct settings *settings = line->settings;
     char host[HOST_MAX] = "", time[TEXT_TIME_MAX];
 
     if (line->is_json) report_json_head(line->file, settings, NULL);
@@ -153,31 +185,31 @@ static void put_head(const struct line *line, enum log_transition what)
     put_text(line, "resource", settings->resource);
 }
 
-static void put_lock(const struct line *line)
+static void put_lock(const struct line *line, const struct session *session)
 {
-    const struct redlock_lock *lock = &line->session->lock;
+    const struct redlock_lock *lock = &session->lock;
 
-    put_text(line, "holder", line->session->settings->options.holder);
-    if (line->session->ticket > 0) put_number(line, "ticket", line->session->ticket);
+    put_text(line, "holder", line->settings->options.holder);
+    if (session->ticket > 0)       put_number(line, "ticket", session->ticket);
     if (redlock_slot(lock) > 0)    put_number(line, "slot", redlock_slot(lock));
     put_number(line, "valid_ms", redlock_valid_ms(lock));
     put_number(line, "confirmed", redlock_confirmed(lock));
 }
 
-static void put_line(const struct line *line, enum log_transition what, unsigned k, const char *text)
+static void put_line(const struct line *line, struct session *session, enum log_transition what, unsigned k, const char *text)
 {
-    struct redlock_client *client = &line->session->client;
+    struct redlock_client *client = &session->client;
 
     put_head(line, what);
-    put_lock(line);
+    put_lock(line, session);
     if (k < NO_NODE) {
         put_number(line, "node", k);
         put_text(line, "address", redlock_node_address(client, k));
     }
     put_text(line, k < NO_NODE ? "trouble" : "text", text);
-    if (line->session->log_dropped > 0) put_number(line, "dropped", line->session->log_dropped);
+    if (session->log_dropped > 0) put_number(line, "dropped", session->log_dropped);
     if (line->is_json) {
-        report_json_end(line->file, line->session);
+        report_json_end(line->file, session);
     } else {
         put_number(line, "quorum", redlock_quorum(redlock_node_count(client)));
         (void)fprintf(line->file, "nodes=%u\n", redlock_node_count(client));
@@ -186,23 +218,15 @@ static void put_line(const struct line *line, enum log_transition what, unsigned
 
 static void write_line(struct session *session, enum log_transition what, unsigned k, const char *text)
 {
-    static char buffer[LINE_SIZE];
-    int fd = open_log(session->settings);
-    struct line line = { .session = session, .is_json = session->settings->log == LOG_JSON };
-    bool is_taken;
+    struct line line;
+    bool is_written = open_line(&line, session->settings);
 
-    line.file = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!line.file) {
-        tell_failure(session, errno);
-        if (fd >= 0) (void)close(fd);
-        return;
+    if (is_written) {
+        put_line(&line, session, what, k, text);
+        is_written = close_line(&line);
     }
-    (void)setvbuf(line.file, buffer, _IOFBF, sizeof buffer);
-    put_line(&line, what, k, text);
-    is_taken = has_room(fd, line.file);
-    if (!is_taken) (void)close(fd);         /* What is in the buffer goes nowhere then. */
-    if (fclose(line.file) == 0) session->log_dropped = 0;
-    else                        tell_failure(session, is_taken ? errno : EAGAIN);
+    if (is_written) session->log_dropped = 0;
+    else            tell_failure(session, errno);
 }
 
 /* ---- What is told ---- */
@@ -216,6 +240,21 @@ void log_node(struct session *session, enum log_transition what, unsigned k, con
 void log_transition(struct session *session, enum log_transition what, const char *text)
 {
     log_node(session, what, NO_NODE, text);
+}
+
+void log_killed(const struct settings *settings, uint32_t valid_ms)
+{
+    const char *ticket = getenv("REDLOCK_TICKET");
+    struct line line;
+
+    if (!settings->log || !open_line(&line, settings)) return;
+    put_head(&line, LOG_LEFT);
+    put_text(&line, "holder", settings->options.holder);
+    if (ticket) put_number(&line, "ticket", strtoull(ticket, NULL, 10));
+    put_number(&line, "valid_ms", valid_ms);
+    put_text(&line, "text", "redlock was killed; the command is ended");
+    (void)fputs(line.is_json ? "\"nodes\":[]}\n" : "nodes=0\n", line.file);
+    (void)close_line(&line);
 }
 
 /* At the first contact each server is new. */

@@ -1,7 +1,7 @@
 /* The audit trail: a line for each transition of a lock, and none between them; as text, as JSON or to syslog. Its fields have the
- * names that --json has. A log that cannot be written is told once, and never keeps a lock from being kept: for each line it is opened,
- * written without waiting, and closed, so that a file that was moved away is made anew. A line goes out as a whole; or it is dropped,
- * and the next one tells how many were. */
+ * names that --json has. A log that cannot be written is told once, and never keeps a lock from being kept: for each line it is
+ * opened, written without waiting, and closed, so that a file that was moved away is made anew. A line goes out as a whole; or it
+ * is dropped, and the next one tells how many were. */
 #ifndef LOG_H
 #define LOG_H
 
@@ -23,6 +23,9 @@ void log_transition(struct session *session, enum log_transition what, const cha
 
 /* The same of node k, if it is about one: text is its trouble then. */
 void log_node(struct session *session, enum log_transition what, unsigned k, const char *text);
+
+/* The same where there is no session any longer, in the guardian: nobody extends the lock, whose command runs. */
+void log_killed(const struct settings *settings, uint32_t valid_ms);
 
 /* Sees each event of the engine, in their order: that a node has restarted. context: a struct session. */
 void log_heed(void *context, const struct redlock_event *event);
