@@ -854,11 +854,13 @@ static const void *copy_names(struct redlock_parted *parted, const struct redloc
     return count > 1 ? (const void *)parted->set : parted->bytes;
 }
 
-/* S5: what the lock owes outlives it, in the client's own memory; where that is full, keys stay until their TTL ends. */
+/* S5: what the lock owes outlives it, in the client's own memory; where that is full, keys stay until their TTL ends. For
+ * its caller the release ends here: later on redlock_next_done would name that memory. */
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock)
 {
     bool owes = redlock_let_go(&c->engine, lock, redlock_now_us());
 
+    if (owes) redlock_cancel(&c->engine, lock, redlock_now_us());
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX; i++) {
         struct redlock_parted *parted = &c->parted[i];
         drop_if_idle(c, parted);

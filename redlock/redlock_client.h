@@ -282,7 +282,7 @@ int redlock_poll_ms(const struct redlock_client *c);
 
 /* Hands a lock over to the client, which pays what it owes: its memory and its name are the caller's again, as when
  * redlock_release returns. What is under way is cancelled, and a lock that is held is released, without waiting for that; but of
- * one that was adopted every key is left (S17). */
+ * one that was adopted every key is left (S17). redlock_next_done does not name it any longer. */
 void redlock_part(struct redlock_client *c, struct redlock_lock *lock);
 
 /* ---- Questions ---- */

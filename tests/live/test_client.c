@@ -1387,6 +1387,26 @@ TEST(a_node_is_asked_any_command_and_its_reply_comes_piece_by_piece)
     CHECK_STATUS(redlock_ask_node(&alice, &question, 1, eval, 3, buffer, sizeof buffer), REDLOCK_NOT_OPEN);
 }
 
+/* Its memory may be another's by then, and the copy is in the client's own. */
+TEST(redlock_next_done_never_names_a_lock_that_was_handed_over)
+{
+    struct redlock_lock lock;
+    CHECK(join(&alice, node_list));
+    redlock_lock_init(&lock);
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "handed over", TTL_MS, 0), REDLOCK_OK);
+    while (redlock_next_done(redlock_engine(&alice))) { }
+    redlock_part(&alice, &lock);
+    while (!key_is_gone(nodes, NODES, "handed over")) {
+        CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
+        CHECK(redlock_next_done(redlock_engine(&alice)) == NULL);
+    }
+    for (const uint64_t until = clock_ms() + 100; clock_ms() < until; nap_ms(2)) {
+        CHECK_STATUS(redlock_step(&alice), REDLOCK_OK);
+        CHECK(redlock_next_done(redlock_engine(&alice)) == NULL);
+    }
+    redlock_close(&alice, CLOSE_MS);
+}
+
 /* --- Once per period ------------------------------------------------------------------------------------------- */
 
 TEST(s18_one_of_two_clients_marks_a_period_and_the_other_is_told_who_did)
