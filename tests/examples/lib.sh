@@ -11,17 +11,17 @@ installed=${INSTALLED:-$PWD/build/examples/installed}
 export PKG_CONFIG_PATH="$installed/lib/pkgconfig"
 mkdir "$directory/bin" "$directory/copy" || exit 1
 
-# Compilers by the names in the examples: they warn of everything, take the tests' options, and see fresh.h first. Where the call
-# is for another processor, it is as it stands.
+# Compilers by the names in the examples: they warn of everything, compile the example as it stands, and then once more with fresh.h.
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
 # By its path: the name itself is now ours.
 compiler() {
-    set -- "$1" "$2" "$3" "$(command -v "${2%% *}")"
-    case $2 in *' '*) set -- "$1" "$4 ${2#* }" "$3" ;; *) set -- "$1" "$4" "$3" ;; esac
-    printf '#!/bin/sh\nexec %s %s -O1 -g -isystem "%s" -include "%s/tests/examples/fresh.h" "$@"\n' "$2" "$3" "$installed/include" "$top" \
-        >"$directory/bin/$1" && chmod 755 "$directory/bin/$1"
+    compiler=${2%% *}
+    compiler="$(command -v "$compiler")${2#"$compiler"} $3"
+    printf '#!/bin/sh\n%s -isystem "%s" -fsyntax-only -Wno-unused-command-line-argument "$@" &&\nexec %s -isystem "%s" -include "%s" "$@"\n' \
+        "$compiler" "$installed/include" "$compiler -O1 -g ${4-}" "$installed/include" "$top/tests/examples/fresh.h" >"$directory/bin/$1" &&
+        chmod 755 "$directory/bin/$1"
 }
-compiler cc "${CC:-cc}" "-std=c11 $warnings"
+compiler cc "${CC:-cc}" "-std=gnu11 $warnings" -D_GNU_SOURCE=    # Which examples say themselves, but behind fresh.h.
 compiler c++ "${CXX:-g++}" "$warnings -Wold-style-cast"
 compiler clang++ clang++ "$warnings -Wold-style-cast"
 
@@ -30,13 +30,17 @@ build_command() {
     sed -n -e "s|^[ /*#]*\\($2 .*$1.*\\)|\\1|p" "tools/examples/$1" | head -n 1
 }
 
-# builds FILE [COMPILER]: by its own command, which begins with cc, unless another one is named: that stands in its place.
-# shellcheck disable=SC2016    # The command has dollars of its own.
+# builds FILE [COMPILER]: by its own command, which begins with cc or c++; another compiler that is named stands in its place.
 builds() {
+    cp "tools/examples/$1" "$directory/copy" && rebuilds "$@"
+}
+
+# rebuilds FILE [COMPILER]: the same of its copy, which the test has changed as the example says one may.
+rebuilds() {
     command=$(build_command "$1" 'cc')
     [ -n "$command" ] || command=$(build_command "$1" 'c++')
     [ -n "$command" ] || { echo "tools/examples/$1 does not say how to build it"; return 1; }
-    cp "$top/tools/examples/$1" "$directory/copy" && cd "$directory/copy" || return 1
+    cd "$directory/copy" || return 1
     [ -z "${2-}" ] || command="$2 ${command#* }"
     echo "$command"
     PATH="$directory/bin:$PATH" sh -ec "$command"

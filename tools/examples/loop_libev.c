@@ -1,0 +1,116 @@
+/* Jobs of which three may run at once on all hosts together, in a loop of libev.
+ *
+ *     cc loop_libev.c -o loop_libev $(pkg-config --cflags --libs redlock) -lev -pthread
+ *     ./loop_libev host1,host2,host3 5
+ *
+ * Takes permits for five jobs, of which there are three: three run, two wait until others are done. Each job has a ticket, by
+ * which whatever it writes to can refuse it when it comes too late.
+ *
+ * Shows: redlock_loop_libev.h beside a timer for each job; permits; locks that wait for no longer than WAIT_MS; a release that
+ * wakes the next; and an end by itself, when nothing is left to be done.
+ *
+ * To change: the name, PERMITS, what a job is. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "redlock_loop_libev.h"
+
+enum { JOBS_MAX = 20, PERMITS = 3, TTL_MS = 10000, WAIT_MS = 20000, JOB_MS = 100 };
+
+struct job {
+    struct redlock_lock lock;       /* Comes first: a lock leads to its job. */
+    ev_timer timer;
+    unsigned number;
+    bool is_over;
+};
+
+static struct redlock_client client;
+static struct redlock_loop_libev adapter;
+static struct job jobs[JOBS_MAX];
+static unsigned left, running, failed;
+
+/* The job is done. Its permit is given back; that it was is not waited for here, but at the end. */
+static void finish(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct job *job = timer->data;
+
+    (void)loop, (void)events;
+    printf("job %u: %s\n", job->number, redlock_valid_ms(&job->lock) > 0 ? "done" : "done too late");
+    job->is_over = true;
+    running--;
+    redlock_start_release(redlock_engine(&client), &job->lock, redlock_now_us());
+    redlock_loop_wake(&adapter.loop);           /* This is not the hook. */
+}
+
+static void run(struct job *job)
+{
+    running++;
+    printf("job %u: runs with permit %u, %u at once\n", job->number, redlock_slot(&job->lock), running);
+    ev_timer_init(&job->timer, finish, JOB_MS / 1000.0, 0.0);
+    job->timer.data = job;
+    ev_timer_start(adapter.ev, &job->timer);
+}
+
+/* Something was decided about the job's permit: it was acquired, or was not, or was given back. */
+static void note(struct job *job)
+{
+    enum redlock_status status = redlock_lock_status(&job->lock);
+
+    if (status == REDLOCK_OK && !job->is_over) {
+        run(job);
+        return;
+    }
+    if (!job->is_over) {
+        printf("job %u: %s\n", job->number, redlock_status_text(status));
+        failed++;
+    }
+    if (--left == 0) redlock_loop_libev_detach(&adapter);       /* Then nothing keeps the loop going. */
+}
+
+/* Behind each step of the client. */
+static void hook(void *context, enum redlock_status status)
+{
+    struct redlock_lock *lock;
+
+    (void)context;
+    if (status != REDLOCK_OK) fprintf(stderr, "loop_libev: %s\n", redlock_status_text(status));
+    while ((lock = redlock_next_done(redlock_engine(&client))) != NULL) note((struct job *)lock);
+}
+
+static void begin(struct job *job, unsigned number)
+{
+    struct redlock_request request;
+    enum redlock_status status;
+
+    job->number = number;
+    redlock_lock_init(&job->lock);
+    redlock_request_init(&request);
+    request.resource = "crane";
+    request.resource_size = 5;
+    request.permits = PERMITS;
+    request.ttl_ms = TTL_MS;
+    request.wait_ms = WAIT_MS;
+    request.ticket = true;
+    request.wall_us = redlock_wall_us();    /* For the ticket, and so that it is woken. */
+    status = redlock_start_acquire(redlock_engine(&client), &job->lock, &request, redlock_now_us());
+    if (status == REDLOCK_OK) left++;
+    else                      fprintf(stderr, "loop_libev: job %u: %s\n", number, redlock_status_text(status));
+}
+
+int main(int argc, char **argv)
+{
+    struct redlock_mistake mistake = { .text = "" };
+    unsigned count = argc == 3 ? (unsigned)atoi(argv[2]) : 0;
+    enum redlock_status status;
+
+    if (count == 0 || count > JOBS_MAX) return fprintf(stderr, "usage: loop_libev NODES JOBS (up to %d)\n", JOBS_MAX), 2;
+    status = redlock_open(&client, argv[1], NULL, &mistake);
+    if (status != REDLOCK_OK) return fprintf(stderr, "loop_libev: %s %s\n", redlock_status_text(status), mistake.text), 1;
+    redlock_loop_libev_attach(&adapter, EV_DEFAULT, &client, hook, NULL);
+    for (unsigned i = 0; i < count; i++) begin(&jobs[i], i + 1);
+    redlock_loop_wake(&adapter.loop);           /* They were started outside of the hook. */
+    if (left > 0) ev_run(EV_DEFAULT, 0);
+    redlock_loop_libev_detach(&adapter);        /* Does nothing if the hook has done it. */
+    redlock_close(&client, 1000);
+    return failed == 0 && left == 0 ? 0 : 1;
+}
