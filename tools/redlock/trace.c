@@ -181,7 +181,7 @@ static void print_beginning(struct trace *trace, const struct redlock_event *eve
 
     if (!name) return;
     trace->round = event->round;
-    trace->not_asked = 0;
+    trace->not_asked = trace->unknown = 0;
     if (event->ttl_ms > 0) (void)snprintf(ttl, sizeof ttl, ", TTL %" PRIu32 " ms", event->ttl_ms);
     (void)snprintf(text, sizeof text, "%s, round %" PRIu32 ": to %u nodes, quorum %u%s", name, event->round, trace->node_count,
                    redlock_quorum(trace->node_count), ttl);
@@ -202,6 +202,14 @@ static void print_not_asked(struct trace *trace, const struct redlock_event *eve
     }
 }
 
+/* Those that were asked and let the time of the round pass; what an error or a lost connection makes unknown was told with that. */
+static void print_silent(struct trace *trace, const struct redlock_event *event)
+{
+    for (unsigned k = 0; k < trace->node_count; k++)
+        if ((event->unknown & ~trace->unknown) >> k & 1)
+            print_node_line(trace, event->at_us, k, '=', "unknown: asked, but no answer in time; it may have been done", "");
+}
+
 /* The arithmetic of the algorithm: what is left of the TTL when the quorum has granted. */
 static void describe_won(char *text, size_t size, const struct trace *trace, const struct redlock_event *event)
 {
@@ -215,15 +223,16 @@ static void describe_won(char *text, size_t size, const struct trace *trace, con
                    text_ms(left, event->validity_us), ticket);
 }
 
+/* Pending votes may still be grants, but no longer enough of them. */
 static void describe_lost(char *text, size_t size, const struct trace *trace, const struct redlock_event *event)
 {
     unsigned refused = count_of(event->refused), unknown = count_of(event->unknown), not_asked = count_of(event->not_asked);
-    unsigned granted = count_of(event->granted);
+    unsigned granted = count_of(event->granted), pending = trace->node_count - granted - refused - unknown - not_asked;
     char took[TEXT_DURATION_MAX];
 
-    (void)snprintf(text, size, "lost %u/%u after %s ms: %u refused, %u unknown, %u not asked, %u pending; quorum %u", granted,
-                   trace->node_count, text_ms(took, event->elapsed_us), refused, unknown, not_asked,
-                   trace->node_count - granted - refused - unknown - not_asked, redlock_quorum(trace->node_count));
+    (void)snprintf(text, size, "lost after %s ms: %u granted, %u refused, %u unknown, %u not asked, %u pending: %u of %u at most, "
+                   "quorum %u", text_ms(took, event->elapsed_us), granted, refused, unknown, not_asked, pending, granted + pending,
+                   trace->node_count, redlock_quorum(trace->node_count));
 }
 
 static void print_verdict(struct trace *trace, const struct redlock_event *event)
@@ -232,6 +241,7 @@ static void print_verdict(struct trace *trace, const struct redlock_event *event
     char text[TRACE_TEXT_MAX];
 
     print_not_asked(trace, event);
+    print_silent(trace, event);
     if (has_quorum) describe_won(text, sizeof text, trace, event);
     else            describe_lost(text, sizeof text, trace, event);
     print_decided(trace, event->at_us, text);
@@ -550,6 +560,7 @@ static void print_heard(struct trace *trace, const struct redlock_event *event)
     bool is_of_lock = event->command >= REDLOCK_COMMAND_ACQUIRE;
     char meaning[TRACE_TEXT_MAX] = "";
 
+    if (event->round == trace->round) trace->unknown = event->unknown;
     if (session->is_blind || event->session != trace->receiving) return;
     if (!read_message(stream, &trace->bytes, &trace->size)) return;
     if (event->answer == REDLOCK_ANSWER_WRONG)      (void)snprintf(meaning, sizeof meaning, "no answer to that");
@@ -574,6 +585,7 @@ static void print_event(struct trace *trace, const struct redlock_event *event)
     case REDLOCK_EVENT_ENDED:        print_ended(trace, event); break;
     case REDLOCK_EVENT_WOKEN:        print_node_line(trace, event->at_us, event->session, '=', "our turn has come", ""); break;
     case REDLOCK_EVENT_UNANSWERED:
+        if (event->round == trace->round) trace->unknown = event->unknown;
         if (event->vote == REDLOCK_VOTE_UNKNOWN)
             print_node_line(trace, event->at_us, event->session, '=', "no answer: unknown, it may have been done", "");
         break;

@@ -57,7 +57,8 @@ struct trace {
     uint64_t began_at;      /* 0: nothing has happened. */
     uint64_t last_at;       /* Of the line printed last. */
     uint32_t round;         /* Which began last, */
-    uint16_t not_asked;     /* and the nodes of which it was told that they have no vote in it. */
+    uint16_t not_asked;     /* and the nodes of which it was told that they have no vote in it, */
+    uint16_t unknown;       /* and whose vote is unknown. */
     enum redlock_status verdict;        /* Of the last round to acquire. */
     uint64_t lost;          /* Events, as far as it was told. */
     unsigned receiving;     /* Which session the bytes below are of, */
