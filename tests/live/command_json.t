@@ -41,7 +41,7 @@ locks() {
     tells 123 release --json --guard 0 door "$token" && has "$lock" && json told '$j->{status} eq "LOST"' &&
     tells 0 acquire --json --guard 0 --holder 'web 1' --permits 2 --no-ticket hut && has "$lock" token slot holder valid_ms confirmed &&
     tells 0 acquire --json --guard 0 -s hall -s yard &&
-    has version command resources status code text quorum nodes token shared valid_ms confirmed && json told '@{$j->{resources}} == 2'
+    has version command resources status code text quorum nodes token ticket shared valid_ms confirmed && json told '@{$j->{resources}} == 2'
 }
 check 'acquire, extend, release and keep tell what the manual says' locks
 
@@ -167,8 +167,9 @@ killed() {
 }
 check 'nor does the guardian use words' killed
 
+# What a log has dropped takes a pipe that nobody reads: command_log.t sees that.
 documented() {
-    sed -n '/^\.Sh JSON/,/^\.Sh EX/s/^\.It Ql \([a-z_]*\) Pq.*/\1/p' tools/man/redlock.1 | sort -u >"$directory/expected"
+    sed -n '/^\.Sh JSON/,/^\.Sh EX/s/^\.It Ql \([a-z_]*\) Pq.*/\1/p' tools/man/redlock.1 | grep -vx dropped | sort -u >"$directory/expected"
     sort -u "$directory/seen" | comm -23 "$directory/expected" - >"$directory/unseen"
     [ ! -s "$directory/unseen" ] || { echo 'never seen:'; cat "$directory/unseen"; return 1; }
 }

@@ -98,14 +98,20 @@ start_servers() {
     export REDLOCK_NODES="$nodes"
 }
 
-# A port on which nobody listens.
+# Sets $refused: a port on which nobody listens, nor will, since a process has it that does not.
 choose_refused_port() {
-    start_server
-    count=$((count - 1))
-    nodes=${nodes%,*}
-    refused=$port
-    kill -KILL $pid
-    over $pid
+    perl -MSocket -e '
+        socket(my $s, PF_INET, SOCK_STREAM, 0) or die;
+        bind($s, sockaddr_in(0, INADDR_ANY)) or die;
+        print +(sockaddr_in(getsockname($s)))[0], "\n";
+        close STDOUT;
+        sleep' </dev/null >"$directory/refused" 2>/dev/null &
+    begin $!
+    until [ -s "$directory/refused" ]; do
+        kill -0 $! 2>/dev/null || { echo 'Bail out! no port can be had'; exit 1; }
+        sleep 0.05
+    done
+    read -r refused <"$directory/refused"
     export refused
 }
 

@@ -226,16 +226,31 @@ static bool process_has_ended(pid_t pid)
 
 /* --- Servers ---------------------------------------------------------------------------------------------------- */
 
-uint16_t free_port(void)
+/* Of the loopback; returns a socket that has it. */
+static int bind_somewhere(uint16_t *port)
 {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) < 0
         || getsockname(fd, (struct sockaddr *)&address, &size) < 0)
         bail_out("no free port: %s", strerror(errno));
-    close(fd);
-    return ntohs(address.sin_port);
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+uint16_t free_port(void)
+{
+    uint16_t port;
+    close(bind_somewhere(&port));
+    return port;
+}
+
+uint16_t refused_port(void)
+{
+    uint16_t port;
+    (void)bind_somewhere(&port);
+    return port;
 }
 
 bool servers_have_ipv6(void)
@@ -516,13 +531,8 @@ static void hand_on(int from, int to)
 /* A listener on a free port of the loopback. */
 static int listen_somewhere(uint16_t *port)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, 8) < 0
-        || getsockname(fd, (struct sockaddr *)&address, &size) < 0)
-        bail_out("no listener: %s", strerror(errno));
-    *port = ntohs(address.sin_port);
+    int fd = bind_somewhere(port);
+    if (listen(fd, 8) < 0) bail_out("no listener: %s", strerror(errno));
     return fd;
 }
 

@@ -64,6 +64,9 @@ bool servers_have_ipv6(void);
 /* A free port on the loopback, at this moment. */
 uint16_t free_port(void);
 
+/* One on which nobody listens, nor will: it stays bound for as long as the program runs. */
+uint16_t refused_port(void);
+
 /* ---- Talking to them ---- */
 
 /* Puts one command and gives the answer as a text: what a simple string, integer or bulk string holds; "-ERR ..." for an

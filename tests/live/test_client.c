@@ -1012,7 +1012,7 @@ TEST(connecting_ahead_tells_whether_a_quorum_has_a_vote)
     for (unsigned k = 0; k < NODES; k++) CHECK(votes(&alice, k));
     CHECK_INT(redlock_node_count(&alice), NODES);
     redlock_close(&alice, CLOSE_MS);
-    snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", nodes[0].port, free_port(), free_port());
+    snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", nodes[0].port, refused_port(), refused_port());
     CHECK(open_client(&alice, list));
     CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_NO_QUORUM);
     redlock_close(&alice, CLOSE_MS);

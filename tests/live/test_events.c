@@ -184,7 +184,7 @@ static bool put_dead_address_first(struct redlock_client *c, unsigned k)
 {
     char address[32];
     struct redlock_target *target = &c->targets[k];
-    snprintf(address, sizeof address, "127.0.0.1:%u", free_port());
+    snprintf(address, sizeof address, "127.0.0.1:%u", refused_port());
     if (!open_client(&bob, address)) return false;
     memcpy(target->endpoints[1], target->endpoints[0], sizeof target->endpoints[0]);
     memcpy(target->endpoints[0], bob.targets[0].endpoints[0], sizeof target->endpoints[0]);
@@ -520,7 +520,7 @@ TEST(a_loop_with_a_dead_node_and_a_frozen_one_sleeps)
     struct redlock_lock lock;
     char list[160];
     redlock_lock_init(&lock);
-    snprintf(list, sizeof list, "127.0.0.1:%d,%s", free_port(), node_list);
+    snprintf(list, sizeof list, "127.0.0.1:%d,%s", refused_port(), node_list);
     CHECK(open_hasty_client(&alice, list, 1500));
     CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
     server_freeze(&nodes[2]);

@@ -38,7 +38,7 @@ static bool finds_out(struct redlock_client *c, unsigned k, enum redlock_trouble
 TEST(one_of_three_that_was_never_there_costs_one_vote_and_is_named)
 {
     struct redlock_lock lock;
-    const struct server nobody = { .port = free_port() };
+    const struct server nobody = { .port = refused_port() };
     unsigned confirmed = 0;
     redlock_lock_init(&lock);
     CHECK(open_client(&alice, list_with(&nobody)));
@@ -91,7 +91,7 @@ TEST(two_of_five_may_be_down_and_a_third_may_not)
     struct redlock_lock lock;
     char list[160];
     redlock_lock_init(&lock);
-    snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,%s", free_port(), free_port(), node_list);
+    snprintf(list, sizeof list, "127.0.0.1:%d,127.0.0.1:%d,%s", refused_port(), refused_port(), node_list);
     CHECK(open_client(&alice, list));
     CHECK_STATUS(redlock_acquire(&alice, &lock, "five", TTL_MS, 0), REDLOCK_OK);
     CHECK_INT(redlock_last_round(&lock)->node_count, 5);
@@ -109,11 +109,11 @@ TEST(half_of_an_even_number_is_no_quorum)
     struct redlock_lock lock;
     char list[160];
     redlock_lock_init(&lock);
-    snprintf(list, sizeof list, "%s,127.0.0.1:%d,127.0.0.1:%d", servers_list(nodes, 2), free_port(), free_port());
+    snprintf(list, sizeof list, "%s,127.0.0.1:%d,127.0.0.1:%d", servers_list(nodes, 2), refused_port(), refused_port());
     CHECK(open_client(&alice, list));
     CHECK_STATUS(redlock_acquire(&alice, &lock, "half", TTL_MS, 0), REDLOCK_NO_QUORUM);
     redlock_close(&alice, CLOSE_MS);
-    snprintf(list, sizeof list, "%s,127.0.0.1:%d", node_list, free_port());
+    snprintf(list, sizeof list, "%s,127.0.0.1:%d", node_list, refused_port());
     CHECK(open_client(&alice, list));
     CHECK_STATUS(redlock_acquire(&alice, &lock, "half", TTL_MS, 0), REDLOCK_OK);
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
@@ -316,7 +316,7 @@ TEST(a_restarted_node_has_no_vote_until_its_guard_is_over)
 static enum redlock_status rival_after_restart(uint32_t guard_ms)
 {
     static struct redlock_lock held, wanted;
-    const struct server nobody = { .port = free_port() };
+    const struct server nobody = { .port = refused_port() };
     struct redlock_options options = throw_away_options();
     redlock_lock_init(&held);
     redlock_lock_init(&wanted);
