@@ -98,6 +98,29 @@ static void print_nodes(struct show *show, const struct scan_finding *finding)
     }
 }
 
+/* The number behind the last colon, if such a name is that of a permit as well: "door:3". 0: it is none. */
+static unsigned permit_of(const uint8_t *name, size_t size, size_t *stem_size)
+{
+    unsigned digits = size > 0 && name[size - 1] >= '0' && name[size - 1] <= '9' ? 1 : 0, number;
+
+    if (digits > 0 && size > 1 && name[size - 2] >= '1' && name[size - 2] <= '9') digits = 2;
+    if (digits == 0 || size < digits + 2 || name[size - digits - 1] != ':') return 0;
+    number = (digits == 2 ? (unsigned)(name[size - 2] - '0') * 10 : 0) + (unsigned)(name[size - 1] - '0');
+    *stem_size = size - digits - 1;
+    return number <= REDLOCK_PERMITS_MAX ? number : 0;
+}
+
+/* "door", or "door:3 (or permit 3 of door)": nobody can tell whether the one was meant or the other. */
+static void print_name(const struct scan_finding *finding)
+{
+    size_t stem_size = 0;
+    unsigned permit = permit_of(finding->name, finding->name_size, &stem_size);
+    char name[NAME_TEXT];
+
+    (void)fputs(text_printable(name, sizeof name, finding->name, finding->name_size), stdout);
+    if (permit > 0) (void)printf(" (or permit %u of %s)", permit, text_printable(name, sizeof name, finding->name, stem_size));
+}
+
 enum { WORDS_MAX = 600 };      /* Of all classes. */
 
 /* "its TTL is longer than the guard; held" */
@@ -117,9 +140,10 @@ static const char *describe(uint32_t classes, char text[WORDS_MAX])
 static void print_finding(struct show *show, const struct scan_finding *finding)
 {
     const struct scan_judgement *j = finding->judgement;
-    char text[VALUE_TEXT], name[NAME_TEXT], words[WORDS_MAX], duration[TEXT_DURATION_MAX];
+    char text[VALUE_TEXT], words[WORDS_MAX], duration[TEXT_DURATION_MAX];
 
-    (void)printf("%s: %s", text_printable(name, sizeof name, finding->name, finding->name_size), describe(j->classes, words));
+    print_name(finding);
+    (void)printf(": %s", describe(j->classes, words));
     if (j->agreeing > 0) {
         const struct scan_sight *best = &finding->sights[j->best];
         (void)printf(": %s on %u of %u nodes", value_text(best, text), j->agreeing, show->count);
