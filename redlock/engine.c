@@ -420,6 +420,8 @@ void redlock_connected(struct redlock *r, unsigned k, uint64_t now_us)
 void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64_t now_us)
 {
     struct redlock_node *node = &r->nodes[k];
+    unsigned failures_max = NODE_FAILURES_MAX;
+    uint32_t half_us;
 
     r->now_us = now_us;
     if (node->state != NODE_CLOSING) {
@@ -427,7 +429,9 @@ void redlock_disconnected(struct redlock *r, unsigned k, const char *why, uint64
         node_give_up(node, why ? REDLOCK_TROUBLE_UNREACHABLE : REDLOCK_TROUBLE_CLOSED, why);
         abandon_session(r, k);
     }
-    node_disconnected(node, now_us, node_delay_us(node, throw_dice(r, UINT32_MAX)));
+    if (r->waking) failures_max = r->waking->failures_max(r, k);
+    half_us = node_half_delay_us(node, failures_max);
+    node_disconnected(node, now_us, half_us + throw_dice(r, half_us + 1));
     REDLOCK_LOOK_AT_SESSION(r, k);
 }
 

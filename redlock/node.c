@@ -155,12 +155,9 @@ void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t dela
     node->alarm_at = node->settled ? now_us + delay_us : 0;     /* 0: at once. */
 }
 
-uint64_t node_delay_us(const struct redlock_node *node, uint32_t dice)
+uint32_t node_half_delay_us(const struct redlock_node *node, unsigned failures_max)
 {
-    uint32_t delay = NODE_DELAY_FIRST_MS * 1000u << node->failures;
-
-    if (delay > NODE_DELAY_LAST_MS * 1000u) delay = NODE_DELAY_LAST_MS * 1000u;
-    return delay / 2 + dice % (delay / 2 + 1);
+    return NODE_DELAY_FIRST_MS * 500u << (node->failures < failures_max ? node->failures : failures_max);
 }
 
 /* How long after its start a server gets no vote; for tickets so much longer that every honest wall clock has by then passed

@@ -19,10 +19,11 @@ enum node_state {
 
 enum {
     NODE_HANG_FACTOR = 4,           /* A node that has answered nothing for so many node timeouts is given up. */
-    NODE_DELAY_FIRST_MS = 20,       /* Reconnect delay, doubled after each failure up to the longest. */
-    NODE_DELAY_LAST_MS = 3000,
-    NODE_YOUNG_MS = 10,             /* A connection that is closed sooner is made anew at once, but not twice in a row. */
-    NODE_FAILURES_MAX = 10          /* That many doublings are more than enough. */
+    NODE_DELAY_FIRST_MS = 20,       /* Reconnect delay, doubled after each failure, but no more often than */
+    NODE_FAILURES_MAX = 7,          /* to 2560 ms where a quorum is connected, */
+    NODE_FAILURES_HURRIED = 4,      /* to 320 ms where none is, and a node is away. */
+    NODE_DELAY_LAST_MS = NODE_DELAY_FIRST_MS << NODE_FAILURES_MAX,
+    NODE_YOUNG_MS = 10              /* A connection that is closed sooner is made anew at once, but not twice in a row. */
 };
 
 /* Why a node is given up, if no text says it: one of enum resp_status, or of these. The words are linked with node_describe. */
@@ -59,11 +60,11 @@ REDLOCK_PRIVATE void node_give_up_for(struct redlock_node *node, enum redlock_tr
  * short one another short one is a failure: a server that closes behind each handshake is asked some 15 times a second. */
 REDLOCK_PRIVATE void node_forgive(struct redlock_node *node, uint64_t now_us);
 
-/* The transport has lost its connection. delay_us: until the next one, see node_delay_us. */
+/* The transport has lost its connection. delay_us: until the next one, see node_half_delay_us. */
 REDLOCK_PRIVATE void node_disconnected(struct redlock_node *node, uint64_t now_us, uint64_t delay_us);
 
-/* How long to wait before the next connection: doubled after each failure, and somewhere in its upper half. */
-REDLOCK_PRIVATE uint64_t node_delay_us(const struct redlock_node *node, uint32_t dice);
+/* How long to wait before the next connection: this at least, doubled after each failure up to so many, and as much by chance. */
+REDLOCK_PRIVATE uint32_t node_half_delay_us(const struct redlock_node *node, unsigned failures_max);
 
 /* Has it a vote? Connected, past the handshake, not within the guard (S11, S12); that for tickets lasts longer (S15). */
 REDLOCK_PRIVATE bool node_votes(const struct redlock_node *node, const struct redlock_config *config, bool for_ticket,

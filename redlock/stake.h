@@ -54,6 +54,9 @@ struct redlock_waking {
     void (*give_back)(struct redlock *r, struct redlock_lock *lock);
     void (*keep_entry)(struct redlock_lock *lock, unsigned k);
 
+    /* A session has lost its connection: after how many failures is the pause before the next one the longest? */
+    unsigned (*failures_max)(const struct redlock *r, unsigned session);
+
     /* A node has come to stand: locks that wait may have a quorum that can vote. */
     void (*votes_change)(struct redlock *r);
 

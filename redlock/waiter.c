@@ -99,6 +99,25 @@ static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock_queue(r, lock) == &r->waiting);
 }
 
+/* A node that is not there, or not yet, may be any moment; one that says what is wrong with it stays so for longer. */
+static bool is_away(const struct redlock_node *node)
+{
+    bool is_unheard = node->trouble >= REDLOCK_TROUBLE_UNREACHABLE && node->trouble <= REDLOCK_TROUBLE_SILENT;
+
+    return is_unheard || wire_begins(node->error, sizeof node->error, "LOADING ") > 0;
+}
+
+/* Without a quorum that is connected no lock can be had, and connections are what everybody waits for. To be woken is of no use
+ * then. */
+static unsigned waiter_failures_max(const struct redlock *r, unsigned session)
+{
+    unsigned ready = 0;
+
+    if (session >= r->node_count || !is_away(&r->nodes[session])) return NODE_FAILURES_MAX;
+    for (unsigned k = 0; k < r->node_count; k++) ready += r->nodes[k].state == NODE_READY;
+    return ready < quorum_of(r->node_count) ? NODE_FAILURES_HURRIED : NODE_FAILURES_MAX;
+}
+
 static void waiter_votes_change(struct redlock *r)
 {
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
@@ -280,7 +299,8 @@ const struct redlock_waking *waiter_feature(void)
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
         .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_entry = waiter_keep_entry,
-        .votes_change = waiter_votes_change, .subscribed = waiter_subscribed, .hear = waiter_heard, .row = waiter_row
+        .failures_max = waiter_failures_max, .votes_change = waiter_votes_change, .subscribed = waiter_subscribed,
+        .hear = waiter_heard, .row = waiter_row
     };
 
     return &feature;

@@ -145,6 +145,26 @@ TEST(s23_a_node_that_comes_back_with_the_canary_that_was_known_votes_at_once)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
+/* What is left of the time is the pause before the connection is made anew, and the one before the next attempt. */
+TEST(s23_a_client_that_waits_has_the_lock_within_a_second_of_the_moment_when_a_majority_is_back)
+{
+    unsigned ms = 0;
+
+    for (unsigned i = 0; i < 40; i++) {
+        TAP_CONTEXT("time %u", i);
+        DURABLE_OF(1, config.wake_ups = i % 2);
+        STORY_NODES PUT_CANARY(story_k, canary);
+        RUN_MS(STORY_SETTLE_MS);
+        DOWN(0); DOWN(1);
+        START_ACQUIRE(0, "door", TTL_MS, 60000);
+        RUN_MS(16000 + 137 * i);
+        EXPECT_STATUS(0, REDLOCK_PENDING);
+        UP_KEEPING(0); UP_KEEPING(1);
+        for (ms = 0; ms < 10000 && VALID_US(0) == 0; ms++) RUN_MS(1);
+        TAP_CHECK(ms < 1000, "%u ms", ms);
+    }
+}
+
 TEST(s23_a_node_that_comes_back_empty_begins_the_full_guard_and_that_is_told)
 {
     struct redlock_event_ring events;
