@@ -224,10 +224,10 @@ $(BUILD)/playground.html: $(BUILD)/world.wasm tools/playground/assemble $(ENGINE
 $(BUILD)/world.wasm: $(patsubst %.c,$(BUILD)/wasm/%.o,$(WORLD) tools/playground/wasm/libc.c)
 	@echo "  LINK  $@"
 	$(Q)$(WASM_LD) --no-entry --gc-sections --strip-all -z stack-size=65536 -o $@ $^
-$(BUILD)/wasm/tools:
+$(BUILD)/wasm/is-ready:
 	@tools/need node clang wasm-ld
 	@mkdir -p $(@D) && touch $@
-$(BUILD)/wasm/%.o: %.c $(BUILD)/flags | $(BUILD)/wasm/tools
+$(BUILD)/wasm/%.o: %.c $(BUILD)/flags | $(BUILD)/wasm/is-ready
 	@mkdir -p $(@D)
 	@echo "  WASM  $<"
 	$(Q)$(WASM_CC) -std=c11 $(WARNINGS) -O2 -mbulk-memory -ffreestanding -fno-builtin-bcmp -ffunction-sections -fdata-sections \
