@@ -12,7 +12,7 @@ export function compileEngine(bytes) {
 }
 
 // What a world was at a moment: all of its memory. Kept now and then, so that to go back does not begin at the beginning.
-const SNAPSHOTS_MAX = 64;
+const SNAPSHOTS_MAX = 32;
 const SNAPSHOT_EVERY = 400;     // Steps.
 
 export class World {
@@ -20,6 +20,7 @@ export class World {
     #snapshots = [];            // By time.
     #spacing = SNAPSHOT_EVERY;
     #stepsAtSnapshot = 0;
+    #told = [];                 // Events that were fetched and not asked for yet.
 
     // Throws if the link is none.
     constructor(module, link = '') {
@@ -35,6 +36,7 @@ export class World {
         this.#put(story ? story.link : link.replace(/^#/, ''));
         if (!this.#exports.world_create()) throw new Error(this.#text(this.#exports.world_reason()));
         this.#snapshots = [];
+        this.#told = [];
         this.#spacing = SNAPSHOT_EVERY;
         this.#keepSnapshot();
     }
@@ -43,8 +45,11 @@ export class World {
     get steps() { return this.#exports.world_steps(); }
     get hash() { return this.#text(this.#exports.world_hash()); }
     state() { return JSON.parse(this.#text(this.#exports.world_state())); }
-    // Since the last call.
-    events() { return JSON.parse(this.#text(this.#exports.world_events())); }
+    // Since the last call, or since the world went back.
+    events() {
+        this.#fetchEvents();
+        return this.#told.splice(0);
+    }
     // Settings, seed, all actions: those done, and those of a link that are still to come.
     link() { return this.#text(this.#exports.world_link()); }
 
@@ -73,6 +78,7 @@ export class World {
         const link = this.link();
         while (this.#snapshots.length > 1 && this.#snapshots.at(-1).now > until) this.#snapshots.pop();
         this.#restore(this.#snapshots.at(-1), link);
+        this.#told = [];
         this.#run(until, true);
     }
 
@@ -104,8 +110,8 @@ export class World {
     #memory() { return new Uint8Array(this.#exports.memory.buffer); }
 
     #put(text) {
-        const bytes = toUtf8.encode(text);
-        this.#memory().set(bytes, this.#exports.world_input(bytes.length));
+        const bytes = toUtf8.encode(text), address = this.#exports.world_input(bytes.length);
+        this.#memory().set(bytes, address);     // Looked for behind the call, which may have made it larger.
     }
 
     #text(address) {
@@ -113,7 +119,13 @@ export class World {
         return utf8.decode(memory.subarray(address, memory.indexOf(0, address)));
     }
 
+    // Often enough that they take little memory, of which snapshots are made.
+    #fetchEvents() {
+        for (const event of JSON.parse(this.#text(this.#exports.world_events()))) this.#told.push(event);
+    }
+
     #keepSnapshot() {
+        this.#fetchEvents();
         this.#snapshots.push({ now: this.now, memory: this.#memory().slice() });
         this.#stepsAtSnapshot = this.steps;
         if (this.#snapshots.length <= SNAPSHOTS_MAX) return;
