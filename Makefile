@@ -99,7 +99,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 $(call object,$(filter redlock/%,$(PARTS))): override CPPFLAGS += -DREDLOCK_TEST_BUILD
 
 # It has an example inside, which includes headers as users do.
-$(BUILD)/obj/tests/live/test_serial.o: override CPPFLAGS += -D_GNU_SOURCE -Iredlock -Inet
+$(BUILD)/obj/tests/live/test_serial.o: override CPPFLAGS += -Iredlock -Inet
 
 # Tests that read directories do so on 32 bits, too, whatever numbers the files have.
 $(BUILD)/obj/tests/unit/test_corpus_%.o $(BUILD)/obj/tests/live/test_torture.o: override CPPFLAGS += -D_FILE_OFFSET_BITS=64

@@ -1,6 +1,6 @@
 /* The lock over serial lines: one line to each server, with a bridge at its other end. Pseudo-terminals stand for the UARTs here.
  *
- *     cc -D_GNU_SOURCE serial.c -o serial $(pkg-config --cflags --libs redlock)
+ *     cc serial.c -o serial $(pkg-config --cflags --libs redlock)
  *     ./serial bridge 127.0.0.1:7000 127.0.0.1:7001 127.0.0.1:7002 &          prints the names of three lines
  *     ./serial lock /dev/pts/5,/dev/pts/6,/dev/pts/7 door
  *
@@ -11,6 +11,7 @@
  *
  * To change: open_line() for your device; the bridge's connect_server(). The engine on a machine without an operating
  * system uses the same frames: see firmware/. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
