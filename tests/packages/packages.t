@@ -81,6 +81,16 @@ tar_builds_offline() {
 check 'the tar is the same from two clones, and its checksum is right' tar_is_always_the_same
 check 'the tar builds without network, and locks' tar_builds_offline
 
+# The program, the tar, and what the guide says: nothing else.
+newcomer_needs_three_commands() {
+    mkdir "$directory/three" && cp "$directory/first" "$directory/three/redlock-$version.tar.gz" && cp tests/packages/program.c "$directory/three" &&
+        block 'newcomer: CMakeLists.txt' >"$directory/three/CMakeLists.txt" &&
+        block 'newcomer: commands' | sed "s/host1,host2,host3/$nodes/" >"$directory/three/commands" &&
+        [ "$(grep -c . "$directory/three/commands")" = 3 ] && cd "$directory/three" && sh -e ./commands >out && cat out &&
+        grep -qx "done with $version" out
+}
+check 'from the tar to a lock in a CMake project of their own newcomers need three commands' newcomer_needs_three_commands
+
 # ---- Others' ways of building ----
 
 meson_takes_it_as_a_subproject() {
