@@ -1,5 +1,9 @@
 /* Included before each example: the servers of the tests began just now, and within the guard of the defaults they have no vote.
  * And nodes may take as long as a busy machine does. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE     /* Which examples that need it say themselves, but behind this. */
+#endif
+
 #include "redlock_keeper.h"
 
 static inline struct redlock_options fresh_options(const struct redlock_options *given)

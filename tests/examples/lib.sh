@@ -18,10 +18,10 @@ compiler() {
     compiler=${2%% *}
     compiler="$(command -v "$compiler")${2#"$compiler"} $3"
     printf '#!/bin/sh\n%s -isystem "%s" -fsyntax-only -Wno-unused-command-line-argument "$@" &&\nexec %s -isystem "%s" -include "%s" "$@"\n' \
-        "$compiler" "$installed/include" "$compiler -O1 -g ${4-}" "$installed/include" "$top/tests/examples/fresh.h" >"$directory/bin/$1" &&
+        "$compiler" "$installed/include" "$compiler -O1 -g" "$installed/include" "$top/tests/examples/fresh.h" >"$directory/bin/$1" &&
         chmod 755 "$directory/bin/$1"
 }
-compiler cc "${CC:-cc}" "-std=gnu11 $warnings" -D_GNU_SOURCE=    # Which examples say themselves, but behind fresh.h.
+compiler cc "${CC:-cc}" "-std=gnu11 $warnings"
 compiler c++ "${CXX:-g++}" "$warnings -Wold-style-cast"
 compiler clang++ clang++ "$warnings -Wold-style-cast"
 
