@@ -45,6 +45,10 @@ check 'without leave to install a person reads one line, with one command for al
     sh redis-server psql grep arm-none-eabi-gcc
 check 'and nothing was tried' installed ''
 
+check 'a library is named by its header, and missing by its package' says 1 \
+    'tools/need: missing: uv.h ev.h glib.h sqlite3.h; to install them, say as root: apt-get install libuv1-dev libev-dev libglib2.0-dev libsqlite3-dev' \
+    uv.h ev.h glib.h sqlite3.h
+
 machine apk 1000
 check "the command is the manager's own: apk" says 1 \
     'tools/need: missing: sqlite3; to install them, say as root: apk add sqlite' sqlite3
