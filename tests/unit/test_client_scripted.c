@@ -760,6 +760,19 @@ TEST(a_lock_that_is_parted_from_while_it_is_acquired_is_given_up_and_released)
     CLOSE(1000);
 }
 
+TEST(redlock_next_done_never_names_a_lock_that_was_parted_from)
+{
+    struct loop loop = { 0 };
+    CLIENT(3);
+    CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
+    while (redlock_next_done(redlock_engine(&client))) { }
+    redlock_part(&client, &door);
+    loop_until(&loop, NULL, net.now_us + 100 * MS);
+    CHECK_INT(keys(), 0);
+    CHECK(redlock_next_done(redlock_engine(&client)) == NULL);
+    CLOSE(1000);
+}
+
 TEST(a_lock_whose_extension_says_lost_is_the_callers_again)
 {
     CLIENT(3);
