@@ -136,14 +136,17 @@ int main(int argc, char **argv)
 {
     struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     struct redlock_mistake mistake = { .text = "" };
+    socklen_t size = sizeof here;
     const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
     sigset_t signals;
     enum redlock_status status;
 
-    if (argc != 3) return fprintf(stderr, "usage: epoll_server NODES PORT\n"), 2;
+    if (argc != 3) return fprintf(stderr, "usage: epoll_server NODES PORT (0: any that is free)\n"), 2;
     here.sin_port = htons((uint16_t)atoi(argv[2]));
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(listener, (struct sockaddr *)&here, sizeof here) != 0 || listen(listener, SEATS) != 0) return perror(argv[2]), 1;
+    if (bind(listener, (struct sockaddr *)&here, sizeof here) != 0 || listen(listener, SEATS) != 0 ||
+        getsockname(listener, (struct sockaddr *)&here, &size) != 0)
+        return perror(argv[2]), 1;
     sigemptyset(&signals), sigaddset(&signals, SIGTERM), sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -154,7 +157,7 @@ int main(int argc, char **argv)
     if (status != REDLOCK_OK) return fprintf(stderr, "epoll_server: %s %s\n", redlock_status_text(status), mistake.text), 1;
     status = redlock_loop_epoll_attach(&adapter, epoll_fd, (epoll_data_t){ .ptr = &adapter }, &client, hook, NULL);
     if (status != REDLOCK_OK) return perror("epoll_server"), 1;
-    printf("ready\n"), fflush(stdout);
+    printf("ready on port %u\n", ntohs(here.sin_port)), fflush(stdout);
     for (;;) {
         struct epoll_event event;
         void *what = epoll_wait(epoll_fd, &event, 1, -1) == 1 ? event.data.ptr : &epoll_fd;
