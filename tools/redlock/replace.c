@@ -18,44 +18,30 @@ bool is_replaceable(const char *path)
     return lstat(path, &status) != 0 || S_ISREG(status.st_mode);
 }
 
-static bool write_beside(const char *path, bool (*write)(void *context, int fd), void *context)
+/* 0, or an errno. */
+static int write_beside(const char *path, bool (*write)(void *context, int fd), void *context)
 {
     int fd, error;
-    bool is_written;
 
     (void)unlink(path);         /* Of another process with this number. */
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0) return false;
-    is_written = write(context, fd);
-    error = errno;
-    if (close(fd) != 0 && is_written) return false;
-    errno = error;
-    return is_written;
-}
-
-static bool write_and_rename(const char *path, bool (*write)(void *context, int fd), void *context)
-{
-    char beside[PATH_BYTES];
-    int error;
-
-    if (snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid()) >= (int)sizeof beside) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    if (write_beside(beside, write, context) && rename(beside, path) == 0) return true;
-    error = errno;
-    (void)unlink(beside);
-    errno = error;
-    return false;
+    if (fd < 0) return errno;
+    error = write(context, fd) ? 0 : errno;
+    return close(fd) != 0 && !error ? errno : error;
 }
 
 bool replace_file(const char *path, bool (*write)(void *context, int fd), void *context)
 {
     void (*was)(int) = signal(SIGXFSZ, SIG_IGN);    /* A limit on the size of files is an error like others. */
-    bool is_replaced = write_and_rename(path, write, context);
-    int error = errno;
+    char beside[PATH_BYTES];
+    int error = ENAMETOOLONG;
 
+    if (snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid()) < (int)sizeof beside) {
+        error = write_beside(beside, write, context);
+        if (!error && rename(beside, path) != 0) error = errno;
+        if (error) (void)unlink(beside);
+    }
     (void)signal(SIGXFSZ, was);
     errno = error;
-    return is_replaced;
+    return !error;
 }
