@@ -239,12 +239,15 @@ static const struct loop_kind kinds[] = {
 
 /* ---- Verbs ---- */
 
+static struct rig *current;         /* In a child, which ends at once, it is not lost. */
+
 /* On the heap: what touches it too late is found by valgrind and ASan. */
 static struct rig *rig_begin(const struct loop_kind *kind)
 {
     struct rig *rig = calloc(1, sizeof *rig);
 
     if (!rig || !open_client(&rig->client, servers_list(servers, NODES))) bail_out("no client");
+    current = rig;
     rig->kind = kind;
     for (unsigned i = 0; i < LOCKS_MAX; i++) redlock_lock_init(&rig->locks[i]);
     kind->open(rig);
@@ -263,6 +266,7 @@ static void rig_end(struct rig *rig)
     rig->kind->close(rig);
     for (unsigned i = 0; i < rig->file_count; i++) close(rig->files[i]);
     free(rig);
+    current = NULL;
 }
 
 /* Turns the loop until that is so. */
