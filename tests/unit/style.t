@@ -78,4 +78,9 @@ check '"no more" of time is noticed' says 'no longer' 'puts("it has our token no
 check 'a question is left alone' says_nothing '/* Who waits? The client that asked. */'
 check '"no more than" is left alone' says_nothing '/* There are no more than 15. */'
 check 'code is left alone' says_nothing 'int x = no more;'
+
+all_can_be_run() {
+    find tests -name '*.t' ! -perm -100 >"$made/stuck" && ! grep . "$made/stuck"
+}
+check 'test scripts are executable' all_can_be_run
 finish
