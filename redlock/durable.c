@@ -17,8 +17,6 @@
 #include "events.h"
 #include "random.h"
 
-#define CANARY_KEY "redlock:canary"
-
 enum step { STEP_NONE, STEP_SET, STEP_GET };
 
 REDLOCK_STATIC_ASSERT(sizeof(struct redlock_scripts) <= sizeof(((struct redlock_durable *)0)->scripts),
@@ -106,7 +104,7 @@ static bool canary_is_asked(const struct redlock_canary *canary)
 /* A question that cannot be asked now has no answer either. */
 static void canary_ask(struct redlock_durable *d, unsigned k, enum step step)
 {
-    static const char set[] = "SET", get[] = "GET", key[] = CANARY_KEY, nx[] = "NX";
+    static const char set[] = "SET", get[] = "GET", key[] = REDLOCK_CANARY, nx[] = "NX";
     struct redlock_canary *canary = &d->canaries[k];
     struct redlock_name *words = canary->words;
     enum redlock_status status;
@@ -197,7 +195,7 @@ static void canary_put(struct resp_writer *w, enum wire_command command, const s
     }
     resp_command(w, 2);
     resp_text(w, "GET");
-    resp_text(w, CANARY_KEY);
+    resp_text(w, REDLOCK_CANARY);
 }
 
 /* What was asked on the last connection is over: a SET that was not sent must not go out behind a restart. */

@@ -125,6 +125,9 @@ enum {
 #define REDLOCK_READERS_SUFFIX "#readers"
 #define REDLOCK_WRITER_SUFFIX "#writer"
 
+/* A key of each durable node's own. It ends so that no lock may have it, nor keep it beside its own key: in neither of two ends. */
+#define REDLOCK_CANARY "redlock:canary" REDLOCK_DONE_SUFFIX REDLOCK_DONE_SUFFIX
+
 #define REDLOCK_FOREVER UINT32_MAX      /* A time to wait that does not end. */
 #define REDLOCK_NEVER UINT64_MAX        /* A point in time that does not come. */
 
@@ -343,13 +346,13 @@ enum redlock_status redlock_set_login(struct redlock *r, unsigned k, const struc
 /* Durable nodes. A server that writes all that it answers to its disk first (appendonly yes, appendfsync always,
  * no-appendfsync-on-rewrite no) and never comes back with less forgets no lock when it restarts, so nobody need wait for the guard
  * behind that. login.durable declares that a node is such a server. It is believed as long as a key stays there that clients set,
- * "redlock:canary", without a TTL: while it is there the node votes at once after a restart; and if it is gone, or another, the
+ * REDLOCK_CANARY, without a TTL: while it is there the node votes at once after a restart; and if it is gone, or another, the
  * node has lost its memory, by a restart without its data or by FLUSHALL: then it begins the full guard, and that is told.
  *
  * What this cannot see: a server that comes back with an old copy of its data, from a backup or a snapshot of its disk, or one that
  * loses the last writes, as by appendfsync everysec: the canary is there, and locks are not. To declare such a server durable
  * breaks mutual exclusion. Nor does it help if the server's wall clock is ahead when it loads its data: keys expire by it.
- * The user of the login must be allowed ~redlock:canary +get +set; else the node is as any other (REDLOCK_MEMORY_HIDDEN). The
+ * The user of the login must be allowed ~redlock:canary* +get +set; else the node is as any other (REDLOCK_MEMORY_HIDDEN). The
  * canary is set by the first client for which the node has a full vote, so from then on. With config.guard_ms 0 nothing depends on
  * it.
  *
@@ -687,7 +690,7 @@ enum redlock_command {
     REDLOCK_COMMAND_NONE,       /* On a subscription: what was published. */
     REDLOCK_COMMAND_AUTH, REDLOCK_COMMAND_SELECT, REDLOCK_COMMAND_SETNAME, REDLOCK_COMMAND_INFO, REDLOCK_COMMAND_ROLE,
     REDLOCK_COMMAND_LOAD_RELEASE, REDLOCK_COMMAND_LOAD_EXTEND, REDLOCK_COMMAND_SUBSCRIBE,
-    REDLOCK_COMMAND_CANARY,     /* GET redlock:canary, of a durable node: GRANTED, it is there; REFUSED, it is not. */
+    REDLOCK_COMMAND_CANARY,     /* GET REDLOCK_CANARY, of a durable node: GRANTED, it is there; REFUSED, it is not. */
     REDLOCK_COMMAND_ACQUIRE = REDLOCK_COMMAND_CANARY + 2,
     REDLOCK_COMMAND_RESTORE,    /* By the holder: sets the key again where a node has lost it. */
     REDLOCK_COMMAND_EXTEND, REDLOCK_COMMAND_RELEASE, REDLOCK_COMMAND_WAIT, REDLOCK_COMMAND_PTTL, REDLOCK_COMMAND_GETRANGE,

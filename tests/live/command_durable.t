@@ -28,7 +28,7 @@ start_durable() {
         start_server
         kill_server $k
         revive $k || exit 1
-        ask $k SET redlock:canary $canary >/dev/null
+        ask $k SET 'redlock:canary#done#done' $canary >/dev/null
     done
     nodes="redis://127.0.0.1:$port_0?durable=1,redis://127.0.0.1:$port_1/?durable=1,redis://127.0.0.1:$port_2?durable=1"
     export REDLOCK_NODES="$nodes"

@@ -79,7 +79,7 @@ check 'what is held on all nodes is counted, and says nothing' nothing_to_tell
 
 java=9b2e6f1a-3c4d-4e5f-8a9b-0c1d2e3f4a5b
 make_all() {
-    ask_all "SET held $a PX $long" "HSET redisson $java:1 1" "PEXPIRE redisson $long" "SET leak $b" "SET redlock:canary $b" "SET both $a PX $long" \
+    ask_all "SET held $a PX $long" "HSET redisson $java:1 1" "PEXPIRE redisson $long" "SET leak $b" "SET redlock:canary#done#done $b" "SET both $a PX $long" \
         "SET shared ~shared PX $long" "ZADD shared#readers 9999999999999 $a" "PEXPIRE shared#readers $long" "SET alone ~shared PX $long" &&
     ask_many 0 "HSET leaked-redisson mode read" "SET split $a PX $long" "SET degraded $a PX $long" "SET unlike $a PX 500000" "RPUSH list 1" \
         "SET mixed $a PX $long" "SET door#ticket 17" &&

@@ -200,7 +200,7 @@ void sim_saw_command(void *context, const struct cluster_connection *connection,
     sim_saw_plan(world, connection, call);
     note_command(world, connection, call);
     if (connection->client_left) sim_count(world, SIM_PATH_STALE_COMMAND);
-    if (strcmp(call->name, "SET") == 0 && strcmp(call->key, "redlock:canary") != 0)
+    if (strcmp(call->name, "SET") == 0 && strcmp(call->key, REDLOCK_CANARY) != 0)
         saw_set(world, connection, call);
     else if (strcmp(call->name, "ACQUIRE") == 0 || strcmp(call->name, "RESTORE") == 0)
         saw_script(world, connection, call), saw_set(world, connection, call);

@@ -138,7 +138,7 @@ static void check_guard(struct sim_world *world, unsigned client, unsigned node,
 void sim_rules_saw_restart(struct sim_world *world, unsigned node)
 {
     world->reborn_at[node] = world->cluster->now_us;
-    if (sim_class_is_durable(world->options.class) && cluster_key(world->cluster, node, "redlock:canary")) return;  /* S23 */
+    if (sim_class_is_durable(world->options.class) && cluster_key(world->cluster, node, REDLOCK_CANARY)) return;  /* S23 */
     for (unsigned c = 0; c < world->options.client_count; c++)
         world->restarted_at[c][node] = now_of(world, c);
 }

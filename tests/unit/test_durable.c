@@ -6,7 +6,7 @@ enum { N = 3, GUARD_MS = 30000, SKEW_MS = 10000, FULL_MS = GUARD_MS + 2 * SKEW_M
 static const char canary[] = "0123456789abcdef0123456789abcdef01234567", another[] = "76543210fedcba9876543210fedcba9876543210";
 
 #define ALL ((1u << N) - 1)
-#define CANARY "redlock:canary"
+#define CANARY REDLOCK_CANARY
 
 /* All nodes are declared durable, have run for 1000 s and have a canary already. */
 #define DURABLE_OF(clients, ...)                                                                 \
@@ -88,6 +88,30 @@ TEST(s23_nodes_that_are_not_declared_durable_are_not_asked)
     UP_KEEPING(1);
     SETTLE;
     CHECK(!VOTES(0, 1));
+}
+
+static enum redlock_status acquire_by_name(struct cluster *cluster, unsigned client, const char *name)
+{
+    struct redlock_request request = story_request(name, TTL_MS, 0);
+
+    request.ticket = true;
+    return cluster_acquire(cluster, client, 0, &request);
+}
+
+/* Its value would be taken for a canary, its end for a memory that was lost, and the canary for a lock that never ends. */
+TEST(s23_no_lock_has_the_name_of_the_canary_nor_one_that_keeps_something_there)
+{
+    DURABLE(1);
+    CHECK_INT(acquire_by_name(cluster, 0, CANARY), REDLOCK_BAD_RESOURCE);
+    CHECK_INT(acquire_by_name(cluster, 0, "redlock:canary#done"), REDLOCK_BAD_RESOURCE);
+    CHECK_INT(acquire_by_name(cluster, 0, "redlock:canary"), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(5);
+    STORY_NODES CHECK_STR(cluster_key(cluster, story_k, CANARY), canary);
+    for (unsigned k = 0; k < N; k++) restart(cluster, k, true);
+    for (unsigned k = 0; k < N; k++) CHECK(VOTES(0, k) && MEMORY(0, k) == REDLOCK_MEMORY_KEPT);
 }
 
 TEST(s23_a_key_that_holds_something_else_is_no_canary_and_stays)

@@ -1,5 +1,7 @@
 #include "model_inside.h"
 
+#include "../../redlock/redlock.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -162,11 +164,11 @@ static void do_role(const struct scene *scene)
     }
 }
 
-/* SET redlock:canary value NX, of a durable node. */
+/* SET REDLOCK_CANARY value NX, of a durable node. */
 static bool is_canary(const struct command *command)
 {
     const struct slice *a = command->arguments;
-    return command->count == 4 && slice_is(a[1], "redlock:canary") && a[2].size == 40 && slice_is(a[3], "NX");
+    return command->count == 4 && slice_is(a[1], REDLOCK_CANARY) && a[2].size == 40 && slice_is(a[3], "NX");
 }
 
 static void set_canary(const struct scene *scene)

@@ -149,7 +149,7 @@ static void judge_permissions(struct judging *j)
         (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s; or --trust-unknown for all clients", list);
         found(j, SEVERITY_UNSAFE, fix, "the user lacks%s: the node has no vote", list);
     } else if (is_canary_refused(j)) {
-        found(j, SEVERITY_WARNING, "ACL SETUSER <user> ~redlock:canary",
+        found(j, SEVERITY_WARNING, "ACL SETUSER <user> ~redlock:canary*",
               "the user may not use redlock:canary: the node is declared durable, but has no vote for the guard after a restart");
     } else if (is_key_refused) {
         unknown(j, NULL, "the user may use other keys than this one: say by --prefix how the names of its locks begin");

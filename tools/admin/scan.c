@@ -43,7 +43,7 @@ static const char step_script[] =
     "if not y then h=h+1 end "
     "x=y and r "
     "end "
-    "if k=='redlock:canary' then b=b+1 x=false end "
+    "if k=='" REDLOCK_CANARY "' then b=b+1 x=false end "
     "if x and #k>1024 then g=g+1 x=false end "
     "if x then o[#o+1]=#k..':'..k u=u+#k+6 end "
     "end "
