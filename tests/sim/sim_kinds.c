@@ -60,6 +60,8 @@ void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor, b
     const bool is_other = strcmp(actor->role_tokens[1], text) != 0;     /* No: the change has failed already. */
     supersede(world, actor, text);
     struct sim_token *token = sim_token_of(world, text, actor->client);
+    if (has_begun && !is_other && actor->role_tokens[0][0] != '\0')      /* But where it was begun, it was by a third token. */
+        sim_token_of(world, actor->role_tokens[0], actor->client)->is_superseded = true;
     if (has_begun && is_other)
         sim_demand(world, SIM_RULE_S6_ROLE, token->first_at == 0,
                    "S6: client %u changes the role of %s by a token that it has used", actor->client, sim_resource(actor->lock));
@@ -67,6 +69,14 @@ void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor, b
     token->life = actor->life;
     if (token->first_at == 0) token->first_at = token->started_at = cluster_client_now(world->cluster, actor->client);
     if (token->ttl_ms < actor->ttl_ms) token->ttl_ms = actor->ttl_ms;
+}
+
+/* Without a connection a change ends in the call that begins it, perhaps with the status that the lock had before: then nobody sees
+ * it end. */
+void sim_kinds_note_role(struct sim_world *world, struct sim_actor *actor)
+{
+    const struct redlock_lock *lock = lock_of(world, actor);
+    if (redlock_lock_status(lock) != REDLOCK_PENDING) actor->shared = redlock_is_shared(lock) ? actor->names : 0;
 }
 
 /* An upgrade is as if the lock had been won, with a token of its own; one that fails leaves a reader as it was. By a downgrade the

@@ -302,6 +302,7 @@ static void change_mode(struct sim_world *world, struct sim_actor *actor)
     (void)(is_reader ? cluster_upgrade(world->cluster, actor->client, actor->lock)
                      : cluster_downgrade(world->cluster, actor->client, actor->lock));
     sim_kinds_begins_change(world, actor, true);
+    sim_kinds_note_role(world, actor);
 }
 
 static bool is_pending(const struct sim_world *world, const struct sim_actor *actor)

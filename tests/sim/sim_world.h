@@ -207,6 +207,7 @@ struct sim_store *sim_store_of(struct sim_world *world, const struct sim_actor *
 void sim_kinds_saw_reader(struct sim_world *world, const struct sim_actor *actor);     /* Won by a reader, */
 void sim_kinds_saw_permit(struct sim_world *world, const struct sim_actor *actor);     /* as one of several permits. */
 void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor, bool has_begun);   /* By another token. */
+void sim_kinds_note_role(struct sim_world *world, struct sim_actor *actor);            /* Of what has ended within its call. */
 void sim_kinds_saw_change(struct sim_world *world, struct sim_actor *actor);           /* The end of an upgrade or downgrade. */
 
 /* sim_world.c */
