@@ -76,7 +76,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-live test-tls programs check-symbols check-floors compilers mutants sim soak stories explore \
+.PHONY: all test test-unit test-live test-tls programs check-symbols check-floors compilers processors mutants sim soak stories explore \
         playground test-playground chaos interop monitoring examples firmware fuzz coverage prove demo bench cost size amalgamation lint \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
@@ -150,7 +150,7 @@ $(SHARED): $(patsubst %.c,$(BUILD)/obj/shared/%.o,$(LIBRARY)) tools/packages/exp
 # ---- Tests. The last line is "N passed, N failed". ----
 
 # Nothing else installs a package unasked.
-test test-unit test-live test-tls check-symbols check-floors compilers chaos interop monitoring firmware examples demo: NEED_INSTALL ?= yes
+test test-unit test-live test-tls check-symbols check-floors compilers processors chaos interop monitoring firmware examples demo: NEED_INSTALL ?= yes
 NEED_INSTALL ?= no
 export NEED_INSTALL
 
@@ -195,6 +195,10 @@ check-floors: $(call object,$(PARTS))
 # What is handed out, by every compiler that a vendor has.
 compilers:
 	@tests/compilers/run
+
+# All unit tests, the simulator and locks on seven other processors, by qemu-user.
+processors:
+	@tests/processors/run
 
 # Builds in which one rule of safety is broken on purpose: each must be caught.
 mutants:
@@ -427,6 +431,7 @@ help:
 	@echo 'make demo           a lock on five real servers, step by step, in half a minute'
 	@echo 'make test           all tests; also test-unit, test-live, test-tls (with TLS=openssl), check-symbols, check-floors'
 	@echo 'make compilers      what is handed out, by five compilers, in all standards, without a warning; as C++; with sanitizers'
+	@echo 'make processors     unit tests, simulator and locks on s390x, powerpc, mips, armhf, riscv64, aarch64, i686, by qemu-user'
 	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
 	@echo 'make interop        other Redlock libraries and this one exclude each other'

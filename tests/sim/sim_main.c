@@ -18,7 +18,7 @@
 static const char usage[] =
     "usage: sim [--seed S] [--worlds N] [--class NUMBER] [--jobs J]   worlds of the promised classes, or of one class\n"
     "       sim --seed S --tell [--class NUMBER]                      one world: options, and its end as a story\n"
-    "       sim --hashes [--seed S] [--worlds N]                      the trace hash of each world\n"
+    "       sim --hashes [--seed S] [--worlds N]                      the trace hash of each world, and of one of each class\n"
     "       sim --classes [--worlds N]                                the table of all classes, each with N worlds\n"
     "       sim --ci [--jobs J]                                       all of it, with every rare path reached\n"
     "       sim --soak SECONDS [--jobs J]                             fresh worlds for so long\n"
@@ -197,15 +197,20 @@ static void explain(uint64_t seed, enum sim_class class)
     if (pid > 0) wait_for(pid);
 }
 
-static int print_hashes(const struct batch *batch)
+static void print_hash(uint64_t seed, enum sim_class class)
 {
     static struct sim_outcome outcome;
     struct sim_totals totals = { 0 };
-    for (uint64_t i = 0; i < batch->count; i++) {
-        const struct sim_plan plan = { .seed = batch->first + i, .class = batch->class };
-        sim_run(&plan, &totals, &outcome);
-        printf("%llu %016llx\n", (unsigned long long)plan.seed, (unsigned long long)outcome.hash);
-    }
+    const struct sim_plan plan = { .seed = seed, .class = class };
+    sim_run(&plan, &totals, &outcome);
+    printf("%llu %u %016llx\n", (unsigned long long)seed, (unsigned)class, (unsigned long long)outcome.hash);
+}
+
+static int print_hashes(const struct batch *batch)
+{
+    for (uint64_t i = 0; i < batch->count; i++) print_hash(batch->first + i, batch->class);
+    for (unsigned class = 0; class < SIM_CLASS_COUNT && batch->class == SIM_CLASS_COUNT; class++)
+        print_hash(batch->first, (enum sim_class)class);
     return 0;
 }
 

@@ -60,6 +60,11 @@ machine apt-get 1000
 check 'one package has both tools of Prometheus, and is named once' says 1 \
     'tools/need: missing: promtool prometheus; to install them, say as root: apt-get install prometheus' promtool prometheus
 
+machine apt-get 1000
+check 'compilers for other processors come with their C libraries, and all emulators of programs in one package' says 1 \
+    'tools/need: missing: s390x-linux-gnu-gcc arm-linux-gnueabihf-gcc qemu-ppc qemu-s390x; to install them, say as root: apt-get install gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user' \
+    s390x-linux-gnu-gcc arm-linux-gnueabihf-gcc qemu-ppc qemu-s390x
+
 machine none 0
 check 'without a package manager it says what to install' says 1 \
     'tools/need: missing: psql sqlite3, and a package manager that is known here: please install them' psql sqlite3

@@ -469,8 +469,9 @@ static void contend(uint32_t ttl_ms, uint32_t wait_ms, uint64_t delay_us)
 TEST(no_mix_of_waits_and_ttls_makes_two_holders)
 {
     static const uint32_t ttls[] = { 50, 200, 1000 }, waits[] = { 0, 1, 100, 1000, REDLOCK_FOREVER };
+    const size_t step = tap_sample() > 1 ? 3 : 1;
     for (size_t t = 0; t < 3; t++)
-        for (size_t w = 0; w < 5; w++) {
+        for (size_t w = t % step; w < 5; w += step) {
             contend(ttls[t], waits[w], 100);
             contend(ttls[t], waits[w], 5000);
         }

@@ -230,6 +230,14 @@ static unsigned count_threads(void)
     return tasks ? count : 1;
 }
 
+/* An emulator has some of its own. */
+static unsigned threads_at_first;
+
+__attribute__((constructor)) static void count_threads_at_first(void)
+{
+    threads_at_first = count_threads();
+}
+
 /* ---- Names ---- */
 
 TEST(a_name_is_looked_up_by_a_thread_that_takes_no_signals)
@@ -346,9 +354,12 @@ TEST(without_descriptors_no_look_up_begins_and_the_code_says_why)
     CHECK_INT(resolver.asked, 0);
 }
 
-/* In a child, since the limit is of all processes of a user, and another user has to be taken. */
+/* In a child, since the limit is of all processes of a user, and another user has to be taken. Where qemu-user starts a thread all
+ * the same, it may stop dead in it, and its last words would end the test. */
 static int begin_without_threads(void)
 {
+    (void)dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
     const struct rlimit none = { .rlim_cur = 0, .rlim_max = 0 };
     struct net_resolved resolved;
     const unsigned before = open_descriptors();
@@ -412,8 +423,8 @@ TEST(a_resolver_ends_when_it_has_told_its_answer)
 {
     const struct timespec moment = { .tv_nsec = 1000000 };
     unsigned threads = 0;
-    for (unsigned i = 0; i < 5000 && (threads = count_threads()) > 1; i++) nanosleep(&moment, NULL);
-    CHECK_INT(threads, 1);
+    for (unsigned i = 0; i < 5000 && (threads = count_threads()) > threads_at_first; i++) nanosleep(&moment, NULL);
+    CHECK_INT(threads, threads_at_first);
 }
 
 TAP_MAIN
