@@ -128,10 +128,18 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libtests_unit.a $(BU
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
 
-$(BUILD)/tests/live/%: $(BUILD)/obj/tests/live/%.o $(BUILD)/libtests_live.a $(BUILD)/libredlock.a
+# With TLS, what the tests open can be made to use it: see tests/tls/through.c.
+ifneq ($(TLS),)
+THROUGH_TLS = -Wl,--wrap=redlock_close,--wrap=$$(nm '$(BUILD)/libredlock.a' 2>/dev/null | sed -n 's/.* T \(redlock_open_[0-9_]*\)$$/\1/p')
+endif
+$(BUILD)/tests/tls/%: $(BUILD)/obj/tests/tls/%.o $(BUILD)/libtests_live.a $(BUILD)/libredlock.a
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(LINK)
+	$(Q)$(LINK) -lssl -lcrypto
+$(BUILD)/tests/live/%: $(BUILD)/obj/tests/live/%.o $(if $(TLS),$(call object,tests/tls/through.c)) $(BUILD)/libtests_live.a $(BUILD)/libredlock.a
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(LINK) $(THROUGH_TLS)
 
 # Opt-in: what is position-independent is compiled by itself, so that the static library costs nothing for it.
 SHARED := $(BUILD)/libredlock.so.$(SOVERSION)

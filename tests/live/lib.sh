@@ -48,8 +48,8 @@ port=$((20000 + $$ % 1000 * 10))
 count=0
 nodes=
 
-# With REDLOCK_TEST_TLS=1, or from make_certificates on, servers speak TLS on their port, and nothing else; the tests themselves talk to
-# them through a unix socket. $certificates is where these are (tests/live/certificates); REDLOCK_TLS_CA names their CA.
+# From make_certificates on servers speak TLS on their port, and nothing else; the tests themselves talk to them through a unix socket.
+# $certificates is where these are (tests/live/certificates); REDLOCK_TLS_CA names their CA.
 scheme=
 make_certificates() {
     scheme=rediss://
@@ -57,6 +57,8 @@ make_certificates() {
     [ -d "$certificates" ] || tests/live/certificates "$certificates" || { echo 'Bail out! openssl makes no certificates'; exit 1; }
     export REDLOCK_TLS_CA="$certificates/ca.crt"
 }
+
+# With REDLOCK_TEST_TLS=1 so do the servers of tests that know nothing of it, unless they write addresses by themselves.
 [ -z "${REDLOCK_TEST_TLS:-}" ] || make_certificates
 
 # It is ours, and ready, when its own log says so; it ends by itself when the port is taken.

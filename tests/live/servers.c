@@ -40,6 +40,7 @@ static struct {
     pid_t sweeper;
     int news;               /* Pipe to the sweeper. Its end of file is the end of the test program. */
     unsigned count;
+    uint16_t ports[SERVERS_MAX];
     char directory[64];
     char binary[256];
 } here;
@@ -267,6 +268,40 @@ static void file_of(const struct server *s, const char *ending, char path[SERVER
     snprintf(path, SERVER_PATH_SIZE, "%s/%u%s", here.directory, s->number, ending);
 }
 
+const char *servers_certificates(void)
+{
+    static char directory[SERVER_PATH_SIZE];
+    const char *given = getenv("REDLOCK_TEST_CERTIFICATES");
+    char command[2 * SERVER_PATH_SIZE];
+    struct stat status;
+    prepare();
+    if (directory[0] != '\0') return directory;
+    snprintf(directory, sizeof directory, given ? "%s" : "%s/certificates", given ? given : here.directory);
+    snprintf(command, sizeof command, "tests/live/certificates '%s'", directory);
+    if (stat(directory, &status) != 0 && system(command) != 0) bail_out("%s has failed", command);
+    return directory;
+}
+
+bool servers_speak_tls(void)
+{
+    const char *wanted = getenv("REDLOCK_TEST_TLS");
+    return wanted && *wanted != '\0';
+}
+
+bool servers_have_port(unsigned long port)
+{
+    for (unsigned k = 0; k < here.count; k++)
+        if (here.ports[k] == port) return true;
+    return false;
+}
+
+static void write_tls_config(FILE *file, const struct server *s)
+{
+    const char *certificates = servers_certificates();
+    fprintf(file, "port 0\ntls-port %u\ntls-cert-file %s/server.crt\ntls-key-file %s/server.key\ntls-ca-cert-file %s/ca.crt\n"
+                  "tls-auth-clients no\n", (unsigned)s->port, certificates, certificates, certificates);
+}
+
 /* The user "tester" lets the tests in where the default user has a password. */
 static void write_config(const struct server *s)
 {
@@ -275,8 +310,10 @@ static void write_config(const struct server *s)
     FILE *file = fopen(path, "w");
     if (file == NULL) bail_out("%s: %s", path, strerror(errno));
     fprintf(file, "bind 127.0.0.1\nport %u\nunixsocket %s\ndir %s\nsave \"\"\nappendonly no\n"
-                  "user tester on nopass ~* &* +@all\n%s",
-            (unsigned)s->port, s->socket, s->directory, s->config);
+                  "user tester on nopass ~* &* +@all\n",
+            (unsigned)s->port, s->socket, s->directory);
+    if (servers_speak_tls()) write_tls_config(file, s);
+    fputs(s->config, file);
     fclose(file);
 }
 
@@ -330,6 +367,7 @@ static void set_up(struct server *s, const char *config)
     prepare();
     if (here.count == SERVERS_MAX) bail_out("more than %d servers", SERVERS_MAX);
     *s = (struct server){ .number = here.count++, .port = free_port(), .config = config };
+    here.ports[s->number] = s->port;
     file_of(s, ".sock", s->socket);
     file_of(s, "", s->directory);
     if (mkdir(s->directory, 0700) < 0) bail_out("%s: %s", s->directory, strerror(errno));

@@ -58,6 +58,15 @@ void servers_end(struct server *servers, unsigned count);
 /* "127.0.0.1:4001,127.0.0.1:4002" of count servers. Static: until the next call. */
 const char *servers_list(const struct server *servers, unsigned count);
 
+/* With REDLOCK_TEST_TLS=1 servers speak TLS on their port, and nothing else: tests/tls/through.c makes clients speak it, too. */
+bool servers_speak_tls(void);
+
+/* Was one started on this port? */
+bool servers_have_port(unsigned long port);
+
+/* The directory that tests/live/certificates has filled: $REDLOCK_TEST_CERTIFICATES, or one that ends with the program. */
+const char *servers_certificates(void);
+
 /* Whether the machine has ::1. */
 bool servers_have_ipv6(void);
 

@@ -1,0 +1,309 @@
+/* The library through TLS, at the ends of connections: a handshake that is cut or stops after any byte, key updates and
+ * renegotiation under load, a fork. The servers are real ones; what stands before them is here. Of the TLS libraries the one before
+ * the servers is always OpenSSL. */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <openssl/ssl.h>
+
+#include "../../net/redlock_tls.h"
+#include "../live/clients.h"
+
+enum { CUTS_MAX = 15, HASTE_MS = 500 };
+
+static struct redlock_client alice;
+static struct server server;
+
+/* ---- Clients ---- */
+
+static unsigned lost;      /* Connections, since open_secure(). */
+
+static void count_lost(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size)
+{
+    (void)context, (void)now_us, (void)k, (void)data, (void)size;
+    lost += what == REDLOCK_DISCONNECTED;
+}
+
+static struct redlock_tls *open_secure(struct redlock_client *c, const char *list, uint32_t node_timeout_ms)
+{
+    struct redlock_options options = throw_away_options();
+    char ca[SERVER_PATH_SIZE + 16], words[REDLOCK_TLS_WORDS];
+    const struct redlock_tls_options how = { .ca = ca };
+    struct redlock_tls *tls;
+
+    snprintf(ca, sizeof ca, "%s/ca.crt", servers_certificates());
+    tls = redlock_tls_open(&how, words, sizeof words);
+    if (!tls) bail_out("redlock_tls_open: %s", words);
+    options.engine.node_timeout_ms = node_timeout_ms;
+    options.engine.trust_unknown = true;
+    options.secure_transport = redlock_tls_transport();
+    options.secure_context = tls;
+    options.trace = count_lost;
+    lost = 0;
+    if (redlock_open(c, list, &options, NULL) != REDLOCK_OK) bail_out("redlock_open");
+    return tls;
+}
+
+/* ---- What stands before a server ---- */
+
+static int listen_on_loopback(uint16_t *port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, 64) < 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+        bail_out("no listener");
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+static int connect_to_server(void)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(server.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0) _exit(1);
+    return fd;
+}
+
+/* Hands on what comes; of what the server says `left` bytes, and then it hangs up or, for as long as the client stays, says no more. */
+static void relay(int client, long left, bool stops)
+{
+    int upstream = connect_to_server();
+    struct pollfd polled[2] = { { .fd = client, .events = POLLIN }, { .fd = upstream, .events = POLLIN } };
+    char bytes[4096];
+
+    while (left != 0 && poll(polled, 2, -1) > 0) {
+        for (int i = 0; i < 2; i++) {
+            size_t most = i == 1 && left > 0 && (size_t)left < sizeof bytes ? (size_t)left : sizeof bytes;
+            ssize_t size = polled[i].revents != 0 ? read(polled[i].fd, bytes, most) : -1;
+            if (size == 0) _exit(0);
+            if (size > 0 && send(polled[1 - i].fd, bytes, (size_t)size, MSG_NOSIGNAL) < 0) _exit(0);
+            if (size > 0 && i == 1 && left > 0) left -= size;
+        }
+    }
+    while (stops && read(client, bytes, sizeof bytes) > 0) {}
+    _exit(0);
+}
+
+/* A relay whose first connection is cut after so many bytes of the server's; the later ones are whole. */
+static uint16_t start_relay(long cut, bool stops)
+{
+    uint16_t port;
+    int listener = listen_on_loopback(&port);
+
+    if (process_fork() != 0) {
+        close(listener);
+        return port;
+    }
+    signal(SIGCHLD, SIG_IGN);
+    for (bool is_first = true;; is_first = false) {
+        int client = accept(listener, NULL, NULL);
+        if (client < 0) continue;
+        if (fork() == 0) relay(client, is_first ? cut : -1, stops);
+        close(client);
+    }
+}
+
+static long handshake_bytes(void)
+{
+    return 1800;    /* What a server says of TLS 1.3 and its certificate here, the answers to the first commands among it: more or less. */
+}
+
+static void survive_cuts(long first, long step, long count, bool stops)
+{
+    struct redlock_lock lock;
+    char list[CUTS_MAX * 40] = "";
+    struct redlock_tls *tls;
+
+    for (long i = 0; i < count; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "rediss://127.0.0.1:%u ", (unsigned)start_relay(first + i * step, stops));
+    TAP_CONTEXT("after %ld bytes and every %ld behind them%s", first, step, stops ? ", and nothing more" : "");
+    tls = open_secure(&alice, list, stops ? HASTE_MS : PATIENCE_MS);
+    for (unsigned k = 0; k < redlock_node_count(&alice); k++) {
+        uint64_t until = clock_ms() + 2 * SOON_MS;
+        redlock_lock_init(&lock);
+        while (!redlock_node_settled(redlock_engine(&alice), k) || redlock_node_trouble(redlock_engine(&alice), k, redlock_now_us()) ==
+               REDLOCK_TROUBLE_UNREACHABLE || redlock_node_trouble(redlock_engine(&alice), k, redlock_now_us()) == REDLOCK_TROUBLE_SILENT ||
+               redlock_node_trouble(redlock_engine(&alice), k, redlock_now_us()) == REDLOCK_TROUBLE_CLOSED) {
+            if (clock_ms() > until) break;
+            (void)redlock_run_for(&alice, NULL, 5);
+        }
+        TAP_CHECK(clock_ms() <= until, "node %u, cut after %ld bytes, does not find back", k, first + (long)k * step);
+    }
+    CHECK(lost >= redlock_node_count(&alice));
+    redlock_close(&alice, 100);
+    redlock_tls_close(tls);
+}
+
+static long every(void)
+{
+    const char *text = getenv("SEVER_EVERY");
+    return text && atol(text) > 0 ? atol(text) : 29;
+}
+
+/* By hand after every byte: SEVER_EVERY=1. */
+TEST(a_handshake_that_is_cut_after_any_byte_ends_in_time_and_the_node_is_found_again)
+{
+    long step = every();
+    for (long first = 1; first <= handshake_bytes(); first += CUTS_MAX * step) survive_cuts(first, step, CUTS_MAX, false);
+}
+
+TEST(a_handshake_that_stops_after_any_byte_ends_with_the_node_timeout_and_the_node_is_found_again)
+{
+    long step = every() * 4;
+    for (long first = 1; first <= handshake_bytes(); first += CUTS_MAX * step) survive_cuts(first, step, CUTS_MAX, true);
+}
+
+/* ---- Processes ---- */
+
+TEST(a_child_that_closes_its_copy_says_nothing_on_its_parents_connections)
+{
+    struct redlock_lock lock;
+    char list[64];
+    struct redlock_tls *tls;
+
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)server.port);
+    tls = open_secure(&alice, list, PATIENCE_MS);
+    redlock_lock_init(&lock);
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "door", TTL_MS, PATIENCE_MS), REDLOCK_OK);
+    pid_t child = process_fork();
+    if (child == 0) {
+        redlock_close(&alice, 100);
+        redlock_tls_close(tls);
+        _exit(0);
+    }
+    CHECK_INT(process_wait(child), 0);
+    int fd = redlock_fd(&alice, 0);
+    CHECK_STATUS(redlock_extend(&alice, &lock, TTL_MS), REDLOCK_OK);
+    CHECK_INT(redlock_fd(&alice, 0), fd);       /* It is the same connection. */
+    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_tls_close(tls);
+}
+
+/* ---- Under load ---- */
+
+/* A server of TLS, in plain text before the real one. After each piece that it hands on it asks for new keys, or for a handshake. */
+static void serve_tls(int client, int version)
+{
+    char path[SERVER_PATH_SIZE + 16], bytes[4096];
+    SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+    int upstream = connect_to_server();
+    struct pollfd polled[2] = { { .fd = client, .events = POLLIN }, { .fd = upstream, .events = POLLIN } };
+    unsigned pieces = 0;
+    SSL *ssl;
+
+    snprintf(path, sizeof path, "%s/server.crt", servers_certificates());
+    SSL_CTX_use_certificate_file(ctx, path, SSL_FILETYPE_PEM);
+    snprintf(path, sizeof path, "%s/server.key", servers_certificates());
+    SSL_CTX_use_PrivateKey_file(ctx, path, SSL_FILETYPE_PEM);
+    SSL_CTX_set_max_proto_version(ctx, version);
+    ssl = SSL_new(ctx);
+    SSL_set_fd(ssl, client);
+    if (SSL_accept(ssl) != 1) _exit(1);
+    while (poll(polled, 2, -1) > 0) {
+        if (polled[0].revents != 0) do {
+            int size = SSL_read(ssl, bytes, sizeof bytes);
+            if (size <= 0 && SSL_get_error(ssl, size) != SSL_ERROR_WANT_READ) _exit(0);
+            if (size > 0 && write(upstream, bytes, (size_t)size) != size) _exit(1);
+        } while (SSL_pending(ssl) > 0);
+        if (polled[1].revents != 0) {
+            ssize_t size = read(upstream, bytes, sizeof bytes);
+            if (size <= 0 || SSL_write(ssl, bytes, (int)size) <= 0) _exit(0);
+            if (version == TLS1_3_VERSION) SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED);
+            else if (++pieces % 8 == 0)    SSL_renegotiate(ssl);
+            SSL_do_handshake(ssl);
+        }
+    }
+    _exit(0);
+}
+
+static uint16_t start_tls_server(int version)
+{
+    uint16_t port;
+    int listener = listen_on_loopback(&port);
+
+    (void)servers_certificates();
+    if (process_fork() != 0) {
+        close(listener);
+        return port;
+    }
+    signal(SIGCHLD, SIG_IGN);
+    for (;;) {
+        int client = accept(listener, NULL, NULL);
+        if (client >= 0 && fork() == 0) serve_tls(client, version);
+        close(client);
+    }
+}
+
+/* From here on the server speaks no TLS by itself. */
+static void speak_plainly(void)
+{
+    if (!servers_speak_tls()) return;
+    servers_end(&server, 1);
+    unsetenv("REDLOCK_TEST_TLS");
+    servers_start(&server, 1, "");
+}
+
+static void cycle(const char *list, int count)
+{
+    struct redlock_tls *tls = open_secure(&alice, list, PATIENCE_MS);
+    struct redlock_lock lock;
+
+    CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
+    for (int i = 0; i < count; i++) {
+        redlock_lock_init(&lock);
+        CHECK_STATUS(redlock_acquire(&alice, &lock, "door", TTL_MS, PATIENCE_MS), REDLOCK_OK);
+        CHECK_STATUS(redlock_extend(&alice, &lock, TTL_MS), REDLOCK_OK);
+        CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    }
+    redlock_close(&alice, CLOSE_MS);
+    redlock_tls_close(tls);
+}
+
+TEST(keys_that_are_updated_after_each_answer_disturb_nobody)
+{
+    char list[64];
+    speak_plainly();
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)start_tls_server(TLS1_3_VERSION));
+    cycle(list, 200);
+}
+
+/* It is told no, and this one hangs up then: that is a lost connection, and the next one serves. */
+TEST(a_server_that_renegotiates_is_refused_and_at_worst_connected_to_anew)
+{
+    char list[64];
+    struct redlock_lock lock;
+    struct redlock_tls *tls;
+    int won = 0;
+
+    speak_plainly();
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)start_tls_server(TLS1_2_VERSION));
+    tls = open_secure(&alice, list, PATIENCE_MS);
+    for (int i = 0; i < 40; i++) {
+        redlock_lock_init(&lock);
+        if (redlock_acquire(&alice, &lock, "door", 1000, 5000) != REDLOCK_OK) continue;
+        won++;
+        (void)redlock_release(&alice, &lock, NULL);
+    }
+    CHECK(won > 20);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_tls_close(tls);
+}
+
+int main(int argc, char **argv)
+{
+    setenv("REDLOCK_TEST_TLS", "1", 1);
+    servers_start(&server, 1, "");
+    return tap_run_all(argc, argv);
+}
