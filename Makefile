@@ -76,7 +76,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-live test-tls programs check-symbols check-floors compilers processors mutants sim soak stories explore \
+.PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors mutants sim soak stories explore \
         playground test-playground chaos interop monitoring examples firmware fuzz coverage prove demo bench cost size amalgamation lint \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
@@ -158,7 +158,7 @@ $(SHARED): $(patsubst %.c,$(BUILD)/obj/shared/%.o,$(LIBRARY)) tools/packages/exp
 # ---- Tests. The last line is "N passed, N failed". ----
 
 # Nothing else installs a package unasked.
-test test-unit test-live test-tls check-symbols check-floors compilers processors chaos interop monitoring firmware examples demo: NEED_INSTALL ?= yes
+test test-unit test-live test-tls test-through-tls check-symbols check-floors compilers processors chaos interop monitoring firmware examples demo: NEED_INSTALL ?= yes
 NEED_INSTALL ?= no
 export NEED_INSTALL
 
@@ -186,6 +186,15 @@ TLS_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/tls/test_*.c)) $(wildcar
 test-tls: all $(filter $(BUILD)/%,$(TLS_TESTS))
 	@tools/need prove redis-server perl openssl
 	@$(if $(TLS),,echo 'make test-tls: of which TLS? Say TLS=openssl or TLS=mbedtls' >&2; exit 1;) $(RUN_TESTS) $(TLS_TESTS)
+
+# The live tests of the lock through TLS, as they stand: those that write no addresses of servers by themselves, or THROUGH="test_client".
+THROUGH ?= $(addprefix test_,client events waiting keeper shared permits nodes reentrant rivals flapping interruptions model) \
+           $(addprefix command_,run ticket set loss keep permits others)
+THROUGH_TESTS := $(addprefix $(BUILD)/tests/live/,$(filter test_%,$(THROUGH))) $(patsubst %,tests/live/%.t,$(filter command_%,$(THROUGH)))
+test-through-tls: all $(filter $(BUILD)/%,$(THROUGH_TESTS))
+	@tools/need prove redis-server perl openssl
+	@$(if $(TLS),,echo 'make test-through-tls: through which? Say TLS=openssl or TLS=mbedtls' >&2; exit 1;) \
+	    REDLOCK_TEST_TLS=1 $(RUN_TESTS) $(THROUGH_TESTS)
 
 test-live: all $(filter $(BUILD)/%,$(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 	@tools/need $(LIVE_TOOLS)
