@@ -1,5 +1,6 @@
-/* The engine for lock.mjs, as WebAssembly: what JavaScript calls, with numbers that it has. Times are microseconds in a double, which
- * holds them exactly for 285 years. See lock.mjs for how to build it, and string.h for what a bare compiler does not bring along. */
+/* The engine for lock.mjs, as WebAssembly: what JavaScript calls, with numbers that it has. Times are microseconds in a double,
+ * which holds them exactly for 285 years. See lock.mjs for how to build it, and string.h for what a bare compiler does not bring
+ * along. */
 #include "redlock.h"
 
 #include <string.h>
