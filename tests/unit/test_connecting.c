@@ -113,7 +113,7 @@ TEST(the_pause_between_connections_grows_to_a_limit_and_is_jittered)
     CHECK(same < 4); /* Two clients do not come back in step. */
 }
 
-/* But without one there is no lock to be had: then it is tried some four times a second, and no more often. */
+/* But without one no lock is available: then it is tried some four times a second, and no more often. */
 TEST(the_pause_between_connections_is_short_while_no_quorum_is_connected)
 {
     enum { NODES = 5, SECONDS = 60 };
