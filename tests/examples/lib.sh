@@ -13,12 +13,12 @@ mkdir "$directory/bin" "$directory/copy" || exit 1
 
 # Compilers by the names in the examples: they warn of everything, compile the example as it stands, and then once more with fresh.h.
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
-# By its path: the name itself is now ours.
+# By its path: the name itself is now ours. With the PATH from outside, or a compiler that is a cache would find ours behind it.
 compiler() {
     compiler=${2%% *}
     compiler="$(command -v "$compiler")${2#"$compiler"} $3"
-    printf '#!/bin/sh\n%s -isystem "%s" -fsyntax-only -Wno-unused-command-line-argument "$@" &&\nexec %s -isystem "%s" -include "%s" "$@"\n' \
-        "$compiler" "$installed/include" "$compiler -O1 -g" "$installed/include" "$top/tests/examples/fresh.h" >"$directory/bin/$1" &&
+    printf '#!/bin/sh\nPATH="%s"\n%s -isystem "%s" -fsyntax-only -Wno-unused-command-line-argument "$@" &&\nexec %s -isystem "%s" -include "%s" "$@"\n' \
+        "$PATH" "$compiler" "$installed/include" "$compiler -O1 -g" "$installed/include" "$top/tests/examples/fresh.h" >"$directory/bin/$1" &&
         chmod 755 "$directory/bin/$1"
 }
 compiler cc "${CC:-cc}" "-std=gnu11 $warnings"

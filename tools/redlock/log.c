@@ -261,7 +261,7 @@ void log_killed(const struct settings *settings, uint32_t valid_ms)
 void log_heed(void *context, const struct redlock_event *event)
 {
     struct session *session = context;
-    uint16_t bit = event->session < redlock_node_count(&session->client) ? (uint16_t)(1u << event->session) : 0;
+    uint16_t bit = (uint16_t)(event->session < redlock_node_count(&session->client) ? 1u << event->session : 0u);
 
     if (event->kind != REDLOCK_EVENT_READY) return;
     if (event->is_new_server && (session->met & bit)) log_node(session, LOG_RESTARTED, event->session, NULL);
