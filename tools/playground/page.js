@@ -1,48 +1,484 @@
 // The page: what is seen and pressed. The world is that of engine.mjs.
-import { compileEngine, World } from './engine.mjs';
+import { compileEngine } from './engine.mjs';
+import { button, byId, html, set, svg } from './dom.mjs';
+import { CLIENTS, bitsOf, decodeResp, inWords, listOf, moment, tell } from './words.mjs';
+import { Player } from './player.mjs';
+import { Scene, shapeOf, sharedBy } from './scene.mjs';
+import { controlsOf, settingsForm, titleOf } from './controls.mjs';
+import { bytesOnLink, eventList, sequenceDiagram } from './records.mjs';
+import { FAULTS, findAccident, stepsOf } from './tours.mjs';
+import { QUESTIONS } from './questions.mjs';
 
-const main = document.getElementById('main');
-const rules = JSON.parse(document.getElementById('rules').textContent);
+const FIRST_LINK = 'n=5&c=2&seed=1';
+const REFRESH_MS = 200;         // Of what is read, not watched.
+const rules = JSON.parse(byId('rules').textContent);
+const still = matchMedia('(prefers-reduced-motion: reduce)');
 
 // The WebAssembly that stands compressed in the page.
 async function unpackWorld() {
-    const bytes = Uint8Array.from(atob(document.getElementById('world').textContent), byte => byte.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(byId('world').textContent), byte => byte.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
     return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+// What is of the page alone in a fragment: embed, and at=MICROSECONDS, where it begins.
+function readFragment() {
+    const parts = location.hash.replace(/^#/, '').split('&').filter(Boolean);
+    const at = parts.find(part => part.startsWith('at='));
+    return { isEmbedded: parts.includes('embed'), at: at ? Number(at.slice(3)) : 0,
+             link: parts.filter(part => part !== 'embed' && part !== at).join('&') };
+}
+
 const module = await compileEngine(await unpackWorld());
-const world = new World(module, location.hash || 'n=5&c=2&seed=1');
-const log = [];
+const player = new Player(module, FIRST_LINK);
+const scene = new Scene(byId('scene'), choose);
+let chosen = { kind: 'none' };
+let tab = 'Events', tour = null, lit = null, shownVersion = -1, shownAt = 0, wroteLink = '', said = '';
 
-function button(label, does) {
-    const element = document.createElement('button');
-    element.textContent = label;
-    element.onclick = () => { does(); show(); };
-    main.append(element);
+// ---- Doing ----
+
+function act(action) {
+    const wasTour = tour;
+    leaveTour(false);
+    const refusal = player.act(action);
+    if (wasTour) said = 'You have left the story, and its world goes on as you make it.';
+    else said = refusal ? `Not done: ${refusal}.` : '';
+    if (still.matches) player.settle();
+    else player.play();
+    refresh();
+    return refusal;
 }
 
-for (const client of world.state().clients)
-    for (const verb of ['acquire', 'extend', 'keep', 'release', 'write', 'blind', 'freeze', 'wake', 'crash', 'return'])
-        button(`${verb}.${client.name}`, () => world.act(`${verb}.${client.name}`));
-for (const node of world.state().nodes)
-    for (const verb of ['kill', 'empty', 'restart', 'pause', 'resume', 'flush', 'evict'])
-        button(`${verb}.${node.id}`, () => world.act(`${verb}.${node.id}`));
-button('one event', () => world.step());
-button('1 ms', () => world.runTo(world.now + 1e3));
-button('1 s', () => world.runTo(world.now + 1e6));
-button('back 1 ms', () => world.back(Math.max(0, world.now - 1e3)));
-
-const told = document.createElement('pre'), seen = document.createElement('pre');
-main.append(told, seen);
-
-function show() {
-    for (const event of world.events())
-        log.push(`${event.at / 1000} ms ${JSON.stringify(event)} ${rules.find(rule => rule.number === event.rule)?.text ?? ''}`);
-    told.textContent = log.slice(-12).join('\n');
-    seen.textContent = JSON.stringify(world.state(), null, 1);
-    history.replaceState(null, '', '#' + world.link());
+function goTo(at) {
+    player.stop();
+    player.goTo(at);
+    refresh();
 }
 
-window.playground = { world, module };
-show();
+function open(link) {
+    leaveTour(false);
+    try {
+        player.open(link);
+        said = '';
+    } catch (error) {
+        said = `This link is none: ${error.message}.`;
+        return false;
+    }
+    chosen = { kind: 'none' };
+    player.play();
+    fillChosen();
+    refresh();
+    return true;
+}
+
+function choose(kind, client, node) {
+    chosen = { kind, client, node };
+    fillChosen();
+    byId('chosen').focus({ preventScroll: true });
+    if (innerWidth < 900) byId('chosen').scrollIntoView({ block: 'nearest' });
+}
+
+// The next client that does not have the lock and does not ask for it.
+function nextClient() {
+    return player.state.clients.find(client => !client.holds && !client.pending && !client.dead && !client.frozen &&
+        !(client.verdict && player.state.resource.holders.length > 0)) ?? null;
+}
+
+// ---- The first line: what to do next ----
+
+function hint() {
+    const { clients, resource, nodes, future, settings, quorum } = player.state, asks = clients.find(client => client.phase === 'acquiring');
+    const next = nextClient(), holder = clients[resource.holders[0]], refused = clients.find(client => client.verdict && !client.verdict.won);
+    if (said) return said;
+    if (asks) return `${asks.name} asks all ${settings.n} nodes at once. It needs ${quorum} of them.`;
+    if (future > 0 && !player.playing) return 'More is to come: press Play, or do something else.';
+    if (player.log.length === 0) return `${next?.name ?? 'A'} and others want the door. Press Acquire.`;
+    if (holder && next) return `${holder.name} holds the lock until its bar is empty. Let ${next.name} try, too.`;
+    if (holder && refused && !refused.pending) return `${refused.name} found ${holder.name}'s key. Now break something: click a node, a link or a client.`;
+    if (nodes.some(node => node.down)) return 'A node is down: its key is lost with it, if it restarts empty. Click it.';
+    if (!holder) return 'Nobody holds the lock. Keys end by themselves, and so does a holder\'s validity, a little earlier.';
+    return 'Click a node, a link or a client to see what can happen to it.';
+}
+
+function fillFirst() {
+    const next = nextClient(), main = byId('acquire'), { accident } = player.state;
+    set(byId('hint'), 'text', hint());
+    set(main, 'text', next ? `Acquire: ${next.name}` : 'Begin anew');
+    main.dataset.act = next ? `acquire.${next.name}` : 'anew';
+    set(byId('banner'), 'text', accident ? `Two hold the door. ${accident.words}` : '');
+    set(byId('banner'), 'class', accident ? 'broken' : player.state.broken ? 'broken' : '');
+    if (player.state.broken) set(byId('banner'), 'text', `The engine's own books are wrong: ${player.state.broken}`);
+}
+
+byId('acquire').addEventListener('click', () => {
+    const action = byId('acquire').dataset.act;
+    if (action === 'anew') open(FIRST_LINK);
+    else act(action);
+});
+
+// ---- Who holds it, and why ----
+
+function holderWords() {
+    const { clients, resource } = player.state, holders = resource.holders.map(i => clients[i]);
+    if (holders.length === 0) return 'Nobody.';
+    if (holders.length > 1) return `${listOf(holders.map(one => one.name))}: both believe it!`;
+    return `${holders[0].name}, for ${inWords(holders[0].validUs)} more.`;
+}
+
+function verdictWords(client) {
+    const { round, verdict } = client, { quorum } = player.state, granted = bitsOf(round.granted).length;
+    if (client.phase === 'acquiring' || client.phase === 'extending' && !round.decided)
+        return `${granted} of ${quorum} granted so far, ${inWords(round.startedAgoUs)} since the first byte`;
+    if (!verdict) return 'has not asked yet';
+    if (verdict.won) return verdict.arithmetic.replace(/ - /g, ' − ');
+    const refused = bitsOf(verdict.refused).length, unknown = bitsOf(verdict.unknown).length;
+    return `${verdict.status}: ${bitsOf(verdict.granted).length} granted, ${refused} refused` + (unknown ? `, ${unknown} unknown` : '');
+}
+
+// What a pointer or the focus upon a verdict lights up.
+function lookOf() {
+    const look = { chosen, lit: new Set(), shared: new Set(), still: still.matches };
+    const verdict = lit === null ? null : player.state.clients[lit]?.verdict;
+    if (!verdict) return look;
+    bitsOf(verdict.granted).forEach(k => look.lit.add(k));
+    for (const other of player.state.clients)
+        if (other.id !== lit) sharedBy(verdict, other.verdict).forEach(k => look.shared.add(k));
+    return look;
+}
+
+function sharedWords(client) {
+    const other = player.state.clients.find(one => one.id !== client.id && sharedBy(client.verdict, one.verdict).length > 0);
+    if (!other) return '';
+    const nodes = sharedBy(client.verdict, other.verdict);
+    return `${nodes.length === 1 ? 'Node' : 'Nodes'} ${listOf(nodes)} told both ${client.name} and ${other.name}: two quorums always share a node.`;
+}
+
+function buildVerdict(client) {
+    const card = html('button', { type: 'button', class: 'verdict', id: `verdict-${client.name}` },
+        svg('svg', { viewBox: '-16 -16 32 32', class: 'chip', 'aria-hidden': 'true' }, shapeOf(client.id, 10),
+            svg('text', { y: client.id === 2 ? 5 : 4, class: `letter on-client-${client.name}`, text: client.name })),
+        html('span', { class: 'sum' }), html('span', { class: 'captions' }), html('span', { class: 'why' }));
+    const light = on => () => { lit = on ? client.id : lit === client.id ? null : lit; };
+    for (const [name, on] of [['mouseenter', true], ['focus', true], ['mouseleave', false], ['blur', false]])
+        card.addEventListener(name, light(on));
+    return card;
+}
+
+function fillVerdicts() {
+    const box = byId('verdicts'), { clients } = player.state;
+    if (box.children.length !== clients.length) box.replaceChildren(...clients.map(buildVerdict));
+    clients.forEach((client, i) => {
+        const [, sum, captions, why] = box.children[i].children;
+        set(sum, 'text', `${client.name}: ${verdictWords(client)}`);
+        set(captions, 'text', client.verdict?.won && !client.pending ? 'TTL − time it took − clock drift = validity' : '');
+        set(why, 'text', lit === i ? sharedWords(client) : client.ticket ? `ticket ${client.ticket}` : '');
+        set(box.children[i], 'class', `verdict${client.holds ? ' holds' : ''}${lit === i ? ' lit' : ''}`);
+    });
+    set(byId('holder'), 'class', player.state.resource.holders.length > 1 ? 'broken' : '');
+    set(byId('holder').lastChild, 'text', holderWords());
+}
+
+// ---- What is chosen ----
+
+function fillChosen() {
+    const box = byId('chosen');
+    box.replaceChildren();
+    if (chosen.kind === 'none') return;
+    if (chosen.kind !== 'client' && chosen.node >= player.state.settings.n || chosen.kind !== 'node' && chosen.client >= player.state.settings.c)
+        return void (chosen = { kind: 'none' });
+    box.append(html('h2', { text: titleOf(chosen) }), button('Close', () => { chosen = { kind: 'none' }; fillChosen(); }, { class: 'close' }),
+        html('p', { class: 'now' }), ...controlsOf(chosen, player.state.settings, act, choose));
+    if (chosen.kind === 'link') box.append(html('h3', { text: 'Bytes, and what they say' }), html('div', { class: 'passed' }));
+    refresh();
+}
+
+function nowOfChosen() {
+    const { clients, nodes, links } = player.state;
+    if (chosen.kind === 'client') {
+        const client = clients[chosen.client];
+        return `${client.status}. ${client.token ? `Token ${client.token.slice(0, 8)}...` : ''}` +
+            `${client.owed ? ` Owes ${client.owed} releases.` : ''}`;
+    }
+    if (chosen.kind === 'node') return clients.map(client => `${client.name}: ${client.nodes[chosen.node].words}`).join(' · ') +
+        (nodes[chosen.node].keys.length ? `. Keys: ${nodes[chosen.node].keys.map(key => key.name).join(', ')}` : '');
+    const link = links[chosen.client][chosen.node];
+    return `${link.connected ? 'Connected' : 'Not connected'}, ${inWords(link.toNode.delayUs)} there, ${inWords(link.toClient.delayUs)} back`;
+}
+
+function refreshChosen() {
+    if (chosen.kind === 'none') return;
+    set(byId('chosen').querySelector('.now'), 'text', nowOfChosen());
+    const passed = byId('chosen').querySelector('.passed');
+    if (!passed || passed.dataset.version === String(player.messages.size)) return;
+    passed.dataset.version = player.messages.size;
+    passed.replaceChildren(...bytesOnLink(player.log, chosen.client, chosen.node));
+}
+
+// ---- Time ----
+
+const PACES = [['Follow what happens', 'follow'], ['Real time', 1e6], ['10 times as fast', 1e7], ['10 times as slow', 1e5], ['100 times as slow', 1e4],
+               ['1000 times as slow', 1e3], ['10,000 times as slow', 100]];
+
+const times = {
+    play: button('Pause', () => { player.playing ? player.stop() : player.play(); refresh(); }, { id: 'play' }),
+    step: button('One event', () => { leaveTour(false); player.stepOnce(); refresh(); }, { id: 'step' }),
+    back: button('Back', () => goTo(Math.max(0, lastMoment() ?? 0)), { id: 'back' }),
+    pace: html('select', { id: 'pace', 'aria-label': 'How fast time passes' }, ...PACES.map(([text, value]) => html('option', { text, value }))),
+    slider: html('input', { type: 'range', id: 'slider', min: 0, max: 1000, value: 1000, step: 1, 'aria-label': 'The past' }),
+    clock: html('output', { id: 'clock' }), share: button('Copy link', copyLink, { id: 'share' })
+};
+
+function lastMoment() {
+    for (let i = player.log.length; i-- > 0;) if (player.log[i].at < player.world.now) return player.log[i].at;
+    return 0;
+}
+
+function buildTime() {
+    byId('time').append(times.play, times.step, times.back, times.pace, times.slider, times.clock, times.share);
+    times.pace.addEventListener('change', () => { player.pace = Number(times.pace.value) || 'follow'; });
+    times.slider.addEventListener('input', () => goTo(momentAt(Number(times.slider.value))));
+}
+
+// The slider goes by events, not by time: in a second of waiting there is less to see than in a millisecond of messages.
+function momentsSeen() {
+    const moments = new Set(seen.map(event => event.at));
+    return [0, ...[...moments].filter(at => at > 0).sort((one, other) => one - other)];
+}
+let seen = [], slots = [0], slotsOf = -1;
+
+function momentAt(share) {
+    return slots[Math.min(slots.length - 1, Math.round(share * (slots.length - 1) / 1000))];
+}
+
+function fillTime() {
+    if (slotsOf !== player.version) {
+        if (player.log.length >= seen.length || player.state.future === 0) seen = player.log;
+        slots = momentsSeen();
+        slotsOf = player.version;
+    }
+    set(times.play, 'text', player.playing ? 'Pause' : 'Play');
+    set(times.clock, 'text', moment(player.world.now));
+    if (document.activeElement !== times.slider || player.playing) {
+        const i = slots.findLastIndex(at => at <= player.world.now);
+        times.slider.value = slots.length > 1 ? 1000 * i / (slots.length - 1) : 1000;
+    }
+    set(times.slider, 'aria-valuetext', moment(player.world.now));
+}
+
+function shareable() {
+    return location.href.replace(/#.*/, '') + '#' + player.world.link();
+}
+
+async function copyLink() {
+    try {
+        await navigator.clipboard.writeText(shareable());
+        said = 'Copied: the link holds the seed and all actions.';
+    } catch {
+        said = 'The link is in the address line of the browser.';
+    }
+    writeLink(true);
+    fillFirst();
+}
+
+function writeLink(evenSo = false) {
+    const link = player.world.link();
+    if (link === wroteLink && !evenSo) return;
+    wroteLink = link;
+    if (!document.body.classList.contains('embed')) history.replaceState(null, '', '#' + link);
+}
+
+// ---- Stories ----
+
+function beginTour(name) {
+    const story = player.world.story(name);
+    if (!story) return false;
+    open(story.link);
+    tour = { story, steps: stepsOf(story), index: -1 };
+    player.stop();
+    stepTour(1);
+    return true;
+}
+
+function leaveTour(isAsked) {
+    if (!tour) return;
+    tour = null;
+    if (isAsked) player.play();
+    fillTour();
+}
+
+function stepTour(by) {
+    const index = Math.max(0, Math.min(tour.steps.length - 1, tour.index + by));
+    tour.index = index;
+    const { at } = tour.steps[index], isBack = at < player.world.now;
+    if (isBack || still.matches) goTo(at);
+    else player.playTo(at);
+    fillTour();
+    refresh();
+}
+
+function fillTour() {
+    const box = byId('tour');
+    box.replaceChildren();
+    if (!tour) return;
+    const { story, steps, index } = tour, isLast = index === steps.length - 1;
+    const next = button('Next', () => stepTour(1), { class: 'primary', id: 'next' });
+    box.append(html('h2', { text: story.title }), html('p', { class: 'words', role: 'status' }, ...steps[index].words.map(words => html('span', { text: words.trim() }))));
+    box.append(html('div', { class: 'buttons' }, index > 0 ? button('Back', () => stepTour(-1), { id: 'previous' }) : '', isLast ? '' : next,
+        html('span', { text: `${index + 1} of ${steps.length}${isLast ? `: ${story.verdict}` : ''}` }),
+        button('Leave', () => leaveTour(true), { id: 'leave' })));
+    if (!document.body.classList.contains('embed')) (isLast ? box.querySelector('#leave') : next).focus({ preventScroll: true });
+}
+
+// ---- More: events, sequence, stories, accidents, questions, settings ----
+
+const TABS = {
+    Events: () => eventList(player.log, rules, goTo),
+    Sequence: fillSequence,
+    Stories: () => player.world.stories().map(({ name, title }) => button(title, () => beginTour(name), { class: 'story', 'data-story': name })),
+    'Find an accident': searchForm,
+    Questions: questionList,
+    Settings: () => [settingsForm(player.state.settings, begin)]
+};
+const LIVE_TABS = ['Events', 'Sequence'];
+let isWholeSequence = false, giveUp = null;
+
+function begin(settings) {
+    open(Object.entries(settings).map(([name, value]) => `${name}=${value}`).join('&'));
+}
+
+function fillSequence() {
+    const width = Math.max(300, byId('panel').clientWidth - 4);
+    const { picture, isCut } = sequenceDiagram(player.log, player.state, player.world.now, width, isWholeSequence, goTo);
+    return [isCut ? button('Show all', () => { isWholeSequence = true; fillPanel(); }) : '', picture];
+}
+
+function searchForm() {
+    const boxes = FAULTS.map(([name, label], i) => [html('input', { type: 'checkbox', id: `fault-${name}`, value: name, checked: i === 0 }), label]);
+    const told = html('p', { role: 'status', id: 'search-told', text: 'Worlds are tried, one seed after the other, until two hold the door. What is found is ' +
+        'shrunk until no action can be left out.' });
+    const find = button('Find', () => {
+        const faults = boxes.filter(([box]) => box.checked).map(([box]) => box.value);
+        giveUp?.();
+        giveUp = findAccident(player.world, Math.floor(Math.random() * 1e6), faults, tried => { told.textContent = `${tried} worlds tried: none yet.`; },
+            link => { giveUp = null; open(link); });
+    }, { class: 'primary', id: 'find' });
+    return [told, ...boxes.map(([box, label]) => html('div', { class: 'field' }, box, html('label', { for: box.id, text: label }))),
+        html('div', { class: 'buttons' }, find, button('Give up', () => { giveUp?.(); giveUp = null; told.textContent = 'Given up.'; }))];
+}
+
+function questionList() {
+    return QUESTIONS.map((question, i) => {
+        const told = html('p', { class: 'answer', role: 'status' });
+        const answer = mine => {
+            open(question.link);
+            player.playTo(question.until);
+            if (still.matches) goTo(question.until);
+            told.textContent = 'The world runs ...';
+            judge(question, right => { told.textContent = `${right === mine ? '✓ Right.' : '✗ No.'} ${question.why}`; });
+        };
+        return html('section', { class: 'question', 'aria-label': `Question ${i + 1}` }, html('p', { text: `${i + 1}. ${question.ask}` }),
+            html('div', { class: 'buttons' }, ...question.options.map((option, o) => button(option, () => answer(o)))), told);
+    });
+}
+
+// The engine's answer, by a world of its own; told if the one on the page has come there, or has been left.
+function judge(question, tellIt) {
+    const own = new Player(module, question.link), link = player.world.link();
+    own.goTo(question.until);
+    const look = () => {
+        if (player.playing && player.world.link() === link && player.world.now < question.until) return setTimeout(look, 100);
+        tellIt(question.answer(own.state));
+    };
+    look();
+}
+
+function fillPanel() {
+    byId('panel').replaceChildren(...TABS[tab]());
+    byId('panel').dataset.tab = tab;
+    for (const one of byId('tabs').children) {
+        one.setAttribute('aria-selected', one.textContent === tab);
+        one.tabIndex = one.textContent === tab ? 0 : -1;
+    }
+    byId('panel').setAttribute('aria-labelledby', `tab-${Object.keys(TABS).indexOf(tab)}`);
+}
+
+function buildTabs() {
+    const names = Object.keys(TABS), show = name => { tab = name; isWholeSequence = false; fillPanel(); };
+    byId('tabs').append(...names.map((name, i) => button(name, () => show(name), { role: 'tab', id: `tab-${i}`, 'aria-controls': 'panel' })));
+    byId('tabs').addEventListener('keydown', event => {
+        const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (!by) return;
+        show(names[(names.indexOf(tab) + by + names.length) % names.length]);
+        byId(`tab-${names.indexOf(tab)}`).focus();
+    });
+}
+
+// Lists are made anew a few times a second at most, and not while somebody reads them.
+function refreshPanel() {
+    if (!LIVE_TABS.includes(tab) || shownVersion === player.version) return;
+    if (byId('panel').querySelector('details[open]') || byId('panel').contains(document.activeElement) && tab === 'Events') return;
+    shownVersion = player.version;
+    fillPanel();
+}
+
+// ---- All of it ----
+
+function refresh() {
+    fillFirst();
+    fillVerdicts();
+    refreshChosen();
+    fillTime();
+    refreshPanel();
+    writeLink();
+}
+
+const LEGEND = [['acquire', 'ACQ', 'acquire'], ['extend', 'EXT', 'extend'], ['release', 'REL', 'release'], ['granted', '✓', 'granted'],
+                ['refused', '✗', 'refused']];
+
+function buildLegend() {
+    byId('legend').append(...LEGEND.map(([kind, text, words]) => html('span', {}, html('b', { class: `pill is-${kind}`, text }), words)));
+}
+
+const frames = [];
+let lastFrame = 0;
+function frame(at) {
+    const seconds = Math.min(100, at - lastFrame) / 1000, began = performance.now();
+    lastFrame = at;
+    if (player.playing) player.advance(seconds);
+    scene.draw(player.state, player.now, player.messages, lookOf());
+    fillVerdicts();
+    if (at - shownAt > REFRESH_MS) {
+        shownAt = at;
+        refresh();
+    }
+    frames.push(performance.now() - began);
+    if (frames.length > 600) frames.shift();
+    requestAnimationFrame(frame);
+}
+
+function openFragment() {
+    const { isEmbedded, at, link } = readFragment(), story = /^story=([a-z-]+)$/.exec(link)?.[1];
+    document.body.classList.toggle('embed', isEmbedded);
+    if (story ? !beginTour(story) : !open(link || FIRST_LINK)) return;
+    if (at > 0) goTo(at);
+    else if (still.matches && player.state.future > 0 && !story) goTo(player.state.future ? 1e6 : 0);
+}
+
+document.addEventListener('keydown', event => {
+    if (event.ctrlKey || event.altKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    const does = { a: () => byId('acquire').click(), p: () => times.play.click(), '.': () => times.step.click(), ',': () => times.back.click(),
+                   Escape: () => (tour ? leaveTour(true) : byId('chosen').querySelector('.close')?.click()) }[event.key];
+    if (does) does();
+});
+
+byId('holder').append(html('span', { text: 'Who holds it? ' }), html('strong', {}));
+byId('told').prepend(html('div', { id: 'tour', role: 'group', 'aria-label': 'Story' }));
+buildTime();
+buildTabs();
+buildLegend();
+openFragment();
+addEventListener('hashchange', openFragment);
+fillPanel();
+refresh();
+window.playground = { player, module, act, open, goTo, choose, beginTour, frames, QUESTIONS, get tour() { return tour; }, get tab() { return tab; } };
+requestAnimationFrame(frame);

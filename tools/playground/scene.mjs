@@ -1,0 +1,284 @@
+// The picture: nodes in a circle, clients within, the resource in the middle, messages on their way. Knows states, changes none.
+import { svg, set } from './dom.mjs';
+import { CLIENTS, bitsOf, has, inWords } from './words.mjs';
+
+const WIDE = { width: 1000, height: 700, node: [415, 272], client: [215, 165], radius: 42, size: 17 };
+const NARROW = { width: 600, height: 800, node: [235, 320], client: [150, 185], radius: 44, size: 23 };
+const TURN = 2 * Math.PI;
+
+// A shape for each client beside its colour: circle, square, triangle, diamond, hexagon.
+const SHAPES = [
+    r => polygon(24, r), r => polygon(4, r * 1.25, TURN / 8), r => polygon(3, r * 1.45, -TURN / 4), r => polygon(4, r * 1.3, 0),
+    r => polygon(6, r * 1.1)
+];
+
+function polygon(corners, r, from = 0) {
+    return Array.from({ length: corners }, (_, i) => {
+        const angle = from + TURN * i / corners;
+        return `${(r * Math.cos(angle)).toFixed(1)},${(r * Math.sin(angle)).toFixed(1)}`;
+    }).join(' ');
+}
+
+export function shapeOf(client, r) {
+    return svg('polygon', { points: SHAPES[client](r), class: `shape client-${CLIENTS[client]}` });
+}
+
+// What a message is called on its way, in three letters or one sign.
+const LABELS = { acquire: 'ACQ', extend: 'EXT', release: 'REL', restore: 'RST', wait: 'WAIT', question: 'ASK' };
+
+export function labelOf(message) {
+    if (!message) return { text: '...', kind: 'other' };
+    if (message.to === 'node') {
+        const command = message.commands[0] ?? '';
+        return { text: LABELS[command] ?? (command.slice(0, 4) || '...'), kind: command in LABELS ? command : 'other' };
+    }
+    if (/^-NOSCRIPT/.test(message.bytes)) return { text: 'again', kind: 'other' };
+    const answers = message.answers.filter((_, i) => i % 2 === 1), commands = message.answers.filter((_, i) => i % 2 === 0);
+    if (!commands.some(command => command in LABELS)) return { text: '...', kind: 'other' };
+    return answers.some(answer => answer === 'granted') ? { text: '✓', kind: 'granted' } : { text: '✗', kind: 'refused' };
+}
+
+const VOTE_SIGNS = { pending: '·', granted: '✓', refused: '✗', unknown: '?', 'not asked': '–' };
+
+export class Scene {
+    #svg; #choose; #size = WIDE;
+    #nodes = []; #clients = []; #links = []; #pills = new Map();
+    #counts = '';
+
+    // choose(kind, client, node) is called if something is chosen.
+    constructor(element, choose) {
+        this.#svg = element;
+        this.#choose = choose;
+    }
+
+    draw(state, now, messages, look) {
+        const { n, c } = state.settings, narrow = this.#svg.clientWidth < 560;
+        if (this.#counts !== `${n} ${c} ${narrow}`) this.#build(n, c, narrow);
+        this.#counts = `${n} ${c} ${narrow}`;
+        state.nodes.forEach((node, k) => this.#drawNode(node, k, state, look));
+        state.clients.forEach((client, c) => this.#drawClient(client, c, state, look));
+        state.links.forEach((row, c) => row.forEach((link, k) => this.#drawLink(this.#links[c][k], link, look.chosen, c, k)));
+        this.#drawResource(state);
+        this.#drawFlights(state, now, messages, look);
+    }
+
+    // ---- Building ----
+
+    #build(n, c, narrow) {
+        const size = this.#size = narrow ? NARROW : WIDE;
+        set(this.#svg, 'viewBox', `0 0 ${size.width} ${size.height}`);
+        this.#svg.replaceChildren();
+        this.#svg.style.fontSize = `${size.size}px`;
+        this.#pills.clear();
+        this.#nodes = Array.from({ length: n }, (_, k) => this.#buildNode(k, n));
+        this.#clients = Array.from({ length: c }, (_, i) => this.#buildClient(i, c));
+        this.#links = this.#clients.map((client, i) => this.#nodes.map((node, k) => this.#buildLink(client, node, i, k)));
+        this.#resource = this.#buildResource(c);
+        this.#flying = svg('g', { class: 'flights', 'aria-hidden': 'true' });
+        this.#svg.append(svg('g', { class: 'links' }, ...this.#links.flat().map(link => link.group)),
+            this.#resource.group, ...this.#nodes.map(node => node.group), ...this.#clients.map(client => client.group), this.#flying);
+    }
+    #resource; #flying;
+
+    #at([rx, ry], angle) {
+        const { width, height } = this.#size;
+        return { x: width / 2 + rx * Math.cos(angle), y: height / 2 - 14 + ry * Math.sin(angle) };
+    }
+
+    #pressable(group, label, does) {
+        for (const [name, value] of Object.entries({ role: 'button', tabindex: 0, 'aria-label': label })) group.setAttribute(name, value);
+        group.addEventListener('click', does);
+        group.addEventListener('keydown', event => {
+            if (event.key !== 'Enter' && event.key !== ' ') return;
+            event.preventDefault();
+            does();
+        });
+        return group;
+    }
+
+    #buildNode(k, n) {
+        const at = this.#at(this.#size.node, TURN * (k / n - 1 / 4)), r = this.#size.radius, lines = this.#size.size;
+        const parts = {
+            at, halo: svg('circle', { r: r + 13, class: 'halo' }), body: svg('circle', { r, class: 'body' }),
+            arc: svg('circle', { r: r + 5, class: 'arc', pathLength: 100, transform: 'rotate(-90)' }),
+            guard: svg('circle', { r: r - 5, class: 'guard', pathLength: 100, transform: 'rotate(-90)' }),
+            token: svg('g', { class: 'token' }), sign: svg('text', { class: 'sign', y: lines * 0.4 }),
+            name: svg('text', { y: r + lines * 1.25, class: 'name', text: `node ${k}` }),
+            note: svg('text', { y: r + lines * 2.3, class: 'note' }), shared: svg('text', { y: -r - 12, class: 'shared-note' }), owner: null
+        };
+        parts.group = this.#pressable(svg('g', { class: 'node', transform: `translate(${at.x} ${at.y})`, id: `node-${k}` }, parts.halo,
+            parts.body, parts.guard, parts.arc, parts.token, parts.sign, parts.name, parts.note, parts.shared),
+        `node ${k}`, () => this.#choose('node', null, k));
+        return parts;
+    }
+
+    #buildClient(i, c) {
+        const at = this.#at(this.#size.client, TURN * (1 / 2 + i / c)), lines = this.#size.size, n = this.#nodes.length;
+        const width = 120, step = Math.min(26, 130 / n);
+        const parts = {
+            at, halo: svg('circle', { r: 41, class: 'halo' }), phase: svg('text', { y: 48 + lines * 0.6, class: 'name' }),
+            track: svg('rect', { x: -width / 2, y: 56 + lines * 0.6, width, height: 9, rx: 4, class: 'track' }),
+            bar: svg('rect', { x: -width / 2, y: 56 + lines * 0.6, width, height: 9, rx: 4, class: `bar client-${CLIENTS[i]}` }),
+            count: svg('text', { y: 68 + lines * 1.5, class: 'note' }), state: svg('text', { y: 12, class: 'sign' }), width,
+            pips: Array.from({ length: n }, (_, k) => svg('text', { x: (k - (n - 1) / 2) * step, y: -46, class: 'pip' }))
+        };
+        parts.group = this.#pressable(svg('g', { class: 'client', transform: `translate(${at.x} ${at.y})`, id: `client-${CLIENTS[i]}` },
+            parts.halo, shapeOf(i, 27), svg('text', { class: `letter on-client-${CLIENTS[i]}`, y: i === 2 ? 12 : 8, text: CLIENTS[i] }),
+            parts.state, parts.phase, parts.track, parts.bar, parts.count, ...parts.pips), `client ${CLIENTS[i]}`,
+        () => this.#choose('client', i, null));
+        return parts;
+    }
+
+    // Reached by the keyboard from the panels of its client and its node: 35 more stops would be too many.
+    #buildLink(client, node, i, k) {
+        const ends = { x1: client.at.x, y1: client.at.y, x2: node.at.x, y2: node.at.y };
+        const line = svg('line', { ...ends, class: 'link' }), mark = svg('text', { class: 'cut-mark', x: (ends.x1 + ends.x2 * 2) / 3,
+                                                                                   y: (ends.y1 + ends.y2 * 2) / 3 + 6 });
+        const group = svg('g', { 'aria-hidden': 'true' }, svg('line', { ...ends, class: 'link-target' }), line, mark);
+        group.addEventListener('click', () => this.#choose('link', i, k));
+        return { group, line, mark };
+    }
+
+    #buildResource(c) {
+        const lines = this.#size.size, at = this.#at([0, 0], 0);
+        const parts = { door: svg('rect', { x: -22, y: -30, width: 44, height: 58, rx: 4, class: 'door' }),
+                        handle: svg('circle', { cx: 12, cy: 0, r: 3.5, class: 'handle' }),
+                        count: svg('text', { y: 32 + lines, class: 'note' }), last: svg('text', { y: 34 + lines * 2, class: 'note' }) };
+        parts.group = svg('g', { class: 'resource', transform: `translate(${at.x} ${at.y}) scale(${c > 3 ? 0.85 : 1})`, role: 'img',
+                                 'aria-label': 'the resource' },
+        parts.door, parts.handle, svg('text', { y: -38, class: 'name', text: 'the door' }), parts.count, parts.last);
+        return parts;
+    }
+
+    // ---- Drawing ----
+
+    #drawNode(node, k, state, look) {
+        const parts = this.#nodes[k], key = node.keys.find(one => one.name === state.resource.name && one.type === 'string');
+        const owner = key && key.owner >= 0 ? key.owner : null;
+        const left = key ? Math.max(0, Math.min(100, key.leftUs / (state.settings.ttl * 10))) : 0;
+        if (parts.owner !== owner) {
+            parts.owner = owner;
+            parts.token.replaceChildren(...(owner === null ? [] : [shapeOf(owner, 21),
+                svg('text', { class: `letter on-client-${CLIENTS[owner]}`, y: owner === 2 ? 11 : 7, text: CLIENTS[owner] })]));
+        }
+        set(parts.arc, 'class', `arc ${owner === null ? '' : `client-${CLIENTS[owner]}`}`);
+        set(parts.arc, 'stroke-dasharray', `${left.toFixed(1)} 100`);
+        this.#drawGuard(parts, node, k, state);
+        set(parts.sign, 'text', node.down ? '✕' : node.paused ? '❚❚' : key && owner === null ? 'key' : '');
+        set(parts.note, 'text', noteOfNode(node, key, state, k));
+        set(parts.shared, 'text', look.shared.has(k) ? 'in both' : '');
+        set(parts.group, 'class', ['node', node.down && 'down', node.paused && 'paused', look.chosen.kind === 'node' &&
+            look.chosen.node === k && 'chosen', look.lit.has(k) && 'lit', look.shared.has(k) && 'shared'].filter(Boolean).join(' '));
+        set(parts.group, 'aria-label', `node ${k}: ${node.down ? 'down' : node.paused ? 'hangs' : owner === null ? 'no key' :
+            `key of ${CLIENTS[owner]}`}`);
+    }
+
+    #drawGuard(parts, node, k, state) {
+        const left = state.settings.guard * 1000 - node.startedAgoUs;
+        const shut = !node.down && left > 0 && state.clients.some(client => !client.nodes[k].votes);
+        set(parts.guard, 'stroke-dasharray', shut ? `${(left / state.settings.guard / 10).toFixed(1)} 100` : '0 100');
+    }
+
+    #drawClient(client, c, state, look) {
+        const parts = this.#clients[c], size = client.ttlMs * 1000 || 1, isOff = client.dead || client.frozen;
+        set(parts.bar, 'width', (parts.width * Math.max(0, Math.min(1, client.validUs / size))).toFixed(1));
+        set(parts.phase, 'text', phaseOf(client));
+        set(parts.state, 'text', client.dead ? '✕' : client.frozen ? '❚❚' : '');
+        set(parts.count, 'text', countOf(client, state));
+        parts.pips.forEach((pip, k) => {
+            const vote = client.round.number > 0 ? client.votes[k] : 'none';
+            set(pip, 'text', VOTE_SIGNS[vote] ?? '·');
+            set(pip, 'class', `pip vote-${vote.replace(' ', '-')}`);
+        });
+        set(parts.group, 'class', ['client', isOff && 'off', client.holds && 'holds', look.chosen.kind === 'client' &&
+            look.chosen.client === c && 'chosen'].filter(Boolean).join(' '));
+        set(parts.group, 'aria-label', `client ${client.name}: ${phaseOf(client)}`);
+    }
+
+    #drawLink({ group, line, mark }, link, chosen, c, k) {
+        const isCut = link.cut || link.toNode.cut && link.toClient.cut;
+        const sign = isCut ? '✂' : link.toNode.cut ? '✂→' : link.toClient.cut ? '←✂' : '';
+        const isChosen = chosen.kind === 'link' && chosen.client === c && chosen.node === k;
+        set(mark, 'text', sign);
+        set(line, 'class', `link link-${CLIENTS[c]}${sign ? ' cut' : ''}${isChosen ? ' chosen' : ''}`);
+        set(group, 'data-connected', link.connected);
+    }
+
+    #drawResource(state) {
+        const { resource, accident } = state, { last } = resource, holder = resource.holders[0];
+        set(this.#resource.group, 'class', `resource ${accident ? 'broken' : ''}`);
+        set(this.#resource.door, 'class', `door ${holder === undefined ? '' : `client-${CLIENTS[holder]}`}`);
+        set(this.#resource.count, 'text', resource.admitted + resource.refused > 0 ? `✓ ${resource.admitted}  ✗ ${resource.refused}` : '');
+        set(this.#resource.last, 'text', last ? `${CLIENTS[last.client]} ${last.admitted ? 'admitted' : 'refused'}` : '');
+        set(this.#resource.group, 'aria-label', `the resource: ${resource.admitted} writes admitted, ${resource.refused} refused`);
+    }
+
+    #drawFlights(state, now, messages, look) {
+        const seen = new Set();
+        for (const flight of state.flights) {
+            seen.add(flight.id);
+            if (!this.#pills.has(flight.id)) this.#pills.set(flight.id, this.#buildPill(flight, messages.get(flight.id)));
+            this.#placePill(this.#pills.get(flight.id), flight, now, messages.get(flight.id), look.still);
+        }
+        for (const [id, pill] of this.#pills) {
+            if (seen.has(id)) continue;
+            pill.remove();
+            this.#pills.delete(id);
+        }
+    }
+
+    #buildPill(flight, message) {
+        const { text, kind } = labelOf(message), width = 14 + text.length * this.#size.size * 0.62, height = this.#size.size * 1.35;
+        const pill = svg('g', { class: `pill is-${kind} to-${flight.to}` },
+            svg('rect', { x: -width / 2, y: -height / 2, width, height, rx: flight.to === 'node' ? height / 2 : 3 }),
+            svg('text', { y: this.#size.size * 0.36, text }));
+        pill.addEventListener('click', () => this.#choose('link', flight.client, flight.node));
+        this.#flying.append(pill);
+        return pill;
+    }
+
+    #placePill(pill, flight, now, message, still) {
+        const sentAt = message?.at ?? now, whole = Math.max(1, flight.arrivesAt - sentAt);
+        const done = still || flight.heldUp ? 0.5 : Math.max(0, Math.min(1, (now - sentAt) / whole));
+        const client = this.#clients[flight.client].at, node = this.#nodes[flight.node].at;
+        const share = 0.12 + 0.76 * (flight.to === 'node' ? done : 1 - done);
+        set(pill, 'transform', `translate(${(client.x + (node.x - client.x) * share).toFixed(1)} ` +
+            `${(client.y + (node.y - client.y) * share).toFixed(1)})`);
+    }
+}
+
+function phaseOf(client) {
+    if (client.dead) return 'crashed';
+    if (client.frozen) return 'stopped';
+    if (client.holds) return `${client.kept ? 'keeps it' : client.phase === 'extending' ? 'extends it' : 'holds it'}`;
+    return { idle: 'at rest', acquiring: 'asks', waiting: 'waits', releasing: 'releases' }[client.phase] ?? client.phase;
+}
+
+// The quorum counter.
+function countOf(client, state) {
+    const { round, verdict } = client, asked = ['acquire', 'extend'].includes(round.command);
+    if (client.holds) return `${inWords(client.validUs)} left`;
+    if (asked && (!round.decided || verdict?.won)) return `${bitsOf(round.granted).length} of ${state.quorum} needed`;
+    return '';
+}
+
+function noteOfNode(node, key, state, k) {
+    if (node.down) return 'down';
+    const notes = [];
+    if (key) notes.push(key.leftUs >= 0 ? inWords(key.leftUs) : 'no TTL');
+    if (node.paused) notes.push('hangs');
+    if (node.slowUs > 0) notes.push(`+${inWords(node.slowUs)}`);
+    if (Math.abs(node.aheadUs) >= 1000) notes.push(`clock ${node.aheadUs > 0 ? '+' : '−'}${inWords(Math.abs(node.aheadUs))}`);
+    const waiters = node.keys.reduce((sum, one) => sum + (one.entries?.length ?? 0), 0);
+    if (waiters > 0) notes.push(`${waiters} wait${waiters === 1 ? 's' : ''}`);
+    const left = state.settings.guard * 1000 - node.startedAgoUs;
+    if (left > 0 && state.clients.some(client => !client.nodes[k].votes)) notes.push(`no vote ${inWords(left)}`);
+    return notes.join(' · ');
+}
+
+// Nodes whose answers made these two verdicts, and which both know: two quorums share at least one.
+export function sharedBy(one, other) {
+    if (!one || !other) return [];
+    const knows = verdict => verdict.granted | (verdict.won ? 0 : verdict.refused);
+    return bitsOf(knows(one) & knows(other)).filter(k => has(one.granted, k) || has(other.granted, k));
+}

@@ -1,0 +1,126 @@
+// What happened and what can be done, in words; and RESP, decoded. Knows no page.
+
+export const CLIENTS = 'ABCDE';
+
+// Of a time in microseconds, in the unit that a reader would choose.
+export function inWords(us) {
+    if (Math.abs(us) >= 60e6) return `${(us / 60e6).toFixed(1)} min`;
+    if (Math.abs(us) >= 1e6) return `${(us / 1e6).toFixed(Math.abs(us) < 100e6 ? 1 : 0)} s`;
+    return `${(us / 1e3).toFixed(Math.abs(us) < 100e3 ? 1 : 0)} ms`;
+}
+
+// Of a moment, so that events that follow each other within a round trip can be told apart.
+export function moment(us) {
+    return us < 1e6 ? `${(us / 1e3).toFixed(1)} ms` : `${(us / 1e6).toFixed(us % 1e5 ? 4 : 1)} s`;
+}
+
+export function has(mask, k) { return (mask >> k & 1) === 1; }
+
+export function bitsOf(mask) {
+    const bits = [];
+    for (let k = 0; mask >> k; k++) if (has(mask, k)) bits.push(k);
+    return bits;
+}
+
+export function listOf(names) {
+    return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
+// ---- Actions: {CLIENT} and {NODE} are what they are done to, {VALUE} the number behind ----
+
+const DEEDS = {
+    acquire: '{C} asks all nodes for the lock', extend: '{C} extends the lock', keep: '{C} keeps the lock: it extends it by itself',
+    release: '{C} releases the lock', write: '{C} asks whether it holds the lock, to write then',
+    blind: '{C} writes without asking whether it still holds the lock', freeze: '{C} is stopped (SIGSTOP, a garbage collector)',
+    suspend: '{C}\'s machine is suspended', wake: '{C} goes on', crash: '{C} crashes', return: '{C} is started again',
+    pace: '{C}\'s clock runs {P} faster', kill: 'node {N} is killed', empty: 'node {N} restarts with an empty memory',
+    restart: 'node {N} restarts with its memory', pause: 'node {N} hangs: it takes bytes and executes nothing',
+    resume: 'node {N} goes on', slow: 'node {N} answers {U} later', step: 'the wall clock of node {N} is stepped by {M}',
+    rate: 'the clock of node {N} runs {P} faster', flush: 'FLUSHALL on node {N}', evict: 'node {N} evicts the key of the lock',
+    replicate: 'the replica of node {N} has now what the node has', failover: 'the replica of node {N} takes over; connections break',
+    proxy: 'the replica of node {N} takes over behind a proxy, which hides it', cut: 'the link from {C} to node {N} is cut',
+    cutto: 'nothing passes from {C} to node {N}', cutfrom: 'nothing passes from node {N} to {C}',
+    delayto: 'from {C} to node {N} it takes {U} longer', delayfrom: 'from node {N} to {C} it takes {U} longer',
+    far: 'between {C} and node {N} it takes {U} one way', heal: 'the link between {C} and node {N} is mended',
+    tickets: 'acquires take {B}tickets from now on', fence: 'the resource checks {B}tickets from now on'
+};
+
+export function deed(text) {
+    const [verb, ...parts] = text.split('.');
+    const client = CLIENTS.includes(parts[0]) && parts[0] !== '' ? parts.shift() : '';
+    const onNode = DEEDS[verb]?.includes('{N}');
+    const node = onNode ? parts.shift() : '', value = Number(parts[0] ?? 0);
+    const asleep = verb === 'suspend' ? (value ? ', and its clock goes on' : ', and its clock stands still meanwhile') : '';
+    const waits = verb === 'acquire' && value > 0 ? ', and waits for up to ' + inWords(value * 1000) : '';
+    return (DEEDS[verb] ?? text).replace('{C}', client).replace('{N}', node).replace('{U}', inWords(value))
+        .replace('{M}', inWords(value * 1000)).replace('{P}', `${value / 1e4} %`).replace('{B}', value ? '' : 'no ') + asleep + waits;
+}
+
+// ---- Events ----
+
+const PHASES = {
+    acquiring: 'begins an attempt, with a new token', waiting: 'waits a random time before its next attempt',
+    held: 'holds the lock', extending: 'extends', releasing: 'releases', idle: 'is at rest', inspecting: 'asks the nodes what they have'
+};
+
+function ofEngine(event, name) {
+    switch (event.what) {
+    case 'phase': return `${name} ${PHASES[event.phase] ?? event.phase}`;
+    case 'heard': return `${name} reads node ${event.node}'s answer: ${event.answer}` +
+        (event.vote === 'pending' ? '; it asks again' : ` (${bitsOf(event.granted).length} granted)`);
+    case 'unanswered': return `${name} gets no answer of node ${event.node}: unknown`;
+    case 'verdict': return event.won ? `${name} ${event.command === 'acquire' ? 'has the lock' : 'has extended it'}: ${event.arithmetic}`
+        : `${name} ${event.command === 'acquire' ? 'has not got it' : event.command === 'extend' ? 'has not extended it' : event.command}: ${event.status}`;
+    case 'ended': return `${name} is told: ${event.status}`;
+    case 'owed': return `${name} owes node ${event.node} a release`;
+    case 'cleared': return `${name} owes node ${event.node} nothing any more`;
+    case 'ready': return event.isNewServer ? `${name} sees that node ${event.node} has restarted` : `${name} is connected to node ${event.node}`;
+    case 'disconnected': return `${name} loses its connection to node ${event.node}`;
+    case 'woken': return `${name} is woken: the lock may be free`;
+    default: return `${name}: ${event.what}${event.node === undefined ? '' : ` (node ${event.node})`}`;
+    }
+}
+
+// '': it is not worth a line, since another event says it as well.
+export function tell(event) {
+    const name = CLIENTS[event.client];
+    switch (event.kind) {
+    case 'action': return deed(event.text);
+    case 'refusal': return `but: ${event.words}`;
+    case 'executed': return `node ${event.node} executes ${name}'s ${event.command}: ${event.did ? 'done' : 'not done'}`;
+    case 'engine': return event.what === 'sent' || event.what === 'connected' ? '' : ofEngine(event, name);
+    case 'end': return `${name}'s validity has ended; nobody has told it`;
+    case 'write': return `${name} writes${event.ticket ? ` with ticket ${event.ticket}` : ''}: ${event.admitted ? 'admitted' : 'refused'}` +
+        (event.held ? '' : ', though it does not hold the lock');
+    case 'accident': return event.words;
+    default: return '';
+    }
+}
+
+// ---- RESP2 ----
+
+// The values one below the other, each with its type: [{depth, text}].
+export function decodeResp(bytes) {
+    const lines = [];
+    let at = 0;
+    const line = () => {
+        const end = bytes.indexOf('\r\n', at), text = bytes.slice(at, end < 0 ? bytes.length : end);
+        at = end < 0 ? bytes.length : end + 2;
+        return text;
+    };
+    const value = depth => {
+        const head = line(), rest = head.slice(1);
+        if (head[0] === '*') {
+            lines.push({ depth, text: `array of ${rest}` });
+            for (let i = 0; i < Number(rest) && at < bytes.length; i++) value(depth + 1);
+        } else if (head[0] === '$') {
+            if (Number(rest) < 0) return lines.push({ depth, text: 'null' });
+            lines.push({ depth, text: `"${bytes.slice(at, at + Number(rest))}"` });
+            at += Number(rest) + 2;
+        } else {
+            lines.push({ depth, text: { '+': 'simple string ', '-': 'error ', ':': 'integer ' }[head[0]] + rest });
+        }
+    };
+    while (at < bytes.length) value(0);
+    return lines;
+}
