@@ -356,7 +356,7 @@ size: all
 
 # The library as .c and .h files to be copied into another project: two each, two for the keeper, two for metrics, and headers for what is optional.
 amalgamation:
-	@tools/amalgamate $(BUILD)/amalgamation
+	@tools/amalgamate '$(BUILD)/amalgamation' $(TLS)
 
 # All of the last commit, as a file that is the same wherever and whenever it is made: it builds and passes its tests without network.
 DIST = redlock-$(VERSION)

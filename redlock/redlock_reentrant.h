@@ -81,8 +81,9 @@ enum redlock_status redlock_leave(struct redlock_client *c, struct redlock_reent
 enum redlock_status redlock_keeper_leave(struct redlock_keeper *keeper, struct redlock_reentrant_kept *reentrant, uint64_t owner,
                                          unsigned *confirmed);
 
-/* ---- Scopes ---- */
+/* ---- Scopes, unless REDLOCK_WITHOUT_SCOPES is defined, as where the calls above are compiled ---- */
 
+#ifndef REDLOCK_WITHOUT_SCOPES
 /* A scope within a block, which it leaves where the block ends, by whatever way: return, break, goto.
  *
  *     REDLOCK_SCOPED(scope, &client, &door, owner, &request);
@@ -160,6 +161,7 @@ static inline void redlock_scope_cleanup(struct redlock_scope *scope)
     REDLOCK_CLEANUP struct redlock_scope name = redlock_scope_begin(client, reentrant, owner, request)
 #define REDLOCK_KEEPER_SCOPED(name, keeper, reentrant, owner, request, hold_ms) \
     REDLOCK_CLEANUP struct redlock_scope name = redlock_keeper_scope_begin(keeper, reentrant, owner, request, hold_ms)
+#endif
 #endif
 
 #ifdef __cplusplus

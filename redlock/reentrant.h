@@ -2,6 +2,7 @@
 #ifndef REDLOCK_INSIDE_H
 #define REDLOCK_INSIDE_H
 
+#define REDLOCK_WITHOUT_SCOPES  /* The amalgamation has the header inside, where clang would warn that nobody calls them. */
 #include "redlock_reentrant.h"
 
 #include <string.h>

@@ -63,8 +63,55 @@ program_runs() {
         grep -q 'no quorum' "$made/said"
 }
 
+# alone FILE HEADER...: the file needs no header but these, as redlock(7) says.
+alone() {
+    mkdir "$made/alone" && (cd "$made" && cp "$@" alone && cd alone && cc -std=c99 -fsyntax-only "$1")
+    result=$?
+    rm -rf "$made/alone"
+    return $result
+}
+
+# has_tls LIBRARY NAME FLAG...: its client has TLS inside, and nothing is needed but one header more, and the library.
+has_tls() {
+    tools/amalgamate "$made/tls" "$1" || return 1
+    name=$2
+    shift 2
+    write_program | sed -e 's/^#include "redlock_client.h"/#include "redlock_tls.h"\n&/' -e 's/puts(/puts(redlock_tls_library()), &/' >"$made/program.c"
+    (
+        cd "$made/tls" && mv ../program.c . || exit 1
+        # shellcheck disable=SC2086    # The warnings are several words.
+        cc -std=c99 $warnings -o program program.c redlock.c redlock_client.c "$@" && ./program >said || exit 1
+        cat said
+        grep -q 'no quorum' said && grep -q "$name" said
+    )
+    result=$?
+    rm -rf "$made/tls"
+    return $result
+}
+
+has_header() {
+    echo "#include <$1>" | cc -E - >/dev/null 2>&1
+}
+
+# tls LIBRARY HEADER NAME FLAG...
+tls() {
+    if has_header "$2"; then
+        library=$1
+        shift 2
+        check "with $library it has TLS inside" has_tls "$library" "$@"
+    else
+        skip "with $1 it has TLS inside" "no $2 here"
+    fi
+}
+
+refuses_other_tls() { ! tools/amalgamate "$made/other" gnutls && [ ! -e "$made/other" ]; }
+
 check 'it can be written' tools/amalgamate "$made"
 check 'it is seventeen files' writes_seventeen_files
+check 'the engine is two files' alone redlock.c redlock.h
+check 'the client is two more' alone redlock_client.c redlock.h redlock_client.h
+check 'the keeper is two more' alone redlock_keeper.c redlock.h redlock_client.h redlock_keeper.h
+check 'metrics are two more than the engine' alone redlock_metrics.c redlock.h redlock_metrics.h
 for compiler in gcc clang; do
     if ! command -v $compiler >/dev/null; then
         skip "it compiles with $compiler, and a program with it" "no $compiler here"
@@ -78,4 +125,7 @@ for compiler in gcc clang; do
     done
     check "a program of fifteen lines runs with it, built by $compiler" program_runs $compiler
 done
+tls openssl openssl/ssl.h OpenSSL -lssl -lcrypto
+tls mbedtls mbedtls/ssl.h 'Mbed TLS' -lmbedtls -lmbedx509 -lmbedcrypto
+check 'another library for TLS is refused' refuses_other_tls
 finish
