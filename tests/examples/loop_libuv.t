@@ -12,13 +12,15 @@ serve() {
     begin $!
     eval "instance_$1=$!"
 }
-says_soon() { within 10 grep -Eqx -e "$2" "$directory/$1"; }
+says_soon() { within 30 grep -Eqx -e "$2" "$directory/$1"; }
 waits() { within 10 has_waiter && ! grep -q leads "$directory/$1"; }
 has_waiter() { [ "$(most ZCARD leader#waiters)" = 1 ]; }
 ends() { kill -TERM "$1" && over "$1"; }
 
 check 'it is at most 150 lines' is_short loop_libuv.c
 check 'it builds by its own command' builds loop_libuv.c
+check 'a list of nodes that is wrong is told' runs 1 ./loop_libuv host:
+check 'with what is wrong in it' says '^loop_libuv: a node.s address is wrong: .+'
 serve one
 check 'the first leads' says_soon one leads
 check 'and works' says_soon one 'work 3'
@@ -33,6 +35,7 @@ over "$pid_0"
 check 'a server less changes nothing' says_soon two 'work 10'
 on 1 KILL
 over "$pid_1"
+check 'two less are told, with what is wrong with them' says_soon two "loop_libuv: node 1, 127.0.0.1:$port_1, has no vote: [a-z ]+"
 ends "$instance_two"
 check 'without servers it ends as well' test $? = 0
 finish

@@ -31,5 +31,5 @@ check 'is refused by the table' says '^worker: refused: ticket [0-9]+ came after
 check 'and has written nothing' results '4  16 '
 
 check 'a list of nodes that is wrong is told' runs 1 ./worker host: "$database"
-check 'with what is wrong in it' says '^worker: a node.s address is wrong .+'
+check 'with what is wrong in it' says '^worker: a node.s address is wrong: .+'
 finish

@@ -24,9 +24,9 @@ class Client {
 public:
     explicit Client(const char *nodes)
     {
-        redlock_mistake mistake = {};
+        redlock_mistake mistake = { 0, 0, "NODES is a list such as host1,host2:7000" };
         const redlock_status status = redlock_open(&client_, nodes, nullptr, &mistake);
-        if (status != REDLOCK_OK) throw std::runtime_error(std::string(redlock_status_text(status)) + " " + mistake.text);
+        if (status != REDLOCK_OK) throw std::runtime_error(std::string(redlock_status_text(status)) + ": " + mistake.text);
     }
     ~Client() { redlock_close(&client_, 1000); }
     Client(const Client &) = delete;

@@ -4,7 +4,8 @@
  *     ./loop_libuv host1,host2,host3
  *
  * Start it on several hosts: one leads, and works; the others wait, without asking again and again. When the leader ends, by
- * SIGTERM say, the next one leads at once; when it dies, after TTL_MS at most.
+ * SIGTERM say, the next one leads at once; when it dies, after TTL_MS at most. While an instance does not lead, it says every
+ * LOOK_MS which servers have no vote: also those that started less than 30 seconds ago, since they may have forgotten who leads.
  *
  * Shows: redlock_loop_libuv.h beside timers and signals of the program's own; a lock that is kept, and what to do when it is lost:
  * stop the work first, then stand for election again; and an end in the order that libuv demands.
@@ -14,13 +15,13 @@
 
 #include "redlock_loop_libuv.h"
 
-enum { TTL_MS = 10000, WORK_MS = 100, STOP_MS = 200 };     /* STOP_MS: how long the work needs to stop, at most. */
+enum { TTL_MS = 10000, WORK_MS = 100, STOP_MS = 200, LOOK_MS = 5000 };     /* STOP_MS: what the work needs to stop, at most. */
 
 struct service {
     struct redlock_client client;
     struct redlock_loop_libuv adapter;
     struct redlock_lock lock;
-    uv_timer_t work;
+    uv_timer_t work, look;
     uv_signal_t end;
     unsigned done;
 };
@@ -31,6 +32,21 @@ static void do_work(uv_timer_t *timer)
     struct service *s = timer->data;
 
     if (redlock_valid_ms(&s->lock) > STOP_MS) printf("work %u\n", ++s->done);
+}
+
+/* While we do not lead: is that for want of servers? */
+static void look_at_nodes(uv_timer_t *timer)
+{
+    struct service *s = timer->data;
+    struct redlock *r = redlock_engine(&s->client);
+    uint64_t now_us = redlock_now_us();
+    char words[80];
+
+    for (unsigned k = 0; k < redlock_nodes(r); k++) {
+        if (redlock_valid_ms(&s->lock) > 0 || redlock_node_votes(r, k, now_us)) continue;
+        redlock_describe_node(r, k, now_us, words, sizeof words);
+        fprintf(stderr, "loop_libuv: node %u, %s, has no vote: %s\n", k, redlock_node_address(&s->client, k), words);
+    }
 }
 
 static void stand(struct service *s)
@@ -89,25 +105,28 @@ static void end(uv_signal_t *handle, int number)
     redlock_release_all(&s->client, &lock, 1, 1000);
     redlock_close(&s->client, 1000);
     uv_close((uv_handle_t *)&s->work, NULL);
+    uv_close((uv_handle_t *)&s->look, NULL);
     uv_close((uv_handle_t *)&s->end, NULL);
 }
 
 int main(int argc, char **argv)
 {
     static struct service s;        /* Large, and must stay where it is. */
-    struct redlock_mistake mistake = { .text = "" };
+    struct redlock_mistake mistake = { .text = "NODES is a list such as host1,host2:7000" };
     uv_loop_t *loop = uv_default_loop();
     enum redlock_status status;
 
     if (argc != 2) return fprintf(stderr, "usage: loop_libuv NODES\n"), 2;
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     status = redlock_open(&s.client, argv[1], NULL, &mistake);
-    if (status != REDLOCK_OK) return fprintf(stderr, "loop_libuv: %s %s\n", redlock_status_text(status), mistake.text), 1;
+    if (status != REDLOCK_OK) return fprintf(stderr, "loop_libuv: %s: %s\n", redlock_status_text(status), mistake.text), 1;
     redlock_lock_init(&s.lock);
     uv_timer_init(loop, &s.work);
+    uv_timer_init(loop, &s.look);
     uv_signal_init(loop, &s.end);
-    s.work.data = s.end.data = &s;
+    s.work.data = s.look.data = s.end.data = &s;
     uv_signal_start(&s.end, end, SIGTERM);
+    uv_timer_start(&s.look, look_at_nodes, LOOK_MS, LOOK_MS);
     redlock_loop_libuv_attach(&s.adapter, loop, &s.client, hook, &s);
     stand(&s);
     redlock_loop_wake(&s.adapter.loop);         /* It was started outside of the hook. */

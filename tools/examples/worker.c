@@ -92,7 +92,7 @@ int main(int argc, char **argv)
     static struct redlock_keeper keeper;        /* Large, and must stay where it is. */
     static struct redlock_kept kept;
     struct redlock_request request;
-    struct redlock_mistake mistake = { .text = "" };
+    struct redlock_mistake mistake = { .text = "NODES is a list such as host1,host2:7000" };
     enum redlock_status status;
     sqlite3 *db = NULL;
 
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
         return fprintf(stderr, "worker: %s: %s\n", argv[2], sqlite3_errmsg(db)), 1;
 
     status = redlock_keeper_start(&keeper, argv[1], NULL, &mistake);
-    if (status != REDLOCK_OK) return fprintf(stderr, "worker: %s %s\n", redlock_status_text(status), mistake.text), 1;
+    if (status != REDLOCK_OK) return fprintf(stderr, "worker: %s: %s\n", redlock_status_text(status), mistake.text), 1;
     redlock_request_init(&request);
     request.resource = "jobs";
     request.resource_size = 4;
