@@ -221,7 +221,10 @@ static void explain(struct stage *stage, unsigned first, unsigned second)
     const char a = stage_client_name(first), b = stage_client_name(second);
     const char slow = stage->slept[first] ? a : b;
     const int node = shared_node(stage, first, second);
-    if (accident->is_late_write)
+    if (accident->is_late_write && stage->checks_tickets && stage->last_write.ticket > 0)
+        snprintf(accident->words, sizeof accident->words, "%c wrote without asking whether it still held the lock, and the "
+                 "resource has seen no larger ticket: %c has a smaller one, or has not shown it.", a, b);
+    else if (accident->is_late_write)
         snprintf(accident->words, sizeof accident->words, "%c wrote without asking whether it still held the lock, and the "
                  "resource did not check a ticket.", a);
     else if (stage->slept[first] || stage->slept[second])
@@ -519,6 +522,27 @@ static const char *act_evict(struct stage *stage, const struct stage_action *act
     return "";
 }
 
+/* Another library, whose clients compare no token. */
+static const char *act_delete(struct stage *stage, const struct stage_action *action)
+{
+    if (!cluster_key(stage->cluster, action->node, STAGE_RESOURCE)) return "it has no such key";
+    model_remove(&host_of(stage, action)->node, STAGE_RESOURCE);
+    stage->forgot[action->node] = "a client without a token deleted the key";
+    return "";
+}
+
+static const char *act_prolong(struct stage *stage, const struct stage_action *action)
+{
+    const char *value = cluster_key(stage->cluster, action->node, STAGE_RESOURCE);
+    const uint64_t ms = between(1, action->value > 0 ? (uint64_t)action->value : 1, 3600000);
+    char copy[STAGE_WORDS];
+    if (!value) return "it has no such key";
+    snprintf(copy, sizeof copy, "%s", value);
+    model_put(&host_of(stage, action)->node, STAGE_RESOURCE, copy, ms, cluster_node_now(stage->cluster, action->node));
+    stage->forgot[action->node] = "a client that compares no token sent a PEXPIRE, so that the key ended too early";
+    return "";
+}
+
 static const char *act_replicate(struct stage *stage, const struct stage_action *action)
 {
     model_node_save(&host_of(stage, action)->node);
@@ -648,6 +672,8 @@ static const struct verb {
     [STAGE_HEAL] = { "heal", "cn", act_heal },
     [STAGE_TICKETS] = { "tickets", "v", act_tickets },
     [STAGE_FENCE] = { "fence", "v", act_fence },
+    [STAGE_DELETE] = { "del", "n", act_delete },
+    [STAGE_PROLONG] = { "pexpire", "nv", act_prolong },
 };
 
 static void remember(struct stage *stage, const struct stage_action *action)

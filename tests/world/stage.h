@@ -67,6 +67,8 @@ enum stage_verb {
     STAGE_HEAL,                 /* heal.A.0: the link is as it was in the beginning. */
     STAGE_TICKETS,              /* tickets.1, tickets.0: of acquires from now on. */
     STAGE_FENCE,                /* fence.1, fence.0 */
+    STAGE_DELETE,               /* del.0: a client without tokens "releases" the lock: DEL; */
+    STAGE_PROLONG,              /* pexpire.0.ms: or "extends" it: PEXPIRE. */
     STAGE_VERBS
 };
 

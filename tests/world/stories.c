@@ -16,6 +16,8 @@ enum story_wait {
     TELL_HOLDS,         /* Nothing: tells whether the client holds it; */
     TELL_ATTEMPT,       /* how its last attempt ended; */
     TELL_TOKENS,        /* whose token each node has; */
+    TELL_LATE,          /* how many releases and extensions have found no key of theirs; */
+    TELL_BYTES,         /* from now on what passes between the client and node 0; */
     TELL_HAND_OVER      /* how long it took from the release until now. */
 };
 
@@ -187,6 +189,132 @@ static const struct story_step hand_over[] = {
     TELL(TELL_HAND_OVER, B),
 };
 
+/* ---- Why it is as it is: each rule, and what happens where it is broken ---- */
+
+#define A_AND_B_SHARE_NODE_2                                                                                                       \
+    SAY("A cannot reach nodes 3 and 4, nor B nodes 0 and 1: each has a majority, and any two majorities have a node in common"),  \
+    DO(NULL, "cut.A.3"), DO(NULL, "cut.A.4"), DO(NULL, "cut.B.0"), DO_FOR(NULL, "cut.B.1", SETTLE_US)
+
+static const struct story_step majorities[] = {
+    A_AND_B_SHARE_NODE_2,
+    A_ACQUIRES, B_ACQUIRES,
+    SAY("node 2 has a key, and sets none beside it (NX): so A and B cannot both have three of five"),
+};
+
+static const struct story_step majorities_broken[] = {
+    A_AND_B_SHARE_NODE_2,
+    A_ACQUIRES,
+    DO("node 2 evicts the key: the one node that both majorities have no longer knows of A", "evict.2"),
+    B_ACQUIRES,
+};
+
+#define FROM_A(verb, value) DO(NULL, verb ".A.0" value), DO(NULL, verb ".A.1" value), DO(NULL, verb ".A.2" value)
+
+static const struct story_step late_release[] = {
+    A_ACQUIRES,
+    SAY("the network holds up for 11 s what A sends from now on"),
+    FROM_A("delayto", ".11000000"),
+    DO_FOR("A releases the lock", "release.A", 2 * SECOND),
+    SAY("the network is fast again: A connects anew, and sends the release once more"),
+    FROM_A("heal", ""),
+    PASS(3 * SECOND),
+    A_ACQUIRES,
+    PASS(7 * SECOND),
+    SAY("now the first release arrives. It names the token of the first attempt, and each attempt has a fresh one"),
+    TELL(TELL_LATE, A),
+    TELL(TELL_HOLDS, A),
+    B_ACQUIRES,
+};
+
+static const struct story_step late_release_broken[] = {
+    A_ACQUIRES,
+    SAY("the late release of an earlier holder arrives, and it has no fresh token for each attempt: it is a DEL"),
+    DO(NULL, "del.0"), DO(NULL, "del.1"),
+    SAY("nodes 0 and 1 have deleted A's key"),
+    B_ACQUIRES,
+};
+
+static const struct story_step late_extension[] = {
+    A_ACQUIRES,
+    DO_FOR("2 s later the network holds up for 9 s what A sends", NULL, 2 * SECOND),
+    FROM_A("delayto", ".9000000"),
+    DO_FOR("A extends the lock", "extend.A", 8100 * MS),
+    SAY("A's keys have run out"),
+    TELL(TELL_HOLDS, A),
+    B_ACQUIRES,
+    PASS(2 * SECOND),
+    SAY("now the extension arrives. It names A's token, and the keys have B's"),
+    TELL(TELL_LATE, A),
+    TELL(TELL_HOLDS, A), TELL(TELL_HOLDS, B),
+};
+
+static const struct story_step late_extension_broken[] = {
+    A_ACQUIRES,
+    SAY("an earlier holder extends what it had by a bare PEXPIRE of 1000 ms, which compares no token"),
+    DO(NULL, "pexpire.0.1000"), DO_FOR(NULL, "pexpire.1.1000", 1100 * MS),
+    SAY("nodes 0 and 1 have confirmed it: the earlier holder believes that it has the lock. It was A's key, and has run out"),
+    TELL(TELL_HOLDS, A),
+    B_ACQUIRES,
+};
+
+#define NODE_1_IS_SHARED                                                                                                           \
+    SAY("A cannot reach node 2, nor B node 0: the two quorums have node 1 in common"),                                            \
+    DO(NULL, "cut.A.2"), DO_FOR(NULL, "cut.B.0", SETTLE_US),                                                                       \
+    DO("B's clock falls behind by 45 s", "pace.B.-900000"), PASS(50 * SECOND), DO(NULL, "pace.B.0")
+
+static const struct story_step last_ticket[] = {
+    NODE_1_IS_SHARED,
+    A_ACQUIRES, DO(NULL, "write.A"), A_IS_STOPPED,
+    { "B proposes the time of its clock. Node 1 refuses that and says which ticket it granted last; B proposes one more",
+      "acquire.B.5000", 0, WAIT_DONE, B },
+    DO(NULL, "write.B"),
+    A_GOES_ON,
+    DO("A writes as the holder that it was", "blind.A"),
+};
+
+static const struct story_step last_ticket_broken[] = {
+    NODE_1_IS_SHARED,
+    A_ACQUIRES, DO(NULL, "write.A"), A_IS_STOPPED,
+    DO("FLUSHALL on node 1: the one node that both quorums have no longer knows the last ticket", "flush.1"),
+    { "B proposes the time of its clock, and nobody knows better", "acquire.B.5000", 0, WAIT_DONE, B },
+    DO(NULL, "write.B"),
+    A_GOES_ON,
+    DO("A writes as the holder that it was", "blind.A"),
+};
+
+static const struct story_step bytes[] = {
+    TELL(TELL_BYTES, A),
+    A_ACQUIRES,
+    TELL(TELL_BYTES, B),
+    B_ACQUIRES,
+    TELL(TELL_BYTES, A),
+    DO_FOR("A releases the lock, by a script that compares the token, and is named by its SHA-1", "release.A", SETTLE_US),
+    TELL(TELL_BYTES, B),
+    SAY("from now on no answer comes back to B"),
+    DO(NULL, "cutfrom.B.0"), DO(NULL, "cutfrom.B.1"), DO(NULL, "cutfrom.B.2"),
+    B_ACQUIRES,
+    SAY("node 0 has granted it, and B cannot know: that is unknown, and no grant"),
+};
+
+static const struct story_step drift[] = {
+    A_IS_FAR_FROM_NODE_2,
+    DO("the clock of node 1 runs 1 % fast, which is what the drift allows", "rate.1.10000"),
+    A_ACQUIRES,
+    DO_FOR("those 102 ms are the drift: 1 % of the TTL, and 2 ms since clocks count whole ms", NULL, 9897 * MS),
+    TELL(TELL_HOLDS, A),
+    { "B asks all nodes for the lock, and goes on trying", "acquire.B.5000", 0, WAIT_DONE, B },
+    TELL(TELL_HOLDS, A),
+};
+
+static const struct story_step drift_broken[] = {
+    A_IS_FAR_FROM_NODE_2,
+    DO("the clock of node 1 runs 2 % fast, and the drift allows 1 %", "rate.1.20000"),
+    A_ACQUIRES,
+    DO_FOR("for node 1 the 10000 ms are over after 9804 ms", NULL, 9850 * MS),
+    TELL(TELL_HOLDS, A),
+    B_ACQUIRES,
+};
+
 /* ---- All of them ---- */
 
 #define STEPS(steps) steps, sizeof steps / sizeof *steps
@@ -215,6 +343,24 @@ const struct story stories[] = {
       "A had time to stop its work before B began" },
     { "hand-over", "The hand-over: a release wakes a waiting client", "n=5&c=2&seed=1&wakeups=1", STEPS(hand_over), true,
       "handed over within three round trips" },
+    { "majorities", "Two majorities, and the node that both have", "n=5&c=2&seed=1", STEPS(majorities), true, NULL },
+    { "majorities-broken", "Two majorities, and the node that both have forgets", "n=5&c=2&seed=1", STEPS(majorities_broken), false,
+      NULL },
+    { "late-release", "The release that comes late, and a fresh token for each attempt", "n=3&c=2&seed=1", STEPS(late_release),
+      true, NULL },
+    { "late-release-broken", "The release that comes late, of a client without fresh tokens", "n=3&c=2&seed=1",
+      STEPS(late_release_broken), false, NULL },
+    { "late-extension", "The extension that comes late, and compares the token", "n=3&c=2&seed=1", STEPS(late_extension), true,
+      NULL },
+    { "late-extension-broken", "The extension that comes late, as a bare PEXPIRE", "n=3&c=2&seed=1", STEPS(late_extension_broken),
+      false, NULL },
+    { "last-ticket", "The last ticket, and the node that knows it", "n=3&c=2&seed=1&tickets=1", STEPS(last_ticket), true,
+      "the late write is kept out" },
+    { "last-ticket-broken", "The last ticket, and the node that knows it forgets", "n=3&c=2&seed=1&tickets=1",
+      STEPS(last_ticket_broken), false, NULL },
+    { "bytes", "The exact bytes, and answers that do not come", "n=3&c=2&seed=1", STEPS(bytes), true, NULL },
+    { "drift", "The clock that runs fast, within the drift", "n=3&c=2&seed=1", STEPS(drift), true, NULL },
+    { "drift-broken", "The clock that runs fast, beyond the drift", "n=3&c=2&seed=1", STEPS(drift_broken), false, NULL },
 };
 const size_t story_count = sizeof stories / sizeof *stories;
 
@@ -233,6 +379,8 @@ struct telling {
     uint64_t left_us;               /* What was left when the keeper told of a failure. */
     uint64_t released_us, handed_us;
     bool was_refused;               /* The last write. */
+    unsigned late;                  /* Releases and extensions that a node did not heed, as the key had another token. */
+    int seen;                       /* The client whose bytes are told; -1: none. */
     bool has_accident;              /* That is not told yet. */
 };
 
@@ -315,6 +463,33 @@ static void say_write(void *context, const struct stage_write *write)
             write->admitted ? "the resource admits it" : "the resource refuses it, for it has seen a larger one");
 }
 
+static void note_late(void *context, const struct cluster_connection *connection, const struct model_call *call)
+{
+    struct telling *telling = context;
+    const bool compares = strcmp(call->name, "RELEASE") == 0 || strcmp(call->name, "EXTEND") == 0;
+    if (compares && !call->did && cluster_key(telling->stage->cluster, connection->node, STAGE_RESOURCE)) telling->late++;
+}
+
+static void say_late(const struct telling *telling)
+{
+    say(telling, "%u nodes have compared it, and left the key alone", telling->late);
+}
+
+/* As a C string would be written. */
+static void say_bytes(void *context, const struct cluster_connection *connection, const struct cluster_message *message)
+{
+    const struct telling *telling = context;
+    char text[STORY_LINE] = "";
+    size_t used = 0;
+    if (telling->seen != (int)connection->client || connection->line != 0) return;
+    for (size_t i = 0; i < message->size && used + 4 < sizeof text; i++) {
+        const char byte = (char)message->data[i];
+        const char *shown = byte == '\r' ? "\\r" : byte == '\n' ? "\\n" : byte == '"' ? "\\\"" : (char[2]){ byte, '\0' };
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s", shown);
+    }
+    say(telling, "    %s node 0: \"%s\"", message->to_node ? "to" : "from", text);
+}
+
 static void saw_accident(void *context)
 {
     struct telling *telling = context;
@@ -387,6 +562,8 @@ static void wait_and_tell(struct telling *telling, const struct story_step *step
     case TELL_HOLDS:     say_holds(telling, step->client); break;
     case TELL_ATTEMPT:   say_attempt(telling, step->client); break;
     case TELL_TOKENS:    say_tokens(telling); break;
+    case TELL_LATE:      say_late(telling); break;
+    case TELL_BYTES:     telling->seen = (int)step->client; break;
     case TELL_HAND_OVER: say_hand_over(telling); break;
     }
 }
@@ -411,11 +588,14 @@ static bool is_what_it_says(const struct telling *telling, const struct story *s
 {
     const struct stage *stage = telling->stage;
     if (stage->accident.happened == story->keeps || cluster_is_broken(stage->cluster)) return false;
-    if (story->steps == pause_fence) return telling->was_refused && stage->admitted_count == 2;
+    if (story->steps == pause_fence || story->steps == last_ticket) return telling->was_refused && stage->admitted_count == 2;
     if (story->steps == keeper)
         return telling->left_us > (uint64_t)TTL_MS * MS / 4 && !stage_holds(stage, A) && stage_holds(stage, B);
     if (story->steps == hand_over)
         return telling->handed_us - telling->released_us <= 6 * CLUSTER_DELAY_US && stage_holds(stage, B);
+    if (story->steps == late_release) return telling->late >= 2 && stage_holds(stage, A);
+    if (story->steps == late_extension) return telling->late >= 2 && stage_holds(stage, B);
+    if (story->steps == drift) return stage_holds(stage, B);
     if (story->steps == split_vote)
         return stage_holds(stage, A) + stage_holds(stage, B) + stage_holds(stage, C) == 1;
     return true;
@@ -423,8 +603,9 @@ static bool is_what_it_says(const struct telling *telling, const struct story *s
 
 struct stage *story_tell(const struct story *story, const struct story_listener *listener, struct story_end *end)
 {
-    struct telling telling = { .listener = listener };
-    const struct stage_observer observer = { .context = &telling, .saw_write = say_write, .saw_accident = saw_accident };
+    struct telling telling = { .listener = listener, .seen = -1 };
+    const struct stage_observer observer = { .context = &telling, .saw_write = say_write, .saw_accident = saw_accident,
+                                             .saw_command = note_late, .saw_message = say_bytes };
     struct stage_settings settings;
     char words[STAGE_WORDS];
     size_t none;
