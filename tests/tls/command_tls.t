@@ -132,7 +132,7 @@ no_tls() {
 check 'a port without TLS is told, and gets nothing in plain text' no_tls
 
 other_way_round() {
-    is 122 acquire --guard 0 -n "redis://127.0.0.1:$port_0" door && says "node 0 \\(127.0.0.1:$port_0\\): "
+    is 122 acquire --guard 0 -n "redis://127.0.0.1:$port_0" door && says "node 0 \\(127.0.0.1:$port_0\\): .*rediss://"
 }
 check 'a node that wants TLS gives no lock without' other_way_round
 
@@ -143,7 +143,7 @@ wrong_files() {
     refuses --tls-ca "$directory/none" "CA certificates in $directory/none: no such file" &&
     refuses --tls-ca "$directory/nothing" "CA certificates in $directory/nothing: " &&
     refuses --tls-cert "$directory/none" "client certificate $directory/none: no such file" &&
-    refuses --tls-cert "$certificates/client.crt" "key of the client certificate $certificates/client.crt: " &&
+    refuses --tls-cert "$certificates/client.crt" "TLS: the key of the client certificate $certificates/client.crt: .* \(--tls-key names its file\)" &&
     refuses --tls-key "$certificates/client.key" 'is of no use without its certificate' &&
     REDLOCK_TLS_CERT=$certificates/client.crt refuses --tls-key "$certificates/server.key" "key .*server.key: " &&
     REDLOCK_TLS_CERT=$certificates/client.crt refuses --tls-key "$directory/locked.key" "key .*locked.key: "

@@ -122,6 +122,7 @@ static const char *advice_on(const char *text, enum redlock_trouble trouble)
     const char *advice = tls_advice(text);
 
     if (advice) return advice;
+    if (strcmp(text, "connection reset") == 0) return "is the server running there, or does it want TLS: rediss://?";
     return is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n" : trouble_advice(trouble);
 }
 

@@ -44,7 +44,8 @@ void tls_read(const struct reading *r)
         return;
     }
     tls = redlock_tls_open(&options, words, sizeof words);
-    if (!tls) refuse(r->settings, "%s%s%s", option ? option : "TLS", ": ", words);
+    if (!tls)
+        refuse(r->settings, "TLS: %s%s", words, strstr(words, "key of the") && !options.key ? " (--tls-key names its file)" : "");
     r->settings->options.secure_transport = redlock_tls_transport();
     r->settings->options.secure_context = tls;
 }
