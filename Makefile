@@ -77,7 +77,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors mutants sim soak stories explore \
-        playground test-playground chaos interop monitoring examples firmware fuzz coverage prove demo bench cost size amalgamation lint \
+        playground test-playground test-page chaos interop monitoring examples firmware fuzz coverage prove demo bench cost size amalgamation lint \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
 .SECONDARY:
@@ -258,6 +258,12 @@ $(BUILD)/replay: $(call object,tools/playground/main.c $(WORLD))
 	$(Q)$(LINK)
 test-playground: playground $(BUILD)/replay $(BUILD)/sim
 	@node tools/playground/test $(BUILD)
+# The page in Chromium; make test-page CLICKS=10000 presses more of its buttons at random.
+CLICKS ?= 2000
+test-page: playground $(BUILD)/replay
+	@tools/need node npm chromium
+	@tests/interop/fetch '$(abspath $(BUILD))/axe' tools/playground/browser
+	@node tools/playground/test_page $(BUILD) $(CLICKS)
 
 # The simulator by itself; tests/sim/run and tests/mutants/run are how it is used.
 $(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c tests/world/*.c)) $(BUILD)/libredlock_parts.a
@@ -457,7 +463,7 @@ help:
 	@echo 'make firmware       a lock from a Cortex-M3 without an operating system, in QEMU, over five serial lines'
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make prove          all inputs of parser, encoder, arithmetic, replies and addresses, by Frama-C'
-	@echo 'make playground     one HTML file with the engine and its model servers, to be opened in a browser;  make test-playground'
+	@echo 'make playground     one HTML file with the engine and its model servers, to be opened in a browser;  make test-playground test-page'
 	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
 	@echo 'make cost           instructions of a cycle and of a wake-up, counted by callgrind'
 	@echo 'make lint           layout, wording, clang-tidy, shellcheck, mandoc'

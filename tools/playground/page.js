@@ -11,6 +11,10 @@ import { QUESTIONS } from './questions.mjs';
 
 const FIRST_LINK = 'n=5&c=2&seed=1';
 const REFRESH_MS = 200;         // Of what is read, not watched.
+const READING_MS = 2500;
+const DRIFT_MS = 2;             // That the engine adds to what the clocks drift: servers count milliseconds.
+const STILL_SECONDS = 0.5;      // Between two pictures, where no motion is wanted.
+const WRITE_MS = 500;
 const rules = JSON.parse(byId('rules').textContent);
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -25,7 +29,7 @@ async function unpackWorld() {
 function readFragment() {
     const parts = location.hash.replace(/^#/, '').split('&').filter(Boolean);
     const at = parts.find(part => part.startsWith('at='));
-    return { isEmbedded: parts.includes('embed'), at: at ? Number(at.slice(3)) : 0,
+    return { embed: parts.includes('embed'), at: at ? Number(at.slice(3)) : 0,
              link: parts.filter(part => part !== 'embed' && part !== at).join('&') };
 }
 
@@ -33,7 +37,9 @@ const module = await compileEngine(await unpackWorld());
 const player = new Player(module, FIRST_LINK);
 const scene = new Scene(byId('scene'), choose);
 let chosen = { kind: 'none' };
-let tab = 'Events', tour = null, lit = null, shownVersion = -1, shownAt = 0, wroteLink = '', said = '';
+let tab = 'Events', tour = null, lit = null, shownVersion = -1, shownAt = 0, wroteLink = '', wroteAt = -WRITE_MS, said = '';
+
+function isEmbedded() { return document.body.classList.contains('embed'); }
 
 // ---- Doing ----
 
@@ -61,17 +67,17 @@ function open(link) {
         player.open(link);
         said = '';
     } catch (error) {
+        player.open(FIRST_LINK);
         said = `This link is none: ${error.message}.`;
-        return false;
     }
     chosen = { kind: 'none' };
     player.play();
     fillChosen();
     refresh();
-    return true;
 }
 
 function choose(kind, client, node) {
+    if (isEmbedded()) return;
     chosen = { kind, client, node };
     fillChosen();
     byId('chosen').focus({ preventScroll: true });
@@ -90,9 +96,10 @@ function hint() {
     const { clients, resource, nodes, future, settings, quorum } = player.state, asks = clients.find(client => client.phase === 'acquiring');
     const next = nextClient(), holder = clients[resource.holders[0]], refused = clients.find(client => client.verdict && !client.verdict.won);
     if (said) return said;
+    if (player.state.accident) return 'Both wrote, or may write. Go back in time, and change one thing; or read the stories.';
     if (asks) return `${asks.name} asks all ${settings.n} nodes at once. It needs ${quorum} of them.`;
     if (future > 0 && !player.playing) return 'More is to come: press Play, or do something else.';
-    if (player.log.length === 0) return `${next?.name ?? 'A'} and others want the door. Press Acquire.`;
+    if (player.log.length === 0) return `${clients.length > 1 ? `${listOf(clients.map(client => client.name))} want the same lock.` : 'A wants the lock.'} Press Acquire.`;
     if (holder && next) return `${holder.name} holds the lock until its bar is empty. Let ${next.name} try, too.`;
     if (holder && refused && !refused.pending) return `${refused.name} found ${holder.name}'s key. Now break something: click a node, a link or a client.`;
     if (nodes.some(node => node.down)) return 'A node is down: its key is lost with it, if it restarts empty. Click it.';
@@ -127,12 +134,17 @@ function holderWords() {
 
 function verdictWords(client) {
     const { round, verdict } = client, { quorum } = player.state, granted = bitsOf(round.granted).length;
-    if (client.phase === 'acquiring' || client.phase === 'extending' && !round.decided)
-        return `${granted} of ${quorum} granted so far, ${inWords(round.startedAgoUs)} since the first byte`;
+    if (client.phase === 'acquiring' || client.phase === 'extending' && !round.decided) return `${sumSoFar(client)}, ${granted} of ${quorum} so far`;
     if (!verdict) return 'has not asked yet';
     if (verdict.won) return verdict.arithmetic.replace(/ - /g, ' − ');
     const refused = bitsOf(verdict.refused).length, unknown = bitsOf(verdict.unknown).length;
     return `${verdict.status}: ${bitsOf(verdict.granted).length} granted, ${refused} refused` + (unknown ? `, ${unknown} unknown` : '');
+}
+
+// What would be left if the quorum was there now.
+function sumSoFar({ round, ttlMs }) {
+    const took = round.startedAgoUs / 1000, drift = ttlMs * player.state.settings.drift / 1e6 + DRIFT_MS;
+    return `${ttlMs} − ${took.toFixed(1)} − ${drift.toFixed(1)} = ${Math.max(0, ttlMs - took - drift).toFixed(1)} ms`;
 }
 
 // What a pointer or the focus upon a verdict lights up.
@@ -216,8 +228,8 @@ function refreshChosen() {
 
 // ---- Time ----
 
-const PACES = [['Follow what happens', 'follow'], ['Real time', 1e6], ['10 times as fast', 1e7], ['10 times as slow', 1e5], ['100 times as slow', 1e4],
-               ['1000 times as slow', 1e3], ['10,000 times as slow', 100]];
+const PACES = [['Pace: events', 'follow'], ['Real time', 1e6], ['10 × fast', 1e7], ['10 × slow', 1e5], ['100 × slow', 1e4],
+               ['1000 × slow', 1e3], ['10,000 × slow', 100]];
 
 const times = {
     play: button('Pause', () => { player.playing ? player.stop() : player.play(); refresh(); }, { id: 'play' }),
@@ -234,7 +246,7 @@ function lastMoment() {
 }
 
 function buildTime() {
-    byId('time').append(times.play, times.step, times.back, times.pace, times.slider, times.clock, times.share);
+    byId('time').append(times.play, times.back, times.step, times.pace, times.share, times.clock, times.slider);
     times.pace.addEventListener('change', () => { player.pace = Number(times.pace.value) || 'follow'; });
     times.slider.addEventListener('input', () => goTo(momentAt(Number(times.slider.value))));
 }
@@ -280,11 +292,13 @@ async function copyLink() {
     fillFirst();
 }
 
+// Browsers complain of an address that changes too often.
 function writeLink(evenSo = false) {
     const link = player.world.link();
-    if (link === wroteLink && !evenSo) return;
+    if (!evenSo && (link === wroteLink || performance.now() - wroteAt < WRITE_MS)) return;
     wroteLink = link;
-    if (!document.body.classList.contains('embed')) history.replaceState(null, '', '#' + link);
+    wroteAt = performance.now();
+    if (!isEmbedded()) history.replaceState(null, '', '#' + link);
 }
 
 // ---- Stories ----
@@ -326,7 +340,7 @@ function fillTour() {
     box.append(html('div', { class: 'buttons' }, index > 0 ? button('Back', () => stepTour(-1), { id: 'previous' }) : '', isLast ? '' : next,
         html('span', { text: `${index + 1} of ${steps.length}${isLast ? `: ${story.verdict}` : ''}` }),
         button('Leave', () => leaveTour(true), { id: 'leave' })));
-    if (!document.body.classList.contains('embed')) (isLast ? box.querySelector('#leave') : next).focus({ preventScroll: true });
+    if (!isEmbedded()) (isLast ? box.querySelector('#leave') : next).focus({ preventScroll: true });
 }
 
 // ---- More: events, sequence, stories, accidents, questions, settings ----
@@ -439,12 +453,27 @@ function buildLegend() {
     byId('legend').append(...LEGEND.map(([kind, text, words]) => html('span', {}, html('b', { class: `pill is-${kind}`, text }), words)));
 }
 
+// Embedded, a story is a film; a click makes it go on at once.
+let readSince = null;
+function goOnByItself(at) {
+    readSince ??= at;
+    if (at - readSince < READING_MS) return;
+    readSince = null;
+    if (tour.index < tour.steps.length - 1) stepTour(1);
+}
+
+byId('scene').addEventListener('click', () => {
+    if (isEmbedded() && tour) goTo(tour.steps[tour.index].at), stepTour(1);
+});
+
 const frames = [];
 let lastFrame = 0;
 function frame(at) {
-    const seconds = Math.min(100, at - lastFrame) / 1000, began = performance.now();
+    const seconds = Math.min(1000, at - lastFrame) / 1000, began = performance.now();
+    if (still.matches && seconds < STILL_SECONDS) return void requestAnimationFrame(frame);
     lastFrame = at;
     if (player.playing) player.advance(seconds);
+    else if (isEmbedded() && tour && !still.matches) goOnByItself(at);
     scene.draw(player.state, player.now, player.messages, lookOf());
     fillVerdicts();
     if (at - shownAt > REFRESH_MS) {
@@ -457,9 +486,9 @@ function frame(at) {
 }
 
 function openFragment() {
-    const { isEmbedded, at, link } = readFragment(), story = /^story=([a-z-]+)$/.exec(link)?.[1];
-    document.body.classList.toggle('embed', isEmbedded);
-    if (story ? !beginTour(story) : !open(link || FIRST_LINK)) return;
+    const { embed, at, link } = readFragment(), story = /^story=([a-z-]+)$/.exec(link)?.[1];
+    document.body.classList.toggle('embed', embed);
+    if (!story || !beginTour(story)) open(link || FIRST_LINK);
     if (at > 0) goTo(at);
     else if (still.matches && player.state.future > 0 && !story) goTo(player.state.future ? 1e6 : 0);
 }

@@ -2,8 +2,8 @@
 import { svg, set } from './dom.mjs';
 import { CLIENTS, bitsOf, has, inWords } from './words.mjs';
 
-const WIDE = { width: 1000, height: 700, node: [415, 272], client: [215, 165], radius: 42, size: 17 };
-const NARROW = { width: 600, height: 800, node: [235, 320], client: [150, 185], radius: 44, size: 23 };
+const WIDE = { width: 1000, height: 700, node: [415, 262], client: [215, 165], radius: 42, size: 17, low: 0 };
+const NARROW = { width: 600, height: 800, node: [235, 315], client: [150, 185], radius: 44, size: 23, low: 60 };
 const TURN = 2 * Math.PI;
 
 // A shape for each client beside its colour: circle, square, triangle, diamond, hexagon.
@@ -80,9 +80,9 @@ export class Scene {
     }
     #resource; #flying;
 
-    #at([rx, ry], angle) {
+    #at([rx, ry], angle, low = 0) {
         const { width, height } = this.#size;
-        return { x: width / 2 + rx * Math.cos(angle), y: height / 2 - 14 + ry * Math.sin(angle) };
+        return { x: width / 2 + rx * Math.cos(angle), y: height / 2 - 8 + low + ry * Math.sin(angle) };
     }
 
     #pressable(group, label, does) {
@@ -103,29 +103,30 @@ export class Scene {
             arc: svg('circle', { r: r + 5, class: 'arc', pathLength: 100, transform: 'rotate(-90)' }),
             guard: svg('circle', { r: r - 5, class: 'guard', pathLength: 100, transform: 'rotate(-90)' }),
             token: svg('g', { class: 'token' }), sign: svg('text', { class: 'sign', y: lines * 0.4 }),
-            name: svg('text', { y: r + lines * 1.25, class: 'name', text: `node ${k}` }),
-            note: svg('text', { y: r + lines * 2.3, class: 'note' }), shared: svg('text', { y: -r - 12, class: 'shared-note' }), owner: null
+            name: svg('text', { y: r + lines * 1.5, class: 'name', text: `node ${k}` }),
+            note: svg('text', { y: r + lines * 2.55, class: 'note' }), shared: svg('text', { y: -r - 21, class: 'shared-note' }), owner: null
         };
-        parts.group = this.#pressable(svg('g', { class: 'node', transform: `translate(${at.x} ${at.y})`, id: `node-${k}` }, parts.halo,
-            parts.body, parts.guard, parts.arc, parts.token, parts.sign, parts.name, parts.note, parts.shared),
-        `node ${k}`, () => this.#choose('node', null, k));
+        parts.press = this.#pressable(svg('g', { class: 'press', id: `node-${k}` }, parts.halo, parts.body, parts.guard, parts.arc,
+            parts.token, parts.sign), `node ${k}`, () => this.#choose('node', null, k));
+        parts.group = svg('g', { class: 'node', transform: `translate(${at.x} ${at.y})` }, parts.press, parts.name, parts.note, parts.shared);
         return parts;
     }
 
     #buildClient(i, c) {
-        const at = this.#at(this.#size.client, TURN * (1 / 2 + i / c)), lines = this.#size.size, n = this.#nodes.length;
+        const at = this.#at(this.#size.client, TURN * (1 / 2 + i / c), c < 3 ? this.#size.low : 0), lines = this.#size.size, n = this.#nodes.length;
         const width = 120, step = Math.min(26, 130 / n);
         const parts = {
             at, halo: svg('circle', { r: 41, class: 'halo' }), phase: svg('text', { y: 48 + lines * 0.6, class: 'name' }),
             track: svg('rect', { x: -width / 2, y: 56 + lines * 0.6, width, height: 9, rx: 4, class: 'track' }),
             bar: svg('rect', { x: -width / 2, y: 56 + lines * 0.6, width, height: 9, rx: 4, class: `bar client-${CLIENTS[i]}` }),
-            count: svg('text', { y: 68 + lines * 1.5, class: 'note' }), state: svg('text', { y: 12, class: 'sign' }), width,
+            count: svg('text', { y: 68 + lines * 1.5, class: 'note' }), state: svg('text', { y: 11, class: 'sign' }), width,
             pips: Array.from({ length: n }, (_, k) => svg('text', { x: (k - (n - 1) / 2) * step, y: -46, class: 'pip' }))
         };
-        parts.group = this.#pressable(svg('g', { class: 'client', transform: `translate(${at.x} ${at.y})`, id: `client-${CLIENTS[i]}` },
-            parts.halo, shapeOf(i, 27), svg('text', { class: `letter on-client-${CLIENTS[i]}`, y: i === 2 ? 12 : 8, text: CLIENTS[i] }),
-            parts.state, parts.phase, parts.track, parts.bar, parts.count, ...parts.pips), `client ${CLIENTS[i]}`,
-        () => this.#choose('client', i, null));
+        parts.press = this.#pressable(svg('g', { class: 'press', id: `client-${CLIENTS[i]}` }, parts.halo, shapeOf(i, 27),
+            svg('text', { class: `letter on-client-${CLIENTS[i]}`, y: i === 2 ? 12 : 8, text: CLIENTS[i] }), parts.state),
+        `client ${CLIENTS[i]}`, () => this.#choose('client', i, null));
+        parts.group = svg('g', { class: 'client', transform: `translate(${at.x} ${at.y})` }, parts.press, parts.phase, parts.track, parts.bar,
+            parts.count, ...parts.pips);
         return parts;
     }
 
@@ -140,7 +141,7 @@ export class Scene {
     }
 
     #buildResource(c) {
-        const lines = this.#size.size, at = this.#at([0, 0], 0);
+        const lines = this.#size.size, at = this.#at([0, 0], 0, c < 3 ? this.#size.low : 0);
         const parts = { door: svg('rect', { x: -22, y: -30, width: 44, height: 58, rx: 4, class: 'door' }),
                         handle: svg('circle', { cx: 12, cy: 0, r: 3.5, class: 'handle' }),
                         count: svg('text', { y: 32 + lines, class: 'note' }), last: svg('text', { y: 34 + lines * 2, class: 'note' }) };
@@ -169,7 +170,7 @@ export class Scene {
         set(parts.shared, 'text', look.shared.has(k) ? 'in both' : '');
         set(parts.group, 'class', ['node', node.down && 'down', node.paused && 'paused', look.chosen.kind === 'node' &&
             look.chosen.node === k && 'chosen', look.lit.has(k) && 'lit', look.shared.has(k) && 'shared'].filter(Boolean).join(' '));
-        set(parts.group, 'aria-label', `node ${k}: ${node.down ? 'down' : node.paused ? 'hangs' : owner === null ? 'no key' :
+        set(parts.press, 'aria-label', `node ${k}: ${node.down ? 'down' : node.paused ? 'hangs' : owner === null ? 'no key' :
             `key of ${CLIENTS[owner]}`}`);
     }
 
@@ -192,7 +193,7 @@ export class Scene {
         });
         set(parts.group, 'class', ['client', isOff && 'off', client.holds && 'holds', look.chosen.kind === 'client' &&
             look.chosen.client === c && 'chosen'].filter(Boolean).join(' '));
-        set(parts.group, 'aria-label', `client ${client.name}: ${phaseOf(client)}`);
+        set(parts.press, 'aria-label', `client ${client.name}: ${phaseOf(client)}`);
     }
 
     #drawLink({ group, line, mark }, link, chosen, c, k) {

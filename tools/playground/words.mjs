@@ -60,7 +60,8 @@ export function deed(text) {
 
 const PHASES = {
     acquiring: 'begins an attempt, with a new token', waiting: 'waits a random time before its next attempt',
-    held: 'holds the lock', extending: 'extends', releasing: 'releases', idle: 'is at rest', inspecting: 'asks the nodes what they have'
+    held: 'holds the lock', extending: 'extends', releasing: 'releases', idle: 'is at rest',
+    inspecting: 'asks the nodes what they have', ending: 'ends its attempt, and releases what it may have'
 };
 
 function ofEngine(event, name) {
@@ -71,7 +72,7 @@ function ofEngine(event, name) {
     case 'unanswered': return `${name} gets no answer of node ${event.node}: unknown`;
     case 'verdict': return event.won ? `${name} ${event.command === 'acquire' ? 'has the lock' : 'has extended it'}: ${event.arithmetic}`
         : `${name} ${event.command === 'acquire' ? 'has not got it' : event.command === 'extend' ? 'has not extended it' : event.command}: ${event.status}`;
-    case 'ended': return `${name} is told: ${event.status}`;
+    case 'ended': return `${name} is told: ${event.status === 'done' ? 'it is done' : event.status}`;
     case 'owed': return `${name} owes node ${event.node} a release`;
     case 'cleared': return `${name} owes node ${event.node} nothing any more`;
     case 'ready': return event.isNewServer ? `${name} sees that node ${event.node} has restarted` : `${name} is connected to node ${event.node}`;

@@ -1,0 +1,112 @@
+// Chromium without a window, by its DevTools protocol over a pipe: no package is needed. Knows nothing of the page.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const PATIENCE_MS = 60000;
+
+export class Chromium {
+    #process; #folder; #session; #next = 1; #rest = '';
+    #waiting = new Map();
+    messages = [];              // Of the console, and exceptions that nobody caught.
+
+    static async start(program) {
+        const chromium = new Chromium();
+        chromium.#folder = mkdtempSync(join(tmpdir(), 'redlock-page-'));
+        chromium.#process = spawn(program, ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run',
+            '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-extensions', '--mute-audio',
+            `--user-data-dir=${chromium.#folder}`, '--remote-debugging-pipe', 'about:blank'],
+        { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+        chromium.#process.stdio[4].on('data', data => chromium.#read(data.toString()));
+        chromium.#process.on('exit', () => chromium.#fail(new Error('Chromium has ended')));
+        const { targetInfos } = await chromium.send('Target.getTargets');
+        const { targetId } = targetInfos.find(target => target.type === 'page');
+        chromium.#session = (await chromium.send('Target.attachToTarget', { targetId, flatten: true })).sessionId;
+        for (const domain of ['Page', 'Runtime', 'Log']) await chromium.send(`${domain}.enable`);
+        await chromium.send('Emulation.setFocusEmulationEnabled', { enabled: true });
+        return chromium;
+    }
+
+    async stop() {
+        const ended = new Promise(resolve => this.#process.once('exit', resolve));
+        this.#process.kill('SIGKILL');
+        await ended;
+        rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    }
+
+    send(method, params = {}) {
+        const id = this.#next++;
+        this.#process.stdio[3].write(JSON.stringify({ id, method, params, sessionId: this.#session }) + '\0');
+        return new Promise((resolve, reject) => {
+            const timer = setTimeout(() => reject(new Error(`${method}: no answer within ${PATIENCE_MS / 1000} s`)), PATIENCE_MS);
+            this.#waiting.set(id, { resolve, reject, timer });
+        });
+    }
+
+    // Loads it, also if the address differs in its fragment alone.
+    async open(address) {
+        await this.send('Page.navigate', { url: 'about:blank' });
+        await this.send('Page.navigate', { url: address });
+        await this.until('!!window.playground');
+    }
+
+    // The value of an expression, which may be a promise.
+    async evaluate(expression) {
+        const { result, exceptionDetails } = await this.send('Runtime.evaluate', { expression, returnByValue: true, awaitPromise: true });
+        if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+        return result.value;
+    }
+
+    async until(condition, seconds = 30) {
+        const end = Date.now() + seconds * 1000;
+        while (!await this.evaluate(condition)) {
+            if (Date.now() > end) throw new Error(`not within ${seconds} s: ${condition}`);
+            await new Promise(resolve => setTimeout(resolve, 20));
+        }
+    }
+
+    async press(key, code = key, text = undefined) {
+        const windowsVirtualKeyCode = { Enter: 13, Tab: 9, ' ': 32, Escape: 27, ArrowRight: 39, ArrowLeft: 37 }[key] ?? key.toUpperCase().charCodeAt(0);
+        const keyText = text ?? (key === 'Enter' ? '\r' : key.length === 1 ? key : undefined);
+        await this.send('Input.dispatchKeyEvent', { type: 'keyDown', key, code, windowsVirtualKeyCode, text: keyText });
+        await this.send('Input.dispatchKeyEvent', { type: 'keyUp', key, code, windowsVirtualKeyCode });
+    }
+
+    async look(width, height, scheme = 'light', motion = 'no-preference') {
+        await this.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: width < 600 });
+        await this.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme },
+                                                                   { name: 'prefers-reduced-motion', value: motion }] });
+    }
+
+    // PNG
+    async screenshot() {
+        return Buffer.from((await this.send('Page.captureScreenshot')).data, 'base64');
+    }
+
+    #read(data) {
+        const parts = (this.#rest + data).split('\0');
+        this.#rest = parts.pop();
+        for (const part of parts) this.#take(JSON.parse(part));
+    }
+
+    #take({ id, result, error, method, params }) {
+        if (method === 'Runtime.consoleAPICalled') this.messages.push(params.args.map(one => one.value ?? one.description).join(' '));
+        if (method === 'Runtime.exceptionThrown') this.messages.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
+        if (method === 'Log.entryAdded') this.messages.push(params.entry.text);
+        const waiting = this.#waiting.get(id);
+        if (!waiting) return;
+        this.#waiting.delete(id);
+        clearTimeout(waiting.timer);
+        if (error) waiting.reject(new Error(error.message));
+        else waiting.resolve(result);
+    }
+
+    #fail(error) {
+        for (const { reject, timer } of this.#waiting.values()) {
+            clearTimeout(timer);
+            reject(error);
+        }
+        this.#waiting.clear();
+    }
+}
