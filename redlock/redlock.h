@@ -518,8 +518,9 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
  * another token, and another ticket if it had one; in the meantime it is a reader. Downgrade: a writer becomes a reader, at once
  * and whatever comes of it: OK says that a quorum lets other readers in. Both extend the lock by its TTL and count as an extension.
  * Of locks of one resource (BAD_SET) that are held (LOST), and in the other role (BAD_STATE); EXTENSION_LIMIT, NO_ENTROPY,
- * BAD_CLOCK. BAD_STATE as well: an upgrade behind one that was cancelled, until an extension has succeeded; and to acquire the
- * lock again while a node may know it in its former role, which ends with an answer of that node or when the lock is idle.
+ * BAD_CLOCK. BAD_STATE as well: a change behind one that was cancelled, or that no quorum has granted, until an extension has
+ * succeeded; and to acquire the lock again while a node may know it in its former role, which ends with an answer of that node or
+ * when the lock is idle.
  * Where the answers to two changes in a row are lost with their connection, the role before both may stay on that node until its
  * TTL ends. */
 REDLOCK_MUST_CHECK

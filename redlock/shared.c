@@ -4,6 +4,7 @@
 #include "extend.h"
 #include "lock.h"
 #include "names.h"
+#include "quorum.h"
 #include "random.h"
 
 static bool is_kind(const struct redlock_lock *lock, enum wire_shared which)
@@ -142,6 +143,16 @@ bool redlock_is_shared(const struct redlock_lock *lock)
     return names_are_shared(names_of(lock), lock->name_count) || is_kind(lock, WIRE_UPGRADING);
 }
 
+/* Do so many nodes know it by its present token that what the others may know it by is a minority's? */
+static bool is_known_to_quorum(const struct redlock *r, const struct redlock_lock *lock)
+{
+    unsigned known = 0;
+
+    for (unsigned k = 0; k < r->node_count; k++)
+        known += lock->stakes[k].state == STAKE_PLACED && !shared_has_two_tokens_on(lock, k);
+    return known >= quorum_of(r->node_count);
+}
+
 static enum redlock_status check_change(const struct redlock *r, const struct redlock_lock *lock, bool is_upgrade)
 {
     bool is_busy = lock->phase != PHASE_HELD && !is_quiet(lock);
@@ -154,6 +165,7 @@ static enum redlock_status check_change(const struct redlock *r, const struct re
     if (redlock_is_shared(lock) != is_upgrade)    return REDLOCK_BAD_STATE;
     if (is_kind(lock, WIRE_CANCELLED))            return REDLOCK_BAD_STATE;
     if (lock_valid_us(lock, r->now_us) == 0)      return REDLOCK_LOST;
+    if (!is_known_to_quorum(r, lock))             return REDLOCK_BAD_STATE;     /* S5: with a third token one would be forgotten. */
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;   /* S13 */
     return REDLOCK_OK;
 }

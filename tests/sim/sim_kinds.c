@@ -60,8 +60,6 @@ void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor, b
     const bool is_other = strcmp(actor->role_tokens[1], text) != 0;     /* No: the change has failed already. */
     supersede(world, actor, text);
     struct sim_token *token = sim_token_of(world, text, actor->client);
-    if (has_begun && !is_other && actor->role_tokens[0][0] != '\0')      /* But where it was begun, it was by a third token. */
-        sim_token_of(world, actor->role_tokens[0], actor->client)->is_superseded = true;
     if (has_begun && is_other)
         sim_demand(world, SIM_RULE_S6_ROLE, token->first_at == 0,
                    "S6: client %u changes the role of %s by a token that it has used", actor->client, sim_resource(actor->lock));

@@ -609,6 +609,28 @@ TEST(s22_an_upgrade_behind_one_that_was_cancelled_waits_for_an_extension_that_su
     CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_STATE);
 }
 
+/* Else the token that lies there would be forgotten for one that never came. */
+TEST(s5_a_role_of_which_no_quorum_has_heard_is_not_changed_before_an_extension)
+{
+    SHARING(3, 1);
+    ACQUIRE(0, "door", DOOR_TTL);
+    RUN_MS(5);
+    STORY_NODES DEAFEN(story_k);
+    DOWNGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    STORY_NODES HEAL(story_k);
+    RUN_MS(3000);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_STATE);
+    EXTEND(0, DOOR_TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(redlock_is_shared(LOCK(0)));
+    UPGRADE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(5);
+    NO_KEYS();
+}
+
 /* Node 2 has lost the reader's key and refuses the upgrade for another reason. The reader's token may lie there yet (S6), until the
  * node says that it does not. */
 TEST(s22_a_key_is_not_set_again_in_one_role_where_the_lock_may_be_known_in_the_other)
