@@ -23,6 +23,10 @@ check 'in a few KiB for each node' prints '^memory: [0-9]{4} bytes for each sess
 check 'nothing is left' nothing_is_left
 check 'a CA that signed none of the certificates is of no use' lock 1 "$certificates/stranger-ca.crt" "$names"
 check 'which is told' prints '^node 1: TLS: its certificate is of a CA not trusted here'
+check 'nor is a file without one' lock 2 "$certificates/ca.key" "$names"
+check 'which is named' says '^.*/ca.key: no certificate of a CA is in it'
+check 'a node without a port is refused' lock 2 "$certificates/ca.crt" localhost
+check 'and told how it is written' says '^localhost: write HOST:PORT'
 speaks name
 check 'a certificate for another host is refused' lock 1 "$certificates/ca.crt" "$node"
 check 'as such' prints '^node 0: TLS: its certificate is for another host name'

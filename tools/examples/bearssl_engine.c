@@ -324,10 +324,10 @@ static bool read_nodes(char *list)
     for (char *entry = strtok(list, ","); entry && count < NODES_MAX; entry = strtok(NULL, ","), count++) {
         struct session *s = &sessions[count];
         char *colon = strrchr(entry, ':');
-        if (!colon) return false;
+        if (!colon) return fprintf(stderr, "%s: write HOST:PORT\n", entry), false;
         (void)snprintf(s->host, sizeof s->host, "%.*s", (int)(colon - entry), entry);
         s->fd = -1;
-        if (getaddrinfo(s->host, colon + 1, &hints, &s->address) != 0) return false;
+        if (getaddrinfo(s->host, colon + 1, &hints, &s->address) != 0) return fprintf(stderr, "%s: no such host\n", s->host), false;
     }
     return count > 0;
 }
@@ -337,15 +337,17 @@ static bool begin(const char *ca, char *list)
     struct redlock_config config;
     FILE *file = fopen(ca, "r");
 
-    if (file) read_anchors(file);
-    if (file) (void)fclose(file);
+    if (!file) return perror(ca), false;
+    read_anchors(file);
+    (void)fclose(file);
+    if (anchor_count == 0) return fprintf(stderr, "%s: no certificate of a CA is in it\n", ca), false;
     redlock_config_init(&config);
     config.resource_max = RESOURCE;
     config.pipeline = REDLOCK_PIPELINE_MIN;
     config.send_size = SEND;
     config.receive_size = RECEIVE;
     redlock_lock_init(&lock);
-    return anchor_count > 0 && read_nodes(list) &&
+    return read_nodes(list) &&
            redlock_init(&engine, &config, nodes, count, memory, sizeof memory, now_us()) == REDLOCK_OK;
 }
 

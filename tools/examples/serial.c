@@ -6,8 +6,8 @@
  *
  * Shows: a transport of one's own (redlock_transport.h), which needs no addresses; and the trap of every serial line: it cannot
  * hang up. A session that is given up in the middle of a reply leaves the other half on the line, for the next session to stumble
- * over, and that one leaves its own. So there are frames here, which say to which session they belong: firmware/line.h, copied
- * beside this file, explains them.
+ * over, and that one leaves its own. So there are frames here, which say to which session they belong: firmware/line.h explains
+ * them, and is to be copied, too, into a folder firmware beside this file.
  *
  * To change: open_line() for your device; the bridge's connect_server(). The engine on a machine without an operating
  * system uses the same frames: see firmware/. */

@@ -1,6 +1,7 @@
 /* A lock on five servers, from a Cortex-M3 with five serial lines, no operating system, no allocation and no random source: the
  * engine of redlock.h, and what it needs around it. "make firmware" runs it in QEMU on five real servers (see run); the far end of
- * each line is bridge.c. To begin with: copy this, line.h, counter.h and device_random.h, and write another board.c.
+ * each line is bridge.c. To begin with: copy this, board.h, line.h, counter.h and device_random.h, with redlock.h and redlock.c of
+ * "make amalgamation", and write another board.c.
  *
  * Here it acquires, extends, keeps and releases the lock again and again. What it believes is compared each time with what the
  * servers have, by commands on the host, which a device would not have; a run counts when all was so. In between it hangs up, a
@@ -177,7 +178,7 @@ static bool init(void)
     struct redlock_config config;
 
     redlock_config_init(&config);
-    config.guard_ms = TTL_MS;
+    config.guard_ms = TTL_MS;       /* Nobody else locks here. Where others do: their longest TTL, or the default. */
     config.node_timeout_ms = NODE_TIMEOUT_MS;
     config.keep_percent = KEEP_PERCENT;
     config.resource_max = RESOURCE;
