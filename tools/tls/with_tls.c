@@ -69,7 +69,7 @@ const char *tls_advice(const char *text)
         { "not trusted here", "--tls-ca FILE names the CA that signed it" },
         { "its certificate has expired", "give the node a new one; or is this machine's clock wrong?" },
         { "not valid yet", "is a clock wrong: this machine's, or that of the CA?" },
-        { "asks for a client certificate", "give --tls-cert and --tls-key" },
+        { "asks for a client certificate", "give --tls-cert and --tls-key, or set its tls-auth-clients to no" },
         { "or no certificate", "does it ask for one? --tls-cert and --tls-key; its log may say more" },
         { "CA of our certificate", "its tls-ca-cert-file must have the CA of --tls-cert" },
         { "our certificate has expired", "get a new one for --tls-cert" },
