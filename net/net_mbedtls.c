@@ -43,6 +43,7 @@ enum {
     TLS_SESSIONS_MAX = NET_WAIT_MAX,    /* Two for each node that there can be, and two to spare. */
     TLS_PIECE = 4096,                   /* Sent as one record at most. */
     TLS_OUT_MAX = 20480,                /* Room for one record of any kind, and what goes with it. */
+    TLS_LOOKS_MAX = 64,                 /* At the socket in one call: a node that floods us must not keep others waiting (S16). */
     TLS_WORDS_MAX = 96                  /* Of which the engine keeps some 60. */
 };
 
@@ -62,7 +63,8 @@ struct tls_session {
     int ended;              /* 0; REDLOCK_TRANSPORT_END, or -E: nothing more comes. */
     bool has_socket;        /* TCP stands, */
     bool stands;            /* and so does TLS. */
-    bool may_have_more;     /* receive() has stopped before it knew. */
+    bool may_have_more;     /* The last call has stopped before it knew. */
+    unsigned looks;         /* At the socket in this call. */
     char words[TLS_WORDS_MAX];
 };
 
@@ -123,6 +125,9 @@ static int tls_fail_by_code(struct tls_session *session, int code)
     if (session->ended < 0 && session->ended != REDLOCK_TRANSPORT_END) return session->ended;
     switch (code) {
     case MBEDTLS_ERR_X509_CERT_VERIFY_FAILED:
+#ifdef MBEDTLS_ERR_SSL_BAD_HS_CERTIFICATE       /* What 2.28 says of one that is not for servers. */
+    case MBEDTLS_ERR_SSL_BAD_HS_CERTIFICATE:
+#endif
         return tls_fail(session, tls_verdict_words(mbedtls_ssl_get_verify_result(&line->ssl), line->number_size > 0));
     case MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE:
         return tls_fail(session, tls_alert_words(line->ssl.MBEDTLS_PRIVATE(in_msg)[1]));
@@ -165,7 +170,8 @@ static bool tls_has_output(const struct tls_session *session)
     return session->line->out_start < session->line->out_end;
 }
 
-/* What Mbed TLS writes. Without room it has to come again, with the same bytes: of a handshake it does. */
+/* What Mbed TLS writes. Without room it has to come again, with the same bytes: of a handshake it does. Later there is always room,
+ * unless the node asks for more and more and takes nothing. */
 static int tls_put(void *context, const unsigned char *data, size_t size)
 {
     struct tls_session *session = context;
@@ -173,7 +179,11 @@ static int tls_put(void *context, const unsigned char *data, size_t size)
 
     (void)tls_flush(session);       /* An error is told by whoever reads. */
     if (size > TLS_OUT_MAX - line->out_end) size = TLS_OUT_MAX - line->out_end;
-    if (size == 0) return MBEDTLS_ERR_SSL_WANT_WRITE;
+    if (size == 0 && !session->stands) return MBEDTLS_ERR_SSL_WANT_WRITE;
+    if (size == 0) {
+        (void)tls_fail(session, "it asks for more and more, and takes nothing");
+        return MBEDTLS_ERR_NET_SEND_FAILED;
+    }
     memcpy(line->out + line->out_end, data, size);
     line->out_end += size;
     return (int)size;
@@ -183,8 +193,12 @@ static int tls_put(void *context, const unsigned char *data, size_t size)
 static int tls_get(void *context, unsigned char *data, size_t size)
 {
     struct tls_session *session = context;
-    ptrdiff_t got = net_receive(session->fd, data, size);
+    ptrdiff_t got;
 
+    session->may_have_more = session->looks == TLS_LOOKS_MAX;
+    if (session->may_have_more) return MBEDTLS_ERR_SSL_WANT_READ;
+    session->looks++;
+    got = net_receive(session->fd, data, size);
     if (got > 0) return (int)got;
     if (got == 0) return MBEDTLS_ERR_SSL_WANT_READ;
     session->ended = (int)got;
@@ -205,6 +219,12 @@ static int tls_check_number(void *context, mbedtls_x509_crt *certificate, int de
     }
     *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
     return 0;
+}
+
+/* Can a certificate be for this host? OpenSSL would take one that begins with a dot for all that end so. */
+static bool tls_is_host(const char *host)
+{
+    return host[0] != '\0' && host[0] != '.' && host[0] != '%';
 }
 
 /* A certificate says which name or which number it is for, without the dot at the end of a name and the scope of a number. */
@@ -251,6 +271,10 @@ static int tls_connect(void *context, unsigned k, const struct redlock_peer *pee
 
     NET_CHECK(k < TLS_SESSIONS_MAX && tls->sessions[k].line == NULL && peer->endpoint_size <= sizeof endpoint.words);
     memcpy(endpoint.words, peer->endpoint, peer->endpoint_size);
+    if (!tls_is_host(peer->host)) {
+        (void)snprintf(tls->sessions[k].words, sizeof session.words, "TLS: no certificate can be for such a host");
+        return -REDLOCK_TRANSPORT_ERROR;
+    }
     session.line = tls_new_line(&tls->config, peer->host);
     if (!session.line) return -ENOMEM;
     session.fd = net_connect(&endpoint, connected);
@@ -281,6 +305,7 @@ static int tls_finish(void *context, unsigned k)
         if (error != 0) return error;
         session->has_socket = true;
     }
+    session->looks = 0;
     (void)tls_flush(session);
     code = mbedtls_ssl_handshake(&session->line->ssl);
     (void)tls_flush(session);       /* The alert as well that says why it has failed. If it cannot be sent, reading tells. */
@@ -330,11 +355,13 @@ static ptrdiff_t tls_receive(void *context, unsigned k, void *data, size_t size)
     size_t got = 0;
     int taken = 1;
 
+    session->looks = 0;
+    session->may_have_more = false;
     while (got < size && taken > 0 && session->ended == 0) {
         taken = tls_read(session, (uint8_t *)data + got, size - got);
         got += (size_t)taken;
     }
-    session->may_have_more = got == size;
+    session->may_have_more |= got == size;
     (void)tls_flush(session);   /* What reading made necessary; and what could not be sent before. */
     return got > 0 ? (ptrdiff_t)got : session->ended;
 }
@@ -342,11 +369,11 @@ static ptrdiff_t tls_receive(void *context, unsigned k, void *data, size_t size)
 static unsigned tls_events(void *context, unsigned k, unsigned wanted)
 {
     const struct tls_session *session = &((const struct redlock_tls *)context)->sessions[k];
-    unsigned output = tls_has_output(session) ? REDLOCK_TRANSPORT_WRITE : 0u;
+    unsigned known = tls_has_output(session) ? REDLOCK_TRANSPORT_WRITE : 0u;
 
     if (!session->has_socket) return REDLOCK_TRANSPORT_WRITE;
-    if (!session->stands)     return REDLOCK_TRANSPORT_READ | output;
-    return wanted | output | (session->may_have_more || session->ended != 0 ? REDLOCK_TRANSPORT_AT_HAND : 0u);
+    if (session->may_have_more || session->ended != 0) known |= REDLOCK_TRANSPORT_AT_HAND;
+    return (session->stands ? wanted : (unsigned)REDLOCK_TRANSPORT_READ) | known;
 }
 
 static const char *tls_error_text(void *context, unsigned k, int error)

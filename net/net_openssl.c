@@ -27,7 +27,9 @@
 
 enum {
     TLS_SESSIONS_MAX = NET_WAIT_MAX,    /* Two for each node that there can be, and two to spare. */
-    TLS_PIECE = 4096,                   /* Taken from the socket at once. */
+    TLS_PIECE = 4096,                   /* Taken from the socket at once, */
+    TLS_PIECES_MAX = 8,                 /* and so often in one call: a node that floods us must not keep others waiting (S16). */
+    TLS_OUT_MAX = 65536,                /* More is not kept for a node that takes nothing. */
     TLS_WORDS_MAX = 96                  /* Of which the engine keeps some 60. */
 };
 
@@ -39,7 +41,8 @@ struct tls_session {
     int ended;              /* 0; REDLOCK_TRANSPORT_END, or -E: nothing more comes. */
     bool has_socket;        /* TCP stands, */
     bool stands;            /* and so does TLS. */
-    bool may_have_more;     /* receive() has stopped before it knew. */
+    bool may_have_more;     /* The last call has stopped before it knew. */
+    unsigned pieces;        /* Taken in this call. */
     char words[TLS_WORDS_MAX];
 };
 
@@ -134,12 +137,17 @@ static bool tls_has_output(const struct tls_session *session)
     return BIO_ctrl_pending(session->out) > 0;
 }
 
-/* Takes from the socket what OpenSSL is to read. False: there is nothing, for now or, as session->ended says, for good. */
+/* Takes from the socket what OpenSSL is to read. False: there is nothing, for now or, as session->ended says, for good; or it has
+ * been asked often enough in this call. */
 static bool tls_fill(struct tls_session *session)
 {
     char piece[TLS_PIECE];
-    ptrdiff_t size = net_receive(session->fd, piece, sizeof piece);
+    ptrdiff_t size;
 
+    session->may_have_more = session->pieces == TLS_PIECES_MAX;
+    if (session->may_have_more) return false;
+    session->pieces++;
+    size = net_receive(session->fd, piece, sizeof piece);
     if (size < 0) session->ended = (int)size;
     if (size > 0 && BIO_write(session->in, piece, (int)size) != size) session->ended = -ENOMEM;
     net_wipe(piece, size > 0 ? (size_t)size : 0);
@@ -147,6 +155,12 @@ static bool tls_fill(struct tls_session *session)
 }
 
 /* --- Connecting --- */
+
+/* Can a certificate be for this host? OpenSSL would take one that begins with a dot for all that end so. */
+static bool tls_is_host(const char *host)
+{
+    return host[0] != '\0' && host[0] != '.' && host[0] != '%';
+}
 
 /* A certificate says which name or which number it is for, without the dot at the end of a name and the scope of a number. */
 static bool tls_expect(SSL *ssl, const char *host)
@@ -193,6 +207,10 @@ static int tls_connect(void *context, unsigned k, const struct redlock_peer *pee
 
     NET_CHECK(k < TLS_SESSIONS_MAX && tls->sessions[k].ssl == NULL && peer->endpoint_size <= sizeof endpoint.words);
     memcpy(endpoint.words, peer->endpoint, peer->endpoint_size);
+    if (!tls_is_host(peer->host)) {
+        (void)snprintf(tls->sessions[k].words, sizeof session.words, "TLS: no certificate can be for such a host");
+        return -REDLOCK_TRANSPORT_ERROR;
+    }
     session.ssl = tls_new_ssl(tls->ctx, peer, &session.in, &session.out);
     if (!session.ssl) return -ENOMEM;
     session.fd = net_connect(&endpoint, connected);
@@ -200,6 +218,14 @@ static int tls_connect(void *context, unsigned k, const struct redlock_peer *pee
     if (session.fd >= 0) tls->sessions[k] = session;
     else                 SSL_free(session.ssl);
     return session.fd;
+}
+
+/* TLS stands. But some ciphers need no certificate, and the system's configuration may allow them: then none was looked at. */
+static int tls_stand(struct tls_session *session)
+{
+    if (!SSL_get_peer_cert_chain(session->ssl)) return -tls_fail(session, "it shows no certificate");
+    session->stands = session->may_have_more = true;
+    return 0;
 }
 
 /* 0, REDLOCK_TRANSPORT_PENDING, or the number of an error. */
@@ -213,10 +239,7 @@ static int tls_shake_hands(struct tls_session *session)
         why = SSL_get_error(session->ssl, done);
         (void)tls_flush(session);       /* The alert as well that says why it has failed. If it cannot be sent, reading tells. */
     } while (done != 1 && why == SSL_ERROR_WANT_READ && tls_fill(session));
-    if (done == 1) {
-        session->stands = session->may_have_more = true;
-        return 0;
-    }
+    if (done == 1) return tls_stand(session);
     if (why != SSL_ERROR_WANT_READ) return -tls_fail_by_queue(session);
     if (session->ended == REDLOCK_TRANSPORT_END) return -tls_fail(session, "it closed the connection during the handshake");
     return session->ended < 0 ? -session->ended : REDLOCK_TRANSPORT_PENDING;
@@ -232,6 +255,7 @@ static int tls_finish(void *context, unsigned k)
         if (error != 0) return error;
         session->has_socket = true;
     }
+    session->pieces = 0;
     return tls_shake_hands(session);
 }
 
@@ -276,23 +300,27 @@ static ptrdiff_t tls_receive(void *context, unsigned k, void *data, size_t size)
     size_t got = 0;
     int taken = 1;
 
+    session->pieces = 0;
+    session->may_have_more = false;
     while (got < size && taken > 0 && session->ended == 0) {
         taken = tls_read(session, (uint8_t *)data + got, size - got);
         got += (size_t)taken;
     }
-    session->may_have_more = got == size;
+    session->may_have_more |= got == size;
     (void)tls_flush(session);   /* What reading made necessary; and what could not be sent before. */
+    if (session->ended == 0 && BIO_ctrl_pending(session->out) > TLS_OUT_MAX)
+        (void)tls_fail(session, "it asks for more and more, and takes nothing");
     return got > 0 ? (ptrdiff_t)got : session->ended;
 }
 
 static unsigned tls_events(void *context, unsigned k, unsigned wanted)
 {
     const struct tls_session *session = &((const struct redlock_tls *)context)->sessions[k];
-    unsigned output = tls_has_output(session) ? REDLOCK_TRANSPORT_WRITE : 0u;
+    unsigned known = tls_has_output(session) ? REDLOCK_TRANSPORT_WRITE : 0u;
 
     if (!session->has_socket) return REDLOCK_TRANSPORT_WRITE;
-    if (!session->stands)     return REDLOCK_TRANSPORT_READ | output;
-    return wanted | output | (session->may_have_more || session->ended != 0 ? REDLOCK_TRANSPORT_AT_HAND : 0u);
+    if (session->may_have_more || session->ended != 0) known |= REDLOCK_TRANSPORT_AT_HAND;
+    return (session->stands ? wanted : (unsigned)REDLOCK_TRANSPORT_READ) | known;
 }
 
 static const char *tls_error_text(void *context, unsigned k, int error)

@@ -58,6 +58,16 @@ wrong_host() {
 }
 check 'a certificate for another host is refused, by name and by number; and so is one that an unknown CA has signed' wrong_host
 
+# Which ciphers there may be is said by the system, for OpenSSL: some need no certificate.
+no_certificate() {
+    "$redlock" --version | grep -q OpenSSL || return 0
+    printf '%s\n' 'openssl_conf = a' '[a]' 'ssl_conf = b' '[b]' 'system_default = c' '[c]' 'CipherString = aNULL:@SECLEVEL=0' \
+        'MaxProtocol = TLSv1.2' >"$directory/anybody.conf"
+    speaks server --tls-protocols TLSv1.2 --tls-ciphers aNULL:@SECLEVEL=0 &&
+    OPENSSL_CONF=$directory/anybody.conf denies 'it shows no certificate'
+}
+check 'a node that shows no certificate is refused, whatever the configuration of the system allows' no_certificate
+
 wrong_time() {
     speaks expired && denies 'its certificate has expired' && speaks early && denies 'its certificate is not valid yet'
 }

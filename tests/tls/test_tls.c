@@ -14,9 +14,10 @@
 #include <openssl/ssl.h>
 
 #include "../../net/redlock_tls.h"
+#include "../../net/redlock_transport.h"
 #include "../live/clients.h"
 
-enum { CUTS_MAX = 15, HASTE_MS = 500 };
+enum { CUTS_MAX = 15, HASTE_MS = 500, FLOOD_MS = 30000 };
 
 static struct redlock_client alice;
 static struct server server;
@@ -171,6 +172,29 @@ TEST(a_handshake_that_stops_after_any_byte_ends_with_the_node_timeout_and_the_no
     for (long first = 1; first <= handshake_bytes(); first += CUTS_MAX * step) survive_cuts(first, step, CUTS_MAX, true);
 }
 
+/* ---- Names ---- */
+
+/* Certificates of the server are for redlock.test and localhost. */
+TEST(a_host_that_is_no_name_and_no_number_is_not_connected_to)
+{
+    static const char *const hosts[] = { ".test", ".", "", "%lo" };
+    const struct redlock_transport *transport = redlock_tls_transport();
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(server.port),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct redlock_peer peer = { .address = "it", .endpoint = &address, .endpoint_size = sizeof address };
+    char words[REDLOCK_TLS_WORDS];
+    struct redlock_tls *tls = redlock_tls_open(NULL, words, sizeof words);
+
+    if (!tls) bail_out("redlock_tls_open: %s", words);
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        bool connected = false;
+        peer.host = hosts[i];
+        CHECK_INT(transport->connect(tls, 0, &peer, &connected), -REDLOCK_TRANSPORT_ERROR);
+        CHECK_STR(transport->error_text(tls, 0, REDLOCK_TRANSPORT_ERROR), "TLS: no certificate can be for such a host");
+    }
+    redlock_tls_close(tls);
+}
+
 /* ---- Processes ---- */
 
 TEST(a_child_that_closes_its_copy_says_nothing_on_its_parents_connections)
@@ -308,6 +332,102 @@ TEST(a_server_that_renegotiates_is_refused_and_at_worst_connected_to_anew)
     CHECK(won > 20);
     redlock_close(&alice, CLOSE_MS);
     redlock_tls_close(tls);
+}
+
+/* ---- Floods ---- */
+
+/* Warnings, which mean nothing, to whomever says hello. */
+static void flood_plainly(int client)
+{
+    static const unsigned char warning[] = { 21, 3, 3, 0, 2, 1, 90 };
+    static unsigned char bytes[sizeof warning * 4096];
+    uint64_t until = clock_ms() + FLOOD_MS;
+
+    for (size_t i = 0; i < sizeof bytes; i += sizeof warning) memcpy(bytes + i, warning, sizeof warning);
+    (void)!read(client, bytes, 0);
+    while (clock_ms() < until && send(client, bytes, sizeof bytes, MSG_NOSIGNAL) > 0) {}
+    _exit(0);
+}
+
+/* Once TLS stands, what has to be answered, whose answers are not read: other keys (TLS 1.3), or a handshake. */
+static void flood_securely(int client, int version)
+{
+    char path[SERVER_PATH_SIZE + 16];
+    SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+    uint64_t until = clock_ms() + FLOOD_MS;
+    SSL *ssl;
+
+    snprintf(path, sizeof path, "%s/server.crt", servers_certificates());
+    SSL_CTX_use_certificate_file(ctx, path, SSL_FILETYPE_PEM);
+    snprintf(path, sizeof path, "%s/server.key", servers_certificates());
+    SSL_CTX_use_PrivateKey_file(ctx, path, SSL_FILETYPE_PEM);
+    SSL_CTX_set_max_proto_version(ctx, version);
+    ssl = SSL_new(ctx);
+    SSL_set_fd(ssl, client);
+    if (SSL_accept(ssl) != 1 || SSL_version(ssl) != version) _exit(1);      /* Mbed TLS 2 knows nothing newer than 1.2. */
+    do {
+        if (version == TLS1_3_VERSION) SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED);
+        else                           SSL_renegotiate(ssl);
+    } while (clock_ms() < until && SSL_do_handshake(ssl) == 1);
+    _exit(0);
+}
+
+/* version 0: it speaks no TLS at all. */
+static uint16_t start_flood(int version)
+{
+    uint16_t port;
+    int listener = listen_on_loopback(&port), size = 4096;
+
+    (void)servers_certificates();
+    (void)setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    if (process_fork() != 0) {
+        close(listener);
+        return port;
+    }
+    signal(SIGCHLD, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    for (;;) {
+        int client = accept(listener, NULL, NULL);
+        if (client >= 0 && fork() == 0) {
+            if (version == 0) flood_plainly(client);
+            flood_securely(client, version);
+        }
+        close(client);
+    }
+}
+
+/* Long before the flood is over. */
+static void fail_in_time(int version, uint32_t node_timeout_ms, const char *words)
+{
+    char list[64], text[REDLOCK_ERROR_MAX];
+    struct redlock_tls *tls;
+    uint64_t began = clock_ms();
+
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)start_flood(version));
+    tls = open_secure(&alice, list, node_timeout_ms);
+    CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_NO_QUORUM);
+    redlock_describe_node(redlock_engine(&alice), 0, redlock_now_us(), text, sizeof text);
+    TAP_CHECK(strstr(text, words) != NULL, "'%s' is not said, but '%s'", words, text);
+    CHECK(clock_ms() - began < FLOOD_MS / 2);
+    redlock_close(&alice, 100);
+    redlock_tls_close(tls);
+}
+
+/* S16: nobody waits for the end of what it sends. */
+TEST(a_node_that_floods_a_handshake_is_given_up_in_time)
+{
+    fail_in_time(0, HASTE_MS, "");
+}
+
+TEST(a_node_that_floods_a_connection_is_given_up_in_time)
+{
+    fail_in_time(TLS1_2_VERSION, HASTE_MS, "");
+    fail_in_time(TLS1_3_VERSION, HASTE_MS, "");
+}
+
+TEST(answers_that_a_node_asks_for_and_does_not_take_are_not_heaped_up)
+{
+    fail_in_time(TLS1_2_VERSION, FLOOD_MS, "TLS: it asks for more and more, and takes nothing");
 }
 
 int main(int argc, char **argv)
