@@ -8,7 +8,8 @@
  *            until redlock_close. All that a call is given belongs to the client and is good during the call alone.
  * Threads    are those of the client: no call comes while another one is under way. Two clients need two contexts.
  * Errors     are negative: -E, where E is an errno, or a number of the transport's own from REDLOCK_TRANSPORT_ERROR on. Zero never
- *            means disconnect. After an error nothing is asked of the connection any more, but for words and hang_up().
+ *            means disconnect. After an error nothing is asked of the connection any more, but for words and hang_up(); and, if
+ *            it was send() that failed, for what has come: a node that turns us away says why before it closes.
  * Order      connect, finish until it is no longer PENDING, send and receive in any order, hang_up, discard. Each connect that
  *            returned a descriptor is followed by one hang_up and one discard, whatever happened in between; session k may
  *            have its next connect between these two.
