@@ -192,7 +192,7 @@ check 'durations are written as 5950ms, 10s, 6.5s, 2m, 1h, 2d' durations
 
 # has_drift RATIO MS: of a TTL of 10 s, with the 2 ms that always are.
 has_drift() {
-    is 0 acquire --guard 0 -n "$first" --trace --drift "$1" "drift-$1" && says "won 1/1 after .*: 10000 - .* - $2 = "
+    is 0 acquire --guard 0 -n "$first" --trace --drift "$1" "drift-$1" && says "won 1/1: 10000 - .* elapsed - $2 drift = "
 }
 drifts() {
     has_drift 1% 102 && has_drift 8.4% 842 && has_drift 84000ppm 842 && has_drift 0 2 && has_drift 50% 5002

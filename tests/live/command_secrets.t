@@ -109,9 +109,9 @@ hidden_from_command() {
 check 'the command that is run does not get them' hidden_from_command
 
 hidden_in_trace() {
-    REDLOCK_PASSWORD=$secret is 0 acquire --guard 0 --trace trace-1 && says '>  AUTH \*\*\*$' && hidden &&
-    is 0 acquire --guard 0 --trace -n "redis://alice:al1ce-secret@$node" trace-2 && says '>  AUTH \*\*\*$' && hidden &&
-    REDLOCK_PASSWORD=wrong-$secret is 125 acquire --guard 0 --trace trace-3 && says 'WRONGPASS' && hidden
+    REDLOCK_PASSWORD=$secret is 0 acquire --guard 0 --trace=all trace-1 && says '>  AUTH \*\*\*$' && hidden &&
+    is 0 acquire --guard 0 --trace=all -n "redis://alice:al1ce-secret@$node" trace-2 && says '>  AUTH \*\*\*$' && hidden &&
+    REDLOCK_PASSWORD=wrong-$secret is 125 acquire --guard 0 --trace=all trace-3 && says 'WRONGPASS' && hidden
 }
 check 'the trace shows AUTH ***' hidden_in_trace
 
@@ -129,7 +129,7 @@ start_server --rename-command AUTH LOGIN
 hidden_in_echoes() {
     # shellcheck disable=SC2154    # Set by its number.
     other=127.0.0.1:$port_1
-    REDLOCK_PASSWORD=$secret is 122 acquire --guard 0 --trace -n "$other" door && says 'unknown command' && hidden &&
+    REDLOCK_PASSWORD=$secret is 122 acquire --guard 0 --trace=all -n "$other" door && says 'unknown command' && hidden &&
     REDLOCK_PASSWORD=$secret is 122 acquire --guard 0 --json -n "$other" door && hidden
 }
 check 'what a server repeats of AUTH is not shown' hidden_in_echoes

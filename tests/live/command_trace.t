@@ -13,29 +13,28 @@ traced() {
     says '^ +0\.000 +=  acquire, round 1: to 5 nodes, quorum 3, TTL 10000 ms$' &&
     [ "$(grep -Ec "^ +[0-9]+\.[0-9]{3} +[0-4]  >  SET door $short NX PX 10000 +acquire it" "$directory/err")" -ge 3 ] &&
     [ "$(grep -Ec '^ +[0-9.]+ +[0-4]  <  \+OK +granted, [1-5]/5$' "$directory/err")" -ge 3 ] &&
-    says '^ +[0-9.]+ +=  won 3/5 after [0-9.]+ ms: 10000 - [0-9.]+ - 102 = [0-9.]+ ms valid$'
+    says '^ +[0-9.]+ +=  won 3/5: 10000 - [0-9.]+ elapsed - 102 drift = [0-9.]+ ms valid$'
 }
 check 'it shows each SET, each vote, and the verdict' traced
 
 handshake() {
-    says '> +CLIENT SETNAME redlock' && says '> +INFO server' && says '> +ROLE' && says '> +SCRIPT LOAD ' &&
+    is 0 acquire --guard 0 --no-ticket --trace=all door-a && adds_up 1 && says '> +CLIENT SETNAME redlock' && says '> +INFO server' && says '> +ROLE' && says '> +SCRIPT LOAD ' &&
     says '=  ready: ok, run_id [0-9a-f]{6}\.\.[0-9a-f]{2}$' && says '< +master' &&
     says '=  connected to 127.0.0.1:'
 }
-check 'it shows the handshake' handshake
-
 # Every verdict of a file adds up; there are as many as said. Times never go back.
 adds_up() {
     perl -e 'my ($verdicts, $last) = (0, 0);
         while (<STDIN>) {
             if (/^ *(\d+\.\d{3}) /) { die "time goes back: $_" if $1 < $last; $last = $1 }
-            next if !/: (\d+) - ([\d.]+) - ([\d.]+) = ([\d.]+) ms valid/;
+            next if !/: (\d+) - ([\d.]+) elapsed - ([\d.]+) drift = ([\d.]+) ms valid/;
             die "it does not add up: $_" if abs($1 - $2 - $3 - $4) > 0.0001;
             $verdicts++;
         }
         die "$verdicts verdicts, not $ARGV[0]\n" if $verdicts < $ARGV[0]' "$1" <"$directory/err"
 }
 check 'the arithmetic of the verdict adds up' adds_up 1
+check 'with =all it shows the handshake' handshake
 
 refused() {
     is 124 acquire --guard 0 --no-ticket --trace door && says '< +\(nil\) +refused: somebody has it$' && says '> +PTTL door' &&
@@ -47,7 +46,7 @@ check 'it shows refusals, and how long the holder has left' refused
 tickets() {
     is 0 acquire --guard 0 --trace door-t && ticket=$(cut -d : -f 2 "$directory/out") || return 1
     says "> +EVALSHA acquire 1 door-t token=[0-9a-f]{6}\\.\\.[0-9a-f]{2} ttl=10000 ticket=$ticket life=86400000 skew=10000 +acquire it, if it is free" &&
-    says '< +\+OK +granted, 2/5$' && says "=  won 3/5 after .* ms valid, ticket $ticket$" && adds_up 1 &&
+    says '< +\+OK +granted, 2/5$' && says "=  won 3/5: .* ms valid, ticket $ticket$" && adds_up 1 &&
     is 124 acquire --guard 0 --trace door-t &&
     says "< +$ticket [0-9]+ +refused: its holder has [0-9.]+ s left"
 }
@@ -55,7 +54,7 @@ larger_tickets() {
     everywhere SET door-s#ticket $(($(date +%s) + 5))000000 PX 60000 >/dev/null
     is 0 acquire --guard 0 --wait 10s --trace door-s &&
     says '< +[0-9]+ -2 +refused: it is free, but the ticket must be larger than [0-9]+$' &&
-    says '=  acquire, round 2' && says '=  won 3/5 .*, ticket [0-9]+1$'
+    says '=  acquire, round 2' && says '=  won 3/5: .*, ticket [0-9]+1$'
 }
 check 'it shows tickets, and what refuses one' tickets
 check 'it shows a ticket that is too small, and the next' larger_tickets
@@ -100,21 +99,34 @@ rows_shown() {
 # One node that comes late is told in a row of its own.
 fits_on_a_screen() {
     for name in "$1-1" "$1-2" "$1-3"; do
-        is 0 acquire --guard 0 --trace=votes ${2:+"$2"} "$name" && rows_shown && [ "$rows" -lt 22 ] && return 0
+        is 0 acquire --guard 0 --trace ${2:+"$2"} "$name" && rows_shown && [ "$rows" -lt 22 ] && return 0
+        cat "$directory/err"
+    done
+    return 1
+}
+# What passes has its meaning beside it, in words.
+needs_no_manual() {
+    ! grep -E '^ +[0-9.]+ +[0-4]  [<>]  ' "$directory/err" | grep -vE '[<>]  [^ ]+( [^ ]+)*  +[a-z]'
+}
+# The first lock on servers that know no script yet, so that each gets its text: a page of 80 columns and 40 rows.
+fits_on_a_page() {
+    for name in "$1-1" "$1-2" "$1-3"; do
+        everywhere SCRIPT FLUSH >/dev/null
+        is 0 acquire --guard 0 --trace "$name" && says 'NOSCRIPT' && needs_no_manual && rows_shown && [ "$rows" -le 40 ] && return 0
         cat "$directory/err"
     done
     return 1
 }
 # The handshakes are left out, and a wire that is short stands on a screen of 80 columns and 24 lines, the prompt included.
 only_votes() {
-    is 0 acquire --guard 0 --no-ticket --trace=votes door-v && says '^ +0\.000 +=  acquire, round 1: to 5 nodes, quorum 3, TTL 10000 ms$' &&
-    says '^ +[0-9.]+ +[0-4]  >  SET door-v ' && says '=  won 3/5 after ' && adds_up 1 || return 1
+    is 0 acquire --guard 0 --no-ticket --trace=votes door-v && needs_no_manual && says '^ +0\.000 +=  acquire, round 1: to 5 nodes, quorum 3, TTL 10000 ms$' &&
+    says '^ +[0-9.]+ +[0-4]  >  SET door-v ' && says '=  won 3/5: ' && adds_up 1 || return 1
     ! grep -E 'INFO|ROLE|SCRIPT|SETNAME|connected|ready' "$directory/err" || return 1
-    fits_on_a_screen door-y --no-ticket && is 0 acquire --guard 0 door-w0 && fits_on_a_screen door-w '' &&
+    fits_on_a_screen door-y --no-ticket && is 0 acquire --guard 0 door-w0 && fits_on_a_screen door-w '' && fits_on_a_page door-p &&
     is 0 acquire --guard 0 --no-ticket --trace=all door-x && says '> +INFO server' &&
     is 125 acquire --trace=loud door && says "^redlock: --trace: 'loud' is neither 'all' nor 'votes'$"
 }
-check 'with =votes it shows no handshake, and fits on a screen' only_votes
+check 'it shows no handshake unasked, fits on a screen, and says what each line means' only_votes
 
 # Nodes that were good and hang now are asked, and let the time pass; one that never answered the handshake is not asked.
 hung() {
@@ -136,7 +148,8 @@ votes_unreachable() {
 check 'with =votes it shows which nodes are not asked, and why' votes_unreachable
 
 looked() {
-    is 0 status --guard 0 --trace door && says '=  status, round 1' && says '> +GETRANGE door 0 ' &&
+    is 0 status --guard 0 --trace door && says '=  status, round 1' &&
+    says '> +GETRANGE door 0 [0-9]+ +whose token is there' && says '> +SET door - NX XX +beside the lock: no vote$' &&
     says '< +:-2 +there is no key'
 }
 check 'it shows how a status is found' looked

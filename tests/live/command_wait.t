@@ -12,7 +12,7 @@ is_in_line() { [ "$(everywhere ZCARD "$1#waiters" | grep -c '[1-9]')" -ge 2 ]; }
 # It looks by itself only every 20 s or so.
 is_woken() {
     is 0 acquire --guard 0 -t 60s door && printed=$(cat "$directory/out") || return 1
-    start acquire --guard 0 --wait 60s --retry 40s --trace door
+    start acquire --guard 0 --wait 60s --retry 40s --trace=all door
     within 10 is_in_line door || return 1
     "$redlock" release --guard 0 --trace door "$printed" 2>"$directory/release" || return 1
     begun=$(date +%s)
@@ -41,8 +41,8 @@ check 'redlock run is woken by the end of another' run_is_woken
 
 is_deaf() {
     is 0 acquire --guard 0 -t 60s door-2 && printed=$(cat "$directory/out") || return 1
-    is 124 acquire --guard 0 --wait 500ms --no-wake-ups --trace door-2 && ! grep -e SUBSCRIBE -e 'in line' "$directory/err" &&
-    [ "$(ask 0 EXISTS door-2#waiters)" = 0 ] && is 0 release --guard 0 --no-wake-ups --trace door-2 "$printed" &&
+    is 124 acquire --guard 0 --wait 500ms --no-wake-ups --trace=all door-2 && ! grep -e SUBSCRIBE -e 'in line' "$directory/err" &&
+    [ "$(ask 0 EXISTS door-2#waiters)" = 0 ] && is 0 release --guard 0 --no-wake-ups --trace=all door-2 "$printed" &&
     says '> +EVALSHA release 1 door-2 token=[0-9a-f]+\.\.[0-9a-f]+ +release it'
 }
 is_dumb() {

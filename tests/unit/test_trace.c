@@ -47,7 +47,7 @@ TEST(each_vote_and_the_arithmetic_of_the_verdict_are_shown)
     CHECK_INT(times("acquire, round 1: to 3 nodes, quorum 2, TTL 10000 ms\n"), 1);
     CHECK_INT(times("granted, 1/3\n"), 1);
     CHECK_INT(times("granted, 2/3\n"), 1);
-    CHECK_INT(times("  =  won 2/3 after "), 1);
+    CHECK_INT(times("  =  won 2/3: 10000 - "), 1);
     CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
     look();
     CHECK_INT(times("  =  released 2/3\n"), 1);
@@ -167,7 +167,7 @@ TEST(behind_a_loss_of_events_the_next_connection_is_shown_again)
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     look();
     CHECK_INT(times("  >  "), 0);
-    CHECK_INT(times("  =  won 1/1 after "), 1);
+    CHECK_INT(times("  =  won 1/1: 10000 - "), 1);
     node_cut(0);
     CHECK_INT(redlock_run_for(&client, NULL, 2000), REDLOCK_OK);
     look();

@@ -127,9 +127,9 @@ static uint8_t read_exit_status(const struct reading *r)
 
 static enum trace_mode read_trace(const struct reading *r)
 {
-    if (!r->argument || strcmp(r->argument, "all") == 0) return TRACE_ALL;
-    if (strcmp(r->argument, "votes") != 0) refuse(r->settings, "--trace: '%s' is neither 'all' nor 'votes'", r->argument);
-    return TRACE_VOTES;
+    if (!r->argument || strcmp(r->argument, "votes") == 0) return TRACE_VOTES;
+    if (strcmp(r->argument, "all") != 0) refuse(r->settings, "--trace: '%s' is neither 'all' nor 'votes'", r->argument);
+    return TRACE_ALL;
 }
 
 bool is_of_name(char c)

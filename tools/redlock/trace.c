@@ -217,9 +217,9 @@ static void describe_won(char *text, size_t size, const struct trace *trace, con
 
     if (event->ticket > 0 && event->command == REDLOCK_COMMAND_ACQUIRE)
         (void)snprintf(ticket, sizeof ticket, ", ticket %" PRIu64, event->ticket);
-    (void)snprintf(text, size, "%s %u/%u after %s ms: %" PRIu32 " - %s - %s = %s ms valid%s",
+    (void)snprintf(text, size, "%s %u/%u: %" PRIu32 " - %s elapsed - %s drift = %s ms valid%s",
                    event->status == REDLOCK_OK ? "won" : "too late,", count_of(event->granted), trace->node_count,
-                   text_ms(took, event->elapsed_us), event->ttl_ms, took, text_ms(drift, event->drift_us),
+                   event->ttl_ms, text_ms(took, event->elapsed_us), text_ms(drift, event->drift_us),
                    text_ms(left, event->validity_us), ticket);
 }
 
@@ -437,6 +437,8 @@ static const char *purpose_of(enum redlock_command command)
     case REDLOCK_COMMAND_RELEASE:   return "release it, if it is ours";
     case REDLOCK_COMMAND_WAIT:      return "stand in line for it";
     case REDLOCK_COMMAND_PTTL:      return "how long will its holder have it?";
+    case REDLOCK_COMMAND_GETRANGE:  return "whose token is there?";
+    case REDLOCK_COMMAND_QUESTION:  return "beside the lock: no vote";
     default:                        return "";
     }
 }
@@ -502,7 +504,7 @@ static void describe_error(const struct redlock_event *event, char *text, size_t
     else if (event->trouble == REDLOCK_TROUBLE_AHEAD)
         (void)snprintf(text, size, "unknown: the ticket is too far ahead of its clock");
     else
-        (void)snprintf(text, size, is_vote && event->vote == REDLOCK_VOTE_PENDING ? "after the verdict" : "unknown");
+        (void)snprintf(text, size, is_vote && event->vote == REDLOCK_VOTE_PENDING ? "too late for its round" : "unknown");
 }
 
 static void describe_vote(const struct trace *trace, const struct redlock_event *event, char *text, size_t size)
@@ -510,7 +512,7 @@ static void describe_vote(const struct trace *trace, const struct redlock_event 
     char why[TRACE_TEXT_MAX / 4 * 3];
 
     if (event->vote == REDLOCK_VOTE_PENDING) {
-        (void)snprintf(text, size, "after the verdict");
+        (void)snprintf(text, size, "too late for its round");
     } else if (event->vote == REDLOCK_VOTE_GRANTED) {
         (void)snprintf(text, size, "granted, %u/%u", count_of(event->granted), trace->node_count);
     } else if (event->vote == REDLOCK_VOTE_REFUSED) {
