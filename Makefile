@@ -59,7 +59,7 @@ PARTS   := $(wildcard resp/*.c) $(filter-out $(foreach tls,$(filter-out $(TLS),$
            $(filter-out redlock/unity_%,$(wildcard redlock/*.c))
 COMMAND := $(if $(TLS),tools/tls/with_tls.c) $(filter-out $(if $(TLS),%/without_tls.c),$(wildcard tools/redlock/*.c)) $(wildcard resp/*.c)
 ADMIN   := $(wildcard tools/admin/*.c)
-BENCH   := $(wildcard tools/bench/*.c)
+BENCH   := $(filter-out $(foreach tls,$(filter-out $(TLS),$(TLS_ADAPTERS)),%/bench_$(tls).c),$(wildcard tools/bench/*.c))
 MANUALS := $(wildcard tools/man/*.[1-8])
 C_FILES := $(wildcard $(foreach folder,resp net net/* redlock tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
 PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(MANUALS) $(filter-out tests/unit/style.t,$(wildcard tests/*/*.t tests/*/run))
@@ -100,6 +100,9 @@ $(call object,$(filter redlock/%,$(PARTS))): override CPPFLAGS += -DREDLOCK_TEST
 
 # It has an example inside, which includes headers as users do.
 $(BUILD)/obj/tests/live/test_serial.o: override CPPFLAGS += -Iredlock -Inet
+
+# A benchmark without TLS has no option for it.
+$(if $(TLS),$(call object,$(BENCH)): override CPPFLAGS += -DBENCH_TLS)
 
 # Tests that read directories do so on 32 bits, too, whatever numbers the files have.
 $(BUILD)/obj/tests/unit/test_corpus_%.o $(BUILD)/obj/tests/live/test_torture.o: override CPPFLAGS += -D_FILE_OFFSET_BITS=64
@@ -183,7 +186,7 @@ test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
 
 # Of a build with TLS, TLS=openssl or TLS=mbedtls: what is checked, severed handshakes, key updates.
 TLS_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/tls/test_*.c)) $(wildcard tests/tls/*.t)
-test-tls: all $(filter $(BUILD)/%,$(TLS_TESTS))
+test-tls: all $(filter $(BUILD)/%,$(TLS_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 	@tools/need prove redis-server perl openssl
 	@$(if $(TLS),,echo 'make test-tls: of which TLS? Say TLS=openssl or TLS=mbedtls' >&2; exit 1;) $(RUN_TESTS) $(TLS_TESTS)
 
@@ -464,7 +467,7 @@ help:
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make prove          all inputs of parser, encoder, arithmetic, replies and addresses, by Frama-C'
 	@echo 'make playground     one HTML file with the engine and its model servers, to be opened in a browser;  make test-playground test-page'
-	@echo 'make bench          speed beside raw sockets;  make size: code and memory beside their budgets'
+	@echo 'make bench          speed beside raw sockets (and through TLS);  make size: code and memory beside their budgets'
 	@echo 'make cost           instructions of a cycle and of a wake-up, counted by callgrind'
 	@echo 'make lint           layout, wording, clang-tidy, shellcheck, mandoc'
 	@echo 'make install        headers, library, commands, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'

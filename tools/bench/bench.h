@@ -8,6 +8,8 @@
  *   bench_redlock.c   three clients with the library: its blocking face, its event-loop face, that with events. Public headers only
  *   bench_raw.c       the reference without it: the same bytes, sent by hand; bench_scripts.h: those of the scripts
  *
+ * With TLS, "make TLS=openssl bench", bench_openssl.c has what the reference calls for it, or bench_mbedtls.c.
+ *
  * The modes see every client through struct bench_client, so all are timed by the same lines of code. */
 #ifndef BENCH_H
 #define BENCH_H
@@ -16,12 +18,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 enum {
     BENCH_NODES_MAX = 15,           /* What the algorithm's users use at most; redlock's limit as well. */
     BENCH_CONCURRENCY_MAX = 4096,   /* So that three commands a lock are counted in 16 bits. */
     BENCH_KEY_MAX = 512,
-    BENCH_CONNECT_MS = 2000,        /* What may pass until every node has answered or failed, before anything is timed. */
+    BENCH_CONNECT_MS = 10000,       /* What may pass until every node has answered or failed, before anything is timed. */
     BENCH_CYCLES_MAX = 10000000,
     BENCH_SECONDS_MAX = 600         /* Memory for the samples of so many cycles or seconds can be had. */
 };
@@ -30,6 +33,8 @@ enum bench_mode { BENCH_LATENCY, BENCH_THROUGHPUT, BENCH_CONTEND, BENCH_WAITERS,
 
 struct bench_options {
     const char *client, *nodes, *key, *events, *id, *name;
+    const struct bench_tls *tls;    /* NULL: for no node. */
+    const char *tls_ca;             /* Then the file with the CA of the nodes at rediss:// addresses. */
     enum bench_mode mode;
     unsigned node_count;
     unsigned concurrency;           /* Loops, waiters, kept locks at once: 1 in the other modes. */
@@ -78,6 +83,24 @@ struct bench_client {
 
 extern const struct bench_client bench_raw, bench_redlock, bench_redlock_events, bench_redlock_metrics,
     bench_redlock_blocking;
+
+/* ---- TLS ---- */
+
+/* What the reference calls for TLS in place of the socket's calls. */
+struct bench_tls {
+    /* Shakes hands on a socket that does not block. Returns a session, or NULL: that has failed, or took longer than until_ns. */
+    void *(*connect)(const char *ca, int fd, const char *host, uint64_t until_ns);
+
+    /* These answer as send and recv do, with EAGAIN. Bytes that were to be sent and were not come again, from the same place. What
+     * receive leaves behind is announced by poll, unless it has filled all of the size. */
+    ssize_t (*send)(void *session, const void *data, size_t size);
+    ssize_t (*receive)(void *session, void *data, size_t size);
+
+    /* Leaves the socket open. */
+    void (*hang_up)(void *session);
+};
+
+extern const struct bench_tls bench_tls;    /* In builds with TLS alone, which define BENCH_TLS. */
 
 /* ---- Figures ---- */
 

@@ -3,6 +3,9 @@
 #include "bench.h"
 
 #include "../../redlock/redlock.h"
+#ifdef BENCH_TLS
+#include "../../net/redlock_tls.h"
+#endif
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -32,6 +35,10 @@ static const char USAGE[] =
     "  --ticket               acquire with a ticket\n"
     "  --node-timeout-ms MS   what one node may take (50)\n"
     "  --name NAME            what the JSON line calls the client\n"
+#ifdef BENCH_TLS
+    "  --tls-ca FILE          the CA of nodes at rediss://HOST:PORT, in the modes latency and throughput\n"
+    "  --tls-library          by what: prints its name and version, and ends\n"
+#endif
     "\n"
     "The restart guard is off: servers that are measured are mostly fresh, and thrown away. Use no others.\n";
 
@@ -39,7 +46,7 @@ enum {
     OPTION_CLIENT = 1, OPTION_NODES, OPTION_MODE, OPTION_CONCURRENCY, OPTION_KEY, OPTION_HOLD_US, OPTION_THINK_US,
     OPTION_RETRY_MS, OPTION_RETRY_JITTER, OPTION_EVENTS, OPTION_ID, OPTION_SECONDS, OPTION_WARMUP, OPTION_CYCLES, OPTION_TTL,
     OPTION_TICKET, OPTION_WAKE_UPS, OPTION_PROCESSES, OPTION_READERS, OPTION_PERMITS,
-    OPTION_NODE_TIMEOUT_MS, OPTION_NAME, OPTION_HELP
+    OPTION_NODE_TIMEOUT_MS, OPTION_NAME, OPTION_TLS_CA, OPTION_TLS_LIBRARY, OPTION_HELP
 };
 
 static const struct option OPTIONS[] = {
@@ -65,6 +72,10 @@ static const struct option OPTIONS[] = {
     { "permits", required_argument, NULL, OPTION_PERMITS },
     { "node-timeout-ms", required_argument, NULL, OPTION_NODE_TIMEOUT_MS },
     { "name", required_argument, NULL, OPTION_NAME },
+#ifdef BENCH_TLS
+    { "tls-ca", required_argument, NULL, OPTION_TLS_CA },
+    { "tls-library", no_argument, NULL, OPTION_TLS_LIBRARY },
+#endif
     { "help", no_argument, NULL, OPTION_HELP },
     { NULL, 0, NULL, 0 },
 };
@@ -140,6 +151,10 @@ static void read_option(struct bench_options *o, int option, const char *value)
     case OPTION_PERMITS:         o->permits = (unsigned)read_count(value, REDLOCK_PERMITS_MAX); break;
     case OPTION_NODE_TIMEOUT_MS: o->node_timeout_ms = (uint32_t)read_count(value, INT32_MAX); break;
     case OPTION_NAME:            o->name = value; break;
+#ifdef BENCH_TLS
+    case OPTION_TLS_CA:          o->tls = &bench_tls; o->tls_ca = value; break;
+    case OPTION_TLS_LIBRARY:     puts(redlock_tls_library()); exit(0);
+#endif
     case OPTION_HELP:            fputs(USAGE, stdout); exit(0);
     default:                     exit(2);   /* getopt has said why. */
     }

@@ -3,7 +3,7 @@
  * of +OK, :1 or :2. Late answers are read, but not waited for. The commands are those of redlock, byte for byte.
  *
  * Left out, and so what redlock costs: random tokens, the clock and the validity, reconnecting, the checks of what a server
- * is, answers of all kinds. Do not lock with it. */
+ * is, answers of all kinds. Do not lock with it. To nodes at rediss:// addresses the same goes through TLS, by hand as well. */
 #define _GNU_SOURCE
 #include "bench.h"
 #include "bench_scripts.h"
@@ -54,6 +54,7 @@ struct raw_asked {
 
 struct raw_node {
     int fd;                         /* -1: refused, broken or given up. It stays so. */
+    void *session;                  /* Of TLS. NULL: in plain text. */
     char *out;
     size_t out_start, out_end;
     size_t in_size;
@@ -223,10 +224,27 @@ static struct raw_asked take_asked(struct raw_node *n)
     return asked;
 }
 
+static ssize_t put(const struct raw *r, struct raw_node *n, const void *data, size_t size)
+{
+    return n->session ? r->options->tls->send(n->session, data, size) : send(n->fd, data, size, MSG_NOSIGNAL);
+}
+
+static ssize_t take(const struct raw *r, struct raw_node *n, void *data, size_t size)
+{
+    return n->session ? r->options->tls->receive(n->session, data, size) : recv(n->fd, data, size, 0);
+}
+
+static void disconnect(const struct raw *r, struct raw_node *n)
+{
+    if (n->session) r->options->tls->hang_up(n->session);
+    if (n->fd >= 0) (void)close(n->fd);
+    n->session = NULL;
+    n->fd = -1;
+}
+
 static void give_up(struct raw *r, struct raw_node *n)
 {
-    (void)close(n->fd);
-    n->fd = -1;
+    disconnect(r, n);
     n->out_start = n->out_end = n->in_size = 0;
     while (n->asked_count > 0) take_vote(r, take_asked(n), false);
 }
@@ -253,7 +271,7 @@ static void send_all(struct raw *r, struct raw_operation *o, const struct raw_co
 
 static void flush(struct raw *r, struct raw_node *n)
 {
-    ssize_t sent = send(n->fd, n->out + n->out_start, n->out_end - n->out_start, MSG_NOSIGNAL);
+    ssize_t sent = put(r, n, n->out + n->out_start, n->out_end - n->out_start);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) {
         give_up(r, n);
         return;
@@ -288,18 +306,21 @@ static size_t read_answers(struct raw *r, struct raw_node *n)
     return (size_t)(answer - n->in);
 }
 
-static void receive(struct raw *r, struct raw_node *n)
+/* True when there may be more than fitted in, of which poll does not know if it is in the TLS library. */
+static bool receive(struct raw *r, struct raw_node *n)
 {
-    ssize_t size = recv(n->fd, n->in + n->in_size, sizeof n->in - n->in_size, 0);
-    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    size_t room = sizeof n->in - n->in_size;
+    ssize_t size = take(r, n, n->in + n->in_size, room);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (size <= 0) {
         give_up(r, n);
-        return;
+        return false;
     }
     n->in_size += (size_t)size;
     size_t used = read_answers(r, n);
     n->in_size -= used;
     memmove(n->in, n->in + used, n->in_size);
+    return (size_t)size == room;
 }
 
 /* ---- Connecting. One node after the other: nothing is timed yet. ---- */
@@ -326,41 +347,51 @@ static bool wait_for(int fd, short events, uint64_t until_ns)
 }
 
 /* Puts a script there, and keeps the SHA-1 by which the node knows it. */
-static bool load_script(const struct raw *r, int fd, const char *script, char sha1[RAW_SHA1 + 1])
+static bool load_script(const struct raw *r, struct raw_node *n, const char *script, char sha1[RAW_SHA1 + 1])
 {
     char text[RAW_SCRIPT_MAX + 64], answer[sizeof "$40\r\n" + RAW_SHA1 + 2];
     uint64_t until_ns = bench_now_ns() + r->timeout_ns;
+    ssize_t got = -1;
     size_t size = (size_t)snprintf(text, sizeof text, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
                                    strlen(script), script);
-    if (!wait_for(fd, POLLOUT, until_ns) || send(fd, text, size, MSG_NOSIGNAL) != (ssize_t)size) return false;
-    if (!wait_for(fd, POLLIN, until_ns) || recv(fd, answer, sizeof answer, 0) < 5 + RAW_SHA1) return false;
+    if (!wait_for(n->fd, POLLOUT, until_ns) || put(r, n, text, size) != (ssize_t)size) return false;
+    errno = EAGAIN;
+    while (got < 0 && errno == EAGAIN && wait_for(n->fd, POLLIN, until_ns)) got = take(r, n, answer, sizeof answer);
+    if (got < 5 + RAW_SHA1) return false;
     if (memcmp(answer, "$40\r\n", 5) != 0) return false;
     memcpy(sha1, answer + 5, RAW_SHA1);
     return true;
 }
 
-static bool load_scripts(struct raw *r, int fd)
+static bool load_scripts(struct raw *r, struct raw_node *n)
 {
-    return load_script(r, fd, RAW_RELEASE_SCRIPT, r->release_sha1) &&
-           load_script(r, fd, RAW_ACQUIRE_SCRIPT, r->acquire_sha1);
+    return load_script(r, n, RAW_RELEASE_SCRIPT, r->release_sha1) &&
+           load_script(r, n, RAW_ACQUIRE_SCRIPT, r->acquire_sha1);
 }
 
-/* Takes "host:port" off the list. Returns -1 when there is nobody. */
-static int connect_next(struct raw *r, const char **list)
+static bool begin_tls(const struct raw *r, struct raw_node *n, const char *host)
 {
+    uint64_t until_ns = bench_now_ns() + (uint64_t)BENCH_CONNECT_MS * 1000000;
+    if (wait_for(n->fd, POLLOUT, until_ns)) n->session = r->options->tls->connect(r->options->tls_ca, n->fd, host, until_ns);
+    return n->session != NULL;
+}
+
+/* Takes "host:port" off the list, or "rediss://host:port". */
+static void connect_next(struct raw *r, struct raw_node *n, const char **list)
+{
+    static const char scheme[] = "rediss://";
     char node[RAW_HOST_MAX + 1], *port;
+    bool is_secure = r->options->tls && strncmp(*list, scheme, sizeof scheme - 1) == 0;
+    n->fd = -1;
+    if (is_secure) *list += sizeof scheme - 1;
     size_t size = strcspn(*list, ",");
     (void)snprintf(node, sizeof node, "%.*s", (int)size, *list);
     *list += size + ((*list)[size] == ',');
     port = strrchr(node, ':');
-    if (!port) return -1;
+    if (!port) return;
     *port++ = '\0';
-    int fd = begin_connect(node, port);
-    if (fd >= 0 && !load_scripts(r, fd)) {
-        (void)close(fd);
-        fd = -1;
-    }
-    return fd;
+    n->fd = begin_connect(node, port);
+    if (n->fd >= 0 && ((is_secure && !begin_tls(r, n, node)) || !load_scripts(r, n))) disconnect(r, n);
 }
 
 static unsigned connect_all(struct raw *r)
@@ -368,7 +399,7 @@ static unsigned connect_all(struct raw *r)
     unsigned connected = 0;
     const char *list = r->options->nodes;
     for (unsigned k = 0; k < r->options->node_count; k++) {
-        r->nodes[k].fd = connect_next(r, &list);
+        connect_next(r, &r->nodes[k], &list);
         connected += r->nodes[k].fd >= 0;
     }
     return connected;
@@ -417,7 +448,7 @@ static bool wait_and_receive(struct raw *r, uint64_t until_ns)
         polled[k] = (struct pollfd){ .fd = r->nodes[k].fd, .events = r->nodes[k].out_end > 0 ? POLLIN | POLLOUT : POLLIN };
     int ready = bench_poll(polled, count, until_ns);
     for (unsigned k = 0; k < count && ready > 0; k++)
-        if ((polled[k].revents & ~POLLOUT) != 0) receive(r, &r->nodes[k]);
+        while ((polled[k].revents & ~POLLOUT) != 0 && receive(r, &r->nodes[k])) continue;
     return ready != 0;
 }
 
@@ -456,7 +487,7 @@ static void raw_close(void *context)
     do flush_all(r);
     while (is_owed_answers(r) && wait_and_receive(r, bench_now_ns() + r->timeout_ns));
     for (unsigned k = 0; k < r->options->node_count; k++) {
-        if (r->nodes[k].fd >= 0) (void)close(r->nodes[k].fd);
+        disconnect(r, &r->nodes[k]);
         free(r->nodes[k].out);
     }
     free(r->nodes);

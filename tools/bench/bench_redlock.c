@@ -4,6 +4,9 @@
 #include "bench.h"
 
 #include "../../redlock/redlock_client.h"
+#ifdef BENCH_TLS
+#include "../../net/redlock_tls.h"
+#endif
 
 #include <poll.h>
 #include <stdlib.h>
@@ -29,6 +32,7 @@ struct face {
     const struct bench_options *options;
     void *memory;
     unsigned pipeline;
+    struct redlock_tls *tls;                /* NULL: without. */
 
     /* Event loop. A slot takes a new lock for every cycle, as the last answers to the old one are still to come. */
     struct face_lock *locks;
@@ -87,10 +91,32 @@ static void complain_of_nodes(struct face *f, enum redlock_status status)
     }
 }
 
+#ifdef BENCH_TLS
+static void use_tls(struct face *f, struct redlock_options *o)
+{
+    const struct redlock_tls_options how = { .ca = f->options->tls_ca };
+    char words[REDLOCK_TLS_WORDS];
+    if (!f->options->tls) return;
+    f->tls = redlock_tls_open(&how, words, sizeof words);
+    if (!f->tls) fail(words, REDLOCK_SYSTEM);
+    o->secure_transport = redlock_tls_transport();
+    o->secure_context = f->tls;
+}
+
+static void close_tls(struct face *f)
+{
+    redlock_tls_close(f->tls);
+}
+#else
+static void use_tls(struct face *f, struct redlock_options *o) { (void)f; (void)o; }
+static void close_tls(struct face *f) { (void)f; }
+#endif
+
 static void face_close(void *context)
 {
     struct face *f = context;
     redlock_close(&f->client, FACE_DEBT_MS);
+    close_tls(f);
     free(f->locks);
     free(f->resting);
     free(f->of_slot);
@@ -110,6 +136,7 @@ static struct face *face_open(const struct bench_options *options)
     o.engine.guard_ms = 0;
     o.engine.node_timeout_ms = options->node_timeout_ms;
     set_sizes(f, &o);
+    use_tls(f, &o);
     status = redlock_open(&f->client, options->nodes, &o, &mistake);
     if (status != REDLOCK_OK) fail(mistake.text[0] != '\0' ? mistake.text : "redlock_open", status);
     status = redlock_connect(&f->client, BENCH_CONNECT_MS);

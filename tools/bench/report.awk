@@ -10,6 +10,7 @@
     value[row, round, client, "cpu"] = field("cpu_user_us") + field("cpu_sys_us")
     if (row ~ /^(waiters|shares)/) take_waiters()
     if (row ~ /^keeper/) keeper = $0
+    has_row[row] = 1
     if (row ~ /^(kinds|permits)/) kind[row] = $0
 }
 
@@ -104,6 +105,16 @@ function ticket_table(    n, i, nodes) {
         printf "%s acquire, N=%d: %s", (i > 1 ? ";" : ""), nodes[i],
                spread(ratio("ticket/" nodes[i], "redlock", "latency/" nodes[i], "redlock", "acq_p50_us"))
     print ""
+}
+
+function tls_table() {
+    printf "\nThe same through TLS, N=5, beside the same bytes through the same library by hand. Budget: the median within %d %%.\n",
+           LATENCY_PERCENT
+    printf "  %-22s %8s %8s  %-18s %8s %8s  %-18s %s\n", "", "by hand", "redlock", "ratio", "hand p99", "redlock", "ratio", "median"
+    latency_row("acquire, TLS", "tls/5", "redlock", "acq")
+    latency_row("release, TLS", "tls/5", "redlock", "rel")
+    printf "  What TLS costs, with it to without: acquire by hand: %s;", spread(ratio("tls/5", "raw", "latency/5", "raw", "acq_p50_us"))
+    printf " by redlock: %s\n", spread(ratio("tls/5", "redlock", "latency/5", "redlock", "acq_p50_us"))
 }
 
 function throughput_row(locks,    row, r) {
@@ -261,13 +272,19 @@ END {
     THROUGHPUT_PERCENT = 25     # Of raw, below.
     EVENTS_PERCENT = 2          # Of the same without them.
     SAME_PERCENT = 10           # What two runs of the same differ by, at worst.
+    if (has_row["latency/1"]) all_tables()
+    else                      tls_table()
+    failures()
+}
+
+function all_tables() {
     latency_table()
     ticket_table()
+    if (has_row["tls/5"]) tls_table()
     throughput_table()
     events_table()
     trouble_table()
     waiters_table()
     kinds_table()
     keeper_row()
-    failures()
 }

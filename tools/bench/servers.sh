@@ -31,11 +31,17 @@ word() {
 # Ports are tried from here on: below those that systems give to outgoing connections, and different in each run.
 port=$((20000 + $$ % 1000 * 10))
 
+# Where tests/live/certificates has left some: servers that are started from then on speak TLS, and nothing else.
+certificates=
+
 # Starts a server on the next port. It is ours, and ready, when its own log says so; it ends when the port is taken.
 launch_server() {
     port=$((port + 1))
     : >"$directory/log-$port"
-    "$server" --bind 127.0.0.1 --port $port --dir "$directory" --logfile "$directory/log-$port" --save '' --appendonly no \
+    set -- --port $port
+    [ -z "$certificates" ] || set -- --port 0 --tls-port $port --tls-auth-clients no --tls-ca-cert-file "$certificates/ca.crt" \
+        --tls-cert-file "$certificates/server.crt" --tls-key-file "$certificates/server.key"
+    "$server" --bind 127.0.0.1 "$@" --dir "$directory" --logfile "$directory/log-$port" --save '' --appendonly no \
         >/dev/null 2>&1 &
     pid=$!
     while kill -0 $pid 2>/dev/null; do
