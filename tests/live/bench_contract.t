@@ -95,6 +95,18 @@ counts_what_was_measured() {
 
 check 'an unknown option is refused' is_refused --nodes "$nodes" --frobnicate
 check 'a number that is none is refused' is_refused --nodes "$nodes" --seconds soon
+
+# Nor a symbol of it, nor a word.
+# shellcheck disable=SC2317    # It is called by check.
+has_no_tls() {
+    ! "$bench" --tls-library >"$directory/line" 2>&1 && ! "$bench" --help | grep -i tls && ! nm "$bench" | grep -iE 'tls|ssl|x509'
+}
+
+if "$bench" --tls-library >"$directory/line" 2>&1; then
+    skip 'a benchmark that was built without TLS knows nothing of it' 'this one was built with it'
+else
+    check 'a benchmark that was built without TLS knows nothing of it' has_no_tls
+fi
 check 'nodes must be named' is_refused --cycles 1
 for client in $clients; do
     check "$client takes every option in every mode" takes_every_option "$client"
