@@ -1,5 +1,5 @@
 // The page: what is seen and pressed. The world is that of engine.mjs.
-import { compileEngine } from './engine.mjs';
+import { compileEngine, parseLink } from './engine.mjs';
 import { button, byId, html, set, svg } from './dom.mjs';
 import { CLIENTS, bitsOf, decodeResp, inWords, listOf, moment, tell } from './words.mjs';
 import { Player } from './player.mjs';
@@ -58,6 +58,10 @@ function act(action) {
 function goTo(at) {
     player.stop();
     player.goTo(at);
+    if (tour) {
+        tour.index = Math.max(0, tour.steps.findLastIndex(step => step.at <= at));
+        fillTour();
+    }
     refresh();
 }
 
@@ -112,7 +116,7 @@ function fillFirst() {
     set(byId('hint'), 'text', hint());
     set(main, 'text', next ? `Acquire: ${next.name}` : 'Begin anew');
     main.dataset.act = next ? `acquire.${next.name}` : 'anew';
-    set(byId('banner'), 'text', accident ? `Two hold the door. ${accident.words}` : '');
+    set(byId('banner'), 'text', accident ? `Two hold the lock. ${accident.words}` : '');
     set(byId('banner'), 'class', accident ? 'broken' : player.state.broken ? 'broken' : '');
     if (player.state.broken) set(byId('banner'), 'text', `The engine's own books are wrong: ${player.state.broken}`);
 }
@@ -198,10 +202,18 @@ function fillChosen() {
     if (chosen.kind === 'none') return;
     if (chosen.kind !== 'client' && chosen.node >= player.state.settings.n || chosen.kind !== 'node' && chosen.client >= player.state.settings.c)
         return void (chosen = { kind: 'none' });
-    box.append(html('h2', { text: titleOf(chosen) }), button('Close', () => { chosen = { kind: 'none' }; fillChosen(); }, { class: 'close' }),
+    box.append(html('h2', { text: titleOf(chosen) }), button('Close', closeChosen, { class: 'close' }),
         html('p', { class: 'now' }), ...controlsOf(chosen, player.state.settings, act, choose));
     if (chosen.kind === 'link') box.append(html('h3', { text: 'Bytes, and what they say' }), html('div', { class: 'passed' }));
     refresh();
+}
+
+// The focus goes where it came from.
+function closeChosen() {
+    const from = chosen.kind === 'node' ? byId(`node-${chosen.node}`) : byId(`client-${CLIENTS[chosen.client]}`);
+    chosen = { kind: 'none' };
+    fillChosen();
+    from?.focus({ preventScroll: true });
 }
 
 function nowOfChosen() {
@@ -322,10 +334,10 @@ function leaveTour(isAsked) {
 
 function stepTour(by) {
     const index = Math.max(0, Math.min(tour.steps.length - 1, tour.index + by));
-    tour.index = index;
     const { at } = tour.steps[index], isBack = at < player.world.now;
     if (isBack || still.matches) goTo(at);
     else player.playTo(at);
+    tour.index = index;
     fillTour();
     refresh();
 }
@@ -349,7 +361,7 @@ const TABS = {
     Events: () => eventList(player.log, rules, goTo),
     Sequence: fillSequence,
     Stories: () => player.world.stories().map(({ name, title }) => button(title, () => beginTour(name), { class: 'story', 'data-story': name })),
-    'Find an accident': searchForm,
+    Accidents: searchForm,
     Questions: questionList,
     Settings: () => [settingsForm(player.state.settings, begin)]
 };
@@ -368,16 +380,27 @@ function fillSequence() {
 
 function searchForm() {
     const boxes = FAULTS.map(([name, label], i) => [html('input', { type: 'checkbox', id: `fault-${name}`, value: name, checked: i === 0 }), label]);
-    const told = html('p', { role: 'status', id: 'search-told', text: 'Worlds are tried, one seed after the other, until two hold the door. What is found is ' +
+    const told = html('p', { role: 'status', id: 'search-told', text: 'Worlds are tried, one seed after the other, until two hold the lock. What is found is ' +
         'shrunk until no action can be left out.' });
     const find = button('Find', () => {
         const faults = boxes.filter(([box]) => box.checked).map(([box]) => box.value);
         giveUp?.();
         giveUp = findAccident(player.world, Math.floor(Math.random() * 1e6), faults, tried => { told.textContent = `${tried} worlds tried: none yet.`; },
-            link => { giveUp = null; open(link); });
+            link => { giveUp = null; showAccident(link); });
     }, { class: 'primary', id: 'find' });
     return [told, ...boxes.map(([box, label]) => html('div', { class: 'field' }, box, html('label', { for: box.id, text: label }))),
         html('div', { class: 'buttons' }, find, button('Give up', () => { giveUp?.(); giveUp = null; told.textContent = 'Given up.'; }))];
+}
+
+// To the moment at which two hold it, and no further.
+function showAccident(link) {
+    const own = new Player(module, link);
+    while (!own.state.accident && own.stepOnce()) { }
+    open(link);
+    said = `Found, and shrunk to ${parseLink(link).do.length} actions. Watch, or go back and change one of them.`;
+    if (still.matches) goTo(own.state.accident.at);
+    else player.playTo(own.state.accident.at);
+    refresh();
 }
 
 function questionList() {

@@ -4,7 +4,8 @@ import { World } from './engine.mjs';
 const HOP_SECONDS = 0.8;        // That a message is seen on its way, at the pace that follows what happens.
 const HURRY_SECONDS = 1.5;
 const LOG_MAX = 30000;
-const REAL_TIME = 1e6;          // Microseconds a second.
+const REAL_TIME = 1e6;          // Microseconds a second,
+const WAITING_PACE = 4e6;       // and while the next action of a link is waited for.
 
 export class Player {
     playing = true;
@@ -136,7 +137,7 @@ export class Player {
         const hops = this.state.flights.filter(flight => !flight.heldUp && flight.arrivesAt > this.now)
             .map(flight => flight.arrivesAt - (this.messages.get(flight.id)?.at ?? this.now - 1));
         return hops.length > 0 ? Math.min(REAL_TIME, Math.max(1, Math.min(...hops)) / HOP_SECONDS)
-            : Math.max(REAL_TIME, this.#target === null ? 0 : this.#hurry);
+            : Math.max(this.state.future > 0 ? WAITING_PACE : REAL_TIME, this.#target === null ? 0 : this.#hurry);
     }
 
     // No further than to where a message leaves: from there on time is slow.

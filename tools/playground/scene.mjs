@@ -2,8 +2,8 @@
 import { svg, set } from './dom.mjs';
 import { CLIENTS, bitsOf, has, inWords } from './words.mjs';
 
-const WIDE = { width: 1000, height: 700, node: [415, 262], client: [215, 165], radius: 42, size: 17, low: 0 };
-const NARROW = { width: 600, height: 800, node: [235, 315], client: [150, 185], radius: 44, size: 23, low: 60 };
+const WIDE = { width: 1000, height: 700, node: [415, 262], client: [225, 130], radius: 42, size: 17, low: 0 };
+const NARROW = { width: 600, height: 800, node: [235, 315], client: [150, 185], radius: 44, size: 23, low: 90 };
 const TURN = 2 * Math.PI;
 
 // A shape for each client beside its colour: circle, square, triangle, diamond, hexagon.
@@ -30,7 +30,7 @@ export function labelOf(message) {
     if (!message) return { text: '...', kind: 'other' };
     if (message.to === 'node') {
         const command = message.commands[0] ?? '';
-        return { text: LABELS[command] ?? (command.slice(0, 4) || '...'), kind: command in LABELS ? command : 'other' };
+        return { text: LABELS[command] ?? (command.slice(0, 6) || '...'), kind: command in LABELS ? command : 'other' };
     }
     if (/^-NOSCRIPT/.test(message.bytes)) return { text: 'again', kind: 'other' };
     const answers = message.answers.filter((_, i) => i % 2 === 1), commands = message.answers.filter((_, i) => i % 2 === 0);
@@ -119,13 +119,14 @@ export class Scene {
             at, halo: svg('circle', { r: 41, class: 'halo' }), phase: svg('text', { y: 48 + lines * 0.6, class: 'name' }),
             track: svg('rect', { x: -width / 2, y: 56 + lines * 0.6, width, height: 9, rx: 4, class: 'track' }),
             bar: svg('rect', { x: -width / 2, y: 56 + lines * 0.6, width, height: 9, rx: 4, class: `bar client-${CLIENTS[i]}` }),
-            count: svg('text', { y: 68 + lines * 1.5, class: 'note' }), state: svg('text', { y: 11, class: 'sign' }), width,
+            count: svg('text', { y: 68 + lines * 1.5, class: 'note' }), state: svg('text', { x: 36, y: -12, class: 'sign' }), width,
             pips: Array.from({ length: n }, (_, k) => svg('text', { x: (k - (n - 1) / 2) * step, y: -46, class: 'pip' }))
         };
         parts.press = this.#pressable(svg('g', { class: 'press', id: `client-${CLIENTS[i]}` }, parts.halo, shapeOf(i, 27),
             svg('text', { class: `letter on-client-${CLIENTS[i]}`, y: i === 2 ? 12 : 8, text: CLIENTS[i] }), parts.state),
         `client ${CLIENTS[i]}`, () => this.#choose('client', i, null));
-        parts.group = svg('g', { class: 'client', transform: `translate(${at.x} ${at.y})` }, parts.press, parts.phase, parts.track, parts.bar,
+        const scale = c < 3 ? 1 : 0.84;
+        parts.group = svg('g', { class: 'client', transform: `translate(${at.x} ${at.y}) scale(${scale})` }, parts.press, parts.phase, parts.track, parts.bar,
             parts.count, ...parts.pips);
         return parts;
     }
@@ -147,7 +148,7 @@ export class Scene {
                         count: svg('text', { y: 32 + lines, class: 'note' }), last: svg('text', { y: 34 + lines * 2, class: 'note' }) };
         parts.group = svg('g', { class: 'resource', transform: `translate(${at.x} ${at.y}) scale(${c > 3 ? 0.85 : 1})`, role: 'img',
                                  'aria-label': 'the resource' },
-        parts.door, parts.handle, svg('text', { y: -38, class: 'name', text: 'the door' }), parts.count, parts.last);
+        parts.door, parts.handle, svg('text', { y: -38, class: 'name', text: 'resource' }), parts.count, parts.last);
         return parts;
     }
 
