@@ -83,4 +83,11 @@ all_can_be_run() {
     find tests -name '*.t' ! -perm -100 >"$made/stuck" && ! grep . "$made/stuck"
 }
 check 'test scripts are executable' all_can_be_run
+
+stories_are_told() {
+    sed -n '/Em rule Ta Em stories/,/^\.El/s/.* Ta \([a-z].*\)/\1/p' tools/man/redlock.7 | tr -s ', ' '\n' >"$made/stories"
+    [ "$(grep -c . "$made/stories")" -ge 10 ] || return 1
+    while read -r name; do grep -q "^    { \"$name\", " tests/world/stories.c || { echo "$name"; return 1; }; done <"$made/stories"
+}
+check 'each story that the guide names is told' stories_are_told
 finish
