@@ -27,6 +27,8 @@ check 'nor is a file without one' lock 2 "$certificates/ca.key" "$names"
 check 'which is named' says '^.*/ca.key: no certificate of a CA is in it'
 check 'a node without a port is refused' lock 2 "$certificates/ca.crt" localhost
 check 'and told how it is written' says '^localhost: write HOST:PORT'
+check 'more nodes than there is room for are refused, not left out' lock 2 "$certificates/ca.crt" "$names,$names"
+check 'and told' says "^localhost:$port_2: there is room for 5 nodes"
 speaks name
 check 'a certificate for another host is refused' lock 1 "$certificates/ca.crt" "$node"
 check 'as such' prints '^node 0: TLS: its certificate is for another host name'

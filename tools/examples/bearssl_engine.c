@@ -321,9 +321,10 @@ static bool read_nodes(char *list)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 
-    for (char *entry = strtok(list, ","); entry && count < NODES_MAX; entry = strtok(NULL, ","), count++) {
+    for (char *entry = strtok(list, ","); entry; entry = strtok(NULL, ","), count++) {
         struct session *s = &sessions[count];
         char *colon = strrchr(entry, ':');
+        if (count == NODES_MAX) return fprintf(stderr, "%s: there is room for %d nodes\n", entry, NODES_MAX), false;
         if (!colon) return fprintf(stderr, "%s: write HOST:PORT\n", entry), false;
         (void)snprintf(s->host, sizeof s->host, "%.*s", (int)(colon - entry), entry);
         s->fd = -1;

@@ -352,7 +352,8 @@ static int take_lock(char *paths, const char *resource)
     unsigned count = 0;
     enum redlock_status status;
 
-    for (char *path = strtok(paths, ","); path && count < LINES_MAX; path = strtok(NULL, ","), count++) {
+    for (char *path = strtok(paths, ","); path; path = strtok(NULL, ","), count++) {
+        if (count == LINES_MAX) return fprintf(stderr, "%s: there is room for %d lines\n", path, LINES_MAX), 2;
         init_end(&ends[count], -1, path, false, (uint16_t)redlock_now_us());
         (void)snprintf(nodes + strlen(nodes), 8, "%sline%u", count > 0 ? "," : "", count);
     }
