@@ -39,6 +39,10 @@
 #define MBEDTLS_PRIVATE(member) member      /* Of 3: what may be another one day is called so. */
 #endif
 
+#ifndef MBEDTLS_HAVE_TIME_DATE
+#error "this Mbed TLS knows no time of day: it would take certificates that have expired"
+#endif
+
 enum {
     TLS_SESSIONS_MAX = NET_WAIT_MAX,    /* Two for each node that there can be, and two to spare. */
     TLS_PIECE = 4096,                   /* Sent as one record at most. */
