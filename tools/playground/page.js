@@ -492,7 +492,7 @@ byId('scene').addEventListener('click', () => {
 const frames = [];
 let lastFrame = 0;
 function frame(at) {
-    const seconds = Math.min(1000, at - lastFrame) / 1000, began = performance.now();
+    const seconds = Math.min(still.matches ? 1000 : 100, at - lastFrame) / 1000, began = performance.now();
     if (still.matches && seconds < STILL_SECONDS) return void requestAnimationFrame(frame);
     lastFrame = at;
     if (player.playing) player.advance(seconds);
