@@ -116,7 +116,7 @@ function fillFirst() {
     set(byId('hint'), 'text', hint());
     set(main, 'text', next ? `Acquire: ${next.name}` : 'Begin anew');
     main.dataset.act = next ? `acquire.${next.name}` : 'anew';
-    set(byId('banner'), 'text', accident ? `Two hold the lock. ${accident.words}` : '');
+    set(byId('banner'), 'text', accident ? `${accident.late ? 'A late write was admitted.' : 'Two hold the lock.'} ${accident.words}` : '');
     set(byId('banner'), 'class', accident ? 'broken' : player.state.broken ? 'broken' : '');
     if (player.state.broken) set(byId('banner'), 'text', `The engine's own books are wrong: ${player.state.broken}`);
 }
@@ -360,7 +360,8 @@ function fillTour() {
 const TABS = {
     Events: () => eventList(player.log, rules, goTo),
     Sequence: fillSequence,
-    Stories: () => player.world.stories().map(({ name, title }) => button(title, () => beginTour(name), { class: 'story', 'data-story': name })),
+    Stories: () => [...player.world.stories().map(({ name, title }) => button(title, () => beginTour(name), { class: 'story', 'data-story': name })),
+        html('p', { text: 'As a figure in a page of yours, without controls: ' }, html('code', { text: '<iframe src="playground.html#story=pause&embed">' }))],
     Accidents: searchForm,
     Questions: questionList,
     Settings: () => [settingsForm(player.state.settings, begin)]
