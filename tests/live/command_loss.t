@@ -139,7 +139,7 @@ is_at_all() { [ "$(everywhere EXISTS "$1" | sort -u)" = 1 ]; }
 # Within the TTL its key is there still when it answers again. (To a node that has lost the key, but not the last ticket, a lock with
 # a ticket does not come back: see wire.h.)
 votes_are_told_by_lead() {
-    start lead --once --guard 0 -t 6s door-l -- sh -c "$until_told" "$directory/told-l"
+    start lead --once --guard 0 -t 6s --node-timeout 1s door-l -- sh -c "$until_told" "$directory/told-l"
     within 10 is_at_all door-l && on 2 STOP || return 1
     within 10 says 'door-l: kept without node 2 ' || return 1
     on 2 CONT
@@ -162,7 +162,7 @@ votes_are_told() {
     : >"$directory/told-v"
     over "$started" && lines 2 'kept without' && lines 2 "kept with all 5 nodes again" && lines 4 .
 }
-check 'run says once that a node is without the lock, and once that it is back' votes_are_told run --no-ticket --guard 0 -t 4s
+check 'run says once that a node is without the lock, and once that it is back' votes_are_told run --no-ticket --guard 0 -t 4s --node-timeout 1s
 check 'lead says the same' votes_are_told_by_lead
 
 keep_tells_votes() {
@@ -170,7 +170,7 @@ keep_tells_votes() {
     sleep 100 >/dev/null 2>&1 &
     holder=$!
     begin $holder
-    start keep --guard 0 -t 4s --pid "$holder" door-k "$token"
+    start keep --guard 0 -t 4s --node-timeout 1s --pid "$holder" door-k "$token"
     sleep 1
     on 2 STOP
     within 10 says 'door-k: kept without node 2 ' || return 1
