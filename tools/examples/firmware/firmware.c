@@ -144,10 +144,14 @@ static enum redlock_status acquire(void)
     return status == REDLOCK_OK ? until_done() : status;
 }
 
+/* Of the nodes that were in time to grant it one may have died, and fewer than a quorum be left: then it ends by itself. */
 static enum redlock_status extend(void)
 {
-    const enum redlock_status status = redlock_start_extend(&engine, &lock, TTL_MS, now_us());
-    return status == REDLOCK_OK ? until_done() : status;
+    enum redlock_status status = redlock_start_extend(&engine, &lock, TTL_MS, now_us());
+
+    if (status == REDLOCK_OK) status = until_done();
+    while (status == REDLOCK_NO_QUORUM && redlock_valid_us(&lock, now_us()) > 0) turn();
+    return status;
 }
 
 static uint64_t valid_until(void)
