@@ -9,13 +9,13 @@ const OF_CLIENT = [
     ['The resource', ['Write', 'write.C'], ['Write without asking', 'blind.C']],
     ['The process', ['Stop', 'freeze.C'], ['Go on', 'wake.C'], ['Crash', 'crash.C'], ['Start again', 'return.C']],
     ['Its machine', ['Suspend, clock goes on', 'suspend.C.1'], ['Suspend, clock stands still', 'suspend.C.0'],
-        ['Run its clock faster by', 'pace.C.#', 'ppm', -200000]]
+        ['Change the speed of its clock by', 'pace.C.#', 'ppm', -200000]]
 ];
 const OF_NODE = [
     ['The server', ['Kill', 'kill.N'], ['Restart empty', 'empty.N'], ['Restart with its memory', 'restart.N'], ['Hang', 'pause.N'],
         ['Go on', 'resume.N']],
     ['Its keys', ['FLUSHALL', 'flush.N'], ['Evict the key', 'evict.N']],
-    ['Its time', ['Step its clock by', 'step.N.#', 'ms', 11000], ['Run its clock faster by', 'rate.N.#', 'ppm', 200000],
+    ['Its time', ['Step its clock by', 'step.N.#', 'ms', 11000], ['Change the speed of its clock by', 'rate.N.#', 'ppm', 200000],
         ['Answer later by', 'slow.N.#', 'us', 50000]],
     ['Its replica', ['Copy to it', 'replicate.N'], ['Fail over', 'failover.N'], ['Fail over behind a proxy', 'proxy.N']]
 ];

@@ -72,7 +72,7 @@ function open(link) {
         said = '';
     } catch (error) {
         player.open(FIRST_LINK);
-        said = `This link is none: ${error.message}.`;
+        said = `This link cannot be opened: ${error.message}.`;
     }
     chosen = { kind: 'none' };
     player.play();

@@ -24,7 +24,7 @@ export const QUESTIONS = [
     { ask: 'A is stopped for 11 s with a TTL of 10 s; then B asks, and A goes on. Who holds the lock?', options: WHO, answer: whoHolds,
       until: 11000600, link: `${N5}0:acquire.A,200:freeze.A,11000200:acquire.B,11000500:wake.A`,
       why: 'B. A reads its clock before it acts, and sees that its validity has ended.' },
-    { ask: 'The same, but A\'s machine sleeps, and its clock stands still meanwhile. Who believes to hold the lock?', options: WHO,
+    { ask: 'The same, but A\'s machine sleeps, and its clock stands still meanwhile. Who believes that it holds the lock?', options: WHO,
       answer: whoHolds, until: 11000600, link: `${N5}0:acquire.A,200:suspend.A.0,11000200:acquire.B,11000500:wake.A`,
       why: 'Both. A\'s validity is measured by a clock that missed the sleep. CLOCK_BOOTTIME does not; a ticket that the resource checks helps always.' },
     { ask: 'A sleeps past its lock, B gets it, and A wakes up and releases. Does B keep its keys?', options: YES, until: 11002000,

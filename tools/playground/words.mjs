@@ -33,15 +33,17 @@ const DEEDS = {
     release: '{C} releases the lock', write: '{C} asks whether it holds the lock, to write then',
     blind: '{C} writes without asking whether it still holds the lock', freeze: '{C} is stopped (SIGSTOP, a garbage collector)',
     suspend: '{C}\'s machine is suspended', wake: '{C} goes on', crash: '{C} crashes', return: '{C} is started again',
-    pace: '{C}\'s clock runs {P} faster', kill: 'node {N} is killed', empty: 'node {N} restarts with an empty memory',
+    pace: '{C}\'s clock runs {P}', kill: 'node {N} is killed', empty: 'node {N} restarts with an empty memory',
     restart: 'node {N} restarts with its memory', pause: 'node {N} hangs: it takes bytes and executes nothing',
     resume: 'node {N} goes on', slow: 'node {N} answers {U} later', step: 'the wall clock of node {N} is stepped by {M}',
-    rate: 'the clock of node {N} runs {P} faster', flush: 'FLUSHALL on node {N}', evict: 'node {N} evicts the key of the lock',
+    rate: 'the clock of node {N} runs {P}', flush: 'FLUSHALL on node {N}', evict: 'node {N} evicts the key of the lock',
     replicate: 'the replica of node {N} has now what the node has', failover: 'the replica of node {N} takes over; connections break',
     proxy: 'the replica of node {N} takes over behind a proxy, which hides it', cut: 'the link from {C} to node {N} is cut',
     cutto: 'nothing passes from {C} to node {N}', cutfrom: 'nothing passes from node {N} to {C}',
     delayto: 'from {C} to node {N} it takes {U} longer', delayfrom: 'from node {N} to {C} it takes {U} longer',
     far: 'between {C} and node {N} it takes {U} one way', heal: 'the link between {C} and node {N} is mended',
+    del: 'a client without tokens releases the key on node {N}: DEL',
+    pexpire: 'a client without tokens extends the key on node {N} by {M}: PEXPIRE',
     tickets: 'acquires take {B}tickets from now on', fence: 'the resource checks {B}tickets from now on'
 };
 
@@ -53,7 +55,7 @@ export function deed(text) {
     const asleep = verb === 'suspend' ? (value ? ', and its clock goes on' : ', and its clock stands still meanwhile') : '';
     const waits = verb === 'acquire' && value > 0 ? ', and waits for up to ' + inWords(value * 1000) : '';
     return (DEEDS[verb] ?? text).replace('{C}', client).replace('{N}', node).replace('{U}', inWords(value))
-        .replace('{M}', inWords(value * 1000)).replace('{P}', `${value / 1e4} %`).replace('{B}', value ? '' : 'no ') + asleep + waits;
+        .replace('{M}', inWords(value * 1000)).replace('{P}', `${Math.abs(value) / 1e4} % ${value < 0 ? 'slower' : 'faster'}`).replace('{B}', value ? '' : 'no ') + asleep + waits;
 }
 
 // ---- Events ----
@@ -74,7 +76,7 @@ function ofEngine(event, name) {
         : `${name} ${event.command === 'acquire' ? 'has not got it' : event.command === 'extend' ? 'has not extended it' : event.command}: ${event.status}`;
     case 'ended': return `${name} is told: ${event.status === 'done' ? 'it is done' : event.status}`;
     case 'owed': return `${name} owes node ${event.node} a release`;
-    case 'cleared': return `${name} owes node ${event.node} nothing any more`;
+    case 'cleared': return `${name} no longer owes node ${event.node} anything`;
     case 'ready': return event.isNewServer ? `${name} sees that node ${event.node} has restarted` : `${name} is connected to node ${event.node}`;
     case 'disconnected': return `${name} loses its connection to node ${event.node}`;
     case 'woken': return `${name} is woken: the lock may be free`;
