@@ -102,7 +102,7 @@ static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
 /* A node that is not there, or not yet, may be any moment; one that says what is wrong with it stays so for longer. */
 static bool is_away(const struct redlock_node *node)
 {
-    bool is_unheard = node->trouble >= REDLOCK_TROUBLE_UNREACHABLE && node->trouble <= REDLOCK_TROUBLE_SILENT;
+    bool is_unheard = node->trouble <= REDLOCK_TROUBLE_SILENT;
 
     return is_unheard || wire_begins(node->error, sizeof node->error, "LOADING ") > 0;
 }
