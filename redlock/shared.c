@@ -117,8 +117,8 @@ static enum redlock_status shared_judged(struct redlock *r, struct redlock_lock 
     return status;
 }
 
-/* S22: an upgrade that is given up may have been granted: the next extension undoes it. Before that there is no other upgrade, or
- * the token of the first would be forgotten where it lies. */
+/* S22: an upgrade that is given up may have been granted: the next extension undoes it. Before that no quorum knows the lock by
+ * its present token, so that there is no other upgrade, which would forget the token of the first. */
 static void shared_cancelled(struct redlock *r, struct redlock_lock *lock)
 {
     if (is_kind(lock, WIRE_UPGRADING)) step_back(r, lock, WIRE_CANCELLED);
@@ -163,7 +163,6 @@ static enum redlock_status check_change(const struct redlock *r, const struct re
     if (is_busy)                                  return REDLOCK_BAD_STATE;
     if (lock->name_count != 1)                    return REDLOCK_BAD_SET;
     if (redlock_is_shared(lock) != is_upgrade)    return REDLOCK_BAD_STATE;
-    if (is_kind(lock, WIRE_CANCELLED))            return REDLOCK_BAD_STATE;
     if (lock_valid_us(lock, r->now_us) == 0)      return REDLOCK_LOST;
     if (!is_known_to_quorum(r, lock))             return REDLOCK_BAD_STATE;     /* S5: with a third token one would be forgotten. */
     if (lock->extension_limit > 0 && lock->extension_count >= lock->extension_limit) return REDLOCK_EXTENSION_LIMIT;   /* S13 */
