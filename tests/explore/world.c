@@ -591,10 +591,14 @@ static void list_add(struct list *list, enum event_kind kind, unsigned c, unsign
     list->events[list->count++] = (struct event){ (uint8_t)kind, (uint8_t)c, (uint8_t)k, (uint8_t)which };
 }
 
-/* An upgrade that was given up must be undone by an extension before there is another. */
-static bool is_cancelled(const struct redlock_lock *lock)
+/* A role that no quorum knows the lock in is not changed before an extension: of an upgrade that was given up, for instance. */
+static bool is_known_to_quorum(const struct redlock_lock *lock, unsigned nodes)
 {
-    return lock->kind == wire_shared_kind(WIRE_CANCELLED);
+    unsigned known = 0;
+
+    for (unsigned k = 0; k < nodes; k++)
+        known += lock->stakes[k].state == STAKE_PLACED && memcmp(lock->stakes[k].token, lock->token, sizeof lock->token) == 0;
+    return known > nodes / 2;
 }
 
 static void list_acts(struct list *list, const struct world *w, const struct bounds *bounds, unsigned c)
@@ -603,7 +607,8 @@ static void list_acts(struct list *list, const struct world *w, const struct bou
     bool is_valid = redlock_valid_us(&client->lock, world_now_us(w)) > 0;
     bool is_pending = redlock_lock_status(&client->lock) == REDLOCK_PENDING;
     bool was_won = client->lock.phase == PHASE_HELD || client->lock.phase == PHASE_EXTENDING;
-    bool may_change = !is_pending && is_valid && !is_cancelled(&client->lock), reads = redlock_is_shared(&client->lock);
+    bool reads = redlock_is_shared(&client->lock);
+    bool may_change = !is_pending && is_valid && is_known_to_quorum(&client->lock, bounds->nodes);
 
     if (bounds->pauses && redlock_wake_at(&client->engine) <= world_now_us(w)) list_add(list, EVENT_WAKE, c, 0, 0);
     if (!is_pending && !is_valid && client->attempts > 0)                      list_add(list, EVENT_ACQUIRE, c, 0, 0);
@@ -687,6 +692,13 @@ static void extend(struct world *w, const struct bounds *bounds, unsigned c)
 }
 
 /* As the engine does it, with the TTL that the lock has. */
+/* A change of role goes out as text, for nodes that do not know the script. These know all. */
+static void send_by_sha1(struct client *client)
+{
+    for (unsigned k = 0; k < NODES_MAX; k++)
+        if (client->lock.stakes[k].want == WIRE_EXTEND) client->lock.stakes[k].form = WIRE_BY_SHA1;
+}
+
 static void change(struct world *w, unsigned c, bool is_upgrade)
 {
     struct client *client = &w->clients[c];
@@ -702,6 +714,7 @@ static void change(struct world *w, unsigned c, bool is_upgrade)
         status = redlock_start_downgrade(&client->engine, &client->lock, world_now_us(w));
     }
     if (status != REDLOCK_OK) w->breach = "a lock that is held may not change its role";
+    send_by_sha1(client);
 }
 
 static void release(struct world *w, unsigned c)
