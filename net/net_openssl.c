@@ -1,55 +1,37 @@
 /* TLS by OpenSSL (1.1.1 or newer), as a transport. Only a build that asks for it has this file: make TLS=openssl.
  *
- * OpenSSL never sees the socket. It reads from one piece of memory and writes to another, and these are filled and emptied here: so
- * no SIGPIPE is raised; a record that was begun is ours, whatever the engine wants to send next; and what OpenSSL wants to write
- * while it reads, or to read while it writes (tickets, key updates), is done whenever the descriptor allows it. */
+ * OpenSSL never sees the socket: it reads from one piece of memory and writes to another. net_tls.h has what is not its own. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 
-#include "redlock_net.h"
-#include "redlock_tls.h"
-#include "redlock_transport.h"
+#include "net_tls.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 enum {
-    TLS_SESSIONS_MAX = NET_WAIT_MAX,    /* Two for each node that there can be, and two to spare. */
-    TLS_PIECE = 4096,                   /* Taken from the socket at once, */
-    TLS_PIECES_MAX = 8,                 /* and so often in one call: a node that floods us must not keep others waiting (S16). */
-    TLS_OUT_MAX = 65536,                /* More is not kept for a node that takes nothing. */
-    TLS_WORDS_MAX = 96                  /* Of which the engine keeps some 60. */
+    TLS_PIECE = 4096,       /* Taken from the socket at once, */
+    TLS_PIECES_MAX = 8      /* and so often in one call. */
 };
 
-/* One connection. Beside `words`, which outlive it, all is zero while there is none. */
-struct tls_session {
-    SSL *ssl;               /* NULL: there is no connection. */
+struct tls_line {
+    SSL *ssl;
     BIO *in, *out;          /* What has come and is not yet read; what is to go. They belong to `ssl`. */
-    int fd;
-    int ended;              /* 0; REDLOCK_TRANSPORT_END, or -E: nothing more comes. */
-    bool has_socket;        /* TCP stands, */
-    bool stands;            /* and so does TLS. */
-    bool may_have_more;     /* The last call has stopped before it knew. */
-    unsigned pieces;        /* Taken in this call. */
-    char words[TLS_WORDS_MAX];
 };
 
 struct redlock_tls {
     SSL_CTX *ctx;
     struct tls_session sessions[TLS_SESSIONS_MAX];
 };
+
+static struct tls_session *tls_session(struct redlock_tls *tls, unsigned k)
+{
+    return &tls->sessions[k];
+}
 
 /* --- Words --- */
 
@@ -96,299 +78,159 @@ static const char *tls_reason_words(unsigned long error)
     }
 }
 
-/* Keeps what has gone wrong. Returns its number for error_text(), negated. */
-static int tls_fail(struct tls_session *session, const char *words)
-{
-    (void)snprintf(session->words, sizeof session->words, "TLS: %s", words);
-    session->ended = -REDLOCK_TRANSPORT_ERROR;
-    return session->ended;
-}
-
-/* The same of what OpenSSL has just said: of the first error in the queue, as the later ones are about what was lost by it. */
-static int tls_fail_by_queue(struct tls_session *session)
+/* Of what OpenSSL has just said the first error in the queue counts, as the later ones are about what was lost by it. */
+static void tls_fail_by_queue(struct tls_session *session)
 {
     unsigned long error = ERR_peek_error();
-    long verdict = SSL_get_verify_result(session->ssl);
+    long verdict = SSL_get_verify_result(session->line->ssl);
     bool is_ours = ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED;
 
-    tls_fail(session, is_ours ? tls_verdict_words(verdict) : tls_reason_words(error));
+    (void)tls_fail(session, is_ours ? tls_verdict_words(verdict) : tls_reason_words(error));
     ERR_clear_error();
-    return session->ended;
 }
 
 /* --- Bytes --- */
 
-/* Gives the socket what OpenSSL has written. Returns 0, or -errno; what the socket does not take stays. */
-static int tls_flush(struct tls_session *session)
+static size_t tls_output(const struct tls_line *line, const void **data)
 {
-    char *data, piece[TLS_PIECE];
-    long size;
+    char *begin;
+    long size = BIO_get_mem_data(line->out, &begin);
 
-    while ((size = BIO_get_mem_data(session->out, &data)) > 0) {
-        ptrdiff_t sent = net_send(session->fd, data, size < TLS_PIECE ? (size_t)size : TLS_PIECE);
-        if (sent <= 0) return (int)sent;
-        (void)BIO_read(session->out, piece, (int)sent);     /* They are gone: the memory forgets them. */
-    }
-    return 0;
+    *data = begin;
+    return (size_t)size;
 }
 
-static bool tls_has_output(const struct tls_session *session)
+/* What is read is gone. */
+static void tls_sent(struct tls_line *line, size_t size)
 {
-    return BIO_ctrl_pending(session->out) > 0;
+    char piece[TLS_PIECE];
+
+    while (size > 0) size -= (size_t)BIO_read(line->out, piece, size < sizeof piece ? (int)size : (int)sizeof piece);
 }
 
-/* Takes from the socket what OpenSSL is to read. False: there is nothing, for now or, as session->ended says, for good; or it has
- * been asked often enough in this call. */
+/* False: nothing has come, see tls_take. */
 static bool tls_fill(struct tls_session *session)
 {
     char piece[TLS_PIECE];
-    ptrdiff_t size;
+    size_t size = tls_take(session, piece, sizeof piece, TLS_PIECES_MAX);
 
-    session->may_have_more = session->pieces == TLS_PIECES_MAX;
-    if (session->may_have_more) return false;
-    session->pieces++;
-    size = net_receive(session->fd, piece, sizeof piece);
-    if (size < 0) session->ended = (int)size;
-    if (size > 0 && BIO_write(session->in, piece, (int)size) != size) session->ended = -ENOMEM;
-    net_wipe(piece, size > 0 ? (size_t)size : 0);
+    if (size > 0 && BIO_write(session->line->in, piece, (int)size) != (int)size) session->ended = -ENOMEM;
+    net_wipe(piece, size);
     return size > 0 && session->ended == 0;
 }
 
 /* --- Connecting --- */
 
-/* Can a certificate be for this host? OpenSSL would take one that begins with a dot for all that end so. */
-static bool tls_is_host(const char *host)
+static bool tls_expect(SSL *ssl, const struct tls_host *host)
 {
-    return host[0] != '\0' && host[0] != '.' && host[0] != '%';
-}
-
-/* A certificate says which name or which number it is for, without the dot at the end of a name and the scope of a number. */
-static bool tls_expect(SSL *ssl, const char *host)
-{
-    unsigned char number[sizeof(struct in6_addr)];
-    char name[NET_HOST_MAX + 1];
-    size_t size = strcspn(host, "%");
-    bool is_number;
-
-    if (size == 0 || size > NET_HOST_MAX) return false;
-    if (host[size - 1] == '.') size--;
-    memcpy(name, host, size);
-    name[size] = '\0';
-    is_number = inet_pton(AF_INET, name, number) == 1 || inet_pton(AF_INET6, name, number) == 1;
-    if (is_number) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1;
+    if (host->number_size > 0) return X509_VERIFY_PARAM_set1_ip(SSL_get0_param(ssl), host->number, host->number_size) == 1;
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
+    return SSL_set1_host(ssl, host->name) == 1 && SSL_set_tlsext_host_name(ssl, host->name) == 1;
 }
 
-static SSL *tls_new_ssl(SSL_CTX *ctx, const struct redlock_peer *peer, BIO **in, BIO **out)
+static bool tls_line_begin(struct tls_line *line, SSL_CTX *ctx, const struct tls_host *host)
 {
-    SSL *ssl = SSL_new(ctx);
+    line->ssl = SSL_new(ctx);
+    line->in = BIO_new(BIO_s_mem());
+    line->out = BIO_new(BIO_s_mem());
+    if (!line->ssl || !line->in || !line->out || !tls_expect(line->ssl, host)) return false;
+    BIO_set_mem_eof_return(line->in, -1);   /* Empty is not the end. */
+    SSL_set_bio(line->ssl, line->in, line->out);
+    SSL_set_connect_state(line->ssl);
+    return true;
+}
 
-    *in = BIO_new(BIO_s_mem());
-    *out = BIO_new(BIO_s_mem());
-    if (ssl && *in && *out && tls_expect(ssl, peer->host)) {
-        BIO_set_mem_eof_return(*in, -1);    /* Empty is not the end. */
-        SSL_set_bio(ssl, *in, *out);
-        SSL_set_connect_state(ssl);
-        return ssl;
-    }
-    SSL_free(ssl);
-    BIO_free(*in);
-    BIO_free(*out);
-    ERR_clear_error();
+static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_session *session, const struct tls_host *host)
+{
+    struct tls_line *line = OPENSSL_zalloc(sizeof *line);
+
+    (void)session;
+    if (!line || tls_line_begin(line, tls->ctx, host)) return line;
+    BIO_free(line->in);
+    BIO_free(line->out);
+    tls_line_close(line);
     return NULL;
 }
 
-static int tls_connect(void *context, unsigned k, const struct redlock_peer *peer, bool *connected)
+static void tls_line_close(struct tls_line *line)
 {
-    struct redlock_tls *tls = context;
-    struct net_endpoint endpoint = { .size = (uint32_t)peer->endpoint_size };
-    struct tls_session session = { .fd = -1 };
-
-    NET_CHECK(k < TLS_SESSIONS_MAX && tls->sessions[k].ssl == NULL && peer->endpoint_size <= sizeof endpoint.words);
-    memcpy(endpoint.words, peer->endpoint, peer->endpoint_size);
-    if (!tls_is_host(peer->host)) {
-        (void)snprintf(tls->sessions[k].words, sizeof session.words, "TLS: no certificate can be for such a host");
-        return -REDLOCK_TRANSPORT_ERROR;
-    }
-    session.ssl = tls_new_ssl(tls->ctx, peer, &session.in, &session.out);
-    if (!session.ssl) return -ENOMEM;
-    session.fd = net_connect(&endpoint, connected);
-    *connected = false;
-    if (session.fd >= 0) tls->sessions[k] = session;
-    else                 SSL_free(session.ssl);
-    return session.fd;
+    SSL_free(line->ssl);
+    OPENSSL_free(line);
+    ERR_clear_error();
 }
 
-/* TLS stands. But some ciphers need no certificate, and the system's configuration may allow them: then none was looked at. */
-static int tls_stand(struct tls_session *session)
+static bool tls_shake_hands(struct tls_session *session)
 {
-    if (!SSL_get_peer_cert_chain(session->ssl)) return -tls_fail(session, "it shows no certificate");
-    session->stands = session->may_have_more = true;
-    return 0;
-}
-
-/* 0, REDLOCK_TRANSPORT_PENDING, or the number of an error. */
-static int tls_shake_hands(struct tls_session *session)
-{
+    SSL *ssl = session->line->ssl;
     int done, why;
 
     do {
         ERR_clear_error();
-        done = SSL_do_handshake(session->ssl);
-        why = SSL_get_error(session->ssl, done);
-        (void)tls_flush(session);       /* The alert as well that says why it has failed. If it cannot be sent, reading tells. */
+        done = SSL_do_handshake(ssl);
+        why = SSL_get_error(ssl, done);
     } while (done != 1 && why == SSL_ERROR_WANT_READ && tls_fill(session));
-    if (done == 1) return tls_stand(session);
-    if (why != SSL_ERROR_WANT_READ) return -tls_fail_by_queue(session);
-    if (session->ended == REDLOCK_TRANSPORT_END) return -tls_fail(session, "it closed the connection during the handshake");
-    return session->ended < 0 ? -session->ended : REDLOCK_TRANSPORT_PENDING;
-}
-
-static int tls_finish(void *context, unsigned k)
-{
-    struct tls_session *session = &((struct redlock_tls *)context)->sessions[k];
-
-    if (session->stands) return 0;
-    if (!session->has_socket) {
-        int error = net_connect_result(session->fd);
-        if (error != 0) return error;
-        session->has_socket = true;
+    if (done != 1) {
+        if (why != SSL_ERROR_WANT_READ) tls_fail_by_queue(session);
+        return false;
     }
-    session->pieces = 0;
-    return tls_shake_hands(session);
+    /* Some ciphers need no certificate, and the system's configuration may allow them: then none was looked at. */
+    if (!SSL_get_peer_cert_chain(ssl)) (void)tls_fail(session, "it shows no certificate");
+    return session->ended == 0;
 }
 
 /* --- Talking --- */
 
-/* OpenSSL takes all or nothing, since what it writes to is memory: so nothing has to be repeated. What is taken while the socket
- * takes nothing is one record at most. */
-static ptrdiff_t tls_send(void *context, unsigned k, const void *data, size_t size)
+/* OpenSSL takes all or nothing, since what it writes to is memory: so nothing has to be repeated. */
+static size_t tls_write(struct tls_session *session, const void *data, size_t size)
 {
-    struct tls_session *session = &((struct redlock_tls *)context)->sessions[k];
-    int taken, error = tls_flush(session);
+    SSL *ssl = session->line->ssl;
+    int taken;
 
-    if (error < 0 || tls_has_output(session)) return error;
     ERR_clear_error();
-    taken = SSL_write(session->ssl, data, (int)(size < SSL3_RT_MAX_PLAIN_LENGTH ? size : SSL3_RT_MAX_PLAIN_LENGTH));
-    if (taken <= 0) {
-        bool waits = SSL_get_error(session->ssl, taken) == SSL_ERROR_WANT_READ;
-        return waits ? 0 : tls_fail_by_queue(session);
-    }
-    (void)tls_flush(session);   /* An error is told by the next call. */
-    return taken;
+    taken = SSL_write(ssl, data, (int)(size < SSL3_RT_MAX_PLAIN_LENGTH ? size : SSL3_RT_MAX_PLAIN_LENGTH));
+    if (taken > 0) return (size_t)taken;
+    if (SSL_get_error(ssl, taken) != SSL_ERROR_WANT_READ) tls_fail_by_queue(session);
+    return 0;
 }
 
-/* One piece: how many bytes; 0: none, for now or as session->ended says. */
-static int tls_read(struct tls_session *session, uint8_t *data, size_t size)
+static size_t tls_read(struct tls_session *session, void *data, size_t size)
 {
+    SSL *ssl = session->line->ssl;
+
     for (;;) {
         int taken, why;
         ERR_clear_error();
-        taken = SSL_read(session->ssl, data, size < INT_MAX ? (int)size : INT_MAX);
-        if (taken > 0) return taken;
-        why = SSL_get_error(session->ssl, taken);
+        taken = SSL_read(ssl, data, size < INT_MAX ? (int)size : INT_MAX);
+        if (taken > 0) return (size_t)taken;
+        why = SSL_get_error(ssl, taken);
         if (why == SSL_ERROR_ZERO_RETURN)    session->ended = REDLOCK_TRANSPORT_END;
         else if (why != SSL_ERROR_WANT_READ) tls_fail_by_queue(session);
         if (session->ended != 0 || !tls_fill(session)) return 0;
     }
 }
 
-static ptrdiff_t tls_receive(void *context, unsigned k, void *data, size_t size)
+static void tls_write_goodbye(struct tls_line *line)
 {
-    struct tls_session *session = &((struct redlock_tls *)context)->sessions[k];
-    size_t got = 0;
-    int taken = 1;
-
-    session->pieces = 0;
-    session->may_have_more = false;
-    while (got < size && taken > 0 && session->ended == 0) {
-        taken = tls_read(session, (uint8_t *)data + got, size - got);
-        got += (size_t)taken;
-    }
-    session->may_have_more |= got == size;
-    (void)tls_flush(session);   /* What reading made necessary; and what could not be sent before. */
-    if (session->ended == 0 && BIO_ctrl_pending(session->out) > TLS_OUT_MAX)
-        (void)tls_fail(session, "it asks for more and more, and takes nothing");
-    return got > 0 ? (ptrdiff_t)got : session->ended;
-}
-
-static unsigned tls_events(void *context, unsigned k, unsigned wanted)
-{
-    const struct tls_session *session = &((const struct redlock_tls *)context)->sessions[k];
-    unsigned known = tls_has_output(session) ? REDLOCK_TRANSPORT_WRITE : 0u;
-
-    if (!session->has_socket) return REDLOCK_TRANSPORT_WRITE;
-    if (session->may_have_more || session->ended != 0) known |= REDLOCK_TRANSPORT_AT_HAND;
-    return (session->stands ? wanted : (unsigned)REDLOCK_TRANSPORT_READ) | known;
-}
-
-static const char *tls_error_text(void *context, unsigned k, int error)
-{
-    return error == REDLOCK_TRANSPORT_ERROR ? ((const struct redlock_tls *)context)->sessions[k].words : NULL;
-}
-
-/* --- Hanging up --- */
-
-/* Says close_notify, as far as the socket takes it, unless something has gone wrong or stands before it. */
-static void tls_say_goodbye(struct tls_session *session)
-{
-    if (!session->stands || session->ended != 0 || tls_flush(session) < 0 || tls_has_output(session)) return;
-    (void)SSL_shutdown(session->ssl);
-    (void)tls_flush(session);
-}
-
-static void tls_hang_up(void *context, unsigned k, bool silently)
-{
-    struct tls_session *session = &((struct redlock_tls *)context)->sessions[k];
-    struct tls_session none = { .fd = -1 };
-
-    if (!silently) tls_say_goodbye(session);
-    SSL_free(session->ssl);
-    ERR_clear_error();
-    memcpy(none.words, session->words, sizeof none.words);
-    *session = none;
-}
-
-static void tls_discard(void *context, unsigned k, int fd)
-{
-    (void)context;
-    (void)k;
-    net_close(fd);
-}
-
-static const struct redlock_transport TLS_TRANSPORT = {
-    .has_addresses = true, .connect = tls_connect, .finish = tls_finish, .send = tls_send, .receive = tls_receive,
-    .events = tls_events, .error_text = tls_error_text, .hang_up = tls_hang_up, .discard = tls_discard
-};
-
-const struct redlock_transport *redlock_tls_transport(void)
-{
-    return &TLS_TRANSPORT;
+    (void)SSL_shutdown(line->ssl);
 }
 
 /* --- Opening --- */
 
-/* Always false: says what is wrong with a file, from OpenSSL's queue. */
-static bool tls_blame(char *words, size_t size, const char *what, const char *path)
+static bool tls_blame_by_queue(char *words, size_t size, const char *what, const char *path)
 {
-    unsigned long error = ERR_peek_last_error();
-    const char *reason = ERR_reason_error_string(error);
+    const char *reason = ERR_reason_error_string(ERR_peek_last_error());
 
-    if (access(path, R_OK) != 0) reason = errno == ENOENT ? "no such file" : "this file may not be read";
-    (void)snprintf(words, size, "%s %s: %s", what, path, reason ? reason : "of no use");
-    return false;
+    return tls_blame(words, size, what, path, reason ? reason : "of no use");
 }
 
 /* A directory is looked into when a certificate is to be checked. */
 static bool tls_trust(SSL_CTX *ctx, const char *ca, char *words, size_t size)
 {
-    struct stat status;
-    bool is_directory = ca && stat(ca, &status) == 0 && S_ISDIR(status.st_mode);
+    bool is_directory = ca && tls_is_directory(ca);
 
     if (!ca) return SSL_CTX_set_default_verify_paths(ctx) == 1;
     if (SSL_CTX_load_verify_locations(ctx, is_directory ? NULL : ca, is_directory ? ca : NULL) == 1) return true;
-    return tls_blame(words, size, "the CA certificates in", ca);
+    return tls_blame_by_queue(words, size, "the CA certificates in", ca);
 }
 
 /* OpenSSL would ask at the terminal. */
@@ -405,14 +247,11 @@ static bool tls_identify(SSL_CTX *ctx, const struct redlock_tls_options *options
     const char *key = options->key ? options->key : options->cert;
 
     SSL_CTX_set_default_passwd_cb(ctx, tls_no_passphrase);
-    if (!options->cert) {
-        if (options->key) (void)snprintf(words, size, "the key %s is of no use without its certificate", options->key);
-        return !options->key;
-    }
+    if (!options->cert) return tls_may_lack_cert(options, words, size);
     if (SSL_CTX_use_certificate_chain_file(ctx, options->cert) != 1)
-        return tls_blame(words, size, "the client certificate", options->cert);
+        return tls_blame_by_queue(words, size, "the client certificate", options->cert);
     if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(ctx) != 1)
-        return tls_blame(words, size, "the key of the client certificate", key);
+        return tls_blame_by_queue(words, size, "the key of the client certificate", key);
     return true;
 }
 

@@ -1,0 +1,294 @@
+/* What the adapters of TLS libraries have in common: a transport (redlock_transport.h) but for the library itself. An adapter
+ * (net_openssl.c, net_mbedtls.c) includes this file, which has functions of its own inside, and defines what is declared below.
+ *
+ * A library writes into memory, and from there the socket is filled here. So no SIGPIPE is raised; a record that was begun is ours,
+ * whatever the engine wants to send next; and what a library writes while it reads (tickets, key updates) is sent whenever
+ * the descriptor allows it. */
+#ifndef REDLOCK_NET_TLS_H
+#define REDLOCK_NET_TLS_H
+
+#include "redlock_net.h"
+#include "redlock_tls.h"
+#include "redlock_transport.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    TLS_SESSIONS_MAX = NET_WAIT_MAX,    /* Two for each node that there can be, and two to spare. */
+    TLS_OUT_MAX = 65536,                /* More is not kept for a node that takes nothing. */
+    TLS_WORDS_MAX = 96                  /* Of which the engine keeps some 60. */
+};
+
+/* Beside `words`, which outlive it, it says nothing while there is no connection. */
+struct tls_session {
+    struct tls_line *line;  /* What the library has of it. NULL: there is no connection. */
+    int fd;
+    int ended;              /* 0; REDLOCK_TRANSPORT_END, or -E: nothing more comes. */
+    bool has_socket;        /* TCP stands, */
+    bool stands;            /* and so does TLS. */
+    bool may_have_more;     /* The last call has stopped before it knew. */
+    unsigned looks;         /* At the socket in this call. */
+    char words[TLS_WORDS_MAX];
+};
+
+/* What a certificate must be for. */
+struct tls_host {
+    char name[NET_HOST_MAX + 1];
+    uint8_t number[sizeof(struct in6_addr)];    /* The name read as a number, */
+    size_t number_size;                         /* of 4 or 16 bytes; 0: it is none. */
+};
+
+/* --- What an adapter defines --- */
+
+struct tls_line;
+
+static struct tls_session *tls_session(struct redlock_tls *tls, unsigned k);
+
+/* NULL: out of memory. What the session has is read by the calls below. */
+static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_session *session, const struct tls_host *host);
+static void tls_line_close(struct tls_line *line);
+
+/* What the library has written: where it begins and its size. And: so much of it is sent. */
+static size_t tls_output(const struct tls_line *line, const void **data);
+static void tls_sent(struct tls_line *line, size_t size);
+
+/* Goes on as far as tls_take gives bytes. True: it stands. False: it waits for more, or session->ended says why not. */
+static bool tls_shake_hands(struct tls_session *session);
+
+/* How many bytes were taken, or read: a piece. 0: none, for now or as session->ended says. */
+static size_t tls_write(struct tls_session *session, const void *data, size_t size);
+static size_t tls_read(struct tls_session *session, void *data, size_t size);
+
+static void tls_write_goodbye(struct tls_line *line);
+
+/* --- Words --- */
+
+/* Keeps what has gone wrong. Returns its number for error_text(), negated. */
+static int tls_fail(struct tls_session *session, const char *words)
+{
+    (void)snprintf(session->words, sizeof session->words, "TLS: %s", words);
+    session->ended = -REDLOCK_TRANSPORT_ERROR;
+    return session->ended;
+}
+
+static const char *tls_error_text(void *context, unsigned k, int error)
+{
+    return error == REDLOCK_TRANSPORT_ERROR ? tls_session(context, k)->words : NULL;
+}
+
+/* --- Bytes --- */
+
+/* Gives the socket what the library has written. Returns 0, or -errno; what the socket does not take stays. */
+static int tls_flush(struct tls_session *session)
+{
+    const void *data;
+    size_t size;
+
+    while ((size = tls_output(session->line, &data)) > 0) {
+        ptrdiff_t sent = net_send(session->fd, data, size);
+        if (sent <= 0) return (int)sent;
+        tls_sent(session->line, (size_t)sent);
+    }
+    return 0;
+}
+
+static size_t tls_output_size(const struct tls_session *session)
+{
+    const void *data;
+
+    return tls_output(session->line, &data);
+}
+
+/* Takes from the socket what the library is to read, `looks_max` times in one call at most: a node that floods us must not keep
+ * others waiting (S16). 0: there is nothing, for now or as session->ended says; or it has been asked often enough. */
+static size_t tls_take(struct tls_session *session, void *data, size_t size, unsigned looks_max)
+{
+    ptrdiff_t got;
+
+    session->may_have_more = session->looks == looks_max;
+    if (session->may_have_more) return 0;
+    session->looks++;
+    got = net_receive(session->fd, data, size);
+    if (got < 0) session->ended = (int)got;
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* --- Connecting --- */
+
+/* A certificate says which name or which number it is for, without the dot at the end of a name and the scope of a number. False:
+ * none can be for this host. (OpenSSL would take a name that begins with a dot for all that end so.) */
+static bool tls_read_host(struct tls_host *host, const char *text)
+{
+    size_t size = strcspn(text, "%");
+
+    if (size == 0 || size > NET_HOST_MAX || text[0] == '.') return false;
+    if (text[size - 1] == '.') size--;
+    memcpy(host->name, text, size);
+    host->name[size] = '\0';
+    host->number_size = 0;
+    if (inet_pton(AF_INET, host->name, host->number) == 1)       host->number_size = sizeof(struct in_addr);
+    else if (inet_pton(AF_INET6, host->name, host->number) == 1) host->number_size = sizeof(struct in6_addr);
+    return true;
+}
+
+static void tls_drop(struct tls_session *session)
+{
+    tls_line_close(session->line);
+    session->line = NULL;
+    session->fd = -1;
+}
+
+static int tls_connect(void *context, unsigned k, const struct redlock_peer *peer, bool *connected)
+{
+    struct tls_session *session = tls_session(context, k);
+    struct net_endpoint endpoint = { .size = (uint32_t)peer->endpoint_size };
+    struct tls_host host;
+    int fd;
+
+    NET_CHECK(k < TLS_SESSIONS_MAX && !session->line && peer->endpoint_size <= sizeof endpoint.words);
+    memcpy(endpoint.words, peer->endpoint, peer->endpoint_size);
+    *session = (struct tls_session){ .fd = -1 };
+    if (!tls_read_host(&host, peer->host)) return tls_fail(session, "no certificate can be for such a host");
+    session->line = tls_line_open(context, session, &host);
+    if (!session->line) return -ENOMEM;
+    session->fd = fd = net_connect(&endpoint, connected);
+    *connected = false;
+    if (fd < 0) tls_drop(session);
+    return fd;
+}
+
+static int tls_finish_handshake(struct tls_session *session)
+{
+    session->looks = 0;
+    (void)tls_flush(session);
+    if (tls_shake_hands(session)) session->stands = session->may_have_more = true;
+    (void)tls_flush(session);       /* The alert as well that says why it has failed. If it cannot be sent, reading tells. */
+    if (session->stands) return 0;
+    if (session->ended == REDLOCK_TRANSPORT_END) (void)tls_fail(session, "it closed the connection during the handshake");
+    return session->ended < 0 ? -session->ended : REDLOCK_TRANSPORT_PENDING;
+}
+
+static int tls_finish(void *context, unsigned k)
+{
+    struct tls_session *session = tls_session(context, k);
+
+    if (session->stands) return 0;
+    if (!session->has_socket) {
+        int error = net_connect_result(session->fd);
+        if (error != 0) return error;
+        session->has_socket = true;
+    }
+    return tls_finish_handshake(session);
+}
+
+/* --- Talking --- */
+
+/* What is taken while the socket takes nothing is one record at most. */
+static ptrdiff_t tls_send(void *context, unsigned k, const void *data, size_t size)
+{
+    struct tls_session *session = tls_session(context, k);
+    int error = tls_flush(session);
+    size_t taken;
+
+    if (error < 0 || tls_output_size(session) > 0) return error;
+    taken = tls_write(session, data, size);
+    if (taken == 0) return session->ended;
+    (void)tls_flush(session);       /* An error is told by the next call. */
+    return (ptrdiff_t)taken;
+}
+
+static ptrdiff_t tls_receive(void *context, unsigned k, void *data, size_t size)
+{
+    struct tls_session *session = tls_session(context, k);
+    size_t got = 0, taken = 1;
+
+    session->looks = 0;
+    session->may_have_more = false;
+    while (got < size && taken > 0 && session->ended == 0) {
+        taken = tls_read(session, (uint8_t *)data + got, size - got);
+        got += taken;
+    }
+    session->may_have_more |= got == size;
+    (void)tls_flush(session);       /* What reading made necessary; and what could not be sent before. */
+    if (session->ended == 0 && tls_output_size(session) > TLS_OUT_MAX)
+        (void)tls_fail(session, "it asks for more and more, and takes nothing");
+    return got > 0 ? (ptrdiff_t)got : session->ended;
+}
+
+static unsigned tls_events(void *context, unsigned k, unsigned wanted)
+{
+    const struct tls_session *session = tls_session(context, k);
+    unsigned known = tls_output_size(session) > 0 ? REDLOCK_TRANSPORT_WRITE : 0u;
+
+    if (!session->has_socket) return REDLOCK_TRANSPORT_WRITE;
+    if (session->may_have_more || session->ended != 0) known |= REDLOCK_TRANSPORT_AT_HAND;
+    return (session->stands ? wanted : (unsigned)REDLOCK_TRANSPORT_READ) | known;
+}
+
+/* --- Hanging up --- */
+
+/* As far as the socket takes it, unless something has gone wrong or stands before it. */
+static void tls_say_goodbye(struct tls_session *session)
+{
+    if (!session->stands || session->ended != 0 || tls_flush(session) < 0 || tls_output_size(session) > 0) return;
+    tls_write_goodbye(session->line);
+    (void)tls_flush(session);
+}
+
+static void tls_hang_up(void *context, unsigned k, bool silently)
+{
+    struct tls_session *session = tls_session(context, k);
+
+    if (!silently) tls_say_goodbye(session);
+    tls_drop(session);
+}
+
+static void tls_discard(void *context, unsigned k, int fd)
+{
+    (void)context;
+    (void)k;
+    net_close(fd);
+}
+
+static const struct redlock_transport TLS_TRANSPORT = {
+    .has_addresses = true, .connect = tls_connect, .finish = tls_finish, .send = tls_send, .receive = tls_receive,
+    .events = tls_events, .error_text = tls_error_text, .hang_up = tls_hang_up, .discard = tls_discard
+};
+
+const struct redlock_transport *redlock_tls_transport(void)
+{
+    return &TLS_TRANSPORT;
+}
+
+/* --- Opening --- */
+
+static bool tls_is_directory(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* Always false: says what is wrong with a file. reason: what the library says of it. */
+static bool tls_blame(char *words, size_t size, const char *what, const char *path, const char *reason)
+{
+    if (access(path, R_OK) != 0) reason = errno == ENOENT ? "no such file" : "this file may not be read";
+    (void)snprintf(words, size, "%s %s: %s", what, path, reason);
+    return false;
+}
+
+/* False, and said: there is a key, and no certificate that it is for. */
+static bool tls_may_lack_cert(const struct redlock_tls_options *options, char *words, size_t size)
+{
+    if (options->key) (void)snprintf(words, size, "the key %s is of no use without its certificate", options->key);
+    return !options->key;
+}
+
+#endif
