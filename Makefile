@@ -77,7 +77,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors mutants sim soak stories explore \
-        playground test-playground test-page chaos interop monitoring examples firmware fuzz coverage prove demo bench cost size amalgamation lint \
+        playground test-playground test-page guide test-guide chaos interop monitoring examples firmware fuzz coverage prove demo bench cost size amalgamation lint \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
 .SECONDARY:
@@ -267,6 +267,17 @@ test-page: playground $(BUILD)/replay
 	@tools/need node npm chromium
 	@tests/interop/fetch '$(abspath $(BUILD))/axe' tools/playground/browser
 	@node tools/playground/test_page $(BUILD) $(CLICKS)
+
+# The manuals as HTML, with figures that the playground draws; and whether they are what it draws.
+GUIDE := $(BUILD)/guide/redlock.7.html
+guide: $(GUIDE)
+	@echo 'open $<'
+$(GUIDE): $(BUILD)/playground.html $(MANUALS) $(addprefix tools/playground/,guide guide.css browser/chromium.mjs)
+	@tools/need mandoc node && { tools/need chromium || true; }
+	@echo "  MAKE  $@"
+	$(Q)node tools/playground/guide $(BUILD) $(MANUALS)
+test-guide: guide $(BUILD)/replay
+	@node tools/playground/test_guide $(BUILD) $(MANUALS)
 
 # The simulator by itself; tests/sim/run and tests/mutants/run are how it is used.
 $(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c tests/world/*.c)) $(BUILD)/libredlock_parts.a
@@ -467,6 +478,7 @@ help:
 	@echo 'make fuzz           random inputs;  make coverage: the branches that the tests take'
 	@echo 'make prove          all inputs of parser, encoder, arithmetic, replies and addresses, by Frama-C'
 	@echo 'make playground     one HTML file with the engine and its model servers, to be opened in a browser;  make test-playground test-page'
+	@echo 'make guide          the manuals as HTML, with figures that the playground draws;  make test-guide'
 	@echo 'make bench          speed beside raw sockets (and through TLS);  make size: code and memory beside their budgets'
 	@echo 'make cost           instructions of a cycle and of a wake-up, counted by callgrind'
 	@echo 'make lint           layout, wording, clang-tidy, shellcheck, mandoc'

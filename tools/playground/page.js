@@ -3,10 +3,11 @@ import { compileEngine, parseLink } from './engine.mjs';
 import { button, byId, html, set, svg } from './dom.mjs';
 import { CLIENTS, bitsOf, decodeResp, inWords, listOf, moment, tell } from './words.mjs';
 import { Player } from './player.mjs';
-import { Scene, shapeOf, sharedBy } from './scene.mjs';
+import { Scene, labelOf, shapeOf, sharedBy } from './scene.mjs';
 import { controlsOf, settingsForm, titleOf } from './controls.mjs';
 import { bytesOnLink, eventList, sequenceDiagram } from './records.mjs';
 import { FAULTS, findAccident, stepsOf } from './tours.mjs';
+import { figureOf, sceneInWords, sequenceInWords } from './figure.mjs';
 import { QUESTIONS } from './questions.mjs';
 
 const FIRST_LINK = 'n=5&c=2&seed=1';
@@ -15,6 +16,7 @@ const READING_MS = 2500;
 const DRIFT_MS = 2;             // That the engine adds to what the clocks drift: servers count milliseconds.
 const STILL_SECONDS = 0.5;      // Between two pictures, where no motion is wanted.
 const WRITE_MS = 500;
+const FIGURE_WIDTH = 640;       // Of a sequence diagram.
 const rules = JSON.parse(byId('rules').textContent);
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -25,12 +27,14 @@ async function unpackWorld() {
     return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// What is of the page alone in a fragment: embed, and at=MICROSECONDS, where it begins.
+// What is of the page alone in a fragment: embed; where it begins, at=MICROSECONDS or, of a story, step=NUMBER; as=sequence; and
+// lit=A, whose verdict is lit up.
+const OF_PAGE = /^(embed|at|step|as|lit)(=|$)/;
 function readFragment() {
     const parts = location.hash.replace(/^#/, '').split('&').filter(Boolean);
-    const at = parts.find(part => part.startsWith('at='));
-    return { embed: parts.includes('embed'), at: at ? Number(at.slice(3)) : 0,
-             link: parts.filter(part => part !== 'embed' && part !== at).join('&') };
+    const own = Object.fromEntries(parts.filter(part => OF_PAGE.test(part)).map(part => part.split('=')));
+    return { embed: 'embed' in own, at: Number(own.at ?? 0), step: Number(own.step ?? 0), asSequence: own.as === 'sequence',
+             lit: CLIENTS.indexOf(own.lit ?? '-'), link: parts.filter(part => !OF_PAGE.test(part)).join('&') };
 }
 
 const module = await compileEngine(await unpackWorld());
@@ -510,11 +514,27 @@ function frame(at) {
 }
 
 function openFragment() {
-    const { embed, at, link } = readFragment(), story = /^story=([a-z-]+)$/.exec(link)?.[1];
+    const { embed, at, step, asSequence, lit: litClient, link } = readFragment(), story = /^story=([a-z-]+)$/.exec(link)?.[1];
     document.body.classList.toggle('embed', embed);
+    document.body.classList.toggle('as-sequence', embed && asSequence);
+    if (asSequence) [tab, isWholeSequence] = ['Sequence', true];
     if (!story || !beginTour(story)) open(link || FIRST_LINK);
-    if (at > 0) goTo(at);
+    if (tour && step > 0) goTo(tour.steps[Math.min(step, tour.steps.length) - 1].at);
+    else if (at > 0) goTo(at);
     else if (still.matches && player.state.future > 0 && !story) goTo(player.state.future ? 1e6 : 0);
+    lit = litClient in player.state.clients ? litClient : null;
+}
+
+// What is seen, as a figure: SVG as a text, its title, and what the story tells there.
+function figure() {
+    const { asSequence } = readFragment(), told = tour?.steps[tour.index].words.map(words => words.trim()) ?? [];
+    const about = { link: player.world.link(), at: player.world.now, hash: player.world.hash };
+    scene.draw(player.state, player.now, player.messages, { ...lookOf(), still: true });
+    const aboutLocks = player.log.filter(event => event.kind !== 'message' || labelOf(event).kind !== 'other');
+    const drawn = asSequence ? sequenceDiagram(aboutLocks, player.state, player.world.now, FIGURE_WIDTH, true, goTo).picture : byId('scene');
+    const words = asSequence ? sequenceInWords(drawn) : sceneInWords(player.state);
+    return { title: tour?.story.title ?? '', words: told, accident: player.state.accident?.words ?? '', verdict: tour?.story.verdict ?? '',
+             svg: figureOf(drawn, words, about), ...about };
 }
 
 document.addEventListener('keydown', event => {
@@ -533,5 +553,5 @@ openFragment();
 addEventListener('hashchange', openFragment);
 fillPanel();
 refresh();
-window.playground = { player, module, act, open, goTo, choose, beginTour, frames, QUESTIONS, get tour() { return tour; }, get tab() { return tab; } };
+window.playground = { player, module, act, open, goTo, choose, beginTour, figure, frames, QUESTIONS, get tour() { return tour; }, get tab() { return tab; } };
 requestAnimationFrame(frame);

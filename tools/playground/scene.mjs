@@ -5,6 +5,7 @@ import { CLIENTS, bitsOf, has, inWords } from './words.mjs';
 const WIDE = { width: 1000, height: 700, node: [415, 262], client: [225, 130], radius: 42, size: 17, low: 0 };
 const NARROW = { width: 600, height: 800, node: [235, 315], client: [150, 185], radius: 44, size: 23, low: 90 };
 const TURN = 2 * Math.PI;
+const HELD_UP_AT = 0.18;        // Of its way: there a message waits behind the mark of what is cut.
 
 // A shape for each client beside its colour: circle, square, triangle, diamond, hexagon.
 const SHAPES = [
@@ -241,7 +242,7 @@ export class Scene {
 
     #placePill(pill, flight, now, message, still) {
         const sentAt = message?.at ?? now, whole = Math.max(1, flight.arrivesAt - sentAt);
-        const done = still || flight.heldUp ? 0.5 : Math.max(0, Math.min(1, (now - sentAt) / whole));
+        const done = flight.heldUp ? HELD_UP_AT : still ? 0.5 : Math.max(0, Math.min(1, (now - sentAt) / whole));
         const client = this.#clients[flight.client].at, node = this.#nodes[flight.node].at;
         const share = 0.12 + 0.76 * (flight.to === 'node' ? done : 1 - done);
         set(pill, 'transform', `translate(${(client.x + (node.x - client.x) * share).toFixed(1)} ` +

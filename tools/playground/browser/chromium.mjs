@@ -1,10 +1,11 @@
 // Chromium without a window, by its DevTools protocol over a pipe: no package is needed. Knows nothing of the page.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const PATIENCE_MS = 60000;
+const PATIENCE_MS = 60000, CLOSING_MS = 10000;
 
 export class Chromium {
     #process; #folder; #session; #next = 1; #rest = '';
@@ -28,11 +29,14 @@ export class Chromium {
         return chromium;
     }
 
+    // Told to close it ends its helpers first, which write into its folder until then.
     async stop() {
         const ended = new Promise(resolve => this.#process.once('exit', resolve));
-        this.#process.kill('SIGKILL');
+        const timer = setTimeout(() => this.#process.kill('SIGKILL'), CLOSING_MS);
+        this.send('Browser.close').catch(() => {});
         await ended;
-        rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+        clearTimeout(timer);
+        await rm(this.#folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 }).catch(() => {});
     }
 
     send(method, params = {}) {
@@ -49,6 +53,12 @@ export class Chromium {
         await this.send('Page.navigate', { url: 'about:blank' });
         await this.send('Page.navigate', { url: address });
         await this.until('!!window.playground');
+    }
+
+    // A page that is not the playground.
+    async show(address) {
+        await this.send('Page.navigate', { url: address });
+        await this.until(`location.href === ${JSON.stringify(address)} && document.readyState === 'complete'`);
     }
 
     // The value of an expression, which may be a promise.
