@@ -13,9 +13,9 @@
 
 #include <openssl/ssl.h>
 
-#include "../../net/redlock_tls.h"
 #include "../../net/redlock_transport.h"
 #include "../live/clients.h"
+#include "open_tls.h"
 
 enum { CUTS_MAX = 15, HASTE_MS = 500, FLOOD_MS = 60000 };
 
@@ -35,13 +35,8 @@ static void count_lost(void *context, uint64_t now_us, unsigned k, enum redlock_
 static struct redlock_tls *open_secure(struct redlock_client *c, const char *list, uint32_t node_timeout_ms)
 {
     struct redlock_options options = throw_away_options();
-    char ca[SERVER_PATH_SIZE + 16], words[REDLOCK_TLS_WORDS];
-    const struct redlock_tls_options how = { .ca = ca };
-    struct redlock_tls *tls;
+    struct redlock_tls *tls = open_tls();
 
-    snprintf(ca, sizeof ca, "%s/ca.crt", servers_certificates());
-    tls = redlock_tls_open(&how, words, sizeof words);
-    if (!tls) bail_out("redlock_tls_open: %s", words);
     options.engine.node_timeout_ms = node_timeout_ms;
     options.engine.trust_unknown = true;
     options.secure_transport = redlock_tls_transport();
@@ -224,14 +219,11 @@ TEST(a_child_that_closes_its_copy_says_nothing_on_its_parents_connections)
 
 /* ---- Under load ---- */
 
-/* A server of TLS, in plain text before the real one. After each piece that it hands on it asks for new keys, or a handshake. */
-static void serve_tls(int client, int version)
+/* The server's side of a handshake, of no newer version. */
+static SSL *accept_tls(int client, int version)
 {
-    char path[SERVER_PATH_SIZE + 16], bytes[4096];
+    char path[SERVER_PATH_SIZE + 16];
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
-    int upstream = connect_to_server();
-    struct pollfd polled[2] = { { .fd = client, .events = POLLIN }, { .fd = upstream, .events = POLLIN } };
-    unsigned pieces = 0;
     SSL *ssl;
 
     snprintf(path, sizeof path, "%s/server.crt", servers_certificates());
@@ -242,6 +234,18 @@ static void serve_tls(int client, int version)
     ssl = SSL_new(ctx);
     SSL_set_fd(ssl, client);
     if (SSL_accept(ssl) != 1) _exit(1);
+    return ssl;
+}
+
+/* A server of TLS, in plain text before the real one. After each piece that it hands on it asks for new keys, or a handshake. */
+static void serve_tls(int client, int version)
+{
+    SSL *ssl = accept_tls(client, version);
+    int upstream = connect_to_server();
+    struct pollfd polled[2] = { { .fd = client, .events = POLLIN }, { .fd = upstream, .events = POLLIN } };
+    char bytes[4096];
+    unsigned pieces = 0;
+
     while (poll(polled, 2, -1) > 0) {
         bool has_more = polled[0].revents != 0;
         while (has_more) {
@@ -352,19 +356,10 @@ static void flood_plainly(int client)
 /* Once TLS stands, what has to be answered, whose answers are not read: other keys (TLS 1.3), or a handshake. */
 static void flood_securely(int client, int version)
 {
-    char path[SERVER_PATH_SIZE + 16];
-    SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+    SSL *ssl = accept_tls(client, version);
     uint64_t until = clock_ms() + FLOOD_MS;
-    SSL *ssl;
 
-    snprintf(path, sizeof path, "%s/server.crt", servers_certificates());
-    SSL_CTX_use_certificate_file(ctx, path, SSL_FILETYPE_PEM);
-    snprintf(path, sizeof path, "%s/server.key", servers_certificates());
-    SSL_CTX_use_PrivateKey_file(ctx, path, SSL_FILETYPE_PEM);
-    SSL_CTX_set_max_proto_version(ctx, version);
-    ssl = SSL_new(ctx);
-    SSL_set_fd(ssl, client);
-    if (SSL_accept(ssl) != 1 || SSL_version(ssl) != version) _exit(1);      /* Mbed TLS 2 knows nothing newer than 1.2. */
+    if (SSL_version(ssl) != version) _exit(1);      /* Mbed TLS 2 knows nothing newer than 1.2. */
     do {
         if (version == TLS1_3_VERSION) SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED);
         else                           SSL_renegotiate(ssl);

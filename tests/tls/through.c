@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../net/redlock_tls.h"
 #include "../../redlock/redlock_client.h"
 #include "../live/servers.h"
+#include "open_tls.h"
 
 #define JOIN(a, b) a##b
 #define NAMED(prefix, name) JOIN(prefix, name)
@@ -30,18 +30,6 @@ static struct {
     struct redlock_tls *tls;
 } users[CLIENTS_MAX];
 static pthread_mutex_t users_mutex = PTHREAD_MUTEX_INITIALIZER;
-
-static struct redlock_tls *open_tls(void)
-{
-    char ca[SERVER_PATH_SIZE + 16], words[REDLOCK_TLS_WORDS];
-    const struct redlock_tls_options options = { .ca = ca };
-    struct redlock_tls *tls;
-
-    snprintf(ca, sizeof ca, "%s/ca.crt", servers_certificates());
-    tls = redlock_tls_open(&options, words, sizeof words);
-    if (!tls) bail_out("redlock_tls_open: %s", words);
-    return tls;
-}
 
 /* Takes what the client had, or gives it another one. */
 static struct redlock_tls *exchange(const struct redlock_client *c, struct redlock_tls *tls)

@@ -201,16 +201,22 @@ TEST(after_a_reset_what_the_former_life_did_not_hold_is_there_at_once)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* A token that was kept in flash: written there before the first step that the lock protects. */
-TEST(after_a_reset_a_token_that_was_kept_releases_the_lock_of_the_former_life)
+/* With a token that was kept in flash: written there before the first step that the lock protects. */
+static void return_with_token(struct cluster *cluster)
 {
     char token[REDLOCK_TOKEN_TEXT + 1];
-    CLUSTER(5);
+
     ACQUIRE(0, "door", TTL_MS);
     token_of(cluster, 0, token);
     cluster_client_dies(cluster, 0);
     cluster_client_returns(cluster, 0);
     CHECK_INT(cluster_adopt(cluster, 0, 0, "door", token), REDLOCK_OK);
+}
+
+TEST(after_a_reset_a_token_that_was_kept_releases_the_lock_of_the_former_life)
+{
+    CLUSTER(5);
+    return_with_token(cluster);
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(STORY_SETTLE_MS);
@@ -222,13 +228,8 @@ TEST(after_a_reset_a_token_that_was_kept_releases_the_lock_of_the_former_life)
 /* It may be extended as well, if what it protects can be gone on with. */
 TEST(after_a_reset_a_token_that_was_kept_takes_the_lock_up_again)
 {
-    char token[REDLOCK_TOKEN_TEXT + 1];
     CLUSTER(5);
-    ACQUIRE(0, "door", TTL_MS);
-    token_of(cluster, 0, token);
-    cluster_client_dies(cluster, 0);
-    cluster_client_returns(cluster, 0);
-    CHECK_INT(cluster_adopt(cluster, 0, 0, "door", token), REDLOCK_OK);
+    return_with_token(cluster);
     EXPECT_NOT_HELD(0);
     EXTEND(0, TTL_MS);
     EXPECT_STATUS(0, REDLOCK_OK);
