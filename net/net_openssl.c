@@ -35,8 +35,8 @@ static struct tls_session *tls_session(struct redlock_tls *tls, unsigned k)
 
 /* --- Words --- */
 
-/* What is wrong with the node's certificate. */
-static const char *tls_verdict_words(long verdict)
+/* What is wrong with the node's certificate: in words of ours, or in those of OpenSSL, in text[0..size). */
+static const char *tls_verdict_words(long verdict, char *text, size_t size)
 {
     switch (verdict) {
     case X509_V_ERR_HOSTNAME_MISMATCH:      return "its certificate is for another host name";
@@ -49,7 +49,9 @@ static const char *tls_verdict_words(long verdict)
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
         return "its certificate is of a CA not trusted here";
-    default:                                return X509_verify_cert_error_string(verdict);
+    default:
+        (void)snprintf(text, size, "its certificate: %s", X509_verify_cert_error_string(verdict));
+        return text;
     }
 }
 
@@ -84,8 +86,9 @@ static void tls_fail_by_queue(struct tls_session *session)
     unsigned long error = ERR_peek_error();
     long verdict = SSL_get_verify_result(session->line->ssl);
     bool is_ours = ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED;
+    char text[TLS_WORDS_MAX - sizeof "TLS: "];
 
-    (void)tls_fail(session, is_ours ? tls_verdict_words(verdict) : tls_reason_words(error));
+    (void)tls_fail(session, is_ours ? tls_verdict_words(verdict, text, sizeof text) : tls_reason_words(error));
     ERR_clear_error();
 }
 

@@ -61,9 +61,11 @@ make_certificates() {
 # With REDLOCK_TEST_TLS=1 so do the servers of tests that know nothing of it, unless they write addresses by themselves.
 [ -z "${REDLOCK_TEST_TLS:-}" ] || make_certificates
 
-# It is ours, and ready, when its own log says so; it ends by itself when the port is taken.
+# It is ours, and ready, when its own log says so; it ends by itself when the port is taken. Those that were tried before, in another
+# subshell as well, are passed over.
 launch() {
     port=$((port + 1))
+    while [ -e "$directory/log-$port" ]; do port=$((port + 1)); done
     : >"$directory/log-$port"
     if [ -z "$scheme" ]; then
         set -- --port $port "$@"
@@ -86,7 +88,7 @@ start_server() {
     tries=0
     until launch "$@"; do
         tries=$((tries + 1))
-        [ $tries -lt 50 ] || { echo "Bail out! $server does not start: $(tail -n 1 "$directory/log-$port")"; exit 1; }
+        [ $tries -lt 100 ] || { echo "Bail out! $server does not start: $(tail -n 1 "$directory/log-$port")"; exit 1; }
     done
     begin $pid
     eval "port_$count=$port pid_$count=$pid"

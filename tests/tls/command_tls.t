@@ -20,11 +20,20 @@ takes() {
     is 0 run --guard 0 -n "rediss://$node" "$@" door true
 }
 
-# denies WORDS OPTION...: it cannot be had, and of which node, why and what is to be done is said; of no connection anything else.
+# denies WORDS OPTION...: it cannot be had, waiting does not mend it, and of which node, why and what is to be done is said; of no
+# connection anything else.
 denies() {
-    denied=$1
-    shift
-    is 122 acquire --guard 0 -n "rediss://$node" "$@" door && says "^redlock: node 0 \\($node\\): TLS: $denied \\(.+\\)\$"
+    fails_by 125 "$@"
+}
+# The same of what may mend itself.
+denies_for_now() {
+    fails_by 122 "$@"
+}
+fails_by() {
+    status=$1
+    denied=$2
+    shift 2
+    is "$status" acquire --guard 0 -n "rediss://$node" "$@" door && says "^redlock: node 0 \\($node\\): TLS: $denied \\(.+\\)\$"
 }
 
 start_servers 3
@@ -69,7 +78,7 @@ no_certificate() {
 check 'a node that shows no certificate is refused, whatever the configuration of the system allows' no_certificate
 
 wrong_time() {
-    speaks expired && denies 'its certificate has expired' && speaks early && denies 'its certificate is not valid yet'
+    speaks expired && denies 'its certificate has expired' && speaks early && denies_for_now 'its certificate is not valid yet'
 }
 check 'a certificate that has expired, or is not valid yet, is refused' wrong_time
 
@@ -78,6 +87,17 @@ wrong_ca() {
     REDLOCK_TLS_CA='' denies 'its certificate is of a CA not trusted here' && takes
 }
 check 'without its CA a node is refused; the CA of the option counts before that of the environment' wrong_ca
+
+# As after a wrong password: at once, and not if the others are a quorum, or somebody is about to mend it.
+not_waited_for() {
+    speaks server && is 125 run --guard 0 -n "rediss://$node" --tls-ca "$certificates/stranger-ca.crt" door true &&
+    says "^redlock: node 0 \\($node\\): TLS: its certificate is of a CA not trusted here \\(--tls-ca FILE .+\\)\$" &&
+    is 125 run --guard 0 -n "rediss://127.0.0.1:1,rediss://$node" --tls-ca "$certificates/stranger-ca.crt" door true &&
+    is 122 run --guard 0 --wait 500ms --wait-through-errors -n "rediss://$node" --tls-ca "$certificates/stranger-ca.crt" door true &&
+    speaks number && is 0 run --guard 0 -n "rediss://127.0.0.1:$port_0,rediss://127.0.0.1:$port_1,rediss://$node" door true &&
+    speaks early && is 122 run --guard 0 --wait 500ms -n "rediss://$node" door true
+}
+check 'a handshake that cannot succeed ends a wait for ever at once; one of three does not' not_waited_for
 
 of_client() {
     versions='TLSv1.3 TLSv1.2'
@@ -104,7 +124,7 @@ old_versions() {
 }
 check 'nothing older than TLS 1.2 is spoken' old_versions
 
-# listens FILE ANSWER: a listener that is no server; writes to FILE what comes, in hex. $node is it.
+# listens FILE ANSWER: a listener that is no server; writes to FILE what comes, in hex. $node is it. ANSWER may be "hang up".
 listens() {
     rm -f "$directory/port"
     perl -MIO::Socket::INET -e '
@@ -114,6 +134,7 @@ listens() {
         while (my $s = $listener->accept) {
             sysread $s, my $bytes, 65536;
             open my $to, ">>", $file or die; print $to unpack("H*", $bytes // ""), "\n"; close $to;
+            next if $answer eq "hang up";
             syswrite $s, $answer if length $answer;
             sysread $s, $bytes, 65536 unless length $answer;
         }' "$directory/port" "$1" "$2" >"$directory/listener" 2>&1 &
@@ -140,6 +161,12 @@ no_tls() {
     listens "$directory/other" "$(printf 'HTTP/1.1 400 Bad Request\r\n\r\n')" && denies 'what answers there does not speak TLS'
 }
 check 'a port without TLS is told, and gets nothing in plain text' no_tls
+
+# As a node does that is being restarted.
+hangs_up() {
+    listens "$directory/other" 'hang up' && denies_for_now 'it closed the connection during the handshake'
+}
+check 'a node that hangs up during the handshake may be back by itself' hangs_up
 
 other_way_round() {
     is 122 acquire --guard 0 -n "redis://127.0.0.1:$port_0" door && says "node 0 \\(127.0.0.1:$port_0\\): .*rediss://"
@@ -172,8 +199,8 @@ for_nothing() {
 check 'options of TLS are refused where no node is talked to by TLS' for_nothing
 
 told() {
-    speaks expired && is 122 acquire --guard 0 --json -n "rediss://$node" door && grep -q 'certificate has expired' "$directory/out" "$directory/err" &&
-    is 122 acquire --guard 0 --trace -n "rediss://$node" door && says ' 0  =  127.*TLS: its certificate has expired' || return 1
+    speaks expired && is 125 acquire --guard 0 --json -n "rediss://$node" door && grep -q 'certificate has expired' "$directory/out" "$directory/err" &&
+    is 125 acquire --guard 0 --trace -n "rediss://$node" door && says ' 0  =  127.*TLS: its certificate has expired' || return 1
     "$redlock" --version | grep -Eq '^redlock [0-9.]+, with TLS by (OpenSSL|Mbed TLS|LibreSSL) [0-9]'
 }
 check 'JSON and trace say why; --version says which library it is' told

@@ -2,10 +2,12 @@
 
 #include <stdlib.h>
 
+#include "tls.h"
+
 /* A wrong password is right only after somebody has done something; a node that is down may be back by itself. */
-static bool is_lasting(enum redlock_trouble trouble)
+static bool is_lasting(const struct session_note *note)
 {
-    switch (trouble) {
+    switch (note->trouble) {
     case REDLOCK_TROUBLE_PROTOCOL:
     case REDLOCK_TROUBLE_SAME_SERVER:
     case REDLOCK_TROUBLE_REPLICA:
@@ -19,7 +21,7 @@ static bool is_lasting(enum redlock_trouble trouble)
     case REDLOCK_TROUBLE_MOVED:
     case REDLOCK_TROUBLE_CLUSTERDOWN:
     case REDLOCK_TROUBLE_DENIED: return true;
-    default:                     return false;
+    default:                     return tls_is_lasting(note->text);
     }
 }
 
@@ -27,7 +29,7 @@ bool nodes_are_hopeless(const struct session *session)
 {
     unsigned count = redlock_node_count(&session->client), lasting = 0;
 
-    for (unsigned k = 0; k < count; k++) lasting += is_lasting(session->notes[k].trouble);
+    for (unsigned k = 0; k < count; k++) lasting += is_lasting(&session->notes[k]);
     return lasting > count - redlock_quorum(count);
 }
 

@@ -14,4 +14,8 @@ const char *tls_version(void);
 /* What can be done against what a node says (redlock_describe_node), if it is about TLS; otherwise NULL. */
 const char *tls_advice(const char *text);
 
+/* Is it something that waiting does not mend: a certificate that is refused, a version that is not spoken there? Not if the node
+ * may be about to restart, or a clock to be set. */
+bool tls_is_lasting(const char *text);
+
 #endif

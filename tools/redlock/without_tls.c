@@ -19,3 +19,9 @@ const char *tls_advice(const char *text)
     (void)text;
     return NULL;
 }
+
+bool tls_is_lasting(const char *text)
+{
+    (void)text;
+    return false;
+}

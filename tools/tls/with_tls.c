@@ -59,30 +59,50 @@ const char *tls_version(void)
 }
 
 /* Both adapters say these words, and others about which there is nothing to be said. */
+static const struct row {
+    const char *words, *advice;
+    bool is_lasting;
+} rows[] = {
+    { "another host", "name the node in the list as its certificate does, or give it one for this name", true },
+    { "this IP address", "name the node in the list as its certificate does, or give it one for this address", true },
+    { "not trusted here", "--tls-ca FILE names the CA that signed it", true },
+    { "its certificate has expired", "give the node a new one; or is this machine's clock wrong?", true },
+    { "not valid yet", "is a clock wrong: this machine's, or that of the CA?", false },
+    { "its certificate", "give the node another one", true },
+    { "shows no certificate", "its tls-cert-file must name one", true },
+    { "asks for a client certificate", "give --tls-cert and --tls-key, or set its tls-auth-clients to no", true },
+    { "or no certificate", "does it ask for one? --tls-cert and --tls-key; its log may say more", true },
+    { "no certificate can be", "name the node by its host name or its IP address", true },
+    { "CA of our certificate", "its tls-ca-cert-file must have the CA of --tls-cert", true },
+    { "our certificate has expired", "get a new one for --tls-cert", true },
+    { "refuses our certificate", "its log may say why; its tls-ca-cert-file must have the CA of --tls-cert", true },
+    { "no version in common", "its tls-protocols must have TLSv1.2 or TLSv1.3", true },
+    { "does not speak TLS", "is it the node's tls-port? redis:// if it is to be plain text", true },
+    { "during the handshake", "is it the node's tls-port? its log may say why", false },
+};
+
+/* NULL: none, or it is not about TLS. */
+static const struct row *find_row(const char *text)
+{
+    if (strncmp(text, "TLS: ", 5) != 0) return NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strstr(text, rows[i].words)) return &rows[i];
+    return NULL;
+}
+
 const char *tls_advice(const char *text)
 {
-    static const struct {
-        const char *words, *advice;
-    } rows[] = {
-        { "another host", "name the node in the list as its certificate does, or give it one for this name" },
-        { "this IP address", "name the node in the list as its certificate does, or give it one for this address" },
-        { "not trusted here", "--tls-ca FILE names the CA that signed it" },
-        { "its certificate has expired", "give the node a new one; or is this machine's clock wrong?" },
-        { "not valid yet", "is a clock wrong: this machine's, or that of the CA?" },
-        { "asks for a client certificate", "give --tls-cert and --tls-key, or set its tls-auth-clients to no" },
-        { "or no certificate", "does it ask for one? --tls-cert and --tls-key; its log may say more" },
-        { "CA of our certificate", "its tls-ca-cert-file must have the CA of --tls-cert" },
-        { "our certificate has expired", "get a new one for --tls-cert" },
-        { "refuses our certificate", "its log may say why; its tls-ca-cert-file must have the CA of --tls-cert" },
-        { "no version in common", "its tls-protocols must have TLSv1.2 or TLSv1.3" },
-        { "does not speak TLS", "is it the node's tls-port? redis:// if it is to be plain text" },
-        { "during the handshake", "is it the node's tls-port? its log may say why" },
-    };
+    const struct row *row = find_row(text);
 
     if (tls && strcmp(text, "no connection within the node timeout") == 0)
         return "it hangs, or the network does, or it does not speak TLS there; if it is only slow: --node-timeout";
-    if (strncmp(text, "TLS: ", 5) != 0) return NULL;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strstr(text, rows[i].words)) return rows[i].advice;
-    return "the node's log may say more";
+    if (row) return row->advice;
+    return strncmp(text, "TLS: ", 5) == 0 ? "the node's log may say more" : NULL;
+}
+
+bool tls_is_lasting(const char *text)
+{
+    const struct row *row = find_row(text);
+
+    return row && row->is_lasting;
 }
