@@ -941,6 +941,14 @@ struct redlock_permit {
     uint8_t named;                      /* Waiting: how many more nodes have named it than others. */
 };
 
+/* Of a fair lock that is acquired: its place in the order. See wire.h. */
+struct redlock_place {
+    uint32_t turn;                      /* 0: it has none yet. */
+    uint32_t poll;                      /* Number of the round of polls, from 1. */
+    uint32_t entry;                     /* By which it is woken; 0: by none. */
+    bool renew;                         /* The last round was answered by a quorum. */
+};
+
 /* What a lock needs in one phase alone. */
 union redlock_use {
     uint8_t slots[REDLOCK_NODES_MAX];           /* Acquiring: those that nodes have granted. */

@@ -1,6 +1,7 @@
 #include "wire.h"
 
 REDLOCK_STATIC_ASSERT(WIRE_WAITERS_LIFE_MS == 60000, "the release script says it in digits");
+REDLOCK_STATIC_ASSERT(WIRE_FAIR_LEASE_MS == 5000, "the poll says it in digits");
 
 /* ---- Commands ---- */
 
@@ -75,16 +76,24 @@ static void put_placed(struct resp_writer *w, const struct wire_subject *s)
     put_value_of(w, s->placed, s->holder);
 }
 
-/* A lock's entry among the waiters: see wire.h. */
-static void put_entry(struct resp_writer *w, const struct wire_subject *s)
+enum { NAME_TEXT = 2 * REDLOCK_NAME_SIZE, ENTRY_ROOM = NAME_TEXT + 1 + RESP_DIGITS_MAX };
+
+/* A lock's entry among the waiters: see wire.h. It ends where text ends; returns where it begins. */
+static size_t write_entry(char text[ENTRY_ROOM], const uint8_t engine[REDLOCK_NAME_SIZE], uint32_t number)
 {
-    enum { NAME = 2 * REDLOCK_NAME_SIZE };
-    char text[NAME + 1 + RESP_DIGITS_MAX];
-    size_t at = NAME + 1 + resp_decimal(text + NAME + 1, s->wait_number);      /* From the end. */
+    size_t at = NAME_TEXT + 1 + resp_decimal(text + NAME_TEXT + 1, number);
 
     text[--at] = ':';
-    at -= NAME;
-    write_hex(s->engine, REDLOCK_NAME_SIZE, text + at);
+    at -= NAME_TEXT;
+    write_hex(engine, REDLOCK_NAME_SIZE, text + at);
+    return at;
+}
+
+static void put_entry(struct resp_writer *w, const struct wire_subject *s)
+{
+    char text[ENTRY_ROOM];
+    size_t at = write_entry(text, s->engine, s->wait_number);
+
     resp_bytes(w, text + at, sizeof text - at);
 }
 
@@ -565,6 +574,89 @@ const struct wire_row *wire_shared_wait(void)
     return &row;
 }
 
+/* ---- Fair locks ---- */
+
+enum { PLACE_ROOM = RESP_DIGITS_MAX + 1 + RESP_DIGITS_MAX + 1 + 1 + 1 + ENTRY_ROOM };
+
+/* A number and a blank in front of what begins there; returns where they begin. */
+static size_t write_before(char text[PLACE_ROOM], size_t at, uint32_t number)
+{
+    text[--at] = ' ';
+    return at - RESP_DIGITS_MAX + resp_decimal(text + at - RESP_DIGITS_MAX, number);
+}
+
+/* Of the same length in each command of one lock, whatever a wake-up has made of its number meanwhile. "": it has none. */
+static size_t write_place_entry(char text[ENTRY_ROOM], const struct wire_subject *s)
+{
+    return s->place->entry > 0 ? write_entry(text, s->engine, s->place->entry) : ENTRY_ROOM;
+}
+
+/* One word, since the longest command of all may not be longer. */
+static void put_place(struct resp_writer *w, const struct wire_subject *s)
+{
+    char text[PLACE_ROOM];
+    size_t at = PLACE_ROOM - ENTRY_ROOM + write_place_entry(text + PLACE_ROOM - ENTRY_ROOM, s);
+
+    REDLOCK_CHECK(!s->place->renew || s->place->turn > 0);
+    text[--at] = ' ';
+    text[--at] = (char)('0' + s->place->renew);
+    at = write_before(text, at, s->place->poll);
+    at = write_before(text, at, s->place->turn);
+    resp_bytes(w, text + at, sizeof text - at);
+}
+
+static void put_poll(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_acquire(w, s);
+    put_place(w, s);
+}
+
+static void put_leave(struct resp_writer *w, const struct wire_subject *s)
+{
+    char text[ENTRY_ROOM];
+    size_t at = write_place_entry(text, s);
+
+    put_placed(w, s);
+    resp_bytes(w, text + at, sizeof text - at);
+}
+
+static void put_leave_and_wake(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_leave(w, s);
+    resp_text(w, "1");
+}
+
+static bool read_poll_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
+
+const struct redlock_kind *wire_fair_kind(void)
+{
+    static const char acquire_text[] = WIRE_FAIR_ACQUIRE_SCRIPT, acquire_sha1[] = WIRE_FAIR_ACQUIRE_SHA1;
+    static const char restore_text[] = WIRE_FAIR_RESTORE_SCRIPT, restore_sha1[] = WIRE_FAIR_RESTORE_SHA1;
+    static const char extend_text[] = WIRE_FAIR_EXTEND_SCRIPT, extend_sha1[] = WIRE_FAIR_EXTEND_SHA1;
+    static const char release_text[] = WIRE_FAIR_RELEASE_SCRIPT, release_sha1[] = WIRE_FAIR_RELEASE_SHA1;
+    static const struct wire_row acquire = {
+        .text = acquire_text, .sha1 = acquire_sha1, .put = put_poll, .argument_count = 6, .read_refusal = read_poll_refusal
+    };
+    static const struct wire_row restore = {
+        .text = restore_text, .sha1 = restore_sha1, .put = put_acquire, .argument_count = 5
+    };
+    static const struct wire_row extend = {
+        .text = extend_text, .sha1 = extend_sha1, .put = put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+    };
+    static const struct wire_row release = {
+        .text = release_text, .sha1 = release_sha1, .put = put_leave, .argument_count = 2, .lowest = -1, .highest = 1
+    };
+    static const struct wire_row wake = {
+        .text = release_text, .sha1 = release_sha1, .put = put_leave_and_wake, .argument_count = 3, .lowest = -1, .highest = 2
+    };
+    static const struct redlock_kind kind = {
+        .rows = { [KIND_ACQUIRE] = &acquire, [KIND_RESTORE] = &restore, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release,
+                  [KIND_WAKE] = &wake }
+    };
+
+    return &kind;
+}
+
 static void put_pttl(struct resp_writer *w, const struct wire_subject *s)
 {
     resp_command(w, 2);
@@ -740,6 +832,47 @@ bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_
     is_negative = size > 0 && text[0] == '-';
     if (!read_decimal(text + is_negative, size - is_negative, is_negative ? 2 : UINT32_MAX, &ms)) return false;
     *pttl = is_negative ? -(int64_t)ms : (int64_t)ms;
+    return true;
+}
+
+/* "counter ms turn rank": where the first two words end. 0: there are no four. */
+static size_t first_two_words(const struct wire_reply *reply)
+{
+    size_t blanks[3] = { 0 };
+    unsigned count = 0;
+
+    if (reply->type != RESP_BULK || reply->text_cut) return 0;
+    for (size_t i = 0; i < reply->text_size; i++) {
+        if (reply->text[i] != ' ') continue;
+        if (count == 3) return 0;
+        blanks[count++] = i;
+    }
+    return count == 3 ? blanks[1] : 0;
+}
+
+static bool read_poll_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl)
+{
+    struct wire_reply two = *reply;
+
+    two.text_size = first_two_words(reply);
+    return wire_read_refusal(&two, counter, pttl);
+}
+
+bool wire_read_fair_refusal(const struct wire_reply *reply, uint32_t *turn, int32_t *rank)
+{
+    size_t at = first_two_words(reply) + 1, blank = at;
+    bool is_negative;
+    uint64_t largest = 0, number = 0;
+
+    if (at == 1) return false;
+    while (reply->text[blank] != ' ') blank++;
+    if (!read_decimal(reply->text + at, blank - at, UINT32_MAX, &largest)) return false;
+    at = blank + 1;
+    is_negative = at < reply->text_size && reply->text[at] == '-';
+    at += is_negative;
+    if (!read_decimal(reply->text + at, reply->text_size - at, is_negative ? 2 : WIRE_FAIR_RANK_MAX, &number)) return false;
+    *turn = (uint32_t)largest;
+    *rank = is_negative ? -(int32_t)number : (int32_t)number;
     return true;
 }
 

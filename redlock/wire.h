@@ -108,6 +108,30 @@
  *   A set in which some are shared and some are not has one ticket: each node compares it with the counter of each resource as
  * that of a reader or of a writer of it, and it becomes the counter of all. For each resource it is as if that were locked alone.
  *
+ * Fair locks. A client that waits has a turn, and a node grants the key to the first of its queue alone. "resource#queue" is a
+ * sorted set of members "token:entry", by their turns, "resource#lease" the same with the time at which each member's place ends,
+ * in milliseconds by the node's clock.
+ *     EVALSHA acquire 1 resource token ttl ticket life skew place      the poll; place: "turn round renew entry"
+ *                                     +OK granted    $"counter ms turn rank" refused: the largest ticket there; how long until it
+ *                                                    may be worth while to ask again, at most; the largest turn in the queue; how
+ *                                                    many are before it, -1: it is not queued, -2: an old poll;    -AHEAD
+ *     EVALSHA restore 1 resource token ttl ticket life skew            as of a lock
+ *     EVALSHA extend 1 resource token ttl                              :1, :0 as above
+ *     EVALSHA release 1 resource token entry [1]                       :1, :0, :-1 as above; its place in the queue goes as well.
+ *                                                                      With the 1: :2 and a waiter was woken
+ *   The first poll, with turn 0, is the doorway: it is granted if the key is free and nobody is queued. Else a quorum of refusals
+ * tells the turn, which is larger by one than the largest of theirs, and stays the same from then on. S25: nobody whose first poll
+ * began after a waiter was queued on a quorum gets in before it, since one of the nodes that told the turn had that waiter in its
+ * queue, and so has one of those that would have to grant. Turns that are equal are ordered by the tokens.
+ *   A node that has granted the key to a client takes it back by that client's next poll if another is the first by then: or of
+ * three clients each might have one node for ever. No grant that counts is lost by that: each round forgets those of the last. But
+ * a poll may be executed late, after a later one that was granted and counted. So "resource#grant" is the round in which the key
+ * was granted, and S24: a poll of an older round than that changes nothing. What extends the key, or sets it again, is of no round:
+ * from then on all polls are old.
+ *   A place is taken, and renewed, only by a client whose last round was answered by a quorum: one that reaches a minority would
+ * hold up all others. A client that dies at the head of the queue holds them up for its lease. A poll that comes late, after the
+ * release, makes a ghost: in the queue for the time of a lease, or in the key until its TTL is over.
+ *
  * Periods (S18). A holder that marks a period does so by a question of no lock, EVAL, since it is rare:
  *     EVAL mark 1 resource token mark life skew   :1 taken (life 0: would be)  :0 our lock is not there
  *                                                 $mark refused: there is another's of this period, or one of a later
@@ -517,17 +541,113 @@ enum wire_command {
     "return p"
 #define WIRE_SHARED_WAIT_SHA1 "74d25b04e21c88493ede47baf0aef6d5eef68d17"
 
+/* Fair locks: the first in the queue that hears it is told. A token and an engine's name have always as many digits, so that the
+ * parts of a member, "token:engine:number", are known by where they are. */
+#define WIRE_LUA_TELL                                                   \
+    "local function tell(q) "                                                                                 \
+    "for _,x in ipairs(redis.pcall('zrange',q,0,15)) do "                                                     \
+    "local h=redis.pcall('publish','redlock:'..x:sub(42,57),x:sub(59)) "                                      \
+    "if type(h)=='table' then return 0 end "                                                                  \
+    "if h>0 then return 1 end "                                                                               \
+    "end "                                                                                                    \
+    "return 0 "                                                                                               \
+    "end "
+
+/* The poll. What gets an entry has its TTL from a call of the same command before, which an ACL would have refused: nothing stays
+ * without one. The queue is seen to before the ticket, so that a ticket which is too small does not cost the place. S24: where
+ * nobody knows in which round the key was granted, every poll is an old one. */
+#define WIRE_FAIR_ACQUIRE_SCRIPT                                        \
+    "local a,c,k=ARGV,redis.call,KEYS[1] "                                                                    \
+    "local q,l,g=k..'#queue',k..'#lease',k..'#grant' "                                                        \
+    "local T,n,w,e=a[6]:match('^(%d+) (%d+) (%d) (.*)$') "                                                    \
+    "local m=a[1]:sub(1,40)..':'..e "                                                                         \
+    WIRE_LUA_TELL                                                                                             \
+    "local s=c('time') local now=s[1]*1000+math.floor(s[2]/1000) "                                            \
+    "for _,x in ipairs(c('zrangebyscore',l,'-inf',now,'limit',0,64)) do c('zrem',q,x) c('zrem',l,x) end "     \
+    "local h=c('zrange',q,0,0)[1] "                                                                           \
+    "while h and not c('zscore',l,h) do c('zrem',q,h) h=c('zrange',q,0,0)[1] end "                            \
+    "local v,d,p,r=c('get',k),a[3]+0,-2,-2 "                                                                  \
+    "local o=d>0 and c('get',k..'#ticket') or '0' "                                                           \
+    "local mine=v==a[1] "                                                                                     \
+    "if not mine or n+0>=tonumber(c('get',g) or 9007199254740991) then "                                      \
+    "if w=='1' then "                                                                                         \
+    "c('pexpire',q,5000) c('zadd',q,T,m) c('pexpire',q,5000) c('zadd',l,now+5000,m) c('pexpire',l,5000) "     \
+    "h=c('zrange',q,0,0)[1] "                                                                                 \
+    "end "                                                                                                    \
+    "if h==(T~='0' and m or nil) then "                                                                       \
+    "if (not v or mine) and (d==0 or d>tonumber(o)) then "                                                    \
+    "if d>s[1]*1e6+s[2]+a[5]*1e3 then return {err='AHEAD of the clock of this node: '..s[1]} end "            \
+    "if d>0 then c('set',k..'#ticket',a[3],'px',a[4]) end "                                                   \
+    "local y=c('pttl',k) "                                                                                    \
+    "c('set',g,n,'px',math.max(y,a[2])) "                                                                     \
+    "if y~=-1 and y<a[2]+0 then c('set',k,a[1],'px',a[2]) end "                                               \
+    "return {ok='OK'} "                                                                                       \
+    "end "                                                                                                    \
+    "elseif mine then c('del',k,g) v=nil tell(q) end "                                                        \
+    "r=c('zrank',q,m) or -1 "                                                                                 \
+    "end "                                                                                                    \
+    "if v and not mine then p=math.min(c('pttl',k),4294967295) "                                              \
+    "elseif h and h~=m then p=math.max(c('zscore',l,h)-now,0) end "                                           \
+    "return o..' '..p..' '..(c('zrevrange',q,0,0,'withscores')[2] or 0)..' '..r"
+#define WIRE_FAIR_ACQUIRE_SHA1 "1afdc84ceebdf72ef6b3e2bf6ef65c78d0e520b2"
+
+/* As the restore script. S24: no poll that is still on its way gives away what this has set, or what an extension has counted. */
+#define WIRE_FAIR_RESTORE_SCRIPT                                        \
+    "local a,c,k=ARGV,redis.call,KEYS[1] "                                                                    \
+    "local t,v,q=a[3]+0,c('get',k),k..'#ticket' "                                                             \
+    "if v and v~=a[1] then return 'taken' end "                                                               \
+    "if t>0 and t>tonumber(c('get',q) or 0) then "                                                            \
+    "local w=c('time') "                                                                                      \
+    "if t>w[1]*1e6+w[2]+a[5]*1e3 then return {err='AHEAD of the clock of this node: '..w[1]} end "            \
+    "c('set',q,a[3],'px',a[4]) "                                                                              \
+    "end "                                                                                                    \
+    "local p=c('pttl',k) "                                                                                    \
+    "c('set',k..'#grant','9007199254740991','px',math.max(p,a[2])) "                                          \
+    "if p~=-1 and p<a[2]+0 then c('set',k,a[1],'px',a[2]) end "                                               \
+    "return {ok='OK'}"
+#define WIRE_FAIR_RESTORE_SHA1 "8f8a37622344d02b99af27e2a49706a840319833"
+
+#define WIRE_FAIR_EXTEND_SCRIPT                                         \
+    "local a,c,k=ARGV,redis.call,KEYS[1] "                                                                    \
+    "if c('get',k)~=a[1] then return 0 end "                                                                  \
+    "local p=c('pttl',k) "                                                                                    \
+    "c('set',k..'#grant','9007199254740991','px',math.max(p,a[2])) "                                          \
+    "if p>=0 and p<a[2]+0 then c('pexpire',k,a[2]) end "                                                      \
+    "return 1"
+#define WIRE_FAIR_EXTEND_SHA1 "ecb3cf604689e816878997e5c669673a3baae4be"
+
+/* What an ACL refuses of the queue's business is let be. Where nobody is in the queue, whoever waits for a plain lock is woken. */
+#define WIRE_FAIR_RELEASE_SCRIPT                                        \
+    "local a,c,p,k=ARGV,redis.call,redis.pcall,KEYS[1] "                                                      \
+    "local q,l=k..'#queue',k..'#lease' "                                                                      \
+    "local m=a[1]:sub(1,40)..':'..a[2] "                                                                      \
+    WIRE_LUA_TELL                                                                                             \
+    WIRE_LUA_WAKE                                                                                             \
+    "local h=p('zrange',q,0,0)[1] "                                                                           \
+    "p('zrem',q,m) p('zrem',l,m) "                                                                            \
+    "local v,n,w=p('get',k),0,0 "                                                                             \
+    "if type(v)=='table' then return v end "                                                                  \
+    "if v==a[1] then c('del',k,k..'#grant') v,n=nil,1 elseif v then n=-1 end "                                \
+    "if a[3] and not v and (n==1 or h==m) then "                                                              \
+    "w=tell(q) "                                                                                              \
+    "if not p('zrange',q,0,0)[1] then w=wake(k,true) end "                                                    \
+    "end "                                                                                                    \
+    "return n>0 and w>0 and 2 or n"
+#define WIRE_FAIR_RELEASE_SHA1 "3edf595e0c4e69b07acbc1bd95c87dab15d3fc53"
+
 enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */
     WIRE_UPTIME_MAX = 50 * 365 * 86400,    /* 50 years: a server that claims more has a wrong clock. */
     WIRE_TICKET_MAX_DIGITS = 16,
     WIRE_WAITERS_LIFE_MS = 60000,   /* An entry among the waiters is renewed more often than that, or its waiter is gone. */
+    WIRE_FAIR_LEASE_MS = 5000,      /* The same of a place in the queue. */
+    WIRE_FAIR_RANK_MAX = 999999,
     /* The longest command of a lock, by EVALSHA or without the bytes of the script and of the resource. */
     WIRE_COMMAND_MAX = sizeof "*10 $7 EVALSHA $40 $2 16 $512 $40 $10 2147483647 $16 9007199254740991 $10 4294967295 $7 3600000 "
                               "$2 64 $2 64" + 23 + 40 + 40,
-    /* The longest of all: of a lock that changes its role. One of several permits has 4 bytes less. */
-    WIRE_LONGEST_MAX = sizeof "*11 $7 EVALSHA $40 $1 1 $512 $40 $10 2147483647 $1 x $40 $16 9007199254740991 $10 4294967295 "
-                              "$7 3600000" + 27 + 40 + 40 + 40,
+    /* The longest of all: of a fair lock. One that changes its role has 4 bytes less, one of several permits 8. */
+    WIRE_LONGEST_MAX = sizeof "*10 $7 EVALSHA $40 $1 1 $512 $40 $10 2147483647 $16 9007199254740991 $10 4294967295 $7 3600000 "
+                              "$51 4294967295 4294967295 1 0123456789abcdef:4294967295" + 24 + 40 + 40,
     WIRE_HOLDER_ROOM = REDLOCK_HOLDER_MAX + 2,  /* More, where the engine has a holder's name: it, a blank, a digit of the size. */
     WIRE_NAME_HEAD = sizeof "$512    " - 1      /* What each resource but the first adds to its bytes. */
 };
@@ -564,6 +684,7 @@ struct wire_subject {
     uint32_t wait_number;           /* and which; 0: it has none. */
     uint64_t arrived_at;
     struct redlock_permit permit;
+    const struct redlock_place *place;      /* Of a fair lock. */
     uint8_t phase;                  /* enum redlock_phase, of the lock. */
 };
 
@@ -599,9 +720,13 @@ enum wire_kind_row {
 struct redlock_kind {
     const struct wire_row *rows[KIND_ROWS];
 };
+
+#define WIRE_UNUSED __attribute__((unused))     /* Until the feature is there that uses it. */
 REDLOCK_PRIVATE const struct redlock_kind *wire_scripted_kind(void);        /* Of several resources, or with a ticket. */
 REDLOCK_PRIVATE const struct redlock_kind *wire_permit_kind(void);          /* One of several permits, with a ticket or without. */
 REDLOCK_PRIVATE const struct wire_row *wire_permit_wait(void);
+
+REDLOCK_PRIVATE WIRE_UNUSED const struct redlock_kind *wire_fair_kind(void);    /* In strict order, with a ticket or without. */
 
 /* Of which at least one is shared; and, of one resource, what has changed its role: then two tokens may be on a node. */
 enum wire_shared {
@@ -657,6 +782,10 @@ REDLOCK_PRIVATE enum wire_answer wire_read_any(const struct redlock_asked *asked
 
 /* What the acquire script says when it refuses. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
+
+/* What the poll of a fair lock says beside that: the largest turn in the queue, and how many are before the lock: -1: it is not
+ * in the queue, -2: the poll was an old one. False: it is not that. */
+REDLOCK_PRIVATE WIRE_UNUSED bool wire_read_fair_refusal(const struct wire_reply *reply, uint32_t *turn, int32_t *rank);
 
 /* What a subscription hears: the number of the entry whose turn it is; of which slot, 0: of none; and, ignored, an s if it is a
  * reader's. False: it is not that. */

@@ -4,7 +4,7 @@
  * The exceptions:
  *   PTTL           The two read their clocks one after the other: the same within "blur", the slowest exchange of the round.
  *   INFO           As the engine reads it: run_id and uptime are there, the uptime is the same, so is the mode.
- *   ACQUIRE, WAIT  The PTTL that they tell, likewise; and of an AHEAD or BEHIND, the seconds of the clock.
+ *   ACQUIRE, WAIT  The PTTL that they tell, likewise; and of an AHEAD or BEHIND, the seconds of the clock. So of a poll.
  *   ROLE           Up to the name of the role. The offsets and addresses behind it are made up, and read by nobody.
  *   DEL, FLUSHALL, SCRIPT FLUSH, and what else others do: the model takes them for a bug of the engine. They are sent to the
  *                  server only, and done to the model by hand.
@@ -52,6 +52,7 @@ enum {
     PERMITS = 3,
     SET_MAX = 4,                /* Names of one command, */
     TOUCHED_MAX = 5 * SET_MAX,  /* and keys: of each the resource's, its counter, its waiters, their flag, its mark. */
+    FAIR_NAMES = 2,             /* Of fair locks. */
     TOKENS = 4,
     REQUEST_MAX = 4096,
     REPLY_MAX = 8192,
@@ -81,6 +82,7 @@ struct request {
     struct slice keys[TOUCHED_MAX]; /* That it is about. */
     unsigned key_count;
     int64_t extends_ms;         /* 0: it does not. */
+    bool has_leases;            /* In the second of the keys. */
 };
 
 /* What is wrong with both of them during a round. NULL: nothing has to be done. */
@@ -249,6 +251,14 @@ static void touch(struct request *request, struct slice key)
     request->keys[request->key_count++] = key;
 }
 
+/* Of a set of leases: do any end about that time? No key does. */
+static bool leases_end_about(const struct model_key *key, uint64_t now_us)
+{
+    for (size_t i = 0; key && i < key->entry_count; i++)
+        if (distance(key->entries[i].score, ms_of(now_us)) <= 2 * blur_ms + 1) return true;
+    return false;
+}
+
 /* Whether any of the request's keys ends about that time. *awaited: one that does. */
 static bool any_ends_about(const struct line *line, const struct request *request, uint64_t from_us, uint64_t to_us,
                            const struct model_key **awaited)
@@ -264,7 +274,7 @@ static bool any_is_close_call(const struct line *line, const struct request *req
 {
     for (unsigned i = 0; i < request->key_count; i++)
         if (is_close_call(key_seen(line->session.database, request->keys[i]), request->extends_ms, now_us)) return true;
-    return false;
+    return request->has_leases && leases_end_about(key_seen(line->session.database, request->keys[1]), now_us);
 }
 
 static void await_end(const struct model_key *key)
@@ -378,6 +388,24 @@ static bool same_refusal(struct slice a, struct slice b)
                     (struct slice){ blank_b, (size_t)(b.data + b.size - blank_b) });
 }
 
+static struct slice word_of(struct slice text, unsigned number)
+{
+    struct slice word = take_word(&text);
+    while (number-- > 0) word = take_word(&text);
+    return word;
+}
+
+/* "$16\r\n1234 99999 12 0\r\n": of the four words, all but the second are the same. */
+static bool same_poll(struct slice a, struct slice b)
+{
+    const size_t head_a = first_lines(a, 1).size, head_b = first_lines(b, 1).size;
+    const struct slice text_a = { a.data + head_a, a.size - head_a }, text_b = { b.data + head_b, b.size - head_b };
+    for (unsigned i = 0; i < 4; i++)
+        if (i != 1 && !slices_equal(word_of(text_a, i), word_of(text_b, i))) return false;
+    const struct slice ttl_a = word_of(text_a, 1), ttl_b = word_of(text_b, 1);
+    return same_ttl((struct slice){ ttl_a.data - 1, ttl_a.size + 1 }, (struct slice){ ttl_b.data - 1, ttl_b.size + 1 });
+}
+
 static bool same_off_clock(struct slice a, struct slice b)
 {
     static const char *const begins[] = { "-AHEAD of the clock of this node: ", "-BEHIND the clock of this node: " };
@@ -395,6 +423,7 @@ static bool same_off_clock(struct slice a, struct slice b)
 static bool same_but_for_exceptions(const char *label, struct slice a, struct slice b)
 {
     if (strstr(label, "acquire")) return same_refusal(a, b);
+    if (strstr(label, "poll")) return same_poll(a, b);
     if (strstr(label, "wait")) return same_ttl(a, b);
     if (strcmp(label, "PTTL") == 0) return same_ttl(a, b);
     if (strcmp(label, "INFO") == 0) return same_identity(a, b);
@@ -581,6 +610,51 @@ static void permit_request(struct request *request)
     end_request(request, &writer);
 }
 
+static struct slice fair_name(unsigned number)
+{
+    return slice_of(number == 0 ? "a" : "f");
+}
+
+static struct redlock_name draw_fair(struct request *request)
+{
+    static const char *const suffixes[] = { "", "#lease", "#ticket", "#queue", "#grant", "#waiters", "#waiters#waiters",
+                                            "#writer" };
+    const struct slice name = fair_name(dice(FAIR_NAMES));
+    for (unsigned i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        touch(request, name_with_suffix(name, suffixes[i], request->key_count));
+    request->has_leases = true;
+    return (struct redlock_name){ .bytes = name.data, .size = name.size };
+}
+
+/* A command about a fair lock, of few clients, each with one entry, so that they meet. */
+static void fair_request(struct request *request)
+{
+    static const struct { const char *name; enum row row; } commands[] = {
+        { "poll", ROW_FAIR_ACQUIRE }, { "poll", ROW_FAIR_ACQUIRE }, { "poll", ROW_FAIR_ACQUIRE }, { "poll", ROW_FAIR_ACQUIRE },
+        { "fair restore", ROW_FAIR_RESTORE }, { "fair extend", ROW_FAIR_EXTEND },
+        { "leave", ROW_FAIR_RELEASE }, { "leave", ROW_FAIR_WAKE },
+    };
+    static char label[32];
+    const unsigned number = dice(sizeof commands / sizeof commands[0]), is_text = dice(2), client = dice(3);
+    const struct wire_row *row = row_at(commands[number].row).row;
+    uint8_t token[REDLOCK_TOKEN_SIZE];
+    snprintf(label, sizeof label, "%s %s", is_text ? "EVAL" : "EVALSHA", commands[number].name);
+    struct resp_writer writer = begin_request(request, label);
+    const struct redlock_name name = draw_fair(request);
+    struct redlock_place place = { .turn = dice(4), .poll = 1 + dice(4), .entry = client };
+    struct wire_subject subject = {
+        .names = &name, .name_count = 1, .token = token, .placed = token, .life_ms = any_ttl_ms(), .skew_ms = REDLOCK_SKEW_MS,
+        .engine = engines[client], .place = &place
+    };
+    memset(token, (int)(0x40 + client), sizeof token);
+    place.renew = place.turn > 0 && dice(4) > 0;
+    subject.ttl_ms = commands[number].row == ROW_FAIR_EXTEND ? any_extension_ms() : any_ttl_ms();
+    subject.ticket = dice(3) > 0 ? 0 : any_ticket(subject.skew_ms);
+    (void)wire_put(&writer, row, is_text ? WIRE_BY_TEXT : WIRE_BY_SHA1, &subject);
+    request->extends_ms = commands[number].row == ROW_FAIR_EXTEND ? subject.ttl_ms : 0;
+    end_request(request, &writer);
+}
+
 /* The clock of whoever marks: right, and within and beyond what a node allows. */
 static uint64_t any_marking_ms(uint32_t skew_ms)
 {
@@ -716,7 +790,11 @@ static void draw_handshake(struct request *request)
 
 static void draw_request(struct request *request, const struct line *line)
 {
-    switch (dice(43)) {
+    switch (dice(52)) {
+    case 43: case 44: case 45: case 46: case 47: case 48: case 49: case 50: case 51:
+        if (line->session.logged_in) fair_request(request);
+        else                         odd_request(request);
+        break;
     case 35: case 36: case 37: case 38: case 39: case 40: case 41: case 42:
         if (line->session.logged_in) permit_request(request);       /* Else it has too many words. */
         else                         odd_request(request);
@@ -819,6 +897,29 @@ static void put_key(void)
     administer_key(key->is_list ? "RPUSH" : "SET", name, value, ttl_ms);
 }
 
+/* Ends the lease of somebody's place in a queue. */
+static void end_lease(void)
+{
+    char text[32];
+    const struct slice name = name_with_suffix(fair_name(dice(FAIR_NAMES)), "#lease", 0);
+    struct model_key *key = key_find(&node, 0, name, server_us());
+    struct request request;
+    if (!key || !key->is_sorted_set || key->expires_ms < ms_of(server_us()) + 1000) return;
+    struct model_entry *entry = &key->entries[dice((uint32_t)key->entry_count)];
+    entry->score = ms_of(server_us()) - 1000;
+    select_as_admin(0);
+    struct resp_writer writer = begin_request(&request, "ZADD");
+    resp_command(&writer, 4);
+    resp_text(&writer, "ZADD");
+    resp_bytes(&writer, name.data, name.size);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)entry->score);
+    resp_text(&writer, text);
+    resp_bytes(&writer, entry->member, entry->size);
+    (void)resp_end(&writer);
+    end_request(&request, &writer);
+    administer(&request);
+}
+
 static void flush_scripts(void)
 {
     administer_words("SCRIPT", "FLUSH", NULL);
@@ -847,6 +948,7 @@ static void draw_deed(void)
     switch (dice(40)) {
     case 0:  flush_scripts(); break;
     case 1:  let_one_end(); break;
+    case 3: case 4: end_lease(); break;
     case 2:
         select_as_admin(0);
         remove_key(0, any_name());
@@ -1085,6 +1187,11 @@ TEST(without_trouble_the_model_answers_like_a_server)
         { "EVALSHA permit extend :1", 5, 0 }, { "EVAL permit extend :0", 5, 0 }, { "EVAL permit extend -WRONGTYPE", 1, 0 },
         { "EVALSHA permit release :1", 10, 0 }, { "EVAL permit release :0", 10, 0 }, { "EVAL permit release :2", 1, 0 },
         { "EVAL permit release -WRONGTYPE", 1, 0 }, { "EVALSHA permit wait :ms", 5, 0 }, { "EVAL permit wait :-2", 20, 0 },
+        { "EVALSHA poll +OK", 20, 0 }, { "EVAL poll +OK", 20, 0 }, { "EVALSHA poll $", 50, 0 }, { "EVAL poll $", 50, 0 },
+        { "EVALSHA poll -AHEAD", 1, 0 }, { "EVALSHA poll -NOSCRIPT", 1, 0 }, { "EVAL poll -WRONGTYPE", 1, 0 },
+        { "EVALSHA leave :1", 5, 0 }, { "EVAL leave :1", 5, 0 }, { "EVALSHA leave :0", 5, 0 }, { "EVAL leave :-1", 5, 0 },
+        { "EVAL leave :2", 1, 0 }, { "EVALSHA leave -WRONGTYPE", 1, 0 }, { "EVALSHA fair extend :1", 5, 0 },
+        { "EVAL fair extend :0", 5, 0 }, { "EVALSHA fair restore +OK", 5, 0 }, { "EVAL fair restore $5", 5, 0 },
         { "EVAL mark :1", 20, 0 }, { "EVAL mark :0", 50, 0 }, { "EVAL mark $", 20, 0 }, { "EVAL mark -AHEAD", 10, 0 },
         { "EVAL mark -BEHIND", 10, 0 }, { "EVAL mark -WRONGTYPE", 5, 0 },
         { "PTTL :ms", 200, 0 }, { "PTTL :-1", 50, 0 }, { "PTTL :-2", 50, 0 }, { "ended: PTTL :-2", 2, 0 },
@@ -1157,9 +1264,9 @@ static void forbid_some(void)
 {
     static const char *const commands[] = { "INFO", "ROLE", "SELECT", "SET", "PTTL", "GETRANGE", "EVAL", "EVALSHA", "SCRIPT",
                                             "CLIENT", "GET", "DEL", "PEXPIRE", "TIME", "PUBLISH", "ZADD", "ZREM", "ZPOPMIN",
-                                            "SUBSCRIBE" };
+                                            "ZRANGE", "ZRANGEBYSCORE", "ZSCORE", "ZRANK", "ZREVRANGE", "SUBSCRIBE" };
     enum { COUNT = sizeof commands / sizeof commands[0] };
-    static char forbidden[192];
+    static char forbidden[256];
     static unsigned turn;
     ask_for_user();
     forbidden[0] = '\0';
@@ -1185,6 +1292,7 @@ TEST(where_an_acl_forbids_commands_the_model_answers_like_a_server)
         { "GETRANGE -NOPERM", 1, 0 }, { "EVALSHA release -NOPERM", 1, 0 }, { "EVAL release -NOPERM", 1, 0 },
         { "EVALSHA release -ERR The user executing the script", 1, 0 }, { "EVALSHA extend -ERR The user executing", 1, 0 },
         { "EVAL acquire -ERR The user executing the script", 1, 0 }, { "EVAL wait -ERR The user executing", 1, 0 },
+        { "EVAL poll -ERR The user executing", 5, 0 }, { "EVAL leave :", 1, 0 }, { "EVAL poll +OK", 1, 0 },
         { "SUBSCRIBE -NOPERM", 1, 0 },
         { NULL, 0, 0 }
     };

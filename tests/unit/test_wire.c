@@ -188,6 +188,41 @@ TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
     CHECK(!wire_is_left_out(WIRE_INFO, &none, all, false) && !wire_is_left_out(WIRE_ROLE, &none, all, false));
 }
 
+/* S24, S25: the poll says turn, round, whether the place is renewed, and the entry, in one word; a release names the entry. */
+TEST(a_fair_lock_polls_with_its_turn_and_its_round_and_names_its_entry_to_the_end)
+{
+    const struct redlock_kind *kind = wire_fair_kind();
+    const struct redlock_name name = { .bytes = "door", .size = 4 };
+    static const struct redlock_place waits = { .turn = 3, .poll = 12, .entry = 7, .renew = true }, unheard = { .poll = 1 };
+    static const struct { enum wire_kind_row which; const struct redlock_place *place; const char *sha1, *rest; } expected[] = {
+        { KIND_ACQUIRE, &waits, WIRE_FAIR_ACQUIRE_SHA1,
+          "$5\r\n10000\r\n$1\r\n7\r\n$1\r\n8\r\n$1\r\n9\r\n$25\r\n3 12 1 0123456789abcdef:7\r\n" },
+        { KIND_ACQUIRE, &unheard, WIRE_FAIR_ACQUIRE_SHA1,
+          "$5\r\n10000\r\n$1\r\n7\r\n$1\r\n8\r\n$1\r\n9\r\n$6\r\n0 1 0 \r\n" },
+        { KIND_RESTORE, &waits, WIRE_FAIR_RESTORE_SHA1, "$5\r\n10000\r\n$1\r\n7\r\n$1\r\n8\r\n$1\r\n9\r\n" },
+        { KIND_EXTEND, &waits, WIRE_FAIR_EXTEND_SHA1, "$5\r\n10000\r\n" },
+        { KIND_RELEASE, &waits, WIRE_FAIR_RELEASE_SHA1, "$18\r\n0123456789abcdef:7\r\n" },
+        { KIND_WAKE, &waits, WIRE_FAIR_RELEASE_SHA1, "$18\r\n0123456789abcdef:7\r\n$1\r\n1\r\n" },
+        { KIND_WAKE, &unheard, WIRE_FAIR_RELEASE_SHA1, "$0\r\n\r\n$1\r\n1\r\n" },
+    };
+
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        const struct wire_row *row = kind->rows[expected[i].which];
+        struct wire_subject s = { .names = &name, .name_count = 1, .token = token, .placed = token, .ttl_ms = 10000, .ticket = 7,
+                                  .life_ms = 8, .skew_ms = 9, .engine = engine_name, .wait_number = 1,
+                                  .place = expected[i].place };
+        char buffer[300], text[300];
+        struct resp_writer w;
+        resp_write_begin(&w, buffer, sizeof buffer, 0);
+        CHECK(wire_put(&w, row, WIRE_BY_SHA1, &s));
+        snprintf(text, sizeof text, "*%u\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n1\r\n$4\r\ndoor\r\n$40\r\n" TOKEN_TEXT "\r\n%s",
+                 4u + row->argument_count, expected[i].sha1, expected[i].rest);
+        check_output(&w, text);
+    }
+}
+
+static const struct redlock_place largest_place = { .turn = UINT32_MAX, .poll = UINT32_MAX, .entry = UINT32_MAX, .renew = true };
+
 /* As many as said, and together as long as they may be. */
 static void name_all(struct wire_subject *s, struct redlock_name *names, const uint8_t bytes[REDLOCK_RESOURCE_MAX], unsigned count)
 {
@@ -210,7 +245,7 @@ TEST(the_longest_command_fits_where_the_limit_says_so)
         .names = names, .token = token, .placed = token, .ttl_ms = REDLOCK_TTL_MS_MAX,
         .ticket = WIRE_TICKET_MAX, .life_ms = UINT32_MAX, .skew_ms = REDLOCK_SKEW_MS_MAX,
         .engine = engine_name, .wait_number = UINT32_MAX, .arrived_at = WIRE_TICKET_MAX,
-        .permit = { .count = REDLOCK_PERMITS_MAX, .slot = REDLOCK_PERMITS_MAX }
+        .permit = { .count = REDLOCK_PERMITS_MAX, .slot = REDLOCK_PERMITS_MAX }, .place = &largest_place
     };
     struct resp_writer w;
 
@@ -252,7 +287,8 @@ TEST(a_command_by_text_fits_wherever_what_is_around_its_script_does)
     struct wire_subject s = {
         .names = names, .token = token, .placed = token, .ttl_ms = REDLOCK_TTL_MS_MAX, .ticket = WIRE_TICKET_MAX,
         .life_ms = UINT32_MAX, .skew_ms = REDLOCK_SKEW_MS_MAX, .engine = engine_name, .wait_number = UINT32_MAX,
-        .arrived_at = WIRE_TICKET_MAX, .permit = { .count = REDLOCK_PERMITS_MAX, .slot = REDLOCK_PERMITS_MAX }
+        .arrived_at = WIRE_TICKET_MAX, .permit = { .count = REDLOCK_PERMITS_MAX, .slot = REDLOCK_PERMITS_MAX },
+        .place = &largest_place
     };
 
     memset(holder, 'x', sizeof holder - 1);
@@ -494,6 +530,60 @@ TEST(a_refusal_tells_a_ticket_below_2_to_the_53_and_a_PTTL_or_nothing)
         if (!refusals[i].is_refusal) continue;
         CHECK_INT(counter, refusals[i].counter);
         CHECK_INT(pttl, refusals[i].pttl);
+    }
+}
+
+/* S25: what a doorway learns from. The first two words are those of any refusal. */
+TEST(a_refused_poll_tells_of_the_largest_turn_and_a_rank_or_of_nothing)
+{
+    static const struct { struct wire_reply reply; bool is_refusal; uint32_t turn; int32_t rank; } polls[] = {
+        { TEXT(RESP_BULK, "0 -2 0 -1"), true, 0, -1 },
+        { TEXT(RESP_BULK, "7 10000 4294967295 -2"), true, UINT32_MAX, -2 },
+        { TEXT(RESP_BULK, "9007199254740991 -1 12 0"), true, 12, 0 },
+        { TEXT(RESP_BULK, "0 -2 3 999999"), true, 3, WIRE_FAIR_RANK_MAX },
+        { TEXT(RESP_BULK, "0 -2 3 1000000"), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 -2 3 -3"), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 -2 4294967296 0"), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 -2 -1 0"), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 -2 inf 0"), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 -2 1"), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 -2 1 "), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 -2 1 0 0"), false, 0, 0 },
+        { TEXT(RESP_BULK, "0 -2"), false, 0, 0 },
+        { TEXT(RESP_BULK, ""), false, 0, 0 },
+        { TEXT(RESP_SIMPLE, "0 -2 1 0"), false, 0, 0 },
+        { { .type = RESP_BULK, .text = "0 -2 1 0", .text_size = 8, .text_cut = true }, false, 0, 0 },
+    };
+    const struct wire_row *row = wire_fair_kind()->rows[KIND_ACQUIRE];
+
+    for (size_t i = 0; i < sizeof polls / sizeof polls[0]; i++) {
+        uint32_t turn = 5;
+        int32_t rank = 5;
+        uint64_t counter = 5;
+        int64_t pttl = 5;
+        TAP_CONTEXT("%s", polls[i].reply.text);
+        CHECK_INT(wire_read_fair_refusal(&polls[i].reply, &turn, &rank), polls[i].is_refusal);
+        CHECK_INT(turn, polls[i].is_refusal ? polls[i].turn : 5);
+        CHECK_INT(rank, polls[i].is_refusal ? polls[i].rank : 5);
+        if (polls[i].is_refusal) CHECK(row->read_refusal(&polls[i].reply, &counter, &pttl));
+    }
+    CHECK(row->read_refusal(&polls[1].reply, &(uint64_t){ 0 }, &(int64_t){ 0 }));
+    CHECK(!row->read_refusal(&polls[9].reply, &(uint64_t){ 0 }, &(int64_t){ 0 }));
+    CHECK(!row->read_refusal(&polls[12].reply, &(uint64_t){ 0 }, &(int64_t){ 0 }));
+}
+
+/* S3 */
+TEST(s3_of_a_fair_lock_only_ok_is_a_grant)
+{
+    const struct wire_reply ok = TEXT(RESP_SIMPLE, "OK"), refusal = TEXT(RESP_BULK, "0 -2 1 0");
+    const struct wire_reply one = NUMBER(1), null = BARE(RESP_NULL_BULK);
+    const struct wire_row *poll = wire_fair_kind()->rows[KIND_ACQUIRE], *restore = wire_fair_kind()->rows[KIND_RESTORE];
+
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK_INT(read_answer(i ? WIRE_RESTORE : WIRE_ACQUIRE, i ? restore : poll, &ok), WIRE_GRANTED);
+        CHECK_INT(read_answer(i ? WIRE_RESTORE : WIRE_ACQUIRE, i ? restore : poll, &refusal), WIRE_REFUSED);
+        CHECK_INT(read_answer(i ? WIRE_RESTORE : WIRE_ACQUIRE, i ? restore : poll, &one), WIRE_WRONG);
+        CHECK_INT(read_answer(i ? WIRE_RESTORE : WIRE_ACQUIRE, i ? restore : poll, &null), WIRE_WRONG);
     }
 }
 

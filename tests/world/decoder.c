@@ -7,6 +7,7 @@ struct listed_row row_at(enum row number)
     const struct redlock_scripts *one = wire_scripts_for_one_loaded(), *all = wire_scripts_for_all();
     const struct redlock_kind *permit = wire_permit_kind();
     const struct redlock_kind *shared = wire_shared_kind(WIRE_SHARED), *upgraded = wire_shared_kind(WIRE_UPGRADED);
+    const struct redlock_kind *fair = wire_fair_kind();
     const struct listed_row rows[ROW_COUNT] = {
         [ROW_SET] = { "SET", WIRE_ACQUIRE, false, wire_scripts_for_one_loaded()->plain.rows[KIND_ACQUIRE] },
         [ROW_ACQUIRE] = { "acquire", WIRE_ACQUIRE, true, wire_scripted_kind()->rows[KIND_ACQUIRE] },
@@ -33,6 +34,11 @@ struct listed_row row_at(enum row number)
         [ROW_SHARED_RELEASE_BOTH] = { "release by both", WIRE_RELEASE, false, upgraded->rows[KIND_RELEASE] },
         [ROW_SHARED_WAKE_BOTH] = { "release by both and wake", WIRE_RELEASE, false, upgraded->rows[KIND_WAKE] },
         [ROW_SHARED_WAIT] = { "wait beside shared", WIRE_WAIT, true, wire_shared_wait() },
+        [ROW_FAIR_ACQUIRE] = { "acquire in order", WIRE_ACQUIRE, false, fair->rows[KIND_ACQUIRE] },
+        [ROW_FAIR_RESTORE] = { "restore in order", WIRE_RESTORE, false, fair->rows[KIND_RESTORE] },
+        [ROW_FAIR_EXTEND] = { "extend in order", WIRE_EXTEND, false, fair->rows[KIND_EXTEND] },
+        [ROW_FAIR_RELEASE] = { "release in order", WIRE_RELEASE, false, fair->rows[KIND_RELEASE] },
+        [ROW_FAIR_WAKE] = { "release in order and wake", WIRE_RELEASE, false, fair->rows[KIND_WAKE] },
         [ROW_GETRANGE] = { "GETRANGE", WIRE_GETRANGE, false, wire_getrange() },
     };
 

@@ -17,7 +17,7 @@ enum {
     MODEL_PLACE_MAX = 32,       /* of one that is a waiter's, */
     MODEL_CHANNEL_MAX = 32,     /* and of the name of a channel. */
     MODEL_ANSWERS_MAX = 8,      /* Planned answers of one node. */
-    MODEL_SCRIPTS_MAX = 16,
+    MODEL_SCRIPTS_MAX = 32,
     MODEL_SHA_TEXT = 40,
     MODEL_RUN_ID_TEXT = 40,
     MODEL_CALL_KEY_MAX = 24     /* Bytes of a key's name that the log keeps. */
@@ -68,6 +68,8 @@ struct model_call {
     bool did;                   /* It set, removed, extended. */
     bool raised;                /* A RESTORE that made a counter larger. */
     bool outdated;              /* An ACQUIRE that was refused because of a counter alone. */
+    uint32_t turn, poll;        /* Of an ACQUIRE of a fair lock: its turn, 0: none yet, and the number of its round. */
+    bool queued;                /* Its place was taken or renewed. */
     bool eval;                  /* A script with its text. */
 };
 

@@ -19,6 +19,8 @@ enum model_script model_script_of(struct slice text)
         [ROW_PERMIT_RELEASE] = MODEL_SCRIPT_PERMIT_RELEASE, [ROW_PERMIT_WAIT] = MODEL_SCRIPT_PERMIT_WAIT,
         [ROW_SHARED_ACQUIRE] = MODEL_SCRIPT_SHARED_ACQUIRE, [ROW_SHARED_EXTEND] = MODEL_SCRIPT_SHARED_EXTEND,
         [ROW_SHARED_RELEASE] = MODEL_SCRIPT_SHARED_RELEASE, [ROW_SHARED_WAIT] = MODEL_SCRIPT_SHARED_WAIT,
+        [ROW_FAIR_ACQUIRE] = MODEL_SCRIPT_FAIR_ACQUIRE, [ROW_FAIR_RESTORE] = MODEL_SCRIPT_FAIR_RESTORE,
+        [ROW_FAIR_EXTEND] = MODEL_SCRIPT_FAIR_EXTEND, [ROW_FAIR_RELEASE] = MODEL_SCRIPT_FAIR_RELEASE,
     };
     if (text.size <= MODEL_SHA_TEXT) return MODEL_SCRIPT_NONE;
     if (slice_is(text, WIRE_MARK_SCRIPT)) return MODEL_SCRIPT_MARK;
@@ -1656,6 +1658,414 @@ static void do_shared_wait(struct run *run)
     model_answer_number(run->scene, longest_ms);
 }
 
+/* ---- Scripts: fair locks ---- */
+
+static bool fair_says(const char *words)
+{
+    return script_says(WIRE_FAIR_ACQUIRE_SCRIPT, words);
+}
+
+/* The names of the keys beside a fair lock's, freed by whoever asked; and what its commands have in common. */
+struct fair {
+    struct slice queue, lease, grant, ticket;
+    struct model_entry member, first;   /* Its own; and the head of the queue, of size 0: nobody is queued. */
+    struct slice value;                 /* Of the key; NULL: there is none. */
+    bool is_ours;
+};
+
+static struct fair fair_of(struct slice name)
+{
+    return (struct fair){ .queue = name_with(name, "#queue"), .lease = name_with(name, "#lease"),
+                          .grant = name_with(name, "#grant"), .ticket = name_with(name, "#ticket") };
+}
+
+static void fair_free(struct fair *fair)
+{
+    slice_free(fair->queue);
+    slice_free(fair->lease);
+    slice_free(fair->grant);
+    slice_free(fair->ticket);
+}
+
+static struct slice member_of(const struct model_entry *entry)
+{
+    return (struct slice){ entry->member, entry->size };
+}
+
+static bool is_first(const struct fair *fair)
+{
+    return slices_equal(member_of(&fair->first), member_of(&fair->member));
+}
+
+/* "token:entry" */
+static void name_member(struct run *run, struct fair *fair, struct slice entry)
+{
+    const struct slice value = run->arguments[0];
+    if (value.size < REDLOCK_TOKEN_TEXT || entry.size > MODEL_ENTRY_MAX - REDLOCK_TOKEN_TEXT - 1) {
+        model_breach(run->scene->node, "a fair script with arguments out of range");
+        entry.size = 0;
+    }
+    memcpy(fair->member.member, value.data, value.size < REDLOCK_TOKEN_TEXT ? value.size : REDLOCK_TOKEN_TEXT);
+    fair->member.member[REDLOCK_TOKEN_TEXT] = ':';
+    memcpy(fair->member.member + REDLOCK_TOKEN_TEXT + 1, entry.data, entry.size);
+    fair->member.size = REDLOCK_TOKEN_TEXT + 1 + entry.size;
+}
+
+/* The one that comes first in a set behind another; behind NULL: of all. NULL: there is none. */
+static const struct model_entry *entry_behind(const struct model_key *key, const struct model_entry *before)
+{
+    const struct model_entry *first = NULL;
+    for (size_t i = 0; key && i < key->entry_count; i++)
+        if ((!before || entry_is_before(before, &key->entries[i])) && (!first || entry_is_before(&key->entries[i], first)))
+            first = &key->entries[i];
+    return first;
+}
+
+/* ZRANGE of the first one alone. */
+static bool call_first(struct run *run, struct fair *fair)
+{
+    const struct model_key *key = may_call(run, "ZRANGE", READS) ? sorted_set(run, fair->queue) : NULL;
+    const struct model_entry *first = entry_behind(key, NULL);
+    fair->first.size = 0;
+    if (first) fair->first = *first;
+    return !run->error;
+}
+
+/* What is in the queue without a lease, or longer than that. */
+static bool fair_sweeps(struct run *run, struct fair *fair)
+{
+    unsigned count = 0;
+    const struct model_key *lease = may_call(run, "ZRANGEBYSCORE", READS) ? sorted_set(run, fair->lease) : NULL;
+    const struct model_entry *over = entry_behind(lease, NULL);
+    for (unsigned i = 0; i < 64 && over && over->score <= ms_of(run->scene->now_us); i++) {
+        const struct model_entry gone = *over;
+        if (!call_zrem_counted(run, fair->queue, member_of(&gone), &count)) return false;
+        if (!call_zrem_counted(run, fair->lease, member_of(&gone), &count)) return false;
+        over = entry_behind(sorted_set(run, fair->lease), NULL);
+    }
+    while (!run->error && call_first(run, fair) && fair->first.size > 0) {
+        uint64_t score;
+        if (!call_zscore(run, fair->lease, member_of(&fair->first), &score) || score > 0) break;
+        (void)call_zrem_counted(run, fair->queue, member_of(&fair->first), &count);
+    }
+    return !run->error;
+}
+
+/* WIRE_LUA_TELL. Its errors are nobody's. */
+static bool fair_tells(struct run *run, struct slice queue)
+{
+    struct model_entry told = { .size = 0 }, heard;
+    unsigned count = 0;
+    const struct model_key *key = may_call(run, "ZRANGE", READS) ? sorted_set(run, queue) : NULL;
+    const struct model_entry *next = entry_behind(key, NULL);
+    for (unsigned i = 0; i < 16 && next && count == 0 && !run->error; i++) {
+        told = *next;
+        heard = (struct model_entry){ .size = told.size > 41 ? told.size - 41 : 0 };
+        memcpy(heard.member, told.member + 41, heard.size);
+        count = call_publish(run, &heard, 0);
+        if (count > 0) slice_text(member_of(&heard), run->scene->call->woken, sizeof run->scene->call->woken);
+        next = entry_behind(key, &told);
+    }
+    run->error = NULL;
+    return count > 0;
+}
+
+/* "turn round renew entry" */
+struct place {
+    int64_t turn, poll;
+    bool renews;
+    struct slice entry;
+};
+
+static struct place read_place(const struct run *run)
+{
+    struct slice text = run->arguments[5];
+    struct place place = { 0 };
+    int64_t renews = 0;
+    const bool is_good = slice_number(take_word(&text), &place.turn) && slice_number(take_word(&text), &place.poll) &&
+                         slice_number(take_word(&text), &renews) && renews >= 0 && renews <= 1 && place.turn >= 0 &&
+                         place.poll > 0 && (renews == 0 || place.turn > 0);
+    if (!is_good) model_breach(run->scene->node, "a poll with a place out of range");
+    place.renews = renews == 1;
+    place.entry = text;
+    return place;
+}
+
+/* S24: of an older round than the one in which the key was granted. */
+static bool fair_is_old(struct run *run, const struct fair *fair, const struct place *place)
+{
+    struct slice value = { NULL, 0 };
+    double round = (double)WIRE_TICKET_MAX;
+    if (!fair->is_ours || !fair_says("n+0>=tonumber(c('get',g) or 9007199254740991)")) return false;
+    if (!call_get(run, fair->grant, &value)) return false;
+    if (value.data && !read_counter(run, value, &round, "-ERR user_script:1: attempt to compare nil with number")) return false;
+    return (double)place->poll < round;
+}
+
+static bool fair_queues(struct run *run, struct fair *fair, const struct place *place)
+{
+    const bool renews = fair_says("if w=='1' then") ? place->renews : place->turn > 0;
+    if (!renews) return true;
+    run->scene->call->queued = true;
+    return call_pexpire(run, fair->queue, WIRE_FAIR_LEASE_MS) &&
+           call_zadd(run, fair->queue, (uint64_t)place->turn, member_of(&fair->member)) &&
+           call_pexpire(run, fair->queue, WIRE_FAIR_LEASE_MS) &&
+           call_zadd(run, fair->lease, ms_of(run->scene->now_us) + WIRE_FAIR_LEASE_MS, member_of(&fair->member)) &&
+           call_pexpire(run, fair->lease, WIRE_FAIR_LEASE_MS) && call_first(run, fair);
+}
+
+static bool fair_may_have(const struct fair *fair, const struct place *place)
+{
+    if (place->turn == 0) return fair->first.size == 0 || !fair_says("if h==(T~='0' and m or nil) then");
+    return is_first(fair);
+}
+
+static bool fair_grants(struct run *run, const struct fair *fair, const struct place *place)
+{
+    char round[24];
+    int64_t ttl_ms = 0, ticket = 0, life_ms = 0, left_ms;
+    snprintf(round, sizeof round, "%lld", (long long)place->poll);
+    (void)slice_number(run->arguments[1], &ttl_ms);
+    (void)slice_number(run->arguments[2], &ticket);
+    (void)slice_number(run->arguments[3], &life_ms);
+    if (ticket > 0 && !call_set(run, fair->ticket, run->arguments[2], life_ms)) return false;
+    if (!call_pttl(run, run->keys[0], &left_ms)) return false;
+    if (!call_set(run, fair->grant, slice_of(round), left_ms > ttl_ms ? left_ms : ttl_ms)) return false;
+    if (fair_says("y~=-1 and y<a[2]+0") && (left_ms == -1 || left_ms >= ttl_ms)) return true;
+    return call_set(run, run->keys[0], run->arguments[0], ttl_ms);
+}
+
+/* Deletes what it was granted and wakes the head. */
+static bool fair_gives_way(struct run *run, struct fair *fair)
+{
+    struct model_key *grant;
+    if (!fair_says("elseif mine then c('del',k,g)")) return true;
+    if (!call_del(run, run->keys[0])) return false;
+    grant = run_key(run, fair->grant);
+    if (grant) run_remove(run, grant);
+    fair->value.data = NULL;
+    (void)fair_tells(run, fair->queue);
+    return true;
+}
+
+static bool call_rank(struct run *run, const struct fair *fair, int *rank)
+{
+    const struct model_key *key = may_call(run, "ZRANK", READS) ? sorted_set(run, fair->queue) : NULL;
+    const struct model_entry *entry = entry_behind(key, NULL);
+    *rank = 0;
+    while (entry && !slices_equal(member_of(entry), member_of(&fair->member))) {
+        entry = entry_behind(key, entry);
+        ++*rank;
+    }
+    if (!entry) *rank = -1;
+    return !run->error;
+}
+
+static bool fair_refuses(struct run *run, const struct fair *fair, struct slice counter, int rank)
+{
+    char text[MODEL_TEXT_MAX];
+    int64_t left_ms = -2;
+    uint64_t until_ms, largest;
+    if (fair->value.data && !fair->is_ours) {
+        if (!call_pttl(run, run->keys[0], &left_ms)) return false;
+        if (left_ms > UINT32_MAX) left_ms = UINT32_MAX;
+    } else if (fair->first.size > 0 && !is_first(fair)) {
+        if (!call_zscore(run, fair->lease, member_of(&fair->first), &until_ms)) return false;
+        left_ms = until_ms > ms_of(run->scene->now_us) ? (int64_t)(until_ms - ms_of(run->scene->now_us)) : 0;
+    }
+    if (!call_largest(run, fair->queue, &largest)) return false;
+    snprintf(text, sizeof text, "%.*s %lld %llu %d", (int)counter.size, (const char *)counter.data, (long long)left_ms,
+             (unsigned long long)largest, rank);
+    model_answer_bulk(run->scene, slice_of(text));
+    return true;
+}
+
+/* A poll that is not old. *granted, or else the rank; or -AHEAD was the answer: *ahead. False: run->error. */
+static bool fair_polls(struct run *run, struct fair *fair, const struct place *place, struct slice counter, bool *done, int *rank)
+{
+    int64_t ticket = 0, skew_ms = 0;
+    double largest = 0;
+    (void)slice_number(run->arguments[2], &ticket);
+    (void)slice_number(run->arguments[4], &skew_ms);
+    if (!fair_queues(run, fair, place)) return false;
+    if (fair_may_have(fair, place)) {
+        const bool is_free = !fair->value.data || fair->is_ours;
+        if (is_free && ticket > 0 &&
+            !read_counter(run, counter, &largest, "-ERR user_script:1: attempt to compare nil with number")) return false;
+        const bool is_more = fair_says("d>tonumber(o)") ? (double)ticket > largest : (double)ticket >= largest;
+        run->scene->call->outdated = is_free && ticket > 0 && !is_more;
+        if (is_free && (ticket == 0 || is_more)) {
+            *done = true;
+            if (ticket > 0 && ticket_is_ahead(run, ticket, skew_ms)) return true;
+            if (!fair_grants(run, fair, place)) return false;
+            run->scene->call->did = true;
+            model_answer(run->scene, "+OK\r\n");
+            return true;
+        }
+    } else if (fair->is_ours && !fair_gives_way(run, fair)) {
+        return false;
+    }
+    return call_rank(run, fair, rank);
+}
+
+static bool fair_acquires(struct run *run, struct fair *fair, const struct place *place)
+{
+    struct slice counter = slice_of("0");
+    int64_t ticket = 0, ttl_ms = 0;
+    bool done = false;
+    int rank = -2;
+    if (!slice_number(run->arguments[1], &ttl_ms) || ttl_ms <= 0 || !slice_number(run->arguments[2], &ticket) || ticket < 0)
+        model_breach(run->scene->node, "a poll with arguments out of range");
+    if (!may_call(run, "TIME", READS) || !fair_sweeps(run, fair) || !call_get(run, run->keys[0], &fair->value)) return false;
+    if (ticket > 0 && !call_get(run, fair->ticket, &counter)) return false;
+    if (!counter.data) counter = slice_of("0");
+    fair->is_ours = fair->value.data && slices_equal(fair->value, run->arguments[0]);
+    const bool is_old = fair_is_old(run, fair, place);
+    if (run->error || (!is_old && !fair_polls(run, fair, place, counter, &done, &rank))) return false;
+    return done || fair_refuses(run, fair, counter, rank);
+}
+
+/* WIRE_FAIR_ACQUIRE_SCRIPT */
+static void do_fair_acquire(struct run *run)
+{
+    struct fair fair = fair_of(run->keys[0]);
+    const struct place place = read_place(run);
+    name_member(run, &fair, place.entry);
+    run->scene->call->turn = (uint32_t)place.turn;
+    run->scene->call->poll = (uint32_t)place.poll;
+    if (!fair_acquires(run, &fair, &place)) raise_error(run);
+    fair_free(&fair);
+}
+
+/* From now on every poll is old. */
+static bool fair_closes(struct run *run, const struct fair *fair, const char *script, int64_t ttl_ms, int64_t left_ms)
+{
+    if (!script_says(script, "c('set',k..'#grant','9007199254740991'")) return true;
+    return call_set(run, fair->grant, slice_of("9007199254740991"), left_ms > ttl_ms ? left_ms : ttl_ms);
+}
+
+/* False: run->error. */
+static bool fair_restores(struct run *run, const struct fair *fair)
+{
+    int64_t ttl_ms = 0, ticket = 0, life_ms = 0, skew_ms = 0, left_ms;
+    struct slice value = { NULL, 0 }, counter = { NULL, 0 };
+    double largest = 0;
+    if (!slice_number(run->arguments[1], &ttl_ms) || !slice_number(run->arguments[2], &ticket) || ttl_ms <= 0 ||
+        !slice_number(run->arguments[3], &life_ms) || !slice_number(run->arguments[4], &skew_ms) || ticket < 0)
+        model_breach(run->scene->node, "a restore script with arguments out of range");
+    if (!call_get(run, run->keys[0], &value)) return false;
+    if (value.data && !slices_equal(value, run->arguments[0])) {
+        model_answer_bulk(run->scene, slice_of("taken"));
+        return true;
+    }
+    if (ticket > 0 && !call_get(run, fair->ticket, &counter)) return false;
+    if (counter.data && !read_counter(run, counter, &largest, "-ERR user_script:1: attempt to compare nil with number"))
+        return false;
+    if ((double)ticket > largest) {
+        if (!may_call(run, "TIME", READS)) return false;
+        if (ticket_is_ahead(run, ticket, skew_ms)) return true;
+        if (!call_set(run, fair->ticket, run->arguments[2], life_ms)) return false;
+        run->scene->call->raised = true;
+    }
+    if (!call_pttl(run, run->keys[0], &left_ms) || !fair_closes(run, fair, WIRE_FAIR_RESTORE_SCRIPT, ttl_ms, left_ms)) return false;
+    if (left_ms != -1 && left_ms < ttl_ms && !call_set(run, run->keys[0], run->arguments[0], ttl_ms)) return false;
+    run->scene->call->did = true;
+    model_answer(run->scene, "+OK\r\n");
+    return true;
+}
+
+/* WIRE_FAIR_RESTORE_SCRIPT */
+static void do_fair_restore(struct run *run)
+{
+    struct fair fair = fair_of(run->keys[0]);
+    if (!fair_restores(run, &fair)) raise_error(run);
+    fair_free(&fair);
+}
+
+static bool fair_extends(struct run *run, const struct fair *fair)
+{
+    int64_t ttl_ms = 0, left_ms;
+    const bool holds = extend_holds_all(run);
+    if (!slice_number(run->arguments[1], &ttl_ms) || ttl_ms <= 0) model_breach(run->scene->node, "a TTL of 0 or less in a script");
+    if (run->error) return false;
+    if (holds && (!call_pttl(run, run->keys[0], &left_ms) ||
+                  !fair_closes(run, fair, WIRE_FAIR_EXTEND_SCRIPT, ttl_ms, left_ms))) return false;
+    if (holds && left_ms >= 0 && (left_ms < ttl_ms || !script_says(WIRE_FAIR_EXTEND_SCRIPT, "p<a[2]+0")) &&
+        !call_pexpire(run, run->keys[0], ttl_ms)) return false;
+    run->scene->call->did = holds;
+    model_answer_number(run->scene, holds);
+    return true;
+}
+
+/* WIRE_FAIR_EXTEND_SCRIPT */
+static void do_fair_extend(struct run *run)
+{
+    struct fair fair = fair_of(run->keys[0]);
+    if (!fair_extends(run, &fair)) raise_error(run);
+    fair_free(&fair);
+}
+
+/* By redis.pcall(): what goes wrong of the queue's business is let be. */
+static bool fair_leaves_queue(struct run *run, struct fair *fair)
+{
+    bool was_first;
+    (void)call_first(run, fair);
+    was_first = !run->error && is_first(fair);
+    if (script_says(WIRE_FAIR_RELEASE_SCRIPT, "p('zrem',q,m)")) call_zrem(run, fair->queue, member_of(&fair->member));
+    call_zrem(run, fair->lease, member_of(&fair->member));
+    run->error = NULL;
+    return was_first;
+}
+
+static unsigned fair_wakes(struct run *run, struct fair *fair)
+{
+    struct beside beside = beside_of(run->keys[0]);
+    unsigned woken = fair_tells(run, fair->queue);
+    (void)call_first(run, fair);
+    run->error = NULL;
+    if (fair->first.size == 0) woken = shared_wakes(run, &beside, true);
+    run->error = NULL;
+    beside_free(&beside);
+    return woken;
+}
+
+/* The key. False: an error was the answer. */
+static bool fair_leaves(struct run *run, struct fair *fair, int *number)
+{
+    struct model_key *grant;
+    if (!call_get(run, run->keys[0], &fair->value)) {
+        model_answer_error(run->scene, run->error, NULL);
+        return false;
+    }
+    fair->is_ours = fair->value.data && (slices_equal(fair->value, run->arguments[0]) ||
+                                         !script_says(WIRE_FAIR_RELEASE_SCRIPT, "if v==a[1] then"));
+    *number = fair->is_ours ? 1 : fair->value.data ? -1 : 0;
+    if (!fair->is_ours) return true;
+    if (!call_del(run, run->keys[0])) {
+        raise_error(run);
+        return false;
+    }
+    grant = run_key(run, fair->grant);
+    if (grant && script_says(WIRE_FAIR_RELEASE_SCRIPT, "c('del',k,k..'#grant')")) run_remove(run, grant);
+    run->scene->call->did = true;
+    return true;
+}
+
+/* WIRE_FAIR_RELEASE_SCRIPT */
+static void do_fair_release(struct run *run)
+{
+    struct fair fair = fair_of(run->keys[0]);
+    int number = 0;
+    unsigned woken = 0;
+    name_member(run, &fair, run->arguments[1]);
+    const bool was_first = fair_leaves_queue(run, &fair);
+    if (fair_leaves(run, &fair, &number)) {
+        if (run->argument_count > 2 && (number == 1 || (number == 0 && was_first))) woken = fair_wakes(run, &fair);
+        model_answer_number(run->scene, number > 0 && woken > 0 ? 2 : number);
+    }
+    fair_free(&fair);
+}
+
 static const struct {
     unsigned least, most;       /* Arguments behind the keys. */
     void (*run)(struct run *run);
@@ -1677,6 +2087,10 @@ static const struct {
     [MODEL_SCRIPT_SHARED_EXTEND] = { 3, 7, do_shared_extend },
     [MODEL_SCRIPT_SHARED_RELEASE] = { 1, 3, do_shared_release },
     [MODEL_SCRIPT_SHARED_WAIT] = { 4, 4, do_shared_wait },
+    [MODEL_SCRIPT_FAIR_ACQUIRE] = { 6, 6, do_fair_acquire },
+    [MODEL_SCRIPT_FAIR_RESTORE] = { 5, 5, do_fair_restore },
+    [MODEL_SCRIPT_FAIR_EXTEND] = { 2, 2, do_fair_extend },
+    [MODEL_SCRIPT_FAIR_RELEASE] = { 2, 3, do_fair_release },
 };
 
 /* That no stale data will do is found out as late as here: EVAL has loaded the script, EVALSHA may not have found it. */

@@ -74,7 +74,8 @@ static void log_script(struct model_call *call, const struct model_node *node, c
 {
     static const char *const names[] = { NULL, "ACQUIRE", "RESTORE", "EXTEND", "EXTEND", "RELEASE", "RELEASE",
                                          "WAIT", "MARK", "ACQUIRE", "RESTORE", "EXTEND", "RELEASE", "WAIT",
-                                         "ACQUIRE", "EXTEND", "RELEASE", "WAIT" };
+                                         "ACQUIRE", "EXTEND", "RELEASE", "WAIT",
+                                         "ACQUIRE", "RESTORE", "EXTEND", "RELEASE" };
     char sha[MODEL_SHA_TEXT + 1];
     enum model_script script = model_script_of(command->arguments[1]);
     int64_t ticket = 0;
@@ -89,11 +90,12 @@ static void log_script(struct model_call *call, const struct model_node *node, c
     if (command->count > first + 1)
         (void)slice_number(command->arguments[first + 1], &call->ttl_ms);
     if (command->count > first + 1 && (script == MODEL_SCRIPT_RELEASE || script == MODEL_SCRIPT_PERMIT_RELEASE ||
-                                      script == MODEL_SCRIPT_SHARED_RELEASE))
+                                      script == MODEL_SCRIPT_SHARED_RELEASE || script == MODEL_SCRIPT_FAIR_RELEASE))
         slice_text(command->arguments[first + 1], call->entry, sizeof call->entry);
     const bool has_ticket = script == MODEL_SCRIPT_ACQUIRE || script == MODEL_SCRIPT_RESTORE ||
                             script == MODEL_SCRIPT_PERMIT_ACQUIRE || script == MODEL_SCRIPT_PERMIT_RESTORE ||
-                            script == MODEL_SCRIPT_SHARED_ACQUIRE;
+                            script == MODEL_SCRIPT_SHARED_ACQUIRE || script == MODEL_SCRIPT_FAIR_ACQUIRE ||
+                            script == MODEL_SCRIPT_FAIR_RESTORE;
     if (has_ticket && command->count > first + 2 && slice_number(command->arguments[first + 2], &ticket))
         call->ticket = (uint64_t)ticket;
 }
