@@ -203,6 +203,51 @@ told() {
     is 125 acquire --guard 0 --trace -n "rediss://$node" door && says ' 0  =  127.*TLS: its certificate has expired' || return 1
     "$redlock" --version | grep -Eq '^redlock [0-9.]+, with TLS by (OpenSSL|Mbed TLS|LibreSSL) [0-9]'
 }
+# memory PID FILE: writes all that the process may write to and that can be read. Not where the kernel does not let us.
+memory() {
+    perl -e '
+        my ($pid, $to) = @ARGV;
+        open my $maps, "<", "/proc/$pid/maps" or exit 1;
+        open my $memory, "<:raw", "/proc/$pid/mem" or exit 1;
+        open my $file, ">:raw", $to or die;
+        while (<$maps>) {
+            my ($from, $until) = map { hex } /^([0-9a-f]+)-([0-9a-f]+) rw/ or next;
+            next if $until - $from > 1 << 27;       # The shadow memory of a sanitizer.
+            sysseek $memory, $from, 0 and sysread $memory, my $bytes, $until - $from or next;
+            syswrite $file, $bytes;
+        }' "$1" "$2" 2>/dev/null
+}
+
+# has_key FILE: the number that is the key of the client, or the text of its file.
+has_key() {
+    perl -0777 -e '
+        my ($memory, $pem) = map { open my $file, "<:raw", $_ or die; <$file> } @ARGV;
+        my ($text) = $pem =~ /\n(\S{40})/;
+        my ($number) = `openssl pkey -in $ARGV[1] -noout -text` =~ /priv:\s*([0-9a-f:\s]+)/ or die;
+        $number =~ s/[^0-9a-f]//g;
+        my $bytes = substr pack("H*", $number), -32;
+        exit(index($memory, $bytes) < 0 && index($memory, scalar reverse $bytes) < 0 && index($memory, $text) < 0);' \
+        "$1" "$certificates/client.key"
+}
+
+key_stays() {
+    start run --guard 0 --tls-cert "$certificates/client.crt" --tls-key "$certificates/client.key" kept -- \
+        sh -c "echo \$PPID >$directory/guardian; exec sleep 60"
+    within 20 test -s "$directory/guardian" || return 1
+    memory "$started" "$directory/ours" && memory "$(cat "$directory/guardian")" "$directory/its" && has_key "$directory/ours" &&
+    ! has_key "$directory/its"
+    result=$?
+    kill "$started" && over "$started"
+    rm -f "$directory/ours" "$directory/its"
+    return $result
+}
+if [ "$(uname)" = Linux ] && sleep 60 & sleeper=$! && memory $sleeper "$directory/sleeper"; then
+    check 'the guardian of a command has no key' key_stays
+else
+    skip 'the guardian of a command has no key' 'its memory cannot be read here'
+fi
+kill $sleeper
+
 check 'JSON and trace say why; --version says which library it is' told
 
 finish

@@ -1,12 +1,15 @@
 #include "opening.h"
 
 #include "report.h"
+#include "tls.h"
 
 enum redlock_status open_session(struct session *session, struct settings *settings)
 {
     struct redlock_mistake mistake;
-    enum redlock_status status = session_open(session, settings, &mistake);
+    enum redlock_status status;
 
+    if (!tls_open(settings)) return REDLOCK_SYSTEM;
+    status = session_open(session, settings, &mistake);
     if (status != REDLOCK_OK) report_mistake(settings, status, &mistake);
     return status;
 }
@@ -18,4 +21,5 @@ void close_session(struct session *session)
         report_fingerprint(session);
     }
     session_close(session);
+    tls_close();
 }

@@ -8,6 +8,13 @@
  * wrong is said and ends the program, as in options.h. */
 void tls_read(const struct reading *r);
 
+/* Reads the files that they name, for the session that is to be opened: a process that is begun before has no key. False: that
+ * cannot be, and was said. */
+bool tls_open(struct settings *settings);
+
+/* Behind the session. */
+void tls_close(void);
+
 /* What stands behind the version: ", with TLS by" what, with its version; nothing, if it is not built in. */
 const char *tls_version(void);
 

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "../../net/redlock_tls.h"
+#include "../redlock/report.h"
 
 /* What the option says or, without it, a variable that is not empty. NULL: neither. */
 static const char *choose(const char *option, const char *variable)
@@ -28,26 +29,48 @@ static bool is_wanted(const char *nodes)
     return false;
 }
 
-/* Lives as long as the program, which may open its client several times, but never two at once. NULL: no node asks for it. */
-static struct redlock_tls *tls;
+static struct redlock_tls_options files;    /* In argv and in the environment. */
+static struct redlock_tls *tls;             /* NULL: no session is open, or no node asks for it. */
 
 void tls_read(const struct reading *r)
 {
-    const struct redlock_tls_options options = { .ca = choose(r->tls[0], "REDLOCK_TLS_CA"),
-                                                 .cert = choose(r->tls[1], "REDLOCK_TLS_CERT"),
-                                                 .key = choose(r->tls[2], "REDLOCK_TLS_KEY") };
     const char *option = r->tls[0] ? "--tls-ca" : r->tls[1] ? "--tls-cert" : r->tls[2] ? "--tls-key" : NULL;
+
+    if (is_wanted(r->settings->nodes)) {
+        files = (struct redlock_tls_options){ .ca = choose(r->tls[0], "REDLOCK_TLS_CA"),
+                                              .cert = choose(r->tls[1], "REDLOCK_TLS_CERT"),
+                                              .key = choose(r->tls[2], "REDLOCK_TLS_KEY") };
+        r->settings->options.secure_transport = redlock_tls_transport();
+    } else if (option) {
+        refuse(r->settings, "%s: none of the nodes is talked to by TLS: write rediss://HOST:PORT", option);
+    }
+}
+
+static void tell(const struct settings *settings, const char *words)
+{
+    char text[REDLOCK_TLS_WORDS + 64];
+
+    (void)snprintf(text, sizeof text, "TLS: %s%s", words,
+                   strstr(words, "key of the") && !files.key ? " (--tls-key names its file)" : "");
+    if (settings->json) report_refusal(text);
+    else                say("%s", text);
+}
+
+bool tls_open(struct settings *settings)
+{
     char words[REDLOCK_TLS_WORDS];
 
-    if (!is_wanted(r->settings->nodes)) {
-        if (option) refuse(r->settings, "%s: none of the nodes is talked to by TLS: write rediss://HOST:PORT", option);
-        return;
-    }
-    tls = redlock_tls_open(&options, words, sizeof words);
-    if (!tls)
-        refuse(r->settings, "TLS: %s%s", words, strstr(words, "key of the") && !options.key ? " (--tls-key names its file)" : "");
-    r->settings->options.secure_transport = redlock_tls_transport();
-    r->settings->options.secure_context = tls;
+    if (!settings->options.secure_transport) return true;
+    tls = redlock_tls_open(&files, words, sizeof words);
+    if (!tls) tell(settings, words);
+    settings->options.secure_context = tls;
+    return tls;
+}
+
+void tls_close(void)
+{
+    redlock_tls_close(tls);
+    tls = NULL;
 }
 
 const char *tls_version(void)
