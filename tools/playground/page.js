@@ -9,6 +9,7 @@ import { bytesOnLink, eventList, sequenceDiagram } from './records.mjs';
 import { FAULTS, findAccident, stepsOf } from './tours.mjs';
 import { figureOf, sceneInWords, sequenceInWords } from './figure.mjs';
 import { QUESTIONS } from './questions.mjs';
+import { Quiz } from './quiz.mjs';
 
 const FIRST_LINK = 'n=5&c=2&seed=1';
 const REFRESH_MS = 200;         // Of what is read, not watched.
@@ -40,6 +41,7 @@ function readFragment() {
 const module = await compileEngine(await unpackWorld());
 const player = new Player(module, FIRST_LINK);
 const scene = new Scene(byId('scene'), choose);
+const quiz = new Quiz(QUESTIONS, judge, watchQuestion);
 let chosen = { kind: 'none' };
 let tab = 'Events', tour = null, lit = null, shownVersion = -1, shownAt = 0, wroteLink = '', wroteAt = -WRITE_MS, said = '';
 
@@ -367,7 +369,7 @@ const TABS = {
     Stories: () => [...player.world.stories().map(({ name, title }) => button(title, () => beginTour(name), { class: 'story', 'data-story': name })),
         html('p', { text: 'As a figure in a page of yours, without controls: ' }, html('code', { text: '<iframe src="playground.html#story=pause&embed">' }))],
     Accidents: searchForm,
-    Questions: questionList,
+    Questions: () => quiz.elements(),
     Settings: () => [settingsForm(player.state.settings, begin)]
 };
 const LIVE_TABS = ['Events', 'Sequence'];
@@ -408,30 +410,17 @@ function showAccident(link) {
     refresh();
 }
 
-function questionList() {
-    return QUESTIONS.map((question, i) => {
-        const told = html('p', { class: 'answer', role: 'status' });
-        const answer = mine => {
-            open(question.link);
-            player.playTo(question.until);
-            if (still.matches) goTo(question.until);
-            told.textContent = 'The world runs ...';
-            judge(question, right => { told.textContent = `${right === mine ? '✓ Right.' : '✗ No.'} ${question.why}`; });
-        };
-        return html('section', { class: 'question', 'aria-label': `Question ${i + 1}` }, html('p', { text: `${i + 1}. ${question.ask}` }),
-            html('div', { class: 'buttons' }, ...question.options.map((option, o) => button(option, () => answer(o)))), told);
-    });
+// The world that answers a question, where the answer is to be seen: the engine's, not this page's.
+function judge(question) {
+    open(question.link);
+    goTo(question.until);
+    return question.answer(player.state);
 }
 
-// The engine's answer, by a world of its own; told if the one on the page has come there, or has been left.
-function judge(question, tellIt) {
-    const own = new Player(module, question.link), link = player.world.link();
-    own.goTo(question.until);
-    const look = () => {
-        if (player.playing && player.world.link() === link && player.world.now < question.until) return setTimeout(look, 100);
-        tellIt(question.answer(own.state));
-    };
-    look();
+function watchQuestion(question) {
+    open(question.link);
+    if (still.matches) goTo(question.until);
+    else player.playTo(question.until);
 }
 
 function fillPanel() {
