@@ -191,7 +191,10 @@ counts_waiters() {
     run_bench redlock --mode waiters --concurrency "$count" --hold-us 500 --cycles 60 "$@" || return 1
     is_true '$f{cycles} == 60 && $f{concurrency} == '"$count"' && $f{attempts} > 0 && abs($f{rounds} - $f{attempts} / 60) < 0.001' &&
     is_true '0 < $f{round_trip_us} && 0 < $f{handover_p50_us} && $f{handover_p50_us} <= $f{handover_p99_us}' &&
-    is_true '0 <= $f{least_share} && $f{least_share} <= 1 && 0 < $f{cpu_us}'
+    is_true '0 <= $f{least_share} && $f{least_share} <= 1 && 0 < $f{cpu_us}' &&
+    is_true '0 < $f{wait_p50_ms} && $f{wait_p50_ms} <= $f{wait_p99_ms} && $f{wait_p99_ms} <= $f{wait_longest_ms} + 0.001 &&
+             $f{starved} < $f{concurrency} && 0 <= $f{passed_most} && $f{passed_most} < 60 && $f{server_cpu_us} > 0' &&
+    is_true '$f{commands} >= 2 * $f{n} - 1'
 }
 
 # Each is extended three times in its TTL, or somewhat more often.
@@ -259,6 +262,14 @@ for waiters in 2 20; do
     check "$waiters waiters that poll are counted" counts_waiters $waiters
 done
 check 'waiters in one process are counted' counts_waiters 3 --wake-ups --processes 1
+
+# Its loop holds back what it sends and receives: to acquire and to release takes two round trips of that length.
+# shellcheck disable=SC2016
+keeps_one_away() {
+    run_bench redlock --mode waiters --concurrency 1 --hold-us 0 --cycles 20 --far 50 &&
+    is_true '$f{far_us} > 0 && $f{cycles} == 20 && $f{seconds} * 1e6 >= 19 * 2 * $f{far_us}'
+}
+check 'one of them may be far away' keeps_one_away
 check 'kept locks are counted, and none is lost' keeps_locks
 check 'of all that nothing is left behind' leaves_nothing
 check 'the nodes are told the same by the library and by raw sockets' sees_the_same_commands --ttl 12345

@@ -2,7 +2,8 @@
  *
  *   bench_main.c      options, and the JSON line
  *   bench_loop.c      latency, throughput, contend: what is done with a client, and when the clock is read
- *   bench_waiters.c   many waiters on one resource, with wake-ups and without
+ *   bench_waiters.c   many waiters on one resource, with wake-ups and without, in strict order
+ *   bench_far.c       one of them far away;  bench_servers.c: what the nodes spend
  *   bench_keeper.c    many locks that are kept
  *   bench_figures.c   samples, percentiles, CPU time and memory
  *   bench_redlock.c   three clients with the library: its blocking face, its event-loop face, that with events. Public headers only
@@ -47,6 +48,8 @@ struct bench_options {
     uint64_t cycles;                /* 0: end after `seconds`. */
     bool ticket;                    /* Acquire with one. */
     bool wake_ups;                  /* Waiters listen, and do not only ask now and then. */
+    bool fair;                      /* They are served in strict order. */
+    unsigned far;                   /* The first of them is so many round trips away; 1: as near as the others. */
 };
 
 /* ---- Clients ---- */
@@ -101,6 +104,20 @@ struct bench_tls {
 };
 
 extern const struct bench_tls bench_tls;    /* In builds with TLS alone, which define BENCH_TLS. */
+
+/* ---- Beside the waiters ---- */
+
+/* Carries a client's bytes so that each round trip takes so much longer. One for each client. NULL: no memory. */
+struct redlock_transport;
+struct bench_far;
+extern const struct redlock_transport bench_far_transport;
+struct bench_far *bench_far_new(uint64_t round_trip_ns);       /* By free. */
+
+/* Asks the nodes for the CPU time that they have used so far, all of them together. */
+struct bench_servers;
+struct bench_servers *bench_servers_open(const struct bench_options *options);
+double bench_servers_cpu_us(struct bench_servers *servers);
+void bench_servers_close(struct bench_servers *servers);
 
 /* ---- Figures ---- */
 

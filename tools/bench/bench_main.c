@@ -25,7 +25,8 @@ static const char USAGE[] =
     "  --mode waiters         --concurrency W clients wait for --key: each holds it for --hold-us, and waits again;\n"
     "                         --wake-ups: they listen for releases, and do not only ask every --retry-ms;\n"
     "                         in as many processes, but not more than --processes P (8);\n"
-    "                         --readers R of them share it; or they wait for one of --permits K\n"
+    "                         --readers R of them share it; or they wait for one of --permits K; or --fair: in strict\n"
+    "                         order; --far F: the first of them is F round trips away where the others are one\n"
     "  --mode keeper          --concurrency W locks are kept by one client\n"
     "  --events FILE          contend: a line \"id acquired release_began release_done\" for every lock,\n"
     "                         in nanoseconds of CLOCK_MONOTONIC; the id is --id\n"
@@ -45,7 +46,7 @@ static const char USAGE[] =
 enum {
     OPTION_CLIENT = 1, OPTION_NODES, OPTION_MODE, OPTION_CONCURRENCY, OPTION_KEY, OPTION_HOLD_US, OPTION_THINK_US,
     OPTION_RETRY_MS, OPTION_RETRY_JITTER, OPTION_EVENTS, OPTION_ID, OPTION_SECONDS, OPTION_WARMUP, OPTION_CYCLES, OPTION_TTL,
-    OPTION_TICKET, OPTION_WAKE_UPS, OPTION_PROCESSES, OPTION_READERS, OPTION_PERMITS,
+    OPTION_TICKET, OPTION_WAKE_UPS, OPTION_PROCESSES, OPTION_READERS, OPTION_PERMITS, OPTION_FAIR, OPTION_FAR,
     OPTION_NODE_TIMEOUT_MS, OPTION_NAME, OPTION_TLS_CA, OPTION_TLS_LIBRARY, OPTION_HELP
 };
 
@@ -70,6 +71,8 @@ static const struct option OPTIONS[] = {
     { "processes", required_argument, NULL, OPTION_PROCESSES },
     { "readers", required_argument, NULL, OPTION_READERS },
     { "permits", required_argument, NULL, OPTION_PERMITS },
+    { "fair", no_argument, NULL, OPTION_FAIR },
+    { "far", required_argument, NULL, OPTION_FAR },
     { "node-timeout-ms", required_argument, NULL, OPTION_NODE_TIMEOUT_MS },
     { "name", required_argument, NULL, OPTION_NAME },
 #ifdef BENCH_TLS
@@ -149,6 +152,8 @@ static void read_option(struct bench_options *o, int option, const char *value)
     case OPTION_PROCESSES:       o->processes = (unsigned)read_count(value, BENCH_CONCURRENCY_MAX); break;
     case OPTION_READERS:         o->readers = (unsigned)read_count(value, BENCH_CONCURRENCY_MAX); break;
     case OPTION_PERMITS:         o->permits = (unsigned)read_count(value, REDLOCK_PERMITS_MAX); break;
+    case OPTION_FAIR:            o->fair = true; break;
+    case OPTION_FAR:             o->far = (unsigned)read_count(value, 1000); break;
     case OPTION_NODE_TIMEOUT_MS: o->node_timeout_ms = (uint32_t)read_count(value, INT32_MAX); break;
     case OPTION_NAME:            o->name = value; break;
 #ifdef BENCH_TLS
@@ -177,6 +182,7 @@ static void read_options(struct bench_options *o, int argc, char **argv)
     o->node_count = count_nodes(o->nodes);
     if (o->node_count > BENCH_NODES_MAX) refuse("more than 15 nodes", o->nodes);
     if (o->readers > o->concurrency || (o->readers > 0 && o->permits > 0)) refuse("too many, or beside --permits", "--readers");
+    if (o->fair && o->readers + o->permits > 0) refuse("beside --readers or --permits", "--fair");
     if (o->mode == BENCH_LATENCY || o->mode == BENCH_CONTEND) o->concurrency = 1;
 }
 
@@ -212,7 +218,7 @@ static int run_client(const struct bench_options *options, struct bench_figures 
 int main(int argc, char **argv)
 {
     struct bench_options options = {
-        .client = "redlock", .key = "bench", .id = "0", .concurrency = 1, .processes = 8, .ttl_ms = 10000, .node_timeout_ms = 50,
+        .client = "redlock", .key = "bench", .id = "0", .concurrency = 1, .processes = 8, .far = 1, .ttl_ms = 10000, .node_timeout_ms = 50,
         .retry_ns = 100000000, .retry_jitter_ns = 50000000, .seconds = 1, .warmup = 0.2,
     };
     struct bench_figures figures;

@@ -8,6 +8,10 @@
  * The first --readers of them share the lock, the others are writers; with --permits K up to K hold one at the same time. What
  * counts then is how many hold at the same time, and the longest wait of a reader and of a writer.
  *
+ * A waiter is passed by another one whose wait began when it was queued, and that gets in before it. When is it queued? A fair
+ * lock's is when a quorum has answered its second poll; of other waiters, which have no turn, it is said two rounds after their
+ * first attempt was refused. With --far F the first of all waiters is F round trips away where the others are one.
+ *
  * The unit is a round trip in the same rhythm, just before and just after: what one client needs to acquire, behind a pause as
  * long as the lock is held by the others. */
 #define _GNU_SOURCE
@@ -36,6 +40,7 @@ enum {
     WAITERS_ALONE_ALL = 200,        /* and after as well. */
     WAITERS_SESSION_BITS = 5,
     WAITERS_RATE_MAX = 100000,      /* Wins a second that there is memory for. */
+    WAITERS_EVENTS_KEPT = 64,       /* Of one waiter between two looks. */
     WAITERS_CLOSE_MS = 1000
 };
 
@@ -53,8 +58,15 @@ struct waiter {
     uint64_t step_at;               /* When its engine must be called. */
     uint64_t think_until;           /* Until when it holds, or pauses; NEVER: neither. */
     uint64_t acquire_at;
+    uint64_t queued_at;             /* NEVER: not yet. */
+    uint64_t wins_before;           /* Of all, when it was queued. */
     bool is_holder;
     uint32_t round;                 /* The last one before it began to acquire. */
+    uint32_t polled;                /* The last one that a quorum has answered, */
+    unsigned polls;                 /* and so many of them in this wait. */
+    struct bench_far *far;          /* NULL: it is near. */
+    struct redlock_event_ring events;
+    struct redlock_event ring[WAITERS_EVENTS_KEPT];     /* Commands that it has sent. */
 };
 
 /* What all processes know. */
@@ -64,10 +76,16 @@ struct findings {
     _Atomic uint64_t won, attempts; /* In the measured part; */
     _Atomic uint64_t holders, most; /* That hold now; the most of them at the same time. */
     _Atomic uint64_t longest[2], wins[2];   /* Of writers and of readers: the longest wait, in nanoseconds; wins. */
-    _Atomic uint64_t cpu_us;        /* CPU time of all waiters in it. */
+    _Atomic uint64_t passed_most;   /* By so many others in one wait. */
+    _Atomic uint64_t commands;      /* Sent. */
+    _Atomic uint64_t cpu_us;        /* CPU time of all waiters in it, */
+    double servers_us;              /* and of all nodes. */
+    uint64_t far_ns;                /* By so much a round trip of the first of all takes longer. */
     uint64_t capacity;
     _Atomic uint64_t shares[BENCH_CONCURRENCY_MAX];
     uint32_t *handovers, *rounds;   /* Of each win: nanoseconds since the release, and of its own round. */
+    uint32_t *waits;                /* Microseconds: of each win; behind those of each waiter that waits in the end, or 0. */
+    _Atomic uint64_t *begun;        /* Of each win: since when it was waited for. */
 };
 
 /* Those of one process. */
@@ -102,12 +120,33 @@ static void open_waiter(const struct waiters *w, struct waiter *one)
     o.engine.node_timeout_ms = w->options->node_timeout_ms;
     o.engine.wake_ups = w->options->wake_ups;
     o.engine.retry_ms = (uint32_t)(w->options->retry_ns / 1000000);
+    if (one->far) {
+        o.transport = &bench_far_transport;
+        o.transport_context = one->far;
+    }
     status = redlock_open(&one->client, w->options->nodes, &o, &mistake);
     if (status == REDLOCK_OK) status = redlock_connect(&one->client, BENCH_CONNECT_MS);
     if (status != REDLOCK_OK) fail("a waiter does not connect", redlock_status_text(status));
     redlock_lock_init(&one->lock);
+    redlock_use_events(redlock_engine(&one->client), &one->events, one->ring, WAITERS_EVENTS_KEPT);
+    redlock_want_events(&one->events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_SENT));
     one->think_until = WAITERS_NEVER;
     for (unsigned k = 0; k < WAITERS_SESSIONS_MAX; k++) one->watched[k].fd = -1;
+}
+
+static bool is_measured(const struct waiters *w, uint64_t now)
+{
+    return !w->is_alone && now >= w->findings->measure_from && now < w->findings->measure_until;
+}
+
+static void count_commands(const struct waiters *w, struct waiter *one)
+{
+    struct redlock_event event;
+    unsigned sent = 0;
+
+    while (redlock_next_event(&one->events, &event)) sent++;
+    if (redlock_lost_events(&one->events) > 0) fail("the ring of events", "is too small");
+    if (is_measured(w, bench_now_ns())) w->findings->commands += sent;
 }
 
 static void watch(const struct waiters *w, unsigned number, unsigned k)
@@ -137,6 +176,7 @@ static void step(const struct waiters *w, unsigned number)
 
     if (status != REDLOCK_OK) fail("redlock_step_ready", redlock_status_text(status));
     one->ready = 0;
+    count_commands(w, one);
     for (unsigned k = 0; k < redlock_sessions(r); k++) watch(w, number, k);
     at = redlock_poll_ms(&one->client) == 0 ? 0 : redlock_wake_at(r);
     now = redlock_now_us();
@@ -160,7 +200,9 @@ static void acquire(struct waiters *w, struct waiter *one)
     enum redlock_status status;
 
     one->acquire_at = bench_now_ns();
-    one->round = redlock_last_round(&one->lock)->number;
+    one->queued_at = WAITERS_NEVER;
+    one->polls = 0;
+    one->round = one->polled = redlock_last_round(&one->lock)->number;
     status = redlock_start_acquire(redlock_engine(&one->client), &one->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) fail("redlock_start_acquire", redlock_status_text(status));
 }
@@ -171,11 +213,6 @@ static void release(struct waiters *w, struct waiter *one)
     w->findings->release_at = bench_now_ns();
     enum redlock_status status = redlock_start_release(redlock_engine(&one->client), &one->lock, redlock_now_us());
     if (status != REDLOCK_OK) fail("redlock_start_release", redlock_status_text(status));
-}
-
-static bool is_measured(const struct waiters *w, uint64_t now)
-{
-    return !w->is_alone && now >= w->findings->measure_from && now < w->findings->measure_until;
 }
 
 /* Attempts since it last began: those that are lost count when they are made, whoever wins. */
@@ -195,6 +232,51 @@ static void raise_to(_Atomic uint64_t *largest, uint64_t number)
     while (number > old && !atomic_compare_exchange_weak(largest, &old, number)) { }
 }
 
+static unsigned count_bits(unsigned set)
+{
+    unsigned count = 0;
+
+    for (; set != 0; set &= set - 1) count++;
+    return count;
+}
+
+/* Looks whether it is queued now. A round that is not seen makes that later, which is in favour of those that pass it. */
+static void note_queued(struct waiters *w, struct waiter *one)
+{
+    const struct redlock_round *round = redlock_last_round(&one->lock);
+    unsigned answers = count_bits(round->granted | round->refused), wanted = w->options->fair ? 2 : 1;
+
+    if (one->queued_at != WAITERS_NEVER || round->number == one->polled || round->decided_at == 0) return;
+    if (answers < redlock_quorum(w->options->node_count)) return;
+    one->polled = round->number;
+    if (++one->polls < wanted) return;
+    one->queued_at = bench_now_ns() + (w->options->fair ? 0 : 2 * (round->decided_at - round->started_at) * 1000);
+    one->wins_before = w->findings->won;
+}
+
+/* Of the wins since it was queued, up to this one: how many others began to wait later than it was queued? */
+static void count_passes(struct findings *f, struct waiter *one, uint64_t until)
+{
+    uint64_t passes = 0;
+
+    if (until > f->capacity) until = f->capacity;
+    for (uint64_t i = one->wins_before; one->queued_at != WAITERS_NEVER && i < until; i++) passes += f->begun[i] > one->queued_at;
+    raise_to(&f->passed_most, passes);
+}
+
+/* A wait that has no end counts as long as it was seen. */
+static void count_waiting(struct waiters *w, struct waiter *one)
+{
+    struct findings *f = w->findings;
+    uint64_t now = bench_now_ns(), waited;
+
+    if (one->is_holder || f->won == 0) return;
+    waited = (now < f->measure_until ? now : f->measure_until) - one->acquire_at;
+    count_passes(f, one, f->won);
+    raise_to(&f->longest[is_reader(w, one)], waited);
+    f->waits[f->capacity + one->number] = (uint32_t)(waited / 1000);
+}
+
 static void count_win(struct waiters *w, struct waiter *one, uint64_t now)
 {
     const struct redlock_round *round = redlock_last_round(&one->lock);
@@ -204,7 +286,10 @@ static void count_win(struct waiters *w, struct waiter *one, uint64_t now)
     raise_to(&f->most, f->holders);
     raise_to(&f->longest[is_reader(w, one)], now - one->acquire_at);
     f->wins[is_reader(w, one)]++;
+    count_passes(f, one, sample);
     if (sample >= f->capacity) return;
+    f->begun[sample] = one->acquire_at;
+    f->waits[sample] = (uint32_t)((now - one->acquire_at) / 1000);
     f->handovers[sample] = took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
     f->rounds[sample] = (uint32_t)(round->decided_at - round->started_at) * 1000;
     f->shares[one->number]++;
@@ -225,6 +310,7 @@ static void advance(struct waiters *w, struct waiter *one)
     uint64_t now = bench_now_ns();
 
     if (!one->is_holder) count_attempts(w, one);
+    if (!one->is_holder) note_queued(w, one);
     if (!redlock_next_done(redlock_engine(&one->client))) return;
     if (one->is_holder) {
         one->is_holder = false;
@@ -320,6 +406,7 @@ static void open_all(struct waiters *w)
         w->all[i] = calloc(1, sizeof *w->all[i]);
         if (!w->all[i]) fail("waiters", "no memory");
         w->all[i]->number = w->first + i;
+        if (!w->is_alone && w->options->far > 1 && w->first + i == 0) w->all[i]->far = bench_far_new(w->findings->far_ns);
         open_waiter(w, w->all[i]);
     }
 }
@@ -332,6 +419,7 @@ static void close_all(struct waiters *w)
         redlock_cancel(redlock_engine(&one->client), &one->lock, redlock_now_us());
         (void)redlock_start_release(redlock_engine(&one->client), &one->lock, redlock_now_us());
         redlock_close(&one->client, WAITERS_CLOSE_MS);
+        free(one->far);
         free(one);
     }
     free(w->all);
@@ -361,6 +449,7 @@ static _Noreturn void be_child(struct waiters *w, int opened, int begin)
     for (unsigned i = 0; i < w->count; i++) resume(w, w->all[i]);
     run(w, w->findings->measure_until);
     if (w->cpu_us != WAITERS_NEVER) w->findings->cpu_us += cpu_time_us() - w->cpu_us;
+    for (unsigned i = 0; i < w->count; i++) count_waiting(w, w->all[i]);
     close_all(w);
     exit(0);
 }
@@ -400,6 +489,23 @@ static void let_begin(const struct bench_options *options, struct findings *find
     (void)close(begin[1]);
 }
 
+/* Until the measured part is over, or a child has come to its end. Returns when. */
+static uint64_t watch_servers(struct findings *f, struct bench_servers *servers)
+{
+    siginfo_t ended = { .si_pid = 0 };
+    double before_us;
+
+    while (bench_now_ns() < f->measure_from) (void)bench_poll(NULL, 0, f->measure_from);
+    before_us = bench_servers_cpu_us(servers);
+    while (bench_now_ns() < f->measure_until && ended.si_pid == 0) {
+        uint64_t glance = bench_now_ns() + (uint64_t)WAITERS_GLANCE_MS * 1000000;
+        (void)bench_poll(NULL, 0, glance < f->measure_until ? glance : f->measure_until);
+        (void)waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT);
+    }
+    f->servers_us = bench_servers_cpu_us(servers) - before_us;
+    return bench_now_ns();
+}
+
 /* False: some child has failed. */
 static bool wait_for_children(unsigned count)
 {
@@ -423,6 +529,24 @@ static void print_kinds(const struct bench_options *options, const struct findin
     if (options->permits > 0) printf(",\"held_share\":%.3f", held_s / seconds / options->permits);
 }
 
+/* Of the waits: how they were served, and what they cost everybody. */
+static void print_order(const struct bench_options *options, struct findings *f, uint64_t won)
+{
+    uint64_t waits = won, longest = f->longest[0] > f->longest[1] ? f->longest[0] : f->longest[1];
+    unsigned starved = 0;
+
+    for (unsigned i = 0; i < options->concurrency; i++) {
+        starved += f->shares[i] == 0;
+        if (f->waits[f->capacity + i] > 0) f->waits[waits++] = f->waits[f->capacity + i];
+    }
+    bench_sort(f->waits, waits);        /* Of microseconds: so what is called microseconds below is milliseconds. */
+    printf(",\"far\":%u,\"far_us\":%.3f,\"wait_p50_ms\":%.3f,\"wait_p99_ms\":%.3f,\"wait_longest_ms\":%.3f,\"passed_most\":%" PRIu64
+           ",\"starved\":%u,\"commands\":%.3f,\"server_cpu_us\":%.3f",
+           options->far, (double)f->far_ns / 1e3, bench_percentile_us(f->waits, waits, 50),
+           bench_percentile_us(f->waits, waits, 99), (double)longest / 1e6, f->passed_most, starved,
+           (double)f->commands / (double)won, f->servers_us / (double)won);
+}
+
 static void print(const struct bench_options *options, struct findings *f, uint64_t ended_at, double round_trip_us)
 {
     uint64_t won = f->won < f->capacity ? f->won : f->capacity, least = UINT64_MAX;
@@ -432,8 +556,8 @@ static void print(const struct bench_options *options, struct findings *f, uint6
     for (unsigned i = 0; i < options->concurrency; i++) least = f->shares[i] < least ? f->shares[i] : least;
     bench_sort(f->handovers, won);
     bench_sort(f->rounds, won);
-    printf("{\"client\":\"redlock\",\"mode\":\"waiters\",\"n\":%u,\"concurrency\":%u,\"wake_ups\":%d,\"seconds\":%.6f",
-           options->node_count, options->concurrency, options->wake_ups, seconds);
+    printf("{\"client\":\"redlock\",\"mode\":\"waiters\",\"n\":%u,\"concurrency\":%u,\"wake_ups\":%d,\"fair\":%d,\"seconds\":%.6f",
+           options->node_count, options->concurrency, options->wake_ups, options->fair, seconds);
     printf(",\"cycles\":%" PRIu64 ",\"cycles_per_s\":%.1f,\"round_trip_us\":%.3f,\"attempts\":%" PRIu64, won,
            (double)won / seconds, round_trip_us, f->attempts);
     if (won > 0)
@@ -443,6 +567,7 @@ static void print(const struct bench_options *options, struct findings *f, uint6
                bench_percentile_us(f->rounds, won, 50),
                (double)f->attempts / (double)won, (double)least * options->concurrency / (double)won,
                (double)f->cpu_us / (double)won);
+    if (won > 0) print_order(options, f, won);
     print_kinds(options, f, seconds);
     printf("}\n");
 }
@@ -451,13 +576,16 @@ static void print(const struct bench_options *options, struct findings *f, uint6
 static struct findings *share_findings(const struct bench_options *o)
 {
     uint64_t capacity = o->cycles > 0 ? o->cycles : (uint64_t)(o->seconds * WAITERS_RATE_MAX) + 1;
-    size_t size = sizeof(struct findings) + (size_t)(2 * capacity) * sizeof(uint32_t);
+    size_t size = sizeof(struct findings) + (size_t)capacity * (sizeof(uint64_t) + 3 * sizeof(uint32_t)) +
+                  o->concurrency * sizeof(uint32_t);
     struct findings *findings = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (findings == MAP_FAILED) fail("waiters", "no memory");
     findings->capacity = capacity;
-    findings->handovers = (uint32_t *)(findings + 1);       /* The same address in every child. */
+    findings->begun = (_Atomic uint64_t *)(findings + 1);   /* The same address in every child. */
+    findings->handovers = (uint32_t *)(findings->begun + capacity);
     findings->rounds = findings->handovers + capacity;
+    findings->waits = findings->rounds + capacity;
     return findings;
 }
 
@@ -465,18 +593,23 @@ void bench_waiters(const struct bench_options *options)
 {
     struct findings *findings = share_findings(options);
     uint32_t alone[WAITERS_ALONE_ALL];
+    struct bench_servers *servers;
     int opened[2], begin[2];
     uint64_t ended_at;
     unsigned count;
 
     measure_alone(options, findings, alone);
+    bench_sort(alone, WAITERS_ALONE);
+    findings->far_ns = (uint64_t)(bench_percentile_us(alone, WAITERS_ALONE, 50) * 1000) * (options->far - 1);
     if (pipe(opened) != 0 || pipe(begin) != 0) fail("pipe", "refused");
     count = begin_children(options, findings, opened, begin);
     (void)close(opened[1]);
+    servers = bench_servers_open(options);
     let_begin(options, findings, count, opened[0], begin);
     (void)close(opened[0]);
+    ended_at = watch_servers(findings, servers);
+    bench_servers_close(servers);
     if (!wait_for_children(count)) fail("a process of waiters", "has failed");
-    ended_at = bench_now_ns();
     measure_alone(options, findings, alone + WAITERS_ALONE);
     bench_sort(alone, WAITERS_ALONE_ALL);
     print(options, findings, ended_at, bench_percentile_us(alone, WAITERS_ALONE_ALL, 50));

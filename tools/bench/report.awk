@@ -8,7 +8,7 @@
     rounds = round > rounds ? round : rounds
     take("acq_p50_us"); take("acq_p99_us"); take("rel_p50_us"); take("rel_p99_us"); take("cycles_per_s"); take("fail")
     value[row, round, client, "cpu"] = field("cpu_user_us") + field("cpu_sys_us")
-    if (row ~ /^(waiters|shares)/) take_waiters()
+    if (row ~ /^(waiters|shares|order)/) take_waiters()
     if (row ~ /^keeper/) keeper = $0
     has_row[row] = 1
     if (row ~ /^(kinds|permits)/) kind[row] = $0
@@ -30,6 +30,8 @@ function take_waiters(    trip) {
     value[row, round, client, "trips"] = field("handover_p50_us") / trip
     value[row, round, client, "trips_p99"] = field("handover_p99_us") / trip
     take("rounds"); take("least_share"); take("cycles"); take("cpu_us")
+    take("wait_p99_ms"); take("wait_longest_ms"); take("passed_most"); take("starved"); take("commands"); take("server_cpu_us")
+    has_kind[row, client] = 1
     runs[row] = round
 }
 
@@ -226,6 +228,45 @@ function waiters_table(    n, i, counts) {
     printf "  %.2f when they poll.\n", value["shares/8", 1, "polling", "least_share"]
 }
 
+# The most of all rounds.
+function most(row, client, name,    i, m) {
+    for (i = 1; i <= runs[row]; i++) m = value[row, i, client, name] > m ? value[row, i, client, name] : m
+    return m + 0
+}
+
+# Beside wake-ups, in the same round.
+function beside(row, client, name,    all, r) {
+    all = rounds
+    rounds = runs[row]
+    r = ratio(row, client, row, "listening", name)
+    rounds = all
+    return spread(r)
+}
+
+function order_row(row, label, kind) {
+    if (!has_kind[row, kind]) return
+    printf "  %7s  %-9s %8.1f  %-16s %9.0f %9.0f %7d %7d %9.1f %9.0f  %-16s\n", label, kind, run_median(row, kind, "cycles_per_s"),
+           kind == "listening" ? "" : beside(row, kind, "cycles_per_s"), run_median(row, kind, "wait_p99_ms"),
+           most(row, kind, "wait_longest_ms"), most(row, kind, "passed_most"), most(row, kind, "starved"),
+           run_median(row, kind, "commands"), run_median(row, kind, "server_cpu_us"),
+           kind == "listening" ? "" : beside(row, kind, "server_cpu_us")
+}
+
+function order_table(    n, m, i, k, counts, kinds) {
+    print "\nThe same, one of them five times as far away as the others: wake-ups in order of arrival, strict order, and polling."
+    printf "  %7s  %-9s %8s  %-16s %9s %9s %7s %7s %9s %9s  %-16s\n", "waiters", "", "a second", "to listening", "p99 wait",
+           "longest", "passed", "nothing", "commands", "CPU", "to listening"
+    n = split("2 8 64 512", counts, " ")
+    m = split("listening fair polling", kinds, " ")
+    for (i = 1; i <= n; i++)
+        for (k = 1; k <= m; k++) order_row("order/" counts[i], counts[i], kinds[k])
+    printf "  %d acquisitions by 8:\n", value["shares/8", 1, "listening", "cycles"]
+    for (k = 1; k <= m; k++) order_row("shares/8", 8, kinds[k])
+    print "  (a second: acquisitions. Waits are milliseconds, with those that had no end yet. passed: how many got in, at most, before"
+    print "  one that was queued when they began to wait. nothing: so many waiters got. commands, and microseconds of CPU of the three"
+    print "  servers: for one acquisition.)"
+}
+
 function kind_row(label, row) {
     $0 = kind[row]
     printf "  %-24s %10.1f", label, field("cycles_per_s")
@@ -285,6 +326,7 @@ function all_tables() {
     events_table()
     trouble_table()
     waiters_table()
+    order_table()
     kinds_table()
     keeper_row()
 }
