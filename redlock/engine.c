@@ -9,6 +9,7 @@
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
+#include "redisson.h"
 #include "shared.h"
 #include "ticket.h"
 #include "waiter.h"
@@ -288,6 +289,13 @@ void redlock_use_shared(struct redlock *r)
     r->choose_kind = kinds_choose;
     r->holding = holder_feature();
     r->scripts = wire_scripts_for_all();
+}
+
+void redlock_use_redisson(struct redlock *r)
+{
+    r->bridging = redisson_feature();
+    r->choose_kind = kinds_choose;
+    r->holding = holder_feature();
 }
 
 void redlock_use_free_in(struct redlock *r)

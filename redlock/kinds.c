@@ -13,6 +13,7 @@ static enum redlock_status check_features(const struct redlock *r, const struct 
 {
     enum redlock_status status = REDLOCK_OK;
 
+    if (request->redisson) return r->bridging ? r->bridging->check(r, request) : REDLOCK_BAD_CONFIG;
     if (request->ticket) status = r->ticketing ? r->ticketing->check(r, request) : REDLOCK_BAD_CONFIG;
     if (is_shared(request) && !r->sharing) return REDLOCK_BAD_CONFIG;
     if (status != REDLOCK_OK || request->permits == 0) return status;
@@ -20,17 +21,19 @@ static enum redlock_status check_features(const struct redlock *r, const struct 
     return r->permitting ? r->permitting->check(request) : REDLOCK_BAD_CONFIG;
 }
 
-/* The keys of permits are others than those of a lock with that name; and what is owed by two tokens is paid before there is a
- * third. */
+/* The keys of permits are others than those of a lock with that name, and Redisson's are hashes; and what is owed by two tokens is
+ * paid before there is a third. */
 static bool owes_as_another_kind(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
 {
     bool is_of_two = r->sharing && r->sharing->has_two_tokens(lock);
+    bool is_other = lock->permit.count != request->permits || is_bridged(r, lock) != request->redisson;
 
-    return !lock_is_idle(lock) && (lock->permit.count != request->permits || is_of_two);
+    return !lock_is_idle(lock) && (is_other || is_of_two);
 }
 
 static const struct redlock_kind *kind_of(const struct redlock *r, const struct redlock_request *request)
 {
+    if (request->redisson)                     return r->bridging->kind();
     if (is_shared(request))                    return r->sharing->kind();
     if (request->permits > 0)                  return r->permitting->kind();
     if (request->set && request->set_count > 1) return r->sets->kind();

@@ -20,6 +20,7 @@
 #include "names.h"
 #include "node.h"
 #include "quorum.h"
+#include "stake.h"
 
 enum { SPAN_PERIODS = 2, LIFE_PERIODS = 3, LIFE_SKEWS = 2, UPTIME_SKEWS = 3, SLACK_PART = 4, MARKER_TEXT = 16 };
 
@@ -165,6 +166,7 @@ static enum redlock_status check_mark(const struct redlock *r, const struct redl
     if (!is_ours(r, lock))                                              return REDLOCK_BAD_LOCK;
     if (lock->name_count > 1)                                           return REDLOCK_BAD_SET;
     if (lock->permit.count > 0)                                         return REDLOCK_BAD_PERMITS;
+    if (is_bridged(r, lock))                                            return REDLOCK_BAD_REDISSON;
     return lock_valid_us(lock, now_us) > 0 ? REDLOCK_OK : REDLOCK_LOST;
 }
 

@@ -120,7 +120,7 @@ static enum redlock_status check_names(const struct redlock *r, const struct red
 static enum redlock_status choose_kind(const struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
 {
     if (r->choose_kind) return r->choose_kind(r, lock, request);
-    if (request->ticket || request->permits > 0 || request->shared) return REDLOCK_BAD_CONFIG;
+    if (request->ticket || request->permits > 0 || request->shared || request->redisson) return REDLOCK_BAD_CONFIG;
     lock->kind = &r->scripts->plain;
     return REDLOCK_OK;
 }
@@ -282,6 +282,14 @@ enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lo
                                       unsigned set_count, const char *token, uint64_t now_us)
 {
     struct redlock_request what = { .set = set, .set_count = set_count };
+
+    return adopt_names(r, lock, &what, token, now_us);
+}
+
+enum redlock_status redlock_adopt_redisson(struct redlock *r, struct redlock_lock *lock, const void *resource,
+                                           size_t resource_size, const char *token, uint64_t now_us)
+{
+    struct redlock_request what = { .resource = resource, .resource_size = resource_size, .redisson = true };
 
     return adopt_names(r, lock, &what, token, now_us);
 }
@@ -457,6 +465,11 @@ void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT
 {
     wire_token_text(lock->token, text);
     text[REDLOCK_TOKEN_TEXT] = '\0';
+}
+
+void redlock_redisson_field(const struct redlock_lock *lock, char text[REDLOCK_REDISSON_FIELD + 1])
+{
+    text[wire_redisson_field(lock->token, text)] = '\0';
 }
 
 void redlock_value(const struct redlock *r, const struct redlock_lock *lock, char text[REDLOCK_VALUE_TEXT + 1])

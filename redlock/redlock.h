@@ -88,6 +88,7 @@ enum {
     REDLOCK_TOKEN_TEXT = 40,            /* The same in hex digits, as nodes store it. */
     REDLOCK_HOLDER_MAX = 63,            /* Bytes of a holder's name: see redlock_use_holder. */
     REDLOCK_VALUE_TEXT = 40 + 1 + 63,   /* Bytes of the value of a lock's keys at most: token, blank, holder. */
+    REDLOCK_REDISSON_FIELD = 36 + 1 + 10,   /* Bytes of a token as Redisson writes whom a lock belongs to, at most. */
     REDLOCK_ARGUMENTS_MAX = 8,          /* Of a question to a node, the command's name included. */
     REDLOCK_LOGIN_MAX = 512,            /* Bytes of user and password together. */
     REDLOCK_ENTROPY_MAX = 4 * 20,       /* Random bytes kept: tokens of four attempts. */
@@ -166,7 +167,9 @@ enum {
     X(28, NO_ANSWER, "the node gives no answer")                                                 \
     X(29, BAD_QUESTION, "a question has 1 to 8 arguments that fit in the send buffer, and does not change the connection") \
     X(30, PENDING, "not decided yet")                                                            \
-    X(31, BAD_PERMITS, "permits are 1 to 64, of one resource")
+    X(31, BAD_PERMITS, "permits are 1 to 64, of one resource")                                   \
+    X(33, BAD_REDISSON, "a lock of Redisson's is one resource on one node: no set, permits, ticket or shared lock, and over " \
+                        "several nodes Java checks no validity and keeps no guard")
 
 enum redlock_status {
 #define REDLOCK_STATUS_ENUM(number, name, text) REDLOCK_##name = (number),
@@ -305,14 +308,15 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
                                  unsigned node_count, void *memory, size_t memory_size, uint64_t now_us);
 
 /* Parts: what a lock can do beyond the plain one is linked only where the program asks for it, by calling one of these between
- * redlock_init and the first redlock_tick. The client (redlock_client.h) calls all of them. To keep a lock, or to inspect one,
- * needs no such call.
+ * redlock_init and the first redlock_tick. The client (redlock_client.h) calls all of them but redlock_use_redisson, which its
+ * program calls behind redlock_open. To keep a lock, or to inspect one, needs no such call.
  *
  *     redlock_use_tickets    request.ticket     else refused with BAD_CONFIG
  *     redlock_use_sets       request.set, of several resources     else refused with BAD_SET
  *     redlock_use_permits    request.permits    else refused with BAD_CONFIG
  *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody, unless sets are in use
  *     redlock_use_shared     shared locks      else refused with BAD_CONFIG; releases of all locks wake readers, too
+ *     redlock_use_redisson   request.redisson   else refused with BAD_CONFIG
  *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not asked; the others call it
  *     redlock_use_loaded_scripts
  *                            to extend and to release are loaded by each new connection and then named by their SHA-1s:
@@ -325,6 +329,7 @@ void redlock_use_sets(struct redlock *r);
 void redlock_use_permits(struct redlock *r);
 void redlock_use_wake_ups(struct redlock *r);
 void redlock_use_shared(struct redlock *r);
+void redlock_use_redisson(struct redlock *r);
 void redlock_use_free_in(struct redlock *r);
 void redlock_use_loaded_scripts(struct redlock *r);
 void redlock_use_copies(struct redlock *r);
@@ -462,6 +467,7 @@ struct redlock_request {
                                  * see redlock_slot. 0: none, a lock. Needs redlock_use_permits, and one resource. */
     bool shared;                /* The resource above is shared, with others that ask for it so: see redlock_use_shared. In a set
                                  * each has a word of its own. */
+    bool redisson;              /* A lock that Java services share, of one node: see redlock_adopt_redisson. */
 };
 
 /* Sets every field to its default: one attempt, no limit, no ticket. resource or set, and ttl_ms, have none. */
@@ -563,6 +569,21 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, 
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lock, struct redlock_name *set,
                                       unsigned set_count, const char *token, uint64_t now_us);
+
+/* Locks of Redisson's kind (S26), for programs that share a lock with Java services: request.redisson, on an engine of one node
+ * that has called redlock_use_redisson. The key is a hash as that library's RLock, its fenced and its spin lock make it, with one
+ * field: the first 32 hex digits of the token as a UUID, a colon, and the last 8 as a decimal number. So both sides refuse each
+ * other, the release tells the channel on which waiting Java threads listen, and with wake-ups a waiting lock hears theirs.
+ * BAD_REDISSON: more than one node, or with a ticket, permits, a set, shared. The holder's name (redlock_use_holder) is not told.
+ * What Java does not promise: it keeps no guard, so after a restart of the node without its data a Java client may take a lock that
+ * is still held here; and its own extension may shorten a lock, though only its own. No ticket: a fenced lock's token is Java's.
+ * A lock that another process acquired is taken over as by redlock_adopt(), but by this call. */
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_adopt_redisson(struct redlock *r, struct redlock_lock *lock, const void *resource,
+                                           size_t resource_size, const char *token, uint64_t now_us);
+
+/* Writes that field, of the current or last attempt, and a NUL: as a Java program sees it in the hash. */
+void redlock_redisson_field(const struct redlock_lock *lock, char text[REDLOCK_REDISSON_FIELD + 1]);
 
 /* Copies the lock's name into the lock, so that the caller's bytes may be reused. The lock is one on which an operation has begun,
  * or that was adopted, and is not idle; else, and if it is a set or the name is longer than REDLOCK_NAME_COPY_MAX, false: nothing
@@ -912,6 +933,7 @@ struct redlock_keeping;
 struct redlock_inspecting;
 struct redlock_holding;
 struct redlock_sharing;
+struct redlock_bridging;
 struct redlock_asking;
 struct redlock_eventing;
 
@@ -1157,6 +1179,7 @@ struct redlock {
     const struct redlock_holding *holding;
     void (*fill_send_buffer)(struct redlock *r, unsigned k);    /* With copies for other nodes. NULL: without. */
     const struct redlock_sharing *sharing;
+    const struct redlock_bridging *bridging;
     void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* What ends the last use of a lock that was adopted. */
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
     struct redlock_question *questions; /* Of no lock, to any node, that are not answered; see redlock_ask. */

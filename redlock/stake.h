@@ -91,6 +91,20 @@ struct redlock_sharing {
     const struct wire_row *(*give_back_row)(void);
 };
 
+/* What locks of Redisson's kind add. */
+struct redlock_bridging {
+    /* Can one be asked for as the request says? OK, BAD_REDISSON. */
+    enum redlock_status (*check)(const struct redlock *r, const struct redlock_request *request);
+
+    const struct redlock_kind *(*kind)(void);
+};
+
+/* Is the lock one of Redisson's kind? */
+static inline bool is_bridged(const struct redlock *r, const struct redlock_lock *lock)
+{
+    return r->bridging && lock->kind == r->bridging->kind();
+}
+
 /* What asking adds, how long the holder of a lock that was refused has left. */
 struct redlock_holding {
     /* A node has refused. */

@@ -657,6 +657,70 @@ const struct redlock_kind *wire_fair_kind(void)
     return &kind;
 }
 
+/* ---- Redisson's (S26) ---- */
+
+/* S6: of the attempt's token, whose first 16 bytes are the UUID and the last 4 the number. */
+size_t wire_redisson_field(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_REDISSON_FIELD])
+{
+    enum { UUID_BYTES = 16 };
+    char digits[RESP_DIGITS_MAX];
+    uint32_t number = 0;
+    size_t size = 0, at;
+
+    for (unsigned i = 0; i < UUID_BYTES; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) text[size++] = '-';
+        write_hex(token + i, 1, text + size);
+        size += 2;
+    }
+    text[size++] = ':';
+    for (unsigned i = UUID_BYTES; i < REDLOCK_TOKEN_SIZE; i++) number = number << 8 | token[i];
+    at = resp_decimal(digits, number);
+    copy_bytes(text + size, digits + at, sizeof digits - at);
+    return size + sizeof digits - at;
+}
+
+static void put_redisson_field(struct resp_writer *w, const uint8_t token[REDLOCK_TOKEN_SIZE])
+{
+    char text[REDLOCK_REDISSON_FIELD];
+
+    resp_bytes(w, text, wire_redisson_field(token, text));
+}
+
+static void put_redisson(struct resp_writer *w, const struct wire_subject *s)
+{
+    REDLOCK_CHECK(s->ttl_ms > 0 && s->name_count == 1);     /* S7: PEXPIRE with 0 would delete the key. */
+    put_redisson_field(w, s->token);
+    resp_size(w, s->ttl_ms);
+}
+
+static void put_redisson_release(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_redisson_field(w, s->placed);
+}
+
+/* A restore is what a node gets that has lost what a quorum holds, so the only node gets none; it would be a grant like another. */
+const struct redlock_kind *wire_redisson_kind(void)
+{
+    static const char acquire_text[] = WIRE_REDISSON_ACQUIRE_SCRIPT, acquire_sha1[] = WIRE_REDISSON_ACQUIRE_SHA1;
+    static const char extend_text[] = WIRE_REDISSON_EXTEND_SCRIPT, extend_sha1[] = WIRE_REDISSON_EXTEND_SHA1;
+    static const char release_text[] = WIRE_REDISSON_RELEASE_SCRIPT, release_sha1[] = WIRE_REDISSON_RELEASE_SHA1;
+    static const struct wire_row acquire = {
+        .text = acquire_text, .sha1 = acquire_sha1, .put = put_redisson, .argument_count = 2, .read_refusal = wire_read_refusal
+    };
+    static const struct wire_row extend = {
+        .text = extend_text, .sha1 = extend_sha1, .put = put_redisson, .argument_count = 2, .lowest = 0, .highest = 1
+    };
+    static const struct wire_row release = {
+        .text = release_text, .sha1 = release_sha1, .put = put_redisson_release, .argument_count = 1, .lowest = -1, .highest = 2
+    };
+    static const struct redlock_kind kind = {
+        .rows = { [KIND_ACQUIRE] = &acquire, [KIND_RESTORE] = &acquire, [KIND_EXTEND] = &extend, [KIND_RELEASE] = &release,
+                  [KIND_WAKE] = &release }
+    };
+
+    return &kind;
+}
+
 static void put_pttl(struct resp_writer *w, const struct wire_subject *s)
 {
     resp_command(w, 2);

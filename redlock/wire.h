@@ -132,6 +132,15 @@
  * hold up all others. A client that dies at the head of the queue holds them up for its lease. A poll that comes late, after the
  * release, makes a ghost: in the queue for the time of a lease, or in the key until its TTL is over.
  *
+ * Locks of Redisson's kind (S26). The resource's key is a hash with one field, "uuid:number" of the attempt's token, whose count is
+ * 1; a Java holder's has its own UUID, the number of its thread and how often that has entered. Whatever key is there refuses.
+ *     EVALSHA acquire 1 resource field ttl            +OK granted  $"0 ms" refused: how long until it is free
+ *     EVALSHA extend 1 resource field ttl             :1 granted   :0 refused, not ours
+ *     EVALSHA release 1 resource field                :1 granted, :2 and somebody listened   :0 no key there   :-1 another's
+ * The release tells "0" to the channel "redisson_lock__channel:{resource}" (if the resource has a brace itself, without those), on
+ * which Java threads wait and we do; and to that of the first in a fair lock's queue. On several nodes it would be unsound: for a
+ * lock over several nodes Java looks at no clock, and it keeps no guard behind a restart.
+ *
  * Periods (S18). A holder that marks a period does so by a question of no lock, EVAL, since it is rare:
  *     EVAL mark 1 resource token mark life skew   :1 taken (life 0: would be)  :0 our lock is not there
  *                                                 $mark refused: there is another's of this period, or one of a later
@@ -635,6 +644,38 @@ enum wire_command {
     "return n>0 and w>0 and 2 or n"
 #define WIRE_FAIR_RELEASE_SHA1 "3edf595e0c4e69b07acbc1bd95c87dab15d3fc53"
 
+/* Redisson's (S26). Before the field there is a life that changes nothing: where an ACL refuses that, no hash may stay for ever. */
+#define WIRE_REDISSON_ACQUIRE_SCRIPT                                    \
+    "local c,k=redis.call,KEYS[1] "                                                                     \
+    "local p=c('pttl',k) "                                                                              \
+    "if p~=-2 then return '0 '..math.min(p,4294967295) end "                                            \
+    "c('pexpire',k,ARGV[2]) c('hset',k,ARGV[1],1) c('pexpire',k,ARGV[2]) "                              \
+    "return {ok='OK'}"
+#define WIRE_REDISSON_ACQUIRE_SHA1 "7ef9343a4f7a8fd1330729ff85ed937fde28cb85"
+
+/* S7: where Redisson's own shortens, this does not. */
+#define WIRE_REDISSON_EXTEND_SCRIPT                                     \
+    "local c,k=redis.call,KEYS[1] "                                                                     \
+    "if c('type',k).ok~='hash' or c('hexists',k,ARGV[1])==0 then return 0 end "                         \
+    "local p=c('pttl',k) "                                                                              \
+    "if p>=0 and p<tonumber(ARGV[2]) then c('pexpire',k,ARGV[2]) end "                                  \
+    "return 1"
+#define WIRE_REDISSON_EXTEND_SHA1 "3bed9ac646c447296d8f1fcbf6a4eec8aaddbde8"
+
+/* S7: only our field goes. The first in a fair lock's queue listens to a channel of its own. What an ACL refuses of the telling is
+ * let be. */
+#define WIRE_REDISSON_RELEASE_SCRIPT                                    \
+    "local c,p,k,n=redis.call,redis.pcall,KEYS[1],1 "                                                   \
+    "local t=c('type',k).ok "                                                                           \
+    "if t~='hash' or c('hdel',k,ARGV[1])==0 then return t=='none' and 0 or -1 end "                     \
+    "local b=k:find('{',1,true) and k or '{'..k..'}' "                                                  \
+    "local function tell(h) local x=p('publish','redisson_lock__channel:'..h,'0') if type(x)=='number' and x>0 then n=2 end end "  \
+    "tell(b) "                                                                                          \
+    "local f=p('lindex','redisson_lock_queue:'..b,0) "                                                  \
+    "if type(f)=='string' then tell(b..':'..f) end "                                                    \
+    "return n"
+#define WIRE_REDISSON_RELEASE_SHA1 "4115c777a3772e9ef51fe5a69411248cd38a5be5"
+
 enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */
     WIRE_UPTIME_MAX = 50 * 365 * 86400,    /* 50 years: a server that claims more has a wrong clock. */
@@ -736,6 +777,8 @@ REDLOCK_PRIVATE const struct redlock_kind *wire_shared_kind(enum wire_shared whi
 REDLOCK_PRIVATE const struct wire_row *wire_shared_wait(void);
 REDLOCK_PRIVATE const struct wire_row *wire_release_of_waiter(void);    /* Of a writer that has waited: its #writer goes, too. */
 
+REDLOCK_PRIVATE const struct redlock_kind *wire_redisson_kind(void);        /* As Java services lock it, of one resource. */
+
 /* Plain locks, in the form that suits an engine's features: for one resource, or for several and with wake-ups. */
 struct redlock_scripts {
     struct redlock_kind plain;
@@ -811,6 +854,9 @@ static inline bool wire_ends_session(enum redlock_trouble class_of_error)
 /* The value of a lock's keys: the token, and behind a blank what the engine was told of the holder, if anything. Without a
  * NUL; its size. */
 REDLOCK_PRIVATE size_t wire_value_text(const uint8_t token[REDLOCK_TOKEN_SIZE], const char *holder, char text[REDLOCK_VALUE_TEXT]);
+
+/* The field of a lock of Redisson's kind, without a NUL; its size. */
+REDLOCK_PRIVATE size_t wire_redisson_field(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_REDISSON_FIELD]);
 
 /* The hex digits of a token, without a NUL; and the way back: false when they are not 40 of 0-9 a-f. */
 REDLOCK_PRIVATE void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_TOKEN_TEXT]);

@@ -1732,4 +1732,20 @@ TEST(s16_a_node_that_falls_silent_is_left_and_tried_again)
     CHECK(VOTES(0, 2));
 }
 
+/* ---- S26: a lock of Redisson's is of one node ---- */
+
+/* A Java holder takes several nodes one after the other without a look at the clock: a quorum of such locks is no promise. */
+TEST(s26_a_lock_of_Redissons_is_of_one_node_only)
+{
+    for (unsigned n = 1; n <= 5; n++) {
+        CLUSTER(n);
+        struct redlock_request request = story_request("door", DOOR_TTL, 0);
+        request.redisson = true;
+        CHECK_INT(cluster_acquire(cluster, 0, 0, &request), n == 1 ? REDLOCK_OK : REDLOCK_BAD_REDISSON);
+        CHECK_INT(cluster_adopt_redisson(cluster, 0, 1, "door", "0123456789abcdef0123456789abcdef01234567"),
+                  n == 1 ? REDLOCK_OK : REDLOCK_BAD_REDISSON);
+        CHECK_INT(redlock_idle(LOCK(0)), n > 1);
+    }
+}
+
 TAP_MAIN

@@ -33,15 +33,21 @@ static void check_output(const struct resp_writer *w, const char *expected)
     CHECK_MEM(whole, size, expected, strlen(expected));
 }
 
-static void check_bytes(const struct wire_row *row, enum wire_form form, const char *expected)
+static void check_bytes_of(const struct wire_row *row, enum wire_form form, const struct wire_subject *s, const char *expected)
 {
     char buffer[200];
     struct resp_writer w;
-    struct wire_subject s = subject();
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put(&w, row, wire_form_of(row, form), &s));
+    CHECK(wire_put(&w, row, wire_form_of(row, form), s));
     check_output(&w, expected);
+}
+
+static void check_bytes(const struct wire_row *row, enum wire_form form, const char *expected)
+{
+    struct wire_subject s = subject();
+
+    check_bytes_of(row, form, &s, expected);
 }
 
 static const uint8_t engine_name[REDLOCK_NAME_SIZE] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef };
@@ -163,6 +169,26 @@ TEST(a_permit_is_asked_for_by_the_name_of_the_resource_and_their_number)
                  4u + row->argument_count, expected[i].sha1, expected[i].rest);
         check_output(&w, text);
     }
+}
+
+TEST(a_lock_of_Redissons_is_asked_for_by_a_field_and_a_release_names_what_lies_there)
+{
+    static const uint8_t other[REDLOCK_TOKEN_SIZE] = { 255, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255, 255, 255, 255 };
+    static const uint8_t least[REDLOCK_TOKEN_SIZE] = { 0 };
+    const struct redlock_kind *kind = wire_redisson_kind();
+    struct wire_subject s = subject();
+
+    s.token = least;
+    s.placed = other;
+    check_bytes_of(kind->rows[KIND_ACQUIRE], WIRE_BY_SHA1, &s,
+                   "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_REDISSON_ACQUIRE_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n"
+                   "$38\r\n00000000-0000-0000-0000-000000000000:0\r\n$5\r\n10000\r\n");
+    check_bytes_of(kind->rows[KIND_EXTEND], WIRE_BY_SHA1, &s,
+                   "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_REDISSON_EXTEND_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n"
+                   "$38\r\n00000000-0000-0000-0000-000000000000:0\r\n$5\r\n10000\r\n");
+    check_bytes_of(kind->rows[KIND_RELEASE], WIRE_BY_SHA1, &s,
+                   "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_REDISSON_RELEASE_SHA1 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n"
+                   "$47\r\nff010203-0405-0607-0809-0a0b0c0d0e0f:4294967295\r\n");
 }
 
 TEST(scripts_that_are_not_loaded_go_out_with_their_texts_and_no_sha1)

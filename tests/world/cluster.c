@@ -449,9 +449,19 @@ static void watch_exclusion(struct cluster *cluster, unsigned client, const stru
     }
 }
 
+/* The token in Redisson's form. */
+static bool is_field_of(const struct model_key *key, const char *token)
+{
+    char text[REDLOCK_REDISSON_FIELD + 1];
+    snprintf(text, sizeof text, "%.8s-%.4s-%.4s-%.4s-%.12s:%lu", token, token + 8, token + 12, token + 16, token + 20,
+             strtoul(token + 32, NULL, 16));
+    return key->value_size == strlen(text) && memcmp(key->value, text, key->value_size) == 0;
+}
+
 /* A holder's name may stand behind the token. */
 static bool is_value_of(const struct model_key *key, const char *token)
 {
+    if (key->is_hash) return is_field_of(key, token);
     return key->value_size >= REDLOCK_TOKEN_TEXT && memcmp(key->value, token, REDLOCK_TOKEN_TEXT) == 0 &&
            (key->value_size == REDLOCK_TOKEN_TEXT || key->value[REDLOCK_TOKEN_TEXT] == ' ');
 }
@@ -1048,6 +1058,17 @@ enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsi
     return status;
 }
 
+enum redlock_status cluster_adopt_redisson(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
+                                           const char *token)
+{
+    struct cluster_lock *heir = &cluster->clients[client].locks[lock];
+    const uint8_t *name = keep_name(heir, resource, strlen(resource));
+    const enum redlock_status status = redlock_adopt_redisson(engine_of(cluster, client), &heir->lock, name, strlen(resource),
+                                                              token, cluster_client_now(cluster, client));
+    after_call(cluster, client);
+    return status;
+}
+
 enum redlock_status cluster_adopt_set(struct cluster *cluster, unsigned client, unsigned lock, struct redlock_name *set,
                                       unsigned count, const char *token)
 {
@@ -1229,6 +1250,7 @@ static void use_all_features(struct redlock *engine)
     redlock_use_tickets(engine);
     redlock_use_sets(engine);
     redlock_use_permits(engine);
+    redlock_use_redisson(engine);
     redlock_use_wake_ups(engine);
     redlock_use_copies(engine);
 }

@@ -223,6 +223,8 @@ enum redlock_status cluster_inspect(struct cluster *cluster, unsigned client, un
                                     struct redlock_sight *sights);
 enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
                                   const char *token);
+enum redlock_status cluster_adopt_redisson(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
+                                           const char *token);
 enum redlock_status cluster_adopt_set(struct cluster *cluster, unsigned client, unsigned lock, struct redlock_name *set,
                                       unsigned count, const char *token);
 void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock);

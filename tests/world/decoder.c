@@ -8,6 +8,7 @@ struct listed_row row_at(enum row number)
     const struct redlock_kind *permit = wire_permit_kind();
     const struct redlock_kind *shared = wire_shared_kind(WIRE_SHARED), *upgraded = wire_shared_kind(WIRE_UPGRADED);
     const struct redlock_kind *fair = wire_fair_kind();
+    const struct redlock_kind *redisson = wire_redisson_kind();
     const struct listed_row rows[ROW_COUNT] = {
         [ROW_SET] = { "SET", WIRE_ACQUIRE, false, wire_scripts_for_one_loaded()->plain.rows[KIND_ACQUIRE] },
         [ROW_ACQUIRE] = { "acquire", WIRE_ACQUIRE, true, wire_scripted_kind()->rows[KIND_ACQUIRE] },
@@ -39,6 +40,9 @@ struct listed_row row_at(enum row number)
         [ROW_FAIR_EXTEND] = { "extend in order", WIRE_EXTEND, false, fair->rows[KIND_EXTEND] },
         [ROW_FAIR_RELEASE] = { "release in order", WIRE_RELEASE, false, fair->rows[KIND_RELEASE] },
         [ROW_FAIR_WAKE] = { "release in order and wake", WIRE_RELEASE, false, fair->rows[KIND_WAKE] },
+        [ROW_REDISSON_ACQUIRE] = { "acquire Redisson's", WIRE_ACQUIRE, false, redisson->rows[KIND_ACQUIRE] },
+        [ROW_REDISSON_EXTEND] = { "extend Redisson's", WIRE_EXTEND, false, redisson->rows[KIND_EXTEND] },
+        [ROW_REDISSON_RELEASE] = { "release Redisson's", WIRE_RELEASE, false, redisson->rows[KIND_WAKE] },
         [ROW_GETRANGE] = { "GETRANGE", WIRE_GETRANGE, false, wire_getrange() },
     };
 

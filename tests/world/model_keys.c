@@ -50,7 +50,7 @@ struct model_key *key_put(struct model_node *node, uint32_t database, struct sli
 
 bool key_is_string(const struct model_key *key)
 {
-    return !key->is_list && !key->is_sorted_set;
+    return !key->is_list && !key->is_sorted_set && !key->is_hash;
 }
 
 int64_t key_pttl(const struct model_key *key, uint64_t now_us)

@@ -15,7 +15,7 @@ enum {
     MODEL_KEYS_MAX = 16,        /* Of one script. */
     MODEL_ENTRY_MAX = 112,      /* Bytes of a member of a sorted set, */
     MODEL_PLACE_MAX = 32,       /* of one that is a waiter's, */
-    MODEL_CHANNEL_MAX = 32,     /* and of the name of a channel. */
+    MODEL_CHANNEL_MAX = 96,     /* and of the name of a channel. */
     MODEL_ANSWERS_MAX = 8,      /* Planned answers of one node. */
     MODEL_SCRIPTS_MAX = 32,
     MODEL_SHA_TEXT = 40,
@@ -44,8 +44,9 @@ struct model_key {
     uint32_t hash, database;
     size_t name_size, value_size;
     uint64_t expires_ms;        /* By the node's clock; 0: never. */
-    bool is_list;               /* Another kind of lock's: no string. */
+    bool is_list;               /* No string: another kind of lock's, or, with the first in it as its value, a fair lock's queue. */
     bool is_sorted_set;         /* Of entries, in no order. */
+    bool is_hash;               /* Of one field, which is the value: Redisson's. */
     uint8_t *name, *value;
     struct model_entry *entries;
     size_t entry_count;

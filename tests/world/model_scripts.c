@@ -21,6 +21,8 @@ enum model_script model_script_of(struct slice text)
         [ROW_SHARED_RELEASE] = MODEL_SCRIPT_SHARED_RELEASE, [ROW_SHARED_WAIT] = MODEL_SCRIPT_SHARED_WAIT,
         [ROW_FAIR_ACQUIRE] = MODEL_SCRIPT_FAIR_ACQUIRE, [ROW_FAIR_RESTORE] = MODEL_SCRIPT_FAIR_RESTORE,
         [ROW_FAIR_EXTEND] = MODEL_SCRIPT_FAIR_EXTEND, [ROW_FAIR_RELEASE] = MODEL_SCRIPT_FAIR_RELEASE,
+        [ROW_REDISSON_ACQUIRE] = MODEL_SCRIPT_REDISSON_ACQUIRE, [ROW_REDISSON_EXTEND] = MODEL_SCRIPT_REDISSON_EXTEND,
+        [ROW_REDISSON_RELEASE] = MODEL_SCRIPT_REDISSON_RELEASE,
     };
     if (text.size <= MODEL_SHA_TEXT) return MODEL_SCRIPT_NONE;
     if (slice_is(text, WIRE_MARK_SCRIPT)) return MODEL_SCRIPT_MARK;
@@ -239,7 +241,7 @@ static bool call_zpopmin(struct run *run, struct slice name, struct model_entry 
 static unsigned publish(struct model_node *node, struct slice channel, struct slice message)
 {
     unsigned heard = 0;
-    char head[96];
+    char head[MODEL_CHANNEL_MAX + 64];
     for (struct model_session *subscriber = node->subscribers; subscriber; subscriber = subscriber->next_subscriber) {
         if (!slice_is(channel, subscriber->channel)) continue;
         snprintf(head, sizeof head, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n", channel.size, subscriber->channel,
@@ -2066,6 +2068,108 @@ static void do_fair_release(struct run *run)
     fair_free(&fair);
 }
 
+/* ---- Scripts: Redisson's ---- */
+
+/* WIRE_REDISSON_ACQUIRE_SCRIPT */
+static void do_redisson_acquire(struct run *run)
+{
+    int64_t ttl_ms = 0, left_ms;
+    if (!slice_number(run->arguments[1], &ttl_ms) || ttl_ms <= 0)
+        model_breach(run->scene->node, "a TTL of 0 or less in a script");
+    if (!call_pttl(run, run->keys[0], &left_ms)) {
+        raise_error(run);
+        return;
+    }
+    if (left_ms != -2 && script_says(WIRE_REDISSON_ACQUIRE_SCRIPT, "if p~=-2 then")) {
+        acquire_refuses(run, slice_of("0"), left_ms < UINT32_MAX ? left_ms : UINT32_MAX);
+        return;
+    }
+    if (!call_pexpire(run, run->keys[0], ttl_ms) || !may_call(run, "HSET", ADDS)) {
+        raise_error(run);
+        return;
+    }
+    struct model_key *key = run_key(run, run->keys[0]);
+    if (key) run_remove(run, key);
+    key = key_put(run->scene->node, run->scene->session->database, run->keys[0], run->arguments[0]);
+    key->is_hash = true;
+    (void)call_pexpire(run, run->keys[0], ttl_ms);
+    run->scene->call->did = true;
+    model_answer(run->scene, "+OK\r\n");
+}
+
+/* Is there a hash with our field? A call that is refused is in run->error. */
+static bool redisson_is_ours(struct run *run, const struct model_key *key, const char *command, enum effect effect)
+{
+    if (!may_call(run, "TYPE", READS) || !key || !key->is_hash || !may_call(run, command, effect)) return false;
+    return slices_equal((struct slice){ key->value, key->value_size }, run->arguments[0]);
+}
+
+/* WIRE_REDISSON_EXTEND_SCRIPT */
+static void do_redisson_extend(struct run *run)
+{
+    int64_t ttl_ms = 0, left_ms = -1;
+    if (!slice_number(run->arguments[1], &ttl_ms) || ttl_ms <= 0)
+        model_breach(run->scene->node, "a TTL of 0 or less in a script");
+    const bool is_ours = redisson_is_ours(run, run_key(run, run->keys[0]), "HEXISTS", READS);
+    const bool lengthens = script_says(WIRE_REDISSON_EXTEND_SCRIPT, "p<tonumber(ARGV[2])");
+    if (is_ours && call_pttl(run, run->keys[0], &left_ms) && left_ms >= 0 && (left_ms < ttl_ms || !lengthens))
+        (void)call_pexpire(run, run->keys[0], ttl_ms);
+    run->scene->call->did = is_ours && !run->error;
+    if (run->error) raise_error(run);
+    else            model_answer_number(run->scene, is_ours);
+}
+
+/* "prefix:{door}", or "prefix:do{o}r", with more behind it. */
+static struct slice redisson_name(const char *prefix, struct slice resource, struct slice more)
+{
+    const bool has_brace = memchr(resource.data, '{', resource.size) != NULL;
+    const size_t size = strlen(prefix) + resource.size + more.size + sizeof ":{}:";
+    char *text = model_grow(NULL, size + 1);
+    snprintf(text, size + 1, "%s:%s%.*s%s%s%.*s", prefix, has_brace ? "" : "{", (int)resource.size, (const char *)resource.data,
+             has_brace ? "" : "}", more.size > 0 ? ":" : "", (int)more.size, (const char *)more.data);
+    return slice_of(text);
+}
+
+/* How many have heard of it. */
+static unsigned redisson_tells(struct run *run, struct slice more)
+{
+    const struct slice channel = redisson_name("redisson_lock__channel", run->keys[0], more);
+    const unsigned heard = may_call(run, "PUBLISH", READS) ? publish(run->scene->node, channel, slice_of("0")) : 0;
+    slice_free(channel);
+    return heard;
+}
+
+static unsigned redisson_tells_first(struct run *run)
+{
+    const struct slice name = redisson_name("redisson_lock_queue", run->keys[0], slice_of(""));
+    const struct model_key *queue = may_call(run, "LINDEX", READS) ? run_key(run, name) : NULL;
+    slice_free(name);
+    if (!queue || !queue->is_list) return 0;
+    return redisson_tells(run, (struct slice){ queue->value, queue->value_size });
+}
+
+/* WIRE_REDISSON_RELEASE_SCRIPT */
+static void do_redisson_release(struct run *run)
+{
+    struct model_key *key = run_key(run, run->keys[0]);
+    bool is_ours = redisson_is_ours(run, key, "HDEL", FREES);
+    unsigned heard = 0;
+    if (run->error) {
+        raise_error(run);
+        return;
+    }
+    if (key && key->is_hash && !script_says(WIRE_REDISSON_RELEASE_SCRIPT, "c('hdel',k,ARGV[1])==0")) is_ours = true;
+    if (!is_ours) {
+        model_answer_number(run->scene, key ? -1 : 0);
+        return;
+    }
+    run_remove(run, key);
+    if (script_says(WIRE_REDISSON_RELEASE_SCRIPT, "tell(b) ")) heard += redisson_tells(run, slice_of(""));
+    heard += redisson_tells_first(run);
+    run->scene->call->did = true;
+    model_answer_number(run->scene, heard > 0 ? 2 : 1);
+}
+
 static const struct {
     unsigned least, most;       /* Arguments behind the keys. */
     void (*run)(struct run *run);
@@ -2091,6 +2195,9 @@ static const struct {
     [MODEL_SCRIPT_FAIR_RESTORE] = { 5, 5, do_fair_restore },
     [MODEL_SCRIPT_FAIR_EXTEND] = { 2, 2, do_fair_extend },
     [MODEL_SCRIPT_FAIR_RELEASE] = { 2, 3, do_fair_release },
+    [MODEL_SCRIPT_REDISSON_ACQUIRE] = { 2, 2, do_redisson_acquire },
+    [MODEL_SCRIPT_REDISSON_EXTEND] = { 2, 2, do_redisson_extend },
+    [MODEL_SCRIPT_REDISSON_RELEASE] = { 1, 1, do_redisson_release },
 };
 
 /* That no stale data will do is found out as late as here: EVAL has loaded the script, EVALSHA may not have found it. */

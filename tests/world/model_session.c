@@ -75,7 +75,8 @@ static void log_script(struct model_call *call, const struct model_node *node, c
     static const char *const names[] = { NULL, "ACQUIRE", "RESTORE", "EXTEND", "EXTEND", "RELEASE", "RELEASE",
                                          "WAIT", "MARK", "ACQUIRE", "RESTORE", "EXTEND", "RELEASE", "WAIT",
                                          "ACQUIRE", "EXTEND", "RELEASE", "WAIT",
-                                         "ACQUIRE", "RESTORE", "EXTEND", "RELEASE" };
+                                         "ACQUIRE", "RESTORE", "EXTEND", "RELEASE",
+                                         "ACQUIRE", "EXTEND", "RELEASE" };
     char sha[MODEL_SHA_TEXT + 1];
     enum model_script script = model_script_of(command->arguments[1]);
     int64_t ticket = 0;

@@ -1,0 +1,403 @@
+/* A lock that Java services share (S26): what this side does. What Redisson does is in tests/live/test_redisson.c. */
+#include "../world/story.h"
+
+#include "../../redlock/stake.h"
+#include "../../redlock/wire.h"
+
+enum { TTL = 10000 };
+
+#define JAVA "6ba7b810-9dad-11d1-80b4-00c04fd430c8:47"
+
+static struct redlock_request java_request(uint32_t wait_ms)
+{
+    struct redlock_request request = story_request("door", TTL, wait_ms);
+
+    request.redisson = true;
+    return request;
+}
+
+static enum redlock_status start_java(struct cluster *cluster, unsigned client, uint32_t wait_ms)
+{
+    const struct redlock_request request = java_request(wait_ms);
+
+    return cluster_acquire(cluster, client, 0, &request);
+}
+
+#define START_JAVA(client, wait_ms) CHECK_INT(start_java(cluster, (client), (wait_ms)), REDLOCK_OK)
+#define TAKE(client) do { START_JAVA(client, 0); UNTIL_DONE(client); } while (0)
+
+static const struct model_key *key_of(struct cluster *cluster, const char *name)
+{
+    return model_find(NODE(0), 0, name, strlen(name), cluster_node_now(cluster, 0));
+}
+
+/* A Java holder, however often it has entered. */
+static void java_holds(struct cluster *cluster, uint64_t ttl_ms)
+{
+    model_put(NODE(0), "door", JAVA, ttl_ms, cluster_node_now(cluster, 0))->is_hash = true;
+}
+
+static int64_t key_ttl(struct cluster *cluster)
+{
+    return (int64_t)(key_of(cluster, "door")->expires_ms - cluster_node_now(cluster, 0) / 1000);
+}
+
+/* Somebody on the node listens to a channel. */
+static void listen_to(struct cluster *cluster, struct model_session *session, const char *channel)
+{
+    char command[160];
+    const int size = snprintf(command, sizeof command, "*2\r\n$9\r\nSUBSCRIBE\r\n$%zu\r\n%s\r\n", strlen(channel), channel);
+
+    model_session_begin(NODE(0), session);
+    model_session_receive(NODE(0), session, command, (size_t)size, cluster_node_now(cluster, 0));
+    session->out.size = 0;
+}
+
+static bool has_heard(const struct model_session *session, const char *message)
+{
+    return session->out.size == strlen(message) && memcmp(session->out.data, message, session->out.size) == 0;
+}
+
+TEST(a_lock_of_Redissons_needs_its_feature)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    cluster_client_is_plain(cluster, 0);
+    CHECK_INT(start_java(cluster, 0, 0), REDLOCK_BAD_CONFIG);
+    redlock_use_permits(ENGINE(0));
+    CHECK_INT(start_java(cluster, 0, 0), REDLOCK_BAD_CONFIG);
+    redlock_use_redisson(ENGINE(0));
+    CHECK_INT(start_java(cluster, 0, 0), REDLOCK_OK);
+}
+
+TEST(s26_with_Java_a_lock_is_one_resource_without_a_ticket_permits_or_readers)
+{
+    CLUSTER(1);
+    struct redlock_name set[] = { { .bytes = "door", .size = 4 } };
+    struct redlock_request request = java_request(0);
+
+    request.permits = 1;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_REDISSON);
+    request = java_request(0);
+    request.ticket = true;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_REDISSON);
+    request = java_request(0);
+    request.shared = true;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_REDISSON);
+    request = java_request(0);
+    request.set = set;
+    request.set_count = 1;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_REDISSON);
+    CHECK(IDLE(0));
+}
+
+TEST(with_Java_the_key_is_a_hash_whose_field_is_the_token_as_a_UUID_and_a_number)
+{
+    CLUSTER(1);
+    char token[REDLOCK_TOKEN_TEXT + 1], field[REDLOCK_REDISSON_FIELD + 1], expected[REDLOCK_REDISSON_FIELD + 1];
+
+    TAKE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_HELD(0);
+    CHECK(key_of(cluster, "door")->is_hash);
+    redlock_token(LOCK(0), token);
+    redlock_redisson_field(LOCK(0), field);
+    snprintf(expected, sizeof expected, "%.8s-%.4s-%.4s-%.4s-%.12s:%lu", token, token + 8, token + 12, token + 16, token + 20,
+             strtoul(token + 32, NULL, 16));
+    CHECK_STR(field, expected);
+    CHECK_STR((const char *)key_of(cluster, "door")->value, field);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK(IDLE(0));
+}
+
+/* S6 */
+TEST(with_Java_each_attempt_has_a_field_of_its_own)
+{
+    CLUSTER(1);
+    char first[REDLOCK_REDISSON_FIELD + 1], second[REDLOCK_REDISSON_FIELD + 1];
+
+    TAKE(0);
+    redlock_redisson_field(LOCK(0), first);
+    RELEASE(0);
+    TAKE(0);
+    redlock_redisson_field(LOCK(0), second);
+    CHECK(strcmp(first, second) != 0);
+}
+
+TEST(with_Java_a_lock_is_refused_whatever_key_is_there_and_told_for_how_long)
+{
+    CLUSTER(1);
+
+    java_holds(cluster, 7000);
+    TAKE(0);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    CHECK_INT(redlock_free_in_ms(LOCK(0)), 7000);
+    CHECK_STR((const char *)key_of(cluster, "door")->value, JAVA);
+    RIVAL(0, "door", 5000);
+    TAKE(0);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    EXPECT_RIVAL_KEY(0, "door");
+    RIVAL(0, "door", 0);
+    TAKE(0);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    CHECK(redlock_free_in_ms(LOCK(0)) == REDLOCK_FOREVER);
+    CHECK(IDLE(0));
+}
+
+TEST(with_Java_a_lock_keeps_plain_locks_out)
+{
+    CLUSTER_OF(1, 2, (void)0);
+
+    TAKE(0);
+    ACQUIRE(1, "door", TTL);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    RELEASE(0);
+    ACQUIRE(1, "door", TTL);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    TAKE(0);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+}
+
+/* Redisson's own extension does shorten. */
+TEST(s7_with_Java_an_extension_lengthens_and_never_shortens)
+{
+    CLUSTER(1);
+
+    TAKE(0);
+    EXTEND(0, 20000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(key_ttl(cluster) > 19000);
+    EXTEND(0, 1000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(key_ttl(cluster) > 19000);
+    CHECK(VALID_US(0) > 19000000);
+}
+
+TEST(s7_with_Java_an_extension_leaves_anothers_lock_alone)
+{
+    CLUSTER(1);
+
+    TAKE(0);
+    cluster->no_promise = true;
+    java_holds(cluster, 5000);      /* A restart has lost ours: Java keeps no guard. */
+    EXTEND(0, 20000);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    CHECK(key_ttl(cluster) <= 5000);
+    RIVAL(0, "door", 5000);
+    EXTEND(0, 20000);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    REMOVE_KEYS(0);
+    EXTEND(0, 20000);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
+TEST(s7_with_Java_a_release_leaves_anothers_field_alone_and_tells_nobody)
+{
+    CLUSTER(1);
+    struct model_session thread;
+
+    listen_to(cluster, &thread, "redisson_lock__channel:{door}");
+    TAKE(0);
+    cluster->no_promise = true;
+    java_holds(cluster, 5000);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_LOST);
+    CHECK_STR((const char *)key_of(cluster, "door")->value, JAVA);
+    CHECK_INT(thread.out.size, 0);
+    CHECK(IDLE(0));
+    REMOVE_KEYS(0);
+    TAKE(0);
+    RIVAL(0, "door", 5000);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_LOST);
+    EXPECT_RIVAL_KEY(0, "door");
+    model_session_end(&thread);
+}
+
+TEST(with_Java_a_release_tells_the_channel_on_which_its_threads_wait)
+{
+    CLUSTER(1);
+    struct model_session thread;
+
+    listen_to(cluster, &thread, "redisson_lock__channel:{door}");
+    TAKE(0);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(has_heard(&thread, "*3\r\n$7\r\nmessage\r\n$29\r\nredisson_lock__channel:{door}\r\n$1\r\n0\r\n"));
+    model_session_end(&thread);
+}
+
+/* And not in braces twice. */
+TEST(with_Java_the_channel_of_a_name_with_a_brace_has_that_name)
+{
+    CLUSTER(1);
+    struct redlock_request request = story_request("a{b}", TTL, 0);
+    struct model_session thread;
+
+    listen_to(cluster, &thread, "redisson_lock__channel:a{b}");
+    request.redisson = true;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    RELEASE(0);
+    CHECK(has_heard(&thread, "*3\r\n$7\r\nmessage\r\n$27\r\nredisson_lock__channel:a{b}\r\n$1\r\n0\r\n"));
+    model_session_end(&thread);
+}
+
+TEST(with_Java_a_release_tells_the_first_in_a_fair_locks_queue_as_well)
+{
+    CLUSTER(1);
+    struct model_session thread;
+
+    listen_to(cluster, &thread, "redisson_lock__channel:{door}:" JAVA);
+    TAKE(0);
+    model_put(NODE(0), "redisson_lock_queue:{door}", JAVA, 0, cluster_node_now(cluster, 0))->is_list = true;
+    RELEASE(0);
+    CHECK(has_heard(&thread, "*3\r\n$7\r\nmessage\r\n$69\r\nredisson_lock__channel:{door}:" JAVA "\r\n$1\r\n0\r\n"));
+    model_session_end(&thread);
+}
+
+/* S5: with what is unknown an attempt is undone, and Java threads hear of that, too. */
+TEST(s5_with_Java_an_attempt_whose_answer_is_lost_is_released)
+{
+    CLUSTER(1);
+    struct model_session thread;
+
+    listen_to(cluster, &thread, "redisson_lock__channel:{door}");
+    TAKE(0);
+    RELEASE(0);
+    thread.out.size = 0;
+    DEAFEN(0);
+    TAKE(0);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    HEAL_ALL;
+    RUN_MS(3000);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK(thread.out.size > 0);
+    CHECK(IDLE(0));
+    model_session_end(&thread);
+}
+
+/* With an ACL that lets no script expire, no hash may stay for ever. */
+TEST(with_Java_a_node_that_refuses_a_part_of_the_script_keeps_nothing_for_ever)
+{
+    static const char *const refused[] = { "PTTL", "PEXPIRE", "HSET" };
+
+    for (unsigned i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        CLUSTER(1);
+        NODE(0)->noperm = refused[i];
+        TAKE(0);
+        EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+        EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_NOPERM);
+        EXPECT_KEY_ABSENT_ON_ALL("door");
+    }
+}
+
+TEST(with_Java_a_node_that_refuses_to_publish_releases_nevertheless)
+{
+    CLUSTER(1);
+    struct model_session thread;
+
+    listen_to(cluster, &thread, "redisson_lock__channel:{door}");
+    NODE(0)->noperm = "PUBLISH LINDEX";
+    TAKE(0);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK_INT(thread.out.size, 0);
+    model_session_end(&thread);
+}
+
+/* Until the TTL has run out, since a release that is refused is owed. */
+TEST(with_Java_a_node_that_refuses_to_release_or_to_extend_says_so)
+{
+    static const char *const refused[] = { "TYPE", "HDEL", "HEXISTS", "PEXPIRE" };
+
+    for (unsigned i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        CLUSTER(1);
+        TAKE(0);
+        NODE(0)->noperm = refused[i];
+        EXTEND(0, 20000);
+        EXPECT_STATUS(0, strcmp(refused[i], "HDEL") == 0 ? REDLOCK_OK : REDLOCK_NO_QUORUM);
+        RELEASE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        RUN_MS(5);
+        CHECK_INT(redlock_owed(LOCK(0)), strcmp(refused[i], "TYPE") == 0 || strcmp(refused[i], "HDEL") == 0);
+        NODE(0)->noperm = NULL;
+        RUN_MS(2000);
+        EXPECT_KEY_ABSENT_ON_ALL("door");
+        CHECK(IDLE(0));
+    }
+}
+
+/* Its release would be one by another script. */
+TEST(with_Java_a_lock_that_owes_is_not_used_as_a_plain_one)
+{
+    CLUSTER(1);
+    struct redlock_request plain = story_request("door", TTL, 0);
+
+    TAKE(0);
+    cluster_stall(cluster, 0, 0);
+    RELEASE(0);
+    CHECK(!IDLE(0));
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &plain), REDLOCK_BAD_STATE);
+    HEAL_ALL;
+    RUN_MS(3000);
+    CHECK(IDLE(0));
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &plain), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK(!key_of(cluster, "door")->is_hash);
+    cluster_stall(cluster, 0, 0);
+    RELEASE(0);
+    CHECK_INT(start_java(cluster, 0, 0), REDLOCK_BAD_STATE);
+}
+
+TEST(with_Java_a_lock_is_adopted_by_its_token)
+{
+    CLUSTER_OF(1, 2, (void)0);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+
+    cluster->no_exclusion = true;
+    TAKE(0);
+    redlock_token(LOCK(0), token);
+    CHECK_INT(cluster_adopt_redisson(cluster, 1, 0, "door", token), REDLOCK_OK);
+    EXTEND(1, 20000);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    CHECK(key_ttl(cluster) > 19000);
+    RELEASE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
+/* The key would be looked at as a string. */
+TEST(with_Java_a_lock_is_not_marked_shared_or_adopted_as_a_plain_one)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    static struct redlock_mark mark;
+    const struct redlock_period period = { .period_ms = 60000, .wall_us = 1, .at_us = 0 };
+
+    cluster_may_share(cluster);
+    RUN_MS(STORY_SETTLE_MS);
+    TAKE(0);
+    CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_REDISSON);
+    CHECK_INT(redlock_start_upgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_REDISSON);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_BAD_REDISSON);
+    EXPECT_HELD(0);
+}
+
+TEST(a_permit_changes_no_role)
+{
+    CLUSTER_COLD(1, 1, (void)0);
+    struct redlock_request request = story_request("door", TTL, 0);
+
+    cluster_may_share(cluster);
+    RUN_MS(STORY_SETTLE_MS);
+    request.permits = 2;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_PERMITS);
+}
+
+TAP_MAIN
