@@ -625,24 +625,27 @@ enum wire_command {
     "return 1"
 #define WIRE_FAIR_EXTEND_SHA1 "ecb3cf604689e816878997e5c669673a3baae4be"
 
-/* What an ACL refuses of the queue's business is let be. Where nobody is in the queue, whoever waits for a plain lock is woken. */
+/* Its place goes whatever the entry was, if it is near the front: one that adopted the lock does not know that. What an ACL refuses
+ * of the queue's business is let be. Where nobody is in the queue, whoever waits for a plain lock is woken. */
 #define WIRE_FAIR_RELEASE_SCRIPT                                        \
     "local a,c,p,k=ARGV,redis.call,redis.pcall,KEYS[1] "                                                      \
     "local q,l=k..'#queue',k..'#lease' "                                                                      \
-    "local m=a[1]:sub(1,40)..':'..a[2] "                                                                      \
+    "local t,f=a[1]:sub(1,40)..':' "                                                                          \
     WIRE_LUA_TELL                                                                                             \
     WIRE_LUA_WAKE                                                                                             \
-    "local h=p('zrange',q,0,0)[1] "                                                                           \
-    "p('zrem',q,m) p('zrem',l,m) "                                                                            \
+    "for i,x in ipairs(p('zrange',q,0,15)) do "                                                               \
+    "if x:sub(1,41)==t then p('zrem',q,x) p('zrem',l,x) f=f or i end "                                        \
+    "end "                                                                                                    \
+    "p('zrem',q,t..a[2]) p('zrem',l,t..a[2]) "                                                                \
     "local v,n,w=p('get',k),0,0 "                                                                             \
     "if type(v)=='table' then return v end "                                                                  \
     "if v==a[1] then c('del',k,k..'#grant') v,n=nil,1 elseif v then n=-1 end "                                \
-    "if a[3] and not v and (n==1 or h==m) then "                                                              \
+    "if a[3] and not v and (n==1 or f==1) then "                                                              \
     "w=tell(q) "                                                                                              \
     "if not p('zrange',q,0,0)[1] then w=wake(k,true) end "                                                    \
     "end "                                                                                                    \
     "return n>0 and w>0 and 2 or n"
-#define WIRE_FAIR_RELEASE_SHA1 "3edf595e0c4e69b07acbc1bd95c87dab15d3fc53"
+#define WIRE_FAIR_RELEASE_SHA1 "da4deef1cc6d3cf90cd40f49ebaf7544b6c05ed5"
 
 /* Redisson's (S26). Before the field there is a life that changes nothing: where an ACL refuses that, no hash may stay for ever. */
 #define WIRE_REDISSON_ACQUIRE_SCRIPT                                    \

@@ -641,7 +641,7 @@ static void fair_request(struct request *request)
     snprintf(label, sizeof label, "%s %s", is_text ? "EVAL" : "EVALSHA", commands[number].name);
     struct resp_writer writer = begin_request(request, label);
     const struct redlock_name name = draw_fair(request);
-    struct redlock_place place = { .turn = dice(4), .poll = 1 + dice(4), .entry = client };
+    struct redlock_place place = { .turn = dice(4), .poll = 1 + dice(4), .entry = dice(8) == 0 ? 7 : client };
     struct wire_subject subject = {
         .names = &name, .name_count = 1, .token = token, .placed = token, .life_ms = any_ttl_ms(), .skew_ms = REDLOCK_SKEW_MS,
         .engine = engines[client], .place = &place

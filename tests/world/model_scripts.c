@@ -2007,13 +2007,36 @@ static void do_fair_extend(struct run *run)
     fair_free(&fair);
 }
 
+static bool is_of_token(const struct run *run, const struct model_entry *entry)
+{
+    return entry->size > REDLOCK_TOKEN_TEXT && memcmp(entry->member, run->arguments[0].data, REDLOCK_TOKEN_TEXT) == 0 &&
+           entry->member[REDLOCK_TOKEN_TEXT] == ':';
+}
+
+/* Takes out of the first in the queue those of the token. True: the very first was one. */
+static bool fair_leaves_front(struct run *run, struct fair *fair)
+{
+    struct model_entry front[16];
+    unsigned count = 0;
+    bool was_first = false;
+    const struct model_key *key = may_call(run, "ZRANGE", READS) ? sorted_set(run, fair->queue) : NULL;
+    for (const struct model_entry *next = entry_behind(key, NULL); next && count < 16; next = entry_behind(key, &front[count - 1]))
+        front[count++] = *next;
+    for (unsigned i = 0; i < count; i++) {
+        if (!is_of_token(run, &front[i])) continue;
+        call_zrem(run, fair->queue, member_of(&front[i]));
+        call_zrem(run, fair->lease, member_of(&front[i]));
+        was_first = was_first || i == 0;
+    }
+    return was_first;
+}
+
 /* By redis.pcall(): what goes wrong of the queue's business is let be. */
 static bool fair_leaves_queue(struct run *run, struct fair *fair)
 {
-    bool was_first;
-    (void)call_first(run, fair);
-    was_first = !run->error && is_first(fair);
-    if (script_says(WIRE_FAIR_RELEASE_SCRIPT, "p('zrem',q,m)")) call_zrem(run, fair->queue, member_of(&fair->member));
+    const bool does = script_says(WIRE_FAIR_RELEASE_SCRIPT, "p('zrem',q,t..a[2])");
+    const bool was_first = does && fair_leaves_front(run, fair);
+    if (does) call_zrem(run, fair->queue, member_of(&fair->member));
     call_zrem(run, fair->lease, member_of(&fair->member));
     run->error = NULL;
     return was_first;
