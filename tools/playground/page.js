@@ -1,12 +1,13 @@
 // The page: what is seen and pressed. The world is that of engine.mjs.
-import { compileEngine, parseLink } from './engine.mjs';
+import { compileEngine } from './engine.mjs';
 import { button, byId, html, set, svg } from './dom.mjs';
 import { CLIENTS, bitsOf, decodeResp, inWords, listOf, moment, tell } from './words.mjs';
 import { Player } from './player.mjs';
 import { Scene, labelOf, shapeOf, sharedBy } from './scene.mjs';
 import { controlsOf, settingsForm, titleOf } from './controls.mjs';
 import { bytesOnLink, eventList, sequenceDiagram } from './records.mjs';
-import { FAULTS, findAccident, stepsOf } from './tours.mjs';
+import { stepsOf } from './tours.mjs';
+import { AccidentSearch } from './accidents.mjs';
 import { figureOf, sceneInWords, sequenceInWords } from './figure.mjs';
 import { QUESTIONS } from './questions.mjs';
 import { Quiz } from './quiz.mjs';
@@ -41,6 +42,7 @@ function readFragment() {
 const module = await compileEngine(await unpackWorld());
 const player = new Player(module, FIRST_LINK);
 const scene = new Scene(byId('scene'), choose);
+const search = new AccidentSearch(() => player.world, showAccident, watchAccident);
 const quiz = new Quiz(QUESTIONS, judge, watchQuestion);
 let chosen = { kind: 'none' };
 let tab = 'Events', tour = null, lit = null, shownVersion = -1, shownAt = 0, wroteLink = '', wroteAt = -WRITE_MS, said = '';
@@ -83,6 +85,7 @@ function open(link) {
     chosen = { kind: 'none' };
     player.play();
     fillChosen();
+    if (tab === 'Settings') showSettings();
     refresh();
 }
 
@@ -368,15 +371,22 @@ const TABS = {
     Sequence: fillSequence,
     Stories: () => [...player.world.stories().map(({ name, title }) => button(title, () => beginTour(name), { class: 'story', 'data-story': name })),
         html('p', { text: 'As a figure in a page of yours, without controls: ' }, html('code', { text: '<iframe src="playground.html#story=pause&embed">' }))],
-    Accidents: searchForm,
+    Accidents: () => search.elements(),
     Questions: () => quiz.elements(),
     Settings: () => [settingsForm(player.state.settings, begin)]
 };
 const LIVE_TABS = ['Events', 'Sequence'];
-let isWholeSequence = false, giveUp = null;
+let isWholeSequence = false;
 
 function begin(settings) {
     open(Object.entries(settings).map(([name, value]) => `${name}=${value}`).join('&'));
+}
+
+// Those of the world that is shown now.
+function showSettings() {
+    const hasFocus = byId('panel').contains(document.activeElement);
+    fillPanel();
+    if (hasFocus) byId('panel').focus({ preventScroll: true });
 }
 
 function fillSequence() {
@@ -385,29 +395,26 @@ function fillSequence() {
     return [isCut ? button('Show all', () => { isWholeSequence = true; fillPanel(); }) : '', picture];
 }
 
-function searchForm() {
-    const boxes = FAULTS.map(([name, label], i) => [html('input', { type: 'checkbox', id: `fault-${name}`, value: name, checked: i === 0 }), label]);
-    const told = html('p', { role: 'status', id: 'search-told', text: 'Worlds are tried, one seed after the other, until two hold the lock. What is found is ' +
-        'shrunk until no action can be left out.' });
-    const find = button('Find', () => {
-        const faults = boxes.filter(([box]) => box.checked).map(([box]) => box.value);
-        giveUp?.();
-        giveUp = findAccident(player.world, Math.floor(Math.random() * 1e6), faults, tried => { told.textContent = `${tried} worlds tried: none yet.`; },
-            link => { giveUp = null; showAccident(link); });
-    }, { class: 'primary', id: 'find' });
-    return [told, ...boxes.map(([box, label]) => html('div', { class: 'field' }, box, html('label', { for: box.id, text: label }))),
-        html('div', { class: 'buttons' }, find, button('Give up', () => { giveUp?.(); giveUp = null; told.textContent = 'Given up.'; }))];
+// At the moment at which two hold it.
+function showAccident(link) {
+    const at = momentOfAccident(link);
+    open(link);
+    goTo(at);
+    said = 'Two hold the lock, and below Find stands what it took. Go back, and change one of these actions.';
+    refresh();
 }
 
-// To the moment at which two hold it, and no further.
-function showAccident(link) {
+function watchAccident(link) {
+    const at = momentOfAccident(link);
+    open(link);
+    if (still.matches) goTo(at);
+    else player.playTo(at);
+}
+
+function momentOfAccident(link) {
     const own = new Player(module, link);
     while (!own.state.accident && own.stepOnce()) { }
-    open(link);
-    said = `Found, and shrunk to ${parseLink(link).do.length} actions. Watch, or go back and change one of them.`;
-    if (still.matches) goTo(own.state.accident.at);
-    else player.playTo(own.state.accident.at);
-    refresh();
+    return own.state.accident.at;
 }
 
 // The world that answers a question, where the answer is to be seen: the engine's, not this page's.
