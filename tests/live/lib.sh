@@ -61,11 +61,9 @@ make_certificates() {
 # With REDLOCK_TEST_TLS=1 so do the servers of tests that know nothing of it, unless they write addresses by themselves.
 [ -z "${REDLOCK_TEST_TLS:-}" ] || make_certificates
 
-# It is ours, and ready, when its own log says so; it ends by itself when the port is taken. Those that were tried before, in another
-# subshell as well, are passed over.
+# It is ours, and ready, when its own log says so; it ends by itself when the port is taken.
 launch() {
     port=$((port + 1))
-    while [ -e "$directory/log-$port" ]; do port=$((port + 1)); done
     : >"$directory/log-$port"
     if [ -z "$scheme" ]; then
         set -- --port $port "$@"
@@ -83,9 +81,10 @@ launch() {
     return 1
 }
 
-# start_server OPTION...: of redis-server.
+# start_server OPTION...: of redis-server. Ports that were tried before, in another subshell as well, are passed over.
 start_server() {
     tries=0
+    while [ -e "$directory/log-$((port + 1))" ]; do port=$((port + 1)); done
     until launch "$@"; do
         tries=$((tries + 1))
         [ $tries -lt 100 ] || { echo "Bail out! $server does not start: $(tail -n 1 "$directory/log-$port")"; exit 1; }
