@@ -263,6 +263,19 @@ static void tls_write_goodbye(struct tls_line *line)
     (void)mbedtls_ssl_close_notify(&line->ssl);
 }
 
+/* (It may have been built so that it keeps none.) */
+static uint64_t tls_first_end(const struct tls_line *line)
+{
+    uint64_t first = UINT64_MAX;
+
+    for (const mbedtls_x509_crt *cert = mbedtls_ssl_get_peer_cert(&line->ssl); cert; cert = cert->next) {
+        const mbedtls_x509_time *t = &cert->valid_to;
+        uint64_t ends = tls_seconds(t->year, t->mon, t->day, t->hour, t->min, t->sec);
+        if (ends < first) first = ends;
+    }
+    return first;
+}
+
 /* --- Opening --- */
 
 static bool tls_blame_by_code(char *words, size_t size, const char *what, const char *path, int code)

@@ -8,6 +8,7 @@
 #include "net_tls.h"
 
 #include <limits.h>
+#include <time.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -215,6 +216,20 @@ static size_t tls_read(struct tls_session *session, void *data, size_t size)
 static void tls_write_goodbye(struct tls_line *line)
 {
     (void)SSL_shutdown(line->ssl);
+}
+
+static uint64_t tls_first_end(const struct tls_line *line)
+{
+    const STACK_OF(X509) *chain = SSL_get_peer_cert_chain(line->ssl);
+    uint64_t first = UINT64_MAX, ends;
+    struct tm t;
+
+    for (int i = 0; i < sk_X509_num(chain); i++) {
+        if (ASN1_TIME_to_tm(X509_get0_notAfter(sk_X509_value(chain, i)), &t) != 1) continue;
+        ends = tls_seconds(t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec);
+        if (ends < first) first = ends;
+    }
+    return first;
 }
 
 /* --- Opening --- */

@@ -68,6 +68,9 @@ static size_t tls_read(struct tls_session *session, void *data, size_t size);
 
 static void tls_write_goodbye(struct tls_line *line);
 
+/* When the first of the certificates ends that the node has sent: see redlock_tls_certificate_ends. UINT64_MAX: there is none. */
+static uint64_t tls_first_end(const struct tls_line *line);
+
 /* --- Words --- */
 
 /* Keeps what has gone wrong. Returns its number for error_text(), negated. */
@@ -265,6 +268,25 @@ static const struct redlock_transport TLS_TRANSPORT = {
 const struct redlock_transport *redlock_tls_transport(void)
 {
     return &TLS_TRANSPORT;
+}
+
+/* --- Certificates --- */
+
+/* As seconds since 1970; before that: 0. By days since March 1st of the year 0, so that a leap day is the last of its year. */
+static uint64_t tls_seconds(int year, int month, int day, int hour, int minute, int second)
+{
+    int64_t years = year - (month <= 2), of_year = (153 * (month + (month <= 2 ? 9 : -3)) + 2) / 5 + day - 1;
+    int64_t days = years * 365 + years / 4 - years / 100 + years / 400 + of_year - 719468;
+
+    return days < 0 ? 0 : (uint64_t)(days * 86400 + hour * 3600 + minute * 60 + second);
+}
+
+uint64_t redlock_tls_certificate_ends(struct redlock_tls *tls, unsigned k)
+{
+    const struct tls_session *session = tls_session(tls, k);
+    uint64_t ends = session->line && session->stands ? tls_first_end(session->line) : UINT64_MAX;
+
+    return ends < UINT64_MAX ? ends : 0;
 }
 
 /* --- Opening --- */

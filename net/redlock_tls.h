@@ -28,6 +28,7 @@
 #define REDLOCK_TLS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,6 +57,11 @@ void redlock_tls_close(struct redlock_tls *tls);
 
 /* For struct redlock_options, with what redlock_tls_open has returned as its context. */
 const struct redlock_transport *redlock_tls_transport(void);
+
+/* When the certificate of node k ends, by which its connection was made, or the first that does of those which the node sent along:
+ * in seconds since 1970. 0: no connection to it stands. It was checked when the connection was made, so it may have ended since:
+ * then no other connection can be made. */
+uint64_t redlock_tls_certificate_ends(struct redlock_tls *tls, unsigned k);
 
 /* What it is made of, and its version as it runs: "OpenSSL 3.0.17 1 Jul 2025". Static. */
 const char *redlock_tls_library(void);

@@ -248,6 +248,18 @@ else
 fi
 kill $sleeper
 
+doctor_tells() {
+    speaks server && list=rediss://$node && speaks lasting && list=$list,rediss://$node && speaks expired && list=$list,rediss://$node &&
+    is 2 doctor --quick --verbose --node-timeout 10s -n "$list" && prints '^node 0 .*  WARNING  its certificate ends in 0 days, on 20.*Fix: ' &&
+    prints '^node 1 .*  ok  its certificate ends in 59 days' &&
+    prints '^node 2 .*  UNSAFE  cannot be reached: TLS: its certificate has expired. Fix: give the node a new one' &&
+    is 2 doctor --quick --json --node-timeout 10s -n "$list" &&
+    json out '(grep { $_->{name} eq "certificate" && $_->{node} == 0 && $_->{severity} eq "warning" } @{$j->{findings}}) == 1' &&
+    json out '$j->{nodes}[1]{certificate_ends} - time > 59 * 86400 && $j->{nodes}[1]{certificate_ends} - time < 60 * 86400 &&
+              !exists $j->{nodes}[2]{certificate_ends}'
+}
+check 'doctor says when certificates end' doctor_tells
+
 check 'JSON and trace say why; --version says which library it is' told
 
 finish

@@ -84,6 +84,38 @@ static const struct finding *finding_of(unsigned check, unsigned k)
         CHECK(strstr(finding->text, words) != NULL);                        \
     } while (0)
 
+TEST(a_certificate_that_ends_within_30_days_is_told_and_one_that_has_ended_is_unsafe)
+{
+    enum { DAY = 24 * 60 * 60, NOW = 1735689600 };     /* 2025-01-01 */
+
+    make_all_well(3);
+    survey.wall_us = (uint64_t)NOW * SECOND;
+    EXPECT(27, SEVERITY_OK, "");                        /* Without TLS nothing is said of it. */
+    CHECK_STR(finding_of(27, 0)->text, "");
+    survey.nodes[0].certificate_ends = NOW + 30 * DAY;
+    EXPECT(27, SEVERITY_OK, "ends in 30 days, on 2025-01-31");
+    survey.nodes[0].certificate_ends--;
+    EXPECT(27, SEVERITY_WARNING, "ends in 29 days, on 2025-01-30");
+    survey.nodes[0].certificate_ends = NOW + DAY;
+    EXPECT(27, SEVERITY_WARNING, "ends in 1 day, on 2025-01-02");
+    survey.nodes[0].certificate_ends = NOW + 1;
+    EXPECT(27, SEVERITY_WARNING, "ends in 0 days, on 2025-01-01");
+    survey.nodes[0].certificate_ends = NOW;
+    EXPECT(27, SEVERITY_UNSAFE, "has ended, on 2025-01-01");
+}
+
+TEST(a_node_that_tls_cannot_reach_is_unsafe_if_waiting_does_not_mend_it)
+{
+    make_all_well(3);
+    survey.nodes[0].is_reached = false;
+    (void)snprintf(survey.nodes[0].trouble_text, sizeof survey.nodes[0].trouble_text, "TLS: its certificate has expired");
+    EXPECT(0, SEVERITY_WARNING, "cannot be reached: TLS: its certificate has expired");
+    survey.nodes[0].tls_fix = "give the node a new one";
+    survey.nodes[0].is_tls_refused = true;
+    EXPECT(0, SEVERITY_UNSAFE, "cannot be reached: TLS: its certificate has expired");
+    CHECK_STR(finding_of(0, 0)->fix, "give the node a new one");
+}
+
 TEST(a_server_with_which_all_is_well_has_no_fault)
 {
     make_all_well(3);

@@ -10,6 +10,8 @@ enum {
     CLIENTS_WARNING = 80,               /* Percent of maxclients. */
     SLOW_CALL_US = 1000 * 1000,
     IDLE_S_MIN = 60,
+    DAY_S = 24 * 60 * 60,
+    CERTIFICATE_DAYS = 30,
     PUBSUB_MIN = 1024 * 1024
 };
 
@@ -29,6 +31,22 @@ void judge_connections(struct judging *j)
     else if (percent > CLIENTS_WARNING) found(j, SEVERITY_WARNING, fix, "%" PRIu64 " %% of its connections are in use", percent);
     else if (rejected > 0) found(j, SEVERITY_WARNING, fix, "has refused %" PRIu64 " connections since it started", rejected);
     else                   well(j, "%" PRIu64 " of %" PRIu64 " connections are in use", clients, max);
+}
+
+/* One that had ended when the node was connected to was refused: see judge_reach. */
+void judge_certificate(struct judging *j)
+{
+    const char *fix = "give the node a new one; CONFIG SET tls-cert-file FILE loads it without a restart";
+    uint64_t ends = j->node->certificate_ends, now = j->survey->wall_us / 1000000, days = ends > now ? (ends - now) / DAY_S : 0;
+    char date[TEXT_TIME_MAX];
+
+    if (ends == 0) return;
+    (void)text_time(date, ends * 1000000);
+    date[strlen("2025-01-31")] = '\0';
+    if (ends <= now) found(j, SEVERITY_UNSAFE, fix, "its certificate has ended, on %s: no connection can be made anew", date);
+    else if (days < CERTIFICATE_DAYS)
+        found(j, SEVERITY_WARNING, fix, "its certificate ends in %" PRIu64 " day%s, on %s", days, days == 1 ? "" : "s", date);
+    else well(j, "its certificate ends in %" PRIu64 " days, on %s", days, date);
 }
 
 void judge_slow(struct judging *j)

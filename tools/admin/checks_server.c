@@ -10,9 +10,11 @@ enum { VERSION_MIN = 6 };
 
 void judge_reach(struct judging *j)
 {
-    if (j->node->is_reached) well(j, "answers");
-    else found(j, SEVERITY_WARNING, "see that the server runs, that the address is right, and the password",
-               "cannot be reached: %s", j->node->trouble_text);
+    const struct survey_node *node = j->node;
+    const char *fix = node->tls_fix ? node->tls_fix : "see that the server runs, that the address is right, and the password";
+
+    if (node->is_reached) well(j, "answers");
+    else found(j, node->is_tls_refused ? SEVERITY_UNSAFE : SEVERITY_WARNING, fix, "cannot be reached: %s", node->trouble_text);
 }
 
 void judge_version(struct judging *j)

@@ -188,6 +188,7 @@ static void json_node(const struct doctor *d, unsigned k)
     (void)printf(",\"reached\":%s,\"votes\":%s", node->is_reached ? "true" : "false", node->votes ? "true" : "false");
     json_told("server_version", node, node->has[FACT_VALKEY_VERSION] ? FACT_VALKEY_VERSION : FACT_VERSION);
     json_clock(&node->clock);
+    if (node->certificate_ends > 0) (void)printf(",\"certificate_ends\":%" PRIu64, node->certificate_ends);
     json_member("trouble", node->trouble ? node->trouble_text : NULL);
     (void)putchar('}');
 }

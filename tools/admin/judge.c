@@ -137,6 +137,7 @@ static const struct check checks[] = {
     [24] = { "scripts", "A server that keeps our scripts is told their names alone.", judge_scripts, false },
     [25] = { "subscriptions", "Clients that wait hear of releases by subscriptions.", judge_ears, false },
     [26] = { "loading", "A server that loads its data has no vote.", judge_loading, false },
+    [27] = { "certificate", "A node whose certificate has ended cannot be connected to.", judge_certificate, false },
 };
 _Static_assert(sizeof checks / sizeof checks[0] == JUDGE_CHECKS, "there is room for all findings");
 

@@ -74,5 +74,6 @@ void judge_access(struct judging *j);
 void judge_scripts(struct judging *j);
 void judge_ears(struct judging *j);
 void judge_loading(struct judging *j);
+void judge_certificate(struct judging *j);      /* Nothing, without TLS. */
 
 #endif

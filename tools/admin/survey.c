@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../redlock/text.h"
+#include "../redlock/tls.h"
 
 enum {
     REPLY_MAX = 80 * 1024,      /* A string may have 64 KiB, and comes in pieces, of which each has a header. */
@@ -272,6 +273,9 @@ static void note_node(struct asking *asking, unsigned k)
     node->trouble = redlock_node_trouble(engine, k, now);
     redlock_describe_node(engine, k, now, node->trouble_text, sizeof node->trouble_text);
     text_cut_echo(node->trouble_text);
+    node->tls_fix = tls_advice(node->trouble_text);
+    node->is_tls_refused = tls_is_lasting(node->trouble_text);
+    node->certificate_ends = tls_certificate_ends(k);
     node->is_reached |= is_there(node->trouble);
     asking->survey->reached += node->is_reached;
 }
@@ -298,6 +302,7 @@ enum redlock_status survey_nodes(struct session *session, const struct survey_wi
     take_steps(&asking, STEP_CLOCK, STEP_NEEDS + (wishes->key ? count_needs() : 0));
     if (wishes->rate_us > 0) look_again(&asking, began_at);
     for (unsigned k = 0; k < survey->count; k++) note_node(&asking, k);
+    survey->wall_us = redlock_wall_us();
     survey->fingerprint = fingerprint_take(&session->client);
     return session->signal ? REDLOCK_CANCELLED : session->fault;
 }

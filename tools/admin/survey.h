@@ -143,6 +143,9 @@ struct survey_node {
     bool votes;
     enum redlock_trouble trouble;
     char trouble_text[TROUBLE_TEXT_MAX];
+    const char *tls_fix;        /* What to do against a trouble of TLS. NULL: it is none. */
+    bool is_tls_refused;        /* One that waiting does not mend. */
+    uint64_t certificate_ends;  /* In seconds since 1970. 0: it is not talked to by TLS. */
     uint8_t answers[QUESTION_COUNT];            /* enum survey_answer */
     char errors[QUESTION_COUNT][SURVEY_ERROR_MAX];
     char told[FACT_COUNT][SURVEY_TEXT_MAX];     /* "": not told. */
@@ -157,6 +160,7 @@ struct survey_node {
 struct survey {
     unsigned count, quorum;
     unsigned reached;
+    uint64_t wall_us;           /* Our wall clock, when all had been asked. */
     bool is_quick;              /* No clock was looked at twice. */
     struct fingerprint fingerprint;
     struct survey_node nodes[REDLOCK_NODES_MAX];

@@ -15,6 +15,9 @@ bool tls_open(struct settings *settings);
 /* Behind the session. */
 void tls_close(void);
 
+/* When the certificate of node k ends, as redlock_tls_certificate_ends. 0: it is not talked to by TLS. */
+uint64_t tls_certificate_ends(unsigned k);
+
 /* What stands behind the version: ", with TLS by" what, with its version; nothing, if it is not built in. */
 const char *tls_version(void);
 

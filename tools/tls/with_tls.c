@@ -73,6 +73,11 @@ void tls_close(void)
     tls = NULL;
 }
 
+uint64_t tls_certificate_ends(unsigned k)
+{
+    return tls ? redlock_tls_certificate_ends(tls, k) : 0;
+}
+
 const char *tls_version(void)
 {
     static char text[96];
