@@ -5,10 +5,10 @@
 
 #include <stdio.h>
 
-static void print_line(void *context, uint64_t at_us, const char *line)
+static void print_line(void *context, const struct story_line *line)
 {
     (void)context;
-    printf("%10.1f ms  %s\n", (double)at_us / 1000, line);
+    printf("%10.1f ms  %s\n", (double)line->at_us / 1000, line->words);
 }
 
 /* 1: it did not end as it must. */

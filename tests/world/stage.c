@@ -275,11 +275,12 @@ static bool step(struct stage *stage, uint64_t until_us)
     struct cluster *cluster = stage->cluster;
     const uint64_t dice = cluster->dice;
     if (until_us < cluster->now_us) return false;
+    stage->step_count++;        /* What is told of it belongs to it. */
     const bool has_happened = cluster_step(cluster, until_us);
-    if (has_happened)
-        stage->step_count++;
-    else
+    if (!has_happened) {
+        stage->step_count--;
         cluster->dice = dice;
+    }
     look(stage);
     return has_happened;
 }
@@ -300,6 +301,11 @@ void stage_run_until_done(struct stage *stage, unsigned client)
     const uint64_t until_us = stage->cluster->now_us + (uint64_t)CLUSTER_PATIENCE_MS * MS;
     while (redlock_lock_status(lock) == REDLOCK_PENDING && step(stage, until_us)) { }
     stage_run_until(stage, stage_now_us(stage));
+}
+
+uint64_t stage_moves(const struct stage *stage)
+{
+    return stage->step_count + stage->action_count;
 }
 
 /* ---- What a client does ---- */

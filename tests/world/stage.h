@@ -153,6 +153,9 @@ uint64_t stage_now_us(const struct stage *stage);
 bool stage_step(struct stage *stage, uint64_t until_us);
 void stage_run_until(struct stage *stage, uint64_t until_us);
 
+/* Events and actions so far. At one moment there may be many: this says after which of them the world is. */
+uint64_t stage_moves(const struct stage *stage);
+
 /* Until the client's operation has ended, and all else at that moment. */
 void stage_run_until_done(struct stage *stage, unsigned client);
 

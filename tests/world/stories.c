@@ -376,6 +376,7 @@ const struct story *story_named(const char *name, size_t size)
 struct telling {
     const struct story_listener *listener;
     struct stage *stage;
+    size_t announced;               /* Actions that the words say, and that are not done yet. */
     uint64_t left_us;               /* What was left when the keeper told of a failure. */
     uint64_t released_us, handed_us;
     bool was_refused;               /* The last write. */
@@ -392,7 +393,8 @@ static void say(const struct telling *telling, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    telling->listener->heard(telling->listener->context, stage_now_us(telling->stage), line);
+    telling->listener->heard(telling->listener->context, &(struct story_line){ stage_now_us(telling->stage),
+        stage_moves(telling->stage), telling->stage->action_count + telling->announced, line });
 }
 
 static struct redlock_lock *lock_of(const struct telling *telling, unsigned client)
@@ -568,11 +570,24 @@ static void wait_and_tell(struct telling *telling, const struct story_step *step
     }
 }
 
-static void take_step(struct telling *telling, const struct story_step *step)
+/* Actions of the step, and of those behind it that have no words of their own and are done at the same moment. */
+static size_t actions_of(const struct story_step *step, const struct story_step *end)
+{
+    size_t count = 0;
+    do {
+        count += step->action != NULL;
+        if (step->pass_us > 0 || step->wait != WAIT_NONE) break;
+    } while (++step < end && !step->words && step->action);
+    return count;
+}
+
+static void take_step(struct telling *telling, const struct story_step *step, const struct story_step *end)
 {
     struct stage_action action;
     settle(telling);
+    telling->announced = actions_of(step, end);
     if (step->words) say(telling, "%s", step->words);
+    telling->announced = 0;
     if (step->action && stage_read_action(step->action, strlen(step->action), &action)) {
         if (action.verb == STAGE_RELEASE) telling->released_us = stage_now_us(telling->stage);
         (void)stage_act(telling->stage, action);
@@ -611,7 +626,7 @@ struct stage *story_tell(const struct story *story, const struct story_listener 
     size_t none;
     (void)stage_read_link(story->settings, &settings, NULL, 0, &none, words);
     telling.stage = stage_new(&settings, &observer);
-    for (size_t i = 0; i < story->step_count; i++) take_step(&telling, &story->steps[i]);
+    for (size_t i = 0; i < story->step_count; i++) take_step(&telling, &story->steps[i], story->steps + story->step_count);
     settle(&telling);
     const bool is_kept = !telling.stage->accident.happened;
     snprintf(end->verdict, sizeof end->verdict, "%s%s",

@@ -25,10 +25,19 @@ extern const size_t story_count;
 
 const struct story *story_named(const char *name, size_t size);     /* NULL: there is none. */
 
+/* A line, and the world that it tells of: as it was at that moment, after so many events and actions (stage_moves), of which so
+ * many were actions. A line that says what is done belongs to the world in which it is done: the last of those actions is still to
+ * come when it is told. */
+struct story_line {
+    uint64_t at_us, moves;
+    size_t actions;
+    const char *words;
+};
+
 /* What is told, line by line. */
 struct story_listener {
     void *context;
-    void (*heard)(void *context, uint64_t at_us, const char *line);
+    void (*heard)(void *context, const struct story_line *line);
 };
 
 struct story_end {

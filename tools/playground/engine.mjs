@@ -16,7 +16,7 @@ const SNAPSHOTS_MAX = 32;
 const SNAPSHOT_EVERY = 400;     // Steps.
 
 export class World {
-    #exports;
+    #module; #exports;
     #snapshots = [];            // By time.
     #spacing = SNAPSHOT_EVERY;
     #stepsAtSnapshot = 0;
@@ -24,6 +24,7 @@ export class World {
 
     // Throws if the link is none.
     constructor(module, link = '') {
+        this.#module = module;
         this.#exports = new WebAssembly.Instance(module, {}).exports;
         this.create(link);
     }
@@ -43,6 +44,8 @@ export class World {
 
     get now() { return this.#exports.world_now(); }
     get steps() { return this.#exports.world_steps(); }
+    // Steps, and actions that were done: two worlds of a link are the same after as many of them.
+    get moves() { return this.#exports.world_moves(); }
     get hash() { return this.#text(this.#exports.world_hash()); }
     state() { return JSON.parse(this.#text(this.#exports.world_state())); }
     // Since the last call, or since the world went back.
@@ -68,6 +71,12 @@ export class World {
         return happened;
     }
 
+    // To that moment, if it is not there already, and after so many moves: of what belongs to the moment as much as that.
+    runToMove(at, moves) {
+        while (this.moves < moves && this.step(at)) { }
+        this.#exports.world_pass(at);
+    }
+
     // All of them. Returns how many there were.
     runTo(until) { return this.#run(until, false); }
 
@@ -90,10 +99,18 @@ export class World {
         return this.#text(this.#exports.world_search(from, count));
     }
 
-    // [{name, title}], and one of them: {name, title, link, lines: [{at, words}], endsAt, verdict, isRight, hash}. null: there is
-    // none. The words belong to the world of the link, at those moments.
+    // [{name, title}], and one of them: {name, title, link, lines: [{at, moves, words}], endsAt, verdict, isRight, hash}. null: there is
+    // none. The words belong to the world of the link, at those moments, after so many moves.
     stories() { return JSON.parse(this.#text(this.#exports.world_stories())); }
-    story(name) { return JSON.parse(this.#text(this.#exports.world_story(this.stories().findIndex(one => one.name === name)))); }
+    story(name) {
+        const story = JSON.parse(this.#text(this.#exports.world_story(this.stories().findIndex(one => one.name === name))));
+        const own = story && new World(this.#module, story.link);
+        for (const line of story?.lines ?? []) {
+            while ((own.moves < line.moves || own.#exports.world_actions() < line.actions) && own.step(line.at)) { }
+            line.moves = own.moves;
+        }
+        return story;
+    }
 
     // ---- Inside ----
 

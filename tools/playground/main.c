@@ -1,5 +1,6 @@
-/* The same world without a page: reads lines of "TIME LINK" (us) and writes for each the hash of the trace, what is wrong with the
- * engine's books ("ok": nothing), and who holds the resource (a set of clients, as a number). tools/playground/test compares. */
+/* The same world without a page: reads lines of "TIME LINK" (us), or "TIME/MOVES LINK" if no more events and actions than that are
+ * to be done, and writes for each the hash of the trace, what is wrong with the engine's books ("ok": nothing), and who holds the
+ * resource (a set of clients, as a number). tools/playground/test compares. */
 #include "world.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 enum { LINE = 1 << 20 };
 
-static void replay(double until_us, const char *link)
+static void replay(double until_us, double moves, const char *link)
 {
     unsigned holders = 0;
     strcpy(world_input(strlen(link)), link);
@@ -16,7 +17,8 @@ static void replay(double until_us, const char *link)
         printf("%s\n", world_reason());
         return;
     }
-    (void)world_run(until_us, 0, true);
+    (void)world_run(until_us, moves, true);
+    if (moves > 0) world_pass(until_us);
     for (unsigned c = 0; c < playground.stage->settings.clients; c++) holders |= stage_holds(playground.stage, c) ? 1u << c : 0;
     const char *broken = playground.stage->cluster->broken;
     printf("%s %u %s\n", world_hash(), holders, broken[0] != '\0' ? broken : "ok");
@@ -28,9 +30,9 @@ int main(void)
     if (!line) return 1;
     while (fgets(line, LINE, stdin)) {
         line[strcspn(line, "\n")] = '\0';
-        const double until_us = strtod(line, &link);
+        const double until_us = strtod(line, &link), moves = *link == '/' ? strtod(link + 1, &link) : 0;
         if (*link == ' ') link++;
-        replay(until_us, link);
+        replay(until_us, moves, link);
     }
     free(line);
     return 0;

@@ -63,11 +63,12 @@ function act(action) {
     return refusal;
 }
 
-function goTo(at) {
+// After so many moves, if not all of that moment's are wanted.
+function goTo(at, moves = Infinity) {
     player.stop();
-    player.goTo(at);
+    player.goTo(at, moves);
     if (tour) {
-        tour.index = Math.max(0, tour.steps.findLastIndex(step => step.at <= at));
+        tour.index = Math.max(0, tour.steps.findLastIndex(step => step.at < at || step.at === at && step.moves <= moves));
         fillTour();
     }
     refresh();
@@ -341,11 +342,20 @@ function leaveTour(isAsked) {
     fillTour();
 }
 
+function goToStep(index) {
+    const { at, moves } = tour.steps[index];
+    goTo(at, moves);
+    tour.index = index;     // Others may tell of the same world.
+    fillTour();
+}
+
+// A step that is still on its way is left at its end.
 function stepTour(by) {
+    if (player.playing && tour.index >= 0) goToStep(tour.index);
     const index = Math.max(0, Math.min(tour.steps.length - 1, tour.index + by));
-    const { at } = tour.steps[index], isBack = at < player.world.now;
-    if (isBack || still.matches) goTo(at);
-    else player.playTo(at);
+    const { at, moves } = tour.steps[index];
+    if (at < player.world.now || moves < player.world.moves || still.matches) goTo(at, moves);
+    else player.playTo(at, moves);
     tour.index = index;
     fillTour();
     refresh();
@@ -487,8 +497,10 @@ function goOnByItself(at) {
 }
 
 byId('scene').addEventListener('click', () => {
-    if (isEmbedded() && tour) goTo(tour.steps[tour.index].at), stepTour(1);
+    if (isEmbedded() && tour) goToStep(tour.index), stepTour(1);
 });
+
+function drawScene() { scene.draw(player.state, player.now, player.messages, lookOf()); }
 
 const frames = [];
 let lastFrame = 0;
@@ -498,7 +510,7 @@ function frame(at) {
     lastFrame = at;
     if (player.playing) player.advance(seconds);
     else if (isEmbedded() && tour && !still.matches) goOnByItself(at);
-    scene.draw(player.state, player.now, player.messages, lookOf());
+    drawScene();
     fillVerdicts();
     if (at - shownAt > REFRESH_MS) {
         shownAt = at;
@@ -515,7 +527,7 @@ function openFragment() {
     document.body.classList.toggle('as-sequence', embed && asSequence);
     if (asSequence) [tab, isWholeSequence] = ['Sequence', true];
     if (!story || !beginTour(story)) open(link || FIRST_LINK);
-    if (tour && step > 0) goTo(tour.steps[Math.min(step, tour.steps.length) - 1].at);
+    if (tour && step > 0) goToStep(Math.min(step, tour.steps.length) - 1);
     else if (at > 0) goTo(at);
     else if (still.matches && player.state.future > 0 && !story) goTo(player.state.future ? 1e6 : 0);
     lit = litClient in player.state.clients ? litClient : null;
@@ -524,7 +536,7 @@ function openFragment() {
 // What is seen, as a figure: SVG as a text, its title, and what the story tells there.
 function figure() {
     const { asSequence } = readFragment(), told = tour?.steps[tour.index].words.map(words => words.trim()) ?? [];
-    const about = { link: player.world.link(), at: player.world.now, hash: player.world.hash };
+    const about = { link: player.world.link(), at: player.world.now, moves: player.world.moves, hash: player.world.hash };
     scene.draw(player.state, player.now, player.messages, { ...lookOf(), still: true });
     const aboutLocks = player.log.filter(event => event.kind !== 'message' || labelOf(event).kind !== 'other');
     const drawn = asSequence ? sequenceDiagram(aboutLocks, player.state, player.world.now, FIGURE_WIDTH, true, goTo).picture : byId('scene');
@@ -549,5 +561,6 @@ openFragment();
 addEventListener('hashchange', openFragment);
 fillPanel();
 refresh();
+drawScene();
 window.playground = { player, module, act, open, goTo, choose, beginTour, figure, frames, QUESTIONS, get tour() { return tour; }, get tab() { return tab; } };
 requestAnimationFrame(frame);

@@ -3,6 +3,8 @@ import { World } from './engine.mjs';
 
 const HOP_SECONDS = 0.8;        // That a message is seen on its way, at the pace that follows what happens.
 const HURRY_SECONDS = 1.5;
+const PATIENCE_SECONDS = 4;     // That a step of a story is watched from its beginning: behind that all is skipped but
+const LAST_LOOK_US = 1000;      // how it ends.
 const LOG_MAX = 30000;
 const REAL_TIME = 1e6;          // Microseconds a second,
 const WAITING_PACE = 4e6;       // and while the next action of a link is waited for.
@@ -15,7 +17,8 @@ export class Player {
     latest = 0;                 // The last moment that was seen.
     refusal = '';               // Why the last action was not done.
     version = 0;                // Grows with every event.
-    #target = null;             // Where it stops by itself,
+    #target = null;             // Where it stops by itself: {at, moves},
+    #watched = 0;               // how many seconds it has run since,
     #hurry = 0;                 // and its pace until then where nothing is on its way.
     #fine = 0;                  // Now, with fractions of microseconds.
 
@@ -43,12 +46,13 @@ export class Player {
         this.#look();
         const pace = this.pace === 'follow' ? this.#paceToFollow() : this.pace;
         if (pace === 0) return;
-        const goal = Math.min(this.now + pace * seconds, this.#target ?? Infinity);
+        this.#skip(seconds);
+        const goal = Math.min(this.now + pace * seconds, this.#target?.at ?? Infinity);
         if (this.pace === 'follow') this.#runToMessage(goal);
-        else this.world.runTo(Math.floor(goal)), this.#fine = goal;
+        else this.#run(goal), this.#fine = goal;
         this.#fetch();
         this.#look();
-        if (this.#target !== null && this.now >= this.#target) this.stop();
+        if (this.#target !== null && this.now >= this.#target.at) this.stop();
     }
 
     play() {
@@ -61,12 +65,13 @@ export class Player {
         this.#target = null;
     }
 
-    // To that moment and no further, in few seconds.
-    playTo(until) {
-        if (until <= this.now) return this.stop();
+    // To that moment and no further, in few seconds; after so many moves, if not all of that moment's are wanted.
+    playTo(at, moves = Infinity) {
+        if (at <= this.now) return this.goTo(at, moves), this.stop();
         this.playing = true;
-        this.#target = until;
-        this.#hurry = (until - this.now) / HURRY_SECONDS;
+        this.#target = { at, moves };
+        this.#watched = 0;
+        this.#hurry = (at - this.now) / HURRY_SECONDS;
     }
 
     stepOnce() {
@@ -79,15 +84,12 @@ export class Player {
     }
 
     // Forward or back.
-    goTo(at) {
+    goTo(at, moves = Infinity) {
         const until = Math.max(0, Math.floor(at));
-        if (until < this.world.now) {
-            this.world.back(until);
-            this.log = this.log.filter(event => event.at <= until);
-            this.version++;
-        } else {
-            this.world.runTo(until);
-        }
+        if (until < this.world.now || moves < this.world.moves) this.#goBack(moves === Infinity ? until : until - 1);
+        this.#target = { at: until, moves };
+        this.#run(until);
+        this.#target = null;
         this.#fine = until;
         this.#fetch();
         this.#look();
@@ -118,6 +120,30 @@ export class Player {
 
     // ---- Inside ----
 
+    #goBack(until) {
+        this.world.back(until);
+        this.log = this.log.filter(event => event.at <= until);
+        this.version++;
+    }
+
+    // A client that polls while it waits would be watched for minutes.
+    #skip(seconds) {
+        if (this.pace !== 'follow' || !this.#target || this.#target.moves === Infinity) return;
+        this.#watched += seconds;
+        if (this.#watched > PATIENCE_SECONDS && this.now < this.#target.at - LAST_LOOK_US) {
+            this.#fine = this.#target.at - LAST_LOOK_US;
+            this.#run(this.#fine);
+        }
+    }
+
+    // No further than to the target.
+    #run(goal) {
+        if (!this.#target || this.#target.moves === Infinity) return void this.world.runTo(Math.floor(goal));
+        this.world.runToMove(Math.floor(goal), this.#target.moves);
+    }
+
+    #isShortOfTarget() { return !this.#target || this.world.moves < this.#target.moves; }
+
     #begin() {
         this.log = [];
         this.messages.clear();
@@ -144,13 +170,14 @@ export class Player {
     #runToMessage(goal) {
         const wasOnItsWay = this.state.flights.some(flight => !flight.heldUp);
         this.#fine = goal;
-        while (this.world.step(Math.floor(goal))) {
+        while (this.#isShortOfTarget() && this.world.step(Math.floor(goal))) {
             const count = this.messages.size;
             this.#fetch();
             if (wasOnItsWay || this.messages.size === count) continue;
             this.#fine = this.world.now;
             return;
         }
+        if (!this.#isShortOfTarget()) this.world.runToMove(Math.floor(goal), this.#target.moves);
     }
 
     #fetch() {

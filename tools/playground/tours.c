@@ -21,12 +21,14 @@ const char *world_stories(void)
     return output.data;
 }
 
-static void write_line(void *context, uint64_t at_us, const char *line)
+static void write_line(void *context, const struct story_line *line)
 {
     struct text *text = context;
     json_open(text, NULL, '{');
-    json_number(text, "at", (int64_t)at_us);
-    json_text(text, "words", line);
+    json_number(text, "at", (int64_t)line->at_us);
+    json_number(text, "moves", (int64_t)line->moves);
+    json_number(text, "actions", (int64_t)line->actions);
+    json_text(text, "words", line->words);
     json_close(text, '}');
 }
 

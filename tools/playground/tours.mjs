@@ -7,7 +7,7 @@ export function stepsOf(story) {
     for (const line of story.lines) {
         words.push(line.words);
         if (line.words.startsWith(' ') && line !== story.lines.at(-1)) continue;
-        steps.push({ at: line.at, words });
+        steps.push({ at: line.at, moves: line.moves, words });
         words = [];
     }
     return steps;

@@ -91,6 +91,11 @@ int world_step(double until_us)
     return do_scripted(until_us) || stage_step(playground.stage, (uint64_t)until_us);
 }
 
+void world_pass(double until_us)
+{
+    if (playground.stage && until_us > world_now()) stage_run_until(playground.stage, (uint64_t)until_us);
+}
+
 double world_run(double until_us, double max, int is_muted)
 {
     double steps = 0;
@@ -127,6 +132,16 @@ double world_now(void)
 double world_steps(void)
 {
     return playground.stage ? (double)playground.stage->step_count : 0;
+}
+
+double world_moves(void)
+{
+    return playground.stage ? (double)stage_moves(playground.stage) : 0;
+}
+
+double world_actions(void)
+{
+    return playground.stage ? (double)playground.stage->action_count : 0;
 }
 
 const char *world_state(void)

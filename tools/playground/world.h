@@ -39,6 +39,9 @@ void world_drop_future(void) EXPORTED(world_drop_future);
 /* The next event, or action of the link, until then. 0: there was none, and now it is then. */
 int world_step(double until_us) EXPORTED(world_step);
 
+/* The clock goes there, past events alone: an action of the link that is due then is still to come. */
+void world_pass(double until_us) EXPORTED(world_pass);
+
 /* All of them until then; at most max, unless that is 0. How many there were. is_muted: no event is told of them. */
 double world_run(double until_us, double max, int is_muted) EXPORTED(world_run);
 
@@ -48,7 +51,9 @@ int world_act(void) EXPORTED(world_act);
 
 const char *world_reason(void) EXPORTED(world_reason);
 double world_now(void) EXPORTED(world_now);
-double world_steps(void) EXPORTED(world_steps);     /* Events so far. */
+double world_steps(void) EXPORTED(world_steps);     /* Events so far, */
+double world_moves(void) EXPORTED(world_moves);     /* and actions: each call of world_step that was not in vain; */
+double world_actions(void) EXPORTED(world_actions); /* and the actions among them. */
 const char *world_state(void) EXPORTED(world_state);    /* JSON, an object: see state.c. */
 const char *world_events(void) EXPORTED(world_events);  /* JSON, an array: since the last call. See events.c. */
 const char *world_link(void) EXPORTED(world_link);      /* Settings, seed, and what was done and is to come. */
@@ -61,9 +66,9 @@ void world_take_future(void) EXPORTED(world_take_future);
  * first world in which two hold the resource, without any action that could be left out; "": there was none among count. */
 const char *world_search(double from, double count) EXPORTED(world_search);
 
-/* The stories of tests/world/stories.c, JSON: an array of {name, title}; and one, by its number, played to its end without touching
- * this world: {name, title, link, lines: [{at, words}], endsAt, verdict, isRight, hash}. Its words belong to the moments at which
- * the world of the link is then. null: there is none. */
+/* The stories of tests/world/stories.c, JSON: an array of {name, title}; and one, by its number, played to its end without
+ * touching this world: {name, title, link, lines: [{at, moves, actions, words}], endsAt, verdict, isRight, hash}. Its words belong
+ * to the world of the link at that moment, after so many moves, of which so many are actions at least. null: there is none. */
 const char *world_stories(void) EXPORTED(world_stories);
 const char *world_story(int number) EXPORTED(world_story);
 
