@@ -36,6 +36,14 @@ int memcmp(const void *a, const void *b, size_t size)
     return 0;
 }
 
+void *memchr(const void *bytes, int byte, size_t size)
+{
+    const uint8_t *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        if (at[i] == (uint8_t)byte) return (void *)(uintptr_t)&at[i];
+    return NULL;
+}
+
 size_t strlen(const char *text)
 {
     size_t size = 0;
