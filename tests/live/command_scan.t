@@ -165,14 +165,25 @@ ask_many 0 "SET fix:left $a PX $long" "SET fix:split $a PX $long" "SET fix:list-
 ask_many 1 "SET fix:split $b PX $long" "SET fix:beaten $b PX $long" "RPUSH fix:list-too 1" "PERSIST leak:both" "SET ask:leak2 $a"
 ask_many 2 "SET fix:beaten $a PX $long" "SET leak:one $java" "SET fix:text hello"
 ask_many 0 "SET fix:beaten $a PX $long"
+# Queues of fair locks: of one the first asks now and then, of the other it has died; the holder has its place still.
+place=:0123456789abcdef:7
+ask_all "SET line:held $b PX $long" "ZADD line:held#queue 3 $b$place 4 $a$place" "ZADD line:held#lease 9999999999998 $b$place 9999999999999 $a$place" \
+    "ZADD line:live#queue 3 $a$place" "ZADD line:live#lease 9999999990000 $a$place" "ZADD line:old#queue 3 $a$place" "ZADD line:old#lease 1000 $a$place" \
+    "SET line:held#grant 7 PX $long"
+for name in held live old; do ask_all "PEXPIRE line:$name#queue $long" "PEXPIRE line:$name#lease $long"; done
 everything 'fix:*' >"$directory/fix.before"
 everything 'leak:*' >"$directory/leak.before"
+
+# json_of NAME EXPRESSION: of the line about it.
+json_of() {
+    perl -MJSON::PP -e 'while (<STDIN>) { my $j = decode_json($_);
+        next unless defined $j->{resource} && $j->{resource} eq $ARGV[0]; exit 0 if eval $ARGV[1]; print; exit 1 } exit 1' "$1" "$2" <"$directory/out"
+}
 
 background odd scan --guard 0 --node-timeout 10s --apart 1s --fix 'odd*'
 background fix scan --guard 0 --node-timeout 10s --apart 1s --fix --json 'fix:*'
 background leak scan --guard 0 --node-timeout 10s --apart 1s --fix --no-ttl --yes 'leak:*'
 background guard scan --node-timeout 10s --apart 1s --fix --json 'guard:*'
-background two scan --guard 0 --node-timeout 10s --apart 2s --json --trace=votes 'two:*'
 ask 0 SET two:gone $a PX 100 >/dev/null
 background gone scan --guard 0 --node-timeout 10s --apart 1s --json 'two:g*'
 background rate scan --guard 0 --node-timeout 10s --rate 6000 --count
@@ -183,6 +194,13 @@ begin $!
 terminal="$redlock scan --guard 0 --node-timeout 10s --rate 4000 --apart 50ms --count"
 (script -qec "$terminal" /dev/null </dev/null >"$directory/show.out" 2>"$directory/show.err"; echo $? >"$directory/show.status") >/dev/null 2>&1 &
 begin $!
+background line scan --guard 0 --node-timeout 10s --apart 2s --json 'line:*'
+asks=0
+while [ ! -s "$directory/line.status" ] && asks=$((asks + 1)); do
+    ask_all "ZADD line:live#lease $((9999999990000 + asks)) $a$place" || break
+    sleep 0.1
+done >/dev/null 2>&1 &
+begin $!
 background away scan --guard 0 --node-timeout 2s --apart 1s --fix -n "127.0.0.1:$port_0,127.0.0.1:$port_1,$hanging" 'fix:held'
 background left scan --guard 0 --node-timeout 2s --apart 1s --fix -n "127.0.0.1:$port_0,127.0.0.1:$port_1,$hanging" 'away:*'
 background few status --guard 0 --node-timeout 1s --json -n "127.0.0.1:$port_0,127.0.0.1:$refused,$hanging"
@@ -190,6 +208,7 @@ words=$(sed -n '/^\.\\" acl-scan/,/^\.Ed/p' tools/man/redlock.7 | sed -n '/^[~&+
 # shellcheck disable=SC2086    # Several words.
 for k in 0 1 2; do ask $k ACL SETUSER halfway reset on '>pw' $words '~acl:*' >/dev/null; done
 REDLOCK_USER=halfway REDLOCK_PASSWORD=pw background acl scan --guard 0 --node-timeout 10s --apart 1s --fix 'acl:*'
+background two scan --guard 0 --node-timeout 10s --apart 2s --json --trace=votes 'two:*'
 # At the second look another client has it.
 within 10 grep -q two:stays "$directory/two.err"
 ask 0 SET two:stays $b PX $long >/dev/null
@@ -223,6 +242,15 @@ any_bytes() {
     grep -q '"resource":"odd b\\u000a\\u0001\\u00ff \\"x\\\\ {y}"' "$directory/out"
 }
 check 'names have any bytes, also where they are removed' any_bytes
+
+tells_queues() {
+    ended line 0 && perl tests/live/documented.pl <"$directory/out" && in_class queue_idle 'line:held#queue' && json out '$j->{changing} >= 1' &&
+    json_of 'line:held#queue' '$j->{agreeing} == 3 && $j->{value} eq "'$a'" && $j->{ttl_ms} > 1e6 && $j->{nodes}[2]{queued} == 1' &&
+    is 0 scan --guard 0 --held 'line:*' && prints "^line:held: held: $b on 3 of 3 nodes, for another 16 min .*, 1 queued$" && ! grep -q '#queue\|queue_idle' "$directory/out" &&
+    scan 0 'line:held#queue' &&
+    prints "^line:held#queue: the first of this queue no longer asks.*: $a on 3 of 3 nodes, for another .*, 1 queued"
+}
+check 'a queue whose first no longer asks is told; of a held lock how many wait for it' tells_queues
 
 keeps_to_the_guard() {
     ended guard 1 && in_class ttl_over_guard guard:held && in_class maybe_held guard:left && in_class leftover && [ "$(ask 0 EXISTS guard:left)" = 1 ] &&

@@ -32,6 +32,15 @@ static struct scan_sight sight_of(enum scan_type type, int64_t ttl_ms, uint32_t 
 
 static struct scan_judgement judgement;
 
+static struct scan_sight queue_of(const char *first, int64_t lease_ms, uint32_t queued)
+{
+    struct scan_sight sight = string_of(first, lease_ms);
+
+    sight.type = SIGHT_QUEUE;
+    sight.queued = queued;
+    return sight;
+}
+
 #define JUDGE(...)                                                                                      \
     do {                                                                                                \
         struct scan_sight sights_[] = { __VA_ARGS__ };                                                  \
@@ -50,6 +59,29 @@ TEST(one_value_on_a_quorum_is_held_and_on_all_nodes_no_more_than_that)
     CHECK_INT(judgement.ends_in_ms, 9001);
     CHECK_LEFT_ALONE();
     CHECK_INT(scan_level_of(scan_gravest(judgement.classes)), SCAN_COUNTED);
+}
+
+TEST(a_queue_is_told_by_its_first_on_most_nodes_and_ends_with_its_lease)
+{
+    struct scan_sight sights[] = { queue_of(A ":0123456789abcdef:7 1000", 900, 3), queue_of(B ":0123456789abcdef:8 1001", 4000, 1),
+                                   queue_of(A ":0123456789abcdef:7 1007", 1200, 3), sight_of(SIGHT_ABSENT, 0, 0) };
+
+    scan_judge(&judgement, sights, 4, true, GUARD_MS);
+    CHECK_CLASSES(BIT(QUEUE_IDLE));
+    CHECK_INT(judgement.agreeing, 2);
+    CHECK_INT(judgement.best, 0);
+    CHECK(judgement.has_end);
+    CHECK_INT(judgement.ends_in_ms, 1200);
+    CHECK_LEFT_ALONE();
+    CHECK_INT(scan_level_of(scan_gravest(judgement.classes)), SCAN_TOLD);
+    sights[0].ttl_ms = NEVER;
+    scan_judge(&judgement, sights, 1, true, GUARD_MS);
+    CHECK_CLASSES(BIT(BESIDE_NO_TTL));
+    CHECK_INT(judgement.agreeing, 0);
+    sights[0] = queue_of("short", 900, 1);      /* Of another program. */
+    scan_judge(&judgement, sights, 1, true, GUARD_MS);
+    CHECK_CLASSES(BIT(QUEUE_IDLE));
+    CHECK_INT(judgement.agreeing, 0);
 }
 
 TEST(held_but_not_on_all_that_answered_is_degraded_and_a_silent_node_is_no_evidence)

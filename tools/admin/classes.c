@@ -116,6 +116,9 @@ bool scan_is_same(const struct scan_sight *a, const struct scan_sight *b)
 {
     if (a->type != b->type) return false;
     if (a->type == SIGHT_SHARED) return true;
+    if (a->type == SIGHT_QUEUE)
+        return a->value_size >= REDLOCK_TOKEN_TEXT && b->value_size >= REDLOCK_TOKEN_TEXT &&
+               memcmp(a->value, b->value, REDLOCK_TOKEN_TEXT) == 0;
     return a->type == SIGHT_STRING && a->value_size == b->value_size && memcmp(a->value, b->value, a->value_size) == 0;
 }
 
@@ -252,12 +255,27 @@ static void judge_others(struct scan_judgement *j, const struct scan_sight sight
     else if (has_data)                                                 j->classes |= BIT(DATA);
 }
 
-/* That somebody looks at such a key at all has a reason: readers without a mark, or no TTL. */
+static void judge_queue(struct scan_judgement *j, const struct scan_sight sights[], unsigned count, unsigned k)
+{
+    struct group group = group_of(sights, count, k);
+
+    j->classes |= BIT(QUEUE_IDLE);
+    if (group.on <= j->agreeing) return;
+    j->best = k;
+    j->agreeing = group.on;
+    j->has_end = true;
+    j->ends_in_ms = group.longest < UINT32_MAX ? (uint32_t)group.longest : UINT32_MAX;
+}
+
+/* That somebody looks at such a key at all has a reason: readers without a mark, a queue, or no TTL. If the first of a queue asks
+ * for the lock now and then the second look sees something else. */
 static void judge_beside(struct scan_judgement *j, const struct scan_sight sights[], unsigned count)
 {
     for (unsigned k = 0; k < count; k++) {
         if (sights[k].type <= SIGHT_ABSENT) continue;
-        j->classes |= sights[k].ttl_ms < 0 ? BIT(BESIDE_NO_TTL) : BIT(SHARED_ODD);
+        if (sights[k].ttl_ms < 0)               j->classes |= BIT(BESIDE_NO_TTL);
+        else if (sights[k].type == SIGHT_QUEUE) judge_queue(j, sights, count, k);
+        else                                    j->classes |= BIT(SHARED_ODD);
     }
 }
 

@@ -22,6 +22,7 @@
     X(LEFTOVER, "leftover", TOLD, "left over: nobody holds it, and it ends by itself")                  \
     X(DEGRADED, "degraded", TOLD, "held, but not on all nodes")                                         \
     X(TTL_UNLIKE, "ttl_unlike", TOLD, "its TTL differs from node to node")                              \
+    X(QUEUE_IDLE, "queue_idle", TOLD, "the first of this queue no longer asks, and has its place until its lease ends") \
     X(HELD, "held", COUNTED, "held")                                                                    \
     X(SHARED, "shared", COUNTED, "shared")                                                              \
     X(REDISSON, "redisson", COUNTED, "a lock of Redisson's")                                            \
@@ -45,6 +46,7 @@ enum scan_type {
     SIGHT_STRING,
     SIGHT_SHARED,       /* The mark of a shared lock, beside which are its readers: those whose time is over do not count. */
     SIGHT_REDISSON,     /* A hash such as Redisson's locks are. */
+    SIGHT_QUEUE,        /* That of a fair lock, beside it. */
     SIGHT_OTHER         /* Of another type. */
 };
 
@@ -52,9 +54,10 @@ enum scan_type {
 struct scan_sight {
     enum scan_type type;
     bool has_ticket;            /* Beside a key that may be data there is a counter of tickets: the name is one of locks. */
-    int64_t ttl_ms;             /* -1: none. */
+    int64_t ttl_ms;             /* -1: none. QUEUE: until the lease of the first ends. */
     uint32_t readers;           /* SHARED */
-    uint8_t value_size;         /* STRING: a longer value is cut to SCAN_VALUE_KEPT. */
+    uint32_t queued;            /* STRING, QUEUE: so many are in the queue of a fair lock. */
+    uint8_t value_size;         /* STRING: a longer value is cut to SCAN_VALUE_KEPT. QUEUE: the first, and when its lease ends. */
     uint8_t value[SCAN_VALUE_KEPT];
 };
 

@@ -23,21 +23,22 @@ enum {
 };
 
 static const char needs[] =
-    "to scan takes ~PATTERN* +eval +scan +type +pttl +getrange +get +exists +hexists +hlen +hkeys +zcount +time: ";
+    "to scan takes ~PATTERN* +eval +scan +type +pttl +getrange +get +exists +hexists +hlen +hkeys +zcount +zrange +zscore +time: ";
 
 /* One step of SCAN: "cursor names hidden beside tickets orphans long size:name size:name...". Keys beside locks are only counted,
  * but for those that should not be: without a TTL (which a durable node's canary never has), or readers whose lock is not marked as
- * shared. "more": there are too many names; the cursor is not moved then. */
+ * shared; and for queues. "more": there are too many names; the cursor is not moved then. */
 static const char step_script[] =
     "local c,o,u,h,b,t,n,g=redis.call,{},0,0,0,0,0,0 "
     "local s=c('scan',ARGV[1],'match',ARGV[2],'count',ARGV[3]) "
     "local odd=function(k,e) "
     "if e=='#ticket' then t=t+1 n=n+1-c('exists',k:sub(1,-8)) end "
+    "if e=='#queue' and c('type',k).ok=='zset' then return true end "
     "return c('pttl',k)==-1 or e=='#readers' and redis.pcall('get',k:sub(1,-9))~='~shared' "
     "end "
     "for _,k in ipairs(s[2]) do "
     "local e,x=k:match('#%l+$'),true "
-    "if e and (' #ticket #waiters #leader #done #readers #writer '):find(' '..e..' ',1,true) then "
+    "if e and (' #ticket #waiters #leader #done #readers #writer #queue #lease #grant '):find(' '..e..' ',1,true) then "
     "b=b+1 "
     "local y,r=pcall(odd,k,e) "
     "if not y then h=h+1 end "
@@ -51,20 +52,43 @@ static const char step_script[] =
     "return table.concat({s[1],#s[2],h,b,t,n,g,table.concat(o)},' ')";
 
 /* What the node has under each of the names, "size:name size:name...", at one moment. For each "-", nothing; "!", it must not
- * be read; or "type ttl readers size:value", where the type is s, string, m, mark of shared locks, r, Redisson, o, other; a capital
- * if there is a counter of tickets beside what may be data. (No blanks between the names, and none behind the type.) */
+ * be read; or "type ttl number size:value", where the type is s, string, m, mark of shared locks, r, Redisson, q, queue, o, other;
+ * a capital if there is a counter of tickets beside what may be data. The number is that of readers, or of those in the queue. (No
+ * blanks between the names, and none behind the type.) Of a queue "ttl" is what is left of the lease of its first, and the value
+ * says who that is, and when its lease ends. The holder, which may be in it still, is left out. */
 static const char look_script[] =
     "local c,o,s,i=redis.call,{},ARGV[1],1 "
+    "local w=c('time') "
+    "local now=w[1]*1000+math.floor(w[2]/1000) "
+    "local line=function(k,v) "
+    "local t,l,n,f,e=type(v)=='string' and v:sub(1,40),k..'#lease',0 "
+    "for _,h in ipairs(c('zrange',k..'#queue',0,63)) do "
+    "local x=tonumber(c('zscore',l,h) or 0) "
+    "if x>now and h:sub(1,40)~=t then "
+    "n=n+1 "
+    "if not f then f,e=h,x end "
+    "end "
+    "end "
+    "if n>63 then n=c('zcount',l,'('..now,'+inf') end "
+    "return n,f,e "
+    "end "
     "local look=function(k) "
     "local t=c('type',k).ok "
     "if t=='none' or k:sub(-8)=='#readers' and redis.pcall('get',k:sub(1,-9))=='~shared' then return '-' end "
     "local p,y,m,v=c('pttl',k),'o',0,'' "
     "if t=='string' then "
     "y,v='s',c('getrange',k,0,ARGV[2]) "
+    "local u,n=pcall(line,k,v) "
+    "m=u and n or 0 "
     "if v=='~shared' then "
-    "local w=c('time') "
-    "y,m='m',c('zcount',k..'#readers','('..(w[1]*1000+math.floor(w[2]/1000)),'+inf') "
+    "y,m='m',c('zcount',k..'#readers','('..now,'+inf') "
     "end "
+    "elseif t=='zset' and k:sub(-6)=='#queue' then "
+    "local n,h,e=line(k:sub(1,-7),redis.pcall('get',k:sub(1,-7))) "
+    "if n>0 then "
+    "y,m,v=p<0 and 'o' or 'q',n,h:sub(1,80)..' '..string.format('%.0f',e) "
+    "p=p<0 and p or e-now "
+    "elseif p>=0 then return '-' end "
     "elseif t=='hash' then "
     "local f=c('hexists',k,'mode')==1 "
     "if not f and c('hlen',k)<=64 then f=c('hkeys',k)[1]:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') end "
@@ -277,6 +301,7 @@ static enum scan_type type_of(uint8_t letter)
     case 'S': return SIGHT_STRING;
     case 'm': return SIGHT_SHARED;
     case 'r': return SIGHT_REDISSON;
+    case 'q': return SIGHT_QUEUE;
     case 'o':
     case 'O': return SIGHT_OTHER;
     default:  return SIGHT_UNKNOWN;
@@ -288,19 +313,20 @@ static void read_sight(struct line *line, struct scan_sight *sight)
 {
     uint8_t letter = line->bytes && line->at < line->size ? line->bytes[line->at++] : '!';
     struct name value;
-    int64_t readers;
+    int64_t number;
 
     *sight = (struct scan_sight){ .type = letter == '-' ? SIGHT_ABSENT : type_of(letter) };
     if (sight->type == SIGHT_ABSENT || sight->type == SIGHT_UNKNOWN) return;
     if (!read_number(line->bytes, line->size, &line->at, &sight->ttl_ms) ||
-        !read_number(line->bytes, line->size, &line->at, &readers) ||
+        !read_number(line->bytes, line->size, &line->at, &number) ||
         !read_counted(line->bytes, line->size, &line->at, &value) || value.size > SCAN_VALUE_KEPT) {
         sight->type = SIGHT_UNKNOWN;
         line->bytes = NULL;
         return;
     }
     sight->has_ticket = letter == 'S' || letter == 'O';
-    sight->readers = (uint32_t)readers;
+    if (sight->type == SIGHT_SHARED) sight->readers = (uint32_t)number;
+    else                             sight->queued = (uint32_t)number;
     memcpy(sight->value, value.bytes, sight->value_size = (uint8_t)value.size);
 }
 
@@ -379,7 +405,7 @@ static bool is_beside(const struct name *name)
 {
     static const char *const ends[] = {
         REDLOCK_TICKET_SUFFIX, REDLOCK_WAITERS_SUFFIX, REDLOCK_LEADER_SUFFIX, REDLOCK_DONE_SUFFIX, REDLOCK_READERS_SUFFIX,
-        REDLOCK_WRITER_SUFFIX
+        REDLOCK_WRITER_SUFFIX, "#queue", "#lease", "#grant"
     };
 
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
@@ -448,6 +474,7 @@ static void look_at(struct scan *s, const struct name *name)
     if (is_known(s, name)) return;
     s->counts->hidden += is_hidden;
     judge(s, &judgement, name);
+    if (s->order->looks_once) judgement.classes &= ~(1u << SCAN_QUEUE_IDLE);     /* Only a second look shows that. */
     if (judgement.classes == 0 || is_told(s, name)) return;
     if (!s->order->looks_once && scan_level_of(scan_gravest(judgement.classes)) > SCAN_COUNTED) {
         keep(s, name, &judgement);

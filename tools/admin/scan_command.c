@@ -59,10 +59,16 @@ static bool goes_on(void *context, const struct scan_counts *so_far)
 
 /* ---- A finding, for people ---- */
 
+/* Of the first of a queue, its token. */
+static size_t shown_size(const struct scan_sight *sight)
+{
+    return sight->type == SIGHT_QUEUE && sight->value_size > REDLOCK_TOKEN_TEXT ? REDLOCK_TOKEN_TEXT : sight->value_size;
+}
+
 static const char *value_text(const struct scan_sight *sight, char text[VALUE_TEXT])
 {
     if (sight->type == SIGHT_SHARED) return "shared";
-    return text_printable(text, VALUE_TEXT, sight->value, sight->value_size);
+    return text_printable(text, VALUE_TEXT, sight->value, shown_size(sight));
 }
 
 static void print_ttl(int64_t ttl_ms)
@@ -84,6 +90,7 @@ static void print_sight(const struct scan_sight *sight)
     case SIGHT_STRING:    (void)fputs(value_text(sight, text), stdout); break;
     case SIGHT_SHARED:    (void)printf("shared by %" PRIu32, sight->readers); break;
     case SIGHT_REDISSON:  (void)fputs("a lock of Redisson's", stdout); break;
+    case SIGHT_QUEUE:     (void)printf("%" PRIu32 " queued, the first is %s", sight->queued, value_text(sight, text)); break;
     case SIGHT_OTHER:     (void)fputs("a key of another type", stdout); break;
     }
     print_ttl(sight->ttl_ms);
@@ -148,6 +155,7 @@ static void print_finding(struct show *show, const struct scan_finding *finding)
         const struct scan_sight *best = &finding->sights[j->best];
         (void)printf(": %s on %u of %u nodes", value_text(best, text), j->agreeing, show->count);
         if (j->has_end) (void)printf(", for another %s", text_duration(duration, j->ends_in_ms));
+        if (best->queued > 0) (void)printf(", %" PRIu32 " queued", best->queued);
     }
     (void)putchar('\n');
     if (scan_level_of(scan_gravest(j->classes)) == SCAN_NEEDED || show->settings->verbose) print_nodes(show, finding);
@@ -157,7 +165,8 @@ static void print_finding(struct show *show, const struct scan_finding *finding)
 
 static const char *const type_names[] = {
     [SIGHT_UNKNOWN] = "unknown", [SIGHT_FORGOTTEN] = "restarted", [SIGHT_ABSENT] = "free", [SIGHT_STRING] = "string",
-    [SIGHT_SHARED] = "shared", [SIGHT_REDISSON] = "redisson", [SIGHT_OTHER] = "other type"
+    [SIGHT_SHARED] = "shared", [SIGHT_REDISSON] = "redisson", [SIGHT_QUEUE] = "queue",
+    [SIGHT_OTHER] = "other type"
 };
 
 static const char *const severity_names[] = { [SCAN_COUNTED] = "none", [SCAN_TOLD] = "info", [SCAN_NEEDED] = "warning" };
@@ -171,8 +180,8 @@ static void json_ttl(bool has_ttl, uint64_t ttl_ms)
 static void json_value(const struct scan_sight *sight)
 {
     (void)fputs(",\"value\":", stdout);
-    if (sight->type == SIGHT_STRING) json_string(stdout, sight->value, sight->value_size);
-    else                             (void)fputs("null", stdout);
+    if (sight->type == SIGHT_STRING || sight->type == SIGHT_QUEUE) json_string(stdout, sight->value, shown_size(sight));
+    else                                                           (void)fputs("null", stdout);
 }
 
 static void json_sight(struct show *show, const struct scan_sight *sight, unsigned k)
@@ -185,6 +194,7 @@ static void json_sight(struct show *show, const struct scan_sight *sight, unsign
         json_ttl(sight->ttl_ms >= 0, (uint64_t)sight->ttl_ms);
     }
     if (sight->type == SIGHT_SHARED) (void)printf(",\"readers\":%" PRIu32, sight->readers);
+    if (sight->queued > 0) (void)printf(",\"queued\":%" PRIu32, sight->queued);
     (void)putchar('}');
 }
 

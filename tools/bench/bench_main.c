@@ -218,8 +218,8 @@ static int run_client(const struct bench_options *options, struct bench_figures 
 int main(int argc, char **argv)
 {
     struct bench_options options = {
-        .client = "redlock", .key = "bench", .id = "0", .concurrency = 1, .processes = 8, .far = 1, .ttl_ms = 10000, .node_timeout_ms = 50,
-        .retry_ns = 100000000, .retry_jitter_ns = 50000000, .seconds = 1, .warmup = 0.2,
+        .client = "redlock", .key = "bench", .id = "0", .concurrency = 1, .processes = 8, .far = 1, .ttl_ms = 10000,
+        .node_timeout_ms = 50, .retry_ns = 100000000, .retry_jitter_ns = 50000000, .seconds = 1, .warmup = 0.2,
     };
     struct bench_figures figures;
     int status = 0;
