@@ -278,12 +278,12 @@ static uint64_t tls_first_end(const struct tls_line *line)
 
 /* --- Opening --- */
 
-static bool tls_blame_by_code(char *words, size_t size, const char *what, const char *path, int code)
+static bool tls_blame_by_code(char *words, size_t size, const struct tls_use *use, const char *path, int code)
 {
-    char reason[TLS_WORDS_MAX] = "of no use";
+    char reason[TLS_WORDS_MAX] = "it has no certificate";
 
     if (code < 0) mbedtls_strerror(code, reason, sizeof reason);
-    return tls_blame(words, size, what, path, reason);
+    return tls_blame(words, size, use, path, reason);
 }
 
 /* Where systems have the CAs that they trust. */
@@ -307,7 +307,7 @@ static bool tls_trust(struct redlock_tls *tls, const char *ca, char *words, size
 
     if (path && tls_is_directory(path)) code = mbedtls_x509_crt_parse_path(&tls->ca, path);
     else if (path)                      code = mbedtls_x509_crt_parse_file(&tls->ca, path);
-    if (ca && (code < 0 || tls->ca.raw.len == 0)) return tls_blame_by_code(words, size, "the CA certificates in", ca, code);
+    if (ca && (code < 0 || tls->ca.raw.len == 0)) return tls_blame_by_code(words, size, &TLS_CA, ca, code);
     mbedtls_ssl_conf_ca_chain(&tls->config, &tls->ca, NULL);
     return true;
 }
@@ -331,9 +331,9 @@ static bool tls_identify(struct redlock_tls *tls, const struct redlock_tls_optio
 
     if (!options->cert) return tls_may_lack_cert(options, words, size);
     code = mbedtls_x509_crt_parse_file(&tls->cert, options->cert);
-    if (code != 0) return tls_blame_by_code(words, size, "the client certificate", options->cert, code);
+    if (code != 0) return tls_blame_by_code(words, size, &TLS_CERT, options->cert, code);
     code = tls_read_key(tls, key);
-    return code == 0 || tls_blame_by_code(words, size, "the key of the client certificate", key, code);
+    return code == 0 || tls_blame_by_code(words, size, &TLS_KEY, key, code);
 }
 
 static bool tls_configure(struct redlock_tls *tls, const struct redlock_tls_options *options, char *words, size_t size)

@@ -7,6 +7,7 @@
 
 #include "net_tls.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <time.h>
 
@@ -234,11 +235,24 @@ static uint64_t tls_first_end(const struct tls_line *line)
 
 /* --- Opening --- */
 
-static bool tls_blame_by_queue(char *words, size_t size, const char *what, const char *path)
+static bool tls_blame_by_queue(char *words, size_t size, const struct tls_use *use, const char *path)
 {
-    const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+    const char *reason = ERR_reason_error_string(ERR_peek_error());
 
-    return tls_blame(words, size, what, path, reason ? reason : "of no use");
+    return tls_blame(words, size, use, path, reason ? reason : "of no use");
+}
+
+/* Certificates are looked for by names such as "5ed36f99.0". */
+static bool tls_has_hashes(const char *path)
+{
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    bool has = false;
+
+    if (!directory) return false;
+    while (!has && (entry = readdir(directory))) has = strspn(entry->d_name, "0123456789abcdef") == 8 && entry->d_name[8] == '.';
+    (void)closedir(directory);
+    return has;
 }
 
 /* A directory is looked into when a certificate is to be checked. */
@@ -247,8 +261,9 @@ static bool tls_trust(SSL_CTX *ctx, const char *ca, char *words, size_t size)
     bool is_directory = ca && tls_is_directory(ca);
 
     if (!ca) return SSL_CTX_set_default_verify_paths(ctx) == 1;
+    if (is_directory && !tls_has_hashes(ca)) return tls_blame(words, size, &TLS_CA, ca, "it has no certificate that is named by its hash");
     if (SSL_CTX_load_verify_locations(ctx, is_directory ? NULL : ca, is_directory ? ca : NULL) == 1) return true;
-    return tls_blame_by_queue(words, size, "the CA certificates in", ca);
+    return tls_blame_by_queue(words, size, &TLS_CA, ca);
 }
 
 /* OpenSSL would ask at the terminal. */
@@ -267,9 +282,9 @@ static bool tls_identify(SSL_CTX *ctx, const struct redlock_tls_options *options
     SSL_CTX_set_default_passwd_cb(ctx, tls_no_passphrase);
     if (!options->cert) return tls_may_lack_cert(options, words, size);
     if (SSL_CTX_use_certificate_chain_file(ctx, options->cert) != 1)
-        return tls_blame_by_queue(words, size, "the client certificate", options->cert);
+        return tls_blame_by_queue(words, size, &TLS_CERT, options->cert);
     if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(ctx) != 1)
-        return tls_blame_by_queue(words, size, "the key of the client certificate", key);
+        return tls_blame_by_queue(words, size, &TLS_KEY, key);
     return true;
 }
 

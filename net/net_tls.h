@@ -298,11 +298,24 @@ static bool tls_is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* What a file is, and what it must be. */
+struct tls_use {
+    const char *what, *must;
+};
+static const struct tls_use TLS_CA = { "the CA certificates in",
+                                       "a file in PEM, or a directory that 'openssl rehash' has made ready" };
+static const struct tls_use TLS_CERT = { "the client certificate", "a file in PEM, in which the certificate comes first" };
+static const struct tls_use TLS_KEY = { "the key of the client certificate",
+                                        "a file in PEM with the private key of this certificate, without a passphrase" };
+
 /* Always false: says what is wrong with a file. reason: what the library says of it. */
-static bool tls_blame(char *words, size_t size, const char *what, const char *path, const char *reason)
+static bool tls_blame(char *words, size_t size, const struct tls_use *use, const char *path, const char *reason)
 {
-    if (access(path, R_OK) != 0) reason = errno == ENOENT ? "no such file" : "this file may not be read";
-    (void)snprintf(words, size, "%s %s: %s", what, path, reason);
+    if (access(path, R_OK) != 0)
+        (void)snprintf(words, size, "%s %s: %s", use->what, path, errno == ENOENT ? "no such file" : "this file may not be read");
+    else
+        (void)snprintf(words, size, "%s %s: %s; it must be %s", use->what, path,
+                       use != &TLS_CA && tls_is_directory(path) ? "it is a directory" : reason, use->must);
     return false;
 }
 

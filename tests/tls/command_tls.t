@@ -179,15 +179,27 @@ wrong_files() {
     openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -aes-128-cbc -pass pass:x -out "$directory/locked.key" 2>"$directory/err" &&
     refuses --tls-ca "$directory/none" "CA certificates in $directory/none: no such file" &&
     refuses --tls-ca "$directory/nothing" "CA certificates in $directory/nothing: " &&
-    refuses --tls-cert "$directory/none" "client certificate $directory/none: no such file" &&
+    refuses --tls-cert "$directory/none" "client certificate $directory/none: no such file \(--tls-cert\)$" &&
     refuses --tls-cert "$certificates/client.crt" "TLS: the key of the client certificate $certificates/client.crt: .* \(--tls-key names its file\)" &&
     refuses --tls-key "$certificates/client.key" 'is of no use without its certificate' &&
-    REDLOCK_TLS_CERT=$certificates/client.crt refuses --tls-key "$certificates/server.key" "key .*server.key: " &&
+    REDLOCK_TLS_CERT=$certificates/client.crt refuses --tls-key "$certificates/server.key" \
+        "key .*server.key: .+; it must be a file in PEM with the private key of this certificate, .+ \(--tls-key\)$" &&
     REDLOCK_TLS_CERT=$certificates/client.crt refuses --tls-key "$directory/locked.key" "key .*locked.key: "
+}
+
+a_directory() {
+    node=127.0.0.1:$port_0
+    mkdir -p "$directory/empty" && refuses --tls-ca "$directory/empty" \
+        "CA certificates in $directory/empty: it has no .+; it must be a file in PEM, or a directory .+ \(--tls-ca\)$" &&
+    refuses --tls-cert "$directory/empty" "client certificate $directory/empty: it is a directory; it must be a file in PEM, .+ \(--tls-cert\)$" &&
+    REDLOCK_TLS_CERT=$certificates/client.crt refuses --tls-key "$directory/empty" \
+        "key of the client certificate $directory/empty: it is a directory; it must be a file in PEM .+ \(--tls-key\)$" &&
+    REDLOCK_TLS_CERT=$directory/empty refuses --tls-key "$directory/empty" "it is a directory; .+ \(REDLOCK_TLS_CERT\)$"
 }
 refuses() {
     is 125 acquire --guard 0 -n "rediss://$node" "$1" "$2" door && says "^redlock: .*$3"
 }
+check 'a directory in place of a file is told, with what would be right and what has named it' a_directory
 check 'a file that is missing, or is not what it should be, is named, and no passphrase is asked for' wrong_files
 
 for_nothing() {

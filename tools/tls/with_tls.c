@@ -30,12 +30,14 @@ static bool is_wanted(const char *nodes)
 }
 
 static struct redlock_tls_options files;    /* In argv and in the environment. */
+static bool is_option[3];                   /* By which they were named. Otherwise it was the environment. */
 static struct redlock_tls *tls;             /* NULL: no session is open, or no node asks for it. */
 
 void tls_read(const struct reading *r)
 {
     const char *option = r->tls[0] ? "--tls-ca" : r->tls[1] ? "--tls-cert" : r->tls[2] ? "--tls-key" : NULL;
 
+    for (unsigned i = 0; i < 3; i++) is_option[i] = r->tls[i];
     if (is_wanted(r->settings->nodes)) {
         files = (struct redlock_tls_options){ .ca = choose(r->tls[0], "REDLOCK_TLS_CA"),
                                               .cert = choose(r->tls[1], "REDLOCK_TLS_CERT"),
@@ -46,12 +48,27 @@ void tls_read(const struct reading *r)
     }
 }
 
+/* What has named the file that these words are about. */
+static const char *name_of_file(const char *words)
+{
+    static const char *const begins[] = { "the CA", "the client", "the key" };
+    static const char *const names[][2] = {
+        { "REDLOCK_TLS_CA", "--tls-ca" }, { "REDLOCK_TLS_CERT", "--tls-cert" }, { "REDLOCK_TLS_KEY", "--tls-key" }
+    };
+
+    for (unsigned i = 0; i < 3; i++) {
+        if (strncmp(words, begins[i], strlen(begins[i])) != 0) continue;
+        return i == 2 && !files.key ? "--tls-key names its file" : names[i][is_option[i]];
+    }
+    return NULL;
+}
+
 static void tell(const struct settings *settings, const char *words)
 {
     char text[REDLOCK_TLS_WORDS + 64];
+    const char *name = name_of_file(words);
 
-    (void)snprintf(text, sizeof text, "TLS: %s%s", words,
-                   strstr(words, "key of the") && !files.key ? " (--tls-key names its file)" : "");
+    (void)snprintf(text, sizeof text, "TLS: %s%s%s%s", words, name ? " (" : "", name ? name : "", name ? ")" : "");
     if (settings->json) report_refusal(text);
     else                say("%s", text);
 }
