@@ -147,6 +147,7 @@ static void write_answer(struct text *text, const struct redlock_event *event)
 {
     static const char *const answers[] = { "granted", "refused", "error", "wrong" };
     if (event->kind == REDLOCK_EVENT_HEARD) json_text(text, "answer", answers[event->answer]);
+    if (event->kind == REDLOCK_EVENT_HEARD && event->command == REDLOCK_COMMAND_PTTL) json_number(text, "number", event->number);
     json_text(text, "vote", redlock_vote_text(event->vote));
     write_votes(text, event);
 }

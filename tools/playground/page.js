@@ -107,18 +107,35 @@ function nextClient() {
 // ---- The first line: what to do next ----
 
 function hint() {
-    const { clients, resource, nodes, future, settings, quorum } = player.state, asks = clients.find(client => client.phase === 'acquiring');
+    const { clients, resource, nodes, future, settings, quorum, accident } = player.state, asks = clients.find(client => client.phase === 'acquiring');
     const next = nextClient(), holder = clients[resource.holders[0]], refused = clients.find(client => client.verdict && !client.verdict.won);
     if (said) return said;
-    if (player.state.accident) return 'Both wrote, or may write. Go back in time, and change one thing; or read the stories.';
+    if (accident) return `${accident.late ? `${clients[accident.first].name} wrote when it no longer held the lock.` : 'Two held the lock, and both could write.'} ` +
+        'Go back in time, and change one thing; or read the stories.';
+    if (asks && isCleaning(asks)) return `${asks.name} first deletes keys of its last lock that may still be there; then it asks all ${settings.n} nodes.`;
     if (asks) return `${asks.name} asks all ${settings.n} nodes at once. It needs ${quorum} of them.`;
     if (future > 0 && !player.playing) return 'More is to come: press Play, or do something else.';
     if (player.log.length === 0) return `${clients.length > 1 ? `${listOf(clients.map(client => client.name))} want the same lock.` : 'A wants the lock.'} Press Acquire.`;
     if (holder && next) return `${holder.name} holds the lock until its bar is empty. Let ${next.name} try, too.`;
     if (holder && refused && !refused.pending) return `${refused.name} found ${holder.name}'s key. Now break something: click a node, a link or a client.`;
     if (nodes.some(node => node.down)) return 'A node is down: its key is lost with it, if it restarts empty. Click it.';
-    if (!holder) return 'Nobody holds the lock. Keys end by themselves, and so does a holder\'s validity, a little earlier.';
+    if (!holder) return nobodyWords();
     return 'Click a node, a link or a client to see what can happen to it.';
+}
+
+function nobodyWords() {
+    const had = player.log.findLast(event => event.what === 'verdict' && event.won), last = had && player.state.clients[had.client];
+    if (!last?.verdict?.won) return 'Nobody holds the lock.';
+    if (last.round.command === 'release') return `Nobody holds the lock: ${last.name} has released it.`;
+    return `Nobody holds the lock: ${last.name}'s validity has ended, by its own clock a little before its keys do.`;
+}
+
+function isCleaning(client) {
+    const commands = player.state.flights.filter(flight => flight.client === client.id).map(({ id }) => {
+        const message = player.messages.get(id);
+        return (message?.to === 'node' ? message.commands : message?.answers)?.[0];
+    });
+    return commands.includes('release') && !commands.includes('acquire');
 }
 
 function fillFirst() {
@@ -150,9 +167,23 @@ function verdictWords(client) {
     const { round, verdict } = client, { quorum } = player.state, granted = bitsOf(round.granted).length;
     if (client.phase === 'acquiring' || client.phase === 'extending' && !round.decided) return `${sumSoFar(client)}, ${granted} of ${quorum} so far`;
     if (!verdict) return 'has not asked yet';
-    if (verdict.won) return verdict.arithmetic.replace(/ - /g, ' − ');
-    const refused = bitsOf(verdict.refused).length, unknown = bitsOf(verdict.unknown).length;
-    return `${verdict.status}: ${bitsOf(verdict.granted).length} granted, ${refused} refused` + (unknown ? `, ${unknown} unknown` : '');
+    if (verdict.won) return client.holds ? verdict.arithmetic.replace(/ - /g, ' − ') : endWords(client);
+    const votes = round.command === verdict.command ? round : verdict, count = name => bitsOf(votes[name]).length;     // Late ones, too.
+    return `${verdict.status}: ${count('granted')} granted, ${count('refused')} refused` + (votes.unknown ? `, ${count('unknown')} unknown` : '');
+}
+
+// Why a lock that was won is no longer held.
+function endWords(client) {
+    if (client.dead) return 'has crashed. Its keys stay until their TTL ends';
+    if (client.round.command === 'release') return client.pending ? 'releases the lock' : 'has released the lock';
+    return `no longer holds the lock: its ${(client.verdict.validityUs / 1000).toFixed(1)} ms have ended`;
+}
+
+function captionOf(client) {
+    const { verdict } = client;
+    if (!verdict?.won || client.pending || !client.holds) return '';
+    const granted = bitsOf(verdict.granted).length, { n } = player.state.settings;
+    return `TTL − time it took − clock drift = validity. ${granted < n ? `The first ${granted} of ${n} grants are enough.` : ''}`;
 }
 
 // What would be left if the quorum was there now.
@@ -196,7 +227,7 @@ function fillVerdicts() {
     clients.forEach((client, i) => {
         const [, sum, captions, why] = box.children[i].children;
         set(sum, 'text', `${client.name}: ${verdictWords(client)}`);
-        set(captions, 'text', client.verdict?.won && !client.pending ? 'TTL − time it took − clock drift = validity' : '');
+        set(captions, 'text', captionOf(client));
         set(why, 'text', lit === i ? sharedWords(client) : client.ticket ? `ticket ${client.ticket}` : '');
         set(box.children[i], 'class', `verdict${client.holds ? ' holds' : ''}${lit === i ? ' lit' : ''}`);
     });
@@ -481,7 +512,7 @@ function refresh() {
 }
 
 const LEGEND = [['acquire', 'ACQ', 'acquire'], ['extend', 'EXT', 'extend'], ['release', 'REL', 'release'], ['granted', '✓', 'granted'],
-                ['refused', '✗', 'refused']];
+                ['refused', '✗', 'refused'], ['none', '–', 'had no such key'], ['other', 'TTL?', 'how long will the key live?']];
 
 function buildLegend() {
     byId('legend').append(...LEGEND.map(([kind, text, words]) => html('span', {}, html('b', { class: `pill is-${kind}`, text }), words)));

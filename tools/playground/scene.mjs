@@ -24,19 +24,26 @@ export function shapeOf(client, r) {
     return svg('polygon', { points: SHAPES[client](r), class: `shape client-${CLIENTS[client]}` });
 }
 
-// What a message is called on its way, in three letters or one sign.
+// What a message is called on its way, in a few letters or one sign.
 const LABELS = { acquire: 'ACQ', extend: 'EXT', release: 'REL', restore: 'RST', wait: 'WAIT', question: 'ASK' };
 
 export function labelOf(message) {
     if (!message) return { text: '...', kind: 'other' };
     if (message.to === 'node') {
         const command = message.commands[0] ?? '';
-        return { text: LABELS[command] ?? (command.slice(0, 6) || '...'), kind: command in LABELS ? command : 'other' };
+        return { text: LABELS[command] ?? (command === 'PTTL' ? 'TTL?' : command.slice(0, 6) || '...'), kind: command in LABELS ? command : 'other' };
     }
-    if (/^-NOSCRIPT/.test(message.bytes)) return { text: 'again', kind: 'other' };
-    const answers = message.answers.filter((_, i) => i % 2 === 1), commands = message.answers.filter((_, i) => i % 2 === 0);
-    if (!commands.some(command => command in LABELS)) return { text: '...', kind: 'other' };
-    return answers.some(answer => answer === 'granted') ? { text: '✓', kind: 'granted' } : { text: '✗', kind: 'refused' };
+    return labelOfAnswer(message);
+}
+
+// A release that finds no key of its own is no refusal: there is nothing to do.
+function labelOfAnswer({ bytes, answers }) {
+    if (/^-NOSCRIPT/.test(bytes)) return { text: 'again', kind: 'other' };
+    const pairs = answers.flatMap((command, i) => (i % 2 === 0 ? [[command, answers[i + 1]]] : [])).filter(([command]) => command in LABELS);
+    const left = /^:(\d+)\r\n/.exec(bytes)?.[1];
+    if (pairs.length === 0) return { text: answers[0] === 'PTTL' && left ? inWords(left * 1000) : '...', kind: 'other' };
+    if (pairs.some(([, answer]) => answer === 'granted')) return { text: '✓', kind: 'granted' };
+    return pairs.every(([command]) => command === 'release') ? { text: '–', kind: 'none' } : { text: '✗', kind: 'refused' };
 }
 
 const VOTE_SIGNS = { pending: '·', granted: '✓', refused: '✗', unknown: '?', 'not asked': '–' };
@@ -250,18 +257,22 @@ export class Scene {
     }
 }
 
+// Of a client that does not hold the lock.
+const PHASE_WORDS = { idle: 'at rest', acquiring: 'asks', waiting: 'waits', releasing: 'releases', held: 'no longer holds it', extending: 'extends too late',
+                      ending: 'cleans up', inspecting: 'looks' };
+
 function phaseOf(client) {
     if (client.dead) return 'crashed';
     if (client.frozen) return 'stopped';
     if (client.holds) return `${client.kept ? 'keeps it' : client.phase === 'extending' ? 'extends it' : 'holds it'}`;
-    return { idle: 'at rest', acquiring: 'asks', waiting: 'waits', releasing: 'releases' }[client.phase] ?? client.phase;
+    return PHASE_WORDS[client.phase] ?? client.phase;
 }
 
 // The quorum counter.
 function countOf(client, state) {
-    const { round, verdict } = client, asked = ['acquire', 'extend'].includes(round.command);
+    const { round } = client, asked = ['acquire', 'extend'].includes(round.command);
     if (client.holds) return `${inWords(client.validUs)} left`;
-    if (asked && (!round.decided || verdict?.won)) return `${bitsOf(round.granted).length} of ${state.quorum} needed`;
+    if (asked && !round.decided) return `${bitsOf(round.granted).length} of ${state.quorum} needed`;
     return '';
 }
 

@@ -63,24 +63,61 @@ export function deed(text) {
 const PHASES = {
     acquiring: 'begins an attempt, with a new token', waiting: 'waits a random time before its next attempt',
     held: 'holds the lock', extending: 'extends', releasing: 'releases', idle: 'is at rest',
-    inspecting: 'asks the nodes what they have', ending: 'ends its attempt, and releases what it may have'
+    inspecting: 'asks the nodes what they have', ending: 'ends its attempt, and releases the keys that it may have'
 };
+
+const OF_LOCKS = ['acquire', 'extend', 'release', 'restore', 'wait'];
+
+function timeToLive(number) {
+    return number >= 0 ? `will live for ${inWords(number * 1000)} more` : number === -1 ? 'has no TTL: it stays' : 'is gone';
+}
+
+// What the node has told, by what it was asked.
+function answered({ node, command, answer, vote, number, granted }, name) {
+    const isGranted = answer === 'granted', soFar = vote === 'pending' ? ': too late to count' : `: ${bitsOf(granted).length} granted so far`;
+    if (command === 'PTTL') return `node ${node} has told ${name} that the key ${timeToLive(number)}`;
+    if (!OF_LOCKS.includes(command)) return `node ${node} has answered ${name}'s ${command ?? 'subscription'}`;
+    if (answer === 'error') return `node ${node} has not executed ${name}'s ${command}: ${vote === 'pending' ? 'it is sent again, as a whole' : 'an error'}`;
+    switch (command) {
+    case 'acquire': return `node ${node} has ${isGranted ? 'granted' : 'refused'} ${name} the key${soFar}`;
+    case 'extend': return `node ${node} has ${isGranted ? '' : 'not '}extended ${name}'s key${soFar}`;
+    case 'release': return isGranted ? `node ${node} has deleted ${name}'s key` : `node ${node} had no key of ${name}'s`;
+    case 'restore': return isGranted ? `node ${node} has ${name}'s key again` : `node ${node} has somebody else's key`;
+    default: return `node ${node} has ${name} among those that wait`;
+    }
+}
+
+function unanswered({ node, command }, name) {
+    return OF_LOCKS.includes(command) ? `${name} gets no answer of node ${node} to its ${command}: unknown whether it was done`
+        : `${name} gets no answer of node ${node}`;
+}
 
 function ofEngine(event, name) {
     switch (event.what) {
     case 'phase': return `${name} ${PHASES[event.phase] ?? event.phase}`;
-    case 'heard': return `${name} reads node ${event.node}'s answer: ${event.answer}` +
-        (event.vote === 'pending' ? '; it asks again' : ` (${bitsOf(event.granted).length} granted)`);
-    case 'unanswered': return `${name} gets no answer of node ${event.node}: unknown`;
+    case 'heard': return `${name} reads: ${answered(event, name)}`;
+    case 'unanswered': return unanswered(event, name);
     case 'verdict': return event.won ? `${name} ${event.command === 'acquire' ? 'has the lock' : 'has extended it'}: ${event.arithmetic}`
         : `${name} ${event.command === 'acquire' ? 'has not got it' : event.command === 'extend' ? 'has not extended it' : event.command}: ${event.status}`;
     case 'ended': return `${name} is told: ${event.status === 'done' ? 'it is done' : event.status}`;
-    case 'owed': return `${name} owes node ${event.node} a release`;
-    case 'cleared': return `${name} no longer owes node ${event.node} anything`;
+    case 'owed': return `${name} owes node ${event.node} a release, since its key may be there`;
+    case 'cleared': return `${name} owes node ${event.node} nothing: no key of its own is there`;
     case 'ready': return event.isNewServer ? `${name} sees that node ${event.node} has restarted` : `${name} is connected to node ${event.node}`;
     case 'disconnected': return `${name} loses its connection to node ${event.node}`;
     case 'woken': return `${name} is woken: the lock may be free`;
     default: return `${name}: ${event.what}${event.node === undefined ? '' : ` (node ${event.node})`}`;
+    }
+}
+
+function executed({ node, command, did }, name) {
+    switch (command) {
+    case 'acquire': return did ? `node ${node} grants ${name} the key: it was not there, and is set` : `node ${node} refuses ${name} the key: there is one already`;
+    case 'extend': return did ? `node ${node} extends ${name}'s key: it lives for a TTL from now` : `node ${node} has no key of ${name}'s to extend`;
+    case 'release': return did ? `node ${node} deletes ${name}'s key` : `node ${node} has no key of ${name}'s to delete`;
+    case 'restore': return did ? `node ${node} sets ${name}'s key again, which it had lost` : `node ${node} does not set ${name}'s key again`;
+    case 'wait': return `node ${node} puts ${name} among those that wait`;
+    case 'PTTL': return `${name} asks node ${node} how long the key will live`;
+    default: return `node ${node} executes ${name}'s ${command}`;
     }
 }
 
@@ -90,9 +127,9 @@ export function tell(event) {
     switch (event.kind) {
     case 'action': return deed(event.text);
     case 'refusal': return `but: ${event.words}`;
-    case 'executed': return `node ${event.node} executes ${name}'s ${event.command}: ${event.did ? 'done' : 'not done'}`;
+    case 'executed': return executed(event, name);
     case 'engine': return event.what === 'sent' || event.what === 'connected' ? '' : ofEngine(event, name);
-    case 'end': return `${name}'s validity has ended; nobody has told it`;
+    case 'end': return `${name}'s validity has ended: ${name} no longer holds the lock`;
     case 'write': return `${name} writes${event.ticket ? ` with ticket ${event.ticket}` : ''}: ${event.admitted ? 'admitted' : 'refused'}` +
         (event.held ? '' : ', though it does not hold the lock');
     case 'accident': return event.words;
