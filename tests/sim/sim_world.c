@@ -680,7 +680,7 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
     place_actors(world, plan);
     memcpy(world->fault_masked, plan->fault_masked, sizeof world->fault_masked);
     sim_schedule(world);
-    cluster->observer = (struct cluster_observer){ world, sim_saw_command, sim_saw_call, NULL };
+    cluster->observer = (struct cluster_observer){ world, sim_saw_command, sim_saw_call, NULL, NULL };
 }
 
 /* Faults that are not promised to be safe break the exclusion or the order of tickets, and nothing else. */

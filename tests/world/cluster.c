@@ -352,6 +352,11 @@ static size_t sever_allows(struct cluster_sever *sever, size_t size, bool *break
     return allowed;
 }
 
+static void tell_arrival(struct cluster *cluster, const struct cluster_segment *segment)
+{
+    if (cluster->observer.saw_arrival) cluster->observer.saw_arrival(cluster->observer.context, segment->number);
+}
+
 static void arrive_at_node(struct cluster *cluster, struct cluster_connection *connection)
 {
     const struct cluster_segment segment = connection->to_node.segments[0];
@@ -360,6 +365,7 @@ static void arrive_at_node(struct cluster *cluster, struct cluster_connection *c
         node_leaves(connection);
         return;
     }
+    tell_arrival(cluster, &segment);
     const size_t size = sever_allows(&link_of(cluster, connection)->to_node, segment.size, &breaks);
     session_feed(cluster, connection, connection->to_node.bytes.data, size);
     if (!connection->node_left) pipe_drop_first(&connection->to_node);
@@ -378,6 +384,7 @@ static void arrive_at_client(struct cluster *cluster, struct cluster_connection 
         client_learns_end(connection, connection->why);
         return;
     }
+    tell_arrival(cluster, &segment);
     const size_t size = sever_allows(&link_of(cluster, connection)->to_client, segment.size, &breaks);
     model_bytes_add(&connection->arrived, connection->to_client.bytes.data, size);
     pipe_drop_first(&connection->to_client);

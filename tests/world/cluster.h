@@ -145,6 +145,8 @@ struct cluster_observer {
     void (*saw_call)(void *context, unsigned client);
     /* Bytes are on their way. What a node answers is seen behind the commands that it answers. */
     void (*saw_message)(void *context, const struct cluster_connection *connection, const struct cluster_message *message);
+    /* They are there, and nothing has come of them yet. Of a message that a broken connection swallowed this is never told. */
+    void (*saw_arrival)(void *context, uint64_t message);
 };
 
 struct cluster {

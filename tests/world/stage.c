@@ -65,6 +65,7 @@ static void use_events(struct stage *stage, unsigned client)
 static void saw_call(void *context, unsigned client);
 static void saw_command(void *context, const struct cluster_connection *connection, const struct model_call *call);
 static void saw_message(void *context, const struct cluster_connection *connection, const struct cluster_message *message);
+static void saw_arrival(void *context, uint64_t message);
 
 struct stage *stage_new(const struct stage_settings *settings, const struct stage_observer *observer)
 {
@@ -82,7 +83,7 @@ struct stage *stage_new(const struct stage_settings *settings, const struct stag
         stage->cluster->hosts[k].node.call_count = 0;   /* What was before the beginning is not shown. */
     }
     if (observer) stage->observer = *observer;
-    stage->cluster->observer = (struct cluster_observer){ stage, saw_command, saw_call, saw_message };
+    stage->cluster->observer = (struct cluster_observer){ stage, saw_command, saw_call, saw_message, saw_arrival };
     for (unsigned c = 0; c < stage->settings.clients; c++) {
         for (unsigned k = 0; k < stage->settings.nodes; k++) set_link(stage, c, k);
         use_events(stage, c);
@@ -202,6 +203,12 @@ static void saw_message(void *context, const struct cluster_connection *connecti
     struct stage *stage = context;
     if (message->to_node) saw_call(stage, connection->client);
     if (stage->observer.saw_message) stage->observer.saw_message(stage->observer.context, connection, message);
+}
+
+static void saw_arrival(void *context, uint64_t message)
+{
+    const struct stage *stage = context;
+    if (stage->observer.saw_arrival) stage->observer.saw_arrival(stage->observer.context, message);
 }
 
 /* ---- Accidents ---- */

@@ -97,6 +97,7 @@ struct stage_observer {
     void (*saw_write)(void *context, const struct stage_write *write);
     void (*saw_end)(void *context, unsigned client);        /* Its validity has ended, and it did not release the lock (S10). */
     void (*saw_accident)(void *context);
+    void (*saw_arrival)(void *context, uint64_t message);   /* Its number: the message is there. */
 };
 
 /* Two held the resource, for the first time. */

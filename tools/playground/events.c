@@ -4,6 +4,7 @@
  *   refusal   text, words                                           that was not done, and why
  *   message   id, client, node, session, to ("node", "client"), arrives, bytes, commands, answers
  *             bytes are on their way; answers, of a node: "granted", "refused", "error", "done", one for each command
+ *   arrived   id                                                    a message is there; one that is lost never is
  *   executed  client, node, command, key, did                       the node has executed a command
  *   engine    client, what, rule, and what belongs to it            an event of the engine's (redlock.h: enum redlock_event_kind)
  *   end       client, rule                                          validity has ended; nobody told the client (S10)
@@ -247,6 +248,15 @@ static void saw_message(void *context, const struct cluster_connection *connecti
     json_close(text, '}');
 }
 
+static void saw_arrival(void *context, uint64_t message)
+{
+    struct playground *world = context;
+    if (world->is_muted) return;
+    struct text *text = begin(world, "arrived");
+    json_number(text, "id", (int64_t)message);
+    json_close(text, '}');
+}
+
 static void write_action(struct playground *world, const char *kind, const struct stage_action *action, const char *words)
 {
     char name[64];
@@ -305,5 +315,5 @@ static void saw_accident(void *context)
 struct stage_observer events_observer(struct playground *world)
 {
     return (struct stage_observer){ world, saw_event, saw_command, saw_message, saw_action, saw_refusal, saw_write, saw_end,
-                                    saw_accident };
+                                    saw_accident, saw_arrival };
 }

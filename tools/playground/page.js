@@ -5,7 +5,8 @@ import { CLIENTS, bitsOf, decodeResp, inWords, listOf, moment, tell } from './wo
 import { Player } from './player.mjs';
 import { Scene, labelOf, shapeOf, sharedBy } from './scene.mjs';
 import { controlsOf, settingsForm, titleOf } from './controls.mjs';
-import { bytesOnLink, eventList, sequenceDiagram } from './records.mjs';
+import { bytesOnLink, eventList } from './records.mjs';
+import { sequenceDiagram } from './sequence.mjs';
 import { stepsOf } from './tours.mjs';
 import { AccidentSearch } from './accidents.mjs';
 import { figureOf, sceneInWords, sequenceInWords } from './figure.mjs';
@@ -495,9 +496,17 @@ function buildTabs() {
 // Lists are made anew a few times a second at most, and not while somebody reads them.
 function refreshPanel() {
     if (!LIVE_TABS.includes(tab) || shownVersion === player.version) return;
-    if (byId('panel').querySelector('details[open]') || byId('panel').contains(document.activeElement) && tab === 'Events') return;
+    const { activeElement } = document, row = activeElement?.closest?.('.row-target')?.dataset.at;
+    if (byId('panel').querySelector('details[open]') || byId('panel').contains(activeElement) && tab === 'Events') return;
+    if (row && player.playing) return;
     shownVersion = player.version;
     fillPanel();
+    if (row) focusRow(Number(row));
+}
+
+// The row that was left, or the last one before it.
+function focusRow(at) {
+    [...byId('panel').querySelectorAll('.row-target')].findLast(row => Number(row.dataset.at) <= at)?.focus({ preventScroll: true });
 }
 
 // ---- All of it ----

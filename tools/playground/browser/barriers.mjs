@@ -24,7 +24,8 @@ export function findBarriers() {
         if (!nameOf(element) && !element.getAttribute('aria-labelledby')) faults.push(`no name: ${describe(element)}`);
         if (!element.closest('svg') && element.matches('button, input, select, summary') && element.getBoundingClientRect().height < 16)
             faults.push(`too small to be touched: ${describe(element)}`);
-        if (element.matches('[role=button]') && element.tabIndex < 0) faults.push(`out of reach of the keyboard: ${describe(element)}`);
+        const isOneOfMany = element.closest('svg.sequence')?.querySelector('[tabindex="0"]');    // Which the arrow keys reach.
+        if (element.matches('[role=button]') && element.tabIndex < 0 && !isOneOfMany) faults.push(`out of reach of the keyboard: ${describe(element)}`);
     }
     for (const element of document.querySelectorAll('body *')) {
         if (![...element.childNodes].some(node => node.nodeType === 3 && node.data.trim()) || !isShown(element)) continue;
