@@ -305,6 +305,7 @@ static bool tls_trust(struct redlock_tls *tls, const char *ca, char *words, size
     const char *path = ca ? ca : tls_system_ca();
     int code = 0;
 
+    if (ca && !tls_can_read(words, size, &TLS_CA, ca)) return false;
     if (path && tls_is_directory(path)) code = mbedtls_x509_crt_parse_path(&tls->ca, path);
     else if (path)                      code = mbedtls_x509_crt_parse_file(&tls->ca, path);
     if (ca && (code < 0 || tls->ca.raw.len == 0)) return tls_blame_by_code(words, size, &TLS_CA, ca, code);
@@ -330,6 +331,7 @@ static bool tls_identify(struct redlock_tls *tls, const struct redlock_tls_optio
     int code;
 
     if (!options->cert) return tls_may_lack_cert(options, words, size);
+    if (!tls_can_read(words, size, &TLS_CERT, options->cert) || !tls_can_read(words, size, &TLS_KEY, key)) return false;
     code = mbedtls_x509_crt_parse_file(&tls->cert, options->cert);
     if (code != 0) return tls_blame_by_code(words, size, &TLS_CERT, options->cert, code);
     code = tls_read_key(tls, key);

@@ -261,7 +261,9 @@ static bool tls_trust(SSL_CTX *ctx, const char *ca, char *words, size_t size)
     bool is_directory = ca && tls_is_directory(ca);
 
     if (!ca) return SSL_CTX_set_default_verify_paths(ctx) == 1;
-    if (is_directory && !tls_has_hashes(ca)) return tls_blame(words, size, &TLS_CA, ca, "it has no certificate that is named by its hash");
+    if (!tls_can_read(words, size, &TLS_CA, ca)) return false;
+    if (is_directory && !tls_has_hashes(ca))
+        return tls_blame(words, size, &TLS_CA, ca, "it has no certificate that is named by its hash");
     if (SSL_CTX_load_verify_locations(ctx, is_directory ? NULL : ca, is_directory ? ca : NULL) == 1) return true;
     return tls_blame_by_queue(words, size, &TLS_CA, ca);
 }
@@ -281,6 +283,7 @@ static bool tls_identify(SSL_CTX *ctx, const struct redlock_tls_options *options
 
     SSL_CTX_set_default_passwd_cb(ctx, tls_no_passphrase);
     if (!options->cert) return tls_may_lack_cert(options, words, size);
+    if (!tls_can_read(words, size, &TLS_CERT, options->cert) || !tls_can_read(words, size, &TLS_KEY, key)) return false;
     if (SSL_CTX_use_certificate_chain_file(ctx, options->cert) != 1)
         return tls_blame_by_queue(words, size, &TLS_CERT, options->cert);
     if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(ctx) != 1)

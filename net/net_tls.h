@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -311,12 +312,18 @@ static const struct tls_use TLS_KEY = { "the key of the client certificate",
 /* Always false: says what is wrong with a file. reason: what the library says of it. */
 static bool tls_blame(char *words, size_t size, const struct tls_use *use, const char *path, const char *reason)
 {
-    if (access(path, R_OK) != 0)
-        (void)snprintf(words, size, "%s %s: %s", use->what, path, errno == ENOENT ? "no such file" : "this file may not be read");
-    else
-        (void)snprintf(words, size, "%s %s: %s; it must be %s", use->what, path,
-                       use != &TLS_CA && tls_is_directory(path) ? "it is a directory" : reason, use->must);
+    (void)snprintf(words, size, "%s %s: %s; it must be %s", use->what, path, reason, use->must);
     return false;
+}
+
+/* False, and said: there is nothing that a library could read. (One of them takes a directory for a file without end.) */
+static bool tls_can_read(char *words, size_t size, const struct tls_use *use, const char *path)
+{
+    if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0) {
+        (void)snprintf(words, size, "%s %s: %s", use->what, path, errno == ENOENT ? "no such file" : "this file may not be read");
+        return false;
+    }
+    return use == &TLS_CA || !tls_is_directory(path) || tls_blame(words, size, use, path, "it is a directory");
 }
 
 /* False, and said: there is a key, and no certificate that it is for. */
