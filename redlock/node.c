@@ -328,7 +328,6 @@ REDLOCK_OUTLINE static void keep_item(struct redlock_node *node, const struct re
         read_info(node, item->data, item->size);
     } else if (item->type == RESP_BULK || item->type == RESP_SIMPLE || (item->type == RESP_ERROR && item->depth == 0)) {
         if (reply->text_done && !is_for_wake_ups(node)) return;
-        if (reply->text_done) reply->text_size = 0, reply->text_cut = false;
         append_bytes(reply, item->data, item->size);
         reply->text_done = item->last;
     }

@@ -53,6 +53,10 @@ static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigne
 
     if (!wants_entries || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->stakes[k].state == STAKE_NONE);
+    if (is_bridged(r, lock)) {      /* It asks when the channel's subscription is confirmed. */
+        r->bridging->listen(r, lock, k);
+        return;
+    }
     lock->asking &= (uint16_t)~bit_of(k);
     stake_want(r, lock, k, WIRE_WAIT);
     REDLOCK_ASSERT(has_name(r) && lock->stakes[k].want == WIRE_WAIT);
@@ -76,8 +80,15 @@ static void waiter_enlist(struct redlock *r, struct redlock_lock *lock)
 static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
+    if (is_bridged(r, lock)) r->bridging->leave(r, lock);
     number_remove(&r->listening, lock);
     REDLOCK_ASSERT(lock->wait_number == 0 || number_find(r->listening, lock->wait_number) != lock);
+}
+
+static void waiter_move(struct redlock *r, struct redlock_lock *to)
+{
+    waiter_enlist(r, to);
+    if (is_bridged(r, to)) line_up_everywhere(r, to);
 }
 
 static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
@@ -130,6 +141,7 @@ static void waiter_votes_change(struct redlock *r)
 static void waiter_give_back(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->entries != 0 && lock->wait_number != 0);
+    if (is_bridged(r, lock)) lock->entries = 0;     /* It had none on the nodes. */
     for (unsigned k = 0; k < r->node_count; k++)
         if (has_entry(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
     lock->owed_until = later(lock->owed_until, timeout_at(r));
@@ -273,16 +285,21 @@ static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number, uint8
     REDLOCK_ASSERT(lock->woken & bit_of(k));
 }
 
-/* S16: a subscription hears of entries whose turn has come, and of nothing else. */
+/* S16: a subscription hears of entries whose turn has come, on its own channel, and of Redisson's channels, and of nothing else. */
 static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply *reply)
 {
+    size_t before = wire_before_wake_up(reply);
+    struct wire_reply message = *reply;
     uint32_t wait_number;
     uint8_t slot;
 
     REDLOCK_ASSERT(k < r->node_count && r->nodes[r->node_count + k].is_subscription);
     REDLOCK_ASSERT(has_name(r));        /* Its channel is called so. */
-    if (wire_read_wake_up(reply, &wait_number, &slot)) hear_turn(r, k, wait_number, slot);
-    else node_give_up_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
+    message.text += before;
+    message.text_size -= before;
+    if (before > 0 && wire_read_wake_up(&message, &wait_number, &slot)) hear_turn(r, k, wait_number, slot);
+    else if (!r->bridging || !r->bridging->hear(r, k, reply))
+        node_give_up_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
 }
 
 /* Beside shared locks a writer says that it waits, so that later readers let it pass. */
@@ -290,6 +307,7 @@ static const struct wire_row *waiter_row(const struct redlock *r, const struct r
 {
     REDLOCK_ASSERT(lock->wait_number != 0 && r->config.wake_ups);
     if (lock->permit.count > 0) return r->permitting->wait();
+    if (is_bridged(r, lock))    return wire_pttl();
     return r->sharing ? r->sharing->wait_row() : wire_wait();
 }
 
@@ -297,7 +315,7 @@ const struct redlock_waking *waiter_feature(void)
 {
     static const struct redlock_waking feature = {
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
-        .move = waiter_enlist, .line_up = waiter_line_up, .answer = waiter_answer,
+        .move = waiter_move, .line_up = waiter_line_up, .answer = waiter_answer,
         .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_entry = waiter_keep_entry,
         .failures_max = waiter_failures_max, .votes_change = waiter_votes_change, .subscribed = waiter_subscribed,
         .hear = waiter_heard, .row = waiter_row

@@ -659,6 +659,67 @@ const struct redlock_kind *wire_fair_kind(void)
 
 /* ---- Redisson's (S26) ---- */
 
+static const char channel_prefix[] = "redisson_lock__channel:";
+
+enum { CHANNEL_MAX = sizeof channel_prefix - 1 + 2 + REDLOCK_RESOURCE_MAX };
+
+static bool has_brace(const struct redlock_name *name)
+{
+    const char *bytes = (const char *)name->bytes;
+    size_t i = 0;
+
+    while (i < name->size && bytes[i] != '{') i++;
+    return i < name->size;
+}
+
+/* As Redisson calls it; returns its size. */
+static size_t channel_of(const struct redlock_name *name, char text[CHANNEL_MAX])
+{
+    size_t size = sizeof channel_prefix - 1;
+    bool is_bare = has_brace(name);
+
+    copy_bytes(text, channel_prefix, size);
+    if (!is_bare) text[size++] = '{';
+    copy_bytes(text + size, name->bytes, name->size);
+    size += name->size;
+    if (!is_bare) text[size++] = '}';
+    return size;
+}
+
+bool wire_put_listening(struct resp_writer *w, bool begins, const struct redlock_name *name)
+{
+    static const char words[] = "UNSUBSCRIBE";
+    char channel[CHANNEL_MAX];
+
+    resp_command(w, 2);
+    resp_text(w, words + (begins ? 2 : 0));
+    resp_bytes(w, channel, channel_of(name, channel));
+    return resp_end(w);
+}
+
+/* In the order of enum wire_heard. */
+static const char heard_words[][sizeof "unsubscribe"] = { "", "message", "subscribe", "unsubscribe" };
+
+enum wire_heard wire_read_heard(const struct wire_reply *reply)
+{
+    if (reply->type != RESP_ARRAY || reply->integer != 3) return WIRE_HEARD_NOTHING;
+    for (unsigned i = WIRE_HEARD_MESSAGE; i <= WIRE_HEARD_UNSUBSCRIBED; i++) {
+        size_t size = wire_begins(reply->text, reply->text_size, heard_words[i]);
+        if (size > 0 && wire_begins(reply->text + size, reply->text_size - size, channel_prefix)) return (enum wire_heard)i;
+    }
+    return WIRE_HEARD_NOTHING;
+}
+
+bool wire_is_heard_of(const struct wire_reply *reply, enum wire_heard heard, const struct redlock_name *name)
+{
+    char channel[CHANNEL_MAX];
+    size_t before = wire_begins(reply->text, reply->text_size, heard_words[heard]), size = channel_of(name, channel);
+    size_t told = reply->text_size - before;
+
+    if (told < size && !reply->text_cut) return false;
+    return are_same_bytes(reply->text + before, channel, told < size ? told : size);
+}
+
 /* S6: of the attempt's token, whose first 16 bytes are the UUID and the last 4 the number. */
 size_t wire_redisson_field(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_REDISSON_FIELD])
 {
@@ -938,6 +999,15 @@ bool wire_read_fair_refusal(const struct wire_reply *reply, uint32_t *turn, int3
     *turn = (uint32_t)largest;
     *rank = is_negative ? -(int32_t)number : (int32_t)number;
     return true;
+}
+
+size_t wire_before_wake_up(const struct wire_reply *reply)
+{
+    static const char begins[] = "messageredlock:";
+    enum { SIZE = sizeof begins - 1 + 2 * REDLOCK_NAME_SIZE };
+
+    if (!wire_begins(reply->text, reply->text_size, begins)) return 0;
+    return reply->text_size > SIZE ? (size_t)SIZE : 0;
 }
 
 bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number, uint8_t *slot)

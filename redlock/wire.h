@@ -702,7 +702,8 @@ enum {
 struct wire_reply {
     enum resp_type type;
     int64_t integer;
-    const char *text;               /* The beginning of a string, or of the first one of an array (on a subscription: the last). */
+    const char *text;               /* The beginning of a string, or of the first one of an array (on a subscription: of all of
+                                     * them, one behind the other: "message", the channel, and what was published there). */
     size_t text_size;
     bool text_cut;                  /* There was more of it. */
 };
@@ -833,9 +834,22 @@ REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t 
  * in the queue, -2: the poll was an old one. False: it is not that. */
 REDLOCK_PRIVATE WIRE_UNUSED bool wire_read_fair_refusal(const struct wire_reply *reply, uint32_t *turn, int32_t *rank);
 
-/* What a subscription hears: the number of the entry whose turn it is; of which slot, 0: of none; and, ignored, an s if it is a
- * reader's. False: it is not that. */
+/* How many bytes stand before what was published, if that was on the channel of an engine. 0: it was not. */
+REDLOCK_PRIVATE size_t wire_before_wake_up(const struct wire_reply *reply);
+
+/* What a subscription hears there, without these: the number of the entry whose turn it is; of which slot, 0: of none; and, ignored,
+ * an s if it is a reader's. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number, uint8_t *slot);
+
+/* What a subscription hears of Redisson's channels: an answer, or a message. */
+enum wire_heard { WIRE_HEARD_NOTHING, WIRE_HEARD_MESSAGE, WIRE_HEARD_SUBSCRIBED, WIRE_HEARD_UNSUBSCRIBED };
+REDLOCK_PRIVATE enum wire_heard wire_read_heard(const struct wire_reply *reply);
+
+/* May it have been about that resource's channel? Of a long name only the beginning is compared. */
+REDLOCK_PRIVATE bool wire_is_heard_of(const struct wire_reply *reply, enum wire_heard heard, const struct redlock_name *name);
+
+/* Appends SUBSCRIBE, or UNSUBSCRIBE, for it; whole or not at all: then false. */
+REDLOCK_PRIVATE bool wire_put_listening(struct resp_writer *w, bool begins, const struct redlock_name *name);
 
 /* Takes what matters from one line of INFO (without its end), and from the answer to ROLE. */
 REDLOCK_PRIVATE void wire_read_info(const char *line, size_t size, struct redlock_identity *identity);

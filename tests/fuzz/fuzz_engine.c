@@ -579,9 +579,9 @@ static const char *const other_answers[] = {
 /* What a release tells a subscription. */
 static void wake_up(struct peer *peer, unsigned number)
 {
-    char text[64];
+    char text[80];
 
-    snprintf(text, sizeof text, "*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$1\r\n%u\r\n", number % 10);
+    snprintf(text, sizeof text, "*3\r\n$7\r\nmessage\r\n$24\r\nredlock:0123456789abcdef\r\n$1\r\n%u\r\n", number % 10);
     if (peer->wire_size + strlen(text) > WIRE_MAX || !peer->connected) return;
     memcpy(peer->wire + peer->wire_size, text, strlen(text));
     peer->wire_size += strlen(text);

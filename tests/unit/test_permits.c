@@ -808,9 +808,9 @@ TEST(one_in_line_whose_votes_were_split_asks_for_the_slot_of_most_alone)
 static void name_slot(struct cluster *cluster, unsigned client, unsigned k, uint8_t slot)
 {
     struct redlock *r = ENGINE(client);
-    char text[16];
+    char text[64];
 
-    snprintf(text, sizeof text, "%u@%u", (unsigned)LOCK(client)->wait_number, slot);
+    snprintf(text, sizeof text, "messageredlock:0123456789abcdef%u@%u", (unsigned)LOCK(client)->wait_number, slot);
     r->waking->hear(r, k, &(struct wire_reply){ .type = RESP_ARRAY, .integer = 3, .text = text, .text_size = strlen(text) });
 }
 

@@ -400,4 +400,267 @@ TEST(a_permit_changes_no_role)
     CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_PERMITS);
 }
 
+/* ---- Waiting ---- */
+
+#define CHANNEL "redisson_lock__channel:{door}"
+
+/* Clients that wait seldom ask by themselves. */
+#define CLUSTER_OF_WAITERS(clients) CLUSTER_OF(1, clients, config.wake_ups = true; config.retry_ms = 20000)
+
+/* How many sessions listen to it. */
+static unsigned listeners(struct cluster *cluster, const char *channel)
+{
+    unsigned count = 0;
+
+    for (struct model_session *session = NODE(0)->subscribers; session; session = session->next_subscriber)
+        for (unsigned i = 0; i < session->channel_count; i++) count += strcmp(session->channels[i], channel) == 0;
+    return count;
+}
+
+/* Java lets go of it. */
+static void java_leaves(struct cluster *cluster)
+{
+    REMOVE_KEY(0, "door");
+    cluster_publish(cluster, 0, CHANNEL, "0");
+}
+
+TEST(with_Java_a_lock_that_waits_is_woken_by_the_channel_and_then_listens_no_longer)
+{
+    CLUSTER_OF_WAITERS(1);
+
+    java_holds(cluster, 600000);
+    START_JAVA(0, 600000);
+    RUN_MS(100);
+    CHECK_INT(listeners(cluster, CHANNEL), 1);
+    java_leaves(cluster);
+    RUN_MS(2);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(2);
+    CHECK_INT(listeners(cluster, CHANNEL), 0);
+    RELEASE(0);
+    CHECK(IDLE(0));
+}
+
+TEST(with_Java_whatever_is_said_on_the_channel_is_a_reason_to_try_and_never_a_grant)
+{
+    CLUSTER_OF_WAITERS(1);
+
+    java_holds(cluster, 600000);
+    START_JAVA(0, 600000);
+    RUN_MS(100);
+    const unsigned before = CALLS(0, "ACQUIRE");
+    cluster_publish(cluster, 0, CHANNEL, "1 and more");
+    RUN_MS(5);
+    CHECK_INT(CALLS(0, "ACQUIRE"), before + 1);
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    CHECK_INT(listeners(cluster, CHANNEL), 1);
+    cluster_publish(cluster, 0, "redisson_lock__channel:{floor}", "0");
+    RUN_MS(5);
+    CHECK_INT(CALLS(0, "ACQUIRE"), before + 1);
+}
+
+/* Between the refusal and the subscription nobody would hear it. */
+TEST(with_Java_what_was_released_before_the_subscription_stood_is_found_out_by_asking)
+{
+    CLUSTER_OF_WAITERS(1);
+
+    java_holds(cluster, 600000);
+    START_JAVA(0, 600000);
+    RUN_US(250);            /* It is refused, and the subscription opens. */
+    java_leaves(cluster);
+    RUN_MS(10);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* A spin lock's release tells nobody; nor does the end of a TTL. */
+TEST(with_Java_a_lock_that_waits_tries_when_the_key_ends)
+{
+    CLUSTER_OF(1, 1, config.wake_ups = true; config.retry_ms = 1000);
+
+    cluster->no_promise = false;
+    java_holds(cluster, 300);
+    START_JAVA(0, 600000);
+    RUN_MS(299);
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    RUN_MS(1100);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+TEST(with_Java_clients_wake_each_other)
+{
+    CLUSTER_OF_WAITERS(3);
+
+    TAKE(0);
+    START_JAVA(1, 600000);
+    START_JAVA(2, 600000);
+    RUN_MS(100);
+    RELEASE(0);
+    RUN_MS(5);
+    CHECK((VALID_US(1) > 0) != (VALID_US(2) > 0));
+    const unsigned first = VALID_US(1) > 0 ? 1 : 2;
+    RUN_MS(100);
+    RELEASE(first);
+    RUN_MS(5);
+    CHECK(VALID_US(3 - first) > 0);
+}
+
+/* It would take it again before they have heard of it. */
+TEST(with_Java_a_client_stands_aside_for_those_that_its_release_told)
+{
+    CLUSTER_OF_WAITERS(2);
+
+    TAKE(0);
+    START_JAVA(1, 600000);
+    RUN_MS(100);
+    START_RELEASE(0);
+    UNTIL_DONE(0);
+    START_JAVA(0, 600000);
+    RUN_MS(5);
+    EXPECT_HELD(1);
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    RUN_MS(1000);
+    RELEASE(1);
+    RUN_MS(5);
+    EXPECT_HELD(0);
+}
+
+/* Of one engine one tries at once; and the others too if that one does not. */
+TEST(with_Java_of_the_locks_of_one_client_that_wait_one_tries_at_once_and_the_others_later)
+{
+    CLUSTER_OF(1, 1, config.wake_ups = true; config.retry_ms = 1000);
+    const struct redlock_request request = java_request(600000);
+
+    java_holds(cluster, 600000);
+    for (unsigned i = 0; i < 3; i++) CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
+    RUN_MS(10);
+    CHECK_INT(listeners(cluster, CHANNEL), 1);
+    const unsigned before = CALLS(0, "ACQUIRE");
+    cluster_publish(cluster, 0, CHANNEL, "0");
+    RUN_MS(1);
+    CHECK_INT(CALLS(0, "ACQUIRE"), before + 1);
+    RUN_MS(1100);
+    CHECK(CALLS(0, "ACQUIRE") >= before + 3);
+    CHECK_INT(listeners(cluster, CHANNEL), 1);
+    for (unsigned i = 0; i < 3; i++) cluster_cancel(cluster, 0, i);
+    RUN_MS(5);
+    CHECK_INT(listeners(cluster, CHANNEL), 0);
+    for (unsigned i = 0; i < 3; i++) CHECK(redlock_idle(cluster_lock(cluster, 0, i)));
+}
+
+TEST(with_Java_a_lock_that_gives_up_listens_no_longer_and_owes_nothing)
+{
+    CLUSTER_OF_WAITERS(1);
+
+    java_holds(cluster, 600000);
+    START_JAVA(0, 1000);
+    RUN_MS(100);
+    CHECK_INT(listeners(cluster, CHANNEL), 1);
+    const unsigned before = CALLS(0, "RELEASE");
+    RUN_MS(2000);
+    EXPECT_STATUS(0, REDLOCK_TIMEOUT);
+    CHECK_INT(listeners(cluster, CHANNEL), 0);
+    CHECK_INT(CALLS(0, "RELEASE"), before);
+    CHECK(IDLE(0));
+}
+
+TEST(with_Java_a_lock_that_is_moved_while_it_waits_goes_on_to_listen)
+{
+    CLUSTER_OF_WAITERS(1);
+
+    java_holds(cluster, 600000);
+    START_JAVA(0, 600000);
+    RUN_MS(100);
+    cluster_move(cluster, 0, 1, 0);
+    RUN_MS(5);
+    CHECK_INT(listeners(cluster, CHANNEL), 1);
+    java_leaves(cluster);
+    RUN_MS(5);
+    EXPECT_LOCK_STATUS(0, 1, REDLOCK_OK);
+}
+
+TEST(with_Java_a_subscription_that_breaks_is_made_anew)
+{
+    CLUSTER_OF_WAITERS(1);
+
+    java_holds(cluster, 600000);
+    START_JAVA(0, 600000);
+    RUN_MS(100);
+    cluster_reset(cluster, 0, 0, false);
+    RUN_MS(6000);
+    CHECK_INT(listeners(cluster, CHANNEL), 1);
+    java_leaves(cluster);
+    RUN_MS(5);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* An ACL without the channel: the subscription stays, for the entries of other locks, and the lock asks now and then. */
+TEST(with_Java_a_lock_that_may_not_listen_polls)
+{
+    CLUSTER_OF(1, 2, config.wake_ups = true);
+    struct redlock_request plain = story_request("gate", TTL, 60000);
+
+    java_holds(cluster, 60000);
+    RIVAL(0, "gate", 60000);
+    CHECK_INT(cluster_acquire(cluster, 0, 1, &plain), REDLOCK_OK);
+    RUN_MS(100);
+    story_plan(NODE(0), "SUBSCRIBE", "-NOPERM this user has no permissions to access one of the channels used as arguments\r\n", 86,
+               UINT32_MAX, false);
+    START_JAVA(0, 60000);
+    RUN_MS(1000);
+    CHECK_INT(listeners(cluster, CHANNEL), 0);
+    CHECK(NODE(0)->subscribers && NODE(0)->subscribers->channel_count == 1);
+    REMOVE_KEYS(0);
+    RUN_MS(300);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(LINK(0, 0)->connect_count, 2);
+}
+
+/* What the buffer of the subscription cannot take is asked for the next time. */
+TEST(with_Java_more_names_than_the_buffer_takes_are_all_woken_in_the_end)
+{
+    enum { LOCKS = 7, SIZE = 200 };
+    CLUSTER_OF(1, 1, config.wake_ups = true; config.send_size = REDLOCK_SEND_MIN(REDLOCK_RESOURCE_MAX));
+    static char names[LOCKS][SIZE];
+
+    cluster_need_locks(cluster, 0, LOCKS);
+    for (unsigned i = 0; i < LOCKS; i++) {
+        snprintf(names[i], SIZE, "%u-and-a-name-of-sixty-bytes-that-fills-the-buffer-of-a-session", i);
+        struct redlock_request request = story_request(names[i], TTL, 60000);
+        request.redisson = true;
+        RIVAL(0, names[i], 60000);
+        CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
+    }
+    RUN_MS(5000);
+    REMOVE_KEYS(0);
+    RUN_MS(6000);
+    for (unsigned i = 0; i < LOCKS; i++) EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
+}
+
+/* S16 */
+TEST(s16_with_Java_a_subscription_that_hears_something_else_is_given_up)
+{
+    static const char *const others[] = {
+        "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\n0\r\n", "+OK\r\n", "*2\r\n$7\r\nmessage\r\n$29\r\n" CHANNEL "\r\n",
+        "*3\r\n$4\r\npong\r\n$29\r\n" CHANNEL "\r\n$1\r\n0\r\n"
+    };
+
+    for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
+        CLUSTER_OF_WAITERS(1);
+        java_holds(cluster, 600000);
+        START_JAVA(0, 600000);
+        RUN_MS(100);
+        TAP_CONTEXT("%u", i);
+        CHECK_INT(listeners(cluster, CHANNEL), 1);
+        for (size_t c = 0; c < cluster->connection_count; c++)
+            if (cluster->connections[c]->session.subscriber_of)
+                model_bytes_add(&cluster->connections[c]->session.out, others[i], strlen(others[i]));
+        cluster_publish(cluster, 0, "nobody", "");
+        RUN_US(150);
+        CHECK_INT(redlock_wants(ENGINE(0), 1) & REDLOCK_WANT_SEND, 0);
+        RUN_MS(5000);
+        CHECK(LINK(0, 0)->connect_count >= 3);
+        EXPECT_STATUS(0, REDLOCK_PENDING);
+    }
+}
+
 TAP_MAIN

@@ -644,6 +644,73 @@ TEST(s16_a_wake_up_is_a_message_with_a_number_and_perhaps_a_slot_and_nothing_els
     }
 }
 
+/* Else what somebody publishes elsewhere would be taken for a number. */
+TEST(s16_a_wake_up_is_heard_on_the_channel_of_an_engine_and_nowhere_else)
+{
+    static const struct wire_reply good = HEARD("messageredlock:0123456789abcdef7@3", 3, false);
+    static const struct wire_reply bad[] = {
+        HEARD("messageredlock:0123456789abcdef", 3, false), HEARD("messageredlock:", 3, false), HEARD("message", 3, false),
+        HEARD("7", 3, false), HEARD("messageredisson_lock__channel:{a}0", 3, false),
+        HEARD("subscriberedlock:0123456789abcdef7", 3, false)
+    };
+
+    CHECK_INT(wire_before_wake_up(&good), 31);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) CHECK_INT(wire_before_wake_up(&bad[i]), 0);
+}
+
+static void check_listening(bool begins, const char *name, const char *expected)
+{
+    const struct redlock_name of = { .bytes = name, .size = strlen(name) };
+    char buffer[200];
+    struct resp_writer w;
+
+    resp_write_begin(&w, buffer, sizeof buffer, 0);
+    CHECK(wire_put_listening(&w, begins, &of));
+    check_output(&w, expected);
+    resp_write_begin(&w, buffer, strlen(expected) - 1, 0);
+    CHECK(!wire_put_listening(&w, begins, &of));
+    CHECK_INT(w.used, 0);
+}
+
+TEST(redissons_channel_has_the_name_in_braces_unless_it_has_some)
+{
+    check_listening(true, "a", "*2\r\n$9\r\nSUBSCRIBE\r\n$26\r\nredisson_lock__channel:{a}\r\n");
+    check_listening(false, "a", "*2\r\n$11\r\nUNSUBSCRIBE\r\n$26\r\nredisson_lock__channel:{a}\r\n");
+    check_listening(true, "a{", "*2\r\n$9\r\nSUBSCRIBE\r\n$25\r\nredisson_lock__channel:a{\r\n");
+    check_listening(true, "{a}", "*2\r\n$9\r\nSUBSCRIBE\r\n$26\r\nredisson_lock__channel:{a}\r\n");
+}
+
+TEST(what_is_heard_of_redissons_channel_is_about_the_names_that_it_may_have)
+{
+    static const struct {
+        struct wire_reply reply;
+        enum wire_heard heard;
+        bool of_a, of_ab;
+    } replies[] = {
+        { HEARD("messageredisson_lock__channel:{a}0", 3, false), WIRE_HEARD_MESSAGE, true, false },
+        { HEARD("messageredisson_lock__channel:{ab}", 3, false), WIRE_HEARD_MESSAGE, false, true },
+        { HEARD("messageredisson_lock__channel:{", 3, true), WIRE_HEARD_MESSAGE, true, true },
+        { HEARD("messageredisson_lock__channel:{", 3, false), WIRE_HEARD_MESSAGE, false, false },
+        { HEARD("messageredisson_lock__channel:{a", 3, true), WIRE_HEARD_MESSAGE, true, true },
+        { HEARD("subscriberedisson_lock__channel:{a}", 3, false), WIRE_HEARD_SUBSCRIBED, true, false },
+        { HEARD("unsubscriberedisson_lock__channel:{ab}", 3, false), WIRE_HEARD_UNSUBSCRIBED, false, true },
+        { HEARD("messageredisson_lock__channel", 3, true), WIRE_HEARD_NOTHING, false, false },
+        { HEARD("messageredisson_lock__channel:{a}0", 4, false), WIRE_HEARD_NOTHING, false, false },
+        { HEARD("messageredlock:0123456789abcdef7", 3, false), WIRE_HEARD_NOTHING, false, false },
+        { HEARD("", 3, false), WIRE_HEARD_NOTHING, false, false },
+        { TEXT(RESP_ERROR, "messageredisson_lock__channel:{a}0"), WIRE_HEARD_NOTHING, false, false },
+    };
+    const struct redlock_name a = { .bytes = "a", .size = 1 }, ab = { .bytes = "ab", .size = 2 };
+
+    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
+        TAP_CONTEXT("row %zu", i);
+        CHECK_INT(wire_read_heard(&replies[i].reply), replies[i].heard);
+        if (replies[i].heard == WIRE_HEARD_NOTHING) continue;
+        CHECK_INT(wire_is_heard_of(&replies[i].reply, replies[i].heard, &a), replies[i].of_a);
+        CHECK_INT(wire_is_heard_of(&replies[i].reply, replies[i].heard, &ab), replies[i].of_ab);
+    }
+}
+
 static const struct {
     const char *text;
     enum redlock_trouble trouble;

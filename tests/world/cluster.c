@@ -1162,6 +1162,14 @@ void cluster_node_resume(struct cluster *cluster, unsigned node)
             session_feed(cluster, cluster->connections[i], NULL, 0);
 }
 
+void cluster_publish(struct cluster *cluster, unsigned node, const char *channel, const char *message)
+{
+    (void)model_publish(&cluster->hosts[node].node, channel, message);
+    for (size_t i = 0; i < cluster->connection_count; i++)
+        if (cluster->connections[i]->node == node && !cluster->connections[i]->node_left)
+            session_flush(cluster, cluster->connections[i]);
+}
+
 void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, size_t size)
 {
     for (size_t i = 0; i < cluster->connection_count; i++) {

@@ -241,6 +241,7 @@ void cluster_node_up(struct cluster *cluster, unsigned node, bool keeps_keys);
 void cluster_node_up_from_disk(struct cluster *cluster, unsigned node); /* With the keys of model_node_save. */
 void cluster_node_hang(struct cluster *cluster, unsigned node);
 void cluster_node_resume(struct cluster *cluster, unsigned node);
+void cluster_publish(struct cluster *cluster, unsigned node, const char *channel, const char *message);  /* By a stranger. */
 void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, size_t size); /* Nobody has asked for them. */
 
 /* Breaks the connection now. What is on its way to the node arrives nevertheless, or does not. */

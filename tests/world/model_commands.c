@@ -292,6 +292,7 @@ static const struct handler {
     { "ROLE",           1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 do_role },
     { "SCRIPT|LOAD",    3, EVEN_STALE,                                              model_do_load },
     { "SUBSCRIBE",     -2, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 model_do_subscribe },
+    { "UNSUBSCRIBE",   -1, EVEN_LOADING | EVEN_STALE | OF_SENTINEL,                 model_do_unsubscribe },
     { "SET",           -3, ON_KEYS,                                                 do_set },
     { "GET",            2, ON_KEYS,                                                 do_get },
     { "GETRANGE",       4, ON_KEYS,                                                 do_getrange },
@@ -374,7 +375,7 @@ static void execute_known(const struct scene *scene, const struct handler *handl
         model_answer(scene, text);
     } else if (refusal) {
         model_answer(scene, refusal);
-    } else if (scene->session->subscriber_of && handler->run != model_do_subscribe) {
+    } else if (scene->session->subscriber_of && handler->run != model_do_subscribe && handler->run != model_do_unsubscribe) {
         model_breach(scene->node, "a command on a connection that has subscribed");
     } else {
         handler->run(scene);

@@ -16,6 +16,7 @@ enum {
     MODEL_ENTRY_MAX = 112,      /* Bytes of a member of a sorted set, */
     MODEL_PLACE_MAX = 32,       /* of one that is a waiter's, */
     MODEL_CHANNEL_MAX = 96,     /* and of the name of a channel. */
+    MODEL_CHANNELS_MAX = 8,     /* Of one session. */
     MODEL_ANSWERS_MAX = 8,      /* Planned answers of one node. */
     MODEL_SCRIPTS_MAX = 32,
     MODEL_SHA_TEXT = 40,
@@ -140,7 +141,8 @@ struct model_session {
     uint32_t database;
     bool logged_in;
     bool closing;               /* The server closes when out has left. */
-    char channel[MODEL_CHANNEL_MAX + 1];    /* That it has subscribed to; "": none. What is published there is added to out */
+    char channels[MODEL_CHANNELS_MAX][MODEL_CHANNEL_MAX + 1];   /* That it has subscribed to: what is published there is added */
+    unsigned channel_count;                                     /* to out */
     struct model_node *subscriber_of;       /* while the node executes what another session has received. */
     struct model_session *next_subscriber;
 };
@@ -175,6 +177,7 @@ void model_remove(struct model_node *node, const char *name);
 /* Writes the keys to disk, or to a replica; and makes these the keys again. */
 void model_node_save(struct model_node *node);
 void model_node_load(struct model_node *node);
+unsigned model_publish(struct model_node *node, const char *channel, const char *message);  /* How many have heard it. */
 unsigned model_count_calls(const struct model_node *node, const char *name);
 
 #endif

@@ -243,15 +243,20 @@ static unsigned publish(struct model_node *node, struct slice channel, struct sl
     unsigned heard = 0;
     char head[MODEL_CHANNEL_MAX + 64];
     for (struct model_session *subscriber = node->subscribers; subscriber; subscriber = subscriber->next_subscriber) {
-        if (!slice_is(channel, subscriber->channel)) continue;
-        snprintf(head, sizeof head, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n", channel.size, subscriber->channel,
-                 message.size);
+        if (!model_channel(subscriber, channel)) continue;
+        snprintf(head, sizeof head, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%.*s\r\n$%zu\r\n", channel.size, (int)channel.size,
+                 (const char *)channel.data, message.size);
         model_bytes_add(&subscriber->out, head, strlen(head));
         model_bytes_add(&subscriber->out, message.data, message.size);
         model_bytes_add(&subscriber->out, "\r\n", 2);
         heard++;
     }
     return heard;
+}
+
+unsigned model_publish(struct model_node *node, const char *channel, const char *message)
+{
+    return publish(node, slice_of(channel), slice_of(message));
 }
 
 /* What is published of an entry "0123456789abcdef:7" is "7", of a permit's slot 3 "7@3", to "redlock:0123456789abcdef".

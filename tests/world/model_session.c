@@ -11,21 +11,53 @@ enum {
 
 /* ---- Subscriptions ---- */
 
+char *model_channel(struct model_session *session, struct slice channel)
+{
+    for (unsigned i = 0; i < session->channel_count; i++)
+        if (slice_is(channel, session->channels[i])) return session->channels[i];
+    return NULL;
+}
+
+/* As the answer to SUBSCRIBE and UNSUBSCRIBE. */
+static void tell_channels(const struct scene *scene, const char *what)
+{
+    char head[64];
+    snprintf(head, sizeof head, "*3\r\n$%zu\r\n%s\r\n", strlen(what), what);
+    model_answer(scene, head);
+    model_answer_bulk(scene, scene->command->arguments[1]);
+    model_answer_number(scene, scene->session->channel_count);
+}
+
+static void begin_to_subscribe(const struct scene *scene)
+{
+    struct model_session *session = scene->session;
+    session->subscriber_of = scene->node;
+    session->next_subscriber = scene->node->subscribers;
+    scene->node->subscribers = session;
+}
+
 void model_do_subscribe(const struct scene *scene)
 {
     struct model_session *session = scene->session;
     const struct slice channel = scene->command->arguments[1];
-    if (scene->command->count != 2 || session->subscriber_of || channel.size > MODEL_CHANNEL_MAX) {
-        model_breach(scene->node, "a SUBSCRIBE to more than one channel");
+    const bool is_new = !model_channel(session, channel);
+    if (scene->command->count != 2 || channel.size > MODEL_CHANNEL_MAX ||
+        (is_new && session->channel_count == MODEL_CHANNELS_MAX)) {
+        model_breach(scene->node, "a SUBSCRIBE to more than one channel, or to too many");
         return;
     }
-    slice_text(channel, session->channel, sizeof session->channel);
-    session->subscriber_of = scene->node;
-    session->next_subscriber = scene->node->subscribers;
-    scene->node->subscribers = session;
-    model_answer(scene, "*3\r\n$9\r\nsubscribe\r\n");
-    model_answer_bulk(scene, channel);
-    model_answer(scene, ":1\r\n");
+    if (!session->subscriber_of) begin_to_subscribe(scene);
+    if (is_new) slice_text(channel, session->channels[session->channel_count++], sizeof session->channels[0]);
+    tell_channels(scene, "subscribe");
+}
+
+void model_do_unsubscribe(const struct scene *scene)
+{
+    struct model_session *session = scene->session;
+    char *channel = model_channel(session, scene->command->arguments[1]);
+    if (scene->command->count != 2) model_breach(scene->node, "an UNSUBSCRIBE from more than one channel");
+    if (channel) memmove(channel, session->channels[--session->channel_count], sizeof session->channels[0]);
+    tell_channels(scene, "unsubscribe");
 }
 
 static void subscriber_closes(struct model_session *session)
