@@ -195,6 +195,7 @@ terminal="$redlock scan --guard 0 --node-timeout 10s --rate 4000 --apart 50ms --
 (script -qec "$terminal" /dev/null </dev/null >"$directory/show.out" 2>"$directory/show.err"; echo $? >"$directory/show.status") >/dev/null 2>&1 &
 begin $!
 background line scan --guard 0 --node-timeout 10s --apart 2s --json 'line:*'
+background words scan --guard 0 --node-timeout 10s --apart 2s 'line:held#*'
 asks=0
 while [ ! -s "$directory/line.status" ] && asks=$((asks + 1)); do
     ask_all "ZADD line:live#lease $((9999999990000 + asks)) $a$place" || break
@@ -247,7 +248,7 @@ tells_queues() {
     ended line 0 && perl tests/live/documented.pl <"$directory/out" && in_class queue_idle 'line:held#queue' && json out '$j->{changing} >= 1' &&
     json_of 'line:held#queue' '$j->{agreeing} == 3 && $j->{value} eq "'$a'" && $j->{ttl_ms} > 1e6 && $j->{nodes}[2]{queued} == 1' &&
     is 0 scan --guard 0 --held 'line:*' && prints "^line:held: held: $b on 3 of 3 nodes, for another 16 min .*, 1 queued$" && ! grep -q '#queue\|queue_idle' "$directory/out" &&
-    scan 0 'line:held#queue' &&
+    scan 0 'line:*' && ! grep -q 'queue_idle' "$directory/out" && ended words 0 &&
     prints "^line:held#queue: the first of this queue no longer asks.*: $a on 3 of 3 nodes, for another .*, 1 queued"
 }
 check 'a queue whose first no longer asks is told; of a held lock how many wait for it' tells_queues

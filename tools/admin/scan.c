@@ -474,7 +474,7 @@ static void look_at(struct scan *s, const struct name *name)
     if (is_known(s, name)) return;
     s->counts->hidden += is_hidden;
     judge(s, &judgement, name);
-    if (s->order->looks_once) judgement.classes &= ~(1u << SCAN_QUEUE_IDLE);     /* Only a second look shows that. */
+    if (s->order->looks_once || s->order->apart_ms < SCAN_IDLE_MS) judgement.classes &= ~(1u << SCAN_QUEUE_IDLE);
     if (judgement.classes == 0 || is_told(s, name)) return;
     if (!s->order->looks_once && scan_level_of(scan_gravest(judgement.classes)) > SCAN_COUNTED) {
         keep(s, name, &judgement);

@@ -13,6 +13,7 @@
 
 enum {
     SCAN_RATE = 10000,          /* Keys a second, unless set. */
+    SCAN_IDLE_MS = 2000,        /* Of a queue whose first has not asked for so long that is told: it asks every 1.7 s. */
     SCAN_APART_MS = 3000,       /* Between the two looks, unless set: longer than any attempt takes. */
     SCAN_KEPT_MAX = 16384,      /* Names that wait for their second look. */
     SCAN_TOLD_MAX = 49152,      /* SCAN may give a key twice; so many findings are known again. */
