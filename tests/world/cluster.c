@@ -1127,6 +1127,12 @@ uint64_t cluster_valid_us(const struct cluster *cluster, unsigned client, unsign
     return redlock_valid_us(&cluster->clients[client].locks[lock].lock, cluster_client_now(cluster, client));
 }
 
+uint64_t cluster_valid_until(const struct cluster *cluster, unsigned client, unsigned lock)
+{
+    const uint64_t valid_us = cluster_valid_us(cluster, client, lock);
+    return valid_us == 0 ? REDLOCK_NEVER : clock_when(&cluster->clients[client].clock, cluster_client_now(cluster, client) + valid_us);
+}
+
 /* ---- Faults ---- */
 
 void cluster_node_down(struct cluster *cluster, unsigned node)

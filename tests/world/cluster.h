@@ -234,6 +234,9 @@ void cluster_forget(struct cluster *cluster, unsigned client, unsigned lock);
 void cluster_move(struct cluster *cluster, unsigned client, unsigned to, unsigned from);
 uint64_t cluster_valid_us(const struct cluster *cluster, unsigned client, unsigned lock);
 
+/* When its validity will end, by true time; REDLOCK_NEVER: the lock is not held, or the client's clock stands still. */
+uint64_t cluster_valid_until(const struct cluster *cluster, unsigned client, unsigned lock);
+
 /* ---- Faults ---- */
 
 void cluster_node_down(struct cluster *cluster, unsigned node);     /* Killed: connections are reset, new ones refused. */

@@ -276,12 +276,22 @@ static void look(struct stage *stage)
 
 /* ---- Time ---- */
 
+/* Of those who hold the resource, by the cluster's time. */
+static uint64_t first_end(const struct stage *stage)
+{
+    uint64_t first = REDLOCK_NEVER;
+    for (unsigned c = 0; c < stage->settings.clients; c++) {
+        const uint64_t end = stage_holds(stage, c) ? cluster_valid_until(stage->cluster, c, 0) : REDLOCK_NEVER;
+        if (end < first) first = end;
+    }
+    return first;
+}
+
 /* A step in which nothing happens has drawn from the dice whose turn it would be: that must not count. */
-static bool step(struct stage *stage, uint64_t until_us)
+static bool step_at_most(struct stage *stage, uint64_t until_us)
 {
     struct cluster *cluster = stage->cluster;
     const uint64_t dice = cluster->dice;
-    if (until_us < cluster->now_us) return false;
     stage->step_count++;        /* What is told of it belongs to it. */
     const bool has_happened = cluster_step(cluster, until_us);
     if (!has_happened) {
@@ -290,6 +300,15 @@ static bool step(struct stage *stage, uint64_t until_us)
     }
     look(stage);
     return has_happened;
+}
+
+/* The end of a validity is no event of the cluster's; it is looked at when it comes nevertheless, and so told at its own time. */
+static bool step(struct stage *stage, uint64_t until_us)
+{
+    if (until_us < stage->cluster->now_us) return false;
+    for (uint64_t end; (end = first_end(stage)) < until_us;)
+        if (step_at_most(stage, end)) return true;
+    return step_at_most(stage, until_us);
 }
 
 bool stage_step(struct stage *stage, uint64_t until_us)
