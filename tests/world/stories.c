@@ -42,6 +42,16 @@ enum { A, B, C };
 #define B_ACQUIRES                 { ASKS("B"), "acquire.B", 0, WAIT_DONE, B }
 #define A_IS_FAR_FROM_NODE_2       DO_FOR("the link from A to node 2 is cut, so that A has nodes 0 and 1", "cut.A.2", SETTLE_US)
 
+/* ---- What a lock is ---- */
+
+static const struct story_step basics[] = {
+    SAY("nodes 0 to 4 are Redis servers that know nothing of each other; a client has the lock if three of them have its key"),
+    A_ACQUIRES,
+    B_ACQUIRES,
+    DO_FOR("A releases the lock: each node deletes the key, since it is A's", "release.A", SETTLE_US),
+    B_ACQUIRES,
+};
+
 /* ---- The master that dies before it replicates ---- */
 
 static const struct story_step master_hidden[] = {
@@ -320,6 +330,7 @@ static const struct story_step drift_broken[] = {
 #define STEPS(steps) steps, sizeof steps / sizeof *steps
 
 const struct story stories[] = {
+    { "basics", "A gets the lock, B is refused, A releases it, and B gets it", "n=5&c=2&seed=1", STEPS(basics), true, NULL },
     { "replica-hidden", "The master that dies before it replicates, behind a proxy that hides it", "n=3&c=2&seed=1",
       STEPS(master_hidden), false, NULL },
     { "replica", "The master that dies before it replicates, and everybody sees it", "n=3&c=2&seed=1", STEPS(master_seen), true,

@@ -26,6 +26,15 @@ const OF_LINK = [
         ['One way, instead', 'far.C.N.#', 'us', 5000]]
 ];
 
+const OF_RESOURCE = ['Tickets', ['It checks tickets', 'fence.1'], ['It checks none', 'fence.0'], ['Acquires take tickets', 'tickets.1'],
+    ['Acquires take none', 'tickets.0']];
+
+// What each client can write to the resource.
+function writes(c) {
+    const names = [...CLIENTS.slice(0, c)];
+    return ['Writes', ...names.map(name => [`${name} writes`, `write.${name}`]), ...names.map(name => [`${name} writes without asking`, `blind.${name}`])];
+}
+
 function control([label, action, unit, value], names, act) {
     const named = action.split('.').map(part => names[part] ?? part).join('.');
     if (!unit) return button(label, () => act(named), { 'data-act': named });
@@ -40,19 +49,20 @@ function group([title, ...controls], names, act) {
 }
 
 export function titleOf({ kind, client, node }) {
+    if (kind === 'resource') return 'The resource';
     if (kind === 'client') return `Client ${CLIENTS[client]}`;
     return kind === 'node' ? `Node ${node}` : `The link from ${CLIENTS[client]} to node ${node}`;
 }
 
 // The elements of the panel of what is chosen. act(action) does it; choose(kind, client, node) chooses another.
 export function controlsOf(chosen, { n, c }, act, choose) {
-    const groups = { client: OF_CLIENT, node: OF_NODE, link: OF_LINK }[chosen.kind];
+    const groups = { client: OF_CLIENT, node: OF_NODE, link: OF_LINK, resource: [writes(c), OF_RESOURCE] }[chosen.kind];
     const names = { C: CLIENTS[chosen.client], N: chosen.node };
     const links = html('div', { class: 'buttons' });
     if (chosen.kind === 'client') for (let k = 0; k < n; k++) links.append(button(`node ${k}`, () => choose('link', chosen.client, k)));
     if (chosen.kind === 'node') for (let i = 0; i < c; i++) links.append(button(CLIENTS[i], () => choose('link', i, chosen.node)));
     return [...groups.map(one => group(one, names, act)),
-        chosen.kind === 'link' ? null : html('div', { class: 'group', role: 'group', 'aria-label': 'Its links' },
+        ['link', 'resource'].includes(chosen.kind) ? null : html('div', { class: 'group', role: 'group', 'aria-label': 'Its links' },
             html('h3', { text: 'Its links' }), links)].filter(Boolean);
 }
 

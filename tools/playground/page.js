@@ -8,12 +8,14 @@ import { controlsOf, settingsForm, titleOf } from './controls.mjs';
 import { bytesOnLink, eventList } from './records.mjs';
 import { sequenceDiagram } from './sequence.mjs';
 import { stepsOf } from './tours.mjs';
+import { markStory, storyList } from './stories.mjs';
 import { AccidentSearch } from './accidents.mjs';
 import { figureOf, sceneInWords, sequenceInWords } from './figure.mjs';
 import { QUESTIONS } from './questions.mjs';
 import { Quiz } from './quiz.mjs';
 
 const FIRST_LINK = 'n=5&c=2&seed=1';
+const REPLAYED = 'What stands in the address was replayed. Go on with it, or begin anew.';
 const REFRESH_MS = 200;         // Of what is read, not watched.
 const READING_MS = 2500;
 const DRIFT_MS = 2;             // That the engine adds to what the clocks drift: servers count milliseconds.
@@ -67,6 +69,7 @@ function act(action) {
 // After so many moves, if not all of that moment's are wanted.
 function goTo(at, moves = Infinity) {
     player.stop();
+    if (said === REPLAYED) said = '';
     player.goTo(at, moves);
     if (tour) {
         tour.index = Math.max(0, tour.steps.findLastIndex(step => step.at < at || step.at === at && step.moves <= moves));
@@ -111,6 +114,7 @@ function hint() {
     const { clients, resource, nodes, future, settings, quorum, accident } = player.state, asks = clients.find(client => client.phase === 'acquiring');
     const next = nextClient(), holder = clients[resource.holders[0]], refused = clients.find(client => client.verdict && !client.verdict.won);
     if (said) return said;
+    if (tour) return tour.index < tour.steps.length - 1 ? 'A story: press Next, and watch the picture.' : `The end of the story: ${tour.story.verdict}.`;
     if (accident) return `${accident.late ? `${clients[accident.first].name} wrote when it no longer held the lock.` : 'Two held the lock, and both could write.'} ` +
         'Go back in time, and change one thing; or read the stories.';
     if (asks && isCleaning(asks)) return `${asks.name} first deletes keys of its last lock that may still be there; then it asks all ${settings.n} nodes.`;
@@ -144,10 +148,16 @@ function fillFirst() {
     set(byId('hint'), 'text', hint());
     set(main, 'text', next ? `Acquire: ${next.name}` : 'Begin anew');
     main.dataset.act = next ? `acquire.${next.name}` : 'anew';
+    byId('anew').hidden = !next || !!tour || player.log.length === 0;
     set(byId('banner'), 'text', accident ? `${accident.late ? 'A late write was admitted.' : 'Two hold the lock.'} ${accident.words}` : '');
     set(byId('banner'), 'class', accident ? 'broken' : player.state.broken ? 'broken' : '');
     if (player.state.broken) set(byId('banner'), 'text', `The engine's own books are wrong: ${player.state.broken}`);
 }
+
+byId('anew').addEventListener('click', () => {
+    open(FIRST_LINK);
+    byId('acquire').focus();
+});
 
 byId('acquire').addEventListener('click', () => {
     const action = byId('acquire').dataset.act;
@@ -242,7 +252,7 @@ function fillChosen() {
     const box = byId('chosen');
     box.replaceChildren();
     if (chosen.kind === 'none') return;
-    if (chosen.kind !== 'client' && chosen.node >= player.state.settings.n || chosen.kind !== 'node' && chosen.client >= player.state.settings.c)
+    if (chosen.node >= player.state.settings.n || chosen.client >= player.state.settings.c)
         return void (chosen = { kind: 'none' });
     box.append(html('h2', { text: titleOf(chosen) }), button('Close', closeChosen, { class: 'close' }),
         html('p', { class: 'now' }), ...controlsOf(chosen, player.state.settings, act, choose));
@@ -252,7 +262,7 @@ function fillChosen() {
 
 // The focus goes where it came from.
 function closeChosen() {
-    const from = chosen.kind === 'node' ? byId(`node-${chosen.node}`) : byId(`client-${CLIENTS[chosen.client]}`);
+    const from = chosen.kind === 'resource' ? byId('resource') : chosen.kind === 'node' ? byId(`node-${chosen.node}`) : byId(`client-${CLIENTS[chosen.client]}`);
     chosen = { kind: 'none' };
     fillChosen();
     from?.focus({ preventScroll: true });
@@ -267,8 +277,14 @@ function nowOfChosen() {
     }
     if (chosen.kind === 'node') return clients.map(client => `${client.name}: ${client.nodes[chosen.node].words}`).join(' · ') +
         (nodes[chosen.node].keys.length ? `. Keys: ${nodes[chosen.node].keys.map(key => key.name).join(', ')}` : '');
+    if (chosen.kind === 'resource') return resourceWords(player.state.resource);
     const link = links[chosen.client][chosen.node];
     return `${link.connected ? 'Connected' : 'Not connected'}, ${inWords(link.toNode.delayUs)} there, ${inWords(link.toClient.delayUs)} back`;
+}
+
+function resourceWords({ admitted, refused, checksTickets, largest }) {
+    const checks = !checksTickets ? 'It checks no tickets' : largest > 0 ? `It refuses tickets smaller than ${largest}` : 'It has seen no ticket yet';
+    return `What the lock protects: ${admitted} writes admitted, ${refused} refused. ${checks}.`;
 }
 
 function refreshChosen() {
@@ -287,10 +303,10 @@ const PACES = [['Pace: events', 'follow'], ['Real time', 1e6], ['10 × fast', 1e
 
 const times = {
     play: button('Pause', () => { player.playing ? player.stop() : player.play(); refresh(); }, { id: 'play' }),
-    step: button('One event', () => { leaveTour(false); player.stepOnce(); refresh(); }, { id: 'step' }),
-    back: button('Back', () => goTo(Math.max(0, lastMoment() ?? 0)), { id: 'back' }),
+    step: button('One event on', () => { leaveTour(false); player.stepOnce(); refresh(); }, { id: 'step' }),
+    back: button('One event back', () => goTo(Math.max(0, lastMoment() ?? 0)), { id: 'back' }),
     pace: html('select', { id: 'pace', 'aria-label': 'How fast time passes' }, ...PACES.map(([text, value]) => html('option', { text, value }))),
-    slider: html('input', { type: 'range', id: 'slider', min: 0, max: 1000, value: 1000, step: 1, 'aria-label': 'The past' }),
+    slider: html('input', { type: 'range', id: 'slider', min: 0, max: 0, value: 0, step: 1, 'aria-label': 'The past' }),
     clock: html('output', { id: 'clock' }), share: button('Copy link', copyLink, { id: 'share' })
 };
 
@@ -312,8 +328,8 @@ function momentsSeen() {
 }
 let seen = [], slots = [0], slotsOf = -1;
 
-function momentAt(share) {
-    return slots[Math.min(slots.length - 1, Math.round(share * (slots.length - 1) / 1000))];
+function momentAt(i) {
+    return slots[Math.min(slots.length - 1, i)];
 }
 
 function fillTime() {
@@ -321,12 +337,12 @@ function fillTime() {
         if (player.log.length >= seen.length || player.state.future === 0) seen = player.log;
         slots = momentsSeen();
         slotsOf = player.version;
+        times.slider.max = slots.length - 1;
     }
     set(times.play, 'text', player.playing ? 'Pause' : 'Play');
     set(times.clock, 'text', moment(player.world.now));
     if (document.activeElement !== times.slider || player.playing) {
-        const i = slots.findLastIndex(at => at <= player.world.now);
-        times.slider.value = slots.length > 1 ? 1000 * i / (slots.length - 1) : 1000;
+        times.slider.value = slots.findLastIndex(at => at <= player.world.now);
     }
     set(times.slider, 'aria-valuetext', moment(player.world.now));
 }
@@ -369,9 +385,11 @@ function beginTour(name) {
 
 function leaveTour(isAsked) {
     if (!tour) return;
+    const { name } = tour.story;
     tour = null;
     if (isAsked) player.play();
     fillTour();
+    if (isAsked) (byId('panel').querySelector(`[data-story="${name}"]`) ?? byId('tab-2')).focus({ preventScroll: true });
 }
 
 function goToStep(index) {
@@ -393,17 +411,21 @@ function stepTour(by) {
     refresh();
 }
 
+// The buttons stand above the words, so that they stay where they are when these grow.
 function fillTour() {
     const box = byId('tour');
     box.replaceChildren();
+    document.body.classList.toggle('in-story', !!tour);
+    markStory(byId('panel'), tour?.story.name);
     if (!tour) return;
     const { story, steps, index } = tour, isLast = index === steps.length - 1;
     const next = button('Next', () => stepTour(1), { class: 'primary', id: 'next' });
-    box.append(html('h2', { text: story.title }), html('p', { class: 'words', role: 'status' }, ...steps[index].words.map(words => html('span', { text: words.trim() }))));
-    box.append(html('div', { class: 'buttons' }, index > 0 ? button('Back', () => stepTour(-1), { id: 'previous' }) : '', isLast ? '' : next,
+    const words = html('p', { class: 'words', role: 'status', tabindex: -1 }, ...steps[index].words.map(line => html('span', { text: line.trim() })));
+    box.append(html('h2', { text: story.title }), html('div', { class: 'buttons' }, isLast ? '' : next,
+        index > 0 ? button('Previous', () => stepTour(-1), { id: 'previous' }) : '',
         html('span', { text: `${index + 1} of ${steps.length}${isLast ? `: ${story.verdict}` : ''}` }),
-        button('Leave', () => leaveTour(true), { id: 'leave' })));
-    if (!isEmbedded()) (isLast ? box.querySelector('#leave') : next).focus({ preventScroll: true });
+        button('Leave', () => leaveTour(true), { id: 'leave' })), words);
+    if (!isEmbedded()) (isLast ? words : next).focus({ preventScroll: true });
 }
 
 // ---- More: events, sequence, stories, accidents, questions, settings ----
@@ -411,8 +433,7 @@ function fillTour() {
 const TABS = {
     Events: () => eventList(player.log, rules, goTo),
     Sequence: fillSequence,
-    Stories: () => [...player.world.stories().map(({ name, title }) => button(title, () => beginTour(name), { class: 'story', 'data-story': name })),
-        html('p', { text: 'As a figure in a page of yours, without controls: ' }, html('code', { text: '<iframe src="playground.html#story=pause&embed">' }))],
+    Stories: () => storyList(player.world.stories(), tour?.story.name ?? null, beginTour),
     Accidents: () => search.elements(),
     Questions: () => quiz.elements(),
     Settings: () => [settingsForm(player.state.settings, begin)]
@@ -483,7 +504,7 @@ function fillPanel() {
 }
 
 function buildTabs() {
-    const names = Object.keys(TABS), show = name => { tab = name; isWholeSequence = false; fillPanel(); };
+    const names = Object.keys(TABS), show = name => { tab = name; isWholeSequence = false; fillPanel(); byId('panel').scrollTop = 0; };
     byId('tabs').append(...names.map((name, i) => button(name, () => show(name), { role: 'tab', id: `tab-${i}`, 'aria-controls': 'panel' })));
     byId('tabs').addEventListener('keydown', event => {
         const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -566,7 +587,10 @@ function openFragment() {
     document.body.classList.toggle('embed', embed);
     document.body.classList.toggle('as-sequence', embed && asSequence);
     if (asSequence) [tab, isWholeSequence] = ['Sequence', true];
-    if (!story || !beginTour(story)) open(link || FIRST_LINK);
+    if (!story || !beginTour(story)) {
+        open(link || FIRST_LINK);
+        if (!said && player.state.future > 0) said = REPLAYED;
+    }
     if (tour && step > 0) goToStep(Math.min(step, tour.steps.length) - 1);
     else if (at > 0) goTo(at);
     else if (still.matches && player.state.future > 0 && !story) goTo(player.state.future ? 1e6 : 0);

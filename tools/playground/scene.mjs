@@ -66,7 +66,7 @@ export class Scene {
         state.nodes.forEach((node, k) => this.#drawNode(node, k, state, look));
         state.clients.forEach((client, c) => this.#drawClient(client, c, state, look));
         state.links.forEach((row, c) => row.forEach((link, k) => this.#drawLink(this.#links[c][k], link, look.chosen, c, k)));
-        this.#drawResource(state);
+        this.#drawResource(state, look);
         this.#drawFlights(state, now, messages, look);
     }
 
@@ -154,9 +154,10 @@ export class Scene {
         const parts = { door: svg('rect', { x: -22, y: -30, width: 44, height: 58, rx: 4, class: 'door' }),
                         handle: svg('circle', { cx: 12, cy: 0, r: 3.5, class: 'handle' }),
                         count: svg('text', { y: 32 + lines, class: 'note' }), last: svg('text', { y: 34 + lines * 2, class: 'note' }) };
-        parts.group = svg('g', { class: 'resource', transform: `translate(${at.x} ${at.y}) scale(${c > 3 ? 0.85 : 1})`, role: 'img',
-                                 'aria-label': 'the resource' },
-        parts.door, parts.handle, svg('text', { y: -38, class: 'name', text: 'resource' }), parts.count, parts.last);
+        parts.press = this.#pressable(svg('g', { class: 'press', id: 'resource' },
+            svg('rect', { x: -30, y: -38, width: 60, height: 74, rx: 8, class: 'halo' }), parts.door, parts.handle), 'the resource', () => this.#choose('resource'));
+        parts.group = svg('g', { class: 'resource', transform: `translate(${at.x} ${at.y}) scale(${c > 3 ? 0.85 : 1})` },
+            parts.press, svg('text', { y: -38, class: 'name', text: 'resource' }), parts.count, parts.last);
         return parts;
     }
 
@@ -214,13 +215,13 @@ export class Scene {
         set(group, 'data-connected', link.connected);
     }
 
-    #drawResource(state) {
+    #drawResource(state, look) {
         const { resource, accident } = state, { last } = resource, holder = resource.holders[0];
-        set(this.#resource.group, 'class', `resource ${accident ? 'broken' : ''}`);
+        set(this.#resource.group, 'class', `resource${accident ? ' broken' : ''}${look.chosen.kind === 'resource' ? ' chosen' : ''}`);
         set(this.#resource.door, 'class', `door ${holder === undefined ? '' : `client-${CLIENTS[holder]}`}`);
         set(this.#resource.count, 'text', resource.admitted + resource.refused > 0 ? `✓ ${resource.admitted}  ✗ ${resource.refused}` : '');
         set(this.#resource.last, 'text', last ? `${CLIENTS[last.client]} ${last.admitted ? 'admitted' : 'refused'}` : '');
-        set(this.#resource.group, 'aria-label', `the resource: ${resource.admitted} writes admitted, ${resource.refused} refused`);
+        set(this.#resource.press, 'aria-label', `the resource: ${resource.admitted} writes admitted, ${resource.refused} refused`);
     }
 
     #drawFlights(state, now, messages, look) {
