@@ -12,7 +12,7 @@
 
 /* ---- An attempt begins ---- */
 
-/* Puts the SET to node k, now or when the older stake there is cleared. */
+/* Puts the SET to node k, now or when the older stake there is cleared. What a fair lock has there is of the same token. */
 void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     uint8_t state = lock->stakes[k].state;
@@ -21,7 +21,8 @@ void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
 
     REDLOCK_CHECK(lock->phase == PHASE_ACQUIRING);
     REDLOCK_ASSERT(round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING);
-    if (state == STAKE_NONE && may_ask) stake_want(r, lock, k, WIRE_ACQUIRE);
+    REDLOCK_ASSERT(state != STAKE_PLACED || lock->is_fair);
+    if ((state == STAKE_NONE || state == STAKE_PLACED) && may_ask) stake_want(r, lock, k, WIRE_ACQUIRE);
     else if (!leaves_soon || !may_ask)  round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
     REDLOCK_ASSERT(leaves_soon || lock->stakes[k].want == WIRE_ACQUIRE || round_vote_of(&lock->round, k) != REDLOCK_VOTE_PENDING);
 }
@@ -43,6 +44,12 @@ void acquire_end_without_entropy(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->round.number == 0 || lock->round.decided_at != 0);
 }
 
+/* A fair lock polls again and again by one token (S24). */
+static bool goes_on(struct redlock *r, struct redlock_lock *lock)
+{
+    return lock->is_fair && r->ordering->begin_round(r, lock);
+}
+
 /* Step 1 and 2 of the algorithm: "It gets the current time", "It tries to acquire the lock in all the N instances". The time
  * is that of the call, so from before the first byte leaves (S2). */
 void acquire_begin(struct redlock *r, struct redlock_lock *lock)
@@ -56,12 +63,12 @@ void acquire_begin(struct redlock *r, struct redlock_lock *lock)
         outcome_set(r, lock, PHASE_IDLE, REDLOCK_BAD_CLOCK);
         return;
     }
-    if (!draw_random(r, lock->token, sizeof lock->token)) {
+    lock->wakes = false;
+    if (!goes_on(r, lock) && !draw_random(r, lock->token, sizeof lock->token)) {    /* S6 */
         wait_for_entropy(r, lock);
         return;
     }
     lock_leave_queue(r, lock);
-    lock->wakes = false;
     lock->is_yielding = false;
     lock->yields_to = 0;
     lock_begin_round(r, lock, WIRE_ACQUIRE, lock->ttl_ms, latest);
@@ -112,6 +119,7 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
     lock->attempt_status =
         (uint8_t)outcome_of_loss(&lock->round, round_validity_us(&lock->round, r->now_us) < min_validity_us(lock));
     event_note(r, lock, REDLOCK_EVENT_VERDICT, lock->attempt_status);
+    if (lock->is_fair && r->ordering->stay(r, lock)) return;
     stake_let_go_everywhere(r, lock);
     if (has_ticket(lock) && r->ticketing->is_behind(r, lock)) {
         lock->is_corrected = true;
@@ -150,8 +158,8 @@ void acquire_judge(struct redlock *r, struct redlock_lock *lock)
 
 /* ---- Answers ---- */
 
-/* A refusal proves that nothing of ours is there: no release is needed. One that has been sent already is still answered, and
- * only then does the lock line up. */
+/* A refusal proves that nothing of ours is there, unless it is fair: no release is needed. One that has been sent already is still
+ * answered, and only then does the lock line up. */
 void acquire_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
@@ -161,12 +169,16 @@ void acquire_answer(struct redlock *r, const struct answer *a)
 
     REDLOCK_ASSERT(a->command == WIRE_ACQUIRE && state != STAKE_NONE);     /* On its way it is not known to be gone. */
     if (a->current && is_open && stake_send_script(r, a)) {
-        stake_set(lock, a->k, STAKE_NONE);
+        if (!lock->is_fair) stake_set(lock, a->k, STAKE_NONE);
         return;
     }
     stake_vote(a);
     if (lock->permit.count > 0 && a->meaning == WIRE_GRANTED) r->permitting->count(r, a);
     if (a->current && a->trouble == REDLOCK_TROUBLE_AHEAD) ticket_found_ahead(lock);
+    if (lock->is_fair) {
+        r->ordering->answer(r, a);
+        return;
+    }
     if (a->meaning != WIRE_REFUSED) return;
     if (state == STAKE_PLACED || state == STAKE_OWED) stake_clear(r, lock, a->k);
     REDLOCK_ASSERT(lock->stakes[a->k].state == STAKE_NONE || lock->stakes[a->k].state == STAKE_LEAVING);

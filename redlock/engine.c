@@ -1,6 +1,7 @@
 /* The calls of redlock.h that are about nodes and time. They hand answers to the locks that asked, tell them of connections that
  * are lost, and wake them when their time has come. No I/O, no clock, no dice: all of that comes in by arguments. */
 #include "events.h"
+#include "fair.h"
 #include "holder.h"
 #include "lock.h"
 #include "kinds.h"
@@ -294,6 +295,13 @@ void redlock_use_shared(struct redlock *r)
 void redlock_use_redisson(struct redlock *r)
 {
     r->bridging = redisson_feature();
+    r->choose_kind = kinds_choose;
+    r->holding = holder_feature();
+}
+
+void redlock_use_fair(struct redlock *r)
+{
+    r->ordering = fair_feature();
     r->choose_kind = kinds_choose;
     r->holding = holder_feature();
 }

@@ -16,17 +16,19 @@ static enum redlock_status check_features(const struct redlock *r, const struct 
     if (request->redisson) return r->bridging ? r->bridging->check(r, request) : REDLOCK_BAD_CONFIG;
     if (request->ticket) status = r->ticketing ? r->ticketing->check(r, request) : REDLOCK_BAD_CONFIG;
     if (is_shared(request) && !r->sharing) return REDLOCK_BAD_CONFIG;
+    if (request->fair && status == REDLOCK_OK) return r->ordering ? r->ordering->check(request) : REDLOCK_BAD_CONFIG;
     if (status != REDLOCK_OK || request->permits == 0) return status;
     if (is_shared(request)) return REDLOCK_BAD_PERMITS;
     return r->permitting ? r->permitting->check(request) : REDLOCK_BAD_CONFIG;
 }
 
-/* The keys of permits are others than those of a lock with that name, and Redisson's are hashes; and what is owed by two tokens is
- * paid before there is a third. */
+/* The keys of permits are others than those of a lock with that name, Redisson's are hashes, and a fair lock has a place in a queue;
+ * and what is owed by two tokens is paid before there is a third. */
 static bool owes_as_another_kind(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
 {
     bool is_of_two = r->sharing && r->sharing->has_two_tokens(lock);
-    bool is_other = lock->permit.count != request->permits || is_bridged(r, lock) != request->redisson;
+    bool is_other = lock->permit.count != request->permits || is_bridged(r, lock) != request->redisson ||
+                    lock->is_fair != request->fair;
 
     return !lock_is_idle(lock) && (is_other || is_of_two);
 }
@@ -34,6 +36,7 @@ static bool owes_as_another_kind(const struct redlock *r, const struct redlock_l
 static const struct redlock_kind *kind_of(const struct redlock *r, const struct redlock_request *request)
 {
     if (request->redisson)                     return r->bridging->kind();
+    if (request->fair)                         return r->ordering->kind();
     if (is_shared(request))                    return r->sharing->kind();
     if (request->permits > 0)                  return r->permitting->kind();
     if (request->set && request->set_count > 1) return r->sets->kind();
@@ -48,5 +51,6 @@ enum redlock_status kinds_choose(const struct redlock *r, struct redlock_lock *l
     if (owes_as_another_kind(r, lock, request)) return REDLOCK_BAD_STATE;
     lock->kind = kind_of(r, request);
     lock->permit = (struct redlock_permit){ .count = request->permits };
+    lock->is_fair = request->fair;
     return REDLOCK_OK;
 }

@@ -117,8 +117,8 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
         round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
     lock->asking &= (uint16_t)~bit_of(k);
     if (is_with_ttl((enum wire_command)asked->command)) stake_note_end(r, lock);
-    if ((asked->command == WIRE_ACQUIRE || asked->command == WIRE_RESTORE) && stake->strays == STRAYS_NONE)
-        stake->strays = STRAYS_ONE;
+    if ((asked->command == WIRE_ACQUIRE || asked->command == WIRE_RESTORE) && stake->strays != STRAYS_TWO)
+        stake->strays++;
     if (asked->command == WIRE_RELEASE) stake_keep_entry(r, lock, k);
     if (stake->state == STAKE_LEAVING) stake_owe(r, lock, k);
     lock_judge(r, lock);

@@ -33,18 +33,15 @@ static bool names_are_same(const struct redlock_name *set, const struct redlock_
 /* Would a lock of that name overwrite what another lock keeps beside its own key? */
 static bool is_reserved(const struct redlock_name *name)
 {
-#define SUFFIX(text) { sizeof(text) - 1, text }
-    static const struct { uint8_t size; char text[sizeof REDLOCK_WAITERS_SUFFIX]; } suffixes[] = {
-        SUFFIX(REDLOCK_TICKET_SUFFIX), SUFFIX(REDLOCK_WAITERS_SUFFIX), SUFFIX(REDLOCK_LEADER_SUFFIX), SUFFIX(REDLOCK_DONE_SUFFIX),
-        SUFFIX(REDLOCK_READERS_SUFFIX), SUFFIX(REDLOCK_WRITER_SUFFIX)
-    };
-#undef SUFFIX
+    static const char suffixes[] =      /* Each behind its size. */
+        "\7" REDLOCK_TICKET_SUFFIX "\10" REDLOCK_WAITERS_SUFFIX "\7" REDLOCK_LEADER_SUFFIX "\5" REDLOCK_DONE_SUFFIX
+        "\10" REDLOCK_READERS_SUFFIX "\7" REDLOCK_WRITER_SUFFIX "\6" REDLOCK_QUEUE_SUFFIX "\6" REDLOCK_LEASE_SUFFIX
+        "\6" REDLOCK_GRANT_SUFFIX;
     const char *end = (const char *)name->bytes + name->size;
+    size_t size;
 
-    for (unsigned i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        size_t size = suffixes[i].size;
-        if (name->size >= size && are_same_bytes(end - size, suffixes[i].text, size)) return true;
-    }
+    for (const char *at = suffixes; (size = (uint8_t)*at++) > 0; at += size)
+        if (name->size >= size && are_same_bytes(end - size, at, size)) return true;
     return false;
 }
 

@@ -64,15 +64,9 @@ static void clear_lock(struct redlock_lock *lock)
     *lock = rest;
 }
 
-/* A lock that waits is called by its number no longer. */
-static void stop_waiting(struct redlock *r, struct redlock_lock *lock)
-{
-    if (lock->phase == PHASE_WAITING && r->waking) r->waking->leave(r, lock);
-}
-
 static void forget_lock(struct redlock *r, struct redlock_lock *lock)
 {
-    stop_waiting(r, lock);
+    if (r->waking) r->waking->leave(r, lock);
     if (lock->outstanding > 0) readdress_questions(r, lock, NULL);
     for (unsigned k = 0; k < r->node_count; k++) stake_want_nothing(r, lock, k);
     lock_leave_queue(r, lock);
@@ -85,10 +79,12 @@ static void leave_adopted(struct redlock *r, struct redlock_lock *lock)
 {
     const struct redlock_kind *kind = lock->kind;
     struct redlock_permit permit = lock->permit;
+    bool is_fair = lock->is_fair;
 
     forget_lock(r, lock);
     lock->kind = kind;
     lock->permit = permit;
+    lock->is_fair = is_fair;
 }
 
 /* The last use of the lock, which has ended and was not released, is over. What was adopted stays on the nodes (S17): the
@@ -120,7 +116,7 @@ static enum redlock_status check_names(const struct redlock *r, const struct red
 static enum redlock_status choose_kind(const struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
 {
     if (r->choose_kind) return r->choose_kind(r, lock, request);
-    if (request->ticket || request->permits > 0 || request->shared || request->redisson) return REDLOCK_BAD_CONFIG;
+    if (request->ticket || request->fair || request->redisson || request->permits > 0 || request->shared) return REDLOCK_BAD_CONFIG;
     lock->kind = &r->scripts->plain;
     return REDLOCK_OK;
 }
@@ -294,6 +290,14 @@ enum redlock_status redlock_adopt_redisson(struct redlock *r, struct redlock_loc
     return adopt_names(r, lock, &what, token, now_us);
 }
 
+enum redlock_status redlock_adopt_fair(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
+                                       const char *token, uint64_t now_us)
+{
+    struct redlock_request what = { .resource = resource, .resource_size = resource_size, .fair = true };
+
+    return adopt_names(r, lock, &what, token, now_us);
+}
+
 enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us)
 {
     r->now_us = now_us;
@@ -331,7 +335,6 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
     lock->asking = 0;
     lock->round.deadline_at = now_us;       /* S9: what is still answered has nothing set again. */
     if (r->sharing) r->sharing->cancelled(r, lock);
-    stop_waiting(r, lock);
     outcome_set(r, lock, after, REDLOCK_CANCELLED);
     lock_reschedule(r, lock);
     REDLOCK_LOOK_AT_LOCK(r, lock);
@@ -364,7 +367,7 @@ void redlock_forget(struct redlock *r, struct redlock_lock *lock)
 void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_lock *from, const void *resource)
 {
     REDLOCK_CHECK(is_ours(r, from));
-    stop_waiting(r, from);
+    if (r->waking) r->waking->leave(r, from);
     heap_set(&r->heap, from, REDLOCK_NEVER);
     if (lock_queue(r, from) == &r->done) queue_remove(&r->done, from, SLOT_DONE);
     *to = *from;
@@ -372,7 +375,7 @@ void redlock_move(struct redlock *r, struct redlock_lock *to, struct redlock_loc
     to->bond = bond_of(r, to);
     for (unsigned k = 0; k < r->node_count; k++) queue_replace(&r->nodes[k].queue, to, k);
     queue_replace(lock_queue(r, to), to, SLOT_DONE);
-    if (to->phase == PHASE_WAITING && r->waking) r->waking->move(r, to);
+    if (r->waking) r->waking->move(r, to);
     if (to->outstanding > 0) readdress_questions(r, from, to);
     lock_reschedule(r, to);
     clear_lock(from);

@@ -8,6 +8,7 @@ void outcome_set(struct redlock *r, struct redlock_lock *lock, enum phase phase,
     REDLOCK_CHECK(phase == PHASE_IDLE || phase == PHASE_HELD);
     if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;
     lock_leave_queue(r, lock);
+    if (r->waking) r->waking->leave(r, lock);
     lock_set_phase(r, lock, phase);
     if (phase == PHASE_IDLE) stake_leave_waiters(r, lock);
     lock_tell(r, lock, status);

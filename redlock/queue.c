@@ -143,6 +143,6 @@ void number_remove(struct redlock_lock **first, struct redlock_lock *lock)
     heir = *leaf;
     *leaf = NULL;
     if (heir == lock) return;
-    heir->use = lock->use;
+    copy_bytes(heir->use.below, lock->use.below, sizeof heir->use.below);
     *place = heir;
 }

@@ -7,7 +7,7 @@
  * of its extensions, so that a quorum of such locks is no promise. A ticket would be no other program's: Java counts its own. */
 static enum redlock_status redisson_check(const struct redlock *r, const struct redlock_request *request)
 {
-    bool is_more = request->ticket || request->permits > 0 || request->set || request->shared;
+    bool is_more = request->ticket || request->permits > 0 || request->set || request->shared || request->fair;
 
     return r->node_count > 1 || is_more ? REDLOCK_BAD_REDISSON : REDLOCK_OK;
 }

@@ -125,6 +125,9 @@ enum {
 #define REDLOCK_DONE_SUFFIX "#done"
 #define REDLOCK_READERS_SUFFIX "#readers"
 #define REDLOCK_WRITER_SUFFIX "#writer"
+#define REDLOCK_QUEUE_SUFFIX "#queue"
+#define REDLOCK_LEASE_SUFFIX "#lease"
+#define REDLOCK_GRANT_SUFFIX "#grant"
 
 /* A key of each durable node's own. It ends so that no lock may have it, nor keep it beside its own key: in neither of two ends. */
 #define REDLOCK_CANARY "redlock:canary" REDLOCK_DONE_SUFFIX REDLOCK_DONE_SUFFIX
@@ -146,7 +149,7 @@ enum {
     X(7, CANCELLED, "cancelled by the caller")                                                   \
     X(8, ALREADY, "somebody has begun in this period already")                                   \
     X(10, BAD_RESOURCE, "the resource must have 1 to 512 bytes (or the configured limit) and not " \
-                        "end in #ticket, #waiters, #leader, #done, #readers or #writer")                                   \
+                        "end in #ticket, #waiters, #leader, #done, #readers, #writer, #queue, #lease or #grant")           \
     X(11, BAD_TTL, "the TTL must be 1 to 2147483647 ms and leave something after the drift")     \
     X(12, TTL_OVER_GUARD, "the TTL must not exceed the guard (--guard), or a restarted node could vote twice") \
     X(13, BAD_NODE_COUNT, "the number of nodes must be 1 to 15")                                 \
@@ -168,6 +171,7 @@ enum {
     X(29, BAD_QUESTION, "a question has 1 to 8 arguments that fit in the send buffer, and does not change the connection") \
     X(30, PENDING, "not decided yet")                                                            \
     X(31, BAD_PERMITS, "permits are 1 to 64, of one resource")                                   \
+    X(32, BAD_FAIR, "a fair lock is one resource: no set, no permits, not shared")               \
     X(33, BAD_REDISSON, "a lock of Redisson's is one resource on one node: no set, permits, ticket or shared lock, and over " \
                         "several nodes Java checks no validity and keeps no guard")
 
@@ -308,14 +312,15 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
                                  unsigned node_count, void *memory, size_t memory_size, uint64_t now_us);
 
 /* Parts: what a lock can do beyond the plain one is linked only where the program asks for it, by calling one of these between
- * redlock_init and the first redlock_tick. The client (redlock_client.h) calls all of them but redlock_use_redisson, which its
- * program calls behind redlock_open. To keep a lock, or to inspect one, needs no such call.
+ * redlock_init and the first redlock_tick. The client (redlock_client.h) calls all of them but redlock_use_fair and
+ * redlock_use_redisson, which its program calls behind redlock_open. To keep a lock, or to inspect one, needs no such call.
  *
  *     redlock_use_tickets    request.ticket     else refused with BAD_CONFIG
  *     redlock_use_sets       request.set, of several resources     else refused with BAD_SET
  *     redlock_use_permits    request.permits    else refused with BAD_CONFIG
  *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody, unless sets are in use
  *     redlock_use_shared     shared locks      else refused with BAD_CONFIG; releases of all locks wake readers, too
+ *     redlock_use_fair       request.fair       else refused with BAD_CONFIG
  *     redlock_use_redisson   request.redisson   else refused with BAD_CONFIG
  *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not asked; the others call it
  *     redlock_use_loaded_scripts
@@ -329,6 +334,7 @@ void redlock_use_sets(struct redlock *r);
 void redlock_use_permits(struct redlock *r);
 void redlock_use_wake_ups(struct redlock *r);
 void redlock_use_shared(struct redlock *r);
+void redlock_use_fair(struct redlock *r);
 void redlock_use_redisson(struct redlock *r);
 void redlock_use_free_in(struct redlock *r);
 void redlock_use_loaded_scripts(struct redlock *r);
@@ -456,6 +462,8 @@ struct redlock_request {
     uint32_t extension_limit;   /* S13: how often the lock may be extended; 0: no limit. Without one a holder that never
                                  * stops keeps all others out for ever. */
     bool ticket;                /* With a ticket: see redlock_ticket. */
+    bool fair;                  /* In strict order, for one resource without permits that is not shared: see redlock_use_fair. */
+    bool redisson;              /* A lock that Java services share, of one node: see redlock_adopt_redisson. */
     uint64_t wall_us;           /* The wall clock at now_us, in microseconds since 1970: for tickets, and for an entry among
                                  * those who wait. 0: neither. It is taken once: after a step of it begin the acquire anew. */
     struct redlock_name *set;   /* Several resources, all or nothing, instead of the one above: set[0..set_count), up to
@@ -467,7 +475,6 @@ struct redlock_request {
                                  * see redlock_slot. 0: none, a lock. Needs redlock_use_permits, and one resource. */
     bool shared;                /* The resource above is shared, with others that ask for it so: see redlock_use_shared. In a set
                                  * each has a word of its own. */
-    bool redisson;              /* A lock that Java services share, of one node: see redlock_adopt_redisson. */
 };
 
 /* Sets every field to its default: one attempt, no limit, no ticket. resource or set, and ttl_ms, have none. */
@@ -534,6 +541,20 @@ enum redlock_status redlock_start_upgrade(struct redlock *r, struct redlock_lock
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_downgrade(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
+/* Fair locks. Of clients that ask for a resource with request.fair, nobody whose first poll began after a waiter was queued on a
+ * quorum gets in before it (S25). Wake-ups alone order those that wait by when they arrived, by their clocks, and whoever comes just
+ * when the resource is free may take it: mostly that is enough, and costs less. A fair lock is a plain lock to everybody else: both
+ * exclude each other, and somebody who is not fair may come in between while the resource is free, which is from a release to the
+ * next waiter's poll, a round trip. (The key is not handed to the next at the release: that was not proved.)
+ *   The first poll is the doorway. Whoever is refused there, and can wait, queues on all nodes, and polls again by the same token: when
+ * it is woken, if config.wake_ups; else after pauses that grow with the number of those before it; and at least every third of five
+ * seconds. For so long a place in the queue lives without being renewed: a waiter that dies at its head costs the others that time
+ * at most, and so does one that was released, or gave up, while a node had still to execute a poll of it. A waiter that sleeps for
+ * longer loses its place. Queues are forgotten by a node that restarts without its data.
+ *   A ticket goes with it. Extensions and releases must be those of a fair lock, so another process takes it over by
+ * redlock_adopt_fair(), and not by redlock_adopt(): what an extension of a plain lock has counted, a poll that is still under way
+ * could give away. */
+
 /* Is the lock a reader, of any of its resources? */
 bool redlock_is_shared(const struct redlock_lock *lock);
 
@@ -569,6 +590,11 @@ enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, 
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lock, struct redlock_name *set,
                                       unsigned set_count, const char *token, uint64_t now_us);
+
+/* The same of a lock that was acquired with request.fair. */
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_adopt_fair(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
+                                       const char *token, uint64_t now_us);
 
 /* Locks of Redisson's kind (S26), for programs that share a lock with Java services: request.redisson, on an engine of one node
  * that has called redlock_use_redisson. The key is a hash as that library's RLock, its fenced and its spin lock make it, with one
@@ -933,6 +959,7 @@ struct redlock_keeping;
 struct redlock_inspecting;
 struct redlock_holding;
 struct redlock_sharing;
+struct redlock_ordering;
 struct redlock_bridging;
 struct redlock_asking;
 struct redlock_eventing;
@@ -963,12 +990,13 @@ struct redlock_permit {
     uint8_t named;                      /* Waiting: how many more nodes have named it than others. */
 };
 
-/* Of a fair lock that is acquired: its place in the order. See wire.h. */
-struct redlock_place {
-    uint32_t turn;                      /* 0: it has none yet. */
-    uint32_t poll;                      /* Number of the round of polls, from 1. */
-    uint32_t entry;                     /* By which it is woken; 0: by none. */
-    bool renew;                         /* The last round was answered by a quorum. */
+/* The way of a fair lock to its turn. */
+struct redlock_turn {
+    struct redlock_lock *below[2];      /* As in union redlock_use. */
+    uint32_t number;                    /* Its turn; at the doorway: what that is going to be. */
+    uint16_t rank;                      /* How many were before it, by the last round. */
+    bool is_at_doorway;                 /* It has no turn yet. */
+    bool renews;                        /* A quorum has answered the round before this one. */
 };
 
 /* What a lock needs in one phase alone. */
@@ -976,6 +1004,7 @@ union redlock_use {
     uint8_t slots[REDLOCK_NODES_MAX];           /* Acquiring: those that nodes have granted. */
     struct { uint64_t at, until; } keep;        /* Kept: when the keeper extends it; and stops that. */
     struct redlock_lock *below[2];              /* Waiting: of those that listen, found by number; see queue.h. */
+    struct redlock_turn turn;                   /* Fair: until it is held. */
     struct redlock_sight *sights;               /* Inspecting: what is filled. */
 };
 
@@ -1000,6 +1029,7 @@ struct redlock_lock {
     uint16_t taken;                     /* Nodes that refused because a resource is taken, not because of the ticket. */
     uint16_t entries, woken;              /* Nodes: where it has an entry among the waiters; that have said: now. */
     struct redlock_permit permit;
+    bool is_fair;                       /* In strict order. */
     struct redlock_name name;           /* Of the only resource; of several, bytes is the caller's set, sorted. */
     uintptr_t bond;                     /* The addresses of lock and engine, combined: a copy has not this one. 0: no engine's. */
     uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
@@ -1179,6 +1209,7 @@ struct redlock {
     const struct redlock_holding *holding;
     void (*fill_send_buffer)(struct redlock *r, unsigned k);    /* With copies for other nodes. NULL: without. */
     const struct redlock_sharing *sharing;
+    const struct redlock_ordering *ordering;
     const struct redlock_bridging *bridging;
     void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* What ends the last use of a lock that was adopted. */
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */

@@ -164,6 +164,7 @@ static enum redlock_status check_change(const struct redlock *r, const struct re
     if (lock->name_count != 1)                    return REDLOCK_BAD_SET;
     if (lock->permit.count > 0)                   return REDLOCK_BAD_PERMITS;
     if (is_bridged(r, lock))                      return REDLOCK_BAD_REDISSON;
+    if (lock->is_fair)                            return REDLOCK_BAD_FAIR;
     if (redlock_is_shared(lock) != is_upgrade)    return REDLOCK_BAD_STATE;
     if (lock_valid_us(lock, r->now_us) == 0)      return REDLOCK_LOST;
     if (!is_known_to_quorum(r, lock))             return REDLOCK_BAD_STATE;     /* S5: with a third token one would be forgotten. */

@@ -150,7 +150,8 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
     enum wire_command command = (enum wire_command)asked->command;
 
     REDLOCK_ASSERT(r->nodes[k].state == NODE_READY && !r->nodes[k].is_subscription);
-    REDLOCK_ASSERT(command != WIRE_ACQUIRE || stake->state == STAKE_NONE);     /* S6: never two tokens of one lock on one node. */
+    REDLOCK_ASSERT(command != WIRE_ACQUIRE || stake->state == STAKE_NONE ||     /* S6: never two tokens of one lock on one node. */
+                   (lock->is_fair && are_same_bytes(stake->token, lock->token, sizeof lock->token)));
     node_asked(&r->nodes[k], &r->config, r->now_us, asked);
     lock->outstanding++;
     stake_want_nothing(r, lock, k);
@@ -158,7 +159,7 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
     case WIRE_ACQUIRE:
     case WIRE_RESTORE:
         copy_bytes(stake->token, lock->token, sizeof stake->token);
-        stake->strays = command == WIRE_RESTORE && stake->strays != STRAYS_NONE ? STRAYS_TWO : STRAYS_NONE;
+        stake->strays = stake->state == STAKE_PLACED && stake->strays != STRAYS_NONE ? STRAYS_TWO : STRAYS_NONE;
         stake_set(lock, k, STAKE_PLACED);
         note_ttl(r, lock);
         break;
@@ -227,6 +228,7 @@ static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k
     const struct wire_row *row = row_of(r, lock, k);
     enum wire_form form = wire_form_of(row, (enum wire_form)stake->form);
     struct redlock_asked asked;
+    struct redlock_place place;
     struct wire_subject subject = {
         .names = names_of(lock),
         .name_count = lock->name_count,
@@ -242,6 +244,7 @@ static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k
         .arrived_at = lock->arrived_at,
         .permit = lock->permit,
         .phase = lock->phase,
+        .place = lock->is_fair ? r->ordering->place(lock, &place) : NULL,
     };
 
     REDLOCK_ASSERT(r->nodes[k].queue.first == lock);        /* First come, first served. */

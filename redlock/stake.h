@@ -35,11 +35,14 @@ struct redlock_waking {
     /* The time that it waited for has come. False: not yet for an attempt. */
     bool (*tick)(struct redlock *r, struct redlock_lock *lock);
 
-    /* A lock that waited no longer does, or not here: its number is nobody's. */
+    /* A lock waits no longer, if it did, or not here: its number is nobody's. */
     void (*leave)(struct redlock *r, struct redlock_lock *lock);
 
-    /* It waits in other memory: to is a copy of what has left. */
+    /* It is in other memory: to is a copy of what has left. */
     void (*move)(struct redlock *r, struct redlock_lock *to);
+
+    /* Would a fair lock hear a quorum call it? */
+    bool (*hears)(const struct redlock *r, const struct redlock_lock *lock);
 
     /* Takes an entry among the waiters of node k, if the lock listens, and k's subscription stands. */
     void (*line_up)(struct redlock *r, struct redlock_lock *lock, unsigned k);
@@ -142,6 +145,25 @@ struct redlock_permitting {
      * for long. */
     bool (*is_split)(const struct redlock_lock *lock);
     uint64_t (*shorten)(struct redlock *r, struct redlock_lock *lock, uint64_t pause_us);
+};
+
+/* What a strict order adds, for locks that are fair. */
+struct redlock_ordering {
+    /* Can it be asked for as the request says? OK, BAD_FAIR. */
+    enum redlock_status (*check)(const struct redlock_request *request);
+    const struct redlock_kind *(*kind)(void);
+
+    /* A round of polls begins. True: it goes on with the token that it has. */
+    bool (*begin_round)(struct redlock *r, struct redlock_lock *lock);
+
+    /* A round is lost. True: the lock waits for the next one, with whatever it has on the nodes. */
+    bool (*stay)(struct redlock *r, struct redlock_lock *lock);
+
+    /* An answer to a poll, which has been counted. */
+    void (*answer)(struct redlock *r, const struct answer *a);
+
+    /* What its commands say of its place. */
+    const struct redlock_place *(*place)(const struct redlock_lock *lock, struct redlock_place *place);
 };
 
 /* What inspection adds. */

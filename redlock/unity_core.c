@@ -20,6 +20,7 @@
 #include "retry.c"
 #include "holder.c"
 #include "permits.c"
+#include "fair.c"
 #include "redisson.c"
 #include "kinds.c"
 #include "acquire.c"

@@ -34,11 +34,17 @@ static bool is_open(const struct redlock *r, unsigned k)
     return r->nodes[r->node_count + k].state == NODE_READY;
 }
 
+/* By the wall clock, or in strict order. A fair lock that has a turn is in the queues by the number that it has, or none. */
+static bool can_be_called(const struct redlock_lock *lock)
+{
+    return lock->is_fair ? lock->use.turn.is_at_doorway || lock->wait_number != 0 : lock->arrived_at != 0;
+}
+
 /* Opens the subscriptions, or keeps them open until its next attempt, for a lock that can wait. */
 static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->wait_until != 0);      /* It may wait. */
-    if (!r->config.wake_ups || lock->arrived_at == 0 || !draw_name(r)) return false;
+    if (!r->config.wake_ups || !can_be_called(lock) || !draw_name(r)) return false;
     r->listen_until = later(r->listen_until, later(lock->retry_at, r->now_us + (uint64_t)LISTEN_MS * 1000));
     while (lock->wait_number == 0) lock->wait_number = ++r->wait_count;     /* Once more after 2^32 of them. */
     REDLOCK_ASSERT(has_name(r) && r->listen_until >= lock->retry_at);
@@ -69,18 +75,21 @@ static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
 }
 
-/* Those that wait and have a number are found by it. */
+/* Is it to be found by its number, if it has one? A fair lock also while it polls: what called it meanwhile calls nobody again. */
+static bool is_called(const struct redlock_lock *lock)
+{
+    return lock->phase == PHASE_WAITING || (lock->is_fair && lock->phase == PHASE_ACQUIRING);
+}
+
 static void waiter_enlist(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
-    if (lock->wait_number != 0) number_add(&r->listening, lock);
-    REDLOCK_ASSERT(lock->wait_number == 0 || number_find(r->listening, lock->wait_number));
+    if (is_called(lock) && lock->wait_number != 0) number_add(&r->listening, lock);
+    REDLOCK_ASSERT(!is_called(lock) || lock->wait_number == 0 || number_find(r->listening, lock->wait_number));
 }
 
 static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
 {
-    REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
-    if (is_bridged(r, lock)) r->bridging->leave(r, lock);
+    if (lock->phase == PHASE_WAITING && is_bridged(r, lock)) r->bridging->leave(r, lock);
     number_remove(&r->listening, lock);
     REDLOCK_ASSERT(lock->wait_number == 0 || number_find(r->listening, lock->wait_number) != lock);
 }
@@ -88,7 +97,7 @@ static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
 static void waiter_move(struct redlock *r, struct redlock_lock *to)
 {
     waiter_enlist(r, to);
-    if (is_bridged(r, to)) line_up_everywhere(r, to);
+    if (to->phase == PHASE_WAITING && is_bridged(r, to)) line_up_everywhere(r, to);
 }
 
 static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
@@ -150,7 +159,7 @@ static void waiter_give_back(struct redlock *r, struct redlock_lock *lock)
 
 static void waiter_keep_entry(struct redlock_lock *lock, unsigned k)
 {
-    if (lock->wait_number != 0 && !lock_is_trying(lock)) lock->entries |= bit_of(k);
+    if (lock->wait_number != 0 && !lock_is_trying(lock) && !lock->is_fair) lock->entries |= bit_of(k);
 }
 
 static void waiter_has_woken(struct redlock_lock *lock)
@@ -179,13 +188,21 @@ static uint64_t waiter_lengthen(const struct redlock *r, struct redlock_lock *lo
     return longer_us;
 }
 
+static bool waiter_hears(const struct redlock *r, const struct redlock_lock *lock)
+{
+    unsigned open = 0;
+
+    for (unsigned k = 0; k < r->node_count && lock->wait_number != 0; k++) open += is_open(r, k);
+    return open >= quorum_of(r->node_count);
+}
+
 /* Stays silent for one round, so that the woken client can take the lock, from nodes and on a machine that have nothing else to
  * do then. */
 static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_IDLE);
     if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
-    if (lock->yields_to != names_hash(lock) || lock->wait_until == 0) return false;
+    if (lock->yields_to != names_hash(lock) || lock->wait_until == 0 || lock->is_fair) return false;
     if (!begin_listening(r, lock)) return false;     /* Subscriptions that are closed, since it has never waited, open meanwhile. */
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
@@ -215,8 +232,8 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at);
     if (!lock_is_woken(r, lock) && lock->permit.named > 0) lock->permit.slot = lock->permit.named = 0;
     REDLOCK_ASSERT(lock->retry_at <= lock->wait_until || lock->is_corrected);
-    if (begins) waiter_leave(r, lock);
-    else        stop_yielding(r, lock);
+    if (!begins)             stop_yielding(r, lock);
+    else if (!lock->is_fair) waiter_leave(r, lock);
     REDLOCK_ASSERT(begins || !lock->is_yielding);
     return begins;
 }
@@ -236,7 +253,7 @@ static void be_woken(struct redlock_lock *lock, unsigned k, uint8_t slot)
 {
     struct redlock_permit *permit = &lock->permit;
 
-    REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
+    REDLOCK_ASSERT(is_called(lock));
     if (slot > permit->count) slot = 0;
     if (permit->named == 0) permit->slot = slot;
     permit->named = (uint8_t)(permit->slot == slot ? permit->named + 1 : permit->named - 1);
@@ -277,7 +294,7 @@ static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number, uint8
     struct redlock_lock *lock = number_find(r->listening, wait_number);
 
     if (!lock) return;
-    REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->wait_number == wait_number);
+    REDLOCK_ASSERT(is_called(lock) && lock->wait_number == wait_number);
     be_woken(lock, k, slot);
     event_note(r, lock, REDLOCK_EVENT_WOKEN, k);
     retry_hurry(r, lock);
@@ -318,7 +335,7 @@ const struct redlock_waking *waiter_feature(void)
         .move = waiter_move, .line_up = waiter_line_up, .answer = waiter_answer,
         .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_entry = waiter_keep_entry,
         .failures_max = waiter_failures_max, .votes_change = waiter_votes_change, .subscribed = waiter_subscribed,
-        .hear = waiter_heard, .row = waiter_row
+        .hears = waiter_hears, .hear = waiter_heard, .row = waiter_row
     };
 
     return &feature;

@@ -715,6 +715,14 @@ enum wire_form {
     WIRE_BY_TEXT                    /* A script that it does not know. */
 };
 
+/* Of a fair lock that is acquired: its place in the order. */
+struct redlock_place {
+    uint32_t turn;                  /* 0: it has none yet. */
+    uint32_t poll;                  /* Number of the round of polls, from 1. */
+    uint32_t entry;                 /* By which it is woken; 0: by none. */
+    bool renew;                     /* The last round was answered by a quorum. */
+};
+
 /* What a command of a lock is about. */
 struct wire_subject {
     const struct redlock_name *names;
@@ -766,12 +774,11 @@ struct redlock_kind {
     const struct wire_row *rows[KIND_ROWS];
 };
 
-#define WIRE_UNUSED __attribute__((unused))     /* Until the feature is there that uses it. */
 REDLOCK_PRIVATE const struct redlock_kind *wire_scripted_kind(void);        /* Of several resources, or with a ticket. */
 REDLOCK_PRIVATE const struct redlock_kind *wire_permit_kind(void);          /* One of several permits, with a ticket or without. */
 REDLOCK_PRIVATE const struct wire_row *wire_permit_wait(void);
 
-REDLOCK_PRIVATE WIRE_UNUSED const struct redlock_kind *wire_fair_kind(void);    /* In strict order, with a ticket or without. */
+REDLOCK_PRIVATE const struct redlock_kind *wire_fair_kind(void);    /* In strict order, with a ticket or without. */
 
 /* Of which at least one is shared; and, of one resource, what has changed its role: then two tokens may be on a node. */
 enum wire_shared {
@@ -832,7 +839,7 @@ REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t 
 
 /* What the poll of a fair lock says beside that: the largest turn in the queue, and how many are before the lock: -1: it is not
  * in the queue, -2: the poll was an old one. False: it is not that. */
-REDLOCK_PRIVATE WIRE_UNUSED bool wire_read_fair_refusal(const struct wire_reply *reply, uint32_t *turn, int32_t *rank);
+REDLOCK_PRIVATE bool wire_read_fair_refusal(const struct wire_reply *reply, uint32_t *turn, int32_t *rank);
 
 /* How many bytes stand before what was published, if that was on the channel of an engine. 0: it was not. */
 REDLOCK_PRIVATE size_t wire_before_wake_up(const struct wire_reply *reply);

@@ -12,10 +12,11 @@ enum kind {
     KIND_TICKET,        /* By a script. */
     KIND_SET,           /* With "gate", by the same script. */
     KIND_PERMIT,        /* The only permit: a lock of "door:1". */
+    KIND_FAIR,          /* In strict order. */
     KIND_COUNT
 };
 
-static const char *const kind_names[] = { "a plain lock", "a lock with a ticket", "a set", "a permit" };
+static const char *const kind_names[] = { "a plain lock", "a lock with a ticket", "a set", "a permit", "a fair lock" };
 
 /* The key that all nodes have of it. */
 static inline const char *kind_key(enum kind kind)
@@ -33,6 +34,7 @@ static inline enum redlock_status kind_acquire(struct cluster *cluster, unsigned
     request.set = kind == KIND_SET ? set : NULL;
     request.set_count = kind == KIND_SET ? 2 : 0;
     request.permits = kind == KIND_PERMIT;
+    request.fair = kind == KIND_FAIR;
     return cluster_acquire(cluster, client, 0, &request);
 }
 
@@ -45,7 +47,7 @@ static inline void kind_teach_scripts(struct cluster *cluster)
     static const char *const scripts[] = {
         WIRE_ACQUIRE_SCRIPT, WIRE_RESTORE_SCRIPT, WIRE_RELEASE_SCRIPT, WIRE_EXTEND_SCRIPT, WIRE_WAIT_SCRIPT,
         WIRE_PERMIT_ACQUIRE_SCRIPT, WIRE_PERMIT_RESTORE_SCRIPT, WIRE_PERMIT_EXTEND_SCRIPT, WIRE_PERMIT_RELEASE_SCRIPT,
-        WIRE_PERMIT_WAIT_SCRIPT
+        WIRE_PERMIT_WAIT_SCRIPT, WIRE_FAIR_ACQUIRE_SCRIPT, WIRE_FAIR_RESTORE_SCRIPT, WIRE_FAIR_EXTEND_SCRIPT, WIRE_FAIR_RELEASE_SCRIPT
     };
     struct model_session session = { .closing = false };
     char command[2048];

@@ -1,6 +1,8 @@
 /* The rules of safety, S1 to S16 without S15, each told as stories of virtual time. Known only from redlock.h. */
 #include "../world/story.h"
 
+#include "../../redlock/wire.h"
+
 enum { DOOR_TTL = 10000, ROUND_US = 2 * CLUSTER_DELAY_US };
 
 static unsigned bits(unsigned mask)
@@ -1730,6 +1732,113 @@ TEST(s16_a_node_that_falls_silent_is_left_and_tried_again)
     HEAL_ALL;
     RUN_MS(10000);
     CHECK(VOTES(0, 2));
+}
+
+/* ---- S24: the polls of a fair lock ---- */
+
+static void start_fair(struct cluster *cluster, unsigned client, uint32_t wait_ms)
+{
+    struct redlock_request request = story_request("door", DOOR_TTL, wait_ms);
+
+    request.fair = true;
+    CHECK_INT(cluster_acquire(cluster, client, 0, &request), REDLOCK_OK);
+}
+
+/* Two nodes have the key for it, but no round was granted by both. */
+TEST(s24_grants_of_two_rounds_are_not_added)
+{
+    CLUSTER_OF(3, 1, config.guard_ms = 0);
+    RIVAL(1, "door", 600000);
+    RIVAL(2, "door", 600000);
+    start_fair(cluster, 0, 100000);
+    RUN_MS(300);
+    CHECK(cluster_key(cluster, 0, "door"));
+    STALL(0);
+    REMOVE_KEY(1, "door");
+    RUN_MS(1000);
+    CHECK(cluster_key(cluster, 0, "door") && cluster_key(cluster, 1, "door"));
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    EXPECT_NOT_HELD(0);
+    HEAL(0);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    CHECK_INT(redlock_confirmed(LOCK(0)), 2);
+}
+
+TEST(s24_a_fair_lock_polls_by_one_token_and_each_acquire_has_another)
+{
+    char first[REDLOCK_TOKEN_TEXT + 1], now[REDLOCK_TOKEN_TEXT + 1];
+    CLUSTER(3);
+    RIVAL_ON_ALL("door", 2000);
+    start_fair(cluster, 0, 100000);
+    redlock_token(LOCK(0), first);
+    RUN_MS(1500);
+    CHECK(CALLS(0, "ACQUIRE") > 3);
+    redlock_token(LOCK(0), now);
+    CHECK_STR(now, first);
+    CHECK_INT(CALLS(0, "RELEASE"), 0);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    start_fair(cluster, 0, 0);
+    redlock_token(LOCK(0), now);
+    CHECK(strcmp(now, first) != 0);
+}
+
+/* What was sent on a connection that broke is executed behind the round that was counted: it gives nothing away. */
+TEST(s24_a_poll_of_an_older_round_changes_nothing)
+{
+    CLUSTER_OF(3, 2, (void)0);
+    struct model_session late = { .closing = false };
+    char token[REDLOCK_TOKEN_TEXT + 1], place[40], text[4096];
+    start_fair(cluster, 0, 0);
+    UNTIL_DONE(0);
+    start_fair(cluster, 1, 100000);
+    RUN_MS(300);
+    const struct redlock_turn turn = LOCK(1)->use.turn;
+    const unsigned old = LOCK(1)->round.number;
+    RELEASE(0);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    redlock_token(LOCK(1), token);
+    start_fair(cluster, 0, 100000);     /* Another is in the queue, and by an earlier turn where this one's has run out. */
+    RUN_MS(WIRE_FAIR_LEASE_MS + 1000);
+    CHECK(LOCK(1)->round.number > old);
+    snprintf(place, sizeof place, "%u %u 1 ", turn.number + 9, old);
+    const int size = snprintf(text, sizeof text, "*10\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n1\r\n$4\r\ndoor\r\n$40\r\n%s\r\n"
+                              "$5\r\n10000\r\n$1\r\n0\r\n$1\r\n1\r\n$1\r\n1\r\n$%zu\r\n%s\r\n",
+                              strlen(WIRE_FAIR_ACQUIRE_SCRIPT), WIRE_FAIR_ACQUIRE_SCRIPT, token, strlen(place), place);
+    for (unsigned k = 0; k < 3; k++) {
+        model_session_begin(NODE(k), &late);
+        model_session_receive(NODE(k), &late, text, (size_t)size, cluster_node_now(cluster, k));
+        model_session_end(&late);
+    }
+    EXPECT_KEYS("door", 3);
+    EXPECT_HELD(1);
+    RUN_MS(500);
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+}
+
+/* ---- S25: strict order ---- */
+
+TEST(s25_nobody_who_comes_behind_a_waiter_that_is_queued_gets_in_before_it)
+{
+    CLUSTER_OF(5, 3, (void)0);
+    start_fair(cluster, 0, 0);
+    UNTIL_DONE(0);
+    STALL(3);
+    STALL(4);
+    start_fair(cluster, 1, 100000);     /* Queued on a quorum, */
+    RUN_MS(200);
+    FREEZE(1);
+    HEAL_ALL;                           /* and not on the nodes that are back. */
+    RELEASE(0);
+    start_fair(cluster, 2, 1000);
+    UNTIL_DONE(2);
+    EXPECT_STATUS(2, REDLOCK_TIMEOUT);
+    THAW(1);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
 }
 
 /* ---- S26: a lock of Redisson's is of one node ---- */

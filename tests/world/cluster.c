@@ -1087,6 +1087,17 @@ enum redlock_status cluster_adopt_set(struct cluster *cluster, unsigned client, 
     return status;
 }
 
+enum redlock_status cluster_adopt_fair(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
+                                       const char *token)
+{
+    struct cluster_lock *heir = &cluster->clients[client].locks[lock];
+    const uint8_t *name = keep_name(heir, resource, strlen(resource));
+    const enum redlock_status status = redlock_adopt_fair(engine_of(cluster, client), &heir->lock, name, strlen(resource), token,
+                                                          cluster_client_now(cluster, client));
+    after_call(cluster, client);
+    return status;
+}
+
 void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock)
 {
     redlock_cancel(engine_of(cluster, client), cluster_lock(cluster, client, lock), cluster_client_now(cluster, client));
@@ -1271,6 +1282,7 @@ static void use_all_features(struct redlock *engine)
     redlock_use_tickets(engine);
     redlock_use_sets(engine);
     redlock_use_permits(engine);
+    redlock_use_fair(engine);
     redlock_use_redisson(engine);
     redlock_use_wake_ups(engine);
     redlock_use_copies(engine);

@@ -229,6 +229,8 @@ enum redlock_status cluster_adopt_redisson(struct cluster *cluster, unsigned cli
                                            const char *token);
 enum redlock_status cluster_adopt_set(struct cluster *cluster, unsigned client, unsigned lock, struct redlock_name *set,
                                       unsigned count, const char *token);
+enum redlock_status cluster_adopt_fair(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
+                                       const char *token);
 void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock);
 void cluster_forget(struct cluster *cluster, unsigned client, unsigned lock);
 void cluster_move(struct cluster *cluster, unsigned client, unsigned to, unsigned from);

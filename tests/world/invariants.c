@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { WALK_MAX = 8 };      /* Locks of the heap that are looked at in one call. */
 
@@ -78,16 +79,25 @@ static bool its_neighbours_in_the_queue_know_it(const struct page *page)
     return before == page->lock && behind == page->lock;
 }
 
-/* What may be placed at any other time is owed. */
+/* What may be placed at any other time is owed. A fair lock keeps what it has while it waits. */
 static bool only_who_tries_or_holds_has_something_placed(const struct page *page)
 {
     const unsigned phases = set_of(PHASE_ACQUIRING) | set_of(PHASE_HELD) | set_of(PHASE_EXTENDING);
-    return page->stake->state != STAKE_PLACED || has(phases, page->lock->phase);
+    const unsigned more = page->lock->is_fair ? set_of(PHASE_WAITING) : 0;
+    return page->stake->state != STAKE_PLACED || has(phases | more, page->lock->phase);
+}
+
+/* S24: from its first poll to the last, and then as the holder's. */
+static bool what_a_fair_lock_has_placed_is_of_its_token(const struct page *page)
+{
+    const bool is_same = memcmp(page->stake->token, page->lock->token, sizeof page->lock->token) == 0;
+    return !page->lock->is_fair || page->stake->state != STAKE_PLACED || is_same;
 }
 
 /* Two may be in the queue longer than the lock has a use for them: a WAIT, which is dropped when its turn comes unless the lock
  * waits then; and a PTTL of the last attempt, whose answer is overwritten or not looked at, also when the lock has starved since. A
- * release is wanted at any time; the holder's ACQUIRE is for a node that no longer votes, but may be lost later. */
+ * release is wanted at any time; the holder's ACQUIRE is for a node that no longer votes, but may be lost later; and a fair lock that
+ * waits may still get a place where its last poll has not gone out. */
 static bool what_is_wanted_fits_the_phase(const struct page *page)
 {
     static const unsigned may_want[] = {
@@ -101,7 +111,8 @@ static bool what_is_wanted_fits_the_phase(const struct page *page)
         [PHASE_RELEASING] = 1u << WIRE_WAIT,
         [PHASE_INSPECTING] = 1u << WIRE_GETRANGE | 1u << WIRE_PTTL,
     };
-    return has(may_want[page->lock->phase] | set_of(WIRE_NONE) | set_of(WIRE_RELEASE), page->stake->want);
+    const unsigned more = page->lock->is_fair && page->lock->phase == PHASE_WAITING ? set_of(WIRE_ACQUIRE) : 0;
+    return has(may_want[page->lock->phase] | more | set_of(WIRE_NONE) | set_of(WIRE_RELEASE), page->stake->want);
 }
 
 /* It is given back by the release that is owed; or, when the release under way is one of before that leaves the entry alone,
@@ -205,12 +216,20 @@ static bool is_found(const struct redlock_lock *at, const struct redlock_lock *l
     return at == lock;
 }
 
-/* Nor does it matter of one that tries again at once. */
+/* Nor does it matter of one that tries again at once; and a fair lock may be called while it polls. */
 static bool it_is_found_by_its_number_while_it_waits(const struct books *books)
 {
     const struct redlock_lock *lock = books->lock;
     const bool waits = lock->phase == PHASE_WAITING && lock->wait_number != 0;
-    return waits == is_found(books->engine->listening, lock) || lock->is_corrected;
+    const bool polls = lock->is_fair && lock->phase == PHASE_ACQUIRING;
+    return waits == is_found(books->engine->listening, lock) || lock->is_corrected || polls;
+}
+
+/* A lock of another kind is in no order, and a fair one takes no entry among the waiters. */
+static bool a_fair_lock_waits_in_strict_order(const struct books *books)
+{
+    const struct redlock_lock *lock = books->lock;
+    return !lock->is_fair || (books->engine->ordering && lock->entries == 0 && lock->permit.count == 0 && lock->name_count <= 1);
 }
 
 /* ---- One session ---- */
@@ -293,6 +312,7 @@ static const char *broken_on(const struct page *page)
     DEMAND(a_debt_has_a_command_or_an_alarm, page);
     DEMAND(who_wants_something_of_a_node_stands_in_its_queue, page);
     DEMAND(only_who_tries_or_holds_has_something_placed, page);
+    DEMAND(what_a_fair_lock_has_placed_is_of_its_token, page);
     DEMAND(what_is_wanted_fits_the_phase, page);
     DEMAND(who_has_ended_gives_back_his_entry_among_the_waiters, page);
     DEMAND(what_was_adopted_is_not_removed, page);
@@ -309,6 +329,7 @@ static const char *broken_in(const struct books *books)
     DEMAND(the_first_alarm_is_on_top, books);
     DEMAND(who_waits_stands_in_line, books);
     DEMAND(it_is_found_by_its_number_while_it_waits, books);
+    DEMAND(a_fair_lock_waits_in_strict_order, books);
     return NULL;
 }
 

@@ -1,0 +1,747 @@
+/* Strict order (S24, S25): fair locks, from the doorway to their turn. */
+#include "kinds.h"
+
+#include "../../redlock/stake.h"
+
+enum { TTL = 20000, WAIT = 200000, LEASE = WIRE_FAIR_LEASE_MS };
+
+static struct redlock_request fair_request(uint32_t wait_ms)
+{
+    struct redlock_request request = story_request("door", TTL, wait_ms);
+
+    request.fair = true;
+    return request;
+}
+
+static enum redlock_status start_fair(struct cluster *cluster, unsigned client, uint32_t wait_ms)
+{
+    const struct redlock_request request = fair_request(wait_ms);
+
+    return cluster_acquire(cluster, client, 0, &request);
+}
+
+#define START_FAIR(client, wait_ms) CHECK_INT(start_fair(cluster, (client), (wait_ms)), REDLOCK_OK)
+#define FAIR(client, wait_ms) do { START_FAIR(client, wait_ms); UNTIL_DONE(client); } while (0)
+#define PHASE(client) (LOCK(client)->phase)
+
+static const struct model_key *queue_on(struct cluster *cluster, unsigned k)
+{
+    return model_find(NODE(k), 0, "door#queue", 10, cluster_node_now(cluster, k));
+}
+
+static unsigned queued_on(struct cluster *cluster, unsigned k)
+{
+    const struct model_key *queue = queue_on(cluster, k);
+
+    return queue ? (unsigned)queue->entry_count : 0;
+}
+
+/* The largest turn in the queue of node k. */
+static uint64_t last_turn_on(struct cluster *cluster, unsigned k)
+{
+    const struct model_key *queue = queue_on(cluster, k);
+    uint64_t last = 0;
+
+    for (size_t i = 0; queue && i < queue->entry_count; i++)
+        if (queue->entries[i].score > last) last = queue->entries[i].score;
+    return last;
+}
+
+static bool is_everywhere_empty(struct cluster *cluster)
+{
+    bool is_empty = cluster_count_keys(cluster, "door") == 0;
+
+    for (unsigned k = 0; k < cluster->node_count; k++) is_empty = is_empty && queued_on(cluster, k) == 0;
+    return is_empty;
+}
+
+static const struct model_call *last_poll(struct cluster *cluster, unsigned k)
+{
+    for (size_t i = NODE(k)->call_count; i > 0; i--)
+        if (strcmp(NODE(k)->calls[i - 1].name, "ACQUIRE") == 0) return &NODE(k)->calls[i - 1];
+    return NULL;
+}
+
+/* ---- What can be fair ---- */
+
+TEST(a_fair_lock_needs_its_feature_and_is_one_resource)
+{
+    struct redlock_name set[] = { { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 } };
+    struct redlock_request request = fair_request(0);
+    CLUSTER_COLD(3, 1, (void)0);
+
+    cluster_may_share(cluster);
+    request.permits = 2;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_FAIR);
+    request.permits = 0;
+    request.shared = true;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_FAIR);
+    request.shared = false;
+    request.set = set;
+    request.set_count = 2;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_FAIR);
+    cluster_client_is_plain(cluster, 0);
+    request = fair_request(0);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_CONFIG);
+    redlock_use_tickets(ENGINE(0));
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_CONFIG);
+    redlock_use_fair(ENGINE(0));
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+}
+
+TEST(a_fair_lock_with_a_ticket_needs_what_a_ticket_needs)
+{
+    struct redlock_request request = fair_request(0);
+    CLUSTER(3);
+
+    request.ticket = true;
+    request.wall_us = (uint64_t)1 << 60;
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_CLOCK);
+}
+
+/* What a fair lock keeps beside its key would be overwritten. */
+TEST(no_resource_ends_as_a_key_beside_a_fair_lock)
+{
+    CLUSTER(3);
+
+    CHECK_INT(story_acquire(cluster, 0, 0, "door#queue", TTL, 0), REDLOCK_BAD_RESOURCE);
+    CHECK_INT(story_acquire(cluster, 0, 0, "door#lease", TTL, 0), REDLOCK_BAD_RESOURCE);
+    CHECK_INT(story_acquire(cluster, 0, 0, "door#grant", TTL, 0), REDLOCK_BAD_RESOURCE);
+    CHECK_INT(story_acquire(cluster, 0, 0, "#queue", TTL, 0), REDLOCK_BAD_RESOURCE);
+    CHECK_INT(story_acquire(cluster, 0, 0, "queue", TTL, 0), REDLOCK_OK);
+}
+
+/* ---- The doorway ---- */
+
+TEST(where_nobody_is_queued_a_fair_lock_costs_one_round)
+{
+    CLUSTER(5);
+
+    FAIR(0, WAIT);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_HELD(0);
+    RUN_MS(5);
+    for (unsigned k = 0; k < 5; k++) {
+        CHECK_INT(CALLS(k, "ACQUIRE"), k == 0 ? CALLS(0, "ACQUIRE") : CALLS(k, "ACQUIRE"));
+        CHECK_INT(last_poll(cluster, k)->turn, 0);
+        CHECK_INT(queued_on(cluster, k), 0);
+    }
+    EXPECT_KEYS("door", 5);
+    RELEASE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    CHECK(is_everywhere_empty(cluster));
+    CHECK(IDLE(0));
+}
+
+TEST(one_attempt_leaves_nothing_behind)
+{
+    CLUSTER_OF(3, 2, (void)0);
+
+    FAIR(0, 0);
+    FAIR(1, 0);
+    EXPECT_STATUS(1, REDLOCK_TAKEN);
+    CHECK(redlock_free_in_ms(LOCK(1)) > TTL - 100);
+    RUN_MS(5);
+    CHECK(IDLE(1));
+    CHECK_INT(queued_on(cluster, 0), 0);
+    RELEASE(0);
+    RUN_MS(5);
+    CHECK(is_everywhere_empty(cluster));
+}
+
+/* It is told its turn by the refusals, and takes its place at once. */
+TEST(whoever_is_refused_at_the_doorway_is_queued_a_round_trip_later)
+{
+    CLUSTER_OF(5, 3, (void)0);
+
+    kind_teach_scripts(cluster);
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(5);
+    START_FAIR(2, WAIT);
+    RUN_MS(5);
+    for (unsigned k = 0; k < 5; k++) {
+        CHECK_INT(queued_on(cluster, k), 2);
+        CHECK_INT(last_turn_on(cluster, k), 2);
+        CHECK_INT(last_poll(cluster, k)->turn, 2);
+        CHECK(last_poll(cluster, k)->queued);
+    }
+    EXPECT_STATUS(1, REDLOCK_PENDING);
+    CHECK_INT(redlock_attempt_status(LOCK(1)), REDLOCK_TAKEN);
+}
+
+/* Of four nodes two refusals decide a round, but only three answers tell a turn. */
+TEST(s25_a_turn_is_told_by_a_quorum_also_where_fewer_decide)
+{
+    CLUSTER_OF(4, 2, (void)0);
+
+    kind_teach_scripts(cluster);
+    FAIR(0, 0);
+    RUN_MS(5);
+    DELAY_US(2, 30000);
+    DELAY_US(3, 30000);
+    START_FAIR(1, WAIT);
+    RUN_MS(20);
+    CHECK_INT(last_poll(cluster, 0)->turn, 0);
+    CHECK_INT(queued_on(cluster, 0), 0);
+    RUN_MS(60);
+    CHECK_INT(last_turn_on(cluster, 0), 1);
+    CHECK_INT(queued_on(cluster, 1), 1);
+}
+
+/* One that asks a minority has learnt nothing: it goes to the doorway again, and takes no place. */
+TEST(s25_a_turn_is_not_told_by_a_minority)
+{
+    CLUSTER_OF(5, 2, (void)0);
+
+    FAIR(0, 0);
+    RUN_MS(5);
+    for (unsigned k = 2; k < 5; k++) cluster_stall(cluster, 1, k);
+    START_FAIR(1, WAIT);
+    RUN_MS(3000);
+    for (unsigned k = 0; k < 5; k++) CHECK_INT(queued_on(cluster, k), 0);
+    CHECK_INT(last_poll(cluster, 0)->turn, 0);
+    HEAL_ALL;
+    RUN_MS(3000);
+    for (unsigned k = 0; k < 5; k++) CHECK_INT(queued_on(cluster, k), 1);
+    RELEASE(0);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+/* ---- The queue ---- */
+
+static void check_order(struct cluster *cluster, unsigned count)
+{
+    for (unsigned c = 1; c < count; c++) {
+        START_RELEASE(c - 1);
+        UNTIL_DONE(c);
+        EXPECT_STATUS(c, REDLOCK_OK);
+        EXPECT_HELD(c);
+        for (unsigned later = c + 1; later < count; later++) EXPECT_STATUS(later, REDLOCK_PENDING);
+        RUN_MS(20);
+    }
+    RELEASE(count - 1);
+    RUN_MS(20);
+    CHECK(is_everywhere_empty(cluster));
+    for (unsigned c = 0; c < count; c++) CHECK(IDLE(c));
+}
+
+TEST(s25_waiters_get_in_in_the_order_in_which_they_came)
+{
+    for (unsigned wakes = 0; wakes < 2; wakes++) {
+        TAP_CONTEXT("wake-ups: %u", wakes);
+        CLUSTER_OF(3, 6, config.wake_ups = wakes > 0);
+        FAIR(0, 0);
+        for (unsigned c = 1; c < 6; c++) {
+            START_FAIR(c, WAIT);
+            RUN_MS(30);
+        }
+        check_order(cluster, 6);
+    }
+}
+
+/* A client that comes when the resource is free, and the one whose turn it is has not asked yet, is refused. */
+TEST(s25_a_newcomer_does_not_get_in_before_those_that_are_queued)
+{
+    CLUSTER_OF(3, 3, (void)0);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(100);
+    FREEZE(1);
+    RELEASE(0);
+    FAIR(2, 0);
+    EXPECT_STATUS(2, REDLOCK_TAKEN);
+    EXPECT_KEYS("door", 0);
+    THAW(1);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+/* A client of another library, or one of ours that is not fair. */
+TEST(a_plain_lock_excludes_a_fair_one_and_the_other_way_round)
+{
+    CLUSTER_OF(3, 2, (void)0);
+
+    ACQUIRE(0, "door", TTL);
+    START_FAIR(1, WAIT);
+    RUN_MS(100);
+    EXPECT_STATUS(1, REDLOCK_PENDING);
+    RELEASE(0);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    ACQUIRE(0, "door", TTL);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+}
+
+/* Without a wake-up the next in line would look when a third of the lease has passed: the release calls it. */
+TEST(a_release_calls_the_first_in_the_queue)
+{
+    CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 60000);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    START_FAIR(2, WAIT);
+    RUN_MS(50);
+    START_RELEASE(0);
+    RUN_MS(5);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    START_RELEASE(1);
+    RUN_MS(5);
+    EXPECT_STATUS(2, REDLOCK_OK);
+}
+
+/* One node's release is executed between its refusal and the other answers: what it calls is heard while the poll is under way. */
+TEST(a_call_that_comes_while_a_lock_polls_is_heard)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
+
+    kind_teach_scripts(cluster);
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    cluster_stall(cluster, 1, 2);       /* Two refusals are needed, */
+    DELAY_US(1, 20000);                 /* and the second one takes its time. */
+    for (unsigned i = 0; i < 3000 && PHASE(1) != PHASE_ACQUIRING; i++) RUN_MS(1);
+    CHECK_INT(PHASE(1), PHASE_ACQUIRING);
+    RUN_MS(22);
+    CHECK_INT(PHASE(1), PHASE_ACQUIRING);
+    START_RELEASE(0);
+    RUN_MS(150);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+TEST(a_lock_that_was_not_called_looks_when_the_holders_time_ends)
+{
+    CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 10);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    START_FAIR(2, WAIT);
+    RUN_MS(50);
+    FREEZE(0);
+    RUN_MS(TTL - 200);
+    EXPECT_STATUS(1, REDLOCK_PENDING);
+    RUN_MS(300);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    EXPECT_STATUS(2, REDLOCK_PENDING);
+}
+
+/* The second in line is woken where nobody hears the first, and waits for the end of that one's lease. */
+TEST(a_waiter_that_has_died_at_the_head_costs_its_lease_at_most)
+{
+    for (unsigned wakes = 0; wakes < 2; wakes++) {
+        TAP_CONTEXT("wake-ups: %u", wakes);
+        CLUSTER_OF(3, 3, config.wake_ups = wakes > 0);
+        FAIR(0, 0);
+        START_FAIR(1, WAIT);
+        RUN_MS(50);
+        START_FAIR(2, WAIT);
+        RUN_MS(50);
+        FREEZE(1);
+        START_RELEASE(0);
+        RUN_MS(LEASE / 2);
+        EXPECT_STATUS(2, REDLOCK_PENDING);
+        RUN_MS(LEASE / 2 + 500);
+        EXPECT_STATUS(2, REDLOCK_OK);
+        THAW(1);
+        RUN_MS(1000);
+        EXPECT_STATUS(1, REDLOCK_PENDING);
+        START_RELEASE(2);
+        UNTIL_DONE(1);
+        EXPECT_STATUS(1, REDLOCK_OK);
+    }
+}
+
+/* Places are renewed for as long as one waits, whether it is called or not. */
+TEST(a_place_is_kept_for_as_long_as_its_client_waits)
+{
+    for (unsigned wakes = 0; wakes < 2; wakes++) {
+        TAP_CONTEXT("wake-ups: %u", wakes);
+        CLUSTER_OF(3, 3, config.wake_ups = wakes > 0; config.guard_ms = 0);
+        struct redlock_request request = fair_request(0);
+        request.ttl_ms = 100000;
+        CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+        UNTIL_DONE(0);
+        START_FAIR(1, WAIT);
+        RUN_MS(50);
+        START_FAIR(2, WAIT);
+        for (unsigned i = 0; i < 30; i++) {
+            RUN_MS(1000);
+            for (unsigned k = 0; k < 3; k++) CHECK_INT(queued_on(cluster, k), 2);
+        }
+        check_order(cluster, 3);
+    }
+}
+
+/* It is woken: polls of a lock that is called are rare. */
+TEST(a_lock_that_will_be_called_polls_three_times_in_a_lease)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(500);
+    const unsigned before = (unsigned)CALLS(0, "ACQUIRE");
+    RUN_MS(2 * LEASE);
+    CHECK(CALLS(0, "ACQUIRE") - before >= 6);
+    CHECK(CALLS(0, "ACQUIRE") - before <= 9);
+}
+
+/* A minority that is reached renews no place, or its waiter would hold up all others. */
+TEST(a_waiter_that_reaches_a_minority_loses_its_place)
+{
+    CLUSTER_OF(5, 3, (void)0);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    START_FAIR(2, WAIT);
+    RUN_MS(50);
+    for (unsigned k = 2; k < 5; k++) cluster_stall(cluster, 1, k);
+    RUN_MS(LEASE + 2000);
+    CHECK_INT(queued_on(cluster, 0), 1);
+    START_RELEASE(0);
+    UNTIL_DONE(2);
+    EXPECT_STATUS(2, REDLOCK_OK);
+    HEAL_ALL;
+    START_RELEASE(2);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+/* Three that come at once have one node each: of them the first in the queues gets those of the others. */
+TEST(grants_of_nodes_go_to_the_first_in_the_queue)
+{
+    for (unsigned wakes = 0; wakes < 2; wakes++) {
+        TAP_CONTEXT("wake-ups: %u", wakes);
+        CLUSTER_OF(3, 3, config.wake_ups = wakes > 0);
+        kind_teach_scripts(cluster);
+        for (unsigned c = 0; c < 3; c++)
+            for (unsigned k = 0; k < 3; k++) LINK(c, k)->delay_us = k == c ? 100 : 2000;
+        for (unsigned c = 0; c < 3; c++) START_FAIR(c, WAIT);
+        RUN_MS(500);
+        unsigned held = 0, winner = 0;
+        for (unsigned c = 0; c < 3; c++)
+            if (VALID_US(c) > 0) held++, winner = c;
+        CHECK_INT(held, 1);
+        CHECK(cluster_count_keys(cluster, "door") >= 2);
+        RELEASE(winner);
+        RUN_MS(500);
+        for (unsigned c = 0; c < 3; c++)
+            if (VALID_US(c) > 0) RELEASE(c);
+        RUN_MS(500);
+        for (unsigned c = 0; c < 3; c++)
+            if (VALID_US(c) > 0) RELEASE(c);
+        RUN_MS(500);
+        CHECK(is_everywhere_empty(cluster));
+    }
+}
+
+/* ---- The end ---- */
+
+TEST(a_lock_that_gives_up_leaves_the_queues_and_calls_the_next)
+{
+    CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 60000);
+
+    FAIR(0, 0);
+    START_FAIR(1, 300);
+    RUN_MS(50);
+    START_FAIR(2, WAIT);
+    RUN_MS(50);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_TIMEOUT);
+    CHECK_INT(redlock_attempt_status(LOCK(1)), REDLOCK_TAKEN);
+    RUN_MS(5);
+    CHECK(IDLE(1));
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(queued_on(cluster, k), 1);
+    START_RELEASE(0);
+    RUN_MS(5);
+    EXPECT_STATUS(2, REDLOCK_OK);
+}
+
+/* At each moment of a wait: at the doorway, while it polls, between two polls. */
+TEST(a_lock_that_is_cancelled_leaves_the_queues_whenever_that_is)
+{
+    for (unsigned us = 0; us < 1200; us += 50) {
+        TAP_CONTEXT("after %u us", us);
+        CLUSTER_OF(3, 2, config.wake_ups = true);
+        kind_teach_scripts(cluster);
+        FAIR(0, 0);
+        START_FAIR(1, WAIT);
+        RUN_US(us);
+        cluster_cancel(cluster, 1, 0);
+        EXPECT_STATUS(1, REDLOCK_CANCELLED);
+        RUN_MS(20);
+        CHECK(IDLE(1));
+        for (unsigned k = 0; k < 3; k++) CHECK_INT(queued_on(cluster, k), 0);
+        RELEASE(0);
+        FAIR(1, 0);
+        EXPECT_STATUS(1, REDLOCK_OK);
+    }
+}
+
+/* Places die with their leases, and nobody is called who is gone. */
+TEST(a_lock_that_is_forgotten_while_it_waits_is_nobody)
+{
+    for (unsigned us = 0; us < 1200; us += 100) {
+        TAP_CONTEXT("after %u us", us);
+        CLUSTER_OF(3, 3, config.wake_ups = true);
+        kind_teach_scripts(cluster);
+        FAIR(0, 0);
+        START_FAIR(1, WAIT);
+        RUN_US(us);
+        cluster_forget(cluster, 1, 0);
+        RUN_MS(50);
+        START_FAIR(2, WAIT);
+        RUN_MS(50);
+        START_RELEASE(0);
+        UNTIL_DONE(2);
+        EXPECT_STATUS(2, REDLOCK_OK);
+    }
+}
+
+TEST(a_lock_that_moves_while_it_waits_is_called_there)
+{
+    for (unsigned us = 0; us < 1200; us += 100) {
+        TAP_CONTEXT("after %u us", us);
+        CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
+        kind_teach_scripts(cluster);
+        FAIR(0, 0);
+        START_FAIR(1, WAIT);
+        RUN_US(us);
+        cluster_move(cluster, 1, 1, 0);
+        RUN_MS(50);
+        START_RELEASE(0);
+        RUN_MS(10);
+        EXPECT_LOCK_STATUS(1, 1, REDLOCK_OK);
+    }
+}
+
+TEST(locks_of_one_engine_are_in_the_order_in_which_they_came)
+{
+    enum { COUNT = 7 };
+    CLUSTER_COLD(3, 1, config.wake_ups = true);
+    struct redlock_request request = fair_request(WAIT);
+
+    cluster_need_locks(cluster, 0, COUNT);
+    RUN_MS(STORY_SETTLE_MS);
+    FAIR(0, 0);
+    for (unsigned i = 1; i < COUNT; i++) {
+        CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
+        RUN_MS(20);
+    }
+    for (unsigned i = 0; i + 1 < COUNT; i++) {
+        CHECK_INT(cluster_release(cluster, 0, i), REDLOCK_OK);
+        UNTIL_LOCK_DONE(0, i + 1);
+        EXPECT_LOCK_STATUS(0, i + 1, REDLOCK_OK);
+        for (unsigned j = i + 2; j < COUNT; j++) EXPECT_LOCK_STATUS(0, j, REDLOCK_PENDING);
+        RUN_MS(10);
+    }
+}
+
+/* ---- Faults ---- */
+
+/* A poll of the node that it does not know, in any round. */
+TEST(a_node_that_has_forgotten_the_script_is_sent_its_text_and_keeps_the_place)
+{
+    CLUSTER_OF(3, 2, (void)0);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    kind_flush_scripts(cluster);
+    RUN_MS(LEASE + 1000);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(queued_on(cluster, k), 1);
+    START_RELEASE(0);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    RELEASE(1);
+    RUN_MS(20);
+    CHECK(is_everywhere_empty(cluster));
+}
+
+/* S5: polls of a connection that broke may still be executed, behind the release: so it is sent again, for as often as that may be. */
+TEST(s5_polls_that_no_answer_tells_of_are_expected_behind_the_release)
+{
+    CLUSTER_OF(3, 2, (void)0);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    for (unsigned i = 0; i < 3; i++) {
+        cluster_stall(cluster, 1, 1);
+        RUN_MS(300);
+        RESET(1, 1);
+        HEAL_ALL;
+        RUN_MS(300);
+    }
+    CHECK_INT(LOCK(1)->stakes[1].strays, STRAYS_TWO);
+    const unsigned before = (unsigned)CALLS(1, "RELEASE");
+    cluster_cancel(cluster, 1, 0);
+    RUN_MS(5000);
+    CHECK(IDLE(1));
+    CHECK_INT(CALLS(1, "RELEASE") - before, 2);
+    CHECK_INT(queued_on(cluster, 1), 0);
+}
+
+TEST(the_debt_of_a_place_in_a_queue_is_owed_for_its_lease)
+{
+    struct redlock_request request = fair_request(300);
+    CLUSTER_OF(3, 2, config.node_timeout_ms = 100);
+
+    request.ttl_ms = 500;
+    FAIR(0, 0);
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    RUN_MS(50);
+    CHECK_INT(queued_on(cluster, 2), 1);
+    cluster_stall(cluster, 1, 2);
+    UNTIL_DONE(1);
+    RUN_MS(2000);
+    CHECK(!IDLE(1));
+    HEAL_ALL;
+    RUN_MS(2000);
+    CHECK(IDLE(1));
+    CHECK_INT(queued_on(cluster, 2), 0);
+}
+
+TEST(a_node_that_restarts_empty_takes_a_place_again_when_it_votes)
+{
+    CLUSTER_OF(3, 2, config.guard_ms = 25000);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    DOWN(2);
+    UP(2);
+    RUN_MS(1000);
+    CHECK_INT(queued_on(cluster, 2), 0);
+    RELEASE(0);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+/* ---- Tickets ---- */
+
+static struct redlock_request ticket_request(uint32_t wait_ms)
+{
+    struct redlock_request request = fair_request(wait_ms);
+
+    request.ticket = true;
+    return request;
+}
+
+TEST(fair_locks_with_tickets_get_larger_ones_in_their_order)
+{
+    CLUSTER_OF(3, 4, config.wake_ups = true);
+    uint64_t last = 0;
+
+    for (unsigned c = 0; c < 4; c++) {
+        const struct redlock_request request = ticket_request(WAIT);
+        CHECK_INT(cluster_acquire(cluster, c, 0, &request), REDLOCK_OK);
+        RUN_MS(30);
+    }
+    for (unsigned c = 0; c < 4; c++) {
+        UNTIL_DONE(c);
+        EXPECT_STATUS(c, REDLOCK_OK);
+        CHECK(redlock_ticket(LOCK(c)) > last);
+        last = redlock_ticket(LOCK(c));
+        RELEASE(c);
+    }
+}
+
+/* Its wall clock is behind that of the last holder: it is told so, keeps its place, and proposes more at once. */
+TEST(a_ticket_that_is_too_small_costs_a_round_and_not_the_place)
+{
+    CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 60000);
+    const struct redlock_request request = ticket_request(WAIT);
+
+    cluster_set_client_wall(cluster, 0, 5000000);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    RELEASE(0);
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    RUN_MS(10);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    CHECK(redlock_ticket(LOCK(1)) > redlock_ticket(LOCK(0)));
+}
+
+/* ---- Held ---- */
+
+TEST(a_fair_lock_is_extended_restored_and_kept_as_any_other)
+{
+    CLUSTER_OF(5, 2, config.wake_ups = true);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    RELEASE(0);
+    UNTIL_DONE(1);
+    REMOVE_KEY(3, "door");
+    EXTEND(1, TTL);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    RUN_MS(5);
+    EXPECT_KEYS("door", 5);
+    CHECK_INT(redlock_keep(ENGINE(1), LOCK(1), 0, CLIENT_NOW(1)), REDLOCK_OK);
+    RUN_MS(2 * TTL);
+    EXPECT_HELD(1);
+    RELEASE(1);
+    RUN_MS(5);
+    CHECK(is_everywhere_empty(cluster));
+}
+
+/* From an extension on no poll of the acquisition changes anything: so whoever takes the lock over must extend it as a fair one. */
+TEST(a_fair_lock_is_taken_over_as_one)
+{
+    CLUSTER_OF(3, 3, config.wake_ups = true);
+    char token[REDLOCK_TOKEN_TEXT + 1];
+
+    cluster->no_exclusion = true;       /* Both are the same holder. */
+    cluster->no_promise = true;
+    FAIR(0, 0);
+    redlock_token(LOCK(0), token);
+    CHECK_INT(cluster_adopt_fair(cluster, 1, 0, "door", token), REDLOCK_OK);
+    cluster->no_promise = false;
+    EXTEND(1, TTL);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    for (unsigned k = 0; k < 3; k++)
+        CHECK(model_find(NODE(k), 0, "door#grant", 10, cluster_node_now(cluster, k))->value_size == 16);
+    START_FAIR(2, WAIT);
+    RUN_MS(50);
+    START_RELEASE(1);
+    RUN_MS(10);
+    EXPECT_STATUS(2, REDLOCK_OK);
+}
+
+/* What is owed is owed as it was acquired: with a place in a queue, or without. */
+TEST(a_lock_that_owes_is_not_acquired_in_another_order)
+{
+    CLUSTER_OF(3, 2, (void)0);
+
+    FAIR(0, 0);
+    STALL(2);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    cluster_cancel(cluster, 1, 0);
+    RUN_MS(50);
+    CHECK(!IDLE(1));
+    CHECK_INT(story_acquire(cluster, 1, 0, "door", TTL, 0), REDLOCK_BAD_STATE);
+    START_FAIR(1, 0);
+}
+
+TEST(a_fair_lock_takes_no_other_role)
+{
+    CLUSTER_COLD(3, 1, (void)0);
+
+    cluster_may_share(cluster);
+    RUN_MS(STORY_SETTLE_MS);
+    FAIR(0, 0);
+    CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_FAIR);
+    CHECK_INT(redlock_start_upgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_FAIR);
+}
+
+TAP_MAIN
