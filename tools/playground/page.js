@@ -174,6 +174,14 @@ function holderWords() {
     return `${holders[0].name}, for ${inWords(holders[0].validUs)} more.`;
 }
 
+// For those who hear the page: only what changes seldom.
+function spokenWords() {
+    const { clients, resource } = player.state, names = listOf(resource.holders.map(i => clients[i].name));
+    const refused = clients.filter(client => client.verdict && !client.verdict.won && !client.pending && !client.holds);
+    return `${names || 'Nobody'} ${resource.holders.length > 1 ? 'both hold' : 'holds'} the lock.` +
+        refused.map(client => ` ${client.name} has not got it: ${client.verdict.status}.`).join('');
+}
+
 function verdictWords(client) {
     const { round, verdict } = client, { quorum } = player.state, granted = bitsOf(round.granted).length;
     if (client.phase === 'acquiring' || client.phase === 'extending' && !round.decided) return `${sumSoFar(client)}, ${granted} of ${quorum} so far`;
@@ -244,6 +252,7 @@ function fillVerdicts() {
     });
     set(byId('holder'), 'class', player.state.resource.holders.length > 1 ? 'broken' : '');
     set(byId('holder').lastChild, 'text', holderWords());
+    set(byId('spoken'), 'text', spokenWords());
 }
 
 // ---- What is chosen ----
@@ -306,8 +315,8 @@ const times = {
     step: button('One event on', () => { leaveTour(false); player.stepOnce(); refresh(); }, { id: 'step' }),
     back: button('One event back', () => goTo(Math.max(0, lastMoment() ?? 0)), { id: 'back' }),
     pace: html('select', { id: 'pace', 'aria-label': 'How fast time passes' }, ...PACES.map(([text, value]) => html('option', { text, value }))),
-    slider: html('input', { type: 'range', id: 'slider', min: 0, max: 0, value: 0, step: 1, 'aria-label': 'The past' }),
-    clock: html('output', { id: 'clock' }), share: button('Copy link', copyLink, { id: 'share' })
+    slider: html('input', { type: 'range', id: 'slider', min: 0, max: 0, value: 0, step: 1, 'aria-label': 'Moment' }),
+    clock: html('span', { id: 'clock' }), share: button('Copy link', copyLink, { id: 'share' })
 };
 
 function lastMoment() {
@@ -533,6 +542,7 @@ function focusRow(at) {
 // ---- All of it ----
 
 function refresh() {
+    drawScene();
     fillFirst();
     fillVerdicts();
     refreshChosen();
@@ -625,6 +635,5 @@ openFragment();
 addEventListener('hashchange', openFragment);
 fillPanel();
 refresh();
-drawScene();
 window.playground = { player, module, act, open, goTo, choose, beginTour, figure, frames, QUESTIONS, get tour() { return tour; }, get tab() { return tab; } };
 requestAnimationFrame(frame);

@@ -85,6 +85,7 @@ export class Scene {
         this.#flying = svg('g', { class: 'flights', 'aria-hidden': 'true' });
         this.#svg.append(svg('g', { class: 'links' }, ...this.#links.flat().map(link => link.group)),
             this.#resource.group, ...this.#nodes.map(node => node.group), ...this.#clients.map(client => client.group), this.#flying);
+        this.#svg.querySelectorAll('text').forEach(text => text.setAttribute('aria-hidden', 'true'));    // What can be pressed says it.
     }
     #resource; #flying;
 
@@ -180,8 +181,7 @@ export class Scene {
         set(parts.shared, 'text', look.shared.has(k) ? 'in both' : '');
         set(parts.group, 'class', ['node', node.down && 'down', node.paused && 'paused', look.chosen.kind === 'node' &&
             look.chosen.node === k && 'chosen', look.lit.has(k) && 'lit', look.shared.has(k) && 'shared'].filter(Boolean).join(' '));
-        set(parts.press, 'aria-label', `node ${k}: ${node.down ? 'down' : node.paused ? 'hangs' : owner === null ? 'no key' :
-            `key of ${CLIENTS[owner]}`}`);
+        set(parts.press, 'aria-label', nodeInWords(node, k, owner, noteOfNode(node, key, state, k)));
     }
 
     #drawGuard(parts, node, k, state) {
@@ -203,7 +203,7 @@ export class Scene {
         });
         set(parts.group, 'class', ['client', isOff && 'off', client.holds && 'holds', look.chosen.kind === 'client' &&
             look.chosen.client === c && 'chosen'].filter(Boolean).join(' '));
-        set(parts.press, 'aria-label', `client ${client.name}: ${phaseOf(client)}`);
+        set(parts.press, 'aria-label', clientInWords(client, countOf(client, state)));
     }
 
     #drawLink({ group, line, mark }, link, chosen, c, k) {
@@ -261,6 +261,16 @@ export class Scene {
 // Of a client that does not hold the lock.
 const PHASE_WORDS = { idle: 'at rest', acquiring: 'asks', waiting: 'waits', releasing: 'releases', held: 'no longer holds it', extending: 'extends too late',
                       ending: 'cleans up', inspecting: 'looks' };
+
+function nodeInWords(node, k, owner, note) {
+    const what = node.paused ? 'hangs' : owner !== null ? `key of ${CLIENTS[owner]}` : node.keys.length > 0 ? 'other keys' : 'no key';
+    return `node ${k}: ${node.down ? 'down' : `${what}${note ? ` · ${note}` : ''}`}`;
+}
+
+function clientInWords(client, count) {
+    const votes = client.round.number > 0 ? `; votes: ${client.votes.map((vote, k) => `node ${k} ${vote}`).join(', ')}` : '';
+    return `client ${client.name}: ${phaseOf(client)}${count ? ` · ${count}` : ''}${votes}`;
+}
 
 function phaseOf(client) {
     if (client.dead) return 'crashed';
