@@ -102,7 +102,7 @@ another_kind_is_told() {
     door=mutex:kind
     none=0123456789abcdef0123456789abcdef01234567
     answers '' EVAL "$enter" 1 "$door" 30000 $thread && is 124 status --guard 0 "$door" &&
-    prints "^$door: held on 3 of 3 nodes by a key of another type: a lock of another kind, or none \(quorum 2\)$" &&
+    prints "^$door: held on 3 of 3 nodes by a key of another type: Redisson's lock, or none \(quorum 2\)$" &&
     prints 'node 1 .* a key of another type, [0-9.]+ s left$' && is 124 status --guard 0 --json "$door" &&
     json out '$j->{verdict} eq "other type" && $j->{agreeing} == 3 && 3 == grep { $_->{state} eq "other type" } @{$j->{nodes}}' &&
     is 122 extend --guard 0 "$door" $none && says 'WRONGTYPE .*\(held by a lock of another kind, or no lock at all: choose another RESOURCE' &&

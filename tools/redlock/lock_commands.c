@@ -36,6 +36,7 @@ const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX])
     unsigned slot = redlock_slot(&session->lock);
 
     if (all_are_shared(session->settings)) return "/s";
+    if (session->settings->redisson)       return "/j";
     text[0] = '\0';
     if (slot > 0) (void)snprintf(text, KIND_TEXT_MAX, "/%u", (unsigned)(uint16_t)slot);
     return text;
@@ -114,6 +115,7 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
         .set = is_set(settings) ? session->set : NULL,
         .set_count = settings->name_count,
         .permits = settings->permits,
+        .redisson = settings->redisson,
         .ttl_ms = settings->ttl_ms,
         .wait_ms = settings->wait_ms,
         .min_validity_ms = min_validity_ms,
@@ -124,6 +126,7 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
     struct patience patience = { .told = REDLOCK_OK };
     enum redlock_status status;
 
+    if (settings->redisson) redlock_use_redisson(engine);
     status = redlock_start_acquire(engine, &session->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     session_step(session);
@@ -332,7 +335,12 @@ static enum redlock_status adopt(struct session *session)
     session_connect(session);
     if (is_set(settings))
         return redlock_adopt_set(engine, &session->lock, session->set, settings->name_count, settings->token, redlock_now_us());
-    return redlock_adopt(engine, &session->lock, session->set[0].bytes, session->set[0].size, settings->token, redlock_now_us());
+    if (!settings->redisson)
+        return redlock_adopt(engine, &session->lock, session->set[0].bytes, session->set[0].size, settings->token,
+                             redlock_now_us());
+    redlock_use_redisson(engine);
+    return redlock_adopt_redisson(engine, &session->lock, session->set[0].bytes, session->set[0].size, settings->token,
+                                  redlock_now_us());
 }
 
 static enum redlock_status extend(struct session *session)

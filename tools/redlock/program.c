@@ -121,7 +121,7 @@ enum {
     OPTION_GRACE = OPTION_OWN, OPTION_MAX_HOLD, OPTION_DRIFT, OPTION_RETRY, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS,
     OPTION_HOLD_AT_LEAST, OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID, OPTION_AS, OPTION_ONCE,
     OPTION_HOLDER, OPTION_NO_HOLDER, OPTION_WAIT_THROUGH_ERRORS, OPTION_PERMITS, OPTION_SHARED, OPTION_LOG, OPTION_LOG_FILE,
-    OPTION_METRICS, OPTION_METRICS_LABEL
+    OPTION_METRICS, OPTION_METRICS_LABEL, OPTION_REDISSON
 };
 
 enum {
@@ -146,6 +146,8 @@ const struct option_row option_rows[] = {
     { "permits", OPTION_PERMITS, IN_RUN | IN_ACQUIRE, "NUMBER",
       "instead of the lock one of so many permits, of which\neach has one holder: 1 to 64" },
     { "permits", OPTION_PERMITS, IN_STATUS, "NUMBER", "show so many permits of RESOURCE, instead of a lock" },
+    { "redisson", OPTION_REDISSON, IN_ALL & ~(IN_STATUS | IN_LEAD | IN_LEADER), NULL,
+      "a lock that Java services share by Redisson: on one\nnode, without a ticket" },
     { "as", OPTION_AS, IN_LEAD, "TEXT", "what 'redlock leader' calls this leader\n(default: USER@HOST:PID)" },
     { "once", OPTION_ONCE, IN_LEAD, NULL, "end when the lead is lost, instead of waiting for it\nagain" },
     { "wait", 'w', IN_RUN, "DURATION", "how long to wait for the lock; 0: one attempt\n(default: forever)" },
@@ -291,6 +293,7 @@ void program_apply(struct reading *r, int letter)
     case 's':                  add_resource(r, true); break;
     case OPTION_SHARED:        settings->shared = true; break;
     case OPTION_PERMITS:       settings->permits = read_permits(r); break;
+    case OPTION_REDISSON:      settings->redisson = true; break;
     case 'w':                  settings->wait_ms = read_wait(r); break;
     case 't':                  settings->ttl_ms = reading_duration(r, "ttl", 1); break;
     case OPTION_GRACE:         settings->grace_ms = reading_duration(r, "grace", 0); r->has_grace = true; break;
@@ -343,13 +346,18 @@ void program_try_others(char **argv, const char *word, struct near *near)
     }
 }
 
-/* "s": the lock is shared; "3": it is the third permit, which on the nodes is the lock "RESOURCE:3". False: it is neither. */
+/* "s": the lock is shared; "j": with Java; "3": it is the third permit, which on the nodes is the lock "RESOURCE:3". False: none of
+ * these. */
 static bool read_kind(struct settings *settings, const char *kind)
 {
     uint32_t slot = 0;
 
     if (strcmp(kind, "s") == 0) {
         settings->shared = true;
+        return true;
+    }
+    if (strcmp(kind, "j") == 0) {
+        settings->redisson = true;
         return true;
     }
     if (count_read(kind, REDLOCK_PERMITS_MAX, &slot) != NUMBER_OK || slot == 0) return false;
@@ -456,8 +464,8 @@ static void set_period(struct settings *settings)
         return;
     }
     if (settings->name_count > 1) refuse(settings, "--once-per: the mark of a period is one RESOURCE's: name one");
-    if (settings->permits > 0 || settings->is_shared[0])
-        refuse(settings, "--once-per: the mark of a period needs a lock of its own: neither --shared nor --permits");
+    if (settings->permits > 0 || settings->is_shared[0] || settings->redisson)
+        refuse(settings, "--once-per: the mark of a period needs a lock of its own: neither --shared, --permits nor --redisson");
     if (settings->wait_ms > settings->once_per_ms) settings->wait_ms = settings->once_per_ms;
 }
 
@@ -506,6 +514,24 @@ static void set_kinds(struct settings *settings)
     if (settings->name_count > 1 && settings->command != COMMAND_STATUS) refuse(settings, "--permits: of one RESOURCE: name one");
 }
 
+/* S26. What runs by default tells who it is and has a ticket, and does without both here. */
+static void set_redisson(struct reading *r)
+{
+    struct settings *settings = r->settings;
+    bool is_one = settings->name_count == 1 && settings->permits == 0 && !settings->is_shared[0];
+
+    if (!settings->redisson) return;
+    if (!is_one) refuse(settings, "--redisson: of one RESOURCE, which is neither shared nor has permits: as Java has it");
+    if (settings->node_count > 1)
+        refuse(settings, "--redisson: of one node, and these are %u: over several, Java looks at no clock while it locks them and "
+               "keeps no guard, so the lock would promise nothing", settings->node_count);
+    if (settings->options.holder && !takes_token(settings->command))
+        refuse(settings, "--holder: a lock with Java has no room for it: who holds it is a UUID and a number");
+    settings->options.holder = NULL;
+    settings->ticket = false;
+    r->no_holder = true;
+}
+
 void program_settle(struct reading *r)
 {
     struct settings *settings = r->settings;
@@ -513,6 +539,7 @@ void program_settle(struct reading *r)
     if (settings->log_file && !settings->log)             settings->log = LOG_TEXT;
     if (!settings->log_file && settings->log == LOG_SYSLOG) settings->log_file = "/dev/log";
     set_kinds(settings);
+    set_redisson(r);
     set_ticket_life(settings);
     if (settings->runs) {
         set_name(settings);

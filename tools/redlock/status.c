@@ -94,7 +94,7 @@ void status_print_verdict(const struct view *view)
                      view->has_end ? text_duration(duration, view->ends_in_ms) : "", view->agreeing, view->count);
         break;
     case VERDICT_OTHER_TYPE:
-        (void)printf("held on %u of %u nodes by a key of another type: a lock of another kind, or none",
+        (void)printf("held on %u of %u nodes by a key of another type: Redisson's lock, or none",
                      view->agreeing, view->count);
         break;
     case VERDICT_SPLIT:
