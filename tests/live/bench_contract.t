@@ -263,6 +263,13 @@ for waiters in 2 20; do
 done
 check 'waiters in one process are counted' counts_waiters 3 --wake-ups --processes 1
 
+# Nobody was passed by another one that came when it was queued.
+# shellcheck disable=SC2016
+serves_in_order() {
+    counts_waiters "$@" --wake-ups --fair && is_true '$f{fair} == 1 && $f{passed_most} == 0'
+}
+check 'waiters in strict order are counted, and nobody is passed' serves_in_order 12 --far 5 --processes 4
+
 # Its loop holds back what it sends and receives: to acquire and to release takes two round trips of that length.
 # shellcheck disable=SC2016
 keeps_one_away() {

@@ -744,4 +744,61 @@ TEST(a_fair_lock_takes_no_other_role)
     CHECK_INT(redlock_start_upgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_FAIR);
 }
 
+/* ---- What it costs ---- */
+
+static void set_distance(struct cluster *cluster, unsigned client, unsigned one_way_ms)
+{
+    for (unsigned k = 0; k < cluster->node_count; k++) cluster->links[client][k].delay_us = one_way_ms * 1000;
+}
+
+/* From the release to the nodes, from there to the subscription; and the poll. Of these clients, one of which is five times as far
+ * away as the others, it is two round trips between near ones, and three at most of the one that is far. Each wants the lock
+ * again as soon as its release has ended: nobody gets in between. */
+TEST(a_hand_over_in_strict_order_takes_two_round_trips)
+{
+    CLUSTER_OF(5, 5, config.wake_ups = true; config.retry_ms = 60000);
+
+    kind_teach_scripts(cluster);
+    for (unsigned i = 0; i < 5; i++) set_distance(cluster, i, i == 3 ? 5 : 1);
+    FAIR(0, 0);
+    for (unsigned i = 1; i < 5; i++) {
+        START_FAIR(i, WAIT);
+        RUN_MS(50);
+    }
+    for (unsigned i = 1; i < 25; i++) {
+        unsigned last = (i - 1) % 5, next = i % 5, takes_ms = (last == 3 ? 5u : 1u) + 3 * (next == 3 ? 5u : 1u);
+        bool is_back = false;
+        TAP_CONTEXT("hand-over %u", i);
+        START_RELEASE(last);
+        for (unsigned ms = 0; ms < 50; ms++) {
+            if (ms < takes_ms) EXPECT_STATUS(next, REDLOCK_PENDING);
+            if (ms > takes_ms) EXPECT_STATUS(next, REDLOCK_OK);
+            if (!is_back && (is_back = IDLE(last))) START_FAIR(last, WAIT);
+            RUN_MS(1);
+        }
+    }
+}
+
+/* Of the memory of nodes: an entry for each that waits, and nothing when they have died, whoever comes then or does not. */
+TEST(what_dead_engines_leave_in_a_queue_is_gone_after_their_lease)
+{
+    static const char *const beside[] = { "door#queue", "door#lease", "door#grant" };
+    CLUSTER_OF(3, 5, config.wake_ups = true);
+
+    kind_teach_scripts(cluster);
+    FAIR(0, 0);
+    for (unsigned i = 1; i < 5; i++) START_FAIR(i, WAIT);
+    RUN_MS(2 * LEASE);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(queued_on(cluster, k), 4);
+    for (unsigned i = 1; i < 5; i++) FREEZE(i);
+    RELEASE(0);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(queued_on(cluster, k), 4);
+    RUN_MS(LEASE);
+    for (unsigned k = 0; k < 3; k++)
+        for (unsigned i = 0; i < 3; i++) CHECK(!model_find(NODE(k), 0, beside[i], 10, cluster_node_now(cluster, k)));
+    CHECK(is_everywhere_empty(cluster));
+    FAIR(0, 0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
 TAP_MAIN

@@ -405,7 +405,7 @@ static bool is_beside(const struct name *name)
 {
     static const char *const ends[] = {
         REDLOCK_TICKET_SUFFIX, REDLOCK_WAITERS_SUFFIX, REDLOCK_LEADER_SUFFIX, REDLOCK_DONE_SUFFIX, REDLOCK_READERS_SUFFIX,
-        REDLOCK_WRITER_SUFFIX, "#queue", "#lease", "#grant"
+        REDLOCK_WRITER_SUFFIX, REDLOCK_QUEUE_SUFFIX, REDLOCK_LEASE_SUFFIX, REDLOCK_GRANT_SUFFIX
     };
 
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {

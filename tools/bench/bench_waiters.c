@@ -128,6 +128,7 @@ static void open_waiter(const struct waiters *w, struct waiter *one)
     if (status == REDLOCK_OK) status = redlock_connect(&one->client, BENCH_CONNECT_MS);
     if (status != REDLOCK_OK) fail("a waiter does not connect", redlock_status_text(status));
     redlock_lock_init(&one->lock);
+    if (w->options->fair) redlock_use_fair(redlock_engine(&one->client));
     redlock_use_events(redlock_engine(&one->client), &one->events, one->ring, WAITERS_EVENTS_KEPT);
     redlock_want_events(&one->events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_SENT));
     one->think_until = WAITERS_NEVER;
@@ -195,6 +196,7 @@ static void acquire(struct waiters *w, struct waiter *one)
     struct redlock_request request = {
         .resource = w->options->key, .resource_size = strlen(w->options->key), .ttl_ms = w->options->ttl_ms,
         .wait_ms = REDLOCK_FOREVER, .wall_us = bench_wall_us(),
+        .fair = !w->is_alone && w->options->fair,
         .shared = is_reader(w, one), .permits = w->is_alone ? 0 : (uint8_t)w->options->permits,
     };
     enum redlock_status status;
