@@ -33,15 +33,15 @@
 #endif
 
 enum {
-    TLS_PIECE = 4096,       /* Sent as one record at most. */
-    TLS_ROOM = 20480,       /* For one record of any kind, and what goes with it. */
-    TLS_LOOKS_MAX = 64      /* At the socket in one call: two for a record. */
+    TLS_RECORD = 4096,      /* Sent as one at most. */
+    TLS_ROOM = 20480        /* For one record of any kind, and what goes with it. */
 };
 
 struct tls_line {
     mbedtls_ssl_context ssl;
     struct tls_host host;
-    size_t out_start, out_end;
+    size_t in_start, in_end, out_start, out_end;
+    uint8_t in[TLS_PIECE];      /* It reads a record in two parts or more: so the socket is asked once for several. */
     uint8_t out[TLS_ROOM];
 };
 
@@ -164,9 +164,16 @@ static int tls_put(void *context, const unsigned char *data, size_t size)
 static int tls_get(void *context, unsigned char *data, size_t size)
 {
     struct tls_session *session = context;
-    size_t got = tls_take(session, data, size, TLS_LOOKS_MAX);
+    struct tls_line *line = session->line;
 
-    if (got > 0) return (int)got;
+    if (line->in_start == line->in_end) {
+        line->in_start = 0;
+        line->in_end = tls_take(session, line->in);
+    }
+    if (size > line->in_end - line->in_start) size = line->in_end - line->in_start;
+    memcpy(data, line->in + line->in_start, size);
+    line->in_start += size;
+    if (size > 0) return (int)size;
     if (session->ended == 0) return MBEDTLS_ERR_SSL_WANT_READ;
     return session->ended == REDLOCK_TRANSPORT_END ? 0 : MBEDTLS_ERR_NET_RECV_FAILED;
 }
@@ -221,10 +228,21 @@ static bool tls_waits(int code)
     return code == MBEDTLS_ERR_SSL_WANT_READ || code == MBEDTLS_ERR_SSL_WANT_WRITE;
 }
 
+/* It has taken what says nothing, such as a warning, and there is more, of which the descriptor does not tell. */
+static bool tls_goes_on(const struct tls_line *line, int code)
+{
+#ifdef MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET
+    if (code == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) return true;
+#endif
+    return code == MBEDTLS_ERR_SSL_WANT_READ && line->in_start < line->in_end;
+}
+
 static bool tls_shake_hands(struct tls_session *session)
 {
-    int code = mbedtls_ssl_handshake(&session->line->ssl);
+    int code;
 
+    do code = mbedtls_ssl_handshake(&session->line->ssl);
+    while (tls_goes_on(session->line, code));
     if (code != 0 && !tls_waits(code)) tls_fail_by_code(session, code);
     return code == 0;
 }
@@ -234,7 +252,7 @@ static bool tls_shake_hands(struct tls_session *session)
 /* There is room for a whole record, and so nothing has to be repeated. */
 static size_t tls_write(struct tls_session *session, const void *data, size_t size)
 {
-    int taken = mbedtls_ssl_write(&session->line->ssl, data, size < TLS_PIECE ? size : TLS_PIECE);
+    int taken = mbedtls_ssl_write(&session->line->ssl, data, size < TLS_RECORD ? size : TLS_RECORD);
 
     if (taken < 0 && !tls_waits(taken)) tls_fail_by_code(session, taken);
     return taken > 0 ? (size_t)taken : 0;
@@ -245,11 +263,7 @@ static size_t tls_read(struct tls_session *session, void *data, size_t size)
     int taken;
 
     do taken = mbedtls_ssl_read(&session->line->ssl, data, size);
-#ifdef MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET
-    while (taken == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET);
-#else
-    while (false);
-#endif
+    while (tls_goes_on(session->line, taken));
     if (taken > 0) return (size_t)taken;
     if (taken == 0 || taken == MBEDTLS_ERR_SSL_CONN_EOF || taken == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
         session->ended = REDLOCK_TRANSPORT_END;

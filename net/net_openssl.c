@@ -15,11 +15,6 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-enum {
-    TLS_PIECE = 4096,       /* Taken from the socket at once, */
-    TLS_PIECES_MAX = 8      /* and so often in one call. */
-};
-
 struct tls_line {
     SSL *ssl;
     BIO *in, *out;          /* What has come and is not yet read; what is to go. They belong to `ssl`. */
@@ -108,7 +103,7 @@ static size_t tls_output(const struct tls_line *line, const void **data)
 /* What is read is gone. */
 static void tls_sent(struct tls_line *line, size_t size)
 {
-    char piece[TLS_PIECE];
+    uint8_t piece[TLS_PIECE];
 
     while (size > 0) size -= (size_t)BIO_read(line->out, piece, size < sizeof piece ? (int)size : (int)sizeof piece);
 }
@@ -116,8 +111,8 @@ static void tls_sent(struct tls_line *line, size_t size)
 /* False: nothing has come, see tls_take. */
 static bool tls_fill(struct tls_session *session)
 {
-    char piece[TLS_PIECE];
-    size_t size = tls_take(session, piece, sizeof piece, TLS_PIECES_MAX);
+    uint8_t piece[TLS_PIECE];
+    size_t size = tls_take(session, piece);
 
     if (size > 0 && BIO_write(session->line->in, piece, (int)size) != (int)size) session->ended = -ENOMEM;
     net_wipe(piece, size);

@@ -23,6 +23,8 @@
 
 enum {
     TLS_SESSIONS_MAX = NET_WAIT_MAX,    /* Two for each node that there can be, and two to spare. */
+    TLS_PIECE = 4096,                   /* Taken from the socket at once, */
+    TLS_PIECES_MAX = 8,                 /* and so often in one call: a node that floods us must not keep others waiting (S16). */
     TLS_OUT_MAX = 65536,                /* More is not kept for a node that takes nothing. */
     TLS_WORDS_MAX = 96                  /* Of which the engine keeps some 60. */
 };
@@ -35,7 +37,8 @@ struct tls_session {
     bool has_socket;        /* TCP stands, */
     bool stands;            /* and so does TLS. */
     bool may_have_more;     /* The last call has stopped before it knew. */
-    unsigned looks;         /* At the socket in this call. */
+    bool is_dry;            /* In this call the socket has given less than it was asked for, */
+    unsigned pieces;        /* after so many pieces. */
     char words[TLS_WORDS_MAX];
 };
 
@@ -110,17 +113,24 @@ static size_t tls_output_size(const struct tls_session *session)
     return tls_output(session->line, &data);
 }
 
-/* Takes from the socket what the library is to read, `looks_max` times in one call at most: a node that floods us must not keep
- * others waiting (S16). 0: there is nothing, for now or as session->ended says; or it has been asked often enough. */
-static size_t tls_take(struct tls_session *session, void *data, size_t size, unsigned looks_max)
+static void tls_begin_taking(struct tls_session *session)
+{
+    session->pieces = 0;
+    session->is_dry = false;
+}
+
+/* Takes a piece from the socket for the library to read. 0: there is none, for now or as session->ended says; or it has been asked
+ * often enough. After a piece that is not full it is not asked for another one, since the descriptor tells when more comes. */
+static size_t tls_take(struct tls_session *session, uint8_t piece[TLS_PIECE])
 {
     ptrdiff_t got;
 
-    session->may_have_more = session->looks == looks_max;
-    if (session->may_have_more) return 0;
-    session->looks++;
-    got = net_receive(session->fd, data, size);
+    session->may_have_more = session->pieces == TLS_PIECES_MAX && !session->is_dry;
+    if (session->pieces == TLS_PIECES_MAX || session->is_dry) return 0;
+    session->pieces++;
+    got = net_receive(session->fd, piece, TLS_PIECE);
     if (got < 0) session->ended = (int)got;
+    session->is_dry = got < TLS_PIECE;
     return got > 0 ? (size_t)got : 0;
 }
 
@@ -170,7 +180,7 @@ static int tls_connect(void *context, unsigned k, const struct redlock_peer *pee
 
 static int tls_finish_handshake(struct tls_session *session)
 {
-    session->looks = 0;
+    tls_begin_taking(session);
     (void)tls_flush(session);
     if (tls_shake_hands(session)) session->stands = session->may_have_more = true;
     (void)tls_flush(session);       /* The alert as well that says why it has failed. If it cannot be sent, reading tells. */
@@ -213,7 +223,7 @@ static ptrdiff_t tls_receive(void *context, unsigned k, void *data, size_t size)
     struct tls_session *session = tls_session(context, k);
     size_t got = 0, taken = 1;
 
-    session->looks = 0;
+    tls_begin_taking(session);
     session->may_have_more = false;
     while (got < size && taken > 0 && session->ended == 0) {
         taken = tls_read(session, (uint8_t *)data + got, size - got);
@@ -279,7 +289,7 @@ static uint64_t tls_seconds(int year, int month, int day, int hour, int minute, 
     int64_t years = year - (month <= 2), of_year = (153 * (month + (month <= 2 ? 9 : -3)) + 2) / 5 + day - 1;
     int64_t days = years * 365 + years / 4 - years / 100 + years / 400 + of_year - 719468;
 
-    return days < 0 ? 0 : (uint64_t)(days * 86400 + hour * 3600 + minute * 60 + second);
+    return days < 0 ? 0 : (uint64_t)(days * 86400 + hour * INT64_C(3600) + minute * INT64_C(60) + second);
 }
 
 uint64_t redlock_tls_certificate_ends(struct redlock_tls *tls, unsigned k)

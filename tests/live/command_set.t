@@ -54,7 +54,7 @@ no_deadlock() {
     for k in 1 2 3 4 5 6 7 8 9 10 11 12; do
         [ $((k % 2)) = 0 ] && order='-r left -r right' || order='-r right -r left'
         # shellcheck disable=SC2086    # Two options.
-        "$redlock" run --guard 0 --retry 10ms $order -- sh -c 'mkdir "$0" && sleep 0.05 && rmdir "$0" && echo well' \
+        "$redlock" run --guard 0 --node-timeout 10s --retry 10ms $order -- sh -c 'mkdir "$0" && sleep 0.05 && rmdir "$0" && echo well' \
             "$directory/alone" >"$directory/alone-$k" 2>&1 &
         begin $!
         eval "runner_$k=$!"

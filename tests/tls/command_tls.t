@@ -41,7 +41,7 @@ start_servers 3
 right() {
     is 0 acquire --guard 0 --ttl 30s door && is_held door && is 124 acquire --guard 0 door &&
     is 124 status --guard 0 door && prints 'node 2 .* held' && is 0 release --guard 0 door "$(token_of_holder)" && gone door &&
-    is 0 run --guard 0 --ttl 300ms door -- sleep 0.5 && is 0 ping --count 1 && prints "$port_2"
+    is 0 run --guard 0 --ttl 2s door -- sleep 2.5 && is 0 ping --count 1 && prints "$port_2"
 }
 token_of_holder() { ask 0 GET door | cut -d ' ' -f 1; }
 check 'a lock is taken, refused to others, kept and released through TLS' right
