@@ -154,11 +154,20 @@ static void mix_text(struct stage *stage, const char *text)
 
 /* ---- Watching ---- */
 
+/* Does its client still have it, held or asked for? However often others try, it must be known whose key it is. */
+static bool is_in_use(const struct stage *stage, unsigned place)
+{
+    char text[REDLOCK_TOKEN_TEXT + 1];
+    redlock_token(cluster_lock(stage->cluster, stage->tokens[place].client, 0), text);
+    return strcmp(stage->tokens[place].text, text) == 0;
+}
+
 static void note_token(struct stage *stage, unsigned client)
 {
     char text[REDLOCK_TOKEN_TEXT + 1];
     redlock_token(cluster_lock(stage->cluster, client, 0), text);
     if (stage_owner_of(stage, text, REDLOCK_TOKEN_TEXT) >= 0) return;
+    while (is_in_use(stage, stage->token_count % STAGE_TOKENS)) stage->token_count++;
     const unsigned place = stage->token_count++ % STAGE_TOKENS;
     memcpy(stage->tokens[place].text, text, sizeof text);
     stage->tokens[place].client = client;
