@@ -2,10 +2,13 @@
 import { svg, set } from './dom.mjs';
 import { CLIENTS, bitsOf, has, inWords } from './words.mjs';
 
-const WIDE = { width: 1000, height: 700, node: [415, 262], client: [225, 130], radius: 42, size: 17, low: 0 };
-const NARROW = { width: 600, height: 800, node: [235, 315], client: [150, 185], radius: 44, size: 23, low: 90 };
+const WIDE = { width: 1000, height: 700, node: [415, 262], client: [225, 130], radius: 42, size: 17 };
+const NARROW = { width: 600, height: 800, node: [235, 315], client: [150, 185], radius: 44, size: 23 };
+// Where it is narrow, by the number of nodes: how far from the middle one or two clients stand, how far below it, and the resource below
+// them, so that none stands on a node.
+const NARROW_PLACES = [null, [150, 90, 0], [150, 0, 0], [150, -30, 0], [150, 0, 0], [150, 90, 0], [110, 22, 140], [95, 0, 165]];
 const TURN = 2 * Math.PI;
-const HELD_UP_AT = 0.18;        // Of its way: there a message waits behind the mark of what is cut.
+const HELD_UP_AT = 0.28;        // Of its way: there a message waits behind the mark of what is cut.
 
 // A shape for each client beside its colour: circle, square, triangle, diamond, hexagon.
 const SHAPES = [
@@ -73,7 +76,8 @@ export class Scene {
     // ---- Building ----
 
     #build(n, c, narrow) {
-        const size = this.#size = narrow ? NARROW : WIDE;
+        const [across, low, below] = narrow && c < 3 ? NARROW_PLACES[n] : [null, 0, 0], base = narrow ? NARROW : WIDE;
+        const size = this.#size = { ...base, low, below: low + below, client: across ? [across, base.client[1]] : base.client };
         set(this.#svg, 'viewBox', `0 0 ${size.width} ${size.height}`);
         this.#svg.replaceChildren();
         this.#svg.style.fontSize = `${size.size}px`;
@@ -84,7 +88,8 @@ export class Scene {
         this.#resource = this.#buildResource(c);
         this.#flying = svg('g', { class: 'flights', 'aria-hidden': 'true' });
         this.#svg.append(svg('g', { class: 'links' }, ...this.#links.flat().map(link => link.group)),
-            this.#resource.group, ...this.#nodes.map(node => node.group), ...this.#clients.map(client => client.group), this.#flying);
+            this.#resource.group, ...this.#nodes.map(node => node.group), ...this.#clients.map(client => client.group), this.#flying,
+            ...this.#clients.map(client => client.tally));
         this.#svg.querySelectorAll('text').forEach(text => text.setAttribute('aria-hidden', 'true'));    // What can be pressed says it.
     }
     #resource; #flying;
@@ -106,7 +111,8 @@ export class Scene {
     }
 
     #buildNode(k, n) {
-        const at = this.#at(this.#size.node, TURN * (k / n - 1 / 4)), r = this.#size.radius, lines = this.#size.size;
+        const turn = n === 4 ? 1 / 8 : 1 / 4;   // Four nodes at top and side would have links that cover each other.
+        const at = this.#at(this.#size.node, TURN * (k / n - turn)), r = this.#size.radius, lines = this.#size.size;
         const parts = {
             at, halo: svg('circle', { r: r + 13, class: 'halo' }), body: svg('circle', { r, class: 'body' }),
             arc: svg('circle', { r: r + 5, class: 'arc', pathLength: 100, transform: 'rotate(-90)' }),
@@ -122,21 +128,25 @@ export class Scene {
     }
 
     #buildClient(i, c) {
-        const at = this.#at(this.#size.client, TURN * (1 / 2 + i / c), c < 3 ? this.#size.low : 0), lines = this.#size.size, n = this.#nodes.length;
+        const at = this.#at(this.#size.client, TURN * (1 / 2 + i / c), this.#size.low), lines = this.#size.size, n = this.#nodes.length;
         const width = 120, step = Math.min(26, 130 / n);
         const parts = {
             at, halo: svg('circle', { r: 41, class: 'halo' }), phase: svg('text', { y: 48 + lines * 0.6, class: 'name' }),
             track: svg('rect', { x: -width / 2, y: 56 + lines * 0.6, width, height: 9, rx: 4, class: 'track' }),
             bar: svg('rect', { x: -width / 2, y: 56 + lines * 0.6, width, height: 9, rx: 4, class: `bar client-${CLIENTS[i]}` }),
             count: svg('text', { y: 68 + lines * 1.5, class: 'note' }), state: svg('text', { x: 36, y: -12, class: 'sign' }), width,
-            pips: Array.from({ length: n }, (_, k) => svg('text', { x: (k - (n - 1) / 2) * step, y: -46, class: 'pip' }))
+            pips: Array.from({ length: n }, (_, k) => svg('text', { x: (k - (n - 1) / 2) * step, y: -44, class: 'pip' }))
         };
         parts.press = this.#pressable(svg('g', { class: 'press', id: `client-${CLIENTS[i]}` }, parts.halo, shapeOf(i, 27),
             svg('text', { class: `letter on-client-${CLIENTS[i]}`, y: i === 2 ? 12 : 8, text: CLIENTS[i] }), parts.state),
         `client ${CLIENTS[i]}`, () => this.#choose('client', i, null));
         const scale = c < 3 ? 1 : 0.84;
         parts.group = svg('g', { class: 'client', transform: `translate(${at.x} ${at.y}) scale(${scale})` }, parts.press, parts.phase, parts.track, parts.bar,
-            parts.count, ...parts.pips);
+            parts.count);
+        // The votes, each below the number of its node; over the links and what is on its way.
+        parts.tally = svg('g', { class: 'tally is-empty', 'aria-hidden': 'true', 'pointer-events': 'none', transform: `translate(${at.x} ${at.y}) scale(${scale})` },
+            svg('rect', { x: -n * step / 2 - 2, y: -46 - lines * 1.75, width: n * step + 4, height: lines * 1.75 + 7, rx: 6 }),
+            ...parts.pips.map((pip, k) => svg('text', { x: pip.getAttribute('x'), y: -48 - lines, class: 'pip-node', text: k })), ...parts.pips);
         return parts;
     }
 
@@ -151,7 +161,7 @@ export class Scene {
     }
 
     #buildResource(c) {
-        const lines = this.#size.size, at = this.#at([0, 0], 0, c < 3 ? this.#size.low : 0);
+        const lines = this.#size.size, at = this.#at([0, 0], 0, this.#size.below);
         const parts = { door: svg('rect', { x: -22, y: -30, width: 44, height: 58, rx: 4, class: 'door' }),
                         handle: svg('circle', { cx: 12, cy: 0, r: 3.5, class: 'handle' }),
                         count: svg('text', { y: 32 + lines, class: 'note' }), last: svg('text', { y: 34 + lines * 2, class: 'note' }) };
@@ -196,9 +206,10 @@ export class Scene {
         set(parts.phase, 'text', phaseOf(client));
         set(parts.state, 'text', client.dead ? '✕' : client.frozen ? '❚❚' : '');
         set(parts.count, 'text', countOf(client, state));
+        set(parts.tally, 'class', `tally${client.round.number > 0 ? '' : ' is-empty'}`);
         parts.pips.forEach((pip, k) => {
             const vote = client.round.number > 0 ? client.votes[k] : 'none';
-            set(pip, 'text', VOTE_SIGNS[vote] ?? '·');
+            set(pip, 'text', VOTE_SIGNS[vote] ?? '');
             set(pip, 'class', `pip vote-${vote.replace(' ', '-')}`);
         });
         set(parts.group, 'class', ['client', isOff && 'off', client.holds && 'holds', look.chosen.kind === 'client' &&
