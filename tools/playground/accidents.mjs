@@ -1,6 +1,7 @@
 // Looking for an accident: with which faults, how far it is, what was found, or which rule prevents it. Knows elements, and the world's
 // settings.
 import { button, html } from './dom.mjs';
+import { setTerms, withTerms } from './glossary.mjs';
 import { deed, inWords, listOf, moment } from './words.mjs';
 import { parseLink } from './engine.mjs';
 
@@ -59,9 +60,9 @@ export class AccidentSearch {
 
     elements() {
         const { n, c, ttl, guard } = this.#world().state().settings;
-        this.#about.textContent = `Of worlds like this one (${n} nodes, ${c} clients, TTL ${inWords(ttl * 1000)}, guard ${inWords(guard * 1000)}) ` +
+        setTerms(this.#about, `Of worlds like this one (${n} nodes, ${c} clients, TTL ${inWords(ttl * 1000)}, guard ${inWords(guard * 1000)}) ` +
             'some thousands are tried, with random actions: clients acquire and release, and what you tick happens. When two hold the lock at once, ' +
-            'all actions are left out that it does not need, and the picture goes there.';
+            'all actions are left out that it does not need, and the picture goes there.');
         const fields = this.#boxes.map(([box, label]) => html('div', { class: 'field' }, box, html('label', { for: box.id, text: label })));
         return [this.#about, html('div', { class: 'faults', role: 'group', 'aria-label': 'Faults' }, ...fields),
                 html('div', { class: 'buttons' }, this.#find, this.#end, this.#progress), this.#told];
@@ -106,6 +107,6 @@ export class AccidentSearch {
 
     #foundNone(faults, settings) {
         this.#over(html('p', { text: `${WORLDS_MAX} worlds tried: in none of them two hold the lock.` }),
-            ...whyNone(faults, settings).map(text => html('p', { text })));
+            ...whyNone(faults, settings).map(text => html('p', {}, ...withTerms(text))));
     }
 }

@@ -1,6 +1,7 @@
 // The page: what is seen and pressed. The world is that of engine.mjs.
 import { compileEngine } from './engine.mjs';
 import { button, byId, html, set, svg } from './dom.mjs';
+import { fillAbout, hideWord, setTerms, withTerms } from './glossary.mjs';
 import { CLIENTS, bitsOf, decodeResp, inWords, listOf, moment, tell } from './words.mjs';
 import { Player } from './player.mjs';
 import { Scene, labelOf, shapeOf, sharedBy } from './scene.mjs';
@@ -99,7 +100,7 @@ function choose(kind, client, node) {
     chosen = { kind, client, node };
     fillChosen();
     byId('chosen').focus({ preventScroll: true });
-    if (innerWidth < 900) byId('chosen').scrollIntoView({ block: 'nearest' });
+    if (innerWidth < 900) byId('scene').scrollIntoView({ block: 'start' });     // What is chosen stands at the lower edge then.
 }
 
 // The next client that does not have the lock and does not ask for it.
@@ -145,7 +146,7 @@ function isCleaning(client) {
 
 function fillFirst() {
     const next = nextClient(), main = byId('acquire'), { accident } = player.state;
-    set(byId('hint'), 'text', hint());
+    setTerms(byId('hint'), hint());
     set(main, 'text', next ? `Acquire: ${next.name}` : 'Begin anew');
     main.dataset.act = next ? `acquire.${next.name}` : 'anew';
     byId('anew').hidden = !next || !!tour || player.log.length === 0;
@@ -198,11 +199,12 @@ function endWords(client) {
     return `no longer holds the lock: its ${(client.verdict.validityUs / 1000).toFixed(1)} ms have ended`;
 }
 
-function captionOf(client) {
-    const { verdict } = client;
-    if (!verdict?.won || client.pending || !client.holds) return '';
-    const granted = bitsOf(verdict.granted).length, { n } = player.state.settings;
-    return `TTL − time it took − clock drift = validity. ${granted < n ? `The first ${granted} of ${n} grants are enough.` : ''}`;
+// Of the sums in the verdicts, which are all alike.
+function captionOf({ clients, settings }) {
+    const held = clients.find(client => client.holds && client.verdict?.won), granted = bitsOf(held?.verdict.granted ?? 0).length;
+    const asks = clients.some(client => client.phase === 'acquiring');
+    if (!held && !asks) return '';
+    return 'TTL − time it took − clock drift = validity.' + (held && granted < settings.n ? ` The first ${granted} of ${settings.n} grants are enough.` : '');
 }
 
 // What would be left if the quorum was there now.
@@ -233,7 +235,7 @@ function buildVerdict(client) {
     const card = html('button', { type: 'button', class: 'verdict', id: `verdict-${client.name}` },
         svg('svg', { viewBox: '-16 -16 32 32', class: 'chip', 'aria-hidden': 'true' }, shapeOf(client.id, 10),
             svg('text', { y: client.id === 2 ? 5 : 4, class: `letter on-client-${client.name}`, text: client.name })),
-        html('span', { class: 'sum' }), html('span', { class: 'captions' }), html('span', { class: 'why' }));
+        html('span', { class: 'sum' }), html('span', { class: 'why' }));
     const light = on => () => { lit = on ? client.id : lit === client.id ? null : lit; };
     for (const [name, on] of [['mouseenter', true], ['focus', true], ['mouseleave', false], ['blur', false]])
         card.addEventListener(name, light(on));
@@ -244,12 +246,12 @@ function fillVerdicts() {
     const box = byId('verdicts'), { clients } = player.state;
     if (box.children.length !== clients.length) box.replaceChildren(...clients.map(buildVerdict));
     clients.forEach((client, i) => {
-        const [, sum, captions, why] = box.children[i].children;
+        const [, sum, why] = box.children[i].children;
         set(sum, 'text', `${client.name}: ${verdictWords(client)}`);
-        set(captions, 'text', captionOf(client));
         set(why, 'text', lit === i ? sharedWords(client) : client.ticket ? `ticket ${client.ticket}` : '');
         set(box.children[i], 'class', `verdict${client.holds ? ' holds' : ''}${lit === i ? ' lit' : ''}`);
     });
+    setTerms(byId('captions'), captionOf(player.state));
     set(byId('holder'), 'class', player.state.resource.holders.length > 1 ? 'broken' : '');
     set(byId('holder').lastChild, 'text', holderWords());
     set(byId('spoken'), 'text', spokenWords());
@@ -298,7 +300,7 @@ function resourceWords({ admitted, refused, checksTickets, largest }) {
 
 function refreshChosen() {
     if (chosen.kind === 'none') return;
-    set(byId('chosen').querySelector('.now'), 'text', nowOfChosen());
+    setTerms(byId('chosen').querySelector('.now'), nowOfChosen());
     const passed = byId('chosen').querySelector('.passed');
     if (!passed || passed.dataset.version === String(player.messages.size)) return;
     passed.dataset.version = player.messages.size;
@@ -312,8 +314,8 @@ const PACES = [['Pace: events', 'follow'], ['Real time', 1e6], ['10 × fast', 1e
 
 const times = {
     play: button('Pause', () => { player.playing ? player.stop() : player.play(); refresh(); }, { id: 'play' }),
-    step: button('One event on', () => { leaveTour(false); player.stepOnce(); refresh(); }, { id: 'step' }),
-    back: button('One event back', () => goTo(Math.max(0, lastMoment() ?? 0)), { id: 'back' }),
+    step: button('+1 event', () => { leaveTour(false); player.stepOnce(); refresh(); }, { id: 'step' }),
+    back: button('−1 event', () => goTo(Math.max(0, lastMoment() ?? 0)), { id: 'back' }),
     pace: html('select', { id: 'pace', 'aria-label': 'How fast time passes' }, ...PACES.map(([text, value]) => html('option', { text, value }))),
     slider: html('input', { type: 'range', id: 'slider', min: 0, max: 0, value: 0, step: 1, 'aria-label': 'Moment' }),
     clock: html('span', { id: 'clock' }), share: button('Copy link', copyLink, { id: 'share' })
@@ -429,7 +431,7 @@ function fillTour() {
     if (!tour) return;
     const { story, steps, index } = tour, isLast = index === steps.length - 1;
     const next = button('Next', () => stepTour(1), { class: 'primary', id: 'next' });
-    const words = html('p', { class: 'words', role: 'status', tabindex: -1 }, ...steps[index].words.map(line => html('span', { text: line.trim() })));
+    const seen = new Set(), words = html('p', { class: 'words', role: 'status', tabindex: -1 }, ...steps[index].words.map(line => html('span', {}, ...withTerms(line.trim(), seen))));
     box.append(html('h2', { text: story.title }), html('div', { class: 'buttons' }, isLast ? '' : next,
         index > 0 ? button('Previous', () => stepTour(-1), { id: 'previous' }) : '',
         html('span', { text: `${index + 1} of ${steps.length}${isLast ? `: ${story.verdict}` : ''}` }),
@@ -552,10 +554,10 @@ function refresh() {
 }
 
 const LEGEND = [['acquire', 'ACQ', 'acquire'], ['extend', 'EXT', 'extend'], ['release', 'REL', 'release'], ['granted', '✓', 'granted'],
-                ['refused', '✗', 'refused'], ['none', '–', 'had no such key'], ['other', 'TTL?', 'how long will the key live?']];
+                ['refused', '✗', 'refused'], ['none', '–', 'no such key'], ['other', 'TTL?', 'time left?']];
 
 function buildLegend() {
-    byId('legend').append(...LEGEND.map(([kind, text, words]) => html('span', {}, html('b', { class: `pill is-${kind}`, text }), words)));
+    byId('legend').append(...LEGEND.map(([kind, text, words]) => html('span', {}, html('b', { class: `pill is-${kind}`, text }), ...withTerms(words))));
 }
 
 // Embedded, a story is a film; a click makes it go on at once.
@@ -622,12 +624,13 @@ function figure() {
 document.addEventListener('keydown', event => {
     if (event.ctrlKey || event.altKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
     const does = { a: () => byId('acquire').click(), p: () => times.play.click(), '.': () => times.step.click(), ',': () => times.back.click(),
-                   Escape: () => (tour ? leaveTour(true) : byId('chosen').querySelector('.close')?.click()) }[event.key];
+                   Escape: () => hideWord() || (tour ? leaveTour(true) : byId('chosen').querySelector('.close')?.click()) }[event.key];
     if (does) does();
 });
 
 byId('holder').append(html('span', { text: 'Who holds it? ' }), html('strong', {}));
 byId('told').prepend(html('div', { id: 'tour', role: 'group', 'aria-label': 'Story' }));
+fillAbout(byId('about'), () => player.state.settings);
 buildTime();
 buildTabs();
 buildLegend();

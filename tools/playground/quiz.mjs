@@ -1,5 +1,6 @@
 // Questions, one at a time: what was answered, whether that is right, and the score. Knows elements, and no world.
 import { button, html } from './dom.mjs';
+import { setTerms, withTerms } from './glossary.mjs';
 
 export class Quiz {
     #questions; #judge; #watch;
@@ -29,7 +30,7 @@ export class Quiz {
         const told = html('p', { class: 'answer', role: 'status' });
         const again = button('Watch it from the beginning', () => this.#watch(question), { class: 'watch', hidden: true });
         const options = question.options.map((option, o) => button(option, () => this.#answer(i, o), { 'aria-pressed': 'false' }));
-        return html('section', { class: 'question', 'aria-label': `Question ${i + 1}` }, html('p', { text: `${i + 1}. ${question.ask}` }),
+        return html('section', { class: 'question', 'aria-label': `Question ${i + 1}` }, html('p', {}, ...withTerms(`${i + 1}. ${question.ask}`)),
             html('div', { class: 'buttons options' }, ...options), told, again);
     }
 
@@ -37,8 +38,8 @@ export class Quiz {
         const question = this.#questions[i], right = this.#judge(question), section = this.#sections[i];
         this.#answers[i] ??= { mine, right };
         section.querySelectorAll('.options button').forEach((one, o) => one.setAttribute('aria-pressed', String(o === mine)));
-        section.querySelector('.answer').textContent = (mine === right ? `✓ Right: ${question.options[right]}.`
-            : `✗ Wrong: you chose "${question.options[mine]}", and the world shows "${question.options[right]}".`) + ` ${question.why}`;
+        setTerms(section.querySelector('.answer'), (mine === right ? `✓ Right: ${question.options[right]}.`
+            : `✗ Wrong: you chose "${question.options[mine]}", and the world shows "${question.options[right]}".`) + ` ${question.why}`);
         section.querySelector('.answer').dataset.right = String(mine === right);
         section.querySelector('.watch').hidden = false;
         this.#fill();

@@ -9,12 +9,12 @@ const EVENTS_SHOWN = 150;
 
 function ruleOf(rules, number) {
     const rule = rules.find(one => one.number === number);
-    return !rule ? null : html('div', { class: 'rule' }, html('p', { text: `S${number}: ${rule.text}` }),
+    return !rule ? null : html('div', { class: 'rule' }, html('p', {}, `Rule S${number}: `, ...withTerms(rule.text)), html('p', { text: 'The engine says so at:' }),
         ...rule.lines.map(({ file, line, text }) => html('p', {}, html('code', { text: `${file}:${line}` }), ' ', html('code', { text }))));
 }
 
 function eventItem(event, rules, goTo) {
-    const rule = event.rule > 0 ? html('span', { class: 'badge', text: `S${event.rule}` }) : null;
+    const rule = event.rule > 0 ? html('span', { class: 'badge', text: `S${event.rule} ▾` }) : null;
     const name = event.client === undefined ? null : html('span', { class: `dot client-${CLIENTS[event.client]}`, 'aria-hidden': 'true' });
     const item = html('details', { class: `event is-${event.kind}` }, html('summary', {}, html('span', { class: 'at', text: moment(event.at) }),
         name, html('span', { class: 'words', text: tell(event) }), rule));
