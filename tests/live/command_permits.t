@@ -55,7 +55,7 @@ check 'the command that is run finds its slot, and one within it that has a lock
 # Each holds a directory of its slot, which must not be there before.
 no_more_than_k() {
     for k in 1 2 3 4 5 6 7 8 9; do
-        "$redlock" run --guard 0 --retry 10ms --permits 2 f -- \
+        "$redlock" run --guard 0 --node-timeout 10s --retry 10ms --permits 2 f -- \
             sh -c 'mkdir "$0-$REDLOCK_SLOT" && sleep 0.1 && rmdir "$0-$REDLOCK_SLOT" && echo "slot $REDLOCK_SLOT"' \
             "$directory/slot" >"$directory/slot-of-$k" 2>&1 &
         begin $!

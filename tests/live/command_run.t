@@ -91,7 +91,7 @@ check 'the lock is held as long as the command runs, and released then' is_held_
 # Twelve at once; each holds a directory that must not be there before. The lock is waited for as long as it takes.
 alone() {
     for k in 1 2 3 4 5 6 7 8 9 10 11 12; do
-        "$redlock" run --guard 0 --retry 10ms alone -- sh -c 'mkdir "$0" && sleep 0.05 && rmdir "$0" && echo well' \
+        "$redlock" run --guard 0 --node-timeout 10s --retry 10ms alone -- sh -c 'mkdir "$0" && sleep 0.05 && rmdir "$0" && echo well' \
             "$directory/alone" >"$directory/alone-$k" 2>&1 &
         begin $!
         eval "runner_$k=$!"
