@@ -18,8 +18,8 @@ int leader_command(struct session *session, struct settings *settings);
  * A signal may end it: CANCELLED. */
 enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms);
 
-/* What stands behind the token of a lock that is not plain, so that extend and release find it: "/s", shared; "/j", with Java;
- * "/3", the third permit; or nothing. In text, or static. */
+/* What stands behind the token of a lock that is not plain, so that extend and release find it: "/s", shared; "/f", fair; "/j",
+ * with Java; "/3", the third permit; or nothing. In text, or static. */
 enum { KIND_TEXT_MAX = 8 };
 const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX]);
 

@@ -37,6 +37,7 @@ const char *kind_text(const struct session *session, char text[KIND_TEXT_MAX])
 
     if (all_are_shared(session->settings)) return "/s";
     if (session->settings->redisson)       return "/j";
+    if (session->settings->fair)           return "/f";
     text[0] = '\0';
     if (slot > 0) (void)snprintf(text, KIND_TEXT_MAX, "/%u", (unsigned)(uint16_t)slot);
     return text;
@@ -105,6 +106,13 @@ static bool is_set(const struct settings *settings)
     return settings->name_count > 1 || settings->is_shared[0];
 }
 
+/* The client has all kinds but these. */
+static void use_kind(struct redlock *engine, const struct settings *settings)
+{
+    if (settings->fair)     redlock_use_fair(engine);
+    if (settings->redisson) redlock_use_redisson(engine);
+}
+
 enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms)
 {
     const struct settings *settings = session->settings;
@@ -115,6 +123,7 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
         .set = is_set(settings) ? session->set : NULL,
         .set_count = settings->name_count,
         .permits = settings->permits,
+        .fair = settings->fair,
         .redisson = settings->redisson,
         .ttl_ms = settings->ttl_ms,
         .wait_ms = settings->wait_ms,
@@ -126,7 +135,7 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
     struct patience patience = { .told = REDLOCK_OK };
     enum redlock_status status;
 
-    if (settings->redisson) redlock_use_redisson(engine);
+    use_kind(engine, settings);
     status = redlock_start_acquire(engine, &session->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     session_step(session);
@@ -335,12 +344,9 @@ static enum redlock_status adopt(struct session *session)
     session_connect(session);
     if (is_set(settings))
         return redlock_adopt_set(engine, &session->lock, session->set, settings->name_count, settings->token, redlock_now_us());
-    if (!settings->redisson)
-        return redlock_adopt(engine, &session->lock, session->set[0].bytes, session->set[0].size, settings->token,
-                             redlock_now_us());
-    redlock_use_redisson(engine);
-    return redlock_adopt_redisson(engine, &session->lock, session->set[0].bytes, session->set[0].size, settings->token,
-                                  redlock_now_us());
+    use_kind(engine, settings);
+    return (settings->fair ? redlock_adopt_fair : settings->redisson ? redlock_adopt_redisson : redlock_adopt)(
+        engine, &session->lock, session->set[0].bytes, session->set[0].size, settings->token, redlock_now_us());
 }
 
 static enum redlock_status extend(struct session *session)

@@ -73,6 +73,7 @@ struct settings {
     bool shared;                        /* All resources are. */
     bool is_shared[REDLOCK_SET_MAX];    /* This one is. */
     uint8_t permits;                    /* run, acquire: one of so many; status: so many are looked at. 0: none, a lock. */
+    bool fair;                          /* In strict order. */
     bool redisson;                      /* The lock is one that Java services share. */
     bool ticket;                        /* status: that a node gives none is worth telling. */
     enum trace_mode trace;

@@ -121,7 +121,7 @@ enum {
     OPTION_GRACE = OPTION_OWN, OPTION_MAX_HOLD, OPTION_DRIFT, OPTION_RETRY, OPTION_SKEW, OPTION_NO_WAKE_UPS, OPTION_MAX_EXTENSIONS,
     OPTION_HOLD_AT_LEAST, OPTION_ONCE_PER, OPTION_RETRY_UNTIL_DONE, OPTION_ONCE_ANYWAY, OPTION_PID, OPTION_AS, OPTION_ONCE,
     OPTION_HOLDER, OPTION_NO_HOLDER, OPTION_WAIT_THROUGH_ERRORS, OPTION_PERMITS, OPTION_SHARED, OPTION_LOG, OPTION_LOG_FILE,
-    OPTION_METRICS, OPTION_METRICS_LABEL, OPTION_REDISSON
+    OPTION_METRICS, OPTION_METRICS_LABEL, OPTION_REDISSON, OPTION_FAIR
 };
 
 enum {
@@ -146,6 +146,7 @@ const struct option_row option_rows[] = {
     { "permits", OPTION_PERMITS, IN_RUN | IN_ACQUIRE, "NUMBER",
       "instead of the lock one of so many permits, of which\neach has one holder: 1 to 64" },
     { "permits", OPTION_PERMITS, IN_STATUS, "NUMBER", "show so many permits of RESOURCE, instead of a lock" },
+    { "fair", OPTION_FAIR, IN_LOCK, NULL, "in strict order: nobody who comes behind a waiter gets\nthe lock before it" },
     { "redisson", OPTION_REDISSON, IN_ALL & ~(IN_STATUS | IN_LEAD | IN_LEADER), NULL,
       "a lock that Java services share by Redisson: on one\nnode, without a ticket" },
     { "as", OPTION_AS, IN_LEAD, "TEXT", "what 'redlock leader' calls this leader\n(default: USER@HOST:PID)" },
@@ -293,6 +294,7 @@ void program_apply(struct reading *r, int letter)
     case 's':                  add_resource(r, true); break;
     case OPTION_SHARED:        settings->shared = true; break;
     case OPTION_PERMITS:       settings->permits = read_permits(r); break;
+    case OPTION_FAIR:          settings->fair = true; break;
     case OPTION_REDISSON:      settings->redisson = true; break;
     case 'w':                  settings->wait_ms = read_wait(r); break;
     case 't':                  settings->ttl_ms = reading_duration(r, "ttl", 1); break;
@@ -346,14 +348,18 @@ void program_try_others(char **argv, const char *word, struct near *near)
     }
 }
 
-/* "s": the lock is shared; "j": with Java; "3": it is the third permit, which on the nodes is the lock "RESOURCE:3". False: none of
- * these. */
+/* "s": the lock is shared; "f": fair; "j": with Java; "3": it is the third permit, which on the nodes is the lock "RESOURCE:3".
+ * False: none of these. */
 static bool read_kind(struct settings *settings, const char *kind)
 {
     uint32_t slot = 0;
 
     if (strcmp(kind, "s") == 0) {
         settings->shared = true;
+        return true;
+    }
+    if (strcmp(kind, "f") == 0) {
+        settings->fair = true;
         return true;
     }
     if (strcmp(kind, "j") == 0) {
@@ -509,6 +515,8 @@ static void set_kinds(struct settings *settings)
     bool is_any_shared = false;
 
     for (unsigned i = 0; i < settings->name_count; i++) is_any_shared |= settings->is_shared[i] |= settings->shared;
+    if (settings->fair && (is_any_shared || settings->permits > 0 || settings->redisson || settings->name_count > 1))
+        refuse(settings, "--fair: strict order is of one RESOURCE, which is not shared, has no permits and is not Redisson's");
     if (settings->permits == 0) return;
     if (is_any_shared) refuse(settings, "--permits: a permit has one holder, and is not shared");
     if (settings->name_count > 1 && settings->command != COMMAND_STATUS) refuse(settings, "--permits: of one RESOURCE: name one");

@@ -258,7 +258,7 @@ const char *reserved_end(const char *name)
 {
     static const char *const ends[] = {
         REDLOCK_TICKET_SUFFIX, REDLOCK_WAITERS_SUFFIX, REDLOCK_LEADER_SUFFIX, REDLOCK_DONE_SUFFIX, REDLOCK_READERS_SUFFIX,
-        REDLOCK_WRITER_SUFFIX
+        REDLOCK_WRITER_SUFFIX, REDLOCK_QUEUE_SUFFIX, REDLOCK_LEASE_SUFFIX, REDLOCK_GRANT_SUFFIX
     };
     const char *end = strrchr(name, '#');
 

@@ -352,14 +352,16 @@ static void add_value(struct trace_stream *stream, const struct resp_item *item)
 enum { WORD_SCRIPT = 1, WORD_COUNT, WORD_KEYS };    /* Of EVAL and EVALSHA: by number. */
 
 /* Where those of permits have their number those of shared locks say of each resource whether it is shared ("s") or not ("x"), and
- * to acquire one when the client came. */
+ * to acquire one when the client came; a poll of a fair lock tells its turn, its round, whether it renews, and its entry. */
 static const char *name_argument(struct trace_stream *stream, unsigned i, const struct resp_item *item)
 {
     const char *name = redlock_argument_name(stream->command, i);
     bool is_mode = item->type == RESP_BULK && item->size > 0 && (item->data[0] == 's' || item->data[0] == 'x');
+    bool is_permits = name && strcmp(name, "permits") == 0;
 
+    if (is_permits && item->type == RESP_BULK && memchr(item->data, ' ', item->size)) return "place";
     if (stream->is_of_shared) return stream->command == REDLOCK_COMMAND_ACQUIRE && name ? "arrived" : NULL;
-    stream->is_of_shared = name && strcmp(name, "permits") == 0 && is_mode;
+    stream->is_of_shared = is_permits && is_mode;
     return stream->is_of_shared ? "modes" : name;
 }
 
