@@ -80,6 +80,12 @@ export function withTerms(text, seen = new Set()) {
     return [...parts, text.slice(from)].filter(part => part !== '');
 }
 
+// Of the words that stand in a text: [word, meaning].
+export function wordsIn(text) {
+    const found = new Set([...text.matchAll(FINDER)].map(match => WORDS[match.slice(1).findIndex(Boolean)]));
+    return [...found].map(word => [word[1], meaningOf(word)]);
+}
+
 // As set(element, 'text', text).
 export function setTerms(element, text) {
     if (element.told === text) return;

@@ -123,7 +123,7 @@ function hint() {
     if (future > 0 && !player.playing) return 'More is to come: press Play, or do something else.';
     if (player.log.length === 0) return `${clients.length > 1 ? `${listOf(clients.map(client => client.name))} want the same lock.` : 'A wants the lock.'} Press Acquire.`;
     if (holder && next) return `${holder.name} holds the lock until its bar is empty. Let ${next.name} try, too.`;
-    if (holder && refused && !refused.pending) return `${refused.name} found ${holder.name}'s key. Now break something: click a node, a link or a client.`;
+    if (holder && refused && !refused.pending) return `${refused.name} found ${holder.name}'s key. Let ${holder.name} release it, or break something: click a node, a link or a client.`;
     if (nodes.some(node => node.down)) return 'A node is down: its key is lost with it, if it restarts empty. Click it.';
     if (!holder) return nobodyWords();
     return 'Click a node, a link or a client to see what can happen to it.';
@@ -147,9 +147,12 @@ function isCleaning(client) {
 function fillFirst() {
     const next = nextClient(), main = byId('acquire'), { accident } = player.state;
     setTerms(byId('hint'), hint());
-    set(main, 'text', next ? `Acquire: ${next.name}` : 'Begin anew');
-    main.dataset.act = next ? `acquire.${next.name}` : 'anew';
-    byId('anew').hidden = !next || !!tour || player.log.length === 0;
+    const holder = player.state.clients.find(client => client.holds && !client.pending && !client.dead && !client.frozen);
+    const [label, action] = next ? [`Acquire: ${next.name}`, `acquire.${next.name}`] : holder ? [`Release: ${holder.name}`, `release.${holder.name}`]
+        : ['Begin anew', 'anew'];
+    set(main, 'text', label);
+    main.dataset.act = action;
+    byId('anew').hidden = action === 'anew' || !!tour || player.log.length === 0;
     set(byId('banner'), 'text', accident ? `${accident.late ? 'A late write was admitted.' : 'Two hold the lock.'} ${accident.words}` : '');
     set(byId('banner'), 'class', accident ? 'broken' : player.state.broken ? 'broken' : '');
     if (player.state.broken) set(byId('banner'), 'text', `The engine's own books are wrong: ${player.state.broken}`);

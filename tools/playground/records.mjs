@@ -20,7 +20,8 @@ function eventItem(event, rules, goTo) {
         name, html('span', { class: 'words', text: tell(event) }), rule));
     item.addEventListener('toggle', () => {     // Few are ever opened.
         if (item.open && item.children.length === 1)
-            item.append(ruleOf(rules, event.rule) ?? '', button('Go to this moment', () => goTo(event.at)));
+            item.append(...wordsIn(tell(event)).map(([word, meaning]) => html('p', { class: 'rule', text: `${word}: ${meaning}` })),
+                ruleOf(rules, event.rule) ?? '', button('Go to this moment', () => goTo(event.at)));
     });
     return item;
 }
