@@ -1,6 +1,6 @@
 // What can be done to the client, the node or the link that is chosen; and the settings of a world. Knows actions, not what they do.
 import { button, html } from './dom.mjs';
-import { CLIENTS } from './words.mjs';
+import { CLIENTS, inWords } from './words.mjs';
 
 // [label, action], or [label, action, what its number is, the number that stands there first]
 const OF_CLIENT = [
@@ -38,9 +38,17 @@ function writes(c) {
 function control([label, action, unit, value], names, act) {
     const named = action.split('.').map(part => names[part] ?? part).join('.');
     if (!unit) return button(label, () => act(named), { 'data-act': named });
-    const input = html('input', { type: 'number', value, step: 'any', 'aria-label': `${label}: ${unit}` });
+    const input = html('input', { type: 'number', value, step: 'any', 'aria-label': `${label}: ${unit}` }), same = html('span', {});
+    const fill = () => { same.textContent = `${unit}${sameAs(Number(input.value), unit)}`; };
+    input.addEventListener('input', fill);
+    fill();
     const does = () => act(named.replace('#', Math.round(Number(input.value) || 0)));
-    return html('span', { class: 'with-number' }, button(label, does, { 'data-act': named }), input, html('span', { text: unit }));
+    return html('span', { class: 'with-number' }, button(label, does, { 'data-act': named }), input, same);
+}
+
+// In a unit that more people know.
+function sameAs(value, unit) {
+    return unit === 'us' ? ` = ${inWords(value)}` : unit === 'ppm' ? ` = ${value / 1e4} %` : Math.abs(value) >= 1000 ? ` = ${inWords(value * 1000)}` : '';
 }
 
 function group([title, ...controls], names, act) {
@@ -66,28 +74,50 @@ export function controlsOf(chosen, { n, c }, act, choose) {
             html('h3', { text: 'Its links' }), links)].filter(Boolean);
 }
 
-// ---- Settings: [name, label, smallest, largest, unit] ----
+// ---- Settings: [name, label, smallest, largest, unit, what it is: words, or a function of all settings] ----
+
+export const DRIFT_MS = 2;      // That the engine adds to what the clocks drift: servers count whole milliseconds.
 
 const NUMBERS = [
-    ['n', 'Nodes', 1, 7], ['c', 'Clients', 1, 5], ['ttl', 'TTL', 10, 3600000, 'ms'], ['wait', 'Each acquire waits for', 0, 3600000, 'ms'],
-    ['drift', 'Drift of the clocks', 0, 999999, 'ppm'], ['guard', 'Guard after a restart', 0, 7200000, 'ms'],
-    ['latency', 'Latency, one way', 1, 10000000, 'us'], ['jitter', 'and up to so much more', 0, 10000000, 'us'], ['seed', 'Seed', 0, 1e9]
+    ['n', 'Nodes', 1, 7, '', ({ n }) => `Independent servers. A quorum is more than half of them: ${Math.floor(n / 2) + 1} of ${n}.`],
+    ['c', 'Clients', 1, 5, '', 'Each wants the same lock.'],
+    ['ttl', 'TTL', 10, 3600000, 'ms', ({ ttl }) => `A node deletes the key by itself after ${inWords(ttl * 1000)}, unless the lock is extended.`],
+    ['wait', 'Each acquire waits for', 0, 3600000, 'ms', '0: a lost attempt is the end. Otherwise it is tried again, after random pauses, until then.'],
+    ['drift', 'Drift of the clocks', 0, 999999, 'ppm', ({ drift, ttl }) => `By how much a node's clock may be faster than a client's: ${drift / 1e4} %. ` +
+        `Of the TTL that is ${ttl * drift / 1e6} ms; with ${DRIFT_MS} ms for rounding, ${ttl * drift / 1e6 + DRIFT_MS} ms are subtracted from the validity.`],
+    ['guard', 'Guard after a restart', 0, 7200000, 'ms', ({ guard, ttl }) => (guard === 0
+        ? 'A node that has restarted votes at once, though it may have forgotten a lock.'
+        : `A node that has restarted has no vote for ${inWords(guard * 1000)}: until then every lock that it may have forgotten has ended.` +
+          (ttl > guard ? ' The TTL is longer, so it is refused.' : ''))],
+    ['latency', 'Latency, one way', 1, 10000000, 'us', ({ latency }) => `Of each message: ${latency / 1000} ms. A command and its answer take twice that.`],
+    ['jitter', 'and up to so much more', 0, 10000000, 'us', ({ jitter }) => `Each message takes up to ${jitter / 1000} ms longer, by chance.`],
+    ['seed', 'Seed', 0, 1e9, '', 'Of tokens, random pauses, jitter, and which of two events comes first. Same seed, same actions: same world.']
 ];
-const SWITCHES = [['tickets', 'Acquires take tickets'], ['fence', 'The resource checks tickets'], ['wakeups', 'A release wakes waiting clients']];
+const SWITCHES = [
+    ['tickets', 'Acquires take tickets', 'A ticket, or fencing token, is a number larger than that of every holder before. Nodes grant it with the key.'],
+    ['fence', 'The resource checks tickets', 'It refuses a write whose ticket is smaller than one that it has seen: a late write of an earlier holder.'],
+    ['wakeups', 'A release wakes waiting clients', 'Nodes tell the first client in their queue. Otherwise a client that waits asks again, after random pauses.']
+];
 
 // begin(settings) makes a new world of them.
 export function settingsForm(settings, begin) {
-    const fields = {};
-    const number = ([name, label, min, max, unit]) => {
-        fields[name] = html('input', { type: 'number', id: `set-${name}`, min, max, value: settings[name], required: true });
-        return html('div', { class: 'field' }, html('label', { for: `set-${name}`, text: label }), fields[name], unit ?? '');
-    };
-    const check = ([name, label]) => {
-        fields[name] = html('input', { type: 'checkbox', id: `set-${name}`, checked: settings[name] === 1 });
-        return html('div', { class: 'field' }, fields[name], html('label', { for: `set-${name}`, text: label }));
-    };
+    const fields = {}, told = {};
     const read = () => Object.fromEntries(Object.entries(fields).map(([name, field]) =>
         [name, field.type === 'checkbox' ? Number(field.checked) : Number(field.value)]));
-    return html('form', { onsubmit: event => { event.preventDefault(); begin(read()); } },
+    const what = name => (told[name] = html('p', { class: 'what', id: `what-${name}` }));
+    const number = ([name, label, min, max, unit]) => {
+        fields[name] = html('input', { type: 'number', id: `set-${name}`, min, max, value: settings[name], required: true, 'aria-describedby': `what-${name}` });
+        return html('div', { class: 'setting' }, html('div', { class: 'field' }, html('label', { for: `set-${name}`, text: label }), fields[name], unit), what(name));
+    };
+    const check = ([name, label]) => {
+        fields[name] = html('input', { type: 'checkbox', id: `set-${name}`, checked: settings[name] === 1, 'aria-describedby': `what-${name}` });
+        return html('div', { class: 'setting' }, html('div', { class: 'field' }, fields[name], html('label', { for: `set-${name}`, text: label })), what(name));
+    };
+    const fill = () => [...NUMBERS, ...SWITCHES].forEach(row => {
+        told[row[0]].textContent = typeof row.at(-1) === 'function' ? row.at(-1)(read()) : row.at(-1);
+    });
+    const form = html('form', { oninput: fill, onsubmit: event => { event.preventDefault(); begin(read()); } },
         ...NUMBERS.map(number), ...SWITCHES.map(check), html('button', { type: 'submit', text: 'Begin a new world' }));
+    fill();
+    return form;
 }

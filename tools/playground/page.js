@@ -5,7 +5,7 @@ import { fillAbout, hideWord, setTerms, withTerms } from './glossary.mjs';
 import { CLIENTS, bitsOf, decodeResp, inWords, listOf, moment, tell } from './words.mjs';
 import { Player } from './player.mjs';
 import { Scene, labelOf, shapeOf, sharedBy } from './scene.mjs';
-import { controlsOf, settingsForm, titleOf } from './controls.mjs';
+import { DRIFT_MS, controlsOf, settingsForm, titleOf } from './controls.mjs';
 import { bytesOnLink, eventList } from './records.mjs';
 import { sequenceDiagram } from './sequence.mjs';
 import { stepsOf } from './tours.mjs';
@@ -19,7 +19,6 @@ const FIRST_LINK = 'n=5&c=2&seed=1';
 const REPLAYED = 'What stands in the address was replayed. Go on with it, or begin anew.';
 const REFRESH_MS = 200;         // Of what is read, not watched.
 const READING_MS = 2500;
-const DRIFT_MS = 2;             // That the engine adds to what the clocks drift: servers count milliseconds.
 const STILL_SECONDS = 0.5;      // Between two pictures, where no motion is wanted.
 const WRITE_MS = 500;
 const FIGURE_WIDTH = 640;       // Of a sequence diagram.

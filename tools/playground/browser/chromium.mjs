@@ -52,7 +52,10 @@ export class Chromium {
     async open(address) {
         await this.send('Page.navigate', { url: 'about:blank' });
         await this.send('Page.navigate', { url: address });
-        await this.until('!!window.playground');
+        const known = this.messages.length;
+        await this.until('!!window.playground', 30, () => {
+            if (this.messages.length > known) throw new Error(this.messages[known]);    // It will never be there.
+        });
     }
 
     // A page that is not the playground.
@@ -68,9 +71,10 @@ export class Chromium {
         return result.value;
     }
 
-    async until(condition, seconds = 30) {
+    async until(condition, seconds = 30, look = () => {}) {
         const end = Date.now() + seconds * 1000;
         while (!await this.evaluate(condition)) {
+            look();
             if (Date.now() > end) throw new Error(`not within ${seconds} s: ${condition}`);
             await new Promise(resolve => setTimeout(resolve, 20));
         }
