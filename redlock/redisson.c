@@ -34,11 +34,12 @@ static void redisson_listen(struct redlock *r, const struct redlock_lock *lock, 
     put_listening(r, lock, k, true);
 }
 
-/* By another lock of that name? */
+/* By another lock of that name, which listens as well? */
 static bool is_waited_for(const struct redlock *r, const struct redlock_lock *lock)
 {
     for (const struct redlock_lock *other = r->waiting.first; other; other = other->links[SLOT_DONE].next) {
-        if (other == lock || !is_bridged(r, other) || other->name.size != lock->name.size) continue;
+        if (other == lock || !is_bridged(r, other) || other->wait_number == 0) continue;
+        if (other->name.size != lock->name.size) continue;
         if (are_same_bytes(other->name.bytes, lock->name.bytes, lock->name.size)) return true;
     }
     return false;
@@ -54,9 +55,8 @@ static void redisson_leave(struct redlock *r, const struct redlock_lock *lock)
 static void ask_how_long(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     const struct redlock_stake *stake = &lock->stakes[k];
-    bool is_free = stake->state == STAKE_NONE && (stake->want == WIRE_NONE || stake->want == WIRE_PTTL);
 
-    if (is_free && !lock->is_yielding) stake_want(r, lock, k, WIRE_WAIT);
+    if (stake->state == STAKE_NONE && stake->want == WIRE_NONE) stake_want(r, lock, k, WIRE_WAIT);
 }
 
 /* All that listen hear that the key is free: of one engine one tries at once, as one thread of each Java program does, and the

@@ -655,6 +655,30 @@ static void fair_request(struct request *request)
     end_request(request, &writer);
 }
 
+/* A command about a lock of Redisson's, of few clients; on a name of its own, or where others have keys of other types. */
+static void redisson_request(struct request *request)
+{
+    static const struct { const char *name; enum row row; } commands[] = {
+        { "java acquire", ROW_REDISSON_ACQUIRE }, { "java acquire", ROW_REDISSON_ACQUIRE },
+        { "java extend", ROW_REDISSON_EXTEND }, { "java release", ROW_REDISSON_RELEASE },
+    };
+    static char label[32];
+    const unsigned number = dice(sizeof commands / sizeof commands[0]), is_text = dice(2);
+    const struct wire_row *row = row_at(commands[number].row).row;
+    const struct slice resource = dice(4) == 0 ? slice_of("a") : slice_of("j");
+    const struct redlock_name name = { .bytes = resource.data, .size = resource.size };
+    uint8_t token[REDLOCK_TOKEN_SIZE];
+    struct wire_subject subject = { .names = &name, .name_count = 1, .token = token, .placed = token };
+    snprintf(label, sizeof label, "%s %s", is_text ? "EVAL" : "EVALSHA", commands[number].name);
+    struct resp_writer writer = begin_request(request, label);
+    touch(request, resource);
+    memset(token, (int)(0x40 + dice(3)), sizeof token);
+    subject.ttl_ms = commands[number].row == ROW_REDISSON_EXTEND ? any_extension_ms() : any_ttl_ms();
+    (void)wire_put(&writer, row, is_text ? WIRE_BY_TEXT : WIRE_BY_SHA1, &subject);
+    request->extends_ms = commands[number].row == ROW_REDISSON_EXTEND ? subject.ttl_ms : 0;
+    end_request(request, &writer);
+}
+
 /* The clock of whoever marks: right, and within and beyond what a node allows. */
 static uint64_t any_marking_ms(uint32_t skew_ms)
 {
@@ -790,7 +814,8 @@ static void draw_handshake(struct request *request)
 
 static void draw_request(struct request *request, const struct line *line)
 {
-    switch (dice(52)) {
+    switch (dice(57)) {
+    case 52: case 53: case 54: case 55: case 56: redisson_request(request); break;
     case 43: case 44: case 45: case 46: case 47: case 48: case 49: case 50: case 51:
         if (line->session.logged_in) fair_request(request);
         else                         odd_request(request);
@@ -1192,6 +1217,9 @@ TEST(without_trouble_the_model_answers_like_a_server)
         { "EVALSHA leave :1", 5, 0 }, { "EVAL leave :1", 5, 0 }, { "EVALSHA leave :0", 5, 0 }, { "EVAL leave :-1", 5, 0 },
         { "EVAL leave :2", 1, 0 }, { "EVALSHA leave -WRONGTYPE", 1, 0 }, { "EVALSHA fair extend :1", 5, 0 },
         { "EVAL fair extend :0", 5, 0 }, { "EVALSHA fair restore +OK", 5, 0 }, { "EVAL fair restore $5", 5, 0 },
+        { "EVALSHA java acquire +OK", 5, 0 }, { "EVAL java acquire $", 5, 0 }, { "EVALSHA java acquire -NOSCRIPT", 1, 0 },
+        { "EVALSHA java extend :1", 1, 0 }, { "EVAL java extend :0", 5, 0 }, { "EVALSHA java release :1", 2, 0 },
+        { "EVAL java release :0", 1, 0 }, { "EVAL java release :-1", 2, 0 },
         { "EVAL mark :1", 20, 0 }, { "EVAL mark :0", 50, 0 }, { "EVAL mark $", 20, 0 }, { "EVAL mark -AHEAD", 10, 0 },
         { "EVAL mark -BEHIND", 10, 0 }, { "EVAL mark -WRONGTYPE", 5, 0 },
         { "PTTL :ms", 200, 0 }, { "PTTL :-1", 50, 0 }, { "PTTL :-2", 50, 0 }, { "ended: PTTL :-2", 2, 0 },
@@ -1264,7 +1292,8 @@ static void forbid_some(void)
 {
     static const char *const commands[] = { "INFO", "ROLE", "SELECT", "SET", "PTTL", "GETRANGE", "EVAL", "EVALSHA", "SCRIPT",
                                             "CLIENT", "GET", "DEL", "PEXPIRE", "TIME", "PUBLISH", "ZADD", "ZREM", "ZPOPMIN",
-                                            "ZRANGE", "ZRANGEBYSCORE", "ZSCORE", "ZRANK", "ZREVRANGE", "SUBSCRIBE" };
+                                            "ZRANGE", "ZRANGEBYSCORE", "ZSCORE", "ZRANK", "ZREVRANGE", "SUBSCRIBE", "HSET", "HDEL",
+                                            "HEXISTS", "TYPE" };
     enum { COUNT = sizeof commands / sizeof commands[0] };
     static char forbidden[256];
     static unsigned turn;
@@ -1293,7 +1322,7 @@ TEST(where_an_acl_forbids_commands_the_model_answers_like_a_server)
         { "EVALSHA release -ERR The user executing the script", 1, 0 }, { "EVALSHA extend -ERR The user executing", 1, 0 },
         { "EVAL acquire -ERR The user executing the script", 1, 0 }, { "EVAL wait -ERR The user executing", 1, 0 },
         { "EVAL poll -ERR The user executing", 5, 0 }, { "EVAL leave :", 1, 0 }, { "EVAL poll +OK", 1, 0 },
-        { "SUBSCRIBE -NOPERM", 1, 0 },
+        { "SUBSCRIBE -NOPERM", 1, 0 }, { "EVAL java acquire -ERR The user executing", 1, 0 },
         { NULL, 0, 0 }
     };
     compare_in(&acl, kinds);

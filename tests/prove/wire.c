@@ -94,6 +94,11 @@ void prove_trouble(void)
     const char *error = any_text(size);
     enum redlock_trouble trouble = wire_trouble(error, size);
     //@ assert REDLOCK_TROUBLE_NONE < trouble <= UINT8_MAX;
+    struct wire_reply heard = { .type = RESP_ARRAY, .integer = 3, .text = error, .text_size = size };
+    size_t before = wire_before_wake_up(&heard);
+    //@ assert before <= size;
+    enum wire_heard what = wire_read_heard(&heard);
+    //@ assert what <= WIRE_HEARD_UNSUBSCRIBED;
     trouble = wire_class(error, size);
     //@ assert REDLOCK_TROUBLE_NOAUTH <= trouble <= REDLOCK_TROUBLE_OTHER_ERROR;
 }

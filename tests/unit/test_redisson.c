@@ -84,6 +84,9 @@ TEST(s26_with_Java_a_lock_is_one_resource_without_a_ticket_permits_or_readers)
     request.shared = true;
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_REDISSON);
     request = java_request(0);
+    request.fair = true;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_REDISSON);
+    request = java_request(0);
     request.set = set;
     request.set_count = 1;
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_REDISSON);
@@ -545,6 +548,70 @@ TEST(with_Java_of_the_locks_of_one_client_that_wait_one_tries_at_once_and_the_ot
     RUN_MS(5);
     CHECK_INT(listeners(cluster, CHANNEL), 0);
     for (unsigned i = 0; i < 3; i++) CHECK(redlock_idle(cluster_lock(cluster, 0, i)));
+}
+
+/* One without a wall clock listens for nothing, and a plain one not to this channel. */
+TEST(with_Java_only_those_that_listen_for_the_name_are_told)
+{
+    CLUSTER_OF_WAITERS(1);
+    struct redlock_request request = java_request(600000), other = story_request("doors", TTL, 600000);
+
+    other.redisson = true;
+    java_holds(cluster, 600000);
+    RIVAL(0, "doors", 600000);
+    cluster_need_locks(cluster, 0, 5);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    request.wall_us = UINT64_MAX;
+    CHECK_INT(cluster_acquire(cluster, 0, 1, &request), REDLOCK_OK);
+    request.redisson = false;
+    request.wall_us = 0;
+    CHECK_INT(cluster_acquire(cluster, 0, 2, &request), REDLOCK_OK);
+    CHECK_INT(cluster_acquire(cluster, 0, 3, &other), REDLOCK_OK);
+    RUN_MS(10);
+    const unsigned before = CALLS(0, "ACQUIRE") + CALLS(0, "SET");
+    cluster_publish(cluster, 0, CHANNEL, "0");
+    RUN_MS(5);
+    CHECK_INT(CALLS(0, "ACQUIRE") + CALLS(0, "SET"), before + 1);
+    for (unsigned i = 0; i < 4; i++) cluster_cancel(cluster, 0, i);
+    RUN_MS(5);
+    CHECK_INT(listeners(cluster, CHANNEL) + listeners(cluster, "redisson_lock__channel:{doors}"), 0);
+}
+
+/* What the node may still have of it must go first; a lock that waits beside it is confirmed its subscription meanwhile. */
+TEST(with_Java_a_lock_that_owes_a_release_does_not_ask_how_long_the_key_has_left)
+{
+    CLUSTER_OF_WAITERS(1);
+    const struct redlock_request request = java_request(600000);
+
+    java_holds(cluster, 600000);
+    NODE(0)->noperm = "TYPE";
+    ANSWERS_ONCE(0, "EVALSHA", "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    RUN_MS(5);
+    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    CHECK_INT(cluster_acquire(cluster, 0, 1, &request), REDLOCK_OK);
+    RUN_MS(10);
+    CHECK_INT(listeners(cluster, CHANNEL), 1);
+    CHECK_INT(CALLS(0, "PTTL"), 1);
+    NODE(0)->noperm = NULL;
+    RUN_MS(2000);
+    CHECK_INT(redlock_owed(LOCK(0)), 0);
+    CHECK(CALLS(0, "PTTL") > 1);
+}
+
+TEST(with_Java_a_lock_that_ends_without_a_subscription_tells_nobody_so)
+{
+    CLUSTER_OF_WAITERS(1);
+
+    java_holds(cluster, 600000);
+    START_JAVA(0, 600000);
+    RUN_MS(10);
+    cluster_cut_subscription(cluster, 0, 0);
+    RUN_MS(10);
+    cluster_cancel(cluster, 0, 0);
+    RUN_MS(10);
+    CHECK(IDLE(0));
+    EXPECT_STATUS(0, REDLOCK_CANCELLED);
 }
 
 TEST(with_Java_a_lock_that_gives_up_listens_no_longer_and_owes_nothing)
