@@ -113,6 +113,7 @@ static bool fair_stay(struct redlock *r, struct redlock_lock *lock)
 {
     if (r->now_us >= lock->wait_until) return false;
     choose_time(r, lock);
+    if (lock->retry_at > r->now_us && r->now_us + retry_round_us(lock) >= lock->wait_until) return false;       /* S14 */
     lock_set_phase(r, lock, PHASE_WAITING);
     queue_add(&r->waiting, lock, SLOT_DONE);
     return true;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { FAR_TICKS = 31, PART_MAX = 192 };    /* What is farther away than any TTL here is never. */
+enum { FAR_TICKS = 31, PART_MAX = 255 };    /* What is farther away than any TTL here is never. */
 
 /* ---- Hashing ---- */
 
@@ -151,6 +151,30 @@ static void add_role(struct part *part, const struct bounds *bounds, unsigned c,
     add(part, lock->ttl_ms / TICK_MS);      /* That of the next change. */
 }
 
+/* How many rounds ago that was: only the order of the rounds of one client matters. */
+static unsigned age_of(const struct client *client, unsigned poll)
+{
+    return poll == POLL_CLOSED ? UINT8_MAX : (client->lock.round.number - poll) & 127u;
+}
+
+/* What has answered in the round before, matters even behind it. */
+static bool is_in_line(const struct redlock_lock *lock)
+{
+    return lock->is_fair && (lock->phase == PHASE_WAITING || lock->phase == PHASE_ACQUIRING);
+}
+
+static void add_place(struct part *part, const struct client *client)
+{
+    const struct redlock_turn *turn = &client->lock.use.turn;
+
+    for (unsigned c = 0; c < CLIENTS; c++) add(part, client->behind[c]);
+    if (!is_in_line(&client->lock)) return;
+    add(part, turn->number);
+    add(part, (uint64_t)turn->renews | (uint64_t)turn->is_at_doorway << 1);
+    add(part, turn->rank);
+    add(part, token_number(client->lock.token) & 15);
+}
+
 static struct digest digest_client(const struct world *w, const struct bounds *bounds, const struct ticket_order *order,
                                    unsigned c)
 {
@@ -160,9 +184,10 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
     struct part part = { 0 };
 
     /* Nobody here has a keeper, or listens: the fields for that never change. When somebody has, they must go in. */
-    REDLOCK_CHECK(!lock->is_kept && !lock->is_yielding && lock->entries == 0 && lock->woken == 0);
+    REDLOCK_CHECK(!lock->is_kept && !lock->is_yielding && lock->entries == 0 && (lock->woken == 0 || bounds->fair));
     add(&part, client->is_out);
     if (bounds->permits > 0) add(&part, bounds->slots[c]);
+    if (bounds->fair) add(&part, c);    /* Of turns that are equal the smaller token is the first. */
     if (client->is_out) return digest_part(&part);
     for (unsigned k = 0; k < bounds->nodes; k++) has_stake |= lock->stakes[k].state != STAKE_NONE;
     /* It will be out before it matters. */
@@ -184,6 +209,7 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
     if (bounds->tickets) add_tickets(&part, order, bounds, c, client);
     if (has_readers(bounds)) add_role(&part, bounds, c, client);
     if (bounds->permits > 0 && lock->phase != PHASE_IDLE) add(&part, lock->permit.slot);
+    if (bounds->fair) add_place(&part, client);
     return digest_part(&part);
 }
 
@@ -195,6 +221,7 @@ static bool heeds_answers(const struct redlock_lock *lock)
 {
     bool is_extended = lock->round.command == WIRE_EXTEND && lock->valid_from == lock->round.started_at;
 
+    if (is_in_line(lock)) return true;
     return lock_is_in_round(lock) || (lock->phase == PHASE_HELD && is_extended);
 }
 
@@ -205,7 +232,7 @@ static unsigned vote_of(const struct redlock_lock *lock, unsigned k)
     enum redlock_vote vote = redlock_vote_of(lock, k);
     bool is_grant = (vote == REDLOCK_VOTE_GRANTED || vote == REDLOCK_VOTE_REFUSED) && lock->stakes[k].state == STAKE_PLACED;
 
-    if (!lock_is_in_round(lock)) return 0;
+    if (!lock_is_in_round(lock) && !is_in_line(lock)) return 0;
     if (lock->permit.count > 0 && lock->phase == PHASE_ACQUIRING && is_grant) return 16u + lock->use.slots[k];
     return 1u + vote;
 }
@@ -220,6 +247,7 @@ static void add_stake(struct part *part, const struct redlock_lock *lock, unsign
     add(part, stake->want);
     add(part, stake->state ? stake->token[0] & 15 : 0);
     add(part, vote_of(lock, k));
+    if (is_in_line(lock)) add(part, lock->woken >> k & 1);
 }
 
 static void add_session(struct part *part, const struct world *w, const struct bounds *bounds, const struct client *client,
@@ -249,9 +277,14 @@ static void add_ring(struct part *part, const struct client *client, unsigned k)
     }
 }
 
-static void add_command(struct part *part, const struct ticket_order *order, const struct command *command)
+static void add_command(struct part *part, const struct client *client, const struct ticket_order *order,
+                        const struct command *command)
 {
     add(part, command->kind);
+    if (command->poll > 0) {
+        add(part, command->turn);
+        add(part, (uint64_t)age_of(client, command->poll) << 1 | command->renews);
+    }
     add(part, (uint64_t)(command->token & 15) << 4 | command->ttl);
     if (command->role != ROLE_PLAIN) {
         add(part, (uint64_t)command->role << 4 | command->slot);
@@ -265,19 +298,23 @@ static void add_answer(struct part *part, const struct ticket_order *order, cons
     add(part, answer->kind | (uint64_t)answer->done << 5 | (uint64_t)answer->is_taken << 6 | (uint64_t)answer->is_ahead << 7);
     add(part, (uint64_t)answer->others << 4 | answer->slot);
     if (answer->counter) add_ticket(part, order, answer->counter);
+    if (answer->role != ROLE_FAIR) return;
+    add(part, answer->turn);
+    add(part, (uint64_t)(answer->rank + 2));
 }
 
-static void add_link(struct part *part, const struct world *w, const struct ticket_order *order, const struct link *link)
+static void add_link(struct part *part, const struct world *w, const struct client *client, const struct ticket_order *order,
+                     const struct link *link)
 {
     add(part, (uint64_t)link->is_open << 7 | (uint64_t)link->is_broken << 6 | link->command_count);
     for (unsigned i = 0; i < link->command_count; i++) {
-        add_command(part, order, &link->commands[i]);
+        add_command(part, client, order, &link->commands[i]);
         add(part, link->commands[i].sent_at == w->now);
     }
     add(part, link->answer_count);
     for (unsigned i = 0; i < link->answer_count; i++) add_answer(part, order, &link->answers[i]);
     add(part, link->stale_count);
-    for (unsigned i = 0; i < link->stale_count; i++) add_command(part, order, &link->stale[i]);
+    for (unsigned i = 0; i < link->stale_count; i++) add_command(part, client, order, &link->stale[i]);
 }
 
 static struct digest digest_pair(const struct world *w, const struct bounds *bounds, const struct ticket_order *order,
@@ -288,14 +325,14 @@ static struct digest digest_pair(const struct world *w, const struct bounds *bou
     struct part part = { 0 };
 
     if (client->is_out) {
-        add_link(&part, w, order, &w->links[c][k]);
+        add_link(&part, w, client, order, &w->links[c][k]);
         return digest_part(&part);
     }
     add(&part, promises && (client->lost >> k & 1));
     add_stake(&part, &client->lock, k);
     add_session(&part, w, bounds, client, k);
     add_ring(&part, client, k);
-    add_link(&part, w, order, &w->links[c][k]);
+    add_link(&part, w, client, order, &w->links[c][k]);
     return digest_part(&part);
 }
 
@@ -330,6 +367,19 @@ static void add_key(struct part *part, const struct view *view, const struct key
     add(part, (uint64_t)(key->expires_at - view->w->now) << 1 | key->is_prompt);
 }
 
+static void add_queue(struct part *part, const struct view *view, const struct model *node)
+{
+    const struct world *w = view->w;
+    const struct client *owner = node->keys[0].token ? &w->clients[token_client(node->keys[0].token)] : NULL;
+
+    add(part, owner ? age_of(owner, node->grant) : 0);
+    for (unsigned i = 0; i < QUEUE_MAX && node->queue[i].token != 0; i++) {
+        add(part, node->queue[i].token);
+        add(part, node->queue[i].turn);
+        add(part, (uint64_t)(node->queue[i].until - w->now));
+    }
+}
+
 static void add_keys(struct part *part, const struct view *view, const struct model *node)
 {
     for (unsigned i = 0; i < (view->bounds->permits > 0 ? view->bounds->permits : 1); i++) add_key(part, view, &node->keys[i]);
@@ -351,6 +401,7 @@ static struct digest digest_node(const struct view *view, unsigned k)
         add_ticket(&part, &view->tickets, node->counter);
     }
     add_keys(&part, view, node);
+    if (view->bounds->fair) add_queue(&part, view, node);
     digest = digest_part(&part);
     for (unsigned i = 0; i < clients_of(view->bounds); i++) digest = digest_join(digest, view->pairs[view->order[i]][k]);
     return digest;
@@ -379,7 +430,7 @@ struct digest digest_of_set(struct digest *digests, unsigned count)
 static struct digest digest_in_order(const struct view *view)
 {
     const struct world *w = view->w;
-    struct digest nodes[NODES_MAX], sum = { w->losses, (uint64_t)w->crashes << 8 | w->cancels };
+    struct digest nodes[NODES_MAX], sum = { w->losses, (uint64_t)w->deaths << 16 | (uint64_t)w->crashes << 8 | w->cancels };
 
     for (unsigned i = 0; i < clients_of(view->bounds); i++) sum = digest_join(sum, view->clients[view->order[i]]);
     if (ticket_last_matters(w)) sum = digest_join(sum, (struct digest){ 0, ticket_place(&view->tickets, w->last_ticket) });

@@ -33,12 +33,13 @@ static bool set(const struct setting *settings, const char *argument)
 
 static bool is_sensible(const struct bounds *b)
 {
-    bool is_plain = !has_readers(b) && b->permits == 0, are_alone = clients_of(b) == 2 && is_plain;
+    bool is_plain = !has_readers(b) && b->permits == 0 && !b->fair, are_alone = clients_of(b) == 2 && is_plain;
 
     for (unsigned c = 0; c < CLIENTS; c++)
         if (tokens_of(b, c) > ATTEMPTS_MAX || b->slots[c] > b->permits) return false;
     return b->nodes >= 1 && b->nodes <= NODES_MAX && b->ttl >= 1 && b->ttl <= 8 && b->extend_ttl <= 8 && b->guard <= 16 &&
-           b->permits <= PERMITS_MAX && !(has_readers(b) && b->permits > 0) && (are_alone || !b->tickets);
+           b->permits <= PERMITS_MAX && !(has_readers(b) && b->permits > 0) && (are_alone || !b->tickets) &&
+           (is_plain || !b->fair || (!has_readers(b) && b->permits == 0));
 }
 
 static void report(enum outcome outcome, const struct figures *f)
@@ -53,7 +54,7 @@ static void report(enum outcome outcome, const struct figures *f)
 
 int main(int count, char **arguments)
 {
-    struct bounds b = { .nodes = 3, .attempts = { 1, 1 }, .ttl = 2, .extend_ttl = 2, .guard = 2, .timeout_ms = 1000,
+    struct bounds b = { .nodes = 3, .attempts = { 1, 1 }, .ttl = 2, .extend_ttl = 2, .guard = 2, .timeout_ms = 1000, .lease = 2,
                         .drift_ppm = REDLOCK_DRIFT_PPM };
     struct limits limits = { .seconds = 3600, .depth = 1000 };
     unsigned megabytes = 4000;
@@ -64,6 +65,8 @@ int main(int count, char **arguments)
         { "upgrade-a", &b.upgrades[0], NULL }, { "upgrade-b", &b.upgrades[1], NULL }, { "upgrade-c", &b.upgrades[2], NULL },
         { "downgrade-a", &b.downgrades[0], NULL }, { "downgrade-b", &b.downgrades[1], NULL },
         { "downgrade-c", &b.downgrades[2], NULL }, { "permits", &b.permits, NULL },
+        { "fair", NULL, &b.fair }, { "lease", &b.lease, NULL }, { "deaths", &b.deaths, NULL },
+        { "only-order", NULL, &b.only_order },
         { "slot-a", &b.slots[0], NULL }, { "slot-b", &b.slots[1], NULL }, { "slot-c", &b.slots[2], NULL },
         { "extend-a", &b.extensions[0], NULL }, { "extend-b", &b.extensions[1], NULL }, { "losses", &b.losses, NULL },
         { "crashes", &b.crashes, NULL }, { "cancels", &b.cancels, NULL }, { "gains", &b.gains, NULL },

@@ -23,7 +23,7 @@ static bool extend_compares(void)
 bool model_compares(void)
 {
     return release_compares() && extend_compares() && says(WIRE_SHARED_RELEASE_SCRIPT, "c('zrem',r,a[1],o)>0") &&
-           says(WIRE_PERMIT_RELEASE_SCRIPT, "if v==a[1] then");
+           says(WIRE_PERMIT_RELEASE_SCRIPT, "if v==a[1] then") && says(WIRE_FAIR_RELEASE_SCRIPT, "if v==a[1] then");
 }
 
 /* ---- Keys ---- */
@@ -343,6 +343,142 @@ static void execute_permit(struct world *w, const struct bounds *bounds, struct 
     }
 }
 
+/* ---- Fair locks ---- */
+
+static bool is_before(const struct place *a, const struct place *b)
+{
+    return a->turn != b->turn ? a->turn < b->turn : a->token < b->token;
+}
+
+static struct place *place_of(struct model *node, unsigned token)
+{
+    for (unsigned i = 0; i < QUEUE_MAX && token != 0; i++)
+        if (node->queue[i].token == token) return &node->queue[i];
+    return NULL;
+}
+
+bool model_queues(const struct model *node, unsigned token)
+{
+    for (unsigned i = 0; i < QUEUE_MAX && token != 0; i++)
+        if (node->queue[i].token == token) return true;
+    return false;
+}
+
+static void remove_place(struct model *node, struct place *place)
+{
+    struct place *last = &node->queue[QUEUE_MAX - 1];
+
+    memmove(place, place + 1, (size_t)(last - place) * sizeof *place);
+    *last = (struct place){ 0 };
+}
+
+/* A place is taken, or renewed. */
+static void take_place(struct world *w, const struct bounds *bounds, struct model *node, const struct command *command)
+{
+    struct place place = { command->token, command->turn, (uint16_t)(w->now + bounds->lease) };
+    struct place *old = place_of(node, command->token);
+    unsigned i = 0;
+
+    if (old) remove_place(node, old);
+    if (node->queue[QUEUE_MAX - 1].token != 0) {
+        w->is_full = true;
+        return;
+    }
+    while (node->queue[i].token != 0 && is_before(&node->queue[i], &place)) i++;
+    memmove(node->queue + i + 1, node->queue + i, (QUEUE_MAX - 1 - i) * sizeof node->queue[0]);
+    node->queue[i] = place;
+}
+
+static bool may_have(const struct model *node, const struct command *command)
+{
+    if (command->turn > 0) return node->queue[0].token == command->token;
+    return node->queue[0].token == 0 || !says(WIRE_FAIR_ACQUIRE_SCRIPT, "if h==(T~='0' and m or nil) then");
+}
+
+static void tell_place(struct model *node, const struct command *command, struct reply *reply)
+{
+    reply->rank = -1;
+    for (unsigned i = 0; i < QUEUE_MAX && node->queue[i].token != 0; i++) {
+        reply->turn = node->queue[i].turn;
+        if (node->queue[i].token == command->token) reply->rank = (int8_t)i;
+    }
+}
+
+/* S24: an old poll changes nothing. */
+static uint8_t poll(struct world *w, const struct bounds *bounds, struct model *node, const struct command *command,
+                    bool is_prompt, struct reply *reply)
+{
+    struct key *key = &node->keys[0];
+    bool is_ours = key->token == command->token;
+    bool renews = says(WIRE_FAIR_ACQUIRE_SCRIPT, "if w=='1' then") ? command->renews : command->turn > 0;
+    bool heeds_rounds = says(WIRE_FAIR_ACQUIRE_SCRIPT, "n+0>=tonumber(c('get',g) or 9007199254740991)");
+
+    tell_place(node, command, reply);
+    if (is_ours && heeds_rounds && command->poll < node->grant) {
+        reply->rank = -2;
+        return 0;
+    }
+    if (renews) take_place(w, bounds, node, command);
+    tell_place(node, command, reply);
+    if (may_have(node, command)) {
+        if (key->token != 0 && !is_ours) return 0;
+        node->grant = command->poll;
+        if (!is_ours) return set_key(key, w, command, is_prompt);
+        lengthen(key, time_after(w, command), !says(WIRE_FAIR_ACQUIRE_SCRIPT, "y<a[2]+0"), is_prompt);
+        return 1;
+    }
+    if (is_ours && says(WIRE_FAIR_ACQUIRE_SCRIPT, "elseif mine then c('del',k,g)")) clear_key(key);
+    return 0;
+}
+
+static uint8_t extend_fair(struct world *w, struct model *node, const struct command *command, const char *script, bool is_prompt)
+{
+    struct key *key = &node->keys[0];
+
+    if (key->token != command->token) return 0;
+    if (says(script, "c('set',k..'#grant','9007199254740991'")) node->grant = POLL_CLOSED;
+    lengthen(key, time_after(w, command), !says(script, "p<a[2]+0"), is_prompt);
+    return 1;
+}
+
+static uint8_t restore_fair(struct world *w, struct model *node, const struct command *command, bool is_prompt)
+{
+    struct key *key = &node->keys[0];
+
+    if (key->token != 0 && key->token != command->token) return 0;
+    if (key->token == 0) {
+        (void)set_key(key, w, command, is_prompt);
+        node->grant = 0;
+    }
+    return extend_fair(w, node, command, WIRE_FAIR_RESTORE_SCRIPT, is_prompt);
+}
+
+static uint8_t leave_queue(struct world *w, struct model *node, const struct command *command)
+{
+    struct key *key = &node->keys[0];
+    struct place *place = place_of(node, command->token);
+
+    if (place && says(WIRE_FAIR_RELEASE_SCRIPT, "p('zrem',q,t..a[2])")) remove_place(node, place);
+    if (key->token == 0) return 0;
+    if (key->token != command->token && says(WIRE_FAIR_RELEASE_SCRIPT, "if v==a[1] then")) return 0;
+    if (token_client(key->token) != token_client(command->token)) w->breach = "a node's key was deleted by another client";
+    clear_key(key);
+    return 1;
+}
+
+static void execute_fair(struct world *w, const struct bounds *bounds, struct model *node, const struct command *command,
+                         bool is_prompt, struct reply *reply)
+{
+    switch (command->kind) {
+    case WIRE_ACQUIRE: reply->done = poll(w, bounds, node, command, is_prompt, reply); break;
+    case WIRE_RESTORE: reply->done = restore_fair(w, node, command, is_prompt); break;
+    case WIRE_EXTEND:  reply->done = extend_fair(w, node, command, WIRE_FAIR_EXTEND_SCRIPT, is_prompt); break;
+    case WIRE_RELEASE: reply->done = leave_queue(w, node, command); break;
+    default:           break;
+    }
+    if (node->keys[0].token == 0) node->grant = 0;
+}
+
 /* ---- All of them ---- */
 
 struct reply model_execute(struct world *w, const struct bounds *bounds, unsigned k, const struct command *command, bool is_live)
@@ -355,6 +491,7 @@ struct reply model_execute(struct world *w, const struct bounds *bounds, unsigne
     case ROLE_READER:
     case ROLE_WRITER: execute_shared(w, &w->nodes[k], command, is_prompt, &reply); break;
     case ROLE_PERMIT: execute_permit(w, bounds, &w->nodes[k], command, is_prompt, &reply); break;
+    case ROLE_FAIR:   execute_fair(w, bounds, &w->nodes[k], command, is_prompt, &reply); break;
     }
     return reply;
 }
@@ -373,6 +510,11 @@ void model_expire(struct world *w, unsigned nodes)
         struct model *node = &w->nodes[k];
         for (unsigned i = 0; i < PERMITS_MAX; i++)
             if (node->keys[i].token != 0 && w->now >= node->keys[i].expires_at) clear_key(&node->keys[i]);
+        if (node->keys[0].token == 0) node->grant = 0;
+        for (unsigned i = 0; i < QUEUE_MAX && node->queue[i].token != 0;) {
+            if (w->now >= node->queue[i].until) remove_place(node, &node->queue[i]);
+            else i++;
+        }
         if (node->keys[0].token == TOKEN_SHARED) expire_readers(w, node);
         else                                     clear_readers(node);
     }
@@ -382,6 +524,8 @@ void model_release(struct model *node, unsigned token)
 {
     for (unsigned i = 0; i < PERMITS_MAX; i++)
         if (node->keys[i].token == token) clear_key(&node->keys[i]);
+    if (place_of(node, token)) remove_place(node, place_of(node, token));
+    if (node->keys[0].token == 0) node->grant = 0;
     (void)leave(node, token);
 }
 
@@ -389,6 +533,8 @@ void model_clear(struct model *node)
 {
     memset(node->keys, 0, sizeof node->keys);
     clear_readers(node);
+    memset(node->queue, 0, sizeof node->queue);
+    node->grant = 0;
     node->counter = 0;
 }
 

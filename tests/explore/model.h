@@ -15,6 +15,9 @@ void model_expire(struct world *w, unsigned nodes);
 void model_release(struct model *node, unsigned token);
 void model_clear(struct model *node);
 
+/* Is a place in the queue that token's? */
+bool model_queues(const struct model *node, unsigned token);
+
 /* Is the key, that of a slot, or one of its readers' tokens this one? */
 bool model_has(const struct model *node, unsigned token);
 

@@ -65,7 +65,7 @@ static const char *check_stake(const struct world *w, unsigned c, unsigned k)
     unsigned sets = asked_count(client, k, WIRE_ACQUIRE) + asked_count(client, k, WIRE_RESTORE);
 
     if (releases != (stake->state == STAKE_LEAVING)) return "a release is on its way exactly when a stake is leaving";
-    if (sets > 1)                                          return "two SETs of one lock are on their way to one node";
+    if (sets > 1 && !w->clients[c].lock.is_fair)           return "two SETs of one lock are on their way to one node";
     if (sets > 0 && stake->state == STAKE_NONE)            return "a SET is on its way where no stake is";
     if (is_owed != (stake->state == STAKE_OWED))           return "a stake is owed, but not noted";
     if (is_deferred && !is_owed)                               return "a debt is deferred, but not owed";
@@ -143,9 +143,11 @@ const char *oracle(const struct world *w, const struct bounds *bounds)
     const char *breach = w->breach, *exclusion;
 
     if (bounds->only_tickets) return w->ticket_breach;
+    if (bounds->only_order) return w->order_breach;
     exclusion = check_exclusion(w, bounds);
     if (exclusion || bounds->only_exclusion) return exclusion;
     if (!breach) breach = w->ticket_breach;
+    if (!breach) breach = w->order_breach;
     for (unsigned c = 0; c < clients_of(bounds) && !breach; c++) breach = check_client(w, bounds, c);
     return breach;
 }

@@ -108,7 +108,7 @@ static bool seen_add(struct memory *memory, struct seen *seen, struct digest dig
 
 struct origin {
     uint32_t state;             /* The number of the one before. */
-    uint16_t event;
+    uint32_t event;
 };
 
 struct origins {
@@ -116,19 +116,21 @@ struct origins {
     size_t count, capacity;
 };
 
-enum { ORIGIN_COPY = 1 << 15 };     /* Beside the event: of a state that has been seen before, to be compared with that. */
+enum { ORIGIN_COPY = 1 << 7 };     /* Beside the event: of a state that has been seen before, to be compared with that. */
 
-static uint16_t pack(struct event e, bool is_copy)
+static uint32_t pack(struct event e, bool is_copy)
 {
-    return (uint16_t)(e.kind | e.client << 4 | e.node << 6 | e.which << 8 | (is_copy ? ORIGIN_COPY : 0));
+    uint32_t where = (uint32_t)e.client << 8 | (uint32_t)e.node << 16;
+
+    return (uint32_t)e.kind | (is_copy ? ORIGIN_COPY : 0) | where | (uint32_t)e.which << 24;
 }
 
-static struct event unpack(uint16_t packed)
+static struct event unpack(uint32_t packed)
 {
-    return (struct event){ packed & 15, packed >> 4 & 3, packed >> 6 & 3, packed >> 8 & 127 };
+    return (struct event){ packed & 127, packed >> 8 & 255, packed >> 16 & 255, packed >> 24 & 255 };
 }
 
-static void origins_add(struct memory *memory, struct origins *origins, uint32_t state, uint16_t event)
+static void origins_add(struct memory *memory, struct origins *origins, uint32_t state, uint32_t event)
 {
     if (origins->count == origins->capacity) {
         size_t capacity = origins->capacity ? origins->capacity + origins->capacity / 2 : 1024;

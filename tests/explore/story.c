@@ -14,6 +14,7 @@ static const char *command_name(unsigned kind, unsigned role)
         [WIRE_RELEASE] = "release script", [WIRE_PTTL] = "PTTL"
     };
 
+    if (kind == WIRE_ACQUIRE && role == ROLE_FAIR) return "poll";
     return kind == WIRE_ACQUIRE && role == ROLE_PLAIN ? "SET" : names[kind];
 }
 
@@ -39,6 +40,10 @@ static const char *says(const struct reply *reply, char text[ANSWER_MAX])
     if (reply->kind == WIRE_RESTORE && !reply->is_ahead) return reply->done ? "OK" : "taken";
     if (reply->kind != WIRE_ACQUIRE && !reply->is_ahead) return reply->done ? "1" : "0";
     if (reply->done)                 return "OK";
+    if (reply->role == ROLE_FAIR) {
+        snprintf(text, ANSWER_MAX, "rank %d, largest turn %u", reply->rank, reply->turn);
+        return text;
+    }
     if (reply->is_ahead)             return "that ticket is ahead of the clock";
     if (reply->counter == 0)         return reply->role == ROLE_PLAIN ? "nil" : "taken";
     snprintf(text, ANSWER_MAX, "%s, ticket %s was given", reply->is_taken ? "taken" : "too small",
@@ -65,6 +70,8 @@ static const char *purpose(char text[PURPOSE_MAX], const struct bounds *bounds, 
     if (command->kind == WIRE_RELEASE && command->role != ROLE_PERMIT) as = "";
     if (command->other && command->other != command->token)
         snprintf(text, PURPOSE_MAX, "%s, beside %u", as, number_of(bounds, command->other));
+    else if (command->poll > 0)  snprintf(text, PURPOSE_MAX, " %u with turn %u%s", command->poll, command->turn,
+                                          command->renews ? ", that renews" : "");
     else if (command->slot > 0)  snprintf(text, PURPOSE_MAX, " of slot %u", command->slot);
     else                         snprintf(text, PURPOSE_MAX, "%s", as);
     return text;
@@ -74,7 +81,8 @@ static void tell_command(char *text, const struct bounds *bounds, const char *ho
                          const struct world *after, struct event e, const struct command *command)
 {
     const struct model *was = &before->nodes[e.node], *is = &after->nodes[e.node];
-    bool did = memcmp(was->keys, is->keys, sizeof was->keys) != 0 || memcmp(was->readers, is->readers, sizeof was->readers) != 0;
+    bool did = memcmp(was->queue, is->queue, sizeof was->queue) != 0 || was->grant != is->grant ||
+               memcmp(was->keys, is->keys, sizeof was->keys) != 0 || memcmp(was->readers, is->readers, sizeof was->readers) != 0;
     char with[TICKET_TEXT + 16] = "", ticket[TICKET_TEXT], how_so[PURPOSE_MAX];
 
     if (command->ticket) snprintf(with, sizeof with, " with ticket %s", ticket_text(ticket, command->ticket));
@@ -110,6 +118,7 @@ static void tell(char *text, const struct bounds *bounds, const struct world *be
         snprintf(text, SENTENCE_MAX, "node %u crashes and is back, %s", e.node, bounds->keeps ? "with its memory" : "empty");
         break;
     case EVENT_GAIN:    snprintf(text, SENTENCE_MAX, "the clock of node %u gains a tick", e.node); break;
+    case EVENT_DIE:     snprintf(text, SENTENCE_MAX, "%c dies", name(e.client)); break;
     case EVENT_VANISH:  snprintf(text, SENTENCE_MAX, "%c's token on node %u vanishes: released", name(e.client), e.node); break;
     }
 }
@@ -138,6 +147,16 @@ static void tell_readers(const struct bounds *bounds, const struct model *node)
     printf(")<%-2u", node->keys[0].expires_at);
 }
 
+/* The round in which the key was granted, and the queue. */
+static void tell_queue(const struct bounds *bounds, const struct model *node)
+{
+    printf("@%u(", node->grant);
+    for (unsigned i = 0; i < QUEUE_MAX && node->queue[i].token != 0; i++)
+        printf("%s%c%u:%u<%u", i > 0 ? " " : "", name(token_client(node->queue[i].token)), number_of(bounds, node->queue[i].token),
+               node->queue[i].turn, node->queue[i].until);
+    printf(")");
+}
+
 static void tell_keys(const struct world *w, const struct bounds *bounds)
 {
     for (unsigned k = 0; k < bounds->nodes; k++) {
@@ -147,6 +166,7 @@ static void tell_keys(const struct world *w, const struct bounds *bounds)
         if (node->keys[0].token == TOKEN_SHARED) tell_readers(bounds, node);
         else                                     tell_key(bounds, &node->keys[0]);
         for (unsigned i = 1; i < bounds->permits; i++) tell_key(bounds, &node->keys[i]);
+        if (bounds->fair) tell_queue(bounds, node);
         if (bounds->tickets) printf(" #%-4s", node->counter ? ticket_text(ticket, node->counter) : "-");
     }
 }

@@ -98,6 +98,23 @@ static void understand_permit(struct command *command, enum row row, const struc
     if (row == ROW_PERMIT_EXTEND || row == ROW_PERMIT_RESTORE) command->slot = (uint8_t)read_number(arguments[slot]);
 }
 
+/* "turn round renew entry" */
+static void understand_fair(struct command *command, const struct word *arguments)
+{
+    unsigned turn, poll, renews;
+    char text[80] = "";
+
+    command->role = ROLE_FAIR;
+    if (command->kind != WIRE_ACQUIRE) return;
+    if (arguments[5].size >= sizeof text) fail("a place that is too long");
+    memcpy(text, arguments[5].text, arguments[5].size);
+    if (sscanf(text, "%u %u %u ", &turn, &poll, &renews) != 3 || turn >= UINT8_MAX || poll >= POLL_CLOSED || renews > 1)
+        fail("a place out of range");
+    command->turn = (uint8_t)turn;
+    command->poll = (uint8_t)poll;
+    command->renews = renews == 1;
+}
+
 static struct command understand(const struct word words[WORDS_MAX], uint16_t now)
 {
     bool is_script = is_word(words[0], "EVALSHA");
@@ -116,6 +133,10 @@ static struct command understand(const struct word words[WORDS_MAX], uint16_t no
     case ROW_PERMIT_RESTORE:
     case ROW_PERMIT_EXTEND:
     case ROW_PERMIT_RELEASE: understand_permit(&command, row, arguments); break;
+    case ROW_FAIR_ACQUIRE:
+    case ROW_FAIR_RESTORE:
+    case ROW_FAIR_EXTEND:
+    case ROW_FAIR_RELEASE:   understand_fair(&command, arguments); break;
     case ROW_ACQUIRE:
     case ROW_RESTORE:
     case ROW_EXTEND:
@@ -156,11 +177,12 @@ static void take_stale(struct link *link, unsigned i)
     memset(&link->stale[link->stale_count], 0, sizeof link->stale[0]);
 }
 
-static unsigned rank(const struct command *command)
+static uint64_t rank(const struct command *command)
 {
+    uint64_t place = (uint64_t)command->turn << 16 | (uint64_t)command->poll << 8 | command->renews;
     unsigned what = (unsigned)command->kind << 4 | command->role, with = (unsigned)command->slot << 4 | command->ttl;
 
-    return (unsigned)command->token << 24 | (unsigned)command->other << 16 | what << 8 | with;
+    return place << 32 | (unsigned)command->token << 24 | (unsigned)command->other << 16 | what << 8 | with;
 }
 
 /* Stale commands are executed in any order, or never, so they are kept sorted. Two releases of one token do no more than one:
@@ -203,6 +225,8 @@ static unsigned tokens_on(const struct model *node, unsigned c)
         if (token_client(node->keys[i].token) == c) tokens |= bit_of_token(node->keys[i].token);
     for (unsigned i = 0; i < READERS_MAX; i++)
         if (token_client(node->readers[i].token) == c) tokens |= bit_of_token(node->readers[i].token);
+    for (unsigned i = 0; i < QUEUE_MAX; i++)
+        if (token_client(node->queue[i].token) == c) tokens |= bit_of_token(node->queue[i].token);
     return tokens;
 }
 
@@ -366,12 +390,24 @@ static const char *refusal_of(const struct reply *answer)
     return answer->role == ROLE_PLAIN ? "$-1\r\n" : "$3\r\n0 1\r\n";
 }
 
+static void say_place(const struct reply *answer, char *text, size_t size)
+{
+    char words[32];
+
+    snprintf(words, sizeof words, "0 1 %u %d", answer->turn, answer->rank);
+    snprintf(text, size, "$%zu\r\n%s\r\n", strlen(words), words);
+}
+
 static void say(const struct bounds *bounds, const struct reply *answer, char *text, size_t size)
 {
     const char *said = answer->done ? ":1\r\n" : answer->others ? ":-1\r\n" : ":0\r\n";
 
     if (answer->kind == WIRE_ACQUIRE && bounds->tickets) {
         ticket_say(answer, text, size);
+        return;
+    }
+    if (answer->kind == WIRE_ACQUIRE && answer->role == ROLE_FAIR && !answer->done) {
+        say_place(answer, text, size);
         return;
     }
     if (answer->kind == WIRE_ACQUIRE) said = answer->done ? "+OK\r\n" : refusal_of(answer);
@@ -557,6 +593,7 @@ static void init_client(struct world *w, const struct bounds *bounds, unsigned c
     redlock_use_wake_ups(&client->engine);
     if (has_readers(bounds)) redlock_use_shared(&client->engine);
     if (bounds->permits > 0) redlock_use_permits(&client->engine);
+    if (bounds->fair) redlock_use_fair(&client->engine);
     redlock_lock_init(&client->lock);
     give_tokens(client, c, tokens_of(bounds, c));
     client->attempts = (uint8_t)bounds->attempts[c];
@@ -574,6 +611,7 @@ void world_init(struct world *w, const struct bounds *bounds)
     w->losses = (uint8_t)bounds->losses;
     w->crashes = (uint8_t)bounds->crashes;
     w->cancels = (uint8_t)bounds->cancels;
+    w->deaths = (uint8_t)bounds->deaths;
     for (unsigned k = 0; k < bounds->nodes; k++) w->nodes[k].gains = (uint8_t)bounds->gains;
     for (unsigned c = 0; c < clients_of(bounds); c++) init_client(w, bounds, c);
 }
@@ -617,6 +655,7 @@ static void list_acts(struct list *list, const struct world *w, const struct bou
     if (may_change && !reads && client->downgrades > 0)                        list_add(list, EVENT_DOWNGRADE, c, 0, 0);
     if (was_won)                                                               list_add(list, EVENT_RELEASE, c, 0, 0);
     if (is_pending && w->cancels > 0)                                          list_add(list, EVENT_CANCEL, c, 0, 0);
+    if (w->deaths > 0 && client->lock.phase != PHASE_IDLE)                     list_add(list, EVENT_DIE, c, 0, 0);
 }
 
 static void list_link(struct list *list, const struct world *w, unsigned c, unsigned k)
@@ -660,6 +699,38 @@ unsigned world_events(const struct world *w, const struct bounds *bounds, struct
 
 /* ---- Letting it happen ---- */
 
+bool world_is_queued(const struct world *w, const struct bounds *bounds, unsigned c)
+{
+    const struct client *client = &w->clients[c];
+    unsigned count = 0;
+
+    if (client->is_out || (client->lock.phase != PHASE_ACQUIRING && client->lock.phase != PHASE_WAITING)) return false;
+    for (unsigned k = 0; k < bounds->nodes; k++) count += model_queues(&w->nodes[k], token_number(client->lock.token));
+    return count >= bounds->nodes / 2 + 1;
+}
+
+/* S25: these may not be passed. */
+static void get_behind(struct world *w, const struct bounds *bounds, unsigned c)
+{
+    for (unsigned other = 0; other < clients_of(bounds); other++)
+        if (other != c && world_is_queued(w, bounds, other))
+            w->clients[c].behind[other] = (uint8_t)token_number(w->clients[other].lock.token);
+}
+
+/* Whoever has lost its place, or left, may be passed. Has one been that may not? */
+static void look_who_passes(struct world *w, const struct bounds *bounds, unsigned c)
+{
+    struct client *client = &w->clients[c];
+
+    for (unsigned other = 0; other < clients_of(bounds); other++) {
+        bool is_same = client->behind[other] == token_number(w->clients[other].lock.token);
+        if (client->behind[other] == 0) continue;
+        if (!is_same || !world_is_queued(w, bounds, other)) client->behind[other] = 0;
+        else if (client->lock.phase == PHASE_HELD) w->order_breach = "a client has passed one that was queued before it began";
+    }
+    if (client->lock.phase == PHASE_HELD || client->lock.phase == PHASE_IDLE) memset(client->behind, 0, sizeof client->behind);
+}
+
 static void acquire(struct world *w, const struct bounds *bounds, unsigned c)
 {
     struct client *client = &w->clients[c];
@@ -671,14 +742,16 @@ static void acquire(struct world *w, const struct bounds *bounds, unsigned c)
         .ticket = bounds->tickets,
         .shared = bounds->reads[c],
         .permits = (uint8_t)bounds->permits,
+        .fair = bounds->fair,
         .wall_us = (uint64_t)ticket_clock(w, bounds->walls[c]) * TICK_US,
     };
 
-    client->attempts = bounds->wait ? 0 : (uint8_t)(client->attempts - 1);
+    client->attempts = bounds->wait && !bounds->fair ? 0 : (uint8_t)(client->attempts - 1);
     client->lost = 0;
     if (bounds->tickets) ticket_begin(w, c);
     if (redlock_start_acquire(&client->engine, &client->lock, &request, world_now_us(w)) != REDLOCK_OK)
         w->breach = "redlock_start_acquire refuses an idle lock";
+    if (bounds->fair) get_behind(w, bounds, c);
 }
 
 static void extend(struct world *w, const struct bounds *bounds, unsigned c)
@@ -793,6 +866,8 @@ static void gain(struct world *w, const struct bounds *bounds, unsigned k)
     w->nodes[k].gains--;
     for (unsigned i = 0; i < PERMITS_MAX; i++) gain_of(&w->nodes[k].keys[i]);
     for (unsigned i = 0; i < READERS_MAX; i++) gain_of(&w->nodes[k].readers[i]);
+    for (unsigned i = 0; i < QUEUE_MAX; i++)
+        if (w->nodes[k].queue[i].token != 0) w->nodes[k].queue[i].until--;
     model_expire(w, bounds->nodes);
 }
 
@@ -824,9 +899,12 @@ void world_apply(struct world *w, const struct bounds *bounds, struct event e)
     case EVENT_STALE:   execute_stale(w, bounds, e.client, e.node, e.which); break;
     case EVENT_CRASH:   crash(w, bounds, e.node); break;
     case EVENT_GAIN:    gain(w, bounds, e.node); break;
+    case EVENT_DIE:     w->deaths--; take_out(w, bounds, e.client); break;
     case EVENT_VANISH:  model_release(&w->nodes[e.node], e.which); break;
     default:            apply_to_client(w, bounds, e);
     }
-    for (unsigned c = 0; c < clients_of(bounds); c++)
+    for (unsigned c = 0; c < clients_of(bounds); c++) {
+        if (bounds->fair) look_who_passes(w, bounds, c);
         for (unsigned k = 0; k < bounds->nodes; k++) drop_futile(w, bounds, c, k);
+    }
 }

@@ -17,6 +17,8 @@ enum {
     TICK_MS = 4000,             /* Over NODE_DELAY_LAST_MS and the engine's pause between tries of a debt. */
     PIPELINE = 6,
     PERMITS_MAX = 2,
+    QUEUE_MAX = 5,              /* Places on one node: what a late poll has left behind counted. */
+    POLL_CLOSED = UINT8_MAX,    /* In place of the round in which a key was granted: every poll is an old one. */
     READERS_MAX = 5,            /* On one node: what clients that have changed their role have left behind counted. */
     COMMANDS_MAX = PIPELINE,    /* On one connection, in one direction. */
     STALE_MAX = 6,              /* Commands of broken connections between one client and one node. */
@@ -34,6 +36,9 @@ struct bounds {
     unsigned attempts[CLIENTS], extensions[CLIENTS];    /* No attempt of the third client: there are two. */
     bool reads[CLIENTS];        /* It shares the resource with others that do. */
     unsigned upgrades[CLIENTS], downgrades[CLIENTS];    /* Of a reader that holds it, and of a writer. */
+    bool fair;                  /* In strict order. Then each attempt is an acquisition, that waits. */
+    unsigned lease;             /* Of a place in the queue. */
+    unsigned deaths;            /* Clients that are gone at any time, with what they have sent still on its way. */
     unsigned permits;           /* 0: it is a lock. */
     unsigned slots[CLIENTS];    /* The slot that each node tries first for that client, which is made by its token; 0: the first. */
     unsigned losses;            /* Connections that break without a reason. */
@@ -52,6 +57,7 @@ struct bounds {
     bool tickets;               /* Clients acquire with tickets (S15). */
     bool keeps;                 /* A crash loses no memory: appendfsync always. */
     bool only_exclusion;        /* Nothing else is a breach. */
+    bool only_order;            /* Nothing but who passes whom is. */
     bool only_tickets;          /* Nothing but a ticket that is not larger is. */
     bool ordered;               /* Worlds that differ in the order of nodes count as different: an engine goes through them by their
                                  * numbers, and may do one thing or the other when several are given up in one moment. */
@@ -73,7 +79,8 @@ static inline unsigned token_client(unsigned token)
 enum role {
     ROLE_PLAIN,                 /* A command as of a plain lock, which is a writer. */
     ROLE_READER, ROLE_WRITER,   /* What the lock is, or becomes, by a script for shared locks. */
-    ROLE_PERMIT
+    ROLE_PERMIT,
+    ROLE_FAIR
 };
 
 struct command {
@@ -82,6 +89,8 @@ struct command {
     uint8_t role;
     uint8_t other;              /* The token that the lock had, or may have, in another role; 0: none. */
     uint8_t slot;               /* Of a permit. */
+    uint8_t turn, poll;         /* Of a fair lock; 0: it is at the doorway; and the number of the round. */
+    bool renews;
     uint16_t ticket;            /* See ticket.h. */
     uint16_t sent_at;
 };
@@ -91,6 +100,8 @@ struct reply {
     uint8_t done;               /* 1: OK, or the script's 1. 0: nil, or the script's 0; its -1 of a release says the same. */
     bool others;                /* -1 of an upgrade: others read. */
     uint8_t slot;               /* That was granted. */
+    uint8_t turn;               /* Of a fair lock: the largest in the queue, */
+    int8_t rank;                /* and how many are before it; -1: it is not queued, -2: the poll was an old one. */
     bool is_taken, is_ahead;    /* Of a refused ticket: why; none of the two: it is too small. */
     uint16_t counter;           /* Of a refused ticket: the largest that the node knows. */
 };
@@ -112,7 +123,14 @@ struct key {
     uint16_t expires_at;
 };
 
+struct place {
+    uint8_t token, turn;        /* 0: there is none. */
+    uint16_t until;
+};
+
 struct model {
+    struct place queue[QUEUE_MAX];      /* In order. */
+    uint8_t grant;              /* The round in which the key was granted, if it was. */
     struct key keys[PERMITS_MAX];       /* Of the lock, or of each slot. */
     struct key readers[READERS_MAX];    /* By their tokens. They are gone with the key at the latest. */
     uint8_t crashes, gains;     /* So far; left. */
@@ -134,16 +152,17 @@ struct client {
     bool was_ahead;             /* a node refused that as too far ahead: then the next one may be smaller; */
     uint16_t floor;             /* the largest with which somebody had acquired when it began; */
     uint16_t rivals[ATTEMPTS_MAX];  /* with which somebody has since. */
+    uint8_t behind[CLIENTS];    /* The tokens of those that were queued on a quorum when it began, and still are; 0: none. */
     uint16_t promised_until;    /* In ticks: the end of its validity when its extension began. */
     uint16_t lost;              /* Nodes that forgot the key of the current attempt in a crash. */
 };
 
 struct world {
     uint16_t now;               /* In ticks. */
-    uint8_t losses, crashes, cancels;   /* Left. */
+    uint8_t losses, crashes, cancels, deaths;   /* Left. */
     bool is_full;               /* Something of fixed size overflowed: what lies behind is not explored. */
     uint16_t last_ticket;       /* The largest with which somebody has acquired. */
-    const char *breach, *ticket_breach;     /* What was broken; NULL: nothing. */
+    const char *breach, *ticket_breach, *order_breach;      /* What was broken; NULL: nothing. */
     struct model nodes[NODES_MAX];
     struct link links[CLIENTS][NODES_MAX];
     struct client clients[CLIENTS];     /* The last: what is behind those that there are is not looked at. */
@@ -162,6 +181,7 @@ enum event_kind {
     EVENT_CONNECT,              /* A client connects, with its handshake. */
     EVENT_CRASH,                /* A node loses its memory, unless it keeps it. */
     EVENT_GAIN,                 /* A node's clock gains a tick. */
+    EVENT_DIE,                  /* A client is out, and has not released. */
     EVENT_VANISH                /* What a client that is out has on a node. */
 };
 
@@ -212,6 +232,9 @@ static inline bool has_readers(const struct bounds *bounds)
 {
     return bounds->reads[0] || bounds->reads[1] || bounds->reads[2];
 }
+
+/* Is the client at it, and its place in the queues of a quorum? */
+bool world_is_queued(const struct world *w, const struct bounds *bounds, unsigned c);
 
 /* How many attempts the engine of a client may make: with a ticket one that was too small is corrected once at once. */
 static inline unsigned attempts_of(const struct bounds *bounds, unsigned c)

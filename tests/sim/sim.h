@@ -28,7 +28,7 @@ enum {
 /* X(name, promised, text): promised means that no fault of this class may ever break the exclusion, or the order of tickets.
  * Wall clocks differ in all of them, by no more than the configured skew unless the class says so. From TICKETS_SKEWED on it
  * is only the tickets that are looked at, and from PERIODS_NO_GUARD on only that no period has two runs; so in PERIODS.
- * In the worlds of READERS and of PERMITS there are shared locks and semaphores, in the others none. */
+ * In the worlds of READERS, PERMITS and FAIR there are shared locks, semaphores, fair locks, in the others none. */
 #define SIM_CLASSES(X)                                                                        \
     X(NONE,              true,  "none")                                                       \
     X(DELAYS,            true,  "messages delayed, in pieces")                                \
@@ -51,6 +51,7 @@ enum {
     X(READERS,           true,  "shared locks: all of the above at once")                     \
     X(PERMITS,           true,  "permits: all of the above at once")                          \
     X(DURABLE,           true,  "durable node restarts with its memory, or empty; connections reset")  \
+    X(FAIR,              true,  "strict order: all of the above at once")                     \
     X(CLOCK_FORWARD,     false, "node's clock stepped forward")                               \
     X(NO_GUARD,          false, "node restarts empty, without the guard")                     \
     X(ACTS_WITHOUT_ASKING, false, "holder paused past its validity acts without asking")      \
@@ -84,6 +85,7 @@ bool sim_class_is_about_periods(enum sim_class class);
 bool sim_class_has_periods(enum sim_class class);
 bool sim_class_has_readers(enum sim_class class);
 bool sim_class_has_permits(enum sim_class class);
+bool sim_class_is_fair(enum sim_class class);
 bool sim_class_has_no_guard(enum sim_class class);
 bool sim_class_is_durable(enum sim_class class);
 
@@ -229,7 +231,9 @@ struct sim_fault {
     X(UPGRADE_REFUSED,       "an upgrade refused, and still a reader")                              \
     X(DOWNGRADED,            "a writer became a reader")                                            \
     X(PERMITS_TOGETHER,      "several permits of one resource held")                                \
-    X(PERMITS_FULL,          "all permits of a resource held")
+    X(PERMITS_FULL,          "all permits of a resource held")                                      \
+    X(WON_FAIR,              "won by a fair lock")                                                  \
+    X(WON_IN_TURN,           "won by a fair lock from the queue")
 
 enum sim_path {
 #define SIM_PATH_ENUM(name, text) SIM_PATH_##name,
@@ -288,6 +292,9 @@ const char *sim_path_text(enum sim_path path);
     X(S15_ADMITTED,      "S15: a client that is admitted after another is no earlier holder")         \
     X(S18,               "S18: who runs in a period is the first who does")                           \
     X(S18_DONE,          "S18: nobody begins in a period that is done")                               \
+    X(S24_ONCE,          "S24: a node gets each round of polls of a fair lock once, in their order")  \
+    X(S24_ROUND,         "S24: a node that is counted has granted it in that round")                  \
+    X(S25,               "S25: nobody passes a waiter that was queued on a quorum before it began")   \
     X(S16,               "S16: a connection by which nonsense came is closed")                        \
     X(TOLD,              "what has ended is named")                                                   \
     X(KEEPER_KEEPS,      "what is kept stays while all nodes answer in time")                         \
@@ -331,6 +338,7 @@ struct sim_options {
     uint32_t period_ms;         /* Of marks; 0: there are none. */
     bool until_done;            /* A period is marked when a run has ended, not before it begins. */
     bool keeps_memory;          /* No node loses or shortens what it has granted: then each promise can be watched. */
+    unsigned fair_share;        /* One in so many locks is fair; 0: none. */
     unsigned shared_share;      /* Of so many names of a lock one is shared; 0: none. */
     unsigned permits;           /* Of each resource; 0: they are locks. */
     bool wake_ups, silent;

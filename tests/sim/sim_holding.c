@@ -87,6 +87,7 @@ void sim_holding_saw_won(struct sim_world *world, struct sim_actor *actor)
     if (!world->cluster->no_exclusion) check_alone(world, actor);
     if (actor->shared) sim_kinds_saw_reader(world, actor);
     if (actor->permits > 0) sim_kinds_saw_permit(world, actor);
+    if (world->options.fair_share > 0) sim_kinds_saw_order(world, actor);
     if (actor->has_ticket) sim_count(world, SIM_PATH_WON_WITH_TICKET);
     if (actor->names & (actor->names - 1)) sim_count(world, SIM_PATH_WON_SET);
     if (actor->is_corrected) sim_count(world, SIM_PATH_WON_CORRECTED);
@@ -327,13 +328,17 @@ static uint8_t lock_with(struct sim_world *world, unsigned client, const char *e
     return NOBODY;
 }
 
+void sim_holding_saw_entry(struct sim_world *world, unsigned client, const char *entry)
+{
+    memcpy(world->subscriptions[client], entry, 16);
+    *entry_owner(world, client, entry) = lock_with(world, client, entry);
+}
+
 void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
-    const unsigned c = connection->client;
     if (!call->did || connection->client_left) return;
     sim_count(world, SIM_PATH_LINED_UP);
-    memcpy(world->subscriptions[c], call->token, 16);
-    *entry_owner(world, c, call->token) = lock_with(world, c, call->token);
+    sim_holding_saw_entry(world, connection->client, call->token);
 }
 
 /* Whose lock is forgotten cannot give its entries back. */
@@ -361,7 +366,7 @@ void sim_holding_saw_release(struct sim_world *world, const struct cluster_conne
     const struct sim_actor *actor = sim_actor_of(world, connection->client, token->lock);
     const bool is_other_slot = actor->permits > 0 && redlock_valid_us(lock_of(world, actor), now_of(world, actor->client)) > 0;
     if (!connection->client_left && !is_other_slot) token->released_on[connection->node] = connection->number;
-    if (call->entry[0] != '\0') sim_count(world, SIM_PATH_ENTRY_GIVEN_BACK);
+    if (call->entry[0] != '\0' && !call->fair) sim_count(world, SIM_PATH_ENTRY_GIVEN_BACK);
     if (call->woken[0] != '\0') saw_woken(world, call);
 }
 
@@ -398,7 +403,7 @@ void sim_holding_saw_idle(struct sim_world *world, unsigned client)
 /* Elsewhere they run out. */
 static void must_leave_no_entry(struct sim_world *world, unsigned node, unsigned resource)
 {
-    static const char *const suffixes[] = { "#waiters", "#readers", "#writer" };
+    static const char *const suffixes[] = { "#waiters", "#readers", "#writer", "#queue", "#lease", "#grant" };
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
         sim_demand(world, SIM_RULE_NO_ENTRY_LEFT, !sim_key_beside(world, node, resource, suffixes[i]), "%s%s is left on node %u",
                    sim_resource(resource), suffixes[i], node);

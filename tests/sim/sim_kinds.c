@@ -1,5 +1,5 @@
-/* Readers and permits: what is counted of them, and that there are never more permits out than there are. That writers are
- * alone, and slots, the cluster watches. */
+/* Readers, permits and fair locks: what is counted of them, that there are never more permits out than there are, and who passes
+ * whom. That writers are alone, and slots, the cluster watches. */
 #include "sim_world.h"
 
 #include <string.h>
@@ -96,4 +96,72 @@ void sim_kinds_saw_change(struct sim_world *world, struct sim_actor *actor)
     actor->token_shared = actor->shared;
     sim_rules_saw_extended(world, actor, false);
     if (is_upgrade) sim_holding_saw_won(world, actor);
+}
+
+/* ---- Strict order ---- */
+
+/* S24: a token is polled for again and again, each time in a newer round. What comes late may be older. */
+void sim_kinds_saw_poll(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
+                        struct sim_token *token)
+{
+    const unsigned k = connection->node;
+    if (token->polled[k] > 0 && !connection->client_left && !connection->ended)
+        sim_demand(world, SIM_RULE_S24_ONCE, call->poll > token->polled[k], "S24: client %u polls node %u for %s twice in a round",
+                   connection->client, k, call->key);
+    if (call->poll > token->polled[k]) token->polled[k] = call->poll;
+    if (call->did) token->granted[k] = call->poll;
+    if (call->joined) token->queued_at[k] = world->cluster->now_us;
+    if (call->entry[0] != '\0' && !connection->client_left) sim_holding_saw_entry(world, connection->client, call->entry);
+}
+
+unsigned sim_kinds_granted_in(const struct sim_world *world, const struct sim_token *token, uint32_t round)
+{
+    unsigned granted = 0;
+    for (unsigned k = 0; k < world->options.node_count; k++) granted |= token->granted[k] == round ? 1u << k : 0;
+    world->totals->judged[SIM_RULE_S24_ROUND]++;
+    return granted;
+}
+
+static bool is_queued(struct sim_world *world, unsigned node, unsigned resource, const char *text)
+{
+    const struct model_key *queue = sim_key_beside(world, node, resource, "#queue");
+    for (size_t i = 0; queue && i < queue->entry_count; i++)
+        if (memcmp(queue->entries[i].member, text, REDLOCK_TOKEN_TEXT) == 0) return true;
+    return false;
+}
+
+/* On how many nodes does it wait in the queue without a break since before then? */
+static unsigned count_queued(struct sim_world *world, const struct sim_actor *actor, uint64_t before_us)
+{
+    char text[REDLOCK_TOKEN_TEXT + 1];
+    unsigned count = 0;
+    redlock_token(lock_of(world, actor), text);
+    const struct sim_token *token = sim_find_token(world, text);
+    for (unsigned k = 0; token && k < world->options.node_count; k++) {
+        const uint64_t since_us = token->queued_at[k];
+        count += since_us > world->reborn_at[k] && since_us < before_us && is_queued(world, k, actor->lock, text);
+    }
+    return count;
+}
+
+static bool is_waiting(const struct sim_world *world, const struct sim_actor *actor)
+{
+    return actor->fair && actor->deed == SIM_ACQUIRES && !world->cluster->clients[actor->client].dead &&
+           redlock_lock_status(lock_of(world, actor)) == REDLOCK_PENDING;
+}
+
+/* S25. Plain locks may pass. */
+void sim_kinds_saw_order(struct sim_world *world, const struct sim_actor *actor)
+{
+    if (!actor->fair) return;
+    sim_count(world, SIM_PATH_WON_FAIR);
+    if (actor->hurries > 0) sim_count(world, SIM_PATH_WON_IN_TURN);
+    for (unsigned i = 0; i < world->actor_count; i++) {
+        const struct sim_actor *other = &world->actors[i];
+        if (other == actor || other->lock != actor->lock || !is_waiting(world, other)) continue;
+        sim_demand(world, SIM_RULE_S25,
+                   count_queued(world, other, actor->begun_at) < redlock_quorum(world->options.node_count),
+                   "S25: client %u passes client %u, which was queued for %s before it began", actor->client, other->client,
+                   sim_resource(actor->lock));
+    }
 }

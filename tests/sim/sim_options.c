@@ -53,6 +53,11 @@ bool sim_class_has_permits(enum sim_class class)
     return class == SIM_CLASS_PERMITS || class == SIM_CLASS_PERMITS_NO_GUARD;
 }
 
+bool sim_class_is_fair(enum sim_class class)
+{
+    return class == SIM_CLASS_FAIR;
+}
+
 bool sim_class_is_durable(enum sim_class class)
 {
     return class == SIM_CLASS_DURABLE || class == SIM_CLASS_DURABLE_BACK;
@@ -82,7 +87,8 @@ bool sim_fault_is_in(enum sim_fault_kind kind, enum sim_class class)
     };
     const uint64_t unpromised = ~(IN(CLOCK_FORWARD) - 1);
 #undef IN
-    return class >= SIM_CLASS_ALL && class <= SIM_CLASS_PERMITS ? (sets[kind] & ~unpromised) != 0 : (sets[kind] >> class & 1) != 0;
+    const bool has_all = (class >= SIM_CLASS_ALL && class <= SIM_CLASS_PERMITS) || sim_class_is_fair(class);
+    return has_all ? (sets[kind] & ~unpromised) != 0 : (sets[kind] >> class & 1) != 0;
 }
 
 uint64_t sim_random(struct sim_dice *dice)
@@ -176,6 +182,15 @@ static void draw_periods(struct sim_dice *dice, struct sim_options *o)
     else                                      o->until_done = sim_one_in(dice, 2);
 }
 
+/* Fair ones, and among them others; without the right to the queue nobody is served. */
+static void draw_order(struct sim_dice *dice, struct sim_options *o)
+{
+    o->fair_share = ONE_OF(dice, 1, 1, 1, 2);
+    o->lock_count = ONE_OF(dice, 1, 1, 2);
+    o->set_share = 0;
+    if (o->noperm && strcmp(o->noperm, "ZADD") == 0) o->noperm = NULL;
+}
+
 struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
 {
     struct sim_dice dice = dice_of(seed, OPTIONS_SALT);
@@ -209,9 +224,11 @@ struct sim_options sim_options_of(uint64_t seed, enum sim_class class)
     if (sim_class_has_periods(o.class)) draw_periods(&dice, &o);
     o.keeps_memory = o.class < SIM_CLASS_ALL && o.class != SIM_CLASS_CRASH_LOST && o.class != SIM_CLASS_CRASH_BACK;
     if (sim_class_is_durable(o.class)) o.keeps_memory = false;
-    if (o.class == SIM_CLASS_READERS || o.class == SIM_CLASS_PERMITS) o.keeps_memory = sim_one_in(&dice, 2);
+    if (o.class == SIM_CLASS_READERS || o.class == SIM_CLASS_PERMITS || sim_class_is_fair(o.class))
+        o.keeps_memory = sim_one_in(&dice, 2);
     if (sim_class_has_readers(o.class) && o.noperm && strcmp(o.noperm, "ZADD") == 0) o.noperm = NULL;    /* Readers need it. */
     if (sim_class_has_readers(o.class)) o.shared_share = ONE_OF(&dice, 1, 2, 2, 3);
+    if (sim_class_is_fair(o.class)) draw_order(&dice, &o);
     if (sim_class_has_permits(o.class)) o.permits = ONE_OF(&dice, 1, 2, 2, 3, SIM_PERMITS_MAX);
     return o;
 }
@@ -227,9 +244,9 @@ void sim_print_options(const struct sim_options *o)
            o->in_pieces ? ", in pieces" : "",
            o->ticks_first ? ", clock first" : "");
     printf("one in %u with a ticket, %u a set, %u kept (0: none), at %u %% of the TTL; wall clocks differ by %u of %u ms, counters "
-           "live %u ms; periods of %u ms%s; one in %u shared; %u permits; wake-ups%s%s%s\n",
+           "live %u ms; periods of %u ms%s; one in %u shared, %u fair; %u permits; wake-ups%s%s%s\n",
            o->ticket_share, o->set_share, o->keep_share, o->keep_percent, o->wall_spread_ms, o->skew_ms, o->ticket_life_ms,
-           o->period_ms, o->until_done ? ", until done" : "", o->shared_share, o->permits,
+           o->period_ms, o->until_done ? ", until done" : "", o->shared_share, o->fair_share, o->permits,
            o->wake_ups ? "" : " off", o->silent ? ", releases silent, refused " : ", refused ", o->noperm ? o->noperm : "nothing");
 }
 

@@ -90,16 +90,17 @@ static bool is_current(const struct sim_world *world, unsigned client, const str
     return false;
 }
 
-/* S6 and S8: a token is one client's, and goes to a node once; again only when the lock was won, where a node has lost it. */
+/* S6 and S8: a token is one client's, and goes to a node once; again only when the lock was won, where a node has lost it; or as
+ * a poll (S24). */
 static void saw_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
     struct sim_token *token = sim_token_of(world, call->token, connection->client);
     const uint8_t bit = (uint8_t)(1 << connection->node);
-    const bool was_seen = token->seen & bit;
+    const bool was_seen = token->seen & bit, is_poll = call->fair && strcmp(call->name, "ACQUIRE") == 0;
     if (token->seen > 0)
         sim_demand(world, SIM_RULE_S6_OWN, token->client == connection->client, "S6: clients %u and %u use the same token",
                    token->client, connection->client);
-    if (was_seen)
+    if (was_seen && !is_poll)
         sim_demand(world, SIM_RULE_S6_ONCE, count_bits(token->did) >= redlock_quorum(world->options.node_count),
                    "S6: client %u sends a token to node %u twice", connection->client, connection->node);
     if (token->seen == 0) world->totals->attempts++;
@@ -107,15 +108,16 @@ static void saw_set(struct sim_world *world, const struct cluster_connection *co
     token->connection[connection->node] = connection->number;
     sim_rules_saw_set(world, connection, call, token);
     if (strcmp(call->name, "ACQUIRE") == 0) sim_holding_saw_acquire(world, connection, call, token);
-    if (was_seen && call->ticket > 0) sim_holding_saw_restore(world, connection, call);
+    if (call->poll > 0) sim_kinds_saw_poll(world, connection, call, token);
+    if (was_seen && !is_poll && call->ticket > 0) sim_holding_saw_restore(world, connection, call);
     if (!call->did) return;
-    if (was_seen) { /* An extension has found it missing. */
+    if (was_seen && !is_poll) { /* An extension has found it missing. */
         token->restored |= bit;
         sim_count(world, SIM_PATH_RESTORED);
     }
     token->did |= bit;
     if (connection->client_left) sim_count(world, SIM_PATH_STALE_SET);
-    if (was_seen || is_current(world, connection->client, call)) return;
+    if ((was_seen && !is_poll) || is_current(world, connection->client, call)) return;
     token->late |= bit;
     sim_count(world, SIM_PATH_LATE_GRANT);
 }

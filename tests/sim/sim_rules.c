@@ -215,6 +215,7 @@ static void note_attempt(struct sim_world *world, struct sim_actor *actor)
     token->lock = actor->lock;
     token->life = actor->life;
     token->started_at = redlock_last_round(lock)->started_at;
+    if (actor->fair) token->first_at = 0;       /* Of this round. */
 }
 
 static void note_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
@@ -333,7 +334,7 @@ void sim_rules_saw_won(struct sim_world *world, const struct sim_actor *actor)
     char text[REDLOCK_TOKEN_TEXT + 1];
     redlock_token(lock, text);
     const struct sim_token *token = sim_token_of(world, text, actor->client);
-    check_grants(world, actor, round->granted, token->did);
+    check_grants(world, actor, round->granted, actor->fair ? sim_kinds_granted_in(world, token, round->number) : token->did);
     check_servers(world, actor, token, round->granted);
     sim_demand(world, SIM_RULE_S2_CLOCK, token->first_at >= round->started_at,
                "S2: client %u reads the clock for %s after it has sent", actor->client, sim_resource(actor->lock));
@@ -410,9 +411,13 @@ void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor)
     const struct sim_token *before = sim_find_token(world, actor->attempt);
     const bool was_outdated = before && before->outdated != 0;
     const uint64_t decided_at = actor->round_decided_at;
-    const bool is_corrected = is_correction(world, actor);
+    const unsigned at_once = actor->fair ? 1u + actor->has_ticket : 0;      /* In the queue it is in nobody's way. */
+    const bool takes_place = actor->hurries < at_once && round->started_at - decided_at < decided_at - actor->round_at;
+    const bool is_corrected = !takes_place && is_correction(world, actor);
     note_attempt(world, actor);
     actor->is_corrected = is_corrected;
+    actor->hurries += actor->attempts > 0 && takes_place;
+    if (actor->attempts > 0 && takes_place) return;
     if (actor->attempts == 0 || decided_at == 0 || is_corrected) return;
     const uint64_t took_us = decided_at - actor->round_at, pause_us = round->started_at - decided_at - took_us;
     sim_demand(world, SIM_RULE_S14_PAUSE, round->started_at - decided_at >= took_us,
@@ -420,7 +425,7 @@ void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor)
     /* A woken client comes as soon as it may; so does a correction, which an alarm that rings late makes look like any attempt. */
     actor->same_pauses = pause_us == actor->pause_us && !actor->is_woken && !was_outdated ? actor->same_pauses + 1 : 0;
     actor->pause_us = pause_us;
-    if (!actor->is_woken)
+    if (!actor->is_woken && !actor->fair)
         sim_demand(world, SIM_RULE_S14_DICE, actor->same_pauses < SAME_PAUSES_MAX,
                    "S14: the pauses of client %u before %s are all alike", actor->client, sim_resource(actor->lock));
 }

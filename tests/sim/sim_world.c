@@ -173,6 +173,9 @@ static void note_request(struct sim_world *world, struct sim_actor *actor, const
     sim_periods_forget(world, actor);
     sim_periods_note_due(world, actor);
     actor->deed = SIM_ACQUIRES;
+    actor->begun_at = world->cluster->now_us;
+    actor->fair = request->fair;
+    actor->hurries = 0;
     actor->attempts = 0;
     actor->guarded = 0;
     actor->round_at = redlock_last_round(lock)->started_at; /* That was another one's. */
@@ -213,6 +216,13 @@ static unsigned draw_shared(const struct sim_world *world, struct sim_actor *act
     return is_idle ? shared & actor->names : actor->shared;
 }
 
+/* Is it a fair one? What is not yet settled of the last time may be of another kind. */
+static bool draw_fair(const struct sim_world *world, struct sim_actor *actor)
+{
+    const bool is_fair = draw_share(&actor->dice, world->options.fair_share);
+    return redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)) ? is_fair : actor->fair;
+}
+
 /* Does the engine wait, without having tried? */
 static bool is_yielding(const struct sim_world *world, const struct sim_actor *actor)
 {
@@ -236,6 +246,7 @@ static void acquire(struct sim_world *world, struct sim_actor *actor)
         .resource = name, .resource_size = strlen(name), .ttl_ms = ttl_ms, .wait_ms = wait_ms,
         .set = count > 1 ? list : NULL, .set_count = count,
         .shared = count == 1 && actor->shared != 0, .permits = (uint8_t)actor->permits,
+        .fair = world->options.fair_share > 0 && draw_fair(world, actor),
         .ticket = draw_share(&actor->dice, world->options.ticket_share),
         .min_validity_ms = sim_one_in(&actor->dice, 4) ? ttl_ms / 4 : 0,
         .extension_limit = sim_one_in(&actor->dice, 4) ? 1 + (uint32_t)sim_below(&actor->dice, 3) : 0,
@@ -332,7 +343,8 @@ static void adopt(struct sim_world *world, struct sim_actor *actor)
 {
     struct redlock_name list[SIM_LOCKS_MAX];
     const unsigned count = list_names(actor->token_names, actor->token_shared, list);
-    if (world->options.permits > 0 || !redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)))
+    if (world->options.permits > 0 || world->options.fair_share > 0 ||
+        !redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)))
         return;     /* Its names are still needed. */
     const enum redlock_status status =
         count > 1 || actor->token_shared ? cluster_adopt_set(world->cluster, actor->client, actor->lock, list, count, actor->token)

@@ -32,6 +32,9 @@ struct sim_actor {
     unsigned owed;
     unsigned names;             /* The resources that its lock is about: a set of their numbers. */
     unsigned shared;            /* Those of them that it shares. */
+    bool fair;                  /* It is, and */
+    unsigned hurries;           /* it has come back so often at once, to take its place in the queue, or with another ticket. */
+    uint64_t begun_at;          /* True time. */
     bool has_changed;           /* It was upgraded or downgraded: then it is acquired again only when it is idle. */
     unsigned permits;           /* It is for one of so many permits; 0: for a lock. */
     bool was_valid, failed_to_extend, adopted, slept_valid;
@@ -77,6 +80,8 @@ struct sim_token {
     uint8_t misses[SIM_NODES_MAX];          /* How many releases found nothing. */
     uint64_t connection[SIM_NODES_MAX];     /* Which one brought the SET. */
     uint64_t set_at[SIM_NODES_MAX];         /* True time. */
+    uint32_t polled[SIM_NODES_MAX], granted[SIM_NODES_MAX];     /* Of a fair lock: the last round of polls, and that was granted. */
+    uint64_t queued_at[SIM_NODES_MAX];      /* True time: since when its place is in the queue, if it is. */
     uint64_t first_at, started_at;          /* By the client's clock: the first SET arrived; the attempt began, 0: unknown. */
     uint32_t ttl_ms;
 };
@@ -179,6 +184,7 @@ void sim_holding_saw_extend(struct sim_world *world, const struct cluster_connec
                             const struct model_call *call, struct sim_token *token);
 void sim_holding_saw_release(struct sim_world *world, const struct cluster_connection *connection,
                              const struct model_call *call, struct sim_token *token);
+void sim_holding_saw_entry(struct sim_world *world, unsigned client, const char *entry);     /* By which a lock is woken. */
 void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call);
 void sim_holding_saw_won(struct sim_world *world, struct sim_actor *actor);
 void sim_holding_saw_attempt(struct sim_world *world, struct sim_actor *actor);
@@ -209,6 +215,12 @@ void sim_kinds_saw_permit(struct sim_world *world, const struct sim_actor *actor
 void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor, bool has_begun);   /* By another token. */
 void sim_kinds_note_role(struct sim_world *world, struct sim_actor *actor);            /* Of what has ended within its call. */
 void sim_kinds_saw_change(struct sim_world *world, struct sim_actor *actor);           /* The end of an upgrade or downgrade. */
+
+void sim_kinds_saw_poll(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
+                        struct sim_token *token);
+void sim_kinds_saw_order(struct sim_world *world, const struct sim_actor *actor);      /* Won, by a fair lock or beside some. */
+/* The nodes that have granted it in that round. */
+unsigned sim_kinds_granted_in(const struct sim_world *world, const struct sim_token *token, uint32_t round);
 
 /* sim_world.c */
 void sim_count(struct sim_world *world, enum sim_path path);

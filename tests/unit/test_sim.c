@@ -59,6 +59,13 @@ TEST(no_promised_fault_gives_out_more_permits_than_there_are)
     CHECK(totals.judged[SIM_RULE_PERMITS] > totals.worlds);
 }
 
+TEST(s25_no_promised_fault_lets_a_fair_lock_pass_one_that_was_queued_before_it)
+{
+    struct sim_totals totals = { 0 };
+    must_hold(SIM_CLASS_FAIR, &totals);
+    CHECK(totals.judged[SIM_RULE_S25] > totals.worlds && totals.paths[SIM_PATH_WON_IN_TURN] > totals.worlds);
+}
+
 /* The seeds are those of the table that "sim --classes" prints. */
 TEST(each_fault_that_is_not_promised_breaks_the_exclusion_or_the_order_of_tickets_or_a_period)
 {

@@ -71,7 +71,8 @@ struct model_call {
     bool raised;                /* A RESTORE that made a counter larger. */
     bool outdated;              /* An ACQUIRE that was refused because of a counter alone. */
     uint32_t turn, poll;        /* Of an ACQUIRE of a fair lock: its turn, 0: none yet, and the number of its round. */
-    bool queued;                /* Its place was taken or renewed. */
+    bool queued, joined;        /* Its place was taken or renewed; taken. */
+    bool fair;                  /* A script of a fair lock. */
     bool eval;                  /* A script with its text. */
 };
 

@@ -1809,11 +1809,20 @@ static bool fair_is_old(struct run *run, const struct fair *fair, const struct p
     return (double)place->poll < round;
 }
 
+static bool has_entry(const struct model_key *key, struct slice member)
+{
+    for (size_t i = 0; i < key->entry_count; i++)
+        if (slices_equal((struct slice){ key->entries[i].member, key->entries[i].size }, member)) return true;
+    return false;
+}
+
 static bool fair_queues(struct run *run, struct fair *fair, const struct place *place)
 {
     const bool renews = fair_says("if w=='1' then") ? place->renews : place->turn > 0;
     if (!renews) return true;
+    const struct model_key *queue = run_key(run, fair->queue);
     run->scene->call->queued = true;
+    run->scene->call->joined = !queue || !queue->is_sorted_set || !has_entry(queue, member_of(&fair->member));
     return call_pexpire(run, fair->queue, WIRE_FAIR_LEASE_MS) &&
            call_zadd(run, fair->queue, (uint64_t)place->turn, member_of(&fair->member)) &&
            call_pexpire(run, fair->queue, WIRE_FAIR_LEASE_MS) &&
@@ -1938,6 +1947,7 @@ static void do_fair_acquire(struct run *run)
     struct fair fair = fair_of(run->keys[0]);
     const struct place place = read_place(run);
     name_member(run, &fair, place.entry);
+    if (place.entry.size <= MODEL_PLACE_MAX) slice_text(place.entry, run->scene->call->entry, sizeof run->scene->call->entry);
     run->scene->call->turn = (uint32_t)place.turn;
     run->scene->call->poll = (uint32_t)place.poll;
     if (!fair_acquires(run, &fair, &place)) raise_error(run);

@@ -129,6 +129,7 @@ static void log_script(struct model_call *call, const struct model_node *node, c
                             script == MODEL_SCRIPT_PERMIT_ACQUIRE || script == MODEL_SCRIPT_PERMIT_RESTORE ||
                             script == MODEL_SCRIPT_SHARED_ACQUIRE || script == MODEL_SCRIPT_FAIR_ACQUIRE ||
                             script == MODEL_SCRIPT_FAIR_RESTORE;
+    call->fair = script >= MODEL_SCRIPT_FAIR_ACQUIRE && script <= MODEL_SCRIPT_FAIR_RELEASE;
     if (has_ticket && command->count > first + 2 && slice_number(command->arguments[first + 2], &ticket))
         call->ticket = (uint64_t)ticket;
 }
