@@ -270,10 +270,9 @@ static void count_passes(struct findings *f, struct waiter *one, uint64_t until)
 static void count_waiting(struct waiters *w, struct waiter *one)
 {
     struct findings *f = w->findings;
-    uint64_t now = bench_now_ns(), waited;
+    uint64_t now = bench_now_ns(), end = now < f->measure_until ? now : f->measure_until, waited = end - one->acquire_at;
 
-    if (one->is_holder || f->won == 0) return;
-    waited = (now < f->measure_until ? now : f->measure_until) - one->acquire_at;
+    if (one->is_holder || one->acquire_at >= end || f->won == 0) return;
     count_passes(f, one, f->won);
     raise_to(&f->longest[is_reader(w, one)], waited);
     f->waits[f->capacity + one->number] = (uint32_t)(waited / 1000);
