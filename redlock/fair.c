@@ -127,7 +127,7 @@ static void learn_place(struct redlock_turn *turn, const struct wire_reply *repl
 
     if (!wire_read_fair_refusal(reply, &largest, &rank)) return;
     if (turn->is_at_doorway && largest >= turn->number) turn->number = largest < UINT32_MAX ? largest + 1 : largest;
-    if (rank > (int32_t)turn->rank) turn->rank = rank < UINT16_MAX ? (uint16_t)rank : UINT16_MAX;
+    if (rank > (int32_t)turn->rank) turn->rank = rank < (int32_t)UINT16_MAX ? (uint16_t)rank : UINT16_MAX;
 }
 
 /* One that comes when the round is lost may be that by which a quorum has answered, or a grant: it counts for nothing (S8), but the
