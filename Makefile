@@ -234,9 +234,11 @@ soak:
 stories:
 	@CC='$(CC)' tests/sim/run --stories
 
-# The playground: one HTML file, with the engine and the tests' model servers as WebAssembly; and the same world as a program.
+# The playground: one HTML file, with the engine and the tests' model servers as WebAssembly; and the same world as a program. The
+# module is an engine for real servers as well: tools/examples/wasm/lock.mjs takes it as it takes its own.
 ENGINE := $(filter-out %/client.c %/reentrant.c %/keeper_thread.c %/metrics.c %/metrics_text.c net/%,$(PARTS))
 WORLD  := $(filter-out tools/playground/main.c,$(wildcard tools/playground/*.c)) $(wildcard tests/world/*.c) $(ENGINE)
+FIELD  := tools/examples/wasm/lock.c
 WASM_CC ?= clang --target=wasm32
 WASM_LD ?= wasm-ld
 playground: $(BUILD)/playground.html
@@ -245,7 +247,7 @@ $(BUILD)/playground.html: $(BUILD)/world.wasm tools/playground/assemble $(ENGINE
                           $(wildcard $(addprefix tools/playground/*.,mjs js css html json))
 	@echo "  MAKE  $@"
 	$(Q)node tools/playground/assemble $< $@
-$(BUILD)/world.wasm: $(patsubst %.c,$(BUILD)/wasm/%.o,$(WORLD) tools/playground/wasm/libc.c)
+$(BUILD)/world.wasm: $(patsubst %.c,$(BUILD)/wasm/%.o,$(WORLD) $(FIELD) tools/playground/wasm/libc.c)
 	@echo "  LINK  $@"
 	$(Q)$(WASM_LD) --no-entry --gc-sections --strip-all -z stack-size=65536 -o $@ $^
 $(BUILD)/wasm/is-ready:
@@ -255,7 +257,7 @@ $(BUILD)/wasm/%.o: %.c $(BUILD)/flags | $(BUILD)/wasm/is-ready
 	@mkdir -p $(@D)
 	@echo "  WASM  $<"
 	$(Q)$(WASM_CC) -std=c11 $(WARNINGS) -O2 -mbulk-memory -ffreestanding -fno-builtin-bcmp -ffunction-sections -fdata-sections \
-	    -Itools/playground/wasm -MMD -MP -c -o $@ $<
+	    -Itools/playground/wasm $(if $(filter $(FIELD),$<),-Iredlock) -MMD -MP -c -o $@ $<
 $(BUILD)/replay: $(call object,tools/playground/main.c $(WORLD))
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
@@ -320,11 +322,11 @@ monitoring: all
 
 # What is in tools/examples, built outside of the tree with what "make install" has installed, and run on real servers.
 EXAMPLES = $(abspath $(BUILD))/examples
-examples: all $(BUILD)/libtests_live.a
+examples: all $(BUILD)/libtests_live.a $(BUILD)/world.wasm
 	@tools/need prove redis-server perl pkg-config
 	@$(MAKE) -s --no-print-directory PREFIX='$(EXAMPLES)/installed' DESTDIR= INCLUDEDIR='$(EXAMPLES)/installed/include' \
 	    LIBDIR='$(EXAMPLES)/installed/lib' MANDIR='$(EXAMPLES)/installed/share/man' install-lib
-	@INSTALLED='$(EXAMPLES)/installed' $(RUN_TESTS) $(wildcard tests/examples/*.t)
+	@INSTALLED='$(EXAMPLES)/installed' WORLD='$(abspath $(BUILD)/world.wasm)' $(RUN_TESTS) $(wildcard tests/examples/*.t)
 
 # The image for a Cortex-M3 without an operating system, in QEMU, on five real servers over five serial lines.
 firmware: all

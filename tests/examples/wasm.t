@@ -29,6 +29,14 @@ check 'it was acquired' prints '^acquire: done, valid for [1-9][0-9]* ms$'
 check 'it was extended' prints '^extend: done, valid for [1-9][0-9]* ms$'
 check 'it was released' prints '^release: done$'
 check 'nothing is left behind' nothing_is_left
+
+# One engine in the page, in the simulator and in the field.
+mv "$directory/copy/lock.wasm" "$directory/copy/own.wasm" && cp "${WORLD:-$top/build/world.wasm}" "$directory/copy/lock.wasm" || exit 1
+check "the playground's module, with the same lock.mjs, takes, extends and releases a lock on real servers" runs_it 0
+check 'and says so' prints '^acquire: done, valid for 9[0-9]* ms$'
+check 'it too imports nothing' asks_nobody
+check 'it too leaves nothing behind' nothing_is_left
+mv "$directory/copy/own.wasm" "$directory/copy/lock.wasm" || exit 1
 on 1 KILL
 over "$pid_1"
 check 'one of three servers may be away' runs_it 0

@@ -29,7 +29,7 @@ int EXPORT(open)(unsigned count, unsigned guard_ms, double now)
     config.receive_size = RECEIVE;
     redlock_lock_init(&lock);
     if (count > NODES_MAX) return REDLOCK_BAD_NODE_COUNT;
-    return redlock_init(&engine, &config, nodes, count, memory, sizeof memory, (uint64_t)now);
+    return (int)redlock_init(&engine, &config, nodes, count, memory, sizeof memory, (uint64_t)now);
 }
 
 /* ---- What a transport needs ---- */
@@ -58,12 +58,12 @@ char *EXPORT(name_buffer)(void) { return name; }
 int EXPORT(acquire)(unsigned name_size, unsigned ttl_ms, unsigned wait_ms, double now)
 {
     struct redlock_request request = { .resource = name, .resource_size = name_size, .ttl_ms = ttl_ms, .wait_ms = wait_ms };
-    return redlock_start_acquire(&engine, &lock, &request, (uint64_t)now);
+    return (int)redlock_start_acquire(&engine, &lock, &request, (uint64_t)now);
 }
 
-int EXPORT(extend)(unsigned ttl_ms, double now) { return redlock_start_extend(&engine, &lock, ttl_ms, (uint64_t)now); }
-int EXPORT(release)(double now) { return redlock_start_release(&engine, &lock, (uint64_t)now); }
-int EXPORT(status)(void) { return redlock_lock_status(&lock); }
+int EXPORT(extend)(unsigned ttl_ms, double now) { return (int)redlock_start_extend(&engine, &lock, ttl_ms, (uint64_t)now); }
+int EXPORT(release)(double now) { return (int)redlock_start_release(&engine, &lock, (uint64_t)now); }
+int EXPORT(status)(void) { return (int)redlock_lock_status(&lock); }
 const char *EXPORT(status_text)(int status) { return redlock_status_text((enum redlock_status)status); }
 double EXPORT(valid_us)(double now) { return (double)redlock_valid_us(&lock, (uint64_t)now); }
 int EXPORT(is_idle)(void) { return redlock_idle(&lock); }

@@ -5,7 +5,8 @@
 //     node lock.mjs 127.0.0.1:6379 127.0.0.1:6380 127.0.0.1:6381
 //
 // Shows: the engine asks nobody for anything: JavaScript moves bytes, reads the clock and brings random bytes, and lock.c beside this
-// file says them to the engine. A module of 32 KB, without imports.
+// file says them to the engine. A module of 32 KB, without imports. The module of the playground has this engine, too: what make
+// playground leaves in build/world.wasm, copied here as lock.wasm, takes the same lock on the same servers.
 //
 // To change: GUARD_MS, which must be longer than the longest TTL of any client; and main(). The clock of Node.js stands still while
 // the machine sleeps, so a lock may seem valid behind that: where machines sleep, extend the lock before you rely on it.
