@@ -8,6 +8,7 @@ const NARROW = { width: 600, height: 800, node: [235, 315], client: [150, 185], 
 // them, so that none stands on a node.
 const NARROW_PLACES = [null, [150, 90, 0], [150, 0, 0], [150, -30, 0], [150, 0, 0], [150, 90, 0], [110, 22, 140], [95, 0, 165]];
 const TURN = 2 * Math.PI;
+const TILT = { '4 3': -0.1, '7 3': -0.06 };    // Of the clients' circle, by the numbers of nodes and clients: or links would cover each other.
 const HELD_UP_AT = 0.28;        // Of its way: there a message waits behind the mark of what is cut.
 
 // A shape for each client beside its colour: circle, square, triangle, diamond, hexagon.
@@ -128,7 +129,8 @@ export class Scene {
     }
 
     #buildClient(i, c) {
-        const at = this.#at(this.#size.client, TURN * (1 / 2 + i / c), this.#size.low), lines = this.#size.size, n = this.#nodes.length;
+        const n = this.#nodes.length, tilt = TILT[`${n} ${c}`] ?? 0;
+        const at = this.#at(this.#size.client, TURN * (1 / 2 + i / c) + tilt, this.#size.low), lines = this.#size.size;
         const width = 120, step = Math.min(26, 130 / n);
         const parts = {
             at, halo: svg('circle', { r: 41, class: 'halo' }), phase: svg('text', { y: 48 + lines * 0.6, class: 'name' }),
