@@ -293,6 +293,17 @@ is_ended() {
 check '^C ends it, with what is known by then' is_ended
 empty
 
+tells_who_waits() {
+    is 0 acquire --guard 0 --node-timeout 10s --fair --no-ticket -t 60s fair:door || return 1
+    token=$(cat "$directory/out")
+    start acquire --guard 0 --node-timeout 10s --fair --no-ticket -t 60s --wait 60s fair:door
+    within 10 one_is_queued && scan 0 'fair:*' && prints ' names: 1 held$' && is 0 release --guard 0 --node-timeout 10s fair:door "$token" &&
+    over "$started" && scan 0 --held 'fair:*' && ! grep -q queued "$directory/out"
+}
+one_is_queued() { is 0 scan --guard 0 --held 'fair:*' && prints '^fair:door: held: .* on 3 of 3 nodes, for another .*, 1 queued$'; }
+check 'of a fair lock it says how many wait for it' tells_who_waits
+empty
+
 # ---- A node twice; what an ACL hides ----
 
 copies_have_no_say() {
