@@ -1,16 +1,16 @@
-/* A fair lock is acquired in rounds of polls, all by one token (S24), until one round is won or the lock gives up:
+/* A fair lock is acquired in rounds of polls, all by one token (S24), until a round is won or the lock gives up:
  *
- *     the doorway     Polls without a turn. If the resource is free and nobody is queued, that was all. Else, once a quorum has
- *                     answered, the turn is one more than the largest of which it has told (S25): whoever was queued on a quorum
- *                     before was seen by one of these nodes. If a quorum has not answered, the doorway again.
- *     the queue       At once the next round, by which the nodes take the lock into their queues; and then one whenever the turn may
- *                     have come, and often enough to keep the places there. Only a round that a quorum has answered lets the next
- *                     one renew them: a waiter that reaches a minority would hold up all others.
- *     the end         Held: what a quorum has granted in one round, and only in that one (S8). Or a release everywhere, which takes
- *                     the places out of the queues, too.
+ *     the doorway     Polls without a turn. If the resource is free and nobody is queued, the lock is held. Otherwise, when a
+ *                     quorum has answered, the turn is one more than the largest that was told (S25): one of these nodes has seen
+ *                     any client that was queued on a quorum before. Without a quorum of answers it is the doorway again.
+ *     the queue       The next round follows at once, and puts the lock into the nodes' queues. More follow when its turn may have
+ *                     come, and often enough to keep its places there. A place is renewed only by a round that follows one which
+ *                     a quorum has answered: a waiter that reaches a minority would hold up all others.
+ *     the end         The lock is held when a quorum has granted it in one round; grants of other rounds do not count (S8). If it
+ *                     gives up, it is released everywhere, and that takes its places out of the queues.
  *
- * Between two rounds nothing is released: a node that has granted the lock keeps that for it until another is the first in the
- * queue there. A refusal does not prove that nothing of ours is there, so until the end there is a stake on each node that was polled. */
+ * Between two rounds nothing is released: a node that has granted the lock keeps it for us until another is first in its queue. A
+ * refusal does not prove that nothing of ours is there, so there is a stake on each node that was polled until the end. */
 #include "fair.h"
 
 #include "queue.h"
@@ -22,7 +22,7 @@
 enum {
     RENEW_MS = WIRE_FAIR_LEASE_MS / 3,  /* Two polls may be lost before a place is. */
     SPREAD_MS = RENEW_MS / 4,           /* Up to so much earlier, so that many do not poll together. */
-    NEAR = 1                            /* So many may be before one that looks when the holder's time ends, or the first one's. */
+    NEAR = 1                            /* With more before it a lock does not look when somebody's time ends. */
 };
 
 static enum redlock_status fair_check(const struct redlock_request *request)
@@ -41,7 +41,7 @@ static bool has_answered(const struct redlock_lock *lock)
     return round_count((uint16_t)(round->granted | round->refused)) >= quorum_of(round->node_count);
 }
 
-/* Its order is not that of arrival: it takes no entry among the waiters. And what a poll leaves behind lives for a lease at least. */
+/* It takes no entry among the waiters, who are ordered by arrival. What a poll leaves behind lives for a lease at least. */
 static void approach(struct redlock_lock *lock)
 {
     lock->use.turn = (struct redlock_turn){ .number = 1, .is_at_doorway = true };
@@ -67,7 +67,7 @@ static bool fair_begin_round(struct redlock *r, struct redlock_lock *lock)
     return true;
 }
 
-/* The round is told by its number: of one lock no two have the same. */
+/* No two rounds of one lock have the same number. */
 static const struct redlock_place *fair_place(const struct redlock_lock *lock, struct redlock_place *place)
 {
     const struct redlock_turn *turn = &lock->use.turn;
@@ -81,22 +81,21 @@ static const struct redlock_place *fair_place(const struct redlock_lock *lock, s
 
 /* ---- Answers, and a round that is not won ---- */
 
-/* In the queue places must be renewed; and a lock that nobody will call looks by itself, the more rarely the more are before it. S14:
- * never sooner than the last round took. */
+/* Places in the queues must be renewed. A lock that nobody will call looks by itself, the more rarely the more others are before
+ * it. S14: never sooner than the last round took. */
 static uint64_t look_at(struct redlock *r, const struct redlock_lock *lock)
 {
     uint64_t earliest = r->now_us + retry_round_us(lock);
     uint64_t renew_at = r->now_us + (uint64_t)RENEW_MS * 1000 - throw_dice(r, (uint32_t)SPREAD_MS * 1000);
     uint64_t pause_us = retry_pause_us(r) * (lock->use.turn.rank + 1u);
-    bool is_in_queue = has_answered(lock) && !lock->use.turn.is_at_doorway;
-    bool will_hear = is_in_queue && r->waking && r->waking->hears(r, lock);
+    bool will_hear = has_answered(lock) && r->waking && r->waking->hears(r, lock);     /* Then it is in the queues. */
 
     return will_hear ? later(renew_at, earliest) : later(sooner(renew_at, earliest + pause_us), earliest);
 }
 
-/* Whoever has just learnt its turn takes its place at once: it gets into nobody's way there. So does, once, a lock whose ticket was
- * too small, while nobody has the resource. Those near the front look when the holder's time ends, or that of a dead one at the head;
- * and a node that has granted the lock need not call it. */
+/* A lock that has just learnt its turn takes its place at once, where it is in nobody's way. So does a lock whose ticket was too
+ * small while nobody has the resource, once. Those near the front look when the time of the holder ends, or of a first one that has
+ * died. A node that has granted the lock need not call it. */
 static void choose_time(struct redlock *r, struct redlock_lock *lock)
 {
     bool has_turn = lock->use.turn.is_at_doorway && has_answered(lock);
@@ -119,7 +118,7 @@ static bool fair_stay(struct redlock *r, struct redlock_lock *lock)
     return true;
 }
 
-/* At the doorway the turn grows with what is told; from then on it stays. */
+/* The turn grows with what is told at the doorway, and stays from then on. */
 static void learn_place(struct redlock_turn *turn, const struct wire_reply *reply)
 {
     uint32_t largest;
@@ -130,8 +129,8 @@ static void learn_place(struct redlock_turn *turn, const struct wire_reply *repl
     if (rank > (int32_t)turn->rank) turn->rank = rank < (int32_t)UINT16_MAX ? (uint16_t)rank : UINT16_MAX;
 }
 
-/* One that comes when the round is lost may be that by which a quorum has answered, or a grant: it counts for nothing (S8), but the
- * node has the key for us. */
+/* An answer that comes when the round is lost may be the one that makes a quorum of answers. Or it is a grant: it does not count
+ * (S8), but the node has the key for us. */
 static void fair_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;

@@ -22,8 +22,8 @@ static enum redlock_status check_features(const struct redlock *r, const struct 
     return r->permitting ? r->permitting->check(request) : REDLOCK_BAD_CONFIG;
 }
 
-/* The keys of permits are others than those of a lock with that name, Redisson's are hashes, and a fair lock has a place in a queue;
- * and what is owed by two tokens is paid before there is a third. */
+/* The keys of permits are others than those of a lock with that name, Redisson's are hashes, and a fair lock is in queues; and what
+ * is owed by two tokens is paid before there is a third. */
 static bool owes_as_another_kind(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
 {
     bool is_of_two = r->sharing && r->sharing->has_two_tokens(lock);

@@ -541,19 +541,19 @@ enum redlock_status redlock_start_upgrade(struct redlock *r, struct redlock_lock
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_downgrade(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
-/* Fair locks. Of clients that ask for a resource with request.fair, nobody whose first poll began after a waiter was queued on a
- * quorum gets in before it (S25). Wake-ups alone order those that wait by when they arrived, by their clocks, and whoever comes just
- * when the resource is free may take it: mostly that is enough, and costs less. A fair lock is a plain lock to everybody else: both
- * exclude each other, and somebody who is not fair may come in between while the resource is free, which is from a release to the
- * next waiter's poll, a round trip. (The key is not handed to the next at the release: that was not proved.)
- *   The first poll is the doorway. Whoever is refused there, and can wait, queues on all nodes, and polls again by the same token: when
- * it is woken, if config.wake_ups; else after pauses that grow with the number of those before it; and at least every third of five
- * seconds. For so long a place in the queue lives without being renewed: a waiter that dies at its head costs the others that time
- * at most, and so does one that was released, or gave up, while a node had still to execute a poll of it. A waiter that sleeps for
- * longer loses its place. Queues are forgotten by a node that restarts without its data.
- *   A ticket goes with it. Extensions and releases must be those of a fair lock, so another process takes it over by
- * redlock_adopt_fair(), and not by redlock_adopt(): what an extension of a plain lock has counted, a poll that is still under way
- * could give away. */
+/* Fair locks. Of the clients that ask for a resource with request.fair, nobody whose first poll began after a waiter was queued on
+ * a quorum gets in before that waiter (S25). Without it waiters are woken in the order in which they arrived, by their own clocks,
+ * and any client that comes while the resource is free may take it: that is mostly enough, and costs less. To everybody else a fair
+ * lock is a plain lock: both exclude each other, and a client that is not fair may come in between while the resource is free, from
+ * a release until the next waiter has polled, about a round trip. (The key is not handed to that waiter at the release: nobody has
+ * proved that this would be safe.)
+ *   The first poll is the doorway. A client that is refused there and can wait is queued on all nodes and polls again, by the same
+ * token: when it is woken, if config.wake_ups is set; otherwise after pauses that grow with the number of those before it; and at
+ * least three times in five seconds. A place in the queue lives for five seconds without being renewed, so a waiter that dies at
+ * the head costs the others that time at most. So does a poll that a node executes after its client has released the lock or given
+ * up. A client that sleeps for longer loses its place. A node that restarts without its data forgets its queue.
+ *   It may have a ticket. Another process takes it over by redlock_adopt_fair(), not by redlock_adopt(): a poll that is still on
+ * its way could give away what the extension of a plain lock has counted. Releases wake nobody unless wake-ups or sets are used. */
 
 /* Is the lock a reader, of any of its resources? */
 bool redlock_is_shared(const struct redlock_lock *lock);

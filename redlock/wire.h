@@ -844,7 +844,7 @@ REDLOCK_PRIVATE bool wire_read_fair_refusal(const struct wire_reply *reply, uint
 /* How many bytes stand before what was published, if that was on the channel of an engine. 0: it was not. */
 REDLOCK_PRIVATE size_t wire_before_wake_up(const struct wire_reply *reply);
 
-/* What a subscription hears there, without these: the number of the entry whose turn it is; of which slot, 0: of none; and, ignored,
+/* What a subscription hears there, without these: the number of the entry whose turn it is; of which slot, 0: none; and, ignored,
  * an s if it is a reader's. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number, uint8_t *slot);
 

@@ -314,6 +314,108 @@ TEST(a_call_that_comes_while_a_lock_polls_is_heard)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
+/* Two nodes have called it and one has granted it, when the last refusal comes; and another knows of many that are before it. */
+TEST(a_call_by_a_quorum_is_heard_whatever_another_node_says)
+{
+    CLUSTER_OF(5, 2, config.wake_ups = true; config.retry_ms = 60000);
+
+    kind_teach_scripts(cluster);
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    REMOVE_KEY(3, "door");
+    DOES_BUT_ANSWERS(0, "EVALSHA", "$11\r\n0 20000 9 9\r\n");
+    cluster_stall(cluster, 1, 4);
+    DELAY_US(2, 20000);
+    for (unsigned i = 0; i < 3000 && PHASE(1) != PHASE_ACQUIRING; i++) RUN_MS(1);
+    RUN_MS(22);
+    CHECK_INT(PHASE(1), PHASE_ACQUIRING);
+    START_RELEASE(0);
+    RUN_MS(150);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+/* Somebody else's key is in the way, or a server with a mind of its own. */
+TEST(a_refusal_with_a_turn_or_a_rank_out_of_reach_is_taken_for_the_last_there_is)
+{
+    static const char *const answers[] = { "$7\r\n0 20000\r\n", "$20\r\n0 20000 4294967295 0\r\n",
+                                           "$15\r\n0 20000 7 70000\r\n", "$20\r\n0 20000 4294967296 0\r\n" };
+
+    for (unsigned i = 0; i < 4; i++) {
+        TAP_CONTEXT("answer %u", i);
+        CLUSTER_OF(3, 1, config.wake_ups = true);
+        char answer[40];
+        snprintf(answer, sizeof answer, "$%zu%s", strlen(strchr(answers[i], '\n') + 1) - 2, strchr(answers[i], '\r'));
+        kind_teach_scripts(cluster);
+        STORY_NODES ANSWERS(story_k, "EVALSHA", answer);
+        START_FAIR(0, WAIT);
+        RUN_MS(3000);
+        STORY_NODES ANSWERS_AS_EVER(story_k);
+        UNTIL_DONE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        RELEASE(0);
+        RUN_MS(20);
+        CHECK(is_everywhere_empty(cluster));
+    }
+}
+
+/* As firmware may: then it looks by itself. */
+TEST(a_fair_lock_needs_no_wake_ups)
+{
+    CLUSTER_COLD(3, 2, (void)0);
+
+    for (unsigned c = 0; c < 2; c++) {
+        cluster_client_is_plain(cluster, c);
+        redlock_use_fair(ENGINE(c));
+    }
+    RUN_MS(STORY_SETTLE_MS);
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(200);
+    CHECK_INT(queued_on(cluster, 0), 1);
+    RELEASE(0);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+/* Its entry, by which it is called, is part of its place: so it has one from the beginning, or none. */
+TEST(a_lock_that_could_not_draw_a_name_is_in_the_queue_without_one)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true);
+
+    kind_teach_scripts(cluster);
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    cluster->clients[1].starved = true;
+    ENGINE(1)->entropy_size = 0;
+    RUN_MS(5);
+    cluster->clients[1].starved = false;
+    RUN_MS(3000);
+    CHECK_INT(LOCK(1)->wait_number, 0);
+    for (unsigned k = 0; k < 3; k++) CHECK_INT(queued_on(cluster, k), 1);
+    RELEASE(0);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+}
+
+/* Others that waited for a plain lock are let pass by one that was released; a fair lock has its turn. */
+TEST(a_fair_lock_stands_aside_for_nobody)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true);
+
+    ACQUIRE(0, "door", TTL);
+    START_ACQUIRE(1, "door", TTL, WAIT);
+    RUN_MS(100);
+    RELEASE(0);
+    RUN_MS(5);
+    START_FAIR(0, WAIT);
+    CHECK_INT(PHASE(0), PHASE_ACQUIRING);
+    UNTIL_DONE(1);
+    RELEASE(1);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
 TEST(a_lock_that_was_not_called_looks_when_the_holders_time_ends)
 {
     CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 10);
@@ -565,7 +667,7 @@ TEST(a_node_that_has_forgotten_the_script_is_sent_its_text_and_keeps_the_place)
     CHECK(is_everywhere_empty(cluster));
 }
 
-/* S5: polls of a connection that broke may still be executed, behind the release: so it is sent again, for as often as that may be. */
+/* S5: polls of a connection that broke may still be executed behind the release: so that is sent again, as often as this may be. */
 TEST(s5_polls_that_no_answer_tells_of_are_expected_behind_the_release)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -670,6 +772,24 @@ TEST(a_ticket_that_is_too_small_costs_a_round_and_not_the_place)
     CHECK(redlock_ticket(LOCK(1)) > redlock_ticket(LOCK(0)));
 }
 
+/* While it waited others have raised the counters: it is told so when it is the first and the resource is free. */
+TEST(a_ticket_that_is_too_small_in_the_queue_is_corrected_at_once)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
+    const struct redlock_request request = ticket_request(WAIT);
+    char counter[24];
+
+    FAIR(0, 0);
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    RUN_MS(50);
+    snprintf(counter, sizeof counter, "%llu", (unsigned long long)cluster_client_wall(cluster, 1) + 5000000);
+    for (unsigned k = 0; k < 3; k++) (void)model_put(NODE(k), "door#ticket", counter, 0, cluster_node_now(cluster, k));
+    START_RELEASE(0);
+    RUN_MS(10);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    CHECK(redlock_ticket(LOCK(1)) > strtoull(counter, NULL, 10));
+}
+
 /* ---- Held ---- */
 
 TEST(a_fair_lock_is_extended_restored_and_kept_as_any_other)
@@ -715,6 +835,25 @@ TEST(a_fair_lock_is_taken_over_as_one)
     START_RELEASE(1);
     RUN_MS(10);
     EXPECT_STATUS(2, REDLOCK_OK);
+}
+
+/* It is fair still when it is acquired behind that. */
+TEST(a_fair_lock_that_was_adopted_in_vain_is_acquired)
+{
+    CLUSTER_OF(3, 2, (void)0);
+
+    cluster->no_promise = true;
+    CHECK_INT(cluster_adopt_fair(cluster, 0, 0, "door", "0123456789abcdef0123456789abcdef01234567"), REDLOCK_OK);
+    EXTEND(0, TTL);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    cluster->no_promise = false;
+    FAIR(0, 0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    CHECK_INT(queued_on(cluster, 0), 1);
+    RELEASE(0);
+    UNTIL_DONE(1);
 }
 
 /* What is owed is owed as it was acquired: with a place in a queue, or without. */

@@ -96,8 +96,8 @@ static bool what_a_fair_lock_has_placed_is_of_its_token(const struct page *page)
 
 /* Two may be in the queue longer than the lock has a use for them: a WAIT, which is dropped when its turn comes unless the lock
  * waits then; and a PTTL of the last attempt, whose answer is overwritten or not looked at, also when the lock has starved since. A
- * release is wanted at any time; the holder's ACQUIRE is for a node that no longer votes, but may be lost later; and a fair lock that
- * waits may still get a place where its last poll has not gone out. */
+ * release is wanted at any time; the holder's ACQUIRE is for a node that no longer votes, but may be lost later; and the last poll
+ * of a fair lock that waits may still go out. */
 static bool what_is_wanted_fits_the_phase(const struct page *page)
 {
     static const unsigned may_want[] = {
