@@ -730,4 +730,111 @@ TEST(s16_with_Java_a_subscription_that_hears_something_else_is_given_up)
     }
 }
 
+/* ---- Many worlds ---- */
+
+enum { WORLDS = 1000, DEEDS = 60, CLIENTS = 3, LOCKS_EACH = 2 };
+
+static bool java_has_it(struct cluster *cluster)
+{
+    const struct model_key *key = key_of(cluster, "door");
+
+    return key && key->is_hash && key->value_size == strlen(JAVA) && memcmp(key->value, JAVA, key->value_size) == 0;
+}
+
+/* As Redisson does: it takes what is free, enters again and so renews its lease, which may become shorter, or leaves and tells. */
+static void java_does_something(struct cluster *cluster)
+{
+    const bool is_free = !key_of(cluster, "door");
+
+    if (is_free || (java_has_it(cluster) && cluster_below(cluster, 3) > 0)) java_holds(cluster, 1 + cluster_below(cluster, 3000));
+    else if (java_has_it(cluster)) java_leaves(cluster);
+}
+
+/* What is refused, since the lock is in use or not held, changes nothing. */
+static void lock_does_something(struct cluster *cluster, unsigned client, unsigned lock)
+{
+    struct redlock_request request = java_request((uint32_t)cluster_below(cluster, 3) * 2000);
+
+    request.ttl_ms = 200 + (uint32_t)cluster_below(cluster, 3000);
+    switch (cluster_below(cluster, 6)) {
+    case 0:  (void)cluster_extend(cluster, client, lock, request.ttl_ms); break;
+    case 1:  (void)cluster_release(cluster, client, lock); break;
+    case 2:  cluster_cancel(cluster, client, lock); break;
+    default: (void)cluster_acquire(cluster, client, lock, &request); break;
+    }
+}
+
+static void network_does_something(struct cluster *cluster, unsigned client)
+{
+    switch (cluster_below(cluster, 6)) {
+    case 0:  cluster_reset(cluster, client, 0, cluster_below(cluster, 2) == 0); break;
+    case 1:  cluster_stall(cluster, client, 0); break;
+    case 2:  LINK(client, 0)->deaf = true; break;
+    case 3:  cluster_cut_subscription(cluster, client, 0); break;
+    case 4:  model_flush_scripts(NODE(0)); break;
+    default: cluster_heal_all(cluster); break;
+    }
+}
+
+static void something_happens(struct cluster *cluster)
+{
+    const unsigned client = (unsigned)cluster_below(cluster, CLIENTS), lock = (unsigned)cluster_below(cluster, LOCKS_EACH);
+
+    switch (cluster_below(cluster, 8)) {
+    case 0: case 1: case 2: java_does_something(cluster); break;
+    case 3:                 network_does_something(cluster, client); break;
+    default:                lock_does_something(cluster, client, lock); break;
+    }
+    cluster_run_us(cluster, cluster_below(cluster, 2) == 0 ? cluster_below(cluster, 1000) : cluster_below(cluster, 1000000));
+}
+
+/* How many believe to hold the lock. */
+static unsigned believers(struct cluster *cluster)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < CLIENTS * LOCKS_EACH; i++)
+        count += cluster_valid_us(cluster, i / LOCKS_EACH, i % LOCKS_EACH) > 0;
+    return count;
+}
+
+/* Everything mends: what is held is released, what waits gets it, nothing is owed, and nobody listens. */
+static void end_well(struct cluster *cluster)
+{
+    cluster_heal_all(cluster);
+    for (unsigned i = 0; i < CLIENTS * LOCKS_EACH; i++) cluster_cancel(cluster, i / LOCKS_EACH, i % LOCKS_EACH);
+    for (unsigned i = 0; i < CLIENTS * LOCKS_EACH; i++) (void)cluster_release(cluster, i / LOCKS_EACH, i % LOCKS_EACH);
+    RUN_MS(10000);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK_INT(listeners(cluster, CHANNEL), 0);
+    for (unsigned i = 0; i < CLIENTS * LOCKS_EACH; i++) CHECK(redlock_idle(cluster_lock(cluster, i / LOCKS_EACH, i % LOCKS_EACH)));
+    TAKE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* Of all threads and clients one has it at most, whatever becomes of connections and scripts; and in the end nothing is left. */
+TEST(with_Java_one_has_the_lock_at_most_in_many_worlds)
+{
+    unsigned held = 0, java = 0;
+
+    for (unsigned world = 1; world <= WORLDS; world++) {
+        struct redlock_config config;
+        redlock_config_init(&config);
+        config.wake_ups = true;
+        struct cluster *cluster __attribute__((cleanup(story_end))) = cluster_new(1, CLIENTS, &config, world);
+        TAP_CONTEXT("world %u", world);
+        RUN_MS(STORY_SETTLE_MS);
+        for (unsigned i = 0; i < DEEDS && tap.complaints == 0; i++) {
+            something_happens(cluster);
+            STORY_GOES_ON;
+            TAP_CHECK(believers(cluster) + java_has_it(cluster) <= 1, "%u believe to have it, and Java %s", believers(cluster),
+                      java_has_it(cluster) ? "has it" : "has not");
+            held += believers(cluster);
+            java += java_has_it(cluster);
+        }
+        end_well(cluster);
+    }
+    CHECK(held > WORLDS && java > WORLDS);
+}
+
 TAP_MAIN
