@@ -256,7 +256,7 @@ $(BUILD)/wasm/is-ready:
 $(BUILD)/wasm/%.o: %.c $(BUILD)/flags | $(BUILD)/wasm/is-ready
 	@mkdir -p $(@D)
 	@echo "  WASM  $<"
-	$(Q)$(WASM_CC) -std=c11 $(WARNINGS) -O2 -mbulk-memory -ffreestanding -fno-builtin-bcmp -ffunction-sections -fdata-sections \
+	$(Q)$(WASM_CC) -std=c11 $(WARNINGS) -Os -mbulk-memory -ffreestanding -fno-builtin-bcmp -ffunction-sections -fdata-sections \
 	    -Itools/playground/wasm $(if $(filter $(FIELD),$<),-Iredlock) -MMD -MP -c -o $@ $<
 $(BUILD)/replay: $(call object,tools/playground/main.c $(WORLD))
 	@echo "  LINK  $@"
