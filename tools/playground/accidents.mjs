@@ -6,7 +6,7 @@ import { deed, inWords, listOf, moment } from './words.mjs';
 import { parseLink } from './engine.mjs';
 
 const SEEDS_AT_ONCE = 20;
-const WORLDS_MAX = 4000;
+const WORLDS_MAX = 2000;      // What can be found is found within some hundreds.
 
 const NODE_IS_SILENT = 'A node that does not answer gives no vote, so it helps nobody to a quorum (S1)';
 const MESSAGE_IS_LATE = 'An answer that is late or lost counts as no grant (S4), and the time that it took is taken from the validity (S2)';
@@ -61,7 +61,7 @@ export class AccidentSearch {
     elements() {
         const { n, c, ttl, guard } = this.#world().state().settings;
         setTerms(this.#about, `Of worlds like this one (${n} nodes, ${c} clients, TTL ${inWords(ttl * 1000)}, guard ${inWords(guard * 1000)}) ` +
-            'some thousands are tried, with random actions: clients acquire and release, and what you tick happens. When two hold the lock at once, ' +
+            'some are tried, with random actions: clients acquire and release, and what you tick happens. When two hold the lock at once, ' +
             'all actions are left out that it does not need, and the picture goes there.');
         const fields = this.#boxes.map(([box, label]) => html('div', { class: 'field' }, box, html('label', { for: box.id, text: label })));
         return [this.#about, html('div', { class: 'faults', role: 'group', 'aria-label': 'Faults' }, ...fields),
