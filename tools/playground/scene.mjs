@@ -9,6 +9,7 @@ const NARROW = { width: 600, height: 800, node: [235, 315], client: [150, 185], 
 const NARROW_PLACES = [null, [150, 90, 0], [150, 0, 0], [150, -30, 0], [150, 0, 0], [150, 90, 0], [110, 22, 140], [95, 0, 165]];
 const TURN = 2 * Math.PI;
 const TILT = { '4 3': -0.1, '7 3': -0.06 };    // Of the clients' circle, by the numbers of nodes and clients: or links would cover each other.
+const ABOVE_PILL = 14;          // The mark of what is cut, so that no message covers it.
 const HELD_UP_AT = 0.28;        // Of its way: there a message waits behind the mark of what is cut.
 
 // A shape for each client beside its colour: circle, square, triangle, diamond, hexagon.
@@ -156,7 +157,7 @@ export class Scene {
     #buildLink(client, node, i, k) {
         const ends = { x1: client.at.x, y1: client.at.y, x2: node.at.x, y2: node.at.y };
         const line = svg('line', { ...ends, class: 'link' }), mark = svg('text', { class: 'cut-mark', x: (ends.x1 + ends.x2 * 2) / 3,
-                                                                                   y: (ends.y1 + ends.y2 * 2) / 3 + 6 });
+                                                                                   y: (ends.y1 + ends.y2 * 2) / 3 - ABOVE_PILL });
         const group = svg('g', { 'aria-hidden': 'true' }, svg('line', { ...ends, class: 'link-target' }), line, mark);
         group.addEventListener('click', () => this.#choose('link', i, k));
         return { group, line, mark };
