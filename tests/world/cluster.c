@@ -1141,7 +1141,8 @@ uint64_t cluster_valid_us(const struct cluster *cluster, unsigned client, unsign
 uint64_t cluster_valid_until(const struct cluster *cluster, unsigned client, unsigned lock)
 {
     const uint64_t valid_us = cluster_valid_us(cluster, client, lock);
-    return valid_us == 0 ? REDLOCK_NEVER : clock_when(&cluster->clients[client].clock, cluster_client_now(cluster, client) + valid_us);
+    const uint64_t end = cluster_client_now(cluster, client) + valid_us;
+    return valid_us == 0 ? REDLOCK_NEVER : clock_when(&cluster->clients[client].clock, end);
 }
 
 /* ---- Faults ---- */
