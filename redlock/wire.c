@@ -1004,7 +1004,7 @@ bool wire_read_fair_refusal(const struct wire_reply *reply, uint32_t *turn, int3
 size_t wire_before_wake_up(const struct wire_reply *reply)
 {
     static const char begins[] = "messageredlock:";
-    enum { SIZE = sizeof begins - 1 + 2 * REDLOCK_NAME_SIZE };
+    enum { SIZE = sizeof begins - 1 + (size_t)2 * REDLOCK_NAME_SIZE };
 
     if (!wire_begins(reply->text, reply->text_size, begins)) return 0;
     return reply->text_size > SIZE ? (size_t)SIZE : 0;
