@@ -2,14 +2,15 @@
  *
  *     the doorway     Polls without a turn. If the resource is free and nobody is queued, the lock is held. Otherwise, when a
  *                     quorum has answered, the turn is one more than the largest that was told (S25): one of these nodes has seen
- *                     any client that was queued on a quorum before. Without a quorum of answers it is the doorway again.
+ *                     any client that was queued on a quorum before. Without a quorum of answers the lock lets go, as a plain one
+ *                     does, and comes to the doorway anew, by another token.
  *     the queue       The next round follows at once, and puts the lock into the nodes' queues. More follow when its turn may have
  *                     come, and often enough to keep its places there. A place is renewed only by a round that follows one which
  *                     a quorum has answered: a waiter that reaches a minority would hold up all others.
  *     the end         The lock is held when a quorum has granted it in one round; grants of other rounds do not count (S8). If it
  *                     gives up, it is released everywhere, and that takes its places out of the queues.
  *
- * Between two rounds nothing is released: a node that has granted the lock keeps it for us until another is first in its queue. A
+ * Between two other rounds nothing is released: a node that has granted the lock keeps it for us until another is first in its queue. A
  * refusal does not prove that nothing of ours is there, so there is a stake on each node that was polled until the end. */
 #include "fair.h"
 
@@ -49,14 +50,30 @@ static void approach(struct redlock_lock *lock)
     if (lock->owed_ttl_ms < WIRE_FAIR_LEASE_MS) lock->owed_ttl_ms = WIRE_FAIR_LEASE_MS;
 }
 
+/* Without a turn it must not go on: what it has on a minority would be in the way of all others for as long as it waits. */
+static bool is_lost(const struct redlock_lock *lock)
+{
+    return lock->use.turn.number == 0 || (lock->use.turn.is_at_doorway && !has_answered(lock));
+}
+
+static void begin_anew(struct redlock *r, struct redlock_lock *lock)
+{
+    stake_let_go_everywhere(r, lock);
+    if (r->waking) r->waking->leave(r, lock);
+    approach(lock);
+}
+
 static bool fair_begin_round(struct redlock *r, struct redlock_lock *lock)
 {
     struct redlock_turn *turn = &lock->use.turn;
 
-    (void)r;
     lock->wakes = true;
     if (lock->phase != PHASE_WAITING) {
         approach(lock);
+        return false;
+    }
+    if (is_lost(lock)) {
+        begin_anew(r, lock);
         return false;
     }
     REDLOCK_ASSERT(lock->round.command == WIRE_ACQUIRE && turn->number > 0);
@@ -107,12 +124,29 @@ static void choose_time(struct redlock *r, struct redlock_lock *lock)
     lock->retry_at = sooner(lock->retry_at, lock->wait_until);
 }
 
+/* Has it a turn, or may the answers that are missing still tell it one? */
+static bool may_have_turn(const struct redlock_lock *lock)
+{
+    const struct redlock_round *round = &lock->round;
+    unsigned answers = round_count((uint16_t)(round->granted | round->refused));
+
+    return !lock->use.turn.is_at_doorway || answers + round_pending(round) >= quorum_of(round->node_count);
+}
+
 /* The last round comes when the time to wait ends. */
-static bool fair_stay(struct redlock *r, struct redlock_lock *lock)
+static bool has_time(struct redlock *r, struct redlock_lock *lock)
 {
     if (r->now_us >= lock->wait_until) return false;
     choose_time(r, lock);
-    if (lock->retry_at > r->now_us && r->now_us + retry_round_us(lock) >= lock->wait_until) return false;       /* S14 */
+    return lock->retry_at <= r->now_us || r->now_us + retry_round_us(lock) < lock->wait_until;      /* S14 */
+}
+
+static bool fair_stay(struct redlock *r, struct redlock_lock *lock)
+{
+    if (!may_have_turn(lock) || !has_time(r, lock)) {
+        lock->use.turn.number = 0;      /* It lets go of all it has. */
+        return false;
+    }
     lock_set_phase(r, lock, PHASE_WAITING);
     queue_add(&r->waiting, lock, SLOT_DONE);
     return true;
@@ -136,7 +170,7 @@ static void fair_answer(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
     bool is_trying = a->current && (lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING);
 
-    if (!is_trying) return;
+    if (!is_trying || lock->use.turn.number == 0) return;
     if (a->meaning == WIRE_REFUSED) {
         r->holding->learn(r, a);
         learn_place(&lock->use.turn, a->reply);

@@ -993,7 +993,7 @@ struct redlock_permit {
 /* The way of a fair lock to its turn. */
 struct redlock_turn {
     struct redlock_lock *below[2];      /* As in union redlock_use. */
-    uint32_t number;                    /* Its turn; at the doorway: what that is going to be. */
+    uint32_t number;                    /* Its turn; at the doorway: what that is going to be. 0: the lock has let go. */
     uint16_t rank;                      /* How many were before it, by the last round. */
     bool is_at_doorway;                 /* It has no turn yet. */
     bool renews;                        /* A quorum has answered the round before this one. */

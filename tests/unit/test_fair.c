@@ -210,6 +210,77 @@ TEST(s25_a_turn_is_not_told_by_a_minority)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
+/* It has no turn, so what a minority has granted it is in everybody's way: between two rounds it lets go, as a plain lock does. */
+TEST(a_doorway_that_no_quorum_answers_keeps_nothing)
+{
+    CLUSTER_OF(3, 2, (void)0);
+
+    DOWN(2);
+    cluster_stall(cluster, 0, 1);
+    START_FAIR(0, WAIT);
+    RUN_MS(3000);
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    CHECK_INT(redlock_attempt_status(LOCK(0)), REDLOCK_NO_QUORUM);
+    ACQUIRE_WAIT(1, "door", TTL, 10000);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    HEAL_ALL;
+    RUN_MS(2000);
+    CHECK_INT(queued_on(cluster, 0), 1);
+    RELEASE(1);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(20);
+    EXPECT_KEYS("door", 0);
+    CHECK_INT(queued_on(cluster, 0), 0);
+}
+
+/* Of four nodes two decide a round, and an answer may be missing for ever that would have made a quorum of them. */
+TEST(a_doorway_whose_answers_did_not_come_begins_anew)
+{
+    uint8_t token[REDLOCK_TOKEN_SIZE];
+    unsigned polls;
+    CLUSTER_OF(4, 2, (void)0);
+
+    kind_teach_scripts(cluster);
+    DOWN(3);
+    cluster_stall(cluster, 0, 2);
+    RIVAL(1, "door", 3000);
+    START_FAIR(0, WAIT);
+    RUN_MS(5);
+    CHECK_INT(PHASE(0), PHASE_WAITING);
+    EXPECT_KEYS("door", 2);
+    memcpy(token, LOCK(0)->token, sizeof token);
+    polls = CALLS(0, "ACQUIRE");
+    for (unsigned ms = 0; ms < 1000 && CALLS(0, "ACQUIRE") == polls; ms++) RUN_MS(1);
+    CHECK_INT(CALLS(0, "ACQUIRE"), polls + 1);
+    CHECK(memcmp(token, LOCK(0)->token, sizeof token) != 0);
+    HEAL_ALL;
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(20);
+    EXPECT_KEYS("door", 0);
+}
+
+TEST(an_answer_that_comes_when_a_doorway_has_let_go_tells_no_turn)
+{
+    CLUSTER_OF(5, 1, (void)0);
+
+    kind_teach_scripts(cluster);
+    for (unsigned k = 2; k < 5; k++) DOWN(k);
+    RUN_MS(50);
+    RIVAL(1, "door", 1000);
+    DELAY_US(1, 30000);
+    START_FAIR(0, WAIT);
+    RUN_MS(20);
+    CHECK_INT(PHASE(0), PHASE_WAITING);
+    EXPECT_KEYS("door", 1);
+    CHECK_INT(LOCK(0)->use.turn.number, 0);
+    RUN_MS(50);
+    CHECK_INT(LOCK(0)->use.turn.number, PHASE(0) == PHASE_WAITING ? 0 : 1);
+}
+
 /* ---- The queue ---- */
 
 static void check_order(struct cluster *cluster, unsigned count)
