@@ -15,23 +15,43 @@ static enum redlock_status redisson_check(const struct redlock *r, const struct 
 /* ---- Waiting ---- */
 
 /* A lock that waits subscribes to Redisson's channel of its name each time that it begins to wait, and ends that when its pause is
- * over, unless another of that name waits: so nothing need be remembered. What finds no room in the send buffer is left out, since
- * the lock tries again without it. No answer is waited for; that to SUBSCRIBE is heard like a message, and then the lock asks how
- * long the key has left: what was released before is gone, and what is released behind it will be heard. */
-static void put_listening(struct redlock *r, const struct redlock_lock *lock, unsigned k, bool begins)
+ * over, unless another of that name waits. The answer to SUBSCRIBE is heard like a message, and for each a lock asks how long the
+ * key has left: what was released before is gone, and what is released behind it will be heard. */
+enum listening { LISTENS_NOT, LISTENS_LATER, LISTENS, HAS_ASKED };
+
+/* What has been sent makes room: redlock_output(), which would make it, is called for a subscription in its handshake only.
+ * False: there is no room now, or no connection. */
+static bool put_listening(struct redlock *r, const struct redlock_lock *lock, unsigned k, bool begins)
 {
     struct redlock_node *session = &r->nodes[r->node_count + k];
     struct resp_writer w;
+    bool fits;
 
-    REDLOCK_ASSERT(session->is_subscription && session->state == NODE_READY && !session->apart);
+    REDLOCK_ASSERT(session->is_subscription);
+    if (session->state != NODE_READY) return false;
+    REDLOCK_ASSERT(!session->apart);
+    if (session->send_start == session->send_end) session->send_start = session->send_end = 0;
     node_begin_writing(session, &r->config, &w);
-    if (wire_put_listening(&w, begins, &lock->name)) node_written(session, &w);
+    fits = wire_put_listening(&w, begins, &lock->name);
+    if (fits) node_written(session, &w);
     REDLOCK_ASSERT(session->send_end <= r->config.send_size);
+    return fits;
 }
 
-static void redisson_listen(struct redlock *r, const struct redlock_lock *lock, unsigned k)
+/* Those that found no room, in the order in which they came. Something is in the buffer then, whose answer says that there is. */
+static void listen_now(struct redlock *r, unsigned k)
 {
-    put_listening(r, lock, k, true);
+    for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
+        if (lock->listening != LISTENS_LATER) continue;
+        if (!put_listening(r, lock, k, true)) return;
+        lock->listening = LISTENS;
+    }
+}
+
+static void redisson_listen(struct redlock *r, struct redlock_lock *lock, unsigned k)
+{
+    lock->listening = LISTENS_LATER;
+    listen_now(r, k);
 }
 
 /* By another lock of that name, which listens as well? */
@@ -45,18 +65,34 @@ static bool is_waited_for(const struct redlock *r, const struct redlock_lock *lo
     return false;
 }
 
-static void redisson_leave(struct redlock *r, const struct redlock_lock *lock)
+/* An UNSUBSCRIBE that finds no room is left out: what the channel says is for nobody then. */
+static void redisson_leave(struct redlock *r, struct redlock_lock *lock)
 {
+    lock->listening = LISTENS_NOT;
     if (lock->wait_number == 0 || is_waited_for(r, lock)) return;
-    for (unsigned k = 0; k < r->node_count; k++)
-        if (r->nodes[r->node_count + k].state == NODE_READY) put_listening(r, lock, k, false);
+    for (unsigned k = 0; k < r->node_count; k++) (void)put_listening(r, lock, k, false);
 }
 
-static void ask_how_long(struct redlock *r, struct redlock_lock *lock, unsigned k)
+static bool is_told(const struct redlock *r, const struct redlock_lock *lock, const struct wire_reply *reply, enum wire_heard heard)
 {
-    const struct redlock_stake *stake = &lock->stakes[k];
+    return is_bridged(r, lock) && lock->wait_number != 0 && wire_is_heard_of(reply, heard, &lock->name);
+}
 
-    if (stake->state == STAKE_NONE && stake->want == WIRE_NONE) stake_want(r, lock, k, WIRE_WAIT);
+/* One lock asks for each answer to SUBSCRIBE: the first that has not asked yet. With none, another asks once more, in case the
+ * answer before was to an older SUBSCRIBE, which was taken back. */
+static void ask_how_long(struct redlock *r, unsigned k, const struct wire_reply *reply)
+{
+    struct redlock_lock *asks = NULL;
+
+    for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
+        const struct redlock_stake *stake = &lock->stakes[k];
+        if (!is_told(r, lock, reply, WIRE_HEARD_SUBSCRIBED) || lock->listening < LISTENS) continue;
+        if (stake->state != STAKE_NONE || stake->want != WIRE_NONE) continue;
+        if (!asks || lock->listening < asks->listening) asks = lock;
+    }
+    if (!asks) return;
+    asks->listening = HAS_ASKED;
+    stake_want(r, asks, k, WIRE_WAIT);
 }
 
 /* All that listen hear that the key is free: of one engine one tries at once, as one thread of each Java program does, and the
@@ -72,14 +108,13 @@ static void be_told(struct redlock *r, struct redlock_lock *lock, unsigned k, bo
     lock_reschedule(r, lock);
 }
 
-static void tell_all(struct redlock *r, unsigned k, const struct wire_reply *reply, enum wire_heard heard)
+static void tell_all(struct redlock *r, unsigned k, const struct wire_reply *reply)
 {
     bool is_first = true;
 
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
-        if (!is_bridged(r, lock) || lock->wait_number == 0 || !wire_is_heard_of(reply, heard, &lock->name)) continue;
-        if (heard == WIRE_HEARD_SUBSCRIBED) ask_how_long(r, lock, k);
-        else                                be_told(r, lock, k, is_first);
+        if (!is_told(r, lock, reply, WIRE_HEARD_MESSAGE)) continue;
+        be_told(r, lock, k, is_first);
         is_first = false;
     }
 }
@@ -89,7 +124,9 @@ static bool redisson_hear(struct redlock *r, unsigned k, const struct wire_reply
 {
     enum wire_heard heard = wire_read_heard(reply);
 
-    if (heard == WIRE_HEARD_MESSAGE || heard == WIRE_HEARD_SUBSCRIBED) tell_all(r, k, reply, heard);
+    if (heard == WIRE_HEARD_MESSAGE)    tell_all(r, k, reply);
+    if (heard == WIRE_HEARD_SUBSCRIBED) ask_how_long(r, k, reply);
+    listen_now(r, k);
     return heard != WIRE_HEARD_NOTHING || reply->type == RESP_ERROR;
 }
 

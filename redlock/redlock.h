@@ -1042,6 +1042,7 @@ struct redlock_lock {
     uint64_t owed_until, debt_at;       /* When the last TTL has run out on every node; when debts are tried again. */
     uint32_t owed_ttl_ms;               /* The longest TTL that was sent and may be running on some node. */
     bool is_adopted;                    /* Another process acquired it, and it has not been released here (S17). */
+    uint8_t listening;                  /* To Redisson's channel of its name: how far that is. */
     bool has_timed_out;                 /* A tick found that the time of its round was over. */
     uint8_t copy[REDLOCK_NAME_COPY_MAX + 1];    /* Of the name, if it was asked for; C has no array of nothing. */
     uint64_t wake_at;                   /* Heap of locks by time. */

@@ -102,8 +102,8 @@ struct redlock_bridging {
     const struct redlock_kind *(*kind)(void);
 
     /* With wake-ups: a lock that waits listens to the channel of its name, by node k's subscription; and no longer. */
-    void (*listen)(struct redlock *r, const struct redlock_lock *lock, unsigned k);
-    void (*leave)(struct redlock *r, const struct redlock_lock *lock);
+    void (*listen)(struct redlock *r, struct redlock_lock *lock, unsigned k);
+    void (*leave)(struct redlock *r, struct redlock_lock *lock);
 
     /* Node k's subscription has heard something. False: it was about no such channel. */
     bool (*hear)(struct redlock *r, unsigned k, const struct wire_reply *reply);

@@ -703,6 +703,45 @@ TEST(with_Java_more_names_than_the_buffer_takes_are_all_woken_in_the_end)
     for (unsigned i = 0; i < LOCKS; i++) EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
 }
 
+/* However long the names are: what found no room goes out when there is some, and what has been sent makes room. */
+TEST(with_Java_a_lock_that_waits_ends_up_subscribed_whatever_else_the_buffer_has_held)
+{
+    enum { LOCKS = 50, NAME = 400 };
+    CLUSTER_OF_WAITERS(1);
+    static char names[LOCKS][NAME + 1];
+    char channel[NAME + 40];
+
+    cluster_need_locks(cluster, 0, LOCKS);
+    for (unsigned i = 0; i < LOCKS; i++) {
+        snprintf(names[i], sizeof names[i], "%0*u", NAME, i);
+        struct redlock_request request = story_request(names[i], TTL, 600000);
+        request.redisson = true;
+        RIVAL(0, names[i], 600000);
+        CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
+    }
+    RUN_MS(100);
+    for (unsigned i = 0; i < LOCKS; i++) {
+        snprintf(channel, sizeof channel, "redisson_lock__channel:{%0*u}", NAME, i);
+        CHECK_INT(listeners(cluster, channel), 1);
+    }
+    CHECK_INT(CALLS(0, "PTTL"), LOCKS);
+}
+
+/* Not once for each other lock of that name. */
+TEST(with_Java_locks_that_wait_for_one_name_ask_once_each_time_that_they_begin_to_wait)
+{
+    enum { LOCKS = 200 };
+    CLUSTER_OF_WAITERS(1);
+    const struct redlock_request request = java_request(600000);
+
+    java_holds(cluster, 600000);
+    cluster_need_locks(cluster, 0, LOCKS);
+    for (unsigned i = 0; i < LOCKS; i++) CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
+    RUN_MS(1000);
+    CHECK_INT(listeners(cluster, CHANNEL), 1);
+    CHECK_INT(CALLS(0, "PTTL"), LOCKS);
+}
+
 /* S16 */
 TEST(s16_with_Java_a_subscription_that_hears_something_else_is_given_up)
 {

@@ -15,8 +15,8 @@ enum {
     MODEL_KEYS_MAX = 16,        /* Of one script. */
     MODEL_ENTRY_MAX = 112,      /* Bytes of a member of a sorted set, */
     MODEL_PLACE_MAX = 32,       /* of one that is a waiter's, */
-    MODEL_CHANNEL_MAX = 96,     /* and of the name of a channel. */
-    MODEL_CHANNELS_MAX = 8,     /* Of one session. */
+    MODEL_CHANNEL_MAX = 600,     /* and of the name of a channel. */
+    MODEL_CHANNELS_MAX = 64,     /* Of one session. */
     MODEL_ANSWERS_MAX = 8,      /* Planned answers of one node. */
     MODEL_SCRIPTS_MAX = 32,
     MODEL_SHA_TEXT = 40,
@@ -142,8 +142,8 @@ struct model_session {
     uint32_t database;
     bool logged_in;
     bool closing;               /* The server closes when out has left. */
-    char channels[MODEL_CHANNELS_MAX][MODEL_CHANNEL_MAX + 1];   /* That it has subscribed to: what is published there is added */
-    unsigned channel_count;                                     /* to out */
+    char (*channels)[MODEL_CHANNEL_MAX + 1];    /* That it has subscribed to: what is published there is added to out */
+    unsigned channel_count;
     struct model_node *subscriber_of;       /* while the node executes what another session has received. */
     struct model_session *next_subscriber;
 };

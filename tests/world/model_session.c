@@ -36,6 +36,13 @@ static void begin_to_subscribe(const struct scene *scene)
     scene->node->subscribers = session;
 }
 
+static void add_channel(struct model_session *session, struct slice channel)
+{
+    if (!session->channels) session->channels = calloc(MODEL_CHANNELS_MAX, sizeof session->channels[0]);
+    if (!session->channels) abort();
+    slice_text(channel, session->channels[session->channel_count++], sizeof session->channels[0]);
+}
+
 void model_do_subscribe(const struct scene *scene)
 {
     struct model_session *session = scene->session;
@@ -47,7 +54,7 @@ void model_do_subscribe(const struct scene *scene)
         return;
     }
     if (!session->subscriber_of) begin_to_subscribe(scene);
-    if (is_new) slice_text(channel, session->channels[session->channel_count++], sizeof session->channels[0]);
+    if (is_new) add_channel(session, channel);
     tell_channels(scene, "subscribe");
 }
 
@@ -270,6 +277,9 @@ void model_session_end(struct model_session *session)
     subscriber_closes(session);
     model_bytes_free(&session->in);
     model_bytes_free(&session->out);
+    free(session->channels);
+    session->channels = NULL;
+    session->channel_count = 0;
 }
 
 static void name_process(struct model_node *node, uint64_t number, uint64_t now_us)
