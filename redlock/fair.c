@@ -110,14 +110,12 @@ static uint64_t look_at(struct redlock *r, const struct redlock_lock *lock)
     return will_hear ? later(renew_at, earliest) : later(sooner(renew_at, earliest + pause_us), earliest);
 }
 
-/* A lock that has just learnt its turn takes its place at once, where it is in nobody's way. So does a lock whose ticket was too
- * small while nobody has the resource, once. Those near the front look when the time of the holder ends, or of a first one that has
- * died. A node that has granted the lock need not call it. */
+/* A lock that has just learnt its turn takes its place at once, where it is in nobody's way. Those near the front look when the time
+ * of the holder ends, or of a first one that has died. A node that has granted the lock need not call it. */
 static void choose_time(struct redlock *r, struct redlock_lock *lock)
 {
     bool has_turn = lock->use.turn.is_at_doorway && has_answered(lock);
 
-    lock->is_corrected = !has_turn && has_ticket(lock) && r->ticketing->is_behind(r, lock);
     lock->woken |= lock->round.granted;
     lock->retry_at = has_turn || lock->is_corrected ? r->now_us : look_at(r, lock);
     if (lock->use.turn.rank <= NEAR || lock_is_woken(r, lock)) retry_hurry(r, lock);
@@ -133,10 +131,12 @@ static bool may_have_turn(const struct redlock_lock *lock)
     return !lock->use.turn.is_at_doorway || answers + round_pending(round) >= quorum_of(round->node_count);
 }
 
-/* The last round comes when the time to wait ends. */
+/* In the queue a lock whose ticket was too small while nobody has the resource comes again at once, and only once (S14). The last
+ * round comes when the time to wait ends. */
 static bool has_time(struct redlock *r, struct redlock_lock *lock)
 {
     if (r->now_us >= lock->wait_until) return false;
+    lock->is_corrected = !lock->use.turn.is_at_doorway && has_ticket(lock) && r->ticketing->is_behind(r, lock);
     choose_time(r, lock);
     return lock->retry_at <= r->now_us || r->now_us + retry_round_us(lock) < lock->wait_until;      /* S14 */
 }
@@ -175,7 +175,7 @@ static void fair_answer(struct redlock *r, const struct answer *a)
         r->holding->learn(r, a);
         learn_place(&lock->use.turn, a->reply);
     }
-    if (lock->phase == PHASE_WAITING && !lock->is_corrected) choose_time(r, lock);
+    if (lock->phase == PHASE_WAITING) choose_time(r, lock);
 }
 
 const struct redlock_ordering *fair_feature(void)
