@@ -3,6 +3,8 @@
 #include "events.h"
 #include "retry.h"
 
+enum { DISTANCE_US = 125 };     /* Between attempts that messages hasten; doubled by each one that was in vain. */
+
 /* S26: of one node. Over several, a Java holder looks at no clock while it takes them one after the other, and ignores what becomes
  * of its extensions, so that a quorum of such locks is no promise. A ticket would be no other program's: Java counts its own. */
 static enum redlock_status redisson_check(const struct redlock *r, const struct redlock_request *request)
@@ -95,16 +97,28 @@ static void ask_how_long(struct redlock *r, unsigned k, const struct wire_reply 
     stake_want(r, asks, k, WIRE_WAIT);
 }
 
+/* S14: anybody may publish, as often as he likes. The more attempts were in vain, the longer they keep their distance. What waits
+ * behind a release of its own has made none. */
+static uint64_t next_attempt_at(const struct redlock_lock *lock)
+{
+    return lock->round.command == WIRE_ACQUIRE ? lock->round.started_at + ((uint64_t)DISTANCE_US << lock->refusals) : 0;
+}
+
 /* All that listen hear that the key is free: of one engine one tries at once, as one thread of each Java program does, and the
- * others behind a pause, in case that one is no longer there. */
+ * others behind a pause, in case that one is no longer there. Until they have tried it is no news to hear that again. */
 static void be_told(struct redlock *r, struct redlock_lock *lock, unsigned k, bool is_first)
 {
+    bool is_known = is_first ? lock_is_woken(r, lock) : lock->stakes[k].holder_ms == 0;
+    uint64_t planned = lock->retry_at;
+
+    if (is_known) return;
     if (is_first) {
         lock->woken |= bit_of(k);
         event_note(r, lock, REDLOCK_EVENT_WOKEN, k);
     }
     lock->stakes[k].holder_ms = 0;
     retry_hurry(r, lock);
+    lock->retry_at = sooner(planned, later(lock->retry_at, next_attempt_at(lock)));
     lock_reschedule(r, lock);
 }
 

@@ -742,6 +742,28 @@ TEST(with_Java_locks_that_wait_for_one_name_ask_once_each_time_that_they_begin_t
     CHECK_INT(CALLS(0, "PTTL"), LOCKS);
 }
 
+/* Anybody may publish there, as often as he likes. */
+TEST(s14_with_Java_a_flood_of_messages_makes_attempts_that_keep_their_distance)
+{
+    enum { MESSAGES = 10000, EVERY_US = 100 };
+    CLUSTER_OF_WAITERS(1);
+    const struct redlock_request request = java_request(600000);
+
+    java_holds(cluster, 600000);
+    for (unsigned i = 0; i < 2; i++) CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
+    RUN_MS(100);
+    const unsigned before = CALLS(0, "ACQUIRE");
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        cluster_publish(cluster, 0, CHANNEL, "0");
+        RUN_US(EVERY_US);
+    }
+    const unsigned attempts = CALLS(0, "ACQUIRE") - before;
+    TAP_CHECK(attempts > 10 && attempts < 2 * 260, "%u attempts of two locks in a second", attempts);
+    java_leaves(cluster);
+    RUN_MS(5);
+    CHECK(VALID_US(0) > 0 || cluster_valid_us(cluster, 0, 1) > 0);
+}
+
 /* S16 */
 TEST(s16_with_Java_a_subscription_that_hears_something_else_is_given_up)
 {
