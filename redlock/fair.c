@@ -10,8 +10,8 @@
  *     the end         The lock is held when a quorum has granted it in one round; grants of other rounds do not count (S8). If it
  *                     gives up, it is released everywhere, and that takes its places out of the queues.
  *
- * Between two other rounds nothing is released: a node that has granted the lock keeps it for us until another is first in its queue. A
- * refusal does not prove that nothing of ours is there, so there is a stake on each node that was polled until the end. */
+ * Between two other rounds nothing is released: a node that has granted the lock keeps it for us until another is first in its
+ * queue. A refusal does not prove that nothing of ours is there, so there is a stake on each node that was polled until the end. */
 #include "fair.h"
 
 #include "queue.h"

@@ -563,8 +563,9 @@ enum wire_command {
     "end "
 
 /* The poll. What gets an entry has its TTL from a call of the same command before, which an ACL would have refused: nothing stays
- * without one. The queue is seen to before the ticket, so that a ticket which is too small does not cost the place. S24: where
- * nobody knows in which round the key was granted, every poll is an old one. */
+ * without one. The queue is seen to before the counter, so that a ticket which is too small does not cost the place. One that is
+ * ahead does: or the first in the queue might be one that can be granted nothing. S24: where nobody knows in which round the key
+ * was granted, every poll is an old one. */
 #define WIRE_FAIR_ACQUIRE_SCRIPT                                        \
     "local a,c,k=ARGV,redis.call,KEYS[1] "                                                                    \
     "local q,l,g=k..'#queue',k..'#lease',k..'#grant' "                                                        \
@@ -579,13 +580,17 @@ enum wire_command {
     "local o=d>0 and c('get',k..'#ticket') or '0' "                                                           \
     "local mine=v==a[1] "                                                                                     \
     "if not mine or n+0>=tonumber(c('get',g) or 9007199254740991) then "                                      \
+    "if d>s[1]*1e6+s[2]+a[5]*1e3 then "                                                                       \
+    "c('zrem',q,m) c('zrem',l,m) "                                                                            \
+    "if mine then c('del',k,g) tell(q) end "                                                                  \
+    "return {err='AHEAD of the clock of this node: '..s[1]} "                                                 \
+    "end "                                                                                                    \
     "if w=='1' then "                                                                                         \
     "c('pexpire',q,5000) c('zadd',q,T,m) c('pexpire',q,5000) c('zadd',l,now+5000,m) c('pexpire',l,5000) "     \
     "h=c('zrange',q,0,0)[1] "                                                                                 \
     "end "                                                                                                    \
     "if h==(T~='0' and m or nil) then "                                                                       \
     "if (not v or mine) and (d==0 or d>tonumber(o)) then "                                                    \
-    "if d>s[1]*1e6+s[2]+a[5]*1e3 then return {err='AHEAD of the clock of this node: '..s[1]} end "            \
     "if d>0 then c('set',k..'#ticket',a[3],'px',a[4]) end "                                                   \
     "local y=c('pttl',k) "                                                                                    \
     "c('set',g,n,'px',math.max(y,a[2])) "                                                                     \
@@ -598,7 +603,7 @@ enum wire_command {
     "if v and not mine then p=math.min(c('pttl',k),4294967295) "                                              \
     "elseif h and h~=m then p=math.max(c('zscore',l,h)-now,0) end "                                           \
     "return o..' '..p..' '..(c('zrevrange',q,0,0,'withscores')[2] or 0)..' '..r"
-#define WIRE_FAIR_ACQUIRE_SHA1 "1afdc84ceebdf72ef6b3e2bf6ef65c78d0e520b2"
+#define WIRE_FAIR_ACQUIRE_SHA1 "c15b2b84e88f8a04a6f39127a309c597ff5957b6"
 
 /* As the restore script. S24: no poll that is still on its way gives away what this has set, or what an extension has counted. */
 #define WIRE_FAIR_RESTORE_SCRIPT                                        \

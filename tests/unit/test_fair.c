@@ -843,6 +843,26 @@ TEST(a_ticket_that_is_too_small_costs_a_round_and_not_the_place)
     CHECK(redlock_ticket(LOCK(1)) > redlock_ticket(LOCK(0)));
 }
 
+/* No node can grant it anything: it takes no place, or it would be the first for a lease at each hand-over. */
+TEST(a_client_whose_wall_clock_is_ahead_holds_up_nobody)
+{
+    CLUSTER_OF(3, 3, config.wake_ups = true);
+    const struct redlock_request request = ticket_request(WAIT);
+
+    kind_teach_scripts(cluster);
+    FAIR(0, 0);
+    cluster_set_client_wall(cluster, 1, (int64_t)3600 * 1000000);
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    RUN_MS(1000);
+    START_FAIR(2, WAIT);
+    RUN_MS(1000);
+    CHECK_INT(queued_on(cluster, 0), 1);
+    START_RELEASE(0);
+    RUN_MS(20);
+    EXPECT_STATUS(2, REDLOCK_OK);
+    EXPECT_STATUS(1, REDLOCK_PENDING);
+}
+
 static void raise_counter(struct cluster *cluster, unsigned long long counter)
 {
     char text[24];

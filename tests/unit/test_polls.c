@@ -69,6 +69,7 @@ static const char *poll_with(struct talk *talk, const char *token, const char *t
 #define RUN(script, ...) \
     run(&talk, script, (const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
 #define POLL(token, place) poll_with(&talk, token, TTL, "0", place)
+#define POLL_AHEAD(token, place) poll_with(&talk, token, TTL, "9007199254740991", place)
 #define EXPECT_GRANT(token, place) CHECK_STR(POLL(token, place), "+OK||")
 #define EXPECT_REFUSAL(token, place, words) CHECK(strstr(POLL(token, place), "|" words "|"))
 #define LEAVE(token) RUN(WIRE_FAIR_RELEASE_SCRIPT, token, "")
@@ -192,8 +193,26 @@ TEST(a_ticket_that_is_too_small_costs_neither_the_place_nor_the_key)
     EXPECT_VALUE("door", A);
     CHECK_STR(poll_with(&talk, A, TTL, "8", "1 3 1 "), "+OK||");
     EXPECT_VALUE("door#ticket", "8");
-    CHECK(strncmp(poll_with(&talk, A, TTL, "9007199254740991", "1 4 1 "), "-AHEAD", 6) == 0);
-    EXPECT_VALUE("door#grant", "3");
+    end(&talk);
+}
+
+/* It can be granted nothing: at the head it would hold up all others. */
+TEST(a_ticket_that_is_ahead_costs_the_place_and_the_key)
+{
+    struct talk talk;
+    begin(&talk);
+    EXPECT_GRANT(A, "0 1 0 ");
+    EXPECT_REFUSAL(B, "1 2 1 ", "0 10000 1 0");
+    EXPECT_REFUSAL(C, "2 2 1 ", "0 10000 2 1");
+    CHECK(strncmp(POLL_AHEAD(B, "1 3 1 "), "-AHEAD", 6) == 0);
+    CHECK_INT(KEY("door#queue")->entry_count, 1);
+    CHECK_INT(KEY("door#lease")->entry_count, 1);
+    CHECK_STR(LEAVE(A), ":1||");
+    EXPECT_GRANT(C, "2 3 1 ");
+    CHECK(strncmp(POLL_AHEAD(C, "2 2 1 "), "$", 1) == 0);       /* S24 */
+    EXPECT_VALUE("door", C);
+    CHECK(strncmp(POLL_AHEAD(C, "2 4 1 "), "-AHEAD", 6) == 0);
+    CHECK_INT(talk.node.key_count, 0);
     end(&talk);
 }
 

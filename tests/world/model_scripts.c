@@ -396,14 +396,26 @@ static bool is_outdated(int64_t ticket, double counter)
     return ticket > 0 && (acquire_wants_more() ? (double)ticket <= counter : (double)ticket < counter);
 }
 
-/* More than the skew ahead of the node's clock: then that was the answer. */
-static bool ticket_is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms)
+static void answer_ahead(const struct run *run)
 {
-    const uint64_t wall_us = run->scene->now_us + (uint64_t)run->scene->node->wall_offset_us;
     char text[80];
-    if ((uint64_t)ticket <= wall_us + (uint64_t)skew_ms * 1000) return false;
+    const uint64_t wall_us = run->scene->now_us + (uint64_t)run->scene->node->wall_offset_us;
     snprintf(text, sizeof text, "-AHEAD of the clock of this node: %llu\r\n", (unsigned long long)(wall_us / 1000000));
     model_answer(run->scene, text);
+}
+
+/* By more than the skew. */
+static bool is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms)
+{
+    const uint64_t wall_us = run->scene->now_us + (uint64_t)run->scene->node->wall_offset_us;
+    return ticket > 0 && (uint64_t)ticket > wall_us + (uint64_t)skew_ms * 1000;
+}
+
+/* Then that was the answer. */
+static bool ticket_is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms)
+{
+    if (!is_ahead(run, ticket, skew_ms)) return false;
+    answer_ahead(run);
     return true;
 }
 
@@ -1349,20 +1361,6 @@ static bool shared_grants(struct run *run, unsigned i, const struct beside *besi
     return true;
 }
 
-static void answer_ahead(const struct run *run)
-{
-    char text[80];
-    const uint64_t wall_us = run->scene->now_us + (uint64_t)run->scene->node->wall_offset_us;
-    snprintf(text, sizeof text, "-AHEAD of the clock of this node: %llu\r\n", (unsigned long long)(wall_us / 1000000));
-    model_answer(run->scene, text);
-}
-
-static bool is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms)
-{
-    const uint64_t wall_us = run->scene->now_us + (uint64_t)run->scene->node->wall_offset_us;
-    return ticket > 0 && (uint64_t)ticket > wall_us + (uint64_t)skew_ms * 1000;
-}
-
 /* WIRE_SHARED_ACQUIRE_SCRIPT */
 static void do_shared_acquire(struct run *run)
 {
@@ -1855,7 +1853,6 @@ static bool fair_grants(struct run *run, const struct fair *fair, const struct p
 static bool fair_gives_way(struct run *run, struct fair *fair)
 {
     struct model_key *grant;
-    if (!fair_says("elseif mine then c('del',k,g)")) return true;
     if (!call_del(run, run->keys[0])) return false;
     grant = run_key(run, fair->grant);
     if (grant) run_remove(run, grant);
@@ -1896,6 +1893,16 @@ static bool fair_refuses(struct run *run, const struct fair *fair, struct slice 
     return true;
 }
 
+/* Its place goes, and the key. False: run->error. */
+static bool fair_loses_place(struct run *run, struct fair *fair)
+{
+    unsigned count = 0;
+    if (!fair_says("c('zrem',q,m) c('zrem',l,m)")) return true;
+    if (!call_zrem_counted(run, fair->queue, member_of(&fair->member), &count)) return false;
+    if (!call_zrem_counted(run, fair->lease, member_of(&fair->member), &count)) return false;
+    return !fair->is_ours || fair_gives_way(run, fair);
+}
+
 /* A poll that is not old. *granted, or else the rank; or -AHEAD was the answer: *ahead. False: run->error. */
 static bool fair_polls(struct run *run, struct fair *fair, const struct place *place, struct slice counter, bool *done, int *rank)
 {
@@ -1903,6 +1910,11 @@ static bool fair_polls(struct run *run, struct fair *fair, const struct place *p
     double largest = 0;
     (void)slice_number(run->arguments[2], &ticket);
     (void)slice_number(run->arguments[4], &skew_ms);
+    if (is_ahead(run, ticket, skew_ms)) {
+        *done = fair_loses_place(run, fair);
+        if (*done) answer_ahead(run);
+        return *done;
+    }
     if (!fair_queues(run, fair, place)) return false;
     if (fair_may_have(fair, place)) {
         const bool is_free = !fair->value.data || fair->is_ours;
@@ -1912,13 +1924,12 @@ static bool fair_polls(struct run *run, struct fair *fair, const struct place *p
         run->scene->call->outdated = is_free && ticket > 0 && !is_more;
         if (is_free && (ticket == 0 || is_more)) {
             *done = true;
-            if (ticket > 0 && ticket_is_ahead(run, ticket, skew_ms)) return true;
             if (!fair_grants(run, fair, place)) return false;
             run->scene->call->did = true;
             model_answer(run->scene, "+OK\r\n");
             return true;
         }
-    } else if (fair->is_ours && !fair_gives_way(run, fair)) {
+    } else if (fair->is_ours && fair_says("elseif mine then c('del',k,g)") && !fair_gives_way(run, fair)) {
         return false;
     }
     return call_rank(run, fair, rank);
