@@ -58,7 +58,7 @@ static bool is_lost(const struct redlock_lock *lock)
 
 static void begin_anew(struct redlock *r, struct redlock_lock *lock)
 {
-    stake_let_go_everywhere(r, lock);
+    for (unsigned k = 0; k < r->node_count; k++) stake_let_go(r, lock, k);
     if (r->waking) r->waking->leave(r, lock);
     approach(lock);
 }
