@@ -551,7 +551,7 @@ enum redlock_status redlock_start_downgrade(struct redlock *r, struct redlock_lo
  * token: when it is woken, if config.wake_ups is set; otherwise after pauses that grow with the number of those before it; and at
  * least three times in five seconds. A place in the queue lives for five seconds without being renewed, so a waiter that dies at
  * the head costs the others that time at most. So does a poll that a node executes after its client has released the lock or given
- * up. A client that sleeps for longer loses its place. A node that restarts without its data forgets its queue.
+ * up. A client that sleeps for longer is passed until it goes on. A node that restarts without its data forgets its queue.
  *   It may have a ticket. Another process takes it over by redlock_adopt_fair(), not by redlock_adopt(): a poll that is still on
  * its way could give away what the extension of a plain lock has counted. Releases wake nobody unless wake-ups or sets are used. */
 
