@@ -144,7 +144,8 @@ static bool has_time(struct redlock *r, struct redlock_lock *lock)
 static bool fair_stay(struct redlock *r, struct redlock_lock *lock)
 {
     if (!may_have_turn(lock) || !has_time(r, lock)) {
-        lock->use.turn.number = 0;      /* It lets go of all it has. */
+        lock->use.turn.number = 0;      /* It lets go of all it has, */
+        lock->is_corrected = true;      /* and does not come again at once. */
         return false;
     }
     lock_set_phase(r, lock, PHASE_WAITING);

@@ -912,6 +912,29 @@ TEST(a_ticket_is_corrected_at_once_only_once)
     redlock_cancel(ENGINE(1), LOCK(1), CLIENT_NOW(1));
 }
 
+/* S14: it has come again at once already; and in the time that is left there is no room for another attempt. */
+TEST(a_fair_lock_that_gives_up_while_its_ticket_is_too_small_asks_no_more)
+{
+    for (unsigned at_us = 50000; at_us < 60000; at_us += 100) {
+        CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
+        const struct redlock_request request = ticket_request(60);
+        uint8_t token[REDLOCK_TOKEN_SIZE];
+
+        FAIR(0, 0);
+        CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+        cluster_run_us(cluster, at_us);
+        for (unsigned k = 0; k < 3; k++) LINK(1, k)->delay_us = k == 2 ? 900 : 600;
+        memcpy(token, LOCK(1)->token, sizeof token);
+        START_RELEASE(0);
+        for (unsigned i = 1; i <= 20; i++) {
+            raise_counter(cluster, cluster_client_wall(cluster, 1) + i * 1000000ull);
+            cluster_run_us(cluster, 1000);
+        }
+        EXPECT_STATUS(1, REDLOCK_TIMEOUT);
+        CHECK(memcmp(token, LOCK(1)->token, sizeof token) == 0);
+    }
+}
+
 /* ---- Held ---- */
 
 TEST(a_fair_lock_is_extended_restored_and_kept_as_any_other)
