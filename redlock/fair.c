@@ -78,7 +78,7 @@ static bool fair_begin_round(struct redlock *r, struct redlock_lock *lock)
     }
     REDLOCK_ASSERT(lock->round.command == WIRE_ACQUIRE && turn->number > 0);
     turn->renews = has_answered(lock);
-    turn->is_at_doorway = turn->is_at_doorway && !turn->renews;
+    turn->is_at_doorway = false;
     turn->rank = 0;
     lock->woken = 0;
     return true;
@@ -110,8 +110,8 @@ static uint64_t look_at(struct redlock *r, const struct redlock_lock *lock)
     return will_hear ? later(renew_at, earliest) : later(sooner(renew_at, earliest + pause_us), earliest);
 }
 
-/* A lock that has just learnt its turn takes its place at once, where it is in nobody's way. Those near the front look when the time
- * of the holder ends, or of a first one that has died. A node that has granted the lock need not call it. */
+/* A lock that has just learnt its turn takes its place at once, where it is in nobody's way. Those near the front look when the
+ * time of the holder ends, or of a first one that has died. A node that has granted the lock need not call it. */
 static void choose_time(struct redlock *r, struct redlock_lock *lock)
 {
     bool has_turn = lock->use.turn.is_at_doorway && has_answered(lock);

@@ -235,6 +235,30 @@ TEST(a_doorway_that_no_quorum_answers_keeps_nothing)
     CHECK_INT(queued_on(cluster, 0), 0);
 }
 
+/* As firmware may. */
+TEST(a_doorway_that_no_quorum_answers_keeps_nothing_without_wake_ups_either)
+{
+    uint8_t token[REDLOCK_TOKEN_SIZE];
+    CLUSTER_COLD(3, 1, (void)0);
+
+    cluster_client_is_plain(cluster, 0);
+    redlock_use_fair(ENGINE(0));
+    RUN_MS(STORY_SETTLE_MS);
+    DOWN(1);
+    DOWN(2);
+    START_FAIR(0, WAIT);
+    memcpy(token, LOCK(0)->token, sizeof token);
+    RUN_MS(3000);
+    EXPECT_STATUS(0, REDLOCK_PENDING);
+    CHECK(memcmp(token, LOCK(0)->token, sizeof token) != 0);
+    HEAL_ALL;
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RELEASE(0);
+    RUN_MS(20);
+    CHECK(is_everywhere_empty(cluster));
+}
+
 /* Of four nodes two decide a round, and an answer may be missing for ever that would have made a quorum of them. */
 TEST(a_doorway_whose_answers_did_not_come_begins_anew)
 {
