@@ -87,9 +87,9 @@ static void ask_how_long(struct redlock *r, unsigned k, const struct wire_reply 
     struct redlock_lock *asks = NULL;
 
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
-        const struct redlock_stake *stake = &lock->stakes[k];
         if (!is_told(r, lock, reply, WIRE_HEARD_SUBSCRIBED) || lock->listening < LISTENS) continue;
-        if (stake->state != STAKE_NONE || stake->want != WIRE_NONE) continue;
+        REDLOCK_ASSERT(lock->stakes[k].state == STAKE_NONE);    /* Or it would not have begun to listen. */
+        if (lock->stakes[k].want != WIRE_NONE) continue;
         if (!asks || lock->listening < asks->listening) asks = lock;
     }
     if (!asks) return;
