@@ -66,6 +66,16 @@ uint8_t *slice_copy(struct slice slice)
     return copy;
 }
 
+struct slice slice_word(struct slice *text)
+{
+    size_t size = 0;
+    while (size < text->size && text->data[size] != ' ') size++;
+    const struct slice word = { text->data, size };
+    text->data += size < text->size ? size + 1 : size;
+    text->size -= size < text->size ? size + 1 : size;
+    return word;
+}
+
 bool slice_number(struct slice slice, int64_t *number)
 {
     char text[24], again[24];

@@ -3,7 +3,7 @@
  *   model_bytes.c      bytes that grow, slices of them, SHA-1
  *   model_keys.c       keys: found, set, removed, saved
  *   model_commands.c   what each command answers, and who may send it when
- *   model_scripts.c    what each script does
+ *   model_scripts.c    which script is executed; what each does: model_script_*.c, see model_script.h
  *   model_session.c    subscriptions, planned answers, the log; from bytes to commands; the life of a node */
 #ifndef MODEL_INSIDE_H
 #define MODEL_INSIDE_H
@@ -76,6 +76,7 @@ uint8_t *slice_copy(struct slice slice);    /* With a NUL behind it; the caller'
 
 /* A decimal number as Redis takes it: no sign but '-', no leading zero, nothing else. */
 bool slice_number(struct slice slice, int64_t *number);
+struct slice slice_word(struct slice *text);     /* Takes off the bytes up to a blank. */
 void sha1_text(struct slice input, char text[MODEL_SHA_TEXT + 1]);
 
 /* ---- model_keys.c ---- */

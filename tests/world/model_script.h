@@ -1,0 +1,153 @@
+/* What the stand-ins for the Lua scripts know of each other; only the files model_script*.c include this. No Lua is executed here,
+ * but a script in which a rule is broken does as it says: its text is asked for the rules that mutants break. From the bottom up:
+ *
+ *   model_script_calls.c       redis.call(), and what the scripts have in common
+ *   model_script_locks.c       acquire, restore, extend, release and wait, of one resource or of a set
+ *   model_script_permits.c     the same of a semaphore's slots
+ *   model_script_marks.c       the mark of a period that is done
+ *   model_script_shared.c      readers and writers
+ *   model_script_fair.c        the queue of a fair lock
+ *   model_script_redisson.c    Redisson's lock
+ *   model_scripts.c            which script it is, loaded by which name, called with how many arguments */
+#ifndef MODEL_SCRIPT_H
+#define MODEL_SCRIPT_H
+
+#include "../../redlock/wire.h"
+#include "model_inside.h"
+
+/* A script that runs. It may be refused a write, but not after it has done one: it is not stopped halfway. */
+struct run {
+    const struct scene *scene;
+    const char *sha;
+    const struct slice *keys, *arguments;
+    unsigned key_count, argument_count;
+    bool has_written;
+    const char *error;          /* What its last call came to; NULL: no error. */
+};
+
+enum effect { READS, FREES, ADDS }; /* FREES: or writes what needs no memory. */
+
+/* ---- model_script_calls.c ---- */
+
+/* redis.call() or redis.pcall() of that command: does it get as far as to be executed? */
+bool may_call(struct run *run, const char *command, enum effect effect);
+
+/* An error that redis.call() met ends the script. */
+void raise_error(const struct run *run);
+struct model_key *run_key(const struct run *run, struct slice name);
+void run_remove(const struct run *run, struct model_key *key);
+
+/* False of each call: run->error. Of call_get, value->data NULL: there is none. */
+bool call_get(struct run *run, struct slice name, struct slice *value);
+bool call_pttl(struct run *run, struct slice name, int64_t *left_ms);
+bool call_del(struct run *run, struct slice name);
+bool call_set(struct run *run, struct slice name, struct slice value, int64_t ttl_ms);
+bool call_pexpire(struct run *run, struct slice name, int64_t ttl_ms);
+bool call_pexpireat(struct run *run, struct slice name, uint64_t at_ms);
+
+/* "resource#ticket", "resource#waiters". The bytes are the caller's to free. */
+struct slice name_with(struct slice resource, const char *suffix);
+void slice_free(struct slice slice);
+
+struct slice member_of(const struct model_entry *entry);
+struct model_entry *entry_find(struct model_key *key, struct slice member);
+
+/* The one that comes first in a set behind another; behind NULL: of all. NULL: there is none. */
+const struct model_entry *entry_behind(const struct model_key *key, const struct model_entry *before);
+
+/* The key of a sorted set, for a command that would be executed. NULL: there is none, or run->error. */
+struct model_key *sorted_set(struct run *run, struct slice name);
+bool call_zadd(struct run *run, struct slice name, uint64_t score, struct slice member);
+void call_zrem(struct run *run, struct slice name, struct slice member);
+bool call_zrem_counted(struct run *run, struct slice name, struct slice member, unsigned *count);   /* Adds how many have gone. */
+bool call_zpopmin(struct run *run, struct slice name, struct model_entry *first);   /* False: there was none, or run->error. */
+bool call_zscore(struct run *run, struct slice name, struct slice member, uint64_t *score); /* 0: there is none. */
+bool call_zcard(struct run *run, struct slice name, size_t *count);
+bool call_largest(struct run *run, struct slice name, uint64_t *score);     /* Of the scores; 0: there is none. */
+bool call_sweep(struct run *run, struct slice name);    /* Takes out what a clock of the node is past. */
+
+/* How many have heard it. */
+unsigned call_publish(struct run *run, struct slice channel, struct slice message);
+unsigned tell_waiter(struct run *run, const struct model_entry *entry, unsigned slot);
+
+/* Does the script's text have these words? If not, a mutant has broken the rule that they are. */
+bool script_says(const char *script, const char *words);
+
+/* As Lua compares it. False: it is no number. */
+bool lua_number(struct slice text, double *number);
+
+/* What a script says that compares with a counter that is no number depends on which side that is. */
+bool read_counter(struct run *run, struct slice value, double *number, const char *error);
+
+/* The larger of two PTTLs; none at all is the largest. */
+int64_t longer_pttl(int64_t a, int64_t b);
+
+/* What an acquire or a restore proposes, behind the token: "ttl ticket life skew". */
+struct proposal {
+    int64_t ttl_ms, ticket, life_ms, skew_ms;
+};
+
+/* breach: what is noted if one of them is out of range. */
+struct proposal read_proposal(const struct run *run, const char *breach);
+int64_t read_ttl(const struct run *run);    /* Of an extend. */
+
+/* Is the ticket ahead of the node's clock by more than the skew? */
+bool is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms);
+void answer_ahead(const struct run *run);
+bool ticket_is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms);   /* Then that was the answer. */
+void answer_refusal(const struct run *run, struct slice largest, int64_t left_ms);
+void answer_done(const struct run *run);    /* "OK", and so it is logged. */
+
+/* ---- model_script_locks.c ---- */
+
+/* What a release script does to one key. */
+enum release { RELEASE_DONE, RELEASE_NOTHING, RELEASE_OTHERS, RELEASE_ERROR, RELEASE_RAISED };
+
+/* Tells the longest waiting client that listens; slot 0: of no permit. False: nobody, or it may not be published. */
+bool release_wakes(struct run *run, struct slice waiters, struct slice flag, unsigned slot);
+bool lower_flag(const struct run *run, struct slice flag);  /* True: it stood. */
+
+/* False: not all of the keys hold the token, or run->error. */
+bool extend_holds_all(struct run *run);
+void do_acquire(struct run *run);
+void do_restore(struct run *run);
+void do_release(struct run *run);
+void do_release_one(struct run *run);
+void do_extend(struct run *run);
+void do_wait(struct run *run);
+
+/* ---- model_script_permits.c ---- */
+
+void do_permit_acquire(struct run *run);
+void do_permit_restore(struct run *run);
+void do_permit_extend(struct run *run);
+void do_permit_release(struct run *run);
+void do_permit_wait(struct run *run);
+
+/* ---- model_script_marks.c ---- */
+
+void do_mark(struct run *run);
+
+/* ---- model_script_shared.c ---- */
+
+/* WIRE_LUA_WAKE: how many have been told. is_free: a writer may come, too. */
+unsigned wake_in_order(struct run *run, struct slice name, bool is_free);
+void do_shared_acquire(struct run *run);
+void do_shared_extend(struct run *run);
+void do_shared_release(struct run *run);
+void do_shared_wait(struct run *run);
+
+/* ---- model_script_fair.c ---- */
+
+void do_fair_acquire(struct run *run);
+void do_fair_restore(struct run *run);
+void do_fair_extend(struct run *run);
+void do_fair_release(struct run *run);
+
+/* ---- model_script_redisson.c ---- */
+
+void do_redisson_acquire(struct run *run);
+void do_redisson_extend(struct run *run);
+void do_redisson_release(struct run *run);
+
+#endif
