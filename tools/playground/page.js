@@ -239,10 +239,17 @@ function buildVerdict(client) {
             svg('text', { y: client.id === 2 ? 5 : 4, class: `letter on-client-${client.name}`, text: client.name })),
         html('span', { class: 'sum' }), html('span', { class: 'why' }));
     const light = on => () => { lit = on ? client.id : lit === client.id ? null : lit; };
-    for (const [name, on] of [['mouseenter', true], ['focus', true], ['mouseleave', false], ['blur', false]])
+    for (const [name, on] of [['mouseenter', true], ['focus', true], ['click', true], ['mouseleave', false], ['blur', false]])
         card.addEventListener(name, light(on));
     return card;
 }
+
+// Where there is no pointer, and a tap gives no focus, what was found by a tap goes with the next one.
+addEventListener('pointerdown', ({ target, pointerType }) => {
+    if (pointerType === 'mouse') return;
+    if (!target.closest('.verdict')) lit = null;
+    if (!target.closest('.term')) hideWord();
+});
 
 function fillVerdicts() {
     const box = byId('verdicts'), { clients } = player.state;
@@ -267,7 +274,7 @@ function fillChosen() {
     if (chosen.kind === 'none') return;
     if (chosen.node >= player.state.settings.n || chosen.client >= player.state.settings.c)
         return void (chosen = { kind: 'none' });
-    box.append(html('h2', { text: titleOf(chosen) }), button('Close', closeChosen, { class: 'close' }),
+    box.append(html('div', { class: 'head' }, html('h2', { text: titleOf(chosen) }), button('Close', closeChosen, { class: 'close' })),
         html('p', { class: 'now' }), ...controlsOf(chosen, player.state.settings, act, choose));
     if (chosen.kind === 'link') box.append(html('h3', { text: 'Bytes, and what they say' }), html('div', { class: 'passed' }));
     refresh();
@@ -466,7 +473,7 @@ function showSettings() {
 }
 
 function fillSequence() {
-    const width = Math.max(300, byId('panel').clientWidth - 4);
+    const width = Math.max(300, byId('panel').clientWidth - 16);
     const { picture, isCut } = sequenceDiagram(player.log, player.state, player.world.now, width, isWholeSequence, goTo);
     return [isCut ? button('Show all', () => { isWholeSequence = true; fillPanel(); }) : '', picture];
 }

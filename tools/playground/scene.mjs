@@ -169,7 +169,7 @@ export class Scene {
                         handle: svg('circle', { cx: 12, cy: 0, r: 3.5, class: 'handle' }),
                         count: svg('text', { y: 32 + lines, class: 'note' }), last: svg('text', { y: 34 + lines * 2, class: 'note' }) };
         parts.press = this.#pressable(svg('g', { class: 'press', id: 'resource' },
-            svg('rect', { x: -30, y: -38, width: 60, height: 74, rx: 8, class: 'halo' }), parts.door, parts.handle), 'the resource', () => this.#choose('resource'));
+            svg('rect', { x: -36, y: -38, width: 72, height: 74, rx: 8, class: 'halo' }), parts.door, parts.handle), 'the resource', () => this.#choose('resource'));
         parts.group = svg('g', { class: 'resource', transform: `translate(${at.x} ${at.y}) scale(${c > 3 ? 0.85 : 1})` },
             parts.press, svg('text', { y: -38, class: 'name', text: 'resource' }), parts.count, parts.last);
         return parts;

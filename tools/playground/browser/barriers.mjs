@@ -1,3 +1,10 @@
+// What a finger would miss. Terms stand in sentences, which WCAG 2.2 excepts.
+export function findSmall() {
+    return [...document.querySelectorAll('button:not(.term), a, input, select, summary, [role=button]')].filter(element => element.getClientRects().length > 0)
+        .map(element => ({ element, box: element.getBoundingClientRect() })).filter(({ box }) => Math.min(box.width, box.height) < 24)
+        .map(({ element, box }) => `too small, ${box.width.toFixed(0)} x ${box.height.toFixed(0)}: ${element.id} "${element.textContent.slice(0, 30)}"`);
+}
+
 // What a reader of screens, or of faint letters, would stumble over. Runs in the page: chromium.evaluate(`(${findBarriers})()`).
 export function findBarriers() {
     const faults = [], isShown = element => element.getClientRects().length > 0;
@@ -22,8 +29,6 @@ export function findBarriers() {
     for (const element of document.querySelectorAll('button, a, input, select, summary, [role=button], [role=img], [role=group], [role=tabpanel]')) {
         if (!isShown(element)) continue;
         if (!nameOf(element) && !element.getAttribute('aria-labelledby')) faults.push(`no name: ${describe(element)}`);
-        if (!element.closest('svg') && element.matches('button, input, select, summary') && element.getBoundingClientRect().height < 16)
-            faults.push(`too small to be touched: ${describe(element)}`);
         const isOneOfMany = element.closest('svg.sequence')?.querySelector('[tabindex="0"]');    // Which the arrow keys reach.
         if (element.matches('[role=button]') && element.tabIndex < 0 && !isOneOfMany) faults.push(`out of reach of the keyboard: ${describe(element)}`);
     }

@@ -91,6 +91,37 @@ export class Chromium {
         await this.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: width < 600 });
         await this.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme },
                                                                    { name: 'prefers-reduced-motion', value: motion }] });
+        await this.send('Emulation.setTouchEmulationEnabled', { enabled: false });
+    }
+
+    // A device without a pointer that could rest upon something.
+    async lookByTouch(width, height, scheme, motion) {
+        await this.look(width, height, scheme, motion);
+        await this.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: true });
+        await this.send('Emulation.setTouchEmulationEnabled', { enabled: true, maxTouchPoints: 2 });
+    }
+
+    async touch(type, ...points) {
+        await this.send('Input.dispatchTouchEvent', { type: `touch${type}`, touchPoints: points.map(({ x, y }) => ({ x, y })) });
+    }
+
+    async tap(point) {
+        await this.touch('Start', point);
+        await this.touch('End');
+    }
+
+    // Until the page stands still: while it slides on by itself it takes a tap for its end.
+    async swipe(from, to, moves = 12) {
+        const between = share => ({ x: from.x + (to.x - from.x) * share, y: from.y + (to.y - from.y) * share });
+        await this.touch('Start', from);
+        for (let i = 1; i <= moves; i++) await this.touch('Move', between(i / moves));
+        for (const rests of [1, 2]) {
+            await this.evaluate('new Promise(resolve => setTimeout(resolve, 100))');
+            await this.touch('Move', { x: to.x + rests, y: to.y });
+        }
+        await this.touch('End');
+        await this.evaluate(`new Promise(resolve => { let last = scrollY, still = 0;
+            requestAnimationFrame(function look() { still = scrollY === last ? still + 1 : 0; last = scrollY; still < 15 ? requestAnimationFrame(look) : resolve(); }); })`);
     }
 
     // PNG
