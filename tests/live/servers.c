@@ -543,9 +543,22 @@ const char *server_ask(const struct server *s, const char *const *words)
 
 /* --- Strangers -------------------------------------------------------------------------------------------------- */
 
-static int connect_as_stranger(uint16_t port)
+/* The address by which this machine reaches others, or the loopback where it reaches none. Nothing is sent. */
+static uint32_t address_of_machine(void)
 {
-    struct sockaddr_in mine = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1) };
+    struct sockaddr_in other = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc6336401), .sin_port = htons(9) };
+    struct sockaddr_in mine;
+    socklen_t size = sizeof mine;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    bool is_known = fd >= 0 && connect(fd, (struct sockaddr *)&other, sizeof other) == 0
+                    && getsockname(fd, (struct sockaddr *)&mine, &size) == 0;
+    close(fd);
+    return is_known ? ntohl(mine.sin_addr.s_addr) : INADDR_LOOPBACK;
+}
+
+static int connect_as_stranger(uint16_t port, uint32_t address)
+{
+    struct sockaddr_in mine = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) };
     struct sockaddr_in theirs = { .sin_family = AF_INET, .sin_port = htons(port) };
     theirs.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -574,21 +587,21 @@ static int listen_somewhere(uint16_t *port)
     return fd;
 }
 
-static void be_stranger(int listener, uint16_t port)
+static void be_stranger(int listener, uint16_t port, uint32_t address)
 {
     for (;;) {
         int client = accept(listener, NULL, NULL);
-        int server = connect_as_stranger(port);
+        int server = connect_as_stranger(port, address);
         if (client >= 0 && server >= 0) hand_on(server, client);
         close(client);
         close(server);
     }
 }
 
-static bool is_denied_as_stranger(uint16_t port)
+static bool is_denied_as_stranger(uint16_t port, uint32_t address)
 {
     char first = '\0';
-    int fd = connect_as_stranger(port);
+    int fd = connect_as_stranger(port, address);
     if (fd >= 0 && send(fd, "PING\r\n", 6, MSG_NOSIGNAL) == 6) (void)!read(fd, &first, 1);
     close(fd);
     return first == '-';
@@ -597,9 +610,11 @@ static bool is_denied_as_stranger(uint16_t port)
 uint16_t stranger_start(const struct server *s)
 {
     uint16_t port;
-    if (!is_denied_as_stranger(s->port)) return 0;
+    uint32_t address = INADDR_LOOPBACK + 1;
+    if (!is_denied_as_stranger(s->port, address)) address = address_of_machine();
+    if (!is_denied_as_stranger(s->port, address)) return 0;
     int listener = listen_somewhere(&port);
-    if (process_fork() == 0) be_stranger(listener, s->port);
+    if (process_fork() == 0) be_stranger(listener, s->port, address);
     close(listener);
     return port;
 }

@@ -100,9 +100,9 @@ void process_await_stop(pid_t pid);
 void process_stop(pid_t pid);
 void process_continue(pid_t pid);
 
-/* Answers TCP on a port of its own by connecting to s, which is in protected mode, from 127.0.0.2, and handing on what s says.
- * Returns the port, or 0 where it would not be denied: the system has no such address, or the server takes all of 127/8 for
- * its own machine, as those after Redis 7.0 do. */
+/* Answers TCP on a port of its own by connecting to s, which is in protected mode, from 127.0.0.2, or from the address by which
+ * this machine reaches others (servers after Redis 7.0 take all of 127/8 for their own machine), and handing on what s says.
+ * Returns the port, or 0 where it would not be denied: the machine has neither. */
 uint16_t stranger_start(const struct server *s);
 
 /* Says this to everybody who has sent something, and hangs up. Returns its port. */
