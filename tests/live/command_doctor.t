@@ -34,7 +34,7 @@ tells() {
 all_is_well() {
     doctor 0 && prints '^3 of 3 nodes safe, quorum 2: 1 may fail$' && prints '^fingerprint of the nodes: [0-9a-f]{8} \(3 of 3\)$' &&
     [ "$(wc -l <"$directory/out")" = 2 ] && doctor 0 -v && prints '^node 0 .*ok  maxmemory-policy is noeviction  \[7 eviction\]' &&
-    prints '^node 2 .*ok  Redis [0-9.]+  \[1 version\]' && prints '^node 1 .*UNKNOWN  not looked at: --quick  \[16 clock rate\]' &&
+    prints '^node 2 .*ok  (Redis|Valkey) [0-9.]+  \[1 version\]' && prints '^node 1 .*UNKNOWN  not looked at: --quick  \[16 clock rate\]' &&
     doctor 0 --json && json out '@{$j->{findings}} == 3 * 25 + 2 && $j->{severity} eq "ok" && $j->{exit} == 0 && $j->{safe} == 3'
 }
 check 'of nodes with which all is well only the verdict is said, and all that was looked at with --verbose' all_is_well
