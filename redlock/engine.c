@@ -90,25 +90,11 @@ static bool has_moved(struct redlock *r, unsigned k)
     return moved;
 }
 
-/* The handshake is over. A lock that waited for this node to vote learns whether it does (S11).
- *
- * S12: a server that has moved counts from the next round on. (At the very first contact nobody can tell where it was. A SET is
- * refused by a server that has executed it; but an adopted lock that is extended before the first contact could be confirmed twice
- * by one server, where no guard keeps it from that.) */
-static void end_handshake(struct redlock *r, unsigned k)
+/* A lock that waited for this node to vote learns whether it does (S11). */
+static void turn_voteless_away(struct redlock *r, unsigned k, bool moved)
 {
     struct redlock_lock *lock, *next;
-    bool moved;
 
-    if (!is_subscription(r, k) && is_twin(r, k)) return;
-    moved = has_moved(r, k);
-    node_end_handshake(&r->nodes[k], &r->config, r->now_us);
-    if (r->nodes[k].state != NODE_READY) return;
-    event_note(r, NULL, REDLOCK_EVENT_READY, k);
-    if (is_subscription(r, k)) {
-        r->waking->subscribed(r, k - r->node_count);
-        return;
-    }
     for (lock = r->nodes[k].queue.first; lock; lock = next) {
         uint8_t want = lock->stakes[k].want;
         bool for_ticket = want != WIRE_EXTEND && has_ticket(lock);
@@ -116,7 +102,24 @@ static void end_handshake(struct redlock *r, unsigned k)
         if (want != WIRE_ACQUIRE && want != WIRE_EXTEND && want != WIRE_RESTORE) continue;
         if (!node_votes(&r->nodes[k], &r->config, for_ticket, r->now_us) || moved) lock_turn_away(r, k, lock);
     }
-    if (r->waking) r->waking->votes_change(r);
+}
+
+/* The handshake is over.
+ *
+ * S12: a server that has moved counts from the next round on. (At the very first contact nobody can tell where it was. A SET is
+ * refused by a server that has executed it; but an adopted lock that is extended before the first contact could be confirmed twice
+ * by one server, where no guard keeps it from that.) */
+static void end_handshake(struct redlock *r, unsigned k)
+{
+    bool moved;
+
+    if (!is_subscription(r, k) && is_twin(r, k)) return;
+    moved = has_moved(r, k);
+    node_end_handshake(&r->nodes[k], &r->config, r->now_us);
+    if (r->nodes[k].state != NODE_READY) return;
+    event_note(r, NULL, REDLOCK_EVENT_READY, k);
+    if (!is_subscription(r, k)) turn_voteless_away(r, k, moved);
+    if (r->waking) r->waking->stands(r, k);
 }
 
 static void answer_handshake(struct redlock *r, unsigned k, enum wire_command command, const struct wire_reply *reply)

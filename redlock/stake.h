@@ -60,11 +60,11 @@ struct redlock_waking {
     /* A session has lost its connection: after how many failures is the pause before the next one the longest? */
     unsigned (*failures_max)(const struct redlock *r, unsigned session);
 
-    /* A node has come to stand: locks that wait may have a quorum that can vote. */
-    void (*votes_change)(struct redlock *r);
+    /* A session has come to stand, a node's own or its subscription: a lock that waits may have a quorum that can vote, or take its
+     * entry there. */
+    void (*stands)(struct redlock *r, unsigned session);
 
-    /* Node k's subscription stands; it has heard something. */
-    void (*subscribed)(struct redlock *r, unsigned k);
+    /* Node k's subscription has heard something. */
     void (*hear)(struct redlock *r, unsigned k, const struct wire_reply *reply);
 
     /* Its command. */

@@ -138,7 +138,7 @@ static unsigned waiter_failures_max(const struct redlock *r, unsigned session)
     return ready < quorum_of(r->node_count) ? NODE_FAILURES_HURRIED : NODE_FAILURES_MAX;
 }
 
-static void waiter_votes_change(struct redlock *r)
+static void votes_change(struct redlock *r)
 {
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
         REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock_queue(r, lock) == &r->waiting);
@@ -279,9 +279,13 @@ static void waiter_answer(struct redlock *r, const struct answer *a)
     retry_hurry(r, lock);
 }
 
-static void waiter_subscribed(struct redlock *r, unsigned k)
+/* Both lines to the node are needed to wait there, and either may come last. */
+static void waiter_stands(struct redlock *r, unsigned session)
 {
-    REDLOCK_ASSERT(is_open(r, k));
+    unsigned k = session < r->node_count ? session : session - r->node_count;
+
+    REDLOCK_ASSERT(r->nodes[session].state == NODE_READY && k < r->node_count);
+    if (session < r->node_count) votes_change(r);
     for (struct redlock_lock *lock = r->waiting.first; lock; lock = lock->links[SLOT_DONE].next) {
         REDLOCK_ASSERT(lock->phase == PHASE_WAITING);
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
@@ -334,7 +338,7 @@ const struct redlock_waking *waiter_feature(void)
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_move, .line_up = waiter_line_up, .answer = waiter_answer,
         .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_entry = waiter_keep_entry,
-        .failures_max = waiter_failures_max, .votes_change = waiter_votes_change, .subscribed = waiter_subscribed,
+        .failures_max = waiter_failures_max, .stands = waiter_stands,
         .hears = waiter_hears, .hear = waiter_heard, .row = waiter_row
     };
 

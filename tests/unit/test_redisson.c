@@ -660,6 +660,27 @@ TEST(with_Java_a_subscription_that_breaks_is_made_anew)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
+/* Both lines break, and the node says on the one for commands, which asks more of it, that it is not ready: so the subscription is
+ * back first. Whatever was published before the lock listens again, it finds out by asking. */
+TEST(with_Java_a_lock_listens_again_also_if_the_subscription_is_back_before_the_connection_for_commands)
+{
+    for (unsigned leaves_meanwhile = 0; leaves_meanwhile < 2; leaves_meanwhile++) {
+        TAP_CONTEXT("%u", leaves_meanwhile);
+        CLUSTER_OF_WAITERS(1);
+        java_holds(cluster, 600000);
+        START_JAVA(0, 600000);
+        RUN_MS(100);
+        ANSWERS_ONCE(0, "INFO", "-LOADING Redis is loading the dataset in memory\r\n");
+        cluster_reset(cluster, 0, 0, false);
+        if (leaves_meanwhile) java_leaves(cluster);
+        RUN_MS(6000);
+        if (!leaves_meanwhile) CHECK_INT(listeners(cluster, CHANNEL), 1);
+        if (!leaves_meanwhile) java_leaves(cluster);
+        RUN_MS(5);
+        EXPECT_STATUS(0, REDLOCK_OK);
+    }
+}
+
 /* An ACL without the channel: the subscription stays, for the entries of other locks, and the lock asks now and then. */
 TEST(with_Java_a_lock_that_may_not_listen_polls)
 {

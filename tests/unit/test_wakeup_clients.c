@@ -315,6 +315,26 @@ TEST(when_a_quorum_that_was_cut_off_is_back_a_waiting_client_tries_within_two_pa
     }
 }
 
+/* Both of its lines break, and the one for commands, on which the node says first that it is not ready, is back last: what was
+ * released meanwhile has called nobody, or has taken its entry. */
+TEST(a_client_that_waits_lines_up_again_also_if_its_subscription_is_back_before_the_connection_for_commands)
+{
+    for (unsigned released_meanwhile = 0; released_meanwhile < 2; released_meanwhile++) {
+        TAP_CONTEXT("%u", released_meanwhile);
+        CLUSTER_OF(1, 2, config.wake_ups = true; config.retry_ms = 20000);
+        ACQUIRE(0, "door", 30000);
+        START_ACQUIRE(1, "door", 30000, 600000);
+        RUN_MS(100);
+        ANSWERS_ONCE(0, "INFO", "-LOADING Redis is loading the dataset in memory\r\n");
+        cluster_reset(cluster, 1, 0, false);
+        if (released_meanwhile) START_RELEASE(0);
+        RUN_MS(6000);
+        if (!released_meanwhile) START_RELEASE(0);
+        RUN_MS(5);
+        EXPECT_STATUS(1, REDLOCK_OK);
+    }
+}
+
 /* Each holds the lock for 1 ms, and is done. How often one of them has tried, on the average, and how often it took an entry. */
 static void crowd(unsigned clients, unsigned locks, double tries_max)
 {
