@@ -670,8 +670,8 @@ enum wire_command {
     "return 1"
 #define WIRE_REDISSON_EXTEND_SHA1 "3bed9ac646c447296d8f1fcbf6a4eec8aaddbde8"
 
-/* S7: only our field goes. The first in a fair lock's queue listens to a channel of its own. What an ACL refuses of the telling is
- * let be. */
+/* S7: only our field goes. The first in a fair lock's queue listens to a channel of its own. Those before it whose times are over
+ * died, and the next Java thread will remove them. What an ACL refuses of the telling is let be. */
 #define WIRE_REDISSON_RELEASE_SCRIPT                                    \
     "local c,p,k,n=redis.call,redis.pcall,KEYS[1],1 "                                                   \
     "local t=c('type',k).ok "                                                                           \
@@ -679,10 +679,13 @@ enum wire_command {
     "local b=k:find('{',1,true) and k or '{'..k..'}' "                                                  \
     "local function tell(h) local x=p('publish','redisson_lock__channel:'..h,'0') if type(x)=='number' and x>0 then n=2 end end "  \
     "tell(b) "                                                                                          \
-    "local f=p('lindex','redisson_lock_queue:'..b,0) "                                                  \
-    "if type(f)=='string' then tell(b..':'..f) end "                                                    \
+    "local m=p('time') m=(m[1] or 0)*1000+(m[2] or 0)/1000 "                                            \
+    "for _,f in ipairs(p('lrange','redisson_lock_queue:'..b,0,63)) do "                                 \
+    "local s=p('zscore','redisson_lock_timeout:'..b,f) "                                                \
+    "if type(s)~='string' or tonumber(s)>m then tell(b..':'..f) break end "                             \
+    "end "                                                                                              \
     "return n"
-#define WIRE_REDISSON_RELEASE_SHA1 "4115c777a3772e9ef51fe5a69411248cd38a5be5"
+#define WIRE_REDISSON_RELEASE_SHA1 "ae9293e73ef250fb76903d7c927e7f79f7224227"
 
 enum {
     WIRE_VALUE_MAX = REDLOCK_TOKEN_TEXT + 1,    /* Bytes of a value that GETRANGE asks for. */

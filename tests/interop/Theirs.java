@@ -65,7 +65,8 @@ public class Theirs {
     public static void main(String[] words) throws Exception {
         Config config = new Config();
         config.setLockWatchdogTimeout(Long.parseLong(words[3]));
-        config.useSingleServer().setAddress("redis://127.0.0.1:" + words[0]);
+        config.setThreads(2).setNettyThreads(2);
+        config.useSingleServer().setAddress("redis://127.0.0.1:" + words[0]).setConnectionMinimumIdleSize(1);
         RedissonClient client = Redisson.create(config);
         RLock lock = lockOf(client, words[1], words[2]);
         long waitMs = Long.parseLong(words[4]);

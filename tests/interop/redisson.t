@@ -10,6 +10,8 @@ if ! command -v javac >/dev/null 2>&1 || ! [ -f "$jar" ]; then
     exit 0
 fi
 javac -cp "$jar" -d "$directory/java" tests/interop/Theirs.java || exit 1
-thread="java -cp $jar:$directory/java Theirs"
+# A program that starts 20 Java machines, one after the other, is slow; so is one of them while it starts.
+limit='alarm 280; exec @ARGV or die'
+thread="java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp $jar:$directory/java Theirs" lease_s=10
 check_java
 finish

@@ -5,6 +5,6 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/redisson.sh
 
-thread='perl tests/live/redisson.pl'
+thread='perl tests/live/redisson.pl' lease_s=3
 check_java
 finish

@@ -53,6 +53,15 @@ static void listen_to(struct cluster *cluster, struct model_session *session, co
     session->out.size = 0;
 }
 
+/* In a fair lock's queue; until when the first of them waits, from now, in ms. */
+static void line_up(struct cluster *cluster, const char *members, const char *first, uint64_t waits_ms)
+{
+    const uint64_t now_us = cluster_node_now(cluster, 0);
+
+    model_put(NODE(0), "redisson_lock_queue:{door}", members, 0, now_us)->is_list = true;
+    model_put_entry(NODE(0), "redisson_lock_timeout:{door}", first, now_us / 1000 + waits_ms, now_us);
+}
+
 static bool has_heard(const struct model_session *session, const char *message)
 {
     return session->out.size == strlen(message) && memcmp(session->out.data, message, session->out.size) == 0;
@@ -261,6 +270,45 @@ TEST(with_Java_a_release_tells_the_first_in_a_fair_locks_queue_as_well)
     model_session_end(&thread);
 }
 
+/* Redisson drops them from the queue at a release of its own: their times are over, by the clocks that set them. */
+TEST(with_Java_a_release_passes_over_those_in_a_fair_locks_queue_that_died)
+{
+    CLUSTER(1);
+    struct model_session dead, next, last;
+
+    listen_to(cluster, &dead, "redisson_lock__channel:{door}:dead");
+    listen_to(cluster, &next, "redisson_lock__channel:{door}:next");
+    listen_to(cluster, &last, "redisson_lock__channel:{door}:last");
+    TAKE(0);
+    line_up(cluster, "dead\nnext\nlast", "dead", 0);
+    RELEASE(0);
+    CHECK_INT(dead.out.size, 0);
+    CHECK(has_heard(&next, "*3\r\n$7\r\nmessage\r\n$34\r\nredisson_lock__channel:{door}:next\r\n$1\r\n0\r\n"));
+    CHECK_INT(last.out.size, 0);
+    model_session_end(&dead);
+    model_session_end(&next);
+    model_session_end(&last);
+}
+
+/* Without the right to look at the times the first is told, whether it lives or not. */
+TEST(with_Java_a_release_that_may_not_ask_for_the_time_tells_the_first_in_a_fair_locks_queue)
+{
+    static const char *const refused[] = { "TIME", "ZSCORE" };
+
+    for (unsigned i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        CLUSTER(1);
+        struct model_session dead;
+
+        listen_to(cluster, &dead, "redisson_lock__channel:{door}:dead");
+        NODE(0)->noperm = refused[i];
+        TAKE(0);
+        line_up(cluster, "dead\nnext", "dead", 0);
+        RELEASE(0);
+        CHECK(dead.out.size > 0);
+        model_session_end(&dead);
+    }
+}
+
 /* S5: with what is unknown an attempt is undone, and Java threads hear of that, too. */
 TEST(s5_with_Java_an_attempt_whose_answer_is_lost_is_released)
 {
@@ -303,7 +351,7 @@ TEST(with_Java_a_node_that_refuses_to_publish_releases_nevertheless)
     struct model_session thread;
 
     listen_to(cluster, &thread, "redisson_lock__channel:{door}");
-    NODE(0)->noperm = "PUBLISH LINDEX";
+    NODE(0)->noperm = "PUBLISH LRANGE";
     TAKE(0);
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);

@@ -45,7 +45,7 @@ struct model_key {
     uint32_t hash, database;
     size_t name_size, value_size;
     uint64_t expires_ms;        /* By the node's clock; 0: never. */
-    bool is_list;               /* No string: another kind of lock's, or, with the first in it as its value, a fair lock's queue. */
+    bool is_list;               /* No string: another kind of lock's, or, a queue of Redisson's, the value being its lines. */
     bool is_sorted_set;         /* Of entries, in no order. */
     bool is_hash;               /* Of one field, which is the value: Redisson's. */
     uint8_t *name, *value;
@@ -170,6 +170,7 @@ void model_session_receive(struct model_node *node, struct model_session *sessio
 const struct model_key *model_find(struct model_node *node, uint32_t database, const void *name, size_t name_size,
                                    uint64_t now_us);
 struct model_key *model_put(struct model_node *node, const char *name, const char *value, uint64_t ttl_ms, uint64_t now_us);
+void model_put_entry(struct model_node *node, const char *name, const char *member, uint64_t score, uint64_t now_us);
 void model_flush(struct model_node *node);
 void model_flush_scripts(struct model_node *node);
 void model_evict(struct model_node *node, size_t index);    /* Of keys. */

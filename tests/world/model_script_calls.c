@@ -153,6 +153,14 @@ struct model_key *sorted_set(struct run *run, struct slice name)
     return NULL;
 }
 
+void model_put_entry(struct model_node *node, const char *name, const char *member, uint64_t score, uint64_t now_us)
+{
+    struct model_key *key = key_find(node, 0, slice_of(name), now_us);
+    if (!key) key = key_put(node, 0, slice_of(name), slice_of(""));
+    key->is_sorted_set = true;
+    entry_put(key, slice_of(member), score);
+}
+
 bool call_zadd(struct run *run, struct slice name, uint64_t score, struct slice member)
 {
     if (!may_call(run, "ZADD", ADDS)) return false;

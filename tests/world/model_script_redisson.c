@@ -69,13 +69,33 @@ static unsigned redisson_tells(struct run *run, struct slice more)
     return heard;
 }
 
+/* Until when it waits is in a sorted set, in ms, by the clock that set it. */
+static bool redisson_lives(struct run *run, struct slice member, uint64_t wall_ms)
+{
+    const struct slice name = redisson_name("redisson_lock_timeout", run->keys[0], slice_of(""));
+    struct model_key *key = run_key(run, name);
+    uint64_t until_ms = 0;
+    const bool is_known = key && entry_find(key, member) && call_zscore(run, name, member, &until_ms);
+    slice_free(name);
+    return !is_known || until_ms > wall_ms || !script_says(WIRE_REDISSON_RELEASE_SCRIPT, "tonumber(s)>m ");
+}
+
 static unsigned redisson_tells_first(struct run *run)
 {
+    const struct scene *scene = run->scene;
+    const uint64_t wall_ms =
+        may_call(run, "TIME", READS) ? (scene->now_us + (uint64_t)scene->node->wall_offset_us) / 1000 : 0;
     const struct slice name = redisson_name("redisson_lock_queue", run->keys[0], slice_of(""));
-    const struct model_key *queue = may_call(run, "LINDEX", READS) ? run_key(run, name) : NULL;
+    const struct model_key *queue = may_call(run, "LRANGE", READS) ? run_key(run, name) : NULL;
     slice_free(name);
     if (!queue || !queue->is_list) return 0;
-    return redisson_tells(run, (struct slice){ queue->value, queue->value_size });
+    for (size_t at = 0, size; at < queue->value_size; at += size + 1) {
+        const uint8_t *end = memchr(queue->value + at, '\n', queue->value_size - at);
+        size = end ? (size_t)(end - queue->value) - at : queue->value_size - at;
+        const struct slice member = { queue->value + at, size };
+        if (redisson_lives(run, member, wall_ms)) return redisson_tells(run, member);
+    }
+    return 0;
 }
 
 /* WIRE_REDISSON_RELEASE_SCRIPT */
