@@ -9,7 +9,8 @@
 #include "text.h"
 
 enum {
-    SHOWN_MAX = 24,         /* Bytes of a word that are shown, but for ... */
+    SHOWN_MAX = 24,         /* Bytes of a word that are shown, */
+    REPLY_MAX = 44,         /* and of a reply: a whole refusal of a fair lock; but for ... */
     HEX_SIZE = 40,          /* tokens, run_ids and SHA-1s: long and alike, so their two ends are enough. */
     HEX_BEGIN = 6,
     HEX_END = 2,
@@ -253,13 +254,12 @@ static void print_ended(struct trace *trace, const struct redlock_event *event)
 {
     char text[TRACE_TEXT_MAX];
 
-    if (event->command == REDLOCK_COMMAND_RELEASE)
+    if (event->command == REDLOCK_COMMAND_RELEASE) {
         (void)snprintf(text, sizeof text, "released %u/%u", count_of(event->granted), trace->node_count);
-    else if (event->command == REDLOCK_COMMAND_ACQUIRE && event->status != REDLOCK_OK && event->status != trace->verdict)
-        (void)snprintf(text, sizeof text, "%s", redlock_status_text(event->status));
-    else
-        return;
-    print_decided(trace, event->at_us, text);
+        print_decided(trace, event->at_us, text);
+    } else if (event->command == REDLOCK_COMMAND_ACQUIRE && event->status != REDLOCK_OK && event->status != trace->verdict) {
+        print_decided(trace, event->at_us, redlock_status_text(event->status));
+    }
 }
 
 /* ---- Words ---- */
@@ -288,7 +288,7 @@ static size_t line_size(const uint8_t *data, size_t size)
 /* Printable, and cut to so many bytes. */
 static void add_bytes(struct trace_stream *stream, const uint8_t *data, size_t size)
 {
-    char text[4 * SHOWN_MAX + 1];
+    char text[4 * REPLY_MAX + 1];
 
     add_text(stream, text_printable(text, sizeof text, data, size));
 }
@@ -296,10 +296,10 @@ static void add_bytes(struct trace_stream *stream, const uint8_t *data, size_t s
 /* Of a long word the beginning; of several lines the first. */
 static void add_plain(struct trace_stream *stream, const uint8_t *data, size_t size, bool is_whole)
 {
-    size_t line = line_size(data, size);
-    bool is_short = line <= SHOWN_MAX && line == size && is_whole;
+    size_t line = line_size(data, size), most = stream->command == REDLOCK_COMMAND_NONE ? REPLY_MAX : SHOWN_MAX;
+    bool is_short = line <= most && line == size && is_whole;
 
-    add_bytes(stream, data, line < SHOWN_MAX ? line : SHOWN_MAX);
+    add_bytes(stream, data, line < most ? line : most);
     if (!is_short) add_text(stream, "..");
 }
 
@@ -352,17 +352,19 @@ static void add_value(struct trace_stream *stream, const struct resp_item *item)
 enum { WORD_SCRIPT = 1, WORD_COUNT, WORD_KEYS };    /* Of EVAL and EVALSHA: by number. */
 
 /* Where those of permits have their number those of shared locks say of each resource whether it is shared ("s") or not ("x"), and
- * to acquire one when the client came; a poll of a fair lock tells its turn, its round, whether it renews, and its entry. */
-static const char *name_argument(struct trace_stream *stream, unsigned i, const struct resp_item *item)
+ * to acquire one when the client came; a poll of a fair lock has its place there, and its release, which ends so, the word that the
+ * next client is to be called. */
+static const char *name_argument(struct trace_stream *stream, unsigned number, const struct resp_item *item)
 {
-    const char *name = redlock_argument_name(stream->command, i);
-    bool is_mode = item->type == RESP_BULK && item->size > 0 && (item->data[0] == 's' || item->data[0] == 'x');
-    bool is_permits = name && strcmp(name, "permits") == 0;
+    const char *name = redlock_argument_name(stream->command, number - WORD_KEYS - stream->keys);
 
-    if (is_permits && item->type == RESP_BULK && memchr(item->data, ' ', item->size)) return "place";
     if (stream->is_of_shared) return stream->command == REDLOCK_COMMAND_ACQUIRE && name ? "arrived" : NULL;
-    stream->is_of_shared = is_permits && is_mode;
-    return stream->is_of_shared ? "modes" : name;
+    if (!name || *name != 'p' || item->size == 0) return name;      /* permits */
+    stream->is_of_shared = *item->data == 's' || *item->data == 'x';
+    stream->is_of_fair = memchr(item->data, ' ', item->size) != NULL;
+    if (stream->is_of_shared) return "modes";
+    if (stream->is_of_fair)   return "turn,round,renews,entry";
+    return stream->command == REDLOCK_COMMAND_RELEASE && number + 1 == stream->count ? "calls-next" : name;
 }
 
 /* A script is shown by its name, and its arguments with theirs: EVALSHA acquire 1 door token=5f3a12..9c ttl=10000 */
@@ -375,7 +377,7 @@ static void add_word_of_script(struct trace_stream *stream, unsigned number, con
         return;
     }
     if (number == WORD_COUNT) stream->keys = (unsigned)strtoul((const char *)item->data, NULL, 10);   /* CR LF end it. */
-    if (number >= WORD_KEYS + stream->keys) name = name_argument(stream, number - WORD_KEYS - stream->keys, item);
+    if (number >= WORD_KEYS + stream->keys) name = name_argument(stream, number, item);
     if (name) add_text(stream, name);
     if (name) add_text(stream, "=");
     add_value(stream, item);
@@ -387,6 +389,7 @@ static void add_item(struct trace_stream *stream, const struct resp_item *item)
     unsigned number = stream->words;
     bool is_secret = stream->command == REDLOCK_COMMAND_AUTH;
 
+    if (item->type == RESP_ARRAY) stream->count = (unsigned)item->integer;
     if (item->type == RESP_ARRAY || !item->first) return;
     stream->words++;
     if (is_secret && number > 0) return;
@@ -399,7 +402,7 @@ static void add_item(struct trace_stream *stream, const struct resp_item *item)
 static void begin_message(struct trace_stream *stream)
 {
     stream->words = stream->keys = 0;
-    stream->is_of_shared = false;
+    stream->is_of_shared = stream->is_of_fair = false;
     stream->used = 0;
     stream->text[0] = '\0';
 }
@@ -429,18 +432,21 @@ static bool read_message(struct trace_stream *stream, const uint8_t **bytes, siz
 
 /* ---- Sent ---- */
 
-static const char *purpose_of(enum redlock_command command)
+/* A waiter for Redisson's lock only asks how long it lasts. */
+static const char *purpose_of(const struct trace_stream *stream)
 {
-    switch (command) {
+    bool is_plain_wait = stream->command == REDLOCK_COMMAND_WAIT && stream->form == REDLOCK_FORM_PLAIN;
+
+    switch (is_plain_wait ? REDLOCK_COMMAND_PTTL : stream->command) {
     case REDLOCK_COMMAND_SUBSCRIBE: return "hear when our turn has come";
-    case REDLOCK_COMMAND_ACQUIRE:   return "acquire it, if it is free";
+    case REDLOCK_COMMAND_ACQUIRE:   return stream->is_of_fair ? "acquire it, if it is our turn" : "acquire it, if it is free";
     case REDLOCK_COMMAND_RESTORE:   return "set it again, if it is missing";
     case REDLOCK_COMMAND_EXTEND:    return "extend it, if it is ours";
     case REDLOCK_COMMAND_RELEASE:   return "release it, if it is ours";
     case REDLOCK_COMMAND_WAIT:      return "stand in line for it";
     case REDLOCK_COMMAND_PTTL:      return "how long will its holder have it?";
     case REDLOCK_COMMAND_GETRANGE:  return "whose token is there?";
-    case REDLOCK_COMMAND_QUESTION:  return "beside the lock: no vote";
+    case REDLOCK_COMMAND_QUESTION:  return "may we do that? no vote";
     default:                        return "";
     }
 }
@@ -471,7 +477,7 @@ static void read_sent(struct trace *trace, uint64_t now_us, unsigned k, const ui
         stream->command = (enum redlock_command)asked.command;
         stream->form = (enum redlock_form)asked.form;
         if (!read_message(stream, &bytes, &size)) return;
-        if (is_shown(trace, stream->command)) print_node_line(trace, now_us, k, '>', stream->text, purpose_of(stream->command));
+        if (is_shown(trace, stream->command)) print_node_line(trace, now_us, k, '>', stream->text, purpose_of(stream));
         begin_message(stream);
         session->first++;
     }
@@ -479,80 +485,82 @@ static void read_sent(struct trace *trace, uint64_t now_us, unsigned k, const ui
 
 /* ---- Received ---- */
 
-static void describe_pttl(int64_t ms, char *text, size_t size)
+/* What an answer means is a text of its own, or is written into one. */
+static const char *describe_pttl(int64_t ms, char text[TRACE_TEXT_MAX])
 {
     char duration[TEXT_DURATION_MAX];
 
-    if (ms >= 0)       (void)snprintf(text, size, "its holder has %s left", text_duration(duration, (uint64_t)ms));
-    else if (ms == -1) (void)snprintf(text, size, "the key has no TTL");
-    else               (void)snprintf(text, size, "there is no key");
+    if (ms == -1) return "the key has no TTL";
+    if (ms < 0)   return "there is no key";
+    (void)snprintf(text, TRACE_TEXT_MAX, "its holder has %s left", text_duration(duration, (uint64_t)ms));
+    return text;
 }
 
 /* Only a script tells of the holder, or of the largest ticket. */
-static void describe_refusal(const struct redlock_event *event, char *text, size_t size)
+static const char *describe_refusal(const struct redlock_event *event, char text[TRACE_TEXT_MAX])
 {
-    if (event->command == REDLOCK_COMMAND_EXTEND)      (void)snprintf(text, size, "it is not ours");
-    else if (event->number == 0 && event->ticket == 0) (void)snprintf(text, size, "somebody has it");
-    else if (event->number != -2)                      describe_pttl(event->number, text, size);
-    else (void)snprintf(text, size, "it is free, but the ticket must be larger than %" PRIu64, event->ticket);
+    if (event->command == REDLOCK_COMMAND_EXTEND)      return "it is not ours";
+    if (event->number == 0 && event->ticket == 0)      return "somebody has it";
+    if (event->number != -2)                           return describe_pttl(event->number, text);
+    (void)snprintf(text, TRACE_TEXT_MAX, "it is free, but the ticket must be larger than %" PRIu64, event->ticket);
+    return text;
 }
 
-static void describe_error(const struct redlock_event *event, char *text, size_t size)
+static const char *describe_error(const struct redlock_event *event)
 {
     bool is_vote = event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND;
 
     if (event->trouble == REDLOCK_TROUBLE_NOSCRIPT && event->form == REDLOCK_FORM_BY_SHA1)
-        (void)snprintf(text, size, "it does not know the script, and gets its text");
-    else if (event->trouble == REDLOCK_TROUBLE_AHEAD)
-        (void)snprintf(text, size, "unknown: the ticket is too far ahead of its clock");
-    else
-        (void)snprintf(text, size, is_vote && event->vote == REDLOCK_VOTE_PENDING ? "too late for its round" : "unknown");
+        return "it does not know the script, and gets its text";
+    if (event->trouble == REDLOCK_TROUBLE_AHEAD) return "unknown: the ticket is too far ahead of its clock";
+    return is_vote && event->vote == REDLOCK_VOTE_PENDING ? "too late for its round" : "unknown";
 }
 
-static void describe_vote(const struct trace *trace, const struct redlock_event *event, char *text, size_t size)
+/* The reply to a poll of a fair lock goes on behind the ticket and the time: with the last turn in its queue, and the rank. */
+static const char *describe_refused(const char *reply, const char *why, char text[TRACE_TEXT_MAX])
 {
-    char why[TRACE_TEXT_MAX / 4 * 3];
+    const char *left = strchr(reply, ' '), *turn = left ? strchr(left + 1, ' ') : NULL;
+    const char *names = turn ? " (or the first in line); last turn, before us (-1: all):" : "";
 
-    if (event->vote == REDLOCK_VOTE_PENDING) {
-        (void)snprintf(text, size, "too late for its round");
-    } else if (event->vote == REDLOCK_VOTE_GRANTED) {
-        (void)snprintf(text, size, "granted, %u/%u", count_of(event->granted), trace->node_count);
-    } else if (event->vote == REDLOCK_VOTE_REFUSED) {
-        describe_refusal(event, why, sizeof why);
-        (void)snprintf(text, size, "refused: %s", why);
-    } else {
-        (void)snprintf(text, size, "unknown");
-    }
+    (void)snprintf(text, TRACE_TEXT_MAX, "refused: %.99s%s%.32s", why, names, turn ? turn : "");
+    return text;
+}
+
+static const char *describe_vote(const struct trace *trace, const struct redlock_event *event, char text[TRACE_TEXT_MAX])
+{
+    char why[TRACE_TEXT_MAX];
+
+    if (event->vote == REDLOCK_VOTE_REFUSED)
+        return describe_refused(trace->sessions[event->session].received.text, describe_refusal(event, why), text);
+    if (event->vote != REDLOCK_VOTE_GRANTED)
+        return event->vote == REDLOCK_VOTE_PENDING ? "too late for its round" : "unknown";
+    (void)snprintf(text, TRACE_TEXT_MAX, "granted, %u/%u", count_of(event->granted), trace->node_count);
+    return text;
 }
 
 static const char *describe_release(int64_t answer)
 {
     switch (answer) {
-    case 2:  return "it was ours, and is removed; the longest waiting client is told";
+    case 2:  return "it was ours, and is removed; a waiting client is told";
     case 1:  return "it was ours, and is removed";
     case 0:  return "nothing was there";
     default: return "another's, and left alone";
     }
 }
 
-static const char *describe_restored(const struct redlock_event *event)
-{
-    return event->answer == REDLOCK_ANSWER_GRANTED ? "it is there again" : "it is not missing";
-}
-
-/* What an answer means that is no error. */
-static void describe_answer(const struct trace *trace, const struct redlock_event *event, char *text, size_t size)
+/* Of one that is no error. */
+static const char *describe_answer(const struct trace *trace, const struct redlock_event *event, char text[TRACE_TEXT_MAX])
 {
     switch (event->command) {
     case REDLOCK_COMMAND_LOAD_RELEASE:
-    case REDLOCK_COMMAND_LOAD_EXTEND: (void)snprintf(text, size, "a script's name: its SHA-1"); break;
+    case REDLOCK_COMMAND_LOAD_EXTEND: return "a script's name: its SHA-1";
     case REDLOCK_COMMAND_ACQUIRE:
-    case REDLOCK_COMMAND_EXTEND:      describe_vote(trace, event, text, size); break;
-    case REDLOCK_COMMAND_RESTORE:     (void)snprintf(text, size, "%s", describe_restored(event)); break;
-    case REDLOCK_COMMAND_RELEASE:     (void)snprintf(text, size, "%s", describe_release(event->number)); break;
+    case REDLOCK_COMMAND_EXTEND:      return describe_vote(trace, event, text);
+    case REDLOCK_COMMAND_RESTORE:     return event->answer == REDLOCK_ANSWER_GRANTED ? "it is there again" : "it is not missing";
+    case REDLOCK_COMMAND_RELEASE:     return describe_release(event->number);
     case REDLOCK_COMMAND_WAIT:
-    case REDLOCK_COMMAND_PTTL:        describe_pttl(event->number, text, size); break;
-    default:                          break;
+    case REDLOCK_COMMAND_PTTL:        return describe_pttl(event->number, text);
+    default:                          return "";
     }
 }
 
@@ -562,14 +570,15 @@ static void print_heard(struct trace *trace, const struct redlock_event *event)
     struct trace_session *session = &trace->sessions[event->session];
     struct trace_stream *stream = &session->received;
     bool is_of_lock = event->command >= REDLOCK_COMMAND_ACQUIRE;
-    char meaning[TRACE_TEXT_MAX] = "";
+    char text[TRACE_TEXT_MAX];
+    const char *meaning = "";
 
     if (event->round == trace->round) trace->unknown = event->unknown;
     if (session->is_blind || event->session != trace->receiving) return;
     if (!read_message(stream, &trace->bytes, &trace->size)) return;
-    if (event->answer == REDLOCK_ANSWER_WRONG)      (void)snprintf(meaning, sizeof meaning, "no answer to that");
-    else if (event->answer != REDLOCK_ANSWER_ERROR) describe_answer(trace, event, meaning, sizeof meaning);
-    else if (is_of_lock)                            describe_error(event, meaning, sizeof meaning);
+    if (event->answer == REDLOCK_ANSWER_WRONG)      meaning = "no answer to that";
+    else if (event->answer != REDLOCK_ANSWER_ERROR) meaning = describe_answer(trace, event, text);
+    else if (is_of_lock)                            meaning = describe_error(event);
     if (is_shown(trace, event->command)) print_node_line(trace, event->at_us, event->session, '<', stream->text, meaning);
     begin_message(stream);
 }

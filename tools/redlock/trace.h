@@ -31,7 +31,8 @@ struct trace_stream {
     uint8_t window[TRACE_WINDOW];
     size_t have;
     unsigned words, keys;       /* That have been read; of a script, how many keys it has. */
-    bool is_of_shared;          /* The script is one of shared locks: its arguments have other names. */
+    unsigned count;             /* How many words there are. */
+    bool is_of_shared, is_of_fair;      /* The script is one of such locks: its arguments have other names. */
     enum redlock_command command;
     enum redlock_form form;
     size_t used;
