@@ -7,7 +7,7 @@
 
 redlock=${REDLOCK:-$PWD/build/redlock}
 [ -x "$redlock" ] || { echo "Bail out! there is no $redlock: run make, or set REDLOCK"; exit 1; }
-server=${REDIS_SERVER:-$(tools/need --print redis-server)} || exit 1
+server=$(tools/need --print redis-server) || exit 1
 tools/need perl || exit 1
 directory=/nonexistent
 unset REDLOCK_NODES REDLOCK_USER REDLOCK_PASSWORD REDLOCK_PASSWORD_FILE REDLOCK_TLS_CA REDLOCK_TLS_CERT REDLOCK_TLS_KEY

@@ -4,6 +4,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 
+unset REDIS_SERVER
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT
@@ -64,6 +65,18 @@ machine apt-get 1000
 check 'compilers for other processors come with their C libraries, and all emulators of programs in one package' says 1 \
     'tools/need: missing: s390x-linux-gnu-gcc arm-linux-gnueabihf-gcc qemu-ppc qemu-s390x; to install them, say as root: apt-get install gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user' \
     s390x-linux-gnu-gcc arm-linux-gnueabihf-gcc qemu-ppc qemu-s390x
+
+machine apt-get 1000
+put valkey-server ''
+check 'where Valkey alone is installed it is the server' says 0 valkey-server --print redis-server
+put redis-server ''
+check 'of both Redis is the server' says 0 redis-server --print redis-server
+export REDIS_SERVER=valkey-server
+check 'unless REDIS_SERVER names the other' says 0 "$scratch/bin/valkey-server" --print redis-server
+export REDIS_SERVER=/nowhere/redis-server
+check 'what it names must be there, and nothing is installed instead' says 1 \
+    "tools/need: REDIS_SERVER names '/nowhere/redis-server', which is no command here" redis-server
+unset REDIS_SERVER
 
 machine none 0
 check 'without a package manager it says what to install' says 1 \
