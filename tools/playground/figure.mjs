@@ -4,7 +4,7 @@ import { CLIENTS } from './words.mjs';
 
 // Of no use where nothing can be pressed, or where many figures share a page.
 const LIVE = ['id', 'tabindex', 'role', 'aria-label', 'aria-hidden', 'data-connected', 'style'];
-const PLACES = ['x', 'y', 'x1', 'y1', 'x2', 'y2', 'transform', 'points'];
+const PLACES = ['x', 'y', 'x1', 'y1', 'x2', 'y2', 'transform', 'points', 'd'];
 const LIVE_PARTS = '.link-target, .row-target, .halo:not(.lit .halo, .shared .halo)';
 
 // Of the scene: who has which key, who holds the lock, and how the last votes were.

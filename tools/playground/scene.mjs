@@ -7,6 +7,14 @@ const NARROW = { width: 600, height: 800, node: [235, 315], client: [150, 185], 
 // Where it is narrow, by the number of nodes: how far from the middle one or two clients stand, how far below it, and the resource below
 // them, so that none stands on a node.
 const NARROW_PLACES = [null, [150, 90, 0], [150, 0, 0], [150, -30, 0], [150, 0, 0], [150, 90, 0], [110, 22, 140], [95, 0, 165]];
+// With four or five clients: these in a row, and nodes above and below, or left and right where it is narrow. No link passes a client
+// or a node then, and bows of so much keep the links of each client apart.
+const CROWD = 4;
+const WIDE_CROWD = { width: 1000, height: 780, rows: [82, 668], row: 375, radius: 42, size: 17, bow: [0, 40] };
+const NARROW_CROWD = { width: 600, height: 1080, rows: [66, 534], row: 300, radius: 44, size: 23, bow: [50, 0] };
+const HANDLE_PLACES = Array.from({ length: 15 }, (_, i) => 0.22 + i * 0.04);     // On its link, where this is best hit.
+const HANDLE_ROUNDS = 4;
+const HANDLE_BONUS = 9;
 const TURN = 2 * Math.PI;
 const TILT = { '4 3': -0.1, '7 3': -0.06 };    // Of the clients' circle, by the numbers of nodes and clients: or links would cover each other.
 const ABOVE_PILL = 14;          // The mark of what is cut, so that no message covers it.
@@ -78,10 +86,11 @@ export class Scene {
     // ---- Building ----
 
     #build(n, c, narrow) {
-        const [across, low, below] = narrow && c < 3 ? NARROW_PLACES[n] : [null, 0, 0], base = narrow ? NARROW : WIDE;
-        const size = this.#size = { ...base, low, below: low + below, client: across ? [across, base.client[1]] : base.client };
+        const isCrowd = c >= CROWD, [across, low, below] = narrow && c < 3 ? NARROW_PLACES[n] : [null, 0, 0], base = isCrowd ? (narrow ? NARROW_CROWD : WIDE_CROWD) : narrow ? NARROW : WIDE;
+        const size = this.#size = { ...base, low, below: low + below, client: across ? [across, base.client[1]] : base.client, narrow, isCrowd };
         set(this.#svg, 'viewBox', `0 0 ${size.width} ${size.height}`);
         this.#svg.replaceChildren();
+        this.#svg.classList.toggle('crowd', isCrowd);
         this.#svg.style.fontSize = `${size.size}px`;
         this.#pills.clear();
         this.#nodes = Array.from({ length: n }, (_, k) => this.#buildNode(k, n));
@@ -89,7 +98,12 @@ export class Scene {
         this.#links = this.#clients.map((client, i) => this.#nodes.map((node, k) => this.#buildLink(client, node, i, k)));
         this.#resource = this.#buildResource(c);
         this.#flying = svg('g', { class: 'flights', 'aria-hidden': 'true' });
-        this.#svg.append(svg('g', { class: 'links' }, ...this.#links.flat().map(link => link.group)),
+        if (isCrowd) this.#placeHandles();
+        const links = svg('g', { class: 'links' }, ...this.#links.flat().map(link => link.group));
+        links.addEventListener('click', event => this.#choose('link', ...this.#nearestLink(event)));
+        links.addEventListener('pointermove', event => this.#mark(this.#nearestLink(event)));
+        links.addEventListener('pointerleave', () => this.#mark([]));
+        this.#svg.append(links,
             this.#resource.group, ...this.#nodes.map(node => node.group), ...this.#clients.map(client => client.group), this.#flying,
             ...this.#clients.map(client => client.tally));
         this.#svg.querySelectorAll('text').forEach(text => text.setAttribute('aria-hidden', 'true'));    // What can be pressed says it.
@@ -99,6 +113,29 @@ export class Scene {
     #at([rx, ry], angle, low = 0) {
         const { width, height } = this.#size;
         return { x: width / 2 + rx * Math.cos(angle), y: height / 2 - 8 + low + ry * Math.sin(angle) };
+    }
+
+    // In a crowd: the place of number i of so many in a row.
+    #inRow(row, i, count) {
+        const { width, height, narrow } = this.#size;
+        return narrow ? { x: row, y: (height - 40) * (i + 0.5) / count } : { x: width * (i + 0.5) / count, y: row };
+    }
+
+    #placeOfNode(k, n) {
+        const turn = n === 4 ? 1 / 8 : 1 / 4;   // Four nodes at top and side would have links that cover each other.
+        if (!this.#size.isCrowd) return this.#at(this.#size.node, TURN * (k / n - turn));
+        const half = Math.ceil(n / 2);
+        return k < half ? this.#inRow(this.#size.rows[0], k, half) : this.#inRow(this.#size.rows[1], k - half, n - half);
+    }
+
+    // The resource is amid the clients.
+    #placeOfClient(i, c) {
+        if (this.#size.isCrowd) return this.#inRow(this.#size.row, i < c / 2 ? i : i + 1, c + 1);
+        return this.#at(this.#size.client, TURN * (1 / 2 + i / c) + (TILT[`${this.#nodes.length} ${c}`] ?? 0), this.#size.low);
+    }
+
+    #placeOfResource(c) {
+        return this.#size.isCrowd ? this.#inRow(this.#size.row, Math.ceil(c / 2), c + 1) : this.#at([0, 0], 0, this.#size.below);
     }
 
     #pressable(group, label, does) {
@@ -113,8 +150,7 @@ export class Scene {
     }
 
     #buildNode(k, n) {
-        const turn = n === 4 ? 1 / 8 : 1 / 4;   // Four nodes at top and side would have links that cover each other.
-        const at = this.#at(this.#size.node, TURN * (k / n - turn)), r = this.#size.radius, lines = this.#size.size;
+        const at = this.#placeOfNode(k, n), r = this.#size.radius, lines = this.#size.size;
         const parts = {
             at, halo: svg('circle', { r: r + 13, class: 'halo' }), body: svg('circle', { r, class: 'body' }),
             arc: svg('circle', { r: r + 5, class: 'arc', pathLength: 100, transform: 'rotate(-90)' }),
@@ -130,9 +166,8 @@ export class Scene {
     }
 
     #buildClient(i, c) {
-        const n = this.#nodes.length, tilt = TILT[`${n} ${c}`] ?? 0;
-        const at = this.#at(this.#size.client, TURN * (1 / 2 + i / c) + tilt, this.#size.low), lines = this.#size.size;
-        const width = 120, step = Math.min(26, 130 / n);
+        const n = this.#nodes.length, at = this.#placeOfClient(i, c), lines = this.#size.size;
+        const width = 120, step = Math.min(26, (this.#size.isCrowd && this.#size.narrow ? 182 : 130) / n);
         const parts = {
             at, halo: svg('circle', { r: 41, class: 'halo' }), phase: svg('text', { y: 48 + lines * 0.6, class: 'name' }),
             track: svg('rect', { x: -width / 2, y: 56 + lines * 0.6, width, height: 9, rx: 4, class: 'track' }),
@@ -155,22 +190,53 @@ export class Scene {
 
     // Reached by the keyboard from the panels of its client and its node: 35 more stops would be too many.
     #buildLink(client, node, i, k) {
-        const ends = { x1: client.at.x, y1: client.at.y, x2: node.at.x, y2: node.at.y };
-        const line = svg('line', { ...ends, class: 'link' }), mark = svg('text', { class: 'cut-mark', x: (ends.x1 + ends.x2 * 2) / 3,
-                                                                                   y: (ends.y1 + ends.y2 * 2) / 3 - ABOVE_PILL });
-        const group = svg('g', { 'aria-hidden': 'true' }, svg('line', { ...ends, class: 'link-target' }), line, mark);
-        group.addEventListener('click', () => this.#choose('link', i, k));
-        return { group, line, mark };
+        const { x, y } = client.at, bows = i - (this.#clients.length - 1) / 2, bow = (this.#size.bow ?? [0, 0]).map(by => by * bows);
+        const at = share => ({ x: x + (node.at.x - x) * share + 2 * share * (1 - share) * bow[0],
+                               y: y + (node.at.y - y) * share + 2 * share * (1 - share) * bow[1] });
+        const d = `M${x},${y} Q${(x + node.at.x) / 2 + bow[0]},${(y + node.at.y) / 2 + bow[1]} ${node.at.x},${node.at.y}`, middle = at(2 / 3);
+        const line = svg('path', { d, class: 'link' }), mark = svg('text', { class: 'cut-mark', x: middle.x, y: middle.y - ABOVE_PILL });
+        const group = svg('g', { 'aria-hidden': 'true' }, svg('path', { d, class: 'link-target' }), line, mark);
+        return { group, line, mark, at, handle: null, ends: [i, k] };
+    }
+
+    // Where each link can be told from all others: as far from their handles, and from words, as there is room.
+    #placeHandles() {
+        const links = this.#links.flat(), others = link => links.filter(one => one !== link && one.handle);
+        const far = (one, other) => Math.hypot(one.x - other.x, one.y - other.y);
+        const room = (link, place) => Math.min(...others(link).map(other => far(other.handle, place)),
+            ...this.#clients.map(({ at }) => far({ x: at.x, y: at.y + 10 }, place) - 75), ...this.#nodes.map(({ at }) => far({ x: at.x, y: at.y + 20 }, place) - 60));
+        for (let round = 0; round < HANDLE_ROUNDS; round++)
+            for (const link of links) {
+                const best = HANDLE_PLACES.map(share => link.at(share)).map(place => ({ place, room: room(link, place) }));
+                link.handle = best.reduce((one, other) => (other.room > one.room ? other : one)).place;
+            }
+        for (const { group, mark, handle, ends } of links) {
+            group.append(svg('circle', { cx: handle.x, cy: handle.y, r: 4.5, class: `link-handle link-${CLIENTS[ends[0]]}` }));
+            set(mark, 'x', handle.x);
+            set(mark, 'y', handle.y - ABOVE_PILL / 2);
+        }
+    }
+
+    // [client, node] of that which the pointer means, though others cross it there.
+    #nearestLink({ clientX, clientY }) {
+        const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(this.#svg.getScreenCTM().inverse());
+        const far = (place, less = 0) => Math.hypot(place.x - x, place.y - y) - less;
+        const distance = ({ at, handle }) => Math.min(handle ? far(handle, HANDLE_BONUS) : Infinity, ...Array.from({ length: 80 }, (_, i) => far(at(i / 79))));
+        return this.#links.flat().map(link => ({ link, away: distance(link) })).reduce((one, other) => (other.away < one.away ? other : one)).link.ends;
+    }
+
+    #mark([c, k]) {
+        for (const { line, ends } of this.#links.flat()) line.classList.toggle('near', ends[0] === c && ends[1] === k);
     }
 
     #buildResource(c) {
-        const lines = this.#size.size, at = this.#at([0, 0], 0, this.#size.below);
+        const lines = this.#size.size, at = this.#placeOfResource(c);
         const parts = { door: svg('rect', { x: -22, y: -30, width: 44, height: 58, rx: 4, class: 'door' }),
                         handle: svg('circle', { cx: 12, cy: 0, r: 3.5, class: 'handle' }),
                         count: svg('text', { y: 32 + lines, class: 'note' }), last: svg('text', { y: 34 + lines * 2, class: 'note' }) };
         parts.press = this.#pressable(svg('g', { class: 'press', id: 'resource' },
             svg('rect', { x: -36, y: -38, width: 72, height: 74, rx: 8, class: 'halo' }), parts.door, parts.handle), 'the resource', () => this.#choose('resource'));
-        parts.group = svg('g', { class: 'resource', transform: `translate(${at.x} ${at.y}) scale(${c > 3 ? 0.85 : 1})` },
+        parts.group = svg('g', { class: 'resource', transform: `translate(${at.x} ${at.y})` },
             parts.press, svg('text', { y: -38, class: 'name', text: 'resource' }), parts.count, parts.last);
         return parts;
     }
@@ -254,7 +320,7 @@ export class Scene {
 
     #buildPill(flight, message) {
         const { text, kind } = labelOf(message), width = 14 + text.length * this.#size.size * 0.62, height = this.#size.size * 1.35;
-        const pill = svg('g', { class: `pill is-${kind} to-${flight.to}` },
+        const pill = svg('g', { class: `pill is-${kind} to-${flight.to} client-${CLIENTS[flight.client]}` },
             svg('rect', { x: -width / 2, y: -height / 2, width, height, rx: flight.to === 'node' ? height / 2 : 3 }),
             svg('text', { y: this.#size.size * 0.36, text }));
         pill.addEventListener('click', () => this.#choose('link', flight.client, flight.node));
@@ -265,10 +331,9 @@ export class Scene {
     #placePill(pill, flight, now, message, still) {
         const sentAt = message?.at ?? now, whole = Math.max(1, flight.arrivesAt - sentAt);
         const done = flight.heldUp ? HELD_UP_AT : still ? 0.5 : Math.max(0, Math.min(1, (now - sentAt) / whole));
-        const client = this.#clients[flight.client].at, node = this.#nodes[flight.node].at;
         const share = 0.12 + 0.76 * (flight.to === 'node' ? done : 1 - done);
-        set(pill, 'transform', `translate(${(client.x + (node.x - client.x) * share).toFixed(1)} ` +
-            `${(client.y + (node.y - client.y) * share).toFixed(1)})`);
+        const { x, y } = this.#links[flight.client][flight.node].at(share);
+        set(pill, 'transform', `translate(${x.toFixed(1)} ${y.toFixed(1)})${this.#size.isCrowd ? ' scale(.8)' : ''}`);
     }
 }
 
