@@ -18,6 +18,7 @@ struct story {
     size_t step_count;
     bool keeps;                     /* The exclusion is kept. */
     const char *verdict;            /* What becomes of it instead, if that is not the point. NULL: it is. */
+    const char *conclusion;         /* What it has shown, in a sentence or two: told last. */
 };
 
 extern const struct story stories[];
