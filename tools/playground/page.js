@@ -98,6 +98,7 @@ function choose(kind, client, node) {
     if (isEmbedded()) return;
     chosen = { kind, client, node };
     fillChosen();
+    byId('chosen').scrollTop = 0;
     byId('chosen').focus({ preventScroll: true });
     if (innerWidth < 900) byId('scene').scrollIntoView({ block: 'start' });     // What is chosen stands at the lower edge then.
 }
@@ -122,10 +123,10 @@ function hint() {
     if (future > 0 && !player.playing) return 'More is to come: press Play, or do something else.';
     if (player.log.length === 0) return `${clients.length > 1 ? `${listOf(clients.map(client => client.name))} want the same lock.` : 'A wants the lock.'} Press Acquire.`;
     if (holder && next) return `${holder.name} holds the lock until its bar is empty. Let ${next.name} try, too.`;
-    if (holder && refused && !refused.pending) return `${refused.name} found ${holder.name}'s key. Let ${holder.name} release it, or break something: click a node, a link or a client.`;
-    if (nodes.some(node => node.down)) return 'A node is down: its key is lost with it, if it restarts empty. Click it.';
+    if (holder && refused && !refused.pending) return `${refused.name} found ${holder.name}'s key. Let ${holder.name} release it, or break something: press a node, a link or a client.`;
+    if (nodes.some(node => node.down)) return 'A node is down: its key is lost with it, if it restarts empty. Press it.';
     if (!holder) return nobodyWords();
-    return 'Click a node, a link or a client to see what can happen to it.';
+    return 'Press a node, a link or a client to see what can happen to it.';
 }
 
 function nobodyWords() {
@@ -295,7 +296,7 @@ function nowOfChosen() {
         return `${client.status}. ${client.token ? `Token ${client.token.slice(0, 8)}...` : ''}` +
             `${client.owed ? ` Owes ${client.owed} releases.` : ''}`;
     }
-    if (chosen.kind === 'node') return clients.map(client => `${client.name}: ${client.nodes[chosen.node].words}`).join(' · ') +
+    if (chosen.kind === 'node') return clients.map(client => `${client.name}'s view: ${client.nodes[chosen.node].words}`).join(' · ') +
         (nodes[chosen.node].keys.length ? `. Keys: ${nodes[chosen.node].keys.map(key => key.name).join(', ')}` : '');
     if (chosen.kind === 'resource') return resourceWords(player.state.resource);
     const link = links[chosen.client][chosen.node];
@@ -400,6 +401,7 @@ function beginTour(name) {
     tour = { story, steps: stepsOf(story), index: -1 };
     player.stop();
     stepTour(1);
+    if (innerWidth < 900 && !isEmbedded()) byId('tour').scrollIntoView();      // Which stands above the list that it was chosen from.
     return true;
 }
 
@@ -443,15 +445,20 @@ function fillTour() {
     const seen = new Set(), words = html('p', { class: 'words', role: 'status', tabindex: -1 }, ...steps[index].words.map(line => html('span', {}, ...withTerms(line.trim(), seen))));
     box.append(html('h2', { text: story.title }), html('div', { class: 'buttons' }, isLast ? '' : next,
         index > 0 ? button('Previous', () => stepTour(-1), { id: 'previous' }) : '',
-        html('span', { text: `${index + 1} of ${steps.length}${isLast ? `: ${story.verdict}` : ''}` }),
+        html('span', {}, `${index + 1} of ${steps.length}`, isLast ? html('span', { class: 'end', text: `: ${story.verdict}` }) : ''),
         button('Leave', () => leaveTour(true), { id: 'leave' })), words);
     if (!isEmbedded()) (isLast ? words : next).focus({ preventScroll: true });
+}
+
+function storyButton(name) {
+    return button(player.world.stories().find(story => story.name === name).title, () => beginTour(name), { class: 'story' });
 }
 
 // ---- More: events, sequence, stories, accidents, questions, settings ----
 
 const TABS = {
-    Events: () => eventList(player.log, rules, goTo),
+    Events: () => (player.log.length > 0 ? eventList(player.log, rules, goTo) : [html('p', { text: 'Nothing has happened yet. Press Acquire; or a story shows it, step by step:' }),
+        storyButton('basics')]),
     Sequence: fillSequence,
     Stories: () => storyList(player.world.stories(), tour?.story.name ?? null, beginTour),
     Accidents: () => search.elements(),

@@ -30,7 +30,6 @@ function eventItem(event, rules, goTo) {
 export function eventList(log, rules, goTo) {
     const told = [];
     for (let i = log.length; i-- > 0 && told.length < EVENTS_SHOWN;) if (tell(log[i])) told.push(log[i]);
-    if (told.length === 0) return [html('p', { text: 'Nothing has happened yet.' })];
     return told.map(event => eventItem(event, rules, goTo));
 }
 

@@ -6,7 +6,7 @@ const WIDE = { width: 1000, height: 700, node: [415, 262], client: [225, 130], r
 const NARROW = { width: 600, height: 800, node: [235, 315], client: [150, 185], radius: 44, size: 23 };
 // Where it is narrow, by the number of nodes: how far from the middle one or two clients stand, how far below it, and the resource below
 // them, so that none stands on a node.
-const NARROW_PLACES = [null, [150, 90, 0], [150, 0, 0], [150, -30, 0], [150, 0, 0], [150, 90, 0], [110, 22, 140], [95, 0, 165]];
+const NARROW_PLACES = [null, [150, 90, 0], [150, 0, 0], [150, -30, 0], [150, 0, 0], [141, 90, 0], [110, 22, 140], [95, 0, 165]];
 // With four or five clients: these in a row, and nodes above and below, or left and right where it is narrow. No link passes a client
 // or a node then, and bows of so much keep the links of each client apart.
 const CROWD = 4;
@@ -167,7 +167,7 @@ export class Scene {
 
     #buildClient(i, c) {
         const n = this.#nodes.length, at = this.#placeOfClient(i, c), lines = this.#size.size;
-        const width = 120, step = Math.min(26, (this.#size.isCrowd && this.#size.narrow ? 182 : 130) / n);
+        const width = 120, step = Math.min(this.#size.isCrowd ? 26 : 23, (this.#size.isCrowd && this.#size.narrow ? 182 : 130) / n);
         const parts = {
             at, halo: svg('circle', { r: 41, class: 'halo' }), phase: svg('text', { y: 48 + lines * 0.6, class: 'name' }),
             track: svg('rect', { x: -width / 2, y: 56 + lines * 0.6, width, height: 9, rx: 4, class: 'track' }),
