@@ -530,8 +530,13 @@ function fillPanel() {
     byId('panel').setAttribute('aria-labelledby', `tab-${Object.keys(TABS).indexOf(tab)}`);
 }
 
+// Where all stands in one column, what was chosen would begin below the window.
+function showTabs() {
+    if (innerWidth < 900) byId('tabs').scrollIntoView();
+}
+
 function buildTabs() {
-    const names = Object.keys(TABS), show = name => { tab = name; isWholeSequence = false; fillPanel(); byId('panel').scrollTop = 0; };
+    const names = Object.keys(TABS), show = name => { tab = name; isWholeSequence = false; fillPanel(); byId('panel').scrollTop = 0; showTabs(); };
     byId('tabs').append(...names.map((name, i) => button(name, () => show(name), { role: 'tab', id: `tab-${i}`, 'aria-controls': 'panel' })));
     byId('tabs').addEventListener('keydown', event => {
         const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
