@@ -26,7 +26,7 @@ copy_trees() {
 }
 
 makes() {
-    "$MAKE" -s -C "$tree" CC="$CC" CFLAGS='-O1 -g' LDFLAGS= SANITIZE= "$@"
+    "$MAKE" -s -C "$tree" CC="$CC" CFLAGS='-O0 -g' LDFLAGS= SANITIZE= "$@"
 }
 
 says_to_use_gnu_make() {
@@ -104,7 +104,7 @@ installs_with_another_program() {
 
 # What a compiler writes into objects for debuggers would name the folder.
 is_the_same_from_another_path() {
-    "$MAKE" -s -C "$other" CC="$CC" CFLAGS='-O1 -g' LDFLAGS= SANITIZE= >/dev/null || return 1
+    "$MAKE" -s -C "$other" CC="$CC" CFLAGS='-O0 -g' LDFLAGS= SANITIZE= >/dev/null || return 1
     for file in $(cd "$tree/build" && find . -name '*.o') libredlock.a redlock; do
         cmp "$tree/build/$file" "$other/build/$file" || return 1
     done
