@@ -333,6 +333,7 @@ static struct digest digest_pair(const struct world *w, const struct bounds *bou
     add_session(&part, w, bounds, client, k);
     add_ring(&part, client, k);
     add_link(&part, w, client, order, &w->links[c][k]);
+    if (is_in_line(&client->lock)) add(&part, (w->links[c][k].released & token_bit(token_number(client->lock.token))) != 0);
     return digest_part(&part);
 }
 

@@ -206,15 +206,9 @@ static bool is_set(const struct command *command)
     return command->kind == WIRE_ACQUIRE || command->kind == WIRE_RESTORE;
 }
 
-/* Tokens of one client, by what is left of the number. */
-static unsigned bit_of_token(unsigned token)
-{
-    return token != 0 ? 1u << (token & 15) : 0;
-}
-
 static unsigned tokens_named(const struct command *command)
 {
-    return bit_of_token(command->token) | bit_of_token(command->other);
+    return token_bit(command->token) | token_bit(command->other);
 }
 
 static unsigned tokens_on(const struct model *node, unsigned c)
@@ -222,19 +216,19 @@ static unsigned tokens_on(const struct model *node, unsigned c)
     unsigned tokens = 0;
 
     for (unsigned i = 0; i < PERMITS_MAX; i++)
-        if (token_client(node->keys[i].token) == c) tokens |= bit_of_token(node->keys[i].token);
+        if (token_client(node->keys[i].token) == c) tokens |= token_bit(node->keys[i].token);
     for (unsigned i = 0; i < READERS_MAX; i++)
-        if (token_client(node->readers[i].token) == c) tokens |= bit_of_token(node->readers[i].token);
+        if (token_client(node->readers[i].token) == c) tokens |= token_bit(node->readers[i].token);
     for (unsigned i = 0; i < QUEUE_MAX; i++)
-        if (token_client(node->queue[i].token) == c) tokens |= bit_of_token(node->queue[i].token);
+        if (token_client(node->queue[i].token) == c) tokens |= token_bit(node->queue[i].token);
     return tokens;
 }
 
 /* With what is there already, what may this command put there? A new role brings a new token. */
 static unsigned tokens_brought(const struct command *command, unsigned tokens)
 {
-    if (is_set(command)) return bit_of_token(command->token);
-    return command->kind == WIRE_EXTEND && (tokens_named(command) & tokens) ? bit_of_token(command->token) : 0;
+    if (is_set(command)) return token_bit(command->token);
+    return command->kind == WIRE_EXTEND && (tokens_named(command) & tokens) ? token_bit(command->token) : 0;
 }
 
 /* The tokens of the client that are on the node, or may come there. */
@@ -309,6 +303,13 @@ static void check_restore(struct world *w, const struct client *client, const st
     if (w->now >= client->promised_until) w->breach = "a key was set again when the old validity had ended";
 }
 
+/* Nobody would remove what is polled for behind the release. */
+static void check_release(struct world *w, struct link *link, const struct command *command)
+{
+    if (is_set(command) && link->released & tokens_named(command)) w->breach = "a poll was sent behind the release of its token";
+    if (command->kind == WIRE_RELEASE) link->released |= (uint16_t)tokens_named(command);
+}
+
 /* Puts into the link what the engine has to send. Bytes that have left are no state. */
 static bool transmit(struct world *w, unsigned c, unsigned k)
 {
@@ -322,6 +323,7 @@ static bool transmit(struct world *w, unsigned c, unsigned k)
         struct command command = understand(words, w->now);
         if (link->command_count == COMMANDS_MAX) fail("more commands than the pipeline holds");
         check_restore(w, client, &command);
+        check_release(w, link, &command);
         ticket_sent(w, c, &command);
         if (!link->is_broken) link->commands[link->command_count++] = command;
         at += used;

@@ -76,6 +76,12 @@ static inline unsigned token_client(unsigned token)
     return (token >> 4) - 1;
 }
 
+/* Of a client's tokens. */
+static inline unsigned token_bit(unsigned token)
+{
+    return token != 0 ? 1u << (token & 15) : 0;
+}
+
 enum role {
     ROLE_PLAIN,                 /* A command as of a plain lock, which is a writer. */
     ROLE_READER, ROLE_WRITER,   /* What the lock is, or becomes, by a script for shared locks. */
@@ -111,6 +117,7 @@ struct link {
     bool is_open;               /* As the client sees it. */
     bool is_broken;             /* The node has crashed behind it. Answers that have left may still arrive. */
     uint8_t command_count, answer_count, stale_count;
+    uint16_t released;          /* Tokens whose release has been sent: a set, see token_bit. */
     struct command commands[COMMANDS_MAX], stale[STALE_MAX];
     struct reply answers[COMMANDS_MAX];
 };

@@ -142,6 +142,48 @@ TEST(databases_are_kept_apart)
     CHECK_STR(say(&talk, "SELECT 16"), "-ERR DB index is out of range\r\n");
 }
 
+static void load(struct talk *talk, const char *script)
+{
+    char command[4096];
+    const int size = snprintf(command, sizeof command, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n",
+                              strlen(script), script);
+    model_session_receive(&talk->node, &talk->session, command, (size_t)size, talk->now_us);
+}
+
+static void swap_sessions(struct talk *talk, struct model_session *other)
+{
+    const struct model_session kept = talk->session;
+    talk->session = *other;
+    *other = kept;
+}
+
+/* They were sent in this order, in two sessions, and are executed in it, or the other way round. */
+static void expect_order(const char *first, const char *second, bool is_late, const char *breach)
+{
+    struct model_session next;
+    TALK;
+    TAP_CONTEXT("%s, %s%s", first, second, is_late ? ", the first one late" : "");
+    load(&talk, WIRE_RELEASE_SCRIPT);
+    model_session_begin(&talk.node, &next);
+    if (!is_late) (void)say(&talk, first);
+    swap_sessions(&talk, &next);
+    (void)say(&talk, second);
+    swap_sessions(&talk, &next);
+    if (is_late) (void)say(&talk, first);
+    model_session_end(&next);
+    CHECK_STR(talk.node.breach, breach);
+}
+
+TEST(a_poll_by_a_token_behind_the_release_of_that_token_is_noticed_whatever_is_executed_first)
+{
+    static const char release[] = "EVALSHA " WIRE_RELEASE_SHA1 " 1 a " TOKEN;
+    for (unsigned is_late = 0; is_late < 2; is_late++) {
+        expect_order(release, "SET a " TOKEN " NX PX 100", is_late, "a poll by a token behind the release of that token");
+        expect_order(release, "SET a " OTHER " NX PX 100", is_late, "");
+        expect_order("SET a " TOKEN " NX PX 100", release, is_late, "");
+    }
+}
+
 static void expect_breach(const char *words)
 {
     TALK;

@@ -953,6 +953,7 @@ TEST(a_fair_lock_that_gives_up_while_its_ticket_is_too_small_asks_no_more)
         for (unsigned i = 1; i <= 20; i++) {
             raise_counter(cluster, cluster_client_wall(cluster, 1) + i * 1000000ull);
             cluster_run_us(cluster, 1000);
+            STORY_GOES_ON;
         }
         EXPECT_STATUS(1, REDLOCK_TIMEOUT);
         CHECK(memcmp(token, LOCK(1)->token, sizeof token) == 0);

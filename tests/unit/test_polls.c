@@ -25,6 +25,7 @@ static void begin(struct talk *talk)
 {
     *talk = (struct talk){ .now_us = 1000 * (uint64_t)SECOND };
     model_node_init(&talk->node, 1, talk->now_us);
+    talk->node.by_hand = true;
     model_session_begin(&talk->node, &talk->session);
 }
 

@@ -338,6 +338,7 @@ static void connection_opens(struct cluster *cluster, struct cluster_connection 
     connection->open = true;
     connection->node_left = false;
     model_session_begin(&cluster->hosts[connection->node].node, &connection->session);
+    connection->session.client = connection->client;
     session_flush(cluster, connection);
 }
 

@@ -19,6 +19,7 @@ enum {
     MODEL_CHANNELS_MAX = 64,     /* Of one session. */
     MODEL_ANSWERS_MAX = 8,      /* Planned answers of one node. */
     MODEL_SCRIPTS_MAX = 32,
+    MODEL_TOKENS_MAX = 256,     /* That a node remembers. */
     MODEL_SHA_TEXT = 40,
     MODEL_RUN_ID_TEXT = 40,
     MODEL_CALL_KEY_MAX = 24     /* Bytes of a key's name that the log keeps. */
@@ -86,6 +87,14 @@ struct model_answer {
     bool closes;                /* Closes the connection behind it. */
 };
 
+/* In which sessions with a client a token came, by their numbers; 0: in none. An engine has one connection to a node at a time, so
+ * what was sent in a session of a smaller number was sent before, whenever it came. */
+struct model_past {
+    uint64_t token;             /* As much of it as tells it from others. */
+    unsigned polled_in;         /* The last in which it was to acquire, or to be set again; */
+    unsigned released_in;       /* the first in which it was released. */
+};
+
 enum model_role { MODEL_MASTER, MODEL_REPLICA, MODEL_SENTINEL };
 
 /* Why a server answers with errors. */
@@ -128,10 +137,13 @@ struct model_node {
     uint8_t script_kinds[MODEL_SCRIPTS_MAX];
     unsigned script_count;
     struct model_session *subscribers; /* Sessions that have subscribed. */
+    unsigned session_count;     /* So far. */
 
     /* What it saw. */
     struct model_call *calls;
     size_t call_count, call_capacity;
+    struct model_past pasts[MODEL_TOKENS_MAX];
+    bool by_hand;               /* Whoever asks uses a token again: that is no breach. */
     char breach[160];           /* The first thing that no client of ours may do; "": nothing. */
 };
 
@@ -140,6 +152,8 @@ struct model_session {
     struct model_bytes in;      /* Received, not executed. */
     struct model_bytes out;     /* Answers, for the transport to take. */
     uint32_t database;
+    unsigned number;            /* Of the node's sessions; from 1. */
+    unsigned client;            /* That it is with. */
     bool logged_in;
     bool closing;               /* The server closes when out has left. */
     char (*channels)[MODEL_CHANNEL_MAX + 1];    /* That it has subscribed to: what is published there is added to out */

@@ -183,6 +183,42 @@ void model_node_forget_plans(struct model_node *node)
     memset(node->answers, 0, sizeof node->answers);
 }
 
+/* ---- What becomes of a token ---- */
+
+/* FNV-1a. The slot of another token with the same number is taken over. */
+static struct model_past *past_of(struct model_node *node, unsigned client, const char *token)
+{
+    uint64_t hash = UINT64_C(0xCBF29CE484222325) + client;
+    for (const char *at = token; *at != '\0'; at++) hash = (hash ^ (uint8_t)*at) * UINT64_C(0x100000001B3);
+    struct model_past *past = &node->pasts[(hash ^ hash >> 32) % MODEL_TOKENS_MAX];
+    if (past->token != hash) *past = (struct model_past){ .token = hash };
+    return past;
+}
+
+static bool is_poll(const char *name)
+{
+    return strcmp(name, "SET") == 0 || strcmp(name, "ACQUIRE") == 0 || strcmp(name, "RESTORE") == 0;
+}
+
+/* What is polled for behind the release is removed by nobody, or by that release, when it comes late and the lock is held. */
+static void watch_token(struct model_node *node, const struct model_session *session, const char *name, const char *token)
+{
+    struct model_past *past = past_of(node, session->client, token);
+    const bool polls = is_poll(name), releases = strcmp(name, "RELEASE") == 0;
+    if (polls && session->number > past->polled_in) past->polled_in = session->number;
+    if (releases && (past->released_in == 0 || session->number < past->released_in)) past->released_in = session->number;
+    const bool is_late = polls && past->released_in > 0 && past->released_in <= session->number;
+    if (is_late || (past->released_in > 0 && past->released_in < past->polled_in))
+        model_breach(node, "a poll by a token behind the release of that token");
+}
+
+static void watch_tokens(struct model_node *node, const struct model_session *session, const struct model_call *call)
+{
+    if (node->by_hand || call->token[0] == '\0') return;
+    watch_token(node, session, call->name, call->token);
+    if (call->other[0] != '\0') watch_token(node, session, call->name, call->other);
+}
+
 /* ---- From bytes to commands ---- */
 
 enum reading { READ_WHOLE, READ_MORE, READ_WRONG };
@@ -234,6 +270,7 @@ static void take_command(struct model_node *node, struct model_session *session,
         answer_as_planned(&scene, plan);
     else
         model_execute(&scene);
+    watch_tokens(node, session, scene.call);
 }
 
 void model_session_receive(struct model_node *node, struct model_session *session, const void *data, size_t size,
@@ -265,7 +302,7 @@ void model_breach(struct model_node *node, const char *what)
 
 void model_session_begin(struct model_node *node, struct model_session *session)
 {
-    *session = (struct model_session){ .logged_in = !node->password };
+    *session = (struct model_session){ .logged_in = !node->password, .number = ++node->session_count };
     if (node->banner) {
         model_bytes_add(&session->out, node->banner, strlen(node->banner));
         session->closing = true;
