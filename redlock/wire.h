@@ -565,7 +565,8 @@ enum wire_command {
 /* The poll. What gets an entry has its TTL from a call of the same command before, which an ACL would have refused: nothing stays
  * without one. The queue is seen to before the counter, so that a ticket which is too small does not cost the place. One that is
  * ahead does: or the first in the queue might be one that can be granted nothing. S24: where nobody knows in which round the key
- * was granted, every poll is an old one. */
+ * was granted, every poll is an old one. A lease that ends later than one can is from before this node's clock stepped back: at the
+ * head it would hold up all for as long as the step was, so it goes; whoever lives takes its place again when it next renews it. */
 #define WIRE_FAIR_ACQUIRE_SCRIPT                                        \
     "local a,c,k=ARGV,redis.call,KEYS[1] "                                                                    \
     "local q,l,g=k..'#queue',k..'#lease',k..'#grant' "                                                        \
@@ -574,8 +575,10 @@ enum wire_command {
     WIRE_LUA_TELL                                                                                             \
     "local s=c('time') local now=s[1]*1000+math.floor(s[2]/1000) "                                            \
     "for _,x in ipairs(c('zrangebyscore',l,'-inf',now,'limit',0,64)) do c('zrem',q,x) c('zrem',l,x) end "     \
-    "local h=c('zrange',q,0,0)[1] "                                                                           \
-    "while h and not c('zscore',l,h) do c('zrem',q,h) h=c('zrange',q,0,0)[1] end "                            \
+    "local h,z=c('zrange',q,0,0)[1],64 "                                                                      \
+    "while h and z>0 and (c('zscore',l,h) or 9e15)-now>10000 do "                                             \
+    "z=z-1 c('zrem',q,h) c('zrem',l,h) h=c('zrange',q,0,0)[1] "                                               \
+    "end "                                                                                                    \
     "local v,d,p,r=c('get',k),a[3]+0,-2,-2 "                                                                  \
     "local o=d>0 and c('get',k..'#ticket') or '0' "                                                           \
     "local mine=v==a[1] "                                                                                     \
@@ -601,9 +604,9 @@ enum wire_command {
     "r=c('zrank',q,m) or -1 "                                                                                 \
     "end "                                                                                                    \
     "if v and not mine then p=math.min(c('pttl',k),4294967295) "                                              \
-    "elseif h and h~=m then p=math.max(c('zscore',l,h)-now,0) end "                                           \
+    "elseif h and h~=m then p=math.max((c('zscore',l,h) or now)-now,0) end "                                  \
     "return o..' '..p..' '..(c('zrevrange',q,0,0,'withscores')[2] or 0)..' '..r"
-#define WIRE_FAIR_ACQUIRE_SHA1 "c15b2b84e88f8a04a6f39127a309c597ff5957b6"
+#define WIRE_FAIR_ACQUIRE_SHA1 "5c653db08b2920d40cab562a3b919afc9b0bf510"
 
 /* As the restore script. S24: no poll that is still on its way gives away what this has set, or what an extension has counted. */
 #define WIRE_FAIR_RESTORE_SCRIPT                                        \

@@ -943,7 +943,7 @@ static void put_key(void)
     administer_key(key->is_list ? "RPUSH" : "SET", name, value, ttl_ms);
 }
 
-/* Ends the lease of somebody's place in a queue. */
+/* Ends the lease of somebody's place in a queue, or lets it end much later, as if the clock had stepped back. */
 static void end_lease(void)
 {
     char text[32];
@@ -952,7 +952,7 @@ static void end_lease(void)
     struct request request;
     if (!key || !key->is_sorted_set || key->expires_ms < ms_of(server_us()) + 1000) return;
     struct model_entry *entry = &key->entries[dice((uint32_t)key->entry_count)];
-    entry->score = ms_of(server_us()) - 1000;
+    entry->score = dice(2) == 0 ? ms_of(server_us()) - 1000 : ms_of(server_us()) + 60000;
     select_as_admin(0);
     struct resp_writer writer = begin_request(&request, "ZADD");
     resp_command(&writer, 4);

@@ -1089,6 +1089,49 @@ TEST(a_hand_over_in_strict_order_takes_two_round_trips)
 }
 
 /* Of the memory of nodes: an entry for each that waits, and nothing when they have died, whoever comes then or does not. */
+/* The lease of a dead one that is the first would end when the clock shows again what it showed. */
+TEST(a_dead_head_is_waited_for_no_longer_where_the_clocks_of_nodes_step_back)
+{
+    for (unsigned stepped = 1; stepped <= 3; stepped += 2) {
+        CLUSTER_OF(3, 3, (void)0);
+
+        FAIR(0, 0);
+        START_FAIR(1, WAIT);
+        RUN_MS(50);
+        START_FAIR(2, WAIT);
+        RUN_MS(50);
+        cluster_client_dies(cluster, 1);
+        for (unsigned k = 0; k < stepped; k++) NODE_CLOCK_STEPS_MS(k, -600000);
+        RELEASE(0);
+        RUN_MS(2 * LEASE);
+        EXPECT_STATUS(2, REDLOCK_OK);
+        RELEASE(2);
+        RUN_MS(20);
+        CHECK(is_everywhere_empty(cluster));
+    }
+}
+
+/* On the node whose clock has stepped it takes its place again, with its turn. */
+TEST(s25_a_waiter_keeps_its_turn_where_the_clock_of_a_node_steps_back)
+{
+    CLUSTER_OF(3, 3, (void)0);
+
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(50);
+    NODE_CLOCK_STEPS_MS(0, -600000);
+    START_FAIR(2, WAIT);
+    RUN_MS(LEASE);
+    CHECK_INT(queued_on(cluster, 0), 2);
+    RELEASE(0);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    EXPECT_STATUS(2, REDLOCK_PENDING);
+    RELEASE(1);
+    UNTIL_DONE(2);
+    EXPECT_STATUS(2, REDLOCK_OK);
+}
+
 TEST(what_dead_engines_leave_in_a_queue_is_gone_after_their_lease)
 {
     static const char *const beside[] = { "door#queue", "door#lease", "door#grant" };

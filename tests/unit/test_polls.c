@@ -185,6 +185,42 @@ TEST(a_place_without_a_lease_holds_up_nobody)
     end(&talk);
 }
 
+/* Where clocks step by less than a lease it is waited for. */
+TEST(a_lease_from_before_the_clock_stepped_back_holds_up_nobody)
+{
+    struct talk talk;
+    begin(&talk);
+    EXPECT_GRANT(A, "0 1 0 ");
+    EXPECT_REFUSAL(B, "1 2 1 ", "0 10000 1 0");
+    CHECK_STR(LEAVE(A), ":1||");
+    talk.now_us -= 4 * SECOND;
+    EXPECT_REFUSAL(C, "0 1 0 ", "0 9000 1 -1");
+    talk.now_us -= 2 * SECOND;
+    EXPECT_GRANT(C, "0 2 0 ");
+    CHECK(!KEY("door#queue") && !KEY("door#lease"));
+    EXPECT_REFUSAL(B, "1 3 1 ", "0 10000 1 0");
+    end(&talk);
+}
+
+TEST(a_poll_sees_to_so_many_leases_from_before_a_step_and_no_more)
+{
+    struct talk talk;
+    begin(&talk);
+    EXPECT_GRANT(A, "0 1 0 ");
+    for (unsigned i = 0; i < 70; i++) {
+        char entry[8], place[16];
+        snprintf(entry, sizeof entry, "%u", 10 + i);
+        snprintf(place, sizeof place, "1 2 1 %s", entry);
+        CHECK(strstr(POLL(B, place), "|0 10000 1 "));
+    }
+    CHECK_STR(LEAVE(A), ":1||");
+    talk.now_us -= 3600 * (uint64_t)SECOND / 4;
+    CHECK(strstr(POLL(C, "0 1 0 "), "|0 905000 1 -1|"));
+    CHECK_INT(KEY("door#queue")->entry_count, 6);
+    EXPECT_GRANT(C, "0 2 0 ");
+    end(&talk);
+}
+
 TEST(a_ticket_that_is_too_small_costs_neither_the_place_nor_the_key)
 {
     struct talk talk;

@@ -61,9 +61,16 @@ static bool call_first(struct run *run, struct fair *fair)
     return !run->error;
 }
 
+/* There is none, or the clock has stepped back since. */
+static bool is_no_lease(const struct run *run, uint64_t score)
+{
+    return score == 0 || (score > ms_of(run->scene->now_us) + 2 * WIRE_FAIR_LEASE_MS && fair_says("-now>10000"));
+}
+
 /* What is in the queue without a lease, or longer than that. */
 static bool fair_sweeps(struct run *run, struct fair *fair)
 {
+    uint64_t score;
     unsigned count = 0;
     const struct model_key *lease = may_call(run, "ZRANGEBYSCORE", READS) ? sorted_set(run, fair->lease) : NULL;
     const struct model_entry *over = entry_behind(lease, NULL);
@@ -73,10 +80,10 @@ static bool fair_sweeps(struct run *run, struct fair *fair)
         if (!call_zrem_counted(run, fair->lease, member_of(&gone), &count)) return false;
         over = entry_behind(sorted_set(run, fair->lease), NULL);
     }
-    while (!run->error && call_first(run, fair) && fair->first.size > 0) {
-        uint64_t score;
-        if (!call_zscore(run, fair->lease, member_of(&fair->first), &score) || score > 0) break;
-        (void)call_zrem_counted(run, fair->queue, member_of(&fair->first), &count);
+    for (unsigned i = 0; !run->error && call_first(run, fair) && fair->first.size > 0 && i < 64; i++) {
+        if (!call_zscore(run, fair->lease, member_of(&fair->first), &score) || !is_no_lease(run, score)) break;
+        if (!call_zrem_counted(run, fair->queue, member_of(&fair->first), &count)) break;
+        (void)call_zrem_counted(run, fair->lease, member_of(&fair->first), &count);
     }
     return !run->error;
 }
