@@ -171,11 +171,10 @@ static void fair_answer(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
     bool is_trying = a->current && (lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING);
 
-    if (!is_trying || lock->use.turn.number == 0) return;
-    if (a->meaning == WIRE_REFUSED) {
-        r->holding->learn(r, a);
-        learn_place(&lock->use.turn, a->reply);
-    }
+    if (!is_trying) return;
+    if (a->meaning == WIRE_REFUSED) r->holding->learn(r, a);
+    if (lock->use.turn.number == 0) return;
+    if (a->meaning == WIRE_REFUSED) learn_place(&lock->use.turn, a->reply);
     if (lock->phase == PHASE_WAITING) choose_time(r, lock);
 }
 
