@@ -117,6 +117,12 @@ static void add_ticket(struct part *part, const struct ticket_order *order, uint
     add(part, place & 255u);
 }
 
+/* How many rounds ago that was: only the order of the rounds of one client matters. */
+static unsigned age_of(const struct client *client, unsigned poll)
+{
+    return poll == POLL_CLOSED ? UINT8_MAX : (client->lock.round.number - poll) & 127u;
+}
+
 /* With tickets: what the engine, and what its judge, knows of them. */
 static void add_tickets(struct part *part, const struct ticket_order *order, const struct bounds *bounds, unsigned c,
                         const struct client *client)
@@ -134,6 +140,7 @@ static void add_tickets(struct part *part, const struct ticket_order *order, con
     add(part, lock->is_corrected | (uint64_t)lock->is_ahead << 1 | (uint64_t)client->was_ahead << 2);
     add(part, lock->taken != 0);    /* Which nodes, does not matter. */
     add(part, client->proposed_by & 15);
+    if (bounds->fair) add(part, age_of(client, client->proposed_in) == 0);
 }
 
 /* What a release of a lock that has changed its role names, it names even when the lock is idle. */
@@ -149,12 +156,6 @@ static void add_role(struct part *part, const struct bounds *bounds, unsigned c,
     add(part, kind);
     add(part, token_number(lock->token) & 15);
     add(part, lock->ttl_ms / TICK_MS);      /* That of the next change. */
-}
-
-/* How many rounds ago that was: only the order of the rounds of one client matters. */
-static unsigned age_of(const struct client *client, unsigned poll)
-{
-    return poll == POLL_CLOSED ? UINT8_MAX : (client->lock.round.number - poll) & 127u;
 }
 
 /* What has answered in the round before, matters even behind it. */

@@ -33,7 +33,7 @@ static bool set(const struct setting *settings, const char *argument)
 
 static bool is_sensible(const struct bounds *b)
 {
-    bool is_plain = !has_readers(b) && b->permits == 0 && !b->fair, are_alone = clients_of(b) == 2 && is_plain;
+    bool is_plain = !has_readers(b) && b->permits == 0 && !b->fair, are_alone = clients_of(b) == 2 && (is_plain || b->fair);
 
     for (unsigned c = 0; c < CLIENTS; c++)
         if (tokens_of(b, c) > ATTEMPTS_MAX || b->slots[c] > b->permits) return false;

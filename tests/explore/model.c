@@ -404,6 +404,27 @@ static void tell_place(struct model *node, const struct command *command, struct
     }
 }
 
+/* It can be granted nothing. */
+static void leave_ahead(struct model *node, const struct command *command)
+{
+    struct place *place = place_of(node, command->token);
+
+    if (place) remove_place(node, place);
+    if (node->keys[0].token == command->token) clear_key(&node->keys[0]);
+}
+
+/* The key is ours, or free, and we are the first. */
+static uint8_t grant_poll(struct world *w, struct model *node, const struct command *command, bool is_prompt)
+{
+    struct key *key = &node->keys[0];
+
+    node->grant = command->poll;
+    if (command->ticket != 0) node->counter = command->ticket;
+    if (key->token != command->token) return set_key(key, w, command, is_prompt);
+    lengthen(key, time_after(w, command), !says(WIRE_FAIR_ACQUIRE_SCRIPT, "y<a[2]+0"), is_prompt);
+    return 1;
+}
+
 /* S24: an old poll changes nothing. */
 static uint8_t poll(struct world *w, const struct bounds *bounds, struct model *node, const struct command *command,
                     bool is_prompt, struct reply *reply)
@@ -412,20 +433,23 @@ static uint8_t poll(struct world *w, const struct bounds *bounds, struct model *
     bool is_ours = key->token == command->token;
     bool renews = says(WIRE_FAIR_ACQUIRE_SCRIPT, "if w=='1' then") ? command->renews : command->turn > 0;
     bool heeds_rounds = says(WIRE_FAIR_ACQUIRE_SCRIPT, "n+0>=tonumber(c('get',g) or 9007199254740991)");
+    bool may = command->ticket == 0 || ticket_poll(w, bounds, (unsigned)(node - w->nodes), command, reply);
 
     tell_place(node, command, reply);
     if (is_ours && heeds_rounds && command->poll < node->grant) {
         reply->rank = -2;
+        reply->is_ahead = false;
+        return 0;
+    }
+    if (reply->is_ahead) {
+        leave_ahead(node, command);
         return 0;
     }
     if (renews) take_place(w, bounds, node, command);
     tell_place(node, command, reply);
     if (may_have(node, command)) {
-        if (key->token != 0 && !is_ours) return 0;
-        node->grant = command->poll;
-        if (!is_ours) return set_key(key, w, command, is_prompt);
-        lengthen(key, time_after(w, command), !says(WIRE_FAIR_ACQUIRE_SCRIPT, "y<a[2]+0"), is_prompt);
-        return 1;
+        if (!may || (key->token != 0 && !is_ours)) return 0;
+        return grant_poll(w, node, command, is_prompt);
     }
     if (is_ours && says(WIRE_FAIR_ACQUIRE_SCRIPT, "elseif mine then c('del',k,g)")) clear_key(key);
     return 0;
@@ -441,10 +465,18 @@ static uint8_t extend_fair(struct world *w, struct model *node, const struct com
     return 1;
 }
 
+static bool is_behind_another(const struct model *node, const struct command *command)
+{
+    unsigned key = node->keys[0].token, first = node->queue[0].token;
+
+    return (key != 0 && key != command->token) || (first != 0 && first != command->token);
+}
+
 static uint8_t restore_fair(struct world *w, struct model *node, const struct command *command, bool is_prompt)
 {
     struct key *key = &node->keys[0];
 
+    if (command->ticket > node->counter) node->counter = command->ticket;
     if (key->token != 0 && key->token != command->token) return 0;
     if (key->token == 0) {
         (void)set_key(key, w, command, is_prompt);
@@ -470,8 +502,14 @@ static void execute_fair(struct world *w, const struct bounds *bounds, struct mo
                          bool is_prompt, struct reply *reply)
 {
     switch (command->kind) {
-    case WIRE_ACQUIRE: reply->done = poll(w, bounds, node, command, is_prompt, reply); break;
-    case WIRE_RESTORE: reply->done = restore_fair(w, node, command, is_prompt); break;
+    case WIRE_ACQUIRE:
+        reply->done = poll(w, bounds, node, command, is_prompt, reply);
+        reply->is_taken = bounds->tickets && is_behind_another(node, command);
+        break;
+    case WIRE_RESTORE:
+        reply->done = ticket_restore(w, bounds, (unsigned)(node - w->nodes), command, reply);
+        if (reply->done) reply->done = restore_fair(w, node, command, is_prompt);
+        break;
     case WIRE_EXTEND:  reply->done = extend_fair(w, node, command, WIRE_FAIR_EXTEND_SCRIPT, is_prompt); break;
     case WIRE_RELEASE: reply->done = leave_queue(w, node, command); break;
     default:           break;

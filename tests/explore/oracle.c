@@ -3,9 +3,10 @@
 #include "../../redlock/lock.h"
 #include "../../redlock/queue.h"
 
+/* What has died is inside nothing, and what it has may vanish. */
 static bool is_valid(const struct world *w, unsigned c)
 {
-    return redlock_valid_us(&w->clients[c].lock, world_now_us(w)) > 0;
+    return !w->clients[c].is_out && redlock_valid_us(&w->clients[c].lock, world_now_us(w)) > 0;
 }
 
 /* ---- What is promised ---- */

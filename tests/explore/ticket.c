@@ -28,7 +28,7 @@ void ticket_begin(struct world *w, unsigned c)
 
     client->is_acquiring = true;
     client->floor = w->last_ticket;
-    client->known = client->proposed_by = 0;
+    client->known = client->proposed_by = client->proposed_in = 0;
     client->was_ahead = false;
     memset(client->rivals, 0, sizeof client->rivals);
 }
@@ -37,14 +37,16 @@ void ticket_sent(struct world *w, unsigned c, const struct command *command)
 {
     struct client *client = &w->clients[c];
     bool is_known = command->ticket <= client->known;
+    bool is_same_round = command->kind != WIRE_ACQUIRE || command->poll == client->proposed_in;
 
     if (command->ticket == 0) return;
-    if (command->token == client->proposed_by) {
+    if (command->token == client->proposed_by && is_same_round) {
         if (command->ticket != client->proposed) w->breach = "one attempt proposes two tickets";
         return;
     }
     if (is_known && !client->was_ahead) w->breach = "a ticket is proposed that is not larger than all that the client knows of";
     client->proposed_by = command->token;
+    client->proposed_in = command->poll;
     client->proposed = command->ticket;
     if (!is_known || client->was_ahead) client->known = command->ticket;
     client->was_ahead = false;
@@ -100,6 +102,14 @@ bool ticket_grant(const struct world *w, const struct bounds *bounds, unsigned k
     reply->counter = 0;
     reply->is_ahead = is_ahead(w, bounds, k, ticket);
     return !reply->is_ahead;
+}
+
+bool ticket_poll(const struct world *w, const struct bounds *bounds, unsigned k, const struct command *command,
+                 struct reply *reply)
+{
+    reply->counter = w->nodes[k].counter;
+    reply->is_ahead = is_ahead(w, bounds, k, command->ticket);
+    return !is_too_small(command->ticket, reply->counter) && !reply->is_ahead;
 }
 
 bool ticket_restore(const struct world *w, const struct bounds *bounds, unsigned k, const struct command *command,

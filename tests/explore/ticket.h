@@ -25,6 +25,10 @@ void ticket_win(struct world *w, unsigned c);
  * not. */
 bool ticket_grant(const struct world *w, const struct bounds *bounds, unsigned k, uint16_t ticket, struct reply *reply);
 
+/* The same of a fair lock's poll, as far as the ticket is concerned: it may be granted. */
+bool ticket_poll(const struct world *w, const struct bounds *bounds, unsigned k, const struct command *command,
+                 struct reply *reply);
+
 /* The same of the script by which the holder sets its key again. */
 bool ticket_restore(const struct world *w, const struct bounds *bounds, unsigned k, const struct command *command,
                     struct reply *reply);

@@ -147,7 +147,8 @@ static struct command understand(const struct word words[WORDS_MAX], uint16_t no
     }
     if (row == ROW_SET)              command.ttl = read_ticks(arguments[3]);
     else if (command.kind != WIRE_RELEASE && row != ROW_PTTL) command.ttl = read_ticks(arguments[1]);
-    if (row == ROW_ACQUIRE || row == ROW_RESTORE) command.ticket = ticket_number(read_number(arguments[2]));
+    if (row == ROW_ACQUIRE || row == ROW_RESTORE || row == ROW_FAIR_ACQUIRE || row == ROW_FAIR_RESTORE)
+        command.ticket = ticket_number(read_number(arguments[2]));
     return command;
 }
 
@@ -392,11 +393,14 @@ static const char *refusal_of(const struct reply *answer)
     return answer->role == ROLE_PLAIN ? "$-1\r\n" : "$3\r\n0 1\r\n";
 }
 
-static void say_place(const struct reply *answer, char *text, size_t size)
+/* Without tickets it makes no difference why it was refused. */
+static void say_place(const struct bounds *bounds, const struct reply *answer, char *text, size_t size)
 {
-    char words[32];
+    char words[48];
+    bool is_free = bounds->tickets && !answer->is_taken;
 
-    snprintf(words, sizeof words, "0 1 %u %d", answer->turn, answer->rank);
+    snprintf(words, sizeof words, "%llu %d %u %d", (unsigned long long)ticket_of(answer->counter), is_free ? -2 : 1, answer->turn,
+             answer->rank);
     snprintf(text, size, "$%zu\r\n%s\r\n", strlen(words), words);
 }
 
@@ -404,12 +408,12 @@ static void say(const struct bounds *bounds, const struct reply *answer, char *t
 {
     const char *said = answer->done ? ":1\r\n" : answer->others ? ":-1\r\n" : ":0\r\n";
 
-    if (answer->kind == WIRE_ACQUIRE && bounds->tickets) {
-        ticket_say(answer, text, size);
+    if (answer->kind == WIRE_ACQUIRE && answer->role == ROLE_FAIR && !answer->done && !answer->is_ahead) {
+        say_place(bounds, answer, text, size);
         return;
     }
-    if (answer->kind == WIRE_ACQUIRE && answer->role == ROLE_FAIR && !answer->done) {
-        say_place(answer, text, size);
+    if (answer->kind == WIRE_ACQUIRE && bounds->tickets) {
+        ticket_say(answer, text, size);
         return;
     }
     if (answer->kind == WIRE_ACQUIRE) said = answer->done ? "+OK\r\n" : refusal_of(answer);

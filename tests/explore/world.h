@@ -154,6 +154,7 @@ struct client {
     bool is_upgrading;
     bool is_acquiring;          /* With a ticket. Then: */
     uint8_t proposed_by;        /* The token of the last attempt; */
+    uint8_t proposed_in;        /* of a fair lock, the number of its round; */
     uint16_t proposed;          /* its ticket; */
     uint16_t known;             /* the largest ticket that it proposed, or was told of; */
     bool was_ahead;             /* a node refused that as too far ahead: then the next one may be smaller; */
