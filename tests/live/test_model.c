@@ -1414,7 +1414,9 @@ TEST(out_of_memory_the_model_answers_like_a_server)
     static struct kind kinds[] = {
         { "SET -OOM", 50, 0 }, { "EVAL acquire -OOM", 1, 0 }, { "EVAL wait -OOM", 10, 0 }, { "EVALSHA release :1", 1, 0 },
         { "EVALSHA release :-1", 5, 0 }, { "EVALSHA extend :1", 1, 0 },
-        { "EVALSHA release -WRONGTYPE", 1, 0 }, { "PTTL :ms", 10, 0 }, { "GETRANGE $40", 5, 0 }, { NULL, 0, 0 }
+        { "EVALSHA release -WRONGTYPE", 1, 0 }, { "PTTL :ms", 10, 0 }, { "GETRANGE $40", 5, 0 },
+        { "EVAL fair extend :1", 1, 0 }, { "EVAL poll -OOM", 1, 0 }, { "EVAL poll $", 1, 0 }, { "EVAL leave :", 1, 0 },
+        { NULL, 0, 0 }
     };
     compare_in(&memory, kinds);
 }

@@ -514,19 +514,47 @@ static void check_set_works(void)
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
 }
 
-TEST(out_of_memory_is_named_and_a_held_lock_can_be_extended_and_released)
+/* One of each kind: plain, with Java, fair, shared, one of two permits; each with a ticket, too, if it may have one. */
+static struct redlock_request request_of_kind(unsigned kind)
 {
-    struct redlock_lock lock;
+    static const char *const names[] = { "held", "held-with-Java", "held-in-order", "held-shared", "held-permit" };
+    struct redlock_request request;
+    redlock_request_init(&request);
+    request.resource = names[kind];
+    request.resource_size = strlen(names[kind]);
+    request.ttl_ms = TTL_MS;
+    request.redisson = kind == 1;
+    request.fair = kind == 2;
+    request.shared = kind == 3;
+    request.permits = kind == 4 ? 2 : 0;
+    request.ticket = kind > 1;
+    return request;
+}
+
+TEST(out_of_memory_is_named_and_a_held_lock_of_any_kind_can_be_extended_and_released)
+{
+    enum { KINDS = 5 };
+    struct redlock_lock locks[KINDS];
     struct server full;
-    redlock_lock_init(&lock);
     servers_start(&full, 1, "maxmemory-policy noeviction\n");
     CHECK(open_client(&alice, servers_list(&full, 1)));
-    CHECK_STATUS(redlock_acquire(&alice, &lock, "held", TTL_MS, 0), REDLOCK_OK);
+    redlock_use_fair(redlock_engine(&alice));
+    redlock_use_redisson(redlock_engine(&alice));
+    for (unsigned i = 0; i < KINDS; i++) {
+        struct redlock_request request = request_of_kind(i);
+        redlock_lock_init(&locks[i]);
+        CHECK_STATUS(redlock_acquire_request(&alice, &locks[i], &request), REDLOCK_OK);
+    }
     ASK(&full, "CONFIG", "SET", "maxmemory", "1");
     check_set_fails(&full, REDLOCK_TROUBLE_OOM, "OOM");
-    CHECK_STATUS(redlock_extend(&alice, &lock, 2 * TTL_MS), REDLOCK_OK);
-    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    for (unsigned i = 0; i < KINDS; i++) {
+        TAP_CONTEXT("kind %u", i);
+        CHECK_STATUS(redlock_extend(&alice, &locks[i], 2 * TTL_MS), REDLOCK_OK);
+        CHECK_STATUS(redlock_extend(&alice, &locks[i], TTL_MS), REDLOCK_OK);
+    }
+    for (unsigned i = 0; i < KINDS; i++) CHECK_STATUS(redlock_release(&alice, &locks[i], NULL), REDLOCK_OK);
     CHECK_SOON(key_is_gone(&full, 1, "held"));
+    CHECK_SOON(key_is_gone(&full, 1, "held-in-order"));
     ASK(&full, "CONFIG", "SET", "maxmemory", "0");
     check_set_works();
     redlock_close(&alice, CLOSE_MS);

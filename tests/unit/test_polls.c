@@ -297,6 +297,23 @@ TEST(a_release_takes_what_is_there_by_the_token_whatever_the_entry)
     end(&talk);
 }
 
+/* It says no to what may need memory, unless the script has written something before. */
+TEST(s24_a_node_that_is_out_of_memory_extends_and_releases_nevertheless)
+{
+    struct talk talk;
+    begin(&talk);
+    EXPECT_GRANT(A, "1 1 1 0123456789abcdef:4");
+    talk.node.condition = MODEL_OUT_OF_MEMORY;
+    CHECK_STR(RUN(WIRE_FAIR_EXTEND_SCRIPT, A, "20000"), ":1||");
+    CHECK_INT(LEFT_MS("door"), 20000);
+    EXPECT_VALUE("door#grant", "9007199254740991");
+    CHECK_INT(LEFT_MS("door#grant"), 20000);
+    CHECK(*POLL(B, "0 1 0 ") == '$');
+    CHECK_STR(LEAVE(A), ":1||");
+    CHECK(strncmp(POLL(B, "0 2 0 "), "-OOM", 4) == 0);
+    end(&talk);
+}
+
 /* Lua does not roll back: what was done when a command was refused ends by itself. */
 TEST(where_an_acl_lacks_a_command_nothing_stays_for_ever)
 {
