@@ -123,7 +123,7 @@ function hint() {
     if (future > 0 && !player.playing) return 'More is to come: press Play, or do something else.';
     if (player.log.length === 0) return `${clients.length > 1 ? `${listOf(clients.map(client => client.name))} want the same lock.` : 'A wants the lock.'} Press Acquire.`;
     if (holder && next) return `${holder.name} holds the lock until its bar is empty. Let ${next.name} try, too.`;
-    if (holder && refused && !refused.pending) return `${refused.name} found ${holder.name}'s key. Let ${holder.name} release it, or break something: press a node, a link or a client.`;
+    if (holder && refused && !refused.pending) return `${refused.name} found ${holder.name}'s key. Let ${holder.name} release it, or press a node, link or client to break it.`;
     if (nodes.some(node => node.down)) return 'A node is down: its key is lost with it, if it restarts empty. Press it.';
     if (!holder) return nobodyWords();
     return 'Press a node, a link or a client to see what can happen to it.';

@@ -3,13 +3,13 @@ import { svg, set } from './dom.mjs';
 import { CLIENTS, bitsOf, has, inWords } from './words.mjs';
 
 const WIDE = { width: 1000, height: 700, node: [415, 262], client: [225, 130], radius: 42, size: 17 };
-const NARROW = { width: 600, height: 800, node: [235, 315], client: [150, 185], radius: 44, size: 23 };
+const NARROW = { width: 600, height: 824, node: [235, 310], client: [150, 185], radius: 44, size: 23 };
 // Where it is narrow, by the number of nodes: how far from the middle one or two clients stand, how far below it, and the resource below
 // them, so that none stands on a node.
 const NARROW_PLACES = [null, [150, 90, 0], [150, 0, 0], [150, -30, 0], [150, 0, 0], [141, 90, 0], [110, 22, 140], [95, 0, 165]];
-// With four or five clients: these in a row, and nodes above and below, or left and right where it is narrow. No link passes a client
+// With four or five clients, or three where it is narrow: these in a row, and nodes above and below, or left and right where it is narrow. No link passes a client
 // or a node then, and bows of so much keep the links of each client apart.
-const CROWD = 4;
+const CROWDED = 4, NARROW_CROWDED = 3;
 const WIDE_CROWD = { width: 1000, height: 780, rows: [82, 668], row: 375, radius: 42, size: 17, bow: [0, 40] };
 const NARROW_CROWD = { width: 600, height: 1080, rows: [66, 534], row: 300, radius: 44, size: 23, bow: [50, 0] };
 const HANDLE_PLACES = Array.from({ length: 15 }, (_, i) => 0.22 + i * 0.04);     // On its link, where this is best hit.
@@ -86,7 +86,7 @@ export class Scene {
     // ---- Building ----
 
     #build(n, c, narrow) {
-        const isCrowd = c >= CROWD, [across, low, below] = narrow && c < 3 ? NARROW_PLACES[n] : [null, 0, 0], base = isCrowd ? (narrow ? NARROW_CROWD : WIDE_CROWD) : narrow ? NARROW : WIDE;
+        const isCrowd = c >= (narrow ? NARROW_CROWDED : CROWDED), [across, low, below] = narrow && c < 3 ? NARROW_PLACES[n] : [null, 0, 0], base = isCrowd ? (narrow ? NARROW_CROWD : WIDE_CROWD) : narrow ? NARROW : WIDE;
         const size = this.#size = { ...base, low, below: low + below, client: across ? [across, base.client[1]] : base.client, narrow, isCrowd };
         set(this.#svg, 'viewBox', `0 0 ${size.width} ${size.height}`);
         this.#svg.replaceChildren();
@@ -167,7 +167,7 @@ export class Scene {
 
     #buildClient(i, c) {
         const n = this.#nodes.length, at = this.#placeOfClient(i, c), lines = this.#size.size;
-        const width = 120, step = Math.min(this.#size.isCrowd ? 26 : 23, (this.#size.isCrowd && this.#size.narrow ? 182 : 130) / n);
+        const width = 120, step = Math.min(this.#size.isCrowd ? 26 : 23, (this.#size.narrow ? 182 : 130) / n);
         const parts = {
             at, halo: svg('circle', { r: 41, class: 'halo' }), phase: svg('text', { y: 48 + lines * 0.6, class: 'name' }),
             track: svg('rect', { x: -width / 2, y: 56 + lines * 0.6, width, height: 9, rx: 4, class: 'track' }),
