@@ -149,7 +149,7 @@ check 'with =votes it shows which nodes are not asked, and why' votes_unreachabl
 
 looked() {
     is 0 status --guard 0 --trace door && says '=  status, round 1' &&
-    says '> +GETRANGE door 0 [0-9]+ +whose token is there' && says '> +SET door - NX XX +may we do that\? no vote$' &&
+    says '> +GETRANGE door 0 [0-9]+ +whose token is there' && says '> +SET door - NX XX +may we\? no vote$' &&
     says '< +:-2 +there is no key'
 }
 check 'it shows how a status is found' looked
@@ -164,10 +164,10 @@ told() {
 
 # A poll, what refuses it, and the release that calls the next: each word has a name or a meaning.
 fair() {
-    is 0 acquire --guard 0 -t 60s --fair --trace door-f && token=$(token) && says ' turn,round,renews,entry=0 1 0 +acquire it, if it is our turn$' &&
-    start acquire --guard 0 --fair --wait 50s --trace door-f && within 20 says ' 1 0 +refused: its holder has [0-9.]+ s left \(or ' || return 1
-    says '< +[0-9]+ [0-9]+ 0 -1 +refused: .* \(or the first in line\); last turn, before us \(-1: all\): 0 -1$' &&
-    says ' turn,round,renews,entry=1 2 1 [0-9a-f]{16}:1 +acquire it, if it is our turn$' &&
+    is 0 acquire --guard 0 -t 60s --fair --trace door-f && token=$(token) && says ' turn,round,renews,entry=0 1 0 +acquire it in our turn$' &&
+    start acquire --guard 0 --fair --wait 50s --trace door-f && within 20 says ' 1 0 +refused: its holder has [0-9.]+ s left; last turn' || return 1
+    says '< +[0-9]+ [0-9]+ 0 -1 +refused: .*; last turn, before us \(-1: all\): 0 -1$' &&
+    says ' turn,round,renews,entry=1 2 1 [0-9a-f]{16}:1 +acquire it in our turn$' &&
     let_go --fair door-f "$token" && told ' entry="" calls-next=1 +release it' && told 'a waiting client is told$' && over "$started" &&
     says '=  won 3/5'
 }
@@ -175,7 +175,7 @@ check 'it shows the order of a fair lock' fair
 
 redisson() {
     first=${nodes%%,*}
-    is 0 acquire --guard 0 -t 60s --redisson --trace -n "$first" door-r && token=$(token) && says ' token=[0-9a-f-]{24}\.\. ttl=60000 +acquire' &&
+    is 0 acquire --guard 0 -t 60s --redisson --trace -n "$first" door-r && token=$(token) && says ' token=[0-9a-f-]{32}\.\. ttl=60000 +acquire' &&
     start acquire --guard 0 --redisson --wait 50s --trace -n "$first" door-r && within 20 says '> +PTTL door-r +how long will its holder' &&
     says '< +0 [0-9]+ +refused: its holder has [0-9.]+ s left$' &&
     let_go --redisson -n "$first" door-r "$token" && told 'a waiting client is told$' && over "$started" && says '=  won 1/1'

@@ -9,8 +9,7 @@
 #include "text.h"
 
 enum {
-    SHOWN_MAX = 24,         /* Bytes of a word that are shown, */
-    REPLY_MAX = 44,         /* and of a reply: a whole refusal of a fair lock; but for ... */
+    SHOWN_MAX = 32,         /* Bytes of a word that are shown: of a fair lock's refusal all; but for ... */
     HEX_SIZE = 40,          /* tokens, run_ids and SHA-1s: long and alike, so their two ends are enough. */
     HEX_BEGIN = 6,
     HEX_END = 2,
@@ -266,8 +265,8 @@ static void print_ended(struct trace *trace, const struct redlock_event *event)
 
 static void add_text(struct trace_stream *stream, const char *text)
 {
-    (void)snprintf(stream->text + stream->used, sizeof stream->text - stream->used, "%s", text);
-    stream->used += strlen(stream->text + stream->used);
+    while (*text != '\0' && stream->used < sizeof stream->text - 1) stream->text[stream->used++] = *text++;
+    stream->text[stream->used] = '\0';
 }
 
 static bool is_hex(const uint8_t data[HEX_SIZE])
@@ -279,16 +278,15 @@ static bool is_hex(const uint8_t data[HEX_SIZE])
 
 static size_t line_size(const uint8_t *data, size_t size)
 {
-    size_t line = 0;
+    const uint8_t *end = memchr(data, '\r', size);
 
-    while (line < size && !(data[line] == '\r' && line + 1 < size && data[line + 1] == '\n')) line++;
-    return line;
+    return end ? (size_t)(end - data) : size;
 }
 
 /* Printable, and cut to so many bytes. */
 static void add_bytes(struct trace_stream *stream, const uint8_t *data, size_t size)
 {
-    char text[4 * REPLY_MAX + 1];
+    char text[4 * SHOWN_MAX + 1];
 
     add_text(stream, text_printable(text, sizeof text, data, size));
 }
@@ -296,10 +294,10 @@ static void add_bytes(struct trace_stream *stream, const uint8_t *data, size_t s
 /* Of a long word the beginning; of several lines the first. */
 static void add_plain(struct trace_stream *stream, const uint8_t *data, size_t size, bool is_whole)
 {
-    size_t line = line_size(data, size), most = stream->command == REDLOCK_COMMAND_NONE ? REPLY_MAX : SHOWN_MAX;
-    bool is_short = line <= most && line == size && is_whole;
+    size_t line = line_size(data, size);
+    bool is_short = line <= SHOWN_MAX && line == size && is_whole;
 
-    add_bytes(stream, data, line < most ? line : most);
+    add_bytes(stream, data, line < SHOWN_MAX ? line : SHOWN_MAX);
     if (!is_short) add_text(stream, "..");
 }
 
@@ -389,8 +387,11 @@ static void add_item(struct trace_stream *stream, const struct resp_item *item)
     unsigned number = stream->words;
     bool is_secret = stream->command == REDLOCK_COMMAND_AUTH;
 
-    if (item->type == RESP_ARRAY) stream->count = (unsigned)item->integer;
-    if (item->type == RESP_ARRAY || !item->first) return;
+    if (item->type == RESP_ARRAY) {
+        stream->count = (unsigned)item->integer;
+        return;
+    }
+    if (!item->first) return;
     stream->words++;
     if (is_secret && number > 0) return;
     if (number > 0) add_text(stream, " ");
@@ -439,14 +440,14 @@ static const char *purpose_of(const struct trace_stream *stream)
 
     switch (is_plain_wait ? REDLOCK_COMMAND_PTTL : stream->command) {
     case REDLOCK_COMMAND_SUBSCRIBE: return "hear when our turn has come";
-    case REDLOCK_COMMAND_ACQUIRE:   return stream->is_of_fair ? "acquire it, if it is our turn" : "acquire it, if it is free";
+    case REDLOCK_COMMAND_ACQUIRE:   return stream->is_of_fair ? "acquire it in our turn" : "acquire it, if it is free";
     case REDLOCK_COMMAND_RESTORE:   return "set it again, if it is missing";
     case REDLOCK_COMMAND_EXTEND:    return "extend it, if it is ours";
     case REDLOCK_COMMAND_RELEASE:   return "release it, if it is ours";
     case REDLOCK_COMMAND_WAIT:      return "stand in line for it";
     case REDLOCK_COMMAND_PTTL:      return "how long will its holder have it?";
     case REDLOCK_COMMAND_GETRANGE:  return "whose token is there?";
-    case REDLOCK_COMMAND_QUESTION:  return "may we do that? no vote";
+    case REDLOCK_COMMAND_QUESTION:  return "may we? no vote";
     default:                        return "";
     }
 }
@@ -520,7 +521,7 @@ static const char *describe_error(const struct redlock_event *event)
 static const char *describe_refused(const char *reply, const char *why, char text[TRACE_TEXT_MAX])
 {
     const char *left = strchr(reply, ' '), *turn = left ? strchr(left + 1, ' ') : NULL;
-    const char *names = turn ? " (or the first in line); last turn, before us (-1: all):" : "";
+    const char *names = turn ? "; last turn, before us (-1: all):" : "";
 
     (void)snprintf(text, TRACE_TEXT_MAX, "refused: %.99s%s%.32s", why, names, turn ? turn : "");
     return text;
