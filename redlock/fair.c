@@ -42,18 +42,17 @@ static bool has_answered(const struct redlock_lock *lock)
     return round_count((uint16_t)(round->granted | round->refused)) >= quorum_of(round->node_count);
 }
 
-/* It takes no entry among the waiters, who are ordered by arrival. What a poll leaves behind lives for a lease at least. */
+/* What a poll leaves behind lives for a lease at least. */
 static void approach(struct redlock_lock *lock)
 {
-    lock->use.turn = (struct redlock_turn){ .number = 1, .is_at_doorway = true };
-    lock->arrived_at = 0;
+    lock->line.turn = (struct redlock_turn){ .number = 1, .is_at_doorway = true };
     if (lock->owed_ttl_ms < WIRE_FAIR_LEASE_MS) lock->owed_ttl_ms = WIRE_FAIR_LEASE_MS;
 }
 
 /* Without a turn it must not go on: what it has on a minority would be in the way of all others for as long as it waits. */
 static bool is_lost(const struct redlock_lock *lock)
 {
-    return lock->use.turn.number == 0 || (lock->use.turn.is_at_doorway && !has_answered(lock));
+    return lock->line.turn.number == 0 || (lock->line.turn.is_at_doorway && !has_answered(lock));
 }
 
 static void begin_anew(struct redlock *r, struct redlock_lock *lock)
@@ -65,7 +64,7 @@ static void begin_anew(struct redlock *r, struct redlock_lock *lock)
 
 static bool fair_begin_round(struct redlock *r, struct redlock_lock *lock)
 {
-    struct redlock_turn *turn = &lock->use.turn;
+    struct redlock_turn *turn = &lock->line.turn;
 
     lock->wakes = true;
     if (lock->phase != PHASE_WAITING) {
@@ -87,7 +86,7 @@ static bool fair_begin_round(struct redlock *r, struct redlock_lock *lock)
 /* No two rounds of one lock have the same number. */
 static const struct redlock_place *fair_place(const struct redlock_lock *lock, struct redlock_place *place)
 {
-    const struct redlock_turn *turn = &lock->use.turn;
+    const struct redlock_turn *turn = &lock->line.turn;
 
     place->turn = turn->is_at_doorway ? 0 : turn->number;
     place->poll = lock->round.number;
@@ -104,7 +103,7 @@ static uint64_t look_at(struct redlock *r, const struct redlock_lock *lock)
 {
     uint64_t earliest = r->now_us + retry_round_us(lock);
     uint64_t renew_at = r->now_us + (uint64_t)RENEW_MS * 1000 - throw_dice(r, (uint32_t)SPREAD_MS * 1000);
-    uint64_t pause_us = retry_pause_us(r) * (lock->use.turn.rank + 1u);
+    uint64_t pause_us = retry_pause_us(r) * (lock->line.turn.rank + 1u);
     bool will_hear = has_answered(lock) && r->waking && r->waking->hears(r, lock);     /* Then it is in the queues. */
 
     return will_hear ? later(renew_at, earliest) : later(sooner(renew_at, earliest + pause_us), earliest);
@@ -114,11 +113,11 @@ static uint64_t look_at(struct redlock *r, const struct redlock_lock *lock)
  * time of the holder ends, or of a first one that has died. A node that has granted the lock need not call it. */
 static void choose_time(struct redlock *r, struct redlock_lock *lock)
 {
-    bool has_turn = lock->use.turn.is_at_doorway && has_answered(lock);
+    bool has_turn = lock->line.turn.is_at_doorway && has_answered(lock);
 
     lock->woken |= lock->round.granted;
     lock->retry_at = has_turn || lock->is_corrected ? r->now_us : look_at(r, lock);
-    if (lock->use.turn.rank <= NEAR || lock_is_woken(r, lock)) retry_hurry(r, lock);
+    if (lock->line.turn.rank <= NEAR || lock_is_woken(r, lock)) retry_hurry(r, lock);
     lock->retry_at = sooner(lock->retry_at, lock->wait_until);
 }
 
@@ -128,7 +127,7 @@ static bool may_have_turn(const struct redlock_lock *lock)
     const struct redlock_round *round = &lock->round;
     unsigned answers = round_count((uint16_t)(round->granted | round->refused));
 
-    return !lock->use.turn.is_at_doorway || answers + round_pending(round) >= quorum_of(round->node_count);
+    return !lock->line.turn.is_at_doorway || answers + round_pending(round) >= quorum_of(round->node_count);
 }
 
 /* In the queue a lock whose ticket was too small while nobody has the resource comes again at once, and only once (S14). The last
@@ -136,7 +135,7 @@ static bool may_have_turn(const struct redlock_lock *lock)
 static bool has_time(struct redlock *r, struct redlock_lock *lock)
 {
     if (r->now_us >= lock->wait_until) return false;
-    lock->is_corrected = !lock->use.turn.is_at_doorway && has_ticket(lock) && r->ticketing->is_behind(r, lock);
+    lock->is_corrected = !lock->line.turn.is_at_doorway && has_ticket(lock) && r->ticketing->is_behind(r, lock);
     choose_time(r, lock);
     return lock->retry_at <= r->now_us || r->now_us + retry_round_us(lock) < lock->wait_until;      /* S14 */
 }
@@ -144,7 +143,7 @@ static bool has_time(struct redlock *r, struct redlock_lock *lock)
 static bool fair_stay(struct redlock *r, struct redlock_lock *lock)
 {
     if (!may_have_turn(lock) || !has_time(r, lock)) {
-        lock->use.turn.number = 0;      /* It lets go of all it has, */
+        lock->line.turn.number = 0;      /* It lets go of all it has, */
         lock->is_corrected = true;      /* and does not come again at once. */
         return false;
     }
@@ -173,8 +172,8 @@ static void fair_answer(struct redlock *r, const struct answer *a)
 
     if (!is_trying) return;
     if (a->meaning == WIRE_REFUSED) r->holding->learn(r, a);
-    if (lock->use.turn.number == 0) return;
-    if (a->meaning == WIRE_REFUSED) learn_place(&lock->use.turn, a->reply);
+    if (lock->line.turn.number == 0) return;
+    if (a->meaning == WIRE_REFUSED) learn_place(&lock->line.turn, a->reply);
     if (lock->phase == PHASE_WAITING) choose_time(r, lock);
 }
 

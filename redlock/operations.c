@@ -172,7 +172,7 @@ enum redlock_status redlock_start_acquire(struct redlock *r, struct redlock_lock
     lock->valid_from = lock->valid_until = 0;
     ticket_start(lock, request, now_us);
     lock->is_yielding = false;
-    lock->arrived_at = request->wall_us <= WIRE_TICKET_MAX && request->wait_ms > 0 ? request->wall_us : 0;
+    lock->line.arrived_at = request->wall_us <= WIRE_TICKET_MAX && request->wait_ms > 0 ? request->wall_us : 0;
     lock->woken = 0;
     if (!r->waking || !r->waking->yield(r, lock)) acquire_begin(r, lock);
     lock_judge(r, lock);

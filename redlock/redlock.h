@@ -992,11 +992,16 @@ struct redlock_permit {
 
 /* The way of a fair lock to its turn. */
 struct redlock_turn {
-    struct redlock_lock *below[2];      /* As in union redlock_use. */
     uint32_t number;                    /* Its turn; at the doorway: what that is going to be. 0: the lock has let go. */
     uint16_t rank;                      /* How many were before it, by the last round. */
     bool is_at_doorway;                 /* It has no turn yet. */
     bool renews;                        /* A quorum has answered the round before this one. */
+};
+
+/* Its place among those that wait. */
+union redlock_line {
+    uint64_t arrived_at;                /* Wall clock when the operation began. 0: it has none. */
+    struct redlock_turn turn;           /* Fair. */
 };
 
 /* What a lock needs in one phase alone. */
@@ -1004,7 +1009,6 @@ union redlock_use {
     uint8_t slots[REDLOCK_NODES_MAX];           /* Acquiring: those that nodes have granted. */
     struct { uint64_t at, until; } keep;        /* Kept: when the keeper extends it; and stops that. */
     struct redlock_lock *below[2];              /* Waiting: of those that listen, found by number; see queue.h. */
-    struct redlock_turn turn;                   /* Fair: until it is held. */
     struct redlock_sight *sights;               /* Inspecting: what is filled. */
 };
 
@@ -1052,7 +1056,7 @@ struct redlock_lock {
     uint32_t yields_to;                 /* A hash of the name at whose release somebody was woken; 0: nobody was. */
     uint64_t ticket, ticket_seen;       /* Of the current attempt or the lock; the largest that a node has told of. */
     uint64_t wall_offset_us;            /* Wall clock minus this clock when the operation began. */
-    uint64_t arrived_at;                /* Wall clock when the operation began: its entry among the waiters. 0: none. */
+    union redlock_line line;
     union redlock_use use;
     uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the current attempt, or of the lock that is held. */
     struct redlock_stake stakes[REDLOCK_NODES_MAX];

@@ -241,7 +241,7 @@ static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k
         .skew_ms = r->config.ticket_skew_ms,
         .engine = r->name,
         .wait_number = command == WIRE_WAIT || command == WIRE_ACQUIRE || gives_entry_back(lock, k) ? lock->wait_number : 0,
-        .arrived_at = lock->arrived_at,
+        .arrived_at = lock->line.arrived_at,
         .permit = lock->permit,
         .phase = lock->phase,
         .place = lock->is_fair ? r->ordering->place(lock, &place) : NULL,

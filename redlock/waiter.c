@@ -37,7 +37,7 @@ static bool is_open(const struct redlock *r, unsigned k)
 /* By the wall clock, or in strict order. A fair lock that has a turn is in the queues by the number that it has, or none. */
 static bool can_be_called(const struct redlock_lock *lock)
 {
-    return lock->is_fair ? lock->use.turn.is_at_doorway || lock->wait_number != 0 : lock->arrived_at != 0;
+    return lock->is_fair ? lock->line.turn.is_at_doorway || lock->wait_number != 0 : lock->line.arrived_at != 0;
 }
 
 /* Opens the subscriptions, or keeps them open until its next attempt, for a lock that can wait. */
@@ -55,7 +55,7 @@ static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     bool is_free = lock->stakes[k].want == WIRE_NONE || lock->stakes[k].want == WIRE_PTTL;
-    bool wants_entries = lock->wait_number != 0 && lock->arrived_at != 0 && !lock->is_yielding;
+    bool wants_entries = lock->wait_number != 0 && !lock->is_fair && lock->line.arrived_at != 0 && !lock->is_yielding;
 
     if (!wants_entries || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->stakes[k].state == STAKE_NONE);
@@ -273,7 +273,7 @@ static void waiter_answer(struct redlock *r, const struct answer *a)
     if (is_waiting && stake_send_script(r, a)) return;
     if (a->meaning == WIRE_ERROR) lock->entries &= (uint16_t)~bit_of(a->k);
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
-    REDLOCK_ASSERT(lock->wait_number != 0 && lock->arrived_at != 0);
+    REDLOCK_ASSERT(lock->wait_number != 0 && lock->line.arrived_at != 0);
     lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
     if (a->reply->integer == -2 && was_taken(lock, a)) be_woken(lock, a->k, 0);
     retry_hurry(r, lock);

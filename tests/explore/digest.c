@@ -166,7 +166,7 @@ static bool is_in_line(const struct redlock_lock *lock)
 
 static void add_place(struct part *part, const struct client *client)
 {
-    const struct redlock_turn *turn = &client->lock.use.turn;
+    const struct redlock_turn *turn = &client->lock.line.turn;
 
     for (unsigned c = 0; c < CLIENTS; c++) add(part, client->behind[c]);
     if (!is_in_line(&client->lock)) return;

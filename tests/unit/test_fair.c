@@ -300,9 +300,9 @@ TEST(an_answer_that_comes_when_a_doorway_has_let_go_tells_no_turn)
     RUN_MS(20);
     CHECK_INT(PHASE(0), PHASE_WAITING);
     EXPECT_KEYS("door", 1);
-    CHECK_INT(LOCK(0)->use.turn.number, 0);
+    CHECK_INT(LOCK(0)->line.turn.number, 0);
     RUN_MS(50);
-    CHECK_INT(LOCK(0)->use.turn.number, PHASE(0) == PHASE_WAITING ? 0 : 1);
+    CHECK_INT(LOCK(0)->line.turn.number, PHASE(0) == PHASE_WAITING ? 0 : 1);
 }
 
 /* ---- The queue ---- */
@@ -760,6 +760,23 @@ TEST(a_node_that_has_forgotten_the_script_is_sent_its_text_and_keeps_the_place)
     RELEASE(1);
     RUN_MS(20);
     CHECK(is_everywhere_empty(cluster));
+}
+
+/* Where the keeper begins at once. It has its fields, and the poll that is still to go out has its own. */
+TEST(a_fair_lock_that_is_kept_polls_the_nodes_that_are_left_as_before)
+{
+    CLUSTER_OF(3, 1, (void)0);
+
+    LINK(0, 2)->delay_us = 20000;
+    RUN_MS(1000);
+    kind_teach_scripts(cluster);
+    model_flush_scripts(NODE(2));
+    FAIR(0, 0);
+    EXPECT_KEYS("door", 2);
+    CHECK_INT(redlock_keep(ENGINE(0), LOCK(0), 0, CLIENT_NOW(0)), REDLOCK_OK);
+    RUN_MS(300);
+    EXPECT_HELD(0);
+    EXPECT_KEYS("door", 3);
 }
 
 /* S5: polls of a connection that broke may still be executed behind the release: so that is sent again, as often as this may be. */

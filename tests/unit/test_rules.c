@@ -1795,7 +1795,7 @@ TEST(s24_a_poll_of_an_older_round_changes_nothing)
     UNTIL_DONE(0);
     start_fair(cluster, 1, 100000);
     RUN_MS(300);
-    const struct redlock_turn turn = LOCK(1)->use.turn;
+    const struct redlock_turn turn = LOCK(1)->line.turn;
     const unsigned old = LOCK(1)->round.number;
     RELEASE(0);
     UNTIL_DONE(1);
