@@ -159,16 +159,16 @@ void acquire_judge(struct redlock *r, struct redlock_lock *lock)
 /* ---- Answers ---- */
 
 /* A refusal proves that nothing of ours is there, unless it is fair: no release is needed. One that has been sent already is still
- * answered, and only then does the lock line up. */
+ * answered, and only then does the lock line up. A script is sent while nothing is let go: what comes when the lock is held may be
+ * of the node that counts later, and what comes when the round of a fair lock is lost keeps its place. */
 void acquire_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
     uint8_t state = lock->stakes[a->k].state;
     bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_ENDING;
-    bool is_open = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_HELD; /* An extra node may be the one that counts. */
 
     REDLOCK_ASSERT(a->command == WIRE_ACQUIRE && state != STAKE_NONE);     /* On its way it is not known to be gone. */
-    if (a->current && is_open && stake_send_script(r, a)) {
+    if (a->current && state == STAKE_PLACED && stake_send_script(r, a)) {
         if (!lock->is_fair) stake_set(lock, a->k, STAKE_NONE);
         return;
     }

@@ -35,11 +35,20 @@ static enum redlock_status fair_check(const struct redlock_request *request)
 
 /* ---- A round begins ---- */
 
+static unsigned answers_to(const struct redlock_round *round)
+{
+    return round_count((uint16_t)(round->granted | round->refused));
+}
+
 static bool has_answered(const struct redlock_lock *lock)
 {
-    const struct redlock_round *round = &lock->round;
+    return answers_to(&lock->round) >= quorum_of(lock->round.node_count);
+}
 
-    return round_count((uint16_t)(round->granted | round->refused)) >= quorum_of(round->node_count);
+/* Or the answers that are missing may still make a quorum? */
+static bool may_be_answered(const struct redlock_lock *lock)
+{
+    return answers_to(&lock->round) + round_pending(&lock->round) >= quorum_of(lock->round.node_count);
 }
 
 /* What a poll leaves behind lives for a lease at least. */
@@ -98,14 +107,17 @@ static const struct redlock_place *fair_place(const struct redlock_lock *lock, s
 /* ---- Answers, and a round that is not won ---- */
 
 /* Places in the queues must be renewed. A lock that nobody will call looks by itself, the more rarely the more others are before
- * it. S14: never sooner than the last round took. */
+ * it. S14: never sooner than the last round took; and while an answer may still come by which a quorum has answered, that one is
+ * waited for: without it the next round could renew nothing. */
 static uint64_t look_at(struct redlock *r, const struct redlock_lock *lock)
 {
-    uint64_t earliest = r->now_us + retry_round_us(lock);
-    uint64_t renew_at = r->now_us + (uint64_t)RENEW_MS * 1000 - throw_dice(r, (uint32_t)SPREAD_MS * 1000);
+    const struct redlock_round *round = &lock->round;
+    uint64_t earliest = later(round->decided_at + retry_round_us(lock), r->now_us);
+    uint64_t renew_at = round->started_at + (uint64_t)RENEW_MS * 1000 - throw_dice(r, (uint32_t)SPREAD_MS * 1000);
     uint64_t pause_us = retry_pause_us(r) * (lock->line.turn.rank + 1u);
     bool will_hear = has_answered(lock) && r->waking && r->waking->hears(r, lock);     /* Then it is in the queues. */
 
+    if (!has_answered(lock) && may_be_answered(lock)) return later(round->deadline_at, earliest);
     return will_hear ? later(renew_at, earliest) : later(sooner(renew_at, earliest + pause_us), earliest);
 }
 
@@ -121,32 +133,24 @@ static void choose_time(struct redlock *r, struct redlock_lock *lock)
     lock->retry_at = sooner(lock->retry_at, lock->wait_until);
 }
 
-/* Has it a turn, or may the answers that are missing still tell it one? */
-static bool may_have_turn(const struct redlock_lock *lock)
+/* It releases all it has, and does not come again at once for the sake of its ticket. */
+static bool let_go(struct redlock_lock *lock)
 {
-    const struct redlock_round *round = &lock->round;
-    unsigned answers = round_count((uint16_t)(round->granted | round->refused));
-
-    return !lock->line.turn.is_at_doorway || answers + round_pending(round) >= quorum_of(round->node_count);
+    lock->line.turn.number = 0;
+    lock->is_corrected = true;
+    return false;
 }
 
 /* In the queue a lock whose ticket was too small while nobody has the resource comes again at once, and only once (S14). The last
  * round comes when the time to wait ends. */
-static bool has_time(struct redlock *r, struct redlock_lock *lock)
-{
-    if (r->now_us >= lock->wait_until) return false;
-    lock->is_corrected = !lock->line.turn.is_at_doorway && has_ticket(lock) && r->ticketing->is_behind(r, lock);
-    choose_time(r, lock);
-    return lock->retry_at <= r->now_us || r->now_us + retry_round_us(lock) < lock->wait_until;      /* S14 */
-}
-
 static bool fair_stay(struct redlock *r, struct redlock_lock *lock)
 {
-    if (!may_have_turn(lock) || !has_time(r, lock)) {
-        lock->line.turn.number = 0;      /* It lets go of all it has, */
-        lock->is_corrected = true;      /* and does not come again at once. */
-        return false;
-    }
+    bool is_at_doorway = lock->line.turn.is_at_doorway;
+
+    if ((is_at_doorway && !may_be_answered(lock)) || r->now_us >= lock->wait_until) return let_go(lock);
+    lock->is_corrected = !is_at_doorway && has_ticket(lock) && r->ticketing->is_behind(r, lock);
+    choose_time(r, lock);
+    if (lock->retry_at > r->now_us && r->now_us + retry_round_us(lock) >= lock->wait_until) return let_go(lock);    /* S14 */
     lock_set_phase(r, lock, PHASE_WAITING);
     queue_add(&r->waiting, lock, SLOT_DONE);
     return true;

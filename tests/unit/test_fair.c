@@ -762,6 +762,62 @@ TEST(a_node_that_has_forgotten_the_script_is_sent_its_text_and_keeps_the_place)
     CHECK(is_everywhere_empty(cluster));
 }
 
+/* Its first answer decides that the round is lost. The one that makes a quorum of answers comes later than any pause is long. */
+TEST(a_place_is_kept_where_a_quorum_needs_a_node_that_is_far_away)
+{
+    CLUSTER_OF(3, 3, (void)0);
+
+    LINK(1, 1)->delay_us = 120000;
+    DOWN(2);
+    RUN_MS(2000);
+    FAIR(0, 0);
+    START_FAIR(1, WAIT);
+    RUN_MS(3 * LEASE);
+    for (unsigned k = 0; k < 2; k++) CHECK_INT(queued_on(cluster, k), 1);
+    START_FAIR(2, WAIT);
+    RUN_MS(LEASE);
+    START_RELEASE(0);
+    RUN_MS(2000);
+    EXPECT_HELD(1);
+    EXPECT_STATUS(2, REDLOCK_PENDING);
+}
+
+/* S14: nor is it asked again and again before it can have answered. */
+TEST(s14_a_doorway_waits_for_a_node_that_is_far_away)
+{
+    unsigned polls;
+    CLUSTER_OF(3, 2, (void)0);
+
+    LINK(1, 1)->delay_us = 120000;
+    DOWN(2);
+    RUN_MS(2000);
+    FAIR(0, 0);
+    polls = CALLS(0, "ACQUIRE");
+    START_FAIR(1, WAIT);
+    RUN_MS(460);
+    for (unsigned k = 0; k < 2; k++) CHECK_INT(queued_on(cluster, k), 1);
+    CHECK_INT(CALLS(0, "ACQUIRE"), polls + 2);      /* At the doorway, and for its place. */
+}
+
+/* Nor does it matter that the round is lost when NOSCRIPT comes. */
+TEST(a_node_that_has_forgotten_the_script_is_sent_its_text_when_the_round_is_lost_already)
+{
+    CLUSTER_OF(3, 2, (void)0);
+
+    LINK(1, 1)->delay_us = 5000;
+    DOWN(2);
+    RUN_MS(1000);
+    FAIR(0, 0);
+    kind_teach_scripts(cluster);
+    model_flush_scripts(NODE(1));
+    START_FAIR(1, WAIT);
+    RUN_MS(300);
+    CHECK_INT(queued_on(cluster, 1), 1);
+    START_RELEASE(0);
+    RUN_MS(500);
+    EXPECT_HELD(1);
+}
+
 /* Where the keeper begins at once. It has its fields, and the poll that is still to go out has its own. */
 TEST(a_fair_lock_that_is_kept_polls_the_nodes_that_are_left_as_before)
 {
