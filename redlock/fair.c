@@ -21,7 +21,7 @@
 #include "ticket.h"
 
 enum {
-    RENEW_MS = WIRE_FAIR_LEASE_MS / 3,  /* Two polls may be lost before a place is. */
+    RENEW_MS = WIRE_FAIR_LEASE_MS / 3,  /* Two polls may be lost before a place is, if rounds are short. */
     SPREAD_MS = RENEW_MS / 4,           /* Up to so much earlier, so that many do not poll together. */
     NEAR = 1                            /* With more before it a lock does not look when somebody's time ends. */
 };

@@ -172,8 +172,8 @@ enum {
     X(30, PENDING, "not decided yet")                                                            \
     X(31, BAD_PERMITS, "permits are 1 to 64, of one resource")                                   \
     X(32, BAD_FAIR, "a fair lock is one resource: no set, no permits, not shared")               \
-    X(33, BAD_REDISSON, "a lock of Redisson's is one resource on one node: no set, permits, ticket or shared lock, and over " \
-                        "several nodes Java checks no validity and keeps no guard")
+    X(33, BAD_REDISSON, "a lock of Redisson's is one resource on one node: no set, permits, ticket, shared or fair lock, and " \
+                        "over several nodes Java checks no validity and keeps no guard")
 
 enum redlock_status {
 #define REDLOCK_STATUS_ENUM(number, name, text) REDLOCK_##name = (number),
@@ -343,7 +343,7 @@ void redlock_use_copies(struct redlock *r);
 /* Lets the value of each key that this engine sets be the token, a blank and this text, so that a person who looks at a node
  * sees which program holds the lock. The lock is no other for it: nodes compare whole values, and to other libraries a value
  * is theirs or it is not. holder: 1..REDLOCK_HOLDER_MAX bytes without control characters, and a NUL; it must
- * stay as long as the engine is used. To be called like the three above. A lock that is adopted must have been acquired with
+ * stay as long as the engine is used. To be called like those above. A lock that is adopted must have been acquired with
  * the same holder, or with none by an engine that has none. BAD_CONFIG: it is empty, too long or has a control character, or
  * the send buffer is not larger by 65 bytes than it must be; nothing was changed. */
 REDLOCK_MUST_CHECK
@@ -450,9 +450,9 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
 
 /* What to acquire. */
 struct redlock_request {
-    const void *resource;       /* Any bytes, but not "#ticket", "#waiters", "#leader" or "#done" at the end: such keys are
-                                 * the engine's own. Not copied by the engine: they must stay until the lock is idle or
-                                 * forgotten, or until redlock_copy_name(). */
+    const void *resource;       /* Any bytes, but not "#ticket", "#waiters", "#leader", "#done", "#readers", "#writer",
+                                 * "#queue", "#lease" or "#grant" at the end: such keys are the engine's own. Not copied by the
+                                 * engine: they must stay until the lock is idle or forgotten, or until redlock_copy_name(). */
     size_t resource_size;
     uint32_t ttl_ms;            /* 1..REDLOCK_TTL_MS_MAX, not over the guard. */
     uint32_t wait_ms;           /* 0: one attempt. An attempt begun within this time may end after it, by a node timeout at
@@ -549,9 +549,11 @@ enum redlock_status redlock_start_downgrade(struct redlock *r, struct redlock_lo
  * proved that this would be safe.)
  *   The first poll is the doorway. A client that is refused there and can wait is queued on all nodes and polls again, by the same
  * token: when it is woken, if config.wake_ups is set; otherwise after pauses that grow with the number of those before it; and at
- * least three times in five seconds. A place in the queue lives for five seconds without being renewed, so a waiter that dies at
- * the head costs the others that time at most. So does a poll that a node executes after its client has released the lock or given
- * up. A client that sleeps for longer is passed until it goes on. A node that restarts without its data forgets its queue.
+ * the latest five thirds of a second after the last poll was decided. A place in the queue lives for five seconds without being
+ * renewed, so a waiter that dies at the head costs the others that time at most. So does a poll that a node executes after its
+ * client has released the lock or given up; where it finds the resource free and nobody queued, it costs its TTL on that node. A
+ * client that sleeps for longer is passed until it goes on, and where the queue was empty meanwhile, it comes behind those that are
+ * queued since. A node that restarts without its data forgets its queue.
  *   It may have a ticket. Another process takes it over by redlock_adopt_fair(), not by redlock_adopt(): a poll that is still on
  * its way could give away what the extension of a plain lock has counted. Releases wake nobody unless wake-ups or sets are used. */
 
@@ -600,7 +602,8 @@ enum redlock_status redlock_adopt_fair(struct redlock *r, struct redlock_lock *l
  * that has called redlock_use_redisson. The key is a hash as that library's RLock, its fenced and its spin lock make it, with one
  * field: the first 32 hex digits of the token as a UUID, a colon, and the last 8 as a decimal number. So both sides refuse each
  * other, the release tells the channel on which waiting Java threads listen, and with wake-ups a waiting lock hears theirs.
- * BAD_REDISSON: more than one node, or with a ticket, permits, a set, shared. The holder's name (redlock_use_holder) is not told.
+ * BAD_REDISSON: more than one node, or with a ticket, permits, a set, shared, fair. The holder's name (redlock_use_holder) is not
+ * told.
  * What Java does not promise: it keeps no guard, so after a restart of the node without its data a Java client may take a lock that
  * is still held here; and its own extension may shorten a lock, though only its own. No ticket: a fenced lock's token is Java's.
  * A lock that another process acquired is taken over as by redlock_adopt(), but by this call. */
