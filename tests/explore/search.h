@@ -8,7 +8,7 @@
 
 struct limits {
     size_t memory;              /* Bytes for all that the search keeps. */
-    unsigned seconds;
+    unsigned seconds;           /* Of processor time. */
     unsigned depth;
     bool talks;                 /* Prints a line for each layer. */
     bool compares;              /* Checks the digest itself: each world is expanded even when one of its digest was. Slow. */

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
 start_servers 5
-patience=500ms
+patience=1s
 
 # holder SECONDS: a process; sets $holder.
 holder() {
@@ -57,13 +57,13 @@ check 'exit statuses are those of extend' is_not_ours
 is_lost() {
     take flushed || return 1
     holder 100
-    start keep --guard 0 -t 1s -v --pid "$holder" flushed "$token"
+    start keep --guard 0 -t 3s -v --pid "$holder" flushed "$token"
     within 10 says 'flushed: kept for' || return 1
     everywhere FLUSHALL >/dev/null
     over "$started"
     [ $? = 123 ] && says 'flushed: lost: on too many nodes our token is gone; process .* goes on without it' || return 1
     take silent || return 1
-    start keep --guard 0 -t 1s --json --pid "$holder" silent "$token"
+    start keep --guard 0 -t 3s --json --pid "$holder" silent "$token"
     sleep 2
     for k in 0 1 2; do on $k STOP; done
     over "$started"
