@@ -54,7 +54,7 @@ within_run() {
 check 'run, lead and the mark of a period take it, and its command extends it by REDLOCK_TOKEN' within_run
 
 traced() {
-    is 0 acquire --guard 0 --trace=votes -t 60s --fair g && says 'EVALSHA acquire 1 g token=.* skew=10000 place=0 1 0 ' &&
+    is 0 acquire --guard 0 --trace=votes -t 60s --fair g && says 'EVALSHA acquire 1 g token=.* skew=10000 turn,round,renews,entry=0 1 0 ' &&
     is 0 release --guard 0 g "$(cat "$directory/out")" && is 0 acquire --guard 0 --json --fair g && json out '$j->{token} =~ m,/f$,'
 }
 check 'the trace names the place that a poll tells' traced
