@@ -58,6 +58,8 @@ const struct model_entry *entry_behind(const struct model_key *key, const struct
 /* The key of a sorted set, for a command that would be executed. NULL: there is none, or run->error. */
 struct model_key *sorted_set(struct run *run, struct slice name);
 bool call_zadd(struct run *run, struct slice name, uint64_t score, struct slice member);
+/* An entry among the waiters: PEXPIRE, which tells beforehand whether the script may set a TTL, ZADD, PEXPIRE. */
+bool call_line_up(struct run *run, struct slice waiters, uint64_t score, struct slice member, int64_t life_ms);
 void call_zrem(struct run *run, struct slice name, struct slice member);
 bool call_zrem_counted(struct run *run, struct slice name, struct slice member, unsigned *count);   /* Adds how many have gone. */
 bool call_zpopmin(struct run *run, struct slice name, struct model_entry *first);   /* False: there was none, or run->error. */

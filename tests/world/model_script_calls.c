@@ -173,6 +173,11 @@ bool call_zadd(struct run *run, struct slice name, uint64_t score, struct slice 
     return key != NULL;
 }
 
+bool call_line_up(struct run *run, struct slice waiters, uint64_t score, struct slice member, int64_t life_ms)
+{
+    return call_pexpire(run, waiters, life_ms) && call_zadd(run, waiters, score, member) && call_pexpire(run, waiters, life_ms);
+}
+
 bool call_zrem_counted(struct run *run, struct slice name, struct slice member, unsigned *count)
 {
     struct model_key *key = may_call(run, "ZREM", FREES) ? sorted_set(run, name) : NULL;

@@ -328,9 +328,7 @@ void do_wait(struct run *run)
         const struct slice waiters = name_with(run->keys[i], "#waiters"), flag = name_with(waiters, "#waiters");
         const bool is_flagged = !wait_raises_flag() || call_set(run, flag, slice_of(""), life_ms);
         slice_free(flag);
-        const bool has_entry = is_flagged && call_pexpire(run, waiters, life_ms) &&
-                               call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]) &&
-                               call_pexpire(run, waiters, life_ms);
+        const bool has_entry = is_flagged && call_line_up(run, waiters, (uint64_t)arrived_at, run->arguments[0], life_ms);
         slice_free(waiters);
         if (!has_entry) {
             raise_error(run);

@@ -331,8 +331,7 @@ void do_permit_wait(struct run *run)
         run->arguments[0].size > MODEL_ENTRY_MAX)
         model_breach(run->scene->node, "a wait script with arguments out of range");
     const bool done = permit_wait_looks(run, count, &free_in_ms) && call_set(run, flag, slice_of(""), life_ms) &&
-                      call_pexpire(run, waiters, life_ms) &&
-                      call_zadd(run, waiters, (uint64_t)arrived_at, run->arguments[0]) && call_pexpire(run, waiters, life_ms);
+                      call_line_up(run, waiters, (uint64_t)arrived_at, run->arguments[0], life_ms);
     slice_free(flag);
     slice_free(waiters);
     run->scene->call->did = done;

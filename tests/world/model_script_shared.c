@@ -419,9 +419,7 @@ static bool shared_lines_up(struct run *run, unsigned i, const struct beside *be
              is_reader ? "s" : "");
     own.size = strlen((char *)own.member);
     if (!call_pttl(run, run->keys[i], left_ms) || !call_set(run, beside->flag, slice_of(""), life_ms) ||
-        !call_pexpire(run, beside->waiters, life_ms) ||
-        !call_zadd(run, beside->waiters, own.score, member_of(&own)) ||
-        !call_pexpire(run, beside->waiters, life_ms))
+        !call_line_up(run, beside->waiters, own.score, member_of(&own), life_ms))
         return false;
     if (!call_get(run, beside->writer, &writer)) writer.data = NULL;
     if (!call_get(run, run->keys[i], &value)) value.data = NULL;    /* By redis.pcall(). */
