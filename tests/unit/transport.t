@@ -83,6 +83,17 @@ uses_calls_alone() {
     done
 }
 
+# Those of the benchmark that stand beside a library for TLS, and include its headers.
+beside_tls='tools/bench/bench_openssl.c tools/bench/bench_mbedtls.c'
+needs_no_tls() {
+    for file in tools/redlock/*.c tools/admin/*.c tools/bench/*.c; do
+        case " $beside_tls " in *" $file "*) ;; *) uses_calls_alone "$file" || return 1 ;; esac
+    done
+}
+has_headers_of() {
+    grep '^#include <'"$1"'/' "tools/bench/bench_$1.c" | $CC -E -x c - >/dev/null 2>&1
+}
+
 check 'a redlock.h can be made whose private fields nobody knows' build_tree
 check 'which changes no size' layout_is_the_same
 check 'in it the private fields are hidden' private_fields_are_hidden
@@ -91,5 +102,10 @@ check 'the client uses calls of the engine alone' uses_calls_alone redlock/clien
 check 'so does the thread of the keeper' uses_calls_alone redlock/keeper_thread.c
 check 'so does re-entrance' uses_calls_alone redlock/reentrant.c
 check 'so does firmware' uses_calls_alone tests/compilers/firmware.c
-check 'so do the commands and the benchmark' uses_calls_alone tools/redlock/*.c tools/admin/*.c tools/bench/*.c
+check 'so do the commands and the benchmark' needs_no_tls
+for tls in openssl mbedtls; do
+    if has_headers_of $tls; then check "so does the benchmark beside $tls" uses_calls_alone "tools/bench/bench_$tls.c"
+    else skip "so does the benchmark beside $tls" "no headers of $tls here"
+    fi
+done
 finish
