@@ -1,0 +1,123 @@
+#!/bin/sh
+# tests/run and tests/limited: a program that hangs, stops what it began, or leaves it behind costs its limit, and nothing is left of it.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/tap.sh
+
+export GRACE_S=1
+made=$(mktemp -d) || exit 1
+# What a harness that fails here has left.
+# shellcheck disable=SC2046    # The process ids are several words.
+clean_up() {
+    kill -KILL $(cat "$made"/*.pid 2>/dev/null) 2>/dev/null
+    rm -rf "$made"
+}
+trap clean_up EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# shellcheck disable=SC2016    # That is for the program.
+# program NAME: from stdin. In it "note NAME" writes down the number of what was begun last.
+program() {
+    { printf '#!/bin/sh\nmade=%s\nnote() { echo $! >"$made/$1.pid"; }\n' "$made"; cat; } >"$made/$1" && chmod 755 "$made/$1"
+}
+
+# The first two hold the pipe of the third, which waits for one that nobody will continue.
+program hangs <<'END'
+trap 'echo ended >"$made/trap"; exit 1' TERM
+echo '1..2'
+echo 'ok 1 - begun'
+sleep 300 & note stopped
+kill -STOP $!
+perl -MPOSIX -e 'fork and exit; setsid; $SIG{TERM} = "IGNORE"; open F, ">", shift; print F "$$\n"; close F; sleep 300' "$made/daemon.pid"
+wait
+END
+program leaves <<'END'
+echo 'ok 1 - begun'
+echo '1..1'
+sleep 300 >/dev/null 2>&1 & note left
+END
+program waits <<'END'
+echo 'ok 1 - begun'
+sleep 300 & note waiting
+wait
+END
+program counts <<'END'
+echo '1..1'
+echo 'ok 1 - the next one is run'
+END
+program talks <<'END'
+yes "ok" & note talking
+wait
+END
+
+# is_gone NAME: it had begun, and is no longer there, or dead and not yet buried.
+is_gone() {
+    read -r number <"$made/$1.pid" || return 1
+    ! kill -0 "$number" 2>/dev/null || grep -q ') Z ' "/proc/$number/stat" 2>/dev/null
+}
+within() {
+    left=$(($1 * 20))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || { echo "it never came to be: $*"; return 1; }
+        sleep 0.05
+    done
+}
+has_begun() { [ -s "$made/$1.pid" ]; }
+
+# alone COMMAND...: it may take a minute, whoever holds its pipe.
+alone() {
+    "$@" >"$made/said" 2>&1 &
+    runner=$!
+    if within 60 is_over; then wait $runner; else kill -KILL $runner; cat "$made/said"; return 99; fi
+}
+is_over() { ! kill -0 "$runner" 2>/dev/null; }
+says() { grep -q -e "$1" "$made/said" || { cat "$made/said"; return 1; }; }
+
+ends_what_hangs() {
+    LIMIT_S=2 alone tests/run "$made/hangs" "$made/counts"
+    [ $? = 1 ] && says 'it took more than 2 s' && says '^2 passed, 1 failed$'
+}
+check 'a program that stops a child of its own is ended at the limit, and the next one is run' ends_what_hangs
+check 'it could clean up' test -s "$made/trap"
+check 'what it had stopped is gone' is_gone stopped
+check 'so is what left its session and ignores SIGTERM' is_gone daemon
+
+leaves_something() {
+    alone tests/run "$made/leaves"
+    [ $? = 1 ] && says '# it left running: sleep 300' && says '^1 passed, 1 failed$' && is_gone left
+}
+check 'a program that leaves a process behind has failed, and it is gone' leaves_something
+
+# ended_by SIGNAL STATUS PROGRAM NAME: the harness gets the signal when the program has begun what has that name.
+ended_by() {
+    rm -f "$made/$4.pid"
+    # A shell lets what it begins in the background ignore SIGINT.
+    perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' tests/run "$made/$3" >"$made/said" 2>&1 &
+    runner=$!
+    within 30 has_begun "$4" && kill -"$1" $runner || return 1
+    wait $runner 2>/dev/null
+    [ $? = "$2" ] || return 1
+    if [ "$1" = KILL ]; then within 30 is_gone "$4"; else is_gone "$4"; fi
+}
+check 'Ctrl-C ends all before the harness ends' ended_by INT 130 waits waiting
+check 'so does SIGTERM' ended_by TERM 143 waits waiting
+check 'SIGTERM ends a program that talks to nobody' ended_by TERM 143 talks talking
+check 'and if the harness is killed all ends a little later' ended_by KILL 137 waits waiting
+
+# ends STATUS COMMAND...
+ends() {
+    expected=$1
+    shift
+    tests/limited 30 "$@"
+    got=$?
+    [ $got = "$expected" ] || { echo "status $got, not $expected"; return 1; }
+}
+check 'the status is that of the program' ends 7 sh -c 'exit 7'
+# shellcheck disable=SC2016    # It is for the other shell.
+check 'or tells the signal that it died of' ends 134 sh -c 'kill -ABRT $$'
+all_is_passed_on() { [ "$(tests/limited 30 perl -e 'print "x" x 300000' | wc -c)" -eq 300000 ]; }
+check 'all that it prints is passed on' all_is_passed_on
+finish
