@@ -23,8 +23,8 @@ got_in() { [ "$(cat "$directory/order-$1" 2>/dev/null)" = "$2" ]; }
 # Two that die before the lock is released: one is gone; the other is stopped, so that its connections stand, and nobody hears that it
 # asks no longer but by its lease. What becomes of the third is looked at below.
 heads_die() {
-    is 0 acquire --guard 0 -t 30s --fair b && printed=$(cat "$directory/out") && wait_for b 1 && echo "$waiter" >"$directory/stopped" &&
-    wait_for b 2 && killed=$waiter && wait_for b 3 && kill -STOP "$(cat "$directory/stopped")" && kill -KILL "$killed" &&
+    is 0 acquire --guard 0 -t 30s --fair b && printed=$(cat "$directory/out") && wait_for b 1 && echo "$waiter" >"$directory/sleeper" &&
+    wait_for b 2 && killed=$waiter && wait_for b 3 && stop "$(cat "$directory/sleeper")" && kill -KILL "$killed" &&
     is 0 release --guard 0 b "$printed"
 }
 check 'three wait, of whom two die at the head' heads_die
@@ -84,7 +84,7 @@ refused() {
 check 'what cannot be fair is refused, and the keys beside a fair lock are no resources' refused
 
 head_is_dead() {
-    within 20 got_in b 3 && kill -CONT "$(cat "$directory/stopped")" && within 20 got_in b 31
+    within 20 got_in b 3 && go_on "$(cat "$directory/sleeper")" && within 20 got_in b 31
 }
 check 'a waiter that has died at the head holds the others up for its lease alone' head_is_dead
 finish

@@ -59,9 +59,7 @@ forgotten_at() {
 }
 
 # The guardian that a redlock has begun.
-guardian_of() {
-    ps -eo pid=,ppid=,comm= | awk -v parent="$1" '$2 == parent && $3 == "redlock-guard" { print $1 }'
-}
+guardian_of() { children_of "$1" redlock-guard; }
 
 # under_fault NAME FAULT OPTION...: begins the family under a lock, does it, and sees when the last one of the family was seen alive. (Several
 # run at once, so it writes in no file that they share.)
@@ -82,7 +80,7 @@ under_fault() {
              exit($ARGV[1] >= $ARGV[0])' "$end" "$last"
 }
 redlock_killed()  { kill -KILL "$1"; }
-redlock_stopped() { kill -STOP "$1"; }
+redlock_stopped() { stop "$1"; }
 
 # repeatedly NAME FAULT OPTION...: RUNS times, eight at a time; says how close it was.
 repeatedly() {
@@ -212,12 +210,9 @@ both_stopped() {
     start run --guard 0 -t 1s --grace 200ms both -- "$directory/family" "$life"
     within 20 has_all "$life" || return 1
     guardian=$(guardian_of "$started")
-    [ -n "$guardian" ] || return 1
-    kill -STOP "$started" && kill -STOP "$guardian" || return 1
+    stop "$started" "$guardian" || return 1
     within 10 is_nowhere both || return 1
-    kill -CONT "$guardian"
-    within 5 none_lives "$life" || return 1
-    kill -CONT "$started"
+    go_on "$guardian" && within 5 none_lives "$life" && go_on "$started" || return 1
     over "$started"
     [ $? = 123 ] && says 'both: lost: its validity has ended'
 }
@@ -227,7 +222,7 @@ guardian_stopped() {
     start run --guard 0 -t 4s still -- sh -c 'echo ready; until [ -e "$0" ]; do sleep 0.05; done; exit 7' "$directory/still"
     within 10 prints ready || return 1
     guardian=$(guardian_of "$started")
-    [ -n "$guardian" ] && kill -STOP "$guardian" && within 10 is_running "$guardian" || return 1
+    stop "$guardian" && within 10 is_running "$guardian" || return 1
     : >"$directory/still"
     over "$started"
     [ $? = 7 ]
@@ -277,7 +272,9 @@ no_process_is_left() {
     guardian=$(guardian_of "$started")
     over "$started" && is_gone "$guardian" || return 1
     is 0 acquire --guard 0 -t 1h taken && is 124 run --guard 0 -q --wait 0 taken -- true &&
-    ps -eo comm=,args= | awk '/^redlock-guard .* taken/ { found = 1; print } END { exit found }'
+    for other in $(processes | awk '$4 == "redlock-guard" { print $1 }'); do
+        ! tr '\0' ' ' <"/proc/$other/cmdline" | grep ' taken' || return 1
+    done
 }
 check 'the guardian ends with redlock' no_process_is_left
 

@@ -24,7 +24,7 @@ first() {
     within 10 find_first && find_first
 }
 find_first() {
-    first=$(ps -eo pid=,ppid=,comm= | awk -v parent="$started" '$2 == parent && $3 == "redlock" { print $1 }')
+    first=$(children_of "$started" redlock)
     [ -n "$first" ]
 }
 
@@ -52,9 +52,8 @@ reaps_others() {
     over "$started"
     [ $? = 6 ]
 }
-children_of() { ps -eo ppid=,stat=,comm= | awk -v parent="$first" '$1 == parent'; }
-has_children() { children_of | grep sleep; }
-has_no_zombie() { ! is_gone "$first" && ! children_of | grep -E 'sleep|Z'; }
+has_children() { children_of "$first" sleep | grep .; }
+has_no_zombie() { ! is_gone "$first" && ! processes | awk -v parent="$first" '$2 == parent && ($3 ~ /Z/ || $4 == "sleep")' | grep .; }
 if command -v nsenter >/dev/null; then check 'as process 1: orphans of others are reaped, too' reaps_others
 else skip 'as process 1: orphans of others are reaped, too' 'there is no nsenter'
 fi

@@ -134,8 +134,8 @@ loses_and_leads_again() {
 }
 # It sleeps past the end of its lead, and then cannot overwrite its successor.
 sleeper_is_deposed() {
-    leads gamma --ttl 30s && sleep 1 && kill -STOP "$(pid_of beta)" && within 20 has_led gamma 1 &&
-        within 10 is_leader gamma && kill -CONT "$(pid_of beta)" && sleep 2 && is_leader gamma && ! has_led beta 3
+    leads gamma --ttl 30s && sleep 1 && stop "$(pid_of beta)" && within 20 has_led gamma 1 &&
+        within 10 is_leader gamma && go_on "$(pid_of beta)" && sleep 2 && is_leader gamma && ! has_led beta 3
 }
 nobody_is_left() {
     kill -TERM "$(pid_of beta)" && kill -INT "$(pid_of gamma)" && ended beta && ended gamma && within 10 nobody_leads && gone boss 'boss#leader'

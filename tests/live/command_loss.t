@@ -232,10 +232,10 @@ check 'a lock that was gone when the command ended is 123' gone_at_the_end
 redlock_sleeps() {
     start run --guard 0 -t 1s door-8 -- "$directory/stubborn" "$directory/eight"
     within 10 prints ready || return 1
-    kill -STOP "$started"
+    stop "$started" || return 1
     sleep 2.5
     continued=$(perl -MTime::HiRes=time -e 'print time')
-    kill -CONT "$started"
+    go_on "$started"
     over "$started"
     status=$? last=$(last_line eight-life)
     echo "status $status; the end came $(after "$last" "$continued") ms before SIGCONT"
@@ -246,9 +246,9 @@ check 'when redlock is stopped the command ends before the validity does, and re
 end_comes_too_late() {
     start run --guard 0 -t 1s door-9 -- sh -c 'echo ready; sleep 1.2'
     within 10 prints ready || return 1
-    kill -STOP "$started"
+    stop "$started" || return 1
     sleep 2
-    kill -CONT "$started"
+    go_on "$started"
     over "$started"
     [ $? = 123 ]
 }
@@ -260,10 +260,10 @@ whole_machine_sleeps() {
     within 10 prints '[0-9] ' || return 1
     # shellcheck disable=SC2046    # Two words.
     set -- $(cat "$directory/out")
-    guardian=$(ps -eo pid=,ppid= | awk -v parent="$started" '$2 == parent { print $1 }')
-    kill -STOP "$started" && kill -STOP "$guardian" && kill -STOP "-$1"
+    guardian=$(children_of "$started" redlock-guard)
+    stop "$started" "$guardian" "-$1" || return 1
     printed=$("$redlock" acquire --guard 0 --wait 10s -t 60s door-s)
-    kill -CONT "-$1" && kill -CONT "$guardian" && kill -CONT "$started"
+    go_on "-$1" "$guardian" "$started" || return 1
     over "$started"
     [ $? = 123 ] && says 'door-s: lost: its validity has ended' && is_gone "$1" &&
     [ "${printed%:*}" = "$(most GET door-s)" ] && [ "${printed#*:}" -gt "$2" ]

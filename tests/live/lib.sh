@@ -13,11 +13,13 @@ directory=/nonexistent
 unset REDLOCK_NODES REDLOCK_USER REDLOCK_PASSWORD REDLOCK_PASSWORD_FILE REDLOCK_TLS_CA REDLOCK_TLS_CERT REDLOCK_TLS_KEY
 
 # What the shell itself has begun is in its own list from the first moment on, so that no signal comes too early. A second
-# signal does not disturb the first one's work. A stopped process dies of SIGKILL as well.
+# signal does not disturb the first one's work. A stopped process dies of SIGKILL as well; what stop() has stopped and nobody here began goes
+# on, and ends as it would have.
 # shellcheck disable=SC2046    # The process ids are several words.
 clean_up() {
     trap '' HUP INT TERM
     jobs -p >"$directory/jobs" 2>/dev/null && kill -KILL $(cat "$directory/jobs" "$directory/begun") 2>/dev/null
+    kill -CONT $(cat "$directory/stopped") 2>/dev/null
     wait 2>/dev/null
     rm -rf "$directory"
 }
@@ -27,6 +29,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 directory=$(mktemp -d "${TMPDIR:-/tmp}/redlock-test.XXXXXX") || exit 1
 : >"$directory/begun"
+: >"$directory/stopped"
 
 # begin PID: is ended with the script, unless over() says that it has ended.
 begin() {
@@ -39,6 +42,24 @@ over() {
     set -- "$1" $?
     sed -i.old "/^$1\$/d" "$directory/begun"
     return "$2"
+}
+
+# are_numbers PID...: a process that was not found has none.
+are_numbers() {
+    for a_number; do
+        case ${a_number#-} in '' | *[!0-9]*) echo "'$a_number' is no number of a process"; return 1 ;; esac
+    done
+}
+
+# stop PID...: or "-PID" for a group: until go_on(), or the end of the script.
+stop() {
+    are_numbers "$@" || return 1
+    printf '%s\n' "$@" >>"$directory/stopped"
+    for to_stop; do kill -STOP "$to_stop" || return 1; done
+}
+go_on() {
+    are_numbers "$@" || return 1
+    for to_go_on; do kill -CONT "$to_go_on" || return 1; done
 }
 
 # ---- Servers: $nodes is the list of them, port_0 and pid_0 are of the first ----
@@ -120,7 +141,8 @@ choose_refused_port() {
 
 # on NUMBER SIGNAL: sends it to a server.
 on() {
-    eval "kill -\$2 \"\$pid_$1\""
+    eval "set -- \"\$pid_$1\" $2"
+    are_numbers "$1" && kill -"$2" "$1"
 }
 
 # ask NUMBER WORD...: a command to a server; prints the reply as redis-cli does without a terminal. (redis-cli is not on
@@ -274,6 +296,17 @@ is_at() {
     for each; do
         [ "$(ask "$each" GET "$where")" = "$what" ] || { echo "$where is not $what on $each"; return 1; }
     done
+}
+
+# processes: "PID PARENT STATE NAME" of each. (A small system has no ps, and Linux needs none.)
+processes() {
+    if [ -r /proc/self/stat ]; then sed -n 's/^\([0-9]*\) (\(.*\)) \(.\) \([0-9]*\) .*/\1 \4 \3 \2/p' /proc/[0-9]*/stat 2>/dev/null
+    else ps -axo pid=,ppid=,stat=,comm=
+    fi
+}
+# children_of PID [NAME]: their numbers; of those with that name.
+children_of() {
+    processes | awk -v parent="$1" -v name="${2-}" '$2 == parent && (name == "" || $4 == name) { print $1 }'
 }
 
 # state_of PID: R, S, T (stopped), Z; nothing when it is gone.
