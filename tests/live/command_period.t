@@ -3,7 +3,6 @@
 # shellcheck disable=SC2016    # The expressions are those of the shells that are run.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
-tools/need script || exit 1
 
 start_servers 3
 

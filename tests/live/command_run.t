@@ -204,20 +204,20 @@ ready="touch $directory/ready"
 reads_terminal() {
     on_terminal 'hello\n' "$redlock run --guard 0 door -- sh -c '$ready; read x; echo it got \$x'" && prints 'it got hello'
 }
-check 'a command that reads from the terminal gets it' reads_terminal
+check_on_terminal 'a command that reads from the terminal gets it' reads_terminal
 
 # The inner one has the terminal no more than a command has: it asks the outer one for it as a command would.
 reads_terminal_within() {
     on_terminal 'hello\n' "$redlock run --guard 0 door -- $redlock run --guard 0 door-within -- sh -c '$ready; read x; echo it got \$x'" &&
     prints 'it got hello' && ! grep 'stopped; the lock is not' "$directory/out"
 }
-check 'so does one that is run by a redlock which another runs' reads_terminal_within
+check_on_terminal 'so does one that is run by a redlock which another runs' reads_terminal_within
 
 reads_terminal_in_a_script() {
     on_terminal 'hello\n' "$redlock run --guard 0 door -- sh -c '$redlock run --guard 0 door-within -- sh -c \"$ready; read x; echo it got \\\$x\"; echo went on'" &&
     prints 'it got hello' && prints 'went on'
 }
-check 'and where a script is between the two' reads_terminal_in_a_script
+check_on_terminal 'and where a script is between the two' reads_terminal_in_a_script
 
 # Ends as SIGINT demands, and leaves a trace of it.
 told='$SIG{INT} = sub { open F, ">>", $ARGV[0]; print F "command\n"; close F; $SIG{INT} = "DEFAULT"; kill INT => $$ }; open R, ">", "'$directory/ready'"; close R;'
@@ -229,14 +229,14 @@ is_interrupted() {
 printf '#!/usr/bin/env perl\n%s sleep 100' "$told" >"$directory/sleeper"
 printf '#!/usr/bin/env perl\n%s <STDIN>' "$told" >"$directory/reader"
 chmod +x "$directory/sleeper" "$directory/reader"
-check 'Ctrl-C ends the command, and reaches the script around it' is_interrupted sleeper
-check 'Ctrl-C does so where the command has the terminal, too' is_interrupted reader
+check_on_terminal 'Ctrl-C ends the command, and reaches the script around it' is_interrupted sleeper
+check_on_terminal 'Ctrl-C does so where the command has the terminal, too' is_interrupted reader
 
 pipeline() {
     on_terminal 'x\n' "$redlock run --guard 0 door -- echo from-lock | sh -c 'cat; $ready; read y </dev/tty; echo tty gave \$y'" &&
     prints 'from-lock' && prints 'tty gave x'
 }
-check 'a command that does not read leaves the terminal to its pipeline' pipeline
+check_on_terminal 'a command that does not read leaves the terminal to its pipeline' pipeline
 
 # ---- JSON ----
 

@@ -267,13 +267,9 @@ check 'what is not so at both looks is not told' comes_and_goes
 keeps_its_rate() {
     ended rate 1 && prints '^leftover [0-9]+$'
 }
-if command -v script >/dev/null; then
-    check 'on a terminal it asks before it removes what has no TTL, and a no keeps it' asks_first
-    shows_progress() { ended show 1 && prints 'node 1 of 3, [0-9]* names'; }
-    check 'a terminal is told how far it is' shows_progress
-else
-    skip 'on a terminal it asks before it removes what has no TTL, and a no keeps it' 'no script(1) here'
-fi
+check_on_terminal 'on a terminal it asks before it removes what has no TTL, and a no keeps it' asks_first
+shows_progress() { ended show 1 && prints 'node 1 of 3, [0-9]* names'; }
+check_on_terminal 'a terminal is told how far it is' shows_progress
 check '--rate leaves nothing out' keeps_its_rate
 
 node_is_away() {

@@ -103,29 +103,29 @@ drawn() { grep -q "$1" "$directory/screen" 2>/dev/null; }
 drawn_at_width() { [ "$(widest)" -gt "$1" ]; }
 
 acquire --holder 'tester 2' seen >/dev/null
-on_screen 50 --interval 10m seen nobody a b c d e f g h
+has_terminals && on_screen 50 --interval 10m seen nobody a b c d e f g h
 table() {
     within 20 drawn 'free 2/3' && drawn 'held 2/3' && ! drawn votes && drawn 'in line' && [ "$(widest)" -le 50 ] && [ "$(grep -c . "$directory/screen")" -le 13 ]
 }
-check 'on a terminal it is a table, cut to what there is room for' table
+check_on_terminal 'on a terminal it is a table, cut to what there is room for' table
 
 # Between two looks, which are ten minutes apart.
 : >"$directory/resize"
-check 'another size is followed at once' within 20 drawn_at_width 60
+check_on_terminal 'another size is followed at once' within 20 drawn_at_width 60
 
 stopped() {
     read -r shown <"$directory/pid" && kill -TSTP "$shown" && within 20 restored_times 1 && kill -CONT "$shown" && within 20 begun_times 2
 }
 restored_times() { [ "$(tr '\033' '\n' <"$directory/screen" | grep -Fc '[?1049l')" -ge "$1" ]; }
 begun_times() { [ "$(tr '\033' '\n' <"$directory/screen" | grep -Fc '[?1049h')" -ge "$1" ]; }
-check 'stopped and continued, it leaves the terminal and takes it again' stopped
+check_on_terminal 'stopped and continued, it leaves the terminal and takes it again' stopped
 
 : >"$directory/enough"
 restored() {
     within 20 test -e "$directory/done" && [ "$(cat "$directory/status")" = 130 ] &&
     perl -0777 -ne 'exit !(/^(?:\^\S*)?\e\[\?1049h\e\[\?25l/ && /\e\[\?25h\e\[\?1049l\s*$/)' "$directory/screen"
 }
-check 'Ctrl-C ends it, and the terminal is as it was' restored
+check_on_terminal 'Ctrl-C ends it, and the terminal is as it was' restored
 
 # ---- Words ----
 

@@ -196,6 +196,19 @@ in_background() {
     begin $started
 }
 
+# ---- Terminals ----
+
+# has_terminals: some containers and build machines have no pseudo-terminals, and script(1) cannot make one.
+has_terminals() {
+    [ -n "${terminals-}" ] || { script -qec true /dev/null </dev/null >/dev/null 2>&1 && terminals=yes || terminals=no; }
+    [ "$terminals" = yes ]
+}
+
+# check_on_terminal "what must be so" COMMAND...
+check_on_terminal() {
+    if has_terminals; then check "$@"; else skip "$1" 'no pseudo-terminals here'; fi
+}
+
 # ---- Looking ----
 
 # A command is done when a quorum of nodes has done it: what is read on them just behind it is what most of them say, or what all
