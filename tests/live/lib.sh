@@ -4,13 +4,13 @@
 # Servers listen on free ports of the loopback and keep nothing. When a script ends, however it ends, they and all that was
 # told to begin() are gone, and so is $directory, in which a test may put what it needs.
 . tests/tap.sh
+. tools/environment.sh
 
 redlock=${REDLOCK:-$PWD/build/redlock}
 [ -x "$redlock" ] || { echo "Bail out! there is no $redlock: run make, or set REDLOCK"; exit 1; }
 server=$(tools/need --print redis-server) || exit 1
 tools/need perl || exit 1
 directory=/nonexistent
-unset REDLOCK_NODES REDLOCK_USER REDLOCK_PASSWORD REDLOCK_PASSWORD_FILE REDLOCK_TLS_CA REDLOCK_TLS_CERT REDLOCK_TLS_KEY
 
 # What the shell itself has begun is in its own list from the first moment on, so that no signal comes too early. A second
 # signal does not disturb the first one's work. A stopped process dies of SIGKILL as well; what stop() has stopped and nobody here began goes

@@ -120,4 +120,22 @@ check 'the status is that of the program' ends 7 sh -c 'exit 7'
 check 'or tells the signal that it died of' ends 134 sh -c 'kill -ABRT $$'
 all_is_passed_on() { [ "$(tests/limited 30 perl -e 'print "x" x 300000' | wc -c)" -eq 300000 ]; }
 check 'all that it prints is passed on' all_is_passed_on
+
+# ---- What a person has set ----
+
+variables() { sed -n 's/.*"\(REDLOCK_[A-Z_]*\)".*/\1/p' tools/redlock/*.c tools/admin/*.c | sort -u; }
+# Where a program runs with all variables that the commands read or set, and two of the tests' own.
+forgets_variables() {
+    [ "$(variables | grep -c .)" -ge 8 ] || return 1
+    # shellcheck disable=SC2046    # Settings are several words.
+    env $(variables | sed 's/$/=x/') NOTIFY_SOCKET=/nowhere REDLOCK=here REDLOCK_TEST_TLS= sh -c '. tools/environment.sh; env' >"$made/variables"
+    [ "$(grep -E '^(REDLOCK|NOTIFY)' "$made/variables" | sort | tr '\n' ' ')" = 'REDLOCK=here REDLOCK_TEST_TLS= ' ] || { cat "$made/variables"; return 1; }
+}
+check 'what a person has in the environment is not for tests, demo and benchmark' forgets_variables
+all_forget_them() {
+    for file in tests/live/lib.sh tools/bench/servers.sh tools/examples/firmware/run; do
+        grep -qE '^\. (.*/)?tools/environment\.sh$' "$file" || { echo "$file"; return 1; }
+    done
+}
+check 'all that starts servers for the command forgets it' all_forget_them
 finish

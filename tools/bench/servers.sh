@@ -5,6 +5,7 @@
 # is $directory, in which the script may put what it needs.
 # $ports and $pids are lists of words in the same order; word 3 "$ports" is the third.
 
+. tools/environment.sh
 server=$(tools/need --print redis-server) || exit 1
 directory=/nonexistent
 ports='' pids=''
