@@ -129,6 +129,15 @@ static void answer_handshake(struct redlock *r, unsigned k, enum wire_command co
     if (node_read_handshake(node, &r->config, r->scripts, command, reply) && node_handshake_is_over(node)) end_handshake(r, k);
 }
 
+/* NOSCRIPT is answered by the text of the script. It must not hide a trouble that only a person can end. */
+static void note_answer(struct redlock_node *node, const struct answer *a)
+{
+    bool is_news = a->trouble != REDLOCK_TROUBLE_NOSCRIPT || node->trouble == REDLOCK_TROUBLE_NONE;
+
+    if (a->meaning != WIRE_ERROR && node->noted == a->command) node->trouble = REDLOCK_TROUBLE_NONE;
+    if (a->meaning == WIRE_ERROR && is_news)                   node_note(node, a->command, a->trouble, a->reply->text);
+}
+
 /* An answer to a command of a lock; its lock may be forgotten. */
 static void answer_command(struct redlock *r, unsigned k, const struct redlock_asked *asked, const struct wire_reply *reply)
 {
@@ -150,8 +159,7 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
     }
     node->failures = 0;
     if (a.meaning == WIRE_ERROR) a.trouble = wire_class(reply->text, reply->text_size);
-    if (a.meaning == WIRE_ERROR)             node_note(node, a.command, a.trouble, reply->text);
-    else if (node->noted == asked->command)  node->trouble = REDLOCK_TROUBLE_NONE;
+    note_answer(node, &a);
     if (a.lock) lock_answer(r, &a);
     if (wire_ends_session(a.trouble)) node_give_up(node, a.trouble, reply->text);
 }

@@ -1,6 +1,6 @@
 /* Every kind of answer in which a node can tell of its trouble: what vote it is, what it is called, what is done about it.
  * The texts are those of redis-server 7.0. */
-#include "../world/story.h"
+#include "kinds.h"
 
 enum { DOOR_TTL = 10000, RECOVERY_MS = 6000 };
 
@@ -209,6 +209,28 @@ TEST(a_server_that_forbids_loading_scripts_is_sent_them_each_time)
     RELEASE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     EXPECT_KEY_ABSENT_ON_ALL("door");
+}
+
+/* The release behind a lost attempt asks for another script, and succeeds: neither is news about the acquire. */
+TEST(noscript_in_answer_to_a_release_hides_no_trouble_of_the_acquire)
+{
+    for (enum kind kind = 0; kind < KIND_COUNT; kind++) {
+        CLUSTER(3);
+        TAP_CONTEXT("%s", kind_names[kind]);
+        kind_teach_scripts(cluster);
+        for (unsigned k = 0; k < 3; k++) ANSWERS_ONCE(k, kind == KIND_PLAIN ? "SET" : "EVALSHA", "-NOPERM no\r\n");
+        CHECK_INT(kind_acquire(cluster, 0, kind, DOOR_TTL, 0), REDLOCK_OK);
+        for (unsigned k = 0; k < 3; k++) ANSWERS_ONCE(k, "EVALSHA", "-NOSCRIPT No matching script.\r\n");
+        RUN_MS(1000);
+        EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+        CHECK_INT(redlock_owed(LOCK(0)), 0);
+        for (unsigned k = 0; k < 3; k++) EXPECT_TROUBLE(0, k, REDLOCK_TROUBLE_NOPERM);
+        CHECK_INT(kind_acquire(cluster, 0, kind, DOOR_TTL, 0), REDLOCK_OK);
+        UNTIL_DONE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        RUN_MS(10);
+        for (unsigned k = 0; k < 3; k++) EXPECT_TROUBLE(0, k, REDLOCK_TROUBLE_NONE);
+    }
 }
 
 /* ---- Handshake ---- */
