@@ -1,8 +1,8 @@
 /* The command redlock: a lock on independent Redis servers, for shells, cron and containers.
  *
  * To be read in this order: program.c with options.c (what was asked for), session.c (the loop), lock_commands.c, run.c with
- * guardian.c (and ward.c, tree.c, child.c, terminal.c, signals.c below it), view.c with status.c; then report.c, log.c and trace.c,
- * which only tell.
+ * guardian.c (and ward.c, tree.c, child.c, terminal.c, signals.c below it), view.c with status.c; then report.c (and
+ * rights.c below it), log.c and trace.c, which only tell.
  * It knows the public headers of the library. */
 #include "commands.h"
 #include "descriptors.h"

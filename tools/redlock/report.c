@@ -7,6 +7,7 @@
 
 #include "fingerprint.h"
 #include "nodes.h"
+#include "rights.h"
 #include "text.h"
 #include "tls.h"
 
@@ -50,13 +51,19 @@ bool report_written(const char *what)
     return false;
 }
 
+/* One text and a row of numbers: a switch with a table of pointers is twice as large. */
 const char *status_name(enum redlock_status status)
 {
-    switch (status) {
-#define STATUS_NAME(number, name, text) case REDLOCK_##name: return #name;
-    REDLOCK_STATUSES(STATUS_NAME)
+#define STATUS_NUMBER(number, name, text) number,
+#define STATUS_NAME(number, name, text) #name "\0"
+    static const uint8_t numbers[] = { REDLOCK_STATUSES(STATUS_NUMBER) };
+    static const char names[] = REDLOCK_STATUSES(STATUS_NAME);
+#undef STATUS_NUMBER
 #undef STATUS_NAME
-    }
+    const char *name = names;
+
+    for (size_t i = 0; i < sizeof numbers; i++, name += strlen(name) + 1)
+        if (numbers[i] == (unsigned)status) return name;
     return "UNKNOWN";
 }
 
@@ -85,12 +92,7 @@ static const char *trouble_advice(enum redlock_trouble trouble)
     case REDLOCK_TROUBLE_NO_IDENTITY:  return "INFO must tell run_id and redis_mode; or pass --trust-unknown";
     case REDLOCK_TROUBLE_NOAUTH:       return "set REDLOCK_PASSWORD, or give --password-file";
     case REDLOCK_TROUBLE_WRONGPASS:    return "check the password and --user";
-    case REDLOCK_TROUBLE_NOPERM:
-        return "allow it: ACL SETUSER <user> ~RESOURCE ~RESOURCE#ticket ~RESOURCE#waiters* ~RESOURCE#writer &redlock:* +info "
-               "+role +set +get +getrange +pttl +del +pexpire +time +eval +evalsha +script|load +client|setname +zadd +zrem "
-               "+zpopmin +publish +subscribe; "
-               "without +info +role: --trust-unknown; without +time ~RESOURCE#ticket: --no-ticket; "
-               "without ~RESOURCE#waiters* ~RESOURCE#writer &redlock:* +zadd +zrem +zpopmin +publish +subscribe: --no-wake-ups";
+    case REDLOCK_TROUBLE_NOPERM:       return NULL;     /* See rights.h. */
     case REDLOCK_TROUBLE_AHEAD:        return "set the clock that is wrong, by NTP; or, if no ticket is needed: --no-ticket";
     case REDLOCK_TROUBLE_LOADING:      return "wait until it has loaded its data";
     case REDLOCK_TROUBLE_OOM:          return "raise its maxmemory; maxmemory-policy must be noeviction";
@@ -122,6 +124,7 @@ static const char *advice_on(const char *text, enum redlock_trouble trouble)
     const char *advice = tls_advice(text);
 
     if (advice) return advice;
+    if (trouble == REDLOCK_TROUBLE_NOPERM) return rights_advice(asked);
     if (strcmp(text, "connection reset") == 0) return "is the server running there, or does it want TLS: rediss://?";
     return is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n" : trouble_advice(trouble);
 }
