@@ -40,6 +40,7 @@ enum {
 struct tls_line {
     mbedtls_ssl_context ssl;
     struct tls_host host;
+    bool names_no_host;         /* The node's certificate has a common name at most. */
     size_t in_start, in_end, out_start, out_end;
     uint8_t in[TLS_PIECE];      /* It reads a record in two parts or more: so the socket is asked once for several. */
     uint8_t out[TLS_ROOM];
@@ -62,14 +63,15 @@ static struct tls_session *tls_session(struct redlock_tls *tls, unsigned k)
 /* --- Words --- */
 
 /* What is wrong with the node's certificate. */
-static const char *tls_verdict_words(uint32_t flags, bool is_number)
+static const char *tls_verdict_words(uint32_t flags, const struct tls_line *line)
 {
     if (flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) return "its certificate is of a CA not trusted here";
     if (flags & MBEDTLS_X509_BADCERT_EXPIRED)     return "its certificate has expired";
     if (flags & MBEDTLS_X509_BADCERT_FUTURE)      return "its certificate is not valid yet";
     if (flags & MBEDTLS_X509_BADCERT_REVOKED)     return "its certificate has been revoked";
     if (!(flags & MBEDTLS_X509_BADCERT_CN_MISMATCH)) return "its certificate is not good enough, or not for servers";
-    return is_number ? "its certificate is not for this IP address" : "its certificate is for another host name";
+    if (line->host.number_size > 0) return "its certificate is not for this IP address";
+    return line->names_no_host ? TLS_NO_HOST : TLS_OTHER_HOST;
 }
 
 /* What the node says before it closes: the number of its alert. */
@@ -100,7 +102,7 @@ static const char *tls_code_words(const struct tls_session *session, int code, c
 #ifdef MBEDTLS_ERR_SSL_BAD_HS_CERTIFICATE       /* What 2.28 says of one that is not for servers. */
     case MBEDTLS_ERR_SSL_BAD_HS_CERTIFICATE:
 #endif
-        return tls_verdict_words(mbedtls_ssl_get_verify_result(&line->ssl), line->host.number_size > 0);
+        return tls_verdict_words(mbedtls_ssl_get_verify_result(&line->ssl), line);
     case MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE:
         return tls_alert_words(line->ssl.MBEDTLS_PRIVATE(in_msg)[1]);
     case MBEDTLS_ERR_SSL_INVALID_RECORD:
@@ -180,25 +182,33 @@ static int tls_get(void *context, unsigned char *data, size_t size)
 
 /* --- Connecting --- */
 
-/* Is the number of the host among those of the node's certificate? Mbed TLS 2 looks at names alone. */
-static int tls_check_number(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags)
+static bool tls_is_for_number(const mbedtls_x509_crt *certificate, const struct tls_host *host)
 {
-    const struct tls_host *host = context;
-
-    if (depth > 0) return 0;
     for (const mbedtls_x509_sequence *name = &certificate->subject_alt_names; name; name = name->next) {
         bool is_number = name->buf.tag == (MBEDTLS_ASN1_CONTEXT_SPECIFIC | MBEDTLS_X509_SAN_IP_ADDRESS);
-        if (is_number && name->buf.len == host->number_size && memcmp(name->buf.p, host->number, host->number_size) == 0) return 0;
+        if (is_number && name->buf.len == host->number_size && memcmp(name->buf.p, host->number, host->number_size) == 0) return true;
     }
-    *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
+    return false;
+}
+
+/* Besides what Mbed TLS looks at: the number of the host, since 2 knows names alone; and that the certificate has names, since
+ * without any it takes the common name (RFC 9525, 6.3: that is not looked at). */
+static int tls_check_host(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags)
+{
+    struct tls_line *line = context;
+
+    if (depth > 0) return 0;
+    line->names_no_host = certificate->subject_alt_names.buf.len == 0;
+    if (line->names_no_host || (line->host.number_size > 0 && !tls_is_for_number(certificate, &line->host)))
+        *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
     return 0;
 }
 
+/* 3.6 wants to be told that there is no name. */
 static bool tls_expect(struct tls_line *line)
 {
-    if (line->host.number_size == 0) return mbedtls_ssl_set_hostname(&line->ssl, line->host.name) == 0;
-    mbedtls_ssl_set_verify(&line->ssl, tls_check_number, &line->host);
-    return mbedtls_ssl_set_hostname(&line->ssl, NULL) == 0;     /* 3.6 wants to be told that there is no name. */
+    mbedtls_ssl_set_verify(&line->ssl, tls_check_host, line);
+    return mbedtls_ssl_set_hostname(&line->ssl, line->host.number_size == 0 ? line->host.name : NULL) == 0;
 }
 
 static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_session *session, const struct tls_host *host)

@@ -32,11 +32,23 @@ static struct tls_session *tls_session(struct redlock_tls *tls, unsigned k)
 
 /* --- Words --- */
 
-/* What is wrong with the node's certificate: in words of ours, or in those of OpenSSL, in text[0..size). */
-static const char *tls_verdict_words(long verdict, char *text, size_t size)
+/* For another host, or for none: as certificates were made before 2000, by its common name alone. */
+static const char *tls_mismatch_words(const SSL *ssl)
 {
+    const STACK_OF(X509) *chain = SSL_get_peer_cert_chain(ssl);
+    const X509 *certificate = sk_X509_num(chain) > 0 ? sk_X509_value(chain, 0) : NULL;
+    bool has_names = certificate && X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1) >= 0;
+
+    return has_names ? TLS_OTHER_HOST : TLS_NO_HOST;
+}
+
+/* What is wrong with the node's certificate: in words of ours, or in those of OpenSSL, in text[0..size). */
+static const char *tls_verdict_words(const SSL *ssl, char *text, size_t size)
+{
+    long verdict = SSL_get_verify_result(ssl);
+
     switch (verdict) {
-    case X509_V_ERR_HOSTNAME_MISMATCH:      return "its certificate is for another host name";
+    case X509_V_ERR_HOSTNAME_MISMATCH:      return tls_mismatch_words(ssl);
     case X509_V_ERR_IP_ADDRESS_MISMATCH:    return "its certificate is not for this IP address";
     case X509_V_ERR_CERT_HAS_EXPIRED:       return "its certificate has expired";
     case X509_V_ERR_CERT_NOT_YET_VALID:     return "its certificate is not valid yet";
@@ -81,11 +93,10 @@ static const char *tls_reason_words(unsigned long error)
 static void tls_fail_by_queue(struct tls_session *session)
 {
     unsigned long error = ERR_peek_error();
-    long verdict = SSL_get_verify_result(session->line->ssl);
     bool is_ours = ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED;
     char text[TLS_WORDS_MAX - sizeof "TLS: "];
 
-    (void)tls_fail(session, is_ours ? tls_verdict_words(verdict, text, sizeof text) : tls_reason_words(error));
+    (void)tls_fail(session, is_ours ? tls_verdict_words(session->line->ssl, text, sizeof text) : tls_reason_words(error));
     ERR_clear_error();
 }
 
@@ -121,10 +132,11 @@ static bool tls_fill(struct tls_session *session)
 
 /* --- Connecting --- */
 
+/* RFC 9525, 6.3: the common name is not looked at, which OpenSSL does unless told otherwise. */
 static bool tls_expect(SSL *ssl, const struct tls_host *host)
 {
     if (host->number_size > 0) return X509_VERIFY_PARAM_set1_ip(SSL_get0_param(ssl), host->number, host->number_size) == 1;
-    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     return SSL_set1_host(ssl, host->name) == 1 && SSL_set_tlsext_host_name(ssl, host->name) == 1;
 }
 

@@ -77,6 +77,9 @@ static uint64_t tls_first_end(const struct tls_line *line);
 
 /* --- Words --- */
 
+#define TLS_OTHER_HOST "its certificate is for another host name"
+#define TLS_NO_HOST    "its certificate names no host, only a common name"
+
 /* Keeps what has gone wrong. Returns its number for error_text(), negated. */
 static int tls_fail(struct tls_session *session, const char *words)
 {

@@ -16,7 +16,8 @@
  *
  * What is checked, always: the certificate of the node is signed by a CA that is trusted here, is valid at this time, and is for
  *          the host as the list of nodes has it: a name (told to the node as SNI, too) or a number, which must be among the
- *          certificate's IP addresses. TLS 1.2 or newer. Nothing falls back to plain text, and nothing can be switched off.
+ *          names or the IP addresses of its subjectAltName: its common name is not looked at. TLS 1.2 or newer. Nothing falls back
+ *          to plain text, and nothing can be switched off.
  * Memory   The TLS library allocates: a few tens of KB for each connection, by malloc. The rest of redlock still does not.
  * Threads  One redlock_tls belongs to one client, and to the thread that calls it. Different ones know nothing of each other.
  * Blocking No call waits for the network. redlock_tls_open reads files. The handshake is part of connecting (node_timeout_ms).

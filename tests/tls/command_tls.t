@@ -67,6 +67,13 @@ wrong_host() {
 }
 check 'a certificate for another host is refused, by name and by number; and so is one that an unknown CA has signed' wrong_host
 
+# RFC 9525, 6.4: a client no longer looks for a host in the common name.
+common_name() {
+    speaks common && node=localhost:$port && denies 'its certificate names no host, only a common name' &&
+    speaks address && takes && node=localhost:$port && denies 'its certificate is for another host name'
+}
+check 'a common name is no host name' common_name
+
 # Which ciphers there may be is said by the system, for OpenSSL: some need no certificate.
 no_certificate() {
     "$redlock" --version | grep -q OpenSSL || return 0
