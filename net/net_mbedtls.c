@@ -51,6 +51,7 @@ struct redlock_tls {
     mbedtls_entropy_context entropy;
     mbedtls_ctr_drbg_context random;
     mbedtls_x509_crt ca, cert;
+    mbedtls_x509_crt *trusted;      /* `ca`, or what another one has read. */
     mbedtls_pk_context key;
     struct tls_session sessions[TLS_SESSIONS_MAX];
 };
@@ -324,7 +325,7 @@ static const char *tls_system_ca(void)
 }
 
 /* Certificates that it cannot read are passed over, as long as there is one that it can. */
-static bool tls_trust(struct redlock_tls *tls, const char *ca, char *words, size_t size)
+static bool tls_read_ca(struct redlock_tls *tls, const char *ca, char *words, size_t size)
 {
     const char *path = ca ? ca : tls_system_ca();
     int code = 0;
@@ -332,8 +333,14 @@ static bool tls_trust(struct redlock_tls *tls, const char *ca, char *words, size
     if (ca && !tls_can_read(words, size, &TLS_CA, ca)) return false;
     if (path && tls_is_directory(path)) code = mbedtls_x509_crt_parse_path(&tls->ca, path);
     else if (path)                      code = mbedtls_x509_crt_parse_file(&tls->ca, path);
-    if (ca && (code < 0 || tls->ca.raw.len == 0)) return tls_blame_by_code(words, size, &TLS_CA, ca, code);
-    mbedtls_ssl_conf_ca_chain(&tls->config, &tls->ca, NULL);
+    return !ca || (code >= 0 && tls->ca.raw.len > 0) || tls_blame_by_code(words, size, &TLS_CA, ca, code);
+}
+
+static bool tls_trust(struct redlock_tls *tls, const struct redlock_tls_options *options, char *words, size_t size)
+{
+    tls->trusted = options->ca_of ? options->ca_of->trusted : &tls->ca;
+    if (!options->ca_of && !tls_read_ca(tls, options->ca, words, size)) return false;
+    mbedtls_ssl_conf_ca_chain(&tls->config, tls->trusted, NULL);
     return true;
 }
 
@@ -379,7 +386,7 @@ static bool tls_configure(struct redlock_tls *tls, const struct redlock_tls_opti
 #ifdef MBEDTLS_SSL_SESSION_TICKETS
     mbedtls_ssl_conf_session_tickets(&tls->config, MBEDTLS_SSL_SESSION_TICKETS_DISABLED);
 #endif
-    return tls_trust(tls, options->ca, words, size) && tls_identify(tls, options, words, size);
+    return tls_trust(tls, options, words, size) && tls_identify(tls, options, words, size);
 }
 
 struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, char *words, size_t size)

@@ -262,11 +262,16 @@ static bool tls_has_hashes(const char *path)
     return has;
 }
 
-/* A directory is looked into when a certificate is to be checked. */
-static bool tls_trust(SSL_CTX *ctx, const char *ca, char *words, size_t size)
+/* A directory is looked into when a certificate is to be checked. A store counts its users, and locks what it adds. */
+static bool tls_trust(SSL_CTX *ctx, const struct redlock_tls_options *options, char *words, size_t size)
 {
+    const char *ca = options->ca;
     bool is_directory = ca && tls_is_directory(ca);
 
+    if (options->ca_of) {
+        SSL_CTX_set1_cert_store(ctx, SSL_CTX_get_cert_store(options->ca_of->ctx));
+        return true;
+    }
     if (!ca) return SSL_CTX_set_default_verify_paths(ctx) == 1;
     if (!tls_can_read(words, size, &TLS_CA, ca)) return false;
     if (is_directory && !tls_has_hashes(ca))
@@ -309,7 +314,7 @@ static SSL_CTX *tls_new_ctx(const struct redlock_tls_options *options, char *wor
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
-    if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 && tls_trust(ctx, options->ca, words, size) &&
+    if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 && tls_trust(ctx, options, words, size) &&
         tls_identify(ctx, options, words, size))
         return ctx;
     SSL_CTX_free(ctx);

@@ -26,6 +26,7 @@ enum {
     TLS_PIECE = 4096,                   /* Taken from the socket at once, */
     TLS_PIECES_MAX = 8,                 /* and so often in one call: a node that floods us must not keep others waiting (S16). */
     TLS_OUT_MAX = 65536,                /* More is not kept for a node that takes nothing. */
+    TLS_ERROR_TAKEN = REDLOCK_TRANSPORT_ERROR + 1,      /* Two clients use one redlock_tls. */
     TLS_WORDS_MAX = 96                  /* Of which the engine keeps some 60. */
 };
 
@@ -90,6 +91,7 @@ static int tls_fail(struct tls_session *session, const char *words)
 
 static const char *tls_error_text(void *context, unsigned k, int error)
 {
+    if (error == TLS_ERROR_TAKEN) return "TLS: its redlock_tls is another client's: open one for each";
     return error == REDLOCK_TRANSPORT_ERROR ? tls_session(context, k)->words : NULL;
 }
 
@@ -169,7 +171,8 @@ static int tls_connect(void *context, unsigned k, const struct redlock_peer *pee
     struct tls_host host;
     int fd;
 
-    NET_CHECK(k < TLS_SESSIONS_MAX && !session->line && peer->endpoint_size <= sizeof endpoint.words);
+    NET_CHECK(k < TLS_SESSIONS_MAX && peer->endpoint_size <= sizeof endpoint.words);
+    if (session->line) return -TLS_ERROR_TAKEN;
     memcpy(endpoint.words, peer->endpoint, peer->endpoint_size);
     *session = (struct tls_session){ .fd = -1 };
     if (!tls_read_host(&host, peer->host)) return tls_fail(session, "no certificate can be for such a host");

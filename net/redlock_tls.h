@@ -19,7 +19,8 @@
  *          names or the IP addresses of its subjectAltName: its common name is not looked at. TLS 1.2 or newer. Nothing falls back
  *          to plain text, and nothing can be switched off.
  * Memory   The TLS library allocates: a few tens of KB for each connection, by malloc. The rest of redlock still does not.
- * Threads  One redlock_tls belongs to one client, and to the thread that calls it. Different ones know nothing of each other.
+ * Threads  One redlock_tls belongs to one client, and to the thread that calls it: a second client that is given it connects to no
+ *          node, and is told so. Different ones know nothing of each other, but for what `ca_of` shares, which is only read.
  * Blocking No call waits for the network. redlock_tls_open reads files. The handshake is part of connecting (node_timeout_ms).
  * Errors   What is wrong with a node is told by redlock_describe_node() and the trace, in words that begin with "TLS: ".
  * fork()   A child may close its copy of the client (redlock_close, which sends nothing there) and then redlock_tls_close. It
@@ -47,6 +48,11 @@ struct redlock_tls_options {
                          * reads all files in it). NULL: those of the system. */
     const char *cert;   /* Our own certificate, and those between it and its CA behind it, for nodes that ask. NULL: none. */
     const char *key;    /* Its key, without a passphrase. NULL: in the file `cert`. Without a certificate there is none. */
+
+    /* Another redlock_tls, whose CAs are trusted here, too, without being read again (those of a system take tens of milliseconds): for
+     * programs with several clients, also in several threads. `ca` is not looked at then. The other is closed after this one. NULL:
+     * none. */
+    struct redlock_tls *ca_of;
 };
 
 /* options NULL: all NULL. Returns what the caller owes a redlock_tls_close; or NULL with the reason in words[0..size), cut to that

@@ -191,6 +191,52 @@ TEST(a_host_that_is_no_name_and_no_number_is_not_connected_to)
     redlock_tls_close(tls);
 }
 
+/* ---- Several clients ---- */
+
+/* Session 0 is connected to already. */
+TEST(a_client_that_is_given_the_tls_of_another_is_told_so_and_the_other_goes_on)
+{
+    const struct redlock_transport *transport = redlock_tls_transport();
+    struct redlock_peer peer = { .host = "localhost" };
+    struct redlock_lock lock;
+    bool connected = false;
+    char list[64];
+    struct redlock_tls *tls;
+
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)server.port);
+    tls = open_secure(&alice, list, PATIENCE_MS);
+    redlock_lock_init(&lock);
+    CHECK_STATUS(redlock_acquire(&alice, &lock, "door", TTL_MS, PATIENCE_MS), REDLOCK_OK);
+    int error = -transport->connect(tls, 0, &peer, &connected);
+    CHECK_INT(error > REDLOCK_TRANSPORT_ERROR, true);
+    CHECK_STR(transport->error_text(tls, 0, error), "TLS: its redlock_tls is another client's: open one for each");
+    CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
+    CHECK_INT(lost, 0);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_tls_close(tls);
+}
+
+/* The other has no CA of its own, and has not read any but those. */
+TEST(what_one_has_read_of_CAs_serves_others)
+{
+    struct redlock_tls *first = open_tls(), *second;
+    struct redlock_options options = throw_away_options();
+    struct redlock_tls_options like = { .ca = "/nowhere", .ca_of = first };
+    char words[REDLOCK_TLS_WORDS], list[64];
+
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)server.port);
+    options.engine.trust_unknown = true;
+    options.secure_transport = redlock_tls_transport();
+    second = redlock_tls_open(&like, words, sizeof words);
+    if (!second) bail_out("redlock_tls_open: %s", words);
+    options.secure_context = second;
+    CHECK_STATUS(redlock_open(&alice, list, &options, NULL), REDLOCK_OK);
+    CHECK_STATUS(redlock_connect(&alice, PATIENCE_MS), REDLOCK_OK);
+    redlock_close(&alice, CLOSE_MS);
+    redlock_tls_close(second);
+    redlock_tls_close(first);
+}
+
 /* ---- Calls of the system ---- */
 
 static unsigned empty_receives;
