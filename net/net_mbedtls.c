@@ -37,8 +37,13 @@ enum {
     TLS_ROOM = 20480        /* For one record of any kind, and what goes with it. */
 };
 
+struct tls_resumable {
+    mbedtls_ssl_session session;
+};
+
 struct tls_line {
     mbedtls_ssl_context ssl;
+    struct tls_ticket *ticket;
     struct tls_host host;
     bool names_no_host;         /* The node's certificate has a common name at most. */
     size_t in_start, in_end, out_start, out_end;
@@ -54,11 +59,17 @@ struct redlock_tls {
     mbedtls_x509_crt *trusted;      /* `ca`, or what another one has read. */
     mbedtls_pk_context key;
     struct tls_session sessions[TLS_SESSIONS_MAX];
+    struct tls_ticket tickets[TLS_NODES_MAX];
 };
 
 static struct tls_session *tls_session(struct redlock_tls *tls, unsigned k)
 {
     return &tls->sessions[k];
+}
+
+static struct tls_ticket *tls_ticket(struct redlock_tls *tls, unsigned node)
+{
+    return &tls->tickets[node];
 }
 
 /* --- Words --- */
@@ -218,6 +229,7 @@ static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_sessio
 
     if (!line) return NULL;
     line->host = *host;
+    line->ticket = tls_ticket(tls, session->node);
     mbedtls_ssl_init(&line->ssl);
     if (mbedtls_ssl_setup(&line->ssl, &tls->config) != 0 || !tls_expect(line)) {
         tls_line_close(line);
@@ -234,16 +246,43 @@ static void tls_line_close(struct tls_line *line)
     mbedtls_free(line);
 }
 
+/* --- Resuming --- */
+
+static void tls_forget(struct tls_resumable *resumable)
+{
+    mbedtls_ssl_session_free(&resumable->session);
+    mbedtls_free(resumable);
+}
+
+static bool tls_resume(struct tls_line *line, const struct tls_resumable *resumable)
+{
+    return mbedtls_ssl_set_session(&line->ssl, &resumable->session) == 0;
+}
+
+/* With TLS 1.2 a node gives it during the handshake; with 1.3 later, if it wants to. */
+static void tls_take_resumable(struct tls_line *line)
+{
+    struct tls_resumable *resumable = mbedtls_calloc(1, sizeof *resumable);
+
+    if (!resumable) return;
+    mbedtls_ssl_session_init(&resumable->session);
+    if (mbedtls_ssl_get_session(&line->ssl, &resumable->session) == 0) tls_keep_ticket(line->ticket, resumable, tls_first_end(line));
+    else                                                               tls_forget(resumable);
+}
+
 static bool tls_waits(int code)
 {
     return code == MBEDTLS_ERR_SSL_WANT_READ || code == MBEDTLS_ERR_SSL_WANT_WRITE;
 }
 
 /* It has taken what says nothing, such as a warning, and there is more, of which the descriptor does not tell. */
-static bool tls_goes_on(const struct tls_line *line, int code)
+static bool tls_goes_on(struct tls_line *line, int code)
 {
 #ifdef MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET
-    if (code == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) return true;
+    if (code == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) {
+        tls_take_resumable(line);
+        return true;
+    }
 #endif
     return code == MBEDTLS_ERR_SSL_WANT_READ && line->in_start < line->in_end;
 }
@@ -255,6 +294,7 @@ static bool tls_shake_hands(struct tls_session *session)
     do code = mbedtls_ssl_handshake(&session->line->ssl);
     while (tls_goes_on(session->line, code));
     if (code != 0 && !tls_waits(code)) tls_fail_by_code(session, code);
+    if (code == 0) tls_take_resumable(session->line);
     return code == 0;
 }
 
@@ -383,8 +423,8 @@ static bool tls_configure(struct redlock_tls *tls, const struct redlock_tls_opti
 #else
     mbedtls_ssl_conf_min_version(&tls->config, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
 #endif
-#ifdef MBEDTLS_SSL_SESSION_TICKETS
-    mbedtls_ssl_conf_session_tickets(&tls->config, MBEDTLS_SSL_SESSION_TICKETS_DISABLED);
+#if defined(MBEDTLS_SSL_SESSION_TICKETS) && MBEDTLS_VERSION_NUMBER >= 0x03060100 && defined(MBEDTLS_SSL_PROTO_TLS1_3)
+    mbedtls_ssl_conf_tls13_enable_signal_new_session_tickets(&tls->config, MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED);
 #endif
     return tls_trust(tls, options, words, size) && tls_identify(tls, options, words, size);
 }
@@ -414,6 +454,7 @@ struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, 
 void redlock_tls_close(struct redlock_tls *tls)
 {
     if (!tls) return;
+    for (unsigned node = 0; node < TLS_NODES_MAX; node++) tls_keep_ticket(tls_ticket(tls, node), NULL, 0);
     mbedtls_ssl_config_free(&tls->config);
     mbedtls_pk_free(&tls->key);
     mbedtls_x509_crt_free(&tls->cert);

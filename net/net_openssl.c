@@ -23,11 +23,17 @@ struct tls_line {
 struct redlock_tls {
     SSL_CTX *ctx;
     struct tls_session sessions[TLS_SESSIONS_MAX];
+    struct tls_ticket tickets[TLS_NODES_MAX];       /* tls_resumable is an SSL_SESSION. */
 };
 
 static struct tls_session *tls_session(struct redlock_tls *tls, unsigned k)
 {
     return &tls->sessions[k];
+}
+
+static struct tls_ticket *tls_ticket(struct redlock_tls *tls, unsigned node)
+{
+    return &tls->tickets[node];
 }
 
 /* --- Words --- */
@@ -156,16 +162,18 @@ static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_sessio
 {
     struct tls_line *line = OPENSSL_zalloc(sizeof *line);
 
-    (void)session;
-    if (!line || tls_line_begin(line, tls->ctx, host)) return line;
+    if (!line) return NULL;
+    if (tls_line_begin(line, tls->ctx, host) && SSL_set_app_data(line->ssl, tls_ticket(tls, session->node)) == 1) return line;
     BIO_free(line->in);
     BIO_free(line->out);
     tls_line_close(line);
     return NULL;
 }
 
+/* Without the goodbyes, both, OpenSSL would take what it was given for resuming as spoilt: RFC 8446, 6.1, does not ask for that. */
 static void tls_line_close(struct tls_line *line)
 {
+    if (line->ssl) SSL_set_shutdown(line->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     SSL_free(line->ssl);
     OPENSSL_free(line);
     ERR_clear_error();
@@ -240,6 +248,29 @@ static uint64_t tls_first_end(const struct tls_line *line)
     return first;
 }
 
+/* --- Resuming --- */
+
+/* Called by OpenSSL, whenever a node gives one: 1 says that it is ours now. */
+static int tls_take_resumable(SSL *ssl, SSL_SESSION *given)
+{
+    const struct tls_line line = { .ssl = ssl };
+
+    tls_keep_ticket(SSL_get_app_data(ssl), (struct tls_resumable *)given, tls_first_end(&line));
+    return 1;
+}
+
+static bool tls_resume(struct tls_line *line, const struct tls_resumable *resumable)
+{
+    SSL_SESSION *given = (SSL_SESSION *)(uintptr_t)resumable;
+
+    return SSL_SESSION_is_resumable(given) && SSL_set_session(line->ssl, given) == 1;
+}
+
+static void tls_forget(struct tls_resumable *resumable)
+{
+    SSL_SESSION_free((SSL_SESSION *)resumable);
+}
+
 /* --- Opening --- */
 
 static bool tls_blame_by_queue(char *words, size_t size, const struct tls_use *use, const char *path)
@@ -303,7 +334,7 @@ static bool tls_identify(SSL_CTX *ctx, const struct redlock_tls_options *options
     return true;
 }
 
-/* Connections are new ones: without a cache no session is taken up again, so that a certificate is looked at each time. */
+/* What nodes give for resuming is kept by tls_keep_ticket, not by OpenSSL. */
 static SSL_CTX *tls_new_ctx(const struct redlock_tls_options *options, char *words, size_t size)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
@@ -311,8 +342,9 @@ static SSL_CTX *tls_new_ctx(const struct redlock_tls_options *options, char *wor
     (void)snprintf(words, size, "OpenSSL cannot be used: out of memory, or wrongly configured");
     if (!ctx) return NULL;
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
-    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(ctx, tls_take_resumable);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
     if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 && tls_trust(ctx, options, words, size) &&
         tls_identify(ctx, options, words, size))
@@ -342,6 +374,7 @@ struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, 
 void redlock_tls_close(struct redlock_tls *tls)
 {
     if (!tls) return;
+    for (unsigned node = 0; node < TLS_NODES_MAX; node++) tls_keep_ticket(tls_ticket(tls, node), NULL, 0);
     SSL_CTX_free(tls->ctx);
     OPENSSL_free(tls);
 }

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@
 
 enum {
     TLS_SESSIONS_MAX = NET_WAIT_MAX,    /* Two for each node that there can be, and two to spare. */
+    TLS_NODES_MAX = NET_WAIT_MAX / 2,
     TLS_PIECE = 4096,                   /* Taken from the socket at once, */
     TLS_PIECES_MAX = 8,                 /* and so often in one call: a node that floods us must not keep others waiting (S16). */
     TLS_OUT_MAX = 65536,                /* More is not kept for a node that takes nothing. */
@@ -33,14 +35,24 @@ enum {
 /* Beside `words`, which outlive it, it says nothing while there is no connection. */
 struct tls_session {
     struct tls_line *line;  /* What the library has of it. NULL: there is no connection. */
+    unsigned node;
     int fd;
     int ended;              /* 0; REDLOCK_TRANSPORT_END, or -E: nothing more comes. */
+    bool resumes;           /* It has offered the node to resume an earlier session of TLS (RFC 8446, 2.2; RFC 5077). */
     bool has_socket;        /* TCP stands, */
     bool stands;            /* and so does TLS. */
     bool may_have_more;     /* The last call has stopped before it knew. */
     bool is_dry;            /* In this call the socket has given less than it was asked for, */
     unsigned pieces;        /* after so many pieces. */
     char words[TLS_WORDS_MAX];
+};
+
+/* What a node has given us so that later connections can begin without certificates and signatures. With TLS 1.3 it gives another one
+ * each time. */
+struct tls_ticket {
+    struct tls_resumable *resumable;    /* The library's. NULL: there is none. */
+    uint64_t ends;                      /* With the first of the certificates that were looked at, in seconds since 1970. */
+    bool is_refused;                    /* The node has broken off a handshake because of one: it is offered none any more. */
 };
 
 /* What a certificate must be for. */
@@ -53,11 +65,17 @@ struct tls_host {
 /* --- What an adapter defines --- */
 
 struct tls_line;
+struct tls_resumable;
 
 static struct tls_session *tls_session(struct redlock_tls *tls, unsigned k);
+static struct tls_ticket *tls_ticket(struct redlock_tls *tls, unsigned node);
 
 /* NULL: out of memory. What the session has is read by the calls below. */
 static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_session *session, const struct tls_host *host);
+
+/* Before the handshake. False: the library does not want it. And: it is of no use any longer. */
+static bool tls_resume(struct tls_line *line, const struct tls_resumable *resumable);
+static void tls_forget(struct tls_resumable *resumable);
 static void tls_line_close(struct tls_line *line);
 
 /* What the library has written: where it begins and its size. And: so much of it is sent. */
@@ -139,6 +157,25 @@ static size_t tls_take(struct tls_session *session, uint8_t piece[TLS_PIECE])
     return got > 0 ? (size_t)got : 0;
 }
 
+/* --- Resuming --- */
+
+/* The node has given it on a connection that stands: it takes the place of the one before. */
+static void tls_keep_ticket(struct tls_ticket *ticket, struct tls_resumable *resumable, uint64_t ends)
+{
+    if (ticket->resumable) tls_forget(ticket->resumable);
+    ticket->resumable = resumable;
+    ticket->ends = ends;
+}
+
+/* Nothing is resumed from when a certificate has ended on which it rests: the node has to show what it has now. */
+static void tls_offer_ticket(struct tls_session *session, struct tls_ticket *ticket)
+{
+    bool is_good = !ticket->is_refused && (uint64_t)time(NULL) < ticket->ends;
+
+    if (!is_good) tls_keep_ticket(ticket, NULL, 0);
+    session->resumes = ticket->resumable && tls_resume(session->line, ticket->resumable);
+}
+
 /* --- Connecting --- */
 
 /* A certificate says which name or which number it is for, without the dot at the end of a name and the scope of a number. False:
@@ -171,26 +208,33 @@ static int tls_connect(void *context, unsigned k, const struct redlock_peer *pee
     struct tls_host host;
     int fd;
 
-    NET_CHECK(k < TLS_SESSIONS_MAX && peer->endpoint_size <= sizeof endpoint.words);
+    NET_CHECK(k < TLS_SESSIONS_MAX && peer->node < TLS_NODES_MAX && peer->endpoint_size <= sizeof endpoint.words);
     if (session->line) return -TLS_ERROR_TAKEN;
     memcpy(endpoint.words, peer->endpoint, peer->endpoint_size);
-    *session = (struct tls_session){ .fd = -1 };
+    *session = (struct tls_session){ .node = peer->node, .fd = -1 };
     if (!tls_read_host(&host, peer->host)) return tls_fail(session, "no certificate can be for such a host");
     session->line = tls_line_open(context, session, &host);
     if (!session->line) return -ENOMEM;
+    tls_offer_ticket(session, tls_ticket(context, peer->node));
     session->fd = fd = net_connect(&endpoint, connected);
     *connected = false;
     if (fd < 0) tls_drop(session);
     return fd;
 }
 
-static int tls_finish_handshake(struct tls_session *session)
+/* If it had offered to resume, that may be why it has failed (RFC 8446 and 5246 have a server pass over what it does not want, but
+ * OpenSSL breaks off where it asks for certificates and no session_id_context is set): that is not for good, as a refusal would be. */
+static int tls_finish_handshake(struct tls_session *session, struct tls_ticket *ticket)
 {
     tls_begin_taking(session);
     (void)tls_flush(session);
     if (tls_shake_hands(session)) session->stands = session->may_have_more = true;
     (void)tls_flush(session);       /* The alert as well that says why it has failed. If it cannot be sent, reading tells. */
     if (session->stands) return 0;
+    if (session->ended == -REDLOCK_TRANSPORT_ERROR && session->resumes) {
+        ticket->is_refused = true;
+        return ECONNRESET;
+    }
     if (session->ended == REDLOCK_TRANSPORT_END) (void)tls_fail(session, "it closed the connection during the handshake");
     return session->ended < 0 ? -session->ended : REDLOCK_TRANSPORT_PENDING;
 }
@@ -205,7 +249,7 @@ static int tls_finish(void *context, unsigned k)
         if (error != 0) return error;
         session->has_socket = true;
     }
-    return tls_finish_handshake(session);
+    return tls_finish_handshake(session, tls_ticket(context, session->node));
 }
 
 /* --- Talking --- */

@@ -18,6 +18,9 @@
  *          the host as the list of nodes has it: a name (told to the node as SNI, too) or a number, which must be among the
  *          names or the IP addresses of its subjectAltName: its common name is not looked at. TLS 1.2 or newer. Nothing falls back
  *          to plain text, and nothing can be switched off.
+ * Resuming A connection that is made again resumes the TLS session before, if the node agrees: without signatures, in a half to a
+ *          quarter of the time. The certificate is the one that was checked then; when one has ended on which it rests, the node has
+ *          to show what it has now. No command is sent before the handshake has ended (no "early data").
  * Memory   The TLS library allocates: a few tens of KB for each connection, by malloc. The rest of redlock still does not.
  * Threads  One redlock_tls belongs to one client, and to the thread that calls it: a second client that is given it connects to no
  *          node, and is told so. Different ones know nothing of each other, but for what `ca_of` shares, which is only read.

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include "../../net/redlock_transport.h"
@@ -306,19 +307,24 @@ TEST(a_child_that_closes_its_copy_says_nothing_on_its_parents_connections)
 
 /* ---- Under load ---- */
 
-/* The server's side of a handshake, of no newer version. */
-static SSL *accept_tls(int client, int version)
+/* The server's side, of no newer version. */
+static SSL_CTX *new_server(int version)
 {
     char path[SERVER_PATH_SIZE + 16];
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
-    SSL *ssl;
 
     snprintf(path, sizeof path, "%s/server.crt", servers_certificates());
     SSL_CTX_use_certificate_file(ctx, path, SSL_FILETYPE_PEM);
     snprintf(path, sizeof path, "%s/server.key", servers_certificates());
     SSL_CTX_use_PrivateKey_file(ctx, path, SSL_FILETYPE_PEM);
     SSL_CTX_set_max_proto_version(ctx, version);
-    ssl = SSL_new(ctx);
+    return ctx;
+}
+
+static SSL *accept_tls(int client, int version)
+{
+    SSL *ssl = SSL_new(new_server(version));
+
     SSL_set_fd(ssl, client);
     if (SSL_accept(ssl) != 1) _exit(1);
     return ssl;
@@ -407,6 +413,115 @@ TEST(a_server_that_renegotiates_is_refused_and_at_worst_connected_to_anew)
     CHECK(won > 20);
     redlock_close(&alice, CLOSE_MS);
     redlock_tls_close(tls);
+}
+
+/* ---- Resuming ---- */
+
+/* A server that shakes hands, says how to `told`, and hangs up after a while: "f": in full; "r": it resumed an earlier session; "x": not
+ * at all. */
+static void shake_hands(SSL_CTX *ctx, int client, int told)
+{
+    SSL *ssl = SSL_new(ctx);
+    const char *how;
+
+    SSL_set_fd(ssl, client);
+    how = SSL_accept(ssl) != 1 ? "x" : SSL_session_reused(ssl) ? "r" : "f";
+    if (how[0] != 'x') usleep(20000);       /* The client reads what it was given. */
+    if (write(told, how, 1) != 1) _exit(1);
+    SSL_free(ssl);
+    close(client);
+}
+
+/* The server's certificate, but that it ends in so many seconds. */
+static void certify_for(SSL_CTX *ctx, long seconds)
+{
+    char path[SERVER_PATH_SIZE + 16];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/ca.key", servers_certificates());
+    file = fopen(path, "r");
+    if (!file) bail_out("no %s", path);
+    X509 *certificate = X509_dup(SSL_CTX_get0_certificate(ctx));
+    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, NULL, NULL);
+    fclose(file);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), seconds);
+    X509_sign(certificate, key, EVP_sha256());
+    SSL_CTX_use_certificate(ctx, certificate);
+    EVP_PKEY_free(key);
+    X509_free(certificate);
+}
+
+/* *told: where to read of each handshake. is_odd: it wants to see certificates, but is not set up to resume what had one. */
+static uint16_t start_resumer(int version, long seconds, bool is_odd, int *told)
+{
+    SSL_CTX *ctx = new_server(version);
+    int pipes[2];
+    uint16_t port;
+    int listener = listen_on_loopback(&port);
+
+    if (pipe(pipes) < 0) bail_out("pipe");
+    *told = pipes[0];
+    if (seconds > 0) certify_for(ctx, seconds);
+    if (is_odd) SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+    if (process_fork() == 0) for (;;) shake_hands(ctx, accept(listener, NULL, NULL), pipes[1]);
+    SSL_CTX_free(ctx);
+    close(listener);
+    close(pipes[1]);
+    return port;
+}
+
+/* What such a server has said of the first handshakes, so many, or until one ends so. */
+static const char *handshakes_of(const char *list, int told, size_t count, char end)
+{
+    static char text[512];
+    struct redlock_tls *tls = open_secure(&alice, list, PATIENCE_MS);
+    struct pollfd polled = { .fd = told, .events = POLLIN };
+    uint64_t until = clock_ms() + 5 * SOON_MS;
+    size_t size = 0;
+
+    while (size < count && (size == 0 || text[size - 1] != end) && clock_ms() < until) {
+        (void)redlock_run_for(&alice, NULL, 5);
+        if (poll(&polled, 1, 0) > 0 && read(told, text + size, 1) == 1) size++;
+    }
+    text[size] = '\0';
+    redlock_close(&alice, 100);
+    redlock_tls_close(tls);
+    close(told);
+    return text;
+}
+
+/* By TLS 1.2, which both libraries speak, and by 1.3 if this one does. */
+TEST(a_connection_that_is_lost_is_made_again_without_certificates)
+{
+    static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
+    char list[64];
+
+    for (int i = 0; i < 2; i++) {
+        int told;
+        snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)start_resumer(versions[i], 0, false, &told));
+        CHECK_STR(handshakes_of(list, told, 3, '\0'), "frr");
+    }
+}
+
+TEST(a_server_that_breaks_off_when_it_is_to_resume_is_asked_no_more)
+{
+    char list[64];
+    int told;
+
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)start_resumer(TLS1_2_VERSION, 0, true, &told));
+    CHECK_STR(handshakes_of(list, told, 4, '\0'), "fxff");
+}
+
+/* A certificate of a second or two is good for handshakes until then. What comes later is in full, and refused. */
+TEST(a_session_is_not_resumed_when_the_certificate_has_ended)
+{
+    enum { SECONDS = 2, HANDSHAKES = 400 };
+    char list[64];
+    int told;
+
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)start_resumer(TLS1_2_VERSION, SECONDS, false, &told));
+    const char *how = handshakes_of(list, told, HANDSHAKES, 'x');
+    TAP_CHECK(strncmp(how, "fr", 2) == 0 && how[strlen(how) - 1] == 'x', "handshakes were: %s", how);
 }
 
 /* ---- Floods ---- */
