@@ -36,6 +36,8 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 CHECKS   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 # So that what is built does not depend on where; a compiler that does not know the option does without.
 PREFIX_MAP := $(shell $(CC) -ffile-prefix-map=a=b -E -x c /dev/null >/dev/null 2>&1 && echo '"-ffile-prefix-map=$(CURDIR)=."')
+# Files that say which headers an object depends on. Where a compiler does not write them (tcc) each object depends on all headers.
+DEPENDS  := $(shell $(CC) -MMD -MP -MF /dev/null -E -x c /dev/null >/dev/null 2>&1 && echo '-MMD -MP')
 # Each function has a section of its own, so that a program's --gc-sections drops what it does not call. clang would turn
 # memcmp into bcmp, which is one function more than the core may need.
 COMPILE   = $(CC) -std=c11 $(WARNINGS) $(PREFIX_MAP) -ffunction-sections -fdata-sections -fno-builtin-bcmp $(CPPFLAGS) $(CFLAGS) $(CHECKS)
@@ -87,13 +89,14 @@ all: $(BUILD)/libredlock.a $(BUILD)/redlock $(BUILD)/redlock-admin
 
 # Everything compiled depends on this file, which changes when the compiler or its flags do.
 $(BUILD)/flags: FORCE
-	@mkdir -p $(@D)
+	@{ mkdir -p $(@D) && [ -w $(@D) ]; } || \
+	    { echo 'make: nothing can be written to $(BUILD). Say where to build instead, for instance: make BUILD=/tmp/redlock' >&2; exit 1; }
 	@echo '$(COMPILE) $(LDFLAGS) $(LDLIBS) $(TLS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS) $(LDLIBS) $(TLS)' >$@
 
-$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags $(if $(DEPENDS),,$(filter %.h,$(C_FILES)))
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
-	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
+	$(Q)$(COMPILE) $(DEPENDS) -c -o $@ $<
 
 # The parts look at the engine's own books, see redlock/private.h: tests/world/invariants.c is one of them.
 $(call object,$(filter redlock/%,$(PARTS))): override CPPFLAGS += -DREDLOCK_TEST_BUILD
@@ -147,10 +150,10 @@ $(BUILD)/tests/live/%: $(BUILD)/obj/tests/live/%.o $(if $(TLS),$(call object,tes
 # Opt-in: what is position-independent is compiled by itself, so that the static library costs nothing for it.
 SHARED := $(BUILD)/libredlock.so.$(SOVERSION)
 shared: $(SHARED)
-$(BUILD)/obj/shared/%.o: %.c $(BUILD)/flags
+$(BUILD)/obj/shared/%.o: %.c $(BUILD)/flags $(if $(DEPENDS),,$(filter %.h,$(C_FILES)))
 	@mkdir -p $(@D)
 	@echo "  CC    $< (shared)"
-	$(Q)$(COMPILE) -fPIC -MMD -MP -c -o $@ $<
+	$(Q)$(COMPILE) -fPIC $(DEPENDS) -c -o $@ $<
 $(SHARED): $(patsubst %.c,$(BUILD)/obj/shared/%.o,$(LIBRARY)) tools/packages/exports
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(CFLAGS) $(CHECKS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=tools/packages/exports -Wl,-z,defs \
@@ -176,8 +179,8 @@ programs: all $(filter $(BUILD)/%,$(UNIT_TESTS) $(LIVE_TESTS)) $(if $(BENCH),$(B
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
 
 test:
-	@$(MAKE) --no-print-directory $(JOBS) programs
 	@tools/need $(LIVE_TOOLS)
+	@$(MAKE) --no-print-directory $(JOBS) programs
 	@$(RUN_TESTS) $(UNIT_TESTS) $(LIVE_TESTS)
 
 test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
@@ -355,8 +358,9 @@ lint:
 
 # ---- Shown and measured ----
 
-demo: all
+demo:
 	@tools/need redis-server
+	@$(MAKE) --no-print-directory $(JOBS) all
 	@tools/demo $(BUILD)/redlock
 
 bench: $(BUILD)/bench

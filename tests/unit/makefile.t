@@ -125,7 +125,28 @@ refuses_tls() {
     echo "$said" | grep -q "TLS=$1: there are TLS=openssl and TLS=mbedtls"
 }
 
+# As tcc does it.
+# shellcheck disable=SC2016    # That is for the compiler.
+builds_without_dependency_files() {
+    printf '#!/bin/sh\nfor word; do [ "$word" != -MMD ] || { echo "invalid option -- -MMD"; exit 1; }; done\nexec %s "$@"\n' "$CC" >"$scratch/simple"
+    chmod 755 "$scratch/simple"
+    makes CC="$scratch/simple" BUILD=simply all && [ -z "$(find "$tree/simply" -name '*.d')" ] || return 1
+    : >"$scratch/built"
+    makes CC="$scratch/simple" BUILD=simply all && [ -z "$(find "$tree/simply" -name '*.o' -newer "$scratch/built")" ] || return 1
+    touch "$tree/redlock/private.h"
+    makes CC="$scratch/simple" BUILD=simply all && [ -n "$(find "$tree/simply" -name unity_core.o -newer "$scratch/built")" ]
+}
+
+# Such as a CD, or the project of somebody else.
+names_build() {
+    : >"$tree/no-folder"
+    said=$(makes BUILD=no-folder/build all 2>&1) && return 1
+    echo "$said"
+    echo "$said" | grep -q "^make: nothing can be written to no-folder/build. .* make BUILD=/tmp/redlock$"
+}
+
 check 'the tree can be copied' copy_trees
+check 'where nothing can be written BUILD is named' names_build
 check 'TLS by a library for which there is nothing is refused' refuses_tls gnutls
 check 'TLS by two libraries at once is refused' refuses_tls 'openssl mbedtls'
 if command -v bmake >/dev/null; then
@@ -135,6 +156,7 @@ else
     skip 'BSD make makes nothing, and says to use GNU make' 'no bmake here'
     skip 'BSD make installs nothing either' 'no bmake here'
 fi
+check 'a compiler that writes no files of dependencies will do, and knows when a header has changed' builds_without_dependency_files
 check 'all can be installed below a folder with a blank in its name' installs_all_below_a_blank
 check 'everybody may read what was installed, and run the command' can_be_used_by_all
 check 'uninstall removes all of it' nothing_is_left PREFIX=/usr

@@ -89,10 +89,10 @@ for allowed in no ''; do
 done
 check 'and nothing was tried' installed ''
 allowed=yes
-check 'root gets what is missing' says 0 'tools/need: sqlite3 is missing: apk installs it' sh sqlite3
+check 'root gets what is missing' says 0 'tools/need: missing: sqlite3; so this is done now, unless NEED_INSTALL=no: apk add sqlite' sh sqlite3
 check 'with one call of the manager' installed 'apk add --no-cache sqlite'
 check 'and once' says 0 '' sqlite3
 check 'it tells the name of what it found' says 0 sqlite3 --print sqlite3
-check 'what cannot be installed is named, with the reason' says 1 'tools/need: shellcheck is missing: apk installs it
+check 'what cannot be installed is named, with the reason' says 1 'tools/need: missing: shellcheck; so this is done now, unless NEED_INSTALL=no: apk add shellcheck
 tools/need: missing: shellcheck, and apk could not install it (E: no such package); please try: apk add shellcheck' shellcheck
 finish

@@ -83,19 +83,14 @@ static void note_restarts(struct exporter *e)
 
 /* ---- Figures of nodes ---- */
 
-static struct figures_label label_of(const struct exporter *e, unsigned k)
-{
-    return (struct figures_label){ "node", e->names[k] };
-}
-
 static void write_of_node(const struct exporter *e, struct figures *f, unsigned k, uint64_t number)
 {
-    figures_number(f, number, (struct figures_label[]){ label_of(e, k), { NULL, NULL } });
+    figures_number(f, number, (struct figures_label[]){ { "node", e->names[k] }, { NULL, NULL } });
 }
 
 static void write_us_of_node(const struct exporter *e, struct figures *f, unsigned k, int64_t us)
 {
-    figures_us(f, us, (struct figures_label[]){ label_of(e, k), { NULL, NULL } });
+    figures_us(f, us, (struct figures_label[]){ { "node", e->names[k] }, { NULL, NULL } });
 }
 
 static void write_fact(const struct exporter *e, struct figures *f, enum fact fact, const char *name, const char *type,
@@ -118,7 +113,7 @@ static void write_votes(const struct exporter *e, struct figures *f)
     for (unsigned k = 0; k < e->survey.count; k++) {
         const char *trouble = trouble_name(e, &e->survey.nodes[k]);
         if (*trouble != '\0')
-            figures_number(f, 1, (struct figures_label[]){ label_of(e, k), { "trouble", trouble }, { NULL, NULL } });
+            figures_number(f, 1, (struct figures_label[]){ { "node", e->names[k] }, { "trouble", trouble }, { NULL, NULL } });
     }
 }
 
