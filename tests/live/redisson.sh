@@ -100,12 +100,13 @@ we_wake_the_next_of_a_dead_one() {
 }
 any_listens() { [ "$(ask 0 EVAL 'return #redis.call("pubsub", "channels", ARGV[1])' 0 "$1")" = 1 ]; }
 
-# A number in a file, to which each adds one when it has the lock.
+# A number in a file, to which each adds one when it has the lock. The lease is short: a thread that listens while one that spins has the
+# lock is told of no release, and waits for as long as the lease was when it looked.
 one_at_a_time() {
     echo 0 >"$directory/number"
     : >"$directory/counts"
     for kind in lock fenced spin fair; do
-        perl -e "$limit" $thread "$port_0" $kind counted 60000 90000 10 count "$directory/number" >>"$directory/counts" 2>&1 &
+        perl -e "$limit" $thread "$port_0" $kind counted 3000 90000 10 count "$directory/number" >>"$directory/counts" 2>&1 &
         begin $!
         eval "count_$kind=$!"
     done
