@@ -454,6 +454,6 @@ NET_API size_t net_format_address(const struct net_address *address, char *text,
 
 NET_API void net_wipe(void *data, size_t size)
 {
-    volatile unsigned char *bytes = data;
+    volatile unsigned char *bytes = (unsigned char *)data;
     for (size_t i = 0; i < size; i++) bytes[i] = 0;
 }

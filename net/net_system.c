@@ -105,7 +105,7 @@ static bool system_entropy_from_device(unsigned char *data, size_t size)
 
 NET_API bool net_entropy(void *data, size_t size)
 {
-    unsigned char *bytes = data;
+    unsigned char *bytes = (unsigned char *)data;
     memset(data, 0, size);    /* MSan does not know that getentropy writes. */
     while (size > 0) {
         size_t part = size < SYSTEM_ENTROPY_MAX ? size : SYSTEM_ENTROPY_MAX;

@@ -240,9 +240,9 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
     r->now_us = now_us;
     for (unsigned k = 0; k < sessions; k++) {
         clear_bytes(&nodes[k], sizeof nodes[k]);
-        nodes[k].asked = cut_piece(&rest, config->pipeline * sizeof *nodes[k].asked);
-        nodes[k].send = cut_piece(&rest, config->send_size);
-        nodes[k].receive = cut_piece(&rest, config->receive_size);
+        nodes[k].asked = (struct redlock_asked *)cut_piece(&rest, config->pipeline * sizeof *nodes[k].asked);
+        nodes[k].send = (uint8_t *)cut_piece(&rest, config->send_size);
+        nodes[k].receive = (uint8_t *)cut_piece(&rest, config->receive_size);
         node_init(&nodes[k], is_subscription(r, k));
     }
     REDLOCK_LOOK_AT_ENGINE(r);

@@ -28,6 +28,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+#define REDLOCK_SCOPE_NULL nullptr
+#else
+#define REDLOCK_SCOPE_NULL NULL
 #endif
 
 #define redlock_reentrant_init REDLOCK_WITH_LAYOUT(redlock_reentrant_init)      /* See ABI in redlock.h. */
@@ -112,7 +115,8 @@ struct redlock_scope {
 static inline struct redlock_scope redlock_scope_begin(struct redlock_client *c, struct redlock_reentrant *reentrant,
                                                        uint64_t owner, const struct redlock_request *request)
 {
-    struct redlock_scope scope = { REDLOCK_OK, NULL, c, reentrant, NULL, NULL, owner, false };
+    struct redlock_scope scope = { REDLOCK_OK, REDLOCK_SCOPE_NULL, c, reentrant,
+                                   REDLOCK_SCOPE_NULL, REDLOCK_SCOPE_NULL, owner, false };
 
     scope.status = redlock_enter(c, reentrant, owner, request);
     scope.is_inside = scope.status == REDLOCK_OK;
@@ -123,7 +127,8 @@ static inline struct redlock_scope redlock_keeper_scope_begin(struct redlock_kee
                                                               uint64_t owner, const struct redlock_request *request,
                                                               uint32_t hold_ms)
 {
-    struct redlock_scope scope = { REDLOCK_OK, NULL, NULL, NULL, keeper, kept, owner, false };
+    struct redlock_scope scope = { REDLOCK_OK, REDLOCK_SCOPE_NULL, REDLOCK_SCOPE_NULL, REDLOCK_SCOPE_NULL,
+                                   keeper, kept, owner, false };
 
     scope.status = redlock_keeper_enter(keeper, kept, owner, request, hold_ms);
     scope.is_inside = scope.status == REDLOCK_OK;
@@ -137,8 +142,8 @@ static inline enum redlock_status redlock_scope_end(struct redlock_scope *scope)
     enum redlock_status status;
 
     if (!scope->is_inside) return REDLOCK_BAD_STATE;
-    if (scope->keeper) status = redlock_keeper_leave(scope->keeper, scope->kept, scope->owner, NULL);
-    else               status = redlock_leave(scope->client, scope->reentrant, scope->owner, NULL);
+    if (scope->keeper) status = redlock_keeper_leave(scope->keeper, scope->kept, scope->owner, REDLOCK_SCOPE_NULL);
+    else               status = redlock_leave(scope->client, scope->reentrant, scope->owner, REDLOCK_SCOPE_NULL);
     scope->is_inside = status != REDLOCK_OK && status != REDLOCK_LOST;
     if (scope->ended) *scope->ended = status;
     return status;

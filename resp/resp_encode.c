@@ -71,7 +71,7 @@ RESP_API size_t resp_decimal(char text[RESP_DIGITS_MAX], uint64_t number)
 
 RESP_API void resp_write_begin(struct resp_writer *w, void *data, size_t size, size_t used)
 {
-    w->data = data;
+    w->data = (uint8_t *)data;
     w->size = size;
     w->used = used;
     w->whole = used;
@@ -109,7 +109,7 @@ static void end_argument(struct resp_writer *w, uint8_t *to)
 RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size)
 {
     uint8_t *to = begin_argument(w, size, size);
-    if (to) end_argument(w, put_bytes(to, data, size));
+    if (to) end_argument(w, put_bytes(to, (const uint8_t *)data, size));
 }
 
 /* Counted here: strlen is not among the functions that a freestanding libc promises. */

@@ -252,7 +252,7 @@ RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *
 RESP_API enum resp_status resp_parse(struct resp_parser *p, const void *data, size_t size, bool buffer_full,
                                      size_t *consumed, struct resp_item *item)
 {
-    struct resp_window w = { data, size, 0, 0, buffer_full };
+    struct resp_window w = { (const uint8_t *)data, size, 0, 0, buffer_full };
     enum resp_status status = (enum resp_status)p->error;
 
     *consumed = 0;

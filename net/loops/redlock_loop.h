@@ -35,9 +35,11 @@
 extern "C" {
 #define REDLOCK_LOOP_CAST(type, pointer) reinterpret_cast<type>(pointer)
 #define REDLOCK_LOOP_NUMBER(type, number) static_cast<type>(number)
+#define REDLOCK_LOOP_NULL nullptr
 #else
 #define REDLOCK_LOOP_CAST(type, pointer) ((type)(pointer))
 #define REDLOCK_LOOP_NUMBER(type, number) ((type)(number))
+#define REDLOCK_LOOP_NULL NULL
 #endif
 
 enum { REDLOCK_LOOP_SESSIONS = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true), REDLOCK_LOOP_RETRY_MS = 100 };
@@ -153,7 +155,7 @@ static inline bool redlock_loop_step(struct redlock_loop *loop, unsigned ready)
     loop->is_gone = &is_gone;
     loop->hook(loop->context, status);
     if (is_gone) return false;
-    loop->is_gone = NULL;
+    loop->is_gone = REDLOCK_LOOP_NULL;
     return !is_over;
 }
 
@@ -180,8 +182,8 @@ static inline bool redlock_loop_end(struct redlock_loop *loop)
     if (!loop->client) return false;
     if (loop->is_gone) *loop->is_gone = true;
     redlock_loop_watch_nothing(loop);
-    loop->is_gone = NULL;
-    loop->client = NULL;
+    loop->is_gone = REDLOCK_LOOP_NULL;
+    loop->client = REDLOCK_LOOP_NULL;
     return true;
 }
 

@@ -93,7 +93,7 @@ static inline void redlock_loop_epoll_wake_in(struct redlock_loop *loop, int ms)
     memset(&time, 0, sizeof time);
     if (ms >= 0) time.it_value.tv_sec = ms / 1000;
     if (ms >= 0) time.it_value.tv_nsec = ms == 0 ? 1 : ms % 1000 * 1000000l;
-    timerfd_settime(REDLOCK_LOOP_CAST(struct redlock_loop_epoll *, loop)->timer, 0, &time, NULL);
+    timerfd_settime(REDLOCK_LOOP_CAST(struct redlock_loop_epoll *, loop)->timer, 0, &time, REDLOCK_LOOP_NULL);
 }
 
 /* Private. The clock of redlock counts suspend, too. */

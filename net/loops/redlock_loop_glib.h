@@ -22,7 +22,7 @@ extern "C" {
 #ifdef __cplusplus
 #define REDLOCK_LOOP_GLIB_BOTH static_cast<GIOCondition>(G_IO_IN | G_IO_OUT)
 #else
-#define REDLOCK_LOOP_GLIB_BOTH (G_IO_IN | G_IO_OUT)
+#define REDLOCK_LOOP_GLIB_BOTH ((GIOCondition)(G_IO_IN | G_IO_OUT))
 #endif
 
 /* Private. */
@@ -45,7 +45,8 @@ static inline bool redlock_loop_glib_watch(struct redlock_loop *loop, unsigned k
     static const GIOCondition conditions[4] = { G_IO_ERR, G_IO_IN, G_IO_OUT, REDLOCK_LOOP_GLIB_BOTH };
 
     if (adapter->tags[k]) g_source_remove_unix_fd(adapter->source, adapter->tags[k]);
-    adapter->tags[k] = wanted.fd < 0 ? NULL : g_source_add_unix_fd(adapter->source, wanted.fd, conditions[wanted.events & 3]);
+    adapter->tags[k] = REDLOCK_LOOP_NULL;
+    if (wanted.fd >= 0) adapter->tags[k] = g_source_add_unix_fd(adapter->source, wanted.fd, conditions[wanted.events & 3]);
     return true;
 }
 
@@ -76,7 +77,8 @@ static inline void redlock_loop_glib_attach(struct redlock_loop_glib *adapter, G
                                             struct redlock_client *client, redlock_loop_hook *hook, void *context)
 {
     static const struct redlock_loop_calls calls = { redlock_loop_glib_watch, redlock_loop_glib_wake_in };
-    static GSourceFuncs functions = { NULL, NULL, redlock_loop_glib_dispatch, NULL, NULL, NULL };
+    static GSourceFuncs functions = { REDLOCK_LOOP_NULL, REDLOCK_LOOP_NULL, redlock_loop_glib_dispatch,
+                                      REDLOCK_LOOP_NULL, REDLOCK_LOOP_NULL, REDLOCK_LOOP_NULL };
 
     memset(adapter, 0, sizeof *adapter);
     adapter->source = g_source_new(&functions, sizeof(struct redlock_loop_glib_source));

@@ -108,10 +108,22 @@ firmware_has_no_text() {
         grep -a -o -E "$text" "$made/firmware" | nothing
 }
 
-# header_compiles COMPILER LANGUAGE STANDARD HEADER
+# header_compiles COMPILER LANGUAGE STANDARD HEADER: in C++ also without a NULL, where a compiler knows that warning.
 header_compiles() {
+    no_null=
+    if [ "$2" = c++ ] && echo 'int x;' | $1 -x c++ -Wzero-as-null-pointer-constant -Werror -fsyntax-only - 2>/dev/null; then
+        no_null=-Wzero-as-null-pointer-constant
+    fi
     # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
-    echo "#include \"$4\"" | $1 -x "$2" "-std=$3" $warnings -I. -Iredlock -fsyntax-only -
+    echo "#include \"$4\"" | $1 -x "$2" "-std=$3" $warnings $no_null -I. -Iredlock -fsyntax-only -
+}
+
+# As a project compiles it that means to become C++.
+c_plus_plus_would_take_it() {
+    for part in core client keeper metrics; do
+        # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
+        $CC -std=c11 -Wc++-compat $warnings -fsyntax-only redlock/unity_$part.c || return 1
+    done
 }
 
 core_includes_freestanding_headers_only() {
@@ -210,6 +222,12 @@ for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h
         fi
     done
 done
+
+if echo 'void *a; int *b; void f(void); void f(void) { b = a; }' | $CC -Wc++-compat -x c -fsyntax-only - 2>&1 | grep -q 'C++'; then
+    check 'the library has no warning where C++ differs from C' c_plus_plus_would_take_it
+else
+    skip 'the library has no warning where C++ differs from C' "$CC does not warn of that"
+fi
 
 check 'a program of the same layout links' program_links
 check 'a program for another number of nodes does not link' other_layout_does_not_link \
