@@ -78,7 +78,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # ---- Library, command, test programs ----
 
-.PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors mutants sim soak stories explore \
+.PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors bare mutants sim soak stories explore \
         playground test-playground test-page guide test-guide chaos interop monitoring examples firmware fuzz coverage prove demo bench cost size amalgamation lint \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
@@ -164,7 +164,7 @@ $(SHARED): $(patsubst %.c,$(BUILD)/obj/shared/%.o,$(LIBRARY)) tools/packages/exp
 # ---- Tests. The last line is "N passed, N failed". ----
 
 # Nothing else installs a package unasked.
-test test-unit test-live test-tls test-through-tls check-symbols check-floors compilers processors chaos interop monitoring firmware examples demo: NEED_INSTALL ?= yes
+test test-unit test-live test-tls test-through-tls check-symbols check-floors compilers processors bare chaos interop monitoring firmware examples demo: NEED_INSTALL ?= yes
 NEED_INSTALL ?= no
 export NEED_INSTALL
 
@@ -222,6 +222,10 @@ compilers:
 # All unit tests, the simulator and locks on seven other processors, by qemu-user.
 processors:
 	@tests/processors/run
+
+# What a fresh machine says: a Debian with gcc, libc6-dev, make and git alone, and the last commit in it. For root.
+bare:
+	@tests/bare/run
 
 # Builds in which one rule of safety is broken on purpose: each must be caught.
 mutants:
@@ -475,6 +479,7 @@ help:
 	@echo 'make test           all tests; also test-unit, test-live, test-tls (with TLS=openssl), check-symbols, check-floors'
 	@echo 'make compilers      what is handed out, by five compilers, in all standards, without a warning; as C++; with sanitizers'
 	@echo 'make processors     unit tests, simulator and locks on s390x, powerpc, mips, armhf, riscv64, aarch64, i686, by qemu-user'
+	@echo 'make bare           as root: make demo and make test in a Debian that has gcc, libc6-dev, make and git alone'
 	@echo 'make mutants        each rule broken on purpose must be caught;  make sim, soak, stories, explore: faulty worlds'
 	@echo 'make chaos          real servers and clients under real faults, for a minute'
 	@echo 'make interop        other Redlock libraries and this one exclude each other'
