@@ -200,7 +200,7 @@ in_background() {
 
 # has_terminals: some containers and build machines have no pseudo-terminals, and script(1) cannot make one.
 has_terminals() {
-    [ -n "${terminals-}" ] || { script -qec true /dev/null </dev/null >/dev/null 2>&1 && terminals=yes || terminals=no; }
+    [ -n "${terminals-}" ] || { command -v script >/dev/null && script -qec true /dev/null </dev/null >/dev/null 2>&1 && terminals=yes || terminals=no; }
     [ "$terminals" = yes ]
 }
 
@@ -314,7 +314,7 @@ is_at() {
 # processes: "PID PARENT STATE NAME" of each. (A small system has no ps, and Linux needs none.)
 processes() {
     if [ -r /proc/self/stat ]; then sed -n 's/^\([0-9]*\) (\(.*\)) \(.\) \([0-9]*\) .*/\1 \4 \3 \2/p' /proc/[0-9]*/stat 2>/dev/null
-    else ps -axo pid=,ppid=,stat=,comm=
+    elif command -v ps >/dev/null; then ps -axo pid=,ppid=,stat=,comm=
     fi
 }
 # children_of PID [NAME]: their numbers; of those with that name.

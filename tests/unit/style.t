@@ -84,6 +84,62 @@ all_can_be_run() {
 }
 check 'test scripts are executable' all_can_be_run
 
+# ---- What tests use ----
+
+# What tests take for granted. tests/bare/run sees that a minimal Debian has it, with gcc, libc6-dev, make and git.
+base=$(tr '\n' ' ' <tests/bare/commands)
+
+# provided_for TARGET: what its rule in the Makefile makes sure of. Perl comes with prove.
+provided_for() {
+    awk -v rule="^$1:" '/^LIVE_TOOLS = / { live = $0; sub(/.*= /, "", live) }
+        $0 ~ rule { found = 1 } found && /tools\/need/ { sub(/.*tools\/need /, ""); sub(/\$\(LIVE_TOOLS\)/, live); print; exit }' Makefile
+}
+
+# uses_what_there_is TARGET FILE...: no command that neither the base has, nor the rule of the target provides, nor the file itself asks for.
+uses_what_there_is() {
+    provided=$(provided_for "$1")
+    [ -n "$provided" ] || { echo "make $1 says not what it needs"; return 1; }
+    shift
+    tests/outside "$@" tests/tap.sh tools/environment.sh tests/live/lib.sh >"$made/used" || return 1
+    while read -r file command; do
+        case " $base $provided redlock _redlock " in *" $command "*) ;; *) echo "$file $command"; return 1 ;; esac
+    done <"$made/used"
+}
+check 'a unit test uses no command that a bare machine lacks' uses_what_there_is test-unit tests/unit/*.t
+check 'nor does a live test' uses_what_there_is test-live tests/live/*.t tests/live/*.sh tests/live/certificates tools/bench/servers.sh
+check 'nor one of TLS' uses_what_there_is test-tls tests/tls/*.t tools/bench/servers.sh
+check 'nor one of an example' uses_what_there_is examples tests/examples/*.t tests/examples/lib.sh
+check 'nor one of monitoring' uses_what_there_is monitoring tests/monitoring/*.t
+check 'nor one of other libraries' uses_what_there_is interop tests/interop/*.t tests/interop/*.sh tests/live/redisson.sh
+check 'nor one of packages' uses_what_there_is packages tests/packages/*.t
+
+# Where it lost its way in quotes or parentheses it would miss the last line.
+is_read_to_the_end() {
+    for file in tests/tap.sh tests/*/*.t tests/*/*.sh tools/bench/servers.sh; do
+        { cat "$file"; printf '\nin_the_end --here\n'; } >"$made/whole.sh"
+        tests/outside "$made/whole.sh" | grep -q ': in_the_end$' || { echo "$file"; return 1; }
+    done
+}
+check 'the end of each script is read as a command' is_read_to_the_end
+
+# names COMMANDS SCRIPT
+names() {
+    printf '%s\n' "$2" >"$made/script.sh"
+    tests/outside "$made/script.sh" | sed 's/.*: //' >"$made/names"
+    [ "$(tr '\n' ' ' <"$made/names")" = "$1 " ] || { cat "$made/names"; return 1; }
+}
+# shellcheck disable=SC2016    # It is for another shell.
+check 'a command is found behind pipes, in substitutions and in quotes' names 'aa bb cc dd sh ee ff gg' \
+    'aa x | bb y && echo "$(cc "z" | dd)" # no
+    sh -c "ee; true"; trap "ff; exit" INT; if ! gg; then :; fi'
+check 'and behind what runs it' names 'check aa within bb env dd' 'check "a rule" aa cc; within 10 bb; env x=y dd'
+check 'words are no commands: of a case, a loop, a here-document, a function, an assignment' names 'aa bb' \
+    'case x in cc | dd) aa ;; *) false ;; esac; for ee in ff gg; do :; done; cat() { :; }; cat <<END >hh
+ii jj
+END
+kk=ll bb mm'
+check 'nor is what a script asks for first' names zz 'tools/need aa || exit; aa; if command -v bb; then bb; fi; zz'
+
 stories_are_told() {
     sed -n '/Em rule Ta Em stories/,/^\.El/s/.* Ta \([a-z].*\)/\1/p' tools/man/redlock.7 | tr -s ', ' '\n' >"$made/stories"
     [ "$(grep -c . "$made/stories")" -ge 10 ] || return 1
