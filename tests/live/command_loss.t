@@ -229,6 +229,19 @@ check 'a lock that was gone when the command ended is 123' gone_at_the_end
 
 # ---- redlock sleeps ----
 
+# Nodes that never had the lock, since their counter of tickets was larger, are well; so is whoever takes what is gone.
+never_granted() {
+    for k in 3 4; do ask $k SET door-n#ticket $(($(date +%s) + 5))000000 PX 60000 >/dev/null; done
+    start run --guard 0 -v --trace -t 2s door-n -- sleep 20
+    within 10 says 'granted by 3 of 5 nodes' && ask 0 DEL door-n >/dev/null || return 1
+    over "$started"
+    [ $? = 123 ] && says 'not extended: too few nodes still have our token$' && says 'node 0 .* our token is gone' &&
+    says 'node 4 .*: it has not granted the lock, so it was not asked$' && says '4  = +not asked: it has not granted the lock$' &&
+    ! grep -E 'hangs|held by somebody else|not asked: ok' "$directory/err"
+}
+check 'nodes that never had the lock are not said to hang, nor is a lock that is gone said to be held' never_granted
+
+
 redlock_sleeps() {
     start run --guard 0 -t 1s door-8 -- "$directory/stubborn" "$directory/eight"
     within 10 prints ready || return 1

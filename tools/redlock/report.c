@@ -182,13 +182,14 @@ void report_unreleased(struct session *session)
 void report_loss(struct session *session)
 {
     bool is_decided = redlock_last_round(&session->lock)->decided_at != 0;     /* Else they had their time. */
+    const char *text, *advice;
 
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         enum redlock_vote vote = vote_so_far(session, k);
         if (vote == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) continue;
         if (vote == REDLOCK_VOTE_PENDING && is_decided) continue;
-        if (vote == REDLOCK_VOTE_REFUSED) say_node(session, k, "our token is gone", REDLOCK_TROUBLE_NONE);
-        else                              say_node(session, k, "no answer in time", REDLOCK_TROUBLE_SILENT);
+        text = report_why_missing(session, k, &advice);
+        say_advice(session, k, text, vote == REDLOCK_VOTE_REFUSED ? NULL : advice);
     }
 }
 
@@ -209,6 +210,10 @@ const char *report_why_missing(const struct session *session, unsigned k, const 
     if (redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_REFUSED) {
         *advice = "was it flushed, or short of memory?";
         return "our token is gone";
+    }
+    if (redlock_vote_of(&session->lock, k) == REDLOCK_VOTE_NOT_ASKED) {
+        *advice = NULL;
+        return "it has not granted the lock, so it was not asked";
     }
     *advice = trouble_advice(REDLOCK_TROUBLE_SILENT);
     return "no answer in time";

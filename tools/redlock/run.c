@@ -149,7 +149,8 @@ static void watch_keeper(struct run *run, uint64_t now_us)
     if (!run->settings->verbose) return;
     if (is_extended) report_validity(run->session, "extended");
     if (!is_news || kept == REDLOCK_OK) return;
-    say("%s: not extended: %s", run->settings->resource, redlock_status_text(kept));
+    say("%s: not extended: %s", run->settings->resource,
+        kept == REDLOCK_TAKEN ? "too few nodes still have our token" : redlock_status_text(kept));
     if (kept != REDLOCK_EXTENSION_LIMIT) report_nodes(run->session);
 }
 

@@ -182,6 +182,7 @@ static void print_beginning(struct trace *trace, const struct redlock_event *eve
     if (!name) return;
     trace->round = event->round;
     trace->not_asked = trace->unknown = 0;
+    trace->extends = event->phase == REDLOCK_PHASE_EXTENDING;
     if (event->ttl_ms > 0) (void)snprintf(ttl, sizeof ttl, ", TTL %" PRIu32 " ms", event->ttl_ms);
     (void)snprintf(text, sizeof text, "%s, round %" PRIu32 ": to %u nodes, quorum %u%s", name, event->round, trace->node_count,
                    redlock_quorum(trace->node_count), ttl);
@@ -197,7 +198,9 @@ static void print_not_asked(struct trace *trace, const struct redlock_event *eve
     trace->not_asked |= news;
     for (unsigned k = 0; k < trace->node_count; k++) {
         if (!(news >> k & 1)) continue;
-        (void)snprintf(text, sizeof text, "not asked: %s", describe_session(trace, k, event->at_us, why));
+        if (strcmp(describe_session(trace, k, event->at_us, why), "ok") == 0 && trace->extends)
+            (void)snprintf(why, sizeof why, "it has not granted the lock");
+        (void)snprintf(text, sizeof text, "not asked: %s", why);
         print_node_line(trace, event->at_us, k, '=', text, "");
     }
 }

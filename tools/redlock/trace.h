@@ -60,6 +60,7 @@ struct trace {
     uint32_t round;         /* Which began last, */
     uint16_t not_asked;     /* and the nodes of which it was told that they have no vote in it, */
     uint16_t unknown;       /* and whose vote is unknown. */
+    bool extends;           /* It is a round of extensions. */
     enum redlock_status verdict;        /* Of the last round to acquire. */
     uint64_t lost;          /* Events, as far as it was told. */
     unsigned receiving;     /* Which session the bytes below are of, */
