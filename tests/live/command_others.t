@@ -109,6 +109,18 @@ another_kind_is_told() {
     is 123 release --guard 0 "$door" $none && says 'WRONGTYPE .*\(held by a lock of another kind' &&
     answers 1 HGET "$door" $thread && answers 1 DEL "$door"
 }
+another_kind_is_somebody_else() {
+    door=mutex:somebody
+    answers '' EVAL "$enter" 1 "$door" 30000 $thread || return 1
+    for kind in '' --no-ticket --fair --shared; do
+        # shellcheck disable=SC2086    # It may be no word.
+        is 124 run -q --guard 0 $kind --wait 0 "$door" -- true && [ ! -s "$directory/err" ] &&
+        is 124 acquire -q --guard 0 $kind --wait 200ms "$door" && [ ! -s "$directory/err" ] &&
+        is 124 acquire --guard 0 $kind --json "$door" && json out '$j->{status} eq "TAKEN"' || return 1
+    done
+    is 124 acquire --guard 0 --fair "$door" && says '^redlock: .*: held by somebody else$' && says 'WRONGTYPE .*held by a lock of another kind' &&
+    answers 1 DEL "$door"
+}
 redisson_is_refused() {
     door=mutex:no-redisson
     for option in '' --no-ticket; do
@@ -173,6 +185,7 @@ check 'redlock-rb holds: ours is refused, and touches nothing' redlock_rb_holds
 check 'ours holds: redlock-rb is refused, and touches nothing' redlock_rb_is_refused
 check 'Redisson holds: ours is refused, and touches nothing' redisson_holds
 check 'a lock of another kind is told' another_kind_is_told
+check 'a lock of another kind is held by somebody else, for each kind of ours' another_kind_is_somebody_else
 check 'ours holds: Redisson has an error, and touches nothing' redisson_is_refused
 check 'that a script had to be sent is not told as a trouble' is_no_trouble
 check 'that a script would have had to be sent when the round was over is no silence of the node' is_not_told_as_silence

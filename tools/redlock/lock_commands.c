@@ -95,6 +95,7 @@ static enum redlock_status finish_acquire(struct session *session)
 
     if (status == REDLOCK_PENDING) return session->fault;
     if (status == REDLOCK_CANCELLED && !session->signal) return REDLOCK_NO_QUORUM;      /* It was hopeless. */
+    if (status == REDLOCK_NO_QUORUM) return session_attempt_status(session);
     if (status != REDLOCK_OK || !session->signal) return status;
     (void)release_lock(session);
     return REDLOCK_CANCELLED;

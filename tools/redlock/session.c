@@ -111,14 +111,22 @@ static void note_trouble(struct session *session, unsigned k, enum redlock_troub
     if (trouble == REDLOCK_TROUBLE_AHEAD) describe_ahead(note, session->settings->options.engine.ticket_skew_ms);
 }
 
+/* So many that the others are no quorum. */
+static bool are_too_many(const struct session *session, enum redlock_trouble trouble)
+{
+    unsigned count = redlock_node_count(&session->client), with = 0;
+
+    for (unsigned k = 0; k < count; k++) with += session->notes[k].trouble == trouble;
+    return with > count - redlock_quorum(count);
+}
+
 enum redlock_status session_attempt_status(const struct session *session)
 {
-    unsigned count = redlock_node_count(&session->client), without = 0;
     enum redlock_status status = redlock_attempt_status(&session->lock);
 
-    for (unsigned k = 0; k < count; k++) without += session->notes[k].trouble == REDLOCK_TROUBLE_AHEAD;
+    if (status == REDLOCK_NO_QUORUM && are_too_many(session, REDLOCK_TROUBLE_WRONGTYPE)) return REDLOCK_TAKEN;
     if (status != REDLOCK_TAKEN || redlock_free_in_ms(&session->lock) != 0) return status;
-    return without > count - redlock_quorum(count) ? REDLOCK_NO_QUORUM : status;
+    return are_too_many(session, REDLOCK_TROUBLE_AHEAD) ? REDLOCK_NO_QUORUM : status;
 }
 
 /* A node that has restarted votes on plain locks earlier than on those with a ticket. */
