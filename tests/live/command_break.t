@@ -70,6 +70,15 @@ of_another_kind() {
 }
 check 'a lock of another kind is left alone' of_another_kind
 
+# Readers are in a set beside the key.
+of_readers() {
+    is 0 acquire --guard 0 -t 60s --shared read && token=$(sed 's,/.*,,' "$directory/out") && is 0 acquire --guard 0 -t 60s --shared read &&
+    is 123 break --guard 0 --token "$token" read && says "not broken: it is shared: .* 'redlock release' .* with /s behind the 40 digits" &&
+    is 124 status --guard 0 read && prints 'shared by 2' && is 0 release --guard 0 read "$token/s" && is 124 status --guard 0 read &&
+    prints 'shared by 1'
+}
+check 'of a reader it says what takes its part away' of_readers
+
 ends_the_holder() {
     start run --guard 0 -t 3s held -- sh -c 'echo "$REDLOCK_TOKEN"; exec sleep 100'
     within 10 prints '^[0-9a-f]{40} ' || return 1

@@ -58,6 +58,11 @@ people_are_spared() {
     is 0 acquire --guard 0 "$name" && is 124 acquire --guard 0 "$name" && says 'red\\x1b\[31mdoor: held' &&
     is 124 status --guard 0 "$name" && prints 'red\\x1b\[31mdoor: held'
 }
+a_pattern_is_a_name() {
+    is 0 status --guard 0 'pattern:*' && says "pattern:\* is the name of one lock: 'redlock scan PATTERN' finds those of several" &&
+    is 0 status --guard 0 --json 'pattern:*' && ! says 'is the name' >/dev/null && is 0 status --guard 0 pattern: && ! says 'is the name' >/dev/null
+}
+check 'a pattern given to status is said to be a name' a_pattern_is_a_name
 check 'control codes in a resource do not reach the terminal' people_are_spared
 
 # DEL; CSI as C1; forms that are too long; a surrogate; numbers that are too large; two that are well; one that is cut off.

@@ -52,6 +52,7 @@ struct breaking {
     size_t value_size;
     bool is_ambiguous, is_long; /* Several values begin so; one is longer than we can read. */
     bool is_endless;            /* A node has it without a TTL. */
+    bool is_shared;             /* A node has it as readers share it: whose tokens are elsewhere. */
     bool has_removed;           /* It was not left at looking. */
     unsigned answers, having;   /* Of the last look. */
     uint64_t began_at;          /* The last look. */
@@ -68,11 +69,15 @@ static bool is_meant(const char *token, const struct redlock_item *item)
     return item->size == size || size == REDLOCK_TOKEN_TEXT;
 }
 
+static const char shared[] = "~shared";      /* See redlock(7). */
+
 static void see_value(struct breaking *b, struct spot *spot, const struct redlock_item *item)
 {
     bool is_first = b->value_size == 0;
 
-    if (item->type != REDLOCK_ITEM_BULK || !is_meant(b->settings->token, item)) return;
+    if (item->type != REDLOCK_ITEM_BULK) return;
+    b->is_shared |= item->size == sizeof shared - 1 && memcmp(item->bytes, shared, item->size) == 0;
+    if (!is_meant(b->settings->token, item)) return;
     if (item->size > VALUE_MAX) {
         b->is_long = true;
         return;
@@ -341,8 +346,12 @@ static const char *describe(const struct breaking *b, enum redlock_status status
     switch (status) {
     case REDLOCK_OK:        return "broken";
     case REDLOCK_TAKEN:     return "not broken: its holder lives, and has extended it";
-    case REDLOCK_LOST:      return b->value_size > 0 ? "not broken: its holder has released it meanwhile"
-                                                     : "not broken: this token holds it on no node";
+    case REDLOCK_LOST:
+        if (b->is_shared)
+            return "not broken: it is shared: if this is the token of one of its readers, 'redlock release' takes that one's part "
+                   "away, with /s behind the 40 digits";
+        return b->value_size > 0 ? "not broken: its holder has released it meanwhile"
+                                 : "not broken: this token holds it on no node";
     case REDLOCK_BAD_TOKEN: return b->is_long ? "not broken: the value of the key is too long for a token"
                                               : "not broken: several values begin so: give all of the one that is meant";
     case REDLOCK_BAD_STATE: return "not broken: the key has no TTL, so there is no loss to wait for: leave out --wait-loss";

@@ -267,6 +267,8 @@ static enum redlock_status show(struct session *session, const char *resource)
     if (status == REDLOCK_OK) {
         if (session->settings->json) print_json(&view);
         else                         print_view(&view);
+        if (!session->settings->json && view.verdict == VERDICT_FREE && strchr(resource, '*'))
+            say("%s is the name of one lock: 'redlock scan PATTERN' finds those of several", resource);
         status = report_written("the result") ? view_status(&view) : REDLOCK_SYSTEM;
     } else {
         report_blind(session, resource, status);
