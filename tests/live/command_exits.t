@@ -147,4 +147,33 @@ no_redis() {
     is 125 run --guard 0 -n "127.0.0.1:$(cat "$directory/http")" door-6 -- true && says 'not a Redis server'
 }
 check 'so does what is no Redis server: 125' no_redis
+# ---- What can never be ----
+
+for name in ROLE SCRIPT EVALSHA TIME; do
+    start_server --rename-command "$name" ''
+    eval "without_$name=127.0.0.1:$port"
+done
+# It does not wait, and advises no option that changes nothing.
+never_can_be() {
+    for name in ROLE SCRIPT EVALSHA TIME; do
+        eval "without=\$without_$name"
+        for options in '' --trust-unknown; do
+            # shellcheck disable=SC2086    # It may be no word.
+            is 125 run --guard 0 -n "$without" $options "never-$name" -- true &&
+            says 'node 0 .*: ERR [Uu]nknown .* \(it is disabled or renamed there, or the server lacks it: name servers that have it\)$' || return 1
+        done
+    done
+}
+check 'a command that servers lack is not waited for: 125' never_can_be
+
+# As Dragonfly and Kvrocks have it: INFO names no run_id.
+without_run_id() {
+    for option in --no-ticket --trust-unknown; do
+        perl -Itests/live -MFakeNodes -e '@FakeNodes::info = ("run_id:none\r\n") x 3; FakeNodes::serve(sub { "+OK\r\n" }, @ARGV)' \
+            "$redlock" run --guard 0 $option never -- true 2>"$directory/err"
+        [ $? = 125 ] && says 'INFO server names no run_id, or no mode \(without .* nobody sees a restart: name servers that tell them\)$' &&
+        ! grep -e --trust-unknown "$directory/err" || return 1
+    done
+}
+check 'nor are servers that do not say who they are, and --trust-unknown is not advised, which changes nothing: 125' without_run_id
 finish

@@ -129,8 +129,8 @@ start_server --rename-command AUTH LOGIN
 hidden_in_echoes() {
     # shellcheck disable=SC2154    # Set by its number.
     other=127.0.0.1:$port_1
-    REDLOCK_PASSWORD=$secret is 122 acquire --guard 0 --trace=all -n "$other" door && says 'unknown command' && hidden &&
-    REDLOCK_PASSWORD=$secret is 122 acquire --guard 0 --json -n "$other" door && hidden
+    REDLOCK_PASSWORD=$secret is 125 acquire --guard 0 --trace=all -n "$other" door && says 'unknown command' && hidden &&
+    REDLOCK_PASSWORD=$secret is 125 acquire --guard 0 --json -n "$other" door && hidden
 }
 check 'what a server repeats of AUTH is not shown' hidden_in_echoes
 

@@ -131,6 +131,7 @@ TEST(no_advice_names_an_option_that_changes_nothing_or_a_right_that_is_needed_wi
     expect_advice(&settings, "+hset", "wake-ups");
     settings = (struct settings){ .command = COMMAND_LEAD, .name_count = 1, .permits = 2, ALL };
     expect_advice(&settings, "~RESOURCE:* ~RESOURCE#leader", "~RESOURCE#ticket");
+    expect_advice(&settings, "--no-wake-ups", "--no-ticket");       /* That is none of its options. */
 }
 
 TAP_MAIN

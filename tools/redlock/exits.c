@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "text.h"
 #include "tls.h"
 
 /* A wrong password is right only after somebody has done something; a node that is down may be back by itself. */
@@ -21,7 +22,7 @@ static bool is_lasting(const struct session_note *note)
     case REDLOCK_TROUBLE_MOVED:
     case REDLOCK_TROUBLE_CLUSTERDOWN:
     case REDLOCK_TROUBLE_DENIED: return true;
-    default:                     return tls_is_lasting(note->text);
+    default:                     return tls_is_lasting(note->text) || text_lacks_command(note->text);
     }
 }
 

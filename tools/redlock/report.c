@@ -69,6 +69,12 @@ const char *status_name(enum redlock_status status)
 
 /* ---- Nodes ---- */
 
+/* A leader has a ticket: --no-ticket is none of its options. */
+static bool needs_ticket(void)
+{
+    return asked->command == COMMAND_LEAD;
+}
+
 /* What can be done against it, or NULL. */
 static const char *trouble_advice(enum redlock_trouble trouble)
 {
@@ -89,11 +95,13 @@ static const char *trouble_advice(enum redlock_trouble trouble)
     case REDLOCK_TROUBLE_MOVED:
     case REDLOCK_TROUBLE_CLUSTERDOWN:  return "name standalone servers: nodes of a cluster are not independent";
     case REDLOCK_TROUBLE_SENTINEL:     return "name Redis servers, not their Sentinel";
-    case REDLOCK_TROUBLE_NO_IDENTITY:  return "INFO must tell run_id and redis_mode; or pass --trust-unknown";
+    case REDLOCK_TROUBLE_NO_IDENTITY:  return "without run_id and redis_mode nobody sees a restart: name servers that tell them";
     case REDLOCK_TROUBLE_NOAUTH:       return "set REDLOCK_PASSWORD, or give --password-file";
     case REDLOCK_TROUBLE_WRONGPASS:    return "check the password and --user";
     case REDLOCK_TROUBLE_NOPERM:       return NULL;     /* See rights.h. */
-    case REDLOCK_TROUBLE_AHEAD:        return "set the clock that is wrong, by NTP; or, if no ticket is needed: --no-ticket";
+    case REDLOCK_TROUBLE_AHEAD:
+        return needs_ticket() ? "set the clock that is wrong, by NTP"
+                              : "set the clock that is wrong, by NTP; or, if no ticket is needed: --no-ticket";
     case REDLOCK_TROUBLE_LOADING:      return "wait until it has loaded its data";
     case REDLOCK_TROUBLE_OOM:          return "raise its maxmemory; maxmemory-policy must be noeviction";
     case REDLOCK_TROUBLE_MISCONF:      return "it cannot save its data: see its log, and whether its disk is full";
@@ -125,6 +133,7 @@ static const char *advice_on(const char *text, enum redlock_trouble trouble)
 
     if (advice) return advice;
     if (trouble == REDLOCK_TROUBLE_NOPERM) return rights_advice(asked);
+    if (text_lacks_command(text)) return "it is disabled or renamed there, or the server lacks it: name servers that have it";
     if (strcmp(text, "connection reset") == 0) return "is the server running there, or does it want TLS: rediss://?";
     return is_for_want_of_files(text) ? "raise the limit of open files: ulimit -n" : trouble_advice(trouble);
 }
@@ -145,7 +154,8 @@ static bool report_trouble(struct session *session, unsigned k)
     const struct session_note *note = &session->notes[k];
 
     if (note->is_voting)
-        say_advice(session, k, note->text, "wait; or, if no ticket is needed: --no-ticket; for throw-away servers: --guard 0");
+        say_advice(session, k, note->text, needs_ticket() ? trouble_advice(REDLOCK_TROUBLE_RESTARTED)
+                   : "wait; or, if no ticket is needed: --no-ticket; for throw-away servers: --guard 0");
     else if (is_trouble(note))
         say_node(session, k, note->text, note->trouble);
     return is_trouble(note);
@@ -301,7 +311,8 @@ static const char *describe_detail(struct session *session, enum redlock_status 
     if (status == REDLOCK_TAKEN) return describe_holder(session, text, size);
     if (status == REDLOCK_BAD_RESOURCE) return describe_mistake(session, text, size);
     if (status == REDLOCK_BAD_CLOCK)
-        (void)snprintf(text, size, " (set this machine's clock; or, if no ticket is needed: --no-ticket)");
+        (void)snprintf(text, size, " (set this machine's clock%s)",
+                       needs_ticket() ? "" : "; or, if no ticket is needed: --no-ticket");
     if (status == REDLOCK_NO_QUORUM && voters >= quorum_of(session))
         (void)snprintf(text, size, ", but %u of %u can by now: try again", voters, count);
     else if (status == REDLOCK_NO_QUORUM)

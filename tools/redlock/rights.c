@@ -65,7 +65,7 @@ const char *rights_advice(const struct settings *settings)
     char *to = rights_list(add(text, "allow it: ACL SETUSER <user>"), parts, 0);
 
     to = add_option(to, parts, RIGHTS_PART('v'), ": --trust-unknown");
-    to = add_option(to, parts, RIGHTS_PART('t') | RIGHTS_PART('y'), ": --no-ticket");
+    if (settings->command != COMMAND_LEAD) to = add_option(to, parts, RIGHTS_PART('t') | RIGHTS_PART('y'), ": --no-ticket");
     (void)add_option(to, parts, RIGHTS_PART('w') | RIGHTS_PART('z'), ": --no-wake-ups");
     return text;
 }

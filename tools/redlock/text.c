@@ -178,3 +178,10 @@ void text_wipe(void *data, size_t size)
 
     for (; size > 0; size--) bytes[size - 1] = 0;
 }
+
+bool text_lacks_command(const char *error)
+{
+    static const char first[] = "ERR unknown command", in_script[] = "ERR Unknown Redis command";
+
+    return strncmp(error, first, sizeof first - 1) == 0 || strncmp(error, in_script, sizeof in_script - 1) == 0;
+}
