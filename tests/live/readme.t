@@ -59,6 +59,14 @@ check 'the blocking program compiles' compiles blocking
 check 'the blocking program is short' is_short
 check 'the blocking program acquires and releases the lock' runs 0 '^done: 98[0-9][0-9] ms$' "$nodes"
 check 'the blocking program leaves nothing behind' nothing_is_left
+says_why() {
+    everywhere SET door somebody PX 60000 >/dev/null
+    runs 1 '^held by somebody else: 0 ms$' "$nodes"
+    why=$?
+    everywhere FLUSHALL >/dev/null
+    return $why
+}
+check 'the blocking program says why it has not got the lock' says_why
 check 'the blocking program ends with a status for a wrong address' ends_with 14 'a:b'
 check 'the event loop program compiles' compiles 'event loop'
 check 'the event loop program acquires a hundred locks at once' runs 0 '^done: 100 held$' "$nodes"
@@ -94,9 +102,20 @@ commands_are_all_there() {
     [ "$(grep -c '^\(token=\$(\)\{0,1\}redlock ' "$directory/commands")" = 13 ]
 }
 
+# On three free ports; what it has started is ended with everything else.
+free_ports() {
+    perl -MIO::Socket::INET -e 'my @s = map { IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1:0") // die } 1 .. 3;
+        print join(" ", map { $_->sockport } @s), "\n"'
+}
 first_command_runs() {
-    block first | sed "s/host1,host2,host3/$nodes/" >"$directory/first"
-    grep -q "$nodes" "$directory/first" && env PATH="$(dirname "$redlock"):$PATH" sh -e "$directory/first" | grep -x mine
+    # shellcheck disable=SC2046    # Three words.
+    set -- $(free_ports)
+    block first | sed -e "s/7001/$1/g" -e "s/7002/$2/g" -e "s/7003/$3/g" \
+        -e "s|redis-server|${REDIS_SERVER:-redis-server} --dir $directory --pidfile $directory/first-\$port|" >"$directory/first"
+    [ "$(grep -c "$3" "$directory/first")" = 2 ] || return 1
+    env PATH="$(dirname "$redlock"):$PATH" sh -e "$directory/first" >"$directory/out"
+    for first; do begin "$(cat "$directory/first-$first")"; done
+    grep -x mine "$directory/out"
 }
 check 'the first command runs as it stands, on servers that started just now' first_command_runs
 check 'there are as many commands as this test knows of' commands_are_all_there
