@@ -892,15 +892,31 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms)
     }
 }
 
+/* Of tickets and wake-ups the engine knows nothing without the wall clock. */
+static enum redlock_status start_dated(struct redlock_client *c, struct redlock_lock *lock, const struct redlock_request *request,
+                                       uint64_t now_us)
+{
+    struct redlock_request dated = *request;
+
+    if (dated.wall_us == 0) dated.wall_us = redlock_wall_us();
+    return redlock_start_acquire(&c->engine, lock, &dated, now_us);
+}
+
+enum redlock_status redlock_begin_acquire(struct redlock_client *c, struct redlock_lock *lock,
+                                          const struct redlock_request *request)
+{
+    enum redlock_status status = check_open(c);
+
+    return status == REDLOCK_OK ? start_dated(c, lock, request, redlock_now_us()) : status;
+}
+
 enum redlock_status redlock_acquire_request(struct redlock_client *c, struct redlock_lock *lock,
                                             const struct redlock_request *request)
 {
     uint64_t now;
     enum redlock_status status = catch_up(c, &now);
-    struct redlock_request dated = *request;
 
-    if (dated.wall_us == 0) dated.wall_us = redlock_wall_us();
-    if (status == REDLOCK_OK) status = redlock_start_acquire(&c->engine, lock, &dated, now);
+    if (status == REDLOCK_OK) status = start_dated(c, lock, request, now);
     if (status != REDLOCK_OK) return status;
     (void)redlock_copy_name(lock);
     status = run_operation(c, lock, HEEDS_INTERRUPTS);

@@ -1,8 +1,9 @@
 /* redlock_client: the lock over sockets, or another transport (redlock_transport.h). Two faces over one engine.
  *
  * Blocking:    redlock_open, redlock_acquire, redlock_extend, redlock_run_for, redlock_release, redlock_close.
- * Event loop:  redlock_open; redlock_start_acquire and its kind on redlock_engine(c); for each of redlock_sessions() wait
- *              for redlock_events() on redlock_fd(), for redlock_poll_ms(); then redlock_step(). No callbacks.
+ * Event loop:  redlock_open; redlock_begin_acquire, redlock_start_extend and its kind on redlock_engine(c); for each of
+ *              redlock_sessions() wait for redlock_events() on redlock_fd(), for redlock_poll_ms(); then redlock_step(). No
+ *              callbacks.
  *              For epoll, libuv, libev and GLib: redlock_loop_epoll.h and its kind, which do that.
  *
  * Memory, threads, time and errors are those of redlock.h. The only calls that block are those of the blocking face.
@@ -250,6 +251,12 @@ enum { REDLOCK_READ = 1, REDLOCK_WRITE = 2 };
  * and, with engine.wake_ups, as many behind them that are used only while a lock waits that was started with wall_us. (A
  * loop over redlock_node_count() that never gives wall_us misses nothing.) */
 struct redlock *redlock_engine(struct redlock_client *c);
+
+/* redlock_start_acquire on the client's engine, at this moment, with the wall clock where request->wall_us is 0: without it a
+ * ticket is BAD_CLOCK, and a lock that waits is not woken, but asks again. Also NOT_OPEN, FORKED. */
+REDLOCK_MUST_CHECK
+enum redlock_status redlock_begin_acquire(struct redlock_client *c, struct redlock_lock *lock,
+                                          const struct redlock_request *request);
 
 /* Session k's descriptor, or -1: of its connection or, before that, of the look-up of its name. It changes in steps and
  * nowhere else, and a new connection has another number than the one before the step: a loop that remembers descriptors

@@ -961,6 +961,29 @@ TEST(a_debts_names_are_the_clients_own)
     }
 }
 
+/* A loop that forgets the wall clock would get no ticket, and be woken by nobody. */
+TEST(what_a_loop_begins_has_the_wall_clock)
+{
+    struct redlock_request request;
+    CLIENT(3);
+    redlock_request_init(&request);
+    request.resource = "door";
+    request.resource_size = 4;
+    request.ttl_ms = 10000;
+    request.wait_ms = 1000;
+    request.ticket = true;
+    CHECK_INT(redlock_start_acquire(redlock_engine(&client), &door, &request, redlock_now_us()), REDLOCK_BAD_CLOCK);
+    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+    CHECK_INT(request.wall_us, 0);      /* The caller's is left as it is. */
+    CHECK(door.line.arrived_at > 0 && door.line.arrived_at <= redlock_wall_us());
+    CHECK_INT(redlock_run_for(&client, NULL, 100), REDLOCK_OK);
+    CHECK_INT(redlock_lock_status(&door), REDLOCK_OK);
+    CHECK(redlock_ticket(&door) > 0);
+    CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+    CLOSE(1000);
+    CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_NOT_OPEN);
+}
+
 /* ---- Copies of names ---- */
 
 /* The key of that name, by a request, for bytes that are not a text. */

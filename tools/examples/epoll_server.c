@@ -65,8 +65,7 @@ static void begin(struct seat *seat)
     request.resource_size = seat->size;
     request.ttl_ms = TTL_MS;
     request.wait_ms = REDLOCK_FOREVER;
-    request.wall_us = redlock_wall_us();        /* So that it is woken when the lock is free. */
-    status = redlock_start_acquire(redlock_engine(&client), &seat->lock, &request, redlock_now_us());
+    status = redlock_begin_acquire(&client, &seat->lock, &request);
     redlock_loop_wake(&adapter.loop);
     if (status == REDLOCK_OK) return;
     tell(seat->fd, redlock_status_text(status));

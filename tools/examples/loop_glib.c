@@ -56,7 +56,7 @@ static void open_document(struct editor *e, const char *name)
     request.resource = e->document;
     request.resource_size = strlen(e->document);
     request.ttl_ms = TTL_MS;
-    status = redlock_start_acquire(redlock_engine(&e->client), &e->lock, &request, redlock_now_us());
+    status = redlock_begin_acquire(&e->client, &e->lock, &request);
     redlock_loop_wake(&e->adapter.loop);
     if (status == REDLOCK_OK) return;
     printf("cannot open %s: %s\n", name, redlock_status_text(status));

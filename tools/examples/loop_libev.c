@@ -91,8 +91,7 @@ static void begin(struct job *job, unsigned number)
     request.ttl_ms = TTL_MS;
     request.wait_ms = WAIT_MS;
     request.ticket = true;
-    request.wall_us = redlock_wall_us();    /* For the ticket, and so that it is woken. */
-    status = redlock_start_acquire(redlock_engine(&client), &job->lock, &request, redlock_now_us());
+    status = redlock_begin_acquire(&client, &job->lock, &request);
     if (status == REDLOCK_OK) left++;
     else                      fprintf(stderr, "loop_libev: job %u: %s\n", number, redlock_status_text(status));
 }

@@ -59,8 +59,7 @@ static void stand(struct service *s)
     request.resource_size = 6;
     request.ttl_ms = TTL_MS;
     request.wait_ms = REDLOCK_FOREVER;
-    request.wall_us = redlock_wall_us();    /* So that it is woken by the leader's release. */
-    status = redlock_start_acquire(redlock_engine(&s->client), &s->lock, &request, redlock_now_us());
+    status = redlock_begin_acquire(&s->client, &s->lock, &request);
     if (status != REDLOCK_OK) fprintf(stderr, "loop_libuv: cannot stand: %s\n", redlock_status_text(status));
 }
 
