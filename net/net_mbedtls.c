@@ -86,6 +86,8 @@ static const char *tls_verdict_words(uint32_t flags, const struct tls_line *line
     return line->names_no_host ? TLS_NO_HOST : TLS_OTHER_HOST;
 }
 
+#define TLS_NO_VERSION "no version in common: here 1.2 or newer"
+
 /* What the node says before it closes: the number of its alert. */
 static const char *tls_alert_words(unsigned alert)
 {
@@ -98,10 +100,16 @@ static const char *tls_alert_words(unsigned alert)
     case MBEDTLS_SSL_ALERT_MSG_CERT_UNKNOWN:
     case MBEDTLS_SSL_ALERT_MSG_UNSUPPORTED_CERT:
     case MBEDTLS_SSL_ALERT_MSG_ACCESS_DENIED:     return "it refuses our certificate";
-    case MBEDTLS_SSL_ALERT_MSG_PROTOCOL_VERSION:  return "no version in common: here 1.2 or newer";
+    case MBEDTLS_SSL_ALERT_MSG_PROTOCOL_VERSION:  return TLS_NO_VERSION;
     case 116:                                     return "it asks for a client certificate";   /* RFC 8446, 6 */
     default:                                      return "it has broken off";
     }
+}
+
+/* A node that has chosen 1.1, and then finds that its settings allow no signature there, breaks off by a record of that version. */
+static bool tls_is_record_of_1_1(const unsigned char *header)
+{
+    return header[1] == 3 && header[2] == 2;
 }
 
 /* What it was: in words of ours, or in those of Mbed TLS, in text[0..size). */
@@ -116,6 +124,7 @@ static const char *tls_code_words(const struct tls_session *session, int code, c
 #endif
         return tls_verdict_words(mbedtls_ssl_get_verify_result(&line->ssl), line);
     case MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE:
+        if (tls_is_record_of_1_1(line->ssl.MBEDTLS_PRIVATE(in_hdr))) return TLS_NO_VERSION;
         return tls_alert_words(line->ssl.MBEDTLS_PRIVATE(in_msg)[1]);
     case MBEDTLS_ERR_SSL_INVALID_RECORD:
     case MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE:
@@ -126,7 +135,7 @@ static const char *tls_code_words(const struct tls_session *session, int code, c
 #ifdef MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION
     case MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION:
 #endif
-        return "no version in common: here 1.2 or newer";
+        return TLS_NO_VERSION;
     default:
         mbedtls_strerror(code, text, size);
         return text;
