@@ -325,6 +325,38 @@ TEST(every_code_has_a_text)
 #endif
 }
 
+/* A host that does not exist is given up for good; what the name server may answer later is asked again. */
+TEST(each_code_of_the_resolver_has_its_own_text_and_those_alone_deny_that_say_so)
+{
+    static const struct {
+        int code;
+        const char *text;
+        bool denies;
+    } codes[] = {
+        { EAI_AGAIN, "the name server does not answer now", false },
+        { EAI_NONAME, "no such host", true },
+#if defined(EAI_NODATA) && EAI_NODATA != EAI_NONAME
+        { EAI_NODATA, "the host has no address", true },
+#endif
+        { EAI_FAMILY, "the host has no IPv4 or IPv6 address", true },
+        { EAI_FAIL, "the name server failed", false },
+        { EAI_MEMORY, "out of memory in the resolver", false },
+        { EAI_SYSTEM, "system error in the resolver", false },
+        { EAI_SERVICE, "the host name cannot be resolved", false },
+    };
+
+    for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        struct net_resolved resolved;
+        reset();
+        resolver.code = codes[i].code;
+        resolved = look_up("redis.example");
+        TAP_CONTEXT("%s", codes[i].text);
+        CHECK_INT(resolved.count, 0);
+        CHECK_STR(net_resolve_text(resolved.code), codes[i].text);
+        CHECK_INT(net_resolve_denies(resolved.code), codes[i].denies);
+    }
+}
+
 TEST(a_name_that_is_not_resolved_for_want_of_descriptors_is_not_called_unknown)
 {
     reset();
