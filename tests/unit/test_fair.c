@@ -799,6 +799,28 @@ TEST(s14_a_doorway_waits_for_a_node_that_is_far_away)
     CHECK_INT(CALLS(0, "ACQUIRE"), polls + 2);      /* At the doorway, and for its place. */
 }
 
+/* A node that answers later than the next poll begins tells of a queue that may be gone. */
+TEST(answers_to_an_older_poll_say_nothing_about_the_place)
+{
+    CLUSTER_OF(3, 4, config.node_timeout_ms = 4000);
+
+    RUN_MS(1000);
+    FAIR(0, 0);
+    START_FAIR(2, WAIT);
+    START_FAIR(3, WAIT);
+    RUN_MS(100);
+    LINK(1, 2)->delay_us = 1200000;
+    START_FAIR(1, WAIT);
+    RUN_MS(1400);       /* The third node has seen a poll while two were before it, and says so a second later. */
+    CHECK_INT(LOCK(1)->line.turn.rank, 2);
+    for (unsigned c = 2; c < 4; c++) redlock_cancel(ENGINE(c), LOCK(c), CLIENT_NOW(c));
+    RUN_MS(600);
+    for (unsigned i = 0; i < 20; i++) {
+        CHECK_INT(LOCK(1)->line.turn.rank, 0);
+        RUN_MS(100);
+    }
+}
+
 /* Nor does it matter that the round is lost when NOSCRIPT comes. */
 TEST(a_node_that_has_forgotten_the_script_is_sent_its_text_when_the_round_is_lost_already)
 {
