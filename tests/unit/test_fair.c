@@ -821,6 +821,29 @@ TEST(answers_to_an_older_poll_say_nothing_about_the_place)
     }
 }
 
+/* S5: of the poll before it has the key there. What comes behind NOSCRIPT ends the connection, before the text can be sent. */
+TEST(s5_a_fair_lock_whose_script_was_forgotten_releases_what_it_has_there)
+{
+    CLUSTER_OF(3, 2, (void)0);
+
+    RUN_MS(1000);
+    kind_teach_scripts(cluster);
+    FAIR(0, 0);
+    REMOVE_KEYS(1);
+    START_FAIR(1, WAIT);
+    RUN_MS(1000);
+    CHECK(cluster_key(cluster, 1, "door") != NULL);
+    ANSWERS_ONCE(1, "EVALSHA", "-NOSCRIPT x\r\n+OK\r\n");
+    for (unsigned i = 0; i < 3000 && ENGINE(1)->nodes[1].trouble != REDLOCK_TROUBLE_PROTOCOL; i++) RUN_MS(1);
+    EXPECT_TROUBLE(1, 1, REDLOCK_TROUBLE_PROTOCOL);
+    DOWN(1);
+    redlock_cancel(ENGINE(1), LOCK(1), CLIENT_NOW(1));
+    RUN_MS(300);
+    UP_KEEPING(1);
+    RUN_MS(3000);
+    EXPECT_KEY_ABSENT(1, "door");
+}
+
 /* Nor does it matter that the round is lost when NOSCRIPT comes. */
 TEST(a_node_that_has_forgotten_the_script_is_sent_its_text_when_the_round_is_lost_already)
 {
