@@ -40,23 +40,13 @@ _Noreturn static void become_program(char **program, pid_t parent, int report)
     _exit(127);
 }
 
-static int read_report(int report)
-{
-    int error = 0;
-    ssize_t taken;
-
-    do taken = read(report, &error, sizeof error);
-    while (taken < 0 && errno == EINTR);
-    return taken == (ssize_t)sizeof error ? error : 0;
-}
-
 int child_prepare(struct child *child)
 {
     *child = (struct child){ 0 };
     if (pipe(child->report) != 0) return errno;
     for (int i = 0; i < 2; i++)
         if (fcntl(child->report[i], F_SETFD, FD_CLOEXEC) != 0) return errno;
-    return 0;
+    return fcntl(child->report[0], F_SETFL, O_NONBLOCK) != 0 ? errno : 0;
 }
 
 int child_start(struct child *child, char **program)
@@ -69,14 +59,24 @@ int child_start(struct child *child, char **program)
     error = child->pid < 0 ? errno : 0;
     if (child->pid == 0) become_program(program, parent, child->report[1]);
     (void)close(child->report[1]);
-    if (!error) {
-        (void)setpgid(child->pid, child->pid);      /* Both do it, so it is done whichever runs first. */
-        error = read_report(child->report[0]);
-        if (error) (void)waitpid(child->pid, NULL, 0);
-    }
+    if (error) child->pid = 0;
+    else       (void)setpgid(child->pid, child->pid);       /* Both do it, so it is done whichever runs first. */
     signals_unblock();
-    (void)close(child->report[0]);
     return error;
+}
+
+/* S28: the pipe does not wait. What was killed before it could run counts as one that ran. */
+bool child_has_started(struct child *child, int *error)
+{
+    ssize_t taken;
+
+    *error = 0;
+    do taken = read(child->report[0], error, sizeof *error);
+    while (taken < 0 && errno == EINTR);
+    if (taken < 0) return false;
+    (void)close(child->report[0]);
+    child->report[0] = -1;
+    return true;
 }
 
 /* ---- Watch and signal ---- */
@@ -99,12 +99,12 @@ void child_look(struct child *child)
 
 int child_signal(const struct child *child, int number)
 {
-    return kill(-child->pid, number) == 0 || errno == ESRCH ? 0 : errno;
+    return child->pid == 0 || kill(-child->pid, number) == 0 || errno == ESRCH ? 0 : errno;
 }
 
 bool child_group_lives(const struct child *child)
 {
-    return kill(-child->pid, 0) == 0 || errno != ESRCH;
+    return child->pid != 0 && (kill(-child->pid, 0) == 0 || errno != ESRCH);
 }
 
 int child_exit_status(const struct child *child)

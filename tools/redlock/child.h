@@ -8,7 +8,7 @@
 
 struct child {
     pid_t pid;              /* Of its process group, too. */
-    int report[2];          /* By which the child tells why it cannot run. */
+    int report[2];          /* By which the child tells why it cannot run. To be polled at [0] until child_has_started(). */
     bool has_ended;
     int status;             /* Of waitpid(), when it has ended. */
     int stopped_by;         /* The signal that stopped it since this was cleared, or 0. */
@@ -17,9 +17,12 @@ struct child {
 /* Opens all that child_start() needs. Returns 0 or an errno. */
 int child_prepare(struct child *child);
 
-/* Runs program[0], looked for in PATH, with these arguments. Signals are caught already. Returns 0, or the errno of what
- * failed: then nothing runs. Once for each child_prepare(). */
+/* Begins to run program[0], looked for in PATH, with these arguments. Signals are caught already. Returns 0, or the errno of a
+ * process that cannot be made. Once for each child_prepare(). */
 int child_start(struct child *child, char **program);
+
+/* Is it known whether it runs? A file system that hangs makes exec() wait. Then *error is 0, or the errno of what failed. */
+bool child_has_started(struct child *child, int *error);
 
 /* Takes what waitpid() told of a process; of any other than this one nothing is to be remembered. */
 void child_take(struct child *child, pid_t pid, int status);
@@ -27,7 +30,7 @@ void child_take(struct child *child, pid_t pid, int status);
 /* Finds out what became of it, without waiting. All children of this process that have ended are reaped. */
 void child_look(struct child *child);
 
-/* Sends a signal to the whole group. Returns 0, or an errno: none when the group is gone. */
+/* Sends a signal to the whole group. Returns 0, or an errno: none when the group is gone, or was never begun. */
 int child_signal(const struct child *child, int number);
 
 /* True while there is any process in its group. */

@@ -31,10 +31,10 @@ struct order {
 };
 
 struct report {
-    enum { REPORT_READY, REPORT_RUNS, REPORT_STOPPED, REPORT_ENDED, REPORT_ENDING, REPORT_REFUSED, REPORT_GONE } kind;
+    enum { REPORT_READY, REPORT_BEGUN, REPORT_RUNS, REPORT_STOPPED, REPORT_ENDED, REPORT_ENDING, REPORT_REFUSED, REPORT_GONE } kind;
     int number;                         /* READY, RUNS, REFUSED: an errno. STOPPED: a signal. ENDED: of waitpid(). */
     int signal;                         /* REFUSED: which. */
-    pid_t pid;                          /* RUNS: the command. */
+    pid_t pid;                          /* BEGUN: the command, which may not run yet. */
 };
 
 static bool send_message(int fd, const void *message, size_t size)
@@ -67,7 +67,8 @@ struct guard {
     struct ward ward;
     const struct settings *settings;
     int orders, reports, timer;
-    bool has_begun;         /* The command. */
+    bool has_begun;         /* The command, */
+    bool is_starting;       /* and it is not known yet whether it runs. */
     bool is_ending_told, is_end_told, is_alone;
 };
 
@@ -121,6 +122,7 @@ static void wait_for_orders(const struct guard *guard)
         { .fd = guard->is_alone ? -1 : guard->orders, .events = POLLIN },
         { .fd = signals_fd(), .events = POLLIN },
         { .fd = guard->timer, .events = POLLIN },
+        { .fd = guard->is_starting ? guard->ward.child.report[0] : -1, .events = POLLIN },
     };
 
     if (guard->timer >= 0 && until != REDLOCK_NEVER) set_timer(guard->timer, until);
@@ -135,8 +137,19 @@ static void begin_command(struct guard *guard, uint64_t valid_until)
 
     guard->ward.valid_until = valid_until;
     if (redlock_now_us() < valid_until) error = child_start(&guard->ward.child, guard->settings->program);
-    guard->has_begun = error == 0;
-    tell(guard, (struct report){ .kind = REPORT_RUNS, .number = error, .pid = guard->ward.child.pid });
+    guard->has_begun = guard->is_starting = error == 0;
+    tell(guard, (struct report){ .kind = error ? REPORT_RUNS : REPORT_BEGUN, .number = error, .pid = guard->ward.child.pid });
+}
+
+/* S28: meanwhile orders are obeyed, and the time is judged. */
+static void look_after_start(struct guard *guard)
+{
+    int error;
+
+    if (!guard->is_starting || !child_has_started(&guard->ward.child, &error)) return;
+    guard->is_starting = false;
+    if (error) guard->has_begun = false;
+    tell(guard, (struct report){ .kind = REPORT_RUNS, .number = error });
 }
 
 static void tell_refusal(const struct guard *guard, int number, int error)
@@ -185,6 +198,7 @@ static void look_after_command(struct guard *guard)
     struct ward *ward = &guard->ward;
 
     child_look(&ward->child);
+    look_after_start(guard);
     if (!guard->has_begun) return;
     if (ward->child.stopped_by) tell(guard, (struct report){ .kind = REPORT_STOPPED, .number = ward->child.stopped_by });
     ward->child.stopped_by = 0;
@@ -255,10 +269,14 @@ static void note_report(struct guardian *guardian, const struct report *report)
 
     switch (report->kind) {
     case REPORT_READY:   break;
-    case REPORT_RUNS:    ward->child.pid = report->pid; break;
+    case REPORT_BEGUN:   ward->child.pid = report->pid; break;
     case REPORT_STOPPED: ward->child.stopped_by = report->number; break;
     case REPORT_ENDING:  ward->is_ending = true; break;
     case REPORT_GONE:    guardian->is_gone = true; break;
+    case REPORT_RUNS:
+        guardian->has_started = true;
+        guardian->start_error = report->number;
+        break;
     case REPORT_ENDED:
         ward->child.has_ended = true;
         ward->child.status = report->number;
@@ -284,7 +302,7 @@ static void look_after_guardian(struct guardian *guardian)
     }
 }
 
-/* Waits for a report. Returns its errno, or that of its not coming. */
+/* Waits for the first report. Returns its errno, or that of its not coming. */
 static int await_report(struct guardian *guardian)
 {
     struct pollfd fd = { .fd = guardian->reports, .events = POLLIN };
@@ -295,9 +313,7 @@ static int await_report(struct guardian *guardian)
         (void)poll(&fd, 1, 100);
         look_after_guardian(guardian);
     }
-    if (taken == 0) return ESRCH;
-    note_report(guardian, &report);
-    return report.number;
+    return taken == 0 ? ESRCH : report.number;
 }
 
 static int open_pipes(int orders[2], int reports[2])
@@ -364,12 +380,12 @@ void guardian_set(struct guardian *guardian, const char *name, const char *value
     (void)give_order(guardian, &order);
 }
 
-int guardian_run(struct guardian *guardian, uint64_t valid_until)
+bool guardian_run(struct guardian *guardian, uint64_t valid_until)
 {
     struct order order = { .kind = ORDER_RUN, .valid_until = valid_until };
 
     guardian->ward.valid_until = valid_until;
-    return give_order(guardian, &order) ? await_report(guardian) : ESRCH;
+    return give_order(guardian, &order);
 }
 
 /* (If the pipe is full, the guardian has been stopped for long, and acts on an end that is too early.) */
@@ -410,6 +426,7 @@ static void take_over(struct guardian *guardian)
     (void)close(guardian->reports);
     guardian->reports = -1;
     guardian->was_killed = true;
+    guardian->ward.child.has_ended |= guardian->ward.child.pid == 0;    /* It may have begun: then it is below this process. */
     guardian->ward.is_ending = false;
     guardian_end(guardian);
 }

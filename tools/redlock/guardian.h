@@ -24,6 +24,8 @@ struct guardian {
     pid_t pid;
     int orders, reports;        /* Our ends of the pipes. */
     struct ward ward;           /* As it was reported; when the guardian was killed this process looks after it. */
+    bool has_started;           /* The command runs, or cannot: */
+    int start_error;            /* the errno of what failed, then nothing runs; ECANCELED: the validity had ended. 0: it runs. */
     bool is_gone;               /* The command has ended, and, if it was ended, all that was below it. */
     bool was_killed;            /* The guardian. */
     int refused_signal, refused_error;      /* Could not be sent to the command; 0: none. Cleared by the caller. */
@@ -37,9 +39,9 @@ int guardian_start(struct guardian *guardian, struct settings *settings, uint32_
 enum { ORDER_TEXT_MAX = 126 };
 void guardian_set(struct guardian *guardian, const char *name, const char *value);
 
-/* Lets the command begin, and waits until it has. Returns 0, or the errno of what failed: then nothing runs. ESRCH: the guardian
- * was killed. ECANCELED: the validity had ended. */
-int guardian_run(struct guardian *guardian, uint64_t valid_until);
+/* Lets the command begin; guardian_look() finds out that it has, however long a file system lets its exec() wait. False: the
+ * guardian was killed, and nothing runs. */
+bool guardian_run(struct guardian *guardian, uint64_t valid_until);
 
 /* Tells a new end of the validity. */
 void guardian_extend(struct guardian *guardian, uint64_t valid_until);

@@ -142,7 +142,7 @@ static void watch_keeper(struct run *run, uint64_t now_us)
     if (is_extended) {
         run->valid_until = valid_until(run, now_us);
         guardian_extend(&run->guardian, run->valid_until);
-        if (run->lead) proclaim_again(run->lead, run->session);
+        if (run->lead && run->has_run) proclaim_again(run->lead, run->session);
     }
     if (run->ending != NOT_ENDING) return;
     votes_watch(&run->votes, run->session);
@@ -237,6 +237,15 @@ static void command_stopped(struct run *run, int number)
     else stop_with_command(run, number);
 }
 
+static void watch_start(struct run *run)
+{
+    if (run->has_run || !run->guardian.has_started || run->guardian.start_error) return;
+    run->has_run = true;
+    if (run->ending != NOT_ENDING) return;
+    notify(&run->notifier, run->lead ? NULL : "READY=1", "Held, the command runs:", run->settings->resource);
+    if (run->lead) proclaim_begin(run->lead, run->session);
+}
+
 /* The guardian may have ended it by itself. */
 static void watch_command(struct run *run)
 {
@@ -245,6 +254,7 @@ static void watch_command(struct run *run)
     int stopped_by;
 
     guardian_look(guardian);
+    watch_start(run);
     run->session->watched = guardian->reports;
     if (guardian->refused_error && !run->settings->json)
         say("%s: cannot send signal %d to the command: %s", run->settings->resource, guardian->refused_signal,
@@ -260,7 +270,7 @@ static void watch_command(struct run *run)
 static void supervise(struct run *run)
 {
     begin_keeping(run);
-    while (!run->guardian.is_gone) {
+    while (!run->guardian.is_gone && !run->guardian.start_error) {
         session_wait(run->session, next_time(run));
         keep_lock(run);         /* First of all: nothing goes on, and no end counts, that comes after the validity. */
         pass_signals_on(run);
@@ -347,15 +357,18 @@ static int report_start(struct run *run, int error)
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-static int start_command(struct run *run)
+/* Lets it begin, and sees it through: its start is one event among others, for it may take longer than the lock is valid. */
+static int run_to_its_end(struct run *run)
 {
-    int error;
+    bool is_refused;
 
     set_environment(run);
     signals_catch_more();
-    error = guardian_run(&run->guardian, valid_until(run, redlock_now_us()));
+    if (!guardian_run(&run->guardian, valid_until(run, redlock_now_us()))) return report_start(run, ESRCH);
     run->session->watched = run->guardian.reports;
-    return error == 0 ? 0 : report_start(run, error);
+    supervise(run);
+    is_refused = run->guardian.start_error && run->ending == NOT_ENDING;
+    return is_refused ? report_start(run, run->guardian.start_error) : 0;
 }
 
 /* The keyboard's signal was meant for the script around the command as well, but the command had the terminal. */
@@ -429,7 +442,7 @@ static int finish_run(struct run *run)
     pass_interrupt_back(run);
     terminal_take(&run->terminal, run->guardian.ward.child.pid);
     mark_if_done(run);
-    if (run->lead) proclaim_resign(run->lead, run->session);
+    if (run->lead && run->has_run) proclaim_resign(run->lead, run->session);
     if (is_to_be_left(run)) leave_held(run);
     else                    release_held(run);
     if (run->ending == GUARDIAN_KILLED) return EXIT_TROUBLE;
@@ -443,16 +456,12 @@ static int run_with_lock(struct run *run)
 {
     int code = run->settings->once_per_ms > 0 ? once_ask(&run->once, run->session) : 0;
 
-    if (code == 0) code = start_command(run);
+    if (code == 0) code = run_to_its_end(run);
     if (code) {
         release_held(run);
         run->is_gone = false;       /* The exit status tells already why the command does not run. */
         return code;
     }
-    run->has_run = true;
-    notify(&run->notifier, run->lead ? NULL : "READY=1", "Held, the command runs:", run->settings->resource);
-    if (run->lead) proclaim_begin(run->lead, run->session);
-    supervise(run);
     notify(&run->notifier, "STOPPING=1", "The command has ended:", run->settings->resource);
     return finish_run(run);
 }
