@@ -297,9 +297,10 @@ check 'what the command needs is there before the lock is taken' few_descriptors
 
 few_descriptors_in_json() {
     # shellcheck disable=SC3045    # Where ulimit has no -n there is nothing to see.
-    (ulimit -n 4 2>/dev/null && exec "$redlock" run --guard 0 --json few -- true) >/dev/null 2>"$directory/err"
-    [ $? = 125 ] && json err '$j->{text} =~ /^cannot begin the guardian .*: too many open files/ && $j->{exit} == 125 && $j->{resource} eq "few"'
+    (ulimit -n "$1" 2>/dev/null && exec "$redlock" run --guard 0 --json few -- true) >/dev/null 2>"$directory/err"
+    [ $? = 125 ] && json err '$j->{text} =~ /^cannot begin the '"$2"'.*: too many open files/ && $j->{exit} == 125 && $j->{resource} eq "few"'
 }
-check 'that the guardian cannot begin is told in JSON with --json' few_descriptors_in_json
+check 'that the writer cannot begin is told in JSON with --json' few_descriptors_in_json 4 process
+check 'that the guardian cannot begin is told in JSON with --json' few_descriptors_in_json 5 guardian
 
 finish

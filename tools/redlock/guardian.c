@@ -179,6 +179,7 @@ static void redlock_was_killed(struct guard *guard)
     if (!guard->has_begun) _exit(EXIT_SUCCESS);
     if (guard->ward.is_ending) return;
     (void)ward_end(&guard->ward, now);
+    ward_judge(&guard->ward, now);      /* S28: then it speaks, without waiting. */
     log_killed(guard->settings, now < guard->ward.valid_until ? (uint32_t)((guard->ward.valid_until - now) / 1000) : 0);
     say("%s: redlock was killed; the command is ended", guard->settings->resource);
 }

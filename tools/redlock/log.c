@@ -10,18 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 #ifdef __linux__
-#include <stdio_ext.h>
 #include <sys/ioctl.h>
 #endif
 
+#include "outbox.h"
 #include "report.h"
 #include "text.h"
 
 enum {
-    LINE_SIZE = 32 * 1024,      /* Goes out in one piece: a resource and 15 nodes, all in trouble. */
     HOST_MAX = 256,
     NO_NODE = REDLOCK_NODES_MAX,
     SYSLOG_USER = 1 << 3        /* The facility; a priority is added. */
@@ -62,30 +62,59 @@ static bool can_be_written(int fd)
     return poll(&pollfd, 1, 0) == 1 && (pollfd.revents & POLLOUT);
 }
 
-/* Does it take what is in the file's buffer at once, as a whole? A pipe that can be written has room for PIPE_BUF bytes. For more,
- * count what nobody has read yet: it is in pages, half full at least, but for the first and the last; and the line begins another.
- * What else can be written has room for a line. */
-static bool has_room(int fd, FILE *file)
+/* Does it take so many bytes at once? A pipe that can be written has room for PIPE_BUF bytes. For more, count what nobody has
+ * read yet: it is in pages, half full at least, but for the first and the last; and the line begins another. What else can be
+ * written has room for a line. */
+static bool has_room(int fd, size_t size)
 {
 #ifdef __linux__
-    long size = (long)__fpending(file), capacity = fcntl(fd, F_GETPIPE_SZ);
+    long capacity = fcntl(fd, F_GETPIPE_SZ);
     int unread = 0;
 
     if (size > PIPE_BUF && capacity >= 0)
-        return ioctl(fd, FIONREAD, &unread) == 0 && capacity >= 2 * (long)unread + 3 * (long)getpagesize() + size;
+        return ioctl(fd, FIONREAD, &unread) == 0 && capacity >= 2 * (long)unread + 3 * (long)getpagesize() + (long)size;
 #else
-    (void)file;
+    (void)size;
 #endif
     return can_be_written(fd);
 }
 
-static void tell_failure(struct session *session, int error)
+/* The line, and in it how many were dropped before it. */
+static bool write_line(const struct settings *settings, const char *line, size_t size, size_t at, uint32_t dropped)
 {
-    const char *file = session->settings->log_file;
+    int fd = open_log(settings), error;
+    char told[32] = "";
+    char *begin = (char *)(uintptr_t)line;
+    struct iovec parts[] = { { begin, at }, { told, 0 }, { begin + at, size - at } };
+    ssize_t written = -1;
 
-    session->log_dropped++;
-    if (!session->is_log_broken && file) say("the log %s cannot be written: %s", file, text_system_error(error));
-    session->is_log_broken = true;
+    if (fd < 0) return false;
+    if (dropped > 0)
+        parts[1].iov_len = (size_t)snprintf(told, sizeof told, settings->log == LOG_JSON ? "\"dropped\":%u," : "dropped=%u ",
+                                            (unsigned)dropped);
+    size += parts[1].iov_len;
+    errno = EAGAIN;
+    if (has_room(fd, size)) written = writev(fd, parts, 3);
+    if (written >= 0) errno = ENOSPC;
+    error = errno;
+    (void)close(fd);
+    errno = error;
+    return written == (ssize_t)size;
+}
+
+void log_deliver(const struct settings *settings, const char *line, size_t size, size_t at, uint32_t dropped)
+{
+    static uint32_t lost;
+    static bool is_broken;
+
+    lost += dropped;
+    if (write_line(settings, line, size, at, lost)) {
+        lost = 0;
+        return;
+    }
+    lost++;
+    if (!is_broken && settings->log_file) say("the log %s cannot be written: %s", settings->log_file, text_system_error(errno));
+    is_broken = true;
 }
 
 /* ---- A line ---- */
@@ -93,38 +122,12 @@ static void tell_failure(struct session *session, int error)
 struct line {
     const struct settings *settings;
     bool is_json;
-    int fd;
     FILE *file;
 };
 
-/* False: errno says why. */
-static bool open_line(struct line *line, const struct settings *settings)
+static struct line begin_line(const struct settings *settings)
 {
-    static char buffer[LINE_SIZE];
-    int error;
-
-    *line = (struct line){ .settings = settings, .is_json = settings->log == LOG_JSON, .fd = open_log(settings) };
-    if (line->fd < 0) return false;
-    line->file = fdopen(line->fd, "w");
-    if (line->file) {
-        (void)setvbuf(line->file, buffer, _IOFBF, sizeof buffer);
-        return true;
-    }
-    error = errno;
-    (void)close(line->fd);
-    errno = error;
-    return false;
-}
-
-/* The same: it was not written. */
-static bool close_line(struct line *line)
-{
-    bool is_taken = has_room(line->fd, line->file);
-
-    if (!is_taken) (void)close(line->fd);       /* What is in the buffer goes nowhere then. */
-    if (fclose(line->file) == 0) return true;
-    if (!is_taken) errno = EAGAIN;
-    return false;
+    return (struct line){ .settings = settings, .is_json = settings->log == LOG_JSON, .file = outbox_compose() };
 }
 
 static void put_name(const struct line *line, const char *name)
@@ -199,6 +202,7 @@ static void put_lock(const struct line *line, const struct session *session)
 static void put_line(const struct line *line, struct session *session, enum log_transition what, unsigned k, const char *text)
 {
     struct redlock_client *client = &session->client;
+    long at;
 
     put_head(line, what);
     put_lock(line, session);
@@ -207,34 +211,26 @@ static void put_line(const struct line *line, struct session *session, enum log_
         put_text(line, "address", redlock_node_address(client, k));
     }
     put_text(line, k < NO_NODE ? "trouble" : "text", text);
-    if (session->log_dropped > 0) put_number(line, "dropped", session->log_dropped);
+    at = ftell(line->file);
     if (line->is_json) {
         report_json_end(line->file, session);
     } else {
         put_number(line, "quorum", redlock_quorum(redlock_node_count(client)));
         (void)fprintf(line->file, "nodes=%u\n", redlock_node_count(client));
     }
-}
-
-static void write_line(struct session *session, enum log_transition what, unsigned k, const char *text)
-{
-    struct line line;
-    bool is_written = open_line(&line, session->settings);
-
-    if (is_written) {
-        put_line(&line, session, what, k, text);
-        is_written = close_line(&line);
-    }
-    if (is_written) session->log_dropped = 0;
-    else            tell_failure(session, errno);
+    (void)outbox_send(OUTLET_LOG, (uint32_t)at);
 }
 
 /* ---- What is told ---- */
 
 void log_node(struct session *session, enum log_transition what, unsigned k, const char *text)
 {
+    struct line line;
+
     if (redlock_ticket(&session->lock) > 0) session->ticket = redlock_ticket(&session->lock);
-    if (session->settings->log) write_line(session, what, k, text);
+    if (!session->settings->log) return;
+    line = begin_line(session->settings);
+    put_line(&line, session, what, k, text);
 }
 
 void log_transition(struct session *session, enum log_transition what, const char *text)
@@ -246,15 +242,18 @@ void log_killed(const struct settings *settings, uint32_t valid_ms)
 {
     const char *ticket = getenv("REDLOCK_TICKET");
     struct line line;
+    long at;
 
-    if (!settings->log || !open_line(&line, settings)) return;
+    if (!settings->log) return;
+    line = begin_line(settings);
     put_head(&line, LOG_LEFT);
     put_text(&line, "holder", settings->options.holder);
     if (ticket) put_number(&line, "ticket", strtoull(ticket, NULL, 10));
     put_number(&line, "valid_ms", valid_ms);
     put_text(&line, "text", "redlock was killed; the command is ended");
+    at = ftell(line.file);
     (void)fputs(line.is_json ? "\"nodes\":[]}\n" : "nodes=0\n", line.file);
-    (void)close_line(&line);
+    (void)outbox_send(OUTLET_LOG, (uint32_t)at);
 }
 
 /* At the first contact each server is new. */

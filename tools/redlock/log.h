@@ -1,7 +1,7 @@
 /* The audit trail: a line for each transition of a lock, and none between them; as text, as JSON or to syslog. Its fields have the
- * names that --json has. A log that cannot be written is told once, and never keeps a lock from being kept: for each line it is
- * opened, written without waiting, and closed, so that a file that was moved away is made anew. A line goes out as a whole; or it
- * is dropped, and the next one tells how many were. */
+ * names that --json has. A log that cannot be written is told once, and never keeps a lock from being kept (S29): for each line the
+ * writer opens it, writes, and closes it, so that a file that was moved away is made anew. A line goes out as a whole; or it is
+ * dropped, and the next one tells how many were. */
 #ifndef LOG_H
 #define LOG_H
 
@@ -26,6 +26,9 @@ void log_node(struct session *session, enum log_transition what, unsigned k, con
 
 /* The same where there is no session any longer, in the guardian: nobody extends the lock, whose command runs. */
 void log_killed(const struct settings *settings, uint32_t valid_ms);
+
+/* In the writer: a line, in which the number of those that were dropped before it is told at that place. */
+void log_deliver(const struct settings *settings, const char *line, size_t size, size_t at, uint32_t dropped);
 
 /* Sees each event of the engine, in their order: that a node has restarted. context: a struct session. */
 void log_heed(void *context, const struct redlock_event *event);

@@ -6,6 +6,22 @@
  * It knows the public headers of the library. */
 #include "commands.h"
 #include "descriptors.h"
+#include "report.h"
+#include "writer.h"
+
+/* What holds a lock, or waits for one, must not wait for who reads what it tells. */
+static bool needs_writer(enum command command)
+{
+    return command != COMMAND_STATUS && command != COMMAND_LEADER;
+}
+
+static int begin_writer(const struct settings *settings)
+{
+    int error = writer_begin(settings);
+
+    if (error) report_system(settings, "the process that writes", error);
+    return error;
+}
 
 static int (*const command_functions[])(struct session *, struct settings *) = {
     [COMMAND_RUN] = run_command,
@@ -23,9 +39,13 @@ int main(int argc, char **argv)
     static struct settings settings;    /* Large, so not on the stack; nobody else sees them. */
     static struct session session;
     enum command command;
+    int code;
 
     occupy_descriptors();
     command = command_read(&settings, argc, argv);
     settings_read(&settings, command, argc - 1, argv + 1);
-    return command_functions[command](&session, &settings);
+    if (needs_writer(command) && begin_writer(&settings) != 0) return EXIT_TROUBLE;
+    code = command_functions[command](&session, &settings);
+    writer_end();
+    return code;
 }

@@ -9,6 +9,7 @@
 
 #include "descriptors.h"
 #include "labels.h"
+#include "outbox.h"
 #include "replace.h"
 #include "report.h"
 #include "text.h"
@@ -17,8 +18,12 @@ enum {
     INTERVAL_US = 15 * 1000 * 1000,     /* Between two writes at most, */
     PAUSE_US = 1000 * 1000,             /* and at least, but for the last. */
     SLOTS = 8,                          /* The lock, and those that it has left behind. */
-    PAGE_BYTES = 16384
+    PAGE_BYTES = 16384,
+    FILE_MAX = 16 * PAGE_BYTES
 };
+
+/* Of the file; each goes to the writer by itself. */
+enum { PIECE_FIRST = 1, PIECE_LAST = 2 };
 
 static struct meter {
     const char *file;
@@ -36,34 +41,53 @@ static struct meter {
 
 /* ---- The file ---- */
 
+static char file_text[FILE_MAX];        /* In the writer. */
+static size_t file_size;
+
 /* For every collector to read. (None reads the file while it has another name: that does not end in ".prom".) */
 static bool write_text(void *context, int fd)
+{
+    (void)context;
+    return fchmod(fd, 0644) == 0 && write_all(fd, file_text, file_size);
+}
+
+static void replace(void)
+{
+    if (replace_file(meter.file, write_text, NULL) || meter.has_failed) return;
+    meter.has_failed = true;
+    say("--metrics: cannot write %s: %s", meter.file, text_system_error(errno));
+}
+
+/* Of a file of which a piece was dropped no other is written. */
+static void meter_deliver(const char *text, size_t size, uint32_t mark, uint32_t dropped)
+{
+    if (mark & PIECE_FIRST) file_size = 0;
+    else if (dropped > 0)   file_size = FILE_MAX;
+    if (size < FILE_MAX - file_size) {
+        memcpy(file_text + file_size, text, size);
+        file_size += size;
+    } else {
+        file_size = FILE_MAX;
+    }
+    if ((mark & PIECE_LAST) && file_size < FILE_MAX) replace();
+}
+
+/* S29: handed to the writer, as far as it takes it. */
+static void write_file(void)
 {
     uint64_t now = redlock_now_us(), wall = redlock_wall_us();
     char page[PAGE_BYTES];
     size_t from = 0, taken, left;
+    bool is_sent;
 
-    (void)context;
-    if (fchmod(fd, 0644) != 0) return false;
     do {
         left = redlock_metrics_text(&meter.metrics, meter.engine, now, wall, from, page, sizeof page);
         taken = left < sizeof page ? left : sizeof page - 1;
-        if (!write_all(fd, page, taken)) return false;
+        is_sent = outbox_put(OUTLET_METRICS, page, taken, (from == 0 ? PIECE_FIRST : 0u) | (taken == left ? PIECE_LAST : 0u));
         from += taken;
-    } while (taken < left);
-    return true;
-}
-
-static void write_file(void)
-{
-    bool is_replaced = replace_file(meter.file, write_text, NULL);
-    int error = errno;
-
-    meter.is_news = false;
-    meter.written_at = redlock_now_us();
-    if (is_replaced || meter.has_failed) return;
-    meter.has_failed = true;
-    say("--metrics: cannot write %s: %s", meter.file, text_system_error(error));
+    } while (taken < left && is_sent);
+    meter.is_news = !is_sent;
+    meter.written_at = now;
 }
 
 /* ---- What is counted ---- */
@@ -127,7 +151,8 @@ const struct meter_feature *meter_to(const char *file)
 {
     static const struct meter_feature feature = {
         .begin = meter_begin, .count = meter_count, .give_up = meter_give_up,
-        .step = meter_step, .due_at = meter_due_at, .end = meter_end
+        .step = meter_step, .due_at = meter_due_at, .end = meter_end,
+        .deliver = meter_deliver
     };
 
     meter.file = file;

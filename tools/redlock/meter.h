@@ -22,6 +22,9 @@ struct meter_feature {
 
     /* The client is closed: writes it as it will stay. */
     void (*end)(uint64_t lost);
+
+    /* In the writer: a piece of the file; the last one has a mark. */
+    void (*deliver)(const char *text, size_t size, uint32_t mark, uint32_t dropped);
 };
 
 /* Writes to that file, whose name stays where it is. */

@@ -170,29 +170,29 @@ static void say_why(const struct once *once, struct session *session, enum redlo
 
 /* ---- For machines ---- */
 
-static void json_vote(const struct once *once, struct session *session, unsigned k)
+static void json_vote(FILE *file, const struct once *once, struct session *session, unsigned k)
 {
     enum redlock_vote vote = redlock_mark_vote(&once->mark, k);
     char text[TROUBLE_TEXT_MAX];
 
-    (void)fprintf(stderr, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k, report_vote_name(vote));
-    if (vote == REDLOCK_VOTE_GRANTED) (void)fputs("null", stderr);
-    else                              json_text(stderr, describe_vote(once, session, k, text));
-    (void)fputc('}', stderr);
+    (void)fprintf(file, "%s{\"node\":%u,\"vote\":\"%s\",\"trouble\":", k > 0 ? "," : "", k, report_vote_name(vote));
+    if (vote == REDLOCK_VOTE_GRANTED) (void)fputs("null", file);
+    else                              json_text(file, describe_vote(once, session, k, text));
+    (void)fputc('}', file);
 }
 
-void once_json(const struct once *once, struct session *session)
+void once_json(FILE *file, const struct once *once, struct session *session)
 {
     uint64_t then_us = 0;
     const char *who = redlock_mark_seen(&once->mark, &then_us);
 
     if (!once->has_asked) return;
-    (void)fprintf(stderr, "\"mark\":{\"status\":\"%s\",", status_name(once->status));
-    if (who) (void)fprintf(stderr, "\"at_ms\":%" PRIu64 ",\"by\":", then_us / 1000);
-    if (who) json_text(stderr, who);
-    (void)fputs(who ? ",\"nodes\":[" : "\"nodes\":[", stderr);
-    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) json_vote(once, session, k);
-    (void)fputs("]},", stderr);
+    (void)fprintf(file, "\"mark\":{\"status\":\"%s\",", status_name(once->status));
+    if (who) (void)fprintf(file, "\"at_ms\":%" PRIu64 ",\"by\":", then_us / 1000);
+    if (who) json_text(file, who);
+    (void)fputs(who ? ",\"nodes\":[" : "\"nodes\":[", file);
+    for (unsigned k = 0; k < redlock_node_count(&session->client); k++) json_vote(file, once, session, k);
+    (void)fputs("]},", file);
 }
 
 /* ---- Before the command and behind it ---- */

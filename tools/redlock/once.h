@@ -3,6 +3,8 @@
 #ifndef ONCE_H
 #define ONCE_H
 
+#include <stdio.h>
+
 #include "session.h"
 
 struct once {
@@ -25,6 +27,6 @@ void once_is_done(struct once *once, struct session *session);
 
 /* Writes on stderr what nodes have answered, as a member of a JSON object, with a comma behind it, or nothing if they were
  * not asked. */
-void once_json(const struct once *once, struct session *session);
+void once_json(FILE *file, const struct once *once, struct session *session);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "fingerprint.h"
 #include "nodes.h"
+#include "outbox.h"
 #include "rights.h"
 #include "text.h"
 #include "tls.h"
@@ -29,14 +30,17 @@ void say(const char *format, ...)
 {
     char text[NOTE_MAX];
     va_list arguments;
+    FILE *file;
 
     va_start(arguments, format);
     if (report_is_json()) {
         (void)vsnprintf(text, sizeof text, format, arguments);
-        report_json_head(stderr, asked, NULL);
-        (void)fputs("\"note\":", stderr);
-        json_text(stderr, text);
-        (void)fputs("}\n", stderr);
+        file = outbox_compose();
+        report_json_head(file, asked, NULL);
+        (void)fputs("\"note\":", file);
+        json_text(file, text);
+        (void)fputs("}\n", file);
+        (void)outbox_send(OUTLET_STDERR, 0);
     } else {
         text_say(format, arguments);
     }
@@ -322,7 +326,12 @@ static const char *describe_detail(struct session *session, enum redlock_status 
 
 static FILE *json_file(const struct settings *settings)
 {
-    return settings->runs ? stderr : stdout;
+    return settings->runs ? outbox_compose() : stdout;
+}
+
+static void json_is_complete(const struct settings *settings)
+{
+    if (settings->runs) (void)outbox_send(OUTLET_STDERR, 0);
 }
 
 static void json_status(struct session *session, enum redlock_status status)
@@ -331,6 +340,7 @@ static void json_status(struct session *session, enum redlock_status status)
 
     report_json_begin(file, session->settings, NULL, status, NULL);
     report_json_end(file, session);
+    json_is_complete(session->settings);
 }
 
 void report_status(struct session *session, enum redlock_status status)
@@ -470,6 +480,7 @@ static void json_failure(const struct settings *settings, const char *name, int 
     json_outcome(file, name, code, text);
     if (settings->runs) (void)fprintf(file, "\"exit\":%d,\"reason\":\"not acquired\",", EXIT_TROUBLE);
     (void)fputs("\"nodes\":[]}\n", file);
+    json_is_complete(settings);
     if (file == stdout) (void)report_written("the result");
 }
 
@@ -485,4 +496,12 @@ void report_mistake(const struct settings *settings, enum redlock_status status,
 
     if (settings->json) json_failure(settings, status_name(status), (int)status, text);
     else                say("%s", text);
+}
+
+void report_system(const struct settings *settings, const char *what, int error)
+{
+    struct redlock_mistake mistake;
+
+    (void)snprintf(mistake.text, sizeof mistake.text, "cannot begin %s: %s", what, text_system_error(error));
+    report_mistake(settings, REDLOCK_SYSTEM, &mistake);
 }

@@ -31,6 +31,9 @@ const char *status_name(enum redlock_status status);
 /* The client could not be opened: which entry of the list is wrong, and how. */
 void report_mistake(const struct settings *settings, enum redlock_status status, const struct redlock_mistake *mistake);
 
+/* A process of our own could not be begun. */
+void report_system(const struct settings *settings, const char *what, int error);
+
 /* With --json: nothing can be done, since the settings are wrong. */
 void report_refusal(const char *text);
 

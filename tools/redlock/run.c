@@ -20,6 +20,7 @@
 #include "meter.h"
 #include "notify.h"
 #include "once.h"
+#include "outbox.h"
 #include "proclaim.h"
 #include "report.h"
 #include "signals.h"
@@ -304,7 +305,6 @@ static void set_period(const struct run *run)
 /* What is known before there is a lock. */
 static int start_guardian(struct run *run, struct settings *settings)
 {
-    struct redlock_mistake mistake;
     int error;
 
     run->is_within = getenv("REDLOCK_TOKEN") != NULL;
@@ -318,10 +318,7 @@ static int start_guardian(struct run *run, struct settings *settings)
     }
     terminal_open(&run->terminal);
     error = guardian_start(&run->guardian, settings, margin_ms(settings));
-    if (error) {
-        (void)snprintf(mistake.text, sizeof mistake.text, "cannot begin the guardian of the command: %s", text_system_error(error));
-        report_mistake(settings, REDLOCK_SYSTEM, &mistake);
-    }
+    if (error) report_system(settings, "the guardian of the command", error);
     return error;
 }
 
@@ -474,13 +471,16 @@ static void tell_json(struct session *session, enum redlock_status status, const
     const char *reason = status != REDLOCK_OK ? "not acquired" : run->is_gone ? "lock lost"
                        : run->has_run ? endings[run->ending] : code == EXIT_ALREADY ? "already ran"
                        : code == EXIT_NO_QUORUM ? "not marked" : "command not run";
+    FILE *file;
 
     if (status == REDLOCK_OK && (run->is_gone || run->ending == LOCK_LOST)) status = REDLOCK_LOST;
-    report_json_begin(stderr, session->settings, NULL, status, NULL);
-    (void)fprintf(stderr, "\"exit\":%d,\"reason\":\"%s\",", code, reason);
-    if (run->refusal) (void)fprintf(stderr, "\"error\":\"%s\",", run->refusal);
-    if (run->settings->once_per_ms > 0) once_json(&run->once, session);
-    report_json_end(stderr, session);
+    file = outbox_compose();
+    report_json_begin(file, session->settings, NULL, status, NULL);
+    (void)fprintf(file, "\"exit\":%d,\"reason\":\"%s\",", code, reason);
+    if (run->refusal) (void)fprintf(file, "\"error\":\"%s\",", run->refusal);
+    if (run->settings->once_per_ms > 0) once_json(file, &run->once, session);
+    report_json_end(file, session);
+    (void)outbox_send(OUTLET_STDERR, 0);
 }
 
 /* Acquires, runs, releases. */

@@ -30,8 +30,6 @@ struct session {
     struct redlock_event ring[SESSION_EVENTS];
     uint16_t met;                   /* Nodes that have been connected: a set. */
     uint64_t ticket;                /* The last one that was logged: a lock that is released has none. 0: none was. */
-    bool is_log_broken;             /* It was told that the log cannot be written. */
-    uint32_t log_dropped;           /* Lines that were not, since the last one that was. */
     uint32_t noted_round;           /* Of which the notes are. */
     struct session_note notes[REDLOCK_NODES_MAX];
     enum redlock_status fault;      /* Of redlock_step: nothing works any longer. OK: none. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "outbox.h"
+
 /* ---- UTF-8 ---- */
 
 static bool is_tail(uint8_t byte)
@@ -94,8 +96,9 @@ void text_say(const char *format, va_list arguments)
         cut_middle(text, (size_t)size);
     }
     va_end(again);
-    (void)fprintf(stderr, "redlock: %s\n",
-                  text_printable(printable, sizeof printable, text ? text : "out of memory", text ? strlen(text) : 13));
+    text_printable(printable, sizeof printable, text ? text : "out of memory", text ? strlen(text) : 13);
+    (void)fprintf(outbox_compose(), "redlock: %s\n", printable);
+    (void)outbox_send(OUTLET_STDERR, 0);
     free(text);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "outbox.h"
 #include "text.h"
 
 enum {
@@ -50,7 +51,7 @@ void trace_begin(struct trace *trace, struct redlock_client *client, enum trace_
 
 static void write_out(struct trace *trace)
 {
-    (void)fwrite(trace->out, 1, trace->out_used, stderr);
+    if (trace->out_used > 0) (void)outbox_put(OUTLET_STDERR, trace->out, trace->out_used, 0);
     trace->out_used = 0;
 }
 

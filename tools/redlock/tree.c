@@ -15,6 +15,13 @@ void tree_adopt_orphans(void)
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
+static pid_t spared;            /* 0: none. */
+
+void tree_spare(pid_t pid)
+{
+    spared = pid;
+}
+
 /* Appends the numbers in a file: "17 18 ", in pieces that may end within a number. */
 static size_t add_numbers(int fd, pid_t pids[], size_t count, size_t max)
 {
@@ -25,7 +32,7 @@ static size_t add_numbers(int fd, pid_t pids[], size_t count, size_t max)
     while ((size = read(fd, piece, sizeof piece)) > 0) {
         for (ssize_t i = 0; i < size; i++) {
             bool is_digit = piece[i] >= '0' && piece[i] <= '9';
-            if (!is_digit && number > 0 && count < max) pids[count++] = number;
+            if (!is_digit && number > 0 && number != spared && count < max) pids[count++] = number;
             number = is_digit ? number * 10 + (piece[i] - '0') : 0;
         }
     }
@@ -73,6 +80,11 @@ size_t tree_list(pid_t pids[], size_t max)
 
 void tree_adopt_orphans(void)
 {
+}
+
+void tree_spare(pid_t pid)
+{
+    (void)pid;
 }
 
 size_t tree_list(pid_t pids[], size_t max)

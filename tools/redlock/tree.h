@@ -9,6 +9,9 @@
  * Only Linux can do that; elsewhere nothing happens. */
 void tree_adopt_orphans(void);
 
+/* A process that is no part of it, although it is below this one. */
+void tree_spare(pid_t pid);
+
 /* Fills pids with the processes below this one, the nearest first, zombies among them, up to max. Returns how many. 0 where the
  * system does not tell: only Linux does, in /proc. */
 size_t tree_list(pid_t pids[], size_t max);

@@ -1,0 +1,117 @@
+#!/bin/sh
+# S29: no word to anybody blocks while a lock is held or waited for: nobody reads standard error, a terminal is halted, a log hangs.
+# shellcheck disable=SC2016,SC2154    # Expressions are the shells' that are run; ports and pids are set by their numbers.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/live/lib.sh
+
+start_servers 3
+options='--guard 0 --node-timeout 300ms -t 2s'
+
+# A pipe that is full, and nobody reads: descriptor 7, until read_all.
+mkfifo "$directory/pipe"
+exec 7<>"$directory/pipe"
+fill() { perl -MFcntl -e 'fcntl STDOUT, F_SETFL, O_NONBLOCK; 1 while syswrite STDOUT, "x" x 4096; 1 while syswrite STDOUT, "x"; fcntl STDOUT, F_SETFL, 0' >&7; }
+fill
+
+# unread WORDS...: redlock in the background, whose stderr nobody reads.
+unread() {
+    "$redlock" "$@" >"$directory/out" 2>&7 &
+    unread=$!
+    begin $unread
+}
+# still_held NAME: another client gets nothing, now and a TTL later.
+still_held() { is 124 acquire --guard 0 "$1" && sleep 3 && is 124 acquire --guard 0 "$1"; }
+
+# shellcheck disable=SC2086    # Options are several words.
+keeps() {
+    sleep 60 &
+    script=$!
+    begin $script
+    is 0 acquire --guard 0 -t 2s kept || return 1
+    unread keep $options "$@" --pid $script kept "$(token)"
+    sleep 1
+    on 2 STOP
+    sleep 1
+    still_held kept
+    set -- $?
+    on 2 CONT
+    kill -KILL $script
+    [ "$1" = 0 ] && over $unread && gone kept
+}
+check 'keep keeps the lock when nobody reads that a node is away' keeps
+check 'nor what passes' keeps -v --trace
+
+# shellcheck disable=SC2086
+runs() {
+    unread run $options "$@" run -- sleep 60
+    within 10 is_held run && still_held run && kill -TERM $unread || return 1
+    over $unread
+    got=$?
+    [ $got = 143 ] && gone run
+}
+check 'run keeps the lock when nobody reads what passes, and heeds SIGTERM' runs -v --trace
+check 'nor its log on standard error' runs --log json --json
+
+# shellcheck disable=SC2086
+waits() {
+    is 0 acquire --guard 0 -t 3s waited && unread run $options -v --trace waited -- touch "$directory/waited" && within 20 [ -e "$directory/waited" ] && over $unread
+}
+check 'a waiter gets the lock when nobody reads why it waits' waits
+
+# The guardian, behind a redlock that was killed: the command ignores SIGTERM, and must be gone with the lock.
+# shellcheck disable=SC2086
+guards() {
+    rm -f "$directory/command"
+    unread run $options --grace 500ms "$@" guarded -- sh -c 'trap "" TERM HUP; echo $$ >"$0/command.new"; mv "$0/command.new" "$0/command"; while :; do sleep 0.2; done' "$directory"
+    within 10 [ -e "$directory/command" ] || return 1
+    sleep 1
+    kill -KILL $unread
+    over $unread
+    within 10 is 0 acquire --guard 0 -t 1s guarded && is_gone "$(cat "$directory/command")"
+}
+check 'the guardian of a redlock that was killed ends the command in time, whoever reads' guards -v --log text
+
+# Nobody reads the log: opening it does not wait, but the pipe behind it is full.
+mkfifo "$directory/log"
+exec 8<>"$directory/log"
+perl -MFcntl -e 'fcntl STDOUT, F_SETFL, O_NONBLOCK; 1 while syswrite STDOUT, "x" x 4096; 1 while syswrite STDOUT, "x"; fcntl STDOUT, F_SETFL, 0' >&8
+check 'nor does a log that nobody reads' guards --log-file "$directory/log"
+
+# ---- What was dropped ----
+
+# The writer, stopped: so much is told that its socket is full.
+writer_of() { children_of "$1" redlock-writer; }
+counts() {
+    "$redlock" run --guard 0 --node-timeout 300ms -t 300ms --grace 50ms --trace told -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$directory/enough" \
+        >"$directory/out" 2>"$directory/err" &
+    run=$!
+    begin $run
+    within 10 is_held told && stop "$(writer_of $run)" || return 1
+    sleep 12
+    is_held told || return 1
+    go_on "$(tail -n 1 "$directory/stopped")"
+    touch "$directory/enough"
+    over $run && says 'redlock: [0-9]+ messages were dropped here, for nobody read them$' && says 'released [0-9]/3'
+}
+if [ "$(uname)" = Linux ]; then check 'what was dropped is counted, and told when somebody reads again' counts
+else skip 'what was dropped is counted' 'only Linux names the process that writes'
+fi
+
+# As a terminal sends it, to redlock, its writer and its command at once.
+interrupted() {
+    perl -e 'setpgrp; exec @ARGV' "$redlock" run --guard 0 -v -t 2s group -- sleep 60 >"$directory/out" 2>"$directory/err" &
+    run=$!
+    begin $run
+    within 10 is_held group && kill -TERM "-$run" && ! over $run && says 'released on [23] of 3'
+}
+check 'a signal to all of its group does not keep the last words from being written' interrupted
+
+writer_killed() {
+    start run --guard 0 -v -t 2s lonely -- sleep 4
+    within 10 is_held lonely && kill -KILL "$(writer_of "$started")" && over "$started"
+}
+if [ "$(uname)" = Linux ]; then check 'a writer that was killed costs no lock, and no exit status' writer_killed
+else skip 'a writer that was killed' 'only Linux names the process that writes'
+fi
+
+finish

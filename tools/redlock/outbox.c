@@ -1,0 +1,98 @@
+#define _GNU_SOURCE
+#include "outbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../redlock/redlock_client.h"
+
+#ifndef SOCK_SEQPACKET          /* macOS has no other that keeps pieces apart. */
+#define SOCK_SEQPACKET SOCK_DGRAM
+#endif
+
+/* Of this process and the guardian, which has it from this one: so both may write. */
+static struct outbox {
+    int fd;                     /* 0: all is written at once. */
+    FILE *page;                 /* Is in text. */
+    uint32_t dropped[OUTLET_COUNT];
+    struct {
+        struct outbox_head head;
+        char text[OUTBOX_PIECE_MAX];
+    } piece;
+} outbox;
+
+static bool prepare_end(int fd)
+{
+    return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+bool outbox_open(int *reader)
+{
+    int ends[2];
+
+    outbox.page = fmemopen(outbox.piece.text, sizeof outbox.piece.text, "w");
+    if (!outbox.page || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0) return false;
+    *reader = ends[0];
+    outbox.fd = ends[1];
+    return prepare_end(ends[0]) && prepare_end(ends[1]) && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0;
+}
+
+void outbox_leave(void)
+{
+    (void)close(outbox.fd);
+    outbox.fd = 0;
+}
+
+FILE *outbox_compose(void)
+{
+    if (outbox.fd == 0) return stderr;
+    rewind(outbox.page);
+    return outbox.page;
+}
+
+/* S29: without waiting. The reader may have been killed. */
+bool outbox_put(enum outlet outlet, const void *bytes, size_t size, uint32_t mark)
+{
+    ssize_t sent;
+
+    if (outbox.fd == 0) return fwrite(bytes, 1, size, stderr) == size;
+    outbox.piece.head = (struct outbox_head){ .outlet = outlet, .dropped = outbox.dropped[outlet], .mark = mark };
+    memmove(outbox.piece.text, bytes, size);
+    do sent = send(outbox.fd, &outbox.piece, sizeof outbox.piece.head + size, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (sent >= 0) outbox.dropped[outlet] = 0;
+    else           outbox.dropped[outlet]++;
+    return sent >= 0;
+}
+
+bool outbox_send(enum outlet outlet, uint32_t mark)
+{
+    long size;
+
+    if (outbox.fd == 0) return true;
+    (void)fflush(outbox.page);
+    size = ftell(outbox.page);
+    return outbox_put(outlet, outbox.piece.text, size > 0 ? (size_t)size : 0, mark);
+}
+
+static bool wait_for(short events, uint64_t until_us)
+{
+    uint64_t now = redlock_now_us();
+    struct pollfd fd = { .fd = outbox.fd, .events = events };
+
+    return now < until_us && (poll(&fd, 1, (int)((until_us - now) / 1000) + 1) >= 0 || errno == EINTR) && !(fd.revents & POLLHUP);
+}
+
+/* The reader ends when it has written all. */
+void outbox_close(uint64_t until_us)
+{
+    if (outbox.fd == 0) return;
+    while (outbox.dropped[OUTLET_STDERR] > 0 && !outbox_put(OUTLET_STDERR, "", 0, 0) && wait_for(POLLOUT, until_us)) { }
+    (void)shutdown(outbox.fd, SHUT_WR);
+    while (wait_for(0, until_us)) { }
+    outbox_leave();
+}
