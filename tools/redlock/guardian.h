@@ -9,6 +9,9 @@
  * command at once. It has no connection, no lock and no password. It is the parent of the command and, on Linux, of each
  * process below whose own parent has ended, so that it finds what has left the command's group, as daemons do.
  *
+ * From the start of the command to its end the guardian makes no call that can wait but poll() (S28): what it tells it hands to the
+ * writer (see writer.h), and of files it reads those in /proc that name children, which the kernel has in memory.
+ *
  * It is a process group of its own, so that no signal of the keyboard and none to redlock's group reaches it, but not a session
  * of its own: a group whose parents are all in other sessions cannot be stopped by the terminal.
  *

@@ -9,7 +9,7 @@
 #include "report.h"
 #include "writer.h"
 
-/* What holds a lock, or waits for one, must not wait for who reads what it tells. */
+/* Holders and waiters must not wait until their words are read (S29). */
 static bool needs_writer(enum command command)
 {
     return command != COMMAND_STATUS && command != COMMAND_LEADER;
