@@ -53,7 +53,6 @@ static void canary_begin_anew(struct redlock_node *node)
 /* At the first contact, where nothing is known of it, it may have been up for ever. */
 static void canary_believe(struct redlock_identity *identity)
 {
-    identity->has_uptime = true;
     identity->uptime_s = UINT32_MAX;
 }
 

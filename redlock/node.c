@@ -4,7 +4,7 @@ REDLOCK_STATIC_ASSERT(REDLOCK_ERROR_MAX >= 32 && REDLOCK_ERROR_MAX <= UINT8_MAX,
 REDLOCK_STATIC_ASSERT(sizeof(struct resp_parser) <= sizeof(((struct redlock_node *)0)->parser),
                       "REDLOCK_PARSER_WORDS is too small");
 
-/* S16: what a node may send at most. INFO server has some 1,500 bytes; ROLE lists a master's replicas,
+/* S16: what a node may send at most. INFO has some 5,000 bytes; ROLE lists a master's replicas,
  * each in an array. 64 x 64 x 64 short items are read in a fraction of a second. */
 static const struct resp_limits limits = { .line_max = 16384, .bulk_max = 65536, .elements_max = 64, .depth_max = 3 };
 
@@ -446,14 +446,15 @@ static bool check_identity(struct redlock_node *node)
 }
 
 /* S11: a server that we have not seen before begins its guard now. At the first contact of all there is nothing to compare
- * with, so its uptime is believed, less the second that it may be too much: whole seconds of a wall clock. */
+ * with, so its uptime is believed, less the second that it may be too much: whole seconds of a wall clock.
+ * S30: but not that of a server which has taken over the history of another run (see wire.h): it may lack the last writes. */
 static void begin_guard(struct redlock_node *node, uint64_t now_us)
 {
     const struct redlock_identity *identity = &node->identity;
 
     node->met_at = now_us;
     node->uptime_us = 0;
-    if (!node->has_run_id && identity->has_uptime && identity->uptime_s > 0)
+    if (!node->has_run_id && !identity->history && identity->uptime_s > 0)
         node->uptime_us = (uint64_t)(identity->uptime_s - 1) * 1000000;
 }
 
@@ -464,9 +465,10 @@ static void note_server(struct redlock_node *node, uint64_t now_us)
     bool seen = node->has_run_id && are_same_bytes(node->run_id, identity->run_id, sizeof node->run_id);
 
     if (!identity->has_run_id) return;
-    if (!seen) begin_guard(node, now_us);
+    /* S30: with another history than before it was a replica meanwhile, and another server voted in its place. */
+    if (!seen || (identity->history && identity->history != node->has_run_id)) begin_guard(node, now_us);
     copy_bytes(node->run_id, identity->run_id, sizeof node->run_id);
-    node->has_run_id = true;
+    node->has_run_id = identity->history | 1;
 }
 
 REDLOCK_WRAPS void node_end_handshake(struct redlock_node *node, const struct redlock_config *config, uint64_t now_us)
@@ -531,7 +533,8 @@ static void describe_guard(const struct redlock_node *node, const struct redlock
                            struct words *w)
 {
     add_words(w, node->identity.memory == REDLOCK_MEMORY_LOST      ? "came back empty "
-                 : node->identity.memory == REDLOCK_MEMORY_FLUSHED ? "was emptied " : "restarted ");
+                 : node->identity.memory == REDLOCK_MEMORY_FLUSHED ? "was emptied "
+                 : node->identity.history ? "was a replica (failover), met " : "restarted ");
     add_number(w, (now_us - node->met_at + node->uptime_us) / 1000000);
     add_words(w, " s ago");
     describe_guard_left(guard_left_us(node, config, false, now_us), ", no vote for another ", w);

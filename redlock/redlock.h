@@ -1091,10 +1091,11 @@ struct redlock_reply {
 
 /* What a server says of itself during the handshake. */
 struct redlock_identity {
-    bool has_run_id, has_uptime, has_mode, is_master;
+    bool has_run_id, has_mode, is_master;
     bool unknown;               /* It would not say, and is trusted. */
     uint8_t trouble;            /* Why its mode or role rules out a vote: enum redlock_trouble. */
     uint8_t memory;             /* Of a durable node: enum redlock_memory. */
+    uint8_t history;            /* S30: 0, or something of where the history ended that it has taken over. */
     uint32_t uptime_s;
     uint8_t run_id[REDLOCK_RUN_ID_SIZE];
 };
@@ -1111,7 +1112,7 @@ struct redlock_node {
                                  * succeeded or failed, and after the loss of one that was good. Nobody waits for a
                                  * subscription: of it this says only that it is to be connected again after a pause, not at
                                  * once. */
-    bool has_run_id;
+    uint8_t has_run_id;         /* 0: none yet; else the history of the server whose run_id that is, or 1 (S30). */
     bool is_bereft;             /* Another node has led to its server since (S12). */
     uint16_t asked_first, asked_count;
     uint16_t apart_left;                        /* See apart. */

@@ -846,7 +846,7 @@ bool wire_put_handshake(struct resp_writer *w, enum wire_command command, const 
     case WIRE_AUTH:         put_auth(w, login); break;
     case WIRE_SELECT:       put_select(w, login->database); break;
     case WIRE_SETNAME:      put_words(w, 3, "CLIENT SETNAME redlock"); break;
-    case WIRE_INFO:         put_words(w, 2, "INFO server"); break;
+    case WIRE_INFO:         put_words(w, 1, "INFO"); break;
     case WIRE_ROLE:         put_words(w, 1, "ROLE"); break;
     case WIRE_SUBSCRIBE:    scripts->put_subscribe(w, engine); break;
     default:                scripts->loading->put(w, command, scripts);
@@ -1037,22 +1037,23 @@ static enum redlock_trouble read_mode(const char *mode, size_t size)
 
 void wire_read_info(const char *line, size_t size, struct redlock_identity *identity)
 {
-    /* What the three are called: Redis, and Valkey in its two namings. */
-    static const char modes[3][13] = { "redis_mode:", "server_mode:", "valkey_mode:" };
     uint64_t uptime_s = 0;
-    size_t key = wire_begins(line, size, "run_id:");
+    size_t at, key = wire_begins(line, size, "run_id:");
 
+    if (size < 7) return;
     if (key) identity->has_run_id = wire_token_read(line + key, size - key, identity->run_id);
     key = wire_begins(line, size, "uptime_in_seconds:");
-    /* S11: missing, negative or absurd is no uptime. */
-    if (key) identity->has_uptime = read_decimal(line + key, size - key, WIRE_UPTIME_MAX, &uptime_s);
-    if (key) identity->uptime_s = (uint32_t)uptime_s;
-    for (unsigned i = 0; i < 3; i++) {
-        key = wire_begins(line, size, modes[i]);
-        if (!key) continue;
-        identity->has_mode = true;
-        identity->trouble = (uint8_t)read_mode(line + key, size - key);
-    }
+    /* S11: missing, negative or absurd is none. */
+    if (key && read_decimal(line + key, size - key, WIRE_UPTIME_MAX, &uptime_s)) identity->uptime_s = (uint32_t)uptime_s;
+    /* S30: -1 is none. The last two digits tell one failover from the next; odd, so that it is never 0. */
+    key = wire_begins(line, size, "second_repl_offset:");
+    if (key && line[key] != '-') identity->history = (uint8_t)(line[size - 2] * 20 + line[size - 1] * 2 + 1);
+    /* redis_mode, and server_mode or valkey_mode, as Valkey calls it. */
+    at = line[5] == '_' ? 5 : 6;
+    key = wire_begins(line + at, size - at, "_mode:");
+    if (!key) return;
+    identity->has_mode = true;
+    identity->trouble = (uint8_t)read_mode(line + at + key, size - at - key);
 }
 
 void wire_read_role(const struct wire_reply *reply, struct redlock_identity *identity)

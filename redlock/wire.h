@@ -5,7 +5,7 @@
  *     AUTH [user] password            +OK
  *     SELECT database                 +OK
  *     CLIENT SETNAME redlock          +OK                 or an error, ignored
- *     INFO server                     $run_id, uptime_in_seconds, redis_mode
+ *     INFO                            $run_id, uptime_in_seconds, redis_mode, second_repl_offset
  *     ROLE                            *"master" ...
  *     SCRIPT LOAD release-script      $its SHA-1          or -NOPERM, ignored: EVAL will do
  *     SCRIPT LOAD extend-script       $its SHA-1          both left out by an engine that sends scripts by text
@@ -871,7 +871,21 @@ REDLOCK_PRIVATE bool wire_is_heard_of(const struct wire_reply *reply, enum wire_
 /* Appends SUBSCRIBE, or UNSUBSCRIBE, for it; whole or not at all: then false. */
 REDLOCK_PRIVATE bool wire_put_listening(struct resp_writer *w, bool begins, const struct redlock_name *name);
 
-/* Takes what matters from one line of INFO (without its end), and from the answer to ROLE. */
+/* Takes what matters from one line of INFO (without its end), and from the answer to ROLE.
+ *
+ * S30: a second_repl_offset other than -1 says that the server has taken over a history from before its present run, as a replica
+ * that was promoted, which may lack its master's last writes. Tried with Redis 7.0.15, whose uptime does not change meanwhile:
+ *
+ *     a master, also one with replicas                    -1
+ *     REPLICAOF NO ONE, also where the link never stood   the offset at which the old history ends
+ *     FAILOVER                                            the same, on both sides
+ *     REPLICAOF again, and a full synchronization         -1, until REPLICAOF NO ONE: then the next offset
+ *     a restart with the RDB file of SHUTDOWN SAVE        an offset; so has a master which had replicas
+ *     a restart with an AOF, or with nothing              -1, but the uptime begins anew
+ *     repl-backlog-ttl (3,600 s) without a replica        -1: by then any guard is over, unless somebody set less
+ *
+ * Plain INFO, since Redis before 7.0 takes one section at a time, and a second command costs more than 3 KB in a round trip. A
+ * server that tells no offset is as one that has taken over nothing. */
 REDLOCK_PRIVATE void wire_read_info(const char *line, size_t size, struct redlock_identity *identity);
 REDLOCK_PRIVATE void wire_read_role(const struct wire_reply *reply, struct redlock_identity *identity);
 

@@ -375,7 +375,7 @@ static struct redlock_identity identity_of(struct slice info)
 static bool same_identity(struct slice a, struct slice b)
 {
     const struct redlock_identity one = identity_of(a), other = identity_of(b);
-    return one.has_run_id && other.has_run_id && one.has_uptime && other.has_uptime && one.has_mode && other.has_mode &&
+    return one.has_run_id && other.has_run_id && one.history == other.history && one.has_mode && other.has_mode &&
            one.trouble == other.trouble && distance(one.uptime_s, other.uptime_s) <= 2 + blur_ms / 1000;
 }
 

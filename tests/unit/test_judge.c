@@ -141,6 +141,18 @@ TEST(valkey_is_known_by_its_own_names)
     EXPECT(3, SEVERITY_OK, "stands alone");
 }
 
+TEST(a_promoted_server_is_unsafe_and_one_that_has_no_replicas_is_well)
+{
+    make_all_well(3);
+    tell_node(0, "second_repl_offset:1729\r\n");
+    EXPECT(2, SEVERITY_UNSAFE, "was a replica");
+    CHECK_INT(findings.safe, 2);
+    tell_node(0, "second_repl_offset:-1\r\n");
+    EXPECT(2, SEVERITY_OK, "without replicas");
+    tell_node(0, "connected_slaves:2\r\n");
+    EXPECT(2, SEVERITY_WARNING, "2 replicas");
+}
+
 TEST(what_a_node_is_that_has_no_vote_is_named)
 {
     make_all_well(3);

@@ -1203,6 +1203,61 @@ TEST(s11_an_address_that_leads_to_different_servers_has_no_vote)
     }
 }
 
+TEST(s30_the_uptime_of_a_promoted_server_is_not_believed)
+{
+    char words[200];
+
+    CLUSTER_COLD(1, 1, (void)0);
+    NODE(0)->uptime_text = "86400";
+    NODE(0)->second_offset = 1729;
+    RUN_MS(3000);
+    EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_RESTARTED);
+    redlock_describe_node(&cluster->clients[0].engine, 0, cluster_client_now(cluster, 0), words, sizeof words);
+    CHECK(strstr(words, "was a replica (failover), met ") && strstr(words, "no vote for another 2"));
+    RUN_MS(REDLOCK_GUARD_MS - 3500);
+    CHECK(!VOTES(0, 0));
+    RUN_MS(1000);
+    CHECK(VOTES(0, 0));
+}
+
+TEST(s30_a_server_that_is_known_and_was_a_replica_meanwhile_begins_its_guard_each_time)
+{
+    CLUSTER(1);
+    for (uint64_t offset = 9; offset < 12; offset++) {
+        NODE(0)->second_offset = offset;
+        RESET(0, 0);
+        RUN_MS(REDLOCK_GUARD_MS - 1000);
+        CHECK(!VOTES(0, 0));
+        RUN_MS(2000);
+        CHECK(VOTES(0, 0));
+        RESET(0, 0);
+        RUN_MS(3000);
+        CHECK(VOTES(0, 0));
+    }
+    NODE(0)->second_offset = 0;     /* Its backlog was given up. */
+    RESET(0, 0);
+    RUN_MS(3000);
+    CHECK(VOTES(0, 0));
+}
+
+TEST(s11_a_server_that_comes_back_behind_another_begins_its_guard)
+{
+    char first[MODEL_RUN_ID_TEXT + 1];
+
+    CLUSTER(1);
+    memcpy(first, NODE(0)->run_id, sizeof first);
+    DOWN(0); UP(0);
+    RUN_MS(REDLOCK_GUARD_MS + 3000);
+    CHECK(VOTES(0, 0));
+    memcpy(NODE(0)->run_id, first, sizeof first);
+    NODE(0)->uptime_text = "86400";
+    RESET(0, 0);
+    RUN_MS(REDLOCK_GUARD_MS - 1000);
+    CHECK(!VOTES(0, 0));
+    RUN_MS(2000);
+    CHECK(VOTES(0, 0));
+}
+
 TEST(s11_a_guard_of_nothing_lets_a_restarted_node_vote_at_once)
 {
     CLUSTER_OF(1, 1, config.guard_ms = 0);

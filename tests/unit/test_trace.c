@@ -172,7 +172,7 @@ TEST(behind_a_loss_of_events_the_next_connection_is_shown_again)
     node_cut(0);
     CHECK_INT(redlock_run_for(&client, NULL, 2000), REDLOCK_OK);
     look();
-    CHECK_INT(times("  >  INFO server"), 1);
+    CHECK_INT(times("  >  INFO"), 1);
     CHECK_INT(times("ready: ok, run_id "), 1);
     CHECK_INT(trace.lost, 0);
     CLOSE(0);

@@ -103,7 +103,7 @@ TEST(the_handshake_is_written_as_documented)
                    "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$0\r\n\r\n");
     check_handshake(WIRE_SELECT, (struct redlock_login){ .database = 15 }, "*2\r\n$6\r\nSELECT\r\n$2\r\n15\r\n");
     check_handshake(WIRE_SETNAME, none, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
-    check_handshake(WIRE_INFO, none, "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n");
+    check_handshake(WIRE_INFO, none, "*1\r\n$4\r\nINFO\r\n");
     check_handshake(WIRE_ROLE, none, "*1\r\n$4\r\nROLE\r\n");
     check_handshake(WIRE_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$748\r\n" WIRE_RELEASE_SCRIPT "\r\n");
     check_handshake(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n");
@@ -773,15 +773,28 @@ static struct redlock_identity info(const char *line)
 
 TEST(s11_an_uptime_that_is_missing_negative_or_absurd_is_none)
 {
-    CHECK(info("uptime_in_seconds:0").has_uptime);
     CHECK_INT(info("uptime_in_seconds:86400").uptime_s, 86400);
-    CHECK(info("uptime_in_seconds:1576800000").has_uptime);     /* 50 years. */
-    CHECK(!info("uptime_in_seconds:1576800001").has_uptime);
-    CHECK(!info("uptime_in_seconds:-3600").has_uptime);
-    CHECK(!info("uptime_in_seconds:").has_uptime);
-    CHECK(!info("uptime_in_seconds:12s").has_uptime);
-    CHECK(!info("uptime_in_seconds:99999999999999999999999999").has_uptime);
-    CHECK(!info("uptime_in_days:3").has_uptime);
+    CHECK_INT(info("uptime_in_seconds:1576800000").uptime_s, 1576800000);     /* 50 years. */
+    CHECK_INT(info("uptime_in_seconds:1576800001").uptime_s, 0);
+    CHECK_INT(info("uptime_in_seconds:-3600").uptime_s, 0);
+    CHECK_INT(info("uptime_in_seconds:").uptime_s, 0);
+    CHECK_INT(info("uptime_in_seconds:12s").uptime_s, 0);
+    CHECK_INT(info("uptime_in_seconds:99999999999999999999999999").uptime_s, 0);
+    CHECK_INT(info("uptime_in_days:3").uptime_s, 0);
+}
+
+TEST(s30_a_history_that_was_taken_over_is_told_from_none_and_from_the_next)
+{
+    CHECK_INT(info("second_repl_offset:-1").history, 0);
+    CHECK_INT(info("second_repl_offset_of_mine:7").history, 0);
+    for (unsigned i = 0; i < 200; i++) {
+        char line[2][40];
+        snprintf(line[0], sizeof line[0], "second_repl_offset:%u", i);
+        snprintf(line[1], sizeof line[1], "second_repl_offset:%u", i + 1);
+        CHECK(info(line[0]).history > 1);       /* 1: none, where a node is remembered. */
+        CHECK(info(line[0]).history != info(line[1]).history);
+    }
+    CHECK(info("second_repl_offset:18446744073709551615").history > 1);
 }
 
 TEST(s12_what_a_server_is_comes_from_its_run_id_its_mode_and_its_role)
@@ -850,7 +863,7 @@ TEST(s16_no_number_begins_anew_behind_2_to_the_64)
 
         TAP_CONTEXT("%s", numbers[i]);
         snprintf(uptime, sizeof uptime, "uptime_in_seconds:%s", numbers[i]);
-        CHECK(!info(uptime).has_uptime);
+        CHECK_INT(info(uptime).uptime_s, 0);
         CHECK(!wire_read_wake_up(&(struct wire_reply){ .type = RESP_ARRAY, .integer = 3, .text = numbers[i], .text_size = size },
                                  &wait_number, &slot));
         snprintf(refusal, sizeof refusal, "%s 5", numbers[i]);

@@ -126,12 +126,19 @@ static void uptime_line(const struct scene *scene, char *text, size_t size)
         snprintf(text, size, "uptime_in_seconds:%s\r\n", node->uptime_text);
 }
 
+static void offset_text(const struct model_node *node, char *text, size_t size)
+{
+    if (node->second_offset == 0) snprintf(text, size, "-1");
+    else snprintf(text, size, "%llu", (unsigned long long)node->second_offset);
+}
+
 /* A server with many listeners: about 1.5 KB, with long lines in front of and behind those that matter. */
 static void do_info(const struct scene *scene)
 {
     const struct model_node *node = scene->node;
-    char text[MODEL_TEXT_MAX], uptime[64];
+    char text[MODEL_TEXT_MAX], uptime[64], offset[24];
     uptime_line(scene, uptime, sizeof uptime);
+    offset_text(node, offset, sizeof offset);
     snprintf(text, sizeof text,
              "# Server\r\nredis_version:7.0.15\r\nredis_git_sha1:00000000\r\nredis_git_dirty:0\r\n"
              "redis_build_id:ae4d7c971a948f0\r\nredis_mode:%s\r\nos:Linux 6.1.0-18-amd64 x86_64\r\narch_bits:64\r\n"
@@ -140,8 +147,10 @@ static void do_info(const struct scene *scene)
              "server_time_usec:%llu\r\n%suptime_in_days:%d\r\nhz:10\r\nconfigured_hz:10\r\nlru_clock:87835\r\n"
              "executable:/usr/local/%0350d/redis-server\r\nconfig_file:/etc/redis/%0300d/redis.conf\r\n"
              "io_threads_active:0\r\nlistener0:name=tcp,bind=*,bind=-::*,port=6379\r\n"
-             "listener1:name=unix,bind=/run/redis/%0200d.sock\r\n\r\n",
-             node->mode, node->run_id, (unsigned long long)scene->now_us, uptime, 0, 0, 0, 0);
+             "listener1:name=unix,bind=/run/redis/%0200d.sock\r\n\r\n"
+             "# Replication\r\nrole:master\r\nconnected_slaves:%u\r\nsecond_repl_offset:%s\r\nrepl_backlog_active:0\r\n",
+             node->mode, node->run_id, (unsigned long long)scene->now_us, uptime, 0, 0, 0, 0,
+             node->replica_count, offset);
     model_answer_bulk(scene, slice_of(text));
 }
 

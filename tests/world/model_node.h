@@ -115,6 +115,7 @@ struct model_node {
     const char *mode;           /* redis_mode: standalone, cluster, sentinel */
     enum model_role role;
     unsigned replica_count;     /* Of a master; they lengthen ROLE. */
+    uint64_t second_offset;     /* Of the history that it took over when it was promoted; 0: none. */
     const char *user;           /* NULL: default. */
     const char *password;       /* NULL: none needed. */
     uint64_t started_us;        /* By its own clock. */

@@ -337,6 +337,7 @@ void model_node_restart(struct model_node *node, uint64_t number, bool keeps_key
     if (!keeps_keys) model_flush(node);
     model_flush_scripts(node);
     name_process(node, number, now_us);
+    node->second_offset = 0;
 }
 
 void model_node_free(struct model_node *node)

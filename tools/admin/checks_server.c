@@ -33,12 +33,15 @@ void judge_role(struct judging *j)
     const struct survey_node *node = j->node;
     enum fact fact = node->has[FACT_ROLE_IN_INFO] && !node->has[FACT_ROLE] ? FACT_ROLE_IN_INFO : FACT_ROLE;
     bool is_replica = node->trouble == REDLOCK_TROUBLE_REPLICA || node->trouble == REDLOCK_TROUBLE_READONLY;
-    uint64_t replicas;
+    uint64_t replicas, offset;
     const char *role = is_replica ? "slave" : text_of(j, fact);
 
     if (!role) return;
     if (strcmp(role, "master") != 0)
         found(j, SEVERITY_UNSAFE, "REPLICAOF NO ONE, or name a server that is none", "is a replica: it has no vote");
+    else if (survey_number(node, FACT_SECOND_OFFSET, &offset))      /* S30: -1 is no number. */
+        found(j, SEVERITY_UNSAFE, "30 s (--guard) after the failover: CONFIG SET repl-backlog-ttl 1, 5 s later 3600; no replicas",
+              "was a replica: new clients give it no vote for the guard");
     else if (!number_of(j, FACT_REPLICAS, &replicas)) return;
     else if (replicas > 0)
         found(j, SEVERITY_WARNING, "take its replicas away", "has %" PRIu64 " replica%s: a failover forgets locks", replicas,

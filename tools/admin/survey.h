@@ -53,6 +53,7 @@
     X(REJECTED, INFO_STATS, "rejected_connections")                                                  \
     X(ROLE_IN_INFO, INFO_REPLICATION, "role")                                                        \
     X(REPLICAS, INFO_REPLICATION, "connected_slaves")                                                \
+    X(SECOND_OFFSET, INFO_REPLICATION, "second_repl_offset")                                         \
     X(CLIENTS, INFO_CLIENTS, "connected_clients")                                                    \
     X(MAX_CLIENTS, INFO_CLIENTS, "maxclients")                                                       \
     X(ROLE, ROLE, "")                           /* "master", "slave", "sentinel" */                  \
