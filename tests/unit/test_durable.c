@@ -170,6 +170,21 @@ TEST(s23_a_node_that_comes_back_with_the_canary_that_was_known_votes_at_once)
 }
 
 /* What is left of the time is the pause before the connection is made anew, and the one before the next attempt. */
+TEST(s30_the_canary_of_a_promoted_server_says_nothing)
+{
+    DURABLE_OF(1, (void)0);
+    RUN_MS(1000);
+    CHECK(cluster_key(cluster, 1, CANARY) != NULL);
+    cluster_node_down(cluster, 1);
+    RUN_MS(100);
+    cluster_node_up(cluster, 1, true);      /* Its replica, which had the canary, and not the last writes. */
+    NODE(1)->second_offset = 1729;
+    SETTLE;
+    CHECK(!VOTES(0, 1));
+    RUN_MS(FULL_MS);
+    CHECK(VOTES(0, 1));
+}
+
 TEST(s23_a_client_that_waits_has_the_lock_within_a_second_of_the_moment_when_a_majority_is_back)
 {
     unsigned ms = 0;
