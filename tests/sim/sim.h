@@ -69,7 +69,8 @@ enum {
     X(TICKETS_FAILOVER,  false, "tickets: failover to stale replicas behind the same connections") \
     X(TICKETS_FLUSHALL,  false, "tickets: FLUSHALL")                                          \
     X(PERIODS_NO_GUARD,  false, "once per period: nodes restart empty and take part")         \
-    X(PERIODS_FLUSHALL,  false, "once per period: FLUSHALL")
+    X(PERIODS_FLUSHALL,  false, "once per period: FLUSHALL")                                  \
+    X(PROMOTED,          true,  "failover to a stale replica that has been up for long, and new clients")
 
 enum sim_class {
 #define SIM_CLASS_ENUM(name, promised, text) SIM_CLASS_##name,
@@ -106,14 +107,14 @@ bool sim_class_is_durable(enum sim_class class);
     X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD) | IN(PERIODS_NO_GUARD) | \
                              IN(READERS_NO_GUARD) | IN(PERMITS_NO_GUARD) | IN(DURABLE),                                      \
                                             "node down, memory lost")                             \
-    X(RESTART_BACK,  IN(CRASH_BACK) | IN(DURABLE_BACK),        "node down, memory rolled back")                      \
+    X(RESTART_BACK,  IN(CRASH_BACK) | IN(DURABLE_BACK) | IN(PROMOTED),        "node down, memory rolled back")                      \
     X(RATE,          IN(DRIFT_WITHIN) | IN(DRIFT_BEYOND), "node's clock has another rate")        \
     X(CLIENT_RATE,   IN(DRIFT_WITHIN),      "client's clock has another rate")                    \
     X(STEP_BACK,     IN(CLOCK_BACK),        "node's clock stepped back")                          \
     X(STEP_FORWARD,  IN(CLOCK_FORWARD),     "node's clock stepped forward")                       \
     X(PAUSE,         IN(PAUSE) | IN(FENCED) | IN(ACTS_WITHOUT_ASKING), "client paused")           \
     X(SUSPEND,       IN(SUSPEND) | IN(SUSPEND_UNCOUNTED), "client suspended")                     \
-    X(CLIENT_CRASH,  IN(CLIENT_CRASH),      "client crashes")                                     \
+    X(CLIENT_CRASH,  IN(CLIENT_CRASH) | IN(PROMOTED),      "client crashes")                                     \
     X(SCRIPT_FLUSH,  IN(SCRIPTS_FLUSHED),   "SCRIPT FLUSH")                                       \
     X(TROUBLE,       IN(NODE_TROUBLE),      "node refuses")                                       \
     X(TWIN,          IN(NODE_TROUBLE),      "node's address leads to another node's server")      \

@@ -30,12 +30,12 @@ bool sim_class_is_promised(enum sim_class class)
 
 bool sim_class_is_about_tickets(enum sim_class class)
 {
-    return class >= SIM_CLASS_TICKETS_SKEWED && !sim_class_is_about_periods(class);
+    return class >= SIM_CLASS_TICKETS_SKEWED && class < SIM_CLASS_PERIODS_NO_GUARD;
 }
 
 bool sim_class_is_about_periods(enum sim_class class)
 {
-    return class >= SIM_CLASS_PERIODS_NO_GUARD;
+    return class >= SIM_CLASS_PERIODS_NO_GUARD && class < SIM_CLASS_PROMOTED;
 }
 
 bool sim_class_has_periods(enum sim_class class)
