@@ -8,6 +8,7 @@
 #include "../../tools/admin/facts.c"
 #include "../../tools/admin/judge.c"
 #include "../../tools/redlock/fingerprint.c"
+#include "../../tools/redlock/outbox.c"
 #include "../../tools/redlock/replace.c"
 #include "../../tools/redlock/text.c"
 
