@@ -383,7 +383,7 @@ static enum wire_command command_of(const struct word *words, size_t count, stru
 {
     static const struct { const char *first, *second; enum wire_command command; } handshakes[] = {
         { "AUTH", NULL, WIRE_AUTH }, { "SELECT", NULL, WIRE_SELECT }, { "CLIENT", "SETNAME", WIRE_SETNAME },
-        { "INFO", "server", WIRE_INFO }, { "ROLE", NULL, WIRE_ROLE }, { "SUBSCRIBE", NULL, WIRE_SUBSCRIBE },
+        { "INFO", NULL, WIRE_INFO }, { "ROLE", NULL, WIRE_ROLE }, { "SUBSCRIBE", NULL, WIRE_SUBSCRIBE },
     };
     enum row row = row_of(WIRE_PLAIN, words[0].text, words[0].size);
 

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 start_servers 3
 options='--guard 0 --node-timeout 300ms -t 2s'
 
-# A pipe that is full, and nobody reads: descriptor 7, until read_all.
+# A pipe that is full, and nobody reads: descriptor 7, until the end.
 mkfifo "$directory/pipe"
 exec 7<>"$directory/pipe"
 fill() { perl -MFcntl -e 'fcntl STDOUT, F_SETFL, O_NONBLOCK; 1 while syswrite STDOUT, "x" x 4096; 1 while syswrite STDOUT, "x"; fcntl STDOUT, F_SETFL, 0' >&7; }
@@ -113,5 +113,12 @@ writer_killed() {
 if [ "$(uname)" = Linux ]; then check 'a writer that was killed costs no lock, and no exit status' writer_killed
 else skip 'a writer that was killed' 'only Linux names the process that writes'
 fi
+
+# Somebody reads at last: the writers that waited for that end.
+cat <&7 >"$directory/read" &
+begin $!
+cat <&8 >"$directory/read" &
+begin $!
+sleep 1
 
 finish
