@@ -187,7 +187,7 @@ background guard scan --node-timeout 10s --apart 1s --fix --json 'guard:*'
 ask 0 SET two:gone $a PX 100 >/dev/null
 background gone scan --guard 0 --node-timeout 10s --apart 1s --json 'two:g*'
 background rate scan --guard 0 --node-timeout 10s --rate 6000 --count
-printf 'n\ny\n' >"$directory/answers"
+printf 'no, it is mine, no\ny\n' >"$directory/answers"        # The end of a long answer is none to the next question.
 terminal="$redlock scan --guard 0 --node-timeout 10s --apart 1s --fix --no-ttl 'ask:*'"
 (script -qec "$terminal" /dev/null <"$directory/answers" >"$directory/ask.out" 2>"$directory/ask.err"; echo $? >"$directory/ask.status") >/dev/null 2>&1 &
 begin $!

@@ -302,23 +302,37 @@ static int look_at_times(struct http *http, uint64_t now)
     return until == UINT64_MAX ? -1 : (int)((until - now) / 1000 + 1);
 }
 
+/* What to wait for: the end, those who come, and who is there; `whose` says of each but the first two which client it is. No entry
+ * is empty, since poll() refuses more than a process may have descriptors. */
+static nfds_t gather(const struct http *http, uint64_t now, struct pollfd fds[HTTP_CLIENTS + 2], unsigned whose[HTTP_CLIENTS + 2])
+{
+    nfds_t count = 2;
+
+    fds[0] = (struct pollfd){ .fd = http->stop[0], .events = POLLIN };
+    fds[1] = (struct pollfd){ .fd = http->deaf_until_us > now ? -1 : http->listener, .events = POLLIN };
+    for (unsigned i = 0; i < HTTP_CLIENTS; i++) {
+        if (http->clients[i].fd < 0) continue;
+        fds[count] = (struct pollfd){ .fd = http->clients[i].fd, .events = wanted(&http->clients[i]) };
+        whose[count++] = i;
+    }
+    return count;
+}
+
 static void *serve(void *context)
 {
     struct http *http = context;
     struct pollfd fds[HTTP_CLIENTS + 2];
+    unsigned whose[HTTP_CLIENTS + 2];
 
     for (;;) {
         uint64_t now = redlock_now_us();
         int ms = look_at_times(http, now);
-        for (unsigned i = 0; i < HTTP_CLIENTS; i++)
-            fds[i] = (struct pollfd){ .fd = http->clients[i].fd, .events = wanted(&http->clients[i]) };
-        fds[HTTP_CLIENTS] = (struct pollfd){ .fd = http->deaf_until_us > now ? -1 : http->listener, .events = POLLIN };
-        fds[HTTP_CLIENTS + 1] = (struct pollfd){ .fd = http->stop[0], .events = POLLIN };
-        if (poll(fds, HTTP_CLIENTS + 2, ms) <= 0) continue;
-        if (fds[HTTP_CLIENTS + 1].revents) return NULL;
-        for (unsigned i = 0; i < HTTP_CLIENTS; i++)
-            if (fds[i].revents) serve_client(http, &http->clients[i]);
-        if (fds[HTTP_CLIENTS].revents) accept_client(http);
+        nfds_t count = gather(http, now, fds, whose);
+        if (poll(fds, count, ms) <= 0) continue;
+        if (fds[0].revents) return NULL;
+        for (nfds_t i = 2; i < count; i++)
+            if (fds[i].revents) serve_client(http, &http->clients[whose[i]]);
+        if (fds[1].revents) accept_client(http);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "../redlock/exits.h"
@@ -225,12 +226,25 @@ static void json_finding(struct show *show, const struct scan_finding *finding, 
 
 /* ---- Removing ---- */
 
+/* A line of stdin: is it "y" or "yes"? It is read to its end and no further, so that nothing of it answers the next question. */
+static bool reads_yes(void)
+{
+    char answer[8] = "", c;
+    size_t size = 0;
+
+    while (read(STDIN_FILENO, &c, 1) == 1 && c != '\n') {
+        if (size < sizeof answer - 1) answer[size] = c;
+        size++;
+    }
+    return size < sizeof answer && (strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0);
+}
+
 /* A signal is no answer, and ends the program. */
 static bool is_confirmed(struct show *show, const struct scan_finding *finding, const struct scan_sight *sight)
 {
     struct session *session = show->session;
     struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
-    char answer[16] = "", text[VALUE_TEXT], name[NAME_TEXT];
+    char text[VALUE_TEXT], name[NAME_TEXT];
 
     if (show->settings->yes) return true;
     (void)fprintf(stderr, "%s: remove %s, which has no TTL and whose owner may live? [y/N] ",
@@ -239,8 +253,7 @@ static bool is_confirmed(struct show *show, const struct scan_finding *finding, 
     session->watched = STDIN_FILENO;
     while (poll(&terminal, 1, 0) == 0 && !session->fault && !session_must_end(session)) session_wait(session, REDLOCK_NEVER);
     session->watched = -1;
-    if (session->signal || !fgets(answer, sizeof answer, stdin)) return false;
-    return answer[0] == 'y' || answer[0] == 'Y';
+    return !session->signal && reads_yes();
 }
 
 /* From how many nodes something was removed; -1: nothing was to be. */

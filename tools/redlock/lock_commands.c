@@ -157,7 +157,8 @@ enum redlock_status release_lock(struct session *session)
     status = redlock_start_release(redlock_engine(&session->client), &session->lock, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     session_step(session);
-    while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault) session_wait(session, REDLOCK_NEVER);
+    while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault)
+        session_wait_undisturbed(session, REDLOCK_NEVER);
     session_linger(session);
     return session->fault ? session->fault : redlock_lock_status(&session->lock);
 }
@@ -178,7 +179,8 @@ static enum redlock_status extend_once(struct session *session, uint32_t ttl_ms)
 
     if (status != REDLOCK_OK) return status;
     session_step(session);
-    while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault) session_wait(session, REDLOCK_NEVER);
+    while (redlock_lock_status(&session->lock) == REDLOCK_PENDING && !session->fault)
+        session_wait_undisturbed(session, REDLOCK_NEVER);
     return session->fault ? session->fault : redlock_lock_status(&session->lock);
 }
 
@@ -208,7 +210,8 @@ enum redlock_status leave_lock(struct session *session, uint64_t until_us)
     for (uint64_t now = redlock_now_us(); now + redlock_valid_us(&session->lock, now) < until_us; now = redlock_now_us()) {
         status = extend_once(session, ttl_to_hold(session->settings, until_us - now));
         if (!is_worth_another(session, status)) break;
-        for (uint64_t next = redlock_now_us() + pause_us; redlock_now_us() < next && !session->fault;) session_wait(session, next);
+        for (uint64_t next = redlock_now_us() + pause_us; redlock_now_us() < next && !session->fault;)
+            session_wait_undisturbed(session, next);
     }
     session_linger(session);
     return status;

@@ -200,17 +200,39 @@ static int timeout_ms(const struct session *session, uint64_t until_us)
     return node_ms >= 0 && node_ms < (int)ms ? node_ms : (int)ms;
 }
 
-void session_wait(struct session *session, uint64_t until_us)
+/* Descriptors that are open, and no others: poll() refuses more entries than a process may have descriptors. */
+static nfds_t add_watch(struct pollfd *fds, nfds_t count, struct pollfd fd)
+{
+    if (fd.fd >= 0) fds[count++] = fd;
+    return count;
+}
+
+/* signals: a descriptor, or -1. A watched one at its end would be reported again and again. */
+static void wait_for(struct session *session, int signals, uint64_t until_us)
 {
     struct pollfd fds[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true) + 2];
-    unsigned count = redlock_sessions(redlock_engine(&session->client));
+    unsigned sessions = redlock_sessions(redlock_engine(&session->client));
+    struct pollfd *watched = &fds[0];
+    nfds_t count;
 
     if (session->settings->meter) until_us = sooner(until_us, session->settings->meter->due_at());
-    for (unsigned k = 0; k < count; k++) fds[k] = watch_session(&session->client, k);
-    fds[count] = (struct pollfd){ .fd = signals_fd(), .events = POLLIN };
-    fds[count + 1] = (struct pollfd){ .fd = session->watched, .events = POLLIN };
-    (void)poll(fds, count + 2, timeout_ms(session, until_us));     /* If it fails, what it would have told is found out. */
+    *watched = (struct pollfd){ .fd = session->watched, .events = POLLIN };
+    fds[1] = (struct pollfd){ .fd = signals, .events = POLLIN };
+    count = 2;
+    for (unsigned k = 0; k < sessions; k++) count = add_watch(fds, count, watch_session(&session->client, k));
+    (void)poll(fds, count, timeout_ms(session, until_us));     /* If it fails, what it would have told is found out. */
+    if (watched->revents != 0 && !(watched->revents & POLLIN)) session->watched = -1;
     session_step(session);
+}
+
+void session_wait(struct session *session, uint64_t until_us)
+{
+    wait_for(session, signals_fd(), until_us);
+}
+
+void session_wait_undisturbed(struct session *session, uint64_t until_us)
+{
+    wait_for(session, -1, until_us);
 }
 
 bool session_must_end(struct session *session)
@@ -285,7 +307,7 @@ void session_linger(struct session *session)
 {
     uint64_t now = redlock_now_us(), until = now + patience_us(session, now);
 
-    while (is_vote_outstanding(session) && redlock_now_us() < until && !session->fault) session_wait(session, until);
+    while (is_vote_outstanding(session) && redlock_now_us() < until && !session->fault) session_wait_undisturbed(session, until);
 }
 
 void session_close(struct session *session)

@@ -45,6 +45,9 @@ enum redlock_status session_open(struct session *session, struct settings *setti
 /* Waits until something happens, or a signal comes, or until_us, and does what has become possible. */
 void session_wait(struct session *session, uint64_t until_us);
 
+/* The same for what no signal interrupts: one that comes is read afterwards. (Nobody reads it here, so it would end each wait.) */
+void session_wait_undisturbed(struct session *session, uint64_t until_us);
+
 /* Why the last attempt failed, as redlock_attempt_status has it, with two differences. A lock that is free, but for which too few
  * nodes give a ticket, since a wall clock is wrong, is not TAKEN: there is NO_QUORUM for it. A key that is of another type on too
  * many nodes is TAKEN: somebody's lock of another kind, such as Java's, or at least no lock for us. */

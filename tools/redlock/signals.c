@@ -16,7 +16,7 @@ static sigset_t mask_given, mask_before;
 static struct {
     int number;
     bool was_ignored;
-} ignored[] = { { SIGPIPE, false }, { SIGTTOU, false } };
+} ignored[] = { { SIGPIPE, false }, { SIGTTOU, false }, { SIGXFSZ, false } };    /* A full log is an error like others. */
 
 enum {
     ENDING_COUNT = sizeof ending / sizeof ending[0],
