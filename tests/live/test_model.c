@@ -3,7 +3,7 @@
  *
  * The exceptions:
  *   PTTL           The two read their clocks one after the other: the same within "blur", the slowest exchange of the round.
- *   INFO           As the engine reads it: run_id and uptime are there, the uptime is the same, so is the mode.
+ *   INFO           As the engine reads it: run_id is there; the uptime, the mode and the history that was taken over are the same.
  *   ACQUIRE, WAIT  The PTTL that they tell, likewise; and of an AHEAD or BEHIND, the seconds of the clock. So of a poll.
  *   errors         Of a server that is not of version 7.0: the code, and what the engine reads in it. Later versions, and Valkey,
  *                  have other words for the rest.
@@ -1483,9 +1483,16 @@ static void become_replica(void)
     node.role = MODEL_REPLICA;
 }
 
+/* S30: it has taken over a history from then on. Where that ends the model cannot know, so it is told. */
 static void become_master(void)
 {
+    static const char key[] = "second_repl_offset:";
+    const char *line;
+
     ASK(&server, "REPLICAOF", "NO", "ONE");
+    line = strstr(ASK(&server, "INFO", "replication"), key);
+    CHECK(line && line[strlen(key)] != '-');
+    node.second_offset = line ? strtoull(line + strlen(key), NULL, 10) : 0;
     node.role = MODEL_MASTER;
     node.condition = MODEL_WELL;
 }
