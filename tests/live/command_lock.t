@@ -415,7 +415,20 @@ status_of_the_barred() {
 }
 check 'where acquire would have no quorum status is not 0, says how many may vote, and why the others may not' status_of_the_barred
 
-# It answers, and what it knows does not count. Nodes that cannot tell are not said not to have answered.
+# Behind the guard a node votes on plain locks, and gives no tickets yet: 9 minutes here.
+status_without_ticket() {
+    is 122 acquire --guard 1s -t 1s --skew 5m --node-timeout $patience door-vote && is 122 status --guard 1s --skew 5m --node-timeout $patience door-vote &&
+    prints '^door-vote: free on 5 of 5 nodes \(quorum 3\); 5 of 5 may vote, 0 give tickets, so nobody can acquire it now$' &&
+    prints 'node 0 .*free \(restarted .* no ticket for another' &&
+    is 122 status --guard 1s --skew 5m --node-timeout $patience --json door-vote &&
+    json out '$j->{voters} == 5 && $j->{ticket_givers} == 0 && !$j->{can_acquire}' &&
+    is 0 status --guard 1s --skew 5m --node-timeout $patience --no-ticket door-vote && prints '^door-vote: free on 5 of 5 nodes \(quorum 3\)$' &&
+    is 0 status --guard 1s --skew 5m --node-timeout $patience --no-ticket --json door-vote && json out '$j->{voters} == 5 && $j->{can_acquire}'
+}
+check 'status says that a lock can be acquired without a ticket only' status_without_ticket
+
+# It answers, and what it knows does not count. Nodes that cannot tell are not said not to have answered. From here on three nodes
+# have been replicas, so no uptime of theirs is believed (S30).
 status_of_replicas() {
     for k in 1 2 3; do ask $k REPLICAOF 127.0.0.1 "$refused" >/dev/null; done
     is 125 status --guard 0 door-vote && prints '^door-vote: no quorum: 2 of 5 nodes can tell \(quorum 3\); 2 of 5 may vote, so nobody can acquire it now$' &&
@@ -428,18 +441,6 @@ status_of_replicas() {
     return $good
 }
 check 'status does not say of a replica that it has not answered' status_of_replicas
-
-# Behind the guard a node votes on plain locks, and gives no tickets yet: 9 minutes here.
-status_without_ticket() {
-    is 122 acquire --guard 1s -t 1s --skew 5m --node-timeout $patience door-vote && is 122 status --guard 1s --skew 5m --node-timeout $patience door-vote &&
-    prints '^door-vote: free on 5 of 5 nodes \(quorum 3\); 5 of 5 may vote, 0 give tickets, so nobody can acquire it now$' &&
-    prints 'node 0 .*free \(restarted .* no ticket for another' &&
-    is 122 status --guard 1s --skew 5m --node-timeout $patience --json door-vote &&
-    json out '$j->{voters} == 5 && $j->{ticket_givers} == 0 && !$j->{can_acquire}' &&
-    is 0 status --guard 1s --skew 5m --node-timeout $patience --no-ticket door-vote && prints '^door-vote: free on 5 of 5 nodes \(quorum 3\)$' &&
-    is 0 status --guard 1s --skew 5m --node-timeout $patience --no-ticket --json door-vote && json out '$j->{voters} == 5 && $j->{can_acquire}'
-}
-check 'status says that a lock can be acquired without a ticket only' status_without_ticket
 
 # Free on three, of which one cannot write; on the others it is another's.
 status_of_the_torn() {
