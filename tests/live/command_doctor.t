@@ -68,11 +68,25 @@ check '0, 5: a node that cannot be reached is a finding; without a quorum the ex
 
 has_a_replica() { doctor 2 && prints '^node 0 .*WARNING  has 1 replica: a failover forgets locks\. Fix: '; }
 roles() {
+    ask 0 CONFIG SET repl-diskless-sync-delay 0 >/dev/null && ask 2 CONFIG SET repl-diskless-load swapdb >/dev/null &&     # They have no file.
     ask 2 REPLICAOF 127.0.0.1 "$port_0" >/dev/null && within 10 has_a_replica &&
     prints '^node 2 .*UNSAFE  is a replica: it has no vote\. Fix: REPLICAOF NO ONE' && prints '^2 of 3 nodes safe' &&
-    [ "$(grep -c '^node' "$directory/out")" = 2 ] && ask 2 REPLICAOF NO ONE && within 10 doctor 0
+    [ "$(grep -c '^node' "$directory/out")" = 2 ]
 }
 check '2: a replica is unsafe, and its master gets a warning' roles
+
+# Only where its link has stood has it a backlog, with which the history is given up.
+in_info() { ask 2 EVAL "return redis.call('INFO', 'replication'):match('$1:%S+')" 0; }
+is_linked() { [ "$(in_info master_link_status)" = master_link_status:up ]; }
+has_no_history() { [ "$(in_info second_repl_offset)" = second_repl_offset:-1 ]; }
+was_a_replica() { doctor 2 && prints '^node 2 .*UNSAFE  was a replica: '; }
+promoted() {
+    within 30 is_linked && ask 2 REPLICAOF NO ONE && within 10 was_a_replica && ! has_no_history && [ "$(grep -c '^node' "$directory/out")" = 1 ] &&
+    prints '^node 2 .*new clients give it no vote for the guard\. Fix: .*: CONFIG SET repl-backlog-ttl 1, 5 s later 3600; no replicas$' &&
+    prints '^2 of 3 nodes safe' && [ "$(ask 2 CONFIG SET repl-backlog-ttl 1)" = OK ] && within 10 has_no_history &&
+    [ "$(ask 2 CONFIG SET repl-backlog-ttl 3600)" = OK ] && within 10 doctor 0
+}
+check '2: a server that was promoted is unsafe, until what the doctor advises is done' promoted
 
 members() {
     start_server --cluster-enabled yes --cluster-config-file "$directory/nodes.conf"
