@@ -143,6 +143,13 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
 }
 
 /* A lock's command has gone into the send buffer of node k. */
+/* S27: by a token that is held no release is ever sent. Whenever it is executed, it may find what an extension has set again. */
+static bool is_token_held(const struct redlock_lock *lock, unsigned k)
+{
+    return (lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING) &&
+           are_same_bytes(lock->stakes[k].token, lock->token, sizeof lock->token);
+}
+
 static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked *asked)
 {
     struct redlock_lock *lock = asked->lock;
@@ -152,6 +159,7 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
     REDLOCK_ASSERT(r->nodes[k].state == NODE_READY && !r->nodes[k].is_subscription);
     REDLOCK_ASSERT(command != WIRE_ACQUIRE || stake->state == STAKE_NONE ||     /* S6: never two tokens of one lock on one node. */
                    (lock->is_fair && are_same_bytes(stake->token, lock->token, sizeof lock->token)));
+    REDLOCK_ASSERT(command != WIRE_RELEASE || !is_token_held(lock, k));
     node_asked(&r->nodes[k], &r->config, r->now_us, asked);
     lock->outstanding++;
     stake_want_nothing(r, lock, k);

@@ -189,6 +189,36 @@ TEST(s20_a_grant_of_another_slot_that_comes_when_one_is_held_is_given_up)
     CHECK_STR(cluster_key(cluster, 4, "pool:2") ? "ours" : NULL, "ours");
 }
 
+/* It is left until an extension moves it, or the lock's end. (A release that is executed late would delete what that has set: three
+ * held two permits.) */
+TEST(s27_another_slot_that_is_granted_too_late_is_not_released_by_the_token_that_is_held)
+{
+    static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
+    CLUSTER(NODES);
+
+    leave_free(cluster, free_slots);
+    DELAY_US(1, 20000);
+    PERMIT(0, K);
+    CHECK_INT(SLOT(0), 2);
+    cluster->links[0][1].to_client_us = 1000 * cluster->config.node_timeout_ms;
+    RUN_MS(2 * cluster->config.node_timeout_ms);
+    CHECK(!last_call(cluster, 1, "RELEASE"));
+    CHECK(cluster_key(cluster, 1, "pool:3"));
+    EXPECT_HELD(0);
+    cluster->links[0][1].to_client_us = 0;
+    remove_key_of(cluster, 1, 2);
+    EXTEND(0, TTL);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(200);
+    EXPECT_KEY_ABSENT(1, "pool:3");
+    CHECK_INT(slot_keys(cluster, 2), NODES);
+    CHECK(!last_call(cluster, 1, "RELEASE"));
+    RELEASE(0);
+    RUN_MS(200);
+    CHECK_INT(slot_keys(cluster, 2), 0);
+    CHECK(IDLE(0));
+}
+
 /* Or the node would take a slot for free that is held, and grant it to clients who cannot have a quorum of it. */
 TEST(s20_a_node_that_has_granted_another_slot_gets_the_one_that_is_held)
 {
@@ -386,8 +416,8 @@ TEST(s20_a_node_that_grants_another_slot_and_is_not_asked_to_extend_gives_it_up)
     EXPECT_HELD(0);
 }
 
-/* An extension that was lost is past: then the late grant is given up by itself. */
-TEST(s20_a_node_that_grants_another_slot_behind_a_lost_extension_gives_it_up)
+/* The lock may be held still, so by its token no release is sent (S27): the late grant is given up with the lock. */
+TEST(s27_a_node_that_grants_another_slot_behind_a_lost_extension_keeps_it_until_the_lock_ends)
 {
     static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
     CLUSTER(NODES);
@@ -399,6 +429,9 @@ TEST(s20_a_node_that_grants_another_slot_behind_a_lost_extension_gives_it_up)
     for (unsigned k = 2; k < NODES; k++) REMOVE_KEYS(k);
     EXTEND(0, TTL);
     CHECK(redlock_lock_status(LOCK(0)) != REDLOCK_OK);
+    RUN_MS(200);
+    CHECK(!last_call(cluster, 1, "RELEASE"));
+    RELEASE(0);
     RUN_MS(200);
     EXPECT_KEY_ABSENT(1, "pool:3");
 }
