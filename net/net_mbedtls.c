@@ -205,9 +205,11 @@ static int tls_get(void *context, unsigned char *data, size_t size)
 
 static bool tls_is_for_number(const mbedtls_x509_crt *certificate, const struct tls_host *host)
 {
+    const size_t size = host->number_size;
+
     for (const mbedtls_x509_sequence *name = &certificate->subject_alt_names; name; name = name->next) {
         bool is_number = name->buf.tag == (MBEDTLS_ASN1_CONTEXT_SPECIFIC | MBEDTLS_X509_SAN_IP_ADDRESS);
-        if (is_number && name->buf.len == host->number_size && memcmp(name->buf.p, host->number, host->number_size) == 0) return true;
+        if (is_number && name->buf.len == size && memcmp(name->buf.p, host->number, size) == 0) return true;
     }
     return false;
 }
@@ -275,8 +277,8 @@ static void tls_take_resumable(struct tls_line *line)
 
     if (!resumable) return;
     mbedtls_ssl_session_init(&resumable->session);
-    if (mbedtls_ssl_get_session(&line->ssl, &resumable->session) == 0) tls_keep_ticket(line->ticket, resumable, tls_first_end(line));
-    else                                                               tls_forget(resumable);
+    if (mbedtls_ssl_get_session(&line->ssl, &resumable->session) != 0) tls_forget(resumable);
+    else tls_keep_ticket(line->ticket, resumable, tls_first_end(line));
 }
 
 static bool tls_waits(int code)

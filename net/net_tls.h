@@ -47,8 +47,8 @@ struct tls_session {
     char words[TLS_WORDS_MAX];
 };
 
-/* What a node has given us so that later connections can begin without certificates and signatures. With TLS 1.3 it gives another one
- * each time. */
+/* What a node has given us so that later connections can begin without certificates and signatures. With TLS 1.3 it gives another
+ * one each time. */
 struct tls_ticket {
     struct tls_resumable *resumable;    /* The library's. NULL: there is none. */
     uint64_t ends;                      /* With the first of the certificates that were looked at, in seconds since 1970. */
@@ -223,7 +223,7 @@ static int tls_connect(void *context, unsigned k, const struct redlock_peer *pee
 }
 
 /* If it had offered to resume, that may be why it has failed (RFC 8446 and 5246 have a server pass over what it does not want, but
- * OpenSSL breaks off where it asks for certificates and no session_id_context is set): that is not for good, as a refusal would be. */
+ * OpenSSL breaks off where it asks for certificates and no session_id_context is set): that is not for good, as refusals are. */
 static int tls_finish_handshake(struct tls_session *session, struct tls_ticket *ticket)
 {
     tls_begin_taking(session);

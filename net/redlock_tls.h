@@ -19,8 +19,8 @@
  *          names or the IP addresses of its subjectAltName: its common name is not looked at. TLS 1.2 or newer. Nothing falls back
  *          to plain text, and nothing can be switched off.
  * Resuming A connection that is made again resumes the TLS session before, if the node agrees: without signatures, in a half to a
- *          quarter of the time. The certificate is the one that was checked then; when one has ended on which it rests, the node has
- *          to show what it has now. No command is sent before the handshake has ended (no "early data").
+ *          quarter of the time. The certificate is the one that was checked then; when one has ended on which it rests, the node
+ *          has to show what it has now. No command is sent before the handshake has ended (no "early data").
  * Memory   The TLS library allocates: a few tens of KB for each connection, by malloc. The rest of redlock still does not.
  * Threads  One redlock_tls belongs to one client, and to the thread that calls it: a second client that is given it connects to no
  *          node, and is told so. Different ones know nothing of each other, but for what `ca_of` shares, which is only read.
@@ -52,8 +52,8 @@ struct redlock_tls_options {
     const char *cert;   /* Our own certificate, and those between it and its CA behind it, for nodes that ask. NULL: none. */
     const char *key;    /* Its key, without a passphrase. NULL: in the file `cert`. Without a certificate there is none. */
 
-    /* Another redlock_tls, whose CAs are trusted here, too, without being read again (those of a system take tens of milliseconds): for
-     * programs with several clients, also in several threads. `ca` is not looked at then. The other is closed after this one. NULL:
+    /* Another redlock_tls, whose CAs are trusted here, too, without being read again (those of a system take tens of milliseconds):
+     * for programs with several clients, also in several threads. `ca` is not looked at then. The other is closed after this one. NULL:
      * none. */
     struct redlock_tls *ca_of;
 };

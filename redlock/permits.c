@@ -47,9 +47,9 @@ static void count_votes(struct redlock_lock *lock)
 }
 
 /* What node k has granted of another slot is given up, and that of the lock set there, if it is free: by one command. Else the node
- * would take a slot for free that is held, and give it to others, none of whom can have a quorum of it. Past the deadline it stays until
- * the next extension, which moves it, or the lock's end: a release now would be by the token that is held, and executed late it would
- * delete what that extension has set (S27). */
+ * would take a slot for free that is held, and give it to others, none of whom can have a quorum of it. Past the deadline it stays
+ * until the next extension, which moves it, or the lock's end: a release now would be by the token that is held, and executed late
+ * it would delete what that extension has set (S27). */
 static void move_grant(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     if (!lock_is_past_deadline(r, lock)) stake_want(r, lock, k, WIRE_RESTORE);

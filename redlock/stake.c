@@ -142,7 +142,6 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->owed_ttl_ms >= lock->round.ttl_ms);
 }
 
-/* A lock's command has gone into the send buffer of node k. */
 /* S27: by a token that is held no release is ever sent. Whenever it is executed, it may find what an extension has set again. */
 static bool is_token_held(const struct redlock_lock *lock, unsigned k)
 {
@@ -150,6 +149,7 @@ static bool is_token_held(const struct redlock_lock *lock, unsigned k)
            are_same_bytes(lock->stakes[k].token, lock->token, sizeof lock->token);
 }
 
+/* A lock's command has gone into the send buffer of node k. */
 static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked *asked)
 {
     struct redlock_lock *lock = asked->lock;

@@ -77,7 +77,7 @@ check 'guardian and writer cost next to no time while a command runs' costs_noth
 # Between the fork and the end, of the guardian alone: nothing that can wait but poll, and no file but the kernel's own.
 may_call='poll|ppoll|kill|wait4|waitid|read|write|send|sendto|sendmsg|clock_gettime|timerfd_settime|rt_sigprocmask|rt_sigaction|rt_sigreturn|restart_syscall'
 may_call="$may_call|getpid|gettid|getpgid|setpgid|uname|brk|mmap|munmap|mremap|mprotect|madvise|close|exit_group|clone|clone3|fork|vfork|set_robust_list|getrandom|rseq"
-may_call="$may_call|fcntl|fcntl64|getdents64|fstat|newfstatat|gettimeofday"
+may_call="$may_call|sigaltstack|fcntl|fcntl64|getdents64|fstat|newfstatat|gettimeofday"
 calls() {
     rm -f "$directory"/calls*
     strace -ff -qq -e signal=none -o "$directory/calls" "$redlock" run --guard 0 -t 3s --grace 300ms -v --log text --log-file "$directory/log" called -- \

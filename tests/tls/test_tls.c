@@ -417,8 +417,8 @@ TEST(a_server_that_renegotiates_is_refused_and_at_worst_connected_to_anew)
 
 /* ---- Resuming ---- */
 
-/* A server that shakes hands, says how to `told`, and hangs up after a while: "f": in full; "r": it resumed an earlier session; "x": not
- * at all. */
+/* A server that shakes hands, says how to `told`, and hangs up after a while: "f": in full; "r": it resumed an earlier session;
+ * "x": not at all. */
 static void shake_hands(SSL_CTX *ctx, int client, int told)
 {
     SSL *ssl = SSL_new(ctx);
