@@ -53,8 +53,8 @@ struct redlock_tls_options {
     const char *key;    /* Its key, without a passphrase. NULL: in the file `cert`. Without a certificate there is none. */
 
     /* Another redlock_tls, whose CAs are trusted here, too, without being read again (those of a system take tens of milliseconds):
-     * for programs with several clients, also in several threads. `ca` is not looked at then. The other is closed after this one. NULL:
-     * none. */
+     * for programs with several clients, also in several threads. `ca` is not looked at then. The other is closed after this one.
+     * NULL: none. */
     struct redlock_tls *ca_of;
 };
 

@@ -107,7 +107,7 @@ bool sim_class_is_durable(enum sim_class class);
     X(RESTART_EMPTY, IN(CRASH_LOST) | IN(NO_GUARD) | IN(TICKETS_SKEWED) | IN(TICKETS_NO_GUARD) | IN(PERIODS_NO_GUARD) | \
                              IN(READERS_NO_GUARD) | IN(PERMITS_NO_GUARD) | IN(DURABLE),                                      \
                                             "node down, memory lost")                             \
-    X(RESTART_BACK,  IN(CRASH_BACK) | IN(DURABLE_BACK) | IN(PROMOTED),        "node down, memory rolled back")                      \
+    X(RESTART_BACK,  IN(CRASH_BACK) | IN(DURABLE_BACK) | IN(PROMOTED), "node down, memory rolled back") \
     X(RATE,          IN(DRIFT_WITHIN) | IN(DRIFT_BEYOND), "node's clock has another rate")        \
     X(CLIENT_RATE,   IN(DRIFT_WITHIN),      "client's clock has another rate")                    \
     X(STEP_BACK,     IN(CLOCK_BACK),        "node's clock stepped back")                          \
