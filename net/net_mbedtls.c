@@ -265,7 +265,7 @@ static void tls_forget(struct tls_resumable *resumable)
     mbedtls_free(resumable);
 }
 
-static bool tls_resume(struct tls_line *line, const struct tls_resumable *resumable)
+static bool tls_resume(struct tls_line *line, struct tls_resumable *resumable)
 {
     return mbedtls_ssl_set_session(&line->ssl, &resumable->session) == 0;
 }

@@ -259,9 +259,9 @@ static int tls_take_resumable(SSL *ssl, SSL_SESSION *given)
     return 1;
 }
 
-static bool tls_resume(struct tls_line *line, const struct tls_resumable *resumable)
+static bool tls_resume(struct tls_line *line, struct tls_resumable *resumable)
 {
-    SSL_SESSION *given = (SSL_SESSION *)(uintptr_t)resumable;
+    SSL_SESSION *given = (SSL_SESSION *)resumable;
 
     return SSL_SESSION_is_resumable(given) && SSL_set_session(line->ssl, given) == 1;
 }

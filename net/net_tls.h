@@ -74,7 +74,7 @@ static struct tls_ticket *tls_ticket(struct redlock_tls *tls, unsigned node);
 static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_session *session, const struct tls_host *host);
 
 /* Before the handshake. False: the library does not want it. And: it is of no use any longer. */
-static bool tls_resume(struct tls_line *line, const struct tls_resumable *resumable);
+static bool tls_resume(struct tls_line *line, struct tls_resumable *resumable);
 static void tls_forget(struct tls_resumable *resumable);
 static void tls_line_close(struct tls_line *line);
 

@@ -80,12 +80,11 @@ static bool has_room(int fd, size_t size)
 }
 
 /* The line, and in it how many were dropped before it. */
-static bool write_line(const struct settings *settings, const char *line, size_t size, size_t at, uint32_t dropped)
+static bool write_line(const struct settings *settings, char *line, size_t size, size_t at, uint32_t dropped)
 {
     int fd = open_log(settings), error;
     char told[32] = "";
-    char *begin = (char *)(uintptr_t)line;
-    struct iovec parts[] = { { begin, at }, { told, 0 }, { begin + at, size - at } };
+    struct iovec parts[] = { { line, at }, { told, 0 }, { line + at, size - at } };
     ssize_t written = -1;
 
     if (fd < 0) return false;
@@ -102,7 +101,7 @@ static bool write_line(const struct settings *settings, const char *line, size_t
     return written == (ssize_t)size;
 }
 
-void log_deliver(const struct settings *settings, const char *line, size_t size, size_t at, uint32_t dropped)
+void log_deliver(const struct settings *settings, char *line, size_t size, size_t at, uint32_t dropped)
 {
     static uint32_t lost;
     static bool is_broken;

@@ -28,7 +28,7 @@ void log_node(struct session *session, enum log_transition what, unsigned k, con
 void log_killed(const struct settings *settings, uint32_t valid_ms);
 
 /* In the writer: a line, in which the number of those that were dropped before it is told at that place. */
-void log_deliver(const struct settings *settings, const char *line, size_t size, size_t at, uint32_t dropped);
+void log_deliver(const struct settings *settings, char *line, size_t size, size_t at, uint32_t dropped);
 
 /* Sees each event of the engine, in their order: that a node has restarted. context: a struct session. */
 void log_heed(void *context, const struct redlock_event *event);

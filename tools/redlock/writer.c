@@ -48,7 +48,7 @@ static void take_name(void)
 #endif
 }
 
-static void deliver(const struct settings *settings, const struct piece *piece, size_t size)
+static void deliver(const struct settings *settings, struct piece *piece, size_t size)
 {
     const struct outbox_head *head = &piece->head;
 
