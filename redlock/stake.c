@@ -143,7 +143,7 @@ static void note_ttl(struct redlock *r, struct redlock_lock *lock)
 }
 
 /* S27: by a token that is held no release is ever sent. Whenever it is executed, it may find what an extension has set again. */
-static bool is_token_held(const struct redlock_lock *lock, unsigned k)
+REDLOCK_INLINE bool is_token_held(const struct redlock_lock *lock, unsigned k)
 {
     return (lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING) &&
            are_same_bytes(lock->stakes[k].token, lock->token, sizeof lock->token);
