@@ -1047,7 +1047,7 @@ void wire_read_info(const char *line, size_t size, struct redlock_identity *iden
     if (key && read_decimal(line + key, size - key, WIRE_UPTIME_MAX, &uptime_s)) identity->uptime_s = (uint32_t)uptime_s;
     /* S30: -1 is none. The last two digits tell one failover from the next; odd, so that it is never 0. */
     key = wire_begins(line, size, "second_repl_offset:");
-    if (key && line[key] != '-') identity->history = (uint8_t)(line[size - 2] * 20 + line[size - 1] * 2 + 1);
+    if (key && line[size - 2] != '-') identity->history = (uint8_t)(line[size - 2] * 20 + line[size - 1] * 2 + 1);
     /* redis_mode, and server_mode or valkey_mode, as Valkey calls it. */
     at = line[5] == '_' ? 5 : 6;
     key = wire_begins(line + at, size - at, "_mode:");

@@ -156,6 +156,14 @@ static const struct nonsense {
 
 enum { NONSENSE_COUNT = sizeof nonsense / sizeof nonsense[0] };
 
+/* Does the client wait for an answer that may be anything? */
+static bool has_question(const struct cluster_client *client, unsigned node)
+{
+    const struct redlock_question *question = client->engine.questions;
+    while (question && question->node != node) question = question->next;
+    return question;
+}
+
 /* What nobody has asked for, to everybody. */
 static void push_nonsense(struct sim_world *world, unsigned node)
 {
@@ -163,7 +171,8 @@ static void push_nonsense(struct sim_world *world, unsigned node)
     const struct cluster *cluster = world->cluster;
     for (size_t i = 0; i < cluster->connection_count; i++) {
         const struct cluster_connection *connection = cluster->connections[i];
-        if (connection->node == node && !connection->node_left && !connection->client_left)
+        if (connection->node == node && !connection->node_left && !connection->client_left &&
+            !has_question(&cluster->clients[connection->client], node))
             world->nonsense[connection->client][connection->line] = connection->number;
     }
     cluster_push(world->cluster, node, text, sizeof text - 1);

@@ -132,6 +132,12 @@ static void draw_period(struct sim_world *world, struct sim_actor *actor)
     };
 }
 
+/* What is on its way to the client, and should have ended a connection, may now be the answer to a question. */
+static void forget_nonsense(struct sim_world *world, unsigned client)
+{
+    for (unsigned k = 0; k < world->options.node_count; k++) world->nonsense[client][k] = 0;
+}
+
 /* What has begun is marked when it is done. */
 static void begin_mark(struct sim_world *world, struct sim_actor *actor)
 {
@@ -140,6 +146,7 @@ static void begin_mark(struct sim_world *world, struct sim_actor *actor)
     if (!actor->has_begun) draw_period(world, actor);
     actor->period.looks_only = world->options.until_done && !actor->has_begun;
     actor->asked_at = world->cluster->now_us;
+    forget_nonsense(world, actor->client);
     const enum redlock_status status = redlock_start_mark(engine_of(world, actor), &actor->mark, lock, &actor->period, now_us);
     actor->is_marking = status == REDLOCK_OK;
     actor->has_begun = actor->has_begun && actor->is_marking;

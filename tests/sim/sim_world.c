@@ -160,6 +160,7 @@ static uint32_t draw_wait(const struct sim_world *world, struct sim_dice *dice)
 static void release(struct sim_world *world, struct sim_actor *actor)
 {
     actor->deed = SIM_RELEASES;
+    actor->token[0] = '\0';     /* Nobody adopts what it has given back: a release may still be under way. */
     sim_holding_ends(actor);
     sim_periods_forget(world, actor);
     (void)cluster_release(world->cluster, actor->client, actor->lock);
@@ -554,7 +555,7 @@ static void must_leave_nothing(struct sim_world *world)
 {
     struct cluster *cluster = world->cluster;
     for (unsigned i = 0; i < world->actor_count; i++)   /* What has ended was not yet released. */
-        (void)cluster_release(cluster, world->actors[i].client, world->actors[i].lock);
+        release(world, &world->actors[i]);
     run_until(world, cluster->now_us + heal_us(&world->options));
     for (unsigned i = 0; i < world->actor_count; i++) {
         const struct sim_actor *actor = &world->actors[i];

@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <openssl/pem.h>
@@ -604,6 +605,62 @@ TEST(a_node_that_floods_a_connection_is_given_up_in_time)
 {
     fail_in_time(TLS1_2_VERSION, HASTE_MS, "");
     fail_in_time(TLS1_3_VERSION, HASTE_MS, "");
+}
+
+/* A server's hello by TLS 1.2, and the first `size` bytes of certificates that would be longer: up to then all goes in the open.
+ * (RFC 5246, 7.4; renegotiation_info: RFC 5746) */
+static void begin_endless_certificates(int client, size_t size)
+{
+    enum { RANDOM = 32, RECORD = 4096 };
+    static const unsigned char head[] = { 22, 3, 3, 0, 49, 2, 0, 0, 45, 3, 3 };
+    static const unsigned char rest[] = { 0, 0xC0, 0x2F, 0, 0, 5, 0xFF, 1, 0, 1, 0 };      /* ECDHE-RSA-AES128-GCM-SHA256 */
+    unsigned char hello[sizeof head + RANDOM + sizeof rest] = { 0 };
+    unsigned char record[5 + RECORD] = { 22, 3, 3, RECORD >> 8, RECORD & 0xFF, 11, 1, 0x80, 0, 1, 0x7F, 0xFD };
+
+    memcpy(hello, head, sizeof head);
+    memcpy(hello + sizeof head + RANDOM, rest, sizeof rest);
+    if (send(client, hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) bail_out("the hello is not sent");
+    for (size_t sent = 0; sent < size; sent += RECORD) {
+        if (send(client, record, sizeof record, MSG_NOSIGNAL) != sizeof record) bail_out("a certificate is not sent");
+        memset(record + 5, 'c', 7);
+    }
+}
+
+static int bytes_waiting(int fd)
+{
+    int size = 0;
+    return ioctl(fd, FIONREAD, &size) == 0 ? size : -1;
+}
+
+/* S16: in one call no more is read than TLS_PIECES_MAX pieces, however much there is. Mbed TLS takes no certificates that long, and
+ * closes. */
+TEST(a_node_that_has_sent_a_lot_is_read_a_few_pieces_at_a_time)
+{
+    enum { PIECES = 8 * 4096, SENT = 12 * 4096 };
+    char list[64];
+    uint16_t port;
+    int listener = listen_on_loopback(&port), size = 1 << 20;
+    unsigned char byte;
+    uint64_t until = clock_ms() + SOON_MS;
+
+    snprintf(list, sizeof list, "rediss://127.0.0.1:%u", (unsigned)port);
+    (void)setsockopt(listener, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    struct redlock_tls *tls = open_secure(&alice, list, PATIENCE_MS);
+    (void)redlock_step(&alice);
+    int client = accept(listener, NULL, NULL);
+    while (recv(client, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1 && clock_ms() < until) (void)redlock_run_for(&alice, NULL, 5);
+    begin_endless_certificates(client, SENT);
+    while (bytes_waiting(redlock_fd(&alice, 0)) < SENT && clock_ms() < until) usleep(1000);
+    int before = bytes_waiting(redlock_fd(&alice, 0));
+    (void)redlock_step(&alice);
+    bool is_closed = redlock_fd(&alice, 0) < 0;
+    int after = is_closed ? 0 : bytes_waiting(redlock_fd(&alice, 0));
+    TAP_CHECK(before >= SENT, "only %d bytes came", before);
+    TAP_CHECK(is_closed || (after >= before - PIECES && after < before), "%d bytes were there, %d are left", before, after);
+    close(client);
+    close(listener);
+    redlock_close(&alice, 100);
+    redlock_tls_close(tls);
 }
 
 TEST(answers_that_a_node_asks_for_and_does_not_take_are_not_heaped_up)
