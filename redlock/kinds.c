@@ -22,6 +22,16 @@ static enum redlock_status check_features(const struct redlock *r, const struct 
     return r->permitting ? r->permitting->check(request) : REDLOCK_BAD_CONFIG;
 }
 
+/* A reader's key is removed by another script than a writer's. What has run out on all nodes owes nothing. */
+static bool owes_in_another_role(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
+{
+    const struct redlock_name name = { .bytes = request->resource, .size = request->resource_size, .shared = request->shared };
+    bool has_run_out = lock->owed == 0 && lock->outstanding == 0 && r->now_us >= lock->owed_until;
+
+    if (!r->sharing || has_run_out) return false;
+    return !names_have_same_roles(lock, request->set ? request->set : &name, request->set ? request->set_count : 1);
+}
+
 /* The keys of permits are others than those of a lock with that name, Redisson's are hashes, and a fair lock is in queues; and what
  * is owed by two tokens is paid before there is a third. */
 static bool owes_as_another_kind(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
@@ -30,7 +40,7 @@ static bool owes_as_another_kind(const struct redlock *r, const struct redlock_l
     bool is_other = lock->permit.count != request->permits || is_bridged(r, lock) != request->redisson ||
                     lock->is_fair != request->fair;
 
-    return !lock_is_idle(lock) && (is_other || is_of_two);
+    return !lock_is_idle(lock) && (is_other || is_of_two || owes_in_another_role(r, lock, request));
 }
 
 static const struct redlock_kind *kind_of(const struct redlock *r, const struct redlock_request *request)

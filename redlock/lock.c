@@ -88,6 +88,13 @@ static void hand_to_operation(struct redlock *r, const struct answer *a)
     }
 }
 
+/* It is no stray; but behind one its key is one more that a release may find. */
+static void note_set_answered(struct redlock_stake *stake, enum wire_answer meaning)
+{
+    REDLOCK_ASSERT(stake->strays & STRAYS_COUNT);
+    if ((stake->strays & STRAYS_COUNT) == 1 || meaning == WIRE_REFUSED) stake->strays--;
+}
+
 void lock_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_stake *stake = &a->lock->stakes[a->k];
@@ -95,7 +102,10 @@ void lock_answer(struct redlock *r, const struct answer *a)
 
     REDLOCK_CHECK(a->lock->outstanding > 0);    /* Or it was made ready anew, or overwritten, while it was in use. */
     a->lock->outstanding--;
-    if (is_with_ttl(a->command)) stake_note_end(r, a->lock);
+    if (is_with_ttl(a->command)) {
+        stake_note_end(r, a->lock);
+        if (a->command != WIRE_EXTEND) note_set_answered(stake, a->meaning);
+    }
     hand_to_operation(r, a);
     if (was_there && stake->state == STAKE_NONE && stake->want != WIRE_ACQUIRE) stake_was_cleared(r, a->lock, a->k);
     lock_judge(r, a->lock);
@@ -116,9 +126,10 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
     if (stake_is_vote(lock, asked->round == lock->round.number, (enum wire_command)asked->command))
         round_vote(&lock->round, k, REDLOCK_VOTE_UNKNOWN);
     lock->asking &= (uint16_t)~bit_of(k);
-    if (is_with_ttl((enum wire_command)asked->command)) stake_note_end(r, lock);
-    if ((asked->command == WIRE_ACQUIRE || asked->command == WIRE_RESTORE) && stake->strays != STRAYS_TWO)
-        stake->strays++;
+    if (is_with_ttl((enum wire_command)asked->command)) {
+        stake_note_end(r, lock);
+        if (r->sharing) r->sharing->not_told(lock, k);
+    }
     if (asked->command == WIRE_RELEASE) stake_keep_entry(r, lock, k);
     if (stake->state == STAKE_LEAVING) stake_owe(r, lock, k);
     lock_judge(r, lock);

@@ -22,11 +22,13 @@ enum stake {
     STAKE_LEAVING       /* The release is on its way. */
 };
 
-/* SETs of ours that no answer tells of, and that the node may execute behind a release. */
+/* What a node may execute of ours behind a release, or behind an answer: it was sent on a connection that broke. The low bits
+ * count SETs that are not answered, and with them those that were answered behind one: what a release removes may be of any of
+ * them, so it is sent again until it has removed as many or has twice found nothing, a while apart. */
 enum strays {
-    STRAYS_NONE,        /* There is none: the answer to a release is the end of it. */
-    STRAYS_ONE,         /* One was sent on a connection that broke: a release that finds nothing is sent once more. */
-    STRAYS_TWO          /* A key was set again behind that one: what a release removes may be either, so it is sent again. */
+    STRAYS_COUNT = 0x3F,    /* So many; from here on none is counted. */
+    STRAYS_MISSED = 0x40,   /* A release has found nothing. */
+    STRAYS_ROLE = 0x80      /* The lock's role may change there: it is known by either token until the stake is cleared. */
 };
 
 enum phase {

@@ -57,6 +57,16 @@ bool names_are_shared(const struct redlock_name *names, unsigned count)
     return false;
 }
 
+bool names_have_same_roles(const struct redlock_lock *lock, const struct redlock_name *names, unsigned count)
+{
+    const struct redlock_name *ours = names_of(lock);
+
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned j = 0; j < lock->name_count; j++)
+            if (names[i].shared != ours[j].shared && is_among(&names[i], &ours[j], 1)) return false;
+    return true;
+}
+
 /* FNV-1a. */
 REDLOCK_WRAPS uint32_t names_hash(const struct redlock_lock *lock)
 {

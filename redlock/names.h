@@ -44,6 +44,9 @@ REDLOCK_PRIVATE bool names_are_of(const struct redlock *r, const struct redlock_
 /* Is any of them? */
 REDLOCK_PRIVATE bool names_are_shared(const struct redlock_name *names, unsigned count);
 
+/* Is none of these, which the lock is about, shared in one of both and not in the other? */
+REDLOCK_PRIVATE bool names_have_same_roles(const struct redlock_lock *lock, const struct redlock_name *names, unsigned count);
+
 /* Of a set the first one. Never 0. */
 REDLOCK_PRIVATE uint32_t names_hash(const struct redlock_lock *lock);
 

@@ -5,26 +5,37 @@ bool queue_holds(const struct redlock_lock *lock, unsigned slot)
     return (lock->queued >> slot) & 1;
 }
 
+/* What points to the lock behind `previous`, and to the one before `next`. NULL: there is none. */
+static struct redlock_lock **place_behind(struct redlock_queue *queue, struct redlock_lock *previous, unsigned slot)
+{
+    return previous ? &previous->links[slot].next : &queue->first;
+}
+
+static struct redlock_lock **place_before(struct redlock_queue *queue, struct redlock_lock *next, unsigned slot)
+{
+    return next ? &next->links[slot].previous : &queue->last;
+}
+
 void queue_add(struct redlock_queue *queue, struct redlock_lock *lock, unsigned slot)
 {
     if (queue_holds(lock, slot)) return;
+    REDLOCK_CHECK(queue->last != lock);
     lock->queued |= (uint16_t)(1u << slot);
     lock->links[slot] = (struct redlock_link){ .next = NULL, .previous = queue->last };
-    if (queue->last) queue->last->links[slot].next = lock;
-    else             queue->first = lock;
+    *place_behind(queue, queue->last, slot) = lock;
     queue->last = lock;
 }
 
 void queue_remove(struct redlock_queue *queue, struct redlock_lock *lock, unsigned slot)
 {
     struct redlock_link *link = &lock->links[slot];
+    struct redlock_lock **place = place_behind(queue, link->previous, slot);
 
     if (!queue_holds(lock, slot)) return;
+    REDLOCK_CHECK(*place == lock);      /* Else the one in front was made new while it was in use. */
     lock->queued &= (uint16_t)~(1u << slot);
-    if (link->previous) link->previous->links[slot].next = link->next;
-    else                queue->first = link->next;
-    if (link->next) link->next->links[slot].previous = link->previous;
-    else            queue->last = link->previous;
+    *place = link->next;
+    *place_before(queue, link->next, slot) = link->previous;
 }
 
 void queue_replace(struct redlock_queue *queue, struct redlock_lock *to, unsigned slot)
@@ -32,10 +43,8 @@ void queue_replace(struct redlock_queue *queue, struct redlock_lock *to, unsigne
     struct redlock_link *link = &to->links[slot];
 
     if (!queue_holds(to, slot)) return;
-    if (link->previous) link->previous->links[slot].next = to;
-    else                queue->first = to;
-    if (link->next) link->next->links[slot].previous = to;
-    else            queue->last = to;
+    *place_behind(queue, link->previous, slot) = to;
+    *place_before(queue, link->next, slot) = to;
 }
 
 /* A pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986): no lock wakes before the one above it. heap_child is the
@@ -45,6 +54,7 @@ static struct redlock_lock *heap_join(struct redlock_lock *a, struct redlock_loc
 {
     if (!a) return b;
     if (!b) return a;
+    REDLOCK_CHECK(a != b);
     if (b->wake_at < a->wake_at) {
         struct redlock_lock *swap = a;
         a = b;
@@ -129,6 +139,7 @@ void number_add(struct redlock_lock **first, struct redlock_lock *lock)
     struct redlock_lock **place = number_place(first, lock->wait_number);
 
     if (*place) return;
+    REDLOCK_CHECK(place != &lock->use.below[0] && place != &lock->use.below[1]);
     lock->use.below[0] = lock->use.below[1] = NULL;
     *place = lock;
 }

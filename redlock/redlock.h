@@ -532,8 +532,8 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
  * and whatever comes of it: OK says that a quorum lets other readers in. Both extend the lock by its TTL and count as an extension.
  * Of locks of one resource (BAD_SET) that are held (LOST), and in the other role (BAD_STATE); EXTENSION_LIMIT, NO_ENTROPY,
  * BAD_CLOCK. BAD_STATE as well: a change behind one that was cancelled, or that no quorum has granted, until an extension has
- * succeeded; and to acquire the lock again while a node may know it in its former role, which ends with an answer of that node or
- * when the lock is idle.
+ * succeeded, or, if the connections to a quorum broke under it, until the lock is released; and to acquire the lock, or a set with
+ * one of its resources, in another role while anything of it may be on a node: until it is idle, or its TTL has run out everywhere.
  * Where the answers to two changes in a row are lost with their connection, the role before both may stay on that node until its
  * TTL ends. */
 REDLOCK_MUST_CHECK
@@ -981,7 +981,7 @@ struct redlock_stake {
     uint8_t state;                      /* Is something of ours there? enum stake in lock_state.h. */
     uint8_t want;                       /* The command to be sent next: enum wire_command. */
     uint8_t form;                       /* In which that one goes out, if it is a script: enum wire_form. */
-    uint8_t strays;                     /* SETs that may still be executed there: enum strays in lock_state.h. */
+    uint8_t strays;                     /* What may still be executed there: enum strays in lock_state.h. */
     uint32_t holder_ms;                 /* What PTTL said of the key that refused us; see redlock_free_in_ms. */
     uint8_t token[REDLOCK_TOKEN_SIZE];  /* Of the last SET that was sent there: what a release of it must name (S6). */
 };

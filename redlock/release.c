@@ -42,7 +42,21 @@ void release_judge(struct redlock *r, struct redlock_lock *lock)
     outcome_set(r, lock, PHASE_IDLE, !confirmed && round_count(round->refused) >= quorum ? REDLOCK_LOST : REDLOCK_OK);
 }
 
-/* "Gone" is the end of it, unless the SET may still be on its way on a connection that broke: then once more, later. So it is
+/* Is a release that has found something, or nothing, the last one? */
+static bool is_last(uint8_t *strays, bool is_gone)
+{
+    unsigned before = *strays;
+
+    if (is_gone) {
+        *strays |= STRAYS_MISSED;
+        return (before & STRAYS_COUNT) == 0 || before & STRAYS_MISSED;
+    }
+    *strays &= (uint8_t)~STRAYS_MISSED;
+    if (before & STRAYS_COUNT) (*strays)--;
+    return (*strays & STRAYS_COUNT) == 0;
+}
+
+/* "Gone" is the end of it, unless a SET may still be on its way on a connection that broke: then once more, later. So it is
  * with a key that was there, if it may have been that of another SET. After an error it stays owed, unless the key is of another
  * type, and so not ours. */
 void release_answer(struct redlock *r, const struct answer *a)
@@ -50,16 +64,15 @@ void release_answer(struct redlock *r, const struct answer *a)
     struct redlock_lock *lock = a->lock;
     struct redlock_stake *stake = &lock->stakes[a->k];
     bool is_gone = a->meaning == WIRE_REFUSED || a->trouble == REDLOCK_TROUBLE_WRONGTYPE;
-    bool is_over = (is_gone && stake->strays == STRAYS_NONE) || (a->meaning == WIRE_GRANTED && stake->strays != STRAYS_TWO);
+    bool is_over;
 
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
     if (a->meaning == WIRE_ERROR && !is_gone) stake_keep_entry(r, lock, a->k);
     if (stake_send_script(r, a)) return;
     stake_vote(a);
+    is_over = (is_gone || a->meaning == WIRE_GRANTED) && is_last(&stake->strays, is_gone);
     if (is_over) stake_clear(r, lock, a->k);
     else         stake_defer(r, lock, a->k);
-    if (is_gone || is_over)              stake->strays = STRAYS_NONE;
-    else if (a->meaning == WIRE_GRANTED) stake->strays = STRAYS_ONE;
     REDLOCK_ASSERT(stake->state == (is_over ? STAKE_NONE : STAKE_OWED));
 }
 

@@ -28,9 +28,10 @@ static bool shared_has_two_tokens(const struct redlock_lock *lock)
     return false;
 }
 
-/* From now on the node knows it by its present token, if at all. */
+/* From now on the node knows it by its present token, if at all; unless a change of its role may still be executed there. */
 static void forget_old_token(struct redlock_lock *lock, unsigned k)
 {
+    if (lock->stakes[k].strays & STRAYS_ROLE) return;
     copy_bytes(lock->stakes[k].token, lock->token, sizeof lock->stakes[k].token);
 }
 
@@ -40,6 +41,11 @@ static void shared_learn(const struct answer *a)
     bool is_told = a->meaning == WIRE_GRANTED || (a->meaning == WIRE_REFUSED && a->reply->integer == 0);
 
     if (is_told && !is_kind(a->lock, WIRE_UPGRADING)) forget_old_token(a->lock, a->k);
+}
+
+static void shared_not_told(struct redlock_lock *lock, unsigned k)
+{
+    if (shared_has_two_tokens_on(lock, k)) lock->stakes[k].strays |= STRAYS_ROLE;
 }
 
 static const struct redlock_kind *shared_kind(void)
@@ -129,7 +135,7 @@ const struct redlock_sharing *sharing_feature(void)
 {
     static const struct redlock_sharing feature = {
         .kind = shared_kind, .has_two_tokens_on = shared_has_two_tokens_on, .has_two_tokens = shared_has_two_tokens,
-        .learn = shared_learn, .judged = shared_judged, .cancelled = shared_cancelled,
+        .learn = shared_learn, .not_told = shared_not_told, .judged = shared_judged, .cancelled = shared_cancelled,
         .wait_row = wire_shared_wait, .give_back_row = wire_release_of_waiter
     };
 

@@ -51,6 +51,7 @@ void stake_clear(struct redlock *r, struct redlock_lock *lock, unsigned k)
 
     REDLOCK_ASSERT(lock->stakes[k].state != STAKE_NONE);
     stake_set(lock, k, STAKE_NONE);
+    lock->stakes[k].strays = 0;
     if (want == WIRE_RELEASE || want == WIRE_EXTEND) stake_want_nothing(r, lock, k);
     REDLOCK_ASSERT(!((lock->owed | lock->deferred) & bit_of(k)));
 }
@@ -167,7 +168,7 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
     case WIRE_ACQUIRE:
     case WIRE_RESTORE:
         copy_bytes(stake->token, lock->token, sizeof stake->token);
-        stake->strays = stake->state == STAKE_PLACED && stake->strays != STRAYS_NONE ? STRAYS_TWO : STRAYS_NONE;
+        if ((stake->strays & STRAYS_COUNT) < STRAYS_COUNT) stake->strays++;
         stake_set(lock, k, STAKE_PLACED);
         note_ttl(r, lock);
         break;

@@ -82,6 +82,9 @@ struct redlock_sharing {
     /* An answer to an extension: that the node has extended it, or that it does not know it, by neither of its tokens. */
     void (*learn)(const struct answer *a);
 
+    /* No answer will tell of an extension. */
+    void (*not_told)(struct redlock_lock *lock, unsigned k);
+
     /* An extension has ended, perhaps one that changes the lock's role: what there is to tell of that. PENDING: it was in vain,
      * and a round that makes up for it has begun. */
     enum redlock_status (*judged)(struct redlock *r, struct redlock_lock *lock, enum redlock_status status);

@@ -421,6 +421,51 @@ TEST(a_TTL_that_cannot_work_is_refused)
 
 /* --- Addresses -------------------------------------------------------------------------------------------------- */
 
+/* In a process of its own: three locks in flight, of which one is made new. */
+static void make_new_in_flight(const char *list, uint32_t wait_ms, unsigned which)
+{
+    struct redlock_lock locks[3];
+    struct redlock_request request;
+    struct redlock_client own;
+    struct redlock_options options = throw_away_options();
+    uint64_t until = clock_ms() + TTL_MS;
+
+    redlock_request_init(&request);
+    request.resource = "in flight";
+    request.resource_size = strlen(request.resource);
+    request.ttl_ms = TTL_MS;
+    request.wait_ms = wait_ms;
+    if (redlock_open(&own, list, &options, NULL) != REDLOCK_OK) _exit(1);
+    if (list == node_list) (void)redlock_connect(&own, TTL_MS);
+    for (unsigned i = 0; i < 3; i++) {
+        redlock_lock_init(&locks[i]);
+        if (redlock_begin_acquire(&own, &locks[i], &request) != REDLOCK_OK) _exit(2);
+    }
+    (void)redlock_step(&own);
+    redlock_lock_init(&locks[which]);
+    if (redlock_begin_acquire(&own, &locks[which], &request) != REDLOCK_OK) _exit(4);
+    while (clock_ms() < until) (void)redlock_run_for(&own, NULL, 10);
+    _exit(3);
+}
+
+/* Neither does it go on nor hang: see redlock_lock_init. */
+TEST(a_lock_that_is_made_new_while_it_is_in_use_ends_the_program)
+{
+    static const uint32_t waits[] = { 0, TTL_MS };
+    const char *lists[] = { node_list, "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3" };
+
+    for (unsigned i = 0; i < 2 * 2 * 3; i++) {
+        pid_t child = process_fork();
+        if (child == 0) {
+            alarm(30);
+            make_new_in_flight(lists[i / 6], waits[i / 3 % 2], i % 3);
+        }
+        int status = process_wait(child);
+        TAP_CHECK(status == 128 + SIGILL || status == 128 + SIGTRAP, "lock %u of 3, a wait of %u ms, %s: it ends with %d", i % 3,
+                  (unsigned)waits[i / 3 % 2], lists[i / 6], status);
+    }
+}
+
 TEST(a_bad_address_is_named_with_its_place_in_the_list)
 {
     static const struct {

@@ -895,7 +895,7 @@ TEST(s5_polls_that_no_answer_tells_of_are_expected_behind_the_release)
         HEAL_ALL;
         RUN_MS(300);
     }
-    CHECK_INT(LOCK(1)->stakes[1].strays, STRAYS_TWO);
+    CHECK(LOCK(1)->stakes[1].strays > 1);
     const unsigned before = (unsigned)CALLS(1, "RELEASE");
     cluster_cancel(cluster, 1, 0);
     RUN_MS(5000);

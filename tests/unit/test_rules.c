@@ -494,6 +494,54 @@ TEST(s5_a_debt_is_paid_once_more_for_an_acquire_that_arrives_after_its_release)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
+/* Client 0 holds the door, and its first SET to node 2 is under way for a second, on a connection that broke. */
+#define FIRST_SET_IS_LATE(is_lost)                          \
+    CLUSTER(3);                                             \
+    DELAY_US(2, 1000000);                                   \
+    START_ACQUIRE(0, "door", DOOR_TTL, 0);                  \
+    RUN_MS(100);                                            \
+    DELAY_US(2, CLUSTER_DELAY_US);                          \
+    cluster_reset(cluster, 0, 2, !(is_lost));               \
+    RUN_MS(100);                                            \
+    EXPECT_STATUS(0, REDLOCK_OK)
+
+/* A key set again is late as well. So one comes behind the first release, which finds nothing, and one behind the second, which has
+ * found the other. */
+TEST(s5_a_debt_is_paid_as_often_as_keys_may_come)
+{
+    FIRST_SET_IS_LATE(false);
+    DELAY_US(2, 50000);
+    EXTEND(0, DOOR_TTL);
+    RUN_MS(80);
+    DELAY_US(2, 1600000);
+    RUN_MS(40);
+    DELAY_US(2, CLUSTER_DELAY_US);
+    cluster_reset(cluster, 0, 2, true);
+    RUN_MS(100);
+    RELEASE(0);
+    RUN_MS(100);
+    CHECK_INT(CALLS(2, "RELEASE"), 1);
+    RUN_MS(1150);
+    CHECK_INT(CALLS(2, "RELEASE"), 2);
+    EXPECT_KEY_ABSENT(2, "door");
+    RUN_MS(400);
+    CHECK(cluster_key(cluster, 2, "door") != NULL);
+    RUN_MS(800);
+    EXPECT_KEY_ABSENT_ON_ALL("door");
+    CHECK(IDLE(0));
+}
+
+TEST(s5_a_debt_of_which_nothing_is_found_twice_is_none)
+{
+    FIRST_SET_IS_LATE(true);
+    RELEASE(0);
+    RUN_MS(100);
+    CHECK(!IDLE(0));
+    RUN_MS(1200);
+    CHECK(IDLE(0));
+    CHECK_INT(CALLS(2, "RELEASE"), 2);
+}
+
 TEST(s5_a_debt_ends_with_the_ttl)
 {
     CLUSTER(3);

@@ -571,9 +571,102 @@ TEST(a_lock_whose_role_all_nodes_know_is_acquired_again_as_any_other)
     SHARED(0);
     RUN_MS(5);
     UPGRADE(0);
-    RUN_MS(DOOR_TTL);
+    RUN_MS(2 * DOOR_TTL);
     SHARED(0);
     EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* By the script of a plain lock a reader's key would stay, and be believed gone. */
+TEST(s5_what_a_reader_owes_is_paid_before_the_lock_is_a_writer_and_the_other_way_round)
+{
+    for (unsigned is_reader = 0; is_reader < 2; is_reader++) {
+        SHARING(3, 1);
+        struct redlock_request request = shared_request(0);
+        request.shared = is_reader;
+        CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+        UNTIL_DONE(0);
+        RUN_MS(5);
+        cluster_cut(cluster, 0, 1, false);
+        cluster_cut(cluster, 0, 2, false);
+        RUN_MS(200);
+        RELEASE(0);
+        request.shared = !is_reader;
+        CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_STATE);
+        HEAL_ALL;
+        RUN_MS(5000);
+        CHECK(IDLE(0));
+        NO_KEYS();
+        CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+        UNTIL_DONE(0);
+        EXPECT_STATUS(0, REDLOCK_OK);
+    }
+}
+
+/* One resource of a set, of which another is shared before and after. */
+TEST(s5_what_a_set_owes_is_paid_before_one_of_its_resources_is_in_another_role)
+{
+    SHARING(3, 1);
+    struct redlock_name names[2] = { { .bytes = "account", .size = 7, .shared = true }, { .bytes = "door", .size = 4 } };
+    struct redlock_name other[2] = { { .bytes = "door", .size = 4, .shared = true }, { .bytes = "account", .size = 7, .shared = true } };
+    struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(5);
+    cluster_cut(cluster, 0, 1, false);
+    CHECK_INT(redlock_start_release(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_OK);
+    RUN_MS(100);
+    request.set = other;
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_STATE);
+    HEAL_ALL;
+    RUN_MS(5000);
+    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
+}
+
+/* The keys have run out, though nobody has said so: nothing can be owed. */
+TEST(a_lock_that_ran_out_is_acquired_in_another_role_when_no_node_can_have_it)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    struct redlock_request request = shared_request(0);
+    request.shared = false;
+    RUN_MS(DOOR_TTL);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_STATE);
+    RUN_MS(DOOR_TTL / 10);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+}
+
+/* Two of three connections break under an upgrade, which is undone, and only then executed. */
+TEST(s22_an_upgrade_that_arrives_when_it_is_undone_costs_the_reader_nothing)
+{
+    SHARING(3, 1);
+    SHARED(0);
+    RUN_MS(100);
+    DELAY_US(1, 300000); DELAY_US(2, 300000);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
+    RUN_MS(5);
+    for (unsigned k = 1; k < 3; k++) {
+        cluster_reset(cluster, 0, k, true);
+        DELAY_US(k, CLUSTER_DELAY_US);
+    }
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
+    CHECK(redlock_is_shared(LOCK(0)));
+    RUN_MS(500);
+    EXPECT_HELD(0);
+    for (unsigned i = 0; i < 3; i++) {
+        EXTEND(0, DOOR_TTL);
+        EXPECT_STATUS(0, REDLOCK_OK);
+        RUN_MS(100);
+    }
+    STORY_NODES CHECK_STR(cluster_key(cluster, story_k, "door"), "~shared");
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_STATE);
+    RELEASE(0);
+    RUN_MS(100);
+    CHECK(IDLE(0));
+    NO_KEYS();
 }
 
 /* The upgrade that was cancelled may be executed yet. */

@@ -112,10 +112,10 @@ TEST(the_same_seed_gives_the_same_trace_on_every_machine)
         uint64_t seed, hash;
         enum sim_class class;
     } pins[] = {
-        { 1, 0xd13d3d7e9d5235d1, SIM_CLASS_COUNT },
+        { 1, 0xc23fb40acedbc3b8, SIM_CLASS_COUNT },
         { 2, 0xbe7dc18d08ec0fc7, SIM_CLASS_COUNT },
         { 3, 0x33a050b040267afd, SIM_CLASS_COUNT },
-        { 5, 0xac98510c6c463619, SIM_CLASS_ALL },
+        { 5, 0x0bbb3912a31bf105, SIM_CLASS_ALL },
     };
     struct sim_totals totals = { 0 };
     for (size_t i = 0; i < sizeof pins / sizeof pins[0]; i++) {
@@ -125,7 +125,7 @@ TEST(the_same_seed_gives_the_same_trace_on_every_machine)
     }
 }
 
-/* Each is said to have broken a rule, which was the simulator's mistake. A change of the engine makes other worlds of them. */
+/* Each is said to have broken a rule, which for some was the simulator's mistake. A change of the engine makes other worlds of them. */
 TEST(worlds_in_which_long_soaks_found_a_rule_broken_break_none)
 {
     static const struct {
@@ -134,6 +134,17 @@ TEST(worlds_in_which_long_soaks_found_a_rule_broken_break_none)
     } found[] = {
         { 1795305157009477, SIM_CLASS_ALL },    /* S14: a correction that waited for random bytes came late. */
         { 35, SIM_CLASS_PERMITS },              /* A grant of another slot came while the permit was extended. */
+        { 33000022, SIM_CLASS_PERMITS },        /* S27: a release by the token that was held came late. So three more. */
+        { 33000059, SIM_CLASS_PERMITS },
+        { 33000426, SIM_CLASS_PERMITS },
+        { 33000574, SIM_CLASS_PERMITS },
+        { 33000082, SIM_CLASS_READERS },        /* S22: an upgrade was executed when it had been undone. */
+        { 201001, SIM_CLASS_FAIR },             /* S6: a release that found nothing made the next SET forgotten. So one more. */
+        { 1251, SIM_CLASS_FAIR },
+        { 118, SIM_CLASS_COUNT },               /* What had been released was adopted, and extended. So one more. */
+        { 44000432, SIM_CLASS_ALL },
+        { 33000087, SIM_CLASS_PERIODS },        /* Nonsense was the answer to a mark. */
+        { 500046, SIM_CLASS_COUNT },            /* The release at the end was not said to be one. */
     };
     struct sim_totals totals = { 0 };
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
