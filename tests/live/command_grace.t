@@ -37,7 +37,7 @@ done
 # What ignores SIGTERM is killed at the end of the grace: not before, and long before the end of the validity, 28 s.
 printf '%s\n' '#!/usr/bin/env perl' 'use Time::HiRes qw(time sleep); $SIG{TERM} = sub { print {*STDERR} "" };' \
     'open my $f, ">", "$0.log"; $f->autoflush(1);' '$SIG{TERM} = sub { printf $f "term %.2f\n", time };' 'printf $f "begun %d\n", $$;' \
-    'while (1) { sleep 0.02; seek $f, 0, 1; open my $l, ">", "$0.last"; printf $l "%.2f\n", time; close $l }' >"$directory/deaf"
+    'while (1) { sleep 0.02; seek $f, 0, 1; open my $l, ">", "$0.new"; printf $l "%.2f\n", time; close $l; rename "$0.new", "$0.last" }' >"$directory/deaf"
 chmod +x "$directory/deaf"
 killed_in_time() {
     rm -f "$directory/deaf.log"

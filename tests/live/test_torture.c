@@ -280,9 +280,10 @@ static enum redlock_status acquire(void)
     return redlock_acquire(&client, &lock, name, TTL_MS, 0);
 }
 
+/* Longer than a busy machine stops for. */
 static enum redlock_status acquire_with_patience(void)
 {
-    return redlock_acquire(&client, &lock, name, TTL_MS, 1000);
+    return redlock_acquire(&client, &lock, name, TTL_MS, 5000);
 }
 
 static enum redlock_status extend(void)
