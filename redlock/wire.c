@@ -1,6 +1,6 @@
 #include "wire.h"
 
-REDLOCK_STATIC_ASSERT(WIRE_WAITERS_LIFE_MS == 60000, "the release script says it in digits");
+REDLOCK_STATIC_ASSERT(WIRE_WAITERS_LIFE_MS == 60000 && WIRE_WRITER_LIFE_MS == 20000, "scripts say them in digits");
 REDLOCK_STATIC_ASSERT(WIRE_FAIR_LEASE_MS == 5000, "the poll says it in digits");
 
 /* ---- Commands ---- */

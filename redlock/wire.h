@@ -101,7 +101,7 @@
  * extension heals whatever an earlier message, lost or late, has left in the other role, and a release removes both.
  *   A reader's entry among the waiters ends in "s". A release wakes all readers up to the next writer; one that is let in does so
  * as well, since older clients take one entry out. "resource#writer", "arrived entry", is the writer that waits next: readers that
- * came later are refused until it has had its turn, or has been silent for some seconds. It is a hint, and no vote.
+ * came later are refused until it has had its turn, or has been silent for 20 s. It is a hint, and no vote.
  *   A reader's ticket is the largest counter that it has seen. A node whose counter is larger refuses and tells it, and one whose
  * counter is smaller takes it over: so it is no smaller than that of any writer before, and every later writer, whose quorum has a
  * node in common with the reader's, gets more.
@@ -413,7 +413,7 @@ enum wire_command {
     "local h=(s or w and n==0) and p('publish','redlock:'..x:sub(1,16),x:sub(18)) "                           \
     "if not h or type(h)=='table' then "                                                                      \
     "if type(p('pexpire',q,60000))~='table' then p('zadd',q,m[2],x) p('pexpire',q,60000) end "                \
-    "if n>0 and not s then p('set',k..'#writer',m[2]..' '..x,'px',6000) end "                                 \
+    "if n>0 and not s then p('set',k..'#writer',m[2]..' '..x,'px',20000) end "                                 \
     "return n "                                                                                               \
     "end "                                                                                                    \
     "if h>0 then "                                                                                            \
@@ -465,7 +465,7 @@ enum wire_command {
     "else c('set',k,a[1],'px',a[2]) end "                                                                     \
     "end "                                                                                                    \
     "return {ok='OK'}"
-#define WIRE_SHARED_ACQUIRE_SHA1 "32b3d823c9b5d6d7ece14452b817e3e027c3f333"
+#define WIRE_SHARED_ACQUIRE_SHA1 "a5c87b44a7a005c394ef9a84c8f53a0930fc80f1"
 
 /* It never shortens (S7). With the digits of another token it also changes roles (S22): a reader that is alone becomes a writer
  * (-1: others read; -2: the ticket is too small), a writer a reader, and one that is that already is extended. */
@@ -502,7 +502,7 @@ enum wire_command {
     "elseif p>=0 and p<tonumber(a[2]) then c('pexpire',k,a[2]) end "                                          \
     "end "                                                                                                    \
     "return 1"
-#define WIRE_SHARED_EXTEND_SHA1 "1cee46c72cee58e366072d60abf6770fd185cb08"
+#define WIRE_SHARED_EXTEND_SHA1 "c11e58683bfadf60c4af8473fa77ac6c8bd8e82e"
 
 /* Of either role, by one token or two; the place "-" is none, and nobody is woken. S21: what is left of others decides how long the
  * key lives. */
@@ -531,7 +531,7 @@ enum wire_command {
     "if y and f then w=w+wake(k,f) end "                                                                      \
     "end "                                                                                                    \
     "return e or n>0 and w>0 and 2 or n"
-#define WIRE_SHARED_RELEASE_SHA1 "bf556ffc200795ffcc715954721cd17ebc223b5b"
+#define WIRE_SHARED_RELEASE_SHA1 "e42eae14bd05c24a707e2e3477d6a40a5c3edc23"
 
 /* A reader is told how long a writer that came before it is waited for, a writer when the readers have to be gone. */
 #define WIRE_SHARED_WAIT_SCRIPT                                         \
@@ -544,11 +544,11 @@ enum wire_command {
     "local x,g=f('get',w),f('get',k) "                                                                        \
     "local b=type(x)=='string' and tonumber(x:match('^%d+') or a[2])<T "                                      \
     "if s and (v==-2 or g=='~shared') then v=b and c('pttl',w) or -2 "                                        \
-    "elseif g=='~shared' and not s and not b then f('set',w,a[2]..' '..a[1],'px',6000) end "                  \
+    "elseif g=='~shared' and not s and not b then f('set',w,a[2]..' '..a[1],'px',20000) end "                  \
     "p=p~=-1 and(v==-1 or v>p)and v or p "                                                                    \
     "end "                                                                                                    \
     "return p"
-#define WIRE_SHARED_WAIT_SHA1 "74d25b04e21c88493ede47baf0aef6d5eef68d17"
+#define WIRE_SHARED_WAIT_SHA1 "29212203936a2afec71d123b2e7c21836fe58053"
 
 /* Fair locks: the first in the queue that hears it is told. A token and an engine's name have always as many digits, so that the
  * parts of a member, "token:engine:number", are known by where they are. */
@@ -655,7 +655,7 @@ enum wire_command {
     "if not p('zrange',q,0,0)[1] then w=wake(k,true) end "                                                    \
     "end "                                                                                                    \
     "return n>0 and w>0 and 2 or n"
-#define WIRE_FAIR_RELEASE_SHA1 "da4deef1cc6d3cf90cd40f49ebaf7544b6c05ed5"
+#define WIRE_FAIR_RELEASE_SHA1 "9dbef77d426d0792c7c845b831b7f8b9855abfd3"
 
 /* Redisson's (S26). Before the field there is a life that changes nothing: where an ACL refuses that, no hash may stay for ever. */
 #define WIRE_REDISSON_ACQUIRE_SCRIPT                                    \
@@ -697,6 +697,7 @@ enum {
     WIRE_UPTIME_MAX = 50 * 365 * 86400,    /* 50 years: a server that claims more has a wrong clock. */
     WIRE_TICKET_MAX_DIGITS = 16,
     WIRE_WAITERS_LIFE_MS = 60000,   /* An entry among the waiters is renewed more often than that, or its waiter is gone. */
+    WIRE_WRITER_LIFE_MS = 20000,    /* So is the hint that a writer waits. */
     WIRE_FAIR_LEASE_MS = 5000,      /* The same of a place in the queue. */
     WIRE_FAIR_RANK_MAX = 999999,
     /* The longest command of a lock, by EVALSHA or without the bytes of the script and of the resource. */

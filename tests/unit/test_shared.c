@@ -921,6 +921,38 @@ TEST(a_writer_that_gives_up_waiting_stops_nobody)
     EXPECT_HELD(2);
 }
 
+/* A reader comes every ten seconds and stays for 100; a writer comes soon after the first. */
+static void write_among_readers(uint32_t retry_ms)
+{
+    enum { READERS = 11, READS_S = 100, LIMIT_S = 1000 };
+    struct redlock_request request = shared_request(LIMIT_S * 1000);
+    unsigned ends_at[READERS + 1] = { 0 }, second = 0;
+
+    SHARING_WITH(3, READERS + 1, config.wake_ups = true, config.retry_ms = retry_ms, config.guard_ms = 60000);
+    request.ttl_ms = 60000;     /* Nobody can say when they will be gone. */
+    for (; second < LIMIT_S && VALID_US(0) == 0; second++) {
+        unsigned c = 1 + second / 10 % READERS;
+        if (second == 2) (void)start_writer(cluster, 0, LIMIT_S * 1000);
+        if (second % 10 == 0 && ends_at[c] == 0 && cluster_acquire(cluster, c, 0, &request) == REDLOCK_OK) ends_at[c] = LIMIT_S;
+        for (unsigned i = 1; i <= READERS; i++) {
+            if (ends_at[i] == LIMIT_S && VALID_US(i) > 0 && cluster_keep(cluster, i, 0, 0) == REDLOCK_OK) ends_at[i] = second + READS_S;
+            if (ends_at[i] > second || ends_at[i] == 0) continue;
+            (void)cluster_release(cluster, i, 0);
+            ends_at[i] = 0;
+        }
+        RUN_MS(1000);
+    }
+    TAP_CHECK(second < LIMIT_S, "with a pause of %u ms it waits for ever", (unsigned)retry_ms);
+}
+
+/* By the longest pauses that it makes, what it says of its waiting stays until it says so again. */
+TEST(a_stream_of_readers_does_not_keep_a_writer_out)
+{
+    static const uint32_t retries[] = { 200, 300, 1000, 7000, 10000 };
+
+    for (unsigned i = 0; i < sizeof retries / sizeof retries[0]; i++) write_among_readers(retries[i]);
+}
+
 TEST(a_writer_that_dies_stops_readers_for_some_seconds_only)
 {
     WAKING(3, 3);
@@ -930,7 +962,9 @@ TEST(a_writer_that_dies_stops_readers_for_some_seconds_only)
     RUN_MS(10);
     cluster_client_dies(cluster, 1);
     START_SHARED(2, 60000);
-    RUN_MS(10000);
+    RUN_MS(19000);
+    EXPECT_NOT_HELD(2);
+    RUN_MS(5000);
     EXPECT_HELD(2);
 }
 

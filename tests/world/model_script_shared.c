@@ -60,7 +60,7 @@ static unsigned shared_wakes(struct run *run, const struct beside *beside, bool 
             if (call_pexpire(run, beside->waiters, WIRE_WAITERS_LIFE_MS))
                 (void)call_zadd(run, beside->waiters, first.score, member);
             (void)call_pexpire(run, beside->waiters, WIRE_WAITERS_LIFE_MS);
-            if (count > 0 && !is_reader) note_writer(run, beside, &first, 6000);
+            if (count > 0 && !is_reader) note_writer(run, beside, &first, WIRE_WRITER_LIFE_MS);
             break;
         }
         if (heard > 0) slice_text(member, run->scene->call->woken, sizeof run->scene->call->woken);
@@ -430,7 +430,7 @@ static bool shared_lines_up(struct run *run, unsigned i, const struct beside *be
         *left_ms = -2;
         return !is_behind || call_pttl(run, beside->writer, left_ms);
     }
-    if (is_shared && !is_behind) note_writer(run, beside, &own, 6000);
+    if (is_shared && !is_behind) note_writer(run, beside, &own, WIRE_WRITER_LIFE_MS);
     run->error = NULL;
     return true;
 }
