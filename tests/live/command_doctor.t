@@ -35,7 +35,7 @@ all_is_well() {
     doctor 0 && prints '^3 of 3 nodes safe, quorum 2: 1 may fail$' && prints '^fingerprint of the nodes: [0-9a-f]{8} \(3 of 3\)$' &&
     [ "$(wc -l <"$directory/out")" = 2 ] && doctor 0 -v && prints '^node 0 .*ok  maxmemory-policy is noeviction  \[7 eviction\]' &&
     prints '^node 2 .*ok  (Redis|Valkey) [0-9.]+  \[1 version\]' && prints '^node 1 .*UNKNOWN  not looked at: --quick  \[16 clock rate\]' &&
-    doctor 0 --json && json out '@{$j->{findings}} == 3 * 25 + 2 && $j->{severity} eq "ok" && $j->{exit} == 0 && $j->{safe} == 3'
+    doctor 0 --json && json out '@{$j->{findings}} == 3 * 26 + 2 && $j->{severity} eq "ok" && $j->{exit} == 0 && $j->{safe} == 3'
 }
 check 'of nodes with which all is well only the verdict is said, and all that was looked at with --verbose' all_is_well
 
@@ -116,7 +116,8 @@ memory() {
     prints '^2 of 3 nodes safe, quorum 2: the next failure stops the locks$' &&
     ask 0 SET a b && set_0 maxmemory 1000 && ask 0 SET c d && set_0 maxmemory 0 && set_0 maxmemory-policy noeviction &&
     tells 2 'UNSAFE  has evicted [1-9][0-9]* keys since it started: ' && ask 0 CONFIG RESETSTAT && set_0 maxmemory 1000 &&
-    tells 2 'UNSAFE  [0-9]+ % of its memory is in use: soon it grants nothing' && set_0 maxmemory 0 && doctor 0
+    doctor 2 && prints '^node 0 .*UNSAFE  [0-9]+ % of its memory is in use: soon it grants nothing' &&
+    prints '^node 0 .*UNSAFE  refuses to be written to, so nobody gets its vote: OOM .*\. Fix: raise maxmemory' && set_0 maxmemory 0 && doctor 0
 }
 check '7, 8, 9: what can evict locks, has evicted, or is full is unsafe' memory
 
@@ -132,11 +133,48 @@ remembers() {
 }
 check '10, 11, 12, 14: without a guard, or if it is declared durable, a node must remember; else it has no vote at first' remembers
 
-has_not_saved() { tells 1 'WARNING  the last save failed, so it refuses to be written to \(-MISCONF\)\. Fix: '; }
+has_not_saved() {
+    doctor 2 && prints '^node 0 .*WARNING  the last save failed, so it refuses to be written to \(-MISCONF\)\. Fix: ' &&
+    prints '^node 0 .*UNSAFE  refuses to be written to, so nobody gets its vote: MISCONF .*\. Fix: see its log, and whether its disk is full$'
+}
 saves() {
     set_0 save '3600 1' && ask 0 BGSAVE SCHEDULE >/dev/null && within 20 has_not_saved && set_0 save '' && doctor 0
 }
-check '13: a node that cannot save, and so will refuse to be written to, is worth a warning' saves
+check '13, 28: a node that cannot save, and so refuses to be written to, is unsafe' saves
+
+refuses_writes() {
+    everywhere CONFIG SET min-replicas-to-write 1 >/dev/null && doctor 2 && prints '^0 of 3 nodes safe, quorum 2: too few to rely on a lock$' &&
+    prints '^node 1 .*UNSAFE  refuses to be written to, so nobody gets its vote: NOREPLICAS .*\. Fix: CONFIG SET min-replicas-to-write 0: ' &&
+    doctor 2 --json && json out '$j->{safe} == 0 && !grep { $_->{votes} } @{$j->{nodes}}' &&
+    everywhere CONFIG SET min-replicas-to-write 0 >/dev/null && [ "$(everywhere EXISTS redlock:doctor:0 | sort -u)" = 0 ] && doctor 0
+}
+check '28: nodes that refuse to be written to, for whatever reason, are unsafe, and nothing is written to find out' refuses_writes
+
+# What a server lacks that was set up so: each has another fault.
+lacks() {
+    here=$1
+    shift
+    for word; do set -- "$@" --rename-command "$word" ''; shift; done
+    start_server --bind 127.0.0.1 "127.0.0.$here" --appendonly yes --appendfsync always --appenddirname "aof-$here" --dbfilename no-file \
+        --slowlog-log-slower-than -1 "$@"
+}
+renamed() {
+    for word in INFO ROLE SCRIPT SET EVAL EVALSHA PUBLISH; do
+        case $word in
+        PUBLISH) words='WARNING  the server has no publish: clients that wait are woken late\. Fix: take rename-command' ;;
+        EVAL)    words='UNSAFE  the server has no eval: nobody can lock there\. Fix: take rename-command' ;;
+        EVALSHA) words='UNSAFE  the server has no evalsha: nobody can lock there\. Fix: take rename-command' ;;
+        SET)     words="UNSAFE  refuses to be written to, so nobody gets its vote: ERR unknown command 'SET'.*\\. Fix: take rename-command" ;;
+        *)       words="UNSAFE  has no vote: ERR unknown command '$word'.*\\. Fix: take rename-command" ;;
+        esac
+        lacks 5 $word
+        safe=2 status=2
+        [ "$word" != PUBLISH ] || safe=3 status=1
+        doctor $status -n "127.0.0.2:$port_0,127.0.0.3:$port_1,127.0.0.5:$port" && prints "^node 2 .*$words" &&
+        prints "^$safe of 3 nodes safe" || return 1
+    done
+}
+check '23, 28: a node that lacks a command is unsafe, and the command is named' renamed
 
 # A server's clock cannot be stepped here, so it is what was known of it before.
 steps() {
@@ -184,13 +222,18 @@ permissions() {
     is 1 doctor --guard 1ms --ttl 1ms --quick --check-user app --prefix lock: -n "redis://127.0.0.2:$port_0?durable=1,127.0.0.3:$port_1,127.0.0.4:$port_2" &&
     prints '^node 0 .*WARNING  the user may not use redlock:canary: .* Fix: ACL SETUSER <user> ~redlock:canary[*]$' && ! prints '^node 1 .*canary' >/dev/null
 }
+no_such_user() {
+    doctor 2 --check-user apq --prefix lock: && prints "^node 2 .*UNSAFE  ERR User 'apq' not found: nobody locks by this name\\. Fix: see how the name is written" &&
+    prints '^0 of 3 nodes safe'
+}
+check '23: a user that is none is unsafe' no_such_user
 check '23: what a user lacks is named, and what it lacks for wake-ups is worth a warning' permissions
 
 needs_only_its_acl() {
     # shellcheck disable=SC2046,SC2086    # Several words.
     for k in 0 1 2; do ask $k ACL SETUSER app reset $least && ask $k ACL SETUSER operator reset on '>pw' $(block acl-doctor) && ask $k ACL LOG RESET; done >/dev/null
     REDLOCK_USER=operator REDLOCK_PASSWORD=pw doctor 0 --check-user app --prefix lock: && [ "$(everywhere ACL LOG | sort -u)" = '*0' ] &&
-    [ "$(block acl-doctor | wc -w)" = 9 ]
+    [ "$(block acl-doctor | wc -w)" = 11 ]
 }
 check 'the guide says what its user must be allowed' needs_only_its_acl
 
@@ -218,6 +261,7 @@ fakes() {
         FakeNodes::serve(sub {
             my ($k, $word) = @_;
             return "*1\r\n*4\r\n:7\r\n:17\r\n:2300000\r\n*1\r\n" . FakeNodes::bulk("KEYS") if $word eq "SLOWLOG" && $k == 1;
+            return "-ERR syntax error\r\n" if $word eq "SET";
             return "-ERR unknown command\r\n" if $word ne "TIME";
             my $now = time + (20, -3, 0)[$k] + ($k == 2) * (time - $begin) / 5;
             return "*2\r\n" . FakeNodes::bulk(int $now) . FakeNodes::bulk(int(($now - int $now) * 1e6));

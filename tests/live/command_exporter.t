@@ -100,6 +100,18 @@ acl_hides() {
 }
 check 'what an ACL hides is left out, and is never well' acl_hides
 
+refuse_writes() {
+    everywhere CONFIG SET min-replicas-to-write 1 >/dev/null && is 0 exporter --guard 0 --once --file "$file" && is_well_formed &&
+    for k in 0 1 2; do
+        figure "node_up{node=\"$(node $k)\"}" 1 && figure "node_votes{node=\"$(node $k)\"}" 0 &&
+        figure "node_trouble{node=\"$(node $k)\",trouble=\"noreplicas\"}" 1 &&
+        figure "doctor_finding{node=\"$(node $k)\",check=\"vote\",severity=\"unsafe\"}" 1 || return 1
+    done
+    everywhere CONFIG SET min-replicas-to-write 0 >/dev/null && is 0 exporter --guard 0 --once --file "$file" &&
+    figure "node_votes{node=\"$(node 1)\"}" 1 && no_figure 'node_trouble{' && no_figure 'doctor_finding{.*check="ACL"'
+}
+check 'nodes that cannot be written to have no vote, and it is told why' refuse_writes
+
 restarted() {
     is 0 exporter --guard 1h --once --file "$file" && figure "node_votes{node=\"$(node 1)\"}" 0 &&
     figure "node_trouble{node=\"$(node 1)\",trouble=\"restarted\"}" 1

@@ -33,6 +33,14 @@ static void tell_node(unsigned k, const char *info)
     survey_read_info(&survey.nodes[k], info, strlen(info));
 }
 
+/* What it answers to a SET that no server executes. */
+static void answer_probe(unsigned k, const char *words)
+{
+    struct redlock_item item = { .type = REDLOCK_ITEM_ERROR, .bytes = (const uint8_t *)words, .size = strlen(words) };
+
+    read_refusal(&survey.nodes[k], QUESTION_WRITE, &item);
+}
+
 static void make_well(struct survey_node *node, unsigned k)
 {
     static const char *const addresses[] = { "a:1", "b:1", "c:1", "d:1", "e:1" };
@@ -62,7 +70,11 @@ static void make_all_well(unsigned count)
     survey.count = survey.reached = count;
     survey.quorum = count / 2 + 1;
     survey.fingerprint = (struct fingerprint){ .text = "01234567", .known = count, .count = count };
-    for (unsigned k = 0; k < count; k++) make_well(&survey.nodes[k], k);
+    survey.has_permissions = true;
+    for (unsigned k = 0; k < count; k++) {
+        make_well(&survey.nodes[k], k);
+        answer_probe(k, "ERR syntax error");
+    }
     limits = (struct judge_limits){ .guard_ms = 30000, .ttl_ms = 10000, .drift_ppm = 10000, .node_timeout_ms = 500,
                                     .skew_ms = 10000 };
 }
@@ -125,7 +137,7 @@ TEST(a_server_with_which_all_is_well_has_no_fault)
         CHECK(findings.all[i].severity == SEVERITY_OK || findings.all[i].is_left_out);
     CHECK_INT(findings.safe, 3);
     CHECK_INT(findings.worst, SEVERITY_OK);
-    CHECK_INT(findings.count, 2 + 3 * 25);
+    CHECK_INT(findings.count, 2 + 3 * 26);
 }
 
 TEST(each_check_has_a_name_and_a_meaning)
@@ -169,7 +181,129 @@ TEST(what_a_node_is_that_has_no_vote_is_named)
     survey.nodes[0].trouble = REDLOCK_TROUBLE_NONE;
     survey.nodes[0].is_reached = false;
     EXPECT(0, SEVERITY_WARNING, "cannot be reached");
-    CHECK_INT(findings.count, 2 + 2 * 25 + 1);
+    CHECK_INT(findings.count, 2 + 2 * 26 + 1);
+}
+
+static bool is_there(unsigned check, unsigned k)
+{
+    return finding_of(check, k)->text[0] != '\0';
+}
+
+TEST(a_node_that_refuses_to_be_written_to_is_unsafe_and_has_no_vote)
+{
+    static const struct { const char *words, *fix; } barriers[] = {
+        { "NOREPLICAS Not enough good replicas to write.", "min-replicas-to-write 0" },
+        { "MISCONF Redis is configured to save RDB snapshots", "disk is full" },
+        { "OOM command not allowed when used memory > 'maxmemory'.", "raise maxmemory" },
+        { "ERR unknown command 'SET', with args beginning with: 'a'", "take rename-command" },
+        { "MISCONF Errors writing to the AOF file: No space left on device", "disk is full" },
+        { "WHATEVER", "see what it says" },
+    };
+
+    for (size_t i = 0; i < sizeof barriers / sizeof barriers[0]; i++) {
+        make_all_well(3);
+        answer_probe(0, barriers[i].words);
+        EXPECT(28, SEVERITY_UNSAFE, barriers[i].words);
+        CHECK(strstr(finding_of(28, 0)->fix, barriers[i].fix) != NULL);
+        CHECK(!judge_vote_of(&survey.nodes[0], &limits) && judge_vote_of(&survey.nodes[1], &limits));
+        CHECK_INT(findings.safe, 2);
+        survey.nodes[0].trouble = REDLOCK_TROUBLE_RESTARTED;        /* Nor will it get one by waiting. */
+        survey.nodes[0].votes = false;
+        EXPECT(28, SEVERITY_UNSAFE, barriers[i].words);
+        CHECK_INT(findings.safe, 2);
+    }
+}
+
+TEST(whether_a_node_can_be_written_to_may_be_unknown)
+{
+    make_all_well(3);
+    answer_probe(0, "NOPERM this user has no permissions to access one of the keys used as arguments");
+    EXPECT(28, SEVERITY_UNKNOWN, "needs +set ~redlock:doctor:*");
+    CHECK_INT(findings.safe, 3);
+    survey.nodes[0].answers[QUESTION_WRITE] = ANSWER_GIVEN;
+    EXPECT(28, SEVERITY_UNKNOWN, "no answer");
+    survey.nodes[0].answers[QUESTION_WRITE] = ANSWER_NONE;
+    EXPECT(28, SEVERITY_UNKNOWN, "no answer");
+    answer_probe(0, "ERR syntax error");
+    EXPECT(28, SEVERITY_OK, "can be written to");
+}
+
+static void take_vote(unsigned k, enum redlock_trouble trouble, const char *text)
+{
+    survey.nodes[k].votes = false;
+    survey.nodes[k].trouble = trouble;
+    (void)snprintf(survey.nodes[k].trouble_text, sizeof survey.nodes[k].trouble_text, "%s", text);
+}
+
+TEST(a_node_that_is_reached_and_has_no_vote_is_not_safe_unless_it_has_just_restarted)
+{
+    make_all_well(3);
+    take_vote(0, REDLOCK_TROUBLE_OTHER_ERROR, "ERR unknown command 'ROLE'");
+    EXPECT(28, SEVERITY_UNSAFE, "has no vote: ERR unknown command 'ROLE'");
+    CHECK(strstr(finding_of(28, 0)->fix, "rename-command") != NULL);
+    CHECK_INT(findings.safe, 2);
+    take_vote(0, REDLOCK_TROUBLE_NO_IDENTITY, "does not say who it is");
+    EXPECT(28, SEVERITY_UNSAFE, "has no vote: does not say who it is");
+    take_vote(0, REDLOCK_TROUBLE_CLOSED, "connection closed");
+    EXPECT(28, SEVERITY_WARNING, "has no vote now: connection closed");
+    CHECK_INT(findings.safe, 2);
+    take_vote(0, REDLOCK_TROUBLE_REPLICA, "replica");
+    CHECK(!is_there(28, 0) && is_there(2, 0));
+    CHECK_INT(findings.safe, 2);
+    take_vote(0, REDLOCK_TROUBLE_RESTARTED, "restarted 3 s ago");
+    CHECK(!is_there(28, 0));
+    CHECK_INT(findings.safe, 3);
+}
+
+TEST(a_node_that_says_nothing_of_itself_votes_only_where_it_is_trusted)
+{
+    make_all_well(3);
+    survey.nodes[0].has[FACT_ROLE] = false;
+    CHECK(!judge_vote_of(&survey.nodes[0], &limits));
+    CHECK(is_there(28, 0) && findings.safe == 2);
+    limits.trusts_unknown = true;
+    CHECK(judge_vote_of(&survey.nodes[0], &limits));
+    EXPECT(28, SEVERITY_OK, "votes");
+    CHECK_INT(findings.safe, 3);
+}
+
+/* What ACL DRYRUN answers about one need. */
+static void answer_dry_run(unsigned k, unsigned need, const char *words)
+{
+    struct redlock_item item = { .type = REDLOCK_ITEM_ERROR, .bytes = (const uint8_t *)words, .size = strlen(words) };
+
+    read_no_permission(&survey.nodes[k], need, &item);
+}
+
+TEST(a_command_that_the_server_lacks_is_not_forgotten_over_the_next)
+{
+    make_all_well(3);
+    answer_dry_run(0, 6, "ERR Command 'EVALSHA' not found");
+    EXPECT(23, SEVERITY_UNSAFE, "the server has no evalsha: nobody can lock there");
+    CHECK_INT(findings.safe, 2);
+    CHECK_INT(survey.nodes[0].dry_run, ANSWER_GIVEN);
+    make_all_well(3);
+    answer_dry_run(0, 15, "ERR Command 'PUBLISH' not found");
+    EXPECT(23, SEVERITY_WARNING, "the server has no publish: clients that wait");
+    make_all_well(3);
+    answer_dry_run(0, 6, "ERR something else");
+    CHECK_INT(survey.nodes[0].dry_run, ANSWER_GIVEN);
+    survey.nodes[1].dry_run = ANSWER_NONE;
+    answer_dry_run(1, 0, "ERR Unknown subcommand or wrong number of arguments for 'DRYRUN'.");
+    CHECK_INT(survey.nodes[1].dry_run, ANSWER_ERROR);
+    answer_dry_run(1, 0, "NOPERM this user has no permissions to run the 'acl|dryrun' command");
+    CHECK_INT(survey.nodes[1].dry_run, ANSWER_REFUSED);
+}
+
+TEST(a_user_that_the_server_does_not_know_is_unsafe)
+{
+    make_all_well(3);
+    survey.nodes[0].dry_run = ANSWER_NONE;
+    answer_dry_run(0, 0, "ERR User 'apq' not found");
+    EXPECT(23, SEVERITY_UNSAFE, "User 'apq' not found");
+    survey.has_permissions = false;
+    EXPECT(23, SEVERITY_UNKNOWN, "not looked at");
+    CHECK(finding_of(23, 0)->is_left_out);
 }
 
 /* What a user may do with the canary; with the rest it may do all. */

@@ -15,6 +15,8 @@ enum {
     PUBSUB_MIN = 1024 * 1024
 };
 
+#define GIVE_BACK "take rename-command for it out of the server's configuration, and restart it"
+
 void judge_connections(struct judging *j)
 {
     const char *fix = "raise maxclients, or find who keeps connections open";
@@ -138,6 +140,20 @@ static unsigned list_refused(const struct survey_node *node, enum survey_purpose
     return count;
 }
 
+/* Likewise the names of the commands that the server lacks, without the plus sign of the rule. */
+static unsigned list_absent(const struct survey_node *node, enum survey_purpose purpose, char *list, size_t size)
+{
+    unsigned count = 0;
+
+    list[0] = '\0';
+    for (unsigned i = 0; survey_needs[i].rule; i++) {
+        if (survey_needs[i].purpose != purpose || node->permissions[i] != PERMISSION_NO_COMMAND) continue;
+        (void)snprintf(list + strlen(list), size - strlen(list), " %s", survey_needs[i].rule + 1);
+        count++;
+    }
+    return count;
+}
+
 static bool has_permission(const struct survey_node *node, enum survey_purpose purpose, enum survey_permission permission)
 {
     for (unsigned i = 0; survey_needs[i].rule; i++)
@@ -160,7 +176,12 @@ static void judge_permissions(struct judging *j)
     bool is_key_refused = has_permission(node, FOR_LOCKS, PERMISSION_KEY_REFUSED) && node->trial != REDLOCK_VOTE_GRANTED;
     char list[128], fix[192];
 
-    if (list_refused(node, FOR_LOCKS, list, sizeof list) > 0) {
+    if (node->no_user[0] != '\0') {
+        found(j, SEVERITY_UNSAFE, "see how the name is written; ACL LIST shows the users", "%s: nobody locks by this name",
+              node->no_user);
+    } else if (list_absent(node, FOR_LOCKS, list, sizeof list) > 0) {
+        found(j, SEVERITY_UNSAFE, GIVE_BACK, "the server has no%s: nobody can lock there", list);
+    } else if (list_refused(node, FOR_LOCKS, list, sizeof list) > 0) {
         (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s", list);
         found(j, SEVERITY_UNSAFE, fix, "the user lacks%s: it cannot lock", list);
     } else if (!j->limits->trusts_unknown && list_refused(node, FOR_A_VOTE, list, sizeof list) > 0) {
@@ -174,6 +195,8 @@ static void judge_permissions(struct judging *j)
     } else if (list_refused(node, FOR_WAKE_UPS, list, sizeof list) > 0) {
         (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s", list);
         found(j, SEVERITY_WARNING, fix, "the user lacks%s: clients that wait are woken late", list);
+    } else if (list_absent(node, FOR_WAKE_UPS, list, sizeof list) > 0) {
+        found(j, SEVERITY_WARNING, GIVE_BACK, "the server has no%s: clients that wait are woken late", list);
     } else if (has_permission(node, FOR_WAKE_UPS, PERMISSION_KEY_REFUSED) && node->trial != REDLOCK_VOTE_GRANTED) {
         found(j, SEVERITY_WARNING, "ACL SETUSER <user> &redlock:*",
               "the user may not use the channels redlock:*: clients that wait are woken late");
@@ -210,8 +233,65 @@ void judge_access(struct judging *j)
         found(j, SEVERITY_UNSAFE, "see what it says; redlock(7) has the ACL", "a lock was tried in vain: %s", node->trial_text);
     else if (node->trial == REDLOCK_VOTE_NOT_ASKED)
         unknown(j, NULL, "no lock was tried: %s", node->trial_text);
-    else if (node->dry_run == ANSWER_GIVEN)
+    else if (!j->survey->has_permissions)
+        left_out(j, "only redlock doctor asks what a user may do");
+    else if (node->dry_run == ANSWER_GIVEN || node->no_user[0] != '\0')
         judge_permissions(j);
     else
         judge_trial(j);
+}
+
+/* ---- Its vote ---- */
+
+/* What ends it, by the first word of what the server says. */
+static const char *fix_of_barrier(const char *words)
+{
+    static const struct { const char *begins, *fix; } fixes[] = {
+        { "NOREPLICAS ", "CONFIG SET min-replicas-to-write 0: a node of locks has no replicas" },
+        { "MISCONF ", "see its log, and whether its disk is full" },
+        { "OOM ", "raise maxmemory, or keep other data elsewhere" },
+        { "BUSY ", "SCRIPT KILL" },
+        { "ERR unknown command", GIVE_BACK },
+    };
+
+    for (size_t i = 0; i < sizeof fixes / sizeof fixes[0]; i++)
+        if (strncmp(words, fixes[i].begins, strlen(fixes[i].begins)) == 0) return fixes[i].fix;
+    return "see what it says";
+}
+
+/* Has it none because it waits for its guard or its data, as judge_up and judge_loading tell, or is it unsafe by another check? */
+static bool is_vote_explained(const struct judging *j)
+{
+    enum redlock_trouble trouble = j->node->trouble;
+
+    return trouble == REDLOCK_TROUBLE_RESTARTED || trouble == REDLOCK_TROUBLE_LOADING || is_unsafe(j->findings, j->k);
+}
+
+static void judge_no_vote(struct judging *j)
+{
+    const struct survey_node *node = j->node;
+    bool is_passing = node->trouble < REDLOCK_TROUBLE_RESTARTED || node->trouble == REDLOCK_TROUBLE_BUSY;
+    const char *fix = text_lacks_command(node->trouble_text) ? GIVE_BACK : "see what it says";
+
+    if (is_passing)
+        found(j, SEVERITY_WARNING, "see its log, and run this again", "has no vote now: %s",
+              node->trouble ? node->trouble_text : "no answer in time");
+    else found(j, SEVERITY_UNSAFE, fix, "has no vote: %s", node->trouble_text);
+}
+
+void judge_vote(struct judging *j)
+{
+    const struct survey_node *node = j->node;
+    const char *barrier = survey_barrier(node), *needs = survey_rule(QUESTION_WRITE);
+    bool is_replica = node->trouble == REDLOCK_TROUBLE_REPLICA || node->trouble == REDLOCK_TROUBLE_READONLY;
+
+    if (barrier && !is_replica)
+        found(j, SEVERITY_UNSAFE, fix_of_barrier(barrier), "refuses to be written to, so nobody gets its vote: %s", barrier);
+    else if (!judge_vote_of(node, j->limits)) {
+        if (!is_vote_explained(j)) judge_no_vote(j);
+    } else if (node->answers[QUESTION_WRITE] == ANSWER_REFUSED)
+        unknown(j, needs, "whether it can be written to is refused: needs %s", needs);
+    else if (node->answers[QUESTION_WRITE] != ANSWER_ERROR)
+        unknown(j, NULL, "has no answer to whether it can be written to");
+    else well(j, "votes, and can be written to");
 }

@@ -185,7 +185,8 @@ static void json_node(const struct doctor *d, unsigned k)
 
     (void)printf("%s{\"node\":%u", k > 0 ? "," : "", k);
     json_member("address", node->address);
-    (void)printf(",\"reached\":%s,\"votes\":%s", node->is_reached ? "true" : "false", node->votes ? "true" : "false");
+    (void)printf(",\"reached\":%s,\"votes\":%s", node->is_reached ? "true" : "false",
+                 judge_vote_of(node, &d->limits) ? "true" : "false");
     json_told("server_version", node, node->has[FACT_VALKEY_VERSION] ? FACT_VALKEY_VERSION : FACT_VERSION);
     json_clock(&node->clock);
     if (node->certificate_ends > 0) (void)printf(",\"certificate_ends\":%" PRIu64, node->certificate_ends);
@@ -223,7 +224,7 @@ static enum redlock_status look(struct doctor *d)
     char key[REDLOCK_RESOURCE_MAX];
     struct survey_wishes wishes = {
         .patience_ms = d->settings->options.engine.node_timeout_ms, .rate_us = d->settings->quick ? 0 : RATE_US,
-        .user = d->settings->check_user, .key = key
+        .user = d->settings->check_user, .key = key, .probe = d->settings->check_user ? SURVEY_PROBE : key
     };
     enum redlock_status status;
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "../redlock/descriptors.h"
@@ -48,26 +49,34 @@ struct exporter {
 /* ---- What the nodes said ---- */
 
 /* The session trusts nodes of which nothing is known, so as to look at them; locks may not. */
-static bool is_nameless(const struct exporter *e, const struct survey_node *node)
-{
-    return !e->limits.trusts_unknown && node->votes && (!node->has[FACT_RUN_ID] || !node->has[FACT_ROLE]);
-}
-
 static bool votes(const struct exporter *e, const struct survey_node *node)
 {
-    return node->votes && !is_nameless(e, node);
+    return judge_vote_of(node, &e->limits);
+}
+
+static const char *const trouble_names[] = {
+    "", "new", "unreachable", "closed", "silent", "protocol", "restarted", "same_server", "replica", "cluster", "sentinel",
+    "no_identity", "noauth", "wrongpass", "noperm", "loading", "readonly", "moved", "clusterdown", "oom", "misconf", "masterdown",
+    "noreplicas", "busy", "noscript", "wrongtype", "max_clients", "denied", "ahead", "other_error"
+};
+_Static_assert(sizeof trouble_names / sizeof *trouble_names == REDLOCK_TROUBLE_OTHER_ERROR + 1, "each trouble has a name");
+
+/* "NOREPLICAS Not enough good replicas to write.": most troubles are named by the word that a server has for them. */
+static const char *name_of_words(const char *words)
+{
+    size_t size = strcspn(words, " ");
+
+    for (unsigned i = 1; i < REDLOCK_TROUBLE_OTHER_ERROR; i++)
+        if (strlen(trouble_names[i]) == size && strncasecmp(trouble_names[i], words, size) == 0) return trouble_names[i];
+    return trouble_names[REDLOCK_TROUBLE_OTHER_ERROR];
 }
 
 static const char *trouble_name(const struct exporter *e, const struct survey_node *node)
 {
-    static const char names[][16] = {
-        "", "new", "unreachable", "closed", "silent", "protocol", "restarted", "same_server", "replica", "cluster", "sentinel",
-        "no_identity", "noauth", "wrongpass", "noperm", "loading", "readonly", "moved", "clusterdown", "oom", "misconf",
-        "masterdown", "noreplicas", "busy", "noscript", "wrongtype", "max_clients", "denied", "ahead", "other_error"
-    };
-    _Static_assert(sizeof names / sizeof *names == REDLOCK_TROUBLE_OTHER_ERROR + 1, "each trouble has a name");
+    const char *barrier = survey_barrier(node);
 
-    return is_nameless(e, node) ? "no_identity" : names[node->trouble];
+    if (judge_is_nameless(node, &e->limits)) return trouble_names[REDLOCK_TROUBLE_NO_IDENTITY];
+    return node->votes && barrier ? name_of_words(barrier) : trouble_names[node->trouble];
 }
 
 static void note_restarts(struct exporter *e)
@@ -265,7 +274,7 @@ static bool must_end(const struct exporter *e)
 
 static void ask_nodes(struct exporter *e)
 {
-    const struct survey_wishes wishes = { .patience_ms = e->settings->options.engine.node_timeout_ms };
+    const struct survey_wishes wishes = { .patience_ms = e->settings->options.engine.node_timeout_ms, .probe = SURVEY_PROBE };
     uint64_t began_at = redlock_now_us(), interval_us = (uint64_t)e->settings->interval_ms * 1000;
 
     e->next_round_at = began_at + interval_us;

@@ -7,7 +7,7 @@
 #include "../redlock/text.h"
 #include "survey.h"
 
-const char *const survey_words[QUESTION_COUNT][4] = {
+const char *const survey_words[QUESTION_COUNT][SURVEY_WORDS_MAX + 1] = {
 #define WORDS(name, rule, ...) { __VA_ARGS__ },
     SURVEY_QUESTIONS(WORDS)
 #undef WORDS
@@ -73,6 +73,15 @@ enum survey_answer survey_asked(const struct survey_node *node, enum fact fact)
 const char *survey_rule(enum question question)
 {
     return rules[question];
+}
+
+/* An error of any other kind is that of a server that has looked at the words. */
+const char *survey_barrier(const struct survey_node *node)
+{
+    const char *words = node->errors[QUESTION_WRITE];
+
+    if (node->answers[QUESTION_WRITE] != ANSWER_ERROR) return NULL;
+    return strncmp(words, "ERR ", 4) != 0 || text_lacks_command(words) ? words : NULL;
 }
 
 bool survey_number(const struct survey_node *node, enum fact fact, uint64_t *number)
@@ -284,4 +293,44 @@ void survey_read(struct survey_node *node, enum question question, struct redloc
     else if (single_facts[question] == 0)       read_setting(node, reply);
     else if (item.type != REDLOCK_ITEM_ARRAY || next_value(reply, &item))
         tell_item(node, single_facts[question], &item);
+}
+
+/* ---- Permissions ---- */
+
+static bool item_has(const struct redlock_item *item, const char *text)
+{
+    for (size_t i = 0; i + strlen(text) <= item->size; i++)
+        if (memcmp(item->bytes + i, text, strlen(text)) == 0) return true;
+    return false;
+}
+
+/* "ERR Command 'evalsha' not found", "ERR User 'app' not found"; anything else is of a server that has no ACL DRYRUN, or refuses
+ * it. What one command got says nothing of the next. */
+static void read_no_permission(struct survey_node *node, unsigned need, const struct redlock_item *item)
+{
+    bool is_unknown = item_has(item, "' not found");
+
+    if (is_unknown && item_has(item, "ERR Command '")) {
+        node->permissions[need] = PERMISSION_NO_COMMAND;
+        node->dry_run = ANSWER_GIVEN;
+    } else if (is_unknown && item_has(item, "ERR User '")) {
+        (void)text_printable(node->no_user, sizeof node->no_user, item->bytes, item->size);
+    } else if (node->dry_run != ANSWER_GIVEN) {
+        node->dry_run = item->size > 6 && memcmp(item->bytes, "NOPERM", 6) == 0 ? ANSWER_REFUSED : ANSWER_ERROR;
+    }
+}
+
+/* "OK"; or in words that the user "has no permissions to run the 'set' command" or to access a key or a channel. */
+void survey_read_permission(struct survey_node *node, unsigned need, struct redlock_question *reply)
+{
+    struct redlock_item item;
+
+    if (!next_value(reply, &item)) return;
+    if (item.type == REDLOCK_ITEM_ERROR) {
+        read_no_permission(node, need, &item);
+        return;
+    }
+    node->dry_run = ANSWER_GIVEN;
+    node->permissions[need] = (uint8_t)(is_text((const char *)item.bytes, item.size, "OK") ? PERMISSION_GIVEN
+                                      : item_has(&item, " to run ") ? PERMISSION_REFUSED : PERMISSION_KEY_REFUSED);
 }

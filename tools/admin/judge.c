@@ -138,6 +138,7 @@ static const struct check checks[] = {
     [25] = { "subscriptions", "Clients that wait hear of releases by subscriptions.", judge_ears, false },
     [26] = { "loading", "A server that loads its data has no vote.", judge_loading, false },
     [27] = { "certificate", "A node whose certificate has ended cannot be connected to.", judge_certificate, false },
+    [28] = { "vote", "A node that has no vote, or cannot be written to, counts as one that has failed.", judge_vote, false },
 };
 _Static_assert(sizeof checks / sizeof checks[0] == JUDGE_CHECKS, "there is room for all findings");
 
@@ -195,11 +196,30 @@ static void run_checks(struct judging *j)
     }
 }
 
-static bool is_safe(const struct survey *survey, const struct findings *findings, unsigned k)
+bool is_unsafe(const struct findings *findings, unsigned k)
 {
     for (unsigned i = 0; i < findings->count; i++)
-        if (findings->all[i].node == k && findings->all[i].severity == SEVERITY_UNSAFE) return false;
-    return survey->nodes[k].is_reached && survey->nodes[k].trouble != REDLOCK_TROUBLE_LOADING;
+        if (findings->all[i].node == k && findings->all[i].severity == SEVERITY_UNSAFE) return true;
+    return false;
+}
+
+bool judge_is_nameless(const struct survey_node *node, const struct judge_limits *limits)
+{
+    return !limits->trusts_unknown && node->votes && (!node->has[FACT_RUN_ID] || !node->has[FACT_ROLE]);
+}
+
+bool judge_vote_of(const struct survey_node *node, const struct judge_limits *limits)
+{
+    return node->votes && !judge_is_nameless(node, limits) && !survey_barrier(node);
+}
+
+static bool is_safe(const struct judging *j)
+{
+    const struct survey_node *node = j->node;
+    bool will_vote = node->trouble == REDLOCK_TROUBLE_RESTARTED;
+
+    return node->is_reached && node->trouble != REDLOCK_TROUBLE_LOADING && !is_unsafe(j->findings, j->k) &&
+           (judge_vote_of(node, j->limits) || will_vote);
 }
 
 void judge(const struct survey *survey, const struct judge_limits *limits, struct findings *findings)
@@ -213,7 +233,7 @@ void judge(const struct survey *survey, const struct judge_limits *limits, struc
         j.node = &survey->nodes[k];
         j.k = k;
         run_checks(&j);
-        findings->safe += is_safe(survey, findings, k);
+        findings->safe += is_safe(&j);
     }
     for (unsigned i = 0; i < findings->count; i++) {
         const struct finding *finding = &findings->all[i];

@@ -13,7 +13,7 @@ enum severity {
 
 enum {
     JUDGE_NO_NODE = 255,
-    JUDGE_CHECKS = 28,                              /* Number 0 is whether the node answers at all. */
+    JUDGE_CHECKS = 29,                              /* Number 0 is whether the node answers at all. */
     JUDGE_ON_ALL = 4,                               /* Findings that are about no single node, at most. */
     JUDGE_FINDINGS_MAX = JUDGE_CHECKS * REDLOCK_NODES_MAX + JUDGE_ON_ALL,
     JUDGE_TEXT_MAX = 256
@@ -32,7 +32,7 @@ struct finding {
 
 struct findings {
     unsigned count;
-    unsigned safe;                  /* Nodes that are reached, have no UNSAFE finding, and are not loading. */
+    unsigned safe;                  /* Nodes that vote, or have just restarted and will; and have no UNSAFE finding. */
     enum severity worst;            /* Of what was not left out. */
     struct finding all[JUDGE_FINDINGS_MAX];
 };
@@ -50,6 +50,13 @@ void judge_limits_init(struct judge_limits *limits, const struct settings *setti
 
 /* Judges every node by every check, in the order of the nodes; OK is a finding, too. */
 void judge(const struct survey *survey, const struct judge_limits *limits, struct findings *findings);
+
+/* Does a lock count on this node? It has a vote, even with clients that do not trust what says nothing of itself, as the session
+ * that asks does; and it lets itself be written to. */
+bool judge_vote_of(const struct survey_node *node, const struct judge_limits *limits);
+
+/* Would it, if it were not that it says nothing of itself? */
+bool judge_is_nameless(const struct survey_node *node, const struct judge_limits *limits);
 
 /* "eviction"; what it is about, in a sentence; "ok", "unknown", "warning", "unsafe": static. */
 const char *judge_name(unsigned check);

@@ -33,6 +33,9 @@ void unknown(struct judging *j, const char *needs, const char *format, ...) LIKE
 /* Nobody asked for it: why. */
 void left_out(struct judging *j, const char *why);
 
+/* Has the node been found unsafe so far? */
+bool is_unsafe(const struct findings *findings, unsigned k);
+
 /* Why a fact is not known. */
 void hidden(struct judging *j, enum fact fact);
 
@@ -75,5 +78,6 @@ void judge_scripts(struct judging *j);
 void judge_ears(struct judging *j);
 void judge_loading(struct judging *j);
 void judge_certificate(struct judging *j);      /* Nothing, without TLS. */
+void judge_vote(struct judging *j);             /* Nothing, if it has none for a reason that is told. Behind all others. */
 
 #endif

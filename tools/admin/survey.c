@@ -127,9 +127,11 @@ static bool choose_words(const struct asking *asking, unsigned k)
     if (course->step < STEP_QUESTIONS) {
         add_word(course, "TIME");
     } else if (course->step < STEP_NEEDS) {
-        for (const char *const *word = survey_words[course->step - STEP_QUESTIONS]; *word; word++) add_word(course, *word);
+        for (const char *const *word = survey_words[course->step - STEP_QUESTIONS]; *word; word++)
+            add_word(course, strcmp(*word, SURVEY_KEY) == 0 ? asking->wishes->probe : *word);
     } else {
-        if (!asking->wishes->key || !user_of(asking, k) || asking->survey->nodes[k].dry_run == ANSWER_REFUSED) return false;
+        if (!asking->wishes->key || !user_of(asking, k) || asking->survey->nodes[k].dry_run == ANSWER_REFUSED ||
+            asking->survey->nodes[k].no_user[0] != '\0') return false;
         add_need(asking, k, &survey_needs[course->step - STEP_NEEDS]);
     }
     return true;
@@ -154,27 +156,6 @@ static void ask(struct asking *asking, unsigned k)
 
 /* ---- Taking an answer ---- */
 
-static bool has_word(const struct redlock_item *item, const char *word)
-{
-    for (size_t i = 0; i + strlen(word) <= item->size; i++)
-        if (memcmp(item->bytes + i, word, strlen(word)) == 0) return true;
-    return false;
-}
-
-/* "OK"; or in words that the user "has no permissions to run the 'set' command" or to access a key or a channel. */
-static void take_permission(struct survey_node *node, unsigned need, struct redlock_question *question)
-{
-    struct redlock_item item;
-    bool is_error;
-
-    if (!redlock_next_item(question, &item)) return;
-    is_error = item.type == REDLOCK_ITEM_ERROR;
-    node->dry_run = !is_error ? ANSWER_GIVEN : begins_with(&item, "NOPERM") ? ANSWER_REFUSED : ANSWER_ERROR;
-    if (is_error) return;
-    node->permissions[need] = (uint8_t)(begins_with(&item, "OK") ? PERMISSION_GIVEN
-                                      : has_word(&item, " to run ") ? PERMISSION_REFUSED : PERMISSION_KEY_REFUSED);
-}
-
 static void take_answer(struct asking *asking, unsigned k)
 {
     struct course *course = &courses[k];
@@ -186,7 +167,7 @@ static void take_answer(struct asking *asking, unsigned k)
     else if (course->step < STEP_NEEDS)
         survey_read(node, (enum question)(course->step - STEP_QUESTIONS), &course->question);
     else
-        take_permission(node, course->step - STEP_NEEDS, &course->question);
+        survey_read_permission(node, course->step - STEP_NEEDS, &course->question);
     node->is_reached = true;
     course->step++;
 }
@@ -297,6 +278,7 @@ enum redlock_status survey_nodes(struct session *session, const struct survey_wi
     survey->count = redlock_node_count(&session->client);
     survey->quorum = redlock_quorum(survey->count);
     survey->is_quick = wishes->rate_us == 0;
+    survey->has_permissions = wishes->key != NULL;
     session_connect_all(session);
     began_at = redlock_now_us();
     take_steps(&asking, STEP_CLOCK, STEP_NEEDS + (wishes->key ? count_needs() : 0));

@@ -12,7 +12,8 @@
 #include "../redlock/fingerprint.h"
 #include "../redlock/session.h"
 
-/* What is asked: the command, and what an ACL must allow for it. */
+/* What is asked: the command, and what an ACL must allow for it. A SET with NX and XX is refused by all servers, as the syntax
+ * error that it is, and changes nothing; but a server that cannot be written to says that first: see survey_barrier. */
 #define SURVEY_QUESTIONS(X)                                                                          \
     X(INFO_SERVER, "+info", "INFO", "server")                                                        \
     X(INFO_PERSISTENCE, "+info", "INFO", "persistence")                                              \
@@ -31,6 +32,7 @@
     X(CLIENTS_MEMORY, "+config|get", "CONFIG", "GET", "maxmemory-clients")                           \
     X(SLOWLOG, "+slowlog|get", "SLOWLOG", "GET", "16")                                               \
     X(SCRIPT, "+script|load", "SCRIPT", "LOAD", "return 1")                                          \
+    X(WRITE, "+set ~redlock:doctor:*", "SET", SURVEY_KEY, "-", "NX", "XX")                           \
     X(WHOAMI, "+acl|whoami", "ACL", "WHOAMI")
 
 /* What becomes of it, by the name that INFO or CONFIG GET has for it. */
@@ -88,7 +90,8 @@ enum fact {
 
 enum {
     SURVEY_TEXT_MAX = 104,      /* Bytes of a fact, with its NUL: client-output-buffer-limit has some 80. */
-    SURVEY_ERROR_MAX = 96,
+    SURVEY_ERROR_MAX = 128,
+    SURVEY_WORDS_MAX = 5,       /* Of a question. */
     SURVEY_SAMPLES = 5,         /* Of TIME, in a look at a clock. */
     SURVEY_NEEDS_MAX = 32
 };
@@ -118,7 +121,8 @@ enum survey_permission {
     PERMISSION_UNKNOWN,
     PERMISSION_GIVEN,
     PERMISSION_REFUSED,
-    PERMISSION_KEY_REFUSED      /* The command yes, but not with this key or channel. */
+    PERMISSION_KEY_REFUSED,     /* The command yes, but not with this key or channel. */
+    PERMISSION_NO_COMMAND       /* The server has none of this name: it was renamed, or disabled. */
 };
 
 enum survey_purpose {
@@ -152,7 +156,8 @@ struct survey_node {
     char told[FACT_COUNT][SURVEY_TEXT_MAX];     /* "": not told. */
     bool has[FACT_COUNT];
     uint8_t permissions[SURVEY_NEEDS_MAX];      /* enum survey_permission, of survey_needs[]. */
-    enum survey_answer dry_run;                 /* Could ACL DRYRUN be asked? */
+    enum survey_answer dry_run;                 /* Could ACL DRYRUN be asked? GIVEN: of one command at least. */
+    char no_user[SURVEY_ERROR_MAX];             /* "": the node knows the user whose permissions are looked at. */
     enum redlock_vote trial;                    /* Of a lock that was tried there (doctor --write); PENDING: none was. */
     char trial_text[TROUBLE_TEXT_MAX];          /* Unless GRANTED: why not. */
     struct survey_clock clock, later;           /* later: at least wishes.rate_us behind it. */
@@ -163,6 +168,7 @@ struct survey {
     unsigned reached;
     uint64_t wall_us;           /* Our wall clock, when all had been asked. */
     bool is_quick;              /* No clock was looked at twice. */
+    bool has_permissions;       /* They were asked for: wishes.key. */
     struct fingerprint fingerprint;
     struct survey_node nodes[REDLOCK_NODES_MAX];
 };
@@ -173,7 +179,9 @@ struct survey_wishes {
     uint64_t rate_us;           /* A second look at each clock so long behind the first. 0: none. */
     const char *user;           /* Whose permissions are looked at. NULL: those of the user who asks. */
     const char *key;            /* With this key. NULL: permissions are not looked at. */
+    const char *probe;          /* A key by which it is asked whether the node can be written to: nothing is. */
 };
+#define SURVEY_PROBE "redlock:doctor:0"
 
 /* Asks all nodes. CANCELLED: a signal ended it, and what was not asked is not known; or what fault the session has. */
 enum redlock_status survey_nodes(struct session *session, const struct survey_wishes *wishes, struct survey *survey);
@@ -183,6 +191,9 @@ enum question survey_question(enum fact fact);
 enum survey_answer survey_asked(const struct survey_node *node, enum fact fact);
 const char *survey_rule(enum question question);
 
+/* In whose words the node refuses to be written to, be it by anybody: "NOREPLICAS ...". NULL: it does not, or nobody knows. */
+const char *survey_barrier(const struct survey_node *node);
+
 /* The number that a fact is. False: it was not told, or is none. */
 bool survey_number(const struct survey_node *node, enum fact fact, uint64_t *number);
 
@@ -191,8 +202,11 @@ bool survey_take_time(struct survey_clock *clock, struct redlock_question *quest
 
 /* ---- How answers are read ---- */
 
-/* The command of a question: up to 3 words, and NULL. */
-extern const char *const survey_words[QUESTION_COUNT][4];
+/* The command of a question: its words, of which SURVEY_KEY stands for the probe of the wishes, and NULL. */
+extern const char *const survey_words[QUESTION_COUNT][SURVEY_WORDS_MAX + 1];
+
+/* What ACL DRYRUN answered about a need. */
+void survey_read_permission(struct survey_node *node, unsigned need, struct redlock_question *reply);
 
 /* Reads what a node answered to a question: as items of the reply, until none is left. */
 void survey_read(struct survey_node *node, enum question question, struct redlock_question *reply);
