@@ -624,16 +624,17 @@ enum wire_command {
     "return {ok='OK'}"
 #define WIRE_FAIR_RESTORE_SHA1 "8f8a37622344d02b99af27e2a49706a840319833"
 
-/* A node that is out of memory refuses a SET only to a script that has written nothing: so PEXPIRE comes before it. */
+/* A node that is out of memory refuses a SET only to a script that has written nothing: so PEXPIRE comes before it. Where there is no
+ * grant the key is a plain lock's, which knows of none. */
 #define WIRE_FAIR_EXTEND_SCRIPT                                         \
     "local a,c,k=ARGV,redis.call,KEYS[1] "                                                                    \
     "if c('get',k)~=a[1] then return 0 end "                                                                  \
     "local p=c('pttl',k) "                                                                                    \
-    "c('pexpire',k..'#grant',a[2]) "                                                                          \
+    "if c('pexpire',k..'#grant',a[2])==0 then return 0 end "                                                  \
     "c('set',k..'#grant','9007199254740991','px',math.max(p,a[2])) "                                          \
     "if p>=0 and p<a[2]+0 then c('pexpire',k,a[2]) end "                                                      \
     "return 1"
-#define WIRE_FAIR_EXTEND_SHA1 "3b401887f9f4ec9943f5dadfbd81efbcd336816b"
+#define WIRE_FAIR_EXTEND_SHA1 "1c14cde736259ab5d9a5e3aec19453e0fe4efe87"
 
 /* Its place goes whatever the entry was, if it is near the front: one that adopted the lock does not know that. What an ACL refuses
  * of the queue's business is let be. Where nobody is in the queue, whoever waits for a plain lock is woken. */

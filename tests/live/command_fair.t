@@ -41,6 +41,7 @@ check 'waiters get in in the order in which they came, called or not, and the to
 # A client that waits without --fair is a stranger, and the same lock.
 beside_plain() {
     is 0 acquire --guard 0 -t 30s c && printed=$(cat "$directory/out") && wait_for c 1 && is 124 acquire --guard 0 c &&
+    is 123 extend --guard 0 -t 60s c "${printed%%:*}/f" && [ -z "$(most GET 'c#grant')" ] &&
     is 0 release --guard 0 c "$printed" && over "$waiter" && got_in c 1
 }
 check 'a plain client and a fair one exclude each other, and the release of the one calls the other' beside_plain

@@ -269,6 +269,18 @@ TEST(s7_no_command_shortens_the_key)
     end(&talk);
 }
 
+/* Its token with the ending of a fair lock's: the grant would close the door to fair locks for a TTL. */
+TEST(a_plain_locks_key_is_not_extended_as_a_fair_locks)
+{
+    struct talk talk;
+    begin(&talk);
+    (void)model_put(&talk.node, "door", A, 10000, talk.now_us);
+    CHECK_STR(RUN(WIRE_FAIR_EXTEND_SCRIPT, A, "20000"), ":0||");
+    CHECK_INT(LEFT_MS("door"), 10000);
+    CHECK(!KEY("door#grant"));
+    end(&talk);
+}
+
 TEST(s7_nothing_of_anothers_is_extended_set_again_or_removed)
 {
     struct talk talk;

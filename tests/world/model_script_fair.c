@@ -336,9 +336,10 @@ void do_fair_restore(struct run *run)
     fair_free(&fair);
 }
 
-/* So that a node which is out of memory lets the rest pass. */
-static bool fair_writes_first(struct run *run, const struct fair *fair, int64_t ttl_ms)
+/* So that a node which is out of memory lets the rest pass; and to see whether it is a fair lock's. */
+static bool fair_writes_first(struct run *run, const struct fair *fair, int64_t ttl_ms, bool *holds)
 {
+    if (script_says(WIRE_FAIR_EXTEND_SCRIPT, "==0 then return 0 end") && !run_key(run, fair->grant)) *holds = false;
     return !script_says(WIRE_FAIR_EXTEND_SCRIPT, "c('pexpire',k..'#grant'") || call_pexpire(run, fair->grant, ttl_ms);
 }
 
@@ -346,10 +347,10 @@ static bool fair_extends(struct run *run, const struct fair *fair)
 {
     const int64_t ttl_ms = read_ttl(run);
     int64_t left_ms;
-    const bool holds = extend_holds_all(run);
+    bool holds = extend_holds_all(run);
     if (run->error) return false;
-    if (holds && (!call_pttl(run, run->keys[0], &left_ms) || !fair_writes_first(run, fair, ttl_ms) ||
-                  !fair_closes(run, fair, WIRE_FAIR_EXTEND_SCRIPT, ttl_ms, left_ms))) return false;
+    if (holds && (!call_pttl(run, run->keys[0], &left_ms) || !fair_writes_first(run, fair, ttl_ms, &holds))) return false;
+    if (holds && (!fair_closes(run, fair, WIRE_FAIR_EXTEND_SCRIPT, ttl_ms, left_ms))) return false;
     if (holds && left_ms >= 0 && (left_ms < ttl_ms || !script_says(WIRE_FAIR_EXTEND_SCRIPT, "p<a[2]+0")) &&
         !call_pexpire(run, run->keys[0], ttl_ms)) return false;
     run->scene->call->did = holds;
