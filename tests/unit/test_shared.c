@@ -638,6 +638,32 @@ TEST(a_lock_that_ran_out_is_acquired_in_another_role_when_no_node_can_have_it)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
+/* The release of an older attempt names that one's token, and not that by which the lock becomes a writer. */
+TEST(s6_a_debt_of_an_older_attempt_is_paid_during_an_upgrade)
+{
+    SHARING(3, 1);
+    RIVAL(0, "door", 50); RIVAL(1, "door", 50);
+    ANSWERS(2, "EVALSHA", "-ERR not now\r\n");
+    SHARED(0);
+    EXPECT_STATUS(0, REDLOCK_TAKEN);
+    RUN_MS(100);
+    CHECK_INT(redlock_owed(LOCK(0)), 1);
+    SHARED(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    RUN_MS(700);
+    const unsigned before = (unsigned)CALLS(2, "RELEASE");
+    ANSWERS_AS_EVER(2);
+    DELAY_US(0, 200000); DELAY_US(1, 200000);
+    CHECK_INT(start_upgrade(cluster, 0), REDLOCK_OK);
+    RUN_MS(350);
+    CHECK_INT(redlock_lock_status(LOCK(0)), REDLOCK_PENDING);
+    CHECK(CALLS(2, "RELEASE") > before);
+    EXPECT_KEY_ABSENT(2, "door");
+    UNTIL_DONE(0);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    EXPECT_HELD(0);
+}
+
 /* Two of three connections break under an upgrade, which is undone, and only then executed. */
 TEST(s22_an_upgrade_that_arrives_when_it_is_undone_costs_the_reader_nothing)
 {
