@@ -522,8 +522,8 @@ enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, u
 
 /* Shared locks. Any number of clients hold a resource at once that each ask for it shared ("readers"), but none beside one that
  * does not ("a writer"): every plain lock, of this library or another, is a writer. A reader that waits lets writers pass that
- * came before it, and only those; of writers without wake-ups, or of other libraries, it does not know, and of one whose retry_ms is
- * above 13000 not always. In a set each resource is shared or not. A reader's ticket is no smaller than that of any writer
+ * came before it, and only those; of writers without wake-ups, or of other libraries, it does not know, and of one whose retry_ms
+ * is above 13000 not always. In a set each resource is shared or not. A reader's ticket is no smaller than that of any writer
  * before, and smaller than that of every later one; of those that read at once most have the same one. A set has one, which is
  * shown to each resource as a reader's or a writer's (redlock_fence.h).
  *

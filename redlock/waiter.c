@@ -168,8 +168,8 @@ static void waiter_has_woken(struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->yields_to != 0);
 }
 
-/* Doubled so often, but not beyond the life of what is renewed with each attempt: entries among the waiters, and, where there may be
- * readers, the hint that a writer waits. */
+/* Doubled so often, but not beyond the life of what is renewed with each attempt: entries among the waiters, and, where there may
+ * be readers, the hint that a writer waits. */
 static uint64_t longer_pause_us(const struct redlock *r, uint64_t pause_us, unsigned doublings)
 {
     uint32_t life_ms = r->sharing ? WIRE_WRITER_LIFE_MS : WIRE_WAITERS_LIFE_MS;

@@ -624,8 +624,8 @@ enum wire_command {
     "return {ok='OK'}"
 #define WIRE_FAIR_RESTORE_SHA1 "8f8a37622344d02b99af27e2a49706a840319833"
 
-/* A node that is out of memory refuses a SET only to a script that has written nothing: so PEXPIRE comes before it. Where there is no
- * grant the key is a plain lock's, which knows of none. */
+/* A node that is out of memory refuses a SET only to a script that has written nothing: so PEXPIRE comes before it. Where there is
+ * no grant the key is a plain lock's, which knows of none. */
 #define WIRE_FAIR_EXTEND_SCRIPT                                         \
     "local a,c,k=ARGV,redis.call,KEYS[1] "                                                                    \
     "if c('get',k)~=a[1] then return 0 end "                                                                  \

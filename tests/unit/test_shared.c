@@ -607,7 +607,8 @@ TEST(s5_what_a_set_owes_is_paid_before_one_of_its_resources_is_in_another_role)
 {
     SHARING(3, 1);
     struct redlock_name names[2] = { { .bytes = "account", .size = 7, .shared = true }, { .bytes = "door", .size = 4 } };
-    struct redlock_name other[2] = { { .bytes = "door", .size = 4, .shared = true }, { .bytes = "account", .size = 7, .shared = true } };
+    struct redlock_name other[2] = { { .bytes = "door", .size = 4, .shared = true },
+                                     { .bytes = "account", .size = 7, .shared = true } };
     struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
     CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
     UNTIL_DONE(0);
@@ -959,9 +960,11 @@ static void write_among_readers(uint32_t retry_ms)
     for (; second < LIMIT_S && VALID_US(0) == 0; second++) {
         unsigned c = 1 + second / 10 % READERS;
         if (second == 2) (void)start_writer(cluster, 0, LIMIT_S * 1000);
-        if (second % 10 == 0 && ends_at[c] == 0 && cluster_acquire(cluster, c, 0, &request) == REDLOCK_OK) ends_at[c] = LIMIT_S;
+        if (second % 10 == 0 && ends_at[c] == 0 && cluster_acquire(cluster, c, 0, &request) == REDLOCK_OK)
+            ends_at[c] = LIMIT_S;
         for (unsigned i = 1; i <= READERS; i++) {
-            if (ends_at[i] == LIMIT_S && VALID_US(i) > 0 && cluster_keep(cluster, i, 0, 0) == REDLOCK_OK) ends_at[i] = second + READS_S;
+            if (ends_at[i] == LIMIT_S && VALID_US(i) > 0 && cluster_keep(cluster, i, 0, 0) == REDLOCK_OK)
+                ends_at[i] = second + READS_S;
             if (ends_at[i] > second || ends_at[i] == 0) continue;
             (void)cluster_release(cluster, i, 0);
             ends_at[i] = 0;

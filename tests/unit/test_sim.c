@@ -125,7 +125,8 @@ TEST(the_same_seed_gives_the_same_trace_on_every_machine)
     }
 }
 
-/* Each is said to have broken a rule, which for some was the simulator's mistake. A change of the engine makes other worlds of them. */
+/* Each is said to have broken a rule, which for some was the simulator's mistake. A change of the engine makes other worlds of
+ * them. */
 TEST(worlds_in_which_long_soaks_found_a_rule_broken_break_none)
 {
     static const struct {
