@@ -10,6 +10,8 @@
 #include "admin.h"
 #include "clock_log.h"
 #include "judge.h"
+#include "ready.h"
+#include "scan.h"
 #include "trial.h"
 
 enum {
@@ -272,6 +274,45 @@ static int examine(struct doctor *d)
     return report_written("the findings") ? exit_of_findings(d) : EXIT_TROUBLE;
 }
 
+/* Before the next node is restarted. why: what was in the way. */
+static void print_ready(const struct doctor *d, enum ready ready, int code, const char *why)
+{
+    char duration[TEXT_DURATION_MAX];
+    bool is_ready = ready == READY_YES;
+
+    if (d->settings->json) {
+        report_json_begin(stdout, d->settings, NULL, is_ready ? REDLOCK_OK : REDLOCK_TIMEOUT, is_ready ? NULL : why);
+        (void)printf("\"exit\":%d,\"ready\":%s}\n", code, is_ready ? "true" : "false");
+    } else if (is_ready) {
+        (void)printf("all %u nodes vote, give tickets, and have every lock that is held\n", d->survey.count);
+    } else if (ready == READY_NEVER) {
+        say("whether another node may be restarted cannot be told: %s", why);
+    } else {
+        say("waited for %s, and no other node may be restarted yet: %s", text_duration(duration, d->settings->wait_ms), why);
+    }
+}
+
+static int exit_of_ready(const struct doctor *d, enum ready ready)
+{
+    if (ready == READY_YES)   return EXIT_SUCCESS;
+    if (ready == READY_NEVER) return EXIT_TROUBLE;
+    return d->survey.reached < d->survey.quorum ? EXIT_UNREACHED : EXIT_WARNING;
+}
+
+static int wait_until_ready(struct doctor *d)
+{
+    char why[READY_WHY_MAX];
+    enum ready ready = ready_wait(d->session, &d->limits, d->settings->wait_ms, &d->survey, why);
+
+    if (d->session->signal) return EXIT_SIGNAL + d->session->signal;
+    if (d->session->fault) {
+        report_status(d->session, d->session->fault);
+        return EXIT_TROUBLE;
+    }
+    print_ready(d, ready, exit_of_ready(d, ready), why);
+    return report_written("the findings") ? exit_of_ready(d, ready) : EXIT_TROUBLE;
+}
+
 /* The session gets more patience and more trust than locks have, so that nodes that those do without can be examined. */
 static void prepare(struct doctor *d, struct settings *settings)
 {
@@ -283,6 +324,7 @@ static void prepare(struct doctor *d, struct settings *settings)
             refuse(settings, "--state: %s cannot be read: %s", settings->state_file, text_system_error(errno));
         d->limits.log = &d->log;
     }
+    if (settings->wait_ms > 0) scan_prepare(settings);
     engine->trust_unknown = true;
     if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;
     d->settings = settings;
@@ -296,7 +338,7 @@ int doctor_command(struct session *session, struct settings *settings)
     prepare(&doctor, settings);
     doctor.session = session;
     if (open_session(session, settings) != REDLOCK_OK) return EXIT_TROUBLE;
-    code = examine(&doctor);
+    code = settings->wait_ms > 0 ? wait_until_ready(&doctor) : examine(&doctor);
     session_close(session);
     return code;
 }

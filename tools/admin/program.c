@@ -46,7 +46,8 @@ const struct command_row command_rows[] = {
         "up, its clock, its memory, what this user may do. It reads only, unless --write is given.\n"
         "What an ACL hides is unknown, and never well.",
         "Exit status: 0 all is well, 1 warnings, or something is unknown, 2 unsafe, 3 fewer\n"
-        "  than a quorum of nodes can be reached, 125 wrong options; more in redlock-admin(1).\n"
+        "  than a quorum of nodes can be reached, 125 wrong options; --wait: 0 another node may be\n"
+        "  restarted, 1 not within the time; more in redlock-admin(1).\n"
     },
     {
         "ping",
@@ -156,6 +157,8 @@ const struct option_row option_rows[] = {
     { "permits", OPTION_PERMITS, IN_WATCH, "NUMBER", "show so many permits of each RESOURCE, instead of a lock" },
     { "no-ticket", OPTION_NO_TICKET, IN_WATCH, NULL, "locks without tickets: who may vote on these?" },
     { "guard", OPTION_GUARD, IN_WATCH, "DURATION", "no vote for servers that restarted less than this ago\n(default: 30s)" },
+    { "wait", 'w', IN_DOCTOR, "DURATION",
+      "wait until another node may be restarted: all vote,\ngive tickets, and have every lock that is held" },
     { "quick", OPTION_QUICK, IN_DOCTOR, NULL, "without the second look at the clocks, after 2 seconds" },
     { "guard", OPTION_GUARD, IN_BREAK, "DURATION", "as of redlock's commands; to break a lock takes no vote" },
     { "guard", OPTION_GUARD, IN_BOTH, "DURATION",
@@ -219,6 +222,7 @@ void program_apply(struct reading *r, int letter)
     case OPTION_COUNT:     r->settings->count = read_count(r); break;
     case OPTION_INTERVAL:  r->settings->interval_ms = read_interval(r); break;
     case OPTION_PERMITS:   r->settings->permits = read_permits(r); break;
+    case 'w':              r->settings->wait_ms = reading_duration(r, "wait", 1); break;
     case OPTION_WRITE:      r->settings->tries = true; break;
     case OPTION_PREFIX:     r->settings->prefix = r->argument; break;
     case OPTION_CHECK_USER: r->settings->check_user = r->argument; break;
@@ -322,6 +326,16 @@ static void settle_held(struct reading *r)
     r->settings->only_held = true;
 }
 
+/* It waits for what clients need, and looks at nothing else. */
+static void settle_doctor(struct reading *r)
+{
+    const struct settings *settings = r->settings;
+    bool has_more = settings->tries || settings->quick || settings->state_file || settings->check_user || settings->prefix;
+
+    if (settings->wait_ms > 0 && has_more)
+        refuse(settings, "--wait looks at votes and locks alone: without --write, --quick, --state, --check-user and --prefix");
+}
+
 static void settle_exporter(struct reading *r)
 {
     const struct settings *settings = r->settings;
@@ -338,7 +352,7 @@ static const struct {
     void (*settle)(struct reading *r);
 } readers[] = {
     [0] = { read_break, settle_break },
-    [COMMAND_DOCTOR - COMMAND_BREAK] = { read_options, settle_nothing },
+    [COMMAND_DOCTOR - COMMAND_BREAK] = { read_options, settle_doctor },
     [COMMAND_PING - COMMAND_BREAK] = { read_options, settle_nothing },
     [COMMAND_SCAN - COMMAND_BREAK] = { read_scan, settle_scan },
     [COMMAND_HELD - COMMAND_BREAK] = { read_options, settle_held },

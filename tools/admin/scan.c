@@ -211,7 +211,10 @@ static void read_answer(struct scan *s, unsigned k)
     struct redlock_item item;
 
     while (!line->bytes && redlock_next_item(&line->question, &item)) {
-        if (item.type == REDLOCK_ITEM_ERROR) line->is_refused = removal_note_refusal(s->session, k, &item, needs);
+        if (item.type == REDLOCK_ITEM_ERROR) {
+            line->is_refused = removal_note_refusal(s->session, k, &item, needs);
+            s->counts->refused |= (uint16_t)(line->is_refused << k);
+        }
         if (item.type != REDLOCK_ITEM_BULK || item.depth != 0) return;
         memmove(line->buffer + line->size, item.bytes, item.size);
         line->size += item.size;

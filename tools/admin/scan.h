@@ -31,6 +31,7 @@ struct scan_counts {
     uint64_t tickets, orphans;  /* those of tickets, and those of them whose lock is gone; */
     uint64_t long_names;        /* and keys whose name is too long. */
     unsigned nodes, scanned;    /* How many there are; how many were gone through to the end. */
+    uint16_t refused;           /* Nodes whose ACL refused something: a set. */
     uint16_t done;              /* Nodes that were gone through: a set. Copies of others are not. */
     bool may_repeat;            /* There were so many findings that some may have been told twice. */
 };

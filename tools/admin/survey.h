@@ -145,7 +145,7 @@ struct survey_node {
     const char *address;
     bool is_reached;            /* It answers, though it may refuse what is asked: see trouble. */
     bool was_asked;             /* All questions were put to it. */
-    bool votes;
+    bool votes, gives_tickets;
     enum redlock_trouble trouble;
     char trouble_text[TROUBLE_TEXT_MAX];
     const char *tls_fix;        /* What to do against a trouble of TLS. NULL: it is none. */
