@@ -188,8 +188,8 @@ steps() {
     for path in "$directory" "$directory/pipe"; do
         is 125 doctor --state "$path" && says "^redlock: --state: '$path' is there, and is no regular file\$" || return 1
     done
-    { ulimit -f 0 && exec "$redlock" doctor --guard 0 --quick --state "$directory/state" 2>&1; } | cat >"$directory/err"
-    says 'the state file .*/state could not be written: File too large' && [ "$(find "$directory" -name 'state.[0-9]*' | wc -l)" -eq 0 ]
+    { { ulimit -f 0 && "$redlock" doctor --guard 0 --ttl 10m --quick --state "$directory/state" 2>&1; echo "status $?"; } | cat >"$directory/err"; }
+    says '^status 125$' && says 'the state file .*/state could not be written: File too large' && [ "$(find "$directory" -name 'state.[0-9]*' | wc -l)" -eq 0 ]
 }
 check '17: a clock that was stepped since the last run is noticed' steps
 
@@ -256,20 +256,21 @@ check '23: --write tries a lock, and leaves nothing behind' tries
 fakes() {
     perl -Itests/live -MFakeNodes -MTime::HiRes=time -e '
         @FakeNodes::info = ("redis_version:5.0.14\r\nloading:1\r\n",
-            "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\nconnected_clients:90\r\nmaxclients:100\r\nrejected_connections:0\r\n");
+            "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\nconnected_clients:90\r\nrejected_connections:0\r\n");
         my $begin = time;
         FakeNodes::serve(sub {
             my ($k, $word) = @_;
             return "*1\r\n*4\r\n:7\r\n:17\r\n:2300000\r\n*1\r\n" . FakeNodes::bulk("KEYS") if $word eq "SLOWLOG" && $k == 1;
             return "-ERR syntax error\r\n" if $word eq "SET";
+            return "*2\r\n" . FakeNodes::bulk("maxclients") . FakeNodes::bulk("100") if $word eq "CONFIG" && $k == 1;
             return "-ERR unknown command\r\n" if $word ne "TIME";
             my $now = time + (20, -3, 0)[$k] + ($k == 2) * (time - $begin) / 5;
             return "*2\r\n" . FakeNodes::bulk(int $now) . FakeNodes::bulk(int(($now - int $now) * 1e6));
-        }, @ARGV)' "$redlock" doctor --node-timeout 10s --ttl 10m --guard 1ms >"$directory/out" 2>"$directory/err"
+        }, @ARGV)' "$redlock" doctor --node-timeout 10s --ttl 1ms --guard 1ms >"$directory/out" 2>"$directory/err"
     [ $? = 2 ] && prints '^node 0 .*UNSAFE  Redis 5\.0\.14 is too old' && prints '^node 0 .*WARNING  is loading its data' &&
     prints '^node 0 .*UNSAFE  its clock is (20\.0|19\.9) s ahead of this machine.s, more than the skew: tickets are refused' &&
     prints '^node 1 .*WARNING  its clock is [23]\.[0-9] s behind this machine' && prints '^node 1 .*WARNING  90 % of its connections are in use' &&
-    prints '^node 1 .*WARNING  a call of KEYS took 2\.3 s: the node stalled' && ! prints '^node 1 .*too old' >/dev/null &&
+    prints '^node 1 .*WARNING  a call of KEYS took 2\.3 s: the node stalled.* then SLOWLOG RESET$' && ! prints '^node 1 .*too old' >/dev/null &&
     prints '^node 2 .*UNSAFE  its clock runs (19|20)[0-9]{4} ppm too fast: locks end before their time' &&
     prints '^1 of 3 nodes safe, quorum 2: too few to rely on a lock$'
 }

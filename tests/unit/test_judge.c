@@ -381,6 +381,38 @@ TEST(a_save_that_failed_is_worth_a_warning_only_if_writes_are_refused)
     EXPECT(13, SEVERITY_UNKNOWN, "needs +config|get");
 }
 
+TEST(a_guard_that_is_shorter_than_locks_last_is_unsafe)
+{
+    make_all_well(3);
+    limits.ttl_ms = limits.guard_ms;
+    EXPECT(14, SEVERITY_OK, "up for");
+    limits.ttl_ms++;
+    EXPECT(14, SEVERITY_UNSAFE, "its guard, 30.0 s, is shorter than locks last");
+    CHECK_INT(findings.safe, 0);
+    limits.guard_ms = 0;
+    EXPECT(14, SEVERITY_OK, "there is no guard");
+}
+
+TEST(what_is_advised_ends_the_finding)
+{
+    make_all_well(3);
+    tell_node(0, "rejected_connections:3\r\n");
+    EXPECT(20, SEVERITY_WARNING, "has refused 3");
+    CHECK(strstr(finding_of(20, 0)->fix, "then CONFIG RESETSTAT") != NULL);
+    tell(&survey.nodes[0], FACT_SLOW_CALL, "2000000", 7);
+    EXPECT(19, SEVERITY_WARNING, "took 2.0 s");
+    CHECK(strstr(finding_of(19, 0)->fix, "then SLOWLOG RESET") != NULL);
+    tell(&survey.nodes[0], FACT_SLOWEST_MEAN, "2000000", 7);
+    CHECK(strstr(finding_of(19, 0)->fix, "then CONFIG RESETSTAT") != NULL);
+    survey.nodes[0].is_reached = false;
+    survey.nodes[0].trouble = REDLOCK_TROUBLE_DENIED;
+    CHECK(strstr(finding_of(0, 0)->fix, "protected-mode no") != NULL);
+    survey.nodes[0].trouble = REDLOCK_TROUBLE_WRONGPASS;
+    CHECK(strstr(finding_of(0, 0)->fix, "--user") != NULL);
+    survey.nodes[0].trouble = REDLOCK_TROUBLE_NOAUTH;
+    CHECK(strstr(finding_of(0, 0)->fix, "REDLOCK_PASSWORD") != NULL);
+}
+
 TEST(a_server_that_restarted_has_no_vote_for_the_guard_and_no_ticket_for_longer)
 {
     make_all_well(3);

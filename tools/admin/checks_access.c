@@ -20,6 +20,7 @@ enum {
 void judge_connections(struct judging *j)
 {
     const char *fix = "raise maxclients, or find who keeps connections open";
+    const char *past_fix = "raise maxclients, or find who keeps connections open; then CONFIG RESETSTAT";
     uint64_t rejected, clients, max, percent;
 
     if (j->node->trouble == REDLOCK_TROUBLE_MAX_CLIENTS) {
@@ -31,7 +32,7 @@ void judge_connections(struct judging *j)
     percent = max > 0 ? clients * 100 / max : 0;
     if (percent >= 100)                 found(j, SEVERITY_UNSAFE, fix, "all of its %" PRIu64 " connections are in use", max);
     else if (percent > CLIENTS_WARNING) found(j, SEVERITY_WARNING, fix, "%" PRIu64 " %% of its connections are in use", percent);
-    else if (rejected > 0) found(j, SEVERITY_WARNING, fix, "has refused %" PRIu64 " connections since it started", rejected);
+    else if (rejected > 0) found(j, SEVERITY_WARNING, past_fix, "has refused %" PRIu64 " connections since it started", rejected);
     else                   well(j, "%" PRIu64 " of %" PRIu64 " connections are in use", clients, max);
 }
 
@@ -53,20 +54,21 @@ void judge_certificate(struct judging *j)
 
 void judge_slow(struct judging *j)
 {
-    const char *fix = "SLOWLOG GET shows it; keep such work elsewhere";
+    const char *mean_fix = "keep such work elsewhere; then CONFIG RESETSTAT";
+    const char *call_fix = "SLOWLOG GET shows it; keep such work elsewhere; then SLOWLOG RESET";
     const struct survey_node *node = j->node;
     uint64_t call, mean;
     char text[TEXT_DURATION_MAX];
 
     if (survey_number(node, FACT_SLOWEST_MEAN, &mean) && mean > SLOW_CALL_US) {
-        found(j, SEVERITY_WARNING, fix, "%s takes %s on average: the node stalls for all meanwhile",
+        found(j, SEVERITY_WARNING, mean_fix, "%s takes %s on average: the node stalls for all meanwhile",
               node->told[FACT_SLOWEST_NAME], text_duration(text, mean / 1000));
         return;
     }
     if (!number_of(j, FACT_SLOW_CALL, &call)) return;
     (void)text_duration(text, call / 1000);
     if (call > SLOW_CALL_US)
-        found(j, SEVERITY_WARNING, fix, "a call of %s took %s: the node stalled for all meanwhile",
+        found(j, SEVERITY_WARNING, call_fix, "a call of %s took %s: the node stalled for all meanwhile",
               node->told[FACT_SLOW_NAME], text);
     else if (!node->has[FACT_SLOWEST_MEAN]) hidden(j, FACT_SLOWEST_MEAN);
     else well(j, "no call among the last slow ones took longer than %s", text);

@@ -19,6 +19,11 @@ void judge_up(struct judging *j)
     uint64_t guard = j->limits->guard_ms, tickets = guard + 2 * (uint64_t)j->limits->skew_ms, up;
     char duration[TEXT_DURATION_MAX], up_text[TEXT_DURATION_MAX];
 
+    if (guard > 0 && j->limits->ttl_ms > guard) {
+        found(j, SEVERITY_UNSAFE, "a TTL (--ttl) of at most the guard (--guard)",
+              "its guard, %s, is shorter than locks last: it could vote twice after a restart", text_duration(duration, guard));
+        return;
+    }
     if (!number_of(j, FACT_UPTIME, &up)) return;
     up = up > 0 ? (up - 1) * 1000 : 0;
     (void)text_duration(up_text, up);

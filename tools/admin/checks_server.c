@@ -8,10 +8,19 @@ enum { VERSION_MIN = 6 };
 
 /* ---- The server ---- */
 
+static const char *fix_of_reach(const struct survey_node *node)
+{
+    if (node->tls_fix) return node->tls_fix;
+    if (node->trouble == REDLOCK_TROUBLE_DENIED)    return "protected mode: give it a password (requirepass), or protected-mode no";
+    if (node->trouble == REDLOCK_TROUBLE_NOAUTH)    return "set REDLOCK_PASSWORD, or give --password-file";
+    if (node->trouble == REDLOCK_TROUBLE_WRONGPASS) return "check the password and --user";
+    return "see that the server runs, that the address is right, and the password";
+}
+
 void judge_reach(struct judging *j)
 {
     const struct survey_node *node = j->node;
-    const char *fix = node->tls_fix ? node->tls_fix : "see that the server runs, that the address is right, and the password";
+    const char *fix = fix_of_reach(node);
 
     if (node->is_reached) well(j, "answers");
     else found(j, node->is_tls_refused ? SEVERITY_UNSAFE : SEVERITY_WARNING, fix, "cannot be reached: %s", node->trouble_text);

@@ -236,8 +236,9 @@ static enum redlock_status look(struct doctor *d)
     return d->session->signal ? REDLOCK_CANCELLED : status;
 }
 
-/* What is known of the clocks by now, for the next run; of a node that does not answer what was known before. */
-static void keep_clocks(struct doctor *d)
+/* What is known of the clocks by now, for the next run; of a node that does not answer what was known before. False: it was not
+ * written, and that was said. */
+static bool keep_clocks(struct doctor *d)
 {
     struct clock_log log = { 0 };
 
@@ -254,13 +255,15 @@ static void keep_clocks(struct doctor *d)
         record->since_boot_us = node->clock.since_boot_us;
         record->give_or_take_us = node->clock.give_or_take_us;
     }
-    if (!clock_log_write(&log, d->settings->state_file))
-        say("the state file %s could not be written: %s", d->settings->state_file, text_system_error(errno));
+    if (clock_log_write(&log, d->settings->state_file)) return true;
+    say("the state file %s could not be written: %s", d->settings->state_file, text_system_error(errno));
+    return false;
 }
 
 static int examine(struct doctor *d)
 {
     enum redlock_status status = look(d);
+    bool is_kept;
 
     if (d->session->signal) return EXIT_SIGNAL + d->session->signal;
     if (status != REDLOCK_OK) {
@@ -268,10 +271,11 @@ static int examine(struct doctor *d)
         return EXIT_TROUBLE;
     }
     judge(&d->survey, &d->limits, &d->findings);
-    if (d->settings->state_file) keep_clocks(d);
+    is_kept = !d->settings->state_file || keep_clocks(d);
     if (d->settings->json) print_json(d);
     else                   print_all(d);
-    return report_written("the findings") ? exit_of_findings(d) : EXIT_TROUBLE;
+    if (!report_written("the findings")) return EXIT_TROUBLE;
+    return is_kept || exit_of_findings(d) > EXIT_WARNING ? exit_of_findings(d) : EXIT_TROUBLE;
 }
 
 /* Before the next node is restarted. why: what was in the way. */

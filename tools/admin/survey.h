@@ -30,6 +30,7 @@
     X(TIMEOUT, "+config|get", "CONFIG", "GET", "timeout")                                            \
     X(OUTPUT_LIMIT, "+config|get", "CONFIG", "GET", "client-output-buffer-limit")                    \
     X(CLIENTS_MEMORY, "+config|get", "CONFIG", "GET", "maxmemory-clients")                           \
+    X(MAX_CLIENTS, "+config|get", "CONFIG", "GET", "maxclients")    /* Before 6.2 INFO does not tell it. */ \
     X(SLOWLOG, "+slowlog|get", "SLOWLOG", "GET", "16")                                               \
     X(SCRIPT, "+script|load", "SCRIPT", "LOAD", "return 1")                                          \
     X(WRITE, "+set ~redlock:doctor:*", "SET", SURVEY_KEY, "-", "NX", "XX")                           \
