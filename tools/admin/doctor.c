@@ -73,10 +73,12 @@ static void print_place(const struct doctor *d, const struct finding *finding)
 static void print_finding(const struct doctor *d, const struct finding *finding)
 {
     static const char *const words[] = { "ok", "UNKNOWN", "WARNING", "UNSAFE" };
+    size_t size = strlen(finding->text);
+    bool is_sentence = size > 0 && finding->text[size - 1] == '.';      /* As a server's words may be. */
 
     print_place(d, finding);
     (void)printf("  %s  %s", words[finding->severity], finding->text);
-    if (finding->fix[0] != '\0') (void)printf(". Fix: %s", finding->fix);
+    if (finding->fix[0] != '\0') (void)printf("%s Fix: %s", is_sentence ? "" : ".", finding->fix);
     if (d->settings->verbose)    (void)printf("  [%u %s]", finding->check, judge_name(finding->check));
     (void)putchar('\n');
 }
