@@ -882,12 +882,13 @@ REDLOCK_PRIVATE bool wire_put_listening(struct resp_writer *w, bool begins, cons
  *     REPLICAOF NO ONE, also where the link never stood   the offset at which the old history ends
  *     FAILOVER                                            the same, on both sides
  *     REPLICAOF again, and a full synchronization         -1, until REPLICAOF NO ONE: then the next offset
- *     a restart with the RDB file of SHUTDOWN SAVE        an offset; so has a master which had replicas
+ *     a restart with the RDB file of SHUTDOWN SAVE        an offset
  *     a restart with an AOF, or with nothing              -1, but the uptime begins anew
- *     repl-backlog-ttl (3,600 s) without a replica        -1: by then any guard is over, unless somebody set less
+ *     repl-backlog-ttl (3,600 s) without a replica        -1: by then any guard is over, unless somebody set less; but the
+ *                                                         offset where there is no backlog, as the link never stood
  *
- * Plain INFO, since Redis before 7.0 takes one section at a time, and a second command costs more than 3 KB in a round trip. A
- * server that tells no offset is as one that has taken over nothing. */
+ * Plain INFO, since Redis before 7.0 takes one section at a time. A server that tells no offset is as one that has taken over
+ * nothing. */
 REDLOCK_PRIVATE void wire_read_info(const char *line, size_t size, struct redlock_identity *identity);
 REDLOCK_PRIVATE void wire_read_role(const struct wire_reply *reply, struct redlock_identity *identity);
 

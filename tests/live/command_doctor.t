@@ -75,14 +75,14 @@ roles() {
 }
 check '2: a replica is unsafe, and its master gets a warning' roles
 
-# Only where its link has stood has it a backlog, with which the history is given up.
+# Only where its link has stood has it a backlog, with which the history is given up; else redis-cli --rdb makes one.
 in_info() { ask 2 EVAL "return redis.call('INFO', 'replication'):match('$1:%S+')" 0; }
 is_linked() { [ "$(in_info master_link_status)" = master_link_status:up ]; }
 has_no_history() { [ "$(in_info second_repl_offset)" = second_repl_offset:-1 ]; }
 was_a_replica() { doctor 2 && prints '^node 2 .*UNSAFE  was a replica: '; }
 promoted() {
     within 30 is_linked && ask 2 REPLICAOF NO ONE && within 10 was_a_replica && ! has_no_history && [ "$(grep -c '^node' "$directory/out")" = 1 ] &&
-    prints '^node 2 .*new clients give it no vote for the guard\. Fix: .*: CONFIG SET repl-backlog-ttl 1, 5 s later 3600; no replicas$' &&
+    prints '^node 2 .*new clients give it no vote for the guard\. Fix: .*: CONFIG SET repl-backlog-ttl 1, redis-cli --rdb FILE, 5 s later 3600; no replicas$' &&
     prints '^2 of 3 nodes safe' && [ "$(ask 2 CONFIG SET repl-backlog-ttl 1)" = OK ] && within 10 has_no_history &&
     [ "$(ask 2 CONFIG SET repl-backlog-ttl 3600)" = OK ] && within 10 doctor 0
 }

@@ -49,7 +49,8 @@ void judge_role(struct judging *j)
     if (strcmp(role, "master") != 0)
         found(j, SEVERITY_UNSAFE, "REPLICAOF NO ONE, or name a server that is none", "is a replica: it has no vote");
     else if (survey_number(node, FACT_SECOND_OFFSET, &offset))      /* S30: -1 is no number. */
-        found(j, SEVERITY_UNSAFE, "30 s (--guard) after the failover: CONFIG SET repl-backlog-ttl 1, 5 s later 3600; no replicas",
+        found(j, SEVERITY_UNSAFE,
+              "30 s (--guard) after the failover: CONFIG SET repl-backlog-ttl 1, redis-cli --rdb FILE, 5 s later 3600; no replicas",
               "was a replica: new clients give it no vote for the guard");
     else if (!number_of(j, FACT_REPLICAS, &replicas)) return;
     else if (replicas > 0)
