@@ -157,11 +157,11 @@ static void answer_command(struct redlock *r, unsigned k, const struct redlock_a
         lock_never_answered(r, k, asked);
         return;
     }
-    node->failures = 0;
     if (a.meaning == WIRE_ERROR) a.trouble = wire_class(reply->text, reply->text_size);
     note_answer(node, &a);
     if (a.lock) lock_answer(r, &a);
     if (wire_ends_session(a.trouble)) node_give_up(node, a.trouble, reply->text);
+    else                              node->failures = 0;
 }
 
 /* ---- Setting up ---- */

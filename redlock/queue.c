@@ -16,10 +16,12 @@ static struct redlock_lock **place_before(struct redlock_queue *queue, struct re
     return next ? &next->links[slot].previous : &queue->last;
 }
 
+/* A lock that was made new while it waits for a node is found where it is added behind itself, or another one is taken out from behind
+ * it. One that has ended, and of which nobody has been told, may be made new. */
 void queue_add(struct redlock_queue *queue, struct redlock_lock *lock, unsigned slot)
 {
     if (queue_holds(lock, slot)) return;
-    REDLOCK_CHECK(queue->last != lock);
+    REDLOCK_CHECK(slot == REDLOCK_NODES_MAX || queue->last != lock);
     lock->queued |= (uint16_t)(1u << slot);
     lock->links[slot] = (struct redlock_link){ .next = NULL, .previous = queue->last };
     *place_behind(queue, queue->last, slot) = lock;
@@ -32,7 +34,7 @@ void queue_remove(struct redlock_queue *queue, struct redlock_lock *lock, unsign
     struct redlock_lock **place = place_behind(queue, link->previous, slot);
 
     if (!queue_holds(lock, slot)) return;
-    REDLOCK_CHECK(*place == lock);      /* Else the one in front was made new while it was in use. */
+    REDLOCK_CHECK(slot == REDLOCK_NODES_MAX || *place == lock);
     lock->queued &= (uint16_t)~(1u << slot);
     *place = link->next;
     *place_before(queue, link->next, slot) = link->previous;

@@ -189,6 +189,23 @@ TEST(what_became_of_the_connection_is_told_in_the_words_of_the_transport)
     EXPECT_WORDS(0, 0, "ok");
 }
 
+/* Its handshake is good, and what follows ends the session, as of a cluster that has lost slots. Each client that waits for the lock asks
+ * for its entry as soon as there is a session. */
+TEST(a_node_whose_answers_end_each_session_is_connected_to_with_pauses)
+{
+    CLUSTER_OF(3, 2, config.wake_ups = true);
+    ACQUIRE(0, "door", 30000);
+    EXPECT_STATUS(0, REDLOCK_OK);
+    ANSWERS(2, "EVALSHA", "-CLUSTERDOWN Hash slot not served\r\n");
+    const unsigned before = LINK(1, 2)->connect_count;
+    START_ACQUIRE(1, "door", 30000, 60000);
+    RUN_MS(10000);
+    TAP_CHECK(LINK(1, 2)->connect_count - before <= 30, "%u connections", LINK(1, 2)->connect_count - before);
+    ANSWERS_AS_EVER(2);
+    RUN_MS(6000);
+    CHECK(VOTES(1, 2));
+}
+
 TEST(a_node_that_closes_the_connection_is_named_as_such)
 {
     CLUSTER(1);
