@@ -16,8 +16,8 @@ static struct redlock_lock **place_before(struct redlock_queue *queue, struct re
     return next ? &next->links[slot].previous : &queue->last;
 }
 
-/* A lock that was made new while it waits for a node is found where it is added behind itself, or another one is taken out from behind
- * it. One that has ended, and of which nobody has been told, may be made new. */
+/* A lock that was made new while it waits for a node is found where it is added behind itself, or another one is taken out from
+ * behind it. One that has ended, and of which nobody has been told, may be made new. */
 void queue_add(struct redlock_queue *queue, struct redlock_lock *lock, unsigned slot)
 {
     if (queue_holds(lock, slot)) return;

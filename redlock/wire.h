@@ -79,10 +79,12 @@
  * one, and whoever locks "resource:3" otherwise takes a permit. A node grants the first slot that is free, in an order that the
  * token makes, so that it is the same on all nodes. With the grant its entry among the waiters goes, if it has one, or while it
  * holds a release of another's would wake it in vain. A client with a quorum of one slot holds that. Nodes that have granted it
- * another give that up, and get the one that is held, by a restore at once: or they would take for free what is held. To count on
- * each node how many have one would be unsound: three clients, each with another two of three nodes, are three holders where each
- * node has seen two. Those who wait have one entry for all slots, in "resource:#waiters", so that clients that know of no permits
- * never hear of slots; a release tells "number@slot".
+ * another give that up, and get the one that is held, by a restore at once: or they would take for free what is held. Never by a
+ * release: S27, by a token that is held none is sent, for one that is executed late would delete the slot that an extension has
+ * set again meanwhile. What comes too late for a restore waits for the next extension, or for the end of the lock. To count on each
+ * node how many have one would be unsound: three clients, each with another two of three nodes, are three holders where each node
+ * has seen two. Those who wait have one entry for all slots, in "resource:#waiters", so that clients that know of no permits never
+ * hear of slots; a release tells "number@slot".
  *
  * Shared locks (S21: a reader is never beside a writer). The resource's key has the text "~shared", which is no token, so that
  * everybody else's SET NX is refused by it. Beside it "resource#readers" is a sorted set of the readers' tokens, each with the time

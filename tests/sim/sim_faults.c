@@ -213,21 +213,13 @@ void sim_saw_plan(struct sim_world *world, const struct cluster_connection *conn
     fall_silent(world, k);
 }
 
-/* As a replica that was there long before its master died. */
-static void promote(struct sim_world *world, const struct sim_fault *fault)
-{
-    struct model_node *node = node_of(world, fault);
-    node->second_offset = 1 + fault->amount % 100000;
-    node->uptime_text = "86400";
-}
-
 static void node_returns(struct sim_world *world, const struct sim_fault *fault)
 {
     if (fault->kind == SIM_FAULT_RESTART_BACK)
         cluster_node_up_from_disk(world->cluster, fault->node);
     else
         cluster_node_up(world->cluster, fault->node, fault->kind == SIM_FAULT_RESTART_KEPT);
-    if (world->options.class == SIM_CLASS_PROMOTED) promote(world, fault);
+    if (world->options.class == SIM_CLASS_PROMOTED) model_node_promote(node_of(world, fault), 1 + fault->amount % 100000);
     sim_rules_saw_restart(world, fault->node);
     if (fault->kind == SIM_FAULT_RESTART_EMPTY) step_newborn(world, fault);
 }

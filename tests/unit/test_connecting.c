@@ -189,8 +189,8 @@ TEST(what_became_of_the_connection_is_told_in_the_words_of_the_transport)
     EXPECT_WORDS(0, 0, "ok");
 }
 
-/* Its handshake is good, and what follows ends the session, as of a cluster that has lost slots. Each client that waits for the lock asks
- * for its entry as soon as there is a session. */
+/* Its handshake is good, and what follows ends the session, as of a cluster that has lost slots. Each client that waits for the
+ * lock asks for its entry as soon as there is a session. */
 TEST(a_node_whose_answers_end_each_session_is_connected_to_with_pauses)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true);

@@ -185,6 +185,17 @@ TEST(s30_the_canary_of_a_promoted_server_says_nothing)
     CHECK(VOTES(0, 1));
 }
 
+TEST(s30_a_canary_is_no_reason_to_believe_the_uptime_of_a_promoted_server)
+{
+    DURABLE_OF(1, (void)0);
+    STORY_NODES PUT_CANARY(story_k, canary);
+    NODE(1)->second_offset = 1729;
+    RUN_MS(STORY_SETTLE_MS);
+    CHECK(VOTES(0, 0) && !VOTES(0, 1) && VOTES(0, 2));
+    RUN_MS(FULL_MS);
+    CHECK(VOTES(0, 1));
+}
+
 TEST(s23_a_client_that_waits_has_the_lock_within_a_second_of_the_moment_when_a_majority_is_back)
 {
     unsigned ms = 0;

@@ -170,6 +170,10 @@ void model_node_free(struct model_node *node);
 /* A new process at the same address: its run_id changes, its keys are there only when kept; scripts are not. */
 void model_node_restart(struct model_node *node, uint64_t number, bool keeps_keys, uint64_t now_us);
 
+/* It has been a replica for a day, and takes over its master's history, which ended at the offset, from 1 on. To be called behind a
+ * restart, for it is another server. */
+void model_node_promote(struct model_node *node, uint64_t offset);
+
 /* Plans an answer. The bytes must stay. */
 void model_node_plan(struct model_node *node, struct model_answer answer);
 void model_node_forget_plans(struct model_node *node);

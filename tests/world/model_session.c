@@ -338,6 +338,13 @@ void model_node_restart(struct model_node *node, uint64_t number, bool keeps_key
     model_flush_scripts(node);
     name_process(node, number, now_us);
     node->second_offset = 0;
+    node->uptime_text = NULL;
+}
+
+void model_node_promote(struct model_node *node, uint64_t offset)
+{
+    node->second_offset = offset;
+    node->uptime_text = "86400";
 }
 
 void model_node_free(struct model_node *node)

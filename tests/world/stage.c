@@ -590,10 +590,12 @@ static const char *act_replicate(struct stage *stage, const struct stage_action 
     return "";
 }
 
+/* The replica was there long before its master died. */
 static const char *act_fail_over(struct stage *stage, const struct stage_action *action)
 {
     cluster_node_down(stage->cluster, action->node);
     cluster_node_up_from_disk(stage->cluster, action->node);
+    model_node_promote(&host_of(stage, action)->node, 1729);
     stage->forgot[action->node] = "it died, and its replica, which took over, had not got the key";
     return "";
 }

@@ -71,6 +71,18 @@ static const struct story_step master_seen[] = {
     B_ACQUIRES,
 };
 
+/* The accident that every text on the subject begins with, for a client that cannot know that it was another server. */
+static const struct story_step master_unseen[] = {
+    A_IS_FAR_FROM_NODE_2,
+    DO("B is not there yet", "crash.B"),
+    DO("node 1 replicates for the last time: the lock is not there yet", "replicate.1"),
+    A_ACQUIRES,
+    DO("node 1 dies; its replica, which has been up for a day, answers under the same address", "failover.1"),
+    DO_FOR("B begins, and knows no run_id of any node", "return.B", 500 * MS),
+    SAY("a server that has taken over another's history has no vote for the guard, however long it has been up"),
+    B_ACQUIRES,
+};
+
 /* ---- The node that restarts empty ---- */
 
 static const struct story_step restart_unguarded[] = {
@@ -336,6 +348,9 @@ const struct story stories[] = {
     { "replica", "The master that dies before it replicates, and everybody sees it", "n=3&c=2&seed=1", STEPS(master_seen), true,
       NULL,
       "The node that may have forgotten the lock had no vote, so A alone held it." },
+    { "replica-new-client", "The master that dies before it replicates, and a client that begins then", "n=3&c=2&seed=1",
+      STEPS(master_unseen), true, NULL,
+      "The replica said that its history was another server's, so its uptime vouched for nothing, and A alone held the lock." },
     { "restart-unguarded", "The node that restarts empty, without the guard", "n=3&c=2&seed=1&guard=0", STEPS(restart_unguarded),
       false, NULL,
       "Without the guard, a node that has forgotten a lock makes a second quorum possible." },

@@ -4,7 +4,7 @@ import { button, html } from './dom.mjs';
 const GROUPS = [
     ['Begin here', ['basics', 'majorities', 'hand-over']],
     ['The holder sleeps', ['pause', 'pause-asks', 'pause-fence', 'pause-answers', 'suspended', 'suspended-boottime', 'keeper']],
-    ['A node forgets', ['restart-unguarded', 'restart', 'majorities-broken', 'replica-hidden', 'replica']],
+    ['A node forgets', ['restart-unguarded', 'restart', 'majorities-broken', 'replica-hidden', 'replica', 'replica-new-client']],
     ['Clocks differ', ['clock-forward', 'clock-back', 'drift', 'drift-broken']],
     ['A message comes late', ['late-release', 'late-release-broken', 'late-extension', 'late-extension-broken']],
     ['Three at once, tickets, bytes', ['split-vote', 'last-ticket', 'last-ticket-broken', 'bytes']]

@@ -12,7 +12,10 @@
 #include "text.h"
 #include "tls.h"
 
-enum { NOTE_MAX = 1024 };
+enum {
+    NOTE_MAX = 1024,
+    ROUND_SHORT_MS = 20     /* An extension that began so shortly before the end is no sign that a node hangs. */
+};
 
 static const struct settings *asked;    /* Of the program that runs. NULL: none have been read. */
 
@@ -193,15 +196,23 @@ void report_unreleased(struct session *session)
     }
 }
 
+/* Had the node time to answer a round that the end of the validity cut short? One that did not grant the round before had that. */
+static bool had_time(const struct session *session, unsigned k)
+{
+    const struct redlock_round *round = redlock_last_round(&session->lock);
+
+    if (round->decided_at != 0) return false;
+    return session->missing >> k & 1 || redlock_now_us() - round->started_at >= ROUND_SHORT_MS * 1000;
+}
+
 void report_loss(struct session *session)
 {
-    bool is_decided = redlock_last_round(&session->lock)->decided_at != 0;     /* Else they had their time. */
     const char *text, *advice;
 
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) {
         enum redlock_vote vote = vote_so_far(session, k);
         if (vote == REDLOCK_VOTE_GRANTED || report_trouble(session, k)) continue;
-        if (vote == REDLOCK_VOTE_PENDING && is_decided) continue;
+        if (vote == REDLOCK_VOTE_PENDING && !had_time(session, k)) continue;
         text = report_why_missing(session, k, &advice);
         say_advice(session, k, text, vote == REDLOCK_VOTE_REFUSED ? NULL : advice);
     }

@@ -152,7 +152,8 @@ static void watch_keeper(struct run *run, uint64_t now_us)
     if (!is_news || kept == REDLOCK_OK) return;
     say("%s: not extended: %s", run->settings->resource,
         kept == REDLOCK_TAKEN ? "too few nodes still have our token" : redlock_status_text(kept));
-    if (kept != REDLOCK_EXTENSION_LIMIT) report_nodes(run->session);
+    if (kept == REDLOCK_TAKEN) report_loss(run->session);
+    else if (kept != REDLOCK_EXTENSION_LIMIT) report_nodes(run->session);
 }
 
 static bool is_extended_too_often(const struct run *run, uint64_t now_us)

@@ -34,6 +34,7 @@ struct session {
     struct session_note notes[REDLOCK_NODES_MAX];
     enum redlock_status fault;      /* Of redlock_step: nothing works any longer. OK: none. */
     int signal;                     /* That asked the program to end, or 0. */
+    uint16_t missing;               /* The nodes that did not grant the last extension: a set. See votes.h. */
     bool began_well;                /* A quorum of nodes has voted since it waits for the lock. */
     int watched;                    /* A descriptor that session_wait() looks at as well, until it can be read. -1: none. */
 };

@@ -5,8 +5,9 @@
 
 _Static_assert(REDLOCK_NODES_MAX <= 16, "nodes that were told are kept in a uint16_t");
 
-void votes_begin(struct votes *votes, const struct session *session)
+void votes_begin(struct votes *votes, struct session *session)
 {
+    session->missing = 0;
     *votes = (struct votes){ .first_round = redlock_last_round(&session->lock)->number };
 }
 
@@ -33,9 +34,9 @@ static void watch_node(struct votes *votes, struct session *session, unsigned k,
     const char *advice;
 
     if (vote == REDLOCK_VOTE_PENDING) votes->pending |= bit;
-    if (vote == REDLOCK_VOTE_GRANTED) votes->missing &= (uint16_t)~bit;
-    if ((votes->missing & bit) || !(late || is_without(session, k))) return;
-    votes->missing |= bit;
+    if (vote == REDLOCK_VOTE_GRANTED) session->missing &= (uint16_t)~bit;
+    if ((session->missing & bit) || !(late || is_without(session, k))) return;
+    session->missing |= bit;
     if (is_told(session)) report_missing_vote(session, k);
     log_node(session, LOG_DEGRADED, k, report_why_missing(session, k, &advice));
 }
@@ -43,14 +44,13 @@ static void watch_node(struct votes *votes, struct session *session, unsigned k,
 void votes_watch(struct votes *votes, struct session *session)
 {
     const struct redlock_round *round = redlock_last_round(&session->lock);
-    uint16_t before = votes->missing, late = round->number != votes->round ? votes->pending : 0;
+    uint16_t before = session->missing, late = round->number != votes->round ? votes->pending : 0;
 
-    if ((!is_told(session) && !session->settings->log) || round->number == votes->first_round) return;
-    if (late == 0 && round->decided_at == 0) return;
+    if (round->number == votes->first_round || (late == 0 && round->decided_at == 0)) return;
     votes->round = round->number;
     votes->pending = 0;
     for (unsigned k = 0; k < redlock_node_count(&session->client); k++) watch_node(votes, session, k, late >> k & 1);
-    if (!before || votes->missing) return;
+    if (!before || session->missing) return;
     log_transition(session, LOG_RESTORED, NULL);
     if (is_told(session))
         say("%s: kept with all %u nodes again", session->settings->resource, redlock_node_count(&session->client));

@@ -7,13 +7,13 @@
 struct votes {
     uint32_t first_round, round;    /* The rounds behind the first are extensions; the last that was looked at. */
     uint16_t pending;           /* The nodes that had not answered that one: a set. */
-    uint16_t missing;           /* The nodes that were told. */
 };
 
 /* The lock is held, and is kept from now on. */
-void votes_begin(struct votes *votes, const struct session *session);
+void votes_begin(struct votes *votes, struct session *session);
 
-/* Looks at the last extension; says what has changed, unless with --verbose or --json, and logs it. */
+/* Looks at the last extension: notes in the session which nodes are missing, logs what has changed, and says it unless with --verbose
+ * or --json. */
 void votes_watch(struct votes *votes, struct session *session);
 
 #endif
