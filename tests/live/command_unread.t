@@ -77,6 +77,20 @@ exec 8<>"$directory/log"
 perl -MFcntl -e 'fcntl STDOUT, F_SETFL, O_NONBLOCK; 1 while syswrite STDOUT, "x" x 4096; 1 while syswrite STDOUT, "x"; fcntl STDOUT, F_SETFL, 0' >&8
 check 'nor does a log that nobody reads' guards --log-file "$directory/log"
 
+# ---- The token ----
+
+# Its pipe is full: 7, as above.
+hands_over() {
+    "$redlock" acquire --guard 0 -t 2s "$@" token >&7 2>"$directory/err" &
+    acquire=$!
+    begin $acquire
+    within 10 is_gone "$acquire" || return 1
+    over $acquire
+    [ $? = 122 ] && says 'token: released, since nobody reads the token' && gone token
+}
+check 'acquire waits for a reader of its token as long as the lock is valid, and then releases it' hands_over
+check 'and so it does with --json' hands_over --json
+
 # ---- What was dropped ----
 
 # The writer, stopped: so much is told that its socket is full.

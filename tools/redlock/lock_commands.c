@@ -2,9 +2,11 @@
 #include "commands.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "exits.h"
 #include "log.h"
@@ -276,10 +278,22 @@ static enum redlock_status take_back(struct session *session, enum redlock_statu
     return why;
 }
 
+/* S29: a pipe that is full, or a terminal that is halted, is waited for as long as the lock is valid. That it is closed, the write
+ * will tell. */
+static bool takes_words(struct session *session)
+{
+    struct pollfd fd = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+    while (redlock_valid_ms(&session->lock) > 0 && !session_must_end(session))
+        if (poll(&fd, 1, 100) > 0) return true;
+    return false;
+}
+
 /* A token that nobody got is a lock that nobody can release: it is released again. So it is when who reads was so slow that nothing
  * is left of it. */
 static enum redlock_status hand_over(struct session *session)
 {
+    if (!takes_words(session)) return take_back(session, REDLOCK_TOO_LATE, "nobody reads the token");
     if (session->settings->json) print_json(session, REDLOCK_OK);
     else                         print_token(session);
     if (!report_written("the token")) return take_back(session, REDLOCK_SYSTEM, "nobody has the token");
