@@ -279,6 +279,7 @@ static void enter_phase(struct redlock_metrics *m, struct redlock_metered *lock,
 
     if (begins_to_acquire(lock, phase)) {
         lock->is_acquiring = true;
+        lock->failure = LOSS_EXPIRED;
         lock->began_at = event->at_us;
     }
     if (phase == REDLOCK_PHASE_ACQUIRING || phase == REDLOCK_PHASE_EXTENDING || phase == REDLOCK_PHASE_RELEASING)
@@ -318,10 +319,17 @@ static void count_extension(struct redlock_metrics *m, struct redlock_metered *l
     if (event->status != REDLOCK_OK) lock->failure = event->status == REDLOCK_TAKEN ? LOSS_REFUSED : LOSS_NO_QUORUM;
 }
 
+/* Until it is held: why the last attempt was lost. */
+static void count_attempt(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
+{
+    m->attempts[outcome_of(event->status)]++;
+    if (lock && !lock->is_held) lock->failure = event->status == REDLOCK_NO_QUORUM ? LOSS_NO_QUORUM : LOSS_EXPIRED;
+}
+
 static void count_verdict(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
 {
     count_silent_votes(m, lock, event);
-    if (event->command == REDLOCK_COMMAND_ACQUIRE) m->attempts[outcome_of(event->status)]++;
+    if (event->command == REDLOCK_COMMAND_ACQUIRE) count_attempt(m, lock, event);
     else                                           count_extension(m, lock, event);
     if (event->ticket > 0) m->ticket = event->ticket;
     if (event->status == REDLOCK_OK && !lock) lock = take_slot(m, event->lock);
@@ -344,10 +352,12 @@ static void end_release(struct redlock_metrics *m, struct redlock_metered *lock,
 /* That keeping has ended, or an extension, is told by other events. */
 static void count_end(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
 {
+    bool lacks_votes = lock && event->status == REDLOCK_TIMEOUT && lock->failure == LOSS_NO_QUORUM;
+
     if (!lock) return;
     if (event->command == REDLOCK_COMMAND_ACQUIRE || event->command == REDLOCK_COMMAND_EXTEND) count_silent_votes(m, lock, event);
     if (lock->is_acquiring)
-        observe(m->acquires[outcome_of(event->status)], metrics_times(), REDLOCK_METRICS_TIMES,
+        observe(m->acquires[outcome_of(lacks_votes ? REDLOCK_NO_QUORUM : event->status)], metrics_times(), REDLOCK_METRICS_TIMES,
                 between(lock->began_at, event->at_us));
     lock->is_acquiring = false;
     if (lock->releasing) end_release(m, lock, event);

@@ -250,7 +250,7 @@ static void put_acquires(struct page *page)
 
     begin_metric(page, series.name, "histogram", "Time to acquire a lock, with waiting.");
     for (unsigned i = 0; i < REDLOCK_METRICS_OUTCOMES; i++) {
-        uint64_t count = i == OUTCOME_OK;
+        uint64_t count = i <= OUTCOME_NO_QUORUM || i == OUTCOME_TIMEOUT;
         for (unsigned j = 0; j <= REDLOCK_METRICS_TIMES; j++) count |= page->m->acquires[i][j];
         series.value = outcomes[i];
         if (count > 0) put_histogram(page, &series, page->m->acquires[i], metrics_times(), REDLOCK_METRICS_TIMES);

@@ -100,8 +100,9 @@ void redlock_metrics_read(struct redlock_metrics *m, struct redlock_event_ring *
  *     redlock_waiting                           locks that are being acquired
  *     redlock_debts                             releases that nodes have not confirmed: one for each lock and node
  *     redlock_ticket                            the last that was given; left out until then
- *     redlock_acquire_seconds{outcome}          histogram: from the beginning of an acquire to its end, with waiting; "ok" is
- *                                               there from the start, others once they have occurred
+ *     redlock_acquire_seconds{outcome}          histogram: from the beginning of an acquire to its end, with waiting: ok, taken,
+ *                                               no_quorum (also where the time to wait was over, if the last attempt had none)
+ *                                               and timeout are there from the start, others once they have occurred
  *     redlock_hold_seconds                      histogram: from when a lock was won until it was released or lost
  *     redlock_validity_left_ratio               histogram: what was left of the validity, as a part of the TTL, when an
  *                                               extension was decided: the smaller, the nearer was a loss
@@ -138,7 +139,7 @@ struct redlock_metered {
     uint64_t held_at, valid_until;
     uint16_t owed, voted, woken;        /* Sets of nodes. */
     uint8_t phase;
-    uint8_t failure;                    /* Of the last extension. */
+    uint8_t failure;                    /* Of the last extension, or attempt. */
     bool is_acquiring, is_held, is_voting;
     uint8_t releasing;
 };

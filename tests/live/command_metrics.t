@@ -59,6 +59,23 @@ is_in_trouble() {
 }
 check 'while the lock is held the file tells so, and which node has been killed' is_there_while_held
 
+# From one run to the next: the status is the last one's, the time that of the last success.
+remembers() {
+    rm -f "$file"
+    is 7 run --guard 0 --metrics "$file" --metrics-label 'text=a "b" \c' job -- sh -c 'exit 7' &&
+        tells 'run_last_exit_status{text="a \"b\" \\c"}' 7 && tells 'run_last_success_timestamp_seconds{text="a \"b\" \\c"}' 0 && is_well_formed || return 1
+    is 0 run --guard 0 --metrics "$file" job -- true && tells 'run_last_exit_status{resource="job"}' 0 || return 1
+    at=$(sed -n 's/^redlock_run_last_success_timestamp_seconds{.*} //p' "$file") now=$(date +%s)
+    [ $((now - at)) -ge 0 ] && [ $((now - at)) -lt 100 ] && sleep 1 || return 1
+    is 122 run --guard 0 --metrics "$file" --wait 0 -n "127.0.0.1:$refused" job -- true &&
+        tells 'run_last_exit_status{resource="job"}' 122 && tells 'run_last_success_timestamp_seconds{resource="job"}' "$at" &&
+        tells 'acquire_seconds_count{outcome="no_quorum",resource="job"}' 1 || return 1
+    is 122 run --guard 0 --metrics "$file" --wait 1s -n "127.0.0.1:$refused" job -- true &&
+        tells 'acquire_seconds_count{outcome="no_quorum",resource="job"}' 1 && tells 'acquire_seconds_count{outcome="timeout",resource="job"}' 0
+}
+choose_refused_port
+check 'how the last run ended, and when one last succeeded, stays from one run to the next' remembers
+
 # A reader that looks as often as it can, while many runs write.
 is_never_half_written() {
     perl -e '
@@ -68,7 +85,7 @@ is_never_half_written() {
             local $/;
             my $text = <$in>;
             $reads++;
-            $bad++ unless $text =~ /\A# HELP redlock_build_info .*\nredlock_metrics_untracked_rounds_total\{.*\} 0\n\z/s;
+            $bad++ unless $text =~ /\A# HELP redlock_build_info .*\nredlock_run_last_success_timestamp_seconds\{.*\} \d+\n\z/s;
         }
         print "$reads reads, $bad bad\n";
         exit($bad > 0 || $reads < 20)' "$file" >"$directory/reads" 2>&1 &

@@ -82,7 +82,8 @@ TEST(an_attempt_that_is_refused_is_told_with_its_votes)
     RUN_MS(5);
     TELLS("redlock_attempts_total{outcome=\"taken\"}", "1");
     TELLS("redlock_acquire_seconds_count{outcome=\"taken\"}", "1");
-    TELLS("redlock_acquire_seconds_count{outcome=\"timeout\"}", "nothing");
+    TELLS("redlock_acquire_seconds_count{outcome=\"timeout\"}", "0");
+    TELLS("redlock_acquire_seconds_count{outcome=\"cancelled\"}", "nothing");
     TELLS("redlock_held", "0");
     TELLS(VOTE(0, "refused"), "1");
     TELLS(VOTE(4, "refused"), "1");
@@ -231,6 +232,24 @@ TEST(a_client_that_is_not_woken_tries_again_by_the_timer)
     LOOK;
     CHECK_STR(told_of("redlock_wake_ups_total{kind=\"heard\"}"), "0");
     CHECK(strcmp(told_of("redlock_wake_ups_total{kind=\"timer\"}"), "0") != 0);
+    TELLS("redlock_acquire_seconds_count{outcome=\"timeout\"}", "1");
+    TELLS("redlock_acquire_seconds_count{outcome=\"no_quorum\"}", "0");
+}
+
+TEST(an_acquire_that_waits_in_vain_for_a_quorum_is_one_without_a_quorum)
+{
+    CLUSTER(N);
+    WATCH;
+    DOWN(0); DOWN(1); DOWN(2);
+    ACQUIRE_WAIT(0, "door", 10000, 1000);
+    EXPECT_STATUS(0, REDLOCK_TIMEOUT);
+    TELLS("redlock_acquire_seconds_count{outcome=\"timeout\"}", "0");
+    TELLS("redlock_acquire_seconds_count{outcome=\"no_quorum\"}", "1");
+    UP(0);
+    RUN_MS(60000);
+    RIVAL_ON_ALL("gate", 60000);
+    ACQUIRE_WAIT(0, "gate", 10000, 1000);
+    EXPECT_STATUS(0, REDLOCK_TIMEOUT);
     TELLS("redlock_acquire_seconds_count{outcome=\"timeout\"}", "1");
 }
 

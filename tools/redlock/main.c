@@ -6,6 +6,7 @@
  * It knows the public headers of the library. */
 #include "commands.h"
 #include "descriptors.h"
+#include "meter.h"
 #include "report.h"
 #include "writer.h"
 
@@ -46,6 +47,7 @@ int main(int argc, char **argv)
     settings_read(&settings, command, argc - 1, argv + 1);
     if (needs_writer(command) && begin_writer(&settings) != 0) return EXIT_TROUBLE;
     code = command_functions[command](&session, &settings);
+    if (settings.meter) settings.meter->leave(code);
     writer_end();
     return code;
 }

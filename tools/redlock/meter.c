@@ -3,9 +3,13 @@
 #include "meter.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "descriptors.h"
 #include "labels.h"
@@ -18,6 +22,7 @@ enum {
     INTERVAL_US = 15 * 1000 * 1000,     /* Between two writes at most, */
     PAUSE_US = 1000 * 1000,             /* and at least, but for the last. */
     SLOTS = 8,                          /* The lock, and those that it has left behind. */
+    NO_STATUS = 256,
     PAGE_BYTES = 16384,
     FILE_MAX = 16 * PAGE_BYTES
 };
@@ -37,6 +42,8 @@ static struct meter {
     const char *name_of[REDLOCK_NODES_MAX];
     struct redlock_metrics metrics;
     struct redlock_metered slots[SLOTS];
+    unsigned exit_status;               /* Of the last run; NO_STATUS: not known. */
+    uint64_t success_s;                 /* When one last ended with 0, since 1970; 0: not known. */
 } meter;
 
 /* ---- The file ---- */
@@ -72,6 +79,59 @@ static void meter_deliver(const char *text, size_t size, uint32_t mark, uint32_t
     if ((mark & PIECE_LAST) && file_size < FILE_MAX) replace();
 }
 
+/* ---- From one run to the next ---- */
+
+#define EXIT_STATUS "redlock_run_last_exit_status"
+#define SUCCESS "redlock_run_last_success_timestamp_seconds"
+
+/* Of the line "NAME{LABELS} NUMBER", if there is one. */
+static uint64_t gauge_in(const char *text, const char *name, uint64_t otherwise)
+{
+    const char *line = strstr(text, name), *end = line ? strstr(line, "} ") : NULL;
+
+    return end ? strtoull(end + 2, NULL, 10) : otherwise;
+}
+
+/* Before there is a writer, which has that memory to itself. */
+static void remember(void)
+{
+    int fd = open(meter.file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t size = fd < 0 ? 0 : read(fd, file_text, sizeof file_text - 1);
+
+    file_text[size > 0 ? size : 0] = '\0';
+    meter.exit_status = (unsigned)gauge_in(file_text, "\n" EXIT_STATUS "{", NO_STATUS);
+    meter.success_s = gauge_in(file_text, "\n" SUCCESS "{", 0);
+    if (fd >= 0) (void)close(fd);
+}
+
+/* What the format has escapes for; that it is UTF-8 the library has seen. */
+static void put_label(FILE *file, const char *before, const struct redlock_label *label)
+{
+    (void)fprintf(file, "%s%s=\"", before, label->name);
+    for (const char *c = label->value; *c; c++)
+        if (*c == '\n')                    (void)fputs("\\n", file);
+        else if (*c == '"' || *c == '\\') (void)fprintf(file, "\\%c", *c);
+        else                              (void)fputc(*c, file);
+    (void)fputc('"', file);
+}
+
+static void put_gauge(FILE *file, const char *name, const char *help, uint64_t value)
+{
+    (void)fprintf(file, "# HELP %s %s\n# TYPE %s gauge\n%s", name, help, name, name);
+    for (unsigned i = 0; i < meter.label_count; i++) put_label(file, i == 0 ? "{" : ",", &meter.labels[i]);
+    (void)fprintf(file, "} %" PRIu64 "\n", value);
+}
+
+static bool send_runs(uint32_t marks)
+{
+    FILE *file = outbox_compose();
+
+    if (meter.exit_status < NO_STATUS)
+        put_gauge(file, EXIT_STATUS, "Of redlock, or of its command, when it last ended.", meter.exit_status);
+    put_gauge(file, SUCCESS, "When it last ended with 0, since 1970.", meter.success_s);
+    return outbox_send(OUTLET_METRICS, marks | PIECE_LAST);
+}
+
 /* S29: handed to the writer, as far as it takes it. */
 static void write_file(void)
 {
@@ -83,10 +143,10 @@ static void write_file(void)
     do {
         left = redlock_metrics_text(&meter.metrics, meter.engine, now, wall, from, page, sizeof page);
         taken = left < sizeof page ? left : sizeof page - 1;
-        is_sent = outbox_put(OUTLET_METRICS, page, taken, (from == 0 ? PIECE_FIRST : 0u) | (taken == left ? PIECE_LAST : 0u));
+        is_sent = outbox_put(OUTLET_METRICS, page, taken, from == 0 ? PIECE_FIRST : 0u);
         from += taken;
     } while (taken < left && is_sent);
-    meter.is_news = !is_sent;
+    meter.is_news = !is_sent || !send_runs(0);
     meter.written_at = now;
 }
 
@@ -142,7 +202,15 @@ static void meter_end(uint64_t lost)
     redlock_metrics_lost(&meter.metrics, lost);
     meter.engine = NULL;
     redlock_metrics_change(&meter.metrics, NULL);
-    write_file();
+}
+
+/* Of a run whose client could not be opened there are no counts. */
+static void meter_leave(int code)
+{
+    meter.exit_status = (unsigned)code & 0xff;
+    if (code == 0) meter.success_s = redlock_wall_us() / 1000000;
+    if (meter.has_begun) write_file();
+    else                 (void)send_runs(PIECE_FIRST);
 }
 
 /* ---- What the command line says ---- */
@@ -151,11 +219,12 @@ const struct meter_feature *meter_to(const char *file)
 {
     static const struct meter_feature feature = {
         .begin = meter_begin, .count = meter_count, .give_up = meter_give_up,
-        .step = meter_step, .due_at = meter_due_at, .end = meter_end,
+        .step = meter_step, .due_at = meter_due_at, .end = meter_end, .leave = meter_leave,
         .deliver = meter_deliver
     };
 
     meter.file = file;
+    remember();
     return &feature;
 }
 

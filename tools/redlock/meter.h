@@ -20,14 +20,18 @@ struct meter_feature {
     void (*step)(uint64_t lost);
     uint64_t (*due_at)(void);
 
-    /* The client is closed: writes it as it will stay. */
+    /* The client is closed. */
     void (*end)(uint64_t lost);
+
+    /* The program ends with that exit status: writes the file as it will stay. */
+    void (*leave)(int code);
 
     /* In the writer: a piece of the file; the last one has a mark. */
     void (*deliver)(const char *text, size_t size, uint32_t mark, uint32_t dropped);
 };
 
-/* Writes to that file, whose name stays where it is. */
+/* Writes to that file, whose name stays where it is. From the one that is there it takes how the last run ended, and when one last
+ * succeeded: between two runs of a cron job nobody else knows. */
 const struct meter_feature *meter_to(const char *file);
 
 /* A label of every metric, of memory that stays. False: its name is none, or is there already, or there are too many. */

@@ -7,9 +7,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = PATH_MAX + 16 };
+enum { PATH_BYTES = PATH_MAX + 32 };
 
 bool is_replaceable(const char *path)
 {
@@ -18,29 +19,42 @@ bool is_replaceable(const char *path)
     return lstat(path, &status) != 0 || S_ISREG(status.st_mode);
 }
 
-/* 0, or an errno. */
-static int write_beside(const char *path, bool (*write)(void *context, int fd), void *context)
+/* 0, or an errno. A file system that has no way to do so makes no promise: EINVAL. */
+static int write_all_of_it(int fd, bool (*write)(void *context, int fd), void *context)
 {
+    int error = write(context, fd) && (fsync(fd) == 0 || errno == EINVAL) ? 0 : errno;
+
+    return close(fd) != 0 && !error ? errno : error;
+}
+
+/* Of containers that share a folder several processes may have this number. */
+static bool name_beside(char *beside, size_t size, const char *path)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return snprintf(beside, size, "%s.%ld.%ld", path, (long)getpid(), now.tv_nsec) < (int)size;
+}
+
+static int replace(const char *path, bool (*write)(void *context, int fd), void *context)
+{
+    char beside[PATH_BYTES];
     int fd, error;
 
-    (void)unlink(path);         /* Of another process with this number. */
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (!name_beside(beside, sizeof beside, path)) return ENAMETOOLONG;
+    fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) return errno;
-    error = write(context, fd) ? 0 : errno;
-    return close(fd) != 0 && !error ? errno : error;
+    error = write_all_of_it(fd, write, context);
+    if (!error && rename(beside, path) != 0) error = errno;
+    if (error) (void)unlink(beside);
+    return error;
 }
 
 bool replace_file(const char *path, bool (*write)(void *context, int fd), void *context)
 {
     void (*was)(int) = signal(SIGXFSZ, SIG_IGN);    /* A limit on the size of files is an error like others. */
-    char beside[PATH_BYTES];
-    int error = ENAMETOOLONG;
+    int error = replace(path, write, context);
 
-    if (snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid()) < (int)sizeof beside) {
-        error = write_beside(beside, write, context);
-        if (!error && rename(beside, path) != 0) error = errno;
-        if (error) (void)unlink(beside);
-    }
     (void)signal(SIGXFSZ, was);
     errno = error;
     return !error;

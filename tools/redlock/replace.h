@@ -7,8 +7,9 @@
 /* False: something is there that must not be replaced, as a directory, a device, or a link to what another has made. */
 bool is_replaceable(const char *path);
 
-/* The new one is made beside it, as path and the number of this process, and is what write() writes there: who may read it is by
- * the umask, unless write() changes that. False: errno says why, and nothing is left. */
+/* The new one is made beside it, as path, the number of this process and a time, and is what write() writes there; it is on the
+ * disk before it has the name. Who may read it is by the umask, unless write() changes that. False: errno says why, and nothing is
+ * left. */
 bool replace_file(const char *path, bool (*write)(void *context, int fd), void *context);
 
 #endif

@@ -12,8 +12,8 @@ struct votes {
 /* The lock is held, and is kept from now on. */
 void votes_begin(struct votes *votes, struct session *session);
 
-/* Looks at the last extension: notes in the session which nodes are missing, logs what has changed, and says it unless with --verbose
- * or --json. */
+/* Looks at the last extension: notes in the session which nodes are missing, logs what has changed, and says it unless with
+ * --verbose or --json. */
 void votes_watch(struct votes *votes, struct session *session);
 
 #endif
