@@ -6,7 +6,6 @@
 #include "redlock_net.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 #include <fcntl.h>
@@ -197,7 +196,10 @@ NET_API const char *net_error_text(int error)
 
 /* --- Waiting --- */
 
-enum { WAIT_BLINDLY_MS = 10 };  /* Often enough for a lock, seldom enough for the processor. */
+enum {
+    WAIT_BLINDLY_MS = 10,       /* Often enough for a lock, seldom enough for the processor. */
+    WAIT_SLICE_MS = 1000        /* poll() does not count the time for which the machine sleeps (poll(2)); net_now_us() does. */
+};
 
 /* For poll: rounded up, so that it does not wake too early and again and again; -1 is for ever. */
 static int wait_ms(uint64_t until_us)
@@ -206,7 +208,7 @@ static int wait_ms(uint64_t until_us)
     uint64_t now_us = net_now_us();
     if (now_us >= until_us) return 0;
     uint64_t left_ms = (until_us - now_us - 1) / 1000 + 1;
-    return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+    return left_ms < WAIT_SLICE_MS ? (int)left_ms : WAIT_SLICE_MS;
 }
 
 static struct pollfd wait_to_poll(const struct net_wait *wait)
@@ -226,7 +228,7 @@ static uint8_t wait_ready(short events)
     return (uint8_t)ready;
 }
 
-/* poll, but 0 only when the time has come: a wait may be longer than poll can count, or its clock a little ahead. */
+/* poll, but 0 only when the time has come: a wait may be longer than a slice, or the clock of poll a little ahead. */
 static int wait_poll(struct pollfd *polled, size_t count, uint64_t until_us)
 {
     int ready;

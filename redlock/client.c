@@ -31,6 +31,7 @@ enum name_state {
 };
 
 enum {
+    POLL_SLICE_MS = 1000,   /* poll() does not count the time for which the machine sleeps, redlock_now_us() does. */
     NAME_PART = 10,         /* A connection waits for its name until a tenth of the node's timeout is left, to say why. */
     NAME_KNOWN_US = 5000000,    /* The longest pause between two connections is shorter. */
     FEED_PAUSE_US = 100000, /* When the system gave no random bytes: how long until it is asked again. */
@@ -560,7 +561,7 @@ int redlock_poll_ms(const struct redlock_client *c)
     if (has_work(c)) return 0;
     if (at == REDLOCK_NEVER) return -1;
     if (at <= now) return 0;
-    return (at - now) / 1000 >= INT_MAX ? INT_MAX : (int)((at - now + 999) / 1000);
+    return at - now >= POLL_SLICE_MS * 1000 ? POLL_SLICE_MS : (int)((at - now + 999) / 1000);
 }
 
 /* ---- Opening and closing ---- */
