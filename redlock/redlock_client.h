@@ -284,8 +284,8 @@ uint64_t redlock_now_us(void);
 /* The wall clock for redlock_request: microseconds since 1970; 0 when the system has none. */
 uint64_t redlock_wall_us(void);
 
-/* How long a poll() or epoll_wait() may wait from now on: ms, rounded up; 0: step at once; -1: for ever. A second at most where time
- * matters: those calls do not count the time for which the machine sleeps, and behind that what is held may be near its end. */
+/* How long a poll() or epoll_wait() may wait from now on: ms, rounded up; 0: step at once; -1: for ever. A second at most where
+ * time matters: those calls do not count the time for which the machine sleeps, and behind it what is held may be near its end. */
 int redlock_poll_ms(const struct redlock_client *c);
 
 /* Hands a lock over to the client, which pays what it owes: its memory and its name are the caller's again, as when
