@@ -561,7 +561,7 @@ int redlock_poll_ms(const struct redlock_client *c)
     if (has_work(c)) return 0;
     if (at == REDLOCK_NEVER) return -1;
     if (at <= now) return 0;
-    return at - now >= POLL_SLICE_MS * 1000 ? POLL_SLICE_MS : (int)((at - now + 999) / 1000);
+    return at - now >= (uint64_t)POLL_SLICE_MS * 1000 ? POLL_SLICE_MS : (int)((at - now + 999) / 1000);
 }
 
 /* ---- Opening and closing ---- */

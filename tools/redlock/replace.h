@@ -8,8 +8,8 @@
 bool is_replaceable(const char *path);
 
 /* The new one is made beside it, as path, the number of this process and a time, and is what write() writes there; it is on the
- * disk before it has the name. Who may read it is by the umask, unless write() changes that. False: errno says why, and nothing is
- * left. */
+ * disk before it has the name. It can be read as the umask has it, unless write() changes that. False: errno says why, and nothing
+ * is left. */
 bool replace_file(const char *path, bool (*write)(void *context, int fd), void *context);
 
 #endif

@@ -14,7 +14,7 @@
 
 enum {
     NOTE_MAX = 1024,
-    ROUND_SHORT_MS = 20     /* An extension that began so shortly before the end is no sign that a node hangs. */
+    ROUND_SHORT_US = 20000  /* An extension that began so shortly before the end is no sign that a node hangs. */
 };
 
 static const struct settings *asked;    /* Of the program that runs. NULL: none have been read. */
@@ -202,7 +202,7 @@ static bool had_time(const struct session *session, unsigned k)
     const struct redlock_round *round = redlock_last_round(&session->lock);
 
     if (round->decided_at != 0) return false;
-    return session->missing >> k & 1 || redlock_now_us() - round->started_at >= ROUND_SHORT_MS * 1000;
+    return session->missing >> k & 1 || redlock_now_us() - round->started_at >= ROUND_SHORT_US;
 }
 
 void report_loss(struct session *session)
