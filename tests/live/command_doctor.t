@@ -218,9 +218,9 @@ permissions() {
         --check-user app --prefix lock: && ask 0 ACL SETUSER app +eval +pexpire -publish >/dev/null &&
     tells 1 'WARNING  the user lacks \+publish: clients that wait are woken late' --check-user app --prefix lock: &&
     ask 0 ACL SETUSER app +publish resetchannels >/dev/null && tells 1 'WARNING  the user may not use the channels redlock:' --check-user app --prefix lock: &&
-    ask 0 ACL SETUSER app '&redlock:*' >/dev/null &&
+    ask 0 ACL SETUSER app '&redlock:*' >/dev/null && ask 0 SET 'redlock:canary#done#done' 0123456789abcdef >/dev/null &&
     is 1 doctor --guard 1ms --ttl 1ms --quick --check-user app --prefix lock: -n "redis://127.0.0.2:$port_0?durable=1,127.0.0.3:$port_1,127.0.0.4:$port_2" &&
-    prints '^node 0 .*WARNING  the user may not use redlock:canary: .* Fix: ACL SETUSER <user> ~redlock:canary[*]$' && ! prints '^node 1 .*canary' >/dev/null
+    prints '^node 0 .*WARNING  the user may not use redlock:canary: .* Fix: ACL SETUSER <user> ~redlock:canary[*]$' && ! prints '^node 1 .*canary' >/dev/null && ask 0 DEL 'redlock:canary#done#done' >/dev/null
 }
 no_such_user() {
     doctor 2 --check-user apq --prefix lock: && prints "^node 2 .*UNSAFE  ERR User 'apq' not found: nobody locks by this name\\. Fix: see how the name is written" &&

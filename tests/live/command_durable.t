@@ -64,7 +64,9 @@ check 'behind a majority that was killed and came back a lock is acquired long b
 comes_back_empty() {
     kill_server 2
     rm -rf "$directory/data-$port_2"
-    revive 2 && is 0 acquire --node-timeout $patience -t 20s fifth &&
+    revive 2 && is 2 doctor --quick --node-timeout $patience &&
+    prints '^node 2 .*UNSAFE  is declared durable, but has no redlock:canary: it is new, or came back without its data' &&
+    ! prints '^node [01] .*canary' >/dev/null && is 0 acquire --node-timeout $patience -t 20s fifth &&
     is 0 status --node-timeout $patience sixth && prints 'node 2 .*free \(restarted [0-9]+ s ago, no vote for another' &&
     prints '^sixth: free on 3 of 3 nodes \(quorum 2\); 2 of 3 may vote$'
 }

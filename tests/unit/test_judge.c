@@ -326,6 +326,23 @@ TEST(a_user_that_may_not_use_the_canary_of_a_durable_node_is_worth_a_warning)
     EXPECT(23, SEVERITY_OK, "may do all");
 }
 
+TEST(a_durable_node_without_its_canary_is_new_or_has_forgotten)
+{
+    make_all_well(3);
+    judge(&survey, &limits, &findings);
+    CHECK_STR(finding_of(29, 0)->text, "");
+    limits.durable = 1;
+    survey.nodes[0].answers[QUESTION_CANARY] = ANSWER_GIVEN;
+    EXPECT(29, SEVERITY_UNSAFE, "but has no redlock:canary");
+    tell(&survey.nodes[0], FACT_CANARY, "0123", 4);
+    EXPECT(29, SEVERITY_OK, "has its canary");
+    survey.nodes[0].answers[QUESTION_CANARY] = ANSWER_REFUSED;
+    EXPECT(29, SEVERITY_UNKNOWN, "is refused: needs +get ~redlock:canary*");
+    limits.guard_ms = 0;
+    judge(&survey, &limits, &findings);
+    CHECK_STR(finding_of(29, 0)->text, "");
+}
+
 TEST(memory_is_judged_in_percent)
 {
     make_all_well(3);

@@ -132,3 +132,16 @@ void judge_flushes(struct judging *j)
               count == 1 ? "" : "s");
     else well(j, "was never emptied");
 }
+
+/* S23: the canary is set by the first client that locks when the guard is over, and what has it is believed to remember. */
+void judge_canary(struct judging *j)
+{
+    if (!(j->limits->durable >> j->k & 1) || j->limits->guard_ms == 0) return;
+    if (survey_asked(j->node, FACT_CANARY) != ANSWER_GIVEN)
+        hidden(j, FACT_CANARY);
+    else if (!j->node->has[FACT_CANARY])
+        found(j, SEVERITY_UNSAFE,
+              "unless it is new, find out where its data went; then take any lock when the guard is over: that sets it",
+              "is declared durable, but has no redlock:canary: it is new, or came back without its data, and forgot locks");
+    else well(j, "has its canary");
+}

@@ -228,7 +228,8 @@ static enum redlock_status look(struct doctor *d)
     char key[REDLOCK_RESOURCE_MAX];
     struct survey_wishes wishes = {
         .patience_ms = d->settings->options.engine.node_timeout_ms, .rate_us = d->settings->quick ? 0 : RATE_US,
-        .user = d->settings->check_user, .key = key, .probe = d->settings->check_user ? SURVEY_PROBE : key
+        .user = d->settings->check_user, .key = key, .probe = d->settings->check_user ? SURVEY_PROBE : key,
+        .durable = d->limits.durable
     };
     enum redlock_status status;
 

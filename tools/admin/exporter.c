@@ -274,7 +274,9 @@ static bool must_end(const struct exporter *e)
 
 static void ask_nodes(struct exporter *e)
 {
-    const struct survey_wishes wishes = { .patience_ms = e->settings->options.engine.node_timeout_ms, .probe = SURVEY_PROBE };
+    const struct survey_wishes wishes = {
+        .patience_ms = e->settings->options.engine.node_timeout_ms, .probe = SURVEY_PROBE, .durable = e->limits.durable
+    };
     uint64_t began_at = redlock_now_us(), interval_us = (uint64_t)e->settings->interval_ms * 1000;
 
     e->next_round_at = began_at + interval_us;

@@ -275,7 +275,7 @@ static void read_refusal(struct survey_node *node, enum question question, const
 }
 
 static const enum fact single_facts[QUESTION_COUNT] = {
-    [QUESTION_ROLE] = FACT_ROLE, [QUESTION_SCRIPT] = FACT_SCRIPT_SHA, [QUESTION_WHOAMI] = FACT_USER
+    [QUESTION_ROLE] = FACT_ROLE, [QUESTION_SCRIPT] = FACT_SCRIPT_SHA, [QUESTION_WHOAMI] = FACT_USER, [QUESTION_CANARY] = FACT_CANARY
 };
 
 void survey_read(struct survey_node *node, enum question question, struct redlock_question *reply)

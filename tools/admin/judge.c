@@ -139,6 +139,7 @@ static const struct check checks[] = {
     [26] = { "loading", "A server that loads its data has no vote.", judge_loading, false },
     [27] = { "certificate", "A node whose certificate has ended cannot be connected to.", judge_certificate, false },
     [28] = { "vote", "A node that has no vote, or cannot be written to, counts as one that has failed.", judge_vote, false },
+    [29] = { "canary", "A durable node without its canary is new, or has forgotten its locks.", judge_canary, false },
 };
 _Static_assert(sizeof checks / sizeof checks[0] == JUDGE_CHECKS, "there is room for all findings");
 

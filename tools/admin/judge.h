@@ -13,7 +13,7 @@ enum severity {
 
 enum {
     JUDGE_NO_NODE = 255,
-    JUDGE_CHECKS = 29,                              /* Number 0 is whether the node answers at all. */
+    JUDGE_CHECKS = 30,                              /* Number 0 is whether the node answers at all. */
     JUDGE_ON_ALL = 4,                               /* Findings that are about no single node, at most. */
     JUDGE_FINDINGS_MAX = JUDGE_CHECKS * REDLOCK_NODES_MAX + JUDGE_ON_ALL,
     JUDGE_TEXT_MAX = 256

@@ -78,6 +78,7 @@ void judge_scripts(struct judging *j);
 void judge_ears(struct judging *j);
 void judge_loading(struct judging *j);
 void judge_certificate(struct judging *j);      /* Nothing, without TLS. */
-void judge_vote(struct judging *j);             /* Nothing, if it has none for a reason that is told. Behind all others. */
+void judge_canary(struct judging *j);           /* Nothing, unless it is declared durable. */
+void judge_vote(struct judging *j);             /* Nothing, if it has none for a reason that is told. Behind those that tell. */
 
 #endif

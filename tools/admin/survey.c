@@ -127,6 +127,7 @@ static bool choose_words(const struct asking *asking, unsigned k)
     if (course->step < STEP_QUESTIONS) {
         add_word(course, "TIME");
     } else if (course->step < STEP_NEEDS) {
+        if (course->step == STEP_QUESTIONS + QUESTION_CANARY && !(asking->wishes->durable >> k & 1)) return false;
         for (const char *const *word = survey_words[course->step - STEP_QUESTIONS]; *word; word++)
             add_word(course, strcmp(*word, SURVEY_KEY) == 0 ? asking->wishes->probe : *word);
     } else {

@@ -34,6 +34,7 @@
     X(SLOWLOG, "+slowlog|get", "SLOWLOG", "GET", "16")                                               \
     X(SCRIPT, "+script|load", "SCRIPT", "LOAD", "return 1")                                          \
     X(WRITE, "+set ~redlock:doctor:*", "SET", SURVEY_KEY, "-", "NX", "XX")                           \
+    X(CANARY, "+get ~redlock:canary*", "GET", REDLOCK_CANARY)       /* Of durable nodes alone. */       \
     X(WHOAMI, "+acl|whoami", "ACL", "WHOAMI")
 
 /* What becomes of it, by the name that INFO or CONFIG GET has for it. */
@@ -73,6 +74,7 @@
     X(SLOW_CALL, SLOWLOG, "")                   /* The longest of the last calls, in us; 0: none. */ \
     X(SLOW_NAME, SLOWLOG, "")                                                                        \
     X(SCRIPT_SHA, SCRIPT, "")                                                                        \
+    X(CANARY, CANARY, "")                                                                            \
     X(USER, WHOAMI, "")
 
 enum question {
@@ -181,6 +183,7 @@ struct survey_wishes {
     const char *user;           /* Whose permissions are looked at. NULL: those of the user who asks. */
     const char *key;            /* With this key. NULL: permissions are not looked at. */
     const char *probe;          /* A key by which it is asked whether the node can be written to: nothing is. */
+    uint16_t durable;           /* Nodes whose canary is looked for: a set. */
 };
 #define SURVEY_PROBE "redlock:doctor:0"
 
