@@ -26,6 +26,7 @@
 #include "signals.h"
 #include "terminal.h"
 #include "text.h"
+#include "tree.h"
 #include "votes.h"
 
 enum {
@@ -320,6 +321,9 @@ static int start_guardian(struct run *run, struct settings *settings)
     terminal_open(&run->terminal);
     error = guardian_start(&run->guardian, settings, margin_ms(settings));
     if (error) report_system(settings, "the guardian of the command", error);
+    else if (!tree_is_told())
+        say("%s: /proc cannot be read: what leaves the command's process group (setsid) is not ended with it; mount /proc",
+            settings->resource);
     return error;
 }
 

@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -20,6 +19,14 @@ static pid_t spared;            /* 0: none. */
 void tree_spare(pid_t pid)
 {
     spared = pid;
+}
+
+bool tree_is_told(void)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
+    return access(path, R_OK) == 0;
 }
 
 /* Appends the numbers in a file: "17 18 ", in pieces that may end within a number. */
@@ -85,6 +92,11 @@ void tree_adopt_orphans(void)
 void tree_spare(pid_t pid)
 {
     (void)pid;
+}
+
+bool tree_is_told(void)
+{
+    return true;
 }
 
 size_t tree_list(pid_t pids[], size_t max)

@@ -2,6 +2,7 @@
 #ifndef TREE_H
 #define TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -11,6 +12,9 @@ void tree_adopt_orphans(void);
 
 /* A process that is no part of it, although it is below this one. */
 void tree_spare(pid_t pid);
+
+/* False: this system could tell, but /proc is not mounted, or its kernel lacks CONFIG_PROC_CHILDREN: tree_list() finds nobody. */
+bool tree_is_told(void);
 
 /* Fills pids with the processes below this one, the nearest first, zombies among them, up to max. Returns how many. 0 where the
  * system does not tell: only Linux does, in /proc. */
