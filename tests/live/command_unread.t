@@ -111,6 +111,23 @@ if [ "$(uname)" = Linux ]; then check 'what was dropped is counted, and told whe
 else skip 'what was dropped is counted' 'only Linux names the process that writes'
 fi
 
+# A file system that hangs: the writer of log and metrics does not come back from it.
+hangs() {
+    "$redlock" run --guard 0 --node-timeout 300ms -t 2s "$@" hung -- sleep 6 >"$directory/out" 2>"$directory/err" &
+    run=$!
+    begin $run
+    within 10 is_held hung && stop "$(writer_of $run)" && still_held hung
+    set -- $?
+    go_on "$(tail -n 1 "$directory/stopped")"
+    over $run && [ "$1" = 0 ]
+}
+if [ "$(uname)" = Linux ]; then
+    check 'a file of metrics that hangs costs no lock' hangs --metrics "$directory/hung.prom"
+    check 'nor does a log' hangs -v --log-file "$directory/hung.log"
+else
+    skip 'a file of metrics, or a log, that hangs' 'only Linux names the process that writes'
+fi
+
 # As a terminal sends it, to redlock, its writer and its command at once.
 interrupted() {
     perl -e 'setpgrp; exec @ARGV' "$redlock" run --guard 0 -v -t 2s group -- sleep 60 >"$directory/out" 2>"$directory/err" &
