@@ -323,7 +323,7 @@ static void count_extension(struct redlock_metrics *m, struct redlock_metered *l
 static void count_attempt(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)
 {
     m->attempts[outcome_of(event->status)]++;
-    if (lock && !lock->is_held) lock->failure = event->status == REDLOCK_NO_QUORUM ? LOSS_NO_QUORUM : LOSS_EXPIRED;
+    if (lock) lock->failure = event->status == REDLOCK_NO_QUORUM ? LOSS_NO_QUORUM : LOSS_EXPIRED;
 }
 
 static void count_verdict(struct redlock_metrics *m, struct redlock_metered *lock, const struct redlock_event *event)

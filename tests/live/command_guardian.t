@@ -283,7 +283,7 @@ check 'the guardian ends with redlock' no_process_is_left
 # In a mount namespace of its own, where an empty folder hides it.
 without_proc() {
     unshare -m sh -c 'mount --make-rprivate / 2>/dev/null; mount -t tmpfs none /proc && exec "$@"' sh "$redlock" run --guard 0 bare -- true 2>"$directory/err" &&
-        says 'bare: /proc cannot be read: what leaves the command.s process group \(setsid\) is not ended with it; mount /proc$' &&
+        says 'bare: without /proc what leaves the command.s process group \(setsid\) is not ended with it: mount /proc$' &&
         is 0 run --guard 0 bare -- true && ! says 'proc' >/dev/null
 }
 if unshare -m sh -c 'mount --make-rprivate / && mount -t tmpfs none /proc' 2>/dev/null; then check 'without /proc it says what it cannot end' without_proc

@@ -119,7 +119,7 @@ late_reader() {
         my $pid = fork; if ($pid == 0) { open(STDOUT, ">&", $in); close($in); close($out); exec @ARGV or die }
         close($in); sleep 2; 1 while sysread($out, my $x, 65536); waitpid($pid, 0); exit($? >> 8)' \
         "$redlock" acquire --node-timeout $patience --guard 0 -t 1s late 2>"$directory/err"
-    [ $? = 122 ] && says 'late: released, since nobody reads the token' && is 0 status --guard 0 late
+    [ $? = 122 ] && says 'late: released, since nobody read the token in time' && is 0 status --guard 0 late
 }
 check 'a lock whose token is read too late is released: status 122' late_reader
 

@@ -86,7 +86,7 @@ hands_over() {
     begin $acquire
     within 10 is_gone "$acquire" || return 1
     over $acquire
-    [ $? = 122 ] && says 'token: released, since nobody reads the token' && gone token
+    [ $? = 122 ] && says 'token: released, since nobody read the token in time' && gone token
 }
 check 'acquire waits for a reader of its token as long as the lock is valid, and then releases it' hands_over
 check 'and so it does with --json' hands_over --json

@@ -293,12 +293,14 @@ static bool takes_words(struct session *session)
  * is left of it. */
 static enum redlock_status hand_over(struct session *session)
 {
-    if (!takes_words(session)) return take_back(session, REDLOCK_TOO_LATE, "nobody reads the token");
+    static const char late[] = "nobody read the token in time";
+
+    if (!takes_words(session)) return take_back(session, REDLOCK_TOO_LATE, late);
     if (session->settings->json) print_json(session, REDLOCK_OK);
     else                         print_token(session);
     if (!report_written("the token")) return take_back(session, REDLOCK_SYSTEM, "nobody has the token");
     if (redlock_valid_ms(&session->lock) > 0) return REDLOCK_OK;
-    return take_back(session, REDLOCK_TOO_LATE, "its validity had ended when the token was written");
+    return take_back(session, REDLOCK_TOO_LATE, late);
 }
 
 /* Waits for the other nodes, within the validity; but nodes, or this process, may have been slow. */

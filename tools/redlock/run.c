@@ -322,7 +322,7 @@ static int start_guardian(struct run *run, struct settings *settings)
     error = guardian_start(&run->guardian, settings, margin_ms(settings));
     if (error) report_system(settings, "the guardian of the command", error);
     else if (!tree_is_told())
-        say("%s: /proc cannot be read: what leaves the command's process group (setsid) is not ended with it; mount /proc",
+        say("%s: without /proc what leaves the command's process group (setsid) is not ended with it: mount /proc",
             settings->resource);
     return error;
 }
