@@ -242,8 +242,8 @@ static void add_stake(struct part *part, const struct redlock_lock *lock, unsign
 {
     const struct redlock_stake *stake = &lock->stakes[k];
 
-    add(part, stake->state | (uint64_t)(stake->form == WIRE_BY_TEXT) << 4 | (uint64_t)(lock->deferred >> k & 1) << 5 |
-              (uint64_t)stake->strays << 6);
+    add(part, stake->state | (uint64_t)(stake->form == WIRE_BY_TEXT) << 4 | (uint64_t)(lock->deferred >> k & 1) << 5);
+    add(part, stake->strays);
     add(part, lock->asking >> k & 1);
     add(part, stake->want);
     add(part, stake->state ? stake->token[0] & 15 : 0);

@@ -247,17 +247,26 @@ static void queue_clear(struct memory *memory, struct queue *queue)
 /* ---- One event. An engine that stops itself (REDLOCK_CHECK) is caught. ---- */
 
 static sigjmp_buf stopped;
+static volatile sig_atomic_t is_stepping;
 
+/* A check of the explorer's own ends it. */
 static void on_trap(int number)
 {
-    siglongjmp(stopped, number);
+    if (is_stepping) siglongjmp(stopped, number);
+    signal(number, SIG_DFL);
 }
 
 static const char *step(const struct bounds *bounds, struct event event)
 {
-    if (sigsetjmp(stopped, 0) != 0) return "the engine has stopped itself: a broken assumption";
-    world_apply(&world.w, bounds, event);
-    return oracle(&world.w, bounds);
+    const char *breach = "the engine has stopped itself: a broken assumption";
+
+    is_stepping = true;
+    if (sigsetjmp(stopped, 0) == 0) {
+        world_apply(&world.w, bounds, event);
+        breach = oracle(&world.w, bounds);
+    }
+    is_stepping = false;
+    return breach;
 }
 
 /* ---- The story of a breach ---- */

@@ -280,9 +280,10 @@ check 'the guardian ends with redlock' no_process_is_left
 
 # ---- Without /proc ----
 
-# In a mount namespace of its own, where an empty folder hides it.
+# In a mount namespace of its own, where an empty folder hides it. There a sanitizer fails at the end: it can look for no leaks.
 without_proc() {
-    unshare -m sh -c 'mount --make-rprivate / 2>/dev/null; mount -t tmpfs none /proc && exec "$@"' sh "$redlock" run --guard 0 bare -- true 2>"$directory/err" &&
+    { unshare -m sh -c 'mount --make-rprivate / 2>/dev/null; mount -t tmpfs none /proc && exec "$@"' \
+        sh "$redlock" run --guard 0 bare -- true 2>"$directory/err" || [ -n "${SANITIZE-}" ]; } &&
         says 'bare: without /proc what leaves the command.s process group \(setsid\) is not ended with it: mount /proc$' &&
         is 0 run --guard 0 bare -- true && ! says 'proc' >/dev/null
 }

@@ -124,6 +124,7 @@ start_servers() {
 
 # Sets $refused: a port on which nobody listens, nor will, since a process has it that does not.
 choose_refused_port() {
+    rm -f "$directory/refused"
     perl -MSocket -e '
         socket(my $s, PF_INET, SOCK_STREAM, 0) or die;
         bind($s, sockaddr_in(0, INADDR_ANY)) or die;
