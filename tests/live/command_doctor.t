@@ -98,7 +98,8 @@ twice() {
     doctor 2 -n "127.0.0.2:$port_0,127.0.0.3:$port_1,127.0.0.1:$port_1" &&
     prints '^node [12] .*UNSAFE  is the same server as node [12]\. Fix: name each server once' &&
     doctor 1 -n "127.0.0.1:$port_0,127.0.0.3:$port_1,127.0.0.1:$port_2" &&
-    prints '^node 2 .*WARNING  is on the host of node 0: one failure, two votes\. Fix: '
+    prints '^node 2 .*WARNING  is on the host of node 0: one failure, two votes\. Fix: ' &&
+    doctor 1 -n "127.0.0.1:$port_0,127.0.0.3:$port_1,localhost:$port_2" && prints '^node 2 .*WARNING  is on the host of node 0: '
 }
 check '4: a server that is named twice is unsafe; two on one host are worth a warning' twice
 
@@ -179,11 +180,12 @@ check '23, 28: a node that lacks a command is unsafe, and the command is named' 
 # A server's clock cannot be stepped here, so it is what was known of it before.
 steps() {
     doctor 0 --state "$directory/state" && doctor 0 -v --state "$directory/state" && prints '^node 0 .*ok  its clock was not stepped' &&
-    perl -i -pe '@F = split; $_ = "$F[0] " . ($F[1] - 30e6) . " $F[2] $F[3]\n" if /127.0.0.2/; $_ = "$F[0] " . ($F[1] + 7e6) . " 0 $F[3]\n" if /127.0.0.3/' \
+    perl -i -pe '@F = split; $_ = "$F[0] " . ($F[1] - 30e6) . " $F[2] 0 $F[4]\n" if /127.0.0.2/; $_ = "$F[0] " . ($F[1] + 7e6) . " 0 0 $F[4]\n" if /127.0.0.3/' \
         "$directory/state" && doctor 2 --state "$directory/state" &&
     prints '^node 0 .*UNSAFE  its clock was stepped (29|30)\.[0-9] s forward within the last [0-9.]+ (ms|s): keys ended early' &&
-    prints '^node 1 .*WARNING  its clock was stepped by [67]\.[0-9] s within' && doctor 0 --state "$directory/state" &&
-    sed -i.old '1s/.*/redlock-clocks 1 of-another-start/' "$directory/state" && doctor 0 -v --state "$directory/state" &&
+    prints '^node 1 .*WARNING  its clock was stepped by [67]\.[0-9] s within' && doctor 2 --state "$directory/state" &&
+    perl -i -pe 's/ [1-9][0-9]* (127)/ 1 $1/' "$directory/state" && doctor 2 --state "$directory/state" && doctor 0 --state "$directory/state" &&
+    sed -i.old '1s/.*/redlock-clocks 2 of-another-start/' "$directory/state" && doctor 0 -v --state "$directory/state" &&
     prints '^node 0 .*UNKNOWN  not looked at: the state file does not know' && mkfifo "$directory/pipe" &&
     for path in "$directory" "$directory/pipe"; do
         is 125 doctor --state "$path" && says "^redlock: --state: '$path' is there, and is no regular file\$" || return 1
@@ -222,12 +224,33 @@ permissions() {
     is 1 doctor --guard 1ms --ttl 1ms --quick --check-user app --prefix lock: -n "redis://127.0.0.2:$port_0?durable=1,127.0.0.3:$port_1,127.0.0.4:$port_2" &&
     prints '^node 0 .*WARNING  the user may not use redlock:canary: .* Fix: ACL SETUSER <user> ~redlock:canary[*]$' && ! prints '^node 1 .*canary' >/dev/null && ask 0 DEL 'redlock:canary#done#done' >/dev/null
 }
+
+# What is said to be lacking for a kind of lock is enough for it, and so much is not for a plain one.
+kinds() {
+    for kind in shared fair permits redisson; do
+        # shellcheck disable=SC2046,SC2086    # Several words.
+        for k in 0 1 2; do ask $k ACL SETUSER app reset $least '&redisson_lock__channel*' >/dev/null; done
+        if [ $kind != permits ]; then
+            doctor 2 --check-user app --prefix lock: --kind $kind && prints '^node 1 .*UNSAFE  the user lacks [+a-z ]*: it cannot lock\. Fix: ' || return 1
+            more=$(sed -n 's/^node 1 .*Fix: ACL SETUSER <user> //p' "$directory/out")
+            # shellcheck disable=SC2086    # Several words.
+            for k in 0 1 2; do ask $k ACL SETUSER app $more >/dev/null; done
+        fi
+        doctor 0 --check-user app --prefix lock: --kind $kind || return 1
+    done
+    everywhere ACL SETUSER app resetchannels '&redlock:*' >/dev/null
+    doctor 2 --check-user app --prefix lock: --kind redisson &&
+    prints "^node 1 .*UNSAFE  the user may not use Redisson's channels: it cannot lock\. Fix: ACL SETUSER <user> &redisson_lock__channel[*]$" &&
+    is 125 doctor --kind fiar && says "^redlock: --kind: 'fiar' is none of shared, fair, permits, redisson$" &&
+    is 125 doctor --kind fair --write && says '^redlock: --kind and --write do not go together'
+}
 no_such_user() {
     doctor 2 --check-user apq --prefix lock: && prints "^node 2 .*UNSAFE  ERR User 'apq' not found: nobody locks by this name\\. Fix: see how the name is written" &&
     prints '^0 of 3 nodes safe'
 }
 check '23: a user that is none is unsafe' no_such_user
 check '23: what a user lacks is named, and what it lacks for wake-ups is worth a warning' permissions
+check '23: with --kind what a shared, a fair, a Java lock and permits need is looked at' kinds
 
 needs_only_its_acl() {
     # shellcheck disable=SC2046,SC2086    # Several words.

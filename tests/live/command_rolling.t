@@ -63,7 +63,7 @@ cannot_tell() {
     everywhere ACL SETUSER none on '>pw' '~*' '&*' +@all -scan >/dev/null && ask 1 SET other 1 PX 60000 &&
     REDLOCK_PASSWORD=pw waits 125 --user half --wait 30s --guard 0 && says '^redlock: whether another node may be restarted cannot be told: [0-9]+ keys cannot be read' &&
     REDLOCK_PASSWORD=pw waits 125 --user none --wait 30s --guard 0 && says 'cannot be told: node 0 .* was not gone through for locks: .*scan' && ask 1 DEL other &&
-    for option in --write --quick '--state a' '--check-user a' '--prefix a'; do
+    for option in --write --quick '--state a' '--check-user a' '--kind fair' '--prefix a'; do
         # shellcheck disable=SC2086    # An option and its argument.
         waits 125 --wait 1s $option && says '^redlock: --wait looks at votes and locks alone' || return 1
     done

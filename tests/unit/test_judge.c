@@ -10,6 +10,7 @@
 #include "../../tools/redlock/fingerprint.c"
 #include "../../tools/redlock/outbox.c"
 #include "../../tools/redlock/replace.c"
+#include "../../tools/redlock/rights.c"
 #include "../../tools/redlock/text.c"
 
 #include "../tap.h"
@@ -76,7 +77,8 @@ static void make_all_well(unsigned count)
         answer_probe(k, "ERR syntax error");
     }
     limits = (struct judge_limits){ .guard_ms = 30000, .ttl_ms = 10000, .drift_ppm = 10000, .node_timeout_ms = 500,
-                                    .skew_ms = 10000 };
+                                    .skew_ms = 10000,
+                                    .parts = RIGHTS_PART('l') | RIGHTS_PART('k') | RIGHTS_PART('v') | RIGHTS_PART('t') | RIGHTS_PART('w') };
 }
 
 /* The finding of a check about a node. */
@@ -295,6 +297,61 @@ TEST(a_command_that_the_server_lacks_is_not_forgotten_over_the_next)
     CHECK_INT(survey.nodes[1].dry_run, ANSWER_REFUSED);
 }
 
+static bool has_need(const char *right)
+{
+    for (unsigned i = 0; survey_needs[i].rule; i++)
+        if (strcmp(survey_needs[i].rule, right) == 0) return true;
+    return false;
+}
+
+TEST(each_command_that_locks_need_is_asked_for)
+{
+    static char list[ADVICE_MAX];
+
+    (void)rights_list(list, ~0u, 0);
+    for (char *right = strtok(list, " "); right; right = strtok(NULL, " ")) {
+        /* Nothing depends on a client's name; SCRIPT has a check of its own; GETRANGE is for status. */
+        bool is_left_out = strcmp(right, "+client|setname") == 0 || strcmp(right, "+script|load") == 0 || strcmp(right, "+getrange") == 0;
+        TAP_CONTEXT("%s", right);
+        CHECK(*right != '+' || has_need(right) != is_left_out);
+    }
+    for (unsigned i = 0; survey_needs[i].rule; i++) CHECK(rights_of(survey_needs[i].rule) != 0);
+    CHECK_INT(rights_of("+ze"), 0);
+}
+
+/* Of each kind of lock, to a user that may do nothing: the whole list, and no word of what it does without. */
+TEST(all_that_a_kind_of_lock_needs_is_told_at_once)
+{
+    static const struct { char letter; const char *with, *without; } kinds[] = {
+        { 'k', " +get ", "+zadd" }, { 's', " +zremrangebyscore ", "+zrank" }, { 'f', " +zrank ", "+zcard" }, { 'n', " +time", "+zscore" },
+        { 'j', " +hexists ", "+zadd" }
+    };
+
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        TAP_CONTEXT("%c", kinds[i].letter);
+        make_all_well(3);
+        if (kinds[i].letter == 'j') limits.parts &= ~(RIGHTS_PART('k') | RIGHTS_PART('t') | RIGHTS_PART('w'));
+        limits.parts |= RIGHTS_PART(kinds[i].letter);
+        survey.nodes[0].dry_run = ANSWER_GIVEN;
+        memset(survey.nodes[0].permissions, PERMISSION_REFUSED, sizeof survey.nodes[0].permissions);
+        EXPECT(23, SEVERITY_UNSAFE, kinds[i].with);
+        EXPECT(23, SEVERITY_UNSAFE, ": it cannot lock");
+        CHECK(strstr(finding_of(23, 0)->text, kinds[i].without) == NULL);
+    }
+}
+
+TEST(a_channel_that_a_user_may_not_use_delays_it_or_is_needed_to_lock)
+{
+    make_all_well(3);
+    survey.nodes[0].dry_run = ANSWER_GIVEN;
+    for (unsigned i = 0; survey_needs[i].rule; i++)
+        if (strstr(survey_needs[i].rule, "scribe") || strstr(survey_needs[i].rule, "publish"))
+            survey.nodes[0].permissions[i] = PERMISSION_KEY_REFUSED;
+    EXPECT(23, SEVERITY_WARNING, "may not use the channels redlock:*");
+    limits.parts = RIGHTS_PART('l') | RIGHTS_PART('j') | RIGHTS_PART('v');
+    EXPECT(23, SEVERITY_UNSAFE, "may not use Redisson's channels: it cannot lock");
+}
+
 TEST(a_user_that_the_server_does_not_know_is_unsafe)
 {
     make_all_well(3);
@@ -310,7 +367,7 @@ TEST(a_user_that_the_server_does_not_know_is_unsafe)
 static void allow_canary(unsigned k, enum survey_permission permission)
 {
     for (unsigned i = 0; survey_needs[i].rule; i++)
-        if (survey_needs[i].purpose == FOR_MEMORY) survey.nodes[k].permissions[i] = (uint8_t)permission;
+        if (survey_purpose(&survey_needs[i], limits.parts) == FOR_MEMORY) survey.nodes[k].permissions[i] = (uint8_t)permission;
 }
 
 TEST(a_user_that_may_not_use_the_canary_of_a_durable_node_is_worth_a_warning)
@@ -478,6 +535,41 @@ TEST(the_rate_of_a_clock_is_judged_by_the_drift)
     EXPECT(16, SEVERITY_WARNING, "-42000 ppm");
 }
 
+/* One look later by that much of our time, in which its clock has gone by so much more. */
+static void look_later(uint64_t us, int64_t more_us)
+{
+    survey.nodes[0].clock.at_us += us;
+    survey.nodes[0].clock.since_boot_us += more_us;
+}
+
+TEST(a_step_of_a_clock_is_told_for_an_hour)
+{
+    struct clock_log log = { 0 };
+
+    make_all_well(3);
+    limits.log = &log;
+    survey.nodes[0].clock.at_us = SECOND;
+    judge_note_clocks(&survey, &limits, &log);
+    CHECK_INT(log.count, 3);
+    EXPECT(17, SEVERITY_OK, "not stepped");
+    look_later(15 * SECOND, -20 * SECOND);
+    EXPECT(17, SEVERITY_WARNING, "19.9 s within the last 15.0 s");
+    judge_note_clocks(&survey, &limits, &log);
+    survey.nodes[0].clock.is_known = false;
+    judge_note_clocks(&survey, &limits, &log);
+    CHECK_INT(log.count, 3);
+    survey.nodes[0].clock.is_known = true;
+    look_later((uint64_t)3600 * SECOND - 1, 0);
+    judge_note_clocks(&survey, &limits, &log);
+    EXPECT(17, SEVERITY_WARNING, "stepped by");
+    look_later(1, 0);
+    EXPECT(17, SEVERITY_WARNING, "stepped by");
+    judge_note_clocks(&survey, &limits, &log);
+    EXPECT(17, SEVERITY_OK, "not stepped");
+    look_later(15 * SECOND, 10 * SECOND);
+    EXPECT(17, SEVERITY_UNSAFE, "forward within the last 15.0 s: keys ended early");
+}
+
 TEST(a_node_that_is_slower_than_the_node_timeout_is_unsafe)
 {
     make_all_well(3);
@@ -540,12 +632,30 @@ TEST(before_redis_7_only_a_trial_says_what_a_user_may_do)
     EXPECT(23, SEVERITY_UNKNOWN, "no lock was tried");
 }
 
+static bool are_one_host(const char *a, const char *b)
+{
+    return is_same_host(&(struct survey_node){ .address = a }, &(struct survey_node){ .address = b });
+}
+
 TEST(two_sockets_and_one_name_with_two_ports_are_one_host)
 {
-    CHECK(is_same_host("unix:/a", "unix:/b"));
-    CHECK(is_same_host("[::1]:7000", "[::1]:7001"));
-    CHECK(!is_same_host("host1:6379", "host2:6379"));
-    CHECK(!is_same_host("unix:/a", "unix"));
+    CHECK(are_one_host("unix:/a", "unix:/b"));
+    CHECK(are_one_host("[::1]:7000", "[::1]:7001"));
+    CHECK(!are_one_host("host1:6379", "host2:6379"));
+    CHECK(!are_one_host("unix:/a", "unix"));
+}
+
+TEST(two_names_by_which_connections_lead_to_one_address_are_one_host)
+{
+    struct survey_node a = { .address = "host1:6379" }, b = { .address = "host2:6379" };
+
+    CHECK(!is_same_host(&a, &b));
+    memcpy(a.host, "192.0.2.1", sizeof "192.0.2.1");
+    CHECK(!is_same_host(&a, &b));
+    memcpy(b.host, a.host, sizeof b.host);
+    CHECK(is_same_host(&a, &b));
+    b.host[0]++;
+    CHECK(!is_same_host(&a, &b));
 }
 
 TAP_MAIN

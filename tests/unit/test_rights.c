@@ -71,7 +71,7 @@ static unsigned expect_rights_for(const char *list, const char *script, bool is_
 TEST(each_command_and_key_of_a_kinds_scripts_is_among_the_rights_that_the_advice_names)
 {
     for (unsigned i = 0; i < KINDS; i++) {
-        char list[TEXT_MAX];
+        char list[ADVICE_MAX];
         (void)rights_list(list, rights_parts(&kinds[i].settings), 0);
         for (unsigned n = 0; kinds[i].scripts[n]; n++)
             CHECK(expect_rights_for(list, kinds[i].scripts[n], kinds[i].settings.permits > 0) >= 3);
@@ -89,7 +89,7 @@ static bool is_in_scripts(unsigned kind, const char *quoted)
 TEST(each_right_that_one_kind_alone_needs_is_for_something_in_its_scripts)
 {
     for (unsigned i = 0; i < KINDS; i++) {
-        char list[TEXT_MAX], quoted[WORD_MAX];
+        char list[ADVICE_MAX], quoted[WORD_MAX];
         (void)rights_list(list, RIGHTS_PART(kinds[i].letter), RIGHTS_PART('l') | RIGHTS_PART('k'));
         for (char *word = strtok(list, " "); word; word = strtok(NULL, " ")) {
             const char *hash = strchr(word, '#');
@@ -106,7 +106,7 @@ static void expect_advice(const struct settings *settings, const char *is_told, 
     const char *advice = rights_advice(settings);
 
     TAP_CONTEXT("%.150s", strstr(advice, "; without") ? strstr(advice, "; without") : advice);
-    CHECK(strncmp(advice, "allow it: ACL SETUSER <user> ~RESOURCE ", 39) == 0 && strlen(advice) < TEXT_MAX);
+    CHECK(strncmp(advice, "allow it: ACL SETUSER <user> ~RESOURCE ", 39) == 0 && strlen(advice) < ADVICE_MAX);
     CHECK(strstr(advice, is_told) != NULL);
     CHECK(!is_not_told || !strstr(advice, is_not_told));
 }

@@ -12,7 +12,8 @@ enum {
     IDLE_S_MIN = 60,
     DAY_S = 24 * 60 * 60,
     CERTIFICATE_DAYS = 30,
-    PUBSUB_MIN = 1024 * 1024
+    PUBSUB_MIN = 1024 * 1024,
+    LIST_MAX = 200                      /* Bytes of all rights that one kind of lock needs. */
 };
 
 #define GIVE_BACK "take rename-command for it out of the server's configuration, and restart it"
@@ -128,38 +129,44 @@ void judge_ears(struct judging *j)
 
 /* ---- What the user may do ---- */
 
-/* Each rule for this purpose that the user lacks, with a blank before it. Returns how many. */
-static unsigned list_refused(const struct survey_node *node, enum survey_purpose purpose, char *list, size_t size)
+static bool is_needed(const struct judging *j, unsigned need, enum survey_purpose purpose, enum survey_permission permission)
+{
+    return j->node->permissions[need] == permission && survey_purpose(&survey_needs[need], j->limits->parts) == purpose;
+}
+
+/* Each rule for this purpose of which that is so, from so many bytes on, with a blank before it. Returns how many. */
+static unsigned list_needs(const struct judging *j, enum survey_purpose purpose, enum survey_permission permission, unsigned from,
+                           char list[LIST_MAX])
 {
     unsigned count = 0;
 
     list[0] = '\0';
     for (unsigned i = 0; survey_needs[i].rule; i++) {
-        if (survey_needs[i].purpose != purpose || node->permissions[i] != PERMISSION_REFUSED) continue;
-        (void)snprintf(list + strlen(list), size - strlen(list), " %s", survey_needs[i].rule);
+        if (!is_needed(j, i, purpose, permission)) continue;
+        (void)snprintf(list + strlen(list), LIST_MAX - strlen(list), " %s", survey_needs[i].rule + from);
         count++;
     }
     return count;
 }
 
-/* Likewise the names of the commands that the server lacks, without the plus sign of the rule. */
-static unsigned list_absent(const struct survey_node *node, enum survey_purpose purpose, char *list, size_t size)
+static unsigned list_refused(const struct judging *j, enum survey_purpose purpose, char list[LIST_MAX])
 {
-    unsigned count = 0;
+    return list_needs(j, purpose, PERMISSION_REFUSED, 0, list);
+}
 
-    list[0] = '\0';
+/* The names of commands, without the plus sign of the rule. */
+static unsigned list_absent(const struct judging *j, enum survey_purpose purpose, char list[LIST_MAX])
+{
+    return list_needs(j, purpose, PERMISSION_NO_COMMAND, 1, list);
+}
+
+/* Is a key of this purpose, or a channel, refused? */
+static bool is_name_refused(const struct judging *j, enum survey_purpose purpose, bool is_channel)
+{
     for (unsigned i = 0; survey_needs[i].rule; i++) {
-        if (survey_needs[i].purpose != purpose || node->permissions[i] != PERMISSION_NO_COMMAND) continue;
-        (void)snprintf(list + strlen(list), size - strlen(list), " %s", survey_needs[i].rule + 1);
-        count++;
+        const char *name = survey_needs[i].words[1];
+        if (is_needed(j, i, purpose, PERMISSION_KEY_REFUSED) && (name && strcmp(name, SURVEY_CHANNEL) == 0) == is_channel) return true;
     }
-    return count;
-}
-
-static bool has_permission(const struct survey_node *node, enum survey_purpose purpose, enum survey_permission permission)
-{
-    for (unsigned i = 0; survey_needs[i].rule; i++)
-        if (survey_needs[i].purpose == purpose && node->permissions[i] == permission) return true;
     return false;
 }
 
@@ -168,42 +175,53 @@ static bool is_canary_refused(const struct judging *j)
 {
     bool is_wanted = (j->limits->durable >> j->k & 1) && j->limits->guard_ms > 0;
 
-    return is_wanted && has_permission(j->node, FOR_MEMORY, PERMISSION_KEY_REFUSED);
+    return is_wanted && is_name_refused(j, FOR_MEMORY, false);
+}
+
+/* What wake-ups need, when all that locks need is there. */
+static void judge_wake_ups(struct judging *j)
+{
+    char list[LIST_MAX], fix[JUDGE_TEXT_MAX];
+
+    if (list_refused(j, FOR_WAKE_UPS, list) > 0) {
+        (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s", list);
+        found(j, SEVERITY_WARNING, fix, "the user lacks%s: clients that wait are woken late", list);
+    } else if (list_absent(j, FOR_WAKE_UPS, list) > 0) {
+        found(j, SEVERITY_WARNING, GIVE_BACK, "the server has no%s: clients that wait are woken late", list);
+    } else if (is_name_refused(j, FOR_WAKE_UPS, true) && j->node->trial != REDLOCK_VOTE_GRANTED) {
+        found(j, SEVERITY_WARNING, "ACL SETUSER <user> &redlock:*",
+              "the user may not use the channels redlock:*: clients that wait are woken late");
+    } else {
+        well(j, "the user may do all that locks need");
+    }
 }
 
 /* What ACL DRYRUN says. */
 static void judge_permissions(struct judging *j)
 {
     const struct survey_node *node = j->node;
-    bool is_key_refused = has_permission(node, FOR_LOCKS, PERMISSION_KEY_REFUSED) && node->trial != REDLOCK_VOTE_GRANTED;
-    char list[128], fix[192];
+    char list[LIST_MAX], fix[JUDGE_TEXT_MAX];
 
     if (node->no_user[0] != '\0') {
         found(j, SEVERITY_UNSAFE, "see how the name is written; ACL LIST shows the users", "%s: nobody locks by this name",
               node->no_user);
-    } else if (list_absent(node, FOR_LOCKS, list, sizeof list) > 0) {
+    } else if (list_absent(j, FOR_LOCKS, list) > 0) {
         found(j, SEVERITY_UNSAFE, GIVE_BACK, "the server has no%s: nobody can lock there", list);
-    } else if (list_refused(node, FOR_LOCKS, list, sizeof list) > 0) {
+    } else if (list_refused(j, FOR_LOCKS, list) > 0) {
         (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s", list);
         found(j, SEVERITY_UNSAFE, fix, "the user lacks%s: it cannot lock", list);
-    } else if (!j->limits->trusts_unknown && list_refused(node, FOR_A_VOTE, list, sizeof list) > 0) {
+    } else if (!j->limits->trusts_unknown && list_refused(j, FOR_A_VOTE, list) > 0) {
         (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s; or --trust-unknown for all clients", list);
         found(j, SEVERITY_UNSAFE, fix, "the user lacks%s: the node has no vote", list);
     } else if (is_canary_refused(j)) {
         found(j, SEVERITY_WARNING, "ACL SETUSER <user> ~redlock:canary*",
               "the user may not use redlock:canary: the node is declared durable, but has no vote for the guard after a restart");
-    } else if (is_key_refused) {
+    } else if (is_name_refused(j, FOR_LOCKS, true)) {
+        found(j, SEVERITY_UNSAFE, "ACL SETUSER <user> &redisson_lock__channel*", "the user may not use Redisson's channels: it cannot lock");
+    } else if (is_name_refused(j, FOR_LOCKS, false) && node->trial != REDLOCK_VOTE_GRANTED) {
         unknown(j, NULL, "the user may use other keys than this one: say by --prefix how the names of its locks begin");
-    } else if (list_refused(node, FOR_WAKE_UPS, list, sizeof list) > 0) {
-        (void)snprintf(fix, sizeof fix, "ACL SETUSER <user>%s", list);
-        found(j, SEVERITY_WARNING, fix, "the user lacks%s: clients that wait are woken late", list);
-    } else if (list_absent(node, FOR_WAKE_UPS, list, sizeof list) > 0) {
-        found(j, SEVERITY_WARNING, GIVE_BACK, "the server has no%s: clients that wait are woken late", list);
-    } else if (has_permission(node, FOR_WAKE_UPS, PERMISSION_KEY_REFUSED) && node->trial != REDLOCK_VOTE_GRANTED) {
-        found(j, SEVERITY_WARNING, "ACL SETUSER <user> &redlock:*",
-              "the user may not use the channels redlock:*: clients that wait are woken late");
     } else {
-        well(j, "the user may do all that locks need");
+        judge_wake_ups(j);
     }
 }
 

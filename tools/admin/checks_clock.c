@@ -1,9 +1,9 @@
 /* Time: how long a node is up, how its clock goes, and how quickly it answers. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../redlock/text.h"
-#include "clock_log.h"
 #include "judging.h"
 
 enum {
@@ -13,6 +13,7 @@ enum {
     QUARTZ_PART = 20000,                /* 50 ppm: two clocks that nobody sets differ by so much of the time that passes. */
     LATENCY_PART = 50                   /* Of the TTL: a round trip that takes more is worth a word. */
 };
+#define STEP_TOLD_US ((uint64_t)3600 * 1000 * 1000)     /* For so long a step is found again. */
 
 void judge_up(struct judging *j)
 {
@@ -114,13 +115,32 @@ void judge_rate(struct judging *j)
     else well(j, "its clock runs at the rate of ours, give or take %" PRId64 " ppm", give_or_take + (ppm < 0 ? -ppm : ppm));
 }
 
-/* How far a node's clock has moved beside ours since the last run, beyond what two clocks do by themselves. */
+/* How far a node's clock has moved beside ours since then, beyond what two clocks do by themselves. */
+static uint64_t moved_us(const struct survey_clock *clock, const struct clock_record *before)
+{
+    uint64_t passed_us = clock->at_us - before->at_us;
+    uint64_t spare = passed_us / QUARTZ_PART + clock->give_or_take_us + before->give_or_take_us;
+    uint64_t moved = size_of(clock->since_boot_us - before->since_boot_us);
+
+    return moved > spare ? moved - spare : 0;
+}
+
+/* A clock that was stepped forward has ended keys before the locks were over. */
+static enum severity severity_of_step(const struct judge_limits *limits, const struct survey_clock *clock, const struct clock_record *before)
+{
+    uint64_t moved = moved_us(clock, before), margin = (uint64_t)limits->ttl_ms * limits->drift_ppm / 1000;
+
+    if (clock->since_boot_us > before->since_boot_us && moved > margin) return SEVERITY_UNSAFE;
+    return moved > STEP_WARNING_US ? SEVERITY_WARNING : SEVERITY_OK;
+}
+
 void judge_step(struct judging *j)
 {
     const struct survey_clock *clock = &j->node->clock;
     const struct clock_record *before = j->limits->log ? clock_log_find(j->limits->log, j->node->address) : NULL;
-    uint64_t passed_us, moved, spare, margin = (uint64_t)j->limits->ttl_ms * j->limits->drift_ppm / 1000;
+    const char *fix = "let NTP slew it, not step it";
     char by[TEXT_DURATION_MAX], within[TEXT_DURATION_MAX];
+    enum severity severity;
 
     if (!j->limits->log || !before) {
         left_out(j, j->limits->log ? "the state file does not know this node since this machine has started" : "--state FILE");
@@ -130,18 +150,43 @@ void judge_step(struct judging *j)
         time_unknown(j, clock);
         return;
     }
-    passed_us = clock->at_us - before->at_us;
-    spare = passed_us / QUARTZ_PART + clock->give_or_take_us + before->give_or_take_us;
-    moved = size_of(clock->since_boot_us - before->since_boot_us);
-    moved = moved > spare ? moved - spare : 0;
-    (void)text_duration(by, moved / 1000);
-    (void)text_duration(within, passed_us / 1000);
-    if (clock->since_boot_us > before->since_boot_us && moved > margin)
-        found(j, SEVERITY_UNSAFE, "let NTP slew it, not step it",
-              "its clock was stepped %s forward within the last %s: keys ended early", by, within);
-    else if (moved > STEP_WARNING_US)
-        found(j, SEVERITY_WARNING, "let NTP slew it, not step it", "its clock was stepped by %s within the last %s", by, within);
+    severity = severity_of_step(j->limits, clock, before);
+    (void)text_duration(by, moved_us(clock, before) / 1000);
+    (void)text_duration(within, (clock->at_us - before->at_us) / 1000);
+    if (severity == SEVERITY_UNSAFE)
+        found(j, severity, fix, "its clock was stepped %s forward within the last %s: keys ended early", by, within);
+    else if (severity == SEVERITY_WARNING)
+        found(j, severity, fix, "its clock was stepped by %s within the last %s", by, within);
     else well(j, "its clock was not stepped within the last %s", within);
+}
+
+static void note_clock(const struct survey_node *node, const struct judge_limits *limits, struct clock_record *record, bool has_before)
+{
+    const struct survey_clock *clock = &node->clock;
+    bool is_stepped = has_before && severity_of_step(limits, clock, record) != SEVERITY_OK;
+
+    if (is_stepped && (record->stepped_at_us == 0 || clock->at_us - record->stepped_at_us < STEP_TOLD_US)) {
+        if (record->stepped_at_us == 0) record->stepped_at_us = clock->at_us;
+        return;
+    }
+    *record = (struct clock_record){ .at_us = clock->at_us, .since_boot_us = clock->since_boot_us, .give_or_take_us = clock->give_or_take_us };
+    (void)snprintf(record->address, sizeof record->address, "%s", node->address);
+}
+
+void judge_note_clocks(const struct survey *survey, const struct judge_limits *limits, struct clock_log *log)
+{
+    struct clock_log next = { 0 };
+
+    for (unsigned k = 0; k < survey->count; k++) {
+        const struct survey_node *node = &survey->nodes[k];
+        const struct clock_record *before = clock_log_find(log, node->address);
+        struct clock_record *record = &next.records[next.count];
+        if (!node->clock.is_known && !before) continue;
+        next.count++;
+        if (before) *record = *before;
+        if (node->clock.is_known) note_clock(node, limits, record, before != NULL);
+    }
+    *log = next;
 }
 
 void judge_latency(struct judging *j)

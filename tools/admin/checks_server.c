@@ -80,9 +80,13 @@ static size_t host_size(const char *address)
     return colon ? (size_t)(colon - address) : strlen(address);
 }
 
-static bool is_same_host(const char *a, const char *b)
+/* By what the list says, or by where the connections led to. */
+static bool is_same_host(const struct survey_node *a, const struct survey_node *b)
 {
-    return host_size(a) == host_size(b) && memcmp(a, b, host_size(a)) == 0;
+    size_t size = host_size(a->address);
+
+    if (a->host[0] != '\0' && strcmp(a->host, b->host) == 0) return true;
+    return size == host_size(b->address) && memcmp(a->address, b->address, size) == 0;
 }
 
 void judge_same_server(struct judging *j)
@@ -101,7 +105,7 @@ void judge_same_server(struct judging *j)
         return;
     }
     for (unsigned i = 0; i < survey->count; i++) {
-        if (i == j->k || !is_same_host(survey->nodes[i].address, j->node->address)) continue;
+        if (i == j->k || !is_same_host(&survey->nodes[i], j->node)) continue;
         found(j, SEVERITY_WARNING, "put each node on a host of its own", "is on the host of node %u: one failure, two votes", i);
         return;
     }

@@ -1,5 +1,5 @@
-/* The file:    redlock-clocks 1 BOOT_ID
- *              AT SINCE_BOOT GIVE_OR_TAKE ADDRESS          a line for each node */
+/* The file:    redlock-clocks 2 BOOT_ID
+ *              AT SINCE_BOOT GIVE_OR_TAKE STEPPED_AT ADDRESS          a line for each node */
 #define _GNU_SOURCE
 #include "clock_log.h"
 
@@ -11,7 +11,7 @@
 
 #include "../redlock/replace.h"
 
-enum { BOOT_ID_MAX = 64, RECORD_TEXT_MAX = REDLOCK_ADDRESS_MAX + 80 };
+enum { BOOT_ID_MAX = 64, RECORD_TEXT_MAX = REDLOCK_ADDRESS_MAX + 100 };
 
 /* Another one after each start of the machine; "-" where the system has none. */
 static void read_boot_id(char id[BOOT_ID_MAX])
@@ -42,6 +42,7 @@ static bool read_record(const char *line, struct clock_record *record)
     record->at_us = strtoull(line, &at, 10);
     record->since_boot_us = strtoll(at, &at, 10);
     record->give_or_take_us = strtoull(at, &at, 10);
+    record->stepped_at_us = strtoull(at, &at, 10);
     if (*at != ' ' || at[1] == '\0' || strlen(at + 1) >= sizeof record->address) return false;
     (void)snprintf(record->address, sizeof record->address, "%s", at + 1);
     return true;
@@ -52,7 +53,7 @@ static void read_records(struct clock_log *log, FILE *file)
     char line[RECORD_TEXT_MAX], id[BOOT_ID_MAX], head[RECORD_TEXT_MAX];
 
     read_boot_id(id);
-    (void)snprintf(head, sizeof head, "redlock-clocks 1 %s", id);
+    (void)snprintf(head, sizeof head, "redlock-clocks 2 %s", id);
     if (!read_line(file, line) || strcmp(line, head) != 0) return;
     while (log->count < REDLOCK_NODES_MAX && read_line(file, line)) log->count += read_record(line, &log->records[log->count]);
 }
@@ -77,11 +78,11 @@ static bool write_records(void *context, int fd)
     bool is_written;
 
     read_boot_id(id);
-    is_written = dprintf(fd, "redlock-clocks 1 %s\n", id) > 0;
+    is_written = dprintf(fd, "redlock-clocks 2 %s\n", id) > 0;
     for (unsigned i = 0; i < log->count; i++)
-        is_written = is_written && dprintf(fd, "%" PRIu64 " %" PRId64 " %" PRIu64 " %s\n", log->records[i].at_us,
+        is_written = is_written && dprintf(fd, "%" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %s\n", log->records[i].at_us,
                                            log->records[i].since_boot_us, log->records[i].give_or_take_us,
-                                           log->records[i].address) > 0;
+                                           log->records[i].stepped_at_us, log->records[i].address) > 0;
     return is_written;
 }
 

@@ -13,6 +13,7 @@ struct clock_record {
     uint64_t at_us;             /* redlock_now_us() then. */
     int64_t since_boot_us;      /* The node's wall clock less that. */
     uint64_t give_or_take_us;
+    uint64_t stepped_at_us;     /* When it was first seen that the clock has been stepped since at_us; 0: it has not. */
 };
 
 struct clock_log {

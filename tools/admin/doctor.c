@@ -8,7 +8,6 @@
 #include "../redlock/report.h"
 #include "../redlock/text.h"
 #include "admin.h"
-#include "clock_log.h"
 #include "judge.h"
 #include "ready.h"
 #include "scan.h"
@@ -229,6 +228,7 @@ static enum redlock_status look(struct doctor *d)
     struct survey_wishes wishes = {
         .patience_ms = d->settings->options.engine.node_timeout_ms, .rate_us = d->settings->quick ? 0 : RATE_US,
         .user = d->settings->check_user, .key = key, .probe = d->settings->check_user ? SURVEY_PROBE : key,
+        .channel = d->settings->redisson ? "redisson_lock__channel:{doctor}" : "redlock:doctor", .parts = d->limits.parts,
         .durable = d->limits.durable
     };
     enum redlock_status status;
@@ -239,26 +239,11 @@ static enum redlock_status look(struct doctor *d)
     return d->session->signal ? REDLOCK_CANCELLED : status;
 }
 
-/* What is known of the clocks by now, for the next run; of a node that does not answer what was known before. False: it was not
- * written, and that was said. */
+/* For the next run. False: it was not written, and that was said. */
 static bool keep_clocks(struct doctor *d)
 {
-    struct clock_log log = { 0 };
-
-    for (unsigned k = 0; k < d->survey.count; k++) {
-        const struct survey_node *node = &d->survey.nodes[k];
-        const struct clock_record *before = clock_log_find(&d->log, node->address);
-        struct clock_record *record = &log.records[log.count];
-        if (!node->clock.is_known && !before) continue;
-        if (before) *record = *before;
-        log.count++;
-        if (!node->clock.is_known) continue;
-        (void)snprintf(record->address, sizeof record->address, "%s", node->address);
-        record->at_us = node->clock.at_us;
-        record->since_boot_us = node->clock.since_boot_us;
-        record->give_or_take_us = node->clock.give_or_take_us;
-    }
-    if (clock_log_write(&log, d->settings->state_file)) return true;
+    judge_note_clocks(&d->survey, &d->limits, &d->log);
+    if (clock_log_write(&d->log, d->settings->state_file)) return true;
     say("the state file %s could not be written: %s", d->settings->state_file, text_system_error(errno));
     return false;
 }

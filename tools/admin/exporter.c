@@ -35,6 +35,7 @@ struct exporter {
     struct figures_label labels[2];     /* Of every figure. */
     struct survey survey;
     struct findings findings;
+    struct clock_log clocks;        /* Of the round before. */
     struct past past[REDLOCK_NODES_MAX];
     char names[REDLOCK_NODES_MAX][NODE_LABEL_MAX];
     struct scan_counts counts;      /* Of the last scan, */
@@ -284,6 +285,7 @@ static void ask_nodes(struct exporter *e)
     e->round_us = redlock_now_us() - began_at;
     note_restarts(e);
     judge(&e->survey, &e->limits, &e->findings);
+    judge_note_clocks(&e->survey, &e->limits, &e->clocks);
 }
 
 static void take_round(struct exporter *e)
@@ -353,6 +355,7 @@ static void prepare(struct exporter *e, struct settings *settings)
     struct redlock_config *engine = &settings->options.engine;
 
     judge_limits_init(&e->limits, settings);
+    if (!settings->once) e->limits.log = &e->clocks;
     scan_prepare(settings);
     engine->trust_unknown = true;
     if (engine->node_timeout_ms < REDLOCK_TTL_MS_MAX / PATIENCE) engine->node_timeout_ms *= PATIENCE;

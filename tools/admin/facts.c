@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../redlock/rights.h"
 #include "../redlock/text.h"
 #include "survey.h"
 
@@ -14,26 +15,50 @@ const char *const survey_words[QUESTION_COUNT][SURVEY_WORDS_MAX + 1] = {
 };
 
 const struct survey_need survey_needs[] = {
-    { "+set", FOR_LOCKS, { "SET", SURVEY_KEY, "x" } },
-    { "+get", FOR_LOCKS, { "GET", SURVEY_KEY } },
-    { "+del", FOR_LOCKS, { "DEL", SURVEY_KEY } },
-    { "+pttl", FOR_LOCKS, { "PTTL", SURVEY_KEY } },
-    { "+pexpire", FOR_LOCKS, { "PEXPIRE", SURVEY_KEY, "1" } },
-    { "+eval", FOR_LOCKS, { "EVAL", "return 1", "0" } },
-    { "+evalsha", FOR_LOCKS, { "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0" } },
-    { "+time", FOR_LOCKS, { "TIME" } },
-    { "+info", FOR_A_VOTE, { "INFO" } },
-    { "+role", FOR_A_VOTE, { "ROLE" } },
-    { "+get", FOR_MEMORY, { "GET", REDLOCK_CANARY } },
-    { "+set", FOR_MEMORY, { "SET", REDLOCK_CANARY, "x", "NX" } },
-    { "+zadd", FOR_WAKE_UPS, { "ZADD", SURVEY_KEY, "1", "x" } },
-    { "+zrem", FOR_WAKE_UPS, { "ZREM", SURVEY_KEY, "x" } },
-    { "+zpopmin", FOR_WAKE_UPS, { "ZPOPMIN", SURVEY_KEY } },
-    { "+publish", FOR_WAKE_UPS, { "PUBLISH", "redlock:doctor", "x" } },
-    { "+subscribe", FOR_WAKE_UPS, { "SUBSCRIBE", "redlock:doctor" } },
-    { NULL, FOR_LOCKS, { NULL } }
+    { "+set", { "SET", SURVEY_KEY, "x" } },
+    { "+get", { "GET", SURVEY_KEY } },
+    { "+del", { "DEL", SURVEY_KEY } },
+    { "+pttl", { "PTTL", SURVEY_KEY } },
+    { "+pexpire", { "PEXPIRE", SURVEY_KEY, "1" } },
+    { "+eval", { "EVAL", "return 1", "0" } },
+    { "+evalsha", { "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0" } },
+    { "+time", { "TIME" } },
+    { "+info", { "INFO" } },
+    { "+role", { "ROLE" } },
+    { "+get", { "GET", REDLOCK_CANARY } },
+    { "+set", { "SET", REDLOCK_CANARY, "x", "NX" } },
+    { "+zadd", { "ZADD", SURVEY_KEY, "1", "x" } },
+    { "+zrem", { "ZREM", SURVEY_KEY, "x" } },
+    { "+zpopmin", { "ZPOPMIN", SURVEY_KEY } },
+    { "+publish", { "PUBLISH", SURVEY_CHANNEL, "x" } },
+    { "+subscribe", { "SUBSCRIBE", SURVEY_CHANNEL } },
+    { "+zscore", { "ZSCORE", SURVEY_KEY, "x" } },
+    { "+zrevrange", { "ZREVRANGE", SURVEY_KEY, "0", "0" } },
+    { "+zremrangebyscore", { "ZREMRANGEBYSCORE", SURVEY_KEY, "0", "0" } },
+    { "+zcard", { "ZCARD", SURVEY_KEY } },
+    { "+pexpireat", { "PEXPIREAT", SURVEY_KEY, "1" } },
+    { "+zrange", { "ZRANGE", SURVEY_KEY, "0", "0" } },
+    { "+zrank", { "ZRANK", SURVEY_KEY, "x" } },
+    { "+zrangebyscore", { "ZRANGEBYSCORE", SURVEY_KEY, "0", "0" } },
+    { "+hset", { "HSET", SURVEY_KEY, "x", "x" } },
+    { "+hdel", { "HDEL", SURVEY_KEY, "x" } },
+    { "+hexists", { "HEXISTS", SURVEY_KEY, "x" } },
+    { "+type", { "TYPE", SURVEY_KEY } },
+    { "+lrange", { "LRANGE", SURVEY_KEY, "0", "0" } },
+    { "+unsubscribe", { "UNSUBSCRIBE", SURVEY_CHANNEL } },
+    { NULL, { NULL } }
 };
 _Static_assert(sizeof survey_needs / sizeof survey_needs[0] <= (size_t)SURVEY_NEEDS_MAX, "each has a place");
+
+enum survey_purpose survey_purpose(const struct survey_need *need, unsigned parts)
+{
+    const unsigned wake_ups = RIGHTS_PART('w') | RIGHTS_PART('z'), of = rights_of(need->rule) & parts;
+
+    if (need->words[1] && strcmp(need->words[1], REDLOCK_CANARY) == 0) return FOR_MEMORY;
+    if (of & ~(wake_ups | RIGHTS_PART('v'))) return FOR_LOCKS;
+    if (of & RIGHTS_PART('v')) return FOR_A_VOTE;
+    return of ? FOR_WAKE_UPS : FOR_NOTHING;
+}
 
 static const char *const rules[] = {
 #define RULE(name, rule, ...) rule,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../redlock/rights.h"
 #include "../redlock/text.h"
 
 /* ---- What is found ---- */
@@ -183,7 +184,7 @@ void judge_limits_init(struct judge_limits *limits, const struct settings *setti
     *limits = (struct judge_limits){
         .guard_ms = engine->guard_ms, .ttl_ms = settings->ttl_ms, .drift_ppm = engine->drift_ppm,
         .node_timeout_ms = engine->node_timeout_ms, .skew_ms = engine->ticket_skew_ms, .trusts_unknown = engine->trust_unknown,
-        .durable = find_durable(settings->nodes)
+        .durable = find_durable(settings->nodes), .parts = rights_parts(settings)
     };
 }
 

@@ -2,6 +2,7 @@
 #ifndef JUDGE_H
 #define JUDGE_H
 
+#include "clock_log.h"
 #include "survey.h"
 
 enum severity {
@@ -41,6 +42,7 @@ struct findings {
 struct judge_limits {
     uint32_t guard_ms, ttl_ms, drift_ppm, node_timeout_ms, skew_ms;
     uint16_t durable;               /* Nodes that are declared to forget nothing over a restart, whatever the guard: a set. */
+    unsigned parts;                 /* Of the kind of lock: see rights.h. */
     bool trusts_unknown;            /* Nodes that refuse INFO or ROLE have a vote. */
     const struct clock_log *log;    /* What was known of the nodes' clocks before. NULL: nobody keeps that. */
 };
@@ -50,6 +52,10 @@ void judge_limits_init(struct judge_limits *limits, const struct settings *setti
 
 /* Judges every node by every check, in the order of the nodes; OK is a finding, too. */
 void judge(const struct survey *survey, const struct judge_limits *limits, struct findings *findings);
+
+/* Puts what is known of the clocks by now into the log, to be compared with at the next look; of a node that does not answer what was
+ * known before. What a step is seen by stays for an hour, for which the step is found again: an alert takes its time. */
+void judge_note_clocks(const struct survey *survey, const struct judge_limits *limits, struct clock_log *log);
 
 /* Does a lock count on this node? It has a vote, even with clients that do not trust what says nothing of itself, as the session
  * that asks does; and it lets itself be written to. */

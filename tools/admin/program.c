@@ -108,7 +108,7 @@ enum {
 
 /* Options without a short form. */
 enum {
-    OPTION_TOKEN = OPTION_OWN, OPTION_WAIT_LOSS, OPTION_QUICK, OPTION_WRITE, OPTION_STATE, OPTION_PREFIX, OPTION_CHECK_USER,
+    OPTION_TOKEN = OPTION_OWN, OPTION_WAIT_LOSS, OPTION_QUICK, OPTION_WRITE, OPTION_STATE, OPTION_PREFIX, OPTION_CHECK_USER, OPTION_KIND,
     OPTION_DRIFT, OPTION_SKEW, OPTION_COUNT, OPTION_INTERVAL, OPTION_RATE, OPTION_APART, OPTION_COUNTS, OPTION_HELD, OPTION_FIX,
     OPTION_NO_TTL, OPTION_YES, OPTION_FILE, OPTION_LISTEN, OPTION_ONCE, OPTION_CLUSTER, OPTION_PERMITS,
     OPTION_SCAN_INTERVAL
@@ -143,6 +143,8 @@ const struct option_row option_rows[] = {
       "how the key's name begins (default: redlock:doctor:),\nfor users that may use others only" },
     { "check-user", OPTION_CHECK_USER, IN_DOCTOR, "NAME",
       "look what this user may do (default: the one of --user)" },
+    { "kind", OPTION_KIND, IN_DOCTOR, "KIND",
+      "look whether the user may use locks of this kind:\nshared, fair, permits or redisson (default: plain ones)" },
     { "state", OPTION_STATE, IN_DOCTOR, "FILE",
       "notice clocks that were stepped since the last run,\nwhich has left in FILE how they went" },
     { "file", OPTION_FILE, IN_EXPORTER, "FILE", "write into FILE, which is replaced as a whole" },
@@ -214,6 +216,19 @@ static uint8_t read_permits(const struct reading *r)
     return (uint8_t)number;
 }
 
+static void read_kind(const struct reading *r)
+{
+    struct settings *settings = r->settings;
+    const char *kind = settings->kind = r->argument;
+
+    settings->shared = strcmp(kind, "shared") == 0;
+    settings->fair = strcmp(kind, "fair") == 0;
+    settings->permits = strcmp(kind, "permits") == 0;
+    settings->redisson = strcmp(kind, "redisson") == 0;
+    if (!settings->shared && !settings->fair && settings->permits == 0 && !settings->redisson)
+        refuse(settings, "--kind: '%s' is none of shared, fair, permits, redisson", kind);
+}
+
 void program_apply(struct reading *r, int letter)
 {
     switch (letter) {
@@ -226,6 +241,7 @@ void program_apply(struct reading *r, int letter)
     case OPTION_WRITE:      r->settings->tries = true; break;
     case OPTION_PREFIX:     r->settings->prefix = r->argument; break;
     case OPTION_CHECK_USER: r->settings->check_user = r->argument; break;
+    case OPTION_KIND:       read_kind(r); break;
     case OPTION_STATE:      r->settings->state_file = reading_file(r, "state"); break;
     case OPTION_QUICK:     r->settings->quick = true; break;
     case 't':              r->settings->ttl_ms = reading_duration(r, "ttl", 1); break;
@@ -330,10 +346,11 @@ static void settle_held(struct reading *r)
 static void settle_doctor(struct reading *r)
 {
     const struct settings *settings = r->settings;
-    bool has_more = settings->tries || settings->quick || settings->state_file || settings->check_user || settings->prefix;
+    bool has_more = settings->tries || settings->quick || settings->state_file || settings->check_user || settings->prefix || settings->kind;
 
     if (settings->wait_ms > 0 && has_more)
-        refuse(settings, "--wait looks at votes and locks alone: without --write, --quick, --state, --check-user and --prefix");
+        refuse(settings, "--wait looks at votes and locks alone: without --write, --quick, --state, --check-user, --kind and --prefix");
+    if (settings->kind && settings->tries) refuse(settings, "--kind and --write do not go together: what it tries is a plain lock");
 }
 
 static void settle_exporter(struct reading *r)

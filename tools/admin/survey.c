@@ -2,8 +2,10 @@
  * nothing else keeps the node busy; then what it says of itself; then what the user may do. */
 #include "survey.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "../redlock/text.h"
 #include "../redlock/tls.h"
@@ -114,7 +116,8 @@ static void add_need(const struct asking *asking, unsigned k, const struct surve
     add_word(course, user_of(asking, k));
     for (unsigned i = 0; i < 4 && need->words[i]; i++) {
         const char *word = need->words[i];
-        add_word(course, strcmp(word, SURVEY_KEY) == 0 ? asking->wishes->key : word);
+        add_word(course, strcmp(word, SURVEY_KEY) == 0       ? asking->wishes->key
+                         : strcmp(word, SURVEY_CHANNEL) == 0 ? asking->wishes->channel : word);
     }
 }
 
@@ -133,6 +136,7 @@ static bool choose_words(const struct asking *asking, unsigned k)
     } else {
         if (!asking->wishes->key || !user_of(asking, k) || asking->survey->nodes[k].dry_run == ANSWER_REFUSED ||
             asking->survey->nodes[k].no_user[0] != '\0') return false;
+        if (survey_purpose(&survey_needs[course->step - STEP_NEEDS], asking->wishes->parts) == FOR_NOTHING) return false;
         add_need(asking, k, &survey_needs[course->step - STEP_NEEDS]);
     }
     return true;
@@ -244,6 +248,17 @@ static bool is_there(enum redlock_trouble trouble)
                                                trouble != REDLOCK_TROUBLE_NOAUTH && trouble != REDLOCK_TROUBLE_WRONGPASS);
 }
 
+/* However the list names it: by a name, or by another. */
+static void note_host(struct survey_node *node, int fd)
+{
+    union { struct sockaddr any; struct sockaddr_in ip4; struct sockaddr_in6 ip6; } peer;
+    socklen_t size = sizeof peer;
+
+    if (fd < 0 || getpeername(fd, &peer.any, &size) != 0) return;
+    if (peer.any.sa_family == AF_INET)  (void)inet_ntop(AF_INET, &peer.ip4.sin_addr, node->host, sizeof node->host);
+    if (peer.any.sa_family == AF_INET6) (void)inet_ntop(AF_INET6, &peer.ip6.sin6_addr, node->host, sizeof node->host);
+}
+
 static void note_node(struct asking *asking, unsigned k)
 {
     struct redlock *engine = redlock_engine(&asking->session->client);
@@ -251,6 +266,7 @@ static void note_node(struct asking *asking, unsigned k)
     uint64_t now = redlock_now_us();
 
     node->address = redlock_node_address(&asking->session->client, k);
+    note_host(node, redlock_fd(&asking->session->client, k));
     node->votes = redlock_node_votes(engine, k, now);
     node->gives_tickets = redlock_node_gives_tickets(engine, k, now);
     node->trouble = redlock_node_trouble(engine, k, now);

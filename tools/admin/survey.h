@@ -9,6 +9,8 @@
 #ifndef SURVEY_H
 #define SURVEY_H
 
+#include <netinet/in.h>
+
 #include "../redlock/fingerprint.h"
 #include "../redlock/session.h"
 
@@ -129,23 +131,28 @@ enum survey_permission {
 };
 
 enum survey_purpose {
-    FOR_LOCKS,          /* Without it there is no lock; */
+    FOR_NOTHING,        /* Locks of this kind do without; */
+    FOR_LOCKS,          /* or without it there is no lock; */
     FOR_A_VOTE,         /* or none without --trust-unknown; */
     FOR_MEMORY,         /* or a durable node is taken for any other; */
     FOR_WAKE_UPS        /* or clients that wait are woken late. */
 };
 
-/* One thing that locks need: as ACL DRYRUN is asked, and the rule that allows it. */
+/* One thing that locks need: as ACL DRYRUN is asked, and the rule that allows it, by which rights.h knows what needs it. */
 struct survey_need {
     const char *rule;
-    enum survey_purpose purpose;
-    const char *words[4];       /* SURVEY_KEY stands for that of the wishes. */
+    const char *words[4];       /* SURVEY_KEY and SURVEY_CHANNEL stand for those of the wishes. */
 };
 #define SURVEY_KEY "%key"
+#define SURVEY_CHANNEL "%channel"
 extern const struct survey_need survey_needs[];     /* Ends with a row whose rule is NULL. */
+
+/* What locks of these parts (rights.h) need it for. */
+enum survey_purpose survey_purpose(const struct survey_need *need, unsigned parts);
 
 struct survey_node {
     const char *address;
+    char host[INET6_ADDRSTRLEN];    /* The IP address that the last connection led to. "": there was none, or it is a socket's. */
     bool is_reached;            /* It answers, though it may refuse what is asked: see trouble. */
     bool was_asked;             /* All questions were put to it. */
     bool votes, gives_tickets;
@@ -182,6 +189,8 @@ struct survey_wishes {
     uint64_t rate_us;           /* A second look at each clock so long behind the first. 0: none. */
     const char *user;           /* Whose permissions are looked at. NULL: those of the user who asks. */
     const char *key;            /* With this key. NULL: permissions are not looked at. */
+    const char *channel;        /* And this channel. */
+    unsigned parts;             /* Of which kind of lock: see rights.h. */
     const char *probe;          /* A key by which it is asked whether the node can be written to: nothing is. */
     uint16_t durable;           /* Nodes whose canary is looked for: a set. */
 };

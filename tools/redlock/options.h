@@ -90,7 +90,7 @@ struct settings {
     const char *file, *listen, *cluster;    /* exporter: in argv; NULL: none. */
     uint32_t scan_interval_ms;          /* 0: it does not scan. */
     bool quick, tries;                  /* doctor: looks at no clock twice; tries a lock. */
-    const char *state_file, *prefix, *check_user;   /* doctor: in argv. NULL: none was given. */
+    const char *state_file, *prefix, *check_user, *kind;    /* doctor: in argv. NULL: none was given. */
     bool waits_for_loss;                /* break: until the holder has let its TTL pass. */
     const char *pattern;                /* scan: of names; NULL: all. */
     uint32_t rate, apart_ms;            /* scan: keys a second; between two looks. */

@@ -2,15 +2,15 @@
 
 #include <string.h>
 
-enum { TEXT_MAX = 1400 };
+enum { ADVICE_MAX = 1400 };
 
 static const char table[] = RIGHTS;
 
-_Static_assert(sizeof table + 11 * sizeof "RESOURCE" < TEXT_MAX * 3 / 4, "all rights fit, and again those that options do without");
+_Static_assert(sizeof table + 11 * sizeof "RESOURCE" < ADVICE_MAX * 3 / 4, "all rights fit, and again those that options do without");
 
 unsigned rights_parts(const struct settings *settings)
 {
-    bool is_permit = settings->permits > 0, is_any_shared = false;
+    bool is_permit = settings->permits > 0, is_any_shared = settings->shared;
     unsigned parts = RIGHTS_PART('l') | (settings->redisson ? RIGHTS_PART('j') : RIGHTS_PART('k'));
 
     for (unsigned i = 0; i < settings->name_count; i++) is_any_shared |= settings->is_shared[i];
@@ -25,7 +25,27 @@ unsigned rights_parts(const struct settings *settings)
     return parts;
 }
 
-static char *add(char *to, const char *text)
+/* The letters at the beginning of a row. Returns what is behind them. */
+static const char *read_parts(const char *at, unsigned *parts)
+{
+    *parts = 0;
+    for (; *at >= 'a' && *at <= 'z'; at++) *parts |= RIGHTS_PART(*at);
+    return at;
+}
+
+unsigned rights_of(const char *right)
+{
+    size_t size = strlen(right);
+    unsigned parts;
+
+    for (const char *at = table; *at; at = strchr(at, ' ') + 1) {
+        at = read_parts(at, &parts);
+        if (strncmp(at, right, size) == 0 && at[size] == ' ') return parts;
+    }
+    return 0;
+}
+
+static char *put(char *to, const char *text)
 {
     size_t size = strlen(text);
 
@@ -36,13 +56,13 @@ static char *add(char *to, const char *text)
 char *rights_list(char *to, unsigned parts, unsigned others)
 {
     for (const char *at = table; *at; at++) {
-        unsigned of = 0;
+        unsigned of;
         bool is_told;
-        for (; *at >= 'a' && *at <= 'z'; at++) of |= RIGHTS_PART(*at);
+        at = read_parts(at, &of);
         is_told = (of & parts) != 0 && (of & others) == 0;
         if (is_told) *to++ = ' ';
         for (; *at != ' '; at++) {
-            if (is_told && *at == '@') to = add(to, "RESOURCE");
+            if (is_told && *at == '@') to = put(to, "RESOURCE");
             else if (is_told)          *to++ = *at;
         }
     }
@@ -50,22 +70,22 @@ char *rights_list(char *to, unsigned parts, unsigned others)
     return to;
 }
 
-static char *add_option(char *to, unsigned parts, unsigned without, const char *option)
+static char *put_option(char *to, unsigned parts, unsigned without, const char *option)
 {
     without &= parts;
     if (without == 0) return to;
-    to = rights_list(add(to, "; without"), without, parts & ~without);
-    return add(to, option);
+    to = rights_list(put(to, "; without"), without, parts & ~without);
+    return put(to, option);
 }
 
 const char *rights_advice(const struct settings *settings)
 {
-    static char text[TEXT_MAX];
+    static char text[ADVICE_MAX];
     unsigned parts = rights_parts(settings);
-    char *to = rights_list(add(text, "allow it: ACL SETUSER <user>"), parts, 0);
+    char *to = rights_list(put(text, "allow it: ACL SETUSER <user>"), parts, 0);
 
-    to = add_option(to, parts, RIGHTS_PART('v'), ": --trust-unknown");
-    if (settings->command != COMMAND_LEAD) to = add_option(to, parts, RIGHTS_PART('t') | RIGHTS_PART('y'), ": --no-ticket");
-    (void)add_option(to, parts, RIGHTS_PART('w') | RIGHTS_PART('z'), ": --no-wake-ups");
+    to = put_option(to, parts, RIGHTS_PART('v'), ": --trust-unknown");
+    if (settings->command != COMMAND_LEAD) to = put_option(to, parts, RIGHTS_PART('t') | RIGHTS_PART('y'), ": --no-ticket");
+    (void)put_option(to, parts, RIGHTS_PART('w') | RIGHTS_PART('z'), ": --no-wake-ups");
     return text;
 }

@@ -19,6 +19,9 @@
 /* The parts that these settings ask for. */
 unsigned rights_parts(const struct settings *settings);
 
+/* The parts that need a right: "+set". 0: none does. */
+unsigned rights_of(const char *right);
+
 /* Writes each right that some of the parts need and none of the others, with a blank before it. Returns the end: its NUL. */
 char *rights_list(char *to, unsigned parts, unsigned others);
 
