@@ -78,7 +78,8 @@ static void make_all_well(unsigned count)
     }
     limits = (struct judge_limits){ .guard_ms = 30000, .ttl_ms = 10000, .drift_ppm = 10000, .node_timeout_ms = 500,
                                     .skew_ms = 10000,
-                                    .parts = RIGHTS_PART('l') | RIGHTS_PART('k') | RIGHTS_PART('v') | RIGHTS_PART('t') | RIGHTS_PART('w') };
+                                    .parts = RIGHTS_PART('l') | RIGHTS_PART('k') | RIGHTS_PART('v') | RIGHTS_PART('t') |
+                                             RIGHTS_PART('w') };
 }
 
 /* The finding of a check about a node. */
@@ -311,7 +312,8 @@ TEST(each_command_that_locks_need_is_asked_for)
     (void)rights_list(list, ~0u, 0);
     for (char *right = strtok(list, " "); right; right = strtok(NULL, " ")) {
         /* Nothing depends on a client's name; SCRIPT has a check of its own; GETRANGE is for status. */
-        bool is_left_out = strcmp(right, "+client|setname") == 0 || strcmp(right, "+script|load") == 0 || strcmp(right, "+getrange") == 0;
+        bool is_left_out = strcmp(right, "+client|setname") == 0 || strcmp(right, "+script|load") == 0 ||
+                           strcmp(right, "+getrange") == 0;
         TAP_CONTEXT("%s", right);
         CHECK(*right != '+' || has_need(right) != is_left_out);
     }
@@ -323,8 +325,8 @@ TEST(each_command_that_locks_need_is_asked_for)
 TEST(all_that_a_kind_of_lock_needs_is_told_at_once)
 {
     static const struct { char letter; const char *with, *without; } kinds[] = {
-        { 'k', " +get ", "+zadd" }, { 's', " +zremrangebyscore ", "+zrank" }, { 'f', " +zrank ", "+zcard" }, { 'n', " +time", "+zscore" },
-        { 'j', " +hexists ", "+zadd" }
+        { 'k', " +get ", "+zadd" }, { 's', " +zremrangebyscore ", "+zrank" }, { 'f', " +zrank ", "+zcard" },
+        { 'n', " +time", "+zscore" }, { 'j', " +hexists ", "+zadd" }
     };
 
     for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {

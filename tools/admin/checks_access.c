@@ -165,7 +165,8 @@ static bool is_name_refused(const struct judging *j, enum survey_purpose purpose
 {
     for (unsigned i = 0; survey_needs[i].rule; i++) {
         const char *name = survey_needs[i].words[1];
-        if (is_needed(j, i, purpose, PERMISSION_KEY_REFUSED) && (name && strcmp(name, SURVEY_CHANNEL) == 0) == is_channel) return true;
+        bool is_of_channel = name && strcmp(name, SURVEY_CHANNEL) == 0;
+        if (is_of_channel == is_channel && is_needed(j, i, purpose, PERMISSION_KEY_REFUSED)) return true;
     }
     return false;
 }
@@ -217,7 +218,8 @@ static void judge_permissions(struct judging *j)
         found(j, SEVERITY_WARNING, "ACL SETUSER <user> ~redlock:canary*",
               "the user may not use redlock:canary: the node is declared durable, but has no vote for the guard after a restart");
     } else if (is_name_refused(j, FOR_LOCKS, true)) {
-        found(j, SEVERITY_UNSAFE, "ACL SETUSER <user> &redisson_lock__channel*", "the user may not use Redisson's channels: it cannot lock");
+        found(j, SEVERITY_UNSAFE, "ACL SETUSER <user> &redisson_lock__channel*",
+              "the user may not use Redisson's channels: it cannot lock");
     } else if (is_name_refused(j, FOR_LOCKS, false) && node->trial != REDLOCK_VOTE_GRANTED) {
         unknown(j, NULL, "the user may use other keys than this one: say by --prefix how the names of its locks begin");
     } else {

@@ -126,7 +126,8 @@ static uint64_t moved_us(const struct survey_clock *clock, const struct clock_re
 }
 
 /* A clock that was stepped forward has ended keys before the locks were over. */
-static enum severity severity_of_step(const struct judge_limits *limits, const struct survey_clock *clock, const struct clock_record *before)
+static enum severity severity_of_step(const struct judge_limits *limits, const struct survey_clock *clock,
+                                      const struct clock_record *before)
 {
     uint64_t moved = moved_us(clock, before), margin = (uint64_t)limits->ttl_ms * limits->drift_ppm / 1000;
 
@@ -160,16 +161,18 @@ void judge_step(struct judging *j)
     else well(j, "its clock was not stepped within the last %s", within);
 }
 
-static void note_clock(const struct survey_node *node, const struct judge_limits *limits, struct clock_record *record, bool has_before)
+/* record: what was known before, if anything was. */
+static void note_clock(const struct survey_node *node, const struct judge_limits *limits, struct clock_record *record)
 {
     const struct survey_clock *clock = &node->clock;
-    bool is_stepped = has_before && severity_of_step(limits, clock, record) != SEVERITY_OK;
+    bool is_stepped = record->address[0] != '\0' && severity_of_step(limits, clock, record) != SEVERITY_OK;
 
     if (is_stepped && (record->stepped_at_us == 0 || clock->at_us - record->stepped_at_us < STEP_TOLD_US)) {
         if (record->stepped_at_us == 0) record->stepped_at_us = clock->at_us;
         return;
     }
-    *record = (struct clock_record){ .at_us = clock->at_us, .since_boot_us = clock->since_boot_us, .give_or_take_us = clock->give_or_take_us };
+    *record = (struct clock_record){ .at_us = clock->at_us, .since_boot_us = clock->since_boot_us,
+                                     .give_or_take_us = clock->give_or_take_us };
     (void)snprintf(record->address, sizeof record->address, "%s", node->address);
 }
 
@@ -184,7 +187,7 @@ void judge_note_clocks(const struct survey *survey, const struct judge_limits *l
         if (!node->clock.is_known && !before) continue;
         next.count++;
         if (before) *record = *before;
-        if (node->clock.is_known) note_clock(node, limits, record, before != NULL);
+        if (node->clock.is_known) note_clock(node, limits, record);
     }
     *log = next;
 }

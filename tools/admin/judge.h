@@ -53,8 +53,8 @@ void judge_limits_init(struct judge_limits *limits, const struct settings *setti
 /* Judges every node by every check, in the order of the nodes; OK is a finding, too. */
 void judge(const struct survey *survey, const struct judge_limits *limits, struct findings *findings);
 
-/* Puts what is known of the clocks by now into the log, to be compared with at the next look; of a node that does not answer what was
- * known before. What a step is seen by stays for an hour, for which the step is found again: an alert takes its time. */
+/* Puts what is known of the clocks by now into the log, to be compared with at the next look; of a node that does not answer what
+ * was known before. What a step is seen by stays for an hour, for which the step is found again: an alert takes its time. */
 void judge_note_clocks(const struct survey *survey, const struct judge_limits *limits, struct clock_log *log);
 
 /* Does a lock count on this node? It has a vote, even with clients that do not trust what says nothing of itself, as the session

@@ -108,10 +108,10 @@ enum {
 
 /* Options without a short form. */
 enum {
-    OPTION_TOKEN = OPTION_OWN, OPTION_WAIT_LOSS, OPTION_QUICK, OPTION_WRITE, OPTION_STATE, OPTION_PREFIX, OPTION_CHECK_USER, OPTION_KIND,
+    OPTION_TOKEN = OPTION_OWN, OPTION_WAIT_LOSS, OPTION_QUICK, OPTION_WRITE, OPTION_STATE, OPTION_PREFIX, OPTION_CHECK_USER,
     OPTION_DRIFT, OPTION_SKEW, OPTION_COUNT, OPTION_INTERVAL, OPTION_RATE, OPTION_APART, OPTION_COUNTS, OPTION_HELD, OPTION_FIX,
     OPTION_NO_TTL, OPTION_YES, OPTION_FILE, OPTION_LISTEN, OPTION_ONCE, OPTION_CLUSTER, OPTION_PERMITS,
-    OPTION_SCAN_INTERVAL
+    OPTION_SCAN_INTERVAL, OPTION_KIND
 };
 
 enum {
@@ -346,11 +346,14 @@ static void settle_held(struct reading *r)
 static void settle_doctor(struct reading *r)
 {
     const struct settings *settings = r->settings;
-    bool has_more = settings->tries || settings->quick || settings->state_file || settings->check_user || settings->prefix || settings->kind;
+    bool has_more = settings->tries || settings->quick || settings->state_file || settings->check_user || settings->prefix ||
+                    settings->kind;
 
     if (settings->wait_ms > 0 && has_more)
-        refuse(settings, "--wait looks at votes and locks alone: without --write, --quick, --state, --check-user, --kind and --prefix");
-    if (settings->kind && settings->tries) refuse(settings, "--kind and --write do not go together: what it tries is a plain lock");
+        refuse(settings, "--wait looks at votes and locks alone: without --write, --quick, --state, --check-user, --kind and "
+                         "--prefix");
+    if (settings->kind && settings->tries)
+        refuse(settings, "--kind and --write do not go together: what it tries is a plain lock");
 }
 
 static void settle_exporter(struct reading *r)

@@ -6,7 +6,8 @@ enum { ADVICE_MAX = 1400 };
 
 static const char table[] = RIGHTS;
 
-_Static_assert(sizeof table + 11 * sizeof "RESOURCE" < ADVICE_MAX * 3 / 4, "all rights fit, and again those that options do without");
+_Static_assert(sizeof table + 11 * sizeof "RESOURCE" < ADVICE_MAX * 3 / 4,
+               "all rights fit, and again those that options do without");
 
 unsigned rights_parts(const struct settings *settings)
 {
