@@ -156,6 +156,14 @@ answers() {
 }
 check '/metrics is answered, on the loopback' answers
 
+# A look back at each node's clock is a finding more than --once has, which has no past.
+looks_back() {
+    is 0 exporter --guard 0 --once || return 1
+    well=$(sed -n 's/^redlock_doctor_findings{severity="ok"} //p' "$directory/out")
+    within 10 has_figures "redlock_doctor_findings{severity=\"ok\"} $((well + count))"
+}
+check 'it looks whether clocks are stepped' looks_back
+
 answers_nothing_else() {
     get / && got 'HTTP/1.1 404 Not Found' && get /metrics/ && got 'HTTP/1.1 404 Not Found' &&
     http 'POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\na=b' && got 'HTTP/1.1 405 Method Not Allowed' && got 'Allow: GET, HEAD' &&
