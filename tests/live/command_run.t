@@ -146,9 +146,9 @@ fi
 
 # ---- Stopped and continued ----
 
-# look JOB COMMAND FILE: their states, when both are stopped, or after 3 s. (A loop of the shell whose job is stopped would end then.)
+# look JOB COMMAND FILE: their states, when both are stopped, or after 20 s. (A loop of the shell whose job is stopped would end then.)
 cat >"$directory/look" <<'END'
-for _ in $(seq 60); do
+for _ in $(seq 400); do
     cut -d' ' -f3 "/proc/$1/stat" "/proc/$2/stat" >"$3"
     [ "$(sort -u "$3")" != T ] || break
     sleep 0.05
@@ -158,7 +158,7 @@ END
 # A shell with job control runs it as a job, stops the job, and lets it go on.
 job_control() {
     : >"$directory/out"
-    bash -c 'set -m; "$0" run --guard 0 -t 8s door-job -- sh -c "echo \$\$; sleep 1; echo went on" >"$1/out" 2>"$1/err" &
+    bash -c 'set -m; "$0" run --guard 0 -t 1m door-job -- sh -c "echo \$\$; sleep 1; echo went on" >"$1/out" 2>"$1/err" &
         job=$!
         until [ -s "$1/out" ]; do sleep 0.05; done
         kill -TSTP -$job
