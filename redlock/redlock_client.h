@@ -174,7 +174,8 @@ enum redlock_status redlock_connect(struct redlock_client *c, uint32_t wait_ms);
  * redlock_lock_init or the end of an earlier use. It must stay where it is until it is released. For binary names and more
  * settings: redlock_acquire_request, which fills in wall_us when that is 0.
  * A name of up to REDLOCK_NAME_COPY_MAX bytes (64) is copied into the lock: its bytes may be reused on return. A longer one, and a
- * set with its names, are not: they must stay, unchanged, until the release. A lock that was adopted, or acquired by
+ * set with its names, are not: they must stay, unchanged, until the release; if they have changed, the calls below that go on with
+ * the lock return BAD_RESOURCE, do nothing, and work again when the names are as they were. A lock that was adopted, or acquired by
  * redlock_start_acquire, has its name copied likewise by redlock_extend, if not by redlock_copy_name before.
  * OK: held, for redlock_valid_us(). Anything else: not acquired, and the lock's memory is the caller's again; but after
  * BAD_STATE and the other BAD_... nothing has changed, so a lock that was held still is. */

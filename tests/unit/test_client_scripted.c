@@ -1035,6 +1035,39 @@ TEST(a_longer_name_and_a_set_are_the_callers_and_not_copied)
     CHECK_INT(keys(), 0);
 }
 
+/* Whatever was in the lock before: i is 0 for a long name, 1 for a set, 2 for a long name of a lock that an event loop acquired. */
+TEST(a_name_that_is_not_copied_and_has_changed_is_refused_and_nothing_is_lost)
+{
+    for (volatile unsigned i = 0; i < 3; i++) {
+        char name[REDLOCK_NAME_COPY_MAX + 1], hall[] = "hall";
+        struct redlock_name set[] = { { .bytes = "gate", .size = 4 }, { .bytes = hall, .size = 4 } };
+        struct redlock_request request = { .resource = name, .resource_size = sizeof name, .ttl_ms = 10000 };
+        char *changed = i == 1 ? hall : name + sizeof name - 1, was;
+        CLIENT(3);
+        memset(name, 'n', sizeof name);
+        if (i == 1) request.set = set, request.set_count = 2;
+        for (unsigned round = 0; round < 2; round++) {
+            if (i == 2) {
+                CHECK_INT(redlock_begin_acquire(&client, &door, &request), REDLOCK_OK);
+                CHECK_INT(redlock_run_for(&client, NULL, 100), REDLOCK_OK);
+                CHECK_INT(redlock_extend(&client, &door, 10000), REDLOCK_OK);
+            } else CHECK_INT(redlock_acquire_request(&client, &door, &request), REDLOCK_OK);
+            was = *changed;
+            *changed = 'x';
+            CHECK_INT(redlock_extend(&client, &door, 20000), REDLOCK_BAD_RESOURCE);
+            CHECK_INT(redlock_upgrade(&client, &door), REDLOCK_BAD_RESOURCE);
+            CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_BAD_RESOURCE);
+            CHECK(redlock_valid_us(&door, redlock_now_us()) > 0);
+            *changed = was;
+            CHECK_INT(redlock_extend(&client, &door, 20000), REDLOCK_OK);
+            CHECK_INT(redlock_release(&client, &door, NULL), REDLOCK_OK);
+            *changed = (char)('a' + round);         /* Another name in the same bytes. */
+        }
+        CLOSE(1000);
+        CHECK_INT(keys(), 0);
+    }
+}
+
 TEST(a_copied_name_moves_with_its_lock)
 {
     char name[] = "door";

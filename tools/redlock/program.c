@@ -146,7 +146,7 @@ const struct option_row option_rows[] = {
     { "permits", OPTION_PERMITS, IN_RUN | IN_ACQUIRE, "NUMBER",
       "instead of the lock one of so many permits, of which\neach has one holder: 1 to 64" },
     { "permits", OPTION_PERMITS, IN_STATUS, "NUMBER", "show so many permits of RESOURCE, instead of a lock" },
-    { "fair", OPTION_FAIR, IN_LOCK, NULL, "in strict order: nobody who comes behind a waiter gets\nthe lock before it" },
+    { "fair", OPTION_FAIR, IN_LOCK, NULL, "in strict order: nobody overtakes a waiter" },
     { "redisson", OPTION_REDISSON, IN_ALL & ~(IN_STATUS | IN_LEAD | IN_LEADER), NULL,
       "a lock that Java services share by Redisson: on one\nnode, without a ticket" },
     { "as", OPTION_AS, IN_LEAD, "TEXT", "what 'redlock leader' calls this leader\n(default: USER@HOST:PID)" },
