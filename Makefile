@@ -356,7 +356,7 @@ lint:
 	@tools/need clang-format clang-tidy shellcheck mandoc perl
 	tools/layout $(C_FILES)
 	tools/wording $(PROSE)
-	printf '%s\n' $(sort $(PARTS) $(COMMAND) $(ADMIN) $(BENCH)) | xargs -P 4 -I{} sh -c 'clang-tidy --quiet {} -- -std=c11 2>/dev/null'
+	printf '%s\n' $(sort $(PARTS) $(COMMAND) $(ADMIN) $(BENCH)) | tests/by_turns | xargs -P 4 -I{} sh -c 'clang-tidy --quiet {} -- -std=c11 2>/dev/null'
 	shellcheck -x $(SCRIPTS)
 	mandoc -T lint -W warning $(MANUALS) </dev/null
 

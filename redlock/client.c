@@ -940,7 +940,7 @@ static void keep_names(struct redlock_lock *lock)
 {
     uint32_t hash;
 
-    if (redlock_idle(lock) || redlock_copy_name(lock) || has_hash(lock) || sizeof lock->copy < HASH_AT + sizeof hash) return;
+    if (redlock_copy_name(lock) || has_hash(lock) || sizeof lock->copy < HASH_AT + sizeof hash) return;
     hash = hash_names(lock);
     memcpy(lock->copy, lock->token, HASH_AT);
     memcpy(lock->copy + HASH_AT, &hash, sizeof hash);

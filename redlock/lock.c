@@ -91,8 +91,10 @@ static void hand_to_operation(struct redlock *r, const struct answer *a)
 /* It is no stray; but behind one its key is one more that a release may find. */
 static void note_set_answered(struct redlock_stake *stake, enum wire_answer meaning)
 {
-    REDLOCK_ASSERT(stake->strays & STRAYS_COUNT);
-    if ((stake->strays & STRAYS_COUNT) == 1 || meaning == WIRE_REFUSED) stake->strays--;
+    unsigned count = stake->strays & STRAYS_COUNT;
+
+    REDLOCK_CHECK(count > 0);       /* As in lock_answer. */
+    if (count == 1 || meaning == WIRE_REFUSED) stake->strays--;
 }
 
 void lock_answer(struct redlock *r, const struct answer *a)
