@@ -35,7 +35,7 @@ enum {
     CANARY_CPU_S = 60,
     SHRINK_CPU_S = 15,
     WORLD_CPU_S = 20,           /* Of one world: many times what the longest needs. Only a call that never returns takes it. */
-    CANARY_WORLD_CPU_S = 5,     /* The first worlds are short ones. */
+    CANARY_WORLD_CPU_S = 15,    /* The longest of the first hundreds takes 5. */
     PATH_MIN = 50,              /* In CI each rare path is reached so often, or the worlds have become poor. */
     JUDGED_MIN = 100,           /* The same for each rule, */
     FAULT_MIN = 100,            /* and each fault. */
