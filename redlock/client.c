@@ -903,49 +903,6 @@ static enum redlock_status start_dated(struct redlock_client *c, struct redlock_
     return redlock_start_acquire(&c->engine, lock, &dated, now_us);
 }
 
-/* ---- Names ----
- *
- * One that is too long to be copied, and a set, are the caller's: what they were is known by a hash (FNV-1a), behind the token of
- * the attempt that it is of. */
-
-enum { HASH_AT = REDLOCK_TOKEN_SIZE };
-
-static uint32_t hash_names(const struct redlock_lock *lock)
-{
-    uint32_t hash = 2166136261u;
-    unsigned count;
-    const struct redlock_name *names = redlock_lock_names(lock, &count);
-
-    for (unsigned n = 0; n < count; n++)
-        for (size_t i = 0; i < names[n].size; i++) hash = (hash ^ ((const uint8_t *)names[n].bytes)[i]) * 16777619u;
-    return hash;
-}
-
-static bool has_hash(const struct redlock_lock *lock)
-{
-    return sizeof lock->copy >= HASH_AT + sizeof(uint32_t) && memcmp(lock->copy, lock->token, HASH_AT) == 0;
-}
-
-/* False: the caller has changed them. Of a lock that is not ours nothing is written. */
-static bool has_its_names(const struct redlock_lock *lock)
-{
-    uint32_t hash;
-
-    if (redlock_idle(lock) || !has_hash(lock)) return true;
-    hash = hash_names(lock);
-    return memcmp(lock->copy + HASH_AT, &hash, sizeof hash) == 0;
-}
-
-static void keep_names(struct redlock_lock *lock)
-{
-    uint32_t hash;
-
-    if (redlock_copy_name(lock) || has_hash(lock) || sizeof lock->copy < HASH_AT + sizeof hash) return;
-    hash = hash_names(lock);
-    memcpy(lock->copy, lock->token, HASH_AT);
-    memcpy(lock->copy + HASH_AT, &hash, sizeof hash);
-}
-
 enum redlock_status redlock_begin_acquire(struct redlock_client *c, struct redlock_lock *lock,
                                           const struct redlock_request *request)
 {
@@ -964,7 +921,7 @@ enum redlock_status redlock_acquire_request(struct redlock_client *c, struct red
     if (status != REDLOCK_OK) return status;
     (void)redlock_copy_name(lock);
     status = run_operation(c, lock, HEEDS_INTERRUPTS);
-    if (status == REDLOCK_OK) keep_names(lock);
+    if (status == REDLOCK_OK) redlock_note_names(lock);
     else                      redlock_part(c, lock);
     return status;
 }
@@ -984,10 +941,10 @@ enum redlock_status redlock_extend(struct redlock_client *c, struct redlock_lock
     uint64_t now;
     enum redlock_status status = catch_up(c, &now);
 
-    if (status == REDLOCK_OK && !has_its_names(lock)) return REDLOCK_BAD_RESOURCE;
+    if (status == REDLOCK_OK && !redlock_has_its_names(lock)) return REDLOCK_BAD_RESOURCE;
     if (status == REDLOCK_OK) status = redlock_start_extend(&c->engine, lock, ttl_ms, now);
     if (status == REDLOCK_OK) {
-        keep_names(lock);       /* One that was adopted, or acquired in an event loop, has none yet. */
+        redlock_note_names(lock);       /* One that was adopted, or acquired in an event loop, has none yet. */
         status = run_operation(c, lock, HEEDS_NOTHING);
     }
     if (status == REDLOCK_LOST) redlock_part(c, lock);
@@ -1001,10 +958,10 @@ static enum redlock_status change_role(struct redlock_client *c, struct redlock_
     uint64_t now;
     enum redlock_status status = catch_up(c, &now);
 
-    if (status == REDLOCK_OK && !has_its_names(lock)) return REDLOCK_BAD_RESOURCE;
+    if (status == REDLOCK_OK && !redlock_has_its_names(lock)) return REDLOCK_BAD_RESOURCE;
     if (status == REDLOCK_OK) status = start(&c->engine, lock, now);
     if (status == REDLOCK_OK) {
-        keep_names(lock);       /* One that was adopted, or acquired in an event loop, has none yet. */
+        redlock_note_names(lock);       /* One that was adopted, or acquired in an event loop, has none yet. */
         status = run_operation(c, lock, HEEDS_NOTHING);
     }
     if (status == REDLOCK_LOST) redlock_part(c, lock);
@@ -1027,7 +984,7 @@ enum redlock_status redlock_release(struct redlock_client *c, struct redlock_loc
     enum redlock_status status = catch_up(c, &now);
 
     if (confirmed) *confirmed = 0;
-    if (status == REDLOCK_OK && !has_its_names(lock)) return REDLOCK_BAD_RESOURCE;
+    if (status == REDLOCK_OK && !redlock_has_its_names(lock)) return REDLOCK_BAD_RESOURCE;
     if (status == REDLOCK_OK) status = redlock_start_release(&c->engine, lock, now);
     if (status == REDLOCK_OK) {
         status = run_operation(c, lock, HEEDS_NOTHING);

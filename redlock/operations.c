@@ -321,6 +321,47 @@ bool redlock_copy_name(struct redlock_lock *lock)
     return true;
 }
 
+/* One that is too long to be copied, and a set, are the caller's: what they were is known by a hash, behind the token of the
+ * attempt that it is of. */
+enum { HASH_AT = REDLOCK_TOKEN_SIZE };
+
+/* FNV-1a, of the names one behind the other. */
+static uint32_t hash_names(const struct redlock_lock *lock)
+{
+    uint32_t hash = 2166136261u;
+    unsigned count;
+    const struct redlock_name *names = redlock_lock_names(lock, &count);
+
+    for (unsigned n = 0; n < count; n++)
+        for (size_t i = 0; i < names[n].size; i++) hash = (hash ^ ((const uint8_t *)names[n].bytes)[i]) * 16777619u;
+    return hash;
+}
+
+static bool has_hash(const struct redlock_lock *lock)
+{
+    return sizeof lock->copy >= HASH_AT + sizeof(uint32_t) && memcmp(lock->copy, lock->token, HASH_AT) == 0;
+}
+
+void redlock_note_names(struct redlock_lock *lock)
+{
+    uint32_t hash;
+
+    if (redlock_copy_name(lock) || has_hash(lock) || sizeof lock->copy < HASH_AT + sizeof hash) return;
+    hash = hash_names(lock);
+    memcpy(lock->copy, lock->token, HASH_AT);
+    memcpy(lock->copy + HASH_AT, &hash, sizeof hash);
+}
+
+/* Of a lock that is not ours nothing is written. */
+bool redlock_has_its_names(const struct redlock_lock *lock)
+{
+    uint32_t hash;
+
+    if (redlock_idle(lock) || !has_hash(lock)) return true;
+    hash = hash_names(lock);
+    return memcmp(lock->copy + HASH_AT, &hash, sizeof hash) == 0;
+}
+
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
     enum phase after = lock->phase == PHASE_EXTENDING ? PHASE_HELD : PHASE_IDLE;

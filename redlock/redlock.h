@@ -620,6 +620,13 @@ void redlock_redisson_field(const struct redlock_lock *lock, char text[REDLOCK_R
  * has changed. The copy serves until the next redlock_start_acquire, redlock_start_inspect or redlock_adopt. */
 bool redlock_copy_name(struct redlock_lock *lock);
 
+/* Copies the name likewise; of a name that is too long for it, and of a set, notes a hash (FNV-1a, 32 bits) where the copy would
+ * be, of the attempt that the lock holds by. redlock_has_its_names then says, until the lock is idle, whether the caller's bytes
+ * are still the same, as far as a hash can: true if nothing was noted, or if REDLOCK_NAME_COPY_MAX is under 23, which leaves no
+ * room for it. */
+void redlock_note_names(struct redlock_lock *lock);
+bool redlock_has_its_names(const struct redlock_lock *lock);
+
 /* Ends the operation under way with CANCELLED: a waiting acquire is given up, and what it may have is released. Nothing
  * else changes; without an operation under way it does nothing. */
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);

@@ -61,12 +61,14 @@ check 'what watches' waits "$redlock" watch --guard 0 'taken'
 check 'ping' waits "$redlock" ping --interval 1s
 check 'the exporter' waits "$redlock" exporter --guard 0 --listen 127.0.0.1:0 --interval 10s
 
-# Behind the command, two of the three nodes hang: the lock is released, held for longer, or marked.
+# Behind the command, two of the three nodes hang: the lock is released, held for longer, or marked. The signal is one that nobody
+# reads any more.
 behind() {
     begins "$redlock" run --guard 0 --node-timeout 20s -t 30s "$@" -- sleep 4
     on 1 STOP
     on 2 STOP
     sleep 3
+    kill -TERM "$waiting"
     idles
     set -- $?
     on 1 CONT
