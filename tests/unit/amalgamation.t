@@ -17,7 +17,7 @@ writes_seventeen_files() {
 # compiles COMPILER STANDARD FILE. Optimised in one standard only: what "make compilers" does is each standard at each level.
 compiles() {
     level=-O0
-    [ "$2" = c99 ] || level=-O2
+    [ "$2" = c99 ] || level=-O1
     # shellcheck disable=SC2086    # The warnings are several words.
     (cd "$made" && "$1" "-std=$2" $warnings $level -c -o "${3%.c}.o" "$3")
 }

@@ -41,13 +41,13 @@ only_names_and_the_keeper_need_threads() {
 
 client_can_do_without_threads() {
     # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
-    $CC -std=c11 -O2 $warnings -DREDLOCK_NO_THREADS -c -o "$made/none.o" redlock/unity_client.c &&
+    $CC -std=c11 -O0 $warnings -DREDLOCK_NO_THREADS -c -o "$made/none.o" redlock/unity_client.c &&
         list nm -u "$made/none.o" && grep pthread "$made/list" | nothing
 }
 
 keeper_can_be_left_out() {
     # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
-    $CC -std=c11 -O2 $warnings -DREDLOCK_NO_THREADS -c -o "$made/none.o" redlock/unity_keeper.c &&
+    $CC -std=c11 -O0 $warnings -DREDLOCK_NO_THREADS -c -o "$made/none.o" redlock/unity_keeper.c &&
         list nm "$made/none.o" && nothing <"$made/list"
 }
 
@@ -199,15 +199,13 @@ else
     skip 'the core on a bare Cortex-M needs four memory functions and nothing else' 'no arm-none-eabi-gcc here'
 fi
 
-for level in -Os -O2; do
-    check "firmware that asks for no text carries none, at $level" firmware_has_no_text 'held by somebody' "$CC" $level
-    if command -v arm-none-eabi-gcc >/dev/null; then
-        check "firmware for a bare Cortex-M that asks for no text carries none, at $level" \
-            firmware_has_no_text 'held by somebody|a replica' arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -ffreestanding --specs=nosys.specs $level
-    else
-        skip "firmware for a bare Cortex-M that asks for no text carries none, at $level" 'no arm-none-eabi-gcc here'
-    fi
-done
+check 'firmware that asks for no text carries none' firmware_has_no_text 'held by somebody' "$CC" -O2
+if command -v arm-none-eabi-gcc >/dev/null; then
+    check 'firmware for a bare Cortex-M that asks for no text carries none' \
+        firmware_has_no_text 'held by somebody|a replica' arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -ffreestanding --specs=nosys.specs -Os
+else
+    skip 'firmware for a bare Cortex-M that asks for no text carries none' 'no arm-none-eabi-gcc here'
+fi
 
 for header in redlock/redlock.h redlock/redlock_client.h redlock/redlock_fence.h redlock/redlock_keeper.h redlock/redlock_metrics.h redlock/redlock_reentrant.h \
     net/redlock_transport.h net/redlock_tls.h net/loops/redlock_loop.h resp/resp.h; do
