@@ -131,7 +131,7 @@ check 'the trace shows no handshake' the_trace_is_short
 is_in_ci() {
     block ci | sed 's/ *#.*//' | while read -r make first rest; do
         case $first in
-        '') pattern="'make test' make test" ;;
+        '') pattern=test_in_a_bare_root ;;
         *=*) pattern="$make $first $rest" ;;
         *) pattern=" $first" ;;
         esac
@@ -139,7 +139,11 @@ is_in_ci() {
     done
 }
 check 'what builds and measures is run before a change lands' is_in_ci
-check 'make demo and make test are, too' grep -q "'make test' make test" .ci/run
+demo_and_test_are() {
+    grep -qx "stage '.*' test_in_a_bare_root" .ci/run && grep -q '^    tests/bare/run ' .ci/run || return 1
+    for target in demo test; do grep -qF "within 'cd /root/redlock && make $target'" tests/bare/run || { echo "not there: make $target"; return 1; }; done
+}
+check 'make demo and make test are, too' demo_and_test_are
 
 # The ACL rules of the guide suffice for acquire, extend, release, status and waiting: nothing that is sent is refused, not even what is
 # done without.
