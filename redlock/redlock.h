@@ -59,7 +59,7 @@ extern "C" {
 #define REDLOCK_NODES_MAX 15 /* Seven of fifteen may be lost; more buys latency, not safety. May be set lower, 1..15, */
 #endif                       /* to save memory: then for every file that includes this header alike. */
 #ifndef REDLOCK_ERROR_MAX
-#define REDLOCK_ERROR_MAX 64 /* What is kept of an error's text, with its NUL, for each session; may be set likewise, 32..255. */
+#define REDLOCK_ERROR_MAX 128 /* What is kept of an error's text, with its NUL, for each session; may be set likewise, 32..255. */
 #endif
 #ifndef REDLOCK_NAME_COPY_MAX
 #define REDLOCK_NAME_COPY_MAX 64 /* Names up to this size can be copied into the lock (redlock_copy_name); likewise, 0..512. */
@@ -68,8 +68,8 @@ extern "C" {
 /* ABI: the caller places the structures, so header and library must agree on them. They may change whenever MAJOR or MINOR do,
  * and with the three numbers above; PATCH changes none. The calls that a program must make first carry all five in the names by
  * which they are linked, so that a program and a library which do not agree do not link, instead of overwriting memory:
- *     undefined reference to `redlock_init_0_2_3_64_0'
- * is a call of 0.2 with REDLOCK_NODES_MAX 3, REDLOCK_ERROR_MAX 64 and REDLOCK_NAME_COPY_MAX 0, and the library was built with
+ *     undefined reference to `redlock_init_0_2_3_128_0'
+ * is a call of 0.2 with REDLOCK_NODES_MAX 3, REDLOCK_ERROR_MAX 128 and REDLOCK_NAME_COPY_MAX 0, and the library was built with
  * others. (So the three are plain decimal numbers.) dlsym() and debuggers know these functions by the long names; the others have
  * none. */
 #define REDLOCK_NAMED(name, a, b, c, d, e) name##_##a##_##b##_##c##_##d##_##e

@@ -103,7 +103,7 @@ struct redlock_parted {
     uint8_t bytes[REDLOCK_RESOURCE_MAX];
 };
 
-/* Some 240 KB: better static or in a structure of yours than on a small stack. Must stay where it was opened. Private. */
+/* Some 260 KB: better static or in a structure of yours than on a small stack. Must stay where it was opened. Private. */
 struct redlock_client {
     struct redlock engine;
     struct redlock_node nodes[REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true)];

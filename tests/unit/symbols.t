@@ -166,7 +166,7 @@ other_layout_does_not_link() {
 other_version_does_not_link() {
     mkdir -p "$made/other/redlock" && cp redlock/*.h "$made/other/redlock" &&
         sed 's/^\(#define REDLOCK_VERSION_MINOR\) .*/\1 99/' redlock/redlock.h >"$made/other/redlock/redlock.h" &&
-        other_layout_does_not_link redlock_lock_init_0_99_15_64_64 "-I$made/other"
+        other_layout_does_not_link redlock_lock_init_0_99_15_128_64 "-I$made/other"
 }
 
 # What lies beside tools/admin as ../redlock is the other command. The playground is made of the tests' library.
@@ -229,18 +229,18 @@ fi
 
 check 'a program of the same layout links' program_links
 check 'a program for another number of nodes does not link' other_layout_does_not_link \
-    redlock_lock_init_0_2_3_64_64 -DREDLOCK_NODES_MAX=3
+    redlock_lock_init_0_2_3_128_64 -DREDLOCK_NODES_MAX=3
 check 'a program for other error texts does not link' other_layout_does_not_link \
     redlock_lock_init_0_2_15_32_64 -DREDLOCK_ERROR_MAX=32
 check 'a program for other copies of names does not link' other_layout_does_not_link \
-    redlock_lock_init_0_2_15_64_0 -DREDLOCK_NAME_COPY_MAX=0
+    redlock_lock_init_0_2_15_128_0 -DREDLOCK_NAME_COPY_MAX=0
 check 'a program for another version does not link' other_version_does_not_link
 check 'a client for another number of nodes does not link' other_layout_does_not_link \
-    redlock_open_0_2_3_64_64 -DREDLOCK_NODES_MAX=3 -DWITH_CLIENT
+    redlock_open_0_2_3_128_64 -DREDLOCK_NODES_MAX=3 -DWITH_CLIENT
 check 'metrics of another number of nodes do not link' other_layout_does_not_link \
-    redlock_metrics_init_0_2_3_64_64 -DREDLOCK_NODES_MAX=3 -DWITH_METRICS
+    redlock_metrics_init_0_2_3_128_64 -DREDLOCK_NODES_MAX=3 -DWITH_METRICS
 check 'a keeper for another number of nodes does not link' other_layout_does_not_link \
-    redlock_keeper_start_0_2_3_64_64 -DREDLOCK_NODES_MAX=3 -DWITH_KEEPER
+    redlock_keeper_start_0_2_3_128_64 -DREDLOCK_NODES_MAX=3 -DWITH_KEEPER
 
 check 'net/ is the only folder that includes a POSIX header' core_includes_freestanding_headers_only
 check 'the tools include public headers only' tools_include_public_headers_only

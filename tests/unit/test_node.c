@@ -80,28 +80,40 @@ TEST(a_password_is_not_repeated_when_a_server_that_does_not_know_AUTH_repeats_it
     check_words(REDLOCK_TROUBLE_OTHER_ERROR, "ERR unknown command 'AUTH'");
 }
 
+/* Words of so many characters, which begin with the code of an error. */
+static void write_words(char *words, size_t size)
+{
+    memset(words, 'x', size);
+    memcpy(words, "ERR ", 4);
+    words[size] = 0;
+}
+
 TEST(an_errors_words_are_cut_where_the_room_ends)
 {
-    static const char text[] = "ERR 4567890123456789012345678901234567890123456789012345678901234567890123456789";
-    char reply[sizeof text + 4], kept[REDLOCK_ERROR_MAX] = "";
+    char text[REDLOCK_ERROR_MAX + 1], reply[sizeof text + 4];
 
-    snprintf(reply, sizeof reply, "-%s\r\n", text);
-    memcpy(kept, text, sizeof kept - 1);
-    finish_handshake(NULL);
-    hear("+OK\r\n", 2);
-    hear(reply, 2);
-    check_words(REDLOCK_TROUBLE_OTHER_ERROR, kept);
+    for (size_t size = REDLOCK_ERROR_MAX - 1; size <= REDLOCK_ERROR_MAX; size++) {
+        write_words(text, size);
+        snprintf(reply, sizeof reply, "-%s\r\n", text);
+        finish_handshake(NULL);
+        hear("+OK\r\n", 2);
+        hear(reply, 2);
+        text[REDLOCK_ERROR_MAX - 1] = 0;
+        check_words(REDLOCK_TROUBLE_OTHER_ERROR, text);
+    }
 }
 
 TEST(what_a_transport_says_is_cut_where_the_room_ends)
 {
-    static const char why[] = "connection refused, and that is only the first of a great many words about it";
-    char kept[REDLOCK_ERROR_MAX] = "";
+    char why[REDLOCK_ERROR_MAX + 1];
 
-    memcpy(kept, why, sizeof kept - 1);
-    finish_handshake(NULL);
-    redlock_disconnected(&r, 0, why, 2);
-    check_words(REDLOCK_TROUBLE_UNREACHABLE, kept);
+    for (size_t size = REDLOCK_ERROR_MAX - 1; size <= REDLOCK_ERROR_MAX; size++) {
+        write_words(why, size);
+        finish_handshake(NULL);
+        redlock_disconnected(&r, 0, why, 2);
+        why[REDLOCK_ERROR_MAX - 1] = 0;
+        check_words(REDLOCK_TROUBLE_UNREACHABLE, why);
+    }
 }
 
 TEST(an_error_inside_an_array_is_not_told_of_the_node)
