@@ -8,7 +8,9 @@
  *
  * Traps that are taken care of here:
  * - A handle cannot get another descriptor: it must be closed, and its memory be used again only when that is over.
- * - Of a descriptor that is closed the handle must be stopped before another is started: both may have the same number.
+ * - epoll, which libuv has on Linux, forgets a closed descriptor only when no copy of it is left, and a child of fork() that lives
+ *   on has copies: then libuv would turn without end. So it is given a copy of each descriptor, which is closed when the handle is:
+ *   one more descriptor for each session.
  * - After an error of the socket (POLLERR) libuv stops the handle by itself.
  * - The time that timers count from is that of the last turn: after a long callback they would come early.
  * - All that is ready in one turn of the loop is one step, not one for each descriptor.
@@ -16,6 +18,8 @@
 #ifndef REDLOCK_LOOP_LIBUV_H
 #define REDLOCK_LOOP_LIBUV_H
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "redlock_loop.h"
@@ -29,6 +33,7 @@ struct redlock_loop_libuv_poll {
     uv_poll_t handle;
     struct redlock_loop_libuv *adapter;
     bool is_open;               /* Until libuv has closed it. */
+    int copy;                   /* Of the session's descriptor, until the handle is told to close. */
     struct redlock_loop_watch wanted;
 };
 
@@ -79,18 +84,41 @@ static inline void redlock_loop_libuv_on_ready(uv_poll_t *handle, int status, in
     if (status < 0) poll->adapter->loop.watches[k].events = 0;
 }
 
+/* Private. -1: there are no descriptors left. */
+static inline int redlock_loop_libuv_copy(int fd)
+{
+#ifdef F_DUPFD_CLOEXEC
+    return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+#else
+    const int copy = dup(fd);
+
+    if (copy >= 0) fcntl(copy, F_SETFD, FD_CLOEXEC);
+    return copy;
+#endif
+}
+
+/* Private. */
+static inline bool redlock_loop_libuv_open(struct redlock_loop_libuv_poll *poll)
+{
+    poll->copy = redlock_loop_libuv_copy(poll->wanted.fd);
+    if (poll->copy < 0) return false;
+    if (uv_poll_init(poll->adapter->uv, &poll->handle, poll->copy) != 0) {
+        close(poll->copy);
+        return false;
+    }
+    poll->handle.data = poll;
+    poll->is_open = true;
+    poll->adapter->open_count++;
+    return true;
+}
+
 /* Private. */
 static inline bool redlock_loop_libuv_start(struct redlock_loop_libuv_poll *poll)
 {
     const unsigned wanted = poll->wanted.events;
     const int events = (wanted & REDLOCK_READ ? UV_READABLE : 0) | (wanted & REDLOCK_WRITE ? UV_WRITABLE : 0);
 
-    if (!poll->is_open) {
-        if (uv_poll_init(poll->adapter->uv, &poll->handle, poll->wanted.fd) != 0) return false;
-        poll->handle.data = poll;
-        poll->is_open = true;
-        poll->adapter->open_count++;
-    }
+    if (!poll->is_open && !redlock_loop_libuv_open(poll)) return false;
     return uv_poll_start(&poll->handle, events, redlock_loop_libuv_on_ready) == 0;
 }
 
@@ -120,6 +148,13 @@ static inline void redlock_loop_libuv_on_closed(uv_handle_t *handle)
     redlock_loop_libuv_count_closed(REDLOCK_LOOP_CAST(struct redlock_loop_libuv *, handle->data));
 }
 
+/* Private. libuv asks nothing more of the copy when it has been told. */
+static inline void redlock_loop_libuv_stop(struct redlock_loop_libuv_poll *poll)
+{
+    uv_close(REDLOCK_LOOP_CAST(uv_handle_t *, &poll->handle), redlock_loop_libuv_on_poll_closed);
+    close(poll->copy);
+}
+
 /* Private. A handle is of one descriptor for its life. */
 static inline bool redlock_loop_libuv_watch(struct redlock_loop *loop, unsigned k, struct redlock_loop_watch wanted)
 {
@@ -129,10 +164,10 @@ static inline bool redlock_loop_libuv_watch(struct redlock_loop *loop, unsigned 
     const bool is_other = poll->wanted.fd != wanted.fd;
 
     poll->wanted = wanted;
-    if (poll->is_open && is_other && !uv_is_closing(handle)) uv_close(handle, redlock_loop_libuv_on_poll_closed);
+    if (poll->is_open && is_other && !uv_is_closing(handle)) redlock_loop_libuv_stop(poll);
     if (wanted.fd < 0 || (poll->is_open && uv_is_closing(handle)) || redlock_loop_libuv_start(poll)) return true;
     poll->wanted.fd = -1;
-    if (poll->is_open) uv_close(handle, redlock_loop_libuv_on_poll_closed);
+    if (poll->is_open) redlock_loop_libuv_stop(poll);
     return false;
 }
 
