@@ -80,7 +80,7 @@ uint64_t ward_next(const struct ward *ward, uint64_t at_us)
     return ward->valid_until;
 }
 
-bool ward_is_gone(const struct ward *ward, uint64_t at_us)
+bool ward_is_gone(struct ward *ward, uint64_t at_us)
 {
     (void)at_us;
     return ward->child.has_ended;

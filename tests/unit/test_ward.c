@@ -55,7 +55,7 @@ int child_signal(const struct child *child, int number)
     return refusal;
 }
 
-bool child_group_lives(const struct child *child)
+bool child_group_lives(struct child *child)
 {
     (void)child;
     return group_lives;
@@ -179,11 +179,28 @@ TEST(the_rest_of_a_command_that_ended_on_sigterm_is_looked_at_often_and_killed_i
     CHECK_STR(look_at(&ward, 3 * SECOND), "group KILL, 300 KILL");
 }
 
+/* Where there is no /proc the list is empty. */
+TEST(what_is_not_listed_is_waited_for_until_the_validity_ends)
+{
+    struct ward ward = begin();
+
+    (void)ward_end(&ward, SECOND);
+    ward.child.has_ended = ward.child.has_siblings = true;
+    group_lives = false;
+    below = 0;
+    (void)look_at(&ward, 3 * SECOND);
+    CHECK(!ward_is_gone(&ward, 10 * SECOND - 1));
+    CHECK(ward_is_gone(&ward, 10 * SECOND));
+    ward.child.has_siblings = false;
+    CHECK(ward_is_gone(&ward, 3 * SECOND));
+}
+
 TEST(where_other_processes_are_below_too_only_the_group_is_ended)
 {
     struct ward ward = begin();
 
     ward.is_all_below = false;
+    ward.child.has_siblings = true;
     CHECK_STR(look_at(&ward, 60 * SECOND), "group TERM, group CONT, group KILL");
     ward.child.has_ended = true;
     group_lives = false;

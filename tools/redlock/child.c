@@ -95,6 +95,7 @@ void child_look(struct child *child)
     int status;
 
     while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) child_take(child, pid, status);
+    child->has_siblings = pid == 0;
 }
 
 int child_signal(const struct child *child, int number)
@@ -102,9 +103,11 @@ int child_signal(const struct child *child, int number)
     return child->pid == 0 || kill(-child->pid, number) == 0 || errno == ESRCH ? 0 : errno;
 }
 
-bool child_group_lives(const struct child *child)
+/* While a process of the group lives its number is nobody else's: setpgid(2), and the kernel's pid_t of a group is a reference. */
+bool child_group_lives(struct child *child)
 {
-    return child->pid != 0 && (kill(-child->pid, 0) == 0 || errno != ESRCH);
+    if (child->has_ended && kill(-child->pid, 0) != 0 && errno == ESRCH) child->pid = 0;
+    return child->pid != 0;
 }
 
 int child_exit_status(const struct child *child)

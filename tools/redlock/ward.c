@@ -69,14 +69,15 @@ uint64_t ward_next(const struct ward *ward, uint64_t now_us)
     return ward->child.has_ended ? sooner(now_us + LOOK_US, ward->kill_at) : ward->kill_at;
 }
 
-static bool is_empty(const struct ward *ward)
+static bool is_empty(struct ward *ward)
 {
     pid_t pid;
 
-    return !child_group_lives(&ward->child) && !(ward->is_all_below && tree_list(&pid, 1) > 0);
+    if (child_group_lives(&ward->child)) return false;
+    return !ward->is_all_below || (!ward->child.has_siblings && tree_list(&pid, 1) == 0);
 }
 
-bool ward_is_gone(const struct ward *ward, uint64_t now_us)
+bool ward_is_gone(struct ward *ward, uint64_t now_us)
 {
     if (!ward->child.has_ended || !ward->is_ending) return ward->child.has_ended;
     return is_empty(ward) || (ward->is_killed && now_us >= ward->valid_until);

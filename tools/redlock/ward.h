@@ -35,6 +35,6 @@ uint64_t ward_next(const struct ward *ward, uint64_t now_us);
 
 /* Has the command ended, and, if it was ended, with all that was below it? What cannot be killed (it waits for a disk, or is
  * another user's) is not waited for beyond the validity, but for the command itself. */
-bool ward_is_gone(const struct ward *ward, uint64_t now_us);
+bool ward_is_gone(struct ward *ward, uint64_t now_us);
 
 #endif
