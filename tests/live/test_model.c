@@ -941,6 +941,7 @@ static void put_key(void)
     key->is_list = kind == 0;
     key->expires_ms = ttl_ms == 0 ? 0 : ms_of(now_us) + ttl_ms;
     administer_key(key->is_list ? "RPUSH" : "SET", name, value, ttl_ms);
+    note_duration(now_us, server_us());
 }
 
 /* Ends the lease of somebody's place in a queue, or lets it end much later, as if the clock had stepped back. */
