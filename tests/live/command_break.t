@@ -200,7 +200,7 @@ is_found() {
     [ "$(PATH=$directory/path:$PATH "$directory/alone/redlock" break door)" = 'path: break door' ] &&
     [ "$(PATH=$directory/path:$PATH "$directory/alone/redlock" help break)" = 'path: help break' ] &&
     env PATH=/nonexistent "$directory/alone/redlock" break door >"$directory/out" 2>"$directory/err"
-    [ $? = 125 ] && says "^redlock: 'break' is done by redlock-admin, which cannot be run: No such file .*'make install' puts it there" &&
+    [ $? = 125 ] && says "^redlock: 'break' is done by redlock-admin, which cannot be run: No such file .*'make install' puts it beside redlock" &&
     is 125 braek && says "did you mean 'break'\?"
 }
 check 'redlock finds redlock-admin beside itself, or in PATH, or says where to get it' is_found

@@ -274,7 +274,7 @@ wrong_lists() {
     printf '%s\n\0' "$first" >"$list" && wrong_list 125 "^redlock: the list of nodes $directory/list has a byte 0" &&
     head -c 20000 /dev/zero | tr '\0' a >"$list" && wrong_list 125 "^redlock: the list of nodes in $directory/list is too long" &&
     is 125 acquire -n "$(head -c 20000 /dev/zero | tr '\0' a)" door && says '^redlock: the list of nodes is too long' &&
-    rm "$list" && wrong_list 125 "^redlock: cannot open the list of nodes $directory/list: No such file" &&
+    rm "$list" && wrong_list 125 "^redlock: cannot read the list of nodes $directory/list: No such file" &&
     mkdir "$list" && wrong_list 125 "^redlock: cannot read the list of nodes $directory/list: Is a directory" && rmdir "$list" &&
     is 125 acquire -n @ door && says "^redlock: --node: '@' names no file" &&
     printf '%s' 127.0.0.1:99999 >"$list" && is 125 acquire -n "$first" -n "@$list" door && says "^redlock: $list:1: "
@@ -324,7 +324,7 @@ wrong_settings_in_json() {
     printf '\n' >"$directory/empty-line"
     wrong_in_json '^--node: the list is empty' acquire -n '' door --json &&
     wrong_in_json 'names no file' acquire -n @ door --json &&
-    wrong_in_json '^cannot open the list of nodes .*nowhere: No such file' acquire -n "@$directory/nowhere" door --json &&
+    wrong_in_json '^cannot read the list of nodes .*nowhere: No such file' acquire -n "@$directory/nowhere" door --json &&
     wrong_in_json '^the password file .* begins with an empty line' acquire --password-file "$directory/empty-line" door --json &&
     wrong_in_json "^--ttl: '7' has no unit" acquire --json -t 7 door &&
     is 125 acquire --json && json out '!defined $j->{resource} && $j->{text} eq "a RESOURCE is missing"' &&

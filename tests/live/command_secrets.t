@@ -52,7 +52,7 @@ check 'a user comes from --user or the environment' with_user
 
 mistakes() {
     is 125 acquire --guard 0 door && says 'NOAUTH' && says 'set REDLOCK_PASSWORD, or give --password-file' &&
-    is 125 acquire --password-file "$directory/none" door && says "cannot open the password file $directory/none" &&
+    is 125 acquire --password-file "$directory/none" door && says "cannot read the password file $directory/none" &&
     is 125 acquire --password-file "$directory/begun-not" door && is 125 acquire --user alice door &&
     says 'user alice has no password' &&
     : >"$directory/empty" && is 125 acquire --password-file "$directory/empty" door &&
@@ -96,6 +96,28 @@ hidden_in_ps() {
 }
 if [ -r /proc/self/cmdline ]; then check 'neither ps nor /proc shows them' hidden_in_ps
 else skip 'neither ps nor /proc shows them' 'there is no /proc'
+fi
+
+# What must not be dumped is root's in /proc: proc(5). So it is told for any user but root.
+undumped() {
+    runs_as_another "$@" >"$directory/said" 2>&1 &
+    begin $!
+    within 5 sh -c 'tr "\\0" " " </proc/$1/cmdline | grep -q "forever door"' sh $! && owner=$(perl -e 'print((stat shift)[4])' "/proc/$!/mem")
+    good=$?
+    kill $!
+    over $!
+    [ $good = 0 ]
+}
+runs_as_another() { exec perl -e '$< = $> = 65534; exec @ARGV' "$redlock" "$@"; }
+leaves_no_core() {
+    undumped acquire --guard 0 -n "redis://:$secret@127.0.0.1:1" --wait forever door && [ "$owner" = 0 ] &&
+    REDLOCK_PASSWORD=$secret undumped acquire --guard 0 -n 127.0.0.1:1 --wait forever door && [ "$owner" = 0 ] &&
+    undumped acquire --guard 0 -n 127.0.0.1:1 --wait forever door && [ "$owner" = 65534 ]
+}
+if [ ! -r /proc/self/stat ]; then skip 'with a password it leaves no core file' 'there is no /proc'
+elif [ "$(id -u)" != 0 ] || ! (runs_as_another --version) >/dev/null 2>&1; then
+    skip 'with a password it leaves no core file' 'only root can be another user'
+else check 'with a password it leaves no core file' leaves_no_core
 fi
 
 hidden_from_command() {

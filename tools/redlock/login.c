@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include "nodes.h"
 #include "text.h"
@@ -48,7 +51,7 @@ size_t login_read_file(const struct settings *settings, const char *what, const 
     ssize_t taken = 1;
     size_t used = 0;
 
-    if (fd < 0) refuse(settings, "cannot open %s %s: %s", what, path, text_system_error(errno));
+    if (fd < 0) refuse(settings, "cannot read %s %s: %s", what, path, text_system_error(errno));
     while (taken > 0 && used < size) {
         do taken = read(fd, text + used, size - used);
         while (taken < 0 && errno == EINTR);
@@ -87,6 +90,15 @@ static void set_user(struct settings *settings, const char *user)
         refuse(settings, "user %s has no password: set REDLOCK_PASSWORD or give --password-file", user);
 }
 
+/* A core file would have the password, and another program of this user could read it (prctl(2), PR_SET_DUMPABLE). What is executed
+ * later is not concerned. */
+static void leave_no_core(void)
+{
+#ifdef __linux__
+    (void)prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
 void login_read(struct settings *settings, const char *user, const char *password_file)
 {
     if (!user) user = getenv("REDLOCK_USER");
@@ -95,4 +107,5 @@ void login_read(struct settings *settings, const char *user, const char *passwor
     if (password_file) read_password_file(settings, password_file);
     if (settings->password[0] != '\0') settings->options.password = settings->password;
     if (user && *user != '\0') set_user(settings, user);
+    if (settings->options.password || strchr(settings->nodes, '@')) leave_no_core();
 }

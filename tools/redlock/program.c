@@ -336,8 +336,8 @@ _Noreturn static void run_admin(char **argv, const char *word)
         (void)execv(path, argv);
     }
     (void)execvp("redlock-admin", argv);
-    refuse(NULL, "'%s' is done by redlock-admin, which cannot be run: %s (it belongs beside redlock or into PATH; "
-           "'make install' puts it there)", word, strerror(errno));
+    refuse(NULL, "'%s' is done by redlock-admin, which cannot be run: %s ('make install' puts it beside redlock)", word,
+           strerror(errno));
 }
 
 void program_try_others(char **argv, const char *word, struct near *near)
