@@ -108,7 +108,7 @@ undumped() {
     over $!
     [ $good = 0 ]
 }
-runs_as_another() { exec perl -e '$< = $> = 65534; exec @ARGV' "$redlock" "$@"; }
+runs_as_another() { exec perl -e '$< = $> = 65534; exec @ARGV or exit 126' "$redlock" "$@"; }
 leaves_no_core() {
     undumped acquire --guard 0 -n "redis://:$secret@127.0.0.1:1" --wait forever door && [ "$owner" = 0 ] &&
     REDLOCK_PASSWORD=$secret undumped acquire --guard 0 -n 127.0.0.1:1 --wait forever door && [ "$owner" = 0 ] &&
