@@ -326,7 +326,7 @@ bool redlock_copy_name(struct redlock_lock *lock)
 enum { HASH_AT = REDLOCK_TOKEN_SIZE };
 
 /* FNV-1a, of the names one behind the other. */
-static uint32_t hash_names(const struct redlock_lock *lock)
+REDLOCK_WRAPS static uint32_t hash_names(const struct redlock_lock *lock)
 {
     uint32_t hash = 2166136261u;
     unsigned count;
