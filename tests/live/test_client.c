@@ -426,7 +426,7 @@ static void make_new_in_flight(const char *list, uint32_t wait_ms, unsigned whic
 {
     struct redlock_lock locks[3];
     struct redlock_request request;
-    struct redlock_client own;
+    static struct redlock_client own;
     struct redlock_options options = throw_away_options();
     uint64_t until = clock_ms() + TTL_MS;
 
