@@ -28,7 +28,7 @@ check "a holder's name need not be given, and the next ticket is larger by more 
 raises_lost_counters() {
     is 0 acquire --guard 0 -t 1h counted && token=$(cat "$directory/out") && ticket=${token##*:} &&
     ask 0 DEL 'counted#ticket' >/dev/null && ask 1 SET 'counted#ticket' $((ticket + 7000)) >/dev/null &&
-    is 0 break --guard 0 --token "$token" counted && is_at 'counted#ticket' $((ticket + 7001)) 0 1 2 3 4
+    is 0 break --guard 0 --token "$token" counted && is_at 'counted#ticket' $((ticket + 7001)) 0 1 2 3 4 &&
     is 0 acquire --guard 0 -t 1h uncounted && token=$(cat "$directory/out") && ticket=${token##*:} &&
     is 0 break --no-ticket --token "$token" uncounted && is_at 'uncounted#ticket' "$ticket" 0 1 2
 }

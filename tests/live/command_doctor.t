@@ -189,7 +189,7 @@ steps() {
     prints '^node 0 .*UNKNOWN  not looked at: the state file does not know' && mkfifo "$directory/pipe" &&
     for path in "$directory" "$directory/pipe"; do
         is 125 doctor --state "$path" && says "^redlock: --state: '$path' is there, and is no regular file\$" || return 1
-    done
+    done || return 1
     { { ulimit -f 0 && "$redlock" doctor --guard 0 --ttl 10m --quick --state "$directory/state" 2>&1; echo "status $?"; } | cat >"$directory/err"; }
     says '^status 125$' && says 'the state file .*/state could not be written: File too large' && [ "$(find "$directory" -name 'state.[0-9]*' | wc -l)" -eq 0 ]
 }

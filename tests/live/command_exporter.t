@@ -33,7 +33,7 @@ writes_a_file() {
         figure "node_memory_used_bytes{node=\"$(node $k)\"}" '[1-9][0-9]*' && figure "node_memory_max_bytes{node=\"$(node $k)\"}" 0 &&
         figure "node_evicted_keys_total{node=\"$(node $k)\"}" 0 && figure "node_restarts_total{node=\"$(node $k)\"}" 0 &&
         figure "node_latency_seconds{node=\"$(node $k)\"}" '[0-9]*[.][0-9]*' || return 1
-    done
+    done &&
     figure 'doctor_findings{severity="unsafe"}' '[0-9]*' && figure 'doctor_findings{severity="ok"}' '[1-9][0-9]*' &&
     figure 'scan_keys{class="no_ttl"}' 0 && figure scan_nodes 3 && figure 'build_info{version="[^"]*"}' 1 && figure exporter_duration_seconds '[0-9]*[.][0-9]*' && no_figure 'node_trouble{' &&
     [ "$(sed -n 's/^redlock_updated_timestamp_seconds \([0-9]*\)[.].*/\1/p' "$file")" -gt $(($(date +%s) - 100)) ]
@@ -72,7 +72,7 @@ refuses() {
     is 125 exporter --file "$file" --interval 0 && says 'at least' && is 125 exporter --once word && says "'word' is one word too many" &&
     for address in x 70000 1.2.3:0 :0 ::1:0 '[::1]' '[:0' 1.2.3.4: localhost:0 "$(printf %0100d 0):1"; do
         is 125 exporter --listen "$address" && says "cannot listen on .*it is no address: write PORT, 127.0.0.1:PORT" || return 1
-    done
+    done &&
     is 125 exporter --listen "$port_0" && says 'cannot listen on [0-9]+: Address already in use'
 }
 check 'what cannot be is said' refuses
@@ -106,7 +106,7 @@ refuse_writes() {
         figure "node_up{node=\"$(node $k)\"}" 1 && figure "node_votes{node=\"$(node $k)\"}" 0 &&
         figure "node_trouble{node=\"$(node $k)\",trouble=\"noreplicas\"}" 1 &&
         figure "doctor_finding{node=\"$(node $k)\",check=\"vote\",severity=\"unsafe\"}" 1 || return 1
-    done
+    done &&
     everywhere CONFIG SET min-replicas-to-write 0 >/dev/null && is 0 exporter --guard 0 --once --file "$file" &&
     figure "node_votes{node=\"$(node 1)\"}" 1 && no_figure 'node_trouble{' && no_figure 'doctor_finding{.*check="ACL"'
 }
@@ -200,6 +200,23 @@ descriptors() {
     fi
 }
 check 'clients that hang keep out nobody, and cost no more than a few descriptors' hung_clients
+
+# hang SECONDS COUNT: so many clients that send half a request; prints how many of them are still served, oldest first, at the end.
+hang() {
+    perl -MIO::Socket::IP -e '
+        my ($address, $seconds, $count) = @ARGV;
+        my @hung = map { my $s = IO::Socket::IP->new(PeerAddr => $address) or die; syswrite $s, "GET /metr"; select undef, undef, undef, 0.05; $s } 1 .. $count;
+        sleep $seconds;
+        print map { my $bits = ""; vec($bits, fileno $_, 1) = 1; select($bits, undef, undef, 0) ? 0 : 1 } @hung' "$listens" "$1" "$2"
+}
+oldest_goes_first() {
+    [ "$(hang 1 18)" = 001111111111111111 ]
+}
+slow_ones_end() {
+    [ "$(hang 12 3)" = 000 ]
+}
+check 'for one client more than there is room for the one that has hung longest goes' oldest_goes_first
+check 'a client that takes longer than ten seconds is ended' slow_ones_end
 
 # ---- A node goes down, hangs, and comes back as another one ----
 

@@ -49,6 +49,14 @@ names_are_checked() {
         is 125 acquire --holder '' long && is 125 acquire --holder 'a"b' long && says 'no control characters, quotes and backslashes' &&
         is 125 acquire --holder "$(printf 'a\tb')" long
 }
+# What a minority has is another's name, and an older ticket.
+nodes_differ() {
+    token=$(printf '%040d' 7)
+    ask 0 SET apart "$token alpha" >/dev/null && ask 1 SET apart "$token alpha" >/dev/null && ask 2 SET apart "$(printf '%040d' 8) beta" >/dev/null &&
+        ask 0 SET 'apart#ticket' 1795000000000007 >/dev/null && ask 1 SET 'apart#ticket' 1795000000000009 >/dev/null &&
+        ask 2 SET 'apart#ticket' 1795000000000008 >/dev/null && is 124 status --guard 0 apart &&
+        prints '^apart: held by alpha, last ticket 1795000000000009 .*on 2 of 3 nodes'
+}
 stranger_is_shown() {
     for k in 0 1 2; do ask $k SET stranger "not-a-token-but-a-value-that-is-longer-than-forty-bytes" >/dev/null; done
     is 124 status --guard 0 stranger && prints '^stranger: held by not-a-token.*\.\.\. for ever'
@@ -61,5 +69,6 @@ check 'acquire prints the name behind the token, and extend and release need it'
 check 'JSON has token and holder apart' json_has_both
 check 'acquire has no holder unless told' acquire_has_none
 check 'a holder has a name of 1 to 63 bytes' names_are_checked
+check 'where nodes differ the name is that of the token which a quorum has, and the ticket the largest' nodes_differ
 check 'a value that is no token is no name' stranger_is_shown
 finish

@@ -30,7 +30,7 @@ controls_are_shown() {
 }
 forgetful_nodes_cannot_tell() {
     proclaimed fresh '17 alpha' '' '' && is 122 leader --guard 1h fresh && says 'no quorum: 0 of 3 nodes can tell, 2 are needed' &&
-        says 'restarted .* no vote for another'
+        says 'restarted .* no vote for another' && is 122 leader --guard 1h --json fresh && prints '"answers":0,"epoch":null,"leader":null'
 }
 refusals_are_told() {
     for k in 0 1 2; do ask "$k" ACL SETUSER deaf on nopass '~deaf' '&*' +@all >/dev/null; done
@@ -124,7 +124,7 @@ resigns() {
 # Its TTL is 3 s; it proclaims itself again with each extension.
 is_proclaimed_again() {
     sleep 4
-    is_leader beta
+    is_leader beta && [ "$(everywhere PTTL "boss#leader" | sort -n | head -n 1)" -gt 0 ]
 }
 loses_and_leads_again() {
     before=$(epoch_of beta)
@@ -137,6 +137,16 @@ sleeper_is_deposed() {
     leads gamma --ttl 30s && sleep 1 && stop "$(pid_of beta)" && within 20 has_led gamma 1 &&
         within 10 is_leader gamma && go_on "$(pid_of beta)" && sleep 2 && is_leader gamma && ! has_led beta 3
 }
+# The command is deaf to what it is told, and then the lead is lost.
+told_while_it_loses() {
+    perl -e "$limit" "$redlock" lead --guard 0 --node-timeout "$patience" --ttl 3s told -- \
+        sh -c 'trap "" TERM; echo >>"$1"; while :; do sleep 0.1; done' sh "$directory/told" >"$directory/out-told" 2>"$directory/err-told" &
+    begin $!
+    told=$!
+    within 10 test -s "$directory/told" && kill -TERM $told && sleep 0.3 && everywhere DEL told >/dev/null || return 1
+    over $told
+    [ $? = 123 ] && grep -q 'told: lost' "$directory/err-told" && [ "$(wc -l <"$directory/told")" -eq 1 ]
+}
 nobody_is_left() {
     kill -TERM "$(pid_of beta)" && kill -INT "$(pid_of gamma)" && ended beta && ended gamma && within 10 nobody_leads && gone boss 'boss#leader'
 }
@@ -146,6 +156,7 @@ check 'a leader that is told to end resigns: the next one leads at once, with a 
 check 'a leader is proclaimed as long as it leads' is_proclaimed_again
 check 'a leader that lost its lead ends its command and leads again, with a larger epoch' loses_and_leads_again
 check 'a leader that slept past its end does not overwrite its successor' sleeper_is_deposed
+check 'a leader that was told to end, and loses its lead, does not lead again' told_while_it_loses
 check 'when all have resigned there is no leader, and nothing is left' nobody_is_left
 
 once_ends() {

@@ -511,4 +511,30 @@ no_ttl_is_told() {
 }
 check 'acquire says when a key without a TTL stands in the way' no_ttl_is_told
 
+# ---- What a minority says, and what comes at the same moment ----
+
+# The one that has lost it, and two that do not answer, are no quorum that says it is lost.
+one_has_lost_it() {
+    is 0 acquire --guard 0 -t 60s door-some && token=$(token) && ask 0 DEL door-some >/dev/null && ask 1 DEL door-some >/dev/null &&
+    on 2 STOP && on 3 STOP || return 1
+    is 122 extend --guard 0 --node-timeout 300ms door-some "$token"
+    good=$?
+    on 2 CONT && on 3 CONT && [ $good = 0 ] && is 0 extend --guard 0 door-some "$token"
+}
+check 'to have lost it on fewer nodes than a quorum leaves is no loss' one_has_lost_it
+
+# The answers that win it, and the signal that ends it, are read at the same moment: both were there when redlock went on.
+is_anothers() {
+    [ -n "$(ask 4 GET door-late)" ] && [ "$(ask 4 GET door-late)" != "$(echo "$before" | cut -d : -f 1)" ]
+}
+won_and_told_to_end() {
+    is 0 acquire --guard 0 -t 3s door-late && before=$(token) || return 1
+    start acquire --guard 0 --node-timeout 20s -t 60s --retry 10s --wait 30s door-late
+    sleep 1
+    on 0 STOP && on 1 STOP && on 2 STOP && within 10 is_anothers && stop "$started" && on 0 CONT && on 1 CONT && on 2 CONT && sleep 0.5 && kill -TERM "$started" &&
+    go_on "$started" || return 1
+    over "$started"
+    [ $? = 143 ] && [ ! -s "$directory/out" ] && gone door-late
+}
+check 'a lock that is won in the moment of a signal is released' won_and_told_to_end
 finish

@@ -218,12 +218,23 @@ flushed() {
 }
 check 'a lock that a quorum has forgotten is lost at the next extension' flushed
 
+# Its answer is not known when the next extension begins.
+late_is_told() {
+    start run --guard 0 -t 3s --node-timeout 20s door-8 -- sh -c 'echo ready; sleep 4'
+    within 10 prints ready && on 4 STOP || return 1
+    over "$started"
+    good=$?
+    on 4 CONT
+    [ $good = 0 ] && says 'door-8: kept without node 4 .*no answer'
+}
+check 'a node that is late is told when the next extension begins' late_is_told
+
 gone_at_the_end() {
-    start run --guard 0 -t 30s door-7 -- sh -c 'echo ready; sleep 1'
+    start run --guard 0 -t 30s --log-file "$directory/log" door-7 -- sh -c 'echo ready; sleep 1'
     within 10 prints ready || return 1
     everywhere FLUSHALL >/dev/null
     over "$started"
-    [ $? = 123 ] && says 'door-7: lost: it was gone when the command ended'
+    [ $? = 123 ] && says 'door-7: lost: it was gone when the command ended' && grep -q 'event="lost" .*it was gone when the command ended' "$directory/log"
 }
 check 'a lock that was gone when the command ended is 123' gone_at_the_end
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # redlock run for jobs that several hosts begin: a lock that outlives its command.
-# shellcheck disable=SC2016    # The expressions are those of the shells that are run.
+# shellcheck disable=SC2016,SC2154    # The expressions are those of the shells that are run. Servers are set by their numbers.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
@@ -44,6 +44,17 @@ is_within_the_guard() {
     is 0 run --guard 0 --hold-at-least 20s door-5 -- true && lasts_about door-5 15000 20400
 }
 check 'the drift is added to what is left' is_within_the_guard
+
+# Its command leaves behind two servers that do not answer at first.
+is_asked_again() {
+    start run --guard 0 -t 4s --node-timeout 300ms --hold-at-least 20s door-8 -- sh -c 'kill -STOP "$@"; (sleep 1; kill -CONT "$@") >/dev/null 2>&1 &' \
+        sh "$pid_1" "$pid_2"
+    over "$started"
+    status=$?
+    on 1 CONT; on 2 CONT
+    [ $status = 0 ] && ! says 'not held for all' >/dev/null && lasts_about door-8 15000 20400
+}
+check 'an extension that too few nodes answer is tried again' is_asked_again
 
 is_lost_before() {
     is 123 run --guard 0 --hold-at-least 60s door-6 -- sh -c "$(for k in 0 1 2; do
@@ -155,6 +166,18 @@ may_have_run() {
     is 121 run --guard 0 --once-per 30d job-8 -- true && says 'job-8: already ran in this period'
 }
 check 'of a mark on a minority it is said that its owner may have run' may_have_run
+
+# For a TTL of 3 s, with 400 ms in between: eight rounds or fewer; without a pause hundreds.
+rounds_have_pauses() {
+    ask 0 SET job-p#done '9007199254740000 00 1 web2:1 other' >"$directory/out" && ask 2 CONFIG RESETSTAT >"$directory/out" && on 1 STOP || return 1
+    is 122 run --guard 0 -t 3s --node-timeout 300ms --retry 400ms --once-per 30d job-p -- true
+    good=$?
+    on 1 CONT
+    rounds=$(ask 2 EVAL 'return redis.call("INFO", "commandstats"):match("cmdstat_eval:calls=(%d+)")' 0)
+    echo "$rounds rounds"
+    [ $good = 0 ] && [ "$rounds" -ge 2 ] && [ "$rounds" -le 20 ]
+}
+check 'between two rounds of marks there is a pause' rounds_have_pauses
 
 is_refused() {
     is 125 run --guard 0 --once-per 999ms job-9 -- true && says 'at least 1000 ms' && is 125 run --once-per 32d job-9 -- true &&

@@ -30,6 +30,18 @@ is_stopped_there() {
 }
 check 'what a stopped server and a refused connection owe is lost; without a quorum the exit status is 122' is_stopped_there
 
+# One exchange of seven takes 400 ms.
+worst_counts() {
+    start ping --node-timeout 10s --count 7 --interval 100ms --json
+    sleep 0.3
+    on 1 STOP; sleep 0.4; on 1 CONT
+    over "$started"
+    good=$?
+    [ $good = 0 ] && json out '$j->{nodes}[1]{worst_us} > 200000 && $j->{nodes}[1]{p50_us} < 200000 && $j->{node_timeout_ms} >= 800'
+}
+worst_counts_once() { worst_counts || worst_counts || worst_counts; }
+check 'the node timeout that is proposed follows the worst round trip' worst_counts_once
+
 # slowly COMMAND...: with a node in front of server 2 that takes connections only after a while, when the first try was in vain: others
 # fill its queue.
 slowly() {

@@ -18,7 +18,8 @@ log_is_empty() { [ "$(ask 0 ACL LOG)" = '*0' ]; }
 # Every command, while another client waits; by scripts that the server does not know.
 story() {
     is 0 acquire --guard 0 -t 60s "$@" hut && printed=$(cat "$directory/out") || return 1
-    is 0 extend --guard 0 -t 60s hut "$printed" && "$redlock" status --guard 0 hut >/dev/null
+    is 0 extend --guard 0 -t 60s hut "$printed" || return 1
+    "$redlock" status --guard 0 hut >/dev/null
     # shellcheck disable=SC2086    # It may be no word.
     start run --guard 0 --wait 20s --retry 100ms "$@" $waits_as hut -- true
     sleep 0.5

@@ -189,6 +189,17 @@ if [ -d /proc/self/fd ]; then check 'SIGTSTP stops the command and redlock, SIGC
 else skip 'SIGTSTP stops the command and redlock, SIGCONT lets both go on' 'there is no /proc'
 fi
 
+# For longer than the TTL: nobody extends the lock of a redlock that is stopped as well.
+stopped_on_purpose() {
+    start run --guard 0 -t 2s door-stop -- sh -c 'echo $$; exec sleep 100'
+    within 10 prints '^[0-9]+$' && its_command=$(cat "$directory/out") && stop "$its_command" && sleep 4 && is 124 status --guard 0 door-stop
+    good=$?
+    kill -TERM "$started" && go_on "$its_command"
+    over "$started"
+    [ $? = 143 ] && [ $good = 0 ]
+}
+check 'a command that SIGSTOP has stopped keeps the lock' stopped_on_purpose
+
 # ---- The terminal ----
 
 # on_terminal INPUT WORDS...: what is typed comes when they have made the file $directory/ready. What it shows is in $directory/out.

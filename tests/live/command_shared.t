@@ -77,6 +77,18 @@ waits() {
 has_writer() { [ -n "$(value "$1#writer")" ]; }
 check 'status shows readers and the writer that waits, whom the last release wakes' waits
 
+# A reader that one node has is none, the longest of its lives counts, and of two writers the one that came first.
+nodes_differ() {
+    is 0 acquire --guard 0 -t 60s --shared differ && token=$(cut -d / -f 1 "$directory/out") && now=$(date +%s) &&
+    ask 0 ZADD 'differ#readers' $((now + 500))000 "$token" >/dev/null && ask 1 ZADD 'differ#readers' $((now + 90))000 "$token" >/dev/null &&
+    ask 2 ZADD 'differ#readers' $((now + 70))000 "$token" >/dev/null &&
+    ask 2 ZADD 'differ#readers' $((now + 500))000 "$(printf '%040d' 9)" >/dev/null &&
+    ask 0 SET 'differ#writer' "$((now - 50))000000 x" >/dev/null && ask 2 SET 'differ#writer' "$((now - 20))000000 y" >/dev/null &&
+    is 124 status --guard 0 --json differ &&
+    json out '@{$j->{readers}} == 1 && $j->{readers}[0]{ttl_ms} > 400000 && $j->{writer_waits_since} == '"$((now - 50))000000"
+}
+check 'where nodes differ a quorum makes a reader, the longest of its lives counts, and the writer that came first' nodes_differ
+
 in_json() {
     is 0 acquire --guard 0 -t 60s --json --shared --holder Alice i && json out '$j->{shared} && $j->{token} =~ m,^[0-9a-f]{40}/s$,' &&
     is 0 acquire --guard 0 -t 60s --shared i && is 124 status --guard 0 --json i && [ "$(wc -l <"$directory/out")" -eq 1 ] &&
