@@ -65,6 +65,8 @@ BENCH   := $(filter-out $(foreach tls,$(filter-out $(TLS),$(TLS_ADAPTERS)),%/ben
 MANUALS := $(wildcard tools/man/*.[1-8])
 C_FILES := $(wildcard $(foreach folder,resp net net/* redlock tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
 PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(MANUALS) $(filter-out tests/unit/style.t,$(wildcard tests/*/*.t tests/*/run))
+# Files whose comments have been read aloud; the others follow.
+READ_ALOUD := tools/wording
 SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/* tools/*/*/*) 2>/dev/null | sed -n 's/:1:.*//p')
 
 # tests/unit/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the
@@ -359,6 +361,7 @@ lint:
 	@tools/need clang-format clang-tidy shellcheck mandoc perl
 	tools/layout $(C_FILES)
 	tools/wording $(PROSE)
+	tools/wording --habits $(READ_ALOUD)
 	printf '%s\n' $(sort $(PARTS) $(COMMAND) $(ADMIN) $(BENCH)) | tests/by_turns | xargs -P 4 -I{} sh -c 'clang-tidy --quiet {} -- -std=c11 2>/dev/null'
 	shellcheck -x $(SCRIPTS)
 	mandoc -T lint -W warning $(MANUALS) </dev/null

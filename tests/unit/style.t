@@ -79,6 +79,50 @@ check 'a question is left alone' says_nothing '/* Who waits? The client that ask
 check '"no more than" is left alone' says_nothing '/* There are no more than 15. */'
 check 'code is left alone' says_nothing 'int x = no more;'
 
+# has BEGINNINGS COLONS TEXT: of the sentences of a C file so many have the one habit, and so many the other.
+has() {
+    printf '%s\n' "$3" >"$made/words.c"
+    tools/wording --habits "$made/words.c" >"$made/said"
+    sed -n 's/^\(beginning\|colon\) *\([0-9]*\),.*/\2/p' "$made/said" | tr '\n' ' ' >"$made/counts"
+    [ "$(cat "$made/counts")" = "$1 $2 " ] || { cat "$made/said"; return 1; }
+}
+
+check 'a sentence that begins with "What" is counted' has 1 0 '/* What is held. */'
+check 'so is one within a comment of several lines' has 1 0 '/* It is
+ * held. Of this node. */'
+check 'and one of a comment with slashes' has 1 0 'int x; // As before.'
+check 'not a longer word' has 0 0 '/* Inside of it. Whoever holds it. */'
+check 'not a question' has 0 0 '/* What is held? A lock. */'
+check 'not a heading' has 0 0 '/* ---- What is held ---- */'
+check 'not an example' has 0 0 '/* It is held:
+ *
+ *     Of: this node
+ */'
+check 'not code' has 0 0 'const char *In = "What: this"; /* It is held. */'
+check 'a colon inside a sentence is counted' has 0 1 '/* It is held: by this node. */'
+check 'not that of an entry of a list' has 0 0 '/* held: by this node.
+ * run COMMAND...: by this node.
+ * Holders (0: nobody; NOBODY: none). */'
+check 'not one at the end or in quotes' has 0 0 '/* It says "held: yes":
+ *     this node */'
+is_counted_in_scripts() {
+    printf '#!/bin/sh\n# What is held.\nsay "# What: this" # It is held: yes.\n' >"$made/script"
+    tools/wording --habits --list "$made/script" >"$made/said"
+    printf '%s\n' "$made/script:2: beginning: What is held." "$made/script:3: colon: It is held: yes." >"$made/expected"
+    grep -F "$made/script:" "$made/said" | cmp - "$made/expected"
+}
+check 'both habits are counted in a script' is_counted_in_scripts
+
+not() { ! "$@"; }
+
+# passes_with SENTENCES: one bad sentence among so many is within the ceilings.
+passes_with() {
+    { echo '/* What is held. */'; for _ in $(seq 2 "$1"); do echo '/* It is held. */'; done; } >"$made/words.c"
+    tools/wording --habits "$made/words.c" >"$made/said"
+}
+check 'three sentences of a hundred may begin so' passes_with 34
+check 'four may not' not passes_with 25
+
 all_can_be_run() {
     find tests -name '*.t' ! -perm -100 >"$made/stuck" && ! grep . "$made/stuck"
 }
