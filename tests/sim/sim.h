@@ -1,12 +1,13 @@
-/* The simulator: worlds of clients, nodes and faults, each made from one number.
+/* The simulator runs worlds of clients, nodes and faults, each made from one number.
  *
  *     seed -> options (how many nodes, clients, locks; TTLs, guard, drift, network; the class of faults; how long)
  *          -> schedule of faults      drawn from dice of its own, so that leaving one out changes none of the others
  *          -> what the clients do     drawn from dice of each actor's own
  *
- * Knows the engine by its public header, through the cluster, which watches exclusion and promise after every event. Adds
- * what only a whole world can tell: whose tokens are whose, that everything ends when the faults are over, how often the
- * rare paths were taken. Integers only: a seed gives the same trace, hashed, on every machine. */
+ * Knows the engine by its public header, through the cluster, which watches exclusion and promise after
+ * every event. Adds what only a whole world can show: whose tokens are whose, that everything ends when
+ * the faults are over, and how often the rare paths were taken. It uses integers only, so a seed gives
+ * the same trace, hashed, on every machine. */
 #ifndef SIM_H
 #define SIM_H
 
@@ -15,12 +16,12 @@
 enum {
     SIM_NODES_MAX = 7,
     SIM_CLIENTS_MAX = 5,
-    SIM_LOCKS_MAX = 4,          /* Of one client, and resources: lock i is about resource i, alone or with others. */
-    SIM_PERMITS_MAX = 4,        /* Of one resource. */
+    SIM_LOCKS_MAX = 4,          /* Locks of one client, and resources. Lock i is about resource i, alone or with others. */
+    SIM_PERMITS_MAX = 4,        /* Permits of one resource. */
     SIM_ACTORS_MAX = SIM_CLIENTS_MAX * SIM_LOCKS_MAX,   /* An actor is what one client does with one lock. */
     SIM_FAULTS_MAX = 64,
     SIM_CLOCK_BACK_US = 2000000, /* How far a node's clock is stepped back in all. */
-    SIM_STEPS_MAX = 20000000    /* Of a world: the busiest of many thousands needs a quarter of it. */
+    SIM_STEPS_MAX = 20000000    /* Steps of one world. The busiest of many thousands needs a quarter of it. */
 };
 
 /* ---- Classes of faults ---- */
@@ -28,7 +29,7 @@ enum {
 /* X(name, promised, text): promised means that no fault of this class may ever break the exclusion, or the order of tickets.
  * Wall clocks differ in all of them, by no more than the configured skew unless the class says so. From TICKETS_SKEWED on it
  * is only the tickets that are looked at, and from PERIODS_NO_GUARD on only that no period has two runs; so in PERIODS.
- * In the worlds of READERS, PERMITS and FAIR there are shared locks, semaphores, fair locks, in the others none. */
+ * There are shared locks, semaphores and fair locks only in the worlds of READERS, PERMITS and FAIR. */
 #define SIM_CLASSES(X)                                                                        \
     X(NONE,              true,  "none")                                                       \
     X(DELAYS,            true,  "messages delayed, in pieces")                                \
@@ -139,7 +140,7 @@ struct sim_fault {
     uint64_t at_us, lasts_us;   /* From the beginning of the world. */
     enum sim_fault_kind kind;
     unsigned client, node;
-    uint64_t amount;            /* What it means depends on the kind. */
+    uint64_t amount;            /* Its meaning depends on the kind. */
     bool is_on, is_past;        /* It has begun; it has ended, or something was in its way. */
 };
 
@@ -247,7 +248,7 @@ const char *sim_path_text(enum sim_path path);
 
 /* ---- What must hold ---- */
 
-/* Each time that there is a case to judge is counted: a rule that never has one would keep silent for the wrong reason. */
+/* Each case that is judged is counted, since a rule that never has one would keep silent for the wrong reason. */
 #define SIM_RULES(X)                                                                                  \
     X(EXCLUSION,         "two clients do not hold one resource")                                      \
     X(EXCLUSION_ALONE,   "nor does one client with two locks")                                        \
@@ -336,20 +337,20 @@ struct sim_options {
     uint32_t skew_ms, wall_spread_ms, ticket_life_ms;   /* Wall clocks differ by as much as the spread from the beginning. */
     unsigned ticket_share, set_share, keep_share;       /* One in so many has a ticket, is a set, is kept; 0: none. */
     unsigned keep_percent;
-    uint32_t period_ms;         /* Of marks; 0: there are none. */
+    uint32_t period_ms;         /* Period of marks; 0: there are none. */
     bool until_done;            /* A period is marked when a run has ended, not before it begins. */
-    bool keeps_memory;          /* No node loses or shortens what it has granted: then each promise can be watched. */
+    bool keeps_memory;          /* No node loses or shortens what it has granted, so each promise can be watched. */
     unsigned fair_share;        /* One in so many locks is fair; 0: none. */
-    unsigned shared_share;      /* Of so many names of a lock one is shared; 0: none. */
-    unsigned permits;           /* Of each resource; 0: they are locks. */
+    unsigned shared_share;      /* One in so many names of a lock is shared; 0: none. */
+    unsigned permits;           /* Permits of each resource; 0: they are locks. */
     bool wake_ups, silent;
-    const char *noperm;         /* What all nodes refuse the waiters; NULL: nothing. */
+    const char *noperm;         /* The commands that all nodes refuse to waiters; NULL: nothing. */
     bool restless, in_pieces, ticks_first;
 };
 
 /* ---- Running ---- */
 
-/* What is to be run; masks leave out what the schedule or an actor would do. */
+/* The world to run; masks leave out parts of the schedule or actors. */
 struct sim_plan {
     uint64_t seed;
     enum sim_class class;       /* SIM_CLASS_COUNT: one of the promised, as the seed says. */
@@ -359,7 +360,7 @@ struct sim_plan {
     bool tells;                 /* Keeps the end of the story, see sim_outcome. */
 };
 
-/* Sums over worlds: of uint64_t only, so that they can be added. */
+/* Sums over worlds. All are uint64_t, so that they can be added. */
 struct sim_totals {
     uint64_t worlds, attempts, won, extended, released, commands, steps, simulated_us, violations, first_seed;
     uint64_t unexpected;    /* Violations of something else than what the class is known to break. */

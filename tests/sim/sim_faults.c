@@ -1,4 +1,4 @@
-/* What each fault does when it begins and when it ends. */
+/* The beginnings and ends of the faults. */
 #include "sim_world.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void reset_all(struct cluster *cluster, unsigned node)
     for (unsigned c = 0; c < cluster->client_count; c++) cluster_reset(cluster, c, node, false);
 }
 
-/* Rates that differ by not more than the drift factor from each other: up to half of it on each side. */
+/* Rates that differ from each other by no more than the drift factor, up to half of it on each side. */
 static int32_t rate_within(const struct sim_options *options, uint64_t amount)
 {
     return (int32_t)(amount % (options->drift_ppm + 1)) - (int32_t)options->drift_ppm / 2;
@@ -96,8 +96,8 @@ static void spread(struct sim_world *world, const struct sim_fault *fault,
     }
 }
 
-/* The address leads to a server that says it is that of another node. Its keys are those of neither, but nobody can tell. Half
- * of them seem to have moved there: the connections to the other node break after a few answers. */
+/* The address leads to a server that says it is that of another node. Its keys are those of neither, but nobody can
+ * tell. Half of them seem to have moved there, so the connections to the other node break after a few answers. */
 static void begin_twin(struct sim_world *world, const struct sim_fault *fault)
 {
     const unsigned other = (fault->node + 1) % world->options.node_count;
@@ -115,8 +115,8 @@ static void end_twin(struct sim_world *world, const struct sim_fault *fault)
     reset_all(world->cluster, fault->node);
 }
 
-/* A server has crashed, lost all, and its clock was set right: its uptime says nothing. There is no key yet that could expire
- * too early; but a client that meets it for the first time has nothing else to go by. */
+/* A server has crashed and lost all, and its clock was set right, so its uptime tells nothing. There is no key
+ * yet that could expire too early; but a client that meets it for the first time has nothing else to go by. */
 static void step_newborn(struct sim_world *world, const struct sim_fault *fault)
 {
     bool is_known = world->options.class == SIM_CLASS_CRASH_LOST && fault->amount & 1;
@@ -164,7 +164,7 @@ static bool has_question(const struct cluster_client *client, unsigned node)
     return question;
 }
 
-/* What nobody has asked for, to everybody. */
+/* Pushes messages that nobody has asked for to everybody. */
 static void push_nonsense(struct sim_world *world, unsigned node)
 {
     static const char text[] = "+HELLO\r\n";
@@ -202,7 +202,7 @@ static bool is_wrong(const void *bytes)
     return false;
 }
 
-/* What a question may be answered with the engine cannot know: only what is no RESP ends the connection then. */
+/* The engine cannot know all possible answers to a question, so only bytes that are not RESP end the connection then. */
 void sim_saw_plan(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
     const unsigned k = connection->node;
@@ -283,7 +283,7 @@ static void wake_up(struct sim_world *world, unsigned client)
         struct sim_actor *actor = sim_actor_of(world, client, i);
         if (!actor->slept_valid || cluster_valid_us(world->cluster, client, i) > 0) continue;
         sim_count(world, SIM_PATH_WOKE_TOO_LATE);
-        sim_holding_writes(world, actor);   /* Without asking: the resource itself must refuse it. */
+        sim_holding_writes(world, actor);   /* The client writes without a check, so the resource itself must refuse it. */
         if (world->options.class == SIM_CLASS_ACTS_WITHOUT_ASKING && sim_others_hold(world, actor))
             sim_break(world, "exclusion: client %u acts on %s without asking whether it still holds it: another client does",
                       client, sim_resource(i));
@@ -306,7 +306,7 @@ static void come_back(struct sim_world *world, unsigned client)
         sim_actor_forgets(world, sim_actor_of(world, client, i));
 }
 
-/* What is always wrong with a client's wall clock, and that it is so much ahead beyond it. */
+/* The lasting error of a client's wall clock, and how far it is ahead beyond that. */
 static void set_wall(struct sim_world *world, unsigned client, int64_t ahead_us)
 {
     world->has_wild_wall[client] = ahead_us != 0;
@@ -358,7 +358,7 @@ static void speed_up(struct sim_world *world, const struct sim_fault *fault)
     link_of(world, fault)->delay_us = world->options.delay_us;
 }
 
-/* What was sent while the link was slow arrives when the next connection has long been used. */
+/* Bytes that were sent while the link was slow arrive when the next connection has long been used. */
 static void overtake(struct sim_world *world, const struct sim_fault *fault)
 {
     speed_up(world, fault);

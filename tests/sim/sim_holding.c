@@ -1,5 +1,5 @@
-/* What holding on adds to the rules: tickets (S15), what a resource does with them, sets, the keeper, and waiters. Held against
- * what can be seen from outside, as in sim_rules.c. */
+/* Rules that holding on adds, for tickets (S15) and what a resource does with them, for sets, the
+ * keeper, and waiters. Held against what can be seen from outside, as in sim_rules.c. */
 #include "sim_world.h"
 
 #include <stdio.h>
@@ -49,9 +49,10 @@ const struct model_key *sim_slot_key(struct sim_world *world, unsigned node, uns
 
 /* ---- S15: tickets ---- */
 
-/* Each is larger than those of all that held one of the resources before. Quorums meet in a node that granted both, and the
- * later one after the earlier: so that is the order of holding as well, also where attempts overlapped. A reader's is at least
- * that of every writer before, and smaller than that of every writer behind. Each slot of permits has tickets of its own. */
+/* Each is larger than those of all that held one of the resources before. Quorums meet in a node that
+ * granted both, and granted the later one after the earlier. The order of holding is therefore the
+ * same, also where attempts overlapped. A reader's is at least that of every writer before, and smaller
+ * than that of every writer behind. Each slot of permits has tickets of its own. */
 static void check_ticket(struct sim_world *world, const struct sim_actor *actor, unsigned resource)
 {
     const bool is_reader = has(actor->shared, resource);
@@ -118,7 +119,7 @@ static unsigned count_taken(struct sim_world *world, unsigned node, const struct
     return taken;
 }
 
-/* Whoever's clock is wrong: no node remembers a ticket that is further ahead of its own clock than clocks may differ. */
+/* No node remembers a ticket that is further ahead of its own clock than clocks may differ, whoever's clock is wrong. */
 static void check_ahead(struct sim_world *world, unsigned client, unsigned node, const struct model_call *call)
 {
     const uint64_t wall_us = call->at_us + (uint64_t)world->cluster->hosts[node].node.wall_offset_us;
@@ -260,7 +261,7 @@ static void look_at_kept(struct sim_world *world, struct sim_actor *actor, enum 
 {
     const struct cluster_client *client = &world->cluster->clients[actor->client];
     const uint64_t now_us = now_of(world, actor->client), valid_us = redlock_valid_us(lock_of(world, actor), now_us);
-    /* That keeping has ended is news also when, within one tick, the caller's own extension failed and the keeper's came due. */
+    /* The end of keeping is news also when, within one tick, the caller's own extension failed and the keeper's was due. */
     const bool is_news = actor->status != REDLOCK_PENDING || status == REDLOCK_EXTENSION_LIMIT;
     if (actor->is_named && status != REDLOCK_PENDING && is_news) saw_news(world, actor, status);
     if (actor->keep_is_safe)
@@ -305,7 +306,7 @@ void sim_holding_saw_extend(struct sim_world *world, const struct cluster_connec
 
 /* ---- Waiters ---- */
 
-/* Of an entry "name-of-the-subscriptions:number": the number of the lock, or NOBODY. */
+/* The number of the lock in an entry "name-of-the-subscriptions:number", or NOBODY. */
 static uint8_t *entry_owner(struct sim_world *world, unsigned client, const char *entry)
 {
     return &world->entries[client][strtoul(entry + 17, NULL, 10) % SIM_ENTRIES];
@@ -349,7 +350,7 @@ void sim_holding_forgets(struct sim_world *world, const struct sim_actor *actor)
             world->entries[actor->client][i] = NOBODY;
 }
 
-/* A wake-up is no grant: that is seen when the lock is won, by the votes that it has. */
+/* A wake-up is no grant. The lock's votes show whether it is won. */
 static void saw_woken(struct sim_world *world, const struct model_call *call)
 {
     struct sim_actor *actor = waiter_of(world, call->woken);

@@ -1,5 +1,5 @@
-/* Readers, permits and fair locks: what is counted of them, that there are never more permits out than there are, and who passes
- * whom. That writers are alone, and slots, the cluster watches. */
+/* Counts readers, permits and fair locks, checks that no more permits are out than exist, and records
+ * overtaking. The cluster checks that writers are alone, and that each slot has one holder. */
 #include "sim_world.h"
 
 #include <string.h>
@@ -69,8 +69,8 @@ void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor, b
     if (token->ttl_ms < actor->ttl_ms) token->ttl_ms = actor->ttl_ms;
 }
 
-/* Without a connection a change ends in the call that begins it, perhaps with the status that the lock had before: then nobody sees
- * it end. */
+/* Without a connection a change ends in the call that begins it, perhaps with the status that the lock
+ * had before, so nobody sees it end. */
 void sim_kinds_note_role(struct sim_world *world, struct sim_actor *actor)
 {
     const struct redlock_lock *lock = lock_of(world, actor);
@@ -100,7 +100,7 @@ void sim_kinds_saw_change(struct sim_world *world, struct sim_actor *actor)
 
 /* ---- Strict order ---- */
 
-/* S24: a token is polled for again and again, each time in a newer round. What comes late may be older. */
+/* S24: a token is polled for again and again, each time in a newer round. Late polls may be older. */
 void sim_kinds_saw_poll(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
                         struct sim_token *token)
 {

@@ -1,4 +1,4 @@
-/* The program: runs worlds on all processors and says what happened. */
+/* The program runs worlds on all processors and reports what happened. */
 #define _DEFAULT_SOURCE /* For mmap's MAP_ANONYMOUS. */
 
 #include "sim.h"
@@ -34,19 +34,20 @@ enum {
     FAIR_TIMES = 2,             /* Waiters that are queued on a quorum when another comes are rare. */
     CANARY_CPU_S = 60,
     SHRINK_CPU_S = 15,
-    WORLD_CPU_S = 20,           /* Of one world: many times what the longest needs. Only a call that never returns takes it. */
+    WORLD_CPU_S = 20,           /* CPU time of one world, many times what the longest needs. Only a call
+                                 * that never returns takes it. */
     CANARY_WORLD_CPU_S = 15,    /* The longest of the first hundreds takes 5. */
-    PATH_MIN = 50,              /* In CI each rare path is reached so often, or the worlds have become poor. */
+    PATH_MIN = 50,              /* In CI each rare path is reached at least so often, or the worlds have become poor. */
     JUDGED_MIN = 100,           /* The same for each rule, */
     FAULT_MIN = 100,            /* and each fault. */
-    CLASS_FAULT_MIN = 10,       /* Of each kind in a line of the table, however few worlds it has. */
+    CLASS_FAULT_MIN = 10,       /* Faults of each kind in a line of the table, however few worlds it has. */
     WON_PER_WORLD_MIN = 20
 };
 
 #define FOR_EVER UINT64_MAX
 #define FRESH_SEEDS 1000000u    /* Fresh seeds begin above the pinned ones. */
 
-/* What a worker tells its parent, in shared memory: also how far it came, should it crash. */
+/* A worker's report to its parent, in shared memory. It shows how far the worker got even if it crashes. */
 struct worker {
     struct sim_totals totals;
     uint64_t seed;
@@ -60,7 +61,7 @@ struct batch {
     uint64_t first, count;
     time_t until;               /* 0: no end but count. */
     bool stops;                 /* At the first violation. */
-    unsigned cpu_s;             /* What a worker may use in all; 0: any time. */
+    unsigned cpu_s;             /* CPU time of a worker; 0: no limit. */
     unsigned world_cpu_s;       /* And for one world; 0: WORLD_CPU_S. */
 };
 
@@ -292,8 +293,8 @@ static struct sim_totals run_promised(const char *which, const struct batch *bat
 
 /* ---- Modes ---- */
 
-/* Was there nothing in the worlds of a class that could have broken a rule? In those that are not promised a world ends with
- * the first that is broken. */
+/* Was there nothing in the worlds of a class that could have broken a rule? A world without the promise
+ * ends with the first rule that is broken. */
 static void check_class_traffic(enum sim_class class, const struct sim_totals *totals)
 {
     if (sim_class_is_promised(class) && totals->won < WON_PER_WORLD_MIN * totals->worlds)
@@ -356,11 +357,11 @@ static void run_soak(unsigned seconds, struct sim_totals *sum)
                                  .until = now + (time_t)seconds };
     *sum = run_promised("fresh seeds", &batch);
     check_traffic(sum);
-    if (sum->worlds >= CI_PINNED)   /* In a few seconds not every rule has its cases. */
+    if (sum->worlds >= CI_PINNED)   /* Some rules have no cases within a few seconds. */
         check_rules(sum);
 }
 
-/* In a broken build: worlds, one after the other, until one breaks a rule. */
+/* Runs worlds in a broken build, one after the other, until one breaks a rule. */
 static void run_canary(const struct batch *of, unsigned cpu_s, bool tells)
 {
     const struct batch batch = { .class = of->class, .first = of->first, .count = FOR_EVER, .stops = true, .cpu_s = cpu_s,

@@ -1,4 +1,4 @@
-/* What a world is like, and which faults come when: all from its seed. */
+/* The seed decides what a world is like, and which faults happen when. */
 #include "sim_world.h"
 
 #include <stdio.h>
@@ -141,7 +141,7 @@ static bool has_fault(const struct sim_options *o, enum sim_fault_kind kind)
     return o->fault_count > 0 && sim_fault_is_in(kind, o->class);
 }
 
-/* Wall clocks differ in the beginning, and by what clocks gain or lose while faults last: all that within the skew. */
+/* Wall clocks differ at the start, and by what clocks gain or lose while faults last. The sum stays within the skew. */
 static uint32_t skew_of(const struct sim_options *o)
 {
     uint64_t skew_ms = o->wall_spread_ms + 1;
@@ -150,7 +150,7 @@ static uint32_t skew_of(const struct sim_options *o)
     return (uint32_t)skew_ms;
 }
 
-/* What keeps wake-ups from waiting clients: nothing, nobody who sends them, or an ACL. */
+/* Wake-ups are kept from waiting clients by nothing, by a lack of senders, or by an ACL. */
 static void draw_waiters(struct sim_dice *dice, struct sim_options *o)
 {
     static const char *const refused[] = { "PUBLISH", "SUBSCRIBE", "ZADD" };

@@ -1,5 +1,5 @@
-/* What the simulator sees: every command that a node executes, and after every call of an engine the answers that redlock.h
- * gives to questions. From these it counts the rare paths, and checks whose token is whose. */
+/* The simulator sees every command that a node executes and, after every call of an engine, the answers
+ * of redlock.h to questions. From these it counts the rare paths, and checks whose token is whose. */
 #include "sim_world.h"
 
 #include <stdlib.h>
@@ -90,8 +90,8 @@ static bool is_current(const struct sim_world *world, unsigned client, const str
     return false;
 }
 
-/* S6 and S8: a token is one client's, and goes to a node once; again only when the lock was won, where a node has lost it; or as
- * a poll (S24). */
+/* S6 and S8: a token is one client's, and is sent to a node once. It is sent again only if the lock was
+ * won and a node has lost it, or as a poll (S24). */
 static void saw_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
     struct sim_token *token = sim_token_of(world, call->token, connection->client);
@@ -355,7 +355,7 @@ static void watch_validity(struct sim_world *world, struct sim_actor *actor)
     actor->was_valid = is_valid;
 }
 
-/* What nobody has asked for, and yet the lock is valid for longer. */
+/* The lock is valid for longer though nobody asked for it. */
 static void watch_keeper(struct sim_world *world, struct sim_actor *actor)
 {
     const uint64_t now_us = cluster_client_now(world->cluster, actor->client);

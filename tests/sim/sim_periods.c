@@ -1,4 +1,4 @@
-/* Once per period (S18): holders mark it, and whoever's mark is confirmed runs. */
+/* Once per period (S18): holders mark it, and the client whose mark is confirmed runs. */
 #include "sim_world.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void note_run(struct sim_world *world, const struct sim_period_run *run)
     world->runs[world->run_count++] = *run;
 }
 
-/* Runs of one acquire are one: who asks again with the same lock is told the same again. */
+/* Runs of one acquire are one. A client that asks again with the same lock gets the same answer. */
 static void run(struct sim_world *world, const struct sim_actor *actor)
 {
     struct sim_period_run run = { .client = actor->client, .lock = actor->lock, .period_ms = actor->mark.period_begins_ms };
@@ -64,7 +64,7 @@ static void begin_run(struct sim_world *world, struct sim_actor *actor)
                sim_resource(actor->lock), done ? done->client : 0);
 }
 
-/* It is done: so many times as it could not be marked, and once more. */
+/* The run is done. It is marked as often as marking failed, and once more. */
 static void end_run(struct sim_world *world, const struct sim_actor *actor)
 {
     struct sim_period_run run = { .client = actor->client, .lock = actor->lock, .period_ms = actor->mark.period_begins_ms,
@@ -132,13 +132,13 @@ static void draw_period(struct sim_world *world, struct sim_actor *actor)
     };
 }
 
-/* What is on its way to the client, and should have ended a connection, may now be the answer to a question. */
+/* Bytes on their way to the client, which should have ended a connection, may now be the answer to a question. */
 static void forget_nonsense(struct sim_world *world, unsigned client)
 {
     for (unsigned k = 0; k < world->options.node_count; k++) world->nonsense[client][k] = 0;
 }
 
-/* What has begun is marked when it is done. */
+/* A run that has begun is marked when it is done. */
 static void begin_mark(struct sim_world *world, struct sim_actor *actor)
 {
     const uint64_t now_us = cluster_client_now(world->cluster, actor->client);

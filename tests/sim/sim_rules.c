@@ -1,5 +1,5 @@
-/* The rules of safety of the README, S1 to S16, held against what can be seen from outside: the commands that nodes execute
- * and the answers that redlock.h gives to questions. Each is computed here once more, by no code of the engine. */
+/* Checks the README's rules of safety, S1 to S16, from outside, by the commands that nodes execute and
+ * the answers of redlock.h to questions. Each is computed here once more, by no code of the engine. */
 #include "sim_world.h"
 
 #include <string.h>
@@ -90,7 +90,7 @@ static const struct sim_token *left_among_readers(struct sim_world *world, const
     return token;
 }
 
-/* In the resource's key, or that of a slot; or among its readers. */
+/* Looks in the resource's key, in a slot's key, and among its readers. */
 static const struct sim_token *left_in(struct sim_world *world, const struct sim_actor *actor, unsigned node, unsigned resource)
 {
     const struct sim_token *token = left_among_readers(world, actor, node, resource);
@@ -101,7 +101,7 @@ static const struct sim_token *left_in(struct sim_world *world, const struct sim
     return token;
 }
 
-/* In any of the resources that it may have been about. */
+/* Looks in each resource that it may have been about. */
 static const struct sim_token *token_left(struct sim_world *world, const struct sim_actor *actor, unsigned node)
 {
     const struct sim_token *token = NULL;
@@ -123,7 +123,7 @@ static void check_idle(struct sim_world *world, struct sim_actor *actor)
 
 /* ---- Which nodes are asked ---- */
 
-/* S11, and for tickets S15: the node's uptime may count too fast by the drift. */
+/* S11, and S15 for tickets: the node's uptime may run too fast by the drift. */
 static void check_guard(struct sim_world *world, unsigned client, unsigned node, const struct model_call *call)
 {
     const uint64_t for_ticket_ms = call->ticket > 0 && world->options.guard_ms > 0 ? 2 * (uint64_t)world->options.skew_ms : 0;
@@ -215,7 +215,7 @@ static void note_attempt(struct sim_world *world, struct sim_actor *actor)
     token->lock = actor->lock;
     token->life = actor->life;
     token->started_at = redlock_last_round(lock)->started_at;
-    if (actor->fair) token->first_at = 0;       /* Of this round. */
+    if (actor->fair) token->first_at = 0;       /* The first arrival in this round. */
 }
 
 static void note_set(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
@@ -247,7 +247,7 @@ void sim_rules_saw_set(struct sim_world *world, const struct cluster_connection 
     const unsigned c = connection->client, k = connection->node;
     note_set(world, connection, call, token);
     if (!sim_class_is_promised(world->options.class) || connection->client_left || connection->ended)
-        return; /* What comes late was right when it was sent. */
+        return; /* A late answer was right when it was sent. */
     const struct sim_token *left = call->did ? NULL : token_left(world, sim_actor_of(world, c, token->lock), k);
     if (!call->did)
         sim_demand(world, SIM_RULE_S6_OLDER, !left || left == token,
@@ -268,8 +268,8 @@ static void note_miss(struct sim_token *token, unsigned node)
     if (token && token->misses[node] < UINT8_MAX) token->misses[node]++;
 }
 
-/* S9: what is held stays where it is; S27: in no slot is it released by the token that is held. A token that was adopted may have
- * been released by the client that had it before. */
+/* S9: a held token stays in place; S27: a held slot is not released by its own token. A token that was
+ * adopted may have been released by the client that had it before. */
 void sim_rules_saw_release(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
                            struct sim_token *token)
 {
@@ -289,7 +289,7 @@ void sim_rules_saw_release(struct sim_world *world, const struct cluster_connect
 
 /* ---- What is counted and promised ---- */
 
-/* S2, in whole microseconds and rounded against the holder: the end of what a round may promise. */
+/* S2, in whole microseconds and rounded against the holder: a round may promise no more than this. */
 static uint64_t promised_until(const struct sim_world *world, const struct redlock_round *round, uint32_t ttl_ms)
 {
     const uint64_t ttl_us = (uint64_t)ttl_ms * MS, drift = (ttl_us * world->options.drift_ppm + SECOND - 1) / SECOND;
@@ -388,15 +388,15 @@ void sim_rules_saw_extended(struct sim_world *world, struct sim_actor *actor, bo
                    "S13: client %u extends %s more often than the limit", actor->client, sim_resource(actor->lock));
 }
 
-/* A ticket that was too small is corrected at once, but not twice in a row. At once: unless the client was kept from it, which
- * makes the pause no shorter. */
+/* A ticket that was too small is corrected at once, but not twice in a row. It must be immediate,
+ * unless the client was prevented, which makes the pause no shorter. */
 static bool is_correction(struct sim_world *world, const struct sim_actor *actor)
 {
     const struct redlock_round *round = redlock_last_round(lock_of(world, actor));
     const struct sim_token *token = sim_find_token(world, actor->attempt);
     const uint64_t took_us = actor->round_decided_at - actor->round_at;
     if (actor->attempts == 0 || !token || token->outdated == 0 || actor->is_corrected) return false;
-    if (round->started_at - actor->round_decided_at >= took_us) return false;   /* As any attempt: it was taken elsewhere. */
+    if (round->started_at - actor->round_decided_at >= took_us) return false;   /* Like any attempt, it found the lock taken. */
     const bool is_late = round->started_at > actor->round_decided_at + 2 * (uint64_t)world->options.lag_us;
     if (is_late && world->cluster->clients[actor->client].hindered_at < actor->round_decided_at)
         return false;
@@ -411,7 +411,7 @@ void sim_rules_saw_attempt(struct sim_world *world, struct sim_actor *actor)
     const struct sim_token *before = sim_find_token(world, actor->attempt);
     const bool was_outdated = before && before->outdated != 0;
     const uint64_t decided_at = actor->round_decided_at;
-    const unsigned at_once = actor->fair ? 1u + actor->has_ticket : 0;      /* In the queue it is in nobody's way. */
+    const unsigned at_once = actor->fair ? 1u + actor->has_ticket : 0;      /* A client in the queue is in nobody's way. */
     const bool takes_place = actor->hurries < at_once && round->started_at - decided_at < decided_at - actor->round_at;
     const bool is_corrected = !takes_place && is_correction(world, actor);
     note_attempt(world, actor);

@@ -1,6 +1,6 @@
-/* Makes a story shorter: leaves out faults and actors, in ever smaller pieces, begins later, and throws other dice for what
- * is neither schedule nor actor, as long as the same rule is still broken, and sooner told. Each fault is drawn whether it
- * happens or not, so that those which stay are the same. */
+/* Makes a story shorter. It leaves out faults and actors in ever smaller pieces, begins later, and
+ * rolls other dice outside the schedule and actors, as long as the same rule is still broken, and
+ * sooner. Each fault is drawn whether it happens or not, so that those which stay are the same. */
 #include "sim.h"
 
 #include <string.h>
@@ -10,9 +10,9 @@ enum { SHRINK_RUNS_MAX = 400, SHRINK_PASSES = 3, SALTS = 40, ITEMS_MAX = SIM_FAU
 
 struct shrinking {
     struct sim_plan best;
-    char rule[16];                      /* What is broken, up to the colon. */
-    clock_t until;                      /* Of CPU time. */
-    unsigned line_count;                /* Of the best. */
+    char rule[16];                      /* The broken rule, up to the colon. */
+    clock_t until;                      /* In CPU time. */
+    unsigned line_count;                /* Lines of the best story. */
     uint64_t ended_us;
     unsigned fault_count, item_count;   /* Items: first the faults, then the actors. */
     unsigned runs;

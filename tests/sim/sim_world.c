@@ -1,4 +1,5 @@
-/* One world from its beginning to its end: first under faults, then, when all of them are over, until everything has ended. */
+/* Runs one world from its beginning to its end, first under faults and then, when all of them are over,
+ * until everything has ended. */
 #include "sim_world.h"
 
 #include <stdarg.h>
@@ -7,7 +8,7 @@
 #include <string.h>
 
 enum {
-    WORKS_AGAIN_MS = 30000,     /* In which, all being well, a lock with a ticket is acquired. */
+    WORKS_AGAIN_MS = 30000,     /* Within this a lock with a ticket is acquired, if all is well. */
     MS = 1000,
     SECOND = 1000000,
     FLOOR_TTL_MS = 100,             /* Times the pace. */
@@ -28,7 +29,7 @@ void sim_count(struct sim_world *world, enum sim_path path)
 
 void sim_mix(struct sim_world *world, uint64_t number)
 {
-    for (unsigned i = 0; i < 8; i++) /* FNV-1a, byte by byte from the lowest: alike on every machine. */
+    for (unsigned i = 0; i < 8; i++) /* FNV-1a, byte by byte from the lowest, so it is the same on every machine. */
         world->hash = (world->hash ^ (number >> 8 * i & 255)) * 1099511628211u;
 }
 
@@ -131,7 +132,7 @@ bool sim_others_hold(const struct sim_world *world, const struct sim_actor *acto
     return false;
 }
 
-/* Names of the resources, in no particular order: the engine sorts them. Returns how many. */
+/* Lists resources in no particular order, since the engine sorts them. Returns how many. */
 static unsigned list_names(unsigned names, unsigned shared, struct redlock_name list[SIM_LOCKS_MAX])
 {
     unsigned count = 0;
@@ -160,7 +161,7 @@ static uint32_t draw_wait(const struct sim_world *world, struct sim_dice *dice)
 static void release(struct sim_world *world, struct sim_actor *actor)
 {
     actor->deed = SIM_RELEASES;
-    actor->token[0] = '\0';     /* Nobody adopts what it has given back: a release may still be under way. */
+    actor->token[0] = '\0';     /* Nobody adopts a token that was given back, since a release may still be under way. */
     sim_holding_ends(actor);
     sim_periods_forget(world, actor);
     (void)cluster_release(world->cluster, actor->client, actor->lock);
@@ -179,7 +180,7 @@ static void note_request(struct sim_world *world, struct sim_actor *actor, const
     actor->hurries = 0;
     actor->attempts = 0;
     actor->guarded = 0;
-    actor->round_at = redlock_last_round(lock)->started_at; /* That was another one's. */
+    actor->round_at = redlock_last_round(lock)->started_at; /* The last round belonged to another token. */
     actor->failed_to_extend = actor->adopted = false;
     actor->ttl_ms = request->ttl_ms;
     actor->min_validity_ms = request->min_validity_ms;
@@ -197,7 +198,7 @@ static bool draw_share(struct sim_dice *dice, unsigned share)
     return share > 0 && is_one;
 }
 
-/* The lock's own resource, and with it some others. What is still owed of the last time is about the same ones. */
+/* The lock's own resource, and with it some others. Debts of the last time belong to the same resources. */
 static unsigned draw_names(const struct sim_world *world, struct sim_actor *actor)
 {
     const bool is_set = draw_share(&actor->dice, world->options.set_share);
@@ -207,7 +208,7 @@ static unsigned draw_names(const struct sim_world *world, struct sim_actor *acto
     return 1u << actor->lock | (is_set ? others : 0);
 }
 
-/* Which of its names the lock shares. What is not yet settled of the last time may be of another kind. */
+/* Which of its names the lock shares. Debts of the last time may be of another kind. */
 static unsigned draw_shared(const struct sim_world *world, struct sim_actor *actor)
 {
     unsigned shared = 0;
@@ -217,7 +218,7 @@ static unsigned draw_shared(const struct sim_world *world, struct sim_actor *act
     return is_idle ? shared & actor->names : actor->shared;
 }
 
-/* Is it a fair one? What is not yet settled of the last time may be of another kind. */
+/* Is it a fair one? Debts of the last time may be of another kind. */
 static bool draw_fair(const struct sim_world *world, struct sim_actor *actor)
 {
     const bool is_fair = draw_share(&actor->dice, world->options.fair_share);
@@ -322,7 +323,7 @@ static bool is_pending(const struct sim_world *world, const struct sim_actor *ac
     return redlock_lock_status(cluster_lock(world->cluster, actor->client, actor->lock)) == REDLOCK_PENDING;
 }
 
-/* What may be done at any moment: to memory of its own and back. */
+/* Does what may be done at any moment, moving the lock to other memory and back. */
 static void move(struct sim_world *world, struct sim_actor *actor)
 {
     if (is_pending(world, actor)) sim_count(world, SIM_PATH_MOVED_IN_FLIGHT);
@@ -392,7 +393,7 @@ static void keep(struct sim_world *world, struct sim_actor *actor)
 
 static void act_held(struct sim_world *world, struct sim_actor *actor)
 {
-    const uint64_t die = sim_below(&actor->dice, actor->is_kept ? 80 : 40);    /* What is kept is held for longer. */
+    const uint64_t die = sim_below(&actor->dice, actor->is_kept ? 80 : 40);    /* A kept lock is held for longer. */
     sim_holding_writes(world, actor);
     if (sim_periods_act(world, actor)) return;
     if (!actor->is_kept && draw_share(&actor->dice, world->options.keep_share))
@@ -453,7 +454,7 @@ static void act(struct sim_world *world, struct sim_actor *actor)
 
 /* ---- Under faults ---- */
 
-/* What is next: an actor's deed, a fault's begin or end. */
+/* The next thing to happen is an actor's deed, or a fault's begin or end. */
 struct next {
     uint64_t at;
     struct sim_actor *actor;
@@ -554,7 +555,7 @@ static void must_come_to_rest(struct sim_world *world)
 static void must_leave_nothing(struct sim_world *world)
 {
     struct cluster *cluster = world->cluster;
-    for (unsigned i = 0; i < world->actor_count; i++)   /* What has ended was not yet released. */
+    for (unsigned i = 0; i < world->actor_count; i++)   /* A lock whose validity has ended was not yet released. */
         release(world, &world->actors[i]);
     run_until(world, cluster->now_us + heal_us(&world->options));
     for (unsigned i = 0; i < world->actor_count; i++) {
@@ -569,7 +570,8 @@ static void must_leave_nothing(struct sim_world *world)
                "%u connections are left", (unsigned)cluster->connection_count);
 }
 
-/* In one attempt; with a ticket in some, since the clock may be behind that of the last holder, whose release may be under way. */
+/* One attempt is enough. A ticket may take some, since the clock may be behind the last holder's, whose
+ * release may be under way. */
 static void must_work_again(struct sim_world *world)
 {
     struct cluster *cluster = world->cluster;

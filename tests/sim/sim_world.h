@@ -1,4 +1,4 @@
-/* What the files of the simulator share: one world while it runs. */
+/* The files of the simulator share one world while it runs. */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
@@ -16,46 +16,46 @@ uint64_t sim_random(struct sim_dice *dice);
 uint64_t sim_below(struct sim_dice *dice, uint64_t limit);
 bool sim_one_in(struct sim_dice *dice, uint64_t count);
 
-/* What one client does with one lock. */
+/* One client's work with one lock. */
 struct sim_actor {
     unsigned client, lock;
     struct sim_dice dice;
     uint64_t next_at;           /* True time of the next deed. */
     bool masked;
 
-    /* What was last seen of it, by the questions of redlock.h. */
+    /* The last answers of redlock.h to questions about it. */
     enum redlock_status status;
     enum sim_deed { SIM_ACQUIRES, SIM_EXTENDS, SIM_RELEASES, SIM_UPGRADES, SIM_DOWNGRADES } deed;
-    unsigned attempts;          /* Of the acquire under way. */
+    unsigned attempts;          /* Attempts of the acquire under way. */
     uint64_t round_at;          /* When its last round began. */
     uint16_t guarded;           /* Nodes that had no vote because of a restart, in this acquire. */
     unsigned owed;
-    unsigned names;             /* The resources that its lock is about: a set of their numbers. */
+    unsigned names;             /* Its lock's resources, as a set of numbers. */
     unsigned shared;            /* Those of them that it shares. */
     bool fair;                  /* It is, and */
     unsigned hurries;           /* it has come back so often at once, to take its place in the queue, or with another ticket. */
     uint64_t begun_at;          /* True time. */
-    bool has_changed;           /* It was upgraded or downgraded: then it is acquired again only when it is idle. */
+    bool has_changed;           /* It was upgraded or downgraded, so it is acquired again only when it is idle. */
     unsigned permits;           /* It is for one of so many permits; 0: for a lock. */
     bool was_valid, failed_to_extend, adopted, slept_valid;
     bool maybe_held;            /* Adopted, and nobody has confirmed it. */
 
-    /* What the rules are held against: see sim_rules.c. Times by the client's clock. */
-    unsigned life;              /* How often its lock was forgotten: tokens of an earlier life are nobody's. */
+    /* State against which sim_rules.c holds the rules. Times by the client's clock. */
+    unsigned life;              /* How often its lock was forgotten. Tokens of an earlier life are nobody's. */
     uint32_t ttl_ms, min_validity_ms, extension_limit, extension_count;
-    uint64_t valid_until;       /* As last seen; 0: not held. */
+    uint64_t valid_until;       /* The last known value; 0: not held. */
     uint64_t round_decided_at, pause_us;
-    unsigned same_pauses;       /* In a row. */
+    unsigned same_pauses;       /* Equal pauses in a row. */
     bool was_idle;
-    char token[REDLOCK_TOKEN_TEXT + 1]; /* Of the lock when it was last held, which a client finds again after a crash. */
+    char token[REDLOCK_TOKEN_TEXT + 1]; /* The lock's token when it was last held, which a client finds again after a crash. */
     unsigned token_names, token_shared;
-    char role_tokens[2][REDLOCK_TOKEN_TEXT + 1];    /* Of the lock, when it last changed its role: before, and now. */
+    char role_tokens[2][REDLOCK_TOKEN_TEXT + 1];    /* The lock's tokens before and after its last change of role. */
     char attempt[REDLOCK_TOKEN_TEXT + 1];   /* The token of the last attempt. */
 
-    /* Tickets, keeper, waiters: see sim_holding.c. */
+    /* Tickets, keeper and waiters belong to sim_holding.c. */
     bool has_ticket, is_corrected, is_named;
     bool is_woken, came_woken;          /* Since its last attempt began; before that. */
-    uint64_t ticket, holding;           /* Of the lock when it was last held; the how manieth it was of all. */
+    uint64_t ticket, holding;           /* The lock's ticket when it was last held, and the ordinal of that holding. */
     bool is_kept, keep_is_safe;
     uint64_t keep_until;                /* By the client's clock; 0: no limit. */
     /* Periods: see sim_periods.c. */
@@ -76,17 +76,19 @@ struct sim_token {
     uint64_t extended_at[SIM_NODES_MAX];    /* By the client's clock. */
     uint64_t released_on[SIM_NODES_MAX];    /* By which connection. */
     bool is_adopted;
-    bool is_superseded;         /* Its lock has changed its role twice since: where that was not heard of, it is left to its TTL. */
+    bool is_superseded;         /* Its lock has changed its role twice since. A node that missed that leaves it to its TTL. */
     uint8_t misses[SIM_NODES_MAX];          /* How many releases found nothing. */
     uint64_t connection[SIM_NODES_MAX];     /* Which one brought the SET. */
     uint64_t set_at[SIM_NODES_MAX];         /* True time. */
-    uint32_t polled[SIM_NODES_MAX], granted[SIM_NODES_MAX];     /* Of a fair lock: the last round of polls, and that was granted. */
-    uint64_t queued_at[SIM_NODES_MAX];      /* True time: since when its place is in the queue, if it is. */
-    uint64_t first_at, started_at;          /* By the client's clock: the first SET arrived; the attempt began, 0: unknown. */
+    uint32_t polled[SIM_NODES_MAX], granted[SIM_NODES_MAX];     /* A fair lock's last round of polls, and
+                                                                 * its last granted round. */
+    uint64_t queued_at[SIM_NODES_MAX];      /* True time since when its place is in the queue, if it is. */
+    uint64_t first_at, started_at;          /* By the client's clock, when the first SET arrived and when
+                                             * the attempt began; 0: unknown. */
     uint32_t ttl_ms;
 };
 
-/* What a node has said of itself to a client. */
+/* A node's report about itself to a client. */
 struct sim_said {
     uint64_t connection;        /* On which one, the last time. */
     char run_id[MODEL_RUN_ID_TEXT + 1];
@@ -98,7 +100,7 @@ struct sim_said {
 /* The clients that ran in a period. */
 struct sim_period_run {
     unsigned client, lock;
-    uint64_t period_ms, known_at;       /* In true time. */
+    uint64_t period_ms, known_at;       /* True time. */
     char token[REDLOCK_TOKEN_TEXT + 1];
 };
 
@@ -121,14 +123,14 @@ struct sim_world {
     uint64_t nonsense[SIM_CLIENTS_MAX][2 * SIM_NODES_MAX];  /* The connection on which it came, subscriptions included; 0: none. */
     bool plans_nonsense[SIM_NODES_MAX]; /* The node will send some. */
     uint64_t win_count;
-    struct sim_store {          /* What a resource remembers of its writers. */
+    struct sim_store {          /* A resource's memory of its writers. */
         struct redlock_fence fence;
         uint64_t ticket, reader;        /* The last ticket that a writer has won, the largest of a reader; */
         uint64_t holding, reading;      /* the latest holding that has written, that has read. */
-    } stores[SIM_LOCKS_MAX][1 + SIM_PERMITS_MAX];   /* Of each of its permits' slots; 0: of the lock. */
+    } stores[SIM_LOCKS_MAX][1 + SIM_PERMITS_MAX];   /* One for each slot of its permits; 0: of the lock. */
     struct sim_period_run *runs;
     size_t run_count;
-    char subscriptions[SIM_CLIENTS_MAX][17];  /* What a client's subscriptions are called, */
+    char subscriptions[SIM_CLIENTS_MAX][17];  /* The name of a client's subscriptions, */
     uint8_t entries[SIM_CLIENTS_MAX][SIM_ENTRIES];  /* and which lock has the entry of a number. */
     bool gives_no_tickets[SIM_CLIENTS_MAX][SIM_NODES_MAX];
     bool has_wild_wall[SIM_CLIENTS_MAX];
@@ -213,7 +215,8 @@ struct sim_store *sim_store_of(struct sim_world *world, const struct sim_actor *
 void sim_kinds_saw_reader(struct sim_world *world, const struct sim_actor *actor);     /* Won by a reader, */
 void sim_kinds_saw_permit(struct sim_world *world, const struct sim_actor *actor);     /* as one of several permits. */
 void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor, bool has_begun);   /* By another token. */
-void sim_kinds_note_role(struct sim_world *world, struct sim_actor *actor);            /* Of what has ended within its call. */
+void sim_kinds_note_role(struct sim_world *world, struct sim_actor *actor);            /* Notes a change that ended
+                                                                                        * within its call. */
 void sim_kinds_saw_change(struct sim_world *world, struct sim_actor *actor);           /* The end of an upgrade or downgrade. */
 
 void sim_kinds_saw_poll(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,

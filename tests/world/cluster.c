@@ -8,7 +8,7 @@
 
 enum {
     TRUE_START_US = 1000,
-    CLIENT_START_US = 5000000,          /* A machine that was booted a moment ago: times near 0 must be no trouble. */
+    CLIENT_START_US = 5000000,          /* The machine was booted a moment ago, so times near 0 must be no trouble. */
     CLIENT_SPREAD_US = 777777,          /* Clients' clocks have nothing to do with each other. */
     NODE_UPTIME_US = 1000000000,
     LOCKS_DEFAULT = 4,
@@ -249,7 +249,7 @@ static void node_leaves(struct cluster_connection *connection)
     pipe_clear(&connection->to_node);
 }
 
-/* The client has closed its end, or ended. What it sent arrives, and then the end. */
+/* The client has closed its end, or ended. The bytes that it sent arrive, and then the end. */
 static void client_leaves(struct cluster *cluster, struct cluster_connection *connection)
 {
     connection->client_left = true;
@@ -258,7 +258,7 @@ static void client_leaves(struct cluster *cluster, struct cluster_connection *co
     if (!connection->node_left) pipe_put(cluster, connection, true, NULL, 0);
 }
 
-/* The client's end breaks: it reads what has arrived, and then learns why there is no more. */
+/* The client's end breaks. The client reads what has arrived, and then learns why there is no more. */
 static void client_learns_end(struct cluster_connection *connection, const char *why)
 {
     pipe_clear(&connection->to_client);
@@ -370,7 +370,7 @@ static void arrive_at_node(struct cluster *cluster, struct cluster_connection *c
     const size_t size = sever_allows(&link_of(cluster, connection)->to_node, segment.size, &breaks);
     session_feed(cluster, connection, connection->to_node.bytes.data, size);
     if (!connection->node_left) pipe_drop_first(&connection->to_node);
-    if (breaks) { /* What it answered before that still arrives. */
+    if (breaks) { /* Its earlier answers still arrive. */
         node_leaves(connection);
         connection->why = "connection reset by peer";
         pipe_put(cluster, connection, false, NULL, 0);
@@ -394,7 +394,7 @@ static void arrive_at_client(struct cluster *cluster, struct cluster_connection 
 
 /* ---- Watching ---- */
 
-/* As much of a resource's name, or of those of a set, as is told. */
+/* The part of a resource's name, or of a set's names, that is shown. */
 static int told_size(const struct cluster_lock *lock)
 {
     return lock->resource_size < 20 ? (int)lock->resource_size : 20;
@@ -411,7 +411,7 @@ static struct redlock_name name_of(const struct cluster_lock *lock, unsigned num
     return (struct redlock_name){ .bytes = lock->resource, .size = lock->resource_size + lock->slot_size };
 }
 
-/* What a client that holds a permit has is the lock of its slot: ":3" stands behind the name then. */
+/* A client with a permit holds the lock of its slot, so ":3" follows the name then. */
 static void name_slot(struct cluster_lock *lock)
 {
     const unsigned slot = redlock_slot(&lock->lock);
@@ -539,7 +539,7 @@ static uint64_t kept_until(struct cluster *cluster, unsigned k, const struct clu
     return until;
 }
 
-/* Checked when the belief changes: a quorum of nodes will keep the token for as long as the holder believes. */
+/* Checked when the belief changes. A quorum of nodes will keep the token for as long as the holder believes. */
 static void watch_promise(struct cluster *cluster, unsigned client, const struct cluster_lock *lock)
 {
     const uint64_t until = clock_when(&cluster->clients[client].clock, lock->believed_until);
@@ -570,8 +570,8 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* When the engine must be awake for the lock at the latest, as the public header has it: a round lasts for a node timeout, a wait
- * as long as it was asked for, and a lock that is kept is extended, or told of as lost, before it ends. */
+/* The latest time at which the engine must wake for the lock, by the public header. A round lasts for a node
+ * timeout, a wait as long as requested, and a kept lock is extended, or reported as lost, before it ends. */
 static uint64_t due_at(struct cluster *cluster, unsigned client, struct cluster_lock *lock)
 {
     const struct redlock_round *round = redlock_last_round(&lock->lock);
@@ -583,7 +583,8 @@ static uint64_t due_at(struct cluster *cluster, unsigned client, struct cluster_
     return lock->is_kept ? now_us + valid_us : REDLOCK_NEVER;
 }
 
-/* By the alarm that the client is told of. One that waits for random bytes is not judged: nobody tells when that began. */
+/* By the alarm that the client is told of. A lock that waits for random bytes is not judged, since
+ * nobody reports when that began. */
 static void watch_alarm(struct cluster *cluster, unsigned client, unsigned index)
 {
     struct cluster_client *owner = &cluster->clients[client];
@@ -624,7 +625,7 @@ static void feed_entropy(struct cluster *cluster, struct cluster_client *client)
     }
 }
 
-/* What has to be done and looked at after each call of the engine. */
+/* Does and checks all that follows each call of the engine. */
 static void after_call(struct cluster *cluster, unsigned c)
 {
     struct cluster_client *client = &cluster->clients[c];
@@ -790,7 +791,7 @@ static enum deed serve(struct cluster *cluster)
         const unsigned turn = (start + i) % count, c = turn / cluster->line_count, k = turn % cluster->line_count;
         enum deed deed;
         if (is_asleep(&cluster->clients[c])) continue;
-        const bool is_first = i == 0 || k == 0; /* Of this client's. */
+        const bool is_first = i == 0 || k == 0; /* The first lock of this client. */
         if (is_first) feed_entropy(cluster, &cluster->clients[c]);
         if (is_first && cluster->clients[c].ticks_first && is_due(cluster, c)) {
             tick(cluster, c);
@@ -806,12 +807,12 @@ static enum deed serve(struct cluster *cluster)
 
 struct event {
     uint64_t at;
-    size_t connection;          /* Index; connection_count: none, but client's tick. */
+    size_t connection;          /* Index of the connection, or connection_count for the client's tick. */
     unsigned client;
     void (*happens)(struct cluster *cluster, struct cluster_connection *connection);
 };
 
-/* Of two events at the same time one is chosen at random. */
+/* If two events have the same time, one is chosen at random. */
 static void offer(struct cluster *cluster, struct event *next, struct event event)
 {
     if (event.at < cluster->now_us)

@@ -1,8 +1,9 @@
-/* A cluster in virtual time: N model nodes, C clients with an engine each, and the links between them.
+/* A cluster in virtual time, with N model nodes, C clients with an engine each, and the links between them.
  *
- * One step is one event: the arrival of some bytes, an engine call that a client owes, a deadline. Time stands still during
- * a step and jumps from one to the next. Everything random comes from one seed, so a run can be repeated. Knows the engine
- * by its public header only, and watches after every call that both sides keep the contract of that header:
+ * One step is one event, which is the arrival of some bytes, an engine call that a client owes, or a
+ * deadline. Time stands still during a step and jumps from one to the next. Everything random comes
+ * from one seed, so a run can be repeated. Knows the engine by its public header only, and watches
+ * after every call that both sides keep the contract of that header:
  *
  *   - an engine that calls for attention without end while time stands still is stuck ("busy loop");
  *   - one that goes on for ever while time passes runs into step_max ("livelock");
@@ -36,9 +37,9 @@ struct cluster_clock {
 
 struct cluster_lock {
     struct redlock_lock lock;
-    uint8_t resource[REDLOCK_RESOURCE_MAX + 8]; /* Of a set: all names, */
+    uint8_t resource[REDLOCK_RESOURCE_MAX + 8]; /* All names of a set, */
     size_t resource_size;                       /* one behind the other. */
-    size_t slot_size;                           /* Of the slot that is held: its number stands behind the name. 0: none. */
+    size_t slot_size;                           /* Size of the held slot, whose number follows the name; 0: none. */
     struct redlock_name set[REDLOCK_SET_MAX];
     unsigned set_count;                         /* 0: one resource. */
     bool in_use;
@@ -58,17 +59,17 @@ struct cluster_client {
     unsigned lock_count;
     bool frozen;                    /* SIGSTOP: does nothing, bytes wait in its sockets. */
     bool dead;                      /* Ended: its connections are closed, its locks are nobody's. */
-    bool plain;                     /* Uses no feature of the engine: no tickets, sets, wake-ups. */
+    bool plain;                     /* Uses no feature of the engine (tickets, sets, wake-ups). */
     bool starved;                   /* Gets no random bytes. */
     bool ticks_first;               /* Prefers the clock to the bytes when both are due. */
     bool keeps_done;                /* The test calls redlock_next_done itself. */
     uint64_t lag_us;                /* Its alarms ring so much too late. */
-    uint64_t hindered_at;           /* By its clock: when it last had no random bytes left, or was frozen; so that what was
-                                     * due then came late. */
+    uint64_t hindered_at;           /* By its clock, when it last had no random bytes left or was frozen.
+                                     * Deadlines of that time were late. */
     uint64_t tick_count, call_count;
 };
 
-/* What a connection must not survive: armed for the next connection or the one that stands. */
+/* A break of a connection, armed for the next connection or the current one. */
 struct cluster_sever {
     bool armed;
     size_t after;                   /* So many bytes still pass. */
@@ -92,9 +93,9 @@ struct cluster_link {
 
 struct cluster_segment {
     uint64_t at;                    /* When it arrives, if nothing holds it up. */
-    uint64_t number;                /* Of the message, for observers. */
+    uint64_t number;                /* The message's number, for observers. */
     size_t size;
-    bool end;                       /* No bytes: the other side has closed or is gone. */
+    bool end;                       /* The message has no bytes; the other side has closed or is gone. */
 };
 
 struct cluster_pipe {
@@ -106,15 +107,15 @@ struct cluster_pipe {
 /* A connection; it outlives its client's end, since bytes may still be on their way to the node. */
 struct cluster_connection {
     unsigned client, node;
-    unsigned line;                  /* The engine's session: the node, or its subscription, node + node_count. */
+    unsigned line;                  /* The engine's session, which is the node, or node + node_count for its subscription. */
     uint64_t number;                /* No other connection has it. */
     bool open;                      /* Stands; before that connect_at is when it will. */
     bool client_left, node_left;    /* Has closed its end, or never had it. */
     uint64_t connect_at;
     struct cluster_pipe to_node, to_client;
-    struct model_bytes arrived;     /* In the client's socket. */
-    bool ended;                     /* Behind them comes the end. */
-    const char *why;                /* In words; NULL: closed by the node in good order. */
+    struct model_bytes arrived;     /* Bytes in the client's socket. */
+    bool ended;                     /* The end comes after them. */
+    const char *why;                /* The reason in words; NULL: closed by the node in good order. */
     struct model_session session;
 };
 
@@ -127,7 +128,7 @@ struct cluster_host {
 
 /* Bytes that one side has sent at once. They are the other's when the call ends. */
 struct cluster_message {
-    uint64_t number;                /* In the order in which they were sent, from 1. */
+    uint64_t number;                /* From 1, in the order of sending. */
     uint64_t arrives_at;            /* If nothing holds them up. */
     bool to_node;
     const uint8_t *data;
@@ -143,9 +144,10 @@ struct cluster_observer {
     void (*saw_command)(void *context, const struct cluster_connection *connection, const struct model_call *call);
     /* The client has called its engine. */
     void (*saw_call)(void *context, unsigned client);
-    /* Bytes are on their way. What a node answers is seen behind the commands that it answers. */
+    /* Bytes are on their way. The commands that a node answers are seen before its answers. */
     void (*saw_message)(void *context, const struct cluster_connection *connection, const struct cluster_message *message);
-    /* They are there, and nothing has come of them yet. Of a message that a broken connection swallowed this is never told. */
+    /* They are there, and nothing has come of them yet. It is never called for a message that a broken
+     * connection swallowed. */
     void (*saw_arrival)(void *context, uint64_t message);
 };
 
@@ -163,15 +165,15 @@ struct cluster {
     uint64_t message_count;         /* and what passes on them. */
     uint64_t process_count;         /* Numbers the run_ids. */
     unsigned idle_steps;
-    uint64_t step_count, step_max;  /* Steps so far; the most there may be: 0, any number. */
-    bool shares;                    /* Clients may be readers: see cluster_may_share. */
-    uint16_t durables;              /* Nodes that are declared durable: see cluster_declare_durable. */
+    uint64_t step_count, step_max;  /* Steps so far, and their maximum (0: any number). */
+    bool shares;                    /* Clients may be readers, see cluster_may_share. */
+    uint16_t durables;              /* The nodes that are declared durable, see cluster_declare_durable. */
     bool no_promise, no_exclusion;  /* Do not watch these. */
     uint64_t promise_count;         /* How often there was one to watch; */
     uint64_t exclusion_count;       /* and a lock of another client about the same resource, held or not. */
     uint64_t invariant_count;       /* How often a lock's books were looked at. */
     bool restless;                  /* Calls redlock_tick also when nothing is due. */
-    struct redlock_config config;   /* Of all clients. */
+    struct redlock_config config;   /* The configuration of all clients. */
     struct cluster_observer observer;
     bool talks;                     /* Prints every step as a TAP comment. */
     char broken[200];               /* The first rule that was broken; "": none. */
@@ -188,12 +190,12 @@ uint64_t cluster_below(struct cluster *cluster, uint64_t limit); /* 0..limit-1 *
 
 /* ---- Time ---- */
 
-/* Does the next event if there is one until then, or moves the clock there: false. */
+/* Runs the next event if there is one until then. Otherwise moves the clock there and returns false. */
 bool cluster_step(struct cluster *cluster, uint64_t until_us);
 void cluster_run_us(struct cluster *cluster, uint64_t us);
 void cluster_run_ms(struct cluster *cluster, uint64_t ms);
 
-/* Until the operation on the lock has ended; false: it has not within CLUSTER_PATIENCE_MS. */
+/* Runs until the operation on the lock has ended; false: it has not within CLUSTER_PATIENCE_MS. */
 bool cluster_run_until_done(struct cluster *cluster, unsigned client, unsigned lock);
 
 uint64_t cluster_client_now(const struct cluster *cluster, unsigned client);
@@ -202,8 +204,8 @@ void cluster_step_client_clock(struct cluster *cluster, unsigned client, int64_t
 void cluster_step_node_clock(struct cluster *cluster, unsigned node, int64_t us);
 void cluster_set_node_rate(struct cluster *cluster, unsigned node, int32_t fast_ppm);
 
-/* Wall clocks, in microseconds since 1970: all nodes and clients have the same until their clocks are stepped. From now on
- * the client's is skew_us ahead of what it was in the beginning. */
+/* Wall clocks, in microseconds since 1970. All nodes and clients share one until their clocks are
+ * stepped. From now on the client's is skew_us ahead of what it was in the beginning. */
 uint64_t cluster_client_wall(const struct cluster *cluster, unsigned client);
 void cluster_set_client_wall(struct cluster *cluster, unsigned client, int64_t skew_us);
 void cluster_set_client_rate(struct cluster *cluster, unsigned client, int32_t fast_ppm); /* -1000000: it stands still. */
@@ -213,7 +215,8 @@ void cluster_set_client_rate(struct cluster *cluster, unsigned client, int32_t f
 void cluster_need_locks(struct cluster *cluster, unsigned client, unsigned count); /* Before any is in use. Default: 4. */
 struct redlock_lock *cluster_lock(struct cluster *cluster, unsigned client, unsigned lock);
 
-/* The names, of a set too, are copied. wall_us 0: the client's wall clock, with a ticket or when its waiters listen. */
+/* The names are copied, those of a set too. wall_us 0: the client's wall clock, with a ticket or when
+ * its waiters listen. */
 enum redlock_status cluster_acquire(struct cluster *cluster, unsigned client, unsigned lock,
                                     const struct redlock_request *request);
 enum redlock_status cluster_extend(struct cluster *cluster, unsigned client, unsigned lock, uint32_t ttl_ms);
@@ -249,7 +252,7 @@ void cluster_node_resume(struct cluster *cluster, unsigned node);
 void cluster_publish(struct cluster *cluster, unsigned node, const char *channel, const char *message);  /* By a stranger. */
 void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, size_t size); /* Nobody has asked for them. */
 
-/* Breaks the connection now. What is on its way to the node arrives nevertheless, or does not. */
+/* Breaks the connection now. Bytes on their way to the node arrive nevertheless, or do not. */
 void cluster_reset(struct cluster *cluster, unsigned client, unsigned node, bool arrives);
 void cluster_cut(struct cluster *cluster, unsigned client, unsigned node, bool arrives);   /* And refuses new ones. */
 void cluster_cut_subscription(struct cluster *cluster, unsigned client, unsigned node);    /* The client's subscription alone. */
@@ -257,17 +260,17 @@ void cluster_stall(struct cluster *cluster, unsigned client, unsigned node);
 void cluster_heal(struct cluster *cluster, unsigned client, unsigned node);
 void cluster_heal_all(struct cluster *cluster);                     /* Links, hung nodes and dead nodes (empty). */
 
-/* The client's process ends: no farewell but that of the kernel. */
+/* The client's process ends. Only the kernel says farewell. */
 void cluster_client_dies(struct cluster *cluster, unsigned client);
 
-/* It is started again: a new engine, which knows of no lock. */
+/* It is started again, with a new engine that knows no lock. */
 void cluster_client_returns(struct cluster *cluster, unsigned client);
 
 /* It begins anew, as firmware would: without tickets, sets and wake-ups. */
-void cluster_may_share(struct cluster *cluster);    /* Before any lock: all clients use redlock_use_shared. */
+void cluster_may_share(struct cluster *cluster);    /* Call before any lock. All clients then use redlock_use_shared. */
 void cluster_client_is_plain(struct cluster *cluster, unsigned client);
 
-/* Before any connection: all clients take these nodes, a set, for durable ones. */
+/* Call before any connection. All clients then take these nodes, a set, for durable ones. */
 void cluster_declare_durable(struct cluster *cluster, uint16_t nodes);
 
 /* ---- Questions ---- */

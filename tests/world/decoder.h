@@ -1,5 +1,6 @@
-/* The commands that an engine sends, read back from their words: one decoder for all tests, by the table of redlock/wire.c,
- * which it lists. What a command does is the model server's business, and whether it was right to send it the test's. */
+/* Reads the commands of an engine back from their words. All tests share this decoder, which uses the
+ * table of redlock/wire.c and lists it. The model server knows what a command does, and the test knows
+ * whether it was right to send it. */
 #ifndef DECODER_H
 #define DECODER_H
 
@@ -24,8 +25,8 @@ struct listed_row {
 };
 struct listed_row row_at(enum row number);
 
-/* The row of a command, by its name: what the server calls it, or the SHA-1 or the text of a script. The first of those that have
- * it. ROW_COUNT: none. */
+/* The row of a command, found by the server's name for it, or by the SHA-1 or the text of a script. The
+ * first of those that have it. ROW_COUNT: none. */
 enum row row_of(enum wire_form form, const void *name, size_t size);
 
 #endif

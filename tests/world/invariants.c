@@ -16,7 +16,7 @@ struct session {
     unsigned k;
 };
 
-/* One lock: what it has asked, of all nodes and of each. */
+/* One lock, with its commands to all nodes and to each. */
 struct books {
     const struct redlock *engine;
     const struct redlock_lock *lock;
@@ -30,7 +30,7 @@ struct page {
     const struct redlock_stake *stake;
     unsigned node;
     unsigned release_count;         /* Releases that are not answered. */
-    unsigned asked_now;             /* The commands of the last round that are not: a set, see set_of(). */
+    unsigned asked_now;             /* The unanswered commands of the last round, as a set (see set_of). */
 };
 
 static unsigned set_of(unsigned command)
@@ -45,7 +45,7 @@ static bool has(unsigned set, unsigned number)
 
 /* ---- One lock, one node ---- */
 
-/* And never more than one at a time: the answer to the first would be taken for that to the second. */
+/* There is never more than one at a time, or the first answer would be taken for the second. */
 static bool a_release_is_under_way_where_the_stake_leaves(const struct page *page)
 {
     return page->release_count == (page->stake->state == STAKE_LEAVING ? 1 : 0);
@@ -57,7 +57,7 @@ static bool the_mask_of_debts_agrees_with_the_stakes(const struct page *page)
     return is_owed == (page->stake->state == STAKE_OWED) && (is_owed || !is_deferred);
 }
 
-/* The alarm is debt_at: see it_wakes_in_time(). */
+/* The alarm is debt_at, see it_wakes_in_time(). */
 static bool a_debt_has_a_command_or_an_alarm(const struct page *page)
 {
     return page->stake->state != STAKE_OWED || has(page->lock->deferred, page->node) || page->stake->want == WIRE_RELEASE;
@@ -79,7 +79,7 @@ static bool its_neighbours_in_the_queue_know_it(const struct page *page)
     return before == page->lock && behind == page->lock;
 }
 
-/* What may be placed at any other time is owed. A fair lock keeps what it has while it waits. */
+/* A token that may be placed at any other time is owed. A fair lock keeps what it has while it waits. */
 static bool only_who_tries_or_holds_has_something_placed(const struct page *page)
 {
     const unsigned phases = set_of(PHASE_ACQUIRING) | set_of(PHASE_HELD) | set_of(PHASE_EXTENDING);
@@ -94,10 +94,11 @@ static bool what_a_fair_lock_has_placed_is_of_its_token(const struct page *page)
     return !page->lock->is_fair || page->stake->state != STAKE_PLACED || is_same;
 }
 
-/* Two may be in the queue longer than the lock has a use for them: a WAIT, which is dropped when its turn comes unless the lock
- * waits then; and a PTTL of the last attempt, whose answer is overwritten or not looked at, also when the lock has starved since. A
- * release is wanted at any time; the holder's ACQUIRE is for a node that no longer votes, but may be lost later; and the last poll
- * of a fair lock that waits may still go out. */
+/* Two may be in the queue longer than the lock has a use for them. One is a WAIT, which is dropped when
+ * its turn comes unless the lock waits then. The other is a PTTL of the last attempt, whose answer is
+ * overwritten or not looked at, also when the lock has starved since. A release is wanted at any time;
+ * the holder's ACQUIRE is for a node that no longer votes, but may be lost later; and the last poll of
+ * a fair lock that waits may still go out. */
 static bool what_is_wanted_fits_the_phase(const struct page *page)
 {
     static const unsigned may_want[] = {
@@ -130,7 +131,7 @@ static bool what_was_adopted_is_not_removed(const struct page *page)
     return !page->lock->is_adopted || (is_left_alone && page->stake->want != WIRE_RELEASE);
 }
 
-/* An older release goes first: a SET is sent when it has been answered. */
+/* An older release goes first, and a SET is sent when it has been answered. */
 static bool will_vote_on_acquire(const struct page *page)
 {
     const bool is_behind_a_release = page->stake->state == STAKE_LEAVING ||
@@ -168,10 +169,11 @@ static bool outstanding_is_what_was_asked(const struct books *books)
     return books->lock->outstanding == books->asked_count;
 }
 
-/* When it must have been woken though nothing comes by the network, by what it was asked for and not by the alarm that it has
- * set: a round lasts for a node timeout, a wait as long as the caller said (a ticket is corrected at once), and that a kept lock
- * has ended is told when it has. Within a wait the next attempt is held against the time that was chosen for it, and debts against
- * their own books; whether those are right is what the tests of wake-ups and test_debts ask. */
+/* The time at which it must have been woken even if nothing arrives by the network, computed from what
+ * it was asked for and not from the alarm that it has set. A round lasts for a node timeout, a wait as
+ * long as the caller requested (a ticket is corrected at once), and the end of a kept lock is reported
+ * when it has ended. Within a wait the next attempt is held against the time that was chosen for it, and
+ * debts against their own books. The tests of wake-ups and test_debts check whether those are right. */
 static uint64_t due_at(const struct redlock *engine, const struct redlock_lock *lock)
 {
     uint64_t at = REDLOCK_NEVER;
@@ -188,8 +190,8 @@ static uint64_t due_at(const struct redlock *engine, const struct redlock_lock *
     return lock->owed != 0 ? sooner(at, lock->owed_until) : at;
 }
 
-/* It may wake too early: then it looks at itself and goes on sleeping. That a point in time has passed is no breach: nobody
- * has called for the tick yet, which may come late. */
+/* It may wake too early, and then it looks at itself and goes on sleeping. A point in time that has
+ * passed is no breach, since nobody has called for the tick yet, which may be late. */
 static bool it_wakes_in_time(const struct books *books)
 {
     const uint64_t at = due_at(books->engine, books->lock);
@@ -201,7 +203,7 @@ static bool the_first_alarm_is_on_top(const struct books *books)
     return !books->lock->in_heap || books->engine->heap->wake_at <= books->lock->wake_at;
 }
 
-/* But for one whose ticket was too small: that one tries again at once, and listens to nobody. */
+/* A lock whose ticket was too small is exempt, since it tries again at once and listens to nobody. */
 static bool who_waits_stands_in_line(const struct books *books)
 {
     const bool waits = books->lock->phase == PHASE_WAITING && !books->lock->is_corrected;
@@ -408,7 +410,7 @@ static const char *broken_at(const struct redlock *engine)
     return NULL;
 }
 
-/* Down the heap by its first children: the locks whose time comes soon. */
+/* Walks down the heap by its first children, which are the locks that are due soon. */
 static bool locks_of_the_heap_hold(const struct redlock *engine, char *text, size_t size)
 {
     const struct redlock_lock *lock = engine->heap;

@@ -132,7 +132,7 @@ static void offset_text(const struct model_node *node, char *text, size_t size)
     else snprintf(text, size, "%llu", (unsigned long long)node->second_offset);
 }
 
-/* A server with many listeners: about 1.5 KB, with long lines in front of and behind those that matter. */
+/* INFO of a server with many listeners has about 1.5 KB, with long lines before and after the relevant ones. */
 static void do_info(const struct scene *scene)
 {
     const struct model_node *node = scene->node;
@@ -290,7 +290,7 @@ enum {
 
 static const struct handler {
     const char *name;       /* "COMMAND" or "COMMAND|SUBCOMMAND" */
-    int arity;              /* Words of it; negative: or more. */
+    int arity;              /* Words of it; negative: at least so many. */
     unsigned flags;
     void (*run)(const struct scene *scene);
 } handlers[] = {
@@ -324,7 +324,7 @@ static const struct handler *handler_of(const struct command *command)
     return NULL;
 }
 
-/* What an error quotes of a word: not behind a NUL. */
+/* The part of a word that an error quotes ends before a NUL. */
 static int quoted_size(struct slice word, size_t most)
 {
     return (int)(word.size < most ? word.size : most);

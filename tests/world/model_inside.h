@@ -1,4 +1,4 @@
-/* What the files of the model server know of each other; tests include model_node.h. From the bottom up:
+/* Shared by the files of the model server; tests include model_node.h. From the bottom up:
  *
  *   model_bytes.c      bytes that grow, slices of them, SHA-1
  *   model_keys.c       keys: found, set, removed, saved
@@ -51,7 +51,7 @@ struct command {
     unsigned count;
 };
 
-/* What a command is executed in. */
+/* The context in which a command is executed. */
 struct scene {
     struct model_node *node;
     struct model_session *session;
@@ -74,7 +74,7 @@ bool slices_equal(struct slice a, struct slice b);
 void slice_text(struct slice slice, char *text, size_t size);
 uint8_t *slice_copy(struct slice slice);    /* With a NUL behind it; the caller's to free. */
 
-/* A decimal number as Redis takes it: no sign but '-', no leading zero, nothing else. */
+/* A decimal number as Redis accepts it, with no sign but '-' and no leading zero. */
 bool slice_number(struct slice slice, int64_t *number);
 struct slice slice_word(struct slice *text);     /* Takes off the bytes up to a blank. */
 void sha1_text(struct slice input, char text[MODEL_SHA_TEXT + 1]);
@@ -97,10 +97,10 @@ void model_answer(const struct scene *scene, const char *text);
 void model_answer_number(const struct scene *scene, int64_t number);
 void model_answer_bulk(const struct scene *scene, struct slice slice);
 
-/* An error that a script met is told with the script's name behind it; sha NULL: no script. */
+/* An error inside a script ends with the script's name; sha NULL: no script. */
 void model_answer_error(const struct scene *scene, const char *error, const char *sha);
 
-/* Why a write is refused; NULL: it is not. frees: it needs no memory. */
+/* The reason why a write is refused, or NULL. frees: it needs no memory. */
 const char *model_why_no_write(const struct model_node *node, bool frees);
 
 /* Is the name one of the words in the list? NULL: an empty list. */

@@ -1,8 +1,9 @@
-/* A model of redis-server: bytes in, bytes out, in virtual time.
+/* A model of redis-server, with bytes in and bytes out, in virtual time.
  *
- * Knows what a server does with the commands that locks need, and with nothing else: no network, no engine, no test. It
- * executes no Lua: it knows the scripts of redlock by their text and does what they say. Everything that a server can be
- * or suffer is a field that a test may set. Integers only; the same inputs give the same outputs. */
+ * Knows what a server does with the commands that locks need, and nothing else (no network, no engine,
+ * no test). It executes no Lua, but knows the scripts of redlock by their text and does what they say.
+ * Everything that a server can be or suffer is a field that a test may set. Integers only; the same
+ * inputs give the same outputs. */
 #ifndef MODEL_NODE_H
 #define MODEL_NODE_H
 
@@ -11,15 +12,15 @@
 #include <stdint.h>
 
 enum {
-    MODEL_ARGUMENTS_MAX = 32,   /* Of one command. */
-    MODEL_KEYS_MAX = 16,        /* Of one script. */
+    MODEL_ARGUMENTS_MAX = 32,   /* Arguments of one command. */
+    MODEL_KEYS_MAX = 16,        /* Keys of one script. */
     MODEL_ENTRY_MAX = 112,      /* Bytes of a member of a sorted set, */
     MODEL_PLACE_MAX = 32,       /* of one that is a waiter's, */
     MODEL_CHANNEL_MAX = 600,     /* and of the name of a channel. */
-    MODEL_CHANNELS_MAX = 64,     /* Of one session. */
+    MODEL_CHANNELS_MAX = 64,     /* Channels of one session. */
     MODEL_ANSWERS_MAX = 8,      /* Planned answers of one node. */
     MODEL_SCRIPTS_MAX = 32,
-    MODEL_TOKENS_MAX = 256,     /* That a node remembers. */
+    MODEL_TOKENS_MAX = 256,     /* Tokens that a node remembers. */
     MODEL_SHA_TEXT = 40,
     MODEL_RUN_ID_TEXT = 40,
     MODEL_CALL_KEY_MAX = 24     /* Bytes of a key's name that the log keeps. */
@@ -46,9 +47,10 @@ struct model_key {
     uint32_t hash, database;
     size_t name_size, value_size;
     uint64_t expires_ms;        /* By the node's clock; 0: never. */
-    bool is_list;               /* No string: another kind of lock's, or, a queue of Redisson's, the value being its lines. */
-    bool is_sorted_set;         /* Of entries, in no order. */
-    bool is_hash;               /* Of one field, which is the value: Redisson's. */
+    bool is_list;               /* Not a string but another kind of lock's key, or a queue of Redisson's,
+                                 * whose lines are the value. */
+    bool is_sorted_set;         /* A set of entries, in no order. */
+    bool is_hash;               /* A hash of one field, which is the value (Redisson's). */
     uint8_t *name, *value;
     struct model_entry *entries;
     size_t entry_count;
@@ -58,12 +60,12 @@ struct model_key {
 struct model_call {
     char name[12];              /* Upper case; of a script "ACQUIRE", "RESTORE", "EXTEND", and so on. */
     char key[MODEL_CALL_KEY_MAX + 1];   /* The first of them. */
-    unsigned key_count;         /* Of a script: */
+    unsigned key_count;         /* The keys of a script, */
     char keys[MODEL_KEYS_MAX][MODEL_CALL_KEY_MAX + 1];  /* all of them. */
     char token[41];             /* The value of a SET, the first argument of a script. */
-    char other[41];             /* Of a RELEASE by two tokens: the second one; "": there is none. */
-    uint64_t ticket;            /* Of an ACQUIRE, or a RESTORE. */
-    unsigned slot;              /* Of a permit: that was granted, extended, removed; key is then that of the slot. 0: none. */
+    char other[41];             /* The second token of a RELEASE by two; "": there is none. */
+    uint64_t ticket;            /* The ticket of an ACQUIRE or a RESTORE. */
+    unsigned slot;              /* The permit's slot that was granted, extended or removed; key is then the slot's. 0: none. */
     char entry[MODEL_PLACE_MAX + 1];    /* Among the waiters, that a RELEASE gives back; "": none. */
     char woken[MODEL_PLACE_MAX + 1];    /* The last one that a RELEASE has woken. */
     int64_t ttl_ms;
@@ -71,26 +73,26 @@ struct model_call {
     bool did;                   /* It set, removed, extended. */
     bool raised;                /* A RESTORE that made a counter larger. */
     bool outdated;              /* An ACQUIRE that was refused because of a counter alone. */
-    uint32_t turn, poll;        /* Of an ACQUIRE of a fair lock: its turn, 0: none yet, and the number of its round. */
+    uint32_t turn, poll;        /* The turn of a fair lock's ACQUIRE (0: none yet) and the number of its round. */
     bool queued, joined;        /* Its place was taken or renewed; taken. */
     bool fair;                  /* A script of a fair lock. */
     bool eval;                  /* A script with its text. */
 };
 
-/* A planned answer: sent for a command of that name instead of executing it. */
+/* A planned answer, sent for a command of that name instead of executing it. */
 struct model_answer {
-    const char *command;        /* Upper case, a script's is EVAL or EVALSHA; "*": any. NULL: no plan. */
+    const char *command;        /* In upper case, EVAL or EVALSHA for a script; "*": any. NULL: no plan. */
     const void *bytes;
     size_t size;
-    unsigned times;             /* How often yet; UINT32_MAX: always. */
+    unsigned times;             /* Uses left; UINT32_MAX: always. */
     bool executes;              /* Does it nevertheless, and answers this. */
     bool closes;                /* Closes the connection behind it. */
 };
 
-/* In which sessions with a client a token came, by their numbers; 0: in none. An engine has one connection to a node at a time, so
- * what was sent in a session of a smaller number was sent before, whenever it came. */
+/* The numbers of the sessions with a client in which a token arrived; 0: none. An engine has one connection to
+ * a node at a time, so what was sent in a session of a smaller number was sent before, whenever it came. */
 struct model_past {
-    uint64_t token;             /* As much of it as tells it from others. */
+    uint64_t token;             /* As many bits of it as distinguish it. */
     unsigned polled_in;         /* The last in which it was to acquire, or to be set again; */
     unsigned released_in;       /* the first in which it was released. */
 };
@@ -101,10 +103,10 @@ enum model_role { MODEL_MASTER, MODEL_REPLICA, MODEL_SENTINEL };
 enum model_condition {
     MODEL_WELL,
     MODEL_LOADING,
-    MODEL_OUT_OF_MEMORY,        /* With noeviction: SET fails, scripts that free or expire do not. */
-    MODEL_MISCONF,              /* The last snapshot failed: no writes. */
+    MODEL_OUT_OF_MEMORY,        /* With noeviction, SET fails, but scripts that free or expire do not. */
+    MODEL_MISCONF,              /* The last snapshot failed, so there are no writes. */
     MODEL_NO_REPLICAS,          /* min-replicas-to-write */
-    MODEL_BUSY,                 /* In somebody's long script. */
+    MODEL_BUSY,                 /* Some client's long script runs. */
     MODEL_CLUSTER_DOWN,
     MODEL_MASTER_DOWN           /* A replica with replica-serve-stale-data no. */
 };
@@ -114,25 +116,25 @@ struct model_node {
     char run_id[MODEL_RUN_ID_TEXT + 1];
     const char *mode;           /* redis_mode: standalone, cluster, sentinel */
     enum model_role role;
-    unsigned replica_count;     /* Of a master; they lengthen ROLE. */
-    uint64_t second_offset;     /* Of the history that it took over when it was promoted; 0: none. */
+    unsigned replica_count;     /* Replicas of a master, which lengthen ROLE. */
+    uint64_t second_offset;     /* Offset in the history that it took over when it was promoted; 0: none. */
     const char *user;           /* NULL: default. */
     const char *password;       /* NULL: none needed. */
     uint64_t started_us;        /* By its own clock. */
-    int64_t wall_offset_us;     /* What TIME adds to the clock to tell the microseconds since 1970. */
-    const char *uptime_text;    /* What INFO says instead of the truth; NULL: the truth. "": the line is missing. */
+    int64_t wall_offset_us;     /* Added to the clock, it gives TIME, the microseconds since 1970. */
+    const char *uptime_text;    /* INFO's text instead of the truth; NULL: the truth. "": the line is missing. */
 
-    /* What is wrong with it. */
+    /* Its present fault. */
     enum model_condition condition;
-    const char *noperm;         /* Commands that the ACL refuses, in upper case: "INFO ROLE". NULL: none. */
+    const char *noperm;         /* Commands that the ACL refuses, in upper case, such as "INFO ROLE". NULL: none. */
     const char *banner;         /* Sent to a new connection before any request, which is then closed. NULL: none. */
-    bool hung;                  /* Takes bytes, executes nothing: SIGSTOP. */
+    bool hung;                  /* Takes bytes and executes nothing, as after SIGSTOP. */
     struct model_answer answers[MODEL_ANSWERS_MAX];
 
-    /* What it has. */
+    /* Its keys. */
     struct model_key *keys;
     size_t key_count, key_capacity;
-    struct model_key *saved;    /* A copy of the keys as they once were: see model_node_save. */
+    struct model_key *saved;    /* A copy of the keys as they once were, see model_node_save. */
     size_t saved_count;
     char script_shas[MODEL_SCRIPTS_MAX][MODEL_SHA_TEXT + 1];
     uint8_t script_kinds[MODEL_SCRIPTS_MAX];
@@ -140,11 +142,11 @@ struct model_node {
     struct model_session *subscribers; /* Sessions that have subscribed. */
     unsigned session_count;     /* So far. */
 
-    /* What it saw. */
+    /* The calls that it saw. */
     struct model_call *calls;
     size_t call_count, call_capacity;
     struct model_past pasts[MODEL_TOKENS_MAX];
-    bool by_hand;               /* Whoever asks uses a token again: that is no breach. */
+    bool by_hand;               /* A client may use a token again, and that is no breach. */
     char breach[160];           /* The first thing that no client of ours may do; "": nothing. */
 };
 
@@ -153,11 +155,11 @@ struct model_session {
     struct model_bytes in;      /* Received, not executed. */
     struct model_bytes out;     /* Answers, for the transport to take. */
     uint32_t database;
-    unsigned number;            /* Of the node's sessions; from 1. */
-    unsigned client;            /* That it is with. */
+    unsigned number;            /* From 1, among the node's sessions. */
+    unsigned client;            /* The client at its other end. */
     bool logged_in;
     bool closing;               /* The server closes when out has left. */
-    char (*channels)[MODEL_CHANNEL_MAX + 1];    /* That it has subscribed to: what is published there is added to out */
+    char (*channels)[MODEL_CHANNEL_MAX + 1];    /* Its subscriptions. Messages published there are added to out */
     unsigned channel_count;
     struct model_node *subscriber_of;       /* while the node executes what another session has received. */
     struct model_session *next_subscriber;
@@ -167,7 +169,7 @@ struct model_session {
 void model_node_init(struct model_node *node, uint64_t number, uint64_t now_us);
 void model_node_free(struct model_node *node);
 
-/* A new process at the same address: its run_id changes, its keys are there only when kept; scripts are not. */
+/* A new process starts at the same address. Its run_id changes, its keys are there only if kept, and scripts are not. */
 void model_node_restart(struct model_node *node, uint64_t number, bool keeps_keys, uint64_t now_us);
 
 /* It has been a replica for a day, and takes over its master's history, which ended at the offset, from 1 on. To be called behind a
@@ -181,18 +183,18 @@ void model_node_forget_plans(struct model_node *node);
 void model_session_begin(struct model_node *node, struct model_session *session);
 void model_session_end(struct model_session *session);
 
-/* Bytes have come in: executes every whole command, unless the node hangs. size may be 0: to go on after a hang. */
+/* Takes bytes and executes every whole command, unless the node hangs. size may be 0, to go on after a hang. */
 void model_session_receive(struct model_node *node, struct model_session *session, const void *data, size_t size,
                            uint64_t now_us);
 
-/* What the test looks at and does by itself. value is a text; a key that has run out is not there. */
+/* Functions for the test to look at keys and change them. value is a text; an expired key is not there. */
 const struct model_key *model_find(struct model_node *node, uint32_t database, const void *name, size_t name_size,
                                    uint64_t now_us);
 struct model_key *model_put(struct model_node *node, const char *name, const char *value, uint64_t ttl_ms, uint64_t now_us);
 void model_put_entry(struct model_node *node, const char *name, const char *member, uint64_t score, uint64_t now_us);
 void model_flush(struct model_node *node);
 void model_flush_scripts(struct model_node *node);
-void model_evict(struct model_node *node, size_t index);    /* Of keys. */
+void model_evict(struct model_node *node, size_t index);    /* Index among the keys. */
 void model_remove(struct model_node *node, const char *name);
 
 /* Writes the keys to disk, or to a replica; and makes these the keys again. */

@@ -1,5 +1,6 @@
-/* What the stand-ins for the Lua scripts know of each other; only the files model_script*.c include this. No Lua is executed here,
- * but a script in which a rule is broken does as it says: its text is asked for the rules that mutants break. From the bottom up:
+/* Shared by the stand-ins for the Lua scripts; only the files model_script*.c include this. No Lua is
+ * executed here, but a script with a broken rule behaves accordingly, since its text is searched for
+ * the rules that mutants break. From the bottom up:
  *
  *   model_script_calls.c       redis.call(), and what the scripts have in common
  *   model_script_locks.c       acquire, restore, extend, release and wait, of one resource or of a set
@@ -15,21 +16,21 @@
 #include "../../redlock/wire.h"
 #include "model_inside.h"
 
-/* A script that runs. It may be refused a write, but not after it has done one: it is not stopped halfway. */
+/* A script that runs. It may be refused a write, but only before its first one, since it is not stopped halfway. */
 struct run {
     const struct scene *scene;
     const char *sha;
     const struct slice *keys, *arguments;
     unsigned key_count, argument_count;
     bool has_written;
-    const char *error;          /* What its last call came to; NULL: no error. */
+    const char *error;          /* The outcome of its last call; NULL: no error. */
 };
 
 enum effect { READS, FREES, ADDS }; /* FREES: or writes what needs no memory. */
 
 /* ---- model_script_calls.c ---- */
 
-/* redis.call() or redis.pcall() of that command: does it get as far as to be executed? */
+/* Does redis.call() or redis.pcall() of that command get as far as execution? */
 bool may_call(struct run *run, const char *command, enum effect effect);
 
 /* An error that redis.call() met ends the script. */
@@ -37,7 +38,7 @@ void raise_error(const struct run *run);
 struct model_key *run_key(const struct run *run, struct slice name);
 void run_remove(const struct run *run, struct model_key *key);
 
-/* False of each call: run->error. Of call_get, value->data NULL: there is none. */
+/* If a call returns false, run->error is set. If the key is missing, call_get sets value->data to NULL. */
 bool call_get(struct run *run, struct slice name, struct slice *value);
 bool call_pttl(struct run *run, struct slice name, int64_t *left_ms);
 bool call_del(struct run *run, struct slice name);
@@ -52,20 +53,20 @@ void slice_free(struct slice slice);
 struct slice member_of(const struct model_entry *entry);
 struct model_entry *entry_find(struct model_key *key, struct slice member);
 
-/* The one that comes first in a set behind another; behind NULL: of all. NULL: there is none. */
+/* The first entry of a set after another one; behind NULL: of all. NULL: there is none. */
 const struct model_entry *entry_behind(const struct model_key *key, const struct model_entry *before);
 
 /* The key of a sorted set, for a command that would be executed. NULL: there is none, or run->error. */
 struct model_key *sorted_set(struct run *run, struct slice name);
 bool call_zadd(struct run *run, struct slice name, uint64_t score, struct slice member);
-/* An entry among the waiters: PEXPIRE, which tells beforehand whether the script may set a TTL, ZADD, PEXPIRE. */
+/* Adds an entry to the waiters by PEXPIRE, which tests whether the script may set a TTL, then ZADD and PEXPIRE. */
 bool call_line_up(struct run *run, struct slice waiters, uint64_t score, struct slice member, int64_t life_ms);
 void call_zrem(struct run *run, struct slice name, struct slice member);
 bool call_zrem_counted(struct run *run, struct slice name, struct slice member, unsigned *count);   /* Adds how many have gone. */
 bool call_zpopmin(struct run *run, struct slice name, struct model_entry *first);   /* False: there was none, or run->error. */
 bool call_zscore(struct run *run, struct slice name, struct slice member, uint64_t *score); /* 0: there is none. */
 bool call_zcard(struct run *run, struct slice name, size_t *count);
-bool call_largest(struct run *run, struct slice name, uint64_t *score);     /* Of the scores; 0: there is none. */
+bool call_largest(struct run *run, struct slice name, uint64_t *score);     /* The largest score; 0: there is none. */
 bool call_sweep(struct run *run, struct slice name);    /* Takes out what a clock of the node is past. */
 
 /* How many have heard it. */
@@ -75,23 +76,23 @@ unsigned tell_waiter(struct run *run, const struct model_entry *entry, unsigned 
 /* Does the script's text have these words? If not, a mutant has broken the rule that they are. */
 bool script_says(const char *script, const char *words);
 
-/* As Lua compares it. False: it is no number. */
+/* The number as Lua compares it. False: it is no number. */
 bool lua_number(struct slice text, double *number);
 
-/* What a script says that compares with a counter that is no number depends on which side that is. */
+/* The outcome of a comparison with a counter that is no number depends on which side that is. */
 bool read_counter(struct run *run, struct slice value, double *number, const char *error);
 
 /* The larger of two PTTLs; none at all is the largest. */
 int64_t longer_pttl(int64_t a, int64_t b);
 
-/* What an acquire or a restore proposes, behind the token: "ttl ticket life skew". */
+/* The proposal of an acquire or a restore, after the token: "ttl ticket life skew". */
 struct proposal {
     int64_t ttl_ms, ticket, life_ms, skew_ms;
 };
 
 /* breach: what is noted if one of them is out of range. */
 struct proposal read_proposal(const struct run *run, const char *breach);
-int64_t read_ttl(const struct run *run);    /* Of an extend. */
+int64_t read_ttl(const struct run *run);    /* The TTL of an extend. */
 
 /* Is the ticket ahead of the node's clock by more than the skew? */
 bool is_ahead(const struct run *run, int64_t ticket, int64_t skew_ms);
@@ -102,10 +103,10 @@ void answer_done(const struct run *run);    /* "OK", and so it is logged. */
 
 /* ---- model_script_locks.c ---- */
 
-/* What a release script does to one key. */
+/* The effect of a release script on one key. */
 enum release { RELEASE_DONE, RELEASE_NOTHING, RELEASE_OTHERS, RELEASE_ERROR, RELEASE_RAISED };
 
-/* Tells the longest waiting client that listens; slot 0: of no permit. False: nobody, or it may not be published. */
+/* Wakes the longest waiting client that listens; slot 0: of no permit. False: nobody, or it may not be published. */
 bool release_wakes(struct run *run, struct slice waiters, struct slice flag, unsigned slot);
 bool lower_flag(const struct run *run, struct slice flag);  /* True: it stood. */
 
@@ -132,7 +133,7 @@ void do_mark(struct run *run);
 
 /* ---- model_script_shared.c ---- */
 
-/* WIRE_LUA_WAKE: how many have been told. is_free: a writer may come, too. */
+/* WIRE_LUA_WAKE: returns how many were woken. is_free: a writer may come, too. */
 unsigned wake_in_order(struct run *run, struct slice name, bool is_free);
 void do_shared_acquire(struct run *run);
 void do_shared_extend(struct run *run);

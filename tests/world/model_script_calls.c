@@ -273,8 +273,8 @@ unsigned call_publish(struct run *run, struct slice channel, struct slice messag
     return may_call(run, "PUBLISH", READS) ? publish(run->scene->node, channel, message) : 0;
 }
 
-/* What is published of an entry "0123456789abcdef:7" is "7", of a permit's slot 3 "7@3", to "redlock:0123456789abcdef".
- * Returns how many hear it; 0 also after an error. */
+/* An entry "0123456789abcdef:7" gets "7", or "7@3" for a permit's slot 3, published to
+ * "redlock:0123456789abcdef". Returns how many hear it; 0 also after an error. */
 unsigned tell_waiter(struct run *run, const struct model_entry *entry, unsigned slot)
 {
     char text[MODEL_ENTRY_MAX + 1], channel[sizeof "redlock:" + 16], message[MODEL_ENTRY_MAX + 8];

@@ -13,8 +13,8 @@ static bool fair_says(const char *words)
 /* The names of the keys beside a fair lock's, freed by whoever asked; and what its commands have in common. */
 struct fair {
     struct slice queue, lease, grant, ticket;
-    struct model_entry member, first;   /* Its own; and the head of the queue, of size 0: nobody is queued. */
-    struct slice value;                 /* Of the key; NULL: there is none. */
+    struct model_entry member, first;   /* Its own entry, and the head of the queue, of size 0 if the queue is empty. */
+    struct slice value;                 /* The key's value; NULL: there is none. */
     bool is_ours;
 };
 
@@ -67,7 +67,7 @@ static bool is_no_lease(const struct run *run, uint64_t score)
     return score == 0 || (score > ms_of(run->scene->now_us) + 2 * WIRE_FAIR_LEASE_MS && fair_says("-now>10000"));
 }
 
-/* What is in the queue without a lease, or longer than that. */
+/* Removes the entries that have no lease, or are longer in the queue than theirs. */
 static bool fair_sweeps(struct run *run, struct fair *fair)
 {
     uint64_t score;
@@ -230,7 +230,7 @@ static bool fair_loses_place(struct run *run, struct fair *fair)
     return !fair->is_ours || fair_gives_way(run, fair);
 }
 
-/* A poll that is not old. *granted, or else the rank; or -AHEAD was the answer: *ahead. False: run->error. */
+/* A poll that is not old. It sets *granted, or the rank, or after the answer -AHEAD *ahead. False: run->error. */
 static bool fair_polls(struct run *run, struct fair *fair, const struct place *place, struct slice counter, bool *done, int *rank)
 {
     int64_t ticket = 0, skew_ms = 0;
@@ -392,7 +392,7 @@ static bool fair_leaves_front(struct run *run, struct fair *fair)
     return was_first;
 }
 
-/* By redis.pcall(): what goes wrong of the queue's business is let be. */
+/* Uses redis.pcall(), so errors about the queue are ignored. */
 static bool fair_leaves_queue(struct run *run, struct fair *fair)
 {
     const bool does = script_says(WIRE_FAIR_RELEASE_SCRIPT, "p('zrem',q,t..a[2])");

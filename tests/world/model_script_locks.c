@@ -59,7 +59,7 @@ static bool extend_only_lengthens(void)
 
 /* ---- Acquire ---- */
 
-/* Of all the keys: the largest counter, as the text that it is, and the longest PTTL. */
+/* Finds the largest counter of all keys, as the original text, and the longest PTTL. */
 static bool acquire_looks(struct run *run, bool has_ticket, struct slice *largest, double *counter, int64_t *left_ms)
 {
     for (unsigned i = 0; i < run->key_count; i++) {
@@ -123,7 +123,7 @@ void do_acquire(struct run *run)
 
 /* ---- Restore ---- */
 
-/* A key that is another's is in its way: then *is_taken. Of the others, which counters are to be raised. */
+/* Sets *is_taken if another's key is in its way. Marks the other keys whose counters are to be raised. */
 static bool restore_looks(struct run *run, int64_t ticket, bool *is_taken, bool raises[MODEL_KEYS_MAX])
 {
     static const char no_number[] = "-ERR user_script:1: attempt to compare nil with number";
@@ -183,8 +183,8 @@ void do_restore(struct run *run)
 
 /* ---- Release ---- */
 
-/* Takes the first entry out, and the next where nobody listens. What may not be published goes back. There may be more: then the
- * flag stands again. */
+/* Takes the first entry out, and the next where nobody listens. An entry that may not be published goes
+ * back. There may be more entries, so the flag is set again. */
 bool release_wakes(struct run *run, struct slice waiters, struct slice flag, unsigned slot)
 {
     struct model_entry first;
@@ -249,7 +249,7 @@ void do_release(struct run *run)
         else if (release == RELEASE_NOTHING && number > 0)
             number = 0;
     }
-    if (error) /* As it came from redis.pcall(). */
+    if (error) /* The error as redis.pcall() returned it. */
         model_answer_error(run->scene, error, NULL);
     else
         model_answer_number(run->scene, number > 0 && woke ? number + 1 : number);

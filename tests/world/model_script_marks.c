@@ -47,7 +47,7 @@ struct marked {
     struct slice marker;
 };
 
-/* As %d+ finds it; what is too large for the script to tell from others is cut. */
+/* Reads what %d+ finds; a number too large for the script to distinguish is cut. */
 static bool read_digits(struct slice word, int64_t *number)
 {
     *number = 0;
@@ -78,7 +78,7 @@ static bool mark_is_off(struct run *run, int64_t when_ms, int64_t skew_ms)
     return true;
 }
 
-/* What is there of that period is another's, or of a later one. */
+/* True if another client marked that period, or anybody a later one. */
 static bool mark_is_refused(const struct marked *mine, const struct marked *there)
 {
     const bool is_own = mark_knows_its_own() && slices_equal(mine->marker, there->marker);
@@ -86,7 +86,7 @@ static bool mark_is_refused(const struct marked *mine, const struct marked *ther
            (mark_refuses_anothers() && there->period == mine->period && !is_own);
 }
 
-/* What is there already: false, if that was the answer. */
+/* Reads the present mark, and returns false if that was the answer. */
 static bool mark_may_be_set(struct run *run, struct slice name, const struct marked *mine, int64_t life_ms)
 {
     struct slice there = { NULL, 0 };

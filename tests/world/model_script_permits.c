@@ -79,7 +79,7 @@ static struct slice name_of_permit_waiters(const struct run *run)
     return name_with(run->keys[0], ":#waiters");
 }
 
-/* The arguments from that one on: how many permits there are, and which slot is meant. */
+/* The arguments from that one on, which are the number of permits and the slot. */
 static unsigned read_permits(const struct run *run, unsigned first, unsigned *slot)
 {
     int64_t count = 0, number = 0;
@@ -116,7 +116,7 @@ static unsigned permit_order(const struct run *run, unsigned slots[REDLOCK_PERMI
 
 /* ---- Acquire ---- */
 
-/* What an acquire of a permit proposes, and what it has learned of the slots. */
+/* The proposal of an acquire of a permit, and what it has learned of the slots. */
 struct search {
     struct proposal proposal;
     int64_t free_in_ms;
@@ -140,7 +140,7 @@ static enum try grant_slot(struct run *run, const struct proposal *p, struct sli
     return call_set(run, name, run->arguments[0], p->ttl_ms) ? TRY_GRANTED : raise_try(run);
 }
 
-/* A slot that is free: is the ticket larger than its counter? */
+/* Is the ticket larger than the counter of this free slot? */
 static enum try try_free_slot(struct run *run, struct search *search, struct slice name, struct slice counter)
 {
     const struct proposal *p = &search->proposal;
@@ -201,7 +201,7 @@ void do_permit_acquire(struct run *run)
 
 /* ---- Restore and extend ---- */
 
-/* By redis.pcall(): another kind of key is not ours. */
+/* Uses redis.pcall(), since another kind of key is not ours. */
 static bool slot_is_ours(struct run *run, struct slice name)
 {
     struct slice value = { NULL, 0 };
@@ -262,7 +262,7 @@ void do_permit_extend(struct run *run)
 
 /* ---- Release ---- */
 
-/* What a release does to one slot. */
+/* The effect of a release on one slot. */
 static enum release release_slot(struct run *run, unsigned slot, unsigned held, bool *woke)
 {
     const struct slice name = name_of_slot(run, slot), waiters = name_of_permit_waiters(run);
@@ -306,7 +306,7 @@ void do_permit_release(struct run *run)
 
 /* ---- Wait ---- */
 
-/* False: it was raised. free_in_ms: of the slot that is free first. */
+/* False: it was raised. free_in_ms: the time until the first slot is free. */
 static bool permit_wait_looks(struct run *run, unsigned count, int64_t *free_in_ms)
 {
     for (unsigned i = 1; i <= count; i++) {

@@ -107,10 +107,10 @@ static int64_t arrived_of(struct slice writer, int64_t otherwise)
 
 /* ---- Acquire ---- */
 
-/* What is in the way of an acquire, over all of its resources. */
+/* The obstacles to an acquire, over all of its resources. */
 struct obstacles {
     bool is_busy, is_outdated;
-    int64_t left_ms;            /* Of the one that lasts longest. */
+    int64_t left_ms;            /* Time left of the longest one. */
     double counter;
     struct slice largest;       /* The largest counter, as the text that it is. */
 };
@@ -199,7 +199,7 @@ void do_shared_acquire(struct run *run)
 
 /* ---- Extend ---- */
 
-/* The value that the lock has in its other role: the digits that are given, and whatever stands behind the token. */
+/* The lock's value in its other role, made of the given digits and everything after the token. */
 static struct slice other_value(const struct run *run, unsigned argument, char text[160])
 {
     const struct slice value = run->arguments[0];
@@ -210,7 +210,7 @@ static struct slice other_value(const struct run *run, unsigned argument, char t
     return (struct slice){ (const uint8_t *)text, REDLOCK_TOKEN_TEXT + tail };
 }
 
-/* May a reader become a writer? 1; 0 and less: no. run->error: nobody knows. */
+/* May a reader become a writer? 1: yes; 0 and less: no. run->error: nobody knows. */
 static int may_upgrade(struct run *run, const struct beside *beside, struct slice other, int64_t ticket)
 {
     struct slice value = { NULL, 0 };
@@ -224,7 +224,7 @@ static int may_upgrade(struct run *run, const struct beside *beside, struct slic
     return value.data && lua_number(value, &counter) && (double)ticket <= counter ? -2 : 1;
 }
 
-/* 1: the key is there as it must be; 0 and less: it is not. */
+/* 1: the key is as it must be; 0 and less: it is not. */
 static int shared_may_extend(struct run *run, unsigned i, const struct beside *beside, struct slice other, int64_t ticket)
 {
     struct slice value = { NULL, 0 };
@@ -349,7 +349,7 @@ static void give_entry_back(struct run *run, const struct beside *beside, struct
     if (slices_equal(tail, entry) && writer.data[writer.size - entry.size - 1] == ' ') (void)call_del(run, beside->writer);
 }
 
-/* Of one key; as enum release says. */
+/* The effect on one key, as in enum release. */
 static enum release shared_release_key(struct run *run, struct slice name, const struct beside *beside, struct slice other,
                                        unsigned *woken)
 {
@@ -408,7 +408,7 @@ void do_shared_release(struct run *run)
 
 /* ---- Wait ---- */
 
-/* Lines up for one key; *left_ms: how long that is taken. */
+/* Lines up for one key. *left_ms: how long it stays taken. */
 static bool shared_lines_up(struct run *run, unsigned i, const struct beside *beside, int64_t arrived_at, int64_t life_ms,
                             int64_t *left_ms)
 {

@@ -36,7 +36,7 @@ static void sha_of(enum model_script kind, struct slice text, char sha[MODEL_SHA
     memcpy(sha, known[kind], MODEL_SHA_TEXT + 1);
 }
 
-/* Knows by its text what it has: that is faster than its SHA-1. */
+/* It recognises its scripts by their text, which is faster than their SHA-1. */
 static void script_load(struct model_node *node, struct slice text, char sha[MODEL_SHA_TEXT + 1])
 {
     const enum model_script kind = model_script_of(text);
@@ -100,7 +100,7 @@ static const struct {
     [MODEL_SCRIPT_REDISSON_RELEASE] = { 1, 1, do_redisson_release },
 };
 
-/* That no stale data will do is found out as late as here: EVAL has loaded the script, EVALSHA may not have found it. */
+/* The check for stale data is as late as here because EVAL has loaded the script and EVALSHA may not have found it. */
 static void run_script(const struct scene *scene, enum model_script script, const char *sha)
 {
     const struct command *command = scene->command;

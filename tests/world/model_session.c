@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    LINE_MAX = 32,              /* "*3\r\n", "$12\r\n": longer ones are no command of ours. */
+    LINE_MAX = 32,              /* "*3\r\n" and "$12\r\n" fit; longer ones are not commands of ours. */
     BULK_MAX = 4096
 };
 
@@ -18,7 +18,7 @@ char *model_channel(struct model_session *session, struct slice channel)
     return NULL;
 }
 
-/* As the answer to SUBSCRIBE and UNSUBSCRIBE. */
+/* The answer to SUBSCRIBE and UNSUBSCRIBE. */
 static void tell_channels(const struct scene *scene, const char *what)
 {
     char head[64];
@@ -200,7 +200,7 @@ static bool is_poll(const char *name)
     return strcmp(name, "SET") == 0 || strcmp(name, "ACQUIRE") == 0 || strcmp(name, "RESTORE") == 0;
 }
 
-/* What is polled for behind the release is removed by nobody, or by that release, when it comes late and the lock is held. */
+/* A poll after the release is removed by nobody, or by that release if it arrives late and the lock is held. */
 static void watch_token(struct model_node *node, const struct model_session *session, const char *name, const char *token)
 {
     struct model_past *past = past_of(node, session->client, token);

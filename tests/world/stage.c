@@ -6,7 +6,7 @@
 
 enum {
     MS = 1000,
-    SETTLE_MS = 20,             /* In which all clients connect, at the cluster's own latency. */
+    SETTLE_MS = 20,             /* All clients connect within this, at the cluster's own latency. */
     RING = 64                   /* Events of one client between two looks at them. */
 };
 
@@ -43,7 +43,7 @@ static struct cluster *make_cluster(const struct stage_settings *settings)
     config.drift_ppm = settings->drift_ppm;
     config.wake_ups = settings->wake_ups;
     struct cluster *cluster = cluster_new(settings->nodes, settings->clients, &config, settings->seed);
-    cluster->no_promise = cluster->no_exclusion = true;     /* What is lost is to be seen; the stage looks by itself. */
+    cluster->no_promise = cluster->no_exclusion = true;     /* Losses are to be seen, and the stage checks them itself. */
     cluster_run_ms(cluster, SETTLE_MS);
     return cluster;
 }
@@ -80,7 +80,7 @@ struct stage *stage_new(const struct stage_settings *settings, const struct stag
     stage->hash = 14695981039346656037u;
     for (unsigned k = 0; k < stage->settings.nodes; k++) {
         stage->node_offset_us[k] = cluster_node_now(stage->cluster, k) - stage->cluster->now_us;
-        stage->cluster->hosts[k].node.call_count = 0;   /* What was before the beginning is not shown. */
+        stage->cluster->hosts[k].node.call_count = 0;   /* The time before the beginning is not shown. */
     }
     if (observer) stage->observer = *observer;
     stage->cluster->observer = (struct cluster_observer){ stage, saw_command, saw_call, saw_message, saw_arrival };
@@ -206,7 +206,7 @@ static void saw_command(void *context, const struct cluster_connection *connecti
     if (stage->observer.saw_command) stage->observer.saw_command(stage->observer.context, connection, call);
 }
 
-/* What the client has encoded is told before what it sends. */
+/* Bytes that the client has encoded are reported before bytes that it sends. */
 static void saw_message(void *context, const struct cluster_connection *connection, const struct cluster_message *message)
 {
     struct stage *stage = context;
@@ -285,7 +285,7 @@ static void look(struct stage *stage)
 
 /* ---- Time ---- */
 
-/* Of those who hold the resource, by the cluster's time. */
+/* The first end among the resource's holders, by the cluster's time. */
 static uint64_t first_end(const struct stage *stage)
 {
     uint64_t first = REDLOCK_NEVER;
@@ -296,12 +296,12 @@ static uint64_t first_end(const struct stage *stage)
     return first;
 }
 
-/* A step in which nothing happens has drawn from the dice whose turn it would be: that must not count. */
+/* A step without an event has drawn from the dice of the next turn, which must not count. */
 static bool step_at_most(struct stage *stage, uint64_t until_us)
 {
     struct cluster *cluster = stage->cluster;
     const uint64_t dice = cluster->dice;
-    stage->step_count++;        /* What is told of it belongs to it. */
+    stage->step_count++;        /* The reports about it belong to it. */
     const bool has_happened = cluster_step(cluster, until_us);
     if (!has_happened) {
         stage->step_count--;
@@ -675,8 +675,8 @@ static const char *act_fence(struct stage *stage, const struct stage_action *act
 
 /* ---- Actions ---- */
 
-/* What stands behind the name: c a client, n a node, v a number, o one that may be missing. Those of a client that must be awake
- * are written with C. */
+/* The arguments after the name: c a client, n a node, v a number, o one that may be missing. Those of a
+ * client that must be awake are written with C. */
 static const struct verb {
     const char *name, *takes;
     const char *(*act)(struct stage *stage, const struct stage_action *action);

@@ -1,9 +1,10 @@
-/* A cluster that is played with: settings, a seed, and actions, each at a moment. The three together are a link, a text that
- * replays what happened, event for event, on every machine; the hash of the trace shows that. Stories (stories.h), the playground
- * (tools/playground) and its search for accidents are made of it.
+/* A cluster to play with, made of settings, a seed, and actions, each at a moment. The three together are a
+ * link, a text that replays what happened, event for event, on every machine. The hash of the trace shows
+ * that. Stories (stories.h), the playground (tools/playground) and its search for accidents are made of it.
  *
- * A stage begins when all clients are connected. Its times are microseconds since then, of true time. Nodes and clients may lose
- * the exclusion here, since that is what one wants to see: the stage tells when two hold the resource, and why. */
+ * A stage begins when all clients are connected. Its times are microseconds since then, of true time.
+ * Nodes and clients may lose the exclusion here, since players want to see that. The stage reports when
+ * two hold the resource, and why. */
 #ifndef STAGE_H
 #define STAGE_H
 
@@ -14,7 +15,7 @@ enum {
     STAGE_NODES_MAX = 7,
     STAGE_CLIENTS_MAX = 5,
     STAGE_WORDS = 240,          /* Bytes of an explanation. */
-    STAGE_TOKENS = 64           /* That are remembered, the last ones. */
+    STAGE_TOKENS = 64           /* The last tokens, which are remembered. */
 };
 
 #define STAGE_RESOURCE "door"
@@ -22,15 +23,15 @@ enum {
 struct stage_settings {
     uint64_t seed;
     unsigned nodes, clients;
-    uint32_t ttl_ms, wait_ms;   /* Of each acquire. */
+    uint32_t ttl_ms, wait_ms;   /* Times of each acquire. */
     uint32_t drift_ppm, guard_ms;
     uint32_t latency_us, jitter_us;     /* One way; up to so much more. */
-    bool tickets;               /* Of acquires, until that is changed. */
+    bool tickets;               /* Acquires use tickets, until that is changed. */
     bool fence;                 /* The resource refuses a ticket smaller than one that it has seen. */
     bool wake_ups;
 };
 
-/* What can be done. In a link each has a name; behind it, after dots, its client (A..E), its node (0..6) and its numbers. */
+/* The actions. Each has a name in a link, and after it, with dots, its client (A..E), its node (0..6) and its numbers. */
 enum stage_verb {
     STAGE_ACQUIRE,              /* acquire.A[.wait_ms] */
     STAGE_EXTEND,               /* extend.A */
@@ -39,8 +40,8 @@ enum stage_verb {
     STAGE_WRITE,                /* write.A: asks whether it holds the lock, and if so writes to the resource. */
     STAGE_WRITE_BLINDLY,        /* blind.A: writes as the holder that it was. */
     STAGE_FREEZE,               /* freeze.A: SIGSTOP, or a garbage collector. */
-    STAGE_SUSPEND,              /* suspend.A.1: the machine sleeps, and the clock goes on: CLOCK_BOOTTIME; */
-                                /* suspend.A.0: the clock stands still: CLOCK_MONOTONIC. */
+    STAGE_SUSPEND,              /* suspend.A.1: the machine sleeps, and the clock goes on (CLOCK_BOOTTIME); */
+                                /* suspend.A.0: the clock stands still (CLOCK_MONOTONIC). */
     STAGE_WAKE,                 /* wake.A: from either. */
     STAGE_CRASH,                /* crash.A: the process ends. */
     STAGE_RETURN,               /* return.A: is started again. */
@@ -56,7 +57,7 @@ enum stage_verb {
     STAGE_FLUSH,                /* flush.0: FLUSHALL */
     STAGE_EVICT,                /* evict.0: the key of the lock is evicted. */
     STAGE_REPLICATE,            /* replicate.0: its replica has what the node has now. */
-    STAGE_FAIL_OVER,            /* failover.0: the replica takes over, at the same address: connections break; */
+    STAGE_FAIL_OVER,            /* failover.0: the replica takes over at the same address, connections break; */
     STAGE_HIDE_FAIL_OVER,       /* proxy.0: behind a proxy, which hides it. */
     STAGE_CUT,                  /* cut.A.0: connections break, new ones are refused. */
     STAGE_CUT_TO,               /* cutto.A.0: nothing passes to the node, */
@@ -65,10 +66,10 @@ enum stage_verb {
     STAGE_DELAY_FROM,           /* delayfrom.A.0.us: and from it. */
     STAGE_DISTANCE,             /* far.A.0.us: both, in place of the latency. */
     STAGE_HEAL,                 /* heal.A.0: the link is as it was in the beginning. */
-    STAGE_TICKETS,              /* tickets.1, tickets.0: of acquires from now on. */
+    STAGE_TICKETS,              /* tickets.1, tickets.0: for acquires from now on. */
     STAGE_FENCE,                /* fence.1, fence.0 */
-    STAGE_DELETE,               /* del.0: a client without tokens "releases" the lock: DEL; */
-    STAGE_PROLONG,              /* pexpire.0.ms: or "extends" it: PEXPIRE. */
+    STAGE_DELETE,               /* del.0: a client without tokens "releases" the lock by DEL; */
+    STAGE_PROLONG,              /* pexpire.0.ms: it "extends" the lock by PEXPIRE. */
     STAGE_VERBS
 };
 
@@ -86,18 +87,18 @@ struct stage_write {
     bool held;                  /* The client held the lock then. */
 };
 
-/* What an observer of the stage is told. Any of the functions may be NULL. */
+/* The events that the stage reports to an observer. Any of the functions may be NULL. */
 struct stage_observer {
     void *context;
     void (*saw_event)(void *context, unsigned client, const struct redlock_event *event);
     void (*saw_command)(void *context, const struct cluster_connection *connection, const struct model_call *call);
     void (*saw_message)(void *context, const struct cluster_connection *connection, const struct cluster_message *message);
     void (*saw_action)(void *context, const struct stage_action *action);                       /* Is about to be done. */
-    void (*saw_refusal)(void *context, const struct stage_action *action, const char *words);  /* It was not: why. */
+    void (*saw_refusal)(void *context, const struct stage_action *action, const char *words);  /* Why it was not done. */
     void (*saw_write)(void *context, const struct stage_write *write);
     void (*saw_end)(void *context, unsigned client);        /* Its validity has ended, and it did not release the lock (S10). */
     void (*saw_accident)(void *context);
-    void (*saw_arrival)(void *context, uint64_t message);   /* Its number: the message is there. */
+    void (*saw_arrival)(void *context, uint64_t message);   /* The message with that number is there. */
 };
 
 /* Two held the resource, for the first time. */
@@ -112,7 +113,7 @@ struct stage_accident {
 struct stage {
     struct stage_settings settings;
     struct cluster *cluster;
-    uint64_t begun_us;          /* In the cluster's time. */
+    uint64_t begun_us;          /* The start, in the cluster's time. */
     uint64_t step_count;        /* Events since then. */
     uint64_t hash;
     struct stage_action *actions;
@@ -124,7 +125,7 @@ struct stage {
     struct stage_write last_write;
     unsigned admitted_count, refused_count;
     bool held[STAGE_CLIENTS_MAX];               /* When it was last looked at. */
-    const char *slept[STAGE_CLIENTS_MAX];       /* What was wrong with its clock. NULL: nothing. */
+    const char *slept[STAGE_CLIENTS_MAX];       /* The fault of its clock. NULL: nothing. */
     struct redlock_event won[STAGE_CLIENTS_MAX];    /* The last verdict by which it holds the lock, or held it; */
     struct redlock_event verdict[STAGE_CLIENTS_MAX];    /* and the last one of all. ttl_ms 0: none yet. */
     uint64_t won_at_us[STAGE_CLIENTS_MAX];
@@ -150,11 +151,12 @@ void stage_free(struct stage *stage);
 
 uint64_t stage_now_us(const struct stage *stage);
 
-/* The next event if there is one until then, or moves the clock there: false. To ask when nothing happens changes nothing. */
+/* Runs the next event if there is one until then. Otherwise moves the clock there and returns false. A
+ * call in which nothing happens changes nothing. */
 bool stage_step(struct stage *stage, uint64_t until_us);
 void stage_run_until(struct stage *stage, uint64_t until_us);
 
-/* Events and actions so far. At one moment there may be many: this says after which of them the world is. */
+/* Events and actions so far. One moment may have many, and this counts how many have happened. */
 uint64_t stage_moves(const struct stage *stage);
 
 /* Until the client's operation has ended, and all else at that moment. */
@@ -162,7 +164,8 @@ void stage_run_until_done(struct stage *stage, unsigned client);
 
 /* ---- Actions ---- */
 
-/* Does it now, whatever its at_us says, when all else at this moment is done; and remembers it. "": done, or in words why not. */
+/* Does it now, whatever its at_us, after everything else of this moment, and remembers it. Returns "",
+ * or in words why not. */
 const char *stage_act(struct stage *stage, struct stage_action action);
 
 /* ---- Questions ---- */
@@ -176,8 +179,8 @@ void stage_arithmetic(const struct stage *stage, const struct redlock_event *ver
 
 /* ---- Links ---- */
 
-/* "n=5&c=2&seed=1&ttl=10000&do=0:acquire.A,120000:kill.3". What is not named is as by default. False: it is no link; in words
- * where (text of STAGE_WORDS bytes). Up to max actions. */
+/* "n=5&c=2&seed=1&ttl=10000&do=0:acquire.A,120000:kill.3". Settings that are not named have their
+ * defaults. False: it is no link, and words (STAGE_WORDS bytes) says where. Up to max actions. */
 bool stage_read_link(const char *link, struct stage_settings *settings, struct stage_action *actions, size_t max, size_t *count,
                      char words[STAGE_WORDS]);
 bool stage_read_action(const char *text, size_t size, struct stage_action *action);    /* "kill.3" */

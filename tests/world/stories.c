@@ -6,11 +6,11 @@
 
 enum { MS = 1000, SECOND = 1000000, TTL_MS = 10000, SETTLE_US = 20 * MS, PATIENCE_US = 200 * SECOND };
 
-/* What a step waits for, and tells then. */
+/* The event that a step waits for, and then reports. */
 enum story_wait {
     WAIT_NONE,
-    WAIT_DONE,          /* The client's operation has ended: its votes, how it ended, and what it holds. */
-    WAIT_FAILURE,       /* Its lock could not be extended: why, and what it still holds. */
+    WAIT_DONE,          /* The client's operation has ended. Its votes, result and holding are told. */
+    WAIT_FAILURE,       /* Its lock could not be extended. The reason and the remaining holding are told. */
     WAIT_END,           /* Its lock is lost. */
     WAIT_WINNER,        /* Anybody holds the lock. */
     TELL_HOLDS,         /* Nothing: tells whether the client holds it; */
@@ -21,13 +21,13 @@ enum story_wait {
     TELL_HAND_OVER      /* how long it took from the release until now. */
 };
 
-/* In this order: words are said, an action is done, time passes, something is waited for. */
+/* First words are said, then an action is done, time passes, and something is waited for. */
 struct story_step {
     const char *words;              /* NULL: none. */
-    const char *action;             /* As in a link. NULL: none. */
+    const char *action;             /* The syntax is a link's. NULL: none. */
     uint32_t pass_us;
     enum story_wait wait;
-    unsigned client;                /* That is waited for. */
+    unsigned client;                /* The client that is waited for. */
 };
 
 enum { A, B, C };
@@ -428,12 +428,12 @@ struct telling {
     const struct story_listener *listener;
     struct stage *stage;
     size_t announced;               /* Actions that the words say, and that are not done yet. */
-    uint64_t left_us;               /* What was left when the keeper told of a failure. */
+    uint64_t left_us;               /* The time left when the keeper reported a failure. */
     uint64_t released_us, handed_us;
     bool was_refused;               /* The last write. */
     unsigned late;                  /* Releases and extensions that a node did not heed, as the key had another token. */
     int seen;                       /* The client whose bytes are told; -1: none. */
-    bool has_accident;              /* That is not told yet. */
+    bool has_accident;              /* An accident that is not told yet. */
 };
 
 __attribute__((format(printf, 2, 3)))
@@ -528,7 +528,7 @@ static void say_late(const struct telling *telling)
     say(telling, "%u nodes have compared it, and left the key alone", telling->late);
 }
 
-/* As a C string would be written. */
+/* Writes them like a C string. */
 static void say_bytes(void *context, const struct cluster_connection *connection, const struct cluster_message *message)
 {
     const struct telling *telling = context;

@@ -51,7 +51,7 @@ static inline void story_plan(struct model_node *node, const char *command, cons
 
 /* ---- Beginning ---- */
 
-/* Nodes and clients that have not said a word to each other. What follows them may change the config. */
+/* Nodes and clients that have not exchanged a word. The code after them may change the config. */
 #define CLUSTER_COLD(nodes, clients, ...)                                                                  \
     struct redlock_config config;                                                                          \
     redlock_config_init(&config);                                                                          \
@@ -118,7 +118,7 @@ static inline void story_plan(struct model_node *node, const char *command, cons
 #define CLIENT_CLOCK_STEPS_MS(client, ms) cluster_step_client_clock(cluster, (client), (int64_t)(ms) * 1000)
 #define NODE_CLOCK_STEPS_MS(k, ms) cluster_step_node_clock(cluster, (k), (int64_t)(ms) * 1000)
 
-/* Somebody else sets a key; ttl_ms 0: for ever. */
+/* Another client sets a key; ttl_ms 0: for ever. */
 #define RIVAL(k, resource, ttl_ms) (void)model_put(NODE(k), (resource), "rival", (ttl_ms), cluster_node_now(cluster, (k)))
 #define RIVAL_ON_ALL(resource, ttl_ms) do { STORY_NODES RIVAL(story_k, resource, ttl_ms); } while (0)
 #define REMOVE_KEYS(k) model_flush(NODE(k))
@@ -158,7 +158,7 @@ static inline void story_plan(struct model_node *node, const char *command, cons
 #define EXPECT_KEYS(resource, count) CHECK_INT(cluster_count_keys(cluster, (resource)), (count))
 #define EXPECT_KEY_ABSENT_ON_ALL(resource) EXPECT_KEYS(resource, 0)
 
-/* What is said of a node contains these words. */
+/* The text about a node contains these words. */
 #define EXPECT_WORDS(client, k, words)                                                                    \
     do {                                                                                                  \
         char story_text[200];                                                                             \
