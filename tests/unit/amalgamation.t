@@ -14,7 +14,7 @@ writes_seventeen_files() {
 }
 
 # Only those files are there, so nothing but them and the system's headers is used.
-# compiles COMPILER STANDARD FILE. Optimised in one standard only: what "make compilers" does is each standard at each level.
+# compiles COMPILER STANDARD FILE. Optimised in one standard only, since "make compilers" tries each standard at each level.
 compiles() {
     level=-O0
     [ "$2" = c99 ] || level=-O1

@@ -8,7 +8,8 @@ tree=$(mktemp -d) || exit 1
 trap 'rm -rf "$tree"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# Three floors: ground, left and right above it, roof. Each calls the one below; left calls right as well.
+# There are three floors, which are ground, left and right above it, and roof. Each calls the one below;
+# left calls right as well.
 # shellcheck disable=SC2016    # The README's backquotes are its own.
 build_tree() {
     rm -rf "$tree/house" "$tree/redlock" "$tree/obj"
@@ -22,7 +23,7 @@ build_tree() {
     printf '%s\n' '#include "ground.h"' 'int left(void); int roof(void);' 'int roof(void) { return left() + ground(); }' >"$tree/house/roof.c"
 }
 
-# Compiles the tree and asks. What is said goes to $tree/said.
+# Compiles the tree and asks. Its output goes to $tree/said.
 ask() (
     cd "$tree" || exit 1
     for file in house/*.c; do

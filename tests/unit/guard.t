@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC1091    # tap.sh
-# The guard for C++: the same tests with each compiler and standard, without exceptions and without RTTI.
+# The guard for C++ runs the same tests with each compiler and standard, without exceptions and without RTTI.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 

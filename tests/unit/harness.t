@@ -1,11 +1,12 @@
 #!/bin/sh
-# tests/run and tests/limited: a program that hangs, stops what it began, or leaves it behind costs its limit, and nothing is left of it.
+# A program under tests/run or tests/limited that hangs, stops its children, or leaves them behind costs
+# its limit, and nothing is left of it.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 
 export GRACE_S=1
 made=$(mktemp -d) || exit 1
-# What a harness that fails here has left.
+# Removes everything that a failing harness has left.
 # shellcheck disable=SC2046    # The process ids are several words.
 clean_up() {
     kill -KILL $(cat "$made"/*.pid 2>/dev/null) 2>/dev/null
@@ -17,7 +18,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 # shellcheck disable=SC2016    # That is for the program.
-# program NAME: from stdin. In it "note NAME" writes down the number of what was begun last.
+# program NAME: from stdin. Within it "note NAME" writes down the number of the process that was begun last.
 program() {
     { printf '#!/bin/sh\nmade=%s\nnote() { echo $! >"$made/$1.pid"; }\n' "$made"; cat; } >"$made/$1" && chmod 755 "$made/$1"
 }

@@ -11,8 +11,8 @@ enum kind {
     KIND_PLAIN,         /* Acquired by SET. */
     KIND_TICKET,        /* By a script. */
     KIND_SET,           /* With "gate", by the same script. */
-    KIND_PERMIT,        /* The only permit: a lock of "door:1". */
-    KIND_FAIR,          /* In strict order. */
+    KIND_PERMIT,        /* The only permit, a lock of "door:1". */
+    KIND_FAIR,          /* A lock in strict order. */
     KIND_COUNT
 };
 
@@ -41,7 +41,7 @@ static inline enum redlock_status kind_acquire(struct cluster *cluster, unsigned
 #define ACQUIRE_KIND(client, kind, ttl_ms) \
     do { CHECK_INT(kind_acquire(cluster, (client), (kind), (ttl_ms), 0), REDLOCK_OK); UNTIL_DONE(client); } while (0)
 
-/* Somebody has used every script on every node: none is answered with NOSCRIPT. */
+/* Some client has used every script on every node, so none is answered with NOSCRIPT. */
 static inline void kind_teach_scripts(struct cluster *cluster)
 {
     static const char *const scripts[] = {

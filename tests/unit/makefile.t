@@ -1,6 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC1091    # tap.sh
-# The Makefile, in a copy of the tree, in a folder with a blank in its name: what it makes, where it puts it, and what it leaves alone.
+# Tests the Makefile in a copy of the tree, in a folder with a blank in its name: the files that it
+# makes, where it puts them, and the files that it leaves alone.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 
@@ -60,7 +61,7 @@ installs_all_below_a_blank() {
         grep -q '^ExecStart=/usr/bin/redlock run ' "$root/usr/lib/systemd/system/redlock-run@.service"
 }
 
-# As make install leaves it, for its group and others too.
+# The files as make install leaves them can be used by its group and others too.
 can_be_used_by_all() {
     [ "$(find "$root" ! -type d -perm -444 | wc -l)" -eq 35 ] &&
         [ "$(find "$root" ! -type d -perm -111 | sort | tr '\n' :)" = "$root/usr/bin/redlock:$root/usr/bin/redlock-admin:" ]
@@ -102,7 +103,7 @@ installs_with_another_program() {
     makes DESTDIR="$root" INSTALL="$scratch/install" install && [ "$(grep -c '^-m ' "$scratch/asked")" = 12 ]
 }
 
-# What a compiler writes into objects for debuggers would name the folder.
+# The debugging information that a compiler writes into objects would name the folder.
 is_the_same_from_another_path() {
     "$MAKE" -s -C "$other" CC="$CC" CFLAGS='-O0 -g' LDFLAGS= SANITIZE= build/libredlock.a build/redlock >/dev/null || return 1
     for file in $(cd "$other/build" && find . -name '*.o') libredlock.a redlock; do
@@ -110,7 +111,7 @@ is_the_same_from_another_path() {
     done
 }
 
-# may_install YES-OR-NO TARGET [NAME=VALUE]: that is what the target tells tools/need.
+# may_install YES-OR-NO TARGET [NAME=VALUE]: the target tells tools/need this.
 may_install() {
     expected="need: $1"
     shift
@@ -125,7 +126,7 @@ refuses_tls() {
     echo "$said" | grep -q "TLS=$1: there are TLS=openssl and TLS=mbedtls"
 }
 
-# As tcc does it.
+# Builds as tcc does.
 # shellcheck disable=SC2016    # That is for the compiler.
 builds_without_dependency_files() {
     printf '#!/bin/sh\nfor word; do [ "$word" != -MMD ] || { echo "invalid option -- -MMD"; exit 1; }; done\nexec %s "$@"\n' "$CC" >"$scratch/simple"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every sed script in the lists of mutants, canaries and faults changes the file that it names: a line that was moved or reworded is
-# noticed at once, not when the list is next worked off. Nothing is built.
+# Every sed script in the lists of mutants, canaries and faults changes the file that it names. A line that
+# was moved or reworded is therefore noticed at once, not when the list is next worked off. Nothing is built.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 
@@ -8,7 +8,7 @@ made=$(mktemp -d) || exit 1
 trap 'rm -rf "$made"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# The rows of a list: without comments and empty lines; of the simulator's canaries, with an empty last column.
+# The rows of a list, without comments and empty lines. Rows of the simulator's canaries get an empty last column.
 rows_of() {
     case $1 in
     tests/sim/run) sed -n "s/^canaries='//; s/'\$//; /^[^|]* | [^|]*\\.[ch] | s/s/\$/ | /p" "$1" ;;

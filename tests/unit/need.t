@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC1091    # tap.sh
-# tools/need, on machines that are made up: a folder that is all of PATH, and in it a package manager and a user.
+# Tests tools/need on made-up machines. A folder is all of PATH, and contains a package manager and a user.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 

@@ -1,4 +1,4 @@
-/* A client over the scripted net, and what its tests share: see scripted_net.h. */
+/* A client over the scripted net, and helpers that its tests share, see scripted_net.h. */
 #ifndef SCRIPTED_CLIENT_H
 #define SCRIPTED_CLIENT_H
 
@@ -51,7 +51,7 @@ static inline enum redlock_status open_client(void)
 
 #define ACQUIRE(lock, wait_ms) redlock_acquire(&client, (lock), (lock) == &door ? "door" : "gate", 10000, (wait_ms))
 
-/* What was begun at `since` has taken so long by now, in whole milliseconds, without the time that the machine slept. */
+/* The time since `since`, in whole milliseconds, without the time that the machine slept. */
 static inline uint64_t taken_ms(uint64_t since)
 {
     return (net.now_us - since) / MS;
@@ -117,7 +117,7 @@ static inline void check_descriptors(const int fds[], const uint64_t numbers[], 
     }
 }
 
-/* As poll() would, but no longer than until a time. */
+/* Waits like poll(), but no longer than until a time. */
 static inline enum redlock_status loop_turn(struct loop *loop, uint64_t until_us)
 {
     const unsigned count = redlock_sessions(redlock_engine(&client));

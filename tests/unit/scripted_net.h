@@ -1,13 +1,14 @@
-/* The functions of net/redlock_net.h that touch the system, played by a script in virtual time. A test program that includes
- * this defines them all, so the linker takes net_socket.c and net_system.c from no archive: redlock/client.c, as it is shipped,
- * meets model servers, and every fault that the header allows.
+/* The functions of net/redlock_net.h that touch the system, played by a script in virtual time. A test
+ * program that includes this defines them all, so the linker takes net_socket.c and net_system.c from no
+ * archive. The shipped redlock/client.c thus meets model servers, and every fault that the header allows.
  *
- * Time passes in net_wait() and nowhere else, but for what `creep_us` adds to each look at the clock. Everything random comes
- * from one seed. The first thing that a caller of net/ may not do is written into net.breach: a descriptor that is used when
- * it is not open, or closed twice, or left open; a wait that nothing can end; a loop that waits and waits while nothing moves;
- * bytes that the trace does not tell of; a call between the two calls of around_wait.
+ * Time passes only in net_wait(), except that each look at the clock adds `creep_us`. Everything random
+ * comes from one seed. The first breach of the contract of net/ by a caller is written into net.breach.
+ * Breaches are a descriptor that is used when it is not open, or closed twice, or left open; a wait
+ * that nothing can end; a loop that waits and waits while nothing moves; bytes that the trace does not
+ * report; a call between the two calls of around_wait.
  *
- * The nodes are called n0, n1, ...: see net_resolve_now below. */
+ * The nodes are called n0, n1 and so on, see net_resolve_now below. */
 #ifndef SCRIPTED_NET_H
 #define SCRIPTED_NET_H
 
@@ -24,11 +25,11 @@ enum {
     NET_NODES_MAX = 5, NET_LINES_MAX = 128, NET_DESCRIPTORS_MAX = 8192, NET_PIECES_MAX = 64, NET_ACTIONS_MAX = 16,
     NET_FIRST_DESCRIPTOR = 3,
     NET_BUSY_MAX = 64,              /* Waits in one millisecond in which nothing moves. */
-    NET_WAITS_MAX = 200000,         /* In one test. */
+    NET_WAITS_MAX = 200000,         /* Waits in one test. */
     NET_MOVED_MAX = 4096, NET_SESSIONS_MAX = 2 * NET_NODES_MAX
 };
 
-/* What becomes of a connection attempt. */
+/* The outcome of a connection attempt. */
 enum net_welcome { NET_LATER, NET_AT_ONCE, NET_REFUSES_AT_ONCE, NET_REFUSES_LATER, NET_NEVER };
 
 /* Codes of the resolver. */
@@ -51,29 +52,29 @@ struct net_flow {
     size_t sever_after;             /* The connection breaks when so many more have passed. */
 };
 
-/* A connection: until both sides have left it. */
+/* A connection, which lasts until both sides have left it. */
 struct net_line {
     enum net_line_state state;
     unsigned node;
-    int error;                      /* Of a connection attempt that failed, or of a reset; told once. */
+    int error;                      /* The error of a connection attempt or of a reset; reported once. */
     uint64_t connects_at;
     bool refuses;                   /* Whatever the host does. */
     bool client_left, node_left;
-    bool has_ended, is_reset;       /* As the client sees it, behind the bytes that have arrived. */
+    bool has_ended, is_reset;       /* The client's view, after the bytes that have arrived. */
     bool fin_waits;                 /* The client's end has come to a node that hangs. */
     struct net_flow to_node, to_client;
     struct model_bytes arrived;
     struct model_session session;
 };
 
-/* What an open descriptor is. */
+/* The kinds of open descriptors. */
 enum net_kind_of { NET_CLOSED, NET_SOCKET, NET_SELF_PIPE, NET_SELF_PIPE_END, NET_LOOKUP };
 
 struct net_descriptor {
     enum net_kind_of kind;
-    unsigned line;                  /* Of a look-up: the host. */
+    unsigned line;                  /* The host that a look-up asks for. */
     uint64_t number;                /* No other one that was ever opened has it. */
-    uint64_t known_at;              /* A look-up: when it ends. */
+    uint64_t known_at;              /* The time at which a look-up ends. */
 };
 
 struct net_host {
@@ -81,12 +82,12 @@ struct net_host {
     enum net_welcome welcome;
     bool is_down;
     uint64_t delay_us;              /* One way. */
-    unsigned endpoint_count;        /* Of its name; those before the last one refuse at once. */
+    unsigned endpoint_count;        /* Endpoints of its name; those before the last one refuse at once. */
     bool is_name;                   /* To be looked up. */
-    int unresolved;                 /* What the resolver says of it; 0: the endpoints. */
-    uint64_t lookup_us;             /* How long a look-up takes; UINT64_MAX: for ever. */
-    unsigned lookups;               /* That were begun. */
-    unsigned address;               /* Under another one nobody listens: see node_move. */
+    int unresolved;                 /* The resolver's error for it; 0: the endpoints. */
+    uint64_t lookup_us;             /* The duration of a look-up; UINT64_MAX: for ever. */
+    unsigned lookups;               /* Look-ups that were begun. */
+    unsigned address;               /* Nobody listens at any other address, see node_move. */
     size_t sever_to_node, sever_to_client;  /* For connections from now on; SIZE_MAX: they hold. */
     unsigned connects;
 };
@@ -102,7 +103,7 @@ static struct {
     unsigned node_count;
     struct net_host hosts[NET_NODES_MAX];
     struct net_line lines[NET_LINES_MAX];
-    unsigned line_count;            /* Behind so many none was ever used. */
+    unsigned line_count;            /* No line from this one on was ever used. */
     struct net_descriptor descriptors[NET_DESCRIPTORS_MAX];
     int next_descriptor;            /* With new_numbers. */
     struct net_action actions[NET_ACTIONS_MAX];
@@ -111,33 +112,33 @@ static struct {
     int64_t process;
     uint64_t wall_offset_us;
 
-    /* Where several threads are played: see scripted_thread.h. NULL: there is one. */
+    /* Set when several threads are played, see scripted_thread.h. NULL: there is one. */
     void (*sleeps)(struct net_wait *waits, size_t count, uint64_t until_us);   /* Instead of letting time pass. */
     void (*watches)(const char *what);                                         /* At each call that is about a descriptor. */
     void (*leaves)(void);                                                      /* Instead of jumping to `escape`. */
 
     /* Faults. Chances are of 1000. */
-    bool new_numbers;               /* No number of a descriptor comes again: what is used after its end is always noticed. */
+    bool new_numbers;               /* Each descriptor gets a new number, so a use after its end is always noticed. */
     size_t send_max, receive_max;   /* Bytes that one call moves; 0: any number. */
     size_t window;                  /* Bytes on their way to a node. */
     unsigned again, breaks, signals, blind, suspends, full, no_entropy;
     bool is_starved;                /* No random bytes. */
     bool is_full;                   /* No descriptor is left. */
 
-    /* What was seen. */
+    /* Counts of events. */
     unsigned open_count, opened, sent_count;
     uint64_t numbers, suspended_us, wait_count, entropy_count;
     uint64_t busy_since;            /* When something moved last, or a millisecond passed; */
     unsigned busy_count;            /* waits since then. */
     bool has_trace, has_around_wait, is_given_up;
-    unsigned connected_sessions;    /* As the trace tells. */
+    unsigned connected_sessions;    /* The trace's last report. */
     struct {
         enum redlock_traffic what;
         size_t size;
         uint8_t bytes[NET_MOVED_MAX];
-    } moved[NET_SESSIONS_MAX];      /* What the trace must tell of next: */
+    } moved[NET_SESSIONS_MAX];      /* The trace must report these next. */
     unsigned moved_first, moved_count;
-    uint64_t looks, looks_before;   /* At the clock: all, and those before the last bytes came. */
+    uint64_t looks, looks_before;   /* Looks at the clock, all and those before the last bytes came. */
     char breach[200];
     jmp_buf escape;                 /* Where a call that would never return is left. */
 } net;
@@ -170,7 +171,7 @@ static inline bool net_happens(unsigned chance)
     return chance > 0 && net_below(1000) < chance;
 }
 
-/* Something moved: a thread that waits now is not spinning. */
+/* Something moved, so a thread that waits now is not spinning. */
 static inline void net_moves(void)
 {
     net.busy_count = 0;
@@ -198,7 +199,7 @@ static inline void flow_add(struct net_flow *flow, enum net_piece_kind kind, con
     if (flow->count < NET_PIECES_MAX) flow->pieces[flow->count++] = (struct net_piece){ kind, at, size };
 }
 
-/* What of it passes: a connection may break behind any byte. */
+/* The part that passes, since a connection may break after any byte. */
 static inline void flow_pass(struct net_flow *flow, const void *data, size_t size, uint64_t at)
 {
     const size_t passes = size < flow->sever_after ? size : flow->sever_after;
@@ -363,7 +364,7 @@ static inline void actions_happen(void)
     }
 }
 
-/* What is due by now happens. */
+/* Runs the events that are due by now. */
 static inline void net_happen(void)
 {
     while (net_next_event() <= net.now_us) {
@@ -388,7 +389,7 @@ static inline void net_pass(uint64_t us)
     net.now_us = until;
 }
 
-/* At a time, once. From within a wait: so it is where another thread, or a signal handler, would act. */
+/* At a time, once. It runs within a wait, where another thread or a signal handler would act. */
 static inline void net_plan(uint64_t at, void (*act)(unsigned argument), unsigned argument)
 {
     for (unsigned i = 0; i < NET_ACTIONS_MAX; i++) {
@@ -582,7 +583,7 @@ static inline void net_note(enum redlock_traffic what, const void *data, size_t 
     if (what == REDLOCK_RECEIVED) net.looks_before = net.looks;
 }
 
-/* Bytes that a send may move now: what a node that hangs does not read fills the window. */
+/* Bytes that a send may move now. Bytes that a hung node does not read fill the window. */
 static inline size_t line_room(const struct net_line *line)
 {
     const size_t unread = net.hosts[line->node].node.hung ? line->session.in.size : 0;
@@ -638,7 +639,7 @@ ptrdiff_t net_receive(int fd, void *data, size_t size)
     return (ptrdiff_t)size;
 }
 
-/* What was sent still arrives, and then the end. */
+/* Bytes that were sent still arrive, and then the end. */
 static inline void line_leave(struct net_line *line)
 {
     line->client_left = true;
@@ -896,7 +897,7 @@ static inline void node_wake(unsigned k)
     }
 }
 
-/* The process ends: its connections break, connections are refused. */
+/* The process ends. Its connections break, and new ones are refused. */
 static inline void node_kill(unsigned k)
 {
     net.hosts[k].is_down = true;

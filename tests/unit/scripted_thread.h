@@ -1,10 +1,11 @@
-/* The functions of net/redlock_thread.h, played by coroutines over the scripted net: of all threads one runs at a time, and which
- * one goes on is chosen at each entry of a monitor, each leaving, each wait: by a seed, or by a list of preemptions, so that all
- * interleavings with so many of them can be gone through. Time passes when every thread waits.
+/* The functions of net/redlock_thread.h, played by coroutines over the scripted net. One thread runs at
+ * a time. At each entry of a monitor, each leaving and each wait, a seed or a list of preemptions
+ * chooses the thread that goes on, so that all interleavings with so many preemptions can be gone
+ * through. Time passes when every thread waits.
  *
- * Broken, as net.breach says, is: a monitor that is left, told or waited for by a thread that has not entered it, entered twice, or
- * closed while somebody is in it; threads that wait for each other for ever; a descriptor that is touched, while the keeper's
- * thread runs, by another thread, or outside the monitor. */
+ * These are breaches, reported by net.breach: a monitor that is left, told or waited for by a thread that has
+ * not entered it, entered twice, or closed while somebody is in it; threads that wait for each other for ever;
+ * a descriptor that is touched, while the keeper's thread runs, by another thread, or outside the monitor. */
 #ifndef SCRIPTED_THREAD_H
 #define SCRIPTED_THREAD_H
 
@@ -29,14 +30,14 @@ enum {
 
 #ifdef HAS_COROUTINES
 
-/* What keeps a thread from running. */
+/* The reason why a thread does not run. */
 enum crew_state { CREW_RUNS, CREW_ENTERS, CREW_WAITS, CREW_SLEEPS, CREW_JOINS, CREW_ENDED };
 
 struct crew_member {
     ucontext_t context;
     enum crew_state state;
     bool is_told;
-    struct net_wait *waits;         /* Of one that sleeps. */
+    struct net_wait *waits;         /* The waits of a sleeping thread. */
     size_t wait_count;
     uint64_t until_us;
     unsigned joins;                 /* Whose end it waits for. */
@@ -54,12 +55,12 @@ static struct crew_member crew_members[CREW_MAX];
 static struct {
     ucontext_t home;
     unsigned count, current, finished;
-    int owner;                      /* Of the monitor; -1: nobody. */
+    int owner;                      /* The monitor's owner; -1: nobody. */
     int keeper;                     /* Its thread, while it has one; -1: none. */
-    unsigned monitors;              /* That are open. */
+    unsigned monitors;              /* Open monitors. */
     bool is_without_monitor, is_without_thread;
     unsigned spurious;              /* Wakes for no reason, of 1000 waits. */
-    unsigned switches;              /* Of 1000 choices, those that are made by chance. */
+    unsigned switches;              /* Choices by chance, of 1000. */
     struct crew_preemption preemptions[CREW_PREEMPTIONS_MAX];
     unsigned preemption_count;
     unsigned steps;                 /* Choices so far. */
@@ -93,7 +94,7 @@ static inline void crew_go_home(void)
     setcontext(&crew.home);
 }
 
-/* Everybody waits: until something happens, or somebody has slept enough. */
+/* If everybody waits, time passes until something happens, or somebody has slept enough. */
 static inline void crew_let_time_pass(void)
 {
     uint64_t at = net_next_event();

@@ -1,9 +1,9 @@
-/* Connections severed after every byte, in each direction, during an operation: what the tests of that share.
+/* Connections severed after every byte, in each direction, during an operation. The tests of that share this file.
  *
- * On node 0 lies a rival's key, so of five nodes the lock needs three of the other four; where two clients with subscriptions
- * make the worlds large, of three nodes both of the others. Whatever is severed: the status is right, the holder never believes
- * more than a quorum keeps and no two hold (the cluster watches), the rival's key stays, and soon after the healing nothing of
- * ours is left. */
+ * Node 0 has a rival's key, so of five nodes the lock needs three of the other four. Two clients with
+ * subscriptions make the worlds large, so they have three nodes, and need both of the others. Whatever
+ * is severed, the status is right, the holder never believes more than a quorum keeps and no two hold
+ * (the cluster watches), the rival's key stays, and soon after the healing nothing of ours is left. */
 #ifndef SEVERED_H
 #define SEVERED_H
 
@@ -14,7 +14,7 @@
 enum {
     SEVERED_NODES = 5, SEVERED_NODES_LISTENING = 3,
     SEVERED_LOST = 1,                               /* The node that loses a key. */
-    SEVERED_ALL = 15 << 1, SEVERED_HALF = 3 << 2,   /* Of nodes 1 to 4. */
+    SEVERED_ALL = 15 << 1, SEVERED_HALF = 3 << 2,   /* Among nodes 1 to 4. */
     SEVERED_DOOR_TTL = 10000, SEVERED_RECOVERY_MS = 8000, SEVERED_RECONNECT_MS = 4500,
     SEVERED_BYTES_MAX = 10000
 };
@@ -34,7 +34,7 @@ struct operation {
 struct cut {
     const struct operation *operation;
     enum kind kind;
-    bool is_flushed;        /* No node knows the scripts any more: each is answered with NOSCRIPT and sent as EVAL. */
+    bool is_flushed;        /* No node knows the scripts any more, so each is answered with NOSCRIPT and sent as EVAL. */
     unsigned mask;          /* Which nodes. */
     bool to_node;           /* The direction in which bytes are counted. */
     bool lasts;             /* New connections are refused until the healing. */
@@ -107,8 +107,8 @@ static inline void sever_everywhere(struct cut cut)
     CHECK(cut.after > 4 && cut.after < SEVERED_BYTES_MAX);
 }
 
-/* All nodes but the one that refuses, which is asked little; one; and half of them. Commands with the text of a script are
- * long: there one way will do. */
+/* All nodes but the one that refuses, which is asked little; one; and half of them. Commands with the
+ * text of a script are long, so one way is enough for them. */
 static const struct cut ways[] = {
     { .mask = SEVERED_ALL },
     { .mask = SEVERED_ALL, .lasts = true },

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What the library asks of its surroundings and what it leaves in them: symbols, memory, headers; and which file may include which.
+# Checks the library's demands on its surroundings and its effects there (symbols, memory, headers), and
+# which file may include which.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 
@@ -9,7 +10,7 @@ made=$(mktemp -d) || exit 1
 trap 'rm -rf "$made"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# The library as a user gets it: without sanitizers, whatever this run of the tests was built with.
+# The library as a user gets it, without sanitizers, whatever this run of the tests was built with.
 build_library() {
     MAKEFLAGS='' "${MAKE:-make}" BUILD="$made" CC="$CC" CFLAGS=-O2 LDFLAGS= SANITIZE= "$made/libredlock.a"
 }
@@ -70,8 +71,8 @@ has_no_writable_data() {
         awk -F'|' '$7 ~ /^\.(data|bss|tdata|tbss)|COM/ && $7 !~ /^\.data\.rel\.ro/' "$made/list" | nothing
 }
 
-# needs_memory_functions_only NM OBJECT. __aeabi_ and __udivdi3 are no library functions: on 32 bits the compiler divides 64
-# by calling its own run-time support.
+# needs_memory_functions_only NM OBJECT. __aeabi_ and __udivdi3 are no library functions, since on 32
+# bits the compiler divides 64 by calling its own run-time support.
 needs_memory_functions_only() {
     list "$1" -u "$2" &&
         awk 'NF == 2 && $2 !~ /^(memcpy|memmove|memset|memcmp|_GLOBAL_OFFSET_TABLE_|__aeabi_[a-z]+|__u?(div|mod|divmod)di[34])$/' \
@@ -87,7 +88,7 @@ core_needs_memory_functions_only() {
         needs_memory_functions_only "$names" "$made/core.o"
 }
 
-# Of firmware that asks for no part no function of a part is linked.
+# Firmware that asks for no part gets no function of a part linked.
 unused_parts_are_not_linked() {
     # shellcheck disable=SC2086    # The compiler may be several words.
     $CC -std=c11 -O1 -fno-inline -ffunction-sections -fdata-sections -Iredlock -c -o "$made/firmware.o" tests/compilers/firmware.c &&
@@ -118,7 +119,7 @@ header_compiles() {
     echo "#include \"$4\"" | $1 -x "$2" "-std=$3" $warnings $no_null -I. -Iredlock -fsyntax-only -
 }
 
-# As a project compiles it that means to become C++.
+# Compiles like a project that is to become C++.
 c_plus_plus_would_take_it() {
     for part in core client keeper metrics; do
         # shellcheck disable=SC2086    # The warnings are several words, and the compiler may be.
@@ -131,7 +132,7 @@ core_includes_freestanding_headers_only() {
         sort -u "$made/list" | grep -vxE '(stdint|stddef|stdbool|limits|string)\.h' | nothing
 }
 
-# What lies beside the including file is its own business.
+# A file beside the including one is its own business.
 # program_links FLAGS...: a program that takes a lock, with the library as built.
 program_links() {
     cat >"$made/program.c" <<'END'
@@ -169,7 +170,7 @@ other_version_does_not_link() {
         other_layout_does_not_link redlock_lock_init_0_99_15_128_64 "-I$made/other"
 }
 
-# What lies beside tools/admin as ../redlock is the other command. The playground is made of the tests' library.
+# The file beside tools/admin named ../redlock is the other command. The playground is made of the tests' library.
 tools_include_public_headers_only() {
     list sed -n -e 's|^# *include *"\.\./redlock/\([a-z_]*\.h\)".*|\1|p' tools/admin/*.[ch] &&
         while read -r file; do [ -f "tools/redlock/$file" ] || { echo "$file"; return 1; }; done <"$made/list" &&

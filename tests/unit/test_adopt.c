@@ -59,7 +59,7 @@ TEST(the_release_of_an_adopted_lock_takes_no_rivals_key)
     for (unsigned k = 0; k < 3; k++) EXPECT_RIVAL_KEY(k, "door");
 }
 
-/* For a command of a shell: a new process, no connection yet, and the release must get through. */
+/* A command of a shell needs this. It is a new process without a connection yet, and the release must get through. */
 TEST(an_adopted_lock_can_be_released_before_anything_is_connected)
 {
     CLUSTER_COLD(3, 2, (void)0);
@@ -97,7 +97,7 @@ static void extend_in_vain(struct cluster *cluster, enum vain vain)
     }
 }
 
-/* The client that handed the lock over may still hold it: here client 0 does. */
+/* The client that handed the lock over may still hold it. Here client 0 does. */
 static void adopt_in_vain_and_acquire(enum vain vain)
 {
     CLUSTER_OF(3, 3, (void)0);
@@ -140,7 +140,7 @@ TEST(s17_an_adopted_lock_that_could_not_be_extended_is_released_when_that_is_sai
     CHECK(IDLE(1));
 }
 
-/* What is under way for it is answered when its lock has long become another. */
+/* Commands under way for it are answered when its lock has long become another. */
 TEST(s17_a_lock_that_was_adopted_in_vain_is_forgotten_and_adopted_again)
 {
     CLUSTER_OF(3, 2, (void)0);

@@ -27,7 +27,7 @@ static enum redlock_status ask(struct cluster *cluster, struct redlock_question 
 #define EXPECT_QUESTION(question, status) \
     CHECK_STR(redlock_status_text(redlock_question_status(question)), redlock_status_text(status))
 
-/* What there is of the reply as a text: "*2 +a :7 ", each item with its depth in front where that is not 0. */
+/* The present part of the reply as a text, "*2 +a :7 ". Each item has its depth in front if that is not 0. */
 static const char *reply_of(struct redlock_question *question)
 {
     static char text[BUFFER_SIZE + 64];
@@ -437,7 +437,7 @@ TEST(a_reply_that_is_over_a_limit_or_no_reply_ends_the_question_and_the_connecti
     }
 }
 
-/* A server that answers twice: the second answer is that to the lock's command, which it does not suit (S16). */
+/* A server answers twice. The second answer is taken for that to the lock's command, which it does not suit (S16). */
 TEST(a_second_answer_to_a_question_is_no_grant)
 {
     struct redlock_question question;

@@ -1,5 +1,5 @@
-/* The command of redlock run is known by a number, which the kernel gives to another process when its whole group is gone: that one
- * gets no signal, and its end is not the command's. The kernel is made up here. */
+/* The command of redlock run is known by a number, which the kernel gives to another process when its whole
+ * group is gone. That process gets no signal, and its end is not the command's. The kernel is made up here. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ enum { COMMAND = 100, ANOTHER = 200, EXIT_3 = 3 << 8, EXIT_7 = 7 << 8 };
 
 static int group_errno;         /* 0: there is a group of that number, which may be signalled. */
 static unsigned signals_sent;
-static pid_t ended[4];          /* What waitpid() tells one after the other: numbers, 0 or -1. */
+static pid_t ended[4];          /* The results of waitpid() one after the other, which are numbers, 0 or -1. */
 static int statuses[4];
 static size_t told;
 
@@ -75,7 +75,7 @@ TEST(a_group_lives_until_no_process_of_it_does)
     CHECK(child_group_lives(&child));
     look(&child, COMMAND, EXIT_3, 0);
     CHECK(child_group_lives(&child));
-    group_errno = EPERM;                /* Of another user, as by su. */
+    group_errno = EPERM;                /* It belongs to another user, as by su. */
     CHECK(child_group_lives(&child));
     CHECK_INT(child_signal(&child, SIGTERM), EPERM);
     group_errno = ESRCH;

@@ -48,7 +48,8 @@ TEST(an_address_that_asks_for_tls_is_refused_where_there_is_none_and_never_reach
     }
 }
 
-/* "$H1,$H2,$H3,$H4,$H5" with two of them unset is no list of three: its quorum of two shares no node with that of others. */
+/* "$H1,$H2,$H3,$H4,$H5" with two of them unset is no list of three, since its quorum of two shares no
+ * node with the others' quorums. */
 TEST(s1_an_empty_entry_is_refused_and_its_place_is_told)
 {
     static const struct {

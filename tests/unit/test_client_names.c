@@ -1,4 +1,5 @@
-/* Names of nodes: looked up anew for each connection, by somebody for whom nobody waits. redlock/client.c over a scripted net/. */
+/* Names of nodes are looked up anew for each connection, by a thread for which nobody waits. Tests
+ * redlock/client.c over a scripted net/. */
 #include "scripted_client.h"
 
 enum { GUARD = REDLOCK_GUARD_MS };
@@ -267,7 +268,7 @@ TEST(a_loop_is_woken_by_the_answer_of_the_name_server)
     }
 }
 
-/* As subscriptions, too, and with addresses that refuse, in every order of events. */
+/* Tried for subscriptions, too, and with addresses that refuse, in every order of events. */
 TEST(a_loop_finds_its_descriptors_as_promised_whatever_names_do)
 {
     for (unsigned seed = 1; seed <= 60; seed++) {

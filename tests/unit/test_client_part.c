@@ -1,4 +1,4 @@
-/* What redlock_part does with a lock, seen without a network: nothing is ever connected. */
+/* The effect of redlock_part on a lock, seen without a network. Nothing is ever connected. */
 #include <string.h>
 
 #include "../../redlock/redlock_client.h"

@@ -1,4 +1,4 @@
-/* redlock/client.c over a net/ that a script plays: the contract of redlock_client.h, call by call. */
+/* Tests redlock/client.c over a net/ that a script plays, for the contract of redlock_client.h, call by call. */
 #include "scripted_client.h"
 
 /* ---- Opening ---- */
@@ -239,7 +239,7 @@ TEST(a_taken_lock_is_waited_for_and_had_when_it_is_free)
     CLOSE(0);
 }
 
-/* The machine sleeps from the moment when the answers are there: they are read before the deadlines are looked at. */
+/* The machine sleeps from the moment when the answers are there. They are read before the deadlines are looked at. */
 TEST(answers_that_are_there_count_before_the_deadlines_that_have_passed)
 {
     for (volatile unsigned n = 1; n <= 5; n++) {
@@ -308,7 +308,7 @@ TEST(a_sleep_longer_than_the_ttl_is_too_late_and_nothing_is_held)
     CLOSE(0);
 }
 
-/* The first command of an operation must not be what finds it out: its vote would be unknown. */
+/* The first command of an operation must not be the one to find out, since its vote would be unknown. */
 TEST(connections_that_broke_in_a_long_silence_are_made_anew_before_they_are_used)
 {
     CLIENT(3);
@@ -324,7 +324,7 @@ TEST(without_random_bytes_nothing_is_acquired_and_the_lock_is_as_before)
 {
     CLIENT(3);
     CHECK_INT(redlock_connect(&client, 1000), REDLOCK_OK);
-    for (unsigned i = 0; i < 4; i++) {      /* What the engine has at hand is for four attempts. */
+    for (unsigned i = 0; i < 4; i++) {      /* The engine has random bytes at hand for four attempts. */
         CHECK_INT(ACQUIRE(&gate, 0), REDLOCK_OK);
         CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);
     }
@@ -364,7 +364,7 @@ TEST(an_interrupt_ends_an_acquire_within_a_moment_and_what_it_had_is_released)
     CLOSE(0);
 }
 
-/* By nobody else: the program may not call the client again. */
+/* Nobody else may release it, since the program may not call the client again. */
 TEST(what_a_cancelled_acquire_had_is_released_before_it_returns)
 {
     CLIENT(3);
@@ -853,7 +853,7 @@ TEST(a_loop_with_nothing_to_do_sleeps)
     CLOSE(0);
 }
 
-/* Numbers of closed descriptors are given anew at once, as the system does: the loop must not take one for the other. */
+/* The system gives numbers of closed descriptors anew at once, and the loop must not take one for the other. */
 TEST(a_connection_that_replaces_another_within_a_step_has_another_number)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -937,7 +937,7 @@ TEST(a_debt_that_is_paid_makes_room_for_another)
     CLOSE(1000);
 }
 
-/* The set is sorted in place: its names are the caller's too. */
+/* The set is sorted in place, and its names are the caller's too. */
 TEST(a_debts_names_are_the_clients_own)
 {
     for (volatile unsigned i = 0; i < 2; i++) {
@@ -1035,7 +1035,8 @@ TEST(a_longer_name_and_a_set_are_the_callers_and_not_copied)
     CHECK_INT(keys(), 0);
 }
 
-/* Whatever was in the lock before: i is 0 for a long name, 1 for a set, 2 for a long name of a lock that an event loop acquired. */
+/* The lock's earlier content does not matter: i is 0 for a long name, 1 for a set, 2 for a long name of
+ * a lock that an event loop acquired. */
 TEST(a_name_that_is_not_copied_and_has_changed_is_refused_and_nothing_is_lost)
 {
     for (volatile unsigned i = 0; i < 3; i++) {
@@ -1098,7 +1099,7 @@ TEST(the_name_of_an_adopted_lock_is_copied_when_it_is_extended)
     CHECK_INT(keys(), 0);
 }
 
-/* Nor does the engine copy unless it is asked: a lock there may be one of 100,000. */
+/* The engine does not copy unless it is asked either, since a lock there may be one of 100,000. */
 TEST(the_engine_copies_a_name_when_it_is_asked)
 {
     char name[] = "door";

@@ -1,11 +1,11 @@
-/* redlock/client.c over a transport that a test plays, on top of the scripted net: the contract of net/redlock_transport.h, from
- * the client's side. */
+/* Tests redlock/client.c over a transport that a test plays, on top of the scripted net. It checks the
+ * contract of net/redlock_transport.h from the client's side. */
 #include "../../net/redlock_transport.h"
 #include "scripted_client.h"
 
 enum { SESSIONS = 2 * NET_NODES_MAX, HELD_MAX = 8192, ODD_ERROR = REDLOCK_TRANSPORT_ERROR + 7 };
 
-/* What the transport knows of one session. */
+/* The transport's state of one session. */
 struct trunk_session {
     int fd;                         /* Between connect and hang_up; else -1. */
     int left;                       /* Between hang_up and discard; else -1. */
@@ -19,14 +19,14 @@ struct trunk_session {
 
 static struct trunk {
     struct trunk_session sessions[SESSIONS];
-    size_t send_max, receive_max;   /* Of one call; 0: any number. */
+    size_t send_max, receive_max;   /* Bytes per call; 0: any number. */
     bool holds;                     /* Takes from the descriptor all that there is, as a TLS library does. */
     bool greets;                    /* The connection stands when the far side has answered. */
     bool never_stands;
     bool says_nothing;              /* Has no words for errors. */
     int connect_error, finish_error, send_error, receive_error;
     unsigned peers;                 /* Bit k: a connection of session k has begun. */
-    bool has_endpoint;              /* Of the last one. */
+    bool has_endpoint;              /* The endpoint of the last connection. */
     char host[NET_HOST_MAX + 1], address[NET_ADDRESS_TEXT_SIZE];
 } trunk;
 
@@ -128,7 +128,7 @@ static ptrdiff_t trunk_receive(void *context, unsigned k, void *data, size_t siz
     return (ptrdiff_t)size;
 }
 
-/* In a handshake whoever has asked waits for the answer. */
+/* During a handshake the session waits for the answer to its question. */
 static unsigned trunk_events(void *context, unsigned k, unsigned wanted)
 {
     const struct trunk_session *s = &((struct trunk *)context)->sessions[k];
@@ -166,7 +166,7 @@ static void trunk_discard(void *context, unsigned k, int fd)
 
 static struct redlock_transport table;
 
-/* A world whose client goes by the trunk. Its trace is looked at by nobody: what moves is not what the client sends. */
+/* A world whose client goes by the trunk. Nobody looks at its trace, since the client does not send the bytes that move. */
 static void use_trunk(void)
 {
     table = (struct redlock_transport){

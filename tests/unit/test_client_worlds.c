@@ -1,5 +1,5 @@
-/* Thousands of short worlds of one client over the scripted net, each from a seed: random calls of the blocking face and of an
- * event loop, random faults, and an oracle that knows what the nodes have.
+/* Thousands of short worlds of one client over the scripted net, each from a seed. They make random calls
+ * of the blocking face and of an event loop under random faults, and an oracle knows the nodes' keys.
  *
  *     - a call takes no longer than its wait and the nodes' timeout, but for the time that the machine slept;
  *     - a lock that is held lies on a quorum of nodes until its validity ends, or longer;
@@ -21,13 +21,13 @@ static const char *const names[LOCKS] = { "door", "gate", "hall" };
 struct place {
     struct redlock_lock lock;
     bool in_use;                    /* Otherwise it is full of poison. */
-    bool has_ended;                 /* The validity may have been shorter than was promised: a node's key is gone. */
+    bool has_ended;                 /* The validity may have been shorter than was promised, since a node's key is gone. */
 };
 
 static struct place places[LOCKS];
 static uint64_t world;
-static bool is_told;                /* What is called is printed. */
-static unsigned rings;              /* That no call has reported yet. */
+static bool is_told;                /* Calls are printed. */
+static unsigned rings;              /* Rings that no call has reported yet. */
 static bool is_interrupting;
 static struct loop loop;
 static uint64_t held_count, cancelled_count, late_count;
@@ -67,7 +67,7 @@ static bool is_pending(const struct place *place)
     return place->in_use && redlock_lock_status(&place->lock) == REDLOCK_PENDING;
 }
 
-/* What is promised is there. */
+/* Promised keys are there. */
 static void check_promises(void)
 {
     for (unsigned i = 0; i < LOCKS; i++) {

@@ -1,5 +1,5 @@
-/* The tests' own ground: does the model node answer like redis-server, and does the cluster notice what it watches for?
- * The answers are those of redis-server 7.0.15. */
+/* The tests' own ground. Does the model node answer like redis-server, and does the cluster notice what
+ * it watches for? The answers are those of redis-server 7.0.15. */
 #include "../world/story.h"
 
 #include "../../redlock/wire.h"
@@ -386,7 +386,7 @@ static void acquire_with_ticket(struct cluster *cluster, unsigned client, uint64
     UNTIL_DONE(client);
 }
 
-/* Whether it was the key or the counter: when several commands come in one piece nobody can tell by looking afterwards. */
+/* Was it the key or the counter? If several commands arrive in one piece, nobody can tell by looking afterwards. */
 TEST(an_acquire_that_a_counter_alone_refused_is_told_from_others)
 {
     CLUSTER_OF(1, 2, (void)0);

@@ -64,7 +64,7 @@ TEST(a_handshake_that_is_not_answered_is_given_up_in_time_and_tried_again)
 
 /* ---- Connecting anew ---- */
 
-/* Node 0 closes each connection so long after the handshake: how often does the client connect within ten seconds? */
+/* Node 0 closes each connection so long after the handshake. How often does the client connect within ten seconds? */
 static void count_connections(unsigned lived_us, unsigned least, unsigned most)
 {
     CLUSTER(1);
@@ -113,7 +113,7 @@ TEST(the_pause_between_connections_grows_to_a_limit_and_is_jittered)
     CHECK(same < 4); /* Two clients do not come back in step. */
 }
 
-/* But without one no lock is available: then it is tried some four times a second, and no more often. */
+/* Without one no lock is available, so it is tried some four times a second, and no more often. */
 TEST(the_pause_between_connections_is_short_while_no_quorum_is_connected)
 {
     enum { NODES = 5, SECONDS = 60 };

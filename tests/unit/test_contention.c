@@ -1,4 +1,4 @@
-/* Contention under random faults, watched by the cluster: a little of the simulator, in each run of the unit tests. */
+/* Contention under random faults, watched by the cluster, is a little of the simulator in each run of the unit tests. */
 #include "../world/story.h"
 
 enum { WORLD_CLIENTS_MAX = 4, WORLD_LOCKS = 2, WORLD_STEPS = 1000 };
@@ -42,7 +42,7 @@ static uint32_t random_ttl(struct cluster *cluster)
     return 200 + random_below(cluster, 2800);
 }
 
-/* What may be done at any moment: to memory of its own and back, to oblivion and back. */
+/* Does what may be done at any moment, moving the lock to other memory and back, to oblivion and back. */
 static void shift_memory(struct cluster *cluster, unsigned c, unsigned i)
 {
     if (random_below(cluster, 4) > 0) {
@@ -71,15 +71,15 @@ static void act(struct cluster *cluster, unsigned c, unsigned i)
     }
 }
 
-/* What a random world is like. */
+/* The traits of a random world. */
 struct world {
     uint64_t seed;
     unsigned node_count, client_count;
     bool memories_last, in_pieces;
 };
 
-/* Where a node may lose what it has just granted, a promise can be broken that no client knows of: the guard keeps the
- * exclusion all the same. */
+/* If a node may lose a lock that it has just granted, a promise can be broken and no client knows. The
+ * guard keeps the exclusion all the same. */
 static void shape(struct cluster *cluster, const struct world *world)
 {
     cluster->dice = world->seed;
@@ -100,7 +100,7 @@ static bool anybody_holds(struct cluster *cluster)
     return false;
 }
 
-/* All faults are over: everything must end, and nothing be left. */
+/* All faults are over, so everything must end, and nothing be left. */
 static void calm_down(struct cluster *cluster, bool memories_last)
 {
     heal(cluster, memories_last);
@@ -141,7 +141,7 @@ static uint64_t fingerprint(const struct cluster *cluster)
 }
 
 struct outcome {
-    uint64_t print;     /* Of all that the nodes saw. */
+    uint64_t print;     /* Hash of everything that the nodes saw. */
     unsigned held;      /* Steps in which a lock was held. */
 };
 

@@ -1,5 +1,5 @@
-/* What goes to several nodes in the same bytes is encoded once: redlock_use_copies. Here the buffers are looked at; that the engine
- * does the same as without is for all stories and simulations to show, which use copies. */
+/* Bytes that go to several nodes alike are encoded once (redlock_use_copies). This file looks at the
+ * buffers. All stories and simulations use copies, and show that the engine does the same as without. */
 #include "../../redlock/node.h"
 #include "../../redlock/queue.h"
 #include "../../redlock/wire.h"
@@ -36,7 +36,7 @@ static void say(unsigned k, const char *text)
     redlock_received(&engine, k, strlen(text), now_us);
 }
 
-/* What node k is sent, as text. */
+/* The bytes sent to node k, as text. */
 static const char *sent_to(unsigned k)
 {
     static char texts[N][4096];

@@ -1,5 +1,5 @@
-/* When the engine must act though nothing comes by the network: hung nodes are left in time, busy ones are not, and nobody waits
- * longer than he wanted to. Judged by the story's own figures. */
+/* The engine must act in time even if nothing arrives by the network: hung nodes are left in time, busy
+ * ones are not, and nobody waits longer than he wanted to. Judged by the story's own figures. */
 #include "../world/story.h"
 
 enum {
@@ -47,7 +47,7 @@ TEST(a_hung_node_is_given_up_in_time_however_much_more_is_asked_of_it)
 
 /* ---- A wait ends in time ---- */
 
-/* The pause between attempts is longer than the wait: the last attempt comes at its end. */
+/* The pause between attempts is longer than the wait, so the last attempt comes at its end. */
 static void wait_in_vain(uint32_t retry_ms, uint32_t wait_ms, bool wakes_up)
 {
     CLUSTER_OF(3, 1, config.retry_ms = retry_ms, config.wake_ups = wakes_up);

@@ -1,4 +1,4 @@
-/* What is owed to a node that cannot be reached (S5): how much, how long, and that nobody waits for it. */
+/* Debts to a node that cannot be reached (S5). Tests how much is owed, for how long, and that nobody waits for it. */
 #include "../world/story.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef01234567"

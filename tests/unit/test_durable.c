@@ -169,7 +169,7 @@ TEST(s23_a_node_that_comes_back_with_the_canary_that_was_known_votes_at_once)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* What is left of the time is the pause before the connection is made anew, and the one before the next attempt. */
+/* The rest of the time is the pause before the connection is made anew, and the one before the next attempt. */
 TEST(s30_the_canary_of_a_promoted_server_says_nothing)
 {
     DURABLE_OF(1, (void)0);
@@ -256,7 +256,7 @@ TEST(s23_a_node_that_comes_back_with_another_canary_begins_the_full_guard)
     SETTLE;
     CHECK(!VOTES(0, 0));
     CHECK_INT(MEMORY(0, 0), REDLOCK_MEMORY_LOST);
-    restart(cluster, 0, true);  /* With the canary that is known by now: the guard of before goes on. */
+    restart(cluster, 0, true);  /* The canary is known by now, so the guard of before goes on. */
     CHECK(!VOTES(0, 0));
     RUN_MS(GUARD_MS);
     CHECK(VOTES(0, 0));

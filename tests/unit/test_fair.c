@@ -99,7 +99,7 @@ TEST(a_fair_lock_with_a_ticket_needs_what_a_ticket_needs)
     CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_BAD_CLOCK);
 }
 
-/* What a fair lock keeps beside its key would be overwritten. */
+/* A key of a fair lock beside its own would be overwritten. */
 TEST(no_resource_ends_as_a_key_beside_a_fair_lock)
 {
     CLUSTER(3);
@@ -171,7 +171,7 @@ TEST(whoever_is_refused_at_the_doorway_is_queued_a_round_trip_later)
     CHECK_INT(redlock_attempt_status(LOCK(1)), REDLOCK_TAKEN);
 }
 
-/* Of four nodes two refusals decide a round, but only three answers tell a turn. */
+/* Two refusals of four nodes decide a round, but only three answers tell a turn. */
 TEST(s25_a_turn_is_told_by_a_quorum_also_where_fewer_decide)
 {
     CLUSTER_OF(4, 2, (void)0);
@@ -190,7 +190,7 @@ TEST(s25_a_turn_is_told_by_a_quorum_also_where_fewer_decide)
     CHECK_INT(queued_on(cluster, 1), 1);
 }
 
-/* One that asks a minority has learnt nothing: it goes to the doorway again, and takes no place. */
+/* A lock that asks a minority has learnt nothing, so it goes to the doorway again, and takes no place. */
 TEST(s25_a_turn_is_not_told_by_a_minority)
 {
     CLUSTER_OF(5, 2, (void)0);
@@ -210,7 +210,8 @@ TEST(s25_a_turn_is_not_told_by_a_minority)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* It has no turn, so what a minority has granted it is in everybody's way: between two rounds it lets go, as a plain lock does. */
+/* It has no turn, so grants by a minority are in everybody's way. It gives them up between two rounds,
+ * as a plain lock does. */
 TEST(a_doorway_that_no_quorum_answers_keeps_nothing)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -235,7 +236,7 @@ TEST(a_doorway_that_no_quorum_answers_keeps_nothing)
     CHECK_INT(queued_on(cluster, 0), 0);
 }
 
-/* As firmware may. */
+/* Firmware may use this. */
 TEST(a_doorway_that_no_quorum_answers_keeps_nothing_without_wake_ups_either)
 {
     uint8_t token[REDLOCK_TOKEN_SIZE];
@@ -259,7 +260,7 @@ TEST(a_doorway_that_no_quorum_answers_keeps_nothing_without_wake_ups_either)
     CHECK(is_everywhere_empty(cluster));
 }
 
-/* Of four nodes two decide a round, and an answer may be missing for ever that would have made a quorum of them. */
+/* Two of four nodes decide a round, and an answer may be missing for ever that would have made a quorum of them. */
 TEST(a_doorway_whose_answers_did_not_come_begins_anew)
 {
     uint8_t token[REDLOCK_TOKEN_SIZE];
@@ -371,7 +372,7 @@ TEST(a_plain_lock_excludes_a_fair_one_and_the_other_way_round)
     EXPECT_STATUS(0, REDLOCK_TAKEN);
 }
 
-/* Without a wake-up the next in line would look when a third of the lease has passed: the release calls it. */
+/* Without a wake-up the next in line would look when a third of the lease has passed. The release calls it. */
 TEST(a_release_calls_the_first_in_the_queue)
 {
     CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 60000);
@@ -389,7 +390,8 @@ TEST(a_release_calls_the_first_in_the_queue)
     EXPECT_STATUS(2, REDLOCK_OK);
 }
 
-/* One node's release is executed between its refusal and the other answers: what it calls is heard while the poll is under way. */
+/* One node's release is executed between its refusal and the other answers. Its call is heard while the
+ * poll is under way. */
 TEST(a_call_that_comes_while_a_lock_polls_is_heard)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
@@ -454,7 +456,7 @@ TEST(a_refusal_with_a_turn_or_a_rank_out_of_reach_is_taken_for_the_last_there_is
     }
 }
 
-/* As firmware may: then it looks by itself. */
+/* Firmware may do without them, and the lock then looks by itself. */
 TEST(a_fair_lock_needs_no_wake_ups)
 {
     CLUSTER_COLD(3, 2, (void)0);
@@ -473,7 +475,7 @@ TEST(a_fair_lock_needs_no_wake_ups)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* Its entry, by which it is called, is part of its place: so it has one from the beginning, or none. */
+/* Its entry, by which it is called, is part of its place. It therefore has one from the beginning, or none. */
 TEST(a_lock_that_could_not_draw_a_name_is_in_the_queue_without_one)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true);
@@ -575,7 +577,7 @@ TEST(a_place_is_kept_for_as_long_as_its_client_waits)
     }
 }
 
-/* It is woken: polls of a lock that is called are rare. */
+/* It is woken, and polls of a lock that is called are rare. */
 TEST(a_lock_that_will_be_called_polls_three_times_in_a_lease)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true);
@@ -611,7 +613,7 @@ TEST(a_waiter_that_reaches_a_minority_loses_its_place)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* Three that come at once have one node each: of them the first in the queues gets those of the others. */
+/* Three that come at once have one node each. The first in the queues gets the others' nodes. */
 TEST(grants_of_nodes_go_to_the_first_in_the_queue)
 {
     for (unsigned wakes = 0; wakes < 2; wakes++) {
@@ -661,7 +663,7 @@ TEST(a_lock_that_gives_up_leaves_the_queues_and_calls_the_next)
     EXPECT_STATUS(2, REDLOCK_OK);
 }
 
-/* At each moment of a wait: at the doorway, while it polls, between two polls. */
+/* Cancels it at each moment of a wait: at the doorway, while it polls, between two polls. */
 TEST(a_lock_that_is_cancelled_leaves_the_queues_whenever_that_is)
 {
     for (unsigned us = 0; us < 1200; us += 50) {
@@ -821,7 +823,8 @@ TEST(answers_to_an_older_poll_say_nothing_about_the_place)
     }
 }
 
-/* S5: of the poll before it has the key there. What comes behind NOSCRIPT ends the connection, before the text can be sent. */
+/* S5: it has the key there from the poll before. The command after NOSCRIPT ends the connection, before
+ * the text can be sent. */
 TEST(s5_a_fair_lock_whose_script_was_forgotten_releases_what_it_has_there)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -880,7 +883,7 @@ TEST(a_fair_lock_that_is_kept_polls_the_nodes_that_are_left_as_before)
     EXPECT_KEYS("door", 3);
 }
 
-/* Of client 1, which waits, polls of that many connections to node 1 are not answered. */
+/* Client 1 waits. Its polls to node 1 over that many connections are not answered. */
 static void lose_polls(struct cluster *cluster, unsigned connections)
 {
     FAIR(0, 0);
@@ -896,8 +899,8 @@ static void lose_polls(struct cluster *cluster, unsigned connections)
     }
 }
 
-/* S5: polls of a connection that broke may still be executed behind the release: so that is sent again, until it has twice found
- * nothing. From 63 on they are not counted. */
+/* S5: polls of a connection that broke may still be executed after the release. It is therefore sent
+ * again, until it has twice found nothing. From 63 on they are not counted. */
 TEST(s5_polls_that_no_answer_tells_of_are_expected_behind_the_release)
 {
     for (unsigned connections = 3; connections <= 103; connections += 100) {
@@ -979,7 +982,7 @@ TEST(fair_locks_with_tickets_get_larger_ones_in_their_order)
     }
 }
 
-/* Its wall clock is behind that of the last holder: it is told so, keeps its place, and proposes more at once. */
+/* Its wall clock is behind the last holder's. It is told so, keeps its place, and proposes more at once. */
 TEST(a_ticket_that_is_too_small_costs_a_round_and_not_the_place)
 {
     CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 60000);
@@ -995,7 +998,7 @@ TEST(a_ticket_that_is_too_small_costs_a_round_and_not_the_place)
     CHECK(redlock_ticket(LOCK(1)) > redlock_ticket(LOCK(0)));
 }
 
-/* No node can grant it anything: it takes no place, or it would be the first for a lease at each hand-over. */
+/* No node can grant it anything. It takes no place, or it would be the first for a lease at each hand-over. */
 TEST(a_client_whose_wall_clock_is_ahead_holds_up_nobody)
 {
     CLUSTER_OF(3, 3, config.wake_ups = true);
@@ -1024,7 +1027,7 @@ static void raise_counter(struct cluster *cluster, unsigned long long counter)
         (void)model_put(NODE(k), "door#ticket", text, 0, cluster_node_now(cluster, k));
 }
 
-/* While it waited others have raised the counters: it is told so when it is the first and the resource is free. */
+/* While it waited others have raised the counters. It is told so when it is the first and the resource is free. */
 TEST(a_ticket_that_is_too_small_in_the_queue_is_corrected_at_once)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
@@ -1112,7 +1115,8 @@ TEST(a_fair_lock_is_extended_restored_and_kept_as_any_other)
     CHECK(is_everywhere_empty(cluster));
 }
 
-/* From an extension on no poll of the acquisition changes anything: so whoever takes the lock over must extend it as a fair one. */
+/* After an extension no poll of the acquisition changes anything. A client that takes the lock over
+ * must therefore extend it as a fair one. */
 TEST(a_fair_lock_is_taken_over_as_one)
 {
     CLUSTER_OF(3, 3, config.wake_ups = true);
@@ -1154,7 +1158,7 @@ TEST(a_fair_lock_that_was_adopted_in_vain_is_acquired)
     UNTIL_DONE(1);
 }
 
-/* What is owed is owed as it was acquired: with a place in a queue, or without. */
+/* A debt keeps the order in which its lock was acquired, with a place in a queue or without. */
 TEST(a_lock_that_owes_is_not_acquired_in_another_order)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -1188,9 +1192,10 @@ static void set_distance(struct cluster *cluster, unsigned client, unsigned one_
     for (unsigned k = 0; k < cluster->node_count; k++) cluster->links[client][k].delay_us = one_way_ms * 1000;
 }
 
-/* From the release to the nodes, from there to the subscription; and the poll. Of these clients, one of which is five times as far
- * away as the others, it is two round trips between near ones, and three at most of the one that is far. Each wants the lock
- * again as soon as its release has ended: nobody gets in between. */
+/* The first goes from the release to the nodes and from there to the subscription; the second is the
+ * poll. One of these clients is five times as far away as the others. It takes two round trips between
+ * near ones, and at most three for the far one. Each wants the lock again as soon as its release has
+ * ended, and nobody gets in between. */
 TEST(a_hand_over_in_strict_order_takes_two_round_trips)
 {
     CLUSTER_OF(5, 5, config.wake_ups = true; config.retry_ms = 60000);
@@ -1216,7 +1221,8 @@ TEST(a_hand_over_in_strict_order_takes_two_round_trips)
     }
 }
 
-/* Of the memory of nodes: an entry for each that waits, and nothing when they have died, whoever comes then or does not. */
+/* The memory of nodes has an entry for each client that waits, and nothing when they have died, whoever
+ * comes then or does not. */
 /* The lease of a dead one that is the first would end when the clock shows again what it showed. */
 TEST(a_dead_head_is_waited_for_no_longer_where_the_clocks_of_nodes_step_back)
 {

@@ -1,5 +1,5 @@
-/* Faults that no client can survive, or only with a margin: what is known to break breaks here in the same way, and no earlier.
- * And that a client that reaches a quorum gets its turn, whatever others reach. */
+/* Some faults no client can survive, or only with a margin. Known failures happen here in the same way,
+ * and no earlier. A client that reaches a quorum also gets its turn, whatever others reach. */
 #include "kinds.h"
 
 enum { N = 5, QUORUM = 3, TTL_MS = 10000, RECONNECT_MS = 500 };
@@ -88,8 +88,9 @@ TEST(as_many_keys_may_be_lost_as_there_are_grants_beyond_the_quorum_and_no_more)
 
 /* ---- What a server says of its own age ---- */
 
-/* The uptime is wall clock: a server that has forgotten everything, and whose clock is stepped forward before a client sees it
- * for the first time, seems to be older than the guard. A client that has seen it before is not deceived. */
+/* The uptime is wall clock. A server that has forgotten everything, and whose clock is stepped forward
+ * before a client sees it for the first time, therefore seems to be older than the guard. A client that
+ * has seen it before is not deceived. */
 static void restart_and_step(bool is_first_contact, bool is_stepped)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -126,8 +127,8 @@ static bool reaches_quorum(unsigned links, unsigned c)
     return (reached & (reached - 1)) != 0;
 }
 
-/* Bit c * NODES + k: client c reaches node k. Clients that reach no quorum try without end. Each client's wall clock is behind
- * that of the one before, and tickets increase nevertheless (S15). */
+/* Bit c * NODES + k is set if client c reaches node k. Clients that reach no quorum try without end.
+ * Each client's wall clock is behind that of the one before, and tickets increase nevertheless (S15). */
 static void take_turns(unsigned links, enum kind kind)
 {
     bool had_it[CLIENTS] = { false };

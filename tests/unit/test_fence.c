@@ -85,7 +85,7 @@ TEST(s15_tickets_beyond_what_a_double_holds_are_told_apart)
     CHECK(!redlock_fence_admit(&fence, UINT64_MAX - 1));
 }
 
-/* In every order in which six writes with tickets 0 to 3 can arrive. */
+/* Tried in every order in which six writes with tickets 0 to 3 can arrive. */
 TEST(s15_a_write_is_admitted_exactly_when_no_larger_ticket_came_before)
 {
     enum { WRITES = 6, TICKETS = 4, ORDERS = 1 << (2 * WRITES) };    /* Two bits a ticket. */

@@ -1,4 +1,5 @@
-/* A holder's name behind the token, in the value of each key: what goes out, what is compared, what is refused. */
+/* A holder's name follows the token in the value of each key. Tests what goes out, what is compared,
+ * and what is refused. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000 };

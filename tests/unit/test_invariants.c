@@ -1,4 +1,4 @@
-/* The engine's own books, falsified one entry at a time: each invariant notices what breaks it, and names it. */
+/* The engine's own books, falsified one entry at a time. Each invariant notices what breaks it, and names it. */
 #include "../tap.h"
 #include "../world/invariants.h"
 #include "../world/story.h"
@@ -18,7 +18,7 @@ static bool hold(struct cluster *cluster)
     return invariants_hold(&cluster->clients[0].engine, LOCK(0), text, sizeof text);
 }
 
-/* A falsified book stays false: the next test begins with another cluster. */
+/* A falsified book stays false, so the next test begins with another cluster. */
 #define EXPECT_BROKEN(invariant)                    \
     do {                                            \
         CHECK(!hold(cluster));                      \
@@ -224,7 +224,7 @@ TEST(a_wait_wakes_for_its_next_attempt)
     EXPECT_BROKEN("it_wakes_in_time");
 }
 
-/* What is late is looked at as well as what the phase waits for. */
+/* It looks at late debts as well as at the deadlines of the phase. */
 TEST(a_debt_wakes_in_time)
 {
     HELD_BY_TWO_OF_THREE;
@@ -262,7 +262,7 @@ TEST(a_waiting_lock_stands_in_line)
     EXPECT_BROKEN("who_waits_stands_in_line");
 }
 
-/* As after every other call: a falsified book stops the story, with the place of the mistake. */
+/* A falsified book stops the story, as after every other call, with the place of the mistake. */
 TEST(the_cluster_looks_at_the_books_after_every_call)
 {
     HELD_BY_TWO_OF_THREE;
@@ -371,7 +371,7 @@ TEST(the_top_of_the_heap_is_below_no_lock)
 }
 
 #ifndef REDLOCK_NO_CHECKS
-/* In a process of its own, which ends by that. */
+/* Runs in a process of its own, which ends by that. */
 TEST(the_engine_looks_at_its_books_at_the_end_of_its_calls)
 {
     for (unsigned call = 0; call < 3; call++) {

@@ -1,4 +1,4 @@
-/* The doctor's checks, on what no server can easily be made to say: INFO as text, and nodes that are made up. */
+/* The doctor's checks of conditions that no server can easily be made to show, by INFO as text, and by made-up nodes. */
 #define _GNU_SOURCE
 #include "../../tools/admin/checks_access.c"
 #include "../../tools/admin/checks_clock.c"
@@ -34,7 +34,7 @@ static void tell_node(unsigned k, const char *info)
     survey_read_info(&survey.nodes[k], info, strlen(info));
 }
 
-/* What it answers to a SET that no server executes. */
+/* The answer to a SET that no server executes. */
 static void answer_probe(unsigned k, const char *words)
 {
     struct redlock_item item = { .type = REDLOCK_ITEM_ERROR, .bytes = (const uint8_t *)words, .size = strlen(words) };
@@ -270,7 +270,7 @@ TEST(a_node_that_says_nothing_of_itself_votes_only_where_it_is_trusted)
     CHECK_INT(findings.safe, 3);
 }
 
-/* What ACL DRYRUN answers about one need. */
+/* The answer of ACL DRYRUN about one need. */
 static void answer_dry_run(unsigned k, unsigned need, const char *words)
 {
     struct redlock_item item = { .type = REDLOCK_ITEM_ERROR, .bytes = (const uint8_t *)words, .size = strlen(words) };
@@ -321,7 +321,7 @@ TEST(each_command_that_locks_need_is_asked_for)
     CHECK_INT(rights_of("+ze"), 0);
 }
 
-/* Of each kind of lock, to a user that may do nothing: the whole list, and no word of what it does without. */
+/* Each kind of lock gets the whole list for a user that may do nothing, and no word of what it does without. */
 TEST(all_that_a_kind_of_lock_needs_is_told_at_once)
 {
     static const struct { char letter; const char *with, *without; } kinds[] = {
@@ -365,7 +365,7 @@ TEST(a_user_that_the_server_does_not_know_is_unsafe)
     CHECK(finding_of(23, 0)->is_left_out);
 }
 
-/* What a user may do with the canary; with the rest it may do all. */
+/* The user's rights to the canary; it may do all the rest. */
 static void allow_canary(unsigned k, enum survey_permission permission)
 {
     for (unsigned i = 0; survey_needs[i].rule; i++)

@@ -1,13 +1,13 @@
-/* The keeper: when it extends, what it tells, when it ends; and the keys that an extension sets again. */
+/* The keeper. Tests when it extends, what it reports, when it ends, and which keys an extension sets again. */
 #include "../world/story.h"
 #include "../../redlock/wire.h"
 
 enum {
     DOOR_TTL = 10000,
-    THIRD_MS = 3300,            /* Of it: when the keeper extends at the latest, */
+    THIRD_MS = 3300,            /* A third of it, when the keeper extends at the latest, */
     SPREAD_MS = 412,            /* and so much earlier at most. */
     EXTENSIONS = 20,
-    SHORT_TTL = 700,            /* With 1 percent: extended after 7 ms, without a spread. */
+    SHORT_TTL = 700,            /* With 1 percent it is extended after 7 ms, without a spread. */
     SHORT_INTERVAL_MS = 7,
     SHORT_DRIFT_MS = 9
 };
@@ -65,7 +65,7 @@ TEST(a_third_of_the_TTL_is_counted_from_where_the_last_extension_began_and_sprea
 
     ACQUIRE(0, "door", DOOR_TTL);
     KEEP(0, 0);
-    DELAY_ALL_US(200000);           /* Each extension takes 0.4 s: from its end would be too late. */
+    DELAY_ALL_US(200000);           /* Each extension takes 0.4 s, so counting from its end would be too late. */
     RUN_MS((EXTENSIONS + 2) * THIRD_MS);
     for (unsigned i = 1; i < EXTENSIONS; i++) {
         const uint64_t gap = extended_at(NODE(0), i) - extended_at(NODE(0), i - 1);
@@ -151,7 +151,7 @@ TEST(a_lock_can_be_given_to_the_keeper_while_it_is_extended)
     EXPECT_HELD(0);
 }
 
-/* In microseconds the longest pause does not fit in 32 bits. */
+/* The longest pause in microseconds does not fit in 32 bits. */
 TEST(behind_an_extension_that_failed_the_keeper_pauses_for_half_of_retry_ms_or_more_however_large_that_is)
 {
     enum { DAY_MS = 86400000, HALF_MS = REDLOCK_RETRY_MS_MAX / 2, TRIES = 20 };
@@ -277,7 +277,7 @@ TEST(the_first_extension_that_fails_is_told_and_so_is_the_next_that_does_not)
     CHECK(redlock_next_done(ENGINE(0)) == LOCK(0));
     KEEP(0, 0);
     RUN_MS(2 * THIRD_MS);
-    CHECK(!redlock_next_done(ENGINE(0)));       /* All is well: that is no news. */
+    CHECK(!redlock_next_done(ENGINE(0)));       /* All is well, and that is no news. */
     HANG(0); HANG(1);
     RUN_MS(THIRD_MS + 600);
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
@@ -426,7 +426,7 @@ TEST(s13_the_last_extension_is_as_long_as_may_be_to_the_millisecond)
     hold_for(SHORT_TTL + GONE_MS, SHORT_TTL, REDLOCK_OK);
     hold_for(SHORT_TTL + GONE_MS - 1, SHORT_TTL - 1, REDLOCK_EXTENSION_LIMIT);
     hold_for(LEFT_MS + GONE_MS + 1, LEFT_MS + 1, REDLOCK_EXTENSION_LIMIT);
-    hold_for(LEFT_MS + GONE_MS, 0, REDLOCK_EXTENSION_LIMIT);     /* That much is left already. */
+    hold_for(LEFT_MS + GONE_MS, 0, REDLOCK_EXTENSION_LIMIT);     /* That much time is already left. */
     hold_for(1, 0, REDLOCK_EXTENSION_LIMIT);
     hold_for(0, SHORT_TTL, REDLOCK_OK);                          /* For ever. */
     hold_for(UINT32_MAX, SHORT_TTL, REDLOCK_OK);
@@ -651,7 +651,7 @@ TEST(s8_that_a_key_was_set_again_is_no_vote)
     CHECK_INT(redlock_confirmed(LOCK(0)), 2);
 }
 
-/* Somebody may have deleted it on purpose: an administrator, or a person who was told to break the lock. */
+/* Somebody may have deleted it on purpose, such as an administrator, or a person who was told to break the lock. */
 TEST(s9_where_a_quorum_has_lost_the_key_nothing_is_set_again)
 {
     CLUSTER(3);
@@ -715,7 +715,7 @@ TEST(a_key_is_not_set_again_later_than_its_round)
     EXPECT_KEY_ABSENT(2, "door");
 }
 
-/* A rival may have been given the node when the old validity is over: what the extension has won needs the others. */
+/* A rival may have been given the node when the old validity is over, so the extension needs the other nodes. */
 TEST(s9_a_key_is_not_set_again_when_the_old_validity_is_over)
 {
     CLUSTER(3);
@@ -774,7 +774,7 @@ TEST(s5_a_key_set_again_is_released_once_more_for_a_first_one_that_arrives_late)
     release_before_the_first_set_comes(true);
 }
 
-/* Or its key would run out there, though all is well: each node more is one that may be lost. */
+/* Otherwise its key would run out there, though all is well. Each further node is one that may be lost. */
 TEST(a_slow_node_that_has_lost_its_scripts_is_extended_behind_the_verdict)
 {
     CLUSTER(3);
@@ -875,7 +875,7 @@ TEST(a_slow_node_that_never_had_the_key_gets_it_with_the_extension_after_that)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* It is queued for a node that does not take bytes when the lock is released: then it must not go out behind the release. */
+/* It is queued for a node that does not take bytes when the lock is released. It must not go out after the release. */
 TEST(a_key_that_waits_to_be_set_again_is_not_set_after_the_release)
 {
     CLUSTER(3);
@@ -970,7 +970,7 @@ TEST(what_a_node_says_of_a_key_that_was_set_again_is_nothing_to_the_next_lock)
     EXTEND(0, DOOR_TTL);
     RUN_MS(120);                        /* The key is on its way. */
     RELEASE(0);
-    ACQUIRE(0, "door", DOOR_TTL);       /* Behind the release, so not from node 2. */
+    ACQUIRE(0, "door", DOOR_TTL);       /* The release came first, so not from node 2. */
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(400);
     EXPECT_KEYS("door", 2);

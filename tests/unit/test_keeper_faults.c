@@ -1,9 +1,10 @@
-/* A lock that is kept: what the keeper does when nodes, time or the caller are in its way. */
+/* A lock that is kept. Tests the keeper when nodes, time or the caller are in its way. */
 #include "../world/story.h"
 
 #define KEEP(client, hold_ms) CHECK_INT(redlock_keep(ENGINE(client), LOCK(client), (hold_ms), CLIENT_NOW(client)), REDLOCK_OK)
 
-/* The nearer the end the shorter the pause between two extensions, but there is one: time stands still during a tick. */
+/* The nearer the end the shorter the pause between two extensions. There always is one, since time
+ * stands still during a tick. */
 TEST(a_keeper_that_reaches_no_node_ends_with_the_validity_and_hangs_no_tick)
 {
     CLUSTER(3);

@@ -1,5 +1,5 @@
-/* redlock/keeper_thread.c over threads and a net/ that a script plays: see scripted_thread.h. In each test crew_run() runs the
- * program's first thread, which starts the keeper and may start two more that call it. */
+/* Tests redlock/keeper_thread.c over threads and a net/ that a script plays, see scripted_thread.h. In each test
+ * crew_run() runs the program's first thread, which starts the keeper and may start two more that call it. */
 #include "scripted_thread.h"
 
 #ifdef HAS_COROUTINES
@@ -65,7 +65,7 @@ static void put_rival(void)
     for (unsigned k = 0; k < net.node_count; k++) model_put(&net.hosts[k].node, "door", "rival", 60000, net.now_us);
 }
 
-/* What every end of a keeper must leave behind. */
+/* Every end of a keeper must leave this behind. */
 #define CHECK_END                                   \
     CHECK_STR(net.breach, "");                      \
     CHECK_INT(net.open_count, 0);                   \
@@ -382,7 +382,7 @@ static void *acquires_what_has_ended(void *unused)
     return unused;
 }
 
-/* Its validity has ended, without a word from anybody: the keeper still has it in its list. */
+/* Its validity has ended without notice, and the keeper still has it in its list. */
 static void *is_stopped_while_one_tries_anew(void *unused)
 {
     start_keeper();
@@ -433,7 +433,7 @@ TEST(a_stop_does_not_hide_that_a_lock_is_held)
     CHECK_INT(acquired_late, REDLOCK_BAD_STATE);
 }
 
-/* Node 1 is slow, and has forgotten the script: it is to be sent once more, when the release has long returned. */
+/* Node 1 is slow, and has forgotten the script, which is to be sent once more when the release has long returned. */
 static void *stops_with_a_debt(void *unused)
 {
     start_keeper();
@@ -484,7 +484,7 @@ TEST(a_kept_lock_is_extended_without_random_bytes_and_its_loss_is_told)
     CHECK_END;
 }
 
-/* The keeper's thread does nothing meanwhile: what is asked looks at the clock itself. */
+/* The keeper's thread does nothing meanwhile, but queries look at the clock themselves. */
 static void *sleeps_too_long(void *unused)
 {
     start_keeper();
@@ -598,7 +598,8 @@ TEST(in_a_child_nothing_is_sent_and_the_stop_closes_its_copies)
 enum { WORLDS = 1500 };
 
 static uint64_t held_count;
-static bool is_cancelling;      /* The first thread cancels what the others wait for: so nothing is poisoned when they return. */
+static bool is_cancelling;      /* The first thread cancels the operations that the others wait for, so
+                                 * nothing is poisoned when they return. */
 
 static void some_fault(void)
 {
@@ -619,7 +620,7 @@ static void enter_for_a_while(struct redlock_kept *mine)
     entries++;
     crew_sleep_ms(net_below(800));
     held_count += redlock_keeper_status(&keeper, mine) == REDLOCK_OK;
-    /* Whoever finds the lock lost is out by then: the other may have come in at the very moment. */
+    /* A holder that found the lock lost is out by then, and the other may have come in at the very moment. */
     inside--;
 }
 

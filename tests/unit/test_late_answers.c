@@ -1,8 +1,9 @@
-/* Every answer delayed: to just before the moment from which on it is too late, to that moment, and past it. For every
- * operation on every kind of lock, of one node, of a minority, of so many that a quorum is missing, and of all.
+/* Every answer is delayed to just before the moment from which on it is too late, to that moment, and
+ * past it. This is tried for every operation on every kind of lock, by one node, by a minority, by so
+ * many that a quorum is missing, and by all.
  *
- * What comes in time counts. What comes too late grants nothing, lengthens nothing, is no vote in what was begun meanwhile, and
- * what it tells of is released. (That nobody holds what no quorum keeps, the cluster watches.) */
+ * An answer in time counts. A late one grants nothing, lengthens nothing, and is no vote in a later operation;
+ * anything that it reveals is released. (The cluster checks that nobody holds a lock that no quorum keeps.) */
 #include "kinds.h"
 
 enum { N = 5, LOST = 4, ALL = 31, RECOVERY_MS = 8000 };
@@ -11,10 +12,10 @@ enum operation { ACQUIRE_IT, EXTEND_IT, RESTORE_IT, RELEASE_IT };
 
 static const char *const operation_names[] = { "acquire", "extend", "extend with a key lost", "release" };
 
-/* Which nodes are late: the one that has lost the key, a minority, so many that the rest is no quorum, all. */
+/* The late nodes: the one that has lost the key, a minority, so many that the rest is no quorum, all. */
 static const unsigned masks[] = { 1 << LOST, 3 << 3, 7 << 2, ALL };
 
-/* What ends a round: that nodes take too long, or that nothing would be left of the validity. */
+/* A round ends because nodes take too long, or because nothing would be left of the validity. */
 struct limit {
     const char *name;
     uint32_t node_timeout_ms, ttl_ms;
@@ -39,7 +40,7 @@ struct delay {
     struct limit limit;
     struct moment moment;
     unsigned mask;
-    bool is_flushed;        /* No node knows the scripts: what is answered is NOSCRIPT. */
+    bool is_flushed;        /* No node knows the scripts, so the answer is NOSCRIPT. */
 };
 
 static void deafen(struct cluster *cluster, unsigned mask)
@@ -47,7 +48,7 @@ static void deafen(struct cluster *cluster, unsigned mask)
     for (unsigned k = 0; k < N; k++) LINK(0, k)->deaf = mask >> k & 1;
 }
 
-/* Up to the moment at which the answers come. until: of what was held before the operation. */
+/* Runs up to the moment at which the answers come. until: the validity before the operation. */
 static void begin(struct cluster *cluster, const struct delay *delay, uint64_t *until)
 {
     TAP_CONTEXT("%s %s%s, nodes %x answer %s %s", operation_names[delay->operation], kind_names[delay->kind],
@@ -81,15 +82,15 @@ static bool is_decisive(const struct delay *delay)
     return left < N / 2 + 1;
 }
 
-/* What is answered by NOSCRIPT just in time is answered in full too late. */
+/* A NOSCRIPT just in time makes the full answer late. */
 static bool is_in_time(const struct delay *delay)
 {
     const bool is_scripted = delay->operation != ACQUIRE_IT || delay->kind != KIND_PLAIN;
     return delay->moment.after_us < 0 && !(delay->is_flushed && is_scripted);
 }
 
-/* A vote that is read behind the node timeout, though before anybody has looked at the clock, may count: what is left of the
- * validity is computed nevertheless. */
+/* A vote that is read after the node timeout, though before anybody has looked at the clock, may count.
+ * The rest of the validity is computed nevertheless. */
 static bool may_count(const struct delay *delay)
 {
     return is_in_time(delay) || (delay->moment.lag_us > 0 && delay->limit.node_timeout_ms < delay->limit.ttl_ms);
@@ -173,7 +174,7 @@ static void answer_late(const struct delay *delay)
     finish(cluster);
 }
 
-/* What was begun behind the deadline is decided by its own answers, which are late as well. */
+/* An operation that began after the deadline is decided by its own answers, which are late as well. */
 static void answer_into_the_next(const struct delay *delay)
 {
     uint64_t until;
@@ -244,7 +245,7 @@ TEST(s8_late_answers_are_no_votes_in_what_was_begun_meanwhile)
 
 /* ---- All answers at once, late ---- */
 
-/* What was begun is sent; then the client sleeps, past the node timeout, and the answers lie in its sockets. */
+/* The operation is sent; then the client sleeps, past the node timeout, and the answers lie in its sockets. */
 static void sleep_over_the_answers(struct cluster *cluster)
 {
     const uint64_t tick_count = cluster->clients[0].tick_count;

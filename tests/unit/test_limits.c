@@ -1,4 +1,4 @@
-/* Versions and defaults, and every limit of redlock.h: at the limit, and one past it. */
+/* Versions and defaults, and every limit of redlock.h, at the limit and one past it. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000 };

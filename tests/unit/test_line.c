@@ -10,7 +10,7 @@ struct pair {
     struct line near, far;
     uint8_t heard[STREAM_MAX];
     size_t heard_size;
-    enum line_event last;       /* That was not NOTHING. */
+    enum line_event last;       /* The last event other than NOTHING. */
 };
 
 static void pair_init(struct pair *pair)
@@ -281,8 +281,8 @@ static bool is_beginning(const struct pair *pair)
     return pair->heard_size < sizeof words && memcmp(pair->heard, words, pair->heard_size) == 0;
 }
 
-/* From place on the wire misses so many bytes, or has one that is changed or added: then a beginning is heard, and behind that the
- * session is lost, at the next frame if there is one; and a new session hears all. */
+/* After this place the wire misses so many bytes, or has one that is changed or added. A beginning is then
+ * heard, and after it the session is lost, at the next frame if there is one. A new session hears all. */
 #define SURVIVES(missing, has_byte, byte)                                                            \
     do {                                                                                             \
         struct pair pair;                                                                            \

@@ -1,4 +1,4 @@
-/* A thousand locks in one engine: nobody starves, nothing is reported twice, writes are shared. */
+/* A thousand locks in one engine, where nobody starves, nothing is reported twice, and writes are shared. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000, MANY = 1000 };

@@ -28,7 +28,7 @@ static bool has_words(const char *words)
     return strstr(text, words) != NULL;
 }
 
-/* What is told of a series now: the rest of its line. */
+/* The rest of a series' line, as printed now. */
 static const char *told_of(const char *series)
 {
     static char value[64];
@@ -351,7 +351,7 @@ TEST(a_kept_lock_that_no_quorum_extends_is_lost_for_that)
     CHECK(strcmp(told_of("redlock_extensions_total{outcome=\"no_quorum\"}"), "0") != 0);
 }
 
-/* As a command does that must be dead before another client can have the lock. */
+/* A command does this if it must be dead before another client can have the lock. */
 TEST(a_lock_that_is_given_up_in_time_is_lost_once_whatever_comes_of_its_release)
 {
     struct redlock_lock other;
@@ -581,7 +581,7 @@ TEST(the_round_trip_of_a_node_is_told)
     WATCH;
     DELAY_US(4, 20000);
     ACQUIRE(0, "door", 10000);
-    RELEASE(0);         /* Behind a command that is timed. */
+    RELEASE(0);         /* This follows a command that is timed. */
     RUN_MS(500);
     TELLS("redlock_node_round_trip_seconds_bucket{node=\"4\",le=\"0.025\"}", "0");
     TELLS("redlock_node_round_trip_seconds_bucket{node=\"4\",le=\"0.05\"}", "1");
@@ -654,7 +654,7 @@ TEST(a_verdict_brings_a_lock_back)
     redlock_metrics_text(&metrics, ENGINE(0), CLIENT_NOW(0), 0, 0, text, sizeof text);
     CHECK_STR(told_of("redlock_held"), "0");
     CHECK_INT(metrics.lost_events, 7);
-    metrics.lost_seen = 0;      /* As those of the ring. */
+    metrics.lost_seen = 0;      /* The metrics then match the ring's. */
     UNTIL_DONE(0);
     RUN_MS(5);
     TELLS("redlock_held", "1");

@@ -1,10 +1,10 @@
-/* What other libraries got wrong, one test each, named after the rule that we keep; the comment says which library broke it.
- * Here are those that show without real servers and without the command. */
+/* Mistakes of other libraries, one test each, named after the rule that we keep. The comment names the
+ * library that made it. Here are those that show without real servers and without the command. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000, ROUND_US = 2 * CLUSTER_DELAY_US };
 
-/* npm redlock 5 beta: an even split (1:1 of 2, 2:2 of 4) never ends. */
+/* npm redlock 5 beta has an even split (1:1 of 2, 2:2 of 4) that never ends. */
 static void split(unsigned n, unsigned refusing)
 {
     CLUSTER(n);
@@ -22,7 +22,7 @@ TEST(every_split_of_every_number_of_nodes_ends_as_soon_as_it_is_certain)
         for (unsigned refusing = 0; refusing <= n; refusing++) split(n, refusing);
 }
 
-/* npm redlock: TTL 300 ms with slow nodes gives a lock that expired 359 ms ago. */
+/* npm redlock with a TTL of 300 ms and slow nodes gives a lock that expired 359 ms ago. */
 TEST(a_win_is_held_against_the_clock_and_too_late_is_lost_and_released)
 {
     CLUSTER(3);
@@ -44,7 +44,7 @@ TEST(the_start_is_taken_anew_for_each_attempt)
     CHECK_INT(VALID_US(0), 1000000 - ROUND_US - 10000 - 2000);
 }
 
-/* npm redlock: the keys of a failed attempt stay until the last retry, and block the next ones. */
+/* npm redlock keeps the keys of a failed attempt until the last retry, and they block the next ones. */
 TEST(a_lost_attempt_is_released_before_the_next_and_does_not_block_it)
 {
     CLUSTER(3);
@@ -56,7 +56,7 @@ TEST(a_lost_attempt_is_released_before_the_next_and_does_not_block_it)
     EXPECT_KEYS("door", 3);
 }
 
-/* npm redlock #168: one error for a lock that is held, one that is expired and nodes that are unreachable. */
+/* npm redlock #168 has one error for a lock that is held, one that is expired and nodes that are unreachable. */
 TEST(taken_unreachable_and_ended_are_different_statuses)
 {
     CLUSTER(3);
@@ -74,7 +74,7 @@ TEST(taken_unreachable_and_ended_are_different_statuses)
     EXPECT_STATUS(0, REDLOCK_NO_QUORUM);
 }
 
-/* npm redlock #282: the release of an expired lock burns the whole retry time. */
+/* npm redlock #282 burns the whole retry time to release an expired lock. */
 TEST(the_release_of_an_ended_lock_answers_at_once_even_when_all_nodes_hang)
 {
     CLUSTER(3);
@@ -87,7 +87,7 @@ TEST(the_release_of_an_ended_lock_answers_at_once_even_when_all_nodes_hang)
     CHECK_INT(CLIENT_NOW(0), before);
 }
 
-/* npm redlock #195: the lock's name is that of a data key, and it says "no quorum" for ever. */
+/* npm redlock #195 says "no quorum" for ever if the lock's name is also a data key's. */
 TEST(a_key_without_a_ttl_is_told_apart_from_a_lock_and_from_a_dead_node)
 {
     CLUSTER(3);
@@ -110,7 +110,7 @@ TEST(the_late_grants_of_a_lost_attempt_are_released)
     EXPECT_KEY_ABSENT(4, "door");
 }
 
-/* redlock-universal, redlock-cpp: everybody waits for the slowest, for a paused one 2.6 s. */
+/* redlock-universal and redlock-cpp always wait for the slowest node, for a paused one 2.6 s. */
 TEST(nobody_waits_for_the_slowest_node)
 {
     CLUSTER(5);
@@ -156,7 +156,7 @@ TEST(the_clock_is_read_before_the_first_byte_leaves)
     CHECK_INT(CLIENT_NOW(0) + VALID_US(0), before + 1000000 - 10000 - 2000);
 }
 
-/* redlock-py, redlock-rb #60, #129: one dead node of three raises although there is a quorum, and leaks the key. */
+/* redlock-py and redlock-rb #60, #129 raise for one dead node of three although there is a quorum, and leak the key. */
 TEST(one_dead_node_of_three_harms_no_operation)
 {
     for (unsigned dead = 0; dead < 3; dead++) {
@@ -173,7 +173,7 @@ TEST(one_dead_node_of_three_harms_no_operation)
     }
 }
 
-/* redlock-py PR 6, redlock-cpp: the quorum is counted from the connected nodes, and two clients win. */
+/* redlock-py PR 6 and redlock-cpp count the quorum from the connected nodes, and two clients win. */
 TEST(the_quorum_is_that_of_the_configured_nodes)
 {
     CLUSTER_COLD(5, 2, (void)0);
@@ -187,7 +187,7 @@ TEST(the_quorum_is_that_of_the_configured_nodes)
     EXPECT_STATUS(1, REDLOCK_NO_QUORUM);
 }
 
-/* redlock-py PR 3, redsync #37: the drift is added to the validity. */
+/* redlock-py PR 3 and redsync #37 add the drift to the validity. */
 TEST(the_validity_is_always_less_than_the_ttl_and_shrinks_with_time_and_drift)
 {
     for (unsigned i = 0; i < 200; i++) {
@@ -244,7 +244,7 @@ TEST(extend_counts_confirmations_only)
     }
 }
 
-/* redsync #186: holds 3 of 5, one restarts empty, a rival takes 3: two holders. */
+/* redsync #186 holds 3 of 5, one restarts empty, and a rival takes 3, so there are two holders. */
 TEST(a_node_that_lost_its_memory_helps_no_rival_while_the_lock_may_be_held)
 {
     CLUSTER_COLD(5, 2, (void)0);
@@ -259,7 +259,7 @@ TEST(a_node_that_lost_its_memory_helps_no_rival_while_the_lock_may_be_held)
     EXPECT_HELD(0);
 }
 
-/* redsync PR 151: healing by SET NX then released a good lock on one node's error. */
+/* redsync PR 151 healed by SET NX, and then released a good lock on one node's error. */
 TEST(an_error_of_one_node_never_releases_a_lock)
 {
     CLUSTER(3);
@@ -277,7 +277,7 @@ TEST(an_error_of_one_node_never_releases_a_lock)
     CHECK_INT(CALLS(1, "RELEASE"), 0);
 }
 
-/* redsync #72: valid although expired, because extend did not look at the clock. */
+/* redsync #72 held an expired lock for valid, because extend did not look at the clock. */
 TEST(an_extension_looks_at_the_clock)
 {
     CLUSTER(3);
@@ -321,7 +321,7 @@ TEST(a_release_that_finds_a_quorum_gone_says_lost)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* redsync #98: a cancelled caller leaves the lock until its TTL. */
+/* redsync #98 leaves the lock of a cancelled caller until its TTL. */
 TEST(a_cancelled_acquire_is_released_everywhere)
 {
     CLUSTER(5);
@@ -337,7 +337,7 @@ TEST(a_cancelled_acquire_is_released_everywhere)
     CHECK(IDLE(0));
 }
 
-/* redsync with redigo: its own timeout is ignored, 1.6 s on a paused node. */
+/* redsync with redigo ignores its own timeout, and takes 1.6 s on a paused node. */
 TEST(an_attempt_ends_within_the_node_timeout_whatever_the_nodes_do)
 {
     for (unsigned i = 0; i < 4; i++) {
@@ -370,7 +370,7 @@ TEST(a_wait_ends_within_the_time_to_wait_and_a_node_timeout)
     }
 }
 
-/* redlock-rb, aioredlock, RedLock.net: "extend" creates a lock that was lost. */
+/* redlock-rb, aioredlock and RedLock.net create a lock that was lost by "extend". */
 TEST(an_extension_creates_nothing)
 {
     CLUSTER(3);
@@ -384,7 +384,7 @@ TEST(an_extension_creates_nothing)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* RedLock.net PR 64, Redisson #7272: unlock races with the renewal, and the key stays. */
+/* RedLock.net PR 64 and Redisson #7272 race unlock with the renewal, and the key stays. */
 TEST(a_release_during_an_extension_wins)
 {
     for (unsigned after_us = 0; after_us <= ROUND_US; after_us += 50) {
@@ -408,7 +408,7 @@ TEST(a_release_during_an_extension_wins)
     }
 }
 
-/* RedLock.net #68: orphan locks are renewed for days. */
+/* RedLock.net #68 renews orphan locks for days. */
 TEST(the_number_of_extensions_is_limited_where_the_caller_says_so)
 {
     CLUSTER(3);
@@ -428,7 +428,7 @@ TEST(the_number_of_extensions_is_limited_where_the_caller_says_so)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* RedLock.net #93, Redisson #4698: the loss is not told. DistributedLock: up to a tenth of the TTL late. */
+/* RedLock.net #93 and Redisson #4698 do not report the loss. DistributedLock reports it up to a tenth of the TTL late. */
 TEST(the_loss_is_told_no_later_than_the_validity_ends_counted_from_the_start_of_the_round)
 {
     CLUSTER(3);
@@ -448,7 +448,7 @@ TEST(the_loss_is_told_no_later_than_the_validity_ends_counted_from_the_start_of_
     CHECK_INT(redlock_valid_us(LOCK(0), end - 1), 1);
 }
 
-/* Redisson RedLock #624, #2172: several holders for some mixes of wait and lease times. */
+/* Redisson RedLock #624, #2172 has several holders for some mixes of wait and lease times. */
 static void contend(uint32_t ttl_ms, uint32_t wait_ms, uint64_t delay_us)
 {
     CLUSTER_OF(3, 3, (void)0);
@@ -477,7 +477,7 @@ TEST(no_mix_of_waits_and_ttls_makes_two_holders)
         }
 }
 
-/* glasslion/redlock #14: retries = 0 never tries. */
+/* glasslion/redlock #14 never tries with retries = 0. */
 TEST(a_wait_of_nothing_is_exactly_one_attempt)
 {
     CLUSTER(3);
@@ -505,7 +505,7 @@ TEST(there_is_no_sleep_after_the_last_attempt)
     CHECK(last && cluster_node_now(cluster, 0) - last->at_us <= 2 * ROUND_US);
 }
 
-/* redis-py #3847: the token is cleared before the release's round trip, and a failed release cannot be repeated. */
+/* redis-py #3847 clears the token before the release's round trip, and a failed release cannot be repeated. */
 TEST(the_token_is_kept_until_the_release_is_confirmed)
 {
     CLUSTER(3);
@@ -521,7 +521,7 @@ TEST(the_token_is_kept_until_the_release_is_confirmed)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* redis-py #629: extend adds to the TTL without bound. */
+/* redis-py #629 lets extend add to the TTL without bound. */
 TEST(an_extension_sets_the_ttl_and_does_not_add_to_it)
 {
     CLUSTER(3);
@@ -569,7 +569,7 @@ TEST(no_ttl_that_the_drift_eats_is_taken)
     CHECK_INT(VALID_US(0), 500 - ROUND_US);
 }
 
-/* redis-plus-plus #24: 0 ms left counts as held. */
+/* redis-plus-plus #24 takes 0 ms left for held. */
 TEST(nothing_left_is_not_held)
 {
     CLUSTER(3);
@@ -581,7 +581,8 @@ TEST(nothing_left_is_not_held)
     CHECK_INT(redlock_valid_us(LOCK(0), UINT64_MAX), 0);
 }
 
-/* pottery, redsync fail-fast: the release goes out on another connection while the SET is in flight: the late SET wins. */
+/* pottery and redsync's fail-fast send the release on another connection while the SET is in flight,
+ * and the late SET wins. */
 TEST(the_release_goes_behind_its_acquire_on_the_same_connection)
 {
     CLUSTER(3);
@@ -611,7 +612,7 @@ TEST(an_uncontended_lock_costs_one_command_a_node)
     for (unsigned k = 0; k < 5; k++) CHECK_INT(NODE(k)->call_count, before + 2);
 }
 
-/* kvz/cronlock PR 11: a client that is killed leaves a lock for 24 h. */
+/* kvz/cronlock PR 11 leaves the lock of a killed client for 24 h. */
 TEST(a_client_that_dies_costs_one_ttl)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -623,7 +624,7 @@ TEST(a_client_that_dies_costs_one_ttl)
     CHECK(CLIENT_NOW(1) - before <= 6000000);
 }
 
-/* Redisson fair lock #1104: dead waiters block. */
+/* Redisson's fair lock #1104 lets dead waiters block. */
 TEST(a_client_that_dies_while_it_waits_blocks_nobody)
 {
     for (unsigned at_us = 0; at_us < 1000; at_us += 37) {

@@ -1,4 +1,4 @@
-/* Locks in the wrong hands, and calls in a state that forbids them: each is refused, and the lock goes on. */
+/* Locks in the wrong hands, and calls in a state that forbids them. Each is refused, and the lock goes on. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000 };

@@ -1,4 +1,4 @@
-/* Move, in every phase: the lock goes on at its new address. */
+/* Moves a lock in every phase, and it goes on at its new address. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000 };
@@ -59,8 +59,8 @@ TEST(a_waiting_lock_a_debt_and_a_done_lock_can_be_moved)
     CHECK(redlock_next_done(ENGINE(0)) == NULL);
 }
 
-/* No lock moves back: the memory that it has left is the caller's, and may be overwritten. All wait in the queue of a node
- * that is away; the last of them moves, and one more comes behind it. */
+/* No lock moves back. The memory that it has left is the caller's, and may be overwritten. All wait in
+ * the queue of a node that is away; the last of them moves, and one more comes behind it. */
 static void move_last_of_three(bool moves_all)
 {
     static const char *const names[] = { "a", "b", "c", "d" };

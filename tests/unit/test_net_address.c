@@ -6,7 +6,7 @@
 
 enum { DEFAULT_PORT = 6379, TEXT_MAX = 2048 };
 
-/* Good: what the address is, as describe() writes it. Bad (NULL): where, and words of the sentence. */
+/* Good: the address as describe() writes it. Bad (NULL): the place, and words of the sentence. */
 struct row {
     const char *text;
     const char *is;
@@ -429,7 +429,7 @@ TEST(wiping_leaves_zeros_and_the_neighbours)
 
 /* --- Storms --- */
 
-/* What is true whatever the text was. A good address, written and read again, is the same. */
+/* Holds for any text. A good address, written and read again, is the same. */
 static void check_any_text(const char *text, size_t size)
 {
     struct net_address address, again;

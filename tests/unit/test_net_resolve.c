@@ -31,13 +31,13 @@ static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool hangs;                 /* Until it no longer does. */
-    int code, error;            /* What it says of every name; the errno with it. */
+    int code, error;            /* The code returned for every name, and the errno with it. */
     unsigned asked, inside;
     bool is_other_thread, has_no_signals;
     pthread_t tests;
 } resolver = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* A chain of addresses for what begins with these words: "six.", of IPv4; "other.", of no family that has ports. */
+/* A chain of addresses for names that begin with "six.", of IPv4, or with "other.", of no family that has ports. */
 static void make_results(const char *node, struct addrinfo **results)
 {
     const unsigned count = strncmp(node, "six.", 4) == 0 ? RESULTS : 1;
@@ -82,7 +82,7 @@ static int answer(const char *node, struct addrinfo **results)
     return code;
 }
 
-/* In place of libc's. */
+/* It replaces libc's. */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **results)
 {
     struct in_addr v4;
@@ -220,7 +220,7 @@ TEST(the_longest_path_fits_an_endpoint)
     CHECK(resolved.endpoints[0].size <= NET_ENDPOINT_SIZE);
 }
 
-/* Of this process, on Linux; 1 elsewhere. */
+/* Threads of this process, on Linux; 1 elsewhere. */
 static unsigned count_threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -386,8 +386,8 @@ TEST(without_descriptors_no_look_up_begins_and_the_code_says_why)
     CHECK_INT(resolver.asked, 0);
 }
 
-/* In a child, since the limit is of all processes of a user, and another user has to be taken. Where qemu-user starts a thread all
- * the same, it may stop dead in it, and its last words would end the test. */
+/* Runs in a child, since the limit is for all processes of a user, and another user has to be taken. If
+ * qemu-user starts a thread all the same, it may stop dead in it, and its last words would end the test. */
 static int begin_without_threads(void)
 {
     (void)dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
@@ -450,7 +450,7 @@ TEST(an_end_without_an_answer_is_a_failure)
     net_close(ends[0]);
 }
 
-/* The last of all: a program that ends while a thread does would seem to lose that thread's memory. */
+/* This is the last test, since a program that ends while a thread does would seem to lose that thread's memory. */
 TEST(a_resolver_ends_when_it_has_told_its_answer)
 {
     const struct timespec moment = { .tv_nsec = 1000000 };

@@ -45,13 +45,13 @@ static bool is_refusal(int code)
     return code == ECONNREFUSED || code == 111;
 }
 
-/* --- What a test opens is closed after it, however it ends --- */
+/* --- Descriptors that a test opens are closed after it, however it ends --- */
 
 static struct {
     int fds[OWNED_MAX];
     size_t count;
     char folder[32];
-    char path[64];    /* Of a unix socket in the folder. */
+    char path[64];    /* The path of a unix socket in the folder. */
 } world;
 
 static int own(int fd)
@@ -107,7 +107,7 @@ static int bind_tcp(int family, struct net_endpoint *endpoint)
     return resolve(text, endpoint) ? fd : -1;
 }
 
-/* Some sandboxes have none: binding succeeds there, connecting does not. Asked without the code that is tested. */
+/* Some sandboxes have none. Binding succeeds there, connecting does not. The check avoids the code under test. */
 static bool has_loopback(void)
 {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -145,7 +145,7 @@ static int wait_for(int fd, uint8_t events, uint64_t us)
     return ready < 0 ? ready : wait.ready;
 }
 
-/* Connects and waits for the end of it: 0 and *fd, or the errno. */
+/* Connects and waits for the end of it. Returns 0 and *fd, or the errno. */
 static int connect_to(const struct net_endpoint *endpoint, int *fd)
 {
     bool connected = false;
@@ -160,7 +160,7 @@ struct pair {
     int ours, theirs;
 };
 
-/* A connection: ours made by net_connect, theirs by accept. */
+/* A connection between ours, made by net_connect, and theirs, by accept. */
 static bool connect_pair(int family, struct pair *pair)
 {
     struct net_endpoint endpoint;
@@ -690,7 +690,7 @@ NET_TEST(the_clock_counts_microseconds)
     CHECK(passed < LATE_US);
 }
 
-/* In 32 draws each byte is hit: a byte that stays 0 was not written (or the odds were 1 : 2^256). */
+/* Each byte is hit in 32 draws; a byte that stays 0 was not written (or the odds were 1 in 2^256). */
 NET_TEST(entropy_fills_all_it_is_given_and_no_more)
 {
     unsigned char bytes[700], seen[700] = { 0 };
@@ -721,7 +721,7 @@ enum { SYS_OLD_OPEN = SYS_openat };
 
 enum { CHILD_FILLED, CHILD_UNFILLED, CHILD_REFUSED, CHILD_UNFILTERED };
 
-/* From here on getrandom() is not there and, if wanted, no file can be opened: as on an old kernel, or in a sandbox. */
+/* From here on getrandom() is not there and, if wanted, no file can be opened, as on an old kernel or in a sandbox. */
 static bool hide_entropy(bool hide_files)
 {
     struct sock_filter filter[] = {
@@ -736,7 +736,7 @@ static bool hide_entropy(bool hide_files)
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* What came of net_entropy in a process of its own, for the filter cannot be taken off again. */
+/* The outcome of net_entropy in a process of its own, for the filter cannot be taken off again. */
 static int entropy_of_child(bool hide_files)
 {
     unsigned char bytes[600] = { 0 };

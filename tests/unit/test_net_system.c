@@ -1,5 +1,5 @@
-/* The clock, and what is asked of it: on a machine that sleeps, that cannot tell the time, and where time goes by as a test
- * says. The system's own calls are stood in for, for the thread that says so. */
+/* The clock and its readers, on a machine that sleeps, on one that cannot tell the time, and with a
+ * made-up time. The system's own calls are stood in for, for the thread that says so. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -85,7 +85,7 @@ TEST(time_goes_on_while_the_machine_sleeps)
 
 enum { IS_SO, IS_NOT_SO, CANNOT_TELL };
 
-/* In a namespace in which this machine has slept for a day, by the kernel's own word. */
+/* Runs in a namespace in which this machine has slept for a day, by the kernel's own word. */
 static int ask_the_kernel(uint64_t before_us)
 {
     int status = 0;
@@ -139,7 +139,7 @@ TEST(s10_a_clock_that_cannot_be_read_says_that_all_is_over)
 
 /* ---- Waiting ---- */
 
-/* Returns whether poll was stood in for: a library may call it by another name. */
+/* Returns whether poll was stood in for, since a library may call it by another name. */
 static bool wait_for(uint64_t us, unsigned early_us, uint64_t *took_us)
 {
     stand_in();
@@ -174,7 +174,7 @@ TEST(a_wait_that_poll_ends_early_goes_on)
     }
 }
 
-/* In so many microseconds the client has something to do: how long may a loop sleep? */
+/* The client has something to do in so many microseconds. How long may a loop sleep? */
 static int sleep_before(uint64_t us)
 {
     static struct redlock_client c;

@@ -1,4 +1,4 @@
-/* net/net_thread.c by itself: what the keeper counts on. */
+/* Tests net/net_thread.c by itself, for the properties that the keeper counts on. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

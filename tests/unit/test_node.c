@@ -1,4 +1,4 @@
-/* One node's session, fed with bytes: what is told of it, and what is never told. The rest is in test_rules. */
+/* One node's session, fed with bytes. Tests what it reports, and what it never reports. The rest is in test_rules. */
 #include "../tap.h"
 
 #include "../../redlock/node.h"
@@ -302,7 +302,7 @@ TEST(nothing_is_sent_for_a_lock_that_is_idle)
     redlock_tick(&r, 1000 + REDLOCK_NODE_TIMEOUT_MS * 1000);
     CHECK_INT(redlock_lock_status(&lock), REDLOCK_TAKEN);
     CHECK(redlock_idle(&lock));
-    lock.name.bytes = NULL;       /* As if its name were gone. */
+    lock.name.bytes = NULL;       /* Looks as if its name were gone. */
     redlock_output(&r, 0, &size);
     CHECK_INT(size, 0);
 }

@@ -1,9 +1,9 @@
-/* Once per period (S18): marks by the holder of a lock. */
+/* Once per period (S18): the holder of a lock marks it. */
 #include "../world/story.h"
 
 enum {
     N = 5, MINUTE_MS = 60000, HOUR_MS = 3600000, TTL_MS = 10000, CLIENTS = 3, ASK_MS = 2000,
-    UP_MS = 1000000 /* Of all nodes at the beginning. */
+    UP_MS = 1000000 /* Uptime of all nodes at the beginning. */
 };
 
 static struct redlock_mark marks[CLIENTS];
@@ -19,7 +19,7 @@ static enum redlock_status start(struct cluster *cluster, unsigned client, const
     return redlock_start_mark(ENGINE(client), &marks[client], LOCK(client), period, CLIENT_NOW(client));
 }
 
-/* Until it is decided, as a loop of the caller's would: at its deadline at the latest. */
+/* Runs until it is decided, like a caller's loop, at its deadline at the latest. */
 static enum redlock_status finish(struct cluster *cluster, unsigned client)
 {
     enum redlock_status status;
@@ -158,7 +158,7 @@ TEST(a_mark_on_a_minority_leaves_the_period_to_the_next_holder)
     EXPECT_MARK_NOW(1, HOUR_MS, REDLOCK_OK);
 }
 
-/* Nobody can know whether it was confirmed: the answers may have been lost. */
+/* Nobody can know whether it was confirmed, since the answers may have been lost. */
 TEST(a_mark_on_so_many_nodes_that_no_quorum_is_left_spends_the_period)
 {
     CLUSTER_OF(N, 2, (void)0);
@@ -321,7 +321,7 @@ static void restart(struct cluster *cluster, unsigned k)
     UP(k);
 }
 
-/* Three marked, two of them restart empty: with the fourth and the fifth they would be a quorum again. */
+/* Three are marked, and two of them restart empty. With the fourth and the fifth they would be a quorum again. */
 TEST(S18_a_node_that_restarted_within_the_period_takes_no_part)
 {
     CLUSTER_OF(N, 2, (void)0);

@@ -46,7 +46,7 @@ static unsigned all_keys(struct cluster *cluster)
     return count;
 }
 
-/* Of these slots node k has none free. */
+/* Node k has none of these slots free. */
 static void take_slots(struct cluster *cluster, unsigned k, unsigned slots)
 {
     for (unsigned slot = 1; slot <= K; slot++)
@@ -142,7 +142,7 @@ TEST(s20_grants_of_different_slots_are_not_added)
     CHECK_INT(SLOT(0), 0);
     EXPECT_NOT_HELD(0);
     RUN_MS(5);
-    CHECK_INT(all_keys(cluster), NODES * (K - 1));      /* The rivals': all five grants were given up. */
+    CHECK_INT(all_keys(cluster), NODES * (K - 1));      /* Only the rivals' are left, since all five grants were given up. */
     CHECK(IDLE(0));
 }
 
@@ -189,8 +189,8 @@ TEST(s20_a_grant_of_another_slot_that_comes_when_one_is_held_is_given_up)
     CHECK_STR(cluster_key(cluster, 4, "pool:2") ? "ours" : NULL, "ours");
 }
 
-/* It is left until an extension moves it, or the lock's end. (A release that is executed late would delete what that has set: three
- * held two permits.) */
+/* It is left until an extension moves it, or the lock's end. (A late release would delete the
+ * extension's key, and three would hold two permits.) */
 TEST(s27_another_slot_that_is_granted_too_late_is_not_released_by_the_token_that_is_held)
 {
     static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
@@ -270,7 +270,7 @@ TEST(s20_it_is_not_lost_while_one_slot_can)
     CHECK_INT(SLOT(0), 4);
 }
 
-/* No node answers, but all have granted, each another slot: the token may be on any of them. */
+/* No node answers, but all have granted, each another slot, so the token may be on any of them. */
 TEST(s4_the_release_of_what_is_unknown_looks_at_every_slot)
 {
     static const unsigned free_slots[NODES] = { 1, 2, 3, 4, 4 };
@@ -288,7 +288,7 @@ TEST(s4_the_release_of_what_is_unknown_looks_at_every_slot)
     CHECK(IDLE(0));
 }
 
-/* Clients with a token each on every slot, and the holder's is released: those of others stay. */
+/* Clients with a token each are on every slot. The holder's is released, and the others' stay. */
 TEST(s7_a_release_removes_no_slot_of_others)
 {
     CLUSTER_OF(NODES, 3, (void)0);
@@ -343,7 +343,7 @@ TEST(s20_a_key_that_is_set_again_is_that_of_the_slot_that_is_held)
     CHECK_STR(last_call(cluster, 4, "RESTORE")->key, "pool:2");
 }
 
-/* The answer of node 4 was lost with its connection: what it has granted is not known. */
+/* The answer of node 4 was lost with its connection, so its grant is not known. */
 TEST(s20_an_extension_gives_up_another_slot_that_was_not_known_of)
 {
     static const unsigned free_slots[NODES] = { 2, 2, 2, 2, 3 };
@@ -374,7 +374,8 @@ static unsigned call_count(struct cluster *cluster, unsigned k, const char *name
     return count;
 }
 
-/* Its late grant and its refusal of an extension say the same: of two restores that are on their way a release would remove one. */
+/* Its late grant and its refusal of an extension say the same. If two restores were on their way, a
+ * release would remove one. */
 TEST(s20_a_node_that_grants_another_slot_while_it_is_asked_to_extend_gets_one_restore)
 {
     static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
@@ -394,7 +395,7 @@ TEST(s20_a_node_that_grants_another_slot_while_it_is_asked_to_extend_gets_one_re
     EXPECT_HELD(0);
 }
 
-/* As of a node whose restart is found while its grant is on the way. */
+/* This happens if a node's restart is found while its grant is on the way. */
 TEST(s20_a_node_that_grants_another_slot_and_is_not_asked_to_extend_gives_it_up)
 {
     static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
@@ -416,7 +417,7 @@ TEST(s20_a_node_that_grants_another_slot_and_is_not_asked_to_extend_gives_it_up)
     EXPECT_HELD(0);
 }
 
-/* The lock may be held still, so by its token no release is sent (S27): the late grant is given up with the lock. */
+/* The lock may be held still, so no release is sent by its token (S27). The late grant is given up with the lock. */
 TEST(s27_a_node_that_grants_another_slot_behind_a_lost_extension_keeps_it_until_the_lock_ends)
 {
     static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
@@ -559,7 +560,7 @@ TEST(an_engine_without_permits_refuses_to_take_a_lock_for_one)
     CHECK_INT(start_permit(cluster, 0, 2, 0), REDLOCK_BAD_CONFIG);
 }
 
-/* What it owes is owed on the keys of slots, or is not. */
+/* Its debts are on the keys of slots, or are not. */
 TEST(a_lock_that_owes_for_permits_is_not_used_for_others_before_it_is_idle)
 {
     const struct redlock_request plain = story_request("pool", TTL, 0);
@@ -712,8 +713,8 @@ TEST(a_release_of_any_slot_wakes_one_that_waits_and_tells_it_which)
     }
 }
 
-/* What it is told is the only slot that it asks for: another may be free, but is another's turn. Ten times, since by chance it
- * would take the right one. */
+/* It asks only for the slot that it is told. Another may be free, but is another's turn. Ten times,
+ * since by chance it would take the right one. */
 TEST(one_that_is_woken_asks_for_the_slot_it_was_told_of_alone)
 {
     LISTENING(3);
@@ -736,7 +737,8 @@ TEST(one_that_is_woken_asks_for_the_slot_it_was_told_of_alone)
     }
 }
 
-/* What was granted beside it was never held by anybody: no release wakes for it. Node 4's answer was lost, so it is not moved. */
+/* Nobody ever held the slot that was granted beside it, so no release wakes for it. Node 4's answer was
+ * lost, so it is not moved. */
 TEST(a_grant_that_is_given_up_wakes_nobody)
 {
     static const unsigned free_slots[NODES] = { 2, 2, 2, 2, 3 };
@@ -766,7 +768,7 @@ TEST(a_grant_that_is_given_up_wakes_nobody)
         if (strcmp(NODE(4)->calls[i].key, "pool:3") == 0) CHECK_STR(NODE(4)->calls[i].woken, "");
 }
 
-/* Between the refusal and its entry a slot was given up: nobody wakes it for that, so the nodes tell it with the entry. */
+/* Between the refusal and its entry a slot was given up. Nobody wakes it for that, so the nodes tell it with the entry. */
 TEST(one_that_lines_up_when_a_slot_is_free_already_tries_again_at_once)
 {
     LISTENING(3);
@@ -798,8 +800,8 @@ TEST(a_slot_beyond_its_own_permits_is_not_asked_for)
     CHECK(SLOT(3) >= 1 && SLOT(3) <= 2);
 }
 
-/* Or another's release would wake it while it holds, instead of one that waits. And it is as patient as before: it may have taken
- * what another was woken for. */
+/* Or another's release would wake it while it holds, instead of one that waits. It is as patient as
+ * before, since it may have taken a slot that another was woken for. */
 TEST(one_that_takes_a_permit_by_itself_is_no_longer_in_line)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 100);

@@ -1,4 +1,5 @@
-/* An engine whose program has asked for no feature: no tickets, no sets, no wake-ups. What it refuses, and that it is a lock. */
+/* An engine whose program has asked for no feature: no tickets, no sets, no wake-ups. Tests its
+ * refusals, and that it is a lock. */
 #include "../world/story.h"
 
 #include "../../redlock/wire.h"

@@ -1,5 +1,5 @@
-/* Fair locks as a node sees them (S24, S25): the scripts, poll by poll, on a model node, which tests/live/test_model.c holds
- * against a server. And the schedule for which there is a number of the round, with engines. */
+/* Fair locks as a node sees them (S24, S25). The scripts run poll by poll on a model node, which
+ * tests/live/test_model.c holds against a server. The schedule that needs the number of the round runs with engines. */
 #include "../world/story.h"
 
 #include "../../redlock/wire.h"
@@ -41,7 +41,7 @@ static size_t add_word(char *bytes, size_t used, size_t size, const char *word)
     return used + (size_t)snprintf(bytes + used, size - used, "$%zu\r\n%s\r\n", strlen(word), word);
 }
 
-/* By its text, of "door". What the node answers, with its line ends as bars. */
+/* By its text, of "door". The node's answer, with its line ends as bars. */
 static const char *run(struct talk *talk, const char *script, const char *const *words, unsigned count)
 {
     char bytes[4096];
@@ -233,7 +233,7 @@ TEST(a_ticket_that_is_too_small_costs_neither_the_place_nor_the_key)
     end(&talk);
 }
 
-/* It can be granted nothing: at the head it would hold up all others. */
+/* It can be granted nothing, and at the head it would hold up all others. */
 TEST(a_ticket_that_is_ahead_costs_the_place_and_the_key)
 {
     struct talk talk;
@@ -269,7 +269,7 @@ TEST(s7_no_command_shortens_the_key)
     end(&talk);
 }
 
-/* Its token with the ending of a fair lock's: the grant would close the door to fair locks for a TTL. */
+/* Its token ends like a fair lock's, so the grant would close the door to fair locks for a TTL. */
 TEST(a_plain_locks_key_is_not_extended_as_a_fair_locks)
 {
     struct talk talk;
@@ -326,7 +326,7 @@ TEST(s24_a_node_that_is_out_of_memory_extends_and_releases_nevertheless)
     end(&talk);
 }
 
-/* Lua does not roll back: what was done when a command was refused ends by itself. */
+/* Lua does not roll back, so changes made before a command was refused end by themselves. */
 TEST(where_an_acl_lacks_a_command_nothing_stays_for_ever)
 {
     static const char *const commands[] = { "GET", "SET", "DEL", "PTTL", "TIME", "ZADD", "ZREM", "ZSCORE", "ZRANK", "ZRANGE",
@@ -346,7 +346,7 @@ TEST(where_an_acl_lacks_a_command_nothing_stays_for_ever)
         refused += *POLL(A, "1 3 1 ") == '-';
         talk.now_us += 6 * SECOND;
         refused += *POLL(C, "2 1 1 ") == '-';
-        CHECK(refused > 0 || strstr("ZREM ZPOPMIN PUBLISH", commands[i]));  /* What is done by redis.pcall() is let be. */
+        CHECK(refused > 0 || strstr("ZREM ZPOPMIN PUBLISH", commands[i]));  /* Errors in redis.pcall() are ignored. */
         for (size_t j = 0; j < talk.node.key_count; j++) CHECK(talk.node.keys[j].expires_ms > 0);
         end(&talk);
     }
@@ -446,8 +446,8 @@ TEST(s24_a_late_poll_gives_no_key_away_and_so_makes_no_second_holder)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* As of any lock: see retry_begin. A round takes 100 ms here, and 100 more for the text of the script; the third
- * would come 50 ms behind the second. */
+/* The same holds for any lock, see retry_begin. A round takes 100 ms here, and 100 more for the text of
+ * the script. The third would come 50 ms after the second. */
 TEST(s14_the_last_round_of_a_fair_lock_comes_no_sooner_than_the_one_before_took)
 {
     struct redlock_request request = story_request("door", 20000, 350);

@@ -1,4 +1,4 @@
-/* What goes wrong where the engine is put on a device by the wrong means, and what the right ones are: the notes of redlock(7),
+/* Wrong ways to put the engine on a device, and the right ones. They are the notes of redlock(7),
  * section PORTING, as tests. */
 #include "../world/story.h"
 #include "../../tools/examples/firmware/counter.h"
@@ -8,7 +8,7 @@ enum { TTL_MS = 3000, LONG_TTL_MS = 10000 };
 
 /* ---- A clock ---- */
 
-/* A SysTick that loses interrupts while they are masked: seen with 1.0 s counted of 3.3 s. */
+/* A SysTick loses interrupts while they are masked. A case was seen with 1.0 s counted of 3.3 s. */
 TEST(a_clock_of_counted_ticks_that_loses_some_says_valid_when_the_keys_are_gone)
 {
     CLUSTER_OF(5, 2, (void)0);
@@ -56,7 +56,7 @@ TEST(a_counter_of_whole_microseconds_is_taken_as_it_is)
     CHECK(counter_us(&counter, 4) == UINT32_MAX);
 }
 
-/* What wraps unseen is time that did not pass: it must be read more often than that. */
+/* A wrap that is not seen is time that did not pass, so it must be read more often than that. */
 TEST(a_counter_that_wrapped_between_two_reads_has_lost_a_whole_turn)
 {
     struct counter counter;
@@ -201,7 +201,7 @@ TEST(after_a_reset_what_the_former_life_did_not_hold_is_there_at_once)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* With a token that was kept in flash: written there before the first step that the lock protects. */
+/* Returns with a token that was kept in flash, written there before the first step that the lock protects. */
 static void return_with_token(struct cluster *cluster)
 {
     char token[REDLOCK_TOKEN_TEXT + 1];

@@ -17,7 +17,7 @@ static uint32_t dice(uint32_t *state)
     return *state;
 }
 
-/* The model of a queue: numbers of locks in order. */
+/* The model of a queue is the numbers of locks in order. */
 struct model {
     unsigned items[LOCKS], count;
 };
@@ -88,8 +88,8 @@ TEST(a_lock_can_wait_in_the_queues_of_all_nodes_at_once)
     }
 }
 
-/* Three locks, of which one has moved: from both ends, and with another that comes behind them. What the moved one left is
- * overwritten, as its memory is the caller's again. */
+/* Three locks, of which one has moved. They are seen from both ends, and with another that comes after
+ * them. The memory that the moved one left is overwritten, as it is the caller's again. */
 static void check_copy(unsigned victim)
 {
     struct redlock_queue queue = { 0 };

@@ -1,4 +1,4 @@
-/* Random bytes: what waits for them, and what becomes of an operation when none come. */
+/* Random bytes. Tests what waits for them, and what becomes of an operation when none come. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000 };
@@ -36,7 +36,7 @@ TEST(an_attempt_waits_for_random_bytes)
     CLUSTER(3);
     cluster->clients[0].starved = true;
     unsigned attempts = 0;
-    for (unsigned i = 0; i < 20; i++) { /* What was given before is used up. */
+    for (unsigned i = 0; i < 20; i++) { /* Bytes that were given before are used up. */
         START_ACQUIRE(0, "door", DOOR_TTL, REDLOCK_FOREVER);
         RUN_MS(5);
         if (redlock_lock_status(LOCK(0)) == REDLOCK_PENDING) break;

@@ -1,7 +1,7 @@
 /* Corners: rare schedules that once broke a rule, or wasted time. Each was found by reading or by random faults. */
 #include "../world/story.h"
 
-/* More retries are due at once than there are random bytes for: all get their turn, and the tick ends. */
+/* More retries are due at once than there are random bytes for. All get their turn, and the tick ends. */
 TEST(s6_more_retries_than_random_bytes_do_not_hang_the_tick)
 {
     CLUSTER(3);
@@ -24,7 +24,7 @@ TEST(s6_a_retry_without_random_bytes_does_not_hang_the_tick)
     RUN_MS(3000);
 }
 
-/* What an adopted lock had left is not known, so nothing of it is promised. */
+/* The time that an adopted lock had left is not known, so none of it is promised. */
 TEST(s9_a_short_extension_of_an_adopted_lock_promises_no_more_than_itself)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -83,7 +83,7 @@ TEST(s5_a_debt_of_an_adopted_lock_ends_with_the_guard)
     CHECK_INT(redlock_owed(LOCK(1)), 0);
 }
 
-/* A SET waits unread at a node: its TTL has not begun, and the release behind it is still owed. */
+/* A SET waits unread at a node. Its TTL has not begun, and the release after it is still owed. */
 TEST(s5_a_debt_does_not_end_while_its_set_is_not_answered)
 {
     CLUSTER_OF(3, 1, config.pipeline = 4);
@@ -230,7 +230,7 @@ TEST(s12_a_server_votes_once_in_a_round_even_when_it_has_moved_back)
     extend_while_the_server_moves(cluster);
 }
 
-/* What cannot come any more is not waited for. */
+/* It does not wait for an answer that cannot come any more. */
 TEST(an_attempt_does_not_wait_for_a_node_that_will_not_release)
 {
     CLUSTER(3);
@@ -247,8 +247,8 @@ TEST(an_attempt_does_not_wait_for_a_node_that_will_not_release)
     CHECK(cluster->now_us - t < 100000);
 }
 
-/* Node 2 is slow: the release of the first attempt is on its way to it when the second is won, and soon released, by the others;
- * one of which has died. What node 2 answers says that there is nothing to wait for. */
+/* Node 2 is slow. The release of the first attempt is on its way to it when the others win and soon release
+ * the second; one of them has died. The answer of node 2 shows that there is nothing to wait for. */
 static void release_behind_an_older_one(const char *reply, enum redlock_vote vote)
 {
     CLUSTER(3);
@@ -275,8 +275,8 @@ TEST(a_release_waits_for_no_more_than_an_older_one_to_be_answered)
     release_behind_an_older_one("-MISCONF no\r\n", REDLOCK_VOTE_UNKNOWN);
 }
 
-/* Node 2 is slow. Its pipeline is full with the acquires of lock 0, which a rival there has, and of others: what more is wanted
- * of it waits, while it is already on its way that there is nothing of lock 0. */
+/* Node 2 is slow. Its pipeline is full with the acquires of lock 0, which a rival there has, and of others.
+ * Further commands to it wait, while the answer is already on its way that there is nothing of lock 0. */
 static void acquire_through_a_full_pipeline(struct cluster *cluster, uint32_t wait_ms)
 {
     char name[] = "gate 0";
@@ -353,7 +353,7 @@ TEST(a_node_that_knows_no_script_ever_is_not_asked_for_ever)
     CHECK(cluster->clients[0].call_count - calls < 50);
 }
 
-/* Servers close connections that are silent for long: that is no failure. */
+/* Servers close connections that are silent for long, and that is no failure. */
 TEST(connections_that_were_closed_for_their_silence_cost_no_votes)
 {
     CLUSTER(3);

@@ -1,4 +1,5 @@
-/* A lock that Java services share (S26): what this side does. What Redisson does is in tests/live/test_redisson.c. */
+/* A lock that Java services share (S26), as this side does it. Redisson's side is in
+ * tests/live/test_redisson.c. */
 #include "../world/story.h"
 
 #include "../../redlock/stake.h"
@@ -53,7 +54,7 @@ static void listen_to(struct cluster *cluster, struct model_session *session, co
     session->out.size = 0;
 }
 
-/* In a fair lock's queue; until when the first of them waits, from now, in ms. */
+/* Joins a fair lock's queue, and sets how long the first of them waits from now, in ms. */
 static void line_up(struct cluster *cluster, const char *members, const char *first, uint64_t waits_ms)
 {
     const uint64_t now_us = cluster_node_now(cluster, 0);
@@ -192,7 +193,7 @@ TEST(s7_with_Java_an_extension_leaves_anothers_lock_alone)
 
     TAKE(0);
     cluster->no_promise = true;
-    java_holds(cluster, 5000);      /* A restart has lost ours: Java keeps no guard. */
+    java_holds(cluster, 5000);      /* A restart has lost ours, and Java keeps no guard. */
     EXTEND(0, 20000);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     CHECK(key_ttl(cluster) <= 5000);
@@ -270,7 +271,7 @@ TEST(with_Java_a_release_tells_the_first_in_a_fair_locks_queue_as_well)
     model_session_end(&thread);
 }
 
-/* Redisson drops them from the queue at a release of its own: their times are over, by the clocks that set them. */
+/* Redisson drops them from the queue at a release of its own, when their times are over by the clocks that set them. */
 TEST(with_Java_a_release_passes_over_those_in_a_fair_locks_queue_that_died)
 {
     CLUSTER(1);
@@ -575,7 +576,7 @@ TEST(with_Java_a_client_stands_aside_for_those_that_its_release_told)
     EXPECT_HELD(0);
 }
 
-/* Of one engine one tries at once; and the others too if that one does not. */
+/* One lock of an engine tries at once, and the others too if that one does not. */
 TEST(with_Java_of_the_locks_of_one_client_that_wait_one_tries_at_once_and_the_others_later)
 {
     CLUSTER_OF(1, 1, config.wake_ups = true; config.retry_ms = 1000);
@@ -625,7 +626,8 @@ TEST(with_Java_only_those_that_listen_for_the_name_are_told)
     CHECK_INT(listeners(cluster, CHANNEL) + listeners(cluster, "redisson_lock__channel:{doors}"), 0);
 }
 
-/* What the node may still have of it must go first; a lock that waits beside it is confirmed its subscription meanwhile. */
+/* The node may still have its token, so the release must go first. A lock that waits beside it is
+ * confirmed its subscription meanwhile. */
 TEST(with_Java_a_lock_that_owes_a_release_does_not_ask_how_long_the_key_has_left)
 {
     CLUSTER_OF_WAITERS(1);
@@ -708,8 +710,8 @@ TEST(with_Java_a_subscription_that_breaks_is_made_anew)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* Both lines break, and the node says on the one for commands, which asks more of it, that it is not ready: so the subscription is
- * back first. Whatever was published before the lock listens again, it finds out by asking. */
+/* Both lines break, and the node says on the one for commands, which asks more of it, that it is not ready, so the
+ * subscription is back first. If anything was published before the lock listens again, it finds out by asking. */
 TEST(with_Java_a_lock_listens_again_also_if_the_subscription_is_back_before_the_connection_for_commands)
 {
     for (unsigned leaves_meanwhile = 0; leaves_meanwhile < 2; leaves_meanwhile++) {
@@ -729,7 +731,7 @@ TEST(with_Java_a_lock_listens_again_also_if_the_subscription_is_back_before_the_
     }
 }
 
-/* An ACL without the channel: the subscription stays, for the entries of other locks, and the lock asks now and then. */
+/* An ACL refuses the channel. The subscription stays, for the entries of other locks, and the lock asks now and then. */
 TEST(with_Java_a_lock_that_may_not_listen_polls)
 {
     CLUSTER_OF(1, 2, config.wake_ups = true);
@@ -751,7 +753,7 @@ TEST(with_Java_a_lock_that_may_not_listen_polls)
     CHECK_INT(LINK(0, 0)->connect_count, 2);
 }
 
-/* What the buffer of the subscription cannot take is asked for the next time. */
+/* Names that do not fit the subscription's buffer are sent the next time. */
 TEST(with_Java_more_names_than_the_buffer_takes_are_all_woken_in_the_end)
 {
     enum { LOCKS = 7, SIZE = 200 };
@@ -772,7 +774,7 @@ TEST(with_Java_more_names_than_the_buffer_takes_are_all_woken_in_the_end)
     for (unsigned i = 0; i < LOCKS; i++) EXPECT_LOCK_STATUS(0, i, REDLOCK_OK);
 }
 
-/* However long the names are: what found no room goes out when there is some, and what has been sent makes room. */
+/* This holds for names of any length. A name that found no room goes out when there is some, and sent bytes make room. */
 TEST(with_Java_a_lock_that_waits_ends_up_subscribed_whatever_else_the_buffer_has_held)
 {
     enum { LOCKS = 50, NAME = 400 };
@@ -871,7 +873,8 @@ static bool java_has_it(struct cluster *cluster)
     return key && key->is_hash && key->value_size == strlen(JAVA) && memcmp(key->value, JAVA, key->value_size) == 0;
 }
 
-/* As Redisson does: it takes what is free, enters again and so renews its lease, which may become shorter, or leaves and tells. */
+/* It does as Redisson does. It takes a free lock, enters again and so renews its lease, which may
+ * become shorter, or leaves and publishes that. */
 static void java_does_something(struct cluster *cluster)
 {
     const bool is_free = !key_of(cluster, "door");
@@ -880,7 +883,7 @@ static void java_does_something(struct cluster *cluster)
     else if (java_has_it(cluster)) java_leaves(cluster);
 }
 
-/* What is refused, since the lock is in use or not held, changes nothing. */
+/* A call that is refused, since the lock is in use or not held, changes nothing. */
 static void lock_does_something(struct cluster *cluster, unsigned client, unsigned lock)
 {
     struct redlock_request request = java_request((uint32_t)cluster_below(cluster, 3) * 2000);
@@ -928,7 +931,7 @@ static unsigned believers(struct cluster *cluster)
     return count;
 }
 
-/* Everything mends: what is held is released, what waits gets it, nothing is owed, and nobody listens. */
+/* Everything mends. Held locks are released, waiting ones get it, nothing is owed, and nobody listens. */
 static void end_well(struct cluster *cluster)
 {
     cluster_heal_all(cluster);
@@ -942,7 +945,8 @@ static void end_well(struct cluster *cluster)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* Of all threads and clients one has it at most, whatever becomes of connections and scripts; and in the end nothing is left. */
+/* At most one of all threads and clients has it, whatever becomes of connections and scripts, and in
+ * the end nothing is left. */
 TEST(with_Java_one_has_the_lock_at_most_in_many_worlds)
 {
     unsigned held = 0, java = 0;

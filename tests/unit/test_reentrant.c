@@ -1,5 +1,5 @@
-/* redlock/reentrant.c over the scripted net, and the same calls of the keeper over scripted threads: what an inner scope is
- * promised, and what passes between the process and the nodes because of it, which is nothing. */
+/* Tests redlock/reentrant.c over the scripted net, and the same calls of the keeper over scripted threads.
+ * An inner scope gets its promise, and nothing passes between the process and the nodes because of it. */
 #include "scripted_thread.h"
 
 #include "../../redlock/redlock_reentrant.h"

@@ -42,7 +42,7 @@ static bool contains(const char *expected)
     return is_read && strcmp(text, expected) == 0;
 }
 
-/* No other file is there: then the folder can be removed. */
+/* No other file is there, so the folder can be removed. */
 static bool is_alone(void)
 {
     return unlink(path) == 0 && rmdir(folder) == 0;

@@ -1,4 +1,4 @@
-/* The writer of commands: exact bytes, whole or not at all, nothing beyond the buffer. */
+/* The writer of commands gives exact bytes, whole or not at all, and nothing beyond the buffer. */
 #include "../../resp/resp.h"
 #include "../tap.h"
 
@@ -100,7 +100,7 @@ TEST(commands_are_appended_to_what_is_there)
     CHECK_WRITTEN(&w, "earlier*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPING\r\n");
 }
 
-/* In a buffer of exactly that size, so that a sanitizer sees a byte written behind it. */
+/* The buffer has exactly that size, so that a sanitizer sees a byte written after it. */
 static void write_into(size_t size, const char *expected)
 {
     uint8_t *out = malloc(size + (size == 0));
@@ -236,7 +236,7 @@ TEST(outside_a_command_nothing_is_written)
     CHECK_WRITTEN(&w, "*1\r\n$4\r\nPING\r\n");
 }
 
-/* An argument may come from where nobody has counted: a sanitizer sees a byte read beyond what could matter. */
+/* An argument may come from where nobody has counted, so a sanitizer sees a byte read beyond what could matter. */
 TEST(a_text_that_stays_apart_counts_as_one_argument)
 {
     uint8_t out[64];

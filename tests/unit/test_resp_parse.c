@@ -1,4 +1,4 @@
-/* The parser of replies. What it says is written down as text, an item like this and a blank between two:
+/* The parser of replies. Its results are written down as text, an item like this and a blank between two:
  *
  *     >>:12.      depth two, integer 12, and with it the reply ends
  *     $hello      a bulk string;  $hel~ ~lo  the same in two pieces;  $null  none;  *2  the head of an array
@@ -53,7 +53,7 @@ static void say_value(struct reader *r, const struct resp_item *item)
 
 static void say_item(struct reader *r, const struct resp_item *item)
 {
-    static const char letters[] = "+-:$$**"; /* In the order of enum resp_type. */
+    static const char letters[] = "+-:$$**"; /* The order is that of enum resp_type. */
     if (r->said_size > 0) say(r, " ", 1);
     for (int i = 0; i < item->depth; i++) say(r, ">", 1);
     say(r, item->first ? &letters[item->type] : "~", 1);
@@ -447,7 +447,7 @@ static void check_limited(const struct resp_limits *limits, const char *stream, 
     CHECK_MEM(r.said, r.said_size, said, strlen(said));
 }
 
-/* One past them: see the errors. */
+/* One past them it is an error, see the errors. */
 TEST(at_its_limits_a_reply_is_read)
 {
     check_limited(&tight, "+abcd\r\n", "+abcd.");

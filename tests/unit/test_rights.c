@@ -6,7 +6,7 @@
 
 enum { WORD_MAX = 40 };
 
-/* What a user does with locks of one kind, with and without a ticket and wake-ups. */
+/* A user's commands with locks of one kind, with and without a ticket and wake-ups. */
 static const struct {
     const char *name;
     struct settings settings;
@@ -40,7 +40,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* What stands in quotes behind "(", such as 'zadd', is a command; behind "#" it is the end of a key's name. */
+/* A word in quotes after "(", such as 'zadd', is a command; after "#" it is the end of a key's name. */
 static void expect_right_for(const char *list, const char *quoted, bool is_permit)
 {
     char word[WORD_MAX] = "", right[WORD_MAX + 12];
@@ -131,7 +131,7 @@ TEST(no_advice_names_an_option_that_changes_nothing_or_a_right_that_is_needed_wi
     expect_advice(&settings, "+hset", "wake-ups");
     settings = (struct settings){ .command = COMMAND_LEAD, .name_count = 1, .permits = 2, ALL };
     expect_advice(&settings, "~RESOURCE:* ~RESOURCE#leader", "~RESOURCE#ticket");
-    expect_advice(&settings, "--no-wake-ups", "--no-ticket");       /* That is none of its options. */
+    expect_advice(&settings, "--no-wake-ups", "--no-ticket");       /* It is none of its options. */
 }
 
 TAP_MAIN

@@ -1,4 +1,5 @@
-/* Votes and verdict, exhausted: every round of one to five nodes, in every order, with every vote, in time and too late. */
+/* Votes and verdict, exhausted. The test plays every round of one to five nodes, in every order, with
+ * every vote, in time and too late. */
 #include "../tap.h"
 
 #include "../../redlock/quorum.h"
@@ -20,7 +21,7 @@ static enum verdict verdict_in_time(const struct redlock_round *round)
     return round_verdict(round, 1000 + IN_TIME_US, 0);
 }
 
-/* The oracle: what can still become of the round? It tries all the ways in which the votes that are missing may fall. */
+/* The oracle for the possible ends of the round. It tries all the ways in which the votes that are missing may fall. */
 static void outcomes(unsigned node_count, unsigned granted, unsigned missing, bool *can_win, bool *can_lose)
 {
     if (missing > 0) {

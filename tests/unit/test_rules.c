@@ -208,7 +208,7 @@ TEST(s2_a_clock_that_goes_back_behind_the_start_ends_the_validity)
     EXPECT_NOT_HELD(0);
 }
 
-/* Kleppmann's second schedule: the client sleeps while the answers wait in the kernel. */
+/* Kleppmann's second schedule, in which the client sleeps while the answers wait in the kernel. */
 static void sleep_before_reading(bool ticks_first)
 {
     CLUSTER(5);
@@ -477,7 +477,8 @@ TEST(s5_a_debt_is_paid_when_the_node_is_reached_again)
 TEST(s5_a_debt_is_paid_once_more_for_an_acquire_that_arrives_after_its_release)
 {
     CLUSTER(3);
-    DELAY_US(1, 600000); DELAY_US(2, 600000); /* What leaves now is under way for long, even when the connection is gone. */
+    DELAY_US(1, 600000); DELAY_US(2, 600000); /* Bytes that leave now are under way for long, even when the
+                                               * connection is gone. */
     START_ACQUIRE(0, "door", DOOR_TTL, 0);
     RUN_MS(100);
     DELAY_US(1, CLUSTER_DELAY_US); DELAY_US(2, CLUSTER_DELAY_US);
@@ -845,7 +846,7 @@ TEST(s8_a_release_that_was_held_up_is_no_vote_in_a_later_attempt)
     CLUSTER(3);
     RIVAL(0, "door", 60000); RIVAL(1, "door", 60000);
     for (unsigned k = 0; k < 3; k++)
-        LINK(0, k)->window = 200; /* Bytes on their way: the release has to wait for room. */
+        LINK(0, k)->window = 200; /* Bytes on their way, so the release has to wait for room. */
     HANG(2);
     START_ACQUIRE(0, "door", DOOR_TTL, 3000);
     RUN_MS(400);
@@ -937,7 +938,7 @@ TEST(s9_a_failed_extension_does_not_shorten_what_was_promised)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* What was promised counts on the key of the node that cannot be asked now: it is not given back. */
+/* The promise counts on the key of the node that cannot be asked now, so it is not given back. */
 TEST(s9_an_extension_without_a_node_takes_nothing_from_that_node)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -1161,7 +1162,7 @@ TEST(s11_a_restarted_node_does_not_vote_for_a_rival_of_the_holder)
     EXPECT_HELD(0);
 }
 
-/* A first contact with a node that says this uptime: for so long it has no vote, by half a second. */
+/* A first contact with a node that reports this uptime. It has no vote for so long, by half a second. */
 static void expect_guard_of(const char *uptime, uint32_t guard_ms)
 {
     CLUSTER_COLD(1, 1, (void)0);
@@ -1669,7 +1670,7 @@ static void answer_set_with(const char *bytes, size_t size)
 TEST(s16_bytes_that_are_not_resp2_end_the_connection_with_an_unknown_vote)
 {
     static const char *const hostile[] = {
-        /* Other languages: RESP3, HTTP, TLS, SSH, SMTP, silence made of line ends. */
+        /* Other languages, such as RESP3, HTTP, TLS, SSH, SMTP, and silence made of line ends. */
         "%1\r\n+a\r\n:1\r\n", "#t\r\n", "_\r\n", ",1.5\r\n", "(12\r\n", "~1\r\n:1\r\n", ">1\r\n+a\r\n", "!3\r\nERR\r\n",
         "HTTP/1.1 400 Bad Request\r\n\r\n", "\x15\x03\x01\x02\x02\x16", "SSH-2.0-OpenSSH_9.2\r\n", "220 smtp\r\n",
         "\r\n", "\n", " ",
@@ -1888,7 +1889,7 @@ TEST(s24_a_fair_lock_polls_by_one_token_and_each_acquire_has_another)
     CHECK(strcmp(now, first) != 0);
 }
 
-/* What was sent on a connection that broke is executed behind the round that was counted: it gives nothing away. */
+/* Commands sent on a connection that broke are executed after the round that was counted, and give nothing away. */
 TEST(s24_a_poll_of_an_older_round_changes_nothing)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -1946,7 +1947,8 @@ TEST(s25_nobody_who_comes_behind_a_waiter_that_is_queued_gets_in_before_it)
 
 /* ---- S26: a lock of Redisson's is of one node ---- */
 
-/* A Java holder takes several nodes one after the other without a look at the clock: a quorum of such locks is no promise. */
+/* A Java holder takes several nodes one after the other without a look at the clock. A quorum of such
+ * locks is no promise. */
 TEST(s26_a_lock_of_Redissons_is_of_one_node_only)
 {
     for (unsigned n = 1; n <= 5; n++) {

@@ -78,7 +78,7 @@ TEST(a_queue_is_told_by_its_first_on_most_nodes_and_ends_with_its_lease)
     scan_judge(&judgement, sights, 1, true, GUARD_MS);
     CHECK_CLASSES(BIT(BESIDE_NO_TTL));
     CHECK_INT(judgement.agreeing, 0);
-    sights[0] = queue_of("short", 900, 1);      /* Of another program. */
+    sights[0] = queue_of("short", 900, 1);      /* It belongs to another program. */
     scan_judge(&judgement, sights, 1, true, GUARD_MS);
     CHECK_CLASSES(BIT(QUEUE_IDLE));
     CHECK_INT(judgement.agreeing, 0);
@@ -117,7 +117,7 @@ TEST(s7_a_node_that_has_restarted_may_have_forgotten_a_lock_that_is_held)
     CHECK_LEFT_ALONE();
 }
 
-/* Each of: nothing, A, A without a TTL, B, silent, forgot; on up to five nodes. */
+/* Each node has one of: nothing, A, A without a TTL, B, silent, forgot; on up to five nodes. */
 TEST(s7_nothing_is_removed_that_with_all_nodes_that_cannot_tell_would_be_on_a_quorum)
 {
     const struct scan_sight choices[] = { NOTHING, HAS(A, 9000), HAS(A, NEVER), HAS(B, 8000), SILENT, FORGOT };

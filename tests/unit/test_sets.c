@@ -1,7 +1,7 @@
 /* Several resources, all or nothing; and the limits of what a lock may be about. */
 #include "../world/story.h"
 
-enum { DOOR_TTL = 10000, HEAD = 8 };    /* What each name but the first adds to its bytes. */
+enum { DOOR_TTL = 10000, HEAD = 8 };    /* Bytes that each name but the first adds. */
 
 static struct redlock_request request_of(struct redlock_name *names, unsigned count, uint32_t wait_ms)
 {
@@ -59,7 +59,7 @@ TEST(a_set_with_one_resource_taken_is_not_acquired_and_leaves_nothing)
     }
 }
 
-/* In every order in which six may be named, and of names that begin with one another. */
+/* Tried in every order in which six may be named, and with names that begin with one another. */
 TEST(a_set_has_one_order_whoever_asks)
 {
     static const char sorted[6][4] = { "a", "a\1", "aa", "aab", "b", "\xff" };
@@ -280,7 +280,7 @@ TEST(a_set_that_is_moved_is_released_from_where_it_is_now)
     CHECK(redlock_idle(cluster_lock(cluster, 0, 1)));
 }
 
-/* "Nothing has changed", the caller's set included: another lock may be about it. */
+/* "Nothing has changed" includes the caller's set, since another lock may be about it. */
 TEST(a_set_that_is_refused_is_left_in_its_order)
 {
     CLUSTER(3);

@@ -5,7 +5,7 @@ enum { N = SEVERED_NODES, LOST = SEVERED_LOST, DOOR_TTL = SEVERED_DOOR_TTL };
 
 static bool is_minority(unsigned mask)
 {
-    return (mask & (mask - 1)) == 0; /* One node: three of the four that are free stay. */
+    return (mask & (mask - 1)) == 0; /* One node is cut, so three of the four that are free stay. */
 }
 
 static void acquire_severed(struct cluster *cluster, const struct cut *cut)
@@ -40,7 +40,7 @@ static void extend_severed(struct cluster *cluster, const struct cut *cut)
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(500);
     extend(cluster, cut, is_minority(cut->mask));
-    EXPECT_KEYS(kind_key(cut->kind), N); /* The rival's and ours: nothing was given back. */
+    EXPECT_KEYS(kind_key(cut->kind), N); /* The rival's and ours are there, so nothing was given back. */
 }
 
 /* The other three confirm, and the one that has lost the key gets it again. */

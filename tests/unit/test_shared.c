@@ -1,5 +1,5 @@
-/* Shared locks: readers beside each other, and none beside a writer (S21); a reader becomes a writer, and a writer a reader (S22).
- * The clients are engines that use all features. */
+/* Shared locks. Readers are beside each other, and none beside a writer (S21); a reader becomes a
+ * writer, and a writer a reader (S22). The clients are engines that use all features. */
 #include "../world/story.h"
 
 #include "../../redlock/lock_state.h"
@@ -160,7 +160,7 @@ TEST(s9_a_reader_extends_its_own_time_and_is_refused_when_it_is_gone)
     EXPECT_STATUS(0, REDLOCK_TAKEN);
 }
 
-/* What one release leaves is the time of those that still read. */
+/* One release leaves the time of the remaining readers. */
 TEST(s21_a_release_shortens_the_key_to_the_longest_that_is_left)
 {
     SHARING(3, 2);
@@ -206,7 +206,7 @@ TEST(a_node_that_has_lost_a_readers_key_gets_it_again)
     NO_KEYS();
 }
 
-/* "~shared" that somebody removed, for example: what is beside it lets nobody in. */
+/* Somebody removed "~shared", for example. The keys beside it let nobody in. */
 TEST(s21_without_the_key_nobody_is_a_reader)
 {
     SHARING(1, 2);
@@ -360,7 +360,7 @@ TEST(s22_two_readers_that_would_write_are_both_refused_and_go_on_reading)
     NO_KEYS();
 }
 
-/* What is left of the first one on its way must not undo the second. */
+/* Commands of the first one that are still on their way must not undo the second. */
 TEST(s6_each_upgrade_has_a_token_of_its_own)
 {
     SHARING(3, 2);
@@ -377,7 +377,7 @@ TEST(s6_each_upgrade_has_a_token_of_its_own)
     CHECK(strcmp(first, second) != 0);
 }
 
-/* One node has granted it: there its token is that of a reader again before the upgrade has failed. */
+/* One node has granted it. Its token there is a reader's again before the upgrade has failed. */
 TEST(s22_an_upgrade_that_fails_leaves_the_reader_as_it_was)
 {
     SHARING(3, 2);
@@ -624,7 +624,7 @@ TEST(s5_what_a_set_owes_is_paid_before_one_of_its_resources_is_in_another_role)
     CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
 }
 
-/* The keys have run out, though nobody has said so: nothing can be owed. */
+/* The keys have run out, though nobody has said so, and nothing can be owed. */
 TEST(a_lock_that_ran_out_is_acquired_in_another_role_when_no_node_can_have_it)
 {
     SHARING(3, 1);
@@ -892,7 +892,7 @@ TEST(a_release_wakes_all_readers_up_to_the_next_writer)
     RELEASE(4);
 }
 
-/* Which takes one place out, of a reader's: that one wakes the others. */
+/* It takes one place out, a reader's, and that one wakes the others. */
 TEST(the_release_of_a_client_that_knows_no_readers_wakes_them_all)
 {
     CLUSTER_COLD(3, 4, config.wake_ups = true);
@@ -1054,7 +1054,8 @@ static uint64_t set_ticket(struct cluster *cluster, unsigned client, bool is_acc
     return CLIENT_NOW(client) - before < 20000 ? redlock_ticket(LOCK(client)) : 0;
 }
 
-/* One number is of both: not as old as what was read of the one that it writes, and no older than what was written to the other. */
+/* One number is for both. It is newer than anything read of the resource that it writes, and at least
+ * as new as anything written to the other. */
 TEST(s15_of_a_set_the_ticket_is_larger_than_that_of_every_reader_of_what_it_writes)
 {
     SHARING(3, 3);

@@ -104,8 +104,9 @@ TEST(the_same_seed_gives_the_same_trace)
     }
 }
 
-/* Found alike with gcc and clang, unoptimised and optimised, with 32 and 64 bits, little and big endian. A change of the engine
- * or of the worlds changes them: "sim --hashes", for ALL with its number as --class, prints the new ones. */
+/* Found alike with gcc and clang, unoptimised and optimised, with 32 and 64 bits, little and big
+ * endian. A change of the engine or of the worlds changes them. Then "sim --hashes", for ALL with its
+ * number as --class, prints the new ones. */
 TEST(the_same_seed_gives_the_same_trace_on_every_machine)
 {
     static const struct {
@@ -142,7 +143,7 @@ TEST(worlds_in_which_long_soaks_found_a_rule_broken_break_none)
         { 33000082, SIM_CLASS_READERS },        /* S22: an upgrade was executed when it had been undone. */
         { 201001, SIM_CLASS_FAIR },             /* S6: a release that found nothing made the next SET forgotten. So one more. */
         { 1251, SIM_CLASS_FAIR },
-        { 118, SIM_CLASS_COUNT },               /* What had been released was adopted, and extended. So one more. */
+        { 118, SIM_CLASS_COUNT },               /* A released lock was adopted, and extended. So one more. */
         { 44000432, SIM_CLASS_ALL },
         { 33000087, SIM_CLASS_PERIODS },        /* Nonsense was the answer to a mark. */
         { 500046, SIM_CLASS_COUNT },            /* The release at the end was not said to be one. */

@@ -1,4 +1,5 @@
-/* The stream of events: each kind is seen in a story, in order; what does not fit is counted; and nothing else changes. */
+/* The stream of events. Each kind is seen in a story, in order; events that do not fit are counted; and
+ * nothing else changes. */
 #include "../world/decoder.h"
 #include "../world/story.h"
 
@@ -8,14 +9,14 @@ static struct redlock_event ring[RING_SIZE], seen[RING_SIZE];
 static struct redlock_event_ring events;
 static unsigned seen_count;
 
-/* What has happened since the last look is in seen[]. */
+/* The events since the last look are in seen[]. */
 static void look(void)
 {
     for (seen_count = 0; seen_count < RING_SIZE && redlock_next_event(&events, &seen[seen_count]);)
         seen_count++;
 }
 
-/* Of a kind, the first behind the first so many; NULL: none. */
+/* The first event of a kind after the first so many; NULL: none. */
 static const struct redlock_event *first_of(enum redlock_event_kind kind, unsigned from)
 {
     for (unsigned i = from; i < seen_count; i++)
@@ -467,7 +468,7 @@ TEST(what_a_refusal_by_a_script_says_of_holder_and_ticket_is_told)
 
 TEST(each_script_and_each_of_its_arguments_has_a_name)
 {
-    unsigned most[32] = { 0 };      /* Of a command's scripts. */
+    unsigned most[32] = { 0 };      /* The scripts of a command. */
     for (unsigned i = 0; i < ROW_COUNT; i++) {
         const struct listed_row listed = row_at((enum row)i);
         const enum redlock_command command = (enum redlock_command)listed.command;

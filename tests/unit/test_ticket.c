@@ -88,7 +88,7 @@ TEST(s15_one_node_that_tells_of_the_last_ticket_of_all_stops_nobody)
     CHECK(redlock_ticket(LOCK(0)) > WALL_US);
 }
 
-/* What somebody else keeps in the key of the counter. */
+/* Somebody else keeps another value in the counter's key. */
 TEST(s15_a_counter_that_is_no_ticket_refuses_and_does_not_cost_the_connection)
 {
     static const char *const refusals[] = { "$6\r\n1.5 -1\r\n", "$8\r\n1e300 -2\r\n", "$19\r\n9007199254740992 -2\r\n" };
@@ -220,7 +220,8 @@ TEST(s15_no_two_attempts_propose_the_same_ticket)
 
     RIVAL_ON_ALL("door", 60000);
     CHECK_INT(start_with_ticket(cluster, 0, 500), REDLOCK_OK);
-    LOCK(0)->wall_offset_us -= 1000000000;              /* Its wall clock steps back: more than the last one it is still. */
+    LOCK(0)->wall_offset_us -= 1000000000;              /* Its wall clock steps back, and the ticket is
+                                                         * still more than the last one. */
     UNTIL_DONE(0);
     for (size_t i = 0; i < NODE(0)->call_count; i++) {
         const struct model_call *call = &NODE(0)->calls[i];
@@ -303,8 +304,8 @@ TEST(s15_a_node_that_has_restarted_gives_no_ticket_for_the_guard_and_twice_the_s
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* The first acquire of all is begun before anything is known of the nodes: it waits until it is. Their uptime is beyond the
- * guard, and within that for tickets. */
+/* The first acquire of all is begun before anything is known of the nodes, so it waits until it is.
+ * Their uptime is beyond the guard, and within that for tickets. */
 TEST(s15_a_client_that_knows_no_node_yet_asks_none_for_a_ticket_within_its_guard)
 {
     CLUSTER_COLD(3, 1, config.ticket_skew_ms = 500000);
@@ -319,7 +320,7 @@ TEST(s15_a_client_that_knows_no_node_yet_asks_none_for_a_ticket_within_its_guard
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* Without a guard for locks it has none for tickets: it keeps its memory, or nobody cares. */
+/* Without a guard for locks it has none for tickets, because it keeps its memory, or because nobody cares. */
 TEST(s15_without_a_guard_every_node_gives_tickets)
 {
     CLUSTER_OF(3, 1, config.guard_ms = 0);
@@ -405,7 +406,7 @@ TEST(s15_a_counter_lives_at_least_as_long_as_the_TTL_the_guard_and_twice_the_ske
     EXPECT_KEYS("door#ticket", 0);
 }
 
-/* Every answer tells of a larger one: what others take meanwhile must not make it try again and again. */
+/* Every answer reports a larger one. Tickets that others take meanwhile must not make it try again and again. */
 TEST(s15_a_ticket_is_corrected_once_without_a_pause)
 {
     CLUSTER(1);

@@ -1,5 +1,5 @@
-/* The trace of the command: a printer of events and of raw bytes. Each line is right however the bytes are cut, and what the ring
- * could not hold is told. */
+/* The trace of the command, a printer of events and of raw bytes. Each line is right however the bytes
+ * are cut, and what the ring could not hold is told. */
 #include "../../tools/redlock/outbox.c"
 #include "../../tools/redlock/text.c"
 #include "../../tools/redlock/trace.c"
@@ -7,7 +7,7 @@
 #include "scripted_client.h"
 
 static struct trace trace;
-static char text[TRACE_OUT_MAX + 1];    /* What has been printed, by look(). */
+static char text[TRACE_OUT_MAX + 1];    /* The text printed so far, by look(). */
 
 static void look_on(void *context, uint64_t now_us, unsigned k, enum redlock_traffic what, const void *data, size_t size)
 {
@@ -82,7 +82,8 @@ TEST(the_votes_alone_are_shown_without_any_handshake)
     CLOSE(1000);
 }
 
-/* What stands behind the times, of a life with handshake, refusals, scripts and releases. Which answer comes first may differ. */
+/* The lines after the times, for a life with handshake, refusals, scripts and releases. Which answer
+ * comes first may differ. */
 static void tell_life(size_t bytes)
 {
     TRACED(1, TRACE_ALL);

@@ -1,5 +1,5 @@
-/* Every kind of answer in which a node can tell of its trouble: what vote it is, what it is called, what is done about it.
- * The texts are those of redis-server 7.0. */
+/* Every kind of answer that shows a node's trouble. Tests its vote, its name, and the engine's
+ * response. The texts are those of redis-server 7.0. */
 #include "kinds.h"
 
 enum { DOOR_TTL = 10000, RECOVERY_MS = 6000 };
@@ -71,7 +71,7 @@ enum { ERROR_COUNT = sizeof errors / sizeof errors[0] };
 
 /* ---- Acquire ---- */
 
-/* The harshest case: the node has done it, and says that it has not. */
+/* The harshest case, in which the node has done it, and says that it has not. */
 static void answer_acquire_with(size_t i)
 {
     CLUSTER(3);
@@ -113,7 +113,7 @@ TEST(an_error_of_one_node_of_three_costs_no_lock)
     for (size_t i = 0; i < ERROR_COUNT; i++) answer_one_with(i);
 }
 
-/* The session is no judge of what its node may do later: the next lock is asked for again. */
+/* The session is no judge of what its node may do later, so the next lock is asked for again. */
 static void recover_from(size_t i)
 {
     CLUSTER(1);
@@ -211,7 +211,7 @@ TEST(a_server_that_forbids_loading_scripts_is_sent_them_each_time)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* The release behind a lost attempt asks for another script, and succeeds: neither is news about the acquire. */
+/* The release after a lost attempt asks for another script, and succeeds. Neither is news about the acquire. */
 TEST(noscript_in_answer_to_a_release_hides_no_trouble_of_the_acquire)
 {
     for (enum kind kind = 0; kind < KIND_COUNT; kind++) {

@@ -1,4 +1,4 @@
-/* A lock that waits: what is sent to one node and on its subscription, byte for byte. One node is a quorum of one. */
+/* A lock that waits. Tests the bytes sent to one node and on its subscription. One node is a quorum of one. */
 #include "../../redlock/lock.h"
 #include "../../redlock/names.h"
 #include "../tap.h"
@@ -30,7 +30,7 @@ static void feed(struct talk *talk)
     redlock_add_entropy(&talk->engine, bytes, redlock_entropy_wanted(&talk->engine));
 }
 
-/* What the session sends now, as text. */
+/* The bytes that the session sends now, as text. */
 static const char *said(struct talk *talk, unsigned k)
 {
     size_t size, used = 0;
@@ -277,7 +277,8 @@ TEST(where_the_node_gives_no_entry_there_is_none)
     CHECK_INT(talk->lock.entries, 0);
 }
 
-/* It was free all the time: an attempt as soon as a round has passed would fail for the same reason, and so on without end. */
+/* It was free all the time. An attempt as soon as a round has passed would fail for the same reason,
+ * and so on without end. */
 TEST(that_the_resource_is_free_is_no_news_where_the_node_would_not_grant_it)
 {
     TALK((void)0);
@@ -345,7 +346,7 @@ static void release_and_wake(struct talk *talk)
     release_and_wake_in(talk, 0);
 }
 
-/* Has been woken, won, and releases: its entry goes as well. */
+/* Has been woken, won, and releases, and its entry goes as well. */
 static void win_and_give_back(struct talk *talk, const char *acquire)
 {
     run_ms(talk, 1);
@@ -416,7 +417,7 @@ static void be_refused(struct talk *talk, unsigned times)
     }
 }
 
-/* Wins, wakes another, and waits again: so many milliseconds pass until it looks by itself. */
+/* Wins, wakes another, and waits again. So many milliseconds pass until it looks by itself. */
 static void win_and_wait(struct talk *talk, unsigned *ms)
 {
     run_ms(talk, 1);
@@ -500,7 +501,8 @@ TEST(a_wake_up_of_another_entry_wakes_nobody_here)
     CHECK_INT(talk->lock.entries, 1);
 }
 
-/* Of many that wait for one resource, some of which cancel, are forgotten, or move; what they leave is overwritten. */
+/* Many wait for one resource, and some of them cancel, are forgotten, or move. The memory that they
+ * leave is overwritten. */
 enum { CROWD = 24 };
 
 static void gather(struct talk *talk, struct redlock_lock *crowd)
@@ -730,7 +732,7 @@ TEST(an_entry_is_given_back_although_the_wait_ended_behind_a_release)
     while (talk->lock.phase == PHASE_WAITING) run_ms(talk, 1);
     EXPECT_SAID(NODE, "SET\r\n");
     run_ms(talk, 500);
-    EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);           /* Of the attempt alone. */
+    EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);           /* The attempt's release alone. */
     redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
     CHECK_STR(said(talk, NODE), "");
     answer(talk, NODE, "$-1\r\n:-1\r\n");
@@ -798,7 +800,7 @@ TEST(without_random_bytes_for_a_name_nobody_listens_yet)
 
 /* ---- Pauses ---- */
 
-/* Refused again and again, with an entry: the n-th pause is the configured one, doubled so often. */
+/* Refused again and again, with an entry. The n-th pause is the configured one, doubled so often. */
 static void expect_pauses(uint32_t retry_ms, const unsigned doublings[], unsigned count)
 {
     TALK(config.retry_ms = retry_ms);
@@ -893,7 +895,7 @@ TEST(a_lock_that_stands_aside_subscribes_and_tries_once_more_when_its_time_ends)
     EXPECT_SAID(NODE, "SET\r\n");
 }
 
-/* He was told by its release only that somebody was woken: not that he has come. */
+/* The release reported only that somebody was woken, not that he has come. */
 TEST(a_lock_that_finds_it_free_after_standing_aside_comes_after_a_random_time)
 {
     TALK(config.retry_ms = 1000);
@@ -902,7 +904,7 @@ TEST(a_lock_that_finds_it_free_after_standing_aside_comes_after_a_random_time)
     start(talk, REDLOCK_FOREVER);
     run_ms(talk, 1);
     EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
-    CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD);     /* That a release was granted tells nothing. */
+    CHECK_INT(redlock_free_in_ms(&talk->lock), REDLOCK_UNTOLD);     /* A granted release reports nothing. */
     answer(talk, NODE, ":-2\r\n");
     CHECK_INT(redlock_free_in_ms(&talk->lock), 0);
     const uint64_t told_at = talk->now_us;

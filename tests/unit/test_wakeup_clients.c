@@ -1,4 +1,4 @@
-/* Several that wait for one lock on several nodes: entries, wake-ups, and whom they are for. */
+/* Several clients wait for one lock on several nodes. Tests entries, wake-ups, and whom they are for. */
 #include "../world/story.h"
 
 static unsigned entries_on(struct cluster *cluster, unsigned k)
@@ -69,7 +69,7 @@ TEST(a_flag_that_is_lost_costs_a_wake_up_and_not_the_lock)
     }
 }
 
-/* An entry that was given back leaves the flag: the next release looks once in vain. */
+/* An entry that was given back leaves the flag, so the next release looks once in vain. */
 TEST(a_flag_without_an_entry_wakes_nobody_and_goes_with_the_key)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true);
@@ -86,7 +86,7 @@ TEST(a_flag_without_an_entry_wakes_nobody_and_goes_with_the_key)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* The release of a lost attempt is no turn of anybody: it leaves flags where they are. */
+/* The release of a lost attempt is nobody's turn, so it leaves flags where they are. */
 TEST(a_lost_attempt_lowers_no_flag)
 {
     CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 60000);
@@ -156,7 +156,8 @@ TEST(a_client_that_has_waited_in_vain_or_was_cancelled_gives_back_all_entries)
     }
 }
 
-/* Node 2 is slow and its pipeline full: the release, which would give back the entry, waits while the refusal is on its way. */
+/* Node 2 is slow and its pipeline full. The release, which would give back the entry, waits while the
+ * refusal is on its way. */
 TEST(an_entry_is_given_back_although_a_late_refusal_made_the_release_needless)
 {
     char name[] = "gate 0";
@@ -182,7 +183,7 @@ TEST(an_entry_is_given_back_although_a_late_refusal_made_the_release_needless)
 TEST(a_subscription_that_does_not_come_to_stand_is_given_up_when_it_is_needed_no_more)
 {
     CLUSTER_OF(3, 1, config.wake_ups = true; config.node_timeout_ms = 60000);
-    enum { SUBSCRIPTION = 3 };  /* Of node 0. */
+    enum { SUBSCRIPTION = 3 };  /* The subscription of node 0. */
 
     RIVAL_ON_ALL("door", 1000000);
     START_ACQUIRE(0, "door", 10000, 5000);
@@ -195,7 +196,7 @@ TEST(a_subscription_that_does_not_come_to_stand_is_given_up_when_it_is_needed_no
     CHECK_INT(redlock_wants(ENGINE(0), SUBSCRIPTION), 0);
 }
 
-/* It was closed because nobody waited any more, again and again: it has not failed so often. */
+/* It was closed again and again because nobody waited any more. It has not failed so often. */
 TEST(a_subscription_that_was_needed_no_more_opens_at_once_when_it_is_needed)
 {
     CLUSTER_OF(3, 1, config.wake_ups = true; config.retry_ms = 60000);
@@ -233,8 +234,8 @@ static unsigned entries_taken(struct cluster *cluster)
     return CALLS(0, "WAIT") + CALLS(1, "WAIT") + CALLS(2, "WAIT");
 }
 
-/* Two clients take turns: the one that releases waits again at once, but takes its entries when the other has the lock. A round
- * trip takes 2 ms. */
+/* Two clients take turns. The one that releases waits again at once, but takes its entries when the
+ * other has the lock. A round trip takes 2 ms. */
 TEST(a_woken_client_finds_idle_nodes)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
@@ -274,7 +275,7 @@ TEST(a_client_that_waits_at_nodes_with_a_login_is_woken_like_any_other)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* All nodes have restarted empty: no release wakes anybody, and a client that has waited for long polls rarely. */
+/* All nodes have restarted empty. No release wakes anybody, and a client that has waited for long polls rarely. */
 TEST(when_the_guard_ends_and_a_quorum_may_vote_again_a_waiting_client_tries_within_two_pauses)
 {
     enum { GUARD_MS = 6000, HOLD_TTL = 5000 };
@@ -315,8 +316,8 @@ TEST(when_a_quorum_that_was_cut_off_is_back_a_waiting_client_tries_within_two_pa
     }
 }
 
-/* Both of its lines break, and the one for commands, on which the node says first that it is not ready, is back last: what was
- * released meanwhile has called nobody, or has taken its entry. */
+/* Both of its lines break, and the one for commands, on which the node says first that it is not ready,
+ * is back last. A release meanwhile has called nobody, or has taken its entry. */
 TEST(a_client_that_waits_lines_up_again_also_if_its_subscription_is_back_before_the_connection_for_commands)
 {
     for (unsigned released_meanwhile = 0; released_meanwhile < 2; released_meanwhile++) {
@@ -355,8 +356,8 @@ static void crowd(unsigned clients, unsigned locks, double tries_max)
     TAP_CHECK(tries <= tries_max * 3 * clients * locks, "%u times by %u clients with %u locks", tries / 3, clients, locks);
 }
 
-/* Woken one after the other, and not each time some other one was: in a crowd of 512 a lock tries no more than twice as often as in
- * one of 64. */
+/* They are woken one after the other, and not each time some other one was. In a crowd of 512 a lock
+ * tries no more than twice as often as in one of 64. */
 TEST(of_a_crowd_that_waits_each_tries_a_few_times)
 {
     crowd(16, 4, 3);

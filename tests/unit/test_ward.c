@@ -1,5 +1,5 @@
-/* What the guardian of redlock run looks after is ended before the validity ends (S19), whoever it is and however late it is known.
- * Time and processes are made up here. */
+/* The guardian of redlock run ends its processes before the validity ends (S19), whoever they are and
+ * however late they are known. Time and processes are made up here. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/types.h>

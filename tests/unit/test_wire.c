@@ -1,4 +1,4 @@
-/* The wire, byte for byte: what is sent, and what an answer means. */
+/* The wire, byte for byte. Tests the bytes that are sent, and the meaning of an answer. */
 #include "../tap.h"
 
 #include "../../redlock/wire.h"
@@ -20,7 +20,7 @@ static struct wire_subject subject(void)
     };
 }
 
-/* What goes out: the bytes of the buffer and, where it belongs among them, the script that lies apart. */
+/* The output, which is the bytes of the buffer and, where it belongs among them, the script that lies apart. */
 static void check_output(const struct resp_writer *w, const char *expected)
 {
     const char *bytes = (const char *)w->data;
@@ -138,7 +138,7 @@ TEST(a_script_is_sent_from_where_it_lies)
     resp_write_begin(&w, buffer, 10, 1);    /* Too small for what is around it. */
     CHECK(!wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
     CHECK(!w.apart && w.used == 1);
-    resp_write_begin(&w, buffer, sizeof buffer, 1);     /* Behind other bytes. */
+    resp_write_begin(&w, buffer, sizeof buffer, 1);     /* It follows other bytes. */
     CHECK(wire_put(&w, wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_TEXT, &s));
     CHECK(w.apart != NULL && w.apart_at > 1);
 }
@@ -249,7 +249,7 @@ TEST(a_fair_lock_polls_with_its_turn_and_its_round_and_names_its_entry_to_the_en
 
 static const struct redlock_place largest_place = { .turn = UINT32_MAX, .poll = UINT32_MAX, .entry = UINT32_MAX, .renew = true };
 
-/* As many as said, and together as long as they may be. */
+/* So many names, together as long as they may be. */
 static void name_all(struct wire_subject *s, struct redlock_name *names, const uint8_t bytes[REDLOCK_RESOURCE_MAX], unsigned count)
 {
     enum { OTHER = 20 };
@@ -303,8 +303,8 @@ static bool fits(const struct wire_row *row, enum wire_form form, const struct w
     return wire_put(&w, row, form, s);
 }
 
-/* Else a command that does not fit behind others would never, where the buffer is just so large: it waits for a buffer to empty
- * that is empty. */
+/* Otherwise a command that does not fit after others would never fit, if the buffer is just so large.
+ * It would wait for a buffer to empty that is empty. */
 TEST(a_command_by_text_fits_wherever_what_is_around_its_script_does)
 {
     uint8_t bytes[REDLOCK_RESOURCE_MAX] = { 0 };
@@ -426,7 +426,7 @@ static const struct {
     { WIRE_NONE, TEXT(RESP_SIMPLE, "OK"), WIRE_WRONG },
 };
 
-/* What a reply means to a command that was asked as one of these rows. */
+/* The meaning of a reply to a command that was asked as one of these rows. */
 static enum wire_answer read_answer(enum wire_command command, const struct wire_row *row, const struct wire_reply *reply)
 {
     const struct redlock_asked asked = {
@@ -715,7 +715,7 @@ static const struct {
     const char *text;
     enum redlock_trouble trouble;
     bool ends_session;
-} errors[] = {     /* As redis-server 7.0.15 sends them. */
+} errors[] = {     /* The text is that of redis-server 7.0.15. */
     { "NOAUTH Authentication required.", REDLOCK_TROUBLE_NOAUTH, true },
     { "WRONGPASS invalid username-password pair or user is disabled.", REDLOCK_TROUBLE_WRONGPASS, false },
     { "ERR invalid password", REDLOCK_TROUBLE_WRONGPASS, false },
@@ -750,7 +750,7 @@ TEST(every_kind_of_error_reply_has_its_own_name)
     }
 }
 
-/* What the engine acts on without knowing all their names. */
+/* The classes that the engine acts on, without knowing all their names. */
 TEST(an_error_reply_is_classed_by_what_the_engine_does_about_it)
 {
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
@@ -811,7 +811,7 @@ TEST(s12_what_a_server_is_comes_from_its_run_id_its_mode_and_its_role)
     CHECK_INT(info("redis_mode:cluster").trouble, REDLOCK_TROUBLE_CLUSTER);
     CHECK_INT(info("redis_mode:sentinel").trouble, REDLOCK_TROUBLE_SENTINEL);
     CHECK_INT(info("redis_mode:something new").trouble, REDLOCK_TROUBLE_CLUSTER);
-    CHECK_INT(info("redis_mode:standalonE").trouble, REDLOCK_TROUBLE_CLUSTER);      /* As long as a known one. */
+    CHECK_INT(info("redis_mode:standalonE").trouble, REDLOCK_TROUBLE_CLUSTER);      /* It is as long as a known one. */
     CHECK_INT(info("redis_mode:sentineL").trouble, REDLOCK_TROUBLE_CLUSTER);
     wire_read_role(&slave, &identity);
     CHECK(!identity.is_master && identity.trouble == REDLOCK_TROUBLE_REPLICA);

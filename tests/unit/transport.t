@@ -1,6 +1,7 @@
 #!/bin/sh
-# What stands on the engine uses the calls of redlock.h alone, so that another transport can do all that the client can: each of its
-# files compiles where the private headers are missing and the fields of the private structures have other names.
+# The parts above the engine use the calls of redlock.h alone, so that another transport can do all that
+# the client can. Each of its files compiles where the private headers are missing and the fields of the
+# private structures have other names.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 
