@@ -1,5 +1,6 @@
-/* A client of the chaos run: acquires one or two of a few resources again and again, does a guarded increment of the numbers
- * that belong to them for as long as it may, and writes down what it believes. It may be killed or stopped at any moment.
+/* A client of the chaos run. It acquires one or two of a few resources again and again, does a guarded
+ * increment of the numbers that belong to them for as long as it may, and writes down what it believes.
+ * It may be killed or stopped at any moment.
  *
  *     chaos_client NODES DIRECTORY NUMBER SEED GUARD_MS SKEW_MS BEHIND_MS MANNER
  *
@@ -8,10 +9,11 @@
  *            patient    many are long: while somebody makes the nodes forget, he does not have to be lucky
  *            careless   it does not ask whether its validity has ended, and often it has: a holder as the README warns of
  *
- * Some resources are mostly shared: then it only reads the number, and now and then it becomes a writer and increments it.
- * A long hold is kept by the library (redlock_keep). Some holds have a ticket: then it writes that at first and at last,
- * without asking whether it still may, and now and then it oversleeps in between. It writes where a fence refuses late writers
- * (DIRECTORY/NAME.fence), and where nothing does (DIRECTORY/NAME.open). One client in a few has no wake-ups and polls.
+ * Some resources are mostly shared. It then only reads the number, and now and then it becomes a writer
+ * and increments it. A long hold is kept by the library (redlock_keep). Some holds have a ticket. It
+ * then writes that at first and at last, without asking whether it still may, and now and then it
+ * oversleeps in between. It writes where a fence refuses late writers (DIRECTORY/NAME.fence), and where
+ * nothing does (DIRECTORY/NAME.open). One client in a few has no wake-ups and polls.
  *
  * Knows the library by its public headers.
  *
@@ -59,20 +61,22 @@ enum {
     TTL_MS_MIN = 500, TTL_MS_MAX = 1500,        /* The guard of the run is longer. */
     SHORT_TTL_MS = 300,         /* So there can be many holds to the last moment, when a wrong promise shows, and beyond. */
     KEPT_TTL_MS = 500,          /* Shorter than most of these holds, or no loss would be told of. */
-    OVERSLEEP_US_MIN = 100000, OVERSLEEP_US_MAX = 500000,   /* Beyond the TTL: meanwhile others have their turns. */
+    OVERSLEEP_US_MIN = 100000, OVERSLEEP_US_MAX = 500000,   /* It sleeps this much longer than the TTL, and
+                                                             * meanwhile others have their turns. */
     WAIT_MS_MIN = 1000, WAIT_MS_MAX = 4000,
     NODE_TIMEOUT_MS = 100,      /* Shorter than most faults last, so that rounds go on without the node. */
     RETRY_MS = 5,
     BRIEF_US_MAX = 1500,        /* A hold of the usual kind. */
-    WAITED_US_MIN = 20000,      /* Only a client that waited so long overruns: its round may have been slow, and must be counted. */
-    REST_US_MAX = 3000,         /* After a hold: a client that asks again at once would mostly hand over to itself. */
+    WAITED_US_MIN = 20000,      /* Only a client that waited so long overruns. Its round may have been slow,
+                                 * and must be counted. */
+    REST_US_MAX = 3000,         /* The rest after a hold. A client that asks again at once would mostly hand over to itself. */
     LONG_US_MIN = 200000, LONG_US_MAX = 2000000,
     LOOK_MS_MAX = 20,           /* How long the library works between two increments of a kept lock; */
-    SLEEP_PER_CENT = 30,        /* or about as long as it lasts: then nobody but the library looks at the time. */
+    SLEEP_PER_CENT = 30,        /* or about as long as it lasts, when nobody but the library looks at the time. */
     ROAM_PER_CENT = 10,         /* Mostly it asks for one and the same, so that never all wait for one. */
-    PAIR_PER_CENT = 5,          /* Of the holds: of two resources. */
+    PAIR_PER_CENT = 5,          /* Holds of two resources. */
     TICKET_PER_CENT = 30,
-    SHARED_PER_CENT = 75,       /* Of the holds of a resource that may be shared, */
+    SHARED_PER_CENT = 75,       /* Shared holds of a resource that may be shared, */
     UPGRADE_PER_CENT = 10,      /* and of these readers so many try to become writers. */
     POLLERS = 5,                /* One client of so many has no wake-ups. */
     NAMES_SIZE = 32,
@@ -103,7 +107,7 @@ enum { MANNERS = sizeof manners / sizeof manners[0] };
 struct member {
     int log;
     const struct manner *manner;
-    uint64_t behind_us;         /* Its wall clock is slow: only what the nodes remember makes its tickets large enough. */
+    uint64_t behind_us;         /* Its wall clock is slow, so only the memory of the nodes makes its tickets large enough. */
     unsigned home;              /* The resource that it asks for most. */
     struct dice dice;
     struct counter counters[RESOURCES];
@@ -114,13 +118,13 @@ struct member {
 /* One acquired lock. */
 struct holding {
     struct redlock_lock lock;
-    unsigned which, count;      /* Of the resources so many, from this one on. */
+    unsigned which, count;      /* So many of the resources, from this one on. */
     struct redlock_name set[2];
     char names[NAMES_SIZE];
     uint32_t ttl_ms;
     uint32_t time_us;           /* For which the resource is wanted. */
     bool is_kept, overruns, oversleeps, has_ticket, is_shared;
-    uint64_t until;             /* What was written down last. */
+    uint64_t until;             /* The end that was last written down. */
     char token[REDLOCK_TOKEN_TEXT + 1];
 };
 
@@ -163,7 +167,7 @@ static void nap_us(uint32_t us)
     nanosleep(&time, NULL);
 }
 
-/* What a healthy library answers, whatever becomes of the nodes. */
+/* A healthy library answers this, whatever becomes of the nodes. */
 static void insist_on_a_verdict(enum redlock_status status, const char *what)
 {
     switch (status) {
@@ -216,7 +220,7 @@ static void increment(struct member *m, const struct holding *h)
     for (unsigned i = 0; i < h->count; i++) increment_one(m, h, resource_of(h, i));
 }
 
-/* What it has read counts if it is valid after that. */
+/* The number that it has read counts if it is valid after that. */
 static void read_one(struct member *m, const struct holding *h)
 {
     counter_enter(m->counters[h->which]);
@@ -277,7 +281,7 @@ static void use_kept(struct member *m, struct holding *h)
 
 /* ---- With a ticket ---- */
 
-/* What is written is the ticket: so the file is fence and content in one, and the one is stored with the other. */
+/* It writes the ticket, so the file is fence and content in one, and the one is stored with the other. */
 static void write_behind_fence(const struct member *m, const struct holding *h, unsigned which)
 {
     struct counter file = m->fences[which];
@@ -338,7 +342,7 @@ static bool acquire(struct member *m, struct holding *h)
     return status == REDLOCK_OK;
 }
 
-/* Two that are neighbours in a circle: so each pair has a resource in common with two others. */
+/* Two neighbours in a circle, so each pair has a resource in common with two others. */
 static void draw_resources(struct member *m, struct holding *h)
 {
     bool roams = dice_between(&m->dice, 1, 100) <= ROAM_PER_CENT;
@@ -362,7 +366,7 @@ static void draw_mode(struct member *m, struct holding *h)
     snprintf(h->names, sizeof h->names, "~%s", resources[h->which]);
 }
 
-/* What it wants, and for how long. */
+/* The kind of hold, and its length. */
 static void draw_plan(struct member *m, struct holding *h)
 {
     const struct manner *manner = m->manner;

@@ -1,6 +1,6 @@
-/* How the servers' clocks go wrong (clock.c): fast for a while, then slowly back to the right time, and so on. So they are fast
- * nearly all the time, and yet never further ahead than a bound that does not grow with the run: the first is what the drift
- * of a lock has to cover, the second the skew of its ticket. */
+/* The servers' clocks go wrong like this (clock.c). They are fast for a while, then slowly return to the
+ * right time, and so on. They are fast nearly all the time, and yet never further ahead than a bound that
+ * does not grow with the run. A lock's drift has to cover the first, and its ticket's skew the second. */
 #ifndef CLOCK_H
 #define CLOCK_H
 

@@ -12,9 +12,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { DIGITS = 20 };   /* Of any uint64_t, always all of them: so a write replaces what was there in one go. */
+enum { DIGITS = 20 };   /* Digits of any uint64_t, always all of them, so a write replaces the old number in one go. */
 
-/* Without its file nobody could judge anything: the run has failed. */
+/* Without its file nobody could judge anything, so the run has failed. */
 static void insist(int good, const char *what)
 {
     if (good) return;

@@ -1,5 +1,5 @@
-/* The driver of a chaos run: builds the world, lets the clients fight and the faults rage for so long, ends the faults, and
- * then the clients. It judges nothing: what everybody wrote down is for tests/chaos/check.
+/* The driver of a chaos run. It builds the world, lets the clients fight and the faults rage for so long,
+ * ends the faults, and then the clients. It judges nothing; tests/chaos/check reads everybody's notes.
  *
  *     chaos_driver CLIENT CLOCK DIRECTORY SECONDS SEED MODE
  *
@@ -23,9 +23,9 @@
 #include <sys/prctl.h>
 
 enum {
-    NUMBER_MAX = 2000000000,    /* Of seconds, or a seed. */
+    NUMBER_MAX = 2000000000,    /* Seconds, or a seed. */
     STEP_MS = 5,
-    CALM_MS_MAX = 5000,         /* At the end: the guards run out, and everybody gets his turn. */
+    CALM_MS_MAX = 5000,         /* The end of the run, when the guards run out, and everybody gets his turn. */
     AMNESIA_EVERY_MS = 60,      /* A majority forgets in less time than the shortest TTL. */
     UPTIME_SLACK_MS = 2000      /* A server tells its age in whole seconds, of which the library believes one less. Long enough
                                  * also to see that a clock runs fast. */

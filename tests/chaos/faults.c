@@ -1,6 +1,6 @@
 /* See faults.h. Never more than a minority of the servers is killed, stopped, cut off or still without a vote after a restart,
- * so that locks can be had nearly all the time. Now and then a majority forgets who holds what: then the guard must keep
- * everybody waiting until nobody holds anything. */
+ * so that locks can be had nearly all the time. Now and then a majority forgets who holds what, and
+ * then the guard must keep everybody waiting until nobody holds anything. */
 #define _XOPEN_SOURCE 700
 
 #include "faults.h"
@@ -15,12 +15,12 @@ enum {
     DOWN_US_MIN = 20000, DOWN_US_MAX = 1200000,         /* Killed, stopped, cut. */
     WEATHER_US_MIN = 300000, WEATHER_US_MAX = 1500000,  /* Slow, lossy. */
     DELAY_US_MIN = 1000, DELAY_US_MAX = 60000,          /* One way. At its worst an answer comes after the node timeout, */
-    HOUSE_DELAY_US_MIN = 15000, HOUSE_DELAY_US_MAX = 40000, /* and here it does not: rounds are won that took long. */
+    HOUSE_DELAY_US_MIN = 15000, HOUSE_DELAY_US_MAX = 40000, /* and here it does not, so some rounds take long and are won. */
     HOUSE_US_MIN = 1000000, HOUSE_US_MAX = 3000000,     /* Long enough for many to hold a lock to its end meanwhile. */
     MAJORITY_US_MIN = 8000000, MAJORITY_US_MAX = 16000000,  /* From one loss of it to the next. */
     FIRST_MAJORITY_US = 3000000,
     LOSS_PPM_MIN = 50000, LOSS_PPM_MAX = 300000,
-    STOP_US_MIN = 1600000, STOP_US_MAX = 2500000,       /* Of clients: past the longest TTL. */
+    STOP_US_MIN = 1600000, STOP_US_MAX = 2500000,       /* Stops of clients, longer than the longest TTL. */
     STOPPED_MAX = 2,                                    /* Clients at once. */
     TROUBLED_MAX = MINORITY + 1,                        /* Nodes at once, slow and lossy ones included. */
     GUARD_SLACK_US = 500000                             /* Until the clients have found out that a server is back. */
@@ -54,7 +54,7 @@ static bool is_mere_weather(enum fault fault)
     return fault == FAULT_LINK_SLOW || fault == FAULT_LINK_LOSSY;
 }
 
-/* Of the nodes that are not well: those that cannot vote, or all. */
+/* The nodes that are not well, which are those that cannot vote, or all. */
 static unsigned count_unwell(const struct faults *f, bool weather_too, uint64_t now)
 {
     unsigned count = 0;
@@ -78,7 +78,7 @@ static void set_weather(struct faults *f, unsigned k, unsigned houses, struct we
         if (houses >> house & 1) link_set(f->world, k, house, there, back);
 }
 
-/* Of one house, or of both: in the first case the two see different majorities. */
+/* The links of one house, or of both. If it is one, the two see different majorities. */
 static void change_links(struct faults *f, unsigned k, enum fault fault)
 {
     unsigned houses = draw(f, 1, (1u << HOUSES) - 1);
@@ -231,7 +231,7 @@ static void wake_member(struct faults *f, unsigned i)
 
 /* ---- The schedule ---- */
 
-/* Of two drawn, the one that came up less often, so that no class is rare. */
+/* Draws two and takes the one that occurred less often, so that no class is rare. */
 static enum fault pick_fault(struct faults *f)
 {
     enum fault one = draw(f, 0, FAULT_COUNT - 1), other = draw(f, 0, FAULT_COUNT - 1);

@@ -1,4 +1,4 @@
-/* The faults of a chaos run: which there are, and when each begins and ends. */
+/* The faults of a chaos run, and when each begins and ends. */
 #ifndef FAULTS_H
 #define FAULTS_H
 
@@ -27,7 +27,7 @@ enum fault {
     FAULT_COUNT
 };
 
-/* What a node suffers from, one thing at a time. */
+/* A node's present fault; it has one at a time. */
 struct trouble {
     bool suffers;
     enum fault fault;

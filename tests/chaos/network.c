@@ -25,7 +25,7 @@
 enum {
     NETWORK = 0x0a4d0000,       /* 10.77.0.0/24; place p is number p + 1. */
     PACKET_MAX = 1600,          /* A device carries up to 1500. */
-    QUEUE_MAX = 512,            /* Packets under way on a link. What does not fit is lost, as on a real one. */
+    QUEUE_MAX = 512,            /* Packets under way on a link. Packets that do not fit are lost, as on a real one. */
     IDLE_MS = 1000
 };
 
@@ -176,7 +176,7 @@ struct carrier {
     struct queue queues[PLACES_MAX][PLACES_MAX];    /* Pages that no link uses cost nothing. */
 };
 
-/* The place that a packet is for, or PLACES_MAX for none here: not IPv4, or a group's address. */
+/* The place that a packet is for, or PLACES_MAX for none here, such as a packet that is not IPv4, or a group's address. */
 static unsigned destination_of(const struct network *n, const uint8_t *bytes, size_t size)
 {
     uint32_t address;

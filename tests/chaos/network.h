@@ -1,10 +1,11 @@
-/* A network of the test's own: places (network namespaces) that know each other by one address each, and between any two of
- * them a link in each direction that can be cut, made slow or made lossy.
+/* A network of the test's own. Its places (network namespaces) know each other by one address each, and
+ * between any two of them a link in each direction can be cut, made slow or made lossy.
  *
- * Every place has one TUN device. What is sent there comes out of a file descriptor here, as packets of IP, and a process,
- * the carrier, takes them to the descriptor of the place they are for. So a lost packet is one that TCP really misses, and
- * nothing is needed of the machine's firewall or traffic control, nor of the commands that set them up. The namespaces have
- * no names: they are gone when the last process in them is and the descriptors are closed, whatever ends the test.
+ * Every place has one TUN device. Packets of IP that are sent there arrive at a file descriptor here,
+ * and a process, the carrier, takes them to the descriptor of the place they are for. So a lost packet
+ * is one that TCP really misses, and nothing is needed of the machine's firewall or traffic control,
+ * nor of the commands that set them up. The namespaces have no names. They are gone when the last
+ * process in them is and the descriptors are closed, whatever ends the test.
  *
  * Linux only; needs root, or user namespaces and a /dev/net/tun that everybody may open. Knows nothing of servers or locks. */
 #ifndef NETWORK_H
@@ -19,7 +20,7 @@ enum {
     EVERYTHING_PPM = 1000000    /* A loss that cuts a link. */
 };
 
-/* What happens to the packets of one link. */
+/* The fate of the packets of one link. */
 struct weather {
     uint32_t delay_us;
     uint32_t loss_ppm;
@@ -39,11 +40,12 @@ struct network {
     struct links *links;
 };
 
-/* Makes place_count places and starts the carrier, a child as of process_fork(); seed: of its dice. Returns NULL, or what
- * the machine does not allow: then nothing is there, but the process may be in a namespace of its own with a loopback. */
+/* Makes place_count places and starts the carrier, a child as in process_fork(). seed is for its dice.
+ * Returns NULL, or what the machine does not allow. Nothing is there then, but the process may be in a
+ * namespace of its own with a loopback. */
 const char *network_open(struct network *n, unsigned place_count, uint64_t seed);
 
-/* What is forked or opened between these two is in that place. */
+/* Processes and files that are made between these two are in that place. */
 void network_enter(const struct network *n, unsigned place);
 void network_leave(const struct network *n);
 

@@ -84,7 +84,7 @@ static unsigned fast_ppm_of(unsigned k)
     return FAST_PPM_MAX - k * FAST_PPM_STEP;
 }
 
-/* What is started between these two runs in the place of node k, by its clock. */
+/* Processes that are started between these two run in the place of node k, by its clock. */
 static void enter_node(const struct world *w, unsigned k)
 {
     char setting[48];

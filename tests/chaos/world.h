@@ -1,6 +1,6 @@
-/* The world of a chaos run: five redis-servers, each in a place of its own, and a crew of client processes that live in two
- * houses, so that a server can be out of reach for some clients and not for others. Where the machine allows no network of
- * our own, all are on the loopback instead and there are no links.
+/* The world of a chaos run has five redis-servers, each in a place of its own, and a crew of client
+ * processes that live in two houses. A server can thus be out of reach for some clients and not for others.
+ * Where the machine allows no network of our own, all are on the loopback instead and there are no links.
  *
  * Does what it is told, when it is told; what to do when is decided in faults.c. */
 #ifndef WORLD_H
@@ -20,13 +20,13 @@ enum {
     HOUSES = 2,
     CREW = 18,
     GUARD_MS = 2000,        /* Longer than the longest TTL of chaos_client. */
-    BEHIND_MS_MAX = 50,     /* The wall clocks of the clients are slow: each by another amount, up to this. */
+    BEHIND_MS_MAX = 50,     /* The wall clocks of the clients are slow, each by another amount, up to this. */
     SKEW_MS = 250,          /* So no two wall clocks differ by more. After a restart no ticket for the guard and twice this. */
-    FAST_PPM_MAX = 9000,    /* Of the servers' clocks. The library allows for 10,000 unless told otherwise. */
+    FAST_PPM_MAX = 9000,    /* Speed of the servers' clocks. The library allows for 10,000 unless told otherwise. */
     FAST_PPM_STEP = 500,    /* From each server to the next. */
     CONFIG_SIZE = 512,
     LIST_SIZE = NODES * (NETWORK_ADDRESS_SIZE + sizeof ":65535,"),
-    GOODBYE_MS = 15000      /* What a client may take to end: a wait, a round, a close. Far more. */
+    GOODBYE_MS = 15000      /* The time that a client may take to end, for a wait, a round and a close. Far more. */
 };
 
 _Static_assert(NODES + HOUSES <= PLACES_MAX, "each has a place");
@@ -40,17 +40,17 @@ struct node {
 
 struct member {
     pid_t pid;              /* 0: there is none. */
-    unsigned number;        /* Of the client. */
+    unsigned number;        /* The client's number. */
     unsigned house;
 };
 
 struct world {
     const char *client;     /* The program. */
-    const char *clock;      /* What makes the servers' clocks run fast: see clock.c. */
+    const char *clock;      /* The library that makes the servers' clocks run fast, see clock.c. */
     uint64_t clock_origin_us;
     const char *directory;  /* Where everybody writes. */
     uint32_t guard_ms;
-    const char *manner;     /* Of the clients: see client.c. */
+    const char *manner;     /* The manner of the clients, see client.c. */
     const char *no_network; /* NULL, or why there are no links. */
     FILE *events;
     struct dice dice;
@@ -79,7 +79,7 @@ bool member_has_ended(struct world *w, struct member *m);
 /* Tells all to end, awaits it, and notes which did not end well. */
 void crew_end(struct world *w);
 
-/* Starts a server that was killed. empty: without what it knew; else with its append-only file. */
+/* Starts a server that was killed, without its memory if it is to be empty, otherwise with its append-only file. */
 void node_restart(struct world *w, unsigned k, bool empty);
 
 /* How fast the clock of a server really runs, which is noted. A failure unless that is what it was told to. To be called

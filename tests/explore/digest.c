@@ -1,6 +1,6 @@
-/* Which fields of the engine matter, and when, is decided here, by reading engine.c: a field left out by mistake would merge
- * worlds that differ, so in doubt it is in. Points in time count as ticks from now on, rounded up, because the engine only
- * ever asks whether they have come, and is asked only at whole ticks. */
+/* Decides which fields of the engine matter, and when, by reading engine.c. A field left out by mistake
+ * would merge worlds that differ, so a doubtful one is included. Points in time count as ticks from now on,
+ * rounded up, because the engine only ever asks whether they have come, and is asked only at whole ticks. */
 #include "digest.h"
 
 #include "../../redlock/lock.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { FAR_TICKS = 31, PART_MAX = 255 };    /* What is farther away than any TTL here is never. */
+enum { FAR_TICKS = 31, PART_MAX = 255 };    /* A time further away than any TTL here counts as never. */
 
 /* ---- Hashing ---- */
 
@@ -117,13 +117,13 @@ static void add_ticket(struct part *part, const struct ticket_order *order, uint
     add(part, place & 255u);
 }
 
-/* How many rounds ago that was: only the order of the rounds of one client matters. */
+/* The number of rounds since then, since only the order of the rounds of one client matters. */
 static unsigned age_of(const struct client *client, unsigned poll)
 {
     return poll == POLL_CLOSED ? UINT8_MAX : (client->lock.round.number - poll) & 127u;
 }
 
-/* With tickets: what the engine, and what its judge, knows of them. */
+/* Adds the knowledge of tickets that the engine and its judge have. */
 static void add_tickets(struct part *part, const struct ticket_order *order, const struct bounds *bounds, unsigned c,
                         const struct client *client)
 {
@@ -143,7 +143,7 @@ static void add_tickets(struct part *part, const struct ticket_order *order, con
     if (bounds->fair) add(part, age_of(client, client->proposed_in) == 0);
 }
 
-/* What a release of a lock that has changed its role names, it names even when the lock is idle. */
+/* A release of a lock that has changed its role names the same token even when the lock is idle. */
 static void add_role(struct part *part, const struct bounds *bounds, unsigned c, const struct client *client)
 {
     const struct redlock_lock *lock = &client->lock;
@@ -155,10 +155,10 @@ static void add_role(struct part *part, const struct bounds *bounds, unsigned c,
     add(part, client->downgrades);
     add(part, kind);
     add(part, token_number(lock->token) & 15);
-    add(part, lock->ttl_ms / TICK_MS);      /* That of the next change. */
+    add(part, lock->ttl_ms / TICK_MS);      /* The TTL of the next change. */
 }
 
-/* What has answered in the round before, matters even behind it. */
+/* The answers of the round before matter even after it. */
 static bool is_in_line(const struct redlock_lock *lock)
 {
     return lock->is_fair && (lock->phase == PHASE_WAITING || lock->phase == PHASE_ACQUIRING);
@@ -184,11 +184,11 @@ static struct digest digest_client(const struct world *w, const struct bounds *b
     bool has_stake = false;
     struct part part = { 0 };
 
-    /* Nobody here has a keeper, or listens: the fields for that never change. When somebody has, they must go in. */
+    /* Nobody here has a keeper, or listens, so the fields for that never change. When somebody has, they must go in. */
     REDLOCK_CHECK(!lock->is_kept && !lock->is_yielding && lock->entries == 0 && (lock->woken == 0 || bounds->fair));
     add(&part, client->is_out);
     if (bounds->permits > 0) add(&part, bounds->slots[c]);
-    if (bounds->fair) add(&part, c);    /* Of turns that are equal the smaller token is the first. */
+    if (bounds->fair) add(&part, c);    /* If turns are equal, the smaller token is the first. */
     if (client->is_out) return digest_part(&part);
     for (unsigned k = 0; k < bounds->nodes; k++) has_stake |= lock->stakes[k].state != STAKE_NONE;
     /* It will be out before it matters. */
@@ -226,8 +226,8 @@ static bool heeds_answers(const struct redlock_lock *lock)
     return lock_is_in_round(lock) || (lock->phase == PHASE_HELD && is_extended);
 }
 
-/* The vote of node k. Of a permit that is acquired it is the slot that was granted: which of several the round is about, is decided
- * anew with each answer. */
+/* The vote of node k. For a permit it is the slot that was granted. Each answer decides anew which of
+ * several slots the round is about. */
 static unsigned vote_of(const struct redlock_lock *lock, unsigned k)
 {
     enum redlock_vote vote = redlock_vote_of(lock, k);
@@ -450,8 +450,8 @@ static void swap(unsigned *a, unsigned *b)
     *b = kept;
 }
 
-/* Tries all orders in which clients come by their own digests, from this place on: only those that are alike change places. The
- * least of what they make is the digest of the world. */
+/* Tries all orders in which clients come by their own digests, from this place on, so only those that
+ * are alike change places. The least of their results is the digest of the world. */
 static void try_orders(struct view *view, unsigned place)
 {
     if (place == clients_of(view->bounds)) {

@@ -1,4 +1,4 @@
-/* What two worlds must have in common to have the same future: a digest of 128 bits of that, and of nothing else. */
+/* Two worlds with the same future must have this in common. It is a digest of 128 bits of that, and of nothing else. */
 #ifndef EXPLORE_DIGEST_H
 #define EXPLORE_DIGEST_H
 
@@ -12,7 +12,7 @@ struct digest {
  * nothing will ever be decided by. */
 struct digest digest_of(const struct world *w, const struct bounds *bounds);
 
-/* Of a pair; of a set, whose order changes, and in which nothing counts twice. */
+/* Joins a pair; and a set, whose order changes, and in which nothing counts twice. */
 struct digest digest_join(struct digest digest, struct digest other);
 struct digest digest_of_set(struct digest *digests, unsigned count);
 

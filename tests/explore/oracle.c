@@ -3,7 +3,7 @@
 #include "../../redlock/lock.h"
 #include "../../redlock/queue.h"
 
-/* What has died is inside nothing, and what it has may vanish. */
+/* A dead client is inside nothing, and its keys may vanish. */
 static bool is_valid(const struct world *w, unsigned c)
 {
     return !w->clients[c].is_out && redlock_valid_us(&w->clients[c].lock, world_now_us(w)) > 0;

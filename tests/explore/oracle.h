@@ -1,4 +1,4 @@
-/* What must be so after every event. */
+/* The invariants that hold after every event. */
 #ifndef EXPLORE_ORACLE_H
 #define EXPLORE_ORACLE_H
 

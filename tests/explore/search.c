@@ -15,7 +15,8 @@
 
 enum { CHUNK_SIZE = 1 << 20, SLOTS_FIRST = 1 << 16 };
 
-/* The world always lives here, since engines hold pointers into themselves. As words, which copy and compare fast. */
+/* The world always lives here, since engines hold pointers into themselves. It is read as words, which
+ * copy and compare fast. */
 static union {
     struct world w;
     uint64_t words[sizeof(struct world) / sizeof(uint64_t)];
@@ -27,7 +28,7 @@ _Static_assert(sizeof world == sizeof(struct world) && sizeof(struct world) % si
 _Static_assert(offsetof(struct world, clients) % sizeof(uint64_t) == 0 && sizeof(struct client) % sizeof(uint64_t) == 0,
                "clients begin with a word");
 
-/* Of the world, those that clients have that there are: what is behind them never changes. */
+/* Words of the world that the existing clients use; the rest never changes. */
 static size_t words_used = WORDS;
 
 static void use_words(const struct bounds *bounds)
@@ -116,7 +117,7 @@ struct origins {
     size_t count, capacity;
 };
 
-enum { ORIGIN_COPY = 1 << 7 };     /* Beside the event: of a state that has been seen before, to be compared with that. */
+enum { ORIGIN_COPY = 1 << 7 };     /* Marks an event to a state that has been seen before, to be compared with that. */
 
 static uint32_t pack(struct event e, bool is_copy)
 {
@@ -227,7 +228,7 @@ static void queue_pop(struct memory *memory, struct queue *queue)
 {
     struct chunk *chunk = queue->first;
 
-    if (chunk->taken == chunk->used) {      /* Never the last one: something is in the queue. */
+    if (chunk->taken == chunk->used) {      /* It is never the last one, since something is in the queue. */
         queue->first = chunk->next;
         discard(memory, chunk, sizeof *chunk);
         chunk = queue->first;
@@ -273,7 +274,7 @@ static const char *step(const struct bounds *bounds, struct event event)
 
 enum { STORY_MAX = 1024 };
 
-/* Writes the events that led to a state, the last one first: fewer than STORY_MAX. */
+/* Writes the events that led to a state, the last one first. They are fewer than STORY_MAX. */
 static unsigned events_to(const struct origins *origins, uint32_t state, struct event *events)
 {
     unsigned count = 0;
@@ -298,7 +299,7 @@ static void tell(const struct bounds *bounds, const struct origins *origins, uin
     }
 }
 
-/* Tells how a state was reached that has this digest: the first one. Makes all of them anew, so it takes its time. */
+/* Tells how the first state that has this digest was reached. Makes all of them anew, so it takes its time. */
 static void tell_first_of(const struct bounds *bounds, const struct origins *origins, struct digest digest)
 {
     struct event events[STORY_MAX];
@@ -328,7 +329,7 @@ struct run {
     struct timespec began;
 };
 
-/* Of processor time: a limit is the same whatever runs beside it. */
+/* Processor time is used because a limit is then the same whatever runs beside it. */
 static double seconds_since(const struct timespec *began)
 {
     struct timespec now;
@@ -362,8 +363,8 @@ static bool try_event(struct run *run, uint32_t state, struct event event, struc
     return true;
 }
 
-/* What has the same digest must have the same future: the first such state that was expanded says which, all others must lead
- * to worlds of the same digests. Otherwise the digest leaves out something that matters. */
+/* Worlds with the same digest must have the same future. The first such state that was expanded sets it, and all
+ * others must lead to worlds of the same digests. Otherwise the digest leaves out something that matters. */
 static bool compare(struct run *run, struct digest here, struct digest *next, unsigned count, bool is_copy)
 {
     struct digest future;

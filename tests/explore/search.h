@@ -8,10 +8,10 @@
 
 struct limits {
     size_t memory;              /* Bytes for all that the search keeps. */
-    unsigned seconds;           /* Of processor time. */
+    unsigned seconds;           /* Limit of processor time. */
     unsigned depth;
     bool talks;                 /* Prints a line for each layer. */
-    bool compares;              /* Checks the digest itself: each world is expanded even when one of its digest was. Slow. */
+    bool compares;              /* Checks the digest itself. Each world is expanded even if another one had its digest. Slow. */
 };
 
 enum outcome {

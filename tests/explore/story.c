@@ -62,7 +62,7 @@ static unsigned number_of(const struct bounds *bounds, unsigned token)
     return tokens_of(bounds, token_client(token)) - (token & 15);
 }
 
-/* As what a script for shared locks is sent, and by which token beside its own. */
+/* The role that a script for shared locks is sent, and the token beside its own. */
 static const char *purpose(char text[PURPOSE_MAX], const struct bounds *bounds, const struct command *command)
 {
     const char *as = command->role == ROLE_READER ? " of a reader" : command->role == ROLE_WRITER ? " of a writer" : "";

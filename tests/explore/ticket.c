@@ -52,7 +52,7 @@ void ticket_sent(struct world *w, unsigned c, const struct command *command)
     client->was_ahead = false;
 }
 
-/* To one that is acquiring: somebody else has acquired with that. */
+/* Tells a client that is acquiring that somebody else has acquired with that. */
 static void note_rival(struct client *client, uint16_t ticket)
 {
     for (unsigned i = 0; i < ATTEMPTS_MAX && client->is_acquiring; i++) {

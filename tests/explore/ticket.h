@@ -1,12 +1,13 @@
-/* Tickets in the small worlds (S15): as numbers that fit in a world, and what they must be. */
+/* Tickets in the small worlds (S15), as numbers that fit in a world, and the rules for them. */
 #ifndef EXPLORE_TICKET_H
 #define EXPLORE_TICKET_H
 
 #include "world.h"
 
-enum { TICKET_STEPS = 16 };     /* A ticket is the tick that a wall clock showed, and fewer than so many more: 16 * tick + more. */
+enum { TICKET_STEPS = 16 };     /* A ticket is the tick that a wall clock showed, and fewer than so many
+                                 * more (16 * tick + more). */
 
-/* What a wall clock shows that is so many ticks ahead of the slowest one. */
+/* The time of a wall clock that is so many ticks ahead of the slowest one. */
 static inline unsigned ticket_clock(const struct world *w, unsigned ahead)
 {
     return (unsigned)(world_now_us(w) / (TICK_MS * 1000) + ahead);
@@ -21,11 +22,11 @@ void ticket_begin(struct world *w, unsigned c);
 void ticket_sent(struct world *w, unsigned c, const struct command *command);
 void ticket_win(struct world *w, unsigned c);
 
-/* A node executes the acquire script, with a ticket, where the key is free or not: grants, or has written into the reply why
- * not. */
+/* A node executes the acquire script, with a ticket, where the key is free or not. It grants, or has
+ * written the reason into the reply. */
 bool ticket_grant(const struct world *w, const struct bounds *bounds, unsigned k, uint16_t ticket, struct reply *reply);
 
-/* The same of a fair lock's poll, as far as the ticket is concerned: it may be granted. */
+/* The same for a fair lock's poll, as far as the ticket is concerned. It may be granted. */
 bool ticket_poll(const struct world *w, const struct bounds *bounds, unsigned k, const struct command *command,
                  struct reply *reply);
 
@@ -38,16 +39,16 @@ void ticket_say(const struct reply *reply, char *text, size_t size);
 
 /* ---- In the digest ---- */
 
-/* All tickets that a world still knows of and no wall clock shows any more, in order: only their order still matters, since every
- * new one is larger. */
+/* All tickets that a world still knows and no wall clock shows any more, in order. Only their order
+ * still matters, since every new one is larger. */
 struct ticket_order {
     uint16_t old[128];
-    unsigned count, clock;      /* What the slowest wall clock shows. */
+    unsigned count, clock;      /* The time of the slowest wall clock. */
 };
 
 void ticket_order(struct ticket_order *order, const struct world *w, const struct bounds *bounds);
 
-/* Whether these will be looked at again: the ticket of the client's engine; the largest that was given. */
+/* True if these will be looked at again, which are the ticket of the client's engine and the largest that was given. */
 bool ticket_is_live(const struct client *client);
 bool ticket_last_matters(const struct world *w);
 

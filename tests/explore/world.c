@@ -77,8 +77,8 @@ static uint8_t read_token(struct word word)
     return (uint8_t)token_number(token);
 }
 
-/* Which script for shared locks: a lock that has changed its role names its other token. What sets a key again comes before all
- * that wait. */
+/* Which script for shared locks is it? A lock that has changed its role names its other token. A
+ * command that sets a key again goes before all that wait. */
 static void understand_shared(struct command *command, enum row row, const struct word *arguments)
 {
     struct word modes = row == ROW_SHARED_ACQUIRE ? arguments[5] : arguments[2], none = { 0 };
@@ -186,8 +186,8 @@ static uint64_t rank(const struct command *command)
     return place << 32 | (unsigned)command->token << 24 | (unsigned)command->other << 16 | what << 8 | with;
 }
 
-/* Stale commands are executed in any order, or never, so they are kept sorted. Two releases of one token do no more than one:
- * the one that comes before the SET, or second, does nothing. */
+/* Stale commands are executed in any order, or never, so they are kept sorted. Two releases of one
+ * token do no more than one, since the one that comes before the SET, or second, does nothing. */
 static bool add_stale(struct link *link, const struct command *command)
 {
     unsigned i = 0;
@@ -266,7 +266,7 @@ static void drop_futile(struct world *w, const struct bounds *bounds, unsigned c
     }
 }
 
-/* The connection is gone: its answers will not be read, its commands may still be executed when they are kept. */
+/* The connection is gone. Its answers will not be read, and its commands may still be executed if they are kept. */
 static void break_link(struct world *w, const struct bounds *bounds, unsigned c, unsigned k, bool keeps)
 {
     struct link *link = &w->links[c][k];
@@ -297,7 +297,8 @@ static void receive(struct world *w, unsigned c, unsigned k, const char *text)
     memset(client->nodes[k].receive, 0, REDLOCK_RECEIVE_MIN);   /* Read bytes are no state. */
 }
 
-/* A SET that belongs to no attempt: an extension was won, and a key is set again. That must be before the old validity ends. */
+/* A SET that belongs to no attempt. An extension was won, and a key is set again. That must be before
+ * the old validity ends. */
 static void check_restore(struct world *w, const struct client *client, const struct command *command)
 {
     if (!is_set(command) || client->lock.round.command != WIRE_EXTEND) return;
@@ -335,7 +336,7 @@ static bool transmit(struct world *w, unsigned c, unsigned k)
     return size > 0;
 }
 
-/* What has been answered is no state. */
+/* Answered commands are no state. */
 static void scrub(struct client *client, unsigned k)
 {
     struct redlock_node *node = &client->nodes[k];
@@ -368,7 +369,7 @@ static bool close_what_is_given_up(struct world *w, const struct bounds *bounds,
     return is_busy;
 }
 
-/* What a transport does at once: close, send. And what a caller does: fetch what has ended, look at the clock. */
+/* Does what a transport does at once (close, send). It also acts as a caller, fetching results and looking at the clock. */
 static void serve(struct world *w, const struct bounds *bounds, unsigned c)
 {
     struct client *client = &w->clients[c];
@@ -387,7 +388,7 @@ static void serve(struct world *w, const struct bounds *bounds, unsigned c)
     client->engine.dice = 1;    /* Delays are drawn anew from the same state; within a tick they are alike. */
 }
 
-/* An attempt was refused: not because of its ticket. */
+/* An attempt was refused, but not because of its ticket. */
 static const char *refusal_of(const struct reply *answer)
 {
     return answer->role == ROLE_PLAIN ? "$-1\r\n" : "$3\r\n0 1\r\n";
@@ -448,7 +449,7 @@ static void execute_next(struct world *w, const struct bounds *bounds, unsigned 
     link->answers[link->answer_count++] = model_execute(w, bounds, k, &command, true);
 }
 
-/* PTTL reads only, and is asked behind a refusal, when nothing else is under way: it is answered in the same moment. */
+/* PTTL reads only, and is asked after a refusal, when nothing else is under way, so it is answered in the same moment. */
 static void answer_questions(struct world *w, const struct bounds *bounds, unsigned c)
 {
     for (unsigned k = 0; k < bounds->nodes; k++) {
@@ -470,7 +471,7 @@ static bool is_past(const struct world *w, const struct client *client)
     return redlock_valid_us(lock, world_now_us(w)) == 0;
 }
 
-/* Of what was sent, only what could do harm stays. */
+/* Only the sent commands that could do harm stay. */
 static void take_out(struct world *w, const struct bounds *bounds, unsigned c)
 {
     w->clients[c].is_out = true;
@@ -529,7 +530,7 @@ static void answer_handshake(struct world *w, unsigned c, unsigned k, const stru
     receive(w, c, k, text);
 }
 
-/* Takes all that the engine has to send now, which may come in pieces: a script is sent from where it lies. */
+/* Takes all that the engine has to send now, which may come in pieces, since a script is sent from where it lies. */
 static size_t take_output(struct redlock *engine, unsigned k, uint8_t bytes[HANDSHAKE_MAX])
 {
     size_t size, total = 0;
@@ -544,7 +545,7 @@ static size_t take_output(struct redlock *engine, unsigned k, uint8_t bytes[HAND
     return total;
 }
 
-/* The whole handshake is one event: during it nothing of a lock is on the connection. */
+/* The whole handshake is one event, since nothing of a lock is on the connection during it. */
 static void finish_handshake(struct world *w, unsigned c, unsigned k)
 {
     struct client *client = &w->clients[c];
@@ -565,8 +566,8 @@ static void finish_handshake(struct world *w, unsigned c, unsigned k)
 
 /* ---- Setting up ---- */
 
-/* Tokens are drawn from the end: the last one has the number 0. They differ in one byte only, so that snapshots
- * are small. */
+/* Tokens are drawn from the end, so the last one has the number 0. They differ in one byte only, so
+ * that snapshots are small. */
 static void give_tokens(struct client *client, unsigned c, unsigned count)
 {
     uint8_t token[REDLOCK_TOKEN_SIZE] = { 0 };
@@ -635,7 +636,8 @@ static void list_add(struct list *list, enum event_kind kind, unsigned c, unsign
     list->events[list->count++] = (struct event){ (uint8_t)kind, (uint8_t)c, (uint8_t)k, (uint8_t)which };
 }
 
-/* A role that no quorum knows the lock in is not changed before an extension: of an upgrade that was given up, for instance. */
+/* A role in which no quorum knows the lock is not changed before an extension, for instance after an
+ * upgrade that was given up. */
 static bool is_known_to_quorum(const struct redlock_lock *lock, unsigned nodes)
 {
     unsigned known = 0;
@@ -770,7 +772,7 @@ static void extend(struct world *w, const struct bounds *bounds, unsigned c)
         w->breach = "redlock_start_extend refuses a lock that is held";
 }
 
-/* As the engine does it, with the TTL that the lock has. */
+/* The engine does it so, with the TTL that the lock has. */
 /* A change of role goes out as text, for nodes that do not know the script. These know all. */
 static void send_by_sha1(struct client *client)
 {

@@ -1,9 +1,10 @@
-/* A small world for the explorer: two or three clients, each the real engine with one lock, and a few model nodes, which all want
- * the same resource. Everything that can change lies in one struct world, at one address, so that a copy of its bytes is a
- * snapshot. Nothing happens by itself: what may happen next is a list of events, and the explorer tries each.
+/* A small world for the explorer. Two or three clients, each the real engine with one lock, and a few
+ * model nodes all want the same resource. Everything that can change lies in one struct world, at one
+ * address, so that a copy of its bytes is a snapshot. Nothing happens by itself. The next possible
+ * steps are a list of events, and the explorer tries each.
  *
  * Time goes in ticks, which are so long that every delay of the engine that is not set here (reconnecting, debts) ends within
- * one. It has no end: only what is finite by itself, or by struct bounds, is counted. */
+ * one. It has no end, and only things that are finite by themselves, or by struct bounds, are counted. */
 #ifndef EXPLORE_WORLD_H
 #define EXPLORE_WORLD_H
 
@@ -11,43 +12,43 @@
 #include "../../redlock/redlock.h"
 
 enum {
-    CLIENTS = 3,                /* At most: see clients_of. */
-    NODES_MAX = 4,              /* REDLOCK_NODES_MAX is the same for this build: smaller locks are copied faster. */
+    CLIENTS = 3,                /* The maximum, see clients_of. */
+    NODES_MAX = 4,              /* REDLOCK_NODES_MAX is the same for this build, since smaller locks are copied faster. */
     WORLD_FIRST_TICK = 1000,    /* Far from 0. */
     TICK_MS = 4000,             /* Over NODE_DELAY_LAST_MS and the engine's pause between tries of a debt. */
     PIPELINE = 6,
     PERMITS_MAX = 2,
-    QUEUE_MAX = 5,              /* Places on one node: what a late poll has left behind counted. */
-    POLL_CLOSED = UINT8_MAX,    /* In place of the round in which a key was granted: every poll is an old one. */
-    READERS_MAX = 5,            /* On one node: what clients that have changed their role have left behind counted. */
+    QUEUE_MAX = 5,              /* Places on one node, including leftovers of a late poll. */
+    POLL_CLOSED = UINT8_MAX,    /* It replaces the round in which a key was granted, so every poll is an old one. */
+    READERS_MAX = 5,            /* Readers on one node, including leftovers of clients that have changed their role. */
     COMMANDS_MAX = PIPELINE,    /* On one connection, in one direction. */
     STALE_MAX = 6,              /* Commands of broken connections between one client and one node. */
     ATTEMPTS_MAX = REDLOCK_ENTROPY_MAX / REDLOCK_TOKEN_SIZE,
-    EVENTS_MAX = 96             /* That may be possible in one state. */
+    EVENTS_MAX = 96             /* Events that may be possible in one state. */
 };
 
 _Static_assert(REDLOCK_NODES_MAX == NODES_MAX, "to be compiled with -DREDLOCK_NODES_MAX=4");
 _Static_assert(16 * (CLIENTS + 1) + ATTEMPTS_MAX < UINT8_MAX, "a token is a byte");
 _Static_assert((int)TICK_MS > (int)NODE_DELAY_LAST_MS, "a reconnect delay must end within a tick");
 
-/* What may happen, and how often. Durations in ticks where no unit is named. */
+/* The possible events, and how often. Durations in ticks where no unit is named. */
 struct bounds {
     unsigned nodes;
-    unsigned attempts[CLIENTS], extensions[CLIENTS];    /* No attempt of the third client: there are two. */
+    unsigned attempts[CLIENTS], extensions[CLIENTS];    /* No attempt of the third client means that there are two. */
     bool reads[CLIENTS];        /* It shares the resource with others that do. */
-    unsigned upgrades[CLIENTS], downgrades[CLIENTS];    /* Of a reader that holds it, and of a writer. */
-    bool fair;                  /* In strict order. Then each attempt is an acquisition, that waits. */
-    unsigned lease;             /* Of a place in the queue. */
+    unsigned upgrades[CLIENTS], downgrades[CLIENTS];    /* Upgrades of a reader that holds it, and downgrades of a writer. */
+    bool fair;                  /* The lock is in strict order. Then each attempt is an acquisition, that waits. */
+    unsigned lease;             /* The lease of a place in the queue. */
     unsigned deaths;            /* Clients that are gone at any time, with what they have sent still on its way. */
     unsigned permits;           /* 0: it is a lock. */
     unsigned slots[CLIENTS];    /* The slot that each node tries first for that client, which is made by its token; 0: the first. */
     unsigned losses;            /* Connections that break without a reason. */
-    unsigned crashes;           /* Of a node, which loses its memory and is back at once. */
+    unsigned crashes;           /* Crashes of a node, which loses its memory and is back at once. */
     unsigned cancels;
     unsigned gains;             /* Ticks that the clock of each node may gain. */
     unsigned ttl, extend_ttl, guard;
     unsigned wait;              /* 0: each attempt is an act of its own; otherwise the engine tries again that long. */
-    unsigned timeout_ms;        /* Of a node. */
+    unsigned timeout_ms;        /* The node timeout. */
     unsigned drift_ppm;
     unsigned walls[CLIENTS], node_walls[NODES_MAX];     /* How far wall clocks are ahead of the slowest one. */
     unsigned skew;              /* How far the engine believes that they differ at most. */
@@ -55,28 +56,31 @@ struct bounds {
                                  * order; 2: also on one that a client has given up because it was silent. */
     bool pauses;                /* A client need not look at the clock when something is due. */
     bool tickets;               /* Clients acquire with tickets (S15). */
-    bool keeps;                 /* A crash loses no memory: appendfsync always. */
+    bool keeps;                 /* A crash loses no memory, as with appendfsync always. */
     bool only_exclusion;        /* Nothing else is a breach. */
     bool only_order;            /* Nothing but who passes whom is. */
     bool only_tickets;          /* Nothing but a ticket that is not larger is. */
-    bool ordered;               /* Worlds that differ in the order of nodes count as different: an engine goes through them by their
-                                 * numbers, and may do one thing or the other when several are given up in one moment. */
-    bool distrust;              /* A token may be used again: for engines that are broken on purpose. */
-    bool brief;                 /* A client that can never hold the lock again is taken out of the world, and replaced by the
-                                 * most that it could still do to others: its keys vanish at any time (it releases with a
-                                 * script that compares), and what it has sent arrives at any time. Fewer worlds, no fewer
-                                 * breaches of exclusion; but its tidying up is not looked at. */
+    bool ordered;               /* Worlds that differ in the order of nodes count as different, since an
+                                 * engine goes through them by their numbers, and may do one thing or the
+                                 * other when several are given up in one moment. */
+    bool distrust;              /* A token may be used again, by engines that are broken on purpose. */
+    bool brief;                 /* A client that can never hold the lock again is taken out of the world,
+                                 * and replaced by the most that it could still do to others. Its keys
+                                 * vanish at any time (it releases with a script that compares), and its
+                                 * sent commands arrive at any time. Fewer worlds, no fewer breaches of
+                                 * exclusion; but its tidying up is not looked at. */
 };
 
 /* ---- What a world is made of ---- */
 
-/* A token is known by its client and by how many attempts that client has behind it: 16 * (client + 1) + those; 0 is none. */
+/* A token is known by its client and by how many attempts that client has behind it, as 16 * (client +
+ * 1) + those; 0 is none. */
 static inline unsigned token_client(unsigned token)
 {
     return (token >> 4) - 1;
 }
 
-/* Of a client's tokens. */
+/* The bit in a set of a client's tokens. */
 static inline unsigned token_bit(unsigned token)
 {
     return token != 0 ? 1u << (token & 15) : 0;
@@ -84,7 +88,7 @@ static inline unsigned token_bit(unsigned token)
 
 enum role {
     ROLE_PLAIN,                 /* A command as of a plain lock, which is a writer. */
-    ROLE_READER, ROLE_WRITER,   /* What the lock is, or becomes, by a script for shared locks. */
+    ROLE_READER, ROLE_WRITER,   /* The lock's role, or its next one, by a script for shared locks. */
     ROLE_PERMIT,
     ROLE_FAIR
 };
@@ -94,22 +98,22 @@ struct command {
     uint8_t token, ttl;
     uint8_t role;
     uint8_t other;              /* The token that the lock had, or may have, in another role; 0: none. */
-    uint8_t slot;               /* Of a permit. */
-    uint8_t turn, poll;         /* Of a fair lock; 0: it is at the doorway; and the number of the round. */
+    uint8_t slot;               /* A permit's slot. */
+    uint8_t turn, poll;         /* The turn of a fair lock (0: it is at the doorway) and the number of the round. */
     bool renews;
     uint16_t ticket;            /* See ticket.h. */
     uint16_t sent_at;
 };
 
 struct reply {
-    uint8_t kind, role;         /* enum wire_command: to what */
+    uint8_t kind, role;         /* The command (enum wire_command) */
     uint8_t done;               /* 1: OK, or the script's 1. 0: nil, or the script's 0; its -1 of a release says the same. */
-    bool others;                /* -1 of an upgrade: others read. */
-    uint8_t slot;               /* That was granted. */
-    uint8_t turn;               /* Of a fair lock: the largest in the queue, */
-    int8_t rank;                /* and how many are before it; -1: it is not queued, -2: the poll was an old one. */
-    bool is_taken, is_ahead;    /* Of a refused ticket: why; none of the two: it is too small. */
-    uint16_t counter;           /* Of a refused ticket: the largest that the node knows. */
+    bool others;                /* Reason for -1 of an upgrade, if others read. */
+    uint8_t slot;               /* The granted slot. */
+    uint8_t turn;               /* The largest turn in a fair lock's queue, */
+    int8_t rank;                /* and the number of locks before it; -1: it is not queued, -2: the poll was an old one. */
+    bool is_taken, is_ahead;    /* Why a ticket was refused; if neither is set, it is too small. */
+    uint16_t counter;           /* The largest ticket that the node knows, if one was refused. */
 };
 
 /* Between one client and one node. */
@@ -117,12 +121,12 @@ struct link {
     bool is_open;               /* As the client sees it. */
     bool is_broken;             /* The node has crashed behind it. Answers that have left may still arrive. */
     uint8_t command_count, answer_count, stale_count;
-    uint16_t released;          /* Tokens whose release has been sent: a set, see token_bit. */
+    uint16_t released;          /* Tokens whose release has been sent, as a set (token_bit). */
     struct command commands[COMMANDS_MAX], stale[STALE_MAX];
     struct reply answers[COMMANDS_MAX];
 };
 
-enum { TOKEN_SHARED = UINT8_MAX };      /* In place of a token: readers have the key. */
+enum { TOKEN_SHARED = UINT8_MAX };      /* It replaces a token if readers have the key. */
 
 struct key {
     uint8_t token;              /* 0: there is none. */
@@ -136,9 +140,9 @@ struct place {
 };
 
 struct model {
-    struct place queue[QUEUE_MAX];      /* In order. */
+    struct place queue[QUEUE_MAX];      /* The places, in order. */
     uint8_t grant;              /* The round in which the key was granted, if it was. */
-    struct key keys[PERMITS_MAX];       /* Of the lock, or of each slot. */
+    struct key keys[PERMITS_MAX];       /* The key of the lock, or of each slot. */
     struct key readers[READERS_MAX];    /* By their tokens. They are gone with the key at the latest. */
     uint8_t crashes, gains;     /* So far; left. */
     uint16_t counter;           /* The largest ticket that it has given and not forgotten. */
@@ -157,23 +161,23 @@ struct client {
     uint8_t proposed_in;        /* of a fair lock, the number of its round; */
     uint16_t proposed;          /* its ticket; */
     uint16_t known;             /* the largest ticket that it proposed, or was told of; */
-    bool was_ahead;             /* a node refused that as too far ahead: then the next one may be smaller; */
+    bool was_ahead;             /* A node refused that as too far ahead, so the next one may be smaller; */
     uint16_t floor;             /* the largest with which somebody had acquired when it began; */
     uint16_t rivals[ATTEMPTS_MAX];  /* with which somebody has since. */
     uint8_t behind[CLIENTS];    /* The tokens of those that were queued on a quorum when it began, and still are; 0: none. */
-    uint16_t promised_until;    /* In ticks: the end of its validity when its extension began. */
+    uint16_t promised_until;    /* The end of its validity when its extension began, in ticks. */
     uint16_t lost;              /* Nodes that forgot the key of the current attempt in a crash. */
 };
 
 struct world {
-    uint16_t now;               /* In ticks. */
+    uint16_t now;               /* The time in ticks. */
     uint8_t losses, crashes, cancels, deaths;   /* Left. */
-    bool is_full;               /* Something of fixed size overflowed: what lies behind is not explored. */
+    bool is_full;               /* Something of fixed size overflowed, and worlds after that are not explored. */
     uint16_t last_ticket;       /* The largest with which somebody has acquired. */
-    const char *breach, *ticket_breach, *order_breach;      /* What was broken; NULL: nothing. */
+    const char *breach, *ticket_breach, *order_breach;      /* The broken rule; NULL: nothing. */
     struct model nodes[NODES_MAX];
     struct link links[CLIENTS][NODES_MAX];
-    struct client clients[CLIENTS];     /* The last: what is behind those that there are is not looked at. */
+    struct client clients[CLIENTS];     /* The last field, since clients that do not exist are not looked at. */
 };
 
 /* ---- What happens ---- */
@@ -190,7 +194,7 @@ enum event_kind {
     EVENT_CRASH,                /* A node loses its memory, unless it keeps it. */
     EVENT_GAIN,                 /* A node's clock gains a tick. */
     EVENT_DIE,                  /* A client is out, and has not released. */
-    EVENT_VANISH                /* What a client that is out has on a node. */
+    EVENT_VANISH                /* A key on a node of a client that is out vanishes. */
 };
 
 struct event {
@@ -204,7 +208,8 @@ void world_init(struct world *w, const struct bounds *bounds);
 /* Writes what may happen next; returns how much. */
 unsigned world_events(const struct world *w, const struct bounds *bounds, struct event events[EVENTS_MAX]);
 
-/* Lets it happen, and what follows at once: commands are sent, questions for the time left (PTTL) answered. */
+/* Lets it happen, and everything that follows at once. Commands are sent, and questions for the time
+ * left (PTTL) answered. */
 void world_apply(struct world *w, const struct bounds *bounds, struct event event);
 
 static inline uint64_t world_now_us(const struct world *w)
@@ -244,7 +249,8 @@ static inline bool has_readers(const struct bounds *bounds)
 /* Is the client at it, and its place in the queues of a quorum? */
 bool world_is_queued(const struct world *w, const struct bounds *bounds, unsigned c);
 
-/* How many attempts the engine of a client may make: with a ticket one that was too small is corrected once at once. */
+/* The number of attempts that a client's engine may make. With a ticket one that was too small is
+ * corrected once at once. */
 static inline unsigned attempts_of(const struct bounds *bounds, unsigned c)
 {
     return bounds->attempts[c] * (bounds->tickets ? 2 : 1);

@@ -1,6 +1,6 @@
-/* What the fuzz targets share. A target is one file with LLVMFuzzerTestOneInput, which is called with bytes of any kind and
- * stops the program when a rule is broken. libFuzzer invents the bytes (tests/fuzz/run); tests/unit/test_corpus_*.c replay
- * those that were kept, with any compiler and without a fuzzer. */
+/* Shared by the fuzz targets. A target is one file with LLVMFuzzerTestOneInput, which is called with bytes
+ * of any kind and stops the program when a rule is broken. libFuzzer invents the bytes (tests/fuzz/run);
+ * tests/unit/test_corpus_*.c replay those that were kept, with any compiler and without a fuzzer. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the program with a word about what was broken: to the fuzzer, and to the replay, that is a crash. */
+/* Ends the program with a word about what was broken, which is a crash to the fuzzer and to the replay. */
 #define FUZZ_CHECK(condition)                                                             \
     do {                                                                                  \
         if (!(condition)) {                                                               \
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                                 \
     } while (0)
 
-/* The fuzzer's bytes, taken from the front. Behind their end come zeros. */
+/* The fuzzer's bytes, taken from the front. Zeros follow their end. */
 struct fuzz_input {
     const uint8_t *data;
     size_t size;

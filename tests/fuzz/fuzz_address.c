@@ -1,5 +1,5 @@
-/* Addresses of nodes as people write them: any text is an address or is refused with a place and a sentence, and what an
- * address is written as is read as the same address. */
+/* Addresses of nodes as people write them. Any text is an address or is refused with a place and a
+ * sentence, and a written address is read as the same one. */
 #include "fuzz.h"
 
 #include "../../net/redlock_net.h"
@@ -22,7 +22,7 @@ static void check_address(const struct net_address *a)
     if (!a->has_password)   FUZZ_CHECK(a->user[0] == '\0' && a->password[0] == '\0');
 }
 
-/* A URL can spell what no plain text can: a path with a space, or one that begins with two slashes. */
+/* A URL can spell some names that no plain text can, which are a path with a space, or one that begins with two slashes. */
 static bool has_plain_text(const struct net_address *a)
 {
     return strchr(a->path, ' ') == NULL && strncmp(a->path, "//", 2) != 0;

@@ -1,5 +1,5 @@
-/* Durations and ratios of the command line: what is accepted is the number that the text says, by a second, slower reading
- * of it; what is refused leaves the number alone.
+/* Durations and ratios of the command line. An accepted text has the value that a second, slower
+ * reading gives; a refused one leaves the number alone.
  *
  * Input: four bytes of the largest number allowed, then the text. */
 #include "fuzz.h"
@@ -15,7 +15,8 @@ __extension__ typedef unsigned __int128 wide;
 typedef uint64_t wide;
 #endif
 
-/* The text as a number of quadrillionths, exactly: digits, a point and digits. Returns how long it is; 0: not a number. */
+/* The text as a number of quadrillionths, exactly. It has digits, a point and digits. Returns how long
+ * it is; 0: not a number. */
 static size_t read_slowly(const char *text, wide *number)
 {
     const wide one = 1000000000000000u;

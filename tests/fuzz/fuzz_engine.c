@@ -1,5 +1,5 @@
-/* The engine among hostile nodes. The fuzzer's bytes are a schedule: time passes, connections come and go, nodes say what
- * they should or anything else, in any pieces, and the caller uses locks in every order that the contracts allow.
+/* The engine among hostile nodes. The fuzzer's bytes are a schedule. Time passes, connections come and go, nodes
+ * answer correctly or anything else, in any pieces, and the caller uses locks in every order that the contracts allow.
  *
  * The judge believes nothing that the engine says of itself. It reads the commands that leave and the replies that come
  * with a reader of its own, and holds against them:
@@ -7,14 +7,14 @@
  *   - A lock has validity left only while a quorum has said exactly "+OK" to a SET of its token (S1, S3, S8), and never
  *     beyond TTL and drift from when the first of these SETs was written (S2); an extension moves that end only with a
  *     quorum of ":1" to it before the old end (S9); a release or the loss of the lock ends it at once.
- *   - Only what the contract names is written: known commands about known resources, with a token (S7).
+ *   - Only commands that the contract names are written, which are known commands about known resources, with a token (S7).
  *   - After a tick, nothing is due before some later time; a node that wants to send has something to send, or stops wanting.
  *   - There is room to receive; a reply that is no RESP2 closes the connection.
- *   - The engine's own books agree with what is under way (see tests/world/invariants.h): for once the judge looks inside.
+ *   - The engine's own books agree with the commands under way (see tests/world/invariants.h). For once the judge looks inside.
  *   - No access beyond, or after the end of, the memory that the caller gave: locks, names and buffers are blocks of the
  *     heap with nothing to spare, given back as soon as the contract allows. (Sanitizer or valgrind.)
  *
- * Input: SETUP_SIZE bytes of configuration, then operations: see do_operation(). */
+ * Input: SETUP_SIZE bytes of configuration, then operations, see do_operation(). */
 #include "fuzz.h"
 
 #include "../../redlock/redlock.h"
@@ -28,9 +28,9 @@ enum {
     LOCKS = 3,
     INPUT_MAX = 2048,       /* A longer schedule teaches nothing and costs speed. */
     TOKENS_MAX = 512,       /* Attempts and adoptions of one schedule. Those that come later are not begun. */
-    ASKED_MAX = 64,         /* Commands that one node owes an answer to: over every pipeline that is configured here. */
+    ASKED_MAX = 64,         /* Commands that one node owes an answer to, more than every pipeline that is configured here. */
     WIRE_MAX = 4096,        /* Bytes that are kept of one connection and direction. */
-    REPLIES_MAX = 512,     /* Bytes of one reply of ours: INFO is the longest. */
+    REPLIES_MAX = 512,     /* Bytes of one reply of ours; INFO is the longest. */
     NAMES_MAX = 32          /* Names of one lock that have not been given back. */
 };
 
@@ -38,34 +38,35 @@ enum {
 
 /* ---- The judge's books ---- */
 
-/* What the wire has seen of one token. */
+/* The wire's record of one token. */
 struct token {
     char text[REDLOCK_TOKEN_TEXT + 1];
     uint16_t set_by;            /* Nodes that said +OK to a SET of it. */
     uint64_t set_until;         /* Until when that is worth something, counted from the first SET that was written. */
     uint32_t ttl_ms;
     uint64_t ticket;            /* 0: without. */
-    bool is_held;               /* Its lock was won, or adopted: what sets it from now on restores. */
+    bool is_held;               /* Its lock was won, or adopted, so a later command that sets it restores. */
 };
 
 struct asked {
     enum wire_command command;
     unsigned token;             /* Number in world.tokens. */
-    unsigned slot, extension;   /* Of an EXTEND: the lock, and the number of the round. */
+    unsigned slot, extension;   /* The lock of an EXTEND, and the number of the round. */
     bool scripted;              /* To acquire, by the script. */
-    bool restores;              /* An ACQUIRE of the holder's: no vote. */
+    bool restores;              /* An ACQUIRE of the holder's is no vote. */
 };
 
 /* A lock of the caller's. */
 struct slot {
     struct redlock_lock *lock;
-    enum wire_command operation;    /* Under way: ACQUIRE, EXTEND, RELEASE, GETRANGE (inspect). NONE: none. */
+    enum wire_command operation;    /* The operation under way, which is ACQUIRE, EXTEND, RELEASE or
+                                     * GETRANGE (inspect); NONE: none. */
     void *names[NAMES_MAX];     /* Blocks that the engine may still read. */
     unsigned name_count;
     struct redlock_sight *sights;
-    bool released;              /* Not to be held any more: released, cancelled, lost or forgotten. */
+    bool released;              /* It is not to be held any more, because it was released, cancelled, lost or forgotten. */
     unsigned extension;         /* The round of its last one. */
-    bool kept;                  /* By the keeper: it may be extended at any time. */
+    bool kept;                  /* It is kept by the keeper, so it may be extended at any time. */
     uint64_t adopted_until;     /* Until when an adopted lock may be confirmed by an extension. It promises nothing. */
     uint64_t extended_until;    /* By extensions that a quorum confirmed. */
     uint64_t extending_until;   /* If that of now is confirmed. 0: not one EXTEND of it was written yet. */
@@ -77,12 +78,12 @@ struct peer {
     bool connected;
     struct asked asked[ASKED_MAX];
     unsigned asked_count;       /* Written to it and not answered. */
-    unsigned said_count;        /* Of these: for how many we have put an answer on the wire. */
+    unsigned said_count;        /* The number of these for which we have put an answer on the wire. */
     uint8_t out[WIRE_MAX];      /* Commands that the judge has read and of which not every byte has been sent. */
     size_t out_size;
     uint8_t wire[WIRE_MAX];     /* On its way to the engine. */
     size_t wire_size;
-    uint8_t in[WIRE_MAX];       /* What the engine has got and that is no whole reply yet. */
+    uint8_t in[WIRE_MAX];       /* Bytes that the engine has got and that are no whole reply yet. */
     size_t in_size;
     bool must_close;            /* It said what is no RESP2, or answered what nobody asked. */
     uint8_t identity;           /* Number of the server there. */
@@ -117,7 +118,7 @@ static void *get_memory(size_t size)
 /* S2, with 128 bits and no trick. */
 static uint64_t validity_of(uint32_t ttl_ms)
 {
-    uint64_t drift = (uint64_t)ttl_ms * w.config.drift_ppm;     /* In ns. */
+    uint64_t drift = (uint64_t)ttl_ms * w.config.drift_ppm;     /* Drift in ns. */
 
     drift = drift / 1000 + (drift % 1000 != 0) + 2000;
     return drift < (uint64_t)ttl_ms * 1000 ? (uint64_t)ttl_ms * 1000 - drift : 0;
@@ -194,7 +195,7 @@ static void begin_extension(struct slot *slot, uint32_t ttl_ms)
     slot->extended_by = 0;
 }
 
-/* An operation that was under way may have ended: what its status claims must be so. */
+/* An operation that was under way may have ended, and then its status must be true. */
 static void note_end(struct slot *slot)
 {
     enum redlock_status status = redlock_lock_status(slot->lock);
@@ -326,8 +327,8 @@ static void note_set(struct word token_word, struct word ttl_word, uint64_t tick
     FUZZ_CHECK(token->ttl_ms == ttl_ms && token->ticket == ticket);     /* S15: the same to all nodes. */
 }
 
-/* token ttl: of a lock that is being extended by its holder, or at any time by the keeper; or to a slow node behind the verdict,
- * within the round. */
+/* The arguments are token and ttl. The lock is being extended by its holder, or at any time by the
+ * keeper; or by a command to a slow node after the verdict, within the round. */
 static void note_extend(const struct word *arguments, struct asked *asked)
 {
     uint32_t ttl_ms = read_ttl(arguments[1]);
@@ -403,8 +404,8 @@ static enum wire_command command_of(const struct word *words, size_t count, stru
     return row_at(row).command;
 }
 
-/* All that is written for session k and not sent, as far as the engine knows it: a script may lie apart, between two pieces of
- * its send buffer. */
+/* All that is written for session k and not sent, as far as the engine knows it. A script may lie
+ * apart, between two pieces of its send buffer. */
 static size_t look_at_output(unsigned k, uint8_t all[WIRE_MAX])
 {
     const struct redlock_node *node = &w.nodes[k];
@@ -418,8 +419,8 @@ static size_t look_at_output(unsigned k, uint8_t all[WIRE_MAX])
     return size + node->apart_left + node->send_end - end;
 }
 
-/* Reads what was written for session k since the last time, and books the commands: these are whole, but the piece that is to be
- * sent now may be a part of them. */
+/* Reads the bytes that were written for session k since the last time, and books the commands. These
+ * are whole, but the piece that is to be sent now may be a part of them. */
 static void read_output(unsigned k, const uint8_t *piece, size_t size)
 {
     static uint8_t all[WIRE_MAX];
@@ -428,7 +429,7 @@ static void read_output(unsigned k, const uint8_t *piece, size_t size)
     size_t all_size = look_at_output(k, all), at = peer->out_size, word_count, command_size;
 
     FUZZ_CHECK(size <= all_size && memcmp(piece, all, size) == 0);
-    FUZZ_CHECK(at <= all_size && memcmp(peer->out, all, at) == 0);     /* What was written stays as it was. */
+    FUZZ_CHECK(at <= all_size && memcmp(peer->out, all, at) == 0);     /* Written bytes stay as they were. */
     for (; at < all_size; at += command_size) {
         struct asked *asked = &peer->asked[peer->asked_count++];
         command_size = read_command(all + at, all_size - at, words, &word_count);
@@ -452,8 +453,8 @@ static size_t line_end(const uint8_t *data, size_t size, size_t at)
     return at + 1 < size ? at + 2 : 0;
 }
 
-/* The size of the reply at the front of data, or one of the above. More generous than the engine, which is no harm: what
- * it counts, this counts as well. */
+/* The size of the reply at the front of data, or one of the above. It is more generous than the engine,
+ * which is no harm, since this counts everything that the engine counts. */
 static ptrdiff_t reply_size(const uint8_t *data, size_t size)
 {
     size_t at = 0;
@@ -508,7 +509,7 @@ static void note_answer(unsigned k, const uint8_t *reply, size_t size)
     if (asked.command == WIRE_EXTEND && is_reply(reply, size, ":1\r\n")) note_extended(k, &asked);
 }
 
-/* What the engine is about to receive from node k. The last byte of in[] stays a NUL, for strtoll. */
+/* Bytes that the engine is about to receive from node k. The last byte of in[] stays a NUL, for strtoll. */
 static void read_input(unsigned k, const uint8_t *data, size_t size)
 {
     struct peer *peer = &w.peers[k];
@@ -576,7 +577,7 @@ static const char *const other_answers[] = {
     ":2\r\n", "-AHEAD of the clock of this node: 1\r\n", "$4\r\n0 -2\r\n", "$21\r\n9007199254740991 1000\r\n"
 };
 
-/* What a release tells a subscription. */
+/* A release's message to a subscription. */
 static void wake_up(struct peer *peer, unsigned number)
 {
     char text[80];
@@ -693,7 +694,7 @@ static void feed(void)
         w.dice = w.dice * 6364136223846793005u + 1442695040888963407u;
         bytes[i] = (uint8_t)(w.dice >> 56);
     }
-    /* Few attempts are left: without random bytes none begins. */
+    /* Few attempts are left, since none begins without random bytes. */
     if (wanted > 0 && w.token_count + 16 < TOKENS_MAX) redlock_add_entropy(&w.engine, bytes, wanted);
 }
 
@@ -753,7 +754,7 @@ static void *lend_name(struct slot *slot, unsigned choice, size_t *size)
     return slot->names[slot->name_count++] = fuzz_copy(name, *size);
 }
 
-/* The same of several: a block with the set, and one for each name. */
+/* The same for several. There is a block with the set, and one for each name. */
 static struct redlock_name *lend_set(struct slot *slot, unsigned first, unsigned count)
 {
     struct redlock_name *set;
@@ -825,7 +826,8 @@ static void inspect(struct slot *slot)
     slot->operation = WIRE_GETRANGE;
 }
 
-/* Its own last token, or one that nobody had: no two locks have the same, or the judge would mistake one for the other. */
+/* Uses its own last token, or one that nobody had. No two locks have the same, or the judge would
+ * mistake one for the other. */
 static void adopt(struct slot *slot)
 {
     uint8_t how = fuzz_byte(&w.input);
@@ -918,7 +920,7 @@ static void ask_everything(void)
 
 /* ---- The schedule ---- */
 
-/* Everybody does what is right for a while: connections are made, all is sent, answered and delivered. */
+/* Everybody behaves well for a while. Connections are made, and all is sent, answered and delivered. */
 static void behave(unsigned nodes, unsigned choice)
 {
     for (unsigned turn = 0; turn < 4; turn++) {

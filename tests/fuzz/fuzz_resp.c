@@ -1,5 +1,5 @@
-/* The RESP parser: whatever comes, and in whatever pieces it comes, the same items are told. And the encoder: what it wrote
- * is read back.
+/* The RESP parser reports the same items whatever comes, and in whatever pieces it comes. The encoder's
+ * output is read back.
  *
  * Input: one byte of limits, one that seeds the pieces, then the stream. */
 #include "fuzz.h"
@@ -12,7 +12,7 @@ enum {
     SMALL_WINDOW = RESP_WINDOW_MIN + 9
 };
 
-/* What is told of a stream, whatever the pieces: a hash of all items, of the text of a string byte by byte. */
+/* The report about a stream, whatever the pieces. It is a hash of all items, and of the text of a string byte by byte. */
 struct story {
     uint64_t hash;
     uint64_t items, replies, taken;
@@ -61,7 +61,7 @@ static void tell_item(struct story *story, const struct resp_item *item)
     }
 }
 
-/* How the stream comes in: so many new bytes at a time, into a window of that size. */
+/* The way the stream comes in, as so many new bytes at a time, into a window of that size. */
 struct pieces {
     size_t window_max;
     uint32_t dice;      /* 0: always one byte. */
@@ -83,7 +83,7 @@ static size_t next_piece(struct pieces *pieces, size_t left, size_t room)
 
 static struct story read_stream(const uint8_t *stream, size_t size, const struct resp_limits *limits, struct pieces pieces)
 {
-    static uint8_t buffer[STREAM_MAX];      /* The window slides over it: what has come so far. */
+    static uint8_t buffer[STREAM_MAX];      /* The window slides over it, and has what has come so far. */
     uint8_t *window = buffer;
     struct story story = { .hash = 14695981039346656037u };
     struct resp_parser parser;
@@ -121,8 +121,8 @@ static struct story read_stream(const uint8_t *stream, size_t size, const struct
     return story;
 }
 
-/* Where a line is cut by the end of the stream, a full window may have told a piece of it already: then only what was told
- * before is the same. Everything else ends alike. */
+/* If a line is cut by the end of the stream, a full window may have reported a piece of it already, and
+ * then only the reports before are the same. Everything else ends alike. */
 static void check_same(const struct story *a, const struct story *b, bool exactly)
 {
     FUZZ_CHECK(a->status == b->status);
@@ -145,7 +145,7 @@ static void check_parser(const uint8_t *stream, size_t size, const struct resp_l
     check_same(&whole, &small, false);
 }
 
-/* What is written as a command is read back as an array of bulk strings, and nothing is written beyond the buffer. */
+/* A written command is read back as an array of bulk strings, and nothing is written beyond the buffer. */
 static void check_encoder(const uint8_t *bytes, size_t size)
 {
     const struct resp_limits limits = { .line_max = 0, .bulk_max = STREAM_MAX, .elements_max = 8, .depth_max = 1 };

@@ -1,12 +1,13 @@
-/* Replays what a fuzz target was fed once, without a fuzzer: the program includes the target and says its name.
+/* Replays old inputs of a fuzz target, without a fuzzer. The program includes the target and says its name.
  *
  *     #include "../fuzz/fuzz_resp.c"
  *     #include "../fuzz/replay.h"
  *     REPLAY("resp")
  *
- * Prints TAP, one point for each directory: tests/fuzz/corpus/NAME, and tests/fuzz/crashes/NAME, which has every input that
- * ever broke something, and some made by hand that look as if they could. It must be run at the top of the tree. A file that
- * breaks a rule ends the program; its name is printed before it is fed. The arguments, if any, are files to feed instead. */
+ * Prints TAP, one point for each directory. They are tests/fuzz/corpus/NAME, and
+ * tests/fuzz/crashes/NAME, which has every input that ever broke something, and some made by hand that
+ * look as if they could. It must be run at the top of the tree. A file that breaks a rule ends the
+ * program; its name is printed before it is fed. The arguments, if any, are files to feed instead. */
 #ifndef REPLAY_H
 #define REPLAY_H
 

@@ -1,9 +1,9 @@
 # Nodes for a test that decides what they answer, and when:  FakeNodes::serve(sub { my ($k, $word, @more) = @_; ... }, COMMAND...)
 #
 # Starts three of them on free ports of the loopback and runs the command, with -n and their addresses behind its first two words.
-# They greet clients themselves, and answer INFO, whatever section, by what belongs to that and $FakeNodes::info[$k]. What the sub
-# returns for any other command is the answer, as it is on the wire; '' is none yet, and say_later() gives it. When the command ends
-# all ends with its exit status.
+# They greet clients themselves, and answer INFO, whatever section, by what belongs to that and
+# $FakeNodes::info[$k]. The sub returns the answer to any other command, as it is on the wire; '' is
+# none yet, and say_later() gives it. When the command ends all ends with its exit status.
 package FakeNodes;
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ use IO::Socket::INET;
 use POSIX 'WNOHANG';
 
 my (%number, %input, @session, $client);
-our @info;      # What a node's INFO tells besides, each line with its end.
+our @info;      # Further lines of a node's INFO, each with its end.
 
 sub client { return $client }
 sub bulk { return '$' . length($_[0]) . "\r\n$_[0]\r\n" }
@@ -33,7 +33,7 @@ sub greeting {
     return undef;
 }
 
-# Takes the commands that are complete out of the input: each is "*count", and of each word the length and the word.
+# Takes the complete commands out of the input. Each is "*count", and of each word the length and the word.
 sub commands_of {
     my ($socket) = @_;
     my @commands;

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tools/bench/servers.sh
 
 bench=${BUILD:-build}/bench
-patience=2000       # Milliseconds that a node may take: on a busy machine 50 are soon over, and nothing here is about them.
+patience=2000       # Milliseconds that a node may take. On a busy machine 50 are soon over, and nothing here is about them.
 clients='redlock redlock-events redlock-metrics redlock-blocking raw'
 
 choose_refused_port
@@ -24,7 +24,7 @@ run_bench() {
     "$bench" --client "$client" --nodes "$nodes" --warmup 0 --node-timeout-ms $patience "$@" >"$directory/line"
 }
 
-# is_true EXPRESSION: of the fields of the last line, as variables of perl: is_true '$f{cycles} == 5'.
+# is_true EXPRESSION: evaluates it on the fields of the last line, as variables of perl, as in is_true '$f{cycles} == 5'.
 is_true() {
     tail -n 1 "$directory/line" | perl -MJSON::PP -e '
         my %f = %{ decode_json(<STDIN>) };
@@ -156,7 +156,7 @@ contend() {
         >"$directory/line-$2"
 }
 
-# Of two at the same time: whoever acquired had to wait until the one before began to release.
+# If two run at the same time, the one that acquired had to wait until the one before began to release.
 contend_without_overlap() {
     contend "$1" a &
     contend "$2" b && wait $! || return 1
@@ -187,7 +187,7 @@ check 'redlock-blocking and redlock exclude each other' contend_without_overlap 
 
 # ---- Waiters and kept locks ----
 
-# In a process each, or several in each: a win is counted once.
+# In a process each, or several in each, a win is counted once.
 # shellcheck disable=SC2016
 counts_waiters() {
     count=$1
@@ -274,7 +274,7 @@ serves_in_order() {
 }
 check 'waiters in strict order are counted, and nobody is passed' serves_in_order 12 --far 5 --processes 4
 
-# Its loop holds back what it sends and receives: to acquire and to release takes two round trips of that length.
+# Its loop holds back the bytes that it sends and receives. To acquire and to release takes two round trips of that length.
 # shellcheck disable=SC2016
 keeps_one_away() {
     run_bench redlock --mode waiters --concurrency 1 --hold-us 0 --cycles 20 --far 50 &&
@@ -294,7 +294,7 @@ done
 for client in redlock raw; do
     check "$client leaves no key behind of many locks" leaves_no_key $client --mode throughput --concurrency 40
 done
-# Counters of tickets stay: so this comes last.
+# Counters of tickets stay, so this comes last.
 check 'the nodes are told the same when locks have tickets' sees_the_same_commands --ttl 12345 --ticket
 
 # ---- Nodes in trouble ----

@@ -1,4 +1,4 @@
-/* What the live tests share: clients of the library, opened and looked at. Knows the public headers only. */
+/* Shared by the live tests, which open clients of the library and look at them. Knows the public headers only. */
 #ifndef CLIENTS_H
 #define CLIENTS_H
 
@@ -10,7 +10,7 @@
 #include "servers.h"
 
 enum {
-    TTL_MS = 30000,         /* Longer than SOON_MS: what is found gone has not just run out. */
+    TTL_MS = 30000,         /* Longer than SOON_MS, so a missing key has not just run out. */
     PATIENCE_MS = 10000,    /* A node timeout that only a node in trouble meets, however busy the machine. */
     CLOSE_MS = 10000        /* Returns as soon as the nodes that answer have confirmed all releases. */
 };
@@ -26,14 +26,14 @@ static inline struct redlock_options throw_away_options(void)
     return options;
 }
 
-/* Connects to nothing yet: the first operation does. */
+/* Connects to nothing yet, since the first operation does. */
 static inline bool open_client(struct redlock_client *c, const char *nodes)
 {
     const struct redlock_options options = throw_away_options();
     return redlock_open(c, nodes, &options, NULL) == REDLOCK_OK;
 }
 
-/* Opens, and returns when every node has a vote: what is asked then is asked of all of them. */
+/* Opens, and returns when every node has a vote, so that later requests go to all of them. */
 static inline bool join(struct redlock_client *c, const char *nodes)
 {
     bool all_vote = open_client(c, nodes) && redlock_connect(c, PATIENCE_MS) == REDLOCK_OK;
@@ -41,7 +41,7 @@ static inline bool join(struct redlock_client *c, const char *nodes)
     return all_vote;
 }
 
-/* As open_client with another node timeout, for tests in which a node meets it. */
+/* Like open_client with another node timeout, for tests in which a node meets it. */
 static inline bool open_hasty_client(struct redlock_client *c, const char *nodes, uint32_t node_timeout_ms)
 {
     struct redlock_options options = throw_away_options();
@@ -59,7 +59,7 @@ static inline enum redlock_trouble trouble(struct redlock_client *c, unsigned k)
     return redlock_node_trouble(redlock_engine(c), k, redlock_now_us());
 }
 
-/* What the library says of node k. Static: until the next call. */
+/* The library's words about node k. The buffer is static, and valid until the next call. */
 static inline const char *words(struct redlock_client *c, unsigned k)
 {
     static char text[256];

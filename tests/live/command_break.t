@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2016,SC2154    # What lib.sh defines. The expressions are perl's, and those of the shells that are run.
-# redlock break: a lock is taken from its holder, by its token and never by its name.
+# redlock break takes a lock from its holder, by its token and never by its name.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
@@ -24,7 +24,7 @@ breaks_a_named_holder() {
 }
 check "a holder's name need not be given, and the next ticket is larger by more than one" breaks_a_named_holder
 
-# Node 0 has forgotten the counter, and others might: all of them get the larger one.
+# Node 0 has forgotten the counter, and others might, so all of them get the larger one.
 raises_lost_counters() {
     is 0 acquire --guard 0 -t 1h counted && token=$(cat "$directory/out") && ticket=${token##*:} &&
     ask 0 DEL 'counted#ticket' >/dev/null && ask 1 SET 'counted#ticket' $((ticket + 7000)) >/dev/null &&

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the shells complete behind "redlock": each command, each option of the table, and what an argument can be.
+# The shells complete each command after "redlock", each option of the table, and the possible values of an argument.
 # shellcheck disable=SC2016    # The programs are those of other shells.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh

@@ -1,11 +1,12 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2016,SC2154    # What lib.sh defines. The expressions are perl's.
-# redlock doctor: each check finds a server that has just that fault, and says that it does not know where the ACL hides it. What no
-# server can be made to say, tests/unit/test_judge.c tells the checks, and fake nodes tell the command.
+# redlock doctor: each check finds a server that has just that fault, and reports ignorance where the
+# ACL hides it. Answers that no server can be made to give are tested in tests/unit/test_judge.c for the
+# checks, and by fake nodes for the command.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
-# Servers with which all is well, even without a guard: each on a host of its own, and none forgets anything.
+# Servers with which all is well, even without a guard. Each is on a host of its own, and none forgets anything.
 mkdir "$directory/no-file"
 for k in 2 3 4; do
     start_server --bind 127.0.0.1 127.0.0.$k --appendonly yes --appendfsync always --appenddirname "aof-$k" --dbfilename no-file \
@@ -24,7 +25,7 @@ doctor() {
 # set_0 NAME VALUE: a setting of server 0.
 set_0() { [ "$(ask 0 CONFIG SET "$1" "$2")" = OK ]; }
 
-# tells STATUS LINE OPTION...: the doctor has one line about a node: this, of server 0.
+# tells STATUS LINE OPTION...: the doctor prints one line about a node, which is this, of server 0.
 tells() {
     tells_status=$1 tells_line=$2
     shift 2
@@ -39,7 +40,7 @@ all_is_well() {
 }
 check 'of nodes with which all is well only the verdict is said, and all that was looked at with --verbose' all_is_well
 
-# Of a user who may do nothing no check says that all is well.
+# No check reports that all is well to a user who may do nothing.
 hidden() {
     ask 0 ACL SETUSER blind reset on '>pw' >/dev/null
     blind="redis://blind:pw@127.0.0.2:$port_0,127.0.0.3:$port_1,127.0.0.4:$port_2"
@@ -151,7 +152,7 @@ refuses_writes() {
 }
 check '28: nodes that refuse to be written to, for whatever reason, are unsafe, and nothing is written to find out' refuses_writes
 
-# What a server lacks that was set up so: each has another fault.
+# The faults of servers that were set up so; each has another one.
 lacks() {
     here=$1
     shift
@@ -225,7 +226,7 @@ permissions() {
     prints '^node 0 .*WARNING  the user may not use redlock:canary: .* Fix: ACL SETUSER <user> ~redlock:canary[*]$' && ! prints '^node 1 .*canary' >/dev/null && ask 0 DEL 'redlock:canary#done#done' >/dev/null
 }
 
-# What is said to be lacking for a kind of lock is enough for it, and so much is not for a plain one.
+# The rights that are reported as missing for a kind of lock are enough for it, and so many are not missing for a plain one.
 kinds() {
     for kind in shared fair permits redisson; do
         # shellcheck disable=SC2046,SC2086    # Several words.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2016,SC2154    # The expressions are perl's. Ports are set by their numbers.
-# Durable nodes (S23): servers with appendfsync always, of which a majority is killed and comes back. The guard is the default.
+# Durable nodes (S23) are servers with appendfsync always, of which a majority is killed and comes back.
+# The guard is the default.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
@@ -44,7 +45,7 @@ votes_at_once() {
 }
 check 'durable nodes with a canary vote as soon as they are up, and the same nodes not declared so do not' votes_at_once
 
-# A client that is there all the while: it has a lock, and waits for another, while a majority is away for three seconds.
+# A client that is there all the while. It has a lock, and waits for another, while a majority is away for three seconds.
 majority_returns() {
     token=$("$redlock" acquire --node-timeout $patience -t 1s third) || return 1
     kill_server 0

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Exit statuses: a number means the same for each command, and errors that waiting does not mend are not waited for.
+# Exit statuses. A number means the same for each command, and the command does not wait for errors that
+# waiting does not mend.
 # shellcheck disable=SC2016,SC2154    # The expressions are perl's; ports are set by their numbers.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -41,7 +42,7 @@ not_held() {
 }
 check 'the token does not hold it: 123' not_held
 
-# Of three nodes one has another token, and one hangs: the third may have been one of two that have ours.
+# One of three nodes has another token, and one hangs. The third may have been one of two that have ours.
 not_known() {
     is 0 acquire --guard 0 --no-ticket -t 60s half && token=$(token) || return 1
     ask 0 SET half other >/dev/null
@@ -103,7 +104,7 @@ change_password() {
 }
 check '--wait-through-errors waits until the password is right' waits_through
 
-# The holder has it still, and the one that waits has been told by a quorum: then the password changes.
+# The holder has it still, and the one that waits has been told by a quorum. Then the password changes.
 began_well() {
     export REDLOCK_PASSWORD=new-one
     is 0 acquire --guard 0 -t 3s door-4 || return 1
@@ -136,7 +137,7 @@ replicas() {
 }
 check 'servers of which most are replicas end it at once: 125' replicas
 
-# What speaks, but not as Redis does.
+# The server speaks, but not as Redis does.
 no_redis() {
     perl -MIO::Socket::INET -e '$SIG{PIPE} = "IGNORE"; my $l = IO::Socket::INET->new(Listen => 9, LocalAddr => "127.0.0.1:0") or die;
         open(my $f, ">", $ARGV[0]); print $f $l->sockport; close($f);
@@ -166,7 +167,7 @@ never_can_be() {
 }
 check 'a command that servers lack is not waited for: 125' never_can_be
 
-# As Dragonfly and Kvrocks have it: INFO names no run_id.
+# INFO names no run_id, as in Dragonfly and Kvrocks.
 without_run_id() {
     for option in --no-ticket --trust-unknown; do
         perl -Itests/live -MFakeNodes -e '@FakeNodes::info = ("run_id:none\r\n") x 3; FakeNodes::serve(sub { "+OK\r\n" }, @ARGV)' \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# redlock exporter: what Prometheus is told of the nodes, in a file and over HTTP, whatever nodes and clients do.
+# redlock exporter: tells Prometheus about the nodes, in a file and over HTTP, whatever nodes and clients do.
 # shellcheck disable=SC2016,SC2154    # The expressions are perl's. What lib.sh defines.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -86,7 +86,8 @@ keeps_what_is_there() {
 }
 check 'a file that does not fit, and what is no regular file, stay as they are' keeps_what_is_there
 
-# What a user that may lock alone cannot see is left out, and unknown; a server that does not say what it is has no vote.
+# Values that a user that may lock alone cannot see are left out, and unknown; a server that does not
+# say what it is has no vote.
 acl_hides() {
     everywhere ACL SETUSER poor on '>secret' '~*' '&*' +set +get +getrange +pttl +del +eval +evalsha +role +time '+client|setname' >/dev/null
     everywhere ACL SETUSER fair on '>secret' '~*' '&*' +info +set +get +getrange +pttl +del +eval +evalsha +role +time '+client|setname' >/dev/null
@@ -174,7 +175,7 @@ answers_nothing_else() {
 }
 check 'anything else is an error, and what is too long is cut off' answers_nothing_else
 
-# 200 clients that send nothing, half a request, or read nothing of the answer: in front of each that asks.
+# 200 clients send nothing, send half a request, or read nothing of the answer, before each client that asks.
 hung_clients() {
     perl -MIO::Socket::INET -e '
         for my $i (1 .. 200) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fair locks: strict order.
+# Fair locks, which are in strict order.
 # shellcheck disable=SC2016,SC2154    # The expressions are perl's, and those of the shells that are run. What lib.sh defines.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -20,8 +20,8 @@ wait_for() {
 }
 got_in() { [ "$(cat "$directory/order-$1" 2>/dev/null)" = "$2" ]; }
 
-# Two that die before the lock is released: one is gone; the other is stopped, so that its connections stand, and nobody hears that it
-# asks no longer but by its lease. What becomes of the third is looked at below.
+# Two die before the lock is released. One is gone; the other is stopped, so that its connections stand,
+# and only the end of its lease shows that it no longer asks. The third one's fate is looked at below.
 heads_die() {
     is 0 acquire --guard 0 -t 30s --fair b && printed=$(cat "$directory/out") && wait_for b 1 && echo "$waiter" >"$directory/sleeper" &&
     wait_for b 2 && killed=$waiter && wait_for b 3 && stop "$(cat "$directory/sleeper")" && kill -KILL "$killed" &&
@@ -60,7 +60,7 @@ traced() {
 }
 check 'the trace names the place that a poll tells' traced
 
-# The rules of the guide suffice: nothing that is sent is refused.
+# The rules of the guide suffice, so nothing that is sent is refused.
 acl_suffices() {
     # shellcheck disable=SC2046    # Rules are several words.
     everywhere ACL SETUSER least on '>secret' $(block acl) $(block acl-fair) >"$directory/acl" &&

@@ -1,5 +1,5 @@
 #!/bin/sh
-# How the guardian ends a command: with all of its grace and not a longer one. What it calls meanwhile, and what that costs.
+# The guardian ends a command with all of its grace and not a longer one. Tests its calls meanwhile, and their cost.
 # shellcheck disable=SC2016    # Expressions are those of the shells that are run.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -34,7 +34,8 @@ for fault in redlock_killed guardian_killed redlock_stopped; do
     check "a command has its grace, and tidies up: $fault" tidies_up $fault
 done
 
-# What ignores SIGTERM is killed at the end of the grace: not before, and long before the end of the validity, 28 s.
+# A process that ignores SIGTERM is killed at the end of the grace, not before, and long before the end
+# of the validity, 28 s.
 printf '%s\n' '#!/usr/bin/env perl' 'use Time::HiRes qw(time sleep); $SIG{TERM} = sub { print {*STDERR} "" };' \
     'open my $f, ">", "$0.log"; $f->autoflush(1);' '$SIG{TERM} = sub { printf $f "term %.2f\n", time };' 'printf $f "begun %d\n", $$;' \
     'while (1) { sleep 0.02; seek $f, 0, 1; open my $l, ">", "$0.new"; printf $l "%.2f\n", time; close $l; rename "$0.new", "$0.last" }' >"$directory/deaf"
@@ -55,7 +56,7 @@ for fault in redlock_killed guardian_killed; do
     check "what ignores SIGTERM is killed when the grace is over, not before: $fault" killed_in_time $fault
 done
 
-# Of user and system, in ticks of a hundredth of a second.
+# User and system time, in ticks of a hundredth of a second.
 ticks_of() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
 costs_nothing() {
     "$redlock" run --guard 0 -t 3s idle -- sleep 60 >"$directory/out" 2>"$directory/err" &
@@ -74,7 +75,7 @@ check 'guardian and writer cost next to no time while a command runs' costs_noth
 
 # ---- S28: what the guardian calls ----
 
-# Between the fork and the end, of the guardian alone: nothing that can wait but poll, and no file but the kernel's own.
+# The guardian's calls between the fork and the end. None can wait but poll, and no file is opened but the kernel's own.
 may_call='poll|ppoll|kill|wait4|waitid|read|write|send|sendto|sendmsg|clock_gettime|timerfd_settime|rt_sigprocmask|rt_sigaction|rt_sigreturn|restart_syscall'
 may_call="$may_call|getpid|gettid|getpgid|setpgid|uname|brk|mmap|munmap|mremap|mprotect|madvise|close|exit_group|clone|clone3|fork|vfork|set_robust_list|getrandom|rseq"
 may_call="$may_call|sigaltstack|fcntl|fcntl64|getdents64|fstat|newfstatat|gettimeofday"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The guardian of redlock run: whatever dies or stops, nothing that the command began lives when the validity of the lock ends.
+# The guardian of redlock run: whatever dies or stops, no child of the command lives when the validity of the lock ends.
 #
 #     RUNS=200 tests/live/command_guardian.t      repeats each of the first tests so often, several at a time
 #
@@ -104,8 +104,9 @@ tell_closest() { sort -t ' ' -k 7n "$directory/all" | sed -n "1s/.* was /# of ${
 check 'when redlock is killed all that the command began is dead before the lock ends' repeatedly killed redlock_killed
 tell_closest
 
-# Nothing tells the guardian that redlock is stopped: it waits for as long as the lock is valid. With such a drift that is a second before
-# servers forget it, which no machine is too busy for. As it is, there is less than a tenth of a second: that is shown in one of three tries.
+# Nothing tells the guardian that redlock is stopped, so it waits for as long as the lock is valid. With
+# such a drift that is a second before servers forget it, which no machine is too busy for. There is
+# less than a tenth of a second as it is, and that is shown in one of three tries.
 stopped() {
     repeatedly wide redlock_stopped --drift 33% && { repeatedly one redlock_stopped || repeatedly two redlock_stopped || repeatedly three redlock_stopped; }
 }
@@ -145,7 +146,7 @@ sleep 2;
 END_OF_EATER
 chmod +x "$directory/eater"
 
-# The kernel ends first what has the highest score: here redlock itself. Then something eats all memory.
+# The kernel ends first the process with the highest score, which is redlock itself here. Then something eats all memory.
 redlock_out_of_memory() {
     for each in "$1" "$(guardian_of "$1")" $(cut -d ' ' -f 3 "$life" | sort -u); do echo "$each" >"$cgroup/cgroup.procs" || return 1; done
     echo 1000 >"/proc/$1/oom_score_adj"
@@ -169,7 +170,7 @@ remove_cgroup
 
 # ---- What goes on and on ----
 
-# A chain of processes: each begins the next one in a session of its own, and ends.
+# A chain of processes. Each begins the next one in a session of its own, and ends.
 cat >"$directory/chain" <<'END_OF_CHAIN'
 #!/usr/bin/env perl
 use POSIX qw(setsid _exit);
@@ -280,7 +281,8 @@ check 'the guardian ends with redlock' no_process_is_left
 
 # ---- Without /proc ----
 
-# In a mount namespace of its own, where an empty folder hides it. There a sanitizer fails at the end: it can look for no leaks.
+# It runs in a mount namespace of its own, where an empty folder hides it. A sanitizer fails there at
+# the end, since it can look for no leaks.
 without_proc() {
     { unshare -m sh -c 'mount --make-rprivate / 2>/dev/null; mount -t tmpfs none /proc && exec "$@"' \
         sh "$redlock" run --guard 0 bare -- true 2>"$directory/err" || [ -n "${SANITIZE-}" ]; } &&

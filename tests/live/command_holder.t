@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2016,SC2154    # What lib.sh defines. Commands are expanded by the shell that is run.
-# Which program holds the lock: its name behind the token, and what status says of it.
+# The holder's program stands after the token. Tests its name there and in status.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
@@ -49,7 +49,7 @@ names_are_checked() {
         is 125 acquire --holder '' long && is 125 acquire --holder 'a"b' long && says 'no control characters, quotes and backslashes' &&
         is 125 acquire --holder "$(printf 'a\tb')" long
 }
-# What a minority has is another's name, and an older ticket.
+# A minority has another's name, and an older ticket.
 nodes_differ() {
     token=$(printf '%040d' 7)
     ask 0 SET apart "$token alpha" >/dev/null && ask 1 SET apart "$token alpha" >/dev/null && ask 2 SET apart "$(printf '%040d' 8) beta" >/dev/null &&

@@ -1,5 +1,5 @@
 #!/bin/sh
-# While a command waits it costs next to nothing: less than 20 ms of CPU time a second, for each wait of each command.
+# A waiting command costs next to nothing, less than 20 ms of CPU time a second, for each wait of each command.
 # shellcheck disable=SC2154    # Pids are set by their numbers.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -11,9 +11,9 @@ if [ ! -r /proc/self/stat ]; then
 fi
 start_servers 3
 seconds=3
-ticks=100       # A second, as Linux tells it everywhere: USER_HZ.
+ticks=100       # Ticks a second, as Linux tells it everywhere (USER_HZ).
 
-# In ms, of the process and of those that it began: the guardian, the writer.
+# Time in ms, of the process and of its children, the guardian and the writer.
 time_of() {
     for one in "$1" $(children_of "$1"); do sed 's/.*) //' "/proc/$one/stat" 2>/dev/null; done |
         awk -v ticks="$ticks" '{ used += $12 + $13 } END { print int(used * 1000 / ticks) }'
@@ -39,7 +39,7 @@ begins() {
 }
 waits() { begins "$@" && idles; }
 
-# What waits for a lock, or holds one.
+# Commands that wait for a lock, or hold one.
 ask_all() { for k in 0 1 2; do ask $k "$@" >/dev/null; done; }
 ask_all SET taken by-another PX 100000
 sleep 100 &
@@ -61,8 +61,8 @@ check 'what watches' waits "$redlock" watch --guard 0 'taken'
 check 'ping' waits "$redlock" ping --interval 1s
 check 'the exporter' waits "$redlock" exporter --guard 0 --listen 127.0.0.1:0 --interval 10s
 
-# Behind the command, two of the three nodes hang: the lock is released, held for longer, or marked. The signal is one that nobody
-# reads any more.
+# After the command two of the three nodes hang. The lock is released, held for longer, or marked. The
+# signal is one that nobody reads any more.
 behind() {
     begins "$redlock" run --guard 0 --node-timeout 20s -t 30s "$@" -- sleep 4
     on 1 STOP

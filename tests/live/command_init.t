@@ -1,5 +1,5 @@
 #!/bin/sh
-# redlock run as the first process of a container: it reaps, passes signals on, and needs no init above it.
+# redlock run as the first process of a container reaps, passes signals on, and needs no init above it.
 # shellcheck disable=SC2016    # The expressions are perl's, and those of the shells that are run.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -41,7 +41,7 @@ no_zombies() {
 }
 check 'as process 1: what the command leaves behind is reaped' no_zombies
 
-# What is begun in the container from outside, and left behind there, comes to process 1.
+# A process begun in the container from outside, and left behind there, becomes a child of process 1.
 reaps_others() {
     first run --guard 0 others -- sh -c 'echo ready; until [ -e "$0" ]; do sleep 0.05; done; exit 6' "$directory/goes" || return 1
     within 10 prints ready || return 1

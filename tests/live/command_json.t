@@ -1,5 +1,5 @@
 #!/bin/sh
-# What --json prints: one object whatever happens, no word beside it, and each field as the manuals say.
+# --json prints one object whatever happens, no word beside it, and each field as the manuals say.
 # shellcheck disable=SC2016    # The expressions are perl's.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -149,7 +149,7 @@ unwritable() {
 }
 if [ -c /dev/full ]; then check 'that it could not be written is told so on stderr' unwritable; fi
 
-# A node that hangs has not answered: nobody knows what it will do.
+# A node that hangs has not answered, and nobody knows what it will do.
 hangs() {
     on 2 STOP
     tells 0 acquire --json --guard 0 hanging; got=$?
@@ -167,7 +167,7 @@ killed() {
 }
 check 'nor does the guardian use words' killed
 
-# What a log has dropped takes a pipe that nobody reads: command_log.t sees that.
+# A log drops events only if nobody reads its pipe, and command_log.t tests that.
 documented() {
     sed -n '/^\.Sh JSON/,/^\.Sh EX/s/^\.It Ql \([a-z_]*\) Pq.*/\1/p' tools/man/redlock.1 | grep -vx dropped | sort -u >"$directory/expected"
     sort -u "$directory/seen" | comm -23 "$directory/expected" - >"$directory/unseen"

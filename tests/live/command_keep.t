@@ -1,5 +1,5 @@
 #!/bin/sh
-# redlock keep: a lock that a script acquired is extended while the script lives.
+# redlock keep: extends a lock that a script acquired while the script lives.
 # shellcheck disable=SC2016    # The expressions are perl's, and those of the shells that are run.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh

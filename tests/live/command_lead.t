@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2016,SC2154    # What lib.sh defines. Commands are expanded by the shell that is led.
-# lead and leader: one leader at a time, larger epochs, and what others can read of it.
+# lead and leader: there is one leader at a time, with larger epochs, and others can read it.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 

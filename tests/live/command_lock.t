@@ -1,5 +1,5 @@
 #!/bin/sh
-# The commands acquire, extend, release and status: what they print, their exit statuses, their JSON.
+# The commands acquire, extend, release and status. Tests their output, exit statuses and JSON.
 # shellcheck disable=SC2016    # The expressions are perl's.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -98,7 +98,7 @@ else
     skip 'a result that cannot be printed is status 125, and the reason is told' 'there is no /dev/full'
 fi
 
-# What is opened then must not get their numbers: a server would read our messages, and our own pipe the token.
+# Files that are opened then must not get their numbers, or a server would read our messages, and our own pipe the token.
 closed_descriptors() {
     "$redlock" acquire --node-timeout $patience --guard 0 closed-1 >&- 2>"$directory/err"
     [ $? = 125 ] && says 'the token could not be written: ' && says 'closed-1: released' || return 1
@@ -133,7 +133,7 @@ few_files() {
 }
 check 'too few descriptors are told as that' few_files
 
-# Of a node that hangs nobody knows whether it is slow.
+# Nobody knows of a hung node whether it is slow.
 short_ttl_where_nodes_hang() {
     on 3 STOP && on 4 STOP
     bad=0
@@ -391,8 +391,8 @@ status_without_vote() {
 }
 check 'status looks at nodes without a vote as well, and says so' status_without_vote
 
-# Each vote is counted, and each that is missing has its reason. Servers refuse a write that means nothing as they would refuse one
-# that does: so status need not write. "free" alone is said where acquire would have it.
+# Each vote is counted, and each that is missing has its reason. Servers refuse a write that means nothing as
+# they would refuse one that does, so status need not write. "free" alone is said where acquire would have it.
 # says_who_may_vote WORDS: so begins the trouble of nodes 0 to 2.
 says_who_may_vote() {
     is 122 status --guard 0 door-vote && prints '^door-vote: free on 5 of 5 nodes \(quorum 3\); 2 of 5 may vote, so nobody can acquire it now$' &&
@@ -415,7 +415,7 @@ status_of_the_barred() {
 }
 check 'where acquire would have no quorum status is not 0, says how many may vote, and why the others may not' status_of_the_barred
 
-# Behind the guard a node votes on plain locks, and gives no tickets yet: 9 minutes here.
+# After the guard a node votes on plain locks, and gives no tickets yet, for 9 minutes here.
 status_without_ticket() {
     is 122 acquire --guard 1s -t 1s --skew 5m --node-timeout $patience door-vote && is 122 status --guard 1s --skew 5m --node-timeout $patience door-vote &&
     prints '^door-vote: free on 5 of 5 nodes \(quorum 3\); 5 of 5 may vote, 0 give tickets, so nobody can acquire it now$' &&
@@ -470,7 +470,7 @@ status_of_the_unreadable() {
     json out '!defined $j->{value} && !defined $j->{nodes}[0]{value} && $j->{nodes}[0]{trouble} =~ /NOPERM/ && $j->{voters} == 5' || return 1
     as_reader -pttl --guard 1h door-n
     [ $? = 125 ] && prints 'node 0 .*NOPERM.*pttl' || return 1
-    as_reader -@write --guard 0 door-vote &&     # As one that only looks: others may write.
+    as_reader -@write --guard 0 door-vote &&     # The reader only looks, and others may write.
     prints '^door-vote: free on 5 of 5 nodes \(quorum 3\)$' && prints 'node 0 .* free \(NOPERM .*set' &&
     ! prints 'no vote' >/dev/null
 }
@@ -492,7 +492,7 @@ same_fingerprint() {
     is 0 release --guard 0 -v door-fingerprint "$token" && says '^redlock: fingerprint of the nodes: [0-9a-f]{8} ' &&
     is 0 run --guard 0 -v door-fingerprint true && says '^redlock: fingerprint of the nodes: [0-9a-f]{8} '
 }
-# Three of five make a quorum of two: with other lists two clients may each have one.
+# Three of five make a quorum of two, so two clients with other lists may each have one.
 other_fingerprint() {
     [ "$(fingerprint "$nodes")" != "$(fingerprint "${nodes%,*}")" ] &&
     is 0 status --guard 0 -n "$nodes,127.0.0.1:$refused" door-free &&
@@ -523,7 +523,7 @@ one_has_lost_it() {
 }
 check 'to have lost it on fewer nodes than a quorum leaves is no loss' one_has_lost_it
 
-# The answers that win it, and the signal that ends it, are read at the same moment: both were there when redlock went on.
+# The answers that win it, and the signal that ends it, are read at the same moment. Both were there when redlock went on.
 is_anothers() {
     [ -n "$(ask 4 GET door-late)" ] && [ "$(ask 4 GET door-late)" != "$(echo "$before" | cut -d : -f 1)" ]
 }

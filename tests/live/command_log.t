@@ -1,5 +1,5 @@
 #!/bin/sh
-# The log of what becomes of a lock: transitions only, as text, as JSON and to syslog; and a log that fails costs no lock.
+# The log of a lock's events contains transitions only, as text, as JSON and to syslog. A log that fails costs no lock.
 # shellcheck disable=SC2016,SC2154    # The expressions are perl's; ports and pids are set by their numbers.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -68,7 +68,7 @@ done
 ended() { echo "$ends"; [ "$ends" = ' 123 123 123' ]; }
 check 'the exit status stays what it is' ended
 
-# Of a node that stopped it may be told once more.
+# A node that stopped may be reported once more.
 transitions() {
     in_file "$logs/text.1" acquired 'degraded( degraded)*' && in_file "$logs/text" '(restarted )?restored( degraded)* lost' || return 1
     for each in "$logs/json" "$directory/syslog"; do
@@ -92,7 +92,7 @@ fields_of_json() {
 }
 check 'JSON has time, host, pid, resource, holder, ticket and votes, as the manual says' fields_of_json
 
-# The same names: each that stands in the text stands in the JSON of the same event.
+# The names are the same. Each one in the text is in the JSON of the same event.
 fields_of_text() {
     cat "$logs/text.1" "$logs/text" | perl -MJSON::PP -e '
         open my $file, "<", $ARGV[0];
@@ -162,8 +162,9 @@ killed() {
 }
 check 'if redlock is killed the guardian tells that the lock is left' killed
 
-# stderr is a pipe with room for a page, and then some; each line is longer, with a name of which each byte is written as \u00NN. What is
-# in the pipe is read when the command has begun, so the line of the acquire is not there, and that of the release is.
+# stderr is a pipe with room for a page, and then some; each line is longer, with a name of which each
+# byte is written as \u00NN. The pipe is read when the command has begun, so the line of the acquire is
+# not in it, and the line of the release is.
 longer_than_a_page() {
     start_server
     long=$(printf %090d 0)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# redlock run when the lock is lost: the command is ended before another client can have it.
+# redlock run when the lock is lost: ends the command before another client can have the lock.
 # shellcheck disable=SC2016    # The expressions are perl's, and those of the shells that are run.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -36,7 +36,7 @@ after() {
     perl -e 'printf "%d\n", 1000 * ($ARGV[1] - $ARGV[0])' "$1" "$2"
 }
 
-# A machine that is busy may lose a tenth of a second: what is right is right in one of three tries.
+# A busy machine may lose a tenth of a second, so one right try in three is enough.
 in_one_of_three() {
     "$@" || "$@" || "$@"
 }
@@ -44,7 +44,7 @@ in_one_of_three() {
 # ---- A quorum is gone ----
 
 # The TTL is 2 s, so it is valid for 1.978 s from the last extension; SIGTERM comes 0.54 s before the end of that, SIGKILL
-# 0.04 s before. What is measured: between both there is the grace, and both are before the end.
+# 0.04 s before. Measures the grace between both, and that both are before the end.
 quorum_dies() {
     start run --guard 0 -t 2s --grace 500ms door-1 -- "$directory/stubborn" "$directory/one"
     within 10 prints ready || return 1
@@ -111,7 +111,7 @@ quorum_returns() {
 }
 check 'an extension that failed is tried again while there is time' quorum_returns
 
-# Of five nodes one says no and two say nothing: three of four could still say yes.
+# One of five nodes says no and two say nothing, so three of four could still say yes.
 forgotten_by_one() {
     start run --guard 0 -t 6s -v door-f -- sleep 7
     within 10 says 'acquired' || return 1
@@ -136,8 +136,8 @@ until_told='until [ -e "$0" ]; do sleep 0.05; done'
 # is_at_all NAME: every server has it.
 is_at_all() { [ "$(everywhere EXISTS "$1" | sort -u)" = 1 ]; }
 
-# Within the TTL its key is there still when it answers again. (To a node that has lost the key, but not the last ticket, a lock with
-# a ticket does not come back: see wire.h.)
+# Within the TTL its key is there still when it answers again. (A lock with a ticket does not come back
+# to a node that has lost the key, but not the last ticket; see wire.h.)
 votes_are_told_by_lead() {
     start lead --once --guard 0 -t 6s --node-timeout 1s door-l -- sh -c "$until_told" "$directory/told-l"
     within 10 is_at_all door-l && on 2 STOP || return 1
@@ -204,7 +204,7 @@ check 'and at the end of lead' release_is_not_confirmed lead --once
 
 # ---- The key is gone ----
 
-# Again and again: an extension that comes between two of them sets a key again.
+# It flushes again and again, since an extension between two flushes sets a key again.
 flushed() {
     start run --guard 0 -t 3s --node-timeout 2s door-6 -- "$directory/stubborn" "$directory/six"
     within 10 prints ready || return 1

@@ -25,7 +25,7 @@ is_alone() {
     [ "$(find "$directory" -name 'run.prom*' | wc -l)" -eq 1 ] && [ -n "$(find "$file" -perm 644)" ]
 }
 
-# A run that cannot write its file, more than once: it takes a while, and nobody waits for it until the end.
+# A run that cannot write its file, more than once. It takes a while, and nobody waits for it until the end.
 {
     "$redlock" run --guard 0 --node-timeout 10s --metrics "$directory/nowhere/run.prom" homeless -- sleep 2.5 2>"$directory/homeless"
     echo $? >"$directory/status"
@@ -59,7 +59,7 @@ is_in_trouble() {
 }
 check 'while the lock is held the file tells so, and which node has been killed' is_there_while_held
 
-# From one run to the next: the status is the last one's, the time that of the last success.
+# Between runs the status is the last one's, and the time is the last success's.
 remembers() {
     rm -f "$file"
     is 7 run --guard 0 --metrics "$file" --metrics-label 'text=a "b" \c' job -- sh -c 'exit 7' &&

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Nodes that are named: servers that move behind their names, and names that nobody knows yet. The names are those of an /etc/hosts
-# that only redlock sees, in a mount namespace of its own.
+# Nodes that are named. Servers move behind their names, and some names nobody knows yet. The names are
+# those of an /etc/hosts that only redlock sees, in a mount namespace of its own.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
@@ -43,7 +43,7 @@ launch() {
     return 1
 }
 
-# In place, since what is mounted is the file, not its name.
+# The file is changed in place, since the mount is the file, not its name.
 name_servers() {
     for number in 1 2 3; do
         eval "echo \"\$(address_of $number \$generation_$number) redlock-node-$number\""
@@ -58,7 +58,7 @@ replace() {
     name_servers
 }
 
-# The job of each of the five: it ends when the test says that its turn is over.
+# The job of each of the five, which ends when the test says that its turn is over.
 cat >"$directory/job" <<'END'
 mkdir "$1/inside" || echo twice >>"$1/faults"
 echo "$2" >>"$1/turns"
@@ -91,8 +91,8 @@ is_on_all() {
     [ "$value" != nothing ] && [ "$value" = "$(value_at 2)" ] && [ "$value" = "$(value_at 3)" ]
 }
 
-# replaced_in_turn NUMBER: while the holder of that turn works, which goes on until the new server has its key as well: before that, the
-# next one must not be replaced.
+# replaced_in_turn NUMBER: runs while the holder of that turn works. It goes on until the new server has
+# its key as well, since the next one must not be replaced before.
 replaced_in_turn() {
     within 40 turn_is "$1" && within 40 is_on_all && replace "$1" && within 40 is_on_all && : >"$directory/over-$1"
 }
@@ -115,7 +115,7 @@ five_jobs_outlive_three_servers() {
     all_ended_well && turn_is 5 && [ ! -e "$directory/faults" ]
 }
 
-# As at boot, when redlock is earlier than the network.
+# This happens at boot, when redlock is earlier than the network.
 a_name_may_come_later() {
     echo '127.0.0.1 localhost' >"$hosts"
     (with_hosts "$redlock" acquire --guard 0 --wait 40s gate) >"$directory/out" 2>"$directory/err" &

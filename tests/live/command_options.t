@@ -1,5 +1,5 @@
 #!/bin/sh
-# The command redlock: its words, options and values, and what it says to those that are wrong.
+# The command redlock. Tests its words, options and values, and its messages about wrong ones.
 # shellcheck disable=SC2016    # The expressions are perl's.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh

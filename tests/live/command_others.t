@@ -1,7 +1,8 @@
 #!/bin/sh
 # shellcheck disable=SC2016,SC2086    # The expressions are perl's. Some lists of words are meant to be split.
-# Locks of other libraries, by the commands that these send: redsync (Go), redlock-rb (Ruby), Redisson (Java). Their scripts are
-# put in other words here; what the server is told to do is the same. "make interop" has libraries themselves.
+# Locks of other libraries, by the commands that these send, which are redsync (Go), redlock-rb (Ruby),
+# and Redisson (Java). Their scripts are put in other words here, but the server's commands are the
+# same. "make interop" has libraries themselves.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
@@ -15,7 +16,7 @@ answers() {
     [ "$(cat "$directory/answers")" = "$expected" ] || { echo "not '$expected': $*"; cat "$directory/answers"; return 1; }
 }
 
-# Alone, with a ticket, of two resources, and by "run": what stands in the way is told, and nothing is left.
+# Tried alone, with a ticket, for two resources, and by "run". The obstacle is reported, and nothing is left.
 we_are_refused() {
     for option in '' --no-ticket; do
         is 124 acquire --guard 0 $option "$door" && says 'held by somebody else \(free in [0-9.]+ s' || return 1
@@ -145,7 +146,8 @@ is_no_trouble() {
     done
 }
 
-# Three nodes that let the client see all at once: two refusals, which decide, and that the third one does not know the script.
+# Three nodes let the client see all at once. There are two refusals, which decide, and a third node
+# that does not know the script.
 cat >"$directory/late" <<'END'
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# redlock run for jobs that several hosts begin: a lock that outlives its command.
+# redlock run for jobs that several hosts begin has a lock that outlives its command.
 # shellcheck disable=SC2016,SC2154    # The expressions are those of the shells that are run. Servers are set by their numbers.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -133,14 +133,14 @@ next_period() {
 }
 check 'in the next period it runs again' next_period
 
-# What a node remembers of a month lasts for three of them.
+# A node remembers a month for three of them.
 is_not_forgotten_early() {
     is 0 run --guard 0 --once-per 30d job-15 -- true && is 0 run --guard 0 --once-per 5s job-15 -- true &&
     lasts_about job-15#done $((89 * 86400000)) $((91 * 86400000)) && is 121 run --guard 0 --once-per 30d job-15 -- true
 }
 check 'a mark of five seconds does not make the servers forget that of a month' is_not_forgotten_early
 
-# The servers are up for longer than such a guard, but not for 30 days. (Of a node that is late nothing is known.)
+# The servers are up for longer than such a guard, but not for 30 days. (Nothing is known of a node that is late.)
 votes_by_now() { "$redlock" acquire --guard 3s -t 3s --no-ticket --node-timeout $patience "job-7-$(date +%s%N)"; }
 is_forgetful() {
     within 20 votes_by_now
@@ -167,7 +167,7 @@ may_have_run() {
 }
 check 'of a mark on a minority it is said that its owner may have run' may_have_run
 
-# For a TTL of 3 s, with 400 ms in between: eight rounds or fewer; without a pause hundreds.
+# A TTL of 3 s, with 400 ms in between, has eight rounds or fewer; without a pause hundreds.
 rounds_have_pauses() {
     ask 0 SET job-p#done '9007199254740000 00 1 web2:1 other' >"$directory/out" && ask 2 CONFIG RESETSTAT >"$directory/out" && on 1 STOP || return 1
     is 122 run --guard 0 -t 3s --node-timeout 300ms --retry 400ms --once-per 30d job-p -- true

@@ -1,5 +1,5 @@
 #!/bin/sh
-# One of k permits: as many as k may hold one, each has a number, and its token says which.
+# One of k permits. As many as k clients may hold one, each has a number, and its token says which.
 # shellcheck disable=SC2016,SC2154    # The expressions are perl's, and those of the shells that are run. What lib.sh defines.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -24,7 +24,7 @@ as_many_as_k() {
 }
 check 'as many as there are permits are acquired, each by its number, and not one beyond' as_many_as_k
 
-# Of what has such a name nobody can tell whether it is a permit.
+# Nobody can tell whether a key with such a name is a permit.
 are_listed() {
     is 0 acquire --guard 0 -t 60s other:65 && is 0 status --guard 0 && prints '^a:3 \(or permit 3 of a\): held: [0-9a-f]{40} on [23] of 3 nodes' && prints '^other:65: held[:,]' &&
     is 0 status --guard 0 --json && json out '$j->{resource} =~ /^(a:[123]|other:65)$/ || $j->{counts}{held} == 4'

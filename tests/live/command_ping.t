@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2016,SC2154    # What lib.sh defines. The expressions are perl's.
-# redlock ping: round trips, lost ones, clocks, and what node timeout follows.
+# redlock ping: prints round trips, lost ones, clocks, and the node timeout that follows.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
@@ -42,8 +42,8 @@ worst_counts() {
 worst_counts_once() { worst_counts || worst_counts || worst_counts; }
 check 'the node timeout that is proposed follows the worst round trip' worst_counts_once
 
-# slowly COMMAND...: with a node in front of server 2 that takes connections only after a while, when the first try was in vain: others
-# fill its queue.
+# slowly COMMAND...: has a node in front of server 2 that takes connections only after a while, when the
+# first try was in vain, since others fill its queue.
 slowly() {
     perl -MIO::Socket::INET -MIO::Select -e '
         my $port = shift;

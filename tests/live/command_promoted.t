@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC2016,SC2154    # The scripts are Lua's. Ports are set by their numbers.
-# A failover under the same address: the master dies before it has replicated, and its replica is promoted (S30).
+# A failover under the same address. The master dies before it has replicated, and its replica is promoted (S30).
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 

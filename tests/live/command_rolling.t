@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2016,SC2154    # The expressions are perl's. What lib.sh defines.
-# redlock doctor --wait: may another node be restarted? And what the guide says of restarting all servers, and of replacing one: whoever
-# holds a lock keeps it, and nobody else gets it meanwhile.
+# redlock doctor --wait: may another node be restarted? Tests the guide on restarting all servers, and
+# on replacing one. A holder keeps its lock, and nobody else gets it meanwhile.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# redlock run: the command it runs, its exit statuses, signals, the terminal, and that no two run at once.
+# redlock run: tests the command it runs, its exit statuses, signals, the terminal, and that no two run at once.
 # shellcheck disable=SC2016    # The expressions are perl's, and those of the shells that are run.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -189,7 +189,7 @@ if [ -d /proc/self/fd ]; then check 'SIGTSTP stops the command and redlock, SIGC
 else skip 'SIGTSTP stops the command and redlock, SIGCONT lets both go on' 'there is no /proc'
 fi
 
-# For longer than the TTL: nobody extends the lock of a redlock that is stopped as well.
+# The stop is longer than the TTL, and nobody extends the lock of a redlock that is stopped as well.
 stopped_on_purpose() {
     start run --guard 0 -t 2s door-stop -- sh -c 'echo $$; exec sleep 100'
     within 10 prints '^[0-9]+$' && its_command=$(cat "$directory/out") && stop "$its_command" && sleep 4 && is 124 status --guard 0 door-stop
@@ -202,7 +202,8 @@ check 'a command that SIGSTOP has stopped keeps the lock' stopped_on_purpose
 
 # ---- The terminal ----
 
-# on_terminal INPUT WORDS...: what is typed comes when they have made the file $directory/ready. What it shows is in $directory/out.
+# on_terminal INPUT WORDS...: what is typed comes when they have made the file $directory/ready. The
+# output is in $directory/out.
 on_terminal() {
     typed=$1
     shift
@@ -217,7 +218,7 @@ reads_terminal() {
 }
 check_on_terminal 'a command that reads from the terminal gets it' reads_terminal
 
-# The inner one has the terminal no more than a command has: it asks the outer one for it as a command would.
+# The inner one has the terminal no more than a command has. It asks the outer one for it as a command would.
 reads_terminal_within() {
     on_terminal 'hello\n' "$redlock run --guard 0 door -- $redlock run --guard 0 door-within -- sh -c '$ready; read x; echo it got \$x'" &&
     prints 'it got hello' && ! grep 'stopped; the lock is not' "$directory/out"

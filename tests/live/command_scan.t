@@ -1,5 +1,6 @@
 #!/bin/sh
-# redlock scan, and redlock status without a resource: what is on the nodes, by class; and what --fix removes, and what it does not.
+# redlock scan, and redlock status without a resource. Tests the classes of keys on the nodes, and which
+# of them --fix removes.
 # shellcheck disable=SC2016,SC2154    # The scripts in quotes are for another program. The ports are set by their numbers.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -20,8 +21,8 @@ a=5f3a0c6e1b7d42988a3b6d1fe0472c95b1a8e34d
 b=0123456789abcdef0123456789abcdef01234567
 long=1000000
 
-# Between the looks of what stays as it is there need not be much time. Nothing here has a guard unless it is said: the servers
-# have just been started.
+# Between the looks of what stays as it is there need not be much time. Nothing here has a guard unless
+# it is said, since the servers have just been started.
 scan() {
     scan_status=$1
     shift
@@ -57,7 +58,7 @@ ask_all() {
     for each_asked in 0 1 2; do ask_many $each_asked "$@" || return 1; done
 }
 
-# What is on the nodes, a line for each.
+# The keys on the nodes, a line for each.
 everything() {
     for each in 0 1 2; do
         ask "$each" EVAL 'local k=redis.call("keys",ARGV[1]) table.sort(k) return table.concat(k," "):gsub("[^ -~]","?")' 0 "$1"
@@ -165,7 +166,7 @@ ask_many 0 "SET fix:left $a PX $long" "SET fix:split $a PX $long" "SET fix:list-
 ask_many 1 "SET fix:split $b PX $long" "SET fix:beaten $b PX $long" "RPUSH fix:list-too 1" "PERSIST leak:both" "SET ask:leak2 $a"
 ask_many 2 "SET fix:beaten $a PX $long" "SET leak:one $java" "SET fix:text hello"
 ask_many 0 "SET fix:beaten $a PX $long"
-# Queues of fair locks: of one the first asks now and then, of the other it has died; the holder has its place still.
+# Queues of fair locks. In one the first asks now and then, in the other it has died; the holder has its place still.
 place=:0123456789abcdef:7
 ask_all "SET line:held $b PX $long" "ZADD line:held#queue 3 $b$place 4 $a$place" "ZADD line:held#lease 9999999999998 $b$place 9999999999999 $a$place" \
     "ZADD line:live#queue 3 $a$place" "ZADD line:live#lease 9999999990000 $a$place" "ZADD line:old#queue 3 $a$place" "ZADD line:old#lease 1000 $a$place" \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Users and passwords of redlock: the ways to give them, and that nobody sees them.
+# Users and passwords of redlock. Tests the ways to give them, and that nobody sees them.
 # shellcheck disable=SC2016    # The expressions are those of the shells that are run.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -98,7 +98,7 @@ if [ -r /proc/self/cmdline ]; then check 'neither ps nor /proc shows them' hidde
 else skip 'neither ps nor /proc shows them' 'there is no /proc'
 fi
 
-# What must not be dumped is root's in /proc: proc(5). So it is told for any user but root.
+# A process that must not be dumped is root's in /proc, see proc(5). So it is told for any user but root.
 undumped() {
     runs_as_another "$@" >"$directory/said" 2>&1 &
     begin $!

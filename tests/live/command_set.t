@@ -1,5 +1,5 @@
 #!/bin/sh
-# Several resources in one lock: all or nothing.
+# Several resources in one lock, all or nothing.
 # shellcheck disable=SC2016    # The expressions are perl's, and those of the shells that are run.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh

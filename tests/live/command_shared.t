@@ -1,5 +1,5 @@
 #!/bin/sh
-# Shared locks: readers beside each other, a writer alone.
+# Shared locks. Readers are beside each other, a writer is alone.
 # shellcheck disable=SC2016,SC2154    # The expressions are perl's, and those of the shells that are run. What lib.sh defines.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -106,7 +106,7 @@ many() {
 }
 check 'status shows sixteen of many' many
 
-# The rules of the guide suffice: nothing that is sent is refused.
+# The rules of the guide suffice, so nothing that is sent is refused.
 acl_suffices() {
     # shellcheck disable=SC2046    # Rules are several words.
     everywhere ACL SETUSER least on '>secret' $(block acl) $(block acl-shared) >"$directory/acl" &&

@@ -1,5 +1,5 @@
 #!/bin/sh
-# S28: a command whose exec() waits, as one on a file system that hangs: its start is one event among others.
+# S28: a command whose exec() waits, like one on a file system that hangs. Its start is one event among others.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2154    # Ports are set by their numbers.
-# The machine sleeps: redlock's clock counts that, poll() does not. As after a real suspend, since none can be had in a test.
+# The machine sleeps. redlock's clock counts that, poll() does not. The test imitates a real suspend,
+# since none is available in a test.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
@@ -39,7 +40,8 @@ can_sleep() {
 }
 start_servers 3
 
-# A TTL of 30 s is extended every 10 s. A second behind an extension it sleeps for 24: 5 s are left, and poll() would wait for 9.
+# A TTL of 30 s is extended every 10 s. A second after an extension it sleeps for 24. The lock has 5 s
+# left, and poll() would wait for 9.
 sleeps() {
     sleep 120 &
     script=$!

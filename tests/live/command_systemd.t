@@ -1,5 +1,5 @@
 #!/bin/sh
-# redlock under a supervisor: what it tells by the protocol of sd_notify, and the unit for systemd.
+# redlock under a supervisor. Tests its messages by the protocol of sd_notify, and the unit for systemd.
 # shellcheck disable=SC2016    # The expressions are perl's, and those of the shells that are run.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -90,7 +90,7 @@ nobody_listens() {
 }
 check 'without a supervisor that listens the command runs all the same' nobody_listens
 
-# All of them at once: a timer looks for its service.
+# All of them are checked at once, since a timer looks for its service.
 units_are_right() {
     mkdir "$directory/units" || return 1
     for unit in tools/systemd/*; do sed "s|/usr/local/bin/redlock|$redlock|" "$unit" >"$directory/units/${unit##*/}"; done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# redlock --trace: the wire, the votes, and an arithmetic that is right.
+# redlock --trace: shows the wire, the votes, and an arithmetic that is right.
 # shellcheck disable=SC2016    # The expressions are perl's.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -73,7 +73,7 @@ released() {
 }
 check 'it shows a release' released
 
-# A user that may load no scripts: each is unknown, and sent as text.
+# A user may load no scripts, so each is unknown, and sent as text.
 texts() {
     everywhere ACL SETUSER bob on '>bobs' '~*' '&*' +@all -script >/dev/null
     is 0 acquire --guard 0 door && token=$(token) || return 1
@@ -90,7 +90,8 @@ texts() {
 }
 check 'it knows the scripts by their texts as well as by their SHA-1s' texts
 
-# How many rows of 80 columns it takes, where times are short: a machine that is busy makes the column of times wider.
+# The number of rows of 80 columns that it takes, where times are short, since a busy machine makes the
+# column of times wider.
 rows_shown() {
     rows=$(sed -E 's/^ *[0-9]+\.[0-9]{3} /   0.000 /' "$directory/err" |
         awk '{ rows += length == 0 ? 1 : int((length + 79) / 80) } END { print rows }')
@@ -104,11 +105,12 @@ fits_on_a_screen() {
     done
     return 1
 }
-# What passes has its meaning beside it, in words.
+# Bytes that pass have their meaning beside them, in words.
 needs_no_manual() {
     ! grep -E '^ +[0-9.]+ +[0-4]  [<>]  ' "$directory/err" | grep -vE '[<>]  [^ ]+( [^ ]+)*  +[a-z]'
 }
-# The first lock on servers that know no script yet, so that each gets its text: a page of 80 columns and 40 rows.
+# The first lock on servers that know no script yet, so that each gets its text. It fits on a page of 80
+# columns and 40 rows.
 fits_on_a_page() {
     for name in "$1-1" "$1-2" "$1-3"; do
         everywhere SCRIPT FLUSH >/dev/null
@@ -154,7 +156,7 @@ looked() {
 }
 check 'it shows how a status is found' looked
 
-# let_go WORDS...: a release beside the client that waits. told PATTERN: in what it has shown.
+# let_go WORDS...: does a release beside the client that waits. told PATTERN: looks in the waiting client's output.
 let_go() {
     "$redlock" release --guard 0 --node-timeout "$patience" --trace "$@" >"$directory/released" 2>&1
 }
@@ -162,7 +164,7 @@ told() {
     grep -Eq -e "$1" "$directory/released" || { cat "$directory/released"; return 1; }
 }
 
-# A poll, what refuses it, and the release that calls the next: each word has a name or a meaning.
+# A poll, its refusal, and the release that calls the next. Each word has a name or a meaning.
 fair() {
     is 0 acquire --guard 0 -t 60s --fair --trace door-f && token=$(token) && says ' turn,round,renews,entry=0 1 0 +acquire it in our turn$' &&
     start acquire --guard 0 --fair --wait 50s --trace door-f && within 20 says ' 1 0 +refused: its holder has [0-9.]+ s left; last turn' || return 1

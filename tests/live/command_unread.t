@@ -1,5 +1,6 @@
 #!/bin/sh
-# S29: no word to anybody blocks while a lock is held or waited for: nobody reads standard error, a terminal is halted, a log hangs.
+# S29: no message blocks while a lock is held or waited for, if nobody reads standard error, a terminal
+# is halted, or a log hangs.
 # shellcheck disable=SC2016,SC2154    # Expressions are the shells' that are run; ports and pids are set by their numbers.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -7,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 start_servers 3
 options='--guard 0 --node-timeout 300ms -t 2s'
 
-# A pipe that is full, and nobody reads: descriptor 7, until the end.
+# A pipe that is full, and nobody reads. It is descriptor 7, until the end.
 mkfifo "$directory/pipe"
 exec 7<>"$directory/pipe"
 fill() { perl -MFcntl -e 'fcntl STDOUT, F_SETFL, O_NONBLOCK; 1 while syswrite STDOUT, "x" x 4096; 1 while syswrite STDOUT, "x"; fcntl STDOUT, F_SETFL, 0' >&7; }
@@ -58,7 +59,7 @@ waits() {
 }
 check 'a waiter gets the lock when nobody reads why it waits' waits
 
-# The guardian, behind a redlock that was killed: the command ignores SIGTERM, and must be gone with the lock.
+# The guardian after redlock was killed. The command ignores SIGTERM, and must be gone with the lock.
 # shellcheck disable=SC2086
 guards() {
     rm -f "$directory/command"
@@ -71,7 +72,7 @@ guards() {
 }
 check 'the guardian of a redlock that was killed ends the command in time, whoever reads' guards -v --log text
 
-# Nobody reads the log: opening it does not wait, but the pipe behind it is full.
+# Nobody reads the log. Opening it does not wait, but its pipe is full.
 mkfifo "$directory/log"
 exec 8<>"$directory/log"
 perl -MFcntl -e 'fcntl STDOUT, F_SETFL, O_NONBLOCK; 1 while syswrite STDOUT, "x" x 4096; 1 while syswrite STDOUT, "x"; fcntl STDOUT, F_SETFL, 0' >&8
@@ -79,7 +80,7 @@ check 'nor does a log that nobody reads' guards --log-file "$directory/log"
 
 # ---- The token ----
 
-# Its pipe is full: 7, as above.
+# Its pipe is full, and is 7, as above.
 hands_over() {
     "$redlock" acquire --guard 0 -t 2s "$@" token >&7 2>"$directory/err" &
     acquire=$!
@@ -93,7 +94,7 @@ check 'and so it does with --json' hands_over --json
 
 # ---- What was dropped ----
 
-# The writer, stopped: so much is told that its socket is full.
+# The writer is stopped, and gets so many messages that its socket is full.
 writer_of() { children_of "$1" redlock-writer; }
 counts() {
     "$redlock" run --guard 0 --node-timeout 300ms -t 300ms --grace 50ms --trace told -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$directory/enough" \
@@ -111,7 +112,7 @@ if [ "$(uname)" = Linux ]; then check 'what was dropped is counted, and told whe
 else skip 'what was dropped is counted' 'only Linux names the process that writes'
 fi
 
-# A file system that hangs: the writer of log and metrics does not come back from it.
+# A file system that hangs. The writer of log and metrics does not come back from it.
 hangs() {
     "$redlock" run --guard 0 --node-timeout 300ms -t 2s "$@" hung -- sleep 6 >"$directory/out" 2>"$directory/err" &
     run=$!
@@ -128,7 +129,7 @@ else
     skip 'a file of metrics, or a log, that hangs' 'only Linux names the process that writes'
 fi
 
-# As a terminal sends it, to redlock, its writer and its command at once.
+# The signal goes to redlock, its writer and its command at once, as from a terminal.
 interrupted() {
     perl -e 'setpgrp; exec @ARGV' "$redlock" run --guard 0 -v -t 2s group -- sleep 60 >"$directory/out" 2>"$directory/err" &
     run=$!
@@ -145,7 +146,7 @@ if [ "$(uname)" = Linux ]; then check 'a writer that was killed costs no lock, a
 else skip 'a writer that was killed' 'only Linux names the process that writes'
 fi
 
-# Somebody reads at last: the writers that waited for that end.
+# Somebody reads at last, and the writers that waited for that end.
 cat <&7 >"$directory/read" &
 begin $!
 cat <&8 >"$directory/read" &

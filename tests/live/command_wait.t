@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 start_servers 3
 
-# On a quorum: a server that is late has its entry with the next attempt.
+# It must be so on a quorum, since a late server has its entry with the next attempt.
 is_in_line() { [ "$(everywhere ZCARD "$1#waiters" | grep -c '[1-9]')" -ge 2 ]; }
 
 # It looks by itself only every 20 s or so.
@@ -62,8 +62,8 @@ check '--no-wake-ups tells nobody' is_dumb
 one=127.0.0.1:$port_0
 secret=Tr0ub4dor
 
-# as WORDS...: redlock, by that user; with the option $extra, where the command knows it. "by=exec as WORDS... &" is a process that
-# is redlock itself: a signal to it does not end a shell in its place.
+# as WORDS...: runs redlock by that user, with the option $extra where the command knows it. "by=exec as
+# WORDS... &" is a process that is redlock itself, so a signal to it does not end a shell in its place.
 extra=
 by=
 as() {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# redlock watch: a line for each change on a pipe, and on a terminal a table that is drawn in place.
+# redlock watch: prints a line for each change on a pipe, and on a terminal a table that is drawn in place.
 # shellcheck disable=SC2016,SC2154    # The expressions are perl's; ports and pids are set by their numbers.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh

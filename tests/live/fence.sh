@@ -1,5 +1,6 @@
 # shellcheck shell=sh disable=SC2154    # What lib.sh defines.
-# What the tests of fencing share:  . tests/live/fence.sh;  make $directory/write, write_bare, stored;  check_the_store;  finish
+# Shared by the tests of fencing. Use: . tests/live/fence.sh; make $directory/write, write_bare, stored;
+# check_the_store; finish
 #
 # Three programs are a store to these tests. They are what a user would write, and are given $STORE and $REDLOCK_TICKET:
 #     write TEXT         puts the text into the store, unless that has seen a larger ticket; prints 1, or 0: refused
@@ -73,8 +74,8 @@ program() {
     chmod 755 "$directory/$1"
 }
 
-# The holder is paused until its lock has ended, the next one has acquired and written, and writes then. What became of the late
-# write is in $directory/late: 1, or 0.
+# The holder is paused until its lock has ended, the next one has acquired and written, and writes then.
+# The fate of the late write is in $directory/late, as 1 or 0.
 is_overtaken() {
     perl -e "$limit" "$directory/holder" --pause "$directory/$1" 'the paused one' >"$directory/late" 2>&1 &
     paused=$!

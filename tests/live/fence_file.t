@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2154    # What fence.sh and lib.sh define.
-# A file that refuses late writers: its first line is the ticket of the last one.
+# A file that refuses late writers. Its first line is the ticket of the last one.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/fence.sh
 
@@ -79,7 +79,7 @@ program stored <<'END'
 tail -n 1 "$STORE"
 END
 
-# A hundred writers at once, with tickets in no order: what is left is of the largest.
+# A hundred writers write at once, with tickets in no order. The content is that of the largest.
 many_writers() {
     rm -f "$STORE"
     seq 1 100 | perl -MList::Util=shuffle -e 'print shuffle <STDIN>' >"$directory/tickets"

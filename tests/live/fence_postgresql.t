@@ -93,7 +93,8 @@ withdraws_alone() {
     set_balance 100 && "$directory/holder" "$directory/quick" 10 && balance_is 90
 }
 
-# sleep_over [--pause] PROGRAM AMOUNT: a holder that is asleep: slow has read the balance, with --pause it has not; sets $asleep.
+# sleep_over [--pause] PROGRAM AMOUNT: starts a holder that is asleep. slow has read the balance, with
+# --pause it has not; sets $asleep.
 sleep_over() {
     perl -e "$limit" "$directory/holder" "$@" >"$directory/slept" 2>&1 &
     asleep=$!
@@ -104,7 +105,8 @@ wake_up() {
     kill -CONT "$1" && over "$1"
 }
 
-# overtaken [--pause] PROGRAM: the balance is 100; one that withdraws 20 sleeps until the next one has withdrawn 10.
+# overtaken [--pause] PROGRAM: starts with a balance of 100. A client that withdraws 20 sleeps until the
+# next one has withdrawn 10.
 overtaken() {
     set_balance 100 && sleep_over "$@" 20 && "$directory/holder" "$directory/quick" 10 && balance_is 90
 }

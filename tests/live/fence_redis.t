@@ -7,7 +7,8 @@ cd "$(dirname "$0")/../.." || exit 1
 start_server
 export STORE="$port"
 
-# A script is one step. Its numbers are doubles, and tickets are below 2^53: compared exactly. What is stored is their text.
+# A script is one step. Its numbers are doubles, and tickets are below 2^53, so they are compared
+# exactly. It stores their text.
 cat >"$directory/write.lua" <<'END'
 local last = tonumber(redis.call('HGET', KEYS[1], 'ticket') or '0')
 if tonumber(ARGV[1]) < last then return 0 end
@@ -15,7 +16,7 @@ redis.call('HSET', KEYS[1], 'ticket', ARGV[1], 'value', ARGV[2])
 return 1
 END
 
-# What redis-cli does.
+# Does as redis-cli does.
 program client <<'END'
 #!/usr/bin/env perl
 use IO::Socket::INET;

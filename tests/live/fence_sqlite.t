@@ -10,7 +10,7 @@ export STORE="$directory/store"
 sqlite3 "$STORE" 'CREATE TABLE account (id INTEGER PRIMARY KEY, value TEXT, last_ticket INTEGER NOT NULL DEFAULT 0);
                   INSERT INTO account (id) VALUES (7)'
 
-# The statement is a transaction by itself: the question and the write are one step.
+# The statement is a transaction by itself, so the question and the write are one step.
 program write <<'END'
 #!/bin/sh
 sqlite3 -cmd '.timeout 5000' "$STORE" "

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2016,SC2119,SC2120    # Perl has variables, too. Servers are started with options or without.
-# What the tests of the command share:  . tests/live/lib.sh;  start_servers 5;  check "a rule" ...;  finish
+# Shared by the tests of the command. Use: . tests/live/lib.sh; start_servers 5; check "a rule" ...; finish
 #
 # Servers listen on free ports of the loopback and keep nothing. When a script ends, however it ends, they and all that was
 # told to begin() are gone, and so is $directory, in which a test may put what it needs.
@@ -12,9 +12,9 @@ server=$(tools/need --print redis-server) || exit 1
 tools/need perl || exit 1
 directory=/nonexistent
 
-# What the shell itself has begun is in its own list from the first moment on, so that no signal comes too early. A second
-# signal does not disturb the first one's work. A stopped process dies of SIGKILL as well; what stop() has stopped and nobody here began goes
-# on, and ends as it would have.
+# The shell's own list has its children from the first moment on, so that no signal comes too early. A
+# second signal does not disturb the first one's work. A stopped process dies of SIGKILL as well; one
+# that stop() has stopped and nobody here began goes on, and ends as it would have.
 # shellcheck disable=SC2046    # The process ids are several words.
 clean_up() {
     trap '' HUP INT TERM
@@ -51,7 +51,7 @@ are_numbers() {
     done
 }
 
-# stop PID...: or "-PID" for a group: until go_on(), or the end of the script.
+# stop PID...: stops it, or a group as "-PID", until go_on(), or the end of the script.
 stop() {
     are_numbers "$@" || return 1
     printf '%s\n' "$@" >>"$directory/stopped"
@@ -64,7 +64,7 @@ go_on() {
 
 # ---- Servers: $nodes is the list of them, port_0 and pid_0 are of the first ----
 
-# Ports are tried from here on: below those that systems give to outgoing connections, and different in each run.
+# Ports are tried from here on, below those that systems give to outgoing connections, and different in each run.
 port=$((20000 + $$ % 1000 * 10))
 count=0
 nodes=
@@ -122,7 +122,7 @@ start_servers() {
     export REDLOCK_NODES="$nodes"
 }
 
-# Sets $refused: a port on which nobody listens, nor will, since a process has it that does not.
+# Sets $refused to a port on which nobody listens, nor will, since a process has it that does not.
 choose_refused_port() {
     rm -f "$directory/refused"
     perl -MSocket -e '
@@ -170,12 +170,12 @@ everywhere() {
     for each in $(seq 0 $((count - 1))); do ask "$each" "$@"; done
 }
 
-# What hangs is ended by SIGALRM, since a shell acts upon a signal of its own only when that is over. And what runs in the
-# background would ignore SIGINT.
+# A hung command is ended by SIGALRM, since a shell acts upon a signal of its own only when that is
+# over. Commands in the background would ignore SIGINT.
 limit='alarm 60; $SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec @ARGV or die'
 
-# How long a node may take where a test does not say it: longer than a busy machine makes anybody wait. (Without a guard only,
-# so that nothing is added to what a test of options gives.)
+# The time that a node may take where a test does not say it. It is longer than a busy machine makes
+# anybody wait. (Without a guard only, so that nothing is added to what a test of options gives.)
 patience=10s
 patiently() {
     case " $* " in
@@ -212,8 +212,8 @@ check_on_terminal() {
 
 # ---- Looking ----
 
-# A command is done when a quorum of nodes has done it: what is read on them just behind it is what most of them say, or what all
-# of them will say soon.
+# A command is done when a quorum of nodes has done it. Its result is read right after it as what most
+# nodes say, or what all of them will say soon.
 
 # most WORD...: what most servers answer.
 most() {
@@ -275,7 +275,7 @@ token() {
     cut -d : -f 1 "$directory/out"
 }
 
-# says PATTERN: on stderr. prints PATTERN: on stdout. Extended regular expressions, for one line.
+# says PATTERN: looks at stderr. prints PATTERN: looks at stdout. Extended regular expressions, for one line.
 says() {
     grep -Eq -e "$1" "$directory/err" || { echo "no line of stderr matches $1:"; cat "$directory/err"; return 1; }
 }

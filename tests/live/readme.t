@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2016,SC2154    # What lib.sh defines. Sed and grep have dollars, too.
-# The README and the guide, redlock.7, say nothing that is not so: their programs are compiled and run, their commands are run, and
-# the commands that build and measure are among those that decide whether a change may land.
+# The README and the guide, redlock.7, say nothing that is not so. Their programs are compiled and run, their
+# commands are run, and the commands that build and measure are among those that decide whether a change may land.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
@@ -127,7 +127,7 @@ check "the trace shows the algorithm's own command" says '  >  SET door [0-9a-f]
 the_trace_is_short() { [ "$(grep -c . "$directory/err")" -le 12 ] || { cat "$directory/err"; return 1; }; }
 check 'the trace shows no handshake' the_trace_is_short
 
-# Each line that builds is a stage of .ci/run: the target, or the variables as they stand.
+# Each line that builds is a stage of .ci/run, by its target or its variables.
 is_in_ci() {
     block ci | sed 's/ *#.*//' | while read -r make first rest; do
         case $first in
@@ -145,8 +145,8 @@ demo_and_test_are() {
 }
 check 'make demo and make test are, too' demo_and_test_are
 
-# The ACL rules of the guide suffice for acquire, extend, release, status and waiting: nothing that is sent is refused, not even what is
-# done without.
+# The ACL rules of the guide suffice for acquire, extend, release, status and waiting. Nothing that is
+# sent is refused, not even optional commands.
 acl_suffices() {
     # shellcheck disable=SC2046    # Rules are several words.
     everywhere ACL SETUSER least on '>secret' $(block acl) >"$directory/acl" &&

@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
-# A thread of a Java program that locks by Redisson: what its locks do to the server, by scripts of our own that come to the same.
-# The facts are those of Redisson's source at 4.7.1-SNAPSHOT (commit 66863978b): RedissonLock, RedissonFencedLock, RedissonSpinLock,
-# RedissonFairLock, LockPubSub.
+# A thread of a Java program that locks by Redisson. Scripts of our own do to the server what Redisson's
+# locks do. The facts are those of Redisson's source at 4.7.1-SNAPSHOT (commit 66863978b), in
+# RedissonLock, RedissonFencedLock, RedissonSpinLock, RedissonFairLock and LockPubSub.
 #
 #     redisson.pl PORT KIND NAME LEASE_MS WAIT_MS ENTRIES       KIND: lock, fenced, spin, fair
 #         takes the lock and enters it again until it has been entered so often; says "held FIELD" (a fenced lock: and its token),
@@ -134,7 +134,7 @@ my $renew = q{
     if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then return 0 end
     return redis.call('pexpire', KEYS[1], ARGV[1])};
 
-# In short steps, since a signal may come just before a sleep.
+# It waits in short steps, since a signal may come just before a sleep.
 sub watch {
     my $due = time + $lease / 3000;
     while (!$leaving) {

@@ -1,9 +1,10 @@
 # shellcheck shell=sh disable=SC2015,SC2016,SC2046,SC2086,SC2154    # Words for other shells; lists of words; what lib.sh defines.
-# What must be so between the command and threads of Java programs that lock by Redisson, on one real server. $thread is what runs
-# such a thread: tests/live/redisson.pl, which says how, or Redisson itself (tests/interop).
+# Rules between the command and threads of Java programs that lock by Redisson, on one real server. $thread
+# runs such a thread, and is tests/live/redisson.pl, which says how, or Redisson itself (tests/interop).
 . tests/live/lib.sh
 
-# java KIND DOOR LEASE_MS WAIT_MS ENTRIES: a thread, in the background; sets $java. What it says is in $directory/KIND-DOOR.
+# java KIND DOOR LEASE_MS WAIT_MS ENTRIES: starts a thread in the background; sets $java. Its output is
+# in $directory/KIND-DOOR.
 java() {
     said=$directory/$1-$2
     : >"$said"
@@ -31,7 +32,7 @@ java_keeps_us_out() {
     done
 }
 
-# The second entry was left first: the lock stays Java's until the last one is.
+# The second entry was left first, and the lock stays Java's until the last one is.
 an_entry_less_is_no_release() {
     java lock entered 60000 0 1
     java_says held && field=$(sed -n 's/^held //p' "$said") && ask 0 HINCRBY entered "$field" 1 >/dev/null && java_leaves &&
@@ -100,8 +101,8 @@ we_wake_the_next_of_a_dead_one() {
 }
 any_listens() { [ "$(ask 0 EVAL 'return #redis.call("pubsub", "channels", ARGV[1])' 0 "$1")" = 1 ]; }
 
-# A number in a file, to which each adds one when it has the lock. The lease is short: a thread that listens while one that spins has the
-# lock is told of no release, and waits for as long as the lease was when it looked.
+# A number in a file, to which each adds one when it has the lock. The lease is short, because a thread that listens
+# while one that spins has the lock is told of no release, and waits for as long as the lease was when it looked.
 one_at_a_time() {
     echo 0 >"$directory/number"
     : >"$directory/counts"
@@ -147,7 +148,8 @@ what_does_not_go_with_it_is_refused() {
     is 125 lead --redisson x -- true && says 'another command has it'
 }
 
-# The ACL of the manual: a thread that waits is woken, and wakes us. Without the channel the lock is had, and released, too.
+# With the ACL of the manual a thread that waits is woken, and wakes us. Without the channel the lock is
+# had, and released, too.
 the_acl_is_enough() {
     REDLOCK_PASSWORD=secret
     export REDLOCK_PASSWORD

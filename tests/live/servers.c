@@ -29,7 +29,7 @@ enum {
     PROCESSES_MAX = 256     /* Running at once. */
 };
 
-/* What a child tells the sweeper when it begins, and its parent when it has ended. */
+/* A child's message to the sweeper when it begins, and to its parent when it has ended. */
 struct news {
     pid_t pid;
     pid_t runs;     /* 1 or 0; no bool, so that there is no padding to send. */
@@ -227,7 +227,7 @@ static bool process_has_ended(pid_t pid)
 
 /* --- Servers ---------------------------------------------------------------------------------------------------- */
 
-/* Of the loopback; returns a socket that has it. */
+/* Binds to the loopback; returns a socket that has it. */
 static int bind_somewhere(uint16_t *port)
 {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -534,7 +534,7 @@ const char *server_ask(const struct server *s, const char *const *words)
     int fd = server_tell(s, words);
     FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
     if (in == NULL) return "(no connection)";
-    bool good = read_answer(in, &text);     /* Of AUTH. */
+    bool good = read_answer(in, &text);     /* The answer to AUTH. */
     text.size = 0;
     good = good && read_answer(in, &text);
     fclose(in);
@@ -569,7 +569,8 @@ static int connect_as_stranger(uint16_t port, uint32_t address)
     return -1;
 }
 
-/* One way only: what a server says unasked. What comes back is read, or closing would reset what was handed on. */
+/* Hands on one way only, the server's unasked messages. Replies are read, or closing would reset the
+ * bytes that were handed on. */
 static void hand_on(int from, int to)
 {
     char bytes[2048];

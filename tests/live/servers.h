@@ -1,15 +1,16 @@
-/* Real redis-servers (or valkey-servers) for the live tests: started, frozen, crashed and restarted as a test demands.
+/* Real redis-servers (or valkey-servers) for the live tests, which are started, frozen, crashed and
+ * restarted as a test demands.
  *
  * Knows servers and their protocol; knows nothing of locks. Each server has a free port on the loopback, a unix socket
- * and a directory of its own within one temporary directory. The tests look at keys and make trouble over the unix socket:
- * nobody else's server can answer there, and no password, port or protected mode is in the way.
+ * and a directory of its own within one temporary directory. The tests look at keys and make trouble over the unix
+ * socket, since nobody else's server can answer there, and no password, port or protected mode is in the way.
  *
  * Nothing is left behind. A sweeper process learns of every process started here and, when the test program has ended,
  * whether it returned, crashed or was killed, ends those that still run and removes the directory.
  *
  * The binary is $REDIS_SERVER (a path, or a name in the PATH), or redis-server, or valkey-server of the PATH; version 7.0 or
- * newer. What goes wrong in here, a missing binary first of all, ends the whole program with "Bail out!" and the reason: it is
- * no verdict on redlock. */
+ * newer. Failures in here, a missing binary first of all, end the whole program with "Bail out!" and
+ * the reason, since they are no verdict on redlock. */
 #ifndef SERVERS_H
 #define SERVERS_H
 
@@ -18,8 +19,8 @@
 #include <sys/types.h>
 
 enum {
-    SERVERS_MAX = 32,           /* Of one test program. */
-    SERVER_PATH_SIZE = 104,     /* What a unix socket may be called on every system. */
+    SERVERS_MAX = 32,           /* Servers of one test program. */
+    SERVER_PATH_SIZE = 104,     /* The length of a unix socket's name that every system allows. */
     SERVER_ANSWER_SIZE = 32768  /* An answer's text is cut there. The largest needed is that of INFO. */
 };
 
@@ -48,7 +49,7 @@ void server_restart(struct server *s);
 /* The same of one that has crashed, without waiting for an answer. */
 void server_launch(struct server *s);
 
-/* SIGSTOP and SIGCONT: the kernel goes on accepting connections and bytes for it, and nobody answers. */
+/* SIGSTOP and SIGCONT. The kernel goes on accepting connections and bytes for it, and nobody answers. */
 void server_freeze(struct server *s);
 void server_thaw(struct server *s);
 
@@ -58,13 +59,15 @@ void servers_end(struct server *servers, unsigned count);
 /* "127.0.0.1:4001,127.0.0.1:4002" of count servers. Static: until the next call. */
 const char *servers_list(const struct server *servers, unsigned count);
 
-/* With REDLOCK_TEST_TLS=1 servers speak TLS on their port, and nothing else: tests/tls/through.c makes clients speak it, too. */
+/* With REDLOCK_TEST_TLS=1 servers speak TLS on their port, and nothing else, and tests/tls/through.c
+ * makes clients speak it, too. */
 bool servers_speak_tls(void);
 
 /* Was one started on this port? */
 bool servers_have_port(unsigned long port);
 
-/* The directory that tests/live/certificates has filled: $REDLOCK_TEST_CERTIFICATES, or one that ends with the program. */
+/* The directory that tests/live/certificates has filled, which is $REDLOCK_TEST_CERTIFICATES, or one
+ * that ends with the program. */
 const char *servers_certificates(void);
 
 /* Whether the machine has ::1. */
@@ -73,13 +76,14 @@ bool servers_have_ipv6(void);
 /* A free port on the loopback, at this moment. */
 uint16_t free_port(void);
 
-/* One on which nobody listens, nor will: it stays bound for as long as the program runs. */
+/* A port on which nobody listens, nor will, since it stays bound for as long as the program runs. */
 uint16_t refused_port(void);
 
 /* ---- Talking to them ---- */
 
-/* Puts one command and gives the answer as a text: what a simple string, integer or bulk string holds; "-ERR ..." for an
- * error; "(nil)"; the elements of an array with a space after each. Static: until the next call. */
+/* Puts one command and gives the answer as a text. It is the content of a simple string, integer or
+ * bulk string; "-ERR ..." for an error; "(nil)"; the elements of an array with a space after each. The
+ * text is static, and valid until the next call. */
 #define ASK(server, ...) server_ask((server), (const char *const[]){ __VA_ARGS__, NULL })
 const char *server_ask(const struct server *s, const char *const *words);
 
@@ -102,7 +106,7 @@ void process_continue(pid_t pid);
 
 /* Answers TCP on a port of its own by connecting to s, which is in protected mode, from 127.0.0.2, or from the address by which
  * this machine reaches others (servers after Redis 7.0 take all of 127/8 for their own machine), and handing on what s says.
- * Returns the port, or 0 where it would not be denied: the machine has neither. */
+ * Returns the port, or 0 where it would not be denied, since the machine has neither. */
 uint16_t stranger_start(const struct server *s);
 
 /* Says this to everybody who has sent something, and hangs up. Returns its port. */
@@ -113,11 +117,11 @@ void nap_ms(unsigned ms);
 /* Milliseconds of a monotonic clock. */
 uint64_t clock_ms(void);
 
-/* Ends the program: the reason is none that the library can be blamed for. */
+/* Ends the program for a reason that is not the library's fault. */
 __attribute__((noreturn, format(printf, 1, 2)))
 void bail_out(const char *format, ...);
 
-/* What must become true, and soon, but not at once: servers are other processes. */
+/* A condition that must become true soon, but not at once, since servers are other processes. */
 enum { SOON_MS = 10000 };
 #define CHECK_SOON(condition)                                                                  \
     do {                                                                                       \

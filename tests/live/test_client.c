@@ -1,5 +1,5 @@
-/* The blocking face against real servers: what it promises when all is well, logins and addresses, other clients, threads
- * and processes. Nodes in trouble are in test_nodes.c. */
+/* The blocking face against real servers. Tests its promises when all is well, logins and addresses,
+ * other clients, threads and processes. Nodes in trouble are in test_nodes.c. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -421,7 +421,7 @@ TEST(a_TTL_that_cannot_work_is_refused)
 
 /* --- Addresses -------------------------------------------------------------------------------------------------- */
 
-/* In a process of its own: three locks in flight, of which one is made new. */
+/* Runs in a process of its own, with three locks in flight, of which one is made new. */
 static void make_new_in_flight(const char *list, uint32_t wait_ms, unsigned which)
 {
     struct redlock_lock locks[3];
@@ -448,7 +448,7 @@ static void make_new_in_flight(const char *list, uint32_t wait_ms, unsigned whic
     _exit(3);
 }
 
-/* Neither does it go on nor hang: see redlock_lock_init. */
+/* It neither goes on nor hangs, see redlock_lock_init. */
 TEST(a_lock_that_is_made_new_while_it_is_in_use_ends_the_program)
 {
     static const uint32_t waits[] = { 0, TTL_MS };
@@ -706,14 +706,15 @@ TEST(a_password_for_a_server_that_has_none_is_named)
     check_node_is_named(address, REDLOCK_TROUBLE_OTHER_ERROR, "password");
 }
 
-/* What a user of the server must be allowed, on keys ~lock:* alone, for everything redlock does. Commands that the scripts
- * call are checked like those of the user. (CLIENT SETNAME is tried and may be refused; AUTH needs no rule.) */
+/* The rights that a user of the server needs, on keys ~lock:* alone, for everything redlock does.
+ * Commands that the scripts call are checked like those of the user. (CLIENT SETNAME is tried and may
+ * be refused; AUTH needs no rule.) */
 static const char *const rules[] = {
     "+info", "+role",           /* Is it a server of its own, and since when? Without them no vote, or trust_unknown. */
     "+set",                     /* Acquire. */
     "+pttl",                    /* When will the holder run out? And the extend script. */
     "+evalsha", "+eval",        /* Release and extend; EVAL when somebody has flushed the scripts. */
-    "+get", "+del", "+pexpire", /* Of the scripts. */
+    "+get", "+del", "+pexpire", /* Commands of the scripts. */
     "+getrange",                /* Status alone. */
     "+select",                  /* Database other than 0 alone. */
 };
@@ -943,7 +944,7 @@ TEST(a_release_into_killed_connections_is_owed_and_paid)
     CHECK(key_is_gone(nodes, NODES, "owed"));
 }
 
-/* The new connection takes a second: until then the queue of the server, which is frozen, is full. */
+/* The new connection takes a second, and until then the queue of the server, which is frozen, is full. */
 TEST(a_client_that_is_closed_waits_for_a_new_connection_to_pay_what_it_owes)
 {
     enum { FILLERS = 2 };
@@ -1275,7 +1276,7 @@ TEST(two_clients_in_two_threads_know_nothing_of_each_other)
     redlock_close(&bob, CLOSE_MS);
 }
 
-/* In a child of the process that opened alice. Returns the number of the first call that did not say so, or 0. */
+/* Runs in a child of the process that opened alice. Returns the number of the first call that did not say so, or 0. */
 static int use_as_child(struct redlock_lock *lock)
 {
     struct redlock_lock other;
@@ -1337,7 +1338,7 @@ TEST(parent_and_child_never_draw_the_same_token)
         redlock_close(&alice, 0);
         bool good = open_client(&alice, node_list)
             && redlock_acquire(&alice, &lock, "dice-child", TTL_MS, 0) == REDLOCK_OK;
-        _exit(!good);       /* Holding it: the key is looked at below. */
+        _exit(!good);       /* The child exits while it holds the lock, whose key is looked at below. */
     }
     CHECK_INT(process_wait(child), 0);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "dice", TTL_MS, 0), REDLOCK_OK);

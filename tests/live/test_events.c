@@ -1,5 +1,5 @@
-/* The event-loop face against real servers, in loops around poll() and, on Linux, epoll: one lock and five hundred at once,
- * waiting, giving up, and that a loop with nothing to do sleeps. */
+/* The event-loop face against real servers, in loops around poll() and, on Linux, epoll. Tests one lock
+ * and five hundred at once, waiting, giving up, and that a loop with nothing to do sleeps. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -29,7 +29,8 @@ static struct server nodes[NODES];
 static struct redlock_client alice, bob;
 static char node_list[128];
 
-/* --- Loops. Each does one turn: waits for at most wait_ms, then steps. ------------------------------------------ */
+/* --- Loops. Each does one turn, which waits for at most wait_ms, then steps.
+ * ------------------------------------------ */
 
 static int shorter(int a, int b)
 {
@@ -50,12 +51,12 @@ static enum redlock_status poll_turn(struct redlock_client *c, int wait_ms)
 }
 
 #ifdef __linux__
-/* What the kernel was told to watch. It forgets by itself what is closed. */
+/* The kernel's watches, as it was told. It forgets by itself what is closed. */
 struct watch {
     int epoll;
     int fds[SESSIONS_MAX];
     unsigned events[SESSIONS_MAX];
-    unsigned refused;           /* How often the kernel knew better: a descriptor was not the one it looked like. */
+    unsigned refused;           /* How often the kernel knew that a descriptor was not the one it looked like. */
 };
 
 static void watch_session(struct watch *w, struct redlock_client *c, unsigned k)
@@ -178,8 +179,8 @@ TEST(an_epoll_loop_acquires_and_releases_across_reconnects)
     close(w.epoll);
 }
 
-/* Gives node k of a client another address that is tried first, and where nobody listens: as a name has that leads to ::1 and
- * 127.0.0.1. */
+/* Gives node k of a client another address that is tried first, and where nobody listens, like a name
+ * that leads to ::1 and 127.0.0.1. */
 static bool put_dead_address_first(struct redlock_client *c, unsigned k)
 {
     char address[32];
@@ -215,7 +216,7 @@ TEST(an_epoll_loop_gets_from_one_address_of_a_name_to_the_next) { TAP_SKIP("this
 TEST(an_epoll_loop_acquires_and_releases_across_reconnects) { TAP_SKIP("this system has no epoll"); }
 #endif
 
-/* A listener with a queue of one, which is full: the next client gets through when the first is gone. */
+/* A listener with a queue of one, which is full, so the next client gets through when the first is gone. */
 struct crowd {
     int listener, other;
     char address[32];
@@ -266,7 +267,8 @@ TEST(a_connection_that_the_engine_gave_up_between_two_steps_does_no_harm)
     disperse(&crowd);
 }
 
-/* The first piece of the handshake is answered by a reset, which the second meets. What was said before is there to be read. */
+/* The first piece of the handshake is answered by a reset, which the second meets. The server's earlier
+ * words are there to be read. */
 TEST(a_server_that_turns_us_away_before_we_have_said_all_is_quoted)
 {
     static const char words[] = "-ERR max number of clients reached\r\n";
@@ -378,7 +380,7 @@ TEST(a_waiting_acquire_gets_the_lock_in_the_same_loop_in_which_it_is_released)
     redlock_close(&alice, CLOSE_MS);
 }
 
-/* Two clients in one loop: the waiter's own retries come too late to be what gave it the lock. */
+/* Two clients in one loop. The waiter's own retries come too late to be what gave it the lock. */
 TEST(a_waiting_acquire_is_woken_in_a_loop_over_all_sessions)
 {
     struct redlock_lock held, wanted;
@@ -406,7 +408,8 @@ TEST(a_waiting_acquire_is_woken_in_a_loop_over_all_sessions)
     redlock_close(&bob, CLOSE_MS);
 }
 
-/* As loops were before there were wake-ups: nobody waits for the descriptors behind those of the nodes, and they stay closed. */
+/* Loops did so before there were wake-ups. Nobody waits for the descriptors after those of the nodes,
+ * and they stay closed. */
 TEST(a_loop_over_the_nodes_alone_needs_no_wake_ups)
 {
     struct redlock_lock held, wanted;
@@ -484,7 +487,7 @@ TEST(a_lock_forgotten_in_the_middle_does_not_disturb_the_next)
 
 /* --- Sleeping --------------------------------------------------------------------------------------------------- */
 
-enum { TURNS_OF_A_SLEEPER = 40 };    /* In 300 ms. One that spins takes thousands. */
+enum { TURNS_OF_A_SLEEPER = 40 };    /* Turns in 300 ms. One that spins takes thousands. */
 
 TEST(a_loop_that_has_just_begun_something_does_not_sleep_before_it_has_connected)
 {

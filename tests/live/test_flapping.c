@@ -1,5 +1,5 @@
-/* Connections that break all the time: somebody kills every client of every server twenty times a second. No holder may lose its
- * lock by that, and nobody may wait for ever. RUNS=200 makes more of it than is needed every day. */
+/* Connections that break all the time, since somebody kills every client of every server twenty times a second. No
+ * holder may lose its lock by that, and nobody may wait for ever. RUNS=200 makes more of it than is needed every day. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -16,7 +16,7 @@ enum {
     HELD_MS = 3 * HOLD_TTL_MS,
     HOLD_MS = 5,
     WAIT_MS = 20000,
-    RUNS = 20,              /* Of each of two that contend. */
+    RUNS = 20,              /* Locks of each of two that contend. */
     ALL_ENDED = 0, NOT_OPENED = 1, NOT_ACQUIRED = 2
 };
 
@@ -56,7 +56,7 @@ static void stop_killing(pid_t pid)
     (void)process_wait(pid);
 }
 
-/* What "redlock run" does, again and again. */
+/* Does as "redlock run", again and again. */
 static int run_all(void)
 {
     static struct redlock_client client;

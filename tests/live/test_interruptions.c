@@ -1,5 +1,5 @@
-/* What interrupts a program that holds locks or waits for them, against real servers: signals, other threads, its own end,
- * fork() and exec(). */
+/* Interruptions of a program that holds locks or waits for them, against real servers. They are
+ * signals, other threads, its own end, fork() and exec(). */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -84,7 +84,7 @@ static void interrupt_alice(int number)
     redlock_interrupt(&alice);
 }
 
-/* With SA_RESTART, and to whichever thread: it is the self-pipe that ends the wait, not EINTR. */
+/* With SA_RESTART, and to whichever thread, so the self-pipe ends the wait, not EINTR. */
 static void set_alarm_ms(unsigned ms)
 {
     struct sigaction action = { .sa_handler = interrupt_alice, .sa_flags = SA_RESTART };
@@ -261,7 +261,7 @@ static unsigned connections_of(const struct server *s)
     return count;
 }
 
-/* Each ASK is a connection of its own: of the two counts one is in between. */
+/* Each ASK is a connection of its own, so one lies between the two counts. */
 TEST(a_child_that_closes_its_copy_ends_neither_connections_nor_locks_of_its_parent)
 {
     struct redlock_lock lock;
@@ -283,7 +283,7 @@ TEST(a_child_that_closes_its_copy_ends_neither_connections_nor_locks_of_its_pare
     redlock_close(&alice, CLOSE_MS);
 }
 
-/* Of the descriptors that have come since was[] was filled: how many there are, and how many would outlive exec(). */
+/* Counts the descriptors that have come since was[] was filled, and those of them that would outlive exec(). */
 static unsigned count_new(const bool was[DESCRIPTORS_MAX], unsigned *inherited)
 {
     unsigned count = 0;

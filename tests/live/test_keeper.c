@@ -1,4 +1,5 @@
-/* Locks that are kept, against real servers: by a loop that a blocking program runs now and then, and by the keeper's thread. */
+/* Locks that are kept, against real servers, by a loop that a blocking program runs now and then, and
+ * by the keeper's thread. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -37,7 +38,8 @@ static void take_away(const char *resource)
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "SET", resource, "stranger", "PX", "60000");
 }
 
-/* --- In a blocking program without threads ---------------------------------------------------------------------- */
+/* --- Keeping in a blocking program without threads
+ * --------------------------------------------------------------- */
 
 static bool keep(struct redlock_client *c, struct redlock_lock *lock, uint32_t hold_ms)
 {
@@ -369,7 +371,7 @@ static bool is_overwritten(const void *data, size_t size)
     return true;
 }
 
-/* The lock's memory is this thread's from its release on: the other one, woken but not there yet, must not look at it. */
+/* The lock's memory is this thread's from its release on. The other one, woken but not there yet, must not look at it. */
 static bool is_left_alone_after_release(struct hand_over *over)
 {
     pthread_t thread;
@@ -396,7 +398,7 @@ TEST(a_lock_is_not_released_before_the_thread_that_acquires_it_knows)
     CHECK(key_is_gone(nodes, NODES, "handed"));
 }
 
-/* Of two that release the same lock one does, and until it has returned the other one is refused. */
+/* If two release the same lock, one does, and until it has returned the other one is refused. */
 TEST(a_lock_that_two_threads_release_is_not_the_callers_before_both_have_done_with_it)
 {
     static struct hand_over over;

@@ -1,5 +1,6 @@
-/* The model of redis-server that the tests in virtual time believe, held against a real one: the same random commands to both,
- * whatever the engine can send and more, in every trouble that the model knows; the same replies, byte for byte.
+/* The model of redis-server that the tests in virtual time believe, held against a real one. Both get
+ * the same random commands, whatever the engine can send and more, in every trouble that the model
+ * knows, and must give the same replies, byte for byte.
  *
  * The exceptions:
  *   PTTL           The two read their clocks one after the other: the same within "blur", the slowest exchange of the round.
@@ -8,19 +9,20 @@
  *   errors         Of a server that is not of version 7.0: the code, and what the engine reads in it. Later versions, and Valkey,
  *                  have other words for the rest.
  *   ROLE           Up to the name of the role. The offsets and addresses behind it are made up, and read by nobody.
- *   DEL, FLUSHALL, SCRIPT FLUSH, and what else others do: the model takes them for a bug of the engine. They are sent to the
+ *   DEL, FLUSHALL, SCRIPT FLUSH, and other commands of strangers: the model takes them for a bug of the
+ *   engine. They are sent to the
  *                  server only, and done to the model by hand.
- * Left out: an ACL that hides keys or channels by name; a command of more than ten words before the login, at which a server
- * hangs up; commands other than SUBSCRIBE on a connection that has subscribed; scripts and options of SET that the engine does
- * not send.
+ * These are left out: an ACL that hides keys or channels by name; a command of more than ten words
+ * before the login, at which a server hangs up; commands other than SUBSCRIBE on a connection that has
+ * subscribed; scripts and options of SET that the engine does not send.
  *
- * Keys run out by the server's clock and by the model's: the model is told what the clock was when the command was sent. No
- * command about a key is sent while that key is about to end. Where a slow machine makes it uncertain all the same, the round
- * is cut short and another one begins.
+ * Keys run out by the server's clock and by the model's, so the model is told what the clock was when
+ * the command was sent. No command about a key is sent while that key is about to end. If a slow
+ * machine makes it uncertain all the same, the round is cut short and another one begins.
  *
- * What is published is held against what subscriptions of both have heard when the round ends.
+ * Published messages are compared with those that subscriptions of both have heard when the round ends.
  *
- * Each test names the kinds of replies that it must have seen, and how often: two that are silent agree as well. */
+ * Each test names the kinds of replies that it must have seen, and how often, since two that are silent agree as well. */
 #define _XOPEN_SOURCE 700
 
 #include "../world/decoder.c"
@@ -52,22 +54,23 @@
 #include <sys/un.h>
 
 enum {
-    PLAIN_COMMANDS = 5000,      /* Of each seed, to a server without trouble. */
-    TROUBLE_COMMANDS = 2500,    /* In each trouble. */
+    PLAIN_COMMANDS = 5000,      /* Commands of each seed, to a server without trouble. */
+    TROUBLE_COMMANDS = 2500,    /* Commands in each trouble. */
     ROUND_COMMANDS = 130,       /* Then the keys are others and the connections new. */
     LINES = 3,
     SUBSCRIPTIONS = 2,
     NAMES = 16,
     PERMITS = 3,
     SET_MAX = 4,                /* Names of one command, */
-    TOUCHED_MAX = 5 * SET_MAX,  /* and keys: of each the resource's, its counter, its waiters, their flag, its mark. */
-    FAIR_NAMES = 2,             /* Of fair locks. */
+    TOUCHED_MAX = 5 * SET_MAX,  /* and keys, which are the resource's, its counter, its waiters, their flag
+                                 * and its mark for each. */
+    FAIR_NAMES = 2,             /* Names of fair locks. */
     TOKENS = 4,
     REQUEST_MAX = 4096,
     REPLY_MAX = 8192,
     KIND_MAX = 96,
     ANSWER_S = 20,
-    BLUR_MS = 3,                /* Of the quickest exchange: two clocks in whole milliseconds, and a margin. */
+    BLUR_MS = 3,                /* Blur of the quickest exchange, for two clocks in whole milliseconds, and a margin. */
     SHORT_MS = 60,              /* Keys that run out within a round. */
     LONG_MS = 100000            /* Keys that do not, up to twice as long. */
 };
@@ -88,13 +91,13 @@ struct request {
     uint8_t bytes[REQUEST_MAX];
     size_t size;
     const char *label;
-    struct slice keys[TOUCHED_MAX]; /* That it is about. */
+    struct slice keys[TOUCHED_MAX]; /* The keys that it is about. */
     unsigned key_count;
     int64_t extends_ms;         /* 0: it does not. */
-    bool has_leases;            /* In the second of the keys. */
+    bool has_leases;            /* Leases are in the second of the keys. */
 };
 
-/* What is wrong with both of them during a round. NULL: nothing has to be done. */
+/* The fault of both of them during a round. NULL: nothing has to be done. */
 struct trouble {
     void (*begin)(void);
     void (*end)(void);
@@ -174,7 +177,7 @@ static const uint8_t *any_token(void)
     return tokens[number];
 }
 
-/* Of a key that somebody put there: ours, nearly ours, and others'. */
+/* The value of a key that somebody put there, which is ours, nearly ours, or others'. */
 static struct slice any_value(char text[64])
 {
     static const char *const others[] = { "", "x", "0123456789", "NX\r\n\xff", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz" };
@@ -196,7 +199,7 @@ static uint32_t any_ttl_ms(void)
     }
 }
 
-/* Far from what a key has left, for where it matters whether it is more: see put_key. */
+/* Far from the time that a key has left, where it matters whether it is more, see put_key. */
 static uint32_t any_extension_ms(void)
 {
     switch (dice(4)) {
@@ -260,7 +263,7 @@ static void touch(struct request *request, struct slice key)
     request->keys[request->key_count++] = key;
 }
 
-/* Of a set of leases: do any end about that time? No key does. */
+/* Do any of a set of leases end about that time? No key does. */
 static bool leases_end_about(const struct model_key *key, uint64_t now_us)
 {
     for (size_t i = 0; key && i < key->entry_count; i++)
@@ -268,7 +271,7 @@ static bool leases_end_about(const struct model_key *key, uint64_t now_us)
     return false;
 }
 
-/* Whether any of the request's keys ends about that time. *awaited: one that does. */
+/* Does any of the request's keys end about that time? *awaited: one that does. */
 static bool any_ends_about(const struct line *line, const struct request *request, uint64_t from_us, uint64_t to_us,
                            const struct model_key **awaited)
 {
@@ -333,7 +336,7 @@ static struct slice ask_server(int fd, const struct request *request)
     return (struct slice){ reply, have };
 }
 
-/* In two pieces, cut anywhere. */
+/* The request arrives in two pieces, cut anywhere. */
 static struct slice ask_model(struct line *line, const struct request *request, uint64_t now_us)
 {
     const size_t first = dice((uint32_t)request->size + 1);
@@ -424,7 +427,7 @@ static bool same_off_clock(struct slice a, struct slice b)
     return false;
 }
 
-/* Of two replies that are no errors. */
+/* Compares two replies that are no errors. */
 static bool same_but_for_exceptions(const char *label, struct slice a, struct slice b)
 {
     if (strstr(label, "acquire")) return same_refusal(a, b);
@@ -459,7 +462,7 @@ static bool same_reply(const char *label, struct slice real, struct slice model)
            model.data[0] == real.data[0] && same_but_for_exceptions(label, real, model);
 }
 
-/* The kind that a reply is of: its first line, but for a time that nobody can foretell. */
+/* The kind of a reply, which is its first line without any time that nobody can foretell. */
 static void count_kind(const char *label, struct slice reply, bool ended)
 {
     char text[KIND_MAX];
@@ -471,7 +474,8 @@ static void count_kind(const char *label, struct slice reply, bool ended)
         kind->times += strncmp(text, kind->begins, strlen(kind->begins)) == 0;
 }
 
-/* Where it is uncertain what is right, nothing is compared, and the round is over: the two may have different keys now. */
+/* If it is uncertain which reply is right, nothing is compared, and the round is over, since the two
+ * may have different keys now. */
 static void exchange(struct line *line, const struct request *request)
 {
     const struct model_key *key;
@@ -588,7 +592,7 @@ static void lock_request(struct request *request, enum wire_command command, con
     end_request(request, &writer);
 }
 
-/* Of "a", whose first slots others lock as well. */
+/* Permits of "a", whose first slots others lock as well. */
 static struct redlock_name draw_permits(struct request *request)
 {
     static const char *const suffixes[] = { ":1", ":1#ticket", ":2", ":2#ticket", ":3", ":3#ticket", ":#waiters",
@@ -700,7 +704,7 @@ static void redisson_request(struct request *request)
     end_request(request, &writer);
 }
 
-/* The clock of whoever marks: right, and within and beyond what a node allows. */
+/* The marking client's clock, which is right, or within or beyond the error that a node allows. */
 static uint64_t any_marking_ms(uint32_t skew_ms)
 {
     const uint64_t now_ms = server_us() / 1000;
@@ -713,7 +717,7 @@ static uint64_t any_marking_ms(uint32_t skew_ms)
     }
 }
 
-/* A mark of a period: of few periods by few markers, so that they meet; one in many is none. */
+/* A mark of a period. There are few periods and few markers, so that they meet; one in many is no mark. */
 static void mark_request(struct request *request, const struct line *line)
 {
     static const uint64_t periods[] = { 9, 10, 10, 10, 11, 9007199254740991 };
@@ -914,7 +918,7 @@ static void remove_key(uint32_t database, struct slice name)
     administer_key("DEL", name, (struct slice){ NULL, 0 }, 0);
 }
 
-/* Of an earlier ticket, or what is none. */
+/* The value of an earlier ticket, or something that is none. */
 static struct slice any_counter(char text[64])
 {
     static const char *const others[] = { "", "x", "12 ", "0x10", "1e3", "-5", "9007199254740993" };
@@ -923,7 +927,7 @@ static struct slice any_counter(char text[64])
     return slice_of(text);
 }
 
-/* Somebody's string or list. In trouble none runs out: nobody could put it back. */
+/* Somebody's string or list. No key runs out in trouble, since nobody could put it back. */
 static void put_key(void)
 {
     static const uint32_t databases[] = { 0, 0, 0, 1, 15 };
@@ -1044,7 +1048,7 @@ static void subscribe(struct line *subscription, const uint8_t engine[REDLOCK_NA
     subscription->session.out.size = 0;
 }
 
-/* What the subscription of the server has heard up to a PING must be what that of the model has. */
+/* The server's subscription must have heard, up to a PING, the same as the model's. */
 static void check_heard(struct line *subscription)
 {
     static const char *const ping[] = { "PING" };
@@ -1164,7 +1168,7 @@ static bool is_all_seen(void)
     return true;
 }
 
-/* What the dice bring too rarely gets more of them. */
+/* Kinds that the dice bring too rarely get more tries. */
 static void run_until_seen(void)
 {
     const unsigned most = sent * 5;
@@ -1445,7 +1449,7 @@ TEST(without_its_replicas_the_model_answers_like_a_server)
     compare_in(&replicas, kinds);
 }
 
-/* A directory stands where the snapshot should go: not even root can write it. */
+/* A directory stands where the snapshot should go, so not even root can write it. */
 static void fail_snapshot(void)
 {
     char path[SERVER_PATH_SIZE + 16];
@@ -1477,7 +1481,7 @@ TEST(after_a_snapshot_that_failed_the_model_answers_like_a_server)
     compare_in(&snapshot, kinds);
 }
 
-/* Of a master that nobody can reach. */
+/* It becomes a replica of a master that nobody can reach. */
 static void become_replica(void)
 {
     ASK(&server, "REPLICAOF", "127.0.0.1", "1");

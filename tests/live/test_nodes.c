@@ -1,5 +1,5 @@
-/* Real nodes in trouble: down, frozen, restarted, misconfigured, full, busy. What the verdict is, what the library says of
- * the node, and that nothing of ours is left on it afterwards. */
+/* Real nodes in trouble, which are down, frozen, restarted, misconfigured, full or busy. Tests the
+ * verdict, the library's words about the node, and that nothing of ours is left on it afterwards. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -16,7 +16,7 @@ static struct server nodes[NODES];      /* Well before and after each test. */
 static struct redlock_client alice, bob;
 static char node_list[128];
 
-/* A verdict by two good nodes and the one in trouble: nodes 0 and 1, and s. */
+/* A verdict by two good nodes, 0 and 1, and the one in trouble, s. */
 static const char *list_with(const struct server *s)
 {
     static char list[128];
@@ -258,7 +258,8 @@ TEST(a_node_that_answers_writes_late_is_like_a_frozen_one)
     CHECK(key_is_gone(nodes, NODES, "paused"));
 }
 
-/* --- Restarted: the guard (S11) --------------------------------------------------------------------------------- */
+/* --- The guard after a restart (S11)
+ * ---------------------------------------------------------------------------- */
 
 TEST(servers_started_a_moment_ago_have_no_vote_under_the_default_guard)
 {
@@ -404,7 +405,7 @@ TEST(the_same_server_twice_has_one_vote_and_both_are_named)
 static void check_has_no_vote(const struct server *s, enum redlock_trouble expected, const char *part)
 {
     struct redlock_lock lock;
-    char resource[32];      /* Of its own, so that a test that fails does not make the next one fail. */
+    char resource[32];      /* Each has its own, so that a test that fails does not make the next one fail. */
     snprintf(resource, sizeof resource, "no-vote-%d", s->port);
     redlock_lock_init(&lock);
     CHECK(open_client(&alice, list_with(s)));
@@ -494,7 +495,7 @@ TEST(a_server_that_speaks_no_RESP_has_no_vote)
 
 /* --- Commands that fail ----------------------------------------------------------------------------------------- */
 
-/* One node, whose SETs fail, alone: the vote is unknown, the kind is known, the text is told. */
+/* One node, whose SETs fail, alone. The vote is unknown, the kind is known, the text is reported. */
 static void check_set_fails(const struct server *s, enum redlock_trouble expected, const char *part)
 {
     struct redlock_lock lock;
@@ -514,7 +515,8 @@ static void check_set_works(void)
     CHECK_STATUS(redlock_release(&alice, &lock, NULL), REDLOCK_OK);
 }
 
-/* One of each kind: plain, with Java, fair, shared, one of two permits; each with a ticket, too, if it may have one. */
+/* One request of each kind (plain, with Java, fair, shared, one of two permits), each with a ticket,
+ * too, if it may have one. */
 static struct redlock_request request_of_kind(unsigned kind)
 {
     static const char *const names[] = { "held", "held-with-Java", "held-in-order", "held-shared", "held-permit" };
@@ -561,7 +563,7 @@ TEST(out_of_memory_is_named_and_a_held_lock_of_any_kind_can_be_extended_and_rele
     servers_end(&full, 1);
 }
 
-/* The release is refused too, and paid when the server can save again: by later calls, or by closing. */
+/* The release is refused too, and paid when the server can save again, by later calls or by closing. */
 static void check_misconf(bool calls)
 {
     struct redlock_lock lock;

@@ -1,4 +1,4 @@
-/* Permits on real servers: eight processes, never more than three of them inside. */
+/* Permits on real servers, for eight processes, with never more than three of them inside. */
 #define _DEFAULT_SOURCE
 #include "clients.h"
 
@@ -30,7 +30,7 @@ static void leave(struct inside *inside, unsigned slot)
     atomic_fetch_sub(&inside->count, 1);
 }
 
-/* The exit status: 0 if every turn came. */
+/* The exit status is 0 if every turn came. */
 static int take_turns(struct inside *inside, const char *nodes, uint8_t permits)
 {
     static struct redlock_client client;

@@ -1,4 +1,4 @@
-/* A lock that its owner enters again, against real servers: by one thread with a client, and by several with a keeper. */
+/* A lock that its owner enters again, against real servers, by one thread with a client, and by several with a keeper. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -13,7 +13,7 @@ enum {
     NODES = 3,
     SHORT_MS = 1500,        /* A TTL that is over several times in a test. */
     THREADS = 3,
-    TURNS = 10,             /* Of each thread. */
+    TURNS = 10,             /* Turns of each thread. */
     ME = 1, ANOTHER = 2
 };
 
@@ -64,7 +64,7 @@ TEST(inner_scopes_ask_no_node_and_the_lock_stays_until_the_outermost_one_ends)
     CHECK(join(&alice, node_list));
     CHECK_STATUS(redlock_enter(&alice, &home, ME, &request), REDLOCK_OK);
     redlock_token(&home.lock, token);
-    CHECK_STATUS(redlock_run_for(&alice, &home.lock, 100), REDLOCK_OK);     /* What the acquire left to be heard. */
+    CHECK_STATUS(redlock_run_for(&alice, &home.lock, 100), REDLOCK_OK);     /* Reads the messages that the acquire left. */
     count_anew();
     for (unsigned i = 0; i < 100; i++) CHECK_STATUS(redlock_enter(&alice, &home, ME, &request), REDLOCK_OK);
     CHECK_STATUS(redlock_enter(&alice, &home, ANOTHER, &request), REDLOCK_TAKEN);
@@ -121,7 +121,8 @@ TEST(a_child_leaves_its_parent_inside)
     redlock_close(&alice, CLOSE_MS);
 }
 
-static unsigned inside, together, depths;      /* Read and written by whoever is inside: a second thread would be a data race. */
+static unsigned inside, together, depths;      /* The thread that is inside reads and writes these, so a
+                                                * second thread would be a data race. */
 
 static enum redlock_status go_deep(uint64_t owner, unsigned more)
 {

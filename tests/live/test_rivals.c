@@ -1,6 +1,6 @@
 /* Two processes fight for one resource on five real nodes while nodes are frozen, connections killed and scripts flushed.
- * Whether they ever held it at the same time is judged by a third process, from outside: by the times that each wrote down
- * on one clock, and by a plain counter in shared memory that only the holder may touch. */
+ * A third process judges from outside whether they ever held it at the same time. It uses the times that
+ * each wrote down on one clock, and a plain counter in shared memory that only the holder may touch. */
 #define _XOPEN_SOURCE 700
 #define _DEFAULT_SOURCE
 
@@ -13,15 +13,15 @@
 enum {
     NODES = 5,
     RIVALS = 2,
-    ROUNDS = 10000,             /* Of both together. */
+    ROUNDS = 10000,             /* Rounds of both together. */
     ROUNDS_EACH = ROUNDS / RIVALS,
-    ABANDON_EVERY = 250,        /* So often a holder goes away without a release: its rival waits for the end. */
+    ABANDON_EVERY = 250,        /* A holder goes away without a release so often, and its rival waits for the end. */
     ABANDONED_TTL_MS = 40,
     EXTEND_EVERY = 10,
     RIVAL_WAIT_MS = 60000
 };
 
-/* From when on and until when a rival was promised to be alone: microseconds of the library's clock. */
+/* The start and the end of the time that a rival was promised to be alone, in microseconds of the library's clock. */
 struct holding {
     uint64_t from, until;
 };
@@ -81,7 +81,7 @@ static int judge(void)
     return (count_overlaps(all, count) > 0 ? OVERLAP : 0) | (arena->counter != increments ? LOST_INCREMENT : 0);
 }
 
-/* In a process of its own. */
+/* Runs in a process of its own. */
 static int verdict_from_outside(void)
 {
     pid_t checker = process_fork();
@@ -128,7 +128,7 @@ static void write_down(unsigned rival, uint64_t from, uint64_t until)
     arena->holdings[rival][arena->count[rival]++] = (struct holding){ from, until };
 }
 
-/* The holder dies, as far as the nodes can tell. What it was promised lasts to the end of its validity. */
+/* The holder dies, as far as the nodes can tell. Its promise lasts to the end of its validity. */
 static bool hold_and_abandon(struct redlock_client *c, struct redlock_lock *lock, unsigned rival, const char *resource)
 {
     if (redlock_acquire(c, lock, resource, ABANDONED_TTL_MS, RIVAL_WAIT_MS) != REDLOCK_OK) return false;
@@ -146,7 +146,7 @@ static bool hold_and_release(struct redlock_client *c, struct redlock_lock *lock
     uint64_t from = redlock_now_us();
     increment(rival);
     if (extends) {
-        enum redlock_status ignored = redlock_extend(c, lock, 2 * TTL_MS);      /* What was promised stands in any case. */
+        enum redlock_status ignored = redlock_extend(c, lock, 2 * TTL_MS);      /* The promise stands in any case. */
         (void)ignored;
         increment(rival);
     }
@@ -227,7 +227,7 @@ TEST(two_processes_that_fight_for_ten_thousand_rounds_never_hold_it_at_the_same_
     CHECK_INT(verdict_from_outside(), NO_FAULT);
 }
 
-/* Or the test above would prove nothing: the same fight without a common lock is seen to be one. */
+/* Without this the test above would prove nothing. It shows that the same fight without a common lock is seen to be one. */
 TEST(two_processes_with_different_locks_are_seen_to_hold_at_the_same_time)
 {
     run_fight("prize-of-one", "prize-of-the-other", false);

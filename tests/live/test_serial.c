@@ -1,6 +1,6 @@
-/* tools/examples/serial.c on real servers: sessions over serial lines are given up in the middle of a reply, and the next one of
- * the same line must be as good as new. The lines are socket pairs, whose bytes the test carries by itself, or keeps for as long
- * as it likes. */
+/* tools/examples/serial.c on real servers. Sessions over serial lines are given up in the middle of a
+ * reply, and the next one of the same line must be as good as new. The lines are socket pairs, whose
+ * bytes the test carries by itself, or keeps for as long as it likes. */
 #define main serial_main
 #include "../../tools/examples/serial.c"
 #undef main
@@ -13,7 +13,7 @@ enum { LINES = 5, ROUNDS = 40, NODE_TIMEOUT_MS = 10000, KEPT_MAX = 65536 };
 /* Between the two ends. */
 struct cable {
     int near, far;
-    bool is_cut;                    /* What the far end says is kept, once so many bytes have passed. */
+    bool is_cut;                    /* The far end's bytes are kept, once so many have passed. */
     size_t passes;
     uint8_t kept[KEPT_MAX];
     size_t kept_size;
@@ -271,8 +271,8 @@ TEST(a_session_that_is_given_up_in_the_middle_of_a_reply_finds_back_each_time)
     close_world();
 }
 
-/* The trap: each session reads the answers to the one before it. (To throw away what is there when a session begins, as tcflush
- * does, helps as often as the rest has come by then.) */
+/* The trap is that each session reads the answers to the one before it. (If a session throws away its
+ * old bytes when it begins, as tcflush does, that helps as often as the rest has come by then.) */
 TEST(without_frames_it_does_not)
 {
     unsigned found;

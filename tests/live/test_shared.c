@@ -1,5 +1,5 @@
-/* Shared locks against real servers: the scripts, strangers' plain locks beside them, and what an ACL that lacks one of their
- * commands leaves behind. */
+/* Shared locks against real servers. Tests the scripts, strangers' plain locks beside them, and the
+ * leftovers of an ACL that lacks one of their commands. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -49,7 +49,7 @@ TEST(readers_hold_a_resource_at_once_and_leave_nothing)
     CHECK(key_is_gone(nodes, NODES, "door") && key_is_gone(nodes, NODES, "door#readers"));
 }
 
-/* As any Redlock library sets it. */
+/* Any Redlock library sets it so. */
 TEST(the_plain_lock_of_another_library_is_a_writer)
 {
     struct redlock_lock a;
@@ -140,7 +140,7 @@ TEST(a_waiting_writer_is_woken_by_the_last_reader_and_a_waiting_reader_by_a_writ
     }
 }
 
-/* Lua does not roll back: whatever was done when a command was refused must end by itself. */
+/* Lua does not roll back, so any change that was made when a command was refused must end by itself. */
 static void everything_with(const char *list)
 {
     struct redlock_lock a, b;

@@ -1,11 +1,12 @@
-/* Torture: the blocking face on three real servers, again and again, and each time another system call of net/ fails, once,
- * in a way in which it may: the first call, the second, ..., until an operation gets through before its turn comes.
+/* Torture of the blocking face on three real servers. Each time another system call of net/ fails,
+ * once, in a way in which it may. It is the first call, then the second, and so on, until an operation
+ * gets through before its turn comes.
  *
- * Whatever fails: no crash, no descriptor left open, no win without a quorum that holds the token, an end in bounded time,
- * and words for what went wrong. What fails on one node's socket alone costs no operation its success, and no debt is
- * left behind.
+ * Any failure must lead to no crash, no descriptor left open, no win without a quorum that holds the
+ * token, an end in bounded time, and words for the failure. A failure on one node's socket alone costs
+ * no operation its success, and no debt is left behind.
  *
- * The calls are put between by macros: this file is the client, with its own sockets. */
+ * Macros stand between the calls, since this file is the client, with its own sockets. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -40,9 +41,9 @@ enum call {
     CALL_CLOSE, CALL_POLL, CALL_CLOCK, CALL_ENTROPY, CALL_OPEN, CALL_READ, CALL_PIPE, CALL_COUNT
 };
 
-enum { ERRORS_MAX = 8, SHORT = -1, END = -2 };  /* No errno: a single byte is taken; the peer has closed. */
+enum { ERRORS_MAX = 8, SHORT = -1, END = -2 };  /* These are no errnos; a single byte is taken, or the peer has closed. */
 
-/* How each may fail; a list ends with 0. In words for the context of a failed check. */
+/* How each may fail; a list ends with 0. The errors in words for the context of a failed check. */
 static const struct {
     const char *name;
     int errors[ERRORS_MAX];
@@ -85,7 +86,7 @@ static void shim_arm(unsigned failing, unsigned variant)
     shim.failed = CALL_COUNT;
 }
 
-/* Shall this call fail? Then how: an errno or SHORT or END. Otherwise 0. */
+/* Shall this call fail? If so, returns an errno or SHORT or END. Otherwise returns 0. */
 static int shim_turn(enum call call)
 {
     unsigned count = 0;
@@ -159,7 +160,7 @@ static ssize_t torture_recv(int fd, void *data, size_t size, int flags)
     return -1;
 }
 
-/* The descriptor is gone, whatever is said: so Linux does it. */
+/* The descriptor is gone, whatever the result, as on Linux. */
 static int torture_close(int fd)
 {
     int result = close(fd);
@@ -246,21 +247,21 @@ enum {
     NODES = 3,
     QUORUM = 2,
     SHORT_MS = 1500,        /* A TTL that is over several times in a test. */
-    HASTE_MS = 200,         /* The node timeout: a connection that comes to nothing is met with it. */
-    BOUND_MS = 5000,        /* No operation may take longer: far over what any should, on a busy machine. */
+    HASTE_MS = 200,         /* The node timeout, which ends a connection that comes to nothing. */
+    BOUND_MS = 5000,        /* The longest time for an operation, far more than any should take, on a busy machine. */
     CALLS_MAX = 2000        /* An operation that makes more system calls does not end. */
 };
 
 static struct server servers[NODES];
 static struct redlock_client client;
 static struct redlock_lock lock;
-static char name[32];       /* Of the resource, another one each time: what one failure leaves behind disturbs no other. */
+static char name[32];       /* The resource's name, another one each time, so the leftovers of one failure disturb no other. */
 
-/* What is done with the shim armed; what must be before is done without failures. */
+/* The operation under the armed shim; its preparations are done without failures. */
 struct scene {
     const char *name;
     bool acquires_before;
-    bool connects_before;           /* So that all nodes are asked: a win by a bare quorum has none to spare afterwards. */
+    bool connects_before;           /* All nodes are asked then, since a win by a bare quorum has none to spare afterwards. */
     bool is_taken_before;           /* For a moment, so that the acquire waits. */
     bool loses_a_node_before;       /* So that one more failure may cost the quorum. */
     enum redlock_status (*operation)(void);
@@ -302,7 +303,7 @@ static enum redlock_status release_together(void)
     return redlock_release_all(&client, &only, 1, 1000);
 }
 
-/* What "redlock run" does. */
+/* Does as "redlock run". */
 static enum redlock_status run_it(void)
 {
     enum redlock_status status = acquire();
@@ -310,7 +311,7 @@ static enum redlock_status run_it(void)
     return status == REDLOCK_OK ? release() : status;
 }
 
-/* What fails to open has nothing to close: that the descriptors show. */
+/* A client that fails to open has nothing to close, which the descriptors show. */
 static enum redlock_status start_over(void)
 {
     enum redlock_status status;
@@ -334,7 +335,7 @@ static unsigned open_descriptors(void)
     DIR *directory = opendir("/proc/self/fd");
     unsigned count = 0;
 
-    if (!directory) return 0;       /* No Linux: nothing to compare. */
+    if (!directory) return 0;       /* Without Linux there is nothing to compare. */
     while (readdir(directory)) count++;
     closedir(directory);
     return count;
@@ -363,7 +364,7 @@ static bool begin(const struct scene *scene)
     return true;
 }
 
-/* The words of a node that is well, or not: never none. */
+/* There are always words for a node, whether it is well or not. */
 static void check_words(enum redlock_status status)
 {
     unsigned troubled = 0;
@@ -376,7 +377,7 @@ static void check_words(enum redlock_status status)
     if (status == REDLOCK_NO_QUORUM && shim.failed != CALL_CLOCK) CHECK(troubled > 0);
 }
 
-/* A win is one: a quorum holds the token. What of one node's socket alone fails, costs no success. */
+/* A win is one, so a quorum holds the token. A failure of one node's socket alone costs no success. */
 static void check_outcome(const struct scene *scene, enum redlock_status status)
 {
     bool is_clock = shim.failed == CALL_CLOCK;
@@ -395,10 +396,11 @@ static bool all_vote(void)
     return true;
 }
 
-/* Nothing fails any more: what is held is released, what is owed is paid, what is open is closed. */
+/* Nothing fails any more. Held locks are released, debts are paid, and open descriptors are closed. */
 static void clean_up(unsigned descriptors)
 {
-    bool clock_was_good = shim.failed != CALL_CLOCK;    /* By a broken one all debts had expired: the keys wait for their TTL. */
+    bool clock_was_good = shim.failed != CALL_CLOCK;    /* By a broken clock all debts had expired, so the
+                                                         * keys wait for their TTL. */
 
     shim_arm(0, 0);
     CHECK_SOON(redlock_step(&client) == REDLOCK_OK && all_vote());     /* close does not wait for that. */
@@ -433,7 +435,7 @@ static bool try_with(const struct scene *scene, unsigned failing, unsigned varia
     return failing;
 }
 
-enum { VARIANTS = 2 };      /* Errors that are tried for each call: other ones for each, so that all have their turn. */
+enum { VARIANTS = 2 };      /* Errors that are tried for each call. Each has other ones, so that all have their turn. */
 
 static void torture(const struct scene *scene)
 {

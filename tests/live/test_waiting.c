@@ -1,6 +1,6 @@
-/* Waiting for a lock that is held, against real servers: a waiting client is woken by the release, and whatever keeps him from
- * hearing of it costs time, never the lock. And what else the nodes remember of a resource: tickets, and several held
- * together. */
+/* Waiting for a held lock, against real servers. A waiting client is woken by the release, and anything
+ * that keeps him from hearing of it costs time, never the lock. The file also tests the nodes' other
+ * memory of a resource, which is tickets, and several held together. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"
@@ -41,7 +41,8 @@ static void *let_go(void *release)
     return NULL;
 }
 
-/* Alice waits for what bob holds until he lets go. Returns after how many ms she has it; more than PATIENCE_MS: not at all. */
+/* Alice waits for what bob holds until he lets go. Returns after how many ms she has it; more than
+ * PATIENCE_MS means not at all. */
 static uint64_t hand_over(const char *resource, void (*how)(struct redlock_lock *lock))
 {
     struct release release = { .how = how };
@@ -56,7 +57,7 @@ static uint64_t hand_over(const char *resource, void (*how)(struct redlock_lock 
     enum redlock_status status = redlock_acquire(&alice, &wanted, resource, TTL_MS, PATIENCE_MS);
     pthread_join(thread, NULL);
     redlock_release(&alice, &wanted, NULL);
-    redlock_release(&bob, &release.lock, NULL);     /* If it was taken from him: its memory ends here. */
+    redlock_release(&bob, &release.lock, NULL);     /* If it was taken from him, its memory ends here. */
     return status == REDLOCK_OK ? clock_ms() - begun_at : UINT64_MAX;
 }
 
@@ -92,7 +93,7 @@ TEST(without_wake_ups_a_client_has_one_connection_to_each_node_and_gets_the_lock
     redlock_close(&bob, CLOSE_MS);
 }
 
-/* As a library does that knows nothing of waiters. */
+/* Deletes the key like a library that knows nothing of waiters. */
 static void delete_key(struct redlock_lock *lock)
 {
     (void)lock;
@@ -193,7 +194,7 @@ TEST(an_entry_that_may_neither_be_published_nor_given_a_life_does_not_stay_for_e
     for (unsigned k = 0; k < NODES; k++) CHECK(strcmp(ASK(&nodes[k], "PTTL", "tied#waiters"), "-1") != 0);
 }
 
-/* A node that was too slow gets the key with an extension: when its answer, which came too late for that, has been read. */
+/* A node that was too slow gets the key with an extension, when its answer, which came too late for that, has been read. */
 static bool is_on_all_after_extending(struct redlock_client *client, struct redlock_lock *lock, const char *key)
 {
     return redlock_extend(client, lock, TTL_MS) == REDLOCK_OK && redlock_run_for(client, lock, 20) == REDLOCK_OK &&
@@ -250,7 +251,7 @@ TEST(a_client_that_may_give_a_place_no_life_takes_none_and_leaves_nothing_for_ev
     redlock_close(&bob, CLOSE_MS);
 }
 
-/* As an ACL for one lock said before there were flags: the release looks at the waiters without one. */
+/* An ACL for one lock said so before there were flags. The release looks at the waiters without one. */
 TEST(where_the_ACL_names_the_keys_but_not_the_flag_a_release_releases_and_wakes)
 {
     char list[256];
@@ -273,7 +274,7 @@ TEST(where_the_ACL_names_the_keys_but_not_the_flag_a_release_releases_and_wakes)
 
 /* --- Tickets ---------------------------------------------------------------------------------------------------- */
 
-/* The ticket of a lock that is acquired and released; 0: it was not available. wall_us 0: by the wall clock as it is. */
+/* The ticket of a lock that is acquired and released; 0: it was not available. wall_us 0: the wall clock as it is. */
 static uint64_t draw_ticket(struct redlock_client *c, uint64_t wall_us)
 {
     const struct redlock_request request = {
