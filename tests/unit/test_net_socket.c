@@ -45,7 +45,7 @@ static bool is_refusal(int code)
     return code == ECONNREFUSED || code == 111;
 }
 
-/* --- Descriptors that a test opens are closed after it, however it ends --- */
+/* --- What a test opens is closed after it, however it ends --- */
 
 static struct {
     int fds[OWNED_MAX];
