@@ -4,8 +4,8 @@
  *     TAP_MAIN
  *
  * The tests run in source order; the arguments of the program pick those whose names contain one of them. A check that
- * fails ends the function it stands in, which returns void. In a helper it ends the helper, and the test fails all the
- * same. */
+ * fails ends the function it stands in, which returns void. If a helper fails, the helper ends, and the
+ * test fails all the same. */
 #ifndef TAP_H
 #define TAP_H
 
@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum {
-    TAP_COMPLAINTS_MAX = 5, /* Of one test. A helper that fails in a loop would bury what failed first. */
+    TAP_COMPLAINTS_MAX = 5, /* Complaints of one test. A helper that fails in a loop would bury the first failure. */
     TAP_BYTES_MAX = 64,     /* Shown of each side of a CHECK_MEM. */
     TAP_NAME_MAX = 160
 };
@@ -30,8 +30,8 @@ struct tap_test {
 
 static struct {
     struct tap_test *first, **end;
-    int checks;          /* That the running test has made. */
-    int complaints;      /* Of them. */
+    int checks;          /* Checks of the running test. */
+    int complaints;      /* Complaints of these checks. */
     const char *skipped; /* Why it was. */
     char context[160];   /* See TAP_CONTEXT. */
     bool is_sampled;     /* See tap_sample. */
@@ -57,7 +57,7 @@ static struct {
 
 #define CHECK(condition) TAP_CHECK(condition, "%s", #condition)
 
-/* Of any integer type. Compared as intmax_t, so -1 equals UINTMAX_MAX. */
+/* Takes any integer type. Compared as intmax_t, so -1 equals UINTMAX_MAX. */
 #define CHECK_INT(actual, expected)                                                                     \
     do {                                                                                                \
         const intmax_t tap_a = (intmax_t)(actual), tap_e = (intmax_t)(expected);                        \
@@ -85,13 +85,14 @@ static struct {
         return;                 \
     } while (0)
 
-/* What is being tested, in a loop over cases: printed with what fails. Takes what printf takes. */
+/* The tested case, in a loop over cases, which is printed with a failure. Its arguments are those of printf. */
 #define TAP_CONTEXT(...) (void)snprintf(tap.context, sizeof tap.context, __VA_ARGS__)
 
 #define TAP_MAIN int main(int argc, char **argv) { return tap_run_all(argc, argv); }
 
-/* SAMPLE=7 in the environment: of worlds, cuts and the like that differ by a number alone, a test runs one in seven, where each
- * takes long, as under valgrind. The program says so, and tests/run which programs did. */
+/* SAMPLE=7 in the environment makes a test run one in seven of the worlds, cuts and the like that
+ * differ by a number alone, where each takes long, as under valgrind. The program says so, and
+ * tests/run which programs did. */
 static inline unsigned tap_sample(void)
 {
     const char *text = getenv("SAMPLE");
@@ -186,12 +187,13 @@ static inline bool tap_run(const struct tap_test *test, int number)
     return tap.complaints == 0;
 }
 
-/* The exit status: 0 when all that were picked are well. No test at all is a failure, or a typing error would pass. */
+/* Returns the exit status, which is 0 if all that were picked are well. No test at all is a failure, or
+ * a typing error would pass. */
 static inline int tap_run_all(int argc, char **argv)
 {
     int count = 0, number = 0;
     bool good = true;
-    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* What was said before a crash is seen. */
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* Output before a crash is seen. */
     for (const struct tap_test *test = tap.first; test; test = test->next)
         count += tap_picked(test, argc, argv);
     printf("1..%d\n", count);

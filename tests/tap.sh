@@ -1,9 +1,9 @@
 # shellcheck shell=sh
-# TAP for test scripts in sh:  . tests/tap.sh;  check "what must be so" COMMAND...;  skip "what" "why not";  finish
+# TAP for test scripts in sh. Use: . tests/tap.sh; check "what must be so" COMMAND...; skip "what" "why not"; finish
 tap_count=0
 tap_failed=0
 
-# The point is good when the command succeeds. What it says is shown when it does not.
+# The point is good when the command succeeds. Its output is shown if it does not.
 check() {
     tap_name=$1
     shift

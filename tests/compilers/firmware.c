@@ -1,5 +1,5 @@
-/* Firmware that takes a lock, extends it and releases it: what a linker keeps of the core for that is what tools/size counts.
- * Its clock, its random bytes and its transport are registers of no real machine. */
+/* Firmware that takes a lock, extends it and releases it. tools/size counts the part of the core that a
+ * linker keeps for that. Its clock, its random bytes and its transport are registers of no real machine. */
 #include "redlock.h"
 
 enum { NODES = 5, RESOURCE = 32, SEND = REDLOCK_SEND_MIN(RESOURCE), RECEIVE = REDLOCK_RECEIVE_MIN };

@@ -1,4 +1,4 @@
-/* A program with all three parts of the library, which finds no server: tests/compilers/run links and runs it. */
+/* A program with all three parts of the library, which finds no server. tests/compilers/run links and runs it. */
 #include "redlock_keeper.h"
 
 #include "macros.h"

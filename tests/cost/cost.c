@@ -1,11 +1,12 @@
-/* What the engine itself costs, in instructions that callgrind counts: no network, no clock, so the same at each run.
+/* The cost of the engine itself, in instructions that callgrind counts. There is no network and no
+ * clock, so it is the same at each run.
  *
  *     cost cycles LOCKS        so many locks at once on five nodes: acquired, all confirmed, released, all confirmed; again
  *     cost events LOCKS        the same, and the engine tells of it in a ring that is emptied twice a round
  *     cost metrics LOCKS       the same, but of few kinds of events
  *     cost wake-ups WAITERS    so many wait on one node; one of them is woken, asks, is refused, and waits again; the next
  *
- * What is counted happens within measured(); callgrind is told that name. Prints how often it happened. */
+ * Instructions are counted within measured(), whose name callgrind is told. Prints how often it happened. */
 #include "../../redlock/redlock.h"
 
 #include <inttypes.h>
@@ -87,7 +88,8 @@ static void answer(struct cost *c, unsigned k, const char *text, unsigned count)
     redlock_received(&c->engine, k, size * count, c->now_us);
 }
 
-/* What a node whose scripts are loaded says. Its SHA-1s are those that were asked for: the refusal of a load is let pass. */
+/* The answers of a node whose scripts are loaded. Its SHA-1s are those that were asked for, so the
+ * refusal of a load is ignored. */
 static void finish_handshake(struct cost *c, unsigned k)
 {
     char text[256];

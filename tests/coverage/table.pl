@@ -12,8 +12,8 @@ sub lines_of {
     return @lines;
 }
 
-# The conditions of a file: where each stands, and how often it was true and false. What a header holds is compiled into
-# each file that uses it, and is counted together. What a macro writes stands where the macro is used.
+# The conditions of a file, with the place of each, and how often it was true and false. Code in a header is
+# compiled into each file that uses it, and is counted together. Code from a macro stands where the macro is used.
 sub conditions_of {
     my ($file) = @_;
     my %conditions;

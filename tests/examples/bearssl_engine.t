@@ -9,7 +9,7 @@ start_servers 3
 
 names=localhost:$port_0,localhost:$port_1,localhost:$port_2
 lock() { runs "$1" ./bearssl_engine "$2" "$3" door; }
-# Of a server with that certificate.
+# Speaks to a server with that certificate.
 speaks() {
     start_server --tls-cert-file "$certificates/$1.crt" --tls-key-file "$certificates/$1.key"
     node=localhost:$port

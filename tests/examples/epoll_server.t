@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 tools/need cc perl pkg-config || exit 1
 start_servers 3
 
-# A client of the server: opens connections, says names, and reads; each step ends the script if it is not so.
+# A client of the server. It opens connections, says names, and reads; each step ends the script if it fails.
 cat >"$directory/client.pl" <<'END_OF_CLIENT'
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-/* Included before each example: the servers of the tests began just now, and within the guard of the defaults they have no vote.
- * And nodes may take as long as a busy machine does. */
+/* Included before each example. The servers of the tests began just now, and within the guard of the
+ * defaults they have no vote. And nodes may take as long as a busy machine does. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE     /* Which examples that need it say themselves, but behind this. */
 #endif
@@ -31,7 +31,7 @@ static inline enum redlock_status start_fresh(struct redlock_keeper *keeper, con
     return redlock_keeper_start(keeper, nodes, &options, mistake);
 }
 
-/* Of those that drive the engine. */
+/* For examples that drive the engine. */
 static inline enum redlock_status init_fresh(struct redlock *r, const struct redlock_config *given, struct redlock_node *nodes,
                                              unsigned count, void *memory, size_t size, uint64_t now_us)
 {

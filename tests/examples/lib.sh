@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC1091,SC2154    # What tests/live/lib.sh defines.
-# What the tests of the examples share:  . tests/examples/lib.sh;  start_servers 3;  check '...' builds worker.c;  finish
+# Shared by the tests of the examples. Use: . tests/examples/lib.sh; start_servers 3; check '...' builds worker.c; finish
 #
-# An example is copied away from the tree, and built there by the command that stands in its own head, with the library that
-# "make install" has put elsewhere: $INSTALLED. (make examples sees to that.)
+# An example is copied away from the tree, and built there by the command in its own head, with the
+# library that "make install" has put elsewhere, in $INSTALLED. (make examples sees to that.)
 . tests/live/lib.sh
 
 top=$PWD
@@ -11,9 +11,11 @@ installed=${INSTALLED:-$PWD/build/examples/installed}
 export PKG_CONFIG_PATH="$installed/lib/pkgconfig"
 mkdir "$directory/bin" "$directory/copy" || exit 1
 
-# Compilers by the names in the examples: they warn of everything, compile the example as it stands, and then once more with fresh.h.
+# Compilers by the names in the examples. They warn of everything, compile the example as it stands, and
+# then once more with fresh.h.
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
-# By its path: the name itself is now ours. With the PATH from outside, or a compiler that is a cache would find ours behind it.
+# It is called by its path, since the name itself is now ours. With the PATH from outside, or a compiler
+# that is a cache would find ours behind it.
 compiler() {
     compiler=${2%% *}
     compiler="$(command -v "$compiler")${2#"$compiler"} $3"
@@ -49,7 +51,7 @@ rebuilds() {
     return $status
 }
 
-# runs STATUS COMMAND...: an example, in the folder of its copy; what it writes is in out and err: see prints and says.
+# runs STATUS COMMAND...: runs an example, in the folder of its copy. Its output is in out and err, see prints and says.
 # shellcheck disable=SC2154
 runs() {
     expected=$1

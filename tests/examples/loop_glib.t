@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 tools/need cc pkg-config glib.h || exit 1
 start_servers 3
 
-# A person, by a pipe that stays open: tell WORDS...
+# Speaks like a person, by a pipe that stays open: tell WORDS...
 mkfifo "$directory/person"
 edit() {
     (cd "$directory/copy" && exec ./loop_glib "$nodes") <"$directory/person" >"$directory/out" 2>"$directory/err" &

@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2046,SC2086,SC2154    # What lib.sh defines; flags are several words.
-# The adapters for event loops (net/loops): each rule of test_loops.c with each loop, with ASan and under valgrind; and the headers
-# by themselves, as C and as C++.
+# The adapters for event loops (net/loops). Each rule of test_loops.c runs with each loop, with ASan and
+# under valgrind; the headers are compiled by themselves, as C and as C++.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/examples/lib.sh
 tools/need clang g++ valgrind pkg-config uv.h ev.h glib.h || exit 1
@@ -19,7 +19,7 @@ headers_compile() {
     done
 }
 
-# In the background; the pid is its own. Under valgrind the children, which are servers, are left alone.
+# It runs in the background; the pid is its own. Under valgrind the children, which are servers, are left alone.
 begin_loop() {
     LOOP=$2 exec $1 "$directory/$3" >"$directory/said-$3-$2" 2>&1
 }

@@ -1,7 +1,8 @@
-/* The adapters for event loops (net/loops) with real servers: each rule with each loop. LOOP=name: with that one alone.
+/* The adapters for event loops (net/loops) with real servers. Each rule is tried with each loop.
+ * LOOP=name: with that one alone.
  *
- * A rig is a client in a loop. "poll" is a loop of the test's own, which has an adapter of its own, as any other loop may: it can
- * be told to refuse descriptors. */
+ * A rig is a client in a loop. "poll" is a loop of the test's own, which has an adapter of its own, as
+ * any other loop may. It can be told to refuse descriptors. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -50,15 +51,15 @@ struct rig {
     uv_timer_t uv_limit;
     ev_timer ev_limit;
     unsigned steps, ended, held;
-    enum redlock_status status;         /* Of the last step that was not OK. */
+    enum redlock_status status;         /* The status of the last step that was not OK. */
     bool is_closed;                     /* libuv has said so. */
-    bool detaches;                      /* In the next hook. */
+    bool detaches;                      /* It detaches in the next hook. */
     bool opens;                         /* Files in the hook, which get the numbers of closed descriptors. */
     int files[256];
     unsigned file_count;
 };
 
-/* What a loop is to the tests. turn waits for TURN_MS at most. */
+/* The tests' view of a loop. turn waits for TURN_MS at most. */
 struct loop_kind {
     const char *name;
     void (*open)(struct rig *rig);
@@ -190,7 +191,7 @@ static void glib_close(struct rig *rig) { g_main_context_unref(rig->loop.glib); 
 
 static bool poll_watch(struct redlock_loop *loop, unsigned k, struct redlock_loop_watch wanted)
 {
-    (void)k;        /* What is watched stands in loop->watches. */
+    (void)k;        /* The watched descriptors are in loop->watches. */
     return wanted.fd < 0 || !((struct poll_adapter *)loop)->is_refusing;
 }
 
@@ -240,9 +241,9 @@ static const struct loop_kind kinds[] = {
 
 /* ---- Verbs ---- */
 
-static struct rig *current;         /* In a child, which ends at once, it is not lost. */
+static struct rig *current;         /* A child, which ends at once, does not lose it. */
 
-/* On the heap: what touches it too late is found by valgrind and ASan. */
+/* It is on the heap, so valgrind and ASan find an access that is too late. */
 static struct rig *rig_begin(const struct loop_kind *kind)
 {
     struct rig *rig = calloc(1, sizeof *rig);
@@ -439,7 +440,7 @@ TEST(the_hook_may_detach_and_the_client_be_attached_anew)
     FOR_EACH_KIND(kind) detach_inside(kind);
 }
 
-/* In the child; its exit status says what the hook was told. */
+/* Runs in the child, whose exit status gives the hook's argument. */
 static void go_on_in_child(struct rig *rig)
 {
     rig->kind->after_fork(rig);

@@ -1,10 +1,10 @@
 # shellcheck shell=sh disable=SC2034,SC2086,SC2154    # What lib.sh defines. $program is several words.
-# What must be so between one other library and ours: check_exclusion. See lib.sh for what must be set.
+# Rules between one other library and ours: check_exclusion. See lib.sh for what must be set.
 . tests/interop/lib.sh
 
 other=0123456789abcdef0123456789abcdef01234567    # A token of ours that nobody has.
 
-# at DOOR: of this library. (The "mutex:" is redis-semaphore's: what it calls "door" is the key "mutex:door".)
+# The door of this library. (The "mutex:" is redis-semaphore's, which calls the key "mutex:door" "door".)
 at() {
     door=mutex:$library-$1
 }
@@ -14,7 +14,7 @@ on_all() {
     [ "$(everywhere GET "$door" | sort -u)" = "$1" ] || { echo "not on all nodes: $1"; everywhere GET "$door"; return 1; }
 }
 
-# A quorum is enough for ours, which is gone when it has one: a node that was later than that knows of nothing.
+# A quorum is enough for ours, which is gone when it has one, so a node that was later than that knows of nothing.
 ours_is_held() {
     everywhere GET "$door" >"$directory/everywhere"
     [ "$(grep -cFx "$ours" "$directory/everywhere")" -gt $((count / 2)) ] && ! grep -vFx -e "$ours" -e '' "$directory/everywhere" && return
@@ -29,7 +29,7 @@ is_not_held() {
 
 # ---- Their side ----
 
-# they_try WAIT: for the door, in the background; sets $them. What they say is in $directory/them.
+# they_try WAIT: tries for the door, in the background; sets $them. Their output is in $directory/them.
 they_try() {
     : >"$directory/them"
     $program "$REDLOCK_NODES" hold "$door" 60000 "$1" >"$directory/them" 2>&1 &
@@ -120,7 +120,7 @@ theirs_is_handed_over() {
     done
 }
 
-# In each way that there is: the resource, then what acquires it.
+# Each way is tried, with the resource and the command that acquires it.
 ours_keeps_theirs_out() {
     for option in '' --no-ticket; do
         at "ours$option"

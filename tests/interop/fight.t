@@ -9,13 +9,13 @@ cd "$(dirname "$0")/../.." || exit 1
 need_packages
 python=$(tools/need --print python3-redis) || exit 1
 
-times=12        # That each has held it before the fight is over,
+times=12        # Each must have held it so often before the fight is over,
 limit_s=90     # which must be within so many seconds.
 resource=mutex:prize
 
 # ---- The checker ----
 
-# judge DIRECTORY: whose journal has a line for each holding: WHO FROM UNTIL INCREMENTS.
+# judge DIRECTORY: reads its journal, which has a line for each holding: WHO FROM UNTIL INCREMENTS.
 judge() {
     sort -n -k 2 "$1/journal" | awk -v counter="$(cat "$1/counter")" '
         NF != 4 || $3 < $2 { print "not a holding: " $0; bad = 1 }

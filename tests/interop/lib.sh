@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2016,SC2034,SC2086,SC2154    # What lib.sh defines. $program is several words.
-# What these tests share: another library and ours, on the same nodes. For each of the libraries a test sets $library and $program,
-# with which theirs.js or theirs.py begins, and starts $count servers.
+# Shared by these tests, for another library and ours on the same nodes. For each of the libraries a
+# test sets $library and $program, with which theirs.js or theirs.py begins, and starts $count servers.
 . tests/live/lib.sh
 
 build=${BUILD:-build}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Redlock libraries of the npm registry and ours, on the same three nodes: one at a time, step by step.
+# Redlock libraries of the npm registry and ours, on the same three nodes, one at a time, step by step.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/interop/exclusion.sh
 need_packages

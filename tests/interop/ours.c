@@ -1,4 +1,4 @@
-/* The library's part in a fight: see fight.t. Knows the public headers only.
+/* The library's part in a fight, see fight.t. Knows the public headers only.
  *
  *     interop_ours KIND NODES fight RESOURCE DIRECTORY     KIND: plain (and it polls), ticket, set (of RESOURCE and one of
  *                                                        its own)
@@ -21,10 +21,10 @@ enum {
     LEFT_EVERY = 10,            /* So often a holder goes away without a release, */
     EXTENDED_EVERY = 5,         /* and so often it extends. */
     RETRY_MS = 5,               /* Theirs wake nobody, so whoever looks more often has it more often. */
-    PAUSE_MS = 10               /* At most: between one time and the next. */
+    PAUSE_MS = 10               /* The longest pause between one time and the next. */
 };
 
-/* What "fight" was told. */
+/* The arguments of "fight". */
 struct fighter {
     struct redlock_client client;
     struct redlock_lock lock;
@@ -61,7 +61,7 @@ static void nap_us(unsigned us)
     nanosleep(&nap, NULL);
 }
 
-/* Read, sleep, write: two at a time, and one of the increments is lost. */
+/* Reads, sleeps and writes. If two do so at a time, one of the increments is lost. */
 static void increment(const char *directory)
 {
     uint64_t value = 0;

@@ -1,6 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154    # redisson.sh uses it; lib.sh defines it.
-# Redisson and ours on one node. Its jar, with all that it needs, is not fetched: REDISSON_JAR names it (as redisson-all-4.7.0.jar).
+# Redisson and ours on one node. Its jar, with all that it needs, is not fetched. REDISSON_JAR names it
+# (as redisson-all-4.7.0.jar).
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/redisson.sh
 

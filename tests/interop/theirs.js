@@ -5,7 +5,7 @@
 //     theirs.js LIBRARY NODES fight RESOURCE DIRECTORY
 //
 // "hold" prints "held TOKEN" and stays, or "refused" and goes. SIGUSR1 makes it extend the lock ("extended" or "lost"), SIGTERM
-// release it ("released" or "lost") and go. What "fight" does is told in fight.t.
+// release it ("released" or "lost") and go. fight.t describes "fight".
 'use strict';
 
 const fs = require('fs');
@@ -14,14 +14,14 @@ const Redis = require('ioredis');
 const RETRY_MS = 5;
 const PATIENCE_MS = 10000;
 
-// Of a fight: see fight.t.
+// The times of a fight, see fight.t.
 const TTL_MS = 20000, SHORT_TTL_MS = 100;
 const LEFT_EVERY = 10, EXTENDED_EVERY = 5, PAUSE_MS = 10;
 
 // ---- The libraries ----
 //
-// Of each a function that tries to take the lock, once or for wait_ms, by the library's own retries. It gives what is held,
-// or null when it was refused. What goes wrong otherwise ends the program.
+// Each has a function that tries to take the lock, once or for wait_ms, by the library's own retries.
+// It gives what is held, or null when it was refused. Any other failure ends the program.
 
 async function unlessRefused(promise) {
     try {
@@ -32,7 +32,7 @@ async function unlessRefused(promise) {
     }
 }
 
-// acquire and release: what the version of node-redlock calls them.
+// acquire and release are the names in this version of node-redlock.
 function nodeRedlock(Redlock, acquire, release, clients) {
     return async (resources, ttl, wait) => {
         const retries = { retryCount: Math.ceil(wait / RETRY_MS), retryDelay: RETRY_MS, retryJitter: RETRY_MS / 2 };
@@ -45,7 +45,7 @@ function nodeRedlock(Redlock, acquire, release, clients) {
                 lock = extended || lock;
                 return extended !== null;
             },
-            // Version 5 is content with a quorum: then the others have not been told yet.
+            // Version 5 is content with a quorum, so the others have not been told yet.
             release: () => unlessRefused(lock[release]().then((result) => Promise.all(result ? result.attempts : []))),
         };
     };
@@ -122,7 +122,7 @@ async function holdOnce(take, who, number, resource, directory) {
         return true;
     }
     increment(directory);
-    // A node that dies may take a bare quorum with it: then neither this nor the release is confirmed.
+    // A node that dies may take a bare quorum with it, and then neither this nor the release is confirmed.
     const isHeld = !isExtended || await lock.extend(ttl);
     if (isHeld) increment(directory);
     writeDown(directory, who, from, nowUs(), isHeld ? 2 : 1);

@@ -16,7 +16,7 @@ from redis.lock import Lock
 
 RETRY_S = 0.005
 
-# Of a fight: see fight.t.
+# The times of a fight, see fight.t.
 TTL_MS, SHORT_TTL_MS = 20000, 100
 LEFT_EVERY, EXTENDED_EVERY, PAUSE_S = 10, 5, 0.01
 

@@ -29,8 +29,7 @@ static struct server nodes[NODES];
 static struct redlock_client alice, bob;
 static char node_list[128];
 
-/* --- Loops. Each does one turn, which waits for at most wait_ms, then steps.
- * ------------------------------------------ */
+/* --- Loops. Each does one turn: waits for at most wait_ms, then steps. ------------------------------------------ */
 
 static int shorter(int a, int b)
 {

@@ -38,8 +38,7 @@ static void take_away(const char *resource)
     for (unsigned k = 0; k < NODES; k++) ASK(&nodes[k], "SET", resource, "stranger", "PX", "60000");
 }
 
-/* --- Keeping in a blocking program without threads
- * --------------------------------------------------------------- */
+/* --- In a blocking program without threads ---------------------------------------------------------------------- */
 
 static bool keep(struct redlock_client *c, struct redlock_lock *lock, uint32_t hold_ms)
 {

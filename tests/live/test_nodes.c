@@ -258,8 +258,7 @@ TEST(a_node_that_answers_writes_late_is_like_a_frozen_one)
     CHECK(key_is_gone(nodes, NODES, "paused"));
 }
 
-/* --- The guard after a restart (S11)
- * ---------------------------------------------------------------------------- */
+/* --- Restarted: the guard (S11) --------------------------------------------------------------------------------- */
 
 TEST(servers_started_a_moment_ago_have_no_vote_under_the_default_guard)
 {

@@ -1,6 +1,7 @@
 #!/bin/sh
-# What operators put into the monitoring that they have, with a real Prometheus: it scrapes a real exporter, and the metrics of programs
-# that lock, while nodes get into trouble. Then each query of the dashboard has data, and the alerts fire that should.
+# The files that operators put into their monitoring, with a real Prometheus. It scrapes a real
+# exporter, and the metrics of programs that lock, while nodes get into trouble. Then each query of the
+# dashboard has data, and the alerts fire that should.
 # shellcheck disable=SC1091,SC2016,SC2154    # What lib.sh defines. The programs are perl's.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -60,7 +61,7 @@ perl -Itests/live -MFakeNodes -e '
     "$redlock" exporter --once --scan-interval 0 --guard 0 --cluster ahead --file "$metrics/ahead.prom" >"$directory/said" 2>&1 || cat "$directory/said"
 sed -e 's/"c"/"forgotten"/' -e 's/^\(redlock_updated_timestamp_seconds.* \)[0-9.]*/\11000000000/' "$directory/once.prom" >"$metrics/forgotten.prom"
 
-# node_exporter's part: hands the files out, and tells where.
+# Plays node_exporter's part, which is to hand the files out, and tells where.
 perl -MIO::Socket::INET -e '
     my $listener = IO::Socket::INET->new(Listen => 9, LocalAddr => "127.0.0.1:0") or die;
     open my $out, ">", "$ARGV[0]/port" or die;
@@ -88,7 +89,7 @@ sed -e 's/for: .*/for: 1s/' -e 's/> 300/> 30/' tools/monitoring/redlock.rules.ym
     done
 } >"$directory/prometheus.yml"
 
-# The port may be taken in between: then it ends, and another one is tried.
+# The port may be taken in between. It then ends, and another one is tried.
 free_port() {
     perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1:0")->sockport'
 }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The alert rules in tools/monitoring: what Prometheus says of them, and series that must and must not make each of them fire.
+# The alert rules in tools/monitoring, by Prometheus's opinion of them, and by series that must and must
+# not make each of them fire.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 
@@ -10,7 +11,7 @@ trap 'rm -rf "$made"' EXIT
 trap 'exit 1' HUP INT TERM
 
 sed -n 's/^ *- alert: //p' $rules >"$made/alerts"
-# Of each test of an alert: its name, and whether it must fire.
+# Prints for each test of an alert its name, and whether it must fire.
 awk '/alertname: / { tell(); name = $0; sub(/.*alertname: /, "", name); sub(/,.*/, "", name) }
     /exp_alerts:/ { fires = "fires" }
     function tell() { if (name != "") print name, fires; fires = "silent" }

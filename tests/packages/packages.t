@@ -1,6 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2016,SC2086    # Variables of make and of CMake; CC may be several words.
-# Everything in which the library is handed out, made and then used from where it was put: a lock on real servers each time.
+# Every form in which the library is handed out, made and then used from where it was put, with a lock
+# on real servers each time.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 
@@ -64,7 +65,7 @@ check 'find_package refuses a later one' another_minor_version_is_refused 0.99
 
 # ---- A tar ----
 
-# As a vendor has it: no repository around it.
+# A vendor has it so, with no repository around it.
 tar_is_always_the_same() {
     makes dist && (cd "$made" && sha256sum --check --quiet "redlock-$version.tar.gz.sha256") && cp "$made/redlock-$version.tar.gz" "$directory/first" &&
         git clone -q --no-local . "$directory/clone" && "$MAKE" -s -C "$directory/clone" BUILD="$directory/other" dist &&
@@ -81,7 +82,7 @@ tar_builds_offline() {
 check 'the tar is the same from two clones, and its checksum is right' tar_is_always_the_same
 check 'the tar builds without network, and locks' tar_builds_offline
 
-# The program, the tar, and what the guide says: nothing else.
+# Only the program, the tar, and the guide's words are used.
 newcomer_needs_three_commands() {
     mkdir "$directory/three" && cp "$directory/first" "$directory/three/redlock-$version.tar.gz" && cp tests/packages/program.c "$directory/three" &&
         block 'newcomer: CMakeLists.txt' >"$directory/three/CMakeLists.txt" &&
@@ -101,7 +102,7 @@ meson_takes_it_as_a_subproject() {
 }
 check 'meson takes it as a subproject' meson_takes_it_as_a_subproject
 
-# What Buildroot does with a package of that kind: its commands, in the unpacked tar.
+# Does what Buildroot does with a package of that kind, by its commands, in the unpacked tar.
 buildroot_calls_are_right() {
     mkdir -p "$directory/target" "$directory/staging" &&
         cp -R "$directory/redlock-$version" "$directory/buildroot" && rm -rf "$directory/buildroot/build" &&

@@ -1,4 +1,4 @@
-/* What a newcomer writes first: a lock on the servers of the command line. */
+/* A newcomer's first program, a lock on the servers of the command line. */
 #include "redlock_client.h"
 #include <stdio.h>
 

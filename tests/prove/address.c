@@ -19,7 +19,8 @@ void prove_parse(void)
     net_parse_address(text + TEXT_MAX - size, size, (uint16_t)(any_u16(UINT16_MAX - 1) + 1), &address, &error);
 }
 
-/* A copy that may be too small for its text: what a host of more than 255 bytes is in prove_parse. Any span within the text. */
+/* A copy that may be too small for its text; prove_parse shows that for a host of more than 255 bytes.
+ * Any span within the text. */
 void prove_copy(void)
 {
     struct address_text all = { text, TEXT_MAX, any_bool(), &error };

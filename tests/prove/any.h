@@ -1,4 +1,4 @@
-/* Values that Eva takes for any: each function stands for all numbers from 0 to max at once. Read by Frama-C only. */
+/* Values that Eva takes for any. Each function stands for all numbers from 0 to max at once. Read by Frama-C only. */
 #ifndef PROVE_ANY_H
 #define PROVE_ANY_H
 

@@ -1,8 +1,8 @@
 #include "any.h"
 #include "../../resp/resp_parse.c"
 
-/* Sizes from 0 to these. In WINDOW_MAX there is room for the longest number, its type byte and what follows; a string that is read
- * already needs less. tests/prove/faults makes do with little windows. */
+/* Sizes from 0 to these. WINDOW_MAX has room for the longest number, its type byte and the bytes after
+ * it; a string that is read already needs less. tests/prove/faults makes do with little windows. */
 #ifdef LITTLE_WINDOWS
 enum { WINDOW_MAX = 8, STRING_MAX = 8, LITTLE = 4 };
 #else
@@ -20,8 +20,8 @@ static void *any_window(size_t size)
     return window + ROOM - size;
 }
 
-/* Any parser of any limits, between two values. What is assumed is what resp_parser_init sees to, and is_sound says. Whether open
- * arrays have elements to come is left open, but in prove_arrays. */
+/* Any parser of any limits, between two values. It assumes what resp_parser_init sees to, and is_sound
+ * says. Whether open arrays have elements to come is left open, but in prove_arrays. */
 static void any_parser(void)
 {
     struct resp_limits limits;
@@ -49,7 +49,7 @@ static void parse(size_t size)
     }
 }
 
-/* A value begins: any bytes, any limits. */
+/* A value begins, with any bytes and any limits. */
 void prove_value(void)
 {
     size_t size = any_size(WINDOW_MAX);
@@ -59,8 +59,8 @@ void prove_value(void)
     parse(size);
 }
 
-/* A string goes on, or an error is remembered. The bytes of a line that were scanned are in the window still: resp_parse requires
- * that of its caller, who gives again what was not consumed. (type INTEGER stands for the error.) */
+/* A string goes on, or an error is remembered. The scanned bytes of a line are in the window still, as resp_parse
+ * requires its caller to give again everything that was not consumed. (type INTEGER stands for the error.) */
 void prove_string(void)
 {
     size_t size = any_size(STRING_MAX);
@@ -79,8 +79,9 @@ void prove_string(void)
     parse(size);
 }
 
-/* The parser hands out no more bytes of a string than the string has: `left` never goes below 0. LITTLE + 1 stands for more than
- * any window. Arrays have a proof of their own. At most `left` bytes can have been scanned, because scan_line() stops there. */
+/* The parser hands out no more bytes of a string than the string has, so `left` never goes below 0.
+ * LITTLE + 1 stands for more than any window. Arrays have a proof of their own. At most `left` bytes
+ * can have been scanned, because scan_line() stops there. */
 void prove_left(void)
 {
     uint8_t type = any_bool() ? RESP_BULK : any_u8(RESP_ERROR);
@@ -100,8 +101,8 @@ void prove_left(void)
     //@ assert left > LITTLE || parser.left <= left;
 }
 
-/* Arrays open and close: none is deeper than the limit, and all that are open have elements to come. That both are so before is
- * assumed, and that they are so after it is proven; read_value asks for the depth before it opens one. */
+/* Arrays open and close. None is deeper than the limit, and all that are open have elements to come.
+ * Both are assumed before, and proven after it; read_value asks for the depth before it opens one. */
 void prove_arrays(void)
 {
     uint8_t depth = any_u8(RESP_DEPTH_MAX);
@@ -124,8 +125,8 @@ void prove_arrays(void)
     }
 }
 
-/* A number is what its digits say, or an error: nothing wraps around. The rules are those of read_counted: an integer may be as
- * small as INT64_MIN, a length -1. */
+/* A number is what its digits say, or an error, and nothing wraps around. The rules are those of
+ * read_counted. An integer may be as small as INT64_MIN, a length -1. */
 void prove_number(void)
 {
     size_t size = any_size(NUMBER_MAX);

@@ -19,8 +19,8 @@ static void any_round(unsigned node_count)
     round.not_asked = any_u16(all);
 }
 
-/* Begun, voted on, closed and read, in any state: nothing traps, and votes are of nodes that there are. Only a node that there is
- * votes: round_vote's own check would trap otherwise. */
+/* Begun, voted on, closed and read, in any state. Nothing traps, and votes are those of nodes that
+ * exist. Only a node that exists votes; round_vote's own check would trap otherwise. */
 void prove_votes(void)
 {
     unsigned node_count = any_u8(REDLOCK_NODES_MAX - 1) + 1u, k = any_u8(REDLOCK_NODES_MAX - 1);
@@ -43,8 +43,8 @@ void prove_votes(void)
     //@ assert granted <= node_count;
 }
 
-/* Whatever up to NODES nodes have granted, and whatever the other nodes and the clock say. With more nodes there are too many sets
- * of votes: test_round counts those by running. */
+/* Whatever up to NODES nodes have granted, and whatever the other nodes and the clock say. With more
+ * nodes there are too many sets of votes, so test_round counts those by running. */
 void prove_verdict(void)
 {
     enum { NODES = 5 };

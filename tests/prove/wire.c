@@ -1,6 +1,6 @@
-/* The reading side of wire.c: what any node may answer. A reply has any type and number, and a text of any bytes, of every size
- * from 0 to TEXT_MAX, which is longer than all that it is compared with; a refusal has 0 to REFUSAL_MAX bytes, which is longer
- * than any valid one. */
+/* The reading side of wire.c, for all possible answers of a node. A reply has any type and number, and
+ * a text of any bytes, of every size from 0 to TEXT_MAX, which is longer than all that it is compared
+ * with; a refusal has 0 to REFUSAL_MAX bytes, which is longer than any valid one. */
 #include "any.h"
 #include "../../redlock/wire.c"
 #include "../../resp/resp_encode.c"
@@ -101,7 +101,7 @@ void prove_trouble(void)
     //@ assert REDLOCK_TROUBLE_NOAUTH <= trouble <= REDLOCK_TROUBLE_OTHER_ERROR;
 }
 
-/* What a subscription hears. */
+/* A subscription's messages. */
 void prove_heard(void)
 {
     size_t size = any_size(TEXT_MAX);

@@ -41,7 +41,7 @@ works_with_one_refused() {
     return $status
 }
 
-# It is only printed: what it is depends on the machine.
+# The ratio is only printed, since it depends on the machine.
 prints_a_ratio() {
     tools/bench/run --quick --tls "$bench" >"$directory/table" 2>&1 || { cat "$directory/table"; return 1; }
     for row in acquire release; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# TLS, by a command that was built with it, to real servers: what is checked, what is said of what is wrong, and that nothing is ever
-# sent in plain text.
+# TLS, by a command that was built with it, to real servers. Tests the checks, the messages about
+# faults, and that nothing is ever sent in plain text.
 # shellcheck disable=SC2016,SC2154    # Perl has variables, too; start_server sets those of ports.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -74,7 +74,7 @@ common_name() {
 }
 check 'a common name is no host name' common_name
 
-# Which ciphers there may be is said by the system, for OpenSSL: some need no certificate.
+# The system decides for OpenSSL which ciphers are possible, and some need no certificate.
 no_certificate() {
     "$redlock" --version | grep -q OpenSSL || return 0
     printf '%s\n' 'openssl_conf = a' '[a]' 'ssl_conf = b' '[b]' 'system_default = c' '[c]' 'CipherString = aNULL:@SECLEVEL=0' \
@@ -95,7 +95,7 @@ wrong_ca() {
 }
 check 'without its CA a node is refused; the CA of the option counts before that of the environment' wrong_ca
 
-# As after a wrong password: at once, and not if the others are a quorum, or somebody is about to mend it.
+# It ends at once, like after a wrong password, but not if the others are a quorum, or somebody is about to mend it.
 not_waited_for() {
     speaks server && is 125 run --guard 0 -n "rediss://$node" --tls-ca "$certificates/stranger-ca.crt" door true &&
     says "^redlock: node 0 \\($node\\): TLS: its certificate is of a CA not trusted here \\(--tls-ca FILE .+\\)\$" &&
@@ -171,7 +171,7 @@ no_tls() {
 }
 check 'a port without TLS is told, and gets nothing in plain text' no_tls
 
-# As a node does that is being restarted.
+# A node that is being restarted does so.
 hangs_up() {
     listens "$directory/other" 'hang up' && denies_for_now 'it closed the connection during the handshake'
 }

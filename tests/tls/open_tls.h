@@ -1,4 +1,4 @@
-/* TLS for a client of the servers that tests start: it trusts those certificates. */
+/* TLS for a client of the servers that tests start, whose certificates it trusts. */
 #ifndef OPEN_TLS_H
 #define OPEN_TLS_H
 

@@ -1,6 +1,6 @@
-/* The library through TLS, at the ends of connections: a handshake that is cut or stops after any byte, key updates and
- * renegotiation under load, a fork. The servers are real ones; what stands before them is here. Of the TLS libraries the one before
- * the servers is always OpenSSL. */
+/* The library through TLS, at the ends of connections. Tests a handshake that is cut or stops after any
+ * byte, key updates and renegotiation under load, and a fork. The servers are real ones; the proxies
+ * before them are here. The TLS library before the servers is always OpenSSL. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -116,7 +116,8 @@ static uint16_t start_relay(long cut, bool stops)
 
 static long handshake_bytes(void)
 {
-    return 1800;    /* About what a server says here: TLS 1.3, its certificate, and the answers to the first commands. */
+    return 1800;    /* About the bytes that a server says here, which are TLS 1.3, its certificate, and the
+                     * answers to the first commands. */
 }
 
 /* After a failure it is, until the next handshake. */
@@ -157,7 +158,7 @@ static long every(void)
     return text && atol(text) > 0 ? atol(text) : 29;
 }
 
-/* By hand after every byte: SEVER_EVERY=1. */
+/* SEVER_EVERY=1 cuts after every byte, by hand. */
 TEST(a_handshake_that_is_cut_after_any_byte_ends_in_time_and_the_node_is_found_again)
 {
     long step = every();
@@ -243,7 +244,7 @@ TEST(what_one_has_read_of_CAs_serves_others)
 
 static unsigned empty_receives;
 
-/* In place of that of libc. */
+/* It replaces libc's. */
 ssize_t recv(int fd, void *data, size_t size, int flags)
 {
     ssize_t got = recvfrom(fd, data, size, flags, NULL, NULL);
@@ -394,7 +395,7 @@ TEST(keys_that_are_updated_after_each_answer_disturb_nobody)
     cycle(list, 200);
 }
 
-/* It is told no, and this one hangs up then: that is a lost connection, and the next one serves. */
+/* It is told no, and this one hangs up then. The connection is lost, and the next one serves. */
 TEST(a_server_that_renegotiates_is_refused_and_at_worst_connected_to_anew)
 {
     char list[64];
@@ -418,8 +419,8 @@ TEST(a_server_that_renegotiates_is_refused_and_at_worst_connected_to_anew)
 
 /* ---- Resuming ---- */
 
-/* A server that shakes hands, says how to `told`, and hangs up after a while: "f": in full; "r": it resumed an earlier session;
- * "x": not at all. */
+/* A server that shakes hands, reports how to `told`, and hangs up after a while. "f" is in full, "r"
+ * means that it resumed an earlier session, "x" is not at all. */
 static void shake_hands(SSL_CTX *ctx, int client, int told)
 {
     SSL *ssl = SSL_new(ctx);
@@ -452,7 +453,8 @@ static void certify_for(SSL_CTX *ctx, long seconds)
     X509_free(certificate);
 }
 
-/* *told: where to read of each handshake. is_odd: it wants to see certificates, but is not set up to resume what had one. */
+/* *told is the descriptor that reports each handshake. is_odd: it wants to see certificates, but is not
+ * set up to resume a session that had one. */
 static uint16_t start_resumer(int version, long seconds, bool is_odd, int *told)
 {
     SSL_CTX *ctx = new_server(version);
@@ -471,7 +473,7 @@ static uint16_t start_resumer(int version, long seconds, bool is_odd, int *told)
     return port;
 }
 
-/* What such a server has said of the first handshakes, so many, or until one ends so. */
+/* Such a server's reports about the first handshakes, so many, or until one ends so. */
 static const char *handshakes_of(const char *list, int told, size_t count, char end)
 {
     static char text[512];
@@ -513,7 +515,7 @@ TEST(a_server_that_breaks_off_when_it_is_to_resume_is_asked_no_more)
     CHECK_STR(handshakes_of(list, told, 4, '\0'), "fxff");
 }
 
-/* A certificate of a second or two is good for handshakes until then. What comes later is in full, and refused. */
+/* A certificate of a second or two is good for handshakes until then. Later handshakes are in full, and refused. */
 TEST(a_session_is_not_resumed_when_the_certificate_has_ended)
 {
     enum { SECONDS = 2, HANDSHAKES = 400 };
@@ -540,7 +542,8 @@ static void flood_plainly(int client)
     _exit(0);
 }
 
-/* Once TLS stands, what has to be answered, whose answers are not read: other keys (TLS 1.3), or a handshake. */
+/* Once TLS stands, it sends messages that have to be answered, and does not read the answers. They are
+ * other keys (TLS 1.3), or a handshake. */
 static void flood_securely(int client, int version)
 {
     SSL *ssl = accept_tls(client, version);
@@ -607,8 +610,8 @@ TEST(a_node_that_floods_a_connection_is_given_up_in_time)
     fail_in_time(TLS1_3_VERSION, HASTE_MS, "");
 }
 
-/* A server's hello by TLS 1.2, and the first `size` bytes of certificates that would be longer: up to then all goes in the open.
- * (RFC 5246, 7.4; renegotiation_info: RFC 5746) */
+/* A server's hello by TLS 1.2, and the first `size` bytes of certificates that would be longer. Up to
+ * then all goes in the open. (RFC 5246, 7.4; renegotiation_info: RFC 5746) */
 static void begin_endless_certificates(int client, size_t size)
 {
     enum { RANDOM = 32, RECORD = 4096 };

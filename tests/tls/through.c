@@ -1,6 +1,7 @@
-/* Puts TLS under tests that know nothing of it: linked with --wrap before redlock_open and redlock_close, in builds with TLS. With
- * REDLOCK_TEST_TLS=1 servers on the loopback speak TLS (servers.c), so their addresses become rediss:// here, and each client
- * that is opened gets a transport of its own. Fake servers are left alone: they speak plain text. */
+/* Puts TLS under tests that know nothing of it. It is linked with --wrap before redlock_open and
+ * redlock_close, in builds with TLS. With REDLOCK_TEST_TLS=1 servers on the loopback speak TLS
+ * (servers.c), so their addresses become rediss:// here, and each client that is opened gets a
+ * transport of its own. Fake servers are left alone, since they speak plain text. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
