@@ -11,7 +11,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-/* What is read. In a URL '%' and two hex digits stand for a byte; elsewhere '%' is itself. */
+/* The text that is read. '%' and two hex digits stand for a byte in a URL; elsewhere '%' is itself. */
 struct address_text {
     const char *bytes;
     size_t size;
@@ -19,7 +19,7 @@ struct address_text {
     struct net_error *error;
 };
 
-/* A part of it: the bytes from `at` up to, not including, `end`. */
+/* A part of it, which is the bytes from `at` up to, not including, `end`. */
 struct address_span {
     size_t at;
     size_t end;
@@ -72,7 +72,7 @@ static bool address_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Not isalnum: the locale must not decide what a host is. */
+/* It is not isalnum, since the locale must not decide what a host is. */
 static bool address_is_name_byte(char c)
 {
     return address_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' || c == '_';
@@ -185,7 +185,7 @@ static bool address_read_name(const struct address_text *text, struct address_sp
         && address_check_v4(text, span, host);
 }
 
-/* What is between the brackets: an address and, behind a '%', the scope (interface) of a link-local one. */
+/* Reads the text between the brackets, which is an address and, after a '%', the scope (interface) of a link-local one. */
 static bool address_read_v6(const struct address_text *text, struct address_span span, char *host)
 {
     if (!address_copy_host(text, span, host)) return false;
@@ -248,7 +248,7 @@ static bool address_read_path(const struct address_text *text, struct address_sp
     if (!address_copy(text, span, address->path, NET_PATH_MAX,
                       "the path is too long: a unix socket's may have 103 bytes on every system"))
         return false;
-    /* However it is written: "unix:" and such a path would be a URL. */
+    /* It is refused however it is written, since "unix:" and such a path would be a URL. */
     if (address->path[1] == '/')
         return address_fail(text, address_origin(text, span, 1), "the path of a unix socket begins with one '/' only");
     size_t index = 0;
@@ -259,7 +259,8 @@ static bool address_read_path(const struct address_text *text, struct address_sp
 
 /* --- URLs --- */
 
-/* "user:password" or ":password". A lone word is refused: some programs take it for the user, some for the password. */
+/* "user:password" or ":password". A lone word is refused, since some programs take it for the user,
+ * some for the password. */
 static bool address_read_login(const struct address_text *text, struct address_span span, struct net_address *address)
 {
     size_t colon = address_find(text, span, ":");
@@ -377,7 +378,7 @@ static bool address_read_url(struct address_text *text, size_t scheme_size, stru
 
 /* --- The whole --- */
 
-/* Comes first: what reads the text after this meets no NUL. */
+/* It comes first, so the code that reads the text after this meets no NUL. */
 static bool address_check_bytes(const struct address_text *text)
 {
     for (size_t at = 0; at < text->size; at++)

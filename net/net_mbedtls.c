@@ -1,7 +1,7 @@
-/* TLS by Mbed TLS (2.28 or 3), as a transport. Only a build that asks for it has this file: make TLS=mbedtls.
+/* TLS by Mbed TLS (2.28 or 3), as a transport. Only a build that asks for it by make TLS=mbedtls has this file.
  *
- * What Mbed TLS writes goes into `out` of its line: so it is never asked to write the same bytes again, as it would have to be when
- * the socket takes a part of a record. net_tls.h has what is not its own. */
+ * Mbed TLS writes into `out` of its line, so it is never asked to write the same bytes again, as it would
+ * have to be when the socket takes a part of a record. net_tls.h has the parts that are not its own. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -25,7 +25,7 @@
 #define TLS_BEGIN_CRYPTO() true
 #endif
 #ifndef MBEDTLS_PRIVATE
-#define MBEDTLS_PRIVATE(member) member      /* Of 3: what may be another one day is called so. */
+#define MBEDTLS_PRIVATE(member) member      /* Version 3 uses these names for fields that may change one day. */
 #endif
 
 #ifndef MBEDTLS_HAVE_TIME_DATE
@@ -47,7 +47,7 @@ struct tls_line {
     struct tls_host host;
     bool names_no_host;         /* The node's certificate has a common name at most. */
     size_t in_start, in_end, out_start, out_end;
-    uint8_t in[TLS_PIECE];      /* It reads a record in two parts or more: so the socket is asked once for several. */
+    uint8_t in[TLS_PIECE];      /* Mbed TLS reads a record in two parts or more, so the socket is asked once for several. */
     uint8_t out[TLS_ROOM];
 };
 
@@ -74,7 +74,7 @@ static struct tls_ticket *tls_ticket(struct redlock_tls *tls, unsigned node)
 
 /* --- Words --- */
 
-/* What is wrong with the node's certificate. */
+/* The fault of the node's certificate. */
 static const char *tls_verdict_words(uint32_t flags, const struct tls_line *line)
 {
     if (flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) return "its certificate is of a CA not trusted here";
@@ -88,7 +88,7 @@ static const char *tls_verdict_words(uint32_t flags, const struct tls_line *line
 
 #define TLS_NO_VERSION "no version in common: here 1.2 or newer"
 
-/* What the node says before it closes: the number of its alert. */
+/* The number of the alert that the node sends before it closes. */
 static const char *tls_alert_words(unsigned alert)
 {
     switch (alert) {
@@ -112,14 +112,14 @@ static bool tls_is_record_of_1_1(const unsigned char *header)
     return header[1] == 3 && header[2] == 2;
 }
 
-/* What it was: in words of ours, or in those of Mbed TLS, in text[0..size). */
+/* The error in words of ours, or in those of Mbed TLS, in text[0..size). */
 static const char *tls_code_words(const struct tls_session *session, int code, char *text, size_t size)
 {
     const struct tls_line *line = session->line;
 
     switch (code) {
     case MBEDTLS_ERR_X509_CERT_VERIFY_FAILED:
-#ifdef MBEDTLS_ERR_SSL_BAD_HS_CERTIFICATE       /* What 2.28 says of one that is not for servers. */
+#ifdef MBEDTLS_ERR_SSL_BAD_HS_CERTIFICATE       /* Version 2.28 reports this for a certificate that is not for servers. */
     case MBEDTLS_ERR_SSL_BAD_HS_CERTIFICATE:
 #endif
         return tls_verdict_words(mbedtls_ssl_get_verify_result(&line->ssl), line);
@@ -142,7 +142,7 @@ static const char *tls_code_words(const struct tls_session *session, int code, c
     }
 }
 
-/* Unless something else has ended it: an error of the socket, or the node itself. */
+/* Records the code unless something else has ended it, which is an error of the socket, or the node itself. */
 static void tls_fail_by_code(struct tls_session *session, int code)
 {
     char text[TLS_WORDS_MAX - sizeof "TLS: "];
@@ -164,8 +164,8 @@ static void tls_sent(struct tls_line *line, size_t size)
     if (line->out_start == line->out_end) line->out_start = line->out_end = 0;
 }
 
-/* What Mbed TLS writes. Without room it has to come again, with the same bytes: of a handshake it does. Later there is always room,
- * unless the node asks for more and more and takes nothing. */
+/* Takes the bytes that Mbed TLS writes. Without room it has to come again, with the same bytes, as it does
+ * during a handshake. Later there is always room, unless the node asks for more and more and takes nothing. */
 static int tls_put(void *context, const unsigned char *data, size_t size)
 {
     struct tls_session *session = context;
@@ -183,7 +183,7 @@ static int tls_put(void *context, const unsigned char *data, size_t size)
     return (int)size;
 }
 
-/* What it reads. */
+/* Gives it the bytes that it reads. */
 static int tls_get(void *context, unsigned char *data, size_t size)
 {
     struct tls_session *session = context;
@@ -214,8 +214,9 @@ static bool tls_is_for_number(const mbedtls_x509_crt *certificate, const struct 
     return false;
 }
 
-/* Besides what Mbed TLS looks at: the number of the host, since 2 knows names alone; and that the certificate has names, since
- * without any it takes the common name (RFC 9525, 6.3: that is not looked at). */
+/* Checks two things that Mbed TLS does not. One is the number of the host, since version 2 knows names
+ * alone. The other is that the certificate has names, since without any it takes the common name (RFC
+ * 9525, 6.3: that is not looked at). */
 static int tls_check_host(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags)
 {
     struct tls_line *line = context;
@@ -369,7 +370,7 @@ static const char *tls_system_ca(void)
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"
     };
 
-    if (getenv("SSL_CERT_FILE")) return getenv("SSL_CERT_FILE");    /* As OpenSSL has it. */
+    if (getenv("SSL_CERT_FILE")) return getenv("SSL_CERT_FILE");    /* OpenSSL has it so. */
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         if (access(paths[i], R_OK) == 0) return paths[i];
     return NULL;

@@ -1,6 +1,7 @@
-/* TLS by OpenSSL (1.1.1 or newer), as a transport. Only a build that asks for it has this file: make TLS=openssl.
+/* TLS by OpenSSL (1.1.1 or newer), as a transport. Only a build that asks for it by make TLS=openssl has this file.
  *
- * OpenSSL never sees the socket: it reads from one piece of memory and writes to another. net_tls.h has what is not its own. */
+ * OpenSSL never sees the socket, since it reads from one piece of memory and writes to another.
+ * net_tls.h has the parts that are not its own. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,7 +18,7 @@
 
 struct tls_line {
     SSL *ssl;
-    BIO *in, *out;          /* What has come and is not yet read; what is to go. They belong to `ssl`. */
+    BIO *in, *out;          /* Bytes that have come and are not yet read; and bytes that are to go. They belong to `ssl`. */
 };
 
 struct redlock_tls {
@@ -38,7 +39,7 @@ static struct tls_ticket *tls_ticket(struct redlock_tls *tls, unsigned node)
 
 /* --- Words --- */
 
-/* For another host, or for none: as certificates were made before 2000, by its common name alone. */
+/* The certificate is for another host, or for none, like certificates made before 2000, by its common name alone. */
 static const char *tls_mismatch_words(const SSL *ssl)
 {
     const STACK_OF(X509) *chain = SSL_get_peer_cert_chain(ssl);
@@ -48,7 +49,7 @@ static const char *tls_mismatch_words(const SSL *ssl)
     return has_names ? TLS_OTHER_HOST : TLS_NO_HOST;
 }
 
-/* What is wrong with the node's certificate: in words of ours, or in those of OpenSSL, in text[0..size). */
+/* The fault of the node's certificate, in words of ours, or in those of OpenSSL, in text[0..size). */
 static const char *tls_verdict_words(const SSL *ssl, char *text, size_t size)
 {
     long verdict = SSL_get_verify_result(ssl);
@@ -70,7 +71,7 @@ static const char *tls_verdict_words(const SSL *ssl, char *text, size_t size)
     }
 }
 
-/* What the node, or OpenSSL here, does not like. */
+/* The complaint of the node, or of OpenSSL here. */
 static const char *tls_reason_words(unsigned long error)
 {
     const char *text;
@@ -95,7 +96,7 @@ static const char *tls_reason_words(unsigned long error)
     }
 }
 
-/* Of what OpenSSL has just said the first error in the queue counts, as the later ones are about what was lost by it. */
+/* The first error in OpenSSL's queue counts, as the later ones are about the losses that it caused. */
 static void tls_fail_by_queue(struct tls_session *session)
 {
     unsigned long error = ERR_peek_error();
@@ -117,7 +118,7 @@ static size_t tls_output(const struct tls_line *line, const void **data)
     return (size_t)size;
 }
 
-/* What is read is gone. */
+/* Bytes that were read are gone. */
 static void tls_sent(struct tls_line *line, size_t size)
 {
     uint8_t piece[TLS_PIECE];
@@ -138,7 +139,7 @@ static bool tls_fill(struct tls_session *session)
 
 /* --- Connecting --- */
 
-/* RFC 9525, 6.3: the common name is not looked at, which OpenSSL does unless told otherwise. */
+/* RFC 9525, 6.3: the common name is not looked at, although OpenSSL does so by default. */
 static bool tls_expect(SSL *ssl, const struct tls_host *host)
 {
     if (host->number_size > 0) return X509_VERIFY_PARAM_set1_ip(SSL_get0_param(ssl), host->number, host->number_size) == 1;
@@ -170,7 +171,8 @@ static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_sessio
     return NULL;
 }
 
-/* Without the goodbyes, both, OpenSSL would take what it was given for resuming as spoilt: RFC 8446, 6.1, does not ask for that. */
+/* Without both goodbyes, OpenSSL would take the session that it was given for resuming as spoilt,
+ * although RFC 8446, 6.1, does not ask for that. */
 static void tls_line_close(struct tls_line *line)
 {
     if (line->ssl) SSL_set_shutdown(line->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
@@ -193,14 +195,14 @@ static bool tls_shake_hands(struct tls_session *session)
         if (why != SSL_ERROR_WANT_READ) tls_fail_by_queue(session);
         return false;
     }
-    /* Some ciphers need no certificate, and the system's configuration may allow them: then none was looked at. */
+    /* Anonymous ciphers, if the system's configuration allows them, skip the certificate check. */
     if (!SSL_get_peer_cert_chain(ssl)) (void)tls_fail(session, "it shows no certificate");
     return session->ended == 0;
 }
 
 /* --- Talking --- */
 
-/* OpenSSL takes all or nothing, since what it writes to is memory: so nothing has to be repeated. */
+/* OpenSSL takes all or nothing, since it writes to memory, so nothing has to be repeated. */
 static size_t tls_write(struct tls_session *session, const void *data, size_t size)
 {
     SSL *ssl = session->line->ssl;
@@ -250,7 +252,7 @@ static uint64_t tls_first_end(const struct tls_line *line)
 
 /* --- Resuming --- */
 
-/* Called by OpenSSL, whenever a node gives one: 1 says that it is ours now. */
+/* OpenSSL calls it whenever a node gives one; 1 says that it is ours now. */
 static int tls_take_resumable(SSL *ssl, SSL_SESSION *given)
 {
     const struct tls_line line = { .ssl = ssl };
@@ -334,7 +336,7 @@ static bool tls_identify(SSL_CTX *ctx, const struct redlock_tls_options *options
     return true;
 }
 
-/* What nodes give for resuming is kept by tls_keep_ticket, not by OpenSSL. */
+/* tls_keep_ticket, not OpenSSL, keeps the sessions that nodes give for resuming. */
 static SSL_CTX *tls_new_ctx(const struct redlock_tls_options *options, char *words, size_t size)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());

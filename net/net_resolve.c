@@ -1,14 +1,14 @@
 /* Endpoints: what an address leads to. A name is looked up in a thread of its own, since the system's resolver waits.
  *
- * Such a thread and the client share no memory, only a pair of sockets: the name goes in at one end, the answer comes out of
- * it, and each side closes its own end. So a client that is closed, or a program that forks, waits for no name server and
- * leaves the thread nothing to write to but a socket that nobody reads.
+ * Such a thread and the client share no memory, only a pair of sockets. The name goes in at one end, the
+ * answer comes out of it, and each side closes its own end. A client that is closed, or a program that forks,
+ * therefore waits for no name server and leaves the thread nothing to write to but a socket that nobody reads.
  *
  *   client                                       thread
  *     socketpair, sends the name, begins it   ->   reads the name, looks it up, for as long as that takes
  *     waits until its end is readable         <-   sends the answer, closes its end, ends
  *
- * With REDLOCK_NO_THREADS defined there are none: then the caller waits. */
+ * With REDLOCK_NO_THREADS defined there are none, and the caller waits. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -61,11 +61,11 @@ static bool endpoint_from_result(const struct addrinfo *result, uint16_t port, s
 
 /* --- Codes --- */
 
-/* Beyond all that <netdb.h> has, which are small, and negative or not: an errno and this. */
+/* Beyond all codes of <netdb.h>, which are small, and negative or not, come an errno and this. */
 enum { RESOLVE_NO_THREAD = 1000, RESOLVE_ERRNO };
 
-/* Some resolvers report any trouble of the system as a host that does not exist: glibc does if it has no descriptor left to read
- * its configuration with. */
+/* Some resolvers report any trouble of the system as a host that does not exist. glibc does if it has
+ * no descriptor left to read its configuration with. */
 static int resolve_error(int code, int error)
 {
     bool is_systems = code == EAI_SYSTEM || error == EMFILE || error == ENFILE;
@@ -145,7 +145,7 @@ NET_API bool net_resolve_end(int fd, struct net_resolved *resolved)
 
 #else
 
-/* What a resolver needs at most: those that load modules need more than they say. Memory is taken as it is touched. */
+/* The most that a resolver needs; those that load modules need more than they say. Memory is taken as it is touched. */
 enum { RESOLVE_STACK_SIZE = 512 * 1024 };
 
 #ifdef MSG_NOSIGNAL
@@ -159,7 +159,7 @@ struct resolve_question {
     uint16_t port;
 };
 
-/* The thread: the question is there already. Whether somebody still reads the answer is not its concern. */
+/* The thread's body. The question is there already. Whether somebody still reads the answer is not its concern. */
 static void *resolve_answer(void *context)
 {
     int fd = (int)(intptr_t)context;
@@ -187,8 +187,8 @@ static int resolve_pair(int ends[2])
 #endif
 }
 
-/* Nobody joins it: it ends when its resolver does, whether the client is still there or not. All signals are for the program's
- * own threads. */
+/* Nobody joins it, and it ends when its resolver does, whether the client is still there or not. All
+ * signals are for the program's own threads. */
 static bool resolve_start(int fd)
 {
     sigset_t all, before;

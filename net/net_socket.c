@@ -17,8 +17,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The kernel probes a silent connection after 15 s, then every 5 s, and gives it up after three: half a minute. This is
- * for idle connections. Where an answer is owed, the caller's own timeout comes first. */
+/* The kernel probes a silent connection after 15 s, then every 5 s, and gives it up after three, which is half
+ * a minute. This is for idle connections. Where an answer is owed, the caller's own timeout comes first. */
 enum { SOCKET_KEEP_IDLE_S = 15, SOCKET_KEEP_INTERVAL_S = 5, SOCKET_KEEP_COUNT = 3 };
 
 #if !defined(MSG_NOSIGNAL) && !defined(SO_NOSIGPIPE)
@@ -40,7 +40,7 @@ static sa_family_t endpoint_family(const struct net_endpoint *endpoint)
     return head.sa_family;
 }
 
-/* An option that cannot be set is left out: none of them changes what a connection means. */
+/* An option that cannot be set is left out, since none of them changes what a connection means. */
 static void socket_set(int fd, int level, int option, int value)
 {
     (void)setsockopt(fd, level, option, &value, sizeof value);
@@ -61,8 +61,8 @@ static void socket_tune_tcp(int fd)
 #endif
 }
 
-/* Returns a nonblocking, close-on-exec socket, or -errno. macOS cannot do both at once: there, a fork of another thread
- * between the two calls inherits the descriptor. */
+/* Returns a nonblocking, close-on-exec socket, or -errno. macOS cannot do both at once, so there a fork
+ * of another thread between the two calls inherits the descriptor. */
 static int socket_open(int family)
 {
 #ifdef SOCK_CLOEXEC    /* Where this is, there is pipe2 as well. */
@@ -104,8 +104,8 @@ NET_API int net_connect(const struct net_endpoint *endpoint, bool *connected)
     return -error;
 }
 
-/* TCP's simultaneous open lets a socket meet itself when its own port is the one it calls: on this machine, where
- * nobody listens. It would echo our own bytes, and keep the server from starting. */
+/* TCP's simultaneous open lets a socket meet itself when its own port is the one it calls, on this
+ * machine, where nobody listens. It would echo our own bytes, and keep the server from starting. */
 static bool socket_is_own_peer(int fd, const struct sockaddr_storage *peer, socklen_t peer_size)
 {
     struct sockaddr_storage own;
@@ -155,7 +155,8 @@ NET_API ptrdiff_t net_receive(int fd, void *data, size_t size)
     return socket_would_block(errno) ? 0 : -errno;
 }
 
-/* Not repeated after EINTR: on most systems the descriptor is gone by then, and may be another thread's already. */
+/* It is not repeated after EINTR, since on most systems the descriptor is gone by then, and may be
+ * another thread's already. */
 NET_API void net_close(int fd)
 {
     if (fd >= 0) (void)close(fd);
@@ -201,7 +202,7 @@ enum {
     WAIT_SLICE_MS = 1000        /* poll() does not count the time for which the machine sleeps (poll(2)); net_now_us() does. */
 };
 
-/* For poll: rounded up, so that it does not wake too early and again and again; -1 is for ever. */
+/* The time for poll, rounded up, so that it does not wake too early and again and again; -1 is for ever. */
 static int wait_ms(uint64_t until_us)
 {
     if (until_us == UINT64_MAX) return -1;
@@ -228,7 +229,8 @@ static uint8_t wait_ready(short events)
     return (uint8_t)ready;
 }
 
-/* poll, but 0 only when the time has come: a wait may be longer than a slice, or the clock of poll a little ahead. */
+/* Like poll, but returns 0 only when the time has come, since a wait may be longer than a slice, or the
+ * clock of poll a little ahead. */
 static int wait_poll(struct pollfd *polled, size_t count, uint64_t until_us)
 {
     int ready;
@@ -237,7 +239,7 @@ static int wait_poll(struct pollfd *polled, size_t count, uint64_t until_us)
     return ready < 0 ? -errno : ready;
 }
 
-/* Without poll: after a short pause all may be ready, which harms nobody, since they are nonblocking. */
+/* Works without poll. After a short pause all may be ready, which harms nobody, since they are nonblocking. */
 static int wait_blindly(struct net_wait *waits, size_t count, uint64_t until_us)
 {
     int ready = 0;
@@ -295,7 +297,7 @@ NET_API void net_self_pipe_write(int fd)
     ssize_t taken = 0;
     if (fd < 0) return;
     do taken = write(fd, &byte, sizeof byte);
-    while (taken < 0 && errno == EINTR);    /* What fills the pipe wakes as well. */
+    while (taken < 0 && errno == EINTR);    /* The bytes that fill the pipe wake as well. */
     errno = error;
 }
 

@@ -1,5 +1,6 @@
-/* What the adapters of TLS libraries have in common: a transport (redlock_transport.h) but for the library itself. An adapter
- * (net_openssl.c, net_mbedtls.c) includes this file, which has functions of its own inside, and defines what is declared below.
+/* The common part of the adapters of TLS libraries, which is a transport (redlock_transport.h) without
+ * the library itself. An adapter (net_openssl.c, net_mbedtls.c) includes this file, which has functions
+ * of its own inside, and defines what is declared below.
  *
  * A library writes into memory, and from there the socket is filled here. So no SIGPIPE is raised; a record that was begun is ours,
  * whatever the engine wants to send next; and what a library writes while it reads (tickets, key updates) is sent whenever
@@ -26,36 +27,38 @@ enum {
     TLS_SESSIONS_MAX = NET_WAIT_MAX,    /* Two for each node that there can be, and two to spare. */
     TLS_NODES_MAX = NET_WAIT_MAX / 2,
     TLS_PIECE = 4096,                   /* Taken from the socket at once, */
-    TLS_PIECES_MAX = 8,                 /* and so often in one call: a node that floods us must not keep others waiting (S16). */
+    TLS_PIECES_MAX = 8,                 /* and so often in one call, since a node that floods us must not
+                                         * keep others waiting (S16). */
     TLS_OUT_MAX = 65536,                /* More is not kept for a node that takes nothing. */
     TLS_ERROR_TAKEN = REDLOCK_TRANSPORT_ERROR + 1,      /* Two clients use one redlock_tls. */
-    TLS_WORDS_MAX = 96                  /* Of which the engine keeps some 60. */
+    TLS_WORDS_MAX = 96                  /* The engine keeps some 60 of them. */
 };
 
-/* Beside `words`, which outlive it, it says nothing while there is no connection. */
+/* It says nothing while there is no connection, except `words`, which outlive it. */
 struct tls_session {
-    struct tls_line *line;  /* What the library has of it. NULL: there is no connection. */
+    struct tls_line *line;  /* The library's part of it; NULL: there is no connection. */
     unsigned node;
     int fd;
-    int ended;              /* 0; REDLOCK_TRANSPORT_END, or -E: nothing more comes. */
+    int ended;              /* The end is 0; REDLOCK_TRANSPORT_END, or -E: nothing more comes. */
     bool resumes;           /* It has offered the node to resume an earlier session of TLS (RFC 8446, 2.2; RFC 5077). */
     bool has_socket;        /* TCP stands, */
     bool stands;            /* and so does TLS. */
     bool may_have_more;     /* The last call has stopped before it knew. */
-    bool is_dry;            /* In this call the socket has given less than it was asked for, */
+    bool is_dry;            /* The socket delivered less than requested in this call, */
     unsigned pieces;        /* after so many pieces. */
     char words[TLS_WORDS_MAX];
 };
 
-/* What a node has given us so that later connections can begin without certificates and signatures. With TLS 1.3 it gives another
- * one each time. */
+/* A session that a node has given us so that later connections can begin without certificates and
+ * signatures. With TLS 1.3 it gives another one each time. */
 struct tls_ticket {
     struct tls_resumable *resumable;    /* The library's. NULL: there is none. */
     uint64_t ends;                      /* With the first of the certificates that were looked at, in seconds since 1970. */
-    bool is_refused;                    /* The node has broken off a handshake because of one: it is offered none any more. */
+    bool is_refused;                    /* The node has broken off a handshake because of one, so it is
+                                         * offered none any more. */
 };
 
-/* What a certificate must be for. */
+/* The names that a certificate must be for. */
 struct tls_host {
     char name[NET_HOST_MAX + 1];
     uint8_t number[sizeof(struct in6_addr)];    /* The name read as a number, */
@@ -70,7 +73,7 @@ struct tls_resumable;
 static struct tls_session *tls_session(struct redlock_tls *tls, unsigned k);
 static struct tls_ticket *tls_ticket(struct redlock_tls *tls, unsigned node);
 
-/* NULL: out of memory. What the session has is read by the calls below. */
+/* NULL: out of memory. The calls below read the session's fields. */
 static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_session *session, const struct tls_host *host);
 
 /* Before the handshake. False: the library does not want it. And: it is of no use any longer. */
@@ -78,20 +81,20 @@ static bool tls_resume(struct tls_line *line, struct tls_resumable *resumable);
 static void tls_forget(struct tls_resumable *resumable);
 static void tls_line_close(struct tls_line *line);
 
-/* What the library has written: where it begins and its size. And: so much of it is sent. */
+/* The library's output, with its beginning and size. The other one reports that so much of it is sent. */
 static size_t tls_output(const struct tls_line *line, const void **data);
 static void tls_sent(struct tls_line *line, size_t size);
 
 /* Goes on as far as tls_take gives bytes. True: it stands. False: it waits for more, or session->ended says why not. */
 static bool tls_shake_hands(struct tls_session *session);
 
-/* How many bytes were taken, or read: a piece. 0: none, for now or as session->ended says. */
+/* Returns the number of bytes that were taken, or read, as a piece; 0: none, for now or as session->ended says. */
 static size_t tls_write(struct tls_session *session, const void *data, size_t size);
 static size_t tls_read(struct tls_session *session, void *data, size_t size);
 
 static void tls_write_goodbye(struct tls_line *line);
 
-/* When the first of the certificates ends that the node has sent: see redlock_tls_certificate_ends. UINT64_MAX: there is none. */
+/* The first end of the certificates that the node has sent, see redlock_tls_certificate_ends. UINT64_MAX: there is none. */
 static uint64_t tls_first_end(const struct tls_line *line);
 
 /* --- Words --- */
@@ -159,7 +162,7 @@ static size_t tls_take(struct tls_session *session, uint8_t piece[TLS_PIECE])
 
 /* --- Resuming --- */
 
-/* The node has given it on a connection that stands: it takes the place of the one before. */
+/* The node has given it on a connection that stands, so it takes the place of the one before. */
 static void tls_keep_ticket(struct tls_ticket *ticket, struct tls_resumable *resumable, uint64_t ends)
 {
     if (ticket->resumable) tls_forget(ticket->resumable);
@@ -167,7 +170,7 @@ static void tls_keep_ticket(struct tls_ticket *ticket, struct tls_resumable *res
     ticket->ends = ends;
 }
 
-/* Nothing is resumed from when a certificate has ended on which it rests: the node has to show what it has now. */
+/* Nothing is resumed after the end of a certificate on which it rests, since the node has to show its present one. */
 static void tls_offer_ticket(struct tls_session *session, struct tls_ticket *ticket)
 {
     bool is_good = !ticket->is_refused && (uint64_t)time(NULL) < ticket->ends;
@@ -222,8 +225,9 @@ static int tls_connect(void *context, unsigned k, const struct redlock_peer *pee
     return fd;
 }
 
-/* If it had offered to resume, that may be why it has failed (RFC 8446 and 5246 have a server pass over what it does not want, but
- * OpenSSL breaks off where it asks for certificates and no session_id_context is set): that is not for good, as refusals are. */
+/* If it had offered to resume, that may be why it has failed. (RFC 8446 and 5246 have a server pass
+ * over a ticket that it does not want, but OpenSSL breaks off where it asks for certificates and no
+ * session_id_context is set.) The failure is therefore not for good, as refusals are. */
 static int tls_finish_handshake(struct tls_session *session, struct tls_ticket *ticket)
 {
     tls_begin_taking(session);
@@ -254,7 +258,7 @@ static int tls_finish(void *context, unsigned k)
 
 /* --- Talking --- */
 
-/* What is taken while the socket takes nothing is one record at most. */
+/* While the socket takes nothing, one record at most is taken. */
 static ptrdiff_t tls_send(void *context, unsigned k, const void *data, size_t size)
 {
     struct tls_session *session = tls_session(context, k);
@@ -280,7 +284,8 @@ static ptrdiff_t tls_receive(void *context, unsigned k, void *data, size_t size)
         got += taken;
     }
     session->may_have_more |= got == size;
-    (void)tls_flush(session);       /* What reading made necessary; and what could not be sent before. */
+    (void)tls_flush(session);       /* Sends the answers that reading made necessary, and earlier bytes that
+                                     * could not be sent. */
     if (session->ended == 0 && tls_output_size(session) > TLS_OUT_MAX)
         (void)tls_fail(session, "it asks for more and more, and takes nothing");
     return got > 0 ? (ptrdiff_t)got : session->ended;
@@ -298,7 +303,7 @@ static unsigned tls_events(void *context, unsigned k, unsigned wanted)
 
 /* --- Hanging up --- */
 
-/* As far as the socket takes it, unless something has gone wrong or stands before it. */
+/* Sends what the socket accepts, unless an error or earlier data is pending. */
 static void tls_say_goodbye(struct tls_session *session)
 {
     if (!session->stands || session->ended != 0 || tls_flush(session) < 0 || tls_output_size(session) > 0) return;
@@ -333,7 +338,7 @@ const struct redlock_transport *redlock_tls_transport(void)
 
 /* --- Certificates --- */
 
-/* As seconds since 1970; before that: 0. By days since March 1st of the year 0, so that a leap day is the last of its year. */
+/* Seconds since 1970; 0 before that. By days since March 1st of the year 0, so that a leap day is the last of its year. */
 static uint64_t tls_seconds(int year, int month, int day, int hour, int minute, int second)
 {
     int64_t years = year - (month <= 2), of_year = (153 * (month + (month <= 2 ? 9 : -3)) + 2) / 5 + day - 1;
@@ -359,7 +364,7 @@ static bool tls_is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* What a file is, and what it must be. */
+/* The kind of a file, and its requirements. */
 struct tls_use {
     const char *what, *must;
 };
@@ -369,14 +374,15 @@ static const struct tls_use TLS_CERT = { "the client certificate", "a file in PE
 static const struct tls_use TLS_KEY = { "the key of the client certificate",
                                         "a file in PEM with the private key of this certificate, without a passphrase" };
 
-/* Always false: says what is wrong with a file. reason: what the library says of it. */
+/* Always false. It reports a fault of a file; reason is the library's own text. */
 static bool tls_blame(char *words, size_t size, const struct tls_use *use, const char *path, const char *reason)
 {
     (void)snprintf(words, size, "%s %s: %s; it must be %s", use->what, path, reason, use->must);
     return false;
 }
 
-/* False, and said: there is nothing that a library could read. (One of them takes a directory for a file without end.) */
+/* Returns false, with a message, if there is nothing that a library could read. (One of them takes a
+ * directory for a file without end.) */
 static bool tls_can_read(char *words, size_t size, const struct tls_use *use, const char *path)
 {
     if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0) {
@@ -386,7 +392,7 @@ static bool tls_can_read(char *words, size_t size, const struct tls_use *use, co
     return use == &TLS_CA || !tls_is_directory(path) || tls_blame(words, size, use, path, "it is a directory");
 }
 
-/* False, and said: there is a key, and no certificate that it is for. */
+/* Returns false, with a message, if there is a key, and no certificate that it is for. */
 static bool tls_may_lack_cert(const struct redlock_tls_options *options, char *words, size_t size)
 {
     if (options->key) (void)snprintf(words, size, "the key %s is of no use without its certificate", options->key);

@@ -1,4 +1,5 @@
-/* What redlock asks of the operating system: addresses, sockets, waiting, the clock, random bytes, the process.
+/* The services that redlock needs from the operating system, which are addresses, sockets, waiting, the
+ * clock, random bytes, and the process.
  *
  * The files behind this header are the only ones of the library that include POSIX headers; this header includes none.
  * They know nothing of Redis but how its URLs are spelled.
@@ -20,14 +21,16 @@
 #define NET_API extern
 #endif
 
-/* A caller's bug stops the program at the spot. Not assert(), which brings printf along: 16 KB of a static program. */
+/* A caller's bug stops the program at the spot. It is not assert(), which brings printf along, 16 KB of
+ * a static program. */
 #ifdef __GNUC__
 #define NET_CHECK(condition) ((condition) ? (void)0 : __builtin_trap())
 #else
 #define NET_CHECK(condition) do { while (!(condition)) { } } while (0)
 #endif
 
-/* What must be so when it is compiled. C99 has no word for it, and compilers that are asked for C99 warn of that of C11. */
+/* A condition that must hold when it is compiled. C99 has no word for it, and compilers that are asked
+ * for C99 warn of that of C11. */
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define NET_STATIC_ASSERT(condition, words) _Static_assert(condition, words)
 #else
@@ -40,7 +43,8 @@ enum net_kind { NET_TCP, NET_UNIX };
 
 enum {
     NET_HOST_MAX = 255,        /* The longest name of the DNS. */
-    NET_PATH_MAX = 103,        /* sun_path of macOS and the BSDs (Linux: 107): good here is good everywhere. */
+    NET_PATH_MAX = 103,        /* sun_path of macOS and the BSDs (Linux: 107), so a name that is good here
+                                * is good everywhere. */
     NET_USER_MAX = 128,        /* Redis has no limit for these two (counted after percent-decoding). */
     NET_PASSWORD_MAX = 256,    /* The server's own ACL GENPASS writes 64 bytes. */
     NET_ADDRESS_TEXT_SIZE = NET_HOST_MAX + sizeof "[]:65535"    /* Any address as text, with its NUL. */
@@ -51,7 +55,7 @@ struct net_address {
     uint16_t port;                         /* NET_TCP: 1..65535. NET_UNIX: 0. */
     uint32_t database;                     /* 0..2^31-1; 0 where none is named. */
     bool durable;                          /* The address says durable=1. */
-    bool secure;                           /* NET_TCP: it says rediss:// or valkeys://: TLS, and never anything else. */
+    bool secure;                           /* NET_TCP by rediss:// or valkeys://, which means TLS, and never anything else. */
     bool has_password;                     /* False: log in nowhere; user and password are empty. */
     char host[NET_HOST_MAX + 1];           /* NET_TCP: a name or number, v6 without its brackets. NET_UNIX: empty. */
     char path[NET_PATH_MAX + 1];           /* NET_UNIX: absolute. NET_TCP: empty. */
@@ -70,16 +74,16 @@ struct net_error {
  *   redis://[[user]:password@]host[:port][/database][?durable=1]        also valkey://; with TLS rediss://, valkeys://
  *   redis+unix://[[user]:password@]/path[?db=database][&durable=1]      also valkey+unix:// and unix://
  *
- * In the URLs user, password, host and path are percent-decoded (so a scope is written [fe80::1%25eth0]); elsewhere '%'
- * is itself. `default_port` (1..65535) is taken where none is given. Returns false with *error set and *address
- * untouched when the text is not such an address. A password is copied: wipe the address (net_wipe) when done with it;
- * no other copy is left behind. */
+ * User, password, host and path of the URLs are percent-decoded (so a scope is written
+ * [fe80::1%25eth0]); elsewhere '%' is itself. `default_port` (1..65535) is taken where none is given.
+ * Returns false with *error set and *address untouched when the text is not such an address. A password
+ * is copied. Wipe the address (net_wipe) when done with it; no other copy is left behind. */
 NET_API bool net_parse_address(const char *text, size_t size, uint16_t default_port, struct net_address *address,
                                struct net_error *error);
 
-/* Writes "127.0.0.1:6379", "[::1]:6379" or "unix:/path", for people and logs: never the user or the password, nor rediss://.
- * `size` >= 1. Always ends in NUL, cut short where it does not fit (NET_ADDRESS_TEXT_SIZE is always enough).
- * Returns the length written, without the NUL. */
+/* Writes "127.0.0.1:6379", "[::1]:6379" or "unix:/path", for people and logs. It never writes the user
+ * or the password, nor rediss://. `size` >= 1. Always ends in NUL, cut short where it does not fit
+ * (NET_ADDRESS_TEXT_SIZE is always enough). Returns the length written, without the NUL. */
 NET_API size_t net_format_address(const struct net_address *address, char *text, size_t size);
 
 /* Overwrites with zeros in a way no compiler leaves out. */
@@ -91,7 +95,7 @@ NET_API void net_wipe(void *data, size_t size);
  * A name with more of them is a pool of servers, not a node. */
 enum { NET_ENDPOINTS_MAX = 4 };
 
-enum { NET_ENDPOINT_SIZE = 112 };    /* sockaddr_un, the largest: 110 bytes on Linux, 106 elsewhere. */
+enum { NET_ENDPOINT_SIZE = 112 };    /* sockaddr_un, the largest, has 110 bytes on Linux, 106 elsewhere. */
 
 /* Complete so that it can be stored and copied; what is inside belongs to net_resolve.c and net_socket.c. */
 struct net_endpoint {
@@ -99,7 +103,8 @@ struct net_endpoint {
     uint32_t size;
 };
 
-/* What an address leads to: `count` endpoints, the best first; or none, and a code for net_resolve_text that is not 0. */
+/* The result for an address, which is `count` endpoints, the best first; or none, and a code for
+ * net_resolve_text that is not 0. */
 struct net_resolved {
     int code;
     uint32_t count;
@@ -110,8 +115,9 @@ struct net_resolved {
  * name. */
 NET_API bool net_resolve_now(const struct net_address *address, struct net_resolved *resolved);
 
-/* Begins to look a name up, for as long as the system's resolver takes. Returns a descriptor, nonblocking and close-on-exec, that
- * is readable when net_resolve_end can tell; the caller owes it a net_close, at any time: the caller need not wait for the answer.
+/* Begins to look a name up, for as long as the system's resolver takes. Returns a descriptor,
+ * nonblocking and close-on-exec, that is readable when net_resolve_end can tell. The caller owes it a
+ * net_close, at any time, and need not wait for the answer.
  * -1: *resolved is set already, since no lookup could be begun; or since without threads (REDLOCK_NO_THREADS) this BLOCKS.
  * A thread of its own does it, which takes no signals, has 512 KiB of stack and ends by itself. A child of fork() has the
  * descriptor and one more, which is the thread's, and no thread. */
@@ -128,34 +134,35 @@ NET_API bool net_resolve_denies(int code);
 
 /* --- Sockets ---------------------------------------------------------------------------------------------------- */
 
-/* What net_receive returns when the peer has closed: no errno is this large. */
+/* net_receive returns it when the peer has closed; no errno is this large. */
 enum { NET_END = -0x7fff };
 
 /* Begins to connect. Returns a descriptor >= 0 that the caller owes a net_close; *connected says whether it is through
  * already. If not, wait until it is writable and ask net_connect_result. The descriptor is nonblocking and
  * close-on-exec; TCP sends at once (NODELAY) and finds a peer that died in silence within half a minute (keepalive),
- * where the system can. Returns -errno with nothing left open; -EAGAIN: the backlog of a unix socket is full. */
+ * where the system can. Returns -errno with nothing left open; -EAGAIN means that the backlog of a unix socket is full. */
 NET_API int net_connect(const struct net_endpoint *endpoint, bool *connected);
 
 enum { NET_PENDING = -1 };
 
-/* How a connection attempt ended: 0 connected, NET_PENDING not yet known, else the errno of its failure, told once: close
- * it then. A TCP socket that was connected to itself (possible where nobody listens) counts as ECONNREFUSED. */
+/* Tells how a connection attempt ended. Returns 0 if connected, NET_PENDING if not yet known, else the
+ * errno of its failure, reported once; close it then. A TCP socket that was connected to itself
+ * (possible where nobody listens) counts as ECONNREFUSED. */
 NET_API int net_connect_result(int fd);
 
-/* Gives bytes to the kernel. `size` >= 1. Returns how many it took, 0 when it can take none now (wait for NET_WRITE),
- * or -errno: the connection is of no further use. Zero never means disconnect. Raises no SIGPIPE. */
+/* Gives bytes to the kernel. `size` >= 1. Returns how many it took, 0 when it can take none now (wait for
+ * NET_WRITE), or -errno if the connection is of no further use. Zero never means disconnect. Raises no SIGPIPE. */
 NET_API ptrdiff_t net_send(int fd, const void *data, size_t size);
 
 /* Takes up to `size` >= 1 bytes. Returns how many, 0 when there are none now (wait for NET_READ), NET_END when the peer
  * has closed, or -errno. Zero never means disconnect. */
 NET_API ptrdiff_t net_receive(int fd, void *data, size_t size);
 
-/* Closes, once and for all: what is not yet sent may still be sent. A negative descriptor is left alone. */
+/* Closes, once and for all. Bytes that are not yet sent may still be sent. A negative descriptor is left alone. */
 NET_API void net_close(int fd);
 
 /* A few static words for an errno (positive) or for -NET_END; "system error" for those that say nothing to a user of
- * sockets, so print the number too. Unlike strerror: safe in threads, the same in every locale. */
+ * sockets, so print the number too. Unlike strerror it is safe in threads, and the same in every locale. */
 NET_API const char *net_error_text(int error);
 
 /* --- Waiting ---------------------------------------------------------------------------------------------------- */
@@ -163,31 +170,33 @@ NET_API const char *net_error_text(int error);
 enum {
     NET_READ = 1,
     NET_WRITE = 2,
-    NET_BROKEN = 4     /* Reported unasked: error, hang-up or not open. net_connect_result or net_receive says which. */
+    NET_BROKEN = 4     /* Reported unasked, for an error, hang-up or closed descriptor. net_connect_result
+                        * or net_receive says which. */
 };
 
 enum { NET_WAIT_MAX = 32 };    /* Two for each node that there can be, and two of the caller's own. 256 bytes of stack. */
 
 struct net_wait {
-    int fd;           /* Of any number; negative: skipped, never ready. */
-    uint8_t events;   /* In: NET_READ, NET_WRITE, both or none. */
-    uint8_t ready;    /* Out, set on every return: what is so of `events`, and NET_BROKEN. */
+    int fd;           /* Any descriptor; if negative, it is skipped and never ready. */
+    uint8_t events;   /* Input, which is NET_READ, NET_WRITE, both or none. */
+    uint8_t ready;    /* Output, set on every return, which is the ready part of `events`, and NET_BROKEN. */
 };
 
-/* Waits until something is ready or net_now_us() >= `until_us` (UINT64_MAX: for ever; a time gone by: just looks).
- * Returns how many of the `count` <= NET_WAIT_MAX entries are ready, 0 when the time has come and not before,
- * -EINTR after a signal (look at your flags, then call again: the time is absolute, so nothing is stretched),
- * or -errno. A machine that was suspended meanwhile may return late. Where the system refuses to wait (it has no memory, or
- * takes no more descriptors than the process may open by now), all are said to be ready after 10 ms: each is to be tried. */
+/* Waits until something is ready or net_now_us() >= `until_us` (UINT64_MAX: for ever; a time gone by
+ * just looks). Returns how many of the `count` <= NET_WAIT_MAX entries are ready, 0 when the time has
+ * come and not before, -EINTR after a signal (look at your flags, then call again; the time is
+ * absolute, so nothing is stretched), or -errno. A machine that was suspended meanwhile may return
+ * late. If the system refuses to wait (it has no memory, or takes no more descriptors than the process
+ * may open by now), all are reported as ready after 10 ms, and each is to be tried. */
 NET_API int net_wait(struct net_wait *waits, size_t count, uint64_t until_us);
 
-/* A self-pipe wakes a thread out of net_wait, from another thread or from a signal handler. Opens one: self_pipe[0] is to be waited
- * for (NET_READ), self_pipe[1] is written to; the caller owes both a net_close. Close-on-exec. Returns 0, or -errno and both
- * are -1. */
+/* A self-pipe wakes a thread out of net_wait, from another thread or from a signal handler. Opens one.
+ * Wait for self_pipe[0] (NET_READ), and write to self_pipe[1]. The caller owes both a net_close.
+ * Close-on-exec. Returns 0, or -errno and both are -1. */
 NET_API int net_self_pipe_open(int self_pipe[2]);
 
-/* Writes to self_pipe[1], again and again if need be: nobody waits for room. Async-signal-safe; errno stays. A negative
- * descriptor is left alone. */
+/* Writes to self_pipe[1], again and again if need be, since nobody waits for room. Async-signal-safe;
+ * errno stays. A negative descriptor is left alone. */
 NET_API void net_self_pipe_write(int fd);
 
 /* Has anything been written since the last call? A negative descriptor has not. */
@@ -196,8 +205,8 @@ NET_API bool net_self_pipe_drain(int fd);
 /* --- Clock and random bytes ------------------------------------------------------------------------------------- */
 
 /* Microseconds of a clock that never goes back, is never set, and counts the time the machine is suspended
- * (net_system.c says which that is on each system, and where there is none). UINT64_MAX, later than every deadline, if
- * the clock cannot be read: so everything has expired and nothing is held. */
+ * (net_system.c says which that is on each system, and where there is none). UINT64_MAX, later than
+ * every deadline, if the clock cannot be read, so everything has expired and nothing is held. */
 NET_API uint64_t net_now_us(void);
 
 /* Microseconds since 1970 by the wall clock, which people and daemons set at will. 0 if it cannot be read, or is wrong by
@@ -205,12 +214,12 @@ NET_API uint64_t net_now_us(void);
 NET_API uint64_t net_wall_us(void);
 
 /* Fills `data` with bytes fit for secrets. Waits only in the first seconds of a machine's life, until the kernel has
- * gathered enough. False when the system gives none: then nothing in `data` may be used. */
+ * gathered enough. Returns false when the system gives none, and then nothing in `data` may be used. */
 NET_API bool net_entropy(void *data, size_t size);
 
 /* --- The process ------------------------------------------------------------------------------------------------ */
 
-/* The number of this process: a child of fork() finds by it that a connection is its parent's. */
+/* The number of this process. A child of fork() finds by it that a connection is its parent's. */
 NET_API int64_t net_process(void);
 
 #endif

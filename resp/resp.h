@@ -1,6 +1,6 @@
-/* RESP2, the protocol of Redis and Valkey: a writer of commands and a pull parser of replies.
+/* RESP2, the protocol of Redis and Valkey, as a writer of commands and a pull parser of replies.
  *
- * Knows bytes, nothing else: no sockets, no locks, no clock. Includes freestanding headers only.
+ * Knows bytes and nothing else (no sockets, no locks, no clock). Includes freestanding headers only.
  * Memory:  the caller's. Nothing is allocated, nothing is global, no byte of a reply is copied.
  * Threads: one writer or parser belongs to one thread at a time; different ones know nothing of each other.
  * Errors:  what the peer may do wrong is a status. A caller's bug is named in the contract that it breaks.
@@ -43,7 +43,7 @@ struct resp_writer {
     uint8_t *data;
     size_t size;
     size_t used;        /* Bytes of data that are written, an unfinished command included. */
-    size_t whole;       /* Of these, the bytes of finished commands: where resp_end falls back to. */
+    size_t whole;       /* Bytes of finished commands among these, where resp_end falls back to. */
     unsigned missing;   /* Arguments announced and not yet written. */
     bool full;          /* The command, or after resp_end the last command, did not fit. */
     bool miscounted;    /* It has more arguments than announced, or none. */
@@ -55,19 +55,19 @@ struct resp_writer {
  * writing. To be called again when the caller has moved or sent bytes of it. */
 RESP_API void resp_write_begin(struct resp_writer *w, void *data, size_t size, size_t used);
 
-/* Starts a command of that many arguments, the command's name included: at least 1, as a server leaves an empty command
- * unanswered. A command that was started and not ended is dropped. */
+/* Starts a command of that many arguments, the command's name included. There is at least 1, as a
+ * server leaves an empty command unanswered. A command that was started and not ended is dropped. */
 RESP_API void resp_command(struct resp_writer *w, unsigned arguments);
 
-/* Each writes one argument: any bytes (data may be NULL when size is 0), a NUL-terminated text, a number in decimal.
- * What they are given is copied. From the first byte that does not fit until resp_end they do nothing. */
+/* Each writes one argument, which is any bytes (data may be NULL when size is 0), a NUL-terminated text, or a number
+ * in decimal. The arguments are copied. From the first byte that does not fit until resp_end they do nothing. */
 RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size);
 RESP_API void resp_text(struct resp_writer *w, const char *text);
 RESP_API void resp_number(struct resp_writer *w, int64_t number);
 RESP_API void resp_size(struct resp_writer *w, size_t number); /* Needs no division of 64 bits where a size has 32. */
 
-/* As resp_text, but the text itself is not copied: it belongs between the bytes before and behind apart_at, and is for the
- * caller to send from where it lies. For long constant texts and small buffers; once in a buffer. */
+/* Like resp_text, but the text itself is not copied. It belongs between the bytes before and after apart_at,
+ * and the caller sends it from where it lies. For long constant texts and small buffers; once in a buffer. */
 RESP_API void resp_apart(struct resp_writer *w, const char *text);
 
 /* Ends the command. True: it is in the buffer, whole. False: w->used is what it was before resp_command, and the bytes
@@ -79,15 +79,15 @@ RESP_API bool resp_end(struct resp_writer *w);
 
 enum {
     RESP_DEPTH_MAX = 6,                 /* Arrays within arrays. Each costs 4 bytes in every parser. */
-    RESP_BULK_MAX = 512 * 1024 * 1024,  /* What Redis itself allows by default, and fits a size_t of 32 bits. */
+    RESP_BULK_MAX = 512 * 1024 * 1024,  /* The limit of Redis itself by default, which fits a size_t of 32 bits. */
     RESP_WINDOW_MIN = 23                /* ":-9223372036854775808\r\n", the longest thing that never comes in pieces. */
 };
 
-/* What the peer may send at most. Beyond it is an error, found before memory or time is spent on it. */
+/* The most that the peer may send. Beyond it is an error, found before memory or time is spent on it. */
 struct resp_limits {
     size_t line_max;        /* Bytes of a simple string or an error, between type byte and CR. */
     size_t bulk_max;        /* Bytes of a bulk string. Lowered to RESP_BULK_MAX. */
-    uint32_t elements_max;  /* Elements of one array. (Of a whole reply: to the power of depth_max.) */
+    uint32_t elements_max;  /* Elements of one array. (A whole reply has at most their depth_max-th power.) */
     uint8_t depth_max;      /* Arrays within arrays. 0: no array, not even a null one. Lowered to RESP_DEPTH_MAX. */
 };
 
@@ -101,7 +101,7 @@ enum resp_type {
     RESP_NULL_ARRAY     /* *-1\r\n */
 };
 
-/* Numbers are what Redis writes: no '+', no leading zero, no "-0", nothing outside int64_t. */
+/* Numbers are as Redis writes them, with no '+', no leading zero, no "-0", and nothing outside int64_t. */
 enum resp_status {
     RESP_OK,                    /* There is an item. */
     RESP_MORE,                  /* More bytes are needed. */
@@ -130,12 +130,12 @@ struct resp_item {
 /* Between two replies it can be thrown away; within one it is the only memory of what came before. Private. */
 struct resp_parser {
     struct resp_limits limits;
-    uint32_t open[RESP_DEPTH_MAX];  /* Of each array that is not complete, outermost first: elements still to come. */
-    size_t total;                   /* Within a string: its size. Of a line it is not known yet: line_max. */
-    size_t left;                    /* Within a string: total without the bytes that were handed out. */
-    size_t scanned;                 /* Within a line: bytes at the window's start that need no second look. */
+    uint32_t open[RESP_DEPTH_MAX];  /* Elements still to come of each array that is not complete, outermost first. */
+    size_t total;                   /* The size of a string while within it. A line's is not known yet and is line_max. */
+    size_t left;                    /* Within a string, total without the bytes that were handed out. */
+    size_t scanned;                 /* Within a line, bytes at the window's start that need no second look. */
     uint8_t depth;                  /* How many of open[] are in use. */
-    uint8_t string_type;            /* Within a string: its enum resp_type. */
+    uint8_t string_type;            /* Within a string, its enum resp_type. */
     bool in_string;                 /* Its head was read, its last piece not yet handed out. */
     uint8_t error;                  /* Sticky: an enum resp_status, or RESP_OK. */
 };
@@ -143,8 +143,9 @@ struct resp_parser {
 /* Makes p ready for the first byte of a connection. The limits are copied. */
 RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *limits);
 
-/* Reads the next item from the window: size bytes at data, those not consumed by the call before and what came behind
- * them. The window may have moved in memory. Always sets *consumed: that many bytes at its start are done with.
+/* Reads the next item from the window, which is size bytes at data, those not consumed by the call
+ * before and the bytes that came after them. The window may have moved in memory. Always sets *consumed
+ * to the number of bytes at its start that are done with.
  *
  * RESP_OK     *item is set. Its data points into the window, so it must be used before the window's bytes are moved.
  *             There may be more items in the window: call again with the rest.
@@ -153,9 +154,10 @@ RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *
  *             *consumed counts the good bytes before it. Every later call returns the same, with *consumed 0.
  * *item is touched only with RESP_OK.
  *
- * A string comes in one piece, and therefore needs a window that holds it and its CR LF, unless buffer_full says that
- * the window will not grow: then what is there of it is handed out as a piece. The very last piece may be empty. With
- * buffer_full and RESP_WINDOW_MIN bytes or more every call consumes something or reports an error. */
+ * A string comes in one piece, and therefore needs a window that holds it and its CR LF, unless
+ * buffer_full says that the window will not grow. The present part of it is then handed out as a piece.
+ * The very last piece may be empty. With buffer_full and RESP_WINDOW_MIN bytes or more every call
+ * consumes something or reports an error. */
 RESP_API enum resp_status resp_parse(struct resp_parser *p, const void *data, size_t size, bool buffer_full,
                                      size_t *consumed, struct resp_item *item);
 

@@ -112,7 +112,7 @@ RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size)
     if (to) end_argument(w, put_bytes(to, (const uint8_t *)data, size));
 }
 
-/* Counted here: strlen is not among the functions that a freestanding libc promises. */
+/* Counted here, since strlen is not among the functions that a freestanding libc promises. */
 static size_t text_size(const char *text, size_t max)
 {
     size_t size = 0;
@@ -122,7 +122,7 @@ static size_t text_size(const char *text, size_t max)
 
 RESP_API void resp_text(struct resp_writer *w, const char *text)
 {
-    resp_bytes(w, text, text_size(text, w->size + 1)); /* What is longer cannot fit. */
+    resp_bytes(w, text, text_size(text, w->size + 1)); /* A longer text cannot fit. */
 }
 
 RESP_API void resp_apart(struct resp_writer *w, const char *text)

@@ -6,11 +6,11 @@
  *     *2\r\n<value><value>    *-1\r\n                               array, null
  *
  * The text of a string stays in the window until it is whole, and p->scanned remembers how far it was looked at. A
- * number whose line is cut off is read anew from its type byte. That is never more than RESP_WINDOW_MIN bytes, and so
- * nothing but strings and open arrays needs a memory. */
+ * number whose line is cut off is read anew from its type byte. It is never more than RESP_WINDOW_MIN
+ * bytes, and so nothing but strings and open arrays needs a memory. */
 #include "resp.h"
 
-/* What is left of the caller's window. Bytes before "at" were found good, but are not taken yet. */
+/* The rest of the caller's window. Bytes before "at" were found good, but are not taken yet. */
 struct resp_window {
     const uint8_t *data;
     size_t size;
@@ -19,7 +19,7 @@ struct resp_window {
     bool full;
 };
 
-/* What a number may be, and what to call one that is not. */
+/* The limits of a number, and the status for one outside them. */
 struct resp_number_rule {
     uint64_t max;
     uint64_t min_magnitude; /* The least number allowed is -min_magnitude. */
@@ -47,7 +47,7 @@ static void window_take(struct resp_window *w)
     w->at = 0;
 }
 
-/* Reads CR LF. no_cr and no_lf: the error when another byte is in its place. */
+/* Reads CR LF. no_cr and no_lf are the errors if another byte is in its place. */
 static enum resp_status window_end_line(struct resp_window *w, enum resp_status no_cr, enum resp_status no_lf)
 {
     if (window_ends(w)) return RESP_MORE;
@@ -69,7 +69,7 @@ static bool append_digit(uint64_t *sum, unsigned digit)
     return true;
 }
 
-/* Reads [-]digits CR LF as Redis writes them: one zero is not followed by digits, and is not negative. */
+/* Reads [-]digits CR LF as Redis writes them, where one zero is not followed by digits, and is not negative. */
 static enum resp_status read_number(struct resp_window *w, const struct resp_number_rule *rule, int64_t *number)
 {
     const bool negative = window_shows(w, '-');
@@ -175,7 +175,7 @@ static enum resp_status read_string(struct resp_parser *p, struct resp_window *w
     return status;
 }
 
-/* The head of a string is read: what follows in the window is the string. */
+/* The head of a string is read, and the string follows in the window. */
 static enum resp_status begin_string(struct resp_parser *p, struct resp_window *w, struct resp_item *item,
                                      enum resp_type type, size_t total)
 {
@@ -190,7 +190,7 @@ static enum resp_status begin_string(struct resp_parser *p, struct resp_window *
 
 /* ---- Heads: type byte and number ---- */
 
-/* The number behind a type byte: an integer, or the size of what follows, at most max. */
+/* The number after a type byte, which is an integer, or a size, at most max. */
 static enum resp_status read_counted(struct resp_parser *p, struct resp_window *w, struct resp_item *item, enum resp_type type,
                                      uint64_t max, enum resp_status over)
 {
@@ -226,7 +226,7 @@ static enum resp_status read_value(struct resp_parser *p, struct resp_window *w,
 
 /* ---- Public ---- */
 
-/* What holds between two calls. (Of open[], that the arrays in use have elements to come: tests/prove/parse.c.) */
+/* The invariant between two calls. (tests/prove/parse.c has that the arrays in use of open[] have elements to come.) */
 /*@ predicate is_sound(struct resp_parser *p) =
       p->depth <= RESP_DEPTH_MAX && p->limits.depth_max <= RESP_DEPTH_MAX && p->limits.bulk_max <= RESP_BULK_MAX &&
       p->string_type <= RESP_BULK && p->string_type != RESP_INTEGER; */
@@ -278,7 +278,8 @@ RESP_API enum resp_status resp_parse(struct resp_parser *p, const void *data, si
     X(RESP_TOO_MANY_ELEMENTS, "array has too many elements")                                    \
     X(RESP_TOO_DEEP, "arrays nested too deeply")
 
-/* One object, not literals: those that a switch returns lie, with gcc, where --gc-sections cannot tell what uses them. */
+/* They are one object, not literals, since gcc puts those that a switch returns where --gc-sections
+ * cannot tell what uses them. */
 static const struct {
 #define RESP_FIELD(name, text) char of_##name[sizeof(text)];
     RESP_TEXTS(RESP_FIELD)

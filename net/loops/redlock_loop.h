@@ -1,6 +1,6 @@
-/* redlock_loop: what the adapters for event loops share, and what an adapter for another loop needs. A program includes that of its
- * loop: redlock_loop_epoll.h, redlock_loop_libuv.h, redlock_loop_libev.h or redlock_loop_glib.h. Header only, nothing to link but
- * redlock and the loop.
+/* redlock_loop: shared by the adapters for event loops, and the base of an adapter for another loop. A
+ * program includes its loop's adapter, which is redlock_loop_epoll.h, redlock_loop_libuv.h,
+ * redlock_loop_libev.h or redlock_loop_glib.h. Header only, nothing to link but redlock and the loop.
  *
  *     attach      from now on the loop steps the client: at once, whenever a descriptor is ready, and in time
  *     hook        is called behind each step, with the step's status: ask redlock_next_done(redlock_engine(client)) which
@@ -8,9 +8,10 @@
  *     wake        after redlock_start_... (or its kind) outside of the hook: then the operation begins at once, not some time later
  *     detach      the loop forgets the client; then redlock_close()
  *
- * Between attach and detach nothing but the adapter steps the client: so no redlock_step, and no call of the blocking face, to
- * which redlock_close belongs. For descriptors change in steps and nowhere else, and the adapter compares them after each: a socket
- * that was opened two steps later may have the same number, and would be taken for the old one.
+ * Between attach and detach only the adapter steps the client, so there must be no redlock_step, and no
+ * call of the blocking face, to which redlock_close belongs. Descriptors change in steps and nowhere
+ * else, and the adapter compares them after each. A socket that was opened two steps later may have the
+ * same number, and would be taken for the old one.
  *
  * The hook may do what it likes with its locks, and may detach; then close the client, free it and the adapter (but that of libuv
  * has to wait), or attach anew. It is not called again while it runs. Its status, which with the first three is that of a step that
@@ -46,13 +47,13 @@ enum { REDLOCK_LOOP_SESSIONS = REDLOCK_SESSIONS(REDLOCK_NODES_MAX, true), REDLOC
 
 typedef void redlock_loop_hook(void *context, enum redlock_status status);
 
-/* What the loop waits for. */
+/* The events that the loop waits for. */
 struct redlock_loop_watch {
     int fd;                     /* -1: nothing. */
     unsigned events;            /* REDLOCK_READ, REDLOCK_WRITE or both. */
 };
 
-/* Of an adapter; the fields are the adapter's, and read-only for it but where it says so. */
+/* The base of an adapter. The fields are the adapter's, and read-only for it unless it says otherwise. */
 struct redlock_loop {
     struct redlock_client *client;      /* NULL: none is attached. */
     redlock_loop_hook *hook;
@@ -60,17 +61,17 @@ struct redlock_loop {
     const struct redlock_loop_calls *calls;
     bool *is_gone;                      /* Not NULL: the hook is being called. Becomes true when that detaches. */
     unsigned refused;                   /* Sessions whose descriptors the loop has refused. */
-    struct redlock_loop_watch watches[REDLOCK_LOOP_SESSIONS];   /* What the loop knows. */
+    struct redlock_loop_watch watches[REDLOCK_LOOP_SESSIONS];   /* The loop's watches. */
 };
 
-/* What an adapter does. */
+/* The calls of an adapter. */
 struct redlock_loop_calls {
     /* Lets the loop wait for session k as wanted, from now on, instead of loop->watches[k], whose descriptor is closed by now if it
      * is not the wanted one. False: it refuses; then it waits for nothing of session k. */
     bool (*watch)(struct redlock_loop *loop, unsigned k, struct redlock_loop_watch wanted);
 
     /* redlock_loop_turn is to be called in so many ms, and no earlier for this reason; 0: soon, but not from within this call; -1:
-     * at no time. What was said before no longer counts. */
+     * at no time. Earlier values no longer count. */
     void (*wake_in)(struct redlock_loop *loop, int ms);
 };
 
@@ -93,8 +94,8 @@ static inline void redlock_loop_set(struct redlock_loop *loop, unsigned k, struc
     loop->refused = is_watched ? loop->refused & ~(1u << k) : loop->refused | 1u << k;
 }
 
-/* Private. Tells the loop what has changed: first what is over, since a number may stand for another session's descriptor by
- * now. */
+/* Private. Tells the loop about changes. Old descriptors go first, since a number may stand for another
+ * session's descriptor by now. */
 static inline void redlock_loop_sync(struct redlock_loop *loop)
 {
     const unsigned count = redlock_sessions(redlock_engine(loop->client));
@@ -187,8 +188,9 @@ static inline bool redlock_loop_end(struct redlock_loop *loop)
     return true;
 }
 
-/* To be called when time has come or descriptors are ready: bit k of ready stands for session k. What the hook starts is sent at
- * once. When it returns the adapter may be gone, or attached anew. Called from within the hook it does nothing. */
+/* Call it when time has come or descriptors are ready; bit k of ready stands for session k. Operations
+ * that the hook starts are sent at once. When it returns the adapter may be gone, or attached anew.
+ * Called from within the hook it does nothing. */
 static inline void redlock_loop_turn(struct redlock_loop *loop, unsigned ready)
 {
     if (!loop->client || loop->is_gone || !redlock_loop_step(loop, ready)) return;

@@ -1,22 +1,24 @@
-/* redlock_loop_epoll: a client in an epoll loop of Linux. What all adapters have in common is told in redlock_loop.h.
+/* redlock_loop_epoll: a client in an epoll loop of Linux. The common contract of all adapters is in redlock_loop.h.
  *
  *     redlock_loop_epoll_attach(&adapter, epoll_fd, data, &client, hook, context);
  *     ...
  *     count = epoll_wait(epoll_fd, events, ...);
  *     for each event that has this data: redlock_loop_epoll_dispatch(&adapter);
  *
- * Your set gets one descriptor, with data that you choose and for as long as the client is attached, whatever becomes of
- * connections: behind it is a set of the adapter's own, with the sessions and a timer. So the time that you give epoll_wait is
- * yours alone, and any loop that can wait for a descriptor can wait for this one (redlock_loop_epoll_fd).
+ * Your set gets one descriptor, with data that you choose and for as long as the client is attached,
+ * whatever becomes of connections. It stands for a set of the adapter's own, with the sessions and a
+ * timer. So the time that you give epoll_wait is yours alone, and any loop that can wait for a
+ * descriptor can wait for this one (redlock_loop_epoll_fd).
  *
  * Traps that are taken care of here:
- * - epoll forgets a closed descriptor only when no copy of it is left, and a child of fork() that lives on has copies: then it goes
- *   on reporting a connection that nobody can remove, for ever. Such a report is told by its number, and the adapter makes its set
- *   anew.
+ * - epoll forgets a closed descriptor only when no copy of it is left, and a child of fork() that lives
+ *   on has copies. It then goes on reporting a connection that nobody can remove, for ever. Such a
+ *   report is told by its number, and the adapter makes its set anew.
  * - A child that goes on to use your set changes the parent's, for both have the same one. Make another in the child; detach closes
  *   the child's copies of what is the adapter's, and leaves what is shared alone.
  *
- * Needs clocks of POSIX: with -std=c11 and the like define _POSIX_C_SOURCE 200809L, or _GNU_SOURCE, before the first header. */
+ * It needs clocks of POSIX. With -std=c11 and the like define _POSIX_C_SOURCE 200809L, or _GNU_SOURCE,
+ * before the first header. */
 #ifndef REDLOCK_LOOP_EPOLL_H
 #define REDLOCK_LOOP_EPOLL_H
 
@@ -35,11 +37,11 @@
 extern "C" {
 #endif
 
-enum { REDLOCK_LOOP_EPOLL_TIMER = 255 };    /* In the place of a session's number. */
+enum { REDLOCK_LOOP_EPOLL_TIMER = 255 };    /* It replaces a session's number. */
 
 /* Private, but for loop. */
 struct redlock_loop_epoll {
-    struct redlock_loop loop;       /* Comes first: an adapter is found by it. */
+    struct redlock_loop loop;       /* It comes first, since an adapter is found by it. */
     int outer, inner, timer;        /* Your set, that of the sessions, and what tells the time there. */
     epoll_data_t data;
     uint32_t watch_count;           /* Each watch has a number, */
@@ -56,7 +58,7 @@ static inline bool redlock_loop_epoll_add(int set, int fd, uint32_t events, epol
     return epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* Private. What the set is to report of session k: the low 8 bits are its number. */
+/* Private. The set's mark of session k, whose low 8 bits are its number. */
 static inline uint64_t redlock_loop_epoll_mark(const struct redlock_loop_epoll *adapter, unsigned k)
 {
     return REDLOCK_LOOP_NUMBER(uint64_t, adapter->numbers[k]) << 8 | k;
@@ -143,8 +145,8 @@ static inline void redlock_loop_epoll_renew(struct redlock_loop_epoll *adapter)
     for (k = 0; k < REDLOCK_LOOP_SESSIONS; k++) adapter->loop.watches[k].fd = -1;
 }
 
-/* Attaches the client to your set, in which it has this data. epoll_fd -1: to none; then wait until redlock_loop_epoll_fd is
- * readable in any other way; it may be another descriptor after each dispatch.
+/* Attaches the client to your set, in which it has this data. If epoll_fd is -1, it is in no set; then wait
+ * until redlock_loop_epoll_fd is readable in any other way; it may be another descriptor after each dispatch.
  * SYSTEM: no descriptors or no memory for that; nothing is attached. */
 REDLOCK_MUST_CHECK
 static inline enum redlock_status redlock_loop_epoll_attach(struct redlock_loop_epoll *adapter, int epoll_fd, epoll_data_t data,

@@ -1,4 +1,5 @@
-/* redlock_loop_glib: a client in a main loop of GLib, 2.36 or newer. What all adapters have in common is told in redlock_loop.h.
+/* redlock_loop_glib: a client in a main loop of GLib, 2.36 or newer. The common contract of all
+ * adapters is in redlock_loop.h.
  *
  *     redlock_loop_glib_attach(&adapter, NULL, &client, hook, context);       (NULL: the default GMainContext)
  *     g_main_loop_run(loop);
@@ -6,7 +7,7 @@
  * All sessions are one GSource, with the default priority, of which GLib keeps the memory. Detach before the GMainContext ends.
  *
  * Traps that are taken care of here:
- * - GLib polls: a descriptor that is closed must not stay in the source, for poll() would report it again and again.
+ * - GLib polls, so a descriptor that is closed must not stay in the source, or poll() would report it again and again.
  * - A ready time stays until another is set, and 0 means now. */
 #ifndef REDLOCK_LOOP_GLIB_H
 #define REDLOCK_LOOP_GLIB_H
@@ -33,7 +34,7 @@ struct redlock_loop_glib_source {
 
 /* Private, but for loop. */
 struct redlock_loop_glib {
-    struct redlock_loop loop;       /* Comes first: an adapter is found by it. */
+    struct redlock_loop loop;       /* It comes first, since an adapter is found by it. */
     GSource *source;
     gpointer tags[REDLOCK_LOOP_SESSIONS];
 };

@@ -1,4 +1,4 @@
-/* redlock_loop_libev: a client in a loop of libev. What all adapters have in common is told in redlock_loop.h.
+/* redlock_loop_libev: a client in a loop of libev. The common contract of all adapters is in redlock_loop.h.
  *
  *     redlock_loop_libev_attach(&adapter, EV_DEFAULT, &client, hook, context);
  *     ev_run(EV_DEFAULT, 0);
@@ -6,10 +6,10 @@
  * The adapter keeps ev_run going until detach.
  *
  * Traps that are taken care of here:
- * - Of a descriptor that is closed the watcher must be stopped before another is started: both may have the same number.
- * - All that is ready in one turn of the loop is one step, not one for each descriptor. The step has the lowest priority: what your
- *   own watchers start in the same turn goes out with it.
- * - In a child of fork() call ev_loop_fork() first, as libev demands; then the hook is told FORKED. */
+ * - The watcher of a closed descriptor must be stopped before another is started, since both may have the same number.
+ * - All that is ready in one turn of the loop is one step, not one for each descriptor. The step has
+ *   the lowest priority, so operations that your own watchers start in the same turn go out with it.
+ * - A child of fork() must call ev_loop_fork() first, as libev demands; then the hook is told FORKED. */
 #ifndef REDLOCK_LOOP_LIBEV_H
 #define REDLOCK_LOOP_LIBEV_H
 
@@ -27,7 +27,7 @@ extern "C" {
 
 /* Private, but for loop. */
 struct redlock_loop_libev {
-    struct redlock_loop loop;       /* Comes first: an adapter is found by it. */
+    struct redlock_loop loop;       /* It comes first, since an adapter is found by it. */
     struct ev_loop *ev;
     ev_timer timer;
     ev_check check;                 /* Called when the descriptors of a turn have been reported. */

@@ -1,20 +1,21 @@
-/* redlock_loop_libuv: a client in a loop of libuv. What all adapters have in common is told in redlock_loop.h.
+/* redlock_loop_libuv: a client in a loop of libuv. The common contract of all adapters is in redlock_loop.h.
  *
  *     redlock_loop_libuv_attach(&adapter, uv_default_loop(), &client, hook, context);
  *     uv_run(uv_default_loop(), UV_RUN_DEFAULT);
  *
- * The adapter keeps uv_run going until detach. libuv closes handles later, not at once: the adapter's memory is yours when detach
- * has called closed(), from the loop, and uv_run returns no earlier. The client is yours as soon as detach has returned.
+ * The adapter keeps uv_run going until detach. libuv closes handles later, not at once, so the
+ * adapter's memory is yours when detach has called closed(), from the loop, and uv_run returns no
+ * earlier. The client is yours as soon as detach has returned.
  *
  * Traps that are taken care of here:
- * - A handle cannot get another descriptor: it must be closed, and its memory be used again only when that is over.
- * - epoll, which libuv has on Linux, forgets a closed descriptor only when no copy of it is left, and a child of fork() that lives
- *   on has copies: then libuv would turn without end. So it is given a copy of each descriptor, which is closed when the handle is:
- *   one more descriptor for each session.
+ * - A handle cannot get another descriptor. It must be closed, and its memory be used again only when that is over.
+ * - epoll, which libuv has on Linux, forgets a closed descriptor only when no copy of it is left, and a child
+ *   of fork() that lives on has copies. libuv would then turn without end. It is therefore given a copy of
+ *   each descriptor, which is closed when the handle is. The cost is one more descriptor for each session.
  * - After an error of the socket (POLLERR) libuv stops the handle by itself.
- * - The time that timers count from is that of the last turn: after a long callback they would come early.
+ * - Timers count from the time of the last turn, so after a long callback they would come early.
  * - All that is ready in one turn of the loop is one step, not one for each descriptor.
- * - In a child of fork() call uv_loop_fork() first, as libuv demands; then the hook is told FORKED. */
+ * - A child of fork() must call uv_loop_fork() first, as libuv demands; then the hook is told FORKED. */
 #ifndef REDLOCK_LOOP_LIBUV_H
 #define REDLOCK_LOOP_LIBUV_H
 
@@ -33,13 +34,13 @@ struct redlock_loop_libuv_poll {
     uv_poll_t handle;
     struct redlock_loop_libuv *adapter;
     bool is_open;               /* Until libuv has closed it. */
-    int copy;                   /* Of the session's descriptor, until the handle is told to close. */
+    int copy;                   /* A copy of the session's descriptor, until the handle is told to close. */
     struct redlock_loop_watch wanted;
 };
 
 /* Private, but for loop. */
 struct redlock_loop_libuv {
-    struct redlock_loop loop;       /* Comes first: an adapter is found by it. */
+    struct redlock_loop loop;       /* It comes first, since an adapter is found by it. */
     uv_loop_t *uv;
     uv_timer_t timer;
     uv_check_t check;               /* Called when the descriptors of a turn have been reported. */
@@ -73,7 +74,7 @@ static inline void redlock_loop_libuv_on_check(uv_check_t *check)
     if (adapter->ready != 0) redlock_loop_libuv_turn(adapter);
 }
 
-/* Private. After an error the handle is stopped: it is started again if the step leaves the descriptor open. */
+/* Private. After an error the handle is stopped. It is started again if the step leaves the descriptor open. */
 static inline void redlock_loop_libuv_on_ready(uv_poll_t *handle, int status, int events)
 {
     struct redlock_loop_libuv_poll *poll = REDLOCK_LOOP_CAST(struct redlock_loop_libuv_poll *, handle->data);
@@ -84,7 +85,7 @@ static inline void redlock_loop_libuv_on_ready(uv_poll_t *handle, int status, in
     if (status < 0) poll->adapter->loop.watches[k].events = 0;
 }
 
-/* Private. -1: there are no descriptors left. */
+/* Private. Returns -1 if there are no descriptors left. */
 static inline int redlock_loop_libuv_copy(int fd)
 {
 #ifdef F_DUPFD_CLOEXEC
