@@ -66,7 +66,8 @@ MANUALS := $(wildcard tools/man/*.[1-8])
 C_FILES := $(wildcard $(foreach folder,resp net net/* redlock tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
 PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(MANUALS) $(filter-out tests/unit/style.t,$(wildcard tests/*/*.t tests/*/run))
 # Files whose comments have been read aloud; the others follow.
-READ_ALOUD := tools/wording $(wildcard $(foreach folder,tests/chaos tests/explore tests/fuzz tests/live tests/sim tests/unit tests/world,$(folder)/*))
+FOLDERS    := $(patsubst %/,%,$(wildcard */*/ */*/*/))
+READ_ALOUD := tools/wording $(filter-out $(FOLDERS),$(wildcard $(foreach folder,resp net net/loops tests tests/*,$(folder)/*)))
 SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/* tools/*/*/*) 2>/dev/null | sed -n 's/:1:.*//p')
 
 # tests/unit/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the
