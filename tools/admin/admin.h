@@ -1,4 +1,4 @@
-/* What redlock-admin can be told to do. Each takes what was read from the command line, does it, and returns the exit status. */
+/* The commands of redlock-admin. Each takes what was read from the command line, does it, and returns the exit status. */
 #ifndef ADMIN_H
 #define ADMIN_H
 

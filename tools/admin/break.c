@@ -1,11 +1,12 @@
 /* break: takes a lock from its holder, by its token and never by the name alone.
  *
- * It looks what the nodes have, and removes from each of them the value that begins with the token, compared as a whole: what
- * another client has set there meanwhile stays. Where the resource has a counter of tickets it becomes one more than the largest,
- * so that the next holder's ticket is larger than the broken one's also where the counter had been lost. Waiting clients are woken,
- * as by a release.
+ * It looks at the keys of the nodes, and removes from each of them the value that begins with the token,
+ * compared as a whole, so another client's value that was set there meanwhile stays. If the resource has
+ * a counter of tickets, it becomes one more than the largest, so that the next holder's ticket is larger
+ * than the broken one's also where the counter had been lost. Waiting clients are woken, as by a release.
  *
- * It does so twice: a holder whose extension a quorum confirmed a moment before sets the key again where it is gone already. */
+ * It does so twice, since a holder whose extension a quorum confirmed a moment before sets the key
+ * again where it is gone already. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,25 +20,25 @@
 #include "removal.h"
 
 enum {
-    VALUE_MAX = 400,            /* Bytes of a value that can be broken: a token, and what other libraries may use. */
-    PAUSE_US_MIN = 100 * 1000,  /* Between two looks of --wait-loss: a tenth of what is left, */
+    VALUE_MAX = 400,            /* Bytes of a value that can be broken, which is a token, or a value of other libraries. */
+    PAUSE_US_MIN = 100 * 1000,  /* The pause between two looks of --wait-loss, which is a tenth of the time left, */
     PAUSE_US_MAX = 2000 * 1000, /* within these. */
     CLOCK_PART = 100,           /* By so much of the time that passes a node's clock may differ from ours, */
     CLOCK_SPARE_US = 2000,      /* and by this. */
     ROUNDS = 2,
     ROUNDS_APART_US = 20 * 1000 /* Longer than a command of the holder's is on its way. */
 };
-#define COUNTER_MAX ((uint64_t)9007199254740991)    /* Of tickets: there is no larger one. */
+#define COUNTER_MAX ((uint64_t)9007199254740991)    /* The largest ticket, when there is no larger one. */
 
 enum outcome { OUTCOME_UNKNOWN, OUTCOME_REMOVED, OUTCOME_ABSENT, OUTCOME_OTHER };
 
 static const char *const outcome_names[] = { "unknown", "removed", "absent", "another's" };
 
-/* What is known of one node. */
+/* The state of one node. */
 struct spot {
     uint64_t seen_at;           /* The look that has seen the key last, and */
-    uint64_t ends_by, ends_after;   /* when it ends there, unless it is extended, by our clock: at the latest, and at the
-                                     * earliest. 0: it was never seen. */
+    uint64_t ends_by, ends_after;   /* its end there, unless it is extended, by our clock, at the latest and
+                                     * at the earliest; 0: it was never seen. */
     enum outcome outcome;
     bool has_answered, has_it;  /* To the last look. */
     bool was_absent;            /* By a look before. */
@@ -48,13 +49,13 @@ struct breaking {
     const struct settings *settings;
     unsigned count, quorum;
     struct spot spots[REDLOCK_NODES_MAX];
-    char value[VALUE_MAX + 1];  /* What is to be removed; size bytes. 0: it is nowhere. */
+    char value[VALUE_MAX + 1];  /* The value to remove, of size bytes; 0: it is nowhere. */
     size_t value_size;
     bool is_ambiguous, is_long; /* Several values begin so; one is longer than we can read. */
     bool is_endless;            /* A node has it without a TTL. */
-    bool is_shared;             /* A node has it as readers share it: whose tokens are elsewhere. */
+    bool is_shared;             /* A node has it as readers share it, and their tokens are elsewhere. */
     bool has_removed;           /* It was not left at looking. */
-    unsigned answers, having;   /* Of the last look. */
+    unsigned answers, having;   /* Counts of the last look. */
     uint64_t began_at;          /* The last look. */
     uint64_t ticket;            /* The largest counter; 0: there is none, or it is not wanted. */
 };
@@ -128,7 +129,7 @@ static void see_node(struct breaking *b, unsigned k, struct ask_all *value, stru
     spot->ends_after = b->began_at + (uint64_t)item.integer * 1000;
 }
 
-/* What each node has, and for how long. */
+/* Looks at each node's value, and its time. */
 static void look(struct breaking *b)
 {
     static struct ask_all value, ttl;
@@ -181,7 +182,7 @@ static void wait_until(struct breaking *b, uint64_t until)
 
 /* ---- --wait-loss ---- */
 
-/* When the last node loses it, unless it is extended: at the latest. */
+/* The latest time at which the last node loses it, unless it is extended. */
 static uint64_t last_end(const struct breaking *b)
 {
     uint64_t last = 0;
@@ -197,8 +198,8 @@ static uint64_t clock_spare(uint64_t us)
     return us / CLOCK_PART + CLOCK_SPARE_US;
 }
 
-/* Has the node the key for longer than it could have without an extension, or has it again? How long an answer was on its way
- * nobody knows: at most as long as the look took. */
+/* Has the node the key for longer than it could have without an extension, or has it again? Nobody
+ * knows how long an answer was on its way, but at most as long as the look took. */
 static bool is_extended(const struct breaking *b, const struct spot *before, const struct spot *now)
 {
     uint64_t look_us = redlock_now_us() - b->began_at;
@@ -214,7 +215,7 @@ static bool any_is_extended(const struct breaking *b, const struct spot before[]
     return false;
 }
 
-/* It is gone: before its time, on some node? Then it was not its time that made it go. */
+/* Is it gone before its time, on some node? Then it was not its time that made it go. */
 static bool is_early(const struct breaking *b)
 {
     for (unsigned k = 0; k < b->count; k++) {
@@ -319,7 +320,7 @@ static enum redlock_status remove_all(struct breaking *b)
     return without >= b->quorum ? REDLOCK_OK : REDLOCK_NO_QUORUM;
 }
 
-/* What was looked at says whether there is anything to break, and whether it is known what. */
+/* Judges whether there is anything to break, and whether its value is known. */
 static enum redlock_status judge_look(const struct breaking *b)
 {
     if (b->session->signal) return REDLOCK_CANCELLED;
@@ -375,7 +376,7 @@ static uint64_t left_ms(const struct breaking *b)
     return end > now ? (end - now) / 1000 : 0;
 }
 
-/* Only of nodes that did not do what they were asked: that others have no vote says nothing here. */
+/* Only nodes that did not do their part are reported; others' lack of a vote says nothing here. */
 static void say_nodes(struct breaking *b)
 {
     for (unsigned k = 0; k < b->count; k++) {
@@ -389,7 +390,7 @@ static void say_nodes(struct breaking *b)
     report_nodes(b->session);
 }
 
-/* What it means for a holder that is not dead. */
+/* Explains the effect on a holder that is not dead. */
 static void say_what_it_means(struct breaking *b)
 {
     const char *holder = holder_of(b);

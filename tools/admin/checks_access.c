@@ -1,4 +1,4 @@
-/* Whether clients come to what they need: connections, commands, and time that others leave. */
+/* Whether clients get what they need, which is connections, commands, and time that others leave. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ void judge_connections(struct judging *j)
     else                   well(j, "%" PRIu64 " of %" PRIu64 " connections are in use", clients, max);
 }
 
-/* One that had ended when the node was connected to was refused: see judge_reach. */
+/* A certificate that had ended when the node was connected to was refused, see judge_reach. */
 void judge_certificate(struct judging *j)
 {
     const char *fix = "give the node a new one; CONFIG SET tls-cert-file FILE loads it without a restart";
@@ -88,7 +88,7 @@ void judge_idle(struct judging *j)
 
 void judge_scripts(struct judging *j)
 {
-    static const char sha[] = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";      /* Of "return 1". */
+    static const char sha[] = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";      /* The script is "return 1". */
     const char *told;
 
     if (survey_asked(j->node, FACT_SCRIPT_SHA) == ANSWER_REFUSED) {
@@ -179,7 +179,7 @@ static bool is_canary_refused(const struct judging *j)
     return is_wanted && is_name_refused(j, FOR_MEMORY, false);
 }
 
-/* What wake-ups need, when all that locks need is there. */
+/* Judges the rights for wake-ups, if all others are there. */
 static void judge_wake_ups(struct judging *j)
 {
     char list[LIST_MAX], fix[JUDGE_TEXT_MAX];
@@ -197,7 +197,7 @@ static void judge_wake_ups(struct judging *j)
     }
 }
 
-/* What ACL DRYRUN says. */
+/* Judges the answers of ACL DRYRUN. */
 static void judge_permissions(struct judging *j)
 {
     const struct survey_node *node = j->node;
@@ -265,7 +265,7 @@ void judge_access(struct judging *j)
 
 /* ---- Its vote ---- */
 
-/* What ends it, by the first word of what the server says. */
+/* The remedy, by the first word of the server's message. */
 static const char *fix_of_barrier(const char *words)
 {
     static const struct { const char *begins, *fix; } fixes[] = {

@@ -10,8 +10,8 @@ enum {
     CLOCK_WARNING_US = 1000 * 1000,
     RATE_WARNING_PPM = 500,             /* A kernel slews a clock so fast, unless told otherwise. */
     STEP_WARNING_US = 100 * 1000,
-    QUARTZ_PART = 20000,                /* 50 ppm: two clocks that nobody sets differ by so much of the time that passes. */
-    LATENCY_PART = 50                   /* Of the TTL: a round trip that takes more is worth a word. */
+    QUARTZ_PART = 20000,                /* 50 ppm, so two clocks that nobody sets differ by so much of the time that passes. */
+    LATENCY_PART = 50                   /* Part of the TTL; a round trip that takes more is worth a word. */
 };
 #define STEP_TOLD_US ((uint64_t)3600 * 1000 * 1000)     /* For so long a step is found again. */
 
@@ -53,7 +53,7 @@ static uint64_t size_of(int64_t number)
     return number < 0 ? -(uint64_t)number : (uint64_t)number;
 }
 
-/* How many nodes' clocks differ from ours by about as much as this one's: if most do, it is ours that is wrong. */
+/* Do most nodes' clocks differ from ours by about as much as this one's? If so, it is ours that is wrong. */
 static bool is_our_clock(const struct judging *j)
 {
     unsigned count = 0, known = 0;

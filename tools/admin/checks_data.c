@@ -1,4 +1,4 @@
-/* What a node keeps: its memory, and what it remembers of locks over a restart. */
+/* A node's storage, which is its memory, and its memory of locks over a restart. */
 #include <inttypes.h>
 #include <string.h>
 

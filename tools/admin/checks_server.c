@@ -1,4 +1,4 @@
-/* Checks 0 to 6: is it there, what is it, and are the nodes independent of each other? */
+/* Checks 0 to 6. Is it there, what is it, and are the nodes independent of each other? */
 #include <inttypes.h>
 #include <string.h>
 

@@ -79,7 +79,7 @@ static bool is_uuid(const uint8_t *value, size_t size)
     return true;
 }
 
-/* 20 to 24 letters and digits, or such as base64 has, of which words have only the one: chance has both. */
+/* 20 to 24 letters and digits, or such as base64 has. Words have only the one, and chance has both. */
 static bool is_random_text(const uint8_t *value, size_t size)
 {
     static const char others[] = { '+', '/', '=', '-', '_' };
@@ -127,7 +127,7 @@ bool scan_is_same(const struct scan_sight *a, const struct scan_sight *b)
 /* A value that is a lock's, and the nodes that have it. */
 struct group {
     unsigned on, with_ttl;      /* So many nodes, and so many of them with a TTL. */
-    int64_t shortest, longest;  /* Of those. */
+    int64_t shortest, longest;  /* TTLs of those nodes. */
 };
 
 static struct group group_of(const struct scan_sight sights[], unsigned count, unsigned as)
@@ -153,7 +153,7 @@ static bool is_first_of_its_value(const struct scan_sight sights[], unsigned k)
     return is_locked(&sights[k]);
 }
 
-/* Nodes that may have it, or may have had it: they did not answer, or may have forgotten. */
+/* Nodes that may have it, or may have had it, since they did not answer, or may have forgotten. */
 static unsigned count_unknown(const struct scan_sight sights[], unsigned count)
 {
     unsigned unknown = 0;
@@ -162,7 +162,8 @@ static unsigned count_unknown(const struct scan_sight sights[], unsigned count)
     return unknown;
 }
 
-/* S7: what is held is not removed, and what may be held is not: a holder with those nodes that cannot tell would have a quorum. */
+/* S7: a held value is not removed, and one that may be held is not. A holder with those nodes that
+ * cannot tell would have a quorum. */
 static void judge_value(struct scan_judgement *j, const struct scan_sight sights[], unsigned count, unsigned k)
 {
     struct group group = group_of(sights, count, k);
@@ -267,8 +268,8 @@ static void judge_queue(struct scan_judgement *j, const struct scan_sight sights
     j->ends_in_ms = group.longest < UINT32_MAX ? (uint32_t)group.longest : UINT32_MAX;
 }
 
-/* That somebody looks at such a key at all has a reason: readers without a mark, a queue, or no TTL. If the first of a queue asks
- * for the lock now and then the second look sees something else. */
+/* Such a key is only looked at for a reason, which is readers without a mark, a queue, or no TTL. If
+ * the first of a queue asks for the lock now and then the second look sees something else. */
 static void judge_beside(struct scan_judgement *j, const struct scan_sight sights[], unsigned count)
 {
     for (unsigned k = 0; k < count; k++) {

@@ -1,5 +1,5 @@
-/* What the keys of one name, on all nodes, amount to: a lock that is held, what is left of one, or something that needs somebody.
- * A pure function over what the nodes said. Knows no connection. */
+/* The keys of one name, on all nodes, amount to a held lock, to leftovers of one, or to something that
+ * needs somebody. A pure function over what the nodes said. Knows no connection. */
 #ifndef CLASSES_H
 #define CLASSES_H
 
@@ -9,8 +9,8 @@
 
 #include "../../redlock/redlock.h"
 
-/* A resource may be of several classes: held, and degraded. The gravest stand first. A name is that of a metric's label and of
- * JSON; words are for people. Levels: counted only; worth a line; needs somebody. */
+/* A resource may be of several classes, such as held and degraded. The gravest stand first. A name is that of
+ * a metric's label and of JSON; words are for people. Levels: counted only; worth a line; needs somebody. */
 #define SCAN_CLASSES(X)                                                                                 \
     X(NO_TTL, "no_ttl", NEEDED, "has no TTL: it does not end by itself")                                \
     X(BESIDE_NO_TTL, "beside_no_ttl", NEEDED, "a key beside a lock has no TTL")                         \
@@ -37,23 +37,23 @@ enum scan_class {
 
 enum scan_level { SCAN_COUNTED, SCAN_TOLD, SCAN_NEEDED };
 
-enum { SCAN_VALUE_KEPT = REDLOCK_VALUE_TEXT + 1 };      /* Bytes of a value: one that is longer is no lock's. */
+enum { SCAN_VALUE_KEPT = REDLOCK_VALUE_TEXT + 1 };      /* Bytes of a value; a longer one is no lock's. */
 
 enum scan_type {
     SIGHT_UNKNOWN,      /* The node did not answer, or its answer does not count. */
     SIGHT_FORGOTTEN,    /* It has no such key; but it has restarted within the guard, and may have had one. */
     SIGHT_ABSENT,
     SIGHT_STRING,
-    SIGHT_SHARED,       /* The mark of a shared lock, beside which are its readers: those whose time is over do not count. */
+    SIGHT_SHARED,       /* The mark of a shared lock, with its readers beside it; expired ones do not count. */
     SIGHT_REDISSON,     /* A hash such as Redisson's locks are. */
-    SIGHT_QUEUE,        /* That of a fair lock, beside it. */
-    SIGHT_OTHER         /* Of another type. */
+    SIGHT_QUEUE,        /* The mark of a fair lock, beside it. */
+    SIGHT_OTHER         /* A key of another type. */
 };
 
-/* What one node has under a name. */
+/* One node's keys under a name. */
 struct scan_sight {
     enum scan_type type;
-    bool has_ticket;            /* Beside a key that may be data there is a counter of tickets: the name is one of locks. */
+    bool has_ticket;            /* There is a counter of tickets beside a key that may be data, so the name is one of locks. */
     int64_t ttl_ms;             /* -1: none. QUEUE: until the lease of the first ends. */
     uint32_t readers;           /* SHARED */
     uint32_t queued;            /* STRING, QUEUE: so many are in the queue of a fair lock. */
@@ -67,7 +67,8 @@ struct scan_judgement {
     unsigned best, agreeing;    /* The value of node best is on so many nodes, as on no more of another. 0: there is no value. */
     bool has_end;               /* It ends by itself: */
     uint32_t ends_in_ms;        /* by then fewer than a quorum have it. */
-    uint16_t removable;         /* Nodes, one for each value that cannot be held: so few have it, and so few cannot tell. */
+    uint16_t removable;         /* Nodes, one for each value that cannot be held, since so few have it, and
+                                 * so few cannot tell. */
     uint16_t endless;           /* Likewise, but of values without a TTL, whose owner may live. */
 };
 
@@ -77,13 +78,14 @@ enum scan_level scan_level_of(enum scan_class class);
 const char *scan_label(enum scan_class class);
 const char *scan_words(enum scan_class class);
 
-/* Looks the value like what signs a lock: 40 hex digits, alone or with a name behind them, or what other Redlock libraries use? */
+/* Does the value look like a lock's signature, which is 40 hex digits, alone or with a name after them,
+ * or a token of other Redlock libraries? */
 bool scan_is_token(const uint8_t *value, size_t size);
 
 /* Have both nodes the same value, or both the mark of a shared lock? */
 bool scan_is_same(const struct scan_sight *a, const struct scan_sight *b);
 
-/* is_beside: the name is that of a key beside a lock, as "door#ticket". guard_ms 0: TTLs may be as long as they like. */
+/* is_beside: the name is that of a key beside a lock, like "door#ticket". guard_ms 0: TTLs may be as long as they like. */
 void scan_judge(struct scan_judgement *judgement, const struct scan_sight sights[], unsigned count, bool is_beside,
                 uint32_t guard_ms);
 

@@ -1,5 +1,5 @@
-/* What was known of the nodes' clocks when the last run looked: in a file, so that a clock that was stepped in between is noticed.
- * Knows neither nodes nor checks. */
+/* The nodes' clocks as the last run knew them, in a file, so that a clock that was stepped in between
+ * is noticed. Knows neither nodes nor checks. */
 #ifndef CLOCK_LOG_H
 #define CLOCK_LOG_H
 
@@ -21,8 +21,8 @@ struct clock_log {
     struct clock_record records[REDLOCK_NODES_MAX];
 };
 
-/* Reads what the file has. One that is not there, or that was written before this machine was started, has nothing: our clock has
- * begun anew. False: it cannot be read; errno says why. */
+/* Reads the file. A file that is not there, or that was written before this machine was started, has
+ * nothing, since our clock has begun anew. False: it cannot be read; errno says why. */
 bool clock_log_read(struct clock_log *log, const char *path);
 
 /* Writes the file anew, as a whole or not at all. False: it cannot be written; errno says why. */

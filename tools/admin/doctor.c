@@ -14,7 +14,7 @@
 #include "trial.h"
 
 enum {
-    PATIENCE = 4,                   /* Node timeouts: a node that is slower than one is to be judged so. */
+    PATIENCE = 4,                   /* Patience in node timeouts. A node that is slower than one is to be judged so. */
     RATE_US = 2 * 1000 * 1000       /* Between two looks at a clock. */
 };
 
@@ -73,7 +73,7 @@ static void print_finding(const struct doctor *d, const struct finding *finding)
 {
     static const char *const words[] = { "ok", "UNKNOWN", "WARNING", "UNSAFE" };
     size_t size = strlen(finding->text);
-    bool is_sentence = size > 0 && finding->text[size - 1] == '.';      /* As a server's words may be. */
+    bool is_sentence = size > 0 && finding->text[size - 1] == '.';      /* A server's words may be a sentence. */
 
     print_place(d, finding);
     (void)printf("  %s  %s", words[finding->severity], finding->text);
@@ -82,7 +82,7 @@ static void print_finding(const struct doctor *d, const struct finding *finding)
     (void)putchar('\n');
 }
 
-/* Those that are told one by one: what is unknown of a node stands together on a line. */
+/* Findings that are printed one by one; the unknown ones of a node share a line. */
 static bool is_shown(const struct doctor *d, const struct finding *finding)
 {
     bool is_on_all = finding->node == JUDGE_NO_NODE;
@@ -266,7 +266,7 @@ static int examine(struct doctor *d)
     return is_kept || exit_of_findings(d) > EXIT_WARNING ? exit_of_findings(d) : EXIT_TROUBLE;
 }
 
-/* Before the next node is restarted. why: what was in the way. */
+/* Tells whether the next node may be restarted; why is the obstacle. */
 static void print_ready(const struct doctor *d, enum ready ready, int code, const char *why)
 {
     char duration[TEXT_DURATION_MAX];

@@ -1,5 +1,5 @@
-/* exporter: asks the nodes on an interval, and hands out what they say of themselves, what doctor finds and what scan counts, in
- * the text format of Prometheus: into a file, or over HTTP (http.c). It reads only. */
+/* exporter: asks the nodes on an interval, and hands out their reports, doctor's findings and scan's
+ * counts, in the text format of Prometheus, into a file, or over HTTP (http.c). It reads only. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -20,9 +20,10 @@
 #include "judge.h"
 #include "scan.h"
 
-enum { PATIENCE = 4 };          /* So many times as long as a lock it waits for a node, which may be slow: that is a figure, too. */
+enum { PATIENCE = 4 };          /* It waits for a node so many times as long as a lock does, since a slow
+                                 * node is a figure, too. */
 
-/* What is remembered of a node from round to round. */
+/* A node's memory from round to round. */
 struct past {
     char run_id[SURVEY_TEXT_MAX];   /* "": it has never told. */
     uint64_t restarts;
@@ -32,18 +33,18 @@ struct exporter {
     struct session *session;
     const struct settings *settings;
     struct judge_limits limits;
-    struct figures_label labels[2];     /* Of every figure. */
+    struct figures_label labels[2];     /* Labels of every figure. */
     struct survey survey;
     struct findings findings;
-    struct clock_log clocks;        /* Of the round before. */
+    struct clock_log clocks;        /* The clocks of the round before. */
     struct past past[REDLOCK_NODES_MAX];
     char names[REDLOCK_NODES_MAX][NODE_LABEL_MAX];
-    struct scan_counts counts;      /* Of the last scan, */
+    struct scan_counts counts;      /* Counts of the last scan, */
     bool has_scanned;               /* if it came to an end. */
     uint64_t scan_us, scanned_wall_us, next_scan_at;
     uint64_t round_us, next_round_at;
     struct http *http;              /* NULL: it does not listen. */
-    bool is_told;                   /* That the file cannot be written. */
+    bool is_told;                   /* The failure to write the file was reported. */
     bool has_failed;
 };
 
@@ -151,7 +152,7 @@ static void write_facts(const struct exporter *e, struct figures *f)
 
 /* ---- Figures of doctor and scan ---- */
 
-/* What was not looked at, since nobody asked for it, is no finding. */
+/* A check that was skipped, since nobody asked for it, is no finding. */
 static bool is_finding(const struct finding *finding)
 {
     return !finding->is_left_out;
@@ -238,7 +239,7 @@ static bool write_file(void *context, int fd)
     return fchmod(fd, 0644) == 0 && write_all(fd, f->text, f->size);
 }
 
-/* What fails again and again is said once. */
+/* A repeated failure is reported once. */
 static void hand_out_file(struct exporter *e, struct figures *f)
 {
     bool is_written = replace_file(e->settings->file, write_file, f);

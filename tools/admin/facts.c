@@ -1,5 +1,5 @@
-/* What is asked of a node, and how what it says of itself is read: INFO, CONFIG GET, ROLE, SLOWLOG GET. Asks nothing itself, and
- * judges nothing. */
+/* The questions to a node, and the reading of its answers: INFO, CONFIG GET, ROLE, SLOWLOG GET. Asks
+ * nothing itself, and judges nothing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static const struct {
 #undef SOURCE
 };
 
-/* By which other names a fact goes: those of Valkey. */
+/* Other names of a fact, which are Valkey's. */
 static const struct {
     enum fact fact;
     const char *key;
@@ -125,7 +125,7 @@ bool survey_number(const struct survey_node *node, enum fact fact, uint64_t *num
 
 /* ---- Facts ---- */
 
-/* What is too long is no fact: cut, it could be taken for another. */
+/* A text that is too long is no fact, since a cut one could be taken for another. */
 static void tell(struct survey_node *node, enum fact fact, const char *text, size_t size)
 {
     if (size >= SURVEY_TEXT_MAX || memchr(text, '\0', size)) return;
@@ -159,7 +159,7 @@ static enum fact find_fact(const char *key, size_t size)
 
 /* ---- INFO ---- */
 
-/* The number behind "name=" in "calls=1,usec=7,usec_per_call=7.00": whole. 0: it is not there. */
+/* The whole number after "name=" in "calls=1,usec=7,usec_per_call=7.00"; 0: it is not there. */
 static uint64_t field_number(const char *fields, size_t size, const char *name)
 {
     uint64_t number = 0;
@@ -218,7 +218,7 @@ void survey_read_info(struct survey_node *node, const char *text, size_t size)
 
 /* ---- Replies ---- */
 
-/* The next value of the reply, of a string all of it: its pieces are moved together, over what was said of them in between. */
+/* The next value of the reply, and all of a string. Its pieces are moved together, over the earlier ones. */
 static bool next_value(struct redlock_question *reply, struct redlock_item *item)
 {
     uint8_t *at;
@@ -246,7 +246,7 @@ static void tell_item(struct survey_node *node, enum fact fact, const struct red
     if (is_string(item)) tell(node, fact, (const char *)item->bytes, item->size);
 }
 
-/* Of commands that were never called there is no line. */
+/* Commands that were never called have no line. */
 static void read_info(struct survey_node *node, enum question question, const struct redlock_item *item)
 {
     static const char head[] = "# Commandstats";
@@ -270,7 +270,7 @@ static void read_setting(struct survey_node *node, struct redlock_question *repl
     if (fact != FACT_COUNT && next_value(reply, &item)) tell_item(node, fact, &item);
 }
 
-/* Each entry is [id, time, us, [argument, ...], ...]: the longest call, and its command. */
+/* Each entry is [id, time, us, [argument, ...], ...], for the longest call, and its command. */
 static void read_slowlog(struct survey_node *node, const struct redlock_item *first, struct redlock_question *reply)
 {
     struct redlock_item item;
@@ -330,7 +330,7 @@ static bool item_has(const struct redlock_item *item, const char *text)
 }
 
 /* "ERR Command 'evalsha' not found", "ERR User 'app' not found"; anything else is of a server that has no ACL DRYRUN, or refuses
- * it. What one command got says nothing of the next. */
+ * it. One command's answer says nothing of the next. */
 static void read_no_permission(struct survey_node *node, unsigned need, const struct redlock_item *item)
 {
     bool is_unknown = item_has(item, "' not found");

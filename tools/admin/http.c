@@ -21,7 +21,7 @@
 enum {
     HEAD_MAX = 256,             /* Bytes of an answer before the text. */
     BACKLOG = 64,
-    REFUSED_PAUSE_MS = 100      /* Where the system has no descriptor for a client: so long nobody is accepted. */
+    REFUSED_PAUSE_MS = 100      /* Nobody is accepted for so long if the system has no descriptor for a client. */
 };
 
 /* One version of what is handed out. It goes when a newer one is there and no answer is made of it any longer. */
@@ -40,7 +40,7 @@ struct client {
     char request[HTTP_REQUEST_MAX];
     size_t request_size;
     char head[HEAD_MAX];
-    size_t head_size, sent;     /* Of head and text together. */
+    size_t head_size, sent;     /* Bytes of head and text together. */
     struct version *version;    /* NULL: the head is all. */
 };
 
@@ -49,7 +49,7 @@ struct http {
     char address[HTTP_ADDRESS_MAX];
     bool is_running;
     pthread_t thread;
-    pthread_mutex_t mutex;      /* Of the versions and their users. */
+    pthread_mutex_t mutex;      /* Protects the versions and their users. */
     struct version *newest;     /* NULL: none yet. */
     uint64_t deaf_until_us;
     struct client clients[HTTP_CLIENTS];
@@ -183,7 +183,7 @@ static void end_client(struct http *http, struct client *client)
     client->version = NULL;
 }
 
-/* What it sends behind its request is thrown away: to close with bytes unread would take the answer from it. */
+/* Bytes after its request are thrown away, since closing with bytes unread would take the answer from it. */
 static void discard(struct http *http, struct client *client)
 {
     char bytes[1024];
@@ -261,7 +261,7 @@ static bool prepare(int fd)
     return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
-/* One at a time: those that were there before are served in between. */
+/* One at a time, so that earlier clients are served in between. */
 static void accept_client(struct http *http)
 {
     int fd = accept(http->listener, NULL, NULL);
@@ -302,8 +302,8 @@ static int look_at_times(struct http *http, uint64_t now)
     return until == UINT64_MAX ? -1 : (int)((until - now) / 1000 + 1);
 }
 
-/* What to wait for: the end, those who come, and who is there; `whose` says of each but the first two which client it is. No entry
- * is empty, since poll() refuses more than a process may have descriptors. */
+/* Gathers the events to wait for, which are the end, new clients, and present ones; `whose` maps each but the
+ * first two to its client. No entry is empty, since poll() refuses more than a process may have descriptors. */
 static nfds_t gather(const struct http *http, uint64_t now, struct pollfd fds[HTTP_CLIENTS + 2], unsigned whose[HTTP_CLIENTS + 2])
 {
     nfds_t count = 2;
@@ -349,7 +349,7 @@ static socklen_t size_of(const union address *address)
     return address->plain.sa_family == AF_INET6 ? sizeof address->v6 : sizeof address->v4;
 }
 
-/* Without its brackets; empty: the loopback. */
+/* host has no brackets; if empty, it is the loopback. */
 static bool read_host(const char *host, uint16_t port, union address *address)
 {
     memset(address, 0, sizeof *address);

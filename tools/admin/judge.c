@@ -192,7 +192,7 @@ static void run_checks(struct judging *j)
 {
     for (unsigned i = 0; i < JUDGE_CHECKS; i++) {
         if (checks[i].is_on_all != !j->node) continue;
-        if (i > 0 && j->node && !j->node->is_reached) continue;     /* That says all. */
+        if (i > 0 && j->node && !j->node->is_reached) continue;     /* The check of the reach reports all of that. */
         j->check = i;
         checks[i].judge(j);
     }

@@ -1,5 +1,5 @@
-/* What the files with the checks share: judge.c makes findings and has the table of checks; checks_*.c judge one node each, of
- * which judging says what it has told. A function for each check, which finds something, be it that all is well. */
+/* Shared by the files with the checks. judge.c makes findings and has the table of checks; checks_*.c judge one node
+ * each, which is in judging. There is a function for each check, which finds something, even if all is well. */
 #ifndef JUDGING_H
 #define JUDGING_H
 
@@ -30,7 +30,7 @@ void well(struct judging *j, const char *format, ...) LIKE_PRINTF(2, 3);
 /* needs: what an ACL must allow; NULL: it does not hide it. */
 void unknown(struct judging *j, const char *needs, const char *format, ...) LIKE_PRINTF(3, 4);
 
-/* Nobody asked for it: why. */
+/* Notes that nobody asked for it, and why. */
 void left_out(struct judging *j, const char *why);
 
 /* Has the node been found unsafe so far? */
@@ -41,7 +41,7 @@ void hidden(struct judging *j, enum fact fact);
 
 /* ---- What the node told ---- */
 
-/* False, NULL: it is not known, and that was found. */
+/* False or NULL means that it is not known, and that was found. */
 bool number_of(struct judging *j, enum fact fact, uint64_t *number);
 const char *text_of(struct judging *j, enum fact fact);
 
@@ -79,6 +79,7 @@ void judge_ears(struct judging *j);
 void judge_loading(struct judging *j);
 void judge_certificate(struct judging *j);      /* Nothing, without TLS. */
 void judge_canary(struct judging *j);           /* Nothing, unless it is declared durable. */
-void judge_vote(struct judging *j);             /* Nothing, if it has none for a reason that is told. Behind those that tell. */
+void judge_vote(struct judging *j);             /* Nothing, if it has none for a reason that is told. It
+                                                 * runs after the checks that report. */
 
 #endif

@@ -1,7 +1,8 @@
-/* The command redlock-admin: what an operator does to locks and nodes, beside redlock, which runs it for the words that it knows.
+/* The command redlock-admin. It has the commands of an operator for locks and nodes, beside redlock,
+ * which runs it for the words that it knows.
  *
- * It shares with redlock how a command line is read (program.c, options.c), the session and the reports: see tools/redlock/main.c.
- * What it has of its own is linked into redlock-admin alone. */
+ * It shares with redlock the reading of a command line (program.c, options.c), the session and the
+ * reports, see tools/redlock/main.c. Its own files are linked into redlock-admin alone. */
 #include "../redlock/descriptors.h"
 #include "admin.h"
 

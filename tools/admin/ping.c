@@ -12,19 +12,19 @@
 
 enum {
     TIMES_WORST = 4,            /* The proposal is so many times the worst round trip, */
-    PROPOSAL_MS_MIN = 50,       /* and at least this: a server that forks to save its data is busy for a moment. */
+    PROPOSAL_MS_MIN = 50,       /* and at least this, since a server that forks to save its data is busy for a moment. */
     PROPOSAL_MS_MAX = 60 * 1000
 };
 
-/* What one node answers. */
+/* One node's answers. */
 struct track {
     struct redlock_question question;
     uint8_t reply[512];
     bool is_pending;
     uint64_t asked_at;
-    unsigned sent, answered;    /* What was sent and not answered in time is lost, */
+    unsigned sent, answered;    /* Questions that were not answered in time are lost, */
     unsigned unsent;            /* and what could not be sent, since there is no connection, or the node did not answer. */
-    unsigned skipped;           /* While it owes an answer: lost as well, unless that comes. */
+    unsigned skipped;           /* and so are those during which it owes an answer, unless that comes. */
     struct survey_clock clock;
     uint32_t trips_us[PINGS_MAX];
 };
@@ -119,13 +119,13 @@ static int compare_trips(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Of the sorted round trips: so many percent of them took no longer. answered > 0. */
+/* The round trip that so many percent of the sorted ones do not exceed. answered > 0. */
 static uint32_t percentile(const struct track *track, unsigned percent)
 {
     return track->trips_us[(track->answered * percent + 99) / 100 - 1];
 }
 
-/* Two digits are enough: 50, 60, ... 100, 110, ..., 1000, 1100. */
+/* Two digits are enough, as in 50, 60, ... 100, 110, ..., 1000, 1100. */
 static uint32_t round_up(uint32_t ms)
 {
     uint32_t unit = 10;

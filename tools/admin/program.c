@@ -1,4 +1,4 @@
-/* What redlock-admin, of the programs that share options.c, can be told to do: its commands, their options, and their words. */
+/* The commands of redlock-admin, among the programs that share options.c, with their options and their words. */
 #include <string.h>
 #include <unistd.h>
 
@@ -100,7 +100,7 @@ const struct command_row command_rows[] = {
 
 enum {
     DEFAULT_PINGS = 20, DEFAULT_PING_INTERVAL_MS = 100,
-    DEFAULT_INTERVAL_MS = 15000, INTERVAL_MS_MIN = 100,     /* Of the exporter, and this least of watch as well. */
+    DEFAULT_INTERVAL_MS = 15000, INTERVAL_MS_MIN = 100,     /* The exporter's interval, and the least one of watch as well. */
     WATCH_INTERVAL_MS = 1000,
     DEFAULT_SCAN_INTERVAL_MS = 300000,
     CLUSTER_NAME_MAX = 64
@@ -263,7 +263,7 @@ void program_apply(struct reading *r, int letter)
     }
 }
 
-/* As it is shown: by status, where it may have been cut, and by acquire, with a ticket behind it. */
+/* The token is as it was shown by status, where it may have been cut, and by acquire, with a ticket after it. */
 static void trim_token(char *token)
 {
     size_t digits = strspn(token, "0123456789abcdef");
@@ -303,7 +303,7 @@ static void read_scan(struct reading *r)
     reading_end(r);
 }
 
-/* What is removed has been seen twice, so far apart that no attempt of a client that lives can be under way. */
+/* A value is removed after two looks, so far apart that no attempt of a client that lives can be under way. */
 static void settle_scan(struct reading *r)
 {
     const struct settings *settings = r->settings;

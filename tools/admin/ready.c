@@ -16,8 +16,8 @@ struct readiness {
     struct survey *survey;
     uint64_t until;
     char *why;
-    bool is_of_locks;                   /* What it says of the locks, it found when all had been looked at. */
-    char first[64];                     /* Of the locks that are not everywhere, printable. */
+    bool is_of_locks;                   /* It concerns the locks, and is found when all had been looked at. */
+    char first[64];                     /* The first lock that is not everywhere, printable. */
 };
 
 static bool must_end(const struct readiness *r)

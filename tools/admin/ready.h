@@ -1,5 +1,5 @@
-/* May another node be restarted? Not before the last one votes again, gives tickets, and has every lock that is held: until then a
- * holder has no more than a quorum behind it, and loses its lock with the next node. */
+/* May another node be restarted? It may not before the last one votes again, gives tickets, and has every
+ * lock that is held. Until then a holder has no more than a quorum, and loses its lock with the next node. */
 #ifndef READY_H
 #define READY_H
 
@@ -10,7 +10,7 @@ enum { READY_WHY_MAX = 320 };
 enum ready {
     READY_YES,
     READY_NOT_YET,      /* Nor within the time. */
-    READY_NEVER         /* Waiting does not mend it: an ACL hides the locks. */
+    READY_NEVER         /* Waiting does not mend it, since an ACL hides the locks. */
 };
 
 /* Looks again and again until it is so, for wait_ms at most, and says what it waits for if it is to be verbose. *survey is of the

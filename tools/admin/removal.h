@@ -4,14 +4,14 @@
 
 #include "../redlock/session.h"
 
-/* EVAL script 1 resource value ticket life: :1 removed, :0 no key there, :-1 another's. The value is compared as a whole. A
- * counter of tickets that is smaller than the ticket becomes that, for life ms; ticket 0: it is left alone. What waits is looked
- * for as by a release: the flag goes with the key, and the first place whose channel somebody hears is told. What an ACL refuses of
- * that is let be. */
+/* EVAL script 1 resource value ticket life. The answer is :1 removed, :0 no key there, :-1 another's. The
+ * value is compared as a whole. A counter of tickets that is smaller than the ticket becomes that, for life
+ * ms; ticket 0: it is left alone. Waiters are looked for as by a release. The flag goes with the key, and the
+ * first place whose channel has a listener is told. Commands of this part that an ACL refuses are ignored. */
 extern const char removal_script[];
 
-/* Notes what node k refused of a script, with what an ACL must allow if that is why: then true. The advice for locks is none for
- * this. item: of type ERROR. */
+/* Notes the command of a script that node k refused, with the right that an ACL must give if that is
+ * why, and then returns true. The advice for locks does not fit. item: of type ERROR. */
 bool removal_note_refusal(struct session *session, unsigned k, const struct redlock_item *item, const char *needs);
 
 /* Asks all nodes, for a node timeout. From how many it was removed. */

@@ -9,14 +9,14 @@
 #include "removal.h"
 
 enum {
-    STEP_KEYS = 50,                 /* Of SCAN at a time: a node is kept busy for a fraction of a millisecond. */
+    STEP_KEYS = 50,                 /* Keys of SCAN at a time, which keep a node busy for a fraction of a millisecond. */
     STEP_MAX = 48 * 1024,           /* Bytes of names that one step may give, */
     ANSWER_MAX = 80 * 1024,         /* and of an answer, with what is said of the pieces in which it comes. */
     LOOK_NAMES_MAX = 200,           /* At a time, so that the answer has room. */
     CURSOR_MAX = 24,
     SEND_SIZE = 16 * 1024, RECEIVE_SIZE = 16 * 1024,    /* With which there are few questions, and few pieces. */
-    LOOK_MAX = SEND_SIZE - 2048,    /* Of names that are asked about at a time: the script needs room as well. */
-    TRIES_MAX = 3,                  /* Of a step, before a node is given up; */
+    LOOK_MAX = SEND_SIZE - 2048,    /* Bytes of names that are asked about at a time, since the script needs room as well. */
+    TRIES_MAX = 3,                  /* Tries of a step, before a node is given up; */
     PAUSE_US = 1000 * 1000,         /* so long apart, and so long a node that did not answer is not asked about names. */
     GLANCE_US = 200 * 1000,         /* At most between two calls of goes_on. */
     TOLD_SLOTS = 65536
@@ -25,9 +25,10 @@ enum {
 static const char needs[] =
     "to scan takes ~PATTERN* +eval +scan +type +pttl +getrange +get +exists +hexists +hlen +hkeys +zcount +zrange +zscore +time: ";
 
-/* One step of SCAN: "cursor names hidden beside tickets orphans long size:name size:name...". Keys beside locks are only counted,
- * but for those that should not be: without a TTL (which a durable node's canary never has), or readers whose lock is not marked as
- * shared; and for queues. "more": there are too many names; the cursor is not moved then. */
+/* One step of SCAN gives "cursor names hidden beside tickets orphans long size:name size:name...". Keys
+ * beside locks are only counted. The exceptions are keys that should not be, which are without a TTL
+ * (which a durable node's canary never has), or readers whose lock is not marked as shared; and queues.
+ * "more" means that there are too many names; the cursor is not moved then. */
 static const char step_script[] =
     "local c,o,u,h,b,t,n,g=redis.call,{},0,0,0,0,0,0 "
     "local s=c('scan',ARGV[1],'match',ARGV[2],'count',ARGV[3]) "
@@ -51,11 +52,12 @@ static const char step_script[] =
     "if u>49152 then return 'more' end "
     "return table.concat({s[1],#s[2],h,b,t,n,g,table.concat(o)},' ')";
 
-/* What the node has under each of the names, "size:name size:name...", at one moment. For each "-", nothing; "!", it must not
- * be read; or "type ttl number size:value", where the type is s, string, m, mark of shared locks, r, Redisson, q, queue, o, other;
- * a capital if there is a counter of tickets beside what may be data. The number is that of readers, or of those in the queue. (No
- * blanks between the names, and none behind the type.) Of a queue "ttl" is what is left of the lease of its first, and the value
- * says who that is, and when its lease ends. The holder, which may be in it still, is left out. */
+/* Reads the node's keys under each of the names, "size:name size:name...", at one moment. Each gets "-"
+ * for nothing, "!" if it must not be read, or "type ttl number size:value". The type is s, string, m, mark
+ * of shared locks, r, Redisson, q, queue, o, other; a capital if there is a counter of tickets beside a
+ * key that may be data. The number is that of readers, or of entries in the queue. (No blanks between the
+ * names, and none behind the type.) A queue's "ttl" is the rest of the lease of its first entry, and the
+ * value says who that is, and when its lease ends. The holder, which may be in it still, is left out. */
 static const char look_script[] =
     "local c,o,s,i=redis.call,{},ARGV[1],1 "
     "local w=c('time') "
@@ -105,7 +107,7 @@ static const char look_script[] =
     "end "
     "return table.concat(o)";
 
-/* Of each of the names, "size:name size:name..." without the blanks: 1, the node has it, or 0. */
+/* Answers for each of the names, "size:name size:name..." without the blanks, with 1 if the node has it, or 0. */
 static const char known_script[] =
     "local c,o,s,i=redis.pcall,{},ARGV[1],1 "
     "while i<=#s do "
@@ -119,14 +121,14 @@ static const char known_script[] =
 struct line {
     struct redlock_question question;
     bool is_asked;
-    uint8_t *bytes;         /* The answer as one string: in buffer. NULL: there is none. */
+    uint8_t *bytes;         /* The answer as one string, in buffer; NULL: there is none. */
     size_t size, at;        /* Read so far. */
     uint64_t away_until;    /* It did not answer. */
     bool is_refused;        /* It never will. */
     uint8_t buffer[ANSWER_MAX];
 };
 
-/* Some names, packed as scripts take them: "size:name size:name...", without the blanks. */
+/* Some names, packed as scripts take them, "size:name size:name...", without the blanks. */
 struct names {
     size_t size, at;
     uint8_t bytes[STEP_MAX + CURSOR_MAX * 8];
@@ -137,7 +139,7 @@ struct name {
     size_t size;
 };
 
-/* That is to be looked at again. */
+/* A finding that is to be looked at again. */
 struct kept {
     uint64_t due_at, seen;
     size_t size;
@@ -152,7 +154,7 @@ struct scan {
     uint64_t next_at;           /* The next step, by the rate. */
     bool is_ended;
     uint32_t step_keys;         /* Asked for at a time; 0: not even one key's name fits. */
-    struct scan_counts node;    /* What is counted for the node that is gone through. */
+    struct scan_counts node;    /* Counts for the node that is gone through. */
     char cursor[CURSOR_MAX];
     struct names step, rest, again;
     struct scan_sight sights[REDLOCK_NODES_MAX];
@@ -260,7 +262,7 @@ static void set_text(struct scan *s, unsigned i, const char *text)
 
 /* ---- Reading ---- */
 
-/* Of text that a script made: a number, of which the sign may be a minus, and the byte behind it. */
+/* Reads a number from a script's text, of which the sign may be a minus, and the byte after it. */
 static bool read_number(const uint8_t *bytes, size_t size, size_t *at, int64_t *number)
 {
     bool is_negative = *at < size && bytes[*at] == '-';
@@ -333,7 +335,7 @@ static void read_sight(struct line *line, struct scan_sight *sight)
     memcpy(sight->value, value.bytes, sight->value_size = (uint8_t)value.size);
 }
 
-/* What all nodes say of the next name. Does one of them hide it? */
+/* Reads all nodes' states of the next name. Does one of them hide it? */
 static bool read_sights(struct scan *s)
 {
     bool is_hidden = false;
@@ -374,7 +376,7 @@ static uint64_t hash_of_sights(const struct scan *s, uint32_t classes)
     return hash;
 }
 
-/* The place of the name: its own, or the free one where it belongs. NULL: there is no room for more. */
+/* The place of the name, its own, or the free one where it belongs; NULL: there is no room for more. */
 static uint64_t *told_slot(struct scan *s, const struct name *name)
 {
     uint64_t hash = hash_of_name(name), i = hash % TOLD_SLOTS;
@@ -455,7 +457,7 @@ static void keep(struct scan *s, const struct name *name, const struct scan_judg
     s->kept[(s->kept_first + s->counts->kept++) % SCAN_KEPT_MAX] = kept;
 }
 
-/* A node that has been gone through has it: there it was judged. */
+/* An earlier node has it, and it was judged there. */
 static bool is_known(const struct scan *s, const struct name *name)
 {
     for (unsigned k = 0; k < s->count; k++)
@@ -509,7 +511,7 @@ static void look_at_again(struct scan *s, const struct name *name, uint64_t seen
 
 /* ---- Looking at names ---- */
 
-/* The next names, as many as one question takes: *from is where they begin. */
+/* The next names, as many as one question takes. *from is where they begin. */
 static size_t next_chunk(struct names *names, const uint8_t **from)
 {
     size_t begin = names->at, end = begin;
@@ -521,7 +523,7 @@ static size_t next_chunk(struct names *names, const uint8_t **from)
     return end - begin;
 }
 
-/* One node after the other: while one is kept busy the others make a quorum, and no lock has to wait. */
+/* Asks one node after the other. While one is kept busy the others make a quorum, and no lock has to wait. */
 static void ask_about(struct scan *s, const uint8_t *names, size_t size)
 {
     static char last[8];
@@ -549,7 +551,8 @@ static bool next_is_known(struct line *line)
     return line->bytes && line->at < line->size && line->bytes[line->at++] == '1';
 }
 
-/* Most names of a node are on that before it as well, and were judged there: only the others, and keys beside locks, go on. */
+/* Most names of a node are on the node before it as well, and were judged there. Only the others, and
+ * keys beside locks, go on. */
 static void leave_out_known(struct scan *s, unsigned before, struct names *names, struct names *rest)
 {
     const uint8_t *from;
@@ -640,7 +643,7 @@ static void keep_largest(uint64_t *most, uint64_t number)
     if (number > *most) *most = number;
 }
 
-/* What the step told of keys that are only counted. */
+/* Adds the step's counts of keys that are only counted. */
 static void add_counts(struct scan *s, const int64_t numbers[])
 {
     s->counts->names += (uint64_t)numbers[0];

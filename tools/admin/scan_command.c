@@ -1,5 +1,5 @@
-/* scan and status: what locks there are on the nodes, what is left of some, and what stands in the way; for people and machines.
- * What is left over is removed if that is asked for, by its value and never by its name. */
+/* scan and status: print the locks on the nodes, the leftovers of some, and the obstacles, for people
+ * and machines. Leftovers are removed if that is asked for, by their value and never by their name. */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ struct show {
     unsigned count;
     uint64_t shown_at, began_at;
     uint64_t told, needed;          /* Findings, and those that still need somebody. */
-    uint64_t removable, endless;    /* That --fix would remove, and --fix --no-ttl. */
+    uint64_t removable, endless;    /* Values that --fix would remove, and --fix --no-ttl. */
     uint64_t removed;               /* Findings of which all that may go is gone. */
     bool shows_progress, has_progress;
 };
@@ -60,7 +60,7 @@ static bool goes_on(void *context, const struct scan_counts *so_far)
 
 /* ---- A finding, for people ---- */
 
-/* Of the first of a queue, its token. */
+/* A queue's value shows the token of its first. */
 static size_t shown_size(const struct scan_sight *sight)
 {
     return sight->type == SIGHT_QUEUE && sight->value_size > REDLOCK_TOKEN_TEXT ? REDLOCK_TOKEN_TEXT : sight->value_size;
@@ -106,7 +106,7 @@ static void print_nodes(struct show *show, const struct scan_finding *finding)
     }
 }
 
-/* The number behind the last colon, if such a name is that of a permit as well: "door:3". 0: it is none. */
+/* The number after the last colon, if such a name is that of a permit as well, like "door:3"; 0: it is none. */
 static unsigned permit_of(const uint8_t *name, size_t size, size_t *stem_size)
 {
     unsigned digits = size > 0 && name[size - 1] >= '0' && name[size - 1] <= '9' ? 1 : 0, number;
@@ -118,7 +118,7 @@ static unsigned permit_of(const uint8_t *name, size_t size, size_t *stem_size)
     return number <= REDLOCK_PERMITS_MAX ? number : 0;
 }
 
-/* "door", or "door:3 (or permit 3 of door)": nobody can tell whether the one was meant or the other. */
+/* "door", or "door:3 (or permit 3 of door)", since nobody can tell which was meant. */
 static void print_name(const struct scan_finding *finding)
 {
     size_t stem_size = 0;
@@ -129,7 +129,7 @@ static void print_name(const struct scan_finding *finding)
     if (permit > 0) (void)printf(" (or permit %u of %s)", permit, text_printable(name, sizeof name, finding->name, stem_size));
 }
 
-enum { WORDS_MAX = 600 };      /* Of all classes. */
+enum { WORDS_MAX = 600 };      /* Words of all classes. */
 
 /* "its TTL is longer than the guard; held" */
 static const char *describe(uint32_t classes, char text[WORDS_MAX])
@@ -226,7 +226,8 @@ static void json_finding(struct show *show, const struct scan_finding *finding, 
 
 /* ---- Removing ---- */
 
-/* A line of stdin: is it "y" or "yes"? It is read to its end and no further, so that nothing of it answers the next question. */
+/* Is a line of stdin "y" or "yes"? It is read to its end and no further, so that nothing of it answers
+ * the next question. */
 static bool reads_yes(void)
 {
     char answer[8] = "", c;
@@ -275,7 +276,7 @@ static int fix(struct show *show, const struct scan_finding *finding)
 
 /* ---- Findings ---- */
 
-/* Of what remains somebody must know, unless all of it was removed that made it grave. */
+/* Somebody must know of the rest, unless everything was removed that made it grave. */
 static void take_account(struct show *show, const struct scan_judgement *j, int removed)
 {
     bool is_gone = removed > 0 && !(j->classes & (1u << SCAN_IN_THE_WAY | 1u << SCAN_SHARED_ODD)) &&
@@ -411,7 +412,7 @@ static bool is_worth_telling(const struct show *show, unsigned k)
     return !has_been_scanned(show, k) || has_refused;
 }
 
-/* What it does not know. */
+/* Reports the limits of its knowledge. */
 static void say_limits(struct show *show)
 {
     const struct scan_counts *counts = &show->counts;

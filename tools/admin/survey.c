@@ -1,5 +1,5 @@
-/* All nodes are asked at once: each goes through the same questions, one after the other, at its own pace. First the time, while
- * nothing else keeps the node busy; then what it says of itself; then what the user may do. */
+/* All nodes are asked at once. Each goes through the same questions, one after the other, at its own pace. The time
+ * is first, while nothing else keeps the node busy; then the node's report about itself; then the user's rights. */
 #include "survey.h"
 
 #include <arpa/inet.h>
@@ -12,7 +12,7 @@
 
 enum {
     REPLY_MAX = 80 * 1024,      /* A string may have 64 KiB, and comes in pieces, of which each has a header. */
-    SECONDS_MAX = INT32_MAX,    /* Since 1970: until 2038, and no sum of times overflows. */
+    SECONDS_MAX = INT32_MAX,    /* Since 1970, until 2038, so no sum of times overflows. */
     STEP_CLOCK = 0,
     STEP_QUESTIONS = SURVEY_SAMPLES,
     STEP_NEEDS = STEP_QUESTIONS + QUESTION_COUNT
@@ -177,7 +177,7 @@ static void take_answer(struct asking *asking, unsigned k)
     course->step++;
 }
 
-/* What one node has to say, as far as it has come. False: it is over. */
+/* Reads one node's answer, as far as it has come. False: it is over. */
 static bool advance(struct asking *asking, unsigned k)
 {
     struct course *course = &courses[k];
@@ -248,7 +248,7 @@ static bool is_there(enum redlock_trouble trouble)
                                                trouble != REDLOCK_TROUBLE_NOAUTH && trouble != REDLOCK_TROUBLE_WRONGPASS);
 }
 
-/* However the list names it: by a name, or by another. */
+/* It is the same however the list names the host, by one name or by another. */
 static void note_host(struct survey_node *node, int fd)
 {
     union { struct sockaddr any; struct sockaddr_in ip4; struct sockaddr_in6 ip6; } peer;

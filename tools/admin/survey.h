@@ -1,4 +1,4 @@
-/* What each node says of itself: asked of all nodes at once, and read into facts. Judges nothing (see judge.h).
+/* Each node's report about itself, asked of all nodes at once, and read into facts. Judges nothing (see judge.h).
  *
  *     static struct survey survey;                    It is large.
  *     survey_nodes(session, &wishes, &survey);        Asks; it takes some 25 round trips, and 2 s more with wishes.rate.
@@ -14,8 +14,9 @@
 #include "../redlock/fingerprint.h"
 #include "../redlock/session.h"
 
-/* What is asked: the command, and what an ACL must allow for it. A SET with NX and XX is refused by all servers, as the syntax
- * error that it is, and changes nothing; but a server that cannot be written to says that first: see survey_barrier. */
+/* A question, with the command, and the rule that an ACL must allow for it. A SET with NX and XX is
+ * refused by all servers, as the syntax error that it is, and changes nothing; but a server that cannot
+ * be written to reports that first, see survey_barrier. */
 #define SURVEY_QUESTIONS(X)                                                                          \
     X(INFO_SERVER, "+info", "INFO", "server")                                                        \
     X(INFO_PERSISTENCE, "+info", "INFO", "persistence")                                              \
@@ -36,10 +37,10 @@
     X(SLOWLOG, "+slowlog|get", "SLOWLOG", "GET", "16")                                               \
     X(SCRIPT, "+script|load", "SCRIPT", "LOAD", "return 1")                                          \
     X(WRITE, "+set ~redlock:doctor:*", "SET", SURVEY_KEY, "-", "NX", "XX")                           \
-    X(CANARY, "+get ~redlock:canary*", "GET", REDLOCK_CANARY)       /* Of durable nodes alone. */       \
+    X(CANARY, "+get ~redlock:canary*", "GET", REDLOCK_CANARY)       /* Only durable nodes are asked. */       \
     X(WHOAMI, "+acl|whoami", "ACL", "WHOAMI")
 
-/* What becomes of it, by the name that INFO or CONFIG GET has for it. */
+/* A fact's question, and its name in INFO or CONFIG GET. */
 #define SURVEY_FACTS(X)                                                                              \
     X(RUN_ID, INFO_SERVER, "run_id")                                                                 \
     X(VERSION, INFO_SERVER, "redis_version")                                                         \
@@ -94,14 +95,14 @@ enum fact {
 };
 
 enum {
-    SURVEY_TEXT_MAX = 104,      /* Bytes of a fact, with its NUL: client-output-buffer-limit has some 80. */
+    SURVEY_TEXT_MAX = 104,      /* Bytes of a fact, with its NUL; client-output-buffer-limit has some 80. */
     SURVEY_ERROR_MAX = 128,
-    SURVEY_WORDS_MAX = 5,       /* Of a question. */
-    SURVEY_SAMPLES = 5,         /* Of TIME, in a look at a clock. */
+    SURVEY_WORDS_MAX = 5,       /* Words of a question. */
+    SURVEY_SAMPLES = 5,         /* Samples of TIME, in a look at a clock. */
     SURVEY_NEEDS_MAX = 32
 };
 
-/* What became of a question to a node. */
+/* The fate of a question to a node. */
 enum survey_answer {
     ANSWER_NONE,        /* It was not asked, or did not answer. */
     ANSWER_REFUSED,     /* The ACL does not allow it. */
@@ -109,14 +110,15 @@ enum survey_answer {
     ANSWER_GIVEN
 };
 
-/* A look at a node's clock, by the quickest of some TIMEs: the answer was made in the middle of the round trip, give or take half
- * of it. */
+/* A look at a node's clock, by the quickest of some TIMEs. The answer was made in the middle of the
+ * round trip, give or take half of it. */
 struct survey_clock {
     bool is_known;
     enum survey_answer answer;  /* To the last TIME. */
     uint64_t at_us;             /* redlock_now_us() in that middle. */
-    int64_t ahead_us;           /* Of our wall clock. Less than 0: behind. */
-    int64_t since_boot_us;      /* The node's wall clock less redlock_now_us(): changes if it is stepped or runs at another rate. */
+    int64_t ahead_us;           /* Ahead of our wall clock. Less than 0: behind. */
+    int64_t since_boot_us;      /* The node's wall clock less redlock_now_us(). It changes if the clock is
+                                 * stepped or runs at another rate. */
     uint64_t give_or_take_us;
     uint64_t worst_us;          /* The longest of the round trips. */
 };
@@ -127,7 +129,7 @@ enum survey_permission {
     PERMISSION_GIVEN,
     PERMISSION_REFUSED,
     PERMISSION_KEY_REFUSED,     /* The command yes, but not with this key or channel. */
-    PERMISSION_NO_COMMAND       /* The server has none of this name: it was renamed, or disabled. */
+    PERMISSION_NO_COMMAND       /* The server has no command of this name, because it was renamed, or disabled. */
 };
 
 enum survey_purpose {
@@ -138,7 +140,7 @@ enum survey_purpose {
     FOR_WAKE_UPS        /* or clients that wait are woken late. */
 };
 
-/* One thing that locks need: as ACL DRYRUN is asked, and the rule that allows it, by which rights.h knows what needs it. */
+/* One need of locks, as ACL DRYRUN is asked, and the rule that allows it, by which rights.h knows its users. */
 struct survey_need {
     const char *rule;
     const char *words[4];       /* SURVEY_KEY and SURVEY_CHANNEL stand for those of the wishes. */
@@ -147,20 +149,20 @@ struct survey_need {
 #define SURVEY_CHANNEL "%channel"
 extern const struct survey_need survey_needs[];     /* Ends with a row whose rule is NULL. */
 
-/* What locks of these parts (rights.h) need it for. */
+/* The purpose for which locks of these parts (rights.h) need it. */
 enum survey_purpose survey_purpose(const struct survey_need *need, unsigned parts);
 
 struct survey_node {
     const char *address;
     char host[INET6_ADDRSTRLEN];    /* The IP address that the last connection led to. "": there was none, or it is a socket's. */
-    bool is_reached;            /* It answers, though it may refuse what is asked: see trouble. */
+    bool is_reached;            /* It answers, though it may refuse a question, see trouble. */
     bool was_asked;             /* All questions were put to it. */
     bool votes, gives_tickets;
     enum redlock_trouble trouble;
     char trouble_text[TROUBLE_TEXT_MAX];
-    const char *tls_fix;        /* What to do against a trouble of TLS. NULL: it is none. */
+    const char *tls_fix;        /* The remedy for a trouble of TLS; NULL: it is none. */
     bool is_tls_refused;        /* One that waiting does not mend. */
-    uint64_t certificate_ends;  /* In seconds since 1970. 0: it is not talked to by TLS. */
+    uint64_t certificate_ends;  /* Seconds since 1970; 0: it is not talked to by TLS. */
     uint8_t answers[QUESTION_COUNT];            /* enum survey_answer */
     char errors[QUESTION_COUNT][SURVEY_ERROR_MAX];
     char told[FACT_COUNT][SURVEY_TEXT_MAX];     /* "": not told. */
@@ -168,7 +170,8 @@ struct survey_node {
     uint8_t permissions[SURVEY_NEEDS_MAX];      /* enum survey_permission, of survey_needs[]. */
     enum survey_answer dry_run;                 /* Could ACL DRYRUN be asked? GIVEN: of one command at least. */
     char no_user[SURVEY_ERROR_MAX];             /* "": the node knows the user whose permissions are looked at. */
-    enum redlock_vote trial;                    /* Of a lock that was tried there (doctor --write); PENDING: none was. */
+    enum redlock_vote trial;                    /* The vote on a lock that was tried there (doctor --write);
+                                                 * PENDING: none was. */
     char trial_text[TROUBLE_TEXT_MAX];          /* Unless GRANTED: why not. */
     struct survey_clock clock, later;           /* later: at least wishes.rate_us behind it. */
 };
@@ -178,50 +181,51 @@ struct survey {
     unsigned reached;
     uint64_t wall_us;           /* Our wall clock, when all had been asked. */
     bool is_quick;              /* No clock was looked at twice. */
-    bool has_permissions;       /* They were asked for: wishes.key. */
+    bool has_permissions;       /* They were asked for by wishes.key. */
     struct fingerprint fingerprint;
     struct survey_node nodes[REDLOCK_NODES_MAX];
 };
 
-/* What to look at beside the facts. */
+/* The things to look at beside the facts. */
 struct survey_wishes {
     uint32_t patience_ms;       /* How long one answer is waited for. */
     uint64_t rate_us;           /* A second look at each clock so long behind the first. 0: none. */
     const char *user;           /* Whose permissions are looked at. NULL: those of the user who asks. */
     const char *key;            /* With this key. NULL: permissions are not looked at. */
     const char *channel;        /* And this channel. */
-    unsigned parts;             /* Of which kind of lock: see rights.h. */
-    const char *probe;          /* A key by which it is asked whether the node can be written to: nothing is. */
-    uint16_t durable;           /* Nodes whose canary is looked for: a set. */
+    unsigned parts;             /* Parts of the kind of lock, see rights.h. */
+    const char *probe;          /* A key for asking whether the node can be written to; nothing is written. */
+    uint16_t durable;           /* Nodes whose canary is looked for, as a set. */
 };
 #define SURVEY_PROBE "redlock:doctor:0"
 
 /* Asks all nodes. CANCELLED: a signal ended it, and what was not asked is not known; or what fault the session has. */
 enum redlock_status survey_nodes(struct session *session, const struct survey_wishes *wishes, struct survey *survey);
 
-/* Which question a fact comes from, what the node said to that, and what an ACL must allow for it: "+info". */
+/* The question that a fact comes from, the node's answer to that, and the rule that an ACL must allow
+ * for it, such as "+info". */
 enum question survey_question(enum fact fact);
 enum survey_answer survey_asked(const struct survey_node *node, enum fact fact);
 const char *survey_rule(enum question question);
 
-/* In whose words the node refuses to be written to, be it by anybody: "NOREPLICAS ...". NULL: it does not, or nobody knows. */
+/* The node's words when it refuses all writes, such as "NOREPLICAS ...". NULL: it does not, or nobody knows. */
 const char *survey_barrier(const struct survey_node *node);
 
 /* The number that a fact is. False: it was not told, or is none. */
 bool survey_number(const struct survey_node *node, enum fact fact, uint64_t *number);
 
-/* Takes one TIME into a look at a clock: asked at, and answered at now_us. False: the answer is none. */
+/* Takes one TIME into a look at a clock. It was asked at, and answered at now_us. False: the answer is none. */
 bool survey_take_time(struct survey_clock *clock, struct redlock_question *question, uint64_t asked_at, uint64_t now_us);
 
 /* ---- How answers are read ---- */
 
-/* The command of a question: its words, of which SURVEY_KEY stands for the probe of the wishes, and NULL. */
+/* The words of a question's command, of which SURVEY_KEY stands for the probe of the wishes, and NULL. */
 extern const char *const survey_words[QUESTION_COUNT][SURVEY_WORDS_MAX + 1];
 
-/* What ACL DRYRUN answered about a need. */
+/* The answer of ACL DRYRUN about a need. */
 void survey_read_permission(struct survey_node *node, unsigned need, struct redlock_question *reply);
 
-/* Reads what a node answered to a question: as items of the reply, until none is left. */
+/* Reads a node's answer to a question, as items of the reply, until none is left. */
 void survey_read(struct survey_node *node, enum question question, struct redlock_question *reply);
 
 /* The same of the text of an INFO section. */

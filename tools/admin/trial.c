@@ -7,7 +7,8 @@
 
 #include "../redlock/ask_all.h"
 
-enum { TRIAL_TTL_MS = 5000 };       /* Then twice that: an extension that changes nothing would try nothing. */
+enum { TRIAL_TTL_MS = 5000 };       /* The extension is twice that, since an extension that changes nothing
+                                     * would try nothing. */
 
 struct trial {
     struct session *session;
@@ -15,12 +16,12 @@ struct trial {
     char name[REDLOCK_RESOURCE_MAX + sizeof REDLOCK_TICKET_SUFFIX];
 };
 
-/* PREFIX and 16 hex digits: nobody else's. */
+/* PREFIX and 16 hex digits, which nobody else has. */
 static void choose_name(struct trial *t, const char *prefix)
 {
     uint64_t random = redlock_now_us();
 
-    (void)!getrandom(&random, sizeof random, 0);        /* If it fails the time is as good: nothing depends on it. */
+    (void)!getrandom(&random, sizeof random, 0);        /* If it fails the time is as good, since nothing depends on it. */
     (void)snprintf(t->name, REDLOCK_RESOURCE_MAX, "%.480s%016llx", prefix, (unsigned long long)random);
 }
 
@@ -43,7 +44,7 @@ static void hear_all(struct trial *t)
     }
 }
 
-/* How the nodes took one operation: what one node does not grant counts, whatever it says to the next. */
+/* Notes how the nodes took one operation. One refusal of a node counts, whatever it says to the next. */
 static void note_votes(struct trial *t, const char *operation)
 {
     hear_all(t);

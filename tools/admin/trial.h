@@ -1,4 +1,4 @@
-/* A lock of its own that is acquired, extended and released, to see whether every node lets it: for doctor --write. */
+/* A lock of its own that is acquired, extended and released, to see whether every node lets it, for doctor --write. */
 #ifndef TRIAL_H
 #define TRIAL_H
 

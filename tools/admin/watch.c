@@ -19,10 +19,10 @@
 #include "admin.h"
 
 enum {
-    CELL_WIDTH = 9,             /* Of a node's column. */
+    CELL_WIDTH = 9,             /* Width of a node's column. */
     NAME_WIDTH_MAX = 32,
     STATE_WIDTH = 12,
-    LINE_COLUMNS = 80, SCREEN_LINES = 24    /* Of a terminal that does not say. */
+    LINE_COLUMNS = 80, SCREEN_LINES = 24    /* Size of a terminal that does not say. */
 };
 
 /* One resource. */
@@ -31,7 +31,7 @@ struct lock {
     struct permits permits;     /* Without permits the first view is all. */
     bool has_waiters;           /* A node has told how many there are: */
     uint64_t waiters;
-    uint64_t digest;            /* Of what was told last. */
+    uint64_t digest;            /* Digest of the last report. */
 };
 
 struct watching {
@@ -187,9 +187,10 @@ static void tell_changes(struct watching *w)
 static const char screen_begin[] = "\033[?1049h\033[?25l", screen_end[] = "\033[?25h\033[?1049l";
 
 /* A signal handler has no argument of ours. */
-static volatile sig_atomic_t was_disturbed;     /* Another size, or it was stopped: what is shown is to be drawn anew. */
+static volatile sig_atomic_t was_disturbed;     /* The terminal has another size, or the program was
+                                                 * stopped, so the table is to be drawn anew. */
 
-/* That the terminal has gone is found out elsewhere. */
+/* A terminal that has gone is noticed elsewhere. */
 static void show(const char *text, size_t size)
 {
     (void)write_all(STDOUT_FILENO, text, size);
@@ -252,7 +253,7 @@ static const char *state_text(const struct view *view, char *text, size_t size)
     return text;
 }
 
-/* What a node says: for how long it keeps what most have, with a star if it is another's. */
+/* A node's cell, which is the time for which it keeps most nodes' value, with a star if it is another's. */
 static const char *cell_text(const struct view *view, unsigned k, char *text, size_t size)
 {
     const struct redlock_sight *sight = &view->sights[k];
@@ -308,7 +309,7 @@ static void draw_lock(FILE *file, const struct watching *w, const struct lock *l
     }
 }
 
-/* What is so of them all, as far as the last look tells. */
+/* Draws the common facts of all nodes, as far as the last look tells. */
 static void draw_nodes(FILE *file, const struct watching *w)
 {
     const struct view *view = &w->locks[w->count - 1].permits.views[0];
@@ -335,7 +336,7 @@ static void draw_all(FILE *file, const struct watching *w)
     draw_nodes(file, w);
 }
 
-/* Where a line of so many columns ends: a character of UTF-8 takes one. */
+/* The end of a line of so many columns, where a character of UTF-8 takes one. */
 static size_t cut_line(const char *line, size_t size, unsigned columns)
 {
     size_t at = 0;
