@@ -22,10 +22,10 @@
 #include <sys/types.h>
 
 enum {
-    BENCH_NODES_MAX = 15,           /* What the algorithm's users use at most; redlock's limit as well. */
+    BENCH_NODES_MAX = 15,           /* The most that the algorithm's users use; redlock's limit as well. */
     BENCH_CONCURRENCY_MAX = 4096,   /* So that three commands a lock are counted in 16 bits. */
     BENCH_KEY_MAX = 512,
-    BENCH_CONNECT_MS = 10000,       /* What may pass until every node has answered or failed, before anything is timed. */
+    BENCH_CONNECT_MS = 10000,       /* The longest time until every node has answered or failed, before anything is timed. */
     BENCH_CYCLES_MAX = 10000000,
     BENCH_SECONDS_MAX = 600         /* Memory for the samples of so many cycles or seconds can be had. */
 };
@@ -38,8 +38,8 @@ struct bench_options {
     const char *tls_ca;             /* Then the file with the CA of the nodes at rediss:// addresses. */
     enum bench_mode mode;
     unsigned node_count;
-    unsigned concurrency;           /* Loops, waiters, kept locks at once: 1 in the other modes. */
-    unsigned processes;             /* That waiters are spread over. */
+    unsigned concurrency;           /* Loops, waiters or kept locks at once; 1 in the other modes. */
+    unsigned processes;             /* Processes that waiters are spread over. */
     unsigned readers;               /* So many of the waiters share the lock. */
     unsigned permits;               /* They wait for one of so many permits; 0: for a lock. */
     uint32_t ttl_ms, node_timeout_ms;
@@ -57,9 +57,9 @@ struct bench_options {
 /* One loop of acquire and release. */
 struct bench_slot {
     unsigned number;                /* From 0. */
-    char key[BENCH_KEY_MAX + 1];    /* What acquire is to acquire. Changed by the mode between two cycles. */
+    char key[BENCH_KEY_MAX + 1];    /* The key to acquire. Changed by the mode between two cycles. */
     size_t key_size;
-    bool won;                       /* Set by the client: how the last acquire ended. */
+    bool won;                       /* Set by the client to how the last acquire ended. */
     bool is_held, is_wanted;        /* The rest is the mode's. Wanted: since acquire_at, be it held or not. */
     uint64_t acquire_at, acquired_at, release_at;   /* Nanoseconds of bench_now_ns. */
 };
@@ -74,7 +74,7 @@ struct bench_client {
     /* One attempt to get slot->key. At its end slot->won is set; what a lost attempt has left is cleaned up unasked. */
     void (*acquire)(void *context, struct bench_slot *slot);
 
-    /* Of what was won. Ends when a quorum has confirmed it, or no longer can. */
+    /* Releases a lock that was won. Ends when a quorum has confirmed it, or no longer can. */
     void (*release)(void *context, struct bench_slot *slot);
 
     /* A slot whose operation has ended, each once; waits for it until until_ns. NULL: the time has come. */
@@ -89,13 +89,14 @@ extern const struct bench_client bench_raw, bench_redlock, bench_redlock_events,
 
 /* ---- TLS ---- */
 
-/* What the reference calls for TLS in place of the socket's calls. */
+/* The reference's calls for TLS in place of the socket's calls. */
 struct bench_tls {
-    /* Shakes hands on a socket that does not block. Returns a session, or NULL: that has failed, or took longer than until_ns. */
+    /* Shakes hands on a socket that does not block. Returns a session, or NULL if that has failed, or
+     * took longer than until_ns. */
     void *(*connect)(const char *ca, int fd, const char *host, uint64_t until_ns);
 
-    /* These answer as send and recv do, with EAGAIN. Bytes that were to be sent and were not come again, from the same place. What
-     * receive leaves behind is announced by poll, unless it has filled all of the size. */
+    /* These answer as send and recv do, with EAGAIN. Bytes that were to be sent and were not come again, from
+     * the same place. poll announces the bytes that receive leaves, unless it has filled all of the size. */
     ssize_t (*send)(void *session, const void *data, size_t size);
     ssize_t (*receive)(void *session, void *data, size_t size);
 
@@ -103,7 +104,7 @@ struct bench_tls {
     void (*hang_up)(void *session);
 };
 
-extern const struct bench_tls bench_tls;    /* In builds with TLS alone, which define BENCH_TLS. */
+extern const struct bench_tls bench_tls;    /* Only builds with TLS, which define BENCH_TLS, have it. */
 
 /* ---- Beside the waiters ---- */
 
@@ -124,10 +125,10 @@ void bench_servers_close(struct bench_servers *servers);
 /* Samples are nanoseconds, up to 4.29 s each, all of them kept so that percentiles are exact. */
 struct bench_figures {
     uint32_t *acquire, *release, *cycle;
-    size_t capacity, memory_size;   /* Of each kind, in samples; of all, in bytes. */
+    size_t capacity, memory_size;   /* The capacity of each kind, in samples; of all, in bytes. */
     uint64_t cycles, fail, attempts;
     uint64_t began_at, ended_at;
-    uint64_t user_us, system_us;    /* CPU time: the process's when the measured part began, its own when it has ended. */
+    uint64_t user_us, system_us;    /* CPU time, the process's when the measured part began, its own when it has ended. */
     long rss_kb, hwm_kb;            /* Without the memory of the samples. */
 };
 
@@ -160,7 +161,7 @@ uint64_t bench_wall_us(void);
 struct pollfd;
 int bench_poll(struct pollfd *polled, unsigned count, uint64_t until_ns);
 
-/* Runs the mode and fills in the figures. events: where to, or NULL. */
+/* Runs the mode and fills in the figures. events is their destination, or NULL. */
 void bench_loop(const struct bench_client *client, void *context, const struct bench_options *options,
                 struct bench_figures *figures, FILE *events);
 

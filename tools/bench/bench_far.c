@@ -1,7 +1,8 @@
-/* A client that is far away, on one machine: a transport that keeps each byte back for so long, on its way to a node and back.
+/* A client that is far away, on one machine. It is a transport that keeps each byte back for so long,
+ * on its way to a node and back.
  *
- * A session's descriptor is an epoll of its socket and of a timer, so whatever is due makes it readable, and then the client
- * receives: which sends what is due as well. */
+ * A session's descriptor is an epoll of its socket and of a timer, so anything that is due makes it
+ * readable. The client then receives, which sends bytes that are due as well. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -101,7 +102,7 @@ static int open_both(struct far_session *s)
     return both;
 }
 
-/* Nodes are on this machine: that connecting waits does not matter. */
+/* Nodes are on this machine, so it does not matter that connecting waits. */
 static int far_connect(void *context, unsigned k, const struct redlock_peer *peer, bool *connected)
 {
     struct far_session *s = &((struct bench_far *)context)->sessions[k];
@@ -175,7 +176,7 @@ static ptrdiff_t far_receive(void *context, unsigned k, void *data, size_t size)
     return (ptrdiff_t)size;
 }
 
-/* What has not left by then never does. */
+/* Bytes that have not left by then never do. */
 static void far_hang_up(void *context, unsigned k, bool silently)
 {
     struct far_session *s = &((struct bench_far *)context)->sessions[k];

@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* Cycles a second that there is memory for: several times what fits through the loopback of a large machine. A run that
- * needs more ends early rather than forget samples. */
+/* Cycles a second that there is memory for, several times as many as fit through the loopback of a
+ * large machine. A run that needs more ends early rather than forget samples. */
 enum { FIGURES_RATE_MAX = 200000 };
 
 uint64_t bench_now_ns(void)

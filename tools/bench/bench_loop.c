@@ -14,7 +14,7 @@
 
 enum { LOOP_COUNTER_DIGITS = 16 };
 
-/* With --cycles, when the nodes are gone: a run ends at some time nevertheless. */
+/* With --cycles, a run ends at some time nevertheless, when the nodes are gone. */
 static const uint64_t LOOP_LONGEST_NS = UINT64_C(600) * 1000000000;
 
 static const uint64_t LOOP_NEVER = UINT64_MAX;
@@ -27,7 +27,7 @@ struct loop {
     FILE *events;
     struct bench_slot *slots;
     unsigned busy;                  /* Slots with something under way. */
-    bool is_counting, is_ending;    /* In the measured part; after it. */
+    bool is_counting, is_ending;    /* The measured part is running, or has ended. */
     uint64_t now_ns;
     uint64_t key_count;
     uint64_t dice;
@@ -43,7 +43,7 @@ int bench_poll(struct pollfd *polled, unsigned count, uint64_t until_ns)
 
 /* ---- Keys ---- */
 
-/* Keys of this run: no two runs at the same time may share one. */
+/* Keys of this run, since no two runs at the same time may share one. */
 static void init_key(struct loop *l, struct bench_slot *slot)
 {
     if (l->options->mode == BENCH_CONTEND)
@@ -89,7 +89,7 @@ static void note_released(struct loop *l, struct bench_slot *slot)
     if (l->is_counting && l->events) write_event(l, slot);
 }
 
-/* A contender that was refused goes on wanting the same lock: its time runs until it has it. */
+/* A contender that was refused goes on wanting the same lock, so its time runs until it has it. */
 static void note_attempt(struct loop *l, struct bench_slot *slot)
 {
     slot->is_held = slot->won;

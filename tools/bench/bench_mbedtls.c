@@ -22,7 +22,8 @@ struct session {
     mbedtls_ctr_drbg_context random;
     mbedtls_x509_crt ca;
     int fd;
-    size_t begun;       /* Bytes of a record that the socket has not taken as a whole: Mbed TLS wants the same call again. */
+    size_t begun;       /* Bytes of a record that the socket has not taken as a whole, since Mbed TLS wants
+                         * the same call again. */
 };
 
 static int put(void *context, const unsigned char *data, size_t size)
@@ -62,7 +63,8 @@ static struct session *new_session(void)
     return s;
 }
 
-/* The certificate is checked, and only Mbed TLS 3 looks for the host if that is a number: servers of the benchmark are its own. */
+/* The certificate is checked, and only Mbed TLS 3 looks for the host if that is a number, since servers
+ * of the benchmark are its own. */
 static bool configure(struct session *s, const char *ca, const char *host)
 {
     if (mbedtls_ctr_drbg_seed(&s->random, mbedtls_entropy_func, &s->entropy, NULL, 0) != 0 ||
@@ -99,7 +101,7 @@ static void *tls_connect(const char *ca, int fd, const char *host, uint64_t unti
     return NULL;
 }
 
-/* What was done, as send and recv have it. */
+/* The result, as send and recv have it. */
 static ssize_t result_of(int code)
 {
     if (code >= 0) return code;

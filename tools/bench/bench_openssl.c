@@ -1,5 +1,5 @@
-/* TLS for the reference of the benchmark, as it is written by hand with OpenSSL: the library has the socket, reads as much as there
- * is with one call, and is asked again only if something is left in it. */
+/* TLS for the reference of the benchmark, written by hand with OpenSSL. The library has the socket,
+ * reads as much as there is with one call, and is asked again only if something is left in it. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -49,7 +49,7 @@ static void *tls_connect(const char *ca, int fd, const char *host, uint64_t unti
     return NULL;
 }
 
-/* What was done, as send and recv have it. An error that stayed in the queue would be taken for one of the next node. */
+/* The result, as send and recv have it. An error that stayed in the queue would be taken for one of the next node. */
 static ssize_t result_of(SSL *ssl, int done)
 {
     if (done > 0) return done;

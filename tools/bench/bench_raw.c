@@ -1,9 +1,11 @@
-/* The reference: what a program would do that knows its servers are well, without any library. Preformatted commands, in which
- * only the key, the token and the ticket are written anew, go to all nodes over nonblocking sockets; poll waits for a quorum
- * of +OK, :1 or :2. Late answers are read, but not waited for. The commands are those of redlock, byte for byte.
+/* The reference is a program that knows its servers are well, without any library. Preformatted
+ * commands, in which only the key, the token and the ticket are written anew, go to all nodes over
+ * nonblocking sockets; poll waits for a quorum of +OK, :1 or :2. Late answers are read, but not waited
+ * for. The commands are those of redlock, byte for byte.
  *
- * Left out, and so what redlock costs: random tokens, the clock and the validity, reconnecting, the checks of what a server
- * is, answers of all kinds. Do not lock with it. To nodes at rediss:// addresses the same goes through TLS, by hand as well. */
+ * These are left out, and are thus redlock's cost: random tokens, the clock and the validity,
+ * reconnecting, the checks of a server's kind, answers of all kinds. Do not lock with it. To nodes at
+ * rediss:// addresses the same goes through TLS, by hand as well. */
 #define _GNU_SOURCE
 #include "bench.h"
 #include "bench_scripts.h"
@@ -38,12 +40,12 @@ struct raw_command {
     size_t ticket_at;               /* 0: none. */
 };
 
-/* What a slot is doing. */
+/* A slot's operation. */
 struct raw_operation {
     struct bench_slot *slot;
     struct raw_command acquire, release;
-    struct raw_command withdraw;    /* The release of an attempt that was lost: it wakes no waiter. */
-    uint32_t number;                /* Of this slot's operations: answers to earlier ones do not count. */
+    struct raw_command withdraw;    /* The release of an attempt that was lost, which wakes no waiter. */
+    uint32_t number;                /* The number of this slot's operation; answers to earlier ones do not count. */
     unsigned granted, open;         /* Votes for it; nodes that have not answered. */
     bool is_pending, is_acquire;
 };
@@ -54,7 +56,7 @@ struct raw_asked {
 
 struct raw_node {
     int fd;                         /* -1: refused, broken or given up. It stays so. */
-    void *session;                  /* Of TLS. NULL: in plain text. */
+    void *session;                  /* The TLS session; NULL: in plain text. */
     char *out;
     size_t out_start, out_end;
     size_t in_size;
@@ -65,11 +67,12 @@ struct raw_node {
 
 struct raw {
     const struct bench_options *options;
-    uint64_t timeout_ns, patience_ns;   /* Of a node; and until it has its scripts. */
+    uint64_t timeout_ns, patience_ns;   /* The timeout of a node; and the time until it has its scripts. */
     unsigned quorum;
     size_t out_size;
     uint64_t token_count;
-    uint64_t ticket;                /* The last one. Counted on from the wall clock: a node refuses what is far ahead of it. */
+    uint64_t ticket;                /* The last one. Counted on from the wall clock, since a node refuses a
+                                     * ticket that is far ahead of it. */
     char acquire_sha1[RAW_SHA1 + 1], release_sha1[RAW_SHA1 + 1];
     struct raw_node *nodes;
     struct raw_operation *operations;
@@ -136,7 +139,8 @@ static void format_release(const struct raw *r, struct raw_command *c, const str
     if (wakes) put_words(c, 1, (const char *const[]){ "" });
 }
 
-/* Not random: only new. Every process begins to count somewhere else, or it would release locks of the others. */
+/* The token is not random, only new. Every process begins to count somewhere else, or it would release
+ * locks of the others. */
 static void write_token(struct raw *r, char token[RAW_TOKEN])
 {
     uint64_t mixed = ++r->token_count * UINT64_C(0x9e3779b97f4a7c15);
@@ -249,7 +253,8 @@ static void give_up(struct raw *r, struct raw_node *n)
     while (n->asked_count > 0) take_vote(r, take_asked(n), false);
 }
 
-/* Appends to what waits to be sent. False: too much waits there already, as when the node hangs: it is not asked. */
+/* Appends to the bytes that wait to be sent. Returns false if too much waits there already, as when the
+ * node hangs; it is then not asked. */
 static bool append(const struct raw *r, struct raw_node *n, const struct raw_command *c, struct raw_asked asked)
 {
     if (n->asked_count == RAW_ASKED_MAX || r->out_size - n->out_end < c->size) return false;
@@ -286,8 +291,8 @@ static void flush_all(struct raw *r)
         if (r->nodes[k].out_end > 0) flush(r, &r->nodes[k]);
 }
 
-/* The end of the answer that begins here: of one line, but for the text with which a ticket is refused. NULL: it is not all
- * there. */
+/* The end of the answer that begins here, which is one line, except for the text with which a ticket is
+ * refused. NULL: it is not all there. */
 static const char *end_of_answer(const char *answer, const char *end)
 {
     const char *newline = memchr(answer, '\n', (size_t)(end - answer));
@@ -465,7 +470,7 @@ static bool wait_and_receive(struct raw *r, uint64_t until_ns)
     return ready != 0;
 }
 
-/* Nobody said a word for a node timeout: then what is under way gets no quorum. */
+/* If no node answers within the node timeout, the round fails. */
 static void end_all(struct raw *r)
 {
     for (unsigned i = 0; i < r->options->concurrency; i++)

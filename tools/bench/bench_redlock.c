@@ -1,5 +1,5 @@
-/* The library, by its public headers, as its users would use it: the event-loop face with a poll() of one's own, that with a ring
- * of events too, and the blocking face. */
+/* The library, by its public headers, as its users would use it. There are the event-loop face with a
+ * poll() of one's own, that with a ring of events too, and the blocking face. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    FACE_DEBT_MS = 5000,            /* What releases that are still owed may take at the end. */
+    FACE_DEBT_MS = 5000,            /* The time for releases that are still owed at the end. */
     FACE_PIPELINE_PER_LOCK = 4,
     FACE_SEND_PER_LOCK = 384,       /* Bytes. An acquire with a ticket and a key of the benchmark's has 230. */
     FACE_RECEIVE_PER_LOCK = 16,
@@ -161,8 +161,8 @@ static struct face_lock *take_oldest(struct face *f)
     return l;
 }
 
-/* An idle lock: the one that has rested longest, or one that was never used, or any that rests. Should none be idle, what the
- * oldest still owes is left to its TTL. */
+/* An idle lock, which is the one that has rested longest, or one that was never used, or any that
+ * rests. If none is idle, the oldest one's debts are left to its TTL. */
 static struct face_lock *take_lock(struct face *f)
 {
     if (f->resting_count > 0 && redlock_idle(&f->resting[f->resting_first]->lock)) return take_oldest(f);
@@ -177,8 +177,9 @@ static struct face_lock *take_lock(struct face *f)
     return l;
 }
 
-/* Enough that some are idle: a node that falls behind keeps as many waiting as its pipeline holds commands, and as long as
- * locks are won a minority falls behind. Twice that, so that looking for an idle one does not take long. */
+/* Enough that some are idle. A node that falls behind keeps as many waiting as its pipeline holds
+ * commands, and as long as locks are won a minority falls behind. Twice that, so that looking for an
+ * idle one does not take long. */
 static unsigned locks_needed(const struct face *f)
 {
     const unsigned minority = (f->options->node_count - 1) / 2;
@@ -245,7 +246,8 @@ static void loop_release(void *context, struct bench_slot *slot)
     if (status != REDLOCK_OK) fail("redlock_start_release", status);
 }
 
-/* What has ended: an acquire leaves the lock with its slot if it is won, anything else sends it to rest. */
+/* Takes an operation that has ended. An acquire leaves the lock with its slot if it is won, anything
+ * else sends it to rest. */
 static struct bench_slot *take_done(struct face *f)
 {
     struct face_lock *l = (struct face_lock *)redlock_next_done(redlock_engine(&f->client));
@@ -256,7 +258,7 @@ static struct bench_slot *take_done(struct face *f)
     return l->slot;
 }
 
-/* Says which nodes are ready: bit k for node k. */
+/* Reports which nodes are ready, by bit k for node k. */
 static unsigned wait_for_nodes(const struct face *f, uint64_t until_ns)
 {
     struct pollfd polled[BENCH_NODES_MAX];
@@ -284,7 +286,7 @@ static void step(struct face *f, unsigned ready)
     if (redlock_lost_events(&f->events) > 0) fail("the ring of events is too small", REDLOCK_BAD_MEMORY);
 }
 
-/* What was begun since the last call leaves in one step: many locks share one write per node. */
+/* Operations that were begun since the last call leave in one step, so many locks share one write per node. */
 static struct bench_slot *loop_next(void *context, uint64_t until_ns)
 {
     struct face *f = context;

@@ -1,5 +1,5 @@
-/* The scripts of redlock/wire.h, as the reference sends them: with others the nodes would not have the same to do. A test of
- * the contract compares what the nodes are told. */
+/* The scripts of redlock/wire.h, as the reference sends them, since others would give the nodes other
+ * work. A test of the contract compares the nodes' commands. */
 #ifndef BENCH_SCRIPTS_H
 #define BENCH_SCRIPTS_H
 

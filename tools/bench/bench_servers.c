@@ -1,4 +1,4 @@
-/* What the nodes spend: CPU time, as INFO tells it. */
+/* The nodes' CPU time, as INFO reports it. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -46,7 +46,7 @@ static double read_field(const char *text, const char *name)
     return at ? strtod(at + strlen(name), NULL) : 0;
 }
 
-/* Of the reply, which comes in pieces. */
+/* Reads the text of the reply, which comes in pieces. */
 static void read_text(struct bench_servers *s)
 {
     struct redlock_item item;

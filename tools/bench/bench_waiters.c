@@ -1,19 +1,20 @@
-/* Many waiters on one resource: how long a hand-over takes, from a holder's release to the next one's start; how many
- * attempts an acquisition costs; and how evenly the waiters get their turn.
+/* Many waiters on one resource. Measures how long a hand-over takes, from a holder's release to the
+ * next one's start; how many attempts an acquisition costs; and how evenly the waiters get their turn.
  *
  * Each waiter is a client of its own, with its own connections. Eight waiters are eight processes, or --processes; more of
- * them share these, in an event loop each. Each holds the lock for --hold-us, releases it, and waits for it again at once: all
- * but one of them are waiting at any time, unless they share it. What they find out is put into memory that they share.
+ * them share these, in an event loop each. Each holds the lock for --hold-us, releases it, and waits
+ * for it again at once, so all but one of them are waiting at any time, unless they share it. Their
+ * findings are put into memory that they share.
  *
- * The first --readers of them share the lock, the others are writers; with --permits K up to K hold one at the same time. What
- * counts then is how many hold at the same time, and the longest wait of a reader and of a writer.
+ * The first --readers of them share the lock, the others are writers; with --permits K up to K hold one at the same
+ * time. The figures are then how many hold at the same time, and the longest wait of a reader and of a writer.
  *
  * A waiter is passed by another one whose wait began when it was queued, and that gets in before it. When is it queued? A fair
  * lock's is when a quorum has answered its second poll; of other waiters, which have no turn, it is said two rounds after their
  * first attempt was refused. With --far F the first of all waiters is F round trips away where the others are one.
  *
- * The unit is a round trip in the same rhythm, just before and just after: what one client needs to acquire, behind a pause as
- * long as the lock is held by the others. */
+ * The unit is a round trip in the same rhythm, just before and just after. It is the time that one
+ * client needs to acquire, after a pause as long as the lock is held by the others. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -40,7 +41,7 @@ enum {
     WAITERS_ALONE_ALL = 200,        /* and after as well. */
     WAITERS_SESSION_BITS = 5,
     WAITERS_RATE_MAX = 100000,      /* Wins a second that there is memory for. */
-    WAITERS_EVENTS_KEPT = 64,       /* Of one waiter between two looks. */
+    WAITERS_EVENTS_KEPT = 64,       /* Events of one waiter between two looks. */
     WAITERS_CLOSE_MS = 1000
 };
 
@@ -50,16 +51,16 @@ static const uint64_t WAITERS_NEVER = UINT64_MAX;
 
 /* One waiter. Times are of bench_now_ns. */
 struct waiter {
-    unsigned number;                /* Of all. */
+    unsigned number;                /* Its number among all. */
     struct redlock_client client;
     struct redlock_lock lock;
-    struct { int fd; unsigned events; } watched[WAITERS_SESSIONS_MAX];     /* As epoll knows them. */
+    struct { int fd; unsigned events; } watched[WAITERS_SESSIONS_MAX];     /* The sessions as epoll knows them. */
     unsigned ready;                 /* Sessions with something to receive. */
     uint64_t step_at;               /* When its engine must be called. */
     uint64_t think_until;           /* Until when it holds, or pauses; NEVER: neither. */
     uint64_t acquire_at;
     uint64_t queued_at;             /* NEVER: not yet. */
-    uint64_t wins_before;           /* Of all, when it was queued. */
+    uint64_t wins_before;           /* Wins of all, when it was queued. */
     bool is_holder;
     uint32_t round;                 /* The last one before it began to acquire. */
     uint32_t polled;                /* The last one that a quorum has answered, */
@@ -69,13 +70,13 @@ struct waiter {
     struct redlock_event ring[WAITERS_EVENTS_KEPT];     /* Commands that it has sent. */
 };
 
-/* What all processes know. */
+/* The common knowledge of all processes. */
 struct findings {
     _Atomic uint64_t measure_from, measure_until;   /* 0: not yet known. */
     _Atomic uint64_t release_at;    /* When the last release began. */
-    _Atomic uint64_t won, attempts; /* In the measured part; */
-    _Atomic uint64_t holders, most; /* That hold now; the most of them at the same time. */
-    _Atomic uint64_t longest[2], wins[2];   /* Of writers and of readers: the longest wait, in nanoseconds; wins. */
+    _Atomic uint64_t won, attempts; /* Counts of the measured part; */
+    _Atomic uint64_t holders, most; /* Present holders; the most of them at the same time. */
+    _Atomic uint64_t longest[2], wins[2];   /* For writers and for readers, the longest wait, in nanoseconds; wins. */
     _Atomic uint64_t passed_most;   /* By so many others in one wait. */
     _Atomic uint64_t commands;      /* Sent. */
     _Atomic uint64_t cpu_us;        /* CPU time of all waiters in it, */
@@ -83,9 +84,9 @@ struct findings {
     uint64_t far_ns;                /* By so much a round trip of the first of all takes longer. */
     uint64_t capacity;
     _Atomic uint64_t shares[BENCH_CONCURRENCY_MAX];
-    uint32_t *handovers, *rounds;   /* Of each win: nanoseconds since the release, and of its own round. */
+    uint32_t *handovers, *rounds;   /* For each win, nanoseconds since the release, and those of its own round. */
     uint32_t *waits;                /* Microseconds: of each win; behind those of each waiter that waits in the end, or 0. */
-    _Atomic uint64_t *begun;        /* Of each win: since when it was waited for. */
+    _Atomic uint64_t *begun;        /* For each win, the time since which it was waited for. */
 };
 
 /* Those of one process. */
@@ -93,7 +94,7 @@ struct waiters {
     const struct bench_options *options;
     struct findings *findings;
     int epoll;
-    unsigned first, count;          /* Of all waiters, those from `first` on. */
+    unsigned first, count;          /* The waiters from `first` on. */
     struct waiter **all;
     bool is_alone;
     unsigned alone_count;
@@ -217,7 +218,7 @@ static void release(struct waiters *w, struct waiter *one)
     if (status != REDLOCK_OK) fail("redlock_start_release", redlock_status_text(status));
 }
 
-/* Attempts since it last began: those that are lost count when they are made, whoever wins. */
+/* Attempts since it last began. Lost ones count when they are made, whoever wins. */
 static void count_attempts(struct waiters *w, struct waiter *one)
 {
     uint32_t round = redlock_last_round(&one->lock)->number;
@@ -256,7 +257,7 @@ static void note_queued(struct waiters *w, struct waiter *one)
     one->wins_before = w->findings->won;
 }
 
-/* Of the wins since it was queued, up to this one: how many others began to wait later than it was queued? */
+/* How many of the wins since it was queued, up to this one, went to others that began to wait later than it was queued? */
 static void count_passes(struct findings *f, struct waiter *one, uint64_t until)
 {
     uint64_t passes = 0;
@@ -305,7 +306,7 @@ static void take(struct waiters *w, struct waiter *one, uint64_t now)
     if (is_measured(w, now)) count_win(w, one, now);
 }
 
-/* Something has ended: an acquire or a release. */
+/* An acquire or a release has ended. */
 static void advance(struct waiters *w, struct waiter *one)
 {
     uint64_t now = bench_now_ns();
@@ -412,7 +413,7 @@ static void open_all(struct waiters *w)
     }
 }
 
-/* What is held, or waited for, is given back. */
+/* Held locks and waits are given back. */
 static void close_all(struct waiters *w)
 {
     for (unsigned i = 0; i < w->count; i++) {
@@ -427,7 +428,7 @@ static void close_all(struct waiters *w)
     (void)close(w->epoll);
 }
 
-/* In the parent, while there are no others. */
+/* Runs in the parent, while there are no others. */
 static void measure_alone(const struct bench_options *options, struct findings *findings, uint32_t *alone)
 {
     struct waiters w = { .options = options, .findings = findings, .count = 1, .is_alone = true, .alone = alone };
@@ -475,7 +476,7 @@ static unsigned begin_children(const struct bench_options *options, struct findi
     return count;
 }
 
-/* All children have opened their clients: now they begin, all at once. */
+/* All children have opened their clients, and now they begin, all at once. */
 static void let_begin(const struct bench_options *options, struct findings *findings, unsigned count, int opened,
                       const int begin[2])
 {
@@ -517,7 +518,7 @@ static bool wait_for_children(unsigned count)
     return is_well;
 }
 
-/* Of permits, and of readers beside writers. */
+/* Figures of permits, and of readers beside writers. */
 static void print_kinds(const struct bench_options *options, const struct findings *f, double seconds)
 {
     double held_s = (double)f->won * (double)options->hold_ns / 1e9;
@@ -530,7 +531,7 @@ static void print_kinds(const struct bench_options *options, const struct findin
     if (options->permits > 0) printf(",\"held_share\":%.3f", held_s / seconds / options->permits);
 }
 
-/* Of the waits: how they were served, and what they cost everybody. */
+/* Figures of the waits, with the order of service, and the cost for everybody. */
 static void print_order(const struct bench_options *options, struct findings *f, uint64_t won)
 {
     uint64_t waits = won, longest = f->longest[0] > f->longest[1] ? f->longest[0] : f->longest[1];
@@ -540,7 +541,8 @@ static void print_order(const struct bench_options *options, struct findings *f,
         starved += f->shares[i] == 0;
         if (f->waits[f->capacity + i] > 0) f->waits[waits++] = f->waits[f->capacity + i];
     }
-    bench_sort(f->waits, waits);        /* Of microseconds: so what is called microseconds below is milliseconds. */
+    bench_sort(f->waits, waits);        /* The samples are microseconds, so the figures called microseconds
+                                         * below are milliseconds. */
     printf(",\"far\":%u,\"far_us\":%.3f,\"wait_p50_ms\":%.3f,\"wait_p99_ms\":%.3f,\"wait_longest_ms\":%.3f,\"passed_most\":%" PRIu64
            ",\"starved\":%u,\"commands\":%.3f,\"server_cpu_us\":%.3f",
            options->far, (double)f->far_ns / 1e3, bench_percentile_us(f->waits, waits, 50),
@@ -573,7 +575,7 @@ static void print(const struct bench_options *options, struct findings *f, uint6
     printf("}\n");
 }
 
-/* As many wins as there can be, or as are asked for, fit. */
+/* All possible or requested wins fit. */
 static struct findings *share_findings(const struct bench_options *o)
 {
     uint64_t capacity = o->cycles > 0 ? o->cycles : (uint64_t)(o->seconds * WAITERS_RATE_MAX) + 1;

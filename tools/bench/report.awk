@@ -1,7 +1,7 @@
-# Makes tables of the results of tools/bench/run: lines "row round client json".
+# Makes tables of the results of tools/bench/run, from lines "row round client json".
 #
-# What is printed of a client is the median of its rounds. A ratio is the median of the ratios within each round, whose
-# two runs were neighbours; behind it, in brackets, the smallest and the largest of them tell how much to believe it.
+# A client's figure is the median of its rounds. A ratio is the median of the ratios within each round, whose two
+# runs were neighbours; after it, in brackets, the smallest and the largest of them tell how much to believe it.
 
 {
     row = $1; round = $2; client = $3
@@ -21,7 +21,7 @@ function field(name,    at) {
 
 function take(name) { value[row, round, client, name] = field(name) }
 
-# In round trips, too: those of the same run.
+# The time in round trips, too, by those of the same run.
 function take_waiters(    trip) {
     trip = field("round_trip_us")
     value[row, round, client, "trip"] = trip
@@ -135,7 +135,7 @@ function throughput_table(    n, i, locks) {
     for (i = 1; i <= n; i++) throughput_row(locks[i])
 }
 
-# Beside the same client without them.
+# A row beside the same client without events.
 function events_row(label, row, name, client,    r) {
     r = ratio(row, client, row, "redlock", name)
     printf "  %-30s %8.1f %8.1f  %-18s %s\n", label, median(row, "redlock", name), median(row, client, name), spread(r),
@@ -234,7 +234,7 @@ function most(row, client, name,    i, m) {
     return m + 0
 }
 
-# Beside wake-ups, in the same round.
+# A row beside wake-ups, in the same round.
 function beside(row, client, name,    all, r) {
     all = rounds
     rounds = runs[row]
@@ -310,10 +310,10 @@ function failures(    key, part, sum) {
 }
 
 END {
-    LATENCY_PERCENT = 15        # Of raw, above.
-    THROUGHPUT_PERCENT = 25     # Of raw, below.
-    EVENTS_PERCENT = 2          # Of the same without them.
-    SAME_PERCENT = 10           # What two runs of the same differ by, at worst.
+    LATENCY_PERCENT = 15        # Percent of raw, above.
+    THROUGHPUT_PERCENT = 25     # Percent of raw, below.
+    EVENTS_PERCENT = 2          # Percent of the same without them.
+    SAME_PERCENT = 10           # The worst difference between two runs of the same.
     if (has_row["latency/1"])  all_tables()
     else if (has_row["tls/5"]) tls_table()
     else                       order_table()

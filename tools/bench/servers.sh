@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Redis servers for a script to measure or to test with:  . tools/bench/servers.sh;  start_servers 5
+# Redis servers for a script to measure or to test with. Use: . tools/bench/servers.sh; start_servers 5
 #
 # They listen on free ports of the loopback and keep nothing. When the script ends, however it ends, they are gone, and so
 # is $directory, in which the script may put what it needs.
@@ -10,8 +10,8 @@ server=$(tools/need --print redis-server) || exit 1
 directory=/nonexistent
 ports='' pids=''
 
-# What the shell started in the background is its own list, so that a server is in it from its first moment on, and a second
-# signal does not disturb the first one's work. A stopped process dies of SIGKILL as well.
+# The shell's own list has its children in the background, so that a server is in it from its first moment
+# on, and a second signal does not disturb the first one's work. A stopped process dies of SIGKILL as well.
 # shellcheck disable=SC2046    # The process ids are several words.
 end_servers() {
     trap '' HUP INT TERM
@@ -29,10 +29,10 @@ word() {
     echo "$2" | awk -v which="$1" '{ print $which }'
 }
 
-# Ports are tried from here on: below those that systems give to outgoing connections, and different in each run.
+# Ports are tried from here on, below those that systems give to outgoing connections, and different in each run.
 port=$((20000 + $$ % 1000 * 10))
 
-# Where tests/live/certificates has left some: servers that are started from then on speak TLS, and nothing else.
+# If tests/live/certificates has left some here, servers that are started from then on speak TLS, and nothing else.
 certificates=
 
 # Starts a server on the next port. It is ours, and ready, when its own log says so; it ends when the port is taken.
@@ -70,7 +70,7 @@ start_servers() {
     done
 }
 
-# Sets $refused: a port where nobody listens, since its server has gone.
+# Sets $refused to a port where nobody listens, since its server has gone.
 # shellcheck disable=SC2034    # It is for the script.
 choose_refused_port() {
     start_server
