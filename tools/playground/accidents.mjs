@@ -1,19 +1,19 @@
-// Looking for an accident: with which faults, how far it is, what was found, or which rule prevents it. Knows elements, and the world's
-// settings.
+// The search for an accident, with its faults, its progress, the result, or the rule that prevents it.
+// Knows elements, and the world's settings.
 import { button, html } from './dom.mjs';
 import { setTerms, withTerms } from './glossary.mjs';
 import { deed, inWords, listOf, moment } from './words.mjs';
 import { parseLink } from './engine.mjs';
 
 const SEEDS_AT_ONCE = 20;
-const WORLDS_MAX = 2000;      // What can be found is found within some hundreds.
+const WORLDS_MAX = 2000;      // An accident that can be found is found within some hundreds.
 
 const NODE_IS_SILENT = 'A node that does not answer gives no vote, so it helps nobody to a quorum (S1)';
 const MESSAGE_IS_LATE = 'An answer that is late or lost counts as no grant (S4), and the time that it took is taken from the validity (S2)';
 const byDrift = ({ drift }) => (drift >= 200000 ? `The drift of ${drift / 1e4} % allows for clocks that differ by 20 % (S2); set it to 1 % in Settings` : '');
 
-// Faults that a search may use, and what they are called; and, of a world's settings, which rule prevents that two hold the lock because
-// of them. '': none does.
+// Faults that a search may use, with their names; and the rule, by a world's settings, that prevents
+// two holders because of them. '' means that none does.
 const FAULTS = [
     ['step', 'A node\'s clock is stepped'], ['rate', 'A node\'s clock runs 20 % too fast', byDrift], ['flush', 'FLUSHALL: a node loses all keys'],
     ['evict', 'A node evicts the key'], ['proxy', 'A failover that nobody sees'], ['suspend', 'A client\'s clock stands still'],
@@ -27,7 +27,7 @@ const FAULTS = [
     ['delayfrom', 'Answers are late', () => MESSAGE_IS_LATE]
 ];
 
-// Why nothing was found, with these faults in worlds of these settings: one sentence for each reason.
+// Why was nothing found, with these faults in worlds of these settings? Gives one sentence for each reason.
 export function whyNone(faults, settings) {
     if (settings.c < 2) return ['There is one client: nobody else could hold the lock. Set Clients to 2 in Settings.'];
     if (faults.length === 0) return ['Without a fault two never hold the lock. Tick a fault.'];

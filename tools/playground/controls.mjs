@@ -1,4 +1,5 @@
-// What can be done to the client, the node or the link that is chosen; and the settings of a world. Knows actions, not what they do.
+// The actions on the client, the node or the link that is chosen; and the settings of a world. Knows
+// actions, not what they do.
 import { button, html } from './dom.mjs';
 import { CLIENTS, inWords } from './words.mjs';
 
@@ -29,7 +30,7 @@ const OF_LINK = [
 const OF_RESOURCE = ['Tickets', ['It checks tickets', 'fence.1'], ['It checks none', 'fence.0'], ['Acquires take tickets', 'tickets.1'],
     ['Acquires take none', 'tickets.0']];
 
-// What each client can write to the resource.
+// The values that each client can write to the resource.
 function writes(c) {
     const names = [...CLIENTS.slice(0, c)];
     return ['Writes', ...names.map(name => [`${name} writes`, `write.${name}`]), ...names.map(name => [`${name} writes without asking`, `blind.${name}`])];
@@ -46,7 +47,7 @@ function control([label, action, unit, value], names, act) {
     return html('span', { class: 'with-number' }, button(label, does, { 'data-act': named }), input, same);
 }
 
-// In a unit that more people know.
+// The same in a unit that more people know.
 function sameAs(value, unit) {
     return unit === 'us' ? ` = ${inWords(value)}` : unit === 'ppm' ? ` = ${value / 1e4} %` : Math.abs(value) >= 1000 ? ` = ${inWords(value * 1000)}` : '';
 }
@@ -76,7 +77,7 @@ export function controlsOf(chosen, { n, c }, act, choose) {
 
 // ---- Settings: [name, label, smallest, largest, unit, what it is: words, or a function of all settings] ----
 
-export const DRIFT_MS = 2;      // That the engine adds to what the clocks drift: servers count whole milliseconds.
+export const DRIFT_MS = 2;      // The engine adds it to the clocks' drift, since servers count whole milliseconds.
 
 const NUMBERS = [
     ['n', 'Nodes', 1, 7, '', ({ n }) => `Independent servers. A quorum is more than half of them: ${Math.floor(n / 2) + 1} of ${n}.`],

@@ -24,7 +24,7 @@ export function svg(tag, properties = {}, ...children) {
 
 export function byId(id) { return document.getElementById(id); }
 
-// Only what differs is written: sixty times a second most does not.
+// Only differences are written, since sixty times a second most does not differ.
 export function set(element, name, value) {
     const known = element.known ??= {};
     if (known[name] === value) return;

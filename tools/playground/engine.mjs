@@ -1,5 +1,5 @@
-// The engine in the page: WebAssembly of redlock/ and tests/world, and what JavaScript adds: going back in time, links, searching.
-// Knows no page; node and browsers alike. Times are microseconds since the beginning of the world.
+// The engine in the page. It is WebAssembly of redlock/ and tests/world, and JavaScript adds going back in time, links,
+// and searching. Knows no page; node and browsers alike. Times are microseconds since the beginning of the world.
 //
 //     const module = await compileEngine(bytes);
 //     const world = new World(module, 'n=5&c=2&seed=1');
@@ -11,7 +11,8 @@ export function compileEngine(bytes) {
     return WebAssembly.compile(bytes);
 }
 
-// What a world was at a moment: all of its memory. Kept now and then, so that to go back does not begin at the beginning.
+// The state of a world at a moment, which is all of its memory. It is kept now and then, so that to go
+// back does not begin at the beginning.
 const SNAPSHOTS_MAX = 32;
 const SNAPSHOT_EVERY = 400;     // Steps.
 
@@ -29,7 +30,7 @@ export class World {
         this.create(link);
     }
 
-    // "story=NAME" is a link, too: that of the story.
+    // "story=NAME" is a link, too, which is the story's.
     create(link = '') {
         const name = /^#?story=([a-z-]+)$/.exec(link)?.[1];
         const story = name && this.story(name);
@@ -44,7 +45,7 @@ export class World {
 
     get now() { return this.#exports.world_now(); }
     get steps() { return this.#exports.world_steps(); }
-    // Steps, and actions that were done: two worlds of a link are the same after as many of them.
+    // Steps, and actions that were done. Two worlds of a link are the same after as many of them.
     get moves() { return this.#exports.world_moves(); }
     get hash() { return this.#text(this.#exports.world_hash()); }
     state() { return JSON.parse(this.#text(this.#exports.world_state())); }
@@ -53,10 +54,11 @@ export class World {
         this.#fetchEvents();
         return this.#told.splice(0);
     }
-    // Settings, seed, all actions: those done, and those of a link that are still to come.
+    // Settings, seed, and all actions, both those done, and those of a link that are still to come.
     link() { return this.#text(this.#exports.world_link()); }
 
-    // Does it now; what the link had still to come is dropped. '': done. Otherwise in words why not.
+    // Does it now, and drops the link's actions that were still to come. Returns '' if it is done,
+    // otherwise in words why not.
     act(action) {
         this.#put(action);
         return this.#exports.world_act() ? '' : this.#text(this.#exports.world_reason());
@@ -71,7 +73,7 @@ export class World {
         return happened;
     }
 
-    // To that moment, if it is not there already, and after so many moves: of what belongs to the moment as much as that.
+    // Runs to that moment, if it is not there already, and after so many moves, which are as many of the moment's own.
     runToMove(at, moves) {
         while (this.moves < moves && this.step(at)) { }
         this.#exports.world_pass(at);
@@ -80,8 +82,8 @@ export class World {
     // All of them. Returns how many there were.
     runTo(until) { return this.#run(until, false); }
 
-    // To an earlier moment: the world is replayed, and what was done after it is still to come (see dropFuture). Events of the way
-    // there are not told again.
+    // Goes to an earlier moment. The world is replayed, and the later actions are still to come (see
+    // dropFuture). Events of the way there are not told again.
     back(until) {
         if (until >= this.now) return;
         const link = this.link();
@@ -99,8 +101,9 @@ export class World {
         return this.#text(this.#exports.world_search(from, count));
     }
 
-    // [{name, title}], and one of them: {name, title, link, lines: [{at, moves, words}], endsAt, verdict, isRight, hash}. null: there is
-    // none. The words belong to the world of the link, at those moments, after so many moves.
+    // Gives [{name, title}], and one of them as {name, title, link, lines: [{at, moves, words}],
+    // endsAt, verdict, isRight, hash}, or null if there is none. The words belong to the world of the
+    // link, at those moments, after so many moves.
     stories() { return JSON.parse(this.#text(this.#exports.world_stories())); }
     story(name) {
         const story = JSON.parse(this.#text(this.#exports.world_story(this.stories().findIndex(one => one.name === name))));
@@ -154,7 +157,8 @@ export class World {
         if (this.steps - this.#stepsAtSnapshot >= this.#spacing) this.#keepSnapshot();
     }
 
-    // Memory never shrinks: what has grown since is not used any more. The actions done since are to come: they are in the link.
+    // Memory never shrinks, and the part that has grown since is not used any more. The actions done
+    // since are to come, because they are in the link.
     #restore(snapshot, link) {
         const memory = this.#memory();
         memory.set(snapshot.memory);
@@ -165,7 +169,7 @@ export class World {
     }
 }
 
-// A link as settings and actions, {n: 5, c: 2, seed: 1, ..., do: [{at: 0, text: 'acquire.A'}]}, and back.
+// A link as settings and actions, like {n: 5, c: 2, seed: 1, ..., do: [{at: 0, text: 'acquire.A'}]}, and back.
 export function parseLink(link) {
     const parts = new URLSearchParams(link.replace(/^#/, ''));
     const result = { do: [] };

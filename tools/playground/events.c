@@ -1,4 +1,4 @@
-/* What has happened, as JSON: an array of objects, each with "at" (us) and "kind":
+/* The events as JSON, an array of objects, each with "at" (us) and "kind":
  *
  *   action    text                                                  what somebody does: as in a link
  *   refusal   text, words                                           that was not done, and why
@@ -57,7 +57,7 @@ static const char *name_of_kind(enum redlock_event_kind kind)
     return names[kind];
 }
 
-/* Of a command as the server names it: a plain SET is how a lock is acquired. */
+/* The server's name for a command, where a plain SET acquires a lock. */
 static const char *name_of_call(const struct model_call *call, char text[16])
 {
     static const char *const ours[] = { "ACQUIRE", "RESTORE", "EXTEND", "RELEASE", "WAIT" };
@@ -218,7 +218,7 @@ static void saw_command(void *context, const struct cluster_connection *connecti
     json_close(text, '}');
 }
 
-/* What was noted of a session since its last message; of answers each command stands before what became of it. */
+/* The notes of a session since its last message; for answers each command stands before its result. */
 static void write_noted(struct text *text, const char *name, struct text *noted)
 {
     json_open(text, name, '[');

@@ -1,13 +1,13 @@
-// What is drawn, as a figure for another page: SVG that stands by itself, but for picture.css, and the same picture in words.
-// Knows no world.
+// The picture as a figure for another page. It is SVG that stands by itself, but for picture.css, and
+// the same picture in words. Knows no world.
 import { CLIENTS } from './words.mjs';
 
-// Of no use where nothing can be pressed, or where many figures share a page.
+// They are useless where nothing can be pressed, or where many figures share a page.
 const LIVE = ['id', 'tabindex', 'role', 'aria-label', 'aria-hidden', 'data-connected', 'style'];
 const PLACES = ['x', 'y', 'x1', 'y1', 'x2', 'y2', 'transform', 'points', 'd'];
 const LIVE_PARTS = '.link-target, .row-target, .halo:not(.lit .halo, .shared .halo)';
 
-// Of the scene: who has which key, who holds the lock, and how the last votes were.
+// The scene in words, with the keys of each node, the lock's holder, and the last votes.
 export function sceneInWords({ nodes, clients, resource }) {
     const ofNode = node => {
         const key = node.keys.find(one => one.name === resource.name && one.type === 'string');
@@ -18,12 +18,12 @@ export function sceneInWords({ nodes, clients, resource }) {
     return [...nodes.map(ofNode), ...clients.map(ofClient)].join('; ');
 }
 
-// Of the sequence diagram: its lines, in order.
+// The sequence diagram in words, by its lines, in order.
 export function sequenceInWords(picture) {
     return [...picture.querySelectorAll('.row-note')].map(note => note.textContent).join('; ');
 }
 
-// element: the svg. data: what is told of it, {link, hash, ...}, as data-link and so on.
+// element is the svg. data describes it, as {link, hash, ...}, which become data-link and so on.
 export function figureOf(element, words, data) {
     const figure = element.cloneNode(true), fontSize = element.style.fontSize;
     figure.querySelectorAll(`${LIVE_PARTS}, text:empty`).forEach(part => part.remove());

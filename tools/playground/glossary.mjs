@@ -1,4 +1,4 @@
-// Words of the field, each told in a line: the only place where they are. Knows elements, and the world's settings.
+// Words of the field, each explained in a line, in this place only. Knows elements, and the world's settings.
 import { html } from './dom.mjs';
 
 const driftOf = ({ ttl, drift }) => `Clocks do not run alike: ${drift / 1e4} % of the TTL for that, and 2 ms since servers count whole milliseconds. ` +
@@ -66,7 +66,8 @@ function termOf(text, word) {
     return term;
 }
 
-// The text, in which each word of the field can be asked for, where it stands first. seen: those that need not be offered again.
+// The text, in which each word of the field can be asked for at its first place. seen has those that
+// need not be offered again.
 export function withTerms(text, seen = new Set()) {
     const parts = [];
     let from = 0;
@@ -80,13 +81,13 @@ export function withTerms(text, seen = new Set()) {
     return [...parts, text.slice(from)].filter(part => part !== '');
 }
 
-// Of the words that stand in a text: [word, meaning].
+// The words in a text, as [word, meaning].
 export function wordsIn(text) {
     const found = new Set([...text.matchAll(FINDER)].map(match => WORDS[match.slice(1).findIndex(Boolean)]));
     return [...found].map(word => [word[1], meaningOf(word)]);
 }
 
-// As set(element, 'text', text).
+// Does as set(element, 'text', text).
 export function setTerms(element, text) {
     if (element.told === text) return;
     element.told = text;
@@ -97,7 +98,7 @@ const ABOUT = 'A lock lets one client at a time use a resource. Redlock keeps it
     'client that has its key on a quorum of them holds the lock, until its validity ends, and one node that dies does no harm. Here the engine of redlock ' +
     'itself runs against model servers, in simulated time: press Acquire, then break something, and see whether two ever hold the lock.';
 
-// What is this?, and all words; settings() are those of the world.
+// Fills "What is this?", and all words; settings() are the world's.
 export function fillAbout(box, settings) {
     settingsOf = settings;
     document.body.append(told);

@@ -1,6 +1,7 @@
-/* The same world without a page: reads lines of "TIME LINK" (us), or "TIME/MOVES LINK" if no more events and actions than that are
- * to be done, and writes for each the hash of the trace, what is wrong with the engine's books ("ok": nothing), and who holds the
- * resource (a set of clients, as a number). tools/playground/test compares. */
+/* The same world without a page. It reads lines of "TIME LINK" (us), or "TIME/MOVES LINK" to stop
+ * after so many events and actions, and writes for each the hash of the trace, the fault of
+ * the engine's books ("ok" for nothing), and the resource's holders (a set of clients, as a number).
+ * tools/playground/test compares. */
 #include "world.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// The page: what is seen and pressed. The world is that of engine.mjs.
+// The page, with its pictures and buttons. The world is that of engine.mjs.
 import { compileEngine } from './engine.mjs';
 import { button, byId, html, set, svg } from './dom.mjs';
 import { fillAbout, hideWord, setTerms, withTerms } from './glossary.mjs';
@@ -17,11 +17,11 @@ import { Quiz } from './quiz.mjs';
 
 const FIRST_LINK = 'n=5&c=2&seed=1';
 const REPLAYED = 'What stands in the address was replayed. Go on with it, or begin anew.';
-const REFRESH_MS = 200;         // Of what is read, not watched.
+const REFRESH_MS = 200;         // For parts that are read, not watched.
 const READING_MS = 2500;
 const STILL_SECONDS = 0.5;      // Between two pictures, where no motion is wanted.
 const WRITE_MS = 500;
-const FIGURE_WIDTH = 640;       // Of a sequence diagram.
+const FIGURE_WIDTH = 640;       // Width of a sequence diagram.
 const rules = JSON.parse(byId('rules').textContent);
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -32,8 +32,8 @@ async function unpackWorld() {
     return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// What is of the page alone in a fragment: embed; where it begins, at=MICROSECONDS or, of a story, step=NUMBER; as=sequence; and
-// lit=A, whose verdict is lit up.
+// Words of a fragment that are the page's alone. They are embed; the beginning, at=MICROSECONDS or, for
+// a story, step=NUMBER; as=sequence; and lit=A, whose verdict is lit up.
 const OF_PAGE = /^(embed|at|step|as|lit)(=|$)/;
 function readFragment() {
     const parts = location.hash.replace(/^#/, '').split('&').filter(Boolean);
@@ -100,7 +100,8 @@ function choose(kind, client, node) {
     fillChosen();
     byId('chosen').scrollTop = 0;
     byId('chosen').focus({ preventScroll: true });
-    if (innerWidth < 900) byId('scene').scrollIntoView({ block: 'start' });     // What is chosen stands at the lower edge then.
+    if (innerWidth < 900) byId('scene').scrollIntoView({ block: 'start' });     // The chosen part stands at
+                                                                                // the lower edge then.
 }
 
 // The next client that does not have the lock and does not ask for it.
@@ -178,7 +179,7 @@ function holderWords() {
     return `${holders[0].name}, for ${inWords(holders[0].validUs)} more.`;
 }
 
-// For those who hear the page: only what changes seldom.
+// Words for those who hear the page, with only the parts that change seldom.
 function spokenWords() {
     const { clients, resource } = player.state, names = listOf(resource.holders.map(i => clients[i].name));
     const refused = clients.filter(client => client.verdict && !client.verdict.won && !client.pending && !client.holds);
@@ -202,7 +203,7 @@ function endWords(client) {
     return `no longer holds the lock: its ${(client.verdict.validityUs / 1000).toFixed(1)} ms have ended`;
 }
 
-// Of the sums in the verdicts, which are all alike.
+// The caption of the sums in the verdicts, which are all alike.
 function captionOf({ clients, settings }) {
     const held = clients.find(client => client.holds && client.verdict?.won), granted = bitsOf(held?.verdict.granted ?? 0).length;
     const asks = clients.some(client => client.phase === 'acquiring');
@@ -210,13 +211,13 @@ function captionOf({ clients, settings }) {
     return 'TTL − time it took − clock drift = validity.' + (held && granted < settings.n ? ` The first ${granted} of ${settings.n} grants are enough.` : '');
 }
 
-// What would be left if the quorum was there now.
+// The validity that would be left if the quorum was there now.
 function sumSoFar({ round, ttlMs }) {
     const took = round.startedAgoUs / 1000, drift = ttlMs * player.state.settings.drift / 1e6 + DRIFT_MS;
     return `${ttlMs} − ${took.toFixed(1)} − ${drift.toFixed(1)} = ${Math.max(0, ttlMs - took - drift).toFixed(1)} ms`;
 }
 
-// What a pointer or the focus upon a verdict lights up.
+// The parts that a pointer or the focus upon a verdict lights up.
 function lookOf() {
     const look = { chosen, lit: new Set(), shared: new Set(), still: still.matches };
     const verdict = lit === null ? null : player.state.clients[lit]?.verdict;
@@ -342,7 +343,8 @@ function buildTime() {
     times.slider.addEventListener('input', () => goTo(momentAt(Number(times.slider.value))));
 }
 
-// The slider goes by events, not by time: in a second of waiting there is less to see than in a millisecond of messages.
+// The slider goes by events, not by time, since in a second of waiting there is less to see than in a
+// millisecond of messages.
 function momentsSeen() {
     const moments = new Set(seen.map(event => event.at));
     return [0, ...[...moments].filter(at => at > 0).sort((one, other) => one - other)];
@@ -507,7 +509,7 @@ function momentOfAccident(link) {
     return own.state.accident.at;
 }
 
-// The world that answers a question, where the answer is to be seen: the engine's, not this page's.
+// The world that answers a question, at the time when the answer is to be seen, is the engine's, not this page's.
 function judge(question) {
     open(question.link);
     goTo(question.until);
@@ -630,7 +632,7 @@ function openFragment() {
     lit = litClient in player.state.clients ? litClient : null;
 }
 
-// What is seen, as a figure: SVG as a text, its title, and what the story tells there.
+// The present picture as a figure, with SVG as a text, its title, and the story's words there.
 function figure() {
     const { asSequence } = readFragment(), told = tour?.steps[tour.index].words.map(words => words.trim()) ?? [];
     const about = { link: player.world.link(), at: player.world.now, moves: player.world.moves, hash: player.world.hash };

@@ -1,10 +1,10 @@
-// A world in time: it runs, slowly enough to be seen, stops, goes back; and what has happened in it so far. Knows no page.
+// A world in time. It runs, slowly enough to be seen, stops, goes back; and it keeps its events so far. Knows no page.
 import { World } from './engine.mjs';
 
-const HOP_SECONDS = 0.8;        // That a message is seen on its way, at the pace that follows what happens.
+const HOP_SECONDS = 0.8;        // The time for which a message is seen on its way, at the pace that follows the events.
 const HURRY_SECONDS = 1.5;
-const PATIENCE_SECONDS = 4;     // That a step of a story is watched from its beginning: behind that all is skipped but
-const LAST_LOOK_US = 1000;      // how it ends.
+const PATIENCE_SECONDS = 4;     // The time for which a step of a story is watched from its beginning; after that all is skipped but
+const LAST_LOOK_US = 1000;      // its end.
 const LOG_MAX = 30000;
 const REAL_TIME = 1e6;          // Microseconds a second,
 const WAITING_PACE = 4e6;       // and while the next action of a link is waited for.
@@ -17,9 +17,9 @@ export class Player {
     latest = 0;                 // The last moment that was seen.
     refusal = '';               // Why the last action was not done.
     version = 0;                // Grows with every event.
-    #target = null;             // Where it stops by itself: {at, moves},
+    #target = null;             // The point where it stops by itself, as {at, moves},
     #watched = 0;               // how many seconds it has run since,
-    #hurry = 0;                 // and its pace until then where nothing is on its way.
+    #hurry = 0;                 // and its pace until then while nothing is on its way.
     #fine = 0;                  // Now, with fractions of microseconds.
 
     constructor(module, link) {
@@ -41,7 +41,7 @@ export class Player {
         return this.refusal;
     }
 
-    // As so many seconds pass in front of the page.
+    // Advances while so many seconds pass in front of the page.
     advance(seconds) {
         this.#look();
         const pace = this.pace === 'follow' ? this.#paceToFollow() : this.pace;
@@ -166,7 +166,7 @@ export class Player {
             : Math.max(this.state.future > 0 ? WAITING_PACE : REAL_TIME, this.#target === null ? 0 : this.#hurry);
     }
 
-    // No further than to where a message leaves: from there on time is slow.
+    // It goes no further than to where a message leaves, since from there on time is slow.
     #runToMessage(goal) {
         const wasOnItsWay = this.state.flights.some(flight => !flight.heldUp);
         this.#fine = goal;

@@ -1,4 +1,4 @@
-// Ten questions, each answered by a world that one runs: the engine judges, not this page.
+// Ten questions, each answered by a world that one runs. The engine judges, not this page.
 
 const owners = (state, client) => state.nodes.filter(node => node.keys.some(key => key.owner === client)).length;
 const held = (state, clients) => state.resource.holders.join() === clients.join();
@@ -8,8 +8,8 @@ const yesIf = truth => (truth ? 0 : 1);
 const YES = ['Yes', 'No'];
 const N5 = 'n=5&c=2&seed=1&do=', N3 = 'n=3&c=2&seed=1&guard=';
 
-// answer(state) is the number of the option that the world shows when it has run until then: where the answer is to be seen. why says
-// the reason alone.
+// answer(state) is the number of the option that the world shows when it has run until then, where the
+// answer is to be seen. why gives the reason alone.
 export const QUESTIONS = [
     { ask: 'A reaches two of four nodes, and both grant. Who holds the lock?', options: WHO, answer: whoHolds, until: 520050,
       link: 'n=4&c=2&seed=1&do=0:cutto.A.2,0:cutto.A.3,20000:acquire.A',

@@ -1,11 +1,11 @@
-// Questions, one at a time: what was answered, whether that is right, and the score. Knows elements, and no world.
+// Questions, one at a time, with the answer, whether it is right, and the score. Knows elements, and no world.
 import { button, html } from './dom.mjs';
 import { setTerms, withTerms } from './glossary.mjs';
 
 export class Quiz {
     #questions; #judge; #watch;
     #shown = 0;
-    #answers = [];              // Of each question the first one, which counts: {mine, right}.
+    #answers = [];              // Each question has the first answer, which counts, as {mine, right}.
     #sections; #numbers; #score; #previous; #next;
 
     // judge(question) shows its world, and returns the number of the right option; watch(question) plays it from the beginning.

@@ -1,4 +1,4 @@
-// What has happened: the list of events with their rules, and the bytes on a link. Knows no world.
+// The past, as the list of events with their rules, and the bytes on a link. Knows no world.
 import { button, html } from './dom.mjs';
 import { CLIENTS, decodeResp, moment, tell } from './words.mjs';
 import { labelOf } from './scene.mjs';

@@ -1,14 +1,16 @@
-// The picture: nodes in a circle, clients within, the resource in the middle, messages on their way. Knows states, changes none.
+// The picture has nodes in a circle, clients within, the resource in the middle, and messages on their
+// way. Knows states, changes none.
 import { svg, set } from './dom.mjs';
 import { CLIENTS, bitsOf, has, inWords } from './words.mjs';
 
 const WIDE = { width: 1000, height: 700, node: [415, 262], client: [225, 130], radius: 42, size: 17 };
 const NARROW = { width: 600, height: 824, node: [235, 310], client: [150, 185], radius: 44, size: 23 };
-// Where it is narrow, by the number of nodes: how far from the middle one or two clients stand, how far below it, and the resource below
-// them, so that none stands on a node.
+// On a narrow page, by the number of nodes, how far from the middle one or two clients stand, how far
+// below it, and the resource below them, so that none stands on a node.
 const NARROW_PLACES = [null, [150, 90, 0], [150, 0, 0], [150, -30, 0], [150, 0, 0], [141, 90, 0], [110, 22, 140], [95, 0, 165]];
-// With four or five clients, or three where it is narrow: these in a row, and nodes above and below, or left and right where it is narrow. No link passes a client
-// or a node then, and bows of so much keep the links of each client apart.
+// With four or five clients, or three on a narrow page, these are in a row, and nodes above and below,
+// or left and right on a narrow page. No link passes a client or a node then, and bows of so much keep
+// the links of each client apart.
 const CROWDED = 4, NARROW_CROWDED = 3;
 const WIDE_CROWD = { width: 1000, height: 780, rows: [82, 668], row: 375, radius: 42, size: 17, bow: [0, 40] };
 const NARROW_CROWD = { width: 600, height: 1080, rows: [66, 534], row: 300, radius: 44, size: 23, bow: [50, 0] };
@@ -16,11 +18,12 @@ const HANDLE_PLACES = Array.from({ length: 15 }, (_, i) => 0.22 + i * 0.04);    
 const HANDLE_ROUNDS = 4;
 const HANDLE_BONUS = 9;
 const TURN = 2 * Math.PI;
-const TILT = { '4 3': -0.1, '7 3': -0.06 };    // Of the clients' circle, by the numbers of nodes and clients: or links would cover each other.
+const TILT = { '4 3': -0.1, '7 3': -0.06 };    // Tilt of the clients' circle, by the numbers of nodes and
+                                               // clients, or links would cover each other.
 const ABOVE_PILL = 14;          // The mark of what is cut, so that no message covers it.
-const HELD_UP_AT = 0.28;        // Of its way: there a message waits behind the mark of what is cut.
+const HELD_UP_AT = 0.28;        // Part of its way, where a message waits before the mark of a cut.
 
-// A shape for each client beside its colour: circle, square, triangle, diamond, hexagon.
+// A shape for each client beside its colour, which is circle, square, triangle, diamond, or hexagon.
 const SHAPES = [
     r => polygon(24, r), r => polygon(4, r * 1.25, TURN / 8), r => polygon(3, r * 1.45, -TURN / 4), r => polygon(4, r * 1.3, 0),
     r => polygon(6, r * 1.1)
@@ -37,7 +40,7 @@ export function shapeOf(client, r) {
     return svg('polygon', { points: SHAPES[client](r), class: `shape client-${CLIENTS[client]}` });
 }
 
-// What a message is called on its way, in a few letters or one sign.
+// A message's name on its way, in a few letters or one sign.
 const LABELS = { acquire: 'ACQ', extend: 'EXT', release: 'REL', restore: 'RST', wait: 'WAIT', question: 'ASK' };
 
 export function labelOf(message) {
@@ -49,7 +52,7 @@ export function labelOf(message) {
     return labelOfAnswer(message);
 }
 
-// A release that finds no key of its own is no refusal: there is nothing to do.
+// A release that finds no key of its own is no refusal, since there is nothing to do.
 function labelOfAnswer({ bytes, answers }) {
     if (/^-NOSCRIPT/.test(bytes)) return { text: 'again', kind: 'other' };
     const pairs = answers.flatMap((command, i) => (i % 2 === 0 ? [[command, answers[i + 1]]] : [])).filter(([command]) => command in LABELS);
@@ -106,7 +109,7 @@ export class Scene {
         this.#svg.append(links,
             this.#resource.group, ...this.#nodes.map(node => node.group), ...this.#clients.map(client => client.group), this.#flying,
             ...this.#clients.map(client => client.tally));
-        this.#svg.querySelectorAll('text').forEach(text => text.setAttribute('aria-hidden', 'true'));    // What can be pressed says it.
+        this.#svg.querySelectorAll('text').forEach(text => text.setAttribute('aria-hidden', 'true'));    // The buttons say it.
     }
     #resource; #flying;
 
@@ -115,7 +118,7 @@ export class Scene {
         return { x: width / 2 + rx * Math.cos(angle), y: height / 2 - 8 + low + ry * Math.sin(angle) };
     }
 
-    // In a crowd: the place of number i of so many in a row.
+    // In a crowd, this is the place of number i of so many in a row.
     #inRow(row, i, count) {
         const { width, height, narrow } = this.#size;
         return narrow ? { x: row, y: (height - 40) * (i + 0.5) / count } : { x: width * (i + 0.5) / count, y: row };
@@ -188,7 +191,7 @@ export class Scene {
         return parts;
     }
 
-    // Reached by the keyboard from the panels of its client and its node: 35 more stops would be too many.
+    // The keyboard reaches it from the panels of its client and its node, since 35 more stops would be too many.
     #buildLink(client, node, i, k) {
         const { x, y } = client.at, bows = i - (this.#clients.length - 1) / 2, bow = (this.#size.bow ?? [0, 0]).map(by => by * bows);
         const at = share => ({ x: x + (node.at.x - x) * share + 2 * share * (1 - share) * bow[0],
@@ -199,7 +202,8 @@ export class Scene {
         return { group, line, mark, at, handle: null, ends: [i, k] };
     }
 
-    // Where each link can be told from all others: as far from their handles, and from words, as there is room.
+    // Handles are where each link can be told from all others, as far from the others' handles, and
+    // from words, as there is room.
     #placeHandles() {
         const links = this.#links.flat(), others = link => links.filter(one => one !== link && one.handle);
         const far = (one, other) => Math.hypot(one.x - other.x, one.y - other.y);
@@ -337,7 +341,7 @@ export class Scene {
     }
 }
 
-// Of a client that does not hold the lock.
+// Words for a client that does not hold the lock.
 const PHASE_WORDS = { idle: 'at rest', acquiring: 'asks', waiting: 'waits', releasing: 'releases', held: 'no longer holds it', extending: 'extends too late',
                       ending: 'cleans up', inspecting: 'looks' };
 
@@ -380,7 +384,7 @@ function noteOfNode(node, key, state, k) {
     return notes.join(' · ');
 }
 
-// Nodes whose answers made these two verdicts, and which both know: two quorums share at least one.
+// Nodes whose answers made these two verdicts, and which both know. Two quorums share at least one.
 export function sharedBy(one, other) {
     if (!one || !other) return [];
     const knows = verdict => verdict.granted | (verdict.won ? 0 : verdict.refused);

@@ -1,5 +1,5 @@
-/* Finds an accident: worlds of random actions, one seed after the other, until two clients hold the resource; and then leaves out
- * every action without which they do all the same. */
+/* Finds an accident in worlds of random actions, one seed after the other, until two clients hold the
+ * resource; and then leaves out every action without which they do all the same. */
 #include "world.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static int64_t draw_value(struct search *search, enum stage_verb verb)
     case STAGE_DELAY_TO:
     case STAGE_DELAY_FROM:
     case STAGE_DISTANCE:   return (int64_t)draw(search, 400) * 1000;
-    default:               return 0;    /* Of a suspension: the clock stands still. */
+    default:               return 0;    /* A suspension in which the clock stands still. */
     }
 }
 

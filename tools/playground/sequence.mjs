@@ -1,15 +1,15 @@
-// The sequence diagram: a row for each moment at which something happened, the last one at the bottom; its rows are buttons, of which
-// the arrow keys choose one. Knows no world.
+// The sequence diagram has a row for each moment at which something happened, the last one at the
+// bottom; its rows are buttons, and the arrow keys choose one. Knows no world.
 import { svg } from './dom.mjs';
 import { CLIENTS, listOf, moment, tell } from './words.mjs';
 import { labelOf, shapeOf } from './scene.mjs';
 
 const ROWS_SHOWN = 120;
 const ROW = 26, NOTE = 15, TOP = 44, LEFT = 66;
-const LOST_AT = 0.72;           // Of its way: so far a message is drawn that never comes.
+const LOST_AT = 0.72;           // Part of its way that a lost message is drawn.
 
-// What became of a message: {to: the moment at which it is there, or would be; state: 'there', 'flying' or 'lost'}. Lost is also what
-// a link that is cut holds up: it may come if that is mended.
+// A message's fate as {to: the moment at which it is there, or would be; state: 'there', 'flying' or
+// 'lost'}. A message that a cut link holds up is also lost, although it may come if that is mended.
 function fateOf(message, arrivals, flying, now) {
     if (arrivals.has(message.id)) return { to: arrivals.get(message.id), state: 'there' };
     return { to: Math.min(message.arrives, now), state: flying.has(message.id) ? 'flying' : 'lost' };
@@ -31,7 +31,7 @@ function momentsOf(log, fates) {
 
 const isNoted = event => ['accident', 'action', 'refusal', 'write', 'end'].includes(event.kind) || event.what === 'verdict';
 
-// What is written below the arrows that arrive then, and above those that leave.
+// The words below the arrows that arrive then, and above those that leave.
 function notesOf(events, width) {
     return events.filter(isNoted).flatMap(event => wrap(tell(event), width / 7.4).map(text => ({ text, kind: event.kind })));
 }
@@ -135,7 +135,7 @@ export function sequenceDiagram(log, state, now, width, isWhole, goTo) {
     return { picture, isCut: moments.length < all.length };
 }
 
-// Of all rows the Tab key stops at one: at first the last, then that which was chosen; the arrow keys go from row to row.
+// The Tab key stops at one of all rows. It is at first the last, then the chosen one; the arrow keys go from row to row.
 function beOneStop(picture) {
     const rows = [...picture.querySelectorAll('.row-target')];
     const choose = row => rows.forEach(one => one.setAttribute('tabindex', one === row ? 0 : -1));

@@ -17,7 +17,7 @@ function groupsOf(stories) {
     return [...GROUPS, ['More', rest]].map(([title, names]) => [title, names.map(name => byName.get(name)).filter(Boolean)]).filter(([, some]) => some.length > 0);
 }
 
-// begin(name) begins the story. current: the name of the one that is told; null: none.
+// begin(name) begins the story. current is the name of the one that is told, or null.
 export function storyList(stories, current, begin) {
     const item = ({ name, title }) => button(title, () => begin(name),
         { class: 'story', 'data-story': name, 'aria-current': name === current ? 'true' : null });

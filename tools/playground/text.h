@@ -15,7 +15,7 @@ void text_clear(struct text *text);
 void text_bytes(struct text *text, const char *data, size_t size);
 void text_put(struct text *text, const char *more);
 
-/* Members of an object, or, with name NULL, elements of an array: with the comma in front of it where one is needed. */
+/* Members of an object, or, with name NULL, elements of an array, with the comma before it where one is needed. */
 void json_open(struct text *text, const char *name, char bracket);      /* '{' or '[' */
 void json_close(struct text *text, char bracket);                       /* '}' or ']' */
 void json_number(struct text *text, const char *name, int64_t number);

@@ -1,4 +1,4 @@
-/* The stories, for the page: their words, each with its moment, and the link of what is done in them. */
+/* The stories, for the page, with their words, each with its moment, and the link of their actions. */
 #include "world.h"
 
 #include "../../tests/world/stories.h"

@@ -1,6 +1,6 @@
 // A story, step by step. Knows the engine's stories, not how they are shown.
 
-// Lines that are indented say what led to the line behind them: a step ends with a line that is not.
+// Lines that are indented lead to the line after them, so a step ends with a line that is not indented.
 export function stepsOf(story) {
     const steps = [];
     let words = [];

@@ -1,15 +1,15 @@
-// What happened and what can be done, in words; and RESP, decoded. Knows no page.
+// Events and possible actions, in words; and RESP, decoded. Knows no page.
 
 export const CLIENTS = 'ABCDE';
 
-// Of a time in microseconds, in the unit that a reader would choose.
+// A time in microseconds, in the unit that a reader would choose.
 export function inWords(us) {
     if (Math.abs(us) >= 60e6) return `${(us / 60e6).toFixed(1)} min`;
     if (Math.abs(us) >= 1e6) return `${(us / 1e6).toFixed(Math.abs(us) < 100e6 ? 1 : 0)} s`;
     return `${(us / 1e3).toFixed(Math.abs(us) < 100e3 ? 1 : 0)} ms`;
 }
 
-// Of a moment, so that events that follow each other within a round trip can be told apart.
+// A moment, so that events that follow each other within a round trip can be told apart.
 export function moment(us) {
     return us < 1e6 ? `${(us / 1e3).toFixed(1)} ms` : `${(us / 1e6).toFixed(us % 1e5 ? 4 : 1)} s`;
 }
@@ -72,7 +72,7 @@ function timeToLive(number) {
     return number >= 0 ? `will live for ${inWords(number * 1000)} more` : number === -1 ? 'has no TTL: it stays' : 'is gone';
 }
 
-// What the node has told, by what it was asked.
+// The node's answer, by its question.
 function answered({ node, command, answer, vote, number, granted }, name) {
     const isGranted = answer === 'granted', soFar = vote === 'pending' ? ': too late to count' : `: ${bitsOf(granted).length} granted so far`;
     if (command === 'PTTL') return `node ${node} has told ${name} that the key ${timeToLive(number)}`;
@@ -139,7 +139,7 @@ export function tell(event) {
 
 // ---- RESP2 ----
 
-// The values one below the other, each with its type: [{depth, text}].
+// The values one below the other, each with its type, as [{depth, text}].
 export function decodeResp(bytes) {
     const lines = [];
     let at = 0;

@@ -161,7 +161,7 @@ const char *world_events(void)
     return output.data;
 }
 
-/* Done, and to come: both at most SCRIPT_MAX. */
+/* Actions done, and to come, both at most SCRIPT_MAX. */
 static const struct stage_action *all_actions(size_t *count)
 {
     static struct stage_action *all;

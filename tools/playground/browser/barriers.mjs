@@ -1,11 +1,12 @@
-// What a finger would miss. Terms stand in sentences, which WCAG 2.2 excepts.
+// Finds targets that a finger would miss. Terms stand in sentences, which WCAG 2.2 excepts.
 export function findSmall() {
     return [...document.querySelectorAll('button:not(.term), a, input, select, summary, [role=button]')].filter(element => element.getClientRects().length > 0)
         .map(element => ({ element, box: element.getBoundingClientRect() })).filter(({ box }) => Math.min(box.width, box.height) < 24)
         .map(({ element, box }) => `too small, ${box.width.toFixed(0)} x ${box.height.toFixed(0)}: ${element.id} "${element.textContent.slice(0, 30)}"`);
 }
 
-// What a reader of screens, or of faint letters, would stumble over. Runs in the page: chromium.evaluate(`(${findBarriers})()`).
+// Finds the obstacles for a reader of screens, or of faint letters. It runs in the page by
+// chromium.evaluate(`(${findBarriers})()`).
 export function findBarriers() {
     const faults = [], isShown = element => element.getClientRects().length > 0;
     const describe = element => `${element.tagName.toLowerCase()}#${element.id}.${element.getAttribute('class')} "${element.textContent.slice(0, 30)}"`;

@@ -1,4 +1,4 @@
-// Chromium without a window, by its DevTools protocol over a pipe: no package is needed. Knows nothing of the page.
+// Chromium without a window, by its DevTools protocol over a pipe, so no package is needed. Knows nothing of the page.
 import { spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -10,7 +10,7 @@ const PATIENCE_MS = 60000, CLOSING_MS = 10000;
 export class Chromium {
     #process; #folder; #session; #next = 1; #rest = '';
     #waiting = new Map();
-    messages = [];              // Of the console, and exceptions that nobody caught.
+    messages = [];              // Messages of the console, and exceptions that nobody caught.
 
     static async start(program) {
         const chromium = new Chromium();
@@ -110,7 +110,7 @@ export class Chromium {
         await this.touch('End');
     }
 
-    // Until the page stands still: while it slides on by itself it takes a tap for its end.
+    // It waits until the page stands still, since while the page slides on by itself it takes a tap for its end.
     async swipe(from, to, moves = 12) {
         const between = share => ({ x: from.x + (to.x - from.x) * share, y: from.y + (to.y - from.y) * share });
         await this.touch('Start', from);

@@ -1,5 +1,5 @@
 /* As much of a C library as the engine and tests/world need, for WebAssembly without any: memory, texts, and the formats that
- * occur in them. Nothing is printed. What cannot go on traps, which the page shows. */
+ * occur in them. Nothing is printed. A failure that cannot go on traps, which the page shows. */
 #include "stdio.h"
 #include "stdlib.h"
 #include "string.h"
@@ -81,7 +81,7 @@ size_t strcspn(const char *text, const char *bytes)
 enum { HEADER = 16, SMALLEST = 5, CLASSES = 32, PAGE = 65536 };
 
 struct block {
-    struct block *next;         /* Of those that were given back. */
+    struct block *next;         /* The list of blocks that were given back. */
     uint32_t class;
 };
 
