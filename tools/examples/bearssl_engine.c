@@ -1,5 +1,6 @@
-/* The lock through TLS on a machine without an operating system: the engine, BearSSL above it, and no allocation. All memory is in
- * `sessions`, of which the program prints the size. Sockets stand for the TCP of your board (lwIP, or a radio with AT commands).
+/* The lock through TLS on a machine without an operating system, with the engine, BearSSL above it, and
+ * no allocation. All memory is in `sessions`, of which the program prints the size. Sockets stand for
+ * the TCP of your board (lwIP, or a radio with AT commands).
  *
  *     cc bearssl_engine.c -o bearssl_engine $(pkg-config --cflags --libs redlock) -lbearssl
  *     ./bearssl_engine ca.crt host1:6379,host2:6379,host3:6379 door
@@ -8,12 +9,14 @@
  * must agree (max_fragment_length, as OpenSSL does), instead of 16 KiB; and what else TLS needs of a board:
  *
  * - Random bytes. seed_bytes() is asked once per connection, and by the engine for tokens. getentropy() here; on a board a
- *   hardware generator. Without one: a secret that differs from board to board and a number that never comes again, hashed, as in
- *   firmware/device_random.h. A seed that comes twice gives TLS away, and two locks the same token.
- * - The time of day, to see that a certificate has not expired: seconds_since_1970(). A board without a clock takes it from the
- *   network before the first connection, or from the day on which its firmware was built: then it refuses what had expired by
- *   then. The engine itself needs none: its clock is a free-running counter (now_us()).
- * - Names. BearSSL knows names alone, no numbers: a node's certificate must be for the name in the list.
+ *   hardware generator. A board without one hashes a secret that differs from board to board and a
+ *   number that never comes again, as in firmware/device_random.h. A seed that comes twice gives TLS
+ *   away, and two locks the same token.
+ * - The time of day, to see that a certificate has not expired, by seconds_since_1970(). A board
+ *   without a clock takes it from the network before the first connection, or from the day on which its
+ *   firmware was built. It then refuses certificates that had expired by then. The engine itself needs
+ *   none, since its clock is a free-running counter (now_us()).
+ * - Names. BearSSL knows names alone, no numbers, so a node's certificate must be for the name in the list.
  * - The CA. read_anchors() reads a file. Firmware has the result of "brssl ta ca.crt" compiled in. */
 #define _GNU_SOURCE
 #include <bearssl.h>
@@ -89,7 +92,7 @@ static const char *words_for(int error)
     }
 }
 
-/* Memory of the last connection is used again as it is: nothing is to be given back. */
+/* Memory of the last connection is used again as it is, since nothing is to be given back. */
 static void end_session(unsigned k, const char *why)
 {
     struct session *s = &sessions[k];
@@ -184,7 +187,7 @@ static bool receive_plain(unsigned k)
     return true;
 }
 
-/* The session stands when BearSSL takes plain bytes for the first time: by then it has checked the certificate. */
+/* The session stands when BearSSL takes plain bytes for the first time, since by then it has checked the certificate. */
 static bool serve_session(unsigned k)
 {
     struct session *s = &sessions[k];
@@ -209,7 +212,7 @@ static bool serve_session(unsigned k)
 
 /* ---- The loop ---- */
 
-/* Sleeps until something comes or is due: 20 ms at most. */
+/* Sleeps until something comes or is due, for 20 ms at most. */
 static void rest(void)
 {
     struct pollfd polled[NODES_MAX];

@@ -1,16 +1,16 @@
-/* The engine alone under a cooperative scheduler, as in Zephyr or FreeRTOS with one stack: one task for each node, which moves
- * bytes between two queues and the network, and one for the lock, which never sees a socket.
+/* The engine alone under a cooperative scheduler, as in Zephyr or FreeRTOS with one stack. There is one task for
+ * each node, which moves bytes between two queues and the network, and one for the lock, which never sees a socket.
  *
  *     cc cooperative.c -o cooperative $(pkg-config --cflags --libs redlock)
  *     ./cooperative 7001 7002 7003
  *
- * Shows: all that an engine needs of its surroundings: bytes in, bytes out, a clock that runs evenly, and random bytes. No
- * client, no callbacks, no threads, no allocation. Between two calls of a task any other may run.
+ * Shows: all that an engine needs of its surroundings, which is bytes in, bytes out, a clock that runs evenly, and
+ * random bytes. No client, no callbacks, no threads, no allocation. Between two calls of a task any other may run.
  *
- * To change: the part "port", which is sockets and clocks of POSIX here, so that it runs on a desk; and what lock_task() does. The
- * clock must not be made of counted interrupts, since some get lost: take a counter that runs by itself. The random bytes are from
- * a generator for keys: rand() gives two devices the same token. A device that restarts begins anew; what it held is over by its
- * TTL. */
+ * To change: the part "port", which is sockets and clocks of POSIX here, so that it runs on a desk; and
+ * lock_task(). The clock must not be made of counted interrupts, since some get lost. Take a counter
+ * that runs by itself. The random bytes are from a generator for keys, since rand() gives two devices
+ * the same token. A device that restarts begins anew; its earlier lock is over by its TTL. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -90,7 +90,8 @@ static void take(struct queue *q, size_t size)
     memmove(q->bytes, q->bytes + size, q->size);
 }
 
-/* Moves bytes between the queues and the network. What was not sent when the line ended never is: a new connection begins empty. */
+/* Moves bytes between the queues and the network. Bytes that were not sent when the line ended never
+ * are, and a new connection begins empty. */
 static void node_task(struct node *n)
 {
     long sent = 0, received = 0;
@@ -109,7 +110,7 @@ static void node_task(struct node *n)
     n->line = n->line == UNWANTED ? CLOSED : BROKEN;
 }
 
-/* What the engine has to say to node k goes into its queue, */
+/* The engine's bytes for node k go into its queue, */
 static void fill(unsigned k, struct queue *q)
 {
     size_t size;
@@ -121,7 +122,7 @@ static void fill(unsigned k, struct queue *q)
     redlock_sent(&engine, k, size);
 }
 
-/* and what came from there to the engine. The clock is read now, not when the bytes came: that is on the safe side. */
+/* and the queue's bytes to the engine. The clock is read now, not when the bytes came, and that is on the safe side. */
 static void drain(unsigned k, struct queue *q)
 {
     size_t room;
@@ -150,7 +151,7 @@ static void serve(unsigned k)
     }
 }
 
-/* What the device does with its lock: takes it, works, extends it, works, gives it back. False: done. */
+/* The device's work with its lock. It takes it, works, extends it, works, gives it back. False: done. */
 static bool program(uint64_t now_us)
 {
     static enum { BEGIN, ACQUIRING, WORKING, EXTENDING, FINISHING, RELEASING } step;

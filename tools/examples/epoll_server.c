@@ -1,4 +1,4 @@
-/* A server in an epoll loop, which holds up to 50 locks at once: one for each of its clients.
+/* A server in an epoll loop, which holds up to 50 locks at once, one for each of its clients.
  *
  *     cc epoll_server.c -o epoll_server $(pkg-config --cflags --libs redlock) -pthread
  *     ./epoll_server host1,host2,host3 7000 & nc localhost 7000
@@ -9,7 +9,7 @@
  * Shows: redlock_loop_epoll.h beside sockets of the program's own; locks that wait, are kept, lost, and given up in the middle of
  * whatever they do (redlock_part); and an end in which all are released.
  *
- * To change: TTL_MS, and what a client may say. Where clients are not on this host, they need to prove who they are. */
+ * To change: TTL_MS, and the words of a client. Where clients are not on this host, they need to prove who they are. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,10 +25,10 @@ enum { SEATS = 50, TTL_MS = 10000 };
 
 /* One client. */
 struct seat {
-    struct redlock_lock lock;       /* Comes first: a lock leads to its seat. */
+    struct redlock_lock lock;       /* It comes first, since a lock leads to its seat. */
     int fd;                         /* -1: the seat is free. */
     bool is_held;
-    size_t size;                    /* Of the name, as far as it has come. */
+    size_t size;                    /* Size of the name, as far as it has come. */
     char name[64];
 };
 
@@ -37,7 +37,7 @@ static struct redlock_loop_epoll adapter;
 static struct seat seats[SEATS];
 static int epoll_fd;
 
-/* A line fits into a socket, unless the client does not read: then it misses it. */
+/* A line fits into a socket, unless the client does not read. It then misses it. */
 static void tell(int fd, const char *words)
 {
     char line[128];
@@ -46,7 +46,7 @@ static void tell(int fd, const char *words)
     if (send(fd, line, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) perror("epoll_server: send");
 }
 
-/* The lock may wait, be held, or be neither: the seat is free at once, and the redlock client pays what is owed. */
+/* The lock may wait, be held, or be neither. The seat is free at once, and the redlock client pays its debts. */
 static void leave(struct seat *seat)
 {
     redlock_part(&client, &seat->lock);
@@ -84,7 +84,7 @@ static void note(struct seat *seat)
     if (!seat->is_held) leave(seat);
 }
 
-/* Behind each step of the client. */
+/* Runs after each step of the client. */
 static void hook(void *context, enum redlock_status status)
 {
     struct redlock_lock *lock;

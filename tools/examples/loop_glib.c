@@ -7,9 +7,9 @@
  * kept. When somebody else has it, the person is told at once, and for how long that is at most, if the other one does nothing
  * more.
  *
- * Shows: redlock_loop_glib.h; an attempt that does not wait; how long another holder has left; a lock that is kept for as long as a
- * person thinks, and what becomes of the document when it is lost: it can be read, and not saved; and SAVE_MS, the validity that
- * must be left for a step that takes so long.
+ * Shows: redlock_loop_glib.h; an attempt that does not wait; the time that another holder has left; a
+ * lock that is kept for as long as a person thinks, and the document after its loss, which can be read,
+ * and not saved; and SAVE_MS, the validity that must be left for a step that takes so long.
  *
  * To change: TTL_MS, SAVE_MS, and save_document(). */
 #include <glib.h>
@@ -25,7 +25,7 @@ struct editor {
     struct redlock_loop_glib adapter;
     struct redlock_lock lock;
     GMainLoop *loop;
-    char *document;             /* That is open, or is being opened. NULL: none. */
+    char *document;             /* The document that is open, or is being opened. NULL: none. */
     gboolean is_kept;           /* It may be saved, if the lock is valid. */
 };
 
@@ -34,7 +34,7 @@ static void save_document(struct editor *e)
     printf("saved %s\n", e->document);
 }
 
-/* The lock may be in any state: what is owed for it the client pays. */
+/* The lock may be in any state, since the client pays its debts. */
 static void close_document(struct editor *e)
 {
     if (!e->document) return;
@@ -63,7 +63,7 @@ static void open_document(struct editor *e, const char *name)
     close_document(e);
 }
 
-/* A person may have been away for a day: the clock says whether the lock is held, and not what was true before. */
+/* A person may have been away for a day. The clock says whether the lock is held, and not the earlier state. */
 static void save(struct editor *e)
 {
     if (e->is_kept && redlock_valid_ms(&e->lock) > SAVE_MS) save_document(e);
@@ -88,7 +88,7 @@ static void note(struct editor *e)
     close_document(e);
 }
 
-/* Behind each step of the client. */
+/* Runs after each step of the client. */
 static void hook(void *context, enum redlock_status status)
 {
     struct editor *e = context;
@@ -106,7 +106,7 @@ static void obey(struct editor *e, const char *line)
     else printf("edit NAME, save, or quit\n");
 }
 
-/* What a person says. Nothing more: as "quit". */
+/* Takes a person's words. The end of the input is like "quit". */
 static gboolean listen_to_person(GIOChannel *in, GIOCondition condition, gpointer data)
 {
     struct editor *e = data;

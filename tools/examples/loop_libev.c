@@ -3,13 +3,13 @@
  *     cc loop_libev.c -o loop_libev $(pkg-config --cflags --libs redlock) -lev -pthread
  *     ./loop_libev host1,host2,host3 5
  *
- * Takes permits for five jobs, of which there are three: three run, two wait until others are done. Each job has a ticket, by
- * which whatever it writes to can refuse it when it comes too late.
+ * Takes permits for five jobs, of which there are three, so three run, and two wait until others are
+ * done. Each job has a ticket, by which the store that it writes to can refuse it when it comes too late.
  *
  * Shows: redlock_loop_libev.h beside a timer for each job; permits; locks that wait for no longer than WAIT_MS; a release that
  * wakes the next; and an end by itself, when nothing is left to be done.
  *
- * To change: the name, PERMITS, what a job is. */
+ * To change: the name, PERMITS, and the job. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@
 enum { JOBS_MAX = 20, PERMITS = 3, TTL_MS = 10000, WAIT_MS = 20000, JOB_MS = 100 };
 
 struct job {
-    struct redlock_lock lock;       /* Comes first: a lock leads to its job. */
+    struct redlock_lock lock;       /* It comes first, since a lock leads to its job. */
     ev_timer timer;
     unsigned number;
     bool is_over;
@@ -51,7 +51,7 @@ static void run(struct job *job)
     ev_timer_start(adapter.ev, &job->timer);
 }
 
-/* Something was decided about the job's permit: it was acquired, or was not, or was given back. */
+/* Something was decided about the job's permit, which was acquired, or was not, or was given back. */
 static void note(struct job *job)
 {
     enum redlock_status status = redlock_lock_status(&job->lock);
@@ -67,7 +67,7 @@ static void note(struct job *job)
     if (--left == 0) redlock_loop_libev_detach(&adapter);       /* Then nothing keeps the loop going. */
 }
 
-/* Behind each step of the client. */
+/* Runs after each step of the client. */
 static void hook(void *context, enum redlock_status status)
 {
     struct redlock_lock *lock;

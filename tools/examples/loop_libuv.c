@@ -3,12 +3,14 @@
  *     cc loop_libuv.c -o loop_libuv $(pkg-config --cflags --libs redlock libuv) -pthread
  *     ./loop_libuv host1,host2,host3
  *
- * Start it on several hosts: one leads, and works; the others wait, without asking again and again. When the leader ends, by
- * SIGTERM say, the next one leads at once; when it dies, after TTL_MS at most. While an instance does not lead, it says every
- * LOOK_MS which servers have no vote: also those that started less than 30 seconds ago, since they may have forgotten who leads.
+ * Start it on several hosts. One leads, and works; the others wait, without asking again and again.
+ * When the leader ends, by SIGTERM say, the next one leads at once; when it dies, after TTL_MS at most.
+ * While an instance does not lead, it says every LOOK_MS which servers have no vote. These include
+ * servers that started less than 30 seconds ago, since they may have forgotten who leads.
  *
- * Shows: redlock_loop_libuv.h beside timers and signals of the program's own; a lock that is kept, and what to do when it is lost:
- * stop the work first, then stand for election again; and an end in the order that libuv demands.
+ * Shows: redlock_loop_libuv.h beside timers and signals of the program's own; a lock that is kept, and
+ * the response to its loss, which is to stop the work first, then stand for election again; and an end
+ * in the order that libuv demands.
  *
  * To change: the name of the lock, TTL_MS, and do_work(). */
 #include <stdio.h>
@@ -34,7 +36,7 @@ static void do_work(uv_timer_t *timer)
     if (redlock_valid_ms(&s->lock) > STOP_MS) printf("work %u\n", ++s->done);
 }
 
-/* While we do not lead: is that for want of servers? */
+/* While we do not lead, is that for want of servers? */
 static void look_at_nodes(uv_timer_t *timer)
 {
     struct service *s = timer->data;
@@ -63,7 +65,7 @@ static void stand(struct service *s)
     if (status != REDLOCK_OK) fprintf(stderr, "loop_libuv: cannot stand: %s\n", redlock_status_text(status));
 }
 
-/* Something was decided about the lock: it was won, an extension failed (which is tried again), or it was lost. */
+/* Something was decided about the lock. It was won, an extension failed (which is tried again), or it was lost. */
 static void note(struct service *s)
 {
     enum redlock_status status = redlock_lock_status(&s->lock);
@@ -82,7 +84,7 @@ static void note(struct service *s)
     }
 }
 
-/* Behind each step of the client. What it starts goes out at once. */
+/* Runs after each step of the client. Operations that it starts go out at once. */
 static void hook(void *context, enum redlock_status status)
 {
     struct service *s = context;
@@ -91,8 +93,8 @@ static void hook(void *context, enum redlock_status status)
     while (redlock_next_done(redlock_engine(&s->client))) note(s);
 }
 
-/* Detach, then release: what blocks is for the time in which the loop no longer knows the client. uv_run returns when all is
- * closed. */
+/* Detach, then release, since a blocking call is for the time in which the loop no longer knows the
+ * client. uv_run returns when all is closed. */
 static void end(uv_signal_t *handle, int number)
 {
     struct service *s = handle->data;

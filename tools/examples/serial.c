@@ -1,16 +1,18 @@
-/* The lock over serial lines: one line to each server, with a bridge at its other end. Pseudo-terminals stand for the UARTs here.
+/* The lock over serial lines, with one line to each server, and a bridge at its other end.
+ * Pseudo-terminals stand for the UARTs here.
  *
  *     cc serial.c -o serial $(pkg-config --cflags --libs redlock)
  *     ./serial bridge 127.0.0.1:7000 127.0.0.1:7001 127.0.0.1:7002 &          prints the names of three lines
  *     ./serial lock /dev/pts/5,/dev/pts/6,/dev/pts/7 door
  *
- * Shows: a transport of one's own (redlock_transport.h), which needs no addresses; and the trap of every serial line: it cannot
- * hang up. A session that is given up in the middle of a reply leaves the other half on the line, for the next session to stumble
- * over, and that one leaves its own. So there are frames here, which say to which session they belong: firmware/line.h explains
- * them, and is to be copied, too, into a folder firmware beside this file.
+ * Shows: a transport of one's own (redlock_transport.h), which needs no addresses; and the trap of
+ * every serial line, which is that it cannot hang up. A session that is given up in the middle of a
+ * reply leaves the other half on the line, for the next session to stumble over, and that one leaves
+ * its own. The frames here therefore say to which session they belong. firmware/line.h explains them,
+ * and is to be copied, too, into a folder firmware beside this file.
  *
- * To change: open_line() for your device; the bridge's connect_server(). The engine on a machine without an operating
- * system uses the same frames: see firmware/. */
+ * To change: open_line() for your device; the bridge's connect_server(). The engine on a machine
+ * without an operating system uses the same frames, see firmware/. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +126,7 @@ static int serial_connect(void *context, unsigned k, const struct redlock_peer *
     e->is_lost = e->is_broken = false;
     line_open(&e->line);
     flush_line(e);
-    return e->fd;       /* The same one each time: it stays open, and loops may go on waiting for it. */
+    return e->fd;       /* It is the same one each time, since it stays open, and loops may go on waiting for it. */
 }
 
 static int serial_finish(void *context, unsigned k)
@@ -219,7 +221,7 @@ struct bridge {
     struct end end;
     const struct addrinfo *server_address;
     int server;                     /* -1: no connection. */
-    uint8_t rest[LINE_PAYLOAD_MAX]; /* Of a frame, not yet sent to the server. */
+    uint8_t rest[LINE_PAYLOAD_MAX]; /* The rest of a frame, not yet sent to the server. */
     size_t rest_start, rest_end;
 };
 

@@ -1,4 +1,4 @@
-/* A worker that blocks: does the jobs in a table, one worker at a time, on whichever of several hosts.
+/* A worker that blocks. It does the jobs in a table, one worker at a time, on whichever of several hosts.
  *
  *     cc worker.c -o worker $(pkg-config --cflags --libs redlock sqlite3) -pthread
  *     ./worker host1,host2,host3 jobs.db
@@ -25,7 +25,8 @@ static const char tables[] = "CREATE TABLE IF NOT EXISTS job (id INTEGER PRIMARY
                              "CREATE TABLE IF NOT EXISTS fence (id INTEGER PRIMARY KEY CHECK (id = 1), largest INTEGER);"
                              "INSERT OR IGNORE INTO fence VALUES (1, 0)";
 
-/* Executes one statement with up to two numbers. *row (may be NULL): the number that it found; else unchanged. */
+/* Executes one statement with up to two numbers. *row (may be NULL) becomes the number that it found;
+ * else it is unchanged. */
 static bool run(sqlite3 *db, const char *sql, sqlite3_int64 a, sqlite3_int64 b, sqlite3_int64 *row)
 {
     sqlite3_stmt *statement;
@@ -40,7 +41,7 @@ static bool run(sqlite3 *db, const char *sql, sqlite3_int64 a, sqlite3_int64 b, 
     return code == SQLITE_ROW || code == SQLITE_DONE;
 }
 
-/* The fence lies beside what it protects: the caller is in the transaction that writes. */
+/* The fence lies beside the data that it protects, and the caller is in the transaction that writes. */
 static bool is_admitted(sqlite3 *db, uint64_t ticket)
 {
     struct redlock_fence fence = { 0, 0 };

@@ -47,7 +47,7 @@ static void start_watchdog(void)
     WATCHDOG->control = WATCHDOG_COUNTS | WATCHDOG_RESETS;
 }
 
-/* No interrupt is ever taken: they are masked, and what is pending ends a rest. */
+/* No interrupt is ever taken. They are masked, and a pending one ends a rest. */
 void board_init(void)
 {
     __asm volatile("cpsid i");
@@ -88,7 +88,8 @@ uint8_t board_receive(unsigned k)
     return (uint8_t)uarts[k]->data;
 }
 
-/* Pending first: were the timer to fire in between, it would be pending no longer, with its line up, and never rise again. */
+/* The pending bit goes first. If the timer fired in between, it would be pending no longer, with its
+ * line up, and never rise again. */
 void board_rest(void)
 {
     __asm volatile("wfi");
@@ -199,7 +200,7 @@ _Noreturn void begin(void)
     board_exit(main() == 0);
 }
 
-/* A fault, or the watchdog's first warning: the second one is the reset. */
+/* A fault, or the watchdog's first warning. The second one is the reset. */
 static _Noreturn void stand_still(void)
 {
     for (;;) { }

@@ -1,10 +1,11 @@
-/* The far end of serial lines: hands each line on to a Redis server.
+/* The far end of serial lines, which hands each line on to a Redis server.
  *
  *     bridge LINE HOST:PORT [LINE HOST:PORT ...]
  *
  * LINE is a serial device, which the bridge sets to 115200 baud with RTS and CTS, or the path of a unix socket, which it makes, and
- * to which an emulator connects instead. It runs until it is killed. What passes on a line, and how a session on it ends, is in
- * line.h. Each session is a connection of its own to the server; when either side hangs up, so does the bridge to the other. */
+ * to which an emulator connects instead. It runs until it is killed. line.h has the bytes on a line,
+ * and the end of a session on it. Each session is a connection of its own to the server; when either
+ * side hangs up, so does the bridge to the other. */
 #define _DEFAULT_SOURCE
 
 #include "line.h"
@@ -30,7 +31,7 @@ enum { LINKS_MAX = 16, POLLED = 2 };
 
 struct link {
     const char *path;
-    const char *name;           /* Of the server. */
+    const char *name;           /* The server's name. */
     struct sockaddr_storage address;
     socklen_t address_size;
     int listener;               /* -1: the line is a device. */
@@ -204,7 +205,7 @@ static void serve_wire(struct link *l, short events)
     if (l->wire >= 0 && events & POLLOUT) write_to_wire(l);
 }
 
-/* The server first: what the wire says may end its connection, and begin another. */
+/* The server goes first, since the bytes of the wire may end its connection, and begin another. */
 static void serve(struct link *l, const struct pollfd polled[POLLED])
 {
     if (polled[1].revents != 0 && is_connecting(l)) finish_connect(l);

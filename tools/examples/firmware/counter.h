@@ -1,21 +1,22 @@
 /* The engine's clock, from a counter of the hardware that runs freely. Copy this file. Freestanding, and without a division of 64
  * bits.
  *
- * Not from interrupts that are counted: while interrupts are masked for longer than a tick (a write to flash, a critical section, a
- * debugger) ticks are lost, the clock falls behind, and the engine believes that a lock is valid when its keys are gone.
+ * It does not count interrupts. While interrupts are masked for longer than a tick (a write to flash, a
+ * critical section, a debugger) ticks are lost, the clock falls behind, and the engine believes that a
+ * lock is valid when its keys are gone.
  *
- * The counter is read more often than it wraps: see to that with the watchdog, or have the hardware count 64 bits. It must go on
- * while the processor sleeps. How wrong its rate may be is a part of config.drift_ppm. */
+ * The counter must be read more often than it wraps. See to that with the watchdog, or have the hardware count
+ * 64 bits. It must go on while the processor sleeps. config.drift_ppm must include the error of its rate. */
 #ifndef COUNTER_H
 #define COUNTER_H
 
 #include <stdint.h>
 
-/* Of microseconds a tick has numerator / denominator. numerator * denominator must fit in 32 bits. */
+/* A tick takes numerator / denominator microseconds. numerator * denominator must fit in 32 bits. */
 struct counter {
     uint32_t numerator, denominator;
     uint32_t last;          /* Ticks when it was last read, */
-    uint32_t rest;          /* and what did not make a microsecond then, in parts of one: 0..denominator - 1. */
+    uint32_t rest;          /* and the remainder, in 1/denominator us, 0..denominator - 1. */
     uint64_t us;
 };
 
@@ -24,7 +25,8 @@ static inline void counter_init(struct counter *c, uint32_t numerator, uint32_t 
     *c = (struct counter){ .numerator = numerator, .denominator = denominator, .last = ticks };
 }
 
-/* Microseconds since counter_init, exactly: nothing is rounded away, however often it is asked. ticks: the counter, read now. */
+/* Microseconds since counter_init, exactly, since nothing is rounded away, however often it is asked.
+ * ticks: the counter, read now. */
 static inline uint64_t counter_us(struct counter *c, uint32_t ticks)
 {
     const uint32_t passed = ticks - c->last;        /* Also when it wrapped, once. */

@@ -1,11 +1,12 @@
-/* A lock on five servers, from a Cortex-M3 with five serial lines, no operating system, no allocation and no random source: the
- * engine of redlock.h, and what it needs around it. "make firmware" runs it in QEMU on five real servers (see run); the far end of
- * each line is bridge.c. To begin with: copy this, board.h, line.h, counter.h and device_random.h, with redlock.h and redlock.c of
- * "make amalgamation", and write another board.c.
+/* A lock on five servers, from a Cortex-M3 with five serial lines, no operating system, no allocation and no
+ * random source. It is the engine of redlock.h, and its surroundings. "make firmware" runs it in QEMU on five
+ * real servers (see run); the far end of each line is bridge.c. To begin with, copy this, board.h, line.h,
+ * counter.h and device_random.h, with redlock.h and redlock.c of "make amalgamation", and write another board.c.
  *
- * Here it acquires, extends, keeps and releases the lock again and again. What it believes is compared each time with what the
- * servers have, by commands on the host, which a device would not have; a run counts when all was so. In between it hangs up, a
- * server is killed and comes back, and once it stands still until the watchdog resets it in the middle of a lock. */
+ * Here it acquires, extends, keeps and releases the lock again and again. Its belief is compared each
+ * time with the servers' keys, by commands on the host, which a device would not have; a run counts if
+ * all was so. Between runs it hangs up, a server is killed and comes back, and once it stands still
+ * until the watchdog resets it in the middle of a lock. */
 #include "board.h"
 #include "counter.h"
 #include "device_random.h"
@@ -16,15 +17,15 @@ enum {
     NODES = BOARD_LINES,
     RESOURCE = 32, SEND = REDLOCK_SEND_MIN(RESOURCE), RECEIVE = REDLOCK_RECEIVE_MIN,
     TTL_MS = 2000, WAIT_MS = 60000, NODE_TIMEOUT_MS = 1500,
-    KEEP_PERCENT = 3,               /* So that no run waits long for the keeper: a device takes the default, 33. */
+    KEEP_PERCENT = 3,               /* It is small so that no run waits long for the keeper; a device takes the default, 33. */
 
-    RUNS = 40,                      /* Of a boot. Of these: */
+    RUNS = 40,                      /* Runs of a boot. Among these runs, */
     HANG_UP_EVERY = 5, RIVAL_EVERY = 10,
     KILL_AT = 10, STAND_STILL_AT = 20, REVIVE_AT = 30,
     LATE_MAX = 40                   /* Runs that were too slow to say anything, on a host that is busy. */
 };
 
-/* What is kept in flash. */
+/* The content of the flash. */
 static struct {
     uint32_t secret[4];
     uint32_t boots, runs, late;
@@ -144,7 +145,7 @@ static enum redlock_status acquire(void)
     return status == REDLOCK_OK ? until_done() : status;
 }
 
-/* Of the nodes that were in time to grant it one may have died, and fewer than a quorum be left: then it ends by itself. */
+/* One of the nodes that were in time to grant it may have died, and fewer than a quorum be left. It then ends by itself. */
 static enum redlock_status extend(void)
 {
     enum redlock_status status = redlock_start_extend(&engine, &lock, TTL_MS, now_us());
@@ -182,7 +183,7 @@ static bool init(void)
     struct redlock_config config;
 
     redlock_config_init(&config);
-    config.guard_ms = TTL_MS;       /* Nobody else locks here. Where others do: their longest TTL, or the default. */
+    config.guard_ms = TTL_MS;       /* Nobody else locks here. If others do, take their longest TTL, or the default. */
     config.node_timeout_ms = NODE_TIMEOUT_MS;
     config.keep_percent = KEEP_PERCENT;
     config.resource_max = RESOURCE;
@@ -194,7 +195,7 @@ static bool init(void)
     return redlock_init(&engine, &config, nodes, NODES, memory, sizeof memory, now_us()) == REDLOCK_OK;
 }
 
-/* A life of its own: other random bytes, and lines on which no session of an earlier life goes on. */
+/* A life of its own has other random bytes, and lines on which no session of an earlier life goes on. */
 static bool begin_life(void)
 {
     uint8_t bytes[8];
@@ -256,7 +257,7 @@ static void befall(uint32_t run)
     if (board_write_flash(&flash, sizeof flash)) for (;;) { }
 }
 
-/* As a line does whose cable is pulled. */
+/* Hangs up like a line whose cable is pulled. */
 static void hang_up(void)
 {
     for (unsigned k = 0; k < NODES; k++) {

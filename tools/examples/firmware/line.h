@@ -1,13 +1,15 @@
-/* A serial line that can hang up: sessions over raw bytes in both directions, for a transport of the engine (the near side) and
- * for the bridge to a server (the far side). Copy this file. Freestanding; no allocation; a few hundred bytes for each line.
+/* A serial line that can hang up. It has sessions over raw bytes in both directions, for a transport of
+ * the engine (the near side) and for the bridge to a server (the far side). Copy this file.
+ * Freestanding; no allocation; a few hundred bytes for each line.
  *
- * Why raw bytes are not enough: when the engine closes a session because an answer did not come, that answer may still come,
- * and on a bare line it would be taken for the answer to the first command of the next session. So nothing that belongs to one
- * session may be heard in another, and whatever is lost or changed on the way must end the session, as TCP would.
+ * Raw bytes are not enough. When the engine closes a session because an answer did not come, that
+ * answer may still come, and on a bare line it would be taken for the answer to the first command of
+ * the next session. Nothing that belongs to one session may therefore be heard in another, and any loss
+ * or change on the way must end the session, as TCP would.
  *
- * The wire. A frame stands between two END; two END with nothing between them are no frame. In a frame, END is written as ESC
- * ESC_END and ESC as ESC ESC_ESC (as in RFC 1055), so an END is never part of one: after any byte that was lost, changed or
- * added, the next END begins anew, and what was damaged is one frame.
+ * The wire. A frame stands between two END; two END with nothing between them are no frame. Within a frame,
+ * END is written as ESC ESC_END and ESC as ESC ESC_ESC (as in RFC 1055), so an END is never part of one.
+ * After any byte that was lost, changed or added, the next END begins anew, and the damage is one frame.
  *
  *     END  kind  session, 2 bytes  number  bytes ...  check, 4 bytes  END          low bytes first
  *
@@ -20,9 +22,10 @@
  *     number   of DATA: 1, 2, ... 255, 0, 1, ... in each direction. A frame that is missing is noticed by the next.
  *     check    CRC-32 (0xEDB88320) of all of the frame before it.
  *
- * A damaged frame, or one out of turn, ends a session that stands. One that is lost without another behind it is noticed by the
- * engine's own timeout, and so is an OPEN or OPENED that is lost: the engine then begins a new session. Nothing is sent again.
- * Both sides must be able to stop the other (RTS and CTS, say): a byte that finds no room is a lost byte.
+ * A damaged frame, or one out of turn, ends a session that stands. One that is lost without another
+ * after it is noticed by the engine's own timeout, and so is an OPEN or OPENED that is lost. The engine
+ * then begins a new session. Nothing is sent again. Both sides must be able to stop the other (RTS and
+ * CTS, say), since a byte that finds no room is a lost byte.
  *
  * Use: give each byte that arrives to line_take(), but only while line_unread() is 0; send what line_output() has; and
  *     near   on WANT_CONNECT line_open(), on LINE_OPENED redlock_connected(), on LINE_LOST redlock_disconnected(), on WANT_CLOSE
@@ -36,7 +39,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the stream in one frame: alike on both sides. */
+/* Bytes of the stream in one frame, alike on both sides. */
 #ifndef LINE_PAYLOAD_MAX
 #define LINE_PAYLOAD_MAX 64
 #endif
@@ -54,13 +57,13 @@ enum line_kind { LINE_KIND_OPEN = 'O', LINE_KIND_OPENED = 'A', LINE_KIND_DATA = 
 
 enum line_state { LINE_CLOSED, LINE_OPENING, LINE_OPEN };
 
-/* What a byte has brought. */
+/* The event that a byte has brought. */
 enum line_event {
     LINE_NOTHING,       /* Nothing yet, or nothing that matters. */
     LINE_ASKED,         /* Far: a session is to begin; the one before, if there was one, is over. */
     LINE_OPENED,        /* Near: the session stands. */
     LINE_DATA,          /* There is something for line_read(). */
-    LINE_LOST           /* The session is over: line_why(). */
+    LINE_LOST           /* The session is over, see line_why(). */
 };
 
 struct line {
@@ -68,7 +71,7 @@ struct line {
     uint8_t state;                      /* enum line_state */
     uint8_t sent, heard;                /* The number of the last DATA in each direction. */
     uint16_t session;
-    bool is_escaped, is_damaged;        /* Of the frame that is being received. */
+    bool is_escaped, is_damaged;        /* State of the frame that is being received. */
     uint16_t in_size;
     uint16_t unread_start, unread_end;  /* Bytes of DATA in it. */
     uint16_t out_start, out_end;
@@ -127,7 +130,7 @@ static inline void line_init(struct line *line, bool is_far, uint16_t session)
     *line = (struct line){ .is_far = is_far, .session = session };
 }
 
-/* What is to be sent, and how much of it was. */
+/* The bytes to send, and how many of them were sent. */
 static inline const uint8_t *line_output(const struct line *line, size_t *size)
 {
     *size = (size_t)(line->out_end - line->out_start);
@@ -139,7 +142,8 @@ static inline void line_sent(struct line *line, size_t size)
     line->out_start = (uint16_t)(line->out_start + size);
 }
 
-/* Replaces what has not been sent: a frame of which a part has left is then a damaged one, of a session that is over. */
+/* Replaces the bytes that have not been sent. A frame of which a part has left is then a damaged one,
+ * of a session that is over. */
 static inline void line_put(struct line *line, enum line_kind kind, const void *bytes, size_t size)
 {
     uint8_t frame[LINE_FRAME_MAX] = { (uint8_t)kind, (uint8_t)line->session, (uint8_t)(line->session >> 8), line->sent };
@@ -150,7 +154,7 @@ static inline void line_put(struct line *line, enum line_kind kind, const void *
     line->out_end = (uint16_t)line_encode(line->out, frame, LINE_HEAD + size);
 }
 
-/* Takes up to size bytes of the stream; returns how many: 0 while there is output, or no session. */
+/* Takes up to size bytes of the stream. Returns how many, which is 0 while there is output, or no session. */
 static inline size_t line_write(struct line *line, const void *bytes, size_t size)
 {
     if (line->state != LINE_OPEN || line->out_start != line->out_end || size == 0) return 0;

@@ -1,9 +1,9 @@
-/* What the servers have, for the run of firmware.c:
+/* Looks at the servers' keys, for the run of firmware.c.
  *
  *     look held|gone TOKEN PORT...
  *
- * held: the key "door" has this token on a quorum of the servers; gone: a quorum answers and has it not. Exit status 0: it is so,
- * in two seconds at the latest; else 1, and lines say what is there. */
+ * held: the key "door" has this token on a quorum of the servers; gone: a quorum answers and has it not.
+ * The exit status is 0 if it is so, in two seconds at the latest; else 1, and lines say what is there. */
 #define _DEFAULT_SOURCE
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* The engine for lock.mjs, as WebAssembly: what JavaScript calls, with numbers that it has. Times are microseconds in a double,
- * which holds them exactly for 285 years. See lock.mjs for how to build it, and string.h for what a bare compiler does not bring
- * along. */
+/* The engine for lock.mjs, as WebAssembly. JavaScript calls it with numbers, since it has those. Times
+ * are microseconds in a double, which holds them exactly for 285 years. See lock.mjs for how to build
+ * it, and string.h for what a bare compiler does not bring along. */
 #include "redlock.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static uint64_t memory[REDLOCK_MEMORY(NODES_MAX, REDLOCK_PIPELINE_MIN, SEND, REC
 static struct redlock_lock lock;
 static char name[64];
 static uint8_t entropy[REDLOCK_ENTROPY_MAX];
-static size_t size;             /* Of what was returned last. */
+static size_t size;             /* Size of the last result. */
 
 #define EXPORT(function) __attribute__((export_name(#function))) function
 

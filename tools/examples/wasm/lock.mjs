@@ -1,15 +1,18 @@
-// A lock taken from Node.js: the engine as WebAssembly, and the sockets in JavaScript. Any host of WebAssembly can do the same.
+// A lock taken from Node.js, with the engine as WebAssembly, and the sockets in JavaScript. Any host of
+// WebAssembly can do the same.
 //
 //     make amalgamation                                       (in redlock's tree: redlock.h and redlock.c; copy them here)
 //     clang --target=wasm32 -Os -mbulk-memory -ffreestanding -nostdlib -fno-builtin-bcmp -I. -Wl,--no-entry -Wl,--strip-all -Wl,--gc-sections -ffunction-sections -o lock.wasm lock.c redlock.c
 //     node lock.mjs 127.0.0.1:6379 127.0.0.1:6380 127.0.0.1:6381
 //
-// Shows: the engine asks nobody for anything: JavaScript moves bytes, reads the clock and brings random bytes, and lock.c beside this
-// file says them to the engine. A module of 32 KB, without imports. The module of the playground has this engine, too: what make
-// playground leaves in build/world.wasm, copied here as lock.wasm, takes the same lock on the same servers.
+// Shows: the engine asks nobody for anything. JavaScript moves bytes, reads the clock and brings random
+// bytes, and lock.c beside this file passes them to the engine. A module of 32 KB, without imports. The
+// module of the playground has this engine, too. If build/world.wasm of "make playground" is copied
+// here as lock.wasm, it takes the same lock on the same servers.
 //
-// To change: GUARD_MS, which must be longer than the longest TTL of any client; and main(). The clock of Node.js stands still while
-// the machine sleeps, so a lock may seem valid behind that: where machines sleep, extend the lock before you rely on it.
+// To change: GUARD_MS, which must be longer than the longest TTL of any client; and main(). The clock
+// of Node.js stands still while the machine sleeps, so a lock may seem valid after that. On machines
+// that sleep, extend the lock before you rely on it.
 import { readFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { randomFillSync } from 'node:crypto';
@@ -28,7 +31,7 @@ const now = () => performance.now() * 1000;
 const bytes = (at, size) => new Uint8Array(engine.memory.buffer, at, size);
 
 const sockets = addresses.map(() => null);
-let waiting = [];               // For something that becomes true: [question, answer].
+let waiting = [];               // Waits for something to become true, as [question, answer].
 let timer = null;
 
 // ---- Bytes ----
@@ -45,7 +48,7 @@ function connect(k) {
     socket.on('close', () => { if (isCurrent()) { sockets[k] = null; engine.disconnected(k, now()); turn(); } });
 }
 
-// The clock is read behind the bytes (S2): the validity counts until then.
+// The clock is read after the bytes (S2), so the validity counts until then.
 function receive(k, data) {
     while (data.length > 0 && engine.wants(k) & WANT.RECEIVE) {
         const at = engine.input(k), size = Math.min(engine.returned_size(), data.length);
