@@ -17,7 +17,7 @@ _redlock_options() {
         }' | sort -u
 }
 
-# Behind "--" stands a command of its own, with words of its own.
+# A command of its own, with words of its own, follows "--".
 _redlock_program() {
     local first=$1
     if [ "$first" -eq "$COMP_CWORD" ]; then COMPREPLY=($(compgen -c -- "${COMP_WORDS[COMP_CWORD]}"))
@@ -26,7 +26,7 @@ _redlock_program() {
     fi
 }
 
-# The argument of an option; false: it is none that has one, or nobody knows what it could be.
+# The argument of an option; false means that it has none, or nobody knows what it could be.
 _redlock_argument() {
     case $1 in
     --trace) COMPREPLY=($(compgen -W 'all votes' -- "$2")) ;;

@@ -1,4 +1,4 @@
-/* TLS, by whichever library it was built with. Of the commands nothing else knows of it. */
+/* TLS, by whichever library it was built with. The only file of the commands that knows TLS. */
 #include "../redlock/tls.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "../../net/redlock_tls.h"
 #include "../redlock/report.h"
 
-/* What the option says or, without it, a variable that is not empty. NULL: neither. */
+/* The option's value or, without it, a variable that is not empty. NULL: neither. */
 static const char *choose(const char *option, const char *variable)
 {
     const char *value = option ? option : getenv(variable);
@@ -29,7 +29,7 @@ static bool is_wanted(const char *nodes)
     return false;
 }
 
-static struct redlock_tls_options files;    /* In argv and in the environment. */
+static struct redlock_tls_options files;    /* The strings are those of argv and of the environment. */
 static bool is_option[3];                   /* By which they were named. Otherwise it was the environment. */
 static struct redlock_tls *tls;             /* NULL: no session is open, or no node asks for it. */
 
@@ -48,7 +48,7 @@ void tls_read(const struct reading *r)
     }
 }
 
-/* What has named the file that these words are about. */
+/* The origin of the file that these words are about. */
 static const char *name_of_file(const char *words)
 {
     static const char *const begins[] = { "the CA", "the client", "the key" };
