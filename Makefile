@@ -12,7 +12,7 @@
 #   SANITIZE         for instance address,undefined
 #   V=1              shows the commands;  QUICK=1: a benchmark of half a minute
 #
-# Tests, benchmarks and sources are found by their names: a new file needs no line here.
+# Tests, benchmarks and sources are found by their names, so a new file needs no line here.
 
 # A BSD make ends here, with these words. For GNU make the line is a rule that is never used.
 .DEFAULT_GOAL := all
@@ -46,7 +46,8 @@ Q         = $(if $(V),,@)
 
 # ---- What there is ----
 
-# TLS, if it is asked for: its adapter, and what is linked then. In a static program OpenSSL needs two more.
+# The adapter for TLS, if it is asked for, and the libraries that are linked then. In a static program
+# OpenSSL needs two more.
 TLS_LIBS_openssl = -lssl -lcrypto $(if $(findstring -static,$(LDFLAGS)),-ldl -pthread)
 TLS_LIBS_mbedtls = -lmbedtls -lmbedx509 -lmbedcrypto
 TLS_ADAPTERS    := openssl mbedtls
@@ -55,7 +56,7 @@ $(error TLS=$(TLS): there are TLS=openssl and TLS=mbedtls, and without it a libr
 endif
 TLS_LIBS = $(TLS_LIBS_$(strip $(TLS)))
 
-# The library is four objects: each unity file includes the sources of its part and makes their functions static.
+# The library is four objects. Each unity file includes the sources of its part and makes their functions static.
 LIBRARY := redlock/unity_core.c redlock/unity_$(if $(TLS),tls_$(strip $(TLS)),client).c redlock/unity_keeper.c redlock/unity_metrics.c
 PARTS   := $(wildcard resp/*.c) $(filter-out $(foreach tls,$(filter-out $(TLS),$(TLS_ADAPTERS)),net/net_$(tls).c),$(wildcard net/*.c)) \
            $(filter-out redlock/unity_%,$(wildcard redlock/*.c))
@@ -65,9 +66,10 @@ BENCH   := $(filter-out $(foreach tls,$(filter-out $(TLS),$(TLS_ADAPTERS)),%/ben
 MANUALS := $(wildcard tools/man/*.[1-8])
 C_FILES := $(wildcard $(foreach folder,resp net net/* redlock tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
 PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(MANUALS) $(filter-out tests/unit/style.t,$(wildcard tests/*/*.t tests/*/run))
-# Files whose comments have been read aloud; the others follow.
-FOLDERS    := $(patsubst %/,%,$(wildcard */*/ */*/*/))
-READ_ALOUD := tools/wording $(filter-out $(FOLDERS),$(wildcard $(foreach folder,resp net net/loops tests tests/*,$(folder)/*)))
+# Files whose sentences are counted; those of the library and of its command follow.
+FOLDERS := $(patsubst %/,%,$(wildcard */*/ */*/*/ */*/*/*/))
+COUNTED := Makefile .ci/run $(filter-out $(FOLDERS) tools/man/% tools/redlock/%,\
+    $(wildcard $(foreach folder,resp net net/* tests tests/* tools tools/* tools/*/*,$(folder)/*)))
 SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/* tools/*/*/*) 2>/dev/null | sed -n 's/:1:.*//p')
 
 # tests/unit/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the
@@ -101,13 +103,13 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags $(if $(DEPENDS),,$(filter %.h,$(C_FILES)))
 	@echo "  CC    $<"
 	$(Q)$(COMPILE) $(DEPENDS) -c -o $@ $<
 
-# The parts look at the engine's own books, see redlock/private.h: tests/world/invariants.c is one of them.
+# The parts check the engine's own books, see redlock/private.h; tests/world/invariants.c is one of them.
 $(call object,$(filter redlock/%,$(PARTS))): override CPPFLAGS += -DREDLOCK_TEST_BUILD
 
 # It has an example inside, which includes headers as users do.
 $(BUILD)/obj/tests/live/test_serial.o: override CPPFLAGS += -Iredlock -Inet
 
-# What is tested is optimised; a test program itself is compiled in a fifth of the time. (To fortify needs optimisation.)
+# The tested code is optimised; a test program itself is compiled in a fifth of the time. (To fortify needs optimisation.)
 $(BUILD)/obj/tests/unit/test_%.o $(BUILD)/obj/tests/live/test_%.o: override CFLAGS += -O0 -U_FORTIFY_SOURCE
 
 # A benchmark without TLS has no option for it.
@@ -140,7 +142,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libtests_unit.a $(BU
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
 
-# With TLS, what the tests open can be made to use it: see tests/tls/through.c.
+# With TLS, the clients of the tests can be made to use it, see tests/tls/through.c.
 ifneq ($(TLS),)
 THROUGH_TLS = -Wl,--wrap=redlock_close,--wrap=$$(nm '$(BUILD)/libredlock.a' 2>/dev/null | sed -n 's/.* T \(redlock_open_[0-9_]*\)$$/\1/p')
 endif
@@ -174,7 +176,7 @@ test test-unit test-live test-tls test-through-tls check-symbols check-floors co
 NEED_INSTALL ?= no
 export NEED_INSTALL
 
-# What the live tests use: servers, and stores that refuse late writers.
+# The live tests use servers, and stores that refuse late writers.
 LIVE_TOOLS = prove redis-server sqlite3 psql initdb script
 
 RUN_TESTS = REDLOCK='$(abspath $(BUILD))/redlock' BUILD='$(abspath $(BUILD))' CC='$(CC)' AR='$(AR)' tests/run
@@ -193,13 +195,14 @@ test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
 	@tools/need prove
 	@$(RUN_TESTS) $(UNIT_TESTS)
 
-# Of a build with TLS, TLS=openssl or TLS=mbedtls: what is checked, severed handshakes, key updates.
+# Tests of a build with TLS, TLS=openssl or TLS=mbedtls, which are checks, severed handshakes, and key updates.
 TLS_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/tls/test_*.c)) $(wildcard tests/tls/*.t)
 test-tls: all $(filter $(BUILD)/%,$(TLS_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 	@tools/need prove redis-server perl openssl
 	@$(if $(TLS),,echo 'make test-tls: of which TLS? Say TLS=openssl or TLS=mbedtls' >&2; exit 1;) $(RUN_TESTS) $(TLS_TESTS)
 
-# The live tests of the lock through TLS, as they stand: those that write no addresses of servers by themselves, or THROUGH="test_client".
+# The live tests of the lock through TLS, unchanged, which are those that write no addresses of servers
+# by themselves, or THROUGH="test_client".
 THROUGH ?= $(addprefix test_,client events waiting keeper shared permits nodes reentrant rivals flapping interruptions model) \
            $(addprefix command_,run ticket set loss keep permits others)
 THROUGH_TESTS := $(addprefix $(BUILD)/tests/live/,$(filter test_%,$(THROUGH))) $(patsubst %,tests/live/%.t,$(filter command_%,$(THROUGH)))
@@ -216,12 +219,13 @@ check-symbols: all
 	@tools/need prove
 	@$(RUN_TESTS) tests/unit/symbols.t
 
-# Which file may know which: the table of files in redlock/README.md, held against the includes and against the symbols of the objects.
+# Which file may know which? The table of files in redlock/README.md is held against the includes and
+# against the symbols of the objects.
 check-floors: $(call object,$(PARTS))
 	@tools/need perl nm
 	@tests/floors/check redlock/README.md '$(BUILD)/obj' $(PARTS) $(sort $(wildcard resp/*.h net/*.h net/*/*.h redlock/*.h))
 
-# What is handed out, by every compiler that a vendor has.
+# Tries the released files with every compiler that a vendor has.
 compilers:
 	@tests/compilers/run
 
@@ -229,11 +233,11 @@ compilers:
 processors:
 	@tests/processors/run
 
-# What a fresh machine says: a Debian with gcc, libc6-dev, make and git alone, and the last commit in it. For root.
+# A fresh machine's view, which is a Debian with gcc, libc6-dev, make and git alone, and the last commit in it. For root.
 bare:
 	@tests/bare/run
 
-# Builds in which one rule of safety is broken on purpose: each must be caught.
+# Builds in which one rule of safety is broken on purpose, and each must be caught.
 mutants:
 	@BUILD='$(abspath $(BUILD))' CC='$(CC)' tests/mutants/run
 
@@ -247,8 +251,9 @@ soak:
 stories:
 	@CC='$(CC)' tests/sim/run --stories
 
-# The playground: one HTML file, with the engine and the tests' model servers as WebAssembly; and the same world as a program. The
-# module is an engine for real servers as well: tools/examples/wasm/lock.mjs takes it as it takes its own.
+# The playground is one HTML file, with the engine and the tests' model servers as WebAssembly; and the
+# same world as a program. The module is an engine for real servers as well, since
+# tools/examples/wasm/lock.mjs takes it as it takes its own.
 ENGINE := $(filter-out %/client.c %/reentrant.c %/keeper_thread.c %/metrics.c %/metrics_text.c net/%,$(PARTS))
 WORLD  := $(filter-out tools/playground/main.c,$(wildcard tools/playground/*.c)) $(wildcard tests/world/*.c) $(ENGINE)
 FIELD  := tools/examples/wasm/lock.c
@@ -333,7 +338,8 @@ monitoring: all
 	@tools/need prove promtool prometheus redis-server perl
 	@$(RUN_TESTS) $(wildcard tests/monitoring/*.t)
 
-# What is in tools/examples, built outside of the tree with what "make install" has installed, and run on real servers.
+# The files of tools/examples, built outside of the tree with the files that "make install" has
+# installed, and run on real servers.
 EXAMPLES = $(abspath $(BUILD))/examples
 examples: all $(BUILD)/libtests_live.a $(BUILD)/world.wasm
 	@tools/need prove redis-server perl pkg-config
@@ -354,7 +360,7 @@ fuzz:
 coverage:
 	@tests/coverage/run $(if $(SHOW),--show)
 
-# For all inputs, not for many: Frama-C looks at parser, encoder, arithmetic, rounds, replies and addresses.
+# For all inputs, not for many, Frama-C looks at parser, encoder, arithmetic, rounds, replies and addresses.
 prove:
 	@tests/prove/run
 
@@ -362,7 +368,7 @@ lint:
 	@tools/need clang-format clang-tidy shellcheck mandoc perl
 	tools/layout $(C_FILES)
 	tools/wording $(PROSE)
-	tools/wording --habits $(READ_ALOUD)
+	tools/wording --habits $(COUNTED)
 	printf '%s\n' $(sort $(PARTS) $(COMMAND) $(ADMIN) $(BENCH)) | tests/by_turns | xargs -P 4 -I{} sh -c 'clang-tidy --quiet {} -- -std=c11 2>/dev/null'
 	shellcheck -x $(SCRIPTS)
 	mandoc -T lint -W warning $(MANUALS) </dev/null
@@ -378,7 +384,7 @@ bench: $(BUILD)/bench
 	@tools/need redis-server
 	@tools/bench/run $(if $(QUICK),--quick) $(BUILD)/bench
 
-# What the engine costs without network and clock, in instructions: exact, so two versions can be compared.
+# The engine's cost without network and clock, in exact instructions, so two versions can be compared.
 $(BUILD)/cost: $(call object,tests/cost/cost.c) $(BUILD)/libredlock.a
 	@echo "  LINK  $@"
 	$(Q)$(LINK)
@@ -391,11 +397,13 @@ size: all
 
 # ---- Handed out ----
 
-# The library as .c and .h files to be copied into another project: two each, two for the keeper, two for metrics, and headers for what is optional.
+# The library as .c and .h files to be copied into another project. There are two of each, two for the
+# keeper, two for metrics, and headers for optional parts.
 amalgamation:
 	@tools/amalgamate '$(BUILD)/amalgamation' $(TLS)
 
-# All of the last commit, as a file that is the same wherever and whenever it is made: it builds and passes its tests without network.
+# The whole last commit, as a file that is the same wherever and whenever it is made. It builds and
+# passes its tests without network.
 DIST = redlock-$(VERSION)
 dist:
 	@mkdir -p '$(BUILD)'
@@ -412,17 +420,17 @@ packages: $(BUILD)/redlock
 	@tools/need prove redis-server cmake meson ninja pkg-config dh lintian
 	@$(RUN_TESTS) tests/packages/packages.t
 
-# Below $(DESTDIR), which may have blanks: section N of the manual, and what is installed.
+# Folders below $(DESTDIR), which may have blanks, for section N of the manual and for the installed files.
 man      = $(MANDIR)/man$(1)
 HEADERS := redlock/redlock.h $(foreach part,client fence keeper metrics reentrant,redlock/redlock_$(part).h) redlock/redlock.hpp \
            net/redlock_transport.h $(if $(TLS),net/redlock_tls.h) $(sort $(wildcard net/loops/*.h))
-# What bash, zsh and fish complete, where each of them looks for it: by the name of the program, but for zsh.
+# The completions of bash, zsh and fish, where each shell looks for them, which is by the name of the program, but for zsh.
 COMPLETIONS := $(foreach program,redlock redlock-admin,bash-completion/completions/$(program) fish/vendor_completions.d/$(program).fish) \
                zsh/site-functions/_redlock
 UNITS       := $(notdir $(wildcard tools/systemd/*))
-# What a monitoring is given, in share/redlock/monitoring.
+# The files for a monitoring, in share/redlock/monitoring.
 MONITORING  := redlock.rules.yml redlock.dashboard.json redlock.crontab
-# In the file for pkg-config what lies below the prefix is said to, so that the tree can be moved.
+# Folders below the prefix are written so in the file for pkg-config, so that the tree can be moved.
 below    = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
 # With TLS those files name what it needs, as " -lssl -lcrypto" and as ";ssl;crypto".
