@@ -60,7 +60,7 @@
 enum {
     TTL_MS_MIN = 500, TTL_MS_MAX = 1500,        /* The guard of the run is longer. */
     SHORT_TTL_MS = 300,         /* So there can be many holds to the last moment, when a wrong promise shows, and beyond. */
-    KEPT_TTL_MS = 500,          /* Shorter than most of these holds, or no loss would be told of. */
+    KEPT_TTL_MS = 500,          /* Shorter than most of these holds, or no loss would be reported. */
     OVERSLEEP_US_MIN = 100000, OVERSLEEP_US_MAX = 500000,   /* It sleeps this much longer than the TTL, and
                                                              * meanwhile others have their turns. */
     WAIT_MS_MIN = 1000, WAIT_MS_MAX = 4000,

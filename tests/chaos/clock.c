@@ -34,7 +34,7 @@ static int64_t ahead_us(int64_t now_us)
     return CLOCK_AHEAD_US(fast_ppm) * (CLOCK_FAST_US + CLOCK_BACK_US - phase_us) / CLOCK_BACK_US;
 }
 
-/* The one call by which redis-server tells the time of day. */
+/* The one call that gives redis-server the time of day. */
 int gettimeofday(struct timeval *restrict time, void *restrict zone)
 {
     struct timespec now;

@@ -7,7 +7,7 @@
  *        amnesia    no guard, while the servers are restarted empty, one after the other: they forget who holds what
  *        careless   the faults again, and clients that do not ask whether their validity has ended
  *
- * The seed repeats the schedule of the faults, but not what the processes were doing when they struck. */
+ * The seed repeats the schedule of the faults, but not the state of the processes when they struck. */
 #define _XOPEN_SOURCE 700
 
 #include "faults.h"
@@ -27,8 +27,8 @@ enum {
     STEP_MS = 5,
     CALM_MS_MAX = 5000,         /* The end of the run, when the guards run out, and everybody gets his turn. */
     AMNESIA_EVERY_MS = 60,      /* A majority forgets in less time than the shortest TTL. */
-    UPTIME_SLACK_MS = 2000      /* A server tells its age in whole seconds, of which the library believes one less. Long enough
-                                 * also to see that a clock runs fast. */
+    UPTIME_SLACK_MS = 2000      /* A server reports its age in whole seconds, and the library believes one
+                                 * less. Long enough also to see that a clock runs fast. */
 };
 
 static uint32_t whole_number(const char *text, const char *what)

@@ -4,7 +4,7 @@
 
 #include "world.h"
 
-/* Name, whether it needs links, and what it is. */
+/* Name, whether it needs links, and its description. */
 #define FAULTS(X)                                                                                       \
     X(SERVER_EMPTIED,   false, "server killed, restarted empty")                                        \
     X(SERVER_KILLED,    false, "server killed, restarted with its AOF")                                 \
@@ -48,7 +48,7 @@ struct faults {
 /* Notes which classes of faults this world can have. */
 void faults_begin(struct faults *f, struct world *w);
 
-/* Ends what is over and begins what is due. To be called every few milliseconds. */
+/* Ends faults that are over and begins those that are due. To be called every few milliseconds. */
 void faults_step(struct faults *f);
 
 /* Ends all that is under way. */

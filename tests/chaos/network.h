@@ -41,8 +41,8 @@ struct network {
 };
 
 /* Makes place_count places and starts the carrier, a child as in process_fork(). seed is for its dice.
- * Returns NULL, or what the machine does not allow. Nothing is there then, but the process may be in a
- * namespace of its own with a loopback. */
+ * Returns NULL, or the thing that the machine does not allow. Nothing is there then, but the process
+ * may be in a namespace of its own with a loopback. */
 const char *network_open(struct network *n, unsigned place_count, uint64_t seed);
 
 /* Processes and files that are made between these two are in that place. */
@@ -51,7 +51,7 @@ void network_leave(const struct network *n);
 
 void network_address(unsigned place, char text[NETWORK_ADDRESS_SIZE]);
 
-/* From now on, for what is sent from one place to the other. */
+/* From now on, for packets from one place to the other. */
 void network_set(struct network *n, unsigned from, unsigned to, struct weather weather);
 
 #endif

@@ -2,7 +2,7 @@
  * processes that live in two houses. A server can thus be out of reach for some clients and not for others.
  * Where the machine allows no network of our own, all are on the loopback instead and there are no links.
  *
- * Does what it is told, when it is told; what to do when is decided in faults.c. */
+ * Does as it is told, when it is told; faults.c decides what to do when. */
 #ifndef WORLD_H
 #define WORLD_H
 
@@ -73,7 +73,7 @@ void member_start(struct world *w, struct member *m);
 
 void member_kill(struct world *w, struct member *m);
 
-/* True once when it has ended without being told to, which is noted. */
+/* True once when it has ended without an order, which is noted. */
 bool member_has_ended(struct world *w, struct member *m);
 
 /* Tells all to end, awaits it, and notes which did not end well. */
@@ -82,8 +82,8 @@ void crew_end(struct world *w);
 /* Starts a server that was killed, without its memory if it is to be empty, otherwise with its append-only file. */
 void node_restart(struct world *w, unsigned k, bool empty);
 
-/* How fast the clock of a server really runs, which is noted. A failure unless that is what it was told to. To be called
- * seconds after the beginning, but before it goes back. */
+/* How fast the clock of a server really runs, which is noted. A failure unless it was told to be so. To
+ * be called seconds after the beginning, but before it goes back. */
 void clock_measure(struct world *w, unsigned k);
 
 /* For packets between node k and a house, to the node and back. Nothing without a network. */

@@ -17,7 +17,7 @@
 enum { NODES_MAX = 5, SESSIONS_MAX = 2 * NODES_MAX, PIPELINE = 4096, BUFFER = 1 << 20, ROUNDS = 50, WAKE_UPS = 200,
        EVENTS_MAX = 8192 };
 
-/* These are part of what is sent in the handshake; that they are right, other tests show. */
+/* These are part of the handshake's bytes; other tests show that they are right. */
 #define RUN_ID "$71\r\nrun_id:%040u\nredis_mode:standalone\r\n\r\n"
 #define ROLE "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"
 
@@ -158,7 +158,7 @@ static void drain(struct cost *c)
     if (redlock_lost_events(&c->events) > 0) fail("events were lost");
 }
 
-/* All nodes confirm what all locks have asked. */
+/* All nodes confirm all requests of all locks. */
 static void round_of_all(struct cost *c, const char *reply)
 {
     tick(c);

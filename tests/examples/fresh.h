@@ -1,7 +1,7 @@
 /* Included before each example. The servers of the tests began just now, and within the guard of the
  * defaults they have no vote. And nodes may take as long as a busy machine does. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE     /* Which examples that need it say themselves, but behind this. */
+#define _GNU_SOURCE     /* Examples that need it say so themselves, but after this. */
 #endif
 
 #include "redlock_keeper.h"

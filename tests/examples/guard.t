@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2154    # What lib.sh defines.
-# guard.cc: guards release what they hold.
+# guard.cc: guards release the locks that they hold.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/examples/lib.sh
 tools/need g++ clang pkg-config || exit 1

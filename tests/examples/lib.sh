@@ -14,8 +14,8 @@ mkdir "$directory/bin" "$directory/copy" || exit 1
 # Compilers by the names in the examples. They warn of everything, compile the example as it stands, and
 # then once more with fresh.h.
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
-# It is called by its path, since the name itself is now ours. With the PATH from outside, or a compiler
-# that is a cache would find ours behind it.
+# It is called by its path, since the name itself is now ours. It takes the PATH from outside, or a
+# compiler that is a cache would find ours after it.
 compiler() {
     compiler=${2%% *}
     compiler="$(command -v "$compiler")${2#"$compiler"} $3"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2154    # What lib.sh defines.
-# serial.c: a lock over serial lines, of which pseudo-terminals are one kind. tests/live/test_serial.c
-# tests sessions that are given up in the middle of a reply.
+# serial.c: a lock over serial lines, such as pseudo-terminals. tests/live/test_serial.c tests sessions
+# that are given up in the middle of a reply.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/examples/lib.sh
 start_servers 3

@@ -472,7 +472,7 @@ TEST(a_child_is_told_that_it_is_one_and_the_parent_goes_on)
     FOR_EACH_KIND(kind) fork_off(kind);
 }
 
-/* Neither the adapter nor the loop behind it is called again and again. */
+/* Neither the adapter nor its loop is called again and again. */
 static void live_on_as_child(const struct loop_kind *kind)
 {
     struct rig *rig = rig_begin(kind);

@@ -49,7 +49,7 @@ static struct digest digest_part(const struct part *part)
     struct digest digest = { 0x1d8e4e27c47d124f, part->size };
     uint64_t word;
 
-    for (unsigned i = 0; i < part->size; i += sizeof word) {    /* bytes behind size are 0. */
+    for (unsigned i = 0; i < part->size; i += sizeof word) {    /* bytes after size are 0. */
         memcpy(&word, part->bytes + i, sizeof word);
         digest = join(digest, word);
     }
@@ -340,7 +340,7 @@ static struct digest digest_pair(const struct world *w, const struct bounds *bou
 
 /* ---- All of it ---- */
 
-/* The parts of which no two name each other, and an order of the clients by which they are put together. */
+/* The parts of which no two name each other, and an order of the clients for putting them together. */
 struct view {
     const struct world *w;
     const struct bounds *bounds;

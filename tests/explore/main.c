@@ -1,4 +1,4 @@
-/* explore: all that can happen in a small world of real engines and model nodes. See world.h for what "all" means. */
+/* explore: all that can happen in a small world of real engines and model nodes. See world.h for the meaning of "all". */
 #include "search.h"
 
 #include <stdio.h>

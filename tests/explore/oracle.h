@@ -4,7 +4,7 @@
 
 #include "world.h"
 
-/* NULL, or what is broken, in words. */
+/* NULL, or the broken rule, in words. */
 const char *oracle(const struct world *w, const struct bounds *bounds);
 
 #endif

@@ -154,7 +154,7 @@ struct queue {
     struct chunk *first, *last;
 };
 
-/* Writes the bytes of a word that are not 0, behind a mask of which these are. */
+/* Writes the bytes of a word that are not 0, after a mask that says which these are. */
 static size_t encode_word(uint8_t *out, uint64_t word)
 {
     size_t used = 1;
@@ -178,7 +178,7 @@ static size_t decode_word(const uint8_t *in, uint64_t *word)
     return used;
 }
 
-/* For each word that differs a bit, in front; behind these the words' differences. */
+/* A bit for each word that differs, in front; the words' differences follow these. */
 static size_t encode(uint8_t *out)
 {
     size_t used = MARKS;

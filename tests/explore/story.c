@@ -18,7 +18,7 @@ static const char *command_name(unsigned kind, unsigned role)
     return kind == WIRE_ACQUIRE && role == ROLE_PLAIN ? "SET" : names[kind];
 }
 
-/* The tick that a wall clock showed, counted from the beginning of the story, and what was added to it. */
+/* The tick that a wall clock showed, counted from the beginning of the story, and the addition to it. */
 static const char *ticket_text(char text[TICKET_TEXT], uint16_t number)
 {
     int tick = number / TICKET_STEPS - WORLD_FIRST_TICK, more = number % TICKET_STEPS;

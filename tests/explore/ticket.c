@@ -83,7 +83,7 @@ static bool is_too_small(uint16_t ticket, uint16_t counter)
     return strstr(WIRE_ACQUIRE_SCRIPT, "t<=tonumber(m)") ? ticket <= counter : ticket < counter;
 }
 
-/* One that was made larger than what the clock shows, by less than a tick, counts as on the clock where the skew is 0. */
+/* A ticket that was made larger than the clock's time, by less than a tick, counts as on the clock where the skew is 0. */
 static bool is_ahead(const struct world *w, const struct bounds *bounds, unsigned k, uint16_t ticket)
 {
     unsigned most = (ticket_clock(w, bounds->node_walls[k]) + bounds->skew) * TICKET_STEPS;

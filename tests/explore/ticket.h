@@ -17,7 +17,7 @@ static inline unsigned ticket_clock(const struct world *w, unsigned ahead)
 uint16_t ticket_number(uint64_t ticket);
 uint64_t ticket_of(uint16_t number);
 
-/* A client begins to acquire; sends a command; has acquired. Notes in the world what is broken by that. */
+/* A client begins to acquire; sends a command; has acquired. Notes in the world any rule that is broken by that. */
 void ticket_begin(struct world *w, unsigned c);
 void ticket_sent(struct world *w, unsigned c, const struct command *command);
 void ticket_win(struct world *w, unsigned c);
@@ -30,7 +30,7 @@ bool ticket_grant(const struct world *w, const struct bounds *bounds, unsigned k
 bool ticket_poll(const struct world *w, const struct bounds *bounds, unsigned k, const struct command *command,
                  struct reply *reply);
 
-/* The same of the script by which the holder sets its key again. */
+/* The same for the holder's script that sets its key again. */
 bool ticket_restore(const struct world *w, const struct bounds *bounds, unsigned k, const struct command *command,
                     struct reply *reply);
 

@@ -305,14 +305,14 @@ static void check_restore(struct world *w, const struct client *client, const st
     if (w->now >= client->promised_until) w->breach = "a key was set again when the old validity had ended";
 }
 
-/* Nobody would remove what is polled for behind the release. */
+/* Nobody would remove a place that is polled for after the release. */
 static void check_release(struct world *w, struct link *link, const struct command *command)
 {
     if (is_set(command) && link->released & tokens_named(command)) w->breach = "a poll was sent behind the release of its token";
     if (command->kind == WIRE_RELEASE) link->released |= (uint16_t)tokens_named(command);
 }
 
-/* Puts into the link what the engine has to send. Bytes that have left are no state. */
+/* Puts into the link the bytes that the engine has to send. Bytes that have left are no state. */
 static bool transmit(struct world *w, unsigned c, unsigned k)
 {
     struct client *client = &w->clients[c];
@@ -725,7 +725,7 @@ static void get_behind(struct world *w, const struct bounds *bounds, unsigned c)
             w->clients[c].behind[other] = (uint8_t)token_number(w->clients[other].lock.token);
 }
 
-/* Whoever has lost its place, or left, may be passed. Has one been that may not? */
+/* A client that has lost its place, or left, may be passed. Has one been that may not? */
 static void look_who_passes(struct world *w, const struct bounds *bounds, unsigned c)
 {
     struct client *client = &w->clients[c];

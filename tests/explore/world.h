@@ -39,7 +39,7 @@ struct bounds {
     unsigned upgrades[CLIENTS], downgrades[CLIENTS];    /* Upgrades of a reader that holds it, and downgrades of a writer. */
     bool fair;                  /* The lock is in strict order. Then each attempt is an acquisition, that waits. */
     unsigned lease;             /* The lease of a place in the queue. */
-    unsigned deaths;            /* Clients that are gone at any time, with what they have sent still on its way. */
+    unsigned deaths;            /* Clients that are gone at any time, with their sent commands still on their way. */
     unsigned permits;           /* 0: it is a lock. */
     unsigned slots[CLIENTS];    /* The slot that each node tries first for that client, which is made by its token; 0: the first. */
     unsigned losses;            /* Connections that break without a reason. */
@@ -52,13 +52,13 @@ struct bounds {
     unsigned drift_ppm;
     unsigned walls[CLIENTS], node_walls[NODES_MAX];     /* How far wall clocks are ahead of the slowest one. */
     unsigned skew;              /* How far the engine believes that they differ at most. */
-    unsigned late;              /* 1: what was sent on a connection that broke may still be executed at any time, in any
-                                 * order; 2: also on one that a client has given up because it was silent. */
+    unsigned late;              /* 1: commands sent on a connection that broke may still be executed at any time, in
+                                 * any order; 2: also on one that a client has given up because it was silent. */
     bool pauses;                /* A client need not look at the clock when something is due. */
     bool tickets;               /* Clients acquire with tickets (S15). */
     bool keeps;                 /* A crash loses no memory, as with appendfsync always. */
     bool only_exclusion;        /* Nothing else is a breach. */
-    bool only_order;            /* Nothing but who passes whom is. */
+    bool only_order;            /* Only overtaking is a breach. */
     bool only_tickets;          /* Nothing but a ticket that is not larger is. */
     bool ordered;               /* Worlds that differ in the order of nodes count as different, since an
                                  * engine goes through them by their numbers, and may do one thing or the
@@ -119,7 +119,7 @@ struct reply {
 /* Between one client and one node. */
 struct link {
     bool is_open;               /* As the client sees it. */
-    bool is_broken;             /* The node has crashed behind it. Answers that have left may still arrive. */
+    bool is_broken;             /* The node has crashed after it. Answers that have left may still arrive. */
     uint8_t command_count, answer_count, stale_count;
     uint16_t released;          /* Tokens whose release has been sent, as a set (token_bit). */
     struct command commands[COMMANDS_MAX], stale[STALE_MAX];
@@ -160,7 +160,7 @@ struct client {
     uint8_t proposed_by;        /* The token of the last attempt; */
     uint8_t proposed_in;        /* of a fair lock, the number of its round; */
     uint16_t proposed;          /* its ticket; */
-    uint16_t known;             /* the largest ticket that it proposed, or was told of; */
+    uint16_t known;             /* the largest ticket that it proposed, or heard of; */
     bool was_ahead;             /* A node refused that as too far ahead, so the next one may be smaller; */
     uint16_t floor;             /* the largest with which somebody had acquired when it began; */
     uint16_t rivals[ATTEMPTS_MAX];  /* with which somebody has since. */
@@ -184,7 +184,7 @@ struct world {
 
 enum event_kind {
     EVENT_TIME,                 /* A tick passes. */
-    EVENT_WAKE,                 /* A client does what has become due. */
+    EVENT_WAKE,                 /* A client does its due work. */
     EVENT_ACQUIRE, EVENT_EXTEND, EVENT_UPGRADE, EVENT_DOWNGRADE, EVENT_RELEASE, EVENT_CANCEL,
     EVENT_EXECUTE,              /* A node executes the next command of a connection. */
     EVENT_STALE,                /* ... of one that is broken. */
@@ -202,10 +202,10 @@ struct event {
     uint8_t which;              /* STALE: the index of the command. VANISH: the token. */
 };
 
-/* All connected, behind the handshake, nothing asked. */
+/* All are connected, after the handshake, and nothing is asked. */
 void world_init(struct world *w, const struct bounds *bounds);
 
-/* Writes what may happen next; returns how much. */
+/* Writes the events that may happen next; returns how many. */
 unsigned world_events(const struct world *w, const struct bounds *bounds, struct event events[EVENTS_MAX]);
 
 /* Lets it happen, and everything that follows at once. Commands are sent, and questions for the time

@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the program with a word about what was broken, which is a crash to the fuzzer and to the replay. */
+/* Ends the program with a word about the broken rule, which is a crash to the fuzzer and to the replay. */
 #define FUZZ_CHECK(condition)                                                             \
     do {                                                                                  \
         if (!(condition)) {                                                               \
@@ -46,7 +46,7 @@ static inline size_t fuzz_bytes(struct fuzz_input *input, size_t max, const uint
     return size;
 }
 
-/* A copy in memory of its own and of just its size, so that a sanitizer or valgrind sees a look behind its end. */
+/* A copy in memory of its own and of just its size, so that a sanitizer or valgrind sees a read after its end. */
 static inline void *fuzz_copy(const void *data, size_t size)
 {
     void *copy = malloc(size + (size == 0));

@@ -69,7 +69,7 @@ struct slot {
     bool kept;                  /* It is kept by the keeper, so it may be extended at any time. */
     uint64_t adopted_until;     /* Until when an adopted lock may be confirmed by an extension. It promises nothing. */
     uint64_t extended_until;    /* By extensions that a quorum confirmed. */
-    uint64_t extending_until;   /* If that of now is confirmed. 0: not one EXTEND of it was written yet. */
+    uint64_t extending_until;   /* The end if the present one is confirmed. 0: not one EXTEND of it was written yet. */
     uint16_t extended_by;
     uint32_t extend_ttl_ms;
 };
@@ -79,13 +79,13 @@ struct peer {
     struct asked asked[ASKED_MAX];
     unsigned asked_count;       /* Written to it and not answered. */
     unsigned said_count;        /* The number of these for which we have put an answer on the wire. */
-    uint8_t out[WIRE_MAX];      /* Commands that the judge has read and of which not every byte has been sent. */
+    uint8_t out[WIRE_MAX];      /* Commands that the judge has read, but whose bytes have not all been sent. */
     size_t out_size;
     uint8_t wire[WIRE_MAX];     /* On its way to the engine. */
     size_t wire_size;
     uint8_t in[WIRE_MAX];       /* Bytes that the engine has got and that are no whole reply yet. */
     size_t in_size;
-    bool must_close;            /* It said what is no RESP2, or answered what nobody asked. */
+    bool must_close;            /* It sent something that is not RESP2, or answered a question that nobody asked. */
     uint8_t identity;           /* Number of the server there. */
 };
 
@@ -149,7 +149,7 @@ static struct token *token_of(const struct slot *slot)
     return &w.tokens[find_token(text)];
 }
 
-/* The end of what the wire allows this lock. */
+/* The end of the time that the wire allows this lock. */
 static uint64_t promised_until(struct slot *slot)
 {
     const struct token *token = token_of(slot);
@@ -446,7 +446,7 @@ static void read_output(unsigned k, const uint8_t *piece, size_t size)
 
 enum { INCOMPLETE = 0, MALFORMED = -1 };
 
-/* Where the CR LF behind data + at ends; 0: it is not there. */
+/* The end of the CR LF after data + at; 0: it is not there. */
 static size_t line_end(const uint8_t *data, size_t size, size_t at)
 {
     while (at + 1 < size && !(data[at] == '\r' && data[at + 1] == '\n')) at++;
@@ -492,14 +492,14 @@ static bool is_reply(const uint8_t *data, size_t size, const char *reply)
     return size == strlen(reply) && memcmp(data, reply, size) == 0;
 }
 
-/* Node k has answered what it was asked first. */
+/* Node k has answered its first question. */
 static void note_answer(unsigned k, const uint8_t *reply, size_t size)
 {
     struct peer *peer = &w.peers[k];
     struct asked asked = peer->asked[0];
 
     if (peer->asked_count == 0) {
-        peer->must_close = k < w.node_count;    /* A subscription hears what it has not asked for. */
+        peer->must_close = k < w.node_count;    /* A subscription hears messages that it has not asked for. */
         return;
     }
     memmove(peer->asked, peer->asked + 1, --peer->asked_count * sizeof peer->asked[0]);
@@ -566,7 +566,7 @@ static const char *refusal(const struct asked *asked)
     }
 }
 
-/* Errors, and what belongs nowhere. */
+/* Errors, and answers that belong nowhere. */
 static const char *const other_answers[] = {
     ":-1\r\n", "-NOSCRIPT No matching script. Please use EVAL.\r\n", "-WRONGTYPE Operation against a key\r\n",
     "-NOPERM this user has no permissions\r\n", "-NOAUTH Authentication required.\r\n", "-BUSY Redis is busy\r\n",
@@ -853,7 +853,7 @@ static void cancel(struct slot *slot)
     FUZZ_CHECK(redlock_lock_status(slot->lock) != REDLOCK_PENDING);
 }
 
-/* The lock's memory and name are the caller's again, who gives them back at once. */
+/* The lock's memory and name are the caller's again, which gives them back at once. */
 static void forget(struct slot *slot)
 {
     redlock_forget(&w.engine, slot->lock);
@@ -960,7 +960,7 @@ static void use_lock(struct slot *slot, unsigned what)
     }
 }
 
-/* One byte says what, and to which node or lock; what more is needed follows. */
+/* One byte selects the operation, and its node or lock; further bytes follow. */
 static void do_operation(void)
 {
     uint8_t byte = fuzz_byte(&w.input);

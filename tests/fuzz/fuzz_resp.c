@@ -83,7 +83,7 @@ static size_t next_piece(struct pieces *pieces, size_t left, size_t room)
 
 static struct story read_stream(const uint8_t *stream, size_t size, const struct resp_limits *limits, struct pieces pieces)
 {
-    static uint8_t buffer[STREAM_MAX];      /* The window slides over it, and has what has come so far. */
+    static uint8_t buffer[STREAM_MAX];      /* The window slides over it, and has the bytes that have come so far. */
     uint8_t *window = buffer;
     struct story story = { .hash = 14695981039346656037u };
     struct resp_parser parser;
@@ -131,8 +131,8 @@ static void check_same(const struct story *a, const struct story *b, bool exactl
     FUZZ_CHECK(a->items == b->items && a->hash == b->hash && a->taken == b->taken);
 }
 
-/* A window that is always called full hands a string out in pieces; in the end the same was told, unless the stream
- * ended or broke in the middle of a string. */
+/* A window that is always called full hands a string out in pieces; in the end the reports are the
+ * same, unless the stream ended or broke in the middle of a string. */
 static void check_parser(const uint8_t *stream, size_t size, const struct resp_limits *limits, uint32_t dice)
 {
     const struct story whole = read_stream(stream, size, limits, (struct pieces){ .window_max = STREAM_MAX, .all = true });

@@ -23,7 +23,7 @@ public class Theirs {
         }
     }
 
-    // Without a lease of its own a lock has that of the watchdog, which renews it.
+    // Without a lease of its own a lock has the watchdog's, which renews it.
     static boolean take(RLock lock, long waitMs) throws InterruptedException {
         return waitMs == 0 ? lock.tryLock() : lock.tryLock(waitMs, TimeUnit.MILLISECONDS);
     }

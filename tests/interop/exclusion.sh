@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2034,SC2086,SC2154    # What lib.sh defines. $program is several words.
-# Rules between one other library and ours: check_exclusion. See lib.sh for what must be set.
+# Rules between one other library and ours: check_exclusion. See lib.sh for the settings.
 . tests/interop/lib.sh
 
 other=0123456789abcdef0123456789abcdef01234567    # A token of ours that nobody has.
@@ -53,7 +53,7 @@ they_have_it() {
     they_say held && token=$(sed -n 's/^held //p' "$directory/them") && is 124 status --guard 0 "$door" && prints "held by $token"
 }
 
-# On all nodes. (A library may be content with a quorum, and the last node a moment behind. So with a release.)
+# On all nodes. (A library may be content with a quorum, and the last node a moment late. So with a release.)
 they_hold() {
     they_try 0
     they_have_it && within 10 on_all "$token"
@@ -99,7 +99,7 @@ theirs_extends_undisturbed() {
     [ "$(everywhere PTTL "$door" | sort -n | head -n 1)" -gt 30000 ] && they_release
 }
 
-# The token is a wrong one on purpose; and then it is that of a lock that has run out.
+# The token is a wrong one on purpose; and then it belongs to a lock that has run out.
 we_do_not_touch_theirs() {
     at untouched
     is 0 acquire --guard 0 "$door" && ours=$(cat "$directory/out") && everywhere DEL "$door" >/dev/null && they_hold || return 1

@@ -79,7 +79,7 @@ run_on() {
     done
 }
 
-# end_fight STATUS: of what came before.
+# end_fight STATUS: takes the status of the commands before it.
 end_fight() {
     : >"$arena/stop"
     ended=$1

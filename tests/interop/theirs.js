@@ -21,7 +21,7 @@ const LEFT_EVERY = 10, EXTENDED_EVERY = 5, PAUSE_MS = 10;
 // ---- The libraries ----
 //
 // Each has a function that tries to take the lock, once or for wait_ms, by the library's own retries.
-// It gives what is held, or null when it was refused. Any other failure ends the program.
+// It gives the lock, or null when it was refused. Any other failure ends the program.
 
 async function unlessRefused(promise) {
     try {

@@ -1,9 +1,10 @@
-# Nodes for a test that decides what they answer, and when:  FakeNodes::serve(sub { my ($k, $word, @more) = @_; ... }, COMMAND...)
+# Nodes for a test that decides their answers, and the times of these: FakeNodes::serve(sub { my ($k,
+# $word, @more) = @_; ... }, COMMAND...)
 #
-# Starts three of them on free ports of the loopback and runs the command, with -n and their addresses behind its first two words.
-# They greet clients themselves, and answer INFO, whatever section, by what belongs to that and
-# $FakeNodes::info[$k]. The sub returns the answer to any other command, as it is on the wire; '' is
-# none yet, and say_later() gives it. When the command ends all ends with its exit status.
+# Starts three of them on free ports of the loopback and runs the command, with -n and their addresses
+# after its first two words. They greet clients themselves, and answer INFO, whatever section, by its
+# usual text and $FakeNodes::info[$k]. The sub returns the answer to any other command, as it is on the
+# wire; '' is none yet, and say_later() gives it. When the command ends all ends with its exit status.
 package FakeNodes;
 use strict;
 use warnings;

@@ -131,7 +131,7 @@ writes_events() {
          END { if (NR != 25 || bad) { print NR " lines, wrong: " bad; exit 1 } }' "$directory/events"
 }
 
-# Nothing of the warm-up is told.
+# Nothing of the warm-up is reported.
 writes_counted_events() {
     run_bench "$1" --warmup 0.2 --mode contend --cycles 5 --events "$directory/events" || return 1
     [ "$(wc -l <"$directory/events")" = 5 ] || { wc -l "$directory/events"; return 1; }
@@ -216,7 +216,8 @@ leaves_nothing() {
 
 # ---- What the nodes see ----
 
-# watch CLIENT OPTION...: what the first node is told meanwhile to lock and to unlock, as MONITOR sees it.
+# watch CLIENT OPTION...: shows the commands of locking and unlocking that the first node gets
+# meanwhile, as MONITOR sees them.
 watch() {
     perl -MIO::Socket::INET -e '
         my ($port, @command) = @ARGV;

@@ -45,7 +45,7 @@ refuses() {
 }
 check 'without the token, or with another, or a part of it, nothing is removed' refuses
 
-# A rival got node 4, and what another library writes is no token of ours.
+# A rival got node 4, and another library's value is no token of ours.
 leaves_others_alone() {
     is 0 acquire --guard 0 -t 1h rival && token=$(token) && ask 4 SET rival somebody >/dev/null &&
     is 0 break --guard 0 -v --token "$token" rival && says 'broken: removed from 4 of 5 nodes' && is_at rival somebody 4 && is_at rival '' 0 1 2 3 &&

@@ -178,7 +178,7 @@ renamed() {
 }
 check '23, 28: a node that lacks a command is unsafe, and the command is named' renamed
 
-# A server's clock cannot be stepped here, so it is what was known of it before.
+# A server's clock cannot be stepped here, so the earlier record of it is changed.
 steps() {
     doctor 0 --state "$directory/state" && doctor 0 -v --state "$directory/state" && prints '^node 0 .*ok  its clock was not stepped' &&
     perl -i -pe '@F = split; $_ = "$F[0] " . ($F[1] - 30e6) . " $F[2] 0 $F[4]\n" if /127.0.0.2/; $_ = "$F[0] " . ($F[1] + 7e6) . " 0 0 $F[4]\n" if /127.0.0.3/' \
@@ -300,7 +300,7 @@ fakes() {
 }
 check '1, 15, 16, 19, 20, 26: what no server here can be made to say' fakes
 
-# Whatever a node says is looked at, and nothing of it is believed to be well.
+# Everything that a node says is looked at, and nothing of it is believed to be well.
 nonsense() {
     perl -Itests/live -MFakeNodes -e '
         my @said = (":7\r\n", "*0\r\n", "\$-1\r\n", "+\xff\e[2J\r\n", "*2\r\n:1\r\n:-2\r\n", "*1\r\n*4\r\n:1\r\n:1\r\n:-9\r\n*1\r\n\$-1\r\n",

@@ -12,7 +12,8 @@ fi
 start_servers 3
 guardian_of() { children_of "$1" redlock-guard; }
 
-# Clean-ups of a second and a half within a grace of four; behind a redlock that is stopped, was killed, or whose guardian was.
+# Clean-ups of a second and a half within a grace of four; after a redlock that is stopped, was killed,
+# or whose guardian was.
 printf '%s\n' '#!/bin/sh' 'trap "sleep 1.5; touch $0.clean; exit 0" TERM' 'touch $0.begun' 'while :; do sleep 0.1; done' >"$directory/tidy"
 chmod +x "$directory/tidy"
 tidies_up() {

@@ -34,7 +34,7 @@ chmod +x "$directory/family"
 has_all() {
     for member in command child session daemon; do grep -q " $member " "$1" || return 1; done
 }
-# none_lives FILE: nobody who wrote there is left.
+# none_lives FILE: no process that wrote there is left.
 none_lives() {
     cut -d ' ' -f 3 "$1" | sort -u | { while read -r left; do is_gone "$left" || exit 1; done; }
 }
@@ -115,7 +115,7 @@ tell_closest
 
 # ---- Out of memory ----
 
-# A cgroup of its own below that of this test, with little memory; sets $cgroup.
+# A cgroup of its own below this test's, with little memory; sets $cgroup.
 make_cgroup() {
     if [ -d /sys/fs/cgroup/memory ]; then
         cgroup=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)/redlock-test-$$
@@ -133,7 +133,7 @@ remove_cgroup() {
     within 5 rmdir "$cgroup"
 }
 
-# Many that each take more than any of the others, and less than what makes a score higher than that.
+# Many that each take more than any of the others, and less than would make a score higher than that.
 cat >"$directory/eater" <<'END_OF_EATER'
 #!/usr/bin/env perl
 open my $file, '>', "$ARGV[0]/cgroup.procs" or die;

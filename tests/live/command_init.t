@@ -28,7 +28,8 @@ find_first() {
     [ -n "$first" ]
 }
 
-# Each of three children has a child that it leaves behind, which ends a little later. It prints what is still there then.
+# Each of three children has a child that it leaves, which ends a little later. It prints the processes
+# that are still there then.
 no_zombies() {
     first run --guard 0 zombies -- perl -e '
         for (1 .. 3) { fork or do { fork or sleep 1; exit } }

@@ -11,8 +11,8 @@ two=127.0.0.1:$port_0,127.0.0.1:$port_1
 none=0123456789012345678901234567890123456789
 : >"$directory/seen"
 
-# tells STATUS WORD...: in one object on stdout, or of run and lead on stderr, that is as documented, and nothing else. It stays in
-# $directory/told.
+# tells STATUS WORD...: in one object on stdout, or of run and lead on stderr, that is as documented,
+# and nothing else. The output stays in $directory/told.
 tells() {
     is "$@" || return 1
     shift
@@ -158,7 +158,7 @@ hangs() {
 }
 check 'no vote is pending at an end' hangs
 
-# The guardian tells what it does.
+# The guardian reports its actions.
 killed() {
     start run --json --guard 0 killed -- sh -c "echo >'$directory/ran'; exec sleep 30"
     within 10 [ -s "$directory/ran" ] && kill -KILL "$started"

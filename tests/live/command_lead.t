@@ -39,8 +39,8 @@ refusals_are_told() {
     for k in 0 1 2; do ask "$k" LPUSH heap#leader x >/dev/null; done
     is 122 leader --guard 0 heap && says 'node 1 .*: WRONGTYPE '
 }
-# Nodes answer one after the other, so that what is written in two pieces is read in two, on a machine that is
-# not too busy for that.
+# Nodes answer one after the other, so that a text written in two pieces is read in two, on a machine
+# that is not too busy for that.
 cat >"$directory/pieces" <<'END'
 use strict;
 use warnings;
@@ -137,7 +137,7 @@ sleeper_is_deposed() {
     leads gamma --ttl 30s && sleep 1 && stop "$(pid_of beta)" && within 20 has_led gamma 1 &&
         within 10 is_leader gamma && go_on "$(pid_of beta)" && sleep 2 && is_leader gamma && ! has_led beta 3
 }
-# The command is deaf to what it is told, and then the lead is lost.
+# The command is deaf to its messages, and then the lead is lost.
 told_while_it_loses() {
     perl -e "$limit" "$redlock" lead --guard 0 --node-timeout "$patience" --ttl 3s told -- \
         sh -c 'trap "" TERM; echo >>"$1"; while :; do sleep 0.1; done' sh "$directory/told" >"$directory/out-told" 2>"$directory/err-told" &

@@ -240,7 +240,7 @@ is_had_by_all() {
     [ "$(everywhere SET "$1" $token PX 30000 | sort -u)" = OK ]
 }
 
-# S17. Whatever becomes of the extension, the holder may go by what acquire told it.
+# S17. Whatever becomes of the extension, the holder may go by acquire's output.
 fails_and_leaves() {
     is_had_by_all "$1" && is "$2" extend "$1" "$token" "$3" "$4" "$5" "$6" &&
     is_at "$1" "$token" 0 1 2 3 4
@@ -427,8 +427,8 @@ status_without_ticket() {
 }
 check 'status says that a lock can be acquired without a ticket only' status_without_ticket
 
-# It answers, and what it knows does not count. Nodes that cannot tell are not said not to have answered. From here on three nodes
-# have been replicas, so no uptime of theirs is believed (S30).
+# It answers, and its keys do not count. Nodes that cannot tell are not said not to have answered. From
+# here on three nodes have been replicas, so no uptime of theirs is believed (S30).
 status_of_replicas() {
     for k in 1 2 3; do ask $k REPLICAOF 127.0.0.1 "$refused" >/dev/null; done
     is 125 status --guard 0 door-vote && prints '^door-vote: no quorum: 2 of 5 nodes can tell \(quorum 3\); 2 of 5 may vote, so nobody can acquire it now$' &&
@@ -455,7 +455,8 @@ status_of_the_torn() {
 }
 check 'status of a lock that is free where nodes may not vote: not free, as acquire says' status_of_the_torn
 
-# as_reader RULE...: what status says to a user that may do all but that, as $directory/out; with the default guard.
+# as_reader RULE...: writes the output of status for a user that may do all but that to $directory/out;
+# with the default guard.
 as_reader() {
     for k in 0 1 2 3 4; do ask $k ACL SETUSER reader reset on '>pw' '~*' '&*' +@all "$1" >/dev/null || return 1; done
     shift

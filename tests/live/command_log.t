@@ -149,7 +149,7 @@ unread() {
 }
 check 'one that nobody reads keeps nobody waiting' unread
 
-# The guardian tells it then; what it may say ends with the command.
+# The guardian reports it then; its last words end with the command.
 killed() {
     for form in text json; do
         runs killed-$form --log $form --log-file "$logs/killed-$form"
@@ -162,9 +162,9 @@ killed() {
 }
 check 'if redlock is killed the guardian tells that the lock is left' killed
 
-# stderr is a pipe with room for a page, and then some; each line is longer, with a name of which each
-# byte is written as \u00NN. The pipe is read when the command has begun, so the line of the acquire is
-# not in it, and the line of the release is.
+# stderr is a pipe with room for a page, and then some; each line is longer, with a name whose bytes are
+# all written as \u00NN. The pipe is read when the command has begun, so the line of the acquire is not
+# in it, and the line of the release is.
 longer_than_a_page() {
     start_server
     long=$(printf %090d 0)

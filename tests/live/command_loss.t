@@ -240,7 +240,8 @@ check 'a lock that was gone when the command ended is 123' gone_at_the_end
 
 # ---- redlock sleeps ----
 
-# Nodes that never had the lock, since their counter of tickets was larger, are well; so is whoever takes what is gone.
+# Nodes that never had the lock, since their counter of tickets was larger, are well; so is a client
+# that takes a lock that is gone.
 never_granted() {
     for k in 3 4; do ask $k SET door-n#ticket $(($(date +%s) + 5))000000 PX 60000 >/dev/null; done
     start run --guard 0 -v --trace -t 2s door-n -- sleep 20

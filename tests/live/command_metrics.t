@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC1091,SC2016,SC2154    # What lib.sh defines. Commands are expanded by the shells that are run.
-# --metrics: what a run tells node_exporter, in a file that is always whole.
+# --metrics: a run's report to node_exporter, in a file that is always whole.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 

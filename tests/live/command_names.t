@@ -1,6 +1,6 @@
 #!/bin/sh
-# Nodes that are named. Servers move behind their names, and some names nobody knows yet. The names are
-# those of an /etc/hosts that only redlock sees, in a mount namespace of its own.
+# Nodes that are named. Servers move while their names stay, and some names nobody knows yet. The names
+# are those of an /etc/hosts that only redlock sees, in a mount namespace of its own.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 

@@ -130,7 +130,7 @@ before_the_command() {
 }
 check 'options may stand before the command' before_the_command
 
-# s1: "$a,$b,$c" of which one is not set.
+# s1: "$a,$b,$c" with one of them not set.
 lost_entries() {
     is 125 acquire -n "$first,,$first" door && says 'node 1 of the list, byte [0-9]+: .*empty \(a variable that is not set' &&
     is 125 acquire -n ",$first" door && says 'node 0 of the list, byte 0: ' && is 125 status -n "$first," door &&

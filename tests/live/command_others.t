@@ -42,7 +42,7 @@ touch_or_set='if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("P
 value='q1/3rXk+0uCV9mZyT2aBcg=='
 pattern='q1/3rXk[+]0uCV9mZyT2aBcg=='
 
-# The first is what its redigo sends, the second its go-redis, where the time is one of whole seconds.
+# The first is sent by its redigo, the second by its go-redis, where the time is one of whole seconds.
 redsync_holds() {
     door=mutex:redsync
     for how in 'NX PX 8000' 'ex 8 nx'; do

@@ -45,7 +45,7 @@ is_within_the_guard() {
 }
 check 'the drift is added to what is left' is_within_the_guard
 
-# Its command leaves behind two servers that do not answer at first.
+# Its command leaves two servers that do not answer at first.
 is_asked_again() {
     start run --guard 0 -t 4s --node-timeout 300ms --hold-at-least 20s door-8 -- sh -c 'kill -STOP "$@"; (sleep 1; kill -CONT "$@") >/dev/null 2>&1 &' \
         sh "$pid_1" "$pid_2"

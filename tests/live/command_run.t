@@ -202,8 +202,8 @@ check 'a command that SIGSTOP has stopped keeps the lock' stopped_on_purpose
 
 # ---- The terminal ----
 
-# on_terminal INPUT WORDS...: what is typed comes when they have made the file $directory/ready. The
-# output is in $directory/out.
+# on_terminal INPUT WORDS...: types the input when they have made the file $directory/ready. The output
+# is in $directory/out.
 on_terminal() {
     typed=$1
     shift

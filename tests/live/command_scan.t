@@ -21,7 +21,7 @@ a=5f3a0c6e1b7d42988a3b6d1fe0472c95b1a8e34d
 b=0123456789abcdef0123456789abcdef01234567
 long=1000000
 
-# Between the looks of what stays as it is there need not be much time. Nothing here has a guard unless
+# Keys that stay as they are need not have much time between the looks. Nothing here has a guard unless
 # it is said, since the servers have just been started.
 scan() {
     scan_status=$1
@@ -29,7 +29,7 @@ scan() {
     is "$scan_status" scan --guard 0 --apart 50ms "$@"
 }
 
-# in_class CLASS NAME...: these are, by what --json said last, and no others.
+# in_class CLASS NAME...: these are in the class, by the last output of --json, and no others.
 in_class() {
     class=$1
     shift
@@ -147,7 +147,7 @@ background() {
     ) >/dev/null 2>&1 &
     begin $!
 }
-# ended NAME STATUS: it has ended so; what it wrote is looked at next.
+# ended NAME STATUS: it has ended so; its output is looked at next.
 ended() {
     within 60 [ -s "$directory/$1.status" ]
     cp "$directory/$1.out" "$directory/out"

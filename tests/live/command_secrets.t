@@ -98,7 +98,7 @@ if [ -r /proc/self/cmdline ]; then check 'neither ps nor /proc shows them' hidde
 else skip 'neither ps nor /proc shows them' 'there is no /proc'
 fi
 
-# A process that must not be dumped is root's in /proc, see proc(5). So it is told for any user but root.
+# A process that must not be dumped is root's in /proc, see proc(5). It is therefore checked for any user but root.
 undumped() {
     runs_as_another "$@" >"$directory/said" 2>&1 &
     begin $!

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 start_servers 3
 
-# A supervisor, which writes down what it is told; for an address in no file system, too.
+# A supervisor, which writes down the messages that it gets; for an address in no file system, too.
 cat >"$directory/supervisor" <<'END_OF_SUPERVISOR'
 #!/usr/bin/env perl
 use Socket;

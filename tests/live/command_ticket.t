@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tickets: what the command does with them, and what it says when a clock or a restart stands in their way.
+# Tickets. Tests what the command does with them, and its messages when a clock or a restart stands in their way.
 # shellcheck disable=SC2016    # The expressions are perl's, and those of the shells that are run.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
@@ -99,7 +99,7 @@ check 'a lock with a ticket and one without exclude each other' both_exclude
 up_for_the_guard() { "$redlock" acquire --guard 3s -t 3s --no-ticket --node-timeout $patience "door-$1-$(date +%s%N)"; }
 restarted() {
     within 20 up_for_the_guard 10 || return 1
-    sleep 2     # A quorum has; the last server may have started a second later, as its uptime is told in whole ones.
+    sleep 2     # A quorum has; the last server may have started a second later, as its uptime is reported in whole ones.
     set -- --guard 3s -t 3s --skew 30s --node-timeout $patience
     is 122 acquire "$@" door-11 && says 'no quorum: .*\(0 of 3, 2 are needed\)' &&
     says 'node 2 \(127.0.0.1:[0-9]+\): restarted [0-9]+ s ago, no ticket for another [3-6][0-9] s \(wait; .*--no-ticket' &&

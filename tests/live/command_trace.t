@@ -97,7 +97,7 @@ rows_shown() {
         awk '{ rows += length == 0 ? 1 : int((length + 79) / 80) } END { print rows }')
     echo "$rows rows"
 }
-# One node that comes late is told in a row of its own.
+# One late node is shown in a row of its own.
 fits_on_a_screen() {
     for name in "$1-1" "$1-2" "$1-3"; do
         is 0 acquire --guard 0 --trace ${2:+"$2"} "$name" && rows_shown && [ "$rows" -lt 22 ] && return 0

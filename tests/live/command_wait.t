@@ -1,5 +1,5 @@
 #!/bin/sh
-# Waiting: a waiting client is woken by the release, and what an ACL must allow for all of that.
+# Waiting. A waiting client is woken by the release; tests also the rules that an ACL must have for all of that.
 # shellcheck disable=SC2016    # The expressions are perl's.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh

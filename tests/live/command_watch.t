@@ -95,7 +95,7 @@ on_screen() {
     begin $!
 }
 
-# widest: of the lines that were drawn, without what moves the cursor.
+# widest: prints the longest of the lines that were drawn, without the bytes that move the cursor.
 widest() {
     perl -0777 -ne 's/\e\[\??[0-9]*[a-zA-Z]/\n/g; my $m = 0; for (split /[\r\n]+/) { my $l = length; $m = $l if $l > $m } print "$m\n"' "$directory/screen"
 }

@@ -1,7 +1,7 @@
 # Are the objects of JSON on stdin, one a line, as the manuals say? Each field must be documented there, by a line such as
 #     .It Ql ttl_ms Pq integer or null
 # of the section JSON, and have one of these types; "version" comes first in an object and never within; nothing is "pending".
-# Says what is not so. The names that were seen are appended to the file that is named as the argument, if one is.
+# Prints the differences. The names that were seen are appended to the file that is named as the argument, if one is.
 #
 #     perl tests/live/documented.pl [SEEN] <FILE
 use strict;

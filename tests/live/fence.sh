@@ -2,7 +2,8 @@
 # Shared by the tests of fencing. Use: . tests/live/fence.sh; make $directory/write, write_bare, stored;
 # check_the_store; finish
 #
-# Three programs are a store to these tests. They are what a user would write, and are given $STORE and $REDLOCK_TICKET:
+# Three programs are a store to these tests. They are programs that a user would write, and are given
+# $STORE and $REDLOCK_TICKET:
 #     write TEXT         puts the text into the store, unless that has seen a larger ticket; prints 1, or 0: refused
 #     write_bare TEXT    the same without a ticket; prints 1
 #     stored             prints the text
@@ -68,7 +69,7 @@ compile_holder() {
         "$library"
 }
 
-# program NAME: makes a program of what comes in.
+# program NAME: makes a program of its input.
 program() {
     cat >"$directory/$1"
     chmod 755 "$directory/$1"

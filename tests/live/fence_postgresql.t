@@ -9,7 +9,7 @@ initdb=$(tools/need --print initdb) || exit 1
 
 # ---- A server on a unix socket, which keeps nothing ----
 
-# as_nobody COMMAND...: PostgreSQL does not let root run it. Other users stay what they are.
+# as_nobody COMMAND...: PostgreSQL does not let root run it. Other users stay as they are.
 as_nobody='use POSIX;
     if ($> == 0) {
         my ($user, $group) = (getpwnam "nobody")[2, 3];
@@ -27,7 +27,7 @@ make_cluster() {
     perl -e "$as_nobody" "$initdb" --no-sync --auth=trust --username=$PGUSER --locale=C -D "$PGHOST/data" >"$directory/log" 2>&1
 }
 
-# Killed outright it would leave shared memory behind.
+# If it were killed outright it would leave shared memory.
 stop_postgresql() {
     kill -QUIT "$postgresql" 2>/dev/null && wait "$postgresql"
 }

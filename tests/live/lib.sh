@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2016,SC2119,SC2120    # Perl has variables, too. Servers are started with options or without.
 # Shared by the tests of the command. Use: . tests/live/lib.sh; start_servers 5; check "a rule" ...; finish
 #
-# Servers listen on free ports of the loopback and keep nothing. When a script ends, however it ends, they and all that was
-# told to begin() are gone, and so is $directory, in which a test may put what it needs.
+# Servers listen on free ports of the loopback and keep nothing. When a script ends, however it ends,
+# they and all children of begin() are gone, and so is $directory, in which a test may put its files.
 . tests/tap.sh
 . tools/environment.sh
 
@@ -175,7 +175,7 @@ everywhere() {
 limit='alarm 60; $SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec @ARGV or die'
 
 # The time that a node may take where a test does not say it. It is longer than a busy machine makes
-# anybody wait. (Without a guard only, so that nothing is added to what a test of options gives.)
+# anybody wait. (Only without a guard, so that nothing is added to the options that a test gives.)
 patience=10s
 patiently() {
     case " $* " in
@@ -212,10 +212,10 @@ check_on_terminal() {
 
 # ---- Looking ----
 
-# A command is done when a quorum of nodes has done it. Its result is read right after it as what most
-# nodes say, or what all of them will say soon.
+# A command is done when a quorum of nodes has done it. Its result is read right after it as the answer
+# of most nodes, or the answer that all of them will give soon.
 
-# most WORD...: what most servers answer.
+# most WORD...: prints the answer of most servers.
 most() {
     everywhere "$@" | sort | uniq -c | sort -rn | sed -n '1s/^ *[0-9]* //p'
 }
@@ -236,7 +236,8 @@ gone() {
 }
 is_nowhere() { [ -z "$(everywhere GET "$1" | tr -d '\n')" ]; }
 
-# block NAME: the code block of the README behind <!-- NAME -->, or of the guide behind .\" NAME, there without what mdoc needs.
+# block NAME: prints the code block of the README after <!-- NAME -->, or of the guide after .\" NAME,
+# there without mdoc's additions.
 block() {
     block_of_readme "$1" | grep . || block_of_guide "$1" | grep . || echo "no block $1 in README.md or redlock.7"
 }
@@ -258,7 +259,7 @@ in_foreground() {
     perl -e "$limit" "$redlock" "$@" >"$directory/out" 2>"$directory/err"
 }
 
-# is STATUS WORDS...: runs redlock; what it writes is in $directory/out and $directory/err. True when it exits with STATUS.
+# is STATUS WORDS...: runs redlock; its output is in $directory/out and $directory/err. True when it exits with STATUS.
 is() {
     expected=$1
     shift
@@ -270,7 +271,7 @@ is() {
     return 1
 }
 
-# The token that acquire has printed, without the ticket behind it.
+# The token that acquire has printed, without the ticket after it.
 token() {
     cut -d : -f 1 "$directory/out"
 }

@@ -90,7 +90,7 @@ chmod +x "$directory/redlock"
 block run | sed -e "s/^export REDLOCK_NODES=.*/export REDLOCK_NODES=$nodes/" -e 's/^redlock status door/& || [ $? = 124 ]/' \
     -e 's/^redlock break [^#]*/& || [ $? = 123 ] /' >"$directory/commands"
 
-# The last one meets a free door; what it acquires ends with its TTL.
+# The last one meets a free door; its lock ends with its TTL.
 commands_run() {
     (cd "$directory" && env PATH="$directory:$PATH" sh -e ./commands) >"$directory/out" 2>"$directory/err" || {
         cat "$directory/out" "$directory/err"
@@ -102,7 +102,7 @@ commands_are_all_there() {
     [ "$(grep -c '^\(token=\$(\)\{0,1\}redlock ' "$directory/commands")" = 13 ]
 }
 
-# On three free ports; what it has started is ended with everything else.
+# On three free ports; the processes that it has started are ended with everything else.
 free_ports() {
     perl -MIO::Socket::INET -e 'my @s = map { IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1:0") // die } 1 .. 3;
         print join(" ", map { $_->sockport } @s), "\n"'

@@ -81,7 +81,7 @@ my $enter_in_order = $drop_stale . q{
     end
     return math.max(0, redis.call('pttl', KEYS[1]))};
 
-# A latch remembers what an unlock came to, in case that it is sent again.
+# A latch remembers the result of an unlock, in case that it is sent again.
 my $leave = q{
     local done = redis.call('get', KEYS[2])
     if done then return tonumber(done) end

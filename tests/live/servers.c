@@ -334,7 +334,7 @@ static void become_server(const struct server *s)
 
 void server_launch(struct server *s)
 {
-    unlink(s->socket);      /* Or what answers there might be the one before, not yet gone. */
+    unlink(s->socket);      /* Or the one that answers there might be the one before, not yet gone. */
     write_config(s);
     s->pid = process_fork();
     if (s->pid == 0) become_server(s);

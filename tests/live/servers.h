@@ -5,8 +5,8 @@
  * and a directory of its own within one temporary directory. The tests look at keys and make trouble over the unix
  * socket, since nobody else's server can answer there, and no password, port or protected mode is in the way.
  *
- * Nothing is left behind. A sweeper process learns of every process started here and, when the test program has ended,
- * whether it returned, crashed or was killed, ends those that still run and removes the directory.
+ * Nothing is left. A sweeper process learns of every process started here and, when the test program has
+ * ended, whether it returned, crashed or was killed, ends those that still run and removes the directory.
  *
  * The binary is $REDIS_SERVER (a path, or a name in the PATH), or redis-server, or valkey-server of the PATH; version 7.0 or
  * newer. Failures in here, a missing binary first of all, end the whole program with "Bail out!" and
@@ -21,7 +21,7 @@
 enum {
     SERVERS_MAX = 32,           /* Servers of one test program. */
     SERVER_PATH_SIZE = 104,     /* The length of a unix socket's name that every system allows. */
-    SERVER_ANSWER_SIZE = 32768  /* An answer's text is cut there. The largest needed is that of INFO. */
+    SERVER_ANSWER_SIZE = 32768  /* An answer's text is cut there. INFO's answer is the largest needed. */
 };
 
 struct server {
@@ -40,7 +40,7 @@ struct server {
  * "sentinel " makes it one. */
 void servers_start(struct server *servers, unsigned count, const char *config);
 
-/* SIGKILL: what was not on disk is gone. Returns when the process is. */
+/* SIGKILL: anything that was not on disk is gone. Returns when the process is. */
 void server_crash(struct server *s);
 
 /* Starts it again, on the same port, with the same configuration, after a crash if it runs. Returns when it answers. */
@@ -104,12 +104,13 @@ void process_await_stop(pid_t pid);
 void process_stop(pid_t pid);
 void process_continue(pid_t pid);
 
-/* Answers TCP on a port of its own by connecting to s, which is in protected mode, from 127.0.0.2, or from the address by which
- * this machine reaches others (servers after Redis 7.0 take all of 127/8 for their own machine), and handing on what s says.
- * Returns the port, or 0 where it would not be denied, since the machine has neither. */
+/* Answers TCP on a port of its own by connecting to s, which is in protected mode, from 127.0.0.2, or
+ * from the address by which this machine reaches others (servers after Redis 7.0 take all of 127/8 for
+ * their own machine), and handing on the words of s. Returns the port, or 0 where it would not be
+ * denied, since the machine has neither. */
 uint16_t stranger_start(const struct server *s);
 
-/* Says this to everybody who has sent something, and hangs up. Returns its port. */
+/* Says this to every client that has sent something, and hangs up. Returns its port. */
 uint16_t impostor_start(const char *says);
 
 void nap_ms(unsigned ms);

@@ -993,7 +993,7 @@ TEST(s5_a_client_that_is_closed_pays_what_was_put_off)
     CHECK(key_is_gone(nodes, NODES, "put off"));
 }
 
-/* S5: what is owed there may be owed for good. */
+/* S5: a debt there may be owed for good. */
 TEST(neither_release_nor_close_waits_for_a_node_that_is_away)
 {
     enum { FOR_EVER_MS = 60000 };
@@ -1297,7 +1297,7 @@ static int use_as_child(struct redlock_lock *lock)
     return 0;
 }
 
-/* Nothing is what is left of it, but not descriptor 0, which is standard input. */
+/* Nothing is left of it, but not descriptor 0, which is standard input. */
 TEST(a_client_that_is_closed_twice_closes_nobody_elses_descriptor)
 {
     int fd = fcntl(0, F_GETFD) >= 0 ? -1 : open("/dev/null", O_RDONLY);
@@ -1479,7 +1479,7 @@ TEST(s18_one_of_two_clients_marks_a_period_and_the_other_is_told_who_did)
     CHECK_STATUS(redlock_mark_period(&bob, &mark, &lock, &of_bob, 0), REDLOCK_NOT_OPEN);
 }
 
-/* While they hang there is no quorum of marks; what was sent then is found there by the same holder as its own. */
+/* While they hang there is no quorum of marks; the same holder finds marks that were sent then as its own. */
 TEST(s18_a_holder_asks_again_for_marks_for_as_long_as_it_says)
 {
     static struct redlock_mark mark;

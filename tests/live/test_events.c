@@ -50,7 +50,7 @@ static enum redlock_status poll_turn(struct redlock_client *c, int wait_ms)
 }
 
 #ifdef __linux__
-/* The kernel's watches, as it was told. It forgets by itself what is closed. */
+/* The kernel's watches, as it was set. It forgets closed descriptors by itself. */
 struct watch {
     int epoll;
     int fds[SESSIONS_MAX];
@@ -379,7 +379,7 @@ TEST(a_waiting_acquire_gets_the_lock_in_the_same_loop_in_which_it_is_released)
     redlock_close(&alice, CLOSE_MS);
 }
 
-/* Two clients in one loop. The waiter's own retries come too late to be what gave it the lock. */
+/* Two clients in one loop. The waiter's own retries come too late to give it the lock. */
 TEST(a_waiting_acquire_is_woken_in_a_loop_over_all_sessions)
 {
     struct redlock_lock held, wanted;

@@ -252,7 +252,7 @@ static _Thread_local struct {
 
 int clock_gettime(clockid_t id, struct timespec *now)
 {
-    *now = (struct timespec){ 0 };      /* MSan does not know what a system call writes. */
+    *now = (struct timespec){ 0 };      /* MSan does not know that a system call writes. */
     int result = (int)syscall(SYS_clock_gettime, id, now);
     if (sleeps_through.lock && redlock_lock_status(sleeps_through.lock) == REDLOCK_OK) now->tv_sec += sleeps_through.seconds;
     return result;

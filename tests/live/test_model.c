@@ -8,9 +8,9 @@
  *   ACQUIRE, WAIT  The PTTL that they tell, likewise; and of an AHEAD or BEHIND, the seconds of the clock. So of a poll.
  *   errors         Of a server that is not of version 7.0: the code, and what the engine reads in it. Later versions, and Valkey,
  *                  have other words for the rest.
- *   ROLE           Up to the name of the role. The offsets and addresses behind it are made up, and read by nobody.
- *   DEL, FLUSHALL, SCRIPT FLUSH, and other commands of strangers: the model takes them for a bug of the
- *   engine. They are sent to the
+ *   ROLE Up to the name of the role. The offsets and addresses after it are made up, and read by
+ *   nobody. DEL, FLUSHALL, SCRIPT FLUSH, and other commands of strangers: the model takes them for a
+ *   bug of the engine. They are sent to the
  *                  server only, and done to the model by hand.
  * These are left out: an ACL that hides keys or channels by name; a command of more than ten words
  * before the login, at which a server hangs up; commands other than SUBSCRIBE on a connection that has
@@ -402,7 +402,7 @@ static bool same_refusal(struct slice a, struct slice b)
                     (struct slice){ blank_b, (size_t)(b.data + b.size - blank_b) });
 }
 
-/* "$16\r\n1234 99999 12 0\r\n": the last two words are the same, behind a refusal. */
+/* "$16\r\n1234 99999 12 0\r\n" has the same last two words, after a refusal. */
 static bool same_poll(struct slice a, struct slice b)
 {
     const uint8_t *place_a = last_blank(a.data, a.size), *place_b = last_blank(b.data, b.size);
@@ -446,8 +446,8 @@ static struct slice first_word(struct slice reply)
     return (struct slice){ reply.data, blank ? (size_t)(blank - reply.data) : reply.size };
 }
 
-/* Other versions word their errors differently. The code is the same, and so is what the engine reads in it; the words of our own
- * scripts are nobody else's. */
+/* Other versions word their errors differently. The code is the same, and so is the engine's reading of
+ * it; the words of our own scripts are nobody else's. */
 static bool same_trouble(struct slice a, struct slice b)
 {
     if (!other_words || a.data[0] != '-' || b.size < 1 || !slices_equal(first_word(a), first_word(b))) return false;
@@ -537,7 +537,7 @@ static unsigned draw_names(struct request *request, struct redlock_name names[SE
     return count;
 }
 
-/* None; small ones; and such as are well before, within and beyond what a node's clock allows. */
+/* None; small ones; and some that are well before, within and beyond the range that a node's clock allows. */
 static uint64_t any_ticket(uint32_t skew_ms)
 {
     const uint64_t now_us = server_us(), skew_us = (uint64_t)skew_ms * 1000;
@@ -1488,7 +1488,7 @@ static void become_replica(void)
     node.role = MODEL_REPLICA;
 }
 
-/* S30: it has taken over a history from then on. Where that ends the model cannot know, so it is told. */
+/* S30: it has taken over a history from then on. The model cannot know where that ends, so the test sets it. */
 static void become_master(void)
 {
     static const char key[] = "second_repl_offset:";

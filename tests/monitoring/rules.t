@@ -29,7 +29,7 @@ each_is_tested() {
 }
 check 'each alert is seen to fire, and seen not to' each_is_tested
 
-# changed SCRIPT: what the tests say of the rules changed so. They must fail.
+# changed SCRIPT: prints the tests' opinion of the rules changed so. They must fail.
 changed() {
     sed "$1" $rules >"$made/redlock.rules.yml"
     cp $tests "$made/tests.yml"

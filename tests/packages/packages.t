@@ -15,7 +15,7 @@ installed=$directory/installed
 version=$(sed -n 's/^.define REDLOCK_VERSION "\(.*\)"/\1/p' redlock/redlock.h)
 makes() { "$MAKE" -s CC="$CC" BUILD="$made" "$@"; }
 
-# locks PROGRAM...: it says that it had the lock, and of which version it is.
+# locks PROGRAM...: it says that it had the lock, and its version.
 locks() {
     said=$("$@" "$nodes") || return 1
     echo "$said"

@@ -1,5 +1,5 @@
-/* Addresses: texts of any bytes of every size from 0 to TEXT_MAX, each beside the end of its array. Libc's strchr, strlen, strspn,
- * strcspn, memcmp and inet_pton are what Frama-C's specifications of them say. */
+/* Addresses: texts of any bytes of every size from 0 to TEXT_MAX, each beside the end of its array. Libc's
+ * strchr, strlen, strspn, strcspn, memcmp and inet_pton behave as Frama-C's specifications of them say. */
 #include "any.h"
 #include "../../net/net_address.c"
 

@@ -10,9 +10,9 @@ static char text[TEXT_MAX + 1];
 static uint8_t bytes[TEXT_MAX];
 static struct resp_writer writer;
 
-/* Any writer that resp_write_begin and any calls since may have left behind, of a buffer of so many
- * bytes. Its caller promises that no more of it is used than there is (used <= size, whole <= size),
- * and each entry asserts it afterwards. */
+/* Any writer that resp_write_begin and any calls since may have left, of a buffer of so many bytes. Its
+ * caller promises that no more of it is used than there is (used <= size, whole <= size), and each
+ * entry asserts it afterwards. */
 static void any_writer(size_t size)
 {
     size_t used = any_size(size);

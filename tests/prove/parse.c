@@ -10,7 +10,7 @@ enum { WINDOW_MAX = 24, STRING_MAX = 14, LITTLE = 10 };
 #endif
 enum { NUMBER_MAX = 23, ROOM = 24 };
 
-static uint8_t window[ROOM];    /* The window lies at its end, so that a byte behind it is out of bounds. */
+static uint8_t window[ROOM];    /* The window lies at its end, so that a byte after it is out of bounds. */
 static struct resp_parser parser;
 static struct resp_item item;
 
@@ -20,8 +20,8 @@ static void *any_window(size_t size)
     return window + ROOM - size;
 }
 
-/* Any parser of any limits, between two values. It assumes what resp_parser_init sees to, and is_sound
- * says. Whether open arrays have elements to come is left open, but in prove_arrays. */
+/* Any parser of any limits, between two values. It assumes the state that resp_parser_init sees to, and
+ * is_sound describes. Whether open arrays have elements to come is left open, but in prove_arrays. */
 static void any_parser(void)
 {
     struct resp_limits limits;
@@ -125,8 +125,8 @@ void prove_arrays(void)
     }
 }
 
-/* A number is what its digits say, or an error, and nothing wraps around. The rules are those of
- * read_counted. An integer may be as small as INT64_MIN, a length -1. */
+/* A number has the value of its digits, or is an error, and nothing wraps around. The rules are those
+ * of read_counted. An integer may be as small as INT64_MIN, a length -1. */
 void prove_number(void)
 {
     size_t size = any_size(NUMBER_MAX);

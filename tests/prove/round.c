@@ -43,8 +43,8 @@ void prove_votes(void)
     //@ assert granted <= node_count;
 }
 
-/* Whatever up to NODES nodes have granted, and whatever the other nodes and the clock say. With more
- * nodes there are too many sets of votes, so test_round counts those by running. */
+/* The nodes up to NODES have granted any number, and the other nodes and the clock say anything. With
+ * more nodes there are too many sets of votes, so test_round counts those by running. */
 void prove_verdict(void)
 {
     enum { NODES = 5 };

@@ -18,7 +18,7 @@ enum {
     SIM_CLIENTS_MAX = 5,
     SIM_LOCKS_MAX = 4,          /* Locks of one client, and resources. Lock i is about resource i, alone or with others. */
     SIM_PERMITS_MAX = 4,        /* Permits of one resource. */
-    SIM_ACTORS_MAX = SIM_CLIENTS_MAX * SIM_LOCKS_MAX,   /* An actor is what one client does with one lock. */
+    SIM_ACTORS_MAX = SIM_CLIENTS_MAX * SIM_LOCKS_MAX,   /* An actor is one client's work with one lock. */
     SIM_FAULTS_MAX = 64,
     SIM_CLOCK_BACK_US = 2000000, /* How far a node's clock is stepped back in all. */
     SIM_STEPS_MAX = 20000000    /* Steps of one world. The busiest of many thousands needs a quarter of it. */
@@ -339,7 +339,7 @@ struct sim_options {
     unsigned keep_percent;
     uint32_t period_ms;         /* Period of marks; 0: there are none. */
     bool until_done;            /* A period is marked when a run has ended, not before it begins. */
-    bool keeps_memory;          /* No node loses or shortens what it has granted, so each promise can be watched. */
+    bool keeps_memory;          /* No node loses or shortens its grants, so each promise can be watched. */
     unsigned fair_share;        /* One in so many locks is fair; 0: none. */
     unsigned shared_share;      /* One in so many names of a lock is shared; 0: none. */
     unsigned permits;           /* Permits of each resource; 0: they are locks. */
@@ -363,7 +363,7 @@ struct sim_plan {
 /* Sums over worlds. All are uint64_t, so that they can be added. */
 struct sim_totals {
     uint64_t worlds, attempts, won, extended, released, commands, steps, simulated_us, violations, first_seed;
-    uint64_t unexpected;    /* Violations of something else than what the class is known to break. */
+    uint64_t unexpected;    /* Violations of other rules than those that the class is known to break. */
     uint64_t faults[SIM_FAULT_COUNT];
     uint64_t paths[SIM_PATH_COUNT];
     uint64_t judged[SIM_RULE_COUNT];
@@ -383,7 +383,7 @@ struct sim_outcome {
     unsigned line_count;        /* Also when they are not kept. */
 };
 
-/* Adds what happened to the totals. */
+/* Adds its counts to the totals. */
 void sim_run(const struct sim_plan *plan, struct sim_totals *totals, struct sim_outcome *outcome);
 
 void sim_print_options(const struct sim_options *options);
@@ -393,7 +393,7 @@ void sim_print_story(const struct sim_outcome *outcome);
  * plan must break a rule, and breaks the same one afterwards. */
 unsigned sim_shrink(struct sim_plan *plan, unsigned cpu_s);
 
-/* The stories that are told about distributed locks, each with its verdict; returns how many came out otherwise. */
+/* The known stories about distributed locks, each with its verdict; returns how many came out otherwise. */
 unsigned sim_tell_stories(void);
 
 #endif

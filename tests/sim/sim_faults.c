@@ -96,8 +96,8 @@ static void spread(struct sim_world *world, const struct sim_fault *fault,
     }
 }
 
-/* The address leads to a server that says it is that of another node. Its keys are those of neither, but nobody can
- * tell. Half of them seem to have moved there, so the connections to the other node break after a few answers. */
+/* The address leads to a server that claims to be another node's. Its keys are neither's, but nobody can tell.
+ * Half of them seem to have moved there, so the connections to the other node break after a few answers. */
 static void begin_twin(struct sim_world *world, const struct sim_fault *fault)
 {
     const unsigned other = (fault->node + 1) % world->options.node_count;
@@ -128,7 +128,7 @@ static void step_newborn(struct sim_world *world, const struct sim_fault *fault)
     node_of(world, fault)->wall_offset_us -= (int64_t)step_us;  /* It tells the right time now. */
 }
 
-/* X(command, bytes, it does what it was asked, no server may answer that) */
+/* X(command, bytes, the command is executed, no server may answer that) */
 #define NONSENSE(X)                                      \
     X("SET",     "+OKAY\r\n",                false, true)  \
     X("SET",     "+\r\n",                    false, true)  \
@@ -274,7 +274,8 @@ static void fall_asleep(struct sim_world *world, unsigned client)
         sim_actor_of(world, client, i)->slept_valid = cluster_valid_us(world->cluster, client, i) > 0;
 }
 
-/* A holder that asks finds out that it slept too long; one that does not ask writes to what is another's by now. */
+/* A holder that asks finds out that it slept too long; one that does not ask writes to a resource that
+ * is another's by now. */
 static void wake_up(struct sim_world *world, unsigned client)
 {
     world->cluster->clients[client].frozen = false;

@@ -1,5 +1,5 @@
 /* Rules that holding on adds, for tickets (S15) and what a resource does with them, for sets, the
- * keeper, and waiters. Held against what can be seen from outside, as in sim_rules.c. */
+ * keeper, and waiters. The checks look from outside, as in sim_rules.c. */
 #include "sim_world.h"
 
 #include <stdio.h>
@@ -49,10 +49,10 @@ const struct model_key *sim_slot_key(struct sim_world *world, unsigned node, uns
 
 /* ---- S15: tickets ---- */
 
-/* Each is larger than those of all that held one of the resources before. Quorums meet in a node that
- * granted both, and granted the later one after the earlier. The order of holding is therefore the
- * same, also where attempts overlapped. A reader's is at least that of every writer before, and smaller
- * than that of every writer behind. Each slot of permits has tickets of its own. */
+/* Each is larger than the ticket of any earlier holder of one of the resources. Quorums meet in a node
+ * that granted both, and granted the later one after the earlier. The order of holding is therefore the
+ * same, also where attempts overlapped. A reader's is at least as large as every earlier writer's, and
+ * smaller than every later writer's. Each slot of permits has tickets of its own. */
 static void check_ticket(struct sim_world *world, const struct sim_actor *actor, unsigned resource)
 {
     const bool is_reader = has(actor->shared, resource);
@@ -66,7 +66,7 @@ static void check_ticket(struct sim_world *world, const struct sim_actor *actor,
     else if (actor->ticket > store->reader) store->reader = actor->ticket;
 }
 
-/* Two locks of one client are as much in each other's way as those of two. */
+/* Two locks of one client are as much in each other's way as two clients' locks. */
 static void check_alone(struct sim_world *world, const struct sim_actor *actor)
 {
     for (unsigned i = 0; i < world->options.lock_count; i++) {
@@ -195,7 +195,7 @@ void sim_holding_writes(struct sim_world *world, struct sim_actor *actor)
 
 /* ---- The keeper ---- */
 
-/* Do all nodes answer, and soon enough? Then what is kept is not lost. */
+/* Do all nodes answer, and soon enough? A kept lock is then not lost. */
 static bool answers_in_time(const struct sim_world *world, const struct sim_actor *actor)
 {
     const struct sim_options *o = &world->options;
@@ -248,7 +248,7 @@ static void saw_news(struct sim_world *world, struct sim_actor *actor, enum redl
     if (status == REDLOCK_EXTENSION_LIMIT || status == REDLOCK_LOST) sim_holding_ends(actor);
 }
 
-/* At the first tick behind the end of validity at the latest. */
+/* At the first tick after the end of validity at the latest. */
 static void must_tell_of_end(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
 {
     const uint64_t ticks = world->cluster->clients[actor->client].tick_count;
@@ -277,7 +277,7 @@ static void look_at_kept(struct sim_world *world, struct sim_actor *actor, enum 
                    sim_resource(actor->lock));
 }
 
-/* Whatever ends, redlock_next_done names it. */
+/* redlock_next_done names every operation that ends. */
 static void look_at_done(struct sim_world *world, struct sim_actor *actor, enum redlock_status status)
 {
     const bool has_changed = status != actor->status && status != REDLOCK_PENDING;

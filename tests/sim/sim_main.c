@@ -34,8 +34,8 @@ enum {
     FAIR_TIMES = 2,             /* Waiters that are queued on a quorum when another comes are rare. */
     CANARY_CPU_S = 60,
     SHRINK_CPU_S = 15,
-    WORLD_CPU_S = 20,           /* CPU time of one world, many times what the longest needs. Only a call
-                                 * that never returns takes it. */
+    WORLD_CPU_S = 20,           /* CPU time of one world, many times as much as the longest needs. Only a
+                                 * call that never returns takes it. */
     CANARY_WORLD_CPU_S = 15,    /* The longest of the first hundreds takes 5. */
     PATH_MIN = 50,              /* In CI each rare path is reached at least so often, or the worlds have become poor. */
     JUDGED_MIN = 100,           /* The same for each rule, */
@@ -182,7 +182,7 @@ static bool tell_world(struct sim_plan *plan)
     return outcome.broken[0] != '\0';
 }
 
-/* Runs the failing world again in a child, since the engine may stop dead in it; shrinks it, and tells what is left. */
+/* Runs the failing world again in a child, since the engine may stop dead in it; shrinks it, and prints the rest. */
 static void explain(uint64_t seed, enum sim_class class)
 {
     fflush(stdout);

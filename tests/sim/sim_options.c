@@ -1,4 +1,4 @@
-/* The seed decides what a world is like, and which faults happen when. */
+/* The seed decides the properties of a world, and the times of its faults. */
 #include "sim_world.h"
 
 #include <stdio.h>
@@ -124,7 +124,7 @@ static struct sim_dice dice_of(uint64_t seed, unsigned salt)
     return dice;
 }
 
-/* Where exclusion needs more than one node to be told something, a world of one node shows little. */
+/* If exclusion needs messages to more than one node, a world of one node shows little. */
 static unsigned node_count_of(struct sim_dice *dice, enum sim_class class)
 {
     return sim_class_is_promised(class) ? ONE_OF(dice, 1, 2, 3, 3, 3, 4, 5, 5, 5, 6, 7) : ONE_OF(dice, 3, 3, 4, 5);
@@ -141,7 +141,8 @@ static bool has_fault(const struct sim_options *o, enum sim_fault_kind kind)
     return o->fault_count > 0 && sim_fault_is_in(kind, o->class);
 }
 
-/* Wall clocks differ at the start, and by what clocks gain or lose while faults last. The sum stays within the skew. */
+/* Wall clocks differ at the start, and by the time that clocks gain or lose while faults last. The sum
+ * stays within the skew. */
 static uint32_t skew_of(const struct sim_options *o)
 {
     uint64_t skew_ms = o->wall_spread_ms + 1;

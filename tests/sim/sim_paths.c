@@ -122,7 +122,7 @@ static void saw_set(struct sim_world *world, const struct cluster_connection *co
     sim_count(world, SIM_PATH_LATE_GRANT);
 }
 
-/* S7: nobody removes or extends what is another's. */
+/* S7: nobody removes or extends another's key. */
 static struct sim_token *check_owner(struct sim_world *world, const struct cluster_connection *connection,
                                      const struct model_call *call)
 {
@@ -150,7 +150,7 @@ static void saw_release(struct sim_world *world, const struct cluster_connection
         sim_count(world, SIM_PATH_DEBT_AFTER_RECONNECT);
 }
 
-/* An extension by which a reader becomes a writer, or the other way round, sets a token that was not there before. */
+/* An extension that turns a reader into a writer, or the other way round, sets a token that was not there before. */
 static void note_new_token(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call,
                            struct sim_token *token)
 {

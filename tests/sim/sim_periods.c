@@ -110,7 +110,7 @@ static void end_mark(struct sim_world *world, struct sim_actor *actor, enum redl
     }
 }
 
-/* Looks soon again, as a client does that is told of answers. */
+/* Looks soon again, as a client does that gets answers. */
 static void look(struct sim_world *world, struct sim_actor *actor)
 {
     const uint64_t now_us = cluster_client_now(world->cluster, actor->client);

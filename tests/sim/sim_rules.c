@@ -10,7 +10,7 @@ enum {
     DRIFT_FIXED_US = 2000,      /* S2 */
     RELEASES_OF_STALE = 2,      /* S5: of a SET that may be executed late a release is tried so often. */
     SAME_PAUSES_MAX = 6,        /* S14: so many alike in a row are no accident. */
-    SLOW_HANDSHAKE_TTLS = 5     /* A client that is paused in its handshake hears late who the node is. */
+    SLOW_HANDSHAKE_TTLS = 5     /* A client that is paused in its handshake learns the node's identity late. */
 };
 
 static const struct redlock_lock *lock_of(const struct sim_world *world, const struct sim_actor *actor)
@@ -58,8 +58,8 @@ static bool is_owed(struct sim_world *world, const struct sim_token *token, unsi
            expires_ms * MS > cluster_node_now(world->cluster, node) + slack_us;
 }
 
-/* Is that a token of this actor that it must know of? NULL: it is not. A SET that came late, behind all releases, and one that
- * came back from a node's disk, are not its fault. */
+/* Is that a token of this actor that it must know of? NULL: it is not. A SET that came late, after all
+ * releases, and one that came back from a node's disk, are not its fault. */
 static const struct sim_token *known(struct sim_world *world, const struct sim_actor *actor, unsigned node, const char *text,
                                      uint64_t expires_ms)
 {
@@ -311,7 +311,7 @@ static void check_grants(struct sim_world *world, const struct sim_actor *actor,
                        sim_resource(actor->lock));
 }
 
-/* S12: looked at is what each of the two said on the connection by which it was asked. */
+/* S12: compares the answers of the two on the connection that asked them. */
 static void check_servers(struct sim_world *world, const struct sim_actor *actor, const struct sim_token *token,
                           unsigned granted)
 {

@@ -115,7 +115,7 @@ struct sim_actor *sim_actor_of(struct sim_world *world, unsigned client, unsigne
     return &world->actors[client * world->options.lock_count + lock];
 }
 
-/* There is a resource of which no two may be held, whichever slots they were given. */
+/* There is a resource of which no two may be held, whichever slots they got. */
 bool sim_clash(const struct sim_actor *a, const struct sim_actor *b)
 {
     return a->permits <= 1 && b->permits <= 1 && (a->names & b->names & ~(a->shared & b->shared)) != 0;
@@ -255,7 +255,7 @@ static void acquire(struct sim_world *world, struct sim_actor *actor)
     };
     if (actor->owed > 0) sim_count(world, SIM_PATH_REUSED_WITH_DEBTS);
     if (cluster_lock(world->cluster, actor->client, actor->lock)->is_adopted)
-        actor->life++;      /* S17: what was adopted in vain is left behind. */
+        actor->life++;      /* S17: a lock that was adopted in vain is left. */
     note_request(world, actor, &request);
     const enum redlock_status status = cluster_acquire(world->cluster, actor->client, actor->lock, &request);
     if (status == REDLOCK_BAD_STATE && actor->maybe_held)
@@ -280,7 +280,7 @@ static void ask_for_too_much(struct sim_world *world, struct sim_actor *actor)
                actor->client, name);
 }
 
-/* S9: what has ended is not extended. */
+/* S9: a lock that has ended is not extended. */
 static void extend_too_late(struct sim_world *world, struct sim_actor *actor)
 {
     if (actor->maybe_held) return;
@@ -323,7 +323,7 @@ static bool is_pending(const struct sim_world *world, const struct sim_actor *ac
     return redlock_lock_status(cluster_lock(world->cluster, actor->client, actor->lock)) == REDLOCK_PENDING;
 }
 
-/* Does what may be done at any moment, moving the lock to other memory and back. */
+/* Does an operation that is possible at any moment, moving the lock to other memory and back. */
 static void move(struct sim_world *world, struct sim_actor *actor)
 {
     if (is_pending(world, actor)) sim_count(world, SIM_PATH_MOVED_IN_FLIGHT);
@@ -433,7 +433,7 @@ static bool is_awake(const struct sim_world *world, const struct sim_actor *acto
     return !client->frozen && !client->dead;
 }
 
-/* Some deeds follow at once, so that they meet what is still under way. */
+/* Some deeds follow at once, so that they meet earlier ones still under way. */
 static uint64_t draw_pause(const struct sim_world *world, struct sim_dice *dice)
 {
     if (sim_one_in(dice, 4)) return 1 + sim_below(dice, 2 * world->options.delay_us + 1);

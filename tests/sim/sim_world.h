@@ -67,7 +67,7 @@ struct sim_actor {
     uint64_t ended_tick;                /* How often the client had ticked when a kept lock was first seen to have ended. */
 };
 
-/* One attempt's token and what became of it on each node. */
+/* One attempt's token and its fate on each node. */
 struct sim_token {
     uint64_t key;               /* 0: this place is free. */
     unsigned client, lock, life;

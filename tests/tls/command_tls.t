@@ -20,12 +20,12 @@ takes() {
     is 0 run --guard 0 -n "rediss://$node" "$@" door true
 }
 
-# denies WORDS OPTION...: it cannot be had, waiting does not mend it, and of which node, why and what is to be done is said; of no
-# connection anything else.
+# denies WORDS OPTION...: the lock is not available, waiting does not mend it, and the node, the reason
+# and the remedy are reported; a connection has no other message.
 denies() {
     fails_by 125 "$@"
 }
-# The same of what may mend itself.
+# The same for a fault that may mend itself.
 denies_for_now() {
     fails_by 122 "$@"
 }
@@ -133,7 +133,8 @@ old_versions() {
 }
 check 'nothing older than TLS 1.2 is spoken' old_versions
 
-# listens FILE ANSWER: a listener that is no server; writes to FILE what comes, in hex. $node is it. ANSWER may be "hang up".
+# listens FILE ANSWER: a listener that is no server; writes its input to FILE, in hex. $node is its
+# address. ANSWER may be "hang up".
 listens() {
     rm -f "$directory/port"
     perl -MIO::Socket::INET -e '

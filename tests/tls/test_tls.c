@@ -75,7 +75,8 @@ static int connect_to_server(void)
     return fd;
 }
 
-/* Hands on what comes; of what the server says `left` bytes, and then it hangs up or, while the client stays, says nothing else. */
+/* Hands on all bytes, but only `left` bytes of the server's, and then it hangs up or, while the client
+ * stays, says nothing else. */
 static void relay(int client, long left, bool stops)
 {
     int upstream = connect_to_server();
@@ -395,7 +396,7 @@ TEST(keys_that_are_updated_after_each_answer_disturb_nobody)
     cycle(list, 200);
 }
 
-/* It is told no, and this one hangs up then. The connection is lost, and the next one serves. */
+/* It is refused, and this one hangs up then. The connection is lost, and the next one serves. */
 TEST(a_server_that_renegotiates_is_refused_and_at_worst_connected_to_anew)
 {
     char list[64];
@@ -428,7 +429,7 @@ static void shake_hands(SSL_CTX *ctx, int client, int told)
 
     SSL_set_fd(ssl, client);
     how = SSL_accept(ssl) != 1 ? "x" : SSL_session_reused(ssl) ? "r" : "f";
-    if (how[0] != 'x') usleep(20000);       /* The client reads what it was given. */
+    if (how[0] != 'x') usleep(20000);       /* The client reads the bytes that it got. */
     if (write(told, how, 1) != 1) _exit(1);
     SSL_free(ssl);
     close(client);
@@ -598,7 +599,7 @@ static void fail_in_time(int version, uint32_t node_timeout_ms, const char *word
     redlock_tls_close(tls);
 }
 
-/* S16: nobody waits for the end of what it sends. */
+/* S16: nobody waits for the end of its bytes. */
 TEST(a_node_that_floods_a_handshake_is_given_up_in_time)
 {
     fail_in_time(0, HASTE_MS, "");

@@ -32,7 +32,7 @@ static struct {
 } users[CLIENTS_MAX];
 static pthread_mutex_t users_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Takes what the client had, or gives it another one. */
+/* Takes the client's old one, or gives it another one. */
 static struct redlock_tls *exchange(const struct redlock_client *c, struct redlock_tls *tls)
 {
     struct redlock_tls *before = NULL;
@@ -61,7 +61,7 @@ static const char *find_host(const char *from, size_t size)
     return NULL;
 }
 
-/* "127.0.0.1:1" and "redis://127.0.0.1:1" become "rediss://127.0.0.1:1" where that is a server; what is something else stays. */
+/* "127.0.0.1:1" and "redis://127.0.0.1:1" become "rediss://127.0.0.1:1" where that is a server; anything else stays. */
 static void rewrite(const char *from, char *to, size_t size)
 {
     size_t used = 0;

@@ -17,7 +17,7 @@ passes() {
     $compiler "-std=$standard" $warnings -O1 -g "$@" -o "$made/guard" tests/unit/guard.cc && "$made/guard"
 }
 
-# needs_no_library COMPILER: what is compiled calls the C of redlock, and nothing of C++.
+# needs_no_library COMPILER: the compiled code calls the C of redlock, and nothing of C++.
 needs_no_library() {
     cat >"$made/use.cc" <<'END'
 #include "redlock/redlock.hpp"

@@ -92,10 +92,10 @@ leaves_something() {
 }
 check 'a program that leaves a process behind has failed, and it is gone' leaves_something
 
-# ended_by SIGNAL STATUS PROGRAM NAME: the harness gets the signal when the program has begun what has that name.
+# ended_by SIGNAL STATUS PROGRAM NAME: the harness gets the signal when the program has begun the process with that name.
 ended_by() {
     rm -f "$made/$4.pid"
-    # A shell lets what it begins in the background ignore SIGINT.
+    # A shell lets its background processes ignore SIGINT.
     perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' tests/run "$made/$3" >"$made/said" 2>&1 &
     runner=$!
     within 30 has_begun "$4" && kill -"$1" $runner || return 1

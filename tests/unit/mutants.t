@@ -16,7 +16,7 @@ rows_of() {
     esac
 }
 
-# The columns are parted by " | "; a script may have a bar of its own, so it is what is left in the middle.
+# The columns are parted by " | "; a script may have a bar of its own, so it is the rest in the middle.
 all_change_their_file() {
     rows_of "$1" >"$made/rows"
     [ -s "$made/rows" ] || { echo "no rows in $1"; return 1; }

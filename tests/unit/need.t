@@ -10,7 +10,8 @@ trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# machine MANAGER USER-ID: with what every system has, without a sudo. The manager installs nothing but a command "sqlite3".
+# machine MANAGER USER-ID: makes one with the commands that every system has, without a sudo. The
+# manager installs nothing but a command "sqlite3".
 machine() {
     rm -rf "${scratch:?}/bin"
     mkdir "$scratch/bin"

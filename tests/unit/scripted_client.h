@@ -32,7 +32,7 @@ static inline enum redlock_status open_client(void)
     return redlock_open(&client, names, &options, NULL);
 }
 
-/* A call that would never return comes back here, and the test fails with what is in net.breach. */
+/* A call that would never return comes back here, and the test fails with the text in net.breach. */
 #define WORLD(nodes)                                     \
     net_begin_world((nodes), 1);                         \
     take_options();                                      \

@@ -58,7 +58,7 @@ struct net_line {
     unsigned node;
     int error;                      /* The error of a connection attempt or of a reset; reported once. */
     uint64_t connects_at;
-    bool refuses;                   /* Whatever the host does. */
+    bool refuses;                   /* It does so whatever the host does. */
     bool client_left, node_left;
     bool has_ended, is_reset;       /* The client's view, after the bytes that have arrived. */
     bool fin_waits;                 /* The client's end has come to a node that hangs. */
@@ -567,7 +567,7 @@ int net_connect_result(int fd)
     return error;
 }
 
-/* The trace must tell of each move before anything is sent; and of what came in the order in which it came. */
+/* The trace must report each move before anything is sent; and received bytes in the order of their arrival. */
 static inline void net_note(enum redlock_traffic what, const void *data, size_t size)
 {
     net_moves();

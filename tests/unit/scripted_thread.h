@@ -3,9 +3,10 @@
  * chooses the thread that goes on, so that all interleavings with so many preemptions can be gone
  * through. Time passes when every thread waits.
  *
- * These are breaches, reported by net.breach: a monitor that is left, told or waited for by a thread that has
- * not entered it, entered twice, or closed while somebody is in it; threads that wait for each other for ever;
- * a descriptor that is touched, while the keeper's thread runs, by another thread, or outside the monitor. */
+ * These are breaches, reported by net.breach: a monitor that is left, signalled or waited for by a
+ * thread that has not entered it, entered twice, or closed while somebody is in it; threads that wait
+ * for each other for ever; a descriptor that is touched, while the keeper's thread runs, by another
+ * thread, or outside the monitor. */
 #ifndef SCRIPTED_THREAD_H
 #define SCRIPTED_THREAD_H
 

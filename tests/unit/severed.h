@@ -23,7 +23,8 @@ struct cut;
 
 struct operation {
     const char *name;
-    /* Arms the cut where it begins to count, and goes on until the operation is over; and what is due behind the healing. */
+    /* Arms the cut where it begins to count, and goes on until the operation is over; and also any work
+     * that is due after the healing. */
     void (*begins)(struct cluster *cluster, const struct cut *cut);
     void (*ends)(struct cluster *cluster);  /* NULL: nothing. */
     unsigned client;        /* Whose connections are severed. */

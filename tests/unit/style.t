@@ -33,7 +33,7 @@ static int f(int a, const char *text)
 CODE
 }
 
-# faulty SCRIPT WORDS: the good file, changed by a sed script, has a fault of which these words are said.
+# faulty SCRIPT WORDS: the good file, changed by a sed script, has a fault that is reported with these words.
 faulty() {
     good | sed "$1" >"$made/bad.c"
     ! tools/layout "$made/bad.c" >"$made/said" && cat "$made/said" && grep -qF -e "$2" "$made/said"
@@ -130,10 +130,11 @@ check 'test scripts are executable' all_can_be_run
 
 # ---- What tests use ----
 
-# What tests take for granted. tests/bare/run sees that a minimal Debian has it, with gcc, libc6-dev, make and git.
+# Commands that tests take for granted. tests/bare/run sees that a minimal Debian has them, with gcc,
+# libc6-dev, make and git.
 base=$(tr '\n' ' ' <tests/bare/commands)
 
-# provided_for TARGET: what its rule in the Makefile makes sure of. Perl comes with prove.
+# provided_for TARGET: prints the commands that its rule in the Makefile makes sure of. Perl comes with prove.
 provided_for() {
     awk -v rule="^$1:" '/^LIVE_TOOLS = / { live = $0; sub(/.*= /, "", live) }
         $0 ~ rule { found = 1 } found && /tools\/need/ { sub(/.*tools\/need /, ""); sub(/\$\(LIVE_TOOLS\)/, live); print; exit }' Makefile

@@ -15,7 +15,7 @@ build_library() {
     MAKEFLAGS='' "${MAKE:-make}" BUILD="$made" CC="$CC" CFLAGS=-O2 LDFLAGS= SANITIZE= "$made/libredlock.a"
 }
 
-# Succeeds when nothing comes in; shows what does.
+# Succeeds if its input is empty; shows it otherwise.
 nothing() {
     ! grep .
 }
@@ -52,7 +52,7 @@ keeper_can_be_left_out() {
         list nm "$made/none.o" && nothing <"$made/list"
 }
 
-# On 32 bits of x86 the compiler adds to each object the functions by which code finds where it lies.
+# On 32 bits of x86 the compiler adds to each object the functions by which code finds its own address.
 exports_only_redlock() {
     names -g --defined-only && awk 'NF == 3 && $3 !~ /^(redlock_|__x86\.get_pc_thunk\.)/' "$made/list" | nothing
 }
@@ -98,8 +98,9 @@ unused_parts_are_not_linked() {
         grep -E ' (keeper|waiter|inspect|names_sort|ticket_(check|propose)|put_(scripted|wait|getrange)|redlock_(keep|describe))' "$made/list" | nothing
 }
 
-# firmware_has_no_text PATTERN COMPILER FLAGS...: a linker that drops what is not called drops the texts of statuses with their
-# function; as literals of a table gcc would keep them. (Those of nodes clang keeps, in one section with all other literals.)
+# firmware_has_no_text PATTERN COMPILER FLAGS...: a linker that drops unused functions drops the texts
+# of statuses with their function; as literals of a table gcc would keep them. (Those of nodes clang
+# keeps, in one section with all other literals.)
 firmware_has_no_text() {
     text=$1 compiler=$2
     shift 2

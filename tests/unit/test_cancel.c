@@ -68,7 +68,7 @@ TEST(a_cancelled_extension_leaves_the_lock_held)
     EXPECT_STATUS(0, REDLOCK_CANCELLED);
     CHECK_INT(CLIENT_NOW(0) + VALID_US(0), until);
     RUN_MS(100);
-    CHECK_INT(CLIENT_NOW(0) + VALID_US(0), until); /* Nor does what comes late lengthen it. */
+    CHECK_INT(CLIENT_NOW(0) + VALID_US(0), until); /* A late answer does not lengthen it either. */
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
     RELEASE(0);

@@ -76,7 +76,7 @@ TEST(a_name_is_looked_up_before_each_connection)
     CLOSE(0);
 }
 
-/* S11: what it may have forgotten nobody knows. */
+/* S11: nobody knows what it may have forgotten. */
 TEST(a_server_that_is_new_behind_a_name_is_found_and_has_no_vote_until_the_guard_is_over)
 {
     WORLD(3);
@@ -300,7 +300,7 @@ TEST(a_loop_finds_its_descriptors_as_promised_whatever_names_do)
     }
 }
 
-/* The look-up goes on behind the connection that the loop waits for; then both end in one step. */
+/* The look-up goes on after the connection that the loop waits for; then both end in one step. */
 TEST(a_connection_that_ends_in_the_step_in_which_its_late_name_is_known_leaves_no_other_its_number)
 {
     WORLD(3);

@@ -271,7 +271,7 @@ static bool time_goes_on(struct redlock_event_ring *events)
     return at_us > 0;
 }
 
-/* One look at the clock judges what came on all connections, and one of them is lost before the others are read. */
+/* One look at the clock judges the bytes of all connections, and one of them is lost before the others are read. */
 TEST(the_engines_time_does_not_go_back_in_a_step_in_which_a_connection_is_lost)
 {
     for (volatile unsigned lost = 0; lost < 3; lost++) {

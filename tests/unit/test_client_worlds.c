@@ -284,7 +284,7 @@ static void rival(unsigned k)
     if (!key) model_put(&net.hosts[k].node, name, "rival", 1 + net_below(3000), net.now_us);
 }
 
-/* Another process, which has read what was written. */
+/* Another process, which has read the written keys. */
 static void restart(unsigned k)
 {
     if (net.hosts[k].node.hung) return;

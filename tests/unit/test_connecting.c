@@ -1,4 +1,4 @@
-/* The first connection to a node, the pauses before the next, and what is told of one that fails. */
+/* The first connection to a node, the pauses before the next, and the report of one that fails. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000 };
@@ -189,8 +189,8 @@ TEST(what_became_of_the_connection_is_told_in_the_words_of_the_transport)
     EXPECT_WORDS(0, 0, "ok");
 }
 
-/* Its handshake is good, and what follows ends the session, as of a cluster that has lost slots. Each client that waits for the
- * lock asks for its entry as soon as there is a session. */
+/* Its handshake is good, and the next answers end the session, as with a cluster that has lost slots.
+ * Each client that waits for the lock asks for its entry as soon as there is a session. */
 TEST(a_node_whose_answers_end_each_session_is_connected_to_with_pauses)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true);

@@ -42,7 +42,7 @@ static uint32_t random_ttl(struct cluster *cluster)
     return 200 + random_below(cluster, 2800);
 }
 
-/* Does what may be done at any moment, moving the lock to other memory and back, to oblivion and back. */
+/* Does an operation that is possible at any moment, moving the lock to other memory and back, to oblivion and back. */
 static void shift_memory(struct cluster *cluster, unsigned c, unsigned i)
 {
     if (random_below(cluster, 4) > 0) {

@@ -179,7 +179,7 @@ TEST(a_node_that_is_not_connected_or_has_another_lock_to_serve_first_gets_no_cop
     CHECK_INT(nodes[2].asked_count, 0);
 }
 
-/* S6: what was sent to a node at the last attempt may be another token. */
+/* S6: the token sent to a node at the last attempt may be another one. */
 TEST(a_release_that_names_another_token_is_no_copy)
 {
     size_t size;

@@ -5,7 +5,7 @@
 
 /* ---- How long ---- */
 
-/* Another process has acquired it. Its TTL is told by nobody; so the debt lasts as long as any TTL may. */
+/* Another process has acquired it. Nobody reports its TTL; so the debt lasts as long as any TTL may. */
 static void adopt_and_release(uint32_t guard_ms, uint32_t ttl_ms)
 {
     CLUSTER_OF(3, 2, config.guard_ms = guard_ms);

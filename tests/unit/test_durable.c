@@ -1,4 +1,4 @@
-/* S23: durable nodes, and the canary by which they are known. The guard is GUARD_MS, and for tickets 2 SKEW_MS more. */
+/* S23: durable nodes, and the canary that identifies them. The guard is GUARD_MS, and for tickets 2 SKEW_MS more. */
 #include "../world/story.h"
 
 enum { N = 3, GUARD_MS = 30000, SKEW_MS = 10000, FULL_MS = GUARD_MS + 2 * SKEW_MS, TTL_MS = 10000, SETTLE_MS = 3500 };
@@ -21,7 +21,7 @@ static const char canary[] = "0123456789abcdef0123456789abcdef01234567", another
 #define MEMORY(client, k) redlock_memory_of(&cluster->clients[client].durable, (k))
 #define GIVES_TICKETS(client, k) redlock_node_gives_tickets(ENGINE(client), (k), CLIENT_NOW(client))
 
-/* Time for the connection to be made anew, and for what follows it. */
+/* Time for the connection to be made anew, and for the steps after it. */
 #define SETTLE RUN_MS(SETTLE_MS)
 
 static void restart(struct cluster *cluster, unsigned k, bool keeps)
@@ -232,7 +232,7 @@ TEST(s23_a_node_that_comes_back_empty_begins_the_full_guard_and_that_is_told)
     CHECK_INT(emptied, 1);
     RESET(0, 2);
     SETTLE;
-    EXPECT_WORDS(0, 2, "came back empty ");     /* It is told once, but does not become another trouble. */
+    EXPECT_WORDS(0, 2, "came back empty ");     /* It is reported once, but does not become another trouble. */
     CHECK(!redlock_next_event(&events, &event));
     redlock_use_events(ENGINE(0), NULL, NULL, 0);
     RUN_MS(GUARD_MS - 4 * SETTLE_MS);
@@ -480,7 +480,7 @@ TEST(s23_subscriptions_do_not_ask_for_it)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* A server of which nobody knows who it is has no guard (S12). */
+/* A server that nobody can identify has no guard (S12). */
 TEST(s23_a_server_that_does_not_say_who_it_is_gets_no_canary)
 {
     DURABLE_OF(1, config.trust_unknown = true);

@@ -150,7 +150,7 @@ TEST(one_attempt_leaves_nothing_behind)
     CHECK(is_everywhere_empty(cluster));
 }
 
-/* It is told its turn by the refusals, and takes its place at once. */
+/* The refusals report its turn, and it takes its place at once. */
 TEST(whoever_is_refused_at_the_doorway_is_queued_a_round_trip_later)
 {
     CLUSTER_OF(5, 3, (void)0);
@@ -475,7 +475,7 @@ TEST(a_fair_lock_needs_no_wake_ups)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* Its entry, by which it is called, is part of its place. It therefore has one from the beginning, or none. */
+/* Its entry, which is the name for calling it, is part of its place. It therefore has one from the beginning, or none. */
 TEST(a_lock_that_could_not_draw_a_name_is_in_the_queue_without_one)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true);
@@ -684,7 +684,7 @@ TEST(a_lock_that_is_cancelled_leaves_the_queues_whenever_that_is)
     }
 }
 
-/* Places die with their leases, and nobody is called who is gone. */
+/* Places die with their leases, and no client is called that is gone. */
 TEST(a_lock_that_is_forgotten_while_it_waits_is_nobody)
 {
     for (unsigned us = 0; us < 1200; us += 100) {
@@ -982,7 +982,7 @@ TEST(fair_locks_with_tickets_get_larger_ones_in_their_order)
     }
 }
 
-/* Its wall clock is behind the last holder's. It is told so, keeps its place, and proposes more at once. */
+/* Its wall clock is behind the last holder's. It learns that, keeps its place, and proposes more at once. */
 TEST(a_ticket_that_is_too_small_costs_a_round_and_not_the_place)
 {
     CLUSTER_OF(3, 3, config.wake_ups = true; config.retry_ms = 60000);
@@ -1027,7 +1027,7 @@ static void raise_counter(struct cluster *cluster, unsigned long long counter)
         (void)model_put(NODE(k), "door#ticket", text, 0, cluster_node_now(cluster, k));
 }
 
-/* While it waited others have raised the counters. It is told so when it is the first and the resource is free. */
+/* While it waited others have raised the counters. It learns that when it is the first and the resource is free. */
 TEST(a_ticket_that_is_too_small_in_the_queue_is_corrected_at_once)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
@@ -1045,7 +1045,8 @@ TEST(a_ticket_that_is_too_small_in_the_queue_is_corrected_at_once)
     CHECK(redlock_ticket(LOCK(1)) > counter);
 }
 
-/* S14: the answer of a slow node, behind the one by which the round was lost, is no reason to come at once a second time. */
+/* S14: the answer of a slow node, after the one that decided that the round was lost, is no reason to
+ * come at once a second time. */
 TEST(a_ticket_is_corrected_at_once_only_once)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true; config.retry_ms = 60000);
@@ -1139,7 +1140,7 @@ TEST(a_fair_lock_is_taken_over_as_one)
     EXPECT_STATUS(2, REDLOCK_OK);
 }
 
-/* It is fair still when it is acquired behind that. */
+/* It is fair still when it is acquired after that. */
 TEST(a_fair_lock_that_was_adopted_in_vain_is_acquired)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -1223,7 +1224,7 @@ TEST(a_hand_over_in_strict_order_takes_two_round_trips)
 
 /* The memory of nodes has an entry for each client that waits, and nothing when they have died, whoever
  * comes then or does not. */
-/* The lease of a dead one that is the first would end when the clock shows again what it showed. */
+/* If a dead one is the first, its lease would end when the clock shows the same time again. */
 TEST(a_dead_head_is_waited_for_no_longer_where_the_clocks_of_nodes_step_back)
 {
     for (unsigned stepped = 1; stepped <= 3; stepped += 2) {

@@ -26,7 +26,7 @@ static void step_back(struct cluster *cluster, unsigned k)
     NODE_CLOCK_STEPS_MS(k, -TTL_MS);
 }
 
-/* To a replica that has got nothing yet, behind the same connections. */
+/* Fails over to a replica that has got nothing yet, with the same connections. */
 static void fail_over(struct cluster *cluster, unsigned k)
 {
     model_node_load(NODE(k));
@@ -128,7 +128,7 @@ static bool reaches_quorum(unsigned links, unsigned c)
 }
 
 /* Bit c * NODES + k is set if client c reaches node k. Clients that reach no quorum try without end.
- * Each client's wall clock is behind that of the one before, and tickets increase nevertheless (S15). */
+ * Each client's wall clock is behind the one before, and tickets increase nevertheless (S15). */
 static void take_turns(unsigned links, enum kind kind)
 {
     bool had_it[CLIENTS] = { false };

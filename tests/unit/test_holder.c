@@ -1,5 +1,5 @@
-/* A holder's name follows the token in the value of each key. Tests what goes out, what is compared,
- * and what is refused. */
+/* A holder's name follows the token in the value of each key. Tests the bytes that go out, the
+ * comparison, and the refusals. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000 };

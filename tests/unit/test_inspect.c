@@ -1,4 +1,4 @@
-/* Inspect: what it tells of the key on each node, and that it changes nothing. */
+/* Inspect: its report of the key on each node, and that it changes nothing. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000 };

@@ -1,4 +1,4 @@
-/* The engine's own books, falsified one entry at a time. Each invariant notices what breaks it, and names it. */
+/* The engine's own books, falsified one entry at a time. Each invariant notices the fault that breaks it, and names it. */
 #include "../tap.h"
 #include "../world/invariants.h"
 #include "../world/story.h"

@@ -321,7 +321,7 @@ TEST(each_command_that_locks_need_is_asked_for)
     CHECK_INT(rights_of("+ze"), 0);
 }
 
-/* Each kind of lock gets the whole list for a user that may do nothing, and no word of what it does without. */
+/* Each kind of lock gets the whole list for a user that may do nothing, and no word of commands that it does without. */
 TEST(all_that_a_kind_of_lock_needs_is_told_at_once)
 {
     static const struct { char letter; const char *with, *without; } kinds[] = {

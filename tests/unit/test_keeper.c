@@ -1,4 +1,4 @@
-/* The keeper. Tests when it extends, what it reports, when it ends, and which keys an extension sets again. */
+/* The keeper. Tests when it extends, its reports, when it ends, and which keys an extension sets again. */
 #include "../world/story.h"
 #include "../../redlock/wire.h"
 
@@ -380,7 +380,7 @@ TEST(s13_the_keeper_stops_at_the_limit_of_extensions_and_says_so)
     CHECK_INT(CALLS(0, "EXTEND"), 2);
     RUN_MS(THIRD_MS);
     EXPECT_STATUS(0, REDLOCK_EXTENSION_LIMIT);
-    EXPECT_HELD(0);                     /* For what is left. */
+    EXPECT_HELD(0);                     /* For the rest of the time. */
     RUN_MS(DOOR_TTL);
     EXPECT_NOT_HELD(0);
     CHECK_INT(CALLS(0, "EXTEND"), 2);
@@ -454,7 +454,7 @@ TEST(a_node_that_has_lost_the_key_gets_it_again_with_the_next_extension)
 }
 
 #define WALL_US 1800000000000000
-#define LARGER "1800000123456789"       /* Than what the clients propose. */
+#define LARGER "1800000123456789"       /* Larger than the clients' proposals. */
 
 static void acquire_with_ticket(struct cluster *cluster, unsigned client)
 {
@@ -703,7 +703,7 @@ TEST(s9_behind_a_cancelled_extension_of_an_adopted_lock_nothing_is_set_again)
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* The round's time is over before the node has told that the key is missing. */
+/* The round's time is over before the node has reported that the key is missing. */
 TEST(a_key_is_not_set_again_later_than_its_round)
 {
     CLUSTER(3);
@@ -729,7 +729,7 @@ TEST(s9_a_key_is_not_set_again_when_the_old_validity_is_over)
     EXPECT_KEY_ABSENT(2, "door");
 }
 
-/* A node that is slow to tell, but not too slow, is told behind the verdict. */
+/* A node that is slow to report, but not too slow, gets the key after the verdict. */
 TEST(a_slow_node_gets_its_key_again_behind_the_verdict)
 {
     CLUSTER(3);
@@ -854,7 +854,7 @@ TEST(an_extension_that_could_not_be_sent_is_not_sent_behind_the_release)
     EXPECT_KEYS("door 1", 3);
 }
 
-/* Its refusals of the acquire and of the extension come one behind the other, when both have been won long ago. */
+/* Its refusals of the acquire and of the extension come one after the other, when both have been won long ago. */
 TEST(a_slow_node_that_never_had_the_key_gets_it_with_the_extension_after_that)
 {
     CLUSTER(3);

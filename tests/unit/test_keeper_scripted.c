@@ -65,7 +65,7 @@ static void put_rival(void)
     for (unsigned k = 0; k < net.node_count; k++) model_put(&net.hosts[k].node, "door", "rival", 60000, net.now_us);
 }
 
-/* Every end of a keeper must leave this behind. */
+/* Every end of a keeper must leave this state. */
 #define CHECK_END                                   \
     CHECK_STR(net.breach, "");                      \
     CHECK_INT(net.open_count, 0);                   \
@@ -156,7 +156,7 @@ static void *acquires(void *unused)
     return unused;
 }
 
-/* Releases what another thread has acquired as soon as it can, and its memory is somebody else's at once. */
+/* Releases the lock that another thread has acquired as soon as it can, and its memory is somebody else's at once. */
 static void *releases_what_is_held(void *unused)
 {
     enum redlock_status status = REDLOCK_BAD_STATE;

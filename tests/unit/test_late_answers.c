@@ -23,7 +23,7 @@ struct limit {
 
 static const struct limit limits[] = { { "the node timeout", 500, 10000 }, { "the end of the validity", 2000, 1000 } };
 
-/* Against the deadline of the round. Whose alarms ring late reads what came before he looks at the clock. */
+/* Against the deadline of the round. A client whose alarms ring late reads its bytes before it looks at the clock. */
 struct moment {
     const char *name;
     int64_t after_us;
@@ -123,7 +123,7 @@ static void check_extend(struct cluster *cluster, const struct delay *delay, uin
         CHECK_INT(VALID_US(0), left_us);
 }
 
-/* Has no alarm rung yet? Until then what is read may count, and what is missing is waited for. */
+/* Has no alarm rung yet? Until then late answers may count, and missing ones are waited for. */
 static bool is_unnoticed(struct cluster *cluster, const struct delay *delay)
 {
     return CLIENT_NOW(0) < LOCK(0)->round.deadline_at + delay->moment.lag_us;

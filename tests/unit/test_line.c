@@ -1,11 +1,11 @@
-/* tools/examples/firmware/line.h: whatever a serial line loses, changes or keeps for too long, a session hears a beginning of what
- * the other side wrote in the same session, and nothing else. */
+/* tools/examples/firmware/line.h: whatever a serial line loses, changes or keeps for too long, a session
+ * hears a beginning of the bytes that the other side wrote in the same session, and nothing else. */
 #include "../tap.h"
 #include "../../tools/examples/firmware/line.h"
 
 enum { STREAM_MAX = 4096, FIRST_SESSION = 7 };
 
-/* Two ends and what one of them has heard. */
+/* Two ends and the bytes that one of them has heard. */
 struct pair {
     struct line near, far;
     uint8_t heard[STREAM_MAX];
@@ -27,7 +27,7 @@ static void hear(struct pair *pair, struct line *to, uint8_t byte)
     pair->heard_size += line_read(to, &pair->heard[pair->heard_size], STREAM_MAX - pair->heard_size);
 }
 
-/* Takes from one end what is to be sent. */
+/* Takes from one end the bytes to send. */
 static size_t take_output(struct line *from, uint8_t *wire)
 {
     size_t size;

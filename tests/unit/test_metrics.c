@@ -1,4 +1,4 @@
-/* Each metric in a story, by the lines that it writes; pages; labels; and what becomes of them when events are lost. */
+/* Each metric in a story, by the lines that it writes; pages; labels; and their state when events are lost. */
 #include "../../redlock/redlock_metrics.h"
 #include "../world/story.h"
 

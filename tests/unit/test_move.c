@@ -45,7 +45,7 @@ TEST(a_waiting_lock_a_debt_and_a_done_lock_can_be_moved)
     UNTIL_LOCK_DONE(0, 1);
     EXPECT_LOCK_STATUS(0, 1, REDLOCK_OK);
     cluster_move(cluster, 0, 2, 1);
-    CHECK(redlock_next_done(ENGINE(0)) == NULL); /* Whoever moves it knows of it. */
+    CHECK(redlock_next_done(ENGINE(0)) == NULL); /* The caller that moves it knows of it. */
     RUN_MS(1);
     cluster_cut(cluster, 0, 2, false);
     CHECK_INT(cluster_release(cluster, 0, 2), REDLOCK_OK);
@@ -60,7 +60,7 @@ TEST(a_waiting_lock_a_debt_and_a_done_lock_can_be_moved)
 }
 
 /* No lock moves back. The memory that it has left is the caller's, and may be overwritten. All wait in
- * the queue of a node that is away; the last of them moves, and one more comes behind it. */
+ * the queue of a node that is away; the last of them moves, and one more comes after it. */
 static void move_last_of_three(bool moves_all)
 {
     static const char *const names[] = { "a", "b", "c", "d" };

@@ -1,5 +1,5 @@
-/* Endpoints of addresses, and the thread that looks names up. The system's resolver is one of this test's own, so that it may
- * be slow, hang, fail, and be asked what signals reach it. */
+/* Endpoints of addresses, and the thread that looks names up. The system's resolver is one of this
+ * test's own, so that it may be slow, hang, fail, and report the signals that reach it. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -325,7 +325,7 @@ TEST(every_code_has_a_text)
 #endif
 }
 
-/* A host that does not exist is given up for good; what the name server may answer later is asked again. */
+/* A host that does not exist is given up for good; a name that the name server may know later is asked again. */
 TEST(each_code_of_the_resolver_has_its_own_text_and_those_alone_deny_that_say_so)
 {
     static const struct {
@@ -437,7 +437,7 @@ TEST(a_child_of_a_fork_has_the_descriptors_and_no_thread)
     CHECK_INT(resolved.code, 0);
 }
 
-/* Its thread cannot have died; but what is no answer must not be taken for one. */
+/* Its thread cannot have died; but bytes that are no answer must not be taken for one. */
 TEST(an_end_without_an_answer_is_a_failure)
 {
     struct net_resolved resolved;

@@ -643,7 +643,7 @@ NET_TEST(a_self_pipe_that_nobody_drains_can_be_written_to_for_ever_and_errno_sta
     own(self_pipe[0]);
     own(self_pipe[1]);
     errno = ENOENT;
-    for (unsigned i = 0; i < 1 << 17; i++) net_self_pipe_write(self_pipe[1]);  /* Twice what a pipe holds. */
+    for (unsigned i = 0; i < 1 << 17; i++) net_self_pipe_write(self_pipe[1]);  /* Twice as much as a pipe holds. */
     CHECK_INT(errno, ENOENT);
     CHECK(net_self_pipe_drain(self_pipe[0]));
     CHECK(!net_self_pipe_drain(self_pipe[0]));

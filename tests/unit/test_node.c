@@ -1,4 +1,4 @@
-/* One node's session, fed with bytes. Tests what it reports, and what it never reports. The rest is in test_rules. */
+/* One node's session, fed with bytes. Tests its reports, and the reports that it never makes. The rest is in test_rules. */
 #include "../tap.h"
 
 #include "../../redlock/node.h"

@@ -35,7 +35,7 @@ static enum redlock_status mark(struct cluster *cluster, unsigned client, const 
     return status == REDLOCK_OK ? finish(cluster, client) : status;
 }
 
-/* So that what is asked next comes so long after the beginning of the client's period. */
+/* The next request therefore comes so long after the beginning of the client's period. */
 static void go_into_period(struct cluster *cluster, unsigned client, uint32_t period_ms, uint64_t age_ms)
 {
     const uint64_t wall_us = cluster_client_wall(cluster, client);
@@ -113,7 +113,7 @@ TEST(no_earlier_period_begins_behind_a_later_one)
     EXPECT_MARK(1, &earlier, REDLOCK_ALREADY);
 }
 
-/* The mark of a minute replaces that of the hour, but is not forgotten before it. */
+/* The mark of a minute replaces the mark of the hour, but is not forgotten before it. */
 TEST(the_mark_of_a_shorter_period_does_not_end_the_longer_one)
 {
     CLUSTER(N);

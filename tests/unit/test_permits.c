@@ -167,7 +167,7 @@ TEST(s20_a_quorum_of_one_slot_is_held_and_grants_of_others_are_given_up_at_once)
     CHECK_INT(redlock_owed(LOCK(0)), 0);
 }
 
-/* The votes for it that come behind the quorum count; those for another slot are given up when they come. */
+/* The votes for it that come after the quorum count; those for another slot are given up when they come. */
 TEST(s20_a_grant_of_another_slot_that_comes_when_one_is_held_is_given_up)
 {
     static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
@@ -219,7 +219,7 @@ TEST(s27_another_slot_that_is_granted_too_late_is_not_released_by_the_token_that
     CHECK(IDLE(0));
 }
 
-/* Or the node would take a slot for free that is held, and grant it to clients who cannot have a quorum of it. */
+/* Otherwise the node would take a slot for free that is held, and grant it to clients that cannot have a quorum of it. */
 TEST(s20_a_node_that_has_granted_another_slot_gets_the_one_that_is_held)
 {
     static const unsigned free_slots[NODES] = { 2, 3, 2, 2, 2 };
@@ -322,7 +322,7 @@ TEST(s9_what_is_extended_is_the_slot_that_is_held)
     CHECK_INT(slot_keys(cluster, slot), NODES);
 }
 
-/* S20: a node that has lost the key, or had granted another, gets that of the slot that is held, and no other. */
+/* S20: a node that has lost the key, or had granted another, gets the key of the slot that is held, and no other. */
 TEST(s20_a_key_that_is_set_again_is_that_of_the_slot_that_is_held)
 {
     static const unsigned free_slots[NODES] = { 2, 2, 2, 2, 3 };
@@ -626,7 +626,7 @@ TEST(s15_a_ticket_of_a_permit_is_that_of_its_slot)
     EXPECT_KEY_ABSENT_ON_ALL("pool#ticket");
 }
 
-/* A clock that is behind learns the largest counter of what is free, and tries again at once. */
+/* A clock that is behind learns the largest counter of a free slot, and tries again at once. */
 TEST(s15_a_ticket_too_small_for_every_free_slot_is_corrected_at_once)
 {
     CLUSTER_OF(NODES, 2, (void)0);
@@ -713,8 +713,8 @@ TEST(a_release_of_any_slot_wakes_one_that_waits_and_tells_it_which)
     }
 }
 
-/* It asks only for the slot that it is told. Another may be free, but is another's turn. Ten times,
- * since by chance it would take the right one. */
+/* It asks only for the slot that the wake-up names. Another may be free, but is another's turn. Ten
+ * times, since by chance it would take the right one. */
 TEST(one_that_is_woken_asks_for_the_slot_it_was_told_of_alone)
 {
     LISTENING(3);
@@ -783,7 +783,7 @@ TEST(one_that_lines_up_when_a_slot_is_free_already_tries_again_at_once)
     EXPECT_STATUS(2, REDLOCK_OK);
 }
 
-/* A client that was told of a slot beyond its own number of permits asks for those that it has. */
+/* A client whose wake-up names a slot beyond its own number of permits asks for those that it has. */
 TEST(a_slot_beyond_its_own_permits_is_not_asked_for)
 {
     LISTENING(4);

@@ -309,7 +309,7 @@ TEST(a_release_takes_what_is_there_by_the_token_whatever_the_entry)
     end(&talk);
 }
 
-/* It says no to what may need memory, unless the script has written something before. */
+/* It says no to commands that may need memory, unless the script has written something before. */
 TEST(s24_a_node_that_is_out_of_memory_extends_and_releases_nevertheless)
 {
     struct talk talk;
@@ -415,8 +415,9 @@ static void start(struct cluster *cluster, unsigned client)
 }
 
 /* The first client's doorway to node 1 is on its way for long, and its connection breaks. It comes back, and a later round is
- * granted by nodes 0 and 1. Then the second client is queued; and then the late poll comes, by which the first one is not the
- * head. Without the number of the round node 1 would give the key away, and nodes 1 and 2 make a second holder. */
+ * granted by nodes 0 and 1. Then the second client is queued; and then the late poll arrives, which
+ * says that the first one is not the head. Without the number of the round node 1 would give the key
+ * away, and nodes 1 and 2 make a second holder. */
 TEST(s24_a_late_poll_gives_no_key_away_and_so_makes_no_second_holder)
 {
     CLUSTER_OF(3, 2, config.node_timeout_ms = 1000);

@@ -78,7 +78,7 @@ TEST(the_cipher_of_a_device_without_a_random_source_is_xtea)
     CHECK_INT(other[1], 0x72612CB5);
 }
 
-/* The random bytes of this client are those of the device from now on. */
+/* The random bytes of this client are the device's from now on. */
 static void become(struct cluster *cluster, unsigned client, uint32_t secret, uint32_t boot)
 {
     struct device_random device = { .secret = { secret, 2, 3, 4 }, .boot = boot };
@@ -114,7 +114,7 @@ TEST(another_device_and_another_life_of_the_same_have_other_tokens)
     CHECK(strcmp(tokens[1], tokens[2]) != 0);
 }
 
-/* The second device hears nothing from three nodes, so it releases what it may have there as soon as it can. */
+/* The second device hears nothing from three nodes, so it releases its possible keys there as soon as it can. */
 static void try_in_vain(struct cluster *cluster, uint32_t secret)
 {
     become(cluster, 0, 1, 1);
@@ -225,7 +225,7 @@ TEST(after_a_reset_a_token_that_was_kept_releases_the_lock_of_the_former_life)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* It may be extended as well, if what it protects can be gone on with. */
+/* It may be extended as well, if the protected work can be gone on with. */
 TEST(after_a_reset_a_token_that_was_kept_takes_the_lock_up_again)
 {
     CLUSTER(5);

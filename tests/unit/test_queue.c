@@ -88,8 +88,8 @@ TEST(a_lock_can_wait_in_the_queues_of_all_nodes_at_once)
     }
 }
 
-/* Three locks, of which one has moved. They are seen from both ends, and with another that comes after
- * them. The memory that the moved one left is overwritten, as it is the caller's again. */
+/* Three locks, and one of them has moved. They are seen from both ends, and with another that comes
+ * after them. The memory that the moved one left is overwritten, as it is the caller's again. */
 static void check_copy(unsigned victim)
 {
     struct redlock_queue queue = { 0 };

@@ -67,7 +67,7 @@ TEST(s9_an_adopted_lock_whose_extension_fails_is_not_held)
     EXPECT_NOT_HELD(0);
 }
 
-/* Nobody told the TTL of an adopted lock, but it is not over the guard. */
+/* Nobody reported the TTL of an adopted lock, but it is not over the guard. */
 TEST(s5_a_debt_of_an_adopted_lock_ends_with_the_guard)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -179,8 +179,8 @@ static void move_server(struct cluster *cluster, unsigned from, unsigned to)
     NODE(from)->run_id[0] = NODE(from)->run_id[0] == 'f' ? '0' : 'f';
 }
 
-/* Node 1 hears nothing, and node 2 is just being connected anew, when the server behind node 0 votes on an extension; then it
- * moves to node 2's address. No guard keeps it from voting there, too. */
+/* Node 1 hears nothing, and node 2 is just being connected anew, when node 0's server votes on an
+ * extension; then it moves to node 2's address. No guard keeps it from voting there, too. */
 static void extend_while_the_server_moves(struct cluster *cluster)
 {
     START_EXTEND(0, 10000);
@@ -217,7 +217,7 @@ TEST(s12_a_server_votes_once_in_a_round_even_when_it_has_moved_to_another_node)
     extend_while_the_server_moves(cluster);
 }
 
-/* It was behind node 2 when that was connected last, and behind node 0 meanwhile. */
+/* It was node 2's server when that was connected last, and node 0's meanwhile. */
 TEST(s12_a_server_votes_once_in_a_round_even_when_it_has_moved_back)
 {
     CLUSTER_OF(3, 1, config.guard_ms = 0);

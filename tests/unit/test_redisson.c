@@ -291,7 +291,7 @@ TEST(with_Java_a_release_passes_over_those_in_a_fair_locks_queue_that_died)
     model_session_end(&last);
 }
 
-/* Without the right to look at the times the first is told, whether it lives or not. */
+/* Without the right to look at the times the first is called, whether it lives or not. */
 TEST(with_Java_a_release_that_may_not_ask_for_the_time_tells_the_first_in_a_fair_locks_queue)
 {
     static const char *const refused[] = { "TIME", "ZSCORE" };
@@ -310,7 +310,7 @@ TEST(with_Java_a_release_that_may_not_ask_for_the_time_tells_the_first_in_a_fair
     }
 }
 
-/* S5: with what is unknown an attempt is undone, and Java threads hear of that, too. */
+/* S5: an attempt whose outcome is unknown is undone, and Java threads hear of that, too. */
 TEST(s5_with_Java_an_attempt_whose_answer_is_lost_is_released)
 {
     CLUSTER(1);

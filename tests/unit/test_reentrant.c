@@ -123,7 +123,7 @@ TEST(another_owner_neither_enters_nor_leaves)
     CHECK_INT(held_on(&home.lock, "door"), 3);
     CHECK_INT(net.sent_count, sent);
     net.now_us += 10000 * MS;
-    CHECK_INT(enter_home(ANOTHER), REDLOCK_TAKEN);      /* Until the one inside has left, who does not know yet. */
+    CHECK_INT(enter_home(ANOTHER), REDLOCK_TAKEN);      /* Until the one inside, which does not know yet, has left. */
     CHECK_INT(leave_home(ME), REDLOCK_LOST);
     CHECK_INT(enter_home(ANOTHER), REDLOCK_OK);
     CHECK_INT(enter_home(ME), REDLOCK_TAKEN);
@@ -279,7 +279,7 @@ TEST(a_release_that_cannot_begin_leaves_its_owner_inside)
     CHECK_INT(redlock_start_extend(redlock_engine(&client), &home.lock, 10000, net.now_us), REDLOCK_OK);
     struct loop loop = { .zeros = 0 };
     CHECK_INT(redlock_start_release(redlock_engine(&client), &home.lock, net.now_us), REDLOCK_OK);
-    CHECK_INT(leave_home(ME), REDLOCK_BAD_STATE);       /* Somebody releases it behind our back. */
+    CHECK_INT(leave_home(ME), REDLOCK_BAD_STATE);       /* Another client releases it unnoticed. */
     CHECK_INT(enter_home(ANOTHER), REDLOCK_TAKEN);
     loop_until(&loop, &home.lock, net.now_us + 2000 * MS);
     CHECK_INT(enter_home(ME), REDLOCK_LOST);

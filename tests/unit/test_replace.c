@@ -18,7 +18,7 @@ static bool write_inner(void *context, int fd)
     return write(fd, "inner", 5) == 5;
 }
 
-/* Between two halves of what is written another process comes, which has the same number where it lives. */
+/* Between two halves of the text another process comes, which has the same number where it lives. */
 static bool write_outer(void *context, int fd)
 {
     (void)context;

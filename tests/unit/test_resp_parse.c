@@ -62,8 +62,8 @@ static void say_item(struct reader *r, const struct resp_item *item)
     if (item->ends_reply) say(r, ".", 1);
 }
 
-/* Parses a copy that is just as large as the window, so that a sanitizer sees a look behind it, and that lies elsewhere
- * each time. Returns whether there was an item. */
+/* Parses a copy that is just as large as the window, so that a sanitizer sees a read after it, and that
+ * lies elsewhere each time. Returns whether there was an item. */
 static bool reader_step(struct reader *r, const char *window, size_t size, bool full)
 {
     struct resp_item item;
@@ -252,7 +252,7 @@ TEST(an_empty_window_may_have_no_address)
 
 /* ---- Errors ---- */
 
-/* One past each of these is in the table below, at each of these is in the test behind it. */
+/* One past each of these is in the table below, at each of these is in the test after it. */
 static const struct resp_limits tight = { .line_max = 4, .bulk_max = 12, .elements_max = 10, .depth_max = 2 };
 
 static const struct {
@@ -306,7 +306,7 @@ static const struct {
     { BYTES(":1-\r\n"), RESP_BAD_INTEGER, 2 },
     { BYTES(":1\n"), RESP_BAD_INTEGER, 2 },
     { BYTES(":/"), RESP_BAD_INTEGER, 1 },   /* The byte before '0'. */
-    { BYTES("::"), RESP_BAD_INTEGER, 1 },   /* The byte behind '9'. */
+    { BYTES("::"), RESP_BAD_INTEGER, 1 },   /* The byte after '9'. */
     { BYTES(":\xb1"), RESP_BAD_INTEGER, 1 }, /* '1' with the top bit set. */
     { BYTES(":00\r\n"), RESP_BAD_INTEGER, 2 },
     { BYTES(":01\r\n"), RESP_BAD_INTEGER, 2 },
@@ -508,7 +508,7 @@ TEST(a_bomb_of_nested_arrays_is_refused_at_the_depth_allowed)
 
 /* ---- Pieces ---- */
 
-/* A string of which nothing but the number of its bytes matters, as a reply. Returns the reply's size. */
+/* A string whose size alone matters, as a reply. Returns the reply's size. */
 static size_t make_string(char *reply, char type, size_t size)
 {
     size_t at = 0;
@@ -583,7 +583,7 @@ TEST(pieces_know_where_they_belong)
     CHECK_SAID(&r, "*2 >*1 >>$0123456789abcdefgh~ >>~ij0123456789 >-0123456789abcdefghij01~ >~23.");
 }
 
-/* The window ends between the CR and the LF of a line, so what is before them is handed out without them. */
+/* The window ends between the CR and the LF of a line, so the bytes before them are handed out without them. */
 TEST(a_line_cut_between_cr_and_lf_ends_with_an_empty_piece)
 {
     struct resp_parser p;

@@ -506,8 +506,8 @@ TEST(s5_a_debt_is_paid_once_more_for_an_acquire_that_arrives_after_its_release)
     RUN_MS(100);                                            \
     EXPECT_STATUS(0, REDLOCK_OK)
 
-/* A key set again is late as well. So one comes behind the first release, which finds nothing, and one behind the second, which has
- * found the other. */
+/* A key set again is late as well. One comes after the first release, which finds nothing, and one
+ * after the second, which has found the other. */
 TEST(s5_a_debt_is_paid_as_often_as_keys_may_come)
 {
     FIRST_SET_IS_LATE(false);

@@ -1,4 +1,4 @@
-/* scan: what the keys of one name on all nodes amount to, and what may be removed. */
+/* scan: the state that the keys of one name on all nodes make up, and the keys that may be removed. */
 #include "../../tools/admin/classes.c"
 
 #include "../../redlock/quorum.h"

@@ -1,4 +1,4 @@
-/* Several resources, all or nothing; and the limits of what a lock may be about. */
+/* Several resources, all or nothing; and the limits of a lock's resources. */
 #include "../world/story.h"
 
 enum { DOOR_TTL = 10000, HEAD = 8 };    /* Bytes that each name but the first adds. */
@@ -300,7 +300,7 @@ TEST(a_set_that_is_refused_is_left_in_its_order)
     CHECK_STR(names[0].bytes, "door"); CHECK_STR(names[1].bytes, "attic");
 }
 
-/* Until it is idle, a lock is about what it was about. */
+/* Until it is idle, a lock keeps its resources. */
 TEST(a_lock_that_owes_for_a_set_is_not_used_for_another)
 {
     CLUSTER(3);

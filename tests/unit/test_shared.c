@@ -21,7 +21,7 @@ static enum redlock_status start_shared(struct cluster *cluster, unsigned client
     return cluster_acquire(cluster, client, 0, &request);
 }
 
-/* Clients of which all use shared locks. */
+/* Clients that all use shared locks. */
 #define SHARING(nodes, clients) SHARING_WITH(nodes, clients, (void)0)
 #define SHARING_WITH(nodes, clients, ...)                        \
     CLUSTER_COLD(nodes, clients, __VA_ARGS__);                   \
@@ -503,7 +503,7 @@ TEST(roles_change_as_often_as_one_likes)
     }
 }
 
-/* Its NOSCRIPT would come when the next change has begun, and what the lock was known by there would be forgotten. */
+/* Its NOSCRIPT would come when the next change has begun, and the lock's name there would be forgotten. */
 TEST(s5_a_node_that_is_slow_and_has_forgotten_the_scripts_takes_part_in_each_change_of_role)
 {
     for (unsigned changes = 0; changes < 6; changes++) {
@@ -602,7 +602,7 @@ TEST(s5_what_a_reader_owes_is_paid_before_the_lock_is_a_writer_and_the_other_way
     }
 }
 
-/* One resource of a set, of which another is shared before and after. */
+/* One resource of a set, and another is shared before and after. */
 TEST(s5_what_a_set_owes_is_paid_before_one_of_its_resources_is_in_another_role)
 {
     SHARING(3, 1);
@@ -639,7 +639,7 @@ TEST(a_lock_that_ran_out_is_acquired_in_another_role_when_no_node_can_have_it)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* The release of an older attempt names that one's token, and not that by which the lock becomes a writer. */
+/* The release of an older attempt names that one's token, and not the one that makes the lock a writer. */
 TEST(s6_a_debt_of_an_older_attempt_is_paid_during_an_upgrade)
 {
     SHARING(3, 1);
@@ -821,7 +821,7 @@ TEST(a_role_is_not_changed_without_random_bytes_for_another_token)
     EXPECT_HELD(0);
 }
 
-/* The wall clocks of all are near the end of what tickets can tell. */
+/* The wall clocks of all are near the end of the range of tickets. */
 TEST(s15_an_upgrade_has_no_ticket_that_is_too_large)
 {
     SHARING(3, 1);
@@ -974,7 +974,7 @@ static void write_among_readers(uint32_t retry_ms)
     TAP_CHECK(second < LIMIT_S, "with a pause of %u ms it waits for ever", (unsigned)retry_ms);
 }
 
-/* By the longest pauses that it makes, what it says of its waiting stays until it says so again. */
+/* Its report of waiting lasts for its longest pauses, until it reports again. */
 TEST(a_stream_of_readers_does_not_keep_a_writer_out)
 {
     static const uint32_t retries[] = { 200, 300, 1000, 7000, 10000 };
@@ -1038,7 +1038,7 @@ TEST(s15_a_reader_has_the_ticket_of_the_last_writer_or_a_larger_one_and_the_next
     CHECK(last > one && last > other);
 }
 
-enum { BEHIND_US = 1000000 };       /* A wall clock that is so far behind proposes what is known to be too small. */
+enum { BEHIND_US = 1000000 };       /* A wall clock that is so far behind proposes a ticket that is known to be too small. */
 
 /* The ticket with which the client gets two resources if its wall clock says so; 0: it does not within 20 ms. */
 static uint64_t set_ticket(struct cluster *cluster, unsigned client, bool is_account_shared, bool is_door_shared, uint64_t wall_us)
@@ -1090,7 +1090,7 @@ TEST(s15_of_a_set_the_ticket_may_be_that_of_the_last_writer_of_what_it_reads)
     CHECK(acquire_ticket(cluster, 0, false) > written);
 }
 
-/* No counter tells of the writer any longer, but what it wrote is there. */
+/* No counter reports the writer any longer, but its key is there. */
 TEST(s15_a_reader_has_a_larger_ticket_than_the_last_writer_where_counters_have_run_out)
 {
     SHARING_WITH(3, 2, config.guard_ms = DOOR_TTL; config.ticket_skew_ms = 1000; config.ticket_life_ms = 2 * DOOR_TTL + 2000);
@@ -1102,7 +1102,7 @@ TEST(s15_a_reader_has_a_larger_ticket_than_the_last_writer_where_counters_have_r
     CHECK(acquire_ticket(cluster, 1, true) > first);
 }
 
-/* The counter is that of a writer that had no quorum. */
+/* The counter belongs to a writer that had no quorum. */
 TEST(s9_a_reader_gets_its_key_again_whatever_the_counter_there)
 {
     SHARING(3, 2);

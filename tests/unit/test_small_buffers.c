@@ -118,11 +118,11 @@ TEST(a_send_buffer_of_every_size_from_the_least_on_will_do)
     }
 }
 
-/* The script for one lock behind the names of many others, none of which have gone out. */
+/* The script for one lock after the names of many others, none of which have gone out. */
 TEST(a_script_waits_behind_more_than_65535_bytes)
 {
     enum { OTHERS = 150, LONG = REDLOCK_RESOURCE_MAX, WINDOW = 300, PATIENCE_US = 40000 };
-    enum { SET_SIZE = LONG + 96, SOME = 300 };      /* So that behind them all there is no room for the script. */
+    enum { SET_SIZE = LONG + 96, SOME = 300 };      /* There is thus no room for the script after them all. */
     static char names[OTHERS][LONG + 1];
 
     CLUSTER_COLD(1, 1, config.resource_max = LONG; config.pipeline = OTHERS + 1; config.send_size = OTHERS * SET_SIZE + SOME);

@@ -56,8 +56,8 @@ TEST(s15_a_counter_that_other_nodes_find_too_far_ahead_is_not_followed_for_ever)
     TAP_CHECK(LOCK(0)->ticket < WALL_US + CLIENT_NOW(0) + 1, "the ticket is still %llu", (unsigned long long)LOCK(0)->ticket);
 }
 
-/* One attempt goes by the wall clock alone. The next one proposes more than any node has told, even if that is ahead of the wall
- * clock. */
+/* One attempt goes by the wall clock alone. The next one proposes more than any node has reported, even
+ * if that is ahead of the wall clock. */
 TEST(s15_a_client_that_found_a_counter_too_far_ahead_follows_the_next_one_that_is_not)
 {
     CLUSTER(3);
@@ -234,7 +234,7 @@ TEST(s15_no_two_attempts_propose_the_same_ticket)
     CHECK(count > 10);
 }
 
-/* When a counter's life is over, or its node has forgotten it, the clock is what makes the next ticket larger. */
+/* When a counter's life is over, or its node has forgotten it, the clock makes the next ticket larger. */
 TEST(s15_the_wall_clock_is_the_least_of_a_ticket)
 {
     CLUSTER_OF(3, 2, (void)0);

@@ -1,5 +1,5 @@
 /* The trace of the command, a printer of events and of raw bytes. Each line is right however the bytes
- * are cut, and what the ring could not hold is told. */
+ * are cut, and lost events of a full ring are reported. */
 #include "../../tools/redlock/outbox.c"
 #include "../../tools/redlock/text.c"
 #include "../../tools/redlock/trace.c"

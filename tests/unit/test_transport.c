@@ -1,5 +1,5 @@
-/* The calls of redlock.h that a transport needs beside the four that move bytes. They wait for what is
- * worth waiting for, and let go of locks whose memory is wanted. */
+/* The calls of redlock.h that a transport needs beside the four that move bytes. They wait for useful
+ * events, and let go of locks whose memory is wanted. */
 #include "../world/story.h"
 
 enum { TTL_MS = 10000 };

@@ -147,7 +147,7 @@ static void answer_extend_with(size_t i)
         EXPECT_TROUBLE(0, k, errors[i].trouble);
     }
     RUN_MS(RECOVERY_MS);
-    CHECK_INT(CLIENT_NOW(0) + VALID_US(0), until); /* An error neither shortens nor releases what is held. */
+    CHECK_INT(CLIENT_NOW(0) + VALID_US(0), until); /* An error neither shortens nor releases a held lock. */
     EXPECT_KEYS("door", 3);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
@@ -488,7 +488,7 @@ TEST(a_refusal_that_comes_when_all_is_lost_tells_when_the_holder_runs_out_as_wel
     CHECK(redlock_free_in_ms(LOCK(0)) <= 4000 && redlock_free_in_ms(LOCK(0)) > 3900);
 }
 
-/* Node 0's refusal and the answer to the release that was sent behind it are read at once, with "reply" for the release. */
+/* Node 0's refusal and the answer to the release that was sent after it are read at once, with "reply" for the release. */
 static void refuse_late(const char *reply)
 {
     CLUSTER(3);

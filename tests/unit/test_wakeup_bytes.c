@@ -62,7 +62,7 @@ static void answer(struct talk *talk, unsigned k, const char *text)
     feed(talk);
 }
 
-/* Does what the sessions want of a transport, with a node whose handshake goes well. */
+/* Does the work that the sessions want of a transport, with a node whose handshake goes well. */
 static void serve(struct talk *talk)
 {
     for (unsigned k = 0; k < SESSIONS; k++) {
@@ -135,7 +135,7 @@ static void start(struct talk *talk, uint32_t wait_ms)
         TAP_CHECK(!strstr(text, (words)), "said is \"%s\", with \"%s\"", text, (words));         \
     } while (0)
 
-/* Lines up behind a holder, whose key has no TTL. */
+/* Waits in line for a holder, whose key has no TTL. */
 static void line_up(struct talk *talk, uint32_t wait_ms)
 {
     start(talk, wait_ms);
@@ -865,7 +865,7 @@ TEST(a_lock_that_has_just_woken_another_lines_up_behind_it)
     EXPECT_SAID(NODE, "SET\r\n");
 }
 
-/* Each command would be one more in front of what he asks. */
+/* Each command would be one more before the other's. */
 TEST(a_lock_that_has_just_woken_another_says_nothing_until_a_round_has_passed)
 {
     TALK(config.retry_ms = RARELY_MS);

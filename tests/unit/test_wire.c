@@ -135,7 +135,7 @@ TEST(a_script_is_sent_from_where_it_lies)
     CHECK(w.apart != NULL && w.apart_size == strlen(WIRE_RELEASE_SCRIPT));
     CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$748\r\n", w.apart_at);
     CHECK_MEM(buffer + w.apart_at, w.used - w.apart_at, "\r\n", 2);
-    resp_write_begin(&w, buffer, 10, 1);    /* Too small for what is around it. */
+    resp_write_begin(&w, buffer, 10, 1);    /* Too small for the bytes around it. */
     CHECK(!wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
     CHECK(!w.apart && w.used == 1);
     resp_write_begin(&w, buffer, sizeof buffer, 1);     /* It follows other bytes. */
@@ -143,7 +143,7 @@ TEST(a_script_is_sent_from_where_it_lies)
     CHECK(w.apart != NULL && w.apart_at > 1);
 }
 
-/* S20: behind what any lock says, how many permits there are, and which slot is meant. */
+/* S20: after the words of any lock come the number of permits, and the slot. */
 TEST(a_permit_is_asked_for_by_the_name_of_the_resource_and_their_number)
 {
     const struct redlock_kind *kind = wire_permit_kind();
@@ -559,7 +559,7 @@ TEST(a_refusal_tells_a_ticket_below_2_to_the_53_and_a_PTTL_or_nothing)
     }
 }
 
-/* S25: what a doorway learns from. The first two words are those of any refusal. */
+/* S25: the text that a doorway learns from. The first two words are as in any refusal. */
 TEST(a_refused_poll_tells_of_the_largest_turn_and_a_rank_or_of_nothing)
 {
     static const struct { struct wire_reply reply; bool is_refusal; uint32_t turn; int32_t rank; } polls[] = {
@@ -644,7 +644,7 @@ TEST(s16_a_wake_up_is_a_message_with_a_number_and_perhaps_a_slot_and_nothing_els
     }
 }
 
-/* Else what somebody publishes elsewhere would be taken for a number. */
+/* Otherwise a message on another channel would be taken for a number. */
 TEST(s16_a_wake_up_is_heard_on_the_channel_of_an_engine_and_nowhere_else)
 {
     static const struct wire_reply good = HEARD("messageredlock:0123456789abcdef7@3", 3, false);
@@ -848,7 +848,7 @@ TEST(s12_a_mode_is_a_whole_word)
     CHECK_INT(info("redis_mode:sentinels").trouble, REDLOCK_TROUBLE_CLUSTER);
 }
 
-/* Each is the small number behind it, modulo 2^64, or comes to it when single digits wrap. */
+/* Each is the small number after it, modulo 2^64, or comes to it when single digits wrap. */
 TEST(s16_no_number_begins_anew_behind_2_to_the_64)
 {
     static const char *const numbers[] = { "18446744073709551616", "18446744073709551617", "184467440737095516170",

@@ -10,8 +10,8 @@ tree=$(mktemp -d) || exit 1
 trap 'rm -rf "$tree"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# redlock.h, in which each field that is declared behind the line "Private from here on" has a name that nobody knows. Lines of
-# prose between comment signs are left alone by taking all comments away there.
+# redlock.h, in which each field that is declared after the line "Private from here on" has a name that
+# nobody knows. Lines of prose between comment signs are left alone by taking all comments away there.
 rename_private_fields() {
     perl -e '
         undef $/;
@@ -33,7 +33,7 @@ build_tree() {
         rename_private_fields >"$tree/redlock/redlock.h" && ! cmp -s redlock/redlock.h "$tree/redlock/redlock.h"
 }
 
-# sizes DIRECTORY: those of its structures.
+# sizes DIRECTORY: prints those of its structures.
 sizes() {
     printf '%s\n' '#include "redlock_client.h"' '#include <stdio.h>' 'int main(void) {' \
         'printf("%zu %zu %zu\n", sizeof(struct redlock), sizeof(struct redlock_lock), sizeof(struct redlock_node));' \

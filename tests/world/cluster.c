@@ -18,8 +18,8 @@ enum {
 };
 
 #define NODE_START_US UINT64_C(1790000000000000) /* A node's clock is the time of day, */
-#define NODE_SPREAD_US 1000003                   /* by which each lets its keys end differently; */
-#define WALL_START_US NODE_START_US              /* but what TIME tells is the same. */
+#define NODE_SPREAD_US 1000003                   /* and this much apart from node to node for the ends of keys; */
+#define WALL_START_US NODE_START_US              /* but TIME's answer is the same. */
 
 /* ---- Telling ---- */
 
@@ -281,7 +281,7 @@ static void connection_breaks(struct cluster *cluster, struct cluster_connection
 
 /* ---- What a node does with its connections ---- */
 
-/* Sends what the session has to say; closes when it wants to. */
+/* Sends the session's bytes; closes when it wants to. */
 static void session_flush(struct cluster *cluster, struct cluster_connection *connection)
 {
     struct model_session *session = &connection->session;
@@ -296,7 +296,7 @@ static void session_flush(struct cluster *cluster, struct cluster_connection *co
     node_leaves(connection);
 }
 
-/* Tells the observer what the node has executed since its log was empty. */
+/* Tells the observer the commands that the node has executed since its log was empty. */
 static void show_commands(struct cluster *cluster, const struct cluster_connection *connection)
 {
     struct model_node *node = &cluster->hosts[connection->node].node;
@@ -306,7 +306,7 @@ static void show_commands(struct cluster *cluster, const struct cluster_connecti
     node->call_count = 0;
 }
 
-/* Delivers what the node has published to sessions other than the one whose command made it do so. */
+/* Delivers the node's messages to sessions other than the one whose command published them. */
 static void flush_subscribers(struct cluster *cluster, unsigned node)
 {
     for (size_t i = 0; i < cluster->connection_count; i++) {
@@ -342,7 +342,7 @@ static void connection_opens(struct cluster *cluster, struct cluster_connection 
     session_flush(cluster, connection);
 }
 
-/* How many of the next size bytes still pass; the connection breaks behind them when *breaks. */
+/* How many of the next size bytes still pass; the connection breaks after them when *breaks. */
 static size_t sever_allows(struct cluster_sever *sever, size_t size, bool *breaks)
 {
     *breaks = sever->armed && sever->after <= size;
@@ -433,7 +433,7 @@ static bool is_reader_of(const struct cluster_lock *lock, unsigned number)
     return lock->set_count > 0 ? lock->set[number].shared : redlock_is_shared(&lock->lock);
 }
 
-/* They are about one resource at least, of which they are not both readers. */
+/* They share one resource at least, and are not both readers of it. */
 static bool locks_meet(const struct cluster_lock *a, const struct cluster_lock *b)
 {
     for (unsigned i = 0; i < name_count_of(a); i++)
@@ -466,7 +466,7 @@ static bool is_field_of(const struct model_key *key, const char *token)
     return key->value_size == strlen(text) && memcmp(key->value, text, key->value_size) == 0;
 }
 
-/* A holder's name may stand behind the token. */
+/* A holder's name may follow the token. */
 static bool is_value_of(const struct model_key *key, const char *token)
 {
     if (key->is_hash) return is_field_of(key, token);
@@ -583,8 +583,8 @@ static uint64_t due_at(struct cluster *cluster, unsigned client, struct cluster_
     return lock->is_kept ? now_us + valid_us : REDLOCK_NEVER;
 }
 
-/* By the alarm that the client is told of. A lock that waits for random bytes is not judged, since
- * nobody reports when that began. */
+/* Uses the alarm that the client gets. A lock that waits for random bytes is not judged, since nobody
+ * reports when that began. */
 static void watch_alarm(struct cluster *cluster, unsigned client, unsigned index)
 {
     struct cluster_client *owner = &cluster->clients[client];

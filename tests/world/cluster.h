@@ -10,8 +10,8 @@
  *   - two clients never hold one resource at once (exclusion);
  *   - a holder has a quorum of nodes with its token on them for as long as it believes (promise);
  *   - nothing is done to a node that a lock may not do (see model_node's breach);
- *   - one that sleeps wakes in time for what it was asked to do (alarm);
- *   - the engine's own books agree with what is under way (see invariants.h, which alone looks inside).
+ *   - one that sleeps wakes in time for its tasks (alarm);
+ *   - the engine's own books agree with the commands under way (see invariants.h, which alone looks inside).
  *
  * The first of these that is broken is written into cluster->broken. Promise and exclusion can be switched off by tests of
  * faults that no client can survive (a node that loses its memory, a clock beyond the drift). */
@@ -38,7 +38,7 @@ struct cluster_clock {
 struct cluster_lock {
     struct redlock_lock lock;
     uint8_t resource[REDLOCK_RESOURCE_MAX + 8]; /* All names of a set, */
-    size_t resource_size;                       /* one behind the other. */
+    size_t resource_size;                       /* one after the other. */
     size_t slot_size;                           /* Size of the held slot, whose number follows the name; 0: none. */
     struct redlock_name set[REDLOCK_SET_MAX];
     unsigned set_count;                         /* 0: one resource. */
@@ -137,10 +137,10 @@ struct cluster_message {
 
 struct cluster;
 
-/* An observer of what happens. Any of the functions may be NULL. */
+/* An observer of the cluster's events. Any of the functions may be NULL. */
 struct cluster_observer {
     void *context;
-    /* The node has executed a command that came by the connection; the log of the node is emptied behind it. */
+    /* The node has executed a command that came by the connection; the log of the node is emptied after it. */
     void (*saw_command)(void *context, const struct cluster_connection *connection, const struct model_call *call);
     /* The client has called its engine. */
     void (*saw_call)(void *context, unsigned client);
@@ -162,7 +162,7 @@ struct cluster {
     struct cluster_connection **connections;
     size_t connection_count, connection_capacity;
     uint64_t connect_count;         /* Numbers the connections, */
-    uint64_t message_count;         /* and what passes on them. */
+    uint64_t message_count;         /* and the bytes that pass on them. */
     uint64_t process_count;         /* Numbers the run_ids. */
     unsigned idle_steps;
     uint64_t step_count, step_max;  /* Steps so far, and their maximum (0: any number). */
@@ -205,7 +205,7 @@ void cluster_step_node_clock(struct cluster *cluster, unsigned node, int64_t us)
 void cluster_set_node_rate(struct cluster *cluster, unsigned node, int32_t fast_ppm);
 
 /* Wall clocks, in microseconds since 1970. All nodes and clients share one until their clocks are
- * stepped. From now on the client's is skew_us ahead of what it was in the beginning. */
+ * stepped. From now on the client's is skew_us ahead of its first state. */
 uint64_t cluster_client_wall(const struct cluster *cluster, unsigned client);
 void cluster_set_client_wall(struct cluster *cluster, unsigned client, int64_t skew_us);
 void cluster_set_client_rate(struct cluster *cluster, unsigned client, int32_t fast_ppm); /* -1000000: it stands still. */

@@ -16,7 +16,7 @@ enum row {
     ROW_REDISSON_ACQUIRE, ROW_REDISSON_EXTEND, ROW_REDISSON_RELEASE, ROW_COUNT
 };
 
-/* Their names, what they are sent for, whether they take several resources; and the row itself. */
+/* Their names, their purposes, whether they take several resources; and the row itself. */
 struct listed_row {
     const char *name;
     enum wire_command command;

@@ -79,7 +79,7 @@ static bool its_neighbours_in_the_queue_know_it(const struct page *page)
     return before == page->lock && behind == page->lock;
 }
 
-/* A token that may be placed at any other time is owed. A fair lock keeps what it has while it waits. */
+/* A token that may be placed at any other time is owed. A fair lock keeps its keys while it waits. */
 static bool only_who_tries_or_holds_has_something_placed(const struct page *page)
 {
     const unsigned phases = set_of(PHASE_ACQUIRING) | set_of(PHASE_HELD) | set_of(PHASE_EXTENDING);
@@ -116,8 +116,8 @@ static bool what_is_wanted_fits_the_phase(const struct page *page)
     return has(may_want[page->lock->phase] | more | set_of(WIRE_NONE) | set_of(WIRE_RELEASE), page->stake->want);
 }
 
-/* It is given back by the release that is owed; or, when the release under way is one of before that leaves the entry alone,
- * by another behind it. */
+/* It is given back by the release that is owed; or, when the release under way is one of before that
+ * leaves the entry alone, by another after it. */
 static bool who_has_ended_gives_back_his_entry_among_the_waiters(const struct page *page)
 {
     const bool gives_back = page->stake->state == STAKE_OWED || page->stake->state == STAKE_LEAVING;
@@ -149,7 +149,7 @@ static bool will_vote(const struct page *page)
     }
 }
 
-/* When its time is over it waits for the tick, and what it could not ask in time is no longer asked. */
+/* When its time is over it waits for the tick, and commands that it could not send in time are no longer sent. */
 static bool the_round_waits_only_for_what_is_under_way(const struct page *page)
 {
     const bool is_over = page->engine->now_us >= page->lock->round.deadline_at;
@@ -169,11 +169,11 @@ static bool outstanding_is_what_was_asked(const struct books *books)
     return books->lock->outstanding == books->asked_count;
 }
 
-/* The time at which it must have been woken even if nothing arrives by the network, computed from what
- * it was asked for and not from the alarm that it has set. A round lasts for a node timeout, a wait as
- * long as the caller requested (a ticket is corrected at once), and the end of a kept lock is reported
- * when it has ended. Within a wait the next attempt is held against the time that was chosen for it, and
- * debts against their own books. The tests of wake-ups and test_debts check whether those are right. */
+/* The time at which it must have been woken even if nothing arrives by the network, computed from its
+ * tasks and not from the alarm that it has set. A round lasts for a node timeout, a wait as long as the
+ * caller requested (a ticket is corrected at once), and the end of a kept lock is reported when it has
+ * ended. Within a wait the next attempt is held against the time that was chosen for it, and debts
+ * against their own books. The tests of wake-ups and test_debts check whether those are right. */
 static uint64_t due_at(const struct redlock *engine, const struct redlock_lock *lock)
 {
     uint64_t at = REDLOCK_NEVER;
@@ -349,7 +349,7 @@ static void note_asked(struct page *page, const struct redlock_asked *asked)
     page->release_count += asked->command == WIRE_RELEASE;
 }
 
-/* Reads the ring of what the node owes answers to. */
+/* Reads the ring of commands that the node owes answers to. */
 static struct page page_of(struct books *books, unsigned k)
 {
     const struct redlock_node *node = &books->engine->nodes[k];

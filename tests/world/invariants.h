@@ -16,8 +16,8 @@ extern bool invariants_are_watched;
 bool session_invariants_hold(const struct redlock *engine, unsigned k, char *text, size_t size);
 bool engine_invariants_hold(const struct redlock *engine, char *text, size_t size);
 
-/* True when all of them hold of a lock that the engine knows, or that nobody has used yet. If not, text tells where, and what
- * is wrong. size > 0 */
+/* True when all of them hold of a lock that the engine knows, or that nobody has used yet. If not, text
+ * reports the place and the fault. size > 0 */
 bool invariants_hold(const struct redlock *engine, const struct redlock_lock *lock, char *text, size_t size);
 
 #endif

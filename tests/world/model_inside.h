@@ -72,7 +72,7 @@ struct slice slice_of(const char *text);
 bool slice_is(struct slice a, const char *text);
 bool slices_equal(struct slice a, struct slice b);
 void slice_text(struct slice slice, char *text, size_t size);
-uint8_t *slice_copy(struct slice slice);    /* With a NUL behind it; the caller's to free. */
+uint8_t *slice_copy(struct slice slice);    /* With a NUL after it; the caller's to free. */
 
 /* A decimal number as Redis accepts it, with no sign but '-' and no leading zero. */
 bool slice_number(struct slice slice, int64_t *number);
@@ -117,7 +117,7 @@ void model_do_evalsha(const struct scene *scene);
 
 /* ---- model_session.c ---- */
 
-/* Notes what no client of ours may do. The first one stays. */
+/* Notes an act that is forbidden to clients of ours. The first one stays. */
 void model_breach(struct model_node *node, const char *what);
 void model_do_subscribe(const struct scene *scene);
 void model_do_unsubscribe(const struct scene *scene);

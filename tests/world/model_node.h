@@ -56,7 +56,7 @@ struct model_key {
     size_t entry_count;
 };
 
-/* One command as the node got it, for tests that look at what was sent. */
+/* One command as the node got it, for tests that look at the sent commands. */
 struct model_call {
     char name[12];              /* Upper case; of a script "ACQUIRE", "RESTORE", "EXTEND", and so on. */
     char key[MODEL_CALL_KEY_MAX + 1];   /* The first of them. */
@@ -86,11 +86,11 @@ struct model_answer {
     size_t size;
     unsigned times;             /* Uses left; UINT32_MAX: always. */
     bool executes;              /* Does it nevertheless, and answers this. */
-    bool closes;                /* Closes the connection behind it. */
+    bool closes;                /* Closes the connection after it. */
 };
 
 /* The numbers of the sessions with a client in which a token arrived; 0: none. An engine has one connection to
- * a node at a time, so what was sent in a session of a smaller number was sent before, whenever it came. */
+ * a node at a time, so commands of a session with a smaller number were sent before, whenever they came. */
 struct model_past {
     uint64_t token;             /* As many bits of it as distinguish it. */
     unsigned polled_in;         /* The last in which it was to acquire, or to be set again; */
@@ -161,7 +161,7 @@ struct model_session {
     bool closing;               /* The server closes when out has left. */
     char (*channels)[MODEL_CHANNEL_MAX + 1];    /* Its subscriptions. Messages published there are added to out */
     unsigned channel_count;
-    struct model_node *subscriber_of;       /* while the node executes what another session has received. */
+    struct model_node *subscriber_of;       /* while the node executes commands of another session. */
     struct model_session *next_subscriber;
 };
 
@@ -172,8 +172,8 @@ void model_node_free(struct model_node *node);
 /* A new process starts at the same address. Its run_id changes, its keys are there only if kept, and scripts are not. */
 void model_node_restart(struct model_node *node, uint64_t number, bool keeps_keys, uint64_t now_us);
 
-/* It has been a replica for a day, and takes over its master's history, which ended at the offset, from 1 on. To be called behind a
- * restart, for it is another server. */
+/* It has been a replica for a day, and takes over its master's history, which ended at the offset, from
+ * 1 on. To be called after a restart, for it is another server. */
 void model_node_promote(struct model_node *node, uint64_t offset);
 
 /* Plans an answer. The bytes must stay. */

@@ -26,7 +26,7 @@ struct run {
     const char *error;          /* The outcome of its last call; NULL: no error. */
 };
 
-enum effect { READS, FREES, ADDS }; /* FREES: or writes what needs no memory. */
+enum effect { READS, FREES, ADDS }; /* FREES: or writes that need no memory. */
 
 /* ---- model_script_calls.c ---- */
 
@@ -53,7 +53,7 @@ void slice_free(struct slice slice);
 struct slice member_of(const struct model_entry *entry);
 struct model_entry *entry_find(struct model_key *key, struct slice member);
 
-/* The first entry of a set after another one; behind NULL: of all. NULL: there is none. */
+/* The first entry of a set after another one; after NULL: of all. NULL: there is none. */
 const struct model_entry *entry_behind(const struct model_key *key, const struct model_entry *before);
 
 /* The key of a sorted set, for a command that would be executed. NULL: there is none, or run->error. */
@@ -67,7 +67,7 @@ bool call_zpopmin(struct run *run, struct slice name, struct model_entry *first)
 bool call_zscore(struct run *run, struct slice name, struct slice member, uint64_t *score); /* 0: there is none. */
 bool call_zcard(struct run *run, struct slice name, size_t *count);
 bool call_largest(struct run *run, struct slice name, uint64_t *score);     /* The largest score; 0: there is none. */
-bool call_sweep(struct run *run, struct slice name);    /* Takes out what a clock of the node is past. */
+bool call_sweep(struct run *run, struct slice name);    /* Takes out the entries whose time is over by a clock of the node. */
 
 /* How many have heard it. */
 unsigned call_publish(struct run *run, struct slice channel, struct slice message);
@@ -90,7 +90,7 @@ struct proposal {
     int64_t ttl_ms, ticket, life_ms, skew_ms;
 };
 
-/* breach: what is noted if one of them is out of range. */
+/* breach: the text that is noted if one of them is out of range. */
 struct proposal read_proposal(const struct run *run, const char *breach);
 int64_t read_ttl(const struct run *run);    /* The TTL of an extend. */
 

@@ -10,7 +10,7 @@ static bool fair_says(const char *words)
 
 /* ---- The queue ---- */
 
-/* The names of the keys beside a fair lock's, freed by whoever asked; and what its commands have in common. */
+/* The names of the keys beside a fair lock's, freed by the caller; and the common data of its commands. */
 struct fair {
     struct slice queue, lease, grant, ticket;
     struct model_entry member, first;   /* Its own entry, and the head of the queue, of size 0 if the queue is empty. */
@@ -176,7 +176,7 @@ static bool fair_grants(struct run *run, const struct fair *fair, const struct p
     return call_set(run, run->keys[0], run->arguments[0], ttl_ms);
 }
 
-/* Deletes what it was granted and wakes the head. */
+/* Deletes its grant and wakes the head. */
 static bool fair_gives_way(struct run *run, struct fair *fair)
 {
     struct model_key *grant;
@@ -374,7 +374,7 @@ static bool is_of_token(const struct run *run, const struct model_entry *entry)
            entry->member[REDLOCK_TOKEN_TEXT] == ':';
 }
 
-/* Takes out of the first in the queue those of the token. True: the very first was one. */
+/* Takes the token's entries out of the front of the queue. True: the very first was one. */
 static bool fair_leaves_front(struct run *run, struct fair *fair)
 {
     struct model_entry front[16];

@@ -116,7 +116,7 @@ static unsigned permit_order(const struct run *run, unsigned slots[REDLOCK_PERMI
 
 /* ---- Acquire ---- */
 
-/* The proposal of an acquire of a permit, and what it has learned of the slots. */
+/* The proposal of an acquire of a permit, and the known state of the slots. */
 struct search {
     struct proposal proposal;
     int64_t free_in_ms;

@@ -49,7 +49,7 @@ void do_redisson_extend(struct run *run)
     else            model_answer_number(run->scene, is_ours);
 }
 
-/* "prefix:{door}", or "prefix:do{o}r", with more behind it. */
+/* "prefix:{door}", or "prefix:do{o}r", with more after it. */
 static struct slice redisson_name(const char *prefix, struct slice resource, struct slice more)
 {
     const bool has_brace = memchr(resource.data, '{', resource.size) != NULL;

@@ -71,7 +71,7 @@ void model_do_load(const struct scene *scene)
 /* ---- How it is called ---- */
 
 static const struct {
-    unsigned least, most;       /* Arguments behind the keys. */
+    unsigned least, most;       /* Arguments after the keys. */
     void (*run)(struct run *run);
 } known_scripts[] = {
     [MODEL_SCRIPT_ACQUIRE] = { 5, 5, do_acquire },

@@ -223,7 +223,7 @@ static void watch_tokens(struct model_node *node, const struct model_session *se
 
 enum reading { READ_WHOLE, READ_MORE, READ_WRONG };
 
-/* "*3\r\n" or "$5\r\n" at *at, which is moved behind it. */
+/* "*3\r\n" or "$5\r\n" at *at, which is moved past it. */
 static enum reading read_head(const struct model_bytes *in, size_t *at, char type, int64_t *number)
 {
     size_t end = *at;
@@ -249,7 +249,7 @@ static enum reading read_argument(const struct model_bytes *in, size_t *at, stru
     return memcmp(argument->data + size, "\r\n", 2) == 0 ? READ_WHOLE : READ_WRONG;
 }
 
-/* Reads one command; *used is what it took. */
+/* Reads one command; *used is its size. */
 static enum reading read_command(const struct model_bytes *in, struct command *command, size_t *used)
 {
     int64_t count;

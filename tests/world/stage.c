@@ -311,7 +311,8 @@ static bool step_at_most(struct stage *stage, uint64_t until_us)
     return has_happened;
 }
 
-/* The end of a validity is no event of the cluster's; it is looked at when it comes nevertheless, and so told at its own time. */
+/* The end of a validity is no event of the cluster's; the stage looks at it when it comes nevertheless,
+ * and so reports it at its own time. */
 static bool step(struct stage *stage, uint64_t until_us)
 {
     if (until_us < stage->cluster->now_us) return false;
@@ -966,7 +967,7 @@ size_t stage_write_link(const struct stage_settings *settings, const struct stag
     get_numbers(&defaults, usual);
     put(&writer, "");
     for (unsigned i = 0; i < SETTINGS; i++) {
-        if (numbers[i] == usual[i] && i > 2) continue;  /* Nodes, clients and seed are always told. */
+        if (numbers[i] == usual[i] && i > 2) continue;  /* Nodes, clients and seed are always written. */
         put(&writer, writer.used > 0 ? "&" : "");
         put(&writer, setting_names[i]);
         put(&writer, "=");

@@ -1,6 +1,6 @@
 /* A cluster to play with, made of settings, a seed, and actions, each at a moment. The three together are a
- * link, a text that replays what happened, event for event, on every machine. The hash of the trace shows
- * that. Stories (stories.h), the playground (tools/playground) and its search for accidents are made of it.
+ * link, a text that replays every event, one for one, on every machine. The hash of the trace shows that.
+ * Stories (stories.h), the playground (tools/playground) and its search for accidents are made of it.
  *
  * A stage begins when all clients are connected. Its times are microseconds since then, of true time.
  * Nodes and clients may lose the exclusion here, since players want to see that. The stage reports when
@@ -56,9 +56,9 @@ enum stage_verb {
     STAGE_NODE_RATE,            /* rate.0.ppm: its clock runs so much faster. */
     STAGE_FLUSH,                /* flush.0: FLUSHALL */
     STAGE_EVICT,                /* evict.0: the key of the lock is evicted. */
-    STAGE_REPLICATE,            /* replicate.0: its replica has what the node has now. */
+    STAGE_REPLICATE,            /* replicate.0: its replica gets the node's present keys. */
     STAGE_FAIL_OVER,            /* failover.0: the replica takes over at the same address, connections break; */
-    STAGE_HIDE_FAIL_OVER,       /* proxy.0: behind a proxy, which hides it. */
+    STAGE_HIDE_FAIL_OVER,       /* proxy.0: it is hidden by a proxy. */
     STAGE_CUT,                  /* cut.A.0: connections break, new ones are refused. */
     STAGE_CUT_TO,               /* cutto.A.0: nothing passes to the node, */
     STAGE_CUT_FROM,             /* cutfrom.A.0: nothing from the node. */
@@ -126,11 +126,11 @@ struct stage {
     unsigned admitted_count, refused_count;
     bool held[STAGE_CLIENTS_MAX];               /* When it was last looked at. */
     const char *slept[STAGE_CLIENTS_MAX];       /* The fault of its clock. NULL: nothing. */
-    struct redlock_event won[STAGE_CLIENTS_MAX];    /* The last verdict by which it holds the lock, or held it; */
+    struct redlock_event won[STAGE_CLIENTS_MAX];    /* The last verdict that gave it the lock; */
     struct redlock_event verdict[STAGE_CLIENTS_MAX];    /* and the last one of all. ttl_ms 0: none yet. */
     uint64_t won_at_us[STAGE_CLIENTS_MAX];
     uint64_t node_offset_us[STAGE_NODES_MAX];   /* How far its clock was ahead of the true time in the beginning. */
-    const char *forgot[STAGE_NODES_MAX];        /* Why it no longer has what it had. NULL: it has. */
+    const char *forgot[STAGE_NODES_MAX];        /* The reason why its former keys are gone. NULL: it has. */
     struct {
         char text[REDLOCK_TOKEN_TEXT + 1];
         unsigned client;

@@ -17,7 +17,7 @@ enum story_wait {
     TELL_ATTEMPT,       /* how its last attempt ended; */
     TELL_TOKENS,        /* whose token each node has; */
     TELL_LATE,          /* how many releases and extensions have found no key of theirs; */
-    TELL_BYTES,         /* from now on what passes between the client and node 0; */
+    TELL_BYTES,         /* from now on the bytes between the client and node 0; */
     TELL_HAND_OVER      /* how long it took from the release until now. */
 };
 
@@ -432,7 +432,7 @@ struct telling {
     uint64_t released_us, handed_us;
     bool was_refused;               /* The last write. */
     unsigned late;                  /* Releases and extensions that a node did not heed, as the key had another token. */
-    int seen;                       /* The client whose bytes are told; -1: none. */
+    int seen;                       /* The client whose bytes are shown; -1: none. */
     bool has_accident;              /* An accident that is not told yet. */
 };
 
@@ -561,7 +561,7 @@ static void say_accident(struct telling *telling)
 
 /* ---- Waiting ---- */
 
-/* False: what is waited for does not come. */
+/* False: the awaited event does not come. */
 static bool step_on(const struct telling *telling)
 {
     (void)stage_step(telling->stage, stage_now_us(telling->stage) + SECOND);
@@ -621,7 +621,7 @@ static void wait_and_tell(struct telling *telling, const struct story_step *step
     }
 }
 
-/* Actions of the step, and of those behind it that have no words of their own and are done at the same moment. */
+/* Actions of the step, and of later steps that have no words of their own and are done at the same moment. */
 static size_t actions_of(const struct story_step *step, const struct story_step *end)
 {
     size_t count = 0;

@@ -1,4 +1,4 @@
-/* The verbs in which the tests of the engine are told.
+/* The verbs of the engine's tests.
  *
  *     TEST(a_lost_attempt_is_released_even_where_no_answer_came)
  *     {
