@@ -43,7 +43,7 @@ static const struct {
 NET_STATIC_ASSERT(NET_HOST_MAX == 255 && NET_PATH_MAX == 103 && NET_USER_MAX == 128 && NET_PASSWORD_MAX == 256,
                   "the sentences below name these numbers");
 
-/* Always false, so that what finds a mistake can say so and return in one. */
+/* Always false, so that the finder of a mistake can say so and return in one. */
 static bool address_fail(const struct address_text *text, size_t at, const char *sentence)
 {
     *text->error = (struct net_error){ .at = at, .text = sentence };

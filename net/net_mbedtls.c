@@ -34,7 +34,7 @@
 
 enum {
     TLS_RECORD = 4096,      /* Sent as one at most. */
-    TLS_ROOM = 20480        /* For one record of any kind, and what goes with it. */
+    TLS_ROOM = 20480        /* For one record of any kind, and its overhead. */
 };
 
 struct tls_resumable {
@@ -56,7 +56,7 @@ struct redlock_tls {
     mbedtls_entropy_context entropy;
     mbedtls_ctr_drbg_context random;
     mbedtls_x509_crt ca, cert;
-    mbedtls_x509_crt *trusted;      /* `ca`, or what another one has read. */
+    mbedtls_x509_crt *trusted;      /* `ca`, or the certificates that another one has read. */
     mbedtls_pk_context key;
     struct tls_session sessions[TLS_SESSIONS_MAX];
     struct tls_ticket tickets[TLS_NODES_MAX];
@@ -171,7 +171,7 @@ static int tls_put(void *context, const unsigned char *data, size_t size)
     struct tls_session *session = context;
     struct tls_line *line = session->line;
 
-    (void)tls_flush(session);       /* An error is told by whoever reads. */
+    (void)tls_flush(session);       /* The next read reports an error. */
     if (size > TLS_ROOM - line->out_end) size = TLS_ROOM - line->out_end;
     if (size == 0 && !session->stands) return MBEDTLS_ERR_SSL_WANT_WRITE;
     if (size == 0) {
@@ -287,7 +287,7 @@ static bool tls_waits(int code)
     return code == MBEDTLS_ERR_SSL_WANT_READ || code == MBEDTLS_ERR_SSL_WANT_WRITE;
 }
 
-/* It has taken what says nothing, such as a warning, and there is more, of which the descriptor does not tell. */
+/* It has taken a message without content, such as a warning, and there is more, which the descriptor does not show. */
 static bool tls_goes_on(struct tls_line *line, int code)
 {
 #ifdef MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET

@@ -295,7 +295,7 @@ static bool tls_has_hashes(const char *path)
     return has;
 }
 
-/* A directory is looked into when a certificate is to be checked. A store counts its users, and locks what it adds. */
+/* A directory is looked into when a certificate is to be checked. A store counts its users, and locks its additions. */
 static bool tls_trust(SSL_CTX *ctx, const struct redlock_tls_options *options, char *words, size_t size)
 {
     const char *ca = options->ca;

@@ -1,4 +1,4 @@
-/* Endpoints: what an address leads to. A name is looked up in a thread of its own, since the system's resolver waits.
+/* Endpoints: the targets of an address. A name is looked up in a thread of its own, since the system's resolver waits.
  *
  * Such a thread and the client share no memory, only a pair of sockets. The name goes in at one end, the
  * answer comes out of it, and each side closes its own end. A client that is closed, or a program that forks,

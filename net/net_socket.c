@@ -1,4 +1,4 @@
-/* Sockets that never block, and the one call that waits for them. Knows endpoints and descriptors, not what is said. */
+/* Sockets that never block, and the one call that waits for them. Knows endpoints and descriptors, not the messages. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

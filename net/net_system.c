@@ -60,7 +60,7 @@ enum { SYSTEM_ENTROPY_MAX = 256 };    /* "shall not exceed {GETENTROPY_MAX}", wh
 static int system_open_device(const char *path)
 {
     int fd;
-    struct stat status = { 0 };    /* MSan does not know that fstat writes, when it is that of 64 bits. */
+    struct stat status = { 0 };    /* MSan does not know that fstat of 64 bits writes. */
     do fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     while (fd < 0 && errno == EINTR);
     if (fd < 0 || (fstat(fd, &status) == 0 && S_ISCHR(status.st_mode))) return fd;

@@ -1,10 +1,10 @@
 /* The common part of the adapters of TLS libraries, which is a transport (redlock_transport.h) without
  * the library itself. An adapter (net_openssl.c, net_mbedtls.c) includes this file, which has functions
- * of its own inside, and defines what is declared below.
+ * of its own inside, and defines the ones declared below.
  *
- * A library writes into memory, and from there the socket is filled here. So no SIGPIPE is raised; a record that was begun is ours,
- * whatever the engine wants to send next; and what a library writes while it reads (tickets, key updates) is sent whenever
- * the descriptor allows it. */
+ * A library writes into memory, and from there the socket is filled here. No SIGPIPE is raised; a
+ * record that was begun is ours, whatever the engine wants to send next; and bytes that a library
+ * writes while it reads (tickets, key updates) are sent whenever the descriptor allows it. */
 #ifndef REDLOCK_NET_TLS_H
 #define REDLOCK_NET_TLS_H
 
@@ -102,7 +102,7 @@ static uint64_t tls_first_end(const struct tls_line *line);
 #define TLS_OTHER_HOST "its certificate is for another host name"
 #define TLS_NO_HOST    "its certificate names no host, only a common name"
 
-/* Keeps what has gone wrong. Returns its number for error_text(), negated. */
+/* Keeps the words of the failure. Returns its number for error_text(), negated. */
 static int tls_fail(struct tls_session *session, const char *words)
 {
     (void)snprintf(session->words, sizeof session->words, "TLS: %s", words);
@@ -118,7 +118,7 @@ static const char *tls_error_text(void *context, unsigned k, int error)
 
 /* --- Bytes --- */
 
-/* Gives the socket what the library has written. Returns 0, or -errno; what the socket does not take stays. */
+/* Gives the socket the library's output. Returns 0, or -errno; bytes that the socket does not take stay. */
 static int tls_flush(struct tls_session *session)
 {
     const void *data;
@@ -268,7 +268,7 @@ static ptrdiff_t tls_send(void *context, unsigned k, const void *data, size_t si
     if (error < 0 || tls_output_size(session) > 0) return error;
     taken = tls_write(session, data, size);
     if (taken == 0) return session->ended;
-    (void)tls_flush(session);       /* An error is told by the next call. */
+    (void)tls_flush(session);       /* The next call reports an error. */
     return (ptrdiff_t)taken;
 }
 

@@ -1,8 +1,8 @@
 /* The services that redlock needs from the operating system, which are addresses, sockets, waiting, the
  * clock, random bytes, and the process.
  *
- * The files behind this header are the only ones of the library that include POSIX headers; this header includes none.
- * They know nothing of Redis but how its URLs are spelled.
+ * The files below this header are the only ones of the library that include POSIX headers; this header
+ * includes none. They know nothing of Redis but how its URLs are spelled.
  *
  * Memory   is the caller's; nothing is allocated (only the resolver does, and gives it back; and a thread's stack is the system's).
  * Threads  may call everything at the same time; two threads may not share one object or one descriptor.
@@ -65,7 +65,7 @@ struct net_address {
 
 struct net_error {
     size_t at;           /* Offset of the first wrong byte; of a number or numeric address as a whole, its start. */
-    const char *text;    /* Static: what is wrong and what would be right. Never a part of the input. */
+    const char *text;    /* Static words about the fault and the remedy. Never a part of the input. */
 };
 
 /* Reads one address of `size` bytes (no NUL needed). These are the forms; the schemes in either case:
@@ -97,7 +97,7 @@ enum { NET_ENDPOINTS_MAX = 4 };
 
 enum { NET_ENDPOINT_SIZE = 112 };    /* sockaddr_un, the largest, has 110 bytes on Linux, 106 elsewhere. */
 
-/* Complete so that it can be stored and copied; what is inside belongs to net_resolve.c and net_socket.c. */
+/* Complete so that it can be stored and copied; its content belongs to net_resolve.c and net_socket.c. */
 struct net_endpoint {
     uint64_t words[NET_ENDPOINT_SIZE / 8];    /* Aligned for any address. */
     uint32_t size;

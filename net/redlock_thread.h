@@ -20,7 +20,7 @@
 #define NET_STATIC_ASSERT(condition, words) extern char net_static_assert[(condition) ? 1 : -1]
 #endif
 
-/* Complete so that they can be placed; what is inside belongs to net_thread.c. They must stay where they were opened. */
+/* Complete so that they can be placed; their content belongs to net_thread.c. They must stay where they were opened. */
 struct net_monitor {
     uint64_t words[16];     /* A mutex and a condition, aligned like 64 bits. They have 112 bytes on macOS, less elsewhere. */
 };

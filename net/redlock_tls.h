@@ -39,7 +39,7 @@
 extern "C" {
 #endif
 
-enum { REDLOCK_TLS_WORDS = 512 };   /* Enough for what redlock_tls_open says, but of the longest paths. */
+enum { REDLOCK_TLS_WORDS = 512 };   /* Enough for the words of redlock_tls_open, except for the longest paths. */
 
 struct redlock_transport;
 struct redlock_tls;
@@ -49,7 +49,7 @@ struct redlock_tls;
 struct redlock_tls_options {
     const char *ca;     /* Certificates of the CAs that are trusted, as a file, or as a directory that
                          * "openssl rehash" made (Mbed TLS reads all files in it). NULL: the system's. */
-    const char *cert;   /* Our own certificate, and those between it and its CA behind it, for nodes that ask. NULL: none. */
+    const char *cert;   /* Our own certificate, followed by those between it and its CA, for nodes that ask. NULL: none. */
     const char *key;    /* Its key, without a passphrase. NULL: in the file `cert`. Without a certificate there is none. */
 
     /* Another redlock_tls, whose CAs are trusted here, too, without being read again (the system's take
@@ -66,7 +66,7 @@ struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, 
 /* When the client is closed. NULL: nothing. */
 void redlock_tls_close(struct redlock_tls *tls);
 
-/* For struct redlock_options, with what redlock_tls_open has returned as its context. */
+/* For struct redlock_options, with the result of redlock_tls_open as its context. */
 const struct redlock_transport *redlock_tls_transport(void);
 
 /* The end of node k's certificate, by which its connection was made, or the first end among those which

@@ -68,7 +68,7 @@ struct redlock_peer {
 
 struct redlock_transport {
     /* True: names are looked up for each connection, and of several addresses of a node each is connected to in turn until one
-     * works. False: the client looks nothing up, and what the list says of a node is but a name (`uart0,uart1,uart2`). */
+     * works. False: the client looks nothing up, and the list's text about a node is but a name (`uart0,uart1,uart2`). */
     bool has_addresses;
 
     /* Begins to connect session k. Returns a descriptor >= 0, which a loop can wait for; *connected (false at the call) says
@@ -78,9 +78,9 @@ struct redlock_transport {
      * AT_HAND ever tells of bytes. Otherwise -E, with nothing left open. */
     int (*connect)(void *context, unsigned k, const struct redlock_peer *peer, bool *connected);
 
-    /* How far is it? Called whenever the descriptor is ready for what events() said, and now and then without. 0: it stands;
-     * REDLOCK_TRANSPORT_PENDING; or E (positive). A handshake goes on here. How long it may take in all is not the
-     * transport's business: the client hangs up when the node's timeout is over. */
+    /* How far is it? Called whenever the descriptor is ready for the events of events(), and now and then
+     * without. 0: it stands; REDLOCK_TRANSPORT_PENDING; or E (positive). A handshake goes on here. How long it
+     * may take in all is not the transport's business: the client hangs up when the node's timeout is over. */
     int (*finish)(void *context, unsigned k);
 
     /* Takes up to `size` >= 1 bytes to send. Returns how many, fewer than `size` if it can take no more now; 0; or -E. Bytes that

@@ -3,7 +3,7 @@
  * Knows bytes and nothing else (no sockets, no locks, no clock). Includes freestanding headers only.
  * Memory:  the caller's. Nothing is allocated, nothing is global, no byte of a reply is copied.
  * Threads: one writer or parser belongs to one thread at a time; different ones know nothing of each other.
- * Errors:  what the peer may do wrong is a status. A caller's bug is named in the contract that it breaks.
+ * Errors: a mistake of the peer is a status. A caller's bug is named in the contract that it breaks.
  *
  * To ask, and to read the answers, of which "have" bytes have come into "in":
  *
@@ -51,8 +51,8 @@ struct resp_writer {
     size_t apart_size, apart_at;
 };
 
-/* Writes into data, which holds size bytes, behind the first used ones (used <= size). The buffer must outlive the
- * writing. To be called again when the caller has moved or sent bytes of it. */
+/* Writes into data, which holds size bytes, after the first used ones (used <= size). The buffer must
+ * outlive the writing. To be called again when the caller has moved or sent bytes of it. */
 RESP_API void resp_write_begin(struct resp_writer *w, void *data, size_t size, size_t used);
 
 /* Starts a command of that many arguments, the command's name included. There is at least 1, as a
@@ -70,9 +70,9 @@ RESP_API void resp_size(struct resp_writer *w, size_t number); /* Needs no divis
  * and the caller sends it from where it lies. For long constant texts and small buffers; once in a buffer. */
 RESP_API void resp_apart(struct resp_writer *w, const char *text);
 
-/* Ends the command. True: it is in the buffer, whole. False: w->used is what it was before resp_command, and the bytes
- * behind that mean nothing. It did not fit (w->full), or its arguments were not as many as announced, which is the
- * caller's bug. */
+/* Ends the command. True: it is in the buffer, whole. False: w->used is as it was before resp_command,
+ * and the bytes after that mean nothing. It did not fit (w->full), or its arguments were not as many as
+ * announced, which is the caller's bug. */
 RESP_API bool resp_end(struct resp_writer *w);
 
 /* ---- Replies ---- */
@@ -109,7 +109,7 @@ enum resp_status {
     RESP_BAD_LINE,              /* A CR without LF or a LF without CR in a line. */
     RESP_BAD_INTEGER,           /* An integer is not written as above. */
     RESP_BAD_LENGTH,            /* A length is not written as above, or negative and not -1. */
-    RESP_BAD_BULK_END,          /* No CR LF behind the bytes of a bulk string. */
+    RESP_BAD_BULK_END,          /* No CR LF after the bytes of a bulk string. */
     RESP_LINE_TOO_LONG,         /* Over line_max. */
     RESP_BULK_TOO_BIG,          /* Over bulk_max. */
     RESP_TOO_MANY_ELEMENTS,     /* Over elements_max. */
@@ -120,14 +120,14 @@ enum resp_status {
 struct resp_item {
     enum resp_type type;
     uint8_t depth;          /* 0: the reply itself; 1: an element of it; 2: an element of such an element; ... */
-    bool first, last;       /* Which piece of a string this is. Both: the whole. Always both for what is no string. */
+    bool first, last;       /* Which piece of a string this is. Both: the whole. Always both for an item that is no string. */
     bool ends_reply;        /* With this item the reply is complete; the next item belongs to the next reply. */
     const uint8_t *data;    /* SIMPLE, ERROR, BULK: size bytes within the window that was given. Otherwise NULL. */
     size_t size;            /* Not 0, except in the last piece. */
     int64_t integer;        /* INTEGER: it. ARRAY: its elements. BULK: size of the whole string. Nulls: -1. Lines: 0. */
 };
 
-/* Between two replies it can be thrown away; within one it is the only memory of what came before. Private. */
+/* Between two replies it can be thrown away; within one it is the only memory of the earlier bytes. Private. */
 struct resp_parser {
     struct resp_limits limits;
     uint32_t open[RESP_DEPTH_MAX];  /* Elements still to come of each array that is not complete, outermost first. */

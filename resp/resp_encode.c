@@ -2,10 +2,10 @@
  * A command is an array of bulk strings, whatever its arguments mean. Knows no command by name. */
 #include "resp.h"
 
-enum { HEAD = 3, END = 2 }; /* Bytes of a head besides its digits; those behind an argument. */
+enum { HEAD = 3, END = 2 }; /* Bytes of a head besides its digits; those after an argument. */
 
-/* For so many bytes and those around them. Once something did not fit nothing more is written, or a smaller thing behind it would
- * leave a hole. */
+/* For so many bytes and those around them. Once something did not fit nothing more is written, or a
+ * smaller thing after it would leave a hole. */
 static bool writer_has_room(struct resp_writer *w, size_t size, size_t around)
 {
     if (size > w->size || around > w->size - size || w->used > w->size - size - around) w->full = true;
@@ -33,7 +33,7 @@ static unsigned digits_of(size_t number)
 static uint8_t *put_digits(uint8_t *to, size_t number, unsigned digits)
 {
     for (unsigned at = digits - 1; at > 0; number /= 10) to[at--] = (uint8_t)('0' + number % 10);
-    to[0] = (uint8_t)('0' + (uint8_t)number);     /* The first of them is what is left. */
+    to[0] = (uint8_t)('0' + (uint8_t)number);     /* The rest is the first of them. */
     return to + digits;
 }
 
@@ -44,7 +44,7 @@ static uint8_t *put_end(uint8_t *to)
     return to + END;
 }
 
-/* "*2\r\n", or "$4\r\n" and room behind it for so many bytes and their end. NULL: it does not fit. */
+/* "*2\r\n", or "$4\r\n" and room after it for so many bytes and their end. NULL: it does not fit. */
 static uint8_t *writer_put_head(struct resp_writer *w, char type, size_t number, size_t size)
 {
     const unsigned digits = digits_of(number);

@@ -1,5 +1,5 @@
-/* Reads replies, one item at a time, from a window that slides over the stream. Strict: what Redis would not write is
- * an error, at its first byte.
+/* Reads replies, one item at a time, from a window that slides over the stream. Strict: text that Redis
+ * would not write is an error, at its first byte.
  *
  *     +OK\r\n                 -ERR text\r\n       :-12\r\n          lines
  *     $5\r\nhello\r\n         $-1\r\n                               bulk string, null
@@ -135,7 +135,7 @@ static enum resp_status give_piece(struct resp_parser *p, struct resp_window *w,
     p->scanned = 0;
     p->in_string = !last;
     if (!last)
-        w->at = size; /* A CR behind it waits for its LF. */
+        w->at = size; /* A CR after it waits for its LF. */
     item->ends_reply = last && close_value(p);
     window_take(w);
     return RESP_OK;
@@ -155,7 +155,7 @@ static enum resp_status scan_line(struct resp_parser *p, struct resp_window *w)
     return RESP_OK;
 }
 
-/* Moves behind the last byte of a bulk string, or as far as the window goes. */
+/* Moves past the last byte of a bulk string, or as far as the window goes. */
 static enum resp_status scan_bulk(const struct resp_parser *p, struct resp_window *w)
 {
     w->at = p->left < w->size ? p->left : w->size;

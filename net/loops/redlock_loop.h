@@ -13,9 +13,9 @@
  * else, and the adapter compares them after each. A socket that was opened two steps later may have the
  * same number, and would be taken for the old one.
  *
- * The hook may do what it likes with its locks, and may detach; then close the client, free it and the adapter (but that of libuv
- * has to wait), or attach anew. It is not called again while it runs. Its status, which with the first three is that of a step that
- * was made:
+ * The hook may do what it likes with its locks, and may detach; then close the client, free it and the
+ * adapter (but libuv's has to wait), or attach anew. It is not called again while it runs. Its status,
+ * which with the first three is that of a step that was made:
  *     OK             all is well
  *     NO_ENTROPY     as redlock_step says
  *     SYSTEM         the loop refuses to watch a descriptor, for want of memory mostly. That is tried again, and meanwhile the
@@ -23,7 +23,7 @@
  *     FORKED         this is a child of fork(): nothing is watched any longer. Detach; then redlock_close() closes its copies
  *     NOT_OPEN       the client is not open, or was closed while it was attached: nothing is watched any longer. Detach
  *
- * Memory:  the caller's. An adapter and its client must stay where they are until detach, that of libuv beyond that.
+ * Memory: the caller's. An adapter and its client must stay where they are until detach, libuv's beyond that.
  * Threads: adapter, client and locks belong to the thread that runs the loop. */
 #ifndef REDLOCK_LOOP_H
 #define REDLOCK_LOOP_H
@@ -177,7 +177,7 @@ static inline void redlock_loop_begin(struct redlock_loop *loop, const struct re
     calls->wake_in(loop, 0);
 }
 
-/* Detaches: behind this the adapter removes what it has. False: nothing was attached. */
+/* Detaches. The adapter must then remove its watches. False: nothing was attached. */
 static inline bool redlock_loop_end(struct redlock_loop *loop)
 {
     if (!loop->client) return false;

@@ -13,9 +13,9 @@
  * Traps that are taken care of here:
  * - epoll forgets a closed descriptor only when no copy of it is left, and a child of fork() that lives
  *   on has copies. It then goes on reporting a connection that nobody can remove, for ever. Such a
- *   report is told by its number, and the adapter makes its set anew.
- * - A child that goes on to use your set changes the parent's, for both have the same one. Make another in the child; detach closes
- *   the child's copies of what is the adapter's, and leaves what is shared alone.
+ *   report is recognised by its number, and the adapter makes its set anew.
+ * - A child that goes on to use your set changes the parent's, for both have the same one. Make another in
+ *   the child; detach closes the child's copies of the adapter's descriptors, and leaves shared ones alone.
  *
  * It needs clocks of POSIX. With -std=c11 and the like define _POSIX_C_SOURCE 200809L, or _GNU_SOURCE,
  * before the first header. */
@@ -39,10 +39,10 @@ extern "C" {
 
 enum { REDLOCK_LOOP_EPOLL_TIMER = 255 };    /* It replaces a session's number. */
 
-/* Private, but for loop. */
+/* Private, except loop. */
 struct redlock_loop_epoll {
     struct redlock_loop loop;       /* It comes first, since an adapter is found by it. */
-    int outer, inner, timer;        /* Your set, that of the sessions, and what tells the time there. */
+    int outer, inner, timer;        /* Your set, the sessions' set, and the timer in it. */
     epoll_data_t data;
     uint32_t watch_count;           /* Each watch has a number, */
     uint32_t numbers[REDLOCK_LOOP_SESSIONS];    /* so that a report of an older one is known. */
@@ -133,7 +133,8 @@ static inline void redlock_loop_epoll_drop_set(const struct redlock_loop_epoll *
     close(adapter->inner);
 }
 
-/* Private. The old set reports what is gone. Without another one that goes on, which costs time and breaks nothing. */
+/* Private. The old set reports closed descriptors. Without another one that goes on, which costs time
+ * and breaks nothing. */
 static inline void redlock_loop_epoll_renew(struct redlock_loop_epoll *adapter)
 {
     const int set = redlock_loop_epoll_set(adapter);

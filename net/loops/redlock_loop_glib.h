@@ -4,7 +4,7 @@
  *     redlock_loop_glib_attach(&adapter, NULL, &client, hook, context);       (NULL: the default GMainContext)
  *     g_main_loop_run(loop);
  *
- * All sessions are one GSource, with the default priority, of which GLib keeps the memory. Detach before the GMainContext ends.
+ * All sessions are one GSource, with the default priority, whose memory is GLib's. Detach before the GMainContext ends.
  *
  * Traps that are taken care of here:
  * - GLib polls, so a descriptor that is closed must not stay in the source, or poll() would report it again and again.
@@ -32,7 +32,7 @@ struct redlock_loop_glib_source {
     struct redlock_loop_glib *adapter;
 };
 
-/* Private, but for loop. */
+/* Private, except loop. */
 struct redlock_loop_glib {
     struct redlock_loop loop;       /* It comes first, since an adapter is found by it. */
     GSource *source;

@@ -15,7 +15,7 @@
  * - After an error of the socket (POLLERR) libuv stops the handle by itself.
  * - Timers count from the time of the last turn, so after a long callback they would come early.
  * - All that is ready in one turn of the loop is one step, not one for each descriptor.
- * - A child of fork() must call uv_loop_fork() first, as libuv demands; then the hook is told FORKED. */
+ * - A child of fork() must call uv_loop_fork() first, as libuv demands; then the hook gets FORKED. */
 #ifndef REDLOCK_LOOP_LIBUV_H
 #define REDLOCK_LOOP_LIBUV_H
 
@@ -38,7 +38,7 @@ struct redlock_loop_libuv_poll {
     struct redlock_loop_watch wanted;
 };
 
-/* Private, but for loop. */
+/* Private, except loop. */
 struct redlock_loop_libuv {
     struct redlock_loop loop;       /* It comes first, since an adapter is found by it. */
     uv_loop_t *uv;
@@ -149,7 +149,7 @@ static inline void redlock_loop_libuv_on_closed(uv_handle_t *handle)
     redlock_loop_libuv_count_closed(REDLOCK_LOOP_CAST(struct redlock_loop_libuv *, handle->data));
 }
 
-/* Private. libuv asks nothing more of the copy when it has been told. */
+/* Private. libuv uses the copy no longer after this call. */
 static inline void redlock_loop_libuv_stop(struct redlock_loop_libuv_poll *poll)
 {
     uv_close(REDLOCK_LOOP_CAST(uv_handle_t *, &poll->handle), redlock_loop_libuv_on_poll_closed);
