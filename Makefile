@@ -1,4 +1,4 @@
-# redlock: a distributed lock on N independent Redis servers. "make help" lists what can be made. For GNU make, 3.81 or newer.
+# redlock: a distributed lock on N independent Redis servers. "make help" lists the targets. For GNU make, 3.81 or newer.
 #
 #   CC AR            the tools, for a cross build too: make CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar
 #   CFLAGS LDFLAGS   optimisation and the like; what the code needs is added to them
@@ -34,12 +34,12 @@ SOVERSION = $(basename $(VERSION))
 VERSION  := $(shell sed -n 's/^.define REDLOCK_VERSION "\(.*\)"/\1/p' redlock/redlock.h)
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 CHECKS   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-# So that what is built does not depend on where; a compiler that does not know the option does without.
+# The build thus does not depend on its folder; a compiler that does not know the option does without.
 PREFIX_MAP := $(shell $(CC) -ffile-prefix-map=a=b -E -x c /dev/null >/dev/null 2>&1 && echo '"-ffile-prefix-map=$(CURDIR)=."')
 # Files that say which headers an object depends on. Where a compiler does not write them (tcc) each object depends on all headers.
 DEPENDS  := $(shell $(CC) -MMD -MP -MF /dev/null -E -x c /dev/null >/dev/null 2>&1 && echo '-MMD -MP')
-# Each function has a section of its own, so that a program's --gc-sections drops what it does not call. clang would turn
-# memcmp into bcmp, which is one function more than the core may need.
+# Each function has a section of its own, so that a program's --gc-sections drops functions that it does
+# not call. clang would turn memcmp into bcmp, which is one function more than the core may need.
 COMPILE   = $(CC) -std=c11 $(WARNINGS) $(PREFIX_MAP) -ffunction-sections -fdata-sections -fno-builtin-bcmp $(CPPFLAGS) $(CFLAGS) $(CHECKS)
 LINK      = $(CC) $(CFLAGS) $(CHECKS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS) $(TLS_LIBS)
 Q         = $(if $(V),,@)
@@ -73,7 +73,8 @@ COUNTED := Makefile .ci/run $(filter-out $(FOLDERS) tools/man/% tools/redlock/%,
 SCRIPTS  = $(shell grep -nE '^.!.*sh$$' .ci/run $(wildcard tests/* tests/*/* tools/* tools/*/* tools/*/*/*) 2>/dev/null | sed -n 's/:1:.*//p')
 
 # tests/unit/test_*.c look inside, so they are linked with the separately compiled parts; tests/live/test_*.c with the
-# library. Other .c files beside them, and those of tests/world and tests/sim, are what the tests share. *.t are test scripts.
+# library. Other .c files beside them, and those of tests/world and tests/sim, are shared by the tests.
+# *.t are test scripts.
 UNIT_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c)) $(wildcard tests/unit/*.t)
 LIVE_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/live/test_*.c)) $(wildcard tests/live/*.t)
 UNIT_SHARED := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c tests/world/*.c tests/sim/*.c))
@@ -130,7 +131,7 @@ $(BUILD)/libtests_live.a:    $(call object,$(LIVE_SHARED))
 
 $(BUILD)/redlock:   $(call object,$(COMMAND)) $(BUILD)/libredlock.a
 $(BUILD)/bench:     $(call object,$(BENCH))   $(BUILD)/libredlock.a
-# The second command takes from the first what it calls.
+# The second command takes from the first the functions that it calls.
 $(BUILD)/libcommand.a:  $(call object,$(filter-out tools/redlock/main.c tools/redlock/program.c,$(COMMAND)))
 $(BUILD)/redlock-admin: $(call object,$(ADMIN)) $(BUILD)/libcommand.a $(BUILD)/libredlock.a
 $(BUILD)/redlock $(BUILD)/redlock-admin $(BUILD)/bench:
@@ -155,7 +156,7 @@ $(BUILD)/tests/live/%: $(BUILD)/obj/tests/live/%.o $(if $(TLS),$(call object,tes
 	@echo "  LINK  $@"
 	$(Q)$(LINK) $(THROUGH_TLS)
 
-# Opt-in: what is position-independent is compiled by itself, so that the static library costs nothing for it.
+# Opt-in, since position-independent code is compiled by itself, so that the static library costs nothing for it.
 SHARED := $(BUILD)/libredlock.so.$(SOVERSION)
 shared: $(SHARED)
 $(BUILD)/obj/shared/%.o: %.c $(BUILD)/flags $(if $(DEPENDS),,$(filter %.h,$(C_FILES)))
@@ -288,7 +289,7 @@ test-page: playground $(BUILD)/replay
 	@tests/interop/fetch '$(abspath $(BUILD))/axe' tools/playground/browser
 	@node tools/playground/test_page $(BUILD) $(CLICKS)
 
-# The manuals as HTML, with figures that the playground draws; and whether they are what it draws.
+# The manuals as HTML, with figures that the playground draws; and a check that they are what it draws.
 GUIDE := $(BUILD)/guide/redlock.7.html
 guide: $(GUIDE)
 	@echo 'open $<'
@@ -308,7 +309,7 @@ $(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c tests/world/*.c)) $(BUILD)/
 explore:
 	@CC='$(CC)' tests/explore/run $(if $(FULL),--full,--quick)
 
-# Real servers and clients, killed, stopped, cut off, for so many seconds (20 or more); a checker reads what everybody believed.
+# Real servers and clients, killed, stopped, cut off, for so many seconds (20 or more); a checker reads everybody's notes.
 $(BUILD)/chaos_client: $(call object,tests/chaos/client.c tests/chaos/counter.c) $(BUILD)/libredlock.a
 $(BUILD)/chaos_driver: $(call object,$(addprefix tests/chaos/,driver.c faults.c world.c network.c) tests/live/servers.c)
 $(BUILD)/chaos_client $(BUILD)/chaos_driver:
@@ -351,8 +352,8 @@ examples: all $(BUILD)/libtests_live.a $(BUILD)/world.wasm
 firmware: all
 	@BUILD='$(abspath $(BUILD))' REDLOCK='$(abspath $(BUILD))/redlock' tools/examples/firmware/run
 
-# Random inputs, guided by coverage, for so many seconds a target; KEEP=1 adds what they found to the corpus, which "make test"
-# replays.
+# Random inputs, guided by coverage, for so many seconds a target; KEEP=1 adds the finds to the corpus,
+# which "make test" replays.
 fuzz:
 	@tests/fuzz/run $(or $(SECONDS_PER_TARGET),60)
 
@@ -433,7 +434,7 @@ MONITORING  := redlock.rules.yml redlock.dashboard.json redlock.crontab
 # Folders below the prefix are written so in the file for pkg-config, so that the tree can be moved.
 below    = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
-# With TLS those files name what it needs, as " -lssl -lcrypto" and as ";ssl;crypto".
+# With TLS those files name the libraries that it needs, as " -lssl -lcrypto" and as ";ssl;crypto".
 TLS_LINKED = $(addprefix $() ,$(filter -l%,$(TLS_LIBS)))
 CMAKE = redlock-config.cmake redlock-config-version.cmake
 # A file that names the command, with the path that it will have.

@@ -1,4 +1,4 @@
-/* The commands of redlock-admin. Each takes what was read from the command line, does it, and returns the exit status. */
+/* The commands of redlock-admin. Each takes the values read from the command line, does it, and returns the exit status. */
 #ifndef ADMIN_H
 #define ADMIN_H
 
@@ -11,7 +11,7 @@ int ping_command(struct session *session, struct settings *settings);
 int watch_command(struct session *session, struct settings *settings);
 
 enum { PINGS_MAX = 10000 };
-int scan_command(struct session *session, struct settings *settings);      /* And status, of what is held. */
+int scan_command(struct session *session, struct settings *settings);      /* And status, for held locks. */
 int exporter_command(struct session *session, struct settings *settings);
 
 #endif

@@ -362,7 +362,7 @@ static const char *describe(const struct breaking *b, enum redlock_status status
     }
 }
 
-/* The name that stands behind the token; NULL: none. */
+/* The name that follows the token; NULL: none. */
 static const char *holder_of(const struct breaking *b)
 {
     return b->value_size > REDLOCK_TOKEN_TEXT + 1 && b->value[REDLOCK_TOKEN_TEXT] == ' ' ? b->value + REDLOCK_TOKEN_TEXT + 1 : NULL;

@@ -134,7 +134,7 @@ static bool is_needed(const struct judging *j, unsigned need, enum survey_purpos
     return j->node->permissions[need] == permission && survey_purpose(&survey_needs[need], j->limits->parts) == purpose;
 }
 
-/* Each rule for this purpose of which that is so, from so many bytes on, with a blank before it. Returns how many. */
+/* Each rule for this purpose for which that is so, from so many bytes on, with a blank before it. Returns how many. */
 static unsigned list_needs(const struct judging *j, enum survey_purpose purpose, enum survey_permission permission, unsigned from,
                            char list[LIST_MAX])
 {
@@ -171,7 +171,7 @@ static bool is_name_refused(const struct judging *j, enum survey_purpose purpose
     return false;
 }
 
-/* Without a guard nothing depends on what a node remembers of itself. */
+/* Without a guard nothing depends on a node's memory of itself. */
 static bool is_canary_refused(const struct judging *j)
 {
     bool is_wanted = (j->limits->durable >> j->k & 1) && j->limits->guard_ms > 0;

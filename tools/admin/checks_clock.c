@@ -8,7 +8,7 @@
 
 enum {
     CLOCK_WARNING_US = 1000 * 1000,
-    RATE_WARNING_PPM = 500,             /* A kernel slews a clock so fast, unless told otherwise. */
+    RATE_WARNING_PPM = 500,             /* The kernel slews a clock so fast by default. */
     STEP_WARNING_US = 100 * 1000,
     QUARTZ_PART = 20000,                /* 50 ppm, so two clocks that nobody sets differ by so much of the time that passes. */
     LATENCY_PART = 50                   /* Part of the TTL; a round trip that takes more is worth a word. */
@@ -115,7 +115,7 @@ void judge_rate(struct judging *j)
     else well(j, "its clock runs at the rate of ours, give or take %" PRId64 " ppm", give_or_take + (ppm < 0 ? -ppm : ppm));
 }
 
-/* How far a node's clock has moved beside ours since then, beyond what two clocks do by themselves. */
+/* How far a node's clock has moved beside ours since then, beyond the usual difference of two clocks. */
 static uint64_t moved_us(const struct survey_clock *clock, const struct clock_record *before)
 {
     uint64_t passed_us = clock->at_us - before->at_us;
@@ -161,7 +161,7 @@ void judge_step(struct judging *j)
     else well(j, "its clock was not stepped within the last %s", within);
 }
 
-/* record: what was known before, if anything was. */
+/* record: the earlier record, if there was one. */
 static void note_clock(const struct survey_node *node, const struct judge_limits *limits, struct clock_record *record)
 {
     const struct survey_clock *clock = &node->clock;

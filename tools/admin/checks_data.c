@@ -133,7 +133,8 @@ void judge_flushes(struct judging *j)
     else well(j, "was never emptied");
 }
 
-/* S23: the canary is set by the first client that locks when the guard is over, and what has it is believed to remember. */
+/* S23: the canary is set by the first client that locks when the guard is over, and a node that has it
+ * is believed to remember. */
 void judge_canary(struct judging *j)
 {
     if (!(j->limits->durable >> j->k & 1) || j->limits->guard_ms == 0) return;

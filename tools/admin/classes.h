@@ -1,5 +1,5 @@
 /* The keys of one name, on all nodes, amount to a held lock, to leftovers of one, or to something that
- * needs somebody. A pure function over what the nodes said. Knows no connection. */
+ * needs somebody. A pure function over the nodes' answers. Knows no connection. */
 #ifndef CLASSES_H
 #define CLASSES_H
 
@@ -9,8 +9,8 @@
 
 #include "../../redlock/redlock.h"
 
-/* A resource may be of several classes, such as held and degraded. The gravest stand first. A name is that of
- * a metric's label and of JSON; words are for people. Levels: counted only; worth a line; needs somebody. */
+/* A resource may be of several classes, such as held and degraded. The gravest stand first. A name is used for
+ * a metric's label and in JSON; words are for people. Levels: counted only; worth a line; needs somebody. */
 #define SCAN_CLASSES(X)                                                                                 \
     X(NO_TTL, "no_ttl", NEEDED, "has no TTL: it does not end by itself")                                \
     X(BESIDE_NO_TTL, "beside_no_ttl", NEEDED, "a key beside a lock has no TTL")                         \
@@ -72,7 +72,7 @@ struct scan_judgement {
     uint16_t endless;           /* Likewise, but of values without a TTL, whose owner may live. */
 };
 
-/* The last word for two classes or more is that of the gravest. SCAN_CLASS_COUNT: of none. */
+/* The last word for two classes or more is the gravest one's. SCAN_CLASS_COUNT: of none. */
 enum scan_class scan_gravest(uint32_t classes);
 enum scan_level scan_level_of(enum scan_class class);
 const char *scan_label(enum scan_class class);
@@ -85,7 +85,7 @@ bool scan_is_token(const uint8_t *value, size_t size);
 /* Have both nodes the same value, or both the mark of a shared lock? */
 bool scan_is_same(const struct scan_sight *a, const struct scan_sight *b);
 
-/* is_beside: the name is that of a key beside a lock, like "door#ticket". guard_ms 0: TTLs may be as long as they like. */
+/* is_beside: the name belongs to a key beside a lock, like "door#ticket". guard_ms 0: TTLs may be as long as they like. */
 void scan_judge(struct scan_judgement *judgement, const struct scan_sight sights[], unsigned count, bool is_beside,
                 uint32_t guard_ms);
 

@@ -1,4 +1,4 @@
-/* doctor: what is wrong with the nodes, before it hurts. It asks (survey.c), judges (judge.c) and prints. */
+/* doctor: finds the faults of the nodes, before they hurt. It asks (survey.c), judges (judge.c) and prints. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -25,7 +25,7 @@ enum { PATIENCE = 4 };          /* It waits for a node so many times as long as 
 
 /* A node's memory from round to round. */
 struct past {
-    char run_id[SURVEY_TEXT_MAX];   /* "": it has never told. */
+    char run_id[SURVEY_TEXT_MAX];   /* "": it has never reported one. */
     uint64_t restarts;
 };
 
@@ -50,7 +50,7 @@ struct exporter {
 
 /* ---- What the nodes said ---- */
 
-/* The session trusts nodes of which nothing is known, so as to look at them; locks may not. */
+/* The session trusts unknown nodes, so as to look at them; locks may not. */
 static bool votes(const struct exporter *e, const struct survey_node *node)
 {
     return judge_vote_of(node, &e->limits);
@@ -331,7 +331,7 @@ static bool is_scan_due(const struct exporter *e)
     return e->settings->scan_interval_ms > 0 && redlock_now_us() >= e->next_scan_at;
 }
 
-/* The scan comes behind the first figures, which nobody is to wait for. */
+/* The scan comes after the first figures, which nobody is to wait for. */
 static void run(struct exporter *e)
 {
     do {

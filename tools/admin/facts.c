@@ -100,7 +100,7 @@ const char *survey_rule(enum question question)
     return rules[question];
 }
 
-/* An error of any other kind is that of a server that has looked at the words. */
+/* An error of any other kind comes from a server that has looked at the words. */
 const char *survey_barrier(const struct survey_node *node)
 {
     const char *words = node->errors[QUESTION_WRITE];
@@ -176,7 +176,8 @@ static bool forgets_keys(const char *command, size_t size)
     return is_text(command, size, "flushall") || is_text(command, size, "flushdb") || is_text(command, size, "swapdb");
 }
 
-/* "cmdstat_flushall:calls=1,usec=7,usec_per_call=7.00,rejected_calls=0,failed_calls=0": of what was called. */
+/* "cmdstat_flushall:calls=1,usec=7,usec_per_call=7.00,rejected_calls=0,failed_calls=0" is the line of a
+ * command that was called. */
 static void read_command(struct survey_node *node, const char *command, size_t size, const char *fields, size_t fields_size)
 {
     uint64_t flushes = 0, slowest = 0, mean = field_number(fields, fields_size, "usec_per_call=");

@@ -24,7 +24,7 @@ enum {
     REFUSED_PAUSE_MS = 100      /* Nobody is accepted for so long if the system has no descriptor for a client. */
 };
 
-/* One version of what is handed out. It goes when a newer one is there and no answer is made of it any longer. */
+/* One version of the text that is handed out. It goes when a newer one is there and no answer is made of it any longer. */
 struct version {
     unsigned users;
     size_t size;
@@ -35,7 +35,7 @@ enum stage { STAGE_ASKED, STAGE_ANSWERED, STAGE_ENDED };
 
 struct client {
     int fd;                     /* -1: none. */
-    enum stage stage;           /* It is being read; answered; or told all, and waited for until it closes. */
+    enum stage stage;           /* It is being read; answered; or has got all, and is waited for until it closes. */
     uint64_t since_us;
     char request[HTTP_REQUEST_MAX];
     size_t request_size;
@@ -157,7 +157,7 @@ static void answer_line(struct http *http, struct client *client, char *line)
         answer_metrics(http, client, is_head);
 }
 
-/* The request is complete with the empty line behind its head; what may follow is not looked at. */
+/* The request is complete with the empty line after its head; further bytes are not looked at. */
 static void read_request(struct http *http, struct client *client)
 {
     char *request = client->request;
@@ -243,7 +243,7 @@ static void serve_client(struct http *http, struct client *client)
     else if (client->fd >= 0 && client->stage == STAGE_ENDED) discard(http, client);
 }
 
-/* A free place, or that of the client that is longest at it. */
+/* A free place, or the place of the client that has been there longest. */
 static struct client *make_room(struct http *http)
 {
     struct client *oldest = &http->clients[0];
@@ -397,7 +397,7 @@ static void write_address(struct http *http)
     }
 }
 
-/* A server that was just ended leaves connections behind that must not keep the next one from its port. */
+/* A server that was just ended leaves connections that must not keep the next one from its port. */
 static bool listen_on(struct http *http, const union address *address)
 {
     int yes = 1;

@@ -35,7 +35,7 @@ bool http_start(struct http *http);
  * for it, so the one before stays. */
 bool http_give(struct http *http, const char *text, size_t size);
 
-/* Ends at once, also what is under way. NULL is left alone. */
+/* Ends at once, also requests under way. NULL is left alone. */
 void http_close(struct http *http);
 
 #endif

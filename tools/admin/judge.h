@@ -49,7 +49,7 @@ struct judge_limits {
     const struct clock_log *log;    /* Clock readings of an earlier run; NULL: none kept. */
 };
 
-/* Takes those of the settings. Call it before the session is opened, which wipes the list of nodes. */
+/* Takes them from the settings. Call it before the session is opened, which wipes the list of nodes. */
 void judge_limits_init(struct judge_limits *limits, const struct settings *settings);
 
 /* Judges every node by every check, in the order of the nodes; OK is a finding, too. */
@@ -60,8 +60,8 @@ void judge(const struct survey *survey, const struct judge_limits *limits, struc
  * again, since an alert takes its time. */
 void judge_note_clocks(const struct survey *survey, const struct judge_limits *limits, struct clock_log *log);
 
-/* Does a lock count on this node? It has a vote, even with clients that do not trust what says nothing of itself, as the session
- * that asks does; and it lets itself be written to. */
+/* Does a lock count on this node? It has a vote, even with clients that do not trust a node that says
+ * nothing of itself, as the session that asks does; and it lets itself be written to. */
 bool judge_vote_of(const struct survey_node *node, const struct judge_limits *limits);
 
 /* Would it, if it were not that it says nothing of itself? */

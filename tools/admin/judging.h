@@ -21,13 +21,13 @@ struct judging {
 
 /* ---- What is found ---- */
 
-/* fix: what is to be done. */
+/* fix: the remedy. */
 void found(struct judging *j, enum severity severity, const char *fix, const char *format, ...) LIKE_PRINTF(4, 5);
 
 /* All is well. */
 void well(struct judging *j, const char *format, ...) LIKE_PRINTF(2, 3);
 
-/* needs: what an ACL must allow; NULL: it does not hide it. */
+/* needs: the rule that an ACL must allow; NULL: it does not hide it. */
 void unknown(struct judging *j, const char *needs, const char *format, ...) LIKE_PRINTF(3, 4);
 
 /* Notes that nobody asked for it, and why. */
@@ -79,7 +79,7 @@ void judge_ears(struct judging *j);
 void judge_loading(struct judging *j);
 void judge_certificate(struct judging *j);      /* Nothing, without TLS. */
 void judge_canary(struct judging *j);           /* Nothing, unless it is declared durable. */
-void judge_vote(struct judging *j);             /* Nothing, if it has none for a reason that is told. It
-                                                 * runs after the checks that report. */
+void judge_vote(struct judging *j);             /* Finds nothing if it has no vote for a reason that is
+                                                 * reported. It runs after the checks that report. */
 
 #endif

@@ -1,5 +1,5 @@
-/* ping: how long each node takes to answer, how far its clock is off, and what node timeout follows from that. It asks for the
- * time, which every user of locks may do. */
+/* ping: measures how long each node takes to answer, and how far its clock is off, and derives a node
+ * timeout. It asks for the time, which every user of locks may do. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ struct track {
     bool is_pending;
     uint64_t asked_at;
     unsigned sent, answered;    /* Questions that were not answered in time are lost, */
-    unsigned unsent;            /* and what could not be sent, since there is no connection, or the node did not answer. */
+    unsigned unsent;            /* and those that could not be sent, since there is no connection, or the
+                                 * node did not answer. */
     unsigned skipped;           /* and so are those during which it owes an answer, unless that comes. */
     struct survey_clock clock;
     uint32_t trips_us[PINGS_MAX];

@@ -342,7 +342,7 @@ static void settle_held(struct reading *r)
     r->settings->only_held = true;
 }
 
-/* It waits for what clients need, and looks at nothing else. */
+/* It waits for the conditions that clients need, and looks at nothing else. */
 static void settle_doctor(struct reading *r)
 {
     const struct settings *settings = r->settings;
@@ -366,7 +366,7 @@ static void settle_exporter(struct reading *r)
     if (settings->file && settings->file[0] == '\0') refuse(settings, "--file: the name is empty");
 }
 
-/* By the number of the command behind COMMAND_BREAK. */
+/* By the number of the command after COMMAND_BREAK. */
 static const struct {
     void (*read_words)(struct reading *r);
     void (*settle)(struct reading *r);

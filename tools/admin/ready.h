@@ -13,9 +13,9 @@ enum ready {
     READY_NEVER         /* Waiting does not mend it, since an ACL hides the locks. */
 };
 
-/* Looks again and again until it is so, for wait_ms at most, and says what it waits for if it is to be verbose. *survey is of the
- * last look; why says what was in the way then. The session is one that scan_prepare() was asked for. It ends with a signal, or a
- * fault of the session. */
+/* Looks again and again until it is so, for wait_ms at most, and says what it waits for if it is to be
+ * verbose. *survey is the last look; why gives the obstacle at that time. The session is one that
+ * scan_prepare() was asked for. It ends with a signal, or a fault of the session. */
 enum ready ready_wait(struct session *session, const struct judge_limits *limits, uint32_t wait_ms, struct survey *survey,
                       char why[READY_WHY_MAX]);
 

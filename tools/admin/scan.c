@@ -11,7 +11,7 @@
 enum {
     STEP_KEYS = 50,                 /* Keys of SCAN at a time, which keep a node busy for a fraction of a millisecond. */
     STEP_MAX = 48 * 1024,           /* Bytes of names that one step may give, */
-    ANSWER_MAX = 80 * 1024,         /* and of an answer, with what is said of the pieces in which it comes. */
+    ANSWER_MAX = 80 * 1024,         /* and of an answer, with the headers of the pieces in which it comes. */
     LOOK_NAMES_MAX = 200,           /* At a time, so that the answer has room. */
     CURSOR_MAX = 24,
     SEND_SIZE = 16 * 1024, RECEIVE_SIZE = 16 * 1024,    /* With which there are few questions, and few pieces. */
@@ -56,8 +56,8 @@ static const char step_script[] =
  * for nothing, "!" if it must not be read, or "type ttl number size:value". The type is s, string, m, mark
  * of shared locks, r, Redisson, q, queue, o, other; a capital if there is a counter of tickets beside a
  * key that may be data. The number is that of readers, or of entries in the queue. (No blanks between the
- * names, and none behind the type.) A queue's "ttl" is the rest of the lease of its first entry, and the
- * value says who that is, and when its lease ends. The holder, which may be in it still, is left out. */
+ * names, and none after the type.) A queue's "ttl" is the rest of the lease of its first entry, and the
+ * value names that entry, and the end of its lease. The holder, which may be in it still, is left out. */
 static const char look_script[] =
     "local c,o,s,i=redis.call,{},ARGV[1],1 "
     "local w=c('time') "
@@ -187,8 +187,8 @@ static void wait_until(struct scan *s, uint64_t until)
 
 /* ---- Asking ---- */
 
-/* A node that has restarted can tell what it has; one that is another's copy has no word of its own, and so has one of which it is
- * not known. */
+/* A node that has restarted can report its keys; one that is another's copy has no word of its own, and
+ * so has an unknown one. */
 static bool counts(struct scan *s, unsigned k)
 {
     enum redlock_trouble trouble = redlock_node_trouble(redlock_engine(&s->session->client), k, redlock_now_us());
@@ -206,7 +206,7 @@ static bool is_pending(const struct line *line)
     return line->is_asked && redlock_question_status(&line->question) == REDLOCK_PENDING;
 }
 
-/* The pieces of the string are moved together, over what was said of them in between. */
+/* The pieces of the string are moved together, over the headers between them. */
 static void read_answer(struct scan *s, unsigned k)
 {
     struct line *line = &s->lines[k];
@@ -262,7 +262,7 @@ static void set_text(struct scan *s, unsigned i, const char *text)
 
 /* ---- Reading ---- */
 
-/* Reads a number from a script's text, of which the sign may be a minus, and the byte after it. */
+/* Reads a number from a script's text, whose sign may be a minus, and the byte after it. */
 static bool read_number(const uint8_t *bytes, size_t size, size_t *at, int64_t *number)
 {
     bool is_negative = *at < size && bytes[*at] == '-';
@@ -364,7 +364,7 @@ static uint64_t hash_of_name(const struct name *name)
     return hash != 0 ? hash : 1;
 }
 
-/* Two looks see the same if types, values and what follows from them are. */
+/* Two looks see the same if types, values and their consequences are the same. */
 static uint64_t hash_of_sights(const struct scan *s, uint32_t classes)
 {
     uint64_t hash = hash_bytes(14695981039346656037u, &classes, sizeof classes);
@@ -442,7 +442,7 @@ static struct kept *new_kept(const struct name *name)
     return kept;
 }
 
-/* Without memory it is told at once, rather than never. */
+/* Without memory it is reported at once, rather than never. */
 static void keep(struct scan *s, const struct name *name, const struct scan_judgement *judgement)
 {
     struct kept *kept = s->counts->kept < SCAN_KEPT_MAX ? new_kept(name) : NULL;
@@ -709,7 +709,7 @@ static bool step(struct scan *s, unsigned k)
     return false;
 }
 
-/* Until the next step, by the rate; what is due meanwhile is looked at. */
+/* Waits until the next step, by the rate; due looks are made meanwhile. */
 static void wait_for_step(struct scan *s)
 {
     while (!s->is_ended && redlock_now_us() < s->next_at) {

@@ -1,4 +1,4 @@
-/* Looks through all keys of the nodes for locks, and for what is left of some. It reads only.
+/* Looks through all keys of the nodes for locks, and for leftovers of some. It reads only.
  *
  * It goes from node to node. Each step of SCAN gives some names, and all nodes are asked about them one
  * right after the other, so that their answers can be compared. A name is judged at the first node that
@@ -23,19 +23,19 @@ enum {
 
 /* If a resource is on several nodes, each number counts it once. */
 struct scan_counts {
-    uint64_t classes[SCAN_CLASS_COUNT];     /* By what both looks said. */
+    uint64_t classes[SCAN_CLASS_COUNT];     /* The classes that both looks agree on. */
     uint64_t names;             /* Given by SCAN, on all nodes together. */
     uint64_t hidden;            /* Names that a node does not let us read. */
     uint64_t changing;          /* Worth a line at the first look, and something else, or gone, at the second. */
     uint64_t kept;              /* Names that wait for their second look now. When it is over, the names
                                  * that were looked at only once. */
     uint64_t beside;            /* Keys beside locks, as "door#ticket", on the node that has most of them; */
-    uint64_t tickets, orphans;  /* those of tickets, and those of them whose lock is gone; */
+    uint64_t tickets, orphans;  /* counters of tickets, and those of them whose lock is gone; */
     uint64_t long_names;        /* and keys whose name is too long. */
     unsigned nodes, scanned;    /* How many there are; how many were gone through to the end. */
     uint16_t refused;           /* Nodes whose ACL refused something, as a set. */
     uint16_t done;              /* Nodes that were gone through, as a set. Copies of others are not. */
-    bool may_repeat;            /* There were so many findings that some may have been told twice. */
+    bool may_repeat;            /* There were so many findings that some may have been reported twice. */
 };
 
 struct scan_finding {
@@ -50,7 +50,7 @@ struct scan_order {
     uint32_t rate;              /* Keys a second; 0: as fast as it goes. */
     uint32_t apart_ms;
     uint32_t guard_ms;          /* 0: TTLs may be as long as they like. */
-    bool looks_once;            /* Each name is judged by one look, and told whatever it is. */
+    bool looks_once;            /* Each name is judged by one look, and reported whatever it is. */
     void *context;              /* The context of both. */
     void (*found)(void *context, const struct scan_finding *finding);           /* NULL: only the counts are wanted. */
     bool (*goes_on)(void *context, const struct scan_counts *so_far);           /* Called often. False ends it. NULL: it goes on. */

@@ -31,7 +31,7 @@ struct show {
     uint64_t shown_at, began_at;
     uint64_t told, needed;          /* Findings, and those that still need somebody. */
     uint64_t removable, endless;    /* Values that --fix would remove, and --fix --no-ttl. */
-    uint64_t removed;               /* Findings of which all that may go is gone. */
+    uint64_t removed;               /* Findings whose removable values are all gone. */
     bool shows_progress, has_progress;
 };
 
@@ -404,7 +404,7 @@ static void print_summary(struct show *show)
         (void)printf("%" PRIu64 " without a TTL can be removed, if their owners are gone: --fix --no-ttl\n", show->endless);
 }
 
-/* A node that was gone through has nothing to be told of, unless it refused to remove what it should. */
+/* A node that was gone through has nothing to be reported, unless it refused to remove what it should. */
 static bool is_worth_telling(const struct show *show, unsigned k)
 {
     bool has_refused = show->settings->fix && show->session->notes[k].trouble == REDLOCK_TROUBLE_OTHER_ERROR;

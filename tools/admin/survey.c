@@ -98,7 +98,7 @@ static void add_word(struct course *course, const char *word)
     course->words[course->word_count++] = (struct redlock_name){ .bytes = word, .size = strlen(word) };
 }
 
-/* Whose permissions are asked about; NULL: nobody knows who we are. */
+/* The user whose permissions are asked about; NULL: nobody knows who we are. */
 static const char *user_of(const struct asking *asking, unsigned k)
 {
     const struct survey_node *node = &asking->survey->nodes[k];
@@ -225,7 +225,7 @@ static void take_steps(struct asking *asking, unsigned first, unsigned last)
     while (is_any && !must_end(asking)) {
         is_any = false;
         for (unsigned k = 0; k < asking->survey->count; k++) is_any |= advance(asking, k);
-        /* It sends what was asked. Nothing may be received before it waits, or it would wait for what has come. */
+        /* It sends the questions. Nothing may be received before it waits, or it would wait for bytes that have come. */
         if (is_any) session_wait(asking->session, redlock_now_us() + (uint64_t)asking->wishes->patience_ms * 1000 / 4 + 1);
     }
     forget_all(asking);
@@ -241,7 +241,7 @@ static void look_again(struct asking *asking, uint64_t first_at)
     take_steps(asking, STEP_CLOCK, STEP_QUESTIONS);
 }
 
-/* A node that says what it is, and so has no vote, or refuses what we are, is there. */
+/* A node that gives its identity, and so has no vote, or refuses us, is there. */
 static bool is_there(enum redlock_trouble trouble)
 {
     return trouble == REDLOCK_TROUBLE_NONE || (trouble >= REDLOCK_TROUBLE_RESTARTED && trouble != REDLOCK_TROUBLE_DENIED &&

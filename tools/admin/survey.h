@@ -116,7 +116,7 @@ struct survey_clock {
     bool is_known;
     enum survey_answer answer;  /* To the last TIME. */
     uint64_t at_us;             /* redlock_now_us() in that middle. */
-    int64_t ahead_us;           /* Ahead of our wall clock. Less than 0: behind. */
+    int64_t ahead_us;           /* Ahead of our wall clock. Less than 0: it is late. */
     int64_t since_boot_us;      /* The node's wall clock less redlock_now_us(). It changes if the clock is
                                  * stepped or runs at another rate. */
     uint64_t give_or_take_us;
@@ -143,7 +143,7 @@ enum survey_purpose {
 /* One need of locks, as ACL DRYRUN is asked, and the rule that allows it, by which rights.h knows its users. */
 struct survey_need {
     const char *rule;
-    const char *words[4];       /* SURVEY_KEY and SURVEY_CHANNEL stand for those of the wishes. */
+    const char *words[4];       /* SURVEY_KEY and SURVEY_CHANNEL stand for the key and the channel of the wishes. */
 };
 #define SURVEY_KEY "%key"
 #define SURVEY_CHANNEL "%channel"
@@ -165,7 +165,7 @@ struct survey_node {
     uint64_t certificate_ends;  /* Seconds since 1970; 0: it is not talked to by TLS. */
     uint8_t answers[QUESTION_COUNT];            /* enum survey_answer */
     char errors[QUESTION_COUNT][SURVEY_ERROR_MAX];
-    char told[FACT_COUNT][SURVEY_TEXT_MAX];     /* "": not told. */
+    char told[FACT_COUNT][SURVEY_TEXT_MAX];     /* "": not reported. */
     bool has[FACT_COUNT];
     uint8_t permissions[SURVEY_NEEDS_MAX];      /* enum survey_permission, of survey_needs[]. */
     enum survey_answer dry_run;                 /* Could ACL DRYRUN be asked? GIVEN: of one command at least. */
@@ -173,7 +173,7 @@ struct survey_node {
     enum redlock_vote trial;                    /* The vote on a lock that was tried there (doctor --write);
                                                  * PENDING: none was. */
     char trial_text[TROUBLE_TEXT_MAX];          /* Unless GRANTED: why not. */
-    struct survey_clock clock, later;           /* later: at least wishes.rate_us behind it. */
+    struct survey_clock clock, later;           /* later: at least wishes.rate_us after it. */
 };
 
 struct survey {
@@ -189,8 +189,8 @@ struct survey {
 /* The things to look at beside the facts. */
 struct survey_wishes {
     uint32_t patience_ms;       /* How long one answer is waited for. */
-    uint64_t rate_us;           /* A second look at each clock so long behind the first. 0: none. */
-    const char *user;           /* Whose permissions are looked at. NULL: those of the user who asks. */
+    uint64_t rate_us;           /* A second look at each clock so long after the first. 0: none. */
+    const char *user;           /* Whose permissions are looked at. NULL: the asking user's. */
     const char *key;            /* With this key. NULL: permissions are not looked at. */
     const char *channel;        /* And this channel. */
     unsigned parts;             /* Parts of the kind of lock, see rights.h. */
@@ -199,7 +199,8 @@ struct survey_wishes {
 };
 #define SURVEY_PROBE "redlock:doctor:0"
 
-/* Asks all nodes. CANCELLED: a signal ended it, and what was not asked is not known; or what fault the session has. */
+/* Asks all nodes. CANCELLED: a signal ended it, and the answers to unasked questions are not known; or
+ * the session's fault. */
 enum redlock_status survey_nodes(struct session *session, const struct survey_wishes *wishes, struct survey *survey);
 
 /* The question that a fact comes from, the node's answer to that, and the rule that an ACL must allow
@@ -211,7 +212,7 @@ const char *survey_rule(enum question question);
 /* The node's words when it refuses all writes, such as "NOREPLICAS ...". NULL: it does not, or nobody knows. */
 const char *survey_barrier(const struct survey_node *node);
 
-/* The number that a fact is. False: it was not told, or is none. */
+/* The number that a fact is. False: it was not reported, or is none. */
 bool survey_number(const struct survey_node *node, enum fact fact, uint64_t *number);
 
 /* Takes one TIME into a look at a clock. It was asked at, and answered at now_us. False: the answer is none. */

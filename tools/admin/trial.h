@@ -4,7 +4,7 @@
 
 #include "survey.h"
 
-/* prefix: how the name begins. Leaves nothing behind on nodes that answer. survey: its nodes' trial and trial_text are set. */
+/* prefix: how the name begins. Leaves nothing on nodes that answer. survey: its nodes' trial and trial_text are set. */
 void trial_run(struct session *session, const char *prefix, struct survey *survey);
 
 #endif

@@ -1,5 +1,5 @@
-/* watch: who has which lock, as it changes. On a terminal a table that is drawn again and again in place; elsewhere a line for each
- * change. It looks as redlock status does, and reads only. */
+/* watch: shows the holder of each lock, as it changes. On a terminal a table that is drawn again and
+ * again in place; elsewhere a line for each change. It looks as redlock status does, and reads only. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ enum {
 struct lock {
     const char *resource;
     struct permits permits;     /* Without permits the first view is all. */
-    bool has_waiters;           /* A node has told how many there are: */
+    bool has_waiters;           /* A node has reported how many there are: */
     uint64_t waiters;
     uint64_t digest;            /* Digest of the last report. */
 };

@@ -9,7 +9,7 @@
  *   bench_redlock.c   three clients with the library: its blocking face, its event-loop face, that with events. Public headers only
  *   bench_raw.c       the reference without it: the same bytes, sent by hand; bench_scripts.h: those of the scripts
  *
- * With TLS, "make TLS=openssl bench", bench_openssl.c has what the reference calls for it, or bench_mbedtls.c.
+ * With TLS, "make TLS=openssl bench", the reference's calls for it are in bench_openssl.c, or in bench_mbedtls.c.
  *
  * The modes see every client through struct bench_client, so all are timed by the same lines of code. */
 #ifndef BENCH_H
@@ -64,14 +64,14 @@ struct bench_slot {
     uint64_t acquire_at, acquired_at, release_at;   /* Nanoseconds of bench_now_ns. */
 };
 
-/* A way to lock. acquire and release begin; next says what has ended. */
+/* A way to lock. acquire and release begin; next reports the end of one. */
 struct bench_client {
     const char *name;
 
     /* Connects to the nodes of the options. NULL: it was said on stderr why not. */
     void *(*open)(const struct bench_options *options);
 
-    /* One attempt to get slot->key. At its end slot->won is set; what a lost attempt has left is cleaned up unasked. */
+    /* One attempt to get slot->key. At its end slot->won is set; the leftovers of a lost attempt are cleaned up unasked. */
     void (*acquire)(void *context, struct bench_slot *slot);
 
     /* Releases a lock that was won. Ends when a quorum has confirmed it, or no longer can. */
@@ -80,7 +80,7 @@ struct bench_client {
     /* A slot whose operation has ended, each once; waits for it until until_ns. NULL: the time has come. */
     struct bench_slot *(*next)(void *context, uint64_t until_ns);
 
-    /* Finishes what is still on its way, and disconnects. */
+    /* Finishes operations that are still on their way, and disconnects. */
     void (*close)(void *context);
 };
 

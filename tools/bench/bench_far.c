@@ -45,7 +45,7 @@ static size_t room_of(const struct way *way)
     return way->pieces < FAR_PIECES_MAX ? sizeof way->bytes - way->size : 0;
 }
 
-/* The bytes stand behind the others already. */
+/* The bytes already follow the others. */
 static void begin_way(const struct bench_far *far, struct way *way, size_t size)
 {
     way->piece[way->pieces].due_ns = bench_now_ns() + far->one_way_ns;

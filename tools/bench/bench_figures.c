@@ -136,7 +136,7 @@ static void print_samples(const char *kind, uint32_t *samples, uint64_t count)
            bench_percentile_us(samples, count, 99), kind, bench_percentile_us(samples, count, 100));
 }
 
-/* Quotes what a user chose as a name. */
+/* Quotes a name that a user chose. */
 static void print_text(const char *label, const char *text)
 {
     printf("%s\"", label);

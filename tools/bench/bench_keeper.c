@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    KEEPER_SLOT_US = 10000,         /* The most extensions that begin within such a slot of time are told. */
+    KEEPER_SLOT_US = 10000,         /* The most extensions that begin within such a slot of time are reported. */
     KEEPER_LOOKS = 10,              /* Each lock is looked at so often within a TTL, which is more often than it is extended. */
     KEEPER_NAME_SIZE = 32,
     KEEPER_ACQUIRE_S = 10, KEEPER_RELEASE_MS = 5000,

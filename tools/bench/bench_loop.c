@@ -99,7 +99,7 @@ static void note_attempt(struct loop *l, struct bench_slot *slot)
     l->figures->fail += l->is_counting && !slot->won;
 }
 
-/* Takes note of what has ended on a slot, at l->now_ns. */
+/* Takes note of an end on a slot, at l->now_ns. */
 static void note_end(struct loop *l, struct bench_slot *slot)
 {
     if (slot->is_held) note_released(l, slot);
@@ -207,7 +207,7 @@ static void run_measured(struct loop *l)
     l->is_counting = false;
 }
 
-/* Releases what is held. Every operation ends by itself, within two node timeouts at most. */
+/* Releases held locks. Every operation ends by itself, within two node timeouts at most. */
 static void run_ending(struct loop *l)
 {
     l->is_ending = true;

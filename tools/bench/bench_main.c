@@ -1,4 +1,4 @@
-/* The options, and what is done with them. */
+/* The options, and their effects. */
 #define _GNU_SOURCE
 #include "bench.h"
 

@@ -311,7 +311,7 @@ static size_t read_answers(struct raw *r, struct raw_node *n)
     return (size_t)(answer - n->in);
 }
 
-/* True when there may be more than fitted in, of which poll does not know if it is in the TLS library. */
+/* True when there may be more than fitted in, which poll does not know if it is in the TLS library. */
 static bool receive(struct raw *r, struct raw_node *n)
 {
     size_t room = sizeof n->in - n->in_size;
@@ -351,7 +351,7 @@ static bool wait_for(int fd, short events, uint64_t until_ns)
     return bench_poll(&polled, 1, until_ns) == 1 && (polled.revents & events) != 0;
 }
 
-/* Puts a script there, and keeps the SHA-1 by which the node knows it. */
+/* Puts a script there, and keeps the SHA-1 that the node knows it by. */
 static bool load_script(const struct raw *r, struct raw_node *n, const char *script, char sha1[RAW_SHA1 + 1])
 {
     char text[RAW_SCRIPT_MAX + 64], answer[sizeof "$40\r\n" + RAW_SHA1 + 2];

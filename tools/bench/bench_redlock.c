@@ -41,7 +41,7 @@ struct face {
     unsigned resting_first, resting_count;
     struct face_lock **of_slot;
     struct redlock_event_ring events;
-    struct redlock_event *ring;             /* NULL: nothing is told. */
+    struct redlock_event *ring;             /* NULL: nothing is reported. */
 
     /* Blocking. */
     struct redlock_lock lock;

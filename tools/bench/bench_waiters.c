@@ -85,7 +85,8 @@ struct findings {
     uint64_t capacity;
     _Atomic uint64_t shares[BENCH_CONCURRENCY_MAX];
     uint32_t *handovers, *rounds;   /* For each win, nanoseconds since the release, and those of its own round. */
-    uint32_t *waits;                /* Microseconds: of each win; behind those of each waiter that waits in the end, or 0. */
+    uint32_t *waits;                /* Microseconds of each win, followed by those of each waiter that waits
+                                     * in the end, or 0. */
     _Atomic uint64_t *begun;        /* For each win, the time since which it was waited for. */
 };
 
@@ -168,7 +169,7 @@ static void watch(const struct waiters *w, unsigned number, unsigned k)
     one->watched[k].events = events;
 }
 
-/* Lets the waiter's client do what it can, and learns when it must be called again. */
+/* Lets the waiter's client do its work, and learns when it must be called again. */
 static void step(const struct waiters *w, unsigned number)
 {
     struct waiter *one = w->all[number];
@@ -346,7 +347,7 @@ static uint64_t next_time(const struct waiters *w, uint64_t until_ns)
     return until_ns;
 }
 
-/* Whoever has something to receive is served at once, in the order in which the kernel tells. */
+/* A client that has something to receive is served at once, in the order in which the kernel reports them. */
 static void serve_ready(struct waiters *w)
 {
     struct epoll_event events[WAITERS_EVENTS];

@@ -152,8 +152,8 @@ function events_table() {
     events_row("the kinds that metrics need", "throughput/64", "cpu", "redlock-metrics")
 }
 
-# redlock with that trouble to redlock without; and the same of raw, which shows what fewer, or busier, servers do by
-# themselves.
+# redlock with that trouble to redlock without; and the same for raw, which shows the effect of fewer,
+# or busier, servers by themselves.
 function trouble_row(label, row, well, name,    r, text, raw, raw_text) {
     r = ratio(row, "redlock", well, "redlock", name); text = spread(r)
     raw = ratio(row, "raw", well, "raw", name); raw_text = spread(raw)

@@ -1,9 +1,9 @@
 # shellcheck shell=sh
 # Redis servers for a script to measure or to test with. Use: . tools/bench/servers.sh; start_servers 5
 #
-# They listen on free ports of the loopback and keep nothing. When the script ends, however it ends, they are gone, and so
-# is $directory, in which the script may put what it needs.
-# $ports and $pids are lists of words in the same order; word 3 "$ports" is the third.
+# They listen on free ports of the loopback and keep nothing. When the script ends, however it ends,
+# they are gone, and so is $directory, in which the script may put its files. $ports and $pids are lists
+# of words in the same order; word 3 "$ports" is the third.
 
 . tools/environment.sh
 server=$(tools/need --print redis-server) || exit 1

@@ -1,6 +1,6 @@
 # Completion of redlock(1) and redlock-admin(1) for fish. Which commands and options there are the program itself is asked, by its help.
 
-# Each with what it is good for, behind a tab.
+# Each with its purpose, after a tab.
 function __redlock_commands
     set -l program (commandline -opc)[1]
     $program help 2>/dev/null | awk '/^$/ { block++ }

@@ -1,6 +1,6 @@
 /* The lock through TLS on a machine without an operating system, with the engine, BearSSL above it, and
- * no allocation. All memory is in `sessions`, of which the program prints the size. Sockets stand for
- * the TCP of your board (lwIP, or a radio with AT commands).
+ * no allocation. All memory is in `sessions`, and the program prints its size. Sockets stand for the
+ * TCP of your board (lwIP, or a radio with AT commands).
  *
  *     cc bearssl_engine.c -o bearssl_engine $(pkg-config --cflags --libs redlock) -lbearssl
  *     ./bearssl_engine ca.crt host1:6379,host2:6379,host3:6379 door
@@ -34,7 +34,7 @@
 
 enum {
     NODES_MAX = 5, RESOURCE = 64, SEND = REDLOCK_SEND_MIN(RESOURCE), RECEIVE = REDLOCK_RECEIVE_MIN,
-    TLS_IN = 1024 + 325, TLS_OUT = 512 + 85,            /* A record of so many bytes, and what is around it. */
+    TLS_IN = 1024 + 325, TLS_OUT = 512 + 85,            /* A record of so many bytes, and its overhead. */
     ANCHORS_MAX = 4, ANCHOR_BYTES = 1024,
     TTL_MS = 10000, WAIT_MS = 2000
 };
@@ -170,7 +170,7 @@ static bool send_plain(unsigned k)
     return true;
 }
 
-/* The clock is read behind the bytes (S2). */
+/* The clock is read after the bytes (S2). */
 static bool receive_plain(unsigned k)
 {
     br_ssl_engine_context *tls = &sessions[k].tls.eng;
@@ -265,7 +265,7 @@ static void add_certificate(void *context, const void *bytes, size_t size)
     br_x509_decoder_push(&((struct reader *)context)->x509, bytes, size);
 }
 
-/* The numbers of the key, behind the name. */
+/* The numbers of the key, after the name. */
 static unsigned char *keep(struct reader *reader, size_t *used, const unsigned char *bytes, size_t size)
 {
     unsigned char *to = anchor_bytes[anchor_count] + *used;

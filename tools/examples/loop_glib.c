@@ -1,4 +1,4 @@
-/* An editor of which one at a time may change a document, in a main loop of GLib, as programs with GTK have it.
+/* An editor that lets one person at a time change a document, in a main loop of GLib, as programs with GTK have it.
  *
  *     cc loop_glib.c -o loop_glib $(pkg-config --cflags --libs redlock glib-2.0) -pthread
  *     ./loop_glib host1,host2,host3

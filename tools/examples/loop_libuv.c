@@ -17,7 +17,8 @@
 
 #include "redlock_loop_libuv.h"
 
-enum { TTL_MS = 10000, WORK_MS = 100, STOP_MS = 200, LOOK_MS = 5000 };     /* STOP_MS: what the work needs to stop, at most. */
+enum { TTL_MS = 10000, WORK_MS = 100, STOP_MS = 200, LOOK_MS = 5000 };     /* STOP_MS: the time that the work
+                                                                            * needs to stop, at most. */
 
 struct service {
     struct redlock_client client;
@@ -28,7 +29,7 @@ struct service {
     unsigned done;
 };
 
-/* A piece of work, which only the leader may do. The clock decides, not what the hook was told last. */
+/* A piece of work, which only the leader may do. The clock decides, not the last call of the hook. */
 static void do_work(uv_timer_t *timer)
 {
     struct service *s = timer->data;
@@ -73,7 +74,7 @@ static void note(struct service *s)
     if (redlock_valid_ms(&s->lock) == 0) {
         uv_timer_stop(&s->work);
         printf("follows: %s\n", redlock_status_text(status));
-        redlock_part(&s->client, &s->lock);         /* Whatever is left of it on the nodes is removed. */
+        redlock_part(&s->client, &s->lock);         /* The rest of it on the nodes is removed. */
         stand(s);
     } else if (!uv_is_active((uv_handle_t *)&s->work)) {
         printf("leads\n");

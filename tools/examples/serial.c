@@ -51,7 +51,7 @@ static void lose(struct end *e, const char *why)
     (void)snprintf(e->why, sizeof e->why, "%s", why);
 }
 
-/* Sends what can be sent without waiting. */
+/* Sends as much as it can without waiting. */
 static void flush_line(struct end *e)
 {
     size_t size;
@@ -153,13 +153,14 @@ static ptrdiff_t serial_send(void *context, unsigned k, const void *data, size_t
     return taken == 0 && e->is_lost ? -LOST : (ptrdiff_t)taken;
 }
 
-/* Goes on until nothing more has come, since a frame ends where it ends, and the descriptor does not tell of what is in raw. */
+/* Goes on until nothing more has come, since a frame ends where it ends, and the descriptor does not
+ * show the bytes in raw. */
 static ptrdiff_t serial_receive(void *context, unsigned k, void *data, size_t size)
 {
     struct end *e = (struct end *)context + k;
     size_t got = 0, more = 1;
 
-    flush_line(e);      /* The line may be writable, and what waits has nobody else to send it. */
+    flush_line(e);      /* The line may be writable, and nobody else sends the waiting bytes. */
     while (got < size && more > 0) {
         if (line_unread(&e->line) == 0 && !e->is_lost) (void)take_raw(e);
         more = line_read(&e->line, (uint8_t *)data + got, size - got);
@@ -183,7 +184,7 @@ static const char *serial_words(void *context, unsigned k, int error)
     return error == LOST ? ((struct end *)context)[k].why : NULL;
 }
 
-/* The frame says that it is over, and if it is lost, that of the next session says it again. */
+/* The frame says that it is over, and if it is lost, the next session's frame says it again. */
 static void serial_hang_up(void *context, unsigned k, bool silently)
 {
     struct end *e = (struct end *)context + k;
@@ -208,7 +209,7 @@ static const struct redlock_transport serial_transport = {
     .events = serial_events, .error_text = serial_words, .hang_up = serial_hang_up, .discard = serial_discard
 };
 
-/* session: another number after each start, so that frames of the last run are known for what they are. */
+/* session: another number after each start, so that frames of the last run are recognised. */
 static void init_end(struct end *e, int fd, const char *path, bool is_far, uint16_t session)
 {
     *e = (struct end){ .fd = fd, .path = path };

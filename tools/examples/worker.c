@@ -3,9 +3,9 @@
  *     cc worker.c -o worker $(pkg-config --cflags --libs redlock sqlite3) -pthread
  *     ./worker host1,host2,host3 jobs.db
  *
- * Shows: a thread that keeps the lock (redlock_keeper.h); the validity, asked before each piece of work; and a ticket, by which the
- * table itself refuses a worker that slept past the end of its lock (redlock_fence.h). The table is in SQLite here, and may be in
- * any database that has transactions.
+ * Shows: a thread that keeps the lock (redlock_keeper.h); the validity, asked before each piece of
+ * work; and a ticket, with which the table itself refuses a worker that slept past the end of its lock
+ * (redlock_fence.h). The table is in SQLite here, and may be in any database that has transactions.
  *
  * To change: the name of the lock, TTL_MS (how long others wait for a worker that died), PIECE_MS (how long a job takes at most),
  * and do_job(). */
@@ -70,7 +70,7 @@ static sqlite3_int64 do_job(sqlite3_int64 input)
     return input * input;
 }
 
-/* Does what is to be done, as long as the lock is held. Returns how many jobs were done. */
+/* Does the jobs, as long as the lock is held. Returns how many jobs were done. */
 static unsigned work(struct redlock_keeper *keeper, struct redlock_kept *kept, sqlite3 *db)
 {
     const uint64_t ticket = redlock_keeper_ticket(keeper, kept);

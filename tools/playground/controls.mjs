@@ -1,9 +1,9 @@
 // The actions on the client, the node or the link that is chosen; and the settings of a world. Knows
-// actions, not what they do.
+// actions, not their effects.
 import { button, html } from './dom.mjs';
 import { CLIENTS, inWords } from './words.mjs';
 
-// [label, action], or [label, action, what its number is, the number that stands there first]
+// [label, action], or [label, action, the meaning of its number, the number that stands there first]
 const OF_CLIENT = [
     ['The lock', ['Acquire', 'acquire.C'], ['Extend', 'extend.C'], ['Keep', 'keep.C'], ['Release', 'release.C'],
         ['Acquire, and wait', 'acquire.C.#', 'ms', 10000]],
@@ -63,7 +63,7 @@ export function titleOf({ kind, client, node }) {
     return kind === 'node' ? `Node ${node}` : `The link from ${CLIENTS[client]} to node ${node}`;
 }
 
-// The elements of the panel of what is chosen. act(action) does it; choose(kind, client, node) chooses another.
+// The elements of the panel of the chosen thing. act(action) does it; choose(kind, client, node) chooses another.
 export function controlsOf(chosen, { n, c }, act, choose) {
     const groups = { client: OF_CLIENT, node: OF_NODE, link: OF_LINK, resource: [writes(c), OF_RESOURCE] }[chosen.kind];
     const names = { C: CLIENTS[chosen.client], N: chosen.node };

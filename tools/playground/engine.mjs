@@ -83,7 +83,7 @@ export class World {
     runTo(until) { return this.#run(until, false); }
 
     // Goes to an earlier moment. The world is replayed, and the later actions are still to come (see
-    // dropFuture). Events of the way there are not told again.
+    // dropFuture). Events of the way there are not reported again.
     back(until) {
         if (until >= this.now) return;
         const link = this.link();
@@ -94,8 +94,8 @@ export class World {
     }
 
     // Looks for an accident by seeds from..from + count - 1, in worlds of this one's settings, with the faults that are named
-    // ("empty", "step", ...). Returns a link with an accident in it, of which no action could be left out, or ''. This world
-    // stays as it is.
+    // ("empty", "step", ...). Returns a link with an accident in it, from which no action could be left
+    // out, or ''. This world stays as it is.
     search(from, count, faults) {
         this.#put(faults.join('.'));
         return this.#text(this.#exports.world_search(from, count));
@@ -131,7 +131,7 @@ export class World {
 
     #put(text) {
         const bytes = toUtf8.encode(text), address = this.#exports.world_input(bytes.length);
-        this.#memory().set(bytes, address);     // Looked for behind the call, which may have made it larger.
+        this.#memory().set(bytes, address);     // Looked for after the call, which may have made it larger.
     }
 
     #text(address) {
@@ -139,7 +139,7 @@ export class World {
         return utf8.decode(memory.subarray(address, memory.indexOf(0, address)));
     }
 
-    // Often enough that they take little memory, of which snapshots are made.
+    // Often enough that they take little memory, since snapshots contain it.
     #fetchEvents() {
         for (const event of JSON.parse(this.#text(this.#exports.world_events()))) this.#told.push(event);
     }

@@ -11,7 +11,7 @@
  *   write     client, ticket, admitted, held                        to the resource
  *   accident  first, second, words                                  two hold the resource
  *
- * Clients and nodes are numbers. rule is that of the rules of safety S1.. which the event obeys, 0: none. */
+ * Clients and nodes are numbers. rule is the rule of safety S1.. that the event obeys, 0: none. */
 #include "world.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// The picture as a figure for another page. It is SVG that stands by itself, but for picture.css, and
-// the same picture in words. Knows no world.
+// The picture as a figure for another page. It is SVG that stands by itself, except for picture.css,
+// and the same picture in words. Knows no world.
 import { CLIENTS } from './words.mjs';
 
 // They are useless where nothing can be pressed, or where many figures share a page.

@@ -4,7 +4,7 @@ import { html } from './dom.mjs';
 const driftOf = ({ ttl, drift }) => `Clocks do not run alike: ${drift / 1e4} % of the TTL for that, and 2 ms since servers count whole milliseconds. ` +
     `Of a TTL of ${ttl} ms: ${(ttl * drift / 1e6).toFixed(1)} + 2 = ${(ttl * drift / 1e6 + 2).toFixed(1)} ms.`;
 
-// [what is looked for, as a regular expression, with | between alternatives; the word; what it means, or a function of the settings]
+// [the pattern, as a regular expression, with | between alternatives; the word; its meaning, or a function of the settings]
 const WORDS = [
     ['nodes?', 'node', 'A Redis server that knows nothing of the other ones.'],
     ['keys?', 'key', 'What a node stores for a lock: the resource\'s name, with a token as its value, and a TTL.'],

@@ -246,7 +246,7 @@ function buildVerdict(client) {
     return card;
 }
 
-// Where there is no pointer, and a tap gives no focus, what was found by a tap goes with the next one.
+// If there is no pointer, and a tap gives no focus, anything found by a tap goes with the next one.
 addEventListener('pointerdown', ({ target, pointerType }) => {
     if (pointerType === 'mouse') return;
     if (!target.closest('.verdict')) lit = null;
@@ -532,7 +532,7 @@ function fillPanel() {
     byId('panel').setAttribute('aria-labelledby', `tab-${Object.keys(TABS).indexOf(tab)}`);
 }
 
-// Where all stands in one column, what was chosen would begin below the window.
+// If all stands in one column, the chosen part would begin below the window.
 function showTabs() {
     if (innerWidth < 900) byId('tabs').scrollIntoView();
 }

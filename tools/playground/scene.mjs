@@ -20,7 +20,7 @@ const HANDLE_BONUS = 9;
 const TURN = 2 * Math.PI;
 const TILT = { '4 3': -0.1, '7 3': -0.06 };    // Tilt of the clients' circle, by the numbers of nodes and
                                                // clients, or links would cover each other.
-const ABOVE_PILL = 14;          // The mark of what is cut, so that no message covers it.
+const ABOVE_PILL = 14;          // The mark of a cut, so that no message covers it.
 const HELD_UP_AT = 0.28;        // Part of its way, where a message waits before the mark of a cut.
 
 // A shape for each client beside its colour, which is circle, square, triangle, diamond, or hexagon.
@@ -184,7 +184,7 @@ export class Scene {
         const scale = c < 3 ? 1 : 0.84;
         parts.group = svg('g', { class: 'client', transform: `translate(${at.x} ${at.y}) scale(${scale})` }, parts.press, parts.phase, parts.track, parts.bar,
             parts.count);
-        // The votes, each below the number of its node; over the links and what is on its way.
+        // The votes, each below the number of its node; over the links and the messages on their way.
         parts.tally = svg('g', { class: 'tally is-empty', 'aria-hidden': 'true', 'pointer-events': 'none', transform: `translate(${at.x} ${at.y}) scale(${scale})` },
             svg('rect', { x: -n * step / 2 - 2, y: -46 - lines * 1.75, width: n * step + 4, height: lines * 1.75 + 7, rx: 6 }),
             ...parts.pips.map((pip, k) => svg('text', { x: pip.getAttribute('x'), y: -48 - lines, class: 'pip-node', text: k })), ...parts.pips);

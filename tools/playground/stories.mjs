@@ -1,4 +1,4 @@
-// The stories' order, from what comes first to what is hardest, and their list. Knows the engine's stories by name.
+// The stories' order, from the basics to the hardest, and their list. Knows the engine's stories by name.
 import { button, html } from './dom.mjs';
 
 const GROUPS = [

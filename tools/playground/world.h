@@ -44,11 +44,11 @@ int world_step(double until_us) EXPORTED(world_step);
 void world_pass(double until_us) EXPORTED(world_pass);
 
 /* All of them until then; at most max, unless that is 0. Returns how many there were. is_muted: no
- * event is told of them. */
+ * event is written for them. */
 double world_run(double until_us, double max, int is_muted) EXPORTED(world_run);
 
-/* Does what was put in ("kill.3"), now; what was to come does not. 0: it was not done, see world_reason. It is a part of the link
- * nevertheless, if it is an action at all. */
+/* Does the action that was put in ("kill.3"), now; actions to come are dropped. 0: it was not done, see
+ * world_reason. It is a part of the link nevertheless, if it is an action at all. */
 int world_act(void) EXPORTED(world_act);
 
 const char *world_reason(void) EXPORTED(world_reason);
@@ -59,7 +59,7 @@ double world_actions(void) EXPORTED(world_actions); /* and the actions among the
 const char *world_state(void) EXPORTED(world_state);    /* An object in JSON, see state.c. */
 const char *world_events(void) EXPORTED(world_events);  /* An array in JSON, with the events since the last
                                                          * call. See events.c. */
-const char *world_link(void) EXPORTED(world_link);      /* Settings, seed, and what was done and is to come. */
+const char *world_link(void) EXPORTED(world_link);      /* Settings, seed, and the actions done and to come. */
 const char *world_hash(void) EXPORTED(world_hash);      /* Hash of the trace, as 16 hex digits. */
 
 /* The actions of the link that was put in, which begins like the actions done. The others are to come. */

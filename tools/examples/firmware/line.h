@@ -142,7 +142,7 @@ static inline void line_sent(struct line *line, size_t size)
     line->out_start = (uint16_t)(line->out_start + size);
 }
 
-/* Replaces the bytes that have not been sent. A frame of which a part has left is then a damaged one,
+/* Replaces the bytes that have not been sent. A frame whose first part has left is then a damaged one,
  * of a session that is over. */
 static inline void line_put(struct line *line, enum line_kind kind, const void *bytes, size_t size)
 {
@@ -185,7 +185,7 @@ static inline void line_begin(struct line *line, enum line_state state)
     line->unread_start = line->unread_end = 0;
 }
 
-/* Ends the session; why, in words that are cut to one frame, is told to the other side. */
+/* Ends the session; why, in words that are cut to one frame, is sent to the other side. */
 static inline void line_close(struct line *line, const char *why)
 {
     size_t size = 0;

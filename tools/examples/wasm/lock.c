@@ -1,6 +1,6 @@
 /* The engine for lock.mjs, as WebAssembly. JavaScript calls it with numbers, since it has those. Times
  * are microseconds in a double, which holds them exactly for 285 years. See lock.mjs for how to build
- * it, and string.h for what a bare compiler does not bring along. */
+ * it, and string.h for functions that a bare compiler does not bring along. */
 #include "redlock.h"
 
 #include <string.h>

@@ -58,7 +58,7 @@ function receive(k, data) {
     }
 }
 
-// Node.js takes everything at once; what the network has not taken waits there.
+// Node.js takes everything at once; bytes that the network has not taken wait there.
 function send(k) {
     for (;;) {
         const at = engine.output(k), size = engine.returned_size();
