@@ -196,13 +196,13 @@ test-unit: $(filter $(BUILD)/%,$(UNIT_TESTS))
 	@tools/need prove
 	@$(RUN_TESTS) $(UNIT_TESTS)
 
-# Tests of a build with TLS, TLS=openssl or TLS=mbedtls, which are checks, severed handshakes, and key updates.
+# Tests of a build with TLS, TLS=openssl or TLS=mbedtls. They cover the checks, severed handshakes, and key updates.
 TLS_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/tls/test_*.c)) $(wildcard tests/tls/*.t)
 test-tls: all $(filter $(BUILD)/%,$(TLS_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 	@tools/need prove redis-server perl openssl
 	@$(if $(TLS),,echo 'make test-tls: of which TLS? Say TLS=openssl or TLS=mbedtls' >&2; exit 1;) $(RUN_TESTS) $(TLS_TESTS)
 
-# The live tests of the lock through TLS, unchanged, which are those that write no addresses of servers
+# The live tests of the lock through TLS, unchanged. They are those that write no addresses of servers
 # by themselves, or THROUGH="test_client".
 THROUGH ?= $(addprefix test_,client events waiting keeper shared permits nodes reentrant rivals flapping interruptions model) \
            $(addprefix command_,run ticket set loss keep permits others)
@@ -234,7 +234,7 @@ compilers:
 processors:
 	@tests/processors/run
 
-# A fresh machine's view, which is a Debian with gcc, libc6-dev, make and git alone, and the last commit in it. For root.
+# A fresh machine's view, in a Debian with gcc, libc6-dev, make and git alone, and the last commit in it. For root.
 bare:
 	@tests/bare/run
 
@@ -425,7 +425,7 @@ packages: $(BUILD)/redlock
 man      = $(MANDIR)/man$(1)
 HEADERS := redlock/redlock.h $(foreach part,client fence keeper metrics reentrant,redlock/redlock_$(part).h) redlock/redlock.hpp \
            net/redlock_transport.h $(if $(TLS),net/redlock_tls.h) $(sort $(wildcard net/loops/*.h))
-# The completions of bash, zsh and fish, where each shell looks for them, which is by the name of the program, but for zsh.
+# The completions of bash, zsh and fish, where each shell looks for them. All but zsh look by the name of the program.
 COMPLETIONS := $(foreach program,redlock redlock-admin,bash-completion/completions/$(program) fish/vendor_completions.d/$(program).fish) \
                zsh/site-functions/_redlock
 UNITS       := $(notdir $(wildcard tools/systemd/*))

@@ -19,7 +19,7 @@ struct address_text {
     struct net_error *error;
 };
 
-/* A part of it, which is the bytes from `at` up to, not including, `end`. */
+/* A part of it, from the byte at `at` up to, not including, `end`. */
 struct address_span {
     size_t at;
     size_t end;
@@ -185,7 +185,7 @@ static bool address_read_name(const struct address_text *text, struct address_sp
         && address_check_v4(text, span, host);
 }
 
-/* Reads the text between the brackets, which is an address and, after a '%', the scope (interface) of a link-local one. */
+/* Reads the text between the brackets. It is an address and, after a '%', the scope (interface) of a link-local one. */
 static bool address_read_v6(const struct address_text *text, struct address_span span, char *host)
 {
     if (!address_copy_host(text, span, host)) return false;

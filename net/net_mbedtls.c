@@ -142,7 +142,7 @@ static const char *tls_code_words(const struct tls_session *session, int code, c
     }
 }
 
-/* Records the code unless something else has ended it, which is an error of the socket, or the node itself. */
+/* Records the code unless an error of the socket, or the node itself, has ended it. */
 static void tls_fail_by_code(struct tls_session *session, int code)
 {
     char text[TLS_WORDS_MAX - sizeof "TLS: "];

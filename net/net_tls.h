@@ -1,6 +1,6 @@
-/* The common part of the adapters of TLS libraries, which is a transport (redlock_transport.h) without
- * the library itself. An adapter (net_openssl.c, net_mbedtls.c) includes this file, which has functions
- * of its own inside, and defines the ones declared below.
+/* The common part of the adapters of TLS libraries. It is a transport (redlock_transport.h) without the
+ * library itself. An adapter (net_openssl.c, net_mbedtls.c) includes this file, which has functions of
+ * its own inside, and defines the ones declared below.
  *
  * A library writes into memory, and from there the socket is filled here. No SIGPIPE is raised; a
  * record that was begun is ours, whatever the engine wants to send next; and bytes that a library

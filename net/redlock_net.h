@@ -1,4 +1,4 @@
-/* The services that redlock needs from the operating system, which are addresses, sockets, waiting, the
+/* The services that redlock needs from the operating system. They are addresses, sockets, waiting, the
  * clock, random bytes, and the process.
  *
  * The files below this header are the only ones of the library that include POSIX headers; this header
@@ -103,7 +103,7 @@ struct net_endpoint {
     uint32_t size;
 };
 
-/* The result for an address, which is `count` endpoints, the best first; or none, and a code for
+/* The result for an address has `count` endpoints, the best first; or none, and a code for
  * net_resolve_text that is not 0. */
 struct net_resolved {
     int code;
@@ -178,8 +178,8 @@ enum { NET_WAIT_MAX = 32 };    /* Two for each node that there can be, and two o
 
 struct net_wait {
     int fd;           /* Any descriptor; if negative, it is skipped and never ready. */
-    uint8_t events;   /* Input, which is NET_READ, NET_WRITE, both or none. */
-    uint8_t ready;    /* Output, set on every return, which is the ready part of `events`, and NET_BROKEN. */
+    uint8_t events;   /* The input is NET_READ, NET_WRITE, both or none. */
+    uint8_t ready;    /* The output, set on every return, is the ready part of `events`, and NET_BROKEN. */
 };
 
 /* Waits until something is ready or net_now_us() >= `until_us` (UINT64_MAX: for ever; a time gone by

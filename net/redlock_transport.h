@@ -96,9 +96,9 @@ struct redlock_transport {
      * _WRITE. While the connection does not stand yet, `wanted` has _WRITE; then it has _READ always
      * and _WRITE if there is something to send. A transport adds and removes events if it knows better.
      * TLS has to read before it can write, and to write before it can read. It adds _AT_HAND if there
-     * is something to be done at once, which is bytes in its own memory that receive() would give, or a
-     * handshake that can go on. The client does not sleep then, so a transport that says it must be
-     * able to go on. May be NULL, which means as wanted. */
+     * is something to be done at once, because receive() would give bytes from its own memory, or a
+     * handshake can go on. The client does not sleep then, so a transport that says it must be able to
+     * go on. May be NULL, which means as wanted. */
     unsigned (*events)(void *context, unsigned k, unsigned wanted);
 
     /* The meaning of an error (E, positive) of the last call about session k, in words for a person, of

@@ -59,7 +59,7 @@ RESP_API void resp_write_begin(struct resp_writer *w, void *data, size_t size, s
  * server leaves an empty command unanswered. A command that was started and not ended is dropped. */
 RESP_API void resp_command(struct resp_writer *w, unsigned arguments);
 
-/* Each writes one argument, which is any bytes (data may be NULL when size is 0), a NUL-terminated text, or a number
+/* Each writes one argument, either any bytes (data may be NULL when size is 0), or a NUL-terminated text, or a number
  * in decimal. The arguments are copied. From the first byte that does not fit until resp_end they do nothing. */
 RESP_API void resp_bytes(struct resp_writer *w, const void *data, size_t size);
 RESP_API void resp_text(struct resp_writer *w, const char *text);
@@ -143,9 +143,9 @@ struct resp_parser {
 /* Makes p ready for the first byte of a connection. The limits are copied. */
 RESP_API void resp_parser_init(struct resp_parser *p, const struct resp_limits *limits);
 
-/* Reads the next item from the window, which is size bytes at data, those not consumed by the call
- * before and the bytes that came after them. The window may have moved in memory. Always sets *consumed
- * to the number of bytes at its start that are done with.
+/* Reads the next item from the window of size bytes at data. They are the bytes not consumed by the
+ * call before, and those that came after them. The window may have moved in memory. Always sets
+ * *consumed to the number of bytes at its start that are done with.
  *
  * RESP_OK     *item is set. Its data points into the window, so it must be used before the window's bytes are moved.
  *             There may be more items in the window: call again with the rest.

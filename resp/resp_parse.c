@@ -190,7 +190,7 @@ static enum resp_status begin_string(struct resp_parser *p, struct resp_window *
 
 /* ---- Heads: type byte and number ---- */
 
-/* The number after a type byte, which is an integer, or a size, at most max. */
+/* The number after a type byte, either an integer or a size of at most max. */
 static enum resp_status read_counted(struct resp_parser *p, struct resp_window *w, struct resp_item *item, enum resp_type type,
                                      uint64_t max, enum resp_status over)
 {

@@ -85,7 +85,7 @@ static struct {
         return;                 \
     } while (0)
 
-/* The tested case, in a loop over cases, which is printed with a failure. Its arguments are those of printf. */
+/* The tested case, in a loop over cases. It is printed with a failure. Its arguments are those of printf. */
 #define TAP_CONTEXT(...) (void)snprintf(tap.context, sizeof tap.context, __VA_ARGS__)
 
 #define TAP_MAIN int main(int argc, char **argv) { return tap_run_all(argc, argv); }
@@ -187,8 +187,8 @@ static inline bool tap_run(const struct tap_test *test, int number)
     return tap.complaints == 0;
 }
 
-/* Returns the exit status, which is 0 if all that were picked are well. No test at all is a failure, or
- * a typing error would pass. */
+/* Returns the exit status. It is 0 if all that were picked are well. No test at all is a failure, or a
+ * typing error would pass. */
 static inline int tap_run_all(int argc, char **argv)
 {
     int count = 0, number = 0;

@@ -1,5 +1,5 @@
 /* redlock_loop: shared by the adapters for event loops, and the base of an adapter for another loop. A
- * program includes its loop's adapter, which is redlock_loop_epoll.h, redlock_loop_libuv.h,
+ * program includes the adapter of its loop, redlock_loop_epoll.h, redlock_loop_libuv.h,
  * redlock_loop_libev.h or redlock_loop_glib.h. Header only, nothing to link but redlock and the loop.
  *
  *     attach      from now on the loop steps the client: at once, whenever a descriptor is ready, and in time

@@ -54,7 +54,7 @@ static bool is_mere_weather(enum fault fault)
     return fault == FAULT_LINK_SLOW || fault == FAULT_LINK_LOSSY;
 }
 
-/* The nodes that are not well, which are those that cannot vote, or all. */
+/* Nodes that are not well, either all of them or only those that cannot vote. */
 static unsigned count_unwell(const struct faults *f, bool weather_too, uint64_t now)
 {
     unsigned count = 0;

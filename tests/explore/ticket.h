@@ -48,7 +48,7 @@ struct ticket_order {
 
 void ticket_order(struct ticket_order *order, const struct world *w, const struct bounds *bounds);
 
-/* True if these will be looked at again, which are the ticket of the client's engine and the largest that was given. */
+/* Looks whether these will be used again: the ticket of the client's engine, and the largest that was given. */
 bool ticket_is_live(const struct client *client);
 bool ticket_last_matters(const struct world *w);
 

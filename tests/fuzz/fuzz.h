@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the program with a word about the broken rule, which is a crash to the fuzzer and to the replay. */
+/* Ends the program with a word about the broken rule. The fuzzer and the replay take that for a crash. */
 #define FUZZ_CHECK(condition)                                                             \
     do {                                                                                  \
         if (!(condition)) {                                                               \

@@ -22,7 +22,7 @@ static void check_address(const struct net_address *a)
     if (!a->has_password)   FUZZ_CHECK(a->user[0] == '\0' && a->password[0] == '\0');
 }
 
-/* A URL can spell some names that no plain text can, which are a path with a space, or one that begins with two slashes. */
+/* A URL can spell some names that no plain text can. They are a path with a space, and one that begins with two slashes. */
 static bool has_plain_text(const struct net_address *a)
 {
     return strchr(a->path, ' ') == NULL && strncmp(a->path, "//", 2) != 0;

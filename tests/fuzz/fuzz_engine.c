@@ -59,8 +59,8 @@ struct asked {
 /* A lock of the caller's. */
 struct slot {
     struct redlock_lock *lock;
-    enum wire_command operation;    /* The operation under way, which is ACQUIRE, EXTEND, RELEASE or
-                                     * GETRANGE (inspect); NONE: none. */
+    enum wire_command operation;    /* The operation under way can be ACQUIRE, EXTEND, RELEASE or GETRANGE
+                                     * (inspect); NONE: none. */
     void *names[NAMES_MAX];     /* Blocks that the engine may still read. */
     unsigned name_count;
     struct redlock_sight *sights;

@@ -25,7 +25,7 @@ doctor() {
 # set_0 NAME VALUE: a setting of server 0.
 set_0() { [ "$(ask 0 CONFIG SET "$1" "$2")" = OK ]; }
 
-# tells STATUS LINE OPTION...: the doctor prints one line about a node, which is this, of server 0.
+# tells STATUS LINE OPTION...: the doctor prints exactly this line about a node, server 0.
 tells() {
     tells_status=$1 tells_line=$2
     shift 2

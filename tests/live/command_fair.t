@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fair locks, which are in strict order.
+# Fair locks are granted in strict order.
 # shellcheck disable=SC2016,SC2154    # The expressions are perl's, and those of the shells that are run. What lib.sh defines.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh

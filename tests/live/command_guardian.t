@@ -146,7 +146,7 @@ sleep 2;
 END_OF_EATER
 chmod +x "$directory/eater"
 
-# The kernel ends first the process with the highest score, which is redlock itself here. Then something eats all memory.
+# The kernel ends first the process with the highest score, redlock itself here. Then something eats all memory.
 redlock_out_of_memory() {
     for each in "$1" "$(guardian_of "$1")" $(cut -d ' ' -f 3 "$life" | sort -u); do echo "$each" >"$cgroup/cgroup.procs" || return 1; done
     echo 1000 >"/proc/$1/oom_score_adj"

@@ -1,8 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2016,SC2086    # The expressions are perl's. Some lists of words are meant to be split.
-# Locks of other libraries, by the commands that these send, which are redsync (Go), redlock-rb (Ruby),
-# and Redisson (Java). Their scripts are put in other words here, but the server's commands are the
-# same. "make interop" has libraries themselves.
+# Locks of redsync (Go), redlock-rb (Ruby), and Redisson (Java), by the commands that these send. Their scripts
+# are put in other words here, but the server's commands are the same. "make interop" has libraries themselves.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/lib.sh
 

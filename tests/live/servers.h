@@ -1,5 +1,4 @@
-/* Real redis-servers (or valkey-servers) for the live tests, which are started, frozen, crashed and
- * restarted as a test demands.
+/* Real redis-servers (or valkey-servers) for the live tests. A test starts, freezes, crashes and restarts them as it needs.
  *
  * Knows servers and their protocol; knows nothing of locks. Each server has a free port on the loopback, a unix socket
  * and a directory of its own within one temporary directory. The tests look at keys and make trouble over the unix
@@ -66,8 +65,8 @@ bool servers_speak_tls(void);
 /* Was one started on this port? */
 bool servers_have_port(unsigned long port);
 
-/* The directory that tests/live/certificates has filled, which is $REDLOCK_TEST_CERTIFICATES, or one
- * that ends with the program. */
+/* The directory that tests/live/certificates has filled. It is $REDLOCK_TEST_CERTIFICATES, or one that
+ * ends with the program. */
 const char *servers_certificates(void);
 
 /* Whether the machine has ::1. */

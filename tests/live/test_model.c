@@ -62,8 +62,7 @@ enum {
     NAMES = 16,
     PERMITS = 3,
     SET_MAX = 4,                /* Names of one command, */
-    TOUCHED_MAX = 5 * SET_MAX,  /* and keys, which are the resource's, its counter, its waiters, their flag
-                                 * and its mark for each. */
+    TOUCHED_MAX = 5 * SET_MAX,  /* and keys. Each name has the resource's, its counter, its waiters, their flag and its mark. */
     FAIR_NAMES = 2,             /* Names of fair locks. */
     TOKENS = 4,
     REQUEST_MAX = 4096,
@@ -177,7 +176,7 @@ static const uint8_t *any_token(void)
     return tokens[number];
 }
 
-/* The value of a key that somebody put there, which is ours, nearly ours, or others'. */
+/* The value of a key that somebody put there. It may be ours, nearly ours, or others'. */
 static struct slice any_value(char text[64])
 {
     static const char *const others[] = { "", "x", "0123456789", "NX\r\n\xff", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz" };
@@ -462,7 +461,7 @@ static bool same_reply(const char *label, struct slice real, struct slice model)
            model.data[0] == real.data[0] && same_but_for_exceptions(label, real, model);
 }
 
-/* The kind of a reply, which is its first line without any time that nobody can foretell. */
+/* The kind of a reply is its first line without any time that nobody can foretell. */
 static void count_kind(const char *label, struct slice reply, bool ended)
 {
     char text[KIND_MAX];
@@ -704,7 +703,7 @@ static void redisson_request(struct request *request)
     end_request(request, &writer);
 }
 
-/* The marking client's clock, which is right, or within or beyond the error that a node allows. */
+/* The marking client's clock may be right, or within or beyond the error that a node allows. */
 static uint64_t any_marking_ms(uint32_t skew_ms)
 {
     const uint64_t now_ms = server_us() / 1000;

@@ -1,5 +1,5 @@
-/* Real nodes in trouble, which are down, frozen, restarted, misconfigured, full or busy. Tests the
- * verdict, the library's words about the node, and that nothing of ours is left on it afterwards. */
+/* Real nodes in trouble, because they are down, frozen, restarted, misconfigured, full or busy. Tests
+ * the verdict, the library's words about the node, and that nothing of ours is left on it afterwards. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"

@@ -1,6 +1,6 @@
 /* Waiting for a held lock, against real servers. A waiting client is woken by the release, and anything
  * that keeps him from hearing of it costs time, never the lock. The file also tests the nodes' other
- * memory of a resource, which is tickets, and several held together. */
+ * memory of a resource, its tickets, and several held together. */
 #define _XOPEN_SOURCE 700
 
 #include "clients.h"

@@ -61,7 +61,7 @@ perl -Itests/live -MFakeNodes -e '
     "$redlock" exporter --once --scan-interval 0 --guard 0 --cluster ahead --file "$metrics/ahead.prom" >"$directory/said" 2>&1 || cat "$directory/said"
 sed -e 's/"c"/"forgotten"/' -e 's/^\(redlock_updated_timestamp_seconds.* \)[0-9.]*/\11000000000/' "$directory/once.prom" >"$metrics/forgotten.prom"
 
-# Plays node_exporter's part, which is to hand the files out, and tells where.
+# Plays the part of node_exporter. It hands the files out, and tells where.
 perl -MIO::Socket::INET -e '
     my $listener = IO::Socket::INET->new(Listen => 9, LocalAddr => "127.0.0.1:0") or die;
     open my $out, ">", "$ARGV[0]/port" or die;

@@ -117,7 +117,7 @@ static uint16_t start_relay(long cut, bool stops)
 
 static long handshake_bytes(void)
 {
-    return 1800;    /* About the bytes that a server says here, which are TLS 1.3, its certificate, and the
+    return 1800;    /* About as many bytes as a server says here in TLS 1.3, its certificate, and the
                      * answers to the first commands. */
 }
 

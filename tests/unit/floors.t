@@ -8,7 +8,7 @@ tree=$(mktemp -d) || exit 1
 trap 'rm -rf "$tree"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# There are three floors, which are ground, left and right above it, and roof. Each calls the one below;
+# There are three floors. They are ground, left and right above it, and roof. Each calls the one below;
 # left calls right as well.
 # shellcheck disable=SC2016    # The README's backquotes are its own.
 build_tree() {

@@ -21,7 +21,7 @@ enum { COMMAND = 100, ANOTHER = 200, EXIT_3 = 3 << 8, EXIT_7 = 7 << 8 };
 
 static int group_errno;         /* 0: there is a group of that number, which may be signalled. */
 static unsigned signals_sent;
-static pid_t ended[4];          /* The results of waitpid() one after the other, which are numbers, 0 or -1. */
+static pid_t ended[4];          /* The results of waitpid() one after the other. Each is a number, 0 or -1. */
 static int statuses[4];
 static size_t told;
 

@@ -475,7 +475,7 @@ TEST(a_fair_lock_needs_no_wake_ups)
     EXPECT_STATUS(1, REDLOCK_OK);
 }
 
-/* Its entry, which is the name for calling it, is part of its place. It therefore has one from the beginning, or none. */
+/* Its entry, by which it is called, is part of its place. It therefore has one from the beginning, or none. */
 TEST(a_lock_that_could_not_draw_a_name_is_in_the_queue_without_one)
 {
     CLUSTER_OF(3, 2, config.wake_ups = true);

@@ -32,7 +32,7 @@ TEST(s2_drift_is_the_factor_and_two_milliseconds_rounded_against_us)
     CHECK_INT(drift_us(1, 999), 1 + 2000);
     CHECK_INT(drift_us(1, 1001), 2 + 2000);
     CHECK_INT(drift_us(1000, 0), 2000);
-    CHECK_INT(drift_us(30000, 83333), 2499990 + 2000);  /* chrony's largest slew, which is 2.5 s of 30. */
+    CHECK_INT(drift_us(30000, 83333), 2499990 + 2000);  /* chrony's largest slew is 2.5 s of 30. */
 }
 
 TEST(s2_drift_of_the_longest_ttl_and_largest_factor_does_not_overflow)

@@ -20,7 +20,7 @@ static struct wire_subject subject(void)
     };
 }
 
-/* The output, which is the bytes of the buffer and, where it belongs among them, the script that lies apart. */
+/* The output has the bytes of the buffer and, where it belongs among them, the script that lies apart. */
 static void check_output(const struct resp_writer *w, const char *expected)
 {
     const char *bytes = (const char *)w->data;

@@ -1,6 +1,6 @@
 /* A cluster in virtual time, with N model nodes, C clients with an engine each, and the links between them.
  *
- * One step is one event, which is the arrival of some bytes, an engine call that a client owes, or a
+ * One step is one event. Events are the arrival of some bytes, an engine call that a client owes, or a
  * deadline. Time stands still during a step and jumps from one to the next. Everything random comes
  * from one seed, so a run can be repeated. Knows the engine by its public header only, and watches
  * after every call that both sides keep the contract of that header:
@@ -107,7 +107,7 @@ struct cluster_pipe {
 /* A connection; it outlives its client's end, since bytes may still be on their way to the node. */
 struct cluster_connection {
     unsigned client, node;
-    unsigned line;                  /* The engine's session, which is the node, or node + node_count for its subscription. */
+    unsigned line;                  /* The engine's session. It is the node, or node + node_count for its subscription. */
     uint64_t number;                /* No other connection has it. */
     bool open;                      /* Stands; before that connect_at is when it will. */
     bool client_left, node_left;    /* Has closed its end, or never had it. */

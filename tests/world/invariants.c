@@ -410,7 +410,7 @@ static const char *broken_at(const struct redlock *engine)
     return NULL;
 }
 
-/* Walks down the heap by its first children, which are the locks that are due soon. */
+/* Walks down the heap by its first children, so that it sees the locks that are due soon. */
 static bool locks_of_the_heap_hold(const struct redlock *engine, char *text, size_t size)
 {
     const struct redlock_lock *lock = engine->heap;

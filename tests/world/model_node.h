@@ -50,7 +50,7 @@ struct model_key {
     bool is_list;               /* Not a string but another kind of lock's key, or a queue of Redisson's,
                                  * whose lines are the value. */
     bool is_sorted_set;         /* A set of entries, in no order. */
-    bool is_hash;               /* A hash of one field, which is the value (Redisson's). */
+    bool is_hash;               /* A hash of one field, whose value is the key's (Redisson's). */
     uint8_t *name, *value;
     struct model_entry *entries;
     size_t entry_count;

@@ -79,7 +79,7 @@ static struct slice name_of_permit_waiters(const struct run *run)
     return name_with(run->keys[0], ":#waiters");
 }
 
-/* The arguments from that one on, which are the number of permits and the slot. */
+/* The arguments from that one on give the number of permits and the slot. */
 static unsigned read_permits(const struct run *run, unsigned first, unsigned *slot)
 {
     int64_t count = 0, number = 0;

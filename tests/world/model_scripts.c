@@ -36,7 +36,7 @@ static void sha_of(enum model_script kind, struct slice text, char sha[MODEL_SHA
     memcpy(sha, known[kind], MODEL_SHA_TEXT + 1);
 }
 
-/* It recognises its scripts by their text, which is faster than their SHA-1. */
+/* It recognises its scripts by their text, since that is faster than their SHA-1. */
 static void script_load(struct model_node *node, struct slice text, char sha[MODEL_SHA_TEXT + 1])
 {
     const enum model_script kind = model_script_of(text);

@@ -15,7 +15,7 @@ enum {
     STAGE_NODES_MAX = 7,
     STAGE_CLIENTS_MAX = 5,
     STAGE_WORDS = 240,          /* Bytes of an explanation. */
-    STAGE_TOKENS = 64           /* The last tokens, which are remembered. */
+    STAGE_TOKENS = 64           /* The number of last tokens that are remembered. */
 };
 
 #define STAGE_RESOURCE "door"

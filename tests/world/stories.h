@@ -1,6 +1,6 @@
 /* The literature's stories about distributed locks, as timelines that a person can follow. Each has the
- * expected verdict, which is that the exclusion is kept, or that this is one of the known limits. The terminal
- * (make stories) and the playground tell them from here. A story is played on a stage, so it is a link, too. */
+ * expected verdict. Either the exclusion is kept, or this is one of the known limits. The terminal (make
+ * stories) and the playground tell them from here. A story is played on a stage, so it is a link, too. */
 #ifndef STORIES_H
 #define STORIES_H
 
@@ -46,7 +46,7 @@ struct story_end {
     char verdict[STORY_LINE];       /* "exclusion broken, a known limit" */
 };
 
-/* Plays it on a new stage, which is the caller's. It contains all actions, and stands where the story ends. */
+/* Plays it on a new stage. The caller owns it. It contains all actions, and stands where the story ends. */
 struct stage *story_tell(const struct story *story, const struct story_listener *listener, struct story_end *end);
 
 #endif

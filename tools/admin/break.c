@@ -20,8 +20,8 @@
 #include "removal.h"
 
 enum {
-    VALUE_MAX = 400,            /* Bytes of a value that can be broken, which is a token, or a value of other libraries. */
-    PAUSE_US_MIN = 100 * 1000,  /* The pause between two looks of --wait-loss, which is a tenth of the time left, */
+    VALUE_MAX = 400,            /* Bytes of a value that can be broken. It is a token, or a value of other libraries. */
+    PAUSE_US_MIN = 100 * 1000,  /* The pause between two looks of --wait-loss is a tenth of the time left, */
     PAUSE_US_MAX = 2000 * 1000, /* within these. */
     CLOCK_PART = 100,           /* By so much of the time that passes a node's clock may differ from ours, */
     CLOCK_SPARE_US = 2000,      /* and by this. */

@@ -1,4 +1,4 @@
-/* Whether clients get what they need, which is connections, commands, and time that others leave. */
+/* Do clients get the connections, the commands, and the time that they need? */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

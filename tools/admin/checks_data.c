@@ -1,4 +1,4 @@
-/* A node's storage, which is its memory, and its memory of locks over a restart. */
+/* A node's memory, and its records of locks over a restart. */
 #include <inttypes.h>
 #include <string.h>
 

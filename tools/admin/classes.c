@@ -268,8 +268,8 @@ static void judge_queue(struct scan_judgement *j, const struct scan_sight sights
     j->ends_in_ms = group.longest < UINT32_MAX ? (uint32_t)group.longest : UINT32_MAX;
 }
 
-/* Such a key is only looked at for a reason, which is readers without a mark, a queue, or no TTL. If
- * the first of a queue asks for the lock now and then the second look sees something else. */
+/* Such a key is only looked at for a reason. There are readers without a mark, or a queue, or there is
+ * no TTL. If the first of a queue asks for the lock now and then the second look sees something else. */
 static void judge_beside(struct scan_judgement *j, const struct scan_sight sights[], unsigned count)
 {
     for (unsigned k = 0; k < count; k++) {

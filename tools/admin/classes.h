@@ -78,8 +78,8 @@ enum scan_level scan_level_of(enum scan_class class);
 const char *scan_label(enum scan_class class);
 const char *scan_words(enum scan_class class);
 
-/* Does the value look like a lock's signature, which is 40 hex digits, alone or with a name after them,
- * or a token of other Redlock libraries? */
+/* Does the value look like a lock's signature? It has 40 hex digits, alone or with a name after them,
+ * or is a token of other Redlock libraries. */
 bool scan_is_token(const uint8_t *value, size_t size);
 
 /* Have both nodes the same value, or both the mark of a shared lock? */

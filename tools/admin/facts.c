@@ -75,7 +75,7 @@ static const struct {
 #undef SOURCE
 };
 
-/* Other names of a fact, which are Valkey's. */
+/* Valkey's names of a fact. */
 static const struct {
     enum fact fact;
     const char *key;

@@ -302,7 +302,7 @@ static int look_at_times(struct http *http, uint64_t now)
     return until == UINT64_MAX ? -1 : (int)((until - now) / 1000 + 1);
 }
 
-/* Gathers the events to wait for, which are the end, new clients, and present ones; `whose` maps each but the
+/* Gathers the events to wait for. They are the end, new clients, and present ones; `whose` maps each but the
  * first two to its client. No entry is empty, since poll() refuses more than a process may have descriptors. */
 static nfds_t gather(const struct http *http, uint64_t now, struct pollfd fds[HTTP_CLIENTS + 2], unsigned whose[HTTP_CLIENTS + 2])
 {

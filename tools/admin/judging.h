@@ -1,5 +1,5 @@
-/* Shared by the files with the checks. judge.c makes findings and has the table of checks; checks_*.c judge one node
- * each, which is in judging. There is a function for each check, which finds something, even if all is well. */
+/* Shared by the files with the checks. judge.c makes findings and has the table of checks; checks_*.c judge one
+ * node each, named in judging. There is a function for each check, which finds something, even if all is well. */
 #ifndef JUDGING_H
 #define JUDGING_H
 

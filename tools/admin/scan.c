@@ -26,9 +26,9 @@ static const char needs[] =
     "to scan takes ~PATTERN* +eval +scan +type +pttl +getrange +get +exists +hexists +hlen +hkeys +zcount +zrange +zscore +time: ";
 
 /* One step of SCAN gives "cursor names hidden beside tickets orphans long size:name size:name...". Keys
- * beside locks are only counted. The exceptions are keys that should not be, which are without a TTL
- * (which a durable node's canary never has), or readers whose lock is not marked as shared; and queues.
- * "more" means that there are too many names; the cursor is not moved then. */
+ * beside locks are only counted. The exceptions are queues, and keys that should not be. The latter are
+ * without a TTL (which a durable node's canary never has), or readers whose lock is not marked as
+ * shared. "more" means that there are too many names; the cursor is not moved then. */
 static const char step_script[] =
     "local c,o,u,h,b,t,n,g=redis.call,{},0,0,0,0,0,0 "
     "local s=c('scan',ARGV[1],'match',ARGV[2],'count',ARGV[3]) "

@@ -15,7 +15,7 @@
 enum {
     SCAN_RATE = 10000,          /* Keys a second, unless set. */
     SCAN_IDLE_MS = 2000,        /* A queue is reported if its first has not asked for so long; it asks every 1.7 s. */
-    SCAN_APART_MS = 3000,       /* The time between the two looks, unless set, which is longer than any attempt takes. */
+    SCAN_APART_MS = 3000,       /* The time between the two looks, unless set. It is longer than any attempt takes. */
     SCAN_KEPT_MAX = 16384,      /* Names that wait for their second look. */
     SCAN_TOLD_MAX = 49152,      /* SCAN may give a key twice; so many findings are known again. */
     SCAN_NAME_MAX = 1024        /* A longer name is no lock's. */

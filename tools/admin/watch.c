@@ -253,7 +253,7 @@ static const char *state_text(const struct view *view, char *text, size_t size)
     return text;
 }
 
-/* A node's cell, which is the time for which it keeps most nodes' value, with a star if it is another's. */
+/* A node's cell shows for how long it keeps most nodes' value, with a star if it is another's. */
 static const char *cell_text(const struct view *view, unsigned k, char *text, size_t size)
 {
     const struct redlock_sight *sight = &view->sights[k];

@@ -13,7 +13,7 @@
 
 enum {
     KEEPER_SLOT_US = 10000,         /* The most extensions that begin within such a slot of time are reported. */
-    KEEPER_LOOKS = 10,              /* Each lock is looked at so often within a TTL, which is more often than it is extended. */
+    KEEPER_LOOKS = 10,              /* Each lock is looked at so often within a TTL, more often than it is extended. */
     KEEPER_NAME_SIZE = 32,
     KEEPER_ACQUIRE_S = 10, KEEPER_RELEASE_MS = 5000,
     KEEPER_SEND_PER_LOCK = 256      /* Bytes. An extension has 170. */
@@ -118,7 +118,7 @@ static void acquire_all(struct keeper *keeper)
     if (held < keeper->options->concurrency) fail("locks", "not all acquired in time");
 }
 
-/* Counts the extensions since the last look, which are one a lock at most. */
+/* Counts the extensions since the last look, at most one a lock. */
 static void look(struct keeper *keeper)
 {
     for (unsigned i = 0; i < keeper->options->concurrency; i++) {

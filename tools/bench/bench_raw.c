@@ -291,7 +291,7 @@ static void flush_all(struct raw *r)
         if (r->nodes[k].out_end > 0) flush(r, &r->nodes[k]);
 }
 
-/* The end of the answer that begins here, which is one line, except for the text with which a ticket is
+/* The end of the answer that begins here. It is one line, except for the text with which a ticket is
  * refused. NULL: it is not all there. */
 static const char *end_of_answer(const char *answer, const char *end)
 {

@@ -161,8 +161,8 @@ static struct face_lock *take_oldest(struct face *f)
     return l;
 }
 
-/* An idle lock, which is the one that has rested longest, or one that was never used, or any that
- * rests. If none is idle, the oldest one's debts are left to its TTL. */
+/* An idle lock. It is the one that has rested longest, or one that was never used, or any that rests.
+ * If none is idle, the oldest one's debts are left to its TTL. */
 static struct face_lock *take_lock(struct face *f)
 {
     if (f->resting_count > 0 && redlock_idle(&f->resting[f->resting_first]->lock)) return take_oldest(f);

@@ -4,10 +4,10 @@
  *     cc cooperative.c -o cooperative $(pkg-config --cflags --libs redlock)
  *     ./cooperative 7001 7002 7003
  *
- * Shows: all that an engine needs of its surroundings, which is bytes in, bytes out, a clock that runs evenly, and
+ * Shows: all that an engine needs of its surroundings, namely bytes in, bytes out, a clock that runs evenly, and
  * random bytes. No client, no callbacks, no threads, no allocation. Between two calls of a task any other may run.
  *
- * To change: the part "port", which is sockets and clocks of POSIX here, so that it runs on a desk; and
+ * To change: the part "port", with its sockets and clocks of POSIX, so that it runs on a desk; and
  * lock_task(). The clock must not be made of counted interrupts, since some get lost. Take a counter
  * that runs by itself. The random bytes are from a generator for keys, since rand() gives two devices
  * the same token. A device that restarts begins anew; its earlier lock is over by its TTL. */

@@ -8,9 +8,8 @@
  * While an instance does not lead, it says every LOOK_MS which servers have no vote. These include
  * servers that started less than 30 seconds ago, since they may have forgotten who leads.
  *
- * Shows: redlock_loop_libuv.h beside timers and signals of the program's own; a lock that is kept, and
- * the response to its loss, which is to stop the work first, then stand for election again; and an end
- * in the order that libuv demands.
+ * Shows: redlock_loop_libuv.h beside timers and signals of the program's own; a lock that is kept, and how to stop
+ * the work first after its loss, and then stand for election again; and an end in the order that libuv demands.
  *
  * To change: the name of the lock, TTL_MS, and do_work(). */
 #include <stdio.h>

@@ -5,11 +5,11 @@
  *     ./serial bridge 127.0.0.1:7000 127.0.0.1:7001 127.0.0.1:7002 &          prints the names of three lines
  *     ./serial lock /dev/pts/5,/dev/pts/6,/dev/pts/7 door
  *
- * Shows: a transport of one's own (redlock_transport.h), which needs no addresses; and the trap of
- * every serial line, which is that it cannot hang up. A session that is given up in the middle of a
- * reply leaves the other half on the line, for the next session to stumble over, and that one leaves
- * its own. The frames here therefore say to which session they belong. firmware/line.h explains them,
- * and is to be copied, too, into a folder firmware beside this file.
+ * Shows: a transport of one's own (redlock_transport.h), which needs no addresses; and how to hang up
+ * on a serial line, which cannot do so by itself. A session that is given up in the middle of a reply
+ * leaves the other half on the line, for the next session to stumble over, and that one leaves its own.
+ * The frames here therefore say to which session they belong. firmware/line.h explains them, and is to
+ * be copied, too, into a folder firmware beside this file.
  *
  * To change: open_line() for your device; the bridge's connect_server(). The engine on a machine
  * without an operating system uses the same frames, see firmware/. */

@@ -11,8 +11,8 @@ export function compileEngine(bytes) {
     return WebAssembly.compile(bytes);
 }
 
-// The state of a world at a moment, which is all of its memory. It is kept now and then, so that to go
-// back does not begin at the beginning.
+// The state of a world at a moment is all of its memory. It is kept now and then, so that to go back
+// does not begin at the beginning.
 const SNAPSHOTS_MAX = 32;
 const SNAPSHOT_EVERY = 400;     // Steps.
 
@@ -30,7 +30,7 @@ export class World {
         this.create(link);
     }
 
-    // "story=NAME" is a link, too, which is the story's.
+    // "story=NAME" is a link, too, and stands for the story's.
     create(link = '') {
         const name = /^#?story=([a-z-]+)$/.exec(link)?.[1];
         const story = name && this.story(name);
@@ -73,7 +73,7 @@ export class World {
         return happened;
     }
 
-    // Runs to that moment, if it is not there already, and after so many moves, which are as many of the moment's own.
+    // Runs to that moment, if it is not there already, and to the world after so many moves.
     runToMove(at, moves) {
         while (this.moves < moves && this.step(at)) { }
         this.#exports.world_pass(at);

@@ -23,7 +23,7 @@ const TILT = { '4 3': -0.1, '7 3': -0.06 };    // Tilt of the clients' circle, b
 const ABOVE_PILL = 14;          // The mark of a cut, so that no message covers it.
 const HELD_UP_AT = 0.28;        // Part of its way, where a message waits before the mark of a cut.
 
-// A shape for each client beside its colour, which is circle, square, triangle, diamond, or hexagon.
+// Each client has a shape beside its colour. They are circle, square, triangle, diamond, and hexagon.
 const SHAPES = [
     r => polygon(24, r), r => polygon(4, r * 1.25, TURN / 8), r => polygon(3, r * 1.45, -TURN / 4), r => polygon(4, r * 1.3, 0),
     r => polygon(6, r * 1.1)

@@ -1,8 +1,8 @@
-/* One world, which is a stage (tests/world/stage.h), its events since the last call, and the actions
- * that are still to come. It is the same natively and as WebAssembly, where the functions marked so are
- * all that the page may call. Texts go in by world_input, and out as NUL-terminated UTF-8, valid until
- * the next call. There is one world in each instance of the module, and a call of it before world_create
- * does nothing. Times are microseconds since the beginning, in a double, which JavaScript has. */
+/* One world has a stage (tests/world/stage.h), its events since the last call, and the actions that are
+ * still to come. It is the same natively and as WebAssembly, where the functions marked so are all that
+ * the page may call. Texts go in by world_input, and out as NUL-terminated UTF-8, valid until the next
+ * call. There is one world in each instance of the module, and a call of it before world_create does
+ * nothing. Times are microseconds since the beginning, in a double, which JavaScript has. */
 #ifndef PLAYGROUND_WORLD_H
 #define PLAYGROUND_WORLD_H
 
@@ -54,7 +54,7 @@ int world_act(void) EXPORTED(world_act);
 const char *world_reason(void) EXPORTED(world_reason);
 double world_now(void) EXPORTED(world_now);
 double world_steps(void) EXPORTED(world_steps);     /* Events so far, */
-double world_moves(void) EXPORTED(world_moves);     /* and actions, which are the calls of world_step that were not in vain; */
+double world_moves(void) EXPORTED(world_moves);     /* and actions, as many as calls of world_step that were not in vain; */
 double world_actions(void) EXPORTED(world_actions); /* and the actions among them. */
 const char *world_state(void) EXPORTED(world_state);    /* An object in JSON, see state.c. */
 const char *world_events(void) EXPORTED(world_events);  /* An array in JSON, with the events since the last

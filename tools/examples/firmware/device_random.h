@@ -37,7 +37,7 @@ static inline void device_random_encipher(const uint32_t key[4], uint32_t block[
     block[1] = b;
 }
 
-/* The next 8 bytes. It lasts for 2^32 calls in one boot, which are more than 10^9 attempts. */
+/* The next 8 bytes. It lasts for 2^32 calls in one boot, and thus for more than 10^9 attempts. */
 static inline void device_random_next(struct device_random *r, uint8_t bytes[8])
 {
     uint32_t block[2] = { r->boot, r->count++ };

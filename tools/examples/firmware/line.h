@@ -154,7 +154,7 @@ static inline void line_put(struct line *line, enum line_kind kind, const void *
     line->out_end = (uint16_t)line_encode(line->out, frame, LINE_HEAD + size);
 }
 
-/* Takes up to size bytes of the stream. Returns how many, which is 0 while there is output, or no session. */
+/* Takes up to size bytes of the stream. Returns how many. It is 0 while there is output, or no session. */
 static inline size_t line_write(struct line *line, const void *bytes, size_t size)
 {
     if (line->state != LINE_OPEN || line->out_start != line->out_end || size == 0) return 0;
