@@ -3,7 +3,7 @@
  * Knows bytes and nothing else (no sockets, no locks, no clock). Includes freestanding headers only.
  * Memory:  the caller's. Nothing is allocated, nothing is global, no byte of a reply is copied.
  * Threads: one writer or parser belongs to one thread at a time; different ones know nothing of each other.
- * Errors: a mistake of the peer is a status. A caller's bug is named in the contract that it breaks.
+ * Errors:  a mistake of the peer is a status. A caller's bug is named in the contract that it breaks.
  *
  * To ask, and to read the answers, of which "have" bytes have come into "in":
  *

@@ -3,7 +3,7 @@
  * redlock_loop_libev.h or redlock_loop_glib.h. Header only, nothing to link but redlock and the loop.
  *
  *     attach      from now on the loop steps the client: at once, whenever a descriptor is ready, and in time
- *     hook        is called behind each step, with the step's status: ask redlock_next_done(redlock_engine(client)) which
+ *     hook        is called after each step, with the step's status. Ask redlock_next_done(redlock_engine(client)) which
  *                 operations have ended, and start others
  *     wake        after redlock_start_... (or its kind) outside of the hook: then the operation begins at once, not some time later
  *     detach      the loop forgets the client; then redlock_close()
@@ -15,7 +15,7 @@
  *
  * The hook may do what it likes with its locks, and may detach; then close the client, free it and the
  * adapter (but libuv's has to wait), or attach anew. It is not called again while it runs. Its status,
- * which with the first three is that of a step that was made:
+ * which with the first three is the status of a step that was made:
  *     OK             all is well
  *     NO_ENTROPY     as redlock_step says
  *     SYSTEM         the loop refuses to watch a descriptor, for want of memory mostly. That is tried again, and meanwhile the
@@ -23,7 +23,7 @@
  *     FORKED         this is a child of fork(): nothing is watched any longer. Detach; then redlock_close() closes its copies
  *     NOT_OPEN       the client is not open, or was closed while it was attached: nothing is watched any longer. Detach
  *
- * Memory: the caller's. An adapter and its client must stay where they are until detach, libuv's beyond that.
+ * Memory:  the caller's. An adapter and its client must stay where they are until detach, libuv's beyond that.
  * Threads: adapter, client and locks belong to the thread that runs the loop. */
 #ifndef REDLOCK_LOOP_H
 #define REDLOCK_LOOP_H

@@ -8,10 +8,9 @@
  *   ACQUIRE, WAIT  The PTTL that they tell, likewise; and of an AHEAD or BEHIND, the seconds of the clock. So of a poll.
  *   errors         Of a server that is not of version 7.0: the code, and what the engine reads in it. Later versions, and Valkey,
  *                  have other words for the rest.
- *   ROLE Up to the name of the role. The offsets and addresses after it are made up, and read by
- *   nobody. DEL, FLUSHALL, SCRIPT FLUSH, and other commands of strangers: the model takes them for a
- *   bug of the engine. They are sent to the
- *                  server only, and done to the model by hand.
+ *   ROLE           Up to the name of the role. The offsets and addresses after it are made up, and read by nobody.
+ *   DEL, FLUSHALL, SCRIPT FLUSH, and other commands of strangers: the model takes them for a bug of the engine. They are sent
+ *                  to the server only, and done to the model by hand.
  * These are left out: an ACL that hides keys or channels by name; a command of more than ten words
  * before the login, at which a server hangs up; commands other than SUBSCRIBE on a connection that has
  * subscribed; scripts and options of SET that the engine does not send.

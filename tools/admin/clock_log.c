@@ -1,4 +1,4 @@
-/* The file begins with: redlock-clocks 2 BOOT_ID
+/* The file:    redlock-clocks 2 BOOT_ID
  *              AT SINCE_BOOT GIVE_OR_TAKE STEPPED_AT ADDRESS          a line for each node */
 #define _GNU_SOURCE
 #include "clock_log.h"

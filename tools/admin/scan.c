@@ -187,8 +187,8 @@ static void wait_until(struct scan *s, uint64_t until)
 
 /* ---- Asking ---- */
 
-/* A node that has restarted can report its keys; one that is another's copy has no word of its own, and
- * so has an unknown one. */
+/* A node that has restarted can report its keys; one that is another's copy has no word of its own,
+ * and neither has one whose role is unknown. */
 static bool counts(struct scan *s, unsigned k)
 {
     enum redlock_trouble trouble = redlock_node_trouble(redlock_engine(&s->session->client), k, redlock_now_us());
@@ -262,7 +262,7 @@ static void set_text(struct scan *s, unsigned i, const char *text)
 
 /* ---- Reading ---- */
 
-/* Reads a number from a script's text, whose sign may be a minus, and the byte after it. */
+/* Reads a number, perhaps with a minus, from a script's text, and the byte after it. */
 static bool read_number(const uint8_t *bytes, size_t size, size_t *at, int64_t *number)
 {
     bool is_negative = *at < size && bytes[*at] == '-';
