@@ -59,7 +59,7 @@
 
 enum {
     TTL_MS_MIN = 500, TTL_MS_MAX = 1500,        /* The guard of the run is longer. */
-    SHORT_TTL_MS = 300,         /* So there can be many holds to the last moment, when a wrong promise shows, and beyond. */
+    SHORT_TTL_MS = 300,         /* There can thus be many holds to the last moment, when a wrong promise shows, and beyond. */
     KEPT_TTL_MS = 500,          /* Shorter than most of these holds, or no loss would be reported. */
     OVERSLEEP_US_MIN = 100000, OVERSLEEP_US_MAX = 500000,   /* It sleeps this much longer than the TTL, and
                                                              * meanwhile others have their turns. */
@@ -122,7 +122,7 @@ struct holding {
     struct redlock_name set[2];
     char names[NAMES_SIZE];
     uint32_t ttl_ms;
-    uint32_t time_us;           /* For which the resource is wanted. */
+    uint32_t time_us;           /* The time for which the resource is wanted. */
     bool is_kept, overruns, oversleeps, has_ticket, is_shared;
     uint64_t until;             /* The end that was last written down. */
     char token[REDLOCK_TOKEN_TEXT + 1];
@@ -305,7 +305,7 @@ static void write_in_the_open(const struct member *m, const struct holding *h, u
     counter_leave(file);
 }
 
-/* Whether the lock is still held is not asked. */
+/* It does not ask whether the lock is still held. */
 static void write_with_ticket(const struct member *m, const struct holding *h)
 {
     for (unsigned i = 0; h->has_ticket && i < h->count; i++) {
@@ -388,7 +388,7 @@ static void oversleep(struct member *m, const struct holding *h)
     nap_us(1000 * h->ttl_ms + dice_between(&m->dice, OVERSLEEP_US_MIN, OVERSLEEP_US_MAX));
 }
 
-/* If nobody else reads. Else it reads on. */
+/* If nobody else reads. Otherwise it reads on. */
 static void become_writer(struct member *m, struct holding *h)
 {
     enum redlock_status status = redlock_upgrade(&m->client, &h->lock);

@@ -91,7 +91,7 @@ static void run(struct world *w, uint32_t seconds, bool amnesia)
 {
     uint64_t run_ms = (uint64_t)seconds * 1000, calm_ms = run_ms / 4 < CALM_MS_MAX ? run_ms / 4 : CALM_MS_MAX;
     world_open(w);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);   /* So that nothing rages on when whoever started it is killed. */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);   /* Nothing rages on when the process that started it is killed. */
     if (w->no_network) world_note(w, "no links: %s", w->no_network);
     start_crew(w);
     world_note(w, "begins: %d servers, %d clients, guard %" PRIu32 " ms, clocks within %d ms",

@@ -11,19 +11,19 @@
 #include <string.h>
 
 enum {
-    PAUSE_US_MIN = 100000, PAUSE_US_MAX = 600000,       /* From one fault to the next. */
+    PAUSE_US_MIN = 100000, PAUSE_US_MAX = 600000,       /* The time from one fault to the next. */
     DOWN_US_MIN = 20000, DOWN_US_MAX = 1200000,         /* Killed, stopped, cut. */
     WEATHER_US_MIN = 300000, WEATHER_US_MAX = 1500000,  /* Slow, lossy. */
     DELAY_US_MIN = 1000, DELAY_US_MAX = 60000,          /* One way. At its worst an answer comes after the node timeout, */
     HOUSE_DELAY_US_MIN = 15000, HOUSE_DELAY_US_MAX = 40000, /* and here it does not, so some rounds take long and are won. */
     HOUSE_US_MIN = 1000000, HOUSE_US_MAX = 3000000,     /* Long enough for many to hold a lock to its end meanwhile. */
-    MAJORITY_US_MIN = 8000000, MAJORITY_US_MAX = 16000000,  /* From one loss of it to the next. */
+    MAJORITY_US_MIN = 8000000, MAJORITY_US_MAX = 16000000,  /* The time from one loss of it to the next. */
     FIRST_MAJORITY_US = 3000000,
     LOSS_PPM_MIN = 50000, LOSS_PPM_MAX = 300000,
     STOP_US_MIN = 1600000, STOP_US_MAX = 2500000,       /* Stops of clients, longer than the longest TTL. */
     STOPPED_MAX = 2,                                    /* Clients at once. */
     TROUBLED_MAX = MINORITY + 1,                        /* Nodes at once, slow and lossy ones included. */
-    GUARD_SLACK_US = 500000                             /* Until the clients have found out that a server is back. */
+    GUARD_SLACK_US = 500000                             /* The time until the clients have found out that a server is back. */
 };
 
 static const struct {

@@ -48,7 +48,7 @@ struct faults {
 /* Notes which classes of faults this world can have. */
 void faults_begin(struct faults *f, struct world *w);
 
-/* Ends faults that are over and begins those that are due. To be called every few milliseconds. */
+/* Ends faults that are over and begins those that are due. Call it every few milliseconds. */
 void faults_step(struct faults *f);
 
 /* Ends all that is under way. */

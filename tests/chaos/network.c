@@ -223,7 +223,7 @@ static void deliver(struct carrier *c, unsigned from, unsigned to, uint64_t now)
     }
 }
 
-/* Until the next packet is due. */
+/* The time until the next packet is due. */
 static struct timespec time_left(const struct carrier *c)
 {
     uint64_t now = moment_us(), next = now + IDLE_MS * 1000;

@@ -2,10 +2,10 @@
  * between any two of them a link in each direction can be cut, made slow or made lossy.
  *
  * Every place has one TUN device. Packets of IP that are sent there arrive at a file descriptor here,
- * and a process, the carrier, takes them to the descriptor of the place they are for. So a lost packet
- * is one that TCP really misses, and nothing is needed of the machine's firewall or traffic control,
- * nor of the commands that set them up. The namespaces have no names. They are gone when the last
- * process in them is and the descriptors are closed, whatever ends the test.
+ * and a process, the carrier, takes them to the descriptor of the place they are for. A lost packet is
+ * therefore one that TCP really misses, and nothing is needed of the machine's firewall or traffic
+ * control, nor of the commands that set them up. The namespaces have no names. They are gone when the
+ * last process in them is and the descriptors are closed, whatever ends the test.
  *
  * Linux only; needs root, or user namespaces and a /dev/net/tun that everybody may open. Knows nothing of servers or locks. */
 #ifndef NETWORK_H
@@ -51,7 +51,7 @@ void network_leave(const struct network *n);
 
 void network_address(unsigned place, char text[NETWORK_ADDRESS_SIZE]);
 
-/* From now on, for packets from one place to the other. */
+/* Sets the weather from now on, for packets from one place to the other. */
 void network_set(struct network *n, unsigned from, unsigned to, struct weather weather);
 
 #endif

@@ -1,6 +1,6 @@
 /* The world of a chaos run has five redis-servers, each in a place of its own, and a crew of client
  * processes that live in two houses. A server can thus be out of reach for some clients and not for others.
- * Where the machine allows no network of our own, all are on the loopback instead and there are no links.
+ * If the machine allows no network of our own, all are on the loopback instead and there are no links.
  *
  * Does as it is told, when it is told; faults.c decides what to do when. */
 #ifndef WORLD_H
@@ -21,9 +21,10 @@ enum {
     CREW = 18,
     GUARD_MS = 2000,        /* Longer than the longest TTL of chaos_client. */
     BEHIND_MS_MAX = 50,     /* The wall clocks of the clients are slow, each by another amount, up to this. */
-    SKEW_MS = 250,          /* So no two wall clocks differ by more. After a restart no ticket for the guard and twice this. */
+    SKEW_MS = 250,          /* No two wall clocks therefore differ by more. After a restart no ticket for
+                             * the guard and twice this. */
     FAST_PPM_MAX = 9000,    /* Speed of the servers' clocks. The library allows for 10,000 unless told otherwise. */
-    FAST_PPM_STEP = 500,    /* From each server to the next. */
+    FAST_PPM_STEP = 500,    /* The step from each server to the next. */
     CONFIG_SIZE = 512,
     LIST_SIZE = NODES * (NETWORK_ADDRESS_SIZE + sizeof ":65535,"),
     GOODBYE_MS = 15000      /* The time that a client may take to end, for a wait, a round and a close. Far more. */
@@ -48,7 +49,7 @@ struct world {
     const char *client;     /* The program. */
     const char *clock;      /* The library that makes the servers' clocks run fast, see clock.c. */
     uint64_t clock_origin_us;
-    const char *directory;  /* Where everybody writes. */
+    const char *directory;  /* The folder in which everybody writes. */
     uint32_t guard_ms;
     const char *manner;     /* The manner of the clients, see client.c. */
     const char *no_network; /* NULL, or why there are no links. */
@@ -82,11 +83,11 @@ void crew_end(struct world *w);
 /* Starts a server that was killed, without its memory if it is to be empty, otherwise with its append-only file. */
 void node_restart(struct world *w, unsigned k, bool empty);
 
-/* How fast the clock of a server really runs, which is noted. A failure unless it was told to be so. To
- * be called seconds after the beginning, but before it goes back. */
+/* How fast the clock of a server really runs, which is noted. A failure unless it was told to be so.
+ * Call it seconds after the beginning, but before the clock goes back. */
 void clock_measure(struct world *w, unsigned k);
 
-/* For packets between node k and a house, to the node and back. Nothing without a network. */
+/* Sets the weather of packets between node k and a house, to the node and back. Nothing without a network. */
 void link_set(struct world *w, unsigned k, unsigned house, struct weather there, struct weather back);
 
 #endif

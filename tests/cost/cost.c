@@ -230,7 +230,8 @@ void measured(struct cost *c, unsigned count)
 int main(int argc, char **argv)
 {
     static struct cost cost;
-    void (*volatile measure)(struct cost *, unsigned) = measured;       /* So that it is called, not merged. */
+    void (*volatile measure)(struct cost *, unsigned) = measured;       /* A pointer makes sure that it is
+                                                                         * called, not merged. */
     unsigned locks = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     bool is_events = argc == 3 && strcmp(argv[1], "events") == 0, is_wake_ups = argc == 3 && strcmp(argv[1], "wake-ups") == 0;
     bool is_metrics = argc == 3 && strcmp(argv[1], "metrics") == 0;

@@ -1,5 +1,5 @@
 /* Included before each example. The servers of the tests began just now, and within the guard of the
- * defaults they have no vote. And nodes may take as long as a busy machine does. */
+ * defaults they have no vote. Nodes may also take as long as a busy machine does. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE     /* Examples that need it say so themselves, but after this. */
 #endif

@@ -7,7 +7,7 @@ tools/need clang wasm-ld node || exit 1
 start_servers 3
 addresses=$(echo "$nodes" | tr , ' ')
 
-# By the command in its head, beside the files that it names.
+# Builds it by the command in its head, beside the files that it names.
 builds_module() {
     tools/amalgamate "$directory/amalgamation" && cp tools/examples/wasm/* "$directory/amalgamation/redlock.h" "$directory/amalgamation/redlock.c" \
         "$directory/copy" && command=$(sed -n 's|^// *\(clang .*\)|\1|p' tools/examples/wasm/lock.mjs) && [ -n "$command" ] &&

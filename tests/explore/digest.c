@@ -138,7 +138,7 @@ static void add_tickets(struct part *part, const struct ticket_order *order, con
     add_ticket(part, order, client->floor);
     for (unsigned i = 0; i < ATTEMPTS_MAX; i++) add_ticket(part, order, client->rivals[i]);
     add(part, lock->is_corrected | (uint64_t)lock->is_ahead << 1 | (uint64_t)client->was_ahead << 2);
-    add(part, lock->taken != 0);    /* Which nodes, does not matter. */
+    add(part, lock->taken != 0);    /* It does not matter which nodes. */
     add(part, client->proposed_by & 15);
     if (bounds->fair) add(part, age_of(client, client->proposed_in) == 0);
 }

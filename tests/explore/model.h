@@ -12,7 +12,7 @@ struct reply model_execute(struct world *w, const struct bounds *bounds, unsigne
 /* Keys whose time is over are gone, on all nodes. */
 void model_expire(struct world *w, unsigned nodes);
 
-/* A release by that token is executed. And: all is forgotten. */
+/* A release by that token is executed. The second function forgets all. */
 void model_release(struct model *node, unsigned token);
 void model_clear(struct model *node);
 

@@ -25,7 +25,7 @@ struct figures {
     unsigned depth;             /* Events to the deepest state that was seen, or to the breach. */
     size_t memory;              /* At its most. */
     double seconds;
-    const char *limit;          /* Which one was met; NULL: none. */
+    const char *limit;          /* The limit that was met; NULL: none. */
     const char *breach;
 };
 

@@ -56,7 +56,7 @@ static char name(unsigned c)
     return (char)('A' + c);
 }
 
-/* Which token of its client it is. */
+/* The number of the token among its client's. */
 static unsigned number_of(const struct bounds *bounds, unsigned token)
 {
     return tokens_of(bounds, token_client(token)) - (token & 15);

@@ -246,8 +246,8 @@ static unsigned tokens_to_come(const struct world *w, unsigned c, unsigned k)
     return tokens;
 }
 
-/* A command that could not do anything any more, whenever it is executed. With scripts that compare, that is one whose token
- * is not there and cannot come. */
+/* A command that could not do anything any more, whenever it is executed. A script that compares does
+ * nothing with a token that is not there and cannot come. */
 static bool is_futile(const struct world *w, const struct bounds *bounds, unsigned c, unsigned k, const struct command *command)
 {
     if (command->kind == WIRE_PTTL) return true;
@@ -346,7 +346,7 @@ static void scrub(struct client *client, unsigned k)
         node->asked[(node->asked_first + i) % PIPELINE] = (struct redlock_asked){ 0 };
 }
 
-/* To all nodes before it closes one, so that it makes no difference which of them is which. */
+/* Sends to all nodes before it closes one, so that it makes no difference which of them is which. */
 static bool transmit_all(struct world *w, const struct bounds *bounds, unsigned c)
 {
     bool is_busy = false;

@@ -143,8 +143,8 @@ struct model {
     struct place queue[QUEUE_MAX];      /* The places, in order. */
     uint8_t grant;              /* The round in which the key was granted, if it was. */
     struct key keys[PERMITS_MAX];       /* The key of the lock, or of each slot. */
-    struct key readers[READERS_MAX];    /* By their tokens. They are gone with the key at the latest. */
-    uint8_t crashes, gains;     /* So far; left. */
+    struct key readers[READERS_MAX];    /* The readers by their tokens. They are gone with the key at the latest. */
+    uint8_t crashes, gains;     /* Their number so far; and left. */
     uint16_t counter;           /* The largest ticket that it has given and not forgotten. */
 };
 
@@ -156,7 +156,7 @@ struct client {
     uint8_t attempts, extensions, upgrades, downgrades;     /* Left. */
     bool is_out;                /* See brief. */
     bool is_upgrading;
-    bool is_acquiring;          /* With a ticket. Then: */
+    bool is_acquiring;          /* It acquires with a ticket. Then: */
     uint8_t proposed_by;        /* The token of the last attempt; */
     uint8_t proposed_in;        /* of a fair lock, the number of its round; */
     uint16_t proposed;          /* its ticket; */
@@ -217,7 +217,7 @@ static inline uint64_t world_now_us(const struct world *w)
     return (WORLD_FIRST_TICK + (uint64_t)w->now) * TICK_MS * 1000;
 }
 
-/* For so many ticks, the one under way counted, a client is within its validity. */
+/* A client is within its validity for so many ticks, the one under way counted. */
 static inline unsigned world_valid_ticks(const struct world *w, unsigned c)
 {
     uint64_t tick_us = TICK_MS * 1000;
@@ -256,7 +256,7 @@ static inline unsigned attempts_of(const struct bounds *bounds, unsigned c)
     return bounds->attempts[c] * (bounds->tickets ? 2 : 1);
 }
 
-/* And how many tokens it may need. */
+/* The other one is the number of tokens that it may need. */
 static inline unsigned tokens_of(const struct bounds *bounds, unsigned c)
 {
     return attempts_of(bounds, c) + bounds->upgrades[c] + bounds->downgrades[c];

@@ -42,7 +42,7 @@ enum {
 struct token {
     char text[REDLOCK_TOKEN_TEXT + 1];
     uint16_t set_by;            /* Nodes that said +OK to a SET of it. */
-    uint64_t set_until;         /* Until when that is worth something, counted from the first SET that was written. */
+    uint64_t set_until;         /* The end of its worth, counted from the first SET that was written. */
     uint32_t ttl_ms;
     uint64_t ticket;            /* 0: without. */
     bool is_held;               /* Its lock was won, or adopted, so a later command that sets it restores. */
@@ -52,7 +52,7 @@ struct asked {
     enum wire_command command;
     unsigned token;             /* Number in world.tokens. */
     unsigned slot, extension;   /* The lock of an EXTEND, and the number of the round. */
-    bool scripted;              /* To acquire, by the script. */
+    bool scripted;              /* It acquires by the script. */
     bool restores;              /* An ACQUIRE of the holder's is no vote. */
 };
 
@@ -67,8 +67,9 @@ struct slot {
     bool released;              /* It is not to be held any more, because it was released, cancelled, lost or forgotten. */
     unsigned extension;         /* The round of its last one. */
     bool kept;                  /* It is kept by the keeper, so it may be extended at any time. */
-    uint64_t adopted_until;     /* Until when an adopted lock may be confirmed by an extension. It promises nothing. */
-    uint64_t extended_until;    /* By extensions that a quorum confirmed. */
+    uint64_t adopted_until;     /* The time until which an adopted lock may be confirmed by an extension. It
+                                 * promises nothing. */
+    uint64_t extended_until;    /* The end by extensions that a quorum confirmed. */
     uint64_t extending_until;   /* The end if the present one is confirmed. 0: not one EXTEND of it was written yet. */
     uint16_t extended_by;
     uint32_t extend_ttl_ms;

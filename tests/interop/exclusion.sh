@@ -48,12 +48,12 @@ tell_them() {
     kill "-$1" $them
 }
 
-# Sets $token. Where a release has just been under way they may have it on a quorum only.
+# Sets $token. If a release has just been under way they may have it on a quorum only.
 they_have_it() {
     they_say held && token=$(sed -n 's/^held //p' "$directory/them") && is 124 status --guard 0 "$door" && prints "held by $token"
 }
 
-# On all nodes. (A library may be content with a quorum, and the last node a moment late. So with a release.)
+# On all nodes. (A library may be content with a quorum, and the last node a moment late. A release may do so, too.)
 they_hold() {
     they_try 0
     they_have_it && within 10 on_all "$token"

@@ -67,7 +67,7 @@ all_had_enough() {
     [ "$(shares | head -n 1 | cut -d ' ' -f 1)" -ge $times ]
 }
 
-# "redlock run" does not know of the fight. So this script runs it again and again, until all have had enough.
+# "redlock run" does not know of the fight. This script therefore runs it again and again, until all have had enough.
 run_once() {
     is 0 run --guard 0 -n "$list" --wait 30s --retry 5ms $resource -- "$build/interop_ours" inside run "$arena"
 }

@@ -7,7 +7,7 @@ build=${BUILD:-build}
 NODE_PATH=$build/interop/node_modules
 export NODE_PATH
 
-# Where the packages cannot be had, the test ends, and says why.
+# If the packages are not available, the test ends, and says why.
 need_packages() {
     [ ! -e "$build/interop/unreachable" ] || { echo "1..0 # SKIP $(cat "$build/interop/unreachable")"; exit 0; }
     [ -d "$NODE_PATH" ] || { echo "Bail out! there is no $NODE_PATH: run make interop"; exit 1; }

@@ -18,7 +18,7 @@ enum {
     TTL_MS = 20000,
     SHORT_TTL_MS = 100,
     WAIT_MS = 60000,
-    LEFT_EVERY = 10,            /* So often a holder goes away without a release, */
+    LEFT_EVERY = 10,            /* A holder goes away so often without a release, */
     EXTENDED_EVERY = 5,         /* and so often it extends. */
     RETRY_MS = 5,               /* Theirs wake nobody, so whoever looks more often has it more often. */
     PAUSE_MS = 10               /* The longest pause between one time and the next. */

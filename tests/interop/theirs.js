@@ -53,7 +53,7 @@ function nodeRedlock(Redlock, acquire, release, clients) {
 
 function redisSemaphore(RedlockMutex, clients) {
     return async ([resource], ttl, wait) => {
-        const name = resource.replace(/^mutex:/, '');      // Which it puts before each name by itself.
+        const name = resource.replace(/^mutex:/, '');      // The library puts it before each name by itself.
         const options = { refreshInterval: 0, retryInterval: RETRY_MS, acquireTimeout: wait + PATIENCE_MS,
             acquireAttemptsLimit: 1 + Math.ceil(wait / RETRY_MS) };
         const mutex = new RedlockMutex(clients, name, { ...options, lockTimeout: ttl });

@@ -96,7 +96,7 @@ counts_what_was_measured() {
 check 'an unknown option is refused' is_refused --nodes "$nodes" --frobnicate
 check 'a number that is none is refused' is_refused --nodes "$nodes" --seconds soon
 
-# Nor a symbol of it, nor a word. (Sanitizers have symbols of thread-local storage.)
+# There is no symbol of it either, and no word. (Sanitizers have symbols of thread-local storage.)
 # shellcheck disable=SC2317    # It is called by check.
 has_no_tls() {
     ! "$bench" --tls-library >"$directory/line" 2>&1 && ! "$bench" --help | grep -i tls && ! nm "$bench" | grep -E '(redlock|bench)_tls|SSL_|X509_|mbedtls_'
@@ -234,7 +234,7 @@ watch() {
         }' "$first_port" "$bench" --nodes "$nodes" --warmup 0 --node-timeout-ms $patience --cycles 6 --client "$@" | grep '^"'
 }
 
-# With letters in place of the digits that are new in each cycle.
+# Letters replace the digits that are new in each cycle.
 watch_forms() {
     watch "$@" | tr -d '\r' | sed -e 's/"bench:[0-9a-f]*:[0-9a-f]*"/KEY/' -e 's/KEY "[0-9a-f]\{40\}"/KEY TOKEN/' \
         -e 's/\(TOKEN "[0-9]*"\) "[0-9]\{16\}"/\1 TICKET/' | sort
@@ -275,7 +275,7 @@ serves_in_order() {
 }
 check 'waiters in strict order are counted, and nobody is passed' serves_in_order 12 --far 5 --processes 4
 
-# Its loop holds back the bytes that it sends and receives. To acquire and to release takes two round trips of that length.
+# Its loop holds back the bytes that it sends and receives. Acquiring and releasing take two round trips of that length.
 # shellcheck disable=SC2016
 keeps_one_away() {
     run_bench redlock --mode waiters --concurrency 1 --hold-us 0 --cycles 20 --far 50 &&

@@ -57,7 +57,7 @@ is_well_formed() {
 }
 check 'each line is of the format, each series is there once, below its head' is_well_formed
 
-# Which of the two has the vote is the one that connected first.
+# The one of the two that connected first has the vote.
 one_is_named_twice() {
     a=$(node 0) b="$(node 0) (1)"
     is 0 exporter --guard 0 --once --file "$file" -n "$a,$a,$(node 1)" && is_well_formed &&

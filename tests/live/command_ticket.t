@@ -10,7 +10,7 @@ start_servers 3
 
 ticket() { cut -d : -f 2 "$directory/out"; }
 
-# A wall clock that is wrong by CLOCK_AHEAD seconds. Where a sanitizer is used, it must not mind which library is loaded first.
+# A wall clock that is wrong by CLOCK_AHEAD seconds. A sanitizer must not mind which library is loaded first.
 cat >"$directory/clock.c" <<'END'
 #define _GNU_SOURCE
 #include <stdlib.h>

@@ -69,7 +69,7 @@ bool servers_have_port(unsigned long port);
  * ends with the program. */
 const char *servers_certificates(void);
 
-/* Whether the machine has ::1. */
+/* True if the machine has ::1. */
 bool servers_have_ipv6(void);
 
 /* A free port on the loopback, at this moment. */

@@ -712,7 +712,7 @@ TEST(a_password_for_a_server_that_has_none_is_named)
 static const char *const rules[] = {
     "+info", "+role",           /* Is it a server of its own, and since when? Without them no vote, or trust_unknown. */
     "+set",                     /* Acquire. */
-    "+pttl",                    /* When will the holder run out? And the extend script. */
+    "+pttl",                    /* When will the holder run out? The extend script needs it, too. */
     "+evalsha", "+eval",        /* Release and extend; EVAL when somebody has flushed the scripts. */
     "+get", "+del", "+pexpire", /* Commands of the scripts. */
     "+getrange",                /* Status alone. */
@@ -1369,7 +1369,8 @@ TEST(a_client_that_was_stopped_past_its_validity_knows_that_it_holds_nothing)
     pid_t sleeper = process_fork();
     if (sleeper == 0) _exit(hold_asleep());
     process_await_stop(sleeper);
-    CHECK_SOON(key_is_gone(nodes, NODES, "asleep"));    /* From two nodes first, and Bob would have it on these alone. */
+    CHECK_SOON(key_is_gone(nodes, NODES, "asleep"));    /* It goes from two nodes first, and Bob would have
+                                                         * it on these alone. */
     CHECK(join(&bob, node_list));
     enum redlock_status status = redlock_acquire(&bob, &lock, "asleep", TTL_MS, PATIENCE_MS);
     CHECK_SOON(key_is_on_all(nodes, NODES, "asleep", token_of(&lock)));

@@ -248,7 +248,7 @@ static void disperse(const struct crowd *crowd)
     close(crowd->listener);
 }
 
-/* By a tick of the program's own. */
+/* A tick of the program's own gives it up. */
 TEST(a_connection_that_the_engine_gave_up_between_two_steps_does_no_harm)
 {
     enum { NODE_TIMEOUT_MS = 500 };

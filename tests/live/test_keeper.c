@@ -244,7 +244,7 @@ TEST(a_lock_that_a_keeper_holds_or_a_request_that_is_wrong_is_refused_at_once)
 
 #if defined(__linux__) && defined(__LP64__)     /* Elsewhere the call has another name, or the kernel another structure. */
 
-/* To this thread so much time has passed when it learns that the lock is won. */
+/* This thread finds that so much time has passed when it learns that the lock is won. */
 static _Thread_local struct {
     const struct redlock_lock *lock;
     time_t seconds;

@@ -242,14 +242,14 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Whether the key ends between two moments, or so near to them that the server and the model may rightly differ. */
+/* Does the key end between two moments, or so near to them that the server and the model may rightly differ? */
 static bool ends_about(const struct model_key *key, uint64_t from_us, uint64_t to_us)
 {
     return key && key->expires_ms > 0 && ms_of(from_us) <= key->expires_ms + blur_ms &&
            key->expires_ms <= ms_of(to_us) + blur_ms;
 }
 
-/* Whether the key has just as much left as it is to get. Where only one of the two may write, they may rightly differ. */
+/* Has the key just as much left as it is to get? If only one of the two may write, they may rightly differ. */
 static bool is_close_call(const struct model_key *key, int64_t extends_ms, uint64_t now_us)
 {
     return key && key->expires_ms > 0 && trouble && extends_ms > 0 &&
@@ -844,7 +844,7 @@ static void draw_request(struct request *request, const struct line *line)
         else                         odd_request(request);
         break;
     case 35: case 36: case 37: case 38: case 39: case 40: case 41: case 42:
-        if (line->session.logged_in) permit_request(request);       /* Else it has too many words. */
+        if (line->session.logged_in) permit_request(request);       /* Otherwise it has too many words. */
         else                         odd_request(request);
         break;
     case 32: case 33: lock_request(request, WIRE_RESTORE, "EVALSHA restore", line); break;

@@ -212,7 +212,7 @@ static pid_t start_rival(unsigned rival, const char *resource)
 static void run_fight(const char *resource_of_0, const char *resource_of_1, bool trouble)
 {
     unsigned turns = 0;
-    uint64_t until = clock_ms() + RIVAL_WAIT_MS;    /* Should both crash. */
+    uint64_t until = clock_ms() + RIVAL_WAIT_MS;    /* A bound in case both crash. */
     clear_arena();
     pid_t rivals[RIVALS] = { start_rival(0, resource_of_0), start_rival(1, resource_of_1) };
     while (trouble && !arena->one_is_done && clock_ms() < until) make_trouble(turns++);

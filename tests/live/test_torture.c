@@ -69,7 +69,7 @@ static const struct {
 static struct {
     unsigned seen;          /* Calls since the shim was armed. */
     unsigned failing;       /* Number of the one that fails, from 1; 0: none. */
-    unsigned variant;       /* Which of its errors. */
+    unsigned variant;       /* The number of its error. */
     bool no_entropy;        /* getentropy() always fails, so that the devices are read. */
     void (*closed)(void);   /* Called when a descriptor has been closed. NULL: nothing is. */
     bool no_devices;        /* No file can be opened either. */
@@ -262,8 +262,8 @@ struct scene {
     const char *name;
     bool acquires_before;
     bool connects_before;           /* All nodes are asked then, since a win by a bare quorum has none to spare afterwards. */
-    bool is_taken_before;           /* For a moment, so that the acquire waits. */
-    bool loses_a_node_before;       /* So that one more failure may cost the quorum. */
+    bool is_taken_before;           /* It is taken for a moment, so that the acquire waits. */
+    bool loses_a_node_before;       /* One more failure may then cost the quorum. */
     enum redlock_status (*operation)(void);
 };
 

@@ -165,7 +165,7 @@ TEST(a_client_that_may_not_publish_takes_no_place_from_those_that_wait)
     redlock_close(&alice, CLOSE_MS);
     for (unsigned k = 0; k < NODES; k++) {
         CHECK_STR(ASK(&nodes[k], "ZSCORE", "silent#waiters", "0123456789abcdef:7"), "1790000000000001");
-        CHECK(strcmp(ASK(&nodes[k], "PTTL", "silent#waiters"), "-1") != 0);    /* Nor does it stay for ever. */
+        CHECK(strcmp(ASK(&nodes[k], "PTTL", "silent#waiters"), "-1") != 0);    /* It does not stay for ever either. */
         CHECK_STR(ASK(&nodes[k], "EXISTS", "silent#waiters#waiters"), "1");
     }
     CHECK_STATUS(redlock_acquire(&bob, &lock, "silent", TTL_MS, PATIENCE_MS), REDLOCK_OK);
@@ -229,7 +229,7 @@ TEST(a_key_of_a_set_that_may_not_be_removed_keeps_no_other_from_being_removed)
     CHECK(key_is_gone(nodes, NODES, "left"));
 }
 
-/* And nobody would ever look for one that no flag tells of. */
+/* Nobody would ever look for one without a flag. */
 TEST(a_client_that_may_give_a_place_no_life_takes_none_and_leaves_nothing_for_ever)
 {
     char list[256];

@@ -185,7 +185,7 @@ ask 0 CONFIG SET maxmemory-policy allkeys-lru >/dev/null
 ask 0 CONFIG SET maxmemory 100000 >/dev/null
 ask 0 SET filler2 x PX 600000 >/dev/null
 
-# With the variables that Grafana would fill in.
+# The queries have the variables that Grafana would fill in.
 dashboard_has_data() {
     perl -MJSON::PP -e '
         local $/;

@@ -72,7 +72,7 @@ tar_is_always_the_same() {
         cmp "$directory/first" "$directory/other/redlock-$version.tar.gz" && tar -C "$directory" -xzf "$directory/first"
 }
 # Three commands from the tar to a lock in a project of one's own; the tests of the tar are those of the tree.
-# Where a namespace without network may not be made, nothing asks the network either; only nobody sees that.
+# If a namespace without network may not be made, nothing asks the network either; only nobody sees that.
 offline=
 if unshare --net --map-root-user true 2>/dev/null; then offline='unshare --net --map-root-user'; fi
 tar_builds_offline() {

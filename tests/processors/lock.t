@@ -5,7 +5,7 @@ REDLOCK=/bin/true
 . tests/live/lib.sh
 
 start_servers 3
-# By numbers, and by a name that is looked up.
+# Tried by numbers, and by a name that is looked up.
 by_name=$(echo "$nodes" | sed 's/127\.0\.0\.1/localhost/g')
 
 asked() {

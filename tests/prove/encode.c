@@ -1,5 +1,5 @@
-/* Commands are written into buffers of every size from 0 to SIZE_TOP, from texts and bytes of every size up to TEXT_MAX. With
- * their heads some of these are longer than the buffer, and some shorter. */
+/* Commands are written into buffers of every size from 0 to SIZE_TOP, from texts and bytes of every
+ * size up to TEXT_MAX. Some of these are longer than the buffer with their heads, and some shorter. */
 #include "any.h"
 #include "../../resp/resp_encode.c"
 

@@ -21,7 +21,7 @@ static void *any_window(size_t size)
 }
 
 /* Any parser of any limits, between two values. It assumes the state that resp_parser_init sees to, and
- * is_sound describes. Whether open arrays have elements to come is left open, but in prove_arrays. */
+ * is_sound describes. It is left open whether open arrays have elements to come, but in prove_arrays. */
 static void any_parser(void)
 {
     struct resp_limits limits;

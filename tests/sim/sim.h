@@ -27,9 +27,9 @@ enum {
 /* ---- Classes of faults ---- */
 
 /* X(name, promised, text): promised means that no fault of this class may ever break the exclusion, or the order of tickets.
- * Wall clocks differ in all of them, by no more than the configured skew unless the class says so. From TICKETS_SKEWED on it
- * is only the tickets that are looked at, and from PERIODS_NO_GUARD on only that no period has two runs; so in PERIODS.
- * There are shared locks, semaphores and fair locks only in the worlds of READERS, PERMITS and FAIR. */
+ * Wall clocks differ in all of them, by no more than the configured skew unless the class says so. Only the tickets
+ * are looked at from TICKETS_SKEWED on, and from PERIODS_NO_GUARD on only that no period has two runs; so in
+ * PERIODS. There are shared locks, semaphores and fair locks only in the worlds of READERS, PERMITS and FAIR. */
 #define SIM_CLASSES(X)                                                                        \
     X(NONE,              true,  "none")                                                       \
     X(DELAYS,            true,  "messages delayed, in pieces")                                \
@@ -82,7 +82,7 @@ enum sim_class {
 
 const char *sim_class_text(enum sim_class class);
 bool sim_class_is_promised(enum sim_class class);
-bool sim_class_is_about_tickets(enum sim_class class);  /* And about nothing else. */
+bool sim_class_is_about_tickets(enum sim_class class);  /* The other is about nothing else. */
 bool sim_class_is_about_periods(enum sim_class class);
 bool sim_class_has_periods(enum sim_class class);
 bool sim_class_has_readers(enum sim_class class);
@@ -137,7 +137,7 @@ const char *sim_fault_text(enum sim_fault_kind kind);
 bool sim_fault_is_in(enum sim_fault_kind kind, enum sim_class class);
 
 struct sim_fault {
-    uint64_t at_us, lasts_us;   /* From the beginning of the world. */
+    uint64_t at_us, lasts_us;   /* Time from the beginning of the world. */
     enum sim_fault_kind kind;
     unsigned client, node;
     uint64_t amount;            /* Its meaning depends on the kind. */
@@ -376,7 +376,7 @@ enum { SIM_STORY_LINES = 400, SIM_STORY_LINE = 160, SIM_STORY_TOLD = 60 };
 struct sim_outcome {
     struct sim_options options;
     uint64_t hash;              /* FNV-1a over everything that happened. */
-    uint64_t ended_us;          /* Since the world's beginning. */
+    uint64_t ended_us;          /* Time since the world's beginning. */
     unsigned fault_count, actor_count;
     char broken[200];           /* "": no rule was broken. */
     char story[SIM_STORY_LINES][SIM_STORY_LINE]; /* A ring of the last lines; line i at i % SIM_STORY_LINES. */

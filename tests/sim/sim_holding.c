@@ -9,7 +9,7 @@
 enum {
     MS = 1000,
     SAFE_HOPS = 12,             /* An extension may have to wait for other commands' answers, and for EVAL. */
-    SAFE_PERCENT = 60,          /* With a later beginning the drift leaves nothing of a short TTL. */
+    SAFE_PERCENT = 60,          /* If it begins later, the drift leaves nothing of a short TTL. */
     NOBODY = UINT8_MAX
 };
 
@@ -144,7 +144,7 @@ void sim_holding_saw_acquire(struct sim_world *world, const struct cluster_conne
 
 void sim_holding_saw_restore(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call)
 {
-    if (!connection->client_left && !connection->ended)     /* Else it may be the first SET, which comes late. */
+    if (!connection->client_left && !connection->ended)     /* Otherwise it may be the first SET, which comes late. */
         sim_demand(world, SIM_RULE_S9_RESTORES, !call->outdated, "S9: node %u refuses client %u its own key because of a counter",
                    connection->node, connection->client);
     if (call->raised) check_ahead(world, connection->client, connection->node, call);
@@ -342,7 +342,7 @@ void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connecti
     sim_holding_saw_entry(world, connection->client, call->token);
 }
 
-/* Whose lock is forgotten cannot give its entries back. */
+/* An actor whose lock is forgotten cannot give its entries back. */
 void sim_holding_forgets(struct sim_world *world, const struct sim_actor *actor)
 {
     for (unsigned i = 0; i < SIM_ENTRIES; i++)
@@ -390,7 +390,7 @@ static bool has_entry(struct sim_world *world, const struct model_key *waiters, 
     return false;
 }
 
-/* Where nothing is lost every entry is given back by the time that the engine knows of no lock any more. */
+/* If nothing is lost, every entry is given back by the time that the engine knows of no lock any more. */
 void sim_holding_saw_idle(struct sim_world *world, unsigned client)
 {
     if (world->options.class != SIM_CLASS_NONE || world->subscriptions[client][0] == '\0' || !is_idle(world, client))

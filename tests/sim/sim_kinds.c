@@ -77,8 +77,8 @@ void sim_kinds_note_role(struct sim_world *world, struct sim_actor *actor)
     if (redlock_lock_status(lock) != REDLOCK_PENDING) actor->shared = redlock_is_shared(lock) ? actor->names : 0;
 }
 
-/* An upgrade is as if the lock had been won, with a token of its own; one that fails leaves a reader as it was. By a downgrade the
- * lock is a reader's at once, however many nodes confirm it. */
+/* An upgrade is as if the lock had been won, with a token of its own; one that fails leaves a reader as
+ * it was. A downgrade makes the lock a reader's at once, however many nodes confirm it. */
 void sim_kinds_saw_change(struct sim_world *world, struct sim_actor *actor)
 {
     const struct redlock_lock *lock = lock_of(world, actor);

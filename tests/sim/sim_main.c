@@ -1,5 +1,5 @@
 /* The program runs worlds on all processors and reports what happened. */
-#define _DEFAULT_SOURCE /* For mmap's MAP_ANONYMOUS. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS of mmap needs it. */
 
 #include "sim.h"
 
@@ -28,8 +28,8 @@ static const char usage[] =
 
 enum {
     JOBS_MAX = 256,
-    WORLDS = 200,               /* By default. */
-    CLASS_WORLDS = 60,          /* For a line of the table. */
+    WORLDS = 200,               /* The default. */
+    CLASS_WORLDS = 60,          /* Worlds for a line of the table. */
     CI_PINNED = 560, CI_FRESH = 280, CI_CLASS_WORLDS = 20,
     FAIR_TIMES = 2,             /* Waiters that are queued on a quorum when another comes are rare. */
     CANARY_CPU_S = 60,
@@ -62,7 +62,7 @@ struct batch {
     time_t until;               /* 0: no end but count. */
     bool stops;                 /* At the first violation. */
     unsigned cpu_s;             /* CPU time of a worker; 0: no limit. */
-    unsigned world_cpu_s;       /* And for one world; 0: WORLD_CPU_S. */
+    unsigned world_cpu_s;       /* The limit for one world; 0: WORLD_CPU_S. */
 };
 
 static unsigned jobs;

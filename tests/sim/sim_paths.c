@@ -1,5 +1,5 @@
 /* The simulator sees every command that a node executes and, after every call of an engine, the answers
- * of redlock.h to questions. From these it counts the rare paths, and checks whose token is whose. */
+ * of redlock.h to questions. It counts the rare paths from these, and checks whose token is whose. */
 #include "sim_world.h"
 
 #include <stdlib.h>
@@ -415,7 +415,7 @@ static void look_at_nodes(struct sim_world *world, unsigned client)
 void sim_look_at(struct sim_world *world, unsigned client)
 {
     for (unsigned i = 0; i < world->options.lock_count; i++)
-        if (world->cluster->clients[client].locks[i].in_use) /* And not just elsewhere in memory. */
+        if (world->cluster->clients[client].locks[i].in_use) /* It is not just elsewhere in memory. */
             look_at_lock(world, sim_actor_of(world, client, i));
     look_at_nodes(world, client);
 }

@@ -208,7 +208,7 @@ static unsigned draw_names(const struct sim_world *world, struct sim_actor *acto
     return 1u << actor->lock | (is_set ? others : 0);
 }
 
-/* Which of its names the lock shares. Debts of the last time may be of another kind. */
+/* Chooses which of its names the lock shares. Debts of the last time may be of another kind. */
 static unsigned draw_shared(const struct sim_world *world, struct sim_actor *actor)
 {
     unsigned shared = 0;
@@ -298,7 +298,7 @@ static void extend(struct sim_world *world, struct sim_actor *actor)
     sim_token_of(world, token, actor->client)->is_adopted |= actor->adopted;
     actor->deed = SIM_EXTENDS;
     actor->ttl_ms = ttl_ms;
-    actor->keep_is_safe = false;    /* With that TTL it may not be. */
+    actor->keep_is_safe = false;    /* It may not be safe with that TTL. */
     if (cluster_extend(world->cluster, actor->client, actor->lock, ttl_ms) == REDLOCK_EXTENSION_LIMIT)
         sim_count(world, SIM_PATH_EXTENSION_LIMIT);
 }
@@ -311,7 +311,7 @@ static void change_mode(struct sim_world *world, struct sim_actor *actor)
     actor->deed = is_reader ? SIM_UPGRADES : SIM_DOWNGRADES;
     actor->keep_is_safe = false;
     actor->has_changed = true;
-    sim_kinds_begins_change(world, actor, false);       /* From the token that it has to another one. */
+    sim_kinds_begins_change(world, actor, false);       /* It goes from its token to another one. */
     (void)(is_reader ? cluster_upgrade(world->cluster, actor->client, actor->lock)
                      : cluster_downgrade(world->cluster, actor->client, actor->lock));
     sim_kinds_begins_change(world, actor, true);
@@ -381,7 +381,7 @@ static void act_pending(struct sim_world *world, struct sim_actor *actor)
     }
 }
 
-/* With a limit of time, or without. */
+/* It is kept with a limit of time, or without. */
 static void keep(struct sim_world *world, struct sim_actor *actor)
 {
     const bool is_limited = sim_one_in(&actor->dice, 3);

@@ -54,10 +54,10 @@ struct sim_actor {
 
     /* Tickets, keeper and waiters belong to sim_holding.c. */
     bool has_ticket, is_corrected, is_named;
-    bool is_woken, came_woken;          /* Since its last attempt began; before that. */
+    bool is_woken, came_woken;          /* Woken since its last attempt began; or before that. */
     uint64_t ticket, holding;           /* The lock's ticket when it was last held, and the ordinal of that holding. */
     bool is_kept, keep_is_safe;
-    uint64_t keep_until;                /* By the client's clock; 0: no limit. */
+    uint64_t keep_until;                /* The end by the client's clock; 0: no limit. */
     /* Periods: see sim_periods.c. */
     struct redlock_mark mark;
     struct redlock_period period;
@@ -73,12 +73,12 @@ struct sim_token {
     unsigned client, lock, life;
     uint8_t seen, did, late, missed;        /* Sets of nodes: SET arrived; set; set after the verdict; release found nothing. */
     uint8_t stale, restored, outdated;      /* Set by a closed connection; set again; refused because of the counter alone. */
-    uint64_t extended_at[SIM_NODES_MAX];    /* By the client's clock. */
-    uint64_t released_on[SIM_NODES_MAX];    /* By which connection. */
+    uint64_t extended_at[SIM_NODES_MAX];    /* A time of the client's clock. */
+    uint64_t released_on[SIM_NODES_MAX];    /* The connection that brought the release. */
     bool is_adopted;
     bool is_superseded;         /* Its lock has changed its role twice since. A node that missed that leaves it to its TTL. */
     uint8_t misses[SIM_NODES_MAX];          /* How many releases found nothing. */
-    uint64_t connection[SIM_NODES_MAX];     /* Which one brought the SET. */
+    uint64_t connection[SIM_NODES_MAX];     /* The connection that brought the SET. */
     uint64_t set_at[SIM_NODES_MAX];         /* True time. */
     uint32_t polled[SIM_NODES_MAX], granted[SIM_NODES_MAX];     /* A fair lock's last round of polls, and
                                                                  * its last granted round. */
@@ -94,7 +94,7 @@ struct sim_said {
     char run_id[MODEL_RUN_ID_TEXT + 1];
     bool is_unfit;              /* No master of its own, or it would not say. */
     bool is_known;              /* The client has heard it. */
-    uint64_t changed_at;        /* Until then, by the client's clock, the client may not have known this run_id. */
+    uint64_t changed_at;        /* The client may not have known this run_id until then, by its clock. */
 };
 
 /* The clients that ran in a period. */
@@ -118,7 +118,7 @@ struct sim_world {
     uint8_t troubles[SIM_CLIENTS_MAX][SIM_NODES_MAX];       /* The last one, so that each is counted once. */
     bool abandoned[SIM_LOCKS_MAX];      /* The last holder did not release it. */
     struct sim_said said[SIM_CLIENTS_MAX][SIM_NODES_MAX];
-    uint64_t restarted_at[SIM_CLIENTS_MAX][SIM_NODES_MAX];  /* By the client's clock; 0: never. */
+    uint64_t restarted_at[SIM_CLIENTS_MAX][SIM_NODES_MAX];  /* A time of the client's clock; 0: never. */
     uint64_t reborn_at[SIM_NODES_MAX];  /* The same in true time. */
     uint64_t nonsense[SIM_CLIENTS_MAX][2 * SIM_NODES_MAX];  /* The connection on which it came, subscriptions included; 0: none. */
     bool plans_nonsense[SIM_NODES_MAX]; /* The node will send some. */
@@ -186,7 +186,7 @@ void sim_holding_saw_extend(struct sim_world *world, const struct cluster_connec
                             const struct model_call *call, struct sim_token *token);
 void sim_holding_saw_release(struct sim_world *world, const struct cluster_connection *connection,
                              const struct model_call *call, struct sim_token *token);
-void sim_holding_saw_entry(struct sim_world *world, unsigned client, const char *entry);     /* By which a lock is woken. */
+void sim_holding_saw_entry(struct sim_world *world, unsigned client, const char *entry);     /* The entry that wakes a lock. */
 void sim_holding_saw_wait(struct sim_world *world, const struct cluster_connection *connection, const struct model_call *call);
 void sim_holding_saw_won(struct sim_world *world, struct sim_actor *actor);
 void sim_holding_saw_attempt(struct sim_world *world, struct sim_actor *actor);
@@ -195,10 +195,11 @@ void sim_holding_saw_extended(struct sim_world *world, const struct sim_actor *a
 void sim_holding_look_at_lock(struct sim_world *world, struct sim_actor *actor);    /* Before its status is noted. */
 void sim_holding_look_at_node(struct sim_world *world, unsigned client, unsigned node);
 void sim_holding_saw_idle(struct sim_world *world, unsigned client);
-void sim_holding_begins(struct sim_world *world, struct sim_actor *actor, uint32_t hold_ms);   /* To be kept. */
+void sim_holding_begins(struct sim_world *world, struct sim_actor *actor, uint32_t hold_ms);   /* It begins to be kept. */
 void sim_holding_ends(struct sim_actor *actor);
 void sim_holding_forgets(struct sim_world *world, const struct sim_actor *actor);
-void sim_holding_writes(struct sim_world *world, struct sim_actor *actor);  /* To its resources, even if it no longer holds them. */
+void sim_holding_writes(struct sim_world *world, struct sim_actor *actor);  /* Writes to its resources, even
+                                                                             * if it no longer holds them. */
 void sim_holding_must_leave_no_key(struct sim_world *world);
 
 /* The key of a resource with that suffix, or of a slot of its permits (0: of the resource itself). NULL: it is not there. */
@@ -214,7 +215,7 @@ void sim_periods_forget(struct sim_world *world, struct sim_actor *actor);  /* I
 struct sim_store *sim_store_of(struct sim_world *world, const struct sim_actor *actor, unsigned resource);
 void sim_kinds_saw_reader(struct sim_world *world, const struct sim_actor *actor);     /* Won by a reader, */
 void sim_kinds_saw_permit(struct sim_world *world, const struct sim_actor *actor);     /* as one of several permits. */
-void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor, bool has_begun);   /* By another token. */
+void sim_kinds_begins_change(struct sim_world *world, struct sim_actor *actor, bool has_begun);   /* The token changes. */
 void sim_kinds_note_role(struct sim_world *world, struct sim_actor *actor);            /* Notes a change that ended
                                                                                         * within its call. */
 void sim_kinds_saw_change(struct sim_world *world, struct sim_actor *actor);           /* The end of an upgrade or downgrade. */

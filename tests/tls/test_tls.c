@@ -379,7 +379,7 @@ static uint16_t start_tls_server(int version)
     }
 }
 
-/* From here on the server speaks no TLS by itself. */
+/* The server speaks no TLS by itself from here on. */
 static void speak_plainly(void)
 {
     if (!servers_speak_tls()) return;
@@ -494,7 +494,7 @@ static const char *handshakes_of(const char *list, int told, size_t count, char 
     return text;
 }
 
-/* By TLS 1.2, which both libraries speak, and by 1.3 if this one does. */
+/* Tried by TLS 1.2, which both libraries speak, and by 1.3 if this one does. */
 TEST(a_connection_that_is_lost_is_made_again_without_certificates)
 {
     static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };

@@ -25,7 +25,7 @@ void __wrap_redlock_close(struct redlock_client *c, uint32_t wait_ms);
 
 enum { CLIENTS_MAX = 256, LIST_MAX = 16 * 1024 };
 
-/* Which client has which. */
+/* The transport of each client. */
 static struct {
     const struct redlock_client *client;
     struct redlock_tls *tls;
@@ -49,7 +49,7 @@ static struct redlock_tls *exchange(const struct redlock_client *c, struct redlo
     return before;
 }
 
-/* Where in these bytes the loopback and a port begin; NULL: nowhere. */
+/* The place in these bytes where the loopback and a port begin; NULL: nowhere. */
 static const char *find_host(const char *from, size_t size)
 {
     static const char *const hosts[] = { "127.0.0.1:", "localhost:", "[::1]:" };

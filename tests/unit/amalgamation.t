@@ -23,7 +23,7 @@ compiles() {
 }
 
 # A function that only tickets, sets, wake-ups or the keeper call would be one too many there.
-# With the names of the system's headers before ours, as a forced include or a precompiled header has it.
+# The names of the system's headers come before ours, as in a forced include or a precompiled header.
 compiles_behind_system_headers() {
     for header in arpa/inet ctype dirent errno fcntl inttypes math netdb netinet/in poll pthread sched search signal stdio stdlib \
         string strings sys/mman sys/select sys/socket sys/stat sys/time sys/uio sys/wait syslog termios time unistd wchar; do

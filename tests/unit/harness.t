@@ -125,7 +125,7 @@ check 'all that it prints is passed on' all_is_passed_on
 # ---- What a person has set ----
 
 variables() { sed -n 's/.*"\(REDLOCK_[A-Z_]*\)".*/\1/p' tools/redlock/*.c tools/admin/*.c | sort -u; }
-# Where a program runs with all variables that the commands read or set, and two of the tests' own.
+# A program runs with all variables that the commands read or set, and two of the tests' own.
 forgets_variables() {
     [ "$(variables | grep -c .)" -ge 8 ] || return 1
     # shellcheck disable=SC2046    # Settings are several words.

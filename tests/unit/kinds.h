@@ -9,8 +9,8 @@
 
 enum kind {
     KIND_PLAIN,         /* Acquired by SET. */
-    KIND_TICKET,        /* By a script. */
-    KIND_SET,           /* With "gate", by the same script. */
+    KIND_TICKET,        /* A lock with a ticket, by a script. */
+    KIND_SET,           /* The set with "gate", by the same script. */
     KIND_PERMIT,        /* The only permit, a lock of "door:1". */
     KIND_FAIR,          /* A lock in strict order. */
     KIND_COUNT

@@ -101,7 +101,7 @@ static inline void all_welcome(enum net_welcome welcome)
 struct loop {
     unsigned zeros;                 /* Turns in a row that did not wait, */
     unsigned zeros_max;             /* and the most there were. */
-    bool steps_ready;               /* By redlock_step_ready, otherwise redlock_step. */
+    bool steps_ready;               /* It steps by redlock_step_ready, otherwise by redlock_step. */
 };
 
 /* Between steps no descriptor changes; in a step another connection gets another number. */

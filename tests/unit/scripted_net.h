@@ -83,12 +83,12 @@ struct net_host {
     bool is_down;
     uint64_t delay_us;              /* One way. */
     unsigned endpoint_count;        /* Endpoints of its name; those before the last one refuse at once. */
-    bool is_name;                   /* To be looked up. */
+    bool is_name;                   /* The name must be looked up. */
     int unresolved;                 /* The resolver's error for it; 0: the endpoints. */
     uint64_t lookup_us;             /* The duration of a look-up; UINT64_MAX: for ever. */
     unsigned lookups;               /* Look-ups that were begun. */
     unsigned address;               /* Nobody listens at any other address, see node_move. */
-    size_t sever_to_node, sever_to_client;  /* For connections from now on; SIZE_MAX: they hold. */
+    size_t sever_to_node, sever_to_client;  /* They count for connections from now on; SIZE_MAX: they hold. */
     unsigned connects;
 };
 
@@ -105,7 +105,7 @@ static struct {
     struct net_line lines[NET_LINES_MAX];
     unsigned line_count;            /* No line from this one on was ever used. */
     struct net_descriptor descriptors[NET_DESCRIPTORS_MAX];
-    int next_descriptor;            /* With new_numbers. */
+    int next_descriptor;            /* The next number if new_numbers is set. */
     struct net_action actions[NET_ACTIONS_MAX];
     bool was_written;
     bool has_lookups;               /* There was one. */
@@ -140,7 +140,7 @@ static struct {
     unsigned moved_first, moved_count;
     uint64_t looks, looks_before;   /* Looks at the clock, all and those before the last bytes came. */
     char breach[200];
-    jmp_buf escape;                 /* Where a call that would never return is left. */
+    jmp_buf escape;                 /* The place to leave a call that would never return. */
 } net;
 
 __attribute__((format(printf, 1, 2)))
@@ -767,7 +767,7 @@ int net_self_pipe_open(int self_pipe[2])
     return -EMFILE;
 }
 
-/* By anybody at any time. */
+/* Anybody may write at any time. */
 void net_self_pipe_write(int fd)
 {
     const struct net_descriptor *d = fd < 0 ? NULL : descriptor(fd, "ring");

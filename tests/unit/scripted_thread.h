@@ -41,7 +41,7 @@ struct crew_member {
     struct net_wait *waits;         /* The waits of a sleeping thread. */
     size_t wait_count;
     uint64_t until_us;
-    unsigned joins;                 /* Whose end it waits for. */
+    unsigned joins;                 /* The thread whose end it waits for. */
     void *(*body)(void *context);
     void *argument;
     uint64_t stack[CREW_STACK / sizeof(uint64_t)];
@@ -201,7 +201,7 @@ static inline void crew_begin(void)
     net.has_around_wait = false;
 }
 
-/* Until all threads have ended, or something is broken for good. */
+/* Runs until all threads have ended, or something is broken for good. */
 static inline void crew_run(void *(*body)(void *context))
 {
     static volatile bool is_back;

@@ -27,7 +27,7 @@ struct operation {
      * that is due after the healing. */
     void (*begins)(struct cluster *cluster, const struct cut *cut);
     void (*ends)(struct cluster *cluster);  /* NULL: nothing. */
-    unsigned client;        /* Whose connections are severed. */
+    unsigned client;        /* The client whose connections are severed. */
     bool is_first;          /* Nothing is connected yet. */
     bool listens;           /* Client 0 waits for client 1, with subscriptions. */
 };
@@ -36,7 +36,7 @@ struct cut {
     const struct operation *operation;
     enum kind kind;
     bool is_flushed;        /* No node knows the scripts any more, so each is answered with NOSCRIPT and sent as EVAL. */
-    unsigned mask;          /* Which nodes. */
+    unsigned mask;          /* The severed nodes. */
     bool to_node;           /* The direction in which bytes are counted. */
     bool lasts;             /* New connections are refused until the healing. */
     size_t after;           /* Bytes that still pass. */

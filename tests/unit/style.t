@@ -158,7 +158,7 @@ check 'nor one of monitoring' uses_what_there_is monitoring tests/monitoring/*.t
 check 'nor one of other libraries' uses_what_there_is interop tests/interop/*.t tests/interop/*.sh tests/live/redisson.sh
 check 'nor one of packages' uses_what_there_is packages tests/packages/*.t
 
-# Where it lost its way in quotes or parentheses it would miss the last line.
+# A parser that lost its way in quotes or parentheses would miss the last line.
 is_read_to_the_end() {
     for file in tests/tap.sh tests/*/*.t tests/*/*.sh tools/bench/servers.sh; do
         { cat "$file"; printf '\nin_the_end --here\n'; } >"$made/whole.sh"

@@ -12,7 +12,7 @@
 
 enum {
     WORLDS = 6000, CALLS_MAX = 24, LOCKS = 3,
-    SLACK_MS = 20,      /* For a clock that creeps with each look. */
+    SLACK_MS = 20,      /* Slack for a clock that creeps with each look. */
     POISON = 0xa5
 };
 

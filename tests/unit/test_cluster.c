@@ -323,7 +323,7 @@ TEST(a_promise_that_the_nodes_keep_for_some_resources_of_a_set_only_is_noticed)
     RUN_MS(10);
     for (unsigned k = 0; k < 3; k++)
         model_put(NODE(k), "attic", "another's", 60000, cluster_node_now(cluster, k));
-    cluster->clients[0].locks[0].believed_until = 0; /* So that it is looked at again. */
+    cluster->clients[0].locks[0].believed_until = 0; /* It is then looked at again. */
     CHECK_INT(cluster_extend(cluster, 0, 0, 10000), REDLOCK_OK);
     CHECK(strstr(cluster->broken, "promise"));
 }
@@ -358,7 +358,8 @@ TEST(a_release_wakes_a_waiter_by_its_subscription)
     CHECK_INT(CALLS(0, "SET"), tries + 1);
 }
 
-/* To the nodes and from them to the subscription; and the attempt. A round trip takes 2 ms here. */
+/* The first goes to the nodes and from them to the subscription; the second is the attempt. A round
+ * trip takes 2 ms here. */
 TEST(a_hand_over_takes_two_round_trips)
 {
     CLUSTER_OF(5, 3, config.wake_ups = true; config.retry_ms = 5000);

@@ -47,7 +47,7 @@ static void set_late(bool is_answered)
     ACQUIRE(0, "door", 1500);
     EXPECT_STATUS(0, REDLOCK_OK);
     RUN_MS(is_answered ? 1250 : 900);
-    CHECK(cluster_key(cluster, 2, "door") != NULL);     /* Until 2100 ms after the beginning. */
+    CHECK(cluster_key(cluster, 2, "door") != NULL);     /* It is there until 2100 ms after the beginning. */
     cluster_cut(cluster, 0, 2, true);
     RUN_MS(1);
     RELEASE(0);

@@ -847,7 +847,7 @@ TEST(s5_a_fair_lock_whose_script_was_forgotten_releases_what_it_has_there)
     EXPECT_KEY_ABSENT(1, "door");
 }
 
-/* Nor does it matter that the round is lost when NOSCRIPT comes. */
+/* It does not matter either that the round is lost when NOSCRIPT comes. */
 TEST(a_node_that_has_forgotten_the_script_is_sent_its_text_when_the_round_is_lost_already)
 {
     CLUSTER_OF(3, 2, (void)0);
@@ -866,7 +866,7 @@ TEST(a_node_that_has_forgotten_the_script_is_sent_its_text_when_the_round_is_los
     EXPECT_HELD(1);
 }
 
-/* Where the keeper begins at once. It has its fields, and the poll that is still to go out has its own. */
+/* The keeper begins at once here. It has its fields, and the poll that is still to go out has its own. */
 TEST(a_fair_lock_that_is_kept_polls_the_nodes_that_are_left_as_before)
 {
     CLUSTER_OF(3, 1, (void)0);
@@ -900,7 +900,7 @@ static void lose_polls(struct cluster *cluster, unsigned connections)
 }
 
 /* S5: polls of a connection that broke may still be executed after the release. It is therefore sent
- * again, until it has twice found nothing. From 63 on they are not counted. */
+ * again, until it has twice found nothing. They are not counted from 63 on. */
 TEST(s5_polls_that_no_answer_tells_of_are_expected_behind_the_release)
 {
     for (unsigned connections = 3; connections <= 103; connections += 100) {

@@ -210,7 +210,7 @@ TEST(a_node_that_refuses_to_be_written_to_is_unsafe_and_has_no_vote)
         CHECK(strstr(finding_of(28, 0)->fix, barriers[i].fix) != NULL);
         CHECK(!judge_vote_of(&survey.nodes[0], &limits) && judge_vote_of(&survey.nodes[1], &limits));
         CHECK_INT(findings.safe, 2);
-        survey.nodes[0].trouble = REDLOCK_TROUBLE_RESTARTED;        /* Nor will it get one by waiting. */
+        survey.nodes[0].trouble = REDLOCK_TROUBLE_RESTARTED;        /* It will not get one by waiting either. */
         survey.nodes[0].votes = false;
         EXPECT(28, SEVERITY_UNSAFE, barriers[i].words);
         CHECK_INT(findings.safe, 2);

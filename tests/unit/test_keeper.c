@@ -37,7 +37,7 @@ static int64_t last_extension_ms(const struct model_node *node)
     return ttl_ms;
 }
 
-/* Until node 0 has got an extension, or the TTL is over. */
+/* Runs until node 0 has got an extension, or the TTL is over. */
 static void run_until_extended(struct cluster *cluster)
 {
     for (unsigned ms = 0; ms < DOOR_TTL && CALLS(0, "EXTEND") == 0; ms++) RUN_MS(1);
@@ -184,7 +184,7 @@ TEST(an_extension_of_the_keepers_that_ends_with_the_lock_is_decided)
     THAW(0);
     cluster->clients[0].starved = true;
     memset(ENGINE(0)->entropy, 0, sizeof ENGINE(0)->entropy);
-    ENGINE(0)->entropy_size = 0;        /* So that no attempt begins, whose round would be another one. */
+    ENGINE(0)->entropy_size = 0;        /* No attempt begins then, whose round would be another one. */
     START_ACQUIRE(0, "door", DOOR_TTL, 0);
     CHECK_INT(redlock_last_round(LOCK(0))->command, WIRE_EXTEND);
     CHECK_INT(redlock_last_round(LOCK(0))->decided_at, CLIENT_NOW(0));
@@ -380,7 +380,7 @@ TEST(s13_the_keeper_stops_at_the_limit_of_extensions_and_says_so)
     CHECK_INT(CALLS(0, "EXTEND"), 2);
     RUN_MS(THIRD_MS);
     EXPECT_STATUS(0, REDLOCK_EXTENSION_LIMIT);
-    EXPECT_HELD(0);                     /* For the rest of the time. */
+    EXPECT_HELD(0);                     /* The rest of its time is left. */
     RUN_MS(DOOR_TTL);
     EXPECT_NOT_HELD(0);
     CHECK_INT(CALLS(0, "EXTEND"), 2);
@@ -428,7 +428,7 @@ TEST(s13_the_last_extension_is_as_long_as_may_be_to_the_millisecond)
     hold_for(LEFT_MS + GONE_MS + 1, LEFT_MS + 1, REDLOCK_EXTENSION_LIMIT);
     hold_for(LEFT_MS + GONE_MS, 0, REDLOCK_EXTENSION_LIMIT);     /* That much time is already left. */
     hold_for(1, 0, REDLOCK_EXTENSION_LIMIT);
-    hold_for(0, SHORT_TTL, REDLOCK_OK);                          /* For ever. */
+    hold_for(0, SHORT_TTL, REDLOCK_OK);                          /* It is kept for ever. */
     hold_for(UINT32_MAX, SHORT_TTL, REDLOCK_OK);
 }
 
@@ -683,7 +683,7 @@ TEST(s9_behind_an_extension_of_an_adopted_lock_that_is_lost_nothing_is_set_again
     EXPECT_KEY_ABSENT_ON_ALL("door");
 }
 
-/* And so did one that was cancelled. */
+/* So did one that was cancelled. */
 TEST(s9_behind_a_cancelled_extension_of_an_adopted_lock_nothing_is_set_again)
 {
     CLUSTER_OF(3, 2, (void)0);

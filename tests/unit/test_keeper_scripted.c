@@ -75,7 +75,7 @@ static void put_rival(void)
 enum { NEAR = 8 };
 
 struct interleaving {
-    unsigned step, pick, gap, next_pick;    /* With a gap of 0 there is no second one. */
+    unsigned step, pick, gap, next_pick;    /* A gap of 0 means that there is no second one. */
 };
 
 static bool next_interleaving(struct interleaving *i, unsigned steps)
@@ -171,7 +171,7 @@ static void *releases_what_is_held(void *unused)
     return unused;
 }
 
-static bool is_releaser_first;      /* Where nothing is preempted the first of two that can goes on. */
+static bool is_releaser_first;      /* If nothing is preempted, the first of two that can goes on. */
 
 static void *two_threads_and_one_lock(void *unused)
 {

@@ -105,7 +105,7 @@ static void check_acquire(struct cluster *cluster, const struct delay *delay)
         CHECK(status == REDLOCK_NO_QUORUM || status == REDLOCK_TOO_LATE);
     if (status != REDLOCK_OK)
         EXPECT_NOT_HELD(0);
-    else if (delay->limit.node_timeout_ms < delay->limit.ttl_ms) /* Else it was held for a microsecond. */
+    else if (delay->limit.node_timeout_ms < delay->limit.ttl_ms) /* Otherwise it was held for a microsecond. */
         EXPECT_HELD(0);
 }
 

@@ -99,7 +99,7 @@ TEST(a_lock_that_owes_for_one_resource_is_not_used_for_another)
     static const char name[] = "gate";
     copy.resource = name;
     CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &copy, CLIENT_NOW(0)), REDLOCK_BAD_STATE);
-    ACQUIRE(0, "door", DOOR_TTL); /* For the same it is. */
+    ACQUIRE(0, "door", DOOR_TTL); /* The same request is accepted. */
     EXPECT_STATUS(0, REDLOCK_OK);
     HEAL_ALL;
     RUN_MS(5000);

@@ -30,7 +30,7 @@ enum { SOON_US = 10 * 1000 * 1000, RESULTS = 6 };
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool hangs;                 /* Until it no longer does. */
+    bool hangs;                 /* It hangs until it no longer does. */
     int code, error;            /* The code returned for every name, and the errno with it. */
     unsigned asked, inside;
     bool is_other_thread, has_no_signals;

@@ -414,7 +414,7 @@ NET_TEST(a_reset_is_an_error)
     CHECK_INT(net_receive(pair.ours, &byte, 1), -ECONNRESET);
 }
 
-/* By default SIGPIPE ends the process, so that we come here at all is half of the test. */
+/* SIGPIPE ends the process by default, so that we come here at all is half of the test. */
 NET_TEST(sending_to_a_peer_that_closed_is_an_error_and_no_signal)
 {
     if (!has_loopback()) TAP_SKIP("no loopback here");

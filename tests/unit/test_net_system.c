@@ -95,7 +95,7 @@ static int ask_the_kernel(uint64_t before_us)
     offsets = fopen("/proc/self/timens_offsets", "w");
     if (!offsets) return CANNOT_TELL;
     if (fputs("boottime 86400 0\n", offsets) < 0 || fclose(offsets) != 0) return CANNOT_TELL;
-    pid_t child = fork();   /* Which is the first in there. */
+    pid_t child = fork();   /* The child is the first in there. */
     if (child == 0) _exit(net_now_us() >= before_us + 24 * HOUR_S * (uint64_t)SECOND_US ? IS_SO : IS_NOT_SO);
     if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return CANNOT_TELL;
     return WEXITSTATUS(status);
@@ -132,7 +132,7 @@ TEST(s10_a_clock_that_cannot_be_read_says_that_all_is_over)
     valid_ms = redlock_valid_ms(&lock);
     stand_back();
     CHECK(now == UINT64_MAX);
-    CHECK_INT(wall, 0);                 /* Which gives no ticket. */
+    CHECK_INT(wall, 0);                 /* A clock of 0 gives no ticket. */
     CHECK(before_ms > 0);
     CHECK_INT(valid_ms, 0);
 }

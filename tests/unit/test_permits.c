@@ -437,7 +437,7 @@ TEST(s27_a_node_that_grants_another_slot_behind_a_lost_extension_keeps_it_until_
     EXPECT_KEY_ABSENT(1, "pool:3");
 }
 
-/* S6, S20: the order is made of the token. So all nodes have the same, and another attempt has another. */
+/* S6, S20: the order is made of the token. All nodes therefore have the same, and another attempt has another. */
 TEST(s20_all_nodes_have_the_same_order_and_each_attempt_another)
 {
     bool is_seen[K + 1] = { false };
@@ -474,7 +474,7 @@ TEST(a_stranger_that_locks_a_slot_takes_a_permit)
     EXPECT_STATUS(1, REDLOCK_OK);
     ACQUIRE(2, "pool:2", TTL);
     EXPECT_STATUS(2, REDLOCK_TAKEN);
-    ACQUIRE(2, "pool", TTL);    /* Which is another resource. */
+    ACQUIRE(2, "pool", TTL);    /* It is another resource. */
     EXPECT_STATUS(2, REDLOCK_OK);
 }
 

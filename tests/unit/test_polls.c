@@ -41,7 +41,7 @@ static size_t add_word(char *bytes, size_t used, size_t size, const char *word)
     return used + (size_t)snprintf(bytes + used, size - used, "$%zu\r\n%s\r\n", strlen(word), word);
 }
 
-/* By its text, of "door". The node's answer, with its line ends as bars. */
+/* It runs by its text, for "door". The node's answer, with its line ends as bars. */
 static const char *run(struct talk *talk, const char *script, const char *const *words, unsigned count)
 {
     char bytes[4096];
@@ -185,7 +185,7 @@ TEST(a_place_without_a_lease_holds_up_nobody)
     end(&talk);
 }
 
-/* Where clocks step by less than a lease it is waited for. */
+/* If clocks step by less than a lease it is waited for. */
 TEST(a_lease_from_before_the_clock_stepped_back_holds_up_nobody)
 {
     struct talk talk;
@@ -425,7 +425,7 @@ TEST(s24_a_late_poll_gives_no_key_away_and_so_makes_no_second_holder)
     start(cluster, 0);
     RUN_US(150);
     CHECK_INT(CALLS(1, "EVALSHA"), 1);
-    LINK(0, 1)->delay_us = 3 * SECOND;      /* From now on, that is for the text of the script. */
+    LINK(0, 1)->delay_us = 3 * SECOND;      /* That is for the text of the script from now on. */
     RUN_MS(100);
     CHECK_INT(CALLS(0, "ACQUIRE"), 1);
     CHECK_INT(CALLS(1, "ACQUIRE"), 0);

@@ -242,7 +242,7 @@ TEST(with_Java_a_release_tells_the_channel_on_which_its_threads_wait)
     model_session_end(&thread);
 }
 
-/* And not in braces twice. */
+/* It is not in braces twice. */
 TEST(with_Java_the_channel_of_a_name_with_a_brace_has_that_name)
 {
     CLUSTER(1);
@@ -331,7 +331,7 @@ TEST(s5_with_Java_an_attempt_whose_answer_is_lost_is_released)
     model_session_end(&thread);
 }
 
-/* With an ACL that lets no script expire, no hash may stay for ever. */
+/* If an ACL lets no script expire, no hash may stay for ever. */
 TEST(with_Java_a_node_that_refuses_a_part_of_the_script_keeps_nothing_for_ever)
 {
     static const char *const refused[] = { "PTTL", "PEXPIRE", "HSET" };
@@ -361,7 +361,7 @@ TEST(with_Java_a_node_that_refuses_to_publish_releases_nevertheless)
     model_session_end(&thread);
 }
 
-/* Until the TTL has run out, since a release that is refused is owed. */
+/* It stays until the TTL has run out, since a release that is refused is owed. */
 TEST(with_Java_a_node_that_refuses_to_release_or_to_extend_says_so)
 {
     static const char *const refused[] = { "TYPE", "HDEL", "HEXISTS", "PEXPIRE" };

@@ -485,7 +485,7 @@ TEST(inner_scopes_of_a_lock_that_is_kept_cost_no_byte)
     CHECK_INT(sent_inside, 0);
 }
 
-/* By the wall clock that the caller gives, which makes the ticket. */
+/* Uses the caller's wall clock, which makes the ticket. */
 static void *has_a_ticket(void *unused)
 {
     struct redlock_request request = request_for("door", 0);

@@ -10,7 +10,7 @@ static void start_waiting(struct cluster *cluster, enum kind kind)
     EXPECT_STATUS(0, REDLOCK_PENDING);
 }
 
-/* From the first attempt, which is refused, and the opening of the subscriptions to the attempt that wins. */
+/* Runs from the first attempt, which is refused, and the opening of the subscriptions to the attempt that wins. */
 static void wait_severed(struct cluster *cluster, const struct cut *cut)
 {
     ACQUIRE_KIND(1, cut->kind, DOOR_TTL);

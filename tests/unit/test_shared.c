@@ -87,7 +87,7 @@ TEST(s21_a_writer_keeps_readers_out_and_readers_keep_a_writer_out)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* By a client that knows of no shared locks, as every Redlock library's. */
+/* The client knows of no shared locks, like every Redlock library's. */
 TEST(a_plain_client_is_a_writer)
 {
     CLUSTER_COLD(3, 2, (void)0);
@@ -402,7 +402,7 @@ TEST(s22_an_upgrade_that_fails_leaves_the_reader_as_it_was)
     NO_KEYS();
 }
 
-/* Where the answer is lost, or the node is away, when it is undone. */
+/* Tried when the answer is lost, or the node is away, when it is undone. */
 TEST(s5_an_upgrade_of_which_nothing_is_known_is_undone_by_an_extension_or_a_release)
 {
     for (unsigned extends = 0; extends < 2; extends++) {
@@ -576,7 +576,7 @@ TEST(a_lock_whose_role_all_nodes_know_is_acquired_again_as_any_other)
     EXPECT_STATUS(0, REDLOCK_OK);
 }
 
-/* By the script of a plain lock a reader's key would stay, and be believed gone. */
+/* The script of a plain lock would leave a reader's key, which would be believed gone. */
 TEST(s5_what_a_reader_owes_is_paid_before_the_lock_is_a_writer_and_the_other_way_round)
 {
     for (unsigned is_reader = 0; is_reader < 2; is_reader++) {
@@ -729,7 +729,7 @@ TEST(s22_an_upgrade_behind_one_that_was_cancelled_waits_for_an_extension_that_su
     CHECK_INT(start_upgrade(cluster, 0), REDLOCK_BAD_STATE);
 }
 
-/* Else the token that lies there would be forgotten for one that never came. */
+/* Otherwise the token that lies there would be forgotten for one that never came. */
 TEST(s5_a_role_of_which_no_quorum_has_heard_is_not_changed_before_an_extension)
 {
     SHARING(3, 1);

@@ -136,14 +136,15 @@ TEST(worlds_in_which_long_soaks_found_a_rule_broken_break_none)
     } found[] = {
         { 1795305157009477, SIM_CLASS_ALL },    /* S14: a correction that waited for random bytes came late. */
         { 35, SIM_CLASS_PERMITS },              /* A grant of another slot came while the permit was extended. */
-        { 33000022, SIM_CLASS_PERMITS },        /* S27: a release by the token that was held came late. So three more. */
+        { 33000022, SIM_CLASS_PERMITS },        /* S27: a release by the token that was held came late. There are three more. */
         { 33000059, SIM_CLASS_PERMITS },
         { 33000426, SIM_CLASS_PERMITS },
         { 33000574, SIM_CLASS_PERMITS },
         { 33000082, SIM_CLASS_READERS },        /* S22: an upgrade was executed when it had been undone. */
-        { 201001, SIM_CLASS_FAIR },             /* S6: a release that found nothing made the next SET forgotten. So one more. */
+        { 201001, SIM_CLASS_FAIR },             /* S6: a release that found nothing made the next SET
+                                                 * forgotten. There is one more. */
         { 1251, SIM_CLASS_FAIR },
-        { 118, SIM_CLASS_COUNT },               /* A released lock was adopted, and extended. So one more. */
+        { 118, SIM_CLASS_COUNT },               /* A released lock was adopted, and extended. There is one more. */
         { 44000432, SIM_CLASS_ALL },
         { 33000087, SIM_CLASS_PERIODS },        /* Nonsense was the answer to a mark. */
         { 500046, SIM_CLASS_COUNT },            /* The release at the end was not said to be one. */

@@ -82,8 +82,7 @@ TEST(the_votes_alone_are_shown_without_any_handshake)
     CLOSE(1000);
 }
 
-/* The lines after the times, for a life with handshake, refusals, scripts and releases. Which answer
- * comes first may differ. */
+/* The lines after the times, for a life with handshake, refusals, scripts and releases. Any answer may come first. */
 static void tell_life(size_t bytes)
 {
     TRACED(1, TRACE_ALL);

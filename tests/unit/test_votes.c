@@ -345,7 +345,7 @@ static void turned_away_with(const char *banner, enum redlock_trouble trouble, c
     CHECK_INT(redlock_set_login(ENGINE(0), 2, &login), REDLOCK_OK);
     RUN_MS(STORY_SETTLE_MS);
     CHECK(!VOTES(0, 2));
-    EXPECT_TROUBLE(0, 2, trouble); /* And not "wrong password". */
+    EXPECT_TROUBLE(0, 2, trouble); /* It is not "wrong password". */
     EXPECT_WORDS(0, 2, words);
     ACQUIRE(0, "door", DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
@@ -399,7 +399,7 @@ TEST(a_release_refused_for_misconf_is_owed_until_it_is_taken_or_the_ttl_ends)
     EXPECT_TROUBLE(0, 0, REDLOCK_TROUBLE_MISCONF);
     EXPECT_KEYS("door", 3);
     RUN_MS(3000);
-    CHECK(CALLS(2, "RELEASE") >= 2 && CALLS(2, "RELEASE") <= 20); /* Again, without haste. */
+    CHECK(CALLS(2, "RELEASE") >= 2 && CALLS(2, "RELEASE") <= 20); /* It is sent again, without haste. */
     NODE(0)->condition = MODEL_WELL;
     RUN_MS(3000);
     EXPECT_KEYS("door", 2);
@@ -580,7 +580,7 @@ TEST(a_release_that_meets_a_lock_of_another_kind_owes_nothing)
     CHECK(IDLE(0));
 }
 
-/* To know whether two clients name the same servers, compare these. */
+/* Compare these to know whether two clients name the same servers. */
 TEST(the_run_id_of_each_server_is_told_and_changes_when_it_restarts)
 {
     CLUSTER_COLD(3, 2, (void)0);

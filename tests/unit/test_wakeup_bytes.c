@@ -969,7 +969,7 @@ TEST(no_lock_yields_without_a_reason_or_without_an_entry)
         if (i == 0) start_about(talk, "gate", 100000, 1800000000000000);           /* Another resource. */
         if (i == 1) start_about(talk, "door", 0, 1800000000000000);                /* It does not wait. */
         if (i == 2) start_about(talk, "door", 100000, 0);                          /* Without a wall clock there is no entry. */
-        if (i == 3) start_about(talk, "door", 100000, WIRE_TICKET_MAX + 1);        /* Nor with one that is none. */
+        if (i == 3) start_about(talk, "door", 100000, WIRE_TICKET_MAX + 1);        /* An invalid one gives none either. */
         EXPECT_SAID(NODE, "SET\r\n");
         answer(talk, NODE, "+OK\r\n");
         CHECK(redlock_valid_us(&talk->lock, talk->now_us) > 0);

@@ -179,7 +179,7 @@ TEST(the_rest_of_a_command_that_ended_on_sigterm_is_looked_at_often_and_killed_i
     CHECK_STR(look_at(&ward, 3 * SECOND), "group KILL, 300 KILL");
 }
 
-/* Where there is no /proc the list is empty. */
+/* The list is empty if there is no /proc. */
 TEST(what_is_not_listed_is_waited_for_until_the_validity_ends)
 {
     struct ward ward = begin();

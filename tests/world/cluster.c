@@ -782,7 +782,7 @@ static bool is_due(const struct cluster *cluster, unsigned c)
     return redlock_wake_at(&cluster->clients[c].engine) <= cluster_client_now(cluster, c);
 }
 
-/* Does the next thing that any client owes its engine. Whose turn it is, is random. */
+/* Does the next thing that any client owes its engine. Chance decides whose turn it is. */
 static enum deed serve(struct cluster *cluster)
 {
     const unsigned count = cluster->client_count * cluster->line_count;

@@ -45,7 +45,7 @@ struct cluster_lock {
     bool in_use;
     uint64_t believed_until;        /* The end of validity that was last seen, by the client's clock. */
     uint64_t waits_until;           /* When its last acquire has waited for as long as it may. */
-    bool is_kept;                   /* By the engine, until it says that this is over. */
+    bool is_kept;                   /* The engine keeps it, until it says that this is over. */
 };
 
 struct cluster_client {
@@ -72,7 +72,7 @@ struct cluster_client {
 /* A break of a connection, armed for the next connection or the current one. */
 struct cluster_sever {
     bool armed;
-    size_t after;                   /* So many bytes still pass. */
+    size_t after;                   /* The bytes that still pass. */
 };
 
 /* Between one client and one node, subscriptions included. */
@@ -246,15 +246,15 @@ uint64_t cluster_valid_until(const struct cluster *cluster, unsigned client, uns
 
 void cluster_node_down(struct cluster *cluster, unsigned node);     /* Killed: connections are reset, new ones refused. */
 void cluster_node_up(struct cluster *cluster, unsigned node, bool keeps_keys);
-void cluster_node_up_from_disk(struct cluster *cluster, unsigned node); /* With the keys of model_node_save. */
+void cluster_node_up_from_disk(struct cluster *cluster, unsigned node); /* It has the keys of model_node_save. */
 void cluster_node_hang(struct cluster *cluster, unsigned node);
 void cluster_node_resume(struct cluster *cluster, unsigned node);
-void cluster_publish(struct cluster *cluster, unsigned node, const char *channel, const char *message);  /* By a stranger. */
+void cluster_publish(struct cluster *cluster, unsigned node, const char *channel, const char *message);  /* For a stranger. */
 void cluster_push(struct cluster *cluster, unsigned node, const void *bytes, size_t size); /* Nobody has asked for them. */
 
 /* Breaks the connection now. Bytes on their way to the node arrive nevertheless, or do not. */
 void cluster_reset(struct cluster *cluster, unsigned client, unsigned node, bool arrives);
-void cluster_cut(struct cluster *cluster, unsigned client, unsigned node, bool arrives);   /* And refuses new ones. */
+void cluster_cut(struct cluster *cluster, unsigned client, unsigned node, bool arrives);   /* It also refuses new ones. */
 void cluster_cut_subscription(struct cluster *cluster, unsigned client, unsigned node);    /* The client's subscription alone. */
 void cluster_stall(struct cluster *cluster, unsigned client, unsigned node);
 void cluster_heal(struct cluster *cluster, unsigned client, unsigned node);

@@ -218,7 +218,7 @@ static bool is_found(const struct redlock_lock *at, const struct redlock_lock *l
     return at == lock;
 }
 
-/* Nor does it matter of one that tries again at once; and a fair lock may be called while it polls. */
+/* It does not matter either for one that tries again at once; and a fair lock may be called while it polls. */
 static bool it_is_found_by_its_number_while_it_waits(const struct books *books)
 {
     const struct redlock_lock *lock = books->lock;

@@ -7,7 +7,7 @@
 
 enum {
     DATABASES = 16,
-    STRANGERS_WORDS_MAX = 10,   /* With a longer command before the login a server hangs up. */
+    STRANGERS_WORDS_MAX = 10,   /* A server hangs up after a longer command before the login. */
     QUOTED_MAX = 128            /* Bytes of a name, and of arguments, that an error quotes. */
 };
 
@@ -283,7 +283,7 @@ bool model_is_listed(const char *list, const char *name)
 enum {
     EVEN_LOADING = 1,       /* Answered while the data set is loaded. */
     EVEN_STRANGER = 2,      /* Before the login. */
-    EVEN_STALE = 4,         /* By a replica whose master is down. */
+    EVEN_STALE = 4,         /* A replica allows it while its master is down. */
     ON_KEYS = 8,            /* Not by a cluster without its slots. */
     OF_SENTINEL = 16        /* It knows no other. */
 };

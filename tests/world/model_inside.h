@@ -122,7 +122,7 @@ void model_breach(struct model_node *node, const char *what);
 void model_do_subscribe(const struct scene *scene);
 void model_do_unsubscribe(const struct scene *scene);
 
-/* Where the session keeps the name of a channel to which it has subscribed; NULL: it has not. */
+/* The place where the session keeps the name of a channel to which it has subscribed; NULL: it has not. */
 char *model_channel(struct model_session *session, struct slice channel);
 
 #endif

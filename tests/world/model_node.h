@@ -33,7 +33,7 @@ struct model_bytes {
 };
 
 void model_bytes_add(struct model_bytes *bytes, const void *data, size_t size);
-void model_bytes_drop(struct model_bytes *bytes, size_t size); /* From the front. */
+void model_bytes_drop(struct model_bytes *bytes, size_t size); /* Drops bytes from the front. */
 void model_bytes_free(struct model_bytes *bytes);
 
 /* A member of a sorted set. */
@@ -46,7 +46,7 @@ struct model_entry {
 struct model_key {
     uint32_t hash, database;
     size_t name_size, value_size;
-    uint64_t expires_ms;        /* By the node's clock; 0: never. */
+    uint64_t expires_ms;        /* A time of the node's clock; 0: never. */
     bool is_list;               /* Not a string but another kind of lock's key, or a queue of Redisson's,
                                  * whose lines are the value. */
     bool is_sorted_set;         /* A set of entries, in no order. */
@@ -69,7 +69,7 @@ struct model_call {
     char entry[MODEL_PLACE_MAX + 1];    /* Among the waiters, that a RELEASE gives back; "": none. */
     char woken[MODEL_PLACE_MAX + 1];    /* The last one that a RELEASE has woken. */
     int64_t ttl_ms;
-    uint64_t at_us;             /* By the node's clock. */
+    uint64_t at_us;             /* A time of the node's clock. */
     bool did;                   /* It set, removed, extended. */
     bool raised;                /* A RESTORE that made a counter larger. */
     bool outdated;              /* An ACQUIRE that was refused because of a counter alone. */
@@ -120,7 +120,7 @@ struct model_node {
     uint64_t second_offset;     /* Offset in the history that it took over when it was promoted; 0: none. */
     const char *user;           /* NULL: default. */
     const char *password;       /* NULL: none needed. */
-    uint64_t started_us;        /* By its own clock. */
+    uint64_t started_us;        /* A time of its own clock. */
     int64_t wall_offset_us;     /* Added to the clock, it gives TIME, the microseconds since 1970. */
     const char *uptime_text;    /* INFO's text instead of the truth; NULL: the truth. "": the line is missing. */
 
@@ -140,7 +140,7 @@ struct model_node {
     uint8_t script_kinds[MODEL_SCRIPTS_MAX];
     unsigned script_count;
     struct model_session *subscribers; /* Sessions that have subscribed. */
-    unsigned session_count;     /* So far. */
+    unsigned session_count;     /* Sessions so far. */
 
     /* The calls that it saw. */
     struct model_call *calls;
@@ -173,7 +173,7 @@ void model_node_free(struct model_node *node);
 void model_node_restart(struct model_node *node, uint64_t number, bool keeps_keys, uint64_t now_us);
 
 /* It has been a replica for a day, and takes over its master's history, which ended at the offset, from
- * 1 on. To be called after a restart, for it is another server. */
+ * 1 on. Call it after a restart, for it is another server. */
 void model_node_promote(struct model_node *node, uint64_t offset);
 
 /* Plans an answer. The bytes must stay. */

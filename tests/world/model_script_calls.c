@@ -123,7 +123,7 @@ static void entry_put(struct model_key *key, struct slice member, uint64_t score
     memcpy(entry->member, member.data, member.size);
 }
 
-/* By score, and then by the bytes. */
+/* Order by score, and then by the bytes. */
 static bool entry_is_before(const struct model_entry *a, const struct model_entry *b)
 {
     const int order = memcmp(a->member, b->member, a->size < b->size ? a->size : b->size);

@@ -293,7 +293,7 @@ void do_fair_acquire(struct run *run)
 
 /* ---- Restore and extend ---- */
 
-/* From now on every poll is old. */
+/* Every poll is old from now on. */
 static bool fair_closes(struct run *run, const struct fair *fair, const char *script, int64_t ttl_ms, int64_t left_ms)
 {
     if (!script_says(script, "c('set',k..'#grant','9007199254740991'")) return true;
@@ -336,7 +336,7 @@ void do_fair_restore(struct run *run)
     fair_free(&fair);
 }
 
-/* So that a node which is out of memory lets the rest pass; and to see whether it is a fair lock's. */
+/* It writes first, so that a node which is out of memory lets the rest pass; and to see whether it is a fair lock's. */
 static bool fair_writes_first(struct run *run, const struct fair *fair, int64_t ttl_ms, bool *holds)
 {
     if (script_says(WIRE_FAIR_EXTEND_SCRIPT, "==0 then return 0 end") && !run_key(run, fair->grant)) *holds = false;

@@ -69,7 +69,7 @@ static unsigned redisson_tells(struct run *run, struct slice more)
     return heard;
 }
 
-/* Until when it waits is in a sorted set, in ms, by the clock that set it. */
+/* The end of its wait is in a sorted set, in ms, by the clock that set it. */
 static bool redisson_lives(struct run *run, struct slice member, uint64_t wall_ms)
 {
     const struct slice name = redisson_name("redisson_lock_timeout", run->keys[0], slice_of(""));

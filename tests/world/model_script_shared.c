@@ -115,7 +115,7 @@ struct obstacles {
     struct slice largest;       /* The largest counter, as the text that it is. */
 };
 
-/* Whether the resource, or a writer that came before, is in the way, and for how long. */
+/* Is the resource, or a writer that came before, in the way, and for how long? */
 static bool shared_is_busy(struct run *run, unsigned i, const struct beside *beside, struct obstacles *found)
 {
     struct slice value = { NULL, 0 }, writer = { NULL, 0 }, busy = run->keys[i];
@@ -422,7 +422,7 @@ static bool shared_lines_up(struct run *run, unsigned i, const struct beside *be
         !call_line_up(run, beside->waiters, own.score, member_of(&own), life_ms))
         return false;
     if (!call_get(run, beside->writer, &writer)) writer.data = NULL;
-    if (!call_get(run, run->keys[i], &value)) value.data = NULL;    /* By redis.pcall(). */
+    if (!call_get(run, run->keys[i], &value)) value.data = NULL;    /* Uses redis.pcall(). */
     run->error = NULL;
     const bool is_shared = value.data && slice_is(value, marker);
     const bool is_behind = writer.data && arrived_of(writer, arrived_at) < arrived_at;

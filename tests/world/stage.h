@@ -107,7 +107,7 @@ struct stage_accident {
     uint64_t at_us;
     unsigned first, second;     /* Clients. */
     bool is_late_write;         /* The first had held it, and wrote when it no longer did. */
-    char words[STAGE_WORDS];    /* Which assumption was broken. */
+    char words[STAGE_WORDS];    /* The assumption that was broken. */
 };
 
 struct stage {
@@ -159,7 +159,7 @@ void stage_run_until(struct stage *stage, uint64_t until_us);
 /* Events and actions so far. One moment may have many, and this counts how many have happened. */
 uint64_t stage_moves(const struct stage *stage);
 
-/* Until the client's operation has ended, and all else at that moment. */
+/* Runs until the client's operation has ended, and all else at that moment. */
 void stage_run_until_done(struct stage *stage, unsigned client);
 
 /* ---- Actions ---- */

@@ -7,9 +7,9 @@
  *         HEAL_ALL; RUN_MS(500);       EXPECT_KEY_ABSENT_ON_ALL("door");
  *     }
  *
- * They speak of a local variable named cluster, which CLUSTER declares and which ends with its block. Where nothing else is
- * said, a client's lock is its lock number 0, and a fault is between all clients and the node. After every verb the test
- * fails when something was broken that the cluster watches. */
+ * They speak of a local variable named cluster, which CLUSTER declares and which ends with its block.
+ * By default a client's lock is its lock number 0, and a fault is between all clients and the node.
+ * After every verb the test fails when something was broken that the cluster watches. */
 #ifndef STORY_H
 #define STORY_H
 
@@ -102,7 +102,7 @@ static inline void story_plan(struct model_node *node, const char *command, cons
 #define STORY_NODES for (unsigned story_k = 0; story_k < cluster->node_count; story_k++)
 
 #define DOWN(k) cluster_node_down(cluster, (k))
-#define UP(k) cluster_node_up(cluster, (k), false)          /* With an empty memory. */
+#define UP(k) cluster_node_up(cluster, (k), false)          /* It comes back with an empty memory. */
 #define UP_KEEPING(k) cluster_node_up(cluster, (k), true)
 #define HANG(k) cluster_node_hang(cluster, (k))
 #define RESUME(k) cluster_node_resume(cluster, (k))
