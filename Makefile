@@ -36,7 +36,8 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 CHECKS   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 # The build thus does not depend on its folder; a compiler that does not know the option does without.
 PREFIX_MAP := $(shell $(CC) -ffile-prefix-map=a=b -E -x c /dev/null >/dev/null 2>&1 && echo '"-ffile-prefix-map=$(CURDIR)=."')
-# Files that say which headers an object depends on. Where a compiler does not write them (tcc) each object depends on all headers.
+# Files that say which headers an object depends on. If a compiler does not write them (tcc), each
+# object depends on all headers.
 DEPENDS  := $(shell $(CC) -MMD -MP -MF /dev/null -E -x c /dev/null >/dev/null 2>&1 && echo '-MMD -MP')
 # Each function has a section of its own, so that a program's --gc-sections drops functions that it does
 # not call. clang would turn memcmp into bcmp, which is one function more than the core may need.
@@ -110,7 +111,7 @@ $(call object,$(filter redlock/%,$(PARTS))): override CPPFLAGS += -DREDLOCK_TEST
 # It has an example inside, which includes headers as users do.
 $(BUILD)/obj/tests/live/test_serial.o: override CPPFLAGS += -Iredlock -Inet
 
-# The tested code is optimised; a test program itself is compiled in a fifth of the time. (To fortify needs optimisation.)
+# The tested code is optimised; a test program itself is compiled in a fifth of the time. (Fortifying needs optimisation.)
 $(BUILD)/obj/tests/unit/test_%.o $(BUILD)/obj/tests/live/test_%.o: override CFLAGS += -O0 -U_FORTIFY_SOURCE
 
 # A benchmark without TLS has no option for it.
@@ -184,7 +185,7 @@ RUN_TESTS = REDLOCK='$(abspath $(BUILD))/redlock' BUILD='$(abspath $(BUILD))' CC
 
 programs: all $(filter $(BUILD)/%,$(UNIT_TESTS) $(LIVE_TESTS)) $(if $(BENCH),$(BUILD)/bench)
 
-# Unless make was told how many, as many compilers as processors.
+# Without a number given to make, there are as many compilers as processors.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
 
 test:
@@ -234,7 +235,7 @@ compilers:
 processors:
 	@tests/processors/run
 
-# A fresh machine's view, in a Debian with gcc, libc6-dev, make and git alone, and the last commit in it. For root.
+# A fresh machine's view, in a Debian with gcc, libc6-dev, make and git alone, and the last commit in it. It takes root.
 bare:
 	@tests/bare/run
 
@@ -357,7 +358,7 @@ firmware: all
 fuzz:
 	@tests/fuzz/run $(or $(SECONDS_PER_TARGET),60)
 
-# Which branches the unit tests take; SHOW=1 lists those that they do not.
+# Prints which branches the unit tests take; SHOW=1 lists those that they do not.
 coverage:
 	@tests/coverage/run $(if $(SHOW),--show)
 

@@ -50,7 +50,7 @@ static bool address_fail(const struct address_text *text, size_t at, const char 
     return false;
 }
 
-/* Where any of `bytes` first is in the span, or its end. */
+/* The first place of any of `bytes` in the span, or its end. */
 static size_t address_find(const struct address_text *text, struct address_span span, const char *bytes)
 {
     size_t at = span.at;
@@ -144,7 +144,7 @@ static bool address_copy(const struct address_text *text, struct address_span sp
     return true;
 }
 
-/* Where in the text the byte of number `index` of a copy came from. */
+/* The place in the text of the byte of number `index` of a copy. */
 static size_t address_origin(const struct address_text *text, struct address_span span, size_t index)
 {
     size_t at = span.at;

@@ -34,7 +34,7 @@
 
 enum {
     TLS_RECORD = 4096,      /* Sent as one at most. */
-    TLS_ROOM = 20480        /* For one record of any kind, and its overhead. */
+    TLS_ROOM = 20480        /* Room for one record of any kind, and its overhead. */
 };
 
 struct tls_resumable {
@@ -363,7 +363,7 @@ static bool tls_blame_by_code(char *words, size_t size, const struct tls_use *us
     return tls_blame(words, size, use, path, reason);
 }
 
-/* Where systems have the CAs that they trust. */
+/* The places where systems have the CAs that they trust. */
 static const char *tls_system_ca(void)
 {
     static const char *const paths[] = {

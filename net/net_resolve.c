@@ -159,7 +159,7 @@ struct resolve_question {
     uint16_t port;
 };
 
-/* The thread's body. The question is there already. Whether somebody still reads the answer is not its concern. */
+/* The thread's body. The question is there already. It does not matter whether somebody still reads the answer. */
 static void *resolve_answer(void *context)
 {
     int fd = (int)(intptr_t)context;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* The kernel probes a silent connection after 15 s, then every 5 s, and gives it up after three, which is half
- * a minute. This is for idle connections. Where an answer is owed, the caller's own timeout comes first. */
+ * a minute. This is for idle connections. If an answer is owed, the caller's own timeout comes first. */
 enum { SOCKET_KEEP_IDLE_S = 15, SOCKET_KEEP_INTERVAL_S = 5, SOCKET_KEEP_COUNT = 3 };
 
 #if !defined(MSG_NOSIGNAL) && !defined(SO_NOSIGPIPE)
@@ -65,7 +65,7 @@ static void socket_tune_tcp(int fd)
  * of another thread between the two calls inherits the descriptor. */
 static int socket_open(int family)
 {
-#ifdef SOCK_CLOEXEC    /* Where this is, there is pipe2 as well. */
+#ifdef SOCK_CLOEXEC    /* A system that has this has pipe2 as well. */
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     return fd < 0 ? -errno : fd;
 #else

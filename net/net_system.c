@@ -92,7 +92,7 @@ static bool system_read_all(int fd, unsigned char *data, size_t size)
     return true;
 }
 
-/* For a kernel before Linux 3.17, or a sandbox, without the system call. */
+/* Serves a kernel before Linux 3.17, or a sandbox, without the system call. */
 static bool system_entropy_from_device(unsigned char *data, size_t size)
 {
     if (!system_wait_for_seed()) return false;

@@ -53,7 +53,7 @@ struct tls_session {
  * signatures. With TLS 1.3 it gives another one each time. */
 struct tls_ticket {
     struct tls_resumable *resumable;    /* The library's. NULL: there is none. */
-    uint64_t ends;                      /* With the first of the certificates that were looked at, in seconds since 1970. */
+    uint64_t ends;                      /* The first end of the certificates that were looked at, in seconds since 1970. */
     bool is_refused;                    /* The node has broken off a handshake because of one, so it is
                                          * offered none any more. */
 };
@@ -76,7 +76,7 @@ static struct tls_ticket *tls_ticket(struct redlock_tls *tls, unsigned node);
 /* NULL: out of memory. The calls below read the session's fields. */
 static struct tls_line *tls_line_open(struct redlock_tls *tls, struct tls_session *session, const struct tls_host *host);
 
-/* Before the handshake. False: the library does not want it. And: it is of no use any longer. */
+/* Before the handshake. False: the library does not want it. If it fails, it is of no use any longer. */
 static bool tls_resume(struct tls_line *line, struct tls_resumable *resumable);
 static void tls_forget(struct tls_resumable *resumable);
 static void tls_line_close(struct tls_line *line);
@@ -338,7 +338,8 @@ const struct redlock_transport *redlock_tls_transport(void)
 
 /* --- Certificates --- */
 
-/* Seconds since 1970; 0 before that. By days since March 1st of the year 0, so that a leap day is the last of its year. */
+/* Seconds since 1970; 0 before that. Counts days since March 1st of the year 0, so that a leap day is
+ * the last of its year. */
 static uint64_t tls_seconds(int year, int month, int day, int hour, int minute, int second)
 {
     int64_t years = year - (month <= 2), of_year = (153 * (month + (month <= 2 ? 9 : -3)) + 2) / 5 + day - 1;

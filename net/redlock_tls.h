@@ -66,7 +66,7 @@ struct redlock_tls *redlock_tls_open(const struct redlock_tls_options *options, 
 /* When the client is closed. NULL: nothing. */
 void redlock_tls_close(struct redlock_tls *tls);
 
-/* For struct redlock_options, with the result of redlock_tls_open as its context. */
+/* The transport for struct redlock_options, with the result of redlock_tls_open as its context. */
 const struct redlock_transport *redlock_tls_transport(void);
 
 /* The end of node k's certificate, by which its connection was made, or the first end among those which

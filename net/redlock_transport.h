@@ -58,7 +58,8 @@ enum {
 
 /* Whom a connection is to reach. */
 struct redlock_peer {
-    unsigned node;              /* Which entry of the list of nodes, from 0. It is session k modulo the number of nodes. */
+    unsigned node;              /* The number of the entry in the list of nodes, from 0. It is session k
+                                 * modulo the number of nodes. */
     const char *host;           /* Its name or number as in the list, v6 without brackets, which a
                                  * certificate must be for. Empty for a unix socket. */
     const char *address;        /* "host:port" or "unix:/path", for messages. Never with a password. */

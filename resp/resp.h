@@ -38,7 +38,7 @@ enum { RESP_DIGITS_MAX = 20 }; /* UINT64_MAX has 20 digits, and so has INT64_MIN
 /* Writes a number in decimal so that it ends where text ends; returns where it begins. */
 RESP_API size_t resp_decimal(char text[RESP_DIGITS_MAX], uint64_t number);
 
-/* Appends commands to a buffer of the caller's, each whole or not at all. To be read, not written, by the caller. */
+/* Appends commands to a buffer of the caller's, each whole or not at all. The caller may read it, not write it. */
 struct resp_writer {
     uint8_t *data;
     size_t size;
@@ -52,7 +52,7 @@ struct resp_writer {
 };
 
 /* Writes into data, which holds size bytes, after the first used ones (used <= size). The buffer must
- * outlive the writing. To be called again when the caller has moved or sent bytes of it. */
+ * outlive the writing. Call it again after moving or sending bytes of it. */
 RESP_API void resp_write_begin(struct resp_writer *w, void *data, size_t size, size_t used);
 
 /* Starts a command of that many arguments, the command's name included. There is at least 1, as a
@@ -67,7 +67,7 @@ RESP_API void resp_number(struct resp_writer *w, int64_t number);
 RESP_API void resp_size(struct resp_writer *w, size_t number); /* Needs no division of 64 bits where a size has 32. */
 
 /* Like resp_text, but the text itself is not copied. It belongs between the bytes before and after apart_at,
- * and the caller sends it from where it lies. For long constant texts and small buffers; once in a buffer. */
+ * and the caller sends it from where it lies. It is meant for long constant texts and small buffers; once in a buffer. */
 RESP_API void resp_apart(struct resp_writer *w, const char *text);
 
 /* Ends the command. True: it is in the buffer, whole. False: w->used is as it was before resp_command,
@@ -120,7 +120,8 @@ enum resp_status {
 struct resp_item {
     enum resp_type type;
     uint8_t depth;          /* 0: the reply itself; 1: an element of it; 2: an element of such an element; ... */
-    bool first, last;       /* Which piece of a string this is. Both: the whole. Always both for an item that is no string. */
+    bool first, last;       /* The position of this piece in its string. Both: the whole. Always both for an
+                             * item that is no string. */
     bool ends_reply;        /* With this item the reply is complete; the next item belongs to the next reply. */
     const uint8_t *data;    /* SIMPLE, ERROR, BULK: size bytes within the window that was given. Otherwise NULL. */
     size_t size;            /* Not 0, except in the last piece. */

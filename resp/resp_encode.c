@@ -4,8 +4,8 @@
 
 enum { HEAD = 3, END = 2 }; /* Bytes of a head besides its digits; those after an argument. */
 
-/* For so many bytes and those around them. Once something did not fit nothing more is written, or a
- * smaller thing after it would leave a hole. */
+/* True for so many bytes and those around them. Once something did not fit nothing more is written, or
+ * a smaller thing after it would leave a hole. */
 static bool writer_has_room(struct resp_writer *w, size_t size, size_t around)
 {
     if (size > w->size || around > w->size - size || w->used > w->size - size - around) w->full = true;

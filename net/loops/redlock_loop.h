@@ -201,8 +201,8 @@ static inline void redlock_loop_turn(struct redlock_loop *loop, unsigned ready)
 
 /* ---- For programs ---- */
 
-/* The next step comes as soon as the loop turns. To be called after redlock_start_..., redlock_part or redlock_cancel outside of
- * the hook; within the hook nothing changes by it. Adapter: &adapter.loop. */
+/* The next step comes as soon as the loop turns. Call it after redlock_start_..., redlock_part or
+ * redlock_cancel outside of the hook; within the hook it changes nothing. Adapter: &adapter.loop. */
 static inline void redlock_loop_wake(struct redlock_loop *loop)
 {
     if (loop->client) loop->calls->wake_in(loop, 0);

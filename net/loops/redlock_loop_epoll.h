@@ -7,7 +7,7 @@
  *
  * Your set gets one descriptor, with data that you choose and for as long as the client is attached,
  * whatever becomes of connections. It stands for a set of the adapter's own, with the sessions and a
- * timer. So the time that you give epoll_wait is yours alone, and any loop that can wait for a
+ * timer. The time that you give epoll_wait is therefore yours alone, and any loop that can wait for a
  * descriptor can wait for this one (redlock_loop_epoll_fd).
  *
  * Traps that are taken care of here:
@@ -86,7 +86,7 @@ static inline bool redlock_loop_epoll_watch(struct redlock_loop *loop, unsigned 
     return redlock_loop_epoll_add(adapter->inner, wanted.fd, event.events, event.data);
 }
 
-/* Private. To set the timer also takes back that it has run out. 0 would stop it. */
+/* Private. Setting the timer also takes back that it has run out. 0 would stop it. */
 static inline void redlock_loop_epoll_wake_in(struct redlock_loop *loop, int ms)
 {
     struct itimerspec time;
@@ -175,7 +175,7 @@ static inline int redlock_loop_epoll_fd(const struct redlock_loop_epoll *adapter
     return adapter->inner;
 }
 
-/* To be called when your set reports the data that the client was attached with. */
+/* Call it when your set reports the data that the client was attached with. */
 static inline void redlock_loop_epoll_dispatch(struct redlock_loop_epoll *adapter)
 {
     struct epoll_event events[REDLOCK_LOOP_SESSIONS + 1];

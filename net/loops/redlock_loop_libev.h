@@ -89,7 +89,7 @@ static inline void redlock_loop_libev_wake_in(struct redlock_loop *loop, int ms)
 
     ev_timer_stop(adapter->ev, &adapter->timer);
     if (ms < 0) return;
-    ev_now_update(adapter->ev);     /* Else it would count from the beginning of this turn. */
+    ev_now_update(adapter->ev);     /* Otherwise it would count from the beginning of this turn. */
     ev_timer_set(&adapter->timer, ms / 1000.0, 0.0);
     ev_timer_start(adapter->ev, &adapter->timer);
 }

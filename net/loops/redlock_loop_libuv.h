@@ -33,7 +33,7 @@ extern "C" {
 struct redlock_loop_libuv_poll {
     uv_poll_t handle;
     struct redlock_loop_libuv *adapter;
-    bool is_open;               /* Until libuv has closed it. */
+    bool is_open;               /* It is open until libuv has closed it. */
     int copy;                   /* A copy of the session's descriptor, until the handle is told to close. */
     struct redlock_loop_watch wanted;
 };

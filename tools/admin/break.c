@@ -23,7 +23,7 @@ enum {
     VALUE_MAX = 400,            /* Bytes of a value that can be broken. It is a token, or a value of other libraries. */
     PAUSE_US_MIN = 100 * 1000,  /* The pause between two looks of --wait-loss is a tenth of the time left, */
     PAUSE_US_MAX = 2000 * 1000, /* within these. */
-    CLOCK_PART = 100,           /* By so much of the time that passes a node's clock may differ from ours, */
+    CLOCK_PART = 100,           /* A node's clock may differ from ours by so much of the time that passes, */
     CLOCK_SPARE_US = 2000,      /* and by this. */
     ROUNDS = 2,
     ROUNDS_APART_US = 20 * 1000 /* Longer than a command of the holder's is on its way. */
@@ -40,8 +40,8 @@ struct spot {
     uint64_t ends_by, ends_after;   /* its end there, unless it is extended, by our clock, at the latest and
                                      * at the earliest; 0: it was never seen. */
     enum outcome outcome;
-    bool has_answered, has_it;  /* To the last look. */
-    bool was_absent;            /* By a look before. */
+    bool has_answered, has_it;  /* Its answers to the last look. */
+    bool was_absent;            /* A look before found it so. */
 };
 
 struct breaking {
@@ -174,7 +174,7 @@ static void find_ticket(struct breaking *b)
     ask_all_end(&all, b->session);
 }
 
-/* Unless a signal comes. */
+/* It waits unless a signal comes. */
 static void wait_until(struct breaking *b, uint64_t until)
 {
     while (redlock_now_us() < until && !session_must_end(b->session) && !b->session->fault) session_wait(b->session, until);
@@ -368,7 +368,7 @@ static const char *holder_of(const struct breaking *b)
     return b->value_size > REDLOCK_TOKEN_TEXT + 1 && b->value[REDLOCK_TOKEN_TEXT] == ' ' ? b->value + REDLOCK_TOKEN_TEXT + 1 : NULL;
 }
 
-/* So long may a holder that lives believe that it holds it. 0: no longer. */
+/* A holder that lives may believe for so long that it holds it. 0: no longer. */
 static uint64_t left_ms(const struct breaking *b)
 {
     uint64_t now = redlock_now_us(), end = last_end(b);

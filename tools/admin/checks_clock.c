@@ -13,7 +13,7 @@ enum {
     QUARTZ_PART = 20000,                /* 50 ppm, so two clocks that nobody sets differ by so much of the time that passes. */
     LATENCY_PART = 50                   /* Part of the TTL; a round trip that takes more is worth a word. */
 };
-#define STEP_TOLD_US ((uint64_t)3600 * 1000 * 1000)     /* For so long a step is found again. */
+#define STEP_TOLD_US ((uint64_t)3600 * 1000 * 1000)     /* A step is found again for so long. */
 
 void judge_up(struct judging *j)
 {

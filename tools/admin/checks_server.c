@@ -80,7 +80,7 @@ static size_t host_size(const char *address)
     return colon ? (size_t)(colon - address) : strlen(address);
 }
 
-/* By the list's names, or by the addresses of the connections. */
+/* Compares the list's names, and the addresses of the connections. */
 static bool is_same_host(const struct survey_node *a, const struct survey_node *b)
 {
     size_t size = host_size(a->address);

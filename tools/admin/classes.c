@@ -5,7 +5,7 @@
 #define BIT(class) (1u << SCAN_##class)
 
 enum {
-    UNLIKE_MS = 1000,       /* By more than this, */
+    UNLIKE_MS = 1000,       /* They differ by more than this, */
     UNLIKE_PART = 100       /* and such a part, TTLs of one value differ. */
 };
 
@@ -126,7 +126,7 @@ bool scan_is_same(const struct scan_sight *a, const struct scan_sight *b)
 
 /* A value that is a lock's, and the nodes that have it. */
 struct group {
-    unsigned on, with_ttl;      /* So many nodes, and so many of them with a TTL. */
+    unsigned on, with_ttl;      /* The number of nodes, and of those with a TTL. */
     int64_t shortest, longest;  /* TTLs of those nodes. */
 };
 

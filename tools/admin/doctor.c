@@ -239,7 +239,7 @@ static enum redlock_status look(struct doctor *d)
     return d->session->signal ? REDLOCK_CANCELLED : status;
 }
 
-/* For the next run. False: it was not written, and that was said. */
+/* Keeps them for the next run. False: it was not written, and that was said. */
 static bool keep_clocks(struct doctor *d)
 {
     judge_note_clocks(&d->survey, &d->limits, &d->log);

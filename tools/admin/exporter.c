@@ -231,7 +231,7 @@ static void write_figures(const struct exporter *e, struct figures *f)
 
 /* ---- Handing out ---- */
 
-/* For every collector to read. */
+/* Every collector can read it. */
 static bool write_file(void *context, int fd)
 {
     const struct figures *f = context;

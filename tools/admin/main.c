@@ -6,7 +6,7 @@
 #include "../redlock/descriptors.h"
 #include "admin.h"
 
-/* By the number of the command after COMMAND_BREAK. */
+/* The order is that of the commands after COMMAND_BREAK. */
 static int (*const command_functions[])(struct session *, struct settings *) = {
     [0] = break_command,
     [COMMAND_DOCTOR - COMMAND_BREAK] = doctor_command,

@@ -83,7 +83,7 @@ static bool is_any_pending(const struct pinging *p)
     return false;
 }
 
-/* Until that time, or until nothing is to be waited for. */
+/* Listens until that time, or until nothing is to be waited for. */
 static void hear_until(struct pinging *p, uint64_t until, bool whole)
 {
     while (!session_must_end(p->session) && !p->session->fault && (whole || is_any_pending(p)) && redlock_now_us() < until) {

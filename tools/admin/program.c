@@ -366,7 +366,7 @@ static void settle_exporter(struct reading *r)
     if (settings->file && settings->file[0] == '\0') refuse(settings, "--file: the name is empty");
 }
 
-/* By the number of the command after COMMAND_BREAK. */
+/* The order is that of the commands after COMMAND_BREAK. */
 static const struct {
     void (*read_words)(struct reading *r);
     void (*settle)(struct reading *r);

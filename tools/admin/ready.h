@@ -9,7 +9,7 @@ enum { READY_WHY_MAX = 320 };
 
 enum ready {
     READY_YES,
-    READY_NOT_YET,      /* Nor within the time. */
+    READY_NOT_YET,      /* It is not so within the time either. */
     READY_NEVER         /* Waiting does not mend it, since an ACL hides the locks. */
 };
 

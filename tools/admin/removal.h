@@ -14,7 +14,7 @@ extern const char removal_script[];
  * why, and then returns true. The advice for locks does not fit. item: of type ERROR. */
 bool removal_note_refusal(struct session *session, unsigned k, const struct redlock_item *item, const char *needs);
 
-/* Asks all nodes, for a node timeout. From how many it was removed. */
+/* Asks all nodes, for a node timeout. The number of nodes that it was removed from. */
 unsigned removal_of(struct session *session, const void *name, size_t name_size, const void *value, size_t value_size);
 
 #endif

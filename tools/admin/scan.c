@@ -14,7 +14,7 @@ enum {
     ANSWER_MAX = 80 * 1024,         /* and of an answer, with the headers of the pieces in which it comes. */
     LOOK_NAMES_MAX = 200,           /* At a time, so that the answer has room. */
     CURSOR_MAX = 24,
-    SEND_SIZE = 16 * 1024, RECEIVE_SIZE = 16 * 1024,    /* With which there are few questions, and few pieces. */
+    SEND_SIZE = 16 * 1024, RECEIVE_SIZE = 16 * 1024,    /* With these there are few questions, and few pieces. */
     LOOK_MAX = SEND_SIZE - 2048,    /* Bytes of names that are asked about at a time, since the script needs room as well. */
     TRIES_MAX = 3,                  /* Tries of a step, before a node is given up; */
     PAUSE_US = 1000 * 1000,         /* so long apart, and so long a node that did not answer is not asked about names. */

@@ -257,7 +257,7 @@ static bool is_confirmed(struct show *show, const struct scan_finding *finding, 
     return !session->signal && reads_yes();
 }
 
-/* From how many nodes something was removed; -1: nothing was to be. */
+/* Nodes it was removed from; -1: removal not requested. */
 static int fix(struct show *show, const struct scan_finding *finding)
 {
     const struct scan_judgement *j = finding->judgement;

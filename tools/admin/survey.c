@@ -12,7 +12,7 @@
 
 enum {
     REPLY_MAX = 80 * 1024,      /* A string may have 64 KiB, and comes in pieces, of which each has a header. */
-    SECONDS_MAX = INT32_MAX,    /* Since 1970, until 2038, so no sum of times overflows. */
+    SECONDS_MAX = INT32_MAX,    /* Seconds since 1970, until 2038, so no sum of times overflows. */
     STEP_CLOCK = 0,
     STEP_QUESTIONS = SURVEY_SAMPLES,
     STEP_NEEDS = STEP_QUESTIONS + QUESTION_COUNT

@@ -114,7 +114,7 @@ enum survey_answer {
  * round trip, give or take half of it. */
 struct survey_clock {
     bool is_known;
-    enum survey_answer answer;  /* To the last TIME. */
+    enum survey_answer answer;  /* The answer to the last TIME. */
     uint64_t at_us;             /* redlock_now_us() in that middle. */
     int64_t ahead_us;           /* Ahead of our wall clock. Less than 0: it is late. */
     int64_t since_boot_us;      /* The node's wall clock less redlock_now_us(). It changes if the clock is
@@ -172,7 +172,7 @@ struct survey_node {
     char no_user[SURVEY_ERROR_MAX];             /* "": the node knows the user whose permissions are looked at. */
     enum redlock_vote trial;                    /* The vote on a lock that was tried there (doctor --write);
                                                  * PENDING: none was. */
-    char trial_text[TROUBLE_TEXT_MAX];          /* Unless GRANTED: why not. */
+    char trial_text[TROUBLE_TEXT_MAX];          /* The reason, unless it is GRANTED. */
     struct survey_clock clock, later;           /* later: at least wishes.rate_us after it. */
 };
 
@@ -190,9 +190,9 @@ struct survey {
 struct survey_wishes {
     uint32_t patience_ms;       /* How long one answer is waited for. */
     uint64_t rate_us;           /* A second look at each clock so long after the first. 0: none. */
-    const char *user;           /* Whose permissions are looked at. NULL: the asking user's. */
-    const char *key;            /* With this key. NULL: permissions are not looked at. */
-    const char *channel;        /* And this channel. */
+    const char *user;           /* The user whose permissions are looked at. NULL: the asking user's. */
+    const char *key;            /* The key to look at. NULL: permissions are not looked at. */
+    const char *channel;        /* The channel to look at. */
     unsigned parts;             /* Parts of the kind of lock, see rights.h. */
     const char *probe;          /* A key for asking whether the node can be written to; nothing is written. */
     uint16_t durable;           /* Nodes whose canary is looked for, as a set. */

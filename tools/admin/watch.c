@@ -44,7 +44,8 @@ struct watching {
 
 /* ---- Looking ---- */
 
-/* So many clients stand in line, as far as any node knows. One that has gone without a word is among them for a while. */
+/* The number of clients that stand in line, as far as any node knows. One that has gone without a word
+ * is among them for a while. */
 static void count_waiters(struct lock *lock, struct session *session)
 {
     static struct ask_all all;
@@ -381,7 +382,7 @@ static void draw(const struct watching *w)
 
 /* ---- All of it ---- */
 
-/* Until the next look. */
+/* Waits until the next look. */
 static void wait_until(struct watching *w, uint64_t until)
 {
     while (redlock_now_us() < until && !session_must_end(w->session) && !w->session->fault) {

@@ -23,7 +23,7 @@
 
 enum {
     BENCH_NODES_MAX = 15,           /* The most that the algorithm's users use; redlock's limit as well. */
-    BENCH_CONCURRENCY_MAX = 4096,   /* So that three commands a lock are counted in 16 bits. */
+    BENCH_CONCURRENCY_MAX = 4096,   /* Three commands a lock can then be counted in 16 bits. */
     BENCH_KEY_MAX = 512,
     BENCH_CONNECT_MS = 10000,       /* The longest time until every node has answered or failed, before anything is timed. */
     BENCH_CYCLES_MAX = 10000000,
@@ -40,7 +40,7 @@ struct bench_options {
     unsigned node_count;
     unsigned concurrency;           /* Loops, waiters or kept locks at once; 1 in the other modes. */
     unsigned processes;             /* Processes that waiters are spread over. */
-    unsigned readers;               /* So many of the waiters share the lock. */
+    unsigned readers;               /* The number of waiters that share the lock. */
     unsigned permits;               /* They wait for one of so many permits; 0: for a lock. */
     uint32_t ttl_ms, node_timeout_ms;
     uint64_t hold_ns, think_ns, retry_ns, retry_jitter_ns;
@@ -56,7 +56,7 @@ struct bench_options {
 
 /* One loop of acquire and release. */
 struct bench_slot {
-    unsigned number;                /* From 0. */
+    unsigned number;                /* Counts from 0. */
     char key[BENCH_KEY_MAX + 1];    /* The key to acquire. Changed by the mode between two cycles. */
     size_t key_size;
     bool won;                       /* Set by the client to how the last acquire ended. */
@@ -112,7 +112,7 @@ extern const struct bench_tls bench_tls;    /* Only builds with TLS, which defin
 struct redlock_transport;
 struct bench_far;
 extern const struct redlock_transport bench_far_transport;
-struct bench_far *bench_far_new(uint64_t round_trip_ns);       /* By free. */
+struct bench_far *bench_far_new(uint64_t round_trip_ns);       /* Free it by free. */
 
 /* Asks the nodes for the CPU time that they have used so far, all of them together. */
 struct bench_servers;

@@ -61,7 +61,7 @@ static size_t due_of(const struct way *way)
     return due;
 }
 
-/* So many of those that are due have arrived. */
+/* So many of the due bytes have arrived. */
 static void end_way(struct way *way, size_t size)
 {
     unsigned gone = 0;

@@ -122,7 +122,7 @@ void bench_sort(uint32_t *samples, uint64_t count)
     qsort(samples, (size_t)count, sizeof *samples, compare_samples);
 }
 
-/* By nearest rank. */
+/* Takes the nearest rank. */
 double bench_percentile_us(const uint32_t *sorted, uint64_t count, unsigned percent)
 {
     uint64_t rank = (count * percent + 99) / 100;

@@ -4,8 +4,8 @@
  * for. The commands are those of redlock, byte for byte.
  *
  * These are left out, and are thus redlock's cost: random tokens, the clock and the validity,
- * reconnecting, the checks of a server's kind, answers of all kinds. Do not lock with it. To nodes at
- * rediss:// addresses the same goes through TLS, by hand as well. */
+ * reconnecting, the checks of a server's kind, answers of all kinds. Do not lock with it. Nodes at
+ * rediss:// addresses get the same through TLS, by hand as well. */
 #define _GNU_SOURCE
 #include "bench.h"
 #include "bench_scripts.h"

@@ -36,7 +36,7 @@
 enum {
     WAITERS_SESSIONS_MAX = REDLOCK_SESSIONS(BENCH_NODES_MAX, true),
     WAITERS_EVENTS = 256,           /* Taken from the kernel at once. */
-    WAITERS_GLANCE_MS = 50,         /* So often a process looks whether the others have come to an end. */
+    WAITERS_GLANCE_MS = 50,         /* A process looks so often whether the others have come to an end. */
     WAITERS_ALONE = 100,            /* Round trips that are measured before, */
     WAITERS_ALONE_ALL = 200,        /* and after as well. */
     WAITERS_SESSION_BITS = 5,
@@ -57,7 +57,7 @@ struct waiter {
     struct { int fd; unsigned events; } watched[WAITERS_SESSIONS_MAX];     /* The sessions as epoll knows them. */
     unsigned ready;                 /* Sessions with something to receive. */
     uint64_t step_at;               /* When its engine must be called. */
-    uint64_t think_until;           /* Until when it holds, or pauses; NEVER: neither. */
+    uint64_t think_until;           /* The time until which it holds, or pauses; NEVER: neither. */
     uint64_t acquire_at;
     uint64_t queued_at;             /* NEVER: not yet. */
     uint64_t wins_before;           /* Wins of all, when it was queued. */
@@ -77,11 +77,11 @@ struct findings {
     _Atomic uint64_t won, attempts; /* Counts of the measured part; */
     _Atomic uint64_t holders, most; /* Present holders; the most of them at the same time. */
     _Atomic uint64_t longest[2], wins[2];   /* For writers and for readers, the longest wait, in nanoseconds; wins. */
-    _Atomic uint64_t passed_most;   /* By so many others in one wait. */
+    _Atomic uint64_t passed_most;   /* The most others that passed in one wait. */
     _Atomic uint64_t commands;      /* Sent. */
     _Atomic uint64_t cpu_us;        /* CPU time of all waiters in it, */
     double servers_us;              /* and of all nodes. */
-    uint64_t far_ns;                /* By so much a round trip of the first of all takes longer. */
+    uint64_t far_ns;                /* A round trip of the first of all takes so much longer. */
     uint64_t capacity;
     _Atomic uint64_t shares[BENCH_CONCURRENCY_MAX];
     uint32_t *handovers, *rounds;   /* For each win, nanoseconds since the release, and those of its own round. */
@@ -228,7 +228,7 @@ static void count_attempts(struct waiters *w, struct waiter *one)
     one->round = round;
 }
 
-/* To the number, if that is larger. */
+/* Raises it to the number, if that is larger. */
 static void raise_to(_Atomic uint64_t *largest, uint64_t number)
 {
     uint64_t old = *largest;
@@ -492,7 +492,7 @@ static void let_begin(const struct bench_options *options, struct findings *find
     (void)close(begin[1]);
 }
 
-/* Until the measured part is over, or a child has come to its end. Returns when. */
+/* Watches until the measured part is over, or a child has come to its end. Returns when. */
 static uint64_t watch_servers(struct findings *f, struct bench_servers *servers)
 {
     siginfo_t ended = { .si_pid = 0 };

@@ -1,4 +1,5 @@
-# Completion of redlock(1) and redlock-admin(1) for bash. Which commands and options there are the program itself is asked, by its help.
+# Completion of redlock(1) and redlock-admin(1) for bash. The program itself is asked, by its help, for
+# its commands and options.
 # shellcheck shell=bash disable=SC2207    # Words of the help have no blanks and no wildcards.
 
 _redlock_commands() {

@@ -1,4 +1,5 @@
-# Completion of redlock(1) and redlock-admin(1) for fish. Which commands and options there are the program itself is asked, by its help.
+# Completion of redlock(1) and redlock-admin(1) for fish. The program itself is asked, by its help, for
+# its commands and options.
 
 # Each with its purpose, after a tab.
 function __redlock_commands

@@ -4,12 +4,12 @@
  *     ./epoll_server host1,host2,host3 7000 & nc localhost 7000
  *
  * A client sends a name and a newline, and reads "held" when it has the lock of that name; the lock is its own until it hangs up,
- * or reads why it is lost. So a program in any language has locks, by a socket.
+ * or reads why it is lost. A program in any language thus has locks, by a socket.
  *
  * Shows: redlock_loop_epoll.h beside sockets of the program's own; locks that wait, are kept, lost, and given up in the middle of
  * whatever they do (redlock_part); and an end in which all are released.
  *
- * To change: TTL_MS, and the words of a client. Where clients are not on this host, they need to prove who they are. */
+ * To change: TTL_MS, and the words of a client. If clients are not on this host, they need to prove who they are. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static void leave(struct seat *seat)
 {
     redlock_part(&client, &seat->lock);
     redlock_loop_wake(&adapter.loop);
-    close(seat->fd);                /* Which epoll forgets by itself, as we never fork. */
+    close(seat->fd);                /* epoll forgets it by itself, as we never fork. */
     seat->fd = -1;
 }
 

@@ -258,7 +258,7 @@ static void finish_server(struct bridge *b)
     else            line_accept(&b->end.line);
 }
 
-/* From the line to the server, as far as it goes. */
+/* Carries bytes from the line to the server, as far as it goes. */
 static void serve_line(struct bridge *b)
 {
     enum line_event event = LINE_DATA;

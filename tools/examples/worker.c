@@ -17,7 +17,7 @@
 
 enum {
     TTL_MS = 10000,     /* Not over the guard, 30 s. */
-    WAIT_MS = 5000,     /* For a worker that is at it. */
+    WAIT_MS = 5000,     /* Waits for a worker that has the lock. */
     PIECE_MS = 1000     /* A job is begun only if the lock is valid for so long. */
 };
 

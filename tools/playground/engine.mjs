@@ -18,7 +18,7 @@ const SNAPSHOT_EVERY = 400;     // Steps.
 
 export class World {
     #module; #exports;
-    #snapshots = [];            // By time.
+    #snapshots = [];            // The order is by time.
     #spacing = SNAPSHOT_EVERY;
     #stepsAtSnapshot = 0;
     #told = [];                 // Events that were fetched and not asked for yet.
@@ -49,7 +49,7 @@ export class World {
     get moves() { return this.#exports.world_moves(); }
     get hash() { return this.#text(this.#exports.world_hash()); }
     state() { return JSON.parse(this.#text(this.#exports.world_state())); }
-    // Since the last call, or since the world went back.
+    // The events since the last call, or since the world went back.
     events() {
         this.#fetchEvents();
         return this.#told.splice(0);

@@ -403,7 +403,8 @@ function beginTour(name) {
     tour = { story, steps: stepsOf(story), index: -1 };
     player.stop();
     stepTour(1);
-    if (innerWidth < 900 && !isEmbedded()) byId('tour').scrollIntoView();      // Which stands above the list that it was chosen from.
+    if (innerWidth < 900 && !isEmbedded()) byId('tour').scrollIntoView();      // It stands above the list
+                                                                               // that it was chosen from.
     return true;
 }
 

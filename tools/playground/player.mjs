@@ -65,7 +65,7 @@ export class Player {
         this.#target = null;
     }
 
-    // To that moment and no further, in few seconds; after so many moves, if not all of that moment's are wanted.
+    // Plays to that moment and no further, in few seconds; after so many moves, if not all of that moment's are wanted.
     playTo(at, moves = Infinity) {
         if (at <= this.now) return this.goTo(at, moves), this.stop();
         this.playing = true;
@@ -95,7 +95,7 @@ export class Player {
         this.#look();
     }
 
-    // Until nothing is on its way and nobody is about to decide; for eyes that want no motion.
+    // Goes on until nothing is on its way and nobody is about to decide; for eyes that want no motion.
     settle() {
         const until = this.world.now + 30e6;
         do {

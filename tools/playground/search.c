@@ -81,7 +81,7 @@ static void leave_out(struct search *search, size_t i)
     memmove(search->actions + i, search->actions + i + 1, (--search->count - i) * sizeof *search->actions);
 }
 
-/* From the last one on, again and again, until nothing more can be left out. */
+/* Goes from the last one on, again and again, until nothing more can be left out. */
 static void shrink(struct search *search)
 {
     uint64_t at_us;

@@ -45,7 +45,7 @@ function wrap(text, max) {
     return lines;
 }
 
-// Where messages arrive and leave at each moment, and the notes between.
+// Places messages that arrive and leave at each moment, and the notes between.
 function placeRows(moments, byMoment, width) {
     const rows = new Map();
     let y = TOP;

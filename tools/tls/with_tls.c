@@ -30,7 +30,7 @@ static bool is_wanted(const char *nodes)
 }
 
 static struct redlock_tls_options files;    /* The strings are those of argv and of the environment. */
-static bool is_option[3];                   /* By which they were named. Otherwise it was the environment. */
+static bool is_option[3];                   /* True if an option named them. Otherwise it was the environment. */
 static struct redlock_tls *tls;             /* NULL: no session is open, or no node asks for it. */
 
 void tls_read(const struct reading *r)

@@ -161,7 +161,7 @@ static uint64_t valid_until(void)
     return now + redlock_valid_us(&lock, now);
 }
 
-/* Until the keeper has extended it once. */
+/* Runs until the keeper has extended it once. */
 static enum redlock_status keep(void)
 {
     const uint64_t before = valid_until();

@@ -30,7 +30,7 @@ export function findBarriers() {
     for (const element of document.querySelectorAll('button, a, input, select, summary, [role=button], [role=img], [role=group], [role=tabpanel]')) {
         if (!isShown(element)) continue;
         if (!nameOf(element) && !element.getAttribute('aria-labelledby')) faults.push(`no name: ${describe(element)}`);
-        const isOneOfMany = element.closest('svg.sequence')?.querySelector('[tabindex="0"]');    // Which the arrow keys reach.
+        const isOneOfMany = element.closest('svg.sequence')?.querySelector('[tabindex="0"]');    // The arrow keys reach these.
         if (element.matches('[role=button]') && element.tabIndex < 0 && !isOneOfMany) faults.push(`out of reach of the keyboard: ${describe(element)}`);
     }
     for (const element of document.querySelectorAll('body *')) {

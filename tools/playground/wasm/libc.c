@@ -87,7 +87,7 @@ struct block {
 
 extern uint8_t __heap_base;
 static struct block *given_back[CLASSES];
-static uintptr_t fresh;     /* Where memory begins that was never used. */
+static uintptr_t fresh;     /* The beginning of memory that was never used. */
 
 static struct block *new_block(uint32_t class)
 {
@@ -183,7 +183,7 @@ double strtod(const char *restrict text, char **restrict stop)
 
 /* ---- Formats ---- */
 
-/* Where vsnprintf writes, and how much there was to write. */
+/* The place where vsnprintf writes, and how much there was to write. */
 struct target {
     char *text;
     size_t size, used;
