@@ -648,6 +648,25 @@ TEST(s15_a_ticket_too_small_for_every_free_slot_is_corrected_at_once)
     CHECK(redlock_ticket(LOCK(1)) > ticket);
 }
 
+TEST(s15_the_same_ticket_of_a_slot_is_given_once)
+{
+    CLUSTER_OF(NODES, 2, (void)0);
+    struct redlock_request request = permit_request(1, 1000);
+
+    request.ticket = true;
+    request.wall_us = cluster_client_wall(cluster, 0);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(0);
+    CHECK_INT(redlock_ticket(LOCK(0)), request.wall_us);
+    RUN_MS(5);
+    RELEASE(0);
+    RUN_MS(5);
+    CHECK_INT(cluster_acquire(cluster, 1, 0, &request), REDLOCK_OK);
+    UNTIL_DONE(1);
+    EXPECT_STATUS(1, REDLOCK_OK);
+    CHECK(redlock_ticket(LOCK(1)) > request.wall_us);
+}
+
 /* S17: another process releases it as the plain lock of its slot. */
 TEST(a_permit_is_adopted_as_the_lock_of_its_slot)
 {
