@@ -1,5 +1,5 @@
 /* Once per period (S18): the calls of redlock.h about marks. The holder of a lock marks the period at all nodes before it
- * begins, and begins when a quorum has taken its mark. wire.h shows the script.
+ * begins, and begins when a quorum has taken its mark. kinds/period_mark.lua is the script.
  *
  *     T = floor((wall clock + slack) / period) x period       the period's name, the same for all clients whose clocks agree
  *
@@ -83,7 +83,7 @@ static bool is_forgetful(const struct redlock *r, const struct redlock_mark *mar
 
 /* ---- The question ---- */
 
-/* Token, mark, life, skew: see WIRE_MARK_SCRIPT. */
+/* Token, mark, life, skew: see kinds/period_mark.lua. */
 enum { ARGUMENT_TOKEN = 4, ARGUMENT_VALUE, ARGUMENT_LIFE, ARGUMENT_SKEW, ARGUMENT_COUNT };
 
 REDLOCK_STATIC_ASSERT((int)ARGUMENT_COUNT <= (int)REDLOCK_ARGUMENTS_MAX, "a mark is a question");

@@ -12,18 +12,18 @@ static bool says(const char *script, const char *words)
 
 static bool release_compares(void)
 {
-    return says(WIRE_RELEASE_SCRIPT, "if v==ARGV[1] then");
+    return says(WIRE_RELEASE_SCRIPT, "if v==t then");
 }
 
 static bool extend_compares(void)
 {
-    return says(WIRE_EXTEND_SCRIPT, "~=ARGV[1] then return 0");
+    return says(WIRE_EXTEND_SCRIPT, "~=t then return 0");
 }
 
 bool model_compares(void)
 {
-    return release_compares() && extend_compares() && says(WIRE_SHARED_RELEASE_SCRIPT, "c('zrem',r,a[1],o)>0") &&
-           says(WIRE_PERMIT_RELEASE_SCRIPT, "if v==a[1] then") && says(WIRE_FAIR_RELEASE_SCRIPT, "if v==a[1] then");
+    return release_compares() && extend_compares() && says(WIRE_SHARED_RELEASE_SCRIPT, "c('zrem',a,t,h)>0") &&
+           says(WIRE_PERMIT_RELEASE_SCRIPT, "if v==t then") && says(WIRE_FAIR_RELEASE_SCRIPT, "if v==o then");
 }
 
 /* ---- Keys ---- */
@@ -72,14 +72,14 @@ static uint8_t extend(struct world *w, struct key *key, const struct command *co
 {
     if (key->token == 0 || (key->token != command->token && extend_compares())) return 0;
     if (token_client(key->token) != token_client(command->token)) w->breach = "a node's key was extended by another client";
-    lengthen(key, time_after(w, command), !says(WIRE_EXTEND_SCRIPT, "p<tonumber(ARGV[2])"), is_prompt);
+    lengthen(key, time_after(w, command), !says(WIRE_EXTEND_SCRIPT, "l<m+0"), is_prompt);
     return 1;
 }
 
 /* The key is free, or ours already, and the ticket may be there. */
 static uint8_t restore(struct world *w, struct model *node, const struct command *command, bool is_prompt)
 {
-    bool may_lower = !says(WIRE_RESTORE_SCRIPT, "t>tonumber(c('get',q) or 0)");
+    bool may_lower = !says(WIRE_RESTORE_SCRIPT, "k>tonumber(c('get',o)or 0)");
 
     if (command->ticket > node->counter || may_lower) node->counter = command->ticket;
     if (node->keys[0].token == command->token) return extend(w, &node->keys[0], command, is_prompt);
@@ -160,21 +160,21 @@ static struct key *add_reader(struct world *w, struct model *node, unsigned toke
     return &node->readers[i];
 }
 
-/* WIRE_LUA_READ */
+/* admit.lua */
 static void let_read(struct world *w, struct model *node, const struct command *command, uint16_t until, bool is_prompt)
 {
     struct key *reader = reader_of(node, command->token);
 
     if (!reader) reader = add_reader(w, node, command->token, is_prompt);
     lengthen(reader, until, true, is_prompt);
-    if (says(WIRE_LUA_READ, "math.max(e,tonumber(c('zrevrange'")) until = later_of(until, last_reader_until(node));
+    if (says(WIRE_SHARED_ACQUIRE_SCRIPT, "tonumber(c('zrevrange'")) until = later_of(until, last_reader_until(node));
     node->keys[0] = (struct key){ .token = TOKEN_SHARED, .expires_at = until };
 }
 
 /* Also to set the key again. */
 static uint8_t acquire_shared(struct world *w, struct model *node, const struct command *command, bool is_prompt)
 {
-    bool heeds_writers = says(WIRE_SHARED_ACQUIRE_SCRIPT, "and (not v or v=='~shared') then");
+    bool heeds_writers = says(WIRE_SHARED_ACQUIRE_SCRIPT, "and(not v or v=='~shared')then");
     const struct key *own;
 
     if (node->keys[0].token != 0 && node->keys[0].token != TOKEN_SHARED && heeds_writers) return 0;
@@ -190,7 +190,7 @@ static uint8_t upgrade(struct world *w, struct model *node, const struct command
     const struct key *own = reader_of(node, command->other);
 
     if (!own) return 0;
-    if (readers_count(node) > 1 && says(WIRE_SHARED_EXTEND_SCRIPT, "if c('zcard',r)>1 then return -1 end")) {
+    if (readers_count(node) > 1 && says(WIRE_SHARED_EXTEND_SCRIPT, "if c('zcard',r)>1 then return-1 end")) {
         reply->others = true;
         return 0;
     }
@@ -251,7 +251,7 @@ static uint8_t release_shared(struct world *w, struct model *node, const struct 
         return 1;
     }
     if (key->token != TOKEN_SHARED) return 0;
-    if (!says(WIRE_SHARED_RELEASE_SCRIPT, "c('zrem',r,a[1],o)>0")) token = node->readers[0].token;
+    if (!says(WIRE_SHARED_RELEASE_SCRIPT, "c('zrem',a,t,h)>0")) token = node->readers[0].token;
     if (token_client(token) != token_client(command->token)) w->breach = "a node's key was deleted by another client";
     is_there = leave(node, token);
     return leave(node, command->other) || is_there;
@@ -275,7 +275,7 @@ static uint8_t acquire_permit(struct world *w, const struct bounds *bounds, stru
                               bool is_prompt, struct reply *reply)
 {
     unsigned first = bounds->slots[token_client(command->token)];
-    bool takes_what_is_free = says(WIRE_PERMIT_ACQUIRE_SCRIPT, "if v==-2 then p=v");
+    bool takes_what_is_free = says(WIRE_PERMIT_ACQUIRE_SCRIPT, "if j==-2 then f=j");
 
     for (unsigned i = 0; i < bounds->permits; i++) {
         unsigned slot = (first + bounds->permits - 1 + i) % bounds->permits;
@@ -293,7 +293,7 @@ static uint8_t restore_permit(struct world *w, const struct bounds *bounds, stru
                               bool is_prompt)
 {
     struct key *key = &node->keys[command->slot - 1];
-    bool gives_up = says(WIRE_PERMIT_RESTORE_SCRIPT, "i~=a[7]+0 and redis.pcall('get',b..i)==a[1]");
+    bool gives_up = says(WIRE_PERMIT_RESTORE_SCRIPT, "o~=h+0 and redis.pcall('get',b..o)==t");
 
     for (unsigned i = 0; i < bounds->permits && gives_up; i++)
         if (&node->keys[i] != key && node->keys[i].token == command->token) clear_key(&node->keys[i]);
@@ -301,7 +301,7 @@ static uint8_t restore_permit(struct world *w, const struct bounds *bounds, stru
         lengthen(key, time_after(w, command), false, is_prompt);
         return 1;
     }
-    if (key->token != 0 && says(WIRE_PERMIT_RESTORE_SCRIPT, "if v and v~=a[1] then return 'taken' end")) return 0;
+    if (key->token != 0 && says(WIRE_PERMIT_RESTORE_SCRIPT, "if v and v~=t then return'taken'end")) return 0;
     clear_key(key);
     return set_key(key, w, command, is_prompt);
 }
@@ -311,7 +311,7 @@ static uint8_t extend_permit(struct world *w, struct model *node, const struct c
     struct key *key = &node->keys[command->slot - 1];
 
     if (key->token != command->token) return 0;
-    lengthen(key, time_after(w, command), !says(WIRE_PERMIT_EXTEND_SCRIPT, "p<a[2]+0"), is_prompt);
+    lengthen(key, time_after(w, command), !says(WIRE_PERMIT_EXTEND_SCRIPT, "l<m+0"), is_prompt);
     return 1;
 }
 
@@ -323,7 +323,7 @@ static uint8_t release_permit(struct world *w, const struct bounds *bounds, stru
     for (unsigned i = 0; i < bounds->permits; i++) {
         struct key *key = &node->keys[i];
         if (key->token == 0) continue;
-        if (key->token != command->token && says(WIRE_PERMIT_RELEASE_SCRIPT, "if v==a[1] then")) continue;
+        if (key->token != command->token && says(WIRE_PERMIT_RELEASE_SCRIPT, "if v==t then")) continue;
         if (token_client(key->token) != token_client(command->token)) w->breach = "a node's key was deleted by another client";
         clear_key(key);
         count = 1;
@@ -392,7 +392,7 @@ static void take_place(struct world *w, const struct bounds *bounds, struct mode
 static bool may_have(const struct model *node, const struct command *command)
 {
     if (command->turn > 0) return node->queue[0].token == command->token;
-    return node->queue[0].token == 0 || !says(WIRE_FAIR_ACQUIRE_SCRIPT, "if h==(T~='0' and m or nil) then");
+    return node->queue[0].token == 0 || !says(WIRE_FAIR_ACQUIRE_SCRIPT, "if h==(u~='0'and b or nil)then");
 }
 
 static void tell_place(struct model *node, const struct command *command, struct reply *reply)
@@ -421,7 +421,7 @@ static uint8_t grant_poll(struct world *w, struct model *node, const struct comm
     node->grant = command->poll;
     if (command->ticket != 0) node->counter = command->ticket;
     if (key->token != command->token) return set_key(key, w, command, is_prompt);
-    lengthen(key, time_after(w, command), !says(WIRE_FAIR_ACQUIRE_SCRIPT, "y<a[2]+0"), is_prompt);
+    lengthen(key, time_after(w, command), !says(WIRE_FAIR_ACQUIRE_SCRIPT, "B<m+0"), is_prompt);
     return 1;
 }
 
@@ -431,8 +431,8 @@ static uint8_t poll(struct world *w, const struct bounds *bounds, struct model *
 {
     struct key *key = &node->keys[0];
     bool is_ours = key->token == command->token;
-    bool renews = says(WIRE_FAIR_ACQUIRE_SCRIPT, "if w=='1' then") ? command->renews : command->turn > 0;
-    bool heeds_rounds = says(WIRE_FAIR_ACQUIRE_SCRIPT, "n+0>=tonumber(c('get',g) or 9007199254740991)");
+    bool renews = says(WIRE_FAIR_ACQUIRE_SCRIPT, "if n=='1'then") ? command->renews : command->turn > 0;
+    bool heeds_rounds = says(WIRE_FAIR_ACQUIRE_SCRIPT, "r+0>=tonumber(c('get',g)or 9007199254740991)");
     bool may = command->ticket == 0 || ticket_poll(w, bounds, (unsigned)(node - w->nodes), command, reply);
 
     tell_place(node, command, reply);
@@ -451,7 +451,7 @@ static uint8_t poll(struct world *w, const struct bounds *bounds, struct model *
         if (!may || (key->token != 0 && !is_ours)) return 0;
         return grant_poll(w, node, command, is_prompt);
     }
-    if (is_ours && says(WIRE_FAIR_ACQUIRE_SCRIPT, "elseif mine then c('del',k,g)")) clear_key(key);
+    if (is_ours && says(WIRE_FAIR_ACQUIRE_SCRIPT, "elseif A then c('del',k,g)")) clear_key(key);
     return 0;
 }
 
@@ -460,8 +460,8 @@ static uint8_t extend_fair(struct world *w, struct model *node, const struct com
     struct key *key = &node->keys[0];
 
     if (key->token != command->token) return 0;
-    if (says(script, "c('set',k..'#grant','9007199254740991'")) node->grant = POLL_CLOSED;
-    lengthen(key, time_after(w, command), !says(script, "p<a[2]+0"), is_prompt);
+    if (says(script, "'9007199254740991','px'")) node->grant = POLL_CLOSED;
+    lengthen(key, time_after(w, command), !says(script, "<m+0"), is_prompt);
     return 1;
 }
 
@@ -490,9 +490,9 @@ static uint8_t leave_queue(struct world *w, struct model *node, const struct com
     struct key *key = &node->keys[0];
     struct place *place = place_of(node, command->token);
 
-    if (place && says(WIRE_FAIR_RELEASE_SCRIPT, "p('zrem',q,t..a[2])")) remove_place(node, place);
+    if (place && says(WIRE_FAIR_RELEASE_SCRIPT, "p('zrem',q,u..e)")) remove_place(node, place);
     if (key->token == 0) return 0;
-    if (key->token != command->token && says(WIRE_FAIR_RELEASE_SCRIPT, "if v==a[1] then")) return 0;
+    if (key->token != command->token && says(WIRE_FAIR_RELEASE_SCRIPT, "if v==o then")) return 0;
     if (token_client(key->token) != token_client(command->token)) w->breach = "a node's key was deleted by another client";
     clear_key(key);
     return 1;

@@ -80,7 +80,7 @@ void ticket_win(struct world *w, unsigned c)
 
 static bool is_too_small(uint16_t ticket, uint16_t counter)
 {
-    return strstr(WIRE_ACQUIRE_SCRIPT, "t<=tonumber(m)") ? ticket <= counter : ticket < counter;
+    return strstr(WIRE_ACQUIRE_SCRIPT, "k<=tonumber(a)") ? ticket <= counter : ticket < counter;
 }
 
 /* A ticket that was made larger than the clock's time, by less than a tick, counts as on the clock where the skew is 0. */
@@ -89,7 +89,7 @@ static bool is_ahead(const struct world *w, const struct bounds *bounds, unsigne
     unsigned most = (ticket_clock(w, bounds->node_walls[k]) + bounds->skew) * TICKET_STEPS;
 
     if (bounds->skew == 0) most += TICKET_STEPS - 1;
-    return ticket > most && strstr(WIRE_ACQUIRE_SCRIPT, "if t>w[1]");
+    return ticket > most && strstr(WIRE_ACQUIRE_SCRIPT, "if k>o[1]");
 }
 
 bool ticket_grant(const struct world *w, const struct bounds *bounds, unsigned k, uint16_t ticket, struct reply *reply)
@@ -118,7 +118,7 @@ bool ticket_restore(const struct world *w, const struct bounds *bounds, unsigned
     const struct model *node = &w->nodes[k];
     unsigned token = node->keys[0].token;
 
-    reply->is_taken = token != 0 && token != command->token && strstr(WIRE_RESTORE_SCRIPT, "if v and v~=ARGV[1]");
+    reply->is_taken = token != 0 && token != command->token && strstr(WIRE_RESTORE_SCRIPT, "if v and v~=t then");
     reply->is_ahead = !reply->is_taken && command->ticket > node->counter && is_ahead(w, bounds, k, command->ticket);
     return !reply->is_taken && !reply->is_ahead;
 }

@@ -79,11 +79,11 @@ TEST(s7_extend_and_release_are_scripts_that_compare_the_token)
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
     check_bytes(wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_TEXT,
-                "*5\r\n$4\r\nEVAL\r\n$748\r\n" WIRE_RELEASE_SCRIPT
+                "*5\r\n$4\r\nEVAL\r\n$717\r\n" WIRE_RELEASE_SCRIPT
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
     check_bytes(wire_scripts_for_all()->plain.rows[KIND_EXTEND], WIRE_BY_TEXT,
-                "*6\r\n$4\r\nEVAL\r\n$214\r\n" WIRE_EXTEND_SCRIPT
+                "*6\r\n$4\r\nEVAL\r\n$206\r\n" WIRE_EXTEND_SCRIPT
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
 }
@@ -105,8 +105,8 @@ TEST(the_handshake_is_written_as_documented)
     check_handshake(WIRE_SETNAME, none, "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nredlock\r\n");
     check_handshake(WIRE_INFO, none, "*1\r\n$4\r\nINFO\r\n");
     check_handshake(WIRE_ROLE, none, "*1\r\n$4\r\nROLE\r\n");
-    check_handshake(WIRE_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$748\r\n" WIRE_RELEASE_SCRIPT "\r\n");
-    check_handshake(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$214\r\n" WIRE_EXTEND_SCRIPT "\r\n");
+    check_handshake(WIRE_LOAD_RELEASE, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$717\r\n" WIRE_RELEASE_SCRIPT "\r\n");
+    check_handshake(WIRE_LOAD_EXTEND, none, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$206\r\n" WIRE_EXTEND_SCRIPT "\r\n");
 }
 
 TEST(a_script_goes_with_what_is_around_it_where_there_is_room)
@@ -133,7 +133,7 @@ TEST(a_script_is_sent_from_where_it_lies)
     resp_write_begin(&w, buffer, sizeof buffer, 0);
     CHECK(wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
     CHECK(w.apart != NULL && w.apart_size == strlen(WIRE_RELEASE_SCRIPT));
-    CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$748\r\n", w.apart_at);
+    CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$717\r\n", w.apart_at);
     CHECK_MEM(buffer + w.apart_at, w.used - w.apart_at, "\r\n", 2);
     resp_write_begin(&w, buffer, 10, 1);    /* Too small for the bytes around it. */
     CHECK(!wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
@@ -198,9 +198,9 @@ TEST(scripts_that_are_not_loaded_go_out_with_their_texts_and_no_sha1)
 
     CHECK(wire_is_left_out(WIRE_LOAD_RELEASE, &none, one, false) && wire_is_left_out(WIRE_LOAD_EXTEND, &none, one, false));
     check_bytes(one->plain.rows[KIND_RELEASE], WIRE_BY_SHA1,
-                "*5\r\n$4\r\nEVAL\r\n$110\r\n" WIRE_RELEASE_ONE_SCRIPT "\r\n$1\r\n1\r\n"
+                "*5\r\n$4\r\nEVAL\r\n$106\r\n" WIRE_RELEASE_ONE_SCRIPT "\r\n$1\r\n1\r\n"
                 "$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n");
-    check_bytes(one->plain.rows[KIND_EXTEND], WIRE_BY_SHA1, "*6\r\n$4\r\nEVAL\r\n$162\r\n" WIRE_EXTEND_ONE_SCRIPT "\r\n$1\r\n1\r\n"
+    check_bytes(one->plain.rows[KIND_EXTEND], WIRE_BY_SHA1, "*6\r\n$4\r\nEVAL\r\n$155\r\n" WIRE_EXTEND_ONE_SCRIPT "\r\n$1\r\n1\r\n"
                 "$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n$5\r\n10000\r\n");
 }
 

@@ -133,7 +133,7 @@ void do_mark(struct run *run);
 
 /* ---- model_script_shared.c ---- */
 
-/* WIRE_LUA_WAKE: returns how many were woken. is_free: a writer may come, too. */
+/* wake.lua: how many have been told. is_free: a writer may come, too. */
 unsigned wake_in_order(struct run *run, struct slice name, bool is_free);
 void do_shared_acquire(struct run *run);
 void do_shared_extend(struct run *run);

@@ -64,7 +64,7 @@ static bool call_first(struct run *run, struct fair *fair)
 /* There is none, or the clock has stepped back since. */
 static bool is_no_lease(const struct run *run, uint64_t score)
 {
-    return score == 0 || (score > ms_of(run->scene->now_us) + 2 * WIRE_FAIR_LEASE_MS && fair_says("-now>10000"));
+    return score == 0 || (score > ms_of(run->scene->now_us) + 2 * WIRE_FAIR_LEASE_MS && fair_says("-w>10000"));
 }
 
 /* Removes the entries that have no lease, or are longer in the queue than theirs. */
@@ -88,7 +88,7 @@ static bool fair_sweeps(struct run *run, struct fair *fair)
     return !run->error;
 }
 
-/* WIRE_LUA_TELL. Its errors are nobody's. */
+/* tell.lua. Its errors are nobody's. */
 static bool fair_tells(struct run *run, struct slice queue)
 {
     struct model_entry told = { .size = 0 }, heard;
@@ -135,7 +135,7 @@ static bool fair_is_old(struct run *run, const struct fair *fair, const struct p
 {
     struct slice value = { NULL, 0 };
     double round = (double)WIRE_TICKET_MAX;
-    if (!fair->is_ours || !fair_says("n+0>=tonumber(c('get',g) or 9007199254740991)")) return false;
+    if (!fair->is_ours || !fair_says("r+0>=tonumber(c('get',g)or 9007199254740991)")) return false;
     if (!call_get(run, fair->grant, &value)) return false;
     if (value.data && !read_counter(run, value, &round, "-ERR user_script:1: attempt to compare nil with number")) return false;
     return (double)place->poll < round;
@@ -143,7 +143,7 @@ static bool fair_is_old(struct run *run, const struct fair *fair, const struct p
 
 static bool fair_queues(struct run *run, struct fair *fair, const struct place *place)
 {
-    const bool renews = fair_says("if w=='1' then") ? place->renews : place->turn > 0;
+    const bool renews = fair_says("if n=='1'then") ? place->renews : place->turn > 0;
     if (!renews) return true;
     struct model_key *queue = run_key(run, fair->queue);
     run->scene->call->queued = true;
@@ -157,7 +157,7 @@ static bool fair_queues(struct run *run, struct fair *fair, const struct place *
 
 static bool fair_may_have(const struct fair *fair, const struct place *place)
 {
-    if (place->turn == 0) return fair->first.size == 0 || !fair_says("if h==(T~='0' and m or nil) then");
+    if (place->turn == 0) return fair->first.size == 0 || !fair_says("if h==(u~='0'and b or nil)then");
     return is_first(fair);
 }
 
@@ -172,7 +172,7 @@ static bool fair_grants(struct run *run, const struct fair *fair, const struct p
     if (ticket > 0 && !call_set(run, fair->ticket, run->arguments[2], life_ms)) return false;
     if (!call_pttl(run, run->keys[0], &left_ms)) return false;
     if (!call_set(run, fair->grant, slice_of(round), left_ms > ttl_ms ? left_ms : ttl_ms)) return false;
-    if (fair_says("y~=-1 and y<a[2]+0") && (left_ms == -1 || left_ms >= ttl_ms)) return true;
+    if (fair_says("B~=-1 and B<m+0") && (left_ms == -1 || left_ms >= ttl_ms)) return true;
     return call_set(run, run->keys[0], run->arguments[0], ttl_ms);
 }
 
@@ -224,7 +224,7 @@ static bool fair_refuses(struct run *run, const struct fair *fair, struct slice 
 static bool fair_loses_place(struct run *run, struct fair *fair)
 {
     unsigned count = 0;
-    if (!fair_says("c('zrem',q,m) c('zrem',l,m)")) return true;
+    if (!fair_says("c('zrem',q,b)c('zrem',e,b)")) return true;
     if (!call_zrem_counted(run, fair->queue, member_of(&fair->member), &count)) return false;
     if (!call_zrem_counted(run, fair->lease, member_of(&fair->member), &count)) return false;
     return !fair->is_ours || fair_gives_way(run, fair);
@@ -247,7 +247,7 @@ static bool fair_polls(struct run *run, struct fair *fair, const struct place *p
         const bool is_free = !fair->value.data || fair->is_ours;
         if (is_free && ticket > 0 &&
             !read_counter(run, counter, &largest, "-ERR user_script:1: attempt to compare nil with number")) return false;
-        const bool is_more = fair_says("d>tonumber(o)") ? (double)ticket > largest : (double)ticket >= largest;
+        const bool is_more = fair_says("f>tonumber(z)") ? (double)ticket > largest : (double)ticket >= largest;
         run->scene->call->outdated = is_free && ticket > 0 && !is_more;
         if (is_free && (ticket == 0 || is_more)) {
             *done = true;
@@ -255,7 +255,7 @@ static bool fair_polls(struct run *run, struct fair *fair, const struct place *p
             answer_done(run);
             return true;
         }
-    } else if (fair->is_ours && fair_says("elseif mine then c('del',k,g)") && !fair_gives_way(run, fair)) {
+    } else if (fair->is_ours && fair_says("elseif A then c('del',k,g)") && !fair_gives_way(run, fair)) {
         return false;
     }
     return call_rank(run, fair, rank);
@@ -296,7 +296,7 @@ void do_fair_acquire(struct run *run)
 /* Every poll is old from now on. */
 static bool fair_closes(struct run *run, const struct fair *fair, const char *script, int64_t ttl_ms, int64_t left_ms)
 {
-    if (!script_says(script, "c('set',k..'#grant','9007199254740991'")) return true;
+    if (!script_says(script, "'9007199254740991','px'")) return true;
     return call_set(run, fair->grant, slice_of("9007199254740991"), left_ms > ttl_ms ? left_ms : ttl_ms);
 }
 
@@ -340,7 +340,7 @@ void do_fair_restore(struct run *run)
 static bool fair_writes_first(struct run *run, const struct fair *fair, int64_t ttl_ms, bool *holds)
 {
     if (script_says(WIRE_FAIR_EXTEND_SCRIPT, "==0 then return 0 end") && !run_key(run, fair->grant)) *holds = false;
-    return !script_says(WIRE_FAIR_EXTEND_SCRIPT, "c('pexpire',k..'#grant'") || call_pexpire(run, fair->grant, ttl_ms);
+    return !script_says(WIRE_FAIR_EXTEND_SCRIPT, "c('pexpire',g,m)") || call_pexpire(run, fair->grant, ttl_ms);
 }
 
 static bool fair_extends(struct run *run, const struct fair *fair)
@@ -351,7 +351,7 @@ static bool fair_extends(struct run *run, const struct fair *fair)
     if (run->error) return false;
     if (holds && (!call_pttl(run, run->keys[0], &left_ms) || !fair_writes_first(run, fair, ttl_ms, &holds))) return false;
     if (holds && (!fair_closes(run, fair, WIRE_FAIR_EXTEND_SCRIPT, ttl_ms, left_ms))) return false;
-    if (holds && left_ms >= 0 && (left_ms < ttl_ms || !script_says(WIRE_FAIR_EXTEND_SCRIPT, "p<a[2]+0")) &&
+    if (holds && left_ms >= 0 && (left_ms < ttl_ms || !script_says(WIRE_FAIR_EXTEND_SCRIPT, "l<m+0")) &&
         !call_pexpire(run, run->keys[0], ttl_ms)) return false;
     run->scene->call->did = holds;
     model_answer_number(run->scene, holds);
@@ -395,7 +395,7 @@ static bool fair_leaves_front(struct run *run, struct fair *fair)
 /* Uses redis.pcall(), so errors about the queue are ignored. */
 static bool fair_leaves_queue(struct run *run, struct fair *fair)
 {
-    const bool does = script_says(WIRE_FAIR_RELEASE_SCRIPT, "p('zrem',q,t..a[2])");
+    const bool does = script_says(WIRE_FAIR_RELEASE_SCRIPT, "p('zrem',q,u..e)");
     const bool was_first = does && fair_leaves_front(run, fair);
     if (does) call_zrem(run, fair->queue, member_of(&fair->member));
     call_zrem(run, fair->lease, member_of(&fair->member));
@@ -422,7 +422,7 @@ static bool fair_leaves(struct run *run, struct fair *fair, int *number)
         return false;
     }
     fair->is_ours = fair->value.data && (slices_equal(fair->value, run->arguments[0]) ||
-                                         !script_says(WIRE_FAIR_RELEASE_SCRIPT, "if v==a[1] then"));
+                                         !script_says(WIRE_FAIR_RELEASE_SCRIPT, "if v==o then"));
     *number = fair->is_ours ? 1 : fair->value.data ? -1 : 0;
     if (!fair->is_ours) return true;
     if (!call_del(run, run->keys[0])) {
@@ -430,7 +430,7 @@ static bool fair_leaves(struct run *run, struct fair *fair, int *number)
         return false;
     }
     grant = run_key(run, fair->grant);
-    if (grant && script_says(WIRE_FAIR_RELEASE_SCRIPT, "c('del',k,k..'#grant')")) run_remove(run, grant);
+    if (grant && script_says(WIRE_FAIR_RELEASE_SCRIPT, "redis.call('del',k,k..'#grant')")) run_remove(run, grant);
     run->scene->call->did = true;
     return true;
 }

@@ -4,37 +4,37 @@
 
 static bool acquire_looks_at_each(void)
 {
-    return script_says(WIRE_ACQUIRE_SCRIPT, "if p~=-1 and (v==-1 or v>p) then p=v end");
+    return script_says(WIRE_ACQUIRE_SCRIPT, "if e~=-1 and(p==-1 or p>e)then e=p end");
 }
 
 static bool acquire_wants_more(void)
 {
-    return script_says(WIRE_ACQUIRE_SCRIPT, "t<=tonumber(m)");
+    return script_says(WIRE_ACQUIRE_SCRIPT, "k<=tonumber(a)");
 }
 
 static bool restore_leaves_anothers(void)
 {
-    return script_says(WIRE_RESTORE_SCRIPT, "if v and v~=ARGV[1] then");
+    return script_says(WIRE_RESTORE_SCRIPT, "if v and v~=t then");
 }
 
 static bool restore_lowers_nothing(void)
 {
-    return script_says(WIRE_RESTORE_SCRIPT, "t>tonumber(c('get',q) or 0)");
+    return script_says(WIRE_RESTORE_SCRIPT, "k>tonumber(c('get',o)or 0)");
 }
 
 static bool restore_raises(void)
 {
-    return script_says(WIRE_RESTORE_SCRIPT, "r[#r+1]=q");
+    return script_says(WIRE_RESTORE_SCRIPT, "a[#a+1]=o");
 }
 
 static bool restore_heeds_clocks(void)
 {
-    return script_says(WIRE_RESTORE_SCRIPT, "if w and t>w[1]");
+    return script_says(WIRE_RESTORE_SCRIPT, "if k>o[1]");
 }
 
 static bool restore_only_lengthens(void)
 {
-    return script_says(WIRE_RESTORE_SCRIPT, "p~=-1 and p<tonumber(ARGV[2])");
+    return script_says(WIRE_RESTORE_SCRIPT, "f~=-1 and f<m+0");
 }
 
 static bool release_raises_flag(void)
@@ -44,17 +44,17 @@ static bool release_raises_flag(void)
 
 static bool wait_raises_flag(void)
 {
-    return script_says(WIRE_WAIT_SCRIPT, "c('set',q..w");
+    return script_says(WIRE_WAIT_SCRIPT, "c('set',w..'#waiters'");
 }
 
 static bool release_compares(void)
 {
-    return script_says(WIRE_RELEASE_SCRIPT, "if v==ARGV[1] then");
+    return script_says(WIRE_RELEASE_SCRIPT, "if v==t then");
 }
 
 static bool extend_only_lengthens(void)
 {
-    return script_says(WIRE_EXTEND_SCRIPT, "p<tonumber(ARGV[2])");
+    return script_says(WIRE_EXTEND_SCRIPT, "l<m+0");
 }
 
 /* ---- Acquire ---- */

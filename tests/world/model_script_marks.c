@@ -6,37 +6,37 @@
 
 static bool mark_needs_the_lock(void)
 {
-    return script_says(WIRE_MARK_SCRIPT, "if c('get',KEYS[1])~=ARGV[1] then return 0 end");
+    return script_says(WIRE_MARK_SCRIPT, "if c('get',KEYS[1])~=t then return 0 end");
 }
 
 static bool mark_refuses_anothers(void)
 {
-    return script_says(WIRE_MARK_SCRIPT, "or u+0==t+0");
+    return script_says(WIRE_MARK_SCRIPT, "or i+0==p+0");
 }
 
 static bool mark_knows_its_own(void)
 {
-    return script_says(WIRE_MARK_SCRIPT, "and o~=m");
+    return script_says(WIRE_MARK_SCRIPT, "and r~=a");
 }
 
 static bool mark_refuses_earlier(void)
 {
-    return script_says(WIRE_MARK_SCRIPT, "u+0>t+0");
+    return script_says(WIRE_MARK_SCRIPT, "i+0>p+0");
 }
 
 static bool mark_sees_marks_when_it_looks(void)
 {
-    return script_says(WIRE_MARK_SCRIPT, "if d then");
+    return script_says(WIRE_MARK_SCRIPT, "if h then");
 }
 
 static bool mark_heeds_clocks(void)
 {
-    return script_says(WIRE_MARK_SCRIPT, "a>ARGV[4]+0");
+    return script_says(WIRE_MARK_SCRIPT, "e>s+0");
 }
 
 static bool mark_lives_no_shorter(void)
 {
-    return script_says(WIRE_MARK_SCRIPT, "math.max(ARGV[3],c('pttl',k))");
+    return script_says(WIRE_MARK_SCRIPT, "math.max(l,c('pttl',n))");
 }
 
 /* ---- A mark ---- */

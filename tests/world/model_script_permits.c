@@ -8,47 +8,47 @@
 
 static bool permit_takes_what_is_free(void)
 {
-    return script_says(WIRE_PERMIT_ACQUIRE_SCRIPT, "if v==-2 then");
+    return script_says(WIRE_PERMIT_ACQUIRE_SCRIPT, "if j==-2 then");
 }
 
 static bool permit_orders_by_token(void)
 {
-    return script_says(WIRE_PERMIT_ACQUIRE_SCRIPT, "tonumber(a[1]:sub(1,8),16)");
+    return script_says(WIRE_PERMIT_ACQUIRE_SCRIPT, "tonumber(t:sub(1,8),16)");
 }
 
 static bool permit_wants_more(void)
 {
-    return script_says(WIRE_PERMIT_ACQUIRE_SCRIPT, "t>tonumber(d)");
+    return script_says(WIRE_PERMIT_ACQUIRE_SCRIPT, "k>tonumber(u)");
 }
 
 static bool permit_takes_its_entry(void)
 {
-    return script_says(WIRE_PERMIT_ACQUIRE_SCRIPT, "redis.pcall('zrem',KEYS[1]..':#waiters',a[8])");
+    return script_says(WIRE_PERMIT_ACQUIRE_SCRIPT, "redis.pcall('zrem',KEYS[1]..':#waiters',e)");
 }
 
 static bool permit_release_looks_at_all(void)
 {
-    return script_says(WIRE_PERMIT_RELEASE_SCRIPT, "for i=1,a[3] do");
+    return script_says(WIRE_PERMIT_RELEASE_SCRIPT, "for s=1,c do");
 }
 
 static bool permit_release_compares(void)
 {
-    return script_says(WIRE_PERMIT_RELEASE_SCRIPT, "if v==a[1] then");
+    return script_says(WIRE_PERMIT_RELEASE_SCRIPT, "if v==t then");
 }
 
 static bool permit_release_wakes_for_what_was_held(void)
 {
-    return script_says(WIRE_PERMIT_RELEASE_SCRIPT, "local h=i==a[4]+0");
+    return script_says(WIRE_PERMIT_RELEASE_SCRIPT, "local l=s==h+0");
 }
 
 static bool permit_restore_gives_up_others(void)
 {
-    return script_says(WIRE_PERMIT_RESTORE_SCRIPT, "==a[1] then c('del',b..i)");
+    return script_says(WIRE_PERMIT_RESTORE_SCRIPT, "==t then a('del',b..o)");
 }
 
 static bool permit_extend_only_lengthens(void)
 {
-    return script_says(WIRE_PERMIT_EXTEND_SCRIPT, "p<a[2]+0");
+    return script_says(WIRE_PERMIT_EXTEND_SCRIPT, "l<m+0");
 }
 
 /* ---- Slots ---- */

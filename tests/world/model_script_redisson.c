@@ -12,7 +12,7 @@ void do_redisson_acquire(struct run *run)
         raise_error(run);
         return;
     }
-    if (left_ms != -2 && script_says(WIRE_REDISSON_ACQUIRE_SCRIPT, "if p~=-2 then")) {
+    if (left_ms != -2 && script_says(WIRE_REDISSON_ACQUIRE_SCRIPT, "if l~=-2 then")) {
         answer_refusal(run, slice_of("0"), left_ms < UINT32_MAX ? left_ms : UINT32_MAX);
         return;
     }
@@ -41,7 +41,7 @@ void do_redisson_extend(struct run *run)
     const int64_t ttl_ms = read_ttl(run);
     int64_t left_ms = -1;
     const bool is_ours = redisson_is_ours(run, run_key(run, run->keys[0]), "HEXISTS", READS);
-    const bool lengthens = script_says(WIRE_REDISSON_EXTEND_SCRIPT, "p<tonumber(ARGV[2])");
+    const bool lengthens = script_says(WIRE_REDISSON_EXTEND_SCRIPT, "l<t+0");
     if (is_ours && call_pttl(run, run->keys[0], &left_ms) && left_ms >= 0 && (left_ms < ttl_ms || !lengthens))
         (void)call_pexpire(run, run->keys[0], ttl_ms);
     run->scene->call->did = is_ours && !run->error;
@@ -77,7 +77,7 @@ static bool redisson_lives(struct run *run, struct slice member, uint64_t wall_m
     uint64_t until_ms = 0;
     const bool is_known = key && entry_find(key, member) && call_zscore(run, name, member, &until_ms);
     slice_free(name);
-    return !is_known || until_ms > wall_ms || !script_says(WIRE_REDISSON_RELEASE_SCRIPT, "tonumber(s)>m ");
+    return !is_known || until_ms > wall_ms || !script_says(WIRE_REDISSON_RELEASE_SCRIPT, "tonumber(u)>m then");
 }
 
 static unsigned redisson_tells_first(struct run *run)
@@ -114,7 +114,7 @@ void do_redisson_release(struct run *run)
         return;
     }
     run_remove(run, key);
-    if (script_says(WIRE_REDISSON_RELEASE_SCRIPT, "tell(b) ")) heard += redisson_tells(run, slice_of(""));
+    if (script_says(WIRE_REDISSON_RELEASE_SCRIPT, "t(n)")) heard += redisson_tells(run, slice_of(""));
     heard += redisson_tells_first(run);
     run->scene->call->did = true;
     model_answer_number(run->scene, heard > 0 ? 2 : 1);

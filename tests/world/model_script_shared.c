@@ -41,7 +41,7 @@ static void note_writer(struct run *run, const struct beside *beside, const stru
     (void)call_set(run, beside->writer, slice_of(text), life_ms);
 }
 
-/* WIRE_LUA_WAKE */
+/* wake.lua */
 static unsigned shared_wakes(struct run *run, const struct beside *beside, bool is_free)
 {
     struct model_entry first;
@@ -81,12 +81,12 @@ unsigned wake_in_order(struct run *run, struct slice name, bool is_free)
     return woken;
 }
 
-/* WIRE_LUA_READ */
+/* admit.lua */
 static bool shared_reads(struct run *run, struct slice name, const struct beside *beside, const char *script, uint64_t until_ms)
 {
     uint64_t last_ms;
     if (!call_largest(run, beside->readers, &last_ms)) return false;
-    if (last_ms < until_ms || !script_says(script, "math.max(e,tonumber(c('zrevrange'")) last_ms = until_ms;
+    if (last_ms < until_ms || !script_says(script, "tonumber(c('zrevrange'")) last_ms = until_ms;
     return call_pexpireat(run, beside->readers, last_ms) && call_zadd(run, beside->readers, until_ms, run->arguments[0]) &&
            call_pexpireat(run, beside->readers, last_ms) && call_set(run, name, slice_of(marker), 0) &&
            call_pexpireat(run, name, last_ms);
@@ -123,12 +123,12 @@ static bool shared_is_busy(struct run *run, unsigned i, const struct beside *bes
     bool is_in_the_way;
     (void)slice_number(run->arguments[6], &arrived_at);
     if (!call_get(run, run->keys[i], &value)) return false;
-    is_in_the_way = value.data != NULL && (script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "elseif not v then b=nil") ||
+    is_in_the_way = value.data != NULL && (script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "elseif not v then g=nil") ||
                                            !slice_is(value, marker));
     if (is_shared_mode(run, 5, i) && (!value.data || slice_is(value, marker))) {
         if (arrived_at != 0 && !call_get(run, beside->writer, &writer)) return false;
         is_in_the_way = writer.data && (arrived_of(writer, arrived_at) < arrived_at ||
-                                        !script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "<tonumber(a[7])"));
+                                        !script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "<tonumber(a)"));
         busy = beside->writer;
     }
     if (is_in_the_way && !call_pttl(run, busy, &pttl)) return false;
@@ -140,7 +140,7 @@ static bool shared_is_busy(struct run *run, unsigned i, const struct beside *bes
 /* Readers may have the same ticket, a writer must have more. */
 static void note_counter(const struct run *run, unsigned i, int64_t ticket, struct slice value, struct obstacles *found)
 {
-    const bool strict = !is_shared_mode(run, 5, i) && script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "=='s' and 0 or 1)");
+    const bool strict = !is_shared_mode(run, 5, i) && script_says(WIRE_SHARED_ACQUIRE_SCRIPT, "(h and 0 or 1)");
     double number = 0;
     if (!value.data || !lua_number(value, &number)) return;
     found->is_outdated = found->is_outdated || (double)ticket < number + (strict ? 1 : 0);
@@ -246,7 +246,7 @@ static bool shared_extends_reader(struct run *run, unsigned i, const struct besi
         return false;
     if (!was_reader) own_ms = ms_of(run->scene->now_us) + (uint64_t)left_ms;
     if (own_ms > until_ms) until_ms = own_ms;
-    if (!script_says(WIRE_SHARED_EXTEND_SCRIPT, "read(k,r,math.max(e,tonumber(w and"))
+    if (!script_says(WIRE_SHARED_EXTEND_SCRIPT, "b(y,r,math.max(u,tonumber(g and"))
         return call_pexpireat(run, run->keys[i], until_ms);
     if (!shared_reads(run, run->keys[i], beside, WIRE_SHARED_EXTEND_SCRIPT, until_ms)) return false;
     if (!was_reader) (void)shared_wakes(run, beside, false);
@@ -323,7 +323,7 @@ static bool shared_leaves(struct run *run, struct slice name, const struct besid
 {
     uint64_t last_ms;
     struct model_entry first;
-    if (!script_says(WIRE_SHARED_RELEASE_SCRIPT, "c('zrem',r,a[1],o)>0")) *gone += call_zpopmin(run, beside->readers, &first);
+    if (!script_says(WIRE_SHARED_RELEASE_SCRIPT, "c('zrem',a,t,h)>0")) *gone += call_zpopmin(run, beside->readers, &first);
     else if (!call_zrem_counted(run, beside->readers, run->arguments[0], gone)) return false;
     const bool has_other = other.data && !slices_equal(other, run->arguments[0]);
     if (has_other && !call_zrem_counted(run, beside->readers, other, gone)) return false;

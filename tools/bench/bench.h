@@ -7,7 +7,7 @@
  *   bench_keeper.c    many locks that are kept
  *   bench_figures.c   samples, percentiles, CPU time and memory
  *   bench_redlock.c   three clients with the library: its blocking face, its event-loop face, that with events. Public headers only
- *   bench_raw.c       the reference without it: the same bytes, sent by hand; bench_scripts.h: those of the scripts
+ *   bench_raw.c       the reference without it: the same bytes, sent by hand; bench_scripts.h: its scripts
  *
  * With TLS, "make TLS=openssl bench", the reference's calls for it are in bench_openssl.c, or in bench_mbedtls.c.
  *

@@ -25,7 +25,7 @@ enum {
     RAW_TICKET = 16,                /* Digits of the wall clock in microseconds. */
     RAW_TICKET_LIFE_MS = 86400000, RAW_SKEW_MS = 10000,     /* redlock's defaults. */
     RAW_SHA1 = 40,
-    RAW_SCRIPT_MAX = sizeof RAW_ACQUIRE_SCRIPT + sizeof RAW_RELEASE_SCRIPT,
+    RAW_SCRIPT_MAX = sizeof WIRE_ACQUIRE_SCRIPT + sizeof WIRE_RELEASE_SCRIPT,
     RAW_HOST_MAX = 255,
     RAW_COMMAND_MAX = BENCH_KEY_MAX + 256,
     RAW_OUT_MIN = 65536,            /* Bytes that wait to be sent to a node, beside two commands of each slot. */
@@ -370,8 +370,8 @@ static bool load_script(const struct raw *r, struct raw_node *n, const char *scr
 
 static bool load_scripts(struct raw *r, struct raw_node *n)
 {
-    return load_script(r, n, RAW_RELEASE_SCRIPT, r->release_sha1) &&
-           load_script(r, n, RAW_ACQUIRE_SCRIPT, r->acquire_sha1);
+    return load_script(r, n, WIRE_RELEASE_SCRIPT, r->release_sha1) &&
+           load_script(r, n, WIRE_ACQUIRE_SCRIPT, r->acquire_sha1);
 }
 
 static bool begin_tls(const struct raw *r, struct raw_node *n, const char *host)
