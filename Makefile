@@ -66,7 +66,8 @@ ADMIN   := $(wildcard tools/admin/*.c)
 BENCH   := $(filter-out $(foreach tls,$(filter-out $(TLS),$(TLS_ADAPTERS)),%/bench_$(tls).c),$(wildcard tools/bench/*.c))
 MANUALS := $(wildcard tools/man/*.[1-8])
 C_FILES := $(wildcard $(foreach folder,resp net net/* redlock tools/* tools/*/* tests tests/*,$(folder)/*.[ch]))
-PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(MANUALS) $(filter-out tests/unit/style.t,$(wildcard tests/*/*.t tests/*/run))
+LUA     := $(wildcard redlock/kinds/*.lua tools/*/*.lua)
+PROSE   := README.md CHANGELOG.md Makefile $(C_FILES) $(LUA) $(MANUALS) $(filter-out tests/unit/style.t,$(wildcard tests/*/*.t tests/*/run))
 # Files whose sentences are counted; those of the library and of its command follow.
 FOLDERS := $(patsubst %/,%,$(wildcard */*/ */*/*/ */*/*/*/))
 COUNTED := Makefile .ci/run $(filter-out $(FOLDERS) tools/man/% tools/redlock/%,\
@@ -86,7 +87,7 @@ object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 # ---- Library, command, test programs ----
 
 .PHONY: all test test-unit test-live test-tls test-through-tls programs check-symbols check-floors compilers processors bare mutants sim soak stories explore \
-        playground test-playground test-page guide test-guide chaos interop monitoring examples firmware fuzz coverage prove demo bench cost size amalgamation lint \
+        playground test-playground test-page guide test-guide chaos interop monitoring examples firmware fuzz coverage prove demo bench cost size amalgamation lint scripts \
         shared packages dist deb \
         install install-lib install-bin install-shared uninstall clean help FORCE
 .SECONDARY:
@@ -366,13 +367,20 @@ coverage:
 prove:
 	@tests/prove/run
 
+# The headers with the Lua scripts of the nodes, from the .lua files. They are committed, so that no build needs Perl.
+scripts:
+	@tools/need prove
+	tools/scripts
+
 lint:
-	@tools/need clang-format clang-tidy shellcheck mandoc perl
+	@tools/need clang-format clang-tidy shellcheck mandoc prove luacheck
 	tools/layout $(C_FILES)
 	tools/wording $(PROSE)
 	tools/wording --habits $(COUNTED)
 	printf '%s\n' $(sort $(PARTS) $(COMMAND) $(ADMIN) $(BENCH)) | tests/by_turns | xargs -P 4 -I{} sh -c 'clang-tidy --quiet {} -- -std=c11 2>/dev/null'
 	shellcheck -x $(SCRIPTS)
+	rm -rf '$(BUILD)/lua' && mkdir -p '$(BUILD)/lua' && tools/scripts --expand '$(BUILD)/lua'
+	luacheck --quiet --no-config --no-cache --std lua51 --read-globals redis KEYS ARGV --max-line-length 140 -- '$(BUILD)'/lua/*.lua
 	mandoc -T lint -W warning $(MANUALS) </dev/null
 
 # ---- Shown and measured ----
@@ -509,7 +517,8 @@ help:
 	@echo 'make guide          the manuals as HTML, with figures that the playground draws;  make test-guide'
 	@echo 'make bench          speed beside raw sockets (and through TLS);  make size: code and memory beside their budgets'
 	@echo 'make cost           instructions of a cycle and of a wake-up, counted by callgrind'
-	@echo 'make lint           layout, wording, clang-tidy, shellcheck, mandoc'
+	@echo 'make lint           layout, wording, clang-tidy, shellcheck, luacheck, mandoc'
+	@echo 'make scripts        the headers with the Lua scripts of the nodes, from the .lua files'
 	@echo 'make install        headers, library, commands, manuals: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo '                    also install-lib, install-bin, uninstall;  make shared, install-shared: the library as a shared one'
 	@echo 'make dist           a tar of the last commit, with its checksum;  make deb: Debian packages;  make packages: all tried'

@@ -145,7 +145,7 @@ uses_what_there_is() {
     provided=$(provided_for "$1")
     [ -n "$provided" ] || { echo "make $1 says not what it needs"; return 1; }
     shift
-    tests/outside "$@" tests/tap.sh tools/environment.sh tests/live/lib.sh >"$made/used" || return 1
+    tests/outside "$@" tests/tap.sh tests/scripts.sh tools/environment.sh tests/live/lib.sh >"$made/used" || return 1
     while read -r file command; do
         case " $base $provided redlock _redlock " in *" $command "*) ;; *) echo "$file $command"; return 1 ;; esac
     done <"$made/used"
@@ -160,7 +160,7 @@ check 'nor one of packages' uses_what_there_is packages tests/packages/*.t
 
 # A parser that lost its way in quotes or parentheses would miss the last line.
 is_read_to_the_end() {
-    for file in tests/tap.sh tests/*/*.t tests/*/*.sh tools/bench/servers.sh; do
+    for file in tests/*.sh tests/*/*.t tests/*/*.sh tools/bench/servers.sh; do
         { cat "$file"; printf '\nin_the_end --here\n'; } >"$made/whole.sh"
         tests/outside "$made/whole.sh" | grep -q ': in_the_end$' || { echo "$file"; return 1; }
     done

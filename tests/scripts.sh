@@ -1,0 +1,28 @@
+# shellcheck shell=sh
+# The Lua scripts of the nodes, for tests of them:  . tests/scripts.sh
+
+# print_scripts HEADER: a line "macro SHA-1 text" for each script in the header, as the compiler sees it; "-" for a SHA-1 that it has not.
+print_scripts() {
+    printed=$(mktemp -d) || return 1
+    {
+        printf '#include <stdio.h>\n#include "%s"\nint main(void)\n{\n' "$1"
+        sed -n 's/^#define \([A-Z_]*\)_SCRIPT .*/\1/p' "$1" | while read -r macro; do
+            sha1='"-"'
+            ! grep -q "^#define ${macro}_SHA1 " "$1" || sha1=${macro}_SHA1
+            echo "    puts(\"${macro}_SCRIPT \" $sha1 \" \" ${macro}_SCRIPT);"
+        done
+        echo '    return 0;
+}'
+    } >"$printed/print.c"
+    ${CC:-cc} -I. -o "$printed/print" "$printed/print.c" && "$printed/print"
+    print_status=$?
+    rm -rf "$printed"
+    return $print_status
+}
+
+# As tools/scripts lists them.
+headers_with_scripts() { sed -n "s/^    '\(.*\.h\)' *=> .*/\1/p" tools/scripts; }
+
+print_all_scripts() {
+    for header in $(headers_with_scripts); do print_scripts "$header" || return 1; done
+}
