@@ -52,6 +52,25 @@ all_words_are_said() {
 }
 check 'the models of nodes look for words that the scripts say' all_words_are_said
 
+# Lua knows no macros of C.
+names_are_those_of_the_headers() {
+    cat >"$made/names.c" <<'CODE'
+#include <string.h>
+#include "redlock/redlock.h"
+#include "redlock/scripts.h"
+#include "tools/admin/admin_scripts.h"
+#include "tools/redlock/command_scripts.h"
+int main(void)
+{
+    return !(strstr(SCAN_STEP_SCRIPT, "'" REDLOCK_CANARY "'") && strstr(REMOVAL_SCRIPT, "'" REDLOCK_TICKET_SUFFIX "'") &&
+             strstr(WIRE_ACQUIRE_SCRIPT, "'" REDLOCK_TICKET_SUFFIX "'") && strstr(WIRE_MARK_SCRIPT, "'" REDLOCK_DONE_SUFFIX "'") &&
+             strstr(PROCLAIM_SCRIPT, "'" REDLOCK_LEADER_SUFFIX "'") && strstr(RESIGN_SCRIPT, "'" REDLOCK_LEADER_SUFFIX "'"));
+}
+CODE
+    ${CC:-cc} -I. -o "$made/names" "$made/names.c" && "$made/names"
+}
+check 'keys beside a lock have the names that redlock.h gives them' names_are_those_of_the_headers
+
 # ---- What tools/scripts makes of a script ----
 
 # A tree with nothing in it but what the generator reads.

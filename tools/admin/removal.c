@@ -4,28 +4,9 @@
 #include <string.h>
 
 #include "../redlock/ask_all.h"
+#include "admin_scripts.h"
 
-const char removal_script[] =
-    "local c,p,k=redis.call,redis.pcall,KEYS[1] "
-    "local v,f,q,t=c('get',k),k..'#waiters#waiters',k..'#waiters',k..'" REDLOCK_TICKET_SUFFIX "' "
-    "if v and v~=ARGV[1] then return -1 end "
-    "if ARGV[2]~='0' and tonumber(c('get',t) or 0)<tonumber(ARGV[2]) then "
-    "c('set',t,ARGV[2],'px',math.max(ARGV[3],c('pttl',t))) "
-    "end "
-    "if not v then return 0 end "
-    "local d=p('del',k,f) "
-    "if type(d)=='table' then c('del',k) end "
-    "if d==1 then return 1 end "
-    "local m=p('zpopmin',q) "
-    "while m[1] do "
-    "local h=p('publish','redlock:'..m[1]:sub(1,16),m[1]:sub(18)) "
-    "if h~=0 then "
-    "if type(h)=='table' and type(p('pexpire',q,60000))~='table' then p('zadd',q,m[2],m[1]) p('pexpire',q,60000) end "
-    "p('set',f,'','px',60000) break "
-    "end "
-    "m=p('zpopmin',q) "
-    "end "
-    "return 1";
+const char removal_script[] = REMOVAL_SCRIPT;
 
 bool removal_note_refusal(struct session *session, unsigned k, const struct redlock_item *item, const char *needs)
 {

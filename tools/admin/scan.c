@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../redlock/ask_all.h"
+#include "admin_scripts.h"
 #include "removal.h"
 
 enum {
@@ -25,97 +26,8 @@ enum {
 static const char needs[] =
     "to scan takes ~PATTERN* +eval +scan +type +pttl +getrange +get +exists +hexists +hlen +hkeys +zcount +zrange +zscore +time: ";
 
-/* One step of SCAN gives "cursor names hidden beside tickets orphans long size:name size:name...". Keys
- * beside locks are only counted. The exceptions are queues, and keys that should not be. The latter are
- * without a TTL (which a durable node's canary never has), or readers whose lock is not marked as
- * shared. "more" means that there are too many names; the cursor is not moved then. */
-static const char step_script[] =
-    "local c,o,u,h,b,t,n,g=redis.call,{},0,0,0,0,0,0 "
-    "local s=c('scan',ARGV[1],'match',ARGV[2],'count',ARGV[3]) "
-    "local odd=function(k,e) "
-    "if e=='#ticket' then t=t+1 n=n+1-c('exists',k:sub(1,-8)) end "
-    "if e=='#queue' and c('type',k).ok=='zset' then return true end "
-    "return c('pttl',k)==-1 or e=='#readers' and redis.pcall('get',k:sub(1,-9))~='~shared' "
-    "end "
-    "for _,k in ipairs(s[2]) do "
-    "local e,x=k:match('#%l+$'),true "
-    "if e and (' #ticket #waiters #leader #done #readers #writer #queue #lease #grant '):find(' '..e..' ',1,true) then "
-    "b=b+1 "
-    "local y,r=pcall(odd,k,e) "
-    "if not y then h=h+1 end "
-    "x=y and r "
-    "end "
-    "if k=='" REDLOCK_CANARY "' then b=b+1 x=false end "
-    "if x and #k>1024 then g=g+1 x=false end "
-    "if x then o[#o+1]=#k..':'..k u=u+#k+6 end "
-    "end "
-    "if u>49152 then return 'more' end "
-    "return table.concat({s[1],#s[2],h,b,t,n,g,table.concat(o)},' ')";
-
-/* Reads the node's keys under each of the names, "size:name size:name...", at one moment. Each gets "-"
- * for nothing, "!" if it must not be read, or "type ttl number size:value". The type is s, string, m, mark
- * of shared locks, r, Redisson, q, queue, o, other; a capital if there is a counter of tickets beside a
- * key that may be data. The number is that of readers, or of entries in the queue. (No blanks between the
- * names, and none after the type.) A queue's "ttl" is the rest of the lease of its first entry, and the
- * value names that entry, and the end of its lease. The holder, which may be in it still, is left out. */
-static const char look_script[] =
-    "local c,o,s,i=redis.call,{},ARGV[1],1 "
-    "local w=c('time') "
-    "local now=w[1]*1000+math.floor(w[2]/1000) "
-    "local line=function(k,v) "
-    "local t,l,n,f,e=type(v)=='string' and v:sub(1,40),k..'#lease',0 "
-    "for _,h in ipairs(c('zrange',k..'#queue',0,63)) do "
-    "local x=tonumber(c('zscore',l,h) or 0) "
-    "if x>now and h:sub(1,40)~=t then "
-    "n=n+1 "
-    "if not f then f,e=h,x end "
-    "end "
-    "end "
-    "if n>63 then n=c('zcount',l,'('..now,'+inf') end "
-    "return n,f,e "
-    "end "
-    "local look=function(k) "
-    "local t=c('type',k).ok "
-    "if t=='none' or k:sub(-8)=='#readers' and redis.pcall('get',k:sub(1,-9))=='~shared' then return '-' end "
-    "local p,y,m,v=c('pttl',k),'o',0,'' "
-    "if t=='string' then "
-    "y,v='s',c('getrange',k,0,ARGV[2]) "
-    "local u,n=pcall(line,k,v) "
-    "m=u and n or 0 "
-    "if v=='~shared' then "
-    "y,m='m',c('zcount',k..'#readers','('..now,'+inf') "
-    "end "
-    "elseif t=='zset' and k:sub(-6)=='#queue' then "
-    "local n,h,e=line(k:sub(1,-7),redis.pcall('get',k:sub(1,-7))) "
-    "if n>0 then "
-    "y,m,v=p<0 and 'o' or 'q',n,h:sub(1,80)..' '..string.format('%.0f',e) "
-    "p=p<0 and p or e-now "
-    "elseif p>=0 then return '-' end "
-    "elseif t=='hash' then "
-    "local f=c('hexists',k,'mode')==1 "
-    "if not f and c('hlen',k)<=64 then f=c('hkeys',k)[1]:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') end "
-    "if f then y='r' end "
-    "end "
-    "if (y=='o' or y=='s' and p==-1) and c('exists',k..'#ticket')==1 then y=y:upper() end "
-    "return y..string.format('%.0f',p)..' '..m..' '..#v..':'..v "
-    "end "
-    "while i<=#s do "
-    "local a,b,n=s:find('^(%d+):',i) "
-    "local y,r=pcall(look,s:sub(b+1,b+n)) "
-    "o[#o+1]=y and r or '!' "
-    "i=b+n+1 "
-    "end "
-    "return table.concat(o)";
-
-/* Answers for each of the names, "size:name size:name..." without the blanks, with 1 if the node has it, or 0. */
-static const char known_script[] =
-    "local c,o,s,i=redis.pcall,{},ARGV[1],1 "
-    "while i<=#s do "
-    "local a,b,n=s:find('^(%d+):',i) "
-    "o[#o+1]=c('exists',s:sub(b+1,b+n))==1 and '1' or '0' "
-    "i=b+n+1 "
-    "end "
-    "return table.concat(o)";
+/* The scripts' files say what they answer. */
+static const char step_script[] = SCAN_STEP_SCRIPT, look_script[] = SCAN_LOOK_SCRIPT, known_script[] = SCAN_KNOWN_SCRIPT;
 
 /* A question to one node, and its answer. */
 struct line {

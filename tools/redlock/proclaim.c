@@ -4,15 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A leader that was deposed cannot overwrite its successor: it writes only where its token is. */
-static const char proclaim_script[] =
-    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "
-    "redis.call('set',KEYS[1]..'" REDLOCK_LEADER_SUFFIX "',ARGV[2]..' '..ARGV[3],'px',ARGV[4]) "
-    "return 1";
+#include "command_scripts.h"
 
-static const char resign_script[] =
-    "if redis.call('get',KEYS[1])~=ARGV[1] then return 0 end "
-    "return redis.call('del',KEYS[1]..'" REDLOCK_LEADER_SUFFIX "')";
+static const char proclaim_script[] = PROCLAIM_SCRIPT, resign_script[] = RESIGN_SCRIPT;
 
 static void say_script(struct ask_all *all, const char *script, const struct proclamation *p, const struct settings *settings)
 {

@@ -6,19 +6,13 @@
 #include <string.h>
 
 #include "ask_all.h"
+#include "command_scripts.h"
 
 enum { CANDIDATES_MAX = 4 * READERS_SHOWN_MAX };      /* Of nodes that were told of different ones. */
 
 static const char marker[] = "~shared";
 
-/* The number of readers, what the writer that waits has said, and then of so many readers the member and the milliseconds left, the
- * longest first: 64 elements at most, which is what an answer may have. */
-static const char script[] =
-    "local c=redis.call local t=c('time') local now=t[1]*1000+math.floor(t[2]/1000) "
-    "local a,o,n=c('zrevrange',KEYS[1],0,-1,'withscores'),{0,c('get',KEYS[2]) or ''},0 "
-    "for i=1,#a,2 do local s=tonumber(a[i+1]) if s>now then n=n+1 "
-    "if n<=tonumber(ARGV[1]) then o[#o+1]=a[i] o[#o+1]=s-now end end end "
-    "o[1]=n return o";
+static const char script[] = READERS_SCRIPT;
 
 /* All that any node has told of. */
 struct told {
