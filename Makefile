@@ -60,7 +60,7 @@ TLS_LIBS = $(TLS_LIBS_$(strip $(TLS)))
 # The library is four objects. Each unity file includes the sources of its part and makes their functions static.
 LIBRARY := redlock/unity_core.c redlock/unity_$(if $(TLS),tls_$(strip $(TLS)),client).c redlock/unity_keeper.c redlock/unity_metrics.c
 PARTS   := $(wildcard resp/*.c) $(filter-out $(foreach tls,$(filter-out $(TLS),$(TLS_ADAPTERS)),net/net_$(tls).c),$(wildcard net/*.c)) \
-           $(filter-out redlock/unity_%,$(wildcard redlock/*.c))
+           $(filter-out redlock/unity_%,$(wildcard redlock/*.c redlock/kinds/*.c))
 COMMAND := $(if $(TLS),tools/tls/with_tls.c) $(filter-out $(if $(TLS),%/without_tls.c),$(wildcard tools/redlock/*.c)) $(wildcard resp/*.c)
 ADMIN   := $(wildcard tools/admin/*.c)
 BENCH   := $(filter-out $(foreach tls,$(filter-out $(TLS),$(TLS_ADAPTERS)),%/bench_$(tls).c),$(wildcard tools/bench/*.c))
@@ -226,7 +226,7 @@ check-symbols: all
 # against the symbols of the objects.
 check-floors: $(call object,$(PARTS))
 	@tools/need perl nm
-	@tests/floors/check redlock/README.md '$(BUILD)/obj' $(PARTS) $(sort $(wildcard resp/*.h net/*.h net/*/*.h redlock/*.h))
+	@tests/floors/check redlock/README.md '$(BUILD)/obj' $(PARTS) $(sort $(wildcard resp/*.h net/*.h net/*/*.h redlock/*.h redlock/kinds/*.h))
 
 # Tries the released files with every compiler that a vendor has.
 compilers:

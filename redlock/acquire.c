@@ -3,7 +3,6 @@
 #include "events.h"
 #include "holder.h"
 #include "outcome.h"
-#include "permits.h"
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
@@ -12,7 +11,8 @@
 
 /* ---- An attempt begins ---- */
 
-/* Puts the SET to node k, now or when the older stake there is cleared. What a fair lock has there is of the same token. */
+/* Puts the SET to node k, now or when the older stake there is cleared. What is there of a lock that keeps its place is of the same
+ * token. */
 void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     uint8_t state = lock->stakes[k].state;
@@ -21,7 +21,7 @@ void acquire_ask(struct redlock *r, struct redlock_lock *lock, unsigned k)
 
     REDLOCK_CHECK(lock->phase == PHASE_ACQUIRING);
     REDLOCK_ASSERT(round_vote_of(&lock->round, k) == REDLOCK_VOTE_PENDING);
-    REDLOCK_ASSERT(state != STAKE_PLACED || lock->is_fair);
+    REDLOCK_ASSERT(state != STAKE_PLACED || lock->kind->keeps_place);
     if ((state == STAKE_NONE || state == STAKE_PLACED) && may_ask) stake_want(r, lock, k, WIRE_ACQUIRE);
     else if (!leaves_soon || !may_ask)  round_vote(&lock->round, k, REDLOCK_VOTE_NOT_ASKED);
     REDLOCK_ASSERT(leaves_soon || lock->stakes[k].want == WIRE_ACQUIRE || round_vote_of(&lock->round, k) != REDLOCK_VOTE_PENDING);
@@ -44,10 +44,10 @@ void acquire_end_without_entropy(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->round.number == 0 || lock->round.decided_at != 0);
 }
 
-/* A fair lock polls again and again by one token (S24). */
+/* By the token that it has? */
 static bool goes_on(struct redlock *r, struct redlock_lock *lock)
 {
-    return lock->is_fair && r->ordering->begin_round(r, lock);
+    return lock->kind->begin_round && lock->kind->begin_round(r, lock);
 }
 
 /* Step 1 and 2 of the algorithm: "It gets the current time", "It tries to acquire the lock in all the N instances". The time
@@ -107,6 +107,18 @@ static void win_attempt(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->valid_until - lock->valid_from < (uint64_t)lock->ttl_ms * 1000);       /* S2 */
 }
 
+/* The pause before the next attempt. False: there is no time for one. */
+static bool wait_for_next(struct redlock *r, struct redlock_lock *lock)
+{
+    uint64_t pause_us = retry_pause_us(r);
+
+    if (!retry_has_time(r, lock)) return false;
+    if (r->waking)           pause_us = r->waking->lengthen(r, lock, pause_us);
+    if (lock->kind->shorten) pause_us = lock->kind->shorten(r, lock, pause_us);
+    retry_begin(r, lock, pause_us);
+    return true;
+}
+
 /* Step 5: "it will try to unlock all the instances (even the instances it believed it was not able to lock)" (S5).
  *
  * A clock behind those of others proposes too small a ticket, and is told so by nodes where the resource is free: the next
@@ -119,7 +131,7 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
     lock->attempt_status =
         (uint8_t)outcome_of_loss(&lock->round, round_validity_us(&lock->round, r->now_us) < min_validity_us(lock));
     event_note(r, lock, REDLOCK_EVENT_VERDICT, lock->attempt_status);
-    if (lock->is_fair && r->ordering->stay(r, lock)) return;
+    if (lock->kind->stay && lock->kind->stay(r, lock)) return;
     stake_let_go_everywhere(r, lock);
     if (has_ticket(lock) && r->ticketing->is_behind(r, lock)) {
         lock->is_corrected = true;
@@ -127,7 +139,7 @@ static void lose_attempt(struct redlock *r, struct redlock_lock *lock)
         lock->retry_at = r->now_us;
     } else {
         lock->is_corrected = false;
-        if (!retry_begin(r, lock)) lock_set_phase(r, lock, PHASE_ENDING);
+        if (!wait_for_next(r, lock)) lock_set_phase(r, lock, PHASE_ENDING);
     }
     REDLOCK_ASSERT(lock->attempt_status != REDLOCK_OK);
     REDLOCK_ASSERT(lock->phase == PHASE_ENDING || lock->is_corrected || lock->wait_until >= r->now_us ||
@@ -158,9 +170,9 @@ void acquire_judge(struct redlock *r, struct redlock_lock *lock)
 
 /* ---- Answers ---- */
 
-/* A refusal proves that nothing of ours is there, unless it is fair: no release is needed. One that has been sent already is still
- * answered, and only then does the lock line up. A script is sent while nothing is let go: what comes when the lock is held may be
- * of the node that counts later, and what comes when the round of a fair lock is lost keeps its place. */
+/* A refusal proves that nothing of ours is there, unless the lock keeps its place: no release is needed. One that has been sent
+ * already is still answered, and only then does the lock line up. A script is sent while nothing is let go: what comes when the
+ * lock is held may be of the node that counts later, and what comes when a round is lost may keep a place. */
 void acquire_answer(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
@@ -169,14 +181,14 @@ void acquire_answer(struct redlock *r, const struct answer *a)
 
     REDLOCK_ASSERT(a->command == WIRE_ACQUIRE && state != STAKE_NONE);     /* On its way it is not known to be gone. */
     if (a->current && state == STAKE_PLACED && stake_send_script(r, a)) {
-        if (!lock->is_fair) stake_set(lock, a->k, STAKE_NONE);
+        if (!lock->kind->keeps_place) stake_set(lock, a->k, STAKE_NONE);
         return;
     }
     stake_vote(a);
-    if (lock->permit.count > 0 && a->meaning == WIRE_GRANTED) r->permitting->count(r, a);
+    if (lock->kind->granted && a->meaning == WIRE_GRANTED) lock->kind->granted(r, a);
     if (a->current && a->trouble == REDLOCK_TROUBLE_AHEAD) ticket_found_ahead(lock);
-    if (lock->is_fair) {
-        r->ordering->answer(r, a);
+    if (lock->kind->answered) {
+        lock->kind->answered(r, a);
         return;
     }
     if (a->meaning != WIRE_REFUSED) return;

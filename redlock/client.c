@@ -684,10 +684,8 @@ static void use_all_features(struct redlock *engine)
 {
     redlock_use_tickets(engine);
     redlock_use_sets(engine);
-    redlock_use_permits(engine);
     redlock_use_wake_ups(engine);
     redlock_use_copies(engine);
-    redlock_use_shared(engine);
 }
 
 /* Of which at least one login is. */

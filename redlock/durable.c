@@ -15,6 +15,7 @@
  * An old copy of the data has the canary as well, and so has a server that writes too late what it has answered. */
 #include "node.h"
 #include "events.h"
+#include "kinds/plain.h"
 #include "random.h"
 
 enum step { STEP_NONE, STEP_SET, STEP_GET };
@@ -189,7 +190,7 @@ static bool canary_is_left_out(enum wire_command command, const struct redlock_l
 static void canary_put(struct resp_writer *w, enum wire_command command, const struct redlock_scripts *scripts)
 {
     if (command != WIRE_CANARY) {
-        wire_loading()->put(w, command, scripts);
+        plain_loading()->put(w, command, scripts);
         return;
     }
     resp_command(w, 2);
@@ -229,7 +230,7 @@ static enum wire_answer canary_read_handshake(struct redlock_node *node, const s
 {
     struct redlock_durable *d = part_of(scripts);
 
-    if (asked->command != WIRE_CANARY) return wire_loading()->read(node, asked, scripts, reply);
+    if (asked->command != WIRE_CANARY) return plain_loading()->read(node, asked, scripts, reply);
     return canary_read(d, (unsigned)(node - d->r->nodes), asked, reply);
 }
 

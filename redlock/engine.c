@@ -1,17 +1,13 @@
 /* The calls of redlock.h that are about nodes and time. They hand answers to the locks that asked, tell them of connections that
  * are lost, and wake them when their time has come. No I/O, no clock, no dice: all of that comes in by arguments. */
 #include "events.h"
-#include "fair.h"
 #include "holder.h"
+#include "kinds/plain.h"
 #include "lock.h"
-#include "kinds.h"
 #include "names.h"
-#include "permits.h"
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
-#include "redisson.h"
-#include "shared.h"
 #include "ticket.h"
 #include "waiter.h"
 
@@ -235,7 +231,7 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
     r->nodes = nodes;
     r->node_count = (uint8_t)node_count;
     r->session_count = (uint8_t)sessions;
-    r->scripts = wire_scripts_for_one();
+    r->scripts = plain_scripts_for_one();
     r->dice = 1;
     r->now_us = now_us;
     for (unsigned k = 0; k < sessions; k++) {
@@ -251,29 +247,22 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
 
 void redlock_use_loaded_scripts(struct redlock *r)
 {
-    if (!r->scripts->loading) r->scripts = wire_scripts_for_one_loaded();
+    if (!r->scripts->loading) r->scripts = plain_scripts_for_one_loaded();
 }
 
 void redlock_use_tickets(struct redlock *r)
 {
     r->ticketing = ticket_feature();
-    r->choose_kind = kinds_choose;
-    r->holding = holder_feature();
-}
-
-void redlock_use_permits(struct redlock *r)
-{
-    r->permitting = permits_feature();
-    r->choose_kind = kinds_choose;
+    r->scripted = plain_scripted();
     r->holding = holder_feature();
 }
 
 void redlock_use_sets(struct redlock *r)
 {
     r->sets = names_feature();
-    r->choose_kind = kinds_choose;
+    r->scripted = plain_scripted();
     r->holding = holder_feature();
-    r->scripts = wire_scripts_for_all();
+    r->scripts = plain_scripts_for_all();
 }
 
 enum redlock_status redlock_use_holder(struct redlock *r, const char *holder)
@@ -292,29 +281,7 @@ void redlock_use_wake_ups(struct redlock *r)
 {
     r->waking = waiter_feature();
     r->holding = holder_feature();
-    r->scripts = wire_scripts_for_all();
-}
-
-void redlock_use_shared(struct redlock *r)
-{
-    r->sharing = sharing_feature();
-    r->choose_kind = kinds_choose;
-    r->holding = holder_feature();
-    r->scripts = wire_scripts_for_all();
-}
-
-void redlock_use_redisson(struct redlock *r)
-{
-    r->bridging = redisson_feature();
-    r->choose_kind = kinds_choose;
-    r->holding = holder_feature();
-}
-
-void redlock_use_fair(struct redlock *r)
-{
-    r->ordering = fair_feature();
-    r->choose_kind = kinds_choose;
-    r->holding = holder_feature();
+    r->scripts = plain_scripts_for_all();
 }
 
 void redlock_use_free_in(struct redlock *r)

@@ -1,5 +1,6 @@
 #include "events.h"
 
+#include "kind.h"
 #include "round.h"
 
 REDLOCK_STATIC_ASSERT((int)REDLOCK_COMMAND_NONE == (int)WIRE_NONE && (int)REDLOCK_COMMAND_AUTH == (int)WIRE_AUTH &&
@@ -140,21 +141,23 @@ static void write_sent(const struct redlock *r, unsigned k, unsigned before)
 }
 
 /* A refusal by the script that acquires tells of the holder, and of its ticket. */
-static void read_detail(struct redlock_event *event, const struct redlock_asked *asked, const struct wire_reply *reply)
+static void read_detail(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
+                        const struct wire_reply *reply)
 {
     bool is_refusal = event->command == REDLOCK_COMMAND_ACQUIRE && event->answer == REDLOCK_ANSWER_REFUSED;
-    const struct wire_row *row = is_refusal && asked->lock ? asked->lock->kind->rows[KIND_ACQUIRE] : NULL;
+    const struct wire_row *row = is_refusal && asked->lock ? kind_row(r, asked->lock, KIND_ACQUIRE) : NULL;
 
     if (reply->type == RESP_INTEGER)   event->number = reply->integer;
     else if (row && row->read_refusal) (void)row->read_refusal(reply, &event->ticket, &event->number);
 }
 
-static void read_answer(struct redlock_event *event, const struct redlock_asked *asked, const struct wire_reply *reply)
+static void read_answer(const struct redlock *r, struct redlock_event *event, const struct redlock_asked *asked,
+                        const struct wire_reply *reply)
 {
     if (asked->command == WIRE_QUESTION || asked->command == WIRE_NONE) return;
     event->answer = (enum redlock_answer)wire_read_any(asked, reply);
     if (event->answer == REDLOCK_ANSWER_ERROR) event->trouble = wire_trouble(reply->text, reply->text_size);
-    read_detail(event, asked, reply);
+    read_detail(r, event, asked, reply);
 }
 
 /* As stake_vote counts it. A node that does not know the script is asked again; a key of another type is not ours. */
@@ -188,7 +191,7 @@ static void write_heard(const struct redlock *r, unsigned k, const struct redloc
     event->command = (enum redlock_command)asked->command;
     event->form = (enum redlock_form)asked->form;
     event->to_come = r->nodes[k].asked_count;
-    if (reply) read_answer(event, asked, reply);
+    if (reply) read_answer(r, event, asked, reply);
     if (asked->lock) add_vote(event, asked);
 }
 

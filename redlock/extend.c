@@ -31,7 +31,7 @@ static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k
     bool is_missing = (vote == REDLOCK_VOTE_REFUSED && state == STAKE_PLACED) ||
                       (vote == REDLOCK_VOTE_NOT_ASKED && state == STAKE_NONE);
 
-    if (r->sharing && r->sharing->has_two_tokens_on(lock, k)) return;    /* S22: in which role does it know it? */
+    if (kind_has_two_tokens_on(lock, k)) return;    /* S22: in which role does it know it? */
     if (!is_missing || lock_is_past_deadline(r, lock) || !stake_may_ask(r, k, has_ticket(lock))) return;
     REDLOCK_ASSERT(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
     REDLOCK_ASSERT(lock->round.command == WIRE_EXTEND && round_count(lock->round.granted) >= quorum_of(r->node_count));
@@ -96,7 +96,7 @@ void extend_answer(struct redlock *r, const struct answer *a)
     REDLOCK_ASSERT(!is_won || lock->round.decided_at != 0);
     if ((is_open || is_in_time) && stake_send_script(r, a)) return;
     stake_vote(a);
-    if (r->sharing && (is_open || is_won)) r->sharing->learn(a);
+    if (lock->kind->extended && (is_open || is_won)) lock->kind->extended(a);
     if (is_won) restore_key(r, lock, a->k);
 }
 

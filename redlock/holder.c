@@ -6,7 +6,7 @@
 static void holder_learn(struct redlock *r, const struct answer *a)
 {
     struct redlock_lock *lock = a->lock;
-    const struct wire_row *row = lock->kind->rows[KIND_ACQUIRE];
+    const struct wire_row *row = kind_row(r, lock, KIND_ACQUIRE);
     uint64_t counter;
     int64_t pttl;
 

@@ -22,8 +22,12 @@ static void judge_extending(struct redlock *r, struct redlock_lock *lock)
 {
     enum redlock_status status = extend_judge(r, lock);
 
-    if (status != REDLOCK_PENDING && r->sharing) status = r->sharing->judged(r, lock, status);
     if (status == REDLOCK_PENDING) return;
+    if (lock->kind->judged) status = lock->kind->judged(r, lock, status);
+    if (status == REDLOCK_PENDING) {
+        extend_begin(r, lock, lock->round.ttl_ms);
+        return;
+    }
     event_note(r, lock, REDLOCK_EVENT_VERDICT, status);
     if (is_quiet(lock)) {
         r->keeping->extended(r, lock, status);
@@ -130,9 +134,9 @@ void lock_never_answered(struct redlock *r, unsigned k, const struct redlock_ask
     lock->asking &= (uint16_t)~bit_of(k);
     if (is_with_ttl((enum wire_command)asked->command)) {
         stake_note_end(r, lock);
-        if (r->sharing) r->sharing->not_told(lock, k);
+        if (lock->kind->not_told) lock->kind->not_told(lock, k);
     }
-    if (asked->command == WIRE_RELEASE) stake_keep_entry(r, lock, k);
+    if (asked->command == WIRE_RELEASE && r->waking) r->waking->keep_entry(lock, k);
     if (stake->state == STAKE_LEAVING) stake_owe(r, lock, k);
     lock_judge(r, lock);
 }

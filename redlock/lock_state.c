@@ -52,6 +52,11 @@ bool lock_is_idle(const struct redlock_lock *lock)
     return lock->phase == PHASE_IDLE && lock->owed == 0 && lock->outstanding == 0 && !is_queued;
 }
 
+bool lock_owes_otherwise(const struct redlock_lock *lock, const struct redlock_kind *kind, const struct redlock_request *request)
+{
+    return (lock->kind == kind) != (request->kind == kind) && !lock_is_idle(lock);
+}
+
 /* S10: by the clock, at every question. */
 REDLOCK_OUTLINE bool lock_is_held(const struct redlock_lock *lock, uint64_t now_us)
 {

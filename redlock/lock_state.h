@@ -100,6 +100,9 @@ REDLOCK_PRIVATE void lock_set_phase(struct redlock *r, struct redlock_lock *lock
 REDLOCK_PRIVATE bool lock_is_in_round(const struct redlock_lock *lock);
 /* See redlock_idle. */
 REDLOCK_PRIVATE bool lock_is_idle(const struct redlock_lock *lock);
+/* Is it, or was it, of that kind, whose keys no other kind removes, is to become of another one, and may owe something? */
+REDLOCK_PRIVATE bool lock_owes_otherwise(const struct redlock_lock *lock, const struct redlock_kind *kind,
+                                         const struct redlock_request *request);
 /* To be acquired: only attempts have been lost so far. */
 REDLOCK_PRIVATE bool lock_is_trying(const struct redlock_lock *lock);
 /* Is the time of its round over, so that nothing is sent for it any longer? That it ends without the answers that are missing is

@@ -86,11 +86,12 @@ static bool comes_after(const struct redlock_name *a, const struct redlock_name 
     return order > 0 || (order == 0 && a->size > b->size);
 }
 
-static enum redlock_status names_check(const struct redlock *r, const struct redlock_name *names, unsigned count)
+static enum redlock_status names_check(const struct redlock *r, const struct redlock_name *names, unsigned count, bool is_shared)
 {
     size_t room = r->config.resource_max;
 
-    if (count < 1 || count > REDLOCK_SET_MAX) return REDLOCK_BAD_SET;
+    if (count < 1 || count > REDLOCK_SET_MAX)          return REDLOCK_BAD_SET;
+    if (!is_shared && names_are_shared(names, count)) return REDLOCK_BAD_KIND;
     for (unsigned i = 0; i < count; i++) {
         size_t head = i > 0 ? WIRE_NAME_HEAD : 0;
         if (room < head || !name_is_proper(&names[i], room - head)) return REDLOCK_BAD_RESOURCE;
@@ -114,7 +115,7 @@ static void names_sort(struct redlock_name *set, unsigned count)
 const struct redlock_sets *names_feature(void)
 {
     static const struct redlock_sets feature = {
-        .check = names_check, .are_same = names_are_same, .sort = names_sort, .kind = wire_scripted_kind
+        .check = names_check, .are_same = names_are_same, .sort = names_sort
     };
 
     return &feature;

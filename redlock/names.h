@@ -29,11 +29,11 @@ REDLOCK_PRIVATE bool name_is_proper(const struct redlock_name *name, size_t size
 /* What sets add: no name stands twice in one; two are the same whatever their order; and they are sorted, in one order
  * everywhere, whoever asks, so that a set has one form on the wire. */
 struct redlock_sets {
-    /* OK; BAD_SET, BAD_RESOURCE, BAD_CONFIG. All names together fit, each but the first with a head of its own. */
-    enum redlock_status (*check)(const struct redlock *r, const struct redlock_name *names, unsigned count);
+    /* OK; BAD_SET, BAD_RESOURCE; BAD_KIND: one is shared, of a lock that is not. All names together fit, each but the first with a
+     * head of its own. */
+    enum redlock_status (*check)(const struct redlock *r, const struct redlock_name *names, unsigned count, bool is_shared);
     bool (*are_same)(const struct redlock_name *set, const struct redlock_name *names, unsigned count);
     void (*sort)(struct redlock_name *set, unsigned count);
-    const struct redlock_kind *(*kind)(void);       /* Of a lock of several. */
 };
 REDLOCK_PRIVATE const struct redlock_sets *names_feature(void);
 

@@ -5,10 +5,10 @@
 #include "extend.h"
 #include "inspect.h"
 #include "keeper.h"
+#include "kind.h"
 #include "lock.h"
 #include "names.h"
 #include "outcome.h"
-#include "permits.h"
 #include "queue.h"
 #include "quorum.h"
 #include "release.h"
@@ -28,6 +28,7 @@ void redlock_request_init(struct redlock_request *request)
 void redlock_lock_init(struct redlock_lock *lock)
 {
     clear_bytes(lock, sizeof *lock);
+    lock->kind = &redlock_plain;
     lock->status = lock->attempt_status = REDLOCK_LOST;
 }
 
@@ -74,19 +75,6 @@ static void forget_lock(struct redlock *r, struct redlock_lock *lock)
     clear_lock(lock);
 }
 
-/* It is about to be used again, as the kind that was chosen. */
-static void leave_adopted(struct redlock *r, struct redlock_lock *lock)
-{
-    const struct redlock_kind *kind = lock->kind;
-    struct redlock_permit permit = lock->permit;
-    bool is_fair = lock->is_fair;
-
-    forget_lock(r, lock);
-    lock->kind = kind;
-    lock->permit = permit;
-    lock->is_fair = is_fair;
-}
-
 /* The last use of the lock, which has ended and was not released, is over. What was adopted stays on the nodes (S17): the
  * process that handed it over may still hold it. */
 static void end_last_use(struct redlock *r, struct redlock_lock *lock)
@@ -106,35 +94,51 @@ static enum redlock_status check_ttl(const struct redlock *r, uint32_t ttl_ms, u
 }
 
 /* A set of one is a resource, whatever the engine can do. */
-static enum redlock_status check_names(const struct redlock *r, const struct redlock_name *names, unsigned count)
+static enum redlock_status check_names(const struct redlock *r, const struct redlock_name *names, unsigned count, bool is_shared)
 {
-    if (count == 1) return name_is_proper(names, r->config.resource_max) ? REDLOCK_OK : REDLOCK_BAD_RESOURCE;
-    return r->sets ? r->sets->check(r, names, count) : REDLOCK_BAD_SET;
+    if (count != 1) return r->sets ? r->sets->check(r, names, count, is_shared) : REDLOCK_BAD_SET;
+    if (names->shared && !is_shared) return REDLOCK_BAD_KIND;
+    return name_is_proper(names, r->config.resource_max) ? REDLOCK_OK : REDLOCK_BAD_RESOURCE;
 }
 
-/* What is more than a plain lock is of the features that were asked for. After anything but OK nothing has changed. */
-static enum redlock_status choose_kind(const struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
+/* What does not go together, and what is still owed otherwise: each kind says it of itself. */
+static enum redlock_status check_kind(struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request,
+                                      const struct redlock_kind *kind)
 {
-    if (r->choose_kind) return r->choose_kind(r, lock, request);
-    if (request->ticket || request->fair || request->redisson || request->permits > 0 || request->shared) return REDLOCK_BAD_CONFIG;
-    lock->kind = &r->scripts->plain;
-    return REDLOCK_OK;
+    enum redlock_status status = REDLOCK_OK;
+
+    if (request->ticket) status = r->ticketing ? r->ticketing->check(r, request) : REDLOCK_BAD_CONFIG;
+    else if (!kind->check && request->permits > 0) status = REDLOCK_BAD_KIND;
+    for (unsigned i = 0; i < 2 && status == REDLOCK_OK; i++, kind = lock->kind)
+        if (kind->check) status = kind->check(r, lock, request);
+    return status;
+}
+
+static void become(const struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request,
+                   const struct redlock_kind *kind)
+{
+    bool is_scripted = !kind->check && (request->ticket || lock->name_count > 1);     /* A plain lock. */
+
+    lock->kind = is_scripted ? r->scripted : kind;
+    lock->permit = (struct redlock_permit){ .count = request->permits };
 }
 
 /* Makes the lock ready for its next operation, on the resources of a request. The names of the last one are looked at only
- * while the lock is not idle: after that they may be gone. */
+ * while the lock is not idle: after that they may be gone. After anything but OK nothing has changed. */
 static enum redlock_status set_names(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request)
 {
-    struct redlock_name name = { .bytes = request->resource, .size = request->resource_size, .shared = request->shared };
+    const struct redlock_kind *kind = request->kind ? request->kind : &redlock_plain;
+    struct redlock_name name = { .bytes = request->resource, .size = request->resource_size, .shared = kind->is_shared };
     struct redlock_name *names = request->set ? request->set : &name;
     unsigned count = request->set ? request->set_count : 1;
     bool is_idle = redlock_idle(lock);
-    enum redlock_status status = check_names(r, names, count);
+    enum redlock_status status;
 
     if (!is_ours(r, lock)) return REDLOCK_BAD_LOCK;
+    status = check_names(r, names, count, kind->is_shared);
     if (status != REDLOCK_OK) return status;
     if (!has_ended(lock, r->now_us) || (!is_idle && !names_are_of(r, lock, names, count))) return REDLOCK_BAD_STATE;
-    status = choose_kind(r, lock, request);
+    status = check_kind(r, lock, request, kind);
     if (status != REDLOCK_OK) return status;
     if (count > 1) r->sets->sort(names, count);
     if (lock->phase != PHASE_IDLE) end_last_use(r, lock);
@@ -147,6 +151,7 @@ static enum redlock_status set_names(struct redlock *r, struct redlock_lock *loc
     if (count > 1) lock->name.bytes = names;
     lock->name_count = (uint8_t)count;
     lock->bond = bond_of(r, lock);
+    become(r, lock, request, kind);
     return REDLOCK_OK;
 }
 
@@ -235,18 +240,20 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
     return REDLOCK_OK;
 }
 
-static enum redlock_status adopt_names(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *what,
-                                       const char *token, uint64_t now_us)
+enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *what,
+                                  const char *token, uint64_t now_us)
 {
+    const struct redlock_request names = { .kind = what->kind, .resource = what->resource, .resource_size = what->resource_size,
+                                           .set = what->set, .set_count = what->set_count };
     uint8_t bytes[REDLOCK_TOKEN_SIZE];
     enum redlock_status status;
 
     r->now_us = now_us;
     if (!wire_token_read(token, length_of(token, REDLOCK_TOKEN_TEXT + 1), bytes)) return REDLOCK_BAD_TOKEN;
     if (!redlock_idle(lock)) return REDLOCK_BAD_STATE;
-    status = set_names(r, lock, what);
+    status = set_names(r, lock, &names);
     if (status != REDLOCK_OK) return status;
-    r->leave_adopted = leave_adopted;
+    r->leave_adopted = forget_lock;
     copy_bytes(lock->token, bytes, sizeof bytes);
     lock_set_phase(r, lock, PHASE_HELD);
     for (unsigned k = 0; k < r->node_count; k++) {
@@ -264,38 +271,6 @@ static enum redlock_status adopt_names(struct redlock *r, struct redlock_lock *l
     lock->extension_limit = 0;
     REDLOCK_LOOK_AT_LOCK(r, lock);
     return REDLOCK_OK;
-}
-
-enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
-                                  const char *token, uint64_t now_us)
-{
-    struct redlock_request what = { .resource = resource, .resource_size = resource_size };
-
-    return adopt_names(r, lock, &what, token, now_us);
-}
-
-enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lock, struct redlock_name *set,
-                                      unsigned set_count, const char *token, uint64_t now_us)
-{
-    struct redlock_request what = { .set = set, .set_count = set_count };
-
-    return adopt_names(r, lock, &what, token, now_us);
-}
-
-enum redlock_status redlock_adopt_redisson(struct redlock *r, struct redlock_lock *lock, const void *resource,
-                                           size_t resource_size, const char *token, uint64_t now_us)
-{
-    struct redlock_request what = { .resource = resource, .resource_size = resource_size, .redisson = true };
-
-    return adopt_names(r, lock, &what, token, now_us);
-}
-
-enum redlock_status redlock_adopt_fair(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
-                                       const char *token, uint64_t now_us)
-{
-    struct redlock_request what = { .resource = resource, .resource_size = resource_size, .fair = true };
-
-    return adopt_names(r, lock, &what, token, now_us);
 }
 
 enum redlock_status redlock_keep(struct redlock *r, struct redlock_lock *lock, uint32_t hold_ms, uint64_t now_us)
@@ -375,7 +350,7 @@ void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_u
     }
     lock->asking = 0;
     lock->round.deadline_at = now_us;       /* S9: what is still answered has nothing set again. */
-    if (r->sharing) r->sharing->cancelled(r, lock);
+    if (lock->kind->cancelled) lock->kind->cancelled(r, lock);
     outcome_set(r, lock, after, REDLOCK_CANCELLED);
     lock_reschedule(r, lock);
     REDLOCK_LOOK_AT_LOCK(r, lock);
@@ -509,11 +484,6 @@ void redlock_token(const struct redlock_lock *lock, char text[REDLOCK_TOKEN_TEXT
 {
     wire_token_text(lock->token, text);
     text[REDLOCK_TOKEN_TEXT] = '\0';
-}
-
-void redlock_redisson_field(const struct redlock_lock *lock, char text[REDLOCK_REDISSON_FIELD + 1])
-{
-    text[wire_redisson_field(lock->token, text)] = '\0';
 }
 
 void redlock_value(const struct redlock *r, const struct redlock_lock *lock, char text[REDLOCK_VALUE_TEXT + 1])

@@ -3,6 +3,13 @@
 #include "quorum.h"
 #include "stake.h"
 
+void outcome_leave_waiters(struct redlock *r, struct redlock_lock *lock)
+{
+    REDLOCK_ASSERT(!lock->entries || r->waking);
+    if (lock->entries) r->waking->give_back(r, lock);
+    REDLOCK_ASSERT(!lock->entries || lock->owed_until > r->now_us);
+}
+
 void outcome_set(struct redlock *r, struct redlock_lock *lock, enum phase phase, enum redlock_status status)
 {
     REDLOCK_CHECK(phase == PHASE_IDLE || phase == PHASE_HELD);
@@ -10,7 +17,7 @@ void outcome_set(struct redlock *r, struct redlock_lock *lock, enum phase phase,
     lock_leave_queue(r, lock);
     if (r->waking) r->waking->leave(r, lock);
     lock_set_phase(r, lock, phase);
-    if (phase == PHASE_IDLE) stake_leave_waiters(r, lock);
+    if (phase == PHASE_IDLE) outcome_leave_waiters(r, lock);
     lock_tell(r, lock, status);
 }
 

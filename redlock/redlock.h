@@ -88,7 +88,6 @@ enum {
     REDLOCK_TOKEN_TEXT = 40,            /* The same in hex digits, as nodes store it. */
     REDLOCK_HOLDER_MAX = 63,            /* Bytes of a holder's name: see redlock_use_holder. */
     REDLOCK_VALUE_TEXT = 40 + 1 + 63,   /* Bytes of the value of a lock's keys at most: token, blank, holder. */
-    REDLOCK_REDISSON_FIELD = 36 + 1 + 10,   /* Bytes of a token as Redisson writes whom a lock belongs to, at most. */
     REDLOCK_ARGUMENTS_MAX = 8,          /* Of a question to a node, the command's name included. */
     REDLOCK_LOGIN_MAX = 512,            /* Bytes of user and password together. */
     REDLOCK_ENTROPY_MAX = 4 * 20,       /* Random bytes kept: tokens of four attempts. */
@@ -137,7 +136,7 @@ enum {
 
 /* ---- Statuses ---- */
 
-/* Number, name and text of each. The numbers never change; the command tells them with --json. */
+/* Number, name and text of each. The numbers never change, and no number is used again; the command tells them with --json. */
 #define REDLOCK_STATUSES(X)                                                                      \
     X(0, OK, "done")                                                                             \
     X(1, TAKEN, "held by somebody else")                                                         \
@@ -170,10 +169,8 @@ enum {
     X(28, NO_ANSWER, "the node gives no answer")                                                 \
     X(29, BAD_QUESTION, "a question has 1 to 8 arguments that fit in the send buffer, and does not change the connection") \
     X(30, PENDING, "not decided yet")                                                            \
-    X(31, BAD_PERMITS, "permits are 1 to 64, of one resource")                                   \
-    X(32, BAD_FAIR, "a fair lock is one resource: no set, no permits, not shared")               \
-    X(33, BAD_REDISSON, "a lock of Redisson's is one resource on one node: no set, permits, ticket, shared or fair lock, and " \
-                        "over several nodes Java checks no validity and keeps no guard")
+    X(34, BAD_KIND, "this kind of lock does not go with that: permits (1 to 64), fair locks and Redisson's are of one resource; " \
+                    "Redisson's is on one node, without a ticket; only shared locks have shared resources, and upgrades")
 
 enum redlock_status {
 #define REDLOCK_STATUS_ENUM(number, name, text) REDLOCK_##name = (number),
@@ -247,7 +244,7 @@ struct redlock_event_ring;
 struct redlock_name {
     const void *bytes;
     size_t size;
-    bool shared;                /* Of a lock: this resource is shared. See redlock_use_shared. */
+    bool shared;                /* Of a lock of the kind redlock_shared: this resource is. */
 };
 
 /* ---- Setting up ---- */
@@ -312,16 +309,12 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
                                  unsigned node_count, void *memory, size_t memory_size, uint64_t now_us);
 
 /* Parts: what a lock can do beyond the plain one is linked only where the program asks for it, by calling one of these between
- * redlock_init and the first redlock_tick. The client (redlock_client.h) calls all of them but redlock_use_fair and
- * redlock_use_redisson, which its program calls behind redlock_open. To keep a lock, or to inspect one, needs no such call.
+ * redlock_init and the first redlock_tick. The client (redlock_client.h) calls all of them. To keep a lock, or to inspect one,
+ * needs no such call; and a kind of locks is linked by being named, see redlock_plain.
  *
  *     redlock_use_tickets    request.ticket     else refused with BAD_CONFIG
  *     redlock_use_sets       request.set, of several resources     else refused with BAD_SET
- *     redlock_use_permits    request.permits    else refused with BAD_CONFIG
  *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody, unless sets are in use
- *     redlock_use_shared     shared locks      else refused with BAD_CONFIG; releases of all locks wake readers, too
- *     redlock_use_fair       request.fair       else refused with BAD_CONFIG
- *     redlock_use_redisson   request.redisson   else refused with BAD_CONFIG
  *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not asked; the others call it
  *     redlock_use_loaded_scripts
  *                            to extend and to release are loaded by each new connection and then named by their SHA-1s:
@@ -331,11 +324,7 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
  *                            once, by redlock_output of the first of them, and copied to those that have nothing else to send */
 void redlock_use_tickets(struct redlock *r);
 void redlock_use_sets(struct redlock *r);
-void redlock_use_permits(struct redlock *r);
 void redlock_use_wake_ups(struct redlock *r);
-void redlock_use_shared(struct redlock *r);
-void redlock_use_fair(struct redlock *r);
-void redlock_use_redisson(struct redlock *r);
 void redlock_use_free_in(struct redlock *r);
 void redlock_use_loaded_scripts(struct redlock *r);
 void redlock_use_copies(struct redlock *r);
@@ -448,8 +437,19 @@ void redlock_received(struct redlock *r, unsigned k, size_t size, uint64_t now_u
 
 /* ---- Locks ---- */
 
+/* The kinds of locks. A program links those that it names. Each is told of below; all but Redisson's exclude each other.
+ *
+ *     redlock_plain      one client holds it
+ *     redlock_shared     any number of readers hold it, or one writer: see redlock_start_upgrade
+ *     redlock_fair       one client holds it, in strict order
+ *     redlock_permits    one of request.permits permits: see redlock_slot
+ *     redlock_redisson   a lock that Java services share, by Redisson, on one node */
+struct redlock_kind;
+extern const struct redlock_kind redlock_plain, redlock_shared, redlock_fair, redlock_permits, redlock_redisson;
+
 /* What to acquire. */
 struct redlock_request {
+    const struct redlock_kind *kind;    /* NULL: redlock_plain. */
     const void *resource;       /* Any bytes, but not "#ticket", "#waiters", "#leader", "#done", "#readers", "#writer",
                                  * "#queue", "#lease" or "#grant" at the end: such keys are the engine's own. Not copied by the
                                  * engine: they must stay until the lock is idle or forgotten, or until redlock_copy_name(). */
@@ -462,8 +462,6 @@ struct redlock_request {
     uint32_t extension_limit;   /* S13: how often the lock may be extended; 0: no limit. Without one a holder that never
                                  * stops keeps all others out for ever. */
     bool ticket;                /* With a ticket: see redlock_ticket. */
-    bool fair;                  /* In strict order, for one resource without permits that is not shared: see redlock_use_fair. */
-    bool redisson;              /* A lock that Java services share, of one node: see redlock_adopt_redisson. */
     uint64_t wall_us;           /* The wall clock at now_us, in microseconds since 1970: for tickets, and for an entry among
                                  * those who wait. 0: neither. It is taken once: after a step of it begin the acquire anew. */
     struct redlock_name *set;   /* Several resources, all or nothing, instead of the one above: set[0..set_count), up to
@@ -471,10 +469,8 @@ struct redlock_request {
                                  * each but one counts 8 bytes more. They are sorted, and must stay as the names must. NULL:
                                  * one. */
     unsigned set_count;
-    uint8_t permits;            /* One of so many permits of the resource, 1..REDLOCK_PERMITS_MAX, of which each has one holder:
-                                 * see redlock_slot. 0: none, a lock. Needs redlock_use_permits, and one resource. */
-    bool shared;                /* The resource above is shared, with others that ask for it so: see redlock_use_shared. In a set
-                                 * each has a word of its own. */
+    uint8_t permits;            /* Of redlock_permits: so many have the resource, 1..REDLOCK_PERMITS_MAX, each one holder. 0 of any
+                                 * other kind. */
 };
 
 /* Sets every field to its default: one attempt, no limit, no ticket. resource or set, and ttl_ms, have none. */
@@ -542,7 +538,7 @@ enum redlock_status redlock_start_upgrade(struct redlock *r, struct redlock_lock
 REDLOCK_MUST_CHECK
 enum redlock_status redlock_start_downgrade(struct redlock *r, struct redlock_lock *lock, uint64_t now_us);
 
-/* Fair locks. Of the clients that ask for a resource with request.fair, nobody whose first poll began after a waiter was queued on
+/* Fair locks. Of the clients that ask for a resource by redlock_fair, nobody whose first poll began after a waiter was queued on
  * a quorum gets in before that waiter (S25). Without it waiters are woken in the order in which they arrived, by their own clocks,
  * and any client that comes while the resource is free may take it: that is mostly enough, and costs less. To everybody else a fair
  * lock is a plain lock: both exclude each other, and a client that is not fair may come in between while the resource is free, from
@@ -555,8 +551,8 @@ enum redlock_status redlock_start_downgrade(struct redlock *r, struct redlock_lo
  * client has released the lock or given up; where it finds the resource free and nobody queued, it costs its TTL on that node. A
  * client that sleeps for longer is passed until it goes on, and where the queue was empty meanwhile, it comes behind those that are
  * queued since. A node that restarts without its data forgets its queue.
- *   It may have a ticket. Another process takes it over by redlock_adopt_fair(), not by redlock_adopt(): a poll that is still on
- * its way could give away what the extension of a plain lock has counted. Releases wake nobody unless wake-ups or sets are used. */
+ *   It may have a ticket. Another process takes it over as what it is, not as a plain lock: a poll that is still on its way
+ * could give away what the extension of a plain lock has counted. Releases wake nobody unless wake-ups or sets are used. */
 
 /* Is the lock a reader, of any of its resources? */
 bool redlock_is_shared(const struct redlock_lock *lock);
@@ -580,40 +576,26 @@ enum redlock_status redlock_start_inspect(struct redlock *r, struct redlock_lock
                                           size_t resource_size, struct redlock_sight *sights, uint64_t now_us);
 
 /* Takes over a lock that another process acquired, by its token (40 hex digits), so that it can be extended or released
- * here. Whether it is still held is not known: redlock_valid_us() is 0 until an extension, begun within one node timeout, is
+ * here. what: as it was acquired; its resource or set and its kind are looked at. One of several permits is adopted as a plain
+ * lock of "resource:slot".
+ * Whether it is still held is not known: redlock_valid_us() is 0 until an extension, begun within one node timeout, is
  * confirmed. That is no weaker than S9: a quorum that still holds our token shares a node with every quorum that a rival
  * could have won since, so nobody has.
  * S17: its keys are removed by redlock_start_release() and by nothing else. However its extensions end, to forget it, to part
  * from it, to close the client or to acquire with the same lock again leaves every key as it is, since the process that handed
- * the token over may hold the lock still. BAD_RESOURCE, BAD_SET, BAD_TOKEN; BAD_STATE unless the lock is idle, so one that was
- * adopted in vain is forgotten first. */
+ * the token over may hold the lock still. BAD_RESOURCE, BAD_SET, BAD_KIND, BAD_TOKEN; BAD_STATE unless the lock is idle, so one
+ * that was adopted in vain is forgotten first. */
 REDLOCK_MUST_CHECK
-enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
+enum redlock_status redlock_adopt(struct redlock *r, struct redlock_lock *lock, const struct redlock_request *what,
                                   const char *token, uint64_t now_us);
-REDLOCK_MUST_CHECK
-enum redlock_status redlock_adopt_set(struct redlock *r, struct redlock_lock *lock, struct redlock_name *set,
-                                      unsigned set_count, const char *token, uint64_t now_us);
 
-/* The same of a lock that was acquired with request.fair. */
-REDLOCK_MUST_CHECK
-enum redlock_status redlock_adopt_fair(struct redlock *r, struct redlock_lock *lock, const void *resource, size_t resource_size,
-                                       const char *token, uint64_t now_us);
-
-/* Locks of Redisson's kind (S26), for programs that share a lock with Java services: request.redisson, on an engine of one node
- * that has called redlock_use_redisson. The key is a hash as that library's RLock, its fenced and its spin lock make it, with one
- * field: the first 32 hex digits of the token as a UUID, a colon, and the last 8 as a decimal number. So both sides refuse each
- * other, the release tells the channel on which waiting Java threads listen, and with wake-ups a waiting lock hears theirs.
- * BAD_REDISSON: more than one node, or with a ticket, permits, a set, shared, fair. The holder's name (redlock_use_holder) is not
- * told.
+/* Locks of Redisson's kind (S26), for programs that share a lock with Java services, on an engine of one node. The key is a hash as
+ * that library's RLock, its fenced and its spin lock make it, with one field: the first 32 hex digits of the token as a UUID, a
+ * colon, and the last 8 as a decimal number. So both sides refuse each other, the release tells the channel on which waiting Java
+ * threads listen, and with wake-ups a waiting lock hears theirs. BAD_KIND: more than one node, or a ticket, permits, a set. The
+ * holder's name (redlock_use_holder) is not told.
  * What Java does not promise: it keeps no guard, so after a restart of the node without its data a Java client may take a lock that
- * is still held here; and its own extension may shorten a lock, though only its own. No ticket: a fenced lock's token is Java's.
- * A lock that another process acquired is taken over as by redlock_adopt(), but by this call. */
-REDLOCK_MUST_CHECK
-enum redlock_status redlock_adopt_redisson(struct redlock *r, struct redlock_lock *lock, const void *resource,
-                                           size_t resource_size, const char *token, uint64_t now_us);
-
-/* Writes that field, of the current or last attempt, and a NUL: as a Java program sees it in the hash. */
-void redlock_redisson_field(const struct redlock_lock *lock, char text[REDLOCK_REDISSON_FIELD + 1]);
+ * is still held here; and its own extension may shorten a lock, though only its own. No ticket: a fenced lock's token is Java's. */
 
 /* Copies the lock's name into the lock, so that the caller's bytes may be reused. The lock is one on which an operation has begun,
  * or that was adopted, and is not idle; else, and if it is a set or the name is longer than REDLOCK_NAME_COPY_MAX, false: nothing
@@ -710,7 +692,7 @@ uint32_t redlock_free_in_ms(const struct redlock_lock *lock);
  * resource, which must refuse smaller ones: see redlock_fence.h. */
 uint64_t redlock_ticket(const struct redlock_lock *lock);
 
-/* Of a lock that was acquired with request.permits: which of them it has, 1..permits; else 0. On the nodes it is a plain lock of
+/* Of a lock of the kind redlock_permits: which of them it has, 1..permits; else 0. On the nodes it is a plain lock of
  * the resource "name:slot", so whoever acquires that takes a permit; and by that name it is inspected, and adopted. Clients with
  * different numbers of permits share the slots that both have: at most as many as the largest number hold one. A ticket is that
  * of the slot: the resource must compare it with those of the same slot alone. */
@@ -961,18 +943,14 @@ void redlock_describe_node(const struct redlock *r, unsigned k, uint64_t now_us,
 /* ---- Private from here on: the structures are complete so that the caller can place them; their fields may change ---- */
 
 struct redlock_scripts;     /* What features add to the engine. */
-struct redlock_permitting;
-struct redlock_kind;
 struct redlock_ticketing;
 struct redlock_sets;
 struct redlock_waking;
 struct redlock_keeping;
 struct redlock_inspecting;
 struct redlock_holding;
-struct redlock_sharing;
-struct redlock_ordering;
-struct redlock_bridging;
 struct redlock_asking;
+struct wire_reply;
 struct redlock_eventing;
 
 /* A place in a doubly linked queue of locks. */
@@ -1044,12 +1022,11 @@ struct redlock_lock {
     uint16_t taken;                     /* Nodes that refused because a resource is taken, not because of the ticket. */
     uint16_t entries, woken;              /* Nodes: where it has an entry among the waiters; that have said: now. */
     struct redlock_permit permit;
-    bool is_fair;                       /* In strict order. */
     struct redlock_name name;           /* Of the only resource; of several, bytes is the caller's set, sorted. */
     uintptr_t bond;                     /* The addresses of lock and engine, combined: a copy has not this one. 0: no engine's. */
     uint32_t outstanding;               /* Commands that are not answered yet, on all nodes. */
     uint32_t ttl_ms, min_validity_ms;
-    const struct redlock_kind *kind;    /* Its commands. */
+    const struct redlock_kind *kind;    /* redlock_plain until it is used. */
     struct redlock_round round;
     uint64_t valid_from, valid_until;   /* Compared with the clock, not believed (S10). */
     uint64_t wait_until;                /* No attempt begins later; 0: one attempt. */
@@ -1192,7 +1169,7 @@ struct redlock_canary {
     uint8_t reply[128];
 };
 
-enum { REDLOCK_DURABLE_WORDS = 8 };
+enum { REDLOCK_DURABLE_WORDS = 10 };
 
 struct redlock_durable {
     uintptr_t scripts[REDLOCK_DURABLE_WORDS];   /* Comes first: by it the handshake finds the rest. */
@@ -1218,16 +1195,13 @@ struct redlock {
     const struct redlock_scripts *scripts;              /* In the form that suits the features in use, of which are there: */
     const struct redlock_ticketing *ticketing;          /* these. */
     const struct redlock_sets *sets;
-    const struct redlock_permitting *permitting;
-    enum redlock_status (*choose_kind)(const struct redlock *r, struct redlock_lock *lock, const struct redlock_request *request);
+    const struct redlock_kind *scripted;                /* Of plain locks that go out by a script. NULL: there are none. */
     const struct redlock_waking *waking;
     const struct redlock_keeping *keeping;
     const struct redlock_inspecting *inspecting;
     const struct redlock_holding *holding;
     void (*fill_send_buffer)(struct redlock *r, unsigned k);    /* With copies for other nodes. NULL: without. */
-    const struct redlock_sharing *sharing;
-    const struct redlock_ordering *ordering;
-    const struct redlock_bridging *bridging;
+    bool (*hear_channel)(struct redlock *r, unsigned k, const struct wire_reply *reply);    /* Of a kind's own, or NULL. */
     void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* What ends the last use of a lock that was adopted. */
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */
     struct redlock_question *questions; /* Of no lock, to any node, that are not answered; see redlock_ask. */

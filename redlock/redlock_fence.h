@@ -14,7 +14,7 @@
  * - A holder shows its ticket at its first access, even if that is a read. From then on earlier holders are refused, but no
  *   sooner: what was read before may still be overtaken by a late write.
  *
- * A reader (request.shared in redlock.h) with a ticket asks redlock_fence_admit_reader: readers beside each other do not keep one
+ * A reader (redlock_shared in redlock.h) with a ticket asks redlock_fence_admit_reader: readers beside each other do not keep one
  * another out, but each keeps out writers that held the lock before it, whose late writes would change what it reads.
  *
  * Memory:  the caller's. A fence is two numbers, to be stored and read back as such; {0}, when there are none yet. Without readers

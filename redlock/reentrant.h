@@ -26,7 +26,8 @@ static inline bool inside_has_slot(const struct redlock_lock *lock, const struct
 /* Does the lock that is held promise what an inner request asks for? */
 static inline bool inside_covers(const struct redlock_lock *lock, const struct redlock_request *request)
 {
-    struct redlock_name one = { .bytes = request->resource, .size = request->resource_size, .shared = request->shared };
+    struct redlock_name one = { .bytes = request->resource, .size = request->resource_size,
+                                .shared = request->kind == &redlock_shared };
     const struct redlock_name *wanted = request->set ? request->set : &one, *names;
     unsigned count, wanted_count = request->set ? request->set_count : 1;
 

@@ -67,7 +67,7 @@ void release_answer(struct redlock *r, const struct answer *a)
     bool is_over;
 
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
-    if (a->meaning == WIRE_ERROR && !is_gone) stake_keep_entry(r, lock, a->k);
+    if (a->meaning == WIRE_ERROR && !is_gone && r->waking) r->waking->keep_entry(lock, a->k);
     if (stake_send_script(r, a)) return;
     stake_vote(a);
     is_over = (is_gone || a->meaning == WIRE_GRANTED) && is_last(&stake->strays, is_gone);
@@ -80,7 +80,7 @@ void release_retire(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(!lock->is_adopted);      /* S17 */
     stake_let_go_everywhere(r, lock);
-    stake_leave_waiters(r, lock);
+    outcome_leave_waiters(r, lock);
     lock->valid_from = lock->valid_until = 0;
     if (lock->round.decided_at == 0) lock->round.decided_at = r->now_us;    /* An extension of the keeper's was under way. */
     lock_set_phase(r, lock, PHASE_IDLE);

@@ -4,7 +4,6 @@
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
-#include "stake.h"
 
 enum { LATER_MS = 2 };     /* A quorum is free first, and all nodes so much later: they were set within one round. */
 
@@ -58,17 +57,20 @@ void retry_expect_votes(struct redlock *r, struct redlock_lock *lock)
 }
 
 /* S14: at least as long as the round took, and a random time beyond; the last attempt comes when the time to wait ends. */
-REDLOCK_WRAPS bool retry_begin(struct redlock *r, struct redlock_lock *lock)
+REDLOCK_WRAPS static uint64_t earliest_at(const struct redlock *r, const struct redlock_lock *lock)
 {
-    uint64_t earliest = r->now_us + (r->now_us - lock->round.started_at);
-    uint64_t pause = retry_pause_us(r);
+    return r->now_us + (r->now_us - lock->round.started_at);
+}
 
-    if (earliest >= lock->wait_until) return false;
-    if (r->waking)     pause = r->waking->lengthen(r, lock, pause);
-    if (r->permitting) pause = r->permitting->shorten(r, lock, pause);
-    lock->retry_at = sooner(earliest + pause, lock->wait_until);
+bool retry_has_time(const struct redlock *r, const struct redlock_lock *lock)
+{
+    return earliest_at(r, lock) < lock->wait_until;
+}
+
+REDLOCK_WRAPS void retry_begin(struct redlock *r, struct redlock_lock *lock, uint64_t pause_us)
+{
+    lock->retry_at = sooner(earliest_at(r, lock) + pause_us, lock->wait_until);
     retry_wait(r, lock);
-    return true;
 }
 
 void retry_hurry(struct redlock *r, struct redlock_lock *lock)

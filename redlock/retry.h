@@ -4,8 +4,9 @@
 
 #include "lock_state.h"
 
-/* After a lost attempt: the lock waits for the next one. False: there is no time for one. */
-REDLOCK_PRIVATE bool retry_begin(struct redlock *r, struct redlock_lock *lock);
+/* After a lost attempt: is there time for another one? Then the lock waits for it, for that pause beyond a round's time. */
+REDLOCK_PRIVATE bool retry_has_time(const struct redlock *r, const struct redlock_lock *lock);
+REDLOCK_PRIVATE void retry_begin(struct redlock *r, struct redlock_lock *lock, uint64_t pause_us);
 
 /* The lock waits until retry_at, which has been set. */
 REDLOCK_PRIVATE void retry_wait(struct redlock *r, struct redlock_lock *lock);

@@ -382,17 +382,24 @@
 
 /* redlock/kinds/plain_wait.lua, with line_up.lua */
 #define WIRE_WAIT_SCRIPT \
-    "local e,a,l=unpack(ARGV)" \
-    "local c,m=redis.call,-2 " \
-    "for _,k in ipairs(KEYS)do " \
-    "local f,w=c('pttl',k),k..'#waiters'" \
-    "c('set',w..'#waiters','','px',l)" \
-    "c('pexpire',w,l)" \
-    "c('zadd',w,a,e)" \
-    "c('pexpire',w,l)" \
-    "m=m~=-1 and(f==-1 or f>m)and f or m end " \
-    "return m"
-#define WIRE_WAIT_SHA1 "d92794175063bae599ba9a4c9c62d0cf69fdb456"
+    "local p,a,l,m=unpack(ARGV)" \
+    "local c,b,o=redis.call,redis.pcall,-2 " \
+    "for i,k in ipairs(KEYS)do " \
+    "local r,w,t,e=m:sub(i,i)=='s',k..'#writer',k..'#waiters',c('pttl',k)" \
+    "local n=p..(r and's'or'')" \
+    "c('set',t..'#waiters','','px',l)" \
+    "c('pexpire',t,l)" \
+    "c('zadd',t,a,n)" \
+    "c('pexpire',t,l)" \
+    "local h,s=b('get',w),b('get',k)=='~shared'" \
+    "local d=type(h)=='string'and tonumber(h:match('^%d+')or a)<tonumber(a)" \
+    "if r and(e==-2 or s)then " \
+    "e=d and c('pttl',w)or-2 " \
+    "elseif s and not r and not d then " \
+    "b('set',w,a..' '..n,'px',20000)end " \
+    "o=o~=-1 and(e==-1 or e>o)and e or o end " \
+    "return o"
+#define WIRE_WAIT_SHA1 "da7bd7275310b6dba1353613791f7e0770de8f7c"
 
 /* redlock/kinds/redisson_acquire.lua */
 #define WIRE_REDISSON_ACQUIRE_SCRIPT \
@@ -625,26 +632,5 @@
     "if e and f then o=o+w(k,f)end end " \
     "return u or r>0 and o>0 and 2 or r"
 #define WIRE_SHARED_RELEASE_SHA1 "4ad8e1e9914d93fa5bfc48b95df41b0e80072d8b"
-
-/* redlock/kinds/shared_wait.lua, with line_up.lua */
-#define WIRE_SHARED_WAIT_SCRIPT \
-    "local p,a,l,m=unpack(ARGV)" \
-    "local c,b,o=redis.call,redis.pcall,-2 " \
-    "for i,k in ipairs(KEYS)do " \
-    "local r,w,t,e=m:sub(i,i)=='s',k..'#writer',k..'#waiters',c('pttl',k)" \
-    "local n=p..(r and's'or'')" \
-    "c('set',t..'#waiters','','px',l)" \
-    "c('pexpire',t,l)" \
-    "c('zadd',t,a,n)" \
-    "c('pexpire',t,l)" \
-    "local h,s=b('get',w),b('get',k)=='~shared'" \
-    "local d=type(h)=='string'and tonumber(h:match('^%d+')or a)<tonumber(a)" \
-    "if r and(e==-2 or s)then " \
-    "e=d and c('pttl',w)or-2 " \
-    "elseif s and not r and not d then " \
-    "b('set',w,a..' '..n,'px',20000)end " \
-    "o=o~=-1 and(e==-1 or e>o)and e or o end " \
-    "return o"
-#define WIRE_SHARED_WAIT_SHA1 "da7bd7275310b6dba1353613791f7e0770de8f7c"
 
 #endif

@@ -113,18 +113,6 @@ void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock)
     REDLOCK_ASSERT((lock->deferred & ~lock->owed) == 0);
 }
 
-void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock)
-{
-    REDLOCK_ASSERT(!lock->entries || r->waking);
-    if (lock->entries) r->waking->give_back(r, lock);
-    REDLOCK_ASSERT(!lock->entries || lock->owed_until > r->now_us);
-}
-
-void stake_keep_entry(const struct redlock *r, struct redlock_lock *lock, unsigned k)
-{
-    if (r->waking) r->waking->keep_entry(lock, k);
-}
-
 void stake_note_end(struct redlock *r, struct redlock_lock *lock)
 {
     uint64_t ttl_us = (uint64_t)lock->owed_ttl_ms * 1000 + drift_us(lock->owed_ttl_ms, r->config.drift_ppm);
@@ -159,7 +147,7 @@ static void note_asked(struct redlock *r, unsigned k, const struct redlock_asked
 
     REDLOCK_ASSERT(r->nodes[k].state == NODE_READY && !r->nodes[k].is_subscription);
     REDLOCK_ASSERT(command != WIRE_ACQUIRE || stake->state == STAKE_NONE ||     /* S6: never two tokens of one lock on one node. */
-                   (lock->is_fair && are_same_bytes(stake->token, lock->token, sizeof lock->token)));
+                   (lock->kind->keeps_place && are_same_bytes(stake->token, lock->token, sizeof lock->token)));
     REDLOCK_ASSERT(command != WIRE_RELEASE || !is_token_held(lock, k));
     node_asked(&r->nodes[k], &r->config, r->now_us, asked);
     lock->outstanding++;
@@ -202,31 +190,30 @@ static bool gives_entry_back(const struct redlock_lock *lock, unsigned k)
 static bool may_wake(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
     REDLOCK_ASSERT(lock->stakes[k].want == WIRE_RELEASE);
-    REDLOCK_ASSERT(!has_entry(lock, k) || r->scripts->plain.rows[KIND_WAKE]);
-    return gives_entry_back(lock, k) || (lock->wakes && r->scripts->plain.rows[KIND_WAKE] && !r->config.silent);
+    REDLOCK_ASSERT(!has_entry(lock, k) || r->scripts->rows[KIND_WAKE]);
+    return gives_entry_back(lock, k) || (lock->wakes && r->scripts->rows[KIND_WAKE] && !r->config.silent);
 }
 
-REDLOCK_STATIC_ASSERT((int)WIRE_RELEASE - (int)WIRE_ACQUIRE == (int)KIND_RELEASE && (int)KIND_ACQUIRE == 0 &&
-                      (int)WIRE_RESTORE - (int)WIRE_ACQUIRE == (int)KIND_RESTORE && (int)KIND_WAKE == (int)KIND_RELEASE + 1,
-                      "rows are in the order of the commands");
+REDLOCK_STATIC_ASSERT((int)KIND_ACQUIRE == 0 && (int)WIRE_RESTORE - (int)WIRE_ACQUIRE == (int)KIND_RESTORE &&
+                      (int)WIRE_EXTEND - (int)WIRE_ACQUIRE == (int)KIND_EXTEND, "rows are in the order of the commands");
 
-/* What a kind of locks has no row for goes out as of a plain lock. */
+static enum wire_kind_row release_row(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
+{
+    if (!may_wake(r, lock, k)) return KIND_RELEASE;
+    return has_entry(lock, k) ? KIND_GIVE_BACK : KIND_WAKE;
+}
+
 static const struct wire_row *row_of(const struct redlock *r, const struct redlock_lock *lock, unsigned k)
 {
-    unsigned which = lock->stakes[k].want - (unsigned)WIRE_ACQUIRE;
+    unsigned want = lock->stakes[k].want;
 
-    switch (lock->stakes[k].want) {
-    case WIRE_ACQUIRE:
-    case WIRE_RESTORE:
-    case WIRE_EXTEND:   break;
-    case WIRE_RELEASE:  which += may_wake(r, lock, k); break;
-    case WIRE_WAIT:     return r->waking->row(r, lock);
+    switch (want) {
+    case WIRE_RELEASE:  return kind_row(r, lock, release_row(r, lock, k));
+    case WIRE_WAIT:     return kind_row(r, lock, KIND_WAIT);
+    case WIRE_PTTL:     return r->holding->row();
     case WIRE_GETRANGE: return r->inspecting->row();
-    default:            return r->holding->row();
+    default:            return kind_row(r, lock, (enum wire_kind_row)(want - (unsigned)WIRE_ACQUIRE));
     }
-    if (lock->kind->rows[which] && lock->kind != &r->scripts->plain) return lock->kind->rows[which];
-    if (which == KIND_WAKE && r->sharing && has_entry(lock, k)) return r->sharing->give_back_row();
-    return r->scripts->plain.rows[which];
 }
 
 /* Encodes what the lock wants of node k, from its own fields. False: it does not fit now. */
@@ -253,7 +240,7 @@ static bool put_command(struct redlock *r, struct redlock_lock *lock, unsigned k
         .arrived_at = lock->line.arrived_at,
         .permit = lock->permit,
         .phase = lock->phase,
-        .place = lock->is_fair ? r->ordering->place(lock, &place) : NULL,
+        .place = lock->kind->place ? lock->kind->place(lock, &place) : NULL,
     };
 
     REDLOCK_ASSERT(r->nodes[k].queue.first == lock);        /* First come, first served. */

@@ -3,6 +3,7 @@
 #ifndef REDLOCK_STAKE_H
 #define REDLOCK_STAKE_H
 
+#include "kind.h"
 #include "lock_state.h"
 #include "node.h"
 
@@ -41,9 +42,6 @@ struct redlock_waking {
     /* It is in other memory: to is a copy of what has left. */
     void (*move)(struct redlock *r, struct redlock_lock *to);
 
-    /* Would a fair lock hear a quorum call it? */
-    bool (*hears)(const struct redlock *r, const struct redlock_lock *lock);
-
     /* Takes an entry among the waiters of node k, if the lock listens, and k's subscription stands. */
     void (*line_up)(struct redlock *r, struct redlock_lock *lock, unsigned k);
 
@@ -66,57 +64,7 @@ struct redlock_waking {
 
     /* Node k's subscription has heard something. */
     void (*hear)(struct redlock *r, unsigned k, const struct wire_reply *reply);
-
-    /* Its command. */
-    const struct wire_row *(*row)(const struct redlock *r, const struct redlock_lock *lock);
 };
-
-/* What shared locks add. */
-struct redlock_sharing {
-    const struct redlock_kind *(*kind)(void);       /* Of a lock of which a resource is shared. */
-
-    /* It has changed its role, or tried to: may node k know it by the token that it had before? Or some node? */
-    bool (*has_two_tokens_on)(const struct redlock_lock *lock, unsigned k);
-    bool (*has_two_tokens)(const struct redlock_lock *lock);
-
-    /* An answer to an extension: that the node has extended it, or that it does not know it, by neither of its tokens. */
-    void (*learn)(const struct answer *a);
-
-    /* No answer will tell of an extension. */
-    void (*not_told)(struct redlock_lock *lock, unsigned k);
-
-    /* An extension has ended, perhaps one that changes the lock's role: what there is to tell of that. PENDING: it was in vain,
-     * and a round that makes up for it has begun. */
-    enum redlock_status (*judged)(struct redlock *r, struct redlock_lock *lock, enum redlock_status status);
-
-    /* The operation under way is given up. */
-    void (*cancelled)(struct redlock *r, struct redlock_lock *lock);
-
-    /* The command by which locks wait, shared ones and others; and by which a lock of another kind gives back its entry. */
-    const struct wire_row *(*wait_row)(void);
-    const struct wire_row *(*give_back_row)(void);
-};
-
-/* What locks of Redisson's kind add. */
-struct redlock_bridging {
-    /* Can one be asked for as the request says? OK, BAD_REDISSON. */
-    enum redlock_status (*check)(const struct redlock *r, const struct redlock_request *request);
-
-    const struct redlock_kind *(*kind)(void);
-
-    /* With wake-ups: a lock that waits listens to the channel of its name, by node k's subscription; and no longer. */
-    void (*listen)(struct redlock *r, struct redlock_lock *lock, unsigned k);
-    void (*leave)(struct redlock *r, struct redlock_lock *lock);
-
-    /* Node k's subscription has heard something. False: it was about no such channel. */
-    bool (*hear)(struct redlock *r, unsigned k, const struct wire_reply *reply);
-};
-
-/* Is the lock one of Redisson's kind? */
-static inline bool is_bridged(const struct redlock *r, const struct redlock_lock *lock)
-{
-    return r->bridging && lock->kind == r->bridging->kind();
-}
 
 /* What asking adds, how long the holder of a lock that was refused has left. */
 struct redlock_holding {
@@ -131,42 +79,6 @@ struct redlock_holding {
 
     /* Its command. */
     const struct wire_row *(*row)(void);
-};
-
-/* What permits add. */
-struct redlock_permitting {
-    /* Can one be asked for as the request says? OK, BAD_PERMITS. */
-    enum redlock_status (*check)(const struct redlock_request *request);
-
-    /* A node has granted a slot. */
-    void (*count)(struct redlock *r, const struct answer *a);
-
-    const struct redlock_kind *(*kind)(void);
-    const struct wire_row *(*wait)(void);       /* To wait for one. */
-
-    /* Was the attempt lost although a quorum of nodes had a slot that was free, each another one? Then the next one need not wait
-     * for long. */
-    bool (*is_split)(const struct redlock_lock *lock);
-    uint64_t (*shorten)(struct redlock *r, struct redlock_lock *lock, uint64_t pause_us);
-};
-
-/* What a strict order adds, for locks that are fair. */
-struct redlock_ordering {
-    /* Can it be asked for as the request says? OK, BAD_FAIR. */
-    enum redlock_status (*check)(const struct redlock_request *request);
-    const struct redlock_kind *(*kind)(void);
-
-    /* A round of polls begins. True: it goes on with the token that it has. */
-    bool (*begin_round)(struct redlock *r, struct redlock_lock *lock);
-
-    /* A round is lost. True: the lock waits for the next one, with whatever it has on the nodes. */
-    bool (*stay)(struct redlock *r, struct redlock_lock *lock);
-
-    /* An answer to a poll, which has been counted. */
-    void (*answer)(struct redlock *r, const struct answer *a);
-
-    /* What its commands say of its place. */
-    const struct redlock_place *(*place)(const struct redlock_lock *lock, struct redlock_place *place);
 };
 
 /* What inspection adds. */
@@ -207,10 +119,6 @@ REDLOCK_PRIVATE void stake_give_up_waiting(struct redlock_lock *lock, unsigned k
 /* Lets go of whatever may be on node k, on all nodes: grants, and what is unknown, alike (S4). */
 REDLOCK_PRIVATE void stake_let_go(struct redlock *r, struct redlock_lock *lock, unsigned k);
 REDLOCK_PRIVATE void stake_let_go_everywhere(struct redlock *r, struct redlock_lock *lock);
-
-/* Gives back its entries among the waiters, as if they were keys. A release that was not executed has not given back one. */
-REDLOCK_PRIVATE void stake_leave_waiters(struct redlock *r, struct redlock_lock *lock);
-REDLOCK_PRIVATE void stake_keep_entry(const struct redlock *r, struct redlock_lock *lock, unsigned k);
 
 /* A TTL of this lock begins on some node now at the latest: until then debts are not given up. */
 REDLOCK_PRIVATE void stake_note_end(struct redlock *r, struct redlock_lock *lock);

@@ -59,7 +59,7 @@ static bool ticket_is_behind(const struct redlock *r, const struct redlock_lock 
 const struct redlock_ticketing *ticket_feature(void)
 {
     static const struct redlock_ticketing feature = {
-        .check = ticket_check, .propose = ticket_propose, .is_behind = ticket_is_behind, .kind = wire_scripted_kind
+        .check = ticket_check, .propose = ticket_propose, .is_behind = ticket_is_behind
     };
 
     return &feature;

@@ -15,8 +15,6 @@ struct redlock_ticketing {
     /* Was the last attempt lost for no other reason than a ticket that was too small, for the first time, and is there time to
      * wait? */
     bool (*is_behind)(const struct redlock *r, const struct redlock_lock *lock);
-
-    const struct redlock_kind *(*kind)(void);       /* Of a lock that has one. */
 };
 REDLOCK_PRIVATE const struct redlock_ticketing *ticket_feature(void);
 

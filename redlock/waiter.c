@@ -2,7 +2,6 @@
 
 #include "events.h"
 #include "names.h"
-#include "permits.h"
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
@@ -34,10 +33,19 @@ static bool is_open(const struct redlock *r, unsigned k)
     return r->nodes[r->node_count + k].state == NODE_READY;
 }
 
-/* By the wall clock, or in strict order. A fair lock that has a turn is in the queues by the number that it has, or none. */
+static const struct redlock_waiting *waiting_of(const struct redlock_lock *lock)
+{
+    static const struct redlock_waiting as_a_plain_lock = { .can_be_called = NULL };
+
+    return lock->kind->waiting ? lock->kind->waiting : &as_a_plain_lock;
+}
+
+/* By the wall clock, or as its kind has it. */
 static bool can_be_called(const struct redlock_lock *lock)
 {
-    return lock->is_fair ? lock->line.turn.is_at_doorway || lock->wait_number != 0 : lock->line.arrived_at != 0;
+    const struct redlock_waiting *waiting = waiting_of(lock);
+
+    return waiting->can_be_called ? waiting->can_be_called(lock) : lock->line.arrived_at != 0;
 }
 
 /* Opens the subscriptions, or keeps them open until its next attempt, for a lock that can wait. */
@@ -55,12 +63,12 @@ static bool begin_listening(struct redlock *r, struct redlock_lock *lock)
 static void waiter_line_up(struct redlock *r, struct redlock_lock *lock, unsigned k)
 {
     bool is_free = lock->stakes[k].want == WIRE_NONE || lock->stakes[k].want == WIRE_PTTL;
-    bool wants_entries = lock->wait_number != 0 && !lock->is_fair && lock->line.arrived_at != 0 && !lock->is_yielding;
+    bool wants_entries = lock->wait_number != 0 && !lock->kind->keeps_place && lock->line.arrived_at != 0 && !lock->is_yielding;
 
     if (!wants_entries || !is_open(r, k) || r->nodes[k].state != NODE_READY || !is_free) return;
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock->stakes[k].state == STAKE_NONE);
-    if (is_bridged(r, lock)) {      /* It asks when the channel's subscription is confirmed. */
-        r->bridging->listen(r, lock, k);
+    if (waiting_of(lock)->listen) {       /* It asks when the channel's subscription is confirmed. */
+        waiting_of(lock)->listen(r, lock, k);
         return;
     }
     lock->asking &= (uint16_t)~bit_of(k);
@@ -75,10 +83,11 @@ static void line_up_everywhere(struct redlock *r, struct redlock_lock *lock)
         if (lock->stakes[k].state == STAKE_NONE) waiter_line_up(r, lock, k);
 }
 
-/* Is it to be found by its number, if it has one? A fair lock also while it polls: what called it meanwhile calls nobody again. */
+/* Is it to be found by its number, if it has one? One that keeps its place also while it polls: what called it meanwhile calls
+ * nobody again. */
 static bool is_called(const struct redlock_lock *lock)
 {
-    return lock->phase == PHASE_WAITING || (lock->is_fair && lock->phase == PHASE_ACQUIRING);
+    return lock->phase == PHASE_WAITING || (lock->kind->keeps_place && lock->phase == PHASE_ACQUIRING);
 }
 
 static void waiter_enlist(struct redlock *r, struct redlock_lock *lock)
@@ -89,7 +98,7 @@ static void waiter_enlist(struct redlock *r, struct redlock_lock *lock)
 
 static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
 {
-    if (lock->phase == PHASE_WAITING && is_bridged(r, lock)) r->bridging->leave(r, lock);
+    if (lock->phase == PHASE_WAITING && waiting_of(lock)->unlisten) waiting_of(lock)->unlisten(r, lock);
     number_remove(&r->listening, lock);
     REDLOCK_ASSERT(lock->wait_number == 0 || number_find(r->listening, lock->wait_number) != lock);
 }
@@ -97,7 +106,7 @@ static void waiter_leave(struct redlock *r, struct redlock_lock *lock)
 static void waiter_move(struct redlock *r, struct redlock_lock *to)
 {
     waiter_enlist(r, to);
-    if (to->phase == PHASE_WAITING && is_bridged(r, to)) line_up_everywhere(r, to);
+    if (to->phase == PHASE_WAITING && waiting_of(to)->listen) line_up_everywhere(r, to);
 }
 
 static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
@@ -110,12 +119,17 @@ static void wait_for_turn(struct redlock *r, struct redlock_lock *lock)
     if (listens) line_up_everywhere(r, lock);
 }
 
+static bool is_brief(const struct redlock_lock *lock)
+{
+    return waiting_of(lock)->is_brief && waiting_of(lock)->is_brief(lock);
+}
+
 static void waiter_begin(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && !lock->is_corrected && !lock->is_yielding);
     retry_expect_votes(r, lock);
-    if (r->permitting && r->permitting->is_split(lock)) waiter_enlist(r, lock);     /* It tries again at once, by itself. */
-    else                                                wait_for_turn(r, lock);
+    if (is_brief(lock)) waiter_enlist(r, lock);     /* It tries again at once, by itself. */
+    else                wait_for_turn(r, lock);
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && lock_queue(r, lock) == &r->waiting);
 }
 
@@ -150,7 +164,7 @@ static void votes_change(struct redlock *r)
 static void waiter_give_back(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->entries != 0 && lock->wait_number != 0);
-    if (is_bridged(r, lock)) lock->entries = 0;     /* It had none on the nodes. */
+    if (waiting_of(lock)->listen) lock->entries = 0;      /* It had none on the nodes. */
     for (unsigned k = 0; k < r->node_count; k++)
         if (has_entry(lock, k) && lock->stakes[k].state == STAKE_NONE) stake_owe(r, lock, k);
     lock->owed_until = later(lock->owed_until, timeout_at(r));
@@ -159,7 +173,7 @@ static void waiter_give_back(struct redlock *r, struct redlock_lock *lock)
 
 static void waiter_keep_entry(struct redlock_lock *lock, unsigned k)
 {
-    if (lock->wait_number != 0 && !lock_is_trying(lock) && !lock->is_fair) lock->entries |= bit_of(k);
+    if (lock->wait_number != 0 && !lock_is_trying(lock) && !lock->kind->keeps_place) lock->entries |= bit_of(k);
 }
 
 static void waiter_has_woken(struct redlock_lock *lock)
@@ -168,14 +182,12 @@ static void waiter_has_woken(struct redlock_lock *lock)
     REDLOCK_ASSERT(lock->yields_to != 0);
 }
 
-/* Doubled so often, but not beyond the life of what is renewed with each attempt: entries among the waiters, and, where there may
- * be readers, the hint that a writer waits. */
+/* Doubled so often, but not beyond the life of what is renewed with each attempt: the entries among the waiters, and the hint that
+ * a writer waits. */
 static uint64_t longer_pause_us(const struct redlock *r, uint64_t pause_us, unsigned doublings)
 {
-    uint32_t life_ms = r->sharing ? WIRE_WRITER_LIFE_MS : WIRE_WAITERS_LIFE_MS;
-
     REDLOCK_ASSERT(doublings <= PATIENCE_MAX);
-    while (doublings > 0 && r->config.retry_ms << doublings > life_ms / 2) doublings--;
+    while (doublings > 0 && r->config.retry_ms << doublings > WIRE_WRITER_LIFE_MS / 2) doublings--;
     REDLOCK_ASSERT(pause_us << doublings >> doublings == pause_us);
     return pause_us << doublings;
 }
@@ -191,21 +203,13 @@ static uint64_t waiter_lengthen(const struct redlock *r, struct redlock_lock *lo
     return longer_us;
 }
 
-static bool waiter_hears(const struct redlock *r, const struct redlock_lock *lock)
-{
-    unsigned open = 0;
-
-    for (unsigned k = 0; k < r->node_count && lock->wait_number != 0; k++) open += is_open(r, k);
-    return open >= quorum_of(r->node_count);
-}
-
 /* Stays silent for one round, so that the woken client can take the lock, from nodes and on a machine that have nothing else to
  * do then. */
 static bool waiter_yield(struct redlock *r, struct redlock_lock *lock)
 {
     REDLOCK_ASSERT(lock->phase == PHASE_IDLE);
     if (lock->yields_to != names_hash(lock)) lock->refusals = 0;
-    if (lock->yields_to != names_hash(lock) || lock->wait_until == 0 || lock->is_fair) return false;
+    if (lock->yields_to != names_hash(lock) || lock->wait_until == 0 || lock->kind->keeps_place) return false;
     if (!begin_listening(r, lock)) return false;     /* Subscriptions that are closed, since it has never waited, open meanwhile. */
     lock->is_yielding = true;
     lock->attempt_status = REDLOCK_TAKEN;
@@ -233,34 +237,28 @@ static bool waiter_tick(struct redlock *r, struct redlock_lock *lock)
     bool begins = !lock->is_yielding || lock_is_woken(r, lock);
 
     REDLOCK_ASSERT(lock->phase == PHASE_WAITING && r->now_us >= lock->retry_at);
-    if (!lock_is_woken(r, lock) && lock->permit.named > 0) lock->permit.slot = lock->permit.named = 0;
+    if (!lock_is_woken(r, lock) && waiting_of(lock)->not_called) waiting_of(lock)->not_called(lock);
     REDLOCK_ASSERT(lock->retry_at <= lock->wait_until || lock->is_corrected);
-    if (!begins)             stop_yielding(r, lock);
-    else if (!lock->is_fair) waiter_leave(r, lock);
+    if (!begins)                       stop_yielding(r, lock);
+    else if (!lock->kind->keeps_place) waiter_leave(r, lock);
     REDLOCK_ASSERT(begins || !lock->is_yielding);
     return begins;
 }
 
 /* Did node k refuse the last attempt since somebody had the resource? If not, it is no news that nobody has: the next attempt
  * would fail for the same reason (no vote, an error, the ticket), and, begun at once, so would the one after that. */
-static bool was_taken(const struct redlock_lock *lock, const struct answer *a)
+static bool was_taken(const struct redlock *r, const struct redlock_lock *lock, const struct answer *a)
 {
     REDLOCK_ASSERT(a->current && lock->phase == PHASE_WAITING);
     return round_vote_of(&lock->round, a->k) == REDLOCK_VOTE_REFUSED &&
-           (!lock->kind->rows[KIND_ACQUIRE]->read_refusal || (lock->taken & bit_of(a->k)));
+           (!kind_row(r, lock, KIND_ACQUIRE)->read_refusal || (lock->taken & bit_of(a->k)));
 }
 
-/* Node k says that it is the lock's turn, and of a permit for which slot: the one that most name is asked for alone. For where two
- * releases came in another order, two clients are told of both slots, and each must take another. */
+/* Node k says that it is the lock's turn. */
 static void be_woken(struct redlock_lock *lock, unsigned k, uint8_t slot)
 {
-    struct redlock_permit *permit = &lock->permit;
-
     REDLOCK_ASSERT(is_called(lock));
-    if (slot > permit->count) slot = 0;
-    if (permit->named == 0) permit->slot = slot;
-    permit->named = (uint8_t)(permit->slot == slot ? permit->named + 1 : permit->named - 1);
-    if (permit->named == 0) permit->slot = 0;
+    if (waiting_of(lock)->called) waiting_of(lock)->called(lock, slot);
     lock->woken |= bit_of(k);
     REDLOCK_ASSERT(lock->permit.slot <= lock->permit.count);
 }
@@ -278,7 +276,7 @@ static void waiter_answer(struct redlock *r, const struct answer *a)
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
     REDLOCK_ASSERT(lock->wait_number != 0 && lock->line.arrived_at != 0);
     lock->stakes[a->k].holder_ms = retry_ms_of(a->reply->integer);
-    if (a->reply->integer == -2 && was_taken(lock, a)) be_woken(lock, a->k, 0);
+    if (a->reply->integer == -2 && was_taken(r, lock, a)) be_woken(lock, a->k, 0);
     retry_hurry(r, lock);
 }
 
@@ -309,7 +307,7 @@ static void hear_turn(struct redlock *r, unsigned k, uint32_t wait_number, uint8
     REDLOCK_ASSERT(lock->woken & bit_of(k));
 }
 
-/* S16: a subscription hears of entries whose turn has come, on its own channel, and of Redisson's channels, and of nothing else. */
+/* S16: a subscription hears of entries whose turn has come, on its own channel, what a kind listens to, and nothing else. */
 static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply *reply)
 {
     size_t before = wire_before_wake_up(reply);
@@ -322,17 +320,8 @@ static void waiter_heard(struct redlock *r, unsigned k, const struct wire_reply 
     message.text += before;
     message.text_size -= before;
     if (before > 0 && wire_read_wake_up(&message, &wait_number, &slot)) hear_turn(r, k, wait_number, slot);
-    else if (!r->bridging || !r->bridging->hear(r, k, reply))
+    else if (!r->hear_channel || !r->hear_channel(r, k, reply))
         node_give_up_for(&r->nodes[r->node_count + k], REDLOCK_TROUBLE_PROTOCOL, REASON_NO_WAKE_UP);
-}
-
-/* Beside shared locks a writer says that it waits, so that later readers let it pass. */
-static const struct wire_row *waiter_row(const struct redlock *r, const struct redlock_lock *lock)
-{
-    REDLOCK_ASSERT(lock->wait_number != 0 && r->config.wake_ups);
-    if (lock->permit.count > 0) return r->permitting->wait();
-    if (is_bridged(r, lock))    return wire_pttl();
-    return r->sharing ? r->sharing->wait_row() : wire_wait();
 }
 
 const struct redlock_waking *waiter_feature(void)
@@ -341,8 +330,7 @@ const struct redlock_waking *waiter_feature(void)
         .begin = waiter_begin, .has_woken = waiter_has_woken, .yield = waiter_yield, .tick = waiter_tick, .leave = waiter_leave,
         .move = waiter_move, .line_up = waiter_line_up, .answer = waiter_answer,
         .lengthen = waiter_lengthen, .give_back = waiter_give_back, .keep_entry = waiter_keep_entry,
-        .failures_max = waiter_failures_max, .stands = waiter_stands,
-        .hears = waiter_hears, .hear = waiter_heard, .row = waiter_row
+        .failures_max = waiter_failures_max, .stands = waiter_stands, .hear = waiter_heard
     };
 
     return &feature;

@@ -30,7 +30,7 @@
  *                                                 :0 refused, no key there   :-1 refused, another's
  *     EVAL in place of EVALSHA when the answer was -NOSCRIPT, or always where no script was loaded
  * Wait:
- *     EVALSHA wait n resource... entry arrived life       :ms     as PTTL of what is free last
+ *     EVALSHA wait n resource... entry arrived life modes :ms     as PTTL of what is free last; modes: see shared locks
  * Permits (S20): see below. slot 0: any.
  *     EVALSHA acquire 1 resource token ttl ticket life skew permits slot entry
  *                                     :slot granted  $"counter ms" refused: the largest ticket of those that are free, and
@@ -97,7 +97,6 @@
  *     EVALSHA extend 1 resource token ttl x|s other ticket life skew             the same, and another role: :-1 others read,
  *                                                                                :-2 the ticket is too small
  *     EVALSHA release n resource... token [entry [other]]                        as the release script
- *     EVALSHA wait n resource... entry arrived life modes                        as the wait script
  *   S22: a lock changes its role without a gap. Only a reader that is alone on a quorum becomes a writer, and otherwise stays a
  * reader. It has a new token then (S6), as a writer that becomes a reader has, and the command names the other one as well: so an
  * extension heals whatever an earlier message, lost or late, has left in the other role, and a release removes both.
@@ -245,7 +244,6 @@ struct wire_row {
     int8_t lowest, highest;         /* Of a script that answers with a number: from 1 on it is a grant. */
 };
 
-REDLOCK_PRIVATE const struct wire_row *wire_wait(void);
 REDLOCK_PRIVATE const struct wire_row *wire_pttl(void);
 REDLOCK_PRIVATE const struct wire_row *wire_getrange(void);
 
@@ -256,43 +254,22 @@ enum wire_answer {
     WIRE_WRONG                      /* Of a type or a value that this command never answers (S16). */
 };
 
-/* A kind of locks: their commands. NULL: as of plain ones. */
+/* The commands of a lock, as a kind has them: see kind.h. */
 enum wire_kind_row {
     KIND_ACQUIRE, KIND_RESTORE, KIND_EXTEND, KIND_RELEASE,      /* As in enum wire_command. */
-    KIND_WAKE,                      /* A release that wakes a waiter, or gives an entry back. NULL: nobody is woken. */
+    KIND_WAKE,                      /* A release that wakes a waiter. NULL, of plain locks: nobody is woken. */
+    KIND_GIVE_BACK,                 /* One that gives back an entry among the waiters as well. */
+    KIND_WAIT,
     KIND_ROWS
 };
 
-struct redlock_kind {
-    const struct wire_row *rows[KIND_ROWS];
-};
-
-REDLOCK_PRIVATE const struct redlock_kind *wire_scripted_kind(void);        /* Of several resources, or with a ticket. */
-REDLOCK_PRIVATE const struct redlock_kind *wire_permit_kind(void);          /* One of several permits, with a ticket or without. */
-REDLOCK_PRIVATE const struct wire_row *wire_permit_wait(void);
-
-REDLOCK_PRIVATE const struct redlock_kind *wire_fair_kind(void);    /* In strict order, with a ticket or without. */
-
-/* Of which at least one is shared; and, of one resource, what has changed its role: then two tokens may be on a node. */
-enum wire_shared {
-    WIRE_SHARED, WIRE_UPGRADING, WIRE_UPGRADED, WIRE_UNDOING, WIRE_CANCELLED, WIRE_DOWNGRADED, WIRE_SHARED_KINDS
-};
-REDLOCK_PRIVATE const struct redlock_kind *wire_shared_kind(enum wire_shared which);
-REDLOCK_PRIVATE const struct wire_row *wire_shared_wait(void);
-REDLOCK_PRIVATE const struct wire_row *wire_release_of_waiter(void);    /* Of a writer that has waited: its #writer goes, too. */
-
-REDLOCK_PRIVATE const struct redlock_kind *wire_redisson_kind(void);        /* As Java services lock it, of one resource. */
-
-/* Plain locks, in the form that suits an engine's features: for one resource, or for several and with wake-ups. */
+/* What an engine has in common with its nodes, in the form that suits its features: the commands of plain locks. See
+ * kinds/plain.h. */
 struct redlock_scripts {
-    struct redlock_kind plain;
+    const struct wire_row *rows[KIND_ROWS];
     const struct wire_loading *loading;         /* NULL: none is loaded in the handshake; they go out by text. */
     void (*put_subscribe)(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE]);     /* NULL: it has no subscriptions. */
 };
-REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one(void);
-REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_one_loaded(void);
-REDLOCK_PRIVATE const struct redlock_scripts *wire_scripts_for_all(void);      /* They are loaded. */
-REDLOCK_PRIVATE const struct wire_loading *wire_loading(void);
 
 /* The commands of the handshake from SCRIPT LOAD on, but for SUBSCRIBE; and what the answer to any means, so that what was loaded
  * is the script that we know. */
@@ -330,26 +307,12 @@ REDLOCK_PRIVATE enum wire_answer wire_read_any(const struct redlock_asked *asked
 /* What the acquire script says when it refuses. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl);
 
-/* What the poll of a fair lock says beside that: the largest turn in the queue, and how many are before the lock: -1: it is not
- * in the queue, -2: the poll was an old one. False: it is not that. */
-REDLOCK_PRIVATE bool wire_read_fair_refusal(const struct wire_reply *reply, uint32_t *turn, int32_t *rank);
-
 /* How many bytes stand before what was published, if that was on the channel of an engine. 0: it was not. */
 REDLOCK_PRIVATE size_t wire_before_wake_up(const struct wire_reply *reply);
 
 /* What a subscription hears there, without these: the number of the entry whose turn it is; of which slot, 0: none; and, ignored,
  * an s if it is a reader's. False: it is not that. */
 REDLOCK_PRIVATE bool wire_read_wake_up(const struct wire_reply *reply, uint32_t *wait_number, uint8_t *slot);
-
-/* What a subscription hears of Redisson's channels: an answer, or a message. */
-enum wire_heard { WIRE_HEARD_NOTHING, WIRE_HEARD_MESSAGE, WIRE_HEARD_SUBSCRIBED, WIRE_HEARD_UNSUBSCRIBED };
-REDLOCK_PRIVATE enum wire_heard wire_read_heard(const struct wire_reply *reply);
-
-/* May it have been about that resource's channel? Of a long name only the beginning is compared. */
-REDLOCK_PRIVATE bool wire_is_heard_of(const struct wire_reply *reply, enum wire_heard heard, const struct redlock_name *name);
-
-/* Appends SUBSCRIBE, or UNSUBSCRIBE, for it; whole or not at all: then false. */
-REDLOCK_PRIVATE bool wire_put_listening(struct resp_writer *w, bool begins, const struct redlock_name *name);
 
 /* Takes what matters from one line of INFO (without its end), and from the answer to ROLE.
  *
@@ -387,14 +350,48 @@ static inline bool wire_ends_session(enum redlock_trouble class_of_error)
  * NUL; its size. */
 REDLOCK_PRIVATE size_t wire_value_text(const uint8_t token[REDLOCK_TOKEN_SIZE], const char *holder, char text[REDLOCK_VALUE_TEXT]);
 
-/* The field of a lock of Redisson's kind, without a NUL; its size. */
-REDLOCK_PRIVATE size_t wire_redisson_field(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_REDISSON_FIELD]);
-
 /* The hex digits of a token, without a NUL; and the way back: false when they are not 40 of 0-9 a-f. */
 REDLOCK_PRIVATE void wire_token_text(const uint8_t token[REDLOCK_TOKEN_SIZE], char text[REDLOCK_TOKEN_TEXT]);
 REDLOCK_PRIVATE bool wire_token_read(const char *text, size_t size, uint8_t token[REDLOCK_TOKEN_SIZE]);
 
-/* How many bytes of text are those of expected: all of expected, or 0. */
+/* How many bytes of text are those of expected: all of expected, or 0. And: is the reply that text, whole? */
 REDLOCK_PRIVATE size_t wire_begins(const char *text, size_t size, const char *expected);
+REDLOCK_PRIVATE bool wire_text_is(const struct wire_reply *reply, const char *text);
+
+/* Decimal digits, and nothing else, of a number up to max < 2^60. */
+REDLOCK_PRIVATE bool wire_read_decimal(const char *text, size_t size, uint64_t max, uint64_t *number);
+
+/* ---- What the commands of the kinds are made of ---- */
+
+/* The only resource, or the first of several; the value of its key; what was put there and a release names (S6). */
+REDLOCK_PRIVATE void wire_put_resource(struct resp_writer *w, const struct wire_subject *s);
+REDLOCK_PRIVATE void wire_put_value(struct resp_writer *w, const struct wire_subject *s);
+REDLOCK_PRIVATE void wire_put_placed(struct resp_writer *w, const struct wire_subject *s);
+
+/* Value, TTL, ticket, its life and the skew; value and TTL. */
+REDLOCK_PRIVATE void wire_put_grant(struct resp_writer *w, const struct wire_subject *s);
+REDLOCK_PRIVATE void wire_put_extend(struct resp_writer *w, const struct wire_subject *s);
+
+/* A lock's entry among the waiters, or "" if it has none; what was put there, and that; and what a lock waits by. */
+REDLOCK_PRIVATE void wire_put_entry_if_any(struct resp_writer *w, const struct wire_subject *s);
+REDLOCK_PRIVATE void wire_put_wake(struct resp_writer *w, const struct wire_subject *s);
+REDLOCK_PRIVATE void wire_put_wait(struct resp_writer *w, const struct wire_subject *s);
+
+/* Of each resource: s, the lock has it shared, or asks for that; x, not. */
+REDLOCK_PRIVATE void wire_put_modes(struct resp_writer *w, const struct wire_subject *s);
+
+/* PTTL resource: all of that command. */
+REDLOCK_PRIVATE void wire_put_pttl(struct resp_writer *w, const struct wire_subject *s);
+
+/* An entry ends where text ends; returns where it begins. */
+enum { WIRE_ENTRY_ROOM = 2 * REDLOCK_NAME_SIZE + 1 + RESP_DIGITS_MAX };
+REDLOCK_PRIVATE size_t wire_write_entry(char text[WIRE_ENTRY_ROOM], const uint8_t engine[REDLOCK_NAME_SIZE], uint32_t number);
+
+/* Two hex digits a byte. */
+REDLOCK_PRIVATE void wire_write_hex(const uint8_t *bytes, size_t size, char *text);
+
+/* A script's text goes out in one write with what is around it where the buffer has room for it and for the rest of any command;
+ * otherwise it is sent from where it lies. */
+REDLOCK_PRIVATE void wire_put_script_text(struct resp_writer *w, const char *text);
 
 #endif

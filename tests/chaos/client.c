@@ -330,7 +330,7 @@ static bool acquire(struct member *m, struct holding *h)
         .resource = h->set[0].bytes, .resource_size = h->set[0].size,
         .set = h->count > 1 ? h->set : NULL, .set_count = h->count > 1 ? h->count : 0,
         .ttl_ms = h->ttl_ms, .wait_ms = dice_between(&m->dice, WAIT_MS_MIN, WAIT_MS_MAX), .ticket = h->has_ticket,
-        .shared = h->is_shared, .wall_us = redlock_wall_us() - m->behind_us
+        .kind = h->is_shared ? &redlock_shared : &redlock_plain, .wall_us = redlock_wall_us() - m->behind_us
     };
     note(m, moment_us(), "asks %s %s", h->names, h->has_ticket ? "ticketed" : "plain");
     enum redlock_status status = redlock_acquire_request(&m->client, &h->lock, &request);

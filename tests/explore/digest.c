@@ -3,6 +3,7 @@
  * rounded up, because the engine only ever asks whether they have come, and is asked only at whole ticks. */
 #include "digest.h"
 
+#include "../../redlock/kinds/shared.h"
 #include "../../redlock/lock.h"
 #include "ticket.h"
 
@@ -149,7 +150,7 @@ static void add_role(struct part *part, const struct bounds *bounds, unsigned c,
     const struct redlock_lock *lock = &client->lock;
     unsigned kind = 0;
 
-    while (kind < WIRE_SHARED_KINDS && lock->kind != wire_shared_kind((enum wire_shared)kind)) kind++;
+    while (kind < SHARED_ROLES && lock->kind != shared_kind((enum shared_role)kind)) kind++;
     add(part, bounds->reads[c]);
     add(part, client->upgrades);
     add(part, client->downgrades);
@@ -161,7 +162,7 @@ static void add_role(struct part *part, const struct bounds *bounds, unsigned c,
 /* The answers of the round before matter even after it. */
 static bool is_in_line(const struct redlock_lock *lock)
 {
-    return lock->is_fair && (lock->phase == PHASE_WAITING || lock->phase == PHASE_ACQUIRING);
+    return lock->kind == &redlock_fair && (lock->phase == PHASE_WAITING || lock->phase == PHASE_ACQUIRING);
 }
 
 static void add_place(struct part *part, const struct client *client)

@@ -66,7 +66,7 @@ static const char *check_stake(const struct world *w, unsigned c, unsigned k)
     unsigned sets = asked_count(client, k, WIRE_ACQUIRE) + asked_count(client, k, WIRE_RESTORE);
 
     if (releases != (stake->state == STAKE_LEAVING)) return "a release is on its way exactly when a stake is leaving";
-    if (sets > 1 && !w->clients[c].lock.is_fair)           return "two SETs of one lock are on their way to one node";
+    if (sets > 1 && !w->clients[c].lock.kind->keeps_place)           return "two SETs of one lock are on their way to one node";
     if (sets > 0 && stake->state == STAKE_NONE)            return "a SET is on its way where no stake is";
     if (is_owed != (stake->state == STAKE_OWED))           return "a stake is owed, but not noted";
     if (is_deferred && !is_owed)                               return "a debt is deferred, but not owed";

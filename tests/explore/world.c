@@ -119,7 +119,7 @@ static struct command understand(const struct word words[WORDS_MAX], uint16_t no
 {
     bool is_script = is_word(words[0], "EVALSHA");
     const struct word name = words[is_script], *arguments = words + (is_script ? 4 : 2);
-    enum row row = row_of(is_script ? WIRE_BY_SHA1 : WIRE_PLAIN, name.text, name.size);
+    enum row row = row_by_name(is_script ? WIRE_BY_SHA1 : WIRE_PLAIN, name.text, name.size);
     struct command command = { .sent_at = now };
 
     if (row == ROW_COUNT) fail("a command that is in no row of the table");
@@ -598,9 +598,6 @@ static void init_client(struct world *w, const struct bounds *bounds, unsigned c
     redlock_use_tickets(&client->engine);
     redlock_use_sets(&client->engine);
     redlock_use_wake_ups(&client->engine);
-    if (has_readers(bounds)) redlock_use_shared(&client->engine);
-    if (bounds->permits > 0) redlock_use_permits(&client->engine);
-    if (bounds->fair) redlock_use_fair(&client->engine);
     redlock_lock_init(&client->lock);
     give_tokens(client, c, tokens_of(bounds, c));
     client->attempts = (uint8_t)bounds->attempts[c];
@@ -739,6 +736,13 @@ static void look_who_passes(struct world *w, const struct bounds *bounds, unsign
     if (client->lock.phase == PHASE_HELD || client->lock.phase == PHASE_IDLE) memset(client->behind, 0, sizeof client->behind);
 }
 
+static const struct redlock_kind *kind_of(const struct bounds *bounds, unsigned c)
+{
+    if (bounds->permits > 0) return &redlock_permits;
+    if (bounds->fair)        return &redlock_fair;
+    return bounds->reads[c] ? &redlock_shared : &redlock_plain;
+}
+
 static void acquire(struct world *w, const struct bounds *bounds, unsigned c)
 {
     struct client *client = &w->clients[c];
@@ -748,9 +752,8 @@ static void acquire(struct world *w, const struct bounds *bounds, unsigned c)
         .ttl_ms = bounds->ttl * TICK_MS,
         .wait_ms = bounds->wait * TICK_MS,
         .ticket = bounds->tickets,
-        .shared = bounds->reads[c],
+        .kind = kind_of(bounds, c),
         .permits = (uint8_t)bounds->permits,
-        .fair = bounds->fair,
         .wall_us = (uint64_t)ticket_clock(w, bounds->walls[c]) * TICK_US,
     };
 

@@ -366,12 +366,13 @@ static enum wire_command script_of(const struct word *words, size_t count, struc
     bool is_eval = word_is(words[0], "EVAL");
     size_t names = count > 3 ? (size_t)read_number(words[2]) : 0;
     const struct word *arguments = words + 3 + names;
-    enum row row = row_of(is_eval ? WIRE_BY_TEXT : WIRE_BY_SHA1, words[1].text, words[1].size);
+    enum row row = row_by_name(is_eval ? WIRE_BY_TEXT : WIRE_BY_SHA1, words[1].text, words[1].size);
+    bool gives_back = count - 3 - names == row_at(ROW_WAKE).row->argument_count;
 
     FUZZ_CHECK((is_eval || word_is(words[0], "EVALSHA")) && names >= 1 && names <= REDLOCK_SET_MAX && count > 3 + names);
     for (size_t i = 0; i < names; i++) FUZZ_CHECK(is_resource(words[3 + i]));
     FUZZ_CHECK(row != ROW_COUNT);
-    if (row == ROW_RELEASE && count - 3 - names == row_at(ROW_WAKE).row->argument_count) row = ROW_WAKE;
+    if ((row == ROW_RELEASE || row == ROW_SHARED_RELEASE) && gives_back) row = ROW_WAKE;
     FUZZ_CHECK(count - 3 - names == row_at(row).row->argument_count);
     FUZZ_CHECK(row == ROW_WAIT ? w.config.wake_ups && read_number(arguments[1]) > 0 : arguments[0].size == REDLOCK_TOKEN_TEXT);
     if (row == ROW_ACQUIRE || row == ROW_RESTORE) note_set(arguments[0], arguments[1], read_number(arguments[2]), asked);
@@ -387,7 +388,7 @@ static enum wire_command command_of(const struct word *words, size_t count, stru
         { "AUTH", NULL, WIRE_AUTH }, { "SELECT", NULL, WIRE_SELECT }, { "CLIENT", "SETNAME", WIRE_SETNAME },
         { "INFO", NULL, WIRE_INFO }, { "ROLE", NULL, WIRE_ROLE }, { "SUBSCRIBE", NULL, WIRE_SUBSCRIBE },
     };
-    enum row row = row_of(WIRE_PLAIN, words[0].text, words[0].size);
+    enum row row = row_by_name(WIRE_PLAIN, words[0].text, words[0].size);
 
     for (size_t i = 0; i < sizeof handshakes / sizeof handshakes[0]; i++)
         if (word_is(words[0], handshakes[i].first) && (!handshakes[i].second || word_is(words[1], handshakes[i].second)))
@@ -840,7 +841,8 @@ static void adopt(struct slot *slot)
     redlock_token(slot->lock, text);
     if ((how & 4) || strspn(text, "0") == strlen(text)) snprintf(text, sizeof text, "%040x", ++w.adopted_count);
     if (how & 8) text[how >> 4] = '!';
-    if (redlock_adopt(&w.engine, slot->lock, name, size, text, w.now_us) != REDLOCK_OK) return;
+    if (redlock_adopt(&w.engine, slot->lock,
+                      &(struct redlock_request){ .resource = name, .resource_size = size }, text, w.now_us) != REDLOCK_OK) return;
     FUZZ_CHECK(!(how & 8) && slot->operation == WIRE_NONE);
     slot->released = slot->kept = false;
     slot->extended_until = 0;

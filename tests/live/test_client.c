@@ -1191,7 +1191,9 @@ TEST(a_lock_goes_over_to_another_client_by_its_token)
     redlock_lock_init(&adopted);
     CHECK(join(&alice, node_list) && join(&bob, node_list));
     CHECK_STATUS(redlock_acquire(&alice, &lock, "adopted", TTL_MS, 0), REDLOCK_OK);
-    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted, "adopted", strlen("adopted"), token_of(&lock),
+    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted,
+                               &(struct redlock_request){ .resource = "adopted", .resource_size = strlen("adopted") },
+                               token_of(&lock),
                                redlock_now_us()), REDLOCK_OK);
     CHECK_STATUS(redlock_extend(&bob, &adopted, 2 * TTL_MS), REDLOCK_OK);
     CHECK(redlock_valid_ms(&adopted) > TTL_MS);
@@ -1211,7 +1213,9 @@ TEST(s17_a_lock_that_was_adopted_and_not_extended_is_there_when_it_was_parted_fr
     CHECK(join(&alice, node_list) && open_hasty_client(&bob, node_list, 2000));
     CHECK_STATUS(redlock_connect(&bob, PATIENCE_MS), REDLOCK_OK);
     CHECK_STATUS(redlock_acquire(&alice, &lock, "left", TTL_MS, 0), REDLOCK_OK);
-    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted, "left", strlen("left"), token_of(&lock), redlock_now_us()),
+    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted,
+                               &(struct redlock_request){ .resource = "left", .resource_size = strlen("left") },
+                               token_of(&lock), redlock_now_us()),
                  REDLOCK_OK);
     for (unsigned k = 0; k <= NODES / 2; k++) server_freeze(&nodes[k]);
     enum redlock_status extended = redlock_extend(&bob, &adopted, TTL_MS);
@@ -1231,9 +1235,11 @@ TEST(a_wrong_token_adopts_nothing_that_is_there)
     redlock_lock_init(&adopted);
     CHECK(join(&bob, node_list));
     give_to_stranger("not-adopted");
-    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted, "not-adopted", strlen("not-adopted"), "stranger",
-                               redlock_now_us()), REDLOCK_BAD_TOKEN);
-    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted, "not-adopted", strlen("not-adopted"),
+    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted,
+                               &(struct redlock_request){ .resource = "not-adopted", .resource_size = strlen("not-adopted") },
+                               "stranger", redlock_now_us()), REDLOCK_BAD_TOKEN);
+    CHECK_STATUS(redlock_adopt(redlock_engine(&bob), &adopted,
+                               &(struct redlock_request){ .resource = "not-adopted", .resource_size = strlen("not-adopted") },
                                "0123456789012345678901234567890123456789", redlock_now_us()), REDLOCK_OK);
     CHECK_STATUS(redlock_extend(&bob, &adopted, TTL_MS), REDLOCK_TAKEN);
     CHECK_INT(redlock_release(&bob, &adopted, NULL), REDLOCK_LOST);

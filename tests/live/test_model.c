@@ -24,6 +24,7 @@
  * Each test names the kinds of replies that it must have seen, and how often, since two that are silent agree as well. */
 #define _XOPEN_SOURCE 700
 
+#include "../../redlock/unity_core.c"
 #include "../world/decoder.c"
 #include "../world/model_bytes.c"
 #include "../world/model_commands.c"
@@ -37,9 +38,6 @@
 #include "../world/model_script_shared.c"
 #include "../world/model_scripts.c"
 #include "../world/model_session.c"
-#include "../../redlock/wire.c"
-#include "../../resp/resp_encode.c"
-#include "../../resp/resp_parse.c"
 #include "../tap.h"
 #include "servers.h"
 
@@ -309,11 +307,11 @@ static int connect_server(void)
 /* Bytes of the first reply, or 0 while there is no whole one. */
 static size_t reply_size(const uint8_t *data, size_t size)
 {
-    static const struct resp_limits limits = { .line_max = 1024, .bulk_max = REPLY_MAX, .elements_max = 16, .depth_max = 3 };
+    static const struct resp_limits reply_limits = { .line_max = 1024, .bulk_max = REPLY_MAX, .elements_max = 16, .depth_max = 3 };
     struct resp_parser parser;
     struct resp_item item = { .ends_reply = false };
     size_t at = 0, consumed;
-    resp_parser_init(&parser, &limits);
+    resp_parser_init(&parser, &reply_limits);
     while (!item.ends_reply) {
         if (resp_parse(&parser, data + at, size - at, false, &consumed, &item) != RESP_OK) return 0;
         at += consumed;
@@ -748,7 +746,7 @@ static void handshake_request(struct request *request, enum wire_command command
                              const struct redlock_login *with)
 {
     struct resp_writer writer = begin_request(request, label);
-    (void)wire_put_handshake(&writer, command, with, dice(4) == 0 ? wire_scripts_for_one_loaded() : wire_scripts_for_all(),
+    (void)wire_put_handshake(&writer, command, with, dice(4) == 0 ? plain_scripts_for_one_loaded() : plain_scripts_for_all(),
                             engines[0]);
     end_request(request, &writer);
 }
@@ -1040,7 +1038,7 @@ static void subscribe(struct line *subscription, const uint8_t engine[REDLOCK_NA
         handshake_request(&log_in, WIRE_AUTH, "AUTH", &login);
         exchange(subscription, &log_in);
     }
-    (void)wire_put_handshake(&writer, WIRE_SUBSCRIBE, NULL, wire_scripts_for_all(), engine);
+    (void)wire_put_handshake(&writer, WIRE_SUBSCRIBE, NULL, plain_scripts_for_all(), engine);
     end_request(&request, &writer);
     exchange(subscription, &request);
     subscription->session.out.size = 0;

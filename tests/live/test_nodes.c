@@ -519,14 +519,14 @@ static void check_set_works(void)
 static struct redlock_request request_of_kind(unsigned kind)
 {
     static const char *const names[] = { "held", "held-with-Java", "held-in-order", "held-shared", "held-permit" };
+    static const struct redlock_kind *const kinds[] = { &redlock_plain, &redlock_redisson, &redlock_fair, &redlock_shared,
+                                                        &redlock_permits };
     struct redlock_request request;
     redlock_request_init(&request);
     request.resource = names[kind];
     request.resource_size = strlen(names[kind]);
     request.ttl_ms = TTL_MS;
-    request.redisson = kind == 1;
-    request.fair = kind == 2;
-    request.shared = kind == 3;
+    request.kind = kinds[kind];
     request.permits = kind == 4 ? 2 : 0;
     request.ticket = kind > 1;
     return request;
@@ -539,8 +539,6 @@ TEST(out_of_memory_is_named_and_a_held_lock_of_any_kind_can_be_extended_and_rele
     struct server full;
     servers_start(&full, 1, "maxmemory-policy noeviction\n");
     CHECK(open_client(&alice, servers_list(&full, 1)));
-    redlock_use_fair(redlock_engine(&alice));
-    redlock_use_redisson(redlock_engine(&alice));
     for (unsigned i = 0; i < KINDS; i++) {
         struct redlock_request request = request_of_kind(i);
         redlock_lock_init(&locks[i]);

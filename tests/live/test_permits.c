@@ -42,6 +42,7 @@ static int take_turns(struct inside *inside, const char *nodes, uint8_t permits)
     request.resource_size = 4;
     request.ttl_ms = TTL_MS;
     request.wait_ms = 60000;
+    request.kind = &redlock_permits;
     request.permits = permits;
     if (!open_client(&client, nodes)) return 1;
     redlock_lock_init(&lock);

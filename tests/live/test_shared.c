@@ -15,7 +15,7 @@ static char node_list[128];
 static enum redlock_status read_it(struct redlock_client *c, struct redlock_lock *lock, const char *resource, uint32_t wait_ms)
 {
     const struct redlock_request request = { .resource = resource, .resource_size = strlen(resource), .ttl_ms = TTL_MS,
-                                             .wait_ms = wait_ms, .shared = true };
+                                             .wait_ms = wait_ms, .kind = &redlock_shared };
 
     redlock_lock_init(lock);
     return redlock_acquire_request(c, lock, &request);
@@ -93,8 +93,8 @@ TEST(several_resources_are_read_and_written_together)
 {
     struct redlock_name first[] = { { .bytes = "ledger", .size = 6 }, { .bytes = "account", .size = 7, .shared = true } };
     struct redlock_name second[] = { { .bytes = "account", .size = 7, .shared = true }, { .bytes = "book", .size = 4 } };
-    const struct redlock_request one = { .set = first, .set_count = 2, .ttl_ms = TTL_MS };
-    const struct redlock_request other = { .set = second, .set_count = 2, .ttl_ms = TTL_MS };
+    const struct redlock_request one = { .kind = &redlock_shared, .set = first, .set_count = 2, .ttl_ms = TTL_MS };
+    const struct redlock_request other = { .kind = &redlock_shared, .set = second, .set_count = 2, .ttl_ms = TTL_MS };
     struct redlock_lock a, b, w;
     redlock_lock_init(&a);
     redlock_lock_init(&b);

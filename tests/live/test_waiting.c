@@ -219,7 +219,9 @@ TEST(a_key_of_a_set_that_may_not_be_removed_keeps_no_other_from_being_removed)
     redlock_lock_init(&adopted);
     CHECK_STATUS(redlock_acquire_request(&bob, &lock, &request), REDLOCK_OK);
     CHECK_SOON(is_on_all_after_extending(&bob, &lock, "right"));
-    CHECK_STATUS(redlock_adopt_set(redlock_engine(&alice), &adopted, names, 2, token_of(&lock), redlock_now_us()), REDLOCK_OK);
+    CHECK_STATUS(redlock_adopt(redlock_engine(&alice), &adopted,
+                               &(struct redlock_request){ .set = names, .set_count = 2 },
+                               token_of(&lock), redlock_now_us()), REDLOCK_OK);
     (void)redlock_release(&alice, &adopted, NULL);
     redlock_close(&alice, 0);
     CHECK(key_is_gone(nodes, NODES, "right"));

@@ -108,6 +108,6 @@ void prove_heard(void)
 
     //@ split size;
     struct wire_reply reply = any_reply(size);
-    enum wire_heard what = wire_read_heard(&reply);
-    //@ assert what <= WIRE_HEARD_UNSUBSCRIBED;
+    enum redisson_heard what = redisson_read_heard(&reply);
+    //@ assert what <= REDISSON_HEARD_UNSUBSCRIBED;
 }

@@ -176,7 +176,7 @@ static void note_request(struct sim_world *world, struct sim_actor *actor, const
     sim_periods_note_due(world, actor);
     actor->deed = SIM_ACQUIRES;
     actor->begun_at = world->cluster->now_us;
-    actor->fair = request->fair;
+    actor->fair = request->kind == &redlock_fair;
     actor->hurries = 0;
     actor->attempts = 0;
     actor->guarded = 0;
@@ -225,6 +225,14 @@ static bool draw_fair(const struct sim_world *world, struct sim_actor *actor)
     return redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)) ? is_fair : actor->fair;
 }
 
+static const struct redlock_kind *draw_kind(const struct sim_world *world, struct sim_actor *actor)
+{
+    const bool is_fair = world->options.fair_share > 0 && draw_fair(world, actor);
+    if (actor->permits > 0) return &redlock_permits;
+    if (is_fair)            return &redlock_fair;
+    return actor->shared != 0 ? &redlock_shared : &redlock_plain;
+}
+
 /* Does the engine wait, without having tried? */
 static bool is_yielding(const struct sim_world *world, const struct sim_actor *actor)
 {
@@ -244,15 +252,15 @@ static void acquire(struct sim_world *world, struct sim_actor *actor)
     actor->names = actor->permits > 0 ? 1u << actor->lock : draw_names(world, actor);
     actor->shared = draw_shared(world, actor);
     const unsigned count = list_names(actor->names, actor->shared, list);
-    const struct redlock_request request = {
+    struct redlock_request request = {
         .resource = name, .resource_size = strlen(name), .ttl_ms = ttl_ms, .wait_ms = wait_ms,
         .set = count > 1 ? list : NULL, .set_count = count,
-        .shared = count == 1 && actor->shared != 0, .permits = (uint8_t)actor->permits,
-        .fair = world->options.fair_share > 0 && draw_fair(world, actor),
+        .permits = (uint8_t)actor->permits,
         .ticket = draw_share(&actor->dice, world->options.ticket_share),
         .min_validity_ms = sim_one_in(&actor->dice, 4) ? ttl_ms / 4 : 0,
         .extension_limit = sim_one_in(&actor->dice, 4) ? 1 + (uint32_t)sim_below(&actor->dice, 3) : 0,
     };
+    request.kind = draw_kind(world, actor);
     if (actor->owed > 0) sim_count(world, SIM_PATH_REUSED_WITH_DEBTS);
     if (cluster_lock(world->cluster, actor->client, actor->lock)->is_adopted)
         actor->life++;      /* S17: a lock that was adopted in vain is left. */
@@ -345,12 +353,13 @@ static void adopt(struct sim_world *world, struct sim_actor *actor)
 {
     struct redlock_name list[SIM_LOCKS_MAX];
     const unsigned count = list_names(actor->token_names, actor->token_shared, list);
+    const struct redlock_kind *kind = actor->token_shared ? &redlock_shared : &redlock_plain;
     if (world->options.permits > 0 || world->options.fair_share > 0 ||
         !redlock_idle(cluster_lock(world->cluster, actor->client, actor->lock)))
         return;     /* Its names are still needed. */
     const enum redlock_status status =
-        count > 1 || actor->token_shared ? cluster_adopt_set(world->cluster, actor->client, actor->lock, list, count, actor->token)
-                  : cluster_adopt(world->cluster, actor->client, actor->lock, sim_resource(actor->lock), actor->token);
+        count > 1 ? cluster_adopt_set(world->cluster, actor->client, actor->lock, kind, list, count, actor->token)
+                  : cluster_adopt_as(world->cluster, actor->client, actor->lock, kind, sim_resource(actor->lock), actor->token);
     if (status != REDLOCK_OK) return;
     actor->names = actor->token_names;
     actor->shared = actor->token_shared;
@@ -579,6 +588,7 @@ static void must_work_again(struct sim_world *world)
     const struct redlock_request request = { .resource = sim_resource(0), .resource_size = strlen(sim_resource(0)),
                                              .ttl_ms = world->options.ttl_max_ms,
                                              .permits = (uint8_t)world->options.permits,
+                                             .kind = world->options.permits > 0 ? &redlock_permits : NULL,
                                              .wait_ms = ticket ? WORKS_AGAIN_MS : 0, .ticket = ticket };
     for (unsigned c = 0; c < world->options.client_count && !cluster_is_broken(cluster); c++) {
         struct sim_actor *actor = sim_actor_of(world, c, 0);
@@ -688,7 +698,6 @@ static void begin(struct sim_world *world, const struct sim_plan *plan)
         cluster->clients[c].keeps_done = true;
         cluster_need_locks(cluster, c, SIM_LOCKS_MAX + 1);
     }
-    if (world->options.shared_share > 0) cluster_may_share(cluster);
     if (sim_class_is_durable(world->options.class)) cluster_declare_durable(cluster, (uint16_t)((1u << cluster->node_count) - 1));
     shape_network(world);
     set_walls(world);

@@ -34,7 +34,7 @@ static inline enum redlock_status kind_acquire(struct cluster *cluster, unsigned
     request.set = kind == KIND_SET ? set : NULL;
     request.set_count = kind == KIND_SET ? 2 : 0;
     request.permits = kind == KIND_PERMIT;
-    request.fair = kind == KIND_FAIR;
+    request.kind = kind == KIND_PERMIT ? &redlock_permits : kind == KIND_FAIR ? &redlock_fair : NULL;
     return cluster_acquire(cluster, client, 0, &request);
 }
 

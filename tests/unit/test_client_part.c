@@ -17,7 +17,9 @@ static void adopt(struct redlock_lock *lock)
 {
     static const char token[] = "0123456789abcdef0123456789abcdef01234567";
     redlock_lock_init(lock);
-    CHECK_INT(redlock_adopt(redlock_engine(&client), lock, "door", 4, token, redlock_now_us()), REDLOCK_OK);
+    CHECK_INT(redlock_adopt(redlock_engine(&client), lock,
+                            &(struct redlock_request){ .resource = "door", .resource_size = 4 },
+                            token, redlock_now_us()), REDLOCK_OK);
 }
 
 /* Locks that the client has taken over, and pays for. */

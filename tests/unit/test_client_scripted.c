@@ -907,7 +907,9 @@ TEST(a_lock_whose_debts_find_no_room_is_counted)
     for_all(node_hang);
     for (unsigned i = 0; i < REDLOCK_PARTED_MAX + 3; i++) {
         redlock_lock_init(&locks[i]);
-        CHECK_INT(redlock_adopt(redlock_engine(&client), &locks[i], "door", 4, "0123456789012345678901234567890123456789",
+        CHECK_INT(redlock_adopt(redlock_engine(&client), &locks[i],
+                                &(struct redlock_request){ .resource = "door", .resource_size = 4 },
+                                "0123456789012345678901234567890123456789",
                                 net.now_us), REDLOCK_OK);
         CHECK_INT(redlock_start_release(redlock_engine(&client), &locks[i], net.now_us), REDLOCK_OK);
     }
@@ -1091,7 +1093,8 @@ TEST(the_name_of_an_adopted_lock_is_copied_when_it_is_extended)
     CHECK_INT(ACQUIRE(&door, 0), REDLOCK_OK);
     redlock_token(&door, token);
     redlock_forget(redlock_engine(&client), &door);
-    CHECK_INT(redlock_adopt(redlock_engine(&client), &gate, name, 4, token, net.now_us), REDLOCK_OK);
+    CHECK_INT(redlock_adopt(redlock_engine(&client), &gate,
+                            &(struct redlock_request){ .resource = name, .resource_size = 4 }, token, net.now_us), REDLOCK_OK);
     CHECK_INT(redlock_extend(&client, &gate, 20000), REDLOCK_OK);
     memset(name, 'x', 4);
     CHECK_INT(redlock_release(&client, &gate, NULL), REDLOCK_OK);

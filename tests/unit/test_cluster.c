@@ -234,8 +234,8 @@ TEST(what_is_published_reaches_the_sessions_that_have_subscribed)
         model_session_receive(&talk.node, &talk.session, command, (size_t)size, NOW_US);
     }
     CHECK_STR(say(&talk, "SET a " TOKEN " NX PX 100"), "+OK\r\n");
-    CHECK_STR(say(&talk, "EVALSHA " WIRE_WAIT_SHA1 " 1 a 0123456789abcdef:7 5 60000"), ":100\r\n");
-    CHECK_STR(say(&talk, "EVALSHA " WIRE_WAIT_SHA1 " 1 a fedcba9876543210:1 4 60000"), ":100\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_WAIT_SHA1 " 1 a 0123456789abcdef:7 5 60000 x"), ":100\r\n");
+    CHECK_STR(say(&talk, "EVALSHA " WIRE_WAIT_SHA1 " 1 a fedcba9876543210:1 4 60000 x"), ":100\r\n");
     CHECK_STR(say(&talk, "EVALSHA " WIRE_RELEASE_SHA1 " 1 a " TOKEN " x"), ":2\r\n");
     CHECK_MEM(subscription.out.data, subscription.out.size, heard, strlen(heard));
     model_session_end(&subscription);

@@ -9,7 +9,7 @@ static struct redlock_request fair_request(uint32_t wait_ms)
 {
     struct redlock_request request = story_request("door", TTL, wait_ms);
 
-    request.fair = true;
+    request.kind = &redlock_fair;
     return request;
 }
 
@@ -64,28 +64,30 @@ static const struct model_call *last_poll(struct cluster *cluster, unsigned k)
 
 /* ---- What can be fair ---- */
 
-TEST(a_fair_lock_needs_its_feature_and_is_one_resource)
+TEST(a_fair_lock_is_one_resource_without_permits)
 {
     struct redlock_name set[] = { { .bytes = "door", .size = 4 }, { .bytes = "gate", .size = 4 } };
     struct redlock_request request = fair_request(0);
     CLUSTER_COLD(3, 1, (void)0);
 
-    cluster_may_share(cluster);
     request.permits = 2;
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_FAIR);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
     request.permits = 0;
-    request.shared = true;
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_FAIR);
-    request.shared = false;
     request.set = set;
     request.set_count = 2;
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_FAIR);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
+    CHECK(IDLE(0));
+}
+
+TEST(a_fair_lock_is_linked_by_being_named_and_a_ticket_by_a_call)
+{
+    struct redlock_request request = fair_request(0);
+    CLUSTER_COLD(3, 1, (void)0);
+
     cluster_client_is_plain(cluster, 0);
-    request = fair_request(0);
+    request.ticket = true;
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_CONFIG);
-    redlock_use_tickets(ENGINE(0));
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_CONFIG);
-    redlock_use_fair(ENGINE(0));
+    request.ticket = false;
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
 }
 
@@ -243,7 +245,6 @@ TEST(a_doorway_that_no_quorum_answers_keeps_nothing_without_wake_ups_either)
     CLUSTER_COLD(3, 1, (void)0);
 
     cluster_client_is_plain(cluster, 0);
-    redlock_use_fair(ENGINE(0));
     RUN_MS(STORY_SETTLE_MS);
     DOWN(1);
     DOWN(2);
@@ -463,7 +464,6 @@ TEST(a_fair_lock_needs_no_wake_ups)
 
     for (unsigned c = 0; c < 2; c++) {
         cluster_client_is_plain(cluster, c);
-        redlock_use_fair(ENGINE(c));
     }
     RUN_MS(STORY_SETTLE_MS);
     FAIR(0, 0);
@@ -1127,7 +1127,7 @@ TEST(a_fair_lock_is_taken_over_as_one)
     cluster->no_promise = true;
     FAIR(0, 0);
     redlock_token(LOCK(0), token);
-    CHECK_INT(cluster_adopt_fair(cluster, 1, 0, "door", token), REDLOCK_OK);
+    CHECK_INT(cluster_adopt_as(cluster, 1, 0, &redlock_fair, "door", token), REDLOCK_OK);
     cluster->no_promise = false;
     EXTEND(1, TTL);
     EXPECT_STATUS(1, REDLOCK_OK);
@@ -1146,7 +1146,7 @@ TEST(a_fair_lock_that_was_adopted_in_vain_is_acquired)
     CLUSTER_OF(3, 2, (void)0);
 
     cluster->no_promise = true;
-    CHECK_INT(cluster_adopt_fair(cluster, 0, 0, "door", "0123456789abcdef0123456789abcdef01234567"), REDLOCK_OK);
+    CHECK_INT(cluster_adopt_as(cluster, 0, 0, &redlock_fair, "door", "0123456789abcdef0123456789abcdef01234567"), REDLOCK_OK);
     EXTEND(0, TTL);
     EXPECT_STATUS(0, REDLOCK_TAKEN);
     cluster->no_promise = false;
@@ -1179,11 +1179,10 @@ TEST(a_fair_lock_takes_no_other_role)
 {
     CLUSTER_COLD(3, 1, (void)0);
 
-    cluster_may_share(cluster);
     RUN_MS(STORY_SETTLE_MS);
     FAIR(0, 0);
-    CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_FAIR);
-    CHECK_INT(redlock_start_upgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_FAIR);
+    CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_KIND);
+    CHECK_INT(redlock_start_upgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_KIND);
 }
 
 /* ---- What it costs ---- */

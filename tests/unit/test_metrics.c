@@ -489,7 +489,8 @@ TEST(a_lock_that_was_adopted_is_held_once_that_is_confirmed)
     WATCH;
     redlock_token(LOCK(0), token);
     redlock_lock_init(&adopted);
-    CHECK_INT(redlock_adopt(ENGINE(0), &adopted, "door", 4, token, CLIENT_NOW(0)), REDLOCK_OK);
+    CHECK_INT(redlock_adopt(ENGINE(0), &adopted,
+                            &(struct redlock_request){ .resource = "door", .resource_size = 4 }, token, CLIENT_NOW(0)), REDLOCK_OK);
     TELLS("redlock_held", "0");
     CHECK_INT(redlock_start_extend(ENGINE(0), &adopted, 10000, CLIENT_NOW(0)), REDLOCK_OK);
     RUN_MS(5);

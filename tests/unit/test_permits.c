@@ -10,6 +10,7 @@ static struct redlock_request permit_request(uint8_t permits, uint32_t wait_ms)
 {
     struct redlock_request request = story_request("pool", TTL, wait_ms);
 
+    request.kind = &redlock_permits;
     request.permits = permits;
     return request;
 }
@@ -76,13 +77,13 @@ static void remove_key_of(struct cluster *cluster, unsigned k, unsigned slot)
             model_evict(NODE(k), i - 1);
 }
 
-TEST(a_permit_with_a_ticket_needs_both_features)
+TEST(a_permit_with_a_ticket_needs_the_tickets)
 {
     CLUSTER_COLD(3, 1, (void)0);
     cluster_client_is_plain(cluster, 0);
-    redlock_use_permits(ENGINE(0));
     RUN_MS(STORY_SETTLE_MS);
     struct redlock_request request = story_request("door", 10000, 0);
+    request.kind = &redlock_permits;
     request.permits = 2;
     request.ticket = true;
     request.wall_us = 1;
@@ -531,17 +532,15 @@ TEST(permits_are_1_to_64_of_one_resource)
     struct redlock_request request = permit_request(REDLOCK_PERMITS_MAX + 1, 0);
     CLUSTER(NODES);
 
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_PERMITS);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
     request.permits = UINT8_MAX;
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_PERMITS);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
+    request.permits = 0;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
     request.permits = 2;
-    request.shared = true;
-    redlock_use_shared(ENGINE(0));
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_PERMITS);
-    request.shared = false;
     request.set = names;
     request.set_count = 2;
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_PERMITS);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
     request = permit_request(REDLOCK_PERMITS_MAX, 0);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
@@ -549,15 +548,28 @@ TEST(permits_are_1_to_64_of_one_resource)
     CHECK(SLOT(0) >= 1 && SLOT(0) <= REDLOCK_PERMITS_MAX);
 }
 
-TEST(an_engine_without_permits_refuses_to_take_a_lock_for_one)
+TEST(other_kinds_have_no_permits)
 {
-    CLUSTER_COLD(NODES, 1, (void)0);
-    cluster_client_is_plain(cluster, 0);
-    RUN_MS(STORY_SETTLE_MS);
+    const struct redlock_kind *const kinds[] = { NULL, &redlock_plain, &redlock_shared, &redlock_fair };
+    struct redlock_request request = story_request("pool", TTL, 0);
+    CLUSTER(NODES);
 
-    CHECK_INT(start_permit(cluster, 0, 2, 0), REDLOCK_BAD_CONFIG);
-    redlock_use_sets(ENGINE(0));
-    CHECK_INT(start_permit(cluster, 0, 2, 0), REDLOCK_BAD_CONFIG);
+    request.permits = 1;
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        request.kind = kinds[i];
+        CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
+    }
+    CHECK(IDLE(0));
+}
+
+/* What a slot is, only its name says. */
+TEST(a_permit_is_adopted_as_a_plain_lock)
+{
+    CLUSTER(NODES);
+
+    CHECK_INT(cluster_adopt_as(cluster, 0, 0, &redlock_permits, "pool", "0123456789abcdef0123456789abcdef01234567"),
+              REDLOCK_BAD_KIND);
+    CHECK(IDLE(0));
 }
 
 /* Its debts are on the keys of slots, or are not. */
@@ -695,7 +707,7 @@ TEST(a_period_is_not_marked_by_the_holder_of_a_permit)
     CLUSTER(NODES);
 
     PERMIT(0, K);
-    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_BAD_PERMITS);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_BAD_KIND);
 }
 
 /* ---- Those who wait ---- */

@@ -410,7 +410,7 @@ static void start(struct cluster *cluster, unsigned client)
 {
     struct redlock_request request = story_request("door", 20000, 60000);
 
-    request.fair = true;
+    request.kind = &redlock_fair;
     CHECK_INT(cluster_acquire(cluster, client, 0, &request), REDLOCK_OK);
 }
 
@@ -453,7 +453,7 @@ TEST(s14_the_last_round_of_a_fair_lock_comes_no_sooner_than_the_one_before_took)
 {
     struct redlock_request request = story_request("door", 20000, 350);
 
-    request.fair = true;
+    request.kind = &redlock_fair;
     CLUSTER_OF(1, 1, config.node_timeout_ms = 1000);
     RIVAL_ON_ALL("door", 60000);
     DELAY_ALL_US(50000);

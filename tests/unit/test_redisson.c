@@ -3,6 +3,7 @@
 #include "../world/story.h"
 
 #include "../../redlock/stake.h"
+#include "../../redlock/kinds/redisson.h"
 #include "../../redlock/wire.h"
 
 enum { TTL = 10000 };
@@ -13,7 +14,7 @@ static struct redlock_request java_request(uint32_t wait_ms)
 {
     struct redlock_request request = story_request("door", TTL, wait_ms);
 
-    request.redisson = true;
+    request.kind = &redlock_redisson;
     return request;
 }
 
@@ -68,52 +69,35 @@ static bool has_heard(const struct model_session *session, const char *message)
     return session->out.size == strlen(message) && memcmp(session->out.data, message, session->out.size) == 0;
 }
 
-TEST(a_lock_of_Redissons_needs_its_feature)
-{
-    CLUSTER_COLD(1, 1, (void)0);
-    cluster_client_is_plain(cluster, 0);
-    CHECK_INT(start_java(cluster, 0, 0), REDLOCK_BAD_CONFIG);
-    redlock_use_permits(ENGINE(0));
-    CHECK_INT(start_java(cluster, 0, 0), REDLOCK_BAD_CONFIG);
-    redlock_use_redisson(ENGINE(0));
-    CHECK_INT(start_java(cluster, 0, 0), REDLOCK_OK);
-}
-
-TEST(s26_with_Java_a_lock_is_one_resource_without_a_ticket_permits_or_readers)
+TEST(s26_with_Java_a_lock_is_one_resource_without_a_ticket_or_permits)
 {
     CLUSTER(1);
     struct redlock_name set[] = { { .bytes = "door", .size = 4 } };
     struct redlock_request request = java_request(0);
 
     request.permits = 1;
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_REDISSON);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
     request = java_request(0);
     request.ticket = true;
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_REDISSON);
-    request = java_request(0);
-    request.shared = true;
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_REDISSON);
-    request = java_request(0);
-    request.fair = true;
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_REDISSON);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
     request = java_request(0);
     request.set = set;
     request.set_count = 1;
-    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_REDISSON);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
     CHECK(IDLE(0));
 }
 
 TEST(with_Java_the_key_is_a_hash_whose_field_is_the_token_as_a_UUID_and_a_number)
 {
     CLUSTER(1);
-    char token[REDLOCK_TOKEN_TEXT + 1], field[REDLOCK_REDISSON_FIELD + 1], expected[REDLOCK_REDISSON_FIELD + 1];
+    char token[REDLOCK_TOKEN_TEXT + 1], field[REDISSON_FIELD + 1], expected[REDISSON_FIELD + 1];
 
     TAKE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
     EXPECT_HELD(0);
     CHECK(key_of(cluster, "door")->is_hash);
     redlock_token(LOCK(0), token);
-    redlock_redisson_field(LOCK(0), field);
+    field[redisson_field(LOCK(0)->token, field)] = '\0';
     snprintf(expected, sizeof expected, "%.8s-%.4s-%.4s-%.4s-%.12s:%lu", token, token + 8, token + 12, token + 16, token + 20,
              strtoul(token + 32, NULL, 16));
     CHECK_STR(field, expected);
@@ -128,13 +112,13 @@ TEST(with_Java_the_key_is_a_hash_whose_field_is_the_token_as_a_UUID_and_a_number
 TEST(with_Java_each_attempt_has_a_field_of_its_own)
 {
     CLUSTER(1);
-    char first[REDLOCK_REDISSON_FIELD + 1], second[REDLOCK_REDISSON_FIELD + 1];
+    char first[REDISSON_FIELD + 1], second[REDISSON_FIELD + 1];
 
     TAKE(0);
-    redlock_redisson_field(LOCK(0), first);
+    first[redisson_field(LOCK(0)->token, first)] = '\0';
     RELEASE(0);
     TAKE(0);
-    redlock_redisson_field(LOCK(0), second);
+    second[redisson_field(LOCK(0)->token, second)] = '\0';
     CHECK(strcmp(first, second) != 0);
 }
 
@@ -250,7 +234,7 @@ TEST(with_Java_the_channel_of_a_name_with_a_brace_has_that_name)
     struct model_session thread;
 
     listen_to(cluster, &thread, "redisson_lock__channel:a{b}");
-    request.redisson = true;
+    request.kind = &redlock_redisson;
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
     RELEASE(0);
@@ -414,7 +398,7 @@ TEST(with_Java_a_lock_is_adopted_by_its_token)
     cluster->no_exclusion = true;
     TAKE(0);
     redlock_token(LOCK(0), token);
-    CHECK_INT(cluster_adopt_redisson(cluster, 1, 0, "door", token), REDLOCK_OK);
+    CHECK_INT(cluster_adopt_as(cluster, 1, 0, &redlock_redisson, "door", token), REDLOCK_OK);
     EXTEND(1, 20000);
     EXPECT_STATUS(1, REDLOCK_OK);
     CHECK(key_ttl(cluster) > 19000);
@@ -430,12 +414,11 @@ TEST(with_Java_a_lock_is_not_marked_shared_or_adopted_as_a_plain_one)
     static struct redlock_mark mark;
     const struct redlock_period period = { .period_ms = 60000, .wall_us = 1, .at_us = 0 };
 
-    cluster_may_share(cluster);
     RUN_MS(STORY_SETTLE_MS);
     TAKE(0);
-    CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_REDISSON);
-    CHECK_INT(redlock_start_upgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_REDISSON);
-    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_BAD_REDISSON);
+    CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_KIND);
+    CHECK_INT(redlock_start_upgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_KIND);
+    CHECK_INT(redlock_start_mark(ENGINE(0), &mark, LOCK(0), &period, CLIENT_NOW(0)), REDLOCK_BAD_KIND);
     EXPECT_HELD(0);
 }
 
@@ -444,12 +427,12 @@ TEST(a_permit_changes_no_role)
     CLUSTER_COLD(1, 1, (void)0);
     struct redlock_request request = story_request("door", TTL, 0);
 
-    cluster_may_share(cluster);
     RUN_MS(STORY_SETTLE_MS);
+    request.kind = &redlock_permits;
     request.permits = 2;
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     UNTIL_DONE(0);
-    CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_PERMITS);
+    CHECK_INT(redlock_start_downgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_KIND);
 }
 
 /* ---- Waiting ---- */
@@ -605,14 +588,14 @@ TEST(with_Java_only_those_that_listen_for_the_name_are_told)
     CLUSTER_OF_WAITERS(1);
     struct redlock_request request = java_request(600000), other = story_request("doors", TTL, 600000);
 
-    other.redisson = true;
+    other.kind = &redlock_redisson;
     java_holds(cluster, 600000);
     RIVAL(0, "doors", 600000);
     cluster_need_locks(cluster, 0, 5);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
     request.wall_us = UINT64_MAX;
     CHECK_INT(cluster_acquire(cluster, 0, 1, &request), REDLOCK_OK);
-    request.redisson = false;
+    request.kind = NULL;
     request.wall_us = 0;
     CHECK_INT(cluster_acquire(cluster, 0, 2, &request), REDLOCK_OK);
     CHECK_INT(cluster_acquire(cluster, 0, 3, &other), REDLOCK_OK);
@@ -764,7 +747,7 @@ TEST(with_Java_more_names_than_the_buffer_takes_are_all_woken_in_the_end)
     for (unsigned i = 0; i < LOCKS; i++) {
         snprintf(names[i], SIZE, "%u-and-a-name-of-sixty-bytes-that-fills-the-buffer-of-a-session", i);
         struct redlock_request request = story_request(names[i], TTL, 60000);
-        request.redisson = true;
+        request.kind = &redlock_redisson;
         RIVAL(0, names[i], 60000);
         CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
     }
@@ -786,7 +769,7 @@ TEST(with_Java_a_lock_that_waits_ends_up_subscribed_whatever_else_the_buffer_has
     for (unsigned i = 0; i < LOCKS; i++) {
         snprintf(names[i], sizeof names[i], "%0*u", NAME, i);
         struct redlock_request request = story_request(names[i], TTL, 600000);
-        request.redisson = true;
+        request.kind = &redlock_redisson;
         RIVAL(0, names[i], 600000);
         CHECK_INT(cluster_acquire(cluster, 0, i, &request), REDLOCK_OK);
     }

@@ -184,7 +184,7 @@ TEST(a_reader_becomes_no_writer_by_an_inner_scope)
 {
     struct redlock_request reads = request_for("door", 0), writes = request_for("door", 0);
     HOME(3);
-    reads.shared = true;
+    reads.kind = &redlock_shared;
     CHECK_INT(redlock_enter(&client, &home, ME, &reads), REDLOCK_OK);
     CHECK_INT(redlock_enter(&client, &home, ME, &writes), REDLOCK_BAD_STATE);
     CHECK_INT(redlock_enter(&client, &home, ME, &reads), REDLOCK_OK);
@@ -202,6 +202,7 @@ TEST(a_permit_is_no_lock_to_an_inner_scope)
 {
     struct redlock_request permit = request_for("door", 0), lock = request_for("door", 0);
     HOME(3);
+    permit.kind = &redlock_permits;
     permit.permits = 4;
     CHECK_INT(redlock_enter(&client, &home, ME, &permit), REDLOCK_OK);
     const unsigned slot = redlock_slot(&home.lock);
@@ -210,6 +211,7 @@ TEST(a_permit_is_no_lock_to_an_inner_scope)
     CHECK_INT(redlock_enter(&client, &home, ME, &permit), REDLOCK_OK);
     CHECK_INT(redlock_slot(&home.lock), slot);
     home.lock.permit.slot = 3;
+    permit.kind = &redlock_permits;
     permit.permits = 2;
     CHECK_INT(redlock_enter(&client, &home, ME, &permit), REDLOCK_BAD_STATE);
     home.lock.permit.slot = (uint8_t)slot;

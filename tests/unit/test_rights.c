@@ -21,7 +21,7 @@ static const struct {
         WIRE_PERMIT_WAIT_SCRIPT } },
     { "a shared lock", { .name_count = 1, .is_shared = { true }, ALL }, 's',
       { WIRE_SHARED_ACQUIRE_SCRIPT, WIRE_RESTORE_SCRIPT, WIRE_SHARED_EXTEND_SCRIPT, WIRE_SHARED_RELEASE_SCRIPT,
-        WIRE_SHARED_WAIT_SCRIPT } },
+        WIRE_WAIT_SCRIPT } },
     { "a fair lock", { .name_count = 1, .fair = true, ALL }, 'f',
       { WIRE_FAIR_ACQUIRE_SCRIPT, WIRE_FAIR_RESTORE_SCRIPT, WIRE_FAIR_EXTEND_SCRIPT, WIRE_FAIR_RELEASE_SCRIPT } },
     { "a lock with Java", { .name_count = 1, .redisson = true, .options.engine.wake_ups = true }, 'j',

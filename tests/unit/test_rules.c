@@ -1844,7 +1844,7 @@ static void start_fair(struct cluster *cluster, unsigned client, uint32_t wait_m
 {
     struct redlock_request request = story_request("door", DOOR_TTL, wait_ms);
 
-    request.fair = true;
+    request.kind = &redlock_fair;
     CHECK_INT(cluster_acquire(cluster, client, 0, &request), REDLOCK_OK);
 }
 
@@ -1954,10 +1954,10 @@ TEST(s26_a_lock_of_Redissons_is_of_one_node_only)
     for (unsigned n = 1; n <= 5; n++) {
         CLUSTER(n);
         struct redlock_request request = story_request("door", DOOR_TTL, 0);
-        request.redisson = true;
-        CHECK_INT(cluster_acquire(cluster, 0, 0, &request), n == 1 ? REDLOCK_OK : REDLOCK_BAD_REDISSON);
-        CHECK_INT(cluster_adopt_redisson(cluster, 0, 1, "door", "0123456789abcdef0123456789abcdef01234567"),
-                  n == 1 ? REDLOCK_OK : REDLOCK_BAD_REDISSON);
+        request.kind = &redlock_redisson;
+        CHECK_INT(cluster_acquire(cluster, 0, 0, &request), n == 1 ? REDLOCK_OK : REDLOCK_BAD_KIND);
+        CHECK_INT(cluster_adopt_as(cluster, 0, 1, &redlock_redisson, "door", "0123456789abcdef0123456789abcdef01234567"),
+                  n == 1 ? REDLOCK_OK : REDLOCK_BAD_KIND);
         CHECK_INT(redlock_idle(LOCK(0)), n > 1);
     }
 }

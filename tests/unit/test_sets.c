@@ -243,7 +243,8 @@ TEST(a_set_is_adopted_by_its_token_in_any_order)
     RUN_MS(5);
     cluster_forget(cluster, 0, 0);
     redlock_lock_init(LOCK(0));
-    CHECK_INT(redlock_adopt_set(ENGINE(0), LOCK(0), again, 2, token, CLIENT_NOW(0)), REDLOCK_OK);
+    CHECK_INT(redlock_adopt(ENGINE(0), LOCK(0),
+                            &(struct redlock_request){ .set = again, .set_count = 2 }, token, CLIENT_NOW(0)), REDLOCK_OK);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
     CHECK_INT(redlock_ticket(LOCK(0)), 0);

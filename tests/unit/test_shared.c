@@ -10,7 +10,7 @@ static struct redlock_request shared_request(uint32_t wait_ms)
 {
     struct redlock_request request = story_request("door", DOOR_TTL, wait_ms);
 
-    request.shared = true;
+    request.kind = &redlock_shared;
     return request;
 }
 
@@ -25,7 +25,6 @@ static enum redlock_status start_shared(struct cluster *cluster, unsigned client
 #define SHARING(nodes, clients) SHARING_WITH(nodes, clients, (void)0)
 #define SHARING_WITH(nodes, clients, ...)                        \
     CLUSTER_COLD(nodes, clients, __VA_ARGS__);                   \
-    STORY_CLIENTS redlock_use_shared(ENGINE(story_c));           \
     RUN_MS(STORY_SETTLE_MS)
 
 #define START_SHARED(client, wait_ms) CHECK_INT(start_shared(cluster, (client), (wait_ms)), REDLOCK_OK)
@@ -92,7 +91,6 @@ TEST(a_plain_client_is_a_writer)
 {
     CLUSTER_COLD(3, 2, (void)0);
     cluster_client_is_plain(cluster, 1);
-    redlock_use_shared(ENGINE(0));
     RUN_MS(STORY_SETTLE_MS);
     SHARED(0);
     ACQUIRE(1, "door", DOOR_TTL);
@@ -108,17 +106,20 @@ TEST(a_plain_client_is_a_writer)
     NO_KEYS();
 }
 
-TEST(a_shared_lock_is_refused_by_an_engine_that_does_not_use_them)
+TEST(a_set_with_a_shared_resource_is_a_shared_lock)
 {
-    CLUSTER_COLD(3, 1, (void)0);
-    cluster_client_is_plain(cluster, 0);
+    SHARING(3, 1);
     struct redlock_name names[] = { { .bytes = "a", .size = 1 }, { .bytes = "b", .size = 1, .shared = true } };
-    const struct redlock_request one = shared_request(0), set = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
+    struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
 
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &one, CLIENT_NOW(0)), REDLOCK_BAD_CONFIG);
-    CHECK_INT(redlock_start_upgrade(ENGINE(0), LOCK(0), CLIENT_NOW(0)), REDLOCK_BAD_CONFIG);
-    redlock_use_sets(ENGINE(0));
-    CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &set, CLIENT_NOW(0)), REDLOCK_BAD_CONFIG);
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
+    request.kind = &redlock_plain;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
+    request.kind = &redlock_shared;
+    request.permits = 1;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_KIND);
+    request.permits = 0;
+    CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
 }
 
 /* The marker lives as long as the longest of them. */
@@ -254,9 +255,9 @@ TEST(a_set_has_resources_that_are_shared_and_others_that_are_not)
     struct redlock_name first[] = { { .bytes = "ledger", .size = 6 }, { .bytes = "account", .size = 7, .shared = true } };
     struct redlock_name second[] = { { .bytes = "account", .size = 7, .shared = true }, { .bytes = "book", .size = 4 } };
     struct redlock_name third[] = { { .bytes = "account", .size = 7 }, { .bytes = "shelf", .size = 5, .shared = true } };
-    const struct redlock_request a = { .set = first, .set_count = 2, .ttl_ms = DOOR_TTL };
-    const struct redlock_request b = { .set = second, .set_count = 2, .ttl_ms = DOOR_TTL };
-    const struct redlock_request c = { .set = third, .set_count = 2, .ttl_ms = DOOR_TTL };
+    const struct redlock_request a = { .kind = &redlock_shared, .set = first, .set_count = 2, .ttl_ms = DOOR_TTL };
+    const struct redlock_request b = { .kind = &redlock_shared, .set = second, .set_count = 2, .ttl_ms = DOOR_TTL };
+    const struct redlock_request c = { .kind = &redlock_shared, .set = third, .set_count = 2, .ttl_ms = DOOR_TTL };
 
     CHECK_INT(cluster_acquire(cluster, 0, 0, &a), REDLOCK_OK);
     UNTIL_DONE(0);
@@ -289,7 +290,9 @@ TEST(a_reader_is_adopted_by_its_token_in_a_set_of_one)
     RUN_MS(5);
     cluster_forget(cluster, 0, 0);
     redlock_lock_init(LOCK(0));
-    CHECK_INT(redlock_adopt_set(ENGINE(0), LOCK(0), &name, 1, token, CLIENT_NOW(0)), REDLOCK_OK);
+    CHECK_INT(redlock_adopt(ENGINE(0), LOCK(0),
+                            &(struct redlock_request){ .kind = &redlock_shared, .set = &name, .set_count = 1 },
+                            token, CLIENT_NOW(0)), REDLOCK_OK);
     EXTEND(0, DOOR_TTL);
     EXPECT_STATUS(0, REDLOCK_OK);
     RELEASE(0);
@@ -528,7 +531,7 @@ TEST(a_role_is_changed_of_one_resource_that_is_held_in_the_other_one)
 {
     SHARING(3, 1);
     struct redlock_name names[] = { { .bytes = "a", .size = 1, .shared = true }, { .bytes = "b", .size = 1, .shared = true } };
-    struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
+    struct redlock_request request = { .kind = &redlock_shared, .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
 
     CHECK_INT(start_upgrade(cluster, 0), REDLOCK_LOST);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
@@ -582,7 +585,7 @@ TEST(s5_what_a_reader_owes_is_paid_before_the_lock_is_a_writer_and_the_other_way
     for (unsigned is_reader = 0; is_reader < 2; is_reader++) {
         SHARING(3, 1);
         struct redlock_request request = shared_request(0);
-        request.shared = is_reader;
+        request.kind = is_reader ? &redlock_shared : &redlock_plain;
         CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_OK);
         UNTIL_DONE(0);
         RUN_MS(5);
@@ -590,7 +593,7 @@ TEST(s5_what_a_reader_owes_is_paid_before_the_lock_is_a_writer_and_the_other_way
         cluster_cut(cluster, 0, 2, false);
         RUN_MS(200);
         RELEASE(0);
-        request.shared = !is_reader;
+        request.kind = is_reader ? &redlock_plain : &redlock_shared;
         CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_STATE);
         HEAL_ALL;
         RUN_MS(5000);
@@ -609,7 +612,7 @@ TEST(s5_what_a_set_owes_is_paid_before_one_of_its_resources_is_in_another_role)
     struct redlock_name names[2] = { { .bytes = "account", .size = 7, .shared = true }, { .bytes = "door", .size = 4 } };
     struct redlock_name other[2] = { { .bytes = "door", .size = 4, .shared = true },
                                      { .bytes = "account", .size = 7, .shared = true } };
-    struct redlock_request request = { .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
+    struct redlock_request request = { .kind = &redlock_shared, .set = names, .set_count = 2, .ttl_ms = DOOR_TTL };
     CHECK_INT(redlock_start_acquire(ENGINE(0), LOCK(0), &request, CLIENT_NOW(0)), REDLOCK_OK);
     UNTIL_DONE(0);
     EXPECT_STATUS(0, REDLOCK_OK);
@@ -630,7 +633,7 @@ TEST(a_lock_that_ran_out_is_acquired_in_another_role_when_no_node_can_have_it)
     SHARING(3, 1);
     SHARED(0);
     struct redlock_request request = shared_request(0);
-    request.shared = false;
+    request.kind = &redlock_plain;
     RUN_MS(DOOR_TTL);
     CHECK_INT(cluster_acquire(cluster, 0, 0, &request), REDLOCK_BAD_STATE);
     RUN_MS(DOOR_TTL / 10);
@@ -896,8 +899,7 @@ TEST(a_release_wakes_all_readers_up_to_the_next_writer)
 TEST(the_release_of_a_client_that_knows_no_readers_wakes_them_all)
 {
     CLUSTER_COLD(3, 4, config.wake_ups = true);
-    for (unsigned c = 1; c < 4; c++) redlock_use_shared(ENGINE(c));
-    RUN_MS(STORY_SETTLE_MS);
+    for (unsigned c = 1; c < 4; c++)    RUN_MS(STORY_SETTLE_MS);
     ACQUIRE(0, "door", DOOR_TTL);
     for (unsigned c = 1; c < 4; c++) START_SHARED(c, 60000);
     RUN_MS(50);
@@ -1046,6 +1048,7 @@ static uint64_t set_ticket(struct cluster *cluster, unsigned client, bool is_acc
     struct redlock_name names[] = { { .bytes = "account", .size = 7, .shared = is_account_shared },
                                     { .bytes = "door", .size = 4, .shared = is_door_shared } };
     const struct redlock_request request = {
+        .kind = is_account_shared || is_door_shared ? &redlock_shared : &redlock_plain,
         .set = names, .set_count = 2, .ttl_ms = DOOR_TTL, .wait_ms = 20, .ticket = true, .wall_us = wall_us
     };
     const uint64_t before = CLIENT_NOW(client);

@@ -105,7 +105,8 @@ TEST(s17_an_adopted_lock_is_let_go_with_every_key_left)
     CLUSTER_OF(3, 2, (void)0);
     ACQUIRE(0, "door", TTL_MS);
     redlock_token(LOCK(0), token);
-    CHECK_INT(redlock_adopt(ENGINE(1), LOCK(1), "door", 4, token, CLIENT_NOW(1)), REDLOCK_OK);
+    CHECK_INT(redlock_adopt(ENGINE(1), LOCK(1),
+                            &(struct redlock_request){ .resource = "door", .resource_size = 4 }, token, CLIENT_NOW(1)), REDLOCK_OK);
     START_EXTEND(1, TTL_MS);
     CHECK(!LET_GO(1));
     redlock_forget(ENGINE(1), LOCK(1));

@@ -152,7 +152,7 @@ TEST(an_entry_is_given_back_although_the_node_does_not_know_the_script)
 
     line_up(talk, 100000);
     redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
-    EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);
+    EXPECT_SAID(NODE, WIRE_SHARED_RELEASE_SHA1);
     answer(talk, NODE, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
     EXPECT_SAID(NODE, ":1\r\n");        /* The entry, in the EVAL. */
     answer(talk, NODE, ":-1\r\n");
@@ -165,7 +165,7 @@ TEST(an_entry_is_given_back_although_the_connection_was_lost_behind_the_release)
 
     line_up(talk, 100000);
     redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
-    EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);
+    EXPECT_SAID(NODE, WIRE_SHARED_RELEASE_SHA1);
     redlock_disconnected(&talk->engine, NODE, "reset", talk->now_us);
     run_ms(talk, 5);
     EXPECT_SAID(NODE, ":1\r\n");
@@ -334,8 +334,12 @@ TEST(that_the_resource_is_free_is_news_to_a_lock_that_found_it_taken)
 /* The answer takes so long. */
 static void release_and_wake_in(struct talk *talk, unsigned ms)
 {
+    const char *release = "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1;
+    const char *give_back = "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_SHARED_RELEASE_SHA1;
+    const bool has_entry = talk->lock.entries != 0;
+
     CHECK_INT(redlock_start_release(&talk->engine, &talk->lock, talk->now_us), REDLOCK_OK);
-    EXPECT_SAID(NODE, "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1);
+    EXPECT_SAID(NODE, has_entry ? give_back : release);
     run_ms(talk, ms);
     answer(talk, NODE, ":2\r\n");
     CHECK_INT(redlock_lock_status(&talk->lock), REDLOCK_OK);
@@ -695,7 +699,8 @@ TEST(the_answer_to_an_entry_that_nobody_wants_any_more_changes_nothing)
         EXPECT_SAID(NODE, WIRE_WAIT_SHA1);
         redlock_cancel(&talk->engine, &talk->lock, talk->now_us);
         answer(talk, NODE, answers[i]);
-        EXPECT_SAID(NODE, WIRE_RELEASE_SHA1);       /* It is given back all the same. */
+        /* It is given back all the same. */
+        EXPECT_SAID(NODE, answers[i][0] == '-' ? WIRE_RELEASE_SHA1 : WIRE_SHARED_RELEASE_SHA1);
         EXPECT_UNSAID(NODE, "EVAL\r\n");
         answer(talk, NODE, ":0\r\n");
         CHECK(redlock_idle(&talk->lock));
@@ -824,9 +829,9 @@ TEST(a_lock_with_an_entry_polls_ever_more_rarely_up_to_a_limit)
     static const unsigned never[] = { 0, 0 };
 
     expect_pauses(100, up_to_32_times, 7);
-    expect_pauses(WIRE_WAITERS_LIFE_MS / 2 / 8, within_the_entries_life, 5);
-    expect_pauses(WIRE_WAITERS_LIFE_MS / 2 / 8 + 1, up_to_32_times, 2);
-    expect_pauses(WIRE_WAITERS_LIFE_MS / 2 + 1, never, 2);
+    expect_pauses(WIRE_WRITER_LIFE_MS / 2 / 8, within_the_entries_life, 5);
+    expect_pauses(WIRE_WRITER_LIFE_MS / 2 / 8 + 1, up_to_32_times, 2);
+    expect_pauses(WIRE_WRITER_LIFE_MS / 2 + 1, never, 2);
 }
 
 /* ---- Yielding ---- */
@@ -917,7 +922,9 @@ TEST(what_a_node_told_before_the_lock_was_held_says_nothing_behind_its_release)
     TALK(config.retry_ms = RARELY_MS);
 
     talk->lock.stakes[NODE].holder_ms = 5;
-    CHECK_INT(redlock_adopt(&talk->engine, &talk->lock, "door", 4, "0123456789012345678901234567890123456789", talk->now_us),
+    CHECK_INT(redlock_adopt(&talk->engine, &talk->lock,
+                            &(struct redlock_request){ .resource = "door", .resource_size = 4 },
+                            "0123456789012345678901234567890123456789", talk->now_us),
               REDLOCK_OK);
     release_and_wake(talk);
     start(talk, REDLOCK_FOREVER);

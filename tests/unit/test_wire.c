@@ -1,6 +1,10 @@
 /* The wire, byte for byte. Tests the bytes that are sent, and the meaning of an answer. */
 #include "../tap.h"
 
+#include "../../redlock/kinds/fair.h"
+#include "../../redlock/kinds/plain.h"
+#include "../../redlock/kinds/redisson.h"
+#include "../../redlock/kinds/shared.h"
 #include "../../redlock/wire.h"
 #include "../world/decoder.h"
 
@@ -58,31 +62,31 @@ static void check_handshake(enum wire_command command, struct redlock_login logi
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put_handshake(&w, command, &login, wire_scripts_for_all(), engine_name));
+    CHECK(wire_put_handshake(&w, command, &login, plain_scripts_for_all(), engine_name));
     check_output(&w, expected);
 }
 
 TEST(acquire_is_set_nx_px_as_every_redlock_library_sends_it)
 {
-    check_bytes(wire_scripts_for_one()->plain.rows[KIND_ACQUIRE], WIRE_BY_SHA1,
+    check_bytes(plain_scripts_for_one()->rows[KIND_ACQUIRE], WIRE_BY_SHA1,
                 "*6\r\n$3\r\nSET\r\n$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n10000\r\n");
 }
 
 TEST(s7_extend_and_release_are_scripts_that_compare_the_token)
 {
-    check_bytes(wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_SHA1,
+    check_bytes(plain_scripts_for_all()->rows[KIND_RELEASE], WIRE_BY_SHA1,
                 "*5\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_RELEASE_SHA1
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
-    check_bytes(wire_scripts_for_all()->plain.rows[KIND_EXTEND], WIRE_BY_SHA1,
+    check_bytes(plain_scripts_for_all()->rows[KIND_EXTEND], WIRE_BY_SHA1,
                 "*6\r\n$7\r\nEVALSHA\r\n$40\r\n" WIRE_EXTEND_SHA1
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
-    check_bytes(wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_TEXT,
+    check_bytes(plain_scripts_for_all()->rows[KIND_RELEASE], WIRE_BY_TEXT,
                 "*5\r\n$4\r\nEVAL\r\n$717\r\n" WIRE_RELEASE_SCRIPT
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n");
-    check_bytes(wire_scripts_for_all()->plain.rows[KIND_EXTEND], WIRE_BY_TEXT,
+    check_bytes(plain_scripts_for_all()->rows[KIND_EXTEND], WIRE_BY_TEXT,
                 "*6\r\n$4\r\nEVAL\r\n$206\r\n" WIRE_EXTEND_SCRIPT
                 "\r\n$1\r\n1\r\n$4\r\na\r\nb\r\n$40\r\n"
                 TOKEN_TEXT "\r\n$5\r\n10000\r\n");
@@ -117,8 +121,8 @@ TEST(a_script_goes_with_what_is_around_it_where_there_is_room)
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
     for (enum wire_command command = WIRE_SETNAME; command <= WIRE_LOAD_EXTEND; command++) {
-        if (wire_is_left_out(command, &none, wire_scripts_for_all(), false)) continue;
-        CHECK(wire_put_handshake(&w, command, &none, wire_scripts_for_all(), engine_name));
+        if (wire_is_left_out(command, &none, plain_scripts_for_all(), false)) continue;
+        CHECK(wire_put_handshake(&w, command, &none, plain_scripts_for_all(), engine_name));
         CHECK(!w.apart);
     }
 }
@@ -131,22 +135,22 @@ TEST(a_script_is_sent_from_where_it_lies)
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
+    CHECK(wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, plain_scripts_for_all(), engine_name));
     CHECK(w.apart != NULL && w.apart_size == strlen(WIRE_RELEASE_SCRIPT));
     CHECK_MEM(buffer, w.apart_at, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$717\r\n", w.apart_at);
     CHECK_MEM(buffer + w.apart_at, w.used - w.apart_at, "\r\n", 2);
     resp_write_begin(&w, buffer, 10, 1);    /* Too small for the bytes around it. */
-    CHECK(!wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, wire_scripts_for_all(), engine_name));
+    CHECK(!wire_put_handshake(&w, WIRE_LOAD_RELEASE, &none, plain_scripts_for_all(), engine_name));
     CHECK(!w.apart && w.used == 1);
     resp_write_begin(&w, buffer, sizeof buffer, 1);     /* It follows other bytes. */
-    CHECK(wire_put(&w, wire_scripts_for_all()->plain.rows[KIND_RELEASE], WIRE_BY_TEXT, &s));
+    CHECK(wire_put(&w, plain_scripts_for_all()->rows[KIND_RELEASE], WIRE_BY_TEXT, &s));
     CHECK(w.apart != NULL && w.apart_at > 1);
 }
 
 /* S20: after the words of any lock come the number of permits, and the slot. */
 TEST(a_permit_is_asked_for_by_the_name_of_the_resource_and_their_number)
 {
-    const struct redlock_kind *kind = wire_permit_kind();
+    const struct redlock_kind *kind = &redlock_permits;
     const struct redlock_name name = { .bytes = "pool", .size = 4 };
     static const struct { enum wire_kind_row which; const char *sha1, *rest; } expected[] = {
         { KIND_ACQUIRE, WIRE_PERMIT_ACQUIRE_SHA1, "$5\r\n10000\r\n$1\r\n7\r\n$1\r\n8\r\n$1\r\n9\r\n$2\r\n10\r\n$1\r\n3\r\n"
@@ -175,7 +179,7 @@ TEST(a_lock_of_Redissons_is_asked_for_by_a_field_and_a_release_names_what_lies_t
 {
     static const uint8_t other[REDLOCK_TOKEN_SIZE] = { 255, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255, 255, 255, 255 };
     static const uint8_t least[REDLOCK_TOKEN_SIZE] = { 0 };
-    const struct redlock_kind *kind = wire_redisson_kind();
+    const struct redlock_kind *kind = &redlock_redisson;
     struct wire_subject s = subject();
 
     s.token = least;
@@ -193,21 +197,21 @@ TEST(a_lock_of_Redissons_is_asked_for_by_a_field_and_a_release_names_what_lies_t
 
 TEST(scripts_that_are_not_loaded_go_out_with_their_texts_and_no_sha1)
 {
-    const struct redlock_scripts *one = wire_scripts_for_one();
+    const struct redlock_scripts *one = plain_scripts_for_one();
     struct redlock_login none = { 0 };
 
     CHECK(wire_is_left_out(WIRE_LOAD_RELEASE, &none, one, false) && wire_is_left_out(WIRE_LOAD_EXTEND, &none, one, false));
-    check_bytes(one->plain.rows[KIND_RELEASE], WIRE_BY_SHA1,
+    check_bytes(one->rows[KIND_RELEASE], WIRE_BY_SHA1,
                 "*5\r\n$4\r\nEVAL\r\n$106\r\n" WIRE_RELEASE_ONE_SCRIPT "\r\n$1\r\n1\r\n"
                 "$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n");
-    check_bytes(one->plain.rows[KIND_EXTEND], WIRE_BY_SHA1, "*6\r\n$4\r\nEVAL\r\n$155\r\n" WIRE_EXTEND_ONE_SCRIPT "\r\n$1\r\n1\r\n"
+    check_bytes(one->rows[KIND_EXTEND], WIRE_BY_SHA1, "*6\r\n$4\r\nEVAL\r\n$155\r\n" WIRE_EXTEND_ONE_SCRIPT "\r\n$1\r\n1\r\n"
                 "$4\r\na\r\nb\r\n$40\r\n" TOKEN_TEXT "\r\n$5\r\n10000\r\n");
 }
 
 TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
 {
     struct redlock_login none = { 0 }, login = { .user = "u", .password = "p", .database = 1 };
-    const struct redlock_scripts *all = wire_scripts_for_all();
+    const struct redlock_scripts *all = plain_scripts_for_all();
 
     CHECK(wire_is_left_out(WIRE_AUTH, &none, all, false) && wire_is_left_out(WIRE_SELECT, &none, all, false));
     CHECK(!wire_is_left_out(WIRE_AUTH, &login, all, false) && !wire_is_left_out(WIRE_SELECT, &login, all, false));
@@ -217,7 +221,7 @@ TEST(nothing_is_said_about_a_login_or_a_database_that_is_not_there)
 /* S24, S25: the poll says turn, round, whether the place is renewed, and the entry, in one word; a release names the entry. */
 TEST(a_fair_lock_polls_with_its_turn_and_its_round_and_names_its_entry_to_the_end)
 {
-    const struct redlock_kind *kind = wire_fair_kind();
+    const struct redlock_kind *kind = &redlock_fair;
     const struct redlock_name name = { .bytes = "door", .size = 4 };
     static const struct redlock_place waits = { .turn = 3, .poll = 12, .entry = 7, .renew = true }, unheard = { .poll = 1 };
     static const struct { enum wire_kind_row which; const struct redlock_place *place; const char *sha1, *rest; } expected[] = {
@@ -440,9 +444,9 @@ static enum wire_answer read_answer(enum wire_command command, const struct wire
 /* The handshake has no rows. */
 static const struct wire_row *row_for(enum wire_command command)
 {
-    if (command == WIRE_RELEASE) return wire_scripts_for_all()->plain.rows[KIND_WAKE];
-    return command == WIRE_EXTEND ? wire_scripts_for_all()->plain.rows[KIND_EXTEND] :
-                                    wire_scripts_for_one()->plain.rows[KIND_ACQUIRE];
+    if (command == WIRE_RELEASE) return plain_scripts_for_all()->rows[KIND_WAKE];
+    return command == WIRE_EXTEND ? plain_scripts_for_all()->rows[KIND_EXTEND] :
+                                    plain_scripts_for_one()->rows[KIND_ACQUIRE];
 }
 
 TEST(s3_only_ok_to_the_acquire_and_one_from_a_script_are_grants)
@@ -464,7 +468,7 @@ static enum wire_answer read_loaded(const struct redlock_scripts *scripts, enum 
 TEST(what_was_loaded_must_be_the_script_that_was_sent)
 {
     const struct wire_reply refused = TEXT(RESP_ERROR, "NOPERM this user"), failed = TEXT(RESP_ERROR, "ERR it is ill");
-    const struct redlock_scripts *one = wire_scripts_for_one_loaded(), *all = wire_scripts_for_all();
+    const struct redlock_scripts *one = plain_scripts_for_one_loaded(), *all = plain_scripts_for_all();
     const struct wire_reply release = TEXT(RESP_BULK, WIRE_RELEASE_SHA1), extend_one = TEXT(RESP_BULK, WIRE_EXTEND_ONE_SHA1);
 
     CHECK_INT(read_loaded(all, WIRE_LOAD_RELEASE, &release), WIRE_GRANTED);
@@ -494,12 +498,12 @@ TEST(s3_the_acquire_script_refuses_with_a_text_and_grants_with_ok_alone)
     const struct wire_reply bulk_ok = TEXT(RESP_BULK, "OK"), one = NUMBER(1);
 
     for (enum wire_command command = WIRE_ACQUIRE; command <= WIRE_RESTORE; command++) {
-        CHECK_INT(read_answer(command, wire_scripted_kind()->rows[KIND_ACQUIRE], &ok), WIRE_GRANTED);
-        CHECK_INT(read_answer(command, wire_scripted_kind()->rows[KIND_ACQUIRE], &refusal), WIRE_REFUSED);
-        CHECK_INT(read_answer(command, wire_scripted_kind()->rows[KIND_ACQUIRE], &bulk_ok), WIRE_REFUSED);
-        CHECK_INT(read_answer(command, wire_scripted_kind()->rows[KIND_ACQUIRE], &null), WIRE_WRONG);
-        CHECK_INT(read_answer(command, wire_scripted_kind()->rows[KIND_ACQUIRE], &one), WIRE_WRONG);
-        CHECK_INT(read_answer(command, wire_scripts_for_one()->plain.rows[KIND_ACQUIRE], &refusal), WIRE_WRONG);
+        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &ok), WIRE_GRANTED);
+        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &refusal), WIRE_REFUSED);
+        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &bulk_ok), WIRE_REFUSED);
+        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &null), WIRE_WRONG);
+        CHECK_INT(read_answer(command, plain_scripted()->rows[KIND_ACQUIRE], &one), WIRE_WRONG);
+        CHECK_INT(read_answer(command, plain_scripts_for_one()->rows[KIND_ACQUIRE], &refusal), WIRE_WRONG);
     }
 }
 
@@ -507,7 +511,7 @@ TEST(s3_the_acquire_script_refuses_with_a_text_and_grants_with_ok_alone)
 TEST(s3_the_number_of_a_slot_that_there_can_be_is_a_grant_of_a_permit_and_nothing_else)
 {
     const struct wire_reply refusal = TEXT(RESP_BULK, "5 1000"), ok = TEXT(RESP_SIMPLE, "OK"), null = BARE(RESP_NULL_BULK);
-    const struct wire_row *row = wire_permit_kind()->rows[KIND_ACQUIRE], *restore = wire_permit_kind()->rows[KIND_RESTORE];
+    const struct wire_row *row = redlock_permits.rows[KIND_ACQUIRE], *restore = redlock_permits.rows[KIND_RESTORE];
 
     for (int64_t slot = -1; slot <= REDLOCK_PERMITS_MAX + 1; slot++) {
         const struct wire_reply number = NUMBER(slot);
@@ -580,7 +584,7 @@ TEST(a_refused_poll_tells_of_the_largest_turn_and_a_rank_or_of_nothing)
         { TEXT(RESP_SIMPLE, "0 -2 1 0"), false, 0, 0 },
         { { .type = RESP_BULK, .text = "0 -2 1 0", .text_size = 8, .text_cut = true }, false, 0, 0 },
     };
-    const struct wire_row *row = wire_fair_kind()->rows[KIND_ACQUIRE];
+    const struct wire_row *row = redlock_fair.rows[KIND_ACQUIRE];
 
     for (size_t i = 0; i < sizeof polls / sizeof polls[0]; i++) {
         uint32_t turn = 5;
@@ -588,7 +592,7 @@ TEST(a_refused_poll_tells_of_the_largest_turn_and_a_rank_or_of_nothing)
         uint64_t counter = 5;
         int64_t pttl = 5;
         TAP_CONTEXT("%s", polls[i].reply.text);
-        CHECK_INT(wire_read_fair_refusal(&polls[i].reply, &turn, &rank), polls[i].is_refusal);
+        CHECK_INT(fair_read_place(&polls[i].reply, &turn, &rank), polls[i].is_refusal);
         CHECK_INT(turn, polls[i].is_refusal ? polls[i].turn : 5);
         CHECK_INT(rank, polls[i].is_refusal ? polls[i].rank : 5);
         if (polls[i].is_refusal) CHECK(row->read_refusal(&polls[i].reply, &counter, &pttl));
@@ -603,7 +607,7 @@ TEST(s3_of_a_fair_lock_only_ok_is_a_grant)
 {
     const struct wire_reply ok = TEXT(RESP_SIMPLE, "OK"), refusal = TEXT(RESP_BULK, "0 -2 1 0");
     const struct wire_reply one = NUMBER(1), null = BARE(RESP_NULL_BULK);
-    const struct wire_row *poll = wire_fair_kind()->rows[KIND_ACQUIRE], *restore = wire_fair_kind()->rows[KIND_RESTORE];
+    const struct wire_row *poll = redlock_fair.rows[KIND_ACQUIRE], *restore = redlock_fair.rows[KIND_RESTORE];
 
     for (unsigned i = 0; i < 2; i++) {
         CHECK_INT(read_answer(i ? WIRE_RESTORE : WIRE_ACQUIRE, i ? restore : poll, &ok), WIRE_GRANTED);
@@ -665,10 +669,10 @@ static void check_listening(bool begins, const char *name, const char *expected)
     struct resp_writer w;
 
     resp_write_begin(&w, buffer, sizeof buffer, 0);
-    CHECK(wire_put_listening(&w, begins, &of));
+    CHECK(redisson_put_subscription(&w, begins, &of));
     check_output(&w, expected);
     resp_write_begin(&w, buffer, strlen(expected) - 1, 0);
-    CHECK(!wire_put_listening(&w, begins, &of));
+    CHECK(!redisson_put_subscription(&w, begins, &of));
     CHECK_INT(w.used, 0);
 }
 
@@ -684,30 +688,30 @@ TEST(what_is_heard_of_redissons_channel_is_about_the_names_that_it_may_have)
 {
     static const struct {
         struct wire_reply reply;
-        enum wire_heard heard;
+        enum redisson_heard heard;
         bool of_a, of_ab;
     } replies[] = {
-        { HEARD("messageredisson_lock__channel:{a}0", 3, false), WIRE_HEARD_MESSAGE, true, false },
-        { HEARD("messageredisson_lock__channel:{ab}", 3, false), WIRE_HEARD_MESSAGE, false, true },
-        { HEARD("messageredisson_lock__channel:{", 3, true), WIRE_HEARD_MESSAGE, true, true },
-        { HEARD("messageredisson_lock__channel:{", 3, false), WIRE_HEARD_MESSAGE, false, false },
-        { HEARD("messageredisson_lock__channel:{a", 3, true), WIRE_HEARD_MESSAGE, true, true },
-        { HEARD("subscriberedisson_lock__channel:{a}", 3, false), WIRE_HEARD_SUBSCRIBED, true, false },
-        { HEARD("unsubscriberedisson_lock__channel:{ab}", 3, false), WIRE_HEARD_UNSUBSCRIBED, false, true },
-        { HEARD("messageredisson_lock__channel", 3, true), WIRE_HEARD_NOTHING, false, false },
-        { HEARD("messageredisson_lock__channel:{a}0", 4, false), WIRE_HEARD_NOTHING, false, false },
-        { HEARD("messageredlock:0123456789abcdef7", 3, false), WIRE_HEARD_NOTHING, false, false },
-        { HEARD("", 3, false), WIRE_HEARD_NOTHING, false, false },
-        { TEXT(RESP_ERROR, "messageredisson_lock__channel:{a}0"), WIRE_HEARD_NOTHING, false, false },
+        { HEARD("messageredisson_lock__channel:{a}0", 3, false), REDISSON_HEARD_MESSAGE, true, false },
+        { HEARD("messageredisson_lock__channel:{ab}", 3, false), REDISSON_HEARD_MESSAGE, false, true },
+        { HEARD("messageredisson_lock__channel:{", 3, true), REDISSON_HEARD_MESSAGE, true, true },
+        { HEARD("messageredisson_lock__channel:{", 3, false), REDISSON_HEARD_MESSAGE, false, false },
+        { HEARD("messageredisson_lock__channel:{a", 3, true), REDISSON_HEARD_MESSAGE, true, true },
+        { HEARD("subscriberedisson_lock__channel:{a}", 3, false), REDISSON_HEARD_SUBSCRIBED, true, false },
+        { HEARD("unsubscriberedisson_lock__channel:{ab}", 3, false), REDISSON_HEARD_UNSUBSCRIBED, false, true },
+        { HEARD("messageredisson_lock__channel", 3, true), REDISSON_HEARD_NOTHING, false, false },
+        { HEARD("messageredisson_lock__channel:{a}0", 4, false), REDISSON_HEARD_NOTHING, false, false },
+        { HEARD("messageredlock:0123456789abcdef7", 3, false), REDISSON_HEARD_NOTHING, false, false },
+        { HEARD("", 3, false), REDISSON_HEARD_NOTHING, false, false },
+        { TEXT(RESP_ERROR, "messageredisson_lock__channel:{a}0"), REDISSON_HEARD_NOTHING, false, false },
     };
     const struct redlock_name a = { .bytes = "a", .size = 1 }, ab = { .bytes = "ab", .size = 2 };
 
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
         TAP_CONTEXT("row %zu", i);
-        CHECK_INT(wire_read_heard(&replies[i].reply), replies[i].heard);
-        if (replies[i].heard == WIRE_HEARD_NOTHING) continue;
-        CHECK_INT(wire_is_heard_of(&replies[i].reply, replies[i].heard, &a), replies[i].of_a);
-        CHECK_INT(wire_is_heard_of(&replies[i].reply, replies[i].heard, &ab), replies[i].of_ab);
+        CHECK_INT(redisson_read_heard(&replies[i].reply), replies[i].heard);
+        if (replies[i].heard == REDISSON_HEARD_NOTHING) continue;
+        CHECK_INT(redisson_is_heard_of(&replies[i].reply, replies[i].heard, &a), replies[i].of_a);
+        CHECK_INT(redisson_is_heard_of(&replies[i].reply, replies[i].heard, &ab), replies[i].of_ab);
     }
 }
 

@@ -1,6 +1,8 @@
 #include "cluster.h"
 #include "invariants.h"
 
+#include "../../redlock/kinds/redisson.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -460,7 +462,7 @@ static void watch_exclusion(struct cluster *cluster, unsigned client, const stru
 /* The token in Redisson's form. */
 static bool is_field_of(const struct model_key *key, const char *token)
 {
-    char text[REDLOCK_REDISSON_FIELD + 1];
+    char text[REDISSON_FIELD + 1];
     snprintf(text, sizeof text, "%.8s-%.4s-%.4s-%.4s-%.12s:%lu", token, token + 8, token + 12, token + 16, token + 20,
              strtoul(token + 32, NULL, 16));
     return key->value_size == strlen(text) && memcmp(key->value, text, key->value_size) == 0;
@@ -1056,48 +1058,36 @@ enum redlock_status cluster_inspect(struct cluster *cluster, unsigned client, un
     return status;
 }
 
-enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
-                                  const char *token)
+static enum redlock_status adopt(struct cluster *cluster, unsigned client, unsigned lock, const struct redlock_request *what,
+                                 const char *token)
 {
-    struct cluster_lock *heir = &cluster->clients[client].locks[lock];
-    const uint8_t *name = keep_name(heir, resource, strlen(resource));
-    const enum redlock_status status = redlock_adopt(engine_of(cluster, client), &heir->lock, name, strlen(resource), token,
+    const enum redlock_status status = redlock_adopt(engine_of(cluster, client), cluster_lock(cluster, client, lock), what, token,
                                                      cluster_client_now(cluster, client));
     after_call(cluster, client);
     return status;
 }
 
-enum redlock_status cluster_adopt_redisson(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
-                                           const char *token)
+enum redlock_status cluster_adopt_as(struct cluster *cluster, unsigned client, unsigned lock, const struct redlock_kind *kind,
+                                     const char *resource, const char *token)
 {
     struct cluster_lock *heir = &cluster->clients[client].locks[lock];
-    const uint8_t *name = keep_name(heir, resource, strlen(resource));
-    const enum redlock_status status = redlock_adopt_redisson(engine_of(cluster, client), &heir->lock, name, strlen(resource),
-                                                              token, cluster_client_now(cluster, client));
-    after_call(cluster, client);
-    return status;
+    const struct redlock_request what = { .kind = kind, .resource = keep_name(heir, resource, strlen(resource)),
+                                          .resource_size = strlen(resource) };
+    return adopt(cluster, client, lock, &what, token);
 }
 
-enum redlock_status cluster_adopt_set(struct cluster *cluster, unsigned client, unsigned lock, struct redlock_name *set,
-                                      unsigned count, const char *token)
+enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
+                                  const char *token)
 {
-    struct cluster_lock *heir = &cluster->clients[client].locks[lock];
-    const enum redlock_status status =
-        redlock_adopt_set(engine_of(cluster, client), &heir->lock, keep_set(heir, set, count), count, token,
-                          cluster_client_now(cluster, client));
-    after_call(cluster, client);
-    return status;
+    return cluster_adopt_as(cluster, client, lock, &redlock_plain, resource, token);
 }
 
-enum redlock_status cluster_adopt_fair(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
-                                       const char *token)
+enum redlock_status cluster_adopt_set(struct cluster *cluster, unsigned client, unsigned lock, const struct redlock_kind *kind,
+                                      struct redlock_name *set, unsigned count, const char *token)
 {
     struct cluster_lock *heir = &cluster->clients[client].locks[lock];
-    const uint8_t *name = keep_name(heir, resource, strlen(resource));
-    const enum redlock_status status = redlock_adopt_fair(engine_of(cluster, client), &heir->lock, name, strlen(resource), token,
-                                                          cluster_client_now(cluster, client));
-    after_call(cluster, client);
-    return status;
+    const struct redlock_request what = { .kind = kind, .set = keep_set(heir, set, count), .set_count = count };
+    return adopt(cluster, client, lock, &what, token);
 }
 
 void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock)
@@ -1284,9 +1274,6 @@ static void use_all_features(struct redlock *engine)
 {
     redlock_use_tickets(engine);
     redlock_use_sets(engine);
-    redlock_use_permits(engine);
-    redlock_use_fair(engine);
-    redlock_use_redisson(engine);
     redlock_use_wake_ups(engine);
     redlock_use_copies(engine);
 }
@@ -1318,7 +1305,6 @@ static void engine_begin(struct cluster *cluster, unsigned c, unsigned lock_coun
                      cluster_client_now(cluster, c)) != REDLOCK_OK)
         break_rule(cluster, "redlock_init refuses what it must take");
     if (!client->plain) use_all_features(&client->engine);
-    if (cluster->shares && !client->plain) redlock_use_shared(&client->engine);
     if (cluster->durables) use_durable(cluster, c);
     cluster_need_locks(cluster, c, lock_count);
 }
@@ -1328,12 +1314,6 @@ void cluster_client_returns(struct cluster *cluster, unsigned client)
     cluster->clients[client].dead = false;
     engine_begin(cluster, client, cluster->clients[client].lock_count);
     after_call(cluster, client);
-}
-
-void cluster_may_share(struct cluster *cluster)
-{
-    cluster->shares = true;
-    for (unsigned c = 0; c < cluster->client_count; c++) redlock_use_shared(&cluster->clients[c].engine);
 }
 
 void cluster_client_is_plain(struct cluster *cluster, unsigned client)

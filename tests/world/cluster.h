@@ -166,7 +166,6 @@ struct cluster {
     uint64_t process_count;         /* Numbers the run_ids. */
     unsigned idle_steps;
     uint64_t step_count, step_max;  /* Steps so far, and their maximum (0: any number). */
-    bool shares;                    /* Clients may be readers, see cluster_may_share. */
     uint16_t durables;              /* The nodes that are declared durable, see cluster_declare_durable. */
     bool no_promise, no_exclusion;  /* Do not watch these. */
     uint64_t promise_count;         /* How often there was one to watch; */
@@ -228,12 +227,10 @@ enum redlock_status cluster_inspect(struct cluster *cluster, unsigned client, un
                                     struct redlock_sight *sights);
 enum redlock_status cluster_adopt(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
                                   const char *token);
-enum redlock_status cluster_adopt_redisson(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
-                                           const char *token);
-enum redlock_status cluster_adopt_set(struct cluster *cluster, unsigned client, unsigned lock, struct redlock_name *set,
-                                      unsigned count, const char *token);
-enum redlock_status cluster_adopt_fair(struct cluster *cluster, unsigned client, unsigned lock, const char *resource,
-                                       const char *token);
+enum redlock_status cluster_adopt_as(struct cluster *cluster, unsigned client, unsigned lock, const struct redlock_kind *kind,
+                                     const char *resource, const char *token);
+enum redlock_status cluster_adopt_set(struct cluster *cluster, unsigned client, unsigned lock, const struct redlock_kind *kind,
+                                      struct redlock_name *set, unsigned count, const char *token);
 void cluster_cancel(struct cluster *cluster, unsigned client, unsigned lock);
 void cluster_forget(struct cluster *cluster, unsigned client, unsigned lock);
 void cluster_move(struct cluster *cluster, unsigned client, unsigned to, unsigned from);
@@ -267,7 +264,6 @@ void cluster_client_dies(struct cluster *cluster, unsigned client);
 void cluster_client_returns(struct cluster *cluster, unsigned client);
 
 /* It begins anew, as firmware would: without tickets, sets and wake-ups. */
-void cluster_may_share(struct cluster *cluster);    /* Call before any lock. All clients then use redlock_use_shared. */
 void cluster_client_is_plain(struct cluster *cluster, unsigned client);
 
 /* Call before any connection. All clients then take these nodes, a set, for durable ones. */

@@ -83,7 +83,7 @@ static bool its_neighbours_in_the_queue_know_it(const struct page *page)
 static bool only_who_tries_or_holds_has_something_placed(const struct page *page)
 {
     const unsigned phases = set_of(PHASE_ACQUIRING) | set_of(PHASE_HELD) | set_of(PHASE_EXTENDING);
-    const unsigned more = page->lock->is_fair ? set_of(PHASE_WAITING) : 0;
+    const unsigned more = page->lock->kind->keeps_place ? set_of(PHASE_WAITING) : 0;
     return page->stake->state != STAKE_PLACED || has(phases | more, page->lock->phase);
 }
 
@@ -91,7 +91,7 @@ static bool only_who_tries_or_holds_has_something_placed(const struct page *page
 static bool what_a_fair_lock_has_placed_is_of_its_token(const struct page *page)
 {
     const bool is_same = memcmp(page->stake->token, page->lock->token, sizeof page->lock->token) == 0;
-    return !page->lock->is_fair || page->stake->state != STAKE_PLACED || is_same;
+    return !page->lock->kind->keeps_place || page->stake->state != STAKE_PLACED || is_same;
 }
 
 /* Two may be in the queue longer than the lock has a use for them. One is a WAIT, which is dropped when
@@ -112,7 +112,7 @@ static bool what_is_wanted_fits_the_phase(const struct page *page)
         [PHASE_RELEASING] = 1u << WIRE_WAIT,
         [PHASE_INSPECTING] = 1u << WIRE_GETRANGE | 1u << WIRE_PTTL,
     };
-    const unsigned more = page->lock->is_fair && page->lock->phase == PHASE_WAITING ? set_of(WIRE_ACQUIRE) : 0;
+    const unsigned more = page->lock->kind->keeps_place && page->lock->phase == PHASE_WAITING ? set_of(WIRE_ACQUIRE) : 0;
     return has(may_want[page->lock->phase] | more | set_of(WIRE_NONE) | set_of(WIRE_RELEASE), page->stake->want);
 }
 
@@ -223,7 +223,7 @@ static bool it_is_found_by_its_number_while_it_waits(const struct books *books)
 {
     const struct redlock_lock *lock = books->lock;
     const bool waits = lock->phase == PHASE_WAITING && lock->wait_number != 0;
-    const bool polls = lock->is_fair && lock->phase == PHASE_ACQUIRING;
+    const bool polls = lock->kind->keeps_place && lock->phase == PHASE_ACQUIRING;
     return waits == is_found(books->engine->listening, lock) || lock->is_corrected || polls;
 }
 
@@ -231,7 +231,7 @@ static bool it_is_found_by_its_number_while_it_waits(const struct books *books)
 static bool a_fair_lock_waits_in_strict_order(const struct books *books)
 {
     const struct redlock_lock *lock = books->lock;
-    return !lock->is_fair || (books->engine->ordering && lock->entries == 0 && lock->permit.count == 0 && lock->name_count <= 1);
+    return lock->kind != &redlock_fair || (lock->entries == 0 && lock->permit.count == 0 && lock->name_count <= 1);
 }
 
 /* ---- One session ---- */

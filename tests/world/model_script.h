@@ -117,7 +117,6 @@ void do_restore(struct run *run);
 void do_release(struct run *run);
 void do_release_one(struct run *run);
 void do_extend(struct run *run);
-void do_wait(struct run *run);
 
 /* ---- model_script_permits.c ---- */
 
@@ -138,7 +137,7 @@ unsigned wake_in_order(struct run *run, struct slice name, bool is_free);
 void do_shared_acquire(struct run *run);
 void do_shared_extend(struct run *run);
 void do_shared_release(struct run *run);
-void do_shared_wait(struct run *run);
+void do_wait(struct run *run);
 
 /* ---- model_script_fair.c ---- */
 

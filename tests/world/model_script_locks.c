@@ -42,11 +42,6 @@ static bool release_raises_flag(void)
     return script_says(WIRE_RELEASE_SCRIPT, "c('set',f,");
 }
 
-static bool wait_raises_flag(void)
-{
-    return script_says(WIRE_WAIT_SCRIPT, "c('set',w..'#waiters'");
-}
-
 static bool release_compares(void)
 {
     return script_says(WIRE_RELEASE_SCRIPT, "if v==t then");
@@ -309,33 +304,4 @@ void do_extend(struct run *run)
     }
     run->scene->call->did = holds;
     model_answer_number(run->scene, holds);
-}
-
-/* WIRE_WAIT_SCRIPT */
-void do_wait(struct run *run)
-{
-    int64_t arrived_at = 0, life_ms = 0, longest_ms = -2, left_ms;
-    if (!slice_number(run->arguments[1], &arrived_at) || !slice_number(run->arguments[2], &life_ms) ||
-        run->arguments[0].size > MODEL_ENTRY_MAX) {
-        model_breach(run->scene->node, "a wait script with arguments out of range");
-        return;
-    }
-    for (unsigned i = 0; i < run->key_count; i++) {
-        if (!call_pttl(run, run->keys[i], &left_ms)) {
-            raise_error(run);
-            return;
-        }
-        const struct slice waiters = name_with(run->keys[i], "#waiters"), flag = name_with(waiters, "#waiters");
-        const bool is_flagged = !wait_raises_flag() || call_set(run, flag, slice_of(""), life_ms);
-        slice_free(flag);
-        const bool has_entry = is_flagged && call_line_up(run, waiters, (uint64_t)arrived_at, run->arguments[0], life_ms);
-        slice_free(waiters);
-        if (!has_entry) {
-            raise_error(run);
-            return;
-        }
-        if (longest_ms != -1 && (left_ms == -1 || left_ms > longest_ms)) longest_ms = left_ms;
-    }
-    run->scene->call->did = true;
-    model_answer_number(run->scene, longest_ms);
 }

@@ -435,8 +435,8 @@ static bool shared_lines_up(struct run *run, unsigned i, const struct beside *be
     return true;
 }
 
-/* WIRE_SHARED_WAIT_SCRIPT */
-void do_shared_wait(struct run *run)
+/* WIRE_WAIT_SCRIPT */
+void do_wait(struct run *run)
 {
     int64_t arrived_at = 0, life_ms = 0, longest_ms = -2, left_ms;
     if (!slice_number(run->arguments[1], &arrived_at) || !slice_number(run->arguments[2], &life_ms) ||

@@ -11,12 +11,12 @@ enum model_script model_script_of(struct slice text)
     static const uint8_t scripts[ROW_COUNT] = {
         [ROW_ACQUIRE] = MODEL_SCRIPT_ACQUIRE, [ROW_RESTORE] = MODEL_SCRIPT_RESTORE,
         [ROW_EXTEND] = MODEL_SCRIPT_EXTEND, [ROW_EXTEND_ONE] = MODEL_SCRIPT_EXTEND_ONE,
-        [ROW_RELEASE] = MODEL_SCRIPT_RELEASE, [ROW_RELEASE_ONE] = MODEL_SCRIPT_RELEASE_ONE, [ROW_WAIT] = MODEL_SCRIPT_WAIT,
+        [ROW_RELEASE] = MODEL_SCRIPT_RELEASE, [ROW_RELEASE_ONE] = MODEL_SCRIPT_RELEASE_ONE,
         [ROW_PERMIT_ACQUIRE] = MODEL_SCRIPT_PERMIT_ACQUIRE, [ROW_PERMIT_RESTORE] = MODEL_SCRIPT_PERMIT_RESTORE,
         [ROW_PERMIT_EXTEND] = MODEL_SCRIPT_PERMIT_EXTEND,
         [ROW_PERMIT_RELEASE] = MODEL_SCRIPT_PERMIT_RELEASE, [ROW_PERMIT_WAIT] = MODEL_SCRIPT_PERMIT_WAIT,
         [ROW_SHARED_ACQUIRE] = MODEL_SCRIPT_SHARED_ACQUIRE, [ROW_SHARED_EXTEND] = MODEL_SCRIPT_SHARED_EXTEND,
-        [ROW_SHARED_RELEASE] = MODEL_SCRIPT_SHARED_RELEASE, [ROW_SHARED_WAIT] = MODEL_SCRIPT_SHARED_WAIT,
+        [ROW_SHARED_RELEASE] = MODEL_SCRIPT_SHARED_RELEASE, [ROW_WAIT] = MODEL_SCRIPT_WAIT,
         [ROW_FAIR_ACQUIRE] = MODEL_SCRIPT_FAIR_ACQUIRE, [ROW_FAIR_RESTORE] = MODEL_SCRIPT_FAIR_RESTORE,
         [ROW_FAIR_EXTEND] = MODEL_SCRIPT_FAIR_EXTEND, [ROW_FAIR_RELEASE] = MODEL_SCRIPT_FAIR_RELEASE,
         [ROW_REDISSON_ACQUIRE] = MODEL_SCRIPT_REDISSON_ACQUIRE, [ROW_REDISSON_EXTEND] = MODEL_SCRIPT_REDISSON_EXTEND,
@@ -24,7 +24,7 @@ enum model_script model_script_of(struct slice text)
     };
     if (text.size <= MODEL_SHA_TEXT) return MODEL_SCRIPT_NONE;
     if (slice_is(text, WIRE_MARK_SCRIPT)) return MODEL_SCRIPT_MARK;
-    const enum row row = row_of(WIRE_BY_TEXT, text.data, text.size);
+    const enum row row = row_by_name(WIRE_BY_TEXT, text.data, text.size);
     return row == ROW_COUNT ? MODEL_SCRIPT_NONE : (enum model_script)scripts[row];
 }
 
@@ -80,7 +80,6 @@ static const struct {
     [MODEL_SCRIPT_EXTEND_ONE] = { 2, 2, do_extend },
     [MODEL_SCRIPT_RELEASE] = { 1, 2, do_release },
     [MODEL_SCRIPT_RELEASE_ONE] = { 1, 1, do_release_one },
-    [MODEL_SCRIPT_WAIT] = { 3, 3, do_wait },
     [MODEL_SCRIPT_MARK] = { 4, 4, do_mark },
     [MODEL_SCRIPT_PERMIT_ACQUIRE] = { 8, 8, do_permit_acquire },
     [MODEL_SCRIPT_PERMIT_RESTORE] = { 7, 7, do_permit_restore },
@@ -90,7 +89,7 @@ static const struct {
     [MODEL_SCRIPT_SHARED_ACQUIRE] = { 7, 7, do_shared_acquire },
     [MODEL_SCRIPT_SHARED_EXTEND] = { 3, 7, do_shared_extend },
     [MODEL_SCRIPT_SHARED_RELEASE] = { 1, 3, do_shared_release },
-    [MODEL_SCRIPT_SHARED_WAIT] = { 4, 4, do_shared_wait },
+    [MODEL_SCRIPT_WAIT] = { 4, 4, do_wait },
     [MODEL_SCRIPT_FAIR_ACQUIRE] = { 6, 6, do_fair_acquire },
     [MODEL_SCRIPT_FAIR_RESTORE] = { 5, 5, do_fair_restore },
     [MODEL_SCRIPT_FAIR_EXTEND] = { 2, 2, do_fair_extend },

@@ -130,7 +130,6 @@ static void open_waiter(const struct waiters *w, struct waiter *one)
     if (status == REDLOCK_OK) status = redlock_connect(&one->client, BENCH_CONNECT_MS);
     if (status != REDLOCK_OK) fail("a waiter does not connect", redlock_status_text(status));
     redlock_lock_init(&one->lock);
-    if (w->options->fair) redlock_use_fair(redlock_engine(&one->client));
     redlock_use_events(redlock_engine(&one->client), &one->events, one->ring, WAITERS_EVENTS_KEPT);
     redlock_want_events(&one->events, REDLOCK_EVENT_BIT(REDLOCK_EVENT_SENT));
     one->think_until = WAITERS_NEVER;
@@ -193,13 +192,20 @@ static bool is_reader(const struct waiters *w, const struct waiter *one)
     return !w->is_alone && one->number < w->options->readers;
 }
 
+static const struct redlock_kind *kind_of(const struct waiters *w, const struct waiter *one)
+{
+    if (w->is_alone)             return &redlock_plain;
+    if (w->options->permits > 0) return &redlock_permits;
+    if (w->options->fair)        return &redlock_fair;
+    return is_reader(w, one) ? &redlock_shared : &redlock_plain;
+}
+
 static void acquire(struct waiters *w, struct waiter *one)
 {
     struct redlock_request request = {
         .resource = w->options->key, .resource_size = strlen(w->options->key), .ttl_ms = w->options->ttl_ms,
         .wait_ms = REDLOCK_FOREVER, .wall_us = bench_wall_us(),
-        .fair = !w->is_alone && w->options->fair,
-        .shared = is_reader(w, one), .permits = w->is_alone ? 0 : (uint8_t)w->options->permits,
+        .kind = kind_of(w, one), .permits = w->is_alone ? 0 : (uint8_t)w->options->permits,
     };
     enum redlock_status status;
 

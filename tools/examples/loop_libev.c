@@ -87,6 +87,7 @@ static void begin(struct job *job, unsigned number)
     redlock_request_init(&request);
     request.resource = "crane";
     request.resource_size = 5;
+    request.kind = &redlock_permits;
     request.permits = PERMITS;
     request.ttl_ms = TTL_MS;
     request.wait_ms = WAIT_MS;

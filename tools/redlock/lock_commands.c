@@ -103,17 +103,21 @@ static enum redlock_status finish_acquire(struct session *session)
     return REDLOCK_CANCELLED;
 }
 
-/* A resource that is shared says so in a set, of one if need be. */
-static bool is_set(const struct settings *settings)
+/* Of several resources one that is shared makes the lock a shared one. */
+static bool is_any_shared(const struct settings *settings)
 {
-    return settings->name_count > 1 || settings->is_shared[0];
+    bool is_any = false;
+
+    for (unsigned i = 0; i < settings->name_count; i++) is_any |= settings->is_shared[i];
+    return is_any;
 }
 
-/* The client has all kinds but these. */
-static void use_kind(struct redlock *engine, const struct settings *settings)
+static const struct redlock_kind *kind_of(const struct settings *settings)
 {
-    if (settings->fair)     redlock_use_fair(engine);
-    if (settings->redisson) redlock_use_redisson(engine);
+    if (settings->redisson)    return &redlock_redisson;
+    if (settings->fair)        return &redlock_fair;
+    if (settings->permits > 0) return &redlock_permits;
+    return is_any_shared(settings) ? &redlock_shared : &redlock_plain;
 }
 
 enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_ms)
@@ -123,11 +127,10 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
     struct redlock_request request = {
         .resource = session->set[0].bytes,
         .resource_size = session->set[0].size,
-        .set = is_set(settings) ? session->set : NULL,
+        .kind = kind_of(settings),
+        .set = settings->name_count > 1 ? session->set : NULL,
         .set_count = settings->name_count,
         .permits = settings->permits,
-        .fair = settings->fair,
-        .redisson = settings->redisson,
         .ttl_ms = settings->ttl_ms,
         .wait_ms = settings->wait_ms,
         .min_validity_ms = min_validity_ms,
@@ -138,7 +141,6 @@ enum redlock_status acquire_lock(struct session *session, uint32_t min_validity_
     struct patience patience = { .told = REDLOCK_OK };
     enum redlock_status status;
 
-    use_kind(engine, settings);
     status = redlock_start_acquire(engine, &session->lock, &request, redlock_now_us());
     if (status != REDLOCK_OK) return status;
     session_step(session);
@@ -360,13 +362,16 @@ static enum redlock_status adopt(struct session *session)
 {
     struct redlock *engine = redlock_engine(&session->client);
     const struct settings *settings = session->settings;
+    const struct redlock_request what = {
+        .kind = kind_of(settings),
+        .resource = session->set[0].bytes,
+        .resource_size = session->set[0].size,
+        .set = settings->name_count > 1 ? session->set : NULL,
+        .set_count = settings->name_count,
+    };
 
     session_connect(session);
-    if (is_set(settings))
-        return redlock_adopt_set(engine, &session->lock, session->set, settings->name_count, settings->token, redlock_now_us());
-    use_kind(engine, settings);
-    return (settings->fair ? redlock_adopt_fair : settings->redisson ? redlock_adopt_redisson : redlock_adopt)(
-        engine, &session->lock, session->set[0].bytes, session->set[0].size, settings->token, redlock_now_us());
+    return redlock_adopt(engine, &session->lock, &what, settings->token, redlock_now_us());
 }
 
 static enum redlock_status extend(struct session *session)

@@ -14,11 +14,14 @@
  * queue. A refusal does not prove that nothing of ours is there, so there is a stake on each node that was polled until the end. */
 #include "fair.h"
 
-#include "queue.h"
-#include "quorum.h"
-#include "random.h"
-#include "retry.h"
-#include "ticket.h"
+#include "../holder.h"
+#include "../queue.h"
+#include "../quorum.h"
+#include "../random.h"
+#include "../retry.h"
+#include "../ticket.h"
+
+REDLOCK_STATIC_ASSERT(WIRE_FAIR_LEASE_MS == 5000, "the poll says it in digits");
 
 enum {
     RENEW_MS = WIRE_FAIR_LEASE_MS / 3,  /* Two polls may be lost before a place is, if rounds are short. */
@@ -26,12 +29,128 @@ enum {
     NEAR = 1                            /* With more before it a lock does not look when somebody's time ends. */
 };
 
-static enum redlock_status fair_check(const struct redlock_request *request)
+static enum redlock_status fair_check(struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
 {
-    bool is_plain = !request->set && request->permits == 0 && !request->shared;
-
-    return is_plain ? REDLOCK_OK : REDLOCK_BAD_FAIR;
+    if (request->kind == &redlock_fair && (request->set || request->permits > 0)) return REDLOCK_BAD_KIND;
+    if (lock_owes_otherwise(lock, &redlock_fair, request)) return REDLOCK_BAD_STATE;
+    r->holding = holder_feature();
+    return REDLOCK_OK;
 }
+
+/* ---- Commands ---- */
+
+enum { PLACE_ROOM = RESP_DIGITS_MAX + 1 + RESP_DIGITS_MAX + 1 + 1 + 1 + WIRE_ENTRY_ROOM };
+
+/* A number and a blank in front of what begins there; returns where they begin. */
+static size_t write_before(char text[PLACE_ROOM], size_t at, uint32_t number)
+{
+    text[--at] = ' ';
+    return at - RESP_DIGITS_MAX + resp_decimal(text + at - RESP_DIGITS_MAX, number);
+}
+
+/* Of the same length in each command of one lock, whatever a wake-up has made of its number meanwhile. "": it has none. */
+static size_t write_place_entry(char text[WIRE_ENTRY_ROOM], const struct wire_subject *s)
+{
+    return s->place->entry > 0 ? wire_write_entry(text, s->engine, s->place->entry) : WIRE_ENTRY_ROOM;
+}
+
+/* One word, since the longest command of all may not be longer. */
+static void put_place(struct resp_writer *w, const struct wire_subject *s)
+{
+    char text[PLACE_ROOM];
+    size_t at = PLACE_ROOM - WIRE_ENTRY_ROOM + write_place_entry(text + PLACE_ROOM - WIRE_ENTRY_ROOM, s);
+
+    REDLOCK_CHECK(!s->place->renew || s->place->turn > 0);
+    text[--at] = ' ';
+    text[--at] = (char)('0' + s->place->renew);
+    at = write_before(text, at, s->place->poll);
+    at = write_before(text, at, s->place->turn);
+    resp_bytes(w, text + at, sizeof text - at);
+}
+
+static void put_poll(struct resp_writer *w, const struct wire_subject *s)
+{
+    wire_put_grant(w, s);
+    put_place(w, s);
+}
+
+static void put_leave(struct resp_writer *w, const struct wire_subject *s)
+{
+    char text[WIRE_ENTRY_ROOM];
+    size_t at = write_place_entry(text, s);
+
+    wire_put_placed(w, s);
+    resp_bytes(w, text + at, sizeof text - at);
+}
+
+static void put_leave_and_wake(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_leave(w, s);
+    resp_text(w, "1");
+}
+
+/* ---- What a poll says when it refuses ---- */
+
+static size_t first_two_words(const struct wire_reply *reply)
+{
+    size_t blanks[3] = { 0 };
+    unsigned count = 0;
+
+    if (reply->type != RESP_BULK || reply->text_cut) return 0;
+    for (size_t i = 0; i < reply->text_size; i++) {
+        if (reply->text[i] != ' ') continue;
+        if (count == 3) return 0;
+        blanks[count++] = i;
+    }
+    return count == 3 ? blanks[1] : 0;
+}
+
+static bool read_poll_refusal(const struct wire_reply *reply, uint64_t *counter, int64_t *pttl)
+{
+    struct wire_reply two = *reply;
+
+    two.text_size = first_two_words(reply);
+    return wire_read_refusal(&two, counter, pttl);
+}
+
+bool fair_read_place(const struct wire_reply *reply, uint32_t *turn, int32_t *rank)
+{
+    size_t at = first_two_words(reply) + 1, blank = at;
+    bool is_negative;
+    uint64_t largest = 0, number = 0;
+
+    if (at == 1) return false;
+    while (reply->text[blank] != ' ') blank++;
+    if (!wire_read_decimal(reply->text + at, blank - at, UINT32_MAX, &largest)) return false;
+    at = blank + 1;
+    is_negative = at < reply->text_size && reply->text[at] == '-';
+    at += is_negative;
+    if (!wire_read_decimal(reply->text + at, reply->text_size - at, is_negative ? 2 : WIRE_FAIR_RANK_MAX, &number)) return false;
+    *turn = (uint32_t)largest;
+    *rank = is_negative ? -(int32_t)number : (int32_t)number;
+    return true;
+}
+
+static const char fair_acquire_text[] = WIRE_FAIR_ACQUIRE_SCRIPT, fair_acquire_sha1[] = WIRE_FAIR_ACQUIRE_SHA1;
+static const char fair_restore_text[] = WIRE_FAIR_RESTORE_SCRIPT, fair_restore_sha1[] = WIRE_FAIR_RESTORE_SHA1;
+static const char fair_extend_text[] = WIRE_FAIR_EXTEND_SCRIPT, fair_extend_sha1[] = WIRE_FAIR_EXTEND_SHA1;
+static const char fair_release_text[] = WIRE_FAIR_RELEASE_SCRIPT, fair_release_sha1[] = WIRE_FAIR_RELEASE_SHA1;
+
+static const struct wire_row fair_acquire = {
+    .text = fair_acquire_text, .sha1 = fair_acquire_sha1, .put = put_poll, .argument_count = 6, .read_refusal = read_poll_refusal
+};
+static const struct wire_row fair_restore = {
+    .text = fair_restore_text, .sha1 = fair_restore_sha1, .put = wire_put_grant, .argument_count = 5
+};
+static const struct wire_row fair_extend = {
+    .text = fair_extend_text, .sha1 = fair_extend_sha1, .put = wire_put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+};
+static const struct wire_row fair_release = {
+    .text = fair_release_text, .sha1 = fair_release_sha1, .put = put_leave, .argument_count = 2, .lowest = -1, .highest = 1
+};
+static const struct wire_row fair_wake = {
+    .text = fair_release_text, .sha1 = fair_release_sha1, .put = put_leave_and_wake, .argument_count = 3, .lowest = -1, .highest = 2
+};
 
 /* ---- A round begins ---- */
 
@@ -67,7 +186,7 @@ static bool is_lost(const struct redlock_lock *lock)
 static void begin_anew(struct redlock *r, struct redlock_lock *lock)
 {
     for (unsigned k = 0; k < r->node_count; k++) stake_let_go(r, lock, k);
-    if (r->waking) r->waking->leave(r, lock);
+    number_remove(&r->listening, lock);
     approach(lock);
 }
 
@@ -106,6 +225,15 @@ static const struct redlock_place *fair_place(const struct redlock_lock *lock, s
 
 /* ---- Answers, and a round that is not won ---- */
 
+/* Would it hear a quorum call it? */
+static bool can_hear(const struct redlock *r, const struct redlock_lock *lock)
+{
+    unsigned open = 0;
+
+    for (unsigned k = r->node_count; k < r->session_count; k++) open += r->nodes[k].state == NODE_READY;
+    return r->waking && lock->wait_number != 0 && open >= quorum_of(r->node_count);
+}
+
 /* Places in the queues must be renewed. A lock that nobody will call looks by itself, the more rarely the more others are before
  * it. S14: never sooner than the last round took; and while an answer may still come by which a quorum has answered, that one is
  * waited for: without it the next round could renew nothing. */
@@ -115,7 +243,7 @@ static uint64_t look_at(struct redlock *r, const struct redlock_lock *lock)
     uint64_t earliest = later(round->decided_at + retry_round_us(lock), r->now_us);
     uint64_t renew_at = round->started_at + (uint64_t)RENEW_MS * 1000 - throw_dice(r, (uint32_t)SPREAD_MS * 1000);
     uint64_t pause_us = retry_pause_us(r) * (lock->line.turn.rank + 1u);
-    bool will_hear = has_answered(lock) && r->waking && r->waking->hears(r, lock);     /* Then it is in the queues. */
+    bool will_hear = has_answered(lock) && can_hear(r, lock);     /* Then it is in the queues. */
 
     if (!has_answered(lock) && may_be_answered(lock)) return later(round->deadline_at, earliest);
     return will_hear ? later(renew_at, earliest) : later(sooner(renew_at, earliest + pause_us), earliest);
@@ -162,7 +290,7 @@ static void learn_place(struct redlock_turn *turn, const struct wire_reply *repl
     uint32_t largest;
     int32_t rank;
 
-    if (!wire_read_fair_refusal(reply, &largest, &rank)) return;
+    if (!fair_read_place(reply, &largest, &rank)) return;
     if (turn->is_at_doorway && largest >= turn->number) turn->number = largest < UINT32_MAX ? largest + 1 : largest;
     if (rank > (int32_t)turn->rank) turn->rank = rank < (int32_t)UINT16_MAX ? (uint16_t)rank : UINT16_MAX;
 }
@@ -181,12 +309,22 @@ static void fair_answer(struct redlock *r, const struct answer *a)
     if (lock->phase == PHASE_WAITING) choose_time(r, lock);
 }
 
-const struct redlock_ordering *fair_feature(void)
+/* At the doorway it may get a number; one that has a turn is in the queues by the number that it has, or by none. */
+static bool fair_can_be_called(const struct redlock_lock *lock)
 {
-    static const struct redlock_ordering feature = {
-        .check = fair_check, .kind = wire_fair_kind, .begin_round = fair_begin_round, .stay = fair_stay, .answer = fair_answer,
-        .place = fair_place
-    };
-
-    return &feature;
+    return lock->line.turn.is_at_doorway || lock->wait_number != 0;
 }
+
+static const struct redlock_waiting fair_waiting = { .can_be_called = fair_can_be_called };
+
+static const struct wire_row *const fair_rows[KIND_ROWS] = {
+    [KIND_ACQUIRE] = &fair_acquire, [KIND_RESTORE] = &fair_restore, [KIND_EXTEND] = &fair_extend,
+    [KIND_RELEASE] = &fair_release, [KIND_WAKE] = &fair_wake, [KIND_GIVE_BACK] = &fair_wake
+};
+
+const struct redlock_kind redlock_fair = {
+    .rows = fair_rows,
+    .has_own_keys = true, .keeps_place = true,
+    .check = fair_check, .begin_round = fair_begin_round, .place = fair_place, .answered = fair_answer, .stay = fair_stay,
+    .waiting = &fair_waiting
+};

@@ -1,15 +1,98 @@
-#include "permits.h"
-
-#include "quorum.h"
-#include "random.h"
-#include "retry.h"
+/* One of several permits of a resource (S20): each is a lock of its own, a slot. See wire.h for what the nodes do. */
+#include "../holder.h"
+#include "../quorum.h"
+#include "../random.h"
+#include "../retry.h"
 
 enum { SPLIT_ROUNDS = 3 };      /* Between two attempts of which the first was lost by chance: rounds at most (S14). */
 
-static enum redlock_status permits_check(const struct redlock_request *request)
+/* What is owed on the keys of slots names how many there are. */
+static enum redlock_status permits_check(struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
 {
-    return request->permits > REDLOCK_PERMITS_MAX || request->set ? REDLOCK_BAD_PERMITS : REDLOCK_OK;
+    bool is_right = request->permits >= 1 && request->permits <= REDLOCK_PERMITS_MAX && !request->set;
+    bool has_other = lock->permit.count != request->permits && !lock_is_idle(lock);
+
+    if (request->kind == &redlock_permits && !is_right) return REDLOCK_BAD_KIND;
+    if (has_other || lock_owes_otherwise(lock, &redlock_permits, request)) return REDLOCK_BAD_STATE;
+    r->holding = holder_feature();
+    return REDLOCK_OK;
 }
+
+/* ---- Commands ---- */
+
+static void put_permit(struct resp_writer *w, struct redlock_permit permit)
+{
+    resp_size(w, permit.count);
+    resp_size(w, permit.slot);
+}
+
+static void put_permit_restore(struct resp_writer *w, const struct wire_subject *s)
+{
+    wire_put_grant(w, s);
+    put_permit(w, s->permit);
+}
+
+static void put_permit_acquire(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_permit_restore(w, s);
+    wire_put_entry_if_any(w, s);
+}
+
+static void put_permit_extend(struct resp_writer *w, const struct wire_subject *s)
+{
+    REDLOCK_CHECK(s->permit.slot > 0);
+    wire_put_extend(w, s);
+    put_permit(w, s->permit);
+}
+
+static void put_permit_wake(struct resp_writer *w, const struct wire_subject *s)
+{
+    wire_put_wake(w, s);
+    put_permit(w, s->permit);
+}
+
+/* No slot is that whose end wakes. */
+static void put_permit_release(struct resp_writer *w, const struct wire_subject *s)
+{
+    wire_put_placed(w, s);
+    resp_text(w, "");
+    put_permit(w, (struct redlock_permit){ .count = s->permit.count });
+}
+
+static void put_permit_wait(struct resp_writer *w, const struct wire_subject *s)
+{
+    wire_put_wait(w, s);
+    resp_size(w, s->permit.count);
+}
+
+static const char permit_acquire_text[] = WIRE_PERMIT_ACQUIRE_SCRIPT, permit_acquire_sha1[] = WIRE_PERMIT_ACQUIRE_SHA1;
+static const char permit_restore_text[] = WIRE_PERMIT_RESTORE_SCRIPT, permit_restore_sha1[] = WIRE_PERMIT_RESTORE_SHA1;
+static const char permit_extend_text[] = WIRE_PERMIT_EXTEND_SCRIPT, permit_extend_sha1[] = WIRE_PERMIT_EXTEND_SHA1;
+static const char permit_release_text[] = WIRE_PERMIT_RELEASE_SCRIPT, permit_release_sha1[] = WIRE_PERMIT_RELEASE_SHA1;
+static const char permit_wait_text[] = WIRE_PERMIT_WAIT_SCRIPT, permit_wait_sha1[] = WIRE_PERMIT_WAIT_SHA1;
+
+static const struct wire_row permit_acquire = {
+    .text = permit_acquire_text, .sha1 = permit_acquire_sha1, .put = put_permit_acquire, .argument_count = 8,
+    .read_refusal = wire_read_refusal, .lowest = 1, .highest = REDLOCK_PERMITS_MAX
+};
+static const struct wire_row permit_restore = {
+    .text = permit_restore_text, .sha1 = permit_restore_sha1, .put = put_permit_restore, .argument_count = 7
+};
+static const struct wire_row permit_extend = {
+    .text = permit_extend_text, .sha1 = permit_extend_sha1, .put = put_permit_extend, .argument_count = 4, .lowest = 0, .highest = 1
+};
+static const struct wire_row permit_release = {
+    .text = permit_release_text, .sha1 = permit_release_sha1, .put = put_permit_release, .argument_count = 4,
+    .lowest = 0, .highest = 1
+};
+static const struct wire_row permit_wake = {
+    .text = permit_release_text, .sha1 = permit_release_sha1, .put = put_permit_wake, .argument_count = 4, .lowest = 0, .highest = 2
+};
+static const struct wire_row permit_wait = {
+    .text = permit_wait_text, .sha1 = permit_wait_sha1, .put = put_permit_wait, .argument_count = 4
+};
+
+/* ---- Answers ---- */
 
 /* The nodes that have granted a slot in the round, and the same one as node k. */
 static uint16_t slot_mates(const struct redlock_lock *lock, uint16_t grants, unsigned k)
@@ -113,7 +196,7 @@ static bool permits_is_split(const struct redlock_lock *lock)
 {
     uint16_t free_nodes = (uint16_t)((lock->round.granted | lock->round.refused) & ~lock->taken);
 
-    return lock->permit.count > 0 && round_count(free_nodes) >= quorum_of(lock->round.node_count);
+    return round_count(free_nodes) >= quorum_of(lock->round.node_count);
 }
 
 /* Where many wait, some slots are on their way from one to another: so of several that were granted most is free, and the others
@@ -136,12 +219,37 @@ static uint64_t permits_shorten(struct redlock *r, struct redlock_lock *lock, ui
     return permits_is_split(lock) ? throw_dice(r, (uint32_t)sooner(longest_us, UINT32_MAX)) : pause_us;
 }
 
-const struct redlock_permitting *permits_feature(void)
-{
-    static const struct redlock_permitting feature = {
-        .check = permits_check, .count = permits_count, .kind = wire_permit_kind, .wait = wire_permit_wait,
-        .is_split = permits_is_split, .shorten = permits_shorten
-    };
+/* ---- To wait ---- */
 
-    return &feature;
+/* The slot that most nodes name is asked for alone. For where two releases came in another order, two clients are told of both
+ * slots, and each must take another. */
+static void permits_called(struct redlock_lock *lock, uint8_t slot)
+{
+    struct redlock_permit *permit = &lock->permit;
+
+    if (slot > permit->count) slot = 0;
+    if (permit->named == 0) permit->slot = slot;
+    permit->named = (uint8_t)(permit->slot == slot ? permit->named + 1 : permit->named - 1);
+    if (permit->named == 0) permit->slot = 0;
+    REDLOCK_ASSERT(permit->slot <= permit->count);
 }
+
+static void permits_not_called(struct redlock_lock *lock)
+{
+    if (lock->permit.named > 0) lock->permit.slot = lock->permit.named = 0;
+}
+
+static const struct redlock_waiting permits_waiting = {
+    .is_brief = permits_is_split, .called = permits_called, .not_called = permits_not_called
+};
+
+static const struct wire_row *const permits_rows[KIND_ROWS] = {
+    [KIND_ACQUIRE] = &permit_acquire, [KIND_RESTORE] = &permit_restore, [KIND_EXTEND] = &permit_extend,
+    [KIND_RELEASE] = &permit_release, [KIND_WAKE] = &permit_wake, [KIND_GIVE_BACK] = &permit_wake, [KIND_WAIT] = &permit_wait
+};
+
+const struct redlock_kind redlock_permits = {
+    .rows = permits_rows,
+    .has_own_keys = true, .hides_token = true,
+    .waiting = &permits_waiting, .check = permits_check, .granted = permits_count, .shorten = permits_shorten
+};

@@ -1,0 +1,162 @@
+#include "plain.h"
+
+#include "texts.h"
+
+REDLOCK_STATIC_ASSERT(WIRE_WAITERS_LIFE_MS == 60000, "the wait script says it in digits");
+
+/* Texts are arrays, not literals: those of all functions are in one section, which a linker keeps whole. */
+
+static void put_set(struct resp_writer *w, const struct wire_subject *s)
+{
+    REDLOCK_CHECK(s->ttl_ms > 0 && s->name_count == 1);
+    resp_command(w, 6);
+    resp_bytes(w, "SET", sizeof "SET" - 1);
+    wire_put_resource(w, s);
+    wire_put_value(w, s);
+    resp_bytes(w, "NX", sizeof "NX" - 1);
+    resp_bytes(w, "PX", sizeof "PX" - 1);
+    resp_size(w, s->ttl_ms);
+}
+
+static const struct wire_row plain_acquire = { .put = put_set };
+
+const struct redlock_kind redlock_plain = { .rows = NULL };
+
+const struct redlock_kind *plain_scripted(void)
+{
+    static const char text[] = WIRE_ACQUIRE_SCRIPT, sha1[] = WIRE_ACQUIRE_SHA1;
+    static const struct wire_row row = {
+        .text = text, .sha1 = sha1, .put = wire_put_grant, .argument_count = 5, .read_refusal = wire_read_refusal
+    };
+    static const char restore_text[] = WIRE_RESTORE_SCRIPT, restore_sha1[] = WIRE_RESTORE_SHA1;
+    static const struct wire_row restore = {
+        .text = restore_text, .sha1 = restore_sha1, .put = wire_put_grant, .argument_count = 5
+    };
+    static const struct wire_row *const rows[KIND_ROWS] = { [KIND_ACQUIRE] = &row, [KIND_RESTORE] = &restore };
+    static const struct redlock_kind kind = { .rows = rows };
+
+    return &kind;
+}
+
+/* ---- What an engine has in common with its nodes ---- */
+
+static const struct wire_row *loaded_by(enum wire_command command, const struct redlock_scripts *scripts)
+{
+    return scripts->rows[command == WIRE_LOAD_RELEASE ? KIND_RELEASE : KIND_EXTEND];
+}
+
+static void put_load(struct resp_writer *w, enum wire_command command, const struct redlock_scripts *scripts)
+{
+    resp_command(w, 3);
+    resp_text(w, "SCRIPT");
+    resp_text(w, "LOAD");
+    wire_put_script_text(w, loaded_by(command, scripts)->text);
+}
+
+static bool is_load_left_out(enum wire_command command, const struct redlock_login *login, bool is_subscription)
+{
+    (void)login;
+    return is_subscription || command == WIRE_CANARY;
+}
+
+/* A script that was not loaded is sent when it is needed. */
+static enum wire_answer read_load(struct redlock_node *node, const struct redlock_asked *asked,
+                                  const struct redlock_scripts *scripts, const struct wire_reply *reply)
+{
+    enum wire_command command = (enum wire_command)asked->command;
+    enum wire_answer meaning = wire_read_any(asked, reply);
+
+    (void)node;
+    if (command != WIRE_LOAD_RELEASE && command != WIRE_LOAD_EXTEND) return meaning;
+    if (meaning == WIRE_GRANTED && !wire_text_is(reply, loaded_by(command, scripts)->sha1)) return WIRE_WRONG;
+    return meaning == WIRE_ERROR && wire_class(reply->text, reply->text_size) == REDLOCK_TROUBLE_NOPERM ? WIRE_GRANTED : meaning;
+}
+
+static const struct wire_loading loading_feature = { is_load_left_out, put_load, read_load };
+
+const struct wire_loading *plain_loading(void)
+{
+    return &loading_feature;
+}
+
+static void put_subscribe(struct resp_writer *w, const uint8_t engine[REDLOCK_NAME_SIZE])
+{
+    char channel[sizeof "redlock:" - 1 + (size_t)2 * REDLOCK_NAME_SIZE] = "redlock:";
+
+    wire_write_hex(engine, REDLOCK_NAME_SIZE, channel + sizeof "redlock:" - 1);
+    resp_command(w, 2);
+    resp_text(w, "SUBSCRIBE");
+    resp_bytes(w, channel, sizeof channel);
+}
+
+static const char extend_one_text[] = WIRE_EXTEND_ONE_SCRIPT, release_one_text[] = WIRE_RELEASE_ONE_SCRIPT;
+
+const struct redlock_scripts *plain_scripts_for_one(void)
+{
+    static const struct wire_row extend = {
+        .text = extend_one_text, .put = wire_put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+    };
+    static const struct wire_row release = {
+        .text = release_one_text, .put = wire_put_placed, .argument_count = 1, .lowest = -1, .highest = 1
+    };
+    static const struct redlock_scripts scripts = {
+        .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
+                  [KIND_RELEASE] = &release }
+    };
+
+    return &scripts;
+}
+
+const struct redlock_scripts *plain_scripts_for_one_loaded(void)
+{
+    static const char extend_sha1[] = WIRE_EXTEND_ONE_SHA1, release_sha1[] = WIRE_RELEASE_ONE_SHA1;
+    static const struct wire_row extend = {
+        .text = extend_one_text, .sha1 = extend_sha1, .put = wire_put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+    };
+    static const struct wire_row release = {
+        .text = release_one_text, .sha1 = release_sha1, .put = wire_put_placed, .argument_count = 1, .lowest = -1, .highest = 1
+    };
+    static const struct redlock_scripts scripts = {
+        .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
+                  [KIND_RELEASE] = &release },
+        .loading = &loading_feature
+    };
+
+    return &scripts;
+}
+
+/* Everybody who waits says in which role, and a writer then lets later readers come behind it. */
+static void put_plain_wait(struct resp_writer *w, const struct wire_subject *s)
+{
+    wire_put_wait(w, s);
+    wire_put_modes(w, s);
+}
+
+/* What a writer that waited has said of itself goes with its entry, so that one is given back by the script of shared locks. */
+const struct redlock_scripts *plain_scripts_for_all(void)
+{
+    static const char wait_text[] = WIRE_WAIT_SCRIPT, wait_sha1[] = WIRE_WAIT_SHA1;
+    static const char extend_text[] = WIRE_EXTEND_SCRIPT, extend_sha1[] = WIRE_EXTEND_SHA1;
+    static const char release_text[] = WIRE_RELEASE_SCRIPT, release_sha1[] = WIRE_RELEASE_SHA1;
+    static const struct wire_row extend = {
+        .text = extend_text, .sha1 = extend_sha1, .put = wire_put_extend, .argument_count = 2, .lowest = 0, .highest = 1
+    };
+    static const struct wire_row release = {
+        .text = release_text, .sha1 = release_sha1, .put = wire_put_placed, .argument_count = 1, .lowest = -1, .highest = 1
+    };
+    static const struct wire_row wake = {
+        .text = release_text, .sha1 = release_sha1, .put = wire_put_wake, .argument_count = 2, .lowest = -1, .highest = 2
+    };
+    static const struct wire_row give_back = {
+        .text = shared_release_text, .sha1 = shared_release_sha1, .put = wire_put_wake, .argument_count = 2, .lowest = -1,
+        .highest = 2
+    };
+    static const struct wire_row wait = { .text = wait_text, .sha1 = wait_sha1, .put = put_plain_wait, .argument_count = 4 };
+    static const struct redlock_scripts scripts = {
+        .rows = { [KIND_ACQUIRE] = &plain_acquire, [KIND_RESTORE] = &plain_acquire, [KIND_EXTEND] = &extend,
+                  [KIND_RELEASE] = &release, [KIND_WAKE] = &wake, [KIND_GIVE_BACK] = &give_back, [KIND_WAIT] = &wait },
+        .loading = &loading_feature, .put_subscribe = put_subscribe
+    };
+
+    return &scripts;
+}

@@ -1,0 +1,284 @@
+#include "shared.h"
+
+#include "../events.h"
+#include "../holder.h"
+#include "../names.h"
+#include "texts.h"
+
+REDLOCK_STATIC_ASSERT(WIRE_WRITER_LIFE_MS == 20000, "the wait script says it in digits");
+
+/* ---- Commands ---- */
+
+static void put_hex(struct resp_writer *w, const uint8_t token[REDLOCK_TOKEN_SIZE])
+{
+    char text[REDLOCK_TOKEN_TEXT];
+
+    wire_token_text(token, text);
+    resp_bytes(w, text, sizeof text);
+}
+
+static bool is_of_holder(const struct wire_subject *s)
+{
+    return s->phase == REDLOCK_PHASE_HELD || s->phase == REDLOCK_PHASE_EXTENDING;
+}
+
+/* When it arrived, among those that wait: whoever does not wait is the last. */
+static void put_shared_acquire(struct resp_writer *w, const struct wire_subject *s)
+{
+    uint64_t arrived_at = s->arrived_at > 0 ? s->arrived_at : WIRE_TICKET_MAX;
+
+    wire_put_grant(w, s);
+    wire_put_modes(w, s);
+    resp_number(w, (int64_t)arrived_at);
+}
+
+/* A holder steps back for nobody; and shows no ticket, since a counter may have been raised by an attempt that failed. */
+static void put_shared_restore(struct resp_writer *w, const struct wire_subject *s)
+{
+    struct wire_subject subject = *s;
+
+    subject.ticket = 0;
+    wire_put_grant(w, &subject);
+    wire_put_modes(w, s);
+    resp_size(w, 0);
+}
+
+static void put_shared_extend(struct resp_writer *w, const struct wire_subject *s)
+{
+    wire_put_extend(w, s);
+    wire_put_modes(w, s);
+}
+
+/* By the other token it was there in its other role. */
+static void put_role(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_shared_extend(w, s);
+    put_hex(w, s->placed);
+    resp_number(w, (int64_t)s->ticket);
+    resp_size(w, s->life_ms);
+    resp_size(w, s->skew_ms);
+}
+
+/* S6: while it is held, a release is of an older attempt. */
+static void put_other(struct resp_writer *w, const struct wire_subject *s)
+{
+    put_hex(w, is_of_holder(s) ? s->placed : s->token);
+}
+
+static void put_release_both(struct resp_writer *w, const struct wire_subject *s)
+{
+    wire_put_placed(w, s);
+    resp_text(w, "-");
+    put_other(w, s);
+}
+
+static void put_wake_both(struct resp_writer *w, const struct wire_subject *s)
+{
+    wire_put_wake(w, s);
+    put_other(w, s);
+}
+
+static const char shared_acquire_text[] = WIRE_SHARED_ACQUIRE_SCRIPT, shared_acquire_sha1[] = WIRE_SHARED_ACQUIRE_SHA1;
+static const char shared_extend_text[] = WIRE_SHARED_EXTEND_SCRIPT, shared_extend_sha1[] = WIRE_SHARED_EXTEND_SHA1;
+
+static const struct wire_row shared_acquire = {
+    .text = shared_acquire_text, .sha1 = shared_acquire_sha1, .put = put_shared_acquire, .argument_count = 7,
+    .read_refusal = wire_read_refusal
+};
+static const struct wire_row shared_restore = {
+    .text = shared_acquire_text, .sha1 = shared_acquire_sha1, .put = put_shared_restore, .argument_count = 7
+};
+static const struct wire_row shared_extend = {
+    .text = shared_extend_text, .sha1 = shared_extend_sha1, .put = put_shared_extend, .argument_count = 3, .lowest = 0, .highest = 1
+};
+static const struct wire_row shared_role = {
+    .text = shared_extend_text, .sha1 = shared_extend_sha1, .put = put_role, .argument_count = 7, .lowest = -2, .highest = 1
+};
+static const struct wire_row shared_release = {
+    .text = shared_release_text, .sha1 = shared_release_sha1, .put = wire_put_placed, .argument_count = 1,
+    .lowest = -1, .highest = 1
+};
+static const struct wire_row shared_wake = {
+    .text = shared_release_text, .sha1 = shared_release_sha1, .put = wire_put_wake, .argument_count = 2, .lowest = -1, .highest = 2
+};
+static const struct wire_row shared_release_both = {
+    .text = shared_release_text, .sha1 = shared_release_sha1, .put = put_release_both, .argument_count = 3, .lowest = -1,
+    .highest = 1
+};
+static const struct wire_row shared_wake_both = {
+    .text = shared_release_text, .sha1 = shared_release_sha1, .put = put_wake_both, .argument_count = 3, .lowest = -1, .highest = 2
+};
+
+/* ---- Two tokens ---- */
+
+static bool has_role(const struct redlock_lock *lock, enum shared_role role)
+{
+    return lock->kind == shared_kind(role);
+}
+
+static bool shared_has_two_tokens_on(const struct redlock_lock *lock, unsigned k)
+{
+    const struct redlock_stake *stake = &lock->stakes[k];
+
+    if (stake->state == STAKE_NONE) return false;
+    return !are_same_bytes(stake->token, lock->token, sizeof stake->token);
+}
+
+static bool has_two_tokens(const struct redlock_lock *lock)
+{
+    for (unsigned k = 0; k < lock->round.node_count; k++)
+        if (kind_has_two_tokens_on(lock, k)) return true;
+    return false;
+}
+
+/* From now on the node knows it by its present token, if at all; unless a change of its role may still be executed there. */
+static void forget_old_token(struct redlock_lock *lock, unsigned k)
+{
+    if (lock->stakes[k].strays & STRAYS_ROLE) return;
+    copy_bytes(lock->stakes[k].token, lock->token, sizeof lock->stakes[k].token);
+}
+
+/* While an upgrade is under way the old token is still needed: it may have to be undone. */
+static void shared_extended(const struct answer *a)
+{
+    bool is_told = a->meaning == WIRE_GRANTED || (a->meaning == WIRE_REFUSED && a->reply->integer == 0);
+
+    if (is_told && !has_role(a->lock, SHARED_UPGRADING)) forget_old_token(a->lock, a->k);
+}
+
+static void shared_not_told(struct redlock_lock *lock, unsigned k)
+{
+    if (shared_has_two_tokens_on(lock, k)) lock->stakes[k].strays |= STRAYS_ROLE;
+}
+
+/* ---- Another role ---- */
+
+/* The lock goes by another token from now on, and where something of it is the one that it had is the one that lies there. */
+void shared_change_token(struct redlock *r, struct redlock_lock *lock, const uint8_t token[REDLOCK_TOKEN_SIZE])
+{
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->stakes[k].state == STAKE_PLACED) copy_bytes(lock->stakes[k].token, lock->token, REDLOCK_TOKEN_SIZE);
+    copy_bytes(lock->token, token, REDLOCK_TOKEN_SIZE);
+}
+
+void shared_become(struct redlock_lock *lock, enum shared_role role)
+{
+    lock->kind = shared_kind(role);
+    lock->name.shared = role != SHARED_UPGRADING && role != SHARED_UPGRADED;
+}
+
+/* The token by which the lock was a reader before it asked to be a writer: wherever anything of it is, that was there. */
+static const uint8_t *reader_token(const struct redlock *r, const struct redlock_lock *lock)
+{
+    const uint8_t *token = lock->token;
+
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->stakes[k].state == STAKE_PLACED) token = lock->stakes[k].token;
+    return token;
+}
+
+/* It is a reader as before: with its old token and its old ticket. */
+static void step_back(struct redlock *r, struct redlock_lock *lock, enum shared_role role)
+{
+    uint8_t token[REDLOCK_TOKEN_SIZE];
+
+    copy_bytes(token, reader_token(r, lock), sizeof token);
+    shared_change_token(r, lock, token);
+    if (has_ticket(lock)) lock->ticket = lock->ticket_seen;
+    shared_become(lock, role);
+}
+
+/* S22: an upgrade that a quorum has not granted is undone where it was granted, or may have been: by an extension as a reader. */
+static bool undo_upgrade(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
+{
+    bool is_held = lock_is_held(lock, r->now_us);
+
+    event_note(r, lock, REDLOCK_EVENT_VERDICT, status);
+    lock->attempt_status = (uint8_t)status;
+    step_back(r, lock, is_held ? SHARED_UNDOING : SHARED_DOWNGRADED);
+    return is_held;
+}
+
+static void finish_upgrade(const struct redlock *r, struct redlock_lock *lock)
+{
+    shared_become(lock, SHARED_UPGRADED);
+    for (unsigned k = 0; k < r->node_count; k++)
+        if (lock->round.granted & bit_of(k)) forget_old_token(lock, k);
+}
+
+static enum redlock_status shared_judged(struct redlock *r, struct redlock_lock *lock, enum redlock_status status)
+{
+    if (has_role(lock, SHARED_UPGRADING)) {
+        if (status == REDLOCK_OK) finish_upgrade(r, lock);
+        else if (undo_upgrade(r, lock, status)) return REDLOCK_PENDING;
+    }
+    if (has_role(lock, SHARED_UNDOING)) {
+        shared_become(lock, SHARED_DOWNGRADED);
+        if (status != REDLOCK_LOST) status = (enum redlock_status)lock->attempt_status;
+    }
+    if (has_role(lock, SHARED_CANCELLED) && status == REDLOCK_OK) shared_become(lock, SHARED_DOWNGRADED);
+    return status;
+}
+
+/* S22: an upgrade that is given up may have been granted: the next extension undoes it. Before that no quorum knows the lock by
+ * its present token, so that there is no other upgrade, which would forget the token of the first. */
+static void shared_cancelled(struct redlock *r, struct redlock_lock *lock)
+{
+    if (has_role(lock, SHARED_UPGRADING)) step_back(r, lock, SHARED_CANCELLED);
+    if (has_role(lock, SHARED_UNDOING)) shared_become(lock, SHARED_CANCELLED);
+}
+
+/* ---- What it goes with ---- */
+
+/* A reader's key is removed by another script than a writer's, and what is owed by two tokens is paid before there is a third. What
+ * has run out on all nodes owes nothing. */
+static bool owes_in_another_role(const struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
+{
+    const struct redlock_name name = { .bytes = request->resource, .size = request->resource_size,
+                                       .shared = request->kind == &redlock_shared };
+    bool has_run_out = lock->owed == 0 && lock->outstanding == 0 && r->now_us >= lock->owed_until;
+
+    if (has_two_tokens(lock)) return true;
+    return !has_run_out && !names_have_same_roles(lock, request->set ? request->set : &name, request->set ? request->set_count : 1);
+}
+
+static enum redlock_status shared_check(struct redlock *r, const struct redlock_lock *lock, const struct redlock_request *request)
+{
+    if (request->kind == &redlock_shared && request->permits > 0)         return REDLOCK_BAD_KIND;
+    if (!lock_is_idle(lock) && owes_in_another_role(r, lock, request)) return REDLOCK_BAD_STATE;
+    r->holding = holder_feature();
+    return REDLOCK_OK;
+}
+
+/* ---- The kinds ---- */
+
+static const struct wire_row *const shared_rows[KIND_ROWS] = {
+    [KIND_ACQUIRE] = &shared_acquire, [KIND_RESTORE] = &shared_restore, [KIND_EXTEND] = &shared_extend,
+    [KIND_RELEASE] = &shared_release, [KIND_WAKE] = &shared_wake, [KIND_GIVE_BACK] = &shared_wake
+};
+
+const struct redlock_kind redlock_shared = { .rows = shared_rows, .is_shared = true, .check = shared_check };
+
+/* A writer's key is set again as that of any writer. */
+const struct redlock_kind *shared_kind(enum shared_role role)
+{
+#define OF_BOTH \
+    [KIND_EXTEND] = &shared_role, [KIND_RELEASE] = &shared_release_both, [KIND_WAKE] = &shared_wake_both, \
+    [KIND_GIVE_BACK] = &shared_wake_both
+    static const struct wire_row *const writer[KIND_ROWS] = { OF_BOTH };
+    static const struct wire_row *const reader[KIND_ROWS] = { OF_BOTH, [KIND_RESTORE] = &shared_restore };
+#undef OF_BOTH
+#define WITH_TWO_TOKENS(its_rows)                                                                                    \
+    { .rows = its_rows, .check = shared_check, .has_two_tokens_on = shared_has_two_tokens_on, .extended = shared_extended, \
+      .not_told = shared_not_told, .judged = shared_judged, .cancelled = shared_cancelled }
+    static const struct redlock_kind kinds[SHARED_ROLES] = {
+        [SHARED_UPGRADING] = WITH_TWO_TOKENS(writer),
+        [SHARED_UPGRADED] = WITH_TWO_TOKENS(writer),
+        [SHARED_UNDOING] = WITH_TWO_TOKENS(reader),
+        [SHARED_CANCELLED] = WITH_TWO_TOKENS(reader),
+        [SHARED_DOWNGRADED] = WITH_TWO_TOKENS(reader),
+    };
+#undef WITH_TWO_TOKENS
+
+    return role == SHARED_READER ? &redlock_shared : &kinds[role];
+}

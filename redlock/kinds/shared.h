@@ -1,0 +1,19 @@
+/* Shared locks (S21), and locks that have changed their role or are about to (S22). See wire.h for what the nodes do. */
+#ifndef REDLOCK_KINDS_SHARED_H
+#define REDLOCK_KINDS_SHARED_H
+
+#include "../kind.h"
+
+/* A reader that has been nothing else is of the kind redlock_shared. Any other may be known to a node by either of two tokens. */
+enum shared_role {
+    SHARED_READER, SHARED_UPGRADING, SHARED_UPGRADED, SHARED_UNDOING, SHARED_CANCELLED, SHARED_DOWNGRADED, SHARED_ROLES
+};
+REDLOCK_PRIVATE const struct redlock_kind *shared_kind(enum shared_role role);
+
+/* The lock has that role from now on. */
+REDLOCK_PRIVATE void shared_become(struct redlock_lock *lock, enum shared_role role);
+
+/* It goes by another token from now on, and where something of it is the one that it had is the one that lies there. */
+REDLOCK_PRIVATE void shared_change_token(struct redlock *r, struct redlock_lock *lock, const uint8_t token[REDLOCK_TOKEN_SIZE]);
+
+#endif
