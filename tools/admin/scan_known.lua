@@ -1,4 +1,4 @@
--- Which of the names a node has.
+-- Tells which of the names a node has.
 --
 -- ARGV  the names, "size:name size:name..." without the blanks
 -- a digit for each: 1, the node has it, or 0

@@ -1,8 +1,8 @@
--- Says who leads, in "resource#leader".
+-- Names the leader, in "resource#leader".
 --
 -- KEYS  the resource
 -- ARGV  token, epoch, name, TTL in ms
--- :1 said, :0 the lock is not there
+-- :1 named, :0 the lock is not there
 --
 -- A leader that was deposed cannot overwrite its successor: it writes only while its token is there.
 --@macro PROCLAIM_SCRIPT

@@ -1,4 +1,4 @@
--- Who reads, and which writer waits.
+-- The readers of a resource, and the writer that waits.
 --
 -- KEYS  the readers of a resource, its waiting writer
 -- ARGV  how many readers are wanted
