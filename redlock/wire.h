@@ -30,15 +30,8 @@
  *                                                 :0 refused, no key there   :-1 refused, another's
  *     EVAL in place of EVALSHA when the answer was -NOSCRIPT, or always where no script was loaded
  * Wait:
- *     EVALSHA wait n resource... entry arrived life modes :ms     as PTTL of what is free last; modes: see shared locks
- * Permits (S20): see below. slot 0: any.
- *     EVALSHA acquire 1 resource token ttl ticket life skew permits slot entry
- *                                     :slot granted  $"counter ms" refused: the largest ticket of those that are free, and
- *                                                    how long until one is; -AHEAD
- *     EVALSHA restore 1 resource token ttl ticket life skew permits slot      as of a lock
- *     EVALSHA extend 1 resource token ttl permits slot        :1, :0 as above
- *     EVALSHA release 1 resource token entry permits slot     :1, :2, :0 as above; entry "": none; slot: wakes when it goes
- *     EVALSHA wait 1 resource entry arrived life permits      :ms     as PTTL of the slot that is free first
+ *     EVALSHA wait n resource... entry arrived life modes :ms     as PTTL of what is free last; modes: see kinds/shared.c
+ * What other kinds of locks say stands with them, in kinds/.
  * Inspect:
  *     GETRANGE resource 0 40          $value              41 bytes: longer than a token
  *     PTTL resource
@@ -74,73 +67,6 @@
  * It puts an entry, "name-of-the-engine:number", into the sorted set "resource#waiters", ordered by when it arrived. A release
  * takes the first entry out and tells its channel the number; where nobody listens any more it takes the next. So one waiter
  * is woken by a release, not all. What is heard is never a grant: it only makes the next attempt begin earlier.
- *
- * Permits (S20). Of a resource with k permits, "resource:1" to "resource:k" are slots, each a plain lock, so that at most k have
- * one, and whoever locks "resource:3" otherwise takes a permit. A node grants the first slot that is free, in an order that the
- * token makes, so that it is the same on all nodes. With the grant its entry among the waiters goes, if it has one, or while it
- * holds a release of another's would wake it in vain. A client with a quorum of one slot holds that. Nodes that have granted it
- * another give that up, and get the one that is held, by a restore at once: or they would take for free what is held. Never by a
- * release: S27, by a token that is held none is sent, for one that is executed late would delete the slot that an extension has
- * set again meanwhile. What comes too late for a restore waits for the next extension, or for the end of the lock. To count on each
- * node how many have one would be unsound: three clients, each with another two of three nodes, are three holders where each node
- * has seen two. Those who wait have one entry for all slots, in "resource:#waiters", so that clients that know of no permits never
- * hear of slots; a release tells "number@slot".
- *
- * Shared locks (S21: a reader is never beside a writer). The resource's key has the text "~shared", which is no token, so that
- * everybody else's SET NX is refused by it. Beside it "resource#readers" is a sorted set of the readers' tokens, each with the time
- * at which it ends, in milliseconds by the node's clock: a reader's whole claim is that the key stays until then, and a writer's
- * SET is refused as long as it does. So the key lives as long as the longest of them, and no reader shortens the time of another.
- * A writer is a plain lock.
- *     EVALSHA acquire n resource... token ttl ticket life skew modes arrived     as the acquire script; modes: s or x for each
- *                                                                                resource
- *     EVALSHA extend n resource... token ttl modes                               :1 granted  :0 refused
- *     EVALSHA extend 1 resource token ttl x|s other ticket life skew             the same, and another role: :-1 others read,
- *                                                                                :-2 the ticket is too small
- *     EVALSHA release n resource... token [entry [other]]                        as the release script
- *   S22: a lock changes its role without a gap. Only a reader that is alone on a quorum becomes a writer, and otherwise stays a
- * reader. It has a new token then (S6), as a writer that becomes a reader has, and the command names the other one as well: so an
- * extension heals whatever an earlier message, lost or late, has left in the other role, and a release removes both.
- *   A reader's entry among the waiters ends in "s". A release wakes all readers up to the next writer; one that is let in does so
- * as well, since older clients take one entry out. "resource#writer", "arrived entry", is the writer that waits next: readers that
- * came later are refused until it has had its turn, or has been silent for 20 s. It is a hint, and no vote.
- *   A reader's ticket is the largest counter that it has seen. A node whose counter is larger refuses and tells it, and one whose
- * counter is smaller takes it over: so it is no smaller than that of any writer before, and every later writer, whose quorum has a
- * node in common with the reader's, gets more.
- *   A set in which some are shared and some are not has one ticket: each node compares it with the counter of each resource as
- * that of a reader or of a writer of it, and it becomes the counter of all. For each resource it is as if that were locked alone.
- *
- * Fair locks. A client that waits has a turn, and a node grants the key to the first of its queue alone. "resource#queue" is a
- * sorted set of members "token:entry", by their turns, "resource#lease" the same with the time at which each member's place ends,
- * in milliseconds by the node's clock.
- *     EVALSHA acquire 1 resource token ttl ticket life skew place      the poll; place: "turn round renew entry"
- *                                     +OK granted    $"counter ms turn rank" refused: the largest ticket there; how long until it
- *                                                    may be worth while to ask again, at most; the largest turn in the queue; how
- *                                                    many are before it, -1: it is not queued, -2: an old poll;    -AHEAD
- *     EVALSHA restore 1 resource token ttl ticket life skew            as of a lock
- *     EVALSHA extend 1 resource token ttl                              :1, :0 as above
- *     EVALSHA release 1 resource token entry [1]                       :1, :0, :-1 as above; its place in the queue goes as well.
- *                                                                      With the 1: :2 and a waiter was woken
- *   The first poll, with turn 0, is the doorway: it is granted if the key is free and nobody is queued. Else a quorum of refusals
- * tells the turn, which is larger by one than the largest of theirs, and stays the same from then on. S25: nobody whose first poll
- * began after a waiter was queued on a quorum gets in before it, since one of the nodes that told the turn had that waiter in its
- * queue, and so has one of those that would have to grant. Turns that are equal are ordered by the tokens.
- *   A node that has granted the key to a client takes it back by that client's next poll if another is the first by then: or of
- * three clients each might have one node for ever. No grant that counts is lost by that: each round forgets those of the last. But
- * a poll may be executed late, after a later one that was granted and counted. So "resource#grant" is the round in which the key
- * was granted, and S24: a poll of an older round than that changes nothing. What extends the key, or sets it again, is of no round:
- * from then on all polls are old.
- *   A place is taken, and renewed, only by a client whose last round was answered by a quorum: one that reaches a minority would
- * hold up all others. A client that dies at the head of the queue holds them up for its lease. A poll that comes late, after the
- * release, makes a ghost: in the queue for the time of a lease, or in the key until its TTL is over.
- *
- * Locks of Redisson's kind (S26). The resource's key is a hash with one field, "uuid:number" of the attempt's token, whose count is
- * 1; a Java holder's has its own UUID, the number of its thread and how often that has entered. Whatever key is there refuses.
- *     EVALSHA acquire 1 resource field ttl            +OK granted  $"0 ms" refused: how long until it is free
- *     EVALSHA extend 1 resource field ttl             :1 granted   :0 refused, not ours
- *     EVALSHA release 1 resource field                :1 granted, :2 and somebody listened   :0 no key there   :-1 another's
- * The release tells "0" to the channel "redisson_lock__channel:{resource}" (if the resource has a brace itself, without those), on
- * which Java threads wait and we do; and to that of the first in a fair lock's queue. On several nodes it would be unsound: for a
- * lock over several nodes Java looks at no clock, and it keeps no guard behind a restart.
  *
  * Periods (S18). A holder that marks a period does so by a question of no lock, EVAL, since it is rare:
  *     EVAL mark 1 resource token mark life skew   :1 taken (life 0: would be)  :0 our lock is not there

@@ -1,4 +1,28 @@
-/* A fair lock is acquired in rounds of polls, all by one token (S24), until a round is won or the lock gives up:
+/* Fair locks. A client that waits has a turn, and a node grants the key to the first of its queue alone. "resource#queue" is a
+ * sorted set of members "token:entry", by their turns, "resource#lease" the same with the time at which each member's place ends,
+ * in milliseconds by the node's clock.
+ *     EVALSHA acquire 1 resource token ttl ticket life skew place      the poll; place: "turn round renew entry"
+ *                                     +OK granted    $"counter ms turn rank" refused: the largest ticket there; how long until it
+ *                                                    may be worth while to ask again, at most; the largest turn in the queue; how
+ *                                                    many are before it, -1: it is not queued, -2: an old poll;    -AHEAD
+ *     EVALSHA restore 1 resource token ttl ticket life skew            as of a lock
+ *     EVALSHA extend 1 resource token ttl                              :1, :0 as above
+ *     EVALSHA release 1 resource token entry [1]                       :1, :0, :-1 as above; its place in the queue goes as well.
+ *                                                                      With the 1: :2 and a waiter was woken
+ *   The first poll, with turn 0, is the doorway: it is granted if the key is free and nobody is queued. Else a quorum of refusals
+ * tells the turn, which is larger by one than the largest of theirs, and stays the same from then on. S25: nobody whose first poll
+ * began after a waiter was queued on a quorum gets in before it, since one of the nodes that told the turn had that waiter in its
+ * queue, and so has one of those that would have to grant. Turns that are equal are ordered by the tokens.
+ *   A node that has granted the key to a client takes it back by that client's next poll if another is the first by then: or of
+ * three clients each might have one node for ever. No grant that counts is lost by that: each round forgets those of the last. But
+ * a poll may be executed late, after a later one that was granted and counted. So "resource#grant" is the round in which the key
+ * was granted, and S24: a poll of an older round than that changes nothing. What extends the key, or sets it again, is of no round:
+ * from then on all polls are old.
+ *   A place is taken, and renewed, only by a client whose last round was answered by a quorum: one that reaches a minority would
+ * hold up all others. A client that dies at the head of the queue holds them up for its lease. A poll that comes late, after the
+ * release, makes a ghost: in the queue for the time of a lease, or in the key until its TTL is over.
+ *
+ * The client acquires such a lock in rounds of polls, all by one token (S24), until a round is won or the lock gives up:
  *
  *     the doorway     Polls without a turn. If the resource is free and nobody is queued, the lock is held. Otherwise, when a
  *                     quorum has answered, the turn is one more than the largest that was told (S25): one of these nodes has seen

@@ -1,4 +1,4 @@
-/* Strict order (S24, S25): a fair lock, from the doorway to its turn. See wire.h for what the nodes do. */
+/* Strict order (S24, S25): a fair lock, from the doorway to its turn. fair.c says what the nodes do. */
 #ifndef REDLOCK_KINDS_FAIR_H
 #define REDLOCK_KINDS_FAIR_H
 

@@ -1,4 +1,22 @@
-/* One of several permits of a resource (S20): each is a lock of its own, a slot. See wire.h for what the nodes do. */
+/* One of several permits (S20). Of a resource with k permits, "resource:1" to "resource:k" are slots, each a plain lock, so that
+ * at most k have one, and whoever locks "resource:3" otherwise takes a permit. A node grants the first slot that is free, in an
+ * order that the token makes, so that it is the same on all nodes. With the grant its entry among the waiters goes, if it has
+ * one, or while it holds a release of another's would wake it in vain. A client with a quorum of one slot holds that. Nodes that
+ * have granted it another give that up, and get the one that is held, by a restore at once: or they would take for free what is
+ * held. Never by a release: S27, by a token that is held none is sent, for one that is executed late would delete the slot that
+ * an extension has set again meanwhile. What comes too late for a restore waits for the next extension, or for the end of the
+ * lock. To count on each node how many have one would be unsound: three clients, each with another two of three nodes, are three
+ * holders where each node has seen two. Those who wait have one entry for all slots, in "resource:#waiters", so that clients
+ * that know of no permits never hear of slots; a release tells "number@slot".
+ *
+ * What the nodes are sent, with answers as to a plain lock (see wire.h); slot 0 is any:
+ *     EVALSHA acquire 1 resource token ttl ticket life skew permits slot entry
+ *                                     :slot granted  $"counter ms" refused: the largest ticket of those that are free, and
+ *                                                    how long until one is; -AHEAD
+ *     EVALSHA restore 1 resource token ttl ticket life skew permits slot      as of a lock
+ *     EVALSHA extend 1 resource token ttl permits slot        :1, :0 as above
+ *     EVALSHA release 1 resource token entry permits slot     :1, :2, :0 as above; entry "": none; slot: wakes when it goes
+ *     EVALSHA wait 1 resource entry arrived life permits      :ms     as PTTL of the slot that is free first */
 #include "../holder.h"
 #include "../quorum.h"
 #include "../random.h"

@@ -1,3 +1,11 @@
+/* Locks of Redisson's kind (S26). The resource's key is a hash with one field, "uuid:number" of the attempt's token, whose count is
+ * 1; a Java holder's has its own UUID, the number of its thread and how often that has entered. Whatever key is there refuses.
+ *     EVALSHA acquire 1 resource field ttl            +OK granted  $"0 ms" refused: how long until it is free
+ *     EVALSHA extend 1 resource field ttl             :1 granted   :0 refused, not ours
+ *     EVALSHA release 1 resource field                :1 granted, :2 and somebody listened   :0 no key there   :-1 another's
+ * The release tells "0" to the channel "redisson_lock__channel:{resource}" (if the resource has a brace itself, without those), on
+ * which Java threads wait and we do; and to that of the first in a fair lock's queue. On several nodes it would be unsound: for a
+ * lock over several nodes Java looks at no clock, and it keeps no guard behind a restart. */
 #include "redisson.h"
 
 #include "../events.h"

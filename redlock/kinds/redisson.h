@@ -1,4 +1,4 @@
-/* A lock that Java services share, as Redisson's RLock has it (S26). See wire.h for what the nodes do. */
+/* A lock that Java services share, as Redisson's RLock has it (S26). redisson.c says what the nodes do. */
 #ifndef REDLOCK_KINDS_REDISSON_H
 #define REDLOCK_KINDS_REDISSON_H
 

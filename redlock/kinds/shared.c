@@ -1,3 +1,26 @@
+/* Shared locks (S21: a reader is never beside a writer). The resource's key has the text "~shared", which is no token, so that
+ * everybody else's SET NX is refused by it. Beside it "resource#readers" is a sorted set of the readers' tokens, each with the time
+ * at which it ends, in milliseconds by the node's clock: a reader's whole claim is that the key stays until then, and a writer's
+ * SET is refused as long as it does. So the key lives as long as the longest of them, and no reader shortens the time of another.
+ * A writer is a plain lock.
+ *     EVALSHA acquire n resource... token ttl ticket life skew modes arrived     as the acquire script; modes: s or x for each
+ *                                                                                resource
+ *     EVALSHA extend n resource... token ttl modes                               :1 granted  :0 refused
+ *     EVALSHA extend 1 resource token ttl x|s other ticket life skew             the same, and another role: :-1 others read,
+ *                                                                                :-2 the ticket is too small
+ *     EVALSHA release n resource... token [entry [other]]                        as the release script
+ *   S22: a lock changes its role without a gap. Only a reader that is alone on a quorum becomes a writer, and otherwise stays a
+ * reader. It has a new token then (S6), as a writer that becomes a reader has, and the command names the other one as well: so an
+ * extension heals whatever an earlier message, lost or late, has left in the other role, and a release removes both.
+ *   A reader's entry among the waiters ends in "s". A release wakes all readers up to the next writer; one that is let in does so
+ * as well, since older clients take one entry out. "resource#writer", "arrived entry", is the writer that waits next: readers that
+ * came later are refused until it has had its turn, or has been silent for 20 s. It is a hint, and no vote.
+ *   A reader's ticket is the largest counter that it has seen. A node whose counter is larger refuses and tells it, and one whose
+ * counter is smaller takes it over: so it is no smaller than that of any writer before, and every later writer, whose quorum has a
+ * node in common with the reader's, gets more.
+ *   A set in which some are shared and some are not has one ticket: each node compares it with the counter of each resource as
+ * that of a reader or of a writer of it, and it becomes the counter of all. For each resource it is as if that were locked
+ * alone. */
 #include "shared.h"
 
 #include "../events.h"

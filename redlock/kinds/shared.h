@@ -1,4 +1,4 @@
-/* Shared locks (S21), and locks that have changed their role or are about to (S22). See wire.h for what the nodes do. */
+/* Shared locks (S21), and locks that have changed their role or are about to (S22). shared.c says what the nodes do. */
 #ifndef REDLOCK_KINDS_SHARED_H
 #define REDLOCK_KINDS_SHARED_H
 
