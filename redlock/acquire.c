@@ -180,7 +180,7 @@ void acquire_answer(struct redlock *r, const struct answer *a)
     bool is_wanted = lock->phase == PHASE_ACQUIRING || lock->phase == PHASE_WAITING || lock->phase == PHASE_ENDING;
 
     REDLOCK_ASSERT(a->command == WIRE_ACQUIRE && state != STAKE_NONE);     /* On its way it is not known to be gone. */
-    if (a->current && state == STAKE_PLACED && stake_send_script(r, a)) {
+    if (a->current && state == STAKE_PLACED && stake_sends_text(r, a)) {
         if (!lock->kind->keeps_place) stake_set(lock, a->k, STAKE_NONE);
         return;
     }

@@ -684,6 +684,7 @@ static void use_all_features(struct redlock *engine)
 {
     redlock_use_tickets(engine);
     redlock_use_sets(engine);
+    redlock_use_restore(engine);
     redlock_use_wake_ups(engine);
     redlock_use_copies(engine);
 }

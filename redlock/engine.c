@@ -8,6 +8,7 @@
 #include "queue.h"
 #include "quorum.h"
 #include "random.h"
+#include "restore.h"
 #include "ticket.h"
 #include "waiter.h"
 
@@ -248,12 +249,14 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
 void redlock_use_loaded_scripts(struct redlock *r)
 {
     if (!r->scripts->loading) r->scripts = plain_scripts_for_one_loaded();
+    stake_use_scripts(r);
 }
 
 void redlock_use_tickets(struct redlock *r)
 {
     r->ticketing = ticket_feature();
     r->scripted = plain_scripted();
+    stake_use_scripts(r);
     r->holding = holder_feature();
 }
 
@@ -261,6 +264,7 @@ void redlock_use_sets(struct redlock *r)
 {
     r->sets = names_feature();
     r->scripted = plain_scripted();
+    stake_use_scripts(r);
     r->holding = holder_feature();
     r->scripts = plain_scripts_for_all();
 }
@@ -280,8 +284,14 @@ enum redlock_status redlock_use_holder(struct redlock *r, const char *holder)
 void redlock_use_wake_ups(struct redlock *r)
 {
     r->waking = waiter_feature();
+    stake_use_scripts(r);
     r->holding = holder_feature();
     r->scripts = plain_scripts_for_all();
+}
+
+void redlock_use_restore(struct redlock *r)
+{
+    r->restoring = restore_feature();
 }
 
 void redlock_use_free_in(struct redlock *r)

@@ -20,24 +20,6 @@ void extend_begin(struct redlock *r, struct redlock_lock *lock, uint32_t ttl_ms)
     REDLOCK_ASSERT(lock->round.deadline_at <= lock->valid_until);     /* S9 */
 }
 
-/* A node that has lost the key, or never had it, gets it while a quorum has just confirmed the lock: with the same token,
- * where nobody else has the key, within the old validity, and without a vote in this round. So at no time has a rival, and the
- * next extension has one node more to count on. If a quorum has lost the key we restore nothing: somebody may have deleted it on
- * purpose. */
-static void restore_key(struct redlock *r, struct redlock_lock *lock, unsigned k)
-{
-    enum redlock_vote vote = round_vote_of(&lock->round, k);
-    uint8_t state = lock->stakes[k].state;
-    bool is_missing = (vote == REDLOCK_VOTE_REFUSED && state == STAKE_PLACED) ||
-                      (vote == REDLOCK_VOTE_NOT_ASKED && state == STAKE_NONE);
-
-    if (kind_has_two_tokens_on(lock, k)) return;    /* S22: in which role does it know it? */
-    if (!is_missing || lock_is_past_deadline(r, lock) || !stake_may_ask(r, k, has_ticket(lock))) return;
-    REDLOCK_ASSERT(lock->phase == PHASE_HELD || lock->phase == PHASE_EXTENDING);
-    REDLOCK_ASSERT(lock->round.command == WIRE_EXTEND && round_count(lock->round.granted) >= quorum_of(r->node_count));
-    stake_want(r, lock, k, WIRE_RESTORE);
-}
-
 /* What was promised before stands in any case: no key was shortened (S7). An adopted lock had no promise whose end could be known:
  * if its time is over, too few nodes have answered. */
 static enum redlock_status lose_extension(struct redlock *r, struct redlock_lock *lock, bool ended)
@@ -67,7 +49,7 @@ static enum redlock_status win_extension(struct redlock *r, struct redlock_lock 
     lock->valid_until = later(lock->valid_until, r->now_us + round_validity_us(round, r->now_us));
     REDLOCK_ASSERT(lock_valid_us(lock, r->now_us) >= round_validity_us(round, r->now_us));
     lock->extension_count++;
-    for (unsigned k = 0; k < r->node_count; k++) restore_key(r, lock, k);
+    for (unsigned k = 0; k < r->node_count && r->restoring; k++) r->restoring->key(r, lock, k);
     return REDLOCK_OK;
 }
 
@@ -94,19 +76,8 @@ void extend_answer(struct redlock *r, const struct answer *a)
 
     REDLOCK_ASSERT(a->command == WIRE_EXTEND);
     REDLOCK_ASSERT(!is_won || lock->round.decided_at != 0);
-    if ((is_open || is_in_time) && stake_send_script(r, a)) return;
+    if ((is_open || is_in_time) && stake_sends_text(r, a)) return;
     stake_vote(a);
     if (lock->kind->extended && (is_open || is_won)) lock->kind->extended(a);
-    if (is_won) restore_key(r, lock, a->k);
-}
-
-/* What was set again is there, or is not: both are known by the next extension. An error says nothing. */
-void extend_answer_restore(struct redlock *r, const struct answer *a)
-{
-    const struct redlock_lock *lock = a->lock;
-    uint8_t state = lock->stakes[a->k].state;
-    bool is_open = lock->phase == PHASE_HELD && state == STAKE_PLACED && !lock_is_past_deadline(r, lock);
-
-    REDLOCK_ASSERT(a->command == WIRE_RESTORE && state != STAKE_NONE);
-    if (is_open) (void)stake_send_script(r, a);
+    if (is_won && r->restoring) r->restoring->key(r, lock, a->k);
 }

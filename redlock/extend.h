@@ -1,4 +1,4 @@
-/* To extend a lock that is held; and, where a node has lost its key, to set it again. */
+/* To extend a lock that is held. */
 #ifndef REDLOCK_EXTEND_H
 #define REDLOCK_EXTEND_H
 
@@ -10,8 +10,7 @@ REDLOCK_PRIVATE void extend_begin(struct redlock *r, struct redlock_lock *lock, 
 /* Is it decided? PENDING: not yet; otherwise what became of it, and the lock is in PHASE_EXTENDING still. */
 REDLOCK_PRIVATE enum redlock_status extend_judge(struct redlock *r, struct redlock_lock *lock);
 
-/* An answer to EXTEND, and to RESTORE. */
+/* An answer to EXTEND. */
 REDLOCK_PRIVATE void extend_answer(struct redlock *r, const struct answer *a);
-REDLOCK_PRIVATE void extend_answer_restore(struct redlock *r, const struct answer *a);
 
 #endif

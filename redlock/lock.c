@@ -84,7 +84,7 @@ static void hand_to_operation(struct redlock *r, const struct answer *a)
 {
     switch (a->command) {
     case WIRE_ACQUIRE: acquire_answer(r, a); break;
-    case WIRE_RESTORE: extend_answer_restore(r, a); break;
+    case WIRE_RESTORE: r->restoring->answer(r, a); break;
     case WIRE_EXTEND:  extend_answer(r, a); break;
     case WIRE_RELEASE: answer_release(r, a); break;
     case WIRE_WAIT:    r->waking->answer(r, a); break;

@@ -316,6 +316,8 @@ enum redlock_status redlock_init(struct redlock *r, const struct redlock_config 
  *     redlock_use_sets       request.set, of several resources     else refused with BAD_SET
  *     redlock_use_wake_ups   config.wake_ups    else nobody listens; and releases wake nobody, unless sets are in use
  *     redlock_use_free_in    redlock_free_in_ms     else UNTOLD, and nodes that refuse are not asked; the others call it
+ *     redlock_use_restore    behind an extension a node that has lost the key gets it again; else a lock that is held while one
+ *                            node after another restarts is lost with the last of its quorum
  *     redlock_use_loaded_scripts
  *                            to extend and to release are loaded by each new connection and then named by their SHA-1s:
  *                            40 bytes in place of 162 and 110, and a little less work for the node. Otherwise they go out
@@ -326,6 +328,7 @@ void redlock_use_tickets(struct redlock *r);
 void redlock_use_sets(struct redlock *r);
 void redlock_use_wake_ups(struct redlock *r);
 void redlock_use_free_in(struct redlock *r);
+void redlock_use_restore(struct redlock *r);
 void redlock_use_loaded_scripts(struct redlock *r);
 void redlock_use_copies(struct redlock *r);
 
@@ -493,8 +496,8 @@ void redlock_lock_init(struct redlock_lock *lock);
  *
  * Extend: the TTL begins anew with ttl_ms; what is left is never shortened (S7, S9). LOST when the validity has ended:
  * refused, not tried. EXTENSION_LIMIT. Then OK, NO_QUORUM, TAKEN (enough nodes answer, but our token is gone from some), LOST
- * (the validity ended meanwhile). Unless OK the old validity still stands until it ends. After OK a node that has lost our
- * token gets it again, if nobody else has the key there and the node votes, for locks with a ticket on tickets.
+ * (the validity ended meanwhile). Unless OK the old validity still stands until it ends. With redlock_use_restore, after OK, a node
+ * that has lost our token gets it again, if nobody else has the key there and the node votes, for locks with a ticket on tickets.
  *
  * Release: removes our token wherever it may be. Held no longer from the call on. Then OK: confirmed by a quorum, or by
  * fewer (redlock_confirmed) while the rest is owed and paid later (S5); or LOST: it was not held any more, at once when
@@ -948,9 +951,11 @@ struct redlock_sets;
 struct redlock_waking;
 struct redlock_keeping;
 struct redlock_inspecting;
+struct redlock_restoring;
 struct redlock_holding;
 struct redlock_asking;
 struct wire_reply;
+struct answer;
 struct redlock_eventing;
 
 /* A place in a doubly linked queue of locks. */
@@ -1199,8 +1204,10 @@ struct redlock {
     const struct redlock_waking *waking;
     const struct redlock_keeping *keeping;
     const struct redlock_inspecting *inspecting;
+    const struct redlock_restoring *restoring;
     const struct redlock_holding *holding;
     void (*fill_send_buffer)(struct redlock *r, unsigned k);    /* With copies for other nodes. NULL: without. */
+    bool (*send_text)(struct redlock *r, const struct answer *a);   /* Of a script that a node does not know, or NULL. */
     bool (*hear_channel)(struct redlock *r, unsigned k, const struct wire_reply *reply);    /* Of a kind's own, or NULL. */
     void (*leave_adopted)(struct redlock *r, struct redlock_lock *lock);    /* What ends the last use of a lock that was adopted. */
     struct redlock_lock *heap;          /* The lock that must be looked at first is on top. */

@@ -68,7 +68,7 @@ void release_answer(struct redlock *r, const struct answer *a)
 
     REDLOCK_CHECK(stake->state == STAKE_LEAVING);
     if (a->meaning == WIRE_ERROR && !is_gone && r->waking) r->waking->keep_entry(lock, a->k);
-    if (stake_send_script(r, a)) return;
+    if (stake_sends_text(r, a)) return;
     stake_vote(a);
     is_over = (is_gone || a->meaning == WIRE_GRANTED) && is_last(&stake->strays, is_gone);
     if (is_over) stake_clear(r, lock, a->k);

@@ -399,7 +399,7 @@ void stake_vote(const struct answer *a)
 }
 
 /* NOSCRIPT: somebody ran SCRIPT FLUSH, or nobody has used the script there yet. */
-bool stake_send_script(struct redlock *r, const struct answer *a)
+static bool send_text(struct redlock *r, const struct answer *a)
 {
     if (a->meaning != WIRE_ERROR || a->trouble != REDLOCK_TROUBLE_NOSCRIPT || a->form != WIRE_BY_SHA1) return false;
     REDLOCK_ASSERT(a->command != WIRE_PTTL && a->command != WIRE_GETRANGE);        /* No scripts. */
@@ -409,4 +409,9 @@ bool stake_send_script(struct redlock *r, const struct answer *a)
     a->lock->stakes[a->k].form = WIRE_BY_TEXT;
     REDLOCK_ASSERT(queue_holds(a->lock, a->k));
     return true;
+}
+
+void stake_use_scripts(struct redlock *r)
+{
+    r->send_text = send_text;
 }

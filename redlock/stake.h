@@ -81,6 +81,15 @@ struct redlock_holding {
     const struct wire_row *(*row)(void);
 };
 
+/* What setting keys again adds. */
+struct redlock_restoring {
+    /* An extension is won, or was when node k's answer came: does the node lack the key? */
+    void (*key)(struct redlock *r, struct redlock_lock *lock, unsigned k);
+
+    /* An answer to RESTORE. */
+    void (*answer)(struct redlock *r, const struct answer *a);
+};
+
 /* What inspection adds. */
 struct redlock_inspecting {
     /* Have all nodes answered that can? */
@@ -132,8 +141,13 @@ REDLOCK_PRIVATE bool stake_is_vote(const struct redlock_lock *lock, bool current
 /* Counts an answer as a vote, if it is one. */
 REDLOCK_PRIVATE void stake_vote(const struct answer *a);
 
-/* NOSCRIPT is answered by EVAL at once, within the same round. False: the answer was another. */
-REDLOCK_PRIVATE bool stake_send_script(struct redlock *r, const struct answer *a);
+/* Scripts may go out by their SHA-1s from now on. A node that answers NOSCRIPT gets the text at once, within the same round. False:
+ * the answer was another. */
+REDLOCK_PRIVATE void stake_use_scripts(struct redlock *r);
+REDLOCK_INLINE bool stake_sends_text(struct redlock *r, const struct answer *a)
+{
+    return r->send_text && r->send_text(r, a);
+}
 
 /* Encodes for node k what the locks in its queue want, as much as there is room for. */
 REDLOCK_PRIVATE void stake_fill_send_buffer(struct redlock *r, unsigned k);

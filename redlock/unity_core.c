@@ -19,6 +19,7 @@
 #include "outcome.c"
 #include "retry.c"
 #include "holder.c"
+#include "restore.c"
 #include "kinds/plain.c"
 #include "kinds/permits.c"
 #include "kinds/fair.c"

@@ -271,7 +271,7 @@ static void waiter_answer(struct redlock *r, const struct answer *a)
     bool is_waiting = a->current && lock->phase == PHASE_WAITING && lock->stakes[a->k].want == WIRE_NONE;
 
     REDLOCK_ASSERT(a->command == WIRE_WAIT && r->config.wake_ups);
-    if (is_waiting && stake_send_script(r, a)) return;
+    if (is_waiting && stake_sends_text(r, a)) return;
     if (a->meaning == WIRE_ERROR) lock->entries &= (uint16_t)~bit_of(a->k);
     if (a->meaning != WIRE_GRANTED || !a->current || lock->phase != PHASE_WAITING) return;
     REDLOCK_ASSERT(lock->wait_number != 0 && lock->line.arrived_at != 0);

@@ -58,6 +58,7 @@ static enum redlock_status fair_check(struct redlock *r, const struct redlock_lo
     if (request->kind == &redlock_fair && (request->set || request->permits > 0)) return REDLOCK_BAD_KIND;
     if (lock_owes_otherwise(lock, &redlock_fair, request)) return REDLOCK_BAD_STATE;
     r->holding = holder_feature();
+    stake_use_scripts(r);
     return REDLOCK_OK;
 }
 

@@ -20,6 +20,7 @@
 #include "../holder.h"
 #include "../quorum.h"
 #include "../random.h"
+#include "../restore.h"
 #include "../retry.h"
 
 enum { SPLIT_ROUNDS = 3 };      /* Between two attempts of which the first was lost by chance: rounds at most (S14). */
@@ -33,6 +34,8 @@ static enum redlock_status permits_check(struct redlock *r, const struct redlock
     if (request->kind == &redlock_permits && !is_right) return REDLOCK_BAD_KIND;
     if (has_other || lock_owes_otherwise(lock, &redlock_permits, request)) return REDLOCK_BAD_STATE;
     r->holding = holder_feature();
+    r->restoring = restore_feature();   /* A restore moves a grant to the slot that is held. */
+    stake_use_scripts(r);
     return REDLOCK_OK;
 }
 

@@ -272,6 +272,7 @@ static enum redlock_status redisson_check(struct redlock *r, const struct redloc
     if (request->kind == &redlock_redisson && is_wrong) return REDLOCK_BAD_KIND;
     if (lock_owes_otherwise(lock, &redlock_redisson, request)) return REDLOCK_BAD_STATE;
     r->holding = holder_feature();
+    stake_use_scripts(r);
     r->hear_channel = redisson_hear;
     return REDLOCK_OK;
 }

@@ -270,6 +270,7 @@ static enum redlock_status shared_check(struct redlock *r, const struct redlock_
     if (request->kind == &redlock_shared && request->permits > 0)         return REDLOCK_BAD_KIND;
     if (!lock_is_idle(lock) && owes_in_another_role(r, lock, request)) return REDLOCK_BAD_STATE;
     r->holding = holder_feature();
+    stake_use_scripts(r);
     return REDLOCK_OK;
 }
 

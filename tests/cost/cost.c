@@ -129,6 +129,7 @@ static void begin(struct cost *c, unsigned node_count, unsigned lock_count, bool
     c->names = allocate(lock_count, sizeof *c->names);
     if (redlock_init(&c->engine, &config, c->nodes, node_count, allocate(1, size), size, c->now_us) != REDLOCK_OK) fail("init");
     redlock_use_sets(&c->engine);
+    redlock_use_restore(&c->engine);
     redlock_use_wake_ups(&c->engine);
     redlock_use_copies(&c->engine);
     connect_sessions(c);

@@ -597,6 +597,7 @@ static void init_client(struct world *w, const struct bounds *bounds, unsigned c
                      world_now_us(w)) != REDLOCK_OK) fail("redlock_init");
     redlock_use_tickets(&client->engine);
     redlock_use_sets(&client->engine);
+    redlock_use_restore(&client->engine);
     redlock_use_wake_ups(&client->engine);
     redlock_lock_init(&client->lock);
     give_tokens(client, c, tokens_of(bounds, c));

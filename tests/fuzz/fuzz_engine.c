@@ -1029,6 +1029,7 @@ static void begin(void)
     FUZZ_CHECK(redlock_init(&w.engine, &w.config, w.nodes, w.node_count, w.memory, size, w.now_us) == REDLOCK_OK);
     redlock_use_tickets(&w.engine);
     redlock_use_sets(&w.engine);
+    redlock_use_restore(&w.engine);
     redlock_use_wake_ups(&w.engine);
     redlock_use_copies(&w.engine);
     FUZZ_CHECK(redlock_set_login(&w.engine, 0, &login) == REDLOCK_OK);
