@@ -298,7 +298,9 @@ bool redlock_copy_name(struct redlock_lock *lock)
 
 /* One that is too long to be copied, and a set, are the caller's: what they were is known by a hash, behind the token of the
  * attempt that it is of. */
+#if REDLOCK_NAME_COPY_MAX >= 23
 enum { HASH_AT = REDLOCK_TOKEN_SIZE };
+REDLOCK_STATIC_ASSERT(HASH_AT + sizeof(uint32_t) <= 23 + 1, "with the byte that every copy has there is room for a hash");
 
 /* FNV-1a, of the names one behind the other. */
 REDLOCK_WRAPS static uint32_t hash_names(const struct redlock_lock *lock)
@@ -314,14 +316,14 @@ REDLOCK_WRAPS static uint32_t hash_names(const struct redlock_lock *lock)
 
 static bool has_hash(const struct redlock_lock *lock)
 {
-    return sizeof lock->copy >= HASH_AT + sizeof(uint32_t) && memcmp(lock->copy, lock->token, HASH_AT) == 0;
+    return memcmp(lock->copy, lock->token, HASH_AT) == 0;
 }
 
 void redlock_note_names(struct redlock_lock *lock)
 {
     uint32_t hash;
 
-    if (redlock_copy_name(lock) || has_hash(lock) || sizeof lock->copy < HASH_AT + sizeof hash) return;
+    if (redlock_copy_name(lock) || has_hash(lock)) return;
     hash = hash_names(lock);
     memcpy(lock->copy, lock->token, HASH_AT);
     memcpy(lock->copy + HASH_AT, &hash, sizeof hash);
@@ -336,6 +338,18 @@ bool redlock_has_its_names(const struct redlock_lock *lock)
     hash = hash_names(lock);
     return memcmp(lock->copy + HASH_AT, &hash, sizeof hash) == 0;
 }
+#else
+void redlock_note_names(struct redlock_lock *lock)
+{
+    (void)redlock_copy_name(lock);
+}
+
+bool redlock_has_its_names(const struct redlock_lock *lock)
+{
+    (void)lock;
+    return true;
+}
+#endif
 
 void redlock_cancel(struct redlock *r, struct redlock_lock *lock, uint64_t now_us)
 {
